@@ -1,0 +1,27 @@
+/*
+ * check.h - what must hold, at compile time and at run time.
+ *
+ * ensure() is for broken invariants of our own code and stays in release
+ * builds: a cache that lies is worse than one that stops. It never sees bytes
+ * from the network: bad input is a result and a counter.
+ */
+#ifndef CLOCKOO_CHECK_H
+#define CLOCKOO_CHECK_H
+
+#include <assert.h> /* static_assert */
+
+#define CACHE_LINE_BYTES 64
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define ensure(cond)                                                                               \
+	do {                                                                                       \
+		if (unlikely(!(cond)))                                                             \
+			ensure_failed(__FILE__, __LINE__, #cond);                                  \
+	} while (0)
+
+/* Print one line to stderr and abort. */
+_Noreturn void ensure_failed(const char *file, int line, const char *cond);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * region.h - memory set aside at start, handed out once, never given back.
+ *
+ * Every module says how many bytes it wants (its *_bytes function) and takes them
+ * from a region the caller owns: hugepages in the appliance, the heap in a test.
+ * Nothing allocates after start.
+ *
+ * Shape:  one span of bytes, taken from front to back.
+ * Units:  bytes; align is a power of two.
+ * Owner:  the caller keeps the span alive as long as anything taken from it.
+ * Thread: one thread, at start.
+ * Errors: region_take stops the process if the region is too small: sizes are
+ *         computed by our own *_bytes functions, so this is a broken invariant.
+ */
+#ifndef CLOCKOO_REGION_H
+#define CLOCKOO_REGION_H
+
+#include "check.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct region {
+	uint8_t *base;
+	size_t size;
+	size_t used;
+};
+
+static inline size_t
+align_up(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+/* Zeroed bytes. The address is aligned to align. */
+static inline void *
+region_take(struct region *r, size_t bytes, size_t align)
+{
+	const uintptr_t at = align_up((uintptr_t)r->base + r->used, align);
+	const size_t end = at - (uintptr_t)r->base + bytes;
+
+	ensure(end <= r->size);
+	r->used = end;
+	return memset((void *)at, 0, bytes);
+}
+
+#endif

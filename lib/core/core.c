@@ -1,0 +1,125 @@
+#include "core.h"
+
+const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTERS(COUNTER_NAME)};
+
+#define NS_PER_S 1000000000ull
+
+static inline uint64_t
+lap(struct stage_clock *clock, enum core_stage stage, uint64_t since)
+{
+	if (clock == NULL)
+		return 0;
+
+	const uint64_t now = clock->cycles();
+
+	clock->spent[stage] += now - since;
+	return now;
+}
+
+/* Stages 5 to 7, until nothing is left, nothing fits, or the turn has done its share. */
+static inline uint64_t
+work(struct core *core, struct stage_clock *clock, uint64_t t)
+{
+	struct serve *sv = core->serve;
+
+	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
+		serve_parse(sv);
+		t = lap(clock, STAGE_PARSE, t);
+		serve_seek(sv);
+		t = lap(clock, STAGE_SEEK, t);
+		serve_answer(sv);
+		t = lap(clock, STAGE_ANSWER, t);
+		if (!serve_more(sv))
+			break;
+	}
+	stack_release(core->stack);
+	return lap(clock, STAGE_ANSWER, t);
+}
+
+static inline void
+tidy(struct core *core, uint64_t now_ns, uint32_t moved)
+{
+	const uint64_t turn_ns = now_ns - core->last_ns;
+
+	/* The span since the last turn began belongs to the last turn. */
+	counter_add(&core->counters[CORE_TURNS], 1);
+	counter_add(&core->counters[CORE_TOTAL_NS], turn_ns);
+	if (core->was_busy) {
+		counter_add(&core->counters[CORE_TURNS_BUSY], 1);
+		counter_add(&core->counters[CORE_BUSY_NS], turn_ns);
+	}
+	core->was_busy = moved != 0;
+	core->last_ns = now_ns;
+	if ((++core->turns & (TIDY_TURNS - 1)) == 0)
+		store_tidy(core->store);
+}
+
+static inline void
+turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
+{
+	struct stack *stack = core->stack;
+	struct sorted *in = &core->in;
+	const uint64_t up_s = (now_ns - core->start_ns) / NS_PER_S;
+	const struct serve_clock time = {
+		.now_ns = now_ns,
+		.now_s = STORE_CLOCK_START + (uint32_t)up_s,
+		.unix_s = core->start_unix_s + (int64_t)up_s,
+	};
+	const uint32_t room = stack_room(stack);
+	uint64_t t = clock != NULL ? clock->cycles() : 0;
+	uint32_t moved;
+
+	in->rx.count = 0;
+	if (room != 0)
+		core->port->ops->rx(core->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);
+	moved = in->rx.count;
+	t = lap(clock, STAGE_TAKE, t);
+
+	stack_sort(stack, in);
+	t = lap(clock, STAGE_SORT, t);
+	stack_match(stack, in);
+	t = lap(clock, STAGE_MATCH, t);
+	stack_input(stack, in, now_ns);
+	t = lap(clock, STAGE_INPUT, t);
+
+	/* Every item looked at in the last turn has been let go: a quiescent point. */
+	store_turn(core->store, time.now_s);
+	serve_turn(core->serve, &time);
+	t = work(core, clock, t);
+
+	stack_tick(stack, now_ns);
+	t = lap(clock, STAGE_TICK, t);
+	stack_output(stack, now_ns);
+	t = lap(clock, STAGE_OUTPUT, t);
+	moved += stack_give(stack);
+	t = lap(clock, STAGE_GIVE, t);
+	tidy(core, now_ns, moved);
+	lap(clock, STAGE_TIDY, t);
+}
+
+void
+core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
+	  struct store_core *store, uint64_t now_ns, int64_t unix_s)
+{
+	*core = (struct core){
+		.port = port,
+		.stack = stack,
+		.serve = serve,
+		.store = store,
+		.start_ns = now_ns,
+		.start_unix_s = unix_s,
+		.last_ns = now_ns,
+	};
+}
+
+void
+core_turn(struct core *core, uint64_t now_ns)
+{
+	turn(core, now_ns, NULL);
+}
+
+void
+core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock)
+{
+	turn(core, now_ns, clock);
+}

@@ -1,0 +1,81 @@
+/*
+ * port.h - a network port, seen one burst at a time.
+ *
+ * A port moves frames between one NIC queue pair and one core. It is the only
+ * door between our libraries and a device: lib/dpdk builds one over a PMD
+ * queue, tests/sim over arrays in memory.
+ *
+ * Shape:  a burst is parallel arrays; frame i is data[i] .. data[i] + len[i], one
+ *         contiguous Ethernet frame without FCS. A port drops and counts what it
+ *         cannot present contiguously.
+ * Units:  len in bytes. count in frames.
+ * Owner:  every frame has one owner: the port, or the core. rx and alloc give
+ *         frames to the core; tx and drop give them back. The core may write
+ *         anywhere in data[i] .. data[i] + port->frame_bytes of a frame it owns.
+ * Thread: core-local.
+ * Errors: none. A short count is the only bad news, and always legal.
+ * Bounds: BURST_MAX frames a call.
+ */
+#ifndef CLOCKOO_PORT_H
+#define CLOCKOO_PORT_H
+
+#include <stdint.h>
+
+#define BURST_MAX 64u
+
+/* The port's handle for one frame; only the port looks inside. */
+struct frame;
+
+/* What the port says about a received frame (rx), or is asked to do for it (tx). */
+enum frame_mark {
+	FRAME_IP_CKSUM_GOOD = 1u << 0, /* rx: the header checksum was verified */
+	FRAME_IP_CKSUM_BAD = 1u << 1,
+	FRAME_L4_CKSUM_GOOD = 1u << 2, /* rx: the TCP or UDP checksum was verified */
+	FRAME_L4_CKSUM_BAD = 1u << 3,
+	FRAME_IP_CKSUM_FILL = 1u << 4, /* tx: field is zero, the port fills it */
+	FRAME_L4_CKSUM_FILL = 1u << 5, /* tx: field holds the pseudo header's sum */
+	FRAME_L4_IS_TCP = 1u << 6,     /* tx, with FRAME_L4_CKSUM_FILL: TCP, else UDP */
+};
+
+struct burst {
+	uint32_t count;
+	uint32_t len[BURST_MAX];
+	uint32_t mark[BURST_MAX]; /* enum frame_mark */
+	uint8_t *data[BURST_MAX];
+	struct frame *frame[BURST_MAX];
+};
+
+struct port;
+
+struct port_ops {
+	/* Overwrite *b with at most count next frames, oldest first. */
+	void (*rx)(struct port *port, struct burst *b, uint32_t count);
+
+	/* Send frames 0..count-1. Returns how many the port took, from the front; the
+	 * core still owns the rest and must keep or drop them. */
+	uint32_t (*tx)(struct port *port, const struct burst *b);
+
+	/* Overwrite *b with at most count fresh frames: len 0, mark 0. */
+	void (*alloc)(struct port *port, struct burst *b, uint32_t count);
+
+	/* Give frames back unsent. count may exceed BURST_MAX. */
+	void (*drop)(struct port *port, struct frame *const *frames, uint32_t count);
+};
+
+/* What the device does in hardware (or the PMD in software). */
+enum port_cap {
+	PORT_TX_IP_CKSUM = 1u << 0,
+	PORT_TX_UDP_CKSUM = 1u << 1,
+	PORT_TX_TCP_CKSUM = 1u << 2,
+};
+
+/* The first member of every implementation's own struct. Immutable after start. */
+struct port {
+	const struct port_ops *ops;
+	uint32_t caps;        /* enum port_cap */
+	uint32_t frame_bytes; /* writable bytes from data[i]; at least 14 + mtu */
+	uint16_t mtu;         /* bytes of IP packet in one frame */
+	uint8_t mac[6];
+};
+
+#endif

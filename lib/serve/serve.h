@@ -1,0 +1,94 @@
+/*
+ * serve.h - requests in, replies out: the only place where protocol meets storage.
+ *
+ * The core calls parse, seek, answer, in this order, until serve_more() says that nothing is
+ * left or nothing fits.
+ *
+ *   parse   bytes of ready connections and datagrams -> at most OPS_MAX operations
+ *   seek    hash every key, prefetch its buckets, then its items
+ *   answer  run the operations in order; write replies
+ *
+ * Shape:  an operation is one parsed request (one key) and where its answer goes.
+ * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
+ * Thread: core-local. Counters are read by telemetry.
+ * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
+ * Bounds: OPS_MAX operations a pass; conn_requests_max of one connection a turn (memcached's
+ *         -R); UDP_ANSWERS_MAX replies of many datagrams waiting for room.
+ */
+#ifndef CLOCKOO_SERVE_H
+#define CLOCKOO_SERVE_H
+
+#include "base/counter.h"
+#include "base/region.h"
+#include "stack/stack.h"
+#include "store/store.h"
+
+#define OPS_MAX 32u
+
+struct serve;
+struct serve_shared; /* what `stats` needs of the whole appliance */
+
+#define SERVE_COUNTERS(X)                                                                          \
+	X(CMD_GET, "keys asked for by get, gets, gat, gats")                                       \
+	X(CMD_SET, "storage commands")                                                             \
+	X(CMD_FLUSH, "flush_all")                                                                  \
+	X(CMD_TOUCH, "touch, gat, gats")                                                           \
+	X(GET_HITS, "keys found")                                                                  \
+	X(GET_MISSES, "keys not found")                                                            \
+	X(DELETE_HITS, "deletes of a key that was there")                                          \
+	X(DELETE_MISSES, "deletes of a key that was not")                                          \
+	X(INCR_HITS, "increments done")                                                            \
+	X(INCR_MISSES, "increments of a key that was not there")                                   \
+	X(DECR_HITS, "decrements done")                                                            \
+	X(DECR_MISSES, "decrements of a key that was not there")                                   \
+	X(CAS_HITS, "cas stored")                                                                  \
+	X(CAS_MISSES, "cas of a key that was not there")                                           \
+	X(CAS_BADVAL, "cas refused: the item had changed")                                         \
+	X(TOUCH_HITS, "touches of a key that was there")                                           \
+	X(TOUCH_MISSES, "touches of a key that was not")                                           \
+	X(STORE_TOO_LARGE_COUNT, "values refused for their size")                                  \
+	X(STORE_NO_MEMORY_COUNT, "values refused for lack of memory")                              \
+	X(REQ_TCP, "requests over TCP")                                                            \
+	X(REQ_UDP, "requests over UDP")                                                            \
+	X(REQ_BAD, "requests answered with an error")                                              \
+	X(CONN_OPENED, "connections opened")                                                       \
+	X(CONN_GONE, "connections gone")                                                           \
+	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
+	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
+	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
+	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
+	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")
+
+enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
+
+struct serve_config {
+	uint32_t conns_max;
+	uint32_t conn_requests_max; /* -R: operations of one connection a turn */
+	uint32_t core;              /* index of this core, for its store door */
+};
+
+/* One clock read a turn; the wall clock is a constant offset from it. */
+struct serve_clock {
+	uint64_t now_ns;
+	int64_t unix_s; /* wall clock second of now */
+	uint32_t now_s; /* the store's clock */
+};
+
+size_t serve_shared_bytes(uint32_t cores);
+struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
+					 const char *version);
+
+size_t serve_bytes(const struct serve_config *cfg);
+struct serve *serve_create(struct region *region, const struct serve_config *cfg,
+			   struct serve_shared *shared, struct stack *stack);
+
+void serve_turn(struct serve *sv, const struct serve_clock *clock); /* before stage 5 */
+void serve_parse(struct serve *sv);                                 /* 5 */
+void serve_seek(struct serve *sv);                                  /* 6 */
+void serve_answer(struct serve *sv);                                /* 7 */
+bool serve_more(const struct serve *sv); /* another pass may get something done */
+
+const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
+extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
+
+#endif

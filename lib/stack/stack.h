@@ -1,0 +1,163 @@
+/*
+ * stack.h - one core's network stack: ARP, IPv4, ICMP, UDP, TCP. Knows bytes, not requests.
+ *
+ * The core drives it stage by stage (core_turn); the service reads and writes byte streams
+ * and datagrams between stack_input() and stack_output().
+ *
+ * Shape:  everything a core touches per packet is its own; only the ARP table is shared.
+ * Units:  addresses and ports in host order; times in ns on the caller's clock.
+ * Owner:  between sort and the end of answer the stack owns the received frames; views into
+ *         them (conn_peek, datagram payload) are valid until stack_release().
+ * Thread: core-local, but for arp_table (see arp.h).
+ * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
+ * Bounds: OUTBOX_MAX frames out a turn; conns_max connections; chunks * CHUNK_BYTES unsent or
+ *         unacknowledged bytes; rx_frames_max frames held by connections.
+ */
+#ifndef CLOCKOO_STACK_H
+#define CLOCKOO_STACK_H
+
+#include "base/bytes.h"
+#include "base/counter.h"
+#include "base/region.h"
+#include "pkt/port.h"
+
+#include "stack_counters.h"
+
+#define OUTBOX_MAX 256u
+
+struct arp_table;
+struct conn;
+struct stack;
+
+struct stack_config {
+	uint32_t ipv4;       /* our address */
+	uint32_t prefix_len; /* 0..32 */
+	uint32_t gateway;    /* 0 = none */
+	uint16_t tcp_port;   /* 0 = off */
+	uint16_t udp_port;   /* 0 = off */
+	uint32_t conns_max;
+	uint32_t chunks;        /* send chunks of this core */
+	uint32_t rx_frames_max; /* received frames that connections may hold, together */
+	uint64_t keepalive_idle_ns;
+	uint64_t seed; /* initial sequence numbers, flow hash */
+};
+
+/* What the stack tells the service. */
+struct stack_user {
+	void *arg;
+	void (*opened)(void *arg, struct conn *c); /* handshake complete */
+	void (*gone)(void *arg, struct conn *c);   /* forget everything about it now */
+};
+
+size_t stack_bytes(const struct stack_config *cfg);
+struct stack *stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
+			   struct arp_table *arp);
+void stack_attach(struct stack *s, const struct stack_user *user);
+
+/* ---- the stages, in order; called by core_turn only ---- */
+
+/* Received frames sorted by what handles them; indices into the burst. */
+struct sorted {
+	uint32_t udp_count, tcp_count, other_count;
+	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
+	struct burst rx; /* stage 1 puts the frames here */
+	struct l3_info {
+		uint32_t src_ip;
+		uint16_t l4_offset; /* bytes from the frame's start */
+		uint16_t l4_len;    /* header and payload, from the IP total length */
+	} l3[BURST_MAX];
+	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
+};
+
+/* Frames this stack can answer now: the bound of stage 1. */
+uint32_t stack_room(const struct stack *s);
+void stack_sort(struct stack *s, struct sorted *in);                   /* 2 */
+void stack_match(struct stack *s, struct sorted *in);                  /* 3 */
+void stack_input(struct stack *s, struct sorted *in, uint64_t now_ns); /* 4 */
+void stack_release(struct stack *s); /* end of 7: give back frames nobody needs any more */
+void stack_tick(struct stack *s, uint64_t now_ns);   /* 8 */
+void stack_output(struct stack *s, uint64_t now_ns); /* 9 */
+/* 10; what the port refuses waits in the outbox. Returns frames sent. */
+uint32_t stack_give(struct stack *s);
+
+/* When the next timer is due (ns), UINT64_MAX if none: for cores that may sleep and for the
+ * simulator's clock. */
+uint64_t stack_next_timer(const struct stack *s);
+
+/* Stop: refuse new connections, FIN on all others; true once none is left. */
+bool stack_drain(struct stack *s, uint64_t now_ns);
+
+/* ---- byte streams, for the service ---- */
+
+#define CHUNK_BYTES      2048u
+#define CONN_RESERVE_MAX 1984u          /* contiguous bytes one conn_reserve can ask for */
+#define CONN_TXQ_BYTES   (256u * 1024u) /* a connection with more than this queued is not writable \
+					 */
+
+/* Connections with something to read (or end of stream, or writable again after being refused
+ * room), oldest first. A popped connection comes back only by a new event or conn_again(). */
+struct conn *stack_pop_ready(struct stack *s);
+void conn_again(struct stack *s, struct conn *c);
+
+uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
+
+/* The contiguous bytes at the read position; len 0: nothing more now. */
+struct view conn_peek(const struct conn *c);
+/* Move the read position; bytes stay valid until stack_release(). n <= conn_peek().len. */
+void conn_advance(struct stack *s, struct conn *c, uint32_t n);
+bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
+
+/* Is there room to queue a few replies? If not, the connection becomes ready again when
+ * there is. Covers `replies` reservations of CONN_RESERVE_MAX bytes. */
+bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
+/* Contiguous room at the end of the send queue; never NULL after conn_writable. */
+uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
+void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Queue bytes that lie elsewhere and stay there until release(arg) is called (they were
+ * acknowledged, or the connection is gone). False: no piece left, nothing queued. */
+bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+		 void (*release)(const void *arg), const void *arg);
+
+void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
+void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
+
+/* Private scratch of one chunk for the service (a command line cut by a segment). */
+uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
+void stack_chunk_put(struct stack *s, uint8_t *chunk);
+
+/* ---- datagrams, for the service ---- */
+
+/* Where an answer goes: back the way the request came. */
+struct udp_peer {
+	uint8_t mac[6];
+	uint16_t port;
+	uint32_t ip;
+};
+
+struct datagram {
+	struct udp_peer from;
+	struct view payload;
+	uint32_t rx_index; /* the stack's */
+	bool answered;     /* the stack's */
+};
+
+/* The datagrams of this turn. */
+struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
+/* Where an in-place answer is written (over the request) and how long it may be. */
+uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);
+/* Send the request's frame back with payload_len bytes of payload. */
+void udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len);
+/* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
+uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
+void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */
+
+/* ---- telemetry ---- */
+
+struct stack_usage {
+	uint32_t conns, conns_max, chunks_used, chunks, rx_frames_held;
+};
+void stack_usage_mt(const struct stack *s, struct stack_usage *out);
+const struct counter *stack_counters(const struct stack *s); /* STACK_COUNTER_COUNT of them */
+extern const struct counter_name stack_counter_names[STACK_COUNTER_COUNT];
+
+#endif

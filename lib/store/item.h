@@ -1,0 +1,58 @@
+/*
+ * item.h - one stored object as it lies in the arena.
+ *
+ * Shape:  8 bytes of header, then only the optional fields its form names, in this
+ *         order, then the key, then the value (or, for a chunked item, references to
+ *         the chunks that hold it). Nothing is padded but the object's slab class.
+ *
+ *           0        3   4        7   8
+ *           | vlen:24 |kl| cas:24 |fm | flags:4? | expiry:4? | long:16? | key | value...
+ *
+ * Units:  expiry in seconds on the store's clock, 0 or absent = never.
+ * Owner:  the store. A reader may look at an item until its core's next
+ *         store_turn(), longer only under store_pin().
+ * Thread: immutable once published, but for the two atomic words: expiry (touch
+ *         writes it in place) and the pin count in the long part.
+ * Bounds: key 1..ITEM_KEY_MAX bytes; the 24-bit fields overflow into the long part.
+ *
+ * cas: a short cas is exact, not a hash. A new version of a key takes the old one's
+ * plus 1; a key that is not there starts above the store's floor, which no removed
+ * item ever exceeded. So no key ever sees a number twice, and versions only grow.
+ */
+#ifndef CLOCKOO_ITEM_H
+#define CLOCKOO_ITEM_H
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+#include <stdatomic.h>
+
+#define ITEM_KEY_MAX 250u
+
+/* Values from this size on carry a pin count: replies send them from where they lie. */
+#define ITEM_PIN_MIN_BYTES 1024u
+
+enum item_form {
+	ITEM_HAS_FLAGS = 1u << 0,
+	ITEM_HAS_EXPIRY = 1u << 1,
+	ITEM_HAS_LONG = 1u << 2, /* long cas, long length, pin count */
+	ITEM_IS_CHUNKED = 1u << 3,
+	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: the flush generation it was stored in */
+};
+
+struct item {
+	uint32_t vlen_klen; /* value length << 8 | key length */
+	uint32_t cas_form;  /* cas << 8 | form */
+	uint8_t body[];
+};
+static_assert(sizeof(struct item) == 8, "the common header is 8 bytes");
+
+/* Optional; present from ITEM_PIN_MIN_BYTES on, or when the cas outgrows 24 bits. */
+struct item_long {
+	uint64_t cas;
+	uint32_t value_len;
+	_Atomic uint32_t pins;
+};
+static_assert(sizeof(struct item_long) == 16, "stands inside items");
+
+#endif

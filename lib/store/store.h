@@ -1,0 +1,164 @@
+/*
+ * store.h - the shared cache: arena, slab classes, optimistic cuckoo index, CLOCK.
+ *
+ * One store serves all cores. Gets take no lock. A cache may forget, it may never
+ * lie: a get returns a miss or the last value written.
+ *
+ * Shape:  struct store is shared; struct store_core is one core's door to it, with
+ *         its magazines, its retired items and its counters.
+ * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START; an expiry
+ *         of 0 is never, one that is not after now is already past.
+ * Owner:  the store owns items. A const struct item * is valid until the same core's
+ *         next store_turn(); a pinned one until store_unpin(). A struct fill belongs
+ *         to its core until store_finish() or store_abandon(), over any number of turns.
+ * Thread: every function takes a store_core and is called by that core only; cores
+ *         call concurrently. Functions ending in _mt: any thread.
+ * Errors: enum store_result. Full memory evicts; STORE_NO_MEMORY only if nothing can be.
+ * Bounds: keys 1..ITEM_KEY_MAX bytes; values 0..config.value_max; STORE_CORES_MAX cores.
+ */
+#ifndef CLOCKOO_STORE_H
+#define CLOCKOO_STORE_H
+
+#include "item.h"
+#include "base/bytes.h"
+#include "base/counter.h"
+#include "base/region.h"
+
+#define STORE_CORES_MAX   64u
+#define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
+#define STORE_MEMORY_MIN  (8u << 20)
+#define STORE_CLOCK_START 2u /* so that 1 is a second that is always past */
+
+struct store;
+struct store_core;
+
+struct store_config {
+	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
+	uint32_t cores;
+	uint32_t value_max; /* bytes */
+	uint64_t seed;      /* of the hash */
+};
+
+enum store_result {
+	STORE_OK,
+	STORE_NOT_STORED,
+	STORE_EXISTS,
+	STORE_NOT_FOUND,
+	STORE_TOO_LARGE,
+	STORE_NO_MEMORY,
+	STORE_NOT_A_NUMBER,
+};
+
+enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
+
+/* What happened inside, per core. */
+#define STORE_COUNTERS(X)                                                                          \
+	X(STORE_ITEMS_LINKED, "items put into the index")                                          \
+	X(STORE_ITEMS_UNLINKED, "items taken out of the index, for whatever reason")               \
+	X(STORE_BYTES_LINKED, "bytes of the items put in, header and class rounding included")     \
+	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
+	X(STORE_EVICTED, "items forgotten to make room")                                           \
+	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
+	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
+	X(STORE_FLUSHED, "items found flushed and given back")                                     \
+	X(STORE_MOVES, "items moved between their two buckets")                                    \
+	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
+	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \
+	X(STORE_OUT_OF_MEMORY, "stores refused because nothing could be evicted")                  \
+	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")
+
+enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
+
+/* A value being written, not yet visible to anyone. The fields are the store's. */
+struct fill {
+	struct item *item;
+	uint64_t hash;
+	uint32_t value_len;
+	uint32_t filled; /* bytes written so far */
+};
+
+/* ---- start ---- */
+
+/* Bytes of region the store takes; never more than memory_bytes plus per-core tables,
+ * which the room's README states. */
+size_t store_bytes(const struct store_config *cfg);
+struct store *store_create(struct region *region, const struct store_config *cfg);
+struct store_core *store_core_of(struct store *store, uint32_t core);
+
+/* ---- once a turn ---- */
+
+/* A quiescent point: this core holds no item any more (but pinned ones). Sets its clock. */
+void store_turn(struct store_core *sc, uint32_t now_s);
+
+/* Bounded slices of upkeep: grace periods, pending flush, expiry, CLOCK. Some turns. */
+void store_tidy(struct store_core *sc);
+
+/* A core that will not turn for a while must not hold up the others. */
+void store_offline(struct store_core *sc);
+void store_online(struct store_core *sc);
+
+/* ---- reading ---- */
+
+uint64_t store_hash(const struct store_core *sc, struct view key);
+void store_prefetch_buckets(const struct store_core *sc, uint64_t hash);
+/* After the buckets arrived: fetch the items whose tag matches. */
+void store_prefetch_items(const struct store_core *sc, uint64_t hash);
+
+/* The item, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
+const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
+
+struct view item_key(const struct item *it);
+uint32_t item_flags(const struct item *it);
+uint32_t item_expiry_s(const struct item *it);
+uint64_t item_cas(const struct item *it);
+uint32_t item_value_len(const struct item *it);
+/* The longest contiguous run of value bytes from offset on (offset < value length). */
+struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
+
+/* Keep an item's bytes beyond this turn; only for values of ITEM_PIN_MIN_BYTES and more.
+ * Pin on the core that found it, this turn; unpin on any core. */
+void store_pin(const struct item *it);
+void store_unpin(const struct item *it);
+
+/* ---- writing ---- */
+
+/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE or NO_MEMORY. */
+enum store_result store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
+			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
+/* Append len bytes; never more than value_len in all. */
+void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
+/* Publish (all bytes are there) according to mode; cas counts for STORE_CAS only. Ends the
+ * fill in every case. APPEND and PREPEND keep the old item's flags and expiry. */
+enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
+			       uint64_t cas);
+void store_abandon(struct store_core *sc, struct fill *f);
+
+enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
+
+/* Add or take away delta from a decimal number, as memcached's incr and decr do (wrap at
+ * 2^64, floor at 0, space padding on decr). *value is the new number. */
+enum store_result store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta,
+			      bool decr, uint64_t *value);
+
+/* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND or NO_MEMORY. */
+enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
+			      uint32_t expiry_s, const struct item **it);
+
+/* Forget everything stored up to at_s: now if at_s is not after now. A later call
+ * replaces a pending one. */
+void store_flush(struct store_core *sc, uint32_t at_s);
+
+/* ---- telemetry ---- */
+
+struct store_usage {
+	uint64_t items;
+	uint64_t item_bytes;   /* class sizes of linked items */
+	uint64_t memory_bytes; /* the budget */
+	uint64_t index_slots;
+	uint64_t pages_total, pages_used;
+};
+void store_usage_mt(const struct store *store, struct store_usage *out);
+const struct counter *store_counters(const struct store_core *sc); /* STORE_COUNTER_COUNT */
+extern const struct counter_name store_counter_names[STORE_COUNTER_COUNT];
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * The foundations. Goal: a number crosses the wire in the right order at any alignment, a list
+ * keeps its order, a region hands out aligned, zeroed bytes. Method: known bytes.
+ */
+#include "support/test.h"
+#include "base/bytes.h"
+#include "base/counter.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/region.h"
+
+static void
+a_big_endian_field_holds_its_bytes_in_wire_order(void **state)
+{
+	const uint8_t wire[15] = {0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+	struct be16 a;
+	struct be32 b;
+	struct be64 c;
+
+	memcpy(&a, wire + 1, sizeof a);
+	memcpy(&b, wire + 3, sizeof b);
+	memcpy(&c, wire + 7, sizeof c);
+	check_eq(be16_get(a), 0x0102);
+	check_eq(be32_get(b), 0x03040506);
+	check(be64_get(c) == 0x0708090a0b0c0d0eull);
+	a = be16_of(0x0102);
+	b = be32_of(0x03040506);
+	c = be64_of(0x0708090a0b0c0d0eull);
+	check_bytes(&a, wire + 1, 2);
+	check_bytes(&b, wire + 3, 4);
+	check_bytes(&c, wire + 7, 8);
+}
+
+static void
+a_list_keeps_its_order_and_forgives_a_second_unlink(void **state)
+{
+	struct list head, n[3];
+
+	list_init(&head);
+	for (int i = 0; i < 3; i++)
+		list_push_back(&head, &n[i]);
+	list_unlink(&n[1]);
+	list_unlink(&n[1]);
+	check(list_pop_front(&head) == &n[0]);
+	check(list_pop_front(&head) == &n[2]);
+	check_null(list_pop_front(&head));
+}
+
+static void
+a_region_hands_out_aligned_zeroed_bytes(void **state)
+{
+	uint8_t bytes[512];
+	struct region r = {.base = bytes, .size = sizeof bytes};
+
+	memset(bytes, 0xaa, sizeof bytes);
+	region_take(&r, 3, 1);
+
+	uint8_t *p = region_take(&r, 64, 64);
+
+	check_eq((uintptr_t)p % 64, 0);
+	for (int i = 0; i < 64; i++)
+		check_eq(p[i], 0);
+}
+
+static void
+a_hash_depends_on_its_seed(void **state)
+{
+	check(hash_bytes("key", 3, 1) == hash_bytes("key", 3, 1));
+	check(hash_bytes("key", 3, 1) != hash_bytes("key", 3, 2));
+}
+
+static void
+a_counter_adds_up(void **state)
+{
+	struct counter c = {0};
+
+	counter_add(&c, 3);
+	counter_add(&c, 4);
+	check_eq(counter_read(&c), 7);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_big_endian_field_holds_its_bytes_in_wire_order),
+		cmocka_unit_test(a_list_keeps_its_order_and_forgives_a_second_unlink),
+		cmocka_unit_test(a_region_hands_out_aligned_zeroed_bytes),
+		cmocka_unit_test(a_hash_depends_on_its_seed),
+		cmocka_unit_test(a_counter_adds_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
