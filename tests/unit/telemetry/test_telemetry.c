@@ -1,0 +1,108 @@
+/*
+ * Reading counters by name. Goal: sums are per core or over all cores, an unknown name is told
+ * apart from a zero, and a listing names each counter once. Method: two modules on two cores.
+ */
+#include "support/test.h"
+#include "telemetry/telemetry.h"
+
+static const struct counter_name fruit[] = {{"APPLES", "apples"}, {"PEARS", "pears"}};
+static const struct counter_name tools[] = {{"SAWS", "saws"}};
+
+static struct counter counts[2][3];
+
+static struct telemetry
+two_modules_on_two_cores(void)
+{
+	struct telemetry t = {0};
+
+	for (uint32_t core = 0; core < 2; core++) {
+		telemetry_add(&t, &(struct telemetry_set){core, 2, fruit, &counts[core][0]});
+		telemetry_add(&t, &(struct telemetry_set){core, 1, tools, &counts[core][2]});
+	}
+	return t;
+}
+
+static int
+clear(void **state)
+{
+	memset(counts, 0, sizeof counts);
+	return 0;
+}
+
+static void
+a_sum_is_of_one_core_or_of_all(void **state)
+{
+	const struct telemetry t = two_modules_on_two_cores();
+
+	counter_add(&counts[0][1], 5);
+	counter_add(&counts[1][1], 7);
+	check_eq(telemetry_sum(&t, "PEARS", 0), 5);
+	check_eq(telemetry_sum(&t, "PEARS", 1), 7);
+	check_eq(telemetry_sum(&t, "PEARS", TELEMETRY_ALL_CORES), 12);
+	check_eq(telemetry_sum(&t, "APPLES", TELEMETRY_ALL_CORES), 0);
+}
+
+static void
+an_unknown_name_is_not_a_zero(void **state)
+{
+	const struct telemetry t = two_modules_on_two_cores();
+
+	check(telemetry_find(&t, "SAWS"));
+	check(!telemetry_find(&t, "HAMMERS"));
+}
+
+struct listing {
+	uint32_t count;
+	uint64_t sum;
+	uint32_t stop_after;
+};
+
+static bool
+note(void *arg, const struct counter_name *name, uint64_t value)
+{
+	struct listing *l = arg;
+
+	l->count++;
+	l->sum += value;
+	return l->count < l->stop_after;
+}
+
+static void
+a_listing_names_each_counter_once_and_no_zeros(void **state)
+{
+	const struct telemetry t = two_modules_on_two_cores();
+	struct listing all = {.stop_after = 99}, one = {.stop_after = 1};
+
+	counter_add(&counts[0][0], 1);
+	counter_add(&counts[1][0], 1);
+	counter_add(&counts[1][2], 4);
+	telemetry_each(&t, note, &all);
+	check_eq(all.count, 2);
+	check_eq(all.sum, 6);
+	telemetry_each(&t, note, &one);
+	check_eq(one.count, 1);
+}
+
+static void
+a_full_table_says_so(void **state)
+{
+	struct telemetry t = {0};
+	const struct telemetry_set set = {0, 1, tools, &counts[0][2]};
+
+	for (uint32_t i = 0; i < TELEMETRY_SETS_MAX; i++)
+		check(telemetry_add(&t, &set));
+	check(!telemetry_add(&t, &set));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_sum_is_of_one_core_or_of_all, clear),
+		cmocka_unit_test_setup(an_unknown_name_is_not_a_zero, clear),
+		cmocka_unit_test_setup(a_listing_names_each_counter_once_and_no_zeros, clear),
+		cmocka_unit_test_setup(a_full_table_says_so, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
