@@ -1,0 +1,93 @@
+/*
+ * inet_cksum.h - the Internet checksum of RFC 1071: sum, fold, finish, update.
+ *
+ * One's complement addition does not care about byte order (RFC 1071 section 2 B), so sums are
+ * taken over words as the machine loads them, and the folded sum, stored as loaded, stands on
+ * the wire in network order.
+ *
+ * Shape:  a running sum is 64 bits wide and not folded until the end. Pieces may be added in
+ *         any order if all but the last have an even length.
+ * Units:  lengths in bytes.
+ * Thread: pure functions.
+ * Bounds: fewer than 2^31 bytes a sum, or the carries would be lost.
+ */
+#ifndef CLOCKOO_INET_CKSUM_H
+#define CLOCKOO_INET_CKSUM_H
+
+#include "base/bytes.h"
+
+/* sum plus len bytes at p, at any alignment; an odd last byte is padded with zero. */
+uint64_t inet_sum(uint64_t sum, const void *p, uint32_t len);
+
+static inline uint64_t
+inet_sum_be16(uint64_t sum, uint16_t v)
+{
+	return sum + load_u16(be16_of(v).b);
+}
+
+static inline uint64_t
+inet_sum_be32(uint64_t sum, uint32_t v)
+{
+	return sum + load_u32(be32_of(v).b);
+}
+
+/* The 16-bit one's complement sum; zero only if every word summed was zero. */
+static inline uint16_t
+inet_fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* The sum as a wire field: what a port that fills checksums wants to find there. */
+static inline struct be16
+inet_sum_field(uint64_t sum)
+{
+	const uint16_t folded = inet_fold(sum);
+	struct be16 f;
+
+	memcpy(f.b, &folded, sizeof folded);
+	return f;
+}
+
+/* The checksum field for a sum over everything else. */
+static inline struct be16
+inet_cksum(uint64_t sum)
+{
+	const uint16_t folded = (uint16_t)~inet_fold(sum);
+	struct be16 f;
+
+	memcpy(f.b, &folded, sizeof folded);
+	return f;
+}
+
+/* Does a sum that includes the checksum field say "unchanged"? (RFC 1071 section 1 (3)) */
+static inline bool
+inet_sum_good(uint64_t sum)
+{
+	return inet_fold(sum) == 0xffff;
+}
+
+/* The pseudo header of TCP and UDP (RFC 9293 section 3.1, RFC 768). */
+static inline uint64_t
+inet_sum_pseudo(uint32_t src_ip, uint32_t dst_ip, uint8_t protocol, uint16_t l4_len)
+{
+	const uint64_t addresses = inet_sum_be32(inet_sum_be32(0, src_ip), dst_ip);
+
+	return inet_sum_be16(inet_sum_be16(addresses, protocol), l4_len);
+}
+
+/* The checksum after one 16-bit field changed: RFC 1624 section 3, equation 3. Equation 3 and
+ * not 2, because 2 turns a sum of zero into the other zero. */
+static inline struct be16
+inet_cksum_update(struct be16 cksum, struct be16 was, struct be16 is)
+{
+	return inet_cksum((uint64_t)(uint16_t)~load_u16(cksum.b) + (uint16_t)~load_u16(was.b) +
+			  load_u16(is.b));
+}
+
+#endif

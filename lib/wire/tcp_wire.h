@@ -1,0 +1,87 @@
+/*
+ * tcp_wire.h - a TCP segment's header and options (RFC 9293 section 3.1).
+ *
+ * Shape:  tcp_parse reads a header out of len bytes, tcp_emit writes one; both take one
+ *         struct tcp_seg. Ports, numbers and the window are in host order.
+ * Units:  header_len in bytes, options included; window as it stands on the wire, unscaled.
+ * Owner:  payload is a view into the parsed bytes.
+ * Thread: pure functions.
+ * Errors: enum tcp_verdict; on any but TCP_WELL_FORMED *seg is unspecified. Checksums are the
+ *         caller's (inet_cksum.h).
+ * Bounds: TCP_OPTIONS_MAX bytes of options; every turn of the option loop takes at least one.
+ */
+#ifndef CLOCKOO_TCP_WIRE_H
+#define CLOCKOO_TCP_WIRE_H
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+#define TCP_HEADER_BYTES    20u
+#define TCP_OPTIONS_MAX     40u
+#define TCP_HEADER_MAX      (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
+#define TCP_CKSUM_AT        16u  /* offset of the checksum in the header */
+#define TCP_WSCALE_MAX      14u  /* RFC 7323 section 2.3 */
+#define TCP_MSS_DEFAULT     536u /* RFC 9293 MUST-15: without an MSS option */
+#define TCP_SYN_OPTIONS_MAX 8u   /* what tcp_emit writes: MSS and window scale */
+
+struct tcp_header {
+	struct be16 src_port, dst_port;
+	struct be32 seq, ack;
+	uint8_t data_offset; /* in 32-bit words, in the high four bits */
+	uint8_t flags;       /* enum tcp_flag */
+	struct be16 window, cksum, urgent;
+};
+static_assert(sizeof(struct tcp_header) == TCP_HEADER_BYTES, "RFC 9293 figure 1");
+static_assert(offsetof(struct tcp_header, cksum) == TCP_CKSUM_AT, "RFC 9293 figure 1");
+
+enum tcp_flag {
+	TCP_FIN = 0x01,
+	TCP_SYN = 0x02,
+	TCP_RST = 0x04,
+	TCP_PSH = 0x08,
+	TCP_ACK = 0x10,
+	TCP_URG = 0x20,
+	TCP_ECE = 0x40,
+	TCP_CWR = 0x80,
+};
+
+/* Which members of struct tcp_options hold something. SACK blocks are stepped over. */
+enum tcp_option_seen {
+	TCP_HAS_MSS = 1u << 0,
+	TCP_HAS_WSCALE = 1u << 1,
+	TCP_HAS_SACK_PERMITTED = 1u << 2,
+	TCP_HAS_TIMESTAMPS = 1u << 3,
+};
+
+struct tcp_options {
+	uint8_t seen;   /* enum tcp_option_seen */
+	uint8_t wscale; /* at most TCP_WSCALE_MAX */
+	uint16_t mss;
+	uint32_t ts_value, ts_echo;
+};
+
+struct tcp_seg {
+	uint16_t src_port, dst_port;
+	uint32_t seq, ack;
+	uint16_t window;
+	uint8_t flags; /* enum tcp_flag */
+	uint8_t header_len;
+	struct tcp_options opt;
+	struct view payload; /* parse only */
+};
+
+enum tcp_verdict {
+	TCP_WELL_FORMED,
+	TCP_CUT,         /* fewer than 20 bytes */
+	TCP_BAD_OFFSET,  /* data offset below 5 words, or past the end */
+	TCP_BAD_OPTIONS, /* an option without a length, too short, too long, or of a wrong size */
+};
+
+/* len bytes at p: header and payload, from the IP total length. */
+enum tcp_verdict tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
+
+/* Write the header, with the MSS and window scale options that opt.seen names; checksum and
+ * urgent pointer zero. Returns its length: at most TCP_HEADER_BYTES + TCP_SYN_OPTIONS_MAX. */
+uint32_t tcp_emit(uint8_t *p, const struct tcp_seg *seg);
+
+#endif
