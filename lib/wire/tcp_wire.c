@@ -88,12 +88,12 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 	const struct tcp_header *h = (const struct tcp_header *)p;
 
 	if (len < TCP_HEADER_BYTES)
-		return TCP_CUT;
+		return TCP_WIRE_CUT;
 
 	const uint32_t header_len = (uint32_t)(h->data_offset >> 4) * 4;
 
 	if (header_len < TCP_HEADER_BYTES || header_len > len)
-		return TCP_BAD_OFFSET;
+		return TCP_WIRE_BAD_OFFSET;
 	*seg = (struct tcp_seg){
 		.src_port = be16_get(h->src_port),
 		.dst_port = be16_get(h->dst_port),
@@ -106,8 +106,8 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 	};
 	if (header_len > TCP_HEADER_BYTES &&
 	    !parse_options(&seg->opt, p + TCP_HEADER_BYTES, header_len - TCP_HEADER_BYTES))
-		return TCP_BAD_OPTIONS;
-	return TCP_WELL_FORMED;
+		return TCP_WIRE_BAD_OPTIONS;
+	return TCP_WIRE_OK;
 }
 
 /* Each option is a whole number of words: window scale has a NOP in front. */

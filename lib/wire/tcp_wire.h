@@ -6,7 +6,7 @@
  * Units:  header_len in bytes, options included; window as it stands on the wire, unscaled.
  * Owner:  payload is a view into the parsed bytes.
  * Thread: pure functions.
- * Errors: enum tcp_verdict; on any but TCP_WELL_FORMED *seg is unspecified. Checksums are the
+ * Errors: enum tcp_verdict; on any but TCP_WIRE_OK *seg is unspecified. Checksums are the
  *         caller's (inet_cksum.h).
  * Bounds: TCP_OPTIONS_MAX bytes of options; every turn of the option loop takes at least one.
  */
@@ -71,10 +71,11 @@ struct tcp_seg {
 };
 
 enum tcp_verdict {
-	TCP_WELL_FORMED,
-	TCP_CUT,         /* fewer than 20 bytes */
-	TCP_BAD_OFFSET,  /* data offset below 5 words, or past the end */
-	TCP_BAD_OPTIONS, /* an option without a length, too short, too long, or of a wrong size */
+	TCP_WIRE_OK,
+	TCP_WIRE_CUT,         /* fewer than 20 bytes */
+	TCP_WIRE_BAD_OFFSET,  /* data offset below 5 words, or past the end */
+	TCP_WIRE_BAD_OPTIONS, /* an option without a length, too short, too long, or of a wrong size
+			       */
 };
 
 /* len bytes at p: header and payload, from the IP total length. */

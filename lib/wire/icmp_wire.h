@@ -1,0 +1,38 @@
+/*
+ * icmp_wire.h - the ICMP header, as far as echo needs it (RFC 792).
+ *
+ * Thread: pure functions.
+ */
+#ifndef CLOCKOO_ICMP_WIRE_H
+#define CLOCKOO_ICMP_WIRE_H
+
+#include "inet_cksum.h"
+#include "base/check.h"
+
+#define ICMP_HEADER_BYTES 8u
+
+enum icmp_type {
+	ICMP_ECHO_REPLY = 0,
+	ICMP_ECHO = 8,
+};
+
+struct icmp_header {
+	uint8_t type, code;
+	struct be16 cksum, id, seq;
+};
+static_assert(sizeof(struct icmp_header) == ICMP_HEADER_BYTES, "RFC 792, echo");
+
+/* Turn an echo into its reply: the type changes, the rest stays, so the checksum is updated
+ * by the difference (RFC 1624). */
+static inline void
+icmp_echo_to_reply(uint8_t *p)
+{
+	struct icmp_header *h = (struct icmp_header *)p;
+	const struct be16 was = {{h->type, h->code}};
+	const struct be16 is = {{ICMP_ECHO_REPLY, h->code}};
+
+	h->type = ICMP_ECHO_REPLY;
+	h->cksum = inet_cksum_update(h->cksum, was, is);
+}
+
+#endif
