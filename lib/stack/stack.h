@@ -8,7 +8,7 @@
  * Units:  addresses and ports in host order; times in ns on the caller's clock.
  * Owner:  between sort and the end of answer the stack owns the received frames; views into
  *         them (conn_peek, datagram payload) are valid until stack_release().
- * Thread: core-local, but for arp_table (see arp.h).
+ * Thread: core-local, but for arp_table (see arp_table.h).
  * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
  * Bounds: OUTBOX_MAX frames out a turn; conns_max connections; chunks * CHUNK_BYTES unsent or
  *         unacknowledged bytes; rx_frames_max frames held by connections.
@@ -24,6 +24,10 @@
 #include "stack_counters.h"
 
 #define OUTBOX_MAX 256u
+
+/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock of
+ * empty ones, its outbox, and the burst it works on. For whoever sizes the port's pool. */
+#define STACK_FRAMES_MAX (2u * OUTBOX_MAX + BURST_MAX)
 
 struct arp_table;
 struct conn;
@@ -90,9 +94,10 @@ bool stack_drain(struct stack *s, uint64_t now_ns);
 /* ---- byte streams, for the service ---- */
 
 #define CHUNK_BYTES      2048u
-#define CONN_RESERVE_MAX 1984u          /* contiguous bytes one conn_reserve can ask for */
-#define CONN_TXQ_BYTES   (256u * 1024u) /* a connection with more than this queued is not writable \
-					 */
+#define CONN_RESERVE_MAX 1984u /* contiguous bytes one conn_reserve can ask for */
+#define CONN_TXQ_BYTES                                                                             \
+	(256u * 1024u) /* a connection with more than this queued is not writable                  \
+			*/
 
 /* Connections with something to read (or end of stream, or writable again after being refused
  * room), oldest first. A popped connection comes back only by a new event or conn_again(). */

@@ -1,8 +1,8 @@
 /*
  * stack_core.h - what the files of this room share: struct stack, its outbox, its doors inside.
  *
- * Private to lib/stack. stack.c, sort.c, arp_*.c, icmp_*.c, udp_*.c make the frame-level part;
- * tcp_*.c the byte streams. They meet here and nowhere else.
+ * Private to lib/stack. stack.c, outbox.c, sort.c, arp_*.c, icmp_*.c, ipv4_*.c, udp_*.c make the
+ * frame-level part; tcp_*.c the byte streams. They meet here and nowhere else.
  *
  * Owner:  a frame is in exactly one place: the burst being sorted, the outbox, the stock, the
  *         spent list, or a connection's receive queue.
@@ -12,18 +12,29 @@
 #define CLOCKOO_STACK_CORE_H
 
 #include "stack.h"
+#include "base/check.h"
 
-/* Frames to send, oldest first. What the port refused stays at the front. */
+/* Frames to send, oldest first: frame i is part[i / BURST_MAX], place i % BURST_MAX, so a part
+ * is handed to the port as it stands. What the port refused moves to the front. */
+#define OUTBOX_PARTS (OUTBOX_MAX / BURST_MAX)
+
 struct outbox {
 	uint32_t count;
-	uint32_t len[OUTBOX_MAX];
-	uint32_t mark[OUTBOX_MAX];
-	uint8_t *data[OUTBOX_MAX];
-	struct frame *frame[OUTBOX_MAX];
+	struct burst part[OUTBOX_PARTS];
 };
 
-/* Frames received and no longer needed; given back in one call by stack_release(). */
-#define SPENT_MAX 1024u
+/* Empty frames, for what is not answered in place. Filled up at the start of a turn, used from
+ * the end: the frame last put in is the one most likely still cached. */
+#define STOCK_MAX OUTBOX_MAX
+
+struct stock {
+	uint32_t count;
+	uint8_t *data[STOCK_MAX];
+	struct frame *frame[STOCK_MAX];
+};
+
+/* Outbox slots that no received frame may claim: for segments and ARP of our own accord. */
+#define OUTBOX_RESERVE 64u
 
 struct tcp; /* tcp.h */
 
@@ -35,14 +46,27 @@ struct stack {
 	uint64_t now_ns; /* of this turn; set by stack_input */
 	struct tcp *tcp;
 
-	struct burst stock; /* empty frames, allocated a burst at a time */
-	struct sorted *in;  /* of this turn */
-	struct datagram datagrams[BURST_MAX];
+	uint32_t netmask;
+	uint32_t ip_mark;      /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
+	uint32_t udp_mark;     /* FRAME_L4_CKSUM_FILL, likewise */
+	uint32_t tcp_mark;     /* the same, with FRAME_L4_IS_TCP */
+	uint64_t ip_sum;       /* of our IPv4 header without protocol, length, destination */
+	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
+
+	bool announced;    /* our address, by this core or another */
+	struct sorted *in; /* of this turn */
+	uint32_t owed;     /* received frames that may still become their own answer */
 	uint32_t datagram_count;
-	uint32_t spent_count;
-	struct frame *spent[SPENT_MAX];
+	struct datagram datagrams[BURST_MAX];
+
+	/* Frames received and no longer needed; given back in one call by stack_release().
+	 * spent_max is every received frame this core can own, so there is always a place. */
+	uint32_t spent_count, spent_max;
+	struct frame **spent;
+
 	struct outbox out;
-	_Alignas(64) struct counter counters[STACK_COUNTER_COUNT];
+	struct stock stock;
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
 };
 
 static inline void
@@ -53,14 +77,16 @@ stack_count(struct stack *s, enum stack_counter which)
 
 /* ---- frame level, for tcp_*.c (stack.c, ipv4_out.c) ---- */
 
-/* Free slots in the outbox that a fresh frame can be had for. */
+/* Free slots in the outbox that a fresh frame can be had for; what is owed to received frames
+ * is not counted. */
 uint32_t outbox_room(const struct stack *s);
 
 /* Start an IPv4 packet to ip in a fresh frame at the outbox's end, addressed to mac. Returns
  * where its L4 header goes; NULL if the outbox is full or no frame is to be had. */
 uint8_t *ipv4_begin(struct stack *s, const uint8_t mac[6], uint32_t dst_ip, uint8_t protocol);
 /* Finish it: IP length and checksum; the L4 checksum over l4_len bytes, by us or the port.
- * cksum_at: offset of the checksum field in the L4 header. */
+ * cksum_at: offset of the checksum field in the L4 header. A packet begun and not committed
+ * was never there. */
 void ipv4_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
 
 /* The MAC for a destination: from the ARP table by route (on-link or gateway), else fallback
@@ -69,6 +95,27 @@ void next_hop_mac(struct stack *s, uint32_t dst_ip, const uint8_t fallback[6], u
 
 /* Give a received frame back at the next stack_release(). */
 void frame_spent(struct stack *s, struct frame *f);
+
+/* ---- frame level, among its own files ---- */
+
+/* outbox.c: fill up the stock; the frame at the end of the stock, NULL if there is no room for
+ * it; the same frame again; send it; send received frame i, of this turn, back. */
+void stock_fill(struct stack *s);
+uint8_t *outbox_begin(struct stack *s);
+uint8_t *outbox_begun(struct stack *s);
+void outbox_commit(struct stack *s, uint32_t len, uint32_t mark);
+void outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark);
+
+/* ipv4_out.c: make received frame i an answer: plain headers back to where it came from, its
+ * l4_len bytes of L4 (at l3[i].l4_offset) behind them. Returns where they now are. */
+uint8_t *ipv4_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol);
+
+/* Each takes over the frame: it is sent back or spent. */
+void arp_input(struct stack *s, uint32_t rx_index);
+void icmp_input(struct stack *s, uint32_t rx_index);
+void udp_input(struct stack *s, const struct sorted *in);
+void udp_release(struct stack *s);
+void arp_tick(struct stack *s);
 
 /* ---- byte streams, for stack.c (tcp_*.c) ---- */
 
@@ -81,5 +128,7 @@ void tcp_tick(struct stack *s);
 void tcp_output(struct stack *s);
 uint64_t tcp_next_timer(const struct stack *s);
 bool tcp_drain(struct stack *s);
+/* Fill in what is in use; any thread. */
+void tcp_usage_mt(const struct stack *s, struct stack_usage *out);
 
 #endif

@@ -31,16 +31,16 @@ inet_sum_be32(uint64_t sum, uint32_t v)
 	return sum + load_u32(be32_of(v).b);
 }
 
-/* The 16-bit one's complement sum; zero only if every word summed was zero. */
+/* The 16-bit one's complement sum; zero only if every word summed was zero. A number plus itself
+ * with its halves swapped has the folded sum, end-around carry included, in its upper half. */
 static inline uint16_t
 inet_fold(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
+	sum += sum << 32 | sum >> 32;
+
+	const uint32_t half = (uint32_t)(sum >> 32);
+
+	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
 /* The sum as a wire field: what a port that fills checksums wants to find there. */

@@ -14,6 +14,7 @@
 #include "base/check.h"
 
 #define IPV4_HEADER_BYTES 20u
+#define IPV4_MTU_MIN      68u /* RFC 791: every link carries that */
 #define IPV4_TTL          64u
 #define IPV4_DONT_FRAG    0x4000u
 #define IPV4_FRAG_BITS    0x3fffu /* more fragments, and the offset: 0 in a whole packet */

@@ -1,0 +1,252 @@
+#include "arp_table.h"
+#include "base/bytes.h"
+#include "base/check.h"
+
+#include <stdatomic.h>
+
+/* Fields are atomics because readers look while a writer writes; the set's version says whether
+ * what they saw belongs together. */
+struct arp_entry {
+	_Atomic uint64_t mac;          /* first byte lowest; 0: asked for, not answered */
+	_Atomic uint64_t confirmed_ns; /* when mac was last heard */
+	_Atomic uint64_t asked_ns;     /* 0: never */
+	_Atomic uint32_t ip;           /* 0: free */
+};
+
+struct arp_set {
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t version; /* odd: being written */
+	struct arp_entry way[ARP_WAYS];
+};
+
+struct arp_table {
+	_Atomic bool announced;
+	struct arp_set set[ARP_SETS];
+};
+static_assert((ARP_SETS & (ARP_SETS - 1)) == 0, "the set is a mask of the address");
+
+/* What a reader takes out of an entry. */
+struct arp_copy {
+	uint64_t mac, confirmed_ns, asked_ns;
+};
+
+#define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
+#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+
+/* Cores read the clock one by one, so another's "now" may be a little ahead of ours. */
+static uint64_t
+age(uint64_t since_ns, uint64_t now_ns)
+{
+	return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+static bool
+ask_due(uint64_t asked_ns, uint64_t now_ns)
+{
+	return asked_ns == 0 || age(asked_ns, now_ns) >= ARP_ASK_NS;
+}
+
+static uint64_t
+pack(const uint8_t mac[6])
+{
+	return load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
+}
+
+static struct arp_set *
+set_of(struct arp_table *t, uint32_t ip)
+{
+	return &t->set[ip & (ARP_SETS - 1)];
+}
+
+static struct arp_entry *
+find(struct arp_set *set, uint32_t ip)
+{
+	for (uint32_t i = 0; i < ARP_WAYS; i++)
+		if (GET(set->way[i].ip) == ip)
+			return &set->way[i];
+	return NULL;
+}
+
+/* Readers. The acquire load pairs with the release store in unlock: an even version shows the
+ * entries as of that unlock. The fence pairs with the one in try_lock: a reader that saw any
+ * later write sees the odd version too. */
+static bool
+read_entry(const struct arp_table *t, uint32_t ip, struct arp_copy *copy)
+{
+	struct arp_set *set = set_of((struct arp_table *)t, ip);
+
+	for (uint32_t tries = 0; tries < ARP_TRIES_MAX; tries++) {
+		const uint32_t version = atomic_load_explicit(&set->version, memory_order_acquire);
+		const struct arp_entry *e = find(set, ip);
+
+		if (e != NULL)
+			*copy = (struct arp_copy){GET(e->mac), GET(e->confirmed_ns),
+						  GET(e->asked_ns)};
+		atomic_thread_fence(memory_order_acquire);
+		if ((version & 1) == 0 && GET(set->version) == version)
+			return e != NULL;
+	}
+	return false;
+}
+
+static bool
+try_lock(struct arp_set *set)
+{
+	uint32_t version = GET(set->version);
+
+	if (version & 1 ||
+	    !atomic_compare_exchange_strong_explicit(&set->version, &version, version + 1,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	atomic_thread_fence(memory_order_release); /* pairs with the fence in read_entry */
+	return true;
+}
+
+static void
+unlock(struct arp_set *set)
+{
+	/* Pairs with the acquire load in read_entry, and with the next try_lock. */
+	atomic_store_explicit(&set->version, GET(set->version) + 1, memory_order_release);
+}
+
+/* How long an entry has been of no use; 0: it must stay. */
+static uint64_t
+idle_for(const struct arp_entry *e, uint64_t now_ns)
+{
+	if (GET(e->ip) == 0)
+		return UINT64_MAX;
+
+	const uint64_t confirmed = age(GET(e->confirmed_ns), now_ns);
+	const uint64_t asked = age(GET(e->asked_ns), now_ns);
+
+	if (GET(e->mac) == 0)
+		return asked < ARP_ASK_NS ? 0 : asked;
+	return confirmed < ARP_REACHABLE_NS ? 0 : confirmed;
+}
+
+/* The entry that may be made over for another address: the one idle longest, if any. */
+static struct arp_entry *
+victim(struct arp_set *set, uint64_t now_ns)
+{
+	struct arp_entry *found = NULL;
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < ARP_WAYS; i++) {
+		const uint64_t idle = idle_for(&set->way[i], now_ns);
+
+		if (idle > longest) {
+			longest = idle;
+			found = &set->way[i];
+		}
+	}
+	return found;
+}
+
+/* Under the lock. NULL: all entries must stay. */
+static struct arp_entry *
+find_or_add(struct arp_set *set, uint32_t ip, uint64_t now_ns)
+{
+	struct arp_entry *e = find(set, ip);
+
+	if (e != NULL)
+		return e;
+	e = victim(set, now_ns);
+	if (e == NULL)
+		return NULL;
+	SET(e->ip, ip);
+	SET(e->mac, 0);
+	SET(e->confirmed_ns, 0);
+	SET(e->asked_ns, 0);
+	return e;
+}
+
+static void
+confirm(struct arp_entry *e, const uint8_t mac[6], uint64_t now_ns)
+{
+	SET(e->mac, pack(mac));
+	SET(e->confirmed_ns, now_ns);
+}
+
+size_t
+arp_table_bytes(void)
+{
+	return sizeof(struct arp_table) + CACHE_LINE_BYTES;
+}
+
+struct arp_table *
+arp_table_create(struct region *region)
+{
+	return region_take(region, sizeof(struct arp_table), CACHE_LINE_BYTES);
+}
+
+enum arp_state
+arp_lookup_mt(const struct arp_table *t, uint32_t ip, uint64_t now_ns, uint8_t mac[6])
+{
+	struct arp_copy copy;
+
+	if (!read_entry(t, ip, &copy) || copy.mac == 0)
+		return ARP_UNKNOWN;
+
+	const uint64_t age_ns = age(copy.confirmed_ns, now_ns);
+
+	if (age_ns >= ARP_FORGET_NS)
+		return ARP_UNKNOWN;
+	memcpy(mac, &copy.mac, 6);
+	return age_ns < ARP_REACHABLE_NS ? ARP_REACHABLE : ARP_STALE;
+}
+
+bool
+arp_update_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t now_ns)
+{
+	struct arp_set *set = set_of(t, ip);
+	struct arp_entry *e;
+
+	if (!try_lock(set))
+		return false;
+	e = find(set, ip);
+	if (e != NULL)
+		confirm(e, mac, now_ns);
+	unlock(set);
+	return e != NULL;
+}
+
+bool
+arp_learn_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t now_ns)
+{
+	struct arp_set *set = set_of(t, ip);
+	struct arp_entry *e;
+
+	if (!try_lock(set))
+		return false;
+	e = find_or_add(set, ip, now_ns);
+	if (e != NULL)
+		confirm(e, mac, now_ns);
+	unlock(set);
+	return e != NULL;
+}
+
+bool
+arp_may_ask_mt(struct arp_table *t, uint32_t ip, uint64_t now_ns)
+{
+	struct arp_set *set = set_of(t, ip);
+	struct arp_copy copy;
+	struct arp_entry *e;
+	bool due;
+
+	/* Most calls end here, without writing: every segment to a stale address asks. */
+	if (read_entry(t, ip, &copy) && !ask_due(copy.asked_ns, now_ns))
+		return false;
+	if (!try_lock(set))
+		return false;
+	e = find_or_add(set, ip, now_ns);
+	due = e != NULL && ask_due(GET(e->asked_ns), now_ns);
+	if (due)
+		SET(e->asked_ns, now_ns != 0 ? now_ns : 1);
+	unlock(set);
+	return due;
+}
+
+bool
+arp_may_announce_mt(struct arp_table *t)
+{
+	return !atomic_exchange_explicit(&t->announced, true, memory_order_relaxed);
+}

@@ -1,0 +1,89 @@
+/*
+ * ipv4_out.c - IPv4 packets on their way out: in fresh frames, and answers in the request's.
+ */
+#include "stack_core.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+
+#define L4_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+
+/* Length and checksum of a header that is plain but for them. The sum starts from our template
+ * (ip_sum) instead of the bytes just written: no waiting for stores. */
+static inline void
+ipv4_finish(const struct stack *s, struct ipv4_header *h, uint16_t total_len)
+{
+	const uint64_t sum = inet_sum_be16(inet_sum_be16(s->ip_sum, h->protocol), total_len);
+
+	h->total_len = be16_of(total_len);
+	if (s->ip_mark == 0)
+		h->cksum = inet_cksum(sum + load_u32(h->dst.b));
+}
+
+uint8_t *
+ipv4_begin(struct stack *s, const uint8_t mac[6], uint32_t dst_ip, uint8_t protocol)
+{
+	uint8_t *p = outbox_begin(s);
+
+	if (p == NULL)
+		return NULL;
+	eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV4);
+	ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, dst_ip, protocol, 0);
+	return p + L4_AT;
+}
+
+static uint32_t
+l4_mark(const struct stack *s, uint8_t protocol)
+{
+	switch (protocol) {
+	case IPV4_TCP:
+		return s->tcp_mark;
+	case IPV4_UDP:
+		return s->udp_mark;
+	default:
+		return 0;
+	}
+}
+
+void
+ipv4_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
+{
+	uint8_t *frame = outbox_begun(s);
+	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
+	uint8_t *l4 = frame + L4_AT;
+	const uint32_t mark = l4_mark(s, h->protocol);
+	struct be16 cksum = be16_of(0);
+	uint64_t sum;
+
+	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + sizeof cksum <= l4_len);
+	ipv4_finish(s, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+	sum = inet_sum_pseudo(s->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
+	if (mark != 0) {
+		cksum = inet_sum_field(sum);
+	} else {
+		/* All ones for zero is UDP's rule (RFC 768); to TCP both zeros are equal. */
+		cksum = inet_cksum(inet_sum(sum, l4, l4_len));
+		if (load_u16(cksum.b) == 0)
+			cksum = be16_of(0xffff);
+	}
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+	outbox_commit(s, L4_AT + l4_len, s->ip_mark | mark);
+}
+
+uint8_t *
+ipv4_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+	uint8_t *frame = s->in->rx.data[rx_index];
+	struct eth_header *eth = (struct eth_header *)frame;
+	const uint16_t total_len = (uint16_t)(IPV4_HEADER_BYTES + l4_len);
+
+	/* Options of the request are no options of the answer: close the gap. */
+	if (unlikely(l3->l4_offset != L4_AT))
+		memmove(frame + L4_AT, frame + l3->l4_offset, l4_len);
+	memcpy(eth->dst, eth->src, sizeof eth->dst);
+	memcpy(eth->src, s->port->mac, sizeof eth->src);
+	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, l3->src_ip, protocol, total_len);
+	ipv4_finish(s, (struct ipv4_header *)(frame + ETH_HEADER_BYTES), total_len);
+	return frame + L4_AT;
+}

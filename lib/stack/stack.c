@@ -1,0 +1,132 @@
+/*
+ * stack.c - one core's stack: made at start, then driven stage by stage.
+ */
+#include "arp_table.h"
+#include "stack_core.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/udp_wire.h"
+
+const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
+
+static uint32_t
+spent_max(const struct stack_config *cfg)
+{
+	return cfg->rx_frames_max + 2 * BURST_MAX;
+}
+
+size_t
+stack_bytes(const struct stack_config *cfg)
+{
+	return sizeof(struct stack) + spent_max(cfg) * sizeof(struct frame *) + tcp_bytes(cfg) +
+	       3 * CACHE_LINE_BYTES;
+}
+
+static uint32_t
+mask_of(uint32_t prefix_len)
+{
+	return prefix_len == 0 ? 0 : 0xffffffffu << (32 - prefix_len);
+}
+
+/* The sum of the header ipv4_emit writes, without what differs from packet to packet. */
+static uint64_t
+header_template_sum(uint32_t our_ip)
+{
+	uint8_t header[IPV4_HEADER_BYTES];
+
+	ipv4_emit(header, our_ip, 0, 0, 0);
+	return inet_sum(0, header, sizeof header);
+}
+
+struct stack *
+stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
+	     struct arp_table *arp)
+{
+	struct stack *s = region_take(region, sizeof *s, CACHE_LINE_BYTES);
+
+	ensure(cfg->prefix_len <= 32 && port->mtu >= IPV4_MTU_MIN);
+	ensure(port->frame_bytes >= ETH_HEADER_BYTES + port->mtu);
+	s->cfg = *cfg;
+	s->port = port;
+	s->arp = arp;
+	s->netmask = mask_of(cfg->prefix_len);
+	s->ip_mark = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
+	s->udp_mark = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
+	s->tcp_mark = port->caps & PORT_TX_TCP_CKSUM ? FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP : 0;
+	s->ip_sum = header_template_sum(cfg->ipv4);
+	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
+	s->spent_max = spent_max(cfg);
+	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	s->tcp = tcp_create(region, cfg);
+	return s;
+}
+
+void
+stack_attach(struct stack *s, const struct stack_user *user)
+{
+	s->user = *user;
+}
+
+void
+stack_match(struct stack *s, struct sorted *in)
+{
+	tcp_match(s, in);
+}
+
+void
+stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	for (uint32_t n = 0; n < in->other_count; n++) {
+		const uint32_t i = in->other[n];
+		const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+
+		if (be16_get(eth->type) == ETH_TYPE_ARP)
+			arp_input(s, i);
+		else
+			icmp_input(s, i);
+	}
+	udp_input(s, in);
+	tcp_input(s, in);
+}
+
+void
+stack_tick(struct stack *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	arp_tick(s);
+	tcp_tick(s);
+}
+
+void
+stack_output(struct stack *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	tcp_output(s);
+}
+
+uint64_t
+stack_next_timer(const struct stack *s)
+{
+	/* The first tick has something to say (arp_tick). */
+	return s->announced ? tcp_next_timer(s) : 0;
+}
+
+bool
+stack_drain(struct stack *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	return tcp_drain(s);
+}
+
+void
+stack_usage_mt(const struct stack *s, struct stack_usage *out)
+{
+	tcp_usage_mt(s, out);
+}
+
+const struct counter *
+stack_counters(const struct stack *s)
+{
+	return s->counters;
+}
