@@ -1,0 +1,25 @@
+/*
+ * fault.h - why the program cannot go on, as one line for the operator.
+ *
+ * A function that can fail takes a struct fault and returns false after writing what is wrong
+ * and what to do. Only main prints it.
+ *
+ * Shape:  text is one line without its line end: control bytes in it become '?'.
+ * Thread: the caller's.
+ * Bounds: FAULT_BYTES, longer lines are cut.
+ */
+#ifndef CLOCKOO_FAULT_H
+#define CLOCKOO_FAULT_H
+
+#include <stdbool.h>
+
+#define FAULT_BYTES 512u
+
+struct fault {
+	char text[FAULT_BYTES];
+};
+
+/* Always false, so that a caller can return it. */
+bool fault_say(struct fault *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * profile.h - what we know about one kind of NIC, read from drivers-config/NAME.yaml.
+ *
+ * The schema in profile.c is the reference of the file format; drivers-config/README.md
+ * explains it. An unknown key, a missing one or a value out of range is an error that names file,
+ * key and line.
+ *
+ * Shape:  plain data without pointers. The quirks stay in the file: they are for people.
+ * Units:  rings in descriptors, burst in frames, mbuf_bytes of frame data in one buffer.
+ * Thread: one, at start: profile_load reads a file and uses the heap while it does.
+ * Errors: struct fault, one line.
+ */
+#ifndef CLOCKOO_PROFILE_H
+#define CLOCKOO_PROFILE_H
+
+#include "config.h"
+
+#define PROFILE_BURST_MAX 64u
+#define DEVICE_BYTES      512u
+
+/* How received flows find their queue. */
+enum spread {
+	SPREAD_NONE,   /* one queue */
+	SPREAD_RSS,    /* the NIC hashes, we give it key and table */
+	SPREAD_FANOUT, /* the driver asks the kernel to hash over its sockets */
+	SPREAD_KERNEL, /* the kernel hashes over the queues of its interface */
+	SPREAD_PEER,   /* the process at the other end chooses the queue */
+};
+
+enum offload {
+	OFFLOAD_RX_CKSUM = 1u << 0,
+	OFFLOAD_TX_IP_CKSUM = 1u << 1,
+	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
+	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
+	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
+};
+
+/* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
+enum need {
+	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
+	NEED_NET_RAW = 1u << 1,      /* the right to open packet sockets */
+	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, and /dev/net/tun */
+	NEED_SOCKET_FREE = 1u << 3,  /* nobody listens on --socket yet: we will */
+	NEED_SOCKET_THERE = 1u << 4, /* somebody does: we connect */
+	NEED_ROOT = 1u << 5,
+};
+
+struct profile {
+	char name[CONFIG_NAME_BYTES];
+	char summary[128];
+	char device[DEVICE_BYTES]; /* EAL's words for the device, with {placeholders} */
+	enum spread spread;
+	uint32_t needs; /* enum need */
+	uint32_t queues_max;
+	uint32_t rx_ring, tx_ring;
+	uint32_t burst;
+	uint32_t mbuf_bytes;
+	uint32_t mtu_max;
+	uint32_t offloads; /* enum offload: wanted, if the port has them */
+	bool promiscuous;
+	bool wait_link; /* a link that is not up within seconds is an error */
+};
+
+bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);
+
+/* The EAL device for this profile and configuration with that many queues: placeholders filled,
+ * --vdev-args appended. */
+bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
+		    char device[DEVICE_BYTES], struct fault *f);
+
+/* Is it found on the PCI bus? Else it is a virtual device. */
+bool profile_is_pci(const struct profile *p);
+
+const char *spread_name(enum spread spread);
+
+#endif
