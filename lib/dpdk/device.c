@@ -1,0 +1,300 @@
+#include "device.h"
+
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define POOL_CACHE    256u
+#define LINK_POLL_MS  50u
+#define MBUF_OVERHEAD 384u /* struct rte_mbuf, headroom, mempool header */
+
+struct rss_name {
+	uint32_t field; /* enum rss_field */
+	uint64_t types;
+};
+
+static const struct rss_name rss_names[] = {
+	{RSS_IPV4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
+	{RSS_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
+	{RSS_UDP4, RTE_ETH_RSS_NONFRAG_IPV4_UDP},
+};
+#define RSS_NAMES (sizeof rss_names / sizeof rss_names[0])
+
+struct offload_name {
+	uint32_t wanted; /* enum offload */
+	uint64_t rx, tx;
+	uint32_t cap; /* enum port_cap */
+};
+
+static const struct offload_name offload_names[] = {
+	{OFFLOAD_RX_CKSUM, RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, 0, 0},
+	{OFFLOAD_RX_CKSUM, RTE_ETH_RX_OFFLOAD_UDP_CKSUM, 0, 0},
+	{OFFLOAD_RX_CKSUM, RTE_ETH_RX_OFFLOAD_TCP_CKSUM, 0, 0},
+	{OFFLOAD_TX_IP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_IPV4_CKSUM, PORT_TX_IP_CKSUM},
+	{OFFLOAD_TX_UDP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_UDP_CKSUM, PORT_TX_UDP_CKSUM},
+	{OFFLOAD_TX_TCP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_TCP_CKSUM, PORT_TX_TCP_CKSUM},
+	{OFFLOAD_TX_FAST_FREE, 0, RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0},
+};
+#define OFFLOAD_NAMES (sizeof offload_names / sizeof offload_names[0])
+
+static bool
+failed(const char *step, int rc, struct fault *f)
+{
+	return fault_say(f, "--port: the driver refused to %s: %s; -vv shows all it says", step,
+			 rte_strerror(-rc));
+}
+
+static uint32_t
+rss_fields_of(uint64_t types)
+{
+	uint32_t fields = 0;
+
+	for (uint32_t i = 0; i < RSS_NAMES; i++)
+		if (types & rss_names[i].types)
+			fields |= rss_names[i].field;
+	return fields;
+}
+
+bool
+device_find(struct device *d, const struct profile *profile, struct fault *f)
+{
+	struct rte_eth_dev_info info;
+	struct fault why = *f;
+	int rc;
+
+	memset(d, 0, sizeof *d);
+	if (rte_eth_dev_count_avail() == 0)
+		return fault_say(f,
+				 "--port %s: the driver did not start: %s; -vv shows all it says",
+				 profile->name,
+				 why.text[0] != '\0' ? why.text : "no driver took the device");
+	d->id = (uint16_t)rte_eth_find_next(0);
+	d->node = rte_eth_dev_socket_id(d->id);
+	rc = rte_eth_dev_info_get(d->id, &info);
+	if (rc != 0)
+		return failed("describe the port", rc, f);
+	if (info.min_rx_bufsize > profile->mbuf_bytes)
+		return fault_say(f, "profile %s: mbuf_bytes: %u: this NIC needs %u", profile->name,
+				 profile->mbuf_bytes, info.min_rx_bufsize);
+	d->caps = (struct port_caps){
+		.rx_queues_max = info.max_rx_queues,
+		.tx_queues_max = info.max_tx_queues,
+		.rss_fields = rss_fields_of(info.flow_type_rss_offloads),
+		.rss_key_bytes = info.hash_key_size,
+		.reta_size = info.reta_size,
+	};
+	return true;
+}
+
+/* Wanted by the profile and there in the port. Returns our caps. */
+static uint32_t
+choose_offloads(struct device *d, const struct rte_eth_dev_info *info, uint32_t wanted)
+{
+	uint32_t caps = 0;
+
+	d->offloads_rx = 0;
+	d->offloads_tx = 0;
+	for (uint32_t i = 0; i < OFFLOAD_NAMES; i++) {
+		const struct offload_name *o = &offload_names[i];
+
+		if (!(wanted & o->wanted))
+			continue;
+		d->offloads_rx |= info->rx_offload_capa & o->rx;
+		d->offloads_tx |= info->tx_offload_capa & o->tx;
+		if (info->tx_offload_capa & o->tx)
+			caps |= o->cap;
+	}
+	return caps;
+}
+
+static uint64_t
+rss_types_of(const struct steer_plan *plan, uint64_t there)
+{
+	uint64_t types = 0;
+
+	for (uint32_t i = 0; i < RSS_NAMES; i++)
+		if (plan->rss_fields & rss_names[i].field)
+			types |= rss_names[i].types;
+	return types & there;
+}
+
+static bool
+configure(struct device *d, const struct device_request *req, const struct rte_eth_dev_info *info,
+	  struct fault *f)
+{
+	const struct steer_plan *plan = req->plan;
+	uint8_t key[RSS_KEY_MAX];
+	struct rte_eth_conf conf = {
+		.rxmode = {.mtu = req->cfg->mtu, .offloads = d->offloads_rx},
+		.txmode = {.offloads = d->offloads_tx},
+	};
+	int rc;
+
+	if (plan->rss_fields != 0) {
+		memcpy(key, plan->rss_key, sizeof key);
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_key = plan->rss_key_bytes != 0 ? key : NULL;
+		conf.rx_adv_conf.rss_conf.rss_key_len = (uint8_t)plan->rss_key_bytes;
+		conf.rx_adv_conf.rss_conf.rss_hf = rss_types_of(plan, info->flow_type_rss_offloads);
+	}
+	rc = rte_eth_dev_configure(d->id, (uint16_t)plan->queues, (uint16_t)plan->queues, &conf);
+	if (rc != 0)
+		return failed("be configured", rc, f);
+	d->rx_ring = (uint16_t)req->profile->rx_ring;
+	d->tx_ring = (uint16_t)req->profile->tx_ring;
+	rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_ring, &d->tx_ring);
+	return rc == 0 || failed("size its rings", rc, f);
+}
+
+static uint32_t
+pool_frames(const struct profile *p, uint32_t frames)
+{
+	/* One core's cache may keep 1.5 times its size aside; see rte_mempool.h. */
+	return p->rx_ring + p->tx_ring + frames + POOL_CACHE + POOL_CACHE / 2;
+}
+
+static struct rte_mempool *
+make_pool(const struct device *d, const struct device_request *req, uint32_t queue)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof name, "frames%u", queue);
+	return rte_pktmbuf_pool_create(name, pool_frames(req->profile, req->frames), POOL_CACHE, 0,
+				       (uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM),
+				       d->node);
+}
+
+static bool
+set_up_queue(struct device *d, const struct device_request *req, uint32_t queue, struct fault *f)
+{
+	const unsigned int node = d->node < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)d->node;
+	struct rte_mempool *pool = make_pool(d, req, queue);
+	int rc;
+
+	if (pool == NULL)
+		return fault_say(f,
+				 "memory: no room for %u frames a core (%s): reserve more "
+				 "hugepages or lower -c",
+				 pool_frames(req->profile, req->frames), rte_strerror(rte_errno));
+	d->ports[queue].pool = pool;
+	rc = rte_eth_rx_queue_setup(d->id, (uint16_t)queue, d->rx_ring, node, NULL, pool);
+	if (rc != 0)
+		return failed("set up a receive queue", rc, f);
+	rc = rte_eth_tx_queue_setup(d->id, (uint16_t)queue, d->tx_ring, node, NULL);
+	return rc == 0 || failed("set up a send queue", rc, f);
+}
+
+static bool
+fill_reta(const struct device *d, const struct steer_plan *plan, struct fault *f)
+{
+	struct rte_eth_rss_reta_entry64 reta[RETA_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
+	int rc;
+
+	if (plan->rss_fields == 0 || plan->reta_size == 0)
+		return true;
+	for (uint32_t i = 0; i < plan->reta_size; i++) {
+		struct rte_eth_rss_reta_entry64 *group = &reta[i / RTE_ETH_RETA_GROUP_SIZE];
+
+		group->mask |= UINT64_C(1) << i % RTE_ETH_RETA_GROUP_SIZE;
+		group->reta[i % RTE_ETH_RETA_GROUP_SIZE] = plan->reta[i];
+	}
+	rc = rte_eth_dev_rss_reta_update(d->id, reta, (uint16_t)plan->reta_size);
+	return rc == 0 || failed("fill its redirection table", rc, f);
+}
+
+static bool
+wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
+{
+	if (!p->wait_link)
+		return true;
+	for (uint32_t ms = 0; ms < LINK_WAIT_MS; ms += LINK_POLL_MS) {
+		struct rte_eth_link link = {0};
+
+		if (rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status != 0)
+			return true;
+		rte_delay_us_sleep(LINK_POLL_MS * 1000);
+	}
+	return fault_say(f,
+			 "--port %s: no link after %u s: check the cable, the other end, or that "
+			 "the interface is up",
+			 p->name, LINK_WAIT_MS / 1000);
+}
+
+static void
+fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
+{
+	struct rte_ether_addr mac = {0};
+
+	rte_eth_macaddr_get(d->id, &mac);
+	for (uint32_t i = 0; i < d->queues; i++) {
+		struct port_dpdk *p = &d->ports[i];
+
+		p->port = (struct port){
+			.ops = &port_dpdk_ops,
+			.caps = caps,
+			.frame_bytes = req->profile->mbuf_bytes,
+			.mtu = (uint16_t)req->cfg->mtu,
+		};
+		memcpy(p->port.mac, mac.addr_bytes, sizeof p->port.mac);
+		p->id = d->id;
+		p->queue = (uint16_t)i;
+		p->burst = req->profile->burst;
+		p->tx_prepare = caps != 0;
+	}
+}
+
+bool
+device_start(struct device *d, const struct device_request *req, struct fault *f)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(d->id, &info);
+	uint32_t caps;
+
+	if (rc != 0)
+		return failed("describe the port", rc, f);
+	caps = choose_offloads(d, &info, req->profile->offloads);
+	if (!configure(d, req, &info, f))
+		return false;
+	d->queues = req->plan->queues;
+	for (uint32_t i = 0; i < d->queues; i++)
+		if (!set_up_queue(d, req, i, f))
+			return false;
+	fill_ports(d, req, caps);
+	rc = rte_eth_dev_start(d->id);
+	if (rc != 0)
+		return failed("start", rc, f);
+	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
+		return failed("receive every frame (promiscuous)", rc, f);
+	return fill_reta(d, req->plan, f) && wait_for_link(d, req->profile, f);
+}
+
+void
+device_stop(struct device *d)
+{
+	rte_eth_dev_stop(d->id);
+	rte_eth_dev_close(d->id);
+}
+
+uint64_t
+device_pool_bytes(const struct profile *p, uint32_t cores, uint32_t frames)
+{
+	return (uint64_t)cores * pool_frames(p, frames) * (p->mbuf_bytes + MBUF_OVERHEAD);
+}
+
+uint64_t
+device_missed(const struct device *d)
+{
+	struct rte_eth_stats stats = {0};
+
+	rte_eth_stats_get(d->id, &stats);
+	return stats.imissed + stats.rx_nombuf + stats.ierrors;
+}
+
+uint32_t
+device_frames_free(const struct device *d, uint32_t queue)
+{
+	return rte_mempool_avail_count(d->ports[queue].pool);
+}

@@ -1,0 +1,53 @@
+/*
+ * device.h - the one DPDK port: found, configured by the plan, started; a struct port a core.
+ *
+ * Shape:  queue i of the device is ports[i], for core i.
+ * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
+ * Thread: the main thread; ports[i] afterwards by core i.
+ * Errors: struct fault: the step that failed and the driver's reason.
+ * Bounds: CORES_MAX queues; LINK_WAIT_MS for a link.
+ */
+#ifndef CLOCKOO_DEVICE_H
+#define CLOCKOO_DEVICE_H
+
+#include "config/config.h"
+#include "config/profile.h"
+#include "port_dpdk.h"
+#include "steer/plan.h"
+
+#define LINK_WAIT_MS 5000u
+
+struct device {
+	uint16_t id;
+	int node; /* NUMA node, -1 unknown */
+	uint32_t queues;
+	struct port_caps caps;
+	uint16_t rx_ring, tx_ring; /* as the driver rounded them */
+	uint64_t offloads_rx, offloads_tx;
+	struct port_dpdk ports[CORES_MAX];
+};
+
+struct device_request {
+	const struct config *cfg;
+	const struct profile *profile;
+	const struct steer_plan *plan;
+	uint32_t frames; /* that one core may hold at a time; the rings come on top */
+};
+
+/* The port EAL brought up, and what it can do. *f may hold what EAL said; it becomes the reason if
+ * there is no port. */
+bool device_find(struct device *d, const struct profile *profile, struct fault *f);
+
+bool device_start(struct device *d, const struct device_request *req, struct fault *f);
+void device_stop(struct device *d);
+
+/* Memory for the frames of all cores. */
+uint64_t device_pool_bytes(const struct profile *p, uint32_t cores, uint32_t frames);
+
+/* Frames the NIC dropped for want of a buffer or a poll, since start. */
+uint64_t device_missed(const struct device *d);
+
+/* Frames that are in no core's, driver's or ring's hands: in the pool of queue. */
+uint32_t device_frames_free(const struct device *d, uint32_t queue);
+
+#endif

@@ -1,0 +1,209 @@
+#include "eal.h"
+#include "base/check.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#define CAUGHT_BYTES 16384u
+
+static void
+add(struct eal_args *args, const char *word)
+{
+	const size_t bytes = strlen(word) + 1;
+
+	ensure((uint32_t)args->count < EAL_ARGS_MAX && args->used + bytes <= EAL_TEXT_BYTES);
+	args->words[args->count++] = memcpy(args->text + args->used, word, bytes);
+	args->used += (uint32_t)bytes;
+}
+
+static void
+add_pair(struct eal_args *args, const char *option, const char *value)
+{
+	add(args, option);
+	add(args, value);
+}
+
+/* CORES_MAX times "127@127," is 512 bytes. */
+static void
+add_lcores(struct eal_args *args, const struct lcore_set *set)
+{
+	char list[CORES_MAX * 8 + 1], first[8];
+	size_t used = 0;
+
+	list[0] = '\0';
+	for (uint32_t i = 0; i < set->count; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s%u@%u",
+					 i == 0 ? "" : ",", set->at[i].id, set->at[i].cpu);
+	add_pair(args, "--lcores", list);
+	snprintf(first, sizeof first, "%u", set->at[0].id);
+	add_pair(args, "--main-lcore", first);
+}
+
+static void
+add_memory(struct eal_args *args, bool no_huge, uint32_t memory_mb)
+{
+	char mb[16];
+
+	if (!no_huge) {
+		add(args, "--in-memory");            /* no files, nothing left behind by a crash */
+		add(args, "--single-file-segments"); /* virtio_user cannot share memory else */
+		return;
+	}
+	snprintf(mb, sizeof mb, "%u", memory_mb);
+	add(args, "--no-huge");
+	add(args, "--no-shconf");
+	add_pair(args, "-m", mb);
+}
+
+void
+eal_args_make(struct eal_args *args, const struct config *cfg, const struct profile *profile,
+	      const char *device, uint32_t memory_mb)
+{
+	args->count = 0;
+	args->used = 0;
+	add(args, "clockoo");
+	add_lcores(args, &cfg->lcores);
+	add_pair(args, "--file-prefix", cfg->file_prefix);
+	add_memory(args, cfg->no_huge, memory_mb);
+	add(args, "--no-telemetry"); /* we have our own */
+	if (cfg->verbosity < 2)
+		add_pair(args, "--log-level", "error");
+	if (profile_is_pci(profile)) {
+		/* Only this one: EAL would take over every NIC it can. */
+		add_pair(args, "--allow", device);
+	} else {
+		add(args, "--no-pci");
+		add_pair(args, "--iova-mode", "va");
+		add_pair(args, "--vdev", device);
+	}
+	args->words[args->count] = NULL;
+}
+
+void
+quiet_begin(struct quiet *q, bool noisy)
+{
+	q->stderr_fd = -1;
+	q->caught_fd = noisy ? -1 : memfd_create("clockoo-stderr", MFD_CLOEXEC);
+	if (q->caught_fd < 0)
+		return;
+	fflush(stderr);
+	q->stderr_fd = dup(STDERR_FILENO);
+	dup2(q->caught_fd, STDERR_FILENO);
+}
+
+/* EAL's own follow-up lines say that something failed; the line before them says what. */
+static bool
+is_a_cause(const char *line)
+{
+	static const char *const noise[] = {
+		"Bus (vdev) probe failed",
+		"Detected ",
+		"Selected IOVA",
+		"VFIO",
+		"telemetry",
+		"Couldn't get fd on hugepage file",
+	};
+
+	if (line[0] == '\0')
+		return false;
+	for (uint32_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
+		if (strstr(line, noise[i]) != NULL)
+			return false;
+	return true;
+}
+
+void
+quiet_end(struct quiet *q, char *line, size_t size)
+{
+	char text[CAUGHT_BYTES];
+	ssize_t len;
+	char *rest = text, *next;
+
+	line[0] = '\0';
+	if (q->caught_fd < 0)
+		return;
+	fflush(stderr);
+	dup2(q->stderr_fd, STDERR_FILENO);
+	close(q->stderr_fd);
+	len = pread(q->caught_fd, text, sizeof text - 1, 0);
+	close(q->caught_fd);
+	text[len > 0 ? len : 0] = '\0';
+	while ((next = strsep(&rest, "\n")) != NULL) {
+		if (is_a_cause(next)) {
+			snprintf(line, size, "%s", next);
+			return;
+		}
+	}
+}
+
+static bool
+refuse(const char *said, struct fault *f)
+{
+	return fault_say(f, "DPDK did not start: %s (%s); -vv shows all it says",
+			 said[0] != '\0' ? said : "no reason given", rte_strerror(rte_errno));
+}
+
+bool
+eal_start(struct eal_args *args, bool noisy, struct fault *f)
+{
+	struct quiet quiet;
+	char said[256];
+	int rc;
+
+	quiet_begin(&quiet, noisy);
+	rc = rte_eal_init(args->count, args->words);
+	if (rc >= 0 && !noisy)
+		rte_log_set_global_level(RTE_LOG_EMERG);
+	quiet_end(&quiet, said, sizeof said);
+	if (rc < 0)
+		return refuse(said, f);
+	/* A virtual device that cannot start does not fail rte_eal_init: nothing may have come
+	 * of it but this line. device_find sees that no port is there. */
+	if (said[0] != '\0')
+		fault_say(f, "%s", said);
+	return true;
+}
+
+void
+eal_stop(void)
+{
+	struct quiet quiet;
+	char said[256];
+
+	quiet_begin(&quiet, false);
+	rte_eal_cleanup();
+	quiet_end(&quiet, said, sizeof said);
+}
+
+int
+eal_claim_prefix(const char *prefix, struct fault *f)
+{
+	/* An abstract name: no file, gone with the process, however it ends (unix(7)). */
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "clockoo/%s", prefix);
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 &&
+	    bind(fd, (const struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
+		return fd;
+	if (errno == EADDRINUSE)
+		fault_say(f,
+			  "--file-prefix: \"%s\" is in use by another instance; give this one "
+			  "another name",
+			  prefix);
+	else
+		fault_say(f, "--file-prefix: cannot claim \"%s\": %s", prefix, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}

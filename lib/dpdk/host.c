@@ -1,0 +1,247 @@
+#include "host.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CAP_NET_ADMIN_BIT 12 /* linux/capability.h */
+#define LINES_MAX         256u
+
+static void
+look_at_cpus(struct cpu_list *cpus)
+{
+	cpu_set_t set;
+
+	cpus->count = 0;
+	if (sched_getaffinity(0, sizeof set, &set) != 0)
+		return;
+	for (uint32_t cpu = 0; cpu < LCORE_ID_END; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus->at[cpus->count++] = cpu;
+}
+
+/* The number after "key" in a file of "key number" lines; 0 if it is not there. */
+static uint64_t
+number_in(const char *path, const char *key, int base)
+{
+	FILE *file = fopen(path, "re");
+	uint64_t n = 0;
+	char line[256];
+
+	if (file == NULL)
+		return 0;
+	for (uint32_t i = 0; i < LINES_MAX && fgets(line, sizeof line, file) != NULL; i++) {
+		if (strncmp(line, key, strlen(key)) == 0) {
+			n = strtoull(line + strlen(key), NULL, base);
+			break;
+		}
+	}
+	fclose(file);
+	return n;
+}
+
+/* Free pages of every size: EAL takes from each. The folders are called hugepages-2048kB. */
+static uint64_t
+free_hugepage_bytes(void)
+{
+	static const char dir_path[] = "/sys/kernel/mm/hugepages";
+	DIR *dir = opendir(dir_path);
+	uint64_t bytes = 0;
+	struct dirent *entry;
+
+	if (dir == NULL)
+		return 0;
+	for (uint32_t i = 0; i < LINES_MAX && (entry = readdir(dir)) != NULL; i++) {
+		char path[sizeof dir_path + sizeof entry->d_name + 32];
+		uint64_t kb;
+
+		if (strncmp(entry->d_name, "hugepages-", 10) != 0)
+			continue;
+		kb = strtoull(entry->d_name + 10, NULL, 10);
+		snprintf(path, sizeof path, "%s/%s/free_hugepages", dir_path, entry->d_name);
+		bytes += number_in(path, "", 10) * kb * 1024;
+	}
+	closedir(dir);
+	return bytes;
+}
+
+static enum presence
+look_at_iface(const char *name)
+{
+	struct ifreq req = {0};
+	enum presence p = THING_MISSING;
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return p;
+	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", name);
+	if (name[0] != '\0' && ioctl(fd, SIOCGIFFLAGS, &req) == 0)
+		p = req.ifr_flags & IFF_UP ? THING_READY : THING_DOWN;
+	close(fd);
+	return p;
+}
+
+static bool
+may_open_packet_sockets(void)
+{
+	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void
+look_at_pci(struct host *host, const char *address)
+{
+	char path[128], target[256];
+	const char *domain = strlen(address) == 7 ? "0000:" : "";
+	ssize_t len;
+
+	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%s", domain, address);
+	host->pci_there = address[0] != '\0' && access(path, F_OK) == 0;
+	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%s/driver", domain, address);
+	len = readlink(path, target, sizeof target - 1);
+	target[len > 0 ? len : 0] = '\0';
+	/* mlx drivers share the NIC with the kernel; all others must have let go of it. */
+	host->pci_bound = strstr(target, "vfio-pci") != NULL || strstr(target, "uio") != NULL ||
+			  strstr(target, "mlx") != NULL;
+}
+
+void
+host_look(struct host *host, const struct config *cfg)
+{
+	memset(host, 0, sizeof *host);
+	look_at_cpus(&host->cpus);
+	host->huge_free_bytes = free_hugepage_bytes();
+	host->memory_free_bytes = number_in("/proc/meminfo", "MemAvailable:", 10) * 1024;
+	host->iface = look_at_iface(cfg->iface);
+	host->root = geteuid() == 0;
+	host->net_raw = may_open_packet_sockets();
+	host->net_admin = number_in("/proc/self/status", "CapEff:", 16) >> CAP_NET_ADMIN_BIT & 1;
+	host->tun = access("/dev/net/tun", R_OK | W_OK) == 0;
+	host->socket_there = cfg->socket[0] != '\0' && access(cfg->socket, F_OK) == 0;
+	look_at_pci(host, cfg->pci);
+}
+
+static bool
+memory_is_there(const struct host *host, const struct config *cfg, uint64_t bytes, struct fault *f)
+{
+	const uint64_t mb = 1u << 20, need_mb = (bytes + mb - 1) / mb;
+
+	if (cfg->no_huge && host->memory_free_bytes < bytes)
+		return fault_say(f, "memory: %llu MB needed, %llu MB free: lower -m, -c or -t",
+				 (unsigned long long)need_mb,
+				 (unsigned long long)(host->memory_free_bytes / mb));
+	if (!cfg->no_huge && host->huge_free_bytes < bytes)
+		return fault_say(f,
+				 "hugepages: %llu MB needed, %llu MB free: reserve more (echo %llu "
+				 "> /proc/sys/vm/nr_hugepages), lower -m, or say --no-huge",
+				 (unsigned long long)need_mb,
+				 (unsigned long long)(host->huge_free_bytes / mb),
+				 (unsigned long long)(need_mb / 2 + 1));
+	return true;
+}
+
+static bool
+iface_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
+	       struct fault *f)
+{
+	if (cfg->iface[0] == '\0')
+		return fault_say(f, "--port %s: needs --iface NAME, the kernel interface to use",
+				 p->name);
+	if (host->iface == THING_MISSING)
+		return fault_say(f,
+				 "--iface: there is no interface \"%s\" in this network namespace; "
+				 "\"ip link\" lists them",
+				 cfg->iface);
+	if (host->iface == THING_DOWN)
+		return fault_say(f, "--iface: \"%s\" is down: ip link set %s up", cfg->iface,
+				 cfg->iface);
+	return true;
+}
+
+static bool
+rights_suffice(const struct host *host, const struct profile *p, struct fault *f)
+{
+	if ((p->needs & NEED_NET_RAW) && !host->net_raw)
+		return fault_say(f,
+				 "--port %s: not permitted to open packet sockets: run as root or "
+				 "with CAP_NET_RAW",
+				 p->name);
+	if ((p->needs & NEED_NET_ADMIN) && !host->net_admin)
+		return fault_say(f,
+				 "--port %s: not permitted to make interfaces: run as root or with "
+				 "CAP_NET_ADMIN",
+				 p->name);
+	if ((p->needs & NEED_NET_ADMIN) && !host->tun)
+		return fault_say(f,
+				 "--port %s: /dev/net/tun is not usable: modprobe tun, or allow "
+				 "this user to open it",
+				 p->name);
+	if ((p->needs & NEED_ROOT) && !host->root)
+		return fault_say(f, "--port %s: only root may drive this port: run as root",
+				 p->name);
+	return true;
+}
+
+static bool
+socket_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
+		struct fault *f)
+{
+	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && cfg->socket[0] == '\0')
+		return fault_say(f, "--port %s: needs --socket PATH, where to meet the other side",
+				 p->name);
+	if ((p->needs & NEED_SOCKET_FREE) && host->socket_there)
+		return fault_say(f,
+				 "--socket: %s is already there: end the program that uses it, or "
+				 "remove it if it was left by one that crashed",
+				 cfg->socket);
+	if ((p->needs & NEED_SOCKET_THERE) && !host->socket_there)
+		return fault_say(f, "--socket: %s is not there: start the vhost side first",
+				 cfg->socket);
+	return true;
+}
+
+static bool
+pci_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
+	     struct fault *f)
+{
+	if (!profile_is_pci(p))
+		return true;
+	if (cfg->pci[0] == '\0')
+		return fault_say(f,
+				 "--port %s: needs the NIC's PCI address instead: --port "
+				 "0000:03:00.0; lspci lists them",
+				 p->name);
+	if (!host->pci_there)
+		return fault_say(f, "--port: there is no PCI device %s; lspci lists them",
+				 cfg->pci);
+	if (!host->pci_bound)
+		return fault_say(f,
+				 "--port: PCI device %s is not bound for user space: "
+				 "dpdk-devbind.py -b vfio-pci %s",
+				 cfg->pci, cfg->pci);
+	return true;
+}
+
+bool
+host_allows(const struct host *host, const struct config *cfg, const struct profile *p,
+	    uint64_t memory_bytes, struct fault *f)
+{
+	if (cfg->mtu > p->mtu_max)
+		return fault_say(f, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
+				 p->mtu_max);
+	return pci_is_ready(host, cfg, p, f) && rights_suffice(host, p, f) &&
+	       (!(p->needs & NEED_IFACE) || iface_is_ready(host, cfg, p, f)) &&
+	       socket_is_ready(host, cfg, p, f) && memory_is_there(host, cfg, memory_bytes, f);
+}

@@ -1,0 +1,40 @@
+/*
+ * host.h - what the machine has, and whether it is enough.
+ *
+ * EAL and its drivers meet a missing hugepage, interface or right with a page of log, an abort or
+ * with silence. So we look first: host_look gathers facts, host_allows judges them, and the two
+ * are apart so that the judgement is tested without the machine.
+ *
+ * Shape:  plain data.
+ * Thread: one, at start.
+ * Errors: struct fault: what is missing and how to get it.
+ */
+#ifndef CLOCKOO_HOST_H
+#define CLOCKOO_HOST_H
+
+#include "config/config.h"
+#include "config/profile.h"
+
+enum presence { THING_MISSING, THING_DOWN, THING_READY };
+
+struct host {
+	struct cpu_list cpus;
+	uint64_t huge_free_bytes;
+	uint64_t memory_free_bytes;
+	enum presence iface;
+	bool root;
+	bool net_raw;
+	bool net_admin;
+	bool tun;
+	bool socket_there;
+	bool pci_there;
+	bool pci_bound; /* to a driver that user space can use */
+};
+
+void host_look(struct host *host, const struct config *cfg);
+
+/* Is there all that the profile and the configuration need, and memory_bytes of memory? */
+bool host_allows(const struct host *host, const struct config *cfg, const struct profile *profile,
+		 uint64_t memory_bytes, struct fault *f);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * huge_block.h - one block of memory for everything the cores share and own.
+ *
+ * Hugepages, so that a random get misses the TLB once and not twice; ordinary pages with
+ * --no-huge. All of it is touched at start: a page that is not there must fail then, not in a turn.
+ *
+ * Shape:  bytes zeroed bytes at base.
+ * Owner:  the caller, until huge_block_give.
+ * Thread: one, at start and at the end.
+ * Errors: struct fault.
+ */
+#ifndef CLOCKOO_HUGE_BLOCK_H
+#define CLOCKOO_HUGE_BLOCK_H
+
+#include "config/fault.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NODE_ANY (-1)
+
+struct huge_block {
+	uint8_t *base;
+	size_t bytes; /* a whole number of pages */
+};
+
+/* node: the NUMA node to prefer, or NODE_ANY. */
+bool huge_block_take(struct huge_block *block, size_t bytes, bool no_huge, int node,
+		     struct fault *f);
+void huge_block_give(struct huge_block *block);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * lcore_run.h - one thread a core, pinned by EAL as --lcores says.
+ *
+ * Thread: lcores_run by the main thread, which becomes the first core until all are done.
+ */
+#ifndef CLOCKOO_LCORE_RUN_H
+#define CLOCKOO_LCORE_RUN_H
+
+#include "config/lcores.h"
+
+/* Run work(args[i]) on core i; returns when all have returned. */
+bool lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
+		struct fault *f);
+
+/* Between two turns with nothing to do: give the CPU away, or spare its other half. */
+void lcore_idle(bool yield);
+
+#endif

@@ -1,0 +1,170 @@
+#include "port_dpdk.h"
+#include "base/bytes.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+const struct counter_name port_counter_names[PORT_COUNTER_COUNT] = {PORT_COUNTERS(COUNTER_NAME)};
+
+#define ETH_HEADER_BYTES 14u
+
+static inline struct rte_mbuf *
+mbuf_of(struct frame *frame)
+{
+	return (struct rte_mbuf *)(void *)frame;
+}
+
+static inline struct frame *
+frame_of(struct rte_mbuf *m)
+{
+	return (struct frame *)(void *)m;
+}
+
+/* "None" (both bits) means that the field is not filled in, but the bytes never left memory:
+ * as good as verified. See rte_mbuf_core.h. */
+static inline uint32_t
+marks_of(uint64_t flags)
+{
+	uint32_t mark = 0;
+
+	if (flags & RTE_MBUF_F_RX_IP_CKSUM_GOOD)
+		mark |= FRAME_IP_CKSUM_GOOD;
+	else if (flags & RTE_MBUF_F_RX_IP_CKSUM_BAD)
+		mark |= FRAME_IP_CKSUM_BAD;
+	if (flags & RTE_MBUF_F_RX_L4_CKSUM_GOOD)
+		mark |= FRAME_L4_CKSUM_GOOD;
+	else if (flags & RTE_MBUF_F_RX_L4_CKSUM_BAD)
+		mark |= FRAME_L4_CKSUM_BAD;
+	return mark;
+}
+
+/* May the core have this one? It must be in one piece and leave frame_bytes to write in. */
+static inline bool
+fits_the_door(struct port_dpdk *p, const struct rte_mbuf *m)
+{
+	if (likely(m->nb_segs == 1 && m->data_off + p->port.frame_bytes <= m->buf_len))
+		return true;
+	counter_add(&p->counters[m->nb_segs != 1 ? PORT_DROP_CHAINED : PORT_DROP_CROOKED], 1);
+	return false;
+}
+
+static void
+port_rx(struct port *port, struct burst *b, uint32_t count)
+{
+	struct port_dpdk *p = (struct port_dpdk *)(void *)port;
+	struct rte_mbuf *got[BURST_MAX];
+	const uint32_t want = count < p->burst ? count : p->burst;
+	const uint32_t n = rte_eth_rx_burst(p->id, p->queue, got, (uint16_t)want);
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = got[i];
+
+		if (unlikely(!fits_the_door(p, m))) {
+			rte_pktmbuf_free(m);
+			continue;
+		}
+		b->data[kept] = rte_pktmbuf_mtod(m, uint8_t *);
+		b->len[kept] = m->data_len;
+		b->mark[kept] = marks_of(m->ol_flags);
+		b->frame[kept] = frame_of(m);
+		rte_prefetch0(b->data[kept]);
+		kept++;
+	}
+	b->count = kept;
+}
+
+/* What we ask of the driver. Header lengths are needed only with an offload. */
+static inline void
+set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t mark)
+{
+	uint64_t flags = RTE_MBUF_F_TX_IPV4;
+
+	m->ol_flags = 0;
+	if (likely(mark == 0))
+		return;
+	if (mark & FRAME_IP_CKSUM_FILL)
+		flags |= RTE_MBUF_F_TX_IP_CKSUM;
+	if (mark & FRAME_L4_CKSUM_FILL)
+		flags |= mark & FRAME_L4_IS_TCP ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+	m->l2_len = ETH_HEADER_BYTES;
+	m->l3_len = (data[ETH_HEADER_BYTES] & 0xfu) * 4u; /* IHL, RFC 791 section 3.1 */
+	m->ol_flags = flags;
+}
+
+static inline uint32_t
+fill_mbufs(const struct burst *b, struct rte_mbuf **out)
+{
+	uint32_t marks = 0;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct rte_mbuf *m = mbuf_of(b->frame[i]);
+
+		m->data_off = (uint16_t)(b->data[i] - (uint8_t *)m->buf_addr);
+		m->data_len = (uint16_t)b->len[i];
+		m->pkt_len = b->len[i];
+		set_offloads(m, b->data[i],
+			     b->mark[i] &
+				     (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP));
+		marks |= b->mark[i];
+		out[i] = m;
+	}
+	return marks;
+}
+
+static uint32_t
+port_tx(struct port *port, const struct burst *b)
+{
+	struct port_dpdk *p = (struct port_dpdk *)(void *)port;
+	struct rte_mbuf *out[BURST_MAX];
+	const uint32_t marks = fill_mbufs(b, out);
+	uint32_t ready = b->count, sent;
+
+	/* Drivers fix up what their hardware cannot do as asked: rte_eth_tx_prepare(3). */
+	if (p->tx_prepare && (marks & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
+		ready = rte_eth_tx_prepare(p->id, p->queue, out, (uint16_t)b->count);
+	sent = rte_eth_tx_burst(p->id, p->queue, out, (uint16_t)ready);
+	if (likely(sent != ready || ready == b->count))
+		return sent;
+	/* All before it went out and this one never will: take it, or the core offers it for ever.
+	 */
+	rte_pktmbuf_free(out[ready]);
+	counter_add(&p->counters[PORT_DROP_TX_REFUSED], 1);
+	return ready + 1;
+}
+
+static void
+port_alloc(struct port *port, struct burst *b, uint32_t count)
+{
+	struct port_dpdk *p = (struct port_dpdk *)(void *)port;
+	struct rte_mbuf *fresh[BURST_MAX];
+	const uint32_t n = count < BURST_MAX ? count : BURST_MAX;
+
+	b->count = 0;
+	if (unlikely(rte_pktmbuf_alloc_bulk(p->pool, fresh, n) != 0)) {
+		counter_add(&p->counters[PORT_NO_FRAMES], 1);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		b->data[i] = rte_pktmbuf_mtod(fresh[i], uint8_t *);
+		b->len[i] = 0;
+		b->mark[i] = 0;
+		b->frame[i] = frame_of(fresh[i]);
+	}
+	b->count = n;
+}
+
+static void
+port_drop(struct port *port, struct frame *const *frames, uint32_t count)
+{
+	(void)port;
+	/* The array is only read: DPDK's prototype lacks the const. */
+	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)frames, count);
+}
+
+const struct port_ops port_dpdk_ops = {
+	.rx = port_rx,
+	.tx = port_tx,
+	.alloc = port_alloc,
+	.drop = port_drop,
+};

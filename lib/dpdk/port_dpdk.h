@@ -1,0 +1,43 @@
+/*
+ * port_dpdk.h - a struct port over one queue pair of a DPDK port.
+ *
+ * A frame is an mbuf of one segment; its handle is the mbuf's address.
+ *
+ * Shape:  port is the first member; the rest is for port_dpdk.c and device.c.
+ * Owner:  the pool belongs to the device. Sent mbufs belong to the driver until it frees them.
+ * Thread: core-local; the counters are read by telemetry.
+ * Errors: counted: PORT_COUNTERS.
+ * Bounds: burst frames a call, at most BURST_MAX.
+ */
+#ifndef CLOCKOO_PORT_DPDK_H
+#define CLOCKOO_PORT_DPDK_H
+
+#include "base/check.h"
+#include "base/counter.h"
+#include "pkt/port.h"
+
+#include <stdbool.h>
+
+struct rte_mempool;
+
+#define PORT_COUNTERS(X)                                                                           \
+	X(PORT_DROP_CHAINED, "received frames in more than one buffer")                            \
+	X(PORT_DROP_CROOKED, "received frames that begin too late in their buffer")                \
+	X(PORT_DROP_TX_REFUSED, "frames the driver cannot send as marked")                         \
+	X(PORT_NO_FRAMES, "allocations that found the pool empty")
+
+enum port_counter { PORT_COUNTERS(COUNTER_SYMBOL) PORT_COUNTER_COUNT };
+extern const struct counter_name port_counter_names[PORT_COUNTER_COUNT];
+
+struct port_dpdk {
+	struct port port;
+	uint16_t id, queue;
+	uint32_t burst;
+	bool tx_prepare; /* offloads are on: the driver wants to see the frames first */
+	struct rte_mempool *pool;
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[PORT_COUNTER_COUNT];
+};
+
+extern const struct port_ops port_dpdk_ops;
+
+#endif

@@ -1,0 +1,373 @@
+/*
+ * The port over a DPDK queue. Goal: the contract of port.h holds on real mbufs: every frame has
+ * one owner, none is lost or freed twice, and what the door cannot present is dropped and
+ * counted. Method: net_ring in one process without hugepages, where a frame sent is a frame
+ * received; the pool's free count tells whether every frame came home. One EAL for all tests.
+ */
+#include "support/test.h"
+#include "dpdk/device.h"
+#include "dpdk/eal.h"
+#include "dpdk/lcore_run.h"
+#include "dpdk/tsc_clock.h"
+
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define FRAMES 1024u
+
+static struct device device;
+static struct config config;
+static struct profile profile;
+static uint32_t free_at_start;
+
+static struct port *
+port(void)
+{
+	return &device.ports[0].port;
+}
+
+static uint64_t
+counted(enum port_counter which)
+{
+	return counter_read(&device.ports[0].counters[which]);
+}
+
+static int
+start(void **state)
+{
+	struct fault f = {0};
+	struct eal_args args;
+	struct steer_plan plan;
+	struct device_request req = {&config, &profile, &plan, FRAMES};
+	char dev[DEVICE_BYTES];
+
+	config_defaults(&config);
+	config.no_huge = true;
+	check(config_set(&config, "port", "ring", &f));
+	check(config_set(&config, "lcores", "0@0", &f));
+	check(config_set(&config, "file-prefix", "test_port", &f));
+	check(config_finish(&config, &f));
+	if (!profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &f))
+		fail_msg("%s", f.text);
+	check(profile_device(&profile, &config, 1, dev, &f));
+	eal_args_make(&args, &config, &profile, dev, 64);
+	if (!eal_start(&args, false, &f) || !device_find(&device, &profile, &f) ||
+	    !steer_make(&plan, &config, &profile, &device.caps, &f) ||
+	    !device_start(&device, &req, &f))
+		fail_msg("%s", f.text);
+	free_at_start = device_frames_free(&device, 0);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	device_stop(&device);
+	eal_stop();
+	return 0;
+}
+
+/* Each test gives back all it took. */
+static int
+every_frame_came_home(void **state)
+{
+	check_eq(device_frames_free(&device, 0), free_at_start);
+	return 0;
+}
+
+static void
+fill(struct burst *b, uint32_t count)
+{
+	port()->ops->alloc(port(), b, count);
+	check_eq(b->count, count);
+	for (uint32_t i = 0; i < count; i++) {
+		b->len[i] = 60 + i;
+		memset(b->data[i], (int)i, b->len[i]);
+	}
+}
+
+static void
+fresh_frames_are_empty_and_wholly_writable(void **state)
+{
+	struct burst b;
+
+	check(port()->frame_bytes >= 14u + port()->mtu);
+	port()->ops->alloc(port(), &b, BURST_MAX);
+	check_eq(b.count, BURST_MAX);
+	for (uint32_t i = 0; i < b.count; i++) {
+		check_eq(b.len[i], 0);
+		check_eq(b.mark[i], 0);
+		memset(b.data[i], 0xa5, port()->frame_bytes);
+	}
+	port()->ops->drop(port(), b.frame, b.count);
+}
+
+static void
+a_frame_sent_is_received_in_order_with_its_bytes(void **state)
+{
+	struct burst out, in;
+
+	for (uint32_t count = 1; count <= BURST_MAX; count++) {
+		fill(&out, count);
+		check_eq(port()->ops->tx(port(), &out), count);
+		port()->ops->rx(port(), &in, BURST_MAX);
+		check_eq(in.count, count);
+		for (uint32_t i = 0; i < count; i++) {
+			check_eq(in.len[i], 60 + i);
+			check_eq(in.data[i][0], i);
+			check_eq(in.data[i][in.len[i] - 1], i);
+		}
+		port()->ops->drop(port(), in.frame, in.count);
+	}
+}
+
+static void
+rx_gives_no_more_than_was_asked_for(void **state)
+{
+	struct burst out, in;
+	uint32_t left = 10;
+
+	fill(&out, left);
+	check_eq(port()->ops->tx(port(), &out), left);
+	for (uint32_t asked = 0; left != 0; asked++) {
+		port()->ops->rx(port(), &in, asked);
+		check(in.count <= asked);
+		left -= in.count;
+		port()->ops->drop(port(), in.frame, in.count);
+		check(asked < 10);
+	}
+}
+
+static void
+a_frame_that_begins_elsewhere_is_sent_from_there(void **state)
+{
+	struct rte_mbuf *m;
+	struct burst out;
+
+	fill(&out, 1);
+	out.data[0] += 20;
+	out.data[0][0] = 0x77;
+	out.len[0] = 64;
+	check_eq(port()->ops->tx(port(), &out), 1);
+	check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+	check_eq(m->pkt_len, 64);
+	check_eq(m->data_len, 64);
+	check_eq(rte_pktmbuf_mtod(m, uint8_t *)[0], 0x77);
+	rte_pktmbuf_free(m);
+}
+
+static void
+what_a_full_port_refuses_still_belongs_to_the_core(void **state)
+{
+	struct burst out, in;
+	uint32_t sent = 0, received = 0;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t took;
+
+		port()->ops->alloc(port(), &out, BURST_MAX);
+		if (out.count == 0)
+			break;
+		took = port()->ops->tx(port(), &out);
+		sent += took;
+		port()->ops->drop(port(), out.frame + took, out.count - took);
+		if (took < out.count)
+			break;
+	}
+	check(sent >= 1000);
+	do {
+		port()->ops->rx(port(), &in, BURST_MAX);
+		received += in.count;
+		port()->ops->drop(port(), in.frame, in.count);
+	} while (in.count != 0);
+	check_eq(received, sent);
+}
+
+static void
+an_empty_pool_is_a_short_count_and_counted(void **state)
+{
+	static struct frame *taken[8192];
+	const uint64_t before = counted(PORT_NO_FRAMES);
+	uint32_t count = 0;
+	struct burst b;
+
+	for (;;) {
+		port()->ops->alloc(port(), &b, BURST_MAX);
+		if (b.count == 0)
+			break;
+		check(count + b.count <= 8192);
+		memcpy(taken + count, b.frame, b.count * sizeof b.frame[0]);
+		count += b.count;
+	}
+	check(counted(PORT_NO_FRAMES) > before);
+	check(count >= FRAMES);
+	port()->ops->drop(port(), taken, count);
+}
+
+/* Pass a prepared mbuf round the ring, past the port's tx. */
+static void
+inject(struct rte_mbuf *m)
+{
+	check_eq(rte_eth_tx_burst(device.id, 0, &m, 1), 1);
+}
+
+static void
+a_chained_frame_is_dropped_and_counted(void **state)
+{
+	struct rte_mbuf *head = rte_pktmbuf_alloc(device.ports[0].pool);
+	struct rte_mbuf *tail = rte_pktmbuf_alloc(device.ports[0].pool);
+	const uint64_t before = counted(PORT_DROP_CHAINED);
+	struct burst in;
+
+	rte_pktmbuf_append(head, 100);
+	rte_pktmbuf_append(tail, 100);
+	check_eq(rte_pktmbuf_chain(head, tail), 0);
+	inject(head);
+	port()->ops->rx(port(), &in, BURST_MAX);
+	check_eq(in.count, 0);
+	check_eq(counted(PORT_DROP_CHAINED), before + 1);
+}
+
+static void
+a_frame_without_room_to_write_is_dropped_and_counted(void **state)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	const uint64_t before = counted(PORT_DROP_CROOKED);
+	struct burst in;
+
+	rte_pktmbuf_append(m, 100);
+	rte_pktmbuf_adj(m, 1);
+	inject(m);
+	port()->ops->rx(port(), &in, BURST_MAX);
+	check_eq(in.count, 0);
+	check_eq(counted(PORT_DROP_CROOKED), before + 1);
+}
+
+static const struct {
+	uint64_t flags;
+	uint32_t mark;
+} rx_flags[] = {
+	{0, 0},
+	{RTE_MBUF_F_RX_IP_CKSUM_GOOD, FRAME_IP_CKSUM_GOOD},
+	{RTE_MBUF_F_RX_IP_CKSUM_BAD, FRAME_IP_CKSUM_BAD},
+	{RTE_MBUF_F_RX_L4_CKSUM_GOOD, FRAME_L4_CKSUM_GOOD},
+	{RTE_MBUF_F_RX_L4_CKSUM_BAD, FRAME_L4_CKSUM_BAD},
+	{RTE_MBUF_F_RX_L4_CKSUM_NONE, FRAME_L4_CKSUM_GOOD},
+	{RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD,
+	 FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_BAD},
+};
+
+static void
+the_drivers_flags_become_marks(void **state)
+{
+	for (uint32_t i = 0; i < sizeof rx_flags / sizeof rx_flags[0]; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+		struct burst in;
+
+		rte_pktmbuf_append(m, 60);
+		m->ol_flags = rx_flags[i].flags;
+		inject(m);
+		port()->ops->rx(port(), &in, 1);
+		check_eq(in.count, 1);
+		check_eq(in.mark[0], rx_flags[i].mark);
+		port()->ops->drop(port(), in.frame, 1);
+	}
+}
+
+static const struct {
+	uint32_t mark;
+	uint64_t flags;
+} tx_marks[] = {
+	{0, 0},
+	{FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD, 0}, /* what rx left there asks for nothing */
+	{FRAME_IP_CKSUM_FILL, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM},
+	{FRAME_L4_CKSUM_FILL, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM},
+	{FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM},
+};
+
+static void
+marks_become_the_drivers_flags_and_lengths(void **state)
+{
+	for (uint32_t i = 0; i < sizeof tx_marks / sizeof tx_marks[0]; i++) {
+		struct rte_mbuf *m;
+		struct burst out;
+
+		fill(&out, 1);
+		out.data[0][14] = 0x45;
+		out.mark[0] = tx_marks[i].mark;
+		check_eq(port()->ops->tx(port(), &out), 1);
+		check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+		check_eq(m->ol_flags, tx_marks[i].flags);
+		if (tx_marks[i].flags != 0) {
+			check_eq(m->l2_len, 14);
+			check_eq(m->l3_len, 20);
+		}
+		rte_pktmbuf_free(m);
+	}
+}
+
+static int
+say_ran(void *arg)
+{
+	*(uint32_t *)arg += 1;
+	lcore_idle(true);
+	lcore_idle(false);
+	return 0;
+}
+
+static void
+every_core_runs_its_work_once(void **state)
+{
+	uint32_t ran = 0;
+	void *const args[] = {&ran};
+	struct fault f;
+
+	check(lcores_run(&config.lcores, say_ran, args, &f));
+	check_eq(ran, 1);
+}
+
+static void
+the_clock_keeps_the_kernels_time(void **state)
+{
+	struct tsc_clock clock;
+	struct timespec nap = {.tv_nsec = 100000000}, t0, t1;
+	uint64_t began, took, kernel;
+
+	tsc_clock_begin(&clock);
+	tsc_clock_finish(&clock);
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	began = tsc_clock_ns(&clock);
+	nanosleep(&nap, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	took = tsc_clock_ns(&clock) - began;
+	kernel = (uint64_t)(t1.tv_sec - t0.tv_sec) * 1000000000u + (uint64_t)t1.tv_nsec -
+		 (uint64_t)t0.tv_nsec;
+	/* A thousandth, and what the scheduler may take between two reads. */
+	check(took > kernel - kernel / 1000 - 2000000);
+	check(took < kernel + kernel / 1000 + 2000000);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, every_frame_came_home)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(fresh_frames_are_empty_and_wholly_writable),
+		TEST(a_frame_sent_is_received_in_order_with_its_bytes),
+		TEST(rx_gives_no_more_than_was_asked_for),
+		TEST(a_frame_that_begins_elsewhere_is_sent_from_there),
+		TEST(what_a_full_port_refuses_still_belongs_to_the_core),
+		TEST(an_empty_pool_is_a_short_count_and_counted),
+		TEST(a_chained_frame_is_dropped_and_counted),
+		TEST(a_frame_without_room_to_write_is_dropped_and_counted),
+		TEST(the_drivers_flags_become_marks),
+		TEST(marks_become_the_drivers_flags_and_lengths),
+		TEST(every_core_runs_its_work_once),
+		TEST(the_clock_keeps_the_kernels_time),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
