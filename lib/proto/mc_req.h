@@ -8,7 +8,8 @@
  * Units:  lengths in bytes; exptime as sent (see mc_expiry in serve).
  * Thread: pure functions.
  * Errors: a line that is wrong is a request too: verb MC_BAD with the error to answer.
- * Bounds: MC_LINE_MAX bytes of line (a get line is unbounded), keys of 1..MC_KEY_MAX.
+ * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; every
+ *         run of spaces in it is bounded by the same number), keys of 1..MC_KEY_MAX.
  * Source: memcached doc/protocol.txt; limits and error texts as observed on 1.6.45.
  */
 #ifndef CLOCKOO_MC_REQ_H
@@ -54,6 +55,7 @@ enum mc_error {
 	MC_ERR_NUMBER,    /* CLIENT_ERROR cannot increment or decrement non-numeric value */
 	MC_ERR_TOO_LARGE, /* SERVER_ERROR object too large for cache */
 	MC_ERR_MEMORY,    /* SERVER_ERROR out of memory storing object */
+	MC_ERR_NO_ROOM,   /* SERVER_ERROR out of memory */
 	MC_ERR_COUNT,
 };
 
@@ -80,7 +82,8 @@ struct mc_req {
 
 enum mc_status {
 	MC_OK,    /* *req is complete; used bytes are done with (a body stands after them) */
-	MC_MORE,  /* nothing consumed, the same bytes and more are needed */
+	MC_MORE,  /* no request yet. used 0: the same bytes and more are needed. used above 0:
+		   * so much of a broken line was skipped; go on with what stands after it */
 	MC_CLOSE, /* not worth an answer: close the connection */
 };
 
@@ -98,7 +101,13 @@ struct mc_parser {
 	int32_t exptime; /* of the open gat line */
 };
 
-/* Take one request off the front of len bytes at p. */
+/*
+ * Take one request off the front of len bytes at p.
+ *
+ * What comes out depends on the bytes alone, never on where they were cut: a line is looked at
+ * only once all of it is there, or MC_LINE_MAX bytes of it. So MC_MORE with used 0 is never the
+ * answer to MC_LINE_MAX bytes or more.
+ */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
 

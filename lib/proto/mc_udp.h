@@ -1,6 +1,7 @@
 /*
  * mc_udp.h - the 8-byte frame in front of every memcached datagram.
  *
+ * Thread: pure functions.
  * Source: memcached doc/protocol.txt, "UDP protocol". A request is one datagram; its sequence
  * number and reserved field are not looked at (as memcached does not).
  */
@@ -19,5 +20,52 @@ struct mc_udp_frame {
 	struct be16 reserved; /* 0 */
 };
 static_assert(sizeof(struct mc_udp_frame) == 8, "wire format");
+
+#define MC_UDP_FRAME_BYTES ((uint32_t)sizeof(struct mc_udp_frame))
+/* Bytes of a message that one reply datagram carries. */
+#define MC_UDP_PIECE_BYTES (MC_UDP_PAYLOAD_MAX - MC_UDP_FRAME_BYTES)
+/* The total is 16 bits wide: a longer message cannot be sent. */
+#define MC_UDP_PIECES_MAX 65535u
+
+enum mc_udp_status {
+	MC_UDP_OK,    /* *id and *text are set */
+	MC_UDP_SHORT, /* nothing behind the frame */
+	MC_UDP_MULTI, /* claims more than one datagram */
+};
+
+static inline enum mc_udp_status
+mc_udp_parse(struct view datagram, uint16_t *id, struct view *text)
+{
+	struct mc_udp_frame frame;
+
+	if (datagram.len <= sizeof frame)
+		return MC_UDP_SHORT;
+	memcpy(&frame, datagram.data, sizeof frame);
+	if (be16_get(frame.total) != 1)
+		return MC_UDP_MULTI;
+	*id = be16_get(frame.id);
+	*text = (struct view){datagram.data + sizeof frame, datagram.len - sizeof frame};
+	return MC_UDP_OK;
+}
+
+/* Datagrams for a message of len bytes; an empty message is one datagram. */
+static inline uint32_t
+mc_udp_pieces(uint32_t len)
+{
+	return len == 0 ? 1 : len / MC_UDP_PIECE_BYTES + (len % MC_UDP_PIECE_BYTES != 0);
+}
+
+static inline uint8_t *
+mc_udp_put(uint8_t *at, uint16_t id, uint16_t sequence, uint16_t total)
+{
+	const struct mc_udp_frame frame = {
+		.id = be16_of(id),
+		.sequence = be16_of(sequence),
+		.total = be16_of(total),
+	};
+
+	memcpy(at, &frame, sizeof frame);
+	return at + sizeof frame;
+}
 
 #endif

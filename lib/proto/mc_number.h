@@ -1,0 +1,30 @@
+/*
+ * mc_number.h - decimal numbers, read and written without the C library.
+ *
+ * Shape:  a number is a whole word: trailing bytes make it no number.
+ * Thread: pure functions.
+ * Errors: false for what is no number of that kind; *out is then untouched.
+ * Source: which sign and which range each field of a command takes, as observed on 1.6.45.
+ */
+#ifndef CLOCKOO_MC_NUMBER_H
+#define CLOCKOO_MC_NUMBER_H
+
+#include "base/bytes.h"
+
+#define MC_U64_DIGITS_MAX 20u
+
+/* Digits only: cas, delta. */
+bool mc_read_u64(struct view word, uint64_t *out);
+/* Digits only: verbosity. */
+bool mc_read_u32(struct view word, uint32_t *out);
+/* One '-' may stand in front: lengths, the exptime of touch, gat and flush_all. */
+bool mc_read_i32(struct view word, int32_t *out);
+/* A '+' may stand in front; what does not fit 32 bits is cut, not refused: client flags. */
+bool mc_read_flags(struct view word, uint32_t *out);
+/* A sign may stand in front; 64 bits are read and cut to 32: exptime of a storage command. */
+bool mc_read_exptime(struct view word, int32_t *out);
+
+/* Write v at `at`; returns the byte after it. At most MC_U64_DIGITS_MAX bytes. */
+uint8_t *mc_put_u64(uint8_t *at, uint64_t v);
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * mc_text.c - lines, verbs, and the keys of retrieval lines one by one.
+ *
+ * A line that ends within MC_LINE_MAX bytes is judged as a whole before its first key is given
+ * out, so that one over-long key replaces the whole reply. A longer retrieval line is given out
+ * key by key as it comes; its error stands behind the values already sent.
+ */
+#include "mc_command.h"
+#include "mc_number.h"
+#include "mc_req.h"
+#include "mc_words.h"
+
+#define LINE_MIN 4u /* line end included; memcached answers shorter ones with an error */
+
+/* A key is known to be too long once so many bytes of it, its CR and what follows are there. */
+#define KEY_JUDGED_BYTES (MC_KEY_MAX + 2u)
+
+static inline struct mc_result
+result(enum mc_status status, uint32_t used)
+{
+	return (struct mc_result){status, used};
+}
+
+static inline struct mc_result
+bad_line(struct mc_req *req, enum mc_error error, uint32_t used)
+{
+	req->flags = MC_FIRST | MC_LAST;
+	mc_bad(req, error);
+	return result(MC_OK, used);
+}
+
+/* The line is broken and its end not known to be near: answer now, skip the rest as it comes. */
+static struct mc_result
+bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uint32_t used)
+{
+	*ps = (struct mc_parser){.swallow = 1};
+	req->flags |= MC_LAST;
+	mc_bad(req, error);
+	return result(MC_OK, used);
+}
+
+static struct mc_result
+line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
+{
+	const uint8_t *feed = memchr(p, '\n', len);
+
+	if (feed == NULL)
+		return result(MC_MORE, len);
+	ps->swallow = 0;
+	return result(MC_MORE, (uint32_t)(feed - p) + 1);
+}
+
+/*
+ * Where the next word of the line begins, looking from `at` on; *last if the line ends first,
+ * and then the offset behind its end. len if that cannot be told yet.
+ */
+static inline uint32_t
+next_word(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
+{
+	at = mc_spaces_end(p, at, len);
+	*last = false;
+	if (at == len)
+		return len;
+	if (p[at] == '\n') {
+		*last = true;
+		return at + 1;
+	}
+	if (p[at] != '\r')
+		return at;
+	if (at + 1 == len)
+		return len;
+	*last = p[at + 1] == '\n';
+	return *last ? at + 2 : at;
+}
+
+/*
+ * Give out the key at p, which begins with it, inside an open retrieval line. MC_MORE: it, or
+ * whether it is the last, cannot be told from these len bytes.
+ */
+static struct mc_result
+key_give(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	uint32_t end = mc_word_end(p, 0, len);
+	uint32_t next;
+	bool last;
+
+	if (end == len && len < KEY_JUDGED_BYTES)
+		return result(MC_MORE, 0);
+	if (end < len && p[end] == '\n' && p[end - 1] == '\r')
+		end--;
+	if (end > MC_KEY_MAX)
+		return bad_open_line(ps, req, MC_ERR_FORMAT, MC_KEY_MAX + 1);
+	next = next_word(p, end, len, &last);
+	if (next == len && !last)
+		return result(MC_MORE, 0);
+	req->verb = ps->verb;
+	req->exptime = ps->exptime;
+	req->key = (struct view){p, end};
+	if (last) {
+		*ps = (struct mc_parser){0};
+		req->flags |= MC_LAST;
+	} else {
+		ps->in_line = 1;
+	}
+	return result(MC_OK, next);
+}
+
+/* Inside a retrieval line: only a run of spaces can use up MC_LINE_MAX bytes without a key. */
+static struct mc_result
+line_go_on(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
+	struct mc_result r;
+
+	req->flags = 0;
+	req->error = MC_ERR_NONE;
+	r = key_give(ps, req, p, window);
+	if (r.status == MC_MORE && window == MC_LINE_MAX)
+		r.status = MC_CLOSE;
+	return r;
+}
+
+static bool
+keys_fit(const uint8_t *line, uint32_t at, uint32_t len)
+{
+	while (at < len) {
+		const uint32_t end = mc_word_end(line, at, len);
+
+		if (end - at > MC_KEY_MAX)
+			return false;
+		at = mc_spaces_end(line, end, len);
+	}
+	return true;
+}
+
+/*
+ * gat <exptime> <key>...: take the exptime. Returns the offset of the first key, len if there
+ * is none.
+ */
+static uint32_t
+gat_exptime(struct mc_parser *ps, const uint8_t *line, uint32_t at, uint32_t len,
+	    enum mc_error *error)
+{
+	const uint32_t end = mc_word_end(line, at, len);
+
+	*error = MC_ERR_NONE;
+	if (!mc_read_i32((struct view){line + at, end - at}, &ps->exptime))
+		*error = MC_ERR_EXPTIME;
+	return mc_spaces_end(line, end, len);
+}
+
+/* A retrieval line of len bytes and its end, all there. */
+static struct mc_result
+line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t at, uint32_t used)
+{
+	enum mc_error error = MC_ERR_NONE;
+	struct mc_result r;
+
+	at = mc_spaces_end(line.data, at, line.len);
+	if (at < line.len && (ps->verb == MC_GAT || ps->verb == MC_GATS))
+		at = gat_exptime(ps, line.data, at, line.len, &error);
+	if (at == line.len)
+		error = MC_ERR_FORMAT;
+	else if (error == MC_ERR_NONE && line.len - at > MC_KEY_MAX &&
+		 !keys_fit(line.data, at, line.len))
+		error = MC_ERR_FORMAT;
+	if (error != MC_ERR_NONE) {
+		*ps = (struct mc_parser){0};
+		return bad_line(req, error, used);
+	}
+	r = key_give(ps, req, line.data + at, used - at);
+	return result(r.status, at + r.used);
+}
+
+/* A retrieval line whose first MC_LINE_MAX bytes hold no end: its first key must lie there. */
+static struct mc_result
+long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t at)
+{
+	enum mc_error error = MC_ERR_NONE;
+	struct mc_result r;
+
+	at = mc_spaces_end(p, at, MC_LINE_MAX);
+	if (ps->verb == MC_GAT || ps->verb == MC_GATS)
+		at = gat_exptime(ps, p, at, MC_LINE_MAX, &error);
+	if (at == MC_LINE_MAX)
+		return result(MC_CLOSE, 0);
+	if (error != MC_ERR_NONE)
+		return bad_open_line(ps, req, error, at);
+	r = key_give(ps, req, p + at, MC_LINE_MAX - at);
+	if (r.status == MC_MORE)
+		return result(MC_CLOSE, 0);
+	return result(r.status, at + r.used);
+}
+
+static inline bool
+is_retrieval(enum mc_verb verb)
+{
+	return verb <= MC_GATS;
+}
+
+/* No line end in len bytes, which are at most MC_LINE_MAX. */
+static struct mc_result
+line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	uint32_t end;
+	enum mc_verb verb;
+
+	if (len < MC_LINE_MAX)
+		return result(MC_MORE, 0);
+	end = mc_word_end(p, 0, len);
+	verb = mc_verb_of((struct view){p, end});
+	if (end == len || !is_retrieval(verb))
+		return result(MC_CLOSE, 0);
+	ps->verb = (uint8_t)verb;
+	req->flags = MC_FIRST;
+	return long_line_begin(ps, req, p, end);
+}
+
+/* Any line but the simplest get. */
+static struct mc_result
+line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
+	const uint8_t *feed = memchr(p, '\n', window);
+	struct view line = {.data = p};
+	enum mc_verb verb;
+	uint32_t used;
+	uint32_t end;
+
+	*req = (struct mc_req){.key = {p, 0}};
+	if (feed == NULL)
+		return line_open(ps, req, p, window);
+	used = (uint32_t)(feed - p) + 1;
+	if (used < LINE_MIN)
+		return bad_line(req, MC_ERR_FORMAT, used);
+	line.len = used - 1 - (p[used - 2] == '\r');
+	end = mc_word_end(p, 0, line.len);
+	verb = mc_verb_of((struct view){p, end});
+	if (is_retrieval(verb)) {
+		ps->verb = (uint8_t)verb;
+		req->flags = MC_FIRST;
+		return line_begin(ps, req, line, end, used);
+	}
+	req->flags = MC_FIRST | MC_LAST;
+	if (!mc_command_parse(req, verb, line))
+		return result(MC_CLOSE, used);
+	return result(MC_OK, used);
+}
+
+struct mc_result
+mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	uint32_t end;
+
+	if (unlikely(ps->in_line | ps->swallow)) {
+		if (len == 0)
+			return result(MC_MORE, 0);
+		return ps->swallow ? line_skip(ps, p, len) : line_go_on(ps, req, p, len);
+	}
+	/* "get KEY": most of the traffic of most caches. */
+	if (likely(len >= 6) && memcmp(p, "get ", 4) == 0) {
+		end = mc_word_end(p, 4, len < MC_LINE_MAX ? len : MC_LINE_MAX);
+		if (likely(end < len && p[end] == '\n')) {
+			const uint32_t cut = end - (p[end - 1] == '\r');
+
+			if (likely(cut > 4 && cut - 4 <= MC_KEY_MAX)) {
+				req->verb = MC_GET;
+				req->flags = MC_FIRST | MC_LAST;
+				req->error = MC_ERR_NONE;
+				req->key = (struct view){p + 4, cut - 4};
+				return result(MC_OK, end + 1);
+			}
+		}
+	}
+	if (len == 0)
+		return result(MC_MORE, 0);
+	return line_parse(ps, req, p, len);
+}

@@ -1,0 +1,82 @@
+/*
+ * mc_words.h - a command line as words.
+ *
+ * Private to lib/proto. Words are separated by runs of spaces and by nothing else: a tab, a NUL
+ * or a lone carriage return is part of a word (memcached's tokenizer).
+ *
+ * Shape:  words are views into the line; the line's end is not part of it.
+ * Thread: pure functions.
+ * Bounds: the first MC_WORDS_KEPT words and the last one are kept, all are counted.
+ */
+#ifndef CLOCKOO_MC_WORDS_H
+#define CLOCKOO_MC_WORDS_H
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+#include <emmintrin.h>
+
+/* cas <key> <flags> <exptime> <bytes> <cas> */
+#define MC_WORDS_KEPT 6u
+
+struct mc_words {
+	uint32_t count;
+	struct view word[MC_WORDS_KEPT];
+	struct view last;
+};
+
+/* Offset of the first space or line feed from at on; len if there is none. */
+static inline uint32_t
+mc_word_end(const uint8_t *p, uint32_t at, uint32_t len)
+{
+	const __m128i space = _mm_set1_epi8(' ');
+	const __m128i feed = _mm_set1_epi8('\n');
+
+	for (; at + 16 <= len; at += 16) {
+		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
+		const __m128i ends =
+			_mm_or_si128(_mm_cmpeq_epi8(bytes, space), _mm_cmpeq_epi8(bytes, feed));
+		const uint32_t mask = (uint32_t)_mm_movemask_epi8(ends);
+
+		if (mask != 0)
+			return at + (uint32_t)__builtin_ctz(mask);
+	}
+	while (at < len && p[at] != ' ' && p[at] != '\n')
+		at++;
+	return at;
+}
+
+static inline uint32_t
+mc_spaces_end(const uint8_t *p, uint32_t at, uint32_t len)
+{
+	while (at < len && p[at] == ' ')
+		at++;
+	return at;
+}
+
+/* line holds no line feed. */
+static inline void
+mc_words_split(struct mc_words *w, const uint8_t *line, uint32_t len)
+{
+	uint32_t at = mc_spaces_end(line, 0, len);
+
+	w->count = 0;
+	w->last = (struct view){line, 0};
+	while (at < len) {
+		const uint32_t end = mc_word_end(line, at, len);
+
+		w->last = (struct view){line + at, end - at};
+		if (w->count < MC_WORDS_KEPT)
+			w->word[w->count] = w->last;
+		w->count++;
+		at = mc_spaces_end(line, end, len);
+	}
+}
+
+static inline bool
+mc_word_is(struct view word, const char *text, uint32_t len)
+{
+	return word.len == len && memcmp(word.data, text, len) == 0;
+}
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * What is written. Goal: numbers, value lines, fixed lines and UDP frames are the bytes a client
+ * expects, within the bounds the headers state. Method: known bytes; numbers against the C
+ * library at every power of ten.
+ */
+#include "support/guard.h"
+#include "support/test.h"
+#include "proto/mc_reply.h"
+#include "proto/mc_udp.h"
+
+#include <inttypes.h>
+
+static void
+number_is_written(uint64_t v)
+{
+	char want[32];
+	const int len = snprintf(want, sizeof want, "%" PRIu64, v);
+	uint8_t *room = at_page_end(want, (uint32_t)len);
+
+	memset(room, 0, (size_t)len);
+	check(mc_put_u64(room, v) == room + len);
+	check_bytes(room, want, (size_t)len);
+}
+
+static void
+a_number_is_written_in_its_own_digits_and_no_more(void **state)
+{
+	uint64_t power = 1;
+
+	for (uint32_t digits = 1; digits <= MC_U64_DIGITS_MAX; digits++, power *= 10) {
+		number_is_written(power - 1);
+		number_is_written(power);
+		number_is_written(power + 1);
+		number_is_written(power + power / 7 * 5 + 3);
+	}
+	number_is_written(UINT32_MAX);
+	number_is_written(UINT64_MAX);
+}
+
+static void
+a_value_line_shows_key_flags_length_and_cas(void **state)
+{
+	const struct view key = {(const uint8_t *)"some:key", 8};
+	const uint64_t cas = 1234567890123ull;
+	uint8_t line[MC_VALUE_HEAD_MAX + 1] = {0};
+
+	*mc_put_value_head(line, key, 7, 1048576, NULL) = 0;
+	check_str((char *)line, "VALUE some:key 7 1048576\r\n");
+	*mc_put_value_head(line, key, 0, 0, &cas) = 0;
+	check_str((char *)line, "VALUE some:key 0 0 1234567890123\r\n");
+}
+
+static void
+the_longest_value_line_fits_its_bound(void **state)
+{
+	uint8_t text[MC_KEY_MAX], line[MC_VALUE_HEAD_MAX];
+	const struct view key = {text, MC_KEY_MAX};
+	const uint64_t cas = UINT64_MAX;
+
+	memset(text, 'k', sizeof text);
+	check_eq(mc_put_value_head(line, key, UINT32_MAX, UINT32_MAX, &cas) - line,
+		 MC_VALUE_HEAD_MAX);
+}
+
+static void
+every_fixed_line_ends_and_fits_its_bound(void **state)
+{
+	for (uint32_t i = 0; i < MC_REPLY_COUNT; i++) {
+		const struct view line = mc_reply_line[i];
+
+		check(line.len > 2 && line.len <= MC_FIXED_LINE_MAX);
+		check_bytes(line.data + line.len - 2, "\r\n", 2);
+	}
+	for (uint32_t i = MC_ERR_NONE + 1; i < MC_ERR_COUNT; i++) {
+		const struct view line = mc_error_line[i];
+
+		check(line.len > 2 && line.len <= MC_FIXED_LINE_MAX);
+		check_bytes(line.data + line.len - 2, "\r\n", 2);
+	}
+}
+
+static void
+every_error_has_its_text(void **state)
+{
+	const struct {
+		enum mc_error error;
+		const char *text;
+	} rows[] = {
+		{MC_ERR_UNKNOWN, "ERROR\r\n"},
+		{MC_ERR_FORMAT, "CLIENT_ERROR bad command line format\r\n"},
+		{MC_ERR_EXPTIME, "CLIENT_ERROR invalid exptime argument\r\n"},
+		{MC_ERR_DELTA, "CLIENT_ERROR invalid numeric delta argument\r\n"},
+		{MC_ERR_DELETE,
+		 "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"},
+		{MC_ERR_CHUNK, "CLIENT_ERROR bad data chunk\r\n"},
+		{MC_ERR_NUMBER, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
+		{MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache\r\n"},
+		{MC_ERR_MEMORY, "SERVER_ERROR out of memory storing object\r\n"},
+		{MC_ERR_NO_ROOM, "SERVER_ERROR out of memory\r\n"},
+	};
+
+	check_eq(sizeof rows / sizeof rows[0], MC_ERR_COUNT - 1);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct view line = mc_error_line[rows[i].error];
+
+		check_eq(line.len, strlen(rows[i].text));
+		check_bytes(line.data, rows[i].text, line.len);
+	}
+}
+
+static void
+a_udp_frame_is_eight_bytes_in_wire_order(void **state)
+{
+	const uint8_t want[8] = {0x12, 0x34, 0, 1, 0x0a, 0x0b, 0, 0};
+	uint8_t frame[8];
+
+	check(mc_udp_put(frame, 0x1234, 1, 0x0a0b) == frame + 8);
+	check_bytes(frame, want, 8);
+}
+
+static void
+a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty(void **state)
+{
+	const struct {
+		const char *bytes;
+		uint32_t len;
+		enum mc_udp_status status;
+	} rows[] = {
+		{"", 0, MC_UDP_SHORT},
+		{"\x12\x34\0\0\0\1\0", 7, MC_UDP_SHORT},
+		{"\x12\x34\0\0\0\1\0\0", 8, MC_UDP_SHORT},
+		{"\x12\x34\0\0\0\1\0\0g", 9, MC_UDP_OK},
+		{"\x12\x34\0\7\0\1\0\x0dg", 9, MC_UDP_OK}, /* sequence and reserved: not read */
+		{"\x12\x34\0\0\0\2\0\0g", 9, MC_UDP_MULTI},
+		{"\x12\x34\0\0\0\0\0\0g", 9, MC_UDP_MULTI},
+		{"\x12\x34\0\0\1\1\0\0g", 9, MC_UDP_MULTI},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct view text = {NULL, 0};
+		uint16_t id = 0;
+		const struct view datagram = {at_page_end(rows[i].bytes, rows[i].len), rows[i].len};
+
+		check_eq(mc_udp_parse(datagram, &id, &text), rows[i].status);
+		if (rows[i].status != MC_UDP_OK)
+			continue;
+		check_eq(id, 0x1234);
+		check_eq(text.len, 1);
+		check_eq(text.data[0], 'g');
+	}
+}
+
+static void
+a_message_takes_as_many_datagrams_as_it_needs(void **state)
+{
+	check_eq(MC_UDP_PIECE_BYTES, 1392);
+	check_eq(mc_udp_pieces(0), 1);
+	check_eq(mc_udp_pieces(1), 1);
+	check_eq(mc_udp_pieces(1392), 1);
+	check_eq(mc_udp_pieces(1393), 2);
+	check_eq(mc_udp_pieces(2784), 2);
+	check_eq(mc_udp_pieces(2785), 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_number_is_written_in_its_own_digits_and_no_more),
+		cmocka_unit_test(a_value_line_shows_key_flags_length_and_cas),
+		cmocka_unit_test(the_longest_value_line_fits_its_bound),
+		cmocka_unit_test(every_fixed_line_ends_and_fits_its_bound),
+		cmocka_unit_test(every_error_has_its_text),
+		cmocka_unit_test(a_udp_frame_is_eight_bytes_in_wire_order),
+		cmocka_unit_test(a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty),
+		cmocka_unit_test(a_message_takes_as_many_datagrams_as_it_needs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
