@@ -48,7 +48,55 @@
 	X(ICMP_ECHOED, "echoes answered")                                                          \
 	X(UDP_RECEIVED, "datagrams for the service")                                               \
 	X(UDP_ANSWERED, "datagrams answered in the frame they came in")                            \
-	X(UDP_SENT, "datagrams sent in a fresh frame")
+	X(UDP_SENT, "datagrams sent in a fresh frame")                                             \
+	X(TCP_SYNS, "connections begun by a SYN")                                                  \
+	X(TCP_OPENED, "handshakes completed")                                                      \
+	X(TCP_CLOSED_BY_BOTH, "connections closed in order, the peer first")                       \
+	X(TCP_ABORTED, "connections reset because the service asked for it")                       \
+	X(TCP_RESET_BY_PEER, "connections reset by the peer")                                      \
+	X(TCP_RESET_TEXT_CLOSED, "connections reset: text after both had done with it")            \
+	X(TCP_TIMEOUT, "connections reset: no answer to any retransmission")                       \
+	X(TCP_TIMEOUT_SYN, "half-open connections dropped: no answer")                             \
+	X(TCP_TIMEOUT_FIN_WAIT, "connections dropped: the peer never closed")                      \
+	X(TCP_TIMEOUT_KEEPALIVE, "connections reset: no answer to any keepalive")                  \
+	X(TCP_HALF_OPEN_DROPPED, "oldest half-open connections dropped for new ones")              \
+	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \
+	X(TCP_TIME_WAIT_RECYCLED, "oldest in TIME-WAIT dropped for new connections")               \
+	X(TCP_TIME_WAIT_REUSED, "flows in TIME-WAIT opened anew by a SYN")                         \
+	X(TCP_REFUSED_CONNS_MAX, "SYNs dropped: every connection slot is taken")                   \
+	X(TCP_REFUSED_TABLE, "SYNs dropped: both buckets of the flow are full")                    \
+	X(TCP_REFUSED_DRAINING, "SYNs reset: we are stopping")                                     \
+	X(TCP_DROP_HEADER, "a data offset or options that cannot be")                              \
+	X(TCP_DROP_PORT, "to a TCP port nobody serves")                                            \
+	X(TCP_DROP_UNKNOWN, "acknowledgments of a connection we do not have")                      \
+	X(TCP_DROP_RST_UNKNOWN, "resets of a connection we do not have")                           \
+	X(TCP_DROP_NO_SYN, "first segments that are no SYN, or a SYN with FIN, or from port 0")    \
+	X(TCP_DROP_OUT_OF_WINDOW, "segments outside the receive window")                           \
+	X(TCP_DROP_NO_ACK, "segments without an acknowledgment")                                   \
+	X(TCP_DROP_ACK_OF_SYN, "handshakes that acknowledge what we did not send")                 \
+	X(TCP_DROP_TEXT_OLD, "text received before, or beyond the window")                         \
+	X(TCP_DROP_TEXT_CLOSED, "text for a connection that the service has closed")               \
+	X(TCP_DROP_RX_CONN_FULL, "text dropped: the connection holds too many frames")             \
+	X(TCP_DROP_RX_FRAMES_MAX, "text dropped: all connections together hold too many frames")   \
+	X(TCP_DROP_HOLES_FULL, "text after a hole dropped: too much of it is held")                \
+	X(TCP_DROP_HOLE_MADE_ROOM, "text after a hole given up for text in order")                 \
+	X(TCP_OUT_OF_ORDER, "segments kept until the hole before them is filled")                  \
+	X(TCP_CHALLENGED_RST, "resets in the window but not at its edge (RFC 5961)")               \
+	X(TCP_CHALLENGED_SYN, "SYNs on an open connection (RFC 5961)")                             \
+	X(TCP_CHALLENGED_ACK, "acknowledgments of what was never sent (RFC 5961)")                 \
+	X(TCP_CHALLENGES_RATIONED, "challenge ACKs not sent: too soon after the last")             \
+	X(TCP_RESETS_RATIONED, "resets not sent: too many already")                                \
+	X(TCP_TX_SEGMENTS, "segments sent on connections")                                         \
+	X(TCP_TX_RESETS, "resets sent")                                                            \
+	X(TCP_TX_NO_ROOM, "segments put off: no room in the outbox")                               \
+	X(TCP_RETRANSMITS, "segments sent again")                                                  \
+	X(TCP_FAST_RETRANSMITS, "losses seen by three duplicate acknowledgments")                  \
+	X(TCP_TIMEOUTS_RETRANSMIT, "retransmission timeouts")                                      \
+	X(TCP_WINDOW_PROBES, "probes of a shut window")                                            \
+	X(TCP_KEEPALIVES, "keepalive probes")                                                      \
+	X(TCP_ACKS_DELAYED, "acknowledgments that waited for the delayed ACK timer")               \
+	X(TCP_WRITER_AHEAD, "writers put off: too much is queued on the connection")               \
+	X(TCP_WRITER_STARVED, "writers put off: no chunk is free")
 
 enum stack_counter { STACK_COUNTERS(COUNTER_SYMBOL) STACK_COUNTER_COUNT };
 

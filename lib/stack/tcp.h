@@ -1,0 +1,141 @@
+/*
+ * tcp.h - what the tcp_*.c files share: struct tcp, and one door a file.
+ *
+ * A segment's way: tcp_match (tcp_table.c) finds the connection; tcp_input (tcp_in.c) runs the
+ * steps of RFC 9293 section 3.10.7.4; text goes into the receive queue (tcp_rx.c); the service
+ * reads and writes (tcp_user.c); tcp_output (tcp_out.c) sends what is due; tcp_tick
+ * (tcp_timer.c) makes things due.
+ *
+ * Owner:  all memory is taken at tcp_create; connections, receive nodes and chunks are pools.
+ * Thread: core-local, but for tcp_usage_mt (stack_core.h).
+ * Bounds: cfg.conns_max, cfg.rx_frames_max, cfg.chunks, and the constants here.
+ */
+#ifndef CLOCKOO_TCP_H
+#define CLOCKOO_TCP_H
+
+#include "tcp_conn.h"
+
+#include "wire/tcp_wire.h"
+
+#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; the oldest makes room */
+#define TIMERS_A_TURN   64u
+#define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
+#define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
+#define RST_INTERVAL_NS (10 * NS_PER_MS)
+#define RST_AN_INTERVAL 10u  /* answers to segments of no connection */
+#define DRAIN_SLOTS     256u /* connections looked at by one tcp_drain */
+#define STARVED_A_TURN  16u
+#define BUCKET_FLOWS    8u
+
+/* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
+struct flow_bucket {
+	uint32_t tag[BUCKET_FLOWS];
+	uint32_t slot_plus_1[BUCKET_FLOWS]; /* 0: free */
+};
+static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
+
+struct tcp {
+	struct conn *conns;
+	struct flow_bucket *buckets;
+	uint32_t bucket_mask;
+	uint32_t half_open_count, half_open_max, time_wait_count;
+
+	struct list ready, out, starved;
+	struct list free, half_open, time_wait; /* oldest first */
+
+	struct rx_seg *rx_free; /* nodes without a frame */
+	uint32_t rx_left;       /* that many */
+	struct txq_pool pool;
+
+	uint64_t rst_since_ns;
+	uint32_t rst_count;
+	bool draining;
+	uint32_t drain_slot; /* where the walk over all connections stands */
+
+	/* tcp_usage_mt reads these from other threads: this turn's figures, relaxed */
+	_Atomic uint32_t conns_used, chunks_used, frames_held;
+	uint32_t conns_count; /* slots not free */
+	struct wheel wheel;
+};
+
+/* One received segment on its way through the steps. */
+struct arrival {
+	struct tcp_seg seg; /* trimmed to the window by take_text */
+	struct frame *frame;
+	const uint8_t *src_mac;
+	uint32_t src_ip;
+	bool kept; /* the frame went into a receive queue */
+};
+
+/* What a step says: run the next one, or the segment is done with (and maybe the connection). */
+enum step {
+	STEP_ON,
+	STEP_DONE,
+};
+
+/* ---- tcp_table.c: flows ---- */
+
+struct conn *flow_find(const struct stack *s, uint32_t ip, uint16_t port);
+bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
+void flow_remove(struct stack *s, struct conn *c);
+uint32_t flow_iss(const struct stack *s, uint32_t ip, uint16_t port); /* RFC 6528 */
+
+/* ---- tcp_conn.c: birth, states, death ---- */
+
+/* A connection in SYN_RCVD; NULL: refused, and counted why. */
+struct conn *conn_open(struct stack *s, uint32_t ip, uint16_t port);
+void conn_established(struct stack *s, struct conn *c);
+void conn_fin_wait_2(struct stack *s, struct conn *c);
+void conn_time_wait(struct stack *s, struct conn *c);
+/* To CLOSED, and the slot is free. gone() is called if opened() was. */
+void conn_free(struct stack *s, struct conn *c);
+/* The same, with a RST to the peer. */
+void conn_reset(struct stack *s, struct conn *c);
+void conn_make_ready(struct stack *s, struct conn *c);
+void conn_make_out(struct stack *s, struct conn *c);
+void conn_ack_now(struct stack *s, struct conn *c);
+/* Acknowledged bytes or freed chunks may let a refused writer go on. */
+void conn_room_made(struct stack *s, struct conn *c);
+void wake_starved(struct stack *s);
+
+/* ---- tcp_listen.c: segments of no connection ---- */
+
+void listen_input(struct stack *s, struct arrival *a);
+/* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
+bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
+
+/* ---- tcp_rx.c: receive queue ---- */
+
+void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
+/* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
+bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
+void rx_clear(struct stack *s, struct conn *c);
+void rx_read(struct stack *s, struct conn *c, uint32_t n);
+/* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
+uint32_t rx_window(const struct stack *s, const struct conn *c);
+
+/* ---- tcp_ack.c: what an acknowledgment does ---- */
+
+enum step check_ack(struct stack *s, struct conn *c, const struct arrival *a);
+
+/* ---- tcp_out.c: segments ---- */
+
+void out_reset(struct stack *s, struct conn *c);
+void out_reset_unknown(struct stack *s, const struct arrival *a);
+void out_challenge(struct stack *s, struct conn *c);
+
+/* ---- tcp_timer.c ---- */
+
+void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
+void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
+void timer_main_off(struct conn *c);
+void rtt_sample(struct conn *c, uint64_t rtt_ns);
+
+/* ---- tcp_cc.c: how much the network takes ---- */
+
+void cc_start(struct conn *c);
+void cc_acked(struct conn *c, uint32_t bytes);
+bool cc_dup_ack(struct conn *c); /* true: the first segment is taken for lost */
+void cc_timeout(struct conn *c);
+
+#endif

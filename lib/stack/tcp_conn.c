@@ -1,0 +1,286 @@
+/*
+ * tcp_conn.c - birth, states and death of a connection; the pools it lives from.
+ */
+#include "tcp.h"
+
+static uint32_t
+bucket_count(uint32_t conns)
+{
+	uint32_t n = 1;
+
+	while (n < conns / (BUCKET_FLOWS / 2) + 1)
+		n *= 2;
+	return n;
+}
+
+size_t
+tcp_bytes(const struct stack_config *cfg)
+{
+	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
+	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
+	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
+	       4 * CACHE_LINE_BYTES;
+}
+
+static void
+conns_create(struct tcp *t, struct region *region, uint32_t conns)
+{
+	t->conns = region_take(region, (size_t)conns * sizeof *t->conns, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < conns; i++) {
+		struct conn *c = &t->conns[i];
+
+		c->slot = i;
+		list_init(&c->ready);
+		list_init(&c->out);
+		wheel_node_init(&c->timer);
+		list_push_back(&t->free, &c->where);
+	}
+}
+
+struct tcp *
+tcp_create(struct region *region, const struct stack_config *cfg)
+{
+	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
+	const uint32_t buckets = bucket_count(cfg->conns_max);
+
+	list_init(&t->ready);
+	list_init(&t->out);
+	list_init(&t->starved);
+	list_init(&t->free);
+	list_init(&t->half_open);
+	list_init(&t->time_wait);
+	wheel_init(&t->wheel);
+	conns_create(t, region, cfg->conns_max);
+	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
+	t->bucket_mask = buckets - 1;
+	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
+	rx_pool_create(t, region, cfg->rx_frames_max);
+	txq_pool_create(&t->pool, region, cfg->chunks);
+	return t;
+}
+
+/* A free slot: a fresh one, else the oldest TIME-WAIT's, else the oldest half-open's. */
+static struct conn *
+slot_take(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+
+	if (t->half_open_count >= t->half_open_max) {
+		stack_count(s, TCP_HALF_OPEN_DROPPED);
+		conn_free(s, container_of(t->half_open.next, struct conn, where));
+	} else if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
+		stack_count(s, TCP_TIME_WAIT_RECYCLED);
+		conn_free(s, container_of(t->time_wait.next, struct conn, where));
+	} else if (list_empty(&t->free) && !list_empty(&t->half_open)) {
+		stack_count(s, TCP_HALF_OPEN_DROPPED);
+		conn_free(s, container_of(t->half_open.next, struct conn, where));
+	}
+	if (list_empty(&t->free))
+		return NULL;
+	return container_of(list_pop_front(&t->free), struct conn, where);
+}
+
+struct conn *
+conn_open(struct stack *s, uint32_t ip, uint16_t port)
+{
+	struct tcp *t = s->tcp;
+	struct conn *c = slot_take(s);
+
+	if (c == NULL) {
+		stack_count(s, TCP_REFUSED_CONNS_MAX);
+		return NULL;
+	}
+	c->peer_ip = ip;
+	c->peer_port = port;
+	if (!flow_add(s, c)) {
+		stack_count(s, TCP_REFUSED_TABLE);
+		list_push_back(&t->free, &c->where);
+		return NULL;
+	}
+	c->state = CONN_SYN_RCVD;
+	c->flags = 0;
+	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
+	c->srtt_us = c->rttvar_us = 0;
+	c->rto_us = RTO_INITIAL_US;
+	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
+	c->heard_ns = s->now_ns;
+	c->challenged_ns = 0;
+	c->rx = (struct rxq){0};
+	txq_init(&c->tx);
+	list_push_back(&t->half_open, &c->where);
+	t->half_open_count++;
+	t->conns_count++;
+	stack_count(s, TCP_SYNS);
+	return c;
+}
+
+void
+conn_established(struct stack *s, struct conn *c)
+{
+	list_unlink(&c->where);
+	s->tcp->half_open_count--;
+	c->state = CONN_ESTABLISHED;
+	c->flags |= CONN_OPENED;
+	c->tries = c->backoff = 0;
+	cc_start(c);
+	timer_main_off(c);
+	if (s->cfg.keepalive_idle_ns != 0) {
+		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;
+		timer_sync(s, c);
+	}
+	stack_count(s, TCP_OPENED);
+	s->user.opened(s->user.arg, c);
+}
+
+/* The service lets go of it; what it would still read or write has no reader or writer. */
+static void
+conn_gone(struct stack *s, struct conn *c)
+{
+	list_unlink(&c->ready);
+	rx_clear(s, c);
+	if (!(c->flags & CONN_OPENED))
+		return;
+	c->flags &= ~CONN_OPENED;
+	s->user.gone(s->user.arg, c);
+}
+
+void
+conn_free(struct stack *s, struct conn *c)
+{
+	struct tcp *t = s->tcp;
+
+	ensure(c->state != CONN_CLOSED);
+	if (c->state == CONN_SYN_RCVD)
+		t->half_open_count--;
+	if (c->state == CONN_TIME_WAIT)
+		t->time_wait_count--;
+	/* First out of every list and the table: gone() may ask for anything. */
+	list_unlink(&c->where);
+	list_unlink(&c->out);
+	wheel_unarm(&t->wheel, &c->timer);
+	flow_remove(s, c);
+	c->state = CONN_CLOSED;
+	conn_gone(s, c);
+	txq_clear(&c->tx, &t->pool);
+	list_push_back(&t->free, &c->where);
+	t->conns_count--;
+}
+
+void
+conn_reset(struct stack *s, struct conn *c)
+{
+	out_reset(s, c);
+	conn_free(s, c);
+}
+
+/* Our FIN is acknowledged; the peer's must come in a bounded time, whoever it is. */
+void
+conn_fin_wait_2(struct stack *s, struct conn *c)
+{
+	c->state = CONN_FIN_WAIT_2;
+	c->keep_at_ns = NEVER;
+	timer_main(s, c, FIN_WAIT_NS);
+}
+
+void
+conn_time_wait(struct stack *s, struct conn *c)
+{
+	c->state = CONN_TIME_WAIT;
+	c->keep_at_ns = NEVER;
+	list_unlink(&c->where);
+	list_push_back(&s->tcp->time_wait, &c->where);
+	s->tcp->time_wait_count++;
+	timer_main(s, c, TIME_WAIT_NS);
+	conn_gone(s, c);
+}
+
+void
+conn_make_ready(struct stack *s, struct conn *c)
+{
+	if ((c->flags & CONN_OPENED) && !(c->flags & CONN_CLOSE) && list_empty(&c->ready))
+		list_push_back(&s->tcp->ready, &c->ready);
+}
+
+void
+conn_make_out(struct stack *s, struct conn *c)
+{
+	if (list_empty(&c->out))
+		list_push_back(&s->tcp->out, &c->out);
+}
+
+void
+conn_ack_now(struct stack *s, struct conn *c)
+{
+	c->flags |= CONN_ACK_NOW;
+	conn_make_out(s, c);
+}
+
+void
+conn_room_made(struct stack *s, struct conn *c)
+{
+	if (!(c->flags & CONN_WANT_ROOM) || c->tx.bytes > CONN_TXQ_BYTES / 2)
+		return;
+	if (!list_empty(&c->where)) /* the pool is what it waits for */
+		return;
+	c->flags &= ~CONN_WANT_ROOM;
+	conn_make_ready(s, c);
+}
+
+void
+wake_starved(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+
+	for (uint32_t i = 0; i < STARVED_A_TURN && i < t->pool.chunks_left; i++) {
+		struct list *first = list_pop_front(&t->starved);
+		struct conn *c;
+
+		if (first == NULL)
+			return;
+		c = container_of(first, struct conn, where);
+		c->flags &= ~CONN_WANT_ROOM;
+		conn_make_ready(s, c);
+	}
+}
+
+uint64_t
+tcp_next_timer(const struct stack *s)
+{
+	/* What had no room in this turn goes out in the next. */
+	return list_empty(&s->tcp->out) ? wheel_next(&s->tcp->wheel) : s->now_ns;
+}
+
+/*
+ * The walk over all connections closes a slice a call; new ones are refused from the first
+ * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.
+ */
+bool
+tcp_drain(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+
+	t->draining = true;
+	for (uint32_t i = 0; i < DRAIN_SLOTS && t->drain_slot < s->cfg.conns_max; i++) {
+		struct conn *c = &t->conns[t->drain_slot++];
+
+		if (c->state == CONN_SYN_RCVD)
+			conn_reset(s, c);
+		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
+			conn_close(s, c);
+	}
+	if (t->drain_slot < s->cfg.conns_max)
+		return false;
+	return t->conns_count == t->time_wait_count;
+}
+
+void
+tcp_usage_mt(const struct stack *s, struct stack_usage *out)
+{
+	const struct tcp *t = s->tcp;
+
+	out->conns = atomic_load_explicit(&t->conns_used, memory_order_relaxed);
+	out->conns_max = s->cfg.conns_max;
+	out->chunks_used = atomic_load_explicit(&t->chunks_used, memory_order_relaxed);
+	out->chunks = s->cfg.chunks;
+	out->rx_frames_held = atomic_load_explicit(&t->frames_held, memory_order_relaxed);
+}

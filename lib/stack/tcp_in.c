@@ -1,0 +1,256 @@
+/*
+ * tcp_in.c - a segment arrives: the steps of RFC 9293 section 3.10.7.4, one function each, in
+ * the order of the RFC, with the blind attack mitigations of RFC 5961.
+ */
+#include "tcp.h"
+
+/* Room in sequence space: a SYN and a FIN count one each. */
+static uint32_t
+seq_len(const struct tcp_seg *seg)
+{
+	return seg->payload.len + !!(seg->flags & TCP_SYN) + !!(seg->flags & TCP_FIN);
+}
+
+/*
+ * The acceptability table of 3.10.7.4, first. Two cases are wider: a segment that begins at
+ * rcv_nxt is looked at even if the window is shut (its ACK counts, the text is cut off later),
+ * and an empty one may stand on the right edge, where a peer that filled our window sends from.
+ */
+static bool
+seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
+{
+	const uint32_t window = c->rcv_edge - c->rcv_nxt;
+	const uint32_t begin = seg->seq - c->rcv_nxt;
+	const uint32_t len = seq_len(seg);
+
+	if (begin == 0)
+		return true;
+	if (len == 0)
+		return begin <= window;
+	return begin < window || (window > 0 && begin + len - 1 < window);
+}
+
+static enum step
+check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (seq_acceptable(c, seg))
+		return STEP_ON;
+	stack_count(s, TCP_DROP_OUT_OF_WINDOW);
+	if (seg->flags & TCP_RST)
+		return STEP_DONE;
+	if (c->state == CONN_SYN_RCVD && seg->flags & TCP_SYN && seg->seq + 1 == c->rcv_nxt) {
+		/* Our SYN-ACK was lost; a bare ACK would not help the peer. */
+		c->flags |= CONN_SEND_SYN;
+		conn_make_out(s, c);
+		return STEP_DONE;
+	}
+	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
+		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
+	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
+	 * correcting each other for ever: those answers are rationed. */
+	if (seq_len(seg) > 0)
+		conn_ack_now(s, c);
+	else
+		out_challenge(s, c);
+	return STEP_DONE;
+}
+
+/* RFC 5961 section 3.2: a RST counts only at rcv_nxt; elsewhere in the window it may be a guess. */
+static enum step
+check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->flags & TCP_RST))
+		return STEP_ON;
+	if (seg->seq != c->rcv_nxt) {
+		stack_count(s, TCP_CHALLENGED_RST);
+		out_challenge(s, c);
+		return STEP_DONE;
+	}
+	stack_count(s, TCP_RESET_BY_PEER);
+	conn_free(s, c);
+	return STEP_DONE;
+}
+
+/* RFC 5961 section 4.2: a SYN in a synchronized state is answered, never believed. */
+static enum step
+check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->flags & TCP_SYN))
+		return STEP_ON;
+	if (c->state == CONN_SYN_RCVD) {
+		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
+		stack_count(s, TCP_HALF_OPEN_SYN);
+		conn_free(s, c);
+		return STEP_DONE;
+	}
+	stack_count(s, TCP_CHALLENGED_SYN);
+	out_challenge(s, c);
+	return STEP_DONE;
+}
+
+/* Cut off what we have already and what is beyond the window. */
+static void
+trim(struct conn *c, struct tcp_seg *seg)
+{
+	struct view *text = &seg->payload;
+
+	if (seq_before(seg->seq, c->rcv_nxt)) {
+		const uint32_t old = min_u32(c->rcv_nxt - seg->seq, text->len);
+
+		text->data += old;
+		text->len -= old;
+		seg->seq += old;
+	}
+	if (seq_after(seg->seq + text->len, c->rcv_edge)) {
+		const uint32_t beyond = seg->seq + text->len - c->rcv_edge;
+
+		text->len -= min_u32(beyond, text->len);
+		seg->flags &= ~TCP_FIN; /* it stands beyond as well */
+	}
+}
+
+/*
+ * The user has closed: nobody reads this. Until our FIN is acknowledged the peer may not have
+ * our last answers yet, and a RST could cost it those; text is acknowledged and thrown away.
+ * After that the peer is told that it talks to nobody (RFC 9293 section 3.6.1, SHLD-3).
+ */
+static enum step
+refuse_text(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	stack_count(s, TCP_DROP_TEXT_CLOSED);
+	if (c->state == CONN_FIN_WAIT_2) {
+		stack_count(s, TCP_RESET_TEXT_CLOSED);
+		conn_reset(s, c);
+		return STEP_DONE;
+	}
+	if (seg->seq == c->rcv_nxt)
+		c->rcv_nxt += seg->payload.len;
+	conn_ack_now(s, c);
+	return STEP_ON;
+}
+
+/* 3.10.7.4, seventh. */
+static enum step
+take_text(struct stack *s, struct conn *c, struct arrival *a)
+{
+	struct tcp_seg *seg = &a->seg;
+
+	if (!conn_takes_text(c)) {
+		seg->payload.len = 0;
+		return STEP_ON;
+	}
+	if (seg->payload.len == 0)
+		return STEP_ON;
+	trim(c, seg);
+	if (seg->payload.len == 0) {
+		/* A window probe, or text sent again. */
+		stack_count(s, TCP_DROP_TEXT_OLD);
+		conn_ack_now(s, c);
+		return STEP_ON;
+	}
+	if (c->flags & CONN_CLOSE)
+		return refuse_text(s, c, seg);
+	if (!rx_take(s, c, a)) {
+		seg->flags &= ~TCP_FIN;
+		conn_ack_now(s, c);
+	}
+	return STEP_ON;
+}
+
+/* 3.10.7.4, eighth. A FIN after a hole is remembered and taken when the hole is filled. */
+static void
+take_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (seg->flags & TCP_FIN && !(c->flags & (CONN_PEER_FIN | CONN_EOF))) {
+		c->flags |= CONN_PEER_FIN;
+		c->peer_fin_seq = seg->seq + seg->payload.len;
+		conn_ack_now(s, c);
+	}
+	if (!(c->flags & CONN_PEER_FIN) || seq_before(c->rcv_nxt, c->peer_fin_seq))
+		return;
+	c->flags = (c->flags & ~CONN_PEER_FIN) | CONN_EOF;
+	c->rcv_nxt++;
+	if (seq_before(c->rcv_edge, c->rcv_nxt))
+		c->rcv_edge = c->rcv_nxt;
+	conn_ack_now(s, c);
+	if (c->state == CONN_ESTABLISHED) {
+		c->state = CONN_CLOSE_WAIT;
+		conn_make_ready(s, c);
+	} else if (c->state == CONN_FIN_WAIT_1) {
+		c->state = CONN_CLOSING;
+	} else if (c->state == CONN_FIN_WAIT_2) {
+		conn_time_wait(s, c);
+	}
+}
+
+static void
+conn_input(struct stack *s, struct conn *c, struct arrival *a)
+{
+	struct tcp_seg *seg = &a->seg;
+
+	if (check_seq(s, c, seg) == STEP_DONE)
+		return;
+	if (check_rst(s, c, seg) == STEP_DONE)
+		return;
+	if (check_syn(s, c, seg) == STEP_DONE)
+		return;
+	if (check_ack(s, c, a) == STEP_DONE)
+		return;
+	c->heard_ns = s->now_ns;
+	c->keep_tries = 0;
+	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
+	if (take_text(s, c, a) == STEP_DONE)
+		return;
+	take_fin(s, c, seg);
+}
+
+/* Earlier segments of this burst may have opened, closed or replaced what match found. */
+static struct conn *
+flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
+{
+	if (matched != NULL && matched->state != CONN_CLOSED && matched->peer_ip == a->src_ip &&
+	    matched->peer_port == a->seg.src_port)
+		return matched;
+	if (a->seg.dst_port != s->cfg.tcp_port)
+		return NULL;
+	return flow_find(s, a->src_ip, a->seg.src_port);
+}
+
+static void
+segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
+{
+	const struct l3_info *l3 = &in->l3[i];
+	struct arrival a = {
+		.frame = in->rx.frame[i],
+		.src_mac = in->rx.data[i] + 6,
+		.src_ip = l3->src_ip,
+	};
+	struct conn *c;
+
+	if (tcp_parse(&a.seg, in->rx.data[i] + l3->l4_offset, l3->l4_len) != TCP_WIRE_OK) {
+		stack_count(s, TCP_DROP_HEADER);
+	} else {
+		c = flow_now(s, in->conn[i], &a);
+		if (c == NULL)
+			listen_input(s, &a);
+		else if (!listen_reopen(s, c, &a))
+			conn_input(s, c, &a);
+	}
+	if (!a.kept)
+		frame_spent(s, a.frame);
+}
+
+void
+tcp_input(struct stack *s, struct sorted *in)
+{
+	struct tcp *t = s->tcp;
+
+	t->pool.promised = 0;
+	for (uint32_t k = 0; k < in->tcp_count; k++) {
+		if (k + 1 < in->tcp_count && in->conn[in->tcp[k + 1]] != NULL)
+			__builtin_prefetch(&in->conn[in->tcp[k + 1]]->where);
+		segment_arrives(s, in, in->tcp[k]);
+	}
+	if (!list_empty(&t->starved))
+		wake_starved(s);
+}

@@ -1,0 +1,157 @@
+/*
+ * tcp_table.c - which connection does a segment belong to?
+ *
+ * Our address and port are the same for every flow, so a flow is the peer's (address, port).
+ * Each has two buckets of eight and goes into the emptier one: with buckets at most half full
+ * on average an overflow is practically impossible (Azar et al., "Balanced allocations", STOC
+ * 1994), and a look-up reads two lines at most, whatever the peers do. The hash is seeded, so
+ * nobody can aim at a bucket.
+ */
+#include "tcp.h"
+
+#include "base/hash.h"
+
+struct flow_home {
+	struct flow_bucket *first, *second;
+	uint32_t tag;
+};
+
+static uint64_t
+flow_hash(const struct stack *s, uint32_t ip, uint16_t port)
+{
+	const uint32_t key[2] = {ip, port};
+
+	return hash_bytes(key, sizeof key, s->cfg.seed);
+}
+
+static struct flow_home
+flow_home(const struct stack *s, uint32_t ip, uint16_t port)
+{
+	const struct tcp *t = s->tcp;
+	const uint64_t h = flow_hash(s, ip, port);
+
+	return (struct flow_home){
+		.first = &t->buckets[h & t->bucket_mask],
+		.second = &t->buckets[(h >> 24) & t->bucket_mask],
+		.tag = (uint32_t)(h >> 32),
+	};
+}
+
+static struct conn *
+bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, uint64_t flow)
+{
+	for (uint32_t i = 0; i < BUCKET_FLOWS; i++) {
+		struct conn *c;
+
+		if (b->tag[i] != tag || b->slot_plus_1[i] == 0)
+			continue;
+		c = &t->conns[b->slot_plus_1[i] - 1];
+		if (((uint64_t)c->peer_ip << 16 | c->peer_port) == flow)
+			return c;
+	}
+	return NULL;
+}
+
+struct conn *
+flow_find(const struct stack *s, uint32_t ip, uint16_t port)
+{
+	const struct flow_home home = flow_home(s, ip, port);
+	const uint64_t flow = (uint64_t)ip << 16 | port;
+	struct conn *c = bucket_find(s->tcp, home.first, home.tag, flow);
+
+	return c != NULL ? c : bucket_find(s->tcp, home.second, home.tag, flow);
+}
+
+static uint32_t
+bucket_used(const struct flow_bucket *b)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < BUCKET_FLOWS; i++)
+		used += b->slot_plus_1[i] != 0;
+	return used;
+}
+
+bool
+flow_add(struct stack *s, struct conn *c)
+{
+	const struct flow_home home = flow_home(s, c->peer_ip, c->peer_port);
+	const bool first = bucket_used(home.first) <= bucket_used(home.second);
+	struct flow_bucket *b = first ? home.first : home.second;
+
+	for (uint32_t i = 0; i < BUCKET_FLOWS; i++)
+		if (b->slot_plus_1[i] == 0) {
+			b->tag[i] = home.tag;
+			b->slot_plus_1[i] = c->slot + 1;
+			return true;
+		}
+	return false;
+}
+
+static void
+bucket_remove(struct flow_bucket *b, uint32_t slot)
+{
+	for (uint32_t i = 0; i < BUCKET_FLOWS; i++)
+		if (b->slot_plus_1[i] == slot + 1)
+			b->slot_plus_1[i] = 0;
+}
+
+void
+flow_remove(struct stack *s, struct conn *c)
+{
+	const struct flow_home home = flow_home(s, c->peer_ip, c->peer_port);
+
+	bucket_remove(home.first, c->slot);
+	bucket_remove(home.second, c->slot);
+}
+
+/*
+ * RFC 6528: ISN = M + F(flow, secret). M ticks every 4096 ns, so a flow that comes again
+ * starts above where it left off; F keeps one flow's numbers from telling another's.
+ */
+uint32_t
+flow_iss(const struct stack *s, uint32_t ip, uint16_t port)
+{
+	const uint32_t key[4] = {ip, port, s->cfg.ipv4, s->cfg.tcp_port};
+	const uint64_t f = hash_bytes(key, sizeof key, ~s->cfg.seed);
+
+	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
+}
+
+/*
+ * Stage 3, in two passes so that the cache misses overlap: first every segment's buckets, then
+ * the connections.
+ */
+void
+tcp_match(struct stack *s, struct sorted *in)
+{
+	uint32_t ip[BURST_MAX];
+	uint16_t port[BURST_MAX];
+
+	for (uint32_t k = 0; k < in->tcp_count; k++) {
+		const uint32_t i = in->tcp[k];
+		const struct l3_info *l3 = &in->l3[i];
+		const uint8_t *tcp = in->rx.data[i] + l3->l4_offset;
+		const struct tcp_header *h = (const void *)tcp;
+		struct flow_home home;
+
+		ip[k] = l3->src_ip;
+		port[k] = 0; /* no flow: a cut header, or not our port */
+		if (l3->l4_len < TCP_HEADER_BYTES || be16_get(h->dst_port) != s->cfg.tcp_port)
+			continue;
+		port[k] = be16_get(h->src_port);
+		home = flow_home(s, ip[k], port[k]);
+		__builtin_prefetch(home.first);
+		__builtin_prefetch(home.second);
+	}
+	for (uint32_t k = 0; k < in->tcp_count; k++) {
+		struct conn *c = port[k] != 0 ? flow_find(s, ip[k], port[k]) : NULL;
+
+		in->conn[in->tcp[k]] = c;
+		if (c != NULL) {
+			__builtin_prefetch(&c->rx);
+			__builtin_prefetch(&c->tx);
+			__builtin_prefetch(&c->timer);
+		}
+	}
+}

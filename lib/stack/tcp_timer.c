@@ -1,0 +1,178 @@
+/*
+ * tcp_timer.c - what happens when nothing happens: retransmission, persist, delayed ACK,
+ * keepalive, TIME-WAIT, half-open connections.
+ *
+ * A connection has three deadlines and one node on the wheel. Putting a deadline off (every
+ * ACK does) only writes the deadline; the node fires at the old time, finds nothing due and is
+ * armed for what is next.
+ */
+#include "tcp.h"
+
+static uint64_t
+nearest(const struct conn *c)
+{
+	uint64_t at = c->main_at_ns;
+
+	at = c->ack_at_ns < at ? c->ack_at_ns : at;
+	return c->keep_at_ns < at ? c->keep_at_ns : at;
+}
+
+void
+timer_sync(struct stack *s, struct conn *c)
+{
+	const uint64_t at = nearest(c);
+
+	if (at == NEVER || (wheel_armed(&c->timer) && c->armed_ns <= at))
+		return;
+	c->armed_ns = at;
+	wheel_arm(&s->tcp->wheel, &c->timer, at);
+}
+
+void
+timer_main(struct stack *s, struct conn *c, uint64_t in_ns)
+{
+	c->main_at_ns = s->now_ns + in_ns;
+	timer_sync(s, c);
+}
+
+void
+timer_main_off(struct conn *c)
+{
+	c->main_at_ns = NEVER;
+	c->flags &= ~CONN_PERSIST;
+}
+
+/* RFC 6298 section 2, in integers: srtt gains 1/8 of the difference, rttvar 1/4. */
+void
+rtt_sample(struct conn *c, uint64_t rtt_ns)
+{
+	const uint64_t us = rtt_ns / 1000;
+	const uint32_t rtt = us < RTO_MAX_US ? (uint32_t)us : RTO_MAX_US;
+
+	if (c->srtt_us == 0) {
+		c->srtt_us = max_u32(rtt, 1);
+		c->rttvar_us = rtt / 2;
+	} else {
+		const uint32_t off = rtt > c->srtt_us ? rtt - c->srtt_us : c->srtt_us - rtt;
+
+		c->rttvar_us += off / 4 - c->rttvar_us / 4;
+		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + rtt / 8, 1);
+	}
+	c->rto_us = c->srtt_us + 4 * c->rttvar_us;
+	c->rto_us = min_u32(max_u32(c->rto_us, RTO_MIN_US), RTO_MAX_US);
+}
+
+/* RFC 6298 section 5.5: twice as long each time. */
+static void
+back_off(struct stack *s, struct conn *c)
+{
+	uint64_t us;
+
+	if (c->backoff < 16)
+		c->backoff++;
+	us = (uint64_t)c->rto_us << c->backoff;
+	timer_main(s, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
+}
+
+static void
+syn_timeout(struct stack *s, struct conn *c)
+{
+	if (++c->tries > SYN_RETRIES) {
+		stack_count(s, TCP_TIMEOUT_SYN);
+		conn_free(s, c);
+		return;
+	}
+	c->flags |= CONN_SEND_SYN;
+	conn_make_out(s, c);
+	back_off(s, c);
+}
+
+static void
+text_timeout(struct stack *s, struct conn *c)
+{
+	if (++c->tries > RETRIES_MAX) {
+		stack_count(s, TCP_TIMEOUT);
+		conn_reset(s, c);
+		return;
+	}
+	if (c->flags & CONN_PERSIST) {
+		c->flags |= CONN_PROBE;
+	} else {
+		/* RFC 6298 section 5.4, and all after it: without SACK nobody knows better. */
+		cc_timeout(c);
+		c->snd_nxt = c->snd_una;
+		txq_rewind(&c->tx);
+		c->flags &= ~CONN_RTT_TIMED;
+		stack_count(s, TCP_TIMEOUTS_RETRANSMIT);
+	}
+	conn_make_out(s, c);
+	back_off(s, c);
+}
+
+static void
+main_timeout(struct stack *s, struct conn *c)
+{
+	c->main_at_ns = NEVER;
+	switch (c->state) {
+	case CONN_SYN_RCVD:
+		syn_timeout(s, c);
+		return;
+	case CONN_FIN_WAIT_2:
+		stack_count(s, TCP_TIMEOUT_FIN_WAIT);
+		conn_free(s, c);
+		return;
+	case CONN_TIME_WAIT:
+		conn_free(s, c);
+		return;
+	default:
+		text_timeout(s, c);
+	}
+}
+
+/* RFC 9293 section 3.8.4: only after silence, and only death after many silences. */
+static void
+keep_timeout(struct stack *s, struct conn *c)
+{
+	const uint64_t quiet_ns = s->now_ns - c->heard_ns;
+
+	if (c->keep_tries == 0 && quiet_ns < s->cfg.keepalive_idle_ns) {
+		c->keep_at_ns = c->heard_ns + s->cfg.keepalive_idle_ns;
+		return;
+	}
+	if (c->keep_tries++ >= KEEP_PROBES) {
+		stack_count(s, TCP_TIMEOUT_KEEPALIVE);
+		conn_reset(s, c);
+		return;
+	}
+	c->flags |= CONN_KEEP_PROBE;
+	conn_make_out(s, c);
+	c->keep_at_ns = s->now_ns + KEEP_PROBE_NS;
+}
+
+static void
+timer_fires(struct stack *s, struct conn *c)
+{
+	if (c->ack_at_ns <= s->now_ns) {
+		c->ack_at_ns = NEVER;
+		if (c->flags & CONN_ACK_LATER) {
+			stack_count(s, TCP_ACKS_DELAYED);
+			conn_ack_now(s, c);
+		}
+	}
+	if (c->main_at_ns <= s->now_ns)
+		main_timeout(s, c);
+	if (c->state != CONN_CLOSED && c->keep_at_ns <= s->now_ns)
+		keep_timeout(s, c);
+	if (c->state != CONN_CLOSED)
+		timer_sync(s, c);
+}
+
+void
+tcp_tick(struct stack *s)
+{
+	uint32_t budget = TIMERS_A_TURN;
+	struct wheel_node *n;
+
+	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
+		timer_fires(s, container_of(n, struct conn, timer));
+}

@@ -1,0 +1,130 @@
+/*
+ * tcp_user.c - byte streams as the service sees them (stack.h).
+ */
+#include "tcp.h"
+
+struct conn *
+stack_pop_ready(struct stack *s)
+{
+	struct list *first = list_pop_front(&s->tcp->ready);
+
+	return first == NULL ? NULL : container_of(first, struct conn, ready);
+}
+
+void
+conn_again(struct stack *s, struct conn *c)
+{
+	conn_make_ready(s, c);
+}
+
+uint32_t
+conn_slot(const struct conn *c)
+{
+	return c->slot;
+}
+
+struct view
+conn_peek(const struct conn *c)
+{
+	const struct rx_seg *head = c->rx.head;
+
+	return head == NULL ? (struct view){NULL, 0} : (struct view){head->data, head->len};
+}
+
+void
+conn_advance(struct stack *s, struct conn *c, uint32_t n)
+{
+	if (n > 0)
+		rx_read(s, c, n);
+}
+
+bool
+conn_eof(const struct conn *c)
+{
+	return c->flags & CONN_EOF && c->rx.head == NULL;
+}
+
+bool
+conn_writable(struct stack *s, struct conn *c, uint32_t replies)
+{
+	struct txq_pool *pool = &s->tcp->pool;
+
+	if (c->flags & CONN_CLOSE)
+		return false;
+	if (c->tx.bytes > CONN_TXQ_BYTES) {
+		c->flags |= CONN_WANT_ROOM;
+		stack_count(s, TCP_WRITER_AHEAD);
+		return false;
+	}
+	if (pool->chunks_left - pool->promised < replies) {
+		c->flags |= CONN_WANT_ROOM;
+		list_unlink(&c->where);
+		list_push_back(&s->tcp->starved, &c->where);
+		stack_count(s, TCP_WRITER_STARVED);
+		return false;
+	}
+	pool->promised += replies;
+	return true;
+}
+
+uint8_t *
+conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	return txq_reserve(&c->tx, &s->tcp->pool, bytes);
+}
+
+void
+conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	txq_commit(&c->tx, &s->tcp->pool, bytes);
+	if (bytes > 0)
+		conn_make_out(s, c);
+}
+
+bool
+conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+	    void (*release)(const void *arg), const void *arg)
+{
+	const struct piece bytes = {.data = data, .len = len, .release = release, .arg = arg};
+
+	ensure(len > 0);
+	if (!txq_extern(&c->tx, &s->tcp->pool, bytes))
+		return false;
+	conn_make_out(s, c);
+	return true;
+}
+
+/* RFC 9293 section 3.10.4. */
+void
+conn_close(struct stack *s, struct conn *c)
+{
+	if (c->flags & CONN_CLOSE)
+		return;
+	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);
+	c->flags = (c->flags | CONN_CLOSE) & ~CONN_WANT_ROOM;
+	c->state = c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK;
+	list_unlink(&c->ready);
+	list_unlink(&c->where);
+	rx_clear(s, c);
+	conn_make_out(s, c);
+}
+
+/* RFC 9293 section 3.10.5. */
+void
+conn_abort(struct stack *s, struct conn *c)
+{
+	stack_count(s, TCP_ABORTED);
+	conn_reset(s, c);
+}
+
+uint8_t *
+stack_chunk_get(struct stack *s)
+{
+	return txq_chunk_get(&s->tcp->pool);
+}
+
+void
+stack_chunk_put(struct stack *s, uint8_t *chunk)
+{
+	txq_chunk_put(&s->tcp->pool, chunk);
+}
