@@ -1,0 +1,254 @@
+/*
+ * TCP headers. Goal: every header there can be gets a verdict, its fields arrive as sent, and
+ * no option list holds the parser up or leads it past the end. Method: tables of headers and
+ * option lists; each cut at every byte, its last byte the last readable one of a page.
+ */
+#include "support/guard.h"
+#include "support/test.h"
+#include "wire/tcp_wire.h"
+
+#define SEG_MAX (TCP_HEADER_MAX + 16)
+
+/* A header with these options (padded with end-of-list to words) and payload "pay". */
+static uint32_t
+segment(uint8_t *p, const uint8_t *options, uint32_t len)
+{
+	static const uint8_t header[TCP_HEADER_BYTES] = {
+		0x9c, 0x40, 0x2b, 0xcb, /* ports 40000, 11211 */
+		0x80, 0x01, 0x02, 0x03, /* seq */
+		0xf0, 0x0e, 0x0d, 0x0c, /* ack */
+		0x50, 0x1b, 0xfe, 0xdc, /* ACK PSH SYN FIN, window */
+		0xaa, 0xbb, 0xcc, 0xdd, /* checksum, urgent: not the parser's */
+	};
+	const uint32_t padded = (len + 3) / 4 * 4;
+
+	memset(p, 0, SEG_MAX);
+	memcpy(p, header, sizeof header);
+	memcpy(p + TCP_HEADER_BYTES, options, len);
+	p[12] = (uint8_t)((TCP_HEADER_BYTES + padded) / 4 << 4);
+	memcpy(p + TCP_HEADER_BYTES + padded, "pay", 3);
+	return TCP_HEADER_BYTES + padded + 3;
+}
+
+static void
+a_plain_header_arrives_as_sent(void **state)
+{
+	uint8_t bytes[SEG_MAX];
+	const uint32_t len = segment(bytes, (const uint8_t *)"", 0);
+	struct tcp_seg seg;
+
+	check_eq(tcp_parse(&seg, bytes, len), TCP_WIRE_OK);
+	check_eq(seg.src_port, 40000);
+	check_eq(seg.dst_port, 11211);
+	check_eq(seg.seq, 0x80010203);
+	check_eq(seg.ack, 0xf00e0d0c);
+	check_eq(seg.flags, TCP_ACK | TCP_PSH | TCP_SYN | TCP_FIN);
+	check_eq(seg.window, 0xfedc);
+	check_eq(seg.header_len, TCP_HEADER_BYTES);
+	check_eq(seg.opt.seen, 0);
+	check_eq(seg.payload.len, 3);
+	check_bytes(seg.payload.data, "pay", 3);
+}
+
+static void
+every_data_offset_has_its_verdict(void **state)
+{
+	uint8_t bytes[SEG_MAX];
+
+	segment(bytes, (const uint8_t *)"", 0);
+	memset(bytes + TCP_HEADER_BYTES, 1, TCP_OPTIONS_MAX);
+	for (uint32_t words = 0; words < 16; words++)
+		for (uint32_t len = TCP_HEADER_BYTES; len <= TCP_HEADER_MAX; len++) {
+			const bool fits = words >= 5 && words * 4 <= len;
+			struct tcp_seg seg;
+
+			bytes[12] = (uint8_t)(words << 4);
+			check_eq(tcp_parse(&seg, at_page_end(bytes, len), len),
+				 fits ? TCP_WIRE_OK : TCP_WIRE_BAD_OFFSET);
+			if (fits)
+				check_eq(seg.payload.len, len - words * 4);
+		}
+}
+
+static const struct option_row {
+	const char *what;
+	uint8_t bytes[TCP_OPTIONS_MAX];
+	uint32_t len;
+	enum tcp_verdict verdict;
+	struct tcp_options opt;
+} option_rows[] = {
+	{"end at once", {0}, 1, TCP_WIRE_OK, {0}},
+	{"nothing but padding", {1, 1, 1, 1}, 4, TCP_WIRE_OK, {0}},
+	{"mss", {2, 4, 5, 0xb4}, 4, TCP_WIRE_OK, {.seen = TCP_HAS_MSS, .mss = 1460}},
+	{"mss zero", {2, 4, 0, 0}, 4, TCP_WIRE_OK, {.seen = TCP_HAS_MSS}},
+	{"window scale", {3, 3, 7}, 3, TCP_WIRE_OK, {.seen = TCP_HAS_WSCALE, .wscale = 7}},
+	{"window scale is 14 at most",
+	 {3, 3, 255},
+	 3,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_WSCALE, .wscale = 14}},
+	{"sack permitted", {4, 2}, 2, TCP_WIRE_OK, {.seen = TCP_HAS_SACK_PERMITTED}},
+	{"timestamps",
+	 {8, 10, 1, 2, 3, 4, 5, 6, 7, 8},
+	 10,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_TIMESTAMPS, .ts_value = 0x01020304, .ts_echo = 0x05060708}},
+	{"a Linux SYN",
+	 {2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7},
+	 20,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED | TCP_HAS_TIMESTAMPS | TCP_HAS_WSCALE,
+	  .mss = 1460,
+	  .wscale = 7,
+	  .ts_value = 1}},
+	{"sack blocks are stepped over",
+	 {5, 10, 1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 2, 0},
+	 14,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_MSS, .mss = 512}},
+	{"an unknown option is stepped over",
+	 {0x42, 3, 9, 2, 4, 2, 0},
+	 7,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_MSS, .mss = 512}},
+	{"nothing after the end counts", {0, 2, 4, 5, 0xb4}, 5, TCP_WIRE_OK, {0}},
+	{"the last of two mss counts",
+	 {2, 4, 5, 0xb4, 2, 4, 2, 0},
+	 8,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_MSS, .mss = 512}},
+	{"length zero: 42 00", {0x42, 0, 0, 0}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"length one", {0x42, 1, 0, 0}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"length past the end", {0x42, 5, 0, 0}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"length 255", {0x42, 255, 0, 0}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"a kind in the last byte", {1, 1, 1, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"an mss of 3", {2, 3, 5, 1}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"an mss of 5", {2, 5, 5, 1, 1}, 5, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"an mss of 2 in the last bytes", {1, 1, 2, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"a window scale of 2 in the last bytes", {1, 1, 3, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"a sack permitted of 3", {4, 3, 1, 1}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"timestamps of 8", {8, 8, 1, 2, 3, 4, 5, 6}, 8, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"timestamps of 2 in the last bytes", {1, 1, 8, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"good, then zero", {2, 4, 5, 0xb4, 0x1c, 0}, 6, TCP_WIRE_BAD_OPTIONS, {0}},
+};
+
+static void
+an_option_list_has_the_verdict_and_values_of_its_row(void **state)
+{
+	for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
+		const struct option_row *row = &option_rows[i];
+		uint8_t bytes[SEG_MAX];
+		const uint32_t len = segment(bytes, row->bytes, row->len);
+		struct tcp_seg seg;
+		enum tcp_verdict verdict = tcp_parse(&seg, at_page_end(bytes, len), len);
+
+		if (verdict != row->verdict)
+			print_error("%s\n", row->what);
+		check_eq(verdict, row->verdict);
+		if (verdict != TCP_WIRE_OK)
+			continue;
+		check_eq(seg.opt.seen, row->opt.seen);
+		check_eq(seg.opt.mss, row->opt.mss);
+		check_eq(seg.opt.wscale, row->opt.wscale);
+		check_eq(seg.opt.ts_value, row->opt.ts_value);
+		check_eq(seg.opt.ts_echo, row->opt.ts_echo);
+		check_bytes(seg.payload.data, "pay", 3);
+	}
+}
+
+static void
+a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read(void **state)
+{
+	for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
+		uint8_t bytes[SEG_MAX];
+		const uint32_t header_len =
+			segment(bytes, option_rows[i].bytes, option_rows[i].len) - 3;
+
+		for (uint32_t len = 0; len < header_len; len++) {
+			struct tcp_seg seg;
+
+			check_eq(tcp_parse(&seg, at_page_end(bytes, len), len),
+				 len < TCP_HEADER_BYTES ? TCP_WIRE_CUT : TCP_WIRE_BAD_OFFSET);
+		}
+	}
+}
+
+/* Two bytes decide how an option loop moves: all pairs, at each place of a full option area. */
+static void
+no_pair_of_option_bytes_leads_past_the_end(void **state)
+{
+	uint8_t options[TCP_OPTIONS_MAX];
+
+	for (uint32_t at = 0; at < TCP_OPTIONS_MAX - 1; at++)
+		for (uint32_t pair = 0; pair <= 0xffff; pair += at % 3 == 0 ? 1 : 251) {
+			uint8_t bytes[SEG_MAX];
+			struct tcp_seg seg;
+
+			memset(options, 1, sizeof options);
+			options[at] = (uint8_t)(pair >> 8);
+			options[at + 1] = (uint8_t)pair;
+			segment(bytes, options, sizeof options);
+
+			const enum tcp_verdict verdict =
+				tcp_parse(&seg, at_page_end(bytes, TCP_HEADER_MAX), TCP_HEADER_MAX);
+
+			check(verdict == TCP_WIRE_OK || verdict == TCP_WIRE_BAD_OPTIONS);
+		}
+}
+
+static void
+what_is_emitted_parses_to_the_same(void **state)
+{
+	const struct tcp_options lists[] = {
+		{0},
+		{.seen = TCP_HAS_MSS, .mss = 1460},
+		{.seen = TCP_HAS_WSCALE, .wscale = 9},
+		{.seen = TCP_HAS_MSS | TCP_HAS_WSCALE, .mss = 536, .wscale = 0},
+	};
+	const uint32_t lens[] = {20, 24, 24, 28};
+
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		const struct tcp_seg sent = {
+			.src_port = 11211,
+			.dst_port = 65535,
+			.seq = 0xfffffffe,
+			.ack = 1,
+			.window = 0x8001,
+			.flags = TCP_SYN | TCP_ACK,
+			.opt = lists[i],
+		};
+		uint8_t bytes[TCP_HEADER_MAX];
+		struct tcp_seg got;
+
+		memset(bytes, 0xa5, sizeof bytes);
+		check_eq(tcp_emit(bytes, &sent), lens[i]);
+		check_eq(tcp_parse(&got, bytes, lens[i]), TCP_WIRE_OK);
+		check_eq(got.header_len, lens[i]);
+		check_eq(got.src_port, sent.src_port);
+		check_eq(got.dst_port, sent.dst_port);
+		check_eq(got.seq, sent.seq);
+		check_eq(got.ack, sent.ack);
+		check_eq(got.window, sent.window);
+		check_eq(got.flags, sent.flags);
+		check_eq(got.opt.seen, sent.opt.seen);
+		check_eq(got.opt.mss, sent.opt.mss);
+		check_eq(got.opt.wscale, sent.opt.wscale);
+		check_eq(bytes[TCP_CKSUM_AT] | bytes[TCP_CKSUM_AT + 1], 0);
+		check_eq(bytes[18] | bytes[19], 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_plain_header_arrives_as_sent),
+		cmocka_unit_test(every_data_offset_has_its_verdict),
+		cmocka_unit_test(an_option_list_has_the_verdict_and_values_of_its_row),
+		cmocka_unit_test(a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read),
+		cmocka_unit_test(no_pair_of_option_bytes_leads_past_the_end),
+		cmocka_unit_test(what_is_emitted_parses_to_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
