@@ -1,0 +1,80 @@
+/*
+ * arena.h - the memory all items lie in, cut into pages, named by 32-bit references.
+ *
+ * Inside the store there are references, never pointers: half the size, and still right
+ * when the memory is mapped elsewhere after a restart.
+ *
+ * Shape:  pages of 1 << page_shift bytes, one after the other. Reference 0 is nothing.
+ * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
+ * Owner:  the region it was taken from.
+ * Thread: immutable after start.
+ * Bounds: 64 GiB.
+ */
+#ifndef CLOCKOO_ARENA_H
+#define CLOCKOO_ARENA_H
+
+#include "base/region.h"
+
+/* In front of the first page, so that no object has reference 0; a multiple of both granules. */
+#define ARENA_LEAD_BYTES 64u
+
+#define ARENA_SHIFT_SMALL 3u
+#define ARENA_SHIFT_LARGE 4u
+#define ARENA_SMALL_MAX   ((32ull << 30) - ARENA_LEAD_BYTES)
+#define ARENA_BYTES_MAX   ((64ull << 30) - ARENA_LEAD_BYTES)
+
+struct arena {
+	uint8_t *base; /* ARENA_LEAD_BYTES before the first page */
+	uint32_t shift;
+	uint32_t page_shift;
+	uint32_t page_count;
+};
+
+static inline size_t
+arena_bytes(uint32_t page_count, uint32_t page_shift)
+{
+	return ARENA_LEAD_BYTES + ((size_t)page_count << page_shift);
+}
+
+static inline uint32_t
+arena_shift_for(size_t pages_bytes)
+{
+	return pages_bytes <= ARENA_SMALL_MAX ? ARENA_SHIFT_SMALL : ARENA_SHIFT_LARGE;
+}
+
+static inline void
+arena_init(struct arena *a, struct region *region, uint32_t page_count, uint32_t page_shift)
+{
+	a->shift = arena_shift_for((size_t)page_count << page_shift);
+	a->page_shift = page_shift;
+	a->page_count = page_count;
+	a->base = (uint8_t *)region_take(region, arena_bytes(page_count, page_shift),
+					 CACHE_LINE_BYTES);
+}
+
+static inline void *
+arena_at(const struct arena *a, uint32_t ref)
+{
+	return a->base + ((size_t)ref << a->shift);
+}
+
+static inline uint32_t
+arena_ref(const struct arena *a, const void *p)
+{
+	return (uint32_t)((size_t)((const uint8_t *)p - a->base) >> a->shift);
+}
+
+/* Byte offset from the first page. */
+static inline size_t
+arena_offset(const struct arena *a, uint32_t ref)
+{
+	return ((size_t)ref << a->shift) - ARENA_LEAD_BYTES;
+}
+
+static inline uint32_t
+arena_ref_of_offset(const struct arena *a, size_t offset)
+{
+	return (uint32_t)((offset + ARENA_LEAD_BYTES) >> a->shift);
+}
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * hand.c - which objects to forget: the CLOCK hand of a class, and pages being emptied.
+ *
+ * CLOCK (Corbato 1968) over bitmaps: 64 objects a look. The hand only names candidates; the
+ * store unlinks each under its bucket locks, if the index still holds that very reference.
+ * A candidate was live in this core's turn, so its memory stays readable for the whole turn.
+ */
+#include "slab.h"
+
+/* Words the hand looks at under one hold of the lock; if all were in use, it takes some that are.
+ */
+#define HAND_WORDS_MAX 512u
+
+static uint64_t
+live_word(const struct slab *sl, const struct page *p, uint32_t word)
+{
+	const size_t at = (size_t)(p - sl->pages) * sl->stride + word;
+
+	/* Acquire: pairs with the release in slab_set_live. */
+	return atomic_load_explicit(&sl->live[at], memory_order_acquire);
+}
+
+static uint32_t
+list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
+{
+	const size_t start = (size_t)(p - sl->pages) << sl->arena->page_shift;
+	const uint32_t size = sl->classes[p->class].size;
+	uint32_t count = 0;
+
+	for (; bits != 0; bits &= bits - 1) {
+		const size_t n = word * BITS_PER_WORD + (uint32_t)__builtin_ctzll(bits);
+
+		refs[count++] = arena_ref_of_offset(sl->arena, start + n * size);
+	}
+	return count;
+}
+
+/* Those of a word that were not used since the hand came by last; their bits are cleared. */
+static uint64_t
+unused_word(struct slab *sl, const struct page *p, uint32_t word)
+{
+	_Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride + word];
+	const uint64_t live = live_word(sl, p, word);
+	const uint64_t used = atomic_load_explicit(clock, memory_order_relaxed);
+
+	/* A mark set in between is lost: one object looks older than it is. */
+	if (used != 0)
+		atomic_store_explicit(clock, 0, memory_order_relaxed);
+	return live & ~used;
+}
+
+static void
+hand_step(struct slab_class *c, const struct page *p)
+{
+	if (++c->hand_word * BITS_PER_WORD < p->objects)
+		return;
+	c->hand_word = 0;
+
+	struct list *front = list_pop_front(&c->pages);
+
+	list_push_back(&c->pages, front);
+}
+
+uint32_t
+slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
+{
+	struct slab_class *c = &sl->classes[class];
+	uint32_t count = 0;
+
+	spin_lock(&c->lock);
+	for (uint32_t look = 0; look < HAND_WORDS_MAX && count < max; look++) {
+		if (list_empty(&c->pages))
+			break;
+
+		const struct page *p = container_of(c->pages.next, struct page, of_class);
+		uint64_t bits = unused_word(sl, p, c->hand_word);
+
+		if (look > HAND_WORDS_MAX / 2 && count == 0)
+			bits = live_word(sl, p, c->hand_word);
+		count += list_word(sl, p, c->hand_word, bits, refs + count);
+		hand_step(c, p);
+	}
+	spin_unlock(&c->lock);
+	return count;
+}
+
+static uint32_t
+richest_class(const struct slab *sl)
+{
+	uint32_t best = 0, most = 0;
+
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		const uint32_t n =
+			atomic_load_explicit(&sl->classes[i].page_count, memory_order_relaxed);
+
+		if (n > most) {
+			most = n;
+			best = i;
+		}
+	}
+	return best;
+}
+
+bool
+slab_drain_start(struct slab *sl)
+{
+	struct slab_class *c = &sl->classes[richest_class(sl)];
+	struct page *p = NULL;
+
+	spin_lock(&c->lock);
+	if (!list_empty(&c->pages)) {
+		p = container_of(list_pop_front(&c->pages), struct page, of_class);
+		c->hand_word = 0;
+		list_unlink(&p->has_free);
+		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&c->free_count, p->free_count + (p->objects - p->fresh),
+					  memory_order_relaxed);
+		atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
+		spin_lock(&sl->pool_lock);
+		list_push_back(&sl->draining, &p->of_class);
+		atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
+		spin_unlock(&sl->pool_lock);
+	}
+	spin_unlock(&c->lock);
+	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
+	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
+	return p != NULL;
+}
+
+uint32_t
+slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max)
+{
+	uint32_t count = 0;
+
+	spin_lock(&sl->pool_lock);
+	if (!list_empty(&sl->draining)) {
+		struct list *front = list_pop_front(&sl->draining);
+		const struct page *p = container_of(front, struct page, of_class);
+		const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+
+		for (uint32_t w = 0; w < words && count < max; w++)
+			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
+		list_push_back(&sl->draining, front);
+	}
+	spin_unlock(&sl->pool_lock);
+	return count;
+}

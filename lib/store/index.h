@@ -1,0 +1,273 @@
+/*
+ * index.h - which item has this key: an optimistic cuckoo table.
+ *
+ * Partial-key cuckoo hashing after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) with many
+ * writers (Li et al., EuroSys 2014). A key has two buckets; either is computed from the other
+ * and the tag alone, so a move never looks at the item.
+ *
+ * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Buckets
+ *         come in blocks of a power of two; both buckets of a key lie in the same block. So the
+ *         number of blocks is free: the index is as large as the budget wants, a block is never
+ *         larger than a hugepage, and a table twice as large splits every block in two.
+ *         A slot with reference 0 is empty. A slot with a reference and tag 0 is a zombie: out
+ *         of every lookup's sight, waiting for room in the limbo (sweep.c).
+ * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, two at
+ *         most, lower address first.
+ * Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
+ */
+#ifndef CLOCKOO_INDEX_H
+#define CLOCKOO_INDEX_H
+
+#include "arena.h"
+#include "layout.h"
+#include "mutant.h"
+#include "spin.h"
+
+#include <nmmintrin.h>
+
+#define BUCKET_SLOTS          10u
+#define BUCKET_ALL            ((1u << BUCKET_SLOTS) - 1)
+#define INDEX_BLOCK_SHIFT_MAX 15u /* 2^15 lines: one hugepage, one TLB entry for both buckets */
+#define INDEX_BLOCK_SHIFT_MIN 4u
+#define INDEX_BLOCKS_MIN      16u /* finer steps of size for small tables */
+#define INDEX_TRIES_MAX       64u
+
+#define VERSION_LOCK 1u /* bit 0: a writer holds the bucket */
+#define VERSION_STEP 2u
+
+struct bucket {
+	_Atomic uint16_t tag[BUCKET_SLOTS];
+	_Atomic uint32_t version;
+	_Atomic uint32_t ref[BUCKET_SLOTS];
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
+static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
+
+struct index {
+	struct bucket *buckets;
+	const struct arena *arena;
+	uint32_t block_shift;
+	uint32_t block_count;
+};
+
+/* Where a key may be. */
+struct place {
+	uint32_t home, away;
+	uint16_t tag;
+};
+
+/* Where an item is. */
+struct spot {
+	struct bucket *bucket; /* NULL: nowhere */
+	uint32_t slot;
+};
+
+/* Blocks of which size make up a table of about this many bytes? */
+uint32_t index_block_shift(size_t bytes);
+void index_init(struct index *ix, struct region *region, const struct arena *arena,
+		uint32_t block_shift, uint32_t block_count);
+
+static inline uint32_t
+index_bucket_count(const struct index *ix)
+{
+	return ix->block_count << ix->block_shift;
+}
+
+/* The other bucket of what lies in this one under this tag; its own inverse. */
+static inline uint32_t
+index_other(const struct index *ix, uint32_t bucket, uint16_t tag)
+{
+	const uint32_t mask = (1u << ix->block_shift) - 1;
+	const uint32_t leap = (tag * 0x9e3779b1u) >> (32 - INDEX_BLOCK_SHIFT_MAX) & mask;
+
+	return bucket ^ (leap != 0 ? leap : 1); /* never itself: every key has two buckets */
+}
+
+/* Bits 32..63 choose the block, 0..14 the bucket in it, 16..31 are the tag. */
+static inline struct place
+index_place(const struct index *ix, uint64_t hash)
+{
+	const uint32_t block = (uint32_t)((hash >> 32) * ix->block_count >> 32);
+	const uint32_t low = (uint32_t)hash & ((1u << ix->block_shift) - 1);
+	const uint16_t tag = (uint16_t)(hash >> 16);
+	struct place p = {.home = block << ix->block_shift | low, .tag = tag != 0 ? tag : 1};
+
+	p.away = index_other(ix, p.home, p.tag);
+	return p;
+}
+
+static inline struct bucket *
+index_bucket(const struct index *ix, uint32_t n)
+{
+	return &ix->buckets[n];
+}
+
+/* Bit i is set if slot i has this tag. The scalar twin of bucket_match. */
+static inline uint32_t
+bucket_match_scalar(const struct bucket *b, uint16_t tag)
+{
+	uint32_t hits = 0;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		hits |= (uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) == tag)
+			<< i;
+	return hits;
+}
+
+/* The same for all ten tags at once. The second load takes in tags 8 and 9 and what follows;
+ * the mask drops the rest. A vector load of a line that a writer is changing may see some
+ * tags before and some after: what the versions are for. */
+static inline uint32_t
+bucket_match(const struct bucket *b, uint16_t tag)
+{
+	const uint8_t *p = (const uint8_t *)b;
+	const __m128i want = _mm_set1_epi16((short)tag);
+	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
+	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
+	const __m128i same =
+		_mm_packs_epi16(_mm_cmpeq_epi16(low, want), _mm_cmpeq_epi16(high, want));
+
+	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
+}
+
+static inline uint32_t
+bucket_ref(const struct bucket *b, uint32_t slot)
+{
+	/* Acquire: pairs with the release in bucket_put; whoever sees the reference sees the item.
+	 */
+	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
+}
+
+static inline uint16_t
+bucket_tag(const struct bucket *b, uint32_t slot)
+{
+	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
+}
+
+/* The slot that holds the key, or BUCKET_SLOTS; *ref is the item found. */
+static inline uint32_t
+bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uint16_t tag,
+	    uint32_t *ref)
+{
+	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctz(hits);
+		const uint32_t r = bucket_ref(b, slot);
+
+		if (r != 0 && item_has_key(arena_at(ix->arena, r), key)) {
+			*ref = r;
+			return slot;
+		}
+	}
+	return BUCKET_SLOTS;
+}
+
+/* The version as it is now, whoever holds the lock: only moves change it. */
+static inline uint32_t
+version_open(const struct bucket *b)
+{
+	/* Acquire: pairs with the release in bucket_moved; the scan comes after. */
+	return atomic_load_explicit(&b->version, memory_order_acquire) & ~VERSION_LOCK;
+}
+
+static inline bool
+version_same(const struct bucket *b, uint32_t version)
+{
+	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
+}
+
+/*
+ * Find the item for one key, without locks. 0 is a miss.
+ *
+ * A hit is final: items never change once published, and none is reused before every core
+ * has passed a quiescent point. Only a miss can lie: a writer may be moving the key between
+ * its two buckets. So a miss counts only if neither version moved while we looked; otherwise
+ * look again, a bounded number of times. *tries is how often we had to.
+ */
+static inline uint32_t
+index_find(const struct index *ix, struct view key, const struct place *p, uint32_t *tries)
+{
+	const struct bucket *home = index_bucket(ix, p->home);
+	const struct bucket *away = index_bucket(ix, p->away);
+	uint32_t ref;
+
+	for (*tries = 0; *tries < INDEX_TRIES_MAX; ++*tries) {
+		const uint32_t home_version = version_open(home);
+		const uint32_t away_version = version_open(away);
+
+		if (bucket_scan(ix, home, key, p->tag, &ref) < BUCKET_SLOTS ||
+		    bucket_scan(ix, away, key, p->tag, &ref) < BUCKET_SLOTS)
+			return ref;
+		/* Pairs with the release stores that clear a slot in bucket_clear: if we saw the
+		 * slot a move left empty, we see the version it stepped on before. */
+		atomic_thread_fence(memory_order_acquire);
+		if (mutant_no_version() ||
+		    (version_same(home, home_version) && version_same(away, away_version)))
+			return 0;
+	}
+	return 0; /* a crowded bucket may cost a miss, never a wrong value */
+}
+
+/* ---- for writers ---- */
+
+void bucket_lock(struct bucket *b);
+void bucket_unlock(struct bucket *b);
+/* Two different buckets, lower address first. */
+void bucket_lock_both(struct bucket *a, struct bucket *b);
+void bucket_unlock_both(struct bucket *a, struct bucket *b);
+
+static inline bool
+bucket_locked(const struct bucket *b)
+{
+	/* Sequentially consistent: see sweep.c, which must not miss a writer at work. */
+	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
+}
+
+/* An empty slot, or BUCKET_SLOTS. */
+uint32_t bucket_empty_slot(const struct bucket *b);
+
+/* Fill an empty slot, or replace what is in one, under the lock. */
+static inline void
+bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
+{
+	/* Release: pairs with the acquire in bucket_ref; the item is complete. The reference
+	 * comes first, so a lookup that sees the tag finds no other than the new item. */
+	atomic_store_explicit(&b->ref[slot], ref, memory_order_release);
+	atomic_store_explicit(&b->tag[slot], tag, memory_order_release);
+}
+
+/* Empty a slot, under the lock. */
+static inline void
+bucket_clear(struct bucket *b, uint32_t slot)
+{
+	/* Release: pairs with the acquire fence in index_find. */
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+	atomic_store_explicit(&b->ref[slot], 0, memory_order_release);
+}
+
+/* Take a slot out of sight without emptying it, under the lock. */
+static inline void
+bucket_hide(struct bucket *b, uint32_t slot)
+{
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+}
+
+/* Say that something is about to leave this bucket for its other one, under the lock: after
+ * the new slot is filled, before the old one is cleared. */
+static inline void
+bucket_moved(struct bucket *b)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open; who starts from the new version
+	 * sees the new slot. */
+	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
+}
+
+/* Where the key is, under both locks. */
+struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
+/* Where this very reference is, under both locks. */
+struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
+/* An empty slot in either bucket, the home first. */
+struct spot index_spot_empty(const struct index *ix, const struct place *p);
+
+#endif

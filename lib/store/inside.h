@@ -1,0 +1,213 @@
+/*
+ * inside.h - the store's parts, as its own files see them.
+ *
+ * Shape:  struct store is what all cores share; what every get reads stands first and is
+ *         hardly ever written. struct store_core is one core's magazines, limbo and counters.
+ * Thread: as store.h.
+ * Bounds: LIMBO_MAX retired items a core. A store that finds no room in the limbo refuses with
+ *         STORE_NO_MEMORY; a delete always succeeds (index.h, zombie).
+ */
+#ifndef CLOCKOO_INSIDE_H
+#define CLOCKOO_INSIDE_H
+
+#include "epoch.h"
+#include "index.h"
+#include "layout.h"
+#include "slab.h"
+#include "store.h"
+#include "base/hash.h"
+
+#define LIMBO_MAX       (1u << 14) /* power of two */
+#define LIMBO_SLICE     512u       /* items given back in one turn */
+#define LIMBO_KEEP      256u       /* evictions leave this much of it to the operations */
+#define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
+#define SWEEP_SLICE     16u        /* buckets looked at in one store_tidy */
+#define DRAIN_SLICE     64u        /* objects evicted from draining pages in one store_tidy */
+#define EVICT_SLICE     64u        /* objects evicted ahead by one refill of a magazine */
+#define GENERATIONS_MAX 15u        /* that may be in the index at once; 4 bits tell 16 apart */
+
+struct retired {
+	uint32_t ref;
+	uint32_t epoch;
+};
+
+struct limbo {
+	uint32_t head, tail; /* they wrap; tail - head retired items */
+	struct retired ring[LIMBO_MAX];
+};
+
+/* The walk through all buckets that reclaims what is expired or flushed. */
+struct sweep {
+	struct spin lock;
+	uint32_t bucket;
+	uint32_t generation; /* current when the walk began */
+};
+
+struct store {
+	struct index ix;
+	struct arena arena;
+	uint64_t seed;
+	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
+	uint32_t core_count;
+	uint32_t value_max;
+	size_t memory_bytes;
+	struct store_core *cores;
+	_Atomic uint64_t *floors; /* one a block: no removed item there had a higher cas */
+	struct slab slab;
+	struct epoch epoch;
+
+	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
+	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
+	_Atomic uint32_t oldest_generation; /* that may still be in the index */
+	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
+	struct sweep sweep;
+};
+
+struct store_core {
+	struct store *store;
+	uint32_t id;
+	uint32_t now_s;
+	uint32_t recall; /* the recall our magazines have answered */
+	bool online;
+	struct magazine magazines[SLAB_CLASSES_MAX];
+	struct limbo limbo;
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
+};
+
+static inline void
+count(struct store_core *sc, enum store_counter what, uint64_t n)
+{
+	counter_add(&sc->counters[what], n);
+}
+
+static inline uint32_t
+store_generation(const struct store *st)
+{
+	/* Sequentially consistent: read after a bucket lock's bit is out, see sweep.c. */
+	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
+}
+
+static inline bool
+item_dead(const struct store_core *sc, const struct item *it)
+{
+	return item_flushed(it, store_generation(sc->store)) || item_expired(it, sc->now_s);
+}
+
+static inline struct item *
+item_at(const struct store *st, uint32_t ref)
+{
+	return arena_at(&st->arena, ref);
+}
+
+static inline uint32_t
+item_ref(const struct store *st, const struct item *it)
+{
+	return arena_ref(&st->arena, it);
+}
+
+static inline _Atomic uint64_t *
+store_floor(const struct store *st, uint32_t bucket)
+{
+	return &st->floors[bucket >> st->ix.block_shift];
+}
+
+/* ---- memory.c: objects, and whom to forget for them ---- */
+
+/* An item with its header, key and chunks, its value unwritten; NULL: no memory. */
+struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
+/* Give back an item that was never published, or whose grace period has passed. */
+void item_free(struct store_core *sc, struct item *it);
+/* Class sizes of all its objects. */
+uint64_t item_memory(const struct store *st, const struct item *it);
+/* Every object of the item, for the hand. */
+void item_set_live(struct store *st, struct item *it);
+void item_clear_live(struct store *st, struct item *it);
+void item_mark_chunks(const struct store *st, const struct item *it);
+/* Keep pages in the pool for classes that own none: a slice of emptying others. */
+void memory_keep_reserve(struct store_core *sc);
+
+/* ---- limbo.c: retired items waiting for their grace period ---- */
+
+bool limbo_has_room(struct store_core *sc, uint32_t items);
+void limbo_put(struct store_core *sc, struct item *it);
+/* Give back what every core has let go of, at most LIMBO_SLICE items. */
+void limbo_reclaim(struct store_core *sc);
+
+/* ---- unlink.c: out of the index ---- */
+
+/* Under the bucket's lock: take out what lies in the slot, and retire it; or hide it, if the
+ * limbo is full. */
+void unlink_spot(struct store_core *sc, struct spot spot);
+/* Forget the item an object belongs to, if it is still in the index. */
+bool unlink_object(struct store_core *sc, uint32_t ref);
+
+/* ---- path.c ---- */
+
+/* Move items until one of the two buckets has an empty slot. False: none within reach. */
+bool path_make_room(struct store_core *sc, const struct place *p);
+
+/* ---- link.c: into the index ---- */
+
+enum link_verdict {
+	LINK_DONE,    /* published; the item is the store's */
+	LINK_REFUSED, /* result says why; the item is still the caller's */
+	LINK_CHANGED, /* another version came first; likewise */
+};
+
+/* Besides the modes of store.h: replace this very version, or build the new one under lock. */
+#define LINK_SAME  (STORE_PREPEND + 1)
+#define LINK_BUILD (STORE_PREPEND + 2)
+
+struct rmw;
+
+struct link {
+	struct item *item;
+	uint64_t hash;
+	uint64_t cas;    /* for STORE_CAS */
+	uint32_t mode;   /* enum store_mode, LINK_SAME, LINK_BUILD */
+	uint32_t expect; /* for LINK_SAME */
+	struct rmw *rmw; /* for LINK_SAME and LINK_BUILD */
+	enum store_result result;
+};
+
+enum link_verdict link_item(struct store_core *sc, struct link *l);
+
+/* ---- rmw.c: read, modify, write ---- */
+
+enum rmw_op { RMW_APPEND, RMW_PREPEND, RMW_INCR, RMW_DECR, RMW_TOUCH };
+
+struct rmw {
+	enum rmw_op op;
+	struct view key;
+	uint64_t hash;
+	const struct item *more; /* append, prepend: the bytes to add are its value */
+	uint64_t delta;
+	uint64_t value;          /* incr, decr: the new number */
+	uint32_t expiry_s;       /* touch */
+	const struct item *made; /* the version that was published */
+};
+
+enum store_result rmw_run(struct store_core *sc, struct rmw *rm);
+/* Write the new version of old into it. False: it has not the right shape for that. */
+bool rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, struct item *it);
+
+/* ---- item.c ---- */
+
+void item_set_expiry(struct item *it, uint32_t expiry_s);
+/* False: the number needs the long part. */
+bool item_set_cas(struct item *it, uint64_t cas);
+/* Write value bytes at an offset. */
+void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
+/* Write all of from's value at an offset of to's. */
+void item_write_value(const struct store *st, struct item *to, uint32_t offset,
+		      const struct item *from);
+struct view item_value_at(const struct store *st, const struct item *it, uint32_t offset);
+/* Make key and lengths of a plain item anew, as long as its object holds them. */
+bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len);
+
+/* ---- sweep.c ---- */
+
+void sweep_slice(struct store_core *sc);
+void flush_due(struct store_core *sc);
+
+#endif

@@ -1,0 +1,150 @@
+#include "inside.h"
+
+struct view
+item_key(const struct item *it)
+{
+	return (struct view){item_key_bytes(it), item_key_len(it)};
+}
+
+uint32_t
+item_flags(const struct item *it)
+{
+	return item_form(it) & ITEM_HAS_FLAGS ? load_u32(it->body) : 0;
+}
+
+uint32_t
+item_expiry_s(const struct item *it)
+{
+	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
+		return 0;
+	/* Relaxed: one word, nothing hangs on it. */
+	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
+}
+
+uint64_t
+item_cas(const struct item *it)
+{
+	if (item_form(it) & ITEM_HAS_LONG)
+		return load_u64(item_long_at(it) + offsetof(struct item_long, cas));
+	return it->cas_form >> 8;
+}
+
+uint32_t
+item_value_len(const struct item *it)
+{
+	if (item_form(it) & ITEM_HAS_LONG)
+		return load_u32(item_long_at(it) + offsetof(struct item_long, value_len));
+	return it->vlen_klen >> 8;
+}
+
+void
+item_set_expiry(struct item *it, uint32_t expiry_s)
+{
+	if (item_form(it) & ITEM_HAS_EXPIRY)
+		atomic_store_explicit(item_expiry_at(it), expiry_s, memory_order_relaxed);
+}
+
+bool
+item_set_cas(struct item *it, uint64_t cas)
+{
+	if (item_form(it) & ITEM_HAS_LONG) {
+		memcpy(item_long_at(it) + offsetof(struct item_long, cas), &cas, sizeof cas);
+		return true;
+	}
+	it->cas_form = (uint32_t)(cas & ITEM_FIELD_MAX) << 8 | item_form(it);
+	return cas <= ITEM_FIELD_MAX;
+}
+
+/* Where the value's byte at offset lies, and how many follow it there. */
+static uint8_t *
+value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_t *len)
+{
+	const uint32_t value_len = item_value_len(it);
+
+	if ((item_form(it) & ITEM_IS_CHUNKED) == 0) {
+		*len = value_len - offset;
+		return item_tail(it) + offset;
+	}
+
+	const uint32_t i = offset / CHUNK_PAYLOAD;
+	const uint32_t within = offset % CHUNK_PAYLOAD;
+	struct chunk *c = arena_at(&st->arena, item_chunk_ref(it, i));
+
+	*len = item_chunk_len(value_len, i) - within;
+	return c->bytes + within;
+}
+
+struct view
+item_value_at(const struct store *st, const struct item *it, uint32_t offset)
+{
+	struct view v;
+
+	v.data = value_at(st, it, offset, &v.len);
+	return v;
+}
+
+void
+item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes)
+{
+	while (bytes.len != 0) {
+		uint32_t room;
+		uint8_t *to = value_at(st, it, offset, &room);
+		const uint32_t n = bytes.len < room ? bytes.len : room;
+
+		memcpy(to, bytes.data, n);
+		offset += n;
+		bytes.data += n;
+		bytes.len -= n;
+	}
+}
+
+void
+item_write_value(const struct store *st, struct item *to, uint32_t offset, const struct item *from)
+{
+	const uint32_t len = item_value_len(from);
+
+	for (uint32_t at = 0; at < len;) {
+		const struct view run = item_value_at(st, from, at);
+
+		item_write(st, to, offset + at, run);
+		at += run.len;
+	}
+}
+
+bool
+item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len)
+{
+	const uint32_t now = item_form(it) & ITEM_FORM_SHAPE;
+	const uint32_t key_len = item_key_len(it);
+
+	if (now == form && item_value_len(it) == value_len)
+		return true;
+	if (((now | form) & ITEM_IS_CHUNKED) != 0 ||
+	    item_head_bytes(form, key_len, value_len) >
+		    slab_size_of_ref(&st->slab, item_ref(st, it)))
+		return false;
+	memmove(it->body + form_bytes(form), item_key_bytes(it), key_len);
+	it->vlen_klen = (value_len & ITEM_FIELD_MAX) << 8 | key_len;
+	it->cas_form = form;
+	memset(it->body, 0, form_bytes(form));
+	if (form & ITEM_HAS_LONG)
+		memcpy(item_long_at(it) + offsetof(struct item_long, value_len), &value_len,
+		       sizeof value_len);
+	return true;
+}
+
+void
+store_pin(const struct item *it)
+{
+	/* Relaxed: this core's next mark, a release, comes after it; see limbo.c. */
+	if (item_form(it) & ITEM_HAS_LONG)
+		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
+}
+
+void
+store_unpin(const struct item *it)
+{
+	/* Release: pairs with the acquire in limbo.c; our last look at the bytes comes first. */
+	if (item_form(it) & ITEM_HAS_LONG)
+		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
+}

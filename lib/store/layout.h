@@ -1,0 +1,145 @@
+/*
+ * layout.h - where the parts of an item lie; the store's own view of item.h.
+ *
+ * Shape:  see item.h. A chunked item's value is in chunks of CHUNK_BYTES, the last one in the
+ *         smallest class that holds it; references to them follow the key. Every chunk starts
+ *         with its owner, so that whoever meets a chunk in a page finds the item.
+ * Thread: pure functions of an item that cannot go away meanwhile.
+ */
+#ifndef CLOCKOO_LAYOUT_H
+#define CLOCKOO_LAYOUT_H
+
+#include "arena.h"
+#include "item.h"
+#include "slab_sizes.h"
+
+#define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX  /* bytes of an item that is not chunked */
+#define ITEM_FIELD_MAX  ((1u << 24) - 1) /* what the short length and the short cas hold */
+#define ITEM_FORM_SHAPE 0x0fu
+#define ITEM_FLUSH_MASK 0x0fu
+
+#define CHUNK_BYTES   SLAB_OBJECT_MAX
+#define CHUNK_PAYLOAD (CHUNK_BYTES - (uint32_t)sizeof(struct chunk))
+
+/* Key lengths are never 0, so a zero where an item has its key length marks a chunk. */
+struct chunk {
+	uint32_t mark; /* 0 */
+	uint32_t owner;
+	uint8_t bytes[];
+};
+static_assert(sizeof(struct chunk) == 8, "payload stays aligned");
+
+static inline uint32_t
+item_form(const struct item *it)
+{
+	return it->cas_form & 0xff;
+}
+
+static inline uint32_t
+item_key_len(const struct item *it)
+{
+	return it->vlen_klen & 0xff;
+}
+
+/* Bytes of the optional fields of a form. */
+static inline uint32_t
+form_bytes(uint32_t form)
+{
+	return ((form & ITEM_HAS_FLAGS) << 2) + ((form & ITEM_HAS_EXPIRY) << 1) +
+	       ((form & ITEM_HAS_LONG) << 2);
+}
+static_assert(ITEM_HAS_FLAGS << 2 == 4 && ITEM_HAS_EXPIRY << 1 == 4 &&
+		      ITEM_HAS_LONG << 2 == sizeof(struct item_long),
+	      "form_bytes turns bits into sizes");
+
+static inline const uint8_t *
+item_key_bytes(const struct item *it)
+{
+	return it->body + form_bytes(item_form(it));
+}
+
+static inline bool
+item_has_key(const struct item *it, struct view key)
+{
+	return item_key_len(it) == key.len && memcmp(item_key_bytes(it), key.data, key.len) == 0;
+}
+
+/* Valid only if the form has the field. */
+static inline uint8_t *
+item_long_at(const struct item *it)
+{
+	return (uint8_t *)it->body + form_bytes(item_form(it) & (ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY));
+}
+
+static inline _Atomic uint32_t *
+item_expiry_at(const struct item *it)
+{
+	return (_Atomic uint32_t *)(void *)((uint8_t *)it->body +
+					    form_bytes(item_form(it) & ITEM_HAS_FLAGS));
+}
+
+static inline _Atomic uint32_t *
+item_pins_at(const struct item *it)
+{
+	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, pins));
+}
+
+/* The value of a plain item, the chunk references of a chunked one. */
+static inline uint8_t *
+item_tail(const struct item *it)
+{
+	return (uint8_t *)item_key_bytes(it) + item_key_len(it);
+}
+
+static inline uint32_t
+item_chunk_count(uint32_t value_len)
+{
+	return (value_len + CHUNK_PAYLOAD - 1) / CHUNK_PAYLOAD;
+}
+
+static inline uint32_t
+item_chunk_ref(const struct item *it, uint32_t i)
+{
+	return load_u32(item_tail(it) + i * sizeof(uint32_t));
+}
+
+/* Payload bytes of chunk i. */
+static inline uint32_t
+item_chunk_len(uint32_t value_len, uint32_t i)
+{
+	const uint32_t left = value_len - i * CHUNK_PAYLOAD;
+
+	return left < CHUNK_PAYLOAD ? left : CHUNK_PAYLOAD;
+}
+
+/* Bytes of the item itself, without its chunks. */
+static inline uint32_t
+item_head_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
+{
+	const uint32_t head = (uint32_t)sizeof(struct item) + form_bytes(form) + key_len;
+
+	if (form & ITEM_IS_CHUNKED)
+		return head + item_chunk_count(value_len) * (uint32_t)sizeof(uint32_t);
+	return head + value_len;
+}
+
+/* Past its expiry: 0 is never. */
+static inline bool
+item_expired(const struct item *it, uint32_t now_s)
+{
+	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
+		return false;
+
+	/* Relaxed: one word, nothing hangs on it; store_touch writes it. */
+	const uint32_t at = atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
+
+	return at != 0 && at <= now_s;
+}
+
+static inline bool
+item_flushed(const struct item *it, uint32_t generation)
+{
+	return ((item_form(it) >> ITEM_FLUSH_SHIFT) ^ generation) & ITEM_FLUSH_MASK;
+}
+
+#endif

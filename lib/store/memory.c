@@ -1,0 +1,225 @@
+/*
+ * memory.c - objects for items, and whom to forget to have them.
+ *
+ * An evicted object is free only after a grace period, and nothing here waits. So once the
+ * pages are given out, every class evicts ahead of need, and a few pages stay in the pool for a
+ * class that owns none: enough for one value of the largest size. When they are used, the
+ * pages of the class that has most are emptied to replace them.
+ */
+#include "inside.h"
+
+/* What a class keeps free or in limbo: a part of what it owns, within these bounds. */
+#define AHEAD_SHARE  64u
+#define AHEAD_MAX    1024u
+#define AHEAD_CHUNKS 24u /* one value of the default size, and half of another */
+
+static uint32_t
+class_waiting(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed) +
+	       atomic_load_explicit(&c->limbo_count, memory_order_relaxed);
+}
+
+static uint32_t
+class_ahead(const struct slab_class *c)
+{
+	const uint32_t owned =
+		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
+	const uint32_t share = owned / AHEAD_SHARE;
+
+	if (c->batch == 0)
+		return owned / 4 < AHEAD_CHUNKS ? owned / 4 : AHEAD_CHUNKS;
+	return share < AHEAD_MAX ? share : AHEAD_MAX;
+}
+
+static void
+evict(struct store_core *sc, const uint32_t *refs, uint32_t refs_count)
+{
+	for (uint32_t i = 0; i < refs_count; i++)
+		if (limbo_has_room(sc, LIMBO_KEEP) && unlink_object(sc, refs[i]))
+			count(sc, STORE_EVICTED, 1);
+}
+
+/* Is every page given out that may be? */
+static bool
+pool_is_low(const struct slab *sl)
+{
+	return atomic_load_explicit(&sl->pool_count, memory_order_relaxed) <= sl->reserve;
+}
+
+static void
+evict_ahead(struct store_core *sc, uint32_t class)
+{
+	struct slab *sl = &sc->store->slab;
+	const struct slab_class *c = &sl->classes[class];
+	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
+
+	if (!pool_is_low(sl) || class_waiting(c) >= class_ahead(c) + 1)
+		return;
+
+	const uint32_t missing = class_ahead(c) + 1 - class_waiting(c);
+
+	evict(sc, refs, slab_hand(sl, class, refs, missing < EVICT_SLICE ? missing : EVICT_SLICE));
+}
+
+void
+memory_keep_reserve(struct store_core *sc)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t draining = atomic_load_explicit(&sl->draining_count, memory_order_relaxed);
+	const uint32_t pool = atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	uint32_t refs[DRAIN_SLICE + BITS_PER_WORD];
+
+	if (pool + draining < sl->reserve)
+		slab_drain_start(sl);
+	if (draining != 0)
+		evict(sc, refs, slab_drain_live(sl, refs, DRAIN_SLICE));
+}
+
+/* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
+static uint32_t
+take_slow(struct store_core *sc, uint32_t class)
+{
+	struct slab *sl = &sc->store->slab;
+	uint32_t ref;
+
+	limbo_reclaim(sc);
+	evict_ahead(sc, class);
+	ref = slab_take(sl, sc->magazines, class, sl->reserve);
+	if (ref != 0)
+		return ref;
+	count(sc, STORE_LIMBO_WAITS, 1);
+	ref = slab_take(sl, sc->magazines, class, 0);
+	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
+		ref = slab_take(sl, sc->magazines, c, 0);
+	memory_keep_reserve(sc);
+	if (ref == 0)
+		count(sc, STORE_OUT_OF_MEMORY, 1);
+	return ref;
+}
+
+static uint32_t
+take(struct store_core *sc, uint32_t bytes)
+{
+	const uint32_t class = slab_class_for(&sc->store->slab, bytes);
+
+	if (sc->magazines[class].count != 0)
+		return slab_take(&sc->store->slab, sc->magazines, class, 0);
+	return take_slow(sc, class);
+}
+
+static void
+give(struct store_core *sc, uint32_t ref)
+{
+	slab_give(&sc->store->slab, sc->magazines, ref);
+}
+
+/* Chunks from number 0 on; how many there was memory for. */
+static uint32_t
+take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
+{
+	const uint32_t chunks = item_chunk_count(value_len);
+
+	for (uint32_t i = 0; i < chunks; i++) {
+		const uint32_t bytes =
+			(uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
+		const uint32_t ref = take(sc, bytes);
+		struct chunk *c = arena_at(&sc->store->arena, ref);
+
+		if (ref == 0)
+			return i;
+		c->mark = 0;
+		c->owner = item_ref(sc->store, it);
+		memcpy(item_tail(it) + i * sizeof ref, &ref, sizeof ref);
+	}
+	return chunks;
+}
+
+static void
+give_item(struct store_core *sc, struct item *it, uint32_t chunks)
+{
+	for (uint32_t i = 0; i < chunks; i++)
+		give(sc, item_chunk_ref(it, i));
+	give(sc, item_ref(sc->store, it));
+}
+
+static uint32_t
+chunks_of(const struct item *it)
+{
+	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
+}
+
+struct item *
+item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form)
+{
+	if (item_head_bytes(form, key.len, value_len) > ITEM_PLAIN_MAX)
+		form |= ITEM_IS_CHUNKED;
+
+	const uint32_t ref = take(sc, item_head_bytes(form, key.len, value_len));
+	struct item *it = item_at(sc->store, ref);
+
+	if (ref == 0)
+		return NULL;
+	it->vlen_klen = (value_len & ITEM_FIELD_MAX) << 8 | key.len;
+	it->cas_form = form;
+	memset(it->body, 0, form_bytes(form));
+	if (form & ITEM_HAS_LONG)
+		memcpy(item_long_at(it) + offsetof(struct item_long, value_len), &value_len,
+		       sizeof value_len);
+	memcpy((uint8_t *)item_key_bytes(it), key.data, key.len);
+	if ((form & ITEM_IS_CHUNKED) == 0)
+		return it;
+
+	const uint32_t got = take_chunks(sc, it, value_len);
+
+	if (got == item_chunk_count(value_len))
+		return it;
+	give_item(sc, it, got);
+	return NULL;
+}
+
+void
+item_free(struct store_core *sc, struct item *it)
+{
+	give_item(sc, it, chunks_of(it));
+}
+
+uint64_t
+item_memory(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = chunks_of(it);
+	uint64_t bytes = slab_size_of_ref(&st->slab, item_ref(st, it));
+
+	for (uint32_t i = 0; i < chunks; i++)
+		bytes += slab_size_of_ref(&st->slab, item_chunk_ref(it, i));
+	return bytes;
+}
+
+void
+item_set_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = chunks_of(it);
+
+	slab_set_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_clear_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = chunks_of(it);
+
+	slab_clear_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_clear_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_mark_chunks(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = chunks_of(it);
+
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_mark(&st->slab, item_chunk_ref(it, i));
+}

@@ -1,0 +1,128 @@
+/*
+ * path.c - room for one more item when both its buckets are full.
+ *
+ * Breadth-first search without locks for a chain of moves that ends in an empty slot, then the
+ * moves from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
+ * on its own, so a chain broken by another writer is only search wasted. The item moved is
+ * in at least one of its buckets at every moment.
+ */
+#include "inside.h"
+
+#define PATH_NODES_MAX    512u
+#define PATH_SEARCHES_MAX 4u
+
+struct node {
+	uint32_t bucket;
+	uint16_t parent; /* whose slot moves here */
+	uint8_t slot;
+	uint16_t tag; /* seen there */
+};
+
+struct search {
+	uint32_t count;
+	struct node nodes[PATH_NODES_MAX];
+};
+
+/* Add what the items of node n could move to. The number of a node with room, or 0. */
+static uint32_t
+expand(const struct index *ix, struct search *s, uint32_t n)
+{
+	const struct bucket *b = index_bucket(ix, s->nodes[n].bucket);
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < PATH_NODES_MAX; slot++) {
+		const uint16_t tag = bucket_tag(b, slot);
+
+		if (tag == 0)
+			continue;
+
+		const uint32_t other = index_other(ix, s->nodes[n].bucket, tag);
+
+		s->nodes[s->count++] = (struct node){
+			.bucket = other, .parent = (uint16_t)n, .slot = (uint8_t)slot, .tag = tag};
+		if (bucket_empty_slot(index_bucket(ix, other)) < BUCKET_SLOTS)
+			return s->count - 1;
+	}
+	return 0;
+}
+
+/* The number of a node with an empty slot, or 0: the roots are known to be full. */
+static uint32_t
+search(const struct index *ix, struct search *s, const struct place *p)
+{
+	uint32_t found = 0;
+
+	s->nodes[0] = (struct node){.bucket = p->home};
+	s->nodes[1] = (struct node){.bucket = p->away};
+	s->count = 2;
+	for (uint32_t n = 0; n < s->count && found == 0 && s->count < PATH_NODES_MAX; n++)
+		found = expand(ix, s, n);
+	return found;
+}
+
+/* Under both locks. The new slot is filled, then the version stepped, then the old slot
+ * cleared: a lookup finds the key in one of them, or notices. */
+static void
+copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
+{
+	const uint32_t ref = bucket_ref(from, slot);
+	const uint16_t tag = bucket_tag(from, slot);
+
+	if (mutant_clear_first()) {
+		bucket_moved(from);
+		bucket_clear(from, slot);
+		bucket_put(to, empty, ref, tag);
+		return;
+	}
+	bucket_put(to, empty, ref, tag);
+	bucket_moved(from);
+	bucket_clear(from, slot);
+}
+
+/* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
+static bool
+move(struct store_core *sc, const struct search *s, uint32_t n)
+{
+	struct store *st = sc->store;
+	const struct node *node = &s->nodes[n];
+	struct bucket *from = index_bucket(&st->ix, s->nodes[node->parent].bucket);
+	struct bucket *to = index_bucket(&st->ix, node->bucket);
+	bool done = false;
+
+	bucket_lock_both(from, to);
+
+	const uint32_t empty = bucket_empty_slot(to);
+
+	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS) {
+		const struct item *it = item_at(st, bucket_ref(from, node->slot));
+
+		/* A flushed item must not move: the sweep may be past the new place already. */
+		if (item_flushed(it, store_generation(st))) {
+			unlink_spot(sc, (struct spot){from, node->slot});
+			count(sc, STORE_FLUSHED, 1);
+		} else {
+			copy_slot(from, node->slot, to, empty);
+			count(sc, STORE_MOVES, 1);
+		}
+		done = true;
+	}
+	bucket_unlock_both(from, to);
+	return done;
+}
+
+bool
+path_make_room(struct store_core *sc, const struct place *p)
+{
+	struct search s;
+
+	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
+		uint32_t n = search(&sc->store->ix, &s, p);
+
+		if (n == 0)
+			return false;
+		while (n > 1 && move(sc, &s, n))
+			n = s.nodes[n].parent;
+		if (n <= 1)
+			return true;
+	}
+	return false;
+}

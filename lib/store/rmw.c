@@ -1,0 +1,221 @@
+/*
+ * rmw.c - new versions made from old ones: append, prepend, incr, decr, touch.
+ *
+ * Read the old version, write the new one aside, replace the old if it is still the same. After
+ * some tries lost to other writers, write it under the bucket lock, where nobody can be faster.
+ */
+#include "inside.h"
+
+#define RMW_OPTIMISTIC_MAX 4u
+#define RMW_TRIES_MAX      64u /* under lock a try is lost only if the shape changed meanwhile */
+#define NUMBER_DIGITS_MAX  20u
+
+static bool
+is_space(uint8_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The number a value starts with, as strtoull reads it: up to the first space or the end. */
+static bool
+parse_number(struct view v, uint64_t *number)
+{
+	uint32_t i = 0, digits = 0;
+	uint64_t n = 0;
+
+	while (i < v.len && is_space(v.data[i]))
+		i++;
+	if (i < v.len && v.data[i] == '+')
+		i++;
+	for (; i < v.len && v.data[i] >= '0' && v.data[i] <= '9'; i++) {
+		if (++digits > NUMBER_DIGITS_MAX || __builtin_mul_overflow(n, 10u, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(v.data[i] - '0'), &n))
+			return false;
+	}
+	*number = n;
+	return digits != 0 && (i == v.len || is_space(v.data[i]));
+}
+
+static uint32_t
+print_number(uint8_t *to, uint64_t n)
+{
+	uint8_t digits[NUMBER_DIGITS_MAX];
+	uint32_t len = 0;
+
+	do {
+		digits[NUMBER_DIGITS_MAX - ++len] = (uint8_t)('0' + n % 10);
+		n /= 10;
+	} while (n != 0);
+	memcpy(to, digits + NUMBER_DIGITS_MAX - len, len);
+	return len;
+}
+
+static bool
+calculate(const struct rmw *rm, const struct item *old, uint64_t *number)
+{
+	const struct view v = {item_tail(old), item_value_len(old)};
+
+	if ((item_form(old) & ITEM_IS_CHUNKED) != 0 || !parse_number(v, number))
+		return false;
+	if (rm->op == RMW_INCR)
+		*number += rm->delta;
+	else
+		*number = *number < rm->delta ? 0 : *number - rm->delta;
+	return true;
+}
+
+/* How long the new value is. */
+static enum store_result
+new_len(const struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t *len)
+{
+	uint8_t text[NUMBER_DIGITS_MAX];
+	uint64_t number;
+
+	*len = item_value_len(old);
+	switch (rm->op) {
+	case RMW_APPEND:
+	case RMW_PREPEND:
+		*len += item_value_len(rm->more);
+		return *len > sc->store->value_max ? STORE_TOO_LARGE : STORE_OK;
+	case RMW_INCR:
+	case RMW_DECR:
+		if (!calculate(rm, old, &number))
+			return STORE_NOT_A_NUMBER;
+		/* A shorter number is written in place and padded, so nothing ever shrinks. */
+		if (print_number(text, number) > *len)
+			*len = print_number(text, number);
+		return STORE_OK;
+	case RMW_TOUCH:
+		return STORE_OK;
+	}
+	return STORE_OK;
+}
+
+static uint32_t
+new_form(const struct rmw *rm, const struct item *old, uint32_t len)
+{
+	uint32_t form = item_form(old) & (ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY | ITEM_HAS_LONG);
+
+	if (rm->op == RMW_TOUCH)
+		form |= ITEM_HAS_EXPIRY;
+	if (len >= ITEM_PIN_MIN_BYTES)
+		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
+	return form;
+}
+
+static void
+write_number(const struct store *st, struct rmw *rm, const struct item *old, struct item *it)
+{
+	uint8_t text[NUMBER_DIGITS_MAX];
+
+	ensure(calculate(rm, old, &rm->value));
+
+	const struct view digits = {text, print_number(text, rm->value)};
+
+	memset(item_tail(it), ' ', item_value_len(it));
+	item_write(st, it, 0, digits);
+}
+
+static void
+write_version(const struct store *st, struct rmw *rm, const struct item *old, struct item *it)
+{
+	if (item_form(it) & ITEM_HAS_FLAGS) {
+		const uint32_t flags = item_flags(old);
+
+		memcpy(it->body, &flags, sizeof flags);
+	}
+	item_set_expiry(it, rm->op == RMW_TOUCH ? rm->expiry_s : item_expiry_s(old));
+	switch (rm->op) {
+	case RMW_APPEND:
+		item_write_value(st, it, 0, old);
+		item_write_value(st, it, item_value_len(old), rm->more);
+		break;
+	case RMW_PREPEND:
+		item_write_value(st, it, 0, rm->more);
+		item_write_value(st, it, item_value_len(rm->more), old);
+		break;
+	case RMW_INCR:
+	case RMW_DECR:
+		write_number(st, rm, old, it);
+		break;
+	case RMW_TOUCH:
+		item_write_value(st, it, 0, old);
+		break;
+	}
+}
+
+bool
+rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, struct item *it)
+{
+	uint32_t len;
+
+	if (new_len(sc, rm, old, &len) != STORE_OK)
+		return false;
+
+	uint32_t form = new_form(rm, old, len) | (item_form(it) & ITEM_HAS_LONG);
+
+	if (item_head_bytes(form, rm->key.len, len) > ITEM_PLAIN_MAX)
+		form |= ITEM_IS_CHUNKED;
+	if (!item_reshape(sc->store, it, form, len))
+		return false;
+	write_version(sc->store, rm, old, it);
+	return true;
+}
+
+static const struct item *
+find_alive(struct store_core *sc, const struct rmw *rm)
+{
+	const struct place p = index_place(&sc->store->ix, rm->hash);
+	uint32_t tries;
+	const uint32_t ref = index_find(&sc->store->ix, rm->key, &p, &tries);
+
+	if (ref == 0 || item_dead(sc, item_at(sc->store, ref)))
+		return NULL;
+	return item_at(sc->store, ref);
+}
+
+/* One try. CHANGED: again. */
+static enum link_verdict
+try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
+{
+	const struct item *old = find_alive(sc, rm);
+	uint32_t len;
+
+	l->result = STORE_NOT_FOUND;
+	if (old == NULL)
+		return LINK_REFUSED;
+	l->result = new_len(sc, rm, old, &len);
+	if (l->result != STORE_OK)
+		return LINK_REFUSED;
+	l->item = item_new(sc, rm->key, len, new_form(rm, old, len));
+	l->result = STORE_NO_MEMORY;
+	if (l->item == NULL)
+		return LINK_REFUSED;
+	l->mode = locked ? LINK_BUILD : LINK_SAME;
+	l->expect = item_ref(sc->store, old);
+	if (!locked)
+		write_version(sc->store, rm, old, l->item);
+
+	const enum link_verdict v = link_item(sc, l);
+
+	rm->made = v == LINK_DONE ? l->item : NULL;
+	if (v != LINK_DONE)
+		item_free(sc, l->item);
+	return v;
+}
+
+enum store_result
+rmw_run(struct store_core *sc, struct rmw *rm)
+{
+	struct link l = {.hash = rm->hash, .rmw = rm};
+
+	for (uint32_t tries = 0; tries < RMW_TRIES_MAX; tries++) {
+		const enum link_verdict v = try_once(sc, rm, tries >= RMW_OPTIMISTIC_MAX, &l);
+
+		if (v == LINK_DONE)
+			return STORE_OK;
+		if (v == LINK_REFUSED)
+			return l.result;
+	}
+	return STORE_NO_MEMORY;
+}

@@ -1,0 +1,284 @@
+#include "slab.h"
+
+size_t
+slab_bytes_per_page(uint32_t page_shift)
+{
+	const size_t bitmap = ((size_t)1 << page_shift) / SLAB_OBJECT_MIN / 8;
+
+	return sizeof(struct page) + sizeof(uint64_t) + 2 * bitmap;
+}
+
+/* Sizes grow by 8 bytes up to 128, then by an eighth, and each is stretched as far as the
+ * number of objects in a page allows. */
+static uint32_t
+next_size(uint32_t size, uint32_t granule)
+{
+	const uint32_t step = size < 128 ? 8 : size / 8;
+
+	return (uint32_t)align_up(size + step, granule);
+}
+
+static void
+add_class(struct slab *sl, uint32_t size)
+{
+	struct slab_class *c = &sl->classes[sl->class_count];
+	const uint32_t batch = MAGAZINE_BATCH_BYTES / size;
+
+	ensure(sl->class_count < SLAB_CLASSES_MAX);
+	c->size = size;
+	c->per_page = (1u << sl->arena->page_shift) / size;
+	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
+	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + size - 1) / size;
+	list_init(&c->pages);
+	list_init(&c->has_free);
+	sl->class_count++;
+}
+
+static void
+init_classes(struct slab *sl)
+{
+	const uint32_t page = 1u << sl->arena->page_shift;
+	const uint32_t granule = 1u << sl->arena->shift;
+	uint32_t below = 0;
+
+	for (uint32_t size = SLAB_OBJECT_MIN; below < SLAB_OBJECT_MAX;
+	     size = next_size(size, granule)) {
+		const uint32_t want = size < SLAB_OBJECT_MAX ? size : SLAB_OBJECT_MAX;
+		const uint32_t stretched = page / (page / want) & ~(granule - 1);
+		const uint32_t fit = stretched < SLAB_OBJECT_MAX ? stretched : SLAB_OBJECT_MAX;
+
+		if (fit == below)
+			continue;
+		for (uint32_t n = (below + 7) / 8 + (below != 0); n <= fit / 8; n++)
+			sl->class_of[n] = (uint8_t)sl->class_count;
+		add_class(sl, fit);
+		below = fit;
+	}
+}
+
+void
+slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve)
+{
+	const uint32_t pages = arena->page_count;
+	const size_t words = ((size_t)1 << arena->page_shift) / SLAB_OBJECT_MIN / BITS_PER_WORD;
+
+	sl->arena = arena;
+	sl->reserve = reserve;
+	sl->stride = (uint32_t)words;
+	sl->live = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
+	sl->clock = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
+	sl->reciprocal = region_take(region, pages * sizeof(uint64_t), sizeof(uint64_t));
+	sl->pages = region_take(region, pages * sizeof(struct page), sizeof(uint64_t));
+	init_classes(sl);
+	list_init(&sl->pool);
+	list_init(&sl->draining);
+	for (uint32_t i = 0; i < pages; i++) {
+		list_init(&sl->pages[i].has_free);
+		list_push_back(&sl->pool, &sl->pages[i].of_class);
+	}
+	atomic_init(&sl->pool_count, pages);
+}
+
+void
+slab_set_live(struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+	_Atomic uint64_t *used = slab_bit(sl, sl->clock, ref, &bit);
+	_Atomic uint64_t *word = slab_bit(sl, sl->live, ref, &bit);
+
+	if (atomic_load_explicit(used, memory_order_relaxed) & bit)
+		atomic_fetch_and_explicit(used, ~bit, memory_order_relaxed);
+	/* Release: pairs with the acquire in live_candidates; who meets the bit may read the
+	 * item. */
+	atomic_fetch_or_explicit(word, bit, memory_order_release);
+}
+
+void
+slab_clear_live(struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+	_Atomic uint64_t *word = slab_bit(sl, sl->live, ref, &bit);
+
+	atomic_fetch_and_explicit(word, ~bit, memory_order_release);
+}
+
+/* ---- pages ---- */
+
+static uint32_t
+page_number(const struct slab *sl, const struct page *p)
+{
+	return (uint32_t)(p - sl->pages);
+}
+
+static uint32_t
+page_ref(const struct slab *sl, const struct page *p, uint32_t object)
+{
+	const size_t start = (size_t)page_number(sl, p) << sl->arena->page_shift;
+
+	return arena_ref_of_offset(sl->arena, start + (size_t)object * sl->classes[p->class].size);
+}
+
+static uint32_t
+page_free(const struct page *p)
+{
+	return p->free_count + (p->objects - p->fresh);
+}
+
+/* Under the class's lock: one page more for it, if the pool has more than it must keep. */
+static bool
+class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
+{
+	struct slab_class *c = &sl->classes[class];
+	struct page *p = NULL;
+
+	spin_lock(&sl->pool_lock);
+	if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > leave) {
+		p = container_of(list_pop_front(&sl->pool), struct page, of_class);
+		atomic_fetch_sub_explicit(&sl->pool_count, 1, memory_order_relaxed);
+	}
+	spin_unlock(&sl->pool_lock);
+	if (p == NULL)
+		return false;
+	p->class = (uint8_t) class;
+	p->free_head = p->free_count = p->fresh = 0;
+	p->objects = c->per_page;
+	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
+	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
+	list_push_back(&c->pages, &p->of_class);
+	list_push_back(&c->has_free, &p->has_free);
+	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->free_count, p->objects, memory_order_relaxed);
+	return true;
+}
+
+/* Under the class's lock: all objects of the page are home, so the pool may have it. */
+static void
+class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	const bool draining =
+		atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING;
+
+	list_unlink(&p->has_free);
+	spin_lock(&sl->pool_lock);
+	if (draining) {
+		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
+	} else {
+		if (c->pages.next == &p->of_class)
+			c->hand_word = 0;
+		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
+	}
+	list_unlink(&p->of_class);
+	atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);
+	list_push_back(&sl->pool, &p->of_class);
+	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
+	spin_unlock(&sl->pool_lock);
+}
+
+/* Under the class's lock. */
+static uint32_t
+page_take(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	uint32_t ref;
+
+	if (p->free_count != 0) {
+		ref = p->free_head;
+		p->free_head = load_u32(arena_at(sl->arena, ref));
+		p->free_count--;
+	} else {
+		ref = page_ref(sl, p, p->fresh++);
+	}
+	if (page_free(p) == 0)
+		list_unlink(&p->has_free);
+	atomic_fetch_sub_explicit(&c->free_count, 1, memory_order_relaxed);
+	return ref;
+}
+
+/* Under the class's lock. */
+static void
+page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
+{
+	struct page *p = &sl->pages[slab_page_of(sl, ref)];
+
+	memcpy(arena_at(sl->arena, ref), &p->free_head, sizeof p->free_head);
+	p->free_head = ref;
+	p->free_count++;
+	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_CLASS) {
+		atomic_fetch_add_explicit(&c->free_count, 1, memory_order_relaxed);
+		if (page_free(p) == 1)
+			list_push_back(&c->has_free, &p->has_free);
+	}
+	if (page_free(p) == p->objects)
+		class_lose_page(sl, c, p);
+}
+
+/* ---- taking and giving ---- */
+
+static uint32_t
+class_take(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint32_t leave)
+{
+	struct slab_class *c = &sl->classes[class];
+	uint32_t got = 0;
+
+	spin_lock(&c->lock);
+	while (got < want) {
+		if (list_empty(&c->has_free) && (got != 0 || !class_take_page(sl, class, leave)))
+			break;
+		refs[got++] =
+			page_take(sl, c, container_of(c->has_free.next, struct page, has_free));
+	}
+	spin_unlock(&c->lock);
+	return got;
+}
+
+static void
+class_give(struct slab *sl, uint32_t class, const uint32_t *refs, uint32_t count)
+{
+	struct slab_class *c = &sl->classes[class];
+
+	spin_lock(&c->lock);
+	for (uint32_t i = 0; i < count; i++)
+		page_give(sl, c, refs[i]);
+	spin_unlock(&c->lock);
+}
+
+uint32_t
+slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave)
+{
+	struct magazine *m = &mags[class];
+	const uint32_t batch = sl->classes[class].batch;
+	uint32_t one;
+
+	if (batch == 0)
+		return class_take(sl, class, &one, 1, leave) == 1 ? one : 0;
+	if (m->count == 0)
+		m->count = class_take(sl, class, m->ref, batch, leave);
+	return m->count != 0 ? m->ref[--m->count] : 0;
+}
+
+void
+slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
+{
+	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	struct magazine *m = &mags[p->class];
+	const uint32_t batch = sl->classes[p->class].batch;
+
+	if (batch == 0 || atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
+		class_give(sl, p->class, &ref, 1);
+		return;
+	}
+	if (m->count == 2 * batch) {
+		m->count -= batch;
+		class_give(sl, p->class, m->ref + m->count, batch);
+	}
+	m->ref[m->count++] = ref;
+}
+
+void
+slab_empty_magazines(struct slab *sl, struct magazine *mags)
+{
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		class_give(sl, i, mags[i].ref, mags[i].count);
+		mags[i].count = 0;
+	}
+}

@@ -1,0 +1,177 @@
+/*
+ * slab.h - memory for items: size classes, pages, magazines.
+ *
+ * Shape:  a page belongs to the free pool or to one class and is cut into objects of its
+ *         size. What is known about a page lies beside it: who owns it, its free objects, and
+ *         two bitmaps with one bit an object: live (an item in the index, or its chunk) and
+ *         clock (used since the hand passed). Every core has a magazine of free objects a
+ *         class, so that most allocations touch nothing shared.
+ * Units:  an object is named by its reference (arena.h).
+ * Owner:  a taken object belongs to the taker until slab_give.
+ * Thread: every function names its magazines' core; what is shared is under the class's lock,
+ *         then the pool's. Bitmaps are atomic words.
+ * Errors: 0: no object.
+ * Bounds: slab_sizes.h; MAGAZINE_BATCH_MAX objects move between magazine and class at once.
+ */
+#ifndef CLOCKOO_SLAB_H
+#define CLOCKOO_SLAB_H
+
+#include "arena.h"
+#include "slab_sizes.h"
+#include "spin.h"
+#include "base/bytes.h"
+#include "base/list.h"
+
+#include <stdbool.h>
+
+#define MAGAZINE_BATCH_MAX   32u
+#define MAGAZINE_BATCH_BYTES 8192u
+#define BITS_PER_WORD        64u
+
+/* object number = offset in page * reciprocal >> 40: exact for offsets below 2^21 and sizes
+ * up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery 1994). */
+#define RECIPROCAL_SHIFT 40u
+
+enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING };
+
+struct page {
+	struct list of_class; /* pages of the class, or the pool, or those draining */
+	struct list has_free; /* pages of the class with something to take */
+	uint32_t free_head;   /* objects given back, linked through their first bytes */
+	uint32_t free_count;
+	uint32_t fresh;   /* objects from this number on were never taken */
+	uint32_t objects; /* all of them */
+	uint8_t class;
+	_Atomic uint8_t state; /* enum page_state */
+};
+
+struct slab_class {
+	_Alignas(CACHE_LINE_BYTES) struct spin lock;
+	uint32_t size;
+	uint32_t per_page;
+	uint32_t batch; /* of a magazine; 0: large objects come straight from the pages */
+	uint64_t reciprocal;
+	struct list pages; /* the first is the one under the hand */
+	struct list has_free;
+	uint32_t hand_word;
+	_Atomic uint32_t page_count;
+	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
+	_Atomic uint32_t limbo_count; /* retired, not yet given back */
+};
+
+struct magazine {
+	uint32_t count;
+	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
+};
+
+struct slab {
+	const struct arena *arena;
+	struct page *pages;
+	uint64_t *reciprocal; /* of each page: what a get needs, kept dense */
+	_Atomic uint64_t *live;
+	_Atomic uint64_t *clock;
+	uint32_t stride; /* words of a bitmap a page */
+	uint32_t class_count;
+	uint32_t reserve; /* pages to keep in the pool for classes that have none */
+	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
+	struct slab_class classes[SLAB_CLASSES_MAX];
+
+	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
+	struct list pool;
+	struct list draining; /* pages being emptied for the pool */
+	_Atomic uint32_t pool_count;
+	_Atomic uint32_t draining_count;
+	_Atomic uint32_t recall; /* stepped when magazines must give back what they hold */
+};
+
+/* Bytes beside the pages, for each of them. */
+size_t slab_bytes_per_page(uint32_t page_shift);
+void slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve);
+
+static inline uint32_t
+slab_class_for(const struct slab *sl, uint32_t bytes)
+{
+	return sl->class_of[(bytes + 7) / 8];
+}
+
+static inline uint32_t
+slab_page_of(const struct slab *sl, uint32_t ref)
+{
+	return (uint32_t)(arena_offset(sl->arena, ref) >> sl->arena->page_shift);
+}
+
+static inline uint32_t
+slab_class_of_ref(const struct slab *sl, uint32_t ref)
+{
+	return sl->pages[slab_page_of(sl, ref)].class;
+}
+
+static inline uint32_t
+slab_size_of_ref(const struct slab *sl, uint32_t ref)
+{
+	return sl->classes[slab_class_of_ref(sl, ref)].size;
+}
+
+/* Which word and bit of a bitmap stand for an object. */
+static inline _Atomic uint64_t *
+slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *bit)
+{
+	const size_t offset = arena_offset(sl->arena, ref);
+	const size_t page = offset >> sl->arena->page_shift;
+	const uint64_t within = offset & (((size_t)1 << sl->arena->page_shift) - 1);
+	const uint64_t n = within * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
+
+	*bit = 1ull << (n % BITS_PER_WORD);
+	return &map[page * sl->stride + n / BITS_PER_WORD];
+}
+
+/* The object was used. Written only if that is news: a hot object's word stays shared. */
+static inline void
+slab_mark(const struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
+
+	/* Relaxed: a hint for eviction, nothing is read through it. */
+	if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0)
+		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+}
+
+static inline void
+slab_prefetch_mark(const struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+
+	__builtin_prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
+}
+
+static inline bool
+slab_marked(const struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
+
+	return (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
+}
+
+/* In the index now, and not used yet; or out of it. */
+void slab_set_live(struct slab *sl, uint32_t ref);
+void slab_clear_live(struct slab *sl, uint32_t ref);
+
+/* An object of the class: from the magazine, the class's pages, or the pool, of which
+ * leave pages stay. 0: none to be had this way. */
+uint32_t slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
+void slab_give(struct slab *sl, struct magazine *mags, uint32_t ref);
+/* Give back everything this core's magazines hold. */
+void slab_empty_magazines(struct slab *sl, struct magazine *mags);
+
+/* References of up to max live objects of a class whose clock bit was clear, clearing bits as
+ * the hand passes. refs has room for max + BITS_PER_WORD. */
+uint32_t slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
+
+/* Start to empty the coldest page of the class that has most. False: no class has pages. */
+bool slab_drain_start(struct slab *sl);
+/* References of up to max live objects on pages that are being emptied. */
+uint32_t slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * spin.h - a lock held for some hundred nanoseconds, by writers only.
+ *
+ * Thread: any. No holder waits for anything but a lock further down the order:
+ *         index buckets (by address), then slab class, then page pool.
+ * Bounds: the wait is as long as the holders before us; no get ever takes one.
+ */
+#ifndef CLOCKOO_SPIN_H
+#define CLOCKOO_SPIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spin {
+	_Atomic uint32_t held;
+};
+
+static inline void
+spin_pause(void)
+{
+	__builtin_ia32_pause();
+}
+
+static inline bool
+spin_try(struct spin *s)
+{
+	/* Acquire: pairs with the release in spin_unlock. */
+	return atomic_load_explicit(&s->held, memory_order_relaxed) == 0 &&
+	       atomic_exchange_explicit(&s->held, 1, memory_order_acquire) == 0;
+}
+
+static inline void
+spin_lock(struct spin *s)
+{
+	while (!spin_try(s))
+		spin_pause();
+}
+
+static inline void
+spin_unlock(struct spin *s)
+{
+	/* Release: pairs with the acquire in spin_try. */
+	atomic_store_explicit(&s->held, 0, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,264 @@
+#include "inside.h"
+
+const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
+
+/* What the budget is cut into. */
+struct plan {
+	uint32_t page_shift, page_count;
+	uint32_t block_shift, block_count;
+	uint32_t reserve;
+};
+
+/* Share of the budget that is index: enough slots for items of about 56 bytes. */
+#define INDEX_SHARE_PER_1024 106u
+/* Pages a store should have at least, before they are as large as hugepages. */
+#define PAGES_WANTED 256u
+/* Alignment of what is taken from the region, all told. */
+#define SLACK_BYTES 1024u
+
+static uint32_t
+value_max_of(const struct store_config *cfg)
+{
+	const size_t half = cfg->memory_bytes / 2;
+	size_t max = (size_t)CHUNKS_MAX * CHUNK_PAYLOAD;
+
+	if (half < max)
+		max = half;
+	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
+}
+
+/* Pages that hold the chunks of one value of the largest size, and one for its head. */
+static uint32_t
+reserve_of(const struct store_config *cfg, const struct plan *plan)
+{
+	const uint32_t chunks = value_max_of(cfg) / CHUNK_PAYLOAD;
+	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
+	const uint32_t pages = (chunks + per_page - 1) / per_page + 1;
+
+	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
+}
+
+static struct plan
+plan_of(const struct store_config *cfg)
+{
+	struct plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
+
+	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN);
+	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
+	while (plan.page_shift < SLAB_PAGE_SHIFT_MAX &&
+	       cfg->memory_bytes >> (plan.page_shift + 1) >= PAGES_WANTED)
+		plan.page_shift++;
+
+	const size_t index_want = cfg->memory_bytes / 1024 * INDEX_SHARE_PER_1024;
+
+	plan.block_shift = index_block_shift(index_want);
+
+	const size_t block_bytes = sizeof(struct bucket) << plan.block_shift;
+	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
+	const size_t fixed = sizeof(struct store) + SLACK_BYTES + ARENA_LEAD_BYTES;
+
+	plan.block_count = (uint32_t)((index_want + block_bytes / 2) / block_bytes);
+
+	const size_t index_bytes = plan.block_count * (block_bytes + sizeof(uint64_t));
+
+	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed - index_bytes) / page_bytes);
+	plan.reserve = reserve_of(cfg, &plan);
+	ensure((size_t)plan.page_count << plan.page_shift <= ARENA_BYTES_MAX);
+	return plan;
+}
+
+size_t
+store_bytes(const struct store_config *cfg)
+{
+	return cfg->memory_bytes + cfg->cores * sizeof(struct store_core) + epoch_bytes(cfg->cores);
+}
+
+struct store *
+store_create(struct region *region, const struct store_config *cfg)
+{
+	const struct plan plan = plan_of(cfg);
+	struct store *st = region_take(region, sizeof *st, CACHE_LINE_BYTES);
+
+	st->seed = cfg->seed;
+	st->core_count = cfg->cores;
+	st->value_max = value_max_of(cfg);
+	st->memory_bytes = cfg->memory_bytes;
+	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
+	st->floors = region_take(region, plan.block_count * sizeof(uint64_t), sizeof(uint64_t));
+	epoch_init(&st->epoch, region, cfg->cores);
+	index_init(&st->ix, region, &st->arena, plan.block_shift, plan.block_count);
+	arena_init(&st->arena, region, plan.page_count, plan.page_shift);
+	slab_init(&st->slab, region, &st->arena, plan.reserve);
+	for (uint32_t i = 0; i < cfg->cores; i++) {
+		st->cores[i].store = st;
+		st->cores[i].id = i;
+		st->cores[i].now_s = STORE_CLOCK_START;
+	}
+	return st;
+}
+
+struct store_core *
+store_core_of(struct store *store, uint32_t core)
+{
+	ensure(core < store->core_count);
+	return &store->cores[core];
+}
+
+/* ---- once a turn ---- */
+
+void
+store_online(struct store_core *sc)
+{
+	epoch_online(&sc->store->epoch, sc->id);
+	sc->online = true;
+}
+
+void
+store_offline(struct store_core *sc)
+{
+	limbo_reclaim(sc);
+	slab_empty_magazines(&sc->store->slab, sc->magazines);
+	epoch_offline(&sc->store->epoch, sc->id);
+	sc->online = false;
+}
+
+void
+store_turn(struct store_core *sc, uint32_t now_s)
+{
+	struct store *st = sc->store;
+
+	sc->now_s = now_s;
+	if (likely(sc->online))
+		epoch_mark(&st->epoch, sc->id);
+	else
+		store_online(sc);
+	limbo_reclaim(sc);
+	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
+		flush_due(sc);
+}
+
+void
+store_tidy(struct store_core *sc)
+{
+	/* Acquire: pairs with the release in slab_drain_start. */
+	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
+
+	if (recall != sc->recall) {
+		sc->recall = recall;
+		slab_empty_magazines(&sc->store->slab, sc->magazines);
+	}
+	memory_keep_reserve(sc);
+	sweep_slice(sc);
+}
+
+/* ---- reading ---- */
+
+uint64_t
+store_hash(const struct store_core *sc, struct view key)
+{
+	return hash_bytes(key.data, key.len, sc->store->seed);
+}
+
+void
+store_prefetch_buckets(const struct store_core *sc, uint64_t hash)
+{
+	const struct index *ix = &sc->store->ix;
+	const struct place p = index_place(ix, hash);
+
+	__builtin_prefetch(index_bucket(ix, p.home));
+	__builtin_prefetch(index_bucket(ix, p.away));
+}
+
+static void
+prefetch_matches(const struct store *st, const struct bucket *b, uint16_t tag)
+{
+	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
+		const uint32_t ref = bucket_ref(b, (uint32_t)__builtin_ctz(hits));
+
+		if (ref == 0)
+			continue;
+		__builtin_prefetch(item_at(st, ref));
+		slab_prefetch_mark(&st->slab, ref);
+	}
+}
+
+void
+store_prefetch_items(const struct store_core *sc, uint64_t hash)
+{
+	const struct store *st = sc->store;
+	const struct place p = index_place(&st->ix, hash);
+
+	prefetch_matches(st, index_bucket(&st->ix, p.home), p.tag);
+	prefetch_matches(st, index_bucket(&st->ix, p.away), p.tag);
+}
+
+const struct item *
+store_get(struct store_core *sc, struct view key, uint64_t hash)
+{
+	const struct store *st = sc->store;
+	const struct place p = index_place(&st->ix, hash);
+	uint32_t tries;
+	const uint32_t ref = index_find(&st->ix, key, &p, &tries);
+
+	if (unlikely(tries != 0)) {
+		count(sc, STORE_RETRIES, tries);
+		count(sc, STORE_RETRIES_OVER, tries == INDEX_TRIES_MAX);
+	}
+	if (ref == 0)
+		return NULL;
+
+	const struct item *it = item_at(st, ref);
+
+	if (unlikely(item_dead(sc, it)))
+		return NULL;
+	slab_mark(&st->slab, ref);
+	if (unlikely(item_form(it) & ITEM_IS_CHUNKED))
+		item_mark_chunks(st, it);
+	return it;
+}
+
+struct view
+store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset)
+{
+	return item_value_at(sc->store, it, offset);
+}
+
+/* ---- telemetry ---- */
+
+static uint64_t
+sum_of(const struct store *st, enum store_counter what)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[what]);
+	return sum;
+}
+
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+static uint64_t
+balance(const struct store *st, enum store_counter in, enum store_counter out)
+{
+	const uint64_t gone = sum_of(st, out);
+	const uint64_t come = sum_of(st, in);
+
+	return come > gone ? come - gone : 0;
+}
+
+void
+store_usage_mt(const struct store *store, struct store_usage *out)
+{
+	out->items = balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+	out->item_bytes = balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
+	out->memory_bytes = store->memory_bytes;
+	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
+	out->pages_total = store->arena.page_count;
+	out->pages_used = out->pages_total -
+			  atomic_load_explicit(&store->slab.pool_count, memory_order_relaxed);
+}
+
+const struct counter *
+store_counters(const struct store_core *sc)
+{
+	return sc->counters;
+}

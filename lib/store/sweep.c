@@ -1,0 +1,178 @@
+/*
+ * sweep.c - flush, and the walk that gives back what is flushed or expired.
+ *
+ * A flush steps the generation; items of another generation are dead at once and are collected
+ * at leisure. An item has 4 bits for it, so a number may come back only when no item of its
+ * earlier use is left. The walk knows: what it has passed holds nothing older than the
+ * generation it began with. Why nothing escapes it: a writer reads the generation under the
+ * bucket lock, so it either publishes before the walk takes its look, or sees the step; and a
+ * move drops a flushed item instead of carrying it past the walk (path.c).
+ */
+#include "inside.h"
+
+static bool
+slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
+{
+	const uint32_t ref = bucket_ref(b, slot);
+
+	if (ref == 0)
+		return false;
+	return bucket_tag(b, slot) == 0 || item_dead(sc, item_at(sc->store, ref));
+}
+
+/* A look without the lock, unless a writer is at work there: its item may be of the generation
+ * before, and not in the slot yet. */
+static bool
+bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
+{
+	if (bucket_locked(b))
+		return true;
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
+		if (slot_is_dead(sc, b, slot))
+			return true;
+	return false;
+}
+
+/* Under the lock: a zombie's memory goes home as soon as the limbo has room. */
+static void
+bury(struct store_core *sc, struct bucket *b, uint32_t slot)
+{
+	struct item *it = item_at(sc->store, bucket_ref(b, slot));
+
+	if (!limbo_has_room(sc, LIMBO_KEEP))
+		return;
+	bucket_clear(b, slot);
+	limbo_put(sc, it);
+}
+
+static void
+sweep_bucket(struct store_core *sc, struct bucket *b)
+{
+	if (!bucket_wants_sweep(sc, b))
+		return;
+	bucket_lock(b);
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		if (!slot_is_dead(sc, b, slot))
+			continue;
+		if (bucket_tag(b, slot) == 0) {
+			bury(sc, b, slot);
+			continue;
+		}
+
+		const struct item *it = item_at(sc->store, bucket_ref(b, slot));
+
+		count(sc,
+		      item_flushed(it, store_generation(sc->store)) ? STORE_FLUSHED : STORE_EXPIRED,
+		      1);
+		unlink_spot(sc, (struct spot){b, slot});
+	}
+	bucket_unlock(b);
+}
+
+static void
+prefetch_bucket_items(const struct store *st, const struct bucket *b)
+{
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
+		__builtin_prefetch(item_at(st, bucket_ref(b, slot)));
+}
+
+void
+sweep_slice(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct sweep *sw = &st->sweep;
+
+	if (!spin_try(&sw->lock))
+		return; /* another core is at it */
+
+	const uint32_t start = sw->bucket;
+	const uint32_t left = index_bucket_count(&st->ix) - start;
+	const uint32_t end = start + (left < SWEEP_SLICE ? left : SWEEP_SLICE);
+
+	if (start == 0)
+		sw->generation = store_generation(st);
+	for (uint32_t n = start; n < end; n++)
+		prefetch_bucket_items(st, index_bucket(&st->ix, n));
+	for (uint32_t n = start; n < end; n++)
+		sweep_bucket(sc, index_bucket(&st->ix, n));
+	sw->bucket = end;
+	if (end == index_bucket_count(&st->ix)) {
+		sw->bucket = 0;
+		/* Release: pairs with the acquire in next_generation. */
+		atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
+	}
+	spin_unlock(&sw->lock);
+}
+
+/* The last resort of someone who flushes faster than the walk walks: all of it, at once. */
+static void
+sweep_all(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct sweep *sw = &st->sweep;
+
+	spin_lock(&sw->lock);
+	for (uint32_t n = 0; n < index_bucket_count(&st->ix); n++)
+		sweep_bucket(sc, index_bucket(&st->ix, n));
+	sw->bucket = 0;
+	atomic_store_explicit(&st->oldest_generation, store_generation(st), memory_order_release);
+	spin_unlock(&sw->lock);
+}
+
+static uint64_t
+linked_ever(const struct store *st)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[STORE_ITEMS_LINKED]);
+	return sum;
+}
+
+/* A flush of what was flushed before and not touched since costs no generation. */
+static void
+next_generation(struct store_core *sc)
+{
+	struct store *st = sc->store;
+
+	spin_lock(&st->flush_lock);
+
+	const uint64_t linked = linked_ever(st);
+
+	if (linked != st->linked_at_flush) {
+		/* Acquire: pairs with the release in sweep_slice. */
+		const uint32_t oldest =
+			atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
+
+		if (store_generation(st) - oldest + 1 >= GENERATIONS_MAX)
+			sweep_all(sc);
+		st->linked_at_flush = linked;
+		/* Sequentially consistent: either a writer sees the step, or the sweep, which
+		 * begins after it, sees that writer's lock or its item. */
+		atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
+	}
+	spin_unlock(&st->flush_lock);
+}
+
+void
+flush_due(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
+
+	/* One core wins the exchange and does it. */
+	if (at != 0 && at <= sc->now_s &&
+	    atomic_compare_exchange_strong_explicit(&st->flush_at_s, &at, 0, memory_order_relaxed,
+						    memory_order_relaxed))
+		next_generation(sc);
+}
+
+void
+store_flush(struct store_core *sc, uint32_t at_s)
+{
+	const bool later = at_s > sc->now_s;
+
+	atomic_store_explicit(&sc->store->flush_at_s, later ? at_s : 0, memory_order_relaxed);
+	if (!later)
+		next_generation(sc);
+}

@@ -1,0 +1,76 @@
+#include "inside.h"
+
+/* Before the item goes, so that whoever puts the key back, under the same lock, starts above. */
+static void
+raise_floor(struct store *st, const struct bucket *b, uint64_t cas)
+{
+	_Atomic uint64_t *floor = store_floor(st, (uint32_t)(b - st->ix.buckets));
+	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
+
+	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
+	while (now < cas && !atomic_compare_exchange_weak_explicit(
+				    floor, &now, cas, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+void
+unlink_spot(struct store_core *sc, struct spot spot)
+{
+	struct store *st = sc->store;
+	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+
+	raise_floor(st, spot.bucket, item_cas(it));
+	count(sc, STORE_ITEMS_UNLINKED, 1);
+	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
+	item_clear_live(st, it);
+	if (!limbo_has_room(sc, 1)) {
+		bucket_hide(spot.bucket, spot.slot);
+		return;
+	}
+	bucket_clear(spot.bucket, spot.slot);
+	limbo_put(sc, it);
+}
+
+bool
+unlink_object(struct store_core *sc, uint32_t ref)
+{
+	struct store *st = sc->store;
+	const struct chunk *c = arena_at(&st->arena, ref);
+	const uint32_t head = (c->mark & 0xff) == 0 ? c->owner : ref;
+	const struct item *it = item_at(st, head);
+	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
+	const struct place p = index_place(&st->ix, hash);
+	struct bucket *home = index_bucket(&st->ix, p.home);
+	struct bucket *away = index_bucket(&st->ix, p.away);
+
+	bucket_lock_both(home, away);
+
+	const struct spot spot = index_spot_of_ref(&st->ix, &p, head);
+
+	if (spot.bucket != NULL)
+		unlink_spot(sc, spot);
+	bucket_unlock_both(home, away);
+	return spot.bucket != NULL;
+}
+
+enum store_result
+store_delete(struct store_core *sc, struct view key, uint64_t hash)
+{
+	struct store *st = sc->store;
+	const struct place p = index_place(&st->ix, hash);
+	struct bucket *home = index_bucket(&st->ix, p.home);
+	struct bucket *away = index_bucket(&st->ix, p.away);
+	enum store_result result = STORE_NOT_FOUND;
+
+	bucket_lock_both(home, away);
+
+	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
+
+	if (spot.bucket != NULL) {
+		if (!item_dead(sc, item_at(st, bucket_ref(spot.bucket, spot.slot))))
+			result = STORE_OK;
+		unlink_spot(sc, spot);
+	}
+	bucket_unlock_both(home, away);
+	return result;
+}
