@@ -1,0 +1,167 @@
+#include "net_port.h"
+#include "net_frames.h"
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum place {
+	AT_PORT,
+	AT_CORE,
+};
+
+struct frame {
+	enum place place;
+	uint32_t len, mark;
+	uint8_t *data;
+};
+
+/* What stands after a frame's end must not matter, and is not zero. */
+#define FILLER 0xa5
+
+static struct frame *
+lend(struct net_port *np)
+{
+	struct frame *f = np->free[--np->free_count];
+
+	ensure(f->place == AT_PORT);
+	f->place = AT_CORE;
+	f->len = f->mark = 0;
+	return f;
+}
+
+static void
+take_back(struct net_port *np, struct frame *f)
+{
+	ensure(f->place == AT_CORE);
+	f->place = AT_PORT;
+	memset(f->data, FILLER, NET_FRAME_BYTES);
+	np->free[np->free_count++] = f;
+}
+
+static void
+burst_put(struct burst *b, struct frame *f)
+{
+	b->len[b->count] = f->len;
+	b->mark[b->count] = f->mark;
+	b->data[b->count] = f->data;
+	b->frame[b->count++] = f;
+}
+
+static void
+net_rx(struct port *port, struct burst *b, uint32_t count)
+{
+	struct net_port *np = (struct net_port *)port;
+
+	b->count = 0;
+	while (b->count < count && b->count < np->queue_count)
+		burst_put(b, np->queue[b->count]);
+	np->queue_count -= b->count;
+	memmove(np->queue, np->queue + b->count, np->queue_count * sizeof np->queue[0]);
+}
+
+static uint32_t
+net_tx(struct port *port, const struct burst *b)
+{
+	struct net_port *np = (struct net_port *)port;
+	const uint32_t took = b->count < np->tx_limit ? b->count : np->tx_limit;
+
+	for (uint32_t i = 0; i < took; i++) {
+		ensure(b->len[i] <= 14u + np->port.mtu && b->data[i] == b->frame[i]->data);
+		if (np->sent_count < NET_SENT_MAX) {
+			struct net_sent *sent = &np->sent[np->sent_count];
+
+			sent->len = b->len[i];
+			sent->mark = b->mark[i];
+			memcpy(sent->bytes, b->data[i], b->len[i]);
+			frame_fill_cksums(sent->bytes, b->mark[i]);
+		}
+		np->sent_count++;
+		take_back(np, b->frame[i]);
+	}
+	return took;
+}
+
+static void
+net_alloc(struct port *port, struct burst *b, uint32_t count)
+{
+	struct net_port *np = (struct net_port *)port;
+
+	b->count = 0;
+	while (b->count < count && np->free_count != 0 && np->alloc_limit != 0) {
+		np->alloc_limit--;
+		burst_put(b, lend(np));
+	}
+}
+
+static void
+net_drop(struct port *port, struct frame *const *frames, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		take_back((struct net_port *)port, frames[i]);
+}
+
+static const struct port_ops net_ops = {
+	.rx = net_rx,
+	.tx = net_tx,
+	.alloc = net_alloc,
+	.drop = net_drop,
+};
+
+struct net_port *
+net_port_new(const uint8_t mac[6], uint32_t caps)
+{
+	struct net_port *np = calloc(1, sizeof *np);
+
+	ensure(np != NULL);
+	np->port = (struct port){
+		.ops = &net_ops,
+		.caps = caps,
+		.frame_bytes = NET_FRAME_BYTES,
+		.mtu = NET_MTU,
+	};
+	memcpy(np->port.mac, mac, sizeof np->port.mac);
+	np->tx_limit = np->alloc_limit = UINT32_MAX;
+	for (uint32_t i = 0; i < NET_FRAMES; i++) {
+		struct frame *f = calloc(1, sizeof *f);
+
+		ensure(f != NULL);
+		f->data = aligned_alloc(CACHE_LINE_BYTES, NET_FRAME_BYTES);
+		ensure(f->data != NULL);
+		memset(f->data, FILLER, NET_FRAME_BYTES);
+		np->frames[i] = np->free[i] = f;
+	}
+	np->free_count = NET_FRAMES;
+	return np;
+}
+
+void
+net_port_free(struct net_port *np)
+{
+	for (uint32_t i = 0; i < NET_FRAMES; i++) {
+		free(np->frames[i]->data);
+		free(np->frames[i]);
+	}
+	free(np);
+}
+
+bool
+net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t mark)
+{
+	struct frame *f;
+
+	if (np->free_count == 0 || np->queue_count == NET_QUEUE_MAX || len > NET_FRAME_BYTES)
+		return false;
+	f = lend(np);
+	f->len = len;
+	f->mark = mark;
+	memcpy(f->data, bytes, len);
+	np->queue[np->queue_count++] = f;
+	return true;
+}
+
+uint32_t
+net_port_lent(const struct net_port *np)
+{
+	return NET_FRAMES - np->free_count - np->queue_count;
+}

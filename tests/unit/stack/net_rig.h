@@ -1,0 +1,39 @@
+/*
+ * net_rig.h - a stack on a port in memory, and turns of it with a service of the test's own.
+ *
+ * Units:  ns on a clock the test moves.
+ */
+#ifndef CLOCKOO_NET_RIG_H
+#define CLOCKOO_NET_RIG_H
+
+#include "net_port.h"
+#include "stack/arp_table.h"
+#include "stack/stack.h"
+
+struct rig {
+	struct net_port *np;
+	struct arp_table *arp;
+	struct stack *stack;
+	struct sorted in;
+	uint64_t now_ns;
+	void *memory;
+	uint64_t before[STACK_COUNTER_COUNT]; /* counters at rig_mark */
+};
+
+struct rig_options {
+	uint32_t caps;     /* enum port_cap */
+	uint32_t gateway;  /* 0: none */
+	uint16_t udp_port; /* 0: off */
+};
+
+struct rig *rig_new(const struct rig_options *options);
+void rig_free(struct rig *r);
+
+/* One turn as core_turn does it; serve may be NULL. */
+void rig_turn(struct rig *r, void (*serve)(struct rig *r));
+
+/* How often an event was counted since rig_mark (rig_new marks). */
+void rig_mark(struct rig *r);
+uint64_t rig_count(const struct rig *r, enum stack_counter which);
+
+#endif

@@ -1,0 +1,317 @@
+/*
+ * Sorting received frames. Goal: each frame gets to who handles it, or is dropped, counted for
+ * its own reason and given back; what a port verified is not summed again. Method: a table of
+ * good frames with a few bytes changed, one turn each; counters before and after.
+ */
+#include "support/test.h"
+#include "net_frames.h"
+#include "net_rig.h"
+
+enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP };
+
+enum fix {
+	FIX_NONE, /* leave checksums as they were before the change */
+	FIX_IP,   /* the header's only */
+	FIX_ALL,
+};
+
+struct row {
+	const char *what;
+	enum base base;
+	uint32_t at;
+	uint8_t value[6];
+	uint32_t value_len;
+	int32_t longer; /* bytes added at the end (padding), or cut off */
+	enum fix fix;
+	uint32_t mark;
+	enum stack_counter counter; /* the one that moves */
+};
+
+static uint32_t
+make(uint8_t *p, enum base base)
+{
+	switch (base) {
+	case UDP:
+		return frame_udp(p, "12345678get key\r\n", 17, 0);
+	case UDP_OPTIONS:
+		return frame_udp(p, "12345678get key\r\n", 17, 8);
+	case TCP:
+		return frame_tcp(p, "hello", 5);
+	case ECHO:
+		return frame_echo(p, "hello", 5, 0);
+	default:
+		return frame_arp(p, 1, PEER_IP, peer_mac, OUR_IP, all_mac);
+	}
+}
+
+/* What is kept is seen where it goes: a datagram, an echo or ARP answer; TCP has its own tests. */
+static const struct row rows[] = {
+	{"a datagram", UDP, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"a datagram behind IP options", UDP_OPTIONS, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"a datagram with padding", UDP, 0, {0}, 0, 7, FIX_ALL, 0, UDP_RECEIVED},
+	{"a datagram without checksum", UDP, 40, {0, 0}, 2, 0, FIX_IP, 0, UDP_RECEIVED},
+	{"a datagram shorter than its packet", UDP, 38, {0, 24}, 2, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"an echo", ECHO, 0, {0}, 0, 0, FIX_ALL, 0, ICMP_ECHOED},
+	{"ARP for us", ARP, 0, {0}, 0, 0, FIX_NONE, 0, ARP_ANSWERED},
+	{"ARP for us, unicast", ARP, 0, {2, 0, 0, 0, 0, 1}, 6, 0, FIX_NONE, 0, ARP_ANSWERED},
+	{"ARP for us, unpadded", ARP, 0, {0}, 0, -18, FIX_NONE, 0, ARP_ANSWERED},
+
+	{"no bytes", UDP, 0, {0}, 0, -59, FIX_NONE, 0, DROP_ETH_CUT},
+	{"half an Ethernet header", UDP, 0, {0}, 0, -46, FIX_NONE, 0, DROP_ETH_CUT},
+	{"IPv6", UDP, 12, {0x86, 0xdd}, 2, 0, FIX_NONE, 0, DROP_ETH_TYPE},
+	{"a VLAN tag", UDP, 12, {0x81, 0x00}, 2, 0, FIX_NONE, 0, DROP_ETH_TYPE},
+	{"another MAC", UDP, 0, {2, 0, 0, 0, 0, 9}, 6, 0, FIX_NONE, 0, DROP_ETH_NOT_OURS},
+	{"IPv4 by broadcast",
+	 UDP,
+	 0,
+	 {255, 255, 255, 255, 255, 255},
+	 6,
+	 0,
+	 FIX_NONE,
+	 0,
+	 DROP_ETH_NOT_OURS},
+	{"ARP by multicast", ARP, 0, {1, 0, 0, 0, 0, 1}, 6, 0, FIX_NONE, 0, DROP_ETH_NOT_OURS},
+	{"from a group", UDP, 6, {3, 0, 0, 0, 0, 2}, 6, 0, FIX_NONE, 0, DROP_ETH_SOURCE},
+	{"from our own MAC", UDP, 6, {2, 0, 0, 0, 0, 1}, 6, 0, FIX_NONE, 0, DROP_ETH_SOURCE},
+
+	{"no IPv4 header", UDP, 0, {0}, 0, -45, FIX_NONE, 0, DROP_IP_CUT},
+	{"a cut IPv4 header", UDP, 0, {0}, 0, -26, FIX_NONE, 0, DROP_IP_CUT},
+	{"one byte missing", UDP, 0, {0}, 0, -1, FIX_NONE, 0, DROP_IP_CUT},
+	{"total length past the frame", UDP, 16, {0, 46}, 2, 0, FIX_IP, 0, DROP_IP_CUT},
+	{"IPv6 by another name", UDP, 14, {0x65}, 1, 0, FIX_NONE, 0, DROP_IP_VERSION},
+	{"a header of 4 words", UDP, 14, {0x44}, 1, 0, FIX_NONE, 0, DROP_IP_HEADER},
+	{"total length below the header", UDP, 16, {0, 19}, 2, 0, FIX_IP, 0, DROP_IP_HEADER},
+	{"another TTL, same checksum", UDP, 22, {63}, 1, 0, FIX_NONE, 0, DROP_IP_CKSUM},
+	{"a changed option", UDP_OPTIONS, 34, {0}, 1, 0, FIX_NONE, 0, DROP_IP_CKSUM},
+	{"bad, says the port", UDP, 0, {0}, 0, 0, FIX_ALL, FRAME_IP_CKSUM_BAD, DROP_IP_CKSUM},
+	{"the port vouches for the header",
+	 UDP,
+	 22,
+	 {63},
+	 1,
+	 0,
+	 FIX_NONE,
+	 FRAME_IP_CKSUM_GOOD,
+	 UDP_RECEIVED},
+	{"a first fragment", UDP, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_IP_FRAGMENT},
+	{"a later fragment", UDP, 20, {0, 0x10}, 2, 0, FIX_IP, 0, DROP_IP_FRAGMENT},
+	{"another address", UDP, 30, {10, 99, 0, 9}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
+	{"subnet broadcast", UDP, 30, {10, 99, 0, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
+	{"broadcast", UDP, 30, {255, 255, 255, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
+	{"multicast", UDP, 30, {224, 0, 0, 1}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
+	{"from zero", UDP, 26, {0, 0, 0, 0}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from net zero", UDP, 26, {0, 1, 2, 3}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from loopback", UDP, 26, {127, 0, 0, 1}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from multicast", UDP, 26, {224, 0, 0, 1}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from class E", UDP, 26, {240, 0, 0, 1}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from broadcast", UDP, 26, {255, 255, 255, 255}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from subnet broadcast", UDP, 26, {10, 99, 0, 255}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from ourselves", UDP, 26, {10, 99, 0, 1}, 4, 0, FIX_ALL, 0, DROP_IP_SOURCE},
+	{"from far away", UDP, 26, {192, 0, 2, 255}, 4, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"SCTP", UDP, 23, {132}, 1, 0, FIX_IP, 0, DROP_IP_PROTOCOL},
+
+	{"half a UDP header", UDP, 16, {0, 24}, 2, 0, FIX_IP, 0, DROP_UDP_CUT},
+	{"UDP length 7", UDP, 38, {0, 7}, 2, 0, FIX_IP, 0, DROP_UDP_LEN},
+	{"UDP length past the packet", UDP, 38, {0, 26}, 2, 0, FIX_IP, 0, DROP_UDP_LEN},
+	{"a changed payload", UDP, 50, {'s'}, 1, 0, FIX_IP, 0, DROP_UDP_CKSUM},
+	{"a changed last byte", UDP, 58, {'x'}, 1, 0, FIX_IP, 0, DROP_UDP_CKSUM},
+	{"the port vouches for UDP",
+	 UDP,
+	 50,
+	 {'s'},
+	 1,
+	 0,
+	 FIX_IP,
+	 FRAME_L4_CKSUM_GOOD,
+	 UDP_RECEIVED},
+	{"bad, says the port, and is wrong",
+	 UDP,
+	 0,
+	 {0},
+	 0,
+	 0,
+	 FIX_ALL,
+	 FRAME_L4_CKSUM_BAD,
+	 UDP_RECEIVED},
+	{"bad, says the port, and is right",
+	 UDP,
+	 50,
+	 {'s'},
+	 1,
+	 0,
+	 FIX_IP,
+	 FRAME_L4_CKSUM_BAD,
+	 DROP_UDP_CKSUM},
+	{"vouched for, but UDP is shorter than its packet",
+	 UDP,
+	 38,
+	 {0, 24},
+	 2,
+	 0,
+	 FIX_IP,
+	 FRAME_L4_CKSUM_GOOD,
+	 DROP_UDP_CKSUM},
+	{"another port", UDP, 36, {0, 53}, 2, 0, FIX_ALL, 0, DROP_UDP_PORT},
+	{"port 0", UDP, 36, {0, 0}, 2, 0, FIX_ALL, 0, DROP_UDP_PORT},
+	{"from port 0", UDP, 34, {0, 0}, 2, 0, FIX_ALL, 0, DROP_UDP_SOURCE},
+
+	{"half a TCP header", TCP, 16, {0, 39}, 2, 0, FIX_IP, 0, DROP_TCP_CUT},
+	{"a changed segment", TCP, 54, {'j'}, 1, 0, FIX_IP, 0, DROP_TCP_CKSUM},
+
+	{"half an ICMP header", ECHO, 16, {0, 27}, 2, 0, FIX_IP, 0, DROP_ICMP_CUT},
+	{"a changed echo", ECHO, 42, {'j'}, 1, 0, FIX_IP, 0, DROP_ICMP_CKSUM},
+	{"an echo reply", ECHO, 34, {0}, 1, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+	{"unreachable", ECHO, 34, {3, 4}, 2, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+	{"a redirect", ECHO, 34, {5, 1}, 2, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+	{"an echo with code 1", ECHO, 35, {1}, 1, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+
+	{"half an ARP packet", ARP, 0, {0}, 0, -19, FIX_NONE, 0, DROP_ARP_CUT},
+	{"ARP for Token Ring", ARP, 14, {0, 6}, 2, 0, FIX_NONE, 0, DROP_ARP_FORMAT},
+	{"ARP op 9", ARP, 20, {0, 9}, 2, 0, FIX_NONE, 0, DROP_ARP_FORMAT},
+	{"ARP from a group",
+	 ARP,
+	 22,
+	 {255, 255, 255, 255, 255, 255},
+	 6,
+	 0,
+	 FIX_NONE,
+	 0,
+	 DROP_ARP_SENDER},
+	{"ARP from our own MAC", ARP, 22, {2, 0, 0, 0, 0, 1}, 6, 0, FIX_NONE, 0, DROP_ARP_SENDER},
+	{"ARP with our address", ARP, 28, {10, 99, 0, 1}, 4, 0, FIX_NONE, 0, ARP_CONFLICT},
+};
+
+/* The counters that say a frame was wanted; exactly one of them or of the drops may move. */
+static bool
+is_traffic(enum stack_counter c)
+{
+	return c == RX_FRAMES || c == RX_BYTES || c == TX_FRAMES || c == TX_BYTES ||
+	       c == ARP_LEARNED;
+}
+
+static void
+check_row(struct rig *r, const struct row *row)
+{
+	uint8_t p[NET_FRAME_BYTES] = {0};
+	const uint32_t lent = net_port_lent(r->np);
+	uint32_t len = make(p, row->base);
+
+	memcpy(p + row->at, row->value, row->value_len);
+	if (row->fix == FIX_IP)
+		frame_fix_ip(p);
+	if (row->fix == FIX_ALL)
+		frame_fix(p, len);
+	len += (uint32_t)row->longer;
+	rig_mark(r);
+	check(net_port_put(r->np, p, len, row->mark));
+	rig_turn(r, NULL);
+
+	for (uint32_t c = 0; c < STACK_COUNTER_COUNT; c++) {
+		const uint64_t want = c == row->counter;
+
+		if (is_traffic(c))
+			continue;
+		if (rig_count(r, c) != want)
+			print_error("%s: %s\n", row->what, stack_counter_names[c].symbol);
+		check_eq(rig_count(r, c), want);
+	}
+	check_eq(rig_count(r, RX_FRAMES), 1);
+	check_eq(rig_count(r, RX_BYTES), len);
+	/* One turn later the stock is full again and nothing is left over. */
+	rig_turn(r, NULL);
+	check_eq(net_port_lent(r->np), lent);
+}
+
+static void
+a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
+{
+	const struct rig_options options = {.udp_port = UDP_PORT};
+	struct rig *r = rig_new(&options);
+
+	rig_turn(r, NULL);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		check_row(r, &rows[i]);
+	rig_free(r);
+}
+
+static void
+every_drop_has_a_row(void **state)
+{
+	for (uint32_t c = DROP_ETH_CUT; c <= DROP_ARP_SENDER; c++) {
+		bool found = c == DROP_ICMP_SIZE; /* test_icmp.c: it takes a long frame */
+
+		for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+			found |= rows[i].counter == c;
+		if (!found)
+			print_error("%s\n", stack_counter_names[c].symbol);
+		check(found);
+	}
+}
+
+static void
+without_a_udp_port_no_datagram_passes(void **state)
+{
+	const struct rig_options options = {.udp_port = 0};
+	const uint16_t ports[] = {0, UDP_PORT};
+	struct rig *r = rig_new(&options);
+
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t p[NET_FRAME_BYTES];
+		const uint32_t len = frame_udp(p, "x", 1, 0);
+
+		put16(p + AT_UDP_DST, ports[i]);
+		frame_fix(p, len);
+		check(net_port_put(r->np, p, len, 0));
+	}
+	rig_turn(r, NULL);
+	check_eq(rig_count(r, DROP_UDP_PORT), 2);
+	check_eq(rig_count(r, UDP_RECEIVED), 0);
+	rig_free(r);
+}
+
+/* A burst of all kinds: each finds its list, in the order it came. */
+static void
+a_mixed_burst_is_sorted_in_order(void **state)
+{
+	const enum base order[] = {UDP, TCP, ARP, UDP, ECHO, TCP, UDP_OPTIONS};
+	const struct rig_options options = {.udp_port = UDP_PORT};
+	struct rig *r = rig_new(&options);
+	uint8_t p[NET_FRAME_BYTES];
+
+	for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+		const uint32_t len = make(p, order[i]);
+
+		check(net_port_put(r->np, p, len, 0));
+	}
+	r->np->port.ops->rx(&r->np->port, &r->in.rx, BURST_MAX);
+	stack_sort(r->stack, &r->in);
+	check_eq(r->in.udp_count, 3);
+	check_eq(r->in.udp[0], 0);
+	check_eq(r->in.udp[1], 3);
+	check_eq(r->in.udp[2], 6);
+	check_eq(r->in.tcp_count, 2);
+	check_eq(r->in.tcp[0], 1);
+	check_eq(r->in.tcp[1], 5);
+	check_eq(r->in.other_count, 2);
+	check_eq(r->in.other[0], 2);
+	check_eq(r->in.other[1], 4);
+	check_eq(r->in.l3[0].src_ip, PEER_IP);
+	check_eq(r->in.l3[0].l4_offset, AT_L4);
+	check_eq(r->in.l3[0].l4_len, 25);
+	check_eq(r->in.l3[6].l4_offset, AT_L4 + 8);
+	check_eq(r->in.l3[1].l4_len, 25);
+	rig_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_is_counted_for_the_one_reason_of_its_row),
+		cmocka_unit_test(every_drop_has_a_row),
+		cmocka_unit_test(without_a_udp_port_no_datagram_passes),
+		cmocka_unit_test(a_mixed_burst_is_sorted_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
