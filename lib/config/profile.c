@@ -74,6 +74,7 @@ static const cyaml_schema_field_t profile_fields[] = {
 	NUMBER(mtu_max),
 	SOME_OF(offloads, offloads),
 	YES_NO(promiscuous),
+	YES_NO(another_mac),
 	YES_NO(wait_link),
 	CYAML_FIELD_SEQUENCE("quirks", CYAML_FLAG_POINTER, struct profile_file, quirks,
 			     &quirk_schema, 0, CYAML_UNLIMITED),

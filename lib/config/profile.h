@@ -58,7 +58,8 @@ struct profile {
 	uint32_t mtu_max;
 	uint32_t offloads; /* enum offload: wanted, if the port has them */
 	bool promiscuous;
-	bool wait_link; /* a link that is not up within seconds is an error */
+	bool another_mac; /* the kernel has the driver's MAC at its end: answer under another */
+	bool wait_link;   /* a link that is not up within seconds is an error */
 };
 
 bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);

@@ -229,6 +229,8 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 	struct rte_ether_addr mac = {0};
 
 	rte_eth_macaddr_get(d->id, &mac);
+	if (req->profile->another_mac)
+		mac.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
 	for (uint32_t i = 0; i < d->queues; i++) {
 		struct port_dpdk *p = &d->ports[i];
 
