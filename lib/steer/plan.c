@@ -105,3 +105,15 @@ steer_make(struct steer_plan *plan, const struct config *cfg, const struct profi
 	}
 	return enough_queues(plan->queues, profile, caps, f) && plan_many(plan, profile, caps, f);
 }
+
+void
+steer_promise(const struct profile *profile, struct port_caps *caps)
+{
+	*caps = (struct port_caps){
+		.rx_queues_max = profile->queues_max,
+		.tx_queues_max = profile->queues_max,
+		.rss_fields = RSS_IPV4 | RSS_TCP4 | RSS_UDP4,
+		.rss_key_bytes = sizeof rss_key,
+		.reta_size = 128,
+	};
+}

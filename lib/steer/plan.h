@@ -44,6 +44,10 @@ struct steer_plan {
 	char words[160];         /* for the operator: what was chosen */
 };
 
+/* The most that a port of this profile could do: a plan made from it fails only for what no port
+ * of the kind can do, before there is a port to ask. */
+void steer_promise(const struct profile *profile, struct port_caps *caps);
+
 bool steer_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
 		const struct port_caps *caps, struct fault *f);
 
