@@ -135,6 +135,11 @@ keep_timeout(struct stack *s, struct conn *c)
 {
 	const uint64_t quiet_ns = s->now_ns - c->heard_ns;
 
+	if (c->main_at_ns != NEVER) {
+		/* Something else is waiting for the peer, and gives up earlier. */
+		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;
+		return;
+	}
 	if (c->keep_tries == 0 && quiet_ns < s->cfg.keepalive_idle_ns) {
 		c->keep_at_ns = c->heard_ns + s->cfg.keepalive_idle_ns;
 		return;
