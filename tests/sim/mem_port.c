@@ -1,0 +1,180 @@
+#include "mem_port.h"
+
+#include "base/check.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/tcp_wire.h"
+#include "wire/udp_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_MASK (MEM_RING - 1)
+
+struct frame {
+	_Alignas(CACHE_LINE_BYTES) uint8_t bytes[MEM_FRAME_BYTES];
+};
+
+static inline struct mem_port *
+of(struct port *port)
+{
+	return (struct mem_port *)(void *)port;
+}
+
+static void
+mem_rx(struct port *port, struct burst *b, uint32_t count)
+{
+	struct mem_port *p = of(port);
+	struct mem_ring *rx = &p->rx;
+	const uint32_t have = rx->tail - rx->head;
+
+	b->count = have < count ? have : count;
+	for (uint32_t i = 0; i < b->count; i++) {
+		const uint32_t at = rx->head++ & RING_MASK;
+
+		b->len[i] = rx->len[at];
+		b->mark[i] = rx->mark[at];
+		b->data[i] = rx->frame[at]->bytes;
+		b->frame[i] = rx->frame[at];
+	}
+}
+
+/* What the hardware would fill in: the IPv4 header's sum, and the segment's over the pseudo
+ * header's, which stands in the field already. */
+static void
+fill_cksums(uint8_t *data, uint32_t mark)
+{
+	struct ipv4_header *ip = (void *)(data + ETH_HEADER_BYTES);
+	uint8_t *l4 = (uint8_t *)ip + IPV4_HEADER_BYTES;
+	const uint32_t l4_len = be16_get(ip->total_len) - IPV4_HEADER_BYTES;
+	const uint32_t at = mark & FRAME_L4_IS_TCP ? TCP_CKSUM_AT : UDP_CKSUM_AT;
+
+	if (mark & FRAME_IP_CKSUM_FILL)
+		ip->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+	if (mark & FRAME_L4_CKSUM_FILL) {
+		const struct be16 sum = inet_cksum(inet_sum(0, l4, l4_len));
+
+		memcpy(l4 + at, sum.b, sizeof sum);
+	}
+}
+
+static uint32_t
+mem_tx(struct port *port, const struct burst *b)
+{
+	struct mem_port *p = of(port);
+	struct mem_ring *tx = &p->tx;
+	const uint32_t used = tx->tail - tx->head;
+	const uint32_t room = p->tx_limit > used ? p->tx_limit - used : 0;
+	const uint32_t count = b->count < room ? b->count : room;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t at = tx->tail++ & RING_MASK;
+
+		ensure(b->len[i] <= port->mtu + ETH_HEADER_BYTES);
+		ensure(b->data[i] == b->frame[i]->bytes);
+		tx->len[at] = b->len[i];
+		tx->frame[at] = b->frame[i];
+		if (b->mark[i] & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL))
+			fill_cksums(b->data[i], b->mark[i]);
+	}
+	return count;
+}
+
+static void
+mem_alloc(struct port *port, struct burst *b, uint32_t count)
+{
+	struct mem_port *p = of(port);
+
+	b->count = p->unused_count < count ? p->unused_count : count;
+	for (uint32_t i = 0; i < b->count; i++) {
+		b->frame[i] = p->unused[--p->unused_count];
+		b->data[i] = b->frame[i]->bytes;
+		b->len[i] = 0;
+		b->mark[i] = 0;
+	}
+}
+
+static void
+mem_drop(struct port *port, struct frame *const *frames, uint32_t count)
+{
+	struct mem_port *p = of(port);
+
+	ensure(p->unused_count + count <= p->frame_count);
+	memcpy(p->unused + p->unused_count, frames, count * sizeof *frames);
+	p->unused_count += count;
+}
+
+static const struct port_ops mem_ops = {mem_rx, mem_tx, mem_alloc, mem_drop};
+
+struct mem_port *
+mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps)
+{
+	struct mem_port *p = calloc(1, sizeof *p);
+
+	ensure(p != NULL);
+	p->frames = aligned_alloc(CACHE_LINE_BYTES, frames * sizeof *p->frames);
+	p->unused = calloc(frames, sizeof(struct frame *));
+	ensure(p->frames != NULL && p->unused != NULL);
+	for (uint32_t i = 0; i < frames; i++)
+		p->unused[i] = &p->frames[i];
+	p->frame_count = p->unused_count = frames;
+	p->tx_limit = MEM_RING;
+	p->port = (struct port){
+		.ops = &mem_ops,
+		.caps = caps,
+		.frame_bytes = MEM_FRAME_BYTES,
+		.mtu = MEM_MTU,
+	};
+	memcpy(p->port.mac, mac, sizeof p->port.mac);
+	return p;
+}
+
+void
+mem_port_destroy(struct mem_port *p)
+{
+	free(p->frames);
+	free(p->unused);
+	free(p);
+}
+
+uint8_t *
+mem_port_feed(struct mem_port *p, uint32_t len, uint32_t mark)
+{
+	const uint32_t at = p->rx.tail & RING_MASK;
+	struct frame *frame;
+
+	ensure(len <= MEM_FRAME_BYTES);
+	if (p->unused_count == 0 || p->rx.tail - p->rx.head == MEM_RING)
+		return NULL;
+	frame = p->unused[--p->unused_count];
+	p->rx.tail++;
+	p->rx.len[at] = len;
+	p->rx.mark[at] = mark;
+	p->rx.frame[at] = frame;
+	return frame->bytes;
+}
+
+const uint8_t *
+mem_port_sent(struct mem_port *p, uint32_t *len)
+{
+	const uint32_t at = p->tx.head & RING_MASK;
+
+	if (p->tx.head == p->tx.tail)
+		return NULL;
+	*len = p->tx.len[at];
+	return p->tx.frame[at]->bytes;
+}
+
+void
+mem_port_done(struct mem_port *p)
+{
+	ensure(p->tx.head != p->tx.tail);
+	p->unused[p->unused_count++] = p->tx.frame[p->tx.head++ & RING_MASK];
+}
+
+uint32_t
+mem_port_held(const struct mem_port *p)
+{
+	return p->frame_count - p->unused_count - (p->rx.tail - p->rx.head) -
+	       (p->tx.tail - p->tx.head);
+}

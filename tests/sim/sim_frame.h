@@ -1,0 +1,29 @@
+/*
+ * sim_frame.h - frames as a peer makes and reads them: Ethernet, IPv4 and TCP in one step.
+ *
+ * Units:  addresses and ports in host order; lengths in bytes.
+ * Owner:  the caller's bytes; nothing is kept.
+ * Thread: pure functions.
+ */
+#ifndef CLOCKOO_SIM_FRAME_H
+#define CLOCKOO_SIM_FRAME_H
+
+#include "mem_port.h"
+#include "wire/tcp_wire.h"
+
+#define SIM_TCP_AT 34u /* where the segment begins: Ethernet and a plain IPv4 header before it */
+
+struct sim_segment {
+	uint32_t src_ip, dst_ip;
+	struct tcp_seg tcp; /* its payload is the text */
+};
+
+/* Feed the segment to a port, checksums right. False: the port has no room. */
+bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
+		      const struct sim_segment *seg);
+
+/* Read a frame sent. False: not TCP over IPv4. A wrong length or checksum stops the process:
+ * it is ours. */
+bool sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
+
+#endif

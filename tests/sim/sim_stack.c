@@ -1,0 +1,91 @@
+#include "sim_stack.h"
+
+#include "base/check.h"
+#include "stack/arp_table.h"
+
+#include <stdlib.h>
+
+const uint8_t sim_mac[6] = {2, 0, 0, 0, 0, 1};
+const uint8_t sim_peer_mac[6] = {2, 0, 0, 0, 1, 1};
+
+struct stack_config
+sim_config(uint64_t seed)
+{
+	return (struct stack_config){
+		.ipv4 = SIM_IP,
+		.prefix_len = SIM_PREFIX,
+		.tcp_port = SIM_PORT,
+		.udp_port = SIM_PORT,
+		.conns_max = 64,
+		.chunks = 256,
+		.rx_frames_max = 512,
+		.keepalive_idle_ns = 60000000000ull,
+		.seed = seed,
+	};
+}
+
+struct sim_stack *
+sim_stack_create(const struct stack_config *cfg, uint32_t frames, uint32_t caps)
+{
+	struct sim_stack *ss = calloc(1, sizeof *ss);
+	struct arp_table *arp;
+
+	ensure(ss != NULL);
+	ss->now_ns = SIM_START;
+	ss->port = mem_port_create(sim_mac, frames, caps);
+	ss->region.size = stack_bytes(cfg) + arp_table_bytes() + 2 * CACHE_LINE_BYTES;
+	ss->region.base = calloc(1, ss->region.size);
+	ensure(ss->region.base != NULL);
+	arp = arp_table_create(&ss->region);
+	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, arp);
+	return ss;
+}
+
+void
+sim_stack_destroy(struct sim_stack *ss)
+{
+	mem_port_destroy(ss->port);
+	free(ss->region.base);
+	free(ss);
+}
+
+void
+sim_stack_turn(struct sim_stack *ss)
+{
+	struct stack *s = ss->stack;
+	struct port *port = &ss->port->port;
+	const uint32_t room = stack_room(s);
+
+	ss->in.rx.count = 0;
+	if (room != 0)
+		port->ops->rx(port, &ss->in.rx, room < BURST_MAX ? room : BURST_MAX);
+	stack_sort(s, &ss->in);
+	stack_match(s, &ss->in);
+	stack_input(s, &ss->in, ss->now_ns);
+	if (ss->serve != NULL)
+		ss->serve(ss->arg);
+	stack_release(s);
+	stack_tick(s, ss->now_ns);
+	stack_output(s, ss->now_ns);
+	stack_give(s);
+}
+
+void
+sim_stack_run(struct sim_stack *ss, uint64_t until_ns)
+{
+	while (ss->now_ns < until_ns) {
+		const uint64_t next = stack_next_timer(ss->stack);
+
+		if (next > ss->now_ns)
+			ss->now_ns = next < until_ns ? next : until_ns;
+		else
+			ss->now_ns += 1000; /* it has more to do right now */
+		sim_stack_turn(ss);
+	}
+}
+
+uint64_t
+sim_stack_count(const struct sim_stack *ss, enum stack_counter which)
+{
+	return counter_read(&stack_counters(ss->stack)[which]);
+}

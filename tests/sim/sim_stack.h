@@ -1,0 +1,46 @@
+/*
+ * sim_stack.h - one stack on a port in memory, under a virtual clock.
+ *
+ * Shape:  the turn is core_turn's, without serve: a test's service runs where serve would.
+ * Units:  ns on the virtual clock, which only sim_stack_run and the caller move.
+ * Thread: one.
+ */
+#ifndef CLOCKOO_SIM_STACK_H
+#define CLOCKOO_SIM_STACK_H
+
+#include "mem_port.h"
+#include "stack/stack.h"
+
+#define SIM_IP     0x0a000001u /* 10.0.0.1 */
+#define SIM_PEERS  0x0a000100u /* 10.0.1.0 and up: the peers */
+#define SIM_PREFIX 16u
+#define SIM_PORT   11211u
+#define SIM_START  (1000000000ull) /* the clock when the simulation begins */
+
+extern const uint8_t sim_mac[6];
+extern const uint8_t sim_peer_mac[6];
+
+struct sim_stack {
+	struct stack *stack;
+	struct mem_port *port;
+	struct region region;
+	struct sorted in;
+	uint64_t now_ns;
+	/* The test's service; NULL: nobody reads. */
+	void (*serve)(void *arg);
+	void *arg;
+};
+
+/* A small stack: 64 connections, 256 chunks, 512 held frames. */
+struct stack_config sim_config(uint64_t seed);
+
+struct sim_stack *sim_stack_create(const struct stack_config *cfg, uint32_t frames, uint32_t caps);
+void sim_stack_destroy(struct sim_stack *ss);
+
+void sim_stack_turn(struct sim_stack *ss);
+/* Turns, until the clock is at until_ns and every timer up to there has fired. */
+void sim_stack_run(struct sim_stack *ss, uint64_t until_ns);
+
+uint64_t sim_stack_count(const struct sim_stack *ss, enum stack_counter which);
+
+#endif
