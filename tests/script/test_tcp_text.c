@@ -1,0 +1,310 @@
+/*
+ * How text goes to and fro. Goal: order, holes, overlaps, acknowledgments, windows and the
+ * retransmission of RFC 9293 section 3.8, RFC 5681 and RFC 6298; the checks of RFC 5961 on an
+ * open connection. Method: scripts (tcp_script.h).
+ */
+#include "tcp_script.h"
+
+#include "support/test.h"
+
+static const struct script_step in_order[] = {HANDSHAKE,
+					      IN(A, 1, 1, 100),
+					      OUT(A, 1, 101, 0),
+					      IN(A, 101, 1, 50),
+					      OUT(A, 1, 151, 0),
+					      READ(150),
+					      END};
+static const struct script_step ack_waits[] = {HANDSHAKE,
+					       READING,
+					       IN(A, 1, 1, 100),
+					       WAIT(30),
+					       WAIT(15),
+					       OUT(A, 1, 101, 0),
+					       COUNTED(TCP_ACKS_DELAYED, 1),
+					       END};
+static const struct script_step second_full[] = {
+	HANDSHAKE, READING, IN(A, 1, 1, 1460), IN(A, 1461, 1, 1460), OUT(A, 1, 2921, 0), END};
+static const struct script_step ack_rides[] = {
+	HANDSHAKE, READING, IN(A, 1, 1, 100), WRITE(10), OUT(P | A, 1, 101, 10), IN(A, 101, 11, 0),
+	WAIT(100), END};
+static const struct script_step hole[] = {HANDSHAKE,
+					  IN(A, 101, 1, 100),
+					  OUT(A, 1, 1, 0),
+					  READABLE(0),
+					  IN(A, 1, 1, 100),
+					  OUT(A, 1, 201, 0),
+					  READ(200),
+					  COUNTED(TCP_OUT_OF_ORDER, 1),
+					  END};
+static const struct script_step two_holes[] = {HANDSHAKE,
+					       IN(A, 301, 1, 100),
+					       OUT(A, 1, 1, 0),
+					       IN(A, 101, 1, 100),
+					       OUT(A, 1, 1, 0),
+					       IN(A, 1, 1, 100),
+					       OUT(A, 1, 201, 0),
+					       IN(A, 201, 1, 100),
+					       OUT(A, 1, 401, 0),
+					       READ(400),
+					       END};
+static const struct script_step duplicate[] = {
+	HANDSHAKE,         READING,          IN(A, 1, 1, 100),  WAIT(41),
+	OUT(A, 1, 101, 0), IN(A, 1, 1, 100), OUT(A, 1, 101, 0), END};
+static const struct script_step overlap_front[] = {HANDSHAKE,
+						   IN(A, 1, 1, 100),
+						   OUT(A, 1, 101, 0),
+						   IN(A, 51, 1, 100),
+						   OUT(A, 1, 151, 0),
+						   READ(150),
+						   END};
+static const struct script_step overlaps_after_hole[] = {HANDSHAKE,
+							 IN(A, 201, 1, 100),
+							 OUT(A, 1, 1, 0),
+							 IN(A, 151, 1, 100),
+							 OUT(A, 1, 1, 0),
+							 IN(A, 251, 1, 100),
+							 OUT(A, 1, 1, 0),
+							 IN(A, 101, 1, 300),
+							 OUT(A, 1, 1, 0),
+							 IN(A, 1, 1, 120),
+							 OUT(A, 1, 401, 0),
+							 READ(400),
+							 END};
+static const struct script_step hole_again[] = {HANDSHAKE,
+						IN(A, 201, 1, 100),
+						OUT(A, 1, 1, 0),
+						IN(A, 201, 1, 100),
+						OUT(A, 1, 1, 0),
+						COUNTED(TCP_DROP_TEXT_OLD, 1),
+						IN(A, 210, 1, 10),
+						OUT(A, 1, 1, 0),
+						COUNTED(TCP_DROP_TEXT_OLD, 2),
+						END};
+static const struct script_step beyond_window[] = {
+	HANDSHAKE,       IN(A, 70000, 1, 10),
+	OUT(A, 1, 1, 0), COUNTED(TCP_DROP_OUT_OF_WINDOW, 1),
+	READABLE(0),     END};
+static const struct script_step window_shrinks_as_text_waits[] = {
+	HANDSHAKE,     IN(A, 1, 1, 1460),    OUT(A, 1, 1461, 0),
+	WINDOW(65535), IN(A, 1461, 1, 1460), OUT(A, 1, 2921, 0),
+	WINDOW(65535), READ(2920),           END};
+
+static const struct script_step write_cut[] = {HANDSHAKE,
+					       WRITE(4000),
+					       OUT(A, 1, 1, 1460),
+					       OUT(A, 1461, 1, 1460),
+					       OUT(P | A, 2921, 1, 1080),
+					       IN(A, 1, 4001, 0),
+					       WAIT(1000),
+					       END};
+static const struct script_step peers_window[] = {HANDSHAKE,
+						  IN_W(A, 1, 1, 0, 2000),
+						  WRITE(4000),
+						  OUT(A, 1, 1, 1460),
+						  IN_W(A, 1, 1461, 0, 2920),
+						  OUT(A, 1461, 1, 1460),
+						  OUT(P | A, 2921, 1, 1080),
+						  END};
+static const struct script_step initial_window[] = {HANDSHAKE,
+						    WRITE(30000),
+						    OUT(A, 1, 1, 1460),
+						    OUT(A, 1461, 1, 1460),
+						    OUT(A, 2921, 1, 1460),
+						    OUT(A, 4381, 1, 1460),
+						    OUT(A, 5841, 1, 1460),
+						    OUT(A, 7301, 1, 1460),
+						    OUT(A, 8761, 1, 1460),
+						    OUT(A, 10221, 1, 1460),
+						    OUT(A, 11681, 1, 1460),
+						    OUT(A, 13141, 1, 1460),
+						    IN(A, 1, 2921, 0),
+						    OUT(A, 14601, 1, 1460),
+						    OUT(A, 16061, 1, 1460),
+						    OUT(A, 17521, 1, 1460),
+						    OUT(A, 18981, 1, 1460),
+						    END};
+static const struct script_step retransmit[] = {HANDSHAKE,
+						WRITE(100),
+						OUT(P | A, 1, 1, 100),
+						WAIT(210),
+						OUT(P | A, 1, 1, 100),
+						WAIT(410),
+						OUT(P | A, 1, 1, 100),
+						IN(A, 1, 101, 0),
+						WAIT(5000),
+						COUNTED(TCP_TIMEOUTS_RETRANSMIT, 2),
+						END};
+static const struct script_step retransmit_ends[] = {HANDSHAKE,
+						     WRITE(100),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(210),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(410),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(810),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(1610),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(3210),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(6410),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(12810),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(25610),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(51210),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(60010),
+						     OUT(P | A, 1, 1, 100),
+						     WAIT(60010),
+						     OUT(R | A, 101, 1, 0),
+						     GONE(1),
+						     COUNTED(TCP_TIMEOUT, 1),
+						     END};
+static const struct script_step partial_ack[] = {HANDSHAKE,
+						 WRITE(100),
+						 OUT(P | A, 1, 1, 100),
+						 IN(A, 1, 51, 0),
+						 WAIT(210),
+						 OUT(P | A, 51, 1, 50),
+						 END};
+static const struct script_step fast_retransmit[] = {HANDSHAKE,
+						     WRITE(7300),
+						     OUT(A, 1, 1, 1460),
+						     OUT(A, 1461, 1, 1460),
+						     OUT(A, 2921, 1, 1460),
+						     OUT(A, 4381, 1, 1460),
+						     OUT(P | A, 5841, 1, 1460),
+						     IN(A, 1, 1, 0),
+						     IN(A, 1, 1, 0),
+						     IN(A, 1, 1, 0),
+						     OUT(A, 1, 1, 1460),
+						     COUNTED(TCP_FAST_RETRANSMITS, 1),
+						     IN(A, 1, 2921, 0),
+						     OUT(A, 2921, 1, 1460),
+						     IN(A, 1, 7301, 0),
+						     WAIT(1000),
+						     END};
+static const struct script_step persist[] = {HANDSHAKE,
+					     IN_W(A, 1, 1, 0, 0),
+					     WRITE(100),
+					     WAIT(210),
+					     OUT(A, 1, 1, 1),
+					     IN_W(A, 1, 1, 0, 0),
+					     WAIT(410),
+					     OUT(A, 1, 1, 1),
+					     IN_W(A, 1, 1, 0, 0),
+					     IN_W(A, 1, 1, 0, 5000),
+					     OUT(P | A, 1, 1, 100),
+					     IN(A, 1, 101, 0),
+					     COUNTED(TCP_WINDOW_PROBES, 2),
+					     COUNTED(TCP_FAST_RETRANSMITS, 0),
+					     END};
+static const struct script_step probe_taken[] = {
+	HANDSHAKE,       IN_W(A, 1, 1, 0, 0),    WRITE(100),           WAIT(210),
+	OUT(A, 1, 1, 1), IN_W(A, 1, 2, 0, 5000), OUT(P | A, 2, 1, 99), END};
+static const struct script_step old_window[] = {HANDSHAKE,
+						IN(A, 101, 1, 10),
+						OUT(A, 1, 1, 0),
+						IN_W(A, 1, 1, 0, 0),
+						WRITE(10),
+						OUT(P | A, 1, 1, 10),
+						END};
+
+static const struct script_step rst_not_at_edge[] = {HANDSHAKE,
+						     IN(R, 2, 0, 0),
+						     OUT(A, 1, 1, 0),
+						     GONE(0),
+						     COUNTED(TCP_CHALLENGED_RST, 1),
+						     IN(R, 3, 0, 0),
+						     COUNTED(TCP_CHALLENGES_RATIONED, 1),
+						     IN(R, 1, 0, 0),
+						     GONE(1),
+						     END};
+static const struct script_step rst_outside[] = {
+	HANDSHAKE, IN(R, 90000, 0, 0), IN(R, 0, 0, 0), GONE(0), COUNTED(TCP_DROP_OUT_OF_WINDOW, 2),
+	END};
+static const struct script_step syn_on_open[] = {
+	HANDSHAKE, IN(S, 100, 0, 0), OUT(A, 1, 1, 0), GONE(0), COUNTED(TCP_CHALLENGED_SYN, 1), END};
+static const struct script_step same_syn_on_open[] = {HANDSHAKE, IN_SYN(1460, 0), OUT(A, 1, 1, 0),
+						      GONE(0), END};
+static const struct script_step ack_of_unsent[] = {
+	HANDSHAKE, IN(A, 1, 500, 10), OUT(A, 1, 1, 0), READABLE(0), COUNTED(TCP_CHALLENGED_ACK, 1),
+	END};
+static const struct script_step ack_too_old[] = {
+	HANDSHAKE,   IN(A, 1, (uint32_t)-70000, 10), OUT(A, 1, 1, 0),
+	READABLE(0), COUNTED(TCP_CHALLENGED_ACK, 1), END};
+static const struct script_step no_ack_flag[] = {HANDSHAKE, IN(P, 1, 0, 10), READABLE(0),
+						 COUNTED(TCP_DROP_NO_ACK, 1), END};
+static const struct script_step keepalive_of_peer[] = {
+	HANDSHAKE, IN(A, 0, 1, 0), OUT(A, 1, 1, 0), IN(A, 0, 1, 1), OUT(A, 1, 1, 0), READABLE(0),
+	END};
+static const struct script_step keepalive[] = {HANDSHAKE,       WAIT(60010), OUT(A, 0, 1, 0),
+					       IN(A, 1, 1, 0),  WAIT(74000), WAIT(1010),
+					       OUT(A, 0, 1, 0), END};
+static const struct script_step keepalive_dead[] = {HANDSHAKE,
+						    WAIT(60010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(A, 0, 1, 0),
+						    WAIT(75010),
+						    OUT(R | A, 1, 1, 0),
+						    GONE(1),
+						    COUNTED(TCP_TIMEOUT_KEEPALIVE, 1),
+						    END};
+
+static const struct script scripts[] = {
+	SCRIPT("text in order is read in order", in_order),
+	SCRIPT("the ACK of text that was read waits 40 ms", ack_waits),
+	SCRIPT("every second full segment is acknowledged at once", second_full),
+	SCRIPT("an ACK rides on a reply", ack_rides),
+	SCRIPT("text after a hole waits for it", hole),
+	SCRIPT("holes are filled in any order", two_holes),
+	SCRIPT("text that comes again is acknowledged again", duplicate),
+	SCRIPT("only what is new of a segment is taken", overlap_front),
+	SCRIPT("text after a hole may overlap", overlaps_after_hole),
+	SCRIPT("text after a hole that comes again is dropped", hole_again),
+	SCRIPT("text beyond the window is dropped", beyond_window),
+	SCRIPT("a window is not taken back while text waits", window_shrinks_as_text_waits),
+	SCRIPT("long text is cut at the MSS", write_cut),
+	SCRIPT("the peer's window is kept", peers_window),
+	SCRIPT("ten segments go out at first, then slow start", initial_window),
+	SCRIPT("text without an answer is sent again, ever later", retransmit),
+	SCRIPT("text that is never acknowledged ends the connection", retransmit_ends),
+	SCRIPT("a partial ACK leaves the rest", partial_ack),
+	SCRIPT("three duplicate ACKs mean a loss", fast_retransmit),
+	SCRIPT("a shut window is probed", persist),
+	SCRIPT("a probe that is taken counts", probe_taken),
+	SCRIPT("an older segment does not change the window", old_window),
+	SCRIPT("a RST in the window is challenged", rst_not_at_edge),
+	SCRIPT("a RST outside the window is nothing", rst_outside),
+	SCRIPT("a SYN in the window is challenged", syn_on_open),
+	SCRIPT("the first SYN again is answered by an ACK", same_syn_on_open),
+	SCRIPT("an ACK of what was never sent is challenged", ack_of_unsent),
+	SCRIPT("an ACK from long ago is challenged", ack_too_old),
+	SCRIPT("a segment without ACK is dropped", no_ack_flag),
+	SCRIPT("a peer's keepalive is answered", keepalive_of_peer),
+	SCRIPT("a silent peer is asked", keepalive),
+	SCRIPT("a peer that stays silent is given up", keepalive_dead),
+};
+
+int
+main(void)
+{
+	return script_run_all("tcp-text", scripts, sizeof scripts / sizeof *scripts);
+}
