@@ -31,6 +31,8 @@ static const cyaml_strval_t needs[] = {
 	{"root", NEED_ROOT},
 };
 
+static const cyaml_strval_t answers[] = {{"no", false}, {"yes", true}};
+
 static const cyaml_strval_t offloads[] = {
 	{"rx_cksum", OFFLOAD_RX_CKSUM},         {"tx_ip_cksum", OFFLOAD_TX_IP_CKSUM},
 	{"tx_udp_cksum", OFFLOAD_TX_UDP_CKSUM}, {"tx_tcp_cksum", OFFLOAD_TX_TCP_CKSUM},
@@ -39,11 +41,12 @@ static const cyaml_strval_t offloads[] = {
 
 #define TEXT(key)    CYAML_FIELD_STRING(#key, CYAML_FLAG_DEFAULT, struct profile_file, profile.key, 1)
 #define NUMBER(key)  CYAML_FIELD_UINT(#key, CYAML_FLAG_DEFAULT, struct profile_file, profile.key)
-#define YES_NO(key)  CYAML_FIELD_BOOL(#key, CYAML_FLAG_DEFAULT, struct profile_file, profile.key)
 #define STRICT_FLAGS (CYAML_FLAG_DEFAULT | CYAML_FLAG_STRICT)
 #define ONE_OF(key, table)                                                                         \
 	CYAML_FIELD_ENUM(#key, STRICT_FLAGS, struct profile_file, profile.key, table,              \
 			 sizeof table / sizeof table[0])
+/* libcyaml's own bool takes any word it does not know for yes. */
+#define YES_NO(key) ONE_OF(key, answers)
 #define SOME_OF(key, table)                                                                        \
 	CYAML_FIELD_FLAGS(#key, STRICT_FLAGS, struct profile_file, profile.key, table,             \
 			  sizeof table / sizeof table[0])
@@ -239,7 +242,7 @@ fill_template(struct writer *w, const struct profile *p, const struct blank *bla
 		len = strcspn(t + 1, "}");
 		b = blank_named(blanks, t + 1, len);
 		if (b == NULL || t[1 + len] != '}')
-			return fault_say(f, "profile %s: device: {%.*s} is no placeholder", p->name,
+			return fault_say(f, "profile %s: device: %.*s is no placeholder", p->name,
 					 (int)len, t + 1);
 		if (b->value[0] == '\0')
 			return fault_say(f, "--port %s: needs %s", p->name, b->missing);

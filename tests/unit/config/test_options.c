@@ -1,0 +1,293 @@
+/*
+ * The command line. Goal: every option reaches its field by each of its spellings; a wrong value
+ * is refused with one line that names the option and what is allowed; nothing is accepted by
+ * halves. Method: tables of words, the field they fill, or the line they earn.
+ */
+#include "support/test.h"
+#include "config/config.h"
+
+#define WORDS_MAX 6
+
+static enum config_verdict
+parse(struct config *cfg, const char *const *words, struct fault *f)
+{
+	char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
+	int argc = 1;
+
+	for (; argc <= WORDS_MAX && words[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)words[argc - 1];
+	f->text[0] = '\0';
+	return config_parse(cfg, argc, argv, f);
+}
+
+static void
+nothing_said_is_memcacheds_defaults_on_the_house_network(void **state)
+{
+	const char *const words[] = {NULL};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, words, &f), CONFIG_RUN);
+	check_eq(cfg.memory_mb, 64);
+	check_eq(cfg.tcp_port, 11211);
+	check_eq(cfg.udp_port, 0);
+	check_eq(cfg.conns_max, 1024);
+	check_eq(cfg.conn_requests_max, 20);
+	check_eq(cfg.cores, 1);
+	check_eq(cfg.mtu, 1500);
+	check_eq(cfg.ipv4, 0x0a630001);
+	check_eq(cfg.prefix_len, 24);
+	check_str(cfg.port, "af_packet");
+	check(!cfg.yield && !cfg.live && !cfg.no_huge);
+}
+
+#define NUMBER(field) offsetof(struct config, field)
+
+static const struct {
+	const char *words[WORDS_MAX];
+	size_t at;
+	uint32_t value;
+} numbers[] = {
+	{{"-m", "8"}, NUMBER(memory_mb), 8},
+	{{"-m8"}, NUMBER(memory_mb), 8},
+	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
+	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
+	{{"-p", "0", "-U", "1"}, NUMBER(tcp_port), 0},
+	{{"-p", "65535"}, NUMBER(tcp_port), 65535},
+	{{"-U", "11211"}, NUMBER(udp_port), 11211},
+	{{"-c", "4194304"}, NUMBER(conns_max), 4194304},
+	{{"-t", "64"}, NUMBER(cores), 64},
+	{{"--cores", "2"}, NUMBER(cores), 2},
+	{{"--lcores", "0@0,1@0,7"}, NUMBER(cores), 3},
+	{{"-R", "1"}, NUMBER(conn_requests_max), 1},
+	{{"--mtu", "9000"}, NUMBER(mtu), 9000},
+	{{"-vv"}, NUMBER(verbosity), 2},
+	{{"-vvvvvv"}, NUMBER(verbosity), 3},
+	{{"-vm", "9"}, NUMBER(memory_mb), 9},
+	{{"--address", "192.168.1.2/30"}, NUMBER(ipv4), 0xc0a80102},
+	{{"--address", "192.168.1.2/30"}, NUMBER(prefix_len), 30},
+	{{"--gateway", "10.99.0.254"}, NUMBER(gateway), 0x0a6300fe},
+	{{"-m", "9", "-m", "10"}, NUMBER(memory_mb), 10},
+};
+
+static void
+a_number_reaches_its_field(void **state)
+{
+	for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		struct config cfg;
+		struct fault f;
+		uint32_t got;
+
+		if (parse(&cfg, numbers[i].words, &f) != CONFIG_RUN)
+			fail_msg("%s: %s", numbers[i].words[0], f.text);
+		memcpy(&got, (char *)&cfg + numbers[i].at, sizeof got);
+		if (got != numbers[i].value)
+			fail_msg("%s: %u", numbers[i].words[0], got);
+	}
+}
+
+static const struct {
+	const char *words[WORDS_MAX];
+	const char *line; /* must be in the error */
+} wrong[] = {
+	{{"-m", "7"}, "--memory-limit: \"7\": expected a number from 8 to 1048576"},
+	{{"-m", "1048577"}, "from 8 to 1048576"},
+	{{"-m", ""}, "from 8 to 1048576"},
+	{{"-m", "64x"}, "\"64x\""},
+	{{"-m", "-1"}, "\"-1\""},
+	{{"-m", " 64"}, "\" 64\""},
+	{{"-m", "18446744073709551680"}, "from 8 to"},
+	{{"-m"}, "--memory-limit: expected a value (MB)"},
+	{{"--memory-limit"}, "--memory-limit: expected a value (MB)"},
+	{{"-p", "65536"}, "from 0 to 65535"},
+	{{"-p", "0"}, "nothing to serve"},
+	{{"-t", "0"}, "from 1 to 64"},
+	{{"-t", "65"}, "from 1 to 64"},
+	{{"-z"}, "-z: there is no such option"},
+	{{"-vz"}, "-z: there is no such option"},
+	{{"--"}, "there is no such option"},
+	{{"--mem", "3"}, "--mem: there is no such option"},
+	{{"--no-huge=yes"}, "--no-huge: takes no value"},
+	{{"start"}, "start: expected an option"},
+	{{"-"}, "-: expected an option"},
+	{{"--address", "10.99.0.1"}, "such as 10.99.0.1/24"},
+	{{"--address", "10.99.0.256/24"}, "--address"},
+	{{"--address", "10.99.0/24"}, "--address"},
+	{{"--address", "10.99.0.1/33"}, "--address"},
+	{{"--address", "10.99.0.1/"}, "--address"},
+	{{"--address", "0010.99.0.1/24"}, "--address"},
+	{{"--address", "10.99.0.1/24x"}, "--address"},
+	{{"--address", "127.0.0.1/8"}, "address of a host"},
+	{{"--address", "224.0.0.1/4"}, "address of a host"},
+	{{"--address", "0.0.0.0/0"}, "address of a host"},
+	{{"--gateway", "10.98.0.1"}, "not on the network"},
+	{{"--gateway", "10.99.0.1/24"}, "--gateway"},
+	{{"--lcores", ""}, "--lcores"},
+	{{"--lcores", "0@"}, "--lcores"},
+	{{"--lcores", "0@0,"}, "--lcores"},
+	{{"--lcores", "0@0;1@1"}, "--lcores"},
+	{{"--lcores", "0@128"}, "numbers below 128"},
+	{{"--lcores", "4294967296"}, "numbers below 128"},
+	{{"--lcores", "1@0,1@1"}, "core 1 is there twice"},
+	{{"--lcores", "0@0", "-t", "2"}, "-t says 2 cores and --lcores 1"},
+	{{"--port", "11211"}, "-p 11211"},
+	{{"--port", "../pci"}, "--port"},
+	{{"--port", ""}, "--port"},
+	{{"--port", "0000:03:00"}, "--port"},
+	{{"--iface", "sixteen_letters_"}, "--iface: expected 0 to 15 characters, not 16"},
+	{{"--file-prefix", ""}, "--file-prefix"},
+	{{"--vdev-args", "a\nb", "-\x1b"}, "-?: there is no such option"},
+};
+
+static void
+a_wrong_word_is_refused_with_one_line_that_names_it(void **state)
+{
+	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		struct config cfg;
+		struct fault f;
+
+		check_eq(parse(&cfg, wrong[i].words, &f), CONFIG_WRONG);
+		if (strstr(f.text, wrong[i].line) == NULL)
+			fail_msg("%s: \"%s\"", wrong[i].words[0], f.text);
+		check_null(strchr(f.text, '\n'));
+	}
+}
+
+static const struct {
+	const char *word;
+	const char *port, *pci;
+} ports[] = {
+	{"tap", "tap", ""},
+	{"0000:03:00.0", "pci", "0000:03:00.0"},
+	{"af:1f.7", "pci", "af:1f.7"},
+};
+
+static void
+a_port_is_a_profile_or_a_pci_address(void **state)
+{
+	for (uint32_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+		const char *const words[] = {"--port", ports[i].word, NULL};
+		struct config cfg;
+		struct fault f;
+
+		check_eq(parse(&cfg, words, &f), CONFIG_RUN);
+		check_str(cfg.port, ports[i].port);
+		check_str(cfg.pci, ports[i].pci);
+	}
+}
+
+static void
+cores_that_share_a_cpu_let_each_other_run(void **state)
+{
+	const char *const apart[] = {"--lcores", "0@0,1@1", NULL};
+	const char *const together[] = {"--lcores", "0@1,5@1", NULL};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, apart, &f), CONFIG_RUN);
+	check(!cfg.yield);
+	check_eq(parse(&cfg, together, &f), CONFIG_RUN);
+	check(cfg.yield);
+	check_eq(cfg.lcores.at[1].id, 5);
+	check_eq(cfg.lcores.at[1].cpu, 1);
+}
+
+static void
+help_and_version_win_over_what_follows(void **state)
+{
+	const char *const help[] = {"-h", "-m", "bad", NULL};
+	const char *const version[] = {"--version", "--bad", NULL};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, help, &f), CONFIG_HELP);
+	check_eq(parse(&cfg, version, &f), CONFIG_VERSION);
+}
+
+static void
+a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
+{
+	struct config cfg;
+	struct fault f;
+
+	config_defaults(&cfg);
+	check(config_set(&cfg, "memory-limit", "128", &f));
+	check_eq(cfg.memory_mb, 128);
+	check(config_set(&cfg, "no-huge", "yes", &f));
+	check(cfg.no_huge);
+	check(config_set(&cfg, "no-huge", "no", &f));
+	check(!cfg.no_huge);
+	check(!config_set(&cfg, "no-huge", "maybe", &f));
+	check(!config_set(&cfg, "help", "yes", &f));
+	check(!config_set(&cfg, "nonsense", "1", &f));
+	check_str(f.text, "nonsense: there is no such option");
+}
+
+static void
+help_names_every_option_on_a_line_of_its_own(void **state)
+{
+	char text[8192] = {0};
+	FILE *out = fmemopen(text, sizeof text, "w");
+
+	check_ptr(out);
+	config_help(out);
+	fclose(out);
+	check_ptr(strstr(text, "\n  -m, --memory-limit MB "));
+	check_ptr(strstr(text, "\n      --lcores LIST "));
+	check_ptr(strstr(text, "\n  -h, --help "));
+}
+
+static const struct {
+	uint32_t cores, cpus;
+	bool fits;
+} spreads[] = {{1, 1, true}, {2, 2, true}, {3, 2, false}, {64, 64, true}, {1, 0, false}};
+
+static void
+cores_get_a_cpu_each_or_none_at_all(void **state)
+{
+	for (uint32_t i = 0; i < sizeof spreads / sizeof spreads[0]; i++) {
+		struct cpu_list cpus = {.count = spreads[i].cpus};
+		struct lcore_set set = {0};
+		struct fault f;
+
+		for (uint32_t c = 0; c < cpus.count; c++)
+			cpus.at[c] = 2 * c;
+		check_eq(lcores_spread(&set, spreads[i].cores, &cpus, &f), spreads[i].fits);
+		for (uint32_t c = 0; spreads[i].fits && c < set.count; c++)
+			check_eq(set.at[c].cpu, 2 * c);
+		check_eq(set.count, spreads[i].fits ? spreads[i].cores : 0);
+	}
+}
+
+static void
+a_core_on_a_cpu_that_is_not_there_is_refused(void **state)
+{
+	const struct cpu_list cpus = {2, {0, 3}};
+	struct lcore_set set;
+	struct fault f;
+
+	check(lcores_parse(&set, "0@0,1@3", &f));
+	check(lcores_exist(&set, &cpus, &f));
+	check(lcores_parse(&set, "0@0,1@2", &f));
+	check(!lcores_exist(&set, &cpus, &f));
+	check_ptr(strstr(f.text, "no CPU 2 for core 1; this process may use CPUs 0 3"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_said_is_memcacheds_defaults_on_the_house_network),
+		cmocka_unit_test(a_number_reaches_its_field),
+		cmocka_unit_test(a_wrong_word_is_refused_with_one_line_that_names_it),
+		cmocka_unit_test(a_port_is_a_profile_or_a_pci_address),
+		cmocka_unit_test(cores_that_share_a_cpu_let_each_other_run),
+		cmocka_unit_test(help_and_version_win_over_what_follows),
+		cmocka_unit_test(a_name_and_a_value_from_anywhere_go_by_the_same_table),
+		cmocka_unit_test(help_names_every_option_on_a_line_of_its_own),
+		cmocka_unit_test(cores_get_a_cpu_each_or_none_at_all),
+		cmocka_unit_test(a_core_on_a_cpu_that_is_not_there_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
