@@ -38,6 +38,8 @@ static bool
 plan_rss(struct steer_plan *plan, const struct profile *p, const struct port_caps *caps,
 	 struct fault *f)
 {
+	char table[32];
+
 	if (caps->rss_fields == 0)
 		return fault_say(f,
 				 "--port %s: the NIC cannot hash flows (no RSS over IPv4), which "
@@ -56,10 +58,11 @@ plan_rss(struct steer_plan *plan, const struct profile *p, const struct port_cap
 	plan->reta_size = caps->reta_size;
 	for (uint32_t i = 0; i < plan->reta_size; i++)
 		plan->reta[i] = (uint16_t)(i % plan->queues);
-	snprintf(plan->words, sizeof plan->words, "%u queues, RSS over %s%s%s, table of %u%s",
-		 plan->queues, "addresses", caps->rss_fields & RSS_TCP4 ? ", TCP ports" : "",
-		 caps->rss_fields & RSS_UDP4 ? ", UDP ports" : "", plan->reta_size,
-		 caps->reta_size == 0 ? " (the NIC's own)" : "");
+	snprintf(table, sizeof table, "table of %u", plan->reta_size);
+	snprintf(plan->words, sizeof plan->words, "%u queues, RSS over addresses%s%s, %s",
+		 plan->queues, caps->rss_fields & RSS_TCP4 ? ", TCP ports" : "",
+		 caps->rss_fields & RSS_UDP4 ? ", UDP ports" : "",
+		 plan->reta_size != 0 ? table : "the NIC's own table");
 	return true;
 }
 
