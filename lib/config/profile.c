@@ -243,7 +243,7 @@ fill_template(struct writer *w, const struct profile *p, const struct blank *bla
 		b = blank_named(blanks, t + 1, len);
 		if (b == NULL || t[1 + len] != '}')
 			return fault_say(f, "profile %s: device: %.*s is no placeholder", p->name,
-					 (int)len, t + 1);
+					 (int)len + 1 + (t[1 + len] == '}'), t);
 		if (b->value[0] == '\0')
 			return fault_say(f, "--port %s: needs %s", p->name, b->missing);
 		if (!put(w, b->value, strlen(b->value)))
