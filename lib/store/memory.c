@@ -11,7 +11,7 @@
 /* What a class keeps free or in limbo: a part of what it owns, within these bounds. */
 #define AHEAD_SHARE  64u
 #define AHEAD_MAX    1024u
-#define AHEAD_CHUNKS 24u /* one value of the default size, and half of another */
+#define AHEAD_CHUNKS 48u /* three values of the default size: one filling, two in grace */
 
 static uint32_t
 class_waiting(const struct slab_class *c)
@@ -28,7 +28,7 @@ class_ahead(const struct slab_class *c)
 	const uint32_t share = owned / AHEAD_SHARE;
 
 	if (c->batch == 0)
-		return owned / 4 < AHEAD_CHUNKS ? owned / 4 : AHEAD_CHUNKS;
+		return owned / 2 < AHEAD_CHUNKS ? owned / 2 : AHEAD_CHUNKS;
 	return share < AHEAD_MAX ? share : AHEAD_MAX;
 }
 
@@ -62,18 +62,35 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	evict(sc, refs, slab_hand(sl, class, refs, missing < EVICT_SLICE ? missing : EVICT_SLICE));
 }
 
+/* Empty pages until the pool will have its reserve again, looking at no more than slice
+ * objects: a page's worth when someone just took one, a little at a time otherwise. */
+static void
+drain(struct store_core *sc, uint32_t slice)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
+				atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	uint32_t refs[DRAIN_BATCH + BITS_PER_WORD];
+
+	if (coming < sl->reserve)
+		slab_drain_start(sl);
+	for (uint32_t done = 0; done < slice; done += DRAIN_BATCH) {
+		const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
+
+		if (n == 0 || !limbo_has_room(sc, LIMBO_KEEP + n))
+			break;
+		evict(sc, refs, n);
+	}
+}
+
 void
 memory_keep_reserve(struct store_core *sc)
 {
-	struct slab *sl = &sc->store->slab;
-	const uint32_t draining = atomic_load_explicit(&sl->draining_count, memory_order_relaxed);
-	const uint32_t pool = atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
-	uint32_t refs[DRAIN_SLICE + BITS_PER_WORD];
+	const struct slab *sl = &sc->store->slab;
 
-	if (pool + draining < sl->reserve)
-		slab_drain_start(sl);
-	if (draining != 0)
-		evict(sc, refs, slab_drain_live(sl, refs, DRAIN_SLICE));
+	if (atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
+	    atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve)
+		drain(sc, DRAIN_SLICE);
 }
 
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
@@ -92,7 +109,7 @@ take_slow(struct store_core *sc, uint32_t class)
 	ref = slab_take(sl, sc->magazines, class, 0);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
 		ref = slab_take(sl, sc->magazines, c, 0);
-	memory_keep_reserve(sc);
+	drain(sc, DRAIN_PAGE);
 	if (ref == 0)
 		count(sc, STORE_OUT_OF_MEMORY, 1);
 	return ref;

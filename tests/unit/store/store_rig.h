@@ -1,0 +1,134 @@
+/*
+ * store_rig.h - a store on the heap, and its operations in one line each.
+ *
+ * Thread: a rig's cores may be used by one thread each.
+ */
+#ifndef CLOCKOO_STORE_RIG_H
+#define CLOCKOO_STORE_RIG_H
+
+#include "store/inside.h"
+
+#include <stdlib.h>
+
+struct rig {
+	void *memory;
+	struct store *store;
+	struct store_core *core; /* core 0 */
+};
+
+static inline struct rig
+rig_up(size_t mebibytes, uint32_t cores)
+{
+	const struct store_config cfg = {.memory_bytes = mebibytes << 20,
+					 .cores = cores,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = 0x5eed};
+	struct region region = {.size = store_bytes(&cfg)};
+	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
+
+	region.base = rig.memory;
+	rig.store = store_create(&region, &cfg);
+	rig.core = store_core_of(rig.store, 0);
+	store_turn(rig.core, STORE_CLOCK_START);
+	return rig;
+}
+
+static inline void
+rig_down(struct rig *rig)
+{
+	free(rig->memory);
+}
+
+static inline struct view
+text(const char *s)
+{
+	return (struct view){(const uint8_t *)s, (uint32_t)strlen(s)};
+}
+
+/* Turns and upkeep, as a core does them; what was retired is free afterwards. */
+static inline void
+turns(struct store_core *sc, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		store_turn(sc, sc->now_s);
+		store_tidy(sc);
+	}
+}
+
+static inline enum store_result
+put(struct store_core *sc, struct view key, struct view value, enum store_mode mode, uint64_t cas)
+{
+	struct fill f;
+	enum store_result r = store_begin(sc, &f, key, store_hash(sc, key), value.len, 0, 0);
+
+	if (r != STORE_OK)
+		return r;
+	store_fill(sc, &f, value.data, value.len);
+	return store_finish(sc, &f, mode, cas);
+}
+
+static inline enum store_result
+set(struct store_core *sc, const char *key, const char *value)
+{
+	return put(sc, text(key), text(value), STORE_SET, 0);
+}
+
+/* With flags and an expiry. */
+static inline enum store_result
+set_full(struct store_core *sc, const char *key, const char *value, uint32_t flags,
+	 uint32_t expiry_s)
+{
+	struct fill f;
+	const struct view k = text(key), v = text(value);
+	enum store_result r = store_begin(sc, &f, k, store_hash(sc, k), v.len, flags, expiry_s);
+
+	if (r != STORE_OK)
+		return r;
+	store_fill(sc, &f, v.data, v.len);
+	return store_finish(sc, &f, STORE_SET, 0);
+}
+
+static inline const struct item *
+find(struct store_core *sc, const char *key)
+{
+	return store_get(sc, text(key), store_hash(sc, text(key)));
+}
+
+static inline enum store_result
+del(struct store_core *sc, const char *key)
+{
+	return store_delete(sc, text(key), store_hash(sc, text(key)));
+}
+
+/* Is this the value, byte for byte, however it is cut? */
+static inline bool
+value_is(const struct store_core *sc, const struct item *it, struct view want)
+{
+	uint32_t at = 0;
+
+	if (it == NULL || item_value_len(it) != want.len)
+		return false;
+	while (at < want.len) {
+		const struct view run = store_value_at(sc, it, at);
+
+		if (run.len == 0 || run.len > want.len - at ||
+		    memcmp(run.data, want.data + at, run.len) != 0)
+			return false;
+		at += run.len;
+	}
+	return true;
+}
+
+static inline bool
+holds(struct store_core *sc, const char *key, const char *value)
+{
+	return value_is(sc, find(sc, key), text(value));
+}
+
+static inline uint64_t
+counted(const struct store_core *sc, enum store_counter what)
+{
+	return counter_read(&store_counters(sc)[what]);
+}
+
+#endif

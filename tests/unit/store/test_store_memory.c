@@ -1,0 +1,371 @@
+/*
+ * Memory. Goal: values of every size come back byte for byte; a full store forgets, never lies
+ * and never refuses; nothing leaks; a pinned item stays where it is; the smallest common item
+ * costs about 64 bytes. Method: fill small stores far beyond their budget, then count objects.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+static uint8_t pattern[STORE_VALUE_MAX + 1];
+
+static int
+make_pattern(void **state)
+{
+	uint32_t x = 1;
+
+	for (size_t i = 0; i < sizeof pattern; i++) {
+		x = x * 1103515245 + 12345;
+		pattern[i] = (uint8_t)(x >> 16);
+	}
+	return 0;
+}
+
+static struct view
+value_of(uint32_t len)
+{
+	return (struct view){pattern + STORE_VALUE_MAX - len, len};
+}
+
+/* What is taken and not in the free lists, in objects; magazines emptied first. */
+static uint64_t
+objects_out(struct rig *rig)
+{
+	struct slab *sl = &rig->store->slab;
+	uint64_t out = 0;
+
+	slab_empty_magazines(sl, rig->core->magazines);
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		out += (uint64_t)sl->classes[i].page_count * sl->classes[i].per_page -
+		       sl->classes[i].free_count;
+	return out;
+}
+
+static void
+values_of_every_size_come_back_byte_for_byte(void **state)
+{
+	static const uint32_t edges[] = {
+		0,
+		ITEM_PIN_MIN_BYTES,
+		4096,
+		ITEM_PLAIN_MAX - 32,
+		65528,
+		CHUNK_BYTES,
+		2 * CHUNK_PAYLOAD,
+		STORE_VALUE_MAX - 8,
+	};
+	struct rig rig = rig_up(16, 1);
+
+	for (size_t e = 0; e < sizeof edges / sizeof *edges; e++) {
+		const uint32_t from = edges[e] < 5 ? 0 : edges[e] - 5;
+
+		for (uint32_t len = from; len <= edges[e] + 12 && len <= STORE_VALUE_MAX; len++) {
+			check_eq(put(rig.core, text("key"), value_of(len), STORE_SET, 0), STORE_OK);
+			check(value_is(rig.core, find(rig.core, "key"), value_of(len)));
+			turns(rig.core, 4);
+		}
+	}
+	check_eq(put(rig.core, text("key"), (struct view){pattern, STORE_VALUE_MAX + 1}, STORE_SET,
+		     0),
+		 STORE_TOO_LARGE);
+	rig_down(&rig);
+}
+
+static void
+a_value_may_come_in_any_pieces(void **state)
+{
+	static const uint32_t pieces[] = {1, 7, 1000, 65527, 65528, 65529, 300000};
+	struct rig rig = rig_up(16, 1);
+	const struct view key = text("key");
+
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+		const struct view value = value_of(pieces[i] < 1000 ? 70000 : STORE_VALUE_MAX);
+		struct fill f;
+
+		check_eq(store_begin(rig.core, &f, key, store_hash(rig.core, key), value.len, 3, 0),
+			 STORE_OK);
+		for (uint32_t at = 0; at < value.len; at += pieces[i]) {
+			const uint32_t left = value.len - at;
+
+			store_fill(rig.core, &f, value.data + at,
+				   left < pieces[i] ? left : pieces[i]);
+			if (pieces[i] > 1000)
+				turns(rig.core, 1); /* a fill may take many turns */
+		}
+		check_eq(store_finish(rig.core, &f, STORE_SET, 0), STORE_OK);
+		check(value_is(rig.core, find(rig.core, "key"), value));
+		check_eq(item_flags(find(rig.core, "key")), 3);
+	}
+	rig_down(&rig);
+}
+
+static void
+large_values_can_be_extended_up_to_the_limit(void **state)
+{
+	struct rig rig = rig_up(32, 1);
+	uint32_t len = 60000;
+
+	check_eq(put(rig.core, text("k"), value_of(len), STORE_SET, 0), STORE_OK);
+	for (int i = 0; i < 8; i++) {
+		const struct view more = {pattern + STORE_VALUE_MAX - len - 99999, 99999};
+
+		check_eq(put(rig.core, text("k"), more, STORE_PREPEND, 0), STORE_OK);
+		len += 99999;
+		check(value_is(rig.core, find(rig.core, "k"), value_of(len)));
+		turns(rig.core, 4);
+	}
+	check_eq(put(rig.core, text("k"), value_of(STORE_VALUE_MAX - len + 1), STORE_APPEND, 0),
+		 STORE_TOO_LARGE);
+	check(value_is(rig.core, find(rig.core, "k"), value_of(len)));
+	rig_down(&rig);
+}
+
+static void
+a_full_store_forgets_but_never_lies(void **state)
+{
+	enum { KEYS = 2000000 };
+	struct rig rig = rig_up(64, 1);
+	uint64_t hits = 0;
+
+	for (uint64_t i = 0; i < KEYS; i++) {
+		char key[24], value[33];
+
+		snprintf(key, sizeof key, "key%013llu", (unsigned long long)i);
+		snprintf(value, sizeof value, "%032llu", (unsigned long long)i);
+		check_eq(put(rig.core, (struct view){(uint8_t *)key, 16},
+			     (struct view){(uint8_t *)value, 32}, STORE_SET, 0),
+			 STORE_OK);
+		if (i % 64 == 0)
+			store_turn(rig.core, 2);
+		if (i % 1024 == 0)
+			store_tidy(rig.core);
+	}
+	for (uint64_t i = 0; i < KEYS; i++) {
+		char key[24], value[33];
+
+		snprintf(key, sizeof key, "key%013llu", (unsigned long long)i);
+		snprintf(value, sizeof value, "%032llu", (unsigned long long)i);
+
+		const struct item *it = find(rig.core, key);
+
+		hits += it != NULL;
+		if (it != NULL)
+			check(value_is(rig.core, it, text(value)));
+	}
+
+	struct store_usage usage;
+
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.items, hits);
+
+	const double cost = (double)usage.memory_bytes / (double)usage.items;
+
+	printf("16-byte keys, 32-byte values: %.2f bytes each, all told (%.2f without the "
+	       "reserve)\n",
+	       cost,
+	       (double)(usage.memory_bytes -
+			((uint64_t)rig.store->slab.reserve << rig.store->arena.page_shift)) /
+		       (double)usage.items);
+	check(cost < 65.0);
+	rig_down(&rig);
+}
+
+static void
+items_in_use_outlive_those_that_are_not(void **state)
+{
+	struct rig rig = rig_up(8, 1);
+	uint32_t kept = 0;
+	char key[24];
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof key, "used%d", i);
+		check_eq(set(rig.core, key, "value"), STORE_OK);
+	}
+	for (int i = 0; i < 500000; i++) {
+		snprintf(key, sizeof key, "once%d", i);
+		check_eq(set(rig.core, key, "value"), STORE_OK);
+		snprintf(key, sizeof key, "used%d", i % 1000);
+		find(rig.core, key);
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof key, "used%d", i);
+		kept += find(rig.core, key) != NULL;
+	}
+	check(kept > 900);
+	rig_down(&rig);
+}
+
+static void
+a_store_full_of_small_items_takes_large_ones_at_once(void **state)
+{
+	static const uint32_t sizes[] = {100, 1000, 5000, 30000, 65000, 200000, STORE_VALUE_MAX};
+	char key[24];
+
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		struct rig rig = rig_up(8, 1);
+
+		for (int i = 0; i < 150000; i++) {
+			snprintf(key, sizeof key, "small%d", i);
+			check_eq(set(rig.core, key, "value"), STORE_OK);
+			if (i % 64 == 0)
+				turns(rig.core, 1);
+		}
+		turns(rig.core, 500); /* the reserve is whole */
+		for (int i = 0; i < 20; i++) {
+			snprintf(key, sizeof key, "large%d", i);
+			check_eq(put(rig.core, text(key), value_of(sizes[s]), STORE_SET, 0),
+				 STORE_OK);
+			check(value_is(rig.core, find(rig.core, key), value_of(sizes[s])));
+			turns(rig.core, 100);
+		}
+		rig_down(&rig);
+	}
+}
+
+static void
+every_object_comes_home(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	uint32_t x = 7;
+	char key[24];
+
+	check_eq(objects_out(&rig), 0);
+	for (int i = 0; i < 60000; i++) {
+		x = x * 1664525 + 1013904223;
+		snprintf(key, sizeof key, "key%u", (x >> 16) % 5000);
+
+		const uint32_t len = (x >> 8) % 97 == 0 ? (x >> 10) % 300000 : (x >> 12) % 600;
+		const enum store_result r =
+			put(rig.core, text(key), value_of(len), (enum store_mode)(x >> 28) % 3, 0);
+
+		check(r == STORE_OK || r == STORE_NOT_STORED || r == STORE_NO_MEMORY);
+		if (x >> 30 == 0)
+			del(rig.core, key);
+		turns(rig.core, i % 8 == 0);
+	}
+	for (int i = 0; i < 5000; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		del(rig.core, key);
+	}
+
+	struct store_usage usage;
+
+	turns(rig.core, 200);
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.items, 0);
+	check_eq(usage.item_bytes, 0);
+	check_eq(objects_out(&rig), 0);
+	check_eq(rig.core->limbo.head, rig.core->limbo.tail);
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.pages_used, 0);
+	rig_down(&rig);
+}
+
+static void
+a_pinned_item_keeps_its_bytes_until_unpinned(void **state)
+{
+	static const uint32_t sizes[] = {ITEM_PIN_MIN_BYTES, 40000, 500000};
+	struct rig rig = rig_up(16, 1);
+
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		const struct view value = value_of(sizes[s]);
+
+		check_eq(put(rig.core, text("k"), value, STORE_SET, 0), STORE_OK);
+
+		const struct item *it = find(rig.core, "k");
+
+		store_pin(it);
+		store_pin(it);
+		check_eq(del(rig.core, "k"), STORE_OK);
+		store_unpin(it);
+		for (int i = 0; i < 100; i++) {
+			put(rig.core, text("other"), (struct view){pattern, sizes[s]}, STORE_SET,
+			    0);
+			turns(rig.core, 3);
+			check(value_is(rig.core, it, value));
+		}
+		store_unpin(it);
+		del(rig.core, "other");
+		turns(rig.core, 8);
+		check_eq(objects_out(&rig), 0);
+	}
+	rig_down(&rig);
+}
+
+static void
+a_core_that_sleeps_holds_nobody_up(void **state)
+{
+	struct rig rig = rig_up(8, 2);
+	struct store_core *other = store_core_of(rig.store, 1);
+
+	store_turn(other, 2);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(del(rig.core, "k"), STORE_OK);
+	turns(rig.core, 10);
+	check_eq(objects_out(&rig), 1); /* the other core may still look at it */
+	store_offline(other);
+	turns(rig.core, 10);
+	check_eq(objects_out(&rig), 0);
+	store_online(other);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(del(rig.core, "k"), STORE_OK);
+	turns(rig.core, 10);
+	check_eq(objects_out(&rig), 1);
+	for (int i = 0; i < 5; i++) {
+		store_turn(other, 2);
+		turns(rig.core, 1);
+	}
+	check_eq(objects_out(&rig), 0);
+	rig_down(&rig);
+}
+
+static void
+a_full_limbo_never_stops_a_delete(void **state)
+{
+	enum { KEYS = LIMBO_MAX + 2000 };
+	struct rig rig = rig_up(16, 2);
+	struct store_usage usage;
+	char key[24];
+
+	store_turn(store_core_of(rig.store, 1), 2); /* and never again for a while */
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		check_eq(set(rig.core, key, "v"), STORE_OK);
+	}
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		check_eq(del(rig.core, key), STORE_OK);
+		check_null(find(rig.core, key));
+		check_eq(del(rig.core, key), STORE_NOT_FOUND);
+	}
+	check_eq(set(rig.core, "key", "v"), STORE_NO_MEMORY);
+	for (uint32_t i = 0; i < 3 * index_bucket_count(&rig.store->ix) / SWEEP_SLICE; i++) {
+		store_turn(store_core_of(rig.store, 1), 2);
+		turns(rig.core, 1);
+	}
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.items, 0);
+	check_eq(objects_out(&rig), 0);
+	check_eq(set(rig.core, "key", "v"), STORE_OK);
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_of_every_size_come_back_byte_for_byte),
+		cmocka_unit_test(a_value_may_come_in_any_pieces),
+		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
+		cmocka_unit_test(a_full_store_forgets_but_never_lies),
+		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
+		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_at_once),
+		cmocka_unit_test(every_object_comes_home),
+		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
+		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),
+		cmocka_unit_test(a_full_limbo_never_stops_a_delete),
+	};
+
+	return cmocka_run_group_tests(tests, make_pattern, NULL);
+}
