@@ -8,7 +8,8 @@
  *   seek    hash every key, prefetch its buckets, then its items
  *   answer  run the operations in order; write replies
  *
- * Shape:  an operation is one parsed request (one key) and where its answer goes.
+ * Shape:  an operation is one parsed request (one key) and where its answer goes. A request of
+ *         more than one datagram's reply is one message.
  * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
  * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
@@ -23,18 +24,20 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-#define OPS_MAX 32u
+#define OPS_MAX         32u
+#define UDP_ANSWERS_MAX 64u
+#define UDP_PIECES_MAX  4096u /* datagrams of one reply: nobody receives more in a row */
 
 struct serve;
 struct serve_shared; /* what `stats` needs of the whole appliance */
 
 #define SERVE_COUNTERS(X)                                                                          \
-	X(CMD_GET, "keys asked for by get, gets, gat, gats")                                       \
-	X(CMD_SET, "storage commands")                                                             \
+	X(CMD_GET, "keys asked for by get and gets")                                               \
+	X(CMD_SET, "storage commands that found room")                                             \
 	X(CMD_FLUSH, "flush_all")                                                                  \
-	X(CMD_TOUCH, "touch, gat, gats")                                                           \
-	X(GET_HITS, "keys found")                                                                  \
-	X(GET_MISSES, "keys not found")                                                            \
+	X(CMD_TOUCH, "keys asked for by touch, gat and gats")                                      \
+	X(GET_HITS, "of CMD_GET, keys found")                                                      \
+	X(GET_MISSES, "of CMD_GET, keys not found")                                                \
 	X(DELETE_HITS, "deletes of a key that was there")                                          \
 	X(DELETE_MISSES, "deletes of a key that was not")                                          \
 	X(INCR_HITS, "increments done")                                                            \
@@ -54,10 +57,15 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_OPENED, "connections opened")                                                       \
 	X(CONN_GONE, "connections gone")                                                           \
 	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
+	X(CONN_HELD, "replies put off because no room was left to queue them")                     \
+	X(CONN_NO_SCRATCH, "connections reset: no chunk for a cut line or for requests put off")   \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
 	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
-	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")
+	X(UDP_DROP_HTTP, "datagrams from a browser")                                               \
+	X(UDP_DROP_LATE, "datagrams the turn had no time for")                                     \
+	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")                            \
+	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
@@ -77,6 +85,17 @@ struct serve_clock {
 size_t serve_shared_bytes(uint32_t cores);
 struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
 					 const char *version);
+
+/* What `stats` and `stats settings` say about the process; of no other use here. */
+struct serve_facts {
+	uint32_t pid;
+	uint32_t conns_max; /* of all cores */
+	uint32_t value_max;
+	uint32_t requests_max; /* -R */
+	uint16_t tcp_port;
+	uint16_t udp_port;
+};
+void serve_shared_describe(struct serve_shared *shared, const struct serve_facts *facts);
 
 size_t serve_bytes(const struct serve_config *cfg);
 struct serve *serve_create(struct region *region, const struct serve_config *cfg,

@@ -1,0 +1,114 @@
+#include "serve_core.h"
+
+const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
+
+static void
+opened(void *arg, struct conn *c)
+{
+	struct serve *sv = arg;
+
+	sv->sessions[conn_slot(c)] = (struct session){.conn = c};
+	serve_count(sv, CONN_OPENED);
+}
+
+void
+session_forget(struct serve *sv, struct session *ss)
+{
+	if (ss->filling)
+		store_abandon(sv->store, &ss->fill);
+	if (ss->carry != NULL)
+		stack_chunk_put(sv->stack, ss->carry);
+	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
+	if (ss->value.item != NULL)
+		store_unpin(ss->value.item);
+	*ss = (struct session){0};
+}
+
+static void
+gone(void *arg, struct conn *c)
+{
+	struct serve *sv = arg;
+
+	session_forget(sv, &sv->sessions[conn_slot(c)]);
+	serve_count(sv, CONN_GONE);
+}
+
+size_t
+serve_bytes(const struct serve_config *cfg)
+{
+	return sizeof(struct serve) + (size_t)cfg->conns_max * sizeof(struct session) +
+	       messages_bytes() + 3 * CACHE_LINE_BYTES;
+}
+
+struct serve *
+serve_create(struct region *region, const struct serve_config *cfg, struct serve_shared *shared,
+	     struct stack *stack)
+{
+	struct serve *sv = region_take(region, sizeof *sv, CACHE_LINE_BYTES);
+	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone};
+
+	ensure(cfg->core < shared->cores && cfg->conn_requests_max > 0);
+	sv->cfg = *cfg;
+	sv->shared = shared;
+	sv->stack = stack;
+	sv->store = store_core_of(shared->store, cfg->core);
+	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
+				   CACHE_LINE_BYTES);
+	messages_create(sv, region);
+	shared->serves[cfg->core] = sv;
+	stack_attach(stack, &user);
+	return sv;
+}
+
+/* What the last turn had no time for went with its frames. */
+static void
+datagrams_restart(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+
+	if (unlikely(dc->next < dc->count))
+		counter_add(&sv->counters[UDP_DROP_LATE], dc->count - dc->next);
+	if (unlikely(sv->message_open || sv->message_lost))
+		message_discard(sv);
+	*dc = (struct datagram_cursor){0};
+	dc->list = stack_datagrams(sv->stack, &dc->count);
+}
+
+void
+serve_turn(struct serve *sv, const struct serve_clock *clock)
+{
+	sv->clock = *clock;
+	sv->turn++;
+	datagrams_restart(sv);
+	messages_drain(sv);
+}
+
+/* In turns, so that neither a flood of datagrams nor busy connections starve the other. */
+void
+serve_parse(struct serve *sv)
+{
+	sv->op_count = 0;
+	sv->more = false;
+	sv->pass++;
+	if (sv->pass & 1) {
+		datagrams_parse(sv);
+		conns_parse(sv);
+	} else {
+		conns_parse(sv);
+		datagrams_parse(sv);
+	}
+	if (sv->op_count == OPS_MAX)
+		sv->more = true;
+}
+
+bool
+serve_more(const struct serve *sv)
+{
+	return sv->more || sv->datagrams.next < sv->datagrams.count;
+}
+
+const struct counter *
+serve_counters(const struct serve *sv)
+{
+	return sv->counters;
+}

@@ -1,0 +1,295 @@
+/*
+ * serve_answer.c - operations to replies, in order.
+ */
+#include "serve_core.h"
+
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
+
+uint32_t
+serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
+{
+	if (likely(exptime == 0))
+		return 0;
+	if (exptime < 0)
+		return 1;
+	if (exptime <= RELATIVE_MAX_S)
+		return clock->now_s + (uint32_t)exptime;
+	if (exptime <= clock->unix_s)
+		return 1;
+	return clock->now_s + (uint32_t)(exptime - clock->unix_s);
+}
+
+/* ---- retrieval ---- */
+
+static const struct item *
+touch_and_get(struct serve *sv, struct op *op)
+{
+	const struct item *it = NULL;
+	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
+						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+
+	return r == STORE_OK ? it : NULL;
+}
+
+static inline void
+get_count(struct serve *sv, bool touch, bool hit)
+{
+	if (touch) {
+		serve_count(sv, CMD_TOUCH);
+		serve_count(sv, hit ? TOUCH_HITS : TOUCH_MISSES);
+	} else {
+		serve_count(sv, CMD_GET);
+		serve_count(sv, hit ? GET_HITS : GET_MISSES);
+	}
+}
+
+static inline uint8_t *
+value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
+{
+	for (uint32_t offset = 0; offset < len;) {
+		const struct view run = store_value_at(sv->store, it, offset);
+
+		at = mc_put_view(at, run);
+		offset += run.len;
+	}
+	return at;
+}
+
+static inline enum answer
+answer_get(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb >= MC_GAT;
+	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
+	const struct item *it =
+		touch ? touch_and_get(sv, op) : store_get(sv->store, op->req.key, op->hash);
+	uint8_t *begin, *at;
+	uint32_t len;
+	uint64_t cas;
+
+	if (it == NULL) {
+		get_count(sv, touch, false);
+		if (op_last(op))
+			reply_line(sv, op, mc_reply_line[MC_END]);
+		return ANSWER_DONE;
+	}
+	len = item_value_len(it);
+	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
+		const enum answer a = reply_value(sv, op, it);
+
+		if (a != ANSWER_NOT_YET)
+			get_count(sv, touch, true);
+		return a;
+	}
+	get_count(sv, touch, true);
+	cas = with_cas ? item_cas(it) : 0;
+	begin = reply_begin(sv, op,
+			    MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_END_MAX);
+	/* The item's key, not the request's: that one may lie where the reply is written. */
+	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
+	at = value_copy(sv, at, it, len);
+	reply_end(sv, op, begin, value_end_put(at, op_last(op)));
+	return ANSWER_DONE;
+}
+
+/* ---- the others ---- */
+
+static enum answer
+answer_delete(struct serve *sv, struct op *op)
+{
+	const bool hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
+
+	serve_count(sv, hit ? DELETE_HITS : DELETE_MISSES);
+	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
+	return ANSWER_DONE;
+}
+
+static void
+reply_number(struct serve *sv, struct op *op, uint64_t value)
+{
+	uint8_t *at;
+
+	if (op_noreply(op))
+		return;
+	at = reply_begin(sv, op, MC_NUMBER_LINE_MAX);
+	reply_end(sv, op, at, mc_put_line_end(mc_put_u64(at, value)));
+}
+
+static enum answer
+answer_arith(struct serve *sv, struct op *op)
+{
+	const bool decr = op->req.verb == MC_DECR;
+	uint64_t value = 0;
+
+	switch (store_arith(sv->store, op->req.key, op->hash, op->req.delta, decr, &value)) {
+	case STORE_OK:
+		serve_count(sv, decr ? DECR_HITS : INCR_HITS);
+		reply_number(sv, op, value);
+		break;
+	case STORE_NOT_FOUND:
+		serve_count(sv, decr ? DECR_MISSES : INCR_MISSES);
+		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		reply_error(sv, op, MC_ERR_NO_ROOM);
+		break;
+	}
+	return ANSWER_DONE;
+}
+
+static enum answer
+answer_touch(struct serve *sv, struct op *op)
+{
+	const struct item *it = NULL;
+	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
+						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+
+	serve_count(sv, CMD_TOUCH);
+	serve_count(sv, r == STORE_OK ? TOUCH_HITS : TOUCH_MISSES);
+	if (r == STORE_NO_MEMORY)
+		reply_error(sv, op, MC_ERR_NO_ROOM);
+	else
+		reply_line(sv, op, mc_reply_line[r == STORE_OK ? MC_TOUCHED : MC_NOT_FOUND]);
+	return ANSWER_DONE;
+}
+
+/* The deadline is the second before the one named, as in memcached: what is stored in that
+ * second itself stays. */
+static enum answer
+answer_flush_all(struct serve *sv, struct op *op)
+{
+	const int32_t exptime = op->req.exptime;
+
+	serve_count(sv, CMD_FLUSH);
+	store_flush(sv->store,
+		    exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
+	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	return ANSWER_DONE;
+}
+
+static enum answer
+answer_version(struct serve *sv, struct op *op)
+{
+	const char *version = sv->shared->version;
+	const struct view word = {(const uint8_t *)version, (uint32_t)strnlen(version, 64)};
+	uint8_t *begin = reply_begin(sv, op, 8 + word.len + 2);
+
+	memcpy(begin, "VERSION ", 8);
+	reply_end(sv, op, begin, mc_put_line_end(mc_put_view(begin + 8, word)));
+	return ANSWER_DONE;
+}
+
+/* There is no log to make louder, so the level has no meaning here; anybody can forge the
+ * source of a datagram, so over UDP it is refused like every other administrative command. */
+static enum answer
+answer_verbosity(struct serve *sv, struct op *op)
+{
+	if (op->session == NULL)
+		reply_error(sv, op, MC_ERR_UNKNOWN);
+	else
+		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	return ANSWER_DONE;
+}
+
+static enum answer
+answer_quit(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss->filling) {
+		ss->filling = false;
+		store_abandon(sv->store, &ss->fill);
+	}
+	ss->carry_at = ss->carry_len; /* unread bytes stay unread */
+	conn_close(sv->stack, ss->conn);
+	return ANSWER_DONE;
+}
+
+static enum answer
+answer_bad(struct serve *sv, struct op *op)
+{
+	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
+		body_begin(sv, op);
+	reply_error(sv, op, (enum mc_error)op->req.error);
+	return ANSWER_DONE;
+}
+
+static enum answer
+answer_nothing(struct serve *sv, struct op *op)
+{
+	return ANSWER_DONE;
+}
+
+static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *op) = {
+	[MC_GET] = answer_get,
+	[MC_GETS] = answer_get,
+	[MC_GAT] = answer_get,
+	[MC_GATS] = answer_get,
+	[MC_SET] = answer_store,
+	[MC_ADD] = answer_store,
+	[MC_REPLACE] = answer_store,
+	[MC_APPEND] = answer_store,
+	[MC_PREPEND] = answer_store,
+	[MC_CAS] = answer_store,
+	[MC_DELETE] = answer_delete,
+	[MC_INCR] = answer_arith,
+	[MC_DECR] = answer_arith,
+	[MC_TOUCH] = answer_touch,
+	[MC_FLUSH_ALL] = answer_flush_all,
+	[MC_VERSION] = answer_version,
+	[MC_VERBOSITY] = answer_verbosity,
+	[MC_STATS] = answer_stats,
+	[MC_QUIT] = answer_quit,
+	[MC_BAD] = answer_bad,
+	[OP_FINISH] = answer_finish,
+	[OP_SKIP] = answer_nothing,
+};
+
+static inline void
+op_answer(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	struct session *ss = op->session;
+	enum answer a;
+	bool first;
+
+	if (ss != NULL && unlikely(ss->conn == NULL))
+		return;
+	first = (op->req.flags & MC_FIRST) != 0;
+	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
+	if (first && likely(a != ANSWER_NOT_YET))
+		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
+	if (unlikely(a != ANSWER_DONE))
+		session_hold(sv, ss, a == ANSWER_NOT_YET ? i : i + 1);
+	if (ss == NULL && !op->alone && op_last(op))
+		message_end(sv);
+}
+
+/* Carries that were read to their end go back: an idle connection owns no chunk. */
+static void
+carries_return(struct serve *sv)
+{
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		struct session *ss = sv->ops[i].session;
+
+		if (ss == NULL || ss->carry == NULL || ss->carry_at < ss->carry_len)
+			continue;
+		stack_chunk_put(sv->stack, ss->carry);
+		ss->carry = NULL;
+		ss->carry_at = ss->carry_len = 0;
+	}
+	sv->carries_in_use = false;
+}
+
+void
+serve_answer(struct serve *sv)
+{
+	for (uint32_t i = 0; i < sv->op_count; i++)
+		op_answer(sv, i);
+	if (unlikely(sv->carries_in_use))
+		carries_return(sv);
+	if (unlikely(sv->message_count > 0))
+		messages_drain(sv);
+}

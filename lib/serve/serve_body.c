@@ -1,0 +1,91 @@
+/*
+ * serve_body.c - bodies that were not all there with their line.
+ *
+ * The item is begun when the line is answered, and bytes go from frames straight into it, over
+ * any number of turns. Exactly the stated length and two bytes are used up; whether the two are
+ * CR LF is judged at the end (memcached does the same).
+ */
+#include "serve_core.h"
+
+void
+body_begin(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const struct mc_req *req = &op->req;
+	enum store_result r;
+
+	ss->body_left = (uint64_t)req->body_len + 2;
+	ss->body = BODY_SWALLOW;
+	if (req->verb == MC_BAD)
+		return;
+	r = store_begin(sv->store, &ss->fill, req->key, op->hash, req->body_len, req->client_flags,
+			serve_expiry_s(&sv->clock, req->exptime));
+	if (r != STORE_OK) {
+		store_refused(sv, op, req->key, r);
+		return;
+	}
+	serve_count(sv, CMD_SET);
+	ss->body = BODY_FILL;
+	ss->filling = true;
+	ss->bad_end = false;
+	ss->filling_req = *req;
+}
+
+/* Take what is there of the value, or of the line end. */
+static uint32_t
+fill_take(struct serve *sv, struct session *ss, struct view src)
+{
+	const uint64_t left = ss->body_left - 2;
+
+	if (ss->body_left > 2) {
+		const uint32_t n = src.len < left ? src.len : (uint32_t)left;
+
+		store_fill(sv->store, &ss->fill, src.data, n);
+		return n;
+	}
+	if (src.data[0] != (ss->body_left == 2 ? '\r' : '\n'))
+		ss->bad_end = true;
+	return 1;
+}
+
+enum parse_step
+body_feed(struct serve *sv, struct session *ss)
+{
+	if (ss->body == BODY_WAIT)
+		return PARSE_NEXT_PASS;
+	while (ss->body_left > 0) {
+		const struct view src = session_peek(ss);
+		uint32_t n;
+
+		if (src.len == 0)
+			return PARSE_ON; /* the next step sees whether the stream has ended */
+		if (ss->body == BODY_FILL)
+			n = fill_take(sv, ss, src);
+		else
+			n = src.len < ss->body_left ? src.len : (uint32_t)ss->body_left;
+		session_skip(sv->stack, ss, n);
+		ss->body_left -= n;
+	}
+	if (ss->body == BODY_FILL)
+		op_push(sv, ss, OP_FINISH);
+	ss->body = BODY_NONE;
+	return PARSE_ON;
+}
+
+enum answer
+answer_finish(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const struct mc_req *req = &ss->filling_req;
+
+	op->req.flags = req->flags;
+	ss->filling = false;
+	if (ss->bad_end) {
+		store_abandon(sv->store, &ss->fill);
+		reply_error(sv, op, MC_ERR_CHUNK);
+		return ANSWER_DONE;
+	}
+	store_reply(sv, op, req->verb,
+		    store_finish(sv->store, &ss->fill, store_mode_of(req->verb), req->cas));
+	return ANSWER_DONE;
+}

@@ -1,0 +1,203 @@
+/*
+ * serve_core.h - what the files of this room share: struct serve, operations, doors inside.
+ *
+ * Private to lib/serve. One file a concern: serve_parse.c connections to operations,
+ * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_seek.c,
+ * serve_answer.c operations to replies, serve_storage.c those that store, serve_reply.c where a
+ * reply goes, serve_hold.c replies that must wait, serve_message.c replies of many datagrams,
+ * serve_stats.c.
+ *
+ * Owner:  views in an operation point into received frames or a carry: valid in this pass.
+ * Thread: core-local, but for struct serve_shared.
+ */
+#ifndef CLOCKOO_SERVE_CORE_H
+#define CLOCKOO_SERVE_CORE_H
+
+#include "serve.h"
+#include "session.h"
+
+#include "base/check.h"
+#include "proto/mc_reply.h"
+#include "proto/mc_req.h"
+#include "proto/mc_udp.h"
+
+/* Verbs of operations that no request line names. */
+enum op_verb {
+	OP_FINISH = MC_VERB_COUNT, /* a body is complete */
+	OP_SKIP,                   /* put off, or its connection is gone */
+	OP_VERB_COUNT,
+};
+
+struct op {
+	struct mc_req req; /* req.verb: enum mc_verb or enum op_verb */
+	uint64_t hash;
+	struct session *session;   /* NULL: from a datagram */
+	struct datagram *datagram; /* NULL: from a connection */
+	struct view body;          /* with its line end; data NULL: not all there yet */
+	struct view raw;           /* the bytes it was parsed from, body included */
+	struct mc_parser before;   /* the parser in front of raw */
+	uint16_t udp_id;
+	bool alone; /* the only request of its datagram: answered in the frame it came in */
+};
+
+enum answer {
+	ANSWER_DONE,
+	ANSWER_NOT_YET, /* no room: nothing was queued, nothing has happened */
+	ANSWER_PARTLY,  /* the rest is in session->value */
+};
+
+struct message; /* serve_message.c */
+
+/* Where the parsing of this turn's datagrams stands. */
+struct datagram_cursor {
+	struct datagram *list;
+	uint32_t count, next;
+	struct view text; /* of list[next], behind the frame; data NULL: not yet looked at */
+	uint32_t at;
+	uint16_t id;
+	struct mc_parser parser;
+};
+
+struct serve {
+	struct serve_config cfg;
+	struct serve_shared *shared;
+	struct stack *stack;
+	struct store_core *store;
+	struct session *sessions;
+	struct serve_clock clock;
+	uint32_t turn, pass;
+	bool more;           /* the pass left something another pass can do */
+	bool carries_in_use; /* operations of this pass may lie in a carry */
+	struct session *again;
+
+	uint32_t op_count;
+	struct op ops[OPS_MAX];
+
+	struct datagram_cursor datagrams;
+	struct message *messages; /* ring of UDP_ANSWERS_MAX */
+	uint32_t message_first, message_count;
+	bool message_open; /* the last one is being composed */
+	bool message_lost; /* the one being composed cannot be had: its bytes go to waste */
+
+	uint8_t waste[CONN_RESERVE_MAX]; /* where lost replies are composed */
+	uint8_t scratch[2 * CHUNK_BYTES];
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
+};
+
+static inline void
+serve_count(struct serve *sv, enum serve_counter which)
+{
+	counter_add(&sv->counters[which], 1);
+}
+
+static inline bool
+op_noreply(const struct op *op)
+{
+	return (op->req.flags & MC_NOREPLY) != 0;
+}
+
+static inline bool
+op_last(const struct op *op)
+{
+	return (op->req.flags & MC_LAST) != 0;
+}
+
+/* Behind a value: its line end, and END behind the last one of a line. */
+#define VALUE_END_MAX 7u
+
+static inline uint8_t *
+value_end_put(uint8_t *at, bool last)
+{
+	at = mc_put_line_end(at);
+	return last ? mc_put_view(at, mc_reply_line[MC_END]) : at;
+}
+
+/* ---- parse ---- */
+
+/* How parsing a connection goes on. */
+enum parse_step {
+	PARSE_ON,
+	PARSE_NEXT_PASS, /* something is left that another pass can do */
+	PARSE_NEXT_TURN, /* its share of this turn is used up */
+	PARSE_WAIT,      /* for an event of the stack */
+	PARSE_GONE,      /* the connection was reset */
+};
+
+void conns_parse(struct serve *sv);
+void datagrams_parse(struct serve *sv);
+/* An operation of this connection without a line of its own. */
+void op_push(struct serve *sv, struct session *ss, uint8_t verb);
+/* Give back all that the session owns. */
+void session_forget(struct serve *sv, struct session *ss);
+
+/* ---- bodies that were not all there (serve_body.c) ---- */
+
+enum parse_step body_feed(struct serve *sv, struct session *ss);
+void body_begin(struct serve *sv, struct op *op);
+enum answer answer_finish(struct serve *sv, struct op *op);
+
+/* ---- answers ---- */
+
+enum answer answer_store(struct serve *sv, struct op *op);
+enum answer answer_stats(struct serve *sv, struct op *op);
+enum store_mode store_mode_of(uint8_t verb);
+/* Answer what store_begin did not give room for. */
+void store_refused(struct serve *sv, struct op *op, struct view key, enum store_result r);
+/* Answer what store_finish said to a command of this verb. */
+void store_reply(struct serve *sv, struct op *op, uint8_t verb, enum store_result r);
+/* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
+uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
+
+/* ---- where replies go (serve_reply.c) ---- */
+
+/* Contiguous room for at most bytes; never NULL. reply_end() queues what was used of it. */
+uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
+void reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *end);
+void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
+void reply_error(struct serve *sv, struct op *op, enum mc_error error);
+/* A value of ITEM_PIN_MIN_BYTES or more, from where it lies. */
+enum answer reply_value(struct serve *sv, struct op *op, const struct item *it);
+
+/* ---- replies that must wait (serve_hold.c) ---- */
+
+/* Queue the rest of session->value; false: it still has to wait. */
+bool value_go_on(struct serve *sv, struct session *ss);
+/* Put off the connection's operations from ops[first] on: their bytes go into the carry. */
+void session_hold(struct serve *sv, struct session *ss, uint32_t first);
+
+/* ---- replies of many datagrams (serve_message.c) ---- */
+
+size_t messages_bytes(void);
+void messages_create(struct serve *sv, struct region *region);
+uint8_t *message_room(struct serve *sv, const struct op *op, uint32_t bytes);
+void message_commit(struct serve *sv, uint32_t bytes);
+/* head and tail are composed by the caller around it. */
+void message_value(struct serve *sv, const struct op *op, const struct item *it);
+void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
+void message_discard(struct serve *sv);
+void messages_drain(struct serve *sv);
+
+/* ---- shared (serve_shared.c) ---- */
+
+struct serve_shared {
+	struct store *store;
+	uint32_t cores;
+	const char *version;
+	struct serve_facts facts;
+	/* One slot a core, set at create, before any core turns. */
+	const struct serve *serves[STORE_CORES_MAX];
+	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
+	 * reader that sees one base new and the next one old shows what a reset a moment
+	 * earlier or later would have shown. */
+	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
+	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
+	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
+};
+
+uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
+uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
+uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
+void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
+void shared_reset(struct serve_shared *sh);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * serve_datagram.c - datagrams to operations.
+ *
+ * A datagram stands alone: what it leaves unfinished is dropped and counted, and the next one is
+ * read from its own first byte. Each command in it has a message of its own as its reply.
+ */
+#include "serve_core.h"
+
+static void
+datagram_next(struct datagram_cursor *dc)
+{
+	dc->next++;
+	dc->text = (struct view){NULL, 0};
+	dc->at = 0;
+	dc->parser = (struct mc_parser){0};
+}
+
+static void
+datagram_drop(struct serve *sv, enum serve_counter why)
+{
+	serve_count(sv, why);
+	datagram_next(&sv->datagrams);
+}
+
+static bool
+datagram_open(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+
+	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
+	case MC_UDP_OK:
+		return true;
+	case MC_UDP_SHORT:
+		datagram_drop(sv, UDP_DROP_SHORT);
+		return false;
+	default:
+		datagram_drop(sv, UDP_DROP_MULTI);
+		return false;
+	}
+}
+
+/* A retrieval line is given out key by key; were its end missing, that would show too late. */
+static bool
+line_is_whole(const struct datagram_cursor *dc, struct view rest)
+{
+	if (rest.len < MC_LINE_MAX || dc->parser.in_line || dc->parser.swallow)
+		return true;
+	return memchr(rest.data, '\n', rest.len) != NULL;
+}
+
+static void
+op_take(struct serve *sv, struct view rest, uint32_t used)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	struct op *op = &sv->ops[sv->op_count];
+	const uint32_t whole = MC_FIRST | MC_LAST;
+
+	op->body = (struct view){NULL, 0};
+	if (op->req.flags & MC_HAS_BODY) {
+		if (rest.len - used < op->req.body_len + 2) {
+			datagram_drop(sv, UDP_DROP_CUT);
+			return;
+		}
+		op->body = (struct view){rest.data + used, op->req.body_len + 2};
+		used += op->body.len;
+	}
+	if (op->req.verb == MC_QUIT) { /* there is no connection to close */
+		datagram_next(dc);
+		return;
+	}
+	op->session = NULL;
+	op->datagram = &dc->list[dc->next];
+	op->udp_id = dc->id;
+	op->alone = dc->at == 0 && used == dc->text.len && (op->req.flags & whole) == whole;
+	dc->at += used;
+	sv->op_count++;
+}
+
+/* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
+ * it must end. */
+static void
+line_break(struct serve *sv, struct view rest)
+{
+	struct op *op = &sv->ops[sv->op_count];
+
+	op->req.verb = MC_BAD;
+	op->req.flags = MC_LAST;
+	op->req.error = MC_ERR_FORMAT;
+	op_take(sv, rest, rest.len);
+}
+
+static void
+datagram_step(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	const struct view rest = {dc->text.data + dc->at, dc->text.len - dc->at};
+	const bool in_line = dc->parser.in_line;
+	struct mc_result r;
+
+	if (rest.len == 0) {
+		datagram_next(dc);
+		return;
+	}
+	if (!line_is_whole(dc, rest)) {
+		datagram_drop(sv, UDP_DROP_CUT);
+		return;
+	}
+	r = mc_text_parse(&dc->parser, &sv->ops[sv->op_count].req, rest.data, rest.len);
+	if (r.status == MC_OK)
+		op_take(sv, rest, r.used);
+	else if (r.status == MC_MORE && r.used > 0)
+		dc->at += r.used;
+	else if (in_line)
+		line_break(sv, rest);
+	else
+		datagram_drop(sv, r.status == MC_MORE ? UDP_DROP_CUT : UDP_DROP_HTTP);
+}
+
+void
+datagrams_parse(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+
+	while (sv->op_count < OPS_MAX && dc->next < dc->count)
+		if (dc->text.data != NULL || datagram_open(sv))
+			datagram_step(sv);
+}

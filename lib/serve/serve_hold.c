@@ -1,0 +1,102 @@
+/*
+ * serve_hold.c - replies that must wait for room, in order.
+ *
+ * A large value whose pieces cannot all be queued goes on in a later pass, before anything else
+ * of its connection. The requests behind it were parsed, and their frames will be gone by then:
+ * their bytes go back into a carry, as if they had not been read. serve_parse.c sees to it that
+ * they fit.
+ */
+#include "serve_core.h"
+
+static void
+piece_keep(const void *arg)
+{
+}
+
+static void
+piece_unpin(const void *arg)
+{
+	store_unpin(arg);
+}
+
+static void
+value_end(struct serve *sv, struct session *ss)
+{
+	uint8_t *at = conn_reserve(sv->stack, ss->conn, VALUE_END_MAX);
+
+	ensure(at != NULL);
+	conn_commit(sv->stack, ss->conn, (uint32_t)(value_end_put(at, ss->value.last) - at));
+}
+
+bool
+value_go_on(struct serve *sv, struct session *ss)
+{
+	struct value_rest *v = &ss->value;
+	const uint32_t len = item_value_len(v->item);
+
+	while (v->offset < len) {
+		const struct view piece = store_value_at(sv->store, v->item, v->offset);
+		const bool last = v->offset + piece.len == len;
+
+		/* Acknowledged in order: the last piece of a value lets go of all of it. */
+		if (!conn_extern(sv->stack, ss->conn, piece.data, piece.len,
+				 last ? piece_unpin : piece_keep, v->item))
+			return false;
+		v->offset += piece.len;
+	}
+	value_end(sv, ss);
+	v->item = NULL;
+	return true;
+}
+
+/* The raw bytes of the connection's operations from ops[first] on, and then none of them. */
+static uint32_t
+ops_take_back(struct serve *sv, struct session *ss, uint32_t first)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = first; i < sv->op_count; i++) {
+		struct op *op = &sv->ops[i];
+
+		if (op->session != ss)
+			continue;
+		if (bytes == 0)
+			ss->parser = op->before;
+		ensure(bytes + op->raw.len <= sizeof sv->scratch);
+		memcpy(sv->scratch + bytes, op->raw.data, op->raw.len);
+		bytes += op->raw.len;
+		op->req.verb = OP_SKIP;
+		op->req.flags = 0;
+	}
+	return bytes;
+}
+
+void
+session_hold(struct serve *sv, struct session *ss, uint32_t first)
+{
+	const uint32_t rest = ss->carry_len - ss->carry_at;
+	uint32_t bytes = ops_take_back(sv, ss, first);
+
+	serve_count(sv, CONN_HELD);
+	if (ss->closing || ss->body == BODY_WAIT) {
+		/* Whatever made it so is read again. */
+		ss->closing = false;
+		ss->body = BODY_NONE;
+	}
+	if (rest > 0)
+		memcpy(sv->scratch + bytes, ss->carry + ss->carry_at, rest);
+	bytes += rest;
+	ensure(bytes <= CHUNK_BYTES);
+	if (bytes == 0)
+		return;
+	if (ss->carry == NULL)
+		ss->carry = stack_chunk_get(sv->stack);
+	if (ss->carry == NULL) {
+		serve_count(sv, CONN_NO_SCRATCH);
+		conn_abort(sv->stack, ss->conn);
+		return;
+	}
+	memcpy(ss->carry, sv->scratch, bytes);
+	ss->carry_at = 0;
+	ss->carry_len = bytes;
+}

@@ -1,0 +1,242 @@
+/*
+ * serve_parse.c - bytes of ready connections to operations.
+ *
+ * A connection is visited once a pass. What it is owed is checked before each operation: room in
+ * the batch, its share of the turn, room for one more reply.
+ */
+#include "serve_core.h"
+
+static void
+again(struct serve *sv, struct session *ss)
+{
+	ss->again_next = sv->again;
+	sv->again = ss;
+}
+
+/* A fresh operation at the end of the batch; the caller has seen that there is room. */
+static struct op *
+op_at_end(struct serve *sv, struct session *ss)
+{
+	struct op *op = &sv->ops[sv->op_count];
+
+	op->session = ss;
+	op->datagram = NULL;
+	op->alone = false;
+	op->body = (struct view){NULL, 0};
+	op->raw = (struct view){NULL, 0};
+	op->before = ss->parser;
+	return op;
+}
+
+static void
+op_keep(struct serve *sv, struct session *ss)
+{
+	sv->op_count++;
+	ss->served++;
+	ss->pass_ops++;
+}
+
+void
+op_push(struct serve *sv, struct session *ss, uint8_t verb)
+{
+	struct op *op = op_at_end(sv, ss);
+
+	op->req = (struct mc_req){.verb = verb, .flags = MC_LAST};
+	op_keep(sv, ss);
+}
+
+/* An end in order, behind all earlier replies. */
+static enum parse_step
+close_push(struct serve *sv, struct session *ss)
+{
+	op_push(sv, ss, MC_QUIT);
+	ss->closing = true;
+	return PARSE_WAIT;
+}
+
+/*
+ * The line at the read position is cut. Gather it in a carry, to its end and no further, so that
+ * what follows is read from its frame again. Not while operations of this pass stand before it:
+ * their keys may lie in the carry, and put off together they must fit one.
+ */
+static enum parse_step
+line_gather(struct serve *sv, struct session *ss, uint32_t had)
+{
+	bool ended = false;
+
+	if (ss->pass_ops > 0)
+		return PARSE_NEXT_PASS;
+	if (ss->carry == NULL) {
+		ss->carry = stack_chunk_get(sv->stack);
+		ss->carry_at = ss->carry_len = 0;
+	} else {
+		ss->carry_len -= ss->carry_at;
+		memmove(ss->carry, ss->carry + ss->carry_at, ss->carry_len);
+		ss->carry_at = 0;
+	}
+	if (ss->carry == NULL) {
+		serve_count(sv, CONN_NO_SCRATCH);
+		conn_abort(sv->stack, ss->conn);
+		return PARSE_GONE;
+	}
+	while (!ended && ss->carry_len < MC_LINE_MAX) {
+		struct view v = conn_peek(ss->conn);
+		const uint32_t room = MC_LINE_MAX - ss->carry_len;
+		const uint8_t *feed;
+
+		if (v.len == 0)
+			break;
+		v.len = v.len < room ? v.len : room;
+		feed = memchr(v.data, '\n', v.len);
+		ended = feed != NULL;
+		if (ended)
+			v.len = (uint32_t)(feed - v.data) + 1;
+		memcpy(ss->carry + ss->carry_len, v.data, v.len);
+		ss->carry_len += v.len;
+		conn_advance(sv->stack, ss->conn, v.len);
+	}
+	if (ss->carry_len > had)
+		return PARSE_ON;
+	/* An end of the stream inside a line: nobody waits for its answer. */
+	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
+}
+
+/*
+ * A retrieval or stats may find no room for its reply; it and all behind it then go back into
+ * the carry, so together they must not outgrow one.
+ */
+static bool
+fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
+{
+	const bool may_wait = op->req.verb <= MC_GATS || op->req.verb == MC_STATS;
+
+	if (ss->held_bytes == 0 && !may_wait)
+		return true;
+	if (ss->held_bytes + bytes > MC_LINE_MAX)
+		return false; /* never the first: its line alone fits */
+	ss->held_bytes += bytes;
+	return true;
+}
+
+/* A request is parsed: take its body along if all of it is here. */
+static enum parse_step
+op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
+{
+	struct op *op = &sv->ops[sv->op_count];
+	const bool has_body = (op->req.flags & MC_HAS_BODY) != 0;
+	uint32_t bytes = used;
+
+	if (has_body && src.len - used >= op->req.body_len + 2) {
+		op->body = (struct view){src.data + used, op->req.body_len + 2};
+		bytes += op->req.body_len + 2;
+	}
+	if (!fits_carry(ss, op, bytes)) {
+		ss->parser = op->before;
+		return PARSE_NEXT_PASS;
+	}
+	op->raw = (struct view){src.data, bytes};
+	session_skip(sv->stack, ss, bytes);
+	op_keep(sv, ss);
+	if (has_body && op->body.data == NULL) {
+		ss->body = BODY_WAIT;
+		return PARSE_NEXT_PASS;
+	}
+	if (op->req.verb == MC_QUIT) {
+		ss->closing = true;
+		return PARSE_WAIT;
+	}
+	return PARSE_ON;
+}
+
+static enum parse_step
+line_parse(struct serve *sv, struct session *ss, struct view src)
+{
+	struct op *op = op_at_end(sv, ss);
+	const struct mc_result r = mc_text_parse(&ss->parser, &op->req, src.data, src.len);
+
+	switch (r.status) {
+	case MC_OK:
+		return op_accept(sv, ss, src, r.used);
+	case MC_CLOSE:
+		return close_push(sv, ss);
+	default:
+		break;
+	}
+	if (r.used == 0)
+		return line_gather(sv, ss, src.len);
+	session_skip(sv->stack, ss, r.used);
+	return PARSE_ON;
+}
+
+static enum parse_step
+session_step(struct serve *sv, struct session *ss)
+{
+	struct view src;
+
+	if (sv->op_count == OPS_MAX)
+		return PARSE_NEXT_PASS;
+	if (ss->served == sv->cfg.conn_requests_max)
+		return PARSE_NEXT_TURN;
+	src = session_peek(ss);
+	if (src.len == 0 && !session_eof(ss))
+		return PARSE_WAIT;
+	if (!conn_writable(sv->stack, ss->conn, 1))
+		return PARSE_WAIT;
+	if (src.len == 0)
+		return close_push(sv, ss);
+	if (ss->body != BODY_NONE)
+		return body_feed(sv, ss);
+	/* Bytes skipped between operations could not be put off with them. */
+	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
+		return PARSE_NEXT_PASS;
+	return line_parse(sv, ss, src);
+}
+
+/* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
+static void
+conn_parse(struct serve *sv, struct session *ss)
+{
+	enum parse_step step;
+
+	if (ss->conn == NULL || ss->closing)
+		return;
+	if (ss->turn != sv->turn) {
+		ss->turn = sv->turn;
+		ss->served = 0;
+	}
+	ss->pass_ops = 0;
+	ss->held_bytes = 0;
+	if (unlikely(ss->value.item != NULL)) {
+		if (!conn_writable(sv->stack, ss->conn, 1))
+			return;
+		if (!value_go_on(sv, ss)) {
+			again(sv, ss);
+			return;
+		}
+	}
+	do
+		step = session_step(sv, ss);
+	while (step == PARSE_ON);
+	if (step == PARSE_NEXT_PASS)
+		sv->more = true;
+	if (step == PARSE_NEXT_TURN)
+		serve_count(sv, CONN_YIELDS);
+	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
+		again(sv, ss);
+	if (ss->carry != NULL)
+		sv->carries_in_use = true;
+}
+
+void
+conns_parse(struct serve *sv)
+{
+	struct session *ss;
+	struct conn *c;
+
+	sv->again = NULL;
+	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL)
+		conn_parse(sv, &sv->sessions[conn_slot(c)]);
+	/* Only now: a connection put back at once would be popped at once. */
+	for (ss = sv->again; ss != NULL; ss = ss->again_next)
+		conn_again(sv->stack, ss->conn);
+}

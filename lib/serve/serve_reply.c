@@ -1,0 +1,109 @@
+/*
+ * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
+ * message of its own. Who composes a reply need not know.
+ */
+#include "serve_core.h"
+
+/* Over the request itself; NULL if the reply may not fit. */
+static inline uint8_t *
+room_here(struct serve *sv, struct op *op, uint32_t bytes)
+{
+	uint32_t room;
+	uint8_t *at = udp_here(sv->stack, op->datagram, &room);
+
+	if (room > MC_UDP_PAYLOAD_MAX)
+		room = MC_UDP_PAYLOAD_MAX;
+	return bytes + MC_UDP_FRAME_BYTES <= room ? at + MC_UDP_FRAME_BYTES : NULL;
+}
+
+uint8_t *
+reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
+{
+	uint8_t *at;
+
+	if (op->session != NULL) {
+		at = conn_reserve(sv->stack, op->session->conn, bytes);
+		ensure(at != NULL); /* conn_writable said so */
+		return at;
+	}
+	if (op->alone) {
+		at = room_here(sv, op, bytes);
+		if (likely(at != NULL))
+			return at;
+		op->alone = false;
+	}
+	return message_room(sv, op, bytes);
+}
+
+void
+reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *end)
+{
+	const uint32_t bytes = (uint32_t)(end - begin);
+
+	if (op->session != NULL) {
+		conn_commit(sv->stack, op->session->conn, bytes);
+	} else if (op->alone) {
+		uint32_t room;
+
+		mc_udp_put(udp_here(sv->stack, op->datagram, &room), op->udp_id, 0, 1);
+		udp_answer_here(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);
+	} else {
+		message_commit(sv, bytes);
+	}
+}
+
+void
+reply_line(struct serve *sv, struct op *op, struct view line)
+{
+	uint8_t *at;
+
+	if (op_noreply(op))
+		return;
+	at = reply_begin(sv, op, line.len);
+	reply_end(sv, op, at, mc_put_view(at, line));
+}
+
+void
+reply_error(struct serve *sv, struct op *op, enum mc_error error)
+{
+	serve_count(sv, REQ_BAD);
+	reply_line(sv, op, mc_error_line[error]);
+}
+
+static void
+value_head(struct serve *sv, struct op *op, const struct item *it)
+{
+	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
+	const uint64_t cas = item_cas(it);
+	uint8_t *at = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
+
+	reply_end(sv, op, at,
+		  mc_put_value_head(at, item_key(it), item_flags(it), item_value_len(it),
+				    with_cas ? &cas : NULL));
+}
+
+enum answer
+reply_value(struct serve *sv, struct op *op, const struct item *it)
+{
+	struct session *ss = op->session;
+	uint8_t *at;
+
+	if (ss == NULL) {
+		op->alone = false;
+		value_head(sv, op, it);
+		message_value(sv, op, it);
+		at = reply_begin(sv, op, VALUE_END_MAX);
+		reply_end(sv, op, at, value_end_put(at, op_last(op)));
+		return ANSWER_DONE;
+	}
+	/* One reservation for the head, one for the line end behind the value. */
+	if (!conn_writable(sv->stack, ss->conn, 2))
+		return ANSWER_NOT_YET;
+	value_head(sv, op, it);
+	store_pin(it);
+	ss->value = (struct value_rest){.item = it, .last = op_last(op)};
+	if (value_go_on(sv, ss))
+		return ANSWER_DONE;
+	conn_again(sv->stack, ss->conn);
+	return ANSWER_PARTLY;
+}

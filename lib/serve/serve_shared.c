@@ -1,0 +1,116 @@
+/*
+ * serve_shared.c - the sums over all cores that `stats` shows, and their reset.
+ *
+ * Counters never go back: telemetry reads them. A reset remembers where they stood.
+ */
+#include "serve_core.h"
+
+size_t
+serve_shared_bytes(uint32_t cores)
+{
+	return sizeof(struct serve_shared) + CACHE_LINE_BYTES;
+}
+
+struct serve_shared *
+serve_shared_create(struct region *region, struct store *store, uint32_t cores, const char *version)
+{
+	struct serve_shared *sh = region_take(region, sizeof *sh, CACHE_LINE_BYTES);
+
+	ensure(cores <= STORE_CORES_MAX);
+	sh->store = store;
+	sh->cores = cores;
+	sh->version = version;
+	return sh;
+}
+
+void
+serve_shared_describe(struct serve_shared *sh, const struct serve_facts *facts)
+{
+	sh->facts = *facts;
+}
+
+static uint64_t
+since(uint64_t sum, const _Atomic uint64_t *base)
+{
+	return sum - atomic_load_explicit(base, memory_order_relaxed);
+}
+
+static uint64_t
+serve_sum(const struct serve_shared *sh, uint32_t which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL)
+			sum += counter_read(&sh->serves[i]->counters[which]);
+	return sum;
+}
+
+static uint64_t
+store_sum(const struct serve_shared *sh, uint32_t which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL)
+			sum += counter_read(&store_counters(sh->serves[i]->store)[which]);
+	return sum;
+}
+
+static uint64_t
+stack_sum(const struct serve_shared *sh, uint32_t which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL)
+			sum += counter_read(&stack_counters(sh->serves[i]->stack)[which]);
+	return sum;
+}
+
+uint64_t
+shared_serve_sum(const struct serve_shared *sh, enum serve_counter which)
+{
+	return since(serve_sum(sh, which), &sh->serve_base[which]);
+}
+
+uint64_t
+shared_store_sum(const struct serve_shared *sh, enum store_counter which)
+{
+	return since(store_sum(sh, which), &sh->store_base[which]);
+}
+
+uint64_t
+shared_stack_sum(const struct serve_shared *sh, enum stack_counter which)
+{
+	return since(stack_sum(sh, which), &sh->stack_base[which]);
+}
+
+void
+shared_usage(const struct serve_shared *sh, struct stack_usage *sum)
+{
+	*sum = (struct stack_usage){0};
+	for (uint32_t i = 0; i < sh->cores; i++) {
+		struct stack_usage one;
+
+		if (sh->serves[i] == NULL)
+			continue;
+		stack_usage_mt(sh->serves[i]->stack, &one);
+		sum->conns += one.conns;
+		sum->conns_max += one.conns_max;
+		sum->chunks_used += one.chunks_used;
+		sum->chunks += one.chunks;
+		sum->rx_frames_held += one.rx_frames_held;
+	}
+}
+
+void
+shared_reset(struct serve_shared *sh)
+{
+	for (uint32_t i = 0; i < SERVE_COUNTER_COUNT; i++)
+		atomic_store_explicit(&sh->serve_base[i], serve_sum(sh, i), memory_order_relaxed);
+	for (uint32_t i = 0; i < STORE_COUNTER_COUNT; i++)
+		atomic_store_explicit(&sh->store_base[i], store_sum(sh, i), memory_order_relaxed);
+	for (uint32_t i = 0; i < STACK_COUNTER_COUNT; i++)
+		atomic_store_explicit(&sh->stack_base[i], stack_sum(sh, i), memory_order_relaxed);
+}

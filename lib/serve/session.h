@@ -1,0 +1,80 @@
+/*
+ * session.h - what the service remembers of one connection between its turns.
+ *
+ * Private to lib/serve.
+ *
+ * Owner:  the array in struct serve, indexed by conn_slot. A session owns its carry chunk, its
+ *         fill while `filling`, and one pin while value.item is set.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SESSION_H
+#define CLOCKOO_SESSION_H
+
+#include "proto/mc_req.h"
+#include "stack/stack.h"
+#include "store/store.h"
+
+enum session_body {
+	BODY_NONE,
+	BODY_WAIT,    /* its line is an operation of this pass; answering it decides */
+	BODY_FILL,    /* bytes go into the fill */
+	BODY_SWALLOW, /* bytes go nowhere */
+};
+
+/* A value whose head is queued and whose rest is not yet. */
+struct value_rest {
+	const struct item *item; /* NULL: none */
+	uint32_t offset;
+	bool last; /* END follows */
+};
+
+struct session {
+	struct conn *conn; /* NULL: no connection in this slot */
+	struct mc_parser parser;
+	uint8_t body; /* enum session_body */
+	bool filling; /* fill is begun, neither finished nor abandoned */
+	bool bad_end; /* the body does not end in CR LF */
+	bool closing; /* nothing more is read */
+
+	uint32_t turn;       /* in which served was counted */
+	uint32_t served;     /* operations in that turn */
+	uint32_t pass_ops;   /* operations in this pass */
+	uint32_t held_bytes; /* of this pass, from the first that may have to wait */
+
+	/* A chunk while a line is cut, or while requests were put off: bytes carry_at to
+	 * carry_len stand before what conn_peek shows. */
+	uint8_t *carry;
+	uint32_t carry_at, carry_len;
+
+	uint64_t body_left; /* the line end included */
+	struct mc_req filling_req;
+	struct fill fill;
+	struct value_rest value;
+	struct session *again_next;
+};
+
+/* Unread bytes: of the carry first. */
+static inline struct view
+session_peek(const struct session *ss)
+{
+	if (ss->carry_at < ss->carry_len)
+		return (struct view){ss->carry + ss->carry_at, ss->carry_len - ss->carry_at};
+	return conn_peek(ss->conn);
+}
+
+static inline void
+session_skip(struct stack *stack, struct session *ss, uint32_t n)
+{
+	if (ss->carry_at < ss->carry_len)
+		ss->carry_at += n;
+	else
+		conn_advance(stack, ss->conn, n);
+}
+
+static inline bool
+session_eof(const struct session *ss)
+{
+	return ss->carry_at == ss->carry_len && conn_eof(ss->conn);
+}
+
+#endif
