@@ -1,0 +1,279 @@
+/*
+ * Is the machine enough? Goal: whatever is missing is named, with the way to get it, before EAL
+ * is asked; and nothing is refused that would do. Method: a table of machines, as data, each
+ * lacking one thing; no EAL.
+ */
+#include "support/test.h"
+#include "dpdk/eal.h"
+#include "dpdk/host.h"
+
+#include <unistd.h>
+
+#define MB (1ull << 20)
+
+static const struct host good = {
+	.cpus = {2, {0, 1}},
+	.huge_free_bytes = 1024 * MB,
+	.memory_free_bytes = 1024 * MB,
+	.iface = THING_READY,
+	.root = true,
+	.net_raw = true,
+	.net_admin = true,
+	.tun = true,
+	.pci_there = true,
+	.pci_bound = true,
+};
+
+static struct config
+config_for(const char *port)
+{
+	struct config cfg;
+	struct fault f;
+
+	config_defaults(&cfg);
+	check(config_set(&cfg, "port", port, &f));
+	check(config_set(&cfg, "iface", "v0", &f));
+	check(config_set(&cfg, "socket", "s.sock", &f));
+	return cfg;
+}
+
+static void
+load(struct profile *p, const char *name)
+{
+	char path[512];
+	struct fault f;
+
+	snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", name);
+	if (!profile_load(p, path, name, &f))
+		fail_msg("%s", f.text);
+}
+
+enum lack {
+	LACK_NOTHING,
+	LACK_IFACE,
+	LACK_IFACE_UP,
+	LACK_IFACE_NAME,
+	LACK_NET_RAW,
+	LACK_NET_ADMIN,
+	LACK_TUN,
+	LACK_ROOT,
+	LACK_HUGE,
+	LACK_HUGE_ONE_BYTE,
+	LACK_MEMORY,
+	LACK_SOCKET_NAME,
+	LACK_SOCKET_FREE,
+	LACK_PCI,
+	LACK_PCI_BOUND,
+	LACK_MTU,
+};
+
+static void
+take_away(enum lack lack, struct host *h, struct config *c)
+{
+	switch (lack) {
+	case LACK_NOTHING:
+		break;
+	case LACK_IFACE:
+		h->iface = THING_MISSING;
+		break;
+	case LACK_IFACE_UP:
+		h->iface = THING_DOWN;
+		break;
+	case LACK_IFACE_NAME:
+		c->iface[0] = '\0';
+		break;
+	case LACK_NET_RAW:
+		h->net_raw = false;
+		break;
+	case LACK_NET_ADMIN:
+		h->net_admin = false;
+		break;
+	case LACK_TUN:
+		h->tun = false;
+		break;
+	case LACK_ROOT:
+		h->root = false;
+		break;
+	case LACK_HUGE:
+		h->huge_free_bytes = 0;
+		break;
+	case LACK_HUGE_ONE_BYTE:
+		h->huge_free_bytes = 100 * MB - 1;
+		break;
+	case LACK_MEMORY:
+		h->memory_free_bytes = 99 * MB;
+		break;
+	case LACK_SOCKET_NAME:
+		c->socket[0] = '\0';
+		break;
+	case LACK_SOCKET_FREE:
+		h->socket_there = true;
+		break;
+	case LACK_PCI:
+		h->pci_there = false;
+		break;
+	case LACK_PCI_BOUND:
+		h->pci_bound = false;
+		break;
+	case LACK_MTU:
+		c->mtu = 1501;
+		break;
+	}
+}
+
+static const struct {
+	const char *port, *profile;
+	enum lack lack;
+	bool no_huge;
+	const char *line; /* in the error; NULL = it will do */
+} cases[] = {
+	{"af_packet", "af_packet", LACK_NOTHING, false, NULL},
+	{"af_packet", "af_packet", LACK_IFACE, false, "no interface \"v0\""},
+	{"af_packet", "af_packet", LACK_IFACE_UP, false, "ip link set v0 up"},
+	{"af_packet", "af_packet", LACK_IFACE_NAME, false, "needs --iface NAME"},
+	{"af_packet", "af_packet", LACK_NET_RAW, false, "CAP_NET_RAW"},
+	{"af_packet", "af_packet", LACK_NET_ADMIN, false, NULL},
+	{"af_packet", "af_packet", LACK_ROOT, false, NULL},
+	{"af_packet", "af_packet", LACK_HUGE, false, "hugepages: 100 MB needed, 0 MB free"},
+	{"af_packet", "af_packet", LACK_HUGE_ONE_BYTE, false, "99 MB free"},
+	{"af_packet", "af_packet", LACK_HUGE, true, NULL},
+	{"af_packet", "af_packet", LACK_MEMORY, true, "memory: 100 MB needed, 99 MB free"},
+	{"af_packet", "af_packet", LACK_MEMORY, false, NULL},
+	{"af_packet", "af_packet", LACK_MTU, false, "--mtu: 1501"},
+	{"tap", "tap", LACK_IFACE, false, NULL}, /* it makes the interface */
+	{"tap", "tap", LACK_NET_ADMIN, false, "CAP_NET_ADMIN"},
+	{"tap", "tap", LACK_TUN, false, "/dev/net/tun"},
+	{"vhost", "vhost", LACK_NOTHING, false, NULL},
+	{"vhost", "vhost", LACK_SOCKET_NAME, false, "needs --socket PATH"},
+	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already there"},
+	{"virtio_user", "virtio_user", LACK_NOTHING, false, "start the vhost side first"},
+	{"virtio_user", "virtio_user", LACK_SOCKET_FREE, false, NULL},
+	{"memif", "memif", LACK_SOCKET_FREE, false, "already there"},
+	{"null", "null", LACK_NET_RAW, false, NULL},
+	{"0000:03:00.0", "pci", LACK_NOTHING, false, NULL},
+	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0"},
+	{"0000:03:00.0", "pci", LACK_PCI_BOUND, false, "dpdk-devbind.py -b vfio-pci 0000:03:00.0"},
+	{"0000:03:00.0", "pci", LACK_ROOT, false, "only root"},
+	{"pci", "pci", LACK_NOTHING, false, "needs the NIC's PCI address"},
+};
+
+static void
+what_is_missing_is_named_and_nothing_else_is_refused(void **state)
+{
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct config cfg = config_for(cases[i].port);
+		struct host host = good;
+		struct fault f = {0};
+		struct profile p;
+		bool ok;
+
+		load(&p, cases[i].profile);
+		cfg.no_huge = cases[i].no_huge;
+		take_away(cases[i].lack, &host, &cfg);
+		ok = host_allows(&host, &cfg, &p, 100 * MB, &f);
+		if (ok != (cases[i].line == NULL))
+			fail_msg("case %u: %s", i, ok ? "accepted" : f.text);
+		if (!ok && strstr(f.text, cases[i].line) == NULL)
+			fail_msg("case %u: %s", i, f.text);
+	}
+}
+
+static void
+this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
+{
+	struct config cfg = config_for("0000:ff:1f.7");
+	struct host host;
+
+	strcpy(cfg.iface, "lo");
+	host_look(&host, &cfg);
+	check(host.cpus.count >= 1);
+	check(host.memory_free_bytes > 0);
+	check(host.iface != THING_MISSING);
+	check_eq(host.root, geteuid() == 0);
+	check(!host.pci_there && !host.pci_bound);
+	strcpy(cfg.iface, "no-such-iface");
+	host_look(&host, &cfg);
+	check_eq(host.iface, THING_MISSING);
+}
+
+static bool
+has_word(const struct eal_args *args, const char *word)
+{
+	for (int i = 0; i < args->count; i++)
+		if (strcmp(args->words[i], word) == 0)
+			return true;
+	return false;
+}
+
+static void
+eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
+{
+	struct config cfg = config_for("tap");
+	struct eal_args args;
+	struct profile p;
+	struct fault f;
+
+	check(lcores_parse(&cfg.lcores, "3@0,1@1", &f));
+	load(&p, "tap");
+	eal_args_make(&args, &cfg, &p, "net_tap0", 100);
+	check(has_word(&args, "--no-pci"));
+	check(has_word(&args, "net_tap0"));
+	check(has_word(&args, "3@0,1@1"));
+	check(has_word(&args, "--in-memory"));
+	check(!has_word(&args, "--no-huge"));
+	check_null(args.words[args.count]);
+
+	cfg = config_for("0000:03:00.0");
+	check(lcores_parse(&cfg.lcores, "0", &f));
+	cfg.no_huge = true;
+	load(&p, "pci");
+	eal_args_make(&args, &cfg, &p, "0000:03:00.0", 100);
+	check(!has_word(&args, "--no-pci"));
+	check(has_word(&args, "--allow"));
+	check(has_word(&args, "--no-huge"));
+	check(!has_word(&args, "--in-memory")); /* EAL refuses both */
+}
+
+static void
+a_prefix_is_claimed_once_until_it_is_let_go(void **state)
+{
+	struct fault f;
+	int fd = eal_claim_prefix("test_host", &f);
+
+	check(fd >= 0);
+	check_eq(eal_claim_prefix("test_host", &f), -1);
+	check_ptr(strstr(f.text, "\"test_host\" is in use"));
+	close(fd);
+	fd = eal_claim_prefix("test_host", &f);
+	check(fd >= 0);
+	close(fd);
+}
+
+static void
+what_is_said_in_quiet_is_caught_and_the_cause_found(void **state)
+{
+	struct quiet quiet;
+	char line[64];
+
+	quiet_begin(&quiet, false);
+	fputs("EAL: Detected CPU lcores: 2\nfoo: no such device\nlater\n", stderr);
+	quiet_end(&quiet, line, sizeof line);
+	check_str(line, "foo: no such device");
+	quiet_begin(&quiet, false);
+	quiet_end(&quiet, line, sizeof line);
+	check_str(line, "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_missing_is_named_and_nothing_else_is_refused),
+		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
+		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
+		cmocka_unit_test(a_prefix_is_claimed_once_until_it_is_let_go),
+		cmocka_unit_test(what_is_said_in_quiet_is_caught_and_the_cause_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
