@@ -1,0 +1,141 @@
+"""The appliance as a process: started in its namespace, watched, stopped, its words kept.
+
+It runs in a session of its own, so that Ctrl-C reaches us and not it: we stop it after its client.
+The kernel kills it should we die without a word (prctl(2), PR_SET_PDEATHSIG).
+"""
+
+import collections
+import re
+import subprocess
+import threading
+
+import lendings
+import netns
+from progress import Failed, Step, say
+
+READY_WAIT_S = 60.0  # a large -m takes long to touch
+STOP_WAIT_S = 15.0
+LAST_WORDS_LINES = 12
+PAGE_MB = 2
+
+READY = " ready:"
+HUGE_NEED = re.compile(r"hugepages: (\d+) MB needed")
+
+
+class Died(Failed):
+    """The appliance ended by itself. The text holds its last words."""
+
+
+class Appliance:
+    def __init__(self, command, ns):
+        self.on_line = None  # called with every line after it is ready
+        self._words = collections.deque(maxlen=LAST_WORDS_LINES)
+        self._ready = threading.Event()
+        # setpriv and nsenter become the appliance (exec), so the pid is its own.
+        self._child = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *netns.inside(ns), *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", start_new_session=True)
+        self.pid = self._child.pid
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._child.stdout:
+            line = line.rstrip("\n")
+            self._words.append(line)
+            if self._ready.is_set() and self.on_line:
+                self.on_line(line)
+            if READY in line:
+                self._ready.set()
+
+    def wait_ready(self):
+        for _ in range(int(READY_WAIT_S / 0.05)):
+            if self._ready.wait(0.05):
+                return
+            self.check_alive()
+        raise Died(f"the appliance was not ready within {READY_WAIT_S:.0f} s\n{self.last_words()}")
+
+    def check_alive(self):
+        status = self._child.poll()
+        if status is not None:
+            self._reader.join(1.0)
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise Died(f"the appliance died ({how}). Its last words:\n{self.last_words()}")
+
+    def wait(self, seconds):
+        """True if it ended within that time."""
+        try:
+            self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self):
+        """Ask it to drain; kill it if it does not. Returns its status."""
+        if self._child.poll() is None:
+            self._child.terminate()
+            if not self.wait(STOP_WAIT_S):
+                say(f"the appliance did not drain within {STOP_WAIT_S:.0f} s: killed")
+                self._child.kill()
+                self._child.wait()
+        self._reader.join(1.0)
+        return self._child.returncode
+
+    def last_words(self):
+        return "\n".join(f"  {line}" for line in self._words) or "  (none)"
+
+
+def start(command, wire, ledger, no_huge):
+    """Start it with hugepages if they can be had, without if not. Returns (appliance, on hugepages).
+
+    The appliance alone knows how much memory it takes, and says so before it takes any: so we ask
+    it, lend it the pages that are missing, and start it again.
+    """
+    with lendings.big_lock(), Step("starting the appliance"):
+        if not no_huge:
+            try:
+                return _started(command, wire), True
+            except Died as died:
+                need = HUGE_NEED.search(str(died))
+                if need is None and "ugepage" not in str(died):
+                    raise
+            if need is not None and _lend(ledger, int(need.group(1))):
+                return _started(command, wire), True
+        return _started(command + ["--no-huge"], wire), False
+
+
+def _started(command, wire):
+    appliance = Appliance(command, wire.server)
+    try:
+        appliance.wait_ready()
+        wire.join()
+    except BaseException:
+        appliance.stop()
+        raise
+    return appliance
+
+
+def _lend(ledger, need_mb):
+    """Raise nr_hugepages by what is missing; all or nothing."""
+    free = _meminfo("HugePages_Free:") - _meminfo("HugePages_Rsvd:")
+    # A few more than it says: EAL rounds every one of its segments up to whole pages.
+    missing = need_mb // PAGE_MB + 8 - free
+    if _meminfo("Hugepagesize:") != PAGE_MB * 1024:
+        return False
+    if missing * PAGE_MB * 1024 * 4 > _meminfo("MemAvailable:") * 3:
+        say(f"hugepages: {missing} pages would take too much of this machine's memory")
+        return False
+    got = lendings.change_hugepages(missing)
+    ledger.pages += got
+    ledger.write()
+    if got < missing and got > 0:
+        lendings.change_hugepages(-got)
+        ledger.pages -= got
+        ledger.write()
+    return got >= missing
+
+
+def _meminfo(key):
+    with open("/proc/meminfo") as f:
+        return next((int(line.split()[1]) for line in f if line.startswith(key)), 0)

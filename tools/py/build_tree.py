@@ -1,0 +1,48 @@
+"""Build folders: set up once, rebuilt in place, one builder at a time."""
+
+import fcntl
+import os
+import pathlib
+import shutil
+import subprocess
+
+from progress import Failed, run_step
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELEASE = ["-Dbuildtype=release"]
+SANITIZE = ["-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
+
+
+def default_folder():
+    return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
+
+
+def _checked(words, command):
+    status, tail = run_step(words, command)
+    if status != 0:
+        raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
+
+
+def build(folder, options=RELEASE, targets=(), words="building"):
+    """Bring the targets (all, if none are named) in folder up to date."""
+    folder = pathlib.Path(folder).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise Failed(f"{folder} is not writable for you: --build DIR or CLOCKOO_BUILD names another")
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            if not (folder / "build.ninja").exists():
+                shutil.rmtree(folder / "meson-private", ignore_errors=True)
+                _checked(f"setting up {folder.name}",
+                         ["meson", "setup", *options, str(folder), str(ROOT)])
+            _checked(f"{words} {folder.name}", ["ninja", "-C", str(folder), *targets])
+        finally:
+            _give_to_owner_of_checkout(folder)
+
+
+def _give_to_owner_of_checkout(folder):
+    """sudo tools/run must not leave files that the owner of the checkout cannot rebuild."""
+    owner = ROOT.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        subprocess.run(["chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(folder)], check=False)

@@ -1,0 +1,108 @@
+"""What a run has taken from the machine, written down where the next run finds it.
+
+A file a run in /run/clockoo, locked as long as the run lives. A run that was killed leaves its file
+unlocked; the next one gives back for it what the file says. So kill -9 costs nothing for long.
+
+The big lock is held while a run takes or gives back, so that two runs never count the same
+hugepages as free.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from netns import Wire
+
+FOLDER = pathlib.Path("/run/clockoo")
+NETNS = pathlib.Path("/run/netns")
+NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
+
+
+@contextlib.contextmanager
+def big_lock():
+    FOLDER.mkdir(mode=0o755, exist_ok=True)
+    with open(FOLDER / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+class Ledger:
+    """This run's file: namespaces, hugepages and the folder EAL makes for its file prefix."""
+
+    def __init__(self):
+        self.name = f"clockoo-{os.getpid()}"
+        self.pages = 0
+        self._path = FOLDER / f"{self.name}.run"
+        with big_lock():
+            self._file = open(self._path, "w")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self.write()
+            _note_netns_mount()
+            _sweep()
+
+    def write(self):
+        self._file.seek(0)
+        self._file.truncate()
+        json.dump({"name": self.name, "pages": self.pages}, self._file)
+        self._file.flush()
+
+    def close(self):
+        with big_lock():
+            _give_back(self.name, self.pages)
+            self._path.unlink(missing_ok=True)
+            self._file.close()
+            _drop_netns_mount()
+
+
+def nr_hugepages():
+    return int(NR_HUGEPAGES.read_text())
+
+
+def change_hugepages(by):
+    """Returns by how much it really changed. Under the big lock."""
+    before = nr_hugepages()
+    try:
+        NR_HUGEPAGES.write_text(str(max(0, before + by)))
+    except OSError:
+        return 0
+    return nr_hugepages() - before
+
+
+def _give_back(name, pages):
+    Wire(name, "af_packet").end_processes()
+    for side in ("c", "s"):
+        if (NETNS / f"{name}-{side}").exists():
+            subprocess.run(["ip", "netns", "delete", f"{name}-{side}"], check=False)
+    if pages:
+        change_hugepages(-pages)
+    shutil.rmtree(f"/run/dpdk/{name}", ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.rmdir("/run/dpdk")
+
+
+def _sweep():
+    """Give back for runs that no longer live."""
+    for path in FOLDER.glob("*.run"):
+        with contextlib.suppress(OSError, ValueError, KeyError), open(path) as f:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: it lives
+            dead = json.load(f)
+            _give_back(str(dead["name"]), int(dead["pages"]))
+            path.unlink()
+
+
+def _note_netns_mount():
+    """ip netns makes /run/netns a mount point and leaves it; if it was none, it shall be none."""
+    if not os.path.ismount(NETNS):
+        (FOLDER / "netns-mount").touch()
+
+
+def _drop_netns_mount():
+    note = FOLDER / "netns-mount"
+    if note.exists() and not (NETNS.exists() and any(NETNS.iterdir())):
+        note.unlink()
+        if os.path.ismount(NETNS):
+            subprocess.run(["umount", str(NETNS)], check=False)

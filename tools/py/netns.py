@@ -1,0 +1,108 @@
+"""Two network namespaces and the wire between them.
+
+    NAME-s  the appliance; v0 carries no address, or the kernel would answer its clients too
+    NAME-c  the client, 10.99.0.2/24 on v1
+
+Everything is made inside the two namespaces; the one we came from is not touched. With tap there
+is one namespace: DPDK makes the interface, and the kernel side of it is the client.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from progress import Failed
+
+HOST, CLIENT = "10.99.0.1", "10.99.0.2"
+PREFIX_LEN = 24
+END_WAIT_S = 3.0
+
+# Quiet wires, and a kernel that never forwards what the appliance is to answer.
+SYSCTLS = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1",
+           "net.ipv4.ip_forward=0"]
+
+
+def _run(*command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+
+
+class Wire:
+    def __init__(self, name, port):
+        self.port = port
+        self.server = f"{name}-s"
+        self.client = self.server if port == "tap" else f"{name}-c"
+        self.iface = "t0" if port == "tap" else "v0"
+
+    def make(self):
+        for ns in {self.server, self.client}:
+            _run("ip", "netns", "add", ns)
+            _run(*inside(ns), "sysctl", "-qw", *SYSCTLS)
+            _run("ip", "-n", ns, "link", "set", "lo", "up")
+        if self.port == "tap":
+            return
+        _run("ip", "-n", self.server, "link", "add", "v0", "type", "veth",
+             "peer", "name", "v1", "netns", self.client)
+        # Without this the kernel leaves checksums and segmentation to a NIC that is not there.
+        _run(*inside(self.client), "ethtool", "-K", "v1", "tx", "off")
+        _run("ip", "-n", self.server, "link", "set", "v0", "up")
+        self._address("v1")
+
+    def join(self):
+        """What can be done only when the appliance has made its interface."""
+        if self.port == "tap":
+            self._address("t0")
+
+    def _address(self, iface):
+        _run("ip", "-n", self.client, "addr", "add", f"{CLIENT}/{PREFIX_LEN}", "dev", iface)
+        _run("ip", "-n", self.client, "link", "set", iface, "up")
+
+    def end_processes(self):
+        """End whoever is still in our namespaces: they cannot outlive them usefully."""
+        pids = [p for ns in {self.server, self.client} for p in _members(ns)]
+        for pid in pids:
+            _signal(pid, signal.SIGTERM)
+        end = time.monotonic() + END_WAIT_S
+        while any(_alive(p) for p in pids) and time.monotonic() < end:
+            time.sleep(0.02)
+        for pid in pids:
+            _signal(pid, signal.SIGKILL)
+
+
+def inside(ns):
+    """The words that run a command in ns. nsenter, because ip netns exec mounts a sysfs too,
+    which a user namespace may not do everywhere."""
+    return ["nsenter", f"--net=/run/netns/{ns}", "--"]
+
+
+def _members(ns):
+    try:
+        inode = os.stat(f"/run/netns/{ns}").st_ino
+    except OSError:
+        return []
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if os.stat(entry / "ns/net").st_ino == inode:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def _alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

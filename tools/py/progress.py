@@ -1,0 +1,81 @@
+"""What the tools say while they work: one line a step, a clock while it runs, its time at the end.
+
+All of it goes to stderr: stdout belongs to the command that a script runs through us.
+"""
+
+import collections
+import subprocess
+import sys
+import threading
+import time
+
+TICK_S = 1.0
+PLAIN_TICK_S = 10.0  # where the output is not a terminal: a line now and then
+LOG_TAIL_LINES = 40
+
+quiet = False
+
+
+class Failed(Exception):
+    """A step did not work; the text is for the reader and complete."""
+
+
+def say(text):
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+class Step:
+    """with Step("building") as step: ... step.note = "[3/80]" ..."""
+
+    def __init__(self, words):
+        self.words = words
+        self.note = ""
+        self._done = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self):
+        self._start = time.monotonic()
+        if not quiet:
+            self._ticker.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self._done.set()
+        if quiet:
+            return
+        self._ticker.join()
+        end = "" if kind is None else " - failed" if issubclass(kind, Exception) else " - stopped"
+        self._write(f"{self.words} ({self.seconds():.1f} s){end}", last=True)
+
+    def seconds(self):
+        return time.monotonic() - self._start
+
+    def _tick(self):
+        terminal = sys.stderr.isatty()
+        while not self._done.wait(TICK_S if terminal else PLAIN_TICK_S):
+            self._write(f"{self.words} ... {self.seconds():.0f} s  {self.note}", last=not terminal)
+
+    def _write(self, text, last):
+        if sys.stderr.isatty():
+            sys.stderr.write("\r" + text[:110] + "\033[K" + ("\n" if last else ""))
+        else:
+            sys.stderr.write(text.rstrip() + "\n")
+        sys.stderr.flush()
+
+
+def run_step(words, command, **popen_args):
+    """Run command as a step; its latest line is the note. Returns (status, last lines)."""
+    tail = collections.deque(maxlen=LOG_TAIL_LINES)
+    with Step(words) as step:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace",
+                              **popen_args) as child:
+            try:
+                for line in child.stdout:
+                    tail.append(line.rstrip("\n"))
+                    step.note = tail[-1].strip()[:80]
+            except BaseException:
+                child.terminate()
+                raise
+        return child.returncode, list(tail)

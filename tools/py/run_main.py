@@ -1,0 +1,198 @@
+"""tools/run, behind its shell: see there for what it does, and its --help.
+
+Order of events: build as who we are; without root, become root of a user namespace; take what is
+needed from the machine, each thing with its undoing registered first; start; prove; run or show.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import appliance
+import build_tree
+import lendings
+import netns
+import progress
+import session
+from progress import Failed, say
+
+PORT = 11211
+DIED_STATUS = 99
+IN_USERNS = "CLOCKOO_IN_USERNS"
+PORTS = ("af_packet", "tap")
+EXEC_POLL_S = 0.05
+CLIENT_END_S = 2.0
+
+
+class Stopped(BaseException):
+    """SIGINT, SIGTERM or SIGHUP."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def _on_signal(number, frame):
+    raise Stopped(number)
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(prog="tools/run", add_help=False)
+    p.add_argument("--exec", dest="command")
+    p.add_argument("--port", default="af_packet", choices=PORTS)
+    p.add_argument("--cores", type=int, default=1)
+    p.add_argument("--no-huge", action="store_true")
+    p.add_argument("--server-args", default="")
+    p.add_argument("--build", type=pathlib.Path, default=build_tree.default_folder())
+    p.add_argument("--no-build", action="store_true")
+    p.add_argument("-q", "--quiet", action="store_true")
+    # argparse takes a value that begins with a dash for an option, unless it is glued on.
+    glued = []
+    for word in argv:
+        if glued and glued[-1] in ("--exec", "--server-args"):
+            glued[-1] += "=" + word
+        else:
+            glued.append(word)
+    args = p.parse_args(glued)
+    args.build = args.build.absolute()
+    if not 1 <= args.cores <= 64:
+        p.error("--cores: 1 to 64")
+    progress.quiet = args.quiet and args.command is not None
+    return args
+
+
+def server_command(args, wire, name):
+    words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
+             "--address", f"{netns.HOST}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
+             "--file-prefix", name, "--data-dir", str(build_tree.ROOT / "drivers-config")]
+    cpus = sorted(os.sched_getaffinity(0))
+    if args.cores > len(cpus):
+        pairs = (f"{i}@{cpus[i % len(cpus)]}" for i in range(args.cores))
+        words += ["--lcores", ",".join(pairs)]
+    else:
+        words += ["--cores", str(args.cores)]
+    # The client lives on the same CPUs; a core that has nothing to do lets it run.
+    words += ["--yield"]
+    if args.command is None:
+        words += ["--live"]
+    return words + shlex.split(args.server_args)
+
+
+def become_namespace_root(argv):
+    """Without root: the same again as root of a user namespace, with a /run of its own."""
+    if shutil.which("unshare") is None:
+        raise Failed("without root this needs unshare (package util-linux)")
+    probe = subprocess.run(["unshare", "-Urmn", "true"], capture_output=True, text=True)
+    if probe.returncode != 0:
+        raise Failed(f"this machine allows no user namespaces ({probe.stderr.strip()}): "
+                     "run tools/run as root")
+    os.environ[IN_USERNS] = "1"
+    script = 'mount -t tmpfs -o mode=755 tmpfs /run && exec "$@"'
+    os.execvp("unshare", ["unshare", "--user", "--map-root-user", "--mount", "--net", "sh", "-c",
+                          script, "sh", sys.executable, "-B", os.path.abspath(__file__), *argv])
+
+
+def prepare(argv, args):
+    """Build and gain the rights. Returns only as root of some namespace."""
+    userns = IN_USERNS in os.environ
+    if not userns and not args.no_build:
+        build_tree.build(args.build, targets=["app/clockoo"])
+    if not (args.build / "app" / "clockoo").exists():
+        raise Failed(f"there is no appliance in {args.build}")
+    if os.geteuid() != 0:
+        say("no root: everything happens inside a user namespace")
+        become_namespace_root(argv)
+    os.environ.pop(IN_USERNS, None)
+    return userns
+
+
+def run_command(args, wire, server):
+    """CMD in the client's namespace; its status, or Died if the appliance dies before it."""
+    env = dict(os.environ, CLOCKOO_HOST=netns.HOST, CLOCKOO_PORT=str(PORT),
+               CLOCKOO_UDP_PORT=str(PORT), CLOCKOO_PID=str(server.pid))
+    # Same process group and terminal as we: Ctrl-C reaches it as if it ran alone.
+    child = subprocess.Popen([*netns.inside(wire.client), "sh", "-c", args.command], env=env)
+    try:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = child.wait(EXEC_POLL_S)
+                server.check_alive()
+                return status if status >= 0 else 128 - status
+            server.check_alive()
+    except BaseException:
+        child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(CLIENT_END_S)
+        raise
+
+
+def show(wire, server, userns):
+    session.show_demo(wire, PORT)
+    session.show_commands(wire, PORT, userns)
+    say("\nLive figures, one line a second. Ctrl-C ends it.\n")
+    server.on_line = lambda line: print(line, flush=True)
+    while True:
+        time.sleep(0.2)
+        server.check_alive()
+
+
+def serve(args, userns, undo):
+    ledger = lendings.Ledger()
+    undo.callback(ledger.close)
+    wire = netns.Wire(ledger.name, args.port)
+    undo.callback(wire.end_processes)
+    wire.make()
+    command = server_command(args, wire, ledger.name)
+    server, huge = appliance.start(command, wire, ledger, args.no_huge)
+    undo.callback(server.stop)
+    if not huge and not args.no_huge:
+        say("no hugepages to be had here: running on ordinary memory (--no-huge), which is slower")
+    session.first_reply(wire, PORT, server)
+    if args.command is not None:
+        return run_command(args, wire, server)
+    show(wire, server, userns)
+    return 0
+
+
+@contextlib.contextmanager
+def undoing():
+    """An ExitStack whose unwinding no second Ctrl-C can cut short."""
+    undo = contextlib.ExitStack()
+    try:
+        yield undo
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        undo.close()
+
+
+def main(argv):
+    args = parse(argv)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _on_signal)
+    try:
+        userns = prepare(argv, args)
+        with undoing() as undo:
+            return serve(args, userns, undo)
+    except Stopped as stopped:
+        # Ctrl-C is how the live figures end: that is no failure.
+        live = args.command is None and stopped.number == signal.SIGINT
+        say("\nstopped; namespaces, hugepages and processes are given back")
+        return 0 if live else 128 + stopped.number
+    except appliance.Died as died:
+        print(died, file=sys.stderr)
+        return DIED_STATUS
+    except Failed as failed:
+        print(f"tools/run: {failed}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""The proof that it serves: a real client, its words and the answers; and how to be that client."""
+
+import os
+import subprocess
+import time
+
+import appliance
+import netns
+from progress import say
+
+REPLY_WAIT_S = 10.0
+
+# Requests; what follows the line of a storage command is its data block.
+DEMO = ["set greeting 0 60 15\r\nhello, newcomer", "get greeting", "set hits 0 0 2\r\n41",
+        "incr hits 1", "gets hits", "get nobody", "delete hits", "version"]
+
+
+def _nc(wire, port, text):
+    command = [*netns.inside(wire.client), "nc", "-w", "3", netns.HOST, str(port)]
+    done = subprocess.run(command, input=text, capture_output=True)
+    return done.stdout
+
+
+def first_reply(wire, port, server):
+    """Wait for one answer, or say that none came: a port can be up and deliver nothing."""
+    end = time.monotonic() + REPLY_WAIT_S
+    while time.monotonic() < end:
+        server.check_alive()
+        if _nc(wire, port, b"version\r\nquit\r\n").startswith(b"VERSION "):
+            return
+        time.sleep(0.1)
+    raise appliance.Died(f"the appliance says it is ready, but gave no answer within "
+                         f"{REPLY_WAIT_S:.0f} s. Its last words:\n{server.last_words()}")
+
+
+def show_demo(wire, port):
+    say(f"\nA session (nc {netns.HOST} {port}):\n")
+    text = "".join(request + "\r\n" for request in DEMO) + "quit\r\n"
+    answers = iter(_nc(wire, port, text.encode()).decode(errors="replace").splitlines())
+    for request in DEMO:
+        for line in request.splitlines():
+            say(f"  > {line}")
+        for line in answers:
+            say(f"  < {line}")
+            if not request.startswith("get") or line == "END":
+                break
+
+
+def show_commands(wire, port, userns):
+    if userns:
+        # A process that keeps the client's namespace within reach of its owner.
+        holder = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), "sleep", "infinity"],
+            stdin=subprocess.DEVNULL, start_new_session=True)
+        inside = f"nsenter -t {holder.pid} -U -n --preserve-credentials"
+    else:
+        inside = f"{'sudo ' if 'SUDO_USER' in os.environ else ''}ip netns exec {wire.client}"
+    say(f"""
+Talk to it from another terminal:
+
+  {inside} nc {netns.HOST} {port}
+  {inside} memccat --servers={netns.HOST}:{port} greeting
+  {inside} /usr/bin/python3 -c \\
+      'from pymemcache.client.base import Client; print(Client(("{netns.HOST}", {port})).stats())'""")
