@@ -23,7 +23,8 @@ struct icmp_header {
 static_assert(sizeof(struct icmp_header) == ICMP_HEADER_BYTES, "RFC 792, echo");
 
 /* Turn an echo into its reply: the type changes, the rest stays, so the checksum is updated
- * by the difference (RFC 1624). */
+ * by the difference (RFC 1624). Of the two zeros all ones is taken: a reply whose bytes are all
+ * zero would not verify with the other, and to every other sum they are equal. */
 static inline void
 icmp_echo_to_reply(uint8_t *p)
 {
@@ -33,6 +34,8 @@ icmp_echo_to_reply(uint8_t *p)
 
 	h->type = ICMP_ECHO_REPLY;
 	h->cksum = inet_cksum_update(h->cksum, was, is);
+	if (load_u16(h->cksum.b) == 0)
+		h->cksum = be16_of(0xffff);
 }
 
 #endif

@@ -12,11 +12,17 @@ uint64_t
 inet_sum(uint64_t sum, const void *p, uint32_t len)
 {
 	const uint8_t *at = p;
-	uint64_t tail = 0;
 
 	for (; len >= 8; len -= 8, at += 8)
 		sum += halves(load_u64(at));
-	/* Little-endian: a byte copied to the front of a zero word is padded as the RFC wants. */
-	memcpy(&tail, at, len);
-	return sum + halves(tail);
+	if (len & 4) {
+		sum += load_u32(at);
+		at += 4;
+	}
+	if (len & 2) {
+		sum += load_u16(at);
+		at += 2;
+	}
+	/* The last byte is the first of a word padded with zero: little-endian, the low half. */
+	return len & 1 ? sum + *at : sum;
 }

@@ -13,7 +13,7 @@ enum place {
 struct frame {
 	enum place place;
 	uint32_t len, mark;
-	uint8_t *data;
+	uint8_t *data; /* a block of its own, made when first lent: sanitizers watch its ends */
 };
 
 /* What stands after a frame's end must not matter, and is not zero. */
@@ -25,6 +25,11 @@ lend(struct net_port *np)
 	struct frame *f = np->free[--np->free_count];
 
 	ensure(f->place == AT_PORT);
+	if (f->data == NULL) {
+		f->data = aligned_alloc(CACHE_LINE_BYTES, NET_FRAME_BYTES);
+		ensure(f->data != NULL);
+		memset(f->data, FILLER, NET_FRAME_BYTES);
+	}
 	f->place = AT_CORE;
 	f->len = f->mark = 0;
 	return f;
@@ -116,23 +121,29 @@ net_port_new(const uint8_t mac[6], uint32_t caps)
 	ensure(np != NULL);
 	np->port = (struct port){
 		.ops = &net_ops,
-		.caps = caps,
 		.frame_bytes = NET_FRAME_BYTES,
 		.mtu = NET_MTU,
 	};
 	memcpy(np->port.mac, mac, sizeof np->port.mac);
-	np->tx_limit = np->alloc_limit = UINT32_MAX;
 	for (uint32_t i = 0; i < NET_FRAMES; i++) {
-		struct frame *f = calloc(1, sizeof *f);
+		np->frames[i] = calloc(1, sizeof *np->frames[i]);
+		ensure(np->frames[i] != NULL);
+	}
+	net_port_reset(np, caps);
+	return np;
+}
 
-		ensure(f != NULL);
-		f->data = aligned_alloc(CACHE_LINE_BYTES, NET_FRAME_BYTES);
-		ensure(f->data != NULL);
-		memset(f->data, FILLER, NET_FRAME_BYTES);
-		np->frames[i] = np->free[i] = f;
+void
+net_port_reset(struct net_port *np, uint32_t caps)
+{
+	np->port.caps = caps;
+	np->tx_limit = np->alloc_limit = UINT32_MAX;
+	np->queue_count = np->sent_count = 0;
+	for (uint32_t i = 0; i < NET_FRAMES; i++) {
+		np->free[i] = np->frames[i];
+		np->free[i]->place = AT_PORT;
 	}
 	np->free_count = NET_FRAMES;
-	return np;
 }
 
 void

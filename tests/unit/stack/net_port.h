@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#define NET_FRAMES      2048u
+#define NET_FRAMES      1024u
 #define NET_FRAME_BYTES 2048u
 #define NET_MTU         1500u
 #define NET_SENT_MAX    512u
@@ -39,6 +39,9 @@ struct net_port {
 
 struct net_port *net_port_new(const uint8_t mac[6], uint32_t caps);
 void net_port_free(struct net_port *np);
+
+/* As new, whatever its last stack still had; frames and what stands in them are used again. */
+void net_port_reset(struct net_port *np, uint32_t caps);
 
 /* A copy of len bytes for the next rx. False: no frame or no place left. */
 bool net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t mark);

@@ -34,7 +34,8 @@ rig_new(const struct rig_options *options)
 	ensure(r != NULL);
 	r->memory = malloc(bytes);
 	region = (struct region){.base = r->memory, .size = bytes};
-	r->np = net_port_new(our_mac, options->caps);
+	r->np = options->port != NULL ? options->port : net_port_new(our_mac, options->caps);
+	r->owns_port = options->port == NULL;
 	r->arp = arp_table_create(&region);
 	r->stack = stack_create(&region, &cfg, &r->np->port, r->arp);
 	r->now_ns = RIG_NOW_NS;
@@ -49,7 +50,8 @@ rig_new(const struct rig_options *options)
 void
 rig_free(struct rig *r)
 {
-	net_port_free(r->np);
+	if (r->owns_port)
+		net_port_free(r->np);
 	free(r->memory);
 	free(r);
 }

@@ -12,6 +12,7 @@
 
 struct rig {
 	struct net_port *np;
+	bool owns_port;
 	struct arp_table *arp;
 	struct stack *stack;
 	struct sorted in;
@@ -21,9 +22,10 @@ struct rig {
 };
 
 struct rig_options {
-	uint32_t caps;     /* enum port_cap */
-	uint32_t gateway;  /* 0: none */
-	uint16_t udp_port; /* 0: off */
+	struct net_port *port; /* NULL: one of its own */
+	uint32_t caps;         /* enum port_cap */
+	uint32_t gateway;      /* 0: none */
+	uint16_t udp_port;     /* 0: off */
 };
 
 struct rig *rig_new(const struct rig_options *options);

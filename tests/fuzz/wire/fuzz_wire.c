@@ -1,0 +1,201 @@
+/*
+ * Raw frames into a whole stack. Goal: no sequence of frames makes it crash, lose a frame, send
+ * one twice or send one that is not well-formed. Method: the input is a script of frames, turns
+ * and clock steps; the first byte says how the port and the service behave.
+ *
+ * Shape:  byte 0: enum mode. Then records: length (2 bytes, little-endian; the two high bits are
+ *         no length but say to make a turn and to let time pass after it), and so many bytes.
+ * Errors: abort() where the outcome is wrong; the port in memory checks ownership.
+ * Bounds: RECORDS_MAX records, FRAME_MAX bytes each.
+ */
+#include "fuzz_target.h"
+#include "net_frames.h"
+#include "net_rig.h"
+#include "base/check.h"
+
+#include <string.h>
+
+enum mode {
+	MODE_FIX = 1u << 0,     /* set checksums right, so that the input gets past them */
+	MODE_OFFLOAD = 1u << 1, /* the port fills checksums in */
+	MODE_VOUCH = 1u << 2,   /* the port says that checksums are good */
+	MODE_FRESH = 1u << 3,   /* the service answers in fresh datagrams */
+	MODE_SILENT = 1u << 4,  /* the service does not answer */
+	MODE_SLOW = 1u << 5,    /* the port sends few frames a turn */
+	MODE_POOR = 1u << 6,    /* the port runs out of empty frames */
+	MODE_ADDRESS = 1u << 7, /* frames are made out to us */
+};
+
+#define RECORDS_MAX  256u
+#define FRAME_MAX    (14u + NET_MTU + 100u)
+#define LEN_BITS     0x3fffu
+#define TURN_BIT     0x8000u
+#define STEP_BIT     0x4000u
+#define STEP_NS      700000000ull
+#define TURNS_AT_END 40u
+#define STREAMS_MAX  64u
+
+#define OFFLOADS      (PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM)
+#define RX_FRAMES_MAX 64u /* net_rig.c */
+
+static uint8_t mode;
+
+/* Read every stream to its end and close it there. */
+static void
+serve_streams(struct stack *s)
+{
+	for (uint32_t n = 0; n < STREAMS_MAX; n++) {
+		struct conn *c = stack_pop_ready(s);
+
+		if (c == NULL)
+			return;
+		for (struct view v = conn_peek(c); v.len != 0; v = conn_peek(c))
+			conn_advance(s, c, v.len);
+		if (conn_eof(c))
+			conn_close(s, c);
+	}
+}
+
+/* How long an answer is, the request decides. */
+static uint32_t
+answer_len(const struct datagram *d, uint32_t room)
+{
+	const uint32_t want = d->payload.len != 0 ? d->payload.data[0] * 8u : 0;
+
+	return want < room ? want : room;
+}
+
+static void
+serve_datagram(struct stack *s, struct datagram *d)
+{
+	uint32_t room, len;
+	uint8_t *p;
+
+	if (mode & MODE_FRESH) {
+		p = udp_begin(s, &d->from, &room);
+		if (p == NULL)
+			return;
+		len = answer_len(d, room);
+		memset(p, 'x', len);
+		udp_commit(s, len);
+		return;
+	}
+	p = udp_here(s, d, &room);
+	len = answer_len(d, room);
+	memset(p, 'x', len);
+	udp_answer_here(s, d, len);
+}
+
+static void
+serve(struct rig *r)
+{
+	uint32_t count;
+	struct datagram *d = stack_datagrams(r->stack, &count);
+
+	for (uint32_t i = 0; i < count && !(mode & MODE_SILENT); i++)
+		serve_datagram(r->stack, &d[i]);
+	serve_streams(r->stack);
+}
+
+/* What leaves must be from us, to one station, and sound to the last checksum. */
+static void
+check_sent(struct net_port *np)
+{
+	for (uint32_t i = 0; i < np->sent_count && i < NET_SENT_MAX; i++) {
+		const uint8_t *p = np->sent[i].bytes;
+		const uint32_t len = np->sent[i].len;
+		const bool arp = get16(p + AT_ETH_TYPE) == 0x0806;
+
+		ensure(memcmp(p + AT_ETH_SRC, our_mac, 6) == 0);
+		ensure((p[0] & 1) == 0 || (arp && memcmp(p, all_mac, 6) == 0));
+		if (arp) {
+			ensure(len == 42 && get32(p + AT_ARP_SENDER_IP) == OUR_IP);
+			continue;
+		}
+		ensure(get16(p + AT_ETH_TYPE) == 0x0800 && len >= AT_L4);
+		ensure(get32(p + AT_IP_SRC) == OUR_IP && get32(p + AT_IP_DST) != OUR_IP);
+		ensure(AT_IP + (uint32_t)get16(p + AT_IP_TOTAL_LEN) == len && frame_good(p, len));
+	}
+	np->sent_count = 0;
+}
+
+static void
+turn(struct rig *r)
+{
+	rig_turn(r, serve);
+	check_sent(r->np);
+	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX);
+}
+
+static void
+put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
+{
+	uint8_t p[FRAME_MAX];
+	uint32_t mark = 0;
+
+	memcpy(p, bytes, len);
+	if (mode & MODE_ADDRESS && len >= AT_L4) {
+		memcpy(p, our_mac, 6);
+		put32(p + AT_IP_DST, OUR_IP);
+	}
+	if (mode & MODE_FIX)
+		frame_fix(p, len);
+	if (mode & MODE_VOUCH)
+		mark = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
+	net_port_put(r->np, p, len, mark);
+}
+
+static void
+play(struct rig *r, const uint8_t *data, size_t size)
+{
+	for (uint32_t n = 0; n < RECORDS_MAX && size >= 2; n++) {
+		const uint32_t word = data[0] | (uint32_t)data[1] << 8;
+		uint32_t len = word & LEN_BITS;
+
+		data += 2;
+		size -= 2;
+		len = len < size ? len : (uint32_t)size;
+		len = len < FRAME_MAX ? len : FRAME_MAX;
+		put_frame(r, data, len);
+		data += len;
+		size -= len;
+		if (word & TURN_BIT)
+			turn(r);
+		if (word & STEP_BIT)
+			r->now_ns += STEP_NS;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct net_port *port; /* making a thousand frames is most of the time of a run */
+	struct rig *r;
+
+	if (size == 0)
+		return 0;
+	mode = data[0];
+	if (port == NULL)
+		port = net_port_new(our_mac, 0);
+	net_port_reset(port, mode & MODE_OFFLOAD ? OFFLOADS : 0);
+
+	const struct rig_options options = {
+		.port = port,
+		.gateway = GATEWAY_IP,
+		.udp_port = UDP_PORT,
+	};
+	r = rig_new(&options);
+
+	if (mode & MODE_SLOW)
+		r->np->tx_limit = 3;
+	if (mode & MODE_POOR)
+		r->np->alloc_limit = 20;
+	play(r, data + 1, size - 1);
+	/* Long enough for timers and for a slow port. */
+	for (uint32_t n = 0; n < TURNS_AT_END; n++) {
+		turn(r);
+		r->now_ns += STEP_NS;
+	}
+	rig_free(r);
+	return 0;
+}
