@@ -1,0 +1,218 @@
+#include "appliance.h"
+#include "control.h"
+#include "dpdk/eal.h"
+#include "dpdk/lcore_run.h"
+#include "paths.h"
+#include "sizes.h"
+#include "stack/arp_table.h"
+#include "version.h"
+#include "worker.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* EAL's own tables, and the rounding of pools up to pages. */
+#define EAL_MB 32u
+
+static bool
+choose_cores(struct appliance *a, struct fault *f)
+{
+	struct config *cfg = &a->config;
+
+	if (cfg->lcores.count == 0)
+		return lcores_spread(&cfg->lcores, cfg->cores, &a->host.cpus, f);
+	return lcores_exist(&cfg->lcores, &a->host.cpus, f);
+}
+
+/* Everything that can be refused without asking DPDK. */
+static bool
+judge(struct appliance *a, char device[DEVICE_BYTES], struct fault *f)
+{
+	const struct config *cfg = &a->config;
+	char path[PATH_BYTES];
+	struct port_caps promise;
+	uint64_t seed;
+
+	if (!paths_find_profile(path, cfg, f) || !profile_load(&a->profile, path, cfg->port, f))
+		return false;
+	host_look(&a->host, cfg);
+	steer_promise(&a->profile, &promise);
+	if (!choose_cores(a, f) || !steer_make(&a->plan, cfg, &a->profile, &promise, f))
+		return false;
+	if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+		return fault_say(f, "no random numbers from the kernel");
+	sizes_compute(&a->sizes, cfg, &a->profile, seed);
+	return host_allows(&a->host, cfg, &a->profile,
+			   a->sizes.block_bytes + a->sizes.pool_bytes + ((uint64_t)EAL_MB << 20),
+			   f) &&
+	       profile_device(&a->profile, cfg, cfg->cores, device, f);
+}
+
+static bool
+bring_up_dpdk(struct appliance *a, const char *device, struct fault *f)
+{
+	const uint32_t pool_mb = (uint32_t)(a->sizes.pool_bytes >> 20) + EAL_MB;
+	const struct device_request req = {&a->config, &a->profile, &a->plan, a->sizes.frames};
+	struct eal_args args;
+
+	tsc_clock_begin(&a->clock);
+	eal_args_make(&args, &a->config, &a->profile, device, pool_mb);
+	if (!eal_start(&args, a->config.verbosity >= 2, f))
+		return false;
+	if (!device_find(&a->device, &a->profile, f) ||
+	    !steer_make(&a->plan, &a->config, &a->profile, &a->device.caps, f) ||
+	    !device_start(&a->device, &req, f)) {
+		eal_stop();
+		return false;
+	}
+	tsc_clock_finish(&a->clock);
+	return true;
+}
+
+static void
+watch(struct appliance *a, uint32_t core)
+{
+	const struct core *c = &a->cores[core];
+	const struct telemetry_set sets[] = {
+		{core, STACK_COUNTER_COUNT, stack_counter_names, stack_counters(c->stack)},
+		{core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)},
+		{core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)},
+		{core, CORE_COUNTER_COUNT, core_counter_names, c->counters},
+		{core, PORT_COUNTER_COUNT, port_counter_names, a->device.ports[core].counters},
+	};
+
+	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+		ensure(telemetry_add(&a->telemetry, &sets[i]));
+}
+
+static void
+build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_table *arp,
+	   struct serve_shared *shared)
+{
+	struct serve_config serve_cfg = a->sizes.serve;
+	struct port *port = &a->device.ports[i].port;
+	struct stack *stack = stack_create(region, &a->sizes.stack, port, arp);
+	struct serve *serve;
+
+	serve_cfg.core = i;
+	serve = serve_create(region, &serve_cfg, shared, stack);
+	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
+		  tsc_clock_ns(&a->clock), (int64_t)time(NULL));
+	a->workers[i] = (struct worker){&a->cores[i], &a->clock, &a->stop, a->config.yield};
+	watch(a, i);
+}
+
+static bool
+build(struct appliance *a, struct fault *f)
+{
+	struct region region = {0};
+	struct serve_shared *shared;
+	struct arp_table *arp;
+
+	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->device.node, f))
+		return false;
+	region.base = a->block.base;
+	region.size = a->block.bytes;
+	arp = arp_table_create(&region);
+	a->store = store_create(&region, &a->sizes.store);
+	shared = serve_shared_create(&region, a->store, a->config.cores, CLOCKOO_VERSION);
+	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		build_core(a, i, &region, arp, shared);
+	return true;
+}
+
+static void
+say_budget(const struct appliance *a)
+{
+	const struct sizes *z = &a->sizes;
+
+	fprintf(stderr, "clockoo: %s; rings of %u and %u\n", a->plan.words, a->device.rx_ring,
+		a->device.tx_ring);
+	fprintf(stderr,
+		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB a core, frames %llu "
+		"MB\n",
+		z->store_bytes >> 20, z->stack_bytes >> 10, z->serve_bytes >> 10,
+		(unsigned long long)(z->pool_bytes >> 20));
+}
+
+bool
+appliance_start(struct appliance *a, struct fault *f)
+{
+	char device[DEVICE_BYTES];
+
+	f->text[0] = '\0';
+	control_block();
+	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
+	if (!judge(a, device, f))
+		return false;
+	if (eal_claim_prefix(a->config.file_prefix, f) < 0 || !bring_up_dpdk(a, device, f))
+		return false;
+	if (!build(a, f)) {
+		device_stop(&a->device);
+		eal_stop();
+		return false;
+	}
+	if (a->config.verbosity > 0)
+		say_budget(a);
+	return true;
+}
+
+static void
+say_ready(const struct appliance *a)
+{
+	const struct config *c = &a->config;
+	const uint32_t ip = c->ipv4;
+	char at[2][48] = {"", ""};
+
+	if (c->tcp_port != 0)
+		snprintf(at[0], sizeof at[0], " tcp %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
+			 ip >> 8 & 255, ip & 255, c->tcp_port);
+	if (c->udp_port != 0)
+		snprintf(at[1], sizeof at[1], " udp %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
+			 ip >> 8 & 255, ip & 255, c->udp_port);
+	printf("clockoo %s ready:%s%s, %u core%s, %u MB, %s%s%s\n", CLOCKOO_VERSION, at[0], at[1],
+	       c->cores, c->cores == 1 ? "" : "s", c->memory_mb, c->port,
+	       c->iface[0] != '\0' ? " on "
+	       : c->pci[0] != '\0' ? " at "
+				   : "",
+	       c->iface[0] != '\0' ? c->iface : c->pci);
+	fflush(stdout);
+}
+
+bool
+appliance_run(struct appliance *a, struct fault *f)
+{
+	void *args[CORES_MAX];
+	pthread_t control;
+
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		args[i] = &a->workers[i];
+	if (!control_start(&control, a, f))
+		return false;
+	say_ready(a);
+	if (!lcores_run(&a->config.lcores, worker_run, args, f))
+		return false;
+	pthread_join(control, NULL);
+	return true;
+}
+
+static bool
+say_counter(void *arg, const struct counter_name *name, uint64_t value)
+{
+	(void)arg;
+	fprintf(stderr, "clockoo: %s %llu (%s)\n", name->symbol, (unsigned long long)value,
+		name->words);
+	return true;
+}
+
+void
+appliance_stop(struct appliance *a)
+{
+	if (a->config.verbosity > 0)
+		telemetry_each(&a->telemetry, say_counter, NULL);
+	device_stop(&a->device);
+	huge_block_give(&a->block);
+	eal_stop();
+}

@@ -1,0 +1,68 @@
+/*
+ * appliance.h - the whole program's state: what start built and the cores run on.
+ *
+ * Shape:  one struct, made in main, passed by pointer; the modules' own state lies in block.
+ * Owner:  main, from appliance_start to appliance_stop.
+ * Thread: built by the main thread. Afterwards core i belongs to lcore i, stop is written by the
+ *         control thread, the rest is read only.
+ * Errors: struct fault; main prints its one line and exits with 1.
+ */
+#ifndef CLOCKOO_APPLIANCE_H
+#define CLOCKOO_APPLIANCE_H
+
+#include "config/config.h"
+#include "config/profile.h"
+#include "core/core.h"
+#include "dpdk/device.h"
+#include "dpdk/host.h"
+#include "dpdk/huge_block.h"
+#include "dpdk/tsc_clock.h"
+#include "steer/plan.h"
+#include "telemetry/telemetry.h"
+
+#include <sched.h>
+
+struct arp_table;
+
+struct worker {
+	struct core *core;
+	const struct tsc_clock *clock;
+	const atomic_bool *stop;
+	bool yield;
+};
+
+/* The bytes of each part, computed before anything is taken. */
+struct sizes {
+	struct stack_config stack; /* of one core */
+	struct serve_config serve;
+	struct store_config store;
+	uint32_t frames; /* of one core */
+	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, arp_bytes;
+	size_t block_bytes; /* all of them together */
+	uint64_t pool_bytes;
+};
+
+struct appliance {
+	struct config config;
+	struct profile profile;
+	struct host host;
+	struct steer_plan plan;
+	struct sizes sizes;
+	struct device device;
+	struct huge_block block;
+	struct tsc_clock clock;
+	struct store *store;
+	struct core *cores;
+	struct worker workers[CORES_MAX];
+	struct telemetry telemetry;
+	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
+	atomic_bool stop;
+};
+
+/* config is filled; everything else is made here. On false nothing is left running. */
+bool appliance_start(struct appliance *a, struct fault *f);
+/* Until a signal; prints the ready line first. */
+bool appliance_run(struct appliance *a, struct fault *f);
+void appliance_stop(struct appliance *a);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * control.h - the thread that is not a core: waits for signals and prints --live lines.
+ *
+ * Shape:  SIGINT and SIGTERM are blocked in every thread and taken here one at a time, so there is
+ *         no signal handler and nothing it could interrupt.
+ * Thread: control_block by the main thread before it makes any other.
+ */
+#ifndef CLOCKOO_CONTROL_H
+#define CLOCKOO_CONTROL_H
+
+#include "appliance.h"
+
+#include <pthread.h>
+
+void control_block(void);
+bool control_start(pthread_t *thread, struct appliance *a, struct fault *f);
+
+#endif

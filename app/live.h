@@ -1,0 +1,23 @@
+/*
+ * live.h - one line of figures a second.
+ *
+ * Shape:  struct live holds the last second's counts; a line is what happened since.
+ * Thread: the control thread.
+ */
+#ifndef CLOCKOO_LIVE_H
+#define CLOCKOO_LIVE_H
+
+#include "appliance.h"
+
+enum live_figure { LIVE_GET, LIVE_SET, LIVE_OTHER, LIVE_HITS, LIVE_MISSES, LIVE_FIGURES };
+
+struct live {
+	uint64_t last[LIVE_FIGURES];
+	uint64_t last_ns;
+	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
+};
+
+void live_init(struct live *live, const struct appliance *a);
+void live_print(struct live *live, const struct appliance *a);
+
+#endif

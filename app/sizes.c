@@ -1,0 +1,64 @@
+#include "sizes.h"
+#include "stack/arp_table.h"
+
+#define CHUNKS_MIN    4096u /* 8 MB a core */
+#define CHUNKS_MAX    65536u
+#define RX_FRAMES_MIN 2048u
+#define RX_FRAMES_MAX 16384u
+#define KEEPALIVE_NS  (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
+#define PAGE_BYTES    4096u
+#define PARTS         5u
+
+static uint32_t
+clamp(uint64_t n, uint32_t min, uint32_t max)
+{
+	return n < min ? min : n > max ? max : (uint32_t)n;
+}
+
+/* Hashing does not share out connections evenly: a core may get twice its share. */
+static uint32_t
+conns_of_one_core(const struct config *cfg)
+{
+	const uint32_t share = (cfg->conns_max + cfg->cores - 1) / cfg->cores;
+
+	return clamp(2ull * share, 1, cfg->conns_max);
+}
+
+void
+sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
+	      uint64_t seed)
+{
+	const uint32_t conns = conns_of_one_core(cfg);
+
+	z->stack = (struct stack_config){
+		.ipv4 = cfg->ipv4,
+		.prefix_len = cfg->prefix_len,
+		.gateway = cfg->gateway,
+		.tcp_port = (uint16_t)cfg->tcp_port,
+		.udp_port = (uint16_t)cfg->udp_port,
+		.conns_max = conns,
+		.chunks = clamp(4ull * conns, CHUNKS_MIN, CHUNKS_MAX),
+		.rx_frames_max = clamp(2ull * conns, RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.keepalive_idle_ns = KEEPALIVE_NS,
+		.seed = seed,
+	};
+	z->serve = (struct serve_config){conns, cfg->conn_requests_max, 0};
+	z->store = (struct store_config){
+		.memory_bytes = (size_t)cfg->memory_mb << 20,
+		.cores = cfg->cores,
+		.value_max = STORE_VALUE_MAX,
+		.seed = ~seed,
+	};
+	/* Held by connections, in the outbox, spent, in stock and in the burst being worked on. */
+	z->frames = z->stack.rx_frames_max + 2 * OUTBOX_MAX + 1024 + 3 * BURST_MAX;
+	z->store_bytes = store_bytes(&z->store);
+	z->stack_bytes = stack_bytes(&z->stack);
+	z->serve_bytes = serve_bytes(&z->serve);
+	z->shared_bytes = serve_shared_bytes(cfg->cores);
+	z->arp_bytes = arp_table_bytes();
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->arp_bytes +
+			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
+				       2 * PAGE_BYTES) +
+			 PARTS * PAGE_BYTES;
+	z->pool_bytes = device_pool_bytes(profile, cfg->cores, z->frames);
+}
