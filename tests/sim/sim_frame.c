@@ -11,29 +11,37 @@ segment_sum(const struct sim_segment *seg, const uint8_t *at, uint32_t len)
 			len);
 }
 
+uint32_t
+sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8_t src_mac[6],
+		  const struct sim_segment *seg)
+{
+	uint8_t *ip = frame + ETH_HEADER_BYTES;
+	uint8_t *at = frame + SIM_TCP_AT;
+	const uint32_t header_len = tcp_emit(at, &seg->tcp);
+	const uint32_t tcp_len = header_len + seg->tcp.payload.len;
+	struct tcp_header *tcp = (void *)at;
+
+	ensure(SIM_TCP_AT + tcp_len <= MEM_FRAME_BYTES);
+	eth_emit(frame, dst_mac, src_mac, ETH_TYPE_IPV4);
+	ipv4_emit(ip, seg->src_ip, seg->dst_ip, IPV4_TCP, (uint16_t)(IPV4_HEADER_BYTES + tcp_len));
+	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+	if (seg->tcp.payload.len > 0)
+		memcpy(at + header_len, seg->tcp.payload.data, seg->tcp.payload.len);
+	tcp->cksum = inet_cksum(segment_sum(seg, at, tcp_len));
+	return SIM_TCP_AT + tcp_len;
+}
+
 bool
 sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		 const struct sim_segment *seg)
 {
-	uint8_t header[TCP_HEADER_MAX];
-	const uint32_t header_len = tcp_emit(header, &seg->tcp);
-	const uint32_t tcp_len = header_len + seg->tcp.payload.len;
-	uint8_t *frame = mem_port_feed(p, SIM_TCP_AT + tcp_len, 0);
-	struct ipv4_header *ip;
-	struct tcp_header *tcp;
+	uint8_t bytes[MEM_FRAME_BYTES];
+	const uint32_t len = sim_write_segment(bytes, dst_mac, src_mac, seg);
+	uint8_t *frame = mem_port_feed(p, len, 0);
 
 	if (frame == NULL)
 		return false;
-	eth_emit(frame, dst_mac, src_mac, ETH_TYPE_IPV4);
-	ip = (void *)(frame + ETH_HEADER_BYTES);
-	ipv4_emit((uint8_t *)ip, seg->src_ip, seg->dst_ip, IPV4_TCP,
-		  (uint16_t)(IPV4_HEADER_BYTES + tcp_len));
-	ip->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
-	tcp = (void *)(frame + SIM_TCP_AT);
-	memcpy(tcp, header, header_len);
-	if (seg->tcp.payload.len > 0)
-		memcpy((uint8_t *)tcp + header_len, seg->tcp.payload.data, seg->tcp.payload.len);
-	tcp->cksum = inet_cksum(segment_sum(seg, (uint8_t *)tcp, tcp_len));
+	memcpy(frame, bytes, len);
 	return true;
 }
 

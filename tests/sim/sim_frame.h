@@ -18,7 +18,11 @@ struct sim_segment {
 	struct tcp_seg tcp; /* its payload is the text */
 };
 
-/* Feed the segment to a port, checksums right. False: the port has no room. */
+/* Write the frame, checksums right; at most MEM_FRAME_BYTES. Returns its length. */
+uint32_t sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8_t src_mac[6],
+			   const struct sim_segment *seg);
+
+/* Feed the segment to a port. False: the port has no room. */
 bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		      const struct sim_segment *seg);
 
