@@ -1,0 +1,39 @@
+/*
+ * replay_port.h - a port that plays prepared frames to a core and takes its answers.
+ *
+ * It stands for a NIC with checksum offload: received frames carry good marks, and what the
+ * core asks to be filled in is not computed. Frames are laid ready before the turn
+ * (replay_load), as a NIC's DMA would, so a turn pays for its own work only.
+ *
+ * Shape:  a stack of fixed frames; the loaded ones wait in order.
+ * Owner:  as port.h says; the last burst sent stays readable until the next replay_load.
+ * Thread: core-local.
+ * Bounds: REPLAY_FRAMES frames; at most BURST_MAX loaded.
+ */
+#ifndef CLOCKOO_REPLAY_PORT_H
+#define CLOCKOO_REPLAY_PORT_H
+
+#include "pkt/port.h"
+
+#define REPLAY_FRAMES      2048u
+#define REPLAY_FRAME_BYTES 2048u
+
+struct replay_port {
+	struct port port;
+	uint8_t *memory;
+	uint32_t free_count;
+	uint8_t *free[REPLAY_FRAMES];
+	struct burst loaded; /* next rx hands these over */
+	uint32_t sent_count; /* since replay_load */
+	uint8_t *sent[REPLAY_FRAMES];
+	uint32_t sent_len[REPLAY_FRAMES];
+};
+
+/* memory: REPLAY_FRAMES * REPLAY_FRAME_BYTES bytes. */
+void replay_init(struct replay_port *rp, uint8_t *memory, const uint8_t mac[6]);
+
+/* Takes back what was sent and lays one more frame ready. */
+void replay_recycle(struct replay_port *rp);
+void replay_load(struct replay_port *rp, const uint8_t *image, uint32_t len);
+
+#endif
