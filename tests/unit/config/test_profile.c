@@ -83,6 +83,7 @@ static const struct {
 	{"tx_ring: 512", "tx_ring: 32769", "tx_ring"},
 	{"mbuf_bytes: 2048", "mbuf_bytes: 1500", "mbuf_bytes"},
 	{"mtu_max: 1500", "mtu_max: 9000", "too small for mtu_max 9000"},
+	{"mtu_max: 1500", "mtu_max: 2031", "too small for mtu_max 2031"},
 	{"spread: peer", "spread: magic", "spread"},
 	{"needs: [iface]", "needs: [iface, luck]", "needs"},
 	{"offloads: [rx_cksum]", "offloads: [rx_chksum]", "offloads"},
@@ -98,6 +99,7 @@ a_damaged_profile_is_refused_by_file_and_key(void **state)
 
 	if (!load_with("summary", "summary", &p, &f))
 		fail_msg("%s", f.text);
+	check(load_with("mtu_max: 1500", "mtu_max: 2030", &p, &f));
 	for (uint32_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
 		if (load_with(damage[i].piece, damage[i].instead, &p, &f))
 			fail_msg("accepted: %s", damage[i].instead);
