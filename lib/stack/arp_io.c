@@ -130,8 +130,7 @@ arp_input(struct stack *s, uint32_t rx_index)
 	} else {
 		stack_count(s, what);
 	}
-	s->owed--;
-	frame_spent(s, s->in->rx.frame[rx_index]);
+	outbox_waive(s, rx_index);
 }
 
 void

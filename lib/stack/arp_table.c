@@ -17,6 +17,7 @@ struct arp_set {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t version; /* odd: being written */
 	struct arp_entry way[ARP_WAYS];
 };
+static_assert(sizeof(struct arp_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
 
 struct arp_table {
 	_Atomic bool announced;

@@ -33,8 +33,7 @@ icmp_input(struct stack *s, uint32_t rx_index)
 
 	stack_count(s, what);
 	if (what != ICMP_ECHOED) {
-		s->owed--;
-		frame_spent(s, s->in->rx.frame[rx_index]);
+		outbox_waive(s, rx_index);
 		return;
 	}
 	icmp_echo_to_reply(ipv4_answer_here(s, rx_index, l3->l4_len, IPV4_ICMP));

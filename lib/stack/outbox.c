@@ -97,6 +97,14 @@ outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark)
 	outbox_put(&s->out, rx->frame[rx_index], rx->data[rx_index], len, mark);
 }
 
+void
+outbox_waive(struct stack *s, uint32_t rx_index)
+{
+	ensure(s->owed != 0);
+	s->owed--;
+	frame_spent(s, s->in->rx.frame[rx_index]);
+}
+
 /* The outbox again, without the first sent frames. Rare: the port's ring was full. */
 static void
 outbox_keep(struct outbox *out, uint32_t sent)

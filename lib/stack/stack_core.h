@@ -99,12 +99,13 @@ void frame_spent(struct stack *s, struct frame *f);
 /* ---- frame level, among its own files ---- */
 
 /* outbox.c: fill up the stock; the frame at the end of the stock, NULL if there is no room for
- * it; the same frame again; send it; send received frame i, of this turn, back. */
+ * it; the same frame again; send it; send received frame i, of this turn, back; do not. */
 void stock_fill(struct stack *s);
 uint8_t *outbox_begin(struct stack *s);
 uint8_t *outbox_begun(struct stack *s);
 void outbox_commit(struct stack *s, uint32_t len, uint32_t mark);
 void outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark);
+void outbox_waive(struct stack *s, uint32_t rx_index);
 
 /* ipv4_out.c: make received frame i an answer: plain headers back to where it came from, its
  * l4_len bytes of L4 (at l3[i].l4_offset) behind them. Returns where they now are. */
