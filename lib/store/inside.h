@@ -113,6 +113,20 @@ store_floor(const struct store *st, uint32_t bucket)
 	return &st->floors[bucket >> st->ix.block_shift];
 }
 
+/* ---- store.c ---- */
+
+/* What the budget is cut into. */
+struct store_plan {
+	uint32_t page_shift, page_count;
+	uint32_t block_shift, block_count;
+	uint32_t reserve; /* pages */
+};
+
+struct store_plan store_plan_of(const struct store_config *cfg);
+/* With a plan of one's own: tests make the index so small that everything collides. */
+struct store *store_create_planned(struct region *region, const struct store_config *cfg,
+				   const struct store_plan *plan);
+
 /* ---- memory.c: objects, and whom to forget for them ---- */
 
 /* An item with its header, key and chunks, its value unwritten; NULL: no memory. */

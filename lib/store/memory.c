@@ -8,10 +8,11 @@
  */
 #include "inside.h"
 
-/* What a class keeps free or in limbo: a part of what it owns, within these bounds. */
-#define AHEAD_SHARE  64u
-#define AHEAD_MAX    1024u
-#define AHEAD_CHUNKS 48u /* three values of the default size: one filling, two in grace */
+/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
+ * needs to live through a grace period, and no more than a quarter. */
+#define AHEAD_SHARE 64u
+#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
+#define AHEAD_MAX   1024u
 
 static uint32_t
 class_waiting(const struct slab_class *c)
@@ -25,11 +26,10 @@ class_ahead(const struct slab_class *c)
 {
 	const uint32_t owned =
 		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
-	const uint32_t share = owned / AHEAD_SHARE;
 
-	if (c->batch == 0)
-		return owned / 2 < AHEAD_CHUNKS ? owned / 2 : AHEAD_CHUNKS;
-	return share < AHEAD_MAX ? share : AHEAD_MAX;
+	if (owned / AHEAD_SHARE >= AHEAD_MIN)
+		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
+	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
 }
 
 static void

@@ -9,6 +9,7 @@
 #define CLOCKOO_MUTANT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #ifdef STORE_MUTANT_NO_VERSION
 #define MUTANT_NO_VERSION true
@@ -47,6 +48,14 @@ static inline bool
 mutant_clear_first(void)
 {
 	return MUTANT_CLEAR_FIRST;
+}
+
+/* That moment is a few instructions long; stretched, a short run meets it for certain. */
+static inline void
+mutant_linger(void)
+{
+	for (uint32_t i = 0; i < 64; i++)
+		__builtin_ia32_pause();
 }
 
 #endif

@@ -70,6 +70,7 @@ copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 	if (mutant_clear_first()) {
 		bucket_moved(from);
 		bucket_clear(from, slot);
+		mutant_linger();
 		bucket_put(to, empty, ref, tag);
 		return;
 	}

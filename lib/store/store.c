@@ -2,13 +2,6 @@
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* What the budget is cut into. */
-struct plan {
-	uint32_t page_shift, page_count;
-	uint32_t block_shift, block_count;
-	uint32_t reserve;
-};
-
 /* Share of the budget that is index: enough slots for items of about 56 bytes. */
 #define INDEX_SHARE_PER_1024 106u
 /* Pages a store should have at least, before they are as large as hugepages. */
@@ -29,7 +22,7 @@ value_max_of(const struct store_config *cfg)
 
 /* Pages that hold the chunks of one value of the largest size, and one for its head. */
 static uint32_t
-reserve_of(const struct store_config *cfg, const struct plan *plan)
+reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
 	const uint32_t chunks = value_max_of(cfg) / CHUNK_PAYLOAD;
 	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
@@ -38,10 +31,10 @@ reserve_of(const struct store_config *cfg, const struct plan *plan)
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
 }
 
-static struct plan
-plan_of(const struct store_config *cfg)
+struct store_plan
+store_plan_of(const struct store_config *cfg)
 {
-	struct plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
+	struct store_plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
 
 	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN);
 	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
@@ -76,7 +69,15 @@ store_bytes(const struct store_config *cfg)
 struct store *
 store_create(struct region *region, const struct store_config *cfg)
 {
-	const struct plan plan = plan_of(cfg);
+	const struct store_plan plan = store_plan_of(cfg);
+
+	return store_create_planned(region, cfg, &plan);
+}
+
+struct store *
+store_create_planned(struct region *region, const struct store_config *cfg,
+		     const struct store_plan *plan)
+{
 	struct store *st = region_take(region, sizeof *st, CACHE_LINE_BYTES);
 
 	st->seed = cfg->seed;
@@ -84,11 +85,11 @@ store_create(struct region *region, const struct store_config *cfg)
 	st->value_max = value_max_of(cfg);
 	st->memory_bytes = cfg->memory_bytes;
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
-	st->floors = region_take(region, plan.block_count * sizeof(uint64_t), sizeof(uint64_t));
+	st->floors = region_take(region, plan->block_count * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
-	index_init(&st->ix, region, &st->arena, plan.block_shift, plan.block_count);
-	arena_init(&st->arena, region, plan.page_count, plan.page_shift);
-	slab_init(&st->slab, region, &st->arena, plan.reserve);
+	index_init(&st->ix, region, &st->arena, plan->block_shift, plan->block_count);
+	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
+	slab_init(&st->slab, region, &st->arena, plan->reserve);
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
 		st->cores[i].id = i;
