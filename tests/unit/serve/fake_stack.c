@@ -1,0 +1,557 @@
+#include "fake_stack.h"
+
+#include "support/test.h"
+#include "base/check.h"
+#include "core/core.h"
+#include "proto/mc_udp.h"
+
+#include <stdlib.h>
+
+#define SENT_BYTES (16u << 20)
+#define SENT_MAX   8192u
+#define PIECES_MAX 4096u
+#define MEMORY     (16u << 20)
+
+struct segment {
+	struct segment *next;
+	uint32_t len, read;
+	uint8_t *bytes;
+};
+
+struct elsewhere {
+	const uint8_t *data;
+	uint32_t len, sent_at;
+	void (*release)(const void *arg);
+	const void *arg;
+};
+
+struct conn {
+	uint32_t slot;
+	bool open, ready, eof, closed, aborted, wants_room;
+	struct segment *head, *tail;
+	uint32_t sent_len, queued, chunks;
+	uint8_t *sent;
+	uint8_t *reserved;
+	uint32_t reserved_len;
+	struct elsewhere pieces[PIECES_MAX];
+	uint32_t piece_count;
+};
+
+struct stack {
+	struct stack_user user;
+	struct conn conns[FAKE_CONNS];
+	struct conn *order[FAKE_CONNS]; /* ready, oldest first */
+	uint32_t order_count;
+	struct segment *spent;
+	uint32_t chunks, chunks_used, promised, pieces_left, outbox, outbox_left;
+	struct datagram datagrams[FAKE_DATAGRAMS];
+	uint8_t *payloads[FAKE_DATAGRAMS];
+	uint32_t datagram_count;
+	uint8_t begun[2048];
+	bool is_begun;
+	uint32_t sent_count;
+	struct fake_sent sent[SENT_MAX];
+	struct counter counters[STACK_COUNTER_COUNT];
+};
+
+const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
+
+/* ---- what the service sees ---- */
+
+void
+stack_attach(struct stack *s, const struct stack_user *user)
+{
+	s->user = *user;
+}
+
+static void
+make_ready(struct stack *s, struct conn *c)
+{
+	if (c->ready || !c->open)
+		return;
+	c->ready = true;
+	s->order[s->order_count++] = c;
+}
+
+struct conn *
+stack_pop_ready(struct stack *s)
+{
+	struct conn *c = s->order[0];
+
+	if (s->order_count == 0)
+		return NULL;
+	s->order_count--;
+	memmove(s->order, s->order + 1, s->order_count * sizeof s->order[0]);
+	c->ready = false;
+	return c;
+}
+
+void
+conn_again(struct stack *s, struct conn *c)
+{
+	make_ready(s, c);
+}
+
+uint32_t
+conn_slot(const struct conn *c)
+{
+	return c->slot;
+}
+
+struct view
+conn_peek(const struct conn *c)
+{
+	check(c->open);
+	if (c->head == NULL)
+		return (struct view){NULL, 0};
+	return (struct view){c->head->bytes + c->head->read, c->head->len - c->head->read};
+}
+
+void
+conn_advance(struct stack *s, struct conn *c, uint32_t n)
+{
+	struct segment *g = c->head;
+
+	if (n == 0)
+		return;
+	check(n <= conn_peek(c).len);
+	g->read += n;
+	if (g->read < g->len)
+		return;
+	c->head = g->next;
+	if (c->head == NULL)
+		c->tail = NULL;
+	g->next = s->spent;
+	s->spent = g;
+}
+
+bool
+conn_eof(const struct conn *c)
+{
+	return c->eof && c->head == NULL;
+}
+
+bool
+conn_writable(struct stack *s, struct conn *c, uint32_t replies)
+{
+	if (c->closed)
+		return false;
+	if (c->queued > CONN_TXQ_BYTES || s->chunks - s->chunks_used < s->promised + replies) {
+		c->wants_room = true;
+		return false;
+	}
+	s->promised += replies;
+	return true;
+}
+
+uint8_t *
+conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	check(c->open && !c->closed && c->reserved == NULL);
+	check(bytes <= CONN_RESERVE_MAX);
+	check(s->promised > 0);
+	s->promised--;
+	c->reserved = malloc(bytes != 0 ? bytes : 1);
+	c->reserved_len = bytes;
+	return c->reserved;
+}
+
+static void
+queue(struct conn *c, const uint8_t *bytes, uint32_t len)
+{
+	check(c->sent_len + len < SENT_BYTES);
+	memcpy(c->sent + c->sent_len, bytes, len);
+	c->sent_len += len;
+	c->queued += len;
+	c->sent[c->sent_len] = 0;
+}
+
+void
+conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	check_ptr(c->reserved);
+	check(bytes <= c->reserved_len);
+	queue(c, c->reserved, bytes);
+	c->chunks++;
+	s->chunks_used++;
+	free(c->reserved);
+	c->reserved = NULL;
+}
+
+bool
+conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+	    void (*release)(const void *arg), const void *arg)
+{
+	check(c->open && !c->closed && len > 0);
+	if (s->pieces_left == 0)
+		return false;
+	s->pieces_left--;
+	check(c->piece_count < PIECES_MAX);
+	c->pieces[c->piece_count++] = (struct elsewhere){data, len, c->sent_len, release, arg};
+	queue(c, data, len);
+	return true;
+}
+
+void
+conn_close(struct stack *s, struct conn *c)
+{
+	check(c->open);
+	c->closed = true;
+}
+
+static void
+let_go(struct stack *s, struct conn *c)
+{
+	for (uint32_t i = 0; i < c->piece_count; i++) {
+		const struct elsewhere *p = &c->pieces[i];
+
+		check_bytes(p->data, c->sent + p->sent_at, p->len);
+		p->release(p->arg);
+	}
+	s->chunks_used -= c->chunks;
+	c->piece_count = c->chunks = c->queued = 0;
+}
+
+static void
+lose(struct stack *s, struct conn *c)
+{
+	for (uint32_t i = 0; i < s->order_count; i++)
+		if (s->order[i] == c) {
+			s->order_count--;
+			memmove(s->order + i, s->order + i + 1,
+				(s->order_count - i) * sizeof s->order[0]);
+		}
+	c->open = c->ready = false;
+	s->user.gone(s->user.arg, c);
+	let_go(s, c);
+}
+
+void
+conn_abort(struct stack *s, struct conn *c)
+{
+	c->aborted = true;
+	lose(s, c);
+}
+
+uint8_t *
+stack_chunk_get(struct stack *s)
+{
+	if (s->chunks - s->chunks_used <= s->promised)
+		return NULL;
+	s->chunks_used++;
+	return malloc(CHUNK_BYTES);
+}
+
+void
+stack_chunk_put(struct stack *s, uint8_t *chunk)
+{
+	s->chunks_used--;
+	free(chunk);
+}
+
+struct datagram *
+stack_datagrams(struct stack *s, uint32_t *count)
+{
+	*count = s->datagram_count;
+	return s->datagrams;
+}
+
+uint8_t *
+udp_here(struct stack *s, struct datagram *d, uint32_t *room)
+{
+	*room = 1472;
+	return s->payloads[d->rx_index];
+}
+
+static void
+send_datagram(struct stack *s, const uint8_t *bytes, uint32_t len, bool here)
+{
+	check(s->sent_count < SENT_MAX && len <= 1472);
+	memcpy(s->sent[s->sent_count].bytes, bytes, len);
+	s->sent[s->sent_count].len = len;
+	s->sent[s->sent_count++].here = here;
+}
+
+void
+udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
+{
+	check(!d->answered);
+	d->answered = true;
+	send_datagram(s, s->payloads[d->rx_index], payload_len, true);
+}
+
+uint8_t *
+udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
+{
+	check(to->port == 4242);
+	if (s->outbox_left == 0)
+		return NULL;
+	s->is_begun = true;
+	*room = 1472;
+	return s->begun;
+}
+
+void
+udp_commit(struct stack *s, uint32_t payload_len)
+{
+	check(s->is_begun);
+	s->is_begun = false;
+	s->outbox_left--;
+	send_datagram(s, s->begun, payload_len, false);
+}
+
+void
+stack_usage_mt(const struct stack *s, struct stack_usage *out)
+{
+	*out = (struct stack_usage){.conns_max = FAKE_CONNS, .chunks = s->chunks};
+	for (uint32_t i = 0; i < FAKE_CONNS; i++)
+		out->conns += s->conns[i].open;
+}
+
+const struct counter *
+stack_counters(const struct stack *s)
+{
+	return s->counters;
+}
+
+/* ---- what the test does ---- */
+
+struct rig *
+rig_create(void)
+{
+	const struct store_config store_cfg = {
+		.memory_bytes = MEMORY, .cores = 1, .value_max = STORE_VALUE_MAX, .seed = 1};
+	const struct serve_config cfg = {.conns_max = FAKE_CONNS, .conn_requests_max = 20};
+	const struct serve_facts facts = {.pid = 77, .conns_max = FAKE_CONNS, .tcp_port = 11211};
+	struct rig *r = calloc(1, sizeof *r);
+
+	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(1) + serve_bytes(&cfg) + 4096;
+	r->region.base = malloc(r->region.size);
+	r->stack = calloc(1, sizeof *r->stack);
+	r->stack->chunks = 4096;
+	r->stack->pieces_left = 4096;
+	r->stack->outbox = r->stack->outbox_left = 256;
+	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
+		r->stack->conns[i].slot = i;
+		r->stack->conns[i].sent = malloc(SENT_BYTES);
+	}
+	r->store = store_create(&r->region, &store_cfg);
+	r->core = store_core_of(r->store, 0);
+	r->shared = serve_shared_create(&r->region, r->store, 1, "9.8.7");
+	serve_shared_describe(r->shared, &facts);
+	r->serve = serve_create(&r->region, &cfg, r->shared, r->stack);
+	r->clock = (struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
+	return r;
+}
+
+static void
+segments_free(struct segment *g)
+{
+	while (g != NULL) {
+		struct segment *next = g->next;
+
+		free(g->bytes);
+		free(g);
+		g = next;
+	}
+}
+
+static void
+release(struct stack *s)
+{
+	segments_free(s->spent);
+	s->spent = NULL;
+	for (uint32_t i = 0; i < s->datagram_count; i++)
+		free(s->payloads[i]);
+	s->datagram_count = 0;
+	s->promised = 0;
+	s->outbox_left = s->outbox;
+}
+
+void
+rig_destroy(struct rig *r)
+{
+	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
+		struct conn *c = &r->stack->conns[i];
+
+		if (c->open)
+			lose(r->stack, c);
+		segments_free(c->head);
+		free(c->sent);
+	}
+	release(r->stack);
+	free(r->stack);
+	free(r->region.base);
+	free(r);
+}
+
+void
+rig_turn(struct rig *r)
+{
+	store_turn(r->core, r->clock.now_s);
+	serve_turn(r->serve, &r->clock);
+	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
+		serve_parse(r->serve);
+		serve_seek(r->serve);
+		serve_answer(r->serve);
+		if (!serve_more(r->serve))
+			break;
+	}
+	release(r->stack);
+	store_tidy(r->core);
+}
+
+struct conn *
+rig_open(struct rig *r)
+{
+	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
+		struct conn *c = &r->stack->conns[i];
+
+		if (c->open)
+			continue;
+		segments_free(c->head);
+		*c = (struct conn){.slot = i, .sent = c->sent, .open = true};
+		c->sent[0] = 0;
+		r->stack->user.opened(r->stack->user.arg, c);
+		return c;
+	}
+	fail_msg("no free connection");
+	return NULL;
+}
+
+void
+rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len)
+{
+	struct segment *g;
+
+	if (len == 0)
+		return;
+	g = calloc(1, sizeof *g);
+	g->bytes = malloc(len);
+	g->len = len;
+	memcpy(g->bytes, bytes, len);
+	if (c->tail != NULL)
+		c->tail->next = g;
+	else
+		c->head = g;
+	c->tail = g;
+	make_ready(r->stack, c);
+}
+
+void
+rig_receive_text(struct rig *r, struct conn *c, const char *text)
+{
+	rig_receive(r, c, text, (uint32_t)strlen(text));
+}
+
+void
+rig_eof(struct rig *r, struct conn *c)
+{
+	c->eof = true;
+	make_ready(r->stack, c);
+}
+
+void
+rig_lose(struct rig *r, struct conn *c)
+{
+	lose(r->stack, c);
+}
+
+const char *
+rig_sent(struct conn *c, uint32_t *len)
+{
+	if (len != NULL)
+		*len = c->sent_len;
+	return (const char *)c->sent;
+}
+
+void
+rig_forget_sent(struct conn *c)
+{
+	check_eq(c->piece_count, 0);
+	c->sent_len = 0;
+	c->sent[0] = 0;
+}
+
+void
+rig_acked(struct rig *r, struct conn *c)
+{
+	let_go(r->stack, c);
+	if (c->wants_room)
+		make_ready(r->stack, c);
+	c->wants_room = false;
+}
+
+bool
+rig_closed(const struct conn *c)
+{
+	return c->closed;
+}
+
+bool
+rig_aborted(const struct conn *c)
+{
+	return c->aborted;
+}
+
+void
+rig_set_pieces(struct rig *r, uint32_t pieces)
+{
+	r->stack->pieces_left = pieces;
+}
+
+void
+rig_set_chunks(struct rig *r, uint32_t chunks)
+{
+	r->stack->chunks = chunks;
+}
+
+void
+rig_set_outbox(struct rig *r, uint32_t frames)
+{
+	r->stack->outbox = r->stack->outbox_left = frames;
+}
+
+uint32_t
+rig_chunks_used(const struct rig *r)
+{
+	return r->stack->chunks_used;
+}
+
+void
+rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint32_t len)
+{
+	struct stack *s = r->stack;
+	const uint32_t i = s->datagram_count++;
+
+	check(i < FAKE_DATAGRAMS && len + 8 <= 1472);
+	s->payloads[i] = malloc(1472);
+	memcpy(mc_udp_put(s->payloads[i], id, 0, total), bytes, len);
+	s->datagrams[i] = (struct datagram){
+		.from = {.port = 4242}, .payload = {s->payloads[i], len + 8}, .rx_index = i};
+}
+
+void
+rig_datagram_text(struct rig *r, uint16_t id, const char *text)
+{
+	rig_datagram(r, id, 1, text, (uint32_t)strlen(text));
+}
+
+uint32_t
+rig_datagrams_sent(const struct rig *r, const struct fake_sent **list)
+{
+	*list = r->stack->sent;
+	return r->stack->sent_count;
+}
+
+void
+rig_forget_datagrams(struct rig *r)
+{
+	r->stack->sent_count = 0;
+}
+
+uint64_t
+rig_count(const struct rig *r, enum serve_counter which)
+{
+	return counter_read(&serve_counters(r->serve)[which]);
+}

@@ -1,0 +1,72 @@
+/*
+ * fake_stack.h - a stack without a network, for tests of the service.
+ *
+ * It keeps the promises of stack.h and enforces ours: a received piece is gone at the end of the
+ * turn it was read in (so that AddressSanitizer sees a view that outlives it), pieces that lie
+ * elsewhere are compared with what they were when they were queued, and room can be taken away.
+ *
+ * Shape:  streams in and datagrams in, bytes and datagrams out; a real store behind the service.
+ * Owner:  rig_create to rig_destroy.
+ * Thread: one.
+ * Errors: a broken promise fails the running test.
+ */
+#ifndef CLOCKOO_FAKE_STACK_H
+#define CLOCKOO_FAKE_STACK_H
+
+#include "serve/serve.h"
+
+#define FAKE_CONNS     8u
+#define FAKE_DATAGRAMS 64u
+#define FAKE_UNIX      1700000000
+
+struct rig {
+	struct stack *stack;
+	struct serve *serve;
+	struct serve_shared *shared;
+	struct store *store;
+	struct store_core *core;
+	struct serve_clock clock;
+	struct region region;
+};
+
+struct rig *rig_create(void);
+void rig_destroy(struct rig *r);
+
+/* As core_turn does it: passes until nothing is left, then frames are gone. */
+void rig_turn(struct rig *r);
+
+struct conn *rig_open(struct rig *r);
+/* One received segment. */
+void rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len);
+void rig_receive_text(struct rig *r, struct conn *c, const char *text);
+void rig_eof(struct rig *r, struct conn *c);
+/* The connection is gone, whatever the service wants. */
+void rig_lose(struct rig *r, struct conn *c);
+/* Everything sent on the connection so far, closed by a zero. */
+const char *rig_sent(struct conn *c, uint32_t *len);
+void rig_forget_sent(struct conn *c);
+/* All that was queued is acknowledged: chunks and pieces are free again. */
+void rig_acked(struct rig *r, struct conn *c);
+bool rig_closed(const struct conn *c);
+bool rig_aborted(const struct conn *c);
+
+void rig_set_pieces(struct rig *r, uint32_t pieces); /* left for bytes elsewhere */
+void rig_set_chunks(struct rig *r, uint32_t chunks);
+void rig_set_outbox(struct rig *r, uint32_t frames); /* left, a turn */
+uint32_t rig_chunks_used(const struct rig *r);
+
+/* A datagram of this turn; bytes behind the frame. total: datagrams it claims. */
+void rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint32_t len);
+void rig_datagram_text(struct rig *r, uint16_t id, const char *text);
+
+struct fake_sent {
+	bool here; /* in the frame of its request */
+	uint32_t len;
+	uint8_t bytes[2048];
+};
+uint32_t rig_datagrams_sent(const struct rig *r, const struct fake_sent **list);
+void rig_forget_datagrams(struct rig *r);
+
+uint64_t rig_count(const struct rig *r, enum serve_counter which);
+
+#endif

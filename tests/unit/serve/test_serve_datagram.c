@@ -1,0 +1,307 @@
+/*
+ * Requests over UDP. Goal: a reply goes back in the frame its request came in if it fits, else
+ * as one message of n datagrams numbered 0 to n-1; a datagram that is wrong or cut is dropped,
+ * counted, and spoils nothing. Method: tables of datagrams and of what must be sent.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+#include "proto/mc_udp.h"
+
+static struct rig *rig;
+
+static int
+start(void **state)
+{
+	rig = rig_create();
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+/* All messages sent so far, put together again: one text per message, " | " between them. Fails
+ * if a frame is wrong, a piece is missing or out of order. */
+static const char *
+messages(void)
+{
+	static char text[1u << 20];
+	const struct fake_sent *sent;
+	const uint32_t count = rig_datagrams_sent(rig, &sent);
+	uint32_t len = 0, total = 0;
+
+	for (uint32_t i = 0, next = 0; i < count; i++) {
+		struct mc_udp_frame frame;
+
+		check(sent[i].len >= 8 && sent[i].len <= MC_UDP_PAYLOAD_MAX);
+		memcpy(&frame, sent[i].bytes, sizeof frame);
+		if (next == 0) {
+			total = be16_get(frame.total);
+			if (i > 0)
+				len += (uint32_t)sprintf(text + len, " | ");
+		}
+		check_eq(be16_get(frame.id), 0x1234);
+		check_eq(be16_get(frame.sequence), next);
+		check_eq(be16_get(frame.total), total);
+		check_eq(be16_get(frame.reserved), 0);
+		if (next + 1 < total)
+			check_eq(sent[i].len, MC_UDP_PAYLOAD_MAX);
+		memcpy(text + len, sent[i].bytes + 8, sent[i].len - 8);
+		len += sent[i].len - 8;
+		next = next + 1 == total ? 0 : next + 1;
+	}
+	text[len] = 0;
+	return text;
+}
+
+static uint32_t
+sent_here(void)
+{
+	const struct fake_sent *sent;
+	const uint32_t count = rig_datagrams_sent(rig, &sent);
+	uint32_t here = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		here += sent[i].here;
+	return here;
+}
+
+static void
+a_datagram_gets_its_answers(void **state)
+{
+	const struct {
+		const char *in;
+		const char *out;
+		uint32_t here; /* of them, in the frame the request came in */
+	} rows[] = {
+		{"get a\r\n", "END\r\n", 1},
+		{"set a 7 0 5\r\nhello\r\n", "STORED\r\n", 1},
+		{"get a\r\n", "VALUE a 7 5\r\nhello\r\nEND\r\n", 1},
+		{"gat 100 a\r\n", "VALUE a 7 5\r\nhello\r\nEND\r\n", 1},
+		{"get a b a\r\n", "VALUE a 7 5\r\nhello\r\nVALUE a 7 5\r\nhello\r\nEND\r\n", 0},
+		{"get a\r\nget b\r\nversion\r\n",
+		 "VALUE a 7 5\r\nhello\r\nEND\r\n | END\r\n | VERSION 9.8.7\r\n", 0},
+		{"set a 0 0 1 noreply\r\nx\r\n", "", 0},
+		{"set a 0 0 1 noreply\r\ny\r\nget a\r\n", "VALUE a 0 1\r\ny\r\nEND\r\n", 0},
+		{"set n 0 0 1\r\n5\r\n", "STORED\r\n", 1},
+		{"incr n 6\r\n", "11\r\n", 1},
+		{"delete n\r\n", "DELETED\r\n", 1},
+		{"bogus\r\n", "ERROR\r\n", 1},
+		{"verbosity 1\r\n", "ERROR\r\n", 1},
+		{"set a 0 0 3\r\nabcde\r\n", /* the rest is an empty line */
+		 "CLIENT_ERROR bad data chunk\r\n | CLIENT_ERROR bad command line format\r\n", 0},
+		{"quit\r\n", "", 0},
+		{"version\r\nquit\r\nversion\r\n", "VERSION 9.8.7\r\n", 0},
+		{"flush_all\r\n", "OK\r\n", 1},
+		{"version\r\nget a", "VERSION 9.8.7\r\n", 0}, /* the cut one is dropped */
+		{"GET / HTTP/1.1\r\n", "", 0},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		rig_forget_datagrams(rig);
+		rig_datagram_text(rig, 0x1234, rows[i].in);
+		rig_turn(rig);
+		check_str(messages(), rows[i].out);
+		check_eq(sent_here(), rows[i].here);
+		check_eq(rig_chunks_used(rig), 0);
+	}
+}
+
+static void
+a_bad_datagram_is_dropped_counted_and_forgotten(void **state)
+{
+	const struct {
+		const char *bytes;
+		uint16_t total;
+		enum serve_counter why;
+	} rows[] = {
+		{"", 1, UDP_DROP_SHORT},
+		{"version\r\n", 2, UDP_DROP_MULTI},
+		{"version\r\n", 0, UDP_DROP_MULTI},
+		{"get a", 1, UDP_DROP_CUT},
+		{"set a 0 0 10\r\nhello\r\n", 1, UDP_DROP_CUT},
+		{"set a 0 0 5\r\nhello", 1, UDP_DROP_CUT},
+		{"set a x 0 5\r\nhell", 1, UDP_DROP_CUT},
+		{"GET / HTTP/1.1\r\n", 1, UDP_DROP_HTTP},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const uint64_t before = rig_count(rig, rows[i].why);
+
+		rig_forget_datagrams(rig);
+		rig_datagram(rig, 0x1234, rows[i].total, rows[i].bytes,
+			     (uint32_t)strlen(rows[i].bytes));
+		rig_datagram_text(rig, 0x1234, "version\r\n");
+		rig_turn(rig);
+		check_str(messages(), "VERSION 9.8.7\r\n");
+		check_eq(rig_count(rig, rows[i].why), before + 1);
+	}
+}
+
+static void
+a_datagram_cut_at_any_byte_does_nothing(void **state)
+{
+	const char *in = "set a 0 0 5\r\nhello\r\n";
+
+	for (uint32_t cut = 1; cut < strlen(in); cut++)
+		rig_datagram(rig, 0x1234, 1, in, cut);
+	rig_datagram_text(rig, 0x1234, "get a\r\n");
+	rig_turn(rig);
+	check_str(messages(), "END\r\n");
+}
+
+/* "set NAME 0 0 len" by a connection, all bytes c. */
+static void
+store_value(const char *name, char c, uint32_t len)
+{
+	static char text[1u << 20];
+	struct conn *conn = rig_open(rig);
+	const int head = sprintf(text, "set %s 0 0 %u\r\n", name, len);
+
+	memset(text + head, c, len);
+	memcpy(text + head + len, "\r\n", 3);
+	rig_receive_text(rig, conn, text);
+	rig_turn(rig);
+	rig_turn(rig);
+	check_str(rig_sent(conn, NULL), "STORED\r\n");
+	rig_lose(rig, conn);
+}
+
+static void
+a_large_value_is_one_message_of_many_datagrams(void **state)
+{
+	const uint32_t sizes[] = {1023, 1024, 1360, 1370, 1380, 2767, 5000, 100000, 300000};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		const struct fake_sent *sent;
+		const char *text;
+		char head[64];
+
+		store_value("v", 'v', sizes[i]);
+		rig_forget_datagrams(rig);
+		rig_datagram_text(rig, 0x1234, "get v\r\n");
+		rig_turn(rig);
+		rig_turn(rig);
+		text = messages();
+		sprintf(head, "VALUE v 0 %u\r\n", sizes[i]);
+		check_eq(strlen(text), strlen(head) + sizes[i] + 7);
+		check_bytes(text, head, strlen(head));
+		check_str(text + strlen(head) + sizes[i], "\r\nEND\r\n");
+		check_eq(rig_datagrams_sent(rig, &sent), mc_udp_pieces((uint32_t)strlen(text)));
+		check_eq(rig_chunks_used(rig), 0);
+	}
+}
+
+static void
+a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it(void **state)
+{
+	const struct fake_sent *sent;
+
+	store_value("v", 'v', 700000);
+	rig_datagram_text(rig, 0x1234, "get v\r\n");
+	rig_datagram_text(rig, 0x1234, "get a b\r\n");
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 256);
+	rig_turn(rig);
+	rig_turn(rig);
+	check_str(messages() + 700000 + 18, "\r\nEND\r\n | END\r\n");
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+a_reply_too_long_for_any_client_is_not_sent(void **state)
+{
+	static char in[1400];
+	const struct fake_sent *sent;
+
+	store_value("v", 'v', 1000000);
+	strcpy(in, "get");
+	for (int i = 0; i < 8; i++)
+		strcat(in, " v");
+	strcat(in, "\r\n");
+	rig_datagram_text(rig, 0x1234, in);
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 0);
+	check_eq(rig_count(rig, UDP_DROP_LONG), 1);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+replies_without_room_are_dropped_and_counted(void **state)
+{
+	const struct fake_sent *sent;
+
+	store_value("v", 'v', 5000);
+	rig_set_outbox(rig, 0);
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		for (uint32_t i = 0; i < 40; i++)
+			rig_datagram_text(rig, 0x1234, "get v\r\n");
+		rig_turn(rig);
+	}
+	check_eq(rig_count(rig, UDP_DROP_BUSY), 120 - UDP_ANSWERS_MAX);
+	rig_set_outbox(rig, 256);
+	rig_turn(rig);
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), UDP_ANSWERS_MAX * 4);
+	check_eq(rig_chunks_used(rig), 0);
+
+	rig_forget_datagrams(rig);
+	rig_set_chunks(rig, 0);
+	rig_datagram_text(rig, 0x1234, "get v\r\n");
+	rig_datagram_text(rig, 0x1234, "version\r\n");
+	rig_turn(rig);
+	check_str(messages(), "VERSION 9.8.7\r\n");
+}
+
+static void
+a_turn_has_time_for_so_many_datagrams_and_counts_the_others(void **state)
+{
+	static char in[1400];
+
+	for (int i = 0; i < 90; i++)
+		strcat(in, "version\r\n");
+	for (int i = 0; i < 8; i++)
+		rig_datagram_text(rig, 0x1234, in);
+	rig_turn(rig);
+	rig_forget_datagrams(rig);
+	rig_datagram_text(rig, 0x1234, "version\r\n");
+	rig_turn(rig);
+	check_eq(rig_count(rig, UDP_DROP_LATE), 6);
+}
+
+static void
+a_flood_of_datagrams_does_not_starve_a_connection(void **state)
+{
+	struct conn *c = rig_open(rig);
+	static char in[1400];
+
+	for (int i = 0; i < 90; i++)
+		strcat(in, "version\r\n");
+	for (int i = 0; i < 60; i++)
+		rig_datagram_text(rig, 0x1234, in);
+	rig_receive_text(rig, c, "version\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(a_datagram_gets_its_answers),
+		TEST(a_bad_datagram_is_dropped_counted_and_forgotten),
+		TEST(a_datagram_cut_at_any_byte_does_nothing),
+		TEST(a_large_value_is_one_message_of_many_datagrams),
+		TEST(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
+		TEST(a_reply_too_long_for_any_client_is_not_sent),
+		TEST(replies_without_room_are_dropped_and_counted),
+		TEST(a_turn_has_time_for_so_many_datagrams_and_counts_the_others),
+		TEST(a_flood_of_datagrams_does_not_starve_a_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

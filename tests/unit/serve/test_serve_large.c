@@ -1,0 +1,264 @@
+/*
+ * Large values and shortage. Goal: a large value goes in over any number of segments and out
+ * from where it lies; when room runs out its reply waits, and everything behind it on its
+ * connection waits with it, in order; nothing stays pinned or held. Method: a stack whose pieces,
+ * chunks and acknowledgements the test controls.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+
+#include <stdlib.h>
+
+static struct rig *rig;
+static uint8_t value[STORE_VALUE_MAX];
+
+static int
+start(void **state)
+{
+	rig = rig_create();
+	for (uint32_t i = 0; i < sizeof value; i++)
+		value[i] = (uint8_t)(i * 2654435761u >> 24);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+static void
+turns(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		rig_turn(rig);
+}
+
+/* set key 0 0 len, in segments of at most mss bytes. */
+static void
+set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
+{
+	char line[64];
+
+	snprintf(line, sizeof line, "set %s 0 0 %u\r\n", key, len);
+	rig_receive_text(rig, c, line);
+	for (uint32_t at = 0; at < len; at += mss) {
+		rig_receive(rig, c, value + at, len - at < mss ? len - at : mss);
+		if (at / mss % 7 == 0)
+			rig_turn(rig);
+	}
+	rig_receive_text(rig, c, "\r");
+	rig_turn(rig);
+	rig_receive_text(rig, c, "\n");
+	turns(2);
+	check_str(rig_sent(c, NULL), "STORED\r\n");
+	rig_acked(rig, c);
+	rig_forget_sent(c);
+}
+
+/* The reply at sent[at] is the value under key; returns where the next one begins. */
+static uint32_t
+value_stands_at(struct conn *c, uint32_t at, const char *key, uint32_t len)
+{
+	char head[64];
+	uint32_t sent_len, head_len;
+	const char *sent = rig_sent(c, &sent_len) + at;
+
+	snprintf(head, sizeof head, "VALUE %s 0 %u\r\n", key, len);
+	head_len = (uint32_t)strlen(head);
+	check(sent_len >= at + head_len + len + 7);
+	check_bytes(sent, head, head_len);
+	check_bytes(sent + head_len, value, len);
+	check_bytes(sent + head_len + len, "\r\nEND\r\n", 7);
+	return at + head_len + len + 7;
+}
+
+static void
+a_value_of_any_size_comes_back(void **state)
+{
+	const uint32_t sizes[] = {0, 1, 1023, 1024, 1025, 1460, 4096, 8191, 65536, 500000, 1048000};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		struct conn *c = rig_open(rig);
+		uint32_t len;
+
+		set_value(c, "big", sizes[i], 1460);
+		rig_receive_text(rig, c, "get big\r\n");
+		rig_turn(rig);
+		check_eq(value_stands_at(c, 0, "big", sizes[i]), (rig_sent(c, &len), len));
+		rig_acked(rig, c);
+		rig_lose(rig, c);
+		check_eq(rig_chunks_used(rig), 0);
+	}
+}
+
+static void
+a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
+{
+	const uint32_t len = STORE_VALUE_MAX + 1;
+	struct conn *c = rig_open(rig);
+	char line[64];
+
+	rig_receive_text(rig, c, "set big 0 0 1\r\nx\r\nset kept 0 0 1\r\ny\r\n");
+	snprintf(line, sizeof line, "set big 0 0 %u\r\n", len);
+	rig_receive_text(rig, c, line);
+	for (uint32_t at = 0; at < len; at += 1000)
+		rig_receive(rig, c, value, len - at < 1000 ? len - at : 1000);
+	rig_receive_text(rig, c, "\r\nget big\r\n");
+	snprintf(line, sizeof line, "add kept 0 0 %u\r\n", len);
+	rig_receive_text(rig, c, line);
+	for (uint32_t at = 0; at < len; at += 1000)
+		rig_receive(rig, c, value, len - at < 1000 ? len - at : 1000);
+	rig_receive_text(rig, c, "\r\nget kept\r\n");
+	turns(5);
+	check_str(rig_sent(c, NULL),
+		  "STORED\r\nSTORED\r\nSERVER_ERROR object too large for cache\r\n"
+		  "END\r\nSERVER_ERROR object too large for cache\r\n"
+		  "VALUE kept 0 1\r\ny\r\nEND\r\n");
+	check_eq(rig_count(rig, STORE_TOO_LARGE_COUNT), 2);
+}
+
+static void
+a_large_value_stays_as_it_was_until_it_is_acknowledged(void **state)
+{
+	struct conn *c = rig_open(rig);
+	struct conn *other = rig_open(rig);
+
+	set_value(c, "big", 60000, 1460);
+	rig_receive_text(rig, c, "get big\r\n");
+	rig_turn(rig);
+	rig_receive_text(rig, other, "delete big\r\n");
+	turns(1);
+	/* Churn through more than all memory: the deleted value's place must not be taken. */
+	for (int i = 0; i < 400; i++) {
+		char line[64];
+
+		snprintf(line, sizeof line, "set fill%d 0 0 60000 noreply\r\n", i);
+		rig_receive_text(rig, other, line);
+		rig_receive(rig, other, value + i, 60000);
+		rig_receive_text(rig, other, "\r\n");
+		rig_turn(rig);
+	}
+	value_stands_at(c, 0, "big", 60000);
+	rig_acked(rig, c); /* compares the pieces with what was queued */
+}
+
+static void
+a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
+{
+	struct conn *c = rig_open(rig);
+	uint32_t at;
+
+	set_value(c, "big", 100000, 1460);
+	for (uint32_t pieces = 0; pieces < 4; pieces++) {
+		rig_set_pieces(rig, pieces);
+		rig_receive_text(rig, c, "get big\r\nset s 0 0 3\r\nabc\r\nget s");
+		rig_receive_text(rig, c, "\r\nget big\r\nversion\r\nset t 0 0 5\r\nhe");
+		turns(2);
+		check_null(strstr(rig_sent(c, NULL), "VERSION"));
+		rig_receive_text(rig, c, "llo\r\n");
+		turns(2);
+		rig_set_pieces(rig, 1000);
+		turns(4);
+		at = value_stands_at(c, 0, "big", 100000);
+		check_bytes(rig_sent(c, NULL) + at, "STORED\r\nVALUE s 0 3\r\nabc\r\nEND\r\n", 31);
+		at = value_stands_at(c, at + 31, "big", 100000);
+		check_str(rig_sent(c, NULL) + at, "VERSION 9.8.7\r\nSTORED\r\n");
+		rig_acked(rig, c);
+		rig_forget_sent(c);
+		check_eq(rig_chunks_used(rig), 0);
+	}
+	check(rig_count(rig, CONN_HELD) > 0);
+}
+
+static void
+a_client_that_does_not_read_stops_being_served_and_then_gets_it_all(void **state)
+{
+	struct conn *c = rig_open(rig);
+	uint32_t len, at = 0;
+
+	set_value(c, "big", 100000, 1460);
+	for (int i = 0; i < 12; i++)
+		rig_receive_text(rig, c, "get big\r\n");
+	turns(5);
+	rig_sent(c, &len);
+	check(len < CONN_TXQ_BYTES + 100100);
+	for (int i = 0; i < 12; i++) {
+		rig_acked(rig, c);
+		turns(2);
+	}
+	for (int i = 0; i < 12; i++)
+		at = value_stands_at(c, at, "big", 100000);
+	rig_sent(c, &len);
+	check_eq(at, len);
+}
+
+static void
+a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
+{
+	struct conn *filling = rig_open(rig);
+	struct conn *in_line = rig_open(rig);
+	struct conn *waiting = rig_open(rig);
+
+	set_value(waiting, "big", 200000, 1460);
+	rig_receive_text(rig, filling, "set f 0 0 5000\r\nabc");
+	rig_receive_text(rig, in_line, "get a");
+	rig_set_pieces(rig, 1);
+	rig_receive_text(rig, waiting, "get big\r\nget a\r\n");
+	turns(2);
+	rig_lose(rig, filling);
+	rig_lose(rig, in_line);
+	rig_lose(rig, waiting);
+	check_eq(rig_chunks_used(rig), 0);
+	check_eq(rig_count(rig, CONN_GONE), 3);
+}
+
+static void
+a_cut_line_without_a_chunk_ends_the_connection_only(void **state)
+{
+	struct conn *c = rig_open(rig);
+	struct conn *other = rig_open(rig);
+
+	rig_set_chunks(rig, 1);
+	rig_receive_text(rig, c, "get a");
+	turns(1);
+	check(rig_aborted(c));
+	check_eq(rig_count(rig, CONN_NO_SCRATCH), 1);
+	rig_receive_text(rig, other, "get a\r\n");
+	turns(1);
+	check_str(rig_sent(other, NULL), "END\r\n");
+}
+
+static void
+without_chunks_replies_wait_for_them(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_set_chunks(rig, 0);
+	rig_receive_text(rig, c, "get a\r\nversion\r\n");
+	turns(3);
+	check_str(rig_sent(c, NULL), "");
+	rig_set_chunks(rig, 16);
+	rig_acked(rig, c);
+	turns(2);
+	check_str(rig_sent(c, NULL), "END\r\nVERSION 9.8.7\r\n");
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(a_value_of_any_size_comes_back),
+		TEST(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
+		TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged),
+		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
+		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
+		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
+		TEST(a_cut_line_without_a_chunk_ends_the_connection_only),
+		TEST(without_chunks_replies_wait_for_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
