@@ -38,7 +38,7 @@ VIOLATIONS = [
     ("a room that includes upwards", {"lib/base/bytes.c": '#include "wire/frame.h"\n'},
      "room base may not include wire/frame.h"),
     ("a room that includes upwards with angle brackets",
-     {"lib/base/bytes.c": "#  include <wire/frame.h>\n"}, "room base may not include wire/frame.h"),
+     {"lib/base/bytes.c": "#include <wire/frame.h>\n"}, "room base may not include wire/frame.h"),
     ("a room that includes around the rule", {"lib/base/bytes.c": '#include "../wire/frame.h"\n'},
      "a room is named by itself"),
     ("a DPDK header outside lib/dpdk", {"lib/wire/frame2.c": "#include <rte_mbuf.h>\n"},
