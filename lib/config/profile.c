@@ -29,6 +29,7 @@ static const cyaml_strval_t needs[] = {
 	{"socket_free", NEED_SOCKET_FREE},
 	{"socket_there", NEED_SOCKET_THERE},
 	{"root", NEED_ROOT},
+	{"lock", NEED_LOCK},
 };
 
 static const cyaml_strval_t answers[] = {{"no", false}, {"yes", true}};

@@ -43,6 +43,7 @@ enum need {
 	NEED_SOCKET_FREE = 1u << 3,  /* nobody listens on --socket yet: we will */
 	NEED_SOCKET_THERE = 1u << 4, /* somebody does: we connect */
 	NEED_ROOT = 1u << 5,
+	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
 
 struct profile {

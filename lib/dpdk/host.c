@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define CAP_NET_ADMIN_BIT 12 /* linux/capability.h */
 #define LINES_MAX         256u
+#define LOCK_BYTES        (32u << 20) /* the two rings of one af_packet queue */
 
 static void
 look_at_cpus(struct cpu_list *cpus)
@@ -100,6 +102,19 @@ may_open_packet_sockets(void)
 	return true;
 }
 
+/* Limits and capabilities of user namespaces interact; trying is the only sure answer. */
+static bool
+may_lock_rings(uint32_t cores)
+{
+	const size_t bytes = (size_t)LOCK_BYTES * (cores != 0 ? cores : 1);
+	void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	munmap(at, bytes);
+	return true;
+}
+
 static void
 look_at_pci(struct host *host, const char *address)
 {
@@ -129,6 +144,7 @@ host_look(struct host *host, const struct config *cfg)
 	host->net_raw = may_open_packet_sockets();
 	host->net_admin = number_in("/proc/self/status", "CapEff:", 16) >> CAP_NET_ADMIN_BIT & 1;
 	host->tun = access("/dev/net/tun", R_OK | W_OK) == 0;
+	host->may_lock = may_lock_rings(cfg->cores);
 	host->socket_there = cfg->socket[0] != '\0' && access(cfg->socket, F_OK) == 0;
 	look_at_pci(host, cfg->pci);
 }
@@ -187,6 +203,11 @@ rights_suffice(const struct host *host, const struct profile *p, struct fault *f
 		return fault_say(f,
 				 "--port %s: /dev/net/tun is not usable: modprobe tun, or allow "
 				 "this user to open it",
+				 p->name);
+	if ((p->needs & NEED_LOCK) && !host->may_lock)
+		return fault_say(f,
+				 "--port %s: not permitted to lock its rings in memory: raise the "
+				 "limit (ulimit -l unlimited) or run as root",
 				 p->name);
 	if ((p->needs & NEED_ROOT) && !host->root)
 		return fault_say(f, "--port %s: only root may drive this port: run as root",

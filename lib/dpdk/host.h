@@ -26,6 +26,7 @@ struct host {
 	bool net_raw;
 	bool net_admin;
 	bool tun;
+	bool may_lock; /* rings for every core, locked in memory */
 	bool socket_there;
 	bool pci_there;
 	bool pci_bound; /* to a driver that user space can use */

@@ -20,6 +20,7 @@ static const struct host good = {
 	.net_raw = true,
 	.net_admin = true,
 	.tun = true,
+	.may_lock = true,
 	.pci_there = true,
 	.pci_bound = true,
 };
@@ -57,6 +58,7 @@ enum lack {
 	LACK_NET_ADMIN,
 	LACK_TUN,
 	LACK_ROOT,
+	LACK_LOCK,
 	LACK_HUGE,
 	LACK_HUGE_ONE_BYTE,
 	LACK_MEMORY,
@@ -93,6 +95,9 @@ take_away(enum lack lack, struct host *h, struct config *c)
 		break;
 	case LACK_ROOT:
 		h->root = false;
+		break;
+	case LACK_LOCK:
+		h->may_lock = false;
 		break;
 	case LACK_HUGE:
 		h->huge_free_bytes = 0;
@@ -134,6 +139,8 @@ static const struct {
 	{"af_packet", "af_packet", LACK_NET_RAW, false, "CAP_NET_RAW"},
 	{"af_packet", "af_packet", LACK_NET_ADMIN, false, NULL},
 	{"af_packet", "af_packet", LACK_ROOT, false, NULL},
+	{"af_packet", "af_packet", LACK_LOCK, false, "ulimit -l unlimited"},
+	{"tap", "tap", LACK_LOCK, false, NULL},
 	{"af_packet", "af_packet", LACK_HUGE, false, "hugepages: 100 MB needed, 0 MB free"},
 	{"af_packet", "af_packet", LACK_HUGE_ONE_BYTE, false, "99 MB free"},
 	{"af_packet", "af_packet", LACK_HUGE, true, NULL},
@@ -237,14 +244,18 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 static void
 a_prefix_is_claimed_once_until_it_is_let_go(void **state)
 {
+	char prefix[CONFIG_NAME_BYTES];
 	struct fault f;
-	int fd = eal_claim_prefix("test_host", &f);
+	int fd;
 
+	snprintf(prefix, sizeof prefix, "test_host%d", (int)getpid());
+	fd = eal_claim_prefix(prefix, &f);
 	check(fd >= 0);
-	check_eq(eal_claim_prefix("test_host", &f), -1);
-	check_ptr(strstr(f.text, "\"test_host\" is in use"));
+	check_eq(eal_claim_prefix(prefix, &f), -1);
+	check_ptr(strstr(f.text, prefix));
+	check_ptr(strstr(f.text, "is in use by another instance"));
 	close(fd);
-	fd = eal_claim_prefix("test_host", &f);
+	fd = eal_claim_prefix(prefix, &f);
 	check(fd >= 0);
 	close(fd);
 }
