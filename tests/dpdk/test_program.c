@@ -34,7 +34,8 @@ struct run {
 static void
 start(struct run *r, const char *const *args)
 {
-	char *argv[ARGS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
+	static char name[] = "clockoo", option[] = "--file-prefix";
+	char *argv[ARGS_MAX + 4] = {name, option, prefix};
 	int out[2], err[2];
 
 	for (int i = 0; i < ARGS_MAX && args[i] != NULL; i++)
