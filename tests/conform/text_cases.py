@@ -33,8 +33,8 @@ CASES = [
     ("flags beyond 32 bit are cut", [
         ("set @ 4294967296 0 1\nx\n", "STORED\n"), ("get @\n", "VALUE @ 0 1\nx\nEND\n")]),
     ("a value that looks like protocol", [
-        ("set @ 0 0 16\nEND\nset b 0 0 1\n\n", "STORED\n"),
-        ("get @\n", "VALUE @ 0 16\nEND\nset b 0 0 1\n\nEND\n")]),
+        ("set @ 0 0 18\nEND\nset b 0 0 1\n\n", "STORED\n"),
+        ("get @\n", "VALUE @ 0 18\nEND\nset b 0 0 1\n\nEND\n")]),
     ("add stores only what is missing", [
         ("add @ 1 0 1\na\n", "STORED\n"), ("add @ 2 0 1\nb\n", "NOT_STORED\n"),
         ("get @\n", "VALUE @ 1 1\na\nEND\n")]),

@@ -1,0 +1,169 @@
+"""tools/test, behind its shell: see there for the parts.
+
+Each part prints what it runs and returns counts; the last line adds them up.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import build_tree
+import progress
+from progress import Failed, say
+
+ROOT = build_tree.ROOT
+CONFORM = ROOT / "tests/conform"
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+# Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
+SANITIZED = ("unit", "sim", "script", "fuzz", "stress")
+SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
+
+SERVER_ARGS = "-m 64 -c 2048"
+
+
+class Counts:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+def counting(words, command, **env):
+    """Run a script whose last line is a count, passing its lines on."""
+    print(f"-- {words}", flush=True)
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, env={**os.environ, **env}) as child:
+        try:
+            for line in child.stdout:
+                last = line.strip()
+                print(f"   {line}" if not COUNTS.match(last) else "", end="", flush=True)
+        except BaseException:
+            child.terminate()
+            raise
+    found = COUNTS.match(last)
+    if found is None:
+        print(f"   not ok - {words}: ended with status {child.returncode} before its count")
+        return Counts(failed=1)
+    counts = Counts(*(int(n or 0) for n in found.groups()))
+    if child.returncode != 0 and counts.failed == 0:
+        counts.failed = 1
+    return counts
+
+
+def meson_tests(folder, names=(), slowness=1):
+    """Run tests of a build folder; one test of meson is one of ours."""
+    if names == []:
+        return Counts()
+    print(f"-- tests of {folder.name}", flush=True)
+    log = folder / "meson-logs/testlog.json"
+    log.unlink(missing_ok=True)
+    subprocess.run(["meson", "test", "-C", str(folder), "--no-rebuild", "--print-errorlogs",
+                    "-t", str(slowness), *names], stdin=subprocess.DEVNULL)
+    counts = Counts()
+    if log.exists():
+        for line in log.read_text().splitlines():
+            result = json.loads(line)["result"]
+            if result == "SKIP":
+                counts.skipped += 1
+            elif result in ("OK", "EXPECTEDFAIL"):
+                counts.passed += 1
+            else:
+                counts.failed += 1
+    if counts.passed + counts.failed == 0:
+        counts.failed = 1
+    return counts
+
+
+def sanitized_names(folder):
+    """Names of the tests whose program lies under one of SANITIZED."""
+    tests = json.loads(subprocess.run(["meson", "introspect", "--tests", str(folder)], check=True,
+                                      capture_output=True, text=True).stdout)
+    homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
+    return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])})
+
+
+def part_check(quick):
+    counts = counting("tools/check", [str(ROOT / "tools/check")])
+    counts.add(counting("tools/check on trees that break its rules",
+                        [str(CONFORM / "house_check_test.py")]))
+    return counts
+
+
+def part_release(quick):
+    folder = build_tree.default_folder()
+    build_tree.build(folder)
+    return meson_tests(folder)
+
+
+def part_sanitize(quick):
+    folder = build_tree.default_folder()
+    folder = folder.with_name(folder.name + "-asan")
+    build_tree.build(folder, build_tree.SANITIZE)
+    return meson_tests(folder, sanitized_names(folder), SANITIZED_SLOWNESS)
+
+
+def part_conform(quick):
+    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
+    conform = f"{CONFORM / 'run_conform'} {'--quick' if quick else ''}"
+    return counting("conformance over af_packet",
+                    [str(ROOT / "tools/run"), "--no-build", "--server-args", SERVER_ARGS, "--exec",
+                     conform])
+
+
+def part_run(quick):
+    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
+    return counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
+
+
+PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
+         "conform": part_conform, "run": part_run}
+LEFT_OUT_BY_QUICK = ("sanitize",)
+
+
+def main(argv):
+    quick = "--quick" in argv
+    chosen = [word for word in argv if word != "--quick"]
+    for word in chosen:
+        if word not in PARTS:
+            print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
+            return 2
+    if not chosen:
+        chosen = [p for p in PARTS if not (quick and p in LEFT_OUT_BY_QUICK)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder().absolute()))
+    total, times = Counts(), []
+    for name in chosen:
+        start = time.monotonic()
+        print(f"\n== {name}", flush=True)
+        try:
+            counts = PARTS[name](quick)
+        except Failed as failed:
+            print(failed, flush=True)
+            counts = Counts(failed=1)
+        total.add(counts)
+        times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
+        print(f"== {times[-1]}", flush=True)
+    print("\n" + "\n".join(times))
+    print(total, flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
