@@ -76,6 +76,9 @@ conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
 void
 conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 {
+	/* Our FIN has its place in the stream: nothing goes after it. */
+	if (c->flags & CONN_CLOSE)
+		bytes = 0;
 	txq_commit(&c->tx, &s->tcp->pool, bytes);
 	if (bytes > 0)
 		conn_make_out(s, c);
@@ -88,7 +91,7 @@ conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 	const struct piece bytes = {.data = data, .len = len, .release = release, .arg = arg};
 
 	ensure(len > 0);
-	if (!txq_extern(&c->tx, &s->tcp->pool, bytes))
+	if (c->flags & CONN_CLOSE || !txq_extern(&c->tx, &s->tcp->pool, bytes))
 		return false;
 	conn_make_out(s, c);
 	return true;
