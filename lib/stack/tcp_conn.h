@@ -95,7 +95,7 @@ struct rxq {
 
 struct conn {
 	/* who, and what was received */
-	uint32_t peer_ip;
+	_Alignas(CACHE_LINE_BYTES) uint32_t peer_ip;
 	uint16_t peer_port;
 	uint8_t state; /* enum conn_state */
 	uint8_t snd_wscale;
@@ -139,8 +139,10 @@ struct conn {
 	uint8_t backoff;
 	uint8_t peer_mac[6];
 };
-static_assert(offsetof(struct conn, rx) <= CACHE_LINE_BYTES + 8, "sequence space: one line");
-static_assert(sizeof(struct conn) <= 6 * CACHE_LINE_BYTES, "a connection is six lines");
+static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
+static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
+static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");
+static_assert(sizeof(struct conn) == 5 * CACHE_LINE_BYTES, "timers: the last two");
 
 static inline bool
 seq_before(uint32_t a, uint32_t b)

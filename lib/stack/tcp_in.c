@@ -246,11 +246,8 @@ tcp_input(struct stack *s, struct sorted *in)
 	struct tcp *t = s->tcp;
 
 	t->pool.promised = 0;
-	for (uint32_t k = 0; k < in->tcp_count; k++) {
-		if (k + 1 < in->tcp_count && in->conn[in->tcp[k + 1]] != NULL)
-			__builtin_prefetch(&in->conn[in->tcp[k + 1]]->where);
+	for (uint32_t k = 0; k < in->tcp_count; k++)
 		segment_arrives(s, in, in->tcp[k]);
-	}
 	if (!list_empty(&t->starved))
 		wake_starved(s);
 }
