@@ -43,7 +43,9 @@ check_udp(struct stack *s, struct sorted *in, uint32_t i)
 	}
 	if (unlikely(udp.dst_port != s->cfg.udp_port || s->cfg.udp_port == 0))
 		return DROP_UDP_PORT;
-	if (unlikely(udp.src_port == 0))
+	/* Our own port as the source would let a forger set two caches to answer each other's
+	 * answers for ever. */
+	if (unlikely(udp.src_port == 0 || udp.src_port == udp.dst_port))
 		return DROP_UDP_SOURCE;
 	l3->l4_len = udp.len;
 	/* Where UDP is shorter than its packet, devices differ in what they sum up. */

@@ -31,7 +31,7 @@
 	X(DROP_UDP_LEN, "a UDP length that cannot be")                                             \
 	X(DROP_UDP_CKSUM, "a wrong UDP checksum")                                                  \
 	X(DROP_UDP_PORT, "to a UDP port nobody serves")                                            \
-	X(DROP_UDP_SOURCE, "from UDP port 0: nobody to answer")                                    \
+	X(DROP_UDP_SOURCE, "from UDP port 0, or from our own: nobody to answer")                   \
 	X(DROP_TCP_CUT, "shorter than a TCP header")                                               \
 	X(DROP_TCP_CKSUM, "a wrong TCP checksum")                                                  \
 	X(DROP_ICMP_CUT, "shorter than an ICMP header")                                            \

@@ -154,6 +154,7 @@ static const struct row rows[] = {
 	{"another port", UDP, 36, {0, 53}, 2, 0, FIX_ALL, 0, DROP_UDP_PORT},
 	{"port 0", UDP, 36, {0, 0}, 2, 0, FIX_ALL, 0, DROP_UDP_PORT},
 	{"from port 0", UDP, 34, {0, 0}, 2, 0, FIX_ALL, 0, DROP_UDP_SOURCE},
+	{"from our port", UDP, 34, {11211 >> 8, 11211 & 255}, 2, 0, FIX_ALL, 0, DROP_UDP_SOURCE},
 
 	{"half a TCP header", TCP, 16, {0, 39}, 2, 0, FIX_IP, 0, DROP_TCP_CUT},
 	{"a changed segment", TCP, 54, {'j'}, 1, 0, FIX_IP, 0, DROP_TCP_CKSUM},
