@@ -6,6 +6,7 @@ needed from the machine, each thing with its undoing registered first; start; pr
 
 import argparse
 import contextlib
+import ctypes
 import os
 import pathlib
 import shlex
@@ -20,6 +21,7 @@ import build_tree
 import lendings
 import netns
 import progress
+import rings
 import session
 from progress import Failed, say
 
@@ -27,6 +29,7 @@ PORT = 11211
 DIED_STATUS = 99
 IN_USERNS = "CLOCKOO_IN_USERNS"
 PORTS = ("af_packet", "tap")
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 EXEC_POLL_S = 0.05
 CLIENT_END_S = 2.0
 
@@ -37,6 +40,17 @@ class Stopped(BaseException):
     def __init__(self, number):
         super().__init__(number)
         self.number = number
+
+
+def adopt_orphans():
+    """What CMD leaves running becomes our child, so that we can end it and see it gone."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def bury_orphans():
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _on_signal(number, frame):
@@ -68,10 +82,10 @@ def parse(argv):
     return args
 
 
-def server_command(args, wire, name):
+def server_command(args, wire, name, profiles):
     words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
              "--address", f"{netns.HOST}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
-             "--file-prefix", name, "--data-dir", str(build_tree.ROOT / "drivers-config")]
+             "--file-prefix", name, "--data-dir", str(profiles)]
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores > len(cpus):
         pairs = (f"{i}@{cpus[i % len(cpus)]}" for i in range(args.cores))
@@ -144,12 +158,17 @@ def show(wire, server, userns):
 
 
 def serve(args, userns, undo):
+    adopt_orphans()
+    undo.callback(bury_orphans)
     ledger = lendings.Ledger()
     undo.callback(ledger.close)
     wire = netns.Wire(ledger.name, args.port)
     undo.callback(wire.end_processes)
     wire.make()
-    command = server_command(args, wire, ledger.name)
+    profiles = build_tree.ROOT / "drivers-config"
+    if userns:
+        profiles = rings.that_fit(profiles, lendings.FOLDER / "drivers-config", args.cores)
+    command = server_command(args, wire, ledger.name, profiles)
     server, huge = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
     if not huge and not args.no_huge:
