@@ -21,4 +21,5 @@ const struct view mc_error_line[MC_ERR_COUNT] = {
 	[MC_ERR_TOO_LARGE] = LINE("SERVER_ERROR object too large for cache"),
 	[MC_ERR_MEMORY] = LINE("SERVER_ERROR out of memory storing object"),
 	[MC_ERR_NO_ROOM] = LINE("SERVER_ERROR out of memory"),
+	[MC_ERR_STATS] = LINE("SERVER_ERROR out of memory writing stats"),
 };

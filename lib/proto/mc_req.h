@@ -56,6 +56,7 @@ enum mc_error {
 	MC_ERR_TOO_LARGE, /* SERVER_ERROR object too large for cache */
 	MC_ERR_MEMORY,    /* SERVER_ERROR out of memory storing object */
 	MC_ERR_NO_ROOM,   /* SERVER_ERROR out of memory */
+	MC_ERR_STATS,     /* SERVER_ERROR out of memory writing stats */
 	MC_ERR_COUNT,
 };
 

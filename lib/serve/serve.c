@@ -11,13 +11,31 @@ opened(void *arg, struct conn *c)
 	serve_count(sv, CONN_OPENED);
 }
 
+bool
+carry_take(struct serve *sv, struct session *ss)
+{
+	ss->carry = stack_chunk_get(sv->stack);
+	ss->carry_at = ss->carry_len = 0;
+	sv->carry_count += ss->carry != NULL;
+	return ss->carry != NULL;
+}
+
+void
+carry_give(struct serve *sv, struct session *ss)
+{
+	stack_chunk_put(sv->stack, ss->carry);
+	sv->carry_count--;
+	ss->carry = NULL;
+	ss->carry_at = ss->carry_len = 0;
+}
+
 void
 session_forget(struct serve *sv, struct session *ss)
 {
 	if (ss->filling)
 		store_abandon(sv->store, &ss->fill);
 	if (ss->carry != NULL)
-		stack_chunk_put(sv->stack, ss->carry);
+		carry_give(sv, ss);
 	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
@@ -74,11 +92,26 @@ datagrams_restart(struct serve *sv)
 	dc->list = stack_datagrams(sv->stack, &dc->count);
 }
 
+/* With few chunks left none may be had to put requests off into, so none are parsed behind what
+ * may have to wait. */
+static void
+chunks_look(struct serve *sv)
+{
+	struct stack_usage usage;
+	uint32_t left;
+
+	stack_usage_mt(sv->stack, &usage);
+	left = usage.chunks > usage.chunks_used ? usage.chunks - usage.chunks_used : 0;
+	sv->scarce = left < usage.chunks / 4 || left < 2 * OPS_MAX;
+	sv->carry_max = usage.chunks / 4;
+}
+
 void
 serve_turn(struct serve *sv, const struct serve_clock *clock)
 {
 	sv->clock = *clock;
 	sv->turn++;
+	chunks_look(sv);
 	datagrams_restart(sv);
 	messages_drain(sv);
 }

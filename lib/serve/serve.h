@@ -58,7 +58,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_GONE, "connections gone")                                                           \
 	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
 	X(CONN_HELD, "replies put off because no room was left to queue them")                     \
-	X(CONN_NO_SCRATCH, "connections reset: no chunk for a cut line or for requests put off")   \
+	X(CONN_NO_SCRATCH,                                                                         \
+	  "connections reset: too many cut lines, or no chunk to put requests off")                \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
 	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \

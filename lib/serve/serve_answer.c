@@ -73,14 +73,9 @@ answer_get(struct serve *sv, struct op *op)
 		return ANSWER_DONE;
 	}
 	len = item_value_len(it);
-	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
-		const enum answer a = reply_value(sv, op, it);
-
-		if (a != ANSWER_NOT_YET)
-			get_count(sv, touch, true);
-		return a;
-	}
 	get_count(sv, touch, true);
+	if (unlikely(len >= ITEM_PIN_MIN_BYTES))
+		return reply_value(sv, op, it);
 	cas = with_cas ? item_cas(it) : 0;
 	begin = reply_begin(sv, op,
 			    MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_END_MAX);
@@ -253,16 +248,14 @@ op_answer(struct serve *sv, uint32_t i)
 	struct op *op = &sv->ops[i];
 	struct session *ss = op->session;
 	enum answer a;
-	bool first;
 
 	if (ss != NULL && unlikely(ss->conn == NULL))
 		return;
-	first = (op->req.flags & MC_FIRST) != 0;
-	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
-	if (first && likely(a != ANSWER_NOT_YET))
+	if (op->req.flags & MC_FIRST)
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
-	if (unlikely(a != ANSWER_DONE))
-		session_hold(sv, ss, a == ANSWER_NOT_YET ? i : i + 1);
+	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
+	if (unlikely(a == ANSWER_PARTLY))
+		session_hold(sv, ss, i + 1);
 	if (ss == NULL && !op->alone && op_last(op))
 		message_end(sv);
 }
@@ -276,9 +269,7 @@ carries_return(struct serve *sv)
 
 		if (ss == NULL || ss->carry == NULL || ss->carry_at < ss->carry_len)
 			continue;
-		stack_chunk_put(sv->stack, ss->carry);
-		ss->carry = NULL;
-		ss->carry_at = ss->carry_len = 0;
+		carry_give(sv, ss);
 	}
 	sv->carries_in_use = false;
 }

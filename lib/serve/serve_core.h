@@ -42,8 +42,7 @@ struct op {
 
 enum answer {
 	ANSWER_DONE,
-	ANSWER_NOT_YET, /* no room: nothing was queued, nothing has happened */
-	ANSWER_PARTLY,  /* the rest is in session->value */
+	ANSWER_PARTLY, /* the rest is in session->value */
 };
 
 struct message; /* serve_message.c */
@@ -68,6 +67,8 @@ struct serve {
 	uint32_t turn, pass;
 	bool more;           /* the pass left something another pass can do */
 	bool carries_in_use; /* operations of this pass may lie in a carry */
+	uint32_t carry_count, carry_max;
+	bool scarce; /* so few chunks that nothing is parsed behind a retrieval */
 	struct session *again;
 
 	uint32_t op_count;
@@ -127,6 +128,9 @@ void conns_parse(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* An operation of this connection without a line of its own. */
 void op_push(struct serve *sv, struct session *ss, uint8_t verb);
+/* A chunk to carry bytes in; false: the stack has none to spare. */
+bool carry_take(struct serve *sv, struct session *ss);
+void carry_give(struct serve *sv, struct session *ss);
 /* Give back all that the session owns. */
 void session_forget(struct serve *sv, struct session *ss);
 
@@ -160,7 +164,10 @@ enum answer reply_value(struct serve *sv, struct op *op, const struct item *it);
 
 /* ---- replies that must wait (serve_hold.c) ---- */
 
-/* Queue the rest of session->value; false: it still has to wait. */
+/* The line in front of a value. */
+uint8_t *value_head_put(uint8_t *at, const struct item *it, bool with_cas);
+/* Queue the rest of session->value, of which the stack has promised room for the head and the
+ * line end; false: it still has to wait for pieces. */
 bool value_go_on(struct serve *sv, struct session *ss);
 /* Put off the connection's operations from ops[first] on: their bytes go into the carry. */
 void session_hold(struct serve *sv, struct session *ss, uint32_t first);

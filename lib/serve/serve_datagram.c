@@ -71,7 +71,7 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->session = NULL;
 	op->datagram = &dc->list[dc->next];
 	op->udp_id = dc->id;
-	op->alone = dc->at == 0 && used == dc->text.len && (op->req.flags & whole) == whole;
+	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;
 	sv->op_count++;
 }

@@ -34,6 +34,7 @@ op_keep(struct serve *sv, struct session *ss)
 	sv->op_count++;
 	ss->served++;
 	ss->pass_ops++;
+	ss->promised = false;
 }
 
 void
@@ -54,6 +55,24 @@ close_push(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
+/* Waiting instead would let clients that never end their lines starve the others for ever. */
+static enum parse_step
+carries_over(struct serve *sv, struct session *ss)
+{
+	serve_count(sv, CONN_NO_SCRATCH);
+	conn_abort(sv->stack, ss->conn);
+	return PARSE_GONE;
+}
+
+/* Replies on their way have the chunks; asking for more than is left brings us back when some
+ * are acknowledged. */
+static enum parse_step
+chunk_wait(struct serve *sv, struct session *ss)
+{
+	serve_count(sv, CONN_HELD);
+	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
+}
+
 /*
  * The line at the read position is cut. Gather it in a carry, to its end and no further, so that
  * what follows is read from its frame again. Not while operations of this pass stand before it:
@@ -67,17 +86,14 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (ss->carry == NULL) {
-		ss->carry = stack_chunk_get(sv->stack);
-		ss->carry_at = ss->carry_len = 0;
+		if (sv->carry_count >= sv->carry_max)
+			return carries_over(sv, ss);
+		if (!carry_take(sv, ss))
+			return chunk_wait(sv, ss);
 	} else {
 		ss->carry_len -= ss->carry_at;
 		memmove(ss->carry, ss->carry + ss->carry_at, ss->carry_len);
 		ss->carry_at = 0;
-	}
-	if (ss->carry == NULL) {
-		serve_count(sv, CONN_NO_SCRATCH);
-		conn_abort(sv->stack, ss->conn);
-		return PARSE_GONE;
 	}
 	while (!ended && ss->carry_len < MC_LINE_MAX) {
 		struct view v = conn_peek(ss->conn);
@@ -102,13 +118,13 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 }
 
 /*
- * A retrieval or stats may find no room for its reply; it and all behind it then go back into
- * the carry, so together they must not outgrow one.
+ * A retrieval may find no room for its value; all behind it then goes back into the carry, so
+ * together they must not outgrow one.
  */
 static bool
 fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
 {
-	const bool may_wait = op->req.verb <= MC_GATS || op->req.verb == MC_STATS;
+	const bool may_wait = op->req.verb <= MC_GATS;
 
 	if (ss->held_bytes == 0 && !may_wait)
 		return true;
@@ -145,7 +161,7 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 		ss->closing = true;
 		return PARSE_WAIT;
 	}
-	return PARSE_ON;
+	return unlikely(sv->scarce) && op->req.verb <= MC_GATS ? PARSE_NEXT_PASS : PARSE_ON;
 }
 
 static enum parse_step
@@ -180,8 +196,9 @@ session_step(struct serve *sv, struct session *ss)
 	src = session_peek(ss);
 	if (src.len == 0 && !session_eof(ss))
 		return PARSE_WAIT;
-	if (!conn_writable(sv->stack, ss->conn, 1))
+	if (!ss->promised && !conn_writable(sv->stack, ss->conn, 1))
 		return PARSE_WAIT;
+	ss->promised = true;
 	if (src.len == 0)
 		return close_push(sv, ss);
 	if (ss->body != BODY_NONE)
@@ -203,11 +220,12 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (ss->turn != sv->turn) {
 		ss->turn = sv->turn;
 		ss->served = 0;
+		ss->promised = false;
 	}
 	ss->pass_ops = 0;
 	ss->held_bytes = 0;
 	if (unlikely(ss->value.item != NULL)) {
-		if (!conn_writable(sv->stack, ss->conn, 1))
+		if (!conn_writable(sv->stack, ss->conn, ss->value.head ? 2 : 1))
 			return;
 		if (!value_go_on(sv, ss)) {
 			again(sv, ss);

@@ -70,38 +70,28 @@ reply_error(struct serve *sv, struct op *op, enum mc_error error)
 	reply_line(sv, op, mc_error_line[error]);
 }
 
-static void
-value_head(struct serve *sv, struct op *op, const struct item *it)
-{
-	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
-	const uint64_t cas = item_cas(it);
-	uint8_t *at = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
-
-	reply_end(sv, op, at,
-		  mc_put_value_head(at, item_key(it), item_flags(it), item_value_len(it),
-				    with_cas ? &cas : NULL));
-}
-
 enum answer
 reply_value(struct serve *sv, struct op *op, const struct item *it)
 {
+	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
 	struct session *ss = op->session;
 	uint8_t *at;
 
 	if (ss == NULL) {
 		op->alone = false;
-		value_head(sv, op, it);
+		at = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
+		reply_end(sv, op, at, value_head_put(at, it, with_cas));
 		message_value(sv, op, it);
 		at = reply_begin(sv, op, VALUE_END_MAX);
 		reply_end(sv, op, at, value_end_put(at, op_last(op)));
 		return ANSWER_DONE;
 	}
-	/* One reservation for the head, one for the line end behind the value. */
-	if (!conn_writable(sv->stack, ss->conn, 2))
-		return ANSWER_NOT_YET;
-	value_head(sv, op, it);
 	store_pin(it);
-	ss->value = (struct value_rest){.item = it, .last = op_last(op)};
+	ss->value = (struct value_rest){
+		.item = it, .head = true, .with_cas = with_cas, .last = op_last(op)};
+	/* One reservation was promised when the request was parsed; the line end needs its own. */
+	if (!conn_writable(sv->stack, ss->conn, 1))
+		return ANSWER_PARTLY;
 	if (value_go_on(sv, ss))
 		return ANSWER_DONE;
 	conn_again(sv->stack, ss->conn);

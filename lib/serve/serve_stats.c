@@ -159,9 +159,12 @@ answer_stats(struct serve *sv, struct op *op)
 	const struct view what = op->req.key;
 	struct stats_text text = {.len = 0};
 
+	/* One reservation was promised when the line was parsed. */
 	if (op->session != NULL &&
-	    !conn_writable(sv->stack, op->session->conn, STATS_BYTES / CONN_RESERVE_MAX + 1))
-		return ANSWER_NOT_YET;
+	    !conn_writable(sv->stack, op->session->conn, STATS_BYTES / CONN_RESERVE_MAX)) {
+		reply_error(sv, op, MC_ERR_STATS);
+		return ANSWER_DONE;
+	}
 	if (IS(what, "reset")) {
 		shared_reset(sv->shared);
 		reply_line(sv, op, mc_reply_line[MC_RESET]);

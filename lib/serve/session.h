@@ -21,11 +21,13 @@ enum session_body {
 	BODY_SWALLOW, /* bytes go nowhere */
 };
 
-/* A value whose head is queued and whose rest is not yet. */
+/* A large value that is not all queued yet. */
 struct value_rest {
 	const struct item *item; /* NULL: none */
 	uint32_t offset;
-	bool last; /* END follows */
+	bool head;     /* the line in front of it is still to come */
+	bool with_cas; /* in that line */
+	bool last;     /* END follows */
 };
 
 struct session {
@@ -40,6 +42,7 @@ struct session {
 	uint32_t served;     /* operations in that turn */
 	uint32_t pass_ops;   /* operations in this pass */
 	uint32_t held_bytes; /* of this pass, from the first that may have to wait */
+	bool promised;       /* the stack has room for the next operation's reply, this turn */
 
 	/* A chunk while a line is cut, or while requests were put off: bytes carry_at to
 	 * carry_len stand before what conn_peek shows. */

@@ -12,7 +12,7 @@ static const char *const verb_words[MC_VERB_COUNT] = {
 
 static const char *const error_words[MC_ERR_COUNT] = {
 	"none",  "unknown", "format",    "exptime", "delta",   "delete",
-	"chunk", "number",  "too-large", "memory",  "no-room",
+	"chunk", "number",  "too-large", "memory",  "no-room", "stats",
 };
 
 static void

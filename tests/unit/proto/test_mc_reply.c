@@ -97,6 +97,7 @@ every_error_has_its_text(void **state)
 		{MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache\r\n"},
 		{MC_ERR_MEMORY, "SERVER_ERROR out of memory storing object\r\n"},
 		{MC_ERR_NO_ROOM, "SERVER_ERROR out of memory\r\n"},
+		{MC_ERR_STATS, "SERVER_ERROR out of memory writing stats\r\n"},
 	};
 
 	check_eq(sizeof rows / sizeof rows[0], MC_ERR_COUNT - 1);

@@ -321,19 +321,32 @@ a_retrieval_line_has_no_bound(void **state)
 	free(stream);
 }
 
-static void
-an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values(void **state)
+/* A line longer than MC_LINE_MAX, a key of key_len bytes near its end, and a command behind. */
+static const char *
+long_line_with_key(uint32_t key_len)
 {
 	static char stream[4096];
 	uint32_t at = long_get(stream, 2100, 99);
 
 	stream[at++] = ' ';
-	memset(stream + at, 'x', 300);
-	at += 300;
+	memset(stream + at, 'x', key_len);
+	at += key_len;
 	memcpy(stream + at, " y z\r\nversion\r\n", 15);
-	requests_of(stream, at + 15);
-	check_ptr(strstr(trace.text, " next more\nbad format next\nversion\n"));
-	check_null(strstr(trace.text, "get y"));
+	return requests_of(stream, at + 15);
+}
+
+static void
+an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values(void **state)
+{
+	const uint32_t over[] = {251, 252, 300};
+
+	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++) {
+		const char *requests = long_line_with_key(over[i]);
+
+		check_ptr(strstr(requests, " next more\nbad format next\nversion\n"));
+		check_null(strstr(requests, "get y"));
+	}
+	check_ptr(strstr(long_line_with_key(250), "get y next more\nget z next\nversion\n"));
 }
 
 static void

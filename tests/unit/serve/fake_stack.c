@@ -303,7 +303,8 @@ udp_commit(struct stack *s, uint32_t payload_len)
 void
 stack_usage_mt(const struct stack *s, struct stack_usage *out)
 {
-	*out = (struct stack_usage){.conns_max = FAKE_CONNS, .chunks = s->chunks};
+	*out = (struct stack_usage){
+		.conns_max = FAKE_CONNS, .chunks = s->chunks, .chunks_used = s->chunks_used};
 	for (uint32_t i = 0; i < FAKE_CONNS; i++)
 		out->conns += s->conns[i].open;
 }

@@ -215,19 +215,47 @@ a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
 }
 
 static void
-a_cut_line_without_a_chunk_ends_the_connection_only(void **state)
+what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 {
-	struct conn *c = rig_open(rig);
-	struct conn *other = rig_open(rig);
+	char line[64];
 
-	rig_set_chunks(rig, 1);
-	rig_receive_text(rig, c, "get a");
+	for (int i = 0; i < 60; i++) {
+		struct conn *filling = rig_open(rig);
+		struct conn *waiting = rig_open(rig);
+
+		rig_receive_text(rig, filling, "set f 0 0 900000\r\nabc");
+		snprintf(line, sizeof line, "w%d", i);
+		rig_set_pieces(rig, 0);
+		set_value(waiting, line, 900000, 60000);
+		snprintf(line, sizeof line, "get w%d\r\n", i);
+		rig_receive_text(rig, waiting, line);
+		turns(1);
+		rig_lose(rig, filling);
+		rig_lose(rig, waiting);
+		turns(1);
+	}
+	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
+}
+
+static void
+more_cut_lines_than_their_share_of_chunks_end_their_connections(void **state)
+{
+	struct conn *lazy = rig_open(rig);
+	struct conn *over = rig_open(rig);
+	struct conn *good = rig_open(rig);
+
+	rig_set_chunks(rig, 7); /* a quarter of them for carries: one */
+	rig_receive_text(rig, lazy, "get a");
 	turns(1);
-	check(rig_aborted(c));
+	rig_receive_text(rig, over, "get b");
+	turns(1);
+	check(!rig_aborted(lazy) && rig_aborted(over));
 	check_eq(rig_count(rig, CONN_NO_SCRATCH), 1);
-	rig_receive_text(rig, other, "get a\r\n");
+	rig_receive_text(rig, good, "get a\r\n");
+	rig_receive_text(rig, lazy, "\r\n");
 	turns(1);
-	check_str(rig_sent(other, NULL), "END\r\n");
+	check_str(rig_sent(good, NULL), "END\r\n");
+	check_str(rig_sent(lazy, NULL), "END\r\n");
 }
 
 static void
@@ -256,7 +284,8 @@ main(void)
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
 		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
 		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
-		TEST(a_cut_line_without_a_chunk_ends_the_connection_only),
+		TEST(what_a_lost_connection_held_in_the_store_is_free_again),
+		TEST(more_cut_lines_than_their_share_of_chunks_end_their_connections),
 		TEST(without_chunks_replies_wait_for_them),
 	};
 
