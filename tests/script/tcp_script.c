@@ -181,6 +181,8 @@ write_text(struct player *p, uint32_t len)
 static bool
 look(struct player *p, const struct script_step *st)
 {
+	struct stack_usage use;
+
 	switch (st->verb) {
 	case DO_OUT:
 		expect_out(p, st);
@@ -203,6 +205,10 @@ look(struct player *p, const struct script_step *st)
 	case DO_COUNTED:
 		expect(p, sim_stack_count(p->ss, st->flags) == st->len,
 		       sim_stack_count(p->ss, st->flags));
+		return true;
+	case DO_HELD:
+		stack_usage_mt(p->ss->stack, &use);
+		expect(p, use.rx_frames_held == st->len, use.rx_frames_held);
 		return true;
 	case DO_PORT:
 		p->port = (uint16_t)st->len;

@@ -32,6 +32,7 @@ enum script_verb {
 	DO_GONE,
 	DO_EOF,     /* conn_eof() */
 	DO_WANT,    /* there are that many bytes to peek at */
+	DO_HELD,    /* connections hold that many received frames */
 	DO_COUNTED, /* counter `flags` stands at `len` */
 };
 
@@ -81,6 +82,7 @@ struct script {
 #define GONE(n)                  STEP(DO_GONE, .len = n)
 #define END_OF_STREAM(yes)       STEP(DO_EOF, .len = yes)
 #define READABLE(n)              STEP(DO_WANT, .len = n)
+#define HELD(n)                  STEP(DO_HELD, .len = n)
 #define COUNTED(counter, n)      STEP(DO_COUNTED, .flags = counter, .len = n)
 #define END                                                                                        \
 	{                                                                                          \

@@ -51,6 +51,9 @@ static const struct script_step read_after_fin[] = {ESTABLISHED,
 static const struct script_step fin_before_text[] = {
 	ESTABLISHED,     IN(F | A, 11, 1, 5), OUT(A, 1, 1, 0), END_OF_STREAM(false), READABLE(0),
 	IN(A, 1, 1, 10), OUT(A, 1, 17, 0),    READ(15),        END_OF_STREAM(true),  END};
+static const struct script_step unread_at_close[] = {
+	ESTABLISHED, IN(A, 1, 1, 10),      OUT(A, 1, 11, 0), HELD(1),
+	CLOSE,       OUT(F | A, 1, 11, 0), HELD(0),          END};
 static const struct script_step text_in_fin_wait_1[] = {
 	FIN_WAIT_1, IN(A, 1, 1, 10), OUT(A, 2, 11, 0), COUNTED(TCP_DROP_TEXT_CLOSED, 1), GONE(0),
 	END};
@@ -135,6 +138,7 @@ static const struct script scripts[] = {
 	SCRIPT("a FIN rides on the last text", fin_waits_for_window),
 	SCRIPT("what came before a FIN can be read, and answered", read_after_fin),
 	SCRIPT("a FIN after a hole waits for the hole", fin_before_text),
+	SCRIPT("a close lets go of what was not read", unread_at_close),
 	SCRIPT("text for a closed connection is thrown away", text_in_fin_wait_1),
 	SCRIPT("text after our FIN was acknowledged is reset", text_in_fin_wait_2),
 	SCRIPT("a peer that never closes is given up", fin_never_comes),

@@ -7,6 +7,34 @@
 
 #include "support/test.h"
 
+/* Half of eight frames a connection: its window is 4 segments at first, and closes. */
+static struct stack_config
+few_frames(void)
+{
+	struct stack_config cfg = sim_config(1);
+
+	cfg.rx_frames_max = 8;
+	return cfg;
+}
+
+#define FULL(n) IN(A, 1 + (n)*1460, 1, 1460), OUT(A, 1, 1461 + (n)*1460, 0)
+#define FILLED                                                                                     \
+	IN_SYN(1460, 0), OUT(S | A, 0, 1, 0), WINDOW(5840), IN(A, 1, 1, 0), FULL(0), WINDOW(4380), \
+		FULL(1), WINDOW(4380), FULL(2), WINDOW(2920), FULL(3), WINDOW(2920), FULL(4),      \
+		WINDOW(1460), FULL(5), WINDOW(1460), FULL(6), WINDOW(0)
+
+static const struct script_step full_window[] = {
+	FILLED,     HELD(7),    IN(A, 10221, 1, 1), OUT(A, 1, 10221, 0), WINDOW(0),
+	READ(1460), READ(1460), READ(1460),         OUT(A, 1, 10221, 0), WINDOW(2920),
+	READ(1460), READ(1460), READ(1460),         READ(1460),          HELD(0),
+	END};
+static const struct script_step ack_with_probe[] = {
+	FILLED,     WRITE(10), OUT(P | A, 1, 10221, 10), IN(A, 10221, 11, 1), OUT(A, 11, 10221, 0),
+	WAIT(1000), END};
+static const struct script_step fin_beyond_window[] = {
+	FILLED,      IN(F | A, 10221, 1, 1), OUT(A, 1, 10221, 0),
+	READ(10220), OUT(A, 1, 10221, 0),    END_OF_STREAM(false),
+	END};
 static const struct script_step in_order[] = {HANDSHAKE,
 					      IN(A, 1, 1, 100),
 					      OUT(A, 1, 101, 0),
@@ -134,6 +162,25 @@ static const struct script_step retransmit[] = {HANDSHAKE,
 						WAIT(5000),
 						COUNTED(TCP_TIMEOUTS_RETRANSMIT, 2),
 						END};
+/* The ACK of what was sent twice says nothing about the round trip, and ends the back-off. */
+static const struct script_step karn[] = {HANDSHAKE,
+					  WRITE(100),
+					  OUT(P | A, 1, 1, 100),
+					  WAIT(210),
+					  OUT(P | A, 1, 1, 100),
+					  WAIT(410),
+					  OUT(P | A, 1, 1, 100),
+					  WAIT(700),
+					  IN(A, 1, 101, 0),
+					  WRITE(100),
+					  OUT(P | A, 101, 1, 100),
+					  WAIT(210),
+					  OUT(P | A, 101, 1, 100),
+					  END};
+/* A measured round trip of 400 ms: RTO = 400 + 4 * 200. */
+static const struct script_step measured[] = {
+	IN_SYN(1460, 0),       OUT(S | A, 0, 1, 0), WAIT(400), IN(A, 1, 1, 0),        WRITE(100),
+	OUT(P | A, 1, 1, 100), WAIT(1190),          WAIT(15),  OUT(P | A, 1, 1, 100), END};
 static const struct script_step retransmit_ends[] = {HANDSHAKE,
 						     WRITE(100),
 						     OUT(P | A, 1, 1, 100),
@@ -194,6 +241,8 @@ static const struct script_step persist[] = {HANDSHAKE,
 					     IN_W(A, 1, 1, 0, 0),
 					     WAIT(410),
 					     OUT(A, 1, 1, 1),
+					     IN_W(A, 1, 1, 0, 0),
+					     IN_W(A, 1, 1, 0, 0),
 					     IN_W(A, 1, 1, 0, 0),
 					     IN_W(A, 1, 1, 0, 5000),
 					     OUT(P | A, 1, 1, 100),
@@ -269,6 +318,9 @@ static const struct script_step keepalive_dead[] = {HANDSHAKE,
 						    END};
 
 static const struct script scripts[] = {
+	SCRIPT_WITH(few_frames, "a full window is shut, and opens as text is read", full_window),
+	SCRIPT_WITH(few_frames, "the ACK of a window probe counts", ack_with_probe),
+	SCRIPT_WITH(few_frames, "a FIN beyond the window is not taken", fin_beyond_window),
 	SCRIPT("text in order is read in order", in_order),
 	SCRIPT("the ACK of text that was read waits 40 ms", ack_waits),
 	SCRIPT("every second full segment is acknowledged at once", second_full),
@@ -285,6 +337,8 @@ static const struct script scripts[] = {
 	SCRIPT("the peer's window is kept", peers_window),
 	SCRIPT("ten segments go out at first, then slow start", initial_window),
 	SCRIPT("text without an answer is sent again, ever later", retransmit),
+	SCRIPT("text sent twice is not timed", karn),
+	SCRIPT("the timeout follows the round trip", measured),
 	SCRIPT("text that is never acknowledged ends the connection", retransmit_ends),
 	SCRIPT("a partial ACK leaves the rest", partial_ack),
 	SCRIPT("three duplicate ACKs mean a loss", fast_retransmit),
