@@ -88,7 +88,7 @@ struct rx_seg {
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *holes;       /* after a hole: sorted by seq, not overlapping */
+	struct rx_seg *holes;       /* after a hole: sorted by seq, may overlap */
 	uint32_t bytes;             /* in order, unread */
 	uint16_t frames, hole_frames;
 };

@@ -137,13 +137,12 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 	return true;
 }
 
-/* Cut the new text so that it lies between *at and what follows; false: nothing is new. */
+/* Let go of what the new text covers whole; false: it is there already. What overlaps in part
+ * stays: join_holes takes each byte once. */
 static bool
-fit_hole(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg **at)
+replace_covered(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct rx_seg **at)
 {
-	/* What it covers whole goes; it may be cut off the next one's text, not the reverse. */
-	while (*at != NULL && !seq_before((*at)->seq, seg->seq) &&
-	       !seq_after((*at)->seq + (*at)->len, seg->seq + seg->payload.len)) {
+	while (*at != NULL && !seq_after((*at)->seq + (*at)->len, seg->seq + seg->payload.len)) {
 		struct rx_seg *covered = *at;
 
 		if (covered->seq == seg->seq && covered->len == seg->payload.len)
@@ -152,9 +151,7 @@ fit_hole(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg **a
 		c->rx.hole_frames--;
 		node_free(s, covered);
 	}
-	if (*at != NULL && seq_after(seg->seq + seg->payload.len, (*at)->seq))
-		seg->payload.len = (*at)->seq - seg->seq;
-	return seg->payload.len > 0;
+	return true;
 }
 
 static bool
@@ -178,7 +175,7 @@ take_after_hole(struct stack *s, struct conn *c, struct arrival *a)
 		}
 		at = &(*at)->next;
 	}
-	if (seg->payload.len == 0 || !fit_hole(s, c, seg, at)) {
+	if (seg->payload.len == 0 || !replace_covered(s, c, seg, at)) {
 		stack_count(s, TCP_DROP_TEXT_OLD);
 		return true;
 	}
