@@ -18,6 +18,8 @@ struct player {
 	uint32_t written; /* bytes of ours */
 	uint16_t port;
 	uint32_t last_window;
+	uint32_t high; /* the end of what the stack sent to this port; talked: it sent any */
+	bool talked;
 	bool reading;
 };
 
@@ -137,6 +139,8 @@ expect_out(struct player *p, const struct script_step *st)
 	expect(p, next_out(p, &seg), 0);
 	expect(p, tcp->flags == st->flags, tcp->flags);
 	if (st->flags & TCP_SYN) {
+		/* A flow that comes again starts above its old numbers. */
+		expect(p, !p->talked || (int32_t)(tcp->seq - p->high) >= 0, tcp->seq - p->high);
 		p->iss = tcp->seq;
 		expect(p, tcp->opt.seen & TCP_HAS_MSS && tcp->opt.mss == SCRIPT_MSS, tcp->opt.mss);
 	}
@@ -147,6 +151,10 @@ expect_out(struct player *p, const struct script_step *st)
 	for (uint32_t i = 0; i < st->len; i++)
 		expect(p, tcp->payload.data[i] == text_at(st->seq - 1 + i, 1), i);
 	p->last_window = tcp->window;
+	if (!(tcp->flags & TCP_RST)) {
+		p->talked = true;
+		p->high = tcp->seq + tcp->payload.len + !!(tcp->flags & TCP_FIN);
+	}
 	mem_port_done(p->ss->port);
 }
 
@@ -212,6 +220,7 @@ look(struct player *p, const struct script_step *st)
 		return true;
 	case DO_PORT:
 		p->port = (uint16_t)st->len;
+		p->talked = false;
 		return true;
 	default:
 		return false;

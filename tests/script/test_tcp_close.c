@@ -117,6 +117,20 @@ static const struct script_step time_wait_reused[] = {TIME_WAIT,
 						      OPENED(2),
 						      GONE(1),
 						      END};
+/* 5000 bytes in no time: the clock's number is below what was sent. */
+static const struct script_step time_wait_reused_fast[] = {ESTABLISHED,
+							   WRITE(5000),
+							   OUT(A, 1, 1, 1460),
+							   OUT(A, 1461, 1, 1460),
+							   OUT(A, 2921, 1, 1460),
+							   OUT(P | A, 4381, 1, 620),
+							   CLOSE,
+							   OUT(F | A, 5001, 1, 0),
+							   IN(F | A, 1, 5002, 0),
+							   OUT(A, 5002, 2, 0),
+							   IN(S, 5000, 0, 0),
+							   OUT(S | A, 0, 5001, 0),
+							   END};
 static const struct script_step time_wait_old_syn[] = {TIME_WAIT, IN(S, 1, 0, 0), OUT(A, 2, 2, 0),
 						       COUNTED(TCP_TIME_WAIT_REUSED, 0), END};
 static const struct script_step time_wait_recycled[] = {TIME_WAIT,
@@ -158,6 +172,7 @@ static const struct script scripts[] = {
 	SCRIPT("an abort in FIN-WAIT-1 sends a RST", abort_fin_wait_1),
 	SCRIPT("a drain closes what is open", drain_closes),
 	SCRIPT("a higher SYN opens a flow in TIME-WAIT anew", time_wait_reused),
+	SCRIPT("our numbers go up when a flow is opened anew", time_wait_reused_fast),
 	SCRIPT("an old SYN in TIME-WAIT is only answered", time_wait_old_syn),
 	SCRIPT_WITH(one_connection, "the oldest in TIME-WAIT makes room", time_wait_recycled),
 };

@@ -118,11 +118,26 @@ a_pop_looks_at_no_more_than_its_budget(void **unused)
 	check(wheel_next(&w) == WHEEL_NEVER);
 }
 
+static void
+a_wheel_without_timers_asks_for_nothing(void **unused)
+{
+	static struct wheel w;
+	static struct timer t[NODES];
+
+	setup(&w, t);
+	for (uint32_t i = 0; i < NODES; i++)
+		wheel_arm(&w, &t[i].node, i * i * TICK_NS * 50);
+	for (uint32_t i = 0; i < NODES; i++)
+		wheel_unarm(&w, &t[i].node);
+	check(wheel_next(&w) == WHEEL_NEVER);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timers_fire_once_and_on_time),
+		cmocka_unit_test(a_wheel_without_timers_asks_for_nothing),
 		cmocka_unit_test(a_pop_looks_at_no_more_than_its_budget),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
