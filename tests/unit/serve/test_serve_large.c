@@ -119,18 +119,18 @@ a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
 	check_eq(rig_count(rig, STORE_TOO_LARGE_COUNT), 2);
 }
 
+/* Get a value, delete it, and write more than all memory before it is acknowledged. */
 static void
-a_large_value_stays_as_it_was_until_it_is_acknowledged(void **state)
+stays_as_it_was(uint32_t len)
 {
 	struct conn *c = rig_open(rig);
 	struct conn *other = rig_open(rig);
 
-	set_value(c, "big", 60000, 1460);
+	set_value(c, "big", len, 1460);
 	rig_receive_text(rig, c, "get big\r\n");
 	rig_turn(rig);
 	rig_receive_text(rig, other, "delete big\r\n");
 	turns(1);
-	/* Churn through more than all memory: the deleted value's place must not be taken. */
 	for (int i = 0; i < 400; i++) {
 		char line[64];
 
@@ -140,8 +140,37 @@ a_large_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 		rig_receive_text(rig, other, "\r\n");
 		rig_turn(rig);
 	}
-	value_stands_at(c, 0, "big", 60000);
+	value_stands_at(c, 0, "big", len);
 	rig_acked(rig, c); /* compares the pieces with what was queued */
+	rig_lose(rig, c);
+	rig_lose(rig, other);
+}
+
+static void
+a_large_value_stays_as_it_was_until_it_is_acknowledged(void **state)
+{
+	stays_as_it_was(60000);
+	stays_as_it_was(900000);
+}
+
+static void
+an_acknowledged_value_is_let_go(void **state)
+{
+	struct conn *c = rig_open(rig);
+	const struct {
+		uint32_t len;
+		int times;
+	} rows[] = {{60000, 400}, {900000, 40}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (int n = 0; n < rows[i].times; n++) {
+			set_value(c, "big", rows[i].len, 60000);
+			rig_receive_text(rig, c, "get big\r\n");
+			rig_turn(rig);
+			value_stands_at(c, 0, "big", rows[i].len);
+			rig_acked(rig, c);
+			rig_forget_sent(c);
+		}
 }
 
 static void
@@ -170,6 +199,48 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 		check_eq(rig_chunks_used(rig), 0);
 	}
 	check(rig_count(rig, CONN_HELD) > 0);
+}
+
+static void
+more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
+{
+	static char text[8192];
+	struct conn *c = rig_open(rig);
+	uint32_t at;
+
+	set_value(c, "big", 50000, 1460);
+	strcpy(text, "get big\r\n");
+	for (char k = 'a'; k < 'f'; k++)
+		sprintf(text + strlen(text), "set %c 0 0 1000\r\n%01000d\r\n", k, 0);
+	rig_set_pieces(rig, 0);
+	rig_receive_text(rig, c, text);
+	turns(3);
+	rig_set_pieces(rig, 1000);
+	turns(3);
+	at = value_stands_at(c, 0, "big", 50000);
+	check_str(rig_sent(c, NULL) + at, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
+}
+
+static void
+a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end(void **state)
+{
+	static char text[8192];
+	struct conn *c = rig_open(rig);
+	uint32_t at;
+
+	set_value(c, "big", 50000, 1460);
+	sprintf(text, "get big\r\nget none %0300d", 0);
+	for (int i = 0; i < 500; i++)
+		strcat(text, " none");
+	strcat(text, "\r\nversion\r\n");
+	rig_set_pieces(rig, 0);
+	rig_receive_text(rig, c, text);
+	turns(3);
+	rig_set_pieces(rig, 1000);
+	turns(3);
+	at = value_stands_at(c, 0, "big", 50000);
+	check_str(rig_sent(c, NULL) + at,
+		  "CLIENT_ERROR bad command line format\r\nVERSION 9.8.7\r\n");
 }
 
 static void
@@ -281,7 +352,10 @@ main(void)
 		TEST(a_value_of_any_size_comes_back),
 		TEST(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
 		TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged),
+		TEST(an_acknowledged_value_is_let_go),
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
+		TEST(more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost),
+		TEST(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end),
 		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
 		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
 		TEST(what_a_lost_connection_held_in_the_store_is_free_again),
