@@ -14,7 +14,7 @@ SANITIZE = ["-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=f
 
 
 def default_folder():
-    return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
+    return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build")).absolute()
 
 
 def _checked(words, command):

@@ -10,7 +10,7 @@ import threading
 import time
 
 TICK_S = 1.0
-PLAIN_TICK_S = 10.0  # where the output is not a terminal: a line now and then
+PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # no terminal: a line if it takes long, and now and then
 LOG_TAIL_LINES = 40
 
 quiet = False
@@ -53,7 +53,9 @@ class Step:
 
     def _tick(self):
         terminal = sys.stderr.isatty()
-        while not self._done.wait(TICK_S if terminal else PLAIN_TICK_S):
+        wait_s = TICK_S if terminal else PLAIN_FIRST_S
+        while not self._done.wait(wait_s):
+            wait_s = TICK_S if terminal else PLAIN_TICK_S
             self._write(f"{self.words} ... {self.seconds():.0f} s  {self.note}", last=not terminal)
 
     def _write(self, text, last):

@@ -21,7 +21,7 @@ CONFORM = ROOT / "tests/conform"
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
-SANITIZED = ("unit", "sim", "script", "fuzz", "stress")
+SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
 
 SERVER_ARGS = "-m 64 -c 2048"
@@ -144,7 +144,7 @@ def main(argv):
     if not chosen:
         chosen = [p for p in PARTS if not (quick and p in LEFT_OUT_BY_QUICK)]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder().absolute()))
+    os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder()))
     total, times = Counts(), []
     for name in chosen:
         start = time.monotonic()
