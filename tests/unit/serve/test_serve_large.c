@@ -39,7 +39,7 @@ turns(uint32_t n)
 static void
 set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
 {
-	char line[64];
+	char line[128];
 
 	snprintf(line, sizeof line, "set %s 0 0 %u\r\n", key, len);
 	rig_receive_text(rig, c, line);
@@ -61,7 +61,7 @@ set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
 static uint32_t
 value_stands_at(struct conn *c, uint32_t at, const char *key, uint32_t len)
 {
-	char head[64];
+	char head[128];
 	uint32_t sent_len, head_len;
 	const char *sent = rig_sent(c, &sent_len) + at;
 
