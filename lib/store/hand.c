@@ -134,13 +134,16 @@ slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max)
 
 	spin_lock(&sl->pool_lock);
 	if (!list_empty(&sl->draining)) {
-		struct list *front = list_pop_front(&sl->draining);
+		struct list *front = sl->draining.next;
 		const struct page *p = container_of(front, struct page, of_class);
 		const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
 
 		for (uint32_t w = 0; w < words && count < max; w++)
 			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
-		list_push_back(&sl->draining, front);
+		if (count == 0) { /* what is left of it is in a limbo or being filled: the next */
+			list_unlink(front);
+			list_push_back(&sl->draining, front);
+		}
 	}
 	spin_unlock(&sl->pool_lock);
 	return count;

@@ -22,7 +22,7 @@
 #define LIMBO_KEEP      256u       /* evictions leave this much of it to the operations */
 #define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
 #define SWEEP_SLICE     16u        /* buckets looked at in one store_tidy */
-#define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_tidy */
+#define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
 #define DRAIN_PAGE      8192u      /* and when a page of the reserve was taken */
 #define DRAIN_BATCH     64u
 #define EVICT_SLICE     128u /* objects evicted ahead by one refill of a magazine */

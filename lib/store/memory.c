@@ -74,11 +74,13 @@ drain(struct store_core *sc, uint32_t slice)
 
 	if (coming < sl->reserve)
 		slab_drain_start(sl);
-	for (uint32_t done = 0; done < slice; done += DRAIN_BATCH) {
+	for (uint32_t done = 0, idle = 0; done < slice && idle <= sl->reserve;
+	     done += DRAIN_BATCH) {
 		const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
 
-		if (n == 0 || !limbo_has_room(sc, LIMBO_KEEP + n))
+		if (!limbo_has_room(sc, LIMBO_KEEP + n))
 			break;
+		idle += n == 0; /* a page all of whose objects are on their way */
 		evict(sc, refs, n);
 	}
 }
@@ -88,8 +90,8 @@ memory_keep_reserve(struct store_core *sc)
 {
 	const struct slab *sl = &sc->store->slab;
 
-	if (atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
-	    atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve)
+	/* Every turn: the reserve is whole again before the next large value has come in. */
+	if (unlikely(atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve))
 		drain(sc, DRAIN_SLICE);
 }
 
@@ -131,6 +133,36 @@ give(struct store_core *sc, uint32_t ref)
 	slab_give(&sc->store->slab, sc->magazines, ref);
 }
 
+/* A short last chunk and its head ask for the same size: so a large value needs pages of two
+ * classes, not three, when it takes them from the reserve. */
+#define CHUNK_SHORT_BYTES 2048u
+
+static uint32_t
+last_chunk_bytes(uint32_t value_len)
+{
+	return (uint32_t)sizeof(struct chunk) +
+	       item_chunk_len(value_len, item_chunk_count(value_len) - 1);
+}
+
+static uint32_t
+head_ask(uint32_t form, uint32_t key_len, uint32_t value_len)
+{
+	const uint32_t head = item_head_bytes(form, key_len, value_len);
+
+	if ((form & ITEM_IS_CHUNKED) == 0 || last_chunk_bytes(value_len) > CHUNK_SHORT_BYTES)
+		return head;
+	return head > last_chunk_bytes(value_len) ? head : last_chunk_bytes(value_len);
+}
+
+static uint32_t
+chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
+{
+	const uint32_t bytes = (uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
+
+	return bytes > CHUNK_SHORT_BYTES ? bytes
+					 : head_ask(item_form(it), item_key_len(it), value_len);
+}
+
 /* Chunks from number 0 on; how many there was memory for. */
 static uint32_t
 take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
@@ -138,9 +170,7 @@ take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	const uint32_t chunks = item_chunk_count(value_len);
 
 	for (uint32_t i = 0; i < chunks; i++) {
-		const uint32_t bytes =
-			(uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
-		const uint32_t ref = take(sc, bytes);
+		const uint32_t ref = take(sc, chunk_ask(it, value_len, i));
 		struct chunk *c = arena_at(&sc->store->arena, ref);
 
 		if (ref == 0)
@@ -172,7 +202,7 @@ item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t fo
 	if (item_head_bytes(form, key.len, value_len) > ITEM_PLAIN_MAX)
 		form |= ITEM_IS_CHUNKED;
 
-	const uint32_t ref = take(sc, item_head_bytes(form, key.len, value_len));
+	const uint32_t ref = take(sc, head_ask(form, key.len, value_len));
 	struct item *it = item_at(sc->store, ref);
 
 	if (ref == 0)

@@ -134,6 +134,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	else
 		store_online(sc);
 	limbo_reclaim(sc);
+	memory_keep_reserve(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
@@ -148,7 +149,6 @@ store_tidy(struct store_core *sc)
 		sc->recall = recall;
 		slab_empty_magazines(&sc->store->slab, sc->magazines);
 	}
-	memory_keep_reserve(sc);
 	sweep_slice(sc);
 }
 

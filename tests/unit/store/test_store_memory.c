@@ -217,7 +217,7 @@ a_store_full_of_small_items_takes_large_ones_at_once(void **state)
 			check_eq(put(rig.core, text(key), value_of(sizes[s]), STORE_SET, 0),
 				 STORE_OK);
 			check(value_is(rig.core, find(rig.core, key), value_of(sizes[s])));
-			turns(rig.core, 100);
+			turns(rig.core, 16); /* while the next one comes in */
 		}
 		rig_down(&rig);
 	}

@@ -1,0 +1,163 @@
+/*
+ * The slab allocator alone. Goal: objects are as large as asked, lie in the arena, never overlap,
+ * have names of their own in the bitmaps, and come home; with granules of 8 and of 16 bytes.
+ * Method: take everything there is, mark the bytes taken, give it back; every class in turn.
+ */
+#include "support/test.h"
+#include "store/slab.h"
+
+#include <stdlib.h>
+
+#define PAGES 4u
+
+struct yard {
+	struct arena arena;
+	struct slab slab;
+	struct magazine magazines[SLAB_CLASSES_MAX];
+	uint8_t *taken; /* one byte a granule */
+	uint32_t refs[PAGES << (SLAB_PAGE_SHIFT_MAX - 5)];
+	void *memory;
+};
+
+static struct yard *
+yard_up(uint32_t arena_shift, uint32_t page_shift)
+{
+	struct yard *y = calloc(1, sizeof *y);
+	struct region region = {.size = (size_t)(PAGES + 2) << page_shift};
+
+	y->memory = aligned_alloc(4096, region.size);
+	region.base = y->memory;
+	arena_init(&y->arena, &region, PAGES, page_shift);
+	y->arena.shift = arena_shift;
+	slab_init(&y->slab, &region, &y->arena, 0);
+	y->taken = calloc(PAGES + 1, (size_t)1 << page_shift >> arena_shift);
+	return y;
+}
+
+static void
+yard_down(struct yard *y)
+{
+	free(y->taken);
+	free(y->memory);
+	free(y);
+}
+
+static void
+take_object(struct yard *y, uint32_t class, uint32_t ref, uint32_t number)
+{
+	const uint32_t size = y->slab.classes[class].size;
+	uint64_t bit;
+	_Atomic uint64_t *word;
+
+	check(arena_offset(&y->arena, ref) + size <= (size_t)PAGES << y->arena.page_shift);
+	check_eq(size % (1u << y->arena.shift), 0);
+	for (uint32_t g = 0; g < size >> y->arena.shift; g++) {
+		check_eq(y->taken[ref + g], 0);
+		y->taken[ref + g] = 1;
+	}
+	word = slab_bit(&y->slab, y->slab.live, ref, &bit);
+	check((atomic_load(word) & bit) == 0);
+	slab_set_live(&y->slab, ref);
+	y->refs[number] = ref;
+}
+
+static void
+take_all_and_give_back(struct yard *y, uint32_t class)
+{
+	const uint32_t per_page = y->slab.classes[class].per_page;
+	uint32_t count = 0, ref;
+
+	while ((ref = slab_take(&y->slab, y->magazines, class, 0)) != 0)
+		take_object(y, class, ref, count++);
+	check_eq(count, PAGES * per_page);
+	check_eq(y->slab.pool_count, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		/* From both ends, so that the lists are not in the order of the page. */
+		ref = y->refs[i % 2 ? i / 2 : count - 1 - i / 2];
+		slab_clear_live(&y->slab, ref);
+		slab_give(&y->slab, y->magazines, ref);
+	}
+	slab_empty_magazines(&y->slab, y->magazines);
+	check_eq(y->slab.pool_count, PAGES);
+	check_eq(y->slab.classes[class].free_count, 0);
+	memset(y->taken, 0, (size_t)(PAGES + 1) << y->arena.page_shift >> y->arena.shift);
+}
+
+static void
+objects_of_every_class_are_whole_and_apart(void **state)
+{
+	static const struct {
+		uint32_t arena_shift, page_shift;
+	} rows[] = {{3, SLAB_PAGE_SHIFT_MIN},
+		    {4, SLAB_PAGE_SHIFT_MIN},
+		    {3, SLAB_PAGE_SHIFT_MAX},
+		    {4, SLAB_PAGE_SHIFT_MAX}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct yard *y = yard_up(rows[i].arena_shift, rows[i].page_shift);
+		const uint32_t step = rows[i].page_shift == SLAB_PAGE_SHIFT_MAX ? 9 : 1;
+
+		for (uint32_t class = 0; class < y->slab.class_count; class += step)
+			take_all_and_give_back(y, class);
+		yard_down(y);
+	}
+}
+
+static void
+every_size_gets_the_smallest_class_that_holds_it(void **state)
+{
+	for (uint32_t shift = 3; shift <= 4; shift++) {
+		struct yard *y = yard_up(shift, SLAB_PAGE_SHIFT_MAX);
+
+		for (uint32_t bytes = 1; bytes <= SLAB_OBJECT_MAX; bytes++) {
+			const uint32_t class = slab_class_for(&y->slab, bytes);
+
+			check(y->slab.classes[class].size >= bytes);
+			check(class == 0 || y->slab.classes[class - 1].size < bytes);
+			/* Eight bytes, or a sixth, is the most that is lost. */
+			check(bytes <= 32 || y->slab.classes[class].size - bytes <=
+						     (8u << (shift - 3)) + bytes / 6);
+		}
+		yard_down(y);
+	}
+}
+
+static void
+the_hand_passes_over_what_was_used(void **state)
+{
+	struct yard *y = yard_up(3, SLAB_PAGE_SHIFT_MIN);
+	const uint32_t class = slab_class_for(&y->slab, 4096);
+	uint32_t refs[8 + BITS_PER_WORD], used = 0, unused = 0, ref;
+
+	for (uint32_t n = 0; (ref = slab_take(&y->slab, y->magazines, class, 0)) != 0; n++) {
+		take_object(y, class, ref, n);
+		if (n % 3 == 0)
+			slab_mark(&y->slab, ref);
+	}
+	for (uint32_t page = 0; page < PAGES; page++) {
+		const uint32_t found = slab_hand(&y->slab, class, refs, 1);
+
+		for (uint32_t i = 0; i < found; i++) {
+			used += slab_marked(&y->slab, refs[i]);
+			unused++;
+		}
+	}
+	check_eq(used, 0);
+	check(unused >= PAGES * y->slab.classes[class].per_page * 2 / 3);
+	check(unused < PAGES * y->slab.classes[class].per_page * 2 / 3 + PAGES);
+	/* Round again: their bits were cleared in passing, so now they are found. */
+	check_eq(slab_hand(&y->slab, class, refs, 1), y->slab.classes[class].per_page);
+	yard_down(y);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(objects_of_every_class_are_whole_and_apart),
+		cmocka_unit_test(every_size_gets_the_smallest_class_that_holds_it),
+		cmocka_unit_test(the_hand_passes_over_what_was_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
