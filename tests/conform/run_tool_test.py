@@ -46,7 +46,9 @@ def our_things():
         if b"--file-prefix\0clockoo-" in command:
             processes.append(command.replace(b"\0", b" ").decode(errors="replace"))
     pages = int(pathlib.Path("/proc/sys/vm/nr_hugepages").read_text())
-    mounts = [line.split()[1] for line in open("/proc/mounts") if "clockoo" in line]
+    # /run/netns itself counts too: a run that found it no mount point must leave it none.
+    mounts = [line.split()[1] for line in open("/proc/mounts")
+              if "clockoo" in line or line.split()[1] == "/run/netns"]
     return {"namespaces": names, "ledgers": files, "EAL folders": eal, "processes": processes,
             "hugepages": pages, "mounts": mounts}
 

@@ -94,9 +94,15 @@ def _sweep():
             path.unlink()
 
 
+def _is_mount(path):
+    """os.path.ismount does not see a folder that is bound onto itself, as ip netns does it."""
+    with open("/proc/self/mountinfo") as mounts:
+        return any(line.split()[4] == str(path) for line in mounts)
+
+
 def _note_netns_mount():
     """ip netns makes /run/netns a mount point and leaves it; if it was none, it shall be none."""
-    if not os.path.ismount(NETNS):
+    if not _is_mount(NETNS):
         (FOLDER / "netns-mount").touch()
 
 
@@ -104,5 +110,5 @@ def _drop_netns_mount():
     note = FOLDER / "netns-mount"
     if note.exists() and not (NETNS.exists() and any(NETNS.iterdir())):
         note.unlink()
-        if os.path.ismount(NETNS):
+        if _is_mount(NETNS):
             subprocess.run(["umount", str(NETNS)], check=False)

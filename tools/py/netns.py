@@ -41,14 +41,14 @@ class Wire:
         for ns in {self.server, self.client}:
             _run("ip", "netns", "add", ns)
             _run(*inside(ns), "sysctl", "-qw", *SYSCTLS)
-            _run("ip", "-n", ns, "link", "set", "lo", "up")
+            _run(*inside(ns), "ip", "link", "set", "lo", "up")
         if self.port == "tap":
             return
-        _run("ip", "-n", self.server, "link", "add", "v0", "type", "veth",
+        _run(*inside(self.server), "ip", "link", "add", "v0", "type", "veth",
              "peer", "name", "v1", "netns", self.client)
         # Without this the kernel leaves checksums and segmentation to a NIC that is not there.
         _run(*inside(self.client), "ethtool", "-K", "v1", "tx", "off")
-        _run("ip", "-n", self.server, "link", "set", "v0", "up")
+        _run(*inside(self.server), "ip", "link", "set", "v0", "up")
         self._address("v1")
 
     def join(self):
@@ -57,8 +57,8 @@ class Wire:
             self._address("t0")
 
     def _address(self, iface):
-        _run("ip", "-n", self.client, "addr", "add", f"{CLIENT}/{PREFIX_LEN}", "dev", iface)
-        _run("ip", "-n", self.client, "link", "set", iface, "up")
+        _run(*inside(self.client), "ip", "addr", "add", f"{CLIENT}/{PREFIX_LEN}", "dev", iface)
+        _run(*inside(self.client), "ip", "link", "set", iface, "up")
 
     def end_processes(self):
         """End whoever is still in our namespaces: they cannot outlive them usefully."""
@@ -73,8 +73,8 @@ class Wire:
 
 
 def inside(ns):
-    """The words that run a command in ns. nsenter, because ip netns exec mounts a sysfs too,
-    which a user namespace may not do everywhere."""
+    """The words that run a command in ns. nsenter, because ip netns exec and ip -n mount a sysfs
+    too, which is not allowed in every container."""
     return ["nsenter", f"--net=/run/netns/{ns}", "--"]
 
 
