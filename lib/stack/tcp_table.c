@@ -52,14 +52,18 @@ bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, uint
 	return NULL;
 }
 
+static struct conn *
+home_find(const struct tcp *t, struct flow_home home, uint64_t flow)
+{
+	struct conn *c = bucket_find(t, home.first, home.tag, flow);
+
+	return c != NULL ? c : bucket_find(t, home.second, home.tag, flow);
+}
+
 struct conn *
 flow_find(const struct stack *s, uint32_t ip, uint16_t port)
 {
-	const struct flow_home home = flow_home(s, ip, port);
-	const uint64_t flow = (uint64_t)ip << 16 | port;
-	struct conn *c = bucket_find(s->tcp, home.first, home.tag, flow);
-
-	return c != NULL ? c : bucket_find(s->tcp, home.second, home.tag, flow);
+	return home_find(s->tcp, flow_home(s, ip, port), (uint64_t)ip << 16 | port);
 }
 
 static uint32_t
@@ -125,27 +129,24 @@ flow_iss(const struct stack *s, uint32_t ip, uint16_t port)
 void
 tcp_match(struct stack *s, struct sorted *in)
 {
-	uint32_t ip[BURST_MAX];
-	uint16_t port[BURST_MAX];
+	struct flow_home home[BURST_MAX];
+	uint64_t flow[BURST_MAX]; /* 0: a cut header, or not our port */
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
 		const struct l3_info *l3 = &in->l3[i];
-		const uint8_t *tcp = in->rx.data[i] + l3->l4_offset;
-		const struct tcp_header *h = (const void *)tcp;
-		struct flow_home home;
+		const struct tcp_header *h = (const void *)(in->rx.data[i] + l3->l4_offset);
 
-		ip[k] = l3->src_ip;
-		port[k] = 0; /* no flow: a cut header, or not our port */
+		flow[k] = 0;
 		if (l3->l4_len < TCP_HEADER_BYTES || be16_get(h->dst_port) != s->cfg.tcp_port)
 			continue;
-		port[k] = be16_get(h->src_port);
-		home = flow_home(s, ip[k], port[k]);
-		__builtin_prefetch(home.first);
-		__builtin_prefetch(home.second);
+		flow[k] = (uint64_t)l3->src_ip << 16 | be16_get(h->src_port);
+		home[k] = flow_home(s, l3->src_ip, be16_get(h->src_port));
+		__builtin_prefetch(home[k].first);
+		__builtin_prefetch(home[k].second);
 	}
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
-		struct conn *c = port[k] != 0 ? flow_find(s, ip[k], port[k]) : NULL;
+		struct conn *c = flow[k] != 0 ? home_find(s->tcp, home[k], flow[k]) : NULL;
 
 		in->conn[in->tcp[k]] = c;
 		if (c != NULL) {
