@@ -1,0 +1,63 @@
+/*
+ * Whole cores in memory. Goal: a client's bytes go through every stage of a turn and come back
+ * as memcached's answers, and what one core stored another finds. Method: two cores over one
+ * store, a client on a perfect cable to each.
+ */
+#include "sim_core.h"
+#include "sim_peer.h"
+#include "sim_wire.h"
+
+#include "support/test.h"
+
+#define STEPS 400u
+
+/* Talk to one core: everything in `say` is sent, the answer must be `want`. */
+static void
+converse(struct sim_cores *sc, uint32_t core, uint16_t port, const char *say, const char *want)
+{
+	const struct sim_faults none = {.delay_ns = 5000};
+	struct mem_port *cable = mem_port_create(sim_peer_mac, 512, 0);
+	struct sim_wire *wire = sim_wire_create(sc->cores[core].port, cable, &none, 1);
+	struct sim_peers *peers = sim_peers_create(cable, 2);
+	struct sim_peer *p = sim_peer_open(peers, SIM_PEERS + 1, port, 4096, 4096);
+
+	sim_peer_send(p, say, (uint32_t)strlen(say));
+	for (uint32_t i = 0; i < STEPS; i++) {
+		sc->now_ns += 5000;
+		sim_wire_turn(wire, sc->now_ns);
+		sim_cores_turn(sc);
+		sim_peers_turn(peers, sc->now_ns);
+		p->close = p->in_len >= strlen(want);
+	}
+	check_str((char *)p->in, want);
+	check_eq(p->state, PEER_DONE);
+	sim_peers_destroy(peers);
+	sim_wire_destroy(wire);
+	mem_port_destroy(cable);
+}
+
+static void
+cores_share_one_store(void **unused)
+{
+	struct sim_cores_options options = sim_cores_defaults(5);
+	struct sim_cores *sc;
+
+	options.cores = 2;
+	options.frames = 1024;
+	options.memory_bytes = 16u << 20;
+	sc = sim_cores_create(&options);
+	converse(sc, 0, 2000, "set k 7 0 5\r\nhello\r\nget k\r\n",
+		 "STORED\r\nVALUE k 7 5\r\nhello\r\nEND\r\n");
+	converse(sc, 1, 2001, "get k\r\nget nothing\r\n", "VALUE k 7 5\r\nhello\r\nEND\r\nEND\r\n");
+	check(sim_cores_next(sc) > 0);
+	sim_cores_destroy(sc);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cores_share_one_store),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
