@@ -212,7 +212,8 @@ an_answer_behind_ip_options_moves_up(void **state)
 	rig_free(r);
 }
 
-/* A port for every checksum, zero included: the sum runs through all values. */
+/* A port for every checksum, zero included: the sum runs through all values but the one of our
+ * own port, from which nothing is answered. */
 static void
 check_every_sum(uint32_t caps, void (*serve)(struct rig *r))
 {
@@ -228,7 +229,7 @@ check_every_sum(uint32_t caps, void (*serve)(struct rig *r))
 		for (uint32_t n = 0; n < r->np->sent_count; n++)
 			check(frame_good(r->np->sent[n].bytes, r->np->sent[n].len));
 	}
-	check_eq(service.seen, 0xffff);
+	check_eq(service.seen, 0xffff - 1);
 	rig_free(r);
 }
 
