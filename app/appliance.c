@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 /* EAL's own tables, and the rounding of pools up to pages. */
 #define EAL_MB 32u
@@ -103,6 +104,22 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_ta
 	watch(a, i);
 }
 
+/* What `stats` says about this process and its settings. */
+static void
+describe(const struct appliance *a, struct serve_shared *shared)
+{
+	const struct config *c = &a->config;
+
+	serve_shared_describe(shared, &(struct serve_facts){
+					      .pid = (uint32_t)getpid(),
+					      .conns_max = c->conns_max,
+					      .value_max = a->sizes.store.value_max,
+					      .requests_max = c->conn_requests_max,
+					      .tcp_port = (uint16_t)c->tcp_port,
+					      .udp_port = (uint16_t)c->udp_port,
+				      });
+}
+
 static bool
 build(struct appliance *a, struct fault *f)
 {
@@ -117,6 +134,7 @@ build(struct appliance *a, struct fault *f)
 	arp = arp_table_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
 	shared = serve_shared_create(&region, a->store, a->config.cores, CLOCKOO_VERSION);
+	describe(a, shared);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		build_core(a, i, &region, arp, shared);

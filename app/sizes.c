@@ -49,8 +49,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.value_max = STORE_VALUE_MAX,
 		.seed = ~seed,
 	};
-	/* Held by connections, in the outbox, spent, in stock and in the burst being worked on. */
-	z->frames = z->stack.rx_frames_max + 2 * OUTBOX_MAX + 1024 + 3 * BURST_MAX;
+	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from
+	 * the device. */
+	z->frames = z->stack.rx_frames_max + STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->store_bytes = store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->serve_bytes = serve_bytes(&z->serve);
