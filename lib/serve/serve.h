@@ -13,8 +13,8 @@
  * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
  * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
- * Bounds: OPS_MAX operations a pass; conn_requests_max of one connection a turn (memcached's
- *         -R); UDP_ANSWERS_MAX replies of many datagrams waiting for room.
+ * Bounds: OPS_MAX operations a pass; conn_requests_max requests of one connection a turn
+ *         (memcached's -R); UDP_ANSWERS_MAX replies of many datagrams waiting for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H
@@ -72,7 +72,7 @@ enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
 	uint32_t conns_max;
-	uint32_t conn_requests_max; /* -R: operations of one connection a turn */
+	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, for its store door */
 };
 

@@ -31,8 +31,10 @@ op_at_end(struct serve *sv, struct session *ss)
 static void
 op_keep(struct serve *sv, struct session *ss)
 {
-	sv->op_count++;
-	ss->served++;
+	const struct op *op = &sv->ops[sv->op_count++];
+
+	/* As memcached counts for -R: a line of a hundred keys is one request. */
+	ss->served += op->req.verb > MC_GATS || op_last(op);
 	ss->pass_ops++;
 	ss->promised = false;
 }

@@ -39,7 +39,7 @@ struct session {
 	bool closing; /* nothing more is read */
 
 	uint32_t turn;       /* in which served was counted */
-	uint32_t served;     /* operations in that turn */
+	uint32_t served;     /* requests in that turn */
 	uint32_t pass_ops;   /* operations in this pass */
 	uint32_t held_bytes; /* of this pass, from the first that may have to wait */
 	bool promised;       /* the stack has room for the next operation's reply, this turn */

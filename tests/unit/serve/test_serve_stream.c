@@ -292,6 +292,20 @@ a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next(void **state)
 }
 
 static void
+a_line_of_many_keys_is_one_request_of_that_share(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, "get");
+	for (int i = 0; i < 100; i++)
+		rig_receive_text(rig, c, " k");
+	rig_receive_text(rig, c, "\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "END\r\n");
+	check_eq(rig_count(rig, CONN_YIELDS), 0);
+}
+
+static void
 a_get_of_many_keys_is_answered_over_many_turns(void **state)
 {
 	struct conn *c = rig_open(rig);
@@ -323,6 +337,7 @@ main(void)
 		TEST(the_end_of_the_stream_closes_behind_the_replies),
 		TEST(a_browser_is_shown_the_door),
 		TEST(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
+		TEST(a_line_of_many_keys_is_one_request_of_that_share),
 		TEST(a_get_of_many_keys_is_answered_over_many_turns),
 	};
 
