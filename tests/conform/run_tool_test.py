@@ -10,8 +10,10 @@ CLOCKOO_BUILD or build/ to hold an appliance. As root, the case without root run
 import os
 import pathlib
 import signal
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,39 +34,69 @@ def expect(got, want, about):
         raise Wrong(f"{about}: got {got!r}, expected {want!r}")
 
 
-def our_things():
-    """What a run makes, by name: this is what must not stay."""
-    names = [n for n in _names("/run/netns") if n.startswith("clockoo-")]
-    files = [n for n in _names("/run/clockoo") if n.endswith(".run")]
-    eal = [n for n in _names("/run/dpdk") if n.startswith("clockoo-")]
-    processes = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            command = pathlib.Path("/proc", pid, "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"--file-prefix\0clockoo-" in command:
-            processes.append(command.replace(b"\0", b" ").decode(errors="replace"))
-    pages = int(pathlib.Path("/proc/sys/vm/nr_hugepages").read_text())
-    # /run/netns itself counts too: a run that found it no mount point must leave it none.
-    mounts = [line.split()[1] for line in open("/proc/mounts")
-              if "clockoo" in line or line.split()[1] == "/run/netns"]
-    return {"namespaces": names, "ledgers": files, "EAL folders": eal, "processes": processes,
-            "hugepages": pages, "mounts": mounts}
+def things_of(name):
+    """What is there of the run of that name; none of it may stay."""
+    found = [f"namespace {n}" for n in _names("/run/netns") if n.startswith(name + "-")]
+    found += [f"ledger {n}" for n in _names("/run/clockoo") if n.startswith(name + ".")]
+    found += [f"EAL folder {n}" for n in _names("/run/dpdk") if n == name]
+    found += [f"mount {m}" for m in _mounts() if name + "-" in m]
+    return found + [f"process {p}" for p in _appliances(name)]
+
+
+def machine():
+    """What all runs share. None while another run is about: then it says nothing about ours."""
+    if _appliances("clockoo-") or [n for n in _names("/run/clockoo") if n.endswith(".run")]:
+        return None
+    return {"hugepages": int(pathlib.Path("/proc/sys/vm/nr_hugepages").read_text()),
+            "/run/netns a mount": "/run/netns" in _mounts()}
 
 
 def _names(folder):
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def run(*words, prefix=(), env=None):
-    return subprocess.run([*prefix, *RUN, *words], capture_output=True, text=True, timeout=WAIT_S,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+def _mounts():
+    return [line.split()[1] for line in open("/proc/mounts")]
 
 
-def start(*words):
-    return subprocess.Popen([*RUN, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True, stdin=subprocess.DEVNULL)
+def _appliances(prefix):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = pathlib.Path("/proc", pid, "cmdline").read_bytes().decode().split("\0")
+        except (OSError, UnicodeDecodeError):
+            continue
+        at = words.index("--file-prefix") + 1 if "--file-prefix" in words else 0
+        if at and words[at].startswith(prefix) and (words[at] == prefix or prefix.endswith("-")):
+            found.append(pid)
+    return found
+
+
+class Run:
+    """tools/run as a process. Every case is judged by what its runs leave behind."""
+
+    names = []
+
+    def __init__(self, *words, command=RUN, **popen):
+        self.child = subprocess.Popen([*command, *words], stdin=popen.pop("stdin", subprocess.DEVNULL),
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      **popen)
+        # The shell of tools/run becomes the program that names everything after its pid.
+        self.names.append(f"clockoo-{self.child.pid}")
+
+    def finish(self, text=None):
+        self.stdout, self.stderr = self.child.communicate(text, timeout=WAIT_S)
+        self.returncode = self.child.returncode
+        return self
+
+    def expect_up(self):
+        line = self.child.stdout.readline()
+        if line != "up\n":
+            raise Wrong(f"it did not come up: {line!r} {self.finish().stderr}")
+
+
+def run(*words, **popen):
+    return Run(*words, **popen).finish()
 
 
 def the_status_of_the_command_is_ours():
@@ -98,10 +130,10 @@ def what_the_command_leaves_running_is_ended():
 
 
 def _interrupted(number, status):
-    child = start(*SMALL, "--exec", "echo up; exec sleep 1000")
-    expect(child.stdout.readline(), "up\n", "first line")
-    child.send_signal(number)
-    expect(child.wait(WAIT_S), status, "status")
+    r = Run(*SMALL, "--exec", "echo up; exec sleep 1000")
+    r.expect_up()
+    r.child.send_signal(number)
+    expect(r.finish().returncode, status, r.stderr)
 
 
 def sigint_cleans_up():
@@ -113,48 +145,59 @@ def sigterm_cleans_up():
 
 
 def the_live_figures_run_until_sigint():
-    child = start(*SMALL)
+    r = Run(*SMALL)
     for _ in range(2):
-        line = child.stdout.readline()
+        line = r.child.stdout.readline()
         expect("get/s" in line and "busy" in line, True, f"live line {line!r}")
-    child.send_signal(signal.SIGINT)
-    expect(child.wait(WAIT_S), 0, "status")
+    r.child.send_signal(signal.SIGINT)
+    expect(r.finish().returncode, 0, r.stderr)
 
 
 def a_killed_run_is_cleared_away_by_the_next():
-    child = start(*SMALL, "--exec", "echo up; exec sleep 1000")
-    expect(child.stdout.readline(), "up\n", "first line")
-    child.kill()
-    child.wait()
-    expect(run(*SMALL, "--exec", "true").returncode, 0, "the next run")
+    r = Run(*SMALL, "--exec", "echo up; exec sleep 1000 >/dev/null 2>&1")
+    r.expect_up()
+    r.child.kill()
+    r.child.wait()
+    after = run(*SMALL, "--exec", "true")
+    expect(after.returncode, 0, after.stderr)
 
 
 def two_runs_side_by_side_do_not_meet():
     command = ('printf "add side 0 0 1\\r\\nx\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST '
                '$CLOCKOO_PORT; read line; exit 0')
-    both = [subprocess.Popen([*RUN, *SMALL, "--exec", command], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(2)]
-    first = [child.stdout.readline() for child in both]  # both are up now
-    statuses = []
-    for child in both:
-        child.communicate("\n", timeout=WAIT_S)
-        statuses.append(child.returncode)
-    expect((first, statuses), (["STORED\n"] * 2, [0, 0]), "two runs")
+    both = [Run(*SMALL, "--exec", command, stdin=subprocess.PIPE) for _ in range(2)]
+    first = [r.child.stdout.readline() for r in both]  # both are up now
+    for r in both:
+        r.finish("\n")
+    expect((first, [r.returncode for r in both]), (["STORED\n"] * 2, [0, 0]), both[0].stderr)
 
 
-def it_falls_back_without_hugepages_and_says_so():
+def it_serves_on_ordinary_memory():
     done = run("--server-args", "-m 8 -c 64", "--no-huge", "--exec", "true")
     expect(done.returncode, 0, done.stderr)
 
 
 def it_works_without_root():
-    prefix = NOBODY if os.geteuid() == 0 else ()
-    done = run(*SMALL, "--exec", 'printf "version\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST '
-               '$CLOCKOO_PORT; exit 5', prefix=prefix)
-    expect(done.returncode, 5, done.stderr)
-    expect(done.stdout.startswith("VERSION "), True, done.stdout)
-    expect("user namespace" in done.stderr, True, done.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        command = RUN
+        if os.geteuid() == 0:  # a copy: nobody may not look into root's home
+            command = [*NOBODY, *_copy_for_all(pathlib.Path(folder))]
+        r = run(*SMALL, "--exec", 'printf "version\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST '
+                '$CLOCKOO_PORT; exit 5', command=command, cwd=folder)
+    expect(r.returncode, 5, r.stderr)
+    expect(r.stdout.startswith("VERSION "), True, r.stdout)
+    expect("user namespace" in r.stderr, True, r.stderr)
+
+
+def _copy_for_all(folder):
+    """A checkout with a build that every user may read; returns how to call its tools/run."""
+    built = pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
+    for name in ("tools", "drivers-config"):
+        shutil.copytree(ROOT / name, folder / name)
+    (folder / "build/app").mkdir(parents=True)
+    shutil.copy(built / "app/clockoo", folder / "build/app")
+    subprocess.run(["chmod", "-R", "a+rX", str(folder)], check=True)
+    return [str(folder / "tools/run"), "--no-build", "--build", str(folder / "build")]
 
 
 def tap_serves_too():
@@ -181,7 +224,7 @@ CASES = [
     the_live_figures_run_until_sigint,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,
-    it_falls_back_without_hugepages_and_says_so,
+    it_serves_on_ordinary_memory,
     it_works_without_root,
     tap_serves_too,
     more_cores_than_cpus_share_them,
@@ -196,10 +239,14 @@ def main():
         if words and not any(w in name for w in words):
             continue
         count += 1
-        begin, before, fault = time.monotonic(), our_things(), None
+        begin, before, fault = time.monotonic(), machine(), None
+        Run.names.clear()
         try:
             case()
-            expect(our_things(), before, "left behind")
+            expect([t for n in Run.names for t in things_of(n)], [], "left behind")
+            after = machine()
+            if before is not None and after is not None:
+                expect(after, before, "the machine")
         except (Wrong, OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
             fault = error
         print(f"{'not ok' if fault else 'ok'} - {name} ({time.monotonic() - begin:.1f} s)",

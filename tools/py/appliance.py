@@ -94,15 +94,26 @@ def start(command, wire, ledger, no_huge):
     """
     with lendings.big_lock(), Step("starting the appliance"):
         if not no_huge:
-            try:
-                return _started(command, wire), True
-            except Died as died:
-                need = HUGE_NEED.search(str(died))
-                if need is None and "ugepage" not in str(died):
-                    raise
-            if need is not None and _lend(ledger, int(need.group(1))):
-                return _started(command, wire), True
+            need = _try_hugepages(command, wire)
+            if isinstance(need, Appliance):
+                return need, True
+            if need > 0 and _lend(ledger, need):
+                need = _try_hugepages(command, wire)
+                if isinstance(need, Appliance):
+                    return need, True
         return _started(command + ["--no-huge"], wire), False
+
+
+def _try_hugepages(command, wire):
+    """The appliance; or, if it died for want of hugepages, the MB it needs, 0 if it did not say."""
+    try:
+        return _started(command, wire)
+    except Died as died:
+        # Others of this machine, in containers say, may take what we saw free: that is the second.
+        if not any(words in str(died) for words in ("ugepage", "Cannot allocate memory")):
+            raise
+        need = HUGE_NEED.search(str(died))
+        return int(need.group(1)) if need else 0
 
 
 def _started(command, wire):
