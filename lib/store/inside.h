@@ -139,7 +139,7 @@ uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 void item_mark_chunks(const struct store *st, const struct item *it);
-/* Keep pages in the pool for classes that own none: a slice of emptying others. */
+/* Is the reserve not whole? Empty a slice of other pages for it. */
 void memory_keep_reserve(struct store_core *sc);
 
 /* ---- limbo.c: retired items waiting for their grace period ---- */

@@ -343,7 +343,7 @@ work(void *arg)
 }
 
 static struct store *
-make_store(enum load load)
+make_store(enum load load, void **memory)
 {
 	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
 					 .cores = THREADS,
@@ -357,7 +357,7 @@ make_store(enum load load)
 		plan.block_shift = MOVE_BUCKETS;
 		plan.block_count = 1;
 	}
-	region.base = aligned_alloc(4096, region.size);
+	*memory = region.base = aligned_alloc(4096, region.size);
 	return store_create_planned(&region, &cfg, &plan);
 }
 
@@ -447,15 +447,21 @@ main(int argc, char **argv)
 	struct run *run = calloc(1, sizeof *run);
 	const bool mutant = argc == 3 && strcmp(argv[2], "caught") == 0;
 	enum load load = LOAD_MOVE;
+	void *memory;
 
 	while (argc > 1 && load < LOAD_COUNT && strcmp(argv[1], load_names[load]) != 0)
 		load++;
-	run->store = make_store(load);
+	run->store = make_store(load, &memory);
 	run_threads(run, load, mutant ? CAUGHT_MS : RUN_MS);
 	print_counters(run->store);
-	if (atomic_load(&run->lies) != 0)
+
+	const bool lied = atomic_load(&run->lies) != 0;
+
+	if (lied)
 		printf("lie: %s\n", atomic_load(&run->lie));
 	else
 		printf("no lie seen\n");
-	return (atomic_load(&run->lies) != 0) == mutant ? 0 : 1;
+	free(run);
+	free(memory);
+	return lied == mutant ? 0 : 1;
 }
