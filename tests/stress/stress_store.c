@@ -24,7 +24,7 @@
 #define THREADS       4u
 #define WRITERS       2u
 #define RUN_MS        1500u
-#define CAUGHT_MS     12000u /* how long a mutant may stay undiscovered */
+#define CAUGHT_MS     30000u /* how long a mutant may stay undiscovered */
 #define TURN_OPS      16u
 #define VALUE_WORDS   5u
 #define COUNT_TO      40000u
