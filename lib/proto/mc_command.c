@@ -167,6 +167,14 @@ verbosity_parse(struct mc_req *req, const struct mc_words *w)
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
+/* version and quit take nothing, noreply included, and say so (README, decisions). */
+static void
+alone_parse(struct mc_req *req, const struct mc_words *w)
+{
+	if (w->count > 1)
+		mc_bad(req, MC_ERR_UNKNOWN);
+}
+
 /* A two-letter command on m is a meta command: noreply is not a word of theirs. */
 static bool
 is_meta(struct view line)
@@ -221,8 +229,9 @@ mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line)
 	case MC_STATS:
 		req->key = w.count > 1 ? w.word[1] : (struct view){line.data, 0};
 		return true;
-	case MC_VERSION: /* neither takes nor heeds anything */
+	case MC_VERSION:
 	case MC_QUIT:
+		alone_parse(req, &w);
 		return true;
 	default:
 		return unknown_parse(req, &w, line);

@@ -82,12 +82,12 @@ every_command_is_read(void **state)
 		{"flush_all\r\n", "flush_all exptime=0\n"},
 		{"flush_all 30\r\n", "flush_all exptime=30\n"},
 		{"version\r\n", "version\n"},
-		{"version x noreply\r\n", "version\n"},
+		{"version noreply\r\n", "bad unknown\n"},
 		{"verbosity 1\r\n", "verbosity\n"},
 		{"stats\r\n", "stats\n"},
 		{"stats settings\r\n", "stats settings\n"},
 		{"quit\r\n", "quit\n"},
-		{"quit now\r\n", "quit\n"},
+		{"quit noreply\r\n", "bad unknown\n"},
 	};
 
 	ROWS_HOLD(rows);
