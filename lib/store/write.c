@@ -76,6 +76,9 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 
 	const enum link_verdict v = link_item(sc, &l);
 
+	/* The client believes the old value gone; a set is refused for lack of memory only. */
+	if (v != LINK_DONE && mode == STORE_SET)
+		store_delete(sc, item_key(l.item), f->hash);
 	f->item = v == LINK_DONE ? NULL : l.item;
 	store_abandon(sc, f);
 	return v == LINK_DONE ? STORE_OK : l.result;

@@ -330,6 +330,20 @@ a_core_that_sleeps_holds_nobody_up(void **state)
 }
 
 static void
+a_set_that_cannot_be_done_leaves_no_older_value(void **state)
+{
+	struct rig rig = rig_up(16, 2);
+	enum store_result r = STORE_OK;
+
+	store_turn(store_core_of(rig.store, 1), 2); /* and never again: the limbo fills up */
+	for (uint32_t i = 0; i <= LIMBO_MAX && r == STORE_OK; i++)
+		r = set(rig.core, "key", "old");
+	check_eq(r, STORE_NO_MEMORY);
+	check_null(find(rig.core, "key"));
+	rig_down(&rig);
+}
+
+static void
 a_full_limbo_never_stops_a_delete(void **state)
 {
 	enum { KEYS = LIMBO_MAX + 2000 };
@@ -373,6 +387,7 @@ main(void)
 		cmocka_unit_test(every_object_comes_home),
 		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
 		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),
+		cmocka_unit_test(a_set_that_cannot_be_done_leaves_no_older_value),
 		cmocka_unit_test(a_full_limbo_never_stops_a_delete),
 	};
 
