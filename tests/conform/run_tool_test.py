@@ -220,6 +220,12 @@ def more_cores_than_cpus_share_them():
     expect((done.returncode, done.stdout[:8]), (0, "VERSION "), done.stderr)
 
 
+def cores_can_be_laid_out_by_hand():
+    cpu = min(os.sched_getaffinity(0))
+    done = run("--server-args", f"-m 8 -c 64 --lcores 0@{cpu},1@{cpu}", "--exec", "true")
+    expect(done.returncode, 0, done.stderr)
+
+
 CASES = [
     the_status_of_the_command_is_ours,
     the_command_finds_the_address_and_a_clean_stdout,
@@ -235,6 +241,7 @@ CASES = [
     it_works_without_root,
     tap_serves_too,
     more_cores_than_cpus_share_them,
+    cores_can_be_laid_out_by_hand,
 ]
 
 

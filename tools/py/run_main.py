@@ -61,7 +61,7 @@ def parse(argv):
     p = argparse.ArgumentParser(prog="tools/run", add_help=False)
     p.add_argument("--exec", dest="command")
     p.add_argument("--port", default="af_packet", choices=PORTS)
-    p.add_argument("--cores", type=int, default=1)
+    p.add_argument("--cores", type=int)
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--server-args", default="")
     p.add_argument("--build", type=pathlib.Path, default=build_tree.default_folder())
@@ -76,7 +76,7 @@ def parse(argv):
             glued.append(word)
     args = p.parse_args(glued)
     args.build = args.build.absolute()
-    if not 1 <= args.cores <= 64:
+    if args.cores is not None and not 1 <= args.cores <= 64:
         p.error("--cores: 1 to 64")
     progress.quiet = args.quiet and args.command is not None
     return args
@@ -87,7 +87,9 @@ def server_command(args, wire, name, profiles):
              "--address", f"{netns.HOST}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
              "--file-prefix", name, "--data-dir", str(profiles)]
     cpus = sorted(os.sched_getaffinity(0))
-    if args.cores > len(cpus):
+    if args.cores is None:
+        pass  # its default, or what --server-args says
+    elif args.cores > len(cpus):
         pairs = (f"{i}@{cpus[i % len(cpus)]}" for i in range(args.cores))
         words += ["--lcores", ",".join(pairs)]
     else:
@@ -167,7 +169,7 @@ def serve(args, userns, undo):
     wire.make()
     profiles = build_tree.ROOT / "drivers-config"
     if userns:
-        profiles = rings.that_fit(profiles, lendings.FOLDER / "drivers-config", args.cores)
+        profiles = rings.that_fit(profiles, lendings.FOLDER / "drivers-config", args.cores or 1)
     command = server_command(args, wire, ledger.name, profiles)
     server, huge = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
