@@ -27,8 +27,10 @@ open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 	const struct tcp_seg *seg = &a->seg;
 	struct conn *c = conn_open(s, a->src_ip, seg->src_port);
 
-	if (c == NULL)
+	if (c == NULL) {
+		out_reset_unknown(s, a);
 		return;
+	}
 	take_options(s, c, seg);
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;

@@ -221,6 +221,7 @@ look(struct player *p, const struct script_step *st)
 	case DO_PORT:
 		p->port = (uint16_t)st->len;
 		p->talked = false;
+		p->iss = 0;
 		return true;
 	default:
 		return false;

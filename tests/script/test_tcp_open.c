@@ -183,6 +183,7 @@ static const struct script_step no_slot[] = {
 	OPENED(2),
 	FROM_PORT(1003),
 	IN_SYN(1460, 0),
+	OUT(R | A, 0, 1, 0),
 	COUNTED(TCP_REFUSED_CONNS_MAX, 1),
 	END,
 };
