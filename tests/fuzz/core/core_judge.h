@@ -1,0 +1,71 @@
+/*
+ * core_judge.h - what a client may be told: a cache may forget, it may never lie.
+ *
+ * Shape:  everything well-formed that peers ask for is written down here, with when it was sent
+ *         and when it was answered. A value is a pattern that tells its key and version; a get is
+ *         right if it finds a version that nothing surely done before it had replaced.
+ * Units:  sent and done are ticks of the judge's own clock; 0 is not yet.
+ * Thread: one.
+ * Errors: a wrong reply stops the process.
+ * Bounds: JUDGE_ORDERS_MAX orders; the caller asks judge_full().
+ */
+#ifndef CLOCKOO_CORE_JUDGE_H
+#define CLOCKOO_CORE_JUDGE_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+
+#define JUDGE_ORDERS_MAX 250u
+#define JUDGE_KEYS       6u
+#define JUDGE_ASK_MAX    4u   /* keys of one get */
+#define JUDGE_KEY_MARK   0xfe /* in every key here, and in no other byte a peer sends */
+
+enum order_kind {
+	ORDER_GET,
+	ORDER_GETS,
+	ORDER_SET,
+	ORDER_ADD,
+	ORDER_REPLACE,
+	ORDER_DELETE,
+	ORDER_TOUCH,
+	ORDER_FLUSH,
+	ORDER_KINDS,
+};
+
+struct order {
+	uint8_t kind; /* enum order_kind */
+	uint8_t peer;
+	bool noreply;
+	bool past;  /* stored with an exptime that is over at once */
+	bool took;  /* surely done: its reply said so */
+	bool wrong; /* surely not */
+	uint32_t key;
+	uint32_t keys; /* of a get: key, key + 1, ... */
+	uint32_t len;  /* of the value */
+	uint64_t sent, done;
+};
+
+struct judge {
+	uint64_t clock;
+	uint32_t count;
+	struct order orders[JUDGE_ORDERS_MAX];
+};
+
+static inline bool
+judge_full(const struct judge *j)
+{
+	return j->count == JUDGE_ORDERS_MAX;
+}
+
+/* Write an order down as sent now, and its bytes at `to`: JUDGE_LINE_MAX and order->len of room.
+ * Returns how many. */
+#define JUDGE_LINE_MAX 128u
+uint32_t judge_order(struct judge *j, uint8_t *to, const struct order *order);
+
+/* The next answer of this peer stands at p, from its order number *next on. Returns its bytes;
+ * 0: it is not all there, or nothing was asked. */
+uint32_t judge_answer(struct judge *j, uint8_t peer, uint32_t *next, const uint8_t *p,
+		      uint32_t len);
+
+#endif
