@@ -42,6 +42,14 @@ txq_chunk_get(struct txq_pool *pool)
 	return (uint8_t *)chunk_take(pool);
 }
 
+uint8_t *
+txq_chunk_promised(struct txq_pool *pool)
+{
+	ensure(pool->promised > 0 && pool->chunks_left >= pool->promised);
+	pool->promised--;
+	return (uint8_t *)chunk_take(pool);
+}
+
 void
 txq_chunk_put(struct txq_pool *pool, uint8_t *bytes)
 {

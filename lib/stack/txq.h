@@ -52,7 +52,8 @@ struct txq {
 size_t txq_pool_bytes(uint32_t chunks);
 void txq_pool_create(struct txq_pool *pool, struct region *region, uint32_t chunks);
 
-uint8_t *txq_chunk_get(struct txq_pool *pool); /* CHUNK_BYTES of scratch */
+uint8_t *txq_chunk_get(struct txq_pool *pool);      /* CHUNK_BYTES of scratch */
+uint8_t *txq_chunk_promised(struct txq_pool *pool); /* one that was promised to a reply */
 void txq_chunk_put(struct txq_pool *pool, uint8_t *chunk);
 
 void txq_init(struct txq *q);

@@ -164,10 +164,12 @@ scratch_never_takes_what_was_promised(void **unused)
 	uint32_t n = 0;
 
 	txq_init(&q);
-	pool.promised = 2;
+	pool.promised = 3;
 	while (n < CHUNKS && (scratch[n] = txq_chunk_get(&pool)) != NULL)
 		n++;
-	check_eq(n, CHUNKS - 2);
+	check_eq(n, CHUNKS - 3);
+	check_ptr(scratch[n++] = txq_chunk_promised(&pool)); /* instead of a reply */
+	check_eq(pool.promised, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		check_ptr(txq_reserve(&q, &pool, CONN_RESERVE_MAX));
 		txq_commit(&q, &pool, CONN_RESERVE_MAX);
