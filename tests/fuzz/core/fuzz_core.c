@@ -30,6 +30,7 @@
 #define UDP_PORT_AT 5000u   /* of the client */
 #define UDP_JUDGE   0xffu   /* its number as a peer of the judge */
 #define UDP_JUDGED  0x8000u /* bit of the id of such requests; the rest is their number */
+#define PATIENCE_NS (1500 * NS_PER_S)
 #define NS_PER_S    1000000000ull
 
 struct client {
@@ -465,6 +466,39 @@ step(struct fuzz *f, struct input *in)
 
 /* ---- the end: all is given back ---- */
 
+/* Asked for something, still there, and able to take the answer. */
+static bool
+waits(const struct fuzz *f, const struct client *c)
+{
+	const struct sim_peer *p = c->tcp;
+
+	return c->judged && p->state == PEER_OPEN && p->in_len < p->in_cap &&
+	       c->next < f->judge.count;
+}
+
+/* Nothing is lost any more and everybody reads: whoever waits gets answers, as soon as those who
+ * left without a word have been given up. */
+static void
+everybody_is_answered(struct fuzz *f)
+{
+	const uint64_t until = f->sc->now_ns + PATIENCE_NS;
+	uint32_t waiting = 1;
+
+	while (waiting > 0 && f->sc->now_ns < until) {
+		const uint64_t core = sim_cores_next(f->sc);
+		const uint64_t peers = sim_peers_next(f->peers);
+		const uint64_t next = core < peers ? core : peers;
+
+		if (next > f->sc->now_ns)
+			f->sc->now_ns = next < until ? next : until;
+		turns(f, 4);
+		waiting = 0;
+		for (uint32_t i = 0; i < f->client_count; i++)
+			waiting += waits(f, &f->clients[i]);
+	}
+	ensure(waiting == 0);
+}
+
 static void
 everybody_leaves(struct fuzz *f)
 {
@@ -474,6 +508,12 @@ everybody_leaves(struct fuzz *f)
 	f->to_us = f->to_core = 0;
 	f->sc->cores[0].port->tx_limit = MEM_RING;
 	turns(f, 20);
+	for (uint32_t i = 0; i < f->client_count; i++) {
+		f->clients[i].tcp->window = UINT16_MAX;
+		if (!f->clients[i].judged)
+			sim_peer_leave(f->peers, f->clients[i].tcp);
+	}
+	everybody_is_answered(f);
 	for (uint32_t i = 0; i < f->client_count; i++)
 		if (f->clients[i].tcp->state != PEER_DONE)
 			sim_peer_leave(f->peers, f->clients[i].tcp);
