@@ -243,7 +243,11 @@ conn_parse(struct serve *sv, struct session *ss)
 		serve_count(sv, CONN_YIELDS);
 	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
 		again(sv, ss);
-	if (ss->carry != NULL)
+	if (ss->carry == NULL)
+		return;
+	if (ss->pass_ops == 0 && ss->carry_at == ss->carry_len)
+		carry_give(sv, ss); /* skipped, or part of a body: no operation lies in it */
+	else
 		sv->carries_in_use = true;
 }
 
