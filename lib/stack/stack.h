@@ -128,6 +128,8 @@ void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called befor
 
 /* Private scratch of one chunk for the service (a command line cut by a segment). */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
+/* The same instead of a reservation that conn_writable vouched for this turn; never NULL. */
+uint8_t *stack_chunk_promised(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
 
 /* ---- datagrams, for the service ---- */
@@ -160,6 +162,7 @@ void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0
 
 struct stack_usage {
 	uint32_t conns, conns_max, chunks_used, chunks, rx_frames_held;
+	uint32_t conns_open; /* those the service knows: opened() and not gone() */
 };
 void stack_usage_mt(const struct stack *s, struct stack_usage *out);
 const struct counter *stack_counters(const struct stack *s); /* STACK_COUNTER_COUNT of them */

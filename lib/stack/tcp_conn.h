@@ -26,6 +26,8 @@
 #define RX_WSCALE          2u
 #define CONN_RX_FRAMES_MAX 96u /* in order and out of order together */
 #define CONN_RX_HOLES_MAX  48u /* frames out of order */
+/* A connection queues no more than this part of what is left, a chunk for each connection aside. */
+#define CONN_TXQ_PART 32u
 
 /* Sending. */
 #define CONN_MSS_MIN      64u /* a smaller MSS is a way to make us work (CVE-2019-11479) */

@@ -4,6 +4,8 @@
  * What is kept is bounded three ways: bytes by the window, frames a connection, and frames of
  * all connections together, so that the port's pool never runs dry. The last quarter of the
  * common pool is for text in order: that gets read and given back, text after a hole may not.
+ * Nor is text in order read while its replies have no room: so the last frames, one for every
+ * connection, are for those that hold none.
  */
 #include "tcp.h"
 
@@ -17,6 +19,13 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 		t->rx_free = &node[i];
 	}
 	t->rx_left = frames;
+}
+
+/* Frames that are for connections without unread text. */
+static uint32_t
+rx_aside(const struct stack *s)
+{
+	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
 }
 
 static struct rx_seg *
@@ -118,14 +127,16 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct rxq *q = &c->rx;
 	const bool had_holes = q->holes != NULL;
+	const uint32_t aside = q->frames > 0 ? rx_aside(s) : 0;
 
-	if (had_holes && (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX || !s->tcp->rx_left))
+	if (had_holes &&
+	    (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX || s->tcp->rx_left <= aside))
 		drop_last_hole(s, c);
 	if (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX) {
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	if (s->tcp->rx_left == 0) {
+	if (s->tcp->rx_left <= aside) {
 		stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 		return false;
 	}
@@ -181,7 +192,7 @@ take_after_hole(struct stack *s, struct conn *c, struct arrival *a)
 	}
 	if (q->hole_frames >= CONN_RX_HOLES_MAX ||
 	    q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX ||
-	    s->tcp->rx_left <= s->cfg.rx_frames_max / 4) {
+	    s->tcp->rx_left <= max_u32(s->cfg.rx_frames_max / 4, rx_aside(s))) {
 		stack_count(s, TCP_DROP_HOLES_FULL);
 		return false;
 	}

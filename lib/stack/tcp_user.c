@@ -44,6 +44,19 @@ conn_eof(const struct conn *c)
 	return c->flags & CONN_EOF && c->rx.head == NULL;
 }
 
+/* A part of what is left, so that those who do not read leave room for those who do, however many
+ * they are. */
+static uint32_t
+txq_bytes_max(const struct stack *s)
+{
+	const struct txq_pool *pool = &s->tcp->pool;
+	const uint32_t aside = min_u32(s->cfg.conns_max, pool->chunks / 2);
+	const uint32_t left = pool->chunks_left > aside ? pool->chunks_left - aside : 0;
+	const uint64_t part = (uint64_t)left * CHUNK_BYTES / CONN_TXQ_PART;
+
+	return part < CONN_TXQ_BYTES ? (uint32_t)part : CONN_TXQ_BYTES;
+}
+
 bool
 conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 {
@@ -51,7 +64,7 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 
 	if (c->flags & CONN_CLOSE)
 		return false;
-	if (c->tx.bytes > CONN_TXQ_BYTES) {
+	if (c->tx.bytes > txq_bytes_max(s)) {
 		c->flags |= CONN_WANT_ROOM;
 		stack_count(s, TCP_WRITER_AHEAD);
 		return false;
@@ -124,6 +137,12 @@ uint8_t *
 stack_chunk_get(struct stack *s)
 {
 	return txq_chunk_get(&s->tcp->pool);
+}
+
+uint8_t *
+stack_chunk_promised(struct stack *s)
+{
+	return txq_chunk_promised(&s->tcp->pool);
 }
 
 void

@@ -40,8 +40,12 @@ def _short(thing):
 
 
 class Tcp:
-    def __init__(self):
-        self.sock = socket.create_connection((HOST, PORT), timeout=WAIT_S)
+    def __init__(self, receive_bytes=None):
+        self.sock = socket.socket()
+        if receive_bytes:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.sock.settimeout(WAIT_S)
+        self.sock.connect((HOST, PORT))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
 

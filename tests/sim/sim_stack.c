@@ -17,7 +17,7 @@ sim_config(uint64_t seed)
 		.tcp_port = SIM_PORT,
 		.udp_port = SIM_PORT,
 		.conns_max = 64,
-		.chunks = 256,
+		.chunks = 1024,
 		.rx_frames_max = 512,
 		.keepalive_idle_ns = 60000000000ull,
 		.seed = seed,

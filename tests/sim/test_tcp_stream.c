@@ -188,7 +188,7 @@ world_create(struct world *w, uint64_t seed)
 		.delay_ns = 10000 + sim_below(&w->rng, 2000000),
 		.jitter_ns = sim_below(&w->rng, 5000000),
 	};
-	cfg.chunks = sim_chance(&w->rng, 300) ? 8 : cfg.chunks;
+	cfg.chunks = sim_chance(&w->rng, 300) ? 2 : cfg.chunks;
 	cfg.rx_frames_max = sim_chance(&w->rng, 300) ? 16 : cfg.rx_frames_max;
 	w->stalls = sim_chance(&w->rng, 300);
 	w->abort_permille = sim_chance(&w->rng, 100) ? 10 : 0;
