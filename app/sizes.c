@@ -8,6 +8,7 @@
 #define KEEPALIVE_NS  (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
 #define PAGE_BYTES    4096u
 #define PARTS         5u
+#define CONNS_SPARE   32u /* above -c, to tell those who come too many so */
 
 static uint32_t
 clamp(uint64_t n, uint32_t min, uint32_t max)
@@ -28,7 +29,7 @@ void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
 	      uint64_t seed)
 {
-	const uint32_t conns = conns_of_one_core(cfg);
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
 
 	z->stack = (struct stack_config){
 		.ipv4 = cfg->ipv4,
@@ -42,7 +43,11 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.seed = seed,
 	};
-	z->serve = (struct serve_config){conns, cfg->conn_requests_max, 0};
+	z->serve = (struct serve_config){
+		.conns_max = conns,
+		.conns_spare = CONNS_SPARE,
+		.conn_requests_max = cfg->conn_requests_max,
+	};
 	z->store = (struct store_config){
 		.memory_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores,

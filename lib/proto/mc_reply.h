@@ -23,7 +23,8 @@
 	X(MC_TOUCHED, "TOUCHED")                                                                   \
 	X(MC_OK_LINE, "OK")                                                                        \
 	X(MC_END, "END")                                                                           \
-	X(MC_RESET, "RESET")
+	X(MC_RESET, "RESET")                                                                       \
+	X(MC_TOO_MANY, "ERROR Too many open connections")
 
 #define MC_REPLY_SYMBOL(symbol, text) symbol,
 enum mc_reply { MC_REPLIES(MC_REPLY_SYMBOL) MC_REPLY_COUNT };

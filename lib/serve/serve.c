@@ -2,13 +2,32 @@
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
+/* Silence would keep a client waiting that could ask another server. */
+static void
+refuse(struct serve *sv, struct conn *c)
+{
+	const struct view line = mc_reply_line[MC_TOO_MANY];
+
+	if (conn_writable(sv->stack, c, 1)) {
+		memcpy(conn_reserve(sv->stack, c, line.len), line.data, line.len);
+		conn_commit(sv->stack, c, line.len);
+	}
+	conn_close(sv->stack, c);
+	serve_count(sv, CONN_REFUSED);
+}
+
 static void
 opened(void *arg, struct conn *c)
 {
 	struct serve *sv = arg;
+	const bool admitted = sv->admitted_count < sv->cfg.conns_max - sv->cfg.conns_spare;
 
-	sv->sessions[conn_slot(c)] = (struct session){.conn = c};
+	sv->sessions[conn_slot(c)] = (struct session){.conn = c, .admitted = admitted};
 	serve_count(sv, CONN_OPENED);
+	if (admitted)
+		sv->admitted_count++;
+	else
+		refuse(sv, c);
 }
 
 bool
@@ -46,8 +65,10 @@ static void
 gone(void *arg, struct conn *c)
 {
 	struct serve *sv = arg;
+	struct session *ss = &sv->sessions[conn_slot(c)];
 
-	session_forget(sv, &sv->sessions[conn_slot(c)]);
+	sv->admitted_count -= ss->admitted;
+	session_forget(sv, ss);
 	serve_count(sv, CONN_GONE);
 }
 
@@ -66,6 +87,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone};
 
 	ensure(cfg->core < shared->cores && cfg->conn_requests_max > 0);
+	ensure(cfg->conns_spare < cfg->conns_max);
 	sv->cfg = *cfg;
 	sv->shared = shared;
 	sv->stack = stack;
@@ -92,8 +114,8 @@ datagrams_restart(struct serve *sv)
 	dc->list = stack_datagrams(sv->stack, &dc->count);
 }
 
-/* With few chunks left none may be had to put requests off into, so none are parsed behind what
- * may have to wait. */
+/* What is put off takes a chunk that a reply was promised: with few left, nothing is parsed behind
+ * what may have to wait. */
 static void
 chunks_look(struct serve *sv)
 {

@@ -56,10 +56,10 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(REQ_BAD, "requests answered with an error")                                              \
 	X(CONN_OPENED, "connections opened")                                                       \
 	X(CONN_GONE, "connections gone")                                                           \
+	X(CONN_REFUSED, "connections told that there are too many")                                \
 	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
 	X(CONN_HELD, "replies put off because no room was left to queue them")                     \
-	X(CONN_NO_SCRATCH,                                                                         \
-	  "connections reset: too many cut lines, or no chunk to put requests off")                \
+	X(CONN_NO_SCRATCH, "connections reset: too many cut lines")                                \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
 	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
@@ -71,7 +71,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
-	uint32_t conns_max;
+	uint32_t conns_max;         /* the stack's */
+	uint32_t conns_spare;       /* of them, to tell those who come too many so */
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, for its store door */
 };

@@ -65,8 +65,9 @@ struct serve {
 	struct session *sessions;
 	struct serve_clock clock;
 	uint32_t turn, pass;
-	bool more;           /* the pass left something another pass can do */
-	bool carries_in_use; /* operations of this pass may lie in a carry */
+	bool more;               /* the pass left something another pass can do */
+	bool carries_in_use;     /* operations of this pass may lie in a carry */
+	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t carry_count, carry_max;
 	bool scarce; /* so few chunks that nothing is parsed behind a retrieval */
 	struct session *again;

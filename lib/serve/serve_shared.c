@@ -97,6 +97,7 @@ shared_usage(const struct serve_shared *sh, struct stack_usage *sum)
 			continue;
 		stack_usage_mt(sh->serves[i]->stack, &one);
 		sum->conns += one.conns;
+		sum->conns_open += one.conns_open;
 		sum->conns_max += one.conns_max;
 		sum->chunks_used += one.chunks_used;
 		sum->chunks += one.chunks;

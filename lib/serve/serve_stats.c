@@ -66,9 +66,9 @@ row_text(struct stats_text *t, const char *name, const char *value)
 /* In memcached's order, which some people read by eye. */
 #define STATS_NUMBERS(X)                                                                           \
 	X("max_connections", v->sh->facts.conns_max)                                               \
-	X("curr_connections", v->stack.conns)                                                      \
+	X("curr_connections", v->stack.conns_open)                                                 \
 	X("total_connections", SERVE(CONN_OPENED))                                                 \
-	X("rejected_connections", STACK(TCP_REFUSED_CONNS_MAX))                                    \
+	X("rejected_connections", SERVE(CONN_REFUSED) + STACK(TCP_REFUSED_CONNS_MAX))              \
 	X("connection_structures", v->stack.conns_max)                                             \
 	X("cmd_get", SERVE(CMD_GET))                                                               \
 	X("cmd_set", SERVE(CMD_SET))                                                               \
@@ -92,7 +92,7 @@ row_text(struct stats_text *t, const char *name, const char *value)
 	X("bytes_read", STACK(RX_BYTES))                                                           \
 	X("bytes_written", STACK(TX_BYTES))                                                        \
 	X("limit_maxbytes", v->store.memory_bytes)                                                 \
-	X("accepting_conns", v->stack.conns < v->stack.conns_max)                                  \
+	X("accepting_conns", v->stack.conns_open < v->sh->facts.conns_max)                         \
 	X("threads", v->sh->cores)                                                                 \
 	X("conn_yields", SERVE(CONN_YIELDS))                                                       \
 	X("bytes", v->store.item_bytes)                                                            \

@@ -33,10 +33,11 @@ struct value_rest {
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body; /* enum session_body */
-	bool filling; /* fill is begun, neither finished nor abandoned */
-	bool bad_end; /* the body does not end in CR LF */
-	bool closing; /* nothing more is read */
+	uint8_t body;  /* enum session_body */
+	bool filling;  /* fill is begun, neither finished nor abandoned */
+	bool bad_end;  /* the body does not end in CR LF */
+	bool closing;  /* nothing more is read */
+	bool admitted; /* not one too many */
 
 	uint32_t turn;       /* in which served was counted */
 	uint32_t served;     /* requests in that turn */

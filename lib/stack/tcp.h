@@ -54,7 +54,8 @@ struct tcp {
 
 	/* tcp_usage_mt reads these from other threads: this turn's figures, relaxed */
 	_Atomic uint32_t conns_used, chunks_used, frames_held;
-	uint32_t conns_count; /* slots not free */
+	_Atomic uint32_t conns_open; /* the same, but as it is now: those the service knows */
+	uint32_t conns_count;        /* slots not free */
 	struct wheel wheel;
 };
 

@@ -114,6 +114,14 @@ conn_open(struct stack *s, uint32_t ip, uint16_t port)
 	return c;
 }
 
+static void
+conns_open_add(struct tcp *t, uint32_t n)
+{
+	const uint32_t now = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
+
+	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
+}
+
 void
 conn_established(struct stack *s, struct conn *c)
 {
@@ -129,6 +137,7 @@ conn_established(struct stack *s, struct conn *c)
 		timer_sync(s, c);
 	}
 	stack_count(s, TCP_OPENED);
+	conns_open_add(s->tcp, 1);
 	s->user.opened(s->user.arg, c);
 }
 
@@ -141,6 +150,7 @@ conn_gone(struct stack *s, struct conn *c)
 	if (!(c->flags & CONN_OPENED))
 		return;
 	c->flags &= ~CONN_OPENED;
+	conns_open_add(s->tcp, UINT32_MAX);
 	s->user.gone(s->user.arg, c);
 }
 
@@ -279,6 +289,7 @@ tcp_usage_mt(const struct stack *s, struct stack_usage *out)
 	const struct tcp *t = s->tcp;
 
 	out->conns = atomic_load_explicit(&t->conns_used, memory_order_relaxed);
+	out->conns_open = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
 	out->conns_max = s->cfg.conns_max;
 	out->chunks_used = atomic_load_explicit(&t->chunks_used, memory_order_relaxed);
 	out->chunks = s->cfg.chunks;

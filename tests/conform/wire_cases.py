@@ -14,6 +14,7 @@ from mc_peer import (SILENCE_S, Tcp, Udp, UDP_HEADER, UDP_PAYLOAD_MAX, Wrong, ex
                      values_of)
 
 CONNECTIONS = 1000
+LAZY_CLIENTS = 400
 MGET_KEYS = 20000
 FILL_SETS = 2_000_000
 FILL_QUICK_SETS = 1_000_000  # still more than a 64 MB cache holds
@@ -199,9 +200,13 @@ def udp_and_tcp_are_served_at_once():
 
 # ---- many connections, long lines, large values -------------------------------------------------
 
-def a_thousand_connections_are_served_at_once():
+def _many_files():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
+
+
+def a_thousand_connections_are_served_at_once():
+    _many_files()
     crowd = []
     try:
         for _ in range(CONNECTIONS):
@@ -219,6 +224,31 @@ def a_thousand_connections_are_served_at_once():
     finally:
         for c in crowd:
             c.sock.close()
+
+
+def a_connection_too_many_is_told_so():
+    _many_files()
+    limit = int(stats()["max_connections"])
+    crowd = []
+    try:
+        for _ in range(limit):
+            crowd.append(Tcp())
+        for c in crowd:
+            c.send(b"get none\r\n")
+        for c in crowd:
+            expect(c.take(5), b"END\r\n")
+        with Tcp() as late:
+            expect(late.take_until(b"\r\n"), b"ERROR Too many open connections\r\n")
+            late.expect_closed("one too many:")
+        crowd.pop().sock.close()
+        time.sleep(SILENCE_S)
+        crowd.append(Tcp())
+        crowd[-1].barrier()
+    finally:
+        for c in crowd:
+            c.sock.close()
+    time.sleep(SILENCE_S)
+    expect(stats()["curr_connections"], "1")
 
 
 def connections_opened_and_reset_leave_room():
@@ -273,6 +303,28 @@ def a_client_that_reads_late_gets_every_byte():
         for _ in range(20):
             expect_true(c.take(len(want)) == want, "a late answer is not the value")
         c.barrier()
+
+
+def clients_that_do_not_read_stall_nobody_else():
+    _many_files()
+    lazy = []
+    with Tcp() as c:
+        c.ask(b"set lazy 0 0 100\r\n" + b"v" * 100 + b"\r\n", b"STORED\r\n")
+    request = (b"get" + b" lazy" * 100 + b"\r\n") * 2000
+    try:
+        for _ in range(LAZY_CLIENTS):
+            lazy.append(Tcp(receive_bytes=4096))
+            lazy[-1].sock.setblocking(False)
+            lazy[-1].sock.send(request)
+        time.sleep(1.0)
+        for _ in range(50):
+            with Tcp() as c:
+                c.ask(b"set busy 0 0 1\r\n1\r\nget busy\r\n",
+                      b"STORED\r\nVALUE busy 0 1\r\n1\r\nEND\r\n", "beside lazy clients:")
+    finally:
+        for c in lazy:
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.sock.close()
 
 
 # ---- a full cache -------------------------------------------------------------------------------
@@ -354,10 +406,12 @@ CASES = [
     a_get_of_100_keys_over_tcp_has_them_all,
     udp_and_tcp_are_served_at_once,
     a_thousand_connections_are_served_at_once,
+    a_connection_too_many_is_told_so,
     connections_opened_and_reset_leave_room,
     a_get_line_of_20000_keys_is_answered,
     a_value_of_1_mib_survives_a_round_trip,
     values_of_every_size_survive,
     a_client_that_reads_late_gets_every_byte,
+    clients_that_do_not_read_stall_nobody_else,
 ]
 LONG_CASES = [a_full_cache_evicts_and_never_lies]

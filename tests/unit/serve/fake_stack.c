@@ -242,6 +242,14 @@ stack_chunk_get(struct stack *s)
 	return malloc(CHUNK_BYTES);
 }
 
+uint8_t *
+stack_chunk_promised(struct stack *s)
+{
+	check(s->promised > 0);
+	s->promised--;
+	return stack_chunk_get(s);
+}
+
 void
 stack_chunk_put(struct stack *s, uint8_t *chunk)
 {
@@ -307,6 +315,7 @@ stack_usage_mt(const struct stack *s, struct stack_usage *out)
 		.conns_max = FAKE_CONNS, .chunks = s->chunks, .chunks_used = s->chunks_used};
 	for (uint32_t i = 0; i < FAKE_CONNS; i++)
 		out->conns += s->conns[i].open;
+	out->conns_open = out->conns;
 }
 
 const struct counter *
@@ -322,7 +331,8 @@ rig_create(void)
 {
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = 1, .value_max = STORE_VALUE_MAX, .seed = 1};
-	const struct serve_config cfg = {.conns_max = FAKE_CONNS, .conn_requests_max = 20};
+	const struct serve_config cfg = {
+		.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};
 	const struct serve_facts facts = {.pid = 77, .conns_max = FAKE_CONNS, .tcp_port = 11211};
 	struct rig *r = calloc(1, sizeof *r);
 

@@ -16,6 +16,7 @@
 #include "serve/serve.h"
 
 #define FAKE_CONNS     8u
+#define FAKE_SPARE     2u /* of them, for those who come too many */
 #define FAKE_DATAGRAMS 64u
 #define FAKE_UNIX      1700000000
 

@@ -321,6 +321,35 @@ a_get_of_many_keys_is_answered_over_many_turns(void **state)
 	check_str(rig_sent(c, NULL) + len - 23, "\r\nx\r\nEND\r\nVERSION 9.8.7\r\n" + 2);
 }
 
+static void
+is_served(struct conn *c)
+{
+	rig_receive_text(rig, c, "get a\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "END\r\n");
+}
+
+static void
+one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
+{
+	struct conn *crowd[FAKE_CONNS - FAKE_SPARE];
+	struct conn *late;
+
+	for (uint32_t i = 0; i < FAKE_CONNS - FAKE_SPARE; i++)
+		crowd[i] = rig_open(rig);
+	late = rig_open(rig);
+	check_str(rig_sent(late, NULL), "ERROR Too many open connections\r\n");
+	check(rig_closed(late));
+	check_eq(rig_count(rig, CONN_REFUSED), 1);
+	is_served(crowd[0]);
+	/* The refused one still has its slot, and keeps nobody out. */
+	rig_lose(rig, crowd[0]);
+	is_served(rig_open(rig));
+	rig_lose(rig, late);
+	check_str(rig_sent(rig_open(rig), NULL), "ERROR Too many open connections\r\n");
+	check_eq(rig_count(rig, CONN_REFUSED), 2);
+}
+
 int
 main(void)
 {
@@ -339,6 +368,7 @@ main(void)
 		TEST(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
 		TEST(a_line_of_many_keys_is_one_request_of_that_share),
 		TEST(a_get_of_many_keys_is_answered_over_many_turns),
+		TEST(one_connection_too_many_is_told_so_and_makes_no_difference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
