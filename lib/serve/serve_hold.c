@@ -86,7 +86,8 @@ ops_take_back(struct serve *sv, struct session *ss, uint32_t first)
 		if (bytes == 0)
 			ss->parser = op->before;
 		ensure(bytes + op->raw.len <= sizeof sv->scratch);
-		memcpy(sv->scratch + bytes, op->raw.data, op->raw.len);
+		if (op->raw.len > 0) /* an end of stream has no bytes */
+			memcpy(sv->scratch + bytes, op->raw.data, op->raw.len);
 		bytes += op->raw.len;
 		op->req.verb = OP_SKIP;
 		op->req.flags = 0;
@@ -112,10 +113,10 @@ session_hold(struct serve *sv, struct session *ss, uint32_t first)
 	ensure(bytes <= CHUNK_BYTES);
 	if (bytes == 0)
 		return;
-	if (ss->carry == NULL && !carry_take(sv, ss)) {
-		serve_count(sv, CONN_NO_SCRATCH);
-		conn_abort(sv->stack, ss->conn);
-		return;
+	if (ss->carry == NULL) {
+		/* What was promised to the first one put off is free for all of them. */
+		ss->carry = stack_chunk_promised(sv->stack);
+		sv->carry_count++;
 	}
 	memcpy(ss->carry, sv->scratch, bytes);
 	ss->carry_at = 0;

@@ -330,6 +330,70 @@ more_cut_lines_than_their_share_of_chunks_end_their_connections(void **state)
 }
 
 static void
+a_long_broken_line_read_to_its_end_holds_no_chunk(void **state)
+{
+	struct conn *c = rig_open(rig);
+	char key[3000];
+
+	memset(key, 'k', sizeof key);
+	rig_receive_text(rig, c, "get ");
+	turns(1);
+	rig_receive(rig, c, key, sizeof key);
+	rig_receive_text(rig, c, "\r\n");
+	turns(2);
+	check_str(rig_sent(c, NULL), "CLIENT_ERROR bad command line format\r\n");
+	rig_acked(rig, c);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+an_end_of_stream_behind_a_waiting_value_waits_too(void **state)
+{
+	struct conn *c = rig_open(rig);
+	uint32_t sent;
+
+	set_value(c, "big", 5000, 1460);
+	rig_set_pieces(rig, 0);
+	rig_receive_text(rig, c, "get big\r\n");
+	rig_eof(rig, c);
+	turns(2);
+	check(!rig_closed(c));
+	rig_set_pieces(rig, 1);
+	turns(2);
+	rig_sent(c, &sent);
+	check_eq(value_stands_at(c, 0, "big", 5000), sent);
+	check(rig_closed(c));
+}
+
+/* The last chunk goes between the parsing of requests and the answering of a value. */
+static void
+requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
+{
+	static const uint32_t replies[] = {20, 20, 20, 2};
+	struct conn *others[4];
+	struct conn *waiting = rig_open(rig);
+
+	set_value(waiting, "big", 5000, 1460);
+	rig_set_chunks(rig, 2 * OPS_MAX);
+	for (uint32_t i = 0; i < 4; i++) {
+		others[i] = rig_open(rig);
+		for (uint32_t n = 0; n < replies[i]; n++)
+			rig_receive_text(rig, others[i], "get a\r\n");
+	}
+	rig_receive_text(rig, waiting, "get big\r\nversion\r\n");
+	turns(1);
+	check(!rig_aborted(waiting));
+	for (uint32_t i = 0; i < 4; i++)
+		rig_acked(rig, others[i]);
+	rig_acked(rig, waiting); /* nothing; the stack wakes it */
+	turns(2);
+	check_str(rig_sent(waiting, NULL) + value_stands_at(waiting, 0, "big", 5000),
+		  "VERSION 9.8.7\r\n");
+	rig_acked(rig, waiting);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
 without_chunks_replies_wait_for_them(void **state)
 {
 	struct conn *c = rig_open(rig);
@@ -360,6 +424,9 @@ main(void)
 		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
 		TEST(what_a_lost_connection_held_in_the_store_is_free_again),
 		TEST(more_cut_lines_than_their_share_of_chunks_end_their_connections),
+		TEST(a_long_broken_line_read_to_its_end_holds_no_chunk),
+		TEST(an_end_of_stream_behind_a_waiting_value_waits_too),
+		TEST(requests_behind_a_waiting_value_find_a_place_when_chunks_run_out),
 		TEST(without_chunks_replies_wait_for_them),
 	};
 
