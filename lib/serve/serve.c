@@ -126,6 +126,7 @@ chunks_look(struct serve *sv)
 	left = usage.chunks > usage.chunks_used ? usage.chunks - usage.chunks_used : 0;
 	sv->scarce = left < usage.chunks / 4 || left < 2 * OPS_MAX;
 	sv->carry_max = usage.chunks / 4;
+	sv->message_chunks_max = usage.chunks / 2;
 }
 
 void

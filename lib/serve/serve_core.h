@@ -78,6 +78,7 @@ struct serve {
 	struct datagram_cursor datagrams;
 	struct message *messages; /* ring of UDP_ANSWERS_MAX */
 	uint32_t message_first, message_count;
+	uint32_t message_chunks, message_chunks_max;
 	bool message_open; /* the last one is being composed */
 	bool message_lost; /* the one being composed cannot be had: its bytes go to waste */
 

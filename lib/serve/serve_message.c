@@ -5,7 +5,7 @@
  * complete is the number of its datagrams known, which each of them states; then it is sent as
  * the outbox has room, over several turns if need be, the oldest first.
  *
- * Bounds: UDP_ANSWERS_MAX messages; UDP_PIECES_MAX datagrams each.
+ * Bounds: UDP_ANSWERS_MAX messages; UDP_PIECES_MAX datagrams each; half of the core's chunks.
  */
 #include "serve_core.h"
 
@@ -72,6 +72,7 @@ message_free(struct serve *sv, struct message *m)
 			if (part_at(chunk, at)->item != NULL)
 				store_unpin(part_at(chunk, at)->item);
 		m->head = chunk->next;
+		sv->message_chunks--;
 		stack_chunk_put(sv->stack, (uint8_t *)chunk);
 	}
 }
@@ -96,6 +97,24 @@ message_lose(struct serve *sv)
 	serve_count(sv, UDP_DROP_BUSY);
 }
 
+/* NULL: none is free, or messages have their share: anybody can ask over UDP, and connections
+ * need chunks as well. */
+static struct message_chunk *
+chunk_take(struct serve *sv)
+{
+	struct message_chunk *chunk;
+
+	if (sv->message_chunks >= sv->message_chunks_max)
+		return NULL;
+	chunk = (struct message_chunk *)(void *)stack_chunk_get(sv->stack);
+	if (chunk != NULL) {
+		chunk->next = NULL;
+		chunk->used = 0;
+		sv->message_chunks++;
+	}
+	return chunk;
+}
+
 /* A fresh part with room for bytes; NULL: the reply is lost. */
 static struct part *
 part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
@@ -117,13 +136,11 @@ part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 	m = message_last(sv);
 	chunk = m->tail;
 	if (chunk == NULL || chunk->used + sizeof(struct part) + bytes > sizeof chunk->parts) {
-		chunk = (struct message_chunk *)(void *)stack_chunk_get(sv->stack);
+		chunk = chunk_take(sv);
 		if (chunk == NULL) {
 			message_lose(sv);
 			return NULL;
 		}
-		chunk->next = NULL;
-		chunk->used = 0;
 		if (m->tail != NULL)
 			m->tail->next = chunk;
 		else

@@ -257,6 +257,29 @@ replies_without_room_are_dropped_and_counted(void **state)
 }
 
 static void
+datagrams_leave_half_of_the_chunks_to_connections(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	store_value("v", 'v', 900);
+	rig_set_outbox(rig, 0);
+	rig_set_chunks(rig, 80);
+	for (uint32_t i = 0; i < 60; i++)
+		rig_datagram_text(rig, 0x1234, "get v v v v\r\n");
+	rig_turn(rig);
+	check_eq(rig_chunks_used(rig), 40);
+	check(rig_count(rig, UDP_DROP_BUSY) > 0);
+	rig_receive_text(rig, c, "version\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
+	rig_acked(rig, c);
+
+	rig_set_outbox(rig, 256);
+	rig_turn(rig);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
 a_turn_has_time_for_so_many_datagrams_and_counts_the_others(void **state)
 {
 	static char in[1400];
@@ -299,6 +322,7 @@ main(void)
 		TEST(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
 		TEST(a_reply_too_long_for_any_client_is_not_sent),
 		TEST(replies_without_room_are_dropped_and_counted),
+		TEST(datagrams_leave_half_of_the_chunks_to_connections),
 		TEST(a_turn_has_time_for_so_many_datagrams_and_counts_the_others),
 		TEST(a_flood_of_datagrams_does_not_starve_a_connection),
 	};
