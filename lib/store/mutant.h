@@ -134,8 +134,10 @@ mutant_two_looks(void)
 static inline void
 mutant_linger(void)
 {
-	for (uint32_t i = 0; i < 64; i++)
+	for (uint32_t i = 0; i < 64; i++) {
 		__builtin_ia32_pause();
+		protocol_gap();
+	}
 }
 
 #endif
