@@ -60,8 +60,8 @@ answer_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb >= MC_GAT;
 	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
-	const struct item *it =
-		touch ? touch_and_get(sv, op) : store_get(sv->store, op->req.key, op->hash);
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
 	uint8_t *begin, *at;
 	uint32_t len;
 	uint64_t cas;

@@ -31,6 +31,7 @@ enum op_verb {
 struct op {
 	struct mc_req req; /* req.verb: enum mc_verb or enum op_verb */
 	uint64_t hash;
+	struct probe probe;
 	struct session *session;   /* NULL: from a datagram */
 	struct datagram *datagram; /* NULL: from a connection */
 	struct view body;          /* with its line end; data NULL: not all there yet */

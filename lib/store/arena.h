@@ -13,6 +13,7 @@
 #ifndef CLOCKOO_ARENA_H
 #define CLOCKOO_ARENA_H
 
+#include "base/prefetch.h"
 #include "base/region.h"
 
 /* In front of the first page, so that no object has reference 0; a multiple of both granules. */

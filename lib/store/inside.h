@@ -26,7 +26,8 @@
 #define DRAIN_PAGE      8192u      /* and when a page of the reserve was taken */
 #define DRAIN_BATCH     64u
 #define EVICT_SLICE     128u /* objects evicted ahead by one refill of a magazine */
-#define GENERATIONS_MAX 15u  /* that may be in the index at once; 4 bits tell 16 apart */
+#define FLOORS          1024u
+#define GENERATIONS_MAX 15u /* that may be in the index at once; 4 bits tell 16 apart */
 
 struct retired {
 	uint32_t ref;
@@ -54,7 +55,7 @@ struct store {
 	uint32_t value_max;
 	size_t memory_bytes;
 	struct store_core *cores;
-	_Atomic uint64_t *floors; /* one a block: no removed item there had a higher cas */
+	_Atomic uint64_t *floors; /* FLOORS; by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
 
@@ -108,9 +109,9 @@ item_ref(const struct store *st, const struct item *it)
 }
 
 static inline _Atomic uint64_t *
-store_floor(const struct store *st, uint32_t bucket)
+store_floor(const struct store *st, uint16_t tag)
 {
-	return &st->floors[bucket >> st->ix.block_shift];
+	return &st->floors[tag % FLOORS];
 }
 
 /* ---- store.c ---- */
@@ -118,7 +119,7 @@ store_floor(const struct store *st, uint32_t bucket)
 /* What the budget is cut into. */
 struct store_plan {
 	uint32_t page_shift, page_count;
-	uint32_t block_shift, block_count;
+	uint32_t bucket_count;
 	uint32_t reserve; /* pages */
 };
 
@@ -184,6 +185,7 @@ struct link {
 	uint32_t expect; /* for LINK_SAME */
 	struct rmw *rmw; /* for LINK_SAME and LINK_BUILD */
 	enum store_result result;
+	uint32_t generation; /* of flush, as the old version was judged by */
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *l);

@@ -142,7 +142,7 @@ slab_prefetch_mark(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 
-	__builtin_prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
+	prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
 }
 
 static inline bool

@@ -73,7 +73,7 @@ static void
 prefetch_bucket_items(const struct store *st, const struct bucket *b)
 {
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-		__builtin_prefetch(item_at(st, bucket_ref(b, slot)));
+		prefetch(item_at(st, bucket_ref(b, slot)));
 }
 
 void

@@ -2,14 +2,15 @@
 
 /* Before the item goes, so that whoever puts the key back, under the same lock, starts above. */
 static void
-raise_floor(struct store *st, const struct bucket *b, uint64_t cas)
+raise_floor(struct store *st, uint16_t tag, uint64_t cas)
 {
-	_Atomic uint64_t *floor = store_floor(st, (uint32_t)(b - st->ix.buckets));
+	_Atomic uint64_t *floor = store_floor(st, tag);
 	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
-	while (now < cas && !atomic_compare_exchange_weak_explicit(
-				    floor, &now, cas, memory_order_relaxed, memory_order_relaxed))
+	while (!mutant_low_floor() && now < cas &&
+	       !atomic_compare_exchange_weak_explicit(floor, &now, cas, memory_order_relaxed,
+						      memory_order_relaxed))
 		;
 }
 
@@ -19,7 +20,7 @@ unlink_spot(struct store_core *sc, struct spot spot)
 	struct store *st = sc->store;
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
 
-	raise_floor(st, spot.bucket, item_cas(it));
+	raise_floor(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
 	count(sc, STORE_ITEMS_UNLINKED, 1);
 	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
 	item_clear_live(st, it);
@@ -28,6 +29,7 @@ unlink_spot(struct store_core *sc, struct spot spot)
 		return;
 	}
 	bucket_clear(spot.bucket, spot.slot);
+	protocol_gap();
 	limbo_put(sc, it);
 }
 

@@ -10,7 +10,7 @@ form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t fla
 	 uint32_t expiry_s)
 {
 	const struct place p = index_place(&st->ix, hash);
-	const uint64_t floor = atomic_load_explicit(store_floor(st, p.home), memory_order_relaxed);
+	const uint64_t floor = atomic_load_explicit(store_floor(st, p.tag), memory_order_relaxed);
 	uint32_t form = 0;
 
 	if (flags != 0)

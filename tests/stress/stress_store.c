@@ -29,7 +29,7 @@
 #define VALUE_WORDS   5u
 #define COUNT_TO      40000u
 #define KEYS_MAX      40000u
-#define MOVE_BUCKETS  8u /* log2 */
+#define MOVE_BUCKETS  256u
 #define MOVE_RESIDENT 2380u
 #define MOVE_PASSING  30u
 #define LOOKS_AGAIN   1000u
@@ -354,8 +354,7 @@ make_store(enum load load, void **memory)
 
 	printf("seed %llu\n", (unsigned long long)cfg.seed);
 	if (load == LOAD_MOVE) {
-		plan.block_shift = MOVE_BUCKETS;
-		plan.block_count = 1;
+		plan.bucket_count = MOVE_BUCKETS;
 	}
 	*memory = region.base = aligned_alloc(4096, region.size);
 	return store_create_planned(&region, &cfg, &plan);

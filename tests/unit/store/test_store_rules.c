@@ -152,7 +152,7 @@ a_version_may_outgrow_24_bits(void **state)
 	const struct place p = index_place(&rig.store->ix, hash);
 	uint64_t value;
 
-	atomic_store(store_floor(rig.store, p.home), ITEM_FIELD_MAX - 4);
+	atomic_store(store_floor(rig.store, p.tag), ITEM_FIELD_MAX - 4);
 	check_eq(set_full(rig.core, "k", "41", 77, 1000), STORE_OK);
 	for (uint64_t i = 1; i < 10; i++) {
 		check_eq(item_cas(find(rig.core, "k")), ITEM_FIELD_MAX - 4 + i);
