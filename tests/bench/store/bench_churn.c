@@ -1,0 +1,135 @@
+/*
+ * bench_churn.c - a long life in a short time: value sizes shift from 100 bytes to 10 kB and back.
+ *
+ * A cache half as large as what is asked for; gets by Zipf, a miss is followed by a set of a value
+ * a quarter around the phase's size. After each phase stands what the cache holds and how often it
+ * hit in the phase's last tenth, beside a store that never saw another size.
+ *
+ *   bench_churn [--memory MB] [--operations N]
+ */
+#include "own_store.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THETA        0.9
+#define VALUE_MAX    16384u
+#define TAIL         10u /* the last tenth of a phase is what counts */
+#define OVERHEAD     40u /* bytes an item beyond its value, about */
+#define WORKING_SETS 2u  /* as many bytes are asked for as the cache has, times this */
+#define SETS_IN_100  5u
+
+static const uint32_t phases[] = {100, 1000, 10000, 1000, 100, 10000, 100};
+#define PHASES (sizeof phases / sizeof *phases)
+
+struct churn {
+	struct own_store own;
+	size_t memory_bytes;
+	uint64_t random;
+	uint64_t refused;
+	uint8_t value[VALUE_MAX];
+};
+
+struct outcome {
+	double hit;    /* share of gets */
+	double filled; /* bytes of items by the budget */
+	uint64_t items;
+};
+
+static uint32_t
+length_around(struct churn *ch, uint32_t size)
+{
+	return size - size / 4 + bench_below(&ch->random, size / 2 + 1);
+}
+
+static bool
+operate(struct churn *ch, struct store_core *sc, uint32_t number, uint32_t size, bool set)
+{
+	/* Each size has keys of its own: what is left of the last phase is of no use to the next.
+	 */
+	const struct bench_key k = bench_key_of((uint64_t)size << 32 | number);
+	const uint64_t hash = store_hash(sc, own_key(&k));
+
+	own_turn(&ch->own, sc);
+	if (!set && store_get(sc, own_key(&k), hash) != NULL)
+		return true;
+	ch->refused +=
+		own_put(sc, own_key(&k), hash, ch->value, length_around(ch, size)) != STORE_OK;
+	return false;
+}
+
+static struct outcome
+phase(struct churn *ch, uint32_t size, uint64_t operations)
+{
+	struct store_core *sc = store_core_of(ch->own.store, 0);
+	const uint64_t tail_from = operations - operations / TAIL;
+	struct store_usage usage;
+	uint64_t gets = 0, hits = 0;
+	struct zipf zipf;
+
+	zipf_init(&zipf, (uint32_t)(WORKING_SETS * ch->memory_bytes / (size + OVERHEAD)), THETA);
+	for (uint64_t i = 0; i < operations; i++) {
+		const bool set = bench_below(&ch->random, 100) < SETS_IN_100;
+		const bool hit = operate(ch, sc, zipf_next(&zipf, &ch->random), size, set);
+
+		gets += i >= tail_from && !set;
+		hits += i >= tail_from && hit;
+		bench_progress("churning", i, operations);
+	}
+	store_usage_mt(ch->own.store, &usage);
+	return (struct outcome){(double)hits / (double)gets,
+				(double)usage.item_bytes / (double)usage.memory_bytes, usage.items};
+}
+
+static void
+say(const char *what, uint32_t number, uint32_t size, uint64_t operations, struct outcome o,
+    uint64_t refused)
+{
+	printf("{\"part\": \"churn\", \"what\": \"%s\", \"phase\": %u, \"size\": %u, "
+	       "\"operations\": %llu, \"hit\": %.5f, \"filled\": %.5f, \"items\": %llu, "
+	       "\"refused\": %llu}\n",
+	       what, number, size, (unsigned long long)operations, o.hit, o.filled,
+	       (unsigned long long)o.items, (unsigned long long)refused);
+	fflush(stdout);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
+					      {"operations", required_argument, NULL, 'n'},
+					      {0}};
+	static struct churn ch;
+	uint32_t mebibytes = 64;
+	uint64_t operations = 2000000;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'm')
+			mebibytes = bench_number(optarg, 8, 65536);
+		else if (c == 'n')
+			operations = bench_number(optarg, 1000, 2000000000);
+		else
+			exit(2);
+	}
+	operations /= PHASES;
+	ch.memory_bytes = mebibytes * BENCH_MIB;
+
+	static const uint32_t sizes[] = {100, 1000, 10000};
+
+	for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		ch.random = 1;
+		own_up(&ch.own, ch.memory_bytes, 1);
+		say("fresh", i, sizes[i], operations, phase(&ch, sizes[i], operations), ch.refused);
+		own_down(&ch.own);
+	}
+	ch.random = 1;
+	ch.refused = 0;
+	own_up(&ch.own, ch.memory_bytes, 1);
+	for (uint32_t i = 0; i < PHASES; i++)
+		say("churned", i, phases[i], operations, phase(&ch, phases[i], operations),
+		    ch.refused);
+	own_down(&ch.own);
+	return 0;
+}
