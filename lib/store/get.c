@@ -78,6 +78,9 @@ probe_away(const struct store *st, struct probe *p)
 	const uint32_t home_version = version_open(home);
 	const uint32_t away_version = version_open(away);
 	const uint32_t home_hits = bucket_match(home, p->place.tag);
+
+	protocol_gap();
+
 	const uint32_t away_hits = bucket_match(away, p->place.tag);
 
 	if (away_hits != 0) {
@@ -86,7 +89,8 @@ probe_away(const struct store *st, struct probe *p)
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (home_hits == 0 && version_same(home, home_version) && version_same(away, away_version))
+	if (home_hits == 0 && (mutant_no_version() || (version_same(home, home_version) &&
+						       version_same(away, away_version))))
 		p->state = PROBE_GONE;
 }
 
@@ -113,8 +117,10 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 	const struct bucket *b = index_bucket(&st->ix, at_home ? p->place.home : p->place.away);
 	const uint32_t slot = p->slot - (at_home ? 0 : BUCKET_SLOTS);
 
-	return p->state == PROBE_SEEN && bucket_tag(b, slot) == p->place.tag &&
-	       bucket_ref(b, slot) == p->ref && item_has_key(item_at(st, p->ref), key);
+	return p->state == PROBE_SEEN &&
+	       (mutant_stale_probe() ||
+		(bucket_tag(b, slot) == p->place.tag && bucket_ref(b, slot) == p->ref)) &&
+	       item_has_key(item_at(st, p->ref), key);
 }
 
 static inline const struct item *

@@ -60,6 +60,12 @@
 #define MUTANT_TWO_LOOKS false
 #endif
 
+#ifdef STORE_MUTANT_STALE_PROBE
+#define MUTANT_STALE_PROBE true
+#else
+#define MUTANT_STALE_PROBE false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -128,6 +134,13 @@ static inline bool
 mutant_two_looks(void)
 {
 	return MUTANT_TWO_LOOKS;
+}
+
+/* What was seen early in a batch is taken for what is there at its end. */
+static inline bool
+mutant_stale_probe(void)
+{
+	return MUTANT_STALE_PROBE;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */
