@@ -37,7 +37,8 @@ struct look {
 struct contender {
 	const char *name;
 	bool mark; /* no table for several threads: not one of those to beat, but to keep up with */
-	/* False: not possible here; say why on stderr. */
+	/* False: not possible here; say why on stderr. NULL: the table before it in the list,
+	 * asked in another way. */
 	bool (*create)(struct bench_item *items, uint32_t count);
 	void (*insert)(struct bench_item *item);
 	void (*join)(uint32_t thread); /* may be NULL, as may leave */
@@ -45,7 +46,7 @@ struct contender {
 	void (*look)(uint32_t thread, struct look *l);
 };
 
-extern const struct contender contend_own;
+extern const struct contender contend_own, contend_own_many;
 extern const struct contender contend_rte_bulk, contend_rte_single;
 extern const struct contender contend_urcu;
 extern const struct contender contend_tbb, contend_boost, contend_libcuckoo;
