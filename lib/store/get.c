@@ -130,6 +130,7 @@ probe_get(struct store_core *sc, const struct probe *p, struct view key)
 	const uint32_t ref = likely(probe_holds(st, p, key)) ? p->ref : find(sc, key, &p->place);
 	const struct item *it = item_at(st, ref);
 
+	protocol_gap();
 	if (ref == 0 || unlikely(item_dead(sc, it)))
 		return NULL;
 	slab_mark(&st->slab, ref);

@@ -23,8 +23,9 @@
 #define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
 #define SWEEP_SLICE     16u        /* buckets looked at in one store_tidy */
 #define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
-#define DRAIN_PAGE      8192u      /* and when a page of the reserve was taken */
+#define DRAIN_TAKEN     2048u /* and by whoever took memory of the reserve, or waits for some */
 #define DRAIN_BATCH     64u
+#define POOL_KEEP       1u   /* pages of the reserve that large values leave to others */
 #define EVICT_SLICE     128u /* objects evicted ahead by one refill of a magazine */
 #define FLOORS          1024u
 #define GENERATIONS_MAX 15u /* that may be in the index at once; 4 bits tell 16 apart */
@@ -140,8 +141,19 @@ uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 void item_mark_chunks(const struct store *st, const struct item *it);
-/* Is the reserve not whole? Empty a slice of other pages for it. */
-void memory_keep_reserve(struct store_core *sc);
+/* After item_new or a prepare that failed: will there be more in some turns? */
+bool memory_is_coming(const struct store_core *sc);
+
+/* ---- mover.c: pages on their way between classes ---- */
+
+/* Every turn: emptied pages to the pool; if the reserve is not whole, empty a slice of others. */
+void mover_turn(struct store_core *sc);
+/* Empty pages until pages of them are in the pool or coming, looking at slice objects at most. */
+void mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages);
+/* Some turns: a page from where items live longest to where they live shortest. */
+void mover_balance(struct store_core *sc);
+/* Is every page given out that may be? */
+bool mover_pool_is_low(const struct slab *sl);
 
 /* ---- limbo.c: retired items waiting for their grace period ---- */
 
@@ -155,8 +167,16 @@ void limbo_reclaim(struct store_core *sc);
 /* Under the bucket's lock: take out what lies in the slot, and retire it; or hide it, if the
  * limbo is full. */
 void unlink_spot(struct store_core *sc, struct spot spot);
-/* Forget the item an object belongs to, if it is still in the index. */
-bool unlink_object(struct store_core *sc, uint32_t ref);
+
+enum unlinked {
+	UNLINKED_NOT,     /* it was not in the index any more, or the limbo has no room */
+	UNLINKED_RETIRED, /* it waits in the limbo */
+	UNLINKED_GONE,    /* it waits with its page: the caller tells slab_drain_gone */
+};
+
+/* Forget the item an object belongs to, if it is still in the index. with_page: its page is
+ * being emptied. */
+enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);
 
 /* ---- path.c ---- */
 

@@ -20,11 +20,14 @@ value_max_of(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages that hold the chunks of one value of the largest size, and one for its head. */
+/* Pages that hold the chunks of one value of the largest size, and one for its head. Values beyond
+ * the default size wait until they have a place; nothing is held for them. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
-	const uint32_t chunks = value_max_of(cfg) / CHUNK_PAYLOAD;
+	const uint32_t value_max = value_max_of(cfg);
+	const uint32_t chunks =
+		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / CHUNK_PAYLOAD;
 	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
 	const uint32_t pages = (chunks + per_page - 1) / per_page + 1;
 
@@ -121,6 +124,19 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
+/* A page is being emptied: some of its objects may be in our magazines. */
+static void
+answer_recall(struct store_core *sc)
+{
+	/* Acquire: pairs with the release in slab_drain_start. */
+	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
+
+	if (likely(recall == sc->recall))
+		return;
+	sc->recall = recall;
+	slab_empty_magazines(&sc->store->slab, sc->magazines);
+}
+
 void
 store_turn(struct store_core *sc, uint32_t now_s)
 {
@@ -132,7 +148,8 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	else
 		store_online(sc);
 	limbo_reclaim(sc);
-	memory_keep_reserve(sc);
+	answer_recall(sc);
+	mover_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
@@ -140,13 +157,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 void
 store_tidy(struct store_core *sc)
 {
-	/* Acquire: pairs with the release in slab_drain_start. */
-	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
-
-	if (recall != sc->recall) {
-		sc->recall = recall;
-		slab_empty_magazines(&sc->store->slab, sc->magazines);
-	}
+	mover_balance(sc);
 	sweep_slice(sc);
 }
 

@@ -48,6 +48,7 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
+	STORE_NOT_YET, /* store_begin only: memory is coming; ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -137,7 +138,7 @@ void store_unpin(const struct item *it);
 
 /* ---- writing ---- */
 
-/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE or NO_MEMORY. */
+/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
 enum store_result store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Append len bytes; never more than value_len in all. */

@@ -50,6 +50,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 {
 	if (!bucket_wants_sweep(sc, b))
 		return;
+	protocol_gap();
 	bucket_lock(b);
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		if (!slot_is_dead(sc, b, slot))
@@ -146,6 +147,7 @@ next_generation(struct store_core *sc)
 
 		if (store_generation(st) - oldest + 1 >= GENERATIONS_MAX)
 			sweep_all(sc);
+		protocol_gap();
 		st->linked_at_flush = linked;
 		/* Sequentially consistent: either a writer sees the step, or the sweep, which
 		 * begins after it, sees that writer's lock or its item. */

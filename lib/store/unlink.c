@@ -14,8 +14,9 @@ raise_floor(struct store *st, uint16_t tag, uint64_t cas)
 		;
 }
 
-void
-unlink_spot(struct store_core *sc, struct spot spot)
+/* Everything about an item that ends, but its place in the bucket and its memory. */
+static struct item *
+take_leave(struct store_core *sc, struct spot spot)
 {
 	struct store *st = sc->store;
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
@@ -24,17 +25,48 @@ unlink_spot(struct store_core *sc, struct spot spot)
 	count(sc, STORE_ITEMS_UNLINKED, 1);
 	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
 	item_clear_live(st, it);
+	return it;
+}
+
+void
+unlink_spot(struct store_core *sc, struct spot spot)
+{
+	struct item *it = take_leave(sc, spot);
+
 	if (!limbo_has_room(sc, 1)) {
 		bucket_hide(spot.bucket, spot.slot);
 		return;
 	}
 	bucket_clear(spot.bucket, spot.slot);
-	protocol_gap();
 	limbo_put(sc, it);
 }
 
-bool
-unlink_object(struct store_core *sc, uint32_t ref)
+/* Has the item no other objects, and can nobody have pinned it? Then nothing needs to remember
+ * it but the page that is emptied. */
+static bool
+goes_with_page(const struct item *it)
+{
+	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
+}
+
+static enum unlinked
+unlink_how(struct store_core *sc, struct spot spot, bool with_page)
+{
+	if (spot.bucket == NULL)
+		return UNLINKED_NOT;
+	if (with_page && goes_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
+		take_leave(sc, spot);
+		bucket_clear(spot.bucket, spot.slot);
+		return UNLINKED_GONE;
+	}
+	if (!limbo_has_room(sc, LIMBO_KEEP))
+		return UNLINKED_NOT;
+	unlink_spot(sc, spot);
+	return UNLINKED_RETIRED;
+}
+
+enum unlinked
+unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
@@ -47,12 +79,10 @@ unlink_object(struct store_core *sc, uint32_t ref)
 
 	bucket_lock_both(home, away);
 
-	const struct spot spot = index_spot_of_ref(&st->ix, &p, head);
+	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
-	if (spot.bucket != NULL)
-		unlink_spot(sc, spot);
 	bucket_unlock_both(home, away);
-	return spot.bucket != NULL;
+	return how;
 }
 
 enum store_result

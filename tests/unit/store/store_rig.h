@@ -67,6 +67,22 @@ put(struct store_core *sc, struct view key, struct view value, enum store_mode m
 	return store_finish(sc, &f, mode, cas);
 }
 
+/* As a connection does it: memory that is coming is waited for, turn by turn. */
+static inline enum store_result
+put_waiting(struct store_core *sc, struct view key, struct view value, uint32_t turns_max,
+	    uint32_t *waited)
+{
+	enum store_result r;
+
+	for (*waited = 0; *waited <= turns_max; ++*waited) {
+		r = put(sc, key, value, STORE_SET, 0);
+		if (r != STORE_NOT_YET)
+			return r;
+		turns(sc, 1);
+	}
+	return STORE_NOT_YET;
+}
+
 static inline enum store_result
 set(struct store_core *sc, const char *key, const char *value)
 {
