@@ -221,7 +221,7 @@ def memory(bench):
 
 
 def miss(bench):
-    keys, operations = (1_250_000, 1_000_000) if bench.quick else (10_000_000, 20_000_000)
+    keys, operations = (1_250_000, 1_000_000) if bench.quick else (5_000_000, 10_000_000)
     shares = (0.2, 0.6) if bench.quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6)
     whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
     lines = []

@@ -10,6 +10,7 @@
 #define STATS_BYTES   16384u
 #define CONNECT_TRIES 100u
 #define CONNECT_US    50000u
+#define KEY_AT        4u /* in every request */
 /* "VALUE <16> 0 32\r\n" "<32>\r\n" "END\r\n", and the same for a key that is not there. */
 #define HIT_BYTES  (6u + 16u + 7u + BENCH_VALUE_BYTES + 2u + 5u)
 #define MISS_BYTES 5u
@@ -43,31 +44,41 @@ peer_close(struct peer *p)
 }
 
 /* As many different keys as there are numbers, and never a character that may not be. */
-static int
-key_text(uint64_t key, char text[17])
+static void
+key_text(uint64_t key, char *text)
 {
-	return snprintf(text, 17, "%016llx", (unsigned long long)bench_mix(key));
+	static const char digits[] = "0123456789abcdef";
+	const uint64_t mixed = bench_mix(key);
+
+	for (uint32_t i = 0; i < BENCH_KEY_BYTES; i++)
+		text[i] = digits[mixed >> 4 * i & 15];
+}
+
+static void
+put(struct peer *p, const char *words, size_t len, uint64_t key)
+{
+	char *at = p->out + p->out_len;
+
+	memcpy(at, words, len);
+	key_text(key, at + KEY_AT);
+	p->out_len += (uint32_t)len;
 }
 
 void
 peer_set(struct peer *p, uint64_t key)
 {
-	char text[17];
+	static const char words[] = "set 0123456789abcdef 0 0 32 noreply\r\n"
+				    "a value of thirty-two characters\r\n";
 
-	key_text(key, text);
-	p->out_len += (uint32_t)snprintf(p->out + p->out_len, sizeof p->out - p->out_len,
-					 "set %s 0 0 %u noreply\r\n%0*u\r\n", text,
-					 BENCH_VALUE_BYTES, (int)BENCH_VALUE_BYTES, 0);
+	put(p, words, sizeof words - 1, key);
 }
 
 void
 peer_get(struct peer *p, uint64_t key)
 {
-	char text[17];
+	static const char words[] = "get 0123456789abcdef\r\n";
 
-	key_text(key, text);
-	p->out_len += (uint32_t)snprintf(p->out + p->out_len, sizeof p->out - p->out_len,
-					 "get %s\r\n", text);
+	put(p, words, sizeof words - 1, key);
 	p->asked++;
 }
 
