@@ -3,7 +3,8 @@
  *
  * A cache half as large as what is asked for; gets by Zipf, a miss is followed by a set of a value
  * a quarter around the phase's size. After each phase stands what the cache holds and how often it
- * hit in the phase's last tenth, beside a store that never saw another size.
+ * hit in the phase's last tenth, beside a store that never saw another size. And the longest that a
+ * turn's upkeep and a set took, in CPU time of the thread.
  *
  *   bench_churn [--memory MB] [--operations N]
  */
@@ -28,6 +29,7 @@ struct churn {
 	size_t memory_bytes;
 	uint64_t random;
 	uint64_t refused;
+	uint64_t turn_max_ns, set_max_ns; /* of a phase */
 	uint8_t value[VALUE_MAX];
 };
 
@@ -43,19 +45,44 @@ length_around(struct churn *ch, uint32_t size)
 	return size - size / 4 + bench_below(&ch->random, size / 2 + 1);
 }
 
+static void
+turn(struct churn *ch, struct store_core *sc)
+{
+	const uint64_t from = bench_cpu_ns();
+	uint64_t spent;
+
+	store_turn(sc, STORE_CLOCK_START);
+	store_tidy(sc);
+	spent = bench_cpu_ns() - from;
+	if (spent > ch->turn_max_ns)
+		ch->turn_max_ns = spent;
+}
+
+static void
+set(struct churn *ch, struct store_core *sc, struct view key, uint64_t hash, uint32_t len)
+{
+	const uint64_t from = bench_cpu_ns();
+	uint64_t spent;
+
+	ch->refused += own_put(sc, key, hash, ch->value, len) != STORE_OK;
+	spent = bench_cpu_ns() - from;
+	if (spent > ch->set_max_ns)
+		ch->set_max_ns = spent;
+}
+
 static bool
-operate(struct churn *ch, struct store_core *sc, uint32_t number, uint32_t size, bool set)
+operate(struct churn *ch, struct store_core *sc, uint32_t number, uint32_t size, bool set_it)
 {
 	/* Each size has keys of its own: what is left of the last phase is of no use to the next.
 	 */
 	const struct bench_key k = bench_key_of((uint64_t)size << 32 | number);
 	const uint64_t hash = store_hash(sc, own_key(&k));
 
-	own_turn(&ch->own, sc);
-	if (!set && store_get(sc, own_key(&k), hash) != NULL)
+	if (ch->own.operations++ % OWN_TURN_EVERY == 0)
+		turn(ch, sc);
+	if (!set_it && store_get(sc, own_key(&k), hash) != NULL)
 		return true;
-	ch->refused +=
-		own_put(sc, own_key(&k), hash, ch->value, length_around(ch, size)) != STORE_OK;
+	set(ch, sc, own_key(&k), hash, length_around(ch, size));
 	return false;
 }
 
@@ -68,6 +95,7 @@ phase(struct churn *ch, uint32_t size, uint64_t operations)
 	uint64_t gets = 0, hits = 0;
 	struct zipf zipf;
 
+	ch->turn_max_ns = ch->set_max_ns = 0;
 	zipf_init(&zipf, (uint32_t)(WORKING_SETS * ch->memory_bytes / (size + OVERHEAD)), THETA);
 	for (uint64_t i = 0; i < operations; i++) {
 		const bool set = bench_below(&ch->random, 100) < SETS_IN_100;
@@ -83,14 +111,14 @@ phase(struct churn *ch, uint32_t size, uint64_t operations)
 }
 
 static void
-say(const char *what, uint32_t number, uint32_t size, uint64_t operations, struct outcome o,
-    uint64_t refused)
+say(const struct churn *ch, const char *what, uint32_t size, struct outcome o)
 {
-	printf("{\"part\": \"churn\", \"what\": \"%s\", \"phase\": %u, \"size\": %u, "
-	       "\"operations\": %llu, \"hit\": %.5f, \"filled\": %.5f, \"items\": %llu, "
-	       "\"refused\": %llu}\n",
-	       what, number, size, (unsigned long long)operations, o.hit, o.filled,
-	       (unsigned long long)o.items, (unsigned long long)refused);
+	printf("{\"part\": \"churn\", \"what\": \"%s\", \"size\": %u, \"hit\": %.5f, "
+	       "\"filled\": %.5f, \"items\": %llu, \"refused\": %llu, \"turn_max_us\": %.1f, "
+	       "\"set_max_us\": %.1f}\n",
+	       what, size, o.hit, o.filled, (unsigned long long)o.items,
+	       (unsigned long long)ch->refused, (double)ch->turn_max_ns / 1e3,
+	       (double)ch->set_max_ns / 1e3);
 	fflush(stdout);
 }
 
@@ -121,15 +149,14 @@ main(int argc, char **argv)
 	for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		ch.random = 1;
 		own_up(&ch.own, ch.memory_bytes, 1);
-		say("fresh", i, sizes[i], operations, phase(&ch, sizes[i], operations), ch.refused);
+		say(&ch, "fresh", sizes[i], phase(&ch, sizes[i], operations));
 		own_down(&ch.own);
 	}
 	ch.random = 1;
 	ch.refused = 0;
 	own_up(&ch.own, ch.memory_bytes, 1);
 	for (uint32_t i = 0; i < PHASES; i++)
-		say("churned", i, phases[i], operations, phase(&ch, phases[i], operations),
-		    ch.refused);
+		say(&ch, "churned", phases[i], phase(&ch, phases[i], operations));
 	own_down(&ch.own);
 	return 0;
 }
