@@ -251,11 +251,16 @@ op_answer(struct serve *sv, uint32_t i)
 
 	if (ss != NULL && unlikely(ss->conn == NULL))
 		return;
-	if (op->req.flags & MC_FIRST)
+	/* One that has waited was counted when it came. */
+	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0))
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
 	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
 	if (unlikely(a == ANSWER_PARTLY))
 		session_hold(sv, ss, i + 1);
+	if (unlikely(a == ANSWER_LATER)) {
+		session_hold(sv, ss, i);
+		return;
+	}
 	if (ss == NULL && !op->alone && op_last(op))
 		message_end(sv);
 }

@@ -44,6 +44,7 @@ struct op {
 enum answer {
 	ANSWER_DONE,
 	ANSWER_PARTLY, /* the rest is in session->value */
+	ANSWER_LATER,  /* nothing is done yet: read it again next turn */
 };
 
 struct message; /* serve_message.c */
@@ -138,7 +139,7 @@ void session_forget(struct serve *sv, struct session *ss);
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
 enum parse_step body_feed(struct serve *sv, struct session *ss);
-void body_begin(struct serve *sv, struct op *op);
+enum answer body_begin(struct serve *sv, struct op *op);
 enum answer answer_finish(struct serve *sv, struct op *op);
 
 /* ---- answers ---- */

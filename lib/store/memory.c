@@ -33,7 +33,8 @@ class_ahead(const struct slab_class *c)
 	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
 }
 
-static void
+/* How many of them it were. */
+static uint32_t
 evict(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t refs_count)
 {
 	struct slab_class *c = &sc->store->slab.classes[class];
@@ -43,6 +44,7 @@ evict(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t refs
 		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
 	count(sc, STORE_EVICTED, done);
 	atomic_fetch_add_explicit(&c->evicted, done, memory_order_relaxed);
+	return done;
 }
 
 static void
@@ -186,7 +188,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t chunks = item_chunk_count(value_len);
 	const uint32_t owned =
 		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
+	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
 
 	if (chunks_are_free(sl, class, chunks))
 		return true;
@@ -194,10 +196,11 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	count(sc, STORE_LIMBO_WAITS, 1);
-	if (owned / 2 < chunks)
+	if (owned / 2 >= chunks && class_waiting(c) < chunks)
+		done = evict(sc, class, refs, slab_hand(sl, class, refs, EVICT_SLICE / 2));
+	/* Few are its own, or all of those are being filled. */
+	if (owned / 2 < chunks || (done == 0 && class_waiting(c) < chunks))
 		mover_drain(sc, DRAIN_TAKEN, chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE);
-	else if (class_waiting(c) < chunks)
-		evict(sc, class, refs, slab_hand(sl, class, refs, EVICT_SLICE / 2));
 	return chunks_are_free(sl, class, chunks);
 }
 
