@@ -7,10 +7,11 @@
  * round has keys of its own. Threads outnumber processors; yields at random places between calls,
  * and within them where the store was compiled with gaps (mutant.h), make them meet.
  *
- *   stress_model [caught] [SEED]
+ *   stress_model [caught] [SEED [MILLISECONDS [SHAPE]]]
  *
- * The seed is printed; with it the same calls are made, though not at the same times. With
- * "caught" the store is a mutant, and the run passes only if it lied or stood still.
+ * SHAPE is part of the names of the rounds to run. The seed is printed; with it the same calls are
+ * made, though not at the same times (seed 0 is the time of day). With "caught" the store is a
+ * mutant, and the run passes only if it lied or stood still.
  */
 #include "gaps.h"
 #include "linear.h"
@@ -25,11 +26,13 @@
 
 #define THREADS_MAX 8u
 #ifdef __SANITIZE_THREAD__
-#define CALLS_A_ROUND 400u /* a thread */
+#define CALLS_A_ROUND 400u                 /* a thread */
+#define TICK_ORDER    memory_order_relaxed /* or the test's own order would hide the store's lack */
 #else
 #define CALLS_A_ROUND 1500u
+#define TICK_ORDER    memory_order_seq_cst
 #endif
-#define KEYS_MAX      40u
+#define KEYS_MAX      60u
 #define RUN_MS        1000u
 #define CAUGHT_MS     30000u /* how long a mutant may stay undiscovered */
 #define STALL_MS      1000u  /* no thread comes on that long: it never will */
@@ -37,9 +40,10 @@
 #define TURN_CALLS    12u
 #define TIME_CALLS    400u /* of thread 0, until a second has passed */
 #define YIELD_OF      6u   /* one in so many calls is followed by a yield */
+#define OFFLINE_OF    16u  /* one in so many turns begins with a sleep */
 #define PROBE_OF      4u
-#define PROBE_ENDS    4u  /* this call is the last step */
-#define MANY_OF       12u /* one in so many calls is a batch of gets */
+#define PROBE_ENDS    4u /* this call is the last step */
+#define MANY_OF       6u /* one in so many calls is a batch of gets */
 #define MANY_MAX      3u
 #define TIME_THREAD   8u /* the line of the history that time has to itself */
 
@@ -52,15 +56,18 @@ static const struct shape {
 	uint32_t buckets, pages;
 	uint32_t flush_of; /* one in so many calls is a flush */
 } shapes[] = {
-	{"one thread", 1, 2, 155, 2, 16, 8, 200},
-	{"two on one key", 2, 1, 156, 4, 16, 8, 300},
-	{"three on two keys", 3, 2, 155, 2, 16, 8, 300},
 	{"four, moves", 4, 40, 120, 2, 16, 8, 20000},
-	{"five, evictions", 5, 12, 16000, 2, 2048, 8, 1000},
-	{"eight on one key", 8, 1, 150, 8, 16, 8, 1000},
+	{"three on two keys", 3, 2, 155, 2, 16, 8, 300},
 	{"eight, moves", 8, 40, 120, 2, 16, 8, 20000},
+	{"two on one key", 2, 1, 156, 4, 16, 8, 300},
+	{"five, evictions", 5, 12, 16000, 2, 2048, 8, 1000},
+	{"two, moves", 2, 60, 100, 3, 16, 8, 20000},
+	{"eight on one key", 8, 1, 150, 8, 16, 8, 1000},
 	{"eight, flushes", 8, 3, 100, 8, 16, 8, 40},
+	{"one thread", 1, 2, 155, 2, 16, 8, 200},
 };
+
+#define SHAPES (sizeof shapes / sizeof shapes[0])
 
 struct worker {
 	struct round *round;
@@ -113,7 +120,7 @@ roll(struct worker *w, uint64_t sides)
 static uint64_t
 next_tick(struct round *r)
 {
-	return atomic_fetch_add(&r->tick, 1) + 1;
+	return atomic_fetch_add_explicit(&r->tick, 1, TICK_ORDER) + 1;
 }
 
 /* ---- one call ---- */
@@ -412,7 +419,7 @@ pass_time(struct worker *w)
 		r->time.now_s = atomic_fetch_add(&r->now_s, 1) + 1;
 	}
 	for (uint32_t i = 0; i < r->shape->threads; i++)
-		if (atomic_load(&r->turned_s[i]) < r->time.now_s)
+		if (atomic_load_explicit(&r->turned_s[i], TICK_ORDER) < r->time.now_s)
 			return;
 	r->time.returned = next_tick(r);
 	r->times[r->time_count++] = r->time;
@@ -422,7 +429,7 @@ pass_time(struct worker *w)
 static void
 turn(struct worker *w)
 {
-	const uint32_t now_s = atomic_load(&w->round->now_s);
+	const uint32_t now_s = atomic_load_explicit(&w->round->now_s, memory_order_relaxed);
 	struct call again = w->held_as;
 
 	if (w->held != NULL) {
@@ -432,8 +439,12 @@ turn(struct worker *w)
 		w->held = NULL;
 	}
 	w->probe_step = 0; /* what was seen counts for a turn */
+	if (roll(w, OFFLINE_OF) == 0) {
+		store_offline(w->core); /* as a core that sleeps; the turn wakes it */
+		sched_yield();
+	}
 	store_turn(w->core, now_s);
-	atomic_store(&w->round->turned_s[w->id], now_s);
+	atomic_store_explicit(&w->round->turned_s[w->id], now_s, TICK_ORDER);
 	if (roll(w, 4) == 0)
 		store_tidy(w->core);
 }
@@ -650,19 +661,29 @@ int
 main(int argc, char **argv)
 {
 	const bool mutant = argc > 1 && strcmp(argv[1], "caught") == 0;
-	const uint64_t seed =
-		argc > 1 + mutant ? strtoull(argv[1 + mutant], NULL, 10) : (uint64_t)time(NULL);
-	const uint64_t end = clock_ms() + (mutant ? CAUGHT_MS : RUN_MS);
+	const char *const *args = (const char *const *)argv + mutant;
+	const int count = argc - mutant;
+	const uint64_t given = count > 1 ? strtoull(args[1], NULL, 10) : 0;
+	const uint64_t seed = given != 0 ? given : (uint64_t)time(NULL);
+	const uint64_t run_ms = count > 2 ? strtoull(args[2], NULL, 10)
+				: mutant  ? CAUGHT_MS
+					  : RUN_MS;
+	const char *wanted = count > 3 ? args[3] : "";
+	const uint64_t end = clock_ms() + run_ms;
 	struct round *r = calloc(1, sizeof *r);
 	struct linear *l = linear_new();
 	struct total total = {0};
-	uint64_t number = 0;
+	uint64_t number = 0, rounds = 0;
 	bool lied = false;
 
 	printf("seed %llu\n", (unsigned long long)seed);
 	fflush(stdout);
-	while (!lied && (clock_ms() < end || number < sizeof shapes / sizeof shapes[0])) {
-		begin_round(r, &shapes[number % (sizeof shapes / sizeof shapes[0])], seed, number);
+	for (; !lied && (clock_ms() < end || number < SHAPES); number++) {
+		const struct shape *shape = &shapes[number % SHAPES];
+
+		if (strstr(shape->name, wanted) == NULL)
+			continue;
+		begin_round(r, shape, seed, number);
 		if (!run_threads(r, mutant ? STALL_MS : STALL_SANE_MS)) {
 			printf("no call came back for too long: a deadlock\n");
 			fflush(stdout);
@@ -671,9 +692,9 @@ main(int argc, char **argv)
 		lied = round_lies(r, l);
 		add_up(&total, r);
 		end_round(r);
-		number++;
+		rounds++;
 	}
-	print_total(&total, l, number);
+	print_total(&total, l, rounds);
 	linear_free(l);
 	free(r);
 	return lied == mutant ? 0 : 1;
