@@ -10,7 +10,7 @@
 
 #include "bench_load.h"
 
-#define PEER_BATCH 64u
+#define PEER_BATCH 256u
 
 struct peer {
 	int socket;
