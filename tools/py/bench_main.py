@@ -59,22 +59,35 @@ def arguments(argv):
     return parsed
 
 
+def keep(path, figures):
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(figures, indent=1) + "\n")
+    except OSError as error:
+        raise Failed(f"--json: {error}") from error
+
+
 def main(argv):
     args = arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     here = machine()
+    try:
+        keep(args.json, {"machine": here, "quick": args.quick})
+    except Failed as failed:  # now, not after half an hour
+        say(str(failed))
+        return 1
     print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
           f"load {here['load_before']}, {here['date']}", flush=True)
     try:
         bench = store_bench.Bench(build(args.libcuckoo), args.quick)
         for part in args.part or store_bench.PARTS:
             store_bench.PARTS[part](bench)
+            # After every part: who stops a long run keeps what it found.
+            keep(args.json, {"machine": here, "quick": args.quick, **bench.figures})
     except Failed as failed:
         say(str(failed))
         return 1
-    if args.json is not None:
-        figures = {"machine": here, "quick": args.quick, **bench.figures}
-        args.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 0
 
 

@@ -186,11 +186,14 @@ def mixed(bench):
 def memcached(mebibytes):
     """A memcached of our own on a unix socket, ended with us whatever happens."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
-        os.chmod(folder, 0o711 if os.geteuid() else 0o777)  # it gives up root before it binds
         socket = pathlib.Path(folder) / "socket"
-        user = ["-u", "nobody"] if os.geteuid() == 0 else []
-        command = ["setpriv", "--pdeathsig", "KILL", "memcached", *user, "-s", str(socket), "-a",
-                   "0777", "-U", "0", "-t", "1", "-m", str(mebibytes)]
+        # It will not run as root. Changing user would clear the death signal, so that comes first.
+        user = []
+        if os.geteuid() == 0:
+            os.chmod(folder, 0o777)
+            user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+        command = ["setpriv", *user, "--pdeathsig", "KILL", "memcached", "-s", str(socket), "-U",
+                   "0", "-t", "1", "-m", str(mebibytes)]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as child:
             try:
