@@ -17,11 +17,11 @@ struct rig {
 };
 
 static inline struct rig
-rig_up(size_t mebibytes, uint32_t cores)
+rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
 {
 	const struct store_config cfg = {.memory_bytes = mebibytes << 20,
 					 .cores = cores,
-					 .value_max = STORE_VALUE_MAX,
+					 .value_max = value_max,
 					 .seed = 0x5eed};
 	struct region region = {.size = store_bytes(&cfg)};
 	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
@@ -31,6 +31,12 @@ rig_up(size_t mebibytes, uint32_t cores)
 	rig.core = store_core_of(rig.store, 0);
 	store_turn(rig.core, STORE_CLOCK_START);
 	return rig;
+}
+
+static inline struct rig
+rig_up(size_t mebibytes, uint32_t cores)
+{
+	return rig_up_for(mebibytes, cores, STORE_VALUE_MAX);
 }
 
 static inline void

@@ -274,6 +274,31 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 	rig_down(&rig);
 }
 
+/* Half of all memory in one value, and again, beside small ones; nothing is set aside for it. */
+static void
+the_largest_value_waits_and_comes_back_whole(void **state)
+{
+	enum { LEN = 32 << 20 };
+	struct rig rig = rig_up_for(64, 1, LEN);
+	uint8_t *value = malloc(LEN);
+	uint32_t waited;
+
+	for (uint32_t i = 0; i < LEN; i++)
+		value[i] = (uint8_t)(i * 2654435761u >> 24);
+	check(rig.store->slab.reserve << rig.store->arena.page_shift <= 2u << 20);
+	for (uint32_t round = 0; round < 3; round++) {
+		const struct view v = {value + round, LEN - round};
+
+		fill_with_small_items(&rig);
+		check_eq(put_waiting(rig.core, text("k"), v, 2000, &waited), STORE_OK);
+		check(value_is(rig.core, find(rig.core, "k"), v));
+		printf("32 MB of 64 began after %u turns\n", waited);
+	}
+	check_eq(put(rig.core, text("k"), text("one byte more"), STORE_APPEND, 0), STORE_TOO_LARGE);
+	free(value);
+	rig_down(&rig);
+}
+
 /* Sizes shift: what there is must become memory for the new size, though its class could live on
  * evicting its own. */
 static void
@@ -445,6 +470,7 @@ main(void)
 		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
 		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
 		cmocka_unit_test(large_and_small_values_take_turns_without_a_refusal),
+		cmocka_unit_test(the_largest_value_waits_and_comes_back_whole),
 		cmocka_unit_test(pages_follow_the_sizes_that_come),
 		cmocka_unit_test(every_object_comes_home),
 		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
