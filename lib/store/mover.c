@@ -73,16 +73,29 @@ slowest_class(const struct slab *sl)
 	return slow;
 }
 
-/* Start to empty a page. False: there is none. */
+static uint32_t
+fastest_class(const struct slab *sl)
+{
+	uint32_t fast = 0;
+
+	for (uint32_t i = 1; i < sl->class_count; i++)
+		if (hand_speed(&sl->classes[i]) > hand_speed(&sl->classes[fast]))
+			fast = i;
+	return fast;
+}
+
+/* Start to empty a page: where items live long, or if all of those looked at are in use, where
+ * they go soon anyhow. False: there is none. */
 static bool
 drain_another(struct slab *sl)
 {
-	const uint32_t class = slowest_class(sl);
+	const uint32_t slow = slowest_class(sl), fast = fastest_class(sl);
 
-	if (class == UINT32_MAX)
+	if (slow == UINT32_MAX)
 		return false;
-	slab_spare_page(sl, class, LOOKS_MAX);
-	return slab_drain_start(sl, class);
+	if (!slab_spare_page(sl, slow, LOOKS_MAX) && pages_of(&sl->classes[fast]) > 1)
+		return slab_drain_start(sl, fast);
+	return slab_drain_start(sl, slow);
 }
 
 /* Forget what is live on one page. How many objects that were. */
@@ -102,6 +115,10 @@ drain_batch(struct store_core *sc)
 			gone[gone_count++] = refs[i];
 	}
 	count(sc, STORE_EVICTED, done);
+	/* As if its hand had come by: or a class whose pages go would look as if nothing did. */
+	if (done != 0)
+		atomic_fetch_add_explicit(&sl->classes[slab_class_of_ref(sl, refs[0])].evicted,
+					  done, memory_order_relaxed);
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (gone_count != 0)
 		slab_drain_gone(sl, gone, gone_count, (uint32_t)epoch_now(&sc->store->epoch));
@@ -147,17 +164,6 @@ forget_half(struct slab *sl)
 
 		atomic_fetch_sub_explicit(&sl->classes[i].evicted, n - n / 2, memory_order_relaxed);
 	}
-}
-
-static uint32_t
-fastest_class(const struct slab *sl)
-{
-	uint32_t fast = 0;
-
-	for (uint32_t i = 1; i < sl->class_count; i++)
-		if (hand_speed(&sl->classes[i]) > hand_speed(&sl->classes[fast]))
-			fast = i;
-	return fast;
 }
 
 static void

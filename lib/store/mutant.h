@@ -66,6 +66,12 @@
 #define MUTANT_STALE_PROBE false
 #endif
 
+#ifdef STORE_MUTANT_EARLY_PAGE
+#define MUTANT_EARLY_PAGE true
+#else
+#define MUTANT_EARLY_PAGE false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -141,6 +147,13 @@ static inline bool
 mutant_stale_probe(void)
 {
 	return MUTANT_STALE_PROBE;
+}
+
+/* A page that was emptied is used again at once, under the eyes of those who still read there. */
+static inline bool
+mutant_early_page(void)
+{
+	return MUTANT_EARLY_PAGE;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

@@ -350,7 +350,7 @@ slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, ui
 	while (!list_empty(&sl->emptied)) {
 		struct page *p = container_of(sl->emptied.next, struct page, of_class);
 
-		if (!passed(p->gone_epoch, oldest))
+		if (!mutant_early_page() && !passed(p->gone_epoch, oldest))
 			break;
 		list_push_back(&sl->pool, list_pop_front(&sl->emptied));
 		atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);
