@@ -84,18 +84,17 @@ slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	return count;
 }
 
-/* Are more than half of what is live on the page in use? Their marks are cleared. */
+/* Is more than half of what was taken of the page in use? Marks are cleared. What is not in the
+ * index is being filled, or waits in a limbo: nobody can evict that. */
 static bool
-page_was_used(struct slab *sl, const struct page *p)
+page_is_used(struct slab *sl, const struct page *p)
 {
 	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	uint32_t live = 0, unused = 0;
+	uint32_t unused = 0;
 
-	for (uint32_t w = 0; w < words; w++) {
-		live += (uint32_t)__builtin_popcountll(live_word(sl, p, w));
+	for (uint32_t w = 0; w < words; w++)
 		unused += (uint32_t)__builtin_popcountll(unused_word(sl, p, w));
-	}
-	return 2 * unused < live;
+	return 2 * unused < p->fresh - p->free_count;
 }
 
 bool
@@ -106,7 +105,7 @@ slab_spare_page(struct slab *sl, uint32_t class, uint32_t looks)
 
 	spin_lock(&c->lock);
 	for (uint32_t i = 0; i < looks && !cold && !list_empty(&c->pages); i++) {
-		cold = !page_was_used(sl, container_of(c->pages.next, struct page, of_class));
+		cold = !page_is_used(sl, container_of(c->pages.next, struct page, of_class));
 		if (!cold) {
 			list_push_back(&c->pages, list_pop_front(&c->pages));
 			c->hand_word = 0;
