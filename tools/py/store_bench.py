@@ -193,7 +193,7 @@ def memcached(mebibytes):
             os.chmod(folder, 0o777)
             user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
         command = ["setpriv", *user, "--pdeathsig", "KILL", "memcached", "-s", str(socket), "-U",
-                   "0", "-t", "1", "-m", str(mebibytes)]
+                   "0", "-t", "1", "-R", "1000", "-m", str(mebibytes)]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as child:
             try:
@@ -224,7 +224,7 @@ def memory(bench):
 
 
 def miss(bench):
-    keys, operations = (1_250_000, 1_000_000) if bench.quick else (5_000_000, 10_000_000)
+    keys, operations = (1_250_000, 1_000_000) if bench.quick else (5_000_000, 5_000_000)
     shares = (0.2, 0.6) if bench.quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6)
     whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
     lines = []
