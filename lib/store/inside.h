@@ -21,7 +21,10 @@
 #define LIMBO_SLICE     512u       /* items given back in one turn */
 #define LIMBO_KEEP      256u       /* evictions leave this much of it to the operations */
 #define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
-#define SWEEP_SLICE     16u        /* buckets looked at in one store_tidy */
+#define SWEEP_WALK_S    60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
+#define SWEEP_PER_S     (1u << 17) /* buckets a second at most, all cores together */
+#define SWEEP_SLICE_MIN 16u        /* buckets looked at in one store_tidy, and if there are too */
+#define SWEEP_SLICE_MAX 256u       /* few of those a second */
 #define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
 #define DRAIN_TAKEN     2048u /* and by whoever took memory of the reserve, or waits for some */
 #define DRAIN_BATCH     64u
@@ -45,6 +48,9 @@ struct sweep {
 	struct spin lock;
 	uint32_t bucket;
 	uint32_t generation; /* current when the walk began */
+	uint32_t second;     /* this one; buckets looked at in it */
+	uint32_t done;
+	uint32_t slice; /* buckets at a time: more where there are few turns a second */
 };
 
 struct store {
@@ -246,6 +252,8 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
+/* Buckets the walk looks at in a second. */
+uint32_t sweep_quota(const struct store *st);
 void flush_due(struct store_core *sc);
 
 #endif

@@ -61,6 +61,18 @@ turns(struct store_core *sc, uint32_t count)
 	}
 }
 
+#define TURNS_A_SECOND 64u
+
+/* The clock goes on. */
+static inline void
+seconds(struct store_core *sc, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		store_turn(sc, sc->now_s + 1);
+		turns(sc, TURNS_A_SECOND);
+	}
+}
+
 static inline enum store_result
 put(struct store_core *sc, struct view key, struct view value, enum store_mode mode, uint64_t cas)
 {

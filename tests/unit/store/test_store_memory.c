@@ -447,9 +447,10 @@ a_full_limbo_never_stops_a_delete(void **state)
 		check_eq(del(rig.core, key), STORE_NOT_FOUND);
 	}
 	check_eq(set(rig.core, "key", "v"), STORE_NO_MEMORY);
-	for (uint32_t i = 0; i < 3 * index_bucket_count(&rig.store->ix) / SWEEP_SLICE; i++) {
-		store_turn(store_core_of(rig.store, 1), 2);
-		turns(rig.core, 1);
+	for (uint32_t i = 0; i < 2 * SWEEP_WALK_S * TURNS_A_SECOND; i++) {
+		store_turn(store_core_of(rig.store, 1), 2 + i / TURNS_A_SECOND);
+		store_turn(rig.core, 2 + i / TURNS_A_SECOND);
+		store_tidy(rig.core);
 	}
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 0);

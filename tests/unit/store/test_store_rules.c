@@ -332,11 +332,40 @@ upkeep_gives_back_what_is_dead(void **state)
 			turns(rig.core, 1);
 	}
 	store_turn(rig.core, 20);
-	turns(rig.core, 2 * index_bucket_count(&rig.store->ix) / SWEEP_SLICE);
+	seconds(rig.core, SWEEP_WALK_S + 1);
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 5000);
 	check_eq(counted(rig.core, STORE_FLUSHED), 10000);
 	check_eq(counted(rig.core, STORE_EXPIRED), 5000);
+}
+
+/* Every second its share: no more than the quota, and all within a walk. */
+static void
+the_dead_are_given_back_within_a_walk_and_no_faster(void **state)
+{
+	const uint32_t quota = sweep_quota(rig.store);
+	uint64_t before = 0;
+	struct store_usage usage;
+	char key[16];
+
+	for (int i = 0; i < 60000; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		check_eq(set_full(rig.core, key, "v", 0, 10), STORE_OK);
+		turns(rig.core, i % 64 == 0);
+	}
+	store_turn(rig.core, 9);
+	check_eq(counted(rig.core, STORE_EXPIRED), 0);
+	for (uint32_t s = 0; s <= SWEEP_WALK_S; s++) {
+		seconds(rig.core, 1);
+
+		const uint64_t now = counted(rig.core, STORE_EXPIRED);
+
+		check(now - before <= (uint64_t)quota * BUCKET_SLOTS);
+		before = now;
+	}
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.items, 0);
+	check_eq(before, 60000);
 }
 
 static void
@@ -376,6 +405,7 @@ main(void)
 		TEST(a_flush_forgets_what_was_there_and_no_more),
 		TEST(a_flushed_item_never_comes_back),
 		TEST(upkeep_gives_back_what_is_dead),
+		TEST(the_dead_are_given_back_within_a_walk_and_no_faster),
 		TEST(keys_of_any_bytes_and_length_are_apart),
 	};
 
