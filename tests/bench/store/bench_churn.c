@@ -20,16 +20,22 @@
 #define OVERHEAD     40u /* bytes an item beyond its value, about */
 #define WORKING_SETS 2u  /* as many bytes are asked for as the cache has, times this */
 #define SETS_IN_100  5u
+#define LONG_NS      100000u /* what no turn and no set is to take */
 
 static const uint32_t phases[] = {100, 1000, 10000, 1000, 100, 10000, 100};
 #define PHASES (sizeof phases / sizeof *phases)
+
+/* How long something took, at most; and how often it was long. */
+struct span {
+	uint64_t max_ns, count, over;
+};
 
 struct churn {
 	struct own_store own;
 	size_t memory_bytes;
 	uint64_t random;
 	uint64_t refused;
-	uint64_t turn_max_ns, set_max_ns; /* of a phase */
+	struct span turns, sets; /* of a phase */
 	uint8_t value[VALUE_MAX];
 };
 
@@ -46,28 +52,33 @@ length_around(struct churn *ch, uint32_t size)
 }
 
 static void
+span_end(struct span *s, uint64_t from_ns)
+{
+	const uint64_t spent = bench_cpu_ns() - from_ns;
+
+	s->count++;
+	s->over += spent > LONG_NS;
+	if (spent > s->max_ns)
+		s->max_ns = spent;
+}
+
+static void
 turn(struct churn *ch, struct store_core *sc)
 {
 	const uint64_t from = bench_cpu_ns();
-	uint64_t spent;
 
 	store_turn(sc, STORE_CLOCK_START);
 	store_tidy(sc);
-	spent = bench_cpu_ns() - from;
-	if (spent > ch->turn_max_ns)
-		ch->turn_max_ns = spent;
+	span_end(&ch->turns, from);
 }
 
 static void
 set(struct churn *ch, struct store_core *sc, struct view key, uint64_t hash, uint32_t len)
 {
 	const uint64_t from = bench_cpu_ns();
-	uint64_t spent;
 
 	ch->refused += own_put(sc, key, hash, ch->value, len) != STORE_OK;
-	spent = bench_cpu_ns() - from;
-	if (spent > ch->set_max_ns)
-		ch->set_max_ns = spent;
+	span_end(&ch->sets, from);
 }
 
 static bool
@@ -95,7 +106,7 @@ phase(struct churn *ch, uint32_t size, uint64_t operations)
 	uint64_t gets = 0, hits = 0;
 	struct zipf zipf;
 
-	ch->turn_max_ns = ch->set_max_ns = 0;
+	ch->turns = ch->sets = (struct span){0};
 	zipf_init(&zipf, (uint32_t)(WORKING_SETS * ch->memory_bytes / (size + OVERHEAD)), THETA);
 	for (uint64_t i = 0; i < operations; i++) {
 		const bool set = bench_below(&ch->random, 100) < SETS_IN_100;
@@ -114,11 +125,14 @@ static void
 say(const struct churn *ch, const char *what, uint32_t size, struct outcome o)
 {
 	printf("{\"part\": \"churn\", \"what\": \"%s\", \"size\": %u, \"hit\": %.5f, "
-	       "\"filled\": %.5f, \"items\": %llu, \"refused\": %llu, \"turn_max_us\": %.1f, "
-	       "\"set_max_us\": %.1f}\n",
+	       "\"filled\": %.5f, \"items\": %llu, \"refused\": %llu, "
+	       "\"turn_max_us\": %.1f, \"turns\": %llu, \"turns_long\": %llu, "
+	       "\"set_max_us\": %.1f, \"sets\": %llu, \"sets_long\": %llu}\n",
 	       what, size, o.hit, o.filled, (unsigned long long)o.items,
-	       (unsigned long long)ch->refused, (double)ch->turn_max_ns / 1e3,
-	       (double)ch->set_max_ns / 1e3);
+	       (unsigned long long)ch->refused, (double)ch->turns.max_ns / 1e3,
+	       (unsigned long long)ch->turns.count, (unsigned long long)ch->turns.over,
+	       (double)ch->sets.max_ns / 1e3, (unsigned long long)ch->sets.count,
+	       (unsigned long long)ch->sets.over);
 	fflush(stdout);
 }
 
