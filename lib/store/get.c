@@ -8,8 +8,11 @@
  */
 #include "inside.h"
 
-/* What a lookup reads of an item whose key has 16 bytes. */
-#define HEAD_BYTES 24u
+/* How much of an item is asked for: what a lookup reads of one whose key has 16 bytes; and where
+ * the value is read next, one of 32 bytes too. An object begins anywhere in a line, so that may be
+ * one line or two. */
+#define HEAD_BYTES  24u
+#define WHOLE_BYTES 56u
 
 /* Keys between two stages: enough to cover the time memory takes (README, decisions). */
 #define DEPTH  8u
@@ -34,10 +37,9 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	return hash;
 }
 
-/* An object begins anywhere in a line: the next one too, if the key reaches into it. */
 static inline void
 probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
-	  uint32_t first_slot)
+	  uint32_t first_slot, uint32_t ahead)
 {
 	const uint32_t slot = (uint32_t)__builtin_ctz(hits);
 	const uint32_t ref = bucket_ref(b, slot);
@@ -49,25 +51,25 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	p->slot = (uint16_t)(first_slot + slot);
 	p->ref = ref;
 	prefetch(it);
-	prefetch(it + HEAD_BYTES - 1);
+	prefetch(it + ahead - 1);
 	slab_prefetch_mark(&st->slab, ref);
 }
 
 static inline void
-probe_home(const struct store *st, struct probe *p)
+probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 {
 	const struct bucket *home = index_bucket(&st->ix, p->place.home);
 	const uint32_t hits = bucket_match(home, p->place.tag);
 
 	if (hits != 0)
-		probe_see(st, p, home, hits, 0);
+		probe_see(st, p, home, hits, 0, ahead);
 	else
 		prefetch(index_bucket(&st->ix, p->place.away));
 }
 
 /* With a second look into the home: index_find says why both versions come first. */
 static inline void
-probe_away(const struct store *st, struct probe *p)
+probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 {
 	const struct bucket *home = index_bucket(&st->ix, p->place.home);
 	const struct bucket *away = index_bucket(&st->ix, p->place.away);
@@ -84,7 +86,7 @@ probe_away(const struct store *st, struct probe *p)
 	const uint32_t away_hits = bucket_match(away, p->place.tag);
 
 	if (away_hits != 0) {
-		probe_see(st, p, away, away_hits, BUCKET_SLOTS);
+		probe_see(st, p, away, away_hits, BUCKET_SLOTS, ahead);
 		return;
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
@@ -156,13 +158,13 @@ store_prefetch_away(const struct store_core *sc, const struct probe *p)
 void
 store_probe_home(const struct store_core *sc, struct probe *p)
 {
-	probe_home(sc->store, p);
+	probe_home(sc->store, p, WHOLE_BYTES);
 }
 
 void
 store_probe_away(const struct store_core *sc, struct probe *p)
 {
-	probe_away(sc->store, p);
+	probe_away(sc->store, p, WHOLE_BYTES);
 }
 
 const struct item *
@@ -193,9 +195,9 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 		if (i < count)
 			probe_start(st, &probes[i % FLIGHT], keys[i]);
 		if (second < count)
-			probe_home(st, &probes[second % FLIGHT]);
+			probe_home(st, &probes[second % FLIGHT], HEAD_BYTES);
 		if (third < count)
-			probe_away(st, &probes[third % FLIGHT]);
+			probe_away(st, &probes[third % FLIGHT], HEAD_BYTES);
 		if (last >= count)
 			continue;
 

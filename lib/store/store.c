@@ -90,6 +90,7 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	epoch_init(&st->epoch, region, cfg->cores);
 	index_init(&st->ix, region, &st->arena, plan->bucket_count);
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
+	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
