@@ -263,19 +263,20 @@ def churn(bench):
         worst_hit, worst_filled = min(worst_hit, hit), min(worst_filled, filled)
         refused = row["refused"]
         lines.append([row["size"], f"{100 * row['hit']:.2f} %", f"{hit:.3f}",
-                      f"{100 * row['filled']:.2f} %", f"{filled:.3f}", row["refused"],
+                      f"{100 * row['filled']:.2f} %", f"{filled:.3f}", row["refused"], row["waits"],
                       row["turn_max_us"], f"{row['turns_long']}/{row['turns']}",
                       row["set_max_us"], f"{row['sets_long']}/{row['sets']}"])
     bench.keep("churn_worst_hit_vs_fresh", [worst_hit])
     bench.keep("churn_worst_occupancy_vs_fresh", [worst_filled])
     bench.figures["churn_out_of_memory"] = refused
+    bench.figures["churn_waits_of_a_turn"] = rows[-1]["waits"]
     bench.keep("churn_turn_max_us", [max(r["turn_max_us"] for r in rows)], 1)
     bench.figures["churn_turns_over_100us"] = sum(r["turns_long"] for r in rows)
     bench.figures["churn_sets_over_100us"] = sum(r["sets_long"] for r in rows)
     bench.keep("churn_set_max_us", [max(r["set_max_us"] for r in rows)], 1)
     table(f"Churn: {operations / 1e6:g} million operations in {mebibytes} MB; after each shift, beside\n"
           "a store that never saw another size",
-          ["value bytes", "hits", "by fresh", "filled", "by fresh", "refused so far", "longest turn us",
+          ["value bytes", "hits", "by fresh", "filled", "by fresh", "refused", "waits", "longest turn us",
            "over 100", "longest set us", "over 100"], lines)
 
 
