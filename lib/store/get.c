@@ -126,19 +126,35 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 }
 
 static inline const struct item *
-probe_get(struct store_core *sc, const struct probe *p, struct view key)
+use(struct store_core *sc, uint32_t ref)
 {
 	const struct store *st = sc->store;
-	const uint32_t ref = likely(probe_holds(st, p, key)) ? p->ref : find(sc, key, &p->place);
 	const struct item *it = item_at(st, ref);
 
-	protocol_gap();
 	if (ref == 0 || unlikely(item_dead(sc, it)))
 		return NULL;
 	slab_mark(&st->slab, ref);
 	if (unlikely(item_form(it) & ITEM_IS_CHUNKED))
 		item_mark_chunks(st, it);
 	return it;
+}
+
+static inline const struct item *
+probe_get(struct store_core *sc, const struct probe *p, struct view key)
+{
+	return use(sc, likely(probe_holds(sc->store, p, key)) ? p->ref : find(sc, key, &p->place));
+}
+
+/* Where this core did nothing else since the steps before, what they saw is the answer: others'
+ * writes meanwhile come after it. */
+static inline const struct item *
+probe_land(struct store_core *sc, const struct probe *p, struct view key)
+{
+	if (p->state == PROBE_GONE)
+		return NULL;
+	if (likely(p->state == PROBE_SEEN && item_has_key(item_at(sc->store, p->ref), key)))
+		return use(sc, p->ref);
+	return use(sc, find(sc, key, &p->place));
 }
 
 /* ---- the door ---- */
@@ -198,12 +214,8 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 			probe_home(st, &probes[second % FLIGHT], HEAD_BYTES);
 		if (third < count)
 			probe_away(st, &probes[third % FLIGHT], HEAD_BYTES);
-		if (last >= count)
-			continue;
-
-		const struct probe *p = &probes[last % FLIGHT];
-
-		items[last] = p->state == PROBE_GONE ? NULL : probe_get(sc, p, keys[last]);
+		if (last < count)
+			items[last] = probe_land(sc, &probes[last % FLIGHT], keys[last]);
 	}
 }
 
