@@ -51,7 +51,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->store = (struct store_config){
 		.memory_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores,
-		.value_max = STORE_VALUE_MAX,
+		.value_max = cfg->item_max_bytes,
 		.seed = ~seed,
 	};
 	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from

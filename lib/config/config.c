@@ -27,6 +27,7 @@ config_defaults(struct config *cfg)
 {
 	*cfg = (struct config){
 		.memory_mb = 64,
+		.item_max_bytes = 1u << 20,
 		.tcp_port = 11211,
 		.conns_max = 1024,
 		.conn_requests_max = 20,
@@ -61,6 +62,9 @@ config_finish(struct config *cfg, struct fault *f)
 {
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
 		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
+	if (cfg->item_max_bytes > ((uint64_t)cfg->memory_mb << 20) / 2)
+		return fault_say(f, "--max-item-size: %u bytes; -m %u allows half of it at most",
+				 cfg->item_max_bytes, cfg->memory_mb);
 	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
 		return fault_say(f, "--gateway: not on the network of --address; give a router "
 				    "that is, or a shorter prefix");

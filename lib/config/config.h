@@ -24,6 +24,7 @@
 
 struct config {
 	uint32_t memory_mb;
+	uint32_t item_max_bytes;
 	uint32_t tcp_port; /* 0 = off */
 	uint32_t udp_port; /* 0 = off */
 	uint32_t conns_max;

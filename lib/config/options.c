@@ -11,6 +11,8 @@
 const struct option_row option_rows[] = {
 	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 8, 1u << 20, "MB",
 	 "memory for stored items (64)"},
+	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
+	 "largest value; k and m multiply (1m, up to 128m)"},
 	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",
 	 "TCP port, 0 is off (11211)"},
 	{"udp-port", 'U', OPTION_NUMBER, AT(udp_port), 0, 65535, "PORT", "UDP port, 0 is off (0)"},
@@ -187,6 +189,25 @@ store_number(uint32_t *field, const struct option_row *row, const char *value, s
 	return true;
 }
 
+/* As memcached reads -I: bytes, or with a letter behind, kilobytes or megabytes. */
+static bool
+store_size(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
+{
+	const size_t len = strlen(value);
+	const char letter = len != 0 ? (char)tolower((unsigned char)value[len - 1]) : 0;
+	const uint32_t shift = letter == 'k' ? 10 : letter == 'm' ? 20 : 0;
+	char digits[CONFIG_NAME_BYTES];
+	uint32_t n;
+
+	snprintf(digits, sizeof digits, "%.*s", (int)(len - (shift != 0)), value);
+	if (len >= sizeof digits || !number_of(digits, &n) || n > row->max >> shift ||
+	    n << shift < row->min)
+		return fault_say(f, "--%s: \"%s\": expected %uk to %um, in bytes or with a k or m",
+				 row->name, value, row->min >> 10, row->max >> 20);
+	*field = n << shift;
+	return true;
+}
+
 static bool
 store_text(char *field, const struct option_row *row, const char *value, struct fault *f)
 {
@@ -217,6 +238,8 @@ option_store(struct config *cfg, const struct option_row *row, const char *value
 	case OPTION_NUMBER:
 	case OPTION_COUNT:
 		return store_number(field, row, value, f);
+	case OPTION_SIZE:
+		return store_size(field, row, value, f);
 	case OPTION_TEXT:
 		return store_text(field, row, value, f);
 	case OPTION_FLAG:

@@ -11,6 +11,7 @@
 
 enum option_kind {
 	OPTION_NUMBER, /* uint32_t */
+	OPTION_SIZE,   /* uint32_t of bytes; k and m multiply */
 	OPTION_TEXT,   /* char[max] */
 	OPTION_FLAG,   /* bool */
 	OPTION_COUNT,  /* uint32_t, one more each time it is said */

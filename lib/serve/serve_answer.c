@@ -60,8 +60,8 @@ answer_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb >= MC_GAT;
 	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
-	const struct item *it =
-		touch ? touch_and_get(sv, op) : store_get(sv->store, op->req.key, op->hash);
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
 	uint8_t *begin, *at;
 	uint32_t len;
 	uint64_t cas;
@@ -251,11 +251,16 @@ op_answer(struct serve *sv, uint32_t i)
 
 	if (ss != NULL && unlikely(ss->conn == NULL))
 		return;
-	if (op->req.flags & MC_FIRST)
+	/* One that has waited was counted when it came. */
+	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0))
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
 	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
 	if (unlikely(a == ANSWER_PARTLY))
 		session_hold(sv, ss, i + 1);
+	if (unlikely(a == ANSWER_LATER)) {
+		session_hold(sv, ss, i);
+		return;
+	}
 	if (ss == NULL && !op->alone && op_last(op))
 		message_end(sv);
 }

@@ -7,28 +7,52 @@
  */
 #include "serve_core.h"
 
-void
+/* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
+ * a core that does not turn meanwhile may be busy with as much. */
+#define MEMORY_WAITS_MAX (1u << 20)
+
+/* The store is evicting for it. The line goes into a carry, to be read again next turn; its body
+ * stays unread, so the peer's window closes. */
+static bool
+memory_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->memory_waits >= MEMORY_WAITS_MAX)
+		return false;
+	if (ss->carry == NULL && (sv->carry_count >= sv->carry_max || !carry_take(sv, ss)))
+		return false;
+	ss->memory_waits++;
+	ss->memory_turn = sv->turn;
+	return true;
+}
+
+enum answer
 body_begin(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	const struct mc_req *req = &op->req;
-	enum store_result r;
+	enum store_result r = STORE_OK;
 
+	if (req->verb != MC_BAD) {
+		r = store_begin(sv->store, &ss->fill, req->key, op->hash, req->body_len,
+				req->client_flags, serve_expiry_s(&sv->clock, req->exptime));
+		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss))
+			return ANSWER_LATER;
+	}
+	ss->memory_waits = 0;
 	ss->body_left = (uint64_t)req->body_len + 2;
 	ss->body = BODY_SWALLOW;
 	if (req->verb == MC_BAD)
-		return;
-	r = store_begin(sv->store, &ss->fill, req->key, op->hash, req->body_len, req->client_flags,
-			serve_expiry_s(&sv->clock, req->exptime));
+		return ANSWER_DONE;
 	if (r != STORE_OK) {
 		store_refused(sv, op, req->key, r);
-		return;
+		return ANSWER_DONE;
 	}
 	serve_count(sv, CMD_SET);
 	ss->body = BODY_FILL;
 	ss->filling = true;
 	ss->bad_end = false;
 	ss->filling_req = *req;
+	return ANSWER_DONE;
 }
 
 /* Take what is there of the value, or of the line end. */

@@ -31,6 +31,7 @@ enum op_verb {
 struct op {
 	struct mc_req req; /* req.verb: enum mc_verb or enum op_verb */
 	uint64_t hash;
+	struct probe probe;
 	struct session *session;   /* NULL: from a datagram */
 	struct datagram *datagram; /* NULL: from a connection */
 	struct view body;          /* with its line end; data NULL: not all there yet */
@@ -43,6 +44,7 @@ struct op {
 enum answer {
 	ANSWER_DONE,
 	ANSWER_PARTLY, /* the rest is in session->value */
+	ANSWER_LATER,  /* nothing is done yet: read it again next turn */
 };
 
 struct message; /* serve_message.c */
@@ -139,7 +141,7 @@ void session_forget(struct serve *sv, struct session *ss);
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
 enum parse_step body_feed(struct serve *sv, struct session *ss);
-void body_begin(struct serve *sv, struct op *op);
+enum answer body_begin(struct serve *sv, struct op *op);
 enum answer answer_finish(struct serve *sv, struct op *op);
 
 /* ---- answers ---- */

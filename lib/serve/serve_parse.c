@@ -226,6 +226,10 @@ conn_parse(struct serve *sv, struct session *ss)
 	}
 	ss->pass_ops = 0;
 	ss->held_bytes = 0;
+	if (unlikely(ss->memory_waits != 0) && ss->memory_turn == sv->turn) {
+		again(sv, ss); /* memory comes from turn to turn, not within one */
+		return;
+	}
 	if (unlikely(ss->value.item != NULL)) {
 		if (!conn_writable(sv->stack, ss->conn, ss->value.head ? 2 : 1))
 			return;

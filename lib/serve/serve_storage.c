@@ -81,10 +81,8 @@ answer_store(struct serve *sv, struct op *op)
 	struct fill fill;
 	enum store_result r;
 
-	if (unlikely(op->body.data == NULL)) {
-		body_begin(sv, op);
-		return ANSWER_DONE;
-	}
+	if (unlikely(op->body.data == NULL))
+		return body_begin(sv, op);
 	r = store_begin(sv->store, &fill, req->key, op->hash, req->body_len, req->client_flags,
 			serve_expiry_s(&sv->clock, req->exptime));
 	if (unlikely(r != STORE_OK)) {

@@ -39,11 +39,13 @@ struct session {
 	bool closing;  /* nothing more is read */
 	bool admitted; /* not one too many */
 
-	uint32_t turn;       /* in which served was counted */
-	uint32_t served;     /* requests in that turn */
-	uint32_t pass_ops;   /* operations in this pass */
-	uint32_t held_bytes; /* of this pass, from the first that may have to wait */
-	bool promised;       /* the stack has room for the next operation's reply, this turn */
+	uint32_t turn;         /* in which served was counted */
+	uint32_t served;       /* requests in that turn */
+	uint32_t pass_ops;     /* operations in this pass */
+	uint32_t memory_waits; /* turns its request has waited for memory; 0: it does not */
+	uint32_t memory_turn;  /* the last of them */
+	uint32_t held_bytes;   /* of this pass, from the first that may have to wait */
+	bool promised;         /* the stack has room for the next operation's reply, this turn */
 
 	/* A chunk while a line is cut, or while requests were put off: bytes carry_at to
 	 * carry_len stand before what conn_peek shows. */

@@ -4,7 +4,9 @@
  * Inside the store there are references, never pointers: half the size, and still right
  * when the memory is mapped elsewhere after a restart.
  *
- * Shape:  pages of 1 << page_shift bytes, one after the other. Reference 0 is nothing.
+ * Shape:  a stamp, then pages of 1 << page_shift bytes, one after the other. Reference 0 is
+ *         nothing. What lies in pages holds no pointer; all that does (free lists, classes, the
+ *         index's address) lies beside the arena and can be made anew from it.
  * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
  * Owner:  the region it was taken from.
  * Thread: immutable after start.
@@ -13,6 +15,8 @@
 #ifndef CLOCKOO_ARENA_H
 #define CLOCKOO_ARENA_H
 
+#include "base/check.h"
+#include "base/prefetch.h"
 #include "base/region.h"
 
 /* In front of the first page, so that no object has reference 0; a multiple of both granules. */
@@ -22,6 +26,22 @@
 #define ARENA_SHIFT_LARGE 4u
 #define ARENA_SMALL_MAX   ((32ull << 30) - ARENA_LEAD_BYTES)
 #define ARENA_BYTES_MAX   ((64ull << 30) - ARENA_LEAD_BYTES)
+
+/* Says what the bytes behind it are: a process that did not write them reads this first. Any change
+ * to the layout of items, chunks or references is a new version. */
+#define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
+#define ARENA_LAYOUT_VERSION 1u
+
+struct arena_stamp {
+	uint64_t magic;
+	uint32_t layout_version;
+	uint32_t stamp_bytes;
+	uint32_t shift, page_shift;
+	uint32_t page_count;
+	uint32_t bucket_count; /* of the index that belongs to it */
+	uint64_t seed;         /* of its hash */
+};
+static_assert(sizeof(struct arena_stamp) <= ARENA_LEAD_BYTES, "the stamp stands before the pages");
 
 struct arena {
 	uint8_t *base; /* ARENA_LEAD_BYTES before the first page */
@@ -50,6 +70,23 @@ arena_init(struct arena *a, struct region *region, uint32_t page_count, uint32_t
 	a->page_count = page_count;
 	a->base = (uint8_t *)region_take(region, arena_bytes(page_count, page_shift),
 					 CACHE_LINE_BYTES);
+}
+
+static inline void
+arena_stamp(const struct arena *a, uint32_t bucket_count, uint64_t seed)
+{
+	const struct arena_stamp stamp = {
+		.magic = ARENA_MAGIC,
+		.layout_version = ARENA_LAYOUT_VERSION,
+		.stamp_bytes = sizeof stamp,
+		.shift = a->shift,
+		.page_shift = a->page_shift,
+		.page_count = a->page_count,
+		.bucket_count = bucket_count,
+		.seed = seed,
+	};
+
+	memcpy(a->base, &stamp, sizeof stamp);
 }
 
 static inline void *

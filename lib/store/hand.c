@@ -84,47 +84,35 @@ slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	return count;
 }
 
-static uint32_t
-richest_class(const struct slab *sl)
+/* Is more than half of what was taken of the page in use? Marks are cleared. What is not in the
+ * index is being filled, or waits in a limbo: nobody can evict that. */
+static bool
+page_is_used(struct slab *sl, const struct page *p)
 {
-	uint32_t best = 0, most = 0;
+	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+	uint32_t unused = 0;
 
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		const uint32_t n =
-			atomic_load_explicit(&sl->classes[i].page_count, memory_order_relaxed);
-
-		if (n > most) {
-			most = n;
-			best = i;
-		}
-	}
-	return best;
+	for (uint32_t w = 0; w < words; w++)
+		unused += (uint32_t)__builtin_popcountll(unused_word(sl, p, w));
+	return 2 * unused < p->fresh - p->free_count;
 }
 
 bool
-slab_drain_start(struct slab *sl)
+slab_spare_page(struct slab *sl, uint32_t class, uint32_t looks)
 {
-	struct slab_class *c = &sl->classes[richest_class(sl)];
-	struct page *p = NULL;
+	struct slab_class *c = &sl->classes[class];
+	bool cold = false;
 
 	spin_lock(&c->lock);
-	if (!list_empty(&c->pages)) {
-		p = container_of(list_pop_front(&c->pages), struct page, of_class);
-		c->hand_word = 0;
-		list_unlink(&p->has_free);
-		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&c->free_count, p->free_count + (p->objects - p->fresh),
-					  memory_order_relaxed);
-		atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
-		spin_lock(&sl->pool_lock);
-		list_push_back(&sl->draining, &p->of_class);
-		atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
-		spin_unlock(&sl->pool_lock);
+	for (uint32_t i = 0; i < looks && !cold && !list_empty(&c->pages); i++) {
+		cold = !page_is_used(sl, container_of(c->pages.next, struct page, of_class));
+		if (!cold) {
+			list_push_back(&c->pages, list_pop_front(&c->pages));
+			c->hand_word = 0;
+		}
 	}
 	spin_unlock(&c->lock);
-	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
-	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
-	return p != NULL;
+	return cold;
 }
 
 uint32_t

@@ -1,27 +1,13 @@
 #include "index.h"
 
-uint32_t
-index_block_shift(size_t bytes)
-{
-	uint32_t shift = INDEX_BLOCK_SHIFT_MAX;
-
-	while (shift > INDEX_BLOCK_SHIFT_MIN &&
-	       bytes / (sizeof(struct bucket) << shift) < INDEX_BLOCKS_MIN)
-		shift--;
-	return shift;
-}
-
 void
-index_init(struct index *ix, struct region *region, const struct arena *arena, uint32_t block_shift,
-	   uint32_t block_count)
+index_init(struct index *ix, struct region *region, const struct arena *arena,
+	   uint32_t bucket_count)
 {
-	const size_t buckets = (size_t)block_count << block_shift;
-
-	ensure(block_shift <= INDEX_BLOCK_SHIFT_MAX && buckets != 0 && buckets <= UINT32_MAX);
-	ix->buckets = region_take(region, buckets * sizeof(struct bucket), CACHE_LINE_BYTES);
+	ensure(bucket_count >= INDEX_BUCKETS_MIN && bucket_count % 2 == 0);
+	ix->buckets = region_take(region, bucket_count * sizeof(struct bucket), CACHE_LINE_BYTES);
 	ix->arena = arena;
-	ix->block_shift = block_shift;
-	ix->block_count = block_count;
+	ix->bucket_count = bucket_count;
 }
 
 void
@@ -52,8 +38,11 @@ bucket_unlock(struct bucket *b)
 void
 bucket_lock_both(struct bucket *a, struct bucket *b)
 {
-	bucket_lock(a < b ? a : b);
-	bucket_lock(a < b ? b : a);
+	const bool swap = !mutant_lock_order() && b < a;
+
+	bucket_lock(swap ? b : a);
+	protocol_gap();
+	bucket_lock(swap ? a : b);
 }
 
 void

@@ -5,10 +5,10 @@
  * writers (Li et al., EuroSys 2014). A key has two buckets; either is computed from the other
  * and the tag alone, so a move never looks at the item.
  *
- * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Buckets
- *         come in blocks of a power of two; both buckets of a key lie in the same block. So the
- *         number of blocks is free: the index is as large as the budget wants, a block is never
- *         larger than a hugepage, and a table twice as large splits every block in two.
+ * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Their
+ *         number is any even one: the index is as large as the budget wants. The two buckets of a
+ *         key add up, modulo that number, to an odd number that the tag names; so either leads to
+ *         the other, and no key has one bucket twice.
  *         A slot with reference 0 is empty. A slot with a reference and tag 0 is a zombie: out
  *         of every lookup's sight, waiting for room in the limbo (sweep.c).
  * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, two at
@@ -21,16 +21,15 @@
 #include "arena.h"
 #include "layout.h"
 #include "mutant.h"
+#include "place.h"
 #include "spin.h"
 
 #include <nmmintrin.h>
 
-#define BUCKET_SLOTS          10u
-#define BUCKET_ALL            ((1u << BUCKET_SLOTS) - 1)
-#define INDEX_BLOCK_SHIFT_MAX 15u /* 2^15 lines: one hugepage, one TLB entry for both buckets */
-#define INDEX_BLOCK_SHIFT_MIN 4u
-#define INDEX_BLOCKS_MIN      16u /* finer steps of size for small tables */
-#define INDEX_TRIES_MAX       64u
+#define BUCKET_SLOTS      10u
+#define BUCKET_ALL        ((1u << BUCKET_SLOTS) - 1)
+#define INDEX_BUCKETS_MIN 16u
+#define INDEX_TRIES_MAX   64u
 
 #define VERSION_LOCK 1u /* bit 0: a writer holds the bucket */
 #define VERSION_STEP 2u
@@ -46,14 +45,7 @@ static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, t
 struct index {
 	struct bucket *buckets;
 	const struct arena *arena;
-	uint32_t block_shift;
-	uint32_t block_count;
-};
-
-/* Where a key may be. */
-struct place {
-	uint32_t home, away;
-	uint16_t tag;
+	uint32_t bucket_count; /* even */
 };
 
 /* Where an item is. */
@@ -62,35 +54,40 @@ struct spot {
 	uint32_t slot;
 };
 
-/* Blocks of which size make up a table of about this many bytes? */
-uint32_t index_block_shift(size_t bytes);
 void index_init(struct index *ix, struct region *region, const struct arena *arena,
-		uint32_t block_shift, uint32_t block_count);
+		uint32_t bucket_count);
 
 static inline uint32_t
 index_bucket_count(const struct index *ix)
 {
-	return ix->block_count << ix->block_shift;
+	return ix->bucket_count;
+}
+
+/* n spread evenly over 0..below-1, by a product instead of a division. */
+static inline uint32_t
+spread(uint32_t n, uint32_t below)
+{
+	return (uint32_t)((uint64_t)n * below >> 32);
 }
 
 /* The other bucket of what lies in this one under this tag; its own inverse. */
 static inline uint32_t
 index_other(const struct index *ix, uint32_t bucket, uint16_t tag)
 {
-	const uint32_t mask = (1u << ix->block_shift) - 1;
-	const uint32_t leap = (tag * 0x9e3779b1u) >> (32 - INDEX_BLOCK_SHIFT_MAX) & mask;
+	const uint32_t sum = 2 * spread(tag * 0x9e3779b1u, ix->bucket_count / 2) + 1;
 
-	return bucket ^ (leap != 0 ? leap : 1); /* never itself: every key has two buckets */
+	return sum - bucket + (sum < bucket ? ix->bucket_count : 0);
 }
 
-/* Bits 32..63 choose the block, 0..14 the bucket in it, 16..31 are the tag. */
+/* Bits 32..63 choose the home, 16..31 are the tag. */
 static inline struct place
 index_place(const struct index *ix, uint64_t hash)
 {
-	const uint32_t block = (uint32_t)((hash >> 32) * ix->block_count >> 32);
-	const uint32_t low = (uint32_t)hash & ((1u << ix->block_shift) - 1);
 	const uint16_t tag = (uint16_t)(hash >> 16);
-	struct place p = {.home = block << ix->block_shift | low, .tag = tag != 0 ? tag : 1};
+	struct place p = {
+		.home = spread((uint32_t)(hash >> 32), ix->bucket_count),
+		.tag = tag != 0 ? tag : 1,
+	};
 
 	p.away = index_other(ix, p.home, p.tag);
 	return p;
@@ -114,12 +111,22 @@ bucket_match_scalar(const struct bucket *b, uint16_t tag)
 	return hits;
 }
 
+/* ThreadSanitizer follows atomic loads, not vectors: it is shown the scalar twin. */
+#ifdef __SANITIZE_THREAD__
+#define MATCH_IN_VECTORS false
+#else
+#define MATCH_IN_VECTORS true
+#endif
+
 /* The same for all ten tags at once. The second load takes in tags 8 and 9 and what follows;
  * the mask drops the rest. A vector load of a line that a writer is changing may see some
  * tags before and some after: what the versions are for. */
 static inline uint32_t
 bucket_match(const struct bucket *b, uint16_t tag)
 {
+	if (!MATCH_IN_VECTORS)
+		return bucket_match_scalar(b, tag);
+
 	const uint8_t *p = (const uint8_t *)b;
 	const __m128i want = _mm_set1_epi16((short)tag);
 	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
@@ -194,8 +201,10 @@ index_find(const struct index *ix, struct view key, const struct place *p, uint3
 		const uint32_t home_version = version_open(home);
 		const uint32_t away_version = version_open(away);
 
-		if (bucket_scan(ix, home, key, p->tag, &ref) < BUCKET_SLOTS ||
-		    bucket_scan(ix, away, key, p->tag, &ref) < BUCKET_SLOTS)
+		if (bucket_scan(ix, home, key, p->tag, &ref) < BUCKET_SLOTS)
+			return ref;
+		protocol_gap();
+		if (bucket_scan(ix, away, key, p->tag, &ref) < BUCKET_SLOTS)
 			return ref;
 		/* Pairs with the release stores that clear a slot in bucket_clear: if we saw the
 		 * slot a move left empty, we see the version it stepped on before. */

@@ -21,12 +21,17 @@
 #define LIMBO_SLICE     512u       /* items given back in one turn */
 #define LIMBO_KEEP      256u       /* evictions leave this much of it to the operations */
 #define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
-#define SWEEP_SLICE     16u        /* buckets looked at in one store_tidy */
-#define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
-#define DRAIN_PAGE      8192u      /* and when a page of the reserve was taken */
+#define SWEEP_WALK_S    60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
+#define SWEEP_PER_S     (1u << 17) /* buckets a second at most, all cores together */
+#define SWEEP_SLICE_MIN 16u        /* buckets looked at in one store_tidy, and if there are too */
+#define SWEEP_SLICE_MAX 256u       /* few of those a second */
+#define DRAIN_SLICE     512u       /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN     2048u /* and by whoever took memory of the reserve, or waits for some */
 #define DRAIN_BATCH     64u
+#define POOL_KEEP       1u   /* pages of the reserve that large values leave to others */
 #define EVICT_SLICE     128u /* objects evicted ahead by one refill of a magazine */
-#define GENERATIONS_MAX 15u  /* that may be in the index at once; 4 bits tell 16 apart */
+#define FLOORS          1024u
+#define GENERATIONS_MAX 15u /* that may be in the index at once; 4 bits tell 16 apart */
 
 struct retired {
 	uint32_t ref;
@@ -43,6 +48,9 @@ struct sweep {
 	struct spin lock;
 	uint32_t bucket;
 	uint32_t generation; /* current when the walk began */
+	uint32_t second;     /* this one; buckets looked at in it */
+	uint32_t done;
+	uint32_t slice; /* buckets at a time: more where there are few turns a second */
 };
 
 struct store {
@@ -54,7 +62,7 @@ struct store {
 	uint32_t value_max;
 	size_t memory_bytes;
 	struct store_core *cores;
-	_Atomic uint64_t *floors; /* one a block: no removed item there had a higher cas */
+	_Atomic uint64_t *floors; /* FLOORS; by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
 
@@ -108,9 +116,9 @@ item_ref(const struct store *st, const struct item *it)
 }
 
 static inline _Atomic uint64_t *
-store_floor(const struct store *st, uint32_t bucket)
+store_floor(const struct store *st, uint16_t tag)
 {
-	return &st->floors[bucket >> st->ix.block_shift];
+	return &st->floors[tag % FLOORS];
 }
 
 /* ---- store.c ---- */
@@ -118,7 +126,7 @@ store_floor(const struct store *st, uint32_t bucket)
 /* What the budget is cut into. */
 struct store_plan {
 	uint32_t page_shift, page_count;
-	uint32_t block_shift, block_count;
+	uint32_t bucket_count;
 	uint32_t reserve; /* pages */
 };
 
@@ -139,8 +147,19 @@ uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 void item_mark_chunks(const struct store *st, const struct item *it);
-/* Is the reserve not whole? Empty a slice of other pages for it. */
-void memory_keep_reserve(struct store_core *sc);
+/* After item_new or a prepare that failed: will there be more in some turns? */
+bool memory_is_coming(const struct store_core *sc);
+
+/* ---- mover.c: pages on their way between classes ---- */
+
+/* Every turn: emptied pages to the pool; if the reserve is not whole, empty a slice of others. */
+void mover_turn(struct store_core *sc);
+/* Empty pages until pages of them are in the pool or coming, looking at slice objects at most. */
+void mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages);
+/* Some turns: a page from where items live longest to where they live shortest. */
+void mover_balance(struct store_core *sc);
+/* Is every page given out that may be? */
+bool mover_pool_is_low(const struct slab *sl);
 
 /* ---- limbo.c: retired items waiting for their grace period ---- */
 
@@ -154,8 +173,16 @@ void limbo_reclaim(struct store_core *sc);
 /* Under the bucket's lock: take out what lies in the slot, and retire it; or hide it, if the
  * limbo is full. */
 void unlink_spot(struct store_core *sc, struct spot spot);
-/* Forget the item an object belongs to, if it is still in the index. */
-bool unlink_object(struct store_core *sc, uint32_t ref);
+
+enum unlinked {
+	UNLINKED_NOT,     /* it was not in the index any more, or the limbo has no room */
+	UNLINKED_RETIRED, /* it waits in the limbo */
+	UNLINKED_GONE,    /* it waits with its page: the caller tells slab_drain_gone */
+};
+
+/* Forget the item an object belongs to, if it is still in the index. with_page: its page is
+ * being emptied. */
+enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);
 
 /* ---- path.c ---- */
 
@@ -184,6 +211,7 @@ struct link {
 	uint32_t expect; /* for LINK_SAME */
 	struct rmw *rmw; /* for LINK_SAME and LINK_BUILD */
 	enum store_result result;
+	uint32_t generation; /* of flush, as the old version was judged by */
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *l);
@@ -224,6 +252,8 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
+/* Buckets the walk looks at in a second. */
+uint32_t sweep_quota(const struct store *st);
 void flush_due(struct store_core *sc);
 
 #endif

@@ -13,6 +13,8 @@
 #include "item.h"
 #include "slab_sizes.h"
 
+#include <emmintrin.h>
+
 #define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX  /* bytes of an item that is not chunked */
 #define ITEM_FIELD_MAX  ((1u << 24) - 1) /* what the short length and the short cas hold */
 #define ITEM_FORM_SHAPE 0x0fu
@@ -58,21 +60,34 @@ item_key_bytes(const struct item *it)
 	return it->body + form_bytes(item_form(it));
 }
 
-/* Like memcmp(a, b, len) == 0, inlined: keys are short, and a call costs as much as the compare.
- * Words overlap at the end, so that nothing past it is read. */
+static inline bool
+words_same(const uint8_t *a, const uint8_t *b, uint32_t at)
+{
+	const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + at));
+	const __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + at));
+
+	return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xffff;
+}
+
+/* Like memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as
+ * the compare. Words overlap at the end, so that nothing past it is read. */
 static inline bool
 bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
-	uint64_t diff = 0;
-
-	if (len < 8) {
-		for (uint32_t i = 0; i < len; i++)
-			diff |= (uint64_t)(a[i] ^ b[i]);
-		return diff == 0;
+	if (len >= 16) {
+		for (uint32_t at = 0; at + 16 < len; at += 16)
+			if (!words_same(a, b, at))
+				return false;
+		return words_same(a, b, len - 16);
 	}
-	for (uint32_t i = 0; i + 8 < len && diff == 0; i += 8)
-		diff = load_u64(a + i) ^ load_u64(b + i);
-	return (diff | (load_u64(a + len - 8) ^ load_u64(b + len - 8))) == 0;
+	if (len >= 8)
+		return ((load_u64(a) ^ load_u64(b)) |
+			(load_u64(a + len - 8) ^ load_u64(b + len - 8))) == 0;
+	if (len >= 4)
+		return ((load_u32(a) ^ load_u32(b)) |
+			(load_u32(a + len - 4) ^ load_u32(b + len - 4))) == 0;
+	/* One to three: the first, the middle, the last. */
+	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
 }
 
 static inline bool

@@ -33,7 +33,7 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 		return false;
 	if (l->mode == LINK_BUILD)
 		return rmw_build(sc, l->rmw, old, l->item);
-	if (item_ref(sc->store, old) != l->expect)
+	if (!mutant_lost_update() && item_ref(sc->store, old) != l->expect)
 		return false;
 	/* A touch may have come in since: it writes under this lock. */
 	if (l->rmw->op != RMW_TOUCH)
@@ -72,7 +72,7 @@ next_cas(const struct store *st, const struct link *l, const struct place *p,
 	 const struct item *there)
 {
 	if (there == NULL)
-		return atomic_load_explicit(store_floor(st, p->home), memory_order_relaxed) + 1;
+		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
 	/* A touch changes no byte a client sees: the version stays. */
 	return item_cas(there) + (l->rmw == NULL || l->rmw->op != RMW_TOUCH);
 }
@@ -84,11 +84,13 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 {
 	struct store *st = sc->store;
 	struct item *it = l->item;
+	const uint32_t generation = mutant_two_looks() ? store_generation(st) : l->generation;
 
-	it->cas_form |= (store_generation(st) & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
+	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count(sc, STORE_BYTES_LINKED, item_memory(st, it));
 	item_set_live(st, it);
+	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, item_ref(st, it), p->tag);
 	if (there == NULL)
 		return;
@@ -108,8 +110,16 @@ link_locked(struct store_core *sc, struct link *l, const struct place *p, bool f
 	if (spot.bucket != NULL)
 		there = item_at(st, bucket_ref(spot.bucket, spot.slot));
 
-	struct item *alive = there != NULL && !item_dead(sc, there) ? there : NULL;
+	/* Once: a flush that comes after this look must flush the new version as well, or one
+	 * made from a flushed version would outlive it. */
+	l->generation = store_generation(st);
 
+	struct item *alive = there != NULL && !item_flushed(there, l->generation) &&
+					     !item_expired(there, sc->now_s)
+				     ? there
+				     : NULL;
+
+	protocol_gap();
 	if (!still_fits(sc, l, alive))
 		return STEP_CHANGED;
 	l->result = judge(l, alive);

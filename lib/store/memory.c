@@ -4,14 +4,15 @@
  * An evicted object is free only after a grace period, and nothing here waits. So once the
  * pages are given out, every class evicts ahead of need, and a few pages stay in the pool for a
  * class that owns none: enough for one value of the largest size. When they are used, the
- * pages of the class that has most are emptied to replace them.
+ * pages of the class that has most are emptied to replace them (mover.c). A large value that
+ * finds too little waits for turns of its core, and is begun when all of it has a place.
  */
 #include "inside.h"
 
-/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
- * needs to live through a grace period, and no more than a quarter. */
-#define AHEAD_SHARE 64u
-#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
+/* What a class keeps free or in limbo: enough to live through a grace period full of sets, but no
+ * more than a share of what it owns. */
+#define AHEAD_LEAST 48u /* of chunks: three values of the default size, two of them in grace */
+#define AHEAD_TURNS 256u
 #define AHEAD_MAX   1024u
 
 static uint32_t
@@ -27,24 +28,29 @@ class_ahead(const struct slab_class *c)
 	const uint32_t owned =
 		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
 
-	if (owned / AHEAD_SHARE >= AHEAD_MIN)
-		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
-	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
+	if (owned / 4 < AHEAD_LEAST)
+		return owned / 4;
+	if (owned / 16 < AHEAD_LEAST)
+		return AHEAD_LEAST;
+	if (owned / 16 < AHEAD_TURNS)
+		return owned / 16;
+	if (owned / 64 < AHEAD_TURNS)
+		return AHEAD_TURNS;
+	return owned / 64 < AHEAD_MAX ? owned / 64 : AHEAD_MAX;
 }
 
-static void
-evict(struct store_core *sc, const uint32_t *refs, uint32_t refs_count)
+/* How many of them it were. */
+static uint32_t
+evict(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t refs_count)
 {
+	struct slab_class *c = &sc->store->slab.classes[class];
+	uint32_t done = 0;
+
 	for (uint32_t i = 0; i < refs_count; i++)
-		if (limbo_has_room(sc, LIMBO_KEEP) && unlink_object(sc, refs[i]))
-			count(sc, STORE_EVICTED, 1);
-}
-
-/* Is every page given out that may be? */
-static bool
-pool_is_low(const struct slab *sl)
-{
-	return atomic_load_explicit(&sl->pool_count, memory_order_relaxed) <= sl->reserve;
+		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
+	count(sc, STORE_EVICTED, done);
+	atomic_fetch_add_explicit(&c->evicted, done, memory_order_relaxed);
+	return done;
 }
 
 static void
@@ -54,50 +60,18 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	const struct slab_class *c = &sl->classes[class];
 	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
 
-	if (!pool_is_low(sl) || class_waiting(c) >= class_ahead(c) + 1)
+	if (!mover_pool_is_low(sl) || class_waiting(c) >= class_ahead(c) + 1)
 		return;
 
 	const uint32_t missing = class_ahead(c) + 1 - class_waiting(c);
 
-	evict(sc, refs, slab_hand(sl, class, refs, missing < EVICT_SLICE ? missing : EVICT_SLICE));
-}
-
-/* Empty pages until the pool will have its reserve again, looking at no more than slice
- * objects: a page's worth when someone just took one, a little at a time otherwise. */
-static void
-drain(struct store_core *sc, uint32_t slice)
-{
-	struct slab *sl = &sc->store->slab;
-	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
-				atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
-	uint32_t refs[DRAIN_BATCH + BITS_PER_WORD];
-
-	if (coming < sl->reserve)
-		slab_drain_start(sl);
-	for (uint32_t done = 0, idle = 0; done < slice && idle <= sl->reserve;
-	     done += DRAIN_BATCH) {
-		const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
-
-		if (!limbo_has_room(sc, LIMBO_KEEP + n))
-			break;
-		idle += n == 0; /* a page all of whose objects are on their way */
-		evict(sc, refs, n);
-	}
-}
-
-void
-memory_keep_reserve(struct store_core *sc)
-{
-	const struct slab *sl = &sc->store->slab;
-
-	/* Every turn: the reserve is whole again before the next large value has come in. */
-	if (unlikely(atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve))
-		drain(sc, DRAIN_SLICE);
+	evict(sc, class, refs,
+	      slab_hand(sl, class, refs, missing < EVICT_SLICE ? missing : EVICT_SLICE));
 }
 
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
 static uint32_t
-take_slow(struct store_core *sc, uint32_t class)
+take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t ref;
@@ -108,23 +82,21 @@ take_slow(struct store_core *sc, uint32_t class)
 	if (ref != 0)
 		return ref;
 	count(sc, STORE_LIMBO_WAITS, 1);
-	ref = slab_take(sl, sc->magazines, class, 0);
+	ref = slab_take(sl, sc->magazines, class, leave);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
-		ref = slab_take(sl, sc->magazines, c, 0);
-	drain(sc, DRAIN_PAGE);
-	if (ref == 0)
-		count(sc, STORE_OUT_OF_MEMORY, 1);
+		ref = slab_take(sl, sc->magazines, c, leave);
+	mover_drain(sc, DRAIN_TAKEN, sl->reserve);
 	return ref;
 }
 
 static uint32_t
-take(struct store_core *sc, uint32_t bytes)
+take(struct store_core *sc, uint32_t bytes, uint32_t leave)
 {
 	const uint32_t class = slab_class_for(&sc->store->slab, bytes);
 
 	if (sc->magazines[class].count != 0)
 		return slab_take(&sc->store->slab, sc->magazines, class, 0);
-	return take_slow(sc, class);
+	return take_slow(sc, class, leave);
 }
 
 static void
@@ -170,7 +142,7 @@ take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	const uint32_t chunks = item_chunk_count(value_len);
 
 	for (uint32_t i = 0; i < chunks; i++) {
-		const uint32_t ref = take(sc, chunk_ask(it, value_len, i));
+		const uint32_t ref = take(sc, chunk_ask(it, value_len, i), POOL_KEEP);
 		struct chunk *c = arena_at(&sc->store->arena, ref);
 
 		if (ref == 0)
@@ -196,13 +168,70 @@ chunks_of(const struct item *it)
 	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
 }
 
+/* Pages a large value may need besides those of its full chunks: for the head and the last. */
+#define PAGES_BESIDE 2u
+
+static bool
+chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
+{
+	const struct slab_class *c = &sl->classes[class];
+	const uint32_t pool = atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	const uint32_t keep = POOL_KEEP + PAGES_BESIDE;
+	const uint32_t pages = pool > keep ? pool - keep : 0;
+
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed) + pages * c->per_page >=
+	       chunks;
+}
+
+/* A large value is begun only when all of it has a place: half of it would be in the way of others
+ * that wait. Where its class has little, pages of others are emptied for it. */
+static bool
+chunks_at_hand(struct store_core *sc, uint32_t value_len)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t class = slab_class_for(sl, CHUNK_BYTES);
+	const struct slab_class *c = &sl->classes[class];
+	const uint32_t chunks = item_chunk_count(value_len);
+	const uint32_t owned =
+		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
+	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+
+	if (chunks_are_free(sl, class, chunks))
+		return true;
+	limbo_reclaim(sc);
+	if (chunks_are_free(sl, class, chunks))
+		return true;
+	count(sc, STORE_LIMBO_WAITS, 1);
+	if (owned / 2 >= chunks && class_waiting(c) < chunks)
+		done = evict(sc, class, refs, slab_hand(sl, class, refs, EVICT_SLICE / 2));
+	/* Few are its own, or all of those are being filled. */
+	if (owned / 2 < chunks || (done == 0 && class_waiting(c) < chunks))
+		mover_drain(sc, DRAIN_TAKEN, chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE);
+	return chunks_are_free(sl, class, chunks);
+}
+
+bool
+memory_is_coming(const struct store_core *sc)
+{
+	const struct slab *sl = &sc->store->slab;
+	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
+
+	return sc->limbo.head != sc->limbo.tail ||
+	       atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
+	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
+}
+
 struct item *
 item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form)
 {
 	if (item_head_bytes(form, key.len, value_len) > ITEM_PLAIN_MAX)
 		form |= ITEM_IS_CHUNKED;
 
-	const uint32_t ref = take(sc, head_ask(form, key.len, value_len));
+	if ((form & ITEM_IS_CHUNKED) != 0 && !chunks_at_hand(sc, value_len))
+		return NULL;
+
+	const uint32_t ref = take(sc, head_ask(form, key.len, value_len),
+				  form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
 	struct item *it = item_at(sc->store, ref);
 
 	if (ref == 0)

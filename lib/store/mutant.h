@@ -1,9 +1,10 @@
 /*
- * mutant.h - the protocol, broken on purpose, one rule at a time.
+ * mutant.h - the protocol, broken on purpose, one rule at a time; and gaps between its steps.
  *
  * A concurrency test counts only if it fails when the protocol is broken. tests/stress
  * compiles the store again with one of these switches and passes only if it sees the harm.
- * Without a switch every predicate is a constant and costs nothing.
+ * With STORE_GAPS the steps of the unbroken protocol are parted by calls to the test, which
+ * lets another thread run in between. Without a switch all of it is constant and costs nothing.
  */
 #ifndef CLOCKOO_MUTANT_H
 #define CLOCKOO_MUTANT_H
@@ -29,6 +30,62 @@
 #define MUTANT_CLEAR_FIRST false
 #endif
 
+#ifdef STORE_MUTANT_FORWARDS
+#define MUTANT_FORWARDS true
+#else
+#define MUTANT_FORWARDS false
+#endif
+
+#ifdef STORE_MUTANT_LOCK_ORDER
+#define MUTANT_LOCK_ORDER true
+#else
+#define MUTANT_LOCK_ORDER false
+#endif
+
+#ifdef STORE_MUTANT_LOST_UPDATE
+#define MUTANT_LOST_UPDATE true
+#else
+#define MUTANT_LOST_UPDATE false
+#endif
+
+#ifdef STORE_MUTANT_LOW_FLOOR
+#define MUTANT_LOW_FLOOR true
+#else
+#define MUTANT_LOW_FLOOR false
+#endif
+
+#ifdef STORE_MUTANT_TWO_LOOKS
+#define MUTANT_TWO_LOOKS true
+#else
+#define MUTANT_TWO_LOOKS false
+#endif
+
+#ifdef STORE_MUTANT_STALE_PROBE
+#define MUTANT_STALE_PROBE true
+#else
+#define MUTANT_STALE_PROBE false
+#endif
+
+#ifdef STORE_MUTANT_EARLY_PAGE
+#define MUTANT_EARLY_PAGE true
+#else
+#define MUTANT_EARLY_PAGE false
+#endif
+
+#ifdef STORE_GAPS
+/* The test's own. */
+void stress_gap(void);
+#endif
+
+/* Others may come in here: a test makes sure that they do. */
+static inline void
+protocol_gap(void)
+{
+#ifdef STORE_GAPS
+	stress_gap();
+#endif
+}
+
 /* A miss is believed although a writer may have moved the key meanwhile. */
 static inline bool
 mutant_no_version(void)
@@ -50,12 +107,63 @@ mutant_clear_first(void)
 	return MUTANT_CLEAR_FIRST;
 }
 
+/* A path is run from its full end: what was lifted out waits in hand for the next place. */
+static inline bool
+mutant_forwards(void)
+{
+	return MUTANT_FORWARDS;
+}
+
+/* The home bucket is locked first, whichever address it has. */
+static inline bool
+mutant_lock_order(void)
+{
+	return MUTANT_LOCK_ORDER;
+}
+
+/* A version made from an old one replaces whatever is there by now. */
+static inline bool
+mutant_lost_update(void)
+{
+	return MUTANT_LOST_UPDATE;
+}
+
+/* An item that goes leaves its cas to whoever comes next under its key. */
+static inline bool
+mutant_low_floor(void)
+{
+	return MUTANT_LOW_FLOOR;
+}
+
+/* The flush generation is read once to judge the old version, and again for the new one. */
+static inline bool
+mutant_two_looks(void)
+{
+	return MUTANT_TWO_LOOKS;
+}
+
+/* What was seen early in a batch is taken for what is there at its end. */
+static inline bool
+mutant_stale_probe(void)
+{
+	return MUTANT_STALE_PROBE;
+}
+
+/* A page that was emptied is used again at once, under the eyes of those who still read there. */
+static inline bool
+mutant_early_page(void)
+{
+	return MUTANT_EARLY_PAGE;
+}
+
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */
 static inline void
 mutant_linger(void)
 {
-	for (uint32_t i = 0; i < 64; i++)
+	for (uint32_t i = 0; i < 64; i++) {
 		__builtin_ia32_pause();
+		protocol_gap();
+	}
 }
 
 #endif

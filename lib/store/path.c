@@ -8,7 +8,7 @@
  */
 #include "inside.h"
 
-#define PATH_NODES_MAX    512u
+#define PATH_NODES_MAX    1024u
 #define PATH_SEARCHES_MAX 4u
 
 struct node {
@@ -23,12 +23,23 @@ struct search {
 	struct node nodes[PATH_NODES_MAX];
 };
 
+/* The buckets a search looks into next are anywhere: have them come all at once. */
+static void
+prefetch_others(const struct index *ix, uint32_t bucket)
+{
+	const struct bucket *b = index_bucket(ix, bucket);
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
+		prefetch(index_bucket(ix, index_other(ix, bucket, bucket_tag(b, slot))));
+}
+
 /* Add what the items of node n could move to. The number of a node with room, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
 	const struct bucket *b = index_bucket(ix, s->nodes[n].bucket);
 
+	prefetch_others(ix, s->nodes[n].bucket);
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < PATH_NODES_MAX; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
@@ -75,7 +86,9 @@ copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 		return;
 	}
 	bucket_put(to, empty, ref, tag);
+	protocol_gap();
 	bucket_moved(from);
+	protocol_gap();
 	bucket_clear(from, slot);
 }
 
@@ -110,6 +123,57 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	return done;
 }
 
+/* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
+static void
+exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
+{
+	const struct node *node = &s->nodes[n];
+	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
+
+	bucket_lock(b);
+
+	const uint32_t there = bucket_ref(b, node->slot);
+	const uint16_t there_tag = bucket_tag(b, node->slot);
+
+	if (there_tag == node->tag) {
+		bucket_moved(b);
+		if (*ref != 0)
+			bucket_put(b, node->slot, *ref, *tag);
+		else
+			bucket_clear(b, node->slot);
+		*ref = there;
+		*tag = there_tag;
+	}
+	bucket_unlock(b);
+	mutant_linger();
+}
+
+/* Only mutants come here: the same path from the full end, as kicked-out items wander in cuckoo
+ * hashing's first description. An item is nowhere while it is in hand; one that finds its way
+ * blocked by another writer is forgotten. */
+static bool
+run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
+{
+	uint32_t nodes[PATH_NODES_MAX], count = 0, ref = 0;
+	uint16_t tag = 0;
+
+	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
+		nodes[count++] = n;
+	while (count != 0)
+		exchange(sc, s, nodes[--count], &ref, &tag);
+
+	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
+
+	bucket_lock(b);
+
+	const uint32_t empty = bucket_empty_slot(b);
+
+	if (empty < BUCKET_SLOTS)
+		bucket_put(b, empty, ref, tag);
+	bucket_unlock(b);
+	return true;
+}
+
 bool
 path_make_room(struct store_core *sc, const struct place *p)
 {
@@ -120,6 +184,9 @@ path_make_room(struct store_core *sc, const struct place *p)
 
 		if (n == 0)
 			return false;
+		if (mutant_forwards())
+			return run_forwards(sc, &s, n);
+		protocol_gap();
 		while (n > 1 && move(sc, &s, n))
 			n = s.nodes[n].parent;
 		if (n <= 1)

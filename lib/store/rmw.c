@@ -196,6 +196,8 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
 	if (!locked)
 		write_version(sc->store, rm, old, l->item);
 
+	protocol_gap();
+
 	const enum link_verdict v = link_item(sc, l);
 
 	rm->made = v == LINK_DONE ? l->item : NULL;

@@ -72,6 +72,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	init_classes(sl);
 	list_init(&sl->pool);
 	list_init(&sl->draining);
+	list_init(&sl->emptied);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
 		list_push_back(&sl->pool, &sl->pages[i].of_class);
@@ -140,7 +141,7 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	if (p == NULL)
 		return false;
 	p->class = (uint8_t) class;
-	p->free_head = p->free_count = p->fresh = 0;
+	p->free_head = p->free_count = p->fresh = p->gone = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
@@ -173,6 +174,29 @@ class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
 	list_push_back(&sl->pool, &p->of_class);
 	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
 	spin_unlock(&sl->pool_lock);
+}
+
+/* Under the class's lock: nobody will ask for its objects any more; some may still look. */
+static void
+page_emptied(struct slab *sl, struct page *p)
+{
+	spin_lock(&sl->pool_lock);
+	list_unlink(&p->of_class);
+	list_push_back(&sl->emptied, &p->of_class);
+	atomic_fetch_add_explicit(&sl->emptied_count, 1, memory_order_relaxed);
+	spin_unlock(&sl->pool_lock);
+}
+
+/* Under the class's lock: have all its objects come home? */
+static void
+page_check(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	if (page_free(p) + p->gone < p->objects)
+		return;
+	if (p->gone == 0)
+		class_lose_page(sl, c, p);
+	else
+		page_emptied(sl, p);
 }
 
 /* Under the class's lock. */
@@ -208,8 +232,7 @@ page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
 		if (page_free(p) == 1)
 			list_push_back(&c->has_free, &p->has_free);
 	}
-	if (page_free(p) == p->objects)
-		class_lose_page(sl, c, p);
+	page_check(sl, c, p);
 }
 
 /* ---- taking and giving ---- */
@@ -272,6 +295,82 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 		class_give(sl, p->class, m->ref + m->count, batch);
 	}
 	m->ref[m->count++] = ref;
+}
+
+/* ---- pages move ---- */
+
+bool
+slab_drain_start(struct slab *sl, uint32_t class)
+{
+	struct slab_class *c = &sl->classes[class];
+	struct page *p = NULL;
+
+	spin_lock(&c->lock);
+	if (!list_empty(&c->pages)) {
+		p = container_of(list_pop_front(&c->pages), struct page, of_class);
+		c->hand_word = 0;
+		list_unlink(&p->has_free);
+		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&c->free_count, p->free_count + (p->objects - p->fresh),
+					  memory_order_relaxed);
+		atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
+		spin_lock(&sl->pool_lock);
+		list_push_back(&sl->draining, &p->of_class);
+		atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
+		spin_unlock(&sl->pool_lock);
+	}
+	if (p != NULL)
+		page_check(sl, c, p); /* nothing of it may ever have been taken */
+	spin_unlock(&c->lock);
+	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
+	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
+	return p != NULL;
+}
+
+void
+slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch)
+{
+	struct page *p = &sl->pages[slab_page_of(sl, refs[0])];
+	struct slab_class *c = &sl->classes[p->class];
+
+	spin_lock(&c->lock);
+	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING);
+	/* The latest of all who emptied it. */
+	if (p->gone == 0 || (int32_t)(epoch - p->gone_epoch) > 0)
+		p->gone_epoch = epoch;
+	p->gone += count;
+	page_check(sl, c, p);
+	spin_unlock(&c->lock);
+}
+
+void
+slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, uint64_t oldest))
+{
+	spin_lock(&sl->pool_lock);
+	while (!list_empty(&sl->emptied)) {
+		struct page *p = container_of(sl->emptied.next, struct page, of_class);
+
+		if (!mutant_early_page() && !passed(p->gone_epoch, oldest))
+			break;
+		list_push_back(&sl->pool, list_pop_front(&sl->emptied));
+		atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&sl->emptied_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
+	}
+	spin_unlock(&sl->pool_lock);
+}
+
+bool
+slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
+{
+	struct slab_class *c = &sl->classes[class];
+	bool granted;
+
+	spin_lock(&c->lock);
+	granted = class_take_page(sl, class, leave);
+	spin_unlock(&c->lock);
+	return granted;
 }
 
 void

@@ -41,6 +41,8 @@ struct page {
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never taken */
 	uint32_t objects; /* all of them */
+	uint32_t gone;    /* draining: taken out of the index, waiting with the page */
+	uint32_t gone_epoch;
 	uint8_t class;
 	_Atomic uint8_t state; /* enum page_state */
 };
@@ -57,6 +59,8 @@ struct slab_class {
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
 	_Atomic uint32_t limbo_count; /* retired, not yet given back */
+	_Atomic uint32_t evicted;     /* by its hand, lately: halved whenever a page moves */
+	_Atomic uint32_t drained;     /* with its pages, likewise */
 };
 
 struct magazine {
@@ -72,6 +76,8 @@ struct slab {
 	_Atomic uint64_t *clock;
 	uint32_t stride; /* words of a bitmap a page */
 	uint32_t class_count;
+	struct spin balance_lock;
+	uint32_t hungry; /* under it: the class the next page of the pool is for, plus 1; 0: none */
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
 	struct slab_class classes[SLAB_CLASSES_MAX];
@@ -79,8 +85,10 @@ struct slab {
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
 	struct list pool;
 	struct list draining; /* pages being emptied for the pool */
+	struct list emptied;  /* of those: nothing is left but readers of what was there */
 	_Atomic uint32_t pool_count;
-	_Atomic uint32_t draining_count;
+	_Atomic uint32_t draining_count; /* emptied ones too */
+	_Atomic uint32_t emptied_count;
 	_Atomic uint32_t recall; /* stepped when magazines must give back what they hold */
 };
 
@@ -142,7 +150,7 @@ slab_prefetch_mark(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 
-	__builtin_prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
+	prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
 }
 
 static inline bool
@@ -169,9 +177,20 @@ void slab_empty_magazines(struct slab *sl, struct magazine *mags);
  * the hand passes. refs has room for max + BITS_PER_WORD. */
 uint32_t slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
-/* Start to empty the coldest page of the class that has most. False: no class has pages. */
-bool slab_drain_start(struct slab *sl);
-/* References of up to max live objects on pages that are being emptied. */
+/* CLOCK of pages: is one under the hand, or one of the next looks, mostly unused since it was
+ * looked at last? The hand stands before it then. */
+bool slab_spare_page(struct slab *sl, uint32_t class, uint32_t looks);
+/* Start to empty the page of a class that the hand comes to next. False: it has none. */
+bool slab_drain_start(struct slab *sl, uint32_t class);
+/* References of up to max live objects of one page that is being emptied. */
 uint32_t slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max);
+/* Objects of one such page, out of the index since epoch. They wait for their readers together
+ * with the page, not in a limbo. */
+void slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch);
+/* Emptied pages to the pool, if passed says that of their epoch. */
+void slab_collect(struct slab *sl, uint64_t oldest,
+		  bool (*passed)(uint32_t epoch, uint64_t oldest));
+/* A page of the pool for a class that should have more, if leave pages stay. */
+bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 
 #endif

@@ -8,6 +8,8 @@
 #ifndef CLOCKOO_SPIN_H
 #define CLOCKOO_SPIN_H
 
+#include "mutant.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@ static inline void
 spin_pause(void)
 {
 	__builtin_ia32_pause();
+	protocol_gap();
 }
 
 static inline bool

@@ -20,11 +20,14 @@ value_max_of(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages that hold the chunks of one value of the largest size, and one for its head. */
+/* Pages that hold the chunks of one value of the largest size, and one for its head. Values beyond
+ * the default size wait until they have a place; nothing is held for them. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
-	const uint32_t chunks = value_max_of(cfg) / CHUNK_PAYLOAD;
+	const uint32_t value_max = value_max_of(cfg);
+	const uint32_t chunks =
+		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / CHUNK_PAYLOAD;
 	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
 	const uint32_t pages = (chunks + per_page - 1) / per_page + 1;
 
@@ -44,15 +47,13 @@ store_plan_of(const struct store_config *cfg)
 
 	const size_t index_want = cfg->memory_bytes / 1024 * INDEX_SHARE_PER_1024;
 
-	plan.block_shift = index_block_shift(index_want);
-
-	const size_t block_bytes = sizeof(struct bucket) << plan.block_shift;
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
-	const size_t fixed = sizeof(struct store) + SLACK_BYTES + ARENA_LEAD_BYTES;
+	const size_t fixed =
+		sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES + ARENA_LEAD_BYTES;
 
-	plan.block_count = (uint32_t)((index_want + block_bytes / 2) / block_bytes);
+	plan.bucket_count = (uint32_t)(index_want / (2 * sizeof(struct bucket))) * 2;
 
-	const size_t index_bytes = plan.block_count * (block_bytes + sizeof(uint64_t));
+	const size_t index_bytes = plan.bucket_count * sizeof(struct bucket);
 
 	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed - index_bytes) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
@@ -85,10 +86,11 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->value_max = value_max_of(cfg);
 	st->memory_bytes = cfg->memory_bytes;
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
-	st->floors = region_take(region, plan->block_count * sizeof(uint64_t), sizeof(uint64_t));
+	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
-	index_init(&st->ix, region, &st->arena, plan->block_shift, plan->block_count);
+	index_init(&st->ix, region, &st->arena, plan->bucket_count);
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
+	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
@@ -123,6 +125,19 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
+/* A page is being emptied: some of its objects may be in our magazines. */
+static void
+answer_recall(struct store_core *sc)
+{
+	/* Acquire: pairs with the release in slab_drain_start. */
+	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
+
+	if (likely(recall == sc->recall))
+		return;
+	sc->recall = recall;
+	slab_empty_magazines(&sc->store->slab, sc->magazines);
+}
+
 void
 store_turn(struct store_core *sc, uint32_t now_s)
 {
@@ -134,7 +149,8 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	else
 		store_online(sc);
 	limbo_reclaim(sc);
-	memory_keep_reserve(sc);
+	answer_recall(sc);
+	mover_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
@@ -142,86 +158,8 @@ store_turn(struct store_core *sc, uint32_t now_s)
 void
 store_tidy(struct store_core *sc)
 {
-	/* Acquire: pairs with the release in slab_drain_start. */
-	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
-
-	if (recall != sc->recall) {
-		sc->recall = recall;
-		slab_empty_magazines(&sc->store->slab, sc->magazines);
-	}
+	mover_balance(sc);
 	sweep_slice(sc);
-}
-
-/* ---- reading ---- */
-
-uint64_t
-store_hash(const struct store_core *sc, struct view key)
-{
-	return hash_bytes(key.data, key.len, sc->store->seed);
-}
-
-void
-store_prefetch_buckets(const struct store_core *sc, uint64_t hash)
-{
-	const struct index *ix = &sc->store->ix;
-	const struct place p = index_place(ix, hash);
-
-	__builtin_prefetch(index_bucket(ix, p.home));
-	__builtin_prefetch(index_bucket(ix, p.away));
-}
-
-static void
-prefetch_matches(const struct store *st, const struct bucket *b, uint16_t tag)
-{
-	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
-		const uint32_t ref = bucket_ref(b, (uint32_t)__builtin_ctz(hits));
-
-		if (ref == 0)
-			continue;
-		__builtin_prefetch(item_at(st, ref));
-		slab_prefetch_mark(&st->slab, ref);
-	}
-}
-
-void
-store_prefetch_items(const struct store_core *sc, uint64_t hash)
-{
-	const struct store *st = sc->store;
-	const struct place p = index_place(&st->ix, hash);
-
-	prefetch_matches(st, index_bucket(&st->ix, p.home), p.tag);
-	prefetch_matches(st, index_bucket(&st->ix, p.away), p.tag);
-}
-
-const struct item *
-store_get(struct store_core *sc, struct view key, uint64_t hash)
-{
-	const struct store *st = sc->store;
-	const struct place p = index_place(&st->ix, hash);
-	uint32_t tries;
-	const uint32_t ref = index_find(&st->ix, key, &p, &tries);
-
-	if (unlikely(tries != 0)) {
-		count(sc, STORE_RETRIES, tries);
-		count(sc, STORE_RETRIES_OVER, tries == INDEX_TRIES_MAX);
-	}
-	if (ref == 0)
-		return NULL;
-
-	const struct item *it = item_at(st, ref);
-
-	if (unlikely(item_dead(sc, it)))
-		return NULL;
-	slab_mark(&st->slab, ref);
-	if (unlikely(item_form(it) & ITEM_IS_CHUNKED))
-		item_mark_chunks(st, it);
-	return it;
-}
-
-struct view
-store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset)
-{
-	return item_value_at(sc->store, it, offset);
 }
 
 /* ---- telemetry ---- */

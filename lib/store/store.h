@@ -20,6 +20,7 @@
 #define CLOCKOO_STORE_H
 
 #include "item.h"
+#include "place.h"
 #include "base/bytes.h"
 #include "base/counter.h"
 #include "base/region.h"
@@ -47,6 +48,7 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
+	STORE_NOT_YET, /* store_begin only: memory is coming; ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -100,12 +102,26 @@ void store_online(struct store_core *sc);
 /* ---- reading ---- */
 
 uint64_t store_hash(const struct store_core *sc, struct view key);
-void store_prefetch_buckets(const struct store_core *sc, uint64_t hash);
-/* After the buckets arrived: fetch the items whose tag matches. */
-void store_prefetch_items(const struct store_core *sc, uint64_t hash);
 
-/* The item, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
+/* A key's way in steps, so that a batch waits for memory three times, not three times a key: all
+ * keys through the first step, then all through the next. In between the core may do anything
+ * but turn. */
+/* Its hash; asks memory for its home bucket. */
+uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
+/* Asks for the other bucket too: a write locks both. */
+void store_prefetch_away(const struct store_core *sc, const struct probe *p);
+/* Looks there, asks for the item, or for the other bucket. */
+void store_probe_home(const struct store_core *sc, struct probe *p);
+/* Looks there, asks for the item. */
+void store_probe_away(const struct store_core *sc, struct probe *p);
+/* The item as it is now, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
+const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
+
+/* The same for one key. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
+/* The same for any number. */
+void store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
+		    const struct item **items);
 
 struct view item_key(const struct item *it);
 uint32_t item_flags(const struct item *it);
@@ -122,7 +138,7 @@ void store_unpin(const struct item *it);
 
 /* ---- writing ---- */
 
-/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE or NO_MEMORY. */
+/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
 enum store_result store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Append len bytes; never more than value_len in all. */

@@ -1,6 +1,9 @@
 /*
  * sweep.c - flush, and the walk that gives back what is flushed or expired.
  *
+ * The walk keeps pace with the clock: all buckets within SWEEP_WALK_S, or SWEEP_PER_S a second
+ * where they are too many; whichever core tidies takes the next few.
+ *
  * A flush steps the generation; items of another generation are dead at once and are collected
  * at leisure. An item has 4 bits for it, so a number may come back only when no item of its
  * earlier use is left. The walk knows: what it has passed holds nothing older than the
@@ -50,6 +53,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 {
 	if (!bucket_wants_sweep(sc, b))
 		return;
+	protocol_gap();
 	bucket_lock(b);
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		if (!slot_is_dead(sc, b, slot))
@@ -73,7 +77,59 @@ static void
 prefetch_bucket_items(const struct store *st, const struct bucket *b)
 {
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-		__builtin_prefetch(item_at(st, bucket_ref(b, slot)));
+		prefetch(item_at(st, bucket_ref(b, slot)));
+}
+
+/* So many that what is asked for is still there when it is looked at. */
+static void
+sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
+{
+	const struct store *st = sc->store;
+
+	for (uint32_t i = 0; i < bucket_count; i++)
+		prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
+	for (uint32_t i = 0; i < bucket_count; i++)
+		sweep_bucket(sc, index_bucket(&st->ix, first + i));
+}
+
+uint32_t
+sweep_quota(const struct store *st)
+{
+	const uint32_t want = index_bucket_count(&st->ix) / SWEEP_WALK_S + 1;
+
+	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
+}
+
+/* A second is over: if its share of the walk was not done, take longer steps. */
+static void
+sweep_next_second(struct store_core *sc)
+{
+	struct sweep *sw = &sc->store->sweep;
+
+	sw->slice = sw->done < sweep_quota(sc->store) ? 2 * sw->slice : sw->slice / 2;
+	if (sw->slice < SWEEP_SLICE_MIN)
+		sw->slice = SWEEP_SLICE_MIN;
+	if (sw->slice > SWEEP_SLICE_MAX)
+		sw->slice = SWEEP_SLICE_MAX;
+	sw->second = sc->now_s;
+	sw->done = 0;
+}
+
+/* How many buckets to look at now. */
+static uint32_t
+sweep_share(struct store_core *sc)
+{
+	struct sweep *sw = &sc->store->sweep;
+	const uint32_t left = index_bucket_count(&sc->store->ix) - sw->bucket;
+	uint32_t share;
+
+	/* Cores do not see a second come at the same time: never back. */
+	if (sc->now_s > sw->second)
+		sweep_next_second(sc);
+	share = sweep_quota(sc->store) - sw->done;
+	if (share > sw->slice)
+		share = sw->slice;
+	return share < left ? share : left;
 }
 
 void
@@ -85,17 +141,16 @@ sweep_slice(struct store_core *sc)
 	if (!spin_try(&sw->lock))
 		return; /* another core is at it */
 
+	const uint32_t share = sweep_share(sc);
 	const uint32_t start = sw->bucket;
-	const uint32_t left = index_bucket_count(&st->ix) - start;
-	const uint32_t end = start + (left < SWEEP_SLICE ? left : SWEEP_SLICE);
+	const uint32_t end = start + share;
 
-	if (start == 0)
+	if (start == 0 && share != 0)
 		sw->generation = store_generation(st);
-	for (uint32_t n = start; n < end; n++)
-		prefetch_bucket_items(st, index_bucket(&st->ix, n));
-	for (uint32_t n = start; n < end; n++)
-		sweep_bucket(sc, index_bucket(&st->ix, n));
+	for (uint32_t n = start; n < end; n += SWEEP_SLICE_MIN)
+		sweep_buckets(sc, n, end - n < SWEEP_SLICE_MIN ? end - n : SWEEP_SLICE_MIN);
 	sw->bucket = end;
+	sw->done += share;
 	if (end == index_bucket_count(&st->ix)) {
 		sw->bucket = 0;
 		/* Release: pairs with the acquire in next_generation. */
@@ -146,6 +201,7 @@ next_generation(struct store_core *sc)
 
 		if (store_generation(st) - oldest + 1 >= GENERATIONS_MAX)
 			sweep_all(sc);
+		protocol_gap();
 		st->linked_at_flush = linked;
 		/* Sequentially consistent: either a writer sees the step, or the sweep, which
 		 * begins after it, sees that writer's lock or its item. */

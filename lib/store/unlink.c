@@ -2,27 +2,37 @@
 
 /* Before the item goes, so that whoever puts the key back, under the same lock, starts above. */
 static void
-raise_floor(struct store *st, const struct bucket *b, uint64_t cas)
+raise_floor(struct store *st, uint16_t tag, uint64_t cas)
 {
-	_Atomic uint64_t *floor = store_floor(st, (uint32_t)(b - st->ix.buckets));
+	_Atomic uint64_t *floor = store_floor(st, tag);
 	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
-	while (now < cas && !atomic_compare_exchange_weak_explicit(
-				    floor, &now, cas, memory_order_relaxed, memory_order_relaxed))
+	while (!mutant_low_floor() && now < cas &&
+	       !atomic_compare_exchange_weak_explicit(floor, &now, cas, memory_order_relaxed,
+						      memory_order_relaxed))
 		;
+}
+
+/* Everything about an item that ends, but its place in the bucket and its memory. */
+static struct item *
+take_leave(struct store_core *sc, struct spot spot)
+{
+	struct store *st = sc->store;
+	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+
+	raise_floor(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
+	count(sc, STORE_ITEMS_UNLINKED, 1);
+	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
+	item_clear_live(st, it);
+	return it;
 }
 
 void
 unlink_spot(struct store_core *sc, struct spot spot)
 {
-	struct store *st = sc->store;
-	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+	struct item *it = take_leave(sc, spot);
 
-	raise_floor(st, spot.bucket, item_cas(it));
-	count(sc, STORE_ITEMS_UNLINKED, 1);
-	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
-	item_clear_live(st, it);
 	if (!limbo_has_room(sc, 1)) {
 		bucket_hide(spot.bucket, spot.slot);
 		return;
@@ -31,8 +41,32 @@ unlink_spot(struct store_core *sc, struct spot spot)
 	limbo_put(sc, it);
 }
 
-bool
-unlink_object(struct store_core *sc, uint32_t ref)
+/* Has the item no other objects, and can nobody have pinned it? Then nothing needs to remember
+ * it but the page that is emptied. */
+static bool
+goes_with_page(const struct item *it)
+{
+	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
+}
+
+static enum unlinked
+unlink_how(struct store_core *sc, struct spot spot, bool with_page)
+{
+	if (spot.bucket == NULL)
+		return UNLINKED_NOT;
+	if (with_page && goes_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
+		take_leave(sc, spot);
+		bucket_clear(spot.bucket, spot.slot);
+		return UNLINKED_GONE;
+	}
+	if (!limbo_has_room(sc, LIMBO_KEEP))
+		return UNLINKED_NOT;
+	unlink_spot(sc, spot);
+	return UNLINKED_RETIRED;
+}
+
+enum unlinked
+unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
@@ -45,12 +79,10 @@ unlink_object(struct store_core *sc, uint32_t ref)
 
 	bucket_lock_both(home, away);
 
-	const struct spot spot = index_spot_of_ref(&st->ix, &p, head);
+	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
-	if (spot.bucket != NULL)
-		unlink_spot(sc, spot);
 	bucket_unlock_both(home, away);
-	return spot.bucket != NULL;
+	return how;
 }
 
 enum store_result

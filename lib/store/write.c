@@ -10,7 +10,7 @@ form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t fla
 	 uint32_t expiry_s)
 {
 	const struct place p = index_place(&st->ix, hash);
-	const uint64_t floor = atomic_load_explicit(store_floor(st, p.home), memory_order_relaxed);
+	const uint64_t floor = atomic_load_explicit(store_floor(st, p.tag), memory_order_relaxed);
 	uint32_t form = 0;
 
 	if (flags != 0)
@@ -34,8 +34,12 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 		return STORE_TOO_LARGE;
 	f->item =
 		item_new(sc, key, value_len, form_for(sc->store, hash, value_len, flags, expiry_s));
-	if (f->item == NULL)
+	if (f->item == NULL) {
+		if (memory_is_coming(sc))
+			return STORE_NOT_YET;
+		count(sc, STORE_OUT_OF_MEMORY, 1);
 		return STORE_NO_MEMORY;
+	}
 	if (flags != 0)
 		memcpy(f->item->body, &flags, sizeof flags);
 	item_set_expiry(f->item, expiry_s);
@@ -126,6 +130,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 
 		if (!item_dead(sc, it)) {
 			*there = it;
+			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
 			slab_mark(&st->slab, item_ref(st, it));

@@ -29,6 +29,7 @@ nothing_said_is_memcacheds_defaults_on_the_house_network(void **state)
 
 	check_eq(parse(&cfg, words, &f), CONFIG_RUN);
 	check_eq(cfg.memory_mb, 64);
+	check_eq(cfg.item_max_bytes, 1u << 20);
 	check_eq(cfg.tcp_port, 11211);
 	check_eq(cfg.udp_port, 0);
 	check_eq(cfg.conns_max, 1024);
@@ -52,6 +53,11 @@ static const struct {
 	{{"-m8"}, NUMBER(memory_mb), 8},
 	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
 	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
+	{{"-I", "1k"}, NUMBER(item_max_bytes), 1u << 10},
+	{{"-I", "1024"}, NUMBER(item_max_bytes), 1u << 10},
+	{{"-I2M"}, NUMBER(item_max_bytes), 2u << 20},
+	{{"--max-item-size", "1048577"}, NUMBER(item_max_bytes), 1048577},
+	{{"-I", "128m", "-m", "256"}, NUMBER(item_max_bytes), 128u << 20},
 	{{"-p", "0", "-U", "1"}, NUMBER(tcp_port), 0},
 	{{"-p", "65535"}, NUMBER(tcp_port), 65535},
 	{{"-U", "11211"}, NUMBER(udp_port), 11211},
@@ -99,6 +105,14 @@ static const struct {
 	{{"-m", "18446744073709551680"}, "from 8 to"},
 	{{"-m"}, "--memory-limit: expected a value (MB)"},
 	{{"--memory-limit"}, "--memory-limit: expected a value (MB)"},
+	{{"-I", "1023"}, "--max-item-size: \"1023\": expected 1k to 128m"},
+	{{"-I", "129m", "-m", "1024"}, "expected 1k to 128m"},
+	{{"-I", "131073k", "-m", "1024"}, "expected 1k to 128m"},
+	{{"-I", "4097g"}, "expected 1k to 128m"},
+	{{"-I", "m"}, "expected 1k to 128m"},
+	{{"-I", ""}, "expected 1k to 128m"},
+	{{"-I", "1mm"}, "expected 1k to 128m"},
+	{{"-I", "33m"}, "-m 64 allows half of it"},
 	{{"-p", "65536"}, "from 0 to 65535"},
 	{{"-p", "0"}, "nothing to serve"},
 	{{"-t", "0"}, "from 1 to 64"},

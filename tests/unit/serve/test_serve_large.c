@@ -308,6 +308,82 @@ what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
 }
 
+/* Until something was evicted, straight into the store. */
+static void
+fill_with_small_items(void)
+{
+	uint64_t key = 0;
+	const struct counter *evicted = &store_counters(rig->core)[STORE_EVICTED];
+
+	for (; counter_read(evicted) < 1000; key++) {
+		const struct view k = {(const uint8_t *)&key, sizeof key};
+		struct fill f;
+
+		check_eq(store_begin(rig->core, &f, k, store_hash(rig->core, k), 32, 0, 0),
+			 STORE_OK);
+		store_fill(rig->core, &f, value, 32);
+		check_eq(store_finish(rig->core, &f, STORE_SET, 0), STORE_OK);
+		if (key % 64 == 0)
+			turns(1);
+	}
+}
+
+/* More at once than can be evicted within a turn. */
+static void
+a_large_set_waits_for_memory_and_loses_nothing(void **state)
+{
+	enum { CONNS = 6, LEN = 1000000 };
+	struct conn *c[CONNS];
+	char line[64];
+	uint32_t waited = 0;
+
+	fill_with_small_items();
+	for (int i = 0; i < CONNS; i++) {
+		c[i] = rig_open(rig);
+		snprintf(line, sizeof line, "set big%d 0 0 %u\r\n", i, LEN);
+		rig_receive_text(rig, c[i], line);
+		rig_receive(rig, c[i], value, LEN / 2);
+	}
+	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
+		turns(1);
+	check(waited > 2);
+	check(rig_count(rig, CONN_HELD) > 0);
+	for (int i = 0; i < CONNS; i++) {
+		rig_receive(rig, c[i], value + LEN / 2, LEN / 2);
+		snprintf(line, sizeof line, "\r\nget big%d\r\n", i);
+		rig_receive_text(rig, c[i], line);
+		turns(2);
+		check_bytes(rig_sent(c[i], NULL), "STORED\r\n", 8);
+		snprintf(line, sizeof line, "big%d", i);
+		value_stands_at(c[i], 8, line, LEN);
+		rig_acked(rig, c[i]);
+	}
+	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
+	check_eq(rig_count(rig, REQ_TCP), 2 * CONNS); /* however often they were read */
+	printf("the last of %d began after %u turns\n", CONNS, waited);
+}
+
+/* And gives its chunk back if its peer does not wait. */
+static void
+a_large_set_that_waits_may_be_cut_off(void **state)
+{
+	struct conn *c[8];
+	char line[64];
+
+	fill_with_small_items();
+	for (int i = 0; i < 8; i++) {
+		c[i] = rig_open(rig);
+		snprintf(line, sizeof line, "set big%d 0 0 1000000\r\nabc", i);
+		rig_receive_text(rig, c[i], line);
+	}
+	turns(1);
+	check(rig_chunks_used(rig) > 0);
+	for (int i = 0; i < 8; i++)
+		rig_lose(rig, c[i]);
+	turns(1);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
 static void
 more_cut_lines_than_their_share_of_chunks_end_their_connections(void **state)
 {
@@ -423,6 +499,8 @@ main(void)
 		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
 		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
 		TEST(what_a_lost_connection_held_in_the_store_is_free_again),
+		TEST(a_large_set_waits_for_memory_and_loses_nothing),
+		TEST(a_large_set_that_waits_may_be_cut_off),
 		TEST(more_cut_lines_than_their_share_of_chunks_end_their_connections),
 		TEST(a_long_broken_line_read_to_its_end_holds_no_chunk),
 		TEST(an_end_of_stream_behind_a_waiting_value_waits_too),

@@ -17,11 +17,11 @@ struct rig {
 };
 
 static inline struct rig
-rig_up(size_t mebibytes, uint32_t cores)
+rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
 {
 	const struct store_config cfg = {.memory_bytes = mebibytes << 20,
 					 .cores = cores,
-					 .value_max = STORE_VALUE_MAX,
+					 .value_max = value_max,
 					 .seed = 0x5eed};
 	struct region region = {.size = store_bytes(&cfg)};
 	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
@@ -31,6 +31,12 @@ rig_up(size_t mebibytes, uint32_t cores)
 	rig.core = store_core_of(rig.store, 0);
 	store_turn(rig.core, STORE_CLOCK_START);
 	return rig;
+}
+
+static inline struct rig
+rig_up(size_t mebibytes, uint32_t cores)
+{
+	return rig_up_for(mebibytes, cores, STORE_VALUE_MAX);
 }
 
 static inline void
@@ -55,6 +61,18 @@ turns(struct store_core *sc, uint32_t count)
 	}
 }
 
+#define TURNS_A_SECOND 64u
+
+/* The clock goes on. */
+static inline void
+seconds(struct store_core *sc, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		store_turn(sc, sc->now_s + 1);
+		turns(sc, TURNS_A_SECOND);
+	}
+}
+
 static inline enum store_result
 put(struct store_core *sc, struct view key, struct view value, enum store_mode mode, uint64_t cas)
 {
@@ -65,6 +83,22 @@ put(struct store_core *sc, struct view key, struct view value, enum store_mode m
 		return r;
 	store_fill(sc, &f, value.data, value.len);
 	return store_finish(sc, &f, mode, cas);
+}
+
+/* As a connection does it: memory that is coming is waited for, turn by turn. */
+static inline enum store_result
+put_waiting(struct store_core *sc, struct view key, struct view value, uint32_t turns_max,
+	    uint32_t *waited)
+{
+	enum store_result r;
+
+	for (*waited = 0; *waited <= turns_max; ++*waited) {
+		r = put(sc, key, value, STORE_SET, 0);
+		if (r != STORE_NOT_YET)
+			return r;
+		turns(sc, 1);
+	}
+	return STORE_NOT_YET;
 }
 
 static inline enum store_result

@@ -205,31 +205,129 @@ items_in_use_outlive_those_that_are_not(void **state)
 }
 
 static void
-a_store_full_of_small_items_takes_large_ones_at_once(void **state)
+fill_with_small_items(struct rig *rig)
+{
+	char key[24];
+
+	for (int i = 0; counted(rig->core, STORE_EVICTED) < 20000; i++) {
+		snprintf(key, sizeof key, "small%010d", i);
+		check_eq(put(rig->core, text(key), value_of(32), STORE_SET, 0), STORE_OK);
+		if (i % 64 == 0)
+			turns(rig->core, 1);
+	}
+}
+
+static void
+a_store_full_of_small_items_takes_large_ones_soon(void **state)
 {
 	static const uint32_t sizes[] = {100, 5000, 65000, STORE_VALUE_MAX};
+	uint32_t waited, most = 0;
 	char key[24];
 
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 		struct rig rig = rig_up(8, 1);
 
-		for (int i = 0; i < 150000; i++) {
-			snprintf(key, sizeof key, "small%010d", i);
-			check_eq(put(rig.core, text(key), value_of(32), STORE_SET, 0), STORE_OK);
+		fill_with_small_items(&rig);
+		for (int i = 0; i < 20; i++) {
+			snprintf(key, sizeof key, "large%d", i);
+			check_eq(put_waiting(rig.core, text(key), value_of(sizes[s]), 100, &waited),
+				 STORE_OK);
+			check(sizes[s] == STORE_VALUE_MAX || waited == 0);
+			most = waited > most ? waited : most;
+			check(value_is(rig.core, find(rig.core, key), value_of(sizes[s])));
+			turns(rig.core, 1);
+		}
+		check_eq(counted(rig.core, STORE_OUT_OF_MEMORY), 0);
+		rig_down(&rig);
+	}
+	printf("a value of 1 MiB waited %u turns at most\n", most);
+}
+
+/* All pages but one change hands, and back again. */
+static void
+large_and_small_values_take_turns_without_a_refusal(void **state)
+{
+	struct rig rig = rig_up(64, 1);
+	uint32_t waited, sum = 0;
+	char key[24];
+
+	for (int round = 0; round < 2; round++) {
+		fill_with_small_items(&rig);
+		for (int i = 0; i < 200; i++) {
+			snprintf(key, sizeof key, "large%d", i);
+			check_eq(put_waiting(rig.core, text(key), value_of(STORE_VALUE_MAX), 100,
+					     &waited),
+				 STORE_OK);
+			check(find(rig.core, key) != NULL);
+			sum += waited;
+			turns(rig.core, 1);
+		}
+		for (uint64_t i = 0; i < 1000000; i++) {
+			const struct view k = {(const uint8_t *)&i, sizeof i};
+
+			check_eq(put(rig.core, k, value_of(32), STORE_SET, 0), STORE_OK);
 			if (i % 64 == 0)
 				turns(rig.core, 1);
 		}
-		check(counted(rig.core, STORE_EVICTED) > 10000); /* it is full */
-		turns(rig.core, 50);
-		for (int i = 0; i < 20; i++) {
-			snprintf(key, sizeof key, "large%d", i);
-			check_eq(put(rig.core, text(key), value_of(sizes[s]), STORE_SET, 0),
-				 STORE_OK);
-			check(value_is(rig.core, find(rig.core, key), value_of(sizes[s])));
-			turns(rig.core, 12); /* while the next one comes in */
-		}
-		rig_down(&rig);
 	}
+	printf("%.1f turns waited for each MiB\n", sum / 400.0);
+	rig_down(&rig);
+}
+
+/* Half of all memory in one value, and again, beside small ones; nothing is set aside for it. */
+static void
+the_largest_value_waits_and_comes_back_whole(void **state)
+{
+	enum { LEN = 32 << 20 };
+	struct rig rig = rig_up_for(64, 1, LEN);
+	uint8_t *value = malloc(LEN);
+	uint32_t waited;
+
+	for (uint32_t i = 0; i < LEN; i++)
+		value[i] = (uint8_t)(i * 2654435761u >> 24);
+	check(rig.store->slab.reserve << rig.store->arena.page_shift <= 2u << 20);
+	for (uint32_t round = 0; round < 3; round++) {
+		const struct view v = {value + round, LEN - round};
+
+		fill_with_small_items(&rig);
+		check_eq(put_waiting(rig.core, text("k"), v, 2000, &waited), STORE_OK);
+		check(value_is(rig.core, find(rig.core, "k"), v));
+		printf("32 MB of 64 began after %u turns\n", waited);
+	}
+	free(value);
+	rig_down(&rig);
+}
+
+/* Sizes shift: what there is must become memory for the new size, though its class could live on
+ * evicting its own. */
+static void
+pages_follow_the_sizes_that_come(void **state)
+{
+	static const uint32_t sizes[] = {100, 9000, 100};
+	struct rig rig = rig_up(16, 1);
+	uint64_t i = 0;
+
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		const uint32_t room = (14u << 20) / (sizes[s] + 40);
+		uint32_t there = 0;
+
+		for (const uint64_t end = i + 12 * room; i < end; i++) {
+			const struct view k = {(const uint8_t *)&i, sizeof i};
+
+			check_eq(put(rig.core, k, value_of(sizes[s]), STORE_SET, 0), STORE_OK);
+			if (i % 32 == 0)
+				turns(rig.core, 1);
+		}
+		for (uint64_t j = i - room; j < i; j++) {
+			const struct view k = {(const uint8_t *)&j, sizeof j};
+
+			there += store_get(rig.core, k, store_hash(rig.core, k)) != NULL;
+		}
+		printf("%5u bytes: %.1f %% of what fits is there\n", sizes[s],
+		       100.0 * there / room);
+		check(there > room * 75ull / 100);
+	}
+	rig_down(&rig);
 }
 
 static void
@@ -248,7 +346,7 @@ every_object_comes_home(void **state)
 		const enum store_result r =
 			put(rig.core, text(key), value_of(len), (enum store_mode)(x >> 28) % 3, 0);
 
-		check(r == STORE_OK || r == STORE_NOT_STORED || r == STORE_NO_MEMORY);
+		check(r == STORE_OK || r == STORE_NOT_STORED || r == STORE_NOT_YET);
 		if (x >> 30 == 0)
 			del(rig.core, key);
 		turns(rig.core, i % 8 == 0);
@@ -267,7 +365,7 @@ every_object_comes_home(void **state)
 	check_eq(objects_out(&rig), 0);
 	check_eq(rig.core->limbo.head, rig.core->limbo.tail);
 	store_usage_mt(rig.store, &usage);
-	check_eq(usage.pages_used, 0);
+	check(usage.pages_used <= 1); /* one may have been granted to a class and not used yet */
 	rig_down(&rig);
 }
 
@@ -363,9 +461,10 @@ a_full_limbo_never_stops_a_delete(void **state)
 		check_eq(del(rig.core, key), STORE_NOT_FOUND);
 	}
 	check_eq(set(rig.core, "key", "v"), STORE_NO_MEMORY);
-	for (uint32_t i = 0; i < 3 * index_bucket_count(&rig.store->ix) / SWEEP_SLICE; i++) {
-		store_turn(store_core_of(rig.store, 1), 2);
-		turns(rig.core, 1);
+	for (uint32_t i = 0; i < 2 * SWEEP_WALK_S * TURNS_A_SECOND; i++) {
+		store_turn(store_core_of(rig.store, 1), 2 + i / TURNS_A_SECOND);
+		store_turn(rig.core, 2 + i / TURNS_A_SECOND);
+		store_tidy(rig.core);
 	}
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 0);
@@ -383,7 +482,10 @@ main(void)
 		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
 		cmocka_unit_test(a_full_store_forgets_but_never_lies),
 		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
-		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_at_once),
+		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
+		cmocka_unit_test(large_and_small_values_take_turns_without_a_refusal),
+		cmocka_unit_test(the_largest_value_waits_and_comes_back_whole),
+		cmocka_unit_test(pages_follow_the_sizes_that_come),
 		cmocka_unit_test(every_object_comes_home),
 		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
 		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),

@@ -137,7 +137,7 @@ step_store(struct model *m, uint32_t key)
 	enum store_result r =
 		store_begin(m->rig.core, &f, v, store_hash(m->rig.core, v), len, flags, expiry_s);
 
-	if (r == STORE_NO_MEMORY)
+	if (r == STORE_NO_MEMORY || r == STORE_NOT_YET)
 		return;
 	check_eq(r, STORE_OK);
 	store_fill(m->rig.core, &f, bytes, len);

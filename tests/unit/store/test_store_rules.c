@@ -122,7 +122,9 @@ no_key_sees_a_version_twice(void **state)
 			del(rig.core, "k");
 			break;
 		case 3:
-			check(unlink_object(rig.core, item_ref(rig.store, find(rig.core, "k"))));
+			check_eq(unlink_object(rig.core, item_ref(rig.store, find(rig.core, "k")),
+					       false),
+				 UNLINKED_RETIRED);
 			break;
 		case 5:
 			store_flush(rig.core, 0);
@@ -152,7 +154,7 @@ a_version_may_outgrow_24_bits(void **state)
 	const struct place p = index_place(&rig.store->ix, hash);
 	uint64_t value;
 
-	atomic_store(store_floor(rig.store, p.home), ITEM_FIELD_MAX - 4);
+	atomic_store(store_floor(rig.store, p.tag), ITEM_FIELD_MAX - 4);
 	check_eq(set_full(rig.core, "k", "41", 77, 1000), STORE_OK);
 	for (uint64_t i = 1; i < 10; i++) {
 		check_eq(item_cas(find(rig.core, "k")), ITEM_FIELD_MAX - 4 + i);
@@ -330,11 +332,40 @@ upkeep_gives_back_what_is_dead(void **state)
 			turns(rig.core, 1);
 	}
 	store_turn(rig.core, 20);
-	turns(rig.core, 2 * index_bucket_count(&rig.store->ix) / SWEEP_SLICE);
+	seconds(rig.core, SWEEP_WALK_S + 1);
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 5000);
 	check_eq(counted(rig.core, STORE_FLUSHED), 10000);
 	check_eq(counted(rig.core, STORE_EXPIRED), 5000);
+}
+
+/* Every second its share: no more than the quota, and all within a walk. */
+static void
+the_dead_are_given_back_within_a_walk_and_no_faster(void **state)
+{
+	const uint32_t quota = sweep_quota(rig.store);
+	uint64_t before = 0;
+	struct store_usage usage;
+	char key[16];
+
+	for (int i = 0; i < 60000; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		check_eq(set_full(rig.core, key, "v", 0, 10), STORE_OK);
+		turns(rig.core, i % 64 == 0);
+	}
+	store_turn(rig.core, 9);
+	check_eq(counted(rig.core, STORE_EXPIRED), 0);
+	for (uint32_t s = 0; s <= SWEEP_WALK_S; s++) {
+		seconds(rig.core, 1);
+
+		const uint64_t now = counted(rig.core, STORE_EXPIRED);
+
+		check(now - before <= (uint64_t)quota * BUCKET_SLOTS);
+		before = now;
+	}
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.items, 0);
+	check_eq(before, 60000);
 }
 
 static void
@@ -374,6 +405,7 @@ main(void)
 		TEST(a_flush_forgets_what_was_there_and_no_more),
 		TEST(a_flushed_item_never_comes_back),
 		TEST(upkeep_gives_back_what_is_dead),
+		TEST(the_dead_are_given_back_within_a_walk_and_no_faster),
 		TEST(keys_of_any_bytes_and_length_are_apart),
 	};
 

@@ -1,0 +1,30 @@
+/*
+ * place.h - where in the index a key may be, and one key on its way through a batch.
+ *
+ * Thread: plain values of their owner.
+ */
+#ifndef CLOCKOO_PLACE_H
+#define CLOCKOO_PLACE_H
+
+#include <stdint.h>
+
+struct place {
+	uint32_t home, away; /* buckets */
+	uint16_t tag;
+};
+
+/* Steps and life: store.h, reading. The fields are the store's. */
+struct probe {
+	struct place place;
+	uint16_t slot;  /* where the item was seen: the home's slots, then the away's */
+	uint16_t state; /* enum probe_state */
+	uint32_t ref;
+};
+
+enum probe_state {
+	PROBE_OPEN, /* nothing seen yet */
+	PROBE_SEEN, /* ref has the tag: most likely the item */
+	PROBE_GONE, /* there was no such item then */
+};
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * bench_mixed.c - gets beside inserts on two threads (MemC3, figures 6b and 7).
+ *
+ * A store half full of items; each thread runs batches in which a share of the operations
+ * inserts keys that are not there, the rest gets keys that are. Gets and inserts of a batch are
+ * timed apart, in ticks of the time stamp counter. What was inserted is deleted again before the
+ * next measurement.
+ *
+ *   bench_mixed [--keys N] [--operations N] [--runs N]
+ */
+#include "own_store.h"
+
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS       2u
+#define BATCH         32u
+#define BYTES_AN_ITEM 136u /* room for twice the keys */
+/* A batch that took longer was interrupted: the core ran something else. They are counted. */
+#define BATCH_TICKS_MAX 200000u
+#define TICK_SPAN_NS    20000000u
+
+static const uint32_t shares[] = {0, 5, 10, 50}; /* inserts in a hundred operations */
+#define SHARES (sizeof shares / sizeof *shares)
+
+struct mix {
+	struct own_store own;
+	uint32_t keys, operations, share;
+	pthread_barrier_t barrier;
+};
+
+struct mixer {
+	struct mix *mix;
+	uint32_t number;
+	uint64_t random;
+	uint64_t gets, get_ticks, inserts, timed, insert_ticks, hits, asked, interrupted;
+};
+
+static uint64_t
+new_key(const struct mixer *m)
+{
+	return (uint64_t)m->mix->keys + m->inserts * THREADS + m->number;
+}
+
+static void
+take_time(struct mixer *m, uint64_t start, uint32_t count, uint64_t *ticks, uint64_t *timed)
+{
+	const uint64_t spent = __builtin_ia32_rdtsc() - start;
+
+	if (spent > BATCH_TICKS_MAX) {
+		m->interrupted++;
+		return;
+	}
+	*ticks += spent;
+	*timed += count;
+}
+
+static void
+get_batch(struct mixer *m, struct store_core *sc, uint32_t count)
+{
+	struct bench_key keys[BATCH];
+	const struct item *items[BATCH];
+	uint64_t start;
+
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = bench_key_of(bench_below(&m->random, m->mix->keys));
+	start = __builtin_ia32_rdtsc();
+	own_get_batch(sc, keys, count, items);
+	m->asked += count;
+	take_time(m, start, count, &m->get_ticks, &m->gets);
+	for (uint32_t i = 0; i < count; i++)
+		m->hits += items[i] != NULL;
+}
+
+static void
+insert_batch(struct mixer *m, struct store_core *sc, uint32_t count)
+{
+	static const uint8_t value[BENCH_VALUE_BYTES];
+	const uint64_t start = __builtin_ia32_rdtsc();
+
+	for (uint32_t i = 0; i < count; i++, m->inserts++) {
+		const struct bench_key k = bench_key_of(new_key(m));
+
+		ensure(own_put(sc, own_key(&k), store_hash(sc, own_key(&k)), value, sizeof value) ==
+		       STORE_OK);
+	}
+	take_time(m, start, count, &m->insert_ticks, &m->timed);
+}
+
+static void
+delete_all(struct mixer *m, struct store_core *sc)
+{
+	for (uint64_t n = 0; m->inserts > 0; n++) {
+		m->inserts--;
+
+		const struct bench_key k = bench_key_of(new_key(m));
+
+		if (n % BATCH == 0) {
+			store_turn(sc, STORE_CLOCK_START);
+			store_tidy(sc);
+		}
+		ensure(store_delete(sc, own_key(&k), store_hash(sc, own_key(&k))) == STORE_OK);
+	}
+}
+
+static void *
+work(void *arg)
+{
+	struct mixer *m = arg;
+	struct store_core *sc = store_core_of(m->mix->own.store, m->number);
+	const uint64_t inserts_before = m->inserts;
+
+	pthread_barrier_wait(&m->mix->barrier);
+	for (uint32_t done = 0; done < m->mix->operations; done += BATCH) {
+		uint32_t inserts = 0;
+
+		for (uint32_t i = 0; i < BATCH; i++)
+			inserts += bench_below(&m->random, 100) < m->mix->share;
+		store_turn(sc, STORE_CLOCK_START);
+		store_tidy(sc);
+		get_batch(m, sc, BATCH - inserts);
+		insert_batch(m, sc, inserts);
+	}
+	ensure(inserts_before == 0 && m->hits == m->asked);
+	pthread_barrier_wait(&m->mix->barrier);
+
+	const uint64_t inserted = m->inserts;
+
+	delete_all(m, sc);
+	m->inserts = inserted;
+	store_offline(sc);
+	return NULL;
+}
+
+/* Nanoseconds a tick of the time stamp counter. */
+static double
+tick_ns(void)
+{
+	const uint64_t ns = bench_ns(), ticks = __builtin_ia32_rdtsc();
+
+	while (bench_ns() - ns < TICK_SPAN_NS)
+		;
+	return (double)(bench_ns() - ns) / (double)(__builtin_ia32_rdtsc() - ticks);
+}
+
+static void
+measure(struct mix *mix, uint32_t share, double tick)
+{
+	static uint64_t seed = 7;
+	struct mixer m[THREADS];
+	pthread_t thread[THREADS];
+	double gets = 0, get_ns = 0, inserts = 0, insert_ns = 0;
+	uint64_t interrupted = 0;
+
+	mix->share = share;
+	for (uint32_t i = 0; i < THREADS; i++) {
+		m[i] = (struct mixer){.mix = mix, .number = i, .random = bench_mix(++seed)};
+		ensure(pthread_create(&thread[i], NULL, work, &m[i]) == 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		gets += (double)m[i].gets;
+		get_ns += (double)m[i].get_ticks * tick;
+		inserts += (double)m[i].timed;
+		interrupted += m[i].interrupted;
+		insert_ns += (double)m[i].insert_ticks * tick;
+	}
+	printf("{\"part\": \"mixed\", \"share\": %u, \"get_ns\": %.2f, \"insert_ns\": %.2f, "
+	       "\"operation_ns\": %.2f, \"retries\": %llu, \"interrupted\": %llu}\n",
+	       share, get_ns / gets, inserts > 0 ? insert_ns / inserts : 0,
+	       (get_ns + insert_ns) / (gets + inserts),
+	       (unsigned long long)own_counted(&mix->own, STORE_RETRIES),
+	       (unsigned long long)interrupted);
+	fflush(stdout);
+}
+
+static void
+load(struct mix *mix)
+{
+	static const uint8_t value[BENCH_VALUE_BYTES];
+	struct store_core *sc = store_core_of(mix->own.store, 0);
+
+	for (uint32_t i = 0; i < mix->keys; i++) {
+		const struct bench_key k = bench_key_of(i);
+		const uint64_t hash = store_hash(sc, own_key(&k));
+
+		own_turn(&mix->own, sc);
+		ensure(own_put(sc, own_key(&k), hash, value, sizeof value) == STORE_OK);
+		store_get(sc, own_key(&k), hash);
+		bench_progress("loading", i, mix->keys);
+	}
+	store_offline(sc);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {{"keys", required_argument, NULL, 'k'},
+					      {"operations", required_argument, NULL, 'n'},
+					      {"runs", required_argument, NULL, 'r'},
+					      {0}};
+	static struct mix mix;
+	uint32_t runs = 3;
+	int c;
+
+	mix.keys = 1u << 20;
+	mix.operations = 1u << 19;
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'k')
+			mix.keys = bench_number(optarg, 1000, 100000000);
+		else if (c == 'n')
+			mix.operations = bench_number(optarg, 1, 100000000);
+		else if (c == 'r')
+			runs = bench_number(optarg, 1, 99);
+		else
+			exit(2);
+	}
+	if (mix.operations > mix.keys / 2) {
+		fprintf(stderr, "bench_mixed: more inserts than room: --operations at most half "
+				"of --keys\n");
+		return 2;
+	}
+	own_up(&mix.own, (size_t)mix.keys * BYTES_AN_ITEM + 64 * BENCH_MIB, THREADS);
+	pthread_barrier_init(&mix.barrier, NULL, THREADS);
+	load(&mix);
+
+	const double tick = tick_ns();
+
+	for (uint32_t run = 0; run < runs; run++)
+		for (uint32_t i = 0; i < SHARES; i++) {
+			bench_progress("gets beside inserts", run, runs);
+			measure(&mix, shares[i], tick);
+		}
+	return 0;
+}

@@ -1,0 +1,113 @@
+/* Our store through store.h: key by key in the stages of lib/serve, or many in one call. */
+#include "contender.h"
+
+#include "own_store.h"
+
+#include <string.h>
+
+#define BYTES_PER_ITEM 68u  /* a little more than an item costs, so that none is evicted */
+#define MANY           128u /* keys a call: a large burst */
+
+uint32_t own_depth = 32;
+static struct own_store own;
+
+static bool
+create(struct bench_item *items, uint32_t count)
+{
+	own_up(&own, (size_t)count * BYTES_PER_ITEM + 32 * BENCH_MIB, CONTENDER_THREADS_MAX);
+	return true;
+}
+
+static void
+insert(struct bench_item *item)
+{
+	struct store_core *sc = store_core_of(own.store, 0);
+	const struct view key = own_key(&item->key);
+
+	own_turn(&own, sc);
+	ensure(own_put(sc, key, store_hash(sc, key), item->value, BENCH_VALUE_BYTES) == STORE_OK);
+}
+
+static void
+join(uint32_t thread)
+{
+	store_turn(store_core_of(own.store, thread), STORE_CLOCK_START);
+}
+
+static void
+leave(uint32_t thread)
+{
+	store_offline(store_core_of(own.store, thread));
+}
+
+typedef void get_way(struct store_core *sc, const struct bench_key *keys, uint32_t count,
+		     const struct item **items);
+
+static void
+get_many(struct store_core *sc, const struct bench_key *keys, uint32_t count,
+	 const struct item **items)
+{
+	struct view views[OWN_BATCH_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		views[i] = own_key(&keys[i]);
+	store_get_many(sc, views, count, items);
+}
+
+static inline void
+look_batch(struct store_core *sc, struct look *l, uint32_t from, uint32_t count, get_way *get)
+{
+	const struct item *items[OWN_BATCH_MAX];
+
+	store_turn(sc, STORE_CLOCK_START);
+	get(sc, &l->keys[from], count, items);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t word;
+
+		if (items[i] == NULL)
+			continue;
+		l->hits++;
+		if (l->touch) {
+			memcpy(&word, store_value_at(sc, items[i], 0).data, sizeof word);
+			l->sum += word;
+		}
+	}
+}
+
+static inline void
+look_all(uint32_t thread, struct look *l, uint32_t depth, get_way *get)
+{
+	struct store_core *sc = store_core_of(own.store, thread);
+
+	for (uint32_t at = 0; at < l->count; at += depth)
+		look_batch(sc, l, at, l->count - at < depth ? l->count - at : depth, get);
+}
+
+static void
+look_in_stages(uint32_t thread, struct look *l)
+{
+	look_all(thread, l, own_depth, own_get_batch);
+}
+
+static void
+look_many(uint32_t thread, struct look *l)
+{
+	look_all(thread, l, MANY, get_many);
+}
+
+const struct contender contend_own = {
+	.name = "clockoo stages",
+	.create = create,
+	.insert = insert,
+	.join = join,
+	.leave = leave,
+	.look = look_in_stages,
+};
+
+/* The same store, asked for many at once. */
+const struct contender contend_own_many = {
+	.name = "clockoo many",
+	.join = join,
+	.leave = leave,
+	.look = look_many,
+};

@@ -1,0 +1,152 @@
+#include "memcached_peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define STATS_BYTES   16384u
+#define CONNECT_TRIES 100u
+#define CONNECT_US    50000u
+#define KEY_AT        4u /* in every request */
+/* "VALUE <16> 0 32\r\n" "<32>\r\n" "END\r\n", and the same for a key that is not there. */
+#define HIT_BYTES  (6u + 16u + 7u + BENCH_VALUE_BYTES + 2u + 5u)
+#define MISS_BYTES 5u
+
+static void
+fail(const char *words)
+{
+	perror(words);
+	exit(1);
+}
+
+void
+peer_open(struct peer *p, const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	*p = (struct peer){.socket = socket(AF_UNIX, SOCK_STREAM, 0)};
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	for (uint32_t tries = 0; tries < CONNECT_TRIES; tries++) {
+		if (connect(p->socket, (struct sockaddr *)&at, sizeof at) == 0)
+			return;
+		usleep(CONNECT_US);
+	}
+	fail("memcached: connect");
+}
+
+void
+peer_close(struct peer *p)
+{
+	close(p->socket);
+}
+
+/* As many different keys as there are numbers, and never a character that may not be. */
+static void
+key_text(uint64_t key, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint64_t mixed = bench_mix(key);
+
+	for (uint32_t i = 0; i < BENCH_KEY_BYTES; i++)
+		text[i] = digits[mixed >> 4 * i & 15];
+}
+
+static void
+put(struct peer *p, const char *words, size_t len, uint64_t key)
+{
+	char *at = p->out + p->out_len;
+
+	memcpy(at, words, len);
+	key_text(key, at + KEY_AT);
+	p->out_len += (uint32_t)len;
+}
+
+void
+peer_set(struct peer *p, uint64_t key)
+{
+	static const char words[] = "set 0123456789abcdef 0 0 32 noreply\r\n"
+				    "a value of thirty-two characters\r\n";
+
+	put(p, words, sizeof words - 1, key);
+}
+
+void
+peer_get(struct peer *p, uint64_t key)
+{
+	static const char words[] = "get 0123456789abcdef\r\n";
+
+	put(p, words, sizeof words - 1, key);
+	p->asked++;
+}
+
+static void
+send_all(struct peer *p)
+{
+	for (uint32_t at = 0; at < p->out_len;) {
+		const ssize_t n = write(p->socket, p->out + at, p->out_len - at);
+
+		if (n <= 0)
+			fail("memcached: write");
+		at += (uint32_t)n;
+	}
+	p->out_len = 0;
+}
+
+/* At least so many bytes of answer in a row. */
+static const char *
+need(struct peer *p, uint32_t bytes)
+{
+	while (p->in_len - p->in_at < bytes) {
+		ssize_t n;
+
+		memmove(p->in, p->in + p->in_at, p->in_len - p->in_at);
+		p->in_len -= p->in_at;
+		p->in_at = 0;
+		n = read(p->socket, p->in + p->in_len, sizeof p->in - p->in_len);
+		if (n <= 0)
+			fail("memcached: read");
+		p->in_len += (uint32_t)n;
+	}
+	return p->in + p->in_at;
+}
+
+void
+peer_flush(struct peer *p, bool *hit)
+{
+	send_all(p);
+	for (uint32_t i = 0; i < p->asked; i++) {
+		const char *answer = need(p, MISS_BYTES);
+
+		hit[i] = answer[0] == 'V';
+		if (!hit[i] && memcmp(answer, "END\r\n", MISS_BYTES) != 0)
+			fail("memcached: not an answer to get");
+		need(p, hit[i] ? HIT_BYTES : MISS_BYTES);
+		p->in_at += hit[i] ? HIT_BYTES : MISS_BYTES;
+	}
+	p->asked = 0;
+}
+
+uint64_t
+peer_stat(struct peer *p, const char *name)
+{
+	char stats[STATS_BYTES + 1], want[64];
+	const char *found;
+	uint32_t len = 0;
+
+	p->out_len = (uint32_t)snprintf(p->out, sizeof p->out, "stats\r\n");
+	send_all(p);
+	do {
+		const ssize_t n = read(p->socket, stats + len, STATS_BYTES - len);
+
+		if (n <= 0)
+			fail("memcached: stats");
+		len += (uint32_t)n;
+		stats[len] = '\0';
+	} while (len < 5 || memcmp(stats + len - 5, "END\r\n", 5) != 0);
+	snprintf(want, sizeof want, "STAT %s ", name);
+	found = strstr(stats, want);
+	return found != NULL ? strtoull(found + strlen(want), NULL, 10) : 0;
+}

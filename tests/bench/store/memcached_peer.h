@@ -1,0 +1,34 @@
+/*
+ * memcached_peer.h - a memcached at the end of a unix socket, asked in batches.
+ *
+ * Units:  a key is 16 characters, a value BENCH_VALUE_BYTES bytes.
+ * Owner:  whoever started the memcached ends it: not this.
+ * Errors: none; a peer that fails ends the bench.
+ */
+#ifndef CLOCKOO_MEMCACHED_PEER_H
+#define CLOCKOO_MEMCACHED_PEER_H
+
+#include "bench_load.h"
+
+#define PEER_BATCH 256u
+
+struct peer {
+	int socket;
+	uint32_t out_len;
+	uint32_t asked; /* gets in out */
+	char out[PEER_BATCH * 128u];
+	uint32_t in_at, in_len;
+	char in[1u << 16];
+};
+
+void peer_open(struct peer *p, const char *path);
+void peer_close(struct peer *p);
+/* Both only put the request into the batch. */
+void peer_set(struct peer *p, uint64_t key);
+void peer_get(struct peer *p, uint64_t key);
+/* Send the batch; hit[i] for its i-th get. At most PEER_BATCH requests a batch. */
+void peer_flush(struct peer *p, bool *hit);
+/* A number out of "stats"; 0 if it is not there. */
+uint64_t peer_stat(struct peer *p, const char *name);
+
+#endif

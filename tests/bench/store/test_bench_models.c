@@ -1,0 +1,108 @@
+/*
+ * What the benches take for granted. Goal: the LRU model holds exactly the keys used last; Zipf
+ * draws each rank as often as the law says; keys differ. Method: a plain list beside the model;
+ * counted draws.
+ */
+#include "bench_load.h"
+#include "lru_model.h"
+#include "support/test.h"
+
+#include <math.h>
+
+#define KEYS     50u
+#define CAPACITY 7u
+#define USES     20000u
+#define RANKS    1000u
+#define DRAWS    2000000u
+#define THETA    0.99
+
+static void
+lru_holds_the_keys_used_last_and_no_other(void **state)
+{
+	uint32_t recent[CAPACITY];
+	uint32_t count = 0;
+	uint64_t random = 1;
+	struct lru l;
+
+	lru_up(&l, KEYS, CAPACITY);
+	for (uint32_t i = 0; i < USES; i++) {
+		const uint32_t key = bench_below(&random, KEYS / (1 + i % 3));
+		uint32_t at = 0;
+
+		while (at < count && recent[at] != key)
+			at++;
+		check_eq(lru_use(&l, key), at < count);
+		if (at == count && count < CAPACITY)
+			count++;
+		if (at == CAPACITY)
+			at--; /* the oldest goes */
+		memmove(recent + 1, recent, at * sizeof *recent);
+		recent[0] = key;
+		check_eq(l.count, count);
+	}
+	lru_down(&l);
+}
+
+static void
+zipf_draws_every_rank_as_often_as_the_law_says(void **state)
+{
+	static uint32_t drawn[RANKS];
+	uint64_t random = 2;
+	double sum = 0;
+	struct zipf z;
+
+	zipf_init(&z, RANKS, THETA);
+	for (uint32_t i = 0; i < DRAWS; i++)
+		drawn[zipf_next(&z, &random)]++;
+	for (uint32_t i = 1; i <= RANKS; i++)
+		sum += pow(i, -THETA);
+
+	/* Exact for the first two; from there the draw is a smooth curve through the law, so sums
+	 * of many ranks agree better than single ones. */
+	double want = 0, got = 0;
+
+	for (uint32_t i = 1; i <= RANKS; i++) {
+		want += pow(i, -THETA) / sum;
+		got += (double)drawn[i - 1] / DRAWS;
+		if (i <= 2 || i >= 30)
+			check(fabs(got - want) < 0.02);
+	}
+}
+
+static void
+a_long_zipf_tail_is_summed_as_if_term_by_term(void **state)
+{
+	const uint32_t many = 3u << 20; /* three times what is summed exactly */
+	struct zipf z;
+	double sum = 0;
+
+	zipf_init(&z, many, THETA);
+	for (uint32_t i = 1; i <= many; i++)
+		sum += pow(i, -THETA);
+	check(fabs(z.zeta - sum) < 1e-10 * sum);
+}
+
+static void
+keys_of_different_numbers_differ(void **state)
+{
+	const struct bench_key zero = bench_key_of(0);
+
+	for (uint64_t i = 1; i < 100000; i++) {
+		const struct bench_key k = bench_key_of(i);
+
+		check(k.word[1] != zero.word[1]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lru_holds_the_keys_used_last_and_no_other),
+		cmocka_unit_test(zipf_draws_every_rank_as_often_as_the_law_says),
+		cmocka_unit_test(a_long_zipf_tail_is_summed_as_if_term_by_term),
+		cmocka_unit_test(keys_of_different_numbers_differ),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+#include "gaps.h"
+
+#include "store/mutant.h"
+
+#include <sched.h>
+
+#define YIELD_OF 16u /* one gap in so many is used */
+
+static _Thread_local uint64_t gap_random;
+
+void
+gaps_begin(uint64_t random)
+{
+	gap_random = random;
+}
+
+#ifdef STORE_GAPS
+void
+stress_gap(void)
+{
+	gap_random = gap_random * 6364136223846793005ull + 1442695040888963407ull;
+	if ((gap_random >> 33) % YIELD_OF == 0)
+		sched_yield();
+}
+#endif

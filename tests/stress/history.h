@@ -1,0 +1,68 @@
+/*
+ * history.h - what threads asked of a cache and what they were told, with the times.
+ *
+ * Shape:  one struct call per request; the calls of one key, with the flushes and the steps of
+ *         time that concern all keys, are that key's history.
+ * Units:  invoked and returned are ticks of one counter all threads share, so no two are equal
+ *         and a call that returned before another was invoked has the smaller tick.
+ *         Seconds on the store's clock.
+ * Bounds: a thread has one call at a time; HISTORY_THREADS_MAX threads.
+ */
+#ifndef CLOCKOO_HISTORY_H
+#define CLOCKOO_HISTORY_H
+
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define HISTORY_THREADS_MAX 9u  /* eight that ask, one line for the steps of time */
+#define HISTORY_VALUE_MAX   96u /* of a value, set as the store's limit too */
+#define HISTORY_ARGUMENT    80u /* bytes a call brings along */
+
+/* Name, and whether the call brings a value along. */
+#define CALLS(X)                                                                                   \
+	X(CALL_GET, "get")                                                                         \
+	X(CALL_TOUCH, "touch")                                                                     \
+	X(CALL_SET, "set")                                                                         \
+	X(CALL_ADD, "add")                                                                         \
+	X(CALL_REPLACE, "replace")                                                                 \
+	X(CALL_CAS, "cas")                                                                         \
+	X(CALL_APPEND, "append")                                                                   \
+	X(CALL_PREPEND, "prepend")                                                                 \
+	X(CALL_INCR, "incr")                                                                       \
+	X(CALL_DECR, "decr")                                                                       \
+	X(CALL_DELETE, "delete")                                                                   \
+	X(CALL_FLUSH, "flush")                                                                     \
+	X(CALL_TIME, "time")
+
+#define CALL_SYMBOL(symbol, words) symbol,
+enum call_kind { CALLS(CALL_SYMBOL) CALL_KINDS };
+
+struct call {
+	uint64_t invoked, returned;
+	enum call_kind kind;
+	enum store_result result;
+	uint32_t thread;
+	uint32_t key;
+	uint32_t now_s; /* on the asking core; of CALL_TIME: from now on, on all of them */
+
+	/* asked */
+	uint64_t number;   /* cas to compare; delta */
+	uint32_t flags;    /* of set, add, replace, cas */
+	uint32_t expiry_s; /* of those and touch; of flush: when */
+	uint32_t len;
+	char bytes[HISTORY_ARGUMENT];
+
+	/* told, if OK */
+	uint64_t told_number; /* the cas of get and touch, the new number of incr and decr */
+	uint32_t told_flags;
+	uint32_t told_expiry_s;
+	bool told_expiry; /* it was not in the past already */
+	uint32_t told_len;
+	char told[HISTORY_VALUE_MAX];
+};
+
+void call_print(FILE *to, const struct call *call);
+
+#endif

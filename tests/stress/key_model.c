@@ -1,0 +1,309 @@
+#include "key_model.h"
+
+#include <string.h>
+
+#define NUMBER_DIGITS 20u /* of 64 bits */
+
+static bool
+dead(const struct key_state *s, const struct call *c)
+{
+	return s->expiry_s != 0 && s->expiry_s <= c->now_s;
+}
+
+/* What the next version's cas is at least: more than this one's, and than any before. */
+static uint64_t
+next_cas(const struct key_state *s)
+{
+	return s->what == KEY_PRESENT ? s->cas + 1 : s->cas;
+}
+
+static void
+forget(struct key_state *s)
+{
+	*s = (struct key_state){.what = KEY_ABSENT, .cas = next_cas(s)};
+}
+
+/* The answer says that there was nothing. An expired item is nothing to one core, and still
+ * something to another whose clock is behind; so it stays. */
+static bool
+seen_absent(struct key_state *s, const struct call *c)
+{
+	if (s->what == KEY_PRESENT && !dead(s, c))
+		forget(s);
+	return true;
+}
+
+static bool
+seen_present(const struct key_state *s, const struct call *c)
+{
+	return s->what == KEY_ANY || (s->what == KEY_PRESENT && !dead(s, c));
+}
+
+static void
+next_version(struct key_state *s)
+{
+	s->cas = next_cas(s);
+	s->cas_known = 0;
+}
+
+static bool
+put_value(struct key_state *s, const struct call *c, uint32_t doomed_s)
+{
+	*s = (struct key_state){.what = KEY_PRESENT,
+				.cas = next_cas(s),
+				.flags = c->flags,
+				.expiry_s = c->expiry_s,
+				.doomed_s = doomed_s,
+				.len = c->len};
+	memcpy(s->value, c->bytes, c->len);
+	return true;
+}
+
+static bool
+step_store(struct key_state *s, const struct call *c)
+{
+	const bool match = s->cas_known ? s->cas == c->number : c->number >= s->cas;
+
+	switch (c->kind) {
+	case CALL_ADD:
+		if (c->result == STORE_NOT_STORED)
+			return seen_present(s, c);
+		seen_absent(s, c);
+		return put_value(s, c, 0);
+	case CALL_REPLACE:
+		if (c->result == STORE_NOT_STORED)
+			return seen_absent(s, c);
+		return seen_present(s, c) && put_value(s, c, s->doomed_s);
+	case CALL_CAS:
+		if (c->result == STORE_NOT_FOUND)
+			return seen_absent(s, c);
+		if (!seen_present(s, c))
+			return false;
+		if (c->result == STORE_EXISTS)
+			return s->what == KEY_ANY || !s->cas_known || s->cas != c->number;
+		if (s->what != KEY_ANY && !match)
+			return false;
+		put_value(s, c, s->doomed_s);
+		s->cas = c->number + 1;
+		return true;
+	default:
+		return put_value(s, c, 0);
+	}
+}
+
+static bool
+step_extend(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_STORED)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (s->what == KEY_ANY)
+		return true;
+	if (c->result == STORE_TOO_LARGE)
+		return s->len + c->len > HISTORY_VALUE_MAX;
+	if (s->len + c->len > HISTORY_VALUE_MAX)
+		return false;
+	if (c->kind == CALL_PREPEND)
+		memmove(s->value + c->len, s->value, s->len);
+	memcpy(s->value + (c->kind == CALL_PREPEND ? 0 : s->len), c->bytes, c->len);
+	s->len += c->len;
+	next_version(s);
+	return true;
+}
+
+/* Digits up to the end or a space, no more than twenty. */
+static bool
+number_of(const struct key_state *s, uint64_t *number)
+{
+	uint32_t i = 0;
+
+	*number = 0;
+	for (; i < s->len && s->value[i] >= '0' && s->value[i] <= '9'; i++) {
+		if (__builtin_mul_overflow(*number, 10u, number) ||
+		    __builtin_add_overflow(*number, (uint64_t)(s->value[i] - '0'), number))
+			return false;
+	}
+	return i != 0 && i <= NUMBER_DIGITS && (i == s->len || s->value[i] == ' ');
+}
+
+static bool
+step_number(struct key_state *s, const struct call *c)
+{
+	char text[32];
+	uint64_t n;
+
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (s->what == KEY_ANY)
+		return true;
+	if (c->result == STORE_NOT_A_NUMBER || !number_of(s, &n))
+		return c->result == STORE_NOT_A_NUMBER && !number_of(s, &n);
+	if (c->kind == CALL_INCR)
+		n += c->number;
+	else
+		n = n < c->number ? 0 : n - c->number;
+	if (n != c->told_number)
+		return false;
+
+	const uint32_t digits =
+		(uint32_t)snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+
+	/* Shorter numbers are padded: the value never shrinks. */
+	memset(s->value, ' ', s->len);
+	memcpy(s->value, text, digits);
+	s->len = digits > s->len ? digits : s->len;
+	next_version(s);
+	return true;
+}
+
+/* What get and touch say about the version must be so; and tells its cas, if that was open. */
+static bool
+told_truth(struct key_state *s, const struct call *c)
+{
+	if (s->what == KEY_ANY) {
+		*s = (struct key_state){.what = KEY_PRESENT,
+					.flags = c->told_flags,
+					.expiry_s = c->told_expiry_s,
+					.len = c->told_len};
+		memcpy(s->value, c->told, c->told_len);
+	}
+	if (s->len != c->told_len || memcmp(s->value, c->told, s->len) != 0 ||
+	    s->flags != c->told_flags)
+		return false;
+	if (s->cas_known ? s->cas != c->told_number : c->told_number < s->cas)
+		return false;
+	s->cas = c->told_number;
+	s->cas_known = 1;
+	return true;
+}
+
+static bool
+step_look(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	/* The middle of a history: an expiry in the past cannot be the one it was found by. */
+	if (s->what == KEY_ANY && c->kind == CALL_GET && !c->told_expiry)
+		return true;
+	if (!told_truth(s, c))
+		return false;
+	if (c->kind == CALL_TOUCH)
+		s->expiry_s = c->expiry_s;
+	return c->kind == CALL_TOUCH || !c->told_expiry || c->told_expiry_s == s->expiry_s;
+}
+
+static bool
+step_delete(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	forget(s);
+	return true;
+}
+
+/* A flush now, or one to come that takes along at least what is there today. */
+static bool
+step_flush(struct key_state *s, const struct call *c)
+{
+	if (c->expiry_s <= c->now_s)
+		forget(s);
+	else if (s->what == KEY_PRESENT)
+		s->doomed_s = c->expiry_s;
+	return true;
+}
+
+static bool
+step_time(struct key_state *s, const struct call *c)
+{
+	if (s->doomed_s != 0 && s->doomed_s <= c->now_s)
+		forget(s);
+	return true;
+}
+
+bool
+key_step(struct key_state *s, const struct call *c)
+{
+	/* Refused for want of memory: nothing happened. */
+	if (c->result == STORE_NO_MEMORY)
+		return true;
+	switch (c->kind) {
+	case CALL_GET:
+	case CALL_TOUCH:
+		return step_look(s, c);
+	case CALL_APPEND:
+	case CALL_PREPEND:
+		return step_extend(s, c);
+	case CALL_INCR:
+	case CALL_DECR:
+		return step_number(s, c);
+	case CALL_DELETE:
+		return step_delete(s, c);
+	case CALL_FLUSH:
+		return step_flush(s, c);
+	case CALL_TIME:
+		return step_time(s, c);
+	default:
+		return step_store(s, c);
+	}
+}
+
+bool
+call_only_looks(const struct call *c)
+{
+	return c->kind == CALL_GET ||
+	       (c->result != STORE_OK && c->kind != CALL_FLUSH && c->kind != CALL_TIME);
+}
+
+/* ---- for people ---- */
+
+#define CALL_NAME(symbol, words) words,
+
+static const char *const call_names[CALL_KINDS] = {CALLS(CALL_NAME)};
+
+static const char *
+result_name(enum store_result r)
+{
+	static const char *const names[] = {"OK",        "NOT_STORED", "EXISTS",      "NOT_FOUND",
+					    "TOO_LARGE", "NO_MEMORY",  "NOT_A_NUMBER"};
+
+	return (uint32_t)r < sizeof names / sizeof names[0] ? names[r] : "?";
+}
+
+static void
+print_told(FILE *to, const struct call *c)
+{
+	if (c->kind == CALL_INCR || c->kind == CALL_DECR)
+		fprintf(to, " %llu", (unsigned long long)c->told_number);
+	if (c->kind != CALL_GET && c->kind != CALL_TOUCH)
+		return;
+	fprintf(to, " '%.*s' cas %llu flags %u", (int)c->told_len, c->told,
+		(unsigned long long)c->told_number, c->told_flags);
+	if (c->told_expiry)
+		fprintf(to, " expiry %u", c->told_expiry_s);
+}
+
+void
+call_print(FILE *to, const struct call *c)
+{
+	fprintf(to, "  %8llu..%-8llu thread %u at %u s: %s", (unsigned long long)c->invoked,
+		(unsigned long long)c->returned, c->thread, c->now_s, call_names[c->kind]);
+	if (c->len != 0)
+		fprintf(to, " '%.*s'", (int)c->len, c->bytes);
+	if (c->kind == CALL_CAS || c->kind == CALL_INCR || c->kind == CALL_DECR)
+		fprintf(to, " %llu", (unsigned long long)c->number);
+	if (c->flags != 0)
+		fprintf(to, " flags %u", c->flags);
+	if (c->expiry_s != 0)
+		fprintf(to, " expiry %u", c->expiry_s);
+	fprintf(to, " -> %s", result_name(c->result));
+	if (c->result == STORE_OK)
+		print_told(to, c);
+	fprintf(to, "\n");
+}

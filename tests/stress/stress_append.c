@@ -1,0 +1,201 @@
+/*
+ * Appends and prepends from all sides. Goal: none is lost, none done twice, none torn, none out of
+ * its thread's order. Method: every thread adds numbered tokens to the one value, at either end,
+ * until it is larger than any object and lies in chunks; readers among them, the threads
+ * themselves, find it well-formed at every moment; in the end every token is there.
+ */
+#include "store/store.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS    4u
+#define TOKENS     1800u /* a thread and end: 4 * 2 * 1800 * 8 bytes are two chunks */
+#define LOOK_OF    16u   /* one look in so many additions */
+#define TRIES_MAX  50000000u
+#define LEAD_MAX   48u /* tokens a thread may be ahead of another */
+#define MEMORY     (64u << 20)
+#define MIDDLE     UINT32_MAX /* the thread of the token that was there first */
+#define TOKENS_MAX (THREADS * 2 * TOKENS + 1)
+#define TURN_NOW_S STORE_CLOCK_START
+
+struct token {
+	uint32_t thread, number;
+};
+
+struct worker {
+	struct store_core *core;
+	const struct worker *all;
+	uint32_t id;
+	_Atomic uint32_t added;
+	_Atomic bool lied;
+	struct token seen[TOKENS_MAX];
+};
+
+static const uint8_t name[] = "the one value";
+static const struct view key = {name, sizeof name};
+
+static enum store_result
+add(struct store_core *sc, enum store_mode mode, struct token token)
+{
+	struct fill f;
+	const enum store_result r =
+		store_begin(sc, &f, key, store_hash(sc, key), sizeof token, 0, 0);
+
+	if (r != STORE_OK)
+		return r;
+	store_fill(sc, &f, &token, sizeof token);
+	return store_finish(sc, &f, mode, 0);
+}
+
+/* Away from the token at, every thread's numbers go up from 0, one by one. */
+static bool
+half_is_in_order(const struct token *at, int32_t step, uint32_t count, uint32_t *next)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		at += step;
+		if (at->thread >= THREADS || at->number != next[at->thread]++)
+			return false;
+	}
+	return true;
+}
+
+/* next: how many of each thread's are there, in front and behind. */
+static bool
+value_is_in_order(struct worker *w, uint32_t next[2][THREADS])
+{
+	const struct item *it = store_get(w->core, key, store_hash(w->core, key));
+	uint32_t middle = 0, len = 0;
+
+	if (it == NULL || item_value_len(it) % sizeof(struct token) != 0)
+		return false;
+	while (len < item_value_len(it)) {
+		const struct view run = store_value_at(w->core, it, len);
+
+		memcpy((uint8_t *)w->seen + len, run.data, run.len);
+		len += run.len;
+	}
+
+	const uint32_t count = len / (uint32_t)sizeof(struct token);
+
+	while (middle < count && w->seen[middle].thread != MIDDLE)
+		middle++;
+	return middle < count && half_is_in_order(&w->seen[middle], -1, middle, next[0]) &&
+	       half_is_in_order(&w->seen[middle], 1, count - middle - 1, next[1]);
+}
+
+static bool
+one_lied(const struct worker *w)
+{
+	bool lied = false;
+
+	for (uint32_t i = 0; i < THREADS; i++)
+		lied |= atomic_load(&w->all[i].lied);
+	return lied;
+}
+
+/* Versions that wait for a thread that stands still must not fill the memory: then the one value
+ * would be forgotten, which a cache may do and this test must not have. */
+static bool
+too_far_ahead(const struct worker *w)
+{
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (atomic_load(&w->all[i].added) + LEAD_MAX < w->added)
+			return true;
+	return false;
+}
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+
+	for (uint32_t tries = 0; w->added < 2 * TOKENS && tries < TRIES_MAX && !one_lied(w);
+	     tries++) {
+		const struct token token = {w->id, w->added / 2};
+		uint32_t next[2][THREADS] = {{0}};
+
+		store_turn(w->core, TURN_NOW_S);
+		if (too_far_ahead(w)) {
+			sched_yield();
+			continue;
+		}
+		switch (add(w->core, w->added % 2 == 0 ? STORE_PREPEND : STORE_APPEND, token)) {
+		case STORE_OK:
+			w->added++;
+			break;
+		case STORE_NOT_STORED:
+			w->lied = true; /* nothing evicted it: it must be there */
+			break;
+		default:
+			sched_yield(); /* memory comes back when the others have turned */
+			break;
+		}
+		if (tries % LOOK_OF == 0)
+			w->lied = !value_is_in_order(w, next);
+	}
+	store_offline(w->core);
+	return NULL;
+}
+
+/* All of them, and in order. */
+static bool
+all_are_there(struct worker *workers)
+{
+	uint32_t next[2][THREADS] = {{0}};
+	bool good;
+
+	store_turn(workers[0].core, TURN_NOW_S);
+	good = value_is_in_order(&workers[0], next);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		good &= !workers[i].lied && workers[i].added == 2 * TOKENS &&
+			next[0][i] == TOKENS && next[1][i] == TOKENS;
+		printf("thread %u: added %u, found %u and %u, evicted %llu%s\n", i,
+		       workers[i].added, next[0][i], next[1][i],
+		       (unsigned long long)counter_read(
+			       &store_counters(workers[i].core)[STORE_EVICTED]),
+		       workers[i].lied ? ", and saw a lie" : "");
+	}
+	return good;
+}
+
+int
+main(void)
+{
+	const struct store_config cfg = {.memory_bytes = MEMORY,
+					 .cores = THREADS,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = 0x5eed};
+	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
+	struct worker *workers = calloc(THREADS, sizeof *workers);
+	pthread_t threads[THREADS];
+	struct store_core *first;
+
+	region.base = aligned_alloc(4096, region.size);
+	if (workers == NULL || region.base == NULL)
+		return 1;
+
+	struct store *store = store_create(&region, &cfg);
+
+	first = store_core_of(store, 0);
+	store_turn(first, TURN_NOW_S);
+	if (add(first, STORE_SET, (struct token){MIDDLE, 0}) != STORE_OK)
+		return 1;
+	for (uint32_t i = 0; i < THREADS; i++) {
+		workers[i].core = store_core_of(store, i);
+		workers[i].all = workers;
+		workers[i].id = i;
+		if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+			abort();
+	}
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+
+	const bool good = all_are_there(workers);
+
+	free(workers);
+	free(region.base);
+	return good ? 0 : 1;
+}

@@ -1,0 +1,99 @@
+/*
+ * What lies in the arena. Goal: its head says which layout, sizes and seed it was written with;
+ * what follows means the same at any other address. Method: read the stamp field by field; move all
+ * bytes elsewhere, spoil the old ones, and find every item again.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define ITEMS     3000u
+#define VALUE_MAX 300000u
+
+static uint8_t bytes[VALUE_MAX + ITEMS];
+
+static struct view
+value_of(uint32_t i)
+{
+	const uint32_t len = i % 100 == 0 ? VALUE_MAX - i : i % 700;
+
+	return (struct view){bytes + i, len};
+}
+
+static void
+the_head_says_what_the_rest_is(void **state)
+{
+	struct rig rig = rig_up(8, 1);
+	struct arena_stamp stamp;
+
+	memcpy(&stamp, rig.store->arena.base, sizeof stamp);
+	check_bytes(&stamp.magic, "clockoo", 8);
+	check_eq(stamp.layout_version, 1);
+	check_eq(stamp.stamp_bytes, 40);
+	check_eq(stamp.shift, 3);
+	check_eq(stamp.page_shift, SLAB_PAGE_SHIFT_MIN);
+	check_eq(stamp.page_count, rig.store->arena.page_count);
+	check_eq(stamp.bucket_count, index_bucket_count(&rig.store->ix));
+	check_eq(stamp.seed, 0x5eed);
+	rig_down(&rig);
+}
+
+/* Whoever changes one of these makes a new version of the layout. */
+static void
+version_one_of_the_layout_is_this(void **state)
+{
+	check_eq(ARENA_LAYOUT_VERSION, 1);
+	check_eq(ARENA_LEAD_BYTES, 64);
+	check_eq(offsetof(struct item, cas_form), 4);
+	check_eq(offsetof(struct item, body), 8);
+	check_eq(ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY << 4 | ITEM_HAS_LONG << 8 | ITEM_IS_CHUNKED << 12,
+		 0x8421);
+	check_eq(sizeof(struct item_long), 16);
+	check_eq(offsetof(struct chunk, owner), 4);
+	check_eq(CHUNK_PAYLOAD, 65528);
+}
+
+static void
+items_mean_the_same_at_another_address(void **state)
+{
+	struct rig rig = rig_up(32, 1);
+	struct arena *a = &rig.store->arena;
+	const size_t size = arena_bytes(a->page_count, a->page_shift);
+	uint8_t *elsewhere = aligned_alloc(4096, align_up(size, 4096));
+	char key[24];
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(put(rig.core, text(key), value_of(i), STORE_SET, 0), STORE_OK);
+		turns(rig.core, i % 16 == 0);
+	}
+	memcpy(elsewhere, a->base, size);
+	memset(a->base, 0xa5, size);
+	a->base = elsewhere;
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check(value_is(rig.core, find(rig.core, key), value_of(i)));
+	}
+	/* And it goes on from there. */
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(put(rig.core, text(key), value_of(i / 2), STORE_SET, 0), STORE_OK);
+		check(value_is(rig.core, find(rig.core, key), value_of(i / 2)));
+		turns(rig.core, i % 16 == 0);
+	}
+	free(elsewhere);
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_head_says_what_the_rest_is),
+		cmocka_unit_test(version_one_of_the_layout_is_this),
+		cmocka_unit_test(items_mean_the_same_at_another_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/*
+ * Gets in steps. Goal: many keys at once are answered as one by one; what changes between the
+ * steps is seen in the last; keys are the same only if every byte is. Method: batches of every
+ * size around the depth of the pipeline; every write, made after the last look at the buckets.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define KEYS 300u
+
+static struct rig rig;
+
+static int
+up(void **state)
+{
+	rig = rig_up(8, 1);
+	return 0;
+}
+
+static int
+down(void **state)
+{
+	rig_down(&rig);
+	return 0;
+}
+
+static void
+many_keys_are_found_as_one_by_one(void **state)
+{
+	static char names[KEYS][24];
+	struct view keys[KEYS];
+	const struct item *items[KEYS];
+
+	for (uint32_t i = 0; i < KEYS; i++) {
+		snprintf(names[i], sizeof names[i], "key%u", i);
+		keys[i] = text(names[i]);
+		if (i % 3 != 0)
+			check_eq(set(rig.core, names[i], names[i]), STORE_OK);
+	}
+	for (uint32_t count = 0; count <= KEYS; count += count < 70 ? 1 : 46) {
+		memset(items, 0xff, sizeof items);
+		store_get_many(rig.core, keys, count, items);
+		for (uint32_t i = 0; i < count; i++) {
+			assert_ptr_equal(items[i], find(rig.core, names[i]));
+			check_eq(items[i] != NULL, i % 3 != 0);
+		}
+	}
+}
+
+/* A table so full that most keys are in their other bucket, or share tags. */
+static void
+in_a_full_index_too(void **state)
+{
+	enum { FULL = 140000 };
+	static uint64_t numbers[FULL];
+	static struct view keys[FULL];
+	static const struct item *items[FULL];
+	const uint32_t slots = index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t found = 0;
+
+	for (uint64_t i = 0; i < FULL; i++) {
+		numbers[i] = i;
+		keys[i] = (struct view){(const uint8_t *)&numbers[i], sizeof numbers[i]};
+		check_eq(put(rig.core, keys[i], keys[i], STORE_SET, 0), STORE_OK);
+		turns(rig.core, i % 64 == 0);
+	}
+	store_get_many(rig.core, keys, FULL, items);
+	for (uint32_t i = 0; i < FULL; i++) {
+		assert_ptr_equal(items[i],
+				 store_get(rig.core, keys[i], store_hash(rig.core, keys[i])));
+		found += items[i] != NULL;
+	}
+	printf("%u of %u keys in %u slots\n", found, FULL, slots);
+	check(found == FULL || found > slots * 9 / 10);
+}
+
+static void
+what_changes_between_the_steps_is_seen(void **state)
+{
+	const struct view key = text("key");
+	struct probe p;
+
+	for (int change = 0; change < 6; change++) {
+		if (change != 0)
+			check_eq(set(rig.core, "key", "old"), STORE_OK);
+		store_probe(rig.core, &p, key);
+		store_probe_home(rig.core, &p);
+		store_probe_away(rig.core, &p);
+		switch (change) {
+		case 0: /* it comes */
+		case 1: /* another version */
+			check_eq(set(rig.core, "key", "new"), STORE_OK);
+			break;
+		case 2: /* it goes */
+			check_eq(del(rig.core, "key"), STORE_OK);
+			break;
+		case 3: /* and comes again */
+			check_eq(del(rig.core, "key"), STORE_OK);
+			check_eq(set(rig.core, "key", "new"), STORE_OK);
+			break;
+		case 4:
+			store_flush(rig.core, 0);
+			break;
+		default:
+			break;
+		}
+
+		const struct item *it = store_get_probed(rig.core, &p, key);
+
+		check_eq(it != NULL, change != 2 && change != 4);
+		if (it != NULL)
+			check(value_is(rig.core, it, text(change == 5 ? "old" : "new")));
+		del(rig.core, "key");
+		turns(rig.core, 3);
+	}
+}
+
+/* Its memory is not home yet, so its reference still stands in the slot. */
+static void
+a_deleted_item_in_a_full_limbo_is_not_found(void **state)
+{
+	const struct view key = text("key");
+	struct probe p;
+
+	check_eq(set(rig.core, "key", "old"), STORE_OK);
+	store_probe(rig.core, &p, key);
+	store_probe_home(rig.core, &p);
+	store_probe_away(rig.core, &p);
+
+	const uint32_t tail = rig.core->limbo.tail;
+
+	rig.core->limbo.tail = rig.core->limbo.head + LIMBO_MAX;
+	for (uint32_t i = 0; i < LIMBO_MAX; i++)
+		rig.core->limbo.ring[i] =
+			(struct retired){.epoch = (uint32_t)epoch_now(&rig.store->epoch)};
+	check_eq(del(rig.core, "key"), STORE_OK);
+	check_null(store_get_probed(rig.core, &p, key));
+	rig.core->limbo.tail = tail;
+}
+
+static void
+keys_that_differ_in_one_bit_are_two(void **state)
+{
+	uint8_t a[ITEM_KEY_MAX], b[ITEM_KEY_MAX];
+
+	for (uint32_t len = 1; len <= ITEM_KEY_MAX; len++) {
+		memset(a, 0x5a, sizeof a);
+		memset(b, 0x5a, sizeof b);
+		check(bytes_same(a, b, len));
+		for (uint32_t at = 0; at < len; at++) {
+			b[at] ^= (uint8_t)(1u << (at % 8));
+			check(!bytes_same(a, b, len));
+			b[at] = a[at];
+		}
+		if (len < ITEM_KEY_MAX)
+			b[len] ^= 1; /* what follows does not count */
+		check(bytes_same(a, b, len));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST(many_keys_are_found_as_one_by_one),
+		TEST(in_a_full_index_too),
+		TEST(what_changes_between_the_steps_is_seen),
+		TEST(a_deleted_item_in_a_full_limbo_is_not_found),
+		TEST(keys_that_differ_in_one_bit_are_two),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

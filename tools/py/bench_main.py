@@ -1,0 +1,98 @@
+"""tools/bench, behind its shell: see there for the parts and the options."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import build_tree
+import store_bench
+from progress import Failed, say
+
+
+def machine():
+    """What kind of machine this is, as far as its figures depend on it."""
+    cpu = "unknown CPU"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
+    load = os.getloadavg()[0]
+    return {"cpu": cpu, "cpus": os.cpu_count(), "memory_mb": int(memory) // 1024,
+            "kernel": os.uname().release, "load_before": round(load, 2),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")}
+
+
+def build(libcuckoo):
+    """The release build of the benches, with libcuckoo or without."""
+    folder = build_tree.default_folder()
+    folder = folder.with_name(folder.name + "-bench")
+    option = f"-Dlibcuckoo={libcuckoo or ''}"
+    if (folder / "build.ninja").exists():
+        done = subprocess.run(["meson", "configure", str(folder), option], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            raise Failed(done.stdout + done.stderr)
+    build_tree.build(folder, [*build_tree.RELEASE, option],
+                     targets=[f"tests/bench/store/{name}" for name in store_bench.PROGRAMS])
+    return folder / "tests/bench/store"
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(prog="tools/bench")
+    parser.add_argument("what", choices=["store"])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--libcuckoo", type=pathlib.Path,
+                        default=os.environ.get("CLOCKOO_LIBCUCKOO"))
+    parser.add_argument("--part", action="append", choices=list(store_bench.PARTS))
+    parsed = parser.parse_args(argv)
+    if parsed.libcuckoo is not None:
+        parsed.libcuckoo = pathlib.Path(parsed.libcuckoo).absolute()
+        if not (parsed.libcuckoo / "libcuckoo/cuckoohash_map.hh").exists():
+            parser.error(f"{parsed.libcuckoo}: no libcuckoo/cuckoohash_map.hh there")
+    return parsed
+
+
+def keep(path, figures):
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(figures, indent=1) + "\n")
+    except OSError as error:
+        raise Failed(f"--json: {error}") from error
+
+
+def main(argv):
+    args = arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    here = machine()
+    try:
+        keep(args.json, {"machine": here, "quick": args.quick})
+    except Failed as failed:  # now, not after half an hour
+        say(str(failed))
+        return 1
+    print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
+          f"load {here['load_before']}, {here['date']}", flush=True)
+    try:
+        bench = store_bench.Bench(build(args.libcuckoo), args.quick)
+        for part in args.part or store_bench.PARTS:
+            store_bench.PARTS[part](bench)
+            # After every part: who stops a long run keeps what it found.
+            keep(args.json, {"machine": here, "quick": args.quick, **bench.figures})
+    except Failed as failed:
+        say(str(failed))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

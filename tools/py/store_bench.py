@@ -1,0 +1,288 @@
+"""The parts of tools/bench store: run a program of tests/bench/store, print its table, keep its
+figures by name."""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+from progress import Failed, Step
+
+PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_churn")
+OWN = "clockoo"
+MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
+WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
+MIB = 1 << 20
+# glibc: ask for huge pages under the heap, so that all tables have the same.
+HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
+
+class Bench:
+    def __init__(self, folder, quick):
+        self.folder, self.quick = folder, quick
+        self.runs = 3 if quick else 5
+        self.figures = {}
+
+    def rows(self, words, program, *args):
+        """Run a program; the rows it prints, by their part."""
+        found, last = collections.defaultdict(list), ""
+        command = [str(self.folder / program), *map(str, args)]
+        with Step(words) as step, tempfile.TemporaryFile("w+") as out:
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.PIPE, text=True, errors="replace",
+                                  env={**os.environ, **HUGE_HEAP}) as child:
+                try:
+                    for line in child.stderr:
+                        last = step.note = line.strip()[:80]
+                except BaseException:
+                    child.terminate()
+                    raise
+            if child.returncode != 0:
+                raise Failed(f"{' '.join(command)}: status {child.returncode}, last words: {last}")
+            out.seek(0)
+            for line in out:
+                row = json.loads(line)
+                found[row["part"]].append(row)
+        return found
+
+    def keep(self, name, values, digits=3):
+        """One figure: the median of its values, and their spread if there are several."""
+        values = list(values)
+        self.figures[name] = round(statistics.median(values), digits)
+        if len(values) > 1:
+            self.figures[f"{name}_spread"] = [round(min(values), digits),
+                                              round(max(values), digits)]
+        return self.figures[name]
+
+
+def table(title, heads, lines):
+    cells = [list(map(str, heads))] + [list(map(str, line)) for line in lines]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    print(f"\n{title}\n")
+    for row in cells:
+        print("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                               for i, (c, w) in enumerate(zip(row, widths))))
+    print(flush=True, end="")
+
+
+def spread(values, digits=1):
+    values = list(values)
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
+
+
+def space(bench):
+    lines = []
+    for shift in (20, 22 if bench.quick else 24):
+        row = bench.rows(f"filling 2^{shift} slots", "bench_fill", "--slots-shift", shift)["space"][0]
+        occupancy = bench.keep(f"index_occupancy_2_{shift}", [row["items"] / row["slots"]], 5)
+        a_key = bench.keep(f"index_bytes_per_key_2_{shift}", [row["index_bytes"] / row["items"]])
+        moves = row["moves"] / row["items"]
+        lines.append([f"2^{shift}", row["slots"], f"{100 * occupancy:.2f} %", a_key, f"{moves:.3f}"])
+    bench.figures["index_occupancy"] = occupancy  # of the larger one
+    bench.figures["index_bytes_per_key"] = a_key
+    table("Space: filled until an insert found no place (MemC3: 95 %, 9.46 bytes a key)",
+          ["slots", "exactly", "occupancy", "bytes a key", "moves an insert"], lines)
+
+
+def insert(bench):
+    shift = 20 if bench.quick else 24
+    by_step = collections.defaultdict(lambda: collections.defaultdict(list))
+    for run in range(bench.runs):
+        for writers in (1, 2):
+            rows = bench.rows(f"inserts, {writers} writers, run {run + 1} of {bench.runs}",
+                              "bench_fill", "--slots-shift", shift, "--writers", writers)
+            for row in rows["insert"]:
+                by_step[row["from"], row["to"]][writers].append(row["ns"])
+    lines = []
+    for (low, high), by_writers in sorted(by_step.items()):
+        line = [f"{low / 10:g}..{high / 10:g} %"]
+        for writers in (1, 2):
+            ns = by_writers.get(writers)
+            if not ns:
+                line += ["-", "-"]
+                continue
+            bench.keep(f"insert_ns_{writers}w_at_{high}", ns, 1)
+            line += [spread(ns, 0), f"{writers * 1e3 / statistics.median(ns):.2f}"]
+        lines.append(line)
+    table(f"Insert: a whole set of a key that is not there, 2^{shift} slots (ns of its thread's CPU)",
+          ["slots in use", "1 writer ns", "M/s", "2 writers ns", "M/s"], lines)
+
+
+def get_lines(bench, by, kind, threads):
+    """Lines of one table; keeps ours against the best of those to beat, and against the marks."""
+    ours = {t: v for t, v in by[kind, threads].items() if t.startswith(OWN)}
+    mine = ours[max(ours, key=lambda t: statistics.median(ours[t]["mops"]))]
+    others = {t: v for t, v in by[kind, threads].items() if t not in ours}
+    to_beat = {t: v for t, v in others.items() if not v["mark"]}
+    best = max(to_beat, key=lambda t: statistics.median(to_beat[t]["mops"]))
+    suffix = "" if threads == 1 else f"_{threads}t"
+    marks = [t for t in others if others[t]["mark"]]
+    for name, rival in [("best", best), *(("boost", t) for t in marks)]:
+        ratios = [a / b for a, b in zip(mine["mops"], others[rival]["mops"])]
+        bench.keep(f"get_{kind}_vs_{name}{suffix}", ratios)
+    bench.figures[f"get_{kind}_best{suffix}"] = best
+    for t, values in by[kind, threads].items():
+        bench.keep(f"get_{kind}_mops_{t.replace(' ', '_')}{suffix}", values["mops"], 2)
+    return best
+
+
+def get(bench):
+    keys, lookups = (2_000_000, 300_000) if bench.quick else (17_000_000, 2_000_000)
+    rows = bench.rows(f"gets among {keys / 1e6:g} million keys", "bench_get", "--keys", keys,
+                      "--lookups", lookups, "--runs", bench.runs)
+    by = collections.defaultdict(dict)
+    for row in rows["get"]:
+        entry = by[row["kind"], row["threads"]].setdefault(row["table"], {"mark": row["mark"],
+                                                                          "mops": []})
+        entry["mops"].append(row["mops"])
+    depth, pages = rows["chosen"][0]["depth"], rows["pages"][0]
+    bench.figures["get_depth"], bench.figures["get_keys"] = depth, keys
+    bench.keep("get_huge_share", [pages["huge_kb"] / max(1, pages["rss_kb"])])
+    combos = [(k, t) for k in ("hit", "miss", "touch") for t in (1, 2)]
+    best = {combo: get_lines(bench, by, *combo) for combo in combos}
+    lines = []
+    for t in by["hit", 1]:
+        lines.append([t + (" (mark)" if by["hit", 1][t]["mark"] else "")] +
+                     [spread(by[combo][t]["mops"]) for combo in combos])
+    if not any(t == "libcuckoo" for t in by["hit", 1]):
+        lines.append(["libcuckoo"] + ["not given"] * len(combos))
+    ratios = ["ours by the best"]
+    for kind, threads in combos:
+        suffix = "" if threads == 1 else f"_{threads}t"
+        ratios.append(f"{bench.figures[f'get_{kind}_vs_best{suffix}']:.2f}")
+    lines += [ratios, ["the best"] + [best[combo] for combo in combos]]
+    table(f"Get: {keys / 1e6:g} million 16-byte keys, random, million lookups a second of CPU;\n"
+          f"{bench.figures['get_huge_share'] * 100:.0f} % of memory in 2 MB pages (THP) for all; "
+          "touch: the value is read too",
+          ["table"] + [f"{k} {t}t" for k, t in combos], lines)
+    table("Keys we have on the way at once (hits, 1 thread); the best is used above",
+          [r["depth"] for r in rows["depth"]], [[f"{r['mops']:.1f}" for r in rows["depth"]]])
+
+
+def mixed(bench):
+    keys, operations = (1_000_000, 250_000) if bench.quick else (10_000_000, 2_000_000)
+    rows = bench.rows("gets beside inserts", "bench_mixed", "--keys", keys, "--operations",
+                      operations, "--runs", bench.runs)
+    by = collections.defaultdict(list)
+    for row in rows["mixed"]:
+        by[row["share"]].append(row)
+    base = [row["get_ns"] for row in by[0]]
+    lines = []
+    for share, measured in sorted(by.items()):
+        rate = bench.keep(f"get_rate_at_{share}_inserts",
+                          [b / row["get_ns"] for b, row in zip(base, measured)])
+        bench.keep(f"mixed_operation_ns_at_{share}", [r["operation_ns"] for r in measured], 1)
+        lines.append([f"{share} %", spread(r["get_ns"] for r in measured), f"{rate:.2f}",
+                      spread((r["insert_ns"] for r in measured), 0),
+                      f"{2e3 / statistics.median(r['operation_ns'] for r in measured):.1f}"])
+    table(f"Gets beside inserts, 2 threads, {keys / 1e6:g} million keys (MemC3, figures 6b and 7)",
+          ["inserts", "ns a get", "get rate by that at 0 %", "ns an insert", "M operations/s"], lines)
+
+
+@contextlib.contextmanager
+def memcached(mebibytes):
+    """A memcached of our own on a unix socket, ended with us whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
+        socket = pathlib.Path(folder) / "socket"
+        # It will not run as root. Changing user would clear the death signal, so that comes first.
+        user = []
+        if os.geteuid() == 0:
+            os.chmod(folder, 0o777)
+            user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+        command = ["setpriv", *user, "--pdeathsig", "KILL", "memcached", "-s", str(socket), "-U",
+                   "0", "-t", "1", "-R", "1000", "-m", str(mebibytes)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as child:
+            try:
+                yield socket
+            finally:
+                child.kill()
+
+
+def memory(bench):
+    lines = []
+    for mebibytes, name in ((64, "64m"), (256, "256m"), (1024, "1g")):
+        if bench.quick and mebibytes == 256:
+            continue
+        ours = bench.rows(f"items in -m {mebibytes}", "bench_space", "--memory", mebibytes)
+        with memcached(mebibytes) as socket:
+            theirs = bench.rows(f"items in memcached -m {mebibytes}", "bench_space", "--memory",
+                                mebibytes, "--peer", socket)
+        line = [f"-m {mebibytes}"]
+        for who, row in (("", ours["memory"][0]), ("memcached_", theirs["memory"][0])):
+            bench.keep(f"{who}bytes_per_item_{name}", [row["bytes_per_item"]], 2)
+            bench.keep(f"{who}rss_per_item_{name}", [row["rss_per_item"]], 2)
+            bench.figures[f"{who}items_{name}"] = row["items"]
+            line += [row["items"], f"{row['bytes_per_item']:.1f}", f"{row['rss_per_item']:.1f}"]
+        lines.append(line)
+    table("Memory: items of a 16-byte key and a 32-byte value until it evicts; bytes an item are\n"
+          "the budget and what is not in it (our tables a core, memcached's hash table), by the items",
+          ["", "items", "bytes/item", "RSS/item", "memcached", "bytes/item", "RSS/item"], lines)
+
+
+def miss(bench):
+    operations = 1_000_000 if bench.quick else 10_000_000
+    shares = (0.2, 0.6) if bench.quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6)
+    whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
+    lines = []
+    for share in shares:
+        # Few keys, so that even a large cache changes its contents while it warms up; but the
+        # store needs 8 MB.
+        keys = max(MISS_KEYS, round(STORE_MIN_BYTES / (WORKING_SET_BYTES * share)))
+        kilobytes = max(STORE_MIN_BYTES, int(keys * WORKING_SET_BYTES * share)) >> 10
+        args = ["--keys", keys, "--memory", kilobytes, "--operations", operations]
+        rows = bench.rows(f"misses at {share * 100:g} %", "bench_miss", *args)["miss"]
+        if not bench.quick or share == shares[0]:
+            with memcached(max(1, round(kilobytes / 1024))) as socket:
+                rows += bench.rows(f"misses of memcached at {share * 100:g} %", "bench_miss", *args,
+                                   "--peer", socket)["miss"]
+        by = {row["who"]: row for row in rows}
+        line = [f"{share * 100:g} %", f"{kilobytes / 1024:.0f} MB", f"{keys / 1e6:.2f}"]
+        for who in whos:
+            if who not in by:
+                line += ["-", "-"]
+                continue
+            name = who.replace(", ", "_").replace(" ", "_")
+            bench.keep(f"miss_{name}_at_{share * 100:g}", [by[who]["miss"]])
+            line += [f"{by[who]['miss']:.2f} %", by[who]["items"]]
+        lines.append(line)
+    table("Misses: Zipf 0.99, 95 % gets, 16-byte keys, 32-byte values\n"
+          "(MemC3, table 3); cache in parts of the working set at 64 bytes a key",
+          ["cache", "", "M keys"] + [w for who in whos for w in (f"{who}", "items")], lines)
+
+
+def churn(bench):
+    mebibytes, operations = (16, 2_000_000) if bench.quick else (256, 200_000_000)
+    rows = bench.rows("churn", "bench_churn", "--memory", mebibytes, "--operations",
+                      operations)["churn"]
+    fresh = {row["size"]: row for row in rows if row["what"] == "fresh"}
+    lines, worst_hit, worst_filled, refused = [], 1.0, 1.0, 0
+    for row in (r for r in rows if r["what"] == "churned"):
+        hit = row["hit"] / fresh[row["size"]]["hit"]
+        filled = row["filled"] / fresh[row["size"]]["filled"]
+        worst_hit, worst_filled = min(worst_hit, hit), min(worst_filled, filled)
+        refused = row["refused"]
+        lines.append([row["size"], f"{100 * row['hit']:.2f} %", f"{hit:.3f}",
+                      f"{100 * row['filled']:.2f} %", f"{filled:.3f}", row["refused"], row["waits"],
+                      row["turn_max_us"], f"{row['turns_long']}/{row['turns']}",
+                      row["set_max_us"], f"{row['sets_long']}/{row['sets']}"])
+    bench.keep("churn_worst_hit_vs_fresh", [worst_hit])
+    bench.keep("churn_worst_occupancy_vs_fresh", [worst_filled])
+    bench.figures["churn_out_of_memory"] = refused
+    bench.figures["churn_waits_of_a_turn"] = rows[-1]["waits"]
+    bench.keep("churn_turn_max_us", [max(r["turn_max_us"] for r in rows)], 1)
+    bench.figures["churn_turns_over_100us"] = sum(r["turns_long"] for r in rows)
+    bench.figures["churn_sets_over_100us"] = sum(r["sets_long"] for r in rows)
+    bench.keep("churn_set_max_us", [max(r["set_max_us"] for r in rows)], 1)
+    table(f"Churn: {operations / 1e6:g} million operations in {mebibytes} MB; after each shift, beside\n"
+          "a store that never saw another size",
+          ["value bytes", "hits", "by fresh", "filled", "by fresh", "refused", "waits", "longest turn us",
+           "over 100", "longest set us", "over 100"], lines)
+
+
+PARTS = {"space": space, "insert": insert, "get": get, "mixed": mixed, "memory": memory,
+         "miss": miss, "churn": churn}
