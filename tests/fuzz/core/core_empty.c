@@ -11,7 +11,7 @@ forget_all(struct store_core *sc)
 	const uint32_t buckets = index_bucket_count(&sc->store->ix);
 
 	store_flush(sc, sc->now_s);
-	for (uint32_t n = 0; n < 2 * buckets; n += SWEEP_SLICE) {
+	for (uint32_t n = 0; n < 2 * buckets; n += SWEEP_SLICE_MAX) {
 		struct store_usage use;
 
 		store_usage_mt(sc->store, &use);

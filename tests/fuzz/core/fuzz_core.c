@@ -84,15 +84,18 @@ lost(uint32_t *pattern)
 
 /* An answer may come long after its request; its number says which it was. */
 static void
-udp_whole(struct fuzz *f, const struct gather *g)
+udp_whole(struct fuzz *f, uint16_t id, const uint8_t *bytes, uint32_t len)
 {
-	uint32_t number = g->id & ~UDP_JUDGED;
+	uint32_t number = id & ~UDP_JUDGED;
 
+	if (!(id & UDP_JUDGED))
+		return;
 	ensure(number < f->judge.count && f->judge.orders[number].peer == UDP_JUDGE);
-	ensure(judge_answer(&f->judge, UDP_JUDGE, &number, g->bytes, g->len) == g->len);
+	ensure(judge_answer(&f->judge, UDP_JUDGE, &number, bytes, len) == len);
 }
 
-/* Datagrams of one reply come in order, and all say the same. */
+/* Datagrams of one reply come in order, and all say the same. A reply of one may overtake a
+ * reply of many that waits for room: the ids tell them apart. */
 static void
 udp_read(struct fuzz *f, const uint8_t *frame)
 {
@@ -103,6 +106,12 @@ udp_read(struct fuzz *f, const uint8_t *frame)
 
 	ensure(len > sizeof mc && len <= MEM_MTU);
 	memcpy(&mc, h + 1, sizeof mc);
+	len -= (uint32_t)sizeof mc;
+	if (be16_get(mc.total) == 1) {
+		ensure(be16_get(mc.sequence) == 0);
+		udp_whole(f, be16_get(mc.id), (const uint8_t *)(h + 1) + sizeof mc, len);
+		return;
+	}
 	if (be16_get(mc.sequence) == 0) {
 		ensure(g->sequence == g->total);
 		g->id = be16_get(mc.id);
@@ -114,12 +123,11 @@ udp_read(struct fuzz *f, const uint8_t *frame)
 	g->sequence++;
 	if (!(g->id & UDP_JUDGED))
 		return;
-	len -= (uint32_t)sizeof mc;
 	ensure(g->len + len <= sizeof g->bytes);
 	memcpy(g->bytes + g->len, (const uint8_t *)(h + 1) + sizeof mc, len);
 	g->len += len;
 	if (g->sequence == g->total)
-		udp_whole(f, g);
+		udp_whole(f, g->id, g->bytes, g->len);
 }
 
 static bool
