@@ -25,7 +25,7 @@
 #define SWEEP_PER_S     (1u << 17) /* buckets a second at most, all cores together */
 #define SWEEP_SLICE_MIN 16u        /* buckets looked at in one store_tidy, and if there are too */
 #define SWEEP_SLICE_MAX 256u       /* few of those a second */
-#define DRAIN_SLICE     512u       /* objects evicted from draining pages in one store_turn */
+#define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
 #define DRAIN_TAKEN     2048u /* and by whoever took memory of the reserve, or waits for some */
 #define DRAIN_BATCH     64u
 #define POOL_KEEP       1u   /* pages of the reserve that large values leave to others */

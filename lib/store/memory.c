@@ -9,10 +9,10 @@
  */
 #include "inside.h"
 
-/* What a class keeps free or in limbo: enough to live through a grace period full of sets, but no
- * more than a share of what it owns. */
-#define AHEAD_LEAST 48u /* of chunks: three values of the default size, two of them in grace */
-#define AHEAD_TURNS 256u
+/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
+ * needs to live through a grace period, and no more than a quarter. */
+#define AHEAD_SHARE 64u
+#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
 #define AHEAD_MAX   1024u
 
 static uint32_t
@@ -28,15 +28,9 @@ class_ahead(const struct slab_class *c)
 	const uint32_t owned =
 		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
 
-	if (owned / 4 < AHEAD_LEAST)
-		return owned / 4;
-	if (owned / 16 < AHEAD_LEAST)
-		return AHEAD_LEAST;
-	if (owned / 16 < AHEAD_TURNS)
-		return owned / 16;
-	if (owned / 64 < AHEAD_TURNS)
-		return AHEAD_TURNS;
-	return owned / 64 < AHEAD_MAX ? owned / 64 : AHEAD_MAX;
+	if (owned / AHEAD_SHARE >= AHEAD_MIN)
+		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
+	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
 }
 
 /* How many of them it were. */

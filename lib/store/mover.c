@@ -12,9 +12,9 @@
  */
 #include "inside.h"
 
-/* A page moves for balance once so many pages' worth of memory was evicted, and only to a class
+/* A page moves for balance once this many pages' worth of memory was evicted, and only to a class
  * whose hand goes round that many times as fast: or pages would go to and fro. */
-#define BALANCE_PAGES 1u
+#define BALANCE_PAGES 2u
 #define BALANCE_RATIO 2u
 #define FIXED_SHIFT   16u
 #define LOOKS_MAX     8u /* pages in use that are passed over when one is needed */
@@ -32,28 +32,15 @@ pages_coming(const struct slab *sl)
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
 }
 
-static uint64_t
-laps(const struct slab_class *c, uint64_t objects)
-{
-	const uint64_t owned =
-		(uint64_t)c->per_page * atomic_load_explicit(&c->page_count, memory_order_relaxed);
-
-	return owned != 0 ? (objects << FIXED_SHIFT) / owned : 0;
-}
-
 /* How often, lately, the hand of a class went round what the class owns; fixed point. */
 static uint64_t
 hand_speed(const struct slab_class *c)
 {
-	return laps(c, atomic_load_explicit(&c->evicted, memory_order_relaxed));
-}
+	const uint64_t owned =
+		(uint64_t)c->per_page * atomic_load_explicit(&c->page_count, memory_order_relaxed);
+	const uint64_t evicted = atomic_load_explicit(&c->evicted, memory_order_relaxed);
 
-/* The same of all that it lost. */
-static uint64_t
-loss_speed(const struct slab_class *c)
-{
-	return laps(c, (uint64_t)atomic_load_explicit(&c->evicted, memory_order_relaxed) +
-			       atomic_load_explicit(&c->drained, memory_order_relaxed));
+	return owned != 0 ? (evicted << FIXED_SHIFT) / owned : 0;
 }
 
 static uint32_t
@@ -62,29 +49,26 @@ pages_of(const struct slab_class *c)
 	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
 }
 
-typedef uint64_t speed_of(const struct slab_class *c);
-
 /* A last page stays where another class has more: who has none takes from the reserve. */
 static bool
-spares_sooner(const struct slab_class *a, const struct slab_class *b, speed_of *speed)
+spares_sooner(const struct slab_class *a, const struct slab_class *b)
 {
 	if ((pages_of(a) > 1) != (pages_of(b) > 1))
 		return pages_of(a) > 1;
-	if (speed(a) != speed(b))
-		return speed(a) < speed(b);
+	if (hand_speed(a) != hand_speed(b))
+		return hand_speed(a) < hand_speed(b);
 	return pages_of(a) > pages_of(b);
 }
 
 /* UINT32_MAX: none has a page. */
 static uint32_t
-slowest_class(const struct slab *sl, speed_of *speed)
+slowest_class(const struct slab *sl)
 {
 	uint32_t slow = UINT32_MAX;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
 		if (pages_of(&sl->classes[i]) != 0 &&
-		    (slow == UINT32_MAX ||
-		     spares_sooner(&sl->classes[i], &sl->classes[slow], speed)))
+		    (slow == UINT32_MAX || spares_sooner(&sl->classes[i], &sl->classes[slow])))
 			slow = i;
 	return slow;
 }
@@ -105,7 +89,7 @@ fastest_class(const struct slab *sl)
 static bool
 drain_another(struct slab *sl)
 {
-	const uint32_t slow = slowest_class(sl, loss_speed), fast = fastest_class(sl);
+	const uint32_t slow = slowest_class(sl), fast = fastest_class(sl);
 
 	if (slow == UINT32_MAX)
 		return false;
@@ -131,7 +115,7 @@ drain_batch(struct store_core *sc)
 			gone[gone_count++] = refs[i];
 	}
 	count(sc, STORE_EVICTED, done);
-	/* Or a class would look idle while its pages go, and be asked for every next one. */
+	/* As if its hand had come by: or a class whose pages go would look as if nothing did. */
 	if (done != 0)
 		atomic_fetch_add_explicit(&sl->classes[slab_class_of_ref(sl, refs[0])].evicted,
 					  done, memory_order_relaxed);
@@ -170,33 +154,27 @@ mover_turn(struct store_core *sc)
 		mover_drain(sc, DRAIN_SLICE, sl->reserve);
 }
 
-static void
-halve(_Atomic uint32_t *objects)
-{
-	const uint32_t n = atomic_load_explicit(objects, memory_order_relaxed);
-
-	atomic_fetch_sub_explicit(objects, n - n / 2, memory_order_relaxed);
-}
-
-/* So that what was long ago counts less. */
+/* Halved, so that what was long ago counts less. */
 static void
 forget_half(struct slab *sl)
 {
 	for (uint32_t i = 0; i < sl->class_count; i++) {
-		halve(&sl->classes[i].evicted);
-		halve(&sl->classes[i].drained);
+		const uint32_t n =
+			atomic_load_explicit(&sl->classes[i].evicted, memory_order_relaxed);
+
+		atomic_fetch_sub_explicit(&sl->classes[i].evicted, n - n / 2, memory_order_relaxed);
 	}
 }
 
 static void
 move_page(struct slab *sl)
 {
-	const uint32_t slow = slowest_class(sl, hand_speed), fast = fastest_class(sl);
+	const uint32_t slow = slowest_class(sl), fast = fastest_class(sl);
 
 	if (slow == UINT32_MAX || slow == fast || pages_of(&sl->classes[slow]) < 2 ||
 	    hand_speed(&sl->classes[fast]) <= BALANCE_RATIO * hand_speed(&sl->classes[slow]))
 		return;
-	if (slab_spare_page(sl, slow, LOOKS_MAX) && slab_drain_start(sl, slow))
+	if (slab_spare_page(sl, slow, 1) && slab_drain_start(sl, slow))
 		sl->hungry = fast + 1;
 }
 

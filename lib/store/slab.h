@@ -60,7 +60,6 @@ struct slab_class {
 	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
 	_Atomic uint32_t limbo_count; /* retired, not yet given back */
 	_Atomic uint32_t evicted;     /* by its hand, lately: halved whenever a page moves */
-	_Atomic uint32_t drained;     /* with its pages, likewise */
 };
 
 struct magazine {

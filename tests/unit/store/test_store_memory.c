@@ -325,7 +325,7 @@ pages_follow_the_sizes_that_come(void **state)
 		}
 		printf("%5u bytes: %.1f %% of what fits is there\n", sizes[s],
 		       100.0 * there / room);
-		check(there > room * 75ull / 100);
+		check(there > room * 8ull / 10);
 	}
 	rig_down(&rig);
 }
@@ -365,7 +365,7 @@ every_object_comes_home(void **state)
 	check_eq(objects_out(&rig), 0);
 	check_eq(rig.core->limbo.head, rig.core->limbo.tail);
 	store_usage_mt(rig.store, &usage);
-	check(usage.pages_used <= 1); /* one may have been granted to a class and not used yet */
+	check_eq(usage.pages_used, 0);
 	rig_down(&rig);
 }
 
