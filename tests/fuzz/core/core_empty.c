@@ -4,20 +4,23 @@
 
 #define TURNS (4 + LIMBO_MAX / LIMBO_SLICE)
 
-/* Two walks: one may have been half done. */
+/* The sweep keeps pace with the clock. Two walks: one may have been half done. */
 static void
 forget_all(struct store_core *sc)
 {
-	const uint32_t buckets = index_bucket_count(&sc->store->ix);
+	const uint32_t tidies = sweep_quota(sc->store) / SWEEP_SLICE_MIN + 1;
+	const uint32_t end_s = sc->now_s + 2 * SWEEP_WALK_S + 2;
 
 	store_flush(sc, sc->now_s);
-	for (uint32_t n = 0; n < 2 * buckets; n += SWEEP_SLICE_MAX) {
+	while (sc->now_s < end_s) {
 		struct store_usage use;
 
 		store_usage_mt(sc->store, &use);
 		if (use.items == 0)
 			break;
-		store_tidy(sc);
+		for (uint32_t n = 0; n < tidies; n++)
+			store_tidy(sc);
+		store_turn(sc, sc->now_s + 1);
 	}
 }
 
