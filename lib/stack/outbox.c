@@ -84,7 +84,7 @@ outbox_commit(struct stack *s, uint32_t len, uint32_t mark)
 	stock->count--;
 	outbox_put(&s->out, stock->frame[stock->count], stock->data[stock->count], len, mark);
 	if (stock->count != 0)
-		__builtin_prefetch(stock->data[stock->count - 1], 1);
+		prefetch(stock->data[stock->count - 1]);
 }
 
 void

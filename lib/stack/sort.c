@@ -170,8 +170,8 @@ fetch(const struct burst *rx, uint32_t i)
 {
 	if (i >= rx->count)
 		return;
-	__builtin_prefetch(rx->data[i], 1);
-	__builtin_prefetch(rx->data[i] + CACHE_LINE_BYTES, 1);
+	prefetch(rx->data[i]);
+	prefetch(rx->data[i] + CACHE_LINE_BYTES);
 }
 
 void

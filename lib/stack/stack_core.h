@@ -13,6 +13,7 @@
 
 #include "stack.h"
 #include "base/check.h"
+#include "base/prefetch.h"
 
 /* Frames to send, oldest first: frame i is part[i / BURST_MAX], place i % BURST_MAX, so a part
  * is handed to the port as it stands. What the port refused moves to the front. */

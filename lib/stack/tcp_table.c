@@ -142,17 +142,17 @@ tcp_match(struct stack *s, struct sorted *in)
 			continue;
 		flow[k] = (uint64_t)l3->src_ip << 16 | be16_get(h->src_port);
 		home[k] = flow_home(s, l3->src_ip, be16_get(h->src_port));
-		__builtin_prefetch(home[k].first);
-		__builtin_prefetch(home[k].second);
+		prefetch(home[k].first);
+		prefetch(home[k].second);
 	}
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		struct conn *c = flow[k] != 0 ? home_find(s->tcp, home[k], flow[k]) : NULL;
 
 		in->conn[in->tcp[k]] = c;
 		if (c != NULL) {
-			__builtin_prefetch(&c->rx);
-			__builtin_prefetch(&c->tx);
-			__builtin_prefetch(&c->timer);
+			prefetch(&c->rx);
+			prefetch(&c->tx);
+			prefetch(&c->timer);
 		}
 	}
 }
