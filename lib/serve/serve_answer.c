@@ -43,18 +43,6 @@ get_count(struct serve *sv, bool touch, bool hit)
 	}
 }
 
-static inline uint8_t *
-value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
-{
-	for (uint32_t offset = 0; offset < len;) {
-		const struct view run = store_value_at(sv->store, it, offset);
-
-		at = mc_put_view(at, run);
-		offset += run.len;
-	}
-	return at;
-}
-
 static inline enum answer
 answer_get(struct serve *sv, struct op *op)
 {
@@ -74,15 +62,21 @@ answer_get(struct serve *sv, struct op *op)
 	}
 	len = item_value_len(it);
 	get_count(sv, touch, true);
-	if (unlikely(len >= ITEM_PIN_MIN_BYTES))
-		return reply_value(sv, op, it);
 	cas = with_cas ? item_cas(it) : 0;
-	begin = reply_begin(sv, op,
-			    MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_END_MAX);
+	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
+		reply_in_parts(op);
+		begin = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
+		at = mc_put_value_head(begin, item_key(it), item_flags(it), len,
+				       with_cas ? &cas : NULL);
+		reply_end(sv, op, begin, at);
+		return reply_pinned(sv, op, it, op_last(op) ? TAIL_END : TAIL_LINE);
+	}
+	begin = reply_begin(
+		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
 	/* The item's key, not the request's: that one may lie where the reply is written. */
 	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
 	at = value_copy(sv, at, it, len);
-	reply_end(sv, op, begin, value_end_put(at, op_last(op)));
+	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
 	return ANSWER_DONE;
 }
 

@@ -107,14 +107,15 @@ op_last(const struct op *op)
 	return (op->req.flags & MC_LAST) != 0;
 }
 
-/* Behind a value: its line end, and END behind the last one of a line. */
-#define VALUE_END_MAX 7u
+#define VALUE_TAIL_MAX 7u
 
 static inline uint8_t *
-value_end_put(uint8_t *at, bool last)
+value_tail_put(uint8_t *at, enum value_tail tail)
 {
+	if (tail == TAIL_NONE)
+		return at;
 	at = mc_put_line_end(at);
-	return last ? mc_put_view(at, mc_reply_line[MC_END]) : at;
+	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
 /* ---- parse ---- */
@@ -163,15 +164,35 @@ uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
 void reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *end);
 void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
 void reply_error(struct serve *sv, struct op *op, enum mc_error error);
+/* Large values: this, then what stands in front of the value as a reply of its own, then
+ * reply_pinned(). */
+static inline void
+reply_in_parts(struct op *op)
+{
+	op->alone = false;
+}
+
 /* A value of ITEM_PIN_MIN_BYTES or more, from where it lies. */
-enum answer reply_value(struct serve *sv, struct op *op, const struct item *it);
+enum answer reply_pinned(struct serve *sv, struct op *op, const struct item *it,
+			 enum value_tail tail);
+
+/* The bytes of a smaller one. */
+static inline uint8_t *
+value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
+{
+	for (uint32_t offset = 0; offset < len;) {
+		const struct view run = store_value_at(sv->store, it, offset);
+
+		at = mc_put_view(at, run);
+		offset += run.len;
+	}
+	return at;
+}
 
 /* ---- replies that must wait (serve_hold.c) ---- */
 
-/* The line in front of a value. */
-uint8_t *value_head_put(uint8_t *at, const struct item *it, bool with_cas);
-/* Queue the rest of session->value, of which the stack has promised room for the head and the
- * line end; false: it still has to wait for pieces. */
+/* Queue the rest of session->value, for whose tail the stack has promised room; false: it still
+ * has to wait for pieces. */
 bool value_go_on(struct serve *sv, struct session *ss);
 /* Put off the connection's operations from ops[first] on: their bytes go into the carry. */
 void session_hold(struct serve *sv, struct session *ss, uint32_t first);

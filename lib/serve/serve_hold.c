@@ -8,27 +8,6 @@
  */
 #include "serve_core.h"
 
-uint8_t *
-value_head_put(uint8_t *at, const struct item *it, bool with_cas)
-{
-	const uint64_t cas = item_cas(it);
-
-	return mc_put_value_head(at, item_key(it), item_flags(it), item_value_len(it),
-				 with_cas ? &cas : NULL);
-}
-
-static void
-value_head(struct serve *sv, struct session *ss)
-{
-	uint8_t *at = conn_reserve(sv->stack, ss->conn, MC_VALUE_HEAD_MAX);
-	const uint8_t *end;
-
-	ensure(at != NULL);
-	end = value_head_put(at, ss->value.item, ss->value.with_cas);
-	conn_commit(sv->stack, ss->conn, (uint32_t)(end - at));
-	ss->value.head = false;
-}
-
 static void
 piece_keep(const void *arg)
 {
@@ -43,10 +22,14 @@ piece_unpin(const void *arg)
 static void
 value_end(struct serve *sv, struct session *ss)
 {
-	uint8_t *at = conn_reserve(sv->stack, ss->conn, VALUE_END_MAX);
+	const enum value_tail tail = (enum value_tail)ss->value.tail;
+	uint8_t *at;
 
+	if (tail == TAIL_NONE)
+		return;
+	at = conn_reserve(sv->stack, ss->conn, VALUE_TAIL_MAX);
 	ensure(at != NULL);
-	conn_commit(sv->stack, ss->conn, (uint32_t)(value_end_put(at, ss->value.last) - at));
+	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
 bool
@@ -55,8 +38,6 @@ value_go_on(struct serve *sv, struct session *ss)
 	struct value_rest *v = &ss->value;
 	const uint32_t len = item_value_len(v->item);
 
-	if (v->head)
-		value_head(sv, ss);
 	while (v->offset < len) {
 		const struct view piece = store_value_at(sv->store, v->item, v->offset);
 		const bool last = v->offset + piece.len == len;

@@ -231,7 +231,7 @@ conn_parse(struct serve *sv, struct session *ss)
 		return;
 	}
 	if (unlikely(ss->value.item != NULL)) {
-		if (!conn_writable(sv->stack, ss->conn, ss->value.head ? 2 : 1))
+		if (!conn_writable(sv->stack, ss->conn, 1))
 			return;
 		if (!value_go_on(sv, ss)) {
 			again(sv, ss);

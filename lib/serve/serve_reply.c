@@ -71,25 +71,22 @@ reply_error(struct serve *sv, struct op *op, enum mc_error error)
 }
 
 enum answer
-reply_value(struct serve *sv, struct op *op, const struct item *it)
+reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_tail tail)
 {
-	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
 	struct session *ss = op->session;
 	uint8_t *at;
 
 	if (ss == NULL) {
-		op->alone = false;
-		at = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
-		reply_end(sv, op, at, value_head_put(at, it, with_cas));
 		message_value(sv, op, it);
-		at = reply_begin(sv, op, VALUE_END_MAX);
-		reply_end(sv, op, at, value_end_put(at, op_last(op)));
+		if (tail == TAIL_NONE)
+			return ANSWER_DONE;
+		at = reply_begin(sv, op, VALUE_TAIL_MAX);
+		reply_end(sv, op, at, value_tail_put(at, tail));
 		return ANSWER_DONE;
 	}
 	store_pin(it);
-	ss->value = (struct value_rest){
-		.item = it, .head = true, .with_cas = with_cas, .last = op_last(op)};
-	/* One reservation was promised when the request was parsed; the line end needs its own. */
+	ss->value = (struct value_rest){.item = it, .tail = (uint8_t)tail};
+	/* One reservation was promised when the request was parsed, and the head has it. */
 	if (!conn_writable(sv->stack, ss->conn, 1))
 		return ANSWER_PARTLY;
 	if (value_go_on(sv, ss))

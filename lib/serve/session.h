@@ -21,13 +21,18 @@ enum session_body {
 	BODY_SWALLOW, /* bytes go nowhere */
 };
 
-/* A large value that is not all queued yet. */
+/* What stands behind a value. */
+enum value_tail {
+	TAIL_NONE, /* binary */
+	TAIL_LINE, /* a line end */
+	TAIL_END,  /* and END: the last value of a retrieval line */
+};
+
+/* A large value that is not all queued yet; what stands in front of it is. */
 struct value_rest {
 	const struct item *item; /* NULL: none */
 	uint32_t offset;
-	bool head;     /* the line in front of it is still to come */
-	bool with_cas; /* in that line */
-	bool last;     /* END follows */
+	uint8_t tail; /* enum value_tail */
 };
 
 struct session {
