@@ -15,6 +15,8 @@
  *         call concurrently. Functions ending in _mt: any thread.
  * Errors: enum store_result. Full memory evicts; STORE_NO_MEMORY only if nothing can be.
  * Bounds: keys 1..ITEM_KEY_MAX bytes; values 0..config.value_max; STORE_CORES_MAX cores.
+ *
+ * Writes that compare, tokens and the like: terms.h. Dumps, classes, limits: survey.h.
  */
 #ifndef CLOCKOO_STORE_H
 #define CLOCKOO_STORE_H
@@ -38,6 +40,7 @@ struct store_config {
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
+	bool never_evict;   /* full memory refuses (memcached's -M) */
 };
 
 enum store_result {
@@ -61,8 +64,13 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
 	X(STORE_EVICTED, "items forgotten to make room")                                           \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
+	X(STORE_EVICTED_UNFETCHED, "of those evicted, never used")                                 \
+	X(STORE_EVICTED_ACTIVE, "of those evicted, used since the hand came by")                   \
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
+	X(STORE_EXPIRED_UNFETCHED, "of those, never used")                                         \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \
+	X(STORE_GOT_EXPIRED, "gets that found an item past its expiry")                            \
+	X(STORE_GOT_FLUSHED, "gets that found a flushed item")                                     \
 	X(STORE_MOVES, "items moved between their two buckets")                                    \
 	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
 	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \
@@ -170,7 +178,10 @@ struct store_usage {
 	uint64_t items;
 	uint64_t item_bytes;   /* class sizes of linked items */
 	uint64_t memory_bytes; /* the budget */
+	uint64_t limit_bytes;  /* what of it may be used, see store_limit_mt */
 	uint64_t index_slots;
+	uint64_t index_bytes;
+	uint64_t page_bytes; /* of one page */
 	uint64_t pages_total, pages_used;
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);

@@ -1,0 +1,82 @@
+/*
+ * survey.h - the store seen from outside: walks over all items, classes, the memory limit.
+ *
+ * Shape:  classes are numbered from 1, as memcached's are; 0 is all of them. A class's figures are
+ *         those of items whose first object is of it; objects, used and free count chunks, too.
+ * Units:  bytes, seconds on the store's clock.
+ * Owner:  items of a walk are valid until this core's next store_turn().
+ * Thread: functions that take a store_core: that core; those ending in _mt: any thread.
+ * Bounds: STORE_WALK_BUCKETS buckets a step.
+ */
+#ifndef CLOCKOO_SURVEY_H
+#define CLOCKOO_SURVEY_H
+
+#include "store.h"
+
+/* ---- walking ---- */
+
+#define STORE_ALL_CLASSES  0u
+#define STORE_WALK_BUCKETS 64u
+
+/* Where a walk is; zero is its beginning. */
+struct store_cursor {
+	uint32_t bucket;
+	uint32_t slot;
+	bool done;
+};
+
+/* The next items, at most max; 0 is not yet the end, cursor.done is. While others write, an item
+ * may come twice, and one that a set of another key moved may be missed; the walk ends. It marks
+ * nothing as used. */
+uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
+		    const struct item **items, uint32_t max);
+
+/* ---- classes ---- */
+
+#define STORE_CLASS_COUNTERS(X)                                                                    \
+	X(CLASS_LINKED, "items put into the index")                                                \
+	X(CLASS_UNLINKED, "items taken out of it, for whatever reason")                            \
+	X(CLASS_BYTES_LINKED, "bytes asked for by those put in, headers and chunks included")      \
+	X(CLASS_BYTES_UNLINKED, "bytes asked for by those taken out")                              \
+	X(CLASS_EVICTED, "items forgotten to make room")                                           \
+	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
+	X(CLASS_EVICTED_UNFETCHED, "of those, never used")                                         \
+	X(CLASS_EVICTED_ACTIVE, "of those, used since the hand came by")                           \
+	X(CLASS_EXPIRED, "items found past their expiry, or flushed, and given back")              \
+	X(CLASS_EXPIRED_UNFETCHED, "of those, never used")                                         \
+	X(CLASS_OUT_OF_MEMORY, "stores refused")
+
+enum store_class_counter { STORE_CLASS_COUNTERS(COUNTER_SYMBOL) STORE_CLASS_COUNTER_COUNT };
+
+struct store_class_usage {
+	uint32_t size;     /* of an object */
+	uint32_t per_page; /* objects */
+	uint32_t pages;
+	uint32_t idle_s; /* since the hand last came by where it comes next: about the age of what
+			  * is evicted now */
+	uint64_t objects, used, free;
+	uint64_t items;
+	uint64_t item_bytes; /* asked for */
+	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
+};
+
+uint32_t store_class_count_mt(const struct store *store);
+uint32_t store_class_of(const struct store_core *sc, const struct item *it);
+/* now_s: the caller's. */
+void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
+			  struct store_class_usage *out);
+
+/* ---- memory ---- */
+
+/* Use no more than bytes, of what was given at start, from now on: pages beyond are emptied in the
+ * turns that come. False: less than STORE_MEMORY_MIN, or more than there is. */
+bool store_limit_mt(struct store *store, size_t bytes);
+
+/* ---- watching ---- */
+
+/* Called on this core with every item it evicts, before it goes, under locks: it may look at the
+ * item and note what it sees, and no more. NULL: nobody watches. */
+typedef void store_evicted_fn(void *arg, const struct item *it);
+void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
+
+#endif
