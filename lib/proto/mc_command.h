@@ -14,14 +14,6 @@
 /* The verb a word names; MC_BAD if it is none. */
 enum mc_verb mc_verb_of(struct view word);
 
-/* Turn *req into an error; its noreply flag stays. */
-static inline void
-mc_bad(struct mc_req *req, enum mc_error error)
-{
-	req->verb = MC_BAD;
-	req->error = (uint8_t)error;
-}
-
 /* Read the line (its end cut off, at least one byte) of verb into *req, which holds zeros.
  * False: not worth an answer, close the connection. */
 bool mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line);

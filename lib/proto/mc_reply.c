@@ -8,18 +8,21 @@
 #define REPLY_LINE(symbol, text) [symbol] = LINE(text),
 const struct view mc_reply_line[MC_REPLY_COUNT] = {MC_REPLIES(REPLY_LINE)};
 
-const struct view mc_error_line[MC_ERR_COUNT] = {
-	[MC_ERR_NONE] = {(const uint8_t *)"", 0},
-	[MC_ERR_UNKNOWN] = LINE("ERROR"),
-	[MC_ERR_FORMAT] = LINE("CLIENT_ERROR bad command line format"),
-	[MC_ERR_EXPTIME] = LINE("CLIENT_ERROR invalid exptime argument"),
-	[MC_ERR_DELTA] = LINE("CLIENT_ERROR invalid numeric delta argument"),
-	[MC_ERR_DELETE] =
-		LINE("CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]"),
-	[MC_ERR_CHUNK] = LINE("CLIENT_ERROR bad data chunk"),
-	[MC_ERR_NUMBER] = LINE("CLIENT_ERROR cannot increment or decrement non-numeric value"),
-	[MC_ERR_TOO_LARGE] = LINE("SERVER_ERROR object too large for cache"),
-	[MC_ERR_MEMORY] = LINE("SERVER_ERROR out of memory storing object"),
-	[MC_ERR_NO_ROOM] = LINE("SERVER_ERROR out of memory"),
-	[MC_ERR_STATS] = LINE("SERVER_ERROR out of memory writing stats"),
-};
+#define ERROR_LINE(symbol, text, status) [symbol] = LINE(text),
+const struct view mc_error_line[MC_ERR_COUNT] = {[MC_ERR_NONE] = {(const uint8_t *)"", 0},
+						 MC_ERRORS(ERROR_LINE)};
+
+#define ERROR_STATUS(symbol, text, status) [symbol] = MC_STATUS_##status,
+const uint8_t mc_error_status[MC_ERR_COUNT] = {MC_ERRORS(ERROR_STATUS)};
+
+struct view
+mc_status_text(enum mc_bin_status status)
+{
+	switch (status) {
+#define STATUS_TEXT(symbol, code, text)                                                            \
+	case symbol:                                                                               \
+		return (struct view){(const uint8_t *)text, sizeof(text) - 1};
+		MC_STATUSES(STATUS_TEXT)
+	}
+	return (struct view){(const uint8_t *)"", 0};
+}

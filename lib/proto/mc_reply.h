@@ -2,7 +2,8 @@
  * mc_reply.h - the lines a server answers with.
  *
  * Shape:  fixed lines are views of constant text, line end included; the others are composed
- *         at a pointer into room the caller has.
+ *         at a pointer into room the caller has. Errors: mc_error.h; meta replies: mc_meta.h;
+ *         binary responses: mc_binary.h.
  * Thread: pure functions.
  * Bounds: MC_VALUE_HEAD_MAX bytes for the line in front of a value, MC_FIXED_LINE_MAX for any
  *         fixed line, MC_NUMBER_LINE_MAX for a number.
@@ -24,15 +25,15 @@
 	X(MC_OK_LINE, "OK")                                                                        \
 	X(MC_END, "END")                                                                           \
 	X(MC_RESET, "RESET")                                                                       \
+	X(MC_EN_LINE, "EN")                                                                        \
+	X(MC_MN_LINE, "MN")                                                                        \
 	X(MC_TOO_MANY, "ERROR Too many open connections")
 
 #define MC_REPLY_SYMBOL(symbol, text) symbol,
 enum mc_reply { MC_REPLIES(MC_REPLY_SYMBOL) MC_REPLY_COUNT };
 
 extern const struct view mc_reply_line[MC_REPLY_COUNT];
-extern const struct view mc_error_line[MC_ERR_COUNT]; /* of MC_ERR_NONE: nothing */
 
-#define MC_FIXED_LINE_MAX  80u
 #define MC_NUMBER_LINE_MAX (MC_U64_DIGITS_MAX + 2)
 /* "VALUE " key " " flags " " bytes " " cas CR LF */
 #define MC_VALUE_HEAD_MAX (6 + MC_KEY_MAX + 1 + 10 + 1 + 10 + 1 + MC_U64_DIGITS_MAX + 2)

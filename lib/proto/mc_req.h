@@ -1,13 +1,13 @@
 /*
- * mc_req.h - one memcached request, as the text parser makes it.
+ * mc_req.h - one memcached request, whatever protocol it came in.
  *
  * A multi-get becomes one request a key: the first carries MC_FIRST, the last MC_LAST. So a
  * line with 20,000 keys needs no buffer, and one key and a hundred take the same path.
  *
- * Shape:  key and value are views into the parsed bytes; nothing is copied.
- * Units:  lengths in bytes; exptime as sent (see mc_expiry in serve).
+ * Shape:  key and text are views into the parsed bytes; nothing is copied but an opaque.
+ * Units:  lengths in bytes; exptime as sent (see serve_expiry_s).
  * Thread: pure functions.
- * Errors: a line that is wrong is a request too: verb MC_BAD with the error to answer.
+ * Errors: a request that is wrong is a request too: verb MC_BAD with the error to answer.
  * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; every
  *         run of spaces in it is bounded by the same number), keys of 1..MC_KEY_MAX.
  * Source: memcached doc/protocol.txt; limits and error texts as observed on 1.6.45.
@@ -16,70 +16,109 @@
 #define CLOCKOO_MC_REQ_H
 
 #include "base/bytes.h"
+#include "base/check.h"
+#include "mc_base64.h"
+#include "mc_error.h"
+#include "mc_meta.h"
+#include "mc_table.h"
 
-#define MC_KEY_MAX  250u
 #define MC_LINE_MAX 2048u
 
-enum mc_verb {
-	MC_GET,
-	MC_GETS,
-	MC_GAT,
-	MC_GATS,
-	MC_SET,
-	MC_ADD,
-	MC_REPLACE,
-	MC_APPEND,
-	MC_PREPEND,
-	MC_CAS,
-	MC_DELETE,
-	MC_INCR,
-	MC_DECR,
-	MC_TOUCH,
-	MC_FLUSH_ALL,
-	MC_VERSION,
-	MC_VERBOSITY,
-	MC_STATS,
-	MC_QUIT,
-	MC_BAD, /* answer req.error */
-	MC_VERB_COUNT,
-};
-
-enum mc_error {
-	MC_ERR_NONE,
-	MC_ERR_UNKNOWN,   /* ERROR */
-	MC_ERR_FORMAT,    /* CLIENT_ERROR bad command line format */
-	MC_ERR_EXPTIME,   /* CLIENT_ERROR invalid exptime argument */
-	MC_ERR_DELTA,     /* CLIENT_ERROR invalid numeric delta argument */
-	MC_ERR_DELETE,    /* CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply] */
-	MC_ERR_CHUNK,     /* CLIENT_ERROR bad data chunk */
-	MC_ERR_NUMBER,    /* CLIENT_ERROR cannot increment or decrement non-numeric value */
-	MC_ERR_TOO_LARGE, /* SERVER_ERROR object too large for cache */
-	MC_ERR_MEMORY,    /* SERVER_ERROR out of memory storing object */
-	MC_ERR_NO_ROOM,   /* SERVER_ERROR out of memory */
-	MC_ERR_STATS,     /* SERVER_ERROR out of memory writing stats */
-	MC_ERR_COUNT,
-};
-
 enum mc_req_flag {
-	MC_NOREPLY = 1u << 0,
-	MC_FIRST = 1u << 1,    /* first key of a retrieval line */
-	MC_LAST = 1u << 2,     /* last key of it: END follows */
-	MC_HAS_BODY = 1u << 3, /* body_len bytes and a line end follow the line */
+	MC_NOREPLY = 1u << 0,    /* nothing is answered, errors included */
+	MC_FIRST = 1u << 1,      /* first key of a retrieval line */
+	MC_LAST = 1u << 2,       /* last key of it: END follows */
+	MC_HAS_BODY = 1u << 3,   /* body_len and body_end bytes follow */
+	MC_QUIET = 1u << 4,      /* meta q, binary Q: what says nothing new is not answered */
+	MC_BINARY = 1u << 5,     /* answer in the binary protocol: opcode and opaque */
+	MC_HANGUP = 1u << 6,     /* answer, then close: what follows cannot be read */
+	MC_KEY_BASE64 = 1u << 7, /* key is base64; mc_base64_decode gives the key */
 };
+
+/* ---- administrative commands ---- */
+
+#define MC_CLASS_MAX 127u /* slab classes that can be named: 0..127 */
+#define MC_AUTH_MAX  1024u
+
+/* What a connection can watch: X(symbol, name). */
+#define MC_STREAMS(X)                                                                              \
+	X(MC_STREAM_FETCHERS, "fetchers")                                                          \
+	X(MC_STREAM_MUTATIONS, "mutations")                                                        \
+	X(MC_STREAM_EVICTIONS, "evictions")                                                        \
+	X(MC_STREAM_CONNEVENTS, "connevents")                                                      \
+	X(MC_STREAM_DELETIONS, "deletions")                                                        \
+	X(MC_STREAM_SYSEVENTS, "sysevents")                                                        \
+	X(MC_STREAM_RAWCMDS, "rawcmds")                                                            \
+	X(MC_STREAM_PROXYREQS, "proxyreqs")                                                        \
+	X(MC_STREAM_PROXYEVENTS, "proxyevents")                                                    \
+	X(MC_STREAM_PROXYUSER, "proxyuser")
+#define MC_STREAM_INDEX(symbol, name) symbol##_INDEX,
+enum { MC_STREAMS(MC_STREAM_INDEX) MC_STREAM_COUNT };
+#define MC_STREAM_BIT(symbol, name) symbol = 1u << symbol##_INDEX,
+enum mc_stream { MC_STREAMS(MC_STREAM_BIT) };
+
+/* The word that chose among the forms of one command. */
+enum mc_option {
+	MC_OPTION_NONE,
+	MC_OPTION_ON, /* stats detail */
+	MC_OPTION_OFF,
+	MC_OPTION_DUMP,
+	MC_OPTION_GRACEFUL, /* shutdown */
+	MC_OPTION_CLASSES,  /* crawl and dumps: those in classes */
+	MC_OPTION_ALL,
+	MC_OPTION_HASH,      /* dumps: all, by walking the index */
+	MC_OPTION_LEVEL,     /* automove: number[0] is 0, 1 or 2 */
+	MC_OPTION_RATIO,     /* number[0] thousandths */
+	MC_OPTION_FREERATIO, /* number[0] thousandths */
+	MC_OPTION_WINDOW,    /* number[0] */
+	MC_OPTION_FLAT,      /* lru mode */
+	MC_OPTION_SEGMENTED,
+};
+
+struct mc_admin {
+	uint8_t option; /* enum mc_option */
+	uint8_t stats;  /* binary stat: enum mc_verb of the stats meant, MC_BAD if there is none */
+	/* verbosity: level; cache_memlimit: megabytes; sleep; tocrawl; cachedump: class, limit;
+	 * reassign: from (-1: any), to; temp_ttl */
+	int64_t number[2];
+	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits: crawl and dumps */
+	uint32_t streams;                          /* watch: enum mc_stream */
+	struct view text;                          /* SASL: what the client says */
+};
+
+/* ---- a request ---- */
 
 struct mc_req {
-	uint8_t verb;    /* enum mc_verb */
-	uint8_t flags;   /* enum mc_req_flag */
-	uint8_t error;   /* enum mc_error, for MC_BAD. With MC_HAS_BODY: swallow the body */
-	struct view key; /* stats: its argument */
+	uint8_t verb;       /* enum mc_verb */
+	uint8_t flags;      /* enum mc_req_flag */
+	uint8_t error;      /* enum mc_error, for MC_BAD. With MC_HAS_BODY: swallow the body. For
+			     * shutdown, watch, stats detail and cachedump too: answer it if the
+			     * command is allowed at all */
+	uint8_t body_end;   /* bytes behind a body: 2, CR LF; binary 0 */
+	uint8_t opcode;     /* binary, as sent */
+	struct be32 opaque; /* binary: echoed */
+	struct view key;    /* stats: its argument */
 	uint32_t client_flags;
 	int32_t exptime;
-	uint32_t body_len; /* without the line end */
+	uint32_t body_len; /* without its end */
+	uint64_t cas;      /* to compare with: cas; meta if MC_FLAG_COMPARE; binary if not 0 */
+	uint64_t delta;
 	union {
-		uint64_t cas;
-		uint64_t delta;
+		/* Meta commands. Binary incr and decr: MC_FLAG_VIVIFY with vivify_exptime and
+		 * initial, or no flag. */
+		struct mc_meta meta;
+		struct mc_admin admin; /* administrative commands, binary stat and SASL */
 	};
 };
+static_assert(sizeof(struct mc_req) <= 144, "a batch of operations stays in the cache");
+
+/* Turn *req into an error; its noreply flag stays. */
+static inline void
+mc_bad(struct mc_req *req, enum mc_error error)
+{
+	req->verb = MC_BAD;
+	req->error = (uint8_t)error;
+}
 
 enum mc_status {
 	MC_OK,    /* *req is complete; used bytes are done with (a body stands after them) */
@@ -93,13 +132,20 @@ struct mc_result {
 	uint32_t used;
 };
 
-/* What one stream remembers between calls: inside which retrieval line it is. All zero at
- * the start of a stream or a datagram. */
+enum mc_protocol {
+	MC_PROTOCOL_UNKNOWN, /* the first byte will tell */
+	MC_PROTOCOL_TEXT,
+	MC_PROTOCOL_BINARY,
+};
+
+/* What one stream remembers between calls: its protocol, and inside which retrieval line it is.
+ * All zero at the start of a stream or a datagram. */
 struct mc_parser {
-	uint8_t verb;    /* enum mc_verb of the open line */
-	uint8_t in_line; /* between the keys of a retrieval line */
-	uint8_t swallow; /* an overlong key broke this line: skip to its end */
-	int32_t exptime; /* of the open gat line */
+	uint8_t verb;     /* enum mc_verb of the open line */
+	uint8_t in_line;  /* between the keys of a retrieval line */
+	uint8_t swallow;  /* an overlong key broke this line: skip to its end */
+	uint8_t protocol; /* enum mc_protocol; set before the first byte, it is not negotiated */
+	int32_t exptime;  /* of the open gat line */
 };
 
 /*
@@ -111,5 +157,30 @@ struct mc_parser {
  */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
+struct mc_result mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
+				 uint32_t len);
+
+#define MC_BIN_REQUEST_MAGIC  0x80u
+#define MC_BIN_RESPONSE_MAGIC 0x81u
+#define MC_BIN_HEAD_BYTES     24u
+
+/* The same in the stream's protocol, which its first byte tells. */
+static inline struct mc_result
+mc_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	if (likely(ps->protocol == MC_PROTOCOL_TEXT))
+		return mc_text_parse(ps, req, p, len);
+	if (ps->protocol == MC_PROTOCOL_UNKNOWN) {
+		if (len == 0)
+			return (struct mc_result){MC_MORE, 0};
+		ps->protocol = p[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY : MC_PROTOCOL_TEXT;
+		return mc_parse(ps, req, p, len);
+	}
+	return mc_binary_parse(ps, req, p, len);
+}
+
+/* How many bytes from the front of a binary request the parser wants before it can go on; who
+ * gathers a cut request need not gather more. len bytes at p are there. */
+uint32_t mc_binary_need(const uint8_t *p, uint32_t len);
 
 #endif

@@ -205,6 +205,14 @@ answer_bad(struct serve *sv, struct op *op)
 	return ANSWER_DONE;
 }
 
+/* Read, but not answered by this service. */
+static enum answer
+answer_unknown(struct serve *sv, struct op *op)
+{
+	mc_bad(&op->req, MC_ERR_UNKNOWN);
+	return answer_bad(sv, op);
+}
+
 static enum answer
 answer_nothing(struct serve *sv, struct op *op)
 {
@@ -226,11 +234,59 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_INCR] = answer_arith,
 	[MC_DECR] = answer_arith,
 	[MC_TOUCH] = answer_touch,
+	[MC_MG] = answer_unknown,
+	[MC_MS] = answer_unknown,
+	[MC_MD] = answer_unknown,
+	[MC_MA] = answer_unknown,
+	[MC_ME] = answer_unknown,
+	[MC_MN] = answer_unknown,
 	[MC_FLUSH_ALL] = answer_flush_all,
 	[MC_VERSION] = answer_version,
 	[MC_VERBOSITY] = answer_verbosity,
 	[MC_STATS] = answer_stats,
+	[MC_STATS_SETTINGS] = answer_stats,
+	[MC_STATS_ITEMS] = answer_stats,
+	[MC_STATS_SLABS] = answer_stats,
+	[MC_STATS_SIZES] = answer_stats,
+	[MC_STATS_CONNS] = answer_stats,
+	[MC_STATS_RESET] = answer_stats,
+	[MC_STATS_DETAIL] = answer_stats,
+	[MC_STATS_CACHEDUMP] = answer_stats,
+	[MC_SHUTDOWN] = answer_unknown,
+	[MC_CACHE_MEMLIMIT] = answer_unknown,
+	[MC_WATCH] = answer_unknown,
+	[MC_CRAWLER_ENABLE] = answer_unknown,
+	[MC_CRAWLER_DISABLE] = answer_unknown,
+	[MC_CRAWLER_SLEEP] = answer_unknown,
+	[MC_CRAWLER_TOCRAWL] = answer_unknown,
+	[MC_CRAWLER_CRAWL] = answer_unknown,
+	[MC_METADUMP] = answer_unknown,
+	[MC_MGDUMP] = answer_unknown,
+	[MC_SLABS_REASSIGN] = answer_unknown,
+	[MC_SLABS_AUTOMOVE] = answer_unknown,
+	[MC_LRU_TUNE] = answer_unknown,
+	[MC_LRU_MODE] = answer_unknown,
+	[MC_LRU_TEMP_TTL] = answer_unknown,
 	[MC_QUIT] = answer_quit,
+	[MC_BIN_GET] = answer_unknown,
+	[MC_BIN_GAT] = answer_unknown,
+	[MC_BIN_TOUCH] = answer_unknown,
+	[MC_BIN_SET] = answer_unknown,
+	[MC_BIN_ADD] = answer_unknown,
+	[MC_BIN_REPLACE] = answer_unknown,
+	[MC_BIN_APPEND] = answer_unknown,
+	[MC_BIN_PREPEND] = answer_unknown,
+	[MC_BIN_DELETE] = answer_unknown,
+	[MC_BIN_INCR] = answer_unknown,
+	[MC_BIN_DECR] = answer_unknown,
+	[MC_BIN_QUIT] = answer_unknown,
+	[MC_BIN_FLUSH] = answer_unknown,
+	[MC_BIN_NOOP] = answer_unknown,
+	[MC_BIN_VERSION] = answer_unknown,
+	[MC_BIN_STAT] = answer_unknown,
+	[MC_BIN_SASL_LIST] = answer_unknown,
+	[MC_BIN_SASL_AUTH] = answer_unknown,
+	[MC_BIN_SASL_STEP] = answer_unknown,
 	[MC_BAD] = answer_bad,
 	[OP_FINISH] = answer_finish,
 	[OP_SKIP] = answer_nothing,

@@ -1,19 +1,12 @@
 #include "request_trace.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const verb_words[MC_VERB_COUNT] = {
-	"get",       "gets",    "gat",       "gats",   "set",  "add",  "replace",
-	"append",    "prepend", "cas",       "delete", "incr", "decr", "touch",
-	"flush_all", "version", "verbosity", "stats",  "quit", "bad",
-};
-
-static const char *const error_words[MC_ERR_COUNT] = {
-	"none",  "unknown", "format",    "exptime", "delta",   "delete",
-	"chunk", "number",  "too-large", "memory",  "no-room", "stats",
-};
+#define SYMBOL(symbol, text, status) [symbol] = #symbol,
+static const char *const error_symbols[MC_ERR_COUNT] = {"MC_ERR_NONE", MC_ERRORS(SYMBOL)};
 
 static void
 promise(bool kept)
@@ -50,6 +43,16 @@ say_key(struct request_trace *t, struct view key)
 	}
 }
 
+/* MC_ERR_TOO_LARGE is too-large. */
+static void
+say_error(struct request_trace *t, uint8_t error)
+{
+	promise(error != MC_ERR_NONE && error < MC_ERR_COUNT);
+	say(t, " ");
+	for (const char *c = error_symbols[error] + strlen("MC_ERR_"); *c != 0; c++)
+		say(t, "%c", *c == '_' ? '-' : tolower(*c));
+}
+
 static void
 say_fields(struct request_trace *t, const struct mc_req *req)
 {
@@ -76,8 +79,7 @@ say_fields(struct request_trace *t, const struct mc_req *req)
 		say(t, " delta=%llu", (unsigned long long)req->delta);
 		break;
 	case MC_BAD:
-		promise(req->error != MC_ERR_NONE && req->error < MC_ERR_COUNT);
-		say(t, " %s", error_words[req->error]);
+		say_error(t, req->error);
 		break;
 	default:
 		break;
@@ -90,7 +92,7 @@ say_request(struct request_trace *t, const struct mc_req *req)
 	const bool keyed = req->verb <= MC_TOUCH;
 
 	promise(req->verb < MC_VERB_COUNT);
-	say(t, "%s", verb_words[req->verb]);
+	say(t, "%s", req->verb == MC_BAD ? "bad" : mc_commands[req->verb].word);
 	if (keyed) {
 		promise(req->key.len >= 1 && req->key.len <= MC_KEY_MAX);
 		say_key(t, req->key);

@@ -1,0 +1,30 @@
+/*
+ * mc_base64.h - keys of meta commands that hold any byte.
+ *
+ * Shape:  the alphabet of RFC 4648 section 4, padded, without line breaks.
+ * Thread: pure functions.
+ * Errors: decoding is strict (RFC 4648 section 3): a byte outside the alphabet, missing padding
+ *         or bits set under it are errors; two texts never mean the same key.
+ * Bounds: MC_KEY_DECODED_MAX bytes out of a key of MC_KEY_MAX; MC_KEY_BASE64_MAX for a key of
+ *         MC_KEY_MAX bytes, which the binary protocol can store.
+ */
+#ifndef CLOCKOO_MC_BASE64_H
+#define CLOCKOO_MC_BASE64_H
+
+#include "base/bytes.h"
+
+#define MC_KEY_MAX         250u
+#define MC_KEY_DECODED_MAX (MC_KEY_MAX / 4 * 3)
+#define MC_KEY_BASE64_MAX  ((MC_KEY_MAX + 2) / 3 * 4)
+
+/* Bytes that text decodes to; 0 if it is no base64. */
+uint32_t mc_base64_len(struct view text);
+/* Decode a text of which mc_base64_len said that it is base64; returns the byte after it. */
+uint8_t *mc_base64_decode(uint8_t *at, struct view text);
+/* Returns the byte after it. */
+uint8_t *mc_put_base64(uint8_t *at, struct view bytes);
+
+/* Can this key stand in a line of text as it is? */
+bool mc_key_is_text(struct view key);
+
+#endif

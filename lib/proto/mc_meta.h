@@ -1,0 +1,152 @@
+/*
+ * mc_meta.h - meta commands: what their flags ask for, and how their replies are written.
+ *
+ * Shape:  struct mc_meta is a line's flags, judged and copied: it holds no view, so it may stay
+ *         while a body comes in pieces. Flags are bits; the letters that stand in a reply are
+ *         kept in the order of the request.
+ * Units:  exptimes as sent (see serve_expiry_s); ttl and idle in seconds.
+ * Thread: pure functions.
+ * Bounds: MC_META_WORDS_MAX words a line, MC_OPAQUE_MAX bytes of opaque, MC_META_LINE_MAX bytes
+ *         of a reply's line, its end included.
+ * Source: memcached doc/protocol.txt, "Meta Commands"; limits, order and texts as in 1.6.45.
+ */
+#ifndef CLOCKOO_MC_META_H
+#define CLOCKOO_MC_META_H
+
+#include "mc_base64.h"
+#include "mc_number.h"
+
+#define MC_META_WORDS_MAX 20u /* command and key included */
+#define MC_OPAQUE_MAX     31u /* without its O */
+
+/* The letters, as bits: X(letter, name). */
+#define MC_META_LETTERS(X)                                                                         \
+	X('b', MC_FLAG_BASE64)      /* the key is sent as base64 */                                \
+	X('c', MC_FLAG_CAS)         /* return the cas */                                           \
+	X('f', MC_FLAG_CLIENT)      /* return client flags */                                      \
+	X('h', MC_FLAG_HIT)         /* return whether it was fetched before */                     \
+	X('k', MC_FLAG_KEY)         /* return the key */                                           \
+	X('l', MC_FLAG_IDLE)        /* return seconds since the last access */                     \
+	X('q', MC_FLAG_QUIET)       /* no reply where it says nothing new */                       \
+	X('s', MC_FLAG_SIZE)        /* return the value's length */                                \
+	X('t', MC_FLAG_TTL)         /* return seconds left, -1 for ever */                         \
+	X('u', MC_FLAG_UNUSED)      /* mg: do not count as a use */                                \
+	X('v', MC_FLAG_VALUE)       /* return the value */                                         \
+	X('x', MC_FLAG_DROP)        /* md: drop the value, keep the item */                        \
+	X('C', MC_FLAG_COMPARE)     /* only if the cas is this: req.cas */                         \
+	X('D', MC_FLAG_DELTA)       /* ma: req.delta */                                            \
+	X('E', MC_FLAG_NEW_CAS)     /* store this cas: new_cas */                                  \
+	X('F', MC_FLAG_SET_CLIENT)  /* ms: req.client_flags */                                     \
+	X('I', MC_FLAG_INVALIDATE)  /* md: mark stale; ms: an older cas stores as stale */         \
+	X('J', MC_FLAG_INITIAL)     /* ma: initial */                                              \
+	X('L', MC_FLAG_PATH)        /* for proxies, not looked at */                               \
+	X('M', MC_FLAG_MODE)        /* mode */                                                     \
+	X('N', MC_FLAG_VIVIFY)      /* create if absent, with this exptime: vivify_exptime */      \
+	X('O', MC_FLAG_OPAQUE)      /* return this: opaque */                                      \
+	X('P', MC_FLAG_PROXY)       /* for proxies, not looked at */                               \
+	X('R', MC_FLAG_RECACHE)     /* mg: the first one wins below so many seconds: recache_s */  \
+	X('T', MC_FLAG_SET_EXPTIME) /* req.exptime */
+
+#define MC_META_INDEX(letter, name) name##_INDEX,
+enum { MC_META_LETTERS(MC_META_INDEX) MC_META_LETTER_COUNT };
+#define MC_META_BIT(letter, name) name = 1u << name##_INDEX,
+enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
+
+/* Letters that stand in a reply. */
+#define MC_META_RETURNED                                                                           \
+	(MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_HIT | MC_FLAG_KEY | MC_FLAG_IDLE | MC_FLAG_SIZE |  \
+	 MC_FLAG_TTL | MC_FLAG_OPAQUE)
+#define MC_META_RETURNED_MAX 8u
+/* Of those, what a reply without an item may show: mg and ma misses, every md, ms failures show
+ * cas and size besides. */
+#define MC_META_ECHOED (MC_FLAG_KEY | MC_FLAG_OPAQUE)
+
+enum mc_mode {
+	MC_MODE_NONE, /* ms: set; ma: incr */
+	MC_MODE_ADD,
+	MC_MODE_APPEND,
+	MC_MODE_PREPEND,
+	MC_MODE_REPLACE,
+	MC_MODE_SET,
+	MC_MODE_INCR,
+	MC_MODE_DECR,
+};
+
+struct mc_meta {
+	uint32_t flags;                   /* enum mc_meta_flag */
+	uint8_t mode;                     /* enum mc_mode, of ms and ma */
+	uint8_t opaque_len;               /* 0: "O" alone */
+	uint8_t order_count;              /* letters in order[] */
+	char order[MC_META_RETURNED_MAX]; /* what is returned, in the request's order */
+	uint8_t opaque[MC_OPAQUE_MAX];
+	int32_t vivify_exptime;
+	int32_t recache_s;
+	uint64_t new_cas;
+	uint64_t initial; /* ma, and binary incr and decr */
+};
+
+/* What a reply can show of an item. A field is read only if its letter is shown. */
+struct mc_meta_item {
+	uint32_t shown; /* letters this reply may show, of MC_META_RETURNED */
+	bool base64;    /* the key, as the item has it, is to be sent as base64 */
+	bool fetched;
+	bool sent, stale, won; /* Z, X, W: behind the other flags, in this order */
+	struct view key;
+	uint32_t size;
+	uint32_t client_flags;
+	int32_t ttl_s; /* -1: never expires */
+	uint32_t idle_s;
+	uint64_t cas;
+};
+
+/* "VA <len>" and the longest of every flag. */
+#define MC_META_LINE_MAX                                                                           \
+	(3 + 10 + 2 + MC_KEY_BASE64_MAX + 2 + 2 + MC_OPAQUE_MAX + 2 * (2 + MC_U64_DIGITS_MAX) +    \
+	 4 * (2 + 11) + 6 + 2)
+
+/* The lines of replies: X(symbol, word). */
+#define MC_META_CODES(X)                                                                           \
+	X(MC_META_HD, "HD")                                                                        \
+	X(MC_META_EN, "EN")                                                                        \
+	X(MC_META_NF, "NF")                                                                        \
+	X(MC_META_NS, "NS")                                                                        \
+	X(MC_META_EX, "EX")
+#define MC_META_CODE_SYMBOL(symbol, word) symbol,
+enum mc_meta_code { MC_META_CODES(MC_META_CODE_SYMBOL) MC_META_CODE_COUNT };
+
+/* "<code> <flags>* CR LF" */
+uint8_t *mc_put_meta(uint8_t *at, enum mc_meta_code code, const struct mc_meta *meta,
+		     const struct mc_meta_item *item);
+/* "VA <len> <flags>* CR LF"; the value and a line end follow. */
+uint8_t *mc_put_meta_value_head(uint8_t *at, uint32_t len, const struct mc_meta *meta,
+				const struct mc_meta_item *item);
+
+/* ---- what is known of an item: me and the dumps ---- */
+
+struct mc_item_facts {
+	struct view key;
+	bool base64; /* see mc_meta_item */
+	bool fetched;
+	int64_t exptime; /* me: seconds left; a dump: the wall clock second; -1 never */
+	uint64_t access; /* me: seconds since the last; a dump: the wall clock second */
+	uint64_t cas;
+	uint32_t slab_class;
+	uint32_t size; /* all of the item */
+	uint32_t client_flags;
+};
+
+/* Every byte of a key may need three. */
+#define MC_FACTS_LINE_MAX (3 * MC_KEY_MAX + 160)
+
+/* me: "ME <key> exp=... la=... cas=... fetch=yes|no cls=... size=..." */
+uint8_t *mc_put_debug(uint8_t *at, const struct mc_item_facts *f);
+/* lru_crawler metadump: "key=<as in a URI> exp=... la=... cas=... fetch=... cls=... size=...
+ * flags=... LF" */
+uint8_t *mc_put_metadump(uint8_t *at, const struct mc_item_facts *f);
+/* lru_crawler mgdump: "mg <key>" or "mg <base64> b" */
+uint8_t *mc_put_mgdump(uint8_t *at, const struct mc_item_facts *f);
+/* A key as metadump and watch show it: what a URI does not allow becomes %XX. At most three
+ * bytes a byte. */
+uint8_t *mc_put_uri(uint8_t *at, struct view key);
+
+#endif
