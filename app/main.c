@@ -12,7 +12,7 @@ static int
 refuse(const struct fault *f)
 {
 	fprintf(stderr, "clockoo: %s\n", f->text);
-	return 1;
+	return (int)f->code;
 }
 
 static int
@@ -40,6 +40,10 @@ main(int argc, char **argv)
 		return 0;
 	case CONFIG_VERSION:
 		puts("clockoo " CLOCKOO_VERSION);
+		return 0;
+	case CONFIG_LICENSE:
+		puts("Clockoo, under the BSD 3-Clause License; its text is the file LICENSE.\n"
+		     "It runs on DPDK, which is under the same licence.");
 		return 0;
 	case CONFIG_WRONG:
 		return refuse(&f);

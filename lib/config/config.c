@@ -4,16 +4,6 @@
 #include <string.h>
 
 static const struct option_row *
-row_named(const char *name, size_t len)
-{
-	for (uint32_t i = 0; i < option_row_count; i++)
-		if (strlen(option_rows[i].name) == len &&
-		    memcmp(option_rows[i].name, name, len) == 0)
-			return &option_rows[i];
-	return NULL;
-}
-
-static const struct option_row *
 row_lettered(char letter)
 {
 	for (uint32_t i = 0; i < option_row_count; i++)
@@ -31,6 +21,8 @@ config_defaults(struct config *cfg)
 		.tcp_port = 11211,
 		.conns_max = 1024,
 		.conn_requests_max = 20,
+		.udp_budget = 64u << 10,
+		.prefix_delimiter = ':',
 		.mtu = 1500,
 		.ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u,
 		.prefix_len = 24,
@@ -42,8 +34,10 @@ config_defaults(struct config *cfg)
 bool
 config_set(struct config *cfg, const char *name, const char *value, struct fault *f)
 {
-	const struct option_row *row = row_named(name, strlen(name));
+	const struct option_row *row = option_named(name, strlen(name));
 
+	if (row == NULL)
+		row = extended_named(name, strlen(name));
 	if (row == NULL)
 		return fault_say(f, "%s: there is no such option", name);
 	return option_store(cfg, row, value, f);
@@ -57,17 +51,43 @@ same_network(const struct config *cfg, uint32_t ip)
 	return ((ip ^ cfg->ipv4) & mask) == 0;
 }
 
+/* -l beside --address: they must agree. Alone it is the address, in a network of the default size.
+ */
+static bool
+settle_address(struct config *cfg, struct fault *f)
+{
+	if (cfg->listen != 0 && cfg->address_said && cfg->listen != cfg->ipv4)
+		return fault_say(f, "--listen and --address name two addresses; give one of them");
+	if (cfg->listen != 0)
+		cfg->ipv4 = cfg->listen;
+	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
+		return fault_say(f, "--gateway: not on the network of --address; give a router "
+				    "that is, or a shorter prefix");
+	if (!cfg->udp_allow_said) {
+		cfg->udp_allow[0] = (struct config_net){cfg->ipv4, cfg->prefix_len};
+		cfg->udp_allow_count = 1;
+	}
+	return true;
+}
+
 bool
 config_finish(struct config *cfg, struct fault *f)
 {
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
 		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->item_max_bytes > ((uint64_t)cfg->memory_mb << 20) / 2)
-		return fault_say(f, "--max-item-size: %u bytes; -m %u allows half of it at most",
-				 cfg->item_max_bytes, cfg->memory_mb);
-	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
-		return fault_say(f, "--gateway: not on the network of --address; give a router "
-				    "that is, or a shorter prefix");
+		return fault_say_as(f, FAULT_USAGE,
+				    "--max-item-size: %u bytes; -m %u allows half of it at most",
+				    cfg->item_max_bytes, cfg->memory_mb);
+	/* A datagram proves nothing about who sent it, so it could not be let in. */
+	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
+		return fault_say_as(f, FAULT_USAGE,
+				    "-U with -Y or -S: there is no authentication over UDP; "
+				    "leave one of them out");
+	if (cfg->daemon && cfg->live)
+		return fault_say(f, "-d with --live: nobody would see the lines; leave one out");
+	if (!settle_address(cfg, f))
+		return false;
 	if (cfg->lcores.count != 0 && cfg->cores != 0 && cfg->cores != cfg->lcores.count)
 		return fault_say(f, "-t says %u cores and --lcores %u; give one of them",
 				 cfg->cores, cfg->lcores.count);
@@ -96,6 +116,8 @@ apply(struct config *cfg, const struct option_row *row, const char *value, struc
 		return CONFIG_HELP;
 	if (row->kind == OPTION_VERSION)
 		return CONFIG_VERSION;
+	if (row->kind == OPTION_LICENSE)
+		return CONFIG_LICENSE;
 	if (row->kind == OPTION_COUNT) {
 		*count += *count < row->max;
 		return CONFIG_RUN;
@@ -122,7 +144,7 @@ take_long(struct config *cfg, struct cursor *c, struct fault *f)
 	const char *name = c->argv[c->at] + 2;
 	const char *equals = strchr(name, '=');
 	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
-	const struct option_row *row = row_named(name, len);
+	const struct option_row *row = option_named(name, len);
 	const char *value = equals != NULL ? equals + 1 : NULL;
 
 	if (row == NULL) {
@@ -182,19 +204,4 @@ config_parse(struct config *cfg, int argc, char *const *argv, struct fault *f)
 			return verdict;
 	}
 	return config_finish(cfg, f) ? CONFIG_RUN : CONFIG_WRONG;
-}
-
-void
-config_help(FILE *out)
-{
-	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n", out);
-	for (uint32_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
-		char left[64];
-		const char letter[] = {'-', row->letter, ',', ' ', '\0'};
-
-		snprintf(left, sizeof left, "  %s--%s%s%s", row->letter != 0 ? letter : "    ",
-			 row->name, row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
-		fprintf(out, "%-33s %s\n", left, row->words);
-	}
 }

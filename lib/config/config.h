@@ -1,9 +1,9 @@
 /*
  * config.h - everything the operator decides, in one struct.
  *
- * The options are one table (options.c): name, letter, what it takes, its limits, its words for
- * --help. The command line is one way to fill the struct; config_set() is the door for another,
- * by the same table.
+ * The options are one table (option_rows.c): name, letter, what it takes, its limits, its words for
+ * --help and the README; a second one of the same shape has the names after -o. The command line
+ * is one way to fill the struct; config_set() is the door for another, by the same tables.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; addresses in host order.
@@ -21,6 +21,16 @@
 #define CONFIG_PATH_BYTES 256u
 #define CONFIG_NAME_BYTES 32u
 #define CONFIG_ARGS_BYTES 256u
+#define CONFIG_NETS_MAX   16u
+#define CONFIG_ROWS_MAX   192u /* of both option tables */
+
+/* Addresses whose first prefix_len bits are ip's. */
+struct config_net {
+	uint32_t ip, prefix_len;
+};
+
+/* What a connection may speak: memcached's -B. */
+enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
 struct config {
 	uint32_t memory_mb;
@@ -33,10 +43,25 @@ struct config {
 	uint32_t mtu;
 	uint32_t verbosity;
 	uint32_t ipv4, prefix_len;
-	uint32_t gateway; /* 0 = none */
+	uint32_t gateway;        /* 0 = none */
+	uint32_t protocol;       /* enum config_protocol */
+	uint32_t idle_timeout_s; /* 0 = none */
+	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
+	struct config_net udp_allow[CONFIG_NETS_MAX];
+	uint32_t udp_allow_count;
+	bool udp_allow_said; /* else it is the network of --address */
+	bool address_said;
+	uint32_t listen; /* -l: our address again, 0 = not said or any */
 	bool no_huge;
 	bool live;
-	bool yield;                   /* idle cores let others run */
+	bool yield;    /* idle cores let others run */
+	bool shutdown; /* -A: the command is obeyed */
+	bool no_evict, no_flush, no_dumps, no_watch;
+	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */
+	bool detail;           /* count by key prefix from the start */
+	char prefix_delimiter; /* of key prefixes in `stats detail` */
+	bool track_sizes;
+	bool daemon, lock_memory, coredumps;
 	char port[CONFIG_NAME_BYTES]; /* a profile's name; "pci" for an address */
 	char pci[CONFIG_NAME_BYTES];  /* 0000:03:00.0, or empty */
 	char iface[CONFIG_NAME_BYTES];
@@ -45,10 +70,14 @@ struct config {
 	char file_prefix[CONFIG_NAME_BYTES];
 	char data_dir[CONFIG_PATH_BYTES]; /* where the NIC profiles are; empty = beside the program
 					   */
-	struct lcore_set lcores;          /* count 0 = spread over the CPUs at start */
+	char auth_file[CONFIG_PATH_BYTES];
+	char pid_file[CONFIG_PATH_BYTES];
+	char user[CONFIG_NAME_BYTES];
+	uint64_t idle_rows[CONFIG_ROWS_MAX / 64]; /* options said that have no meaning here */
+	struct lcore_set lcores;                  /* count 0 = spread over the CPUs at start */
 };
 
-enum config_verdict { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_WRONG };
+enum config_verdict { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_LICENSE, CONFIG_WRONG };
 
 void config_defaults(struct config *cfg);
 
@@ -61,6 +90,11 @@ bool config_finish(struct config *cfg, struct fault *f);
 /* defaults, then the command line, then finish. argv[0] is skipped. */
 enum config_verdict config_parse(struct config *cfg, int argc, char *const *argv, struct fault *f);
 
+/* One line for each option said that has no meaning here. */
+void config_warn(const struct config *cfg, FILE *out);
+
 void config_help(FILE *out);
+/* The same two tables as the app's README prints them. */
+void config_readme(FILE *out);
 
 #endif

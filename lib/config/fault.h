@@ -15,11 +15,23 @@
 
 #define FAULT_BYTES 512u
 
+/* How the program ends: memcached's exit codes, from sysexits(3). */
+enum fault_code {
+	FAULT_GENERAL = 1,
+	FAULT_USAGE = 64,
+	FAULT_NO_USER = 67,
+	FAULT_OS = 71,
+};
+
 struct fault {
+	enum fault_code code; /* set with the text */
 	char text[FAULT_BYTES];
 };
 
-/* Always false, so that a caller can return it. */
+/* Always false, so that a caller can return it. The code is FAULT_GENERAL. */
 bool fault_say(struct fault *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with another code. */
+bool fault_say_as(struct fault *f, enum fault_code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

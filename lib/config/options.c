@@ -3,56 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#define AT(field)   offsetof(struct config, field)
-#define SIZE(field) (uint32_t)sizeof(((struct config *)0)->field)
-
-/* The letters and their long names are memcached's where it has the option. --port is not: there
- * it is the TCP port, here a NIC (README, decisions). */
-const struct option_row option_rows[] = {
-	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 8, 1u << 20, "MB",
-	 "memory for stored items (64)"},
-	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
-	 "largest value; k and m multiply (1m, up to 128m)"},
-	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",
-	 "TCP port, 0 is off (11211)"},
-	{"udp-port", 'U', OPTION_NUMBER, AT(udp_port), 0, 65535, "PORT", "UDP port, 0 is off (0)"},
-	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
-	 "connections at a time, all cores together (1024)"},
-	{"threads", 't', OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N",
-	 "worker cores, each with a CPU of its own (1)"},
-	{"cores", 0, OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N", "the same as -t"},
-	{"lcores", 0, OPTION_LCORES, AT(lcores), 0, 0, "LIST",
-	 "worker cores and their CPUs, such as 0@0,1@1"},
-	{"max-reqs-per-event", 'R', OPTION_NUMBER, AT(conn_requests_max), 1, 65535, "N",
-	 "requests of one connection before others have their turn (20)"},
-	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
-	 "a profile of drivers-config (af_packet) or a PCI address"},
-	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
-	 "kernel interface for af_packet and tap"},
-	{"socket", 0, OPTION_TEXT, AT(socket), 0, 107 + 1, "PATH",
-	 "socket of vhost, virtio_user and memif"},
-	{"vdev-args", 0, OPTION_TEXT, AT(vdev_args), 0, SIZE(vdev_args), "ARGS",
-	 "more driver arguments, after the profile's"},
-	{"address", 0, OPTION_ADDRESS, AT(ipv4), 0, 32, "IP/LEN",
-	 "our IPv4 address and prefix length (10.99.0.1/24)"},
-	{"gateway", 0, OPTION_GATEWAY, AT(gateway), 0, 0, "IP", "router for other networks (none)"},
-	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet (1500)"},
-	{"no-huge", 0, OPTION_FLAG, AT(no_huge), 0, 0, NULL,
-	 "ordinary memory instead of hugepages: slower, needs no setup"},
-	{"yield", 0, OPTION_FLAG, AT(yield), 0, 0, NULL,
-	 "idle cores give their CPU away (automatic when cores share one)"},
-	{"file-prefix", 0, OPTION_TEXT, AT(file_prefix), 1, SIZE(file_prefix), "NAME",
-	 "name of this instance; each running one needs its own (clockoo)"},
-	{"data-dir", 0, OPTION_TEXT, AT(data_dir), 1, SIZE(data_dir), "DIR",
-	 "where the NIC profiles are (drivers-config beside the program)"},
-	{"live", 0, OPTION_FLAG, AT(live), 0, 0, NULL, "print one line of figures every second"},
-	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
-	 "say more at start; twice: EAL too"},
-	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this and stop"},
-	{"version", 'V', OPTION_VERSION, 0, 0, 0, NULL, "print the version and stop"},
-};
-const uint32_t option_row_count = sizeof option_rows / sizeof option_rows[0];
-
 /* A decimal number and nothing else. Anything beyond 32 bits is beyond every limit here. */
 static bool
 number_of(const char *text, uint32_t *n)
@@ -109,6 +59,162 @@ store_address(struct config *cfg, const char *value, struct fault *f)
 				 value);
 	cfg->ipv4 = ip;
 	cfg->prefix_len = len;
+	cfg->address_said = true;
+	return true;
+}
+
+static bool
+is_any_address(const char *text)
+{
+	static const char *const any[] = {"0.0.0.0", "*", "INADDR_ANY"};
+
+	for (uint32_t i = 0; i < sizeof any / sizeof any[0]; i++)
+		if (strcmp(text, any[i]) == 0)
+			return true;
+	return false;
+}
+
+/* memcached's -l names sockets of the kernel; here it can only say our one address again. */
+static bool
+store_listen(struct config *cfg, const char *value, struct fault *f)
+{
+	const char *p = value;
+	uint32_t ip, port = cfg->tcp_port;
+
+	if (is_any_address(value))
+		return true;
+	if (!take_ipv4(&p, &ip) ||
+	    (*p == ':' ? !number_of(p + 1, &port) || port > 65535 : *p != '\0'))
+		return fault_say(f,
+				 "--listen: \"%s\": expected one IPv4 address, perhaps with :PORT; "
+				 "the appliance has one address",
+				 value);
+	if (ip >> 24 == 127)
+		return fault_say(
+			f,
+			"--listen: \"%s\": there is no loopback on a NIC; leave -l out and "
+			"give the address with --address, or a network of its own",
+			value);
+	if (ip >> 28 >= 0xe || ip >> 24 == 0)
+		return fault_say(f, "--listen: \"%s\": expected the address of a host", value);
+	cfg->listen = ip;
+	cfg->tcp_port = port;
+	return true;
+}
+
+/* One network of the list; a bare address is a network of one. */
+static const char *
+take_net(const char *p, struct config_net *net)
+{
+	uint32_t digits = 0;
+
+	if (!take_ipv4(&p, &net->ip))
+		return NULL;
+	net->prefix_len = 32;
+	if (*p != '/')
+		return p;
+	for (p++, net->prefix_len = 0; isdigit((unsigned char)*p) && digits < 2; p++, digits++)
+		net->prefix_len = net->prefix_len * 10 + (uint32_t)(*p - '0');
+	return digits == 0 || net->prefix_len > 32 ? NULL : p;
+}
+
+static bool
+store_nets(struct config *cfg, const char *value, struct fault *f)
+{
+	const char *p = value;
+
+	cfg->udp_allow_said = true;
+	cfg->udp_allow_count = 0;
+	if (strcmp(value, "none") == 0)
+		return true;
+	while (cfg->udp_allow_count < CONFIG_NETS_MAX) {
+		p = take_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
+		if (p == NULL || (*p != ',' && *p != '\0'))
+			return fault_say(f,
+					 "--udp-allow: \"%s\": expected networks such as "
+					 "10.0.0.0/8,192.0.2.7/32, or none",
+					 value);
+		cfg->udp_allow_count++;
+		if (*p++ == '\0')
+			return true;
+	}
+	return fault_say(f, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
+}
+
+static bool
+store_delimiter(struct config *cfg, const char *value, struct fault *f)
+{
+	if (value[0] <= ' ' || value[0] == 0x7f || value[1] != '\0')
+		return fault_say(f, "--stat-key-prefix: \"%s\": expected one character", value);
+	cfg->prefix_delimiter = value[0];
+	cfg->detail = true; /* as memcached: who names a delimiter wants the counts */
+	return true;
+}
+
+static bool
+store_protocol(struct config *cfg, const char *value, struct fault *f)
+{
+	static const char *const names[] = {
+		[PROTOCOL_AUTO] = "auto",
+		[PROTOCOL_ASCII] = "ascii",
+		[PROTOCOL_BINARY] = "binary",
+	};
+
+	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (strcmp(value, names[i]) != 0)
+			continue;
+		cfg->protocol = i;
+		return true;
+	}
+	return fault_say(f, "--protocol: \"%s\": expected auto, ascii or binary", value);
+}
+
+static bool
+store_extended_one(struct config *cfg, const char *item, struct fault *f)
+{
+	const char *equals = strchr(item, '=');
+	const size_t len = equals != NULL ? (size_t)(equals - item) : strlen(item);
+	const struct option_row *row = extended_named(item, len);
+
+	if (row == NULL)
+		return fault_say(f, "-o: \"%.*s\": there is no such name; --help lists all",
+				 (int)len, item);
+	if (row->arg == NULL && equals != NULL)
+		return fault_say(f, "-o %s: takes no value", row->name);
+	if (row->arg != NULL && row->arg[0] != '[' && (equals == NULL || equals[1] == '\0'))
+		return fault_say(f, "-o %s: expected a value: %s=%s", row->name, row->name,
+				 row->arg);
+	if (row->kind == OPTION_FLAG)
+		return option_store(cfg, row, "yes", f);
+	return option_store(cfg, row, equals != NULL ? equals + 1 : "", f);
+}
+
+/* The names and values after -o, with commas between. */
+static bool
+store_extended(struct config *cfg, const char *value, struct fault *f)
+{
+	while (*value != '\0') {
+		const size_t len = strcspn(value, ",");
+		char item[CONFIG_ARGS_BYTES];
+
+		if (len >= sizeof item)
+			return fault_say(f, "-o: a name or value of more than %zu characters",
+					 sizeof item - 1);
+		memcpy(item, value, len);
+		item[len] = '\0';
+		if (len != 0 && !store_extended_one(cfg, item, f))
+			return false;
+		value += len + (value[len] == ',');
+	}
+	return true;
+}
+
+static bool
+note_idle(struct config *cfg, const struct option_row *row)
+{
+	const uint32_t n = option_number(row);
+
+	cfg->idle_rows[n / 64] |= 1ull << n % 64;
 	return true;
 }
 
@@ -229,8 +335,8 @@ store_flag(bool *field, const struct option_row *row, const char *value, struct 
 	return true;
 }
 
-bool
-option_store(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
+static bool
+store(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
 {
 	void *field = (char *)cfg + row->at;
 
@@ -250,11 +356,39 @@ option_store(struct config *cfg, const struct option_row *row, const char *value
 		return store_address(cfg, value, f);
 	case OPTION_GATEWAY:
 		return store_gateway(cfg, value, f);
+	case OPTION_LISTEN:
+		return store_listen(cfg, value, f);
+	case OPTION_NETS:
+		return store_nets(cfg, value, f);
 	case OPTION_LCORES:
 		return lcores_parse(&cfg->lcores, value, f);
+	case OPTION_DELIMITER:
+		return store_delimiter(cfg, value, f);
+	case OPTION_PROTOCOL:
+		return store_protocol(cfg, value, f);
+	case OPTION_EXTENDED:
+		return store_extended(cfg, value, f);
+	case OPTION_GIVEN:
+		return true;
+	case OPTION_IDLE:
+		return note_idle(cfg, row);
+	case OPTION_REFUSED:
+		return fault_say(f, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name,
+				 row->words);
 	case OPTION_HELP:
 	case OPTION_VERSION:
+	case OPTION_LICENSE:
 		break;
 	}
 	return fault_say(f, "--%s cannot be set", row->name);
+}
+
+bool
+option_store(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
+{
+	if (store(cfg, row, value, f))
+		return true;
+	if (row->usage)
+		f->code = FAULT_USAGE;
+	return false;
 }

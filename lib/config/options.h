@@ -18,9 +18,18 @@ enum option_kind {
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
+	OPTION_LISTEN,
+	OPTION_NETS,
 	OPTION_LCORES,
+	OPTION_DELIMITER,
+	OPTION_PROTOCOL,
+	OPTION_EXTENDED, /* -o: names of extended_rows */
+	OPTION_GIVEN,    /* what it asks for is so anyway */
+	OPTION_IDLE,     /* it has no meaning here: a warning at start */
+	OPTION_REFUSED,  /* ignoring it would be unsafe or plainly wrong */
 	OPTION_HELP,
 	OPTION_VERSION,
+	OPTION_LICENSE,
 };
 
 struct option_row {
@@ -29,12 +38,23 @@ struct option_row {
 	enum option_kind kind;
 	size_t at; /* offset in struct config */
 	uint32_t min, max;
-	const char *arg; /* how --help calls the value; NULL = takes none */
-	const char *words;
+	const char *arg;   /* how --help calls the value, in brackets if it may lack; NULL = none */
+	const char *words; /* of GIVEN, IDLE and REFUSED: why */
+	bool usage;        /* a wrong value ends with FAULT_USAGE, as memcached does for it */
 };
 
 extern const struct option_row option_rows[];
 extern const uint32_t option_row_count;
+/* What may stand after -o. */
+extern const struct option_row extended_rows[];
+extern const uint32_t extended_row_count;
+
+/* The row of that name, or NULL. */
+const struct option_row *option_named(const char *name, size_t len);
+const struct option_row *extended_named(const char *name, size_t len);
+
+/* Rows of both tables are numbered through, for struct config's idle_rows. */
+uint32_t option_number(const struct option_row *row);
 
 /* Read value into the row's field. */
 bool option_store(struct config *cfg, const struct option_row *row, const char *value,

@@ -73,6 +73,24 @@ static const struct {
 	{{"--address", "192.168.1.2/30"}, NUMBER(ipv4), 0xc0a80102},
 	{{"--address", "192.168.1.2/30"}, NUMBER(prefix_len), 30},
 	{{"--gateway", "10.99.0.254"}, NUMBER(gateway), 0x0a6300fe},
+	{{"-l", "192.0.2.9"}, NUMBER(ipv4), 0xc0000209},
+	{{"-l", "192.0.2.9:11300"}, NUMBER(tcp_port), 11300},
+	{{"-l", "0.0.0.0"}, NUMBER(ipv4), 0x0a630001},
+	{{"-l", "*"}, NUMBER(ipv4), 0x0a630001},
+	{{"-l", "192.0.2.9", "--address", "192.0.2.9/28"}, NUMBER(prefix_len), 28},
+	{{"--udp-budget", "2k"}, NUMBER(udp_budget), 2048},
+	{{"--udp-allow", "10.0.0.0/8,192.0.2.7"}, NUMBER(udp_allow_count), 2},
+	{{"--udp-allow", "10.0.0.0/8,192.0.2.7"}, NUMBER(udp_allow[0].prefix_len), 8},
+	{{"--udp-allow", "10.0.0.0/8,192.0.2.7"}, NUMBER(udp_allow[1].ip), 0xc0000207},
+	{{"--udp-allow", "10.0.0.0/8,192.0.2.7"}, NUMBER(udp_allow[1].prefix_len), 32},
+	{{"--udp-allow", "none"}, NUMBER(udp_allow_count), 0},
+	{{"--address", "192.168.1.2/30"}, NUMBER(udp_allow[0].ip), 0xc0a80102},
+	{{"--address", "192.168.1.2/30"}, NUMBER(udp_allow[0].prefix_len), 30},
+	{{"-B", "binary"}, NUMBER(protocol), PROTOCOL_BINARY},
+	{{"--protocol=ascii"}, NUMBER(protocol), PROTOCOL_ASCII},
+	{{"-B", "auto"}, NUMBER(protocol), PROTOCOL_AUTO},
+	{{"-o", "idle_timeout=90"}, NUMBER(idle_timeout_s), 90},
+	{{"-o", "modern,,idle_timeout=7,slab_automove"}, NUMBER(idle_timeout_s), 7},
 	{{"-m", "9", "-m", "10"}, NUMBER(memory_mb), 10},
 };
 
@@ -145,6 +163,40 @@ static const struct {
 	{{"--lcores", "1@0,1@1"}, "core 1 is there twice"},
 	{{"--lcores", "0@0", "-t", "2"}, "-t says 2 cores and --lcores 1"},
 	{{"--port", "11211"}, "-p 11211"},
+	{{"-l", "127.0.0.1"}, "there is no loopback on a NIC"},
+	{{"-l", "localhost"}, "expected one IPv4 address"},
+	{{"-l", "10.99.0.1,10.99.0.2"}, "the appliance has one address"},
+	{{"-l", "[::1]:11211"}, "expected one IPv4 address"},
+	{{"-l", "10.99.0.1:65536"}, "expected one IPv4 address"},
+	{{"-l", "224.0.0.1"}, "the address of a host"},
+	{{"-l", "10.99.0.2", "--address", "10.99.0.1/24"}, "name two addresses"},
+	{{"--udp-allow", ""}, "expected networks"},
+	{{"--udp-allow", "10.0.0.0/33"}, "expected networks"},
+	{{"--udp-allow", "10.0.0.0/"}, "expected networks"},
+	{{"--udp-allow", "10.0.0.0/8,"}, "expected networks"},
+	{{"--udp-allow", "10.0.0.0/8;10.0.0.0/8"}, "expected networks"},
+	{{"--udp-allow", "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+			 "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1"},
+	 "more than 16 networks"},
+	{{"-D", ""}, "expected one character"},
+	{{"-D", "ab"}, "expected one character"},
+	{{"-B", "meta"}, "expected auto, ascii or binary"},
+	{{"-U", "1", "-Y", "users"}, "no authentication over UDP"},
+	{{"-U", "1", "-S"}, "no authentication over UDP"},
+	{{"-Y", ""}, "--auth-file"},
+	{{"-d", "--live"}, "nobody would see the lines"},
+	{{"-s", "path"}, "serves a network"},
+	{{"-Z"}, "there is no TLS here"},
+	{{"-o"}, "expected a value"},
+	{{"-o", "nonsense"}, "\"nonsense\": there is no such name"},
+	{{"-o", "modern,idle_timeou=1"}, "\"idle_timeou\": there is no such name"},
+	{{"-o", "idle_timeout"}, "idle_timeout=S"},
+	{{"-o", "idle_timeout="}, "idle_timeout=S"},
+	{{"-o", "idle_timeout=x"}, "expected a number"},
+	{{"-o", "modern=1"}, "takes no value"},
+	{{"-o", "hashpower"}, "hashpower=N"},
+	{{"-o", "ssl_key=file"}, "there is no TLS here"},
+	{{"-o", "proxy_config=file"}, "there is no built-in proxy"},
 	{{"--port", "../pci"}, "--port"},
 	{{"--port", ""}, "--port"},
 	{{"--port", "0000:03:00"}, "--port"},
@@ -190,6 +242,118 @@ a_port_is_a_profile_or_a_pci_address(void **state)
 	}
 }
 
+#define FLAG(field) offsetof(struct config, field)
+
+static const struct {
+	const char *words[WORDS_MAX];
+	size_t at;
+} flags[] = {
+	{{"-A"}, FLAG(shutdown)},    {{"--enable-shutdown"}, FLAG(shutdown)},
+	{{"-M"}, FLAG(no_evict)},    {{"-F"}, FLAG(no_flush)},
+	{{"-X"}, FLAG(no_dumps)},    {{"-W"}, FLAG(no_watch)},
+	{{"-S"}, FLAG(sasl)},        {{"-d"}, FLAG(daemon)},
+	{{"-k"}, FLAG(lock_memory)}, {{"-r"}, FLAG(coredumps)},
+	{{"-D", "/"}, FLAG(detail)}, {{"-o", "track_sizes"}, FLAG(track_sizes)},
+	{{"-vdA"}, FLAG(shutdown)},
+};
+
+static void
+a_flag_is_off_until_said(void **state)
+{
+	const char *const none[] = {NULL};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, none, &f), CONFIG_RUN);
+	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+		check(!*((bool *)&cfg + flags[i].at));
+	check_eq(cfg.prefix_delimiter, ':');
+	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+		if (parse(&cfg, flags[i].words, &f) != CONFIG_RUN)
+			fail_msg("%s: %s", flags[i].words[0], f.text);
+		if (!*((bool *)&cfg + flags[i].at))
+			fail_msg("%s has no effect", flags[i].words[0]);
+	}
+}
+
+static const struct {
+	const char *words[WORDS_MAX];
+	enum fault_code code;
+} codes[] = {
+	{{"-c", "0"}, FAULT_GENERAL},
+	{{"-t", "0"}, FAULT_GENERAL},
+	{{"-R", "0"}, FAULT_GENERAL},
+	{{"-o", "nonsense"}, FAULT_GENERAL},
+	{{"--nonsense"}, FAULT_GENERAL},
+	{{"-B", "nonsense"}, FAULT_USAGE},
+	{{"-I", "1023"}, FAULT_USAGE},
+	{{"-I", "33m"}, FAULT_USAGE},
+	{{"-p", "65536"}, FAULT_USAGE},
+	{{"-U", "65536"}, FAULT_USAGE},
+	{{"-Y", "users", "-U", "1"}, FAULT_USAGE},
+	{{"-S", "-U", "1"}, FAULT_USAGE},
+	{{"-Z"}, FAULT_USAGE},
+};
+
+static void
+a_refusal_has_memcacheds_exit_code(void **state)
+{
+	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		struct config cfg;
+		struct fault f;
+
+		check_eq(parse(&cfg, codes[i].words, &f), CONFIG_WRONG);
+		if (f.code != codes[i].code)
+			fail_msg("%s: code %d", codes[i].words[0], (int)f.code);
+	}
+}
+
+/* What start scripts for memcached pass. */
+static const struct {
+	const char *words[WORDS_MAX];
+	const char *warning; /* part of the one line; NULL = none */
+} idle[] = {
+	{{"-f", "1.07"}, "--slab-growth-factor has no meaning here"},
+	{{"-n48"}, "--slab-min-size has"},
+	{{"-C"}, "--disable-cas has"},
+	{{"-b", "4096"}, "--listen-backlog has"},
+	{{"-L"}, NULL},
+	{{"-o", "modern,maxconns_fast,lru_crawler,slab_reassign"}, NULL},
+	{{"-o", "slab_automove=1"}, "-o slab_automove has"},
+	{{"-o", "slab_automove"}, "-o slab_automove has"},
+	{{"-o", "no_hashexpand"}, "-o no_hashexpand has"},
+	{{"-o", "hash_algorithm=murmur3"}, "-o hash_algorithm has"},
+	{{"-o", "ext_path=/f:1G"}, "-o ext_path has"},
+	{{"-o", "hashpower=20", "-o", "hashpower=21"}, "-o hashpower has"},
+	{{"-m", "64", "-c", "1024"}, NULL},
+};
+
+static void
+what_has_no_meaning_here_is_taken_with_one_warning(void **state)
+{
+	for (uint32_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
+		char text[1024] = {0};
+		FILE *out = fmemopen(text, sizeof text, "w");
+		struct config cfg;
+		struct fault f;
+		const char *line_end;
+
+		check_ptr(out);
+		if (parse(&cfg, idle[i].words, &f) != CONFIG_RUN)
+			fail_msg("%s: %s", idle[i].words[0], f.text);
+		config_warn(&cfg, out);
+		fclose(out);
+		line_end = strchr(text, '\n');
+		if ((idle[i].warning == NULL) != (text[0] == '\0'))
+			fail_msg("%s: \"%s\"", idle[i].words[1], text);
+		if (idle[i].warning == NULL)
+			continue;
+		if (strstr(text, idle[i].warning) == NULL || line_end == NULL ||
+		    line_end[1] != '\0')
+			fail_msg("%s: \"%s\"", idle[i].words[0], text);
+	}
+}
+
 static void
 cores_that_share_a_cpu_let_each_other_run(void **state)
 {
@@ -211,11 +375,13 @@ help_and_version_win_over_what_follows(void **state)
 {
 	const char *const help[] = {"-h", "-m", "bad", NULL};
 	const char *const version[] = {"--version", "--bad", NULL};
+	const char *const license[] = {"-i", "--bad", NULL};
 	struct config cfg;
 	struct fault f;
 
 	check_eq(parse(&cfg, help, &f), CONFIG_HELP);
 	check_eq(parse(&cfg, version, &f), CONFIG_VERSION);
+	check_eq(parse(&cfg, license, &f), CONFIG_LICENSE);
 }
 
 static void
@@ -233,6 +399,8 @@ a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
 	check(!cfg.no_huge);
 	check(!config_set(&cfg, "no-huge", "maybe", &f));
 	check(!config_set(&cfg, "help", "yes", &f));
+	check(config_set(&cfg, "track_sizes", "yes", &f));
+	check(cfg.track_sizes);
 	check(!config_set(&cfg, "nonsense", "1", &f));
 	check_str(f.text, "nonsense: there is no such option");
 }
@@ -240,7 +408,7 @@ a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
 static void
 help_names_every_option_on_a_line_of_its_own(void **state)
 {
-	char text[8192] = {0};
+	char text[16384] = {0};
 	FILE *out = fmemopen(text, sizeof text, "w");
 
 	check_ptr(out);
@@ -249,6 +417,8 @@ help_names_every_option_on_a_line_of_its_own(void **state)
 	check_ptr(strstr(text, "\n  -m, --memory-limit MB "));
 	check_ptr(strstr(text, "\n      --lcores LIST "));
 	check_ptr(strstr(text, "\n  -h, --help "));
+	check_ptr(strstr(text, "\n  track_sizes "));
+	check_ptr(strstr(text, " ssl_min_version"));
 }
 
 static const struct {
@@ -295,6 +465,9 @@ main(void)
 		cmocka_unit_test(a_number_reaches_its_field),
 		cmocka_unit_test(a_wrong_word_is_refused_with_one_line_that_names_it),
 		cmocka_unit_test(a_port_is_a_profile_or_a_pci_address),
+		cmocka_unit_test(a_flag_is_off_until_said),
+		cmocka_unit_test(a_refusal_has_memcacheds_exit_code),
+		cmocka_unit_test(what_has_no_meaning_here_is_taken_with_one_warning),
 		cmocka_unit_test(cores_that_share_a_cpu_let_each_other_run),
 		cmocka_unit_test(help_and_version_win_over_what_follows),
 		cmocka_unit_test(a_name_and_a_value_from_anywhere_go_by_the_same_table),

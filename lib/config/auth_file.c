@@ -1,0 +1,95 @@
+#include "auth_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* All lines, and one byte more to see that there is more. */
+#define TEXT_BYTES (AUTH_USERS_MAX * AUTH_LINE_BYTES + 1)
+
+/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+static ssize_t
+read_text(char text[TEXT_BYTES], const char *path, struct fault *f)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	size_t used = 0;
+	ssize_t n = -1;
+
+	if (fd < 0) {
+		fault_say(f, "--auth-file: cannot read %s: %s", path, strerror(errno));
+		return -1;
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		fault_say(f, "--auth-file: %s is not an ordinary file", path);
+		return -1;
+	}
+	while (used < TEXT_BYTES && (n = read(fd, text + used, TEXT_BYTES - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	if (n < 0) {
+		fault_say(f, "--auth-file: cannot read %s: %s", path, strerror(errno));
+		return -1;
+	}
+	return (ssize_t)used;
+}
+
+/* line[0..len) without its line end. Returns what is wrong with it, or NULL. */
+static const char *
+read_line(struct auth_user *user, const char *line, size_t len)
+{
+	const char *colon = memchr(line, ':', len);
+	size_t name_len, word_len;
+
+	if (len != 0 && line[len - 1] == '\r')
+		len--;
+	if (colon == NULL)
+		return "expected user:password";
+	name_len = (size_t)(colon - line);
+	word_len = len - name_len - 1;
+	if (name_len == 0 || word_len == 0)
+		return "user and password may not be empty";
+	if (name_len + word_len > AUTH_USER_BYTES)
+		return "more than 256 bytes";
+	if (memchr(line, '\0', len) != NULL)
+		return "a byte of zero";
+	user->name_len = (uint8_t)name_len;
+	user->word_len = (uint8_t)word_len;
+	memcpy(user->bytes, line, name_len);
+	memcpy(user->bytes + name_len, colon + 1, word_len);
+	return NULL;
+}
+
+bool
+auth_file_load(struct auth_users *users, const char *path, struct fault *f)
+{
+	char text[TEXT_BYTES];
+	const ssize_t len = read_text(text, path, f);
+	struct auth_users read = {0};
+
+	for (ssize_t at = 0; at < len;) {
+		const char *line = text + at;
+		const char *end = memchr(line, '\n', (size_t)(len - at));
+		const size_t line_len = end != NULL ? (size_t)(end - line) : (size_t)(len - at);
+		const char *wrong;
+
+		if (read.count == AUTH_USERS_MAX)
+			return fault_say(f, "--auth-file: %s: line %u: more than %u users", path,
+					 read.count + 1, AUTH_USERS_MAX);
+		wrong = read_line(&read.user[read.count], line, line_len);
+		if (wrong != NULL)
+			return fault_say(f, "--auth-file: %s: line %u: %s", path, read.count + 1,
+					 wrong);
+		read.count++;
+		at += (ssize_t)line_len + 1;
+	}
+	if (len < 0)
+		return false;
+	if (read.count == 0)
+		return fault_say(f, "--auth-file: %s: no user in it", path);
+	*users = read;
+	return true;
+}

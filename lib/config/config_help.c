@@ -1,0 +1,129 @@
+#include "config.h"
+#include "options.h"
+
+#include <string.h>
+
+static bool
+is_idle(const struct option_row *row)
+{
+	return row->kind == OPTION_IDLE || row->kind == OPTION_REFUSED;
+}
+
+/* Rows next to each other that say the same. */
+static bool
+says_the_same(const struct option_row *a, const struct option_row *b)
+{
+	return a->kind == b->kind && strcmp(a->words, b->words) == 0;
+}
+
+static const char *
+fate(const struct option_row *row)
+{
+	return row->kind == OPTION_REFUSED ? "refused" : "no meaning here";
+}
+
+static void
+warn_of(const struct config *cfg, const struct option_row *rows, uint32_t count, FILE *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t n = option_number(&rows[i]);
+
+		if ((cfg->idle_rows[n / 64] >> n % 64 & 1) == 0)
+			continue;
+		fprintf(out, "clockoo: warning: %s%s has no meaning here: %s\n",
+			rows == option_rows ? "--" : "-o ", rows[i].name, rows[i].words);
+	}
+}
+
+void
+config_warn(const struct config *cfg, FILE *out)
+{
+	warn_of(cfg, option_rows, option_row_count, out);
+	warn_of(cfg, extended_rows, extended_row_count, out);
+}
+
+static void
+help_option(const struct option_row *row, FILE *out)
+{
+	char left[64];
+	const char letter[] = {'-', row->letter, ',', ' ', '\0'};
+
+	snprintf(left, sizeof left, "  %s--%s%s%s", row->letter != 0 ? letter : "    ", row->name,
+		 row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
+	fprintf(out, "%-33s %s%s%s\n", left, is_idle(row) ? fate(row) : "",
+		is_idle(row) ? ": " : "", row->words);
+}
+
+static void
+help_extended(const struct option_row *row, FILE *out)
+{
+	char left[64];
+
+	snprintf(left, sizeof left, "  %s%s%s", row->name, row->arg != NULL ? "=" : "",
+		 row->arg != NULL ? row->arg : "");
+	fprintf(out, "%-33s %s\n", left, row->words);
+}
+
+/* Neighbours that share their reason share a line. */
+static uint32_t
+help_idle(uint32_t at, FILE *out)
+{
+	const struct option_row *first = &extended_rows[at];
+
+	fprintf(out, "  %s (%s):\n     ", first->words, fate(first));
+	for (; at < extended_row_count && says_the_same(&extended_rows[at], first); at++)
+		fprintf(out, " %s", extended_rows[at].name);
+	fputs("\n", out);
+	return at;
+}
+
+void
+config_help(FILE *out)
+{
+	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n", out);
+	for (uint32_t i = 0; i < option_row_count; i++)
+		help_option(&option_rows[i], out);
+	fputs("\nAfter -o, with commas between:\n\n", out);
+	for (uint32_t i = 0; i < extended_row_count;) {
+		if (is_idle(&extended_rows[i]))
+			i = help_idle(i, out);
+		else
+			help_extended(&extended_rows[i++], out);
+	}
+}
+
+static void
+readme_option(const struct option_row *row, FILE *out)
+{
+	const char letter[] = {'`', '-', row->letter, '`', ' ', '\0'};
+
+	fprintf(out, "| %s`--%s%s%s` | %s%s%s |\n", row->letter != 0 ? letter : "", row->name,
+		row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "",
+		is_idle(row) ? fate(row) : "", is_idle(row) ? ": " : "", row->words);
+}
+
+static uint32_t
+readme_extended(uint32_t at, FILE *out)
+{
+	const struct option_row *first = &extended_rows[at];
+	const char *comma = "";
+
+	fputs("| ", out);
+	for (; at < extended_row_count && says_the_same(&extended_rows[at], first);
+	     at++, comma = ", ")
+		fprintf(out, "%s`%s`", comma, extended_rows[at].name);
+	fprintf(out, " | %s%s%s |\n", is_idle(first) ? fate(first) : "", is_idle(first) ? ": " : "",
+		first->words);
+	return at;
+}
+
+void
+config_readme(FILE *out)
+{
+	fputs("| option | what |\n|---|---|\n", out);
+	for (uint32_t i = 0; i < option_row_count; i++)
+		readme_option(&option_rows[i], out);
+	fputs("\n| after `-o` | what |\n|---|---|\n", out);
+	for (uint32_t i = 0; i < extended_row_count;)
+		i = readme_extended(i, out);
+}

@@ -1,0 +1,230 @@
+#include "options.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define AT(field)    offsetof(struct config, field)
+#define SIZE(field)  (uint32_t)sizeof(((struct config *)0)->field)
+#define FLAG(field)  OPTION_FLAG, AT(field), 0, 0, NULL
+#define GIVEN(arg)   OPTION_GIVEN, 0, 0, 0, arg
+#define IDLE(arg)    OPTION_IDLE, 0, 0, 0, arg
+#define REFUSED(arg) OPTION_REFUSED, 0, 0, 0, arg
+#define FIXED_SLOTS  "slot sizes are fixed and close together"
+#define OWN_BACKLOG  "-c bounds new connections too"
+#define ALWAYS_CAS   "every item has a CAS anyway, at no cost"
+#define NO_WARM_FILE "a restart begins with an empty cache"
+#define NO_TLS       "there is no TLS here; put a TLS proxy in front"
+#define NO_UNIX      "the appliance serves a network, not the processes of its own machine"
+#define NO_LRU       "CLOCK takes the place of hot, warm and cold lists"
+#define OWN_CRAWLER  "every core looks for expired items between its turns, at its own pace"
+#define OWN_MOVER    "pages always move to the sizes that need them, at their own pace"
+#define OWN_INDEX    "the index sizes itself"
+#define OWN_HASH     "the hash is always a seeded XXH3"
+#define NO_CHUNKS    "values above 64 KB lie in chunks of fixed sizes"
+#define NO_FLASH     "there is no flash storage (extstore)"
+#define NO_PROXY     "there is no built-in proxy"
+#define OWN_BUFFERS  "buffers are taken once at start, sized by -c"
+#define NO_DROP      "use -u, and systemd's SystemCallFilter"
+
+/* The letters and their long names are memcached's where it has the option. --port is not: there
+ * it is the TCP port, here a NIC (README, decisions). */
+const struct option_row option_rows[] = {
+	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 8, 1u << 20, "MB",
+	 "memory for stored items (64)", false},
+	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
+	 "largest value; k and m multiply (1m, up to 128m)", true},
+	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",
+	 "TCP port, 0 is off (11211)", true},
+	{"udp-port", 'U', OPTION_NUMBER, AT(udp_port), 0, 65535, "PORT", "UDP port, 0 is off (0)",
+	 true},
+	{"udp-allow", 0, OPTION_NETS, AT(udp_allow), 0, CONFIG_NETS_MAX, "NETS",
+	 "who may get any amount of UDP replies: 10.0.0.0/8,192.0.2.7, none (our network)", false},
+	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
+	 "UDP reply bytes a second to any other address (64k)", false},
+	{"listen", 'l', OPTION_LISTEN, AT(listen), 0, 0, "IP",
+	 "--address without LEN, perhaps with :PORT; 0.0.0.0 and * change nothing", true},
+	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
+	 "connections at a time, all cores together (1024)", false},
+	{"threads", 't', OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N",
+	 "worker cores, each with a CPU of its own (1)", false},
+	{"cores", 0, OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N", "the same as -t", false},
+	{"lcores", 0, OPTION_LCORES, AT(lcores), 0, 0, "LIST",
+	 "worker cores and their CPUs, such as 0@0,1@1", false},
+	{"max-reqs-per-event", 'R', OPTION_NUMBER, AT(conn_requests_max), 1, 65535, "N",
+	 "requests of one connection before others have their turn (20)", false},
+	{"protocol", 'B', OPTION_PROTOCOL, AT(protocol), 0, 0, "NAME",
+	 "ascii, binary or auto: the first byte of a connection tells (auto)", true},
+	{"disable-evictions", 'M', FLAG(no_evict),
+	 "refuse to store when memory is full instead of evicting", false},
+	{"auth-file", 'Y', OPTION_TEXT, AT(auth_file), 1, SIZE(auth_file), "FILE",
+	 "lines of user:password, read again on SIGHUP: clients must authenticate", false},
+	{"enable-sasl", 'S', FLAG(sasl),
+	 "as -Y; without -Y the file is the one MEMCACHED_SASL_PWDB names", false},
+	{"disable-flush-all", 'F', FLAG(no_flush), "refuse flush_all", false},
+	{"disable-dumping", 'X', FLAG(no_dumps),
+	 "refuse stats cachedump, stats detail, lru_crawler metadump and mgdump", false},
+	{"disable-watch", 'W', FLAG(no_watch), "refuse watch", false},
+	{"enable-shutdown", 'A', FLAG(shutdown), "obey the shutdown command", false},
+	{"stat-key-prefix", 'D', OPTION_DELIMITER, AT(prefix_delimiter), 0, 0, "CHAR",
+	 "count by the part of a key before CHAR, for stats detail (:, off)", false},
+	{"daemon", 'd', FLAG(daemon), "go to the background when ready", false},
+	{"pidfile", 'P', OPTION_TEXT, AT(pid_file), 1, SIZE(pid_file), "FILE",
+	 "write the process number there when ready; removed at the end", false},
+	{"user", 'u', OPTION_TEXT, AT(user), 1, SIZE(user), "NAME",
+	 "who to be once NIC and memory are taken, when started as root", false},
+	{"lock-memory", 'k', FLAG(lock_memory), "with --no-huge: never swap; hugepages never are",
+	 false},
+	{"enable-coredumps", 'r', FLAG(coredumps), "raise the limit of core files", false},
+	{"extended", 'o', OPTION_EXTENDED, 0, 0, 0, "LIST",
+	 "names of the second list, with commas between", false},
+	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
+	 "a profile of drivers-config (af_packet) or a PCI address", false},
+	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
+	 "kernel interface for af_packet and tap", false},
+	{"socket", 0, OPTION_TEXT, AT(socket), 0, 107 + 1, "PATH",
+	 "socket of vhost, virtio_user and memif", false},
+	{"vdev-args", 0, OPTION_TEXT, AT(vdev_args), 0, SIZE(vdev_args), "ARGS",
+	 "more driver arguments, after the profile's", false},
+	{"address", 0, OPTION_ADDRESS, AT(ipv4), 0, 32, "IP/LEN",
+	 "our IPv4 address and prefix length (10.99.0.1/24)", false},
+	{"gateway", 0, OPTION_GATEWAY, AT(gateway), 0, 0, "IP", "router for other networks (none)",
+	 false},
+	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet (1500)", false},
+	{"no-huge", 0, FLAG(no_huge),
+	 "ordinary memory instead of hugepages: slower, needs no setup", false},
+	{"yield", 0, FLAG(yield), "idle cores give their CPU away (automatic when cores share one)",
+	 false},
+	{"file-prefix", 0, OPTION_TEXT, AT(file_prefix), 1, SIZE(file_prefix), "NAME",
+	 "name of this instance; each running one needs its own (clockoo)", false},
+	{"data-dir", 0, OPTION_TEXT, AT(data_dir), 1, SIZE(data_dir), "DIR",
+	 "where the NIC profiles are (drivers-config beside the program)", false},
+	{"live", 0, FLAG(live), "print one line of figures every second", false},
+	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
+	 "say more at start; twice: EAL too", false},
+	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this and stop", false},
+	{"version", 'V', OPTION_VERSION, 0, 0, 0, NULL, "print the version and stop", false},
+	{"license", 'i', OPTION_LICENSE, 0, 0, 0, NULL, "print the licence and stop", false},
+	{"enable-largepages", 'L', GIVEN(NULL), "hugepages are taken unless --no-huge says no",
+	 false},
+	{"slab-growth-factor", 'f', IDLE("FACTOR"), FIXED_SLOTS, false},
+	{"slab-min-size", 'n', IDLE("BYTES"), FIXED_SLOTS, false},
+	{"listen-backlog", 'b', IDLE("N"), OWN_BACKLOG, false},
+	{"disable-cas", 'C', IDLE(NULL), ALWAYS_CAS, false},
+	{"memory-file", 'e', IDLE("FILE"), NO_WARM_FILE, false},
+	{"napi-ids", 'N', IDLE("N"), "a flow stays on its core by the NIC's own hash", false},
+	{"unix-mask", 'a', IDLE("MASK"), NO_UNIX, false},
+	{"unix-socket", 's', REFUSED("PATH"), NO_UNIX, true},
+	{"enable-ssl", 'Z', REFUSED(NULL), NO_TLS, true},
+};
+const uint32_t option_row_count = sizeof option_rows / sizeof option_rows[0];
+
+const struct option_row extended_rows[] = {
+	{"idle_timeout", 0, OPTION_NUMBER, AT(idle_timeout_s), 0, 1u << 24, "S",
+	 "close a connection without a request for so long; 0 is never (0)", false},
+	{"track_sizes", 0, FLAG(track_sizes), "count items by size, for stats sizes", false},
+	{"maxconns_fast", 0, GIVEN(NULL), "a connection too many is told so and closed at once",
+	 false},
+	{"modern", 0, GIVEN(NULL), "there is nothing older", false},
+	{"lru_crawler", 0, GIVEN(NULL), OWN_CRAWLER, false},
+	{"slab_reassign", 0, GIVEN(NULL), OWN_MOVER, false},
+	{"no_maxconns_fast", 0, IDLE(NULL), "a connection too many is always told so and closed",
+	 false},
+	{"no_modern", 0, IDLE(NULL), "there is nothing older", false},
+	{"no_lru_crawler", 0, IDLE(NULL), OWN_CRAWLER, false},
+	{"lru_crawler_sleep", 0, IDLE("US"), OWN_CRAWLER, false},
+	{"lru_crawler_tocrawl", 0, IDLE("N"), OWN_CRAWLER, false},
+	{"no_slab_reassign", 0, IDLE(NULL), OWN_MOVER, false},
+	{"slab_automove", 0, IDLE("[N]"), OWN_MOVER, false},
+	{"no_slab_automove", 0, IDLE(NULL), OWN_MOVER, false},
+	{"slab_automove_ratio", 0, IDLE("RATIO"), OWN_MOVER, false},
+	{"slab_automove_window", 0, IDLE("N"), OWN_MOVER, false},
+	{"slab_automove_freeratio", 0, IDLE("RATIO"), OWN_MOVER, false},
+	{"lru_maintainer", 0, IDLE(NULL), NO_LRU, false},
+	{"no_lru_maintainer", 0, IDLE(NULL), NO_LRU, false},
+	{"hot_lru_pct", 0, IDLE("N"), NO_LRU, false},
+	{"warm_lru_pct", 0, IDLE("N"), NO_LRU, false},
+	{"hot_max_factor", 0, IDLE("N"), NO_LRU, false},
+	{"warm_max_factor", 0, IDLE("N"), NO_LRU, false},
+	{"temporary_ttl", 0, IDLE("S"), NO_LRU, false},
+	{"tail_repair_time", 0, IDLE("[S]"), NO_LRU, false},
+	{"hashpower", 0, IDLE("N"), OWN_INDEX, false},
+	{"no_hashexpand", 0, IDLE(NULL), OWN_INDEX, false},
+	{"hash_algorithm", 0, IDLE("NAME"), OWN_HASH, false},
+	{"slab_sizes", 0, IDLE("LIST"), FIXED_SLOTS, false},
+	{"slab_chunk_max", 0, IDLE("KB"), NO_CHUNKS, false},
+	{"no_chunked_items", 0, IDLE(NULL), NO_CHUNKS, false},
+	{"read_buf_mem_limit", 0, IDLE("MB"), OWN_BUFFERS, false},
+	{"resp_obj_mem_limit", 0, IDLE("MB"), OWN_BUFFERS, false},
+	{"inline_ascii_resp", 0, IDLE(NULL), OWN_BUFFERS, false},
+	{"no_inline_ascii_resp", 0, IDLE(NULL), OWN_BUFFERS, false},
+	{"watcher_logbuf_size", 0, IDLE("KB"), OWN_BUFFERS, false},
+	{"worker_logbuf_size", 0, IDLE("KB"), OWN_BUFFERS, false},
+	{"drop_privileges", 0, IDLE(NULL), NO_DROP, false},
+	{"no_drop_privileges", 0, GIVEN(NULL), NO_DROP, false},
+	{"relaxed_privileges", 0, IDLE(NULL), NO_DROP, false},
+	{"sock_cookie_id", 0, IDLE("N"), "sockets of the kernel are not used", false},
+	{"ext_path", 0, IDLE("PATH"), NO_FLASH, false},
+	{"ext_page_size", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_wbuf_size", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_threads", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_io_depth", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_item_size", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_item_age", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_low_ttl", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_drop_unread", 0, IDLE(NULL), NO_FLASH, false},
+	{"ext_recache_rate", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_compact_under", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_drop_under", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_max_frag", 0, IDLE("N"), NO_FLASH, false},
+	{"ext_max_sleep", 0, IDLE("N"), NO_FLASH, false},
+	{"ssl_chain_cert", 0, REFUSED("FILE"), NO_TLS, true},
+	{"ssl_key", 0, REFUSED("FILE"), NO_TLS, true},
+	{"ssl_keyformat", 0, REFUSED("N"), NO_TLS, true},
+	{"ssl_verify_mode", 0, REFUSED("N"), NO_TLS, true},
+	{"ssl_ciphers", 0, REFUSED("LIST"), NO_TLS, true},
+	{"ssl_ca_cert", 0, REFUSED("FILE"), NO_TLS, true},
+	{"ssl_wbuf_size", 0, REFUSED("KB"), NO_TLS, true},
+	{"ssl_session_cache", 0, REFUSED(NULL), NO_TLS, true},
+	{"ssl_kernel_tls", 0, REFUSED(NULL), NO_TLS, true},
+	{"ssl_min_version", 0, REFUSED("N"), NO_TLS, true},
+	{"proxy_config", 0, REFUSED("FILE"), NO_PROXY, true},
+	{"proxy_arg", 0, REFUSED("ARG"), NO_PROXY, true},
+	{"proxy_uring", 0, REFUSED(NULL), NO_PROXY, true},
+	{"proxy_memprofile", 0, REFUSED(NULL), NO_PROXY, true},
+};
+const uint32_t extended_row_count = sizeof extended_rows / sizeof extended_rows[0];
+
+static_assert(sizeof option_rows / sizeof option_rows[0] +
+			      sizeof extended_rows / sizeof extended_rows[0] <=
+		      CONFIG_ROWS_MAX,
+	      "a row without its bit");
+
+static const struct option_row *
+row_named(const struct option_row *rows, uint32_t count, const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+const struct option_row *
+option_named(const char *name, size_t len)
+{
+	return row_named(option_rows, option_row_count, name, len);
+}
+
+const struct option_row *
+extended_named(const char *name, size_t len)
+{
+	return row_named(extended_rows, extended_row_count, name, len);
+}
+
+uint32_t
+option_number(const struct option_row *row)
+{
+	for (uint32_t i = 0; i < option_row_count; i++)
+		if (row == &option_rows[i])
+			return i;
+	return option_row_count + (uint32_t)(row - extended_rows);
+}

@@ -1,0 +1,135 @@
+/*
+ * The file of users. Goal: a good file gives its users byte for byte; anything else is refused by
+ * line number, without a word of the line in the message, and changes nothing. Method: a table of
+ * files, written to a folder of the test's own.
+ */
+#include "support/test.h"
+#include "config/auth_file.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char path[] = "auth_file_XXXXXX";
+
+#define FILE_OF(text) text, sizeof text - 1
+#define A50           "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A250          A50 A50 A50 A50 A50
+
+static void
+put(const char *text, size_t len)
+{
+	FILE *out = fopen(path, "w");
+
+	check_ptr(out);
+	check_eq(fwrite(text, 1, len, out), len);
+	fclose(out);
+}
+
+static const struct {
+	const char *text;
+	size_t len;
+	uint32_t count;
+	const char *last; /* name and password of the last user */
+	uint32_t name_len;
+} good[] = {
+	{FILE_OF("user:pass\n"), 1, "userpass", 4},
+	{FILE_OF("user:pass"), 1, "userpass", 4},
+	{FILE_OF("user:pass\r\n"), 1, "userpass", 4},
+	{FILE_OF("a:b\nuser:pa:ss\n"), 2, "userpa:ss", 4},
+	{FILE_OF("a:b\n u : p \n"), 2, " u  p ", 3},
+	{FILE_OF("a:1\na:2\na:3\na:4\na:5\na:6\na:7\na:8\n"), 8, "a8", 1},
+	{FILE_OF(A250 ":aaaa\n"), 1, A250 "aaaa", 250},
+};
+
+static void
+a_good_file_gives_its_users_byte_for_byte(void **state)
+{
+	for (uint32_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		const size_t len = strlen(good[i].last);
+		struct auth_users users;
+		const struct auth_user *u;
+		struct fault f;
+
+		put(good[i].text, good[i].len);
+		if (!auth_file_load(&users, path, &f))
+			fail_msg("file %u: %s", i, f.text);
+		check_eq(users.count, good[i].count);
+		u = &users.user[users.count - 1];
+		check_eq(u->name_len, good[i].name_len);
+		check_eq(u->name_len + u->word_len, len);
+		check_bytes(u->bytes, good[i].last, len);
+	}
+}
+
+static const struct {
+	const char *text;
+	size_t len;
+	const char *line;
+} bad[] = {
+	{FILE_OF(""), "no user in it"},
+	{FILE_OF("secret\n"), "line 1: expected user:password"},
+	{FILE_OF("a:secret\n\n"), "line 2: expected user:password"},
+	{FILE_OF("a:secret\nsecret\n"), "line 2: expected user:password"},
+	{FILE_OF(":secret\n"), "line 1: user and password may not be empty"},
+	{FILE_OF("secret:\n"), "line 1: user and password may not be empty"},
+	{FILE_OF("secret:\r\n"), "line 1: user and password may not be empty"},
+	{FILE_OF("a:sec\0ret\n"), "line 1: a byte of zero"},
+	{FILE_OF(A250 ":secret\n"), "line 1: more than 256 bytes"},
+	{FILE_OF("a:1\na:2\na:3\na:4\na:5\na:6\na:7\na:8\na:secret\n"),
+	 "line 9: more than 8 users"},
+};
+
+static void
+a_bad_file_is_refused_by_line_and_changes_nothing(void **state)
+{
+	for (uint32_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct auth_users users, before;
+		struct fault f;
+
+		memset(&users, 0x5a, sizeof users);
+		before = users;
+		put(bad[i].text, bad[i].len);
+		check(!auth_file_load(&users, path, &f));
+		if (strstr(f.text, bad[i].line) == NULL || strstr(f.text, "sec") != NULL)
+			fail_msg("file %u: %s", i, f.text);
+		check_bytes(&users, &before, sizeof users);
+	}
+}
+
+static void
+what_is_no_ordinary_file_is_refused(void **state)
+{
+	struct auth_users users;
+	struct fault f;
+
+	check(!auth_file_load(&users, "no-such-file", &f));
+	check_ptr(strstr(f.text, "cannot read no-such-file"));
+	check(!auth_file_load(&users, "/dev/zero", &f));
+	check_ptr(strstr(f.text, "not an ordinary file"));
+	check(!auth_file_load(&users, ".", &f));
+	unlink(path);
+	check_eq(mkfifo(path, 0600), 0);
+	check(!auth_file_load(&users, path, &f)); /* and does not wait for a writer */
+	check_ptr(strstr(f.text, "not an ordinary file"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_good_file_gives_its_users_byte_for_byte),
+		cmocka_unit_test(a_bad_file_is_refused_by_line_and_changes_nothing),
+		cmocka_unit_test(what_is_no_ordinary_file_is_refused),
+	};
+	const int fd = mkstemp(path);
+	int failed;
+
+	if (fd < 0)
+		return 2;
+	close(fd);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}
