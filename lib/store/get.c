@@ -125,24 +125,39 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 	       item_has_key(item_at(st, p->ref), key);
 }
 
-static inline const struct item *
-use(struct store_core *sc, uint32_t ref)
+static const struct item *
+miss_dead(struct store_core *sc, const struct item *it)
 {
-	const struct store *st = sc->store;
-	const struct item *it = item_at(st, ref);
-
-	if (ref == 0 || unlikely(item_dead(sc, it)))
-		return NULL;
-	slab_mark(&st->slab, ref);
-	if (unlikely(item_form(it) & ITEM_IS_CHUNKED))
-		item_mark_chunks(st, it);
-	return it;
+	count(sc,
+	      item_flushed(it, store_generation(sc->store)) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED,
+	      1);
+	return NULL;
 }
 
 static inline const struct item *
-probe_get(struct store_core *sc, const struct probe *p, struct view key)
+look(struct store_core *sc, uint32_t ref)
 {
-	return use(sc, likely(probe_holds(sc->store, p, key)) ? p->ref : find(sc, key, &p->place));
+	const struct item *it = item_at(sc->store, ref);
+
+	if (ref == 0)
+		return NULL;
+	return unlikely(item_dead(sc, it)) ? miss_dead(sc, it) : it;
+}
+
+static inline const struct item *
+use(struct store_core *sc, uint32_t ref)
+{
+	const struct item *it = look(sc, ref);
+
+	if (it != NULL)
+		item_use(sc->store, it, ref);
+	return it;
+}
+
+static inline uint32_t
+probe_ref(struct store_core *sc, const struct probe *p, struct view key)
+{
+	return likely(probe_holds(sc->store, p, key)) ? p->ref : find(sc, key, &p->place);
 }
 
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
@@ -186,15 +201,41 @@ store_probe_away(const struct store_core *sc, struct probe *p)
 const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
-	return probe_get(sc, p, key);
+	return use(sc, probe_ref(sc, p, key));
 }
 
 const struct item *
 store_get(struct store_core *sc, struct view key, uint64_t hash)
 {
-	const struct probe p = {.place = index_place(&sc->store->ix, hash)};
+	const struct place p = index_place(&sc->store->ix, hash);
 
-	return probe_get(sc, &p, key);
+	return use(sc, find(sc, key, &p));
+}
+
+const struct item *
+store_peek_probed(struct store_core *sc, const struct probe *p, struct view key)
+{
+	return look(sc, probe_ref(sc, p, key));
+}
+
+const struct item *
+store_peek(struct store_core *sc, struct view key, uint64_t hash)
+{
+	const struct place p = index_place(&sc->store->ix, hash);
+
+	return look(sc, find(sc, key, &p));
+}
+
+void
+store_use(struct store_core *sc, const struct item *it)
+{
+	item_use(sc->store, it, item_ref(sc->store, it));
+}
+
+bool
+store_used(const struct store_core *sc, const struct item *it)
+{
+	return (item_head(it) & ITEM_USED) != 0;
 }
 
 void

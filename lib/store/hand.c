@@ -49,16 +49,30 @@ unused_word(struct slab *sl, const struct page *p, uint32_t word)
 	return live & ~used;
 }
 
-static void
-hand_step(struct slab_class *c, const struct page *p)
+void
+slab_set_clean(struct slab *sl, struct slab_class *c, struct page *p)
 {
+	const uint32_t now_s = atomic_load_explicit(&sl->now_s, memory_order_relaxed);
+	const struct page *next =
+		list_empty(&c->pages) ? p : container_of(c->pages.next, struct page, of_class);
+
+	atomic_store_explicit(&p->clean_s, now_s, memory_order_relaxed);
+	atomic_store_explicit(&c->next_s,
+			      atomic_load_explicit(&next->clean_s, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+static void
+hand_step(struct slab *sl, struct slab_class *c)
+{
+	struct page *p = container_of(c->pages.next, struct page, of_class);
+
 	if (++c->hand_word * BITS_PER_WORD < p->objects)
 		return;
 	c->hand_word = 0;
-
-	struct list *front = list_pop_front(&c->pages);
-
-	list_push_back(&c->pages, front);
+	list_unlink(&p->of_class);
+	slab_set_clean(sl, c, p);
+	list_push_back(&c->pages, &p->of_class);
 }
 
 uint32_t
@@ -78,7 +92,7 @@ slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 		if (look > HAND_WORDS_MAX / 2 && count == 0)
 			bits = live_word(sl, p, c->hand_word);
 		count += list_word(sl, p, c->hand_word, bits, refs + count);
-		hand_step(c, p);
+		hand_step(sl, c);
 	}
 	spin_unlock(&c->lock);
 	return count;

@@ -14,7 +14,8 @@
 #include "index.h"
 #include "layout.h"
 #include "slab.h"
-#include "store.h"
+#include "survey.h"
+#include "terms.h"
 #include "base/hash.h"
 
 #define LIMBO_MAX       (1u << 14) /* power of two */
@@ -60,7 +61,9 @@ struct store {
 	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
 	uint32_t core_count;
 	uint32_t value_max;
+	bool never_evict;
 	size_t memory_bytes;
+	_Atomic size_t limit_bytes;
 	struct store_core *cores;
 	_Atomic uint64_t *floors; /* FLOORS; by tag: no removed item had a higher cas */
 	struct slab slab;
@@ -79,9 +82,12 @@ struct store_core {
 	uint32_t now_s;
 	uint32_t recall; /* the recall our magazines have answered */
 	bool online;
+	store_evicted_fn *evicted; /* NULL: nobody watches */
+	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct limbo limbo;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
+	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 };
 
 static inline void
@@ -115,6 +121,22 @@ item_ref(const struct store *st, const struct item *it)
 	return arena_ref(&st->arena, it);
 }
 
+/* item.c: true if this call set the mark. */
+bool item_mark_once(struct item *it, uint32_t mark);
+/* memory.c */
+void item_mark_chunks(const struct store *st, const struct item *it);
+
+/* A get or a touch. */
+static inline void
+item_use(const struct store *st, const struct item *it, uint32_t ref)
+{
+	/* Only the first use since the hand came by can be the item's first. */
+	if (slab_mark(&st->slab, ref) && (item_head(it) & ITEM_USED) == 0)
+		item_mark_once((struct item *)it, ITEM_USED);
+	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
+		item_mark_chunks(st, it);
+}
+
 static inline _Atomic uint64_t *
 store_floor(const struct store *st, uint16_t tag)
 {
@@ -146,9 +168,22 @@ uint64_t item_memory(const struct store *st, const struct item *it);
 /* Every object of the item, for the hand. */
 void item_set_live(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
-void item_mark_chunks(const struct store *st, const struct item *it);
-/* After item_new or a prepare that failed: will there be more in some turns? */
-bool memory_is_coming(const struct store_core *sc);
+/* After item_new failed: will there be more in some turns? */
+bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
+/* Bytes of the item's first object, as item_new asks for it. */
+uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
+
+/* ---- account.c: what comes and goes, by class ---- */
+
+enum leaving {
+	LEAVING_TOLD, /* deleted, replaced, or dead */
+	LEAVING_EVICTED,
+};
+
+void account_in(struct store_core *sc, const struct item *it);
+/* While it can still be looked at. What is dead goes for that, whatever else is the matter. */
+void account_out(struct store_core *sc, const struct item *it, enum leaving why);
+void account_refused(struct store_core *sc, uint32_t bytes);
 
 /* ---- mover.c: pages on their way between classes ---- */
 
@@ -172,7 +207,7 @@ void limbo_reclaim(struct store_core *sc);
 
 /* Under the bucket's lock: take out what lies in the slot, and retire it; or hide it, if the
  * limbo is full. */
-void unlink_spot(struct store_core *sc, struct spot spot);
+void unlink_spot(struct store_core *sc, struct spot spot, enum leaving why);
 
 enum unlinked {
 	UNLINKED_NOT,     /* it was not in the index any more, or the limbo has no room */
@@ -197,19 +232,17 @@ enum link_verdict {
 	LINK_CHANGED, /* another version came first; likewise */
 };
 
-/* Besides the modes of store.h: replace this very version, or build the new one under lock. */
-#define LINK_SAME  (STORE_PREPEND + 1)
-#define LINK_BUILD (STORE_PREPEND + 2)
-
 struct rmw;
 
 struct link {
 	struct item *item;
 	uint64_t hash;
-	uint64_t cas;    /* for STORE_CAS */
-	uint32_t mode;   /* enum store_mode, LINK_SAME, LINK_BUILD */
-	uint32_t expect; /* for LINK_SAME */
-	struct rmw *rmw; /* for LINK_SAME and LINK_BUILD */
+	struct store_terms terms;
+	struct rmw *rmw; /* NULL, or the item is a new version of one that was there: */
+	uint32_t expect; /* of this very one; 0: of whichever it is, built under lock */
+	uint32_t marks;  /* of the new version, enum item_mark; and which the old one's say */
+	uint32_t inherit;
+	uint32_t lacks; /* optional fields it must have and has not */
 	enum store_result result;
 	uint32_t generation; /* of flush, as the old version was judged by */
 };
@@ -218,16 +251,28 @@ enum link_verdict link_item(struct store_core *sc, struct link *l);
 
 /* ---- rmw.c: read, modify, write ---- */
 
-enum rmw_op { RMW_APPEND, RMW_PREPEND, RMW_INCR, RMW_DECR, RMW_TOUCH };
+enum rmw_op {
+	RMW_APPEND,
+	RMW_PREPEND,
+	RMW_INCR,
+	RMW_DECR,
+	RMW_COPY,  /* the same value: for an expiry, or to be stale */
+	RMW_EMPTY, /* no value, no flags */
+};
 
 struct rmw {
 	enum rmw_op op;
 	struct view key;
 	uint64_t hash;
-	const struct item *more; /* append, prepend: the bytes to add are its value */
+	struct store_terms terms; /* of these, compare and set_cas with their numbers */
+	const struct item *more;  /* append, prepend: the bytes to add are its value */
 	uint64_t delta;
-	uint64_t value;          /* incr, decr: the new number */
-	uint32_t expiry_s;       /* touch */
+	uint64_t value; /* incr, decr: the new number */
+	bool keep_cas;  /* no byte that a client sees changes */
+	bool new_expiry;
+	uint32_t expiry_s;
+	uint32_t marks; /* as in struct link */
+	uint32_t inherit;
 	const struct item *made; /* the version that was published */
 };
 
@@ -238,6 +283,8 @@ bool rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, st
 /* ---- item.c ---- */
 
 void item_set_expiry(struct item *it, uint32_t expiry_s);
+/* The old version's marks that the new one is to have. From then on nobody wins the old one. */
+uint32_t item_hand_over(struct item *old, uint32_t inherit);
 /* False: the number needs the long part. */
 bool item_set_cas(struct item *it, uint64_t cas);
 /* Write value bytes at an offset. */

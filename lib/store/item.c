@@ -34,7 +34,7 @@ item_value_len(const struct item *it)
 {
 	if (item_form(it) & ITEM_HAS_LONG)
 		return load_u32(item_long_at(it) + offsetof(struct item_long, value_len));
-	return it->vlen_klen >> 8;
+	return item_head(it) >> 8 & ITEM_LEN_MAX;
 }
 
 void
@@ -51,8 +51,61 @@ item_set_cas(struct item *it, uint64_t cas)
 		memcpy(item_long_at(it) + offsetof(struct item_long, cas), &cas, sizeof cas);
 		return true;
 	}
-	it->cas_form = (uint32_t)(cas & ITEM_FIELD_MAX) << 8 | item_form(it);
-	return cas <= ITEM_FIELD_MAX;
+	it->cas_form = (uint32_t)(cas & ITEM_CAS_MAX) << 8 | item_form(it);
+	return cas <= ITEM_CAS_MAX;
+}
+
+bool
+item_is_stale(const struct item *it)
+{
+	return (item_head(it) & ITEM_STALE) != 0;
+}
+
+bool
+item_is_won(const struct item *it)
+{
+	return (item_head(it) & ITEM_WON) != 0;
+}
+
+bool
+item_key_is_binary(const struct item *it)
+{
+	return (item_head(it) & ITEM_BINARY_KEY) != 0;
+}
+
+bool
+item_mark_once(struct item *it, uint32_t mark)
+{
+	if (mutant_torn_token()) {
+		const uint32_t head = item_head(it);
+
+		protocol_gap();
+		atomic_store_explicit(&it->head, head | mark, memory_order_relaxed);
+		return (head & mark) == 0;
+	}
+	/* Relaxed: who wins is decided by the word itself, nothing is read through it. */
+	return (item_head(it) & mark) == 0 &&
+	       (atomic_fetch_or_explicit(&it->head, mark, memory_order_relaxed) & mark) == 0;
+}
+
+bool
+store_win(struct store_core *sc, const struct item *it)
+{
+	return item_mark_once((struct item *)it, ITEM_WON);
+}
+
+/* The token goes with the item: a reader that holds the old version must not win it a second
+ * time. One that comes in between is told that somebody has won, although nobody has yet; the next
+ * one will. */
+uint32_t
+item_hand_over(struct item *old, uint32_t inherit)
+{
+	uint32_t head = item_head(old);
+
+	protocol_gap();
+	if ((inherit & ITEM_WON) != 0 && !mutant_open_token())
+		head = atomic_fetch_or_explicit(&old->head, ITEM_WON, memory_order_relaxed);
+	return head & inherit;
 }
 
 /* Where the value's byte at offset lies, and how many follow it there. */
@@ -124,7 +177,7 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 		    slab_size_of_ref(&st->slab, item_ref(st, it)))
 		return false;
 	memmove(it->body + form_bytes(form), item_key_bytes(it), key_len);
-	it->vlen_klen = (value_len & ITEM_FIELD_MAX) << 8 | key_len;
+	item_set_head(it, 0, value_len, key_len);
 	it->cas_form = form;
 	memset(it->body, 0, form_bytes(form));
 	if (form & ITEM_HAS_LONG)

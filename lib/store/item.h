@@ -5,19 +5,22 @@
  *         order, then the key, then the value (or, for a chunked item, references to
  *         the chunks that hold it). Nothing is padded but the object's slab class.
  *
- *           0        3   4        7   8
- *           | vlen:24 |kl| cas:24 |fm | flags:4? | expiry:4? | long:16? | key | value...
+ *           0            4        7   8
+ *           |kl|vlen:20|mk:4| fm | cas:24 | flags:4? | expiry:4? | long:16? | key | value...
  *
  * Units:  expiry in seconds on the store's clock, 0 or absent = never.
  * Owner:  the store. A reader may look at an item until its core's next
  *         store_turn(), longer only under store_pin().
- * Thread: immutable once published, but for the two atomic words: expiry (touch
- *         writes it in place) and the pin count in the long part.
- * Bounds: key 1..ITEM_KEY_MAX bytes; the 24-bit fields overflow into the long part.
+ * Thread: immutable once published, but for three atomic words: expiry (touch writes
+ *         it in place), the pin count in the long part, and the marks in the first:
+ *         ITEM_USED and ITEM_WON may be set by any reader, and are never cleared.
+ * Bounds: key 1..ITEM_KEY_MAX bytes; the cas overflows into the long part, and the
+ *         length is there from ITEM_PIN_MIN_BYTES on.
  *
  * cas: a short cas is exact, not a hash. A new version of a key takes the old one's
  * plus 1; a key that is not there starts above the store's floor, which no removed
- * item ever exceeded. So no key ever sees a number twice, and versions only grow.
+ * item ever exceeded. So no key ever sees a number twice, and versions only grow;
+ * but where a client chooses the numbers (terms.h), they are what it chooses.
  */
 #ifndef CLOCKOO_ITEM_H
 #define CLOCKOO_ITEM_H
@@ -40,9 +43,18 @@ enum item_form {
 	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: the flush generation it was stored in */
 };
 
+/* In the first word, above the value length. */
+#define ITEM_MARK_SHIFT 28u
+enum item_mark {
+	ITEM_USED = 1u << 28,       /* got or touched since it was stored */
+	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */
+	ITEM_STALE = 1u << 30,      /* its value is said to be out of date */
+	ITEM_BINARY_KEY = 1u << 31, /* the client wrote the key in base64 */
+};
+
 struct item {
-	uint32_t vlen_klen; /* value length << 8 | key length */
-	uint32_t cas_form;  /* cas << 8 | form */
+	_Atomic uint32_t head; /* marks | value length << 8 | key length */
+	uint32_t cas_form;     /* cas << 8 | form */
 	uint8_t body[];
 };
 static_assert(sizeof(struct item) == 8, "the common header is 8 bytes");

@@ -16,7 +16,8 @@
 #include <emmintrin.h>
 
 #define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX  /* bytes of an item that is not chunked */
-#define ITEM_FIELD_MAX  ((1u << 24) - 1) /* what the short length and the short cas hold */
+#define ITEM_CAS_MAX    ((1u << 24) - 1) /* what the short cas holds */
+#define ITEM_LEN_MAX    ((1u << 20) - 1) /* and the short length */
 #define ITEM_FORM_SHAPE 0x0fu
 #define ITEM_FLUSH_MASK 0x0fu
 
@@ -25,7 +26,7 @@
 
 /* Key lengths are never 0, so a zero where an item has its key length marks a chunk. */
 struct chunk {
-	uint32_t mark; /* 0 */
+	_Atomic uint32_t mark; /* 0 */
 	uint32_t owner;
 	uint8_t bytes[];
 };
@@ -38,9 +39,30 @@ item_form(const struct item *it)
 }
 
 static inline uint32_t
+item_head(const struct item *it)
+{
+	/* Relaxed: lengths never change, and nothing hangs on a mark. */
+	return atomic_load_explicit(&it->head, memory_order_relaxed);
+}
+
+static inline uint32_t
 item_key_len(const struct item *it)
 {
-	return it->vlen_klen & 0xff;
+	return item_head(it) & 0xff;
+}
+
+static inline uint32_t
+item_marks(const struct item *it)
+{
+	return item_head(it) >> ITEM_MARK_SHIFT << ITEM_MARK_SHIFT;
+}
+
+/* Nobody else knows the item yet. */
+static inline void
+item_set_head(struct item *it, uint32_t marks, uint32_t value_len, uint32_t key_len)
+{
+	atomic_store_explicit(&it->head, marks | (value_len & ITEM_LEN_MAX) << 8 | key_len,
+			      memory_order_relaxed);
 }
 
 /* Bytes of the optional fields of a form. */
@@ -153,6 +175,15 @@ item_head_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 	if (form & ITEM_IS_CHUNKED)
 		return head + item_chunk_count(value_len) * (uint32_t)sizeof(uint32_t);
 	return head + value_len;
+}
+
+/* The form with which an item of this size is stored. */
+static inline uint32_t
+form_cut(uint32_t form, uint32_t key_len, uint32_t value_len)
+{
+	const bool cut = item_head_bytes(form, key_len, value_len) > ITEM_PLAIN_MAX;
+
+	return form | (cut ? ITEM_IS_CHUNKED : 0);
 }
 
 /* Past its expiry: 0 is never. */

@@ -5,21 +5,43 @@
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_WIDEN };
 
+/* An older version than the one that is there: it may be stored as what it is. The number comes
+ * from a client that read it, so lower means earlier. */
+static bool
+comes_late(const struct store_terms *t, const struct item *old)
+{
+	return t->mode == STORE_CAS && t->stale_if_older && t->cas != 0 && t->cas < item_cas(old);
+}
+
+static enum store_result
+compare(struct link *l, const struct item *old)
+{
+	const struct store_terms *t = &l->terms;
+
+	l->inherit = 0;
+	if ((!t->compare && t->mode != STORE_CAS) || item_cas(old) == t->cas)
+		return STORE_OK;
+	if (!comes_late(t, old))
+		return STORE_EXISTS;
+	l->inherit = ITEM_WON;
+	return STORE_OK;
+}
+
 /* What the mode says about the version that is there; old is NULL if none is alive. */
 static enum store_result
-judge(const struct link *l, const struct item *old)
+judge(struct link *l, const struct item *old)
 {
-	switch (l->mode) {
+	if (l->rmw != NULL)
+		return STORE_OK;
+	switch (l->terms.mode) {
 	case STORE_ADD:
 		return old != NULL ? STORE_NOT_STORED : STORE_OK;
 	case STORE_REPLACE:
-		return old == NULL ? STORE_NOT_STORED : STORE_OK;
+		return old == NULL ? STORE_NOT_STORED : compare(l, old);
 	case STORE_CAS:
-		if (old == NULL)
-			return STORE_NOT_FOUND;
-		return item_cas(old) != l->cas ? STORE_EXISTS : STORE_OK;
+		return old == NULL ? STORE_NOT_FOUND : compare(l, old);
 	default:
-		return STORE_OK;
+		return old == NULL ? STORE_OK : compare(l, old);
 	}
 }
 
@@ -31,12 +53,12 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 		return true;
 	if (old == NULL)
 		return false;
-	if (l->mode == LINK_BUILD)
+	if (l->expect == 0)
 		return rmw_build(sc, l->rmw, old, l->item);
 	if (!mutant_lost_update() && item_ref(sc->store, old) != l->expect)
 		return false;
 	/* A touch may have come in since: it writes under this lock. */
-	if (l->rmw->op != RMW_TOUCH)
+	if (!l->rmw->new_expiry)
 		item_set_expiry(l->item, item_expiry_s(old));
 	return true;
 }
@@ -48,6 +70,8 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 	struct store *st = sc->store;
 	struct spot victim = {NULL, 0};
 
+	if (st->never_evict)
+		return victim;
 	for (uint32_t i = 0; i < 2 * BUCKET_SLOTS; i++) {
 		const uint32_t slot = (uint32_t)((l->hash >> 7) + i) % BUCKET_SLOTS;
 		struct bucket *b = index_bucket(&st->ix, i < BUCKET_SLOTS ? p->home : p->away);
@@ -61,8 +85,7 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 	}
 	if (victim.bucket == NULL)
 		return victim; /* twenty zombies: their memory must come home first */
-	unlink_spot(sc, victim);
-	count(sc, STORE_EVICTED, 1);
+	unlink_spot(sc, victim, LEAVING_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, p);
 }
@@ -71,10 +94,30 @@ static uint64_t
 next_cas(const struct store *st, const struct link *l, const struct place *p,
 	 const struct item *there)
 {
+	if (l->terms.set_cas)
+		return l->terms.new_cas;
 	if (there == NULL)
 		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
-	/* A touch changes no byte a client sees: the version stays. */
-	return item_cas(there) + (l->rmw == NULL || l->rmw->op != RMW_TOUCH);
+	if (l->rmw != NULL && l->rmw->keep_cas)
+		return item_cas(there);
+	/* A client's own number may be the last one there is; 0 is not a version's. */
+	return item_cas(there) != UINT64_MAX ? item_cas(there) + 1 : 1;
+}
+
+/* The optional fields that hang on what is there. False: the item lacks one, l->lacks. */
+static bool
+set_fields(struct store_core *sc, struct link *l, const struct place *p, const struct item *there)
+{
+	const bool late = l->rmw == NULL && l->inherit != 0;
+
+	l->lacks = 0;
+	if (late && item_expiry_s(there) != 0 && (item_form(l->item) & ITEM_HAS_EXPIRY) == 0)
+		l->lacks |= ITEM_HAS_EXPIRY;
+	if (late)
+		item_set_expiry(l->item, item_expiry_s(there));
+	if (!item_set_cas(l->item, next_cas(sc->store, l, p, there)))
+		l->lacks |= ITEM_HAS_LONG;
+	return l->lacks == 0;
 }
 
 /* Under both locks: everything is decided, make it visible. */
@@ -85,17 +128,20 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 	struct store *st = sc->store;
 	struct item *it = l->item;
 	const uint32_t generation = mutant_two_looks() ? store_generation(st) : l->generation;
+	const bool late = l->rmw == NULL && l->inherit != 0;
+	uint32_t marks = l->marks | (late ? ITEM_STALE : 0);
 
+	if (there != NULL)
+		marks |= item_hand_over(there, l->inherit);
+	item_set_head(it, marks, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
-	count(sc, STORE_ITEMS_LINKED, 1);
-	count(sc, STORE_BYTES_LINKED, item_memory(st, it));
+	account_in(sc, it);
 	item_set_live(st, it);
 	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, item_ref(st, it), p->tag);
 	if (there == NULL)
 		return;
-	count(sc, STORE_ITEMS_UNLINKED, 1);
-	count(sc, STORE_BYTES_UNLINKED, item_memory(st, there));
+	account_out(sc, there, LEAVING_TOLD);
 	item_clear_live(st, there);
 	limbo_put(sc, there);
 }
@@ -128,7 +174,7 @@ link_locked(struct store_core *sc, struct link *l, const struct place *p, bool f
 			slab_mark(&st->slab, item_ref(st, alive));
 		return STEP_REFUSED;
 	}
-	if (!item_set_cas(l->item, next_cas(st, l, p, there)))
+	if (!set_fields(sc, l, p, there))
 		return STEP_WIDEN;
 	if (there == NULL) {
 		spot = index_spot_empty(&st->ix, p);
@@ -137,25 +183,25 @@ link_locked(struct store_core *sc, struct link *l, const struct place *p, bool f
 		if (spot.bucket == NULL)
 			return STEP_CROWDED;
 		/* The neighbour may have been the one to set the floor. */
-		if (force && !item_set_cas(l->item, next_cas(st, l, p, NULL)))
+		if (force && !set_fields(sc, l, p, NULL))
 			return STEP_WIDEN;
 	}
 	publish(sc, l, p, spot, there);
 	return STEP_DONE;
 }
 
-/* The same item with room for a long cas; only small items come without. */
+/* The same item with room for what it lacks; only small items lack anything. */
 static bool
 widen(struct store_core *sc, struct link *l)
 {
 	const struct item *narrow = l->item;
 	const uint32_t form = item_form(narrow) & ITEM_FORM_SHAPE;
-	struct item *wide =
-		item_new(sc, item_key(narrow), item_value_len(narrow), form | ITEM_HAS_LONG);
+	struct item *wide = item_new(sc, item_key(narrow), item_value_len(narrow), form | l->lacks);
 
 	if (wide == NULL)
 		return false;
-	memcpy(wide->body, narrow->body, form_bytes(form));
+	memcpy(wide->body, narrow->body, form_bytes(form & ITEM_HAS_FLAGS));
+	item_set_expiry(wide, item_expiry_s(narrow));
 	item_write_value(sc->store, wide, 0, narrow);
 	item_free(sc, l->item);
 	l->item = wide;

@@ -42,7 +42,6 @@ evict(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t refs
 
 	for (uint32_t i = 0; i < refs_count; i++)
 		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
-	count(sc, STORE_EVICTED, done);
 	atomic_fetch_add_explicit(&c->evicted, done, memory_order_relaxed);
 	return done;
 }
@@ -54,7 +53,8 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	const struct slab_class *c = &sl->classes[class];
 	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
 
-	if (!mover_pool_is_low(sl) || class_waiting(c) >= class_ahead(c) + 1)
+	if (sc->store->never_evict || !mover_pool_is_low(sl) ||
+	    class_waiting(c) >= class_ahead(c) + 1)
 		return;
 
 	const uint32_t missing = class_ahead(c) + 1 - class_waiting(c);
@@ -110,8 +110,8 @@ last_chunk_bytes(uint32_t value_len)
 	       item_chunk_len(value_len, item_chunk_count(value_len) - 1);
 }
 
-static uint32_t
-head_ask(uint32_t form, uint32_t key_len, uint32_t value_len)
+uint32_t
+item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 {
 	const uint32_t head = item_head_bytes(form, key_len, value_len);
 
@@ -125,8 +125,9 @@ chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
 {
 	const uint32_t bytes = (uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
 
-	return bytes > CHUNK_SHORT_BYTES ? bytes
-					 : head_ask(item_form(it), item_key_len(it), value_len);
+	return bytes > CHUNK_SHORT_BYTES
+		       ? bytes
+		       : item_first_bytes(item_form(it), item_key_len(it), value_len);
 }
 
 /* Chunks from number 0 on; how many there was memory for. */
@@ -141,7 +142,7 @@ take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 
 		if (ref == 0)
 			return i;
-		c->mark = 0;
+		atomic_init(&c->mark, 0);
 		c->owner = item_ref(sc->store, it);
 		memcpy(item_tail(it) + i * sizeof ref, &ref, sizeof ref);
 	}
@@ -169,7 +170,7 @@ static bool
 chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
 {
 	const struct slab_class *c = &sl->classes[class];
-	const uint32_t pool = atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	const uint32_t pool = slab_pool(sl);
 	const uint32_t keep = POOL_KEEP + PAGES_BESIDE;
 	const uint32_t pages = pool > keep ? pool - keep : 0;
 
@@ -196,6 +197,8 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	count(sc, STORE_LIMBO_WAITS, 1);
+	if (sc->store->never_evict)
+		return false;
 	if (owned / 2 >= chunks && class_waiting(c) < chunks)
 		done = evict(sc, class, refs, slab_hand(sl, class, refs, EVICT_SLICE / 2));
 	/* Few are its own, or all of those are being filled. */
@@ -205,11 +208,17 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 }
 
 bool
-memory_is_coming(const struct store_core *sc)
+memory_is_coming(const struct store_core *sc, uint32_t bytes)
 {
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
+	/* Then nothing comes but what was deleted, and to its class. */
+	if (sc->store->never_evict)
+		return (atomic_load_explicit(&sl->classes[slab_class_for(sl, bytes)].limbo_count,
+					     memory_order_relaxed) |
+			atomic_load_explicit(&sl->classes[chunk].limbo_count,
+					     memory_order_relaxed)) != 0;
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
 	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
@@ -218,19 +227,17 @@ memory_is_coming(const struct store_core *sc)
 struct item *
 item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form)
 {
-	if (item_head_bytes(form, key.len, value_len) > ITEM_PLAIN_MAX)
-		form |= ITEM_IS_CHUNKED;
-
+	form = form_cut(form, key.len, value_len);
 	if ((form & ITEM_IS_CHUNKED) != 0 && !chunks_at_hand(sc, value_len))
 		return NULL;
 
-	const uint32_t ref = take(sc, head_ask(form, key.len, value_len),
+	const uint32_t ref = take(sc, item_first_bytes(form, key.len, value_len),
 				  form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
 	struct item *it = item_at(sc->store, ref);
 
 	if (ref == 0)
 		return NULL;
-	it->vlen_klen = (value_len & ITEM_FIELD_MAX) << 8 | key.len;
+	item_set_head(it, 0, value_len, key.len);
 	it->cas_form = form;
 	memset(it->body, 0, form_bytes(form));
 	if (form & ITEM_HAS_LONG)

@@ -22,14 +22,17 @@
 bool
 mover_pool_is_low(const struct slab *sl)
 {
-	return atomic_load_explicit(&sl->pool_count, memory_order_relaxed) <= sl->reserve;
+	return slab_pool(sl) <= sl->reserve;
 }
 
 static uint32_t
 pages_coming(const struct slab *sl)
 {
-	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
-	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
+				atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	const uint32_t withheld = atomic_load_explicit(&sl->withheld, memory_order_relaxed);
+
+	return coming > withheld ? coming - withheld : 0;
 }
 
 /* How often, lately, the hand of a class went round what the class owns; fixed point. */
@@ -114,7 +117,6 @@ drain_batch(struct store_core *sc)
 		if (how == UNLINKED_GONE)
 			gone[gone_count++] = refs[i];
 	}
-	count(sc, STORE_EVICTED, done);
 	/* As if its hand had come by: or a class whose pages go would look as if nothing did. */
 	if (done != 0)
 		atomic_fetch_add_explicit(&sl->classes[slab_class_of_ref(sl, refs[0])].evicted,
@@ -130,6 +132,8 @@ mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages)
 {
 	struct slab *sl = &sc->store->slab;
 
+	if (sc->store->never_evict)
+		return;
 	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages; done += DRAIN_BATCH) {
 		if (pages_coming(sl) < pages && !drain_another(sl))
 			return;
@@ -148,7 +152,7 @@ mover_turn(struct store_core *sc)
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
 	/* The reserve is whole again before the next large value has come in; and what is being
 	 * emptied for a value that waits, or for balance, becomes empty. */
-	if (unlikely(atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve ||
+	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->draining_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed)))
 		mover_drain(sc, DRAIN_SLICE, sl->reserve);

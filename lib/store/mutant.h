@@ -72,6 +72,18 @@
 #define MUTANT_EARLY_PAGE false
 #endif
 
+#ifdef STORE_MUTANT_TORN_TOKEN
+#define MUTANT_TORN_TOKEN true
+#else
+#define MUTANT_TORN_TOKEN false
+#endif
+
+#ifdef STORE_MUTANT_OPEN_TOKEN
+#define MUTANT_OPEN_TOKEN true
+#else
+#define MUTANT_OPEN_TOKEN false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -154,6 +166,20 @@ static inline bool
 mutant_early_page(void)
 {
 	return MUTANT_EARLY_PAGE;
+}
+
+/* A mark is read, and then written: two readers may both find it unset. */
+static inline bool
+mutant_torn_token(void)
+{
+	return MUTANT_TORN_TOKEN;
+}
+
+/* A version made from an old one copies its token, and the old one's can still be won. */
+static inline bool
+mutant_open_token(void)
+{
+	return MUTANT_OPEN_TOKEN;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

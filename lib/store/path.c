@@ -111,8 +111,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 		/* A flushed item must not move: the sweep may be past the new place already. */
 		if (item_flushed(it, store_generation(st))) {
-			unlink_spot(sc, (struct spot){from, node->slot});
-			count(sc, STORE_FLUSHED, 1);
+			unlink_spot(sc, (struct spot){from, node->slot}, LEAVING_TOLD);
 		} else {
 			copy_slot(from, node->slot, to, empty);
 			count(sc, STORE_MOVES, 1);

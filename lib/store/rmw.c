@@ -1,61 +1,21 @@
 /*
- * rmw.c - new versions made from old ones: append, prepend, incr, decr, touch.
+ * rmw.c - new versions made from old ones: append, prepend, incr, decr, another expiry, stale.
  *
  * Read the old version, write the new one aside, replace the old if it is still the same. After
  * some tries lost to other writers, write it under the bucket lock, where nobody can be faster.
  */
 #include "inside.h"
+#include "number.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
 #define RMW_TRIES_MAX      64u /* under lock a try is lost only if the shape changed meanwhile */
-#define NUMBER_DIGITS_MAX  20u
-
-static bool
-is_space(uint8_t c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The number a value starts with, as strtoull reads it: up to the first space or the end. */
-static bool
-parse_number(struct view v, uint64_t *number)
-{
-	uint32_t i = 0, digits = 0;
-	uint64_t n = 0;
-
-	while (i < v.len && is_space(v.data[i]))
-		i++;
-	if (i < v.len && v.data[i] == '+')
-		i++;
-	for (; i < v.len && v.data[i] >= '0' && v.data[i] <= '9'; i++) {
-		if (++digits > NUMBER_DIGITS_MAX || __builtin_mul_overflow(n, 10u, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(v.data[i] - '0'), &n))
-			return false;
-	}
-	*number = n;
-	return digits != 0 && (i == v.len || is_space(v.data[i]));
-}
-
-static uint32_t
-print_number(uint8_t *to, uint64_t n)
-{
-	uint8_t digits[NUMBER_DIGITS_MAX];
-	uint32_t len = 0;
-
-	do {
-		digits[NUMBER_DIGITS_MAX - ++len] = (uint8_t)('0' + n % 10);
-		n /= 10;
-	} while (n != 0);
-	memcpy(to, digits + NUMBER_DIGITS_MAX - len, len);
-	return len;
-}
 
 static bool
 calculate(const struct rmw *rm, const struct item *old, uint64_t *number)
 {
 	const struct view v = {item_tail(old), item_value_len(old)};
 
-	if ((item_form(old) & ITEM_IS_CHUNKED) != 0 || !parse_number(v, number))
+	if ((item_form(old) & ITEM_IS_CHUNKED) != 0 || !number_parse(v, number))
 		return false;
 	if (rm->op == RMW_INCR)
 		*number += rm->delta;
@@ -64,7 +24,7 @@ calculate(const struct rmw *rm, const struct item *old, uint64_t *number)
 	return true;
 }
 
-/* How long the new value is. */
+/* May there be a new version, and how long is its value? */
 static enum store_result
 new_len(const struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t *len)
 {
@@ -72,6 +32,8 @@ new_len(const struct store_core *sc, const struct rmw *rm, const struct item *ol
 	uint64_t number;
 
 	*len = item_value_len(old);
+	if (rm->terms.compare && item_cas(old) != rm->terms.cas)
+		return STORE_EXISTS;
 	switch (rm->op) {
 	case RMW_APPEND:
 	case RMW_PREPEND:
@@ -82,10 +44,13 @@ new_len(const struct store_core *sc, const struct rmw *rm, const struct item *ol
 		if (!calculate(rm, old, &number))
 			return STORE_NOT_A_NUMBER;
 		/* A shorter number is written in place and padded, so nothing ever shrinks. */
-		if (print_number(text, number) > *len)
-			*len = print_number(text, number);
+		if (number_print(text, number) > *len)
+			*len = number_print(text, number);
 		return STORE_OK;
-	case RMW_TOUCH:
+	case RMW_COPY:
+		return STORE_OK;
+	case RMW_EMPTY:
+		*len = 0;
 		return STORE_OK;
 	}
 	return STORE_OK;
@@ -96,7 +61,9 @@ new_form(const struct rmw *rm, const struct item *old, uint32_t len)
 {
 	uint32_t form = item_form(old) & (ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY | ITEM_HAS_LONG);
 
-	if (rm->op == RMW_TOUCH)
+	if (rm->op == RMW_EMPTY)
+		form = 0;
+	if (rm->new_expiry && rm->expiry_s != 0)
 		form |= ITEM_HAS_EXPIRY;
 	if (len >= ITEM_PIN_MIN_BYTES)
 		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
@@ -110,7 +77,7 @@ write_number(const struct store *st, struct rmw *rm, const struct item *old, str
 
 	ensure(calculate(rm, old, &rm->value));
 
-	const struct view digits = {text, print_number(text, rm->value)};
+	const struct view digits = {text, number_print(text, rm->value)};
 
 	memset(item_tail(it), ' ', item_value_len(it));
 	item_write(st, it, 0, digits);
@@ -124,7 +91,7 @@ write_version(const struct store *st, struct rmw *rm, const struct item *old, st
 
 		memcpy(it->body, &flags, sizeof flags);
 	}
-	item_set_expiry(it, rm->op == RMW_TOUCH ? rm->expiry_s : item_expiry_s(old));
+	item_set_expiry(it, rm->new_expiry ? rm->expiry_s : item_expiry_s(old));
 	switch (rm->op) {
 	case RMW_APPEND:
 		item_write_value(st, it, 0, old);
@@ -138,8 +105,10 @@ write_version(const struct store *st, struct rmw *rm, const struct item *old, st
 	case RMW_DECR:
 		write_number(st, rm, old, it);
 		break;
-	case RMW_TOUCH:
+	case RMW_COPY:
 		item_write_value(st, it, 0, old);
+		break;
+	case RMW_EMPTY:
 		break;
 	}
 }
@@ -152,11 +121,9 @@ rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, struct 
 	if (new_len(sc, rm, old, &len) != STORE_OK)
 		return false;
 
-	uint32_t form = new_form(rm, old, len) | (item_form(it) & ITEM_HAS_LONG);
+	const uint32_t form = new_form(rm, old, len) | (item_form(it) & ITEM_HAS_LONG);
 
-	if (item_head_bytes(form, rm->key.len, len) > ITEM_PLAIN_MAX)
-		form |= ITEM_IS_CHUNKED;
-	if (!item_reshape(sc->store, it, form, len))
+	if (!item_reshape(sc->store, it, form_cut(form, rm->key.len, len), len))
 		return false;
 	write_version(sc->store, rm, old, it);
 	return true;
@@ -191,8 +158,7 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
 	l->result = STORE_NO_MEMORY;
 	if (l->item == NULL)
 		return LINK_REFUSED;
-	l->mode = locked ? LINK_BUILD : LINK_SAME;
-	l->expect = item_ref(sc->store, old);
+	l->expect = locked ? 0 : item_ref(sc->store, old);
 	if (!locked)
 		write_version(sc->store, rm, old, l->item);
 
@@ -209,7 +175,11 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
 enum store_result
 rmw_run(struct store_core *sc, struct rmw *rm)
 {
-	struct link l = {.hash = rm->hash, .rmw = rm};
+	struct link l = {.hash = rm->hash,
+			 .terms = rm->terms,
+			 .rmw = rm,
+			 .marks = rm->marks,
+			 .inherit = rm->inherit};
 
 	for (uint32_t tries = 0; tries < RMW_TRIES_MAX; tries++) {
 		const enum link_verdict v = try_once(sc, rm, tries >= RMW_OPTIMISTIC_MAX, &l);

@@ -133,7 +133,7 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	struct page *p = NULL;
 
 	spin_lock(&sl->pool_lock);
-	if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > leave) {
+	if (slab_pool(sl) > leave) {
 		p = container_of(list_pop_front(&sl->pool), struct page, of_class);
 		atomic_fetch_sub_explicit(&sl->pool_count, 1, memory_order_relaxed);
 	}
@@ -145,6 +145,7 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
+	slab_set_clean(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);

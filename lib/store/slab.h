@@ -44,7 +44,8 @@ struct page {
 	uint32_t gone;    /* draining: taken out of the index, waiting with the page */
 	uint32_t gone_epoch;
 	uint8_t class;
-	_Atomic uint8_t state; /* enum page_state */
+	_Atomic uint8_t state;    /* enum page_state */
+	_Atomic uint32_t clean_s; /* when the hand came by last, or the class took the page */
 };
 
 struct slab_class {
@@ -56,6 +57,7 @@ struct slab_class {
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
 	uint32_t hand_word;
+	_Atomic uint32_t next_s; /* clean_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
 	_Atomic uint32_t limbo_count; /* retired, not yet given back */
@@ -88,12 +90,32 @@ struct slab {
 	_Atomic uint32_t pool_count;
 	_Atomic uint32_t draining_count; /* emptied ones too */
 	_Atomic uint32_t emptied_count;
-	_Atomic uint32_t recall; /* stepped when magazines must give back what they hold */
+	_Atomic uint32_t recall;   /* stepped when magazines must give back what they hold */
+	_Atomic uint32_t withheld; /* pages the pool keeps for good, see store_limit_mt */
+	_Atomic uint32_t now_s;
 };
 
 /* Bytes beside the pages, for each of them. */
 size_t slab_bytes_per_page(uint32_t page_shift);
 void slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve);
+
+/* Pages in the pool that may be given out. */
+static inline uint32_t
+slab_pool(const struct slab *sl)
+{
+	const uint32_t pool = atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	const uint32_t withheld = atomic_load_explicit(&sl->withheld, memory_order_relaxed);
+
+	return pool > withheld ? pool - withheld : 0;
+}
+
+/* Written once a second, by whichever core is the first. */
+static inline void
+slab_tick(struct slab *sl, uint32_t now_s)
+{
+	if (unlikely(atomic_load_explicit(&sl->now_s, memory_order_relaxed) < now_s))
+		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
+}
 
 static inline uint32_t
 slab_class_for(const struct slab *sl, uint32_t bytes)
@@ -133,15 +155,17 @@ slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *b
 }
 
 /* The object was used. Written only if that is news: a hot object's word stays shared. */
-static inline void
+static inline bool
 slab_mark(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
 
 	/* Relaxed: a hint for eviction, nothing is read through it. */
-	if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0)
-		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+	if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
+		return false;
+	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+	return true;
 }
 
 static inline void
@@ -171,6 +195,10 @@ uint32_t slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint3
 void slab_give(struct slab *sl, struct magazine *mags, uint32_t ref);
 /* Give back everything this core's magazines hold. */
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
+
+/* Under the class's lock: nothing on the page was used before now, as far as marks tell; before it
+ * goes to the end of the class's list. */
+void slab_set_clean(struct slab *sl, struct slab_class *c, struct page *p);
 
 /* References of up to max live objects of a class whose clock bit was clear, clearing bits as
  * the hand passes. refs has room for max + BITS_PER_WORD. */

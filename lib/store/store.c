@@ -1,7 +1,5 @@
 #include "inside.h"
 
-const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
-
 /* Share of the budget that is index: enough slots for items of about 56 bytes. */
 #define INDEX_SHARE_PER_1024 106u
 /* Pages a store should have at least, before they are as large as hugepages. */
@@ -84,7 +82,9 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->seed = cfg->seed;
 	st->core_count = cfg->cores;
 	st->value_max = value_max_of(cfg);
+	st->never_evict = cfg->never_evict;
 	st->memory_bytes = cfg->memory_bytes;
+	atomic_init(&st->limit_bytes, cfg->memory_bytes);
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
@@ -144,6 +144,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
+	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
 		epoch_mark(&st->epoch, sc->id);
 	else
@@ -160,44 +161,4 @@ store_tidy(struct store_core *sc)
 {
 	mover_balance(sc);
 	sweep_slice(sc);
-}
-
-/* ---- telemetry ---- */
-
-static uint64_t
-sum_of(const struct store *st, enum store_counter what)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < st->core_count; i++)
-		sum += counter_read(&st->cores[i].counters[what]);
-	return sum;
-}
-
-/* What came in less what went out; other cores go on meanwhile, so never below 0. */
-static uint64_t
-balance(const struct store *st, enum store_counter in, enum store_counter out)
-{
-	const uint64_t gone = sum_of(st, out);
-	const uint64_t come = sum_of(st, in);
-
-	return come > gone ? come - gone : 0;
-}
-
-void
-store_usage_mt(const struct store *store, struct store_usage *out)
-{
-	out->items = balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
-	out->item_bytes = balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
-	out->memory_bytes = store->memory_bytes;
-	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
-	out->pages_total = store->arena.page_count;
-	out->pages_used = out->pages_total -
-			  atomic_load_explicit(&store->slab.pool_count, memory_order_relaxed);
-}
-
-const struct counter *
-store_counters(const struct store_core *sc)
-{
-	return sc->counters;
 }

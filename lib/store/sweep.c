@@ -63,12 +63,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 			continue;
 		}
 
-		const struct item *it = item_at(sc->store, bucket_ref(b, slot));
-
-		count(sc,
-		      item_flushed(it, store_generation(sc->store)) ? STORE_FLUSHED : STORE_EXPIRED,
-		      1);
-		unlink_spot(sc, (struct spot){b, slot});
+		unlink_spot(sc, (struct spot){b, slot}, LEAVING_TOLD);
 	}
 	bucket_unlock(b);
 }

@@ -11,7 +11,8 @@
  * Owner:  as store.h; *made is valid until this core's next store_turn().
  * Thread: as store.h.
  * Errors: enum store_result. A write that compares and finds another cas is STORE_EXISTS.
- * Bounds: ARITH_TRIES_MAX, see rmw.c: create against delete without end is STORE_NO_MEMORY.
+ * Bounds: VIVIFY_TRIES_MAX (write.c): who creates against another's deletes without end is told
+ *         STORE_NO_MEMORY.
  */
 #ifndef CLOCKOO_TERMS_H
 #define CLOCKOO_TERMS_H

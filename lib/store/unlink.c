@@ -1,11 +1,18 @@
 #include "inside.h"
 
+/* Clients may give items numbers of their own: the floor keeps off the end, so that it can always
+ * be counted on from. */
+#define FLOOR_MAX (UINT64_MAX / 2)
+
 /* Before the item goes, so that whoever puts the key back, under the same lock, starts above. */
 static void
 raise_floor(struct store *st, uint16_t tag, uint64_t cas)
 {
 	_Atomic uint64_t *floor = store_floor(st, tag);
 	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
+
+	if (cas > FLOOR_MAX)
+		cas = FLOOR_MAX;
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
 	while (!mutant_low_floor() && now < cas &&
@@ -16,22 +23,21 @@ raise_floor(struct store *st, uint16_t tag, uint64_t cas)
 
 /* Everything about an item that ends, but its place in the bucket and its memory. */
 static struct item *
-take_leave(struct store_core *sc, struct spot spot)
+take_leave(struct store_core *sc, struct spot spot, enum leaving why)
 {
 	struct store *st = sc->store;
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
 
 	raise_floor(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
-	count(sc, STORE_ITEMS_UNLINKED, 1);
-	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
+	account_out(sc, it, why);
 	item_clear_live(st, it);
 	return it;
 }
 
 void
-unlink_spot(struct store_core *sc, struct spot spot)
+unlink_spot(struct store_core *sc, struct spot spot, enum leaving why)
 {
-	struct item *it = take_leave(sc, spot);
+	struct item *it = take_leave(sc, spot, why);
 
 	if (!limbo_has_room(sc, 1)) {
 		bucket_hide(spot.bucket, spot.slot);
@@ -55,13 +61,13 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	if (spot.bucket == NULL)
 		return UNLINKED_NOT;
 	if (with_page && goes_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
-		take_leave(sc, spot);
+		take_leave(sc, spot, LEAVING_EVICTED);
 		bucket_clear(spot.bucket, spot.slot);
 		return UNLINKED_GONE;
 	}
 	if (!limbo_has_room(sc, LIMBO_KEEP))
 		return UNLINKED_NOT;
-	unlink_spot(sc, spot);
+	unlink_spot(sc, spot, LEAVING_EVICTED);
 	return UNLINKED_RETIRED;
 }
 
@@ -70,7 +76,9 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
-	const uint32_t head = (c->mark & 0xff) == 0 ? c->owner : ref;
+	/* A chunk's mark, or the first word of an item, in which a reader may set a mark. */
+	const uint32_t mark = atomic_load_explicit(&c->mark, memory_order_relaxed);
+	const uint32_t head = (mark & 0xff) == 0 ? c->owner : ref;
 	const struct item *it = item_at(st, head);
 	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
 	const struct place p = index_place(&st->ix, hash);
@@ -85,8 +93,9 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 	return how;
 }
 
-enum store_result
-store_delete(struct store_core *sc, struct view key, uint64_t hash)
+/* how: NULL, or what to compare with. */
+static enum store_result
+delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
 	struct store *st = sc->store;
 	const struct place p = index_place(&st->ix, hash);
@@ -99,10 +108,59 @@ store_delete(struct store_core *sc, struct view key, uint64_t hash)
 	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
 
 	if (spot.bucket != NULL) {
-		if (!item_dead(sc, item_at(st, bucket_ref(spot.bucket, spot.slot))))
-			result = STORE_OK;
-		unlink_spot(sc, spot);
+		const struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+
+		if (!item_dead(sc, it))
+			result = how != NULL && how->compare && item_cas(it) != how->cas
+					 ? STORE_EXISTS
+					 : STORE_OK;
+		if (result != STORE_EXISTS)
+			unlink_spot(sc, spot, LEAVING_TOLD);
 	}
 	bucket_unlock_both(home, away);
 	return result;
+}
+
+enum store_result
+store_delete(struct store_core *sc, struct view key, uint64_t hash)
+{
+	return delete_if(sc, key, hash, NULL);
+}
+
+/* Readers may hold what is there, so what is kept is a new version. */
+static enum store_result
+keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
+     const struct item **left)
+{
+	struct rmw rm = {
+		.op = how->drop_value ? RMW_EMPTY : RMW_COPY,
+		.key = key,
+		.hash = hash,
+		.terms = {.compare = how->compare,
+			  .cas = how->cas,
+			  .set_cas = how->set_cas,
+			  .new_cas = how->new_cas},
+		.new_expiry = how->drop_value || how->new_expiry,
+		.expiry_s = how->new_expiry ? how->expiry_s : 0,
+		.marks = how->mark_stale ? ITEM_STALE : 0,
+		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_USED),
+	};
+	const enum store_result r = rmw_run(sc, &rm);
+
+	*left = rm.made;
+	return r;
+}
+
+enum store_result
+store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
+		  const struct store_removal *how, const struct item **left)
+{
+	*left = NULL;
+	if (how->mark_stale || how->drop_value) {
+		const enum store_result r = keep(sc, key, hash, how, left);
+
+		if (r != STORE_NO_MEMORY)
+			return r;
+	}
+	return delete_if(sc, key, hash, how);
 }

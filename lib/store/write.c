@@ -2,6 +2,9 @@
  * write.c - a value comes in, in pieces, and is published.
  */
 #include "inside.h"
+#include "number.h"
+
+#define VIVIFY_TRIES_MAX 8u /* a key that others delete and store again between our looks */
 
 /* Optional fields of a new item. Large ones have a place for an expiry in any case, so that no
  * touch ever copies much; and all have a long cas where short ones have run out. */
@@ -19,7 +22,7 @@ form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t fla
 		form |= ITEM_HAS_EXPIRY;
 	if (value_len >= ITEM_PIN_MIN_BYTES)
 		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
-	if (floor >= ITEM_FIELD_MAX)
+	if (floor >= ITEM_CAS_MAX)
 		form |= ITEM_HAS_LONG;
 	return form;
 }
@@ -28,16 +31,20 @@ enum store_result
 store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 	    uint32_t value_len, uint32_t flags, uint32_t expiry_s)
 {
+	const uint32_t form = form_for(sc->store, hash, value_len, flags, expiry_s);
+
 	*f = (struct fill){.hash = hash, .value_len = value_len};
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (value_len > sc->store->value_max)
 		return STORE_TOO_LARGE;
-	f->item =
-		item_new(sc, key, value_len, form_for(sc->store, hash, value_len, flags, expiry_s));
+	f->item = item_new(sc, key, value_len, form);
 	if (f->item == NULL) {
-		if (memory_is_coming(sc))
+		const uint32_t bytes =
+			item_first_bytes(form_cut(form, key.len, value_len), key.len, value_len);
+
+		if (memory_is_coming(sc, bytes))
 			return STORE_NOT_YET;
-		count(sc, STORE_OUT_OF_MEMORY, 1);
+		account_refused(sc, bytes);
 		return STORE_NO_MEMORY;
 	}
 	if (flags != 0)
@@ -54,38 +61,95 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
+/* Publish what was filled. It stays the fill's if it is refused. */
 static enum store_result
-finish_extend(struct store_core *sc, struct fill *f, enum store_mode mode)
+finish_new(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+	   const struct item **made)
+{
+	struct link l = {.item = f->item,
+			 .hash = f->hash,
+			 .terms = *terms,
+			 .marks = (terms->won ? ITEM_WON : 0) |
+				  (terms->binary_key ? ITEM_BINARY_KEY : 0)};
+	const enum link_verdict v = link_item(sc, &l);
+
+	f->item = l.item; /* it may have been made anew */
+	if (v != LINK_DONE)
+		return l.result;
+	*made = l.item;
+	f->item = NULL;
+	return STORE_OK;
+}
+
+static enum store_result
+finish_extend(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+	      const struct item **made)
 {
 	struct rmw rm = {
-		.op = mode == STORE_APPEND ? RMW_APPEND : RMW_PREPEND,
+		.op = terms->mode == STORE_APPEND ? RMW_APPEND : RMW_PREPEND,
 		.key = item_key(f->item),
 		.hash = f->hash,
+		.terms = *terms,
 		.more = f->item,
+		.inherit = ITEM_BINARY_KEY,
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 
-	store_abandon(sc, f);
+	*made = rm.made;
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
+}
+
+/* Others may delete what is there, and store again, between our looks. */
+static enum store_result
+finish_vivify(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+	      const struct item **made)
+{
+	struct store_terms add = *terms;
+	enum store_result r = STORE_NOT_STORED;
+
+	add.mode = STORE_ADD;
+	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
+		r = finish_extend(sc, f, terms, made);
+		if (r == STORE_NOT_STORED)
+			r = finish_new(sc, f, &add, made);
+	}
+	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
+}
+
+static enum store_result
+finish_how(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+	   const struct item **made)
+{
+	if (terms->mode != STORE_APPEND && terms->mode != STORE_PREPEND)
+		return finish_new(sc, f, terms, made);
+	if (terms->vivify)
+		return finish_vivify(sc, f, terms, made);
+	return finish_extend(sc, f, terms, made);
+}
+
+enum store_result
+store_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+		  const struct item **made)
+{
+	ensure(f->item != NULL && f->filled == f->value_len);
+	*made = NULL;
+
+	const enum store_result r = finish_how(sc, f, terms, made);
+
+	/* The client believes the old value gone. */
+	if (r == STORE_NO_MEMORY && terms->mode == STORE_SET)
+		store_delete(sc, item_key(f->item), f->hash);
+	store_abandon(sc, f);
+	return r;
 }
 
 enum store_result
 store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
 {
-	struct link l = {.item = f->item, .hash = f->hash, .cas = cas, .mode = mode};
+	const struct store_terms terms = {.mode = mode, .cas = cas};
+	const struct item *made;
 
-	ensure(f->item != NULL && f->filled == f->value_len);
-	if (mode == STORE_APPEND || mode == STORE_PREPEND)
-		return finish_extend(sc, f, mode);
-
-	const enum link_verdict v = link_item(sc, &l);
-
-	/* The client believes the old value gone; a set is refused for lack of memory only. */
-	if (v != LINK_DONE && mode == STORE_SET)
-		store_delete(sc, item_key(l.item), f->hash);
-	f->item = v == LINK_DONE ? NULL : l.item;
-	store_abandon(sc, f);
-	return v == LINK_DONE ? STORE_OK : l.result;
+	return store_finish_with(sc, f, &terms, &made);
 }
 
 void
@@ -96,15 +160,77 @@ store_abandon(struct store_core *sc, struct fill *f)
 	f->item = NULL;
 }
 
+/* A number where there is none. */
+static enum store_result
+arith_create(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
+	     const struct item **made)
+{
+	const struct store_terms terms = {.mode = STORE_ADD,
+					  .set_cas = sum->set_cas,
+					  .new_cas = sum->new_cas,
+					  .binary_key = sum->binary_key};
+	uint8_t text[NUMBER_DIGITS_MAX];
+	const uint32_t len = number_print(text, sum->initial);
+	struct fill f;
+
+	/* Nobody waits here: memory that is coming is none. */
+	if (store_begin(sc, &f, key, hash, len, 0, sum->initial_expiry_s) != STORE_OK)
+		return STORE_NO_MEMORY;
+	store_fill(sc, &f, text, len);
+	return store_finish_with(sc, &f, &terms, made);
+}
+
+static enum store_result
+arith_change(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
+	     struct store_total *total)
+{
+	struct rmw rm = {
+		.op = sum->decr ? RMW_DECR : RMW_INCR,
+		.key = key,
+		.hash = hash,
+		.terms = {.compare = sum->compare,
+			  .cas = sum->cas,
+			  .set_cas = sum->set_cas,
+			  .new_cas = sum->new_cas},
+		.delta = sum->delta,
+		.new_expiry = sum->new_expiry,
+		.expiry_s = sum->expiry_s,
+		.inherit = ITEM_USED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY,
+	};
+	const enum store_result r = rmw_run(sc, &rm);
+
+	total->value = rm.value;
+	total->made = rm.made;
+	return r;
+}
+
+enum store_result
+store_arith_with(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
+		 struct store_total *total)
+{
+	enum store_result r = STORE_NOT_STORED;
+
+	*total = (struct store_total){.made = NULL};
+	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
+		r = arith_change(sc, key, hash, sum, total);
+		if (r != STORE_NOT_FOUND || !sum->vivify)
+			return r;
+		r = arith_create(sc, key, hash, sum, &total->made);
+		total->created = r == STORE_OK;
+		total->value = sum->initial;
+	}
+	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
+}
+
 enum store_result
 store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
 	    uint64_t *value)
 {
-	struct rmw rm = {
-		.op = decr ? RMW_DECR : RMW_INCR, .key = key, .hash = hash, .delta = delta};
-	const enum store_result r = rmw_run(sc, &rm);
+	const struct store_sum sum = {.delta = delta, .decr = decr};
+	struct store_total total;
+	const enum store_result r = store_arith_with(sc, key, hash, &sum, &total);
 
-	*value = rm.value;
+	*value = total.value;
 	return r;
 }
 
@@ -133,7 +259,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
-			slab_mark(&st->slab, item_ref(st, it));
+			item_use(st, it, item_ref(st, it));
 		}
 	}
 	bucket_unlock_both(home, away);
@@ -144,7 +270,14 @@ enum store_result
 store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	    const struct item **it)
 {
-	struct rmw rm = {.op = RMW_TOUCH, .key = key, .hash = hash, .expiry_s = expiry_s};
+	/* No byte that a client sees changes: the version stays, and so do its marks. */
+	struct rmw rm = {.op = RMW_COPY,
+			 .key = key,
+			 .hash = hash,
+			 .keep_cas = true,
+			 .new_expiry = true,
+			 .expiry_s = expiry_s,
+			 .inherit = ITEM_USED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY};
 	const bool done = touch_in_place(sc, key, hash, expiry_s, it);
 
 	if (*it == NULL)
@@ -155,5 +288,7 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 	const enum store_result r = rmw_run(sc, &rm);
 
 	*it = rm.made;
+	if (r == STORE_OK)
+		item_use(sc->store, rm.made, item_ref(sc->store, rm.made));
 	return r;
 }

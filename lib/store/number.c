@@ -1,0 +1,42 @@
+#include "number.h"
+
+#include <string.h>
+
+static bool
+is_space(uint8_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+bool
+number_parse(struct view bytes, uint64_t *number)
+{
+	uint32_t i = 0, digits = 0;
+	uint64_t n = 0;
+
+	while (i < bytes.len && is_space(bytes.data[i]))
+		i++;
+	if (i < bytes.len && bytes.data[i] == '+')
+		i++;
+	for (; i < bytes.len && bytes.data[i] >= '0' && bytes.data[i] <= '9'; i++) {
+		if (++digits > NUMBER_DIGITS_MAX || __builtin_mul_overflow(n, 10u, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(bytes.data[i] - '0'), &n))
+			return false;
+	}
+	*number = n;
+	return digits != 0 && (i == bytes.len || is_space(bytes.data[i]));
+}
+
+uint32_t
+number_print(uint8_t *to, uint64_t n)
+{
+	uint8_t digits[NUMBER_DIGITS_MAX];
+	uint32_t len = 0;
+
+	do {
+		digits[NUMBER_DIGITS_MAX - ++len] = (uint8_t)('0' + n % 10);
+		n /= 10;
+	} while (n != 0);
+	memcpy(to, digits + NUMBER_DIGITS_MAX - len, len);
+	return len;
+}

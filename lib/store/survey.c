@@ -1,0 +1,136 @@
+/*
+ * survey.c - the store seen from outside.
+ */
+#include "inside.h"
+
+const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
+
+/* Pages that a limit leaves in use, besides the reserve: some classes can have one. */
+#define LIMIT_PAGES_MIN 4u
+
+static uint64_t
+sum_of(const struct store *st, enum store_counter what)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[what]);
+	return sum;
+}
+
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+static uint64_t
+balance(const struct store *st, enum store_counter in, enum store_counter out)
+{
+	const uint64_t gone = sum_of(st, out);
+	const uint64_t come = sum_of(st, in);
+
+	return come > gone ? come - gone : 0;
+}
+
+void
+store_usage_mt(const struct store *store, struct store_usage *out)
+{
+	out->items = balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+	out->item_bytes = balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
+	out->memory_bytes = store->memory_bytes;
+	out->limit_bytes = atomic_load_explicit(&store->limit_bytes, memory_order_relaxed);
+	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
+	out->index_bytes = (uint64_t)index_bucket_count(&store->ix) * sizeof(struct bucket);
+	out->page_bytes = 1ull << store->arena.page_shift;
+	out->pages_total = store->arena.page_count;
+	out->pages_used = out->pages_total -
+			  atomic_load_explicit(&store->slab.pool_count, memory_order_relaxed);
+}
+
+const struct counter *
+store_counters(const struct store_core *sc)
+{
+	return sc->counters;
+}
+
+/* ---- classes ---- */
+
+uint32_t
+store_class_count_mt(const struct store *store)
+{
+	return store->slab.class_count;
+}
+
+uint32_t
+store_class_of(const struct store_core *sc, const struct item *it)
+{
+	return slab_class_of_ref(&sc->store->slab, item_ref(sc->store, it)) + 1;
+}
+
+void
+store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
+		     struct store_class_usage *out)
+{
+	ensure(class >= 1 && class <= store->slab.class_count);
+
+	const struct slab_class *c = &store->slab.classes[class - 1];
+	const uint32_t next_s = atomic_load_explicit(&c->next_s, memory_order_relaxed);
+
+	*out = (struct store_class_usage){.size = c->size, .per_page = c->per_page};
+	out->pages = atomic_load_explicit(&c->page_count, memory_order_relaxed);
+	out->idle_s = out->pages != 0 && now_s > next_s ? now_s - next_s : 0;
+	out->objects = (uint64_t)out->pages * c->per_page;
+	out->free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
+	out->used = out->objects > out->free ? out->objects - out->free : 0;
+	for (uint32_t i = 0; i < store->core_count; i++)
+		for (uint32_t n = 0; n < STORE_CLASS_COUNTER_COUNT; n++)
+			out->counted[n] +=
+				counter_read(&store->cores[i].class_counters[class - 1][n]);
+	/* Cores go on while they are read: never below 0. */
+	if (out->counted[CLASS_LINKED] > out->counted[CLASS_UNLINKED]) {
+		out->items = out->counted[CLASS_LINKED] - out->counted[CLASS_UNLINKED];
+		out->item_bytes =
+			out->counted[CLASS_BYTES_LINKED] - out->counted[CLASS_BYTES_UNLINKED];
+	}
+}
+
+uint32_t
+store_idle_s(const struct store_core *sc, const struct item *it)
+{
+	const struct slab *sl = &sc->store->slab;
+	const uint32_t ref = item_ref(sc->store, it);
+	const uint32_t clean_s = atomic_load_explicit(&sl->pages[slab_page_of(sl, ref)].clean_s,
+						      memory_order_relaxed);
+
+	if (slab_marked(sl, ref) || clean_s > sc->now_s)
+		return 0;
+	return sc->now_s - clean_s;
+}
+
+/* ---- memory ---- */
+
+bool
+store_limit_mt(struct store *store, size_t bytes)
+{
+	struct slab *sl = &store->slab;
+	const uint32_t page_shift = store->arena.page_shift;
+	const size_t a_page = slab_bytes_per_page(page_shift) + ((size_t)1 << page_shift);
+	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN;
+
+	if (bytes < STORE_MEMORY_MIN || bytes > store->memory_bytes)
+		return false;
+
+	size_t beyond = (store->memory_bytes - bytes + a_page - 1) / a_page;
+
+	if (beyond + keep > store->arena.page_count)
+		beyond = store->arena.page_count > keep ? store->arena.page_count - keep : 0;
+	/* Relaxed: cores see it in some turn; nothing else hangs on it. */
+	atomic_store_explicit(&sl->withheld, (uint32_t)beyond, memory_order_relaxed);
+	atomic_store_explicit(&store->limit_bytes, bytes, memory_order_relaxed);
+	return true;
+}
+
+/* ---- watching ---- */
+
+void
+store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
+{
+	sc->evicted_arg = arg;
+	sc->evicted = fn;
+}

@@ -1,0 +1,71 @@
+/*
+ * walk.c - all items, some buckets at a time, without locks.
+ *
+ * What a bucket names is readable for the whole turn; whether it still is the key's item, a lookup
+ * tells: so a version that was replaced, or that a move leaves behind, is not shown.
+ */
+#include "inside.h"
+
+static bool
+is_current(struct store_core *sc, const struct item *it, uint32_t ref)
+{
+	const struct index *ix = &sc->store->ix;
+	const struct view key = item_key(it);
+	const struct place p = index_place(ix, store_hash(sc, key));
+	uint32_t tries;
+
+	return index_find(ix, key, &p, &tries) == ref;
+}
+
+/* The item in a slot, if it is alive and of the class. */
+static const struct item *
+slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t class)
+{
+	const uint32_t ref = bucket_ref(b, slot);
+
+	/* A zombie's tag is 0. */
+	if (ref == 0 || bucket_tag(b, slot) == 0)
+		return NULL;
+
+	const struct item *it = item_at(sc->store, ref);
+
+	if ((class != STORE_ALL_CLASSES && class != store_class_of(sc, it)) || item_dead(sc, it))
+		return NULL;
+	return is_current(sc, it, ref) ? it : NULL;
+}
+
+/* The rest of the bucket the cursor is at, as far as there is room. */
+static uint32_t
+walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
+	    const struct item **items, uint32_t max)
+{
+	const struct bucket *b = index_bucket(&sc->store->ix, cursor->bucket);
+	uint32_t count = 0;
+
+	for (; cursor->slot < BUCKET_SLOTS && count < max; cursor->slot++) {
+		items[count] = slot_item(sc, b, cursor->slot, class);
+		count += items[count] != NULL;
+	}
+	if (cursor->slot == BUCKET_SLOTS) {
+		cursor->bucket++;
+		cursor->slot = 0;
+	}
+	return count;
+}
+
+uint32_t
+store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
+	   const struct item **items, uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (uint32_t looks = 0; looks < STORE_WALK_BUCKETS && count < max && !cursor->done;
+	     looks++) {
+		/* Again every time: an index may shrink under the walk. */
+		if (cursor->bucket < index_bucket_count(&sc->store->ix))
+			count += walk_bucket(sc, cursor, class, items + count, max - count);
+		else
+			cursor->done = true;
+	}
+	return count;
+}
