@@ -13,9 +13,8 @@ class_counters(struct store_core *sc, const struct item *it)
 	return sc->class_counters[slab_class_of_ref(&st->slab, item_ref(st, it))];
 }
 
-/* What was asked for, before it was rounded up to what there is. */
-static uint64_t
-bytes_asked(const struct item *it)
+uint64_t
+item_bytes(const struct item *it)
 {
 	const uint32_t len = item_value_len(it);
 	const uint64_t head = item_head_bytes(item_form(it), item_key_len(it), len);
@@ -33,7 +32,7 @@ account_in(struct store_core *sc, const struct item *it)
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count(sc, STORE_BYTES_LINKED, item_memory(sc->store, it));
 	counter_add(&c[CLASS_LINKED], 1);
-	counter_add(&c[CLASS_BYTES_LINKED], bytes_asked(it));
+	counter_add(&c[CLASS_BYTES_LINKED], item_bytes(it));
 }
 
 static void
@@ -73,7 +72,7 @@ account_out(struct store_core *sc, const struct item *it, enum leaving why)
 	count(sc, STORE_ITEMS_UNLINKED, 1);
 	count(sc, STORE_BYTES_UNLINKED, item_memory(sc->store, it));
 	counter_add(&c[CLASS_UNLINKED], 1);
-	counter_add(&c[CLASS_BYTES_UNLINKED], bytes_asked(it));
+	counter_add(&c[CLASS_BYTES_UNLINKED], item_bytes(it));
 	if (flushed || item_expired(it, sc->now_s))
 		account_dead(sc, it, flushed, c);
 	else if (why == LEAVING_EVICTED)

@@ -62,6 +62,8 @@ struct store_class_usage {
 
 uint32_t store_class_count_mt(const struct store *store);
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
+/* What an item asked for, header, key and chunks included, before it was rounded up. */
+uint64_t item_bytes(const struct item *it);
 /* now_s: the caller's. */
 void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
 			  struct store_class_usage *out);
