@@ -5,55 +5,61 @@
 
 /* ---- verbs ---- */
 
-#define VERB_LEN_MAX 9u
+/* The first words alone, side by side: the rows of the table would be a cache line each. */
+#define FIRST_WORD(symbol, word, ...) {word},
+static const struct {
+	char text[MC_WORD_MAX + 1]; /* zero-filled: compared as one vector */
+} first_words[MC_COMMAND_COUNT] = {MC_COMMANDS(FIRST_WORD)};
 
-struct verb_name {
-	char text[12]; /* zero-filled: the first 8 bytes compare as one number */
-	uint8_t verb;  /* enum mc_verb */
-};
+static inline bool
+same_word(const char *a, __m128i b)
+{
+	const __m128i word = _mm_loadu_si128((const __m128i *)(const void *)a);
 
-/* By length, so that a word is compared with the few names of its own length only. */
-static const struct verb_name verb_names[] = {
-	{"get", MC_GET},
-	{"set", MC_SET},
-	{"gat", MC_GAT},
-	{"add", MC_ADD},
-	{"cas", MC_CAS},
-	{"gets", MC_GETS},
-	{"incr", MC_INCR},
-	{"decr", MC_DECR},
-	{"gats", MC_GATS},
-	{"quit", MC_QUIT},
-	{"touch", MC_TOUCH},
-	{"stats", MC_STATS},
-	{"delete", MC_DELETE},
-	{"append", MC_APPEND},
-	{"replace", MC_REPLACE},
-	{"prepend", MC_PREPEND},
-	{"version", MC_VERSION},
-	{"flush_all", MC_FLUSH_ALL},
-	{"verbosity", MC_VERBOSITY},
-};
+	return _mm_movemask_epi8(_mm_cmpeq_epi8(word, b)) == 0xffff;
+}
 
-/* verb_names[first_of[n]] .. verb_names[first_of[n + 1]] have n letters. */
-static const uint8_t first_of[VERB_LEN_MAX + 2] = {0, 0, 0, 0, 5, 10, 12, 14, 17, 17, 19};
+/* As the table has words; false: no word of the table. */
+static inline bool
+word_load(struct view word, __m128i *out)
+{
+	char text[MC_WORD_MAX + 1] = {0};
+
+	if (word.len > MC_WORD_MAX)
+		return false;
+	/* By hand: the length is not known to the compiler, and a call costs more. */
+	for (uint32_t i = 0; i < word.len; i++) {
+		if (word.data[i] == 0)
+			return false;
+		text[i] = (char)word.data[i];
+	}
+	*out = _mm_loadu_si128((const __m128i *)(const void *)text);
+	return true;
+}
 
 enum mc_verb
 mc_verb_of(struct view word)
 {
-	char text[12] = {0};
+	__m128i text;
 
-	if (word.len > VERB_LEN_MAX)
-		return MC_BAD;
-	/* By hand: the length is not known to the compiler, and a call costs more. */
-	for (uint32_t i = 0; i < word.len; i++)
-		text[i] = (char)word.data[i];
-	for (uint32_t i = first_of[word.len]; i < first_of[word.len + 1]; i++) {
-		const struct verb_name *n = &verb_names[i];
+	if (word_load(word, &text) && word.len > 0)
+		for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
+			if (same_word(first_words[i].text, text))
+				return (enum mc_verb)i;
+	return MC_BAD;
+}
 
-		if (load_u64(n->text) == load_u64(text) && n->text[8] == text[8])
-			return (enum mc_verb)n->verb;
-	}
+enum mc_verb
+mc_verb_second(enum mc_verb verb, struct view second)
+{
+	__m128i text;
+
+	if (word_load(second, &text))
+		for (uint32_t i = verb; i < MC_COMMAND_COUNT &&
+					strcmp(first_words[i].text, first_words[verb].text) == 0;
+		     i++)
+			if (same_word(mc_commands[i].second, text))
+				return (enum mc_verb)i;
 	return MC_BAD;
 }
 
@@ -78,6 +84,20 @@ key_take(struct mc_req *req, const struct mc_words *w)
 	return false;
 }
 
+bool
+mc_body_take(struct mc_req *req, struct view word)
+{
+	int32_t bytes;
+
+	/* The length must leave room for the line end in 31 bits, as in memcached. */
+	if (!mc_read_i32(word, &bytes) || bytes < 0 || bytes > INT32_MAX - 2)
+		return false;
+	req->flags |= MC_HAS_BODY;
+	req->body_len = (uint32_t)bytes;
+	req->body_end = MC_BODY_END;
+	return true;
+}
+
 /*
  * <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]
  *
@@ -87,16 +107,10 @@ key_take(struct mc_req *req, const struct mc_words *w)
 static void
 storage_parse(struct mc_req *req, const struct mc_words *w)
 {
-	int32_t bytes;
-
-	/* The length must leave room for the line end in 31 bits, as in memcached. */
-	if (w->count < 5 || !mc_read_i32(w->word[4], &bytes) || bytes < 0 ||
-	    bytes > INT32_MAX - 2) {
+	if (w->count < 5 || !mc_body_take(req, w->word[4])) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	req->flags |= MC_HAS_BODY;
-	req->body_len = (uint32_t)bytes;
 	noreply_look(req, w);
 	if (!key_take(req, w))
 		return;
@@ -150,21 +164,10 @@ key_and_number_parse(struct mc_req *req, const struct mc_words *w)
 static void
 flush_all_parse(struct mc_req *req, const struct mc_words *w)
 {
-	noreply_look(req, w);
 	if (w->count == ((req->flags & MC_NOREPLY) ? 2u : 1u))
 		return;
 	if (!mc_read_i32(w->word[1], &req->exptime))
 		mc_bad(req, MC_ERR_EXPTIME);
-}
-
-static void
-verbosity_parse(struct mc_req *req, const struct mc_words *w)
-{
-	uint32_t level;
-
-	noreply_look(req, w);
-	if (w->count < 2 || !mc_read_u32(w->word[1], &level))
-		mc_bad(req, MC_ERR_FORMAT);
 }
 
 /* version and quit take nothing, noreply included, and say so (README, decisions). */
@@ -175,25 +178,42 @@ alone_parse(struct mc_req *req, const struct mc_words *w)
 		mc_bad(req, MC_ERR_UNKNOWN);
 }
 
-/* A two-letter command on m is a meta command: noreply is not a word of theirs. */
-static bool
-is_meta(struct view line)
-{
-	return line.len >= 2 && line.data[0] == 'm' && memchr("gsdnae", line.data[1], 6) != NULL &&
-	       (line.len == 2 || line.data[2] == ' ');
-}
-
 /* A browser is told nothing: answering it would let web pages talk to a cache (and memcached
  * closes, too). */
 static bool
-unknown_parse(struct mc_req *req, const struct mc_words *w, struct view line)
+unknown_parse(struct mc_req *req, const struct mc_words *w)
 {
 	mc_bad(req, MC_ERR_UNKNOWN);
 	if (w->count > 1 && w->last.len >= 5 && memcmp(w->last.data, "HTTP/", 5) == 0)
 		return false;
-	if (!is_meta(line))
-		noreply_look(req, w);
+	noreply_look(req, w);
 	return true;
+}
+
+/* Commands of two words; stats is one by itself, too. Its argument is kept, and it has always
+ * answered, noreply or not. */
+static enum mc_verb
+second_take(struct mc_req *req, enum mc_verb verb, const struct mc_words *w)
+{
+	if (verb == MC_STATS)
+		req->key = w->count > 1 ? w->word[1] : (struct view){w->last.data, 0};
+	return w->count > 1       ? mc_verb_second(verb, w->word[1])
+	       : verb == MC_STATS ? MC_STATS
+				  : MC_BAD;
+}
+
+/* Those that memcached reads without looking for noreply. */
+static inline bool
+hears_noreply(enum mc_verb verb)
+{
+	return verb > MC_MN && !(verb >= MC_VERSION && verb <= MC_STATS_CACHEDUMP) &&
+	       verb != MC_WATCH;
+}
+
+static inline bool
+has_second(enum mc_verb verb)
+{
+	return verb == MC_STATS || mc_commands[verb].second[0] != 0;
 }
 
 bool
@@ -202,38 +222,47 @@ mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line)
 	struct mc_words w;
 
 	mc_words_split(&w, line.data, line.len);
-	req->verb = (uint8_t)verb;
-	switch (verb) {
-	case MC_SET:
-	case MC_ADD:
-	case MC_REPLACE:
-	case MC_APPEND:
-	case MC_PREPEND:
-	case MC_CAS:
-		storage_parse(req, &w);
-		return true;
-	case MC_DELETE:
-		delete_parse(req, &w);
-		return true;
-	case MC_INCR:
-	case MC_DECR:
-	case MC_TOUCH:
-		key_and_number_parse(req, &w);
-		return true;
-	case MC_FLUSH_ALL:
-		flush_all_parse(req, &w);
-		return true;
-	case MC_VERBOSITY:
-		verbosity_parse(req, &w);
-		return true;
-	case MC_STATS:
-		req->key = w.count > 1 ? w.word[1] : (struct view){line.data, 0};
-		return true;
-	case MC_VERSION:
-	case MC_QUIT:
-		alone_parse(req, &w);
-		return true;
-	default:
-		return unknown_parse(req, &w, line);
+	if (unlikely(verb == MC_BAD))
+		return unknown_parse(req, &w);
+	if (hears_noreply(verb))
+		noreply_look(req, &w);
+	if (has_second(verb)) {
+		verb = second_take(req, verb, &w);
+		if (verb == MC_BAD) {
+			mc_bad(req, MC_ERR_UNKNOWN);
+			return true;
+		}
 	}
+	req->verb = (uint8_t)verb;
+	switch ((enum mc_shape)mc_commands[verb].shape) {
+	case MC_SHAPE_STORAGE:
+		storage_parse(req, &w);
+		break;
+	case MC_SHAPE_DELETE:
+		delete_parse(req, &w);
+		break;
+	case MC_SHAPE_KEY_DELTA:
+	case MC_SHAPE_KEY_EXPTIME:
+		key_and_number_parse(req, &w);
+		break;
+	case MC_SHAPE_META:
+		mc_meta_read(req, &w);
+		break;
+	case MC_SHAPE_META_BODY:
+		mc_meta_body_read(req, &w);
+		break;
+	case MC_SHAPE_META_DEBUG:
+		mc_meta_debug_read(req, &w);
+		break;
+	case MC_SHAPE_FLUSH:
+		flush_all_parse(req, &w);
+		break;
+	case MC_SHAPE_ALONE:
+		alone_parse(req, &w);
+		break;
+	default:
+		mc_admin_read(req, &w, (enum mc_shape)mc_commands[verb].shape);
+		break;
+	}
+	return true;
 }

@@ -1,7 +1,8 @@
 /*
  * mc_command.h - command lines that are not retrievals: what stands behind the verb.
  *
- * Private to lib/proto: mc_text.c finds the line and its verb, mc_command.c reads the rest.
+ * Private to lib/proto: mc_text.c finds the line and its verb, mc_command.c reads the rest, with
+ * mc_meta_read.c and mc_admin.c.
  *
  * Thread: pure functions.
  * Errors: a line that is wrong becomes MC_BAD with the error to answer.
@@ -10,12 +11,28 @@
 #define CLOCKOO_MC_COMMAND_H
 
 #include "mc_req.h"
+#include "mc_words.h"
 
-/* The verb a word names; MC_BAD if it is none. */
+/* The first row of the table whose first word this is; MC_BAD if there is none. */
 enum mc_verb mc_verb_of(struct view word);
+/* The row with these two words, verb being the first with the first; MC_BAD if there is none. */
+enum mc_verb mc_verb_second(enum mc_verb verb, struct view second);
 
-/* Read the line (its end cut off, at least one byte) of verb into *req, which holds zeros.
- * False: not worth an answer, close the connection. */
+/* Read the line (its end cut off, at least one byte) of verb into *req, whose fields before the
+ * union are zero. False: not worth an answer, close the connection. */
 bool mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line);
+
+/* The length of a body of text, with its flag; false if it is none. */
+bool mc_body_take(struct mc_req *req, struct view word);
+
+/* Meta commands (mc_meta_read.c). */
+void mc_meta_read(struct mc_req *req, const struct mc_words *w);
+void mc_meta_body_read(struct mc_req *req, const struct mc_words *w);
+void mc_meta_debug_read(struct mc_req *req, const struct mc_words *w);
+
+/* Administrative commands (mc_admin.c). */
+void mc_admin_read(struct mc_req *req, const struct mc_words *w, enum mc_shape shape);
+/* on, off, dump; false: none of them. */
+bool mc_detail_take(struct mc_admin *admin, struct view word);
 
 #endif

@@ -13,6 +13,8 @@
 #ifndef CLOCKOO_MC_META_H
 #define CLOCKOO_MC_META_H
 
+#include "base/check.h"
+#include "base/check.h"
 #include "mc_base64.h"
 #include "mc_number.h"
 
@@ -52,6 +54,25 @@ enum { MC_META_LETTERS(MC_META_INDEX) MC_META_LETTER_COUNT };
 #define MC_META_BIT(letter, name) name = 1u << name##_INDEX,
 enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 
+/* The letters are steps, taken in the order of the request. Where it makes a difference: */
+#define MC_FLAG_TTL_OLD     (1u << 30) /* t stands before the T or N that sets what it shows */
+#define MC_FLAG_RECACHE_OLD (1u << 31) /* R stands before the T that sets what it looks at */
+static_assert(MC_META_LETTER_COUNT <= 30, "bits beside the letters");
+
+/* 0: no flag. */
+static inline uint32_t
+mc_meta_bit(uint8_t letter)
+{
+	switch (letter) {
+#define MC_META_CASE(l, name)                                                                      \
+	case l:                                                                                    \
+		return name;
+		MC_META_LETTERS(MC_META_CASE)
+	default:
+		return 0;
+	}
+}
+
 /* Letters that stand in a reply. */
 #define MC_META_RETURNED                                                                           \
 	(MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_HIT | MC_FLAG_KEY | MC_FLAG_IDLE | MC_FLAG_SIZE |  \
@@ -73,11 +94,11 @@ enum mc_mode {
 };
 
 struct mc_meta {
-	uint32_t flags;                   /* enum mc_meta_flag */
-	uint8_t mode;                     /* enum mc_mode, of ms and ma */
-	uint8_t opaque_len;               /* 0: "O" alone */
-	uint8_t order_count;              /* letters in order[] */
-	char order[MC_META_RETURNED_MAX]; /* what is returned, in the request's order */
+	uint32_t flags;                      /* enum mc_meta_flag */
+	uint8_t mode;                        /* enum mc_mode, of ms and ma */
+	uint8_t opaque_len;                  /* 0: "O" alone */
+	uint8_t order_count;                 /* letters in order[] */
+	uint8_t order[MC_META_RETURNED_MAX]; /* what is returned, in the request's order */
 	uint8_t opaque[MC_OPAQUE_MAX];
 	int32_t vivify_exptime;
 	int32_t recache_s;

@@ -80,6 +80,36 @@ mc_read_exptime(struct view word, int32_t *out)
 	return true;
 }
 
+/* At most nine digits in front of the point: no ratio has more. */
+bool
+mc_read_thousandths(struct view word, int64_t *out)
+{
+	const bool negative = sign_take(&word, '-');
+	const uint8_t *point;
+	uint64_t whole = 0;
+	struct view part;
+	uint32_t fraction = 0, scale = 1000;
+
+	if (!negative)
+		sign_take(&word, '+');
+	point = word.len > 0 ? memchr(word.data, '.', word.len) : NULL;
+	part = (struct view){word.data, point != NULL ? (uint32_t)(point - word.data) : word.len};
+	if (part.len > 9 || (part.len > 0 && !mc_read_u64(part, &whole)))
+		return false;
+	for (uint32_t i = part.len + 1; i < word.len; i++) {
+		const uint32_t digit = (uint32_t)word.data[i] - '0';
+
+		if (digit > 9)
+			return false;
+		scale /= 10;
+		fraction += digit * scale;
+	}
+	if (word.len < 1u + (point != NULL)) /* no digit at all */
+		return false;
+	*out = (int64_t)(whole * 1000 + fraction) * (negative ? -1 : 1);
+	return true;
+}
+
 static const char pairs[] = "00010203040506070809101112131415161718192021222324"
 			    "25262728293031323334353637383940414243444546474849"
 			    "50515253545556575859606162636465666768697071727374"

@@ -24,6 +24,9 @@ bool mc_read_flags(struct view word, uint32_t *out);
 /* A sign may stand in front; 64 bits are read and cut to 32: exptime of a storage command. */
 bool mc_read_exptime(struct view word, int32_t *out);
 
+/* A sign, digits and a fraction; thousandths, what is behind them cut off: ratios and factors. */
+bool mc_read_thousandths(struct view word, int64_t *out);
+
 /* Write v at `at`; returns the byte after it. At most MC_U64_DIGITS_MAX bytes. */
 uint8_t *mc_put_u64(uint8_t *at, uint64_t v);
 

@@ -23,6 +23,7 @@
 #include "mc_table.h"
 
 #define MC_LINE_MAX 2048u
+#define MC_BODY_END 2u /* CR LF */
 
 enum mc_req_flag {
 	MC_NOREPLY = 1u << 0,    /* nothing is answered, errors included */
@@ -177,6 +178,15 @@ mc_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 		return mc_parse(ps, req, p, len);
 	}
 	return mc_binary_parse(ps, req, p, len);
+}
+
+/* May this request come in a datagram? */
+static inline bool
+mc_req_over_udp(const struct mc_req *req)
+{
+	if (req->verb == MC_BIN_STAT && req->admin.stats != MC_BAD)
+		return mc_verb_over_udp(req->admin.stats);
+	return mc_verb_over_udp(req->verb);
 }
 
 /* How many bytes from the front of a binary request the parser wants before it can go on; who

@@ -33,7 +33,8 @@ bad_line(struct mc_req *req, enum mc_error error, uint32_t used)
 static struct mc_result
 bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uint32_t used)
 {
-	*ps = (struct mc_parser){.swallow = 1};
+	ps->in_line = 0;
+	ps->swallow = 1;
 	req->flags |= MC_LAST;
 	mc_bad(req, error);
 	return result(MC_OK, used);
@@ -97,7 +98,7 @@ key_give(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	req->exptime = ps->exptime;
 	req->key = (struct view){p, end};
 	if (last) {
-		*ps = (struct mc_parser){0};
+		ps->in_line = 0;
 		req->flags |= MC_LAST;
 	} else {
 		ps->in_line = 1;
@@ -164,10 +165,8 @@ line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t 
 	else if (error == MC_ERR_NONE && line.len - at > MC_KEY_MAX &&
 		 !keys_fit(line.data, at, line.len))
 		error = MC_ERR_FORMAT;
-	if (error != MC_ERR_NONE) {
-		*ps = (struct mc_parser){0};
+	if (error != MC_ERR_NONE)
 		return bad_line(req, error, used);
-	}
 	r = key_give(ps, req, line.data + at, used - at);
 	return result(r.status, at + r.used);
 }
@@ -212,8 +211,17 @@ line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t l
 	if (end == len || !is_retrieval(verb))
 		return result(MC_CLOSE, 0);
 	ps->verb = (uint8_t)verb;
+	ps->exptime = 0;
 	req->flags = MC_FIRST;
 	return long_line_begin(ps, req, p, end);
+}
+
+/* The union is its reader's. */
+static inline void
+req_clear(struct mc_req *req, const uint8_t *p)
+{
+	memset(req, 0, offsetof(struct mc_req, meta));
+	req->key.data = p;
 }
 
 /* Any line but the simplest get. */
@@ -227,7 +235,7 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	uint32_t used;
 	uint32_t end;
 
-	*req = (struct mc_req){.key = {p, 0}};
+	req_clear(req, p);
 	if (feed == NULL)
 		return line_open(ps, req, p, window);
 	used = (uint32_t)(feed - p) + 1;
@@ -238,6 +246,7 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	verb = mc_verb_of((struct view){p, end});
 	if (is_retrieval(verb)) {
 		ps->verb = (uint8_t)verb;
+		ps->exptime = 0;
 		req->flags = MC_FIRST;
 		return line_begin(ps, req, line, end, used);
 	}

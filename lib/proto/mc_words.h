@@ -16,8 +16,8 @@
 
 #include <emmintrin.h>
 
-/* cas <key> <flags> <exptime> <bytes> <cas> */
-#define MC_WORDS_KEPT 6u
+/* A meta command with all its flags. */
+#define MC_WORDS_KEPT 20u
 
 struct mc_words {
 	uint32_t count;

@@ -29,12 +29,11 @@ say(struct request_trace *t, const char *format, ...)
 }
 
 static void
-say_key(struct request_trace *t, struct view key)
+say_bytes(struct request_trace *t, struct view bytes)
 {
-	promise(key.len <= MC_LINE_MAX);
-	say(t, " ");
-	for (uint32_t i = 0; i < key.len; i++) {
-		const uint8_t c = key.data[i];
+	promise(bytes.len <= MC_LINE_MAX);
+	for (uint32_t i = 0; i < bytes.len; i++) {
+		const uint8_t c = bytes.data[i];
 
 		if (c > ' ' && c < 127)
 			say(t, "%c", c);
@@ -54,7 +53,123 @@ say_error(struct request_trace *t, uint8_t error)
 }
 
 static void
-say_fields(struct request_trace *t, const struct mc_req *req)
+say_number(struct request_trace *t, const char *name, uint64_t v)
+{
+	say(t, " %s=%llu", name, (unsigned long long)v);
+}
+
+/* Only what a flag says is there is written down: the rest must be zero, but ma's delta. */
+static void
+say_meta(struct request_trace *t, const struct mc_req *req)
+{
+	const struct mc_meta *m = &req->meta;
+	static const char *const modes[] = {"none",    "add", "append", "prepend",
+					    "replace", "set", "incr",   "decr"};
+
+	say(t, " [");
+#define LETTER(letter, name)                                                                       \
+	if (m->flags & name)                                                                       \
+		say(t, "%c", letter);
+	MC_META_LETTERS(LETTER)
+	say(t, "]%s%s", m->flags & MC_FLAG_TTL_OLD ? " ttl-old" : "",
+	    m->flags & MC_FLAG_RECACHE_OLD ? " recache-old" : "");
+	if (m->order_count > 0)
+		say(t, " order=%.*s", (int)m->order_count, (const char *)m->order);
+	if (m->mode != MC_MODE_NONE)
+		say(t, " mode=%s", modes[m->mode]);
+	if (m->flags & MC_FLAG_OPAQUE) {
+		say(t, " opaque=");
+		say_bytes(t, (struct view){m->opaque, m->opaque_len});
+	}
+	if (m->flags & MC_FLAG_COMPARE)
+		say_number(t, "cas", req->cas);
+	if (m->flags & MC_FLAG_NEW_CAS)
+		say_number(t, "new-cas", m->new_cas);
+	if (m->flags & MC_FLAG_SET_CLIENT)
+		say_number(t, "flags", req->client_flags);
+	if (m->flags & MC_FLAG_SET_EXPTIME)
+		say(t, " exptime=%d", req->exptime);
+	if (m->flags & MC_FLAG_VIVIFY)
+		say(t, " vivify=%d", m->vivify_exptime);
+	if (m->flags & MC_FLAG_RECACHE)
+		say(t, " recache=%d", m->recache_s);
+	if (req->verb == MC_MA || req->verb == MC_BIN_INCR || req->verb == MC_BIN_DECR) {
+		say_number(t, "delta", req->delta);
+		say_number(t, "initial", m->initial);
+	}
+}
+
+static void
+say_option(struct request_trace *t, uint8_t option)
+{
+	static const char *const words[] = {"",      " on",     " off",  " dump",     " graceful",
+					    " only", " all",    " hash", " level",    " ratio",
+					    " free", " window", " flat", " segmented"};
+
+	promise(option < sizeof words / sizeof words[0]);
+	say(t, "%s", words[option]);
+}
+
+static void
+say_admin(struct request_trace *t, const struct mc_req *req)
+{
+	const struct mc_admin *a = &req->admin;
+
+	say_option(t, a->option);
+	for (uint32_t i = 0; i < 2; i++)
+		if (a->number[i] != 0)
+			say(t, " %lld", (long long)a->number[i]);
+	if (a->classes[0] != 0 || a->classes[1] != 0)
+		say(t, " classes=%llx,%llx", (unsigned long long)a->classes[0],
+		    (unsigned long long)a->classes[1]);
+	if (a->streams != 0)
+		say(t, " streams=%x", a->streams);
+	if (req->error != MC_ERR_NONE)
+		say_error(t, req->error);
+}
+
+static void
+say_binary(struct request_trace *t, const struct mc_req *req)
+{
+	say(t, " opcode=%02x opaque=%08x", req->opcode, be32_get(req->opaque));
+	switch (req->verb) {
+	case MC_BAD:
+		say_error(t, req->error);
+		return;
+	case MC_BIN_SET:
+	case MC_BIN_ADD:
+	case MC_BIN_REPLACE:
+		say_number(t, "flags", req->client_flags);
+		say(t, " exptime=%d", req->exptime);
+		break;
+	case MC_BIN_GAT:
+	case MC_BIN_TOUCH:
+	case MC_BIN_FLUSH:
+		say(t, " exptime=%d", req->exptime);
+		break;
+	case MC_BIN_INCR:
+	case MC_BIN_DECR:
+		say_meta(t, req);
+		break;
+	case MC_BIN_STAT:
+		say(t, " stats=%s%s", req->admin.stats == MC_BAD ? "none" : "",
+		    req->admin.stats == MC_BAD ? "" : mc_commands[req->admin.stats].second);
+		say_option(t, req->admin.option);
+		break;
+	case MC_BIN_SASL_AUTH:
+	case MC_BIN_SASL_STEP:
+		say(t, " text=");
+		say_bytes(t, req->admin.text);
+		break;
+	default:
+		break;
+	}
+	if (req->cas != 0)
+		say_number(t, "cas", req->cas);
+}
+
+static void
+say_classic(struct request_trace *t, const struct mc_req *req)
 {
 	switch (req->verb) {
 	case MC_GAT:
@@ -71,15 +186,12 @@ say_fields(struct request_trace *t, const struct mc_req *req)
 	case MC_CAS:
 		say(t, " flags=%u exptime=%d", req->client_flags, req->exptime);
 		if (req->verb == MC_CAS)
-			say(t, " cas=%llu", (unsigned long long)req->cas);
+			say_number(t, "cas", req->cas);
 		promise(req->flags & MC_HAS_BODY);
 		break;
 	case MC_INCR:
 	case MC_DECR:
-		say(t, " delta=%llu", (unsigned long long)req->delta);
-		break;
-	case MC_BAD:
-		say_error(t, req->error);
+		say_number(t, "delta", req->delta);
 		break;
 	default:
 		break;
@@ -87,23 +199,72 @@ say_fields(struct request_trace *t, const struct mc_req *req)
 }
 
 static void
+say_fields(struct request_trace *t, const struct mc_req *req)
+{
+	if (req->flags & MC_BINARY)
+		say_binary(t, req);
+	else if (req->verb == MC_BAD)
+		say_error(t, req->error);
+	else if (req->verb >= MC_MG && req->verb <= MC_ME)
+		say_meta(t, req);
+	else if (mc_commands[req->verb].shape >= MC_SHAPE_LEVEL)
+		say_admin(t, req);
+	else
+		say_classic(t, req);
+}
+
+static void
+say_verb(struct request_trace *t, uint8_t verb)
+{
+	static const char *const binary[MC_VERB_COUNT - MC_COMMAND_COUNT] = {
+		"get",     "gat",    "touch",     "set",       "add",       "replace", "append",
+		"prepend", "delete", "incr",      "decr",      "quit",      "flush",   "noop",
+		"version", "stat",   "sasl-list", "sasl-auth", "sasl-step", "bad"};
+
+	promise(verb < MC_VERB_COUNT);
+	if (verb == MC_BAD)
+		say(t, "bad");
+	else if (verb >= MC_COMMAND_COUNT)
+		say(t, "%s", binary[verb - MC_COMMAND_COUNT]);
+	else
+		say(t, "%s", mc_commands[verb].word);
+	if (verb < MC_COMMAND_COUNT && mc_commands[verb].second[0] != 0)
+		say(t, " %s", mc_commands[verb].second);
+}
+
+/* The key as it is to be looked up. */
+static void
+say_key(struct request_trace *t, const struct mc_req *req)
+{
+	uint8_t key[MC_KEY_DECODED_MAX];
+
+	say(t, " ");
+	if (!(req->flags & MC_KEY_BASE64)) {
+		say_bytes(t, req->key);
+		return;
+	}
+	promise(mc_base64_len(req->key) <= sizeof key);
+	say_bytes(t, (struct view){key, (uint32_t)(mc_base64_decode(key, req->key) - key)});
+	say(t, " base64");
+}
+
+static void
 say_request(struct request_trace *t, const struct mc_req *req)
 {
-	const bool keyed = req->verb <= MC_TOUCH;
-
-	promise(req->verb < MC_VERB_COUNT);
-	say(t, "%s", req->verb == MC_BAD ? "bad" : mc_commands[req->verb].word);
-	if (keyed) {
+	say_verb(t, req->verb);
+	if (req->verb != MC_BAD && mc_verb_seeks(req->verb)) {
 		promise(req->key.len >= 1 && req->key.len <= MC_KEY_MAX);
-		say_key(t, req->key);
-	} else if (req->verb == MC_STATS && req->key.len != 0) {
-		say_key(t, req->key);
+		say_key(t, req);
 	}
 	say_fields(t, req);
 	if (req->flags & MC_HAS_BODY)
 		say(t, " body=%u", req->body_len);
 	if (req->flags & MC_NOREPLY)
 		say(t, " noreply");
+	if (req->flags & MC_QUIET)
+		say(t, " quiet");
+	if (req->flags & MC_HANGUP)
+		say(t, " hangup");
 	if (!(req->flags & MC_FIRST))
 		say(t, " next");
 	if (!(req->flags & MC_LAST))
@@ -127,17 +288,21 @@ static struct mc_result
 parse_copy(struct request_trace *t, const uint8_t *p, uint32_t len)
 {
 	uint8_t *copy = malloc(len != 0 ? len : 1);
-	struct mc_req req = {0};
+	struct mc_req req;
 	struct mc_result r;
 
+	/* Bytes that no reader wrote must not matter. */
+	memset(&req, 0xa5, sizeof req);
 	memcpy(copy, p, len);
-	r = mc_text_parse(&t->parser, &req, copy, len);
+	r = mc_parse(&t->parser, &req, copy, len);
 	promise(r.used <= len);
 	if (r.status == MC_OK) {
 		promise(r.used != 0);
 		say_request(t, &req);
 		if (req.flags & MC_HAS_BODY)
-			t->body_left = (uint64_t)req.body_len + 2;
+			t->body_left = (uint64_t)req.body_len + req.body_end;
+		t->closed = (req.flags & MC_HANGUP) != 0 || req.verb == MC_QUIT ||
+			    req.verb == MC_BIN_QUIT;
 	}
 	free(copy);
 	return r;

@@ -83,7 +83,7 @@ every_command_is_read(void **state)
 		{"flush_all 30\r\n", "flush_all exptime=30\n"},
 		{"version\r\n", "version\n"},
 		{"version noreply\r\n", "bad unknown\n"},
-		{"verbosity 1\r\n", "verbosity\n"},
+		{"verbosity 1\r\n", "verbosity 1\n"},
 		{"stats\r\n", "stats\n"},
 		{"stats settings\r\n", "stats settings\n"},
 		{"quit\r\n", "quit\n"},
@@ -233,9 +233,9 @@ noreply_counts_as_the_last_word_of_any_command_but_a_meta_one(void **state)
 		{"touch a 1 noreply\r\n", "touch a exptime=1 noreply\n"},
 		{"flush_all noreply\r\n", "flush_all exptime=0 noreply\n"},
 		{"flush_all 5 noreply\r\n", "flush_all exptime=5 noreply\n"},
-		{"verbosity 1 noreply\r\n", "verbosity noreply\n"},
+		{"verbosity 1 noreply\r\n", "verbosity 1 noreply\n"},
 		{"bogus noreply\r\n", "bad unknown noreply\n"},
-		{"mg k noreply\r\n", "bad unknown\n"},
+		{"mg k noreply\r\n", "bad flag\n"},
 	};
 
 	ROWS_HOLD(rows);

@@ -1,0 +1,237 @@
+/*
+ * mc_meta_read.c - the flags of a meta command, judged before anything is done.
+ *
+ * A line with an error changes nothing: memcached finds some of them (an opaque too long) only
+ * while it writes the reply.
+ */
+#include "mc_command.h"
+#include "mc_number.h"
+
+#define NO_MODE 0xffu
+
+static uint8_t
+ms_mode(uint8_t letter)
+{
+	switch (letter) {
+	case 'E':
+		return MC_MODE_ADD;
+	case 'A':
+		return MC_MODE_APPEND;
+	case 'P':
+		return MC_MODE_PREPEND;
+	case 'R':
+		return MC_MODE_REPLACE;
+	case 'S':
+		return MC_MODE_SET;
+	default:
+		return NO_MODE;
+	}
+}
+
+static uint8_t
+ma_mode(uint8_t letter)
+{
+	switch (letter) {
+	case 'I':
+	case '+':
+		return MC_MODE_INCR;
+	case 'D':
+	case '-':
+		return MC_MODE_DECR;
+	default:
+		return NO_MODE;
+	}
+}
+
+/* A letter outside A..z is not even a flag. */
+static bool
+words_are_flags(const struct mc_words *w, uint32_t first)
+{
+	for (uint32_t i = first; i < w->count && i < MC_WORDS_KEPT; i++) {
+		const uint8_t c = w->word[i].data[0];
+
+		if (!(c >= 'A' && c <= 'z') && !(c >= '0' && c <= '9'))
+			return false;
+	}
+	return true;
+}
+
+/* The number behind a letter. */
+static enum mc_error
+number_take(struct mc_req *req, uint8_t letter, struct view number)
+{
+	struct mc_meta *m = &req->meta;
+
+	switch (letter) {
+	case 'N':
+		return mc_read_i32(number, &m->vivify_exptime) ? MC_ERR_NONE : MC_ERR_TOKEN;
+	case 'T':
+		return mc_read_i32(number, &req->exptime) ? MC_ERR_NONE : MC_ERR_TOKEN;
+	case 'R':
+		return mc_read_i32(number, &m->recache_s) ? MC_ERR_NONE : MC_ERR_TOKEN;
+	case 'C':
+		return mc_read_u64(number, &req->cas) ? MC_ERR_NONE : MC_ERR_TOKEN;
+	case 'E':
+		return mc_read_u64(number, &m->new_cas) ? MC_ERR_NONE : MC_ERR_TOKEN;
+	case 'F':
+		return mc_read_u32(number, &req->client_flags) ? MC_ERR_NONE : MC_ERR_FORMAT;
+	case 'J':
+		return mc_read_u64(number, &m->initial) ? MC_ERR_NONE : MC_ERR_INITIAL;
+	case 'D':
+		return mc_read_u64(number, &req->delta) ? MC_ERR_NONE : MC_ERR_META_DELTA;
+	default:
+		return MC_ERR_NONE;
+	}
+}
+
+/* One flag, its letter known and new. */
+static enum mc_error
+flag_take(struct mc_req *req, struct view word)
+{
+	struct mc_meta *m = &req->meta;
+	const uint8_t letter = word.data[0];
+	const struct view rest = {word.data + 1, word.len - 1};
+	const uint32_t bit = mc_meta_bit(letter);
+
+	if ((letter == 'T' || letter == 'N') && (m->flags & MC_FLAG_TTL))
+		m->flags |= MC_FLAG_TTL_OLD;
+	if (letter == 'T' && (m->flags & MC_FLAG_RECACHE))
+		m->flags |= MC_FLAG_RECACHE_OLD;
+	if ((bit & (MC_FLAG_SET_EXPTIME | MC_FLAG_VIVIFY)) && (m->flags & MC_FLAG_TTL))
+		m->flags |= MC_FLAG_TTL_OLD;
+	if ((bit & MC_FLAG_SET_EXPTIME) && (m->flags & MC_FLAG_RECACHE))
+		m->flags |= MC_FLAG_RECACHE_OLD;
+	m->flags |= bit;
+	if (bit & MC_META_RETURNED)
+		m->order[m->order_count++] = letter;
+	switch (letter) {
+	case 'b':
+		req->flags |= MC_KEY_BASE64;
+		return mc_base64_len(req->key) != 0 ? MC_ERR_NONE : MC_ERR_BASE64;
+	case 'q':
+		req->flags |= MC_QUIET;
+		return MC_ERR_NONE;
+	case 'M':
+		m->mode = rest.len != 0 ? rest.data[0] : 0;
+		return MC_ERR_NONE;
+	case 'O':
+		if (rest.len > MC_OPAQUE_MAX)
+			return MC_ERR_OPAQUE;
+		memcpy(m->opaque, rest.data, rest.len);
+		m->opaque_len = (uint8_t)rest.len;
+		return MC_ERR_NONE;
+	default:
+		return number_take(req, letter, rest);
+	}
+}
+
+/*
+ * All flags from word[first] on. A letter that is unknown or there twice is the error to answer;
+ * of other errors the last one is, and an opaque too long only if there is no other: the order in
+ * which memcached finds them.
+ */
+static enum mc_error
+flags_take(struct mc_req *req, const struct mc_words *w, uint32_t first)
+{
+	enum mc_error error = MC_ERR_NONE;
+
+	if (req->key.len > MC_KEY_MAX)
+		return MC_ERR_FORMAT;
+	if (w->count > MC_META_WORDS_MAX)
+		return MC_ERR_OPTIONS;
+	for (uint32_t i = first; i < w->count; i++) {
+		const uint32_t bit = mc_meta_bit(w->word[i].data[0]);
+		enum mc_error e;
+
+		if (bit == 0)
+			return MC_ERR_FLAG;
+		if (req->meta.flags & bit)
+			return MC_ERR_DUPLICATE;
+		e = flag_take(req, w->word[i]);
+		if (e != MC_ERR_NONE && (e != MC_ERR_OPAQUE || error == MC_ERR_NONE))
+			error = e;
+	}
+	return error;
+}
+
+static enum mc_error
+mode_take(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
+{
+	struct mc_meta *m = &req->meta;
+
+	if (!(m->flags & MC_FLAG_MODE))
+		return MC_ERR_NONE;
+	m->mode = mode_of(m->mode);
+	return m->mode != NO_MODE ? MC_ERR_NONE : wrong;
+}
+
+/* Errors found before the mode is looked at come first. */
+static enum mc_error
+line_judge(struct mc_req *req, const struct mc_words *w, uint32_t first)
+{
+	const bool is_ma = req->verb == MC_MA;
+	enum mc_error error, mode = MC_ERR_NONE;
+
+	if (!words_are_flags(w, first))
+		return MC_ERR_FORMAT;
+	error = flags_take(req, w, first);
+	if (error != MC_ERR_NONE && error != MC_ERR_OPAQUE)
+		return is_ma ? MC_ERR_FLAGS_MA : error;
+	if (is_ma)
+		mode = mode_take(req, ma_mode, MC_ERR_MODE_MA);
+	else if (req->verb == MC_MS)
+		mode = mode_take(req, ms_mode, MC_ERR_MODE_MS);
+	else
+		req->meta.mode = MC_MODE_NONE;
+	return mode != MC_ERR_NONE ? mode : error;
+}
+
+void
+mc_meta_read(struct mc_req *req, const struct mc_words *w)
+{
+	enum mc_error error = MC_ERR_FORMAT;
+
+	memset(&req->meta, 0, sizeof req->meta);
+	if (w->count >= 2) {
+		req->key = w->word[1];
+		req->delta = 1; /* of ma without D */
+		error = line_judge(req, w, 2);
+	}
+	if (error != MC_ERR_NONE)
+		mc_bad(req, error);
+}
+
+/* ms <key> <bytes> <flag>* */
+void
+mc_meta_body_read(struct mc_req *req, const struct mc_words *w)
+{
+	enum mc_error error;
+
+	memset(&req->meta, 0, sizeof req->meta);
+	if (w->count < 3 || !mc_body_take(req, w->word[2])) {
+		mc_bad(req, MC_ERR_FORMAT);
+		return;
+	}
+	req->key = w->word[1];
+	error = line_judge(req, w, 3);
+	if (error != MC_ERR_NONE)
+		mc_bad(req, error);
+}
+
+/* me <key> [b] */
+void
+mc_meta_debug_read(struct mc_req *req, const struct mc_words *w)
+{
+	memset(&req->meta, 0, sizeof req->meta);
+	if (w->count < 2 || w->word[1].len > MC_KEY_MAX || !words_are_flags(w, 2)) {
+		mc_bad(req, MC_ERR_FORMAT);
+		return;
+	}
+	req->key = w->word[1];
+	if (w->count < 3 || !mc_word_is(w->word[2], "b", 1))
+		return;
+	req->flags |= MC_KEY_BASE64;
+	req->meta.flags = MC_FLAG_BASE64;
+	if (mc_base64_len(req->key) == 0)
+		mc_bad(req, MC_ERR_FORMAT);
+}
