@@ -105,6 +105,8 @@ struct conn *stack_pop_ready(struct stack *s);
 void conn_again(struct stack *s, struct conn *c);
 
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
+/* Who is at the other end, from opened() to gone(). */
+void conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port);
 
 /* The contiguous bytes at the read position; len 0: nothing more now. */
 struct view conn_peek(const struct conn *c);

@@ -23,6 +23,13 @@ conn_slot(const struct conn *c)
 	return c->slot;
 }
 
+void
+conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port)
+{
+	*ip = c->peer_ip;
+	*port = c->peer_port;
+}
+
 struct view
 conn_peek(const struct conn *c)
 {

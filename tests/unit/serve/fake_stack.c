@@ -98,6 +98,13 @@ conn_slot(const struct conn *c)
 	return c->slot;
 }
 
+void
+conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port)
+{
+	*ip = FAKE_PEER;
+	*port = (uint16_t)(FAKE_PORT + c->slot);
+}
+
 struct view
 conn_peek(const struct conn *c)
 {

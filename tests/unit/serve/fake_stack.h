@@ -19,6 +19,8 @@
 #define FAKE_SPARE     2u /* of them, for those who come too many */
 #define FAKE_DATAGRAMS 64u
 #define FAKE_UNIX      1700000000
+#define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
+#define FAKE_PORT      4000u       /* of the connection in slot 0; then upwards */
 
 struct rig {
 	struct stack *stack;
