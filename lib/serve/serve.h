@@ -36,6 +36,7 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CMD_SET, "storage commands that found room")                                             \
 	X(CMD_FLUSH, "flush_all")                                                                  \
 	X(CMD_TOUCH, "keys asked for by touch, gat and gats")                                      \
+	X(CMD_META, "meta commands")                                                               \
 	X(GET_HITS, "of CMD_GET, keys found")                                                      \
 	X(GET_MISSES, "of CMD_GET, keys not found")                                                \
 	X(DELETE_HITS, "deletes of a key that was there")                                          \
@@ -66,7 +67,14 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_HTTP, "datagrams from a browser")                                               \
 	X(UDP_DROP_LATE, "datagrams the turn had no time for")                                     \
 	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")                            \
-	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")
+	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")                   \
+	X(UDP_DROP_BUDGET, "replies not sent: their source has had its share of this second")      \
+	X(AUTH_CMDS, "times a client named a user")                                                \
+	X(AUTH_ERRORS, "of those, with a wrong name or password")                                  \
+	X(CONN_IDLE_KICKS, "connections closed because nothing came for too long")                 \
+	X(EVENTS_NOTED, "events noted because somebody watches")                                   \
+	X(EVENTS_SENT, "events sent to watchers")                                                  \
+	X(EVENTS_SKIPPED, "events a watcher was too slow for")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
@@ -96,7 +104,15 @@ struct serve_facts {
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
 	uint16_t udp_port;
+	uint32_t ip; /* ours, host order */
+	uint32_t verbosity;
+	bool no_evict; /* -M */
+	bool no_cas;   /* -C */
+	/* Text outlives the service; NULL is none. */
+	const char *inter;     /* as given with -l */
+	const char *auth_file; /* -Y */
 };
+/* All of it is known before any core turns. What is allowed: serve_policy.h. */
 void serve_shared_describe(struct serve_shared *shared, const struct serve_facts *facts);
 
 size_t serve_bytes(const struct serve_config *cfg);

@@ -21,7 +21,7 @@ serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
 
 /* ---- retrieval ---- */
 
-static const struct item *
+const struct item *
 touch_and_get(struct serve *sv, struct op *op)
 {
 	const struct item *it = NULL;
@@ -29,18 +29,6 @@ touch_and_get(struct serve *sv, struct op *op)
 						serve_expiry_s(&sv->clock, op->req.exptime), &it);
 
 	return r == STORE_OK ? it : NULL;
-}
-
-static inline void
-get_count(struct serve *sv, bool touch, bool hit)
-{
-	if (touch) {
-		serve_count(sv, CMD_TOUCH);
-		serve_count(sv, hit ? TOUCH_HITS : TOUCH_MISSES);
-	} else {
-		serve_count(sv, CMD_GET);
-		serve_count(sv, hit ? GET_HITS : GET_MISSES);
-	}
 }
 
 static inline enum answer
@@ -55,13 +43,13 @@ answer_get(struct serve *sv, struct op *op)
 	uint64_t cas;
 
 	if (it == NULL) {
-		get_count(sv, touch, false);
+		count_get(sv, touch, false);
 		if (op_last(op))
 			reply_line(sv, op, mc_reply_line[MC_END]);
 		return ANSWER_DONE;
 	}
 	len = item_value_len(it);
-	get_count(sv, touch, true);
+	count_get(sv, touch, true);
 	cas = with_cas ? item_cas(it) : 0;
 	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
 		reply_in_parts(op);
@@ -87,7 +75,7 @@ answer_delete(struct serve *sv, struct op *op)
 {
 	const bool hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
 
-	serve_count(sv, hit ? DELETE_HITS : DELETE_MISSES);
+	count_delete(sv, hit);
 	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
 	return ANSWER_DONE;
 }
@@ -111,11 +99,11 @@ answer_arith(struct serve *sv, struct op *op)
 
 	switch (store_arith(sv->store, op->req.key, op->hash, op->req.delta, decr, &value)) {
 	case STORE_OK:
-		serve_count(sv, decr ? DECR_HITS : INCR_HITS);
+		count_sum(sv, decr, true);
 		reply_number(sv, op, value);
 		break;
 	case STORE_NOT_FOUND:
-		serve_count(sv, decr ? DECR_MISSES : INCR_MISSES);
+		count_sum(sv, decr, false);
 		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
 		break;
 	case STORE_NOT_A_NUMBER:
@@ -135,8 +123,7 @@ answer_touch(struct serve *sv, struct op *op)
 	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
 						serve_expiry_s(&sv->clock, op->req.exptime), &it);
 
-	serve_count(sv, CMD_TOUCH);
-	serve_count(sv, r == STORE_OK ? TOUCH_HITS : TOUCH_MISSES);
+	count_get(sv, true, r == STORE_OK);
 	if (r == STORE_NO_MEMORY)
 		reply_error(sv, op, MC_ERR_NO_ROOM);
 	else
@@ -154,15 +141,14 @@ answer_flush_all(struct serve *sv, struct op *op)
 	serve_count(sv, CMD_FLUSH);
 	store_flush(sv->store,
 		    exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
-	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	reply_flushed(sv, op);
 	return ANSWER_DONE;
 }
 
 static enum answer
 answer_version(struct serve *sv, struct op *op)
 {
-	const char *version = sv->shared->version;
-	const struct view word = {(const uint8_t *)version, (uint32_t)strnlen(version, 64)};
+	const struct view word = serve_version(sv);
 	uint8_t *begin = reply_begin(sv, op, 8 + word.len + 2);
 
 	memcpy(begin, "VERSION ", 8);
@@ -182,7 +168,7 @@ answer_verbosity(struct serve *sv, struct op *op)
 	return ANSWER_DONE;
 }
 
-static enum answer
+enum answer
 answer_quit(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
@@ -234,12 +220,12 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_INCR] = answer_arith,
 	[MC_DECR] = answer_arith,
 	[MC_TOUCH] = answer_touch,
-	[MC_MG] = answer_unknown,
-	[MC_MS] = answer_unknown,
-	[MC_MD] = answer_unknown,
-	[MC_MA] = answer_unknown,
-	[MC_ME] = answer_unknown,
-	[MC_MN] = answer_unknown,
+	[MC_MG] = answer_mg,
+	[MC_MS] = answer_store,
+	[MC_MD] = answer_md,
+	[MC_MA] = answer_ma,
+	[MC_ME] = answer_me,
+	[MC_MN] = answer_mn,
 	[MC_FLUSH_ALL] = answer_flush_all,
 	[MC_VERSION] = answer_version,
 	[MC_VERBOSITY] = answer_verbosity,
@@ -268,21 +254,21 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_LRU_MODE] = answer_unknown,
 	[MC_LRU_TEMP_TTL] = answer_unknown,
 	[MC_QUIT] = answer_quit,
-	[MC_BIN_GET] = answer_unknown,
-	[MC_BIN_GAT] = answer_unknown,
-	[MC_BIN_TOUCH] = answer_unknown,
-	[MC_BIN_SET] = answer_unknown,
-	[MC_BIN_ADD] = answer_unknown,
-	[MC_BIN_REPLACE] = answer_unknown,
-	[MC_BIN_APPEND] = answer_unknown,
-	[MC_BIN_PREPEND] = answer_unknown,
-	[MC_BIN_DELETE] = answer_unknown,
-	[MC_BIN_INCR] = answer_unknown,
-	[MC_BIN_DECR] = answer_unknown,
-	[MC_BIN_QUIT] = answer_unknown,
-	[MC_BIN_FLUSH] = answer_unknown,
-	[MC_BIN_NOOP] = answer_unknown,
-	[MC_BIN_VERSION] = answer_unknown,
+	[MC_BIN_GET] = answer_bin_get,
+	[MC_BIN_GAT] = answer_bin_get,
+	[MC_BIN_TOUCH] = answer_bin_touch,
+	[MC_BIN_SET] = answer_store,
+	[MC_BIN_ADD] = answer_store,
+	[MC_BIN_REPLACE] = answer_store,
+	[MC_BIN_APPEND] = answer_store,
+	[MC_BIN_PREPEND] = answer_store,
+	[MC_BIN_DELETE] = answer_bin_delete,
+	[MC_BIN_INCR] = answer_bin_sum,
+	[MC_BIN_DECR] = answer_bin_sum,
+	[MC_BIN_QUIT] = answer_bin_quit,
+	[MC_BIN_FLUSH] = answer_flush_all,
+	[MC_BIN_NOOP] = answer_bin_noop,
+	[MC_BIN_VERSION] = answer_bin_version,
 	[MC_BIN_STAT] = answer_unknown,
 	[MC_BIN_SASL_LIST] = answer_unknown,
 	[MC_BIN_SASL_AUTH] = answer_unknown,
@@ -305,6 +291,8 @@ op_answer(struct serve *sv, uint32_t i)
 	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0))
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
 	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
+	if (unlikely(op->req.flags & MC_HANGUP) && ss != NULL)
+		answer_quit(sv, op);
 	if (unlikely(a == ANSWER_PARTLY))
 		session_hold(sv, ss, i + 1);
 	if (unlikely(a == ANSWER_LATER)) {

@@ -2,8 +2,8 @@
  * serve_body.c - bodies that were not all there with their line.
  *
  * The item is begun when the line is answered, and bytes go from frames straight into it, over
- * any number of turns. Exactly the stated length and two bytes are used up; whether the two are
- * CR LF is judged at the end (memcached does the same).
+ * any number of turns. Exactly the stated length and, in text, two bytes are used up; whether
+ * the two are CR LF is judged at the end (memcached does the same).
  */
 #include "serve_core.h"
 
@@ -33,21 +33,20 @@ body_begin(struct serve *sv, struct op *op)
 	enum store_result r = STORE_OK;
 
 	if (req->verb != MC_BAD) {
-		r = store_begin(sv->store, &ss->fill, req->key, op->hash, req->body_len,
-				req->client_flags, serve_expiry_s(&sv->clock, req->exptime));
+		r = storage_begin(sv, op, &ss->fill);
 		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss))
 			return ANSWER_LATER;
 	}
 	ss->memory_waits = 0;
-	ss->body_left = (uint64_t)req->body_len + 2;
+	ss->body_left = (uint64_t)req->body_len + req->body_end;
+	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
 	if (req->verb == MC_BAD)
 		return ANSWER_DONE;
 	if (r != STORE_OK) {
-		store_refused(sv, op, req->key, r);
+		storage_refused(sv, op, r);
 		return ANSWER_DONE;
 	}
-	serve_count(sv, CMD_SET);
 	ss->body = BODY_FILL;
 	ss->filling = true;
 	ss->bad_end = false;
@@ -59,9 +58,9 @@ body_begin(struct serve *sv, struct op *op)
 static uint32_t
 fill_take(struct serve *sv, struct session *ss, struct view src)
 {
-	const uint64_t left = ss->body_left - 2;
+	const uint64_t left = ss->body_left - ss->body_end;
 
-	if (ss->body_left > 2) {
+	if (ss->body_left > ss->body_end) {
 		const uint32_t n = src.len < left ? src.len : (uint32_t)left;
 
 		store_fill(sv->store, &ss->fill, src.data, n);
@@ -100,16 +99,19 @@ enum answer
 answer_finish(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
-	const struct mc_req *req = &ss->filling_req;
+	uint8_t key[MC_KEY_MAX];
 
-	op->req.flags = req->flags;
+	/* The request's own key went with its frame; the item may be gone before the reply. */
+	op->req = ss->filling_req;
+	op->req.key = (struct view){key, item_key(ss->fill.item).len};
+	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);
 	ss->filling = false;
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);
 		return ANSWER_DONE;
 	}
-	store_reply(sv, op, req->verb,
-		    store_finish(sv->store, &ss->fill, store_mode_of(req->verb), req->cas));
+	op->hash = ss->fill.hash;
+	storage_finish(sv, op, &ss->fill);
 	return ANSWER_DONE;
 }

@@ -5,7 +5,7 @@
  * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_seek.c,
  * serve_answer.c operations to replies, serve_storage.c those that store, serve_reply.c where a
  * reply goes, serve_hold.c replies that must wait, serve_message.c replies of many datagrams,
- * serve_stats.c.
+ * serve_meta.c and serve_binary.c answers in their protocols, serve_stats.c.
  *
  * Owner:  views in an operation point into received frames or a carry: valid in this pass.
  * Thread: core-local, but for struct serve_shared.
@@ -14,12 +14,15 @@
 #define CLOCKOO_SERVE_CORE_H
 
 #include "serve.h"
+#include "serve_shared.h"
 #include "session.h"
 
 #include "base/check.h"
+#include "proto/mc_binary.h"
 #include "proto/mc_reply.h"
 #include "proto/mc_req.h"
 #include "proto/mc_udp.h"
+#include "store/terms.h"
 
 /* Verbs of operations that no request line names. */
 enum op_verb {
@@ -34,7 +37,7 @@ struct op {
 	struct probe probe;
 	struct session *session;   /* NULL: from a datagram */
 	struct datagram *datagram; /* NULL: from a connection */
-	struct view body;          /* with its line end; data NULL: not all there yet */
+	struct view body;          /* with its end; data NULL: not all there yet */
 	struct view raw;           /* the bytes it was parsed from, body included */
 	struct mc_parser before;   /* the parser in front of raw */
 	uint16_t udp_id;
@@ -76,6 +79,7 @@ struct serve {
 
 	uint32_t op_count;
 	struct op ops[OPS_MAX];
+	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */
 
 	struct datagram_cursor datagrams;
 	struct message *messages; /* ring of UDP_ANSWERS_MAX */
@@ -99,6 +103,14 @@ static inline bool
 op_noreply(const struct op *op)
 {
 	return (op->req.flags & MC_NOREPLY) != 0;
+}
+
+/* Nothing of its connection is read behind it. */
+static inline bool
+op_hangs_up(const struct op *op)
+{
+	return op->req.verb == MC_QUIT || op->req.verb == MC_BIN_QUIT ||
+	       unlikely(op->req.flags & MC_HANGUP);
 }
 
 static inline bool
@@ -147,15 +159,79 @@ enum answer answer_finish(struct serve *sv, struct op *op);
 
 /* ---- answers ---- */
 
+static inline struct view
+serve_version(const struct serve *sv)
+{
+	const char *version = sv->shared->version;
+
+	return (struct view){(const uint8_t *)version, (uint32_t)strnlen(version, 64)};
+}
+
 enum answer answer_store(struct serve *sv, struct op *op);
 enum answer answer_stats(struct serve *sv, struct op *op);
-enum store_mode store_mode_of(uint8_t verb);
-/* Answer what store_begin did not give room for. */
-void store_refused(struct serve *sv, struct op *op, struct view key, enum store_result r);
-/* Answer what store_finish said to a command of this verb. */
-void store_reply(struct serve *sv, struct op *op, uint8_t verb, enum store_result r);
+enum answer answer_quit(struct serve *sv, struct op *op);
+/* store_begin for a command that stores. */
+enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fill);
+/* Answer what it did not give room for. */
+void storage_refused(struct serve *sv, struct op *op, enum store_result r);
+/* Publish what is filled, and answer. */
+void storage_finish(struct serve *sv, struct op *op, struct fill *fill);
 /* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
 uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
+const struct item *touch_and_get(struct serve *sv, struct op *op);
+/* Answers flush_all, in whatever protocol it came. */
+void reply_flushed(struct serve *sv, struct op *op);
+
+/* What the counters of `stats` say of every protocol's commands. */
+static inline void
+count_get(struct serve *sv, bool touch, bool hit)
+{
+	if (touch) {
+		serve_count(sv, CMD_TOUCH);
+		serve_count(sv, hit ? TOUCH_HITS : TOUCH_MISSES);
+	} else {
+		serve_count(sv, CMD_GET);
+		serve_count(sv, hit ? GET_HITS : GET_MISSES);
+	}
+}
+
+static inline void
+count_delete(struct serve *sv, bool hit)
+{
+	serve_count(sv, hit ? DELETE_HITS : DELETE_MISSES);
+}
+
+static inline void
+count_sum(struct serve *sv, bool decr, bool hit)
+{
+	if (decr)
+		serve_count(sv, hit ? DECR_HITS : DECR_MISSES);
+	else
+		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
+}
+
+/* ---- meta commands (serve_meta.c) ---- */
+
+enum answer answer_mg(struct serve *sv, struct op *op);
+enum answer answer_md(struct serve *sv, struct op *op);
+enum answer answer_ma(struct serve *sv, struct op *op);
+enum answer answer_me(struct serve *sv, struct op *op);
+enum answer answer_mn(struct serve *sv, struct op *op);
+/* What came of an ms; made is NULL unless STORE_OK. */
+void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+
+/* ---- the binary protocol (serve_binary.c) ---- */
+
+enum answer answer_bin_get(struct serve *sv, struct op *op);
+enum answer answer_bin_touch(struct serve *sv, struct op *op);
+enum answer answer_bin_delete(struct serve *sv, struct op *op);
+enum answer answer_bin_sum(struct serve *sv, struct op *op);
+enum answer answer_bin_noop(struct serve *sv, struct op *op);
+enum answer answer_bin_version(struct serve *sv, struct op *op);
+enum answer answer_bin_quit(struct serve *sv, struct op *op);
+/* What came of a set and its like; made is NULL unless STORE_OK. */
+void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
 
 /* ---- where replies go (serve_reply.c) ---- */
 
@@ -208,28 +284,5 @@ void message_value(struct serve *sv, const struct op *op, const struct item *it)
 void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
 void message_discard(struct serve *sv);
 void messages_drain(struct serve *sv);
-
-/* ---- shared (serve_shared.c) ---- */
-
-struct serve_shared {
-	struct store *store;
-	uint32_t cores;
-	const char *version;
-	struct serve_facts facts;
-	/* One slot a core, set at create, before any core turns. */
-	const struct serve *serves[STORE_CORES_MAX];
-	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
-	 * reader that sees one base new and the next one old shows what a reset a moment
-	 * earlier or later would have shown. */
-	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
-	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
-	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
-};
-
-uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
-uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
-uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
-void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
-void shared_reset(struct serve_shared *sh);
 
 #endif

@@ -43,7 +43,8 @@ datagram_open(struct serve *sv)
 static bool
 line_is_whole(const struct datagram_cursor *dc, struct view rest)
 {
-	if (rest.len < MC_LINE_MAX || dc->parser.in_line || dc->parser.swallow)
+	if (rest.len < MC_LINE_MAX || dc->parser.in_line || dc->parser.swallow ||
+	    dc->parser.protocol == MC_PROTOCOL_BINARY)
 		return true;
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
@@ -57,14 +58,16 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
-		if (rest.len - used < op->req.body_len + 2) {
+		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;
+
+		if (rest.len - used < body) {
 			datagram_drop(sv, UDP_DROP_CUT);
 			return;
 		}
-		op->body = (struct view){rest.data + used, op->req.body_len + 2};
+		op->body = (struct view){rest.data + used, (uint32_t)body};
 		used += op->body.len;
 	}
-	if (op->req.verb == MC_QUIT) { /* there is no connection to close */
+	if (op->req.verb == MC_QUIT) { /* there is no connection to close, and nothing to say */
 		datagram_next(dc);
 		return;
 	}
@@ -74,6 +77,8 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;
 	sv->op_count++;
+	if (op_hangs_up(op))
+		datagram_next(dc);
 }
 
 /* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
@@ -101,11 +106,14 @@ datagram_step(struct serve *sv)
 		datagram_next(dc);
 		return;
 	}
+	if (dc->parser.protocol == MC_PROTOCOL_UNKNOWN)
+		dc->parser.protocol = rest.data[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY
+									   : MC_PROTOCOL_TEXT;
 	if (!line_is_whole(dc, rest)) {
 		datagram_drop(sv, UDP_DROP_CUT);
 		return;
 	}
-	r = mc_text_parse(&dc->parser, &sv->ops[sv->op_count].req, rest.data, rest.len);
+	r = mc_parse(&dc->parser, &sv->ops[sv->op_count].req, rest.data, rest.len);
 	if (r.status == MC_OK)
 		op_take(sv, rest, r.used);
 	else if (r.status == MC_MORE && r.used > 0)

@@ -75,15 +75,37 @@ chunk_wait(struct serve *sv, struct session *ss)
 	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
 }
 
+/* How many of the bytes that come next belong to what is gathered, and whether it is then whole. */
+static uint32_t
+gather_len(const struct session *ss, struct view next, bool *whole)
+{
+	const uint32_t room = MC_LINE_MAX - ss->carry_len;
+	uint32_t len = next.len < room ? next.len : room;
+
+	if (ss->parser.protocol == MC_PROTOCOL_BINARY) {
+		const uint32_t need = mc_binary_need(ss->carry, ss->carry_len);
+		const uint32_t left = need > ss->carry_len ? need - ss->carry_len : 0;
+
+		*whole = left == 0;
+		return len < left ? len : left;
+	}
+
+	const uint8_t *feed = memchr(next.data, '\n', len);
+
+	*whole = feed != NULL;
+	return feed != NULL ? (uint32_t)(feed - next.data) + 1 : len;
+}
+
 /*
- * The line at the read position is cut. Gather it in a carry, to its end and no further, so that
- * what follows is read from its frame again. Not while operations of this pass stand before it:
- * their keys may lie in the carry, and put off together they must fit one.
+ * The line, or the head of the packet, at the read position is cut. Gather it in a carry, to its
+ * end and no further, so that what follows is read from its frame again. Not while operations of
+ * this pass stand before it: their keys may lie in the carry, and put off together they must fit
+ * one.
  */
 static enum parse_step
 line_gather(struct serve *sv, struct session *ss, uint32_t had)
 {
-	bool ended = false;
+	bool whole = false;
 
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
@@ -97,21 +119,16 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 		memmove(ss->carry, ss->carry + ss->carry_at, ss->carry_len);
 		ss->carry_at = 0;
 	}
-	while (!ended && ss->carry_len < MC_LINE_MAX) {
-		struct view v = conn_peek(ss->conn);
-		const uint32_t room = MC_LINE_MAX - ss->carry_len;
-		const uint8_t *feed;
+	while (!whole && ss->carry_len < MC_LINE_MAX) {
+		const struct view v = conn_peek(ss->conn);
+		uint32_t len;
 
 		if (v.len == 0)
 			break;
-		v.len = v.len < room ? v.len : room;
-		feed = memchr(v.data, '\n', v.len);
-		ended = feed != NULL;
-		if (ended)
-			v.len = (uint32_t)(feed - v.data) + 1;
-		memcpy(ss->carry + ss->carry_len, v.data, v.len);
-		ss->carry_len += v.len;
-		conn_advance(sv->stack, ss->conn, v.len);
+		len = gather_len(ss, v, &whole);
+		memcpy(ss->carry + ss->carry_len, v.data, len);
+		ss->carry_len += len;
+		conn_advance(sv->stack, ss->conn, len);
 	}
 	if (ss->carry_len > had)
 		return PARSE_ON;
@@ -119,16 +136,24 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
 }
 
+/* Answered with a value, for which there may be no room. */
+static inline bool
+may_wait(const struct op *op)
+{
+	const uint8_t verb = op->req.verb;
+
+	return verb <= MC_GATS || (verb == MC_MG && (op->req.meta.flags & MC_FLAG_VALUE)) ||
+	       verb == MC_BIN_GET || verb == MC_BIN_GAT;
+}
+
 /*
- * A retrieval may find no room for its value; all behind it then goes back into the carry, so
- * together they must not outgrow one.
+ * When a value has to wait, all behind it goes back into the carry, so together they must not
+ * outgrow one.
  */
 static bool
 fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
 {
-	const bool may_wait = op->req.verb <= MC_GATS;
-
-	if (ss->held_bytes == 0 && !may_wait)
+	if (ss->held_bytes == 0 && !may_wait(op))
 		return true;
 	if (ss->held_bytes + bytes > MC_LINE_MAX)
 		return false; /* never the first: its line alone fits */
@@ -144,9 +169,9 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	const bool has_body = (op->req.flags & MC_HAS_BODY) != 0;
 	uint32_t bytes = used;
 
-	if (has_body && src.len - used >= op->req.body_len + 2) {
-		op->body = (struct view){src.data + used, op->req.body_len + 2};
-		bytes += op->req.body_len + 2;
+	if (has_body && src.len - used >= op->req.body_len + op->req.body_end) {
+		op->body = (struct view){src.data + used, op->req.body_len + op->req.body_end};
+		bytes += op->body.len;
 	}
 	if (!fits_carry(ss, op, bytes)) {
 		ss->parser = op->before;
@@ -159,18 +184,18 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 		ss->body = BODY_WAIT;
 		return PARSE_NEXT_PASS;
 	}
-	if (op->req.verb == MC_QUIT) {
+	if (op_hangs_up(op)) {
 		ss->closing = true;
 		return PARSE_WAIT;
 	}
-	return unlikely(sv->scarce) && op->req.verb <= MC_GATS ? PARSE_NEXT_PASS : PARSE_ON;
+	return unlikely(sv->scarce) && may_wait(op) ? PARSE_NEXT_PASS : PARSE_ON;
 }
 
 static enum parse_step
 line_parse(struct serve *sv, struct session *ss, struct view src)
 {
 	struct op *op = op_at_end(sv, ss);
-	const struct mc_result r = mc_text_parse(&ss->parser, &op->req, src.data, src.len);
+	const struct mc_result r = mc_parse(&ss->parser, &op->req, src.data, src.len);
 
 	switch (r.status) {
 	case MC_OK:

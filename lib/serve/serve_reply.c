@@ -67,7 +67,10 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	reply_line(sv, op, mc_error_line[error]);
+	if (op->req.flags & MC_BINARY)
+		reply_status(sv, op, (enum mc_bin_status)mc_error_status[error]);
+	else
+		reply_line(sv, op, mc_error_line[error]);
 }
 
 enum answer

@@ -1,17 +1,30 @@
 #include "serve_core.h"
 
-/* Verbs with a key to look up. The others cost a wrong prefetch nothing and need no hash. */
+/* The others need no hash. */
 static inline bool
 seeks(const struct op *op)
 {
-	return op->req.verb <= MC_TOUCH;
+	return mc_verb_seeks(op->req.verb);
 }
 
 /* Those lock both buckets of the key, where a get most often needs one. */
 static inline bool
 writes(const struct op *op)
 {
-	return op->req.verb > MC_GETS;
+	const uint8_t verb = op->req.verb;
+
+	return verb > MC_GETS && verb != MC_MG && verb != MC_BIN_GET && verb != MC_ME;
+}
+
+/* The key itself, of which the request has the base64. The request's bytes stay as they are: they
+ * may be read once more. */
+static void
+key_decode(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	const uint8_t *end = mc_base64_decode(sv->keys[i], op->req.key);
+
+	op->req.key = (struct view){sv->keys[i], (uint32_t)(end - sv->keys[i])};
 }
 
 /*
@@ -27,6 +40,8 @@ serve_seek(struct serve *sv)
 
 		if (!seeks(op))
 			continue;
+		if (unlikely(op->req.flags & MC_KEY_BASE64))
+			key_decode(sv, i);
 		op->hash = store_probe(sv->store, &op->probe, op->req.key);
 		if (writes(op))
 			store_prefetch_away(sv->store, &op->probe);

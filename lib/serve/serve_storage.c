@@ -1,55 +1,118 @@
 /*
- * serve_storage.c - commands that store: what becomes of the body, and what the client is told.
+ * serve_storage.c - commands that store, in every protocol: the terms a request names, what
+ * becomes of its body, and whose reply says so.
  */
 #include "serve_core.h"
 
-enum store_mode
-store_mode_of(uint8_t verb)
+static enum store_mode
+meta_mode(const struct mc_req *req)
 {
-	switch (verb) {
+	const bool compare = (req->meta.flags & MC_FLAG_COMPARE) != 0;
+
+	switch (req->meta.mode) {
+	case MC_MODE_ADD:
+		return STORE_ADD;
+	case MC_MODE_APPEND:
+		return STORE_APPEND;
+	case MC_MODE_PREPEND:
+		return STORE_PREPEND;
+	case MC_MODE_REPLACE:
+		return compare ? STORE_CAS : STORE_REPLACE;
+	default:
+		return compare ? STORE_CAS : STORE_SET;
+	}
+}
+
+static bool
+extends(enum store_mode mode)
+{
+	return mode == STORE_APPEND || mode == STORE_PREPEND;
+}
+
+static enum store_mode
+mode_of(const struct mc_req *req)
+{
+	switch (req->verb) {
 	case MC_ADD:
 		return STORE_ADD;
 	case MC_REPLACE:
 		return STORE_REPLACE;
 	case MC_APPEND:
+	case MC_BIN_APPEND:
 		return STORE_APPEND;
 	case MC_PREPEND:
+	case MC_BIN_PREPEND:
 		return STORE_PREPEND;
 	case MC_CAS:
 		return STORE_CAS;
+	case MC_MS:
+		return meta_mode(req);
+	case MC_BIN_SET:
+		return req->cas != 0 ? STORE_CAS : STORE_SET;
+	case MC_BIN_ADD:
+		return req->cas != 0 ? STORE_CAS : STORE_ADD;
+	case MC_BIN_REPLACE:
+		return req->cas != 0 ? STORE_CAS : STORE_REPLACE;
 	default:
 		return STORE_SET;
 	}
 }
 
+static struct store_terms
+terms_of(const struct mc_req *req)
+{
+	struct store_terms terms = {.mode = mode_of(req), .cas = req->cas};
+
+	if (req->flags & MC_BINARY)
+		terms.compare = req->cas != 0;
+	if (req->verb != MC_MS)
+		return terms;
+	terms.compare = extends(terms.mode) && (req->meta.flags & MC_FLAG_COMPARE);
+	terms.set_cas = (req->meta.flags & MC_FLAG_NEW_CAS) != 0;
+	terms.new_cas = req->meta.new_cas;
+	terms.stale_if_older = (req->meta.flags & MC_FLAG_INVALIDATE) != 0;
+	terms.vivify = (req->meta.flags & MC_FLAG_VIVIFY) != 0;
+	terms.binary_key = (req->flags & MC_KEY_BASE64) != 0;
+	return terms;
+}
+
+enum store_result
+storage_begin(struct serve *sv, struct op *op, struct fill *fill)
+{
+	const struct mc_req *req = &op->req;
+	const bool vivify =
+		req->verb == MC_MS && (req->meta.flags & MC_FLAG_VIVIFY) && extends(meta_mode(req));
+	const int32_t exptime = vivify ? req->meta.vivify_exptime : req->exptime;
+	const enum store_result r =
+		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
+			    serve_expiry_s(&sv->clock, exptime));
+
+	if (likely(r == STORE_OK))
+		serve_count(sv, CMD_SET);
+	return r;
+}
+
 /* A set that cannot be done must not leave the old value behind: the client believes it gone. */
+static bool
+replaces(uint8_t verb)
+{
+	return verb == MC_SET || verb == MC_MS || verb == MC_BIN_SET;
+}
+
 void
-store_refused(struct serve *sv, struct op *op, struct view key, enum store_result r)
+storage_refused(struct serve *sv, struct op *op, enum store_result r)
 {
 	const bool large = r == STORE_TOO_LARGE;
 
 	serve_count(sv, large ? STORE_TOO_LARGE_COUNT : STORE_NO_MEMORY_COUNT);
-	if (op->req.verb == MC_SET)
-		store_delete(sv->store, key, op->hash);
+	if (replaces(op->req.verb))
+		store_delete(sv->store, op->req.key, op->hash);
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
 }
 
 static void
-cas_count(struct serve *sv, enum store_result r)
+text_stored(struct serve *sv, struct op *op, enum store_result r)
 {
-	if (r == STORE_OK)
-		serve_count(sv, CAS_HITS);
-	else if (r == STORE_EXISTS)
-		serve_count(sv, CAS_BADVAL);
-	else if (r == STORE_NOT_FOUND)
-		serve_count(sv, CAS_MISSES);
-}
-
-void
-store_reply(struct serve *sv, struct op *op, uint8_t verb, enum store_result r)
-{
-	if (verb == MC_CAS)
-		cas_count(sv, r);
 	switch (r) {
 	case STORE_OK:
 		reply_line(sv, op, mc_reply_line[MC_STORED]);
@@ -64,14 +127,45 @@ store_reply(struct serve *sv, struct op *op, uint8_t verb, enum store_result r)
 		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
 		break;
 	case STORE_TOO_LARGE:
-		serve_count(sv, STORE_TOO_LARGE_COUNT);
 		reply_error(sv, op, MC_ERR_TOO_LARGE);
 		break;
 	default:
-		serve_count(sv, STORE_NO_MEMORY_COUNT);
 		reply_error(sv, op, MC_ERR_MEMORY);
 		break;
 	}
+}
+
+static void
+count_result(struct serve *sv, enum store_mode mode, enum store_result r)
+{
+	if (r == STORE_TOO_LARGE)
+		serve_count(sv, STORE_TOO_LARGE_COUNT);
+	else if (r == STORE_NO_MEMORY)
+		serve_count(sv, STORE_NO_MEMORY_COUNT);
+	if (likely(mode != STORE_CAS))
+		return;
+	if (r == STORE_OK)
+		serve_count(sv, CAS_HITS);
+	else if (r == STORE_EXISTS)
+		serve_count(sv, CAS_BADVAL);
+	else if (r == STORE_NOT_FOUND)
+		serve_count(sv, CAS_MISSES);
+}
+
+void
+storage_finish(struct serve *sv, struct op *op, struct fill *fill)
+{
+	const struct store_terms terms = terms_of(&op->req);
+	const struct item *made = NULL;
+	const enum store_result r = store_finish_with(sv->store, fill, &terms, &made);
+
+	count_result(sv, terms.mode, r);
+	if (op->req.verb == MC_MS)
+		meta_stored(sv, op, r, made);
+	else if (op->req.flags & MC_BINARY)
+		binary_stored(sv, op, r, made);
+	else
+		text_stored(sv, op, r);
 }
 
 enum answer
@@ -83,20 +177,17 @@ answer_store(struct serve *sv, struct op *op)
 
 	if (unlikely(op->body.data == NULL))
 		return body_begin(sv, op);
-	r = store_begin(sv->store, &fill, req->key, op->hash, req->body_len, req->client_flags,
-			serve_expiry_s(&sv->clock, req->exptime));
+	r = storage_begin(sv, op, &fill);
 	if (unlikely(r != STORE_OK)) {
-		store_refused(sv, op, req->key, r);
+		storage_refused(sv, op, r);
 		return ANSWER_DONE;
 	}
-	serve_count(sv, CMD_SET);
-	if (unlikely(memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
+	if (unlikely(req->body_end != 0 && memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
 		store_abandon(sv->store, &fill);
 		reply_error(sv, op, MC_ERR_CHUNK);
 		return ANSWER_DONE;
 	}
 	store_fill(sv->store, &fill, op->body.data, req->body_len);
-	store_reply(sv, op, req->verb,
-		    store_finish(sv->store, &fill, store_mode_of(req->verb), req->cas));
+	storage_finish(sv, op, &fill);
 	return ANSWER_DONE;
 }

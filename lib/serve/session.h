@@ -38,11 +38,12 @@ struct value_rest {
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body;  /* enum session_body */
-	bool filling;  /* fill is begun, neither finished nor abandoned */
-	bool bad_end;  /* the body does not end in CR LF */
-	bool closing;  /* nothing more is read */
-	bool admitted; /* not one too many */
+	uint8_t body;     /* enum session_body */
+	bool filling;     /* fill is begun, neither finished nor abandoned */
+	bool bad_end;     /* the body does not end in CR LF */
+	uint8_t body_end; /* bytes of its end */
+	bool closing;     /* nothing more is read */
+	bool admitted;    /* not one too many */
 
 	uint32_t turn;         /* in which served was counted */
 	uint32_t served;       /* requests in that turn */
@@ -57,8 +58,8 @@ struct session {
 	uint8_t *carry;
 	uint32_t carry_at, carry_len;
 
-	uint64_t body_left; /* the line end included */
-	struct mc_req filling_req;
+	uint64_t body_left;        /* its end included */
+	struct mc_req filling_req; /* but for its key, a view */
 	struct fill fill;
 	struct value_rest value;
 	struct session *again_next;

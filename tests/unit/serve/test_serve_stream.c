@@ -5,12 +5,7 @@
  * bytes vanish at the end of each turn.
  */
 #include "support/test.h"
-#include "fake_stack.h"
-
-struct row {
-	const char *in;
-	const char *out;
-};
+#include "conversation.h"
 
 static struct rig *rig;
 
@@ -34,33 +29,6 @@ turns(uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		rig_turn(rig);
 }
-
-/* The replies to a stream that arrives in two pieces, a turn apart, or in one. */
-static void
-answers_to(const struct row *row, uint32_t cut)
-{
-	const uint32_t len = (uint32_t)strlen(row->in);
-	struct conn *c = rig_open(rig);
-
-	rig_receive_text(rig, c, "flush_all noreply\r\n");
-	rig_receive(rig, c, row->in, cut);
-	turns(2);
-	rig_receive(rig, c, row->in + cut, len - cut);
-	turns(3);
-	check_str(rig_sent(c, NULL), row->out);
-	rig_lose(rig, c);
-	check_eq(rig_chunks_used(rig), 0);
-}
-
-static void
-rows_hold(const struct row *rows, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		for (uint32_t cut = 0; cut <= strlen(rows[i].in); cut++)
-			answers_to(&rows[i], cut);
-}
-
-#define ROWS_HOLD(rows) rows_hold(rows, sizeof(rows) / sizeof((rows)[0]))
 
 static void
 every_command_has_its_answer(void **state)
@@ -91,7 +59,7 @@ every_command_has_its_answer(void **state)
 		{"version\r\nverbosity 1\r\nflush_all\r\n", "VERSION 9.8.7\r\nOK\r\nOK\r\n"},
 	};
 
-	ROWS_HOLD(rows);
+	ROWS_HOLD(rig, rows);
 }
 
 static void
@@ -107,7 +75,7 @@ noreply_is_silent_and_done(void **state)
 		 "CLIENT_ERROR bad command line format\r\nEND\r\n"},
 	};
 
-	ROWS_HOLD(rows);
+	ROWS_HOLD(rig, rows);
 }
 
 static void
@@ -129,7 +97,7 @@ a_body_is_used_up_exactly_whatever_is_wrong(void **state)
 		 "CLIENT_ERROR invalid exptime argument\r\n"},
 	};
 
-	ROWS_HOLD(rows);
+	ROWS_HOLD(rig, rows);
 }
 
 static void

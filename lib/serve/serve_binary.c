@@ -1,0 +1,252 @@
+/*
+ * serve_binary.c - the binary protocol's answers: the same operations, told as packets.
+ *
+ * Quiet commands keep to themselves what a client expects: a quiet get its miss, every other one
+ * its success. All else is told, so a client that ends a batch with a No-op knows all of it.
+ */
+#include "serve_core.h"
+
+static inline bool
+quiet(const struct op *op)
+{
+	return (op->req.flags & MC_QUIET) != 0;
+}
+
+void
+reply_status(struct serve *sv, struct op *op, enum mc_bin_status status)
+{
+	uint8_t *at = reply_begin(sv, op, MC_BIN_STATUS_MAX);
+
+	reply_end(sv, op, at, mc_put_bin_status(at, mc_bin_echo(&op->req), status));
+}
+
+/* Done, and nothing else to say. */
+static void
+reply_done(struct serve *sv, struct op *op, uint64_t cas)
+{
+	uint8_t *at;
+
+	if (quiet(op))
+		return;
+	at = reply_begin(sv, op, MC_BIN_HEAD_BYTES);
+	reply_end(sv, op, at, mc_put_bin_head(at, mc_bin_echo(&op->req), MC_STATUS_OK, 0, cas));
+}
+
+/* ---- retrieval ---- */
+
+static void
+reply_miss(struct serve *sv, struct op *op)
+{
+	const struct view key = op->req.key;
+	uint8_t copy[MC_KEY_MAX];
+	uint8_t *at;
+
+	if (quiet(op))
+		return;
+	if (!mc_bin_shows_key(op->req.opcode)) {
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		return;
+	}
+	/* The request may lie where the reply is written. */
+	memcpy(copy, key.data, key.len);
+	at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + key.len);
+	reply_end(sv, op, at,
+		  mc_put_bin_miss(at, mc_bin_echo(&op->req), (struct view){copy, key.len}));
+}
+
+enum answer
+answer_bin_get(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb == MC_BIN_GAT;
+	const struct mc_bin_echo echo = mc_bin_echo(&op->req);
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
+	struct mc_bin_value v = {.len = 0};
+	uint8_t *begin, *at;
+
+	count_get(sv, touch, it != NULL);
+	if (it == NULL) {
+		reply_miss(sv, op);
+		return ANSWER_DONE;
+	}
+	v.client_flags = item_flags(it);
+	v.len = item_value_len(it);
+	v.cas = item_cas(it);
+	if (mc_bin_shows_key(op->req.opcode))
+		v.key = item_key(it);
+	if (unlikely(v.len >= ITEM_PIN_MIN_BYTES)) {
+		reply_in_parts(op);
+		begin = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX);
+		reply_end(sv, op, begin, mc_put_bin_value_head(begin, echo, &v));
+		return reply_pinned(sv, op, it, TAIL_NONE);
+	}
+	begin = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX - MC_KEY_MAX + v.key.len + v.len);
+	at = mc_put_bin_value_head(begin, echo, &v);
+	reply_end(sv, op, begin, value_copy(sv, at, it, v.len));
+	return ANSWER_DONE;
+}
+
+/* A touch is answered with the item's flags, as if it were a get of no value. */
+enum answer
+answer_bin_touch(struct serve *sv, struct op *op)
+{
+	const struct item *it = touch_and_get(sv, op);
+	struct mc_bin_value v = {.len = 0};
+	uint8_t *at;
+
+	count_get(sv, true, it != NULL);
+	if (it == NULL) {
+		reply_miss(sv, op);
+		return ANSWER_DONE;
+	}
+	v.client_flags = item_flags(it);
+	v.cas = item_cas(it);
+	at = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX);
+	reply_end(sv, op, at, mc_put_bin_value_head(at, mc_bin_echo(&op->req), &v));
+	return ANSWER_DONE;
+}
+
+/* ---- changes ---- */
+
+static enum mc_bin_status
+not_stored(uint8_t verb)
+{
+	if (verb == MC_BIN_ADD)
+		return MC_STATUS_EXISTS;
+	return verb == MC_BIN_REPLACE ? MC_STATUS_NOT_FOUND : MC_STATUS_NOT_STORED;
+}
+
+void
+binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+{
+	switch (r) {
+	case STORE_OK:
+		reply_done(sv, op, item_cas(made));
+		break;
+	case STORE_EXISTS:
+		reply_status(sv, op, MC_STATUS_EXISTS);
+		break;
+	case STORE_NOT_FOUND:
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		break;
+	case STORE_NOT_STORED:
+		reply_status(sv, op, not_stored(op->req.verb));
+		break;
+	case STORE_TOO_LARGE: /* an append that grew too long */
+		reply_status(sv, op, MC_STATUS_NOT_STORED);
+		break;
+	default:
+		reply_error(sv, op, MC_ERR_MEMORY);
+		break;
+	}
+}
+
+enum answer
+answer_bin_delete(struct serve *sv, struct op *op)
+{
+	const struct store_removal how = {.compare = op->req.cas != 0, .cas = op->req.cas};
+	const struct item *left;
+
+	switch (store_delete_with(sv->store, op->req.key, op->hash, &how, &left)) {
+	case STORE_OK:
+		count_delete(sv, true);
+		reply_done(sv, op, 0);
+		break;
+	case STORE_EXISTS:
+		reply_status(sv, op, MC_STATUS_EXISTS);
+		break;
+	default:
+		count_delete(sv, false);
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		break;
+	}
+	return ANSWER_DONE;
+}
+
+static void
+reply_sum(struct serve *sv, struct op *op, const struct store_total *total)
+{
+	uint8_t *at;
+
+	if (quiet(op))
+		return;
+	at = reply_begin(sv, op, MC_BIN_NUMBER_BYTES);
+	reply_end(
+		sv, op, at,
+		mc_put_bin_number(at, mc_bin_echo(&op->req), total->value, item_cas(total->made)));
+}
+
+enum answer
+answer_bin_sum(struct serve *sv, struct op *op)
+{
+	const struct mc_req *req = &op->req;
+	const bool vivify = (req->meta.flags & MC_FLAG_VIVIFY) != 0;
+	const struct store_sum sum = {
+		.delta = req->delta,
+		.decr = req->verb == MC_BIN_DECR,
+		.compare = req->cas != 0,
+		.cas = req->cas,
+		.vivify = vivify,
+		.initial = req->meta.initial,
+		.initial_expiry_s =
+			vivify ? serve_expiry_s(&sv->clock, req->meta.vivify_exptime) : 0,
+	};
+	struct store_total total;
+
+	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
+	case STORE_OK:
+		if (!total.created)
+			count_sum(sv, sum.decr, true);
+		reply_sum(sv, op, &total);
+		break;
+	case STORE_NOT_FOUND:
+		count_sum(sv, sum.decr, false);
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		break;
+	case STORE_EXISTS:
+		reply_status(sv, op, MC_STATUS_EXISTS);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		reply_error(sv, op, MC_ERR_NO_ROOM);
+		break;
+	}
+	return ANSWER_DONE;
+}
+
+/* ---- the others ---- */
+
+enum answer
+answer_bin_noop(struct serve *sv, struct op *op)
+{
+	reply_done(sv, op, 0);
+	return ANSWER_DONE;
+}
+
+void
+reply_flushed(struct serve *sv, struct op *op)
+{
+	if (op->req.flags & MC_BINARY)
+		reply_done(sv, op, 0);
+	else
+		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+}
+
+enum answer
+answer_bin_version(struct serve *sv, struct op *op)
+{
+	const struct view word = serve_version(sv);
+	uint8_t *at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + word.len);
+
+	reply_end(sv, op, at, mc_put_bin_text(at, mc_bin_echo(&op->req), word));
+	return ANSWER_DONE;
+}
+
+enum answer
+answer_bin_quit(struct serve *sv, struct op *op)
+{
+	reply_done(sv, op, 0);
+	return op->session != NULL ? answer_quit(sv, op) : ANSWER_DONE;
+}

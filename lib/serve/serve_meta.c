@@ -1,0 +1,423 @@
+/*
+ * serve_meta.c - the meta commands: what their flags ask of the store, and what they are told.
+ *
+ * A stale item, one about to expire (R) or one that a get has just made (N) is to be fetched
+ * anew by one client: the first to ask is told W, all others Z. Who is first the store decides,
+ * however many cores are asked at once.
+ */
+#include "serve_core.h"
+
+#include "store/survey.h"
+
+#define VIVIFY_TRIES_MAX 8u /* of a get that makes its item, against deletes of others */
+
+/* ---- replies ---- */
+
+/* A key or value that is not text would break the line it is shown in. */
+static bool
+shown_as_base64(const struct item *it)
+{
+	return item_key_is_binary(it) || !mc_key_is_text(item_key(it));
+}
+
+static int32_t
+ttl_s(const struct serve *sv, uint32_t expiry_s)
+{
+	if (expiry_s == 0)
+		return -1;
+	return expiry_s > sv->clock.now_s ? (int32_t)(expiry_s - sv->clock.now_s) : 0;
+}
+
+/* A line without an item: the request's key and opaque. More may be in *shown. */
+static void
+reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_meta_item *shown)
+{
+	const struct mc_meta *meta = &op->req.meta;
+	uint8_t key[MC_KEY_MAX];
+	uint8_t *at;
+
+	shown->shown |= MC_META_ECHOED;
+	shown->base64 = (op->req.flags & MC_KEY_BASE64) != 0;
+	shown->key = op->req.key;
+	/* The request may lie where the reply is written. */
+	if (op->session == NULL && (meta->flags & MC_FLAG_KEY)) {
+		memcpy(key, shown->key.data, shown->key.len);
+		shown->key.data = key;
+	}
+	at = reply_begin(sv, op, MC_META_LINE_MAX);
+	reply_end(sv, op, at, mc_put_meta(at, code, meta, shown));
+}
+
+static void
+reply_echo(struct serve *sv, struct op *op, enum mc_meta_code code)
+{
+	struct mc_meta_item shown = {.shown = 0};
+
+	reply_code(sv, op, code, &shown);
+}
+
+static inline bool
+asks(const struct op *op, uint32_t flags)
+{
+	return (op->req.meta.flags & flags) != 0;
+}
+
+/* ---- mg ---- */
+
+/* What a get has found, or made. */
+struct found {
+	const struct item *item;
+	bool created, fetched, won;
+	uint32_t idle_s;
+	uint32_t ttl_expiry_s; /* what t shows */
+};
+
+/* An empty item, for its maker to fill; or the one that somebody was faster with. */
+static void
+vivify(struct serve *sv, struct op *op, struct found *f)
+{
+	const struct mc_meta *meta = &op->req.meta;
+	const struct store_terms terms = {
+		.mode = STORE_ADD,
+		.won = true,
+		.set_cas = asks(op, MC_FLAG_NEW_CAS),
+		.new_cas = meta->new_cas,
+		.binary_key = (op->req.flags & MC_KEY_BASE64) != 0,
+	};
+	const uint32_t expiry_s = serve_expiry_s(&sv->clock, meta->vivify_exptime);
+
+	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && f->item == NULL; tries++) {
+		struct fill fill;
+
+		if (store_begin(sv->store, &fill, op->req.key, op->hash, 0, 0, expiry_s) !=
+		    STORE_OK)
+			return;
+		switch (store_finish_with(sv->store, &fill, &terms, &f->item)) {
+		case STORE_OK:
+			f->created = true;
+			return;
+		case STORE_NOT_STORED:
+			f->item = store_peek(sv->store, op->req.key, op->hash);
+			break;
+		default:
+			return;
+		}
+	}
+}
+
+/* A new expiry; the item may be gone meanwhile. */
+static void
+set_expiry(struct serve *sv, struct op *op, struct found *f)
+{
+	const uint32_t expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
+	const struct item *it = NULL;
+
+	switch (store_touch(sv->store, op->req.key, op->hash, expiry_s, &it)) {
+	case STORE_OK:
+		f->item = it;
+		break;
+	case STORE_NOT_FOUND:
+		f->item = NULL;
+		break;
+	default:
+		break; /* no memory: it keeps what it had */
+	}
+}
+
+/* The letters stand for steps in the order of the request: t and R see what T did only if it
+ * stands before them. */
+static bool
+must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uint32_t after_s)
+{
+	const uint32_t expiry_s = asks(op, MC_FLAG_RECACHE_OLD) ? before_s : after_s;
+
+	return asks(op, MC_FLAG_RECACHE) && expiry_s != 0 &&
+	       expiry_s < serve_expiry_s(&sv->clock, op->req.meta.recache_s);
+}
+
+static void
+find(struct serve *sv, struct op *op, struct found *f)
+{
+	uint32_t before_s;
+
+	f->item = store_peek_probed(sv->store, &op->probe, op->req.key);
+	if (f->item == NULL && asks(op, MC_FLAG_VIVIFY))
+		vivify(sv, op, f);
+	if (f->item == NULL)
+		return;
+	if (unlikely(asks(op, MC_FLAG_HIT)))
+		f->fetched = store_used(sv->store, f->item);
+	if (unlikely(asks(op, MC_FLAG_IDLE)))
+		f->idle_s = store_idle_s(sv->store, f->item);
+	before_s = f->created ? 0 : item_expiry_s(f->item);
+	if (asks(op, MC_FLAG_SET_EXPTIME))
+		set_expiry(sv, op, f);
+	if (f->item == NULL)
+		return;
+	if (likely(!asks(op, MC_FLAG_UNUSED)))
+		store_use(sv->store, f->item);
+	f->ttl_expiry_s = asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(f->item);
+	f->won = f->created || ((item_is_stale(f->item) ||
+				 must_recache(sv, op, before_s, item_expiry_s(f->item))) &&
+				store_win(sv->store, f->item));
+}
+
+static struct mc_meta_item
+show(const struct serve *sv, const struct op *op, const struct found *f)
+{
+	const struct item *it = f->item;
+
+	return (struct mc_meta_item){
+		.shown = MC_META_RETURNED,
+		.base64 = asks(op, MC_FLAG_KEY) && shown_as_base64(it),
+		.fetched = f->fetched,
+		.sent = !f->won && item_is_won(it),
+		.stale = item_is_stale(it),
+		.won = f->won,
+		.key = item_key(it),
+		.size = item_value_len(it),
+		.client_flags = item_flags(it),
+		.ttl_s = ttl_s(sv, f->ttl_expiry_s),
+		.idle_s = f->idle_s,
+		.cas = item_cas(it),
+	};
+}
+
+static enum answer
+reply_found(struct serve *sv, struct op *op, const struct found *f)
+{
+	const struct mc_meta_item shown = show(sv, op, f);
+	const uint32_t len = shown.size;
+	uint8_t *begin, *at;
+
+	/* With the cas it asks about a client has the value already. */
+	if (!asks(op, MC_FLAG_VALUE) || (asks(op, MC_FLAG_COMPARE) && shown.cas == op->req.cas)) {
+		begin = reply_begin(sv, op, MC_META_LINE_MAX);
+		reply_end(sv, op, begin, mc_put_meta(begin, MC_META_HD, &op->req.meta, &shown));
+		return ANSWER_DONE;
+	}
+	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
+		reply_in_parts(op);
+		begin = reply_begin(sv, op, MC_META_LINE_MAX);
+		at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
+		reply_end(sv, op, begin, at);
+		return reply_pinned(sv, op, f->item, TAIL_LINE);
+	}
+	begin = reply_begin(sv, op, MC_META_LINE_MAX + len + VALUE_TAIL_MAX);
+	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
+	at = value_copy(sv, at, f->item, len);
+	reply_end(sv, op, begin, value_tail_put(at, TAIL_LINE));
+	return ANSWER_DONE;
+}
+
+enum answer
+answer_mg(struct serve *sv, struct op *op)
+{
+	struct found f = {.item = NULL};
+
+	serve_count(sv, CMD_META);
+	find(sv, op, &f);
+	count_get(sv, asks(op, MC_FLAG_SET_EXPTIME), f.item != NULL);
+	if (f.item != NULL)
+		return reply_found(sv, op, &f);
+	if (!asks(op, MC_FLAG_QUIET))
+		reply_echo(sv, op, MC_META_EN);
+	return ANSWER_DONE;
+}
+
+/* ---- ms ---- */
+
+void
+meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+{
+	struct mc_meta_item shown = {
+		.shown = MC_FLAG_CAS | MC_FLAG_SIZE,
+		.size = made != NULL ? item_value_len(made) : op->req.body_len,
+		.cas = made != NULL ? item_cas(made) : 0,
+	};
+
+	serve_count(sv, CMD_META);
+	switch (r) {
+	case STORE_OK:
+		if (!asks(op, MC_FLAG_QUIET))
+			reply_code(sv, op, MC_META_HD, &shown);
+		break;
+	case STORE_NOT_STORED:
+		reply_code(sv, op, MC_META_NS, &shown);
+		break;
+	case STORE_EXISTS:
+		reply_code(sv, op, MC_META_EX, &shown);
+		break;
+	case STORE_NOT_FOUND:
+		reply_code(sv, op, MC_META_NF, &shown);
+		break;
+	case STORE_TOO_LARGE:
+		reply_error(sv, op, MC_ERR_TOO_LARGE);
+		break;
+	default:
+		reply_error(sv, op, MC_ERR_MEMORY);
+		break;
+	}
+}
+
+/* ---- md ---- */
+
+enum answer
+answer_md(struct serve *sv, struct op *op)
+{
+	const struct store_removal how = {
+		.compare = asks(op, MC_FLAG_COMPARE),
+		.mark_stale = asks(op, MC_FLAG_INVALIDATE),
+		.drop_value = asks(op, MC_FLAG_DROP),
+		.new_expiry = asks(op, MC_FLAG_SET_EXPTIME),
+		.set_cas = asks(op, MC_FLAG_NEW_CAS),
+		.expiry_s = serve_expiry_s(&sv->clock, op->req.exptime),
+		.cas = op->req.cas,
+		.new_cas = op->req.meta.new_cas,
+	};
+	const struct item *left;
+	const enum store_result r =
+		store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
+
+	serve_count(sv, CMD_META);
+	if (r != STORE_OK || !how.mark_stale)
+		count_delete(sv, r == STORE_OK);
+	if (r == STORE_EXISTS)
+		reply_echo(sv, op, MC_META_EX);
+	else if (r != STORE_OK)
+		reply_echo(sv, op, MC_META_NF);
+	else if (!asks(op, MC_FLAG_QUIET))
+		reply_echo(sv, op, MC_META_HD);
+	return ANSWER_DONE;
+}
+
+/* ---- ma ---- */
+
+static void
+reply_total(struct serve *sv, struct op *op, const struct store_total *total, uint32_t expiry_s)
+{
+	struct mc_meta_item shown = {
+		.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+		.ttl_s = ttl_s(sv, expiry_s),
+		.cas = item_cas(total->made),
+	};
+	uint8_t digits[MC_U64_DIGITS_MAX];
+	const uint32_t len = (uint32_t)(mc_put_u64(digits, total->value) - digits);
+	uint8_t *begin, *at;
+
+	if (asks(op, MC_FLAG_QUIET))
+		return;
+	if (!asks(op, MC_FLAG_VALUE)) {
+		reply_code(sv, op, MC_META_HD, &shown);
+		return;
+	}
+	shown.shown |= MC_META_ECHOED;
+	shown.key = item_key(total->made);
+	shown.base64 = (op->req.flags & MC_KEY_BASE64) != 0;
+	begin = reply_begin(sv, op, MC_META_LINE_MAX + MC_NUMBER_LINE_MAX);
+	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
+	at = mc_put_view(at, (struct view){digits, len});
+	reply_end(sv, op, begin, mc_put_line_end(at));
+}
+
+/* What t shows where it stands before T, or before the N that made the number. */
+static uint32_t
+expiry_before(struct serve *sv, const struct op *op)
+{
+	const struct item *it = NULL;
+
+	if (asks(op, MC_FLAG_TTL_OLD))
+		it = store_peek_probed(sv->store, &op->probe, op->req.key);
+	return it != NULL ? item_expiry_s(it) : 0;
+}
+
+static struct store_sum
+sum_of(const struct serve *sv, const struct op *op)
+{
+	const struct mc_req *req = &op->req;
+
+	return (struct store_sum){
+		.delta = req->delta,
+		.decr = req->meta.mode == MC_MODE_DECR,
+		.compare = asks(op, MC_FLAG_COMPARE),
+		.set_cas = asks(op, MC_FLAG_NEW_CAS),
+		.new_expiry = asks(op, MC_FLAG_SET_EXPTIME),
+		.vivify = asks(op, MC_FLAG_VIVIFY),
+		.binary_key = (req->flags & MC_KEY_BASE64) != 0,
+		.expiry_s = serve_expiry_s(&sv->clock, req->exptime),
+		.initial_expiry_s = serve_expiry_s(&sv->clock, req->meta.vivify_exptime),
+		.initial = req->meta.initial,
+		.cas = req->cas,
+		.new_cas = req->meta.new_cas,
+	};
+}
+
+enum answer
+answer_ma(struct serve *sv, struct op *op)
+{
+	const struct store_sum sum = sum_of(sv, op);
+	const uint32_t before_s = expiry_before(sv, op);
+	struct store_total total;
+
+	serve_count(sv, CMD_META);
+	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
+	case STORE_OK:
+		if (!total.created)
+			count_sum(sv, sum.decr, true);
+		reply_total(sv, op, &total,
+			    asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(total.made));
+		break;
+	case STORE_NOT_FOUND:
+		count_sum(sv, sum.decr, false);
+		reply_echo(sv, op, MC_META_NF);
+		break;
+	case STORE_EXISTS:
+		reply_echo(sv, op, MC_META_EX);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		reply_error(sv, op, sum.vivify ? MC_ERR_NEW_ITEM : MC_ERR_NO_ROOM);
+		break;
+	}
+	return ANSWER_DONE;
+}
+
+/* ---- me, mn ---- */
+
+enum answer
+answer_me(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
+	struct mc_item_facts facts;
+	uint8_t *at;
+
+	serve_count(sv, CMD_META);
+	if (it == NULL) {
+		reply_echo(sv, op, MC_META_EN);
+		return ANSWER_DONE;
+	}
+	facts = (struct mc_item_facts){
+		.key = item_key(it),
+		.base64 = shown_as_base64(it),
+		.fetched = store_used(sv->store, it),
+		.exptime = ttl_s(sv, item_expiry_s(it)),
+		.access = store_idle_s(sv->store, it),
+		.cas = item_cas(it),
+		.slab_class = store_class_of(sv->store, it),
+		.size = (uint32_t)item_bytes(it),
+		.client_flags = item_flags(it),
+	};
+	at = reply_begin(sv, op, MC_FACTS_LINE_MAX);
+	reply_end(sv, op, at, mc_put_debug(at, &facts));
+	return ANSWER_DONE;
+}
+
+enum answer
+answer_mn(struct serve *sv, struct op *op)
+{
+	serve_count(sv, CMD_META);
+	reply_line(sv, op, mc_reply_line[MC_MN_LINE]);
+	return ANSWER_DONE;
+}

@@ -1,0 +1,35 @@
+/*
+ * serve_shared.h - what the services of all cores have in common, and sums over their counters.
+ *
+ * Private to lib/serve.
+ *
+ * Owner:  whoever made it; it outlives the services.
+ * Thread: set at create, but for its atomics; the sums are relaxed reads of counters of others.
+ */
+#ifndef CLOCKOO_SERVE_SHARED_H
+#define CLOCKOO_SERVE_SHARED_H
+
+#include "serve.h"
+
+struct serve_shared {
+	struct store *store;
+	uint32_t cores;
+	const char *version;
+	struct serve_facts facts;
+	/* One slot a core, set at create, before any core turns. */
+	const struct serve *serves[STORE_CORES_MAX];
+	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
+	 * reader that sees one base new and the next one old shows what a reset a moment
+	 * earlier or later would have shown. */
+	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
+	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
+	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
+};
+
+uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
+uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
+uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
+void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
+void shared_reset(struct serve_shared *sh);
+
+#endif

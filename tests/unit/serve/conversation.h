@@ -1,0 +1,25 @@
+/*
+ * conversation.h - what is sent on a connection and what must come back, as tables.
+ *
+ * Each row is fed whole and cut in two at every byte, the pieces some turns apart, each time
+ * over an empty cache; afterwards nothing may be held.
+ *
+ * Owner: the caller's rig.
+ */
+#ifndef CLOCKOO_CONVERSATION_H
+#define CLOCKOO_CONVERSATION_H
+
+#include "fake_stack.h"
+
+struct row {
+	const char *in;
+	const char *out;
+};
+
+void rows_hold(struct rig *rig, const struct row *rows, size_t count);
+#define ROWS_HOLD(rig, rows) rows_hold(rig, rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* The same for bytes that may be zeros. */
+void bytes_hold(struct rig *rig, struct view in, struct view out);
+
+#endif
