@@ -209,6 +209,9 @@ void limbo_reclaim(struct store_core *sc);
  * limbo is full. */
 void unlink_spot(struct store_core *sc, struct spot spot, enum leaving why);
 
+/* Before a number goes, so that whoever puts the key back, under the same lock, starts above. */
+void floor_raise(struct store *st, uint16_t tag, uint64_t cas);
+
 enum unlinked {
 	UNLINKED_NOT,     /* it was not in the index any more, or the limbo has no room */
 	UNLINKED_RETIRED, /* it waits in the limbo */

@@ -141,6 +141,8 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 	bucket_put(spot.bucket, spot.slot, item_ref(st, it), p->tag);
 	if (there == NULL)
 		return;
+	if (l->terms.set_cas)
+		floor_raise(st, p->tag, item_cas(there));
 	account_out(sc, there, LEAVING_TOLD);
 	item_clear_live(st, there);
 	limbo_put(sc, there);

@@ -1,18 +1,17 @@
 #include "inside.h"
 
-/* Clients may give items numbers of their own: the floor keeps off the end, so that it can always
- * be counted on from. */
-#define FLOOR_MAX (UINT64_MAX / 2)
+/* Only a client chooses larger numbers. A floor does not follow it there: it could not be counted
+ * on from for ever. */
+#define FLOOR_MAX (UINT64_MAX / 4)
 
-/* Before the item goes, so that whoever puts the key back, under the same lock, starts above. */
-static void
-raise_floor(struct store *st, uint16_t tag, uint64_t cas)
+void
+floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 {
 	_Atomic uint64_t *floor = store_floor(st, tag);
 	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
 
 	if (cas > FLOOR_MAX)
-		cas = FLOOR_MAX;
+		return;
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
 	while (!mutant_low_floor() && now < cas &&
@@ -28,7 +27,7 @@ take_leave(struct store_core *sc, struct spot spot, enum leaving why)
 	struct store *st = sc->store;
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
 
-	raise_floor(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
+	floor_raise(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
 	account_out(sc, it, why);
 	item_clear_live(st, it);
 	return it;

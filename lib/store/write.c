@@ -136,6 +136,9 @@ store_finish_with(struct store_core *sc, struct fill *f, const struct store_term
 
 	const enum store_result r = finish_how(sc, f, terms, made);
 
+	if (r == STORE_NO_MEMORY)
+		account_refused(sc,
+				slab_size_of_ref(&sc->store->slab, item_ref(sc->store, f->item)));
 	/* The client believes the old value gone. */
 	if (r == STORE_NO_MEMORY && terms->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);

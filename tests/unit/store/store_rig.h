@@ -17,20 +17,27 @@ struct rig {
 };
 
 static inline struct rig
+rig_up_with(const struct store_config *cfg)
+{
+	struct region region = {.size = store_bytes(cfg)};
+	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
+
+	region.base = rig.memory;
+	rig.store = store_create(&region, cfg);
+	rig.core = store_core_of(rig.store, 0);
+	store_turn(rig.core, STORE_CLOCK_START);
+	return rig;
+}
+
+static inline struct rig
 rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
 {
 	const struct store_config cfg = {.memory_bytes = mebibytes << 20,
 					 .cores = cores,
 					 .value_max = value_max,
 					 .seed = 0x5eed};
-	struct region region = {.size = store_bytes(&cfg)};
-	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
 
-	region.base = rig.memory;
-	rig.store = store_create(&region, &cfg);
-	rig.core = store_core_of(rig.store, 0);
-	store_turn(rig.core, STORE_CLOCK_START);
-	return rig;
+	return rig_up_with(&cfg);
 }
 
 static inline struct rig

@@ -27,7 +27,7 @@ the_head_says_what_the_rest_is(void **state)
 
 	memcpy(&stamp, rig.store->arena.base, sizeof stamp);
 	check_bytes(&stamp.magic, "clockoo", 8);
-	check_eq(stamp.layout_version, 1);
+	check_eq(stamp.layout_version, ARENA_LAYOUT_VERSION);
 	check_eq(stamp.stamp_bytes, 40);
 	check_eq(stamp.shift, 3);
 	check_eq(stamp.page_shift, SLAB_PAGE_SHIFT_MIN);
@@ -39,13 +39,15 @@ the_head_says_what_the_rest_is(void **state)
 
 /* Whoever changes one of these makes a new version of the layout. */
 static void
-version_one_of_the_layout_is_this(void **state)
+version_two_of_the_layout_is_this(void **state)
 {
-	check_eq(ARENA_LAYOUT_VERSION, 1);
+	check_eq(ARENA_LAYOUT_VERSION, 2);
 	check_eq(ARENA_LEAD_BYTES, 64);
 	check_eq(offsetof(struct item, cas_form), 4);
 	check_eq(offsetof(struct item, body), 8);
 	check_eq(ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY << 4 | ITEM_HAS_LONG << 8 | ITEM_IS_CHUNKED << 12,
+		 0x8421);
+	check_eq(ITEM_USED >> 28 | ITEM_WON >> 24 | ITEM_STALE >> 20 | ITEM_BINARY_KEY >> 16,
 		 0x8421);
 	check_eq(sizeof(struct item_long), 16);
 	check_eq(offsetof(struct chunk, owner), 4);
@@ -91,7 +93,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_says_what_the_rest_is),
-		cmocka_unit_test(version_one_of_the_layout_is_this),
+		cmocka_unit_test(version_two_of_the_layout_is_this),
 		cmocka_unit_test(items_mean_the_same_at_another_address),
 	};
 

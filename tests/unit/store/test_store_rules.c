@@ -154,10 +154,10 @@ a_version_may_outgrow_24_bits(void **state)
 	const struct place p = index_place(&rig.store->ix, hash);
 	uint64_t value;
 
-	atomic_store(store_floor(rig.store, p.tag), ITEM_FIELD_MAX - 4);
+	atomic_store(store_floor(rig.store, p.tag), ITEM_CAS_MAX - 4);
 	check_eq(set_full(rig.core, "k", "41", 77, 1000), STORE_OK);
 	for (uint64_t i = 1; i < 10; i++) {
-		check_eq(item_cas(find(rig.core, "k")), ITEM_FIELD_MAX - 4 + i);
+		check_eq(item_cas(find(rig.core, "k")), ITEM_CAS_MAX - 4 + i);
 		check_eq(store_arith(rig.core, text("k"), hash, 1, false, &value), STORE_OK);
 		check_eq(value, 41 + i);
 		check_eq(item_flags(find(rig.core, "k")), 77);
@@ -165,7 +165,7 @@ a_version_may_outgrow_24_bits(void **state)
 	}
 	check_eq(del(rig.core, "k"), STORE_OK);
 	check_eq(set(rig.core, "k", "x"), STORE_OK);
-	check_eq(item_cas(find(rig.core, "k")), ITEM_FIELD_MAX - 4 + 11);
+	check_eq(item_cas(find(rig.core, "k")), ITEM_CAS_MAX - 4 + 11);
 	check(holds(rig.core, "k", "x"));
 }
 
