@@ -4,62 +4,12 @@
  * Method: tables of streams and of the requests that must come out, written as text
  * (request_trace.h).
  */
-#include "support/test.h"
-#include "request_trace.h"
+#include "request_rows.h"
 
 #include <stdlib.h>
 
-struct row {
-	const char *stream;
-	const char *requests;
-};
-
-static struct request_trace trace;
-
-static const char *
-requests_of(const void *stream, uint32_t len)
-{
-	trace_start(&trace);
-	trace_arrived(&trace, stream, len);
-	return trace.text;
-}
-
 static void
-rows_hold(const struct row *rows, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		check_str(requests_of(rows[i].stream, (uint32_t)strlen(rows[i].stream)),
-			  rows[i].requests);
-}
-
-#define ROWS_HOLD(rows) rows_hold(rows, sizeof(rows) / sizeof((rows)[0]))
-
-/* n times c; four buffers in turn. */
-static const char *
-run_of(char c, uint32_t n)
-{
-	static char text[4][4096];
-	static unsigned turn;
-	char *p = text[turn++ % 4];
-
-	memset(p, c, n);
-	p[n] = 0;
-	return p;
-}
-
-static const char *
-text_of(const char *format, const char *a)
-{
-	static char text[4][8192];
-	static unsigned turn;
-	char *p = text[turn++ % 4];
-
-	snprintf(p, sizeof text[0], format, a);
-	return p;
-}
-
-static void
-every_command_is_read(void **state)
+every_classic_command_is_read(void **state)
 {
 	const struct row rows[] = {
 		{"get a\r\n", "get a\n"},
@@ -391,7 +341,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_command_is_read),
+		cmocka_unit_test(every_classic_command_is_read),
 		cmocka_unit_test(a_retrieval_line_is_one_request_a_key),
 		cmocka_unit_test(a_key_may_hold_any_byte_but_space_and_line_feed),
 		cmocka_unit_test(a_line_with_too_few_words_is_a_format_error_even_with_noreply),
