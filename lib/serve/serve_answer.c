@@ -173,6 +173,8 @@ answer_quit(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
+	if (ss == NULL)
+		return ANSWER_DONE;
 	if (ss->filling) {
 		ss->filling = false;
 		store_abandon(sv->store, &ss->fill);
@@ -278,6 +280,18 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[OP_SKIP] = answer_nothing,
 };
 
+/* A reply that has to wait, or the last one of its connection. */
+static void
+op_linger(struct serve *sv, uint32_t i, enum answer a)
+{
+	struct op *op = &sv->ops[i];
+
+	if (op->req.flags & MC_HANGUP)
+		answer_quit(sv, op);
+	if (a != ANSWER_DONE)
+		session_hold(sv, op->session, a == ANSWER_PARTLY ? i + 1 : i);
+}
+
 static inline void
 op_answer(struct serve *sv, uint32_t i)
 {
@@ -291,14 +305,8 @@ op_answer(struct serve *sv, uint32_t i)
 	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0))
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
 	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
-	if (unlikely(op->req.flags & MC_HANGUP) && ss != NULL)
-		answer_quit(sv, op);
-	if (unlikely(a == ANSWER_PARTLY))
-		session_hold(sv, ss, i + 1);
-	if (unlikely(a == ANSWER_LATER)) {
-		session_hold(sv, ss, i);
-		return;
-	}
+	if (unlikely(a != ANSWER_DONE || (op->req.flags & MC_HANGUP)))
+		op_linger(sv, i, a);
 	if (ss == NULL && !op->alone && op_last(op))
 		message_end(sv);
 }

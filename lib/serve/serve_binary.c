@@ -248,5 +248,5 @@ enum answer
 answer_bin_quit(struct serve *sv, struct op *op)
 {
 	reply_done(sv, op, 0);
-	return op->session != NULL ? answer_quit(sv, op) : ANSWER_DONE;
+	return answer_quit(sv, op);
 }

@@ -105,12 +105,25 @@ op_noreply(const struct op *op)
 	return (op->req.flags & MC_NOREPLY) != 0;
 }
 
-/* Nothing of its connection is read behind it. */
+/* What stages before the answer want to know of a verb; one look each. */
+enum verb_trait {
+	VERB_SEEKS = 1u << 0,  /* looks a key up */
+	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
+	VERB_VALUES = 1u << 2, /* may be answered with a value, for which there may be no room */
+	VERB_QUITS = 1u << 3,  /* nothing of its connection is read behind it */
+};
+extern const uint8_t verb_traits[OP_VERB_COUNT];
+
+static inline bool
+op_is(const struct op *op, enum verb_trait trait)
+{
+	return (verb_traits[op->req.verb] & trait) != 0;
+}
+
 static inline bool
 op_hangs_up(const struct op *op)
 {
-	return op->req.verb == MC_QUIT || op->req.verb == MC_BIN_QUIT ||
-	       unlikely(op->req.flags & MC_HANGUP);
+	return unlikely(op_is(op, VERB_QUITS) || (op->req.flags & MC_HANGUP));
 }
 
 static inline bool

@@ -29,6 +29,8 @@ datagram_open(struct serve *sv)
 
 	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
 	case MC_UDP_OK:
+		dc->parser.protocol = dc->text.data[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY
+									       : MC_PROTOCOL_TEXT;
 		return true;
 	case MC_UDP_SHORT:
 		datagram_drop(sv, UDP_DROP_SHORT);
@@ -67,17 +69,13 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 		op->body = (struct view){rest.data + used, (uint32_t)body};
 		used += op->body.len;
 	}
-	if (op->req.verb == MC_QUIT) { /* there is no connection to close, and nothing to say */
-		datagram_next(dc);
-		return;
-	}
 	op->session = NULL;
 	op->datagram = &dc->list[dc->next];
 	op->udp_id = dc->id;
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;
 	sv->op_count++;
-	if (op_hangs_up(op))
+	if (op_hangs_up(op)) /* there is no connection to close */
 		datagram_next(dc);
 }
 
@@ -106,9 +104,6 @@ datagram_step(struct serve *sv)
 		datagram_next(dc);
 		return;
 	}
-	if (dc->parser.protocol == MC_PROTOCOL_UNKNOWN)
-		dc->parser.protocol = rest.data[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY
-									   : MC_PROTOCOL_TEXT;
 	if (!line_is_whole(dc, rest)) {
 		datagram_drop(sv, UDP_DROP_CUT);
 		return;

@@ -136,16 +136,6 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-/* Answered with a value, for which there may be no room. */
-static inline bool
-may_wait(const struct op *op)
-{
-	const uint8_t verb = op->req.verb;
-
-	return verb <= MC_GATS || (verb == MC_MG && (op->req.meta.flags & MC_FLAG_VALUE)) ||
-	       verb == MC_BIN_GET || verb == MC_BIN_GAT;
-}
-
 /*
  * When a value has to wait, all behind it goes back into the carry, so together they must not
  * outgrow one.
@@ -153,7 +143,7 @@ may_wait(const struct op *op)
 static bool
 fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
 {
-	if (ss->held_bytes == 0 && !may_wait(op))
+	if (ss->held_bytes == 0 && !op_is(op, VERB_VALUES))
 		return true;
 	if (ss->held_bytes + bytes > MC_LINE_MAX)
 		return false; /* never the first: its line alone fits */
@@ -188,7 +178,7 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 		ss->closing = true;
 		return PARSE_WAIT;
 	}
-	return unlikely(sv->scarce) && may_wait(op) ? PARSE_NEXT_PASS : PARSE_ON;
+	return unlikely(sv->scarce) && op_is(op, VERB_VALUES) ? PARSE_NEXT_PASS : PARSE_ON;
 }
 
 static enum parse_step

@@ -1,20 +1,44 @@
 #include "serve_core.h"
 
-/* The others need no hash. */
-static inline bool
-seeks(const struct op *op)
-{
-	return mc_verb_seeks(op->req.verb);
-}
+#define GETS   (VERB_SEEKS | VERB_VALUES)
+#define LOOKS  VERB_SEEKS
+#define WRITES (VERB_SEEKS | VERB_WRITES)
 
-/* Those lock both buckets of the key, where a get most often needs one. */
-static inline bool
-writes(const struct op *op)
-{
-	const uint8_t verb = op->req.verb;
-
-	return verb > MC_GETS && verb != MC_MG && verb != MC_BIN_GET && verb != MC_ME;
-}
+/* The others need no hash, and their answers no more room than was promised. */
+const uint8_t verb_traits[OP_VERB_COUNT] = {
+	[MC_GET] = GETS,
+	[MC_GETS] = GETS,
+	[MC_GAT] = WRITES | VERB_VALUES,
+	[MC_GATS] = WRITES | VERB_VALUES,
+	[MC_SET] = WRITES,
+	[MC_ADD] = WRITES,
+	[MC_REPLACE] = WRITES,
+	[MC_APPEND] = WRITES,
+	[MC_PREPEND] = WRITES,
+	[MC_CAS] = WRITES,
+	[MC_DELETE] = WRITES,
+	[MC_INCR] = WRITES,
+	[MC_DECR] = WRITES,
+	[MC_TOUCH] = WRITES,
+	[MC_MG] = GETS, /* those that store are rare */
+	[MC_MS] = WRITES,
+	[MC_MD] = WRITES,
+	[MC_MA] = WRITES,
+	[MC_ME] = LOOKS,
+	[MC_QUIT] = VERB_QUITS,
+	[MC_BIN_GET] = GETS,
+	[MC_BIN_GAT] = WRITES | VERB_VALUES,
+	[MC_BIN_TOUCH] = WRITES,
+	[MC_BIN_SET] = WRITES,
+	[MC_BIN_ADD] = WRITES,
+	[MC_BIN_REPLACE] = WRITES,
+	[MC_BIN_APPEND] = WRITES,
+	[MC_BIN_PREPEND] = WRITES,
+	[MC_BIN_DELETE] = WRITES,
+	[MC_BIN_INCR] = WRITES,
+	[MC_BIN_DECR] = WRITES,
+	[MC_BIN_QUIT] = VERB_QUITS,
+};
 
 /* The key itself, of which the request has the base64. The request's bytes stay as they are: they
  * may be read once more. */
@@ -38,18 +62,18 @@ serve_seek(struct serve *sv)
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct op *op = &sv->ops[i];
 
-		if (!seeks(op))
+		if (!op_is(op, VERB_SEEKS))
 			continue;
 		if (unlikely(op->req.flags & MC_KEY_BASE64))
 			key_decode(sv, i);
 		op->hash = store_probe(sv->store, &op->probe, op->req.key);
-		if (writes(op))
+		if (op_is(op, VERB_WRITES))
 			store_prefetch_away(sv->store, &op->probe);
 	}
 	for (uint32_t i = 0; i < sv->op_count; i++)
-		if (seeks(&sv->ops[i]))
+		if (op_is(&sv->ops[i], VERB_SEEKS))
 			store_probe_home(sv->store, &sv->ops[i].probe);
 	for (uint32_t i = 0; i < sv->op_count; i++)
-		if (seeks(&sv->ops[i]))
+		if (op_is(&sv->ops[i], VERB_SEEKS))
 			store_probe_away(sv->store, &sv->ops[i].probe);
 }
