@@ -1,0 +1,255 @@
+/*
+ * The tables of commands and errors. Goal: every row is reached by its words, no two rows claim the
+ * same ones, and lib/proto/COMMANDS.md says what the table says. Method: parse a line made of each
+ * row's words; write the document and compare. `test_mc_table --print` writes it to stdout.
+ */
+#include "support/test.h"
+#include "proto/mc_req.h"
+
+#include <stdlib.h>
+
+#define DOCUMENT_BYTES (1u << 16)
+
+static const char *document_path;
+
+struct text {
+	char bytes[DOCUMENT_BYTES];
+	uint32_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+say(struct text *t, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(t->bytes + t->len, DOCUMENT_BYTES - t->len, format, args);
+	va_end(args);
+	t->len += (uint32_t)n;
+}
+
+/* A | inside a cell would end it. */
+static void
+say_cell(struct text *t, const char *words)
+{
+	for (; *words != 0; words++)
+		say(t, *words == '|' ? "\\%c" : "%c", *words);
+}
+
+static void
+say_errors(struct text *t)
+{
+	say(t, "\n## Errors\n\n| line of text | status of a binary response |\n|---|---|\n");
+#define ERROR(symbol, line, status)                                                                \
+	say(t, "| `");                                                                             \
+	say_cell(t, line);                                                                         \
+	say(t, "` | %s |\n", #status);
+	MC_ERRORS(ERROR)
+	say(t, "\n| status | code | text |\n|---|---|---|\n");
+#define STATUS(symbol, code, words)                                                                \
+	say(t, "| %s | 0x%02x | %s |\n", #symbol + strlen("MC_STATUS_"), (unsigned)code, words);
+	MC_STATUSES(STATUS)
+}
+
+static void
+say_document(struct text *t)
+{
+	t->len = 0;
+	say(t, "# Commands\n\n"
+	       "Made from `mc_table.h`; a test compares. `test_mc_table --print` writes it.\n\n"
+	       "## Text\n\n"
+	       "| command | over UDP | what it does |\n|---|---|---|\n");
+	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
+		const struct mc_command *c = &mc_commands[i];
+
+		say(t, "| `%s%s%s%s", c->word, c->second[0] != 0 ? " " : "", c->second,
+		    c->arguments[0] != 0 ? " " : "");
+		say_cell(t, c->arguments);
+		say(t, "` | %s | %s |\n", c->udp ? "yes" : "no", c->help);
+	}
+	say(t, "\nFlags of meta commands:");
+#define LETTER(letter, name) say(t, " %c", letter);
+	MC_META_LETTERS(LETTER)
+	say(t, ". Streams of `watch`:");
+#define STREAM(symbol, name) say(t, " %s", name);
+	MC_STREAMS(STREAM)
+	say(t,
+	    ".\n\n## Binary\n\n| opcode | name | extras | key | value |\n|---|---|---|---|---|\n");
+	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++) {
+		static const char *const parts[] = {"-", "yes", "may be"};
+		const struct mc_opcode *o = &mc_opcodes[i];
+
+		say(t, "| 0x%02x | %s | %s%u | %s | %s |\n", o->opcode, o->name,
+		    o->verb == MC_BIN_FLUSH ? "0 or " : "", o->extras, parts[o->key],
+		    parts[o->value]);
+	}
+	say(t, "\nEvery other opcode is answered with `Unknown command`, and skipped.\n");
+	say_errors(t);
+}
+
+static void
+the_document_says_what_the_table_says(void **state)
+{
+	static struct text want;
+	static char have[DOCUMENT_BYTES];
+	FILE *file = fopen(document_path, "rb");
+	size_t len;
+
+	check_ptr(file);
+	len = fread(have, 1, sizeof have - 1, file);
+	fclose(file);
+	have[len] = 0;
+	say_document(&want);
+	check_str(have, want.bytes);
+}
+
+static struct mc_req
+parsed(const char *line)
+{
+	struct mc_parser ps = {0};
+	struct mc_req req;
+
+	check_eq(mc_text_parse(&ps, &req, (const uint8_t *)line, (uint32_t)strlen(line)).status,
+		 MC_OK);
+	return req;
+}
+
+/* Arguments that are right for a shape. */
+static const char *
+arguments_of(enum mc_shape shape)
+{
+	switch (shape) {
+	case MC_SHAPE_KEYS:
+	case MC_SHAPE_DELETE:
+	case MC_SHAPE_META:
+	case MC_SHAPE_META_DEBUG:
+		return " key";
+	case MC_SHAPE_EXPTIME_KEYS:
+		return " 10 key";
+	case MC_SHAPE_STORAGE:
+		return " key 1 2 3 4";
+	case MC_SHAPE_KEY_DELTA:
+	case MC_SHAPE_KEY_EXPTIME:
+	case MC_SHAPE_META_BODY:
+		return " key 1";
+	case MC_SHAPE_LEVEL:
+	case MC_SHAPE_SLEEP:
+	case MC_SHAPE_COUNT:
+	case MC_SHAPE_CLASSES:
+	case MC_SHAPE_AUTOMOVE:
+	case MC_SHAPE_LRU_TTL:
+		return " 1";
+	case MC_SHAPE_MEGABYTES:
+		return " 64";
+	case MC_SHAPE_DETAIL:
+		return " on";
+	case MC_SHAPE_CACHEDUMP:
+	case MC_SHAPE_REASSIGN:
+		return " 1 2";
+	case MC_SHAPE_LRU_TUNE:
+		return " 1 2 3 4";
+	case MC_SHAPE_LRU_MODE:
+		return " flat";
+	default:
+		return "";
+	}
+}
+
+static void
+the_words_of_every_row_lead_to_it(void **state)
+{
+	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
+		const struct mc_command *c = &mc_commands[i];
+		char line[128];
+		struct mc_req req;
+
+		snprintf(line, sizeof line, "%s %s%s\r\n", c->word, c->second,
+			 arguments_of((enum mc_shape)c->shape));
+		if (c->second[0] == 0) /* one space less: for version and quit it counts */
+			snprintf(line, sizeof line, "%s%s\r\n", c->word,
+				 arguments_of((enum mc_shape)c->shape));
+		req = parsed(line);
+		check_eq(req.verb, i);
+		if (req.verb >= MC_VERBOSITY)
+			check_eq(req.error, MC_ERR_NONE);
+	}
+}
+
+static void
+no_two_rows_have_the_same_words(void **state)
+{
+	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
+		for (uint32_t j = 0; j < i; j++)
+			check(strcmp(mc_commands[i].word, mc_commands[j].word) != 0 ||
+			      strcmp(mc_commands[i].second, mc_commands[j].second) != 0);
+	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
+		for (uint32_t j = 0; j < i; j++)
+			check_ne(mc_opcodes[i].opcode, mc_opcodes[j].opcode);
+}
+
+/* A first word with more than one row: they stand side by side, where the parser looks. */
+static void
+rows_of_one_word_are_neighbours(void **state)
+{
+	for (uint32_t i = 1; i < MC_COMMAND_COUNT; i++)
+		for (uint32_t j = 0; j + 1 < i; j++)
+			if (strcmp(mc_commands[i].word, mc_commands[j].word) == 0)
+				check_str(mc_commands[i - 1].word, mc_commands[i].word);
+}
+
+static void
+what_an_operator_does_is_refused_over_udp(void **state)
+{
+	static const char *const refused[] = {"watch", "shutdown", "verbosity",  "cache_memlimit",
+					      "slabs", "lru",      "lru_crawler"};
+
+	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
+		for (size_t j = 0; j < sizeof refused / sizeof refused[0]; j++)
+			if (strcmp(mc_commands[i].word, refused[j]) == 0)
+				check(!mc_verb_over_udp((uint8_t)i));
+	check(!mc_verb_over_udp(MC_STATS_RESET));
+	check(!mc_verb_over_udp(MC_STATS_CACHEDUMP));
+	check(mc_verb_over_udp(MC_STATS));
+	check(mc_verb_over_udp(MC_GET));
+	check(mc_verb_over_udp(MC_BIN_GET));
+	check(mc_verb_over_udp(MC_BIN_NOOP));
+	check(!mc_verb_over_udp(MC_BIN_SASL_AUTH));
+	check(mc_verb_over_udp(MC_BAD)); /* its error is answered */
+}
+
+static void
+a_binary_stat_is_refused_over_udp_as_its_text_is(void **state)
+{
+	struct mc_req req = {.verb = MC_BIN_STAT};
+
+	req.admin.stats = MC_STATS;
+	check(mc_req_over_udp(&req));
+	req.admin.stats = MC_STATS_RESET;
+	check(!mc_req_over_udp(&req));
+	req.admin.stats = MC_BAD;
+	check(mc_req_over_udp(&req));
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_document_says_what_the_table_says),
+		cmocka_unit_test(the_words_of_every_row_lead_to_it),
+		cmocka_unit_test(no_two_rows_have_the_same_words),
+		cmocka_unit_test(rows_of_one_word_are_neighbours),
+		cmocka_unit_test(what_an_operator_does_is_refused_over_udp),
+		cmocka_unit_test(a_binary_stat_is_refused_over_udp_as_its_text_is),
+	};
+
+	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+		static struct text document;
+
+		say_document(&document);
+		fwrite(document.bytes, 1, document.len, stdout);
+		return 0;
+	}
+	document_path = argc == 2 ? argv[1] : "lib/proto/COMMANDS.md";
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
