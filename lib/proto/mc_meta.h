@@ -55,9 +55,13 @@ enum { MC_META_LETTERS(MC_META_INDEX) MC_META_LETTER_COUNT };
 enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 
 /* The letters are steps, taken in the order of the request. Where it makes a difference: */
-#define MC_FLAG_TTL_OLD     (1u << 30) /* t stands before the T or N that sets what it shows */
-#define MC_FLAG_RECACHE_OLD (1u << 31) /* R stands before the T that sets what it looks at */
-static_assert(MC_META_LETTER_COUNT <= 30, "bits beside the letters");
+#define MC_FLAG_TTL_OLD     (1u << 28) /* t stands before the T that sets what it shows */
+#define MC_FLAG_TTL_UNMADE  (1u << 29) /* t stands before the N that sets it on a new item */
+#define MC_FLAG_RECACHE_OLD (1u << 30) /* R stands before the T that sets what it looks at */
+#define MC_FLAG_VIVIFY_LAST (1u << 31) /* N stands behind T: a new item has its exptime */
+#define MC_META_ORDER                                                                              \
+	(MC_FLAG_TTL_OLD | MC_FLAG_TTL_UNMADE | MC_FLAG_RECACHE_OLD | MC_FLAG_VIVIFY_LAST)
+static_assert(MC_META_LETTER_COUNT <= 28, "bits beside the letters");
 
 /* 0: no flag. */
 static inline uint32_t

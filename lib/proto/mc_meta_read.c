@@ -84,6 +84,24 @@ number_take(struct mc_req *req, uint8_t letter, struct view number)
 	}
 }
 
+/* Where this flag stands behind one that it would make see something else. */
+static void
+order_note(struct mc_meta *m, uint32_t bit)
+{
+	static const struct {
+		uint32_t bit, before, note;
+	} orders[] = {
+		{MC_FLAG_SET_EXPTIME, MC_FLAG_TTL, MC_FLAG_TTL_OLD},
+		{MC_FLAG_VIVIFY, MC_FLAG_TTL, MC_FLAG_TTL_UNMADE},
+		{MC_FLAG_SET_EXPTIME, MC_FLAG_RECACHE, MC_FLAG_RECACHE_OLD},
+		{MC_FLAG_VIVIFY, MC_FLAG_SET_EXPTIME, MC_FLAG_VIVIFY_LAST},
+	};
+
+	for (uint32_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
+		if (bit == orders[i].bit && (m->flags & orders[i].before))
+			m->flags |= orders[i].note;
+}
+
 /* One flag, its letter known and new. */
 static enum mc_error
 flag_take(struct mc_req *req, struct view word)
@@ -93,14 +111,7 @@ flag_take(struct mc_req *req, struct view word)
 	const struct view rest = {word.data + 1, word.len - 1};
 	const uint32_t bit = mc_meta_bit(letter);
 
-	if ((letter == 'T' || letter == 'N') && (m->flags & MC_FLAG_TTL))
-		m->flags |= MC_FLAG_TTL_OLD;
-	if (letter == 'T' && (m->flags & MC_FLAG_RECACHE))
-		m->flags |= MC_FLAG_RECACHE_OLD;
-	if ((bit & (MC_FLAG_SET_EXPTIME | MC_FLAG_VIVIFY)) && (m->flags & MC_FLAG_TTL))
-		m->flags |= MC_FLAG_TTL_OLD;
-	if ((bit & MC_FLAG_SET_EXPTIME) && (m->flags & MC_FLAG_RECACHE))
-		m->flags |= MC_FLAG_RECACHE_OLD;
+	order_note(m, bit);
 	m->flags |= bit;
 	if (bit & MC_META_RETURNED)
 		m->order[m->order_count++] = letter;

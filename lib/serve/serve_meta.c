@@ -124,8 +124,16 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 	}
 }
 
-/* The letters stand for steps in the order of the request: t and R see what T did only if it
- * stands before them. */
+/* The letters stand for steps in the order of the request: R and t see what T and N did only if
+ * those stand before them. Of a new item, t before N shows what T, or nobody, has set. */
+static uint32_t
+expiry_unmade(const struct serve *sv, const struct op *op)
+{
+	const bool set = asks(op, MC_FLAG_SET_EXPTIME) && !asks(op, MC_FLAG_TTL_OLD);
+
+	return set ? serve_expiry_s(&sv->clock, op->req.exptime) : 0;
+}
+
 static bool
 must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uint32_t after_s)
 {
@@ -149,14 +157,18 @@ find(struct serve *sv, struct op *op, struct found *f)
 		f->fetched = store_used(sv->store, f->item);
 	if (unlikely(asks(op, MC_FLAG_IDLE)))
 		f->idle_s = store_idle_s(sv->store, f->item);
-	before_s = f->created ? 0 : item_expiry_s(f->item);
-	if (asks(op, MC_FLAG_SET_EXPTIME))
+	before_s = item_expiry_s(f->item);
+	if (asks(op, MC_FLAG_SET_EXPTIME) && !(f->created && asks(op, MC_FLAG_VIVIFY_LAST)))
 		set_expiry(sv, op, f);
 	if (f->item == NULL)
 		return;
 	if (likely(!asks(op, MC_FLAG_UNUSED)))
 		store_use(sv->store, f->item);
-	f->ttl_expiry_s = asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(f->item);
+	f->ttl_expiry_s = item_expiry_s(f->item);
+	if (f->created && asks(op, MC_FLAG_TTL_UNMADE))
+		f->ttl_expiry_s = expiry_unmade(sv, op);
+	else if (asks(op, MC_FLAG_TTL_OLD))
+		f->ttl_expiry_s = before_s;
 	f->won = f->created || ((item_is_stale(f->item) ||
 				 must_recache(sv, op, before_s, item_expiry_s(f->item))) &&
 				store_win(sv->store, f->item));
@@ -320,7 +332,7 @@ reply_total(struct serve *sv, struct op *op, const struct store_total *total, ui
 	reply_end(sv, op, begin, mc_put_line_end(at));
 }
 
-/* What t shows where it stands before T, or before the N that made the number. */
+/* What t shows where it stands before T. */
 static uint32_t
 expiry_before(struct serve *sv, const struct op *op)
 {
@@ -331,10 +343,23 @@ expiry_before(struct serve *sv, const struct op *op)
 	return it != NULL ? item_expiry_s(it) : 0;
 }
 
+static uint32_t
+expiry_shown(const struct serve *sv, const struct op *op, const struct store_total *total,
+	     uint32_t before_s)
+{
+	if (total->created)
+		return asks(op, MC_FLAG_TTL_UNMADE) ? expiry_unmade(sv, op)
+						    : item_expiry_s(total->made);
+	return asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(total->made);
+}
+
 static struct store_sum
 sum_of(const struct serve *sv, const struct op *op)
 {
 	const struct mc_req *req = &op->req;
+	const uint32_t expiry_s = serve_expiry_s(&sv->clock, req->exptime);
+	const uint32_t vivify_s = serve_expiry_s(&sv->clock, req->meta.vivify_exptime);
+	const bool last = asks(op, MC_FLAG_VIVIFY_LAST) || !asks(op, MC_FLAG_SET_EXPTIME);
 
 	return (struct store_sum){
 		.delta = req->delta,
@@ -344,8 +369,8 @@ sum_of(const struct serve *sv, const struct op *op)
 		.new_expiry = asks(op, MC_FLAG_SET_EXPTIME),
 		.vivify = asks(op, MC_FLAG_VIVIFY),
 		.binary_key = (req->flags & MC_KEY_BASE64) != 0,
-		.expiry_s = serve_expiry_s(&sv->clock, req->exptime),
-		.initial_expiry_s = serve_expiry_s(&sv->clock, req->meta.vivify_exptime),
+		.expiry_s = expiry_s,
+		.initial_expiry_s = last ? vivify_s : expiry_s,
 		.initial = req->meta.initial,
 		.cas = req->cas,
 		.new_cas = req->meta.new_cas,
@@ -364,8 +389,7 @@ answer_ma(struct serve *sv, struct op *op)
 	case STORE_OK:
 		if (!total.created)
 			count_sum(sv, sum.decr, true);
-		reply_total(sv, op, &total,
-			    asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(total.made));
+		reply_total(sv, op, &total, expiry_shown(sv, op, &total, before_s));
 		break;
 	case STORE_NOT_FOUND:
 		count_sum(sv, sum.decr, false);

@@ -71,8 +71,10 @@ say_meta(struct request_trace *t, const struct mc_req *req)
 	if (m->flags & name)                                                                       \
 		say(t, "%c", letter);
 	MC_META_LETTERS(LETTER)
-	say(t, "]%s%s", m->flags & MC_FLAG_TTL_OLD ? " ttl-old" : "",
-	    m->flags & MC_FLAG_RECACHE_OLD ? " recache-old" : "");
+	say(t, "]%s%s%s%s", m->flags & MC_FLAG_TTL_OLD ? " ttl-old" : "",
+	    m->flags & MC_FLAG_TTL_UNMADE ? " ttl-unmade" : "",
+	    m->flags & MC_FLAG_RECACHE_OLD ? " recache-old" : "",
+	    m->flags & MC_FLAG_VIVIFY_LAST ? " vivify-last" : "");
 	if (m->order_count > 0)
 		say(t, " order=%.*s", (int)m->order_count, (const char *)m->order);
 	if (m->mode != MC_MODE_NONE)

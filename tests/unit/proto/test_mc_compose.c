@@ -416,7 +416,7 @@ a_written_meta_line_is_read_as_it_was_meant(void **state)
 			}
 		at += sprintf(at, " C%llu T%d\r\n", (unsigned long long)cas, exptime);
 		req = request_of(line);
-		check_eq(req.meta.flags & ~(MC_FLAG_TTL_OLD | MC_FLAG_RECACHE_OLD),
+		check_eq(req.meta.flags & ~MC_META_ORDER,
 			 flags | MC_FLAG_COMPARE | MC_FLAG_SET_EXPTIME);
 		check_eq(req.cas, cas);
 		check_eq(req.exptime, exptime);

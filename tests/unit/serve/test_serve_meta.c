@@ -203,6 +203,11 @@ stale_items_are_fetched_anew_by_one_client(void **state)
 	const struct row rows[] = {
 		{"mg a N30 v t\r\nmg a N30 v\r\nmg a v\r\nms a 2 T60\r\nhi\r\nmg a N30 v\r\n",
 		 "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nVA 0 Z\r\n\r\nHD\r\nVA 2\r\nhi\r\n"},
+		{"mg a t N30\r\nmg a t N60\r\nmg a T20 t N60\r\nmg a t T50\r\nmg a t\r\n",
+		 "HD t-1 W\r\nHD t30 Z\r\nHD t20 Z\r\nHD t20 Z\r\nHD t50 Z\r\n"},
+		{"mg a T20 N30 t\r\nmg b N30 T20 t\r\nma c T20 N30 t\r\nma d N30 T20 t\r\n"
+		 "ma e t N30\r\n",
+		 "HD t30 W\r\nHD t20 W\r\nHD t30\r\nHD t20\r\nHD t-1\r\n"},
 		{"mg a N0 t c E5 s k O1\r\nmg a N0 c\r\n", "HD t-1 c5 s0 ka O1 W\r\nHD c5 Z\r\n"},
 		{"ms a 2 T30\r\nhi\r\nmg a R20 v\r\nmg a R60 v t\r\nmg a R60 v\r\nmg a v\r\n",
 		 "HD\r\nVA 2\r\nhi\r\nVA 2 t30 W\r\nhi\r\nVA 2 Z\r\nhi\r\nVA 2 Z\r\nhi\r\n"},
