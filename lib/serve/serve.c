@@ -23,6 +23,7 @@ opened(void *arg, struct conn *c)
 	const bool admitted = sv->admitted_count < sv->cfg.conns_max - sv->cfg.conns_spare;
 
 	sv->sessions[conn_slot(c)] = (struct session){.conn = c, .admitted = admitted};
+	admin_opened(sv, &sv->sessions[conn_slot(c)]);
 	serve_count(sv, CONN_OPENED);
 	if (admitted)
 		sv->admitted_count++;
@@ -68,6 +69,7 @@ gone(void *arg, struct conn *c)
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
 	sv->admitted_count -= ss->admitted;
+	admin_gone(sv, ss);
 	session_forget(sv, ss);
 	serve_count(sv, CONN_GONE);
 }
@@ -76,7 +78,7 @@ size_t
 serve_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct serve) + (size_t)cfg->conns_max * sizeof(struct session) +
-	       messages_bytes() + 3 * CACHE_LINE_BYTES;
+	       messages_bytes() + admin_bytes(cfg) + 3 * CACHE_LINE_BYTES;
 }
 
 struct serve *
@@ -95,6 +97,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);
 	messages_create(sv, region);
+	admin_create(sv, region);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
 	return sv;
@@ -110,6 +113,7 @@ datagrams_restart(struct serve *sv)
 		counter_add(&sv->counters[UDP_DROP_LATE], dc->count - dc->next);
 	if (unlikely(sv->message_open || sv->message_lost))
 		message_discard(sv);
+	sv->admin.asked = 0;
 	*dc = (struct datagram_cursor){0};
 	dc->list = stack_datagrams(sv->stack, &dc->count);
 }
@@ -135,6 +139,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	sv->clock = *clock;
 	sv->turn++;
 	chunks_look(sv);
+	admin_turn(sv);
 	datagrams_restart(sv);
 	messages_drain(sv);
 }

@@ -69,6 +69,7 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")                            \
 	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")                   \
 	X(UDP_DROP_BUDGET, "replies not sent: their source has had its share of this second")      \
+	X(UDP_DROP_AUTH, "datagrams where only users of a table may ask")                          \
 	X(AUTH_CMDS, "times a client named a user")                                                \
 	X(AUTH_ERRORS, "of those, with a wrong name or password")                                  \
 	X(CONN_IDLE_KICKS, "connections closed because nothing came for too long")                 \

@@ -1,7 +1,7 @@
 /*
  * serve_answer.c - operations to replies, in order.
  */
-#include "serve_core.h"
+#include "serve_note.h"
 
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
 
@@ -43,13 +43,13 @@ answer_get(struct serve *sv, struct op *op)
 	uint64_t cas;
 
 	if (it == NULL) {
-		count_get(sv, touch, false);
+		note_get(sv, op, NULL, touch);
 		if (op_last(op))
 			reply_line(sv, op, mc_reply_line[MC_END]);
 		return ANSWER_DONE;
 	}
 	len = item_value_len(it);
-	count_get(sv, touch, true);
+	note_get(sv, op, it, touch);
 	cas = with_cas ? item_cas(it) : 0;
 	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
 		reply_in_parts(op);
@@ -73,9 +73,10 @@ answer_get(struct serve *sv, struct op *op)
 static enum answer
 answer_delete(struct serve *sv, struct op *op)
 {
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const bool hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
 
-	count_delete(sv, hit);
+	note_delete(sv, op, it, hit);
 	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
 	return ANSWER_DONE;
 }
@@ -94,16 +95,16 @@ reply_number(struct serve *sv, struct op *op, uint64_t value)
 static enum answer
 answer_arith(struct serve *sv, struct op *op)
 {
-	const bool decr = op->req.verb == MC_DECR;
-	uint64_t value = 0;
+	const struct store_sum sum = {.delta = op->req.delta, .decr = op->req.verb == MC_DECR};
+	struct store_total total;
 
-	switch (store_arith(sv->store, op->req.key, op->hash, op->req.delta, decr, &value)) {
+	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
-		count_sum(sv, decr, true);
-		reply_number(sv, op, value);
+		note_sum(sv, total.made, sum.decr);
+		reply_number(sv, op, total.value);
 		break;
 	case STORE_NOT_FOUND:
-		count_sum(sv, decr, false);
+		note_sum(sv, NULL, sum.decr);
 		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
 		break;
 	case STORE_NOT_A_NUMBER:
@@ -123,7 +124,7 @@ answer_touch(struct serve *sv, struct op *op)
 	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
 						serve_expiry_s(&sv->clock, op->req.exptime), &it);
 
-	count_get(sv, true, r == STORE_OK);
+	note_get(sv, op, r == STORE_OK ? it : NULL, true);
 	if (r == STORE_NO_MEMORY)
 		reply_error(sv, op, MC_ERR_NO_ROOM);
 	else
@@ -139,6 +140,10 @@ answer_flush_all(struct serve *sv, struct op *op)
 	const int32_t exptime = op->req.exptime;
 
 	serve_count(sv, CMD_FLUSH);
+	if (unlikely(sv->shared->admin.policy.no_flush)) {
+		reply_error(sv, op, MC_ERR_FLUSH_OFF);
+		return ANSWER_DONE;
+	}
 	store_flush(sv->store,
 		    exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
 	reply_flushed(sv, op);
@@ -156,31 +161,24 @@ answer_version(struct serve *sv, struct op *op)
 	return ANSWER_DONE;
 }
 
-/* There is no log to make louder, so the level has no meaning here; anybody can forge the
- * source of a datagram, so over UDP it is refused like every other administrative command. */
-static enum answer
-answer_verbosity(struct serve *sv, struct op *op)
+void
+session_close(struct serve *sv, struct session *ss)
 {
-	if (op->session == NULL)
-		reply_error(sv, op, MC_ERR_UNKNOWN);
-	else
-		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
-	return ANSWER_DONE;
+	if (ss->filling) {
+		ss->filling = false;
+		store_abandon(sv->store, &ss->fill);
+	}
+	ss->body = BODY_NONE;
+	ss->carry_at = ss->carry_len; /* unread bytes stay unread */
+	ss->closing = true;
+	conn_close(sv->stack, ss->conn);
 }
 
 enum answer
 answer_quit(struct serve *sv, struct op *op)
 {
-	struct session *ss = op->session;
-
-	if (ss == NULL)
-		return ANSWER_DONE;
-	if (ss->filling) {
-		ss->filling = false;
-		store_abandon(sv->store, &ss->fill);
-	}
-	ss->carry_at = ss->carry_len; /* unread bytes stay unread */
-	conn_close(sv->stack, ss->conn);
+	if (op->session != NULL)
+		session_close(sv, op->session);
 	return ANSWER_DONE;
 }
 
@@ -191,14 +189,6 @@ answer_bad(struct serve *sv, struct op *op)
 		body_begin(sv, op);
 	reply_error(sv, op, (enum mc_error)op->req.error);
 	return ANSWER_DONE;
-}
-
-/* Read, but not answered by this service. */
-static enum answer
-answer_unknown(struct serve *sv, struct op *op)
-{
-	mc_bad(&op->req, MC_ERR_UNKNOWN);
-	return answer_bad(sv, op);
 }
 
 static enum answer
@@ -237,24 +227,24 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_STATS_SLABS] = answer_stats,
 	[MC_STATS_SIZES] = answer_stats,
 	[MC_STATS_CONNS] = answer_stats,
-	[MC_STATS_RESET] = answer_stats,
-	[MC_STATS_DETAIL] = answer_stats,
-	[MC_STATS_CACHEDUMP] = answer_stats,
-	[MC_SHUTDOWN] = answer_unknown,
-	[MC_CACHE_MEMLIMIT] = answer_unknown,
-	[MC_WATCH] = answer_unknown,
-	[MC_CRAWLER_ENABLE] = answer_unknown,
-	[MC_CRAWLER_DISABLE] = answer_unknown,
-	[MC_CRAWLER_SLEEP] = answer_unknown,
-	[MC_CRAWLER_TOCRAWL] = answer_unknown,
-	[MC_CRAWLER_CRAWL] = answer_unknown,
-	[MC_METADUMP] = answer_unknown,
-	[MC_MGDUMP] = answer_unknown,
-	[MC_SLABS_REASSIGN] = answer_unknown,
-	[MC_SLABS_AUTOMOVE] = answer_unknown,
-	[MC_LRU_TUNE] = answer_unknown,
-	[MC_LRU_MODE] = answer_unknown,
-	[MC_LRU_TEMP_TTL] = answer_unknown,
+	[MC_STATS_RESET] = answer_stats_reset,
+	[MC_STATS_DETAIL] = answer_detail,
+	[MC_STATS_CACHEDUMP] = answer_cachedump,
+	[MC_SHUTDOWN] = answer_shutdown,
+	[MC_CACHE_MEMLIMIT] = answer_memlimit,
+	[MC_WATCH] = answer_watch,
+	[MC_CRAWLER_ENABLE] = answer_crawler_switch,
+	[MC_CRAWLER_DISABLE] = answer_crawler_switch,
+	[MC_CRAWLER_SLEEP] = answer_accepted,
+	[MC_CRAWLER_TOCRAWL] = answer_accepted,
+	[MC_CRAWLER_CRAWL] = answer_crawl,
+	[MC_METADUMP] = answer_dump,
+	[MC_MGDUMP] = answer_dump,
+	[MC_SLABS_REASSIGN] = answer_reassign,
+	[MC_SLABS_AUTOMOVE] = answer_accepted,
+	[MC_LRU_TUNE] = answer_accepted,
+	[MC_LRU_MODE] = answer_accepted,
+	[MC_LRU_TEMP_TTL] = answer_accepted,
 	[MC_QUIT] = answer_quit,
 	[MC_BIN_GET] = answer_bin_get,
 	[MC_BIN_GAT] = answer_bin_get,
@@ -271,13 +261,15 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_BIN_FLUSH] = answer_flush_all,
 	[MC_BIN_NOOP] = answer_bin_noop,
 	[MC_BIN_VERSION] = answer_bin_version,
-	[MC_BIN_STAT] = answer_unknown,
-	[MC_BIN_SASL_LIST] = answer_unknown,
-	[MC_BIN_SASL_AUTH] = answer_unknown,
-	[MC_BIN_SASL_STEP] = answer_unknown,
+	[MC_BIN_STAT] = answer_bin_stat,
+	[MC_BIN_SASL_LIST] = answer_sasl,
+	[MC_BIN_SASL_AUTH] = answer_sasl,
+	[MC_BIN_SASL_STEP] = answer_sasl,
 	[MC_BAD] = answer_bad,
 	[OP_FINISH] = answer_finish,
 	[OP_SKIP] = answer_nothing,
+	[OP_AUTH] = answer_auth,
+	[OP_AUTH_END] = answer_auth_end,
 };
 
 /* A reply that has to wait, or the last one of its connection. */
@@ -302,13 +294,21 @@ op_answer(struct serve *sv, uint32_t i)
 	if (ss != NULL && unlikely(ss->conn == NULL))
 		return;
 	/* One that has waited was counted when it came. */
-	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0))
+	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0)) {
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
+		if (unlikely(sv->admin.observed))
+			observed_request(sv, op);
+	}
 	a = op->req.verb == MC_GET ? answer_get(sv, op) : answers[op->req.verb](sv, op);
 	if (unlikely(a != ANSWER_DONE || (op->req.flags & MC_HANGUP)))
 		op_linger(sv, i, a);
-	if (ss == NULL && !op->alone && op_last(op))
-		message_end(sv);
+	if (ss == NULL && !op->alone) {
+		sv->admin.asked += op->asked;
+		if (op_last(op)) {
+			message_end(sv);
+			sv->admin.asked = 0;
+		}
+	}
 }
 
 /* Carries that were read to their end go back: an idle connection owns no chunk. */

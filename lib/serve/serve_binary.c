@@ -4,7 +4,7 @@
  * Quiet commands keep to themselves what a client expects: a quiet get its miss, every other one
  * its success. All else is told, so a client that ends a batch with a No-op knows all of it.
  */
-#include "serve_core.h"
+#include "serve_note.h"
 
 static inline bool
 quiet(const struct op *op)
@@ -64,7 +64,7 @@ answer_bin_get(struct serve *sv, struct op *op)
 	struct mc_bin_value v = {.len = 0};
 	uint8_t *begin, *at;
 
-	count_get(sv, touch, it != NULL);
+	note_get(sv, op, it, touch);
 	if (it == NULL) {
 		reply_miss(sv, op);
 		return ANSWER_DONE;
@@ -94,7 +94,7 @@ answer_bin_touch(struct serve *sv, struct op *op)
 	struct mc_bin_value v = {.len = 0};
 	uint8_t *at;
 
-	count_get(sv, true, it != NULL);
+	note_get(sv, op, it, true);
 	if (it == NULL) {
 		reply_miss(sv, op);
 		return ANSWER_DONE;
@@ -145,18 +145,19 @@ enum answer
 answer_bin_delete(struct serve *sv, struct op *op)
 {
 	const struct store_removal how = {.compare = op->req.cas != 0, .cas = op->req.cas};
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const struct item *left;
 
 	switch (store_delete_with(sv->store, op->req.key, op->hash, &how, &left)) {
 	case STORE_OK:
-		count_delete(sv, true);
+		note_delete(sv, op, it, true);
 		reply_done(sv, op, 0);
 		break;
 	case STORE_EXISTS:
 		reply_status(sv, op, MC_STATUS_EXISTS);
 		break;
 	default:
-		count_delete(sv, false);
+		note_delete(sv, op, it, false);
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		break;
 	}
@@ -196,11 +197,11 @@ answer_bin_sum(struct serve *sv, struct op *op)
 	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)
-			count_sum(sv, sum.decr, true);
+			note_sum(sv, total.made, sum.decr);
 		reply_sum(sv, op, &total);
 		break;
 	case STORE_NOT_FOUND:
-		count_sum(sv, sum.decr, false);
+		note_sum(sv, NULL, sum.decr);
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		break;
 	case STORE_EXISTS:

@@ -84,10 +84,18 @@ body_feed(struct serve *sv, struct session *ss)
 			return PARSE_ON; /* the next step sees whether the stream has ended */
 		if (ss->body == BODY_FILL)
 			n = fill_take(sv, ss, src);
+		else if (unlikely(ss->body == BODY_TOKEN))
+			n = auth_take(ss, src);
 		else
 			n = src.len < ss->body_left ? src.len : (uint32_t)ss->body_left;
 		session_skip(sv->stack, ss, n);
 		ss->body_left -= n;
+	}
+	if (unlikely(ss->body == BODY_TOKEN)) {
+		/* What comes behind it may be answered only if it is right. */
+		ss->body = BODY_NONE;
+		op_push(sv, ss, OP_AUTH_END);
+		return PARSE_NEXT_PASS;
 	}
 	if (ss->body == BODY_FILL)
 		op_push(sv, ss, OP_FINISH);

@@ -28,6 +28,8 @@
 enum op_verb {
 	OP_FINISH = MC_VERB_COUNT, /* a body is complete */
 	OP_SKIP,                   /* put off, or its connection is gone */
+	OP_AUTH,                   /* a set that names a user (serve_auth.c) */
+	OP_AUTH_END,               /* its body is complete */
 	OP_VERB_COUNT,
 };
 
@@ -40,6 +42,7 @@ struct op {
 	struct view body;          /* with its end; data NULL: not all there yet */
 	struct view raw;           /* the bytes it was parsed from, body included */
 	struct mc_parser before;   /* the parser in front of raw */
+	uint32_t asked;            /* bytes of a datagram that are its */
 	uint16_t udp_id;
 	bool alone; /* the only request of its datagram: answered in the frame it came in */
 };
@@ -88,6 +91,8 @@ struct serve {
 	bool message_open; /* the last one is being composed */
 	bool message_lost; /* the one being composed cannot be had: its bytes go to waste */
 
+	struct admin admin;
+
 	uint8_t waste[CONN_RESERVE_MAX]; /* where lost replies are composed */
 	uint8_t scratch[2 * CHUNK_BYTES];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
@@ -111,6 +116,9 @@ enum verb_trait {
 	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
 	VERB_VALUES = 1u << 2, /* may be answered with a value, for which there may be no room */
 	VERB_QUITS = 1u << 3,  /* nothing of its connection is read behind it */
+	/* Answered with any number of rows, or changes what its connection is: nothing stands
+	 * behind it in its pass. */
+	VERB_ENDS_PASS = 1u << 4,
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -161,6 +169,8 @@ void op_push(struct serve *sv, struct session *ss, uint8_t verb);
 /* A chunk to carry bytes in; false: the stack has none to spare. */
 bool carry_take(struct serve *sv, struct session *ss);
 void carry_give(struct serve *sv, struct session *ss);
+/* Close it in order, behind what is queued; what is unread stays unread. */
+void session_close(struct serve *sv, struct session *ss);
 /* Give back all that the session owns. */
 void session_forget(struct serve *sv, struct session *ss);
 
@@ -245,6 +255,37 @@ enum answer answer_bin_quit(struct serve *sv, struct op *op);
 /* What came of a set and its like; made is NULL unless STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
+
+/* ---- administration ---- */
+
+enum answer answer_accepted(struct serve *sv, struct op *op);
+enum answer answer_verbosity(struct serve *sv, struct op *op);
+enum answer answer_shutdown(struct serve *sv, struct op *op);
+enum answer answer_memlimit(struct serve *sv, struct op *op);
+enum answer answer_crawler_switch(struct serve *sv, struct op *op);
+enum answer answer_crawl(struct serve *sv, struct op *op);
+enum answer answer_reassign(struct serve *sv, struct op *op);
+enum answer answer_stats_reset(struct serve *sv, struct op *op);
+enum answer answer_bin_stat(struct serve *sv, struct op *op);
+enum answer answer_detail(struct serve *sv, struct op *op);
+enum answer answer_cachedump(struct serve *sv, struct op *op);
+enum answer answer_dump(struct serve *sv, struct op *op);
+enum answer answer_watch(struct serve *sv, struct op *op);
+enum answer answer_auth(struct serve *sv, struct op *op);
+enum answer answer_auth_end(struct serve *sv, struct op *op);
+enum answer answer_sasl(struct serve *sv, struct op *op);
+
+/* ---- replies of any length (serve_stream.c) ---- */
+
+enum stream_verdict {
+	STREAM_DONE,
+	STREAM_GOES_ON, /* in a later pass */
+	STREAM_WAITS,   /* for room; the stack says when */
+};
+
+/* Begin to write it. On a connection no operation may stand behind it in this pass. */
+enum answer stream_answer(struct serve *sv, struct op *op, const struct stream *st);
+enum stream_verdict stream_go_on(struct serve *sv, struct session *ss);
 
 /* ---- where replies go (serve_reply.c) ---- */
 

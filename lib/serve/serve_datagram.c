@@ -27,6 +27,11 @@ datagram_open(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
+	if (unlikely(sv->admin.auth)) {
+		/* A datagram's sender cannot be known. The program does not even start so. */
+		datagram_drop(sv, UDP_DROP_AUTH);
+		return false;
+	}
 	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
 	case MC_UDP_OK:
 		dc->parser.protocol = dc->text.data[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY
@@ -58,6 +63,8 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
+	if (unlikely(op->req.verb >= MC_STATS) && !mc_verb_over_udp(op->req.verb))
+		mc_bad(&op->req, MC_ERR_UDP);
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
 		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;
@@ -72,6 +79,7 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->session = NULL;
 	op->datagram = &dc->list[dc->next];
 	op->udp_id = dc->id;
+	op->asked = used;
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;
 	sv->op_count++;

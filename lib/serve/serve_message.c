@@ -202,6 +202,10 @@ message_end(struct serve *sv)
 		message_discard(sv);
 		return;
 	}
+	if (!udp_admits(sv, &m->to, sv->admin.asked, m->len)) {
+		message_discard(sv);
+		return;
+	}
 	m->at = m->head;
 	sv->message_open = false;
 }

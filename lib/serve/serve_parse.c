@@ -57,11 +57,20 @@ close_push(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
+/* The same, of a stream that cannot be read on. */
+static enum parse_step
+close_wrong(struct serve *sv, struct session *ss)
+{
+	ss->end = SESSION_ENDS_WRONG;
+	return close_push(sv, ss);
+}
+
 /* Waiting instead would let clients that never end their lines starve the others for ever. */
 static enum parse_step
 carries_over(struct serve *sv, struct session *ss)
 {
 	serve_count(sv, CONN_NO_SCRATCH);
+	ss->end = SESSION_ENDS_WRONG;
 	conn_abort(sv->stack, ss->conn);
 	return PARSE_GONE;
 }
@@ -178,6 +187,8 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 		ss->closing = true;
 		return PARSE_WAIT;
 	}
+	if (unlikely(op_is(op, VERB_ENDS_PASS)))
+		return PARSE_NEXT_PASS;
 	return unlikely(sv->scarce) && op_is(op, VERB_VALUES) ? PARSE_NEXT_PASS : PARSE_ON;
 }
 
@@ -189,9 +200,12 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 
 	switch (r.status) {
 	case MC_OK:
+		if (unlikely(sv->admin.auth) && !ss->authenticated &&
+		    !auth_gate(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
+			return close_wrong(sv, ss);
 		return op_accept(sv, ss, src, r.used);
 	case MC_CLOSE:
-		return close_push(sv, ss);
+		return close_wrong(sv, ss);
 	default:
 		break;
 	}
@@ -226,6 +240,44 @@ session_step(struct serve *sv, struct session *ss)
 	return line_parse(sv, ss, src);
 }
 
+/* A log's connection says nothing more; what comes is dropped, and its end ends it. Bounded: a
+ * connection holds so many received frames at most. */
+static void
+watcher_parse(struct serve *sv, struct session *ss)
+{
+	for (struct view src = session_peek(ss); src.len > 0; src = session_peek(ss))
+		session_skip(sv->stack, ss, src.len);
+	if (ss->carry != NULL)
+		carry_give(sv, ss);
+	if (conn_eof(ss->conn))
+		session_close(sv, ss);
+}
+
+/* What is still to be said before anything is read; false: it is not done with. */
+static bool
+reply_goes_on(struct serve *sv, struct session *ss)
+{
+	if (unlikely(ss->value.item != NULL)) {
+		if (!conn_writable(sv->stack, ss->conn, 1))
+			return false;
+		if (!value_go_on(sv, ss)) {
+			again(sv, ss);
+			return false;
+		}
+	}
+	if (likely(ss->stream.kind == STREAM_NONE))
+		return true;
+	switch (stream_go_on(sv, ss)) {
+	case STREAM_GOES_ON:
+		again(sv, ss);
+		return false;
+	case STREAM_WAITS:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
 static void
 conn_parse(struct serve *sv, struct session *ss)
@@ -241,18 +293,18 @@ conn_parse(struct serve *sv, struct session *ss)
 	}
 	ss->pass_ops = 0;
 	ss->held_bytes = 0;
+	if (ss->active_s != sv->clock.now_s)
+		session_active(sv, ss);
+	if (unlikely(ss->watching)) {
+		watcher_parse(sv, ss);
+		return;
+	}
 	if (unlikely(ss->memory_waits != 0) && ss->memory_turn == sv->turn) {
 		again(sv, ss); /* memory comes from turn to turn, not within one */
 		return;
 	}
-	if (unlikely(ss->value.item != NULL)) {
-		if (!conn_writable(sv->stack, ss->conn, 1))
-			return;
-		if (!value_go_on(sv, ss)) {
-			again(sv, ss);
-			return;
-		}
-	}
+	if (!reply_goes_on(sv, ss))
+		return;
 	do
 		step = session_step(sv, ss);
 	while (step == PARSE_ON);

@@ -45,6 +45,8 @@ reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *
 	} else if (op->alone) {
 		uint32_t room;
 
+		if (!udp_admits(sv, &op->datagram->from, op->asked, bytes))
+			return;
 		mc_udp_put(udp_here(sv->stack, op->datagram, &room), op->udp_id, 0, 1);
 		udp_answer_here(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);
 	} else {

@@ -27,6 +27,7 @@ void
 serve_shared_describe(struct serve_shared *sh, const struct serve_facts *facts)
 {
 	sh->facts = *facts;
+	atomic_store_explicit(&sh->admin.verbosity, facts->verbosity, memory_order_relaxed);
 }
 
 static uint64_t
@@ -105,6 +106,40 @@ shared_usage(const struct serve_shared *sh, struct stack_usage *sum)
 	}
 }
 
+static uint64_t
+class_sum(const struct serve_shared *sh, uint32_t class, uint32_t which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL)
+			sum += counter_read(&sh->serves[i]->admin.classes[class][which]);
+	return sum;
+}
+
+uint64_t
+shared_class_sum(const struct serve_shared *sh, uint32_t class, enum class_count which)
+{
+	return since(class_sum(sh, class, which), &sh->admin.bases[class].commands[which]);
+}
+
+static void
+classes_reset(struct serve_shared *sh)
+{
+	for (uint32_t class = 1; class <= store_class_count_mt(sh->store); class ++) {
+		struct class_base *base = &sh->admin.bases[class];
+		struct store_class_usage usage;
+
+		store_class_usage_mt(sh->store, class, STORE_CLOCK_START, &usage);
+		for (uint32_t i = 0; i < CLASS_COUNTS; i++)
+			atomic_store_explicit(&base->commands[i], class_sum(sh, class, i),
+					      memory_order_relaxed);
+		for (uint32_t i = 0; i < STORE_CLASS_COUNTER_COUNT; i++)
+			atomic_store_explicit(&base->store[i], usage.counted[i],
+					      memory_order_relaxed);
+	}
+}
+
 void
 shared_reset(struct serve_shared *sh)
 {
@@ -114,4 +149,6 @@ shared_reset(struct serve_shared *sh)
 		atomic_store_explicit(&sh->store_base[i], store_sum(sh, i), memory_order_relaxed);
 	for (uint32_t i = 0; i < STACK_COUNTER_COUNT; i++)
 		atomic_store_explicit(&sh->stack_base[i], stack_sum(sh, i), memory_order_relaxed);
+	classes_reset(sh);
+	atomic_fetch_add_explicit(&sh->admin.prefix_clears, 1, memory_order_relaxed);
 }

@@ -10,6 +10,7 @@
 #define CLOCKOO_SERVE_SHARED_H
 
 #include "serve.h"
+#include "serve_admin.h"
 
 struct serve_shared {
 	struct store *store;
@@ -24,6 +25,7 @@ struct serve_shared {
 	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
 	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
+	struct admin_shared admin;
 };
 
 uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);

@@ -1,16 +1,14 @@
 /*
- * serve_stats.c - stats: what monitors read, summed over all cores.
+ * serve_stats.c - stats and stats settings: what monitors read, summed over all cores.
  *
- * Every name has memcached's meaning or is not there. Names of mechanisms this product does not
- * have (LRU segments, slab mover, log watchers) are left out rather than shown as zero.
+ * Every name memcached has is there, as tools look for it; those of mechanisms this product has
+ * none of count nothing, and README.md says which. Settings show only what is set here.
  *
- * Bounds: STATS_BYTES of reply; collectd reads no more than 4096.
+ * Bounds: a reply of stats stays below 4096 bytes; collectd reads no more.
  */
-#include "serve_core.h"
+#include "serve_stream.h"
 
-#define STATS_BYTES 4000u
-
-/* What the rows below are computed from: read once, so that one reply is of one moment. */
+/* What the rows are computed from: read once a sheet. */
 struct stats_view {
 	const struct serve *sv;
 	const struct serve_shared *sh;
@@ -18,170 +16,290 @@ struct stats_view {
 	struct stack_usage stack;
 };
 
-struct stats_text {
-	uint8_t bytes[STATS_BYTES];
-	uint32_t len;
-};
+static void
+stats_look(struct stats_view *v, const struct serve *sv)
+{
+	v->sv = sv;
+	v->sh = sv->shared;
+	store_usage_mt(sv->shared->store, &v->store);
+	shared_usage(sv->shared, &v->stack);
+}
 
+static uint32_t
+power_of(uint64_t n)
+{
+	return n == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(n);
+}
+
+/* Seconds as getrusage has them: 1.000042. */
+static void
+row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
+	    const _Atomic uint64_t *us)
+{
+	const uint64_t t = atomic_load_explicit(us, memory_order_relaxed);
+	uint8_t text[MC_U64_DIGITS_MAX + 8];
+	uint8_t *at = mc_put_u64(text, t / 1000000);
+	uint32_t rest = (uint32_t)(t % 1000000);
+
+	*at++ = '.';
+	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
+		*at++ = (uint8_t)('0' + rest / unit);
+	row_text(sheet, st, name, (struct view){text, (uint32_t)(at - text)});
+}
+
+#define SERVE(which) shared_serve_sum(v.sh, which)
+#define STORE(which) shared_store_sum(v.sh, which)
+#define STACK(which) shared_stack_sum(v.sh, which)
+#define WORD(word)   atomic_load_explicit(&v.sh->admin.word, memory_order_relaxed)
+
+/* In memcached's order, which some people read by eye: X(kind, name, value). */
+#define STATS_ROWS(X)                                                                              \
+	X(NUMBER, "pid", v.sh->facts.pid)                                                          \
+	X(NUMBER, "uptime", sv->clock.now_s - STORE_CLOCK_START)                                   \
+	X(NUMBER, "time", (uint64_t)sv->clock.unix_s)                                              \
+	X(TEXT, "version", v.sh->version)                                                          \
+	X(TEXT, "libevent", "none")                                                                \
+	X(NUMBER, "pointer_size", 8 * sizeof(void *))                                              \
+	X(SECONDS, "rusage_user", &v.sh->admin.user_us)                                            \
+	X(SECONDS, "rusage_system", &v.sh->admin.system_us)                                        \
+	X(NUMBER, "max_connections", v.sh->facts.conns_max)                                        \
+	X(NUMBER, "curr_connections", v.stack.conns_open)                                          \
+	X(NUMBER, "total_connections", SERVE(CONN_OPENED))                                         \
+	X(NUMBER, "rejected_connections", SERVE(CONN_REFUSED) + STACK(TCP_REFUSED_CONNS_MAX))      \
+	X(NUMBER, "connection_structures", v.stack.conns_max)                                      \
+	X(NUMBER, "response_obj_oom", SERVE(CONN_NO_SCRATCH))                                      \
+	X(NUMBER, "response_obj_count", v.stack.chunks_used)                                       \
+	X(NUMBER, "response_obj_bytes", (uint64_t)v.stack.chunks_used *CHUNK_BYTES)                \
+	X(NUMBER, "read_buf_count", v.stack.rx_frames_held)                                        \
+	X(NUMBER, "read_buf_bytes", (uint64_t)v.stack.rx_frames_held *CHUNK_BYTES)                 \
+	X(NUMBER, "read_buf_bytes_free", 0)                                                        \
+	X(NUMBER, "read_buf_oom", STACK(TCP_DROP_RX_FRAMES_MAX))                                   \
+	X(NUMBER, "reserved_fds", 0)                                                               \
+	X(NUMBER, "cmd_get", SERVE(CMD_GET))                                                       \
+	X(NUMBER, "cmd_set", SERVE(CMD_SET))                                                       \
+	X(NUMBER, "cmd_flush", SERVE(CMD_FLUSH))                                                   \
+	X(NUMBER, "cmd_touch", SERVE(CMD_TOUCH))                                                   \
+	X(NUMBER, "cmd_meta", SERVE(CMD_META))                                                     \
+	X(NUMBER, "get_hits", SERVE(GET_HITS))                                                     \
+	X(NUMBER, "get_misses", SERVE(GET_MISSES))                                                 \
+	X(NUMBER, "get_expired", STORE(STORE_GOT_EXPIRED))                                         \
+	X(NUMBER, "get_flushed", STORE(STORE_GOT_FLUSHED))                                         \
+	X(NUMBER, "delete_misses", SERVE(DELETE_MISSES))                                           \
+	X(NUMBER, "delete_hits", SERVE(DELETE_HITS))                                               \
+	X(NUMBER, "incr_misses", SERVE(INCR_MISSES))                                               \
+	X(NUMBER, "incr_hits", SERVE(INCR_HITS))                                                   \
+	X(NUMBER, "decr_misses", SERVE(DECR_MISSES))                                               \
+	X(NUMBER, "decr_hits", SERVE(DECR_HITS))                                                   \
+	X(NUMBER, "cas_misses", SERVE(CAS_MISSES))                                                 \
+	X(NUMBER, "cas_hits", SERVE(CAS_HITS))                                                     \
+	X(NUMBER, "cas_badval", SERVE(CAS_BADVAL))                                                 \
+	X(NUMBER, "touch_hits", SERVE(TOUCH_HITS))                                                 \
+	X(NUMBER, "touch_misses", SERVE(TOUCH_MISSES))                                             \
+	X(NUMBER, "store_too_large", SERVE(STORE_TOO_LARGE_COUNT))                                 \
+	X(NUMBER, "store_no_memory", SERVE(STORE_NO_MEMORY_COUNT))                                 \
+	X(NUMBER, "auth_cmds", SERVE(AUTH_CMDS))                                                   \
+	X(NUMBER, "auth_errors", SERVE(AUTH_ERRORS))                                               \
+	X(NUMBER, "idle_kicks", SERVE(CONN_IDLE_KICKS))                                            \
+	X(NUMBER, "bytes_read", STACK(RX_BYTES))                                                   \
+	X(NUMBER, "bytes_written", STACK(TX_BYTES))                                                \
+	X(NUMBER, "limit_maxbytes", v.store.limit_bytes)                                           \
+	X(NUMBER, "accepting_conns", v.stack.conns_open < v.sh->facts.conns_max)                   \
+	X(NUMBER, "listen_disabled_num", 0)                                                        \
+	X(NUMBER, "time_in_listen_disabled_us", 0)                                                 \
+	X(NUMBER, "threads", v.sh->cores)                                                          \
+	X(NUMBER, "conn_yields", SERVE(CONN_YIELDS))                                               \
+	X(NUMBER, "hash_power_level", power_of(v.store.index_slots))                               \
+	X(NUMBER, "hash_bytes", v.store.index_bytes)                                               \
+	X(NUMBER, "hash_is_expanding", 0)                                                          \
+	X(NUMBER, "slab_reassign_rescues", 0)                                                      \
+	X(NUMBER, "slab_reassign_chunk_rescues", 0)                                                \
+	X(NUMBER, "slab_reassign_inline_reclaim", 0)                                               \
+	X(NUMBER, "slab_reassign_busy_items", 0)                                                   \
+	X(NUMBER, "slab_reassign_busy_deletes", 0)                                                 \
+	X(NUMBER, "slab_reassign_busy_nomem", 0)                                                   \
+	X(TEXT, "slab_reassign_last_busy_status", "none")                                          \
+	X(NUMBER, "slab_reassign_running", 0)                                                      \
+	X(NUMBER, "slabs_moved", 0)                                                                \
+	X(NUMBER, "lru_crawler_running", 0)                                                        \
+	X(NUMBER, "lru_crawler_starts", WORD(crawls))                                              \
+	X(NUMBER, "lru_maintainer_juggles", 0)                                                     \
+	X(NUMBER, "malloc_fails", 0)                                                               \
+	X(NUMBER, "log_worker_dropped", 0)                                                         \
+	X(NUMBER, "log_worker_written", SERVE(EVENTS_NOTED))                                       \
+	X(NUMBER, "log_watcher_skipped", SERVE(EVENTS_SKIPPED))                                    \
+	X(NUMBER, "log_watcher_sent", SERVE(EVENTS_SENT))                                          \
+	X(NUMBER, "log_watchers", watchers_count(v.sh))                                            \
+	X(NUMBER, "unexpected_napi_ids", 0)                                                        \
+	X(NUMBER, "round_robin_fallback", 0)                                                       \
+	X(NUMBER, "bytes", v.store.item_bytes)                                                     \
+	X(NUMBER, "curr_items", v.store.items)                                                     \
+	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED))                                        \
+	X(NUMBER, "slab_global_page_pool", v.store.pages_total - v.store.pages_used)               \
+	X(NUMBER, "expired_unfetched", STORE(STORE_EXPIRED_UNFETCHED))                             \
+	X(NUMBER, "evicted_unfetched", STORE(STORE_EVICTED_UNFETCHED))                             \
+	X(NUMBER, "evicted_active", STORE(STORE_EVICTED_ACTIVE))                                   \
+	X(NUMBER, "evictions", STORE(STORE_EVICTED))                                               \
+	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED))                                               \
+	X(NUMBER, "crawler_reclaimed", STORE(STORE_EXPIRED) + STORE(STORE_FLUSHED))                \
+	X(NUMBER, "crawler_items_checked", 0)                                                      \
+	X(NUMBER, "lrutail_reflocked", 0)                                                          \
+	X(NUMBER, "moves_to_cold", 0)                                                              \
+	X(NUMBER, "moves_to_warm", 0)                                                              \
+	X(NUMBER, "moves_within_lru", 0)                                                           \
+	X(NUMBER, "direct_reclaims", 0)                                                            \
+	X(NUMBER, "lru_bumps_dropped", 0)
+
+#define YES_NO(condition) ((condition) ? "yes" : "no")
+#define OR_NULL(text)     ((text) != NULL ? (text) : "NULL")
+
+#define SETTINGS_ROWS(X)                                                                           \
+	X(NUMBER, "maxbytes", v.store.limit_bytes)                                                 \
+	X(NUMBER, "maxconns", v.sh->facts.conns_max)                                               \
+	X(NUMBER, "tcpport", v.sh->facts.tcp_port)                                                 \
+	X(NUMBER, "udpport", v.sh->facts.udp_port)                                                 \
+	X(TEXT, "inter", OR_NULL(v.sh->facts.inter))                                               \
+	X(NUMBER, "verbosity", WORD(verbosity))                                                    \
+	X(TEXT, "evictions", v.sh->facts.no_evict ? "off" : "on")                                  \
+	X(TEXT, "domain_socket", "NULL")                                                           \
+	X(TEXT, "shutdown_command", YES_NO(policy->shutdown))                                      \
+	X(NUMBER, "num_threads", v.sh->cores)                                                      \
+	X(NUMBER, "num_threads_per_udp", v.sh->facts.udp_port != 0 ? v.sh->cores : 0)              \
+	X(LETTER, "stat_key_prefix", policy->prefix_delimiter)                                     \
+	X(TEXT, "detail_enabled", YES_NO(WORD(detail)))                                            \
+	X(NUMBER, "reqs_per_event", v.sh->facts.requests_max)                                      \
+	X(TEXT, "cas_enabled", YES_NO(!v.sh->facts.no_cas))                                        \
+	X(TEXT, "binding_protocol", "auto-negotiate")                                              \
+	X(TEXT, "auth_enabled_sasl", YES_NO(policy->auth))                                         \
+	X(TEXT, "auth_enabled_ascii",                                                              \
+	  v.sh->facts.auth_file != NULL ? v.sh->facts.auth_file : YES_NO(policy->auth))            \
+	X(NUMBER, "item_size_max", v.sh->facts.value_max)                                          \
+	X(TEXT, "maxconns_fast", "yes")                                                            \
+	X(TEXT, "slab_reassign", "yes")                                                            \
+	X(NUMBER, "slab_automove", 1)                                                              \
+	X(TEXT, "lru_crawler", YES_NO(!WORD(crawler_off)))                                         \
+	X(TEXT, "flush_enabled", YES_NO(!policy->no_flush))                                        \
+	X(TEXT, "dump_enabled", YES_NO(!policy->no_dumps))                                         \
+	X(TEXT, "watch_enabled", YES_NO(!policy->no_watch))                                        \
+	X(TEXT, "hash_algorithm", "xxh3")                                                          \
+	X(TEXT, "lru_segmented", "no")                                                             \
+	X(TEXT, "temp_lru", "no")                                                                  \
+	X(NUMBER, "idle_timeout", policy->idle_timeout_s)                                          \
+	X(TEXT, "track_sizes", YES_NO(policy->track_sizes))                                        \
+	X(TEXT, "inline_ascii_response", "no")                                                     \
+	X(TEXT, "ssl_enabled", "no")                                                               \
+	X(TEXT, "proxy_enabled", "no")                                                             \
+	X(NUMBER, "client_flags_size", sizeof(uint32_t))
+
+/* Text of the operator's is cut where a row ends. */
 static struct view
-view_of(const char *text)
+row_view(const char *text)
 {
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
+	const size_t len = strlen(text);
+
+	return (struct view){(const uint8_t *)text,
+			     len < ROW_VALUE_MAX ? (uint32_t)len : ROW_VALUE_MAX};
 }
 
-static uint8_t *
-row_begin(struct stats_text *t, const char *name, uint32_t value_max)
-{
-	const struct view word = view_of(name);
-	uint8_t *at = t->bytes + t->len;
+#define ROW_NUMBER(name, value)  row_number(sheet, st, name, value);
+#define ROW_TEXT(name, value)    row_text(sheet, st, name, row_view(value));
+#define ROW_SECONDS(name, value) row_seconds(sheet, st, name, value);
+#define ROW_LETTER(name, value)                                                                    \
+	row_text(sheet, st, name, (struct view){(const uint8_t *)&(value), 1});
+#define ROW(kind, name, value)                                                                     \
+	if (row_due(sheet, &st->row, &n)) {                                                        \
+		ROW_##kind(name, value)                                                            \
+	}
 
-	ensure(t->len + 5 + word.len + 1 + value_max + 2 <= STATS_BYTES);
-	memcpy(at, "STAT ", 5);
-	at = mc_put_view(at + 5, word);
-	*at++ = ' ';
-	return at;
+bool
+stats_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	struct stats_view v;
+	uint32_t n = 0;
+
+	stats_look(&v, sv);
+	STATS_ROWS(ROW)
+	return st->row < n;
 }
 
-static void
-row_number(struct stats_text *t, const char *name, uint64_t value)
+bool
+settings_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 {
-	uint8_t *at = row_begin(t, name, MC_U64_DIGITS_MAX);
+	const struct serve_policy *policy = &sv->shared->admin.policy;
+	struct stats_view v;
+	uint32_t n = 0;
 
-	t->len = (uint32_t)(mc_put_line_end(mc_put_u64(at, value)) - t->bytes);
+	stats_look(&v, sv);
+	SETTINGS_ROWS(ROW)
+	return st->row < n;
 }
 
-static void
-row_text(struct stats_text *t, const char *name, const char *value)
+/* ---- the command ---- */
+
+static enum stream_kind
+stream_of(uint8_t verb)
 {
-	const struct view word = {(const uint8_t *)value, (uint32_t)strnlen(value, 64)};
-	uint8_t *at = row_begin(t, name, word.len);
-
-	t->len = (uint32_t)(mc_put_line_end(mc_put_view(at, word)) - t->bytes);
-}
-
-#define SERVE(which) shared_serve_sum(v->sh, which)
-#define STORE(which) shared_store_sum(v->sh, which)
-#define STACK(which) shared_stack_sum(v->sh, which)
-
-/* In memcached's order, which some people read by eye. */
-#define STATS_NUMBERS(X)                                                                           \
-	X("max_connections", v->sh->facts.conns_max)                                               \
-	X("curr_connections", v->stack.conns_open)                                                 \
-	X("total_connections", SERVE(CONN_OPENED))                                                 \
-	X("rejected_connections", SERVE(CONN_REFUSED) + STACK(TCP_REFUSED_CONNS_MAX))              \
-	X("connection_structures", v->stack.conns_max)                                             \
-	X("cmd_get", SERVE(CMD_GET))                                                               \
-	X("cmd_set", SERVE(CMD_SET))                                                               \
-	X("cmd_flush", SERVE(CMD_FLUSH))                                                           \
-	X("cmd_touch", SERVE(CMD_TOUCH))                                                           \
-	X("get_hits", SERVE(GET_HITS))                                                             \
-	X("get_misses", SERVE(GET_MISSES))                                                         \
-	X("delete_misses", SERVE(DELETE_MISSES))                                                   \
-	X("delete_hits", SERVE(DELETE_HITS))                                                       \
-	X("incr_misses", SERVE(INCR_MISSES))                                                       \
-	X("incr_hits", SERVE(INCR_HITS))                                                           \
-	X("decr_misses", SERVE(DECR_MISSES))                                                       \
-	X("decr_hits", SERVE(DECR_HITS))                                                           \
-	X("cas_misses", SERVE(CAS_MISSES))                                                         \
-	X("cas_hits", SERVE(CAS_HITS))                                                             \
-	X("cas_badval", SERVE(CAS_BADVAL))                                                         \
-	X("touch_hits", SERVE(TOUCH_HITS))                                                         \
-	X("touch_misses", SERVE(TOUCH_MISSES))                                                     \
-	X("store_too_large", SERVE(STORE_TOO_LARGE_COUNT))                                         \
-	X("store_no_memory", SERVE(STORE_NO_MEMORY_COUNT))                                         \
-	X("bytes_read", STACK(RX_BYTES))                                                           \
-	X("bytes_written", STACK(TX_BYTES))                                                        \
-	X("limit_maxbytes", v->store.memory_bytes)                                                 \
-	X("accepting_conns", v->stack.conns_open < v->sh->facts.conns_max)                         \
-	X("threads", v->sh->cores)                                                                 \
-	X("conn_yields", SERVE(CONN_YIELDS))                                                       \
-	X("bytes", v->store.item_bytes)                                                            \
-	X("curr_items", v->store.items)                                                            \
-	X("total_items", STORE(STORE_ITEMS_LINKED))                                                \
-	X("evictions", STORE(STORE_EVICTED))                                                       \
-	X("reclaimed", STORE(STORE_EXPIRED))
-
-static void
-stats_general(struct stats_text *t, const struct stats_view *v)
-{
-	const struct serve_clock *clock = &v->sv->clock;
-
-	row_number(t, "pid", v->sh->facts.pid);
-	row_number(t, "uptime", clock->now_s - STORE_CLOCK_START);
-	row_number(t, "time", (uint64_t)clock->unix_s);
-	row_text(t, "version", v->sh->version);
-	row_number(t, "pointer_size", 8 * sizeof(void *));
-#define NUMBER_ROW(name, value) row_number(t, name, value);
-	STATS_NUMBERS(NUMBER_ROW)
-}
-
-static void
-stats_settings(struct stats_text *t, const struct stats_view *v)
-{
-	const struct serve_facts *facts = &v->sh->facts;
-
-	row_number(t, "maxbytes", v->store.memory_bytes);
-	row_number(t, "maxconns", facts->conns_max);
-	row_number(t, "tcpport", facts->tcp_port);
-	row_number(t, "udpport", facts->udp_port);
-	row_text(t, "evictions", "on");
-	row_number(t, "num_threads", v->sh->cores);
-	row_number(t, "reqs_per_event", facts->requests_max);
-	row_text(t, "cas_enabled", "yes");
-	row_text(t, "binding_protocol", "ascii");
-	row_number(t, "item_size_max", facts->value_max);
-	row_text(t, "flush_enabled", "yes");
-	row_text(t, "hash_algorithm", "xxh3");
-}
-
-/* A reply longer than one reservation; the caller has seen to the room. */
-static void
-reply_text(struct serve *sv, struct op *op, const struct stats_text *t)
-{
-	op->alone = op->alone && t->len + MC_UDP_FRAME_BYTES <= MC_UDP_PAYLOAD_MAX;
-	for (uint32_t at = 0; at < t->len;) {
-		const uint32_t left = t->len - at;
-		const struct view run = {t->bytes + at,
-					 left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX};
-		uint8_t *to = reply_begin(sv, op, run.len);
-
-		reply_end(sv, op, to, mc_put_view(to, run));
-		at += run.len;
+	switch (verb) {
+	case MC_STATS:
+		return STREAM_STATS;
+	case MC_STATS_SETTINGS:
+		return STREAM_SETTINGS;
+	case MC_STATS_ITEMS:
+		return STREAM_ITEMS;
+	case MC_STATS_SLABS:
+		return STREAM_SLABS;
+	case MC_STATS_SIZES:
+		return STREAM_SIZES;
+	default:
+		return STREAM_CONNS;
 	}
 }
-
-#define IS(word, text) view_equal(word, (struct view){(const uint8_t *)text, sizeof(text) - 1})
 
 enum answer
 answer_stats(struct serve *sv, struct op *op)
 {
-	struct stats_view v = {.sv = sv, .sh = sv->shared};
-	const struct view what = op->req.key;
-	struct stats_text text = {.len = 0};
+	const struct stream st = {.kind = (uint8_t)stream_of(op->req.verb)};
 
-	/* One reservation was promised when the line was parsed. */
-	if (op->session != NULL &&
-	    !conn_writable(sv->stack, op->session->conn, STATS_BYTES / CONN_RESERVE_MAX)) {
-		reply_error(sv, op, MC_ERR_STATS);
+	/* Sizes are counted item by item: nothing to be done in one go, for anybody. */
+	if (op->session == NULL && st.kind == STREAM_SIZES &&
+	    sv->shared->admin.policy.track_sizes) {
+		reply_error(sv, op, MC_ERR_UDP);
 		return ANSWER_DONE;
 	}
-	if (IS(what, "reset")) {
+	return stream_answer(sv, op, &st);
+}
+
+/* One packet a row and an empty one behind them; what text answers with a line of its own is the
+ * empty one alone. */
+enum answer
+answer_bin_stat(struct serve *sv, struct op *op)
+{
+	const uint8_t verb = op->req.admin.stats;
+	struct stream st = {.binary = true, .echo = mc_bin_echo(&op->req), .kind = STREAM_STATS};
+
+	if (verb == MC_BAD || verb == MC_STATS_CONNS) {
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		return ANSWER_DONE;
+	}
+	if (op->session == NULL && !mc_verb_over_udp(verb)) {
+		reply_error(sv, op, MC_ERR_UDP);
+		return ANSWER_DONE;
+	}
+	if (verb == MC_STATS_RESET) {
 		shared_reset(sv->shared);
-		reply_line(sv, op, mc_reply_line[MC_RESET]);
-		return ANSWER_DONE;
-	}
-	store_usage_mt(sv->shared->store, &v.store);
-	shared_usage(sv->shared, &v.stack);
-	if (what.len == 0) {
-		stats_general(&text, &v);
-	} else if (IS(what, "settings")) {
-		stats_settings(&text, &v);
+		st.over = true;
+	} else if (verb == MC_STATS_DETAIL) {
+		if (!detail_switch(sv, op, &st))
+			return ANSWER_DONE;
 	} else {
-		reply_error(sv, op, MC_ERR_UNKNOWN);
-		return ANSWER_DONE;
+		st.kind = (uint8_t)stream_of(verb);
 	}
-	memcpy(text.bytes + text.len, mc_reply_line[MC_END].data, mc_reply_line[MC_END].len);
-	text.len += mc_reply_line[MC_END].len;
-	reply_text(sv, op, &text);
+	return stream_answer(sv, op, &st);
+}
+
+enum answer
+answer_stats_reset(struct serve *sv, struct op *op)
+{
+	shared_reset(sv->shared);
+	reply_line(sv, op, mc_reply_line[MC_RESET]);
 	return ANSWER_DONE;
 }

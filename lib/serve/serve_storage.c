@@ -2,7 +2,7 @@
  * serve_storage.c - commands that store, in every protocol: the terms a request names, what
  * becomes of its body, and whose reply says so.
  */
-#include "serve_core.h"
+#include "serve_note.h"
 
 static enum store_mode
 meta_mode(const struct mc_req *req)
@@ -87,8 +87,10 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	if (likely(r == STORE_OK))
+	if (likely(r == STORE_OK)) {
 		serve_count(sv, CMD_SET);
+		class_count(sv, fill->item, CLASS_CMD_SET);
+	}
 	return r;
 }
 
@@ -105,6 +107,7 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 	const bool large = r == STORE_TOO_LARGE;
 
 	serve_count(sv, large ? STORE_TOO_LARGE_COUNT : STORE_NO_MEMORY_COUNT);
+	note_store(sv, op, r, NULL);
 	if (replaces(op->req.verb))
 		store_delete(sv->store, op->req.key, op->hash);
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
@@ -136,30 +139,27 @@ text_stored(struct serve *sv, struct op *op, enum store_result r)
 }
 
 static void
-count_result(struct serve *sv, enum store_mode mode, enum store_result r)
+count_result(struct serve *sv, enum store_result r)
 {
 	if (r == STORE_TOO_LARGE)
 		serve_count(sv, STORE_TOO_LARGE_COUNT);
 	else if (r == STORE_NO_MEMORY)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
-	if (likely(mode != STORE_CAS))
-		return;
-	if (r == STORE_OK)
-		serve_count(sv, CAS_HITS);
-	else if (r == STORE_EXISTS)
-		serve_count(sv, CAS_BADVAL);
-	else if (r == STORE_NOT_FOUND)
-		serve_count(sv, CAS_MISSES);
 }
 
 void
 storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 {
 	const struct store_terms terms = terms_of(&op->req);
+	const bool cas = terms.mode == STORE_CAS;
+	const uint32_t class = cas ? store_class_of(sv->store, fill->item) : 0;
 	const struct item *made = NULL;
 	const enum store_result r = store_finish_with(sv->store, fill, &terms, &made);
 
-	count_result(sv, terms.mode, r);
+	count_result(sv, r);
+	if (unlikely(cas))
+		note_cas(sv, class, r);
+	note_store(sv, op, r, made);
 	if (op->req.verb == MC_MS)
 		meta_stored(sv, op, r, made);
 	else if (op->req.flags & MC_BINARY)

@@ -4,11 +4,13 @@
  * Private to lib/serve.
  *
  * Owner:  the array in struct serve, indexed by conn_slot. A session owns its carry chunk, its
- *         fill while `filling`, and one pin while value.item is set.
+ *         fill while `filling`, its token's chunk, and one pin while value.item is set.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_SESSION_H
 #define CLOCKOO_SESSION_H
+
+#include "serve_admin.h"
 
 #include "proto/mc_req.h"
 #include "stack/stack.h"
@@ -19,6 +21,15 @@ enum session_body {
 	BODY_WAIT,    /* its line is an operation of this pass; answering it decides */
 	BODY_FILL,    /* bytes go into the fill */
 	BODY_SWALLOW, /* bytes go nowhere */
+	BODY_TOKEN,   /* bytes go into the token: a name and a password */
+};
+
+/* Why a connection is closed, for those who watch. */
+enum session_end {
+	SESSION_ENDS, /* as the client wants it */
+	SESSION_ENDS_WRONG,
+	SESSION_ENDS_IDLE,
+	SESSION_ENDS_SHUTDOWN,
 };
 
 /* What stands behind a value. */
@@ -44,6 +55,10 @@ struct session {
 	uint8_t body_end; /* bytes of its end */
 	bool closing;     /* nothing more is read */
 	bool admitted;    /* not one too many */
+	bool authenticated;
+	bool watching;     /* it is a log: nothing more is read */
+	uint8_t end;       /* enum session_end */
+	uint32_t active_s; /* the second in which something came last */
 
 	uint32_t turn;         /* in which served was counted */
 	uint32_t served;       /* requests in that turn */
@@ -62,6 +77,9 @@ struct session {
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill fill;
 	struct value_rest value;
+	struct stream stream;
+	uint8_t *token; /* a chunk while one is read */
+	uint32_t token_len;
 	struct session *again_next;
 };
 

@@ -90,7 +90,7 @@ a_datagram_gets_its_answers(void **state)
 		{"incr n 6\r\n", "11\r\n", 1},
 		{"delete n\r\n", "DELETED\r\n", 1},
 		{"bogus\r\n", "ERROR\r\n", 1},
-		{"verbosity 1\r\n", "ERROR\r\n", 1},
+		{"verbosity 1\r\n", "CLIENT_ERROR not allowed over UDP\r\n", 1},
 		{"set a 0 0 3\r\nabcde\r\n", /* the rest is an empty line */
 		 "CLIENT_ERROR bad data chunk\r\n | CLIENT_ERROR bad command line format\r\n", 0},
 		{"quit\r\n", "", 0},

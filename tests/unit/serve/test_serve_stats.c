@@ -118,11 +118,17 @@ static void
 stats_over_udp_is_one_message(void **state)
 {
 	const struct fake_sent *sent;
+	uint32_t count;
 
 	rig_datagram_text(rig, 0x1234, "stats\r\n");
 	rig_turn(rig);
-	check_eq(rig_datagrams_sent(rig, &sent), 1);
-	check_bytes(sent[0].bytes + sent[0].len - 7, "\r\nEND\r\n", 7);
+	count = rig_datagrams_sent(rig, &sent);
+	check_eq(count, 2);
+	for (uint32_t i = 0; i < count; i++) {
+		check_eq(sent[i].bytes[3], i);
+		check_eq(sent[i].bytes[5], count);
+	}
+	check_bytes(sent[count - 1].bytes + sent[count - 1].len - 7, "\r\nEND\r\n", 7);
 }
 
 int

@@ -1,0 +1,118 @@
+#include "event_ring.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* For tests that must see a broken ring caught: a reader that does not look a second time. */
+#ifndef EVENT_RING_MUTANT
+#define EVENT_RING_MUTANT 0
+#endif
+
+#define HEAD_BYTES offsetof(struct event, text)
+
+static uint32_t
+words_of(uint32_t text_len)
+{
+	return (uint32_t)(HEAD_BYTES + text_len + 7) / 8;
+}
+
+void
+event_put(struct event_ring *ring, const struct event *e)
+{
+	const uint64_t n = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	struct event_slot *slot = &ring->slots[n % EVENT_SLOTS];
+	uint64_t words[EVENT_WORDS];
+
+	ensure(e->text_len <= EVENT_TEXT_MAX);
+	memcpy(words, e, HEAD_BYTES + e->text_len);
+	atomic_store_explicit(&slot->number, 0, memory_order_relaxed);
+	/* Pairs with the acquire fence in slot_copy: who sees any of these words sees the 0, or
+	 * what comes after it. */
+	atomic_thread_fence(memory_order_release);
+	for (uint32_t i = 0; i < words_of(e->text_len); i++)
+		atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
+	/* Pairs with the acquire in slot_copy: the number comes with its words. */
+	atomic_store_explicit(&slot->number, n + 1, memory_order_release);
+	/* Pairs with the acquire in cursor_catch_up. */
+	atomic_store_explicit(&ring->head, n + 1, memory_order_release);
+}
+
+uint64_t
+event_head(const struct event_ring *ring)
+{
+	return atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+/* The first `bytes` of event n; false: it is gone. */
+static bool
+slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t bytes)
+{
+	const struct event_slot *slot = &ring->slots[n % EVENT_SLOTS];
+	uint64_t words[EVENT_WORDS];
+	const uint32_t count = bytes / 8;
+
+	/* Pairs with the release of the number in event_put. */
+	if (atomic_load_explicit(&slot->number, memory_order_acquire) != n + 1)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+	/* Pairs with the release fence in event_put. */
+	atomic_thread_fence(memory_order_acquire);
+	if (!EVENT_RING_MUTANT &&
+	    atomic_load_explicit(&slot->number, memory_order_relaxed) != n + 1)
+		return false;
+	memcpy(out, words, bytes);
+	return true;
+}
+
+/* Step over what is certainly gone; false: nothing is there yet. */
+static bool
+cursor_catch_up(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped)
+{
+	/* Pairs with the release of the head in event_put. */
+	const uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+
+	if (*cursor == head)
+		return false;
+	if (head - *cursor > EVENT_SLOTS) {
+		*skipped += head - EVENT_SLOTS - *cursor;
+		*cursor = head - EVENT_SLOTS;
+	}
+	return true;
+}
+
+/* Bounded: a writer that overwrites what we look at must put EVENT_SLOTS events a step. */
+static bool
+cursor_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out,
+	    uint32_t bytes)
+{
+	for (uint32_t tries = 0; tries < EVENT_SLOTS; tries++) {
+		if (!cursor_catch_up(ring, cursor, skipped))
+			return false;
+		if (slot_copy(ring, *cursor, out, bytes))
+			return true;
+		++*cursor;
+		++*skipped;
+	}
+	return false;
+}
+
+bool
+event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, uint64_t *gid)
+{
+	struct event head;
+
+	if (!cursor_read(ring, cursor, skipped, &head, sizeof head.gid))
+		return false;
+	*gid = head.gid;
+	return true;
+}
+
+bool
+event_take(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out)
+{
+	if (!cursor_read(ring, cursor, skipped, out, sizeof *out))
+		return false;
+	++*cursor;
+	return true;
+}

@@ -1,0 +1,67 @@
+/*
+ * event_ring.h - what happened on one core, for whoever watches: lossy, never waited for.
+ *
+ * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest; a reader keeps a cursor
+ *         and learns how many events it missed. Each slot carries the number of the event in it,
+ *         so that a reader can tell a slot that was overwritten while it looked (a sequence lock,
+ *         H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
+ * Owner:  the ring owns its events; readers copy.
+ * Thread: event_put by the ring's core; event_take, event_gid by any.
+ * Bounds: EVENT_TEXT_MAX bytes of key or of a command; longer ones are cut.
+ */
+#ifndef CLOCKOO_EVENT_RING_H
+#define CLOCKOO_EVENT_RING_H
+
+#include "base/check.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EVENT_SLOTS    256u
+#define EVENT_TEXT_MAX 256u
+
+struct event {
+	uint64_t gid;   /* order over all cores */
+	uint64_t at_us; /* wall clock */
+	uint32_t kind;  /* the reader's; so are all below */
+	uint32_t stream;
+	const char *status, *command; /* constant text */
+	int64_t ttl_s;
+	uint32_t idle_s;
+	uint32_t class;
+	uint32_t conn;
+	uint32_t size;
+	uint32_t ip;
+	uint16_t port;
+	uint16_t text_len;
+	uint8_t text[EVENT_TEXT_MAX];
+};
+
+#define EVENT_WORDS (sizeof(struct event) / 8)
+static_assert(sizeof(struct event) % 8 == 0, "copied in words");
+
+struct event_slot {
+	_Atomic uint64_t number; /* of the event in it, plus 1; 0 while it is written */
+	_Atomic uint64_t words[EVENT_WORDS];
+};
+
+struct event_ring {
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* events ever put */
+	struct event_slot slots[EVENT_SLOTS];
+};
+
+void event_put(struct event_ring *ring, const struct event *e);
+
+/* Where a reader begins that wants what comes from now on. */
+uint64_t event_head(const struct event_ring *ring);
+
+/* The gid of the event at *cursor; false: there is none yet. Events that are gone are stepped
+ * over and counted. */
+bool event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, uint64_t *gid);
+
+/* Copy the event at *cursor and step on. The same otherwise. */
+bool event_take(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped,
+		struct event *out);
+
+#endif

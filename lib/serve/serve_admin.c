@@ -1,0 +1,302 @@
+/*
+ * serve_admin.c - administration: birth and turn of what a core keeps for it, and the commands that
+ * are answered with one line.
+ *
+ * Words for mechanisms this product has none of (LRU segments, a crawler thread, slab automove) are
+ * judged as memcached judges them and change nothing (README.md).
+ */
+#include "serve_note.h"
+
+#define IDLE_SLOTS_A_TURN 4u
+
+/* ---- birth ---- */
+
+static uint32_t
+cores_share(uint32_t bytes_per_s, uint32_t cores)
+{
+	const uint32_t share = bytes_per_s / cores;
+
+	return share > 0 || bytes_per_s == 0 ? share : 1;
+}
+
+static void
+guard_create(struct serve *sv)
+{
+	const struct serve_policy *p = &sv->shared->admin.policy;
+	struct udp_guard *g = sv->admin.guard;
+
+	g->on = p->udp_guard;
+	/* A source's datagrams may come to every core, by its ports. */
+	g->bytes_per_s = cores_share(p->udp_bytes_per_s, sv->shared->cores);
+	for (uint32_t i = 0; i < p->network_count; i++)
+		udp_guard_allow(g, p->networks[i].ip, p->networks[i].prefix_len);
+}
+
+size_t
+admin_bytes(const struct serve_config *cfg)
+{
+	return (size_t)cfg->conns_max * sizeof(struct conn_card) + sizeof(struct prefixes) +
+	       sizeof(struct event_ring) + sizeof(struct udp_guard) +
+	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + SIZE_CELLS * sizeof(uint32_t) +
+	       6 * CACHE_LINE_BYTES;
+}
+
+void
+admin_create(struct serve *sv, struct region *region)
+{
+	struct admin *a = &sv->admin;
+	const size_t line = CACHE_LINE_BYTES;
+
+	a->cards = region_take(region, sv->cfg.conns_max * sizeof(struct conn_card), line);
+	a->prefixes = region_take(region, sizeof(struct prefixes), line);
+	a->ring = region_take(region, sizeof(struct event_ring), line);
+	a->guard = region_take(region, sizeof(struct udp_guard), line);
+	a->classes = region_take(region, CLASSES_MAX * sizeof *a->classes, line);
+	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
+}
+
+/* ---- connections ---- */
+
+void
+admin_opened(struct serve *sv, struct session *ss)
+{
+	struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
+	uint32_t ip;
+	uint16_t port;
+
+	conn_peer(ss->conn, &ip, &port);
+	session_active(sv, ss);
+	atomic_store_explicit(&card->watching, 0, memory_order_relaxed);
+	atomic_store_explicit(&card->peer, (uint64_t)ip << 16 | port, memory_order_relaxed);
+	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
+		observed_conn(sv, ss, true);
+}
+
+void
+admin_gone(struct serve *sv, struct session *ss)
+{
+	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
+		observed_conn(sv, ss, false);
+	if (ss->watching)
+		watcher_remove(sv, ss);
+	if (sv->admin.sizing == ss)
+		sv->admin.sizing = NULL;
+	auth_forget(sv, ss);
+	atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].peer, 0, memory_order_relaxed);
+}
+
+void
+session_active(struct serve *sv, struct session *ss)
+{
+	ss->active_s = sv->clock.now_s;
+	atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].active_s, ss->active_s,
+			      memory_order_relaxed);
+}
+
+const char *
+session_end_name(const struct session *ss)
+{
+	switch ((enum session_end)ss->end) {
+	case SESSION_ENDS_IDLE:
+		return "idle_timeout";
+	case SESSION_ENDS_SHUTDOWN:
+		return "shutdown";
+	case SESSION_ENDS_WRONG:
+		return "error";
+	default:
+		return "normal";
+	}
+}
+
+/* A few slots a turn, so that all are looked at many times a second. */
+static void
+idle_look(struct serve *sv, uint32_t timeout_s)
+{
+	for (uint32_t i = 0; i < IDLE_SLOTS_A_TURN; i++) {
+		struct session *ss = &sv->sessions[sv->admin.idle_slot];
+
+		sv->admin.idle_slot = (sv->admin.idle_slot + 1) % sv->cfg.conns_max;
+		if (ss->conn == NULL || ss->closing || ss->watching || ss->value.item != NULL ||
+		    ss->stream.kind != STREAM_NONE || sv->clock.now_s - ss->active_s < timeout_s)
+			continue;
+		ss->end = SESSION_ENDS_IDLE;
+		serve_count(sv, CONN_IDLE_KICKS);
+		session_close(sv, ss);
+	}
+}
+
+/* ---- turn ---- */
+
+static void
+second_look(struct serve *sv)
+{
+	if (sv->admin.second == sv->clock.unix_s)
+		return;
+	sv->admin.second = sv->clock.unix_s;
+	sv->admin.second_ns = sv->clock.now_ns;
+}
+
+static void
+prefixes_look(struct serve *sv)
+{
+	const uint32_t clears =
+		atomic_load_explicit(&sv->shared->admin.prefix_clears, memory_order_relaxed);
+
+	if (sv->admin.prefixes->cleared == clears)
+		return;
+	sv->admin.prefixes->cleared = clears;
+	prefixes_clear(sv->admin.prefixes);
+}
+
+void
+admin_turn(struct serve *sv)
+{
+	struct admin *a = &sv->admin;
+	const struct admin_shared *all = &sv->shared->admin;
+
+	if (unlikely(!a->begun)) {
+		a->begun = true;
+		a->auth = all->policy.auth;
+		guard_create(sv);
+	}
+	users_look(sv);
+	second_look(sv);
+	prefixes_look(sv);
+	if (unlikely(atomic_load_explicit(&all->streams, memory_order_relaxed) != a->streams))
+		streams_look(sv);
+	a->detail = atomic_load_explicit(&all->detail, memory_order_relaxed);
+	a->observed = a->detail || a->streams != 0;
+	if (unlikely(a->watchers != 0))
+		watchers_turn(sv);
+	if (unlikely(all->policy.idle_timeout_s != 0))
+		idle_look(sv, all->policy.idle_timeout_s);
+}
+
+/* ---- UDP ---- */
+
+#define DATAGRAM_HEAD_BYTES 28u /* IPv4 and UDP; ours comes on top */
+
+bool
+udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
+{
+	const uint32_t head = DATAGRAM_HEAD_BYTES + MC_UDP_FRAME_BYTES;
+	struct view source = {(const uint8_t *)&to->ip, sizeof to->ip};
+
+	if (likely(!sv->admin.guard->on))
+		return true;
+	if (udp_guard_admits(sv->admin.guard, to->ip, store_hash(sv->store, source),
+			     sv->clock.now_s, asked + head,
+			     answer + (uint64_t)mc_udp_pieces(answer) * head))
+		return true;
+	serve_count(sv, UDP_DROP_BUDGET);
+	return false;
+}
+
+/* ---- commands of one line ---- */
+
+static enum answer
+done(struct serve *sv, struct op *op)
+{
+	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	return ANSWER_DONE;
+}
+
+static enum answer
+refused(struct serve *sv, struct op *op, enum mc_error error)
+{
+	reply_error(sv, op, error);
+	return ANSWER_DONE;
+}
+
+enum answer
+answer_accepted(struct serve *sv, struct op *op)
+{
+	return done(sv, op);
+}
+
+enum answer
+answer_verbosity(struct serve *sv, struct op *op)
+{
+	const int64_t level = op->req.admin.number[0];
+
+	atomic_store_explicit(&sv->shared->admin.verbosity,
+			      level > VERBOSITY_MAX ? VERBOSITY_MAX : (uint32_t)level,
+			      memory_order_relaxed);
+	return done(sv, op);
+}
+
+/* The connection ends unanswered, as memcached's does; the program sees the word. */
+enum answer
+answer_shutdown(struct serve *sv, struct op *op)
+{
+	struct admin_shared *all = &sv->shared->admin;
+	const bool graceful = op->req.admin.option == MC_OPTION_GRACEFUL;
+
+	if (!all->policy.shutdown)
+		return refused(sv, op, MC_ERR_SHUTDOWN_OFF);
+	if (op->req.error != MC_ERR_NONE)
+		return refused(sv, op, (enum mc_error)op->req.error);
+	atomic_store_explicit(&all->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
+			      memory_order_relaxed);
+	op->session->end = SESSION_ENDS_SHUTDOWN;
+	session_close(sv, op->session);
+	return ANSWER_DONE;
+}
+
+#define MEMLIMIT_MIN_MB 8
+#define MEMLIMIT_MAX_MB 1000000000
+
+enum answer
+answer_memlimit(struct serve *sv, struct op *op)
+{
+	const int64_t mb = op->req.admin.number[0];
+
+	if (mb < MEMLIMIT_MIN_MB)
+		return refused(sv, op, MC_ERR_MEMLIMIT_SMALL);
+	if (mb > MEMLIMIT_MAX_MB)
+		return refused(sv, op, MC_ERR_MEMLIMIT_BYTES);
+	if (!store_limit_mt(sv->shared->store, (size_t)mb << 20))
+		return refused(sv, op, MC_ERR_MEMLIMIT);
+	return done(sv, op);
+}
+
+enum answer
+answer_crawler_switch(struct serve *sv, struct op *op)
+{
+	const bool off = op->req.verb == MC_CRAWLER_DISABLE;
+	const bool was =
+		atomic_exchange_explicit(&sv->shared->admin.crawler_off, off, memory_order_relaxed);
+
+	if (was == off)
+		return refused(sv, op, off ? MC_ERR_CRAWLER_STOP : MC_ERR_CRAWLER_START);
+	return done(sv, op);
+}
+
+/* What has expired is collected all the time, in slices; there is nothing to start. */
+enum answer
+answer_crawl(struct serve *sv, struct op *op)
+{
+	struct admin_shared *all = &sv->shared->admin;
+
+	if (atomic_load_explicit(&all->crawler_off, memory_order_relaxed))
+		return refused(sv, op, MC_ERR_CRAWLER_OFF);
+	if (op->req.error != MC_ERR_NONE)
+		return refused(sv, op, (enum mc_error)op->req.error);
+	atomic_fetch_add_explicit(&all->crawls, 1, memory_order_relaxed);
+	return done(sv, op);
+}
+
+/* Pages move by themselves, to where values are forgotten soonest; a page asked for by name would
+ * come back at once. A class that has none to give is told so. */
+enum answer
+answer_reassign(struct serve *sv, struct op *op)
+{
+	const int64_t from = op->req.admin.number[0], to = op->req.admin.number[1];
+	const uint32_t classes = store_class_count_mt(sv->shared->store);
+
+	if (from == to)
+		return refused(sv, op, MC_ERR_REASSIGN_SAME);
+	if (from < -1 || from == 0 || from > classes || to < 1 || to > classes)
+		return refused(sv, op, MC_ERR_REASSIGN_CLASS);
+	return refused(sv, op, MC_ERR_REASSIGN_SPARE);
+}

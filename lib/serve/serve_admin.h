@@ -1,0 +1,223 @@
+/*
+ * serve_admin.h - administration: what a core and all cores keep for it, and the doors inside.
+ *
+ * Private to lib/serve. serve_policy.c what is allowed, and words for the program; serve_admin.c
+ * the commands of one line; serve_auth.c who may ask; serve_stream.c replies of any length;
+ * serve_stats.c serve_class_stats.c serve_conns.c serve_prefix.c serve_dump.c what they say;
+ * serve_watch.c watchers; udp_guard.c event_ring.c their tools.
+ *
+ * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
+ *         set at start, but for its atomics.
+ */
+#ifndef CLOCKOO_SERVE_ADMIN_H
+#define CLOCKOO_SERVE_ADMIN_H
+
+#include "event_ring.h"
+#include "serve_policy.h"
+#include "udp_guard.h"
+
+#include "proto/mc_binary.h"
+#include "proto/mc_req.h"
+#include "store/survey.h"
+
+#define WATCHERS_MAX  20u  /* memcached's */
+#define PREFIXES_MAX  256u /* memcached's */
+#define VERBOSITY_MAX 2u   /* memcached's */
+#define CARDS_A_STEP  64u  /* slots of connections looked at in one step of a stream */
+
+struct op;
+struct serve;
+struct session;
+
+/* ---- replies of any length (serve_stream.c) ---- */
+
+enum stream_kind {
+	STREAM_NONE,
+	STREAM_STATS,
+	STREAM_SETTINGS,
+	STREAM_ITEMS,
+	STREAM_SLABS,
+	STREAM_SIZES,
+	STREAM_CONNS,
+	STREAM_PREFIXES,
+	STREAM_CACHEDUMP,
+	STREAM_METADUMP,
+	STREAM_MGDUMP,
+	STREAM_KINDS,
+};
+
+/* Where a reply stands that is written as room comes. */
+struct stream {
+	uint8_t kind; /* enum stream_kind */
+	bool binary;  /* rows are packets of the binary protocol */
+	bool over;    /* all rows are written, the end is not */
+	bool totals;  /* slabs: all classes are written */
+	struct mc_bin_echo echo;
+	uint32_t row;     /* the next one; of classes and connections: of the one at `at` */
+	uint32_t at, sub; /* class; core and slot */
+	uint32_t left;    /* items that may still be listed */
+	struct store_cursor cursor;
+	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
+};
+
+/* ---- one connection, as other cores may see it ---- */
+
+/* Written by its core, read by any: relaxed, since each word says something by itself. */
+struct conn_card {
+	_Atomic uint64_t peer;     /* ip << 16 | port; 0: no connection */
+	_Atomic uint32_t active_s; /* store's second of its last bytes */
+	_Atomic uint32_t watching;
+};
+
+/* ---- counts by key prefix ---- */
+
+enum prefix_count { PREFIX_GET, PREFIX_HIT, PREFIX_SET, PREFIX_DEL, PREFIX_COUNTS };
+
+struct prefix {
+	uint8_t len;
+	uint8_t bytes[MC_KEY_MAX];
+	struct counter counts[PREFIX_COUNTS];
+};
+
+/* Prefixes are added and never taken away, so that other cores may read those below count. */
+struct prefixes {
+	_Atomic uint32_t count;
+	uint32_t cleared; /* admin_shared.prefix_clears when the counts were last set to 0 */
+	uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
+	struct prefix prefix[PREFIXES_MAX];
+};
+
+/* ---- counts by slab class ---- */
+
+enum class_count {
+	CLASS_GET_HITS,
+	CLASS_CMD_SET,
+	CLASS_DELETE_HITS,
+	CLASS_INCR_HITS,
+	CLASS_DECR_HITS,
+	CLASS_CAS_HITS,
+	CLASS_CAS_BADVAL,
+	CLASS_TOUCH_HITS,
+	CLASS_COUNTS,
+};
+
+#define CLASSES_MAX (MC_CLASS_MAX + 1)
+
+/* What `stats reset` found: counters never go back (serve_shared.c). */
+struct class_base {
+	_Atomic uint64_t commands[CLASS_COUNTS];
+	_Atomic uint64_t store[STORE_CLASS_COUNTER_COUNT];
+};
+
+/* ---- counts by size ---- */
+
+/* Sizes below SIZE_EXACT_MAX in steps of 32 bytes, above it in eighths of powers of two. */
+#define SIZE_EXACT_MAX (1u << 17)
+#define SIZE_CELLS     (SIZE_EXACT_MAX / 32 + 8 * 15)
+
+/* ---- one core ---- */
+
+struct admin {
+	/* Looked at by every request: some watcher wants to know, or prefixes are counted. */
+	bool observed;
+	bool begun; /* the policy was looked at */
+	bool auth;  /* the policy's */
+	bool detail;
+	uint32_t streams;    /* enum mc_stream: what some watcher wants */
+	uint32_t users_turn; /* which table of users this core looks in */
+	uint32_t watchers;   /* on this core: a bit each */
+	uint32_t asked;      /* bytes of the requests of the message being composed */
+	uint32_t idle_slot;  /* where the look for idle connections stands */
+	int64_t second;      /* the wall clock's, and when it began */
+	uint64_t second_ns;
+	struct session *sizing;  /* whose count `sizes` is; NULL: nobody's */
+	uint32_t *sizes;         /* SIZE_CELLS */
+	struct conn_card *cards; /* conns_max */
+	struct prefixes *prefixes;
+	struct event_ring *ring;
+	struct udp_guard *guard;
+	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
+};
+
+/* ---- all cores ---- */
+
+struct watcher {
+	_Atomic uint32_t streams; /* enum mc_stream; 0: free */
+	/* The rest belongs to the core whose connection watches. */
+	struct session *session;
+	uint64_t skipped; /* not yet told */
+	uint64_t cursor[STORE_CORES_MAX];
+};
+
+struct admin_shared {
+	struct serve_policy policy;
+
+	/* Table users_turn % 2 is the one to use; the other may be written once every core has
+	 * seen that (serve_policy.c). */
+	struct serve_users users[2];
+	_Atomic uint32_t users_turn;
+	_Atomic uint32_t users_seen[STORE_CORES_MAX];
+
+	/* Settings and words of their own: relaxed, nothing is read through them. */
+	_Atomic uint32_t stop; /* enum serve_stop */
+	_Atomic uint32_t verbosity;
+	_Atomic uint64_t user_us, system_us;
+	_Atomic bool crawler_off, detail;
+	_Atomic uint32_t prefix_clears;
+	_Atomic uint64_t crawls;
+	struct class_base bases[CLASSES_MAX];
+
+	_Atomic uint32_t streams; /* of all watchers */
+	_Atomic uint64_t gid;     /* of the last event */
+	struct watcher watchers[WATCHERS_MAX];
+};
+
+/* ---- birth, turn, connections (serve_admin.c) ---- */
+
+size_t admin_bytes(const struct serve_config *cfg);
+void admin_create(struct serve *sv, struct region *region);
+/* Once a turn: what others changed; what watchers wait for; who has been idle too long. */
+void admin_turn(struct serve *sv);
+void admin_opened(struct serve *sv, struct session *ss);
+void admin_gone(struct serve *sv, struct session *ss);
+/* Something came on it, for the first time in this second. */
+void session_active(struct serve *sv, struct session *ss);
+/* Why it is closed, in watchers' words. */
+const char *session_end_name(const struct session *ss);
+/* As `stats conns` and watchers number it; 0: none. */
+uint32_t session_number(const struct serve *sv, const struct session *ss);
+
+/* ---- who may ask (serve_auth.c) ---- */
+
+/* The request of a connection that has not named a user: it becomes an error, or OP_AUTH. line_len
+ * is of its line. False: not worth an answer, close the connection. */
+bool auth_gate(struct session *ss, struct mc_req *req, uint32_t line_len);
+/* Part of a token that comes in pieces; returns the bytes taken. */
+uint32_t auth_take(struct session *ss, struct view src);
+void auth_forget(struct serve *sv, struct session *ss);
+
+/* Once a turn: the table that counts now. */
+void users_look(struct serve *sv);
+
+/* ---- how much may be sent to whom over UDP (udp_guard.h) ---- */
+
+/* asked and answer are bytes behind the frame header, of a request and of all its datagrams. */
+bool udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer);
+
+/* ---- watchers (serve_watch.c) ---- */
+
+void watchers_turn(struct serve *sv);
+void watcher_remove(struct serve *sv, struct session *ss);
+/* What is wanted has changed on some core. */
+void streams_look(struct serve *sv);
+
+/* ---- items as dumps show them (serve_dump.c) ---- */
+
+void item_facts(const struct serve *sv, const struct item *it, struct mc_item_facts *f);
+
+/* ---- sums over all cores (serve_shared.c) ---- */
+
+uint64_t shared_class_sum(const struct serve_shared *sh, uint32_t class, enum class_count which);
+uint32_t watchers_count(const struct serve_shared *sh);
+
+#endif

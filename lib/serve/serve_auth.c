@@ -1,0 +1,259 @@
+/*
+ * serve_auth.c - who may ask: a table of users, a gate in front of every request.
+ *
+ * Text: the first command must be `set <any key> <flags> <exptime> <bytes>` with "user password" as
+ * its body (memcached doc/protocol.txt, "Authentication"). Binary: SASL PLAIN (RFC 4616). All else
+ * is refused until then.
+ *
+ * Bounds: tokens of up to AUTH_TOKEN_MAX bytes are read; what no user's can be is not kept.
+ */
+#include "serve_core.h"
+
+#define AUTH_TOKEN_MAX 16384u /* memcached's */
+#define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */
+
+/* ---- the table ---- */
+
+/* Looks at every byte whatever it finds, so that its time says nothing about how much was right. */
+static bool
+bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
+{
+	uint8_t differ = 0;
+
+	for (uint32_t i = 0; i < len; i++)
+		differ |= a[i] ^ b[i];
+	return differ != 0;
+}
+
+static bool
+users_know(const struct serve *sv, struct view name, struct view word)
+{
+	const struct serve_users *users = &sv->shared->admin.users[sv->admin.users_turn % 2];
+	bool known = false;
+
+	for (uint32_t i = 0; i < users->count; i++) {
+		const struct serve_user *u = &users->user[i];
+
+		if (u->name_len == name.len && u->word_len == word.len &&
+		    !bytes_differ(u->bytes, name.data, name.len) &&
+		    !bytes_differ(u->bytes + u->name_len, word.data, word.len))
+			known = true;
+	}
+	return known;
+}
+
+/* Once a turn: the table that counts now. */
+void
+users_look(struct serve *sv)
+{
+	/* Acquire: pairs with the release in serve_users_replace_mt; the table comes with it. */
+	const uint32_t turn =
+		atomic_load_explicit(&sv->shared->admin.users_turn, memory_order_acquire);
+
+	if (likely(turn == sv->admin.users_turn))
+		return;
+	sv->admin.users_turn = turn;
+	/* Release: pairs with the acquire in users_all_seen; our looks into the other one are
+	 * over. */
+	atomic_store_explicit(&sv->shared->admin.users_seen[sv->cfg.core], turn,
+			      memory_order_release);
+}
+
+static bool
+authenticate(struct serve *sv, struct session *ss, struct view name, struct view word)
+{
+	const bool known = users_know(sv, name, word);
+
+	serve_count(sv, AUTH_CMDS);
+	if (!known)
+		serve_count(sv, AUTH_ERRORS);
+	ss->authenticated = known;
+	return known;
+}
+
+/* ---- text ---- */
+
+static void
+refuse(struct session *ss, struct mc_req *req, enum mc_error error)
+{
+	/* One answer a line, however many keys it has, and nobody can ask for none. */
+	if (ss->parser.in_line)
+		ss->parser = (struct mc_parser){.swallow = 1, .protocol = ss->parser.protocol};
+	req->verb = MC_BAD;
+	req->error = (uint8_t)error;
+	req->flags = MC_FIRST | MC_LAST;
+}
+
+static bool
+gate_text(struct session *ss, struct mc_req *req, uint32_t line_len)
+{
+	if (line_len < AUTH_LINE_MIN)
+		return false;
+	if (req->verb != MC_SET) {
+		refuse(ss, req, MC_ERR_UNAUTHENTICATED);
+	} else if (req->body_len > AUTH_TOKEN_MAX) {
+		refuse(ss, req, MC_ERR_AUTH_LONG);
+	} else {
+		req->verb = OP_AUTH;
+		req->flags &= (uint8_t)~MC_NOREPLY;
+	}
+	return true;
+}
+
+static void
+gate_binary(struct mc_req *req)
+{
+	if (req->verb == MC_BIN_VERSION ||
+	    (req->verb >= MC_BIN_SASL_LIST && req->verb <= MC_BIN_SASL_STEP))
+		return;
+	req->verb = MC_BAD;
+	req->error = MC_ERR_UNAUTHENTICATED;
+	req->flags = (uint8_t)((req->flags | MC_HANGUP) & ~(MC_HAS_BODY | MC_QUIET));
+}
+
+bool
+auth_gate(struct session *ss, struct mc_req *req, uint32_t line_len)
+{
+	if ((req->flags & MC_BINARY) == 0)
+		return gate_text(ss, req, line_len);
+	gate_binary(req);
+	return true;
+}
+
+/* "user password": what stands before the first space, and all behind it. */
+static void
+token_judge(struct serve *sv, struct op *op, struct view token)
+{
+	const uint8_t *space = memchr(token.data, ' ', token.len);
+	struct view name, word;
+
+	if (space == NULL) {
+		reply_error(sv, op, MC_ERR_AUTH_FORMAT);
+		return;
+	}
+	name = (struct view){token.data, (uint32_t)(space - token.data)};
+	word = (struct view){space + 1, token.len - name.len - 1};
+	if (authenticate(sv, op->session, name, word))
+		reply_line(sv, op, mc_reply_line[MC_STORED]);
+	else
+		reply_error(sv, op, MC_ERR_AUTH_FAILED);
+}
+
+enum answer
+answer_auth(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const uint32_t len = op->req.body_len;
+
+	if (op->body.data == NULL) {
+		ss->token = stack_chunk_get(sv->stack);
+		ss->token_len = 0;
+		ss->bad_end = false;
+		ss->body_left = (uint64_t)len + 2;
+		ss->body_end = 2;
+		ss->body = ss->token != NULL ? BODY_TOKEN : BODY_SWALLOW;
+		if (ss->token == NULL)
+			reply_error(sv, op, MC_ERR_NO_ROOM);
+	} else if (memcmp(op->body.data + len, "\r\n", 2) != 0) {
+		reply_error(sv, op, MC_ERR_AUTH_END);
+	} else {
+		token_judge(sv, op, (struct view){op->body.data, len});
+	}
+	return ANSWER_DONE;
+}
+
+/* What goes beyond a chunk is no user's token; it is read, and counts as wrong. */
+uint32_t
+auth_take(struct session *ss, struct view src)
+{
+	const uint64_t left = ss->body_left > 2 ? ss->body_left - 2 : 0;
+	const uint32_t n = src.len < left ? src.len : (uint32_t)left;
+	const uint32_t room = CHUNK_BYTES - ss->token_len;
+	const uint32_t kept = n < room ? n : room;
+
+	if (left == 0) {
+		if (src.data[0] != (ss->body_left == 2 ? '\r' : '\n'))
+			ss->bad_end = true;
+		return 1;
+	}
+	memcpy(ss->token + ss->token_len, src.data, kept);
+	ss->token_len += kept;
+	return n;
+}
+
+enum answer
+answer_auth_end(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss->bad_end)
+		reply_error(sv, op, MC_ERR_AUTH_END);
+	else
+		token_judge(sv, op, (struct view){ss->token, ss->token_len});
+	auth_forget(sv, ss);
+	return ANSWER_DONE;
+}
+
+void
+auth_forget(struct serve *sv, struct session *ss)
+{
+	if (ss->token == NULL)
+		return;
+	stack_chunk_put(sv->stack, ss->token);
+	ss->token = NULL;
+}
+
+/* ---- SASL ---- */
+
+#define MECHANISM "PLAIN"
+
+static bool
+is_plain(struct view mechanism)
+{
+	return view_equal(mechanism,
+			  (struct view){(const uint8_t *)MECHANISM, sizeof MECHANISM - 1});
+}
+
+/* RFC 4616: [authzid] NUL authcid NUL passwd. Who one wants to act as is not looked at: all users
+ * may do the same. */
+static bool
+plain_judge(struct serve *sv, struct session *ss, struct view text)
+{
+	const uint8_t *end = text.data + text.len;
+	const uint8_t *name = text.len > 0 ? memchr(text.data, '\0', text.len) : NULL;
+	const uint8_t *word =
+		name != NULL ? memchr(name + 1, '\0', (size_t)(end - name - 1)) : NULL;
+
+	if (word == NULL) {
+		serve_count(sv, AUTH_CMDS);
+		serve_count(sv, AUTH_ERRORS);
+		return false;
+	}
+	return authenticate(sv, ss, (struct view){name + 1, (uint32_t)(word - name - 1)},
+			    (struct view){word + 1, (uint32_t)(end - word - 1)});
+}
+
+static void
+reply_text(struct serve *sv, struct op *op, const char *text)
+{
+	const struct view v = {(const uint8_t *)text, (uint32_t)strlen(text)};
+	uint8_t *at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + v.len);
+
+	reply_end(sv, op, at, mc_put_bin_text(at, mc_bin_echo(&op->req), v));
+}
+
+enum answer
+answer_sasl(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (!sv->admin.auth)
+		reply_status(sv, op, MC_STATUS_UNKNOWN);
+	else if (op->req.verb == MC_BIN_SASL_LIST)
+		reply_text(sv, op, MECHANISM);
+	else if (is_plain(op->req.key) && plain_judge(sv, ss, op->req.admin.text))
+		reply_text(sv, op, "Authenticated");
+	else
+		reply_status(sv, op, MC_STATUS_AUTH);
+	return ANSWER_DONE;
+}

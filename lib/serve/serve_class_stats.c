@@ -1,0 +1,230 @@
+/*
+ * serve_class_stats.c - stats items, slabs and sizes: what is known by slab class.
+ */
+#include "serve_stream.h"
+
+#include "base/list.h"
+
+#define SIZES_BATCH 64u
+
+/* A row of one class: "<before><class>:<name>". */
+static void
+class_row(struct sheet *sheet, const struct stream *st, const char *before, const char *name,
+	  uint64_t value)
+{
+	char text[ROW_NAME_MAX + 1];
+	uint8_t *at = (uint8_t *)text;
+	const size_t before_len = strlen(before), name_len = strlen(name);
+
+	ensure(before_len + MC_U64_DIGITS_MAX + 1 + name_len < sizeof text);
+	memcpy(at, before, before_len);
+	at = mc_put_u64(at + before_len, st->at);
+	*at++ = ':';
+	memcpy(at, name, name_len);
+	at[name_len] = '\0';
+	row_number(sheet, st, text, value);
+}
+
+#define SINCE(which)                                                                               \
+	(u.counted[which] - atomic_load_explicit(&sv->shared->admin.bases[st->at].store[which],    \
+						 memory_order_relaxed))
+#define COMMAND(which) shared_class_sum(sv->shared, st->at, which)
+
+/* CLOCK has no hot, warm and cold: all that is used is of one kind. What is forgotten next was
+ * last used about as long ago as the hand last came by. */
+#define ITEMS_ROWS(X)                                                                              \
+	X("number", u.items)                                                                       \
+	X("number_hot", 0)                                                                         \
+	X("number_warm", 0)                                                                        \
+	X("number_cold", u.items)                                                                  \
+	X("age_hot", 0)                                                                            \
+	X("age_warm", 0)                                                                           \
+	X("age", u.idle_s)                                                                         \
+	X("mem_requested", u.item_bytes)                                                           \
+	X("evicted", SINCE(CLASS_EVICTED))                                                         \
+	X("evicted_nonzero", SINCE(CLASS_EVICTED_TIMED))                                           \
+	X("evicted_time", SINCE(CLASS_EVICTED) != 0 ? u.idle_s : 0)                                \
+	X("outofmemory", SINCE(CLASS_OUT_OF_MEMORY))                                               \
+	X("tailrepairs", 0)                                                                        \
+	X("reclaimed", SINCE(CLASS_EXPIRED))                                                       \
+	X("expired_unfetched", SINCE(CLASS_EXPIRED_UNFETCHED))                                     \
+	X("evicted_unfetched", SINCE(CLASS_EVICTED_UNFETCHED))                                     \
+	X("evicted_active", SINCE(CLASS_EVICTED_ACTIVE))                                           \
+	X("crawler_reclaimed", SINCE(CLASS_EXPIRED))                                               \
+	X("crawler_items_checked", 0)                                                              \
+	X("lrutail_reflocked", 0)                                                                  \
+	X("moves_to_cold", 0)                                                                      \
+	X("moves_to_warm", 0)                                                                      \
+	X("moves_within_lru", 0)                                                                   \
+	X("direct_reclaims", 0)                                                                    \
+	X("hits_to_hot", 0)                                                                        \
+	X("hits_to_warm", 0)                                                                       \
+	X("hits_to_cold", COMMAND(CLASS_GET_HITS))
+
+#define SLABS_ROWS(X)                                                                              \
+	X("chunk_size", u.size)                                                                    \
+	X("chunks_per_page", u.per_page)                                                           \
+	X("total_pages", u.pages)                                                                  \
+	X("total_chunks", u.objects)                                                               \
+	X("used_chunks", u.used)                                                                   \
+	X("free_chunks", u.free)                                                                   \
+	X("free_chunks_end", 0)                                                                    \
+	X("get_hits", COMMAND(CLASS_GET_HITS))                                                     \
+	X("cmd_set", COMMAND(CLASS_CMD_SET))                                                       \
+	X("delete_hits", COMMAND(CLASS_DELETE_HITS))                                               \
+	X("incr_hits", COMMAND(CLASS_INCR_HITS))                                                   \
+	X("decr_hits", COMMAND(CLASS_DECR_HITS))                                                   \
+	X("cas_hits", COMMAND(CLASS_CAS_HITS))                                                     \
+	X("cas_badval", COMMAND(CLASS_CAS_BADVAL))                                                 \
+	X("touch_hits", COMMAND(CLASS_TOUCH_HITS))
+
+#define ITEMS_ROW(name, value)                                                                     \
+	if (row_due(sheet, &st->row, &n))                                                          \
+		class_row(sheet, st, "items:", name, value);
+#define SLABS_ROW(name, value)                                                                     \
+	if (row_due(sheet, &st->row, &n))                                                          \
+		class_row(sheet, st, "", name, value);
+
+/* The next class of which there is something, from st->at on; false: none. */
+static bool
+class_find(const struct serve *sv, struct stream *st, bool pages, struct store_class_usage *u)
+{
+	const struct store *store = sv->shared->store;
+
+	st->at = st->at == 0 ? 1 : st->at;
+	for (; st->at <= store_class_count_mt(store); st->at++) {
+		store_class_usage_mt(store, st->at, sv->clock.now_s, u);
+		if (st->row > 0 || (pages ? u->pages != 0 : u->items != 0))
+			return true;
+	}
+	return false;
+}
+
+/* All rows of the class are written: on to the next. */
+static bool
+class_done(struct stream *st, uint32_t rows)
+{
+	if (st->row < rows)
+		return false;
+	st->row = 0;
+	st->at++;
+	return true;
+}
+
+bool
+items_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	struct store_class_usage u;
+	uint32_t n = 0;
+
+	if (!class_find(sv, st, false, &u))
+		return false;
+	ITEMS_ROWS(ITEMS_ROW)
+	class_done(st, n);
+	return true;
+}
+
+/* Behind the last class stand two rows for all of them; left has counted those shown. */
+static bool
+slabs_total(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	struct store_usage usage;
+	uint32_t n = 0;
+
+	store_usage_mt(sv->shared->store, &usage);
+	if (row_due(sheet, &st->row, &n))
+		row_number(sheet, st, "active_slabs", st->left);
+	if (row_due(sheet, &st->row, &n))
+		row_number(sheet, st, "total_malloced", usage.pages_used * usage.page_bytes);
+	return st->row < n;
+}
+
+bool
+slabs_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	struct store_class_usage u;
+	uint32_t n = 0;
+
+	/* Past the last class its rows are the total's. */
+	if (st->totals || !class_find(sv, st, true, &u)) {
+		st->totals = true;
+		return slabs_total(sv, st, sheet);
+	}
+	SLABS_ROWS(SLABS_ROW)
+	st->left += class_done(st, n);
+	return true;
+}
+
+/* ---- sizes ---- */
+
+static uint32_t
+size_cell(uint32_t bytes)
+{
+	uint32_t power;
+
+	if (bytes < SIZE_EXACT_MAX)
+		return bytes / 32;
+	power = 31u - (uint32_t)__builtin_clz(bytes);
+	return SIZE_EXACT_MAX / 32 + 8 * (power - 17) + (bytes >> (power - 3) & 7);
+}
+
+/* The sizes a cell stands for end below this, as memcached names its buckets. */
+static uint64_t
+cell_bytes(uint32_t cell)
+{
+	const uint32_t above = cell - SIZE_EXACT_MAX / 32;
+
+	if (cell < SIZE_EXACT_MAX / 32)
+		return 32ull * (cell + 1);
+	return (uint64_t)(8 + above % 8 + 1) << (17 - 3 + above / 8);
+}
+
+static void
+sizes_count(struct serve *sv, struct stream *st)
+{
+	const struct item *items[SIZES_BATCH];
+	const uint32_t n =
+		store_walk(sv->store, &st->cursor, STORE_ALL_CLASSES, items, SIZES_BATCH);
+
+	for (uint32_t i = 0; i < n; i++)
+		sv->admin.sizes[size_cell((uint32_t)item_bytes(items[i]))]++;
+}
+
+static bool
+sizes_show(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	for (; st->at < SIZE_CELLS && sheet_room(sheet) >= ROW_MAX; st->at++) {
+		char name[MC_U64_DIGITS_MAX + 1];
+
+		if (sv->admin.sizes[st->at] == 0)
+			continue;
+		*mc_put_u64((uint8_t *)name, cell_bytes(st->at)) = '\0';
+		row_number(sheet, st, name, sv->admin.sizes[st->at]);
+	}
+	return st->at < SIZE_CELLS;
+}
+
+/* All items are walked, then what was counted is shown. There is one count a core: who comes
+ * second waits its turn. */
+bool
+sizes_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	if (!sv->shared->admin.policy.track_sizes) {
+		row_text(sheet, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
+		return false;
+	}
+	if (sv->admin.sizing != NULL && &sv->admin.sizing->stream != st)
+		return true;
+	if (sv->admin.sizing == NULL) {
+		sv->admin.sizing = container_of(st, struct session, stream);
+		memset(sv->admin.sizes, 0, SIZE_CELLS * sizeof sv->admin.sizes[0]);
+	}
+	if (!st->cursor.done) {
+		sizes_count(sv, st);
+		return true;
+	}
+	if (sizes_show(sv, st, sheet))
+		return true;
+	sv->admin.sizing = NULL;
+	return false;
+}

@@ -1,0 +1,160 @@
+/*
+ * serve_dump.c - listing keys: stats cachedump, lru_crawler metadump and mgdump.
+ *
+ * A dump is a walk over the index in slices, as the reader takes them; it holds nothing between
+ * them and stops no one. An item may be listed twice, and one moved meanwhile be missed.
+ */
+#include "serve_stream.h"
+
+#define DUMP_BATCH 16u
+
+static int64_t
+expiry_unix(const struct serve *sv, const struct item *it)
+{
+	return (int64_t)item_expiry_s(it) - sv->clock.now_s + sv->clock.unix_s;
+}
+
+/* As many items as have certainly room. */
+static uint32_t
+walk(struct serve *sv, struct stream *st, const struct sheet *sheet, uint32_t class,
+     const struct item **items)
+{
+	const uint32_t rows = sheet_room(sheet) / DUMP_ROW_MAX;
+	const uint32_t max = rows < DUMP_BATCH ? rows : DUMP_BATCH;
+
+	return store_walk(sv->store, &st->cursor, class, items, max < st->left ? max : st->left);
+}
+
+void
+item_facts(const struct serve *sv, const struct item *it, struct mc_item_facts *f)
+{
+	*f = (struct mc_item_facts){
+		.key = item_key(it),
+		.base64 = item_key_is_binary(it) || !mc_key_is_text(item_key(it)),
+		.fetched = store_used(sv->store, it),
+		.exptime = item_expiry_s(it) == 0 ? -1 : expiry_unix(sv, it),
+		.access = (uint64_t)sv->clock.unix_s - store_idle_s(sv->store, it),
+		.cas = item_cas(it),
+		.slab_class = store_class_of(sv->store, it),
+		.size = (uint32_t)item_bytes(it),
+		.client_flags = item_flags(it),
+	};
+}
+
+/* ---- stats cachedump ---- */
+
+static void
+cachedump_row(const struct serve *sv, struct sheet *sheet, const struct item *it)
+{
+	sheet_text(sheet, "ITEM ");
+	sheet_view(sheet, item_key(it));
+	sheet_text(sheet, " [");
+	sheet_number(sheet, item_value_len(it));
+	sheet_text(sheet, " b; ");
+	sheet_number(sheet, item_expiry_s(it) == 0 ? 0 : (uint64_t)expiry_unix(sv, it));
+	sheet_text(sheet, " s]\r\n");
+}
+
+bool
+cachedump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	const struct item *items[DUMP_BATCH];
+	const uint32_t n = walk(sv, st, sheet, st->at, items);
+
+	for (uint32_t i = 0; i < n; i++)
+		/* A key of any bytes would break the line. */
+		if (mc_key_is_text(item_key(items[i])))
+			cachedump_row(sv, sheet, items[i]);
+	st->left -= n;
+	return !st->cursor.done && st->left > 0;
+}
+
+enum answer
+answer_cachedump(struct serve *sv, struct op *op)
+{
+	const int64_t class = op->req.admin.number[0], limit = op->req.admin.number[1];
+	const struct stream st = {
+		.kind = STREAM_CACHEDUMP,
+		.at = (uint32_t) class,
+		.left = limit == 0 ? UINT32_MAX : (uint32_t)limit,
+		/* There is no class 0, and to the store 0 means all of them. */
+		.over = class == 0,
+	};
+
+	if (sv->shared->admin.policy.no_dumps)
+		reply_error(sv, op, MC_ERR_CACHEDUMP_OFF);
+	else if (op->req.error != MC_ERR_NONE)
+		reply_error(sv, op, (enum mc_error)op->req.error);
+	else if (class > store_class_count_mt(sv->shared->store))
+		reply_error(sv, op, MC_ERR_SLAB_ID);
+	else
+		return stream_answer(sv, op, &st);
+	return ANSWER_DONE;
+}
+
+/* ---- lru_crawler metadump, mgdump ---- */
+
+static bool
+is_asked_for(const struct serve *sv, const struct stream *st, const struct item *it)
+{
+	const uint32_t class = store_class_of(sv->store, it);
+
+	return class <= MC_CLASS_MAX && (st->classes[class / 64] >> class % 64 & 1) != 0;
+}
+
+static bool
+dump_step(struct serve *sv, struct stream *st, struct sheet *sheet,
+	  uint8_t *(*put)(uint8_t *at, const struct mc_item_facts *f))
+{
+	const struct item *items[DUMP_BATCH];
+	const uint32_t n = walk(sv, st, sheet, STORE_ALL_CLASSES, items);
+
+	/* OK stands in front, so that a client knows a dump from an error. */
+	if (st->row == 0) {
+		sheet_view(sheet, mc_reply_line[MC_OK_LINE]);
+		st->row = 1;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct mc_item_facts f;
+
+		if (!is_asked_for(sv, st, items[i]))
+			continue;
+		item_facts(sv, items[i], &f);
+		sheet->at = put(sheet->at, &f);
+	}
+	return !st->cursor.done;
+}
+
+bool
+metadump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	return dump_step(sv, st, sheet, mc_put_metadump);
+}
+
+bool
+mgdump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	return dump_step(sv, st, sheet, mc_put_mgdump);
+}
+
+enum answer
+answer_dump(struct serve *sv, struct op *op)
+{
+	const bool meta = op->req.verb == MC_METADUMP;
+	const struct admin_shared *all = &sv->shared->admin;
+	struct stream st = {.kind = meta ? STREAM_METADUMP : STREAM_MGDUMP, .left = UINT32_MAX};
+
+	if (op->req.admin.option == MC_OPTION_CLASSES)
+		memcpy(st.classes, op->req.admin.classes, sizeof st.classes);
+	else
+		memset(st.classes, 0xff, sizeof st.classes);
+	if (atomic_load_explicit(&all->crawler_off, memory_order_relaxed))
+		reply_error(sv, op, MC_ERR_CRAWLER_OFF);
+	else if (all->policy.no_dumps)
+		reply_error(sv, op, meta ? MC_ERR_METADUMP_OFF : MC_ERR_MGDUMP_OFF);
+	else if (op->req.error != MC_ERR_NONE)
+		reply_error(sv, op, (enum mc_error)op->req.error);
+	else
+		return stream_answer(sv, op, &st);
+	return ANSWER_DONE;
+}

@@ -1,0 +1,91 @@
+/*
+ * serve_note.h - what a request leaves behind besides its reply: counts by class and by prefix, and
+ * events for watchers.
+ *
+ * Private to lib/serve. The functions here are called by every answer, whatever its protocol; what
+ * is done only while somebody watches stands behind one flag.
+ *
+ * Owner:  items are looked at, and not kept.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_NOTE_H
+#define CLOCKOO_SERVE_NOTE_H
+
+#include "serve_core.h"
+
+/* ---- events (serve_watch.c) ---- */
+
+bool observes(const struct serve *sv, enum mc_stream stream);
+void observed_request(struct serve *sv, const struct op *op);
+void observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it);
+void observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
+		    const struct item *it);
+void observed_delete(struct serve *sv, const struct op *op, const struct item *it);
+void observed_conn(struct serve *sv, const struct session *ss, bool opened);
+void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
+void prefixes_clear(struct prefixes *table);
+
+/* ---- notes ---- */
+
+static inline void
+class_count(struct serve *sv, const struct item *it, enum class_count which)
+{
+	counter_add(&sv->admin.classes[store_class_of(sv->store, it)][which], 1);
+}
+
+/* Of any retrieval, gat and its like included; it NULL: a miss. */
+static inline void
+note_get(struct serve *sv, const struct op *op, const struct item *it, bool touch)
+{
+	count_get(sv, touch, it != NULL);
+	if (it != NULL)
+		class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
+	if (unlikely(sv->admin.observed))
+		observed_get(sv, op, op->req.key, it);
+}
+
+/* it: what was to be deleted, looked at before; somebody may have been faster, or have come
+ * between: hit is what counts. */
+static inline void
+note_delete(struct serve *sv, const struct op *op, const struct item *it, bool hit)
+{
+	count_delete(sv, hit);
+	if (hit && it != NULL)
+		class_count(sv, it, CLASS_DELETE_HITS);
+	if (unlikely(sv->admin.observed))
+		observed_delete(sv, op, hit ? it : NULL);
+}
+
+/* it: the new number; NULL: there was none. */
+static inline void
+note_sum(struct serve *sv, const struct item *it, bool decr)
+{
+	count_sum(sv, decr, it != NULL);
+	if (it != NULL)
+		class_count(sv, it, decr ? CLASS_DECR_HITS : CLASS_INCR_HITS);
+}
+
+/* A cas is counted by the class of the new value, which its old one nearly always had, too. */
+static inline void
+note_cas(struct serve *sv, uint32_t class, enum store_result r)
+{
+	if (r == STORE_OK) {
+		serve_count(sv, CAS_HITS);
+		counter_add(&sv->admin.classes[class][CLASS_CAS_HITS], 1);
+	} else if (r == STORE_EXISTS) {
+		serve_count(sv, CAS_BADVAL);
+		counter_add(&sv->admin.classes[class][CLASS_CAS_BADVAL], 1);
+	} else if (r == STORE_NOT_FOUND) {
+		serve_count(sv, CAS_MISSES);
+	}
+}
+
+/* it: the item as it was published; NULL: none was. */
+static inline void
+note_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
+{
+	if (unlikely(sv->admin.observed))
+		observed_store(sv, op, op->req.key, r, it);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * serve_policy.c - what is allowed, and the words between program and cores.
+ */
+#include "serve_core.h"
+
+#include "serve_policy.h"
+
+void
+serve_shared_allow(struct serve_shared *sh, const struct serve_policy *policy)
+{
+	ensure(policy->network_count <= SERVE_NETWORKS_MAX);
+	sh->admin.policy = *policy;
+	if (policy->prefix_delimiter == 0)
+		sh->admin.policy.prefix_delimiter = ':';
+	atomic_store_explicit(&sh->admin.detail, policy->detail, memory_order_relaxed);
+}
+
+/* Has every core begun a turn since the table was changed last? */
+static bool
+users_all_seen(const struct serve_shared *sh, uint32_t turn)
+{
+	for (uint32_t i = 0; i < sh->cores; i++)
+		/* Acquire: pairs with the release in users_look, so that a core's last look into
+		 * the other table comes before we write it. */
+		if (atomic_load_explicit(&sh->admin.users_seen[i], memory_order_acquire) != turn)
+			return false;
+	return true;
+}
+
+bool
+serve_users_replace_mt(struct serve_shared *sh, const struct serve_users *users)
+{
+	const uint32_t turn = atomic_load_explicit(&sh->admin.users_turn, memory_order_relaxed);
+
+	ensure(users->count <= SERVE_USERS_MAX);
+	if (!users_all_seen(sh, turn))
+		return false;
+	sh->admin.users[(turn + 1) % 2] = *users;
+	/* Release: pairs with the acquire in users_look. */
+	atomic_store_explicit(&sh->admin.users_turn, turn + 1, memory_order_release);
+	return true;
+}
+
+enum serve_stop
+serve_stop_asked_mt(const struct serve_shared *sh)
+{
+	return (enum serve_stop)atomic_load_explicit(&sh->admin.stop, memory_order_relaxed);
+}
+
+void
+serve_rusage_set_mt(struct serve_shared *sh, uint64_t user_us, uint64_t system_us)
+{
+	atomic_store_explicit(&sh->admin.user_us, user_us, memory_order_relaxed);
+	atomic_store_explicit(&sh->admin.system_us, system_us, memory_order_relaxed);
+}
+
+uint32_t
+serve_verbosity_mt(const struct serve_shared *sh)
+{
+	return atomic_load_explicit(&sh->admin.verbosity, memory_order_relaxed);
+}

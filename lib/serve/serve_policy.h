@@ -1,0 +1,71 @@
+/*
+ * serve_policy.h - what the operator allows, and the few words between program and cores.
+ *
+ * Shape:  the policy is set once, before any core turns; the words are atomics in serve_shared.
+ * Owner:  everything is copied in; nothing handed over need outlive its call.
+ * Thread: serve_shared_allow at start. *_mt: any one thread at a time, while cores turn.
+ * Errors: serve_users_replace_mt says false while some core has not yet seen the last table.
+ * Bounds: SERVE_USERS_MAX users, SERVE_NETWORKS_MAX networks.
+ */
+#ifndef CLOCKOO_SERVE_POLICY_H
+#define CLOCKOO_SERVE_POLICY_H
+
+#include "serve.h"
+
+#define SERVE_USERS_MAX    8u
+#define SERVE_USER_BYTES   254u /* of a name and its password together */
+#define SERVE_NETWORKS_MAX 16u
+
+struct serve_network {
+	uint32_t ip; /* host order */
+	uint32_t prefix_len;
+};
+
+/* All zero is memcached without options. */
+struct serve_policy {
+	bool no_flush;         /* -F: flush_all is refused */
+	bool no_dumps;         /* -X: keys are not listed, nor prefixes */
+	bool no_watch;         /* -W */
+	bool shutdown;         /* -A: a client may stop the program */
+	bool auth;             /* -Y: who has not named a user of the table is answered nothing */
+	bool detail;           /* -D: count by key prefix from the start */
+	bool track_sizes;      /* -o track_sizes: `stats sizes` counts items */
+	char prefix_delimiter; /* 0 is ':' */
+	uint32_t idle_timeout_s;
+
+	/* Over UDP anybody can have answers sent to anybody else. Who is in none of the networks
+	 * gets at most so many bytes a second more than it sent, all cores together. */
+	bool udp_guard;
+	uint32_t udp_bytes_per_s;
+	uint32_t network_count;
+	struct serve_network networks[SERVE_NETWORKS_MAX];
+};
+
+void serve_shared_allow(struct serve_shared *shared, const struct serve_policy *policy);
+
+/* A name and its password, without anything between. */
+struct serve_user {
+	uint8_t name_len, word_len;
+	uint8_t bytes[SERVE_USER_BYTES];
+};
+
+struct serve_users {
+	uint32_t count;
+	struct serve_user user[SERVE_USERS_MAX];
+};
+
+/* From each core's next turn on, these are the users. False: try again when all have turned. */
+bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_users *users);
+
+enum serve_stop { SERVE_GO_ON, SERVE_STOP, SERVE_STOP_GRACEFULLY };
+
+/* What a client's `shutdown` asked for. */
+enum serve_stop serve_stop_asked_mt(const struct serve_shared *shared);
+
+/* Processor time of the process so far, for `stats`; the program reads its clock. */
+void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);
+
+/* What `verbosity` was last set to. */
+uint32_t serve_verbosity_mt(const struct serve_shared *shared);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * serve_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter.
+ *
+ * Each core counts in a table of its own; `dump` adds them up, prefix by prefix. A prefix once seen
+ * stays, so that a table can be read while it grows; what finds no room any more is not counted,
+ * as in memcached.
+ */
+#include "serve_note.h"
+#include "serve_stream.h"
+
+#include "base/hash.h"
+
+#define SLOTS           (2 * PREFIXES_MAX)
+#define PREFIX_LINE_MAX (MC_KEY_MAX + 4 * (MC_U64_DIGITS_MAX + 6) + 8)
+
+/* Prefixes are no secret and the table never moves one: a fixed seed will do, since a bad bucket
+ * costs at most PREFIXES_MAX looks. */
+static uint32_t
+slot_of(struct view prefix)
+{
+	return (uint32_t)hash_bytes(prefix.data, prefix.len, 0) % SLOTS;
+}
+
+static struct view
+prefix_view(const struct prefix *p)
+{
+	return (struct view){p->bytes, p->len};
+}
+
+/* NULL: not there. Own core, or any core if count was read with acquire. */
+static struct prefix *
+prefix_find(struct prefixes *table, uint32_t count, struct view prefix)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (view_equal(prefix_view(&table->prefix[i]), prefix))
+			return &table->prefix[i];
+	return NULL;
+}
+
+/* By hash, and made if it is new; NULL: no room. */
+static struct prefix *
+prefix_own(struct prefixes *table, struct view prefix)
+{
+	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
+	uint32_t slot = slot_of(prefix);
+	struct prefix *p;
+
+	/* Half of the slots are free, so this ends. */
+	for (; table->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+		p = &table->prefix[table->slots[slot] - 1];
+		if (view_equal(prefix_view(p), prefix))
+			return p;
+	}
+	if (count == PREFIXES_MAX)
+		return NULL;
+	p = &table->prefix[count];
+	p->len = (uint8_t)prefix.len;
+	memcpy(p->bytes, prefix.data, prefix.len);
+	table->slots[slot] = (uint16_t)(count + 1);
+	/* Release: pairs with the acquire in prefix_at; the name comes with the count. */
+	atomic_store_explicit(&table->count, count + 1, memory_order_release);
+	return p;
+}
+
+void
+prefix_count(struct serve *sv, struct view key, enum prefix_count which)
+{
+	const uint8_t *end = memchr(key.data, sv->shared->admin.policy.prefix_delimiter, key.len);
+	struct prefix *p;
+
+	if (end == NULL)
+		return;
+	p = prefix_own(sv->admin.prefixes, (struct view){key.data, (uint32_t)(end - key.data)});
+	if (p != NULL)
+		counter_add(&p->counts[which], 1);
+}
+
+void
+prefixes_clear(struct prefixes *table)
+{
+	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < PREFIX_COUNTS; k++)
+			atomic_store_explicit(&table->prefix[i].counts[k].value, 0,
+					      memory_order_relaxed);
+}
+
+/* ---- stats detail dump ---- */
+
+/* Prefix i of a core; NULL: it has no more. */
+static const struct prefix *
+prefix_at(const struct serve *sv, uint32_t i)
+{
+	/* Acquire: pairs with the release in prefix_own. */
+	if (sv == NULL ||
+	    i >= atomic_load_explicit(&sv->admin.prefixes->count, memory_order_acquire))
+		return NULL;
+	return &sv->admin.prefixes->prefix[i];
+}
+
+/* Has a core before this one the prefix, too? Then its row has been written. */
+static bool
+prefix_shown(const struct serve_shared *sh, uint32_t core, struct view prefix)
+{
+	for (uint32_t i = 0; i < core; i++) {
+		struct prefixes *table;
+
+		if (sh->serves[i] == NULL)
+			continue;
+		table = sh->serves[i]->admin.prefixes;
+		if (prefix_find(table, atomic_load_explicit(&table->count, memory_order_acquire),
+				prefix) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+prefix_line(struct sheet *line, struct view prefix, const uint64_t sum[PREFIX_COUNTS])
+{
+	sheet_text(line, "PREFIX ");
+	sheet_view(line, prefix);
+	sheet_text(line, " get ");
+	sheet_number(line, sum[PREFIX_GET]);
+	sheet_text(line, " hit ");
+	sheet_number(line, sum[PREFIX_HIT]);
+	sheet_text(line, " set ");
+	sheet_number(line, sum[PREFIX_SET]);
+	sheet_text(line, " del ");
+	sheet_number(line, sum[PREFIX_DEL]);
+}
+
+static void
+prefix_row(const struct serve_shared *sh, const struct stream *st, struct sheet *sheet,
+	   struct view prefix)
+{
+	static const struct view name = {(const uint8_t *)"detailed", 8};
+	uint64_t sum[PREFIX_COUNTS] = {0}, all = 0;
+	uint8_t bytes[PREFIX_LINE_MAX];
+	struct sheet line = {bytes, bytes + sizeof bytes};
+	struct view text = {bytes, 0};
+
+	for (uint32_t i = 0; i < sh->cores; i++) {
+		struct prefixes *table =
+			sh->serves[i] != NULL ? sh->serves[i]->admin.prefixes : NULL;
+		const uint32_t count =
+			table != NULL ? atomic_load_explicit(&table->count, memory_order_acquire)
+				      : 0;
+		const struct prefix *p = prefix_find(table, count, prefix);
+
+		for (uint32_t k = 0; p != NULL && k < PREFIX_COUNTS; k++)
+			sum[k] += counter_read(&p->counts[k]);
+	}
+	for (uint32_t k = 0; k < PREFIX_COUNTS; k++)
+		all += sum[k];
+	if (all == 0) /* cleared, and not seen since */
+		return;
+	prefix_line(&line, prefix, sum);
+	text.len = (uint32_t)(line.at - bytes);
+	if (!st->binary) {
+		sheet_view(sheet, text);
+		sheet->at = mc_put_line_end(sheet->at);
+		return;
+	}
+	/* memcached puts all lines into one packet; a packet each needs no room for all. */
+	sheet->at = mc_put_bin_stat(sheet->at, st->echo, name, text);
+}
+
+/* st->at is the core, st->row the prefix. */
+bool
+prefixes_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+{
+	const struct serve_shared *sh = sv->shared;
+
+	while (sheet_room(sheet) >= DUMP_ROW_MAX) {
+		const struct prefix *p;
+
+		if (st->at == sh->cores)
+			return false;
+		p = prefix_at(sh->serves[st->at], st->row++);
+		if (p == NULL) {
+			st->at++;
+			st->row = 0;
+		} else if (!prefix_shown(sh, st->at, prefix_view(p))) {
+			prefix_row(sh, st, sheet, prefix_view(p));
+		}
+	}
+	return true;
+}
+
+bool
+detail_switch(struct serve *sv, struct op *op, struct stream *st)
+{
+	struct admin_shared *all = &sv->shared->admin;
+
+	st->kind = STREAM_PREFIXES;
+	if (all->policy.no_dumps) {
+		reply_error(sv, op, MC_ERR_DETAIL_OFF);
+		return false;
+	}
+	if (op->req.error != MC_ERR_NONE) {
+		reply_error(sv, op, (enum mc_error)op->req.error);
+		return false;
+	}
+	if (op->req.admin.option == MC_OPTION_DUMP)
+		return true;
+	/* Each core sees it in its next turn; this one at once. */
+	sv->admin.detail = op->req.admin.option == MC_OPTION_ON;
+	sv->admin.observed = sv->admin.detail || sv->admin.streams != 0;
+	atomic_store_explicit(&all->detail, sv->admin.detail, memory_order_relaxed);
+	st->over = true;
+	return true;
+}
+
+enum answer
+answer_detail(struct serve *sv, struct op *op)
+{
+	struct stream st = {.kind = STREAM_NONE};
+
+	if (!detail_switch(sv, op, &st))
+		return ANSWER_DONE;
+	if (!st.over)
+		return stream_answer(sv, op, &st);
+	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	return ANSWER_DONE;
+}

@@ -1,0 +1,542 @@
+/*
+ * serve_watch.c - watch: a connection becomes a log of what happens on all cores.
+ *
+ * An event is noted in its core's ring as it happens, in binary, and only if somebody asked for its
+ * kind. The core that has the watcher's connection reads all rings, oldest event first, and writes
+ * lines as there is room. A watcher that is too slow is told how much it missed; nobody waits.
+ *
+ * Bounds: WATCHERS_MAX watchers, WATCH_EVENTS_A_TURN events looked at for each of them in a turn.
+ */
+#include "serve_note.h"
+#include "serve_stream.h"
+
+#define WATCH_EVENTS_A_TURN 128u
+#define EVENT_LINE_MAX      (3u * EVENT_TEXT_MAX + 320u)
+
+/* Streams of which anything is ever to be seen. */
+#define STREAMS_KNOWN                                                                              \
+	(MC_STREAM_FETCHERS | MC_STREAM_MUTATIONS | MC_STREAM_EVICTIONS | MC_STREAM_CONNEVENTS |   \
+	 MC_STREAM_DELETIONS | MC_STREAM_RAWCMDS)
+
+/* The others are watched, too, and nothing comes: a watcher of theirs must not look free. */
+#define STREAM_TAKEN (1u << 31)
+
+enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_CONN, EVENT_LINE };
+
+/* ---- noting ---- */
+
+bool
+observes(const struct serve *sv, enum mc_stream stream)
+{
+	return (sv->admin.streams & stream) != 0;
+}
+
+static uint64_t
+wall_us(const struct serve *sv)
+{
+	const uint64_t into_ns = sv->clock.now_ns - sv->admin.second_ns;
+	const uint64_t into_us = into_ns / 1000 < 999999 ? into_ns / 1000 : 999999;
+
+	return (uint64_t)sv->clock.unix_s * 1000000 + into_us;
+}
+
+static void
+event_note(struct serve *sv, struct event *e, struct view text)
+{
+	/* Relaxed: the number orders events for people; each ring is in order by itself. */
+	e->gid = atomic_fetch_add_explicit(&sv->shared->admin.gid, 1, memory_order_relaxed) + 1;
+	e->at_us = wall_us(sv);
+	e->text_len = (uint16_t)(text.len < EVENT_TEXT_MAX ? text.len : EVENT_TEXT_MAX);
+	if (e->text_len > 0)
+		memcpy(e->text, text.data, e->text_len);
+	event_put(sv->admin.ring, e);
+	serve_count(sv, EVENTS_NOTED);
+}
+
+static void
+event_item(const struct serve *sv, struct event *e, const struct item *it)
+{
+	if (it == NULL)
+		return;
+	e->class = store_class_of(sv->store, it);
+	e->size = item_value_len(it);
+}
+
+void
+observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+{
+	struct event e;
+
+	if (sv->admin.detail) {
+		prefix_count(sv, key, PREFIX_GET);
+		if (it != NULL)
+			prefix_count(sv, key, PREFIX_HIT);
+	}
+	if (!observes(sv, MC_STREAM_FETCHERS))
+		return;
+	e = (struct event){
+		.kind = EVENT_GET,
+		.stream = MC_STREAM_FETCHERS,
+		.status = it != NULL ? "found" : "not_found",
+		.conn = session_number(sv, op->session),
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, key);
+}
+
+static const char *
+result_name(enum store_result r)
+{
+	switch (r) {
+	case STORE_OK:
+		return "stored";
+	case STORE_NOT_STORED:
+		return "not_stored";
+	case STORE_EXISTS:
+		return "exists";
+	case STORE_NOT_FOUND:
+		return "not_found";
+	case STORE_TOO_LARGE:
+		return "too_large";
+	default:
+		return "no_memory";
+	}
+}
+
+/* What memcached's log calls it: the operation, not the word that asked for it. */
+static const char *
+command_name(const struct mc_req *req)
+{
+	switch (req->verb) {
+	case MC_ADD:
+	case MC_BIN_ADD:
+		return "add";
+	case MC_REPLACE:
+	case MC_BIN_REPLACE:
+		return "replace";
+	case MC_APPEND:
+	case MC_BIN_APPEND:
+		return "append";
+	case MC_PREPEND:
+	case MC_BIN_PREPEND:
+		return "prepend";
+	case MC_CAS:
+		return "cas";
+	case MC_BIN_SET:
+		return req->cas != 0 ? "cas" : "set";
+	default:
+		break;
+	}
+	if (req->verb != MC_MS)
+		return "set";
+	if (req->meta.flags & MC_FLAG_COMPARE)
+		return "cas";
+	switch (req->meta.mode) {
+	case MC_MODE_ADD:
+		return "add";
+	case MC_MODE_REPLACE:
+		return "replace";
+	case MC_MODE_APPEND:
+		return "append";
+	case MC_MODE_PREPEND:
+		return "prepend";
+	default:
+		return "set";
+	}
+}
+
+void
+observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
+	       const struct item *it)
+{
+	struct event e;
+	uint32_t expiry_s;
+
+	if (sv->admin.detail)
+		prefix_count(sv, key, PREFIX_SET);
+	if (!observes(sv, MC_STREAM_MUTATIONS))
+		return;
+	expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
+	e = (struct event){
+		.kind = EVENT_STORE,
+		.stream = MC_STREAM_MUTATIONS,
+		.status = result_name(r),
+		.command = command_name(&op->req),
+		.conn = session_number(sv, op->session),
+		.ttl_s = expiry_s > sv->clock.now_s ? expiry_s - sv->clock.now_s : 0,
+		.size = op->req.body_len,
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, key);
+}
+
+void
+observed_delete(struct serve *sv, const struct op *op, const struct item *it)
+{
+	struct event e;
+
+	if (sv->admin.detail)
+		prefix_count(sv, op->req.key, PREFIX_DEL);
+	if (!observes(sv, MC_STREAM_DELETIONS) || it == NULL)
+		return;
+	e = (struct event){
+		.kind = EVENT_DELETED,
+		.stream = MC_STREAM_DELETIONS,
+		.command = op->req.verb == MC_MD ? "md" : "delete",
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, item_key(it));
+}
+
+void
+observed_conn(struct serve *sv, const struct session *ss, bool opened)
+{
+	const struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
+	const uint64_t peer = atomic_load_explicit(&card->peer, memory_order_relaxed);
+	struct event e = {
+		.kind = EVENT_CONN,
+		.stream = MC_STREAM_CONNEVENTS,
+		.status = opened ? NULL : session_end_name(ss),
+		.conn = session_number(sv, ss),
+		.ip = (uint32_t)(peer >> 16),
+		.port = (uint16_t)peer,
+	};
+
+	event_note(sv, &e, (struct view){NULL, 0});
+}
+
+/* The line as it came; a retrieval line as far as its first key. */
+void
+observed_request(struct serve *sv, const struct op *op)
+{
+	const struct view raw = op->raw;
+	struct event e = {
+		.kind = EVENT_LINE,
+		.stream = MC_STREAM_RAWCMDS,
+		.conn = session_number(sv, op->session),
+	};
+	const uint8_t *end;
+
+	if (!observes(sv, MC_STREAM_RAWCMDS) || raw.len == 0 || (op->req.flags & MC_BINARY))
+		return;
+	end = memchr(raw.data, '\n', raw.len);
+	e.size = end != NULL ? (uint32_t)(end - raw.data) : raw.len;
+	if (e.size > 0 && raw.data[e.size - 1] == '\r')
+		e.size--;
+	event_note(sv, &e, (struct view){raw.data, e.size});
+}
+
+/* Under the store's locks: note, and no more. */
+static void
+evicted(void *arg, const struct item *it)
+{
+	struct serve *sv = arg;
+	const uint32_t expiry_s = item_expiry_s(it);
+	struct event e = {
+		.kind = EVENT_EVICTION,
+		.stream = MC_STREAM_EVICTIONS,
+		.status = store_used(sv->store, it) ? "yes" : "no",
+		.ttl_s = expiry_s == 0 ? -1 : (int64_t)expiry_s - sv->clock.now_s,
+		.idle_s = store_idle_s(sv->store, it),
+	};
+
+	event_item(sv, &e, it);
+	event_note(sv, &e, item_key(it));
+}
+
+/* ---- lines ---- */
+
+static void
+put_text(struct sheet *sheet, const char *text)
+{
+	sheet_view(sheet, (struct view){(const uint8_t *)text, (uint32_t)strlen(text)});
+}
+
+static void
+put_field(struct sheet *sheet, const char *name, int64_t value)
+{
+	put_text(sheet, name);
+	sheet_signed(sheet, value);
+}
+
+static void
+put_key(struct sheet *sheet, const char *type, const struct event *e)
+{
+	put_text(sheet, type);
+	put_text(sheet, " key=");
+	sheet->at = mc_put_uri(sheet->at, (struct view){e->text, e->text_len});
+}
+
+static void
+put_conn(struct sheet *sheet, const struct event *e)
+{
+	put_text(sheet, e->status == NULL ? "type=conn_new rip=" : "type=conn_close rip=");
+	sheet_ipv4(sheet, e->ip);
+	put_field(sheet, " rport=", e->port);
+	put_text(sheet, " transport=tcp");
+	if (e->status != NULL) {
+		put_text(sheet, " reason=");
+		put_text(sheet, e->status);
+	}
+	put_field(sheet, " cfd=", e->conn);
+}
+
+/* A line of a client's is made of any bytes: what would break ours is shown as in a URI. */
+static void
+put_line(struct sheet *sheet, const struct event *e)
+{
+	put_field(sheet, "<", e->conn);
+	for (uint32_t i = 0; i < e->text_len; i++) {
+		const struct view byte = {e->text + i, 1};
+
+		if (i == 0)
+			*sheet->at++ = ' ';
+		if (e->text[i] > ' ' && e->text[i] < 0x7f)
+			*sheet->at++ = e->text[i];
+		else if (e->text[i] == ' ')
+			*sheet->at++ = ' ';
+		else
+			sheet->at = mc_put_uri(sheet->at, byte);
+	}
+}
+
+static void
+put_event(struct sheet *sheet, const struct event *e)
+{
+	uint32_t rest = (uint32_t)(e->at_us % 1000000);
+
+	put_field(sheet, "ts=", (int64_t)(e->at_us / 1000000));
+	*sheet->at++ = '.';
+	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
+		*sheet->at++ = (uint8_t)('0' + rest / unit);
+	put_field(sheet, " gid=", (int64_t)e->gid);
+	*sheet->at++ = ' ';
+	switch ((enum event_kind)e->kind) {
+	case EVENT_GET:
+		put_key(sheet, "type=item_get", e);
+		put_text(sheet, " status=");
+		put_text(sheet, e->status);
+		put_field(sheet, " clsid=", e->class);
+		put_field(sheet, " cfd=", e->conn);
+		put_field(sheet, " size=", e->size);
+		break;
+	case EVENT_STORE:
+		put_key(sheet, "type=item_store", e);
+		put_text(sheet, " status=");
+		put_text(sheet, e->status);
+		put_text(sheet, " cmd=");
+		put_text(sheet, e->command);
+		put_field(sheet, " ttl=", e->ttl_s);
+		put_field(sheet, " clsid=", e->class);
+		put_field(sheet, " cfd=", e->conn);
+		put_field(sheet, " size=", e->size);
+		break;
+	case EVENT_EVICTION:
+		put_key(sheet, "type=eviction", e);
+		put_text(sheet, " fetch=");
+		put_text(sheet, e->status);
+		put_field(sheet, " ttl=", e->ttl_s);
+		put_field(sheet, " la=", e->idle_s);
+		put_field(sheet, " clsid=", e->class);
+		put_field(sheet, " size=", e->size);
+		break;
+	case EVENT_DELETED:
+		put_key(sheet, "type=deleted", e);
+		put_text(sheet, " cmd=");
+		put_text(sheet, e->command);
+		put_field(sheet, " clsid=", e->class);
+		put_field(sheet, " size=", e->size);
+		break;
+	case EVENT_CONN:
+		put_conn(sheet, e);
+		break;
+	case EVENT_LINE:
+		put_line(sheet, e);
+		break;
+	}
+	*sheet->at++ = '\n';
+}
+
+/* ---- watchers ---- */
+
+uint32_t
+watchers_count(const struct serve_shared *sh)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
+		n += atomic_load_explicit(&sh->admin.watchers[i].streams, memory_order_relaxed) !=
+		     0;
+	return n;
+}
+
+/* What all watchers together want. Who comes and goes at the same time as another may leave too
+ * much standing here until the next one does: that costs events nobody reads. Too little cannot
+ * stand: each adds its own again in every turn (watchers_turn). */
+static void
+streams_sum(struct serve_shared *sh)
+{
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
+		all |= atomic_load_explicit(&sh->admin.watchers[i].streams, memory_order_relaxed);
+	atomic_store_explicit(&sh->admin.streams, all & STREAMS_KNOWN, memory_order_relaxed);
+}
+
+static bool
+watcher_add(struct serve *sv, struct session *ss, uint32_t streams)
+{
+	struct serve_shared *sh = sv->shared;
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
+		struct watcher *w = &sh->admin.watchers[i];
+		uint32_t none = 0;
+
+		/* Acquire: pairs with the release in watcher_remove, so that what the last one
+		 * wrote into the slot comes before what we write. */
+		if (!atomic_compare_exchange_strong_explicit(
+			    &w->streams, &none, streams | STREAM_TAKEN, memory_order_acquire,
+			    memory_order_relaxed))
+			continue;
+		w->session = ss;
+		w->skipped = 0;
+		for (uint32_t k = 0; k < sh->cores; k++)
+			w->cursor[k] =
+				sh->serves[k] != NULL ? event_head(sh->serves[k]->admin.ring) : 0;
+		sv->admin.watchers |= 1u << i;
+		streams_sum(sh);
+		return true;
+	}
+	return false;
+}
+
+void
+watcher_remove(struct serve *sv, struct session *ss)
+{
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
+		struct watcher *w = &sv->shared->admin.watchers[i];
+
+		if ((sv->admin.watchers >> i & 1) == 0 || w->session != ss)
+			continue;
+		sv->admin.watchers &= ~(1u << i);
+		w->session = NULL;
+		/* Pairs with the acquire in watcher_add. */
+		atomic_store_explicit(&w->streams, 0, memory_order_release);
+		streams_sum(sv->shared);
+	}
+}
+
+/* The core whose next event is the oldest; false: none has any. */
+static bool
+oldest_ring(const struct serve_shared *sh, struct watcher *w, uint32_t *core)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < sh->cores; i++) {
+		uint64_t gid;
+
+		if (sh->serves[i] == NULL ||
+		    !event_gid(sh->serves[i]->admin.ring, &w->cursor[i], &w->skipped, &gid) ||
+		    gid >= oldest)
+			continue;
+		oldest = gid;
+		*core = i;
+	}
+	return oldest != UINT64_MAX;
+}
+
+static void
+watcher_write(struct serve *sv, struct watcher *w, struct sheet *sheet, uint32_t *left)
+{
+	const uint32_t wanted = atomic_load_explicit(&w->streams, memory_order_relaxed);
+	uint32_t core;
+
+	while (*left > 0 && sheet_room(sheet) >= EVENT_LINE_MAX &&
+	       oldest_ring(sv->shared, w, &core)) {
+		struct event e;
+
+		--*left;
+		if (w->skipped > 0) {
+			put_field(sheet, "skipped=", (int64_t)w->skipped);
+			*sheet->at++ = '\n';
+			counter_add(&sv->counters[EVENTS_SKIPPED], w->skipped);
+			w->skipped = 0;
+		}
+		if (!event_take(sv->shared->serves[core]->admin.ring, &w->cursor[core], &w->skipped,
+				&e) ||
+		    (e.stream & wanted) == 0)
+			continue;
+		put_event(sheet, &e);
+		serve_count(sv, EVENTS_SENT);
+	}
+}
+
+static void
+watcher_turn(struct serve *sv, struct watcher *w)
+{
+	struct conn *c = w->session->conn;
+	uint32_t left = WATCH_EVENTS_A_TURN, core;
+
+	while (left > 0 && oldest_ring(sv->shared, w, &core) && conn_writable(sv->stack, c, 1)) {
+		uint8_t *begin = conn_reserve(sv->stack, c, CONN_RESERVE_MAX);
+		struct sheet sheet = {begin, begin + CONN_RESERVE_MAX};
+
+		ensure(begin != NULL);
+		watcher_write(sv, w, &sheet, &left);
+		conn_commit(sv->stack, c, (uint32_t)(sheet.at - begin));
+	}
+}
+
+void
+watchers_turn(struct serve *sv)
+{
+	struct admin_shared *all = &sv->shared->admin;
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
+		struct watcher *w = &all->watchers[i];
+		uint32_t wanted;
+
+		if ((sv->admin.watchers >> i & 1) == 0)
+			continue;
+		wanted = atomic_load_explicit(&w->streams, memory_order_relaxed) & STREAMS_KNOWN;
+		if ((atomic_load_explicit(&all->streams, memory_order_relaxed) & wanted) != wanted)
+			atomic_fetch_or_explicit(&all->streams, wanted, memory_order_relaxed);
+		watcher_turn(sv, w);
+	}
+}
+
+/* What is wanted has changed on some core. */
+void
+streams_look(struct serve *sv)
+{
+	const uint32_t streams =
+		atomic_load_explicit(&sv->shared->admin.streams, memory_order_relaxed);
+	const bool had = observes(sv, MC_STREAM_EVICTIONS);
+
+	sv->admin.streams = streams;
+	if (observes(sv, MC_STREAM_EVICTIONS) != had)
+		store_watch_evictions(sv->store, had ? NULL : evicted, sv);
+}
+
+enum answer
+answer_watch(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	uint32_t streams = op->req.admin.streams;
+
+	if (sv->shared->admin.policy.no_watch) {
+		reply_error(sv, op, MC_ERR_WATCH_OFF);
+	} else if (op->req.error != MC_ERR_NONE) {
+		reply_error(sv, op, (enum mc_error)op->req.error);
+	} else if (!watcher_add(sv, ss, streams != 0 ? streams : MC_STREAM_FETCHERS)) {
+		reply_error(sv, op, MC_ERR_WATCH_MANY);
+	} else {
+		ss->watching = true;
+		atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].watching, 1,
+				      memory_order_relaxed);
+		streams_look(sv); /* on this core what comes behind it is seen at once */
+		sv->admin.observed = true;
+		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	}
+	return ANSWER_DONE;
+}

@@ -1,0 +1,58 @@
+#include "udp_guard.h"
+
+void
+udp_guard_allow(struct udp_guard *g, uint32_t ip, uint32_t prefix_len)
+{
+	const uint32_t mask = prefix_len == 0 ? 0 : UINT32_MAX << (32 - prefix_len);
+
+	if (g->network_count == GUARD_NETWORKS_MAX)
+		return;
+	g->ip[g->network_count] = ip & mask;
+	g->mask[g->network_count++] = mask;
+}
+
+static bool
+is_allowed(const struct udp_guard *g, uint32_t ip)
+{
+	for (uint32_t i = 0; i < g->network_count; i++)
+		if ((ip & g->mask[i]) == g->ip[i])
+			return true;
+	return false;
+}
+
+static struct guard_cell *
+cell_of(struct udp_guard *g, uint32_t row, uint64_t hash, uint32_t second)
+{
+	struct guard_cell *cell =
+		&g->cells[row][(uint32_t)(hash >> (32 * row)) & (GUARD_CELLS - 1)];
+
+	if (cell->second != second)
+		*cell = (struct guard_cell){.second = second};
+	return cell;
+}
+
+bool
+udp_guard_admits(struct udp_guard *g, uint32_t ip, uint64_t hash, uint32_t second, uint64_t asked,
+		 uint64_t answer)
+{
+	struct guard_cell *cell[GUARD_ROWS];
+	uint32_t spent = UINT32_MAX;
+
+	/* What is no longer than what was sent could be sent without us. */
+	if (answer <= asked || is_allowed(g, ip))
+		return true;
+	for (uint32_t row = 0; row < GUARD_ROWS; row++) {
+		cell[row] = cell_of(g, row, hash, second);
+		if (cell[row]->bytes < spent)
+			spent = cell[row]->bytes;
+	}
+	if (answer - asked > g->bytes_per_s - spent)
+		return false;
+	/* Conservative update (Estan and Varghese, SIGCOMM 2002): a cell that counts more than the
+	 * source can have got already is left alone. */
+	spent += (uint32_t)(answer - asked);
+	for (uint32_t row = 0; row < GUARD_ROWS; row++)
+		if (cell[row]->bytes < spent)
+			cell[row]->bytes = spent;
+	return true;
+}

@@ -1,0 +1,47 @@
+/*
+ * udp_guard.h - how much may be sent to whoever a datagram says it is from.
+ *
+ * The source of a datagram can be forged, so an answer longer than its request makes us a weapon
+ * (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks that cannot be forged
+ * from outside are let through; everybody else has a budget of bytes a second beyond what it sent.
+ *
+ * Shape:  two rows of cells, a source in one cell of each (Cormode and Muthukrishnan, "An improved
+ *         data stream summary: the count-min sketch", 2005). A cell counts at least what its
+ *         sources got, so nobody ever gets more than the budget, however many sources there are;
+ *         who shares both cells with others gets less.
+ * Units:  bytes of UDP payload; whole seconds.
+ * Thread: core-local.
+ * Bounds: GUARD_ROWS * GUARD_CELLS cells, SERVE_NETWORKS_MAX networks.
+ */
+#ifndef CLOCKOO_UDP_GUARD_H
+#define CLOCKOO_UDP_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GUARD_ROWS         2u
+#define GUARD_CELLS        2048u /* power of two */
+#define GUARD_NETWORKS_MAX 16u
+
+struct guard_cell {
+	uint32_t second; /* of which bytes counts */
+	uint32_t bytes;
+};
+
+struct udp_guard {
+	bool on;
+	uint32_t bytes_per_s;
+	uint32_t network_count;
+	uint32_t ip[GUARD_NETWORKS_MAX], mask[GUARD_NETWORKS_MAX]; /* host order */
+	struct guard_cell cells[GUARD_ROWS][GUARD_CELLS];
+};
+
+/* A network let through; those beyond GUARD_NETWORKS_MAX are not. */
+void udp_guard_allow(struct udp_guard *g, uint32_t ip, uint32_t prefix_len);
+
+/* May a request of `asked` bytes from ip be answered with `answer` bytes now? If so they are
+ * booked. hash is of the source. */
+bool udp_guard_admits(struct udp_guard *g, uint32_t ip, uint64_t hash, uint32_t second,
+		      uint64_t asked, uint64_t answer);
+
+#endif
