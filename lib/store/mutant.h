@@ -84,6 +84,12 @@
 #define MUTANT_OPEN_TOKEN false
 #endif
 
+#ifdef STORE_MUTANT_BLIND_CREATE
+#define MUTANT_BLIND_CREATE true
+#else
+#define MUTANT_BLIND_CREATE false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -180,6 +186,13 @@ static inline bool
 mutant_open_token(void)
 {
 	return MUTANT_OPEN_TOKEN;
+}
+
+/* A number that was not there is stored over whatever is by now. */
+static inline bool
+mutant_blind_create(void)
+{
+	return MUTANT_BLIND_CREATE;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

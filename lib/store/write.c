@@ -168,7 +168,7 @@ static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
 	     const struct item **made)
 {
-	const struct store_terms terms = {.mode = STORE_ADD,
+	const struct store_terms terms = {.mode = mutant_blind_create() ? STORE_SET : STORE_ADD,
 					  .set_cas = sum->set_cas,
 					  .new_cas = sum->new_cas,
 					  .binary_key = sum->binary_key};

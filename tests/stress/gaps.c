@@ -14,12 +14,18 @@ gaps_begin(uint64_t random)
 	gap_random = random;
 }
 
+void
+gaps_yield(uint32_t one_of)
+{
+	gap_random = gap_random * 6364136223846793005ull + 1442695040888963407ull;
+	if ((gap_random >> 33) % one_of == 0)
+		sched_yield();
+}
+
 #ifdef STORE_GAPS
 void
 stress_gap(void)
 {
-	gap_random = gap_random * 6364136223846793005ull + 1442695040888963407ull;
-	if ((gap_random >> 33) % YIELD_OF == 0)
-		sched_yield();
+	gaps_yield(YIELD_OF);
 }
 #endif

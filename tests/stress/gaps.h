@@ -12,4 +12,7 @@
 /* Which gaps are used follows from this. */
 void gaps_begin(uint64_t random);
 
+/* The test's own: give the processor away one time in so many. */
+void gaps_yield(uint32_t one_of);
+
 #endif

@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_HISTORY_H
 #define CLOCKOO_HISTORY_H
 
-#include "store/store.h"
+#include "store/terms.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +32,14 @@
 	X(CALL_PREPEND, "prepend")                                                                 \
 	X(CALL_INCR, "incr")                                                                       \
 	X(CALL_DECR, "decr")                                                                       \
+	X(CALL_COUNT, "count on, or begin at")                                                     \
+	X(CALL_EXTEND, "append, or begin with")                                                    \
+	X(CALL_LATE, "cas, stale if older")                                                        \
 	X(CALL_DELETE, "delete")                                                                   \
+	X(CALL_DELETE_CAS, "delete if cas")                                                        \
+	X(CALL_STALE, "mark stale")                                                                \
+	X(CALL_EMPTY, "drop the value")                                                            \
+	X(CALL_WIN, "win")                                                                         \
 	X(CALL_FLUSH, "flush")                                                                     \
 	X(CALL_TIME, "time")
 
@@ -48,20 +55,27 @@ struct call {
 	uint32_t now_s; /* on the asking core; of CALL_TIME: from now on, on all of them */
 
 	/* asked */
-	uint64_t number;   /* cas to compare; delta */
-	uint32_t flags;    /* of set, add, replace, cas */
-	uint32_t expiry_s; /* of those and touch; of flush: when */
+	uint64_t number;   /* cas to compare (of mark stale: 0 is none); delta */
+	uint64_t initial;  /* of count */
+	uint32_t flags;    /* of set, add, replace, cas, late, extend */
+	uint32_t expiry_s; /* of those, touch, count and drop; of flush: when */
 	uint32_t len;
 	char bytes[HISTORY_ARGUMENT];
 
 	/* told, if OK */
-	uint64_t told_number; /* the cas of get and touch, the new number of incr and decr */
+	uint64_t told_number; /* the new number of incr, decr and count; else the item's cas */
 	uint32_t told_flags;
+	bool told_made; /* of count: there was none; of stale and empty: something is left */
+	bool told_stale;
+	bool told_won; /* of win: by this call */
 	uint32_t told_expiry_s;
 	bool told_expiry; /* it was not in the past already */
 	uint32_t told_len;
 	char told[HISTORY_VALUE_MAX];
 };
+
+/* Does its answer say what the item looks like? */
+bool call_tells_item(const struct call *call);
 
 void call_print(FILE *to, const struct call *call);
 

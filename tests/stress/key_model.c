@@ -59,11 +59,22 @@ put_value(struct key_state *s, const struct call *c, uint32_t doomed_s)
 	return true;
 }
 
+/* Can the version's cas be the one asked for; can it be another? */
+static bool
+may_match(const struct key_state *s, const struct call *c)
+{
+	return s->what == KEY_ANY || (s->cas_known ? s->cas == c->number : c->number >= s->cas);
+}
+
+static bool
+may_differ(const struct key_state *s, const struct call *c)
+{
+	return s->what == KEY_ANY || !s->cas_known || s->cas != c->number;
+}
+
 static bool
 step_store(struct key_state *s, const struct call *c)
 {
-	const bool match = s->cas_known ? s->cas == c->number : c->number >= s->cas;
-
 	switch (c->kind) {
 	case CALL_ADD:
 		if (c->result == STORE_NOT_STORED)
@@ -80,8 +91,8 @@ step_store(struct key_state *s, const struct call *c)
 		if (!seen_present(s, c))
 			return false;
 		if (c->result == STORE_EXISTS)
-			return s->what == KEY_ANY || !s->cas_known || s->cas != c->number;
-		if (s->what != KEY_ANY && !match)
+			return may_differ(s, c);
+		if (!may_match(s, c))
 			return false;
 		put_value(s, c, s->doomed_s);
 		s->cas = c->number + 1;
@@ -108,6 +119,7 @@ step_extend(struct key_state *s, const struct call *c)
 		memmove(s->value + c->len, s->value, s->len);
 	memcpy(s->value + (c->kind == CALL_PREPEND ? 0 : s->len), c->bytes, c->len);
 	s->len += c->len;
+	s->stale = s->won = 0;
 	next_version(s);
 	return true;
 }
@@ -141,10 +153,10 @@ step_number(struct key_state *s, const struct call *c)
 		return true;
 	if (c->result == STORE_NOT_A_NUMBER || !number_of(s, &n))
 		return c->result == STORE_NOT_A_NUMBER && !number_of(s, &n);
-	if (c->kind == CALL_INCR)
-		n += c->number;
-	else
+	if (c->kind == CALL_DECR)
 		n = n < c->number ? 0 : n - c->number;
+	else
+		n += c->number;
 	if (n != c->told_number)
 		return false;
 
@@ -159,7 +171,7 @@ step_number(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* What get and touch say about the version must be so; and tells its cas, if that was open. */
+/* What an answer says about the version must be so; and tells its cas, if that was open. */
 static bool
 told_truth(struct key_state *s, const struct call *c)
 {
@@ -167,11 +179,12 @@ told_truth(struct key_state *s, const struct call *c)
 		*s = (struct key_state){.what = KEY_PRESENT,
 					.flags = c->told_flags,
 					.expiry_s = c->told_expiry_s,
+					.stale = c->told_stale,
 					.len = c->told_len};
 		memcpy(s->value, c->told, c->told_len);
 	}
 	if (s->len != c->told_len || memcmp(s->value, c->told, s->len) != 0 ||
-	    s->flags != c->told_flags)
+	    s->flags != c->told_flags || s->stale != c->told_stale)
 		return false;
 	if (s->cas_known ? s->cas != c->told_number : c->told_number < s->cas)
 		return false;
@@ -206,6 +219,143 @@ step_delete(struct key_state *s, const struct call *c)
 		return false;
 	forget(s);
 	return true;
+}
+
+static bool
+step_delete_cas(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (c->result == STORE_EXISTS)
+		return may_differ(s, c);
+	if (!may_match(s, c))
+		return false;
+	s->cas = c->number;
+	forget(s);
+	return true;
+}
+
+/* What is kept of an item, or, for want of memory, nothing. */
+static bool
+step_keep(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (c->result == STORE_EXISTS)
+		return c->number != 0 && may_differ(s, c);
+	if (c->number != 0 && !may_match(s, c))
+		return false;
+	if (s->what == KEY_ANY)
+		return true;
+	if (c->number != 0) {
+		s->cas = c->number;
+		s->cas_known = 1;
+	}
+	if (!c->told_made) {
+		forget(s);
+		return true;
+	}
+
+	const bool exact = s->cas_known;
+
+	next_version(s);
+	s->cas_known = exact; /* the next number, and no other */
+	s->stale = c->kind == CALL_STALE;
+	s->won = 0;
+	if (c->kind == CALL_EMPTY) {
+		s->flags = s->len = 0;
+		s->expiry_s = c->expiry_s;
+		memset(s->value, 0, sizeof s->value);
+	}
+	return told_truth(s, c);
+}
+
+/* One reader wins a version. One that does not may have come while the version was made anew. */
+static bool
+step_win(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (s->what == KEY_ANY)
+		return true;
+	if (!told_truth(s, c) || (c->told_won && s->won))
+		return false;
+	s->won |= c->told_won;
+	return true;
+}
+
+static bool
+step_count(struct key_state *s, const struct call *c)
+{
+	if (c->result != STORE_OK || !c->told_made)
+		return c->result != STORE_NOT_FOUND && step_number(s, c);
+	if (c->told_number != c->initial)
+		return false;
+	seen_absent(s, c);
+	put_value(s, c, 0);
+	s->flags = 0;
+	s->len = (uint32_t)snprintf(s->value, sizeof s->value, "%llu",
+				    (unsigned long long)c->initial);
+	return true;
+}
+
+/* The value that it tells says which of the two it was: flags of an extend are its own. */
+static bool
+step_append_or_begin(struct key_state *s, const struct call *c)
+{
+	struct key_state extended = *s;
+
+	if (c->result != STORE_OK)
+		return c->result != STORE_NOT_STORED && step_extend(s, c);
+	if (s->what == KEY_ANY)
+		return true;
+	if (seen_present(s, c) && step_extend(&extended, c) && told_truth(&extended, c)) {
+		*s = extended;
+		return true;
+	}
+	seen_absent(s, c);
+	put_value(s, c, 0);
+	return told_truth(s, c);
+}
+
+static bool
+step_late(struct key_state *s, const struct call *c)
+{
+	if (c->result == STORE_NOT_FOUND)
+		return seen_absent(s, c);
+	if (!seen_present(s, c))
+		return false;
+	if (s->what == KEY_ANY)
+		return true;
+	if (c->result == STORE_EXISTS)
+		return c->number == 0 ? true : s->cas < c->number;
+	if (!c->told_stale) {
+		if (!may_match(s, c))
+			return false;
+		put_value(s, c, s->doomed_s);
+		s->cas = c->number + 1;
+		s->cas_known = 1;
+		return told_truth(s, c);
+	}
+	if (c->number == 0 || (s->cas_known && s->cas <= c->number))
+		return false;
+
+	const struct key_state old = *s;
+
+	put_value(s, c, s->doomed_s);
+	s->cas_known = old.cas_known;
+	if (!old.cas_known && s->cas < c->number + 2)
+		s->cas = c->number + 2;
+	s->expiry_s = old.expiry_s;
+	s->stale = 1;
+	s->won = old.won;
+	return told_truth(s, c);
 }
 
 /* A flush now, or one to come that takes along at least what is there today. */
@@ -245,6 +395,19 @@ key_step(struct key_state *s, const struct call *c)
 		return step_number(s, c);
 	case CALL_DELETE:
 		return step_delete(s, c);
+	case CALL_DELETE_CAS:
+		return step_delete_cas(s, c);
+	case CALL_STALE:
+	case CALL_EMPTY:
+		return step_keep(s, c);
+	case CALL_WIN:
+		return step_win(s, c);
+	case CALL_COUNT:
+		return step_count(s, c);
+	case CALL_EXTEND:
+		return step_append_or_begin(s, c);
+	case CALL_LATE:
+		return step_late(s, c);
 	case CALL_FLUSH:
 		return step_flush(s, c);
 	case CALL_TIME:
@@ -259,51 +422,4 @@ call_only_looks(const struct call *c)
 {
 	return c->kind == CALL_GET ||
 	       (c->result != STORE_OK && c->kind != CALL_FLUSH && c->kind != CALL_TIME);
-}
-
-/* ---- for people ---- */
-
-#define CALL_NAME(symbol, words) words,
-
-static const char *const call_names[CALL_KINDS] = {CALLS(CALL_NAME)};
-
-static const char *
-result_name(enum store_result r)
-{
-	static const char *const names[] = {"OK",        "NOT_STORED", "EXISTS",      "NOT_FOUND",
-					    "TOO_LARGE", "NO_MEMORY",  "NOT_A_NUMBER"};
-
-	return (uint32_t)r < sizeof names / sizeof names[0] ? names[r] : "?";
-}
-
-static void
-print_told(FILE *to, const struct call *c)
-{
-	if (c->kind == CALL_INCR || c->kind == CALL_DECR)
-		fprintf(to, " %llu", (unsigned long long)c->told_number);
-	if (c->kind != CALL_GET && c->kind != CALL_TOUCH)
-		return;
-	fprintf(to, " '%.*s' cas %llu flags %u", (int)c->told_len, c->told,
-		(unsigned long long)c->told_number, c->told_flags);
-	if (c->told_expiry)
-		fprintf(to, " expiry %u", c->told_expiry_s);
-}
-
-void
-call_print(FILE *to, const struct call *c)
-{
-	fprintf(to, "  %8llu..%-8llu thread %u at %u s: %s", (unsigned long long)c->invoked,
-		(unsigned long long)c->returned, c->thread, c->now_s, call_names[c->kind]);
-	if (c->len != 0)
-		fprintf(to, " '%.*s'", (int)c->len, c->bytes);
-	if (c->kind == CALL_CAS || c->kind == CALL_INCR || c->kind == CALL_DECR)
-		fprintf(to, " %llu", (unsigned long long)c->number);
-	if (c->flags != 0)
-		fprintf(to, " flags %u", c->flags);
-	if (c->expiry_s != 0)
-		fprintf(to, " expiry %u", c->expiry_s);
-	fprintf(to, " -> %s", result_name(c->result));
-	if (c->result == STORE_OK)
-		print_told(to, c);
-	fprintf(to, "\n");
 }

@@ -25,6 +25,7 @@ struct key_state {
 	uint64_t cas;
 	uint32_t flags;
 	uint32_t expiry_s;
+	uint32_t stale, won;
 	uint32_t doomed_s; /* a flush that comes then takes this version along; 0: none will */
 	uint32_t len;
 	char value[HISTORY_VALUE_MAX];

@@ -15,7 +15,7 @@ struct place_in_time {
 	uint32_t zero;
 };
 static_assert(sizeof(struct place_in_time) == sizeof(struct key_state) + 8 &&
-		      sizeof(struct key_state) == 32 + HISTORY_VALUE_MAX,
+		      sizeof(struct key_state) == 40 + HISTORY_VALUE_MAX,
 	      "compared as bytes: nothing between the fields");
 
 struct linear {

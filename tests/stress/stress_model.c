@@ -13,6 +13,7 @@
  * made, though not at the same times (seed 0 is the time of day). With "caught" the store is a
  * mutant, and the run passes only if it lied or stood still.
  */
+#include "asking.h"
 #include "gaps.h"
 #include "linear.h"
 #include "store/inside.h"
@@ -45,6 +46,7 @@
 #define PROBE_ENDS    4u /* this call is the last step */
 #define MANY_OF       6u /* one in so many calls is a batch of gets */
 #define MANY_MAX      3u
+#define EXTEND_FLAGS  1000u
 #define TIME_THREAD   8u /* the line of the history that time has to itself */
 
 /* What a round is about. */
@@ -142,26 +144,6 @@ told_result(enum store_result r)
 							       : STORE_NO_MEMORY;
 }
 
-static enum store_result
-do_store(struct worker *w, struct call *c, struct view key, uint64_t hash)
-{
-	static const enum store_mode modes[CALL_KINDS] = {
-		[CALL_SET] = STORE_SET,         [CALL_ADD] = STORE_ADD,
-		[CALL_REPLACE] = STORE_REPLACE, [CALL_CAS] = STORE_CAS,
-		[CALL_APPEND] = STORE_APPEND,   [CALL_PREPEND] = STORE_PREPEND,
-	};
-	struct fill f;
-	const enum store_result r =
-		store_begin(w->core, &f, key, hash, c->len, c->flags, c->expiry_s);
-
-	if (r != STORE_OK)
-		return STORE_NO_MEMORY;
-	store_fill(w->core, &f, c->bytes, c->len);
-	if (roll(w, YIELD_OF) == 0)
-		sched_yield();
-	return store_finish(w->core, &f, modes[c->kind], c->number);
-}
-
 /* Write down what the item says. */
 static void
 take_down(struct worker *w, struct call *c, const struct item *it)
@@ -170,6 +152,7 @@ take_down(struct worker *w, struct call *c, const struct item *it)
 
 	c->told_number = item_cas(it);
 	c->told_flags = item_flags(it);
+	c->told_stale = item_is_stale(it);
 	c->told_len = len < HISTORY_VALUE_MAX ? len : HISTORY_VALUE_MAX;
 	if (len != 0)
 		memcpy(c->told, store_value_at(w->core, it, 0).data, c->told_len);
@@ -184,64 +167,40 @@ take_down(struct worker *w, struct call *c, const struct item *it)
 }
 
 static enum store_result
-do_look(struct worker *w, struct call *c, struct view key, uint64_t hash)
+do_call(struct worker *w, struct call *c, struct view key)
 {
-	const struct item *it;
+	const struct item *it = NULL;
+	enum store_result r;
 
 	if (c->kind == CALL_GET && w->probe_step == PROBE_ENDS) {
 		it = store_get_probed(w->core, &w->probe, key);
+		r = it != NULL ? STORE_OK : STORE_NOT_FOUND;
 		w->probe_step = 0;
-	} else if (c->kind == CALL_GET) {
-		it = store_get(w->core, key, hash);
 	} else {
-		const enum store_result r = store_touch(w->core, key, hash, c->expiry_s, &it);
-
-		if (r != STORE_OK)
-			return r;
+		r = call_ask(w->core, c, key, &it);
 	}
-	if (it == NULL)
-		return STORE_NOT_FOUND;
-	take_down(w, c, it);
-	return STORE_OK;
-}
-
-static enum store_result
-do_call(struct worker *w, struct call *c, struct view key)
-{
-	const uint64_t hash = store_hash(w->core, key);
-
-	switch (c->kind) {
-	case CALL_GET:
-	case CALL_TOUCH:
-		return do_look(w, c, key, hash);
-	case CALL_INCR:
-	case CALL_DECR:
-		return store_arith(w->core, key, hash, c->number, c->kind == CALL_DECR,
-				   &c->told_number);
-	case CALL_DELETE:
-		return store_delete(w->core, key, hash);
-	case CALL_FLUSH:
-		store_flush(w->core, c->expiry_s);
-		return STORE_OK;
-	default:
-		return do_store(w, c, key, hash);
-	}
+	if (it != NULL)
+		take_down(w, c, it);
+	return r;
 }
 
 /* ---- what to ask ---- */
 
 static const enum call_kind mix[] = {
-	CALL_GET,     CALL_GET,     CALL_GET,   CALL_GET,   CALL_GET,    CALL_GET,
-	CALL_SET,     CALL_SET,     CALL_ADD,   CALL_ADD,   CALL_CAS,    CALL_CAS,
-	CALL_CAS,     CALL_INCR,    CALL_INCR,  CALL_DECR,  CALL_APPEND, CALL_APPEND,
-	CALL_PREPEND, CALL_REPLACE, CALL_TOUCH, CALL_TOUCH, CALL_DELETE,
+	CALL_GET,     CALL_GET,     CALL_GET,   CALL_GET,   CALL_GET,        CALL_GET,
+	CALL_SET,     CALL_SET,     CALL_ADD,   CALL_ADD,   CALL_CAS,        CALL_CAS,
+	CALL_CAS,     CALL_INCR,    CALL_INCR,  CALL_DECR,  CALL_APPEND,     CALL_APPEND,
+	CALL_PREPEND, CALL_REPLACE, CALL_TOUCH, CALL_TOUCH, CALL_DELETE,     CALL_COUNT,
+	CALL_COUNT,   CALL_EXTEND,  CALL_LATE,  CALL_LATE,  CALL_DELETE_CAS, CALL_STALE,
+	CALL_STALE,   CALL_EMPTY,   CALL_WIN,   CALL_WIN,   CALL_WIN,
 };
 
 /* Numbers, to count with, and values that tell who wrote them. */
 static void
 choose_value(struct worker *w, struct call *c)
 {
-	const bool extend = c->kind == CALL_APPEND || c->kind == CALL_PREPEND;
+	const bool extend =
+		c->kind == CALL_APPEND || c->kind == CALL_PREPEND || c->kind == CALL_EXTEND;
 
 	if (roll(w, 2) == 0)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "%u",
@@ -249,9 +208,51 @@ choose_value(struct worker *w, struct call *c)
 	else
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "%c%u.", (char)('a' + w->id),
 					    w->count);
+	if (c->kind == CALL_EXTEND)
+		c->flags = EXTEND_FLAGS; /* no other's: so the answer tells what it did */
 	if (extend)
 		return;
 	c->flags = roll(w, 2) == 0 ? (uint32_t)roll(w, 100) : 0;
+}
+
+/* By kind: what it brings along. */
+static const struct brings {
+	bool value, expiry, cas;
+} brings[CALL_KINDS] = {
+	[CALL_TOUCH] = {.expiry = true},
+	[CALL_SET] = {.value = true, .expiry = true},
+	[CALL_ADD] = {.value = true, .expiry = true},
+	[CALL_REPLACE] = {.value = true, .expiry = true},
+	[CALL_CAS] = {.value = true, .expiry = true, .cas = true},
+	[CALL_LATE] = {.value = true, .expiry = true, .cas = true},
+	[CALL_APPEND] = {.value = true},
+	[CALL_PREPEND] = {.value = true},
+	[CALL_EXTEND] = {.value = true, .expiry = true},
+	[CALL_COUNT] = {.expiry = true},
+	[CALL_EMPTY] = {.expiry = true},
+	[CALL_DELETE_CAS] = {.cas = true},
+	[CALL_STALE] = {.cas = true},
+};
+
+static void
+choose_arguments(struct worker *w, struct call *c)
+{
+	const struct brings *b = &brings[c->kind];
+
+	if (b->value)
+		choose_value(w, c);
+	if (b->cas)
+		c->number = w->cas[c->key] + (roll(w, 8) == 0);
+	if (c->kind == CALL_STALE && roll(w, 2) == 0)
+		c->number = 0;
+	if (c->kind == CALL_LATE && roll(w, 4) == 0)
+		c->number -= c->number != 0;
+	if (c->kind == CALL_INCR || c->kind == CALL_DECR || c->kind == CALL_COUNT)
+		c->number = roll(w, 20);
+	if (c->kind == CALL_COUNT)
+		c->initial = roll(w, 1000);
+	if ((b->expiry && roll(w, 4) == 0) || c->kind == CALL_FLUSH)
+		c->expiry_s = c->now_s + (uint32_t)roll(w, 3);
 }
 
 static struct call
@@ -265,16 +266,7 @@ choose_call(struct worker *w)
 
 	if (roll(w, s->flush_of) == 0)
 		c.kind = CALL_FLUSH;
-	if (c.kind >= CALL_SET && c.kind <= CALL_PREPEND)
-		choose_value(w, &c);
-	if (c.kind == CALL_CAS)
-		c.number = w->cas[c.key] + (roll(w, 8) == 0);
-	if (c.kind == CALL_INCR || c.kind == CALL_DECR)
-		c.number = roll(w, 20);
-	if ((c.kind <= CALL_CAS && roll(w, 4) == 0) || c.kind == CALL_FLUSH)
-		c.expiry_s = c.now_s + (uint32_t)roll(w, 3);
-	if (c.kind == CALL_GET)
-		c.expiry_s = 0;
+	choose_arguments(w, &c);
 	return c;
 }
 
@@ -359,7 +351,7 @@ ask(struct worker *w)
 	c->invoked = next_tick(w->round);
 	c->result = told_result(do_call(w, c, key));
 	c->returned = next_tick(w->round);
-	if (c->kind <= CALL_TOUCH && c->result == STORE_OK)
+	if (call_tells_item(c))
 		w->cas[c->key] = c->told_number;
 	w->count++;
 	if (c->result == STORE_NO_MEMORY)

@@ -43,6 +43,37 @@
 	{                                                                                          \
 		OF(t, from, to, CALL_FLUSH), .expiry_s = (at)                                      \
 	}
+/* A win: what the item looks like, whether it is stale, whether this call won it. */
+#define REACHED(t, from, to, v, cas, stale, mine)                                                  \
+	{                                                                                          \
+		OF(t, from, to, CALL_WIN), .told = v, .told_len = sizeof(v) - 1,                   \
+					   .told_number = (cas), .told_stale = (stale),            \
+					   .told_won = (mine)                                      \
+	}
+/* An item marked as stale, or without its value: what is left of it. */
+#define KEPT(t, from, to, what, if_cas, v, cas)                                                    \
+	{                                                                                          \
+		OF(t, from, to, what), .number = (if_cas), .told = v, .told_len = sizeof(v) - 1,   \
+				       .told_number = (cas), .told_made = true,                    \
+				       .told_stale = (what) == CALL_STALE                          \
+	}
+#define CAME_LATE(t, from, to, v, if_cas, cas, late)                                               \
+	{                                                                                          \
+		OF(t, from, to, CALL_LATE), VALUE(v), .number = (if_cas), .told = v,               \
+						      .told_len = sizeof(v) - 1,                   \
+						      .told_number = (cas), .told_stale = (late)   \
+	}
+#define BEGUN(t, from, to, at)                                                                     \
+	{                                                                                          \
+		OF(t, from, to, CALL_COUNT), .number = 1, .initial = (at), .told_number = (at),    \
+					     .told_made = true                                     \
+	}
+#define EXTENDED(t, from, to, v, now, cas)                                                         \
+	{                                                                                          \
+		OF(t, from, to, CALL_EXTEND), VALUE(v),                                            \
+			.flags = 9, .told = now, .told_len = sizeof(now) - 1,                      \
+			.told_number = (cas), .told_flags = sizeof(v) == sizeof(now) ? 9 : 0       \
+	}
 #define TIME(from, to, now)                                                                        \
 	{                                                                                          \
 		.thread = 8, .invoked = (from), .returned = (to), .kind = CALL_TIME,               \
@@ -189,6 +220,87 @@ static const struct history {
 	 LINEAR_TRUE,
 	 {STORED(0, 1, 2, CALL_SET, "a"), STORED(0, 3, 4, CALL_PREPEND, "b"),
 	  GOT(0, 5, 6, "ba", 2)}},
+	{"one of two readers wins",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 3, 6, "a", 4, false, true),
+	  REACHED(1, 4, 5, "a", 4, false, false)}},
+	{"two readers win",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 3, 6, "a", 4, false, true),
+	  REACHED(1, 4, 5, "a", 4, false, true)}},
+	{"two readers win, with a new value in between",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 3, 6, "a", 4, false, true),
+	  STORED(1, 4, 5, CALL_SET, "b"), REACHED(1, 7, 8, "b", 5, false, true)}},
+	{"two readers win, with a count in between",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "7"), REACHED(0, 3, 4, "7", 4, false, true),
+	  COUNTED(0, 5, 6, CALL_INCR, 1, 8), REACHED(1, 7, 8, "8", 5, false, true)}},
+	{"stale again, and won again",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), KEPT(0, 3, 4, CALL_STALE, 0, "a", 4),
+	  REACHED(0, 5, 6, "a", 4, true, true), KEPT(0, 7, 8, CALL_STALE, 4, "a", 5),
+	  REACHED(1, 9, 10, "a", 5, true, true)}},
+	{"stale, and nobody said so",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 5, 6, "a", 4, true, true)}},
+	{"not stale, though it was said",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), KEPT(0, 3, 4, CALL_STALE, 0, "a", 4),
+	  REACHED(0, 5, 6, "a", 4, false, true)}},
+	{"marked stale over a version it had not seen",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), GOT(0, 3, 4, "a", 4),
+	  KEPT(0, 5, 6, CALL_STALE, 3, "a", 5)}},
+	{"the value is gone, the item stays",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), GOT(0, 3, 4, "a", 4), KEPT(0, 5, 6, CALL_EMPTY, 4, "", 5),
+	  GOT(0, 7, 8, "", 5)}},
+	{"the value is gone and comes back",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), KEPT(0, 5, 6, CALL_EMPTY, 0, "", 5),
+	  GOT(0, 7, 8, "a", 5)}},
+	{"late: stored as stale, the token stays",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 3, 4, "a", 4, false, true),
+	  CAME_LATE(0, 5, 6, "b", 3, 5, true), REACHED(1, 7, 8, "b", 5, true, false)}},
+	{"late: the token is won twice",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), REACHED(0, 3, 4, "a", 4, false, true),
+	  CAME_LATE(0, 5, 6, "b", 3, 5, true), REACHED(1, 7, 8, "b", 5, true, true)}},
+	{"late: stored as fresh",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), GOT(0, 3, 4, "a", 4),
+	  CAME_LATE(0, 5, 6, "b", 3, 5, false)}},
+	{"in time: stored as stale",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), GOT(0, 3, 4, "a", 4),
+	  CAME_LATE(0, 5, 6, "b", 4, 5, true)}},
+	{"deleted by whom had seen it",
+	 LINEAR_TRUE,
+	 {STORED(0, 1, 2, CALL_SET, "a"),
+	  GOT(0, 3, 4, "a", 4),
+	  {OF(0, 5, 6, CALL_DELETE_CAS), .number = 4},
+	  MISSED(1, 7, 8)}},
+	{"deleted over a version it had not seen",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"),
+	  GOT(0, 3, 4, "a", 4),
+	  {OF(0, 5, 6, CALL_DELETE_CAS), .number = 3}}},
+	{"a number begun and counted on",
+	 LINEAR_TRUE,
+	 {BEGUN(0, 1, 4, 5), COUNTED(1, 2, 3, CALL_COUNT, 1, 6), GOT(0, 5, 6, "6", 2)}},
+	{"a number begun at another's beginning",
+	 LINEAR_LIE,
+	 {BEGUN(0, 1, 2, 5), COUNTED(1, 3, 4, CALL_COUNT, 1, 5)}},
+	{"a value begun and extended",
+	 LINEAR_TRUE,
+	 {EXTENDED(0, 1, 2, "a", "a", 3),
+	  {OF(1, 3, 4, CALL_EXTEND), VALUE("b"), .flags = 8, .told = "ab", .told_len = 2,
+	   .told_number = 4, .told_flags = 9}}},
+	{"a value extended by what it was begun with",
+	 LINEAR_LIE,
+	 {STORED(0, 1, 2, CALL_SET, "a"), EXTENDED(1, 3, 4, "b", "ba", 4)}},
 	{"refused for want of memory, and done all the same",
 	 LINEAR_LIE,
 	 {STORED(0, 1, 2, CALL_SET, "7"), ANSWER(1, 3, 4, CALL_INCR, STORE_NO_MEMORY),

@@ -1,0 +1,68 @@
+#include "history.h"
+
+bool
+call_tells_item(const struct call *c)
+{
+	switch (c->kind) {
+	case CALL_GET:
+	case CALL_TOUCH:
+	case CALL_WIN:
+	case CALL_EXTEND:
+	case CALL_LATE:
+		return c->result == STORE_OK;
+	case CALL_STALE:
+	case CALL_EMPTY:
+		return c->result == STORE_OK && c->told_made;
+	default:
+		return false;
+	}
+}
+
+#define CALL_NAME(symbol, words) words,
+
+static const char *const call_names[CALL_KINDS] = {CALLS(CALL_NAME)};
+
+static const char *
+result_name(enum store_result r)
+{
+	static const char *const names[] = {"OK",        "NOT_STORED", "EXISTS",      "NOT_FOUND",
+					    "TOO_LARGE", "NO_MEMORY",  "NOT_A_NUMBER"};
+
+	return (uint32_t)r < sizeof names / sizeof names[0] ? names[r] : "?";
+}
+
+static void
+print_told(FILE *to, const struct call *c)
+{
+	if (c->kind == CALL_INCR || c->kind == CALL_DECR || c->kind == CALL_COUNT)
+		fprintf(to, " %llu", (unsigned long long)c->told_number);
+	fprintf(to, "%s%s%s", c->told_made ? " made" : "", c->told_stale ? " stale" : "",
+		c->told_won ? " won" : "");
+	if (!call_tells_item(c))
+		return;
+	fprintf(to, " '%.*s' cas %llu flags %u", (int)c->told_len, c->told,
+		(unsigned long long)c->told_number, c->told_flags);
+	if (c->told_expiry)
+		fprintf(to, " expiry %u", c->told_expiry_s);
+}
+
+void
+call_print(FILE *to, const struct call *c)
+{
+	fprintf(to, "  %8llu..%-8llu thread %u at %u s: %s", (unsigned long long)c->invoked,
+		(unsigned long long)c->returned, c->thread, c->now_s, call_names[c->kind]);
+	if (c->len != 0)
+		fprintf(to, " '%.*s'", (int)c->len, c->bytes);
+	if (c->number != 0)
+		fprintf(to, " %llu", (unsigned long long)c->number);
+	if (c->initial != 0)
+		fprintf(to, " initial %llu", (unsigned long long)c->initial);
+	if (c->flags != 0)
+		fprintf(to, " flags %u", c->flags);
+	if (c->expiry_s != 0)
+		fprintf(to, " expiry %u", c->expiry_s);
+	fprintf(to, " -> %s", result_name(c->result));
+	if (c->result == STORE_OK)
+		print_told(to, c);
+	fprintf(to, "\n");
+}
