@@ -61,7 +61,11 @@ mc_put_value_head(uint8_t *at, struct view key, uint32_t flags, uint32_t value_l
 	memcpy(at, "VALUE ", 6);
 	at = mc_put_view(at + 6, key);
 	*at++ = ' ';
-	at = mc_put_u64(at, flags);
+	/* Nearly always 0, for which a call costs more than the digit. */
+	if (likely(flags < 10))
+		*at++ = (uint8_t)('0' + flags);
+	else
+		at = mc_put_u64(at, flags);
 	*at++ = ' ';
 	at = mc_put_u64(at, value_len);
 	if (cas != NULL) {

@@ -291,7 +291,7 @@ enum stream_verdict stream_go_on(struct serve *sv, struct session *ss);
 
 /* Contiguous room for at most bytes; never NULL. reply_end() queues what was used of it. */
 uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
-void reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *end);
+void reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end);
 void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
 void reply_error(struct serve *sv, struct op *op, enum mc_error error);
 /* Large values: this, then what stands in front of the value as a reply of its own, then

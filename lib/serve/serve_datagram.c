@@ -56,7 +56,7 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
 
-static void
+static inline void
 op_take(struct serve *sv, struct view rest, uint32_t used)
 {
 	struct datagram_cursor *dc = &sv->datagrams;

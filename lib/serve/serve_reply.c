@@ -36,18 +36,16 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 }
 
 void
-reply_end(struct serve *sv, struct op *op, const uint8_t *begin, const uint8_t *end)
+reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 {
 	const uint32_t bytes = (uint32_t)(end - begin);
 
 	if (op->session != NULL) {
 		conn_commit(sv->stack, op->session->conn, bytes);
 	} else if (op->alone) {
-		uint32_t room;
-
 		if (!udp_admits(sv, &op->datagram->from, op->asked, bytes))
 			return;
-		mc_udp_put(udp_here(sv->stack, op->datagram, &room), op->udp_id, 0, 1);
+		mc_udp_put(begin - MC_UDP_FRAME_BYTES, op->udp_id, 0, 1);
 		udp_answer_here(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);
 	} else {
 		message_commit(sv, bytes);
