@@ -3,6 +3,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "paths.h"
+#include "policy.h"
 #include "sizes.h"
 #include "stack/arp_table.h"
 #include "version.h"
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 /* EAL's own tables, and the rounding of pools up to pages. */
 #define EAL_MB 32u
@@ -88,8 +88,7 @@ watch(struct appliance *a, uint32_t core)
 }
 
 static void
-build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_table *arp,
-	   struct serve_shared *shared)
+build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_table *arp)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
 	struct port *port = &a->device.ports[i].port;
@@ -97,34 +96,17 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_ta
 	struct serve *serve;
 
 	serve_cfg.core = i;
-	serve = serve_create(region, &serve_cfg, shared, stack);
+	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
 		  tsc_clock_ns(&a->clock), (int64_t)time(NULL));
 	a->workers[i] = (struct worker){&a->cores[i], &a->clock, &a->stop, a->config.yield};
 	watch(a, i);
 }
 
-/* What `stats` says about this process and its settings. */
-static void
-describe(const struct appliance *a, struct serve_shared *shared)
-{
-	const struct config *c = &a->config;
-
-	serve_shared_describe(shared, &(struct serve_facts){
-					      .pid = (uint32_t)getpid(),
-					      .conns_max = c->conns_max,
-					      .value_max = a->sizes.store.value_max,
-					      .requests_max = c->conn_requests_max,
-					      .tcp_port = (uint16_t)c->tcp_port,
-					      .udp_port = (uint16_t)c->udp_port,
-				      });
-}
-
 static bool
 build(struct appliance *a, struct fault *f)
 {
 	struct region region = {0};
-	struct serve_shared *shared;
 	struct arp_table *arp;
 
 	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->device.node, f))
@@ -133,11 +115,11 @@ build(struct appliance *a, struct fault *f)
 	region.size = a->block.bytes;
 	arp = arp_table_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
-	shared = serve_shared_create(&region, a->store, a->config.cores, CLOCKOO_VERSION);
-	describe(a, shared);
+	a->shared = serve_shared_create(&region, a->store, a->config.cores, CLOCKOO_VERSION);
+	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		build_core(a, i, &region, arp, shared);
+		build_core(a, i, &region, arp);
 	return true;
 }
 
@@ -210,6 +192,7 @@ appliance_run(struct appliance *a, struct fault *f)
 	if (!control_start(&control, a, f))
 		return false;
 	say_ready(a);
+	background_ready(&a->background, &a->config);
 	if (!lcores_run(&a->config.lcores, worker_run, args, f))
 		return false;
 	pthread_join(control, NULL);

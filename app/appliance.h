@@ -10,6 +10,7 @@
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
 
+#include "background.h"
 #include "config/config.h"
 #include "config/profile.h"
 #include "core/core.h"
@@ -17,8 +18,11 @@
 #include "dpdk/host.h"
 #include "dpdk/huge_block.h"
 #include "dpdk/tsc_clock.h"
+#include "identity.h"
+#include "pid_file.h"
 #include "steer/plan.h"
 #include "telemetry/telemetry.h"
+#include "users.h"
 
 #include <sched.h>
 
@@ -52,10 +56,16 @@ struct appliance {
 	struct huge_block block;
 	struct tsc_clock clock;
 	struct store *store;
+	struct serve_shared *shared;
 	struct core *cores;
 	struct worker workers[CORES_MAX];
 	struct telemetry telemetry;
 	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
+	struct users users;
+	struct identity identity;
+	struct background background;
+	struct pid_file pid_file;
+	char inter[16]; /* our address, for `stats settings` */
 	atomic_bool stop;
 };
 

@@ -1,28 +1,36 @@
 #include "control.h"
 #include "live.h"
+#include "serve/serve_policy.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define NS_PER_S 1000000000ll
+#define US_PER_S 1000000ull
+#define TICK_NS  (NS_PER_S / 10) /* how soon a client's shutdown is seen */
+#define TICKS_S  10u             /* in a second */
 
+/* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the users again. */
 static sigset_t
-stop_signals(void)
+our_signals(void)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGHUP);
 	return set;
 }
 
 void
 control_block(void)
 {
-	sigset_t set = stop_signals();
+	sigset_t set = our_signals();
 
 	sigaddset(&set, SIGPIPE); /* a reader of --live that goes away must not stop a cache */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -37,22 +45,47 @@ monotonic_ns(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* True: a signal to stop. False: it is due_ns. */
-static bool
-wait_for_stop(int64_t due_ns)
+/* The signal that came before due_ns, or 0. */
+static int
+wait_for_signal(int64_t due_ns)
 {
-	const sigset_t set = stop_signals();
+	const sigset_t set = our_signals();
 	int64_t left_ns;
 
 	while ((left_ns = due_ns - monotonic_ns()) > 0) {
 		const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+		const int number = sigtimedwait(&set, NULL, &t);
 
-		if (sigtimedwait(&set, NULL, &t) > 0)
-			return true;
+		if (number > 0)
+			return number;
 		if (errno == EAGAIN)
 			break;
 	}
-	return false;
+	return 0;
+}
+
+static uint64_t
+microseconds(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * US_PER_S + (uint64_t)t.tv_usec;
+}
+
+static void
+each_second(struct appliance *a, struct live *live)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
+	if (a->config.live)
+		live_print(live, a);
+}
+
+static bool
+stop_is_asked(const struct appliance *a, int signal_number)
+{
+	return (signal_number != 0 && signal_number != SIGHUP) ||
+	       serve_stop_asked_mt(a->shared) != SERVE_GO_ON;
 }
 
 static void *
@@ -61,16 +94,24 @@ control_run(void *arg)
 	struct appliance *a = arg;
 	struct live live;
 	int64_t due_ns = monotonic_ns();
+	uint32_t ticks = 0;
 
 	/* Threads inherit the main thread's CPU, where a core never lets go. */
 	pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
 	live_init(&live, a);
 	for (;;) {
-		due_ns += NS_PER_S;
-		if (wait_for_stop(due_ns))
+		const int number = wait_for_signal(due_ns + TICK_NS);
+
+		if (stop_is_asked(a, number))
 			break;
-		if (a->config.live)
-			live_print(&live, a);
+		if (number == SIGHUP)
+			users_reload(&a->users);
+		users_hand_over(&a->users, a->shared);
+		if (number != 0)
+			continue;
+		due_ns += TICK_NS;
+		if (++ticks % TICKS_S == 0)
+			each_second(a, &live);
 	}
 	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
 	return NULL;

@@ -1,8 +1,9 @@
 /*
- * control.h - the thread that is not a core: waits for signals and prints --live lines.
+ * control.h - the thread that is not a core: waits for signals and for what clients ask of the
+ * program, reads the users' file again, prints --live lines.
  *
- * Shape:  SIGINT and SIGTERM are blocked in every thread and taken here one at a time, so there is
- *         no signal handler and nothing it could interrupt.
+ * Shape:  SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked in every thread and taken here one at a
+ *         time, so there is no signal handler and nothing it could interrupt.
  * Thread: control_block by the main thread before it makes any other.
  */
 #ifndef CLOCKOO_CONTROL_H

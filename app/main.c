@@ -1,18 +1,39 @@
 /*
  * Clockoo: read the options, build the appliance, run it until a signal, drain, stop.
  *
- * Errors: one line on stderr and exit code 1. On stdout: the ready line and --live lines.
+ * Errors: one line on stderr and memcached's exit code for it, 1 if it has none. On stdout: the
+ *         ready line and --live lines.
  */
 #include "appliance.h"
 #include "version.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 static int
 refuse(const struct fault *f)
 {
 	fprintf(stderr, "clockoo: %s\n", f->text);
 	return (int)f->code;
+}
+
+/* What memcached's -k and -r ask of the kernel. A no is a warning, as there. */
+static void
+ask_kernel(const struct config *c)
+{
+	struct rlimit core;
+
+	if (c->lock_memory && c->no_huge && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		fprintf(stderr, "clockoo: warning: --lock-memory: %s\n", strerror(errno));
+	if (!c->coredumps)
+		return;
+	getrlimit(RLIMIT_CORE, &core);
+	core.rlim_cur = core.rlim_max;
+	if (setrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_max == 0)
+		fprintf(stderr, "clockoo: warning: --enable-coredumps: no core files allowed\n");
 }
 
 static int
@@ -22,10 +43,33 @@ serve_until_told(struct appliance *a)
 
 	if (!appliance_start(a, &f))
 		return refuse(&f);
-	if (!appliance_run(a, &f))
-		return refuse(&f);
+	if (!pid_file_write(&a->pid_file, a->config.pid_file, &f) ||
+	    !identity_take(&a->identity, &a->config, &f) || !appliance_run(a, &f)) {
+		refuse(&f);
+		pid_file_remove(&a->pid_file);
+		appliance_stop(a);
+		return (int)f.code;
+	}
+	pid_file_remove(&a->pid_file);
 	appliance_stop(a);
 	return 0;
+}
+
+static int
+run(struct appliance *a)
+{
+	struct fault f;
+	int status;
+
+	if (!users_begin(&a->users, &a->config, &f) ||
+	    !identity_find(&a->identity, a->config.user, &f))
+		return refuse(&f);
+	config_warn(&a->config, stderr);
+	a->background.ready_fd = -1;
+	if (a->config.daemon && !background_begin(&a->background, &status))
+		return status;
+	ask_kernel(&a->config);
+	return serve_until_told(a);
 }
 
 int
@@ -50,5 +94,5 @@ main(int argc, char **argv)
 	case CONFIG_RUN:
 		break;
 	}
-	return serve_until_told(&a);
+	return run(&a);
 }

@@ -53,6 +53,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.cores = cfg->cores,
 		.value_max = cfg->item_max_bytes,
 		.seed = ~seed,
+		.never_evict = cfg->no_evict,
 	};
 	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from
 	 * the device. */

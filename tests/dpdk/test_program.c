@@ -1,8 +1,8 @@
 /*
  * The program from outside. Goal: whatever the operator gets wrong is one line on stderr, nothing
- * on stdout and exit code 1, never a core dump or EAL's own words; started right it says it is
- * ready, and SIGTERM and SIGINT end it with 0. Method: run the built program with a table of
- * arguments; no case needs root, a NIC or hugepages.
+ * on stdout and memcached's exit code, never a core dump or EAL's own words; started right it says
+ * it is ready, and SIGTERM, SIGINT and SIGUSR1 end it with 0. Method: run the built program with a
+ * table of arguments; no case needs root, a NIC or hugepages.
  */
 #include "support/test.h"
 #include "dpdk/eal.h"
@@ -47,8 +47,10 @@ start(struct run *r, const char *const *args)
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed check must leave nothing running */
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
-		close(out[0]);
-		close(err[0]);
+		for (int i = 0; i < 2; i++) {
+			close(out[i]);
+			close(err[i]);
+		}
 		execv(program, argv);
 		_exit(127);
 	}
@@ -155,7 +157,7 @@ a_file_prefix_in_use_is_refused(void **state)
 	close(fd);
 }
 
-static const int stops[] = {SIGTERM, SIGINT};
+static const int stops[] = {SIGTERM, SIGINT, SIGUSR1};
 
 static void
 it_says_when_it_is_ready_and_ends_with_0_when_told_to(void **state)
@@ -193,6 +195,132 @@ live_prints_a_line_of_figures_a_second(void **state)
 	check_eq(end(&r), 0);
 }
 
+static const struct {
+	const char *args[ARGS_MAX];
+	int code;
+	const char *line;
+} codes[] = {
+	{{"-I", "1"}, 64, "--max-item-size"},
+	{{"-U", "1", "-Y", "users"}, 64, "no authentication over UDP"},
+	{{"-Z"}, 64, "there is no TLS here"},
+	{{"-Y", "no-such-file"}, 1, "cannot read no-such-file"},
+	{{"-S"}, 1, "MEMCACHED_SASL_PWDB"},
+	{{"-d", "--no-huge", "--port", "nosuch"}, 1, "no profile \"nosuch\""},
+};
+
+static void
+a_refusal_ends_with_memcacheds_exit_code(void **state)
+{
+	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		struct run r;
+		int status;
+
+		start(&r, codes[i].args);
+		status = end(&r);
+		check_one_line(r.err, codes[i].line, codes[i].args[0]);
+		check(WIFEXITED(status));
+		check_eq(WEXITSTATUS(status), codes[i].code);
+	}
+}
+
+/* Only root may become another, so only for root is the name looked up. */
+static void
+a_user_that_is_not_there_is_exit_code_67(void **state)
+{
+	const char *const args[] = {"--no-huge", "--port", "null", "-u", "no such user", NULL};
+	struct run r;
+
+	if (geteuid() != 0)
+		skip();
+	start(&r, args);
+	check_eq(WEXITSTATUS(end(&r)), 67);
+	check_one_line(r.err, "no user \"no such user\"", "-u");
+}
+
+static void
+what_has_no_meaning_is_a_warning_and_no_more(void **state)
+{
+	const char *const args[] = {"--no-huge", "--port", "null", "-m",     "8",
+				    "-f",        "1.2",    "-o",   "modern", NULL};
+	struct run r;
+
+	start(&r, args);
+	hear(r.out_fd, r.out, false);
+	check_ptr(strstr(r.out, " ready: "));
+	kill(r.pid, SIGTERM);
+	check_eq(end(&r), 0);
+	check_one_line(r.err, "warning: --slab-growth-factor has no meaning here", "-f");
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	check_ptr(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void
+users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
+{
+	char path[64];
+	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8", "-Y", path, NULL};
+	struct run r;
+
+	snprintf(path, sizeof path, "%s.users", prefix);
+	write_file(path, "user:word\n");
+	start(&r, args);
+	hear(r.out_fd, r.out, false);
+	kill(r.pid, SIGHUP); /* a good one is read without a word */
+	write_file(path, "user:word\nsecret\n");
+	kill(r.pid, SIGHUP);
+	hear(r.err_fd, r.err, false);
+	check_one_line(r.err, "line 2: expected user:password; the users stay", "-Y");
+	check_null(strstr(r.err, "secret"));
+	kill(r.pid, SIGUSR1);
+	check_eq(end(&r), 0);
+	unlink(path);
+}
+
+static long
+number_in(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	long number = 0;
+
+	if (in == NULL)
+		return 0;
+	if (fscanf(in, "%ld", &number) != 1)
+		number = 0;
+	fclose(in);
+	return number;
+}
+
+static void
+a_daemon_returns_when_it_serves_and_leaves_its_number(void **state)
+{
+	char path[64];
+	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8",
+				    "-d",        "-P",     path,   NULL};
+	struct run r;
+	long pid;
+
+	snprintf(path, sizeof path, "%s.pid", prefix);
+	start(&r, args);
+	check_eq(end(&r), 0); /* and nobody holds our pipes any more */
+	check_ptr(strstr(r.out, " ready: "));
+	check_str(r.err, "");
+	pid = number_in(path);
+	check(pid > 1 && pid != r.pid);
+	check_eq(kill((pid_t)pid, 0), 0);
+	kill((pid_t)pid, SIGTERM);
+	for (uint32_t i = 0; i < 200 && access(path, F_OK) == 0; i++)
+		usleep(WAIT_MS * 1000 / 200);
+	check_eq(access(path, F_OK), -1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -201,6 +329,11 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_file_prefix_in_use_is_refused),
 		cmocka_unit_test(it_says_when_it_is_ready_and_ends_with_0_when_told_to),
 		cmocka_unit_test(live_prints_a_line_of_figures_a_second),
+		cmocka_unit_test(a_refusal_ends_with_memcacheds_exit_code),
+		cmocka_unit_test(a_user_that_is_not_there_is_exit_code_67),
+		cmocka_unit_test(what_has_no_meaning_is_a_warning_and_no_more),
+		cmocka_unit_test(users_are_read_again_on_hup_and_a_bad_file_changes_nothing),
+		cmocka_unit_test(a_daemon_returns_when_it_serves_and_leaves_its_number),
 	};
 
 	if (argc != 2)

@@ -1,0 +1,23 @@
+/*
+ * background.h - memcached's -d: the caller gets its prompt back when the cache serves.
+ *
+ * Shape:  the process forks before it takes anything. The first one waits until the second is
+ *         ready and ends with 0, or ends as the second did: so a start script sees a failure.
+ * Thread: main, before it makes any other.
+ */
+#ifndef CLOCKOO_BACKGROUND_H
+#define CLOCKOO_BACKGROUND_H
+
+#include "config/config.h"
+
+struct background {
+	int ready_fd; /* -1 = not in the background */
+};
+
+/* True: go on, here or in the second process. False: the first one's end, with *status. */
+bool background_begin(struct background *b, int *status);
+
+/* The cache serves: let the first process end; let go of terminal and folder. */
+void background_ready(struct background *b, const struct config *cfg);
+
+#endif

@@ -1,0 +1,66 @@
+#include "pid_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The number in the file, if such a process lives. */
+static pid_t
+living(int fd)
+{
+	char text[24] = {0};
+	long pid;
+
+	if (pread(fd, text, sizeof text - 1, 0) <= 0 || sscanf(text, "%ld", &pid) != 1 || pid <= 1)
+		return 0;
+	return (pid_t)pid != getpid() && kill((pid_t)pid, 0) == 0 ? (pid_t)pid : 0;
+}
+
+/* -d leaves the folder in which a relative name was right. */
+static bool
+make_absolute(struct pid_file *p, const char *name)
+{
+	char folder[CONFIG_PATH_BYTES];
+
+	if (name[0] == '/')
+		return snprintf(p->path, sizeof p->path, "%s", name) > 0;
+	if (getcwd(folder, sizeof folder) == NULL)
+		return false;
+	return snprintf(p->path, sizeof p->path, "%s/%s", folder, name) > 0;
+}
+
+bool
+pid_file_write(struct pid_file *p, const char *name, struct fault *f)
+{
+	char text[24];
+	int len;
+
+	p->fd = -1;
+	if (name[0] == '\0')
+		return true;
+	if (!make_absolute(p, name))
+		return fault_say(f, "--pidfile: the current folder has no name");
+	p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (p->fd < 0)
+		return fault_say(f, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
+	if (living(p->fd) != 0)
+		fprintf(stderr, "clockoo: warning: --pidfile: %s named process %ld, which lives\n",
+			p->path, (long)living(p->fd));
+	len = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+	if (ftruncate(p->fd, 0) != 0 || pwrite(p->fd, text, (size_t)len, 0) != len)
+		return fault_say(f, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
+	return true;
+}
+
+void
+pid_file_remove(struct pid_file *p)
+{
+	if (p->fd < 0)
+		return;
+	if (unlink(p->path) != 0 && ftruncate(p->fd, 0) != 0)
+		perror("clockoo: --pidfile: neither removed nor emptied");
+	close(p->fd);
+	p->fd = -1;
+}

@@ -1,0 +1,58 @@
+#include "policy.h"
+#include "serve/serve_policy.h"
+
+#include <unistd.h>
+
+static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
+
+/* What `stats` says about this process and its settings. */
+static void
+describe(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	const uint32_t ip = c->ipv4;
+
+	snprintf(a->inter, sizeof a->inter, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+		 ip & 255);
+	serve_shared_describe(a->shared,
+			      &(struct serve_facts){
+				      .pid = (uint32_t)getpid(),
+				      .conns_max = c->conns_max,
+				      .value_max = a->sizes.store.value_max,
+				      .requests_max = c->conn_requests_max,
+				      .tcp_port = (uint16_t)c->tcp_port,
+				      .udp_port = (uint16_t)c->udp_port,
+				      .ip = ip,
+				      .verbosity = c->verbosity,
+				      .no_evict = c->no_evict,
+				      .inter = a->inter,
+				      .auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+			      });
+}
+
+void
+policy_set(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	struct serve_policy p = {
+		.no_flush = c->no_flush,
+		.no_dumps = c->no_dumps,
+		.no_watch = c->no_watch,
+		.shutdown = c->shutdown,
+		.auth = a->users.path[0] != '\0',
+		.detail = c->detail,
+		.track_sizes = c->track_sizes,
+		.prefix_delimiter = c->prefix_delimiter,
+		.idle_timeout_s = c->idle_timeout_s,
+		.udp_guard = true,
+		.udp_bytes_per_s = c->udp_budget,
+		.network_count = c->udp_allow_count,
+	};
+
+	for (uint32_t i = 0; i < c->udp_allow_count; i++)
+		p.networks[i] =
+			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
+	describe(a);
+	serve_shared_allow(a->shared, &p);
+	users_hand_over(&a->users, a->shared);
+}

@@ -1,0 +1,66 @@
+#include "users.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(AUTH_USERS_MAX <= SERVE_USERS_MAX && AUTH_USER_BYTES <= SERVE_USER_BYTES,
+	      "serve takes whatever the file may hold");
+
+/* memcached's SASL build names the file in the environment. */
+static const char *
+file_of(const struct config *cfg)
+{
+	if (cfg->auth_file[0] != '\0')
+		return cfg->auth_file;
+	return cfg->sasl ? getenv("MEMCACHED_SASL_PWDB") : NULL;
+}
+
+bool
+users_begin(struct users *u, const struct config *cfg, struct fault *f)
+{
+	const char *file = file_of(cfg);
+
+	*u = (struct users){0};
+	if (file == NULL && cfg->sasl)
+		return fault_say(f, "--enable-sasl: no users; name their file with -Y or "
+				    "MEMCACHED_SASL_PWDB");
+	if (file == NULL)
+		return true;
+	/* -d leaves the folder in which a relative name was right. */
+	if (realpath(file, u->path) == NULL)
+		snprintf(u->path, sizeof u->path, "%s", file);
+	u->waiting = true;
+	return auth_file_load(&u->now, u->path, f);
+}
+
+void
+users_reload(struct users *u)
+{
+	struct fault f;
+
+	if (u->path[0] == '\0')
+		return;
+	if (auth_file_load(&u->now, u->path, &f))
+		u->waiting = true;
+	else
+		fprintf(stderr, "clockoo: %s; the users stay as they were\n", f.text);
+}
+
+void
+users_hand_over(struct users *u, struct serve_shared *shared)
+{
+	struct serve_users table = {.count = u->now.count};
+
+	if (!u->waiting)
+		return;
+	for (uint32_t i = 0; i < u->now.count; i++) {
+		const struct auth_user *from = &u->now.user[i];
+		struct serve_user *to = &table.user[i];
+
+		to->name_len = from->name_len;
+		to->word_len = from->word_len;
+		memcpy(to->bytes, from->bytes, sizeof from->bytes);
+	}
+	u->waiting = !serve_users_replace_mt(shared, &table);
+}
