@@ -7,7 +7,7 @@
  *
  * Bounds: tokens of up to AUTH_TOKEN_MAX bytes are read; what no user's can be is not kept.
  */
-#include "serve_core.h"
+#include "serve_answer.h"
 
 #define AUTH_TOKEN_MAX 16384u /* memcached's */
 #define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */

@@ -5,7 +5,7 @@
  * any number of turns. Exactly the stated length and, in text, two bytes are used up; whether
  * the two are CR LF is judged at the end (memcached does the same).
  */
-#include "serve_core.h"
+#include "serve_answer.h"
 
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */

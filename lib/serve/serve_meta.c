@@ -5,7 +5,7 @@
  * anew by one client: the first to ask is told W, all others Z. Who is first the store decides,
  * however many cores are asked at once.
  */
-#include "serve_core.h"
+#include "serve_note.h"
 
 #include "store/survey.h"
 
@@ -229,7 +229,7 @@ answer_mg(struct serve *sv, struct op *op)
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
-	count_get(sv, asks(op, MC_FLAG_SET_EXPTIME), f.item != NULL);
+	note_get(sv, op, f.item, asks(op, MC_FLAG_SET_EXPTIME));
 	if (f.item != NULL)
 		return reply_found(sv, op, &f);
 	if (!asks(op, MC_FLAG_QUIET))
@@ -287,13 +287,14 @@ answer_md(struct serve *sv, struct op *op)
 		.cas = op->req.cas,
 		.new_cas = op->req.meta.new_cas,
 	};
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const struct item *left;
 	const enum store_result r =
 		store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
 
 	serve_count(sv, CMD_META);
 	if (r != STORE_OK || !how.mark_stale)
-		count_delete(sv, r == STORE_OK);
+		note_delete(sv, op, it, r == STORE_OK);
 	if (r == STORE_EXISTS)
 		reply_echo(sv, op, MC_META_EX);
 	else if (r != STORE_OK)
@@ -388,11 +389,11 @@ answer_ma(struct serve *sv, struct op *op)
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)
-			count_sum(sv, sum.decr, true);
+			note_sum(sv, total.made, sum.decr);
 		reply_total(sv, op, &total, expiry_shown(sv, op, &total, before_s));
 		break;
 	case STORE_NOT_FOUND:
-		count_sum(sv, sum.decr, false);
+		note_sum(sv, NULL, sum.decr);
 		reply_echo(sv, op, MC_META_NF);
 		break;
 	case STORE_EXISTS:

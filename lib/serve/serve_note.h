@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_SERVE_NOTE_H
 #define CLOCKOO_SERVE_NOTE_H
 
-#include "serve_core.h"
+#include "serve_answer.h"
 
 /* ---- events (serve_watch.c) ---- */
 

@@ -2,7 +2,7 @@
  * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
  * message of its own. Who composes a reply need not know.
  */
-#include "serve_core.h"
+#include "serve_answer.h"
 
 /* Over the request itself; NULL if the reply may not fit. */
 static inline uint8_t *

@@ -13,7 +13,7 @@
 #ifndef CLOCKOO_SERVE_STREAM_H
 #define CLOCKOO_SERVE_STREAM_H
 
-#include "serve_core.h"
+#include "serve_answer.h"
 
 #define STREAM_SHEETS_A_PASS 8u
 #define STREAM_STEPS_MAX     64u
