@@ -119,7 +119,6 @@ answer_finish(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_CHUNK);
 		return ANSWER_DONE;
 	}
-	op->hash = ss->fill.hash;
 	storage_finish(sv, op, &ss->fill);
 	return ANSWER_DONE;
 }

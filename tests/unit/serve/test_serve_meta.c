@@ -101,6 +101,9 @@ a_meta_set_stores_as_its_mode_says(void **state)
 		{"ms a 2 C5\r\nhi\r\nms a 2 E5\r\nhi\r\nms a 2 C6 c\r\nho\r\nms a 2 C5 E9 "
 		 "c\r\nho\r\nms a 2 C9 MR E10 c\r\nhi\r\nms a 2 C1 ME c\r\nhi\r\nmg a c v\r\n",
 		 "NF\r\nHD\r\nEX c0\r\nHD c9\r\nHD c10\r\nNS c0\r\nVA 2 c10\r\nhi\r\n"},
+		{"ms a 2 MR C5 c\r\nhi\r\nms a 2 E5\r\nhi\r\nms a 2 MR C6 c k\r\nho\r\n"
+		 "ms a 2 MR C5 E7 c\r\nhe\r\nmg a v\r\n",
+		 "NF c0\r\nHD\r\nEX c0 ka\r\nHD c7\r\nVA 2\r\nhe\r\n"},
 		{"ms a 2 E5\r\nhi\r\nms a 2 MA C4\r\nho\r\nms a 2 MA C5 E6 c s\r\nho\r\nmg a v "
 		 "c\r\n",
 		 "HD\r\nEX\r\nHD c6 s4\r\nVA 4 c6\r\nhiho\r\n"},

@@ -267,6 +267,43 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 	check(rig_count(rig, CONN_HELD) > 0);
 }
 
+/* All behind it is put off in one chunk, so no more than that is read behind it. */
+static void
+more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
+{
+	struct conn *meta = rig_open(rig);
+	struct conn *binary = rig_open(rig);
+	const struct packet set = {SETQ, EXTRAS("\0\0\0\7\0\0\0\0"), .key = "k"};
+	static const struct packet noop[] = {{.op = NOOP}, LAST};
+	static char text[8192];
+	struct view sent;
+	uint32_t at;
+
+	receive_binary(binary, &set_big, 50000);
+	forget(binary);
+	rig_set_pieces(rig, 0);
+	strcpy(text, "mg big v\r\n");
+	for (char k = 'a'; k < 'f'; k++)
+		sprintf(text + strlen(text), "ms %c 1000 q\r\n%01000d\r\n", k, 0);
+	strcat(text, "mn\r\n");
+	rig_receive_text(rig, meta, text);
+	receive_head(binary, &get_big, 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		receive_head(binary, &set, 1000);
+		rig_receive(rig, binary, value, 1000);
+	}
+	receive_head(binary, &noop[0], 0);
+	turns(3);
+	rig_set_pieces(rig, 1000);
+	turns(3);
+	at = stands_at(meta, 0, text_view("VA 50000\r\n"), 50000, "\r\n");
+	check_str(rig_sent(meta, NULL) + at, "MN\r\n");
+	at = binary_stands_at(binary, 0, GET, 50000);
+	sent.data = (const uint8_t *)rig_sent(binary, &sent.len) + at;
+	sent.len -= at;
+	packets_match(sent, noop);
+}
+
 static void
 a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 {
@@ -424,6 +461,7 @@ main(void)
 		TEST(a_binary_value_of_any_size_comes_back),
 		TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along),
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
+		TEST(more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost),
 		TEST(a_value_stays_as_it_was_until_it_is_acknowledged),
 		TEST(a_datagram_of_meta_commands_gets_its_answers),
 		TEST(a_datagram_of_packets_gets_its_answers),
