@@ -273,9 +273,9 @@ more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
 {
 	struct conn *meta = rig_open(rig);
 	struct conn *binary = rig_open(rig);
-	const struct packet set = {SETQ, EXTRAS("\0\0\0\7\0\0\0\0"), .key = "k"};
-	static const struct packet noop[] = {{.op = NOOP}, LAST};
-	static char text[8192];
+	static char text[8192], thousand[1001];
+	struct packet all[8] = {get_big};
+	static const struct packet noop[] = {{.op = NOOP, .to = 6}, LAST};
 	struct view sent;
 	uint32_t at;
 
@@ -287,12 +287,13 @@ more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
 		sprintf(text + strlen(text), "ms %c 1000 q\r\n%01000d\r\n", k, 0);
 	strcat(text, "mn\r\n");
 	rig_receive_text(rig, meta, text);
-	receive_head(binary, &get_big, 0);
-	for (uint32_t i = 0; i < 5; i++) {
-		receive_head(binary, &set, 1000);
-		rig_receive(rig, binary, value, 1000);
-	}
-	receive_head(binary, &noop[0], 0);
+	memset(thousand, 'x', 1000);
+	for (uint32_t i = 1; i <= 5; i++)
+		all[i] = (struct packet){SETQ, EXTRAS("\0\0\0\7\0\0\0\0"), .key = "k",
+					 .value = thousand};
+	all[6] = noop[0];
+	all[7] = noop[1];
+	rig_receive(rig, binary, text, packets_put((uint8_t *)text, all));
 	turns(3);
 	rig_set_pieces(rig, 1000);
 	turns(3);
