@@ -114,7 +114,10 @@ stat_read(struct mc_req *req)
 	admin->stats = MC_STATS;
 	if (req->key.len == 0)
 		return;
-	mc_words_split(&w, req->key.data, req->key.len);
+	w.count = 0;
+	/* A key may hold a line feed, a line may not. */
+	if (memchr(req->key.data, '\n', req->key.len) == NULL)
+		mc_words_split(&w, req->key.data, req->key.len);
 	admin->stats = w.count > 0 ? (uint8_t)mc_verb_second(MC_STATS, w.word[0]) : (uint8_t)MC_BAD;
 	if (admin->stats == MC_STATS_CACHEDUMP)
 		admin->stats = MC_BAD; /* its reply is text */

@@ -54,7 +54,7 @@ mc_spaces_end(const uint8_t *p, uint32_t at, uint32_t len)
 	return at;
 }
 
-/* line holds no line feed. */
+/* At most to the first line feed. */
 static inline void
 mc_words_split(struct mc_words *w, const uint8_t *line, uint32_t len)
 {
@@ -62,7 +62,7 @@ mc_words_split(struct mc_words *w, const uint8_t *line, uint32_t len)
 
 	w->count = 0;
 	w->last = (struct view){line, 0};
-	while (at < len) {
+	while (at < len && line[at] != '\n') {
 		const uint32_t end = mc_word_end(line, at, len);
 
 		w->last = (struct view){line + at, end - at};

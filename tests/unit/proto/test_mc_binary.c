@@ -121,6 +121,8 @@ stat_reads_its_key_as_a_line_of_text(void **state)
 		{"detail what", "stat opcode=10 opaque=00000000 stats=none\n"},
 		{"cachedump 1 0", "stat opcode=10 opaque=00000000 stats=none\n"},
 		{"bogus", "stat opcode=10 opaque=00000000 stats=none\n"},
+		{"settings\n", "stat opcode=10 opaque=00000000 stats=none\n"},
+		{"\nsettings", "stat opcode=10 opaque=00000000 stats=none\n"},
 		{" ", "stat opcode=10 opaque=00000000 stats=none\n"},
 	};
 

@@ -209,7 +209,8 @@ twenty_words_are_read_and_one_more_is_too_many(void **state)
 	ROWS_HOLD(((struct row[]){
 		{"mg k v f h t l c s k O1 P L q u b C1 N1 R1 T1\r\n", "bad base64 quiet\n"},
 		{"mg k v f h t l c s k O1 P L q u x C1 N1 R1 T1\r\n",
-		 "mg k [cfhklqstuvxCLNOPRT] ttl-old ttl-unmade recache-old order=fhtlcskO opaque=1 cas=1 "
+		 "mg k [cfhklqstuvxCLNOPRT] ttl-old ttl-unmade recache-old order=fhtlcskO opaque=1 "
+		 "cas=1 "
 		 "exptime=1 vivify=1 recache=1 quiet\n"},
 		{"mg k v f h t l c s k O1 P L q u x C1 N1 R1 T1 I\r\n", "bad options\n"},
 		{"ma k v f h t l c s k O1 P L q u x C1 N1 R1 T1 I\r\n", "bad flags-ma\n"},
