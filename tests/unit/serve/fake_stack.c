@@ -568,6 +568,24 @@ rig_forget_datagrams(struct rig *r)
 	r->stack->sent_count = 0;
 }
 
+void
+rig_fill(struct rig *r)
+{
+	const struct counter *evicted = &store_counters(r->core)[STORE_EVICTED];
+	static const uint8_t value[32];
+
+	for (uint64_t key = 0; counter_read(evicted) < 1000; key++) {
+		const struct view k = {(const uint8_t *)&key, sizeof key};
+		struct fill f;
+
+		check_eq(store_begin(r->core, &f, k, store_hash(r->core, k), 32, 0, 0), STORE_OK);
+		store_fill(r->core, &f, value, 32);
+		check_eq(store_finish(r->core, &f, STORE_SET, 0), STORE_OK);
+		if (key % 64 == 0)
+			rig_turn(r);
+	}
+}
+
 uint64_t
 rig_count(const struct rig *r, enum serve_counter which)
 {

@@ -70,6 +70,9 @@ struct fake_sent {
 uint32_t rig_datagrams_sent(const struct rig *r, const struct fake_sent **list);
 void rig_forget_datagrams(struct rig *r);
 
+/* Small items until some were evicted, straight into the store. */
+void rig_fill(struct rig *r);
+
 uint64_t rig_count(const struct rig *r, enum serve_counter which);
 
 #endif

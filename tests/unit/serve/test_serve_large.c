@@ -308,26 +308,6 @@ what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
 }
 
-/* Until something was evicted, straight into the store. */
-static void
-fill_with_small_items(void)
-{
-	uint64_t key = 0;
-	const struct counter *evicted = &store_counters(rig->core)[STORE_EVICTED];
-
-	for (; counter_read(evicted) < 1000; key++) {
-		const struct view k = {(const uint8_t *)&key, sizeof key};
-		struct fill f;
-
-		check_eq(store_begin(rig->core, &f, k, store_hash(rig->core, k), 32, 0, 0),
-			 STORE_OK);
-		store_fill(rig->core, &f, value, 32);
-		check_eq(store_finish(rig->core, &f, STORE_SET, 0), STORE_OK);
-		if (key % 64 == 0)
-			turns(1);
-	}
-}
-
 /* More at once than can be evicted within a turn. */
 static void
 a_large_set_waits_for_memory_and_loses_nothing(void **state)
@@ -337,7 +317,7 @@ a_large_set_waits_for_memory_and_loses_nothing(void **state)
 	char line[64];
 	uint32_t waited = 0;
 
-	fill_with_small_items();
+	rig_fill(rig);
 	for (int i = 0; i < CONNS; i++) {
 		c[i] = rig_open(rig);
 		snprintf(line, sizeof line, "set big%d 0 0 %u\r\n", i, LEN);
@@ -370,7 +350,7 @@ a_large_set_that_waits_may_be_cut_off(void **state)
 	struct conn *c[8];
 	char line[64];
 
-	fill_with_small_items();
+	rig_fill(rig);
 	for (int i = 0; i < 8; i++) {
 		c[i] = rig_open(rig);
 		snprintf(line, sizeof line, "set big%d 0 0 1000000\r\nabc", i);

@@ -333,6 +333,58 @@ a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 	rig_acked(rig, binary);
 }
 
+/* More at once than can be evicted within a turn: their lines, or the heads of their packets, are
+ * read again, however often. */
+static void
+large_sets_wait_for_memory_and_lose_nothing(void **state)
+{
+	enum { CONNS = FAKE_CONNS - FAKE_SPARE - 1, LEN = BIG_MAX };
+	const struct packet stored[] = {{SET, .cas = SOME}, LAST};
+	struct conn *c[CONNS], *reader;
+	uint32_t waited = 0;
+	char line[64];
+
+	rig_fill(rig);
+	for (uint32_t i = 0; i < CONNS; i++) {
+		snprintf(line, sizeof line, "big%u", i);
+		c[i] = rig_open(rig);
+		if (i % 2 == 0) {
+			const struct packet set = {SET, EXTRAS("\0\0\0\0\0\0\0\0"), .key = line};
+
+			receive_head(c[i], &set, LEN);
+		} else {
+			snprintf(line, sizeof line, "ms big%u %u k O%u\r\n", i, LEN, i);
+			rig_receive_text(rig, c[i], line);
+		}
+		rig_receive(rig, c[i], value, LEN / 2);
+	}
+	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
+		turns(1);
+	check(waited > 2);
+	reader = rig_open(rig);
+	for (uint32_t i = 0; i < CONNS; i++) {
+		struct view sent;
+
+		rig_receive(rig, c[i], value + LEN / 2, LEN / 2);
+		if (i % 2 != 0)
+			rig_receive_text(rig, c[i], "\r\n");
+		turns(2);
+		sent.data = (const uint8_t *)rig_sent(c[i], &sent.len);
+		snprintf(line, sizeof line, "HD kbig%u O%u\r\n", i, i);
+		if (i % 2 == 0)
+			packets_match(sent, stored);
+		else
+			check_str((const char *)sent.data, line);
+		snprintf(line, sizeof line, "mg big%u v\r\n", i);
+		rig_receive_text(rig, reader, line);
+		turns(2);
+		stands_at(reader, 0, text_view("VA 1000000\r\n"), LEN, "\r\n");
+		forget(reader);
+	}
+	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
+	check_eq(rig_count(rig, REQ_TCP), 2 * CONNS);
+}
+
 /* ---- datagrams ---- */
 
 /* The replies to one datagram, put together; " | " between messages. */
@@ -464,6 +516,7 @@ main(void)
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
 		TEST(more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost),
 		TEST(a_value_stays_as_it_was_until_it_is_acknowledged),
+		TEST(large_sets_wait_for_memory_and_lose_nothing),
 		TEST(a_datagram_of_meta_commands_gets_its_answers),
 		TEST(a_datagram_of_packets_gets_its_answers),
 		TEST(a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing),
