@@ -1,0 +1,227 @@
+/*
+ * Administrative commands. Goal: each word is judged and answered as memcached 1.6.45 does,
+ * wherever the stream is cut; what the operator forbids is refused with memcached's text; what a
+ * word sets is seen by all. Method: conversations as tables, under several policies.
+ */
+#include "conversation.h"
+#include "support/test.h"
+#include "serve/serve_policy.h"
+
+static struct rig *rig;
+
+static int
+start(void **state)
+{
+	rig = rig_create();
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+static void
+words_are_answered_as_memcached_does(void **state)
+{
+	const struct row rows[] = {
+		{"verbosity 1\r\nverbosity 9\r\nverbosity 1 noreply\r\n", "OK\r\nOK\r\n"},
+		{"verbosity\r\nverbosity x\r\n", "CLIENT_ERROR bad command line format\r\n"
+						 "CLIENT_ERROR bad command line format\r\n"},
+		{"cache_memlimit 7\r\ncache_memlimit 2000000000\r\ncache_memlimit 100000\r\n",
+		 "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"
+		 "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
+		 "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"},
+		{"cache_memlimit 16\r\ncache_memlimit 16 noreply\r\n", "OK\r\n"},
+		{"cache_memlimit x\r\ncache_memlimit\r\n", "ERROR\r\nERROR\r\n"},
+		{"shutdown\r\nshutdown graceful\r\n", "SERVER_ERROR: shutdown not enabled\r\n"
+						      "SERVER_ERROR: shutdown not enabled\r\n"},
+		{"lru_crawler disable\r\nlru_crawler disable\r\nlru_crawler crawl all\r\n"
+		 "lru_crawler metadump all\r\nlru_crawler enable\r\nlru_crawler enable\r\n"
+		 "lru_crawler crawl all\r\nlru_crawler crawl 1,2\r\n",
+		 "OK\r\nERROR failed to stop lru crawler thread\r\n"
+		 "CLIENT_ERROR lru crawler disabled\r\nCLIENT_ERROR lru crawler disabled\r\n"
+		 "OK\r\nERROR failed to start lru crawler thread\r\nOK\r\nOK\r\n"},
+		{"lru_crawler crawl 0\r\nlru_crawler crawl x\r\nlru_crawler crawl\r\n",
+		 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\nERROR\r\n"},
+		{"lru_crawler sleep 100\r\nlru_crawler sleep 1000001\r\nlru_crawler sleep x\r\n",
+		 "OK\r\nCLIENT_ERROR sleep must be one second or less\r\n"
+		 "CLIENT_ERROR bad command line format\r\n"},
+		{"lru_crawler tocrawl 5\r\nlru_crawler tocrawl x\r\nlru_crawler\r\n"
+		 "lru_crawler bogus\r\n",
+		 "OK\r\nCLIENT_ERROR bad command line format\r\nERROR\r\nERROR\r\n"},
+		{"slabs automove 0\r\nslabs automove 2\r\nslabs automove 3\r\nslabs automove x\r\n",
+		 "OK\r\nOK\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n"},
+		{"slabs automove ratio 0.8\r\nslabs automove freeratio 0.01\r\n"
+		 "slabs automove window 10\r\nslabs automove window 2\r\nslabs automove ratio "
+		 "x\r\n",
+		 "OK\r\nOK\r\nOK\r\nCLIENT_ERROR automove window too low or too high\r\nERROR\r\n"},
+		{"slabs reassign 1 1\r\nslabs reassign 0 1\r\nslabs reassign 1 200\r\n"
+		 "slabs reassign x 1\r\nslabs reassign 1\r\nslabs\r\n",
+		 "SAME src and dst class are identical\r\nBADCLASS invalid src or dst class id\r\n"
+		 "BADCLASS invalid src or dst class id\r\nCLIENT_ERROR bad command line format\r\n"
+		 "ERROR\r\nERROR\r\n"},
+		{"lru mode flat\r\nlru mode segmented\r\nlru mode x\r\nlru temp_ttl 60\r\n"
+		 "lru temp_ttl -1\r\nlru temp_ttl x\r\n",
+		 "OK\r\nOK\r\nERROR\r\nOK\r\nOK\r\nERROR\r\n"},
+		{"lru tune 20 40 0.2 2.0\r\nlru tune 50 40 0.2 2.0\r\nlru tune 20 40 0 2.0\r\n"
+		 "lru tune 20\r\n",
+		 "OK\r\nERROR hot and warm pcts must not exceed 80\r\n"
+		 "ERROR hot/warm age factors must be greater than 0\r\nERROR\r\n"},
+		{"stats detail\r\nstats detail bogus\r\nstats detail on\r\nstats detail off\r\n"
+		 "stats detail dump\r\n",
+		 "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
+		 "CLIENT_ERROR usage: stats detail on|off|dump\r\nOK\r\nOK\r\nEND\r\n"},
+		{"stats sizes\r\nstats bogus\r\n",
+		 "STAT sizes_status disabled\r\nEND\r\nERROR\r\n"},
+		{"stats cachedump\r\nstats cachedump 1\r\nstats cachedump x 1\r\n"
+		 "stats cachedump 200 1\r\nstats cachedump 0 0\r\n",
+		 "CLIENT_ERROR bad command line\r\nCLIENT_ERROR bad command line\r\n"
+		 "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR Illegal slab id\r\n"
+		 "END\r\n"},
+		{"watch bogus\r\nget a\r\n", "ERROR\r\nEND\r\n"},
+		{"lru_crawler metadump 0\r\nlru_crawler mgdump x\r\n",
+		 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\n"},
+	};
+
+	ROWS_HOLD(rig, rows);
+}
+
+static void
+what_the_operator_forbids_is_refused(void **state)
+{
+	const struct serve_policy policy = {.no_flush = true, .no_dumps = true, .no_watch = true};
+	const struct row rows[] = {
+		{"flush_all\r\nflush_all 10\r\nflush_all noreply\r\n",
+		 "CLIENT_ERROR flush_all not allowed\r\nCLIENT_ERROR flush_all not allowed\r\n"},
+		{"watch\r\nwatch bogus\r\n", "CLIENT_ERROR watch commands not allowed\r\n"
+					     "CLIENT_ERROR watch commands not allowed\r\n"},
+		{"stats cachedump 1 1\r\nstats detail dump\r\nlru_crawler metadump all\r\n"
+		 "lru_crawler mgdump all\r\n",
+		 "CLIENT_ERROR stats cachedump not allowed\r\n"
+		 "CLIENT_ERROR stats detail not allowed\r\n"
+		 "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n"},
+	};
+
+	serve_shared_allow(rig->shared, &policy);
+	ROWS_HOLD(rig, rows);
+	check(rig_count(rig, CMD_FLUSH) > 0);
+}
+
+static void
+a_shutdown_closes_and_is_seen_by_the_program(void **state)
+{
+	const struct {
+		const char *in;
+		enum serve_stop stop;
+	} rows[] = {
+		{"shutdown\r\nversion\r\n", SERVE_STOP},
+		{"version\r\nshutdown graceful\r\n", SERVE_STOP_GRACEFULLY},
+	};
+	const struct serve_policy policy = {.shutdown = true};
+	struct conn *c;
+
+	serve_shared_allow(rig->shared, &policy);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "shutdown now\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "CLIENT_ERROR invalid shutdown mode\r\n");
+	check_eq(serve_stop_asked_mt(rig->shared), SERVE_GO_ON);
+	rig_lose(rig, c);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		c = rig_open(rig);
+		rig_receive_text(rig, c, rows[i].in);
+		rig_turn(rig);
+		check_str(rig_sent(c, NULL), i == 0 ? "" : "VERSION 9.8.7\r\n");
+		check(rig_closed(c));
+		check_eq(serve_stop_asked_mt(rig->shared), rows[i].stop);
+		rig_lose(rig, c);
+	}
+}
+
+static void
+verbosity_is_capped_and_told(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, "verbosity 7\r\n");
+	rig_turn(rig);
+	check_eq(serve_verbosity_mt(rig->shared), 2);
+}
+
+static void
+administration_over_udp_is_refused(void **state)
+{
+	const char *const words[] = {
+		"verbosity 1",
+		"cache_memlimit 16",
+		"shutdown",
+		"watch",
+		"stats reset",
+		"stats detail on",
+		"stats conns",
+		"stats cachedump 1 1",
+		"lru_crawler metadump all",
+		"lru_crawler disable",
+		"slabs automove 0",
+		"lru mode flat",
+	};
+	const struct serve_policy policy = {.shutdown = true};
+
+	serve_shared_allow(rig->shared, &policy);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		const char *const refusal = "CLIENT_ERROR not allowed over UDP\r\n";
+		const struct fake_sent *sent;
+		char line[64];
+
+		rig_forget_datagrams(rig);
+		snprintf(line, sizeof line, "%s\r\n", words[i]);
+		rig_datagram_text(rig, 1, line);
+		rig_turn(rig);
+		check_eq(rig_datagrams_sent(rig, &sent), 1);
+		check_eq(sent[0].len, 8 + strlen(refusal));
+		check_bytes(sent[0].bytes + 8, refusal, strlen(refusal));
+	}
+	check_eq(serve_stop_asked_mt(rig->shared), SERVE_GO_ON);
+}
+
+static void
+an_idle_connection_is_closed(void **state)
+{
+	const struct serve_policy policy = {.idle_timeout_s = 10};
+	struct conn *idle, *busy, *watcher;
+
+	serve_shared_allow(rig->shared, &policy);
+	rig_turn(rig);
+	idle = rig_open(rig);
+	busy = rig_open(rig);
+	watcher = rig_open(rig);
+	rig_receive_text(rig, watcher, "watch evictions\r\n");
+	for (uint32_t s = 0; s < 12; s++) {
+		rig->clock.now_s++;
+		rig_receive_text(rig, busy, "version\r\n");
+		for (uint32_t i = 0; i < FAKE_CONNS; i++)
+			rig_turn(rig);
+		check_eq(rig_closed(idle), s >= 9);
+	}
+	check(!rig_closed(busy) && !rig_closed(watcher));
+	check_eq(rig_count(rig, CONN_IDLE_KICKS), 1);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(words_are_answered_as_memcached_does),
+		TEST(what_the_operator_forbids_is_refused),
+		TEST(a_shutdown_closes_and_is_seen_by_the_program),
+		TEST(verbosity_is_capped_and_told),
+		TEST(administration_over_udp_is_refused),
+		TEST(an_idle_connection_is_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

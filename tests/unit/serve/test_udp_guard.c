@@ -1,0 +1,103 @@
+/*
+ * How much may be sent over UDP. Goal: whoever is in no allowed network gets at most its budget a
+ * second beyond what it sent, however many other sources there are; whoever is in one gets all; an
+ * answer no longer than its request is always let through. Method: sources by the thousand, what
+ * each was let have added up by the test itself.
+ */
+#include "support/test.h"
+#include "base/hash.h"
+#include "serve/udp_guard.h"
+
+#include <stdlib.h>
+
+static struct udp_guard *
+guard(uint32_t bytes_per_s)
+{
+	struct udp_guard *g = calloc(1, sizeof *g);
+
+	g->on = true;
+	g->bytes_per_s = bytes_per_s;
+	return g;
+}
+
+static bool
+admits(struct udp_guard *g, uint32_t ip, uint32_t second, uint64_t asked, uint64_t answer)
+{
+	return udp_guard_admits(g, ip, hash_bytes(&ip, sizeof ip, 7), second, asked, answer);
+}
+
+static void
+networks_are_let_through(void **state)
+{
+	const struct {
+		uint32_t ip, len, source;
+		bool in;
+	} rows[] = {
+		{0x0a000000, 8, 0x0a636363, true},  {0x0a000000, 8, 0x0b000000, false},
+		{0x0a0101ff, 24, 0x0a010100, true}, {0x0a0101ff, 24, 0x0a010200, false},
+		{0xc0a80001, 32, 0xc0a80001, true}, {0xc0a80001, 32, 0xc0a80002, false},
+		{0, 0, 0xdeadbeef, true},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct udp_guard *g = guard(0);
+
+		udp_guard_allow(g, rows[i].ip, rows[i].len);
+		check_eq(admits(g, rows[i].source, 5, 10, 1000000), rows[i].in);
+		free(g);
+	}
+}
+
+static void
+a_source_gets_its_budget_and_no_more(void **state)
+{
+	struct udp_guard *g = guard(1000);
+
+	check(admits(g, 1, 5, 100, 700));  /* 600 of 1000 */
+	check(!admits(g, 1, 5, 100, 501)); /* 401 */
+	check(admits(g, 1, 5, 100, 500));  /* 400 */
+	check(!admits(g, 1, 5, 100, 101));
+	check(admits(g, 1, 5, 100, 100)); /* nothing beyond what it sent */
+	check(admits(g, 2, 5, 100, 1100));
+	check(!admits(g, 3, 5, 0, 1001));
+	check(admits(g, 1, 6, 0, 1000)); /* another second */
+	check(!admits(g, 1, 6, 0, 1));
+	free(g);
+}
+
+static void
+nobody_gets_more_however_many_ask(void **state)
+{
+	enum { SOURCES = 20000, ROUNDS = 6, BUDGET = 3000 };
+	struct udp_guard *g = guard(BUDGET);
+	uint32_t *had = calloc(SOURCES, sizeof *had);
+	uint32_t alone = 0;
+
+	for (uint32_t round = 0; round < ROUNDS; round++)
+		for (uint32_t i = 0; i < SOURCES; i++) {
+			const uint32_t answer = 500 + (i * 7919 + round * 131) % 900;
+
+			if (admits(g, 0x50000000 + i * 2654435761u, 9, 60, answer))
+				had[i] += answer - 60;
+		}
+	for (uint32_t i = 0; i < SOURCES; i++)
+		check(had[i] <= BUDGET);
+	/* And a single one gets its share where nobody else asks. */
+	while (admits(g, 77, 10, 0, 100))
+		alone += 100;
+	check_eq(alone, BUDGET);
+	free(had);
+	free(g);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(networks_are_let_through),
+		cmocka_unit_test(a_source_gets_its_budget_and_no_more),
+		cmocka_unit_test(nobody_gets_more_however_many_ask),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
