@@ -8,15 +8,13 @@
 #ifndef EVENT_RING_MUTANT
 #define EVENT_RING_MUTANT 0
 #endif
-#ifndef EVENT_RING_GAP
-#define EVENT_RING_GAP 0
-#endif
-
 static inline void
 gap(void)
 {
+#ifdef EVENT_RING_GAP
 	for (volatile uint32_t i = 0; i < EVENT_RING_GAP; i++)
 		;
+#endif
 }
 
 #define HEAD_BYTES offsetof(struct event, text)
@@ -67,7 +65,7 @@ slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
-		if (EVENT_RING_GAP != 0 && i == 2)
+		if (i == 2)
 			gap();
 	}
 	/* Pairs with the release fence in event_put. */
