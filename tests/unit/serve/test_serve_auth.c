@@ -1,0 +1,281 @@
+/*
+ * Who may ask. Goal: where users are asked for, a connection that has named none is answered
+ * nothing but refusals, in text and in binary, wherever its bytes are cut; one that has is served;
+ * the table can be changed while cores turn, and never is while one of them may look into it.
+ * Method: conversations as tables, tokens of every length, a table replaced between turns.
+ */
+#include "binary_talk.h"
+#include "conversation.h"
+#include "support/test.h"
+#include "serve/serve_policy.h"
+
+#include <stdlib.h>
+
+static struct rig *rig;
+
+static void
+user_add(struct serve_users *users, const char *name, const char *word)
+{
+	struct serve_user *u = &users->user[users->count++];
+
+	u->name_len = (uint8_t)strlen(name);
+	u->word_len = (uint8_t)strlen(word);
+	memcpy(u->bytes, name, u->name_len);
+	memcpy(u->bytes + u->name_len, word, u->word_len);
+}
+
+static int
+start(void **state)
+{
+	const struct serve_policy policy = {.auth = true};
+	struct serve_users users = {.count = 0};
+
+	rig = rig_create();
+	user_add(&users, "ann", "secret");
+	user_add(&users, "bob", "with a space");
+	user_add(&users, "", "nameless");
+	serve_shared_allow(rig->shared, &policy);
+	check(serve_users_replace_mt(rig->shared, &users));
+	rig_turn(rig);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+#define NO "CLIENT_ERROR unauthenticated\r\n"
+
+static void
+only_users_are_served(void **state)
+{
+	const struct row rows[] = {
+		{"get abc\r\nget a b c d e f\r\nversion\r\nstats settings\r\nflush_all\r\n",
+		 NO NO NO NO NO},
+		{"add k 0 0 5\r\nhello\r\nversion\r\n", NO NO NO}, /* its body is a command */
+		{"set k 0 0 10\r\nann secret\r\nset k 0 0 1\r\nx\r\nget k\r\n",
+		 "STORED\r\nSTORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n"},
+		{"set k 0 0 16\r\nbob with a space\r\nversion\r\n", "STORED\r\nVERSION 9.8.7\r\n"},
+		{"set k 0 0 9\r\n nameless\r\nversion\r\n", "STORED\r\nVERSION 9.8.7\r\n"},
+		{"set k 0 0 10 noreply\r\nann secret\r\nversion\r\n",
+		 "STORED\r\nVERSION 9.8.7\r\n"},
+		{"set k 0 0 10\r\nann Secret\r\nversion\r\nset k 0 0 10\r\nann secret\r\nmn\r\n",
+		 "CLIENT_ERROR authentication failure\r\n" NO "STORED\r\nMN\r\n"},
+		{"set k 0 0 9\r\nann secre\r\n", "CLIENT_ERROR authentication failure\r\n"},
+		{"set k 0 0 11\r\nann secretx\r\n", "CLIENT_ERROR authentication failure\r\n"},
+		{"set k 0 0 3\r\nann\r\n", "CLIENT_ERROR bad authentication token format\r\n"},
+		{"set k 0 0 0\r\n\r\n", "CLIENT_ERROR bad authentication token format\r\n"},
+		{"set k 0 0 10\r\nann secretxyversion\r\n",
+		 "CLIENT_ERROR bad command line termination\r\n" NO},
+		{"set k 0 0 16385\r\nversion\r\n", "CLIENT_ERROR auth token too long\r\n" NO},
+		{"set k 0 0 x\r\n", NO},
+		{"watch\r\nlru_crawler metadump all\r\n", NO NO},
+		{"mg abc v\r\nms k 2\r\nhi there\r\n", NO NO NO},
+	};
+
+	ROWS_HOLD(rig, rows);
+	check(rig_count(rig, AUTH_CMDS) > 0 && rig_count(rig, AUTH_ERRORS) > 0);
+}
+
+static void
+what_cannot_be_a_user_is_not_answered(void **state)
+{
+	const char *const rows[] = {"quit\r\n", "mn\r\n", "GET / HTTP/1.1\r\n"};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct conn *c = rig_open(rig);
+
+		rig_receive_text(rig, c, rows[i]);
+		rig_turn(rig);
+		check_str(rig_sent(c, NULL), "");
+		check(rig_closed(c));
+		rig_lose(rig, c);
+	}
+}
+
+static void
+a_token_of_any_length_is_read_to_its_end(void **state)
+{
+	const uint32_t lens[] = {100, 2047, 2048, 2049, 5000, 16384};
+
+	for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+		char *text = malloc(lens[i] + 128);
+		const int head = sprintf(text, "set k 0 0 %u\r\n", lens[i]);
+		struct conn *c = rig_open(rig);
+
+		memset(text + head, 'a', lens[i]);
+		memcpy(text + head, "ann ", 4);
+		strcpy(text + head + lens[i], "\r\nset k 0 0 10\r\nann secret\r\nversion\r\n");
+		for (uint32_t at = 0; at < strlen(text); at += 700) {
+			const uint32_t left = (uint32_t)strlen(text) - at;
+
+			rig_receive(rig, c, text + at, left < 700 ? left : 700);
+			rig_turn(rig);
+		}
+		rig_turn(rig);
+		check_str(rig_sent(c, NULL),
+			  "CLIENT_ERROR authentication failure\r\nSTORED\r\nVERSION 9.8.7\r\n");
+		rig_lose(rig, c);
+		check_eq(rig_chunks_used(rig), 0);
+		free(text);
+	}
+}
+
+static void
+a_token_without_a_chunk_is_refused(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_set_chunks(rig, 1);
+	rig_receive_text(rig, c, "set k 0 0 10\r\nann");
+	rig_turn(rig);
+	rig_receive_text(rig, c, " secret\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "SERVER_ERROR out of memory\r\n");
+}
+
+static void
+tables_change_only_where_nobody_looks(void **state)
+{
+	struct serve_users users = {.count = 0};
+	const struct row before[] = {
+		{"set k 0 0 10\r\nann secret\r\n", "STORED\r\n"},
+		{"set k 0 0 7\r\ncarol x\r\n", "CLIENT_ERROR authentication failure\r\n"},
+	};
+	const struct row after[] = {
+		{"set k 0 0 10\r\nann secret\r\n", "CLIENT_ERROR authentication failure\r\n"},
+		{"set k 0 0 7\r\ncarol x\r\n", "STORED\r\n"},
+	};
+
+	ROWS_HOLD(rig, before);
+	user_add(&users, "carol", "x");
+	check(serve_users_replace_mt(rig->shared, &users));
+	/* The core may still look into the old one. */
+	check(!serve_users_replace_mt(rig->shared, &users));
+	rig_turn(rig);
+	ROWS_HOLD(rig, after);
+	check(serve_users_replace_mt(rig->shared, &users));
+}
+
+static void
+datagrams_are_dropped_where_users_are_asked_for(void **state)
+{
+	const struct fake_sent *sent;
+
+	rig_datagram_text(rig, 1, "version\r\n");
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 0);
+	check_eq(rig_count(rig, UDP_DROP_AUTH), 1);
+}
+
+/* ---- SASL ---- */
+
+static uint32_t
+put_packet(uint8_t *at, uint8_t op, const char *key, const void *value, uint32_t value_len)
+{
+	const uint16_t key_len = (uint16_t)strlen(key);
+	const uint32_t body = key_len + value_len;
+
+	memset(at, 0, 24);
+	at[0] = 0x80;
+	at[1] = op;
+	at[2] = (uint8_t)(key_len >> 8);
+	at[3] = (uint8_t)key_len;
+	at[10] = (uint8_t)(body >> 8);
+	at[11] = (uint8_t)body;
+	memcpy(at + 24, key, key_len);
+	if (value_len > 0)
+		memcpy(at + 24 + key_len, value, value_len);
+	return 24 + body;
+}
+
+struct said {
+	uint8_t op;
+	const char *key;
+	const char *value;
+	uint32_t value_len;
+	uint16_t status;
+	const char *text; /* of the reply */
+};
+
+static void
+said_holds(const struct said *said, size_t count, bool closed)
+{
+	struct conn *c = rig_open(rig);
+	uint8_t bytes[512];
+	uint32_t len, at = 0;
+	const char *sent;
+
+	for (size_t i = 0; i < count; i++) {
+		rig_receive(rig, c, bytes,
+			    put_packet(bytes, said[i].op, said[i].key, said[i].value,
+				       said[i].value_len));
+		rig_turn(rig);
+	}
+	sent = rig_sent(c, &len);
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *p = (const uint8_t *)sent + at;
+		const uint32_t body = (uint32_t)(p[10] << 8 | p[11]);
+
+		check(at + 24 <= len);
+		check_eq(p[0], 0x81);
+		check_eq(p[1], said[i].op);
+		check_eq(p[6] << 8 | p[7], said[i].status);
+		check_eq(body, strlen(said[i].text));
+		check_bytes(p + 24, said[i].text, body);
+		at += 24 + body;
+	}
+	check_eq(at, len);
+	check_eq(rig_closed(c), closed);
+	rig_lose(rig, c);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+binary_clients_name_users_by_sasl(void **state)
+{
+	const struct said right[] = {
+		{SASL_LIST, "", NULL, 0, 0, "PLAIN"},
+		{VERSION, "", NULL, 0, 0, "9.8.7"},
+		{SASL_AUTH, "PLAIN", "\0ann\0wrong", 10, 0x20, "Auth failure."},
+		{SASL_AUTH, "PLAIN", "\0ann\0secret", 11, 0, "Authenticated"},
+		{NOOP, "", NULL, 0, 0, ""},
+	};
+	const struct said as_another[] = {
+		{SASL_AUTH, "PLAIN", "joe\0ann\0secret", 14, 0, "Authenticated"},
+		{NOOP, "", NULL, 0, 0, ""},
+	};
+	const struct said bad[] = {
+		{SASL_AUTH, "CRAM-MD5", "\0ann\0secret", 11, 0x20, "Auth failure."},
+		{SASL_AUTH, "PLAIN", "ann secret", 10, 0x20, "Auth failure."},
+		{SASL_AUTH, "PLAIN", "\0ann", 4, 0x20, "Auth failure."},
+		{SASL_AUTH, "PLAIN", NULL, 0, 0x20, "Auth failure."},
+		{NOOP, "", NULL, 0, 0x20, "Auth failure."},
+	};
+	const struct said get[] = {{GET, "a", NULL, 0, 0x20, "Auth failure."}};
+
+	said_holds(right, 5, false);
+	said_holds(as_another, 2, false);
+	said_holds(bad, 5, true);
+	said_holds(get, 1, true);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(only_users_are_served),
+		TEST(what_cannot_be_a_user_is_not_answered),
+		TEST(a_token_of_any_length_is_read_to_its_end),
+		TEST(a_token_without_a_chunk_is_refused),
+		TEST(tables_change_only_where_nobody_looks),
+		TEST(datagrams_are_dropped_where_users_are_asked_for),
+		TEST(binary_clients_name_users_by_sasl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
