@@ -5,46 +5,54 @@
 
 /* ---- verbs ---- */
 
+/* A word of the table as two numbers, zero-filled. */
+struct word_pair {
+	uint64_t head, tail;
+};
+
 /* The first words alone, side by side: the rows of the table would be a cache line each. */
 #define FIRST_WORD(symbol, word, ...) {word},
-static const struct {
-	char text[MC_WORD_MAX + 1]; /* zero-filled: compared as one vector */
-} first_words[MC_COMMAND_COUNT] = {MC_COMMANDS(FIRST_WORD)};
+static const char first_words[MC_COMMAND_COUNT][MC_WORD_MAX + 1] = {MC_COMMANDS(FIRST_WORD)};
 
 static inline bool
-same_word(const char *a, __m128i b)
+same_word(const char *word, struct word_pair pair)
 {
-	const __m128i word = _mm_loadu_si128((const __m128i *)(const void *)a);
-
-	return _mm_movemask_epi8(_mm_cmpeq_epi8(word, b)) == 0xffff;
+	return load_u64(word) == pair.head && load_u64(word + 8) == pair.tail;
 }
 
-/* As the table has words; false: no word of the table. */
-static inline bool
-word_load(struct view word, __m128i *out)
+/* Up to eight bytes as a number: by two loads that may overlap, as bytes would have to wait for
+ * each other. */
+static inline uint64_t
+bytes_load(const uint8_t *p, uint32_t len)
 {
-	char text[MC_WORD_MAX + 1] = {0};
+	if (len >= 8)
+		return load_u64(p);
+	if (len >= 4)
+		return load_u32(p) | (uint64_t)load_u32(p + len - 4) << 8 * (len - 4);
+	if (len >= 2)
+		return load_u16(p) | (uint64_t)p[len - 1] << 8 * (len - 1);
+	return len != 0 ? p[0] : 0;
+}
 
-	if (word.len > MC_WORD_MAX)
+/* False: no word of the table. A byte 0 at its end would be lost. */
+static inline bool
+word_load(struct view word, struct word_pair *pair)
+{
+	if (word.len == 0 || word.len > MC_WORD_MAX || word.data[word.len - 1] == 0)
 		return false;
-	/* By hand: the length is not known to the compiler, and a call costs more. */
-	for (uint32_t i = 0; i < word.len; i++) {
-		if (word.data[i] == 0)
-			return false;
-		text[i] = (char)word.data[i];
-	}
-	*out = _mm_loadu_si128((const __m128i *)(const void *)text);
+	pair->head = bytes_load(word.data, word.len);
+	pair->tail = word.len > 8 ? bytes_load(word.data + 8, word.len - 8) : 0;
 	return true;
 }
 
 enum mc_verb
 mc_verb_of(struct view word)
 {
-	__m128i text;
+	struct word_pair pair;
 
-	if (word_load(word, &text) && word.len > 0)
+	if (word_load(word, &pair))
 		for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
-			if (same_word(first_words[i].text, text))
+			if (same_word(first_words[i], pair))
 				return (enum mc_verb)i;
 	return MC_BAD;
 }
@@ -52,13 +60,12 @@ mc_verb_of(struct view word)
 enum mc_verb
 mc_verb_second(enum mc_verb verb, struct view second)
 {
-	__m128i text;
+	struct word_pair pair;
 
-	if (word_load(second, &text))
-		for (uint32_t i = verb; i < MC_COMMAND_COUNT &&
-					strcmp(first_words[i].text, first_words[verb].text) == 0;
-		     i++)
-			if (same_word(mc_commands[i].second, text))
+	if (word_load(second, &pair))
+		for (uint32_t i = verb;
+		     i < MC_COMMAND_COUNT && strcmp(first_words[i], first_words[verb]) == 0; i++)
+			if (same_word(mc_commands[i].second, pair))
 				return (enum mc_verb)i;
 	return MC_BAD;
 }

@@ -59,18 +59,22 @@ static inline void
 mc_words_split(struct mc_words *w, const uint8_t *line, uint32_t len)
 {
 	uint32_t at = mc_spaces_end(line, 0, len);
+	uint32_t begin = 0, end = 0, count = 0;
 
-	w->count = 0;
-	w->last = (struct view){line, 0};
 	while (at < len && line[at] != '\n') {
-		const uint32_t end = mc_word_end(line, at, len);
-
-		w->last = (struct view){line + at, end - at};
-		if (w->count < MC_WORDS_KEPT)
-			w->word[w->count] = w->last;
-		w->count++;
+		begin = at;
+		end = mc_word_end(line, at, len);
+		/* Field by field: copied as a whole, a word would wait for its two stores. */
+		if (count < MC_WORDS_KEPT) {
+			w->word[count].data = line + begin;
+			w->word[count].len = end - begin;
+		}
+		count++;
 		at = mc_spaces_end(line, end, len);
 	}
+	w->count = count;
+	w->last.data = line + begin;
+	w->last.len = end - begin;
 }
 
 static inline bool
