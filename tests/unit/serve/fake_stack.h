@@ -19,6 +19,7 @@
 #define FAKE_SPARE     2u /* of them, for those who come too many */
 #define FAKE_DATAGRAMS 64u
 #define FAKE_UNIX      1700000000
+#define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
 #define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
 #define FAKE_PORT      4000u       /* of the connection in slot 0; then upwards */
 
@@ -33,6 +34,8 @@ struct rig {
 };
 
 struct rig *rig_create(void);
+/* Some cores on one store; each is turned by itself. The first one is destroyed last. */
+void rig_create_cores(struct rig **rigs, uint32_t cores);
 void rig_destroy(struct rig *r);
 
 /* As core_turn does it: passes until nothing is left, then frames are gone. */
