@@ -18,6 +18,7 @@ stats_is_a_command_for_each_second_word(void **state)
 		{"stats conns\r\n", "stats conns\n"},
 		{"stats reset\r\n", "stats reset\n"},
 		{"stats rese\r\n", "bad unknown\n"},
+		{"stats enable\r\n", "bad unknown\n"},
 		{"stats resets\r\n", "bad unknown\n"},
 		{"stats bogus noreply\r\n", "bad unknown\n"},
 		{"stats noreply\r\n", "bad unknown\n"},
