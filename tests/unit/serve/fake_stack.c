@@ -510,6 +510,13 @@ rig_lose(struct rig *r, struct conn *c)
 	lose(r->stack, c);
 }
 
+void
+rig_lose_slot(struct rig *r, uint32_t slot)
+{
+	if (r->stack->conns[slot].open)
+		lose(r->stack, &r->stack->conns[slot]);
+}
+
 const char *
 rig_sent(struct conn *c, uint32_t *len)
 {

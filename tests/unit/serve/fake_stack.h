@@ -48,6 +48,7 @@ void rig_receive_text(struct rig *r, struct conn *c, const char *text);
 void rig_eof(struct rig *r, struct conn *c);
 /* The connection is gone, whatever the service wants. */
 void rig_lose(struct rig *r, struct conn *c);
+void rig_lose_slot(struct rig *r, uint32_t slot); /* if there is one */
 /* Everything sent on the connection so far, closed by a zero. */
 const char *rig_sent(struct conn *c, uint32_t *len);
 void rig_forget_sent(struct conn *c);
