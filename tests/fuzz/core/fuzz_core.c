@@ -313,8 +313,7 @@ static const char *const pieces[] = {
 	{                                                                                          \
 		(const uint8_t *)text, sizeof(text) - 1                                            \
 	}
-#define HEAD(op, key, extras, body)                                                                \
-	"\x80" op "\0" key extras "\0\0\0\0" body "opaq\0\0\0\0\0\0\0\0"
+#define HEAD(op, key, extras, body) "\x80" op "\0" key extras "\0\0\0\0" body "opaq\0\0\0\0\0\0\0\0"
 static const struct view more_pieces[] = {
 	PIECE("mg a v\r\n"),
 	PIECE("mg b k s t f h l O1 v T30 N60 R90\r\n"),
