@@ -59,10 +59,18 @@ static inline void
 probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 {
 	const struct bucket *home = index_bucket(&st->ix, p->place.home);
+	const uint32_t version = version_open(home);
 	const uint32_t hits = bucket_match(home, p->place.tag);
 
-	if (hits != 0)
+	if (hits != 0) {
 		probe_see(st, p, home, hits, 0, ahead);
+		return;
+	}
+	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
+	atomic_thread_fence(memory_order_acquire);
+	if (!version_overflows(version, p->place.tag) &&
+	    (mutant_no_version() || version_same(home, version)))
+		p->state = PROBE_GONE;
 	else
 		prefetch(index_bucket(&st->ix, p->place.away));
 }
@@ -83,7 +91,7 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 
 	protocol_gap();
 
-	const uint32_t away_hits = bucket_match(away, p->place.tag);
+	const uint32_t away_hits = bucket_match(away, p->place.tag | TAG_AWAY);
 
 	if (away_hits != 0) {
 		probe_see(st, p, away, away_hits, BUCKET_SLOTS, ahead);
@@ -118,10 +126,11 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 	const bool at_home = p->slot < BUCKET_SLOTS;
 	const struct bucket *b = index_bucket(&st->ix, at_home ? p->place.home : p->place.away);
 	const uint32_t slot = p->slot - (at_home ? 0 : BUCKET_SLOTS);
+	const uint16_t tag = p->place.tag | (at_home ? 0 : TAG_AWAY);
 
 	return p->state == PROBE_SEEN &&
 	       (mutant_stale_probe() ||
-		(bucket_tag(b, slot) == p->place.tag && bucket_ref(b, slot) == p->ref)) &&
+		(bucket_tag(b, slot) == tag && bucket_ref(b, slot) == p->ref)) &&
 	       item_has_key(item_at(st, p->ref), key);
 }
 

@@ -72,6 +72,12 @@
 #define MUTANT_EARLY_PAGE false
 #endif
 
+#ifdef STORE_MUTANT_NO_OVERFLOW
+#define MUTANT_NO_OVERFLOW true
+#else
+#define MUTANT_NO_OVERFLOW false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -154,6 +160,13 @@ static inline bool
 mutant_early_page(void)
 {
 	return MUTANT_EARLY_PAGE;
+}
+
+/* An item goes to its away bucket, and its home does not say so. */
+static inline bool
+mutant_no_overflow(void)
+{
+	return MUTANT_NO_OVERFLOW;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

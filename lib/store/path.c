@@ -71,21 +71,24 @@ search(const struct index *ix, struct search *s, const struct place *p)
 }
 
 /* Under both locks. The new slot is filled, then the version stepped, then the old slot
- * cleared: a lookup finds the key in one of them, or notices. */
+ * cleared: a lookup finds the key in one of them, or notices. What leaves its home is told there
+ * first; what comes back leaves the bit, which others may need. */
 static void
 copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {
 	const uint32_t ref = bucket_ref(from, slot);
 	const uint16_t tag = bucket_tag(from, slot);
 
+	if ((tag & TAG_AWAY) == 0)
+		bucket_overflow(from, tag);
 	if (mutant_clear_first()) {
 		bucket_moved(from);
 		bucket_clear(from, slot);
 		mutant_linger();
-		bucket_put(to, empty, ref, tag);
+		bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 		return;
 	}
-	bucket_put(to, empty, ref, tag);
+	bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 	protocol_gap();
 	bucket_moved(from);
 	protocol_gap();
@@ -111,7 +114,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 		/* A flushed item must not move: the sweep may be past the new place already. */
 		if (item_flushed(it, store_generation(st))) {
-			unlink_spot(sc, (struct spot){from, node->slot});
+			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot});
 			count(sc, STORE_FLUSHED, 1);
 		} else {
 			copy_slot(from, node->slot, to, empty);
@@ -136,9 +139,11 @@ exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 	const uint16_t there_tag = bucket_tag(b, node->slot);
 
 	if (there_tag == node->tag) {
+		if ((there_tag & TAG_AWAY) == 0)
+			bucket_overflow(b, there_tag);
 		bucket_moved(b);
 		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag);
+			bucket_put(b, node->slot, *ref, *tag ^ TAG_AWAY);
 		else
 			bucket_clear(b, node->slot);
 		*ref = there;
@@ -169,7 +174,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	const uint32_t empty = bucket_empty_slot(b);
 
 	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag);
+		bucket_put(b, empty, ref, tag ^ TAG_AWAY);
 	bucket_unlock(b);
 	return true;
 }
