@@ -69,7 +69,8 @@ probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
 	if (!version_overflows(version, p->place.tag) &&
-	    (mutant_no_version() || version_same(home, version)))
+	    (mutant_no_version() || (version_same(home, version) &&
+				     (place_is_current(&st->ix, &p->place) || mutant_old_miss()))))
 		p->state = PROBE_GONE;
 	else
 		prefetch(index_bucket(&st->ix, p->place.away));
@@ -99,16 +100,19 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (home_hits == 0 && (mutant_no_version() || (version_same(home, home_version) &&
-						       version_same(away, away_version))))
+	if (home_hits == 0 &&
+	    (mutant_no_version() ||
+	     (version_same(home, home_version) && version_same(away, away_version) &&
+	      (place_is_current(&st->ix, &p->place) || mutant_old_miss()))))
 		p->state = PROBE_GONE;
 }
 
 static uint32_t
 find(struct store_core *sc, struct view key, const struct place *place)
 {
+	struct place now = *place;
 	uint32_t tries;
-	const uint32_t ref = index_find(&sc->store->ix, key, place, &tries);
+	const uint32_t ref = index_find(&sc->store->ix, key, &now, &tries);
 
 	if (unlikely(tries != 0)) {
 		count(sc, STORE_RETRIES, tries);
@@ -119,7 +123,8 @@ find(struct store_core *sc, struct view key, const struct place *place)
 
 /* Is the item that was seen the key's, and still where it was? Then it is a hit, and a hit is
  * final. Whatever came between has changed the slot: a reference comes back in a later turn only.
- */
+ * But a slot that a resize is about to clear stands for nothing any more: the geometry must be the
+ * same, too. */
 static inline bool
 probe_holds(const struct store *st, const struct probe *p, struct view key)
 {
@@ -130,7 +135,8 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 
 	return p->state == PROBE_SEEN &&
 	       (mutant_stale_probe() ||
-		(bucket_tag(b, slot) == tag && bucket_ref(b, slot) == p->ref)) &&
+		(bucket_tag(b, slot) == tag && bucket_ref(b, slot) == p->ref &&
+		 (place_is_current(&st->ix, &p->place) || mutant_old_probe()))) &&
 	       item_has_key(item_at(st, p->ref), key);
 }
 

@@ -162,24 +162,22 @@ widen(struct store_core *sc, struct link *l)
 	return true;
 }
 
+/* *p is where that was. */
 static enum step
-link_once(struct store_core *sc, struct link *l, const struct place *p, bool force)
+link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
 {
-	struct bucket *home = index_bucket(&sc->store->ix, p->home);
-	struct bucket *away = index_bucket(&sc->store->ix, p->away);
-
-	bucket_lock_both(home, away);
+	*p = index_lock(&sc->store->ix, l->hash);
 
 	const enum step step = link_locked(sc, l, p, force);
 
-	bucket_unlock_both(home, away);
+	index_unlock(&sc->store->ix, p);
 	return step;
 }
 
 enum link_verdict
 link_item(struct store_core *sc, struct link *l)
 {
-	const struct place p = index_place(&sc->store->ix, l->hash);
+	struct place p;
 	bool force = false;
 
 	for (uint32_t tries = 0; tries < LINK_PATHS_MAX && limbo_has_room(sc, LINK_LIMBO_MAX);

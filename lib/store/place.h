@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 struct place {
-	uint32_t home, away; /* buckets */
+	uint32_t home, away; /* buckets; the same one, rarely, while the index is resized */
+	uint32_t seq;        /* of the geometry that makes them so (index.h) */
 	uint16_t tag;
 };
 

@@ -61,8 +61,8 @@ the_other_bucket_leads_back_and_is_never_the_same(void **state)
 			check(p.home < counts[c]);
 			check(p.away < counts[c]);
 			check(p.home != p.away);
-			check_eq(index_other(&ix, p.away, p.tag), p.home);
-			check_eq(index_other(&ix, p.away, p.tag | TAG_AWAY), p.home);
+			check_eq(bucket_other(counts[c], p.away, p.tag), p.home);
+			check_eq(bucket_other(counts[c], p.away, p.tag | TAG_AWAY), p.home);
 		}
 	}
 }
