@@ -132,7 +132,8 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 
 /* ---- what they lead to ---- */
 
-static uint32_t
+/* Out of line, as hardly any key of a batch needs it. */
+static __attribute__((noinline)) uint32_t
 find_at(struct store_core *sc, struct view key, struct place *place)
 {
 	uint32_t tries;
@@ -171,7 +172,8 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 	       item_has_key(item_at(st, p->ref), key);
 }
 
-static const struct item *
+/* Likewise. */
+static __attribute__((noinline)) const struct item *
 use(struct store_core *sc, uint32_t ref)
 {
 	const struct store *st = sc->store;
@@ -290,7 +292,8 @@ flight_land(struct store_core *sc, const struct flight *f, uint32_t generation,
 		items[i] = probe_land(sc, &f->probes[i], f->keys[i], generation);
 }
 
-void
+/* Flat: gcc takes the hash of a short key for too long to be inlined, which costs a tenth. */
+__attribute__((flatten)) void
 store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	       const struct item **items)
 {
