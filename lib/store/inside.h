@@ -123,6 +123,7 @@ store_floor(const struct store *st, uint16_t tag)
 {
 	return &st->floors[tag % FLOORS];
 }
+static_assert(TAG_AWAY % FLOORS == 0, "a key's floor is the same wherever it lies");
 
 /* ---- store.c ---- */
 
