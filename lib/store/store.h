@@ -61,6 +61,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
 	X(STORE_EVICTED, "items forgotten to make room")                                           \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
+	X(STORE_RESCUED, "items copied elsewhere, so that their page could go to others")          \
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \
 	X(STORE_MOVES, "items moved between their two buckets")                                    \
