@@ -13,6 +13,10 @@
 #include <sys/random.h>
 #include <time.h>
 
+/* What clients are told: whose surface this is. libmemcached takes a major version of 0 for no
+ * version at all, and others ask for one that has meta commands. */
+#define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
+
 /* EAL's own tables, and the rounding of pools up to pages. */
 #define EAL_MB 32u
 
@@ -115,7 +119,7 @@ build(struct appliance *a, struct fault *f)
 	region.size = a->block.bytes;
 	arp = arp_table_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
-	a->shared = serve_shared_create(&region, a->store, a->config.cores, CLOCKOO_VERSION);
+	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)

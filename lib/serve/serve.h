@@ -64,7 +64,7 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
 	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
-	X(UDP_DROP_HTTP, "datagrams from a browser")                                               \
+	X(UDP_DROP_HTTP, "datagrams from a browser, or of a wrong magic")                          \
 	X(UDP_DROP_LATE, "datagrams the turn had no time for")                                     \
 	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")                            \
 	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")                   \

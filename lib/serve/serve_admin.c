@@ -119,6 +119,10 @@ idle_look(struct serve *sv, uint32_t timeout_s)
 		if (ss->conn == NULL || ss->closing || ss->watching || ss->value.item != NULL ||
 		    ss->stream.kind != STREAM_NONE || sv->clock.now_s - ss->active_s < timeout_s)
 			continue;
+		if (ss->active_s == 0) { /* it came before the first turn told the time */
+			session_active(sv, ss);
+			continue;
+		}
 		ss->end = SESSION_ENDS_IDLE;
 		serve_count(sv, CONN_IDLE_KICKS);
 		session_close(sv, ss);

@@ -303,7 +303,7 @@ op_answer(struct serve *sv, uint32_t i)
 	if (unlikely(a != ANSWER_DONE || (op->req.flags & MC_HANGUP)))
 		op_linger(sv, i, a);
 	if (ss == NULL && !op->alone) {
-		sv->admin.asked += op->asked;
+		sv->admin.asked += op->raw.len;
 		if (op_last(op)) {
 			message_end(sv);
 			sv->admin.asked = 0;

@@ -2,6 +2,7 @@
  * serve_class_stats.c - stats items, slabs and sizes: what is known by slab class.
  */
 #include "serve_stream.h"
+#include "stat_names.h"
 
 #include "base/list.h"
 
@@ -33,57 +34,65 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
 /* CLOCK has no hot, warm and cold: all that is used is of one kind. What is forgotten next was
  * last used about as long ago as the hand last came by. */
 #define ITEMS_ROWS(X)                                                                              \
-	X("number", u.items)                                                                       \
-	X("number_hot", 0)                                                                         \
-	X("number_warm", 0)                                                                        \
-	X("number_cold", u.items)                                                                  \
-	X("age_hot", 0)                                                                            \
-	X("age_warm", 0)                                                                           \
-	X("age", u.idle_s)                                                                         \
-	X("mem_requested", u.item_bytes)                                                           \
-	X("evicted", SINCE(CLASS_EVICTED))                                                         \
-	X("evicted_nonzero", SINCE(CLASS_EVICTED_TIMED))                                           \
-	X("evicted_time", SINCE(CLASS_EVICTED) != 0 ? u.idle_s : 0)                                \
-	X("outofmemory", SINCE(CLASS_OUT_OF_MEMORY))                                               \
-	X("tailrepairs", 0)                                                                        \
-	X("reclaimed", SINCE(CLASS_EXPIRED))                                                       \
-	X("expired_unfetched", SINCE(CLASS_EXPIRED_UNFETCHED))                                     \
-	X("evicted_unfetched", SINCE(CLASS_EVICTED_UNFETCHED))                                     \
-	X("evicted_active", SINCE(CLASS_EVICTED_ACTIVE))                                           \
-	X("crawler_reclaimed", SINCE(CLASS_EXPIRED))                                               \
-	X("crawler_items_checked", 0)                                                              \
-	X("lrutail_reflocked", 0)                                                                  \
-	X("moves_to_cold", 0)                                                                      \
-	X("moves_to_warm", 0)                                                                      \
-	X("moves_within_lru", 0)                                                                   \
-	X("direct_reclaims", 0)                                                                    \
-	X("hits_to_hot", 0)                                                                        \
-	X("hits_to_warm", 0)                                                                       \
-	X("hits_to_cold", COMMAND(CLASS_GET_HITS))
+	X(NUMBER, "number", u.items)                                                               \
+	X(NOTHING, "number_hot", 0)                                                                \
+	X(NOTHING, "number_warm", 0)                                                               \
+	X(NUMBER, "number_cold", u.items)                                                          \
+	X(NOTHING, "age_hot", 0)                                                                   \
+	X(NOTHING, "age_warm", 0)                                                                  \
+	X(NUMBER, "age", u.idle_s)                                                                 \
+	X(NUMBER, "mem_requested", u.item_bytes)                                                   \
+	X(NUMBER, "evicted", SINCE(CLASS_EVICTED))                                                 \
+	X(NUMBER, "evicted_nonzero", SINCE(CLASS_EVICTED_TIMED))                                   \
+	X(NUMBER, "evicted_time", SINCE(CLASS_EVICTED) != 0 ? u.idle_s : 0)                        \
+	X(NUMBER, "outofmemory", SINCE(CLASS_OUT_OF_MEMORY))                                       \
+	X(NOTHING, "tailrepairs", 0)                                                               \
+	X(NUMBER, "reclaimed", SINCE(CLASS_EXPIRED))                                               \
+	X(NUMBER, "expired_unfetched", SINCE(CLASS_EXPIRED_UNFETCHED))                             \
+	X(NUMBER, "evicted_unfetched", SINCE(CLASS_EVICTED_UNFETCHED))                             \
+	X(NUMBER, "evicted_active", SINCE(CLASS_EVICTED_ACTIVE))                                   \
+	X(NUMBER, "crawler_reclaimed", SINCE(CLASS_EXPIRED))                                       \
+	X(NOTHING, "crawler_items_checked", 0)                                                     \
+	X(NOTHING, "lrutail_reflocked", 0)                                                         \
+	X(NOTHING, "moves_to_cold", 0)                                                             \
+	X(NOTHING, "moves_to_warm", 0)                                                             \
+	X(NOTHING, "moves_within_lru", 0)                                                          \
+	X(NOTHING, "direct_reclaims", 0)                                                           \
+	X(NOTHING, "hits_to_hot", 0)                                                               \
+	X(NOTHING, "hits_to_warm", 0)                                                              \
+	X(NUMBER, "hits_to_cold", COMMAND(CLASS_GET_HITS))
 
 #define SLABS_ROWS(X)                                                                              \
-	X("chunk_size", u.size)                                                                    \
-	X("chunks_per_page", u.per_page)                                                           \
-	X("total_pages", u.pages)                                                                  \
-	X("total_chunks", u.objects)                                                               \
-	X("used_chunks", u.used)                                                                   \
-	X("free_chunks", u.free)                                                                   \
-	X("free_chunks_end", 0)                                                                    \
-	X("get_hits", COMMAND(CLASS_GET_HITS))                                                     \
-	X("cmd_set", COMMAND(CLASS_CMD_SET))                                                       \
-	X("delete_hits", COMMAND(CLASS_DELETE_HITS))                                               \
-	X("incr_hits", COMMAND(CLASS_INCR_HITS))                                                   \
-	X("decr_hits", COMMAND(CLASS_DECR_HITS))                                                   \
-	X("cas_hits", COMMAND(CLASS_CAS_HITS))                                                     \
-	X("cas_badval", COMMAND(CLASS_CAS_BADVAL))                                                 \
-	X("touch_hits", COMMAND(CLASS_TOUCH_HITS))
+	X(NUMBER, "chunk_size", u.size)                                                            \
+	X(NUMBER, "chunks_per_page", u.per_page)                                                   \
+	X(NUMBER, "total_pages", u.pages)                                                          \
+	X(NUMBER, "total_chunks", u.objects)                                                       \
+	X(NUMBER, "used_chunks", u.used)                                                           \
+	X(NUMBER, "free_chunks", u.free)                                                           \
+	X(NOTHING, "free_chunks_end", 0)                                                           \
+	X(NUMBER, "get_hits", COMMAND(CLASS_GET_HITS))                                             \
+	X(NUMBER, "cmd_set", COMMAND(CLASS_CMD_SET))                                               \
+	X(NUMBER, "delete_hits", COMMAND(CLASS_DELETE_HITS))                                       \
+	X(NUMBER, "incr_hits", COMMAND(CLASS_INCR_HITS))                                           \
+	X(NUMBER, "decr_hits", COMMAND(CLASS_DECR_HITS))                                           \
+	X(NUMBER, "cas_hits", COMMAND(CLASS_CAS_HITS))                                             \
+	X(NUMBER, "cas_badval", COMMAND(CLASS_CAS_BADVAL))                                         \
+	X(NUMBER, "touch_hits", COMMAND(CLASS_TOUCH_HITS))
 
-#define ITEMS_ROW(name, value)                                                                     \
+#define ITEMS_ROW(kind, name, value)                                                               \
 	if (row_due(sheet, &st->row, &n))                                                          \
 		class_row(sheet, st, "items:", name, value);
-#define SLABS_ROW(name, value)                                                                     \
+#define SLABS_ROW(kind, name, value)                                                               \
 	if (row_due(sheet, &st->row, &n))                                                          \
 		class_row(sheet, st, "", name, value);
+
+#define IS_NOTHING              true
+#define IS_NUMBER               false
+#define NAME(kind, name, value) {name, IS_##kind},
+const struct stat_name items_names[] = {ITEMS_ROWS(NAME)};
+const uint32_t items_name_count = sizeof items_names / sizeof items_names[0];
+const struct stat_name slabs_names[] = {SLABS_ROWS(NAME)};
+const uint32_t slabs_name_count = sizeof slabs_names / sizeof slabs_names[0];
 
 /* The next class of which there is something, from st->at on; false: none. */
 static bool

@@ -42,7 +42,6 @@ struct op {
 	struct view body;          /* with its end; data NULL: not all there yet */
 	struct view raw;           /* the bytes it was parsed from, body included */
 	struct mc_parser before;   /* the parser in front of raw */
-	uint32_t asked;            /* bytes of a datagram that are its */
 	uint16_t udp_id;
 	bool alone; /* the only request of its datagram: answered in the frame it came in */
 };

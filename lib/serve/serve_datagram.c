@@ -63,7 +63,7 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !mc_verb_over_udp(op->req.verb))
+	if (unlikely(op->req.verb >= MC_STATS) && !mc_req_over_udp(&op->req))
 		mc_bad(&op->req, MC_ERR_UDP);
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
@@ -79,7 +79,7 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->session = NULL;
 	op->datagram = &dc->list[dc->next];
 	op->udp_id = dc->id;
-	op->asked = used;
+	op->raw = (struct view){rest.data, used};
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;
 	sv->op_count++;

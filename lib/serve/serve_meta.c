@@ -13,11 +13,14 @@
 
 /* ---- replies ---- */
 
-/* A key or value that is not text would break the line it is shown in. */
+/* As it came; but what only the binary protocol can store may break the line it is shown in. */
 static bool
 shown_as_base64(const struct item *it)
 {
-	return item_key_is_binary(it) || !mc_key_is_text(item_key(it));
+	const struct view key = item_key(it);
+
+	return item_key_is_binary(it) || memchr(key.data, ' ', key.len) != NULL ||
+	       memchr(key.data, '\n', key.len) != NULL;
 }
 
 static int32_t

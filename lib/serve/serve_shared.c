@@ -20,6 +20,7 @@ serve_shared_create(struct region *region, struct store *store, uint32_t cores, 
 	sh->store = store;
 	sh->cores = cores;
 	sh->version = version;
+	serve_shared_allow(sh, &(struct serve_policy){0});
 	return sh;
 }
 

@@ -7,6 +7,7 @@
  * Bounds: a reply of stats stays below 4096 bytes; collectd reads no more.
  */
 #include "serve_stream.h"
+#include "stat_names.h"
 
 /* What the rows are computed from: read once a sheet. */
 struct stats_view {
@@ -52,13 +53,14 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 #define STACK(which) shared_stack_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->admin.word, memory_order_relaxed)
 
-/* In memcached's order, which some people read by eye: X(kind, name, value). */
+/* In memcached's order, which some people read by eye: X(kind, name, value). NOTHING and NONE are
+ * of mechanisms there are none of here, but which tools look for. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->facts.pid)                                                          \
 	X(NUMBER, "uptime", sv->clock.now_s - STORE_CLOCK_START)                                   \
 	X(NUMBER, "time", (uint64_t)sv->clock.unix_s)                                              \
 	X(TEXT, "version", v.sh->version)                                                          \
-	X(TEXT, "libevent", "none")                                                                \
+	X(NONE, "libevent", "none")                                                                \
 	X(NUMBER, "pointer_size", 8 * sizeof(void *))                                              \
 	X(SECONDS, "rusage_user", &v.sh->admin.user_us)                                            \
 	X(SECONDS, "rusage_system", &v.sh->admin.system_us)                                        \
@@ -72,9 +74,9 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "response_obj_bytes", (uint64_t)v.stack.chunks_used *CHUNK_BYTES)                \
 	X(NUMBER, "read_buf_count", v.stack.rx_frames_held)                                        \
 	X(NUMBER, "read_buf_bytes", (uint64_t)v.stack.rx_frames_held *CHUNK_BYTES)                 \
-	X(NUMBER, "read_buf_bytes_free", 0)                                                        \
+	X(NOTHING, "read_buf_bytes_free", 0)                                                       \
 	X(NUMBER, "read_buf_oom", STACK(TCP_DROP_RX_FRAMES_MAX))                                   \
-	X(NUMBER, "reserved_fds", 0)                                                               \
+	X(NOTHING, "reserved_fds", 0)                                                              \
 	X(NUMBER, "cmd_get", SERVE(CMD_GET))                                                       \
 	X(NUMBER, "cmd_set", SERVE(CMD_SET))                                                       \
 	X(NUMBER, "cmd_flush", SERVE(CMD_FLUSH))                                                   \
@@ -104,33 +106,33 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "bytes_written", STACK(TX_BYTES))                                                \
 	X(NUMBER, "limit_maxbytes", v.store.limit_bytes)                                           \
 	X(NUMBER, "accepting_conns", v.stack.conns_open < v.sh->facts.conns_max)                   \
-	X(NUMBER, "listen_disabled_num", 0)                                                        \
-	X(NUMBER, "time_in_listen_disabled_us", 0)                                                 \
+	X(NOTHING, "listen_disabled_num", 0)                                                       \
+	X(NOTHING, "time_in_listen_disabled_us", 0)                                                \
 	X(NUMBER, "threads", v.sh->cores)                                                          \
 	X(NUMBER, "conn_yields", SERVE(CONN_YIELDS))                                               \
 	X(NUMBER, "hash_power_level", power_of(v.store.index_slots))                               \
 	X(NUMBER, "hash_bytes", v.store.index_bytes)                                               \
-	X(NUMBER, "hash_is_expanding", 0)                                                          \
-	X(NUMBER, "slab_reassign_rescues", 0)                                                      \
-	X(NUMBER, "slab_reassign_chunk_rescues", 0)                                                \
-	X(NUMBER, "slab_reassign_inline_reclaim", 0)                                               \
-	X(NUMBER, "slab_reassign_busy_items", 0)                                                   \
-	X(NUMBER, "slab_reassign_busy_deletes", 0)                                                 \
-	X(NUMBER, "slab_reassign_busy_nomem", 0)                                                   \
-	X(TEXT, "slab_reassign_last_busy_status", "none")                                          \
-	X(NUMBER, "slab_reassign_running", 0)                                                      \
-	X(NUMBER, "slabs_moved", 0)                                                                \
-	X(NUMBER, "lru_crawler_running", 0)                                                        \
+	X(NOTHING, "hash_is_expanding", 0)                                                         \
+	X(NOTHING, "slab_reassign_rescues", 0)                                                     \
+	X(NOTHING, "slab_reassign_chunk_rescues", 0)                                               \
+	X(NOTHING, "slab_reassign_inline_reclaim", 0)                                              \
+	X(NOTHING, "slab_reassign_busy_items", 0)                                                  \
+	X(NOTHING, "slab_reassign_busy_deletes", 0)                                                \
+	X(NOTHING, "slab_reassign_busy_nomem", 0)                                                  \
+	X(NONE, "slab_reassign_last_busy_status", "none")                                          \
+	X(NOTHING, "slab_reassign_running", 0)                                                     \
+	X(NOTHING, "slabs_moved", 0)                                                               \
+	X(NOTHING, "lru_crawler_running", 0)                                                       \
 	X(NUMBER, "lru_crawler_starts", WORD(crawls))                                              \
-	X(NUMBER, "lru_maintainer_juggles", 0)                                                     \
-	X(NUMBER, "malloc_fails", 0)                                                               \
-	X(NUMBER, "log_worker_dropped", 0)                                                         \
+	X(NOTHING, "lru_maintainer_juggles", 0)                                                    \
+	X(NOTHING, "malloc_fails", 0)                                                              \
+	X(NOTHING, "log_worker_dropped", 0)                                                        \
 	X(NUMBER, "log_worker_written", SERVE(EVENTS_NOTED))                                       \
 	X(NUMBER, "log_watcher_skipped", SERVE(EVENTS_SKIPPED))                                    \
 	X(NUMBER, "log_watcher_sent", SERVE(EVENTS_SENT))                                          \
 	X(NUMBER, "log_watchers", watchers_count(v.sh))                                            \
-	X(NUMBER, "unexpected_napi_ids", 0)                                                        \
-	X(NUMBER, "round_robin_fallback", 0)                                                       \
+	X(NOTHING, "unexpected_napi_ids", 0)                                                       \
+	X(NOTHING, "round_robin_fallback", 0)                                                      \
 	X(NUMBER, "bytes", v.store.item_bytes)                                                     \
 	X(NUMBER, "curr_items", v.store.items)                                                     \
 	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED))                                        \
@@ -141,13 +143,13 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "evictions", STORE(STORE_EVICTED))                                               \
 	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED))                                               \
 	X(NUMBER, "crawler_reclaimed", STORE(STORE_EXPIRED) + STORE(STORE_FLUSHED))                \
-	X(NUMBER, "crawler_items_checked", 0)                                                      \
-	X(NUMBER, "lrutail_reflocked", 0)                                                          \
-	X(NUMBER, "moves_to_cold", 0)                                                              \
-	X(NUMBER, "moves_to_warm", 0)                                                              \
-	X(NUMBER, "moves_within_lru", 0)                                                           \
-	X(NUMBER, "direct_reclaims", 0)                                                            \
-	X(NUMBER, "lru_bumps_dropped", 0)
+	X(NOTHING, "crawler_items_checked", 0)                                                     \
+	X(NOTHING, "lrutail_reflocked", 0)                                                         \
+	X(NOTHING, "moves_to_cold", 0)                                                             \
+	X(NOTHING, "moves_to_warm", 0)                                                             \
+	X(NOTHING, "moves_within_lru", 0)                                                          \
+	X(NOTHING, "direct_reclaims", 0)                                                           \
+	X(NOTHING, "lru_bumps_dropped", 0)
 
 #define YES_NO(condition) ((condition) ? "yes" : "no")
 #define OR_NULL(text)     ((text) != NULL ? (text) : "NULL")
@@ -201,6 +203,8 @@ row_view(const char *text)
 }
 
 #define ROW_NUMBER(name, value)  row_number(sheet, st, name, value);
+#define ROW_NOTHING(name, value) row_number(sheet, st, name, value);
+#define ROW_NONE(name, value)    row_text(sheet, st, name, row_view(value));
 #define ROW_TEXT(name, value)    row_text(sheet, st, name, row_view(value));
 #define ROW_SECONDS(name, value) row_seconds(sheet, st, name, value);
 #define ROW_LETTER(name, value)                                                                    \
@@ -233,6 +237,18 @@ settings_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 	return st->row < n;
 }
 
+#define IS_NOTHING              true
+#define IS_NONE                 true
+#define IS_NUMBER               false
+#define IS_TEXT                 false
+#define IS_SECONDS              false
+#define IS_LETTER               false
+#define NAME(kind, name, value) {name, IS_##kind},
+const struct stat_name stats_names[] = {STATS_ROWS(NAME)};
+const uint32_t stats_name_count = sizeof stats_names / sizeof stats_names[0];
+const struct stat_name settings_names[] = {SETTINGS_ROWS(NAME)};
+const uint32_t settings_name_count = sizeof settings_names / sizeof settings_names[0];
+
 /* ---- the command ---- */
 
 static enum stream_kind
@@ -259,12 +275,6 @@ answer_stats(struct serve *sv, struct op *op)
 {
 	const struct stream st = {.kind = (uint8_t)stream_of(op->req.verb)};
 
-	/* Sizes are counted item by item: nothing to be done in one go, for anybody. */
-	if (op->session == NULL && st.kind == STREAM_SIZES &&
-	    sv->shared->admin.policy.track_sizes) {
-		reply_error(sv, op, MC_ERR_UDP);
-		return ANSWER_DONE;
-	}
 	return stream_answer(sv, op, &st);
 }
 
@@ -278,10 +288,6 @@ answer_bin_stat(struct serve *sv, struct op *op)
 
 	if (verb == MC_BAD || verb == MC_STATS_CONNS) {
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
-		return ANSWER_DONE;
-	}
-	if (op->session == NULL && !mc_verb_over_udp(verb)) {
-		reply_error(sv, op, MC_ERR_UDP);
 		return ANSWER_DONE;
 	}
 	if (verb == MC_STATS_RESET) {

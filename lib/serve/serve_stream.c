@@ -67,6 +67,13 @@ stream_go_on(struct serve *sv, struct session *ss)
 	return STREAM_GOES_ON;
 }
 
+/* Sizes are counted item by item: nothing to be done in one go for whoever sends a datagram. */
+static bool
+is_long(const struct serve *sv, const struct stream *st)
+{
+	return st->kind == STREAM_SIZES && sv->shared->admin.policy.track_sizes;
+}
+
 /* A datagram's reply is composed at once: what may be asked for over UDP is bounded. */
 static void
 stream_whole(struct serve *sv, struct op *op, struct stream *st)
@@ -88,6 +95,10 @@ stream_answer(struct serve *sv, struct op *op, const struct stream *st)
 	struct session *ss = op->session;
 	struct stream copy = *st;
 
+	if (ss == NULL && is_long(sv, &copy)) {
+		reply_error(sv, op, MC_ERR_UDP);
+		return ANSWER_DONE;
+	}
 	if (ss == NULL) {
 		stream_whole(sv, op, &copy);
 		return ANSWER_DONE;

@@ -50,14 +50,12 @@ mover_pool_is_low(const struct store *st)
 	return slab_pool(&st->slab) <= mover_keep(st);
 }
 
+/* Those that a limit withholds do not count, but what is on its way to them does: so pages go a few
+ * at a time, and what comes free beside them is seen before more are emptied. */
 static uint32_t
 pages_coming(const struct slab *sl)
 {
-	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
-				atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
-	const uint32_t withheld = atomic_load_explicit(&sl->withheld, memory_order_relaxed);
-
-	return coming > withheld ? coming - withheld : 0;
+	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) + slab_pool(sl);
 }
 
 /* How often, lately, the hand of a class went round what is there; fixed point. */

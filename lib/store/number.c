@@ -11,20 +11,20 @@ is_space(uint8_t c)
 bool
 number_parse(struct view bytes, uint64_t *number)
 {
-	uint32_t i = 0, digits = 0;
+	uint32_t i = 0, first;
 	uint64_t n = 0;
 
 	while (i < bytes.len && is_space(bytes.data[i]))
 		i++;
 	if (i < bytes.len && bytes.data[i] == '+')
 		i++;
-	for (; i < bytes.len && bytes.data[i] >= '0' && bytes.data[i] <= '9'; i++) {
-		if (++digits > NUMBER_DIGITS_MAX || __builtin_mul_overflow(n, 10u, &n) ||
+	/* No bound on digits: leading zeros are as many as there are, an overflow ends the rest. */
+	for (first = i; i < bytes.len && bytes.data[i] >= '0' && bytes.data[i] <= '9'; i++)
+		if (__builtin_mul_overflow(n, 10u, &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(bytes.data[i] - '0'), &n))
 			return false;
-	}
 	*number = n;
-	return digits != 0 && (i == bytes.len || is_space(bytes.data[i]));
+	return i != first && (i == bytes.len || is_space(bytes.data[i]) || bytes.data[i] == '\0');
 }
 
 uint32_t

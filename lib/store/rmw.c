@@ -32,6 +32,9 @@ new_len(const struct store_core *sc, const struct rmw *rm, const struct item *ol
 	uint64_t number;
 
 	*len = item_value_len(old);
+	/* In memcached's order: an empty value is looked at before the cas, others after it. */
+	if ((rm->op == RMW_INCR || rm->op == RMW_DECR) && *len == 0)
+		return STORE_NOT_A_NUMBER;
 	if (rm->terms.compare && item_cas(old) != rm->terms.cas)
 		return STORE_EXISTS;
 	switch (rm->op) {

@@ -42,21 +42,35 @@ words_put(uint8_t *to, const char *words)
 	return len;
 }
 
-uint32_t
-judge_order(struct judge *j, uint8_t *to, const struct order *order)
+/* "mg <key> v f k", "md <key>", "ms <key> <len> F<version> M<mode>" */
+static uint32_t
+meta_line_put(uint8_t *to, const struct order *o, uint32_t version)
+{
+	static const char mode[ORDER_KINDS] = {
+		[ORDER_SET] = 'S', [ORDER_ADD] = 'E', [ORDER_REPLACE] = 'R'};
+	char rest[64] = "";
+	uint32_t at;
+
+	at = words_put(to, stores(o) ? "ms " : o->kind == ORDER_DELETE ? "md " : "mg ");
+	at += key_put(to + at, o->key);
+	if (stores(o))
+		snprintf(rest, sizeof rest, " %u F%u M%c T%d O%u", o->len, version, mode[o->kind],
+			 o->past ? -1 : 0, version);
+	else
+		snprintf(rest, sizeof rest, o->kind == ORDER_GET ? " v f O%u" : " O%u", version);
+	at += words_put(to + at, rest);
+	return at + words_put(to + at, "\r\n");
+}
+
+static uint32_t
+text_line_put(uint8_t *to, const struct order *o, uint32_t version)
 {
 	static const char *const verb[ORDER_KINDS] = {
 		"get", "gets", "set", "add", "replace", "delete", "touch", "flush_all",
 	};
-	const uint32_t version = j->count;
-	struct order *o = &j->orders[j->count++];
 	char rest[64] = "";
-	uint32_t at;
+	uint32_t at = words_put(to, verb[o->kind]);
 
-	ensure(version < JUDGE_ORDERS_MAX);
-	*o = *order;
-	o->sent = ++j->clock;
-	at = words_put(to, verb[o->kind]);
 	for (uint32_t i = 0; i < o->keys; i++) {
 		to[at++] = ' ';
 		at += key_put(to + at, o->key + i);
@@ -66,7 +80,20 @@ judge_order(struct judge *j, uint8_t *to, const struct order *order)
 	else if (o->kind == ORDER_TOUCH)
 		snprintf(rest, sizeof rest, " %u", o->len);
 	at += words_put(to + at, rest);
-	at += words_put(to + at, o->noreply ? " noreply\r\n" : "\r\n");
+	return at + words_put(to + at, o->noreply ? " noreply\r\n" : "\r\n");
+}
+
+uint32_t
+judge_order(struct judge *j, uint8_t *to, const struct order *order)
+{
+	const uint32_t version = j->count;
+	struct order *o = &j->orders[j->count++];
+	uint32_t at;
+
+	ensure(version < JUDGE_ORDERS_MAX);
+	*o = *order;
+	o->sent = ++j->clock;
+	at = o->meta ? meta_line_put(to, o, version) : text_line_put(to, o, version);
 	if (!stores(o))
 		return at;
 	for (uint32_t i = 0; i < o->len; i++)
@@ -197,6 +224,48 @@ read_get(const struct judge *j, const struct order *get, struct text t)
 	}
 }
 
+/* EN, or VA with the value; both say which request it was. */
+static uint32_t
+read_meta_get(const struct judge *j, const struct order *get, struct text t)
+{
+	const uint32_t line = line_len(t);
+	char head[LINE_MAX] = "", opaque[16];
+	unsigned flags, len;
+	int end = 0;
+
+	if (line == 0)
+		return 0;
+	snprintf(opaque, sizeof opaque, "O%u", (unsigned)(get - j->orders));
+	memcpy(head, t.p, line - 2);
+	ensure(strcmp(strrchr(head, ' ') + 1, opaque) == 0);
+	if (begins(t, "EN O"))
+		return line;
+	ensure(sscanf(head, "VA %u f%u O%n", &len, &flags, &end) == 2 && end != 0);
+	if (t.len < line + len + 2)
+		return 0;
+	ensure(memcmp(t.p + line + len, "\r\n", 2) == 0);
+	judge_value(j, get, get->key % JUDGE_KEYS, flags, (struct text){t.p + line, len});
+	return line + len + 2;
+}
+
+static uint32_t
+read_meta_line(struct order *o, struct text t)
+{
+	const uint32_t line = line_len(t);
+
+	if (line == 0)
+		return 0;
+	o->took = begins(t, "HD O");
+	o->wrong = !o->took;
+	ensure(o->took || begins(t, "NS O") || begins(t, "NF O") || begins(t, "SERVER_ERROR "));
+	if (o->kind == ORDER_SET)
+		ensure(o->took || begins(t, "SERVER_ERROR "));
+	/* As in read_line; and an ms that is refused leaves nothing behind, whatever its mode. */
+	if (o->kind == ORDER_SET || (o->kind == ORDER_DELETE && begins(t, "NF O")))
+		o->took = true;
+	return line;
+}
+
 static uint32_t
 read_line(struct order *o, struct text t)
 {
@@ -222,6 +291,14 @@ read_line(struct order *o, struct text t)
 	return line;
 }
 
+static uint32_t
+read_answer(const struct judge *j, struct order *o, struct text t)
+{
+	if (o->meta)
+		return o->kind == ORDER_GET ? read_meta_get(j, o, t) : read_meta_line(o, t);
+	return o->kind <= ORDER_GETS ? read_get(j, o, t) : read_line(o, t);
+}
+
 uint32_t
 judge_answer(struct judge *j, uint8_t peer, uint32_t *next, const uint8_t *p, uint32_t len)
 {
@@ -233,8 +310,7 @@ judge_answer(struct judge *j, uint8_t peer, uint32_t *next, const uint8_t *p, ui
 	if (*next == j->count || len == 0)
 		return 0;
 	o = &j->orders[*next];
-	used = o->kind <= ORDER_GETS ? read_get(j, o, (struct text){p, len})
-				     : read_line(o, (struct text){p, len});
+	used = read_answer(j, o, (struct text){p, len});
 	if (used != 0) {
 		o->done = ++j->clock;
 		++*next;

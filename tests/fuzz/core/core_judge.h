@@ -37,6 +37,7 @@ struct order {
 	uint8_t kind; /* enum order_kind */
 	uint8_t peer;
 	bool noreply;
+	bool meta;  /* said as a meta command: one key, no touch, no flush_all */
 	bool past;  /* stored with an exptime that is over at once */
 	bool took;  /* surely done: its reply said so */
 	bool wrong; /* surely not */

@@ -237,8 +237,9 @@ order_of(struct input *in, uint32_t kinds)
 
 	o.noreply = o.kind > ORDER_GETS && (what & 0xe0) == 0xe0;
 	o.past = (what & 0xe0) == 0xc0;
+	o.meta = (what & 0xc0) == 0x80 && o.kind != ORDER_GETS && o.kind < ORDER_TOUCH;
 	if (o.kind <= ORDER_GETS)
-		o.keys = 1 + how / 64;
+		o.keys = o.meta ? 1 : 1 + how / 64;
 	else if (o.kind == ORDER_FLUSH)
 		o.keys = 0;
 	else
@@ -307,6 +308,48 @@ static const char *const pieces[] = {
 };
 #define PIECE_COUNT (sizeof pieces / sizeof pieces[0])
 
+/* Meta commands, and packets of the binary protocol: those of a client that says one first. */
+#define PIECE(text)                                                                                \
+	{                                                                                          \
+		(const uint8_t *)text, sizeof(text) - 1                                            \
+	}
+#define HEAD(op, key, extras, body)                                                                \
+	"\x80" op "\0" key extras "\0\0\0\0" body "opaq\0\0\0\0\0\0\0\0"
+static const struct view more_pieces[] = {
+	PIECE("mg a v\r\n"),
+	PIECE("mg b k s t f h l O1 v T30 N60 R90\r\n"),
+	PIECE("mg YQ== b k v q\r\n"),
+	PIECE("ms a 5 T2 F1 c\r\nhello\r\n"),
+	PIECE("ms b 2000 k O12345678901234567890 s\r\n"),
+	PIECE("ms a 70000 MA N10 s q\r\n"),
+	PIECE("ms YQ== 1100 b k MP\r\n"),
+	PIECE("ms n 2 I C1 E5\r\n99\r\n"),
+	PIECE("md a I T5\r\n"),
+	PIECE("md b x q\r\n"),
+	PIECE("ma n N0 J5 v k t c\r\n"),
+	PIECE("ma n MD D3 q E9\r\n"),
+	PIECE("me a\r\n"),
+	PIECE("mn\r\n"),
+	PIECE(" v k q"),
+	PIECE(HEAD("\0", "\1", "\0", "\0\0\1") "a"),                          /* Get */
+	PIECE(HEAD("\x0d", "\1", "\0", "\0\0\1") "b"),                        /* GetKQ */
+	PIECE(HEAD("\x01", "\1", "\10", "\0\0\16") "\0\0\0\7\0\0\0\0ahello"), /* Set */
+	PIECE(HEAD("\x11", "\1", "\10", "\0\10\11") "\0\0\0\7\0\0\0\5b"),     /* SetQ */
+	PIECE(HEAD("\x01", "\1", "\10", "\1\0\11") "\0\0\0\7\0\0\0\0a"),      /* Set */
+	PIECE(HEAD("\x0e", "\1", "\0", "\0\4\1") "a"),                        /* Append */
+	PIECE(HEAD("\x05", "\1", "\24", "\0\0\25") "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\5\0\0\0\0n"),
+	PIECE(HEAD("\x04", "\1", "\0", "\0\0\1") "a"),          /* Delete */
+	PIECE(HEAD("\x1d", "\1", "\4", "\0\0\5") "\0\0\0\2a"),  /* GAT */
+	PIECE(HEAD("\x1c", "\1", "\4", "\0\0\5") "\0\0\0\2b"),  /* Touch */
+	PIECE(HEAD("\x10", "\0", "\0", "\0\0\0")),              /* Stat */
+	PIECE(HEAD("\x0a", "\0", "\0", "\0\0\0")),              /* No-op */
+	PIECE(HEAD("\x18", "\0", "\0", "\0\0\0")),              /* FlushQ */
+	PIECE(HEAD("\x30", "\3", "\2", "\0\0\11") "??abcdefg"), /* unknown */
+	PIECE(HEAD("\x07", "\0", "\0", "\0\0\0")),              /* Quit */
+	PIECE(HEAD("\x01", "\1", "\0", "\0\0\1") "a"),          /* wrong */
+};
+#define MORE_PIECE_COUNT (sizeof more_pieces / sizeof more_pieces[0])
+
 /* One piece, some bytes of the input, or many of one byte. */
 static uint32_t
 babble(struct input *in, uint8_t *to, uint32_t max)
@@ -320,6 +363,11 @@ babble(struct input *in, uint8_t *to, uint32_t max)
 		len = (uint32_t)strlen(piece);
 		len = len < max ? len : max;
 		memcpy(to, piece, len);
+	} else if (how < 2 * PIECE_COUNT + 2 * MORE_PIECE_COUNT) {
+		const struct view piece = more_pieces[how % MORE_PIECE_COUNT];
+
+		len = piece.len < max ? piece.len : max;
+		memcpy(to, piece.data, len);
 	} else if (how < 200) {
 		len = how % 40 < max ? how % 40 : max;
 		for (uint32_t i = 0; i < len; i++)

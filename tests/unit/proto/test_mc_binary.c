@@ -201,8 +201,9 @@ credentials_too_long_are_skipped(void **state)
 	const struct packet noop = P(0x0a, 0, 0, 0);
 	const struct packet fits = P(0x21, 0, 5, 1024, .key = "PLAIN");
 	const struct packet data = P(0x21, 0, 5, 1025, .key = "PLAIN");
-	const struct packet name = P(0x21, 0, 33, 3);
+	const struct packet name = P(0x21, 0, 33, 3), name_fits = P(0x21, 0, 32, 3);
 
+	check_ptr(strstr(requests_of_packet(&name_fits), "sasl-auth"));
 	check_ptr(strstr(requests_of_packet(&fits), "sasl-auth"));
 	check_str(requests_of(stream,
 			      (uint32_t)(put_packet(put_packet(stream, &data), &noop) - stream)),

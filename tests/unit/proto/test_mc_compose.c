@@ -290,6 +290,24 @@ what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 	check_str((char *)text, "mg Zm9v b\r\n");
 }
 
+/* RFC 3986, section 2.3. */
+static void
+a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex(void **state)
+{
+	static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789-._~";
+
+	for (uint32_t c = 0; c < 256; c++) {
+		const uint8_t key[1] = {(uint8_t)c};
+		char want[8], have[8];
+
+		snprintf(want, sizeof want,
+			 c != 0 && strchr(unreserved, (int)c) != NULL ? "%c" : "%%%02X", c);
+		*mc_put_uri((uint8_t *)have, (struct view){key, 1}) = 0;
+		check_str(have, want);
+	}
+}
+
 static void
 the_longest_line_of_a_dump_fits_its_bound(void **state)
 {
@@ -358,6 +376,7 @@ every_status_has_its_code_and_text(void **state)
 			 MC_BIN_HEAD_BYTES + len);
 		check_eq(bytes[6] << 8 | bytes[7], rows[i].code);
 		check_eq(bytes[11], len);
+		check_bytes(bytes + 16, "\0\0\0\0\0\0\0", 8);
 		check_bytes(bytes + 12, "\xde\xad\xbe\xef", 4);
 		check_bytes(bytes + 24, rows[i].text, len);
 	}
@@ -439,6 +458,7 @@ main(void)
 		cmocka_unit_test(the_longest_meta_line_fits_its_bound),
 		cmocka_unit_test(every_flag_has_a_letter_of_its_own),
 		cmocka_unit_test(what_is_known_of_an_item_is_written_as_memcached_writes_it),
+		cmocka_unit_test(a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex),
 		cmocka_unit_test(the_longest_line_of_a_dump_fits_its_bound),
 		cmocka_unit_test(a_value_stands_behind_header_flags_and_key),
 		cmocka_unit_test(every_status_has_its_code_and_text),

@@ -67,6 +67,10 @@ a_key_may_hold_any_byte_but_space_and_line_feed(void **state)
 {
 	check_str(requests_of("get a\0b\r\n", 9), "get a\\00b\n");
 	check_str(requests_of("delete \xff\x01\r\n", 11), "delete \\ff\\01\n");
+	/* A command may not: no word is another with zeros behind it. */
+	check_str(requests_of("delete\0 a\r\n", 11), "bad unknown\n");
+	check_str(requests_of("stats\0\r\n", 8), "bad unknown\n");
+	check_str(requests_of("stats settings\0\r\n", 17), "bad unknown\n");
 }
 
 static void
@@ -150,7 +154,13 @@ numbers_are_cut_or_refused_as_memcached_does(void **state)
 		{"set a 0 4294967297 0\r\n\r\n", "set a flags=0 exptime=1 body=0\n"},
 		{"set a 0 -1 0\r\n\r\n", "set a flags=0 exptime=-1 body=0\n"},
 		{"set a 0 9223372036854775808 0\r\n\r\n", "bad format body=0\n"},
+		{"set a 0 9223372036854775807 0\r\n\r\n", "set a flags=0 exptime=-1 body=0\n"},
+		{"set a 0 -9223372036854775808 0\r\n\r\n", "set a flags=0 exptime=0 body=0\n"},
+		{"set a 0 -9223372036854775809 0\r\n", "bad format body=0\n"},
 		{"incr n 18446744073709551616\r\n", "bad delta\n"},
+		{"incr n 184467440737095516150\r\n", "bad delta\n"},
+		{"incr n 1:\r\n", "bad delta\n"},
+		{"incr n 1/\r\n", "bad delta\n"},
 		{"incr n -1\r\n", "bad delta\n"},
 		{"decr n x noreply\r\n", "bad delta noreply\n"},
 		{"incr n noreply\r\n", "bad delta noreply\n"},

@@ -333,32 +333,67 @@ stack_counters(const struct stack *s)
 
 /* ---- what the test does ---- */
 
+static const struct serve_config serve_cfg = {
+	.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};
+
+/* The store and what the cores share lie in the first one's region. */
+static void
+shared_create(struct rig *r, uint32_t cores)
+{
+	const struct store_config store_cfg = {
+		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
+	const struct serve_facts facts = {
+		.pid = 77, .conns_max = FAKE_CONNS, .tcp_port = 11211, .ip = FAKE_OURS};
+
+	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
+			 cores * serve_bytes(&serve_cfg) + 4096;
+	r->region.base = malloc(r->region.size);
+	r->store = store_create(&r->region, &store_cfg);
+	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
+	serve_shared_describe(r->shared, &facts);
+}
+
+static struct stack *
+fake_create(void)
+{
+	struct stack *stack = calloc(1, sizeof *stack);
+
+	stack->chunks = 4096;
+	stack->pieces_left = 4096;
+	stack->outbox = stack->outbox_left = 256;
+	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
+		stack->conns[i].slot = i;
+		stack->conns[i].sent = malloc(SENT_BYTES);
+	}
+	return stack;
+}
+
+void
+rig_create_cores(struct rig **rigs, uint32_t cores)
+{
+	for (uint32_t i = 0; i < cores; i++) {
+		struct serve_config cfg = serve_cfg;
+		struct rig *r = rigs[i] = calloc(1, sizeof *r);
+
+		if (i == 0)
+			shared_create(r, cores);
+		r->store = rigs[0]->store;
+		r->shared = rigs[0]->shared;
+		r->core = store_core_of(r->store, i);
+		r->stack = fake_create();
+		cfg.core = i;
+		r->serve = serve_create(&rigs[0]->region, &cfg, r->shared, r->stack);
+		r->clock =
+			(struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
+	}
+}
+
 struct rig *
 rig_create(void)
 {
-	const struct store_config store_cfg = {
-		.memory_bytes = MEMORY, .cores = 1, .value_max = STORE_VALUE_MAX, .seed = 1};
-	const struct serve_config cfg = {
-		.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};
-	const struct serve_facts facts = {.pid = 77, .conns_max = FAKE_CONNS, .tcp_port = 11211};
-	struct rig *r = calloc(1, sizeof *r);
+	struct rig *r;
 
-	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(1) + serve_bytes(&cfg) + 4096;
-	r->region.base = malloc(r->region.size);
-	r->stack = calloc(1, sizeof *r->stack);
-	r->stack->chunks = 4096;
-	r->stack->pieces_left = 4096;
-	r->stack->outbox = r->stack->outbox_left = 256;
-	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
-		r->stack->conns[i].slot = i;
-		r->stack->conns[i].sent = malloc(SENT_BYTES);
-	}
-	r->store = store_create(&r->region, &store_cfg);
-	r->core = store_core_of(r->store, 0);
-	r->shared = serve_shared_create(&r->region, r->store, 1, "9.8.7");
-	serve_shared_describe(r->shared, &facts);
-	r->serve = serve_create(&r->region, &cfg, r->shared, r->stack);
-	r->clock = (struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
+	rig_create_cores(&r, 1);
 	return r;
 }
 
@@ -473,6 +508,13 @@ void
 rig_lose(struct rig *r, struct conn *c)
 {
 	lose(r->stack, c);
+}
+
+void
+rig_lose_slot(struct rig *r, uint32_t slot)
+{
+	if (r->stack->conns[slot].open)
+		lose(r->stack, &r->stack->conns[slot]);
 }
 
 const char *

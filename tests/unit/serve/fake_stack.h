@@ -19,6 +19,7 @@
 #define FAKE_SPARE     2u /* of them, for those who come too many */
 #define FAKE_DATAGRAMS 64u
 #define FAKE_UNIX      1700000000
+#define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
 #define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
 #define FAKE_PORT      4000u       /* of the connection in slot 0; then upwards */
 
@@ -33,6 +34,8 @@ struct rig {
 };
 
 struct rig *rig_create(void);
+/* Some cores on one store; each is turned by itself. The first one is destroyed last. */
+void rig_create_cores(struct rig **rigs, uint32_t cores);
 void rig_destroy(struct rig *r);
 
 /* As core_turn does it: passes until nothing is left, then frames are gone. */
@@ -45,6 +48,7 @@ void rig_receive_text(struct rig *r, struct conn *c, const char *text);
 void rig_eof(struct rig *r, struct conn *c);
 /* The connection is gone, whatever the service wants. */
 void rig_lose(struct rig *r, struct conn *c);
+void rig_lose_slot(struct rig *r, uint32_t slot); /* if there is one */
 /* Everything sent on the connection so far, closed by a zero. */
 const char *rig_sent(struct conn *c, uint32_t *len);
 void rig_forget_sent(struct conn *c);

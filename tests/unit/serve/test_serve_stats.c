@@ -1,9 +1,12 @@
 /*
- * stats. Goal: what monitors read is there, true, and within the 4096 bytes collectd reads; reset
- * resets, and an unknown word is an error. Method: known requests, then the reply by name.
+ * stats. Goal: what monitors read is there, true, and within the 4096 bytes collectd reads; each
+ * name is the one that STATS.md lists; reset resets, and an unknown word is an error. Method: known
+ * requests, then the reply by name; two cores where sums are shown.
  */
 #include "support/test.h"
 #include "fake_stack.h"
+#include "serve/serve_policy.h"
+#include "serve/stat_names.h"
 
 static struct rig *rig;
 
@@ -24,11 +27,12 @@ stop(void **state)
 static const char *
 answer(const char *in)
 {
-	static char text[8192];
+	static char text[1u << 18];
 	struct conn *c = rig_open(rig);
 
 	rig_receive_text(rig, c, in);
-	rig_turn(rig);
+	for (uint32_t i = 0; i < 60; i++)
+		rig_turn(rig);
 	snprintf(text, sizeof text, "%s", rig_sent(c, NULL));
 	rig_lose(rig, c);
 	return text;
@@ -131,16 +135,351 @@ stats_over_udp_is_one_message(void **state)
 	check_bytes(sent[count - 1].bytes + sent[count - 1].len - 7, "\r\nEND\r\n", 7);
 }
 
+/* ---- names ---- */
+
+static const struct {
+	const char *command, *words;
+	const struct stat_name *names;
+	const uint32_t *count;
+} lists[] = {
+	{"stats", "", stats_names, &stats_name_count},
+	{"stats settings", "", settings_names, &settings_name_count},
+	{"stats items", "For each slab class with items in it, `items:<class>:` and", items_names,
+	 &items_name_count},
+	{"stats slabs", "For each slab class with memory, `<class>:` and", slabs_names,
+	 &slabs_name_count},
+};
+
+static const char *document_path;
+
+static int
+say_names(char *out, const struct stat_name *names, uint32_t count, bool nothing)
+{
+	int len = 0, column = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (names[i].nothing != nothing)
+			continue;
+		if (column + strlen(names[i].name) > 96)
+			column = 0, len += sprintf(out + len, "\n");
+		column += sprintf(out + len, column == 0 ? "%s" : " %s", names[i].name);
+		len += (int)strlen(out + len);
+	}
+	return len;
+}
+
+static const char *
+document(void)
+{
+	static char out[1u << 15];
+	int len = sprintf(out, "# What stats shows\n\n"
+			       "Names as memcached has them, in its order. Made from the tables of "
+			       "the program, and compared\nwith them by a test.\n");
+
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		len += sprintf(out + len, "\n## %s\n\n", lists[i].command);
+		if (lists[i].words[0] != '\0')
+			len += sprintf(out + len, "%s\n\n", lists[i].words);
+		len += say_names(out + len, lists[i].names, *lists[i].count, false);
+		len += sprintf(out + len, "\n");
+		for (uint32_t k = 0; k < *lists[i].count; k++) {
+			if (!lists[i].names[k].nothing)
+				continue;
+			len += sprintf(out + len, "\nThere for tools that look for them, always 0 "
+						  "or none:\n\n");
+			len += say_names(out + len, lists[i].names, *lists[i].count, true);
+			len += sprintf(out + len, "\n");
+			break;
+		}
+	}
+	return out;
+}
+
+static void
+the_document_lists_what_is_shown(void **state)
+{
+	static char text[1u << 15];
+	FILE *f = fopen(document_path, "r");
+
+	check_ptr(f);
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+	check_str(text, document());
+}
+
+static void
+every_name_is_shown_once_in_its_order(void **state)
+{
+	answer("set a 0 0 1\r\n5\r\n");
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		char line[64];
+		const char *at;
+
+		snprintf(line, sizeof line, "%s\r\n", lists[i].command);
+		at = answer(line);
+		for (uint32_t k = 0; k < *lists[i].count; k++) {
+			const char *name = lists[i].names[k].name;
+			const size_t len = strlen(name);
+
+			check_bytes(at, "STAT ", 5);
+			at += 5;
+			if (i >= 2) /* the class, or items: and the class */
+				at += strcspn(at, "1") + 2;
+			check_bytes(at, name, len);
+			check_eq(at[len], ' ');
+			if (lists[i].names[k].nothing)
+				check(at[len + 1] == '0' || strncmp(at + len + 1, "none", 4) == 0);
+			at = strstr(at, "\r\n") + 2;
+		}
+		check_bytes(at, i == 3 ? "STAT active_slabs 1\r\n" : "END\r\n", 5);
+	}
+}
+
+/* collectd cuts at 4096 bytes. */
+static void
+stats_stays_short_when_numbers_are_long(void **state)
+{
+	uint32_t bytes = 5;
+
+	for (uint32_t i = 0; i < stats_name_count; i++)
+		bytes += 8 + (uint32_t)strlen(stats_names[i].name) +
+			 (stats_names[i].nothing ? 4 : 14); /* up to a hundred trillion */
+	check(bytes < 4096);
+}
+
+/* ---- the others ---- */
+
+static void
+classes_are_told_apart(void **state)
+{
+	const char *stats;
+
+	answer("set a 0 0 1\r\n5\r\nset b 0 50 500\r\n"
+	       "0123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+	       "2345678901234567890123456789012345678901234567890123456789012345678901234567890123"
+	       "4567890123456789012345678901234567890123456789012345678901234567890123456789012345"
+	       "6789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+	       "8901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+	       "01234567890123456789012345678901234567890123456789012345678901234567890123456789012"
+	       "3456"
+	       "789\r\nget a a b\r\ntouch a 0\r\nincr a 1\r\ndecr a 1\r\ncas a 0 0 1 "
+	       "1\r\n1\r\ndelete a\r\nset a 0 0 1\r\n5\r\n");
+	stats = answer("stats slabs\r\n");
+	row_is(stats, "1:get_hits", "2");
+	row_is(stats, "1:cmd_set", "3");
+	row_is(stats, "1:touch_hits", "1");
+	row_is(stats, "1:incr_hits", "1");
+	row_is(stats, "1:decr_hits", "1");
+	row_is(stats, "1:cas_badval", "1");
+	row_is(stats, "1:delete_hits", "1");
+	row_is(stats, "active_slabs", "2");
+	check_null(strstr(stats, "STAT 2:"));
+	stats = answer("stats items\r\n");
+	row_is(stats, "items:1:number", "1");
+	check_null(strstr(stats, "items:2:"));
+	answer("stats reset\r\n");
+	stats = answer("stats slabs\r\n");
+	row_is(stats, "1:get_hits", "0");
+}
+
+static void
+settings_say_what_is_set(void **state)
+{
+	const struct serve_facts facts = {.conns_max = 5,
+					  .no_evict = true,
+					  .inter = "10.1.2.3",
+					  .auth_file = "/etc/users",
+					  .verbosity = 1};
+	const struct serve_policy policy = {.no_flush = true,
+					    .no_dumps = true,
+					    .shutdown = true,
+					    .prefix_delimiter = '/',
+					    .detail = true,
+					    .idle_timeout_s = 7};
+	const char *const rows[][2] = {
+		{"maxconns", "5"},
+		{"evictions", "off"},
+		{"inter", "10.1.2.3"},
+		{"flush_enabled", "no"},
+		{"dump_enabled", "no"},
+		{"shutdown_command", "yes"},
+		{"stat_key_prefix", "/"},
+		{"detail_enabled", "yes"},
+		{"idle_timeout", "7"},
+		{"verbosity", "1"},
+		{"auth_enabled_ascii", "/etc/users"},
+		{"binding_protocol", "auto-negotiate"},
+	};
+	const char *stats;
+
+	serve_shared_describe(rig->shared, &facts);
+	serve_shared_allow(rig->shared, &policy);
+	stats = answer("stats settings\r\n");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		row_is(stats, rows[i][0], rows[i][1]);
+}
+
+static void
+processor_time_is_what_the_program_says(void **state)
+{
+	serve_rusage_set_mt(rig->shared, 12000042, 999999);
+	row_is(answer("stats\r\n"), "rusage_user", "12.000042");
+	row_is(answer("stats\r\n"), "rusage_system", "0.999999");
+}
+
+static void
+sizes_are_counted_where_it_is_asked_for(void **state)
+{
+	const struct serve_policy policy = {.track_sizes = true};
+
+	serve_shared_allow(rig->shared, &policy);
+	answer("set a 0 0 1\r\n5\r\nset b 0 0 2\r\n55\r\nset c 0 0 40\r\n"
+	       "0123456789012345678901234567890123456789\r\n");
+	check_str(answer("stats sizes\r\n"), "STAT 32 2\r\nSTAT 64 1\r\nEND\r\n");
+	check_str(answer("stats sizes\r\nstats sizes\r\n"),
+		  "STAT 32 2\r\nSTAT 64 1\r\nEND\r\nSTAT 32 2\r\nSTAT 64 1\r\nEND\r\n");
+}
+
+/* ---- two cores ---- */
+
+static struct rig *rigs[2];
+
+static int
+start_two(void **state)
+{
+	rig_create_cores(rigs, 2);
+	return 0;
+}
+
+static int
+stop_two(void **state)
+{
+	rig_destroy(rigs[1]);
+	rig_destroy(rigs[0]);
+	return 0;
+}
+
+static struct conn *
+tell(uint32_t core, const char *text)
+{
+	struct conn *c = rig_open(rigs[core]);
+
+	rig_receive_text(rigs[core], c, text);
+	for (uint32_t i = 0; i < 4; i++) {
+		rig_turn(rigs[0]);
+		rig_turn(rigs[1]);
+	}
+	return c;
+}
+
+static void
+connections_of_all_cores_are_shown(void **state)
+{
+	struct conn *c[3] = {tell(0, "version\r\n"), tell(1, "version\r\n"),
+			     tell(1, "watch evictions\r\n")};
+	const char *stats = rig_sent(tell(0, "stats conns\r\n"), NULL);
+
+	check_eq(FAKE_CONNS, 8); /* the numbers below */
+	row_is(stats, "1:addr", "tcp:10.99.0.1:11211");
+	row_is(stats, "1:state", "conn_listening");
+	row_is(stats, "16:addr", "tcp:10.99.0.2:4000");
+	row_is(stats, "16:listen_addr", "tcp:10.99.0.1:11211");
+	row_is(stats, "16:state", "conn_read");
+	row_is(stats, "24:addr", "tcp:10.99.0.2:4000");
+	row_is(stats, "25:state", "conn_watch");
+	check_null(strstr(stats, "STAT 18:"));
+	rigs[0]->clock.now_s += 30;
+	rigs[1]->clock.now_s += 30;
+	rig_lose(rigs[1], c[1]);
+	stats = rig_sent(tell(0, "stats conns\r\n"), NULL);
+	row_is(stats, "16:secs_since_last_cmd", "30");
+	check_null(strstr(stats, "STAT 24:"));
+}
+
+static void
+prefixes_of_all_cores_are_added_up(void **state)
+{
+	const char *dump;
+
+	tell(0, "stats detail on\r\nset a:1 0 0 1\r\nx\r\nget a:1 a:2 b: none\r\n");
+	tell(1, "get a:1\r\ndelete a:1\r\ndelete c:9\r\nmg b:x v\r\n");
+	dump = rig_sent(tell(1, "stats detail dump\r\n"), NULL);
+	check_ptr(strstr(dump, "PREFIX a get 3 hit 2 set 1 del 1\r\n"));
+	check_ptr(strstr(dump, "PREFIX b get 2 hit 0 set 0 del 0\r\n"));
+	check_ptr(strstr(dump, "PREFIX c get 0 hit 0 set 0 del 1\r\n"));
+	check_str(dump + strlen(dump) - 5, "END\r\n");
+	check_eq(strlen(dump), 3 * 34 + 5);
+	tell(0, "stats reset\r\n");
+	check_str(rig_sent(tell(0, "stats detail dump\r\n"), NULL), "END\r\n");
+	tell(0, "stats detail off\r\nget a:1\r\n");
+	check_str(rig_sent(tell(1, "stats detail dump\r\n"), NULL), "END\r\n");
+}
+
+static void
+a_watcher_sees_all_cores_in_order(void **state)
+{
+	struct conn *c = tell(1, "watch fetchers\r\n");
+	char want[128];
+	const char *at;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "get k%u\r\n", i);
+		rig_lose(rigs[i % 2], tell(i % 2, text));
+	}
+	at = rig_sent(c, NULL) + 4;
+	for (uint32_t i = 0; i < 20; i++) {
+		snprintf(want, sizeof want, " gid=%u type=item_get key=k%u status=", i + 1, i);
+		at = strstr(at, want);
+		check_ptr(at);
+	}
+}
+
+static void
+watchers_come_and_go(void **state)
+{
+	for (uint32_t round = 0; round < 10; round++) {
+		const uint32_t core = round % 2;
+		struct conn *c[5];
+
+		for (uint32_t i = 0; i < 5; i++) {
+			c[i] = tell(core, "watch\r\n");
+			check_str(rig_sent(c[i], NULL), "OK\r\n");
+		}
+		row_is(rig_sent(tell(core, "stats\r\n"), NULL), "log_watchers", "5");
+		for (uint32_t i = 0; i < FAKE_CONNS; i++)
+			rig_lose_slot(rigs[core], i);
+	}
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TWO(f)  cmocka_unit_test_setup_teardown(f, start_two, stop_two)
 	const struct CMUnitTest tests[] = {
 		TEST(what_happened_is_counted),
 		TEST(reset_starts_the_counting_anew),
 		TEST(settings_are_shown_and_unknown_words_refused),
 		TEST(stats_over_udp_is_one_message),
+		cmocka_unit_test(the_document_lists_what_is_shown),
+		TEST(every_name_is_shown_once_in_its_order),
+		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
+		TEST(classes_are_told_apart),
+		TEST(settings_say_what_is_set),
+		TEST(processor_time_is_what_the_program_says),
+		TEST(sizes_are_counted_where_it_is_asked_for),
+		TWO(connections_of_all_cores_are_shown),
+		TWO(prefixes_of_all_cores_are_added_up),
+		TWO(a_watcher_sees_all_cores_in_order),
+		TWO(watchers_come_and_go),
 	};
 
+	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+		fputs(document(), stdout);
+		return 0;
+	}
+	document_path = argc == 2 ? argv[1] : "lib/serve/STATS.md";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,18 @@ each_stream_shows_what_is_its(void **state)
 }
 
 static void
+requests_in_datagrams_are_seen_too(void **state)
+{
+	struct conn *c = watcher("rawcmds");
+
+	said("verbosity 1\r\n");
+	rig_datagram_text(rig, 7, "get a\r\nversion\r\n");
+	rig_turn(rig);
+	rig_turn(rig);
+	check_str(seen(c), "<N verbosity 1\n<N get a\n<N version\n");
+}
+
+static void
 connections_come_and_go(void **state)
 {
 	struct conn *c = watcher("connevents");
@@ -254,6 +266,7 @@ main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
 		TEST(each_stream_shows_what_is_its),
+		TEST(requests_in_datagrams_are_seen_too),
 		TEST(connections_come_and_go),
 		TEST(evictions_are_seen_before_they_happen),
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),

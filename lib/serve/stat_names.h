@@ -1,0 +1,20 @@
+/*
+ * stat_names.h - every name that stats shows, for STATS.md and whoever compares with it.
+ *
+ * Shape:  in the order shown, made from the tables that also make the replies.
+ */
+#ifndef CLOCKOO_STAT_NAMES_H
+#define CLOCKOO_STAT_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stat_name {
+	const char *name;
+	bool nothing; /* of a mechanism there is none of: never anything but 0 or none */
+};
+
+extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];
+extern const uint32_t stats_name_count, settings_name_count, items_name_count, slabs_name_count;
+
+#endif

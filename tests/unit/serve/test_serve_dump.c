@@ -1,0 +1,225 @@
+/*
+ * Listing keys. Goal: stats cachedump, lru_crawler metadump and mgdump name every item that lies
+ * still, with what is true of it, however slowly they are read and whatever stands behind them; the
+ * others are served meanwhile. Method: ten thousand items, a reader that takes a little at a time,
+ * a writer beside it.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+
+#include <stdlib.h>
+
+#define ITEMS 10000u
+
+static struct rig *rig;
+static uint8_t *times; /* each key was listed */
+
+static int
+start(void **state)
+{
+	struct conn *c;
+
+	rig = rig_create();
+	times = calloc(ITEMS, 1);
+	c = rig_open(rig);
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		char text[128];
+
+		/* Two sizes, some with an expiry. */
+		snprintf(text, sizeof text, "set key%u %u %u %u noreply\r\n%s\r\n", i, i % 7,
+			 i % 3 == 0 ? 1000 : 0, i % 2 ? 3 : 40,
+			 i % 2 ? "abc" : "0123456789012345678901234567890123456789");
+		rig_receive_text(rig, c, text);
+		rig_turn(rig);
+	}
+	rig_lose(rig, c);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	free(times);
+	rig_destroy(rig);
+	return 0;
+}
+
+/* Read in little steps; the whole reply. */
+static char *
+dumped(const char *request, const char *last)
+{
+	struct conn *c = rig_open(rig), *other = rig_open(rig);
+	uint32_t len, before;
+	char *text;
+
+	rig_receive_text(rig, c, request);
+	rig_receive_text(rig, c, "version\r\n");
+	for (uint32_t turn = 0; turn < 20000; turn++) {
+		rig_sent(c, &before);
+		rig_receive_text(rig, other, "set other 0 0 1\r\nx\r\ndelete other\r\n");
+		rig_turn(rig);
+		check_str(rig_sent(other, NULL), "STORED\r\nDELETED\r\n");
+		rig_acked(rig, other);
+		rig_forget_sent(other);
+		rig_sent(c, &len);
+		check(len - before <= 8 * CONN_RESERVE_MAX * 2); /* no turn is all its */
+		if (turn % 3 == 0)
+			rig_acked(rig, c);
+		if (len > 15 && strcmp(rig_sent(c, NULL) + len - 15, "VERSION 9.8.7\r\n") == 0)
+			break;
+	}
+	check(len >= 15 + strlen(last));
+	check_bytes(rig_sent(c, NULL) + len - 15 - strlen(last), last, strlen(last));
+	text = strndup(rig_sent(c, NULL), len - 15 - strlen(last));
+	rig_lose(rig, other);
+	rig_lose(rig, c);
+	check_eq(rig_chunks_used(rig), 0);
+	return text;
+}
+
+static void
+every_key_is_listed(uint32_t first, uint32_t step)
+{
+	for (uint32_t i = first; i < ITEMS; i += step)
+		check_eq(times[i], 1);
+}
+
+static void
+metadump_says_what_is_true_of_every_item(void **state)
+{
+	char *text = dumped("lru_crawler metadump all\r\n", "END\r\n"), *at = text + 4;
+
+	check_bytes(text, "OK\r\n", 4);
+	for (; *at != '\0'; at = strchr(at, '\n') + 1) {
+		unsigned key, class, size, flags;
+		long exp, la;
+		unsigned long long cas;
+		int end = 0;
+
+		check_eq(sscanf(at,
+				"key=key%u exp=%ld la=%ld cas=%llu fetch=no cls=%u size=%u "
+				"flags=%u %n",
+				&key, &exp, &la, &cas, &class, &size, &flags, &end),
+			 7);
+		check_eq(at[end - 1], '\n'); /* a space, and a line feed alone */
+		check_eq(at[end - 2], ' ');
+		check(key < ITEMS);
+		times[key]++;
+		check_eq(exp, key % 3 == 0 ? FAKE_UNIX + 1000 : -1);
+		check(la <= FAKE_UNIX && la > FAKE_UNIX - 1000);
+		check_eq(flags, key % 7);
+		check(size >= 8 + (key % 2 ? 3u : 40u));
+		check(class >= 1 && cas > 0);
+	}
+	every_key_is_listed(0, 1);
+	free(text);
+}
+
+static void
+mgdump_lists_requests(void **state)
+{
+	char *text = dumped("lru_crawler mgdump hash\r\n", "EN\r\n"), *at = text + 4;
+
+	for (; *at != '\0'; at = strchr(at, '\n') + 1) {
+		unsigned key;
+		int end = 0;
+
+		check_eq(sscanf(at, "mg key%u%n", &key, &end), 1);
+		check_bytes(at + end, "\r\n", 2);
+		times[key]++;
+	}
+	every_key_is_listed(0, 1);
+	free(text);
+}
+
+static void
+classes_can_be_chosen(void **state)
+{
+	char *text = dumped("lru_crawler mgdump all\r\n", "EN\r\n");
+	uint32_t in[2] = {0, 0};
+
+	free(text);
+	for (uint32_t class = 1; class < 20; class ++) {
+		char request[64];
+		uint32_t lines = 0;
+
+		snprintf(request, sizeof request, "lru_crawler mgdump %u\r\n", class);
+		text = dumped(request, "EN\r\n");
+		for (char *at = text + 4; *at != '\0'; at = strchr(at, '\n') + 1) {
+			const unsigned key = (unsigned)atoi(at + 6);
+
+			times[key]++;
+			in[key % 2]++;
+			lines++;
+		}
+		free(text);
+	}
+	every_key_is_listed(0, 1);
+	check_eq(in[0], ITEMS / 2);
+	check_eq(in[1], ITEMS / 2);
+}
+
+static void
+cachedump_lists_a_class_up_to_its_limit(void **state)
+{
+	uint32_t all = 0;
+
+	for (uint32_t class = 1; class < 20; class ++) {
+		char request[64], *text;
+
+		snprintf(request, sizeof request, "stats cachedump %u 0\r\n", class);
+		text = dumped(request, "END\r\n");
+		for (char *at = text; *at != '\0'; at = strchr(at, '\n') + 1) {
+			unsigned key, bytes;
+			long exp;
+			int end = 0;
+
+			check_eq(sscanf(at, "ITEM key%u [%u b; %ld s]%n", &key, &bytes, &exp, &end),
+				 3);
+			check_bytes(at + end, "\r\n", 2);
+			check_eq(bytes, key % 2 ? 3 : 40);
+			check_eq(exp, key % 3 == 0 ? FAKE_UNIX + 1000 : 0);
+			times[key]++;
+			all++;
+		}
+		free(text);
+		snprintf(request, sizeof request, "stats cachedump %u 7\r\n", class);
+		text = dumped(request, "END\r\n");
+		uint32_t lines = 0;
+		for (char *at = text; *at != '\0'; at = strchr(at, '\n') + 1)
+			lines++;
+		check(lines == 7 || lines == 0);
+		free(text);
+	}
+	check_eq(all, ITEMS);
+	every_key_is_listed(0, 1);
+}
+
+static void
+a_reader_that_goes_leaves_nothing(void **state)
+{
+	for (uint32_t turns = 1; turns < 12; turns++) {
+		struct conn *c = rig_open(rig);
+
+		rig_receive_text(rig, c, "lru_crawler metadump all\r\nget a\r\n");
+		for (uint32_t i = 0; i < turns; i++)
+			rig_turn(rig);
+		rig_lose(rig, c);
+		check_eq(rig_chunks_used(rig), 0);
+	}
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(metadump_says_what_is_true_of_every_item),
+		TEST(mgdump_lists_requests),
+		TEST(classes_can_be_chosen),
+		TEST(cachedump_lists_a_class_up_to_its_limit),
+		TEST(a_reader_that_goes_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
