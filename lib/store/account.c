@@ -35,6 +35,19 @@ account_in(struct store_core *sc, const struct item *it)
 	counter_add(&c[CLASS_BYTES_LINKED], item_bytes(it));
 }
 
+void
+account_moved(struct store_core *sc, const struct item *from, const struct item *to)
+{
+	struct counter *old = class_counters(sc, from), *new = class_counters(sc, to);
+
+	count(sc, STORE_BYTES_LINKED, item_memory(sc->store, to));
+	count(sc, STORE_BYTES_UNLINKED, item_memory(sc->store, from));
+	counter_add(&new[CLASS_LINKED], 1);
+	counter_add(&new[CLASS_BYTES_LINKED], item_bytes(to));
+	counter_add(&old[CLASS_UNLINKED], 1);
+	counter_add(&old[CLASS_BYTES_UNLINKED], item_bytes(from));
+}
+
 static void
 account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 {

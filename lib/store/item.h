@@ -50,6 +50,7 @@ enum item_mark {
 	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */
 	ITEM_STALE = 1u << 30,      /* its value is said to be out of date */
 	ITEM_BINARY_KEY = 1u << 31, /* the client wrote the key in base64 */
+	ITEM_MARKS = 0xfu << 28,
 };
 
 struct item {

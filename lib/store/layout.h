@@ -118,6 +118,15 @@ item_has_key(const struct item *it, struct view key)
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
+/* Has the item a key of this length, no optional field, no chunks, and this flush generation? */
+static inline bool
+item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation)
+{
+	return (((item_head(it) ^ key_len) |
+		 (it->cas_form ^ (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT)) &
+		0xff) == 0;
+}
+
 /* Valid only if the form has the field. */
 static inline uint8_t *
 item_long_at(const struct item *it)

@@ -68,7 +68,7 @@ static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
 {
 	struct store *st = sc->store;
-	struct spot victim = {NULL, 0};
+	struct spot victim = {.bucket = NULL};
 
 	if (st->never_evict)
 		return victim;
@@ -79,7 +79,7 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 		if (bucket_tag(b, slot) == 0)
 			continue;
 		if (victim.bucket == NULL || !slab_marked(&st->slab, bucket_ref(b, slot)))
-			victim = (struct spot){b, slot};
+			victim = (struct spot){.bucket = b, .slot = slot};
 		if (!slab_marked(&st->slab, bucket_ref(b, slot)))
 			break;
 	}
@@ -138,7 +138,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 	account_in(sc, it);
 	item_set_live(st, it);
 	protocol_gap();
-	bucket_put(spot.bucket, spot.slot, item_ref(st, it), p->tag);
+	index_put(&st->ix, p, spot, item_ref(st, it));
 	if (there == NULL)
 		return;
 	if (l->terms.set_cas)
@@ -210,24 +210,22 @@ widen(struct store_core *sc, struct link *l)
 	return true;
 }
 
+/* *p is where that was. */
 static enum step
-link_once(struct store_core *sc, struct link *l, const struct place *p, bool force)
+link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
 {
-	struct bucket *home = index_bucket(&sc->store->ix, p->home);
-	struct bucket *away = index_bucket(&sc->store->ix, p->away);
-
-	bucket_lock_both(home, away);
+	*p = index_lock(&sc->store->ix, l->hash);
 
 	const enum step step = link_locked(sc, l, p, force);
 
-	bucket_unlock_both(home, away);
+	index_unlock(&sc->store->ix, p);
 	return step;
 }
 
 enum link_verdict
 link_item(struct store_core *sc, struct link *l)
 {
-	const struct place p = index_place(&sc->store->ix, l->hash);
+	struct place p;
 	bool force = false;
 
 	for (uint32_t tries = 0; tries < LINK_PATHS_MAX && limbo_has_room(sc, LINK_LIMBO_MAX);

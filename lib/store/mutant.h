@@ -90,6 +90,42 @@
 #define MUTANT_BLIND_CREATE false
 #endif
 
+#ifdef STORE_MUTANT_NO_OVERFLOW
+#define MUTANT_NO_OVERFLOW true
+#else
+#define MUTANT_NO_OVERFLOW false
+#endif
+
+#ifdef STORE_MUTANT_LEAVE_FIRST
+#define MUTANT_LEAVE_FIRST true
+#else
+#define MUTANT_LEAVE_FIRST false
+#endif
+
+#ifdef STORE_MUTANT_OLD_MISS
+#define MUTANT_OLD_MISS true
+#else
+#define MUTANT_OLD_MISS false
+#endif
+
+#ifdef STORE_MUTANT_OLD_PROBE
+#define MUTANT_OLD_PROBE true
+#else
+#define MUTANT_OLD_PROBE false
+#endif
+
+#ifdef STORE_MUTANT_OLD_PAIR
+#define MUTANT_OLD_PAIR true
+#else
+#define MUTANT_OLD_PAIR false
+#endif
+
+#ifdef STORE_MUTANT_RENEW_ALL
+#define MUTANT_RENEW_ALL true
+#else
+#define MUTANT_RENEW_ALL false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -193,6 +229,48 @@ static inline bool
 mutant_blind_create(void)
 {
 	return MUTANT_BLIND_CREATE;
+}
+
+/* An item goes to its away bucket, and its home does not say so. */
+static inline bool
+mutant_no_overflow(void)
+{
+	return MUTANT_NO_OVERFLOW;
+}
+
+/* A resize clears a bucket before it says that the bucket's keys have others now. */
+static inline bool
+mutant_leave_first(void)
+{
+	return MUTANT_LEAVE_FIRST;
+}
+
+/* A miss is believed although the index was resized while the lookup was under way. */
+static inline bool
+mutant_old_miss(void)
+{
+	return MUTANT_OLD_MISS;
+}
+
+/* What a batch saw where a key was before the resize is taken for what is there now. */
+static inline bool
+mutant_old_probe(void)
+{
+	return MUTANT_OLD_PROBE;
+}
+
+/* A writer that had to wait for its buckets does not ask whether they are still the key's. */
+static inline bool
+mutant_old_pair(void)
+{
+	return MUTANT_OLD_PAIR;
+}
+
+/* A home forgets even those that were marked lately. */
+static inline bool
+mutant_renew_all(void)
+{
+	return MUTANT_RENEW_ALL;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

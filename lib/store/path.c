@@ -19,38 +19,67 @@ struct node {
 };
 
 struct search {
+	uint32_t seq; /* of the geometry of the place it is for */
 	uint32_t count;
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* The buckets a search looks into next are anywhere: have them come all at once. */
+/* While the index is resized the tag does not tell where else an item may be, its key does. The
+ * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
+static uint32_t
+other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref)
+{
+	if (ref == 0)
+		return bucket;
+
+	const struct item *it = arena_at(ix->arena, ref);
+	const struct view key = {item_key_bytes(it), item_key_len(it)};
+	const struct place p = index_place(ix, index_hash(ix, key));
+
+	if (p.home == bucket)
+		return p.away;
+	return p.away == bucket ? p.home : bucket;
+}
+
+/* The other buckets of what lies in one, and those of empty slots are itself. A search looks into
+ * them next, and they are anywhere: have them come all at once. */
 static void
-prefetch_others(const struct index *ix, uint32_t bucket)
+find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t others[BUCKET_SLOTS])
 {
 	const struct bucket *b = index_bucket(ix, bucket);
+	/* Before the second look at seq: the number that the search began with. */
+	const uint32_t bucket_count = index_bucket_count(ix);
+	const bool moving = (seq & GEOMETRY_MOVING) != 0 || index_seq(ix) != seq;
 
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-		prefetch(index_bucket(ix, index_other(ix, bucket, bucket_tag(b, slot))));
+	for (uint32_t slot = 0; moving && slot < BUCKET_SLOTS; slot++)
+		prefetch(arena_at(ix->arena, bucket_ref(b, slot)));
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint16_t tag = bucket_tag(b, slot);
+
+		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot))
+				      : bucket_other(bucket_count, bucket, tag);
+		prefetch(index_bucket(ix, others[slot]));
+	}
 }
 
 /* Add what the items of node n could move to. The number of a node with room, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
-	const struct bucket *b = index_bucket(ix, s->nodes[n].bucket);
+	const uint32_t bucket = s->nodes[n].bucket;
+	uint32_t others[BUCKET_SLOTS];
 
-	prefetch_others(ix, s->nodes[n].bucket);
+	find_others(ix, s->seq, bucket, others);
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < PATH_NODES_MAX; slot++) {
-		const uint16_t tag = bucket_tag(b, slot);
+		const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);
 
-		if (tag == 0)
+		if (tag == 0 || others[slot] == bucket)
 			continue;
-
-		const uint32_t other = index_other(ix, s->nodes[n].bucket, tag);
-
-		s->nodes[s->count++] = (struct node){
-			.bucket = other, .parent = (uint16_t)n, .slot = (uint8_t)slot, .tag = tag};
-		if (bucket_empty_slot(index_bucket(ix, other)) < BUCKET_SLOTS)
+		s->nodes[s->count++] = (struct node){.bucket = others[slot],
+						     .parent = (uint16_t)n,
+						     .slot = (uint8_t)slot,
+						     .tag = tag};
+		if (bucket_empty_slot(index_bucket(ix, others[slot])) < BUCKET_SLOTS)
 			return s->count - 1;
 	}
 	return 0;
@@ -62,6 +91,7 @@ search(const struct index *ix, struct search *s, const struct place *p)
 {
 	uint32_t found = 0;
 
+	s->seq = p->seq;
 	s->nodes[0] = (struct node){.bucket = p->home};
 	s->nodes[1] = (struct node){.bucket = p->away};
 	s->count = 2;
@@ -70,26 +100,40 @@ search(const struct index *ix, struct search *s, const struct place *p)
 	return found;
 }
 
-/* Under both locks. The new slot is filled, then the version stepped, then the old slot
- * cleared: a lookup finds the key in one of them, or notices. */
-static void
-copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
+/* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
+ * key in one of them, or notices. What leaves its home is told there first; what comes back leaves
+ * the bit, which others may need. */
+void
+bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {
 	const uint32_t ref = bucket_ref(from, slot);
 	const uint16_t tag = bucket_tag(from, slot);
 
+	if ((tag & TAG_AWAY) == 0)
+		bucket_overflow(from, tag);
 	if (mutant_clear_first()) {
 		bucket_moved(from);
 		bucket_clear(from, slot);
 		mutant_linger();
-		bucket_put(to, empty, ref, tag);
+		bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 		return;
 	}
-	bucket_put(to, empty, ref, tag);
+	bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 	protocol_gap();
 	bucket_moved(from);
 	protocol_gap();
 	bucket_clear(from, slot);
+}
+
+/* Under both locks: are these two buckets still those of what lies in the slot? At rest its tag
+ * says so, but the index may have been resized since it was looked at. */
+static bool
+still_leads(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
+{
+	const uint32_t from = s->nodes[s->nodes[n].parent].bucket;
+
+	return likely(index_seq(ix) == s->seq && (s->seq & GEOMETRY_MOVING) == 0) ||
+	       other_by_key(ix, from, ref) == s->nodes[n].bucket;
 }
 
 /* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
@@ -106,14 +150,16 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 	const uint32_t empty = bucket_empty_slot(to);
 
-	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS) {
+	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS &&
+	    still_leads(&st->ix, s, n, bucket_ref(from, node->slot))) {
 		const struct item *it = item_at(st, bucket_ref(from, node->slot));
 
 		/* A flushed item must not move: the sweep may be past the new place already. */
 		if (item_flushed(it, store_generation(st))) {
-			unlink_spot(sc, (struct spot){from, node->slot}, LEAVING_TOLD);
+			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot},
+				    LEAVING_TOLD);
 		} else {
-			copy_slot(from, node->slot, to, empty);
+			bucket_move(from, node->slot, to, empty);
 			count(sc, STORE_MOVES, 1);
 		}
 		done = true;
@@ -135,9 +181,11 @@ exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 	const uint16_t there_tag = bucket_tag(b, node->slot);
 
 	if (there_tag == node->tag) {
+		if ((there_tag & TAG_AWAY) == 0)
+			bucket_overflow(b, there_tag);
 		bucket_moved(b);
 		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag);
+			bucket_put(b, node->slot, *ref, *tag ^ TAG_AWAY);
 		else
 			bucket_clear(b, node->slot);
 		*ref = there;
@@ -168,7 +216,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	const uint32_t empty = bucket_empty_slot(b);
 
 	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag);
+		bucket_put(b, empty, ref, tag ^ TAG_AWAY);
 	bucket_unlock(b);
 	return true;
 }

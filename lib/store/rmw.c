@@ -135,7 +135,7 @@ rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, struct 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
 {
-	const struct place p = index_place(&sc->store->ix, rm->hash);
+	struct place p = index_place(&sc->store->ix, rm->hash);
 	uint32_t tries;
 	const uint32_t ref = index_find(&sc->store->ix, rm->key, &p, &tries);
 

@@ -89,6 +89,7 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
 	index_init(&st->ix, region, &st->arena, plan->bucket_count);
+	st->ix.seed = cfg->seed;
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
 	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);

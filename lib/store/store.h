@@ -66,6 +66,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
 	X(STORE_EVICTED_UNFETCHED, "of those evicted, never used")                                 \
 	X(STORE_EVICTED_ACTIVE, "of those evicted, used since the hand came by")                   \
+	X(STORE_RESCUED, "items copied elsewhere, so that their page could go to others")          \
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
 	X(STORE_EXPIRED_UNFETCHED, "of those, never used")                                         \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \

@@ -80,15 +80,10 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 	const uint32_t head = (mark & 0xff) == 0 ? c->owner : ref;
 	const struct item *it = item_at(st, head);
 	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
-	const struct place p = index_place(&st->ix, hash);
-	struct bucket *home = index_bucket(&st->ix, p.home);
-	struct bucket *away = index_bucket(&st->ix, p.away);
-
-	bucket_lock_both(home, away);
-
+	const struct place p = index_lock(&st->ix, hash);
 	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
-	bucket_unlock_both(home, away);
+	index_unlock(&st->ix, &p);
 	return how;
 }
 
@@ -97,13 +92,8 @@ static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
 	struct store *st = sc->store;
-	const struct place p = index_place(&st->ix, hash);
-	struct bucket *home = index_bucket(&st->ix, p.home);
-	struct bucket *away = index_bucket(&st->ix, p.away);
+	const struct place p = index_lock(&st->ix, hash);
 	enum store_result result = STORE_NOT_FOUND;
-
-	bucket_lock_both(home, away);
-
 	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
 
 	if (spot.bucket != NULL) {
@@ -116,7 +106,7 @@ delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct st
 		if (result != STORE_EXISTS)
 			unlink_spot(sc, spot, LEAVING_TOLD);
 	}
-	bucket_unlock_both(home, away);
+	index_unlock(&st->ix, &p);
 	return result;
 }
 

@@ -11,7 +11,7 @@ is_current(struct store_core *sc, const struct item *it, uint32_t ref)
 {
 	const struct index *ix = &sc->store->ix;
 	const struct view key = item_key(it);
-	const struct place p = index_place(ix, store_hash(sc, key));
+	struct place p = index_place(ix, store_hash(sc, key));
 	uint32_t tries;
 
 	return index_find(ix, key, &p, &tries) == ref;

@@ -244,13 +244,10 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 	       const struct item **there)
 {
 	struct store *st = sc->store;
-	const struct place p = index_place(&st->ix, hash);
-	struct bucket *home = index_bucket(&st->ix, p.home);
-	struct bucket *away = index_bucket(&st->ix, p.away);
+	const struct place p = index_lock(&st->ix, hash);
 	bool done = true;
 
 	*there = NULL;
-	bucket_lock_both(home, away);
 
 	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
 
@@ -265,7 +262,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_use(st, it, item_ref(st, it));
 		}
 	}
-	bucket_unlock_both(home, away);
+	index_unlock(&st->ix, &p);
 	return done;
 }
 

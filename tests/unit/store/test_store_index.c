@@ -1,7 +1,8 @@
 /*
  * The index. Goal: the vector compare finds what the scalar one finds; a bucket's other bucket
  * leads back; the table takes 99 of 100 slots before it gives up; keys put in stay found while
- * others are moved. Method: random buckets; a real table filled with the smallest items.
+ * others are moved; every item lies where its tag says, and its home knows of it if that is not the
+ * home. Method: random buckets; a real table filled with the smallest items.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -60,7 +61,8 @@ the_other_bucket_leads_back_and_is_never_the_same(void **state)
 			check(p.home < counts[c]);
 			check(p.away < counts[c]);
 			check(p.home != p.away);
-			check_eq(index_other(&ix, p.away, p.tag), p.home);
+			check_eq(bucket_other(counts[c], p.away, p.tag), p.home);
+			check_eq(bucket_other(counts[c], p.away, p.tag | TAG_AWAY), p.home);
 		}
 	}
 }
@@ -120,6 +122,159 @@ ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
 	rig_down(&rig);
 }
 
+/* One bucket's items: those away; what is wrong with any of them. */
+static uint32_t
+judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
+{
+	const struct bucket *b = index_bucket(&st->ix, n);
+	uint32_t away_count = 0;
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		if (bucket_tag(b, slot) == 0)
+			continue;
+
+		const struct view key = item_key(item_at(st, bucket_ref(b, slot)));
+		const struct place p =
+			index_place(&st->ix, hash_bytes(key.data, key.len, st->seed));
+		const bool away = (bucket_tag(b, slot) & TAG_AWAY) != 0;
+		const struct bucket *home = index_bucket(&st->ix, p.home);
+
+		away_count += away;
+		*wrong += n != (away ? p.away : p.home);
+		*wrong += (bucket_tag(b, slot) & ~TAG_AWAY) != p.tag;
+		*wrong += away && !version_overflows(version_open(home), p.tag);
+	}
+	return away_count;
+}
+
+static uint32_t
+judge_all(const struct store *st, uint32_t *wrong)
+{
+	uint32_t away_count = 0;
+
+	*wrong = 0;
+	for (uint32_t n = 0; n < index_bucket_count(&st->ix); n++)
+		away_count += judge_bucket(st, n, wrong);
+	return away_count;
+}
+
+/* Filled until items are moved and forgotten, then a third is deleted and put in again. */
+static void
+an_item_that_is_not_at_home_is_known_there(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t away_count, wrong;
+
+	for (uint64_t i = 0; i < slots * 5 / 3; i++) {
+		const uint64_t n = i % slots * (i < slots ? 1 : 3) % slots;
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		if (i >= slots)
+			store_delete(rig.core, key, store_hash(rig.core, key));
+		check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+	away_count = judge_all(rig.store, &wrong);
+	check(counted(rig.core, STORE_MOVES) > 1000);
+	check(away_count > slots / 20);
+	check_eq(wrong, 0);
+	rig_down(&rig);
+}
+
+/* Overflow bits of a home that no item away needs. */
+static uint32_t
+needless_bits(const struct store *st)
+{
+	const uint32_t buckets = index_bucket_count(&st->ix);
+	uint32_t *needed = calloc(buckets, sizeof *needed), needless = 0;
+
+	for (uint32_t n = 0; n < buckets; n++)
+		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+			const uint16_t tag = bucket_tag(index_bucket(&st->ix, n), slot);
+
+			if ((tag & TAG_AWAY) != 0)
+				needed[bucket_other(buckets, n, tag)] |= overflow_bits(tag);
+		}
+	for (uint32_t n = 0; n < buckets; n++)
+		needless += (uint32_t)__builtin_popcount(version_open(index_bucket(&st->ix, n)) &
+							 OVERFLOW_MASK & ~needed[n]);
+	free(needed);
+	return needless;
+}
+
+/* Filled to the brim, then a third of it deleted: the sweep's walks bring home what has room, and
+ * homes say no more than is true. */
+static void
+the_sweep_brings_items_home_and_homes_forget_them(void **state)
+{
+	struct rig rig = rig_up(8, 1);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t wrong;
+
+	for (uint64_t i = 0; i < slots * 4 / 3; i++) {
+		const uint64_t n = i < slots ? i : (i - slots) * 3;
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		if (i < slots)
+			check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		else
+			store_delete(rig.core, key, store_hash(rig.core, key));
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+
+	const uint32_t before = judge_all(rig.store, &wrong);
+	const uint64_t linked =
+		counted(rig.core, STORE_ITEMS_LINKED) - counted(rig.core, STORE_ITEMS_UNLINKED);
+	const uint32_t needless = needless_bits(rig.store);
+
+	check_eq(wrong, 0);
+	/* One walk to begin with, two for bits, and one more as a walk may have been half-way. */
+	seconds(rig.core, 4 * (SWEEP_WALK_S + 1));
+
+	const uint32_t after = judge_all(rig.store, &wrong);
+
+	printf("away: %u of %llu, then %u; needless bits: %u, then %u\n", before,
+	       (unsigned long long)linked, after, needless, needless_bits(rig.store));
+	check_eq(wrong, 0);
+	check_eq(counted(rig.core, STORE_ITEMS_LINKED) - counted(rig.core, STORE_ITEMS_UNLINKED),
+		 linked);
+	check(after < before / 2);
+	check(needless > 1000);
+	check_eq(needless_bits(rig.store), 0);
+	rig_down(&rig);
+}
+
+/* A miss in a table that is nine tenths full: how many homes say "look there too"? */
+static void
+most_misses_end_at_home(void **state)
+{
+	enum { MISSES = 100000 };
+	struct rig rig = rig_up(16, 1);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t further = 0;
+
+	for (uint64_t n = 0; n < slots * 9 / 10; n++) {
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		check_eq(put(rig.core, key, key, STORE_ADD, 0), STORE_OK);
+		if (n % 64 == 0)
+			turns(rig.core, 1);
+	}
+	for (uint64_t n = slots; n < slots + MISSES; n++) {
+		const struct place p =
+			index_place(&rig.store->ix, hash_bytes(&n, sizeof n, rig.store->seed));
+		const struct bucket *home = index_bucket(&rig.store->ix, p.home);
+
+		further += version_overflows(version_open(home), p.tag);
+	}
+	printf("%u of %u misses look further than their home\n", further, MISSES);
+	check(further < MISSES * 15 / 100);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -128,6 +283,9 @@ main(void)
 		cmocka_unit_test(the_other_bucket_leads_back_and_is_never_the_same),
 		cmocka_unit_test(homes_and_away_buckets_are_spread_evenly),
 		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten),
+		cmocka_unit_test(an_item_that_is_not_at_home_is_known_there),
+		cmocka_unit_test(the_sweep_brings_items_home_and_homes_forget_them),
+		cmocka_unit_test(most_misses_end_at_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
