@@ -1,0 +1,267 @@
+/*
+ * Every command, cut and joined. Goal: a request of every row of the tables, cut at every byte and
+ * joined with every other one, gives the same replies. Method: the streams of every_command.h,
+ * alone and in all pairs, over an emptied cache: in one segment, in two cut at every byte, byte by
+ * byte, and each by itself. Numbers that count or tell a time are masked.
+ */
+#include "fake_stack.h"
+#include "support/test.h"
+#include "../proto/every_command.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#define REPLY_BYTES (1u << 16)
+#define TURNS       3u
+
+static struct rig *rig;
+
+struct reply {
+	char bytes[REPLY_BYTES];
+	uint32_t len;
+	bool closed;
+};
+
+/* ---- what is compared ---- */
+
+/* Digits of text: cas, times, counters. How many there are says how large they were. */
+static void
+mask_text(struct reply *to, const char *sent, uint32_t len)
+{
+	to->len = 0;
+	for (uint32_t i = 0; i < len; i++) {
+		const bool digit = isdigit((unsigned char)sent[i]) != 0;
+
+		if (digit && to->len > 0 && to->bytes[to->len - 1] == '#')
+			continue;
+		to->bytes[to->len++] = digit ? '#' : sent[i];
+	}
+}
+
+static uint32_t
+be32_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Packets whole, but for the cas and what a statistic says. */
+static void
+mask_binary(struct reply *to, const char *sent, uint32_t len)
+{
+	const uint8_t *p = (const uint8_t *)sent;
+
+	to->len = 0;
+	for (uint32_t at = 0; at < len;) {
+		const uint32_t key_len = (uint32_t)p[at + 2] << 8 | p[at + 3];
+		const uint32_t body_len = be32_at(p + at + 8);
+		const bool stat = p[at + 1] == 0x10 && key_len > 0;
+
+		check(at + 24 + body_len <= len);
+		memcpy(to->bytes + to->len, p + at, 8); /* without lengths, opaque and cas */
+		memcpy(to->bytes + to->len + 8, p + at + 12, 4);
+		memcpy(to->bytes + to->len + 12, p + at + 24, stat ? key_len : body_len);
+		to->len += 12 + (stat ? key_len : body_len);
+		at += 24 + body_len;
+	}
+}
+
+static void
+same_reply(const struct reply *a, const struct reply *b)
+{
+	check_eq(a->len, b->len);
+	check_bytes(a->bytes, b->bytes, a->len);
+	check_eq(a->closed, b->closed);
+}
+
+/* ---- how it is said ---- */
+
+static void
+turns(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		rig_turn(rig);
+}
+
+/* What earlier streams may have changed. */
+static void
+start_again(void)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c,
+			 "flush_all noreply\r\nlru_crawler enable\r\nstats detail off\r\n"
+			 "slabs automove 1\r\nlru_crawler tocrawl 0\r\n");
+	turns(2);
+	rig_lose(rig, c);
+	turns(1);
+}
+
+/* Segments of these lengths, one a turn; 0: to the end. */
+static void
+say(struct reply *reply, struct view stream, const uint32_t *lengths, uint32_t count)
+{
+	struct conn *c;
+	uint32_t at = 0, len;
+	const char *sent;
+
+	start_again();
+	c = rig_open(rig);
+	for (uint32_t i = 0; i < count && !rig_closed(c); i++) {
+		const uint32_t left = stream.len - at;
+		const uint32_t n = lengths[i] == 0 || lengths[i] > left ? left : lengths[i];
+
+		if (n > 0)
+			rig_receive(rig, c, stream.data + at, n);
+		at += n;
+		turns(1);
+	}
+	turns(TURNS);
+	sent = rig_sent(c, &len);
+	check(len < REPLY_BYTES);
+	if (len > 0 && (uint8_t)sent[0] == 0x81)
+		mask_binary(reply, sent, len);
+	else
+		mask_text(reply, sent, len);
+	reply->closed = rig_closed(c);
+	rig_lose(rig, c);
+}
+
+static struct reply whole, again;
+
+static void
+say_whole(struct reply *reply, struct view stream)
+{
+	const uint32_t all = 0;
+
+	say(reply, stream, &all, 1);
+}
+
+static void
+cut_at_every_byte(struct view stream)
+{
+	for (uint32_t cut = 1; cut < stream.len; cut++) {
+		const uint32_t lengths[] = {cut, 0};
+
+		say(&again, stream, lengths, 2);
+		same_reply(&again, &whole);
+	}
+}
+
+static void
+byte_by_byte(struct view stream)
+{
+	static uint32_t ones[1024];
+
+	check(stream.len < sizeof ones / sizeof ones[0]);
+	for (uint32_t i = 0; i < stream.len; i++)
+		ones[i] = 1;
+	say(&again, stream, ones, stream.len);
+	same_reply(&again, &whole);
+}
+
+static void
+alone(const struct view *streams, uint32_t count)
+{
+	uint32_t answered = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		say_whole(&whole, streams[i]);
+		answered += whole.len > 0;
+		cut_at_every_byte(streams[i]);
+		byte_by_byte(streams[i]);
+	}
+	check(answered > count / 2); /* the others ask for silence */
+}
+
+static bool
+begins(struct view stream, const char *word)
+{
+	return stream.len >= strlen(word) && memcmp(stream.data, word, strlen(word)) == 0;
+}
+
+/* These take the connection for themselves, and what stands behind them is theirs. */
+static bool
+takes_all(struct view stream)
+{
+	return begins(stream, "watch") || begins(stream, "lru_crawler m");
+}
+
+static void
+pairs(const struct view *streams, uint32_t count)
+{
+	uint8_t bytes[1024];
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < count && !takes_all(streams[i]); j++) {
+			const struct view both = {bytes, streams[i].len + streams[j].len};
+			const uint32_t lengths[] = {streams[i].len, 0};
+
+			check(both.len <= sizeof bytes);
+			memcpy(bytes, streams[i].data, streams[i].len);
+			memcpy(bytes + streams[i].len, streams[j].data, streams[j].len);
+			say_whole(&whole, both);
+			say(&again, both, lengths, 2);
+			same_reply(&again, &whole);
+		}
+}
+
+static void
+a_line_of_every_command_is_answered_the_same_wherever_it_is_cut(void **state)
+{
+	struct view streams[EVERY_TEXT_MAX];
+
+	alone(streams, every_text(streams));
+}
+
+static void
+a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut(void **state)
+{
+	struct view streams[EVERY_BINARY_MAX];
+
+	alone(streams, every_binary(streams));
+}
+
+static void
+lines_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
+{
+	struct view streams[EVERY_TEXT_MAX];
+
+	pairs(streams, every_text(streams));
+}
+
+static void
+packets_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
+{
+	struct view streams[EVERY_BINARY_MAX];
+
+	pairs(streams, every_binary(streams));
+}
+
+static int
+set_up(void **state)
+{
+	rig = rig_create();
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut),
+		TEST(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut),
+		TEST(lines_joined_with_any_neighbour_are_answered_as_they_are_alone),
+		TEST(packets_joined_with_any_neighbour_are_answered_as_they_are_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
