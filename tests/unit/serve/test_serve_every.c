@@ -6,6 +6,7 @@
  */
 #include "fake_stack.h"
 #include "support/test.h"
+#include "proto/mc_req.h"
 #include "../proto/every_command.h"
 
 #include <ctype.h>
@@ -237,6 +238,84 @@ packets_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
 	pairs(streams, every_binary(streams));
 }
 
+/* ---- over UDP ---- */
+
+/* One message: its datagrams in order. */
+static void
+message_collect(struct reply *reply)
+{
+	static char text[REPLY_BYTES];
+	const struct fake_sent *list;
+	const uint32_t count = rig_datagrams_sent(rig, &list);
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *frame = list[i].bytes;
+
+		check(list[i].len >= 8 && list[i].len <= 1400);
+		check_eq(frame[0] << 8 | frame[1], 77);
+		check_eq(frame[2] << 8 | frame[3], i);
+		check_eq(frame[4] << 8 | frame[5], count);
+		memcpy(text + len, frame + 8, list[i].len - 8);
+		len += list[i].len - 8;
+	}
+	if (len > 0 && (uint8_t)text[0] == 0x81)
+		mask_binary(reply, text, len);
+	else
+		mask_text(reply, text, len);
+	reply->closed = whole.closed; /* there is nothing to close */
+}
+
+/* The one request of this stream, if it is one and may come in a datagram. */
+static bool
+may_be_a_datagram(struct view stream, struct mc_req *req)
+{
+	struct mc_parser ps = {0};
+	const struct mc_result r = mc_parse(&ps, req, stream.data, stream.len);
+	const uint32_t body = req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
+
+	return r.status == MC_OK && (ps.in_line || r.used + body == stream.len) &&
+	       mc_req_over_udp(req) && req->verb != MC_QUIT && req->verb != MC_BIN_QUIT;
+}
+
+static void
+datagrams(const struct view *streams, uint32_t count)
+{
+	uint32_t sent = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct mc_req req;
+
+		if (!may_be_a_datagram(streams[i], &req))
+			continue;
+		say_whole(&whole, streams[i]);
+		start_again();
+		rig_forget_datagrams(rig);
+		rig_datagram(rig, 77, 1, streams[i].data, streams[i].len);
+		turns(TURNS);
+		message_collect(&again);
+		same_reply(&again, &whole);
+		sent++;
+	}
+	check(sent > count / 2);
+}
+
+static void
+a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection(void **state)
+{
+	struct view streams[EVERY_TEXT_MAX];
+
+	datagrams(streams, every_text(streams));
+}
+
+static void
+a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection(void **state)
+{
+	struct view streams[EVERY_BINARY_MAX];
+
+	datagrams(streams, every_binary(streams));
+}
+
 static int
 set_up(void **state)
 {
@@ -259,6 +338,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut),
 		TEST(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut),
+		TEST(a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection),
+		TEST(a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection),
 		TEST(lines_joined_with_any_neighbour_are_answered_as_they_are_alone),
 		TEST(packets_joined_with_any_neighbour_are_answered_as_they_are_alone),
 	};
