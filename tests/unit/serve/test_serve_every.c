@@ -2,7 +2,7 @@
  * Every command, cut and joined. Goal: a request of every row of the tables, cut at every byte and
  * joined with every other one, gives the same replies. Method: the streams of every_command.h,
  * alone and in all pairs, over an emptied cache: in one segment, in two cut at every byte, byte by
- * byte, and each by itself. Numbers that count or tell a time are masked.
+ * byte, and each by itself; then each in a datagram. Numbers that count or tell a time are masked.
  */
 #include "fake_stack.h"
 #include "support/test.h"
