@@ -8,8 +8,10 @@
  * Figures are TSC cycles per request: the median of several runs and their spread, in total and
  * by stage. The total is measured without the clocks between the stages.
  *
- *   bench_turn [--keys N] [--burst N] [--runs N] [--requests N] [--json FILE]
+ *   bench_turn [--keys N] [--burst N] [--runs N] [--requests N] [--protocol text|meta|binary]
+ *              [--json FILE]
  */
+#include "get_talk.h"
 #include "replay_port.h"
 
 #include "core/core.h"
@@ -42,6 +44,7 @@ static const uint8_t client_mac[6] = {2, 0, 0, 0, 0, 2};
 
 struct options {
 	uint32_t keys, burst, runs, requests;
+	enum get_protocol protocol;
 	const char *json;
 };
 
@@ -183,7 +186,7 @@ load_keys(struct bench *b)
 
 /* One request frame: get of this key. Checksums stay zero: the port vouches for them. */
 static uint32_t
-image_make(uint8_t *at, uint32_t index)
+image_make(uint8_t *at, enum get_protocol protocol, uint32_t index)
 {
 	uint8_t *ip = at + ETH_HEADER_BYTES;
 	uint8_t *udp = ip + IPV4_HEADER_BYTES;
@@ -194,7 +197,7 @@ image_make(uint8_t *at, uint32_t index)
 
 	key_text(index, key);
 	memcpy(payload, &frame, sizeof frame);
-	len += (uint32_t)snprintf((char *)payload + len, 64, "get %s\r\n", key);
+	len += get_request_put(payload + len, protocol, key);
 	eth_emit(at, server_mac, client_mac, ETH_TYPE_IPV4);
 	udp_emit(udp, CLIENT_PORT, CACHE_PORT, (uint16_t)(UDP_HEADER_BYTES + len));
 	ipv4_emit(ip, CLIENT_IP, SERVER_IP, IPV4_UDP,
@@ -212,7 +215,8 @@ make_images(struct bench *b)
 	ensure(b->images != NULL && b->key_of != NULL);
 	for (uint32_t i = 0; i < IMAGES; i++) {
 		b->key_of[i] = (uint32_t)(next_random(&random) % b->opt.keys);
-		b->image_len = image_make(b->images + (size_t)i * IMAGE_BYTES, b->key_of[i]);
+		b->image_len = image_make(b->images + (size_t)i * IMAGE_BYTES, b->opt.protocol,
+					  b->key_of[i]);
 	}
 }
 
@@ -229,15 +233,12 @@ check_answers(const struct bench *b, uint32_t first)
 		const uint32_t index = b->key_of[(first + i) % IMAGES];
 		const uint32_t at = ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES +
 				    sizeof(struct mc_udp_frame);
-		char key[KEY_BYTES + 1], value[VALUE_BYTES + 1], want[128];
-		int len;
+		const struct view answer = {b->port.sent[i] + at, b->port.sent_len[i] - at};
+		char key[KEY_BYTES + 1], value[VALUE_BYTES + 1];
 
 		key_text(index, key);
 		value_text(index, value);
-		len = snprintf(want, sizeof want, "VALUE %s 0 %u\r\n%s\r\nEND\r\n", key,
-			       VALUE_BYTES, value);
-		if (b->port.sent_len[i] != at + (uint32_t)len ||
-		    memcmp(b->port.sent[i] + at, want, (size_t)len) != 0) {
+		if (!get_answer_is(answer, b->opt.protocol, key, value)) {
 			fprintf(stderr, "bench_turn: a wrong answer for %s\n", key);
 			exit(1);
 		}
@@ -351,13 +352,27 @@ number(const char *text, uint32_t least, uint32_t most)
 	return (uint32_t)v;
 }
 
+static enum get_protocol
+protocol_of(const char *name)
+{
+	for (uint32_t i = 0; i < GET_PROTOCOLS; i++)
+		if (strcmp(name, get_protocol_names[i]) == 0)
+			return (enum get_protocol)i;
+	fprintf(stderr, "bench_turn: \"%s\": expected text, meta or binary\n", name);
+	exit(1);
+}
+
 static struct options
 options_of(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'}, {"burst", required_argument, NULL, 'b'},
-		{"runs", required_argument, NULL, 'r'}, {"requests", required_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'j'}, {0},
+		{"keys", required_argument, NULL, 'k'},
+		{"burst", required_argument, NULL, 'b'},
+		{"runs", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'n'},
+		{"json", required_argument, NULL, 'j'},
+		{"protocol", required_argument, NULL, 'p'},
+		{0},
 	};
 	struct options opt = {.keys = 1000000, .burst = 32, .runs = 5, .requests = 2000000};
 	int c;
@@ -373,6 +388,8 @@ options_of(int argc, char **argv)
 			opt.requests = number(optarg, BURST_MAX, 1000000000);
 		else if (c == 'j')
 			opt.json = optarg;
+		else if (c == 'p')
+			opt.protocol = protocol_of(optarg);
 		else
 			exit(1);
 	}
