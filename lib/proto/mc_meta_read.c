@@ -97,6 +97,8 @@ order_note(struct mc_meta *m, uint32_t bit)
 		{MC_FLAG_VIVIFY, MC_FLAG_SET_EXPTIME, MC_FLAG_VIVIFY_LAST},
 	};
 
+	if (likely(!(bit & (MC_FLAG_SET_EXPTIME | MC_FLAG_VIVIFY))))
+		return;
 	for (uint32_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
 		if (bit == orders[i].bit && (m->flags & orders[i].before))
 			m->flags |= orders[i].note;
@@ -183,9 +185,10 @@ line_judge(struct mc_req *req, const struct mc_words *w, uint32_t first)
 	const bool is_ma = req->verb == MC_MA;
 	enum mc_error error, mode = MC_ERR_NONE;
 
-	if (!words_are_flags(w, first))
-		return MC_ERR_FORMAT;
 	error = flags_take(req, w, first);
+	/* Comes before all others, but is rare: a line without an error has only letters. */
+	if (unlikely(error != MC_ERR_NONE) && !words_are_flags(w, first))
+		return MC_ERR_FORMAT;
 	if (error != MC_ERR_NONE && error != MC_ERR_OPAQUE)
 		return is_ma ? MC_ERR_FLAGS_MA : error;
 	if (is_ma)
