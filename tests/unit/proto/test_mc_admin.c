@@ -55,6 +55,12 @@ watch_takes_any_number_of_streams(void **state)
 
 	ROWS_HOLD(rows);
 	check_ptr(strstr(requests_of(text_of("watch%s\r\n", run_of(' ', 90)), 97), "streams=1"));
+	check_str(
+		requests_of("watch rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds "
+			    "rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds "
+			    "rawcmds rawcmds rawcmds\r\n",
+			    159),
+		"watch streams=40\n");
 	/* More words than are kept: one of them could be wrong. */
 	check_str(
 		requests_of("watch rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds "

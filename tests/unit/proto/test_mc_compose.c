@@ -150,6 +150,7 @@ a_meta_reply_shows_what_was_asked_for_in_that_order(void **state)
 		{"mg foo t s\r\n", "HD t59 s10\r\n"},
 		{"mg foo f h l c k O77\r\n", "HD f7 h0 l3 c42 kfoo O77\r\n"},
 		{"mg foo O q\r\n", "HD O\r\n"},
+		{"mg foo t s l k h f c Osss\r\n", "HD t59 s10 l3 kfoo h0 f7 c42 Osss\r\n"},
 		{"md foo k O1\r\n", "HD kfoo O1\r\n"},
 	};
 
@@ -283,6 +284,10 @@ what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 	check_str((char *)text, "ME foo exp=55 la=2 cas=12 fetch=yes cls=3 size=96\r\n");
 	*mc_put_mgdump(text, &text_key) = 0;
 	check_str((char *)text, "mg foo\r\n");
+	text_key.exptime = 0; /* its last second */
+	*mc_put_debug(text, &text_key) = 0;
+	check_str((char *)text, "ME foo exp=0 la=2 cas=12 fetch=yes cls=3 size=96\r\n");
+	text_key.exptime = 55;
 	text_key.base64 = true;
 	*mc_put_debug(text, &text_key) = 0;
 	check_str((char *)text, "ME Zm9v exp=55 la=2 cas=12 fetch=yes cls=3 size=96\r\n");
