@@ -70,7 +70,7 @@ asks(const struct op *op, uint32_t flags)
 /* What a get has found, or made. */
 struct found {
 	const struct item *item;
-	bool created, fetched, won;
+	bool created, fetched, recache, won;
 	uint32_t idle_s;
 	uint32_t ttl_expiry_s; /* what t shows */
 };
@@ -146,35 +146,48 @@ must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uin
 	       expiry_s < serve_expiry_s(&sv->clock, op->req.meta.recache_s);
 }
 
-static void
-find(struct serve *sv, struct op *op, struct found *f)
-{
-	uint32_t before_s;
+/* Flags that most gets do without. */
+#define STEPS                                                                                      \
+	(MC_FLAG_HIT | MC_FLAG_IDLE | MC_FLAG_TTL | MC_FLAG_SET_EXPTIME | MC_FLAG_RECACHE |        \
+	 MC_FLAG_VIVIFY)
 
-	f->item = store_peek_probed(sv->store, &op->probe, op->req.key);
-	if (f->item == NULL && asks(op, MC_FLAG_VIVIFY))
-		vivify(sv, op, f);
-	if (f->item == NULL)
-		return;
-	if (unlikely(asks(op, MC_FLAG_HIT)))
+static void
+take_steps(struct serve *sv, struct op *op, struct found *f)
+{
+	const uint32_t before_s = item_expiry_s(f->item);
+	uint32_t after_s;
+
+	if (asks(op, MC_FLAG_HIT))
 		f->fetched = store_used(sv->store, f->item);
-	if (unlikely(asks(op, MC_FLAG_IDLE)))
+	if (asks(op, MC_FLAG_IDLE))
 		f->idle_s = store_idle_s(sv->store, f->item);
-	before_s = item_expiry_s(f->item);
 	if (asks(op, MC_FLAG_SET_EXPTIME) && !(f->created && asks(op, MC_FLAG_VIVIFY_LAST)))
 		set_expiry(sv, op, f);
 	if (f->item == NULL)
 		return;
-	if (likely(!asks(op, MC_FLAG_UNUSED)))
-		store_use(sv->store, f->item);
-	f->ttl_expiry_s = item_expiry_s(f->item);
+	after_s = item_expiry_s(f->item);
+	f->recache = must_recache(sv, op, before_s, after_s);
+	f->ttl_expiry_s = after_s;
 	if (f->created && asks(op, MC_FLAG_TTL_UNMADE))
 		f->ttl_expiry_s = expiry_unmade(sv, op);
 	else if (asks(op, MC_FLAG_TTL_OLD))
 		f->ttl_expiry_s = before_s;
-	f->won = f->created || ((item_is_stale(f->item) ||
-				 must_recache(sv, op, before_s, item_expiry_s(f->item))) &&
-				store_win(sv->store, f->item));
+}
+
+static void
+find(struct serve *sv, struct op *op, struct found *f)
+{
+	f->item = store_peek_probed(sv->store, &op->probe, op->req.key);
+	if (f->item == NULL && asks(op, MC_FLAG_VIVIFY))
+		vivify(sv, op, f);
+	if (f->item != NULL && asks(op, STEPS))
+		take_steps(sv, op, f);
+	if (f->item == NULL)
+		return;
+	if (likely(!asks(op, MC_FLAG_UNUSED)))
+		store_use(sv->store, f->item);
+	f->won = f->created ||
+		 ((f->recache || item_is_stale(f->item)) && store_win(sv->store, f->item));
 }
 
 static struct mc_meta_item
