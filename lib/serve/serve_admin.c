@@ -25,7 +25,6 @@ guard_create(struct serve *sv)
 	const struct serve_policy *p = &sv->shared->admin.policy;
 	struct udp_guard *g = sv->admin.guard;
 
-	g->on = p->udp_guard;
 	/* A source's datagrams may come to every core, by its ports. */
 	g->bytes_per_s = cores_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
@@ -52,6 +51,7 @@ admin_create(struct serve *sv, struct region *region)
 	a->ring = region_take(region, sizeof(struct event_ring), line);
 	a->guard = region_take(region, sizeof(struct udp_guard), line);
 	a->classes = region_take(region, CLASSES_MAX * sizeof *a->classes, line);
+	store_class_map(sv->shared->store, &a->map);
 	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
 }
 
@@ -161,6 +161,7 @@ admin_turn(struct serve *sv)
 	if (unlikely(!a->begun)) {
 		a->begun = true;
 		a->auth = all->policy.auth;
+		a->guarded = all->policy.udp_guard;
 		guard_create(sv);
 	}
 	users_look(sv);
@@ -186,8 +187,6 @@ udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t
 	const uint32_t head = DATAGRAM_HEAD_BYTES + MC_UDP_FRAME_BYTES;
 	struct view source = {(const uint8_t *)&to->ip, sizeof to->ip};
 
-	if (likely(!sv->admin.guard->on))
-		return true;
 	if (udp_guard_admits(sv->admin.guard, to->ip, store_hash(sv->store, source),
 			     sv->clock.now_s, asked + head,
 			     answer + (uint64_t)mc_udp_pieces(answer) * head))

@@ -121,7 +121,8 @@ struct admin {
 	/* Looked at by every request: some watcher wants to know, or prefixes are counted. */
 	bool observed;
 	bool begun; /* the policy was looked at */
-	bool auth;  /* the policy's */
+	bool auth;  /* the policy's; so is guarded */
+	bool guarded;
 	bool detail;
 	uint32_t streams;    /* enum mc_stream: what some watcher wants */
 	uint32_t users_turn; /* which table of users this core looks in */
@@ -136,6 +137,7 @@ struct admin {
 	struct prefixes *prefixes;
 	struct event_ring *ring;
 	struct udp_guard *guard;
+	struct store_class_map map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
 };
 
@@ -201,7 +203,8 @@ void users_look(struct serve *sv);
 
 /* ---- how much may be sent to whom over UDP (udp_guard.h) ---- */
 
-/* asked and answer are bytes behind the frame header, of a request and of all its datagrams. */
+/* If the policy asks for it. asked and answer are bytes behind the frame header, of a request and
+ * of all its datagrams. */
 bool udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer);
 
 /* ---- watchers (serve_watch.c) ---- */

@@ -202,7 +202,7 @@ message_end(struct serve *sv)
 		message_discard(sv);
 		return;
 	}
-	if (!udp_admits(sv, &m->to, sv->admin.asked, m->len)) {
+	if (unlikely(sv->admin.guarded) && !udp_admits(sv, &m->to, sv->admin.asked, m->len)) {
 		message_discard(sv);
 		return;
 	}

@@ -30,7 +30,7 @@ void prefixes_clear(struct prefixes *table);
 static inline void
 class_count(struct serve *sv, const struct item *it, enum class_count which)
 {
-	counter_add(&sv->admin.classes[store_class_of(sv->store, it)][which], 1);
+	counter_add(&sv->admin.classes[store_class_look(&sv->admin.map, it)][which], 1);
 }
 
 /* Of any retrieval, gat and its like included; it NULL: a miss. */

@@ -43,7 +43,8 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 	if (op->session != NULL) {
 		conn_commit(sv->stack, op->session->conn, bytes);
 	} else if (op->alone) {
-		if (!udp_admits(sv, &op->datagram->from, op->raw.len, bytes))
+		if (unlikely(sv->admin.guarded) &&
+		    !udp_admits(sv, &op->datagram->from, op->raw.len, bytes))
 			return;
 		mc_udp_put(begin - MC_UDP_FRAME_BYTES, op->udp_id, 0, 1);
 		udp_answer_here(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);

@@ -29,7 +29,6 @@ struct guard_cell {
 };
 
 struct udp_guard {
-	bool on;
 	uint32_t bytes_per_s;
 	uint32_t network_count;
 	uint32_t ip[GUARD_NETWORKS_MAX], mask[GUARD_NETWORKS_MAX]; /* host order */

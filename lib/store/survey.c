@@ -64,6 +64,17 @@ store_class_of(const struct store_core *sc, const struct item *it)
 }
 
 void
+store_class_map(const struct store *store, struct store_class_map *map)
+{
+	*map = (struct store_class_map){
+		.items = store->arena.base + ARENA_LEAD_BYTES,
+		.classes = &store->slab.pages[0].class,
+		.page_shift = store->arena.page_shift,
+		.stride = sizeof store->slab.pages[0],
+	};
+}
+
+void
 store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
 		     struct store_class_usage *out)
 {

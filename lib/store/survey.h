@@ -62,6 +62,24 @@ struct store_class_usage {
 
 uint32_t store_class_count_mt(const struct store *store);
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
+
+/* The same in a few instructions, for who asks with every get. */
+struct store_class_map {
+	const uint8_t *items;   /* where the first page begins */
+	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
+	uint32_t page_shift, stride;
+};
+
+void store_class_map(const struct store *store, struct store_class_map *map);
+
+static inline uint32_t
+store_class_look(const struct store_class_map *map, const struct item *it)
+{
+	const size_t offset = (size_t)((const uint8_t *)it - map->items);
+
+	return map->classes[(offset >> map->page_shift) * map->stride] + 1u;
+}
+
 /* What an item asked for, header, key and chunks included, before it was rounded up. */
 uint64_t item_bytes(const struct item *it);
 /* now_s: the caller's. */

@@ -15,7 +15,6 @@ guard(uint32_t bytes_per_s)
 {
 	struct udp_guard *g = calloc(1, sizeof *g);
 
-	g->on = true;
 	g->bytes_per_s = bytes_per_s;
 	return g;
 }
