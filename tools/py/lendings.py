@@ -15,7 +15,7 @@ import pathlib
 import shutil
 import subprocess
 
-from netns import Wire
+from netns import SIDES, end_processes
 
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
@@ -73,13 +73,14 @@ def change_hugepages(by):
 
 
 def _give_back(name, pages):
-    Wire(name, "af_packet").end_processes()
-    for side in ("c", "s"):
+    end_processes(name)
+    for side in SIDES:
         if (NETNS / f"{name}-{side}").exists():
             subprocess.run(["ip", "netns", "delete", f"{name}-{side}"], check=False)
     if pages:
         change_hugepages(-pages)
-    shutil.rmtree(f"/run/dpdk/{name}", ignore_errors=True)
+    for prefix in (name, f"{name}-2"):
+        shutil.rmtree(f"/run/dpdk/{prefix}", ignore_errors=True)
     with contextlib.suppress(OSError):
         os.rmdir("/run/dpdk")
 

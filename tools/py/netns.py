@@ -3,6 +3,8 @@
     NAME-s  the appliance; v0 carries no address, or the kernel would answer its clients too
     NAME-c  the client, 10.99.0.2/24 on v1
 
+A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 on v2 in NAME-c.
+
 Everything is made inside the two namespaces; the one we came from is not touched. With tap there
 is one namespace: DPDK makes the interface, and the kernel side of it is the client.
 """
@@ -15,7 +17,9 @@ import time
 
 from progress import Failed
 
-HOST, CLIENT = "10.99.0.1", "10.99.0.2"
+HOST = "10.99.0.1"  # of the first appliance
+SIDES = ("c", "s", "s2")
+APPLIANCES_MAX = 2
 PREFIX_LEN = 24
 END_WAIT_S = 3.0
 
@@ -31,25 +35,27 @@ def _run(*command):
 
 
 class Wire:
-    def __init__(self, name, port):
-        self.port = port
-        self.server = f"{name}-s"
+    def __init__(self, name, port, number=1):
+        self.port, self.number = port, number
+        self.server = f"{name}-s{number if number > 1 else ''}"
         self.client = self.server if port == "tap" else f"{name}-c"
         self.iface = "t0" if port == "tap" else "v0"
+        self.host, self._here = (f"10.99.{number - 1}.{end}" for end in (1, 2))
 
     def make(self):
-        for ns in {self.server, self.client}:
+        for ns in {self.server, self.client} if self.number == 1 else {self.server}:
             _run("ip", "netns", "add", ns)
             _run(*inside(ns), "sysctl", "-qw", *SYSCTLS)
             _run(*inside(ns), "ip", "link", "set", "lo", "up")
         if self.port == "tap":
             return
+        peer = f"v{self.number}"
         _run(*inside(self.server), "ip", "link", "add", "v0", "type", "veth",
-             "peer", "name", "v1", "netns", self.client)
+             "peer", "name", peer, "netns", self.client)
         # Without this the kernel leaves checksums and segmentation to a NIC that is not there.
-        _run(*inside(self.client), "ethtool", "-K", "v1", "tx", "off")
+        _run(*inside(self.client), "ethtool", "-K", peer, "tx", "off")
         _run(*inside(self.server), "ip", "link", "set", "v0", "up")
-        self._address("v1")
+        self._address(peer)
 
     def join(self):
         """What can be done only when the appliance has made its interface."""
@@ -57,19 +63,20 @@ class Wire:
             self._address("t0")
 
     def _address(self, iface):
-        _run(*inside(self.client), "ip", "addr", "add", f"{CLIENT}/{PREFIX_LEN}", "dev", iface)
+        _run(*inside(self.client), "ip", "addr", "add", f"{self._here}/{PREFIX_LEN}", "dev", iface)
         _run(*inside(self.client), "ip", "link", "set", iface, "up")
 
-    def end_processes(self):
-        """End whoever is still in our namespaces: they cannot outlive them usefully."""
-        pids = [p for ns in {self.server, self.client} for p in _members(ns)]
-        for pid in pids:
-            _signal(pid, signal.SIGTERM)
-        end = time.monotonic() + END_WAIT_S
-        while any(_alive(p) for p in pids) and time.monotonic() < end:
-            time.sleep(0.02)
-        for pid in pids:
-            _signal(pid, signal.SIGKILL)
+
+def end_processes(name):
+    """End whoever is still in the namespaces of that run: they cannot outlive them usefully."""
+    pids = [p for side in SIDES for p in _members(f"{name}-{side}")]
+    for pid in pids:
+        _signal(pid, signal.SIGTERM)
+    end = time.monotonic() + END_WAIT_S
+    while any(_alive(p) for p in pids) and time.monotonic() < end:
+        time.sleep(0.02)
+    for pid in pids:
+        _signal(pid, signal.SIGKILL)
 
 
 def inside(ns):

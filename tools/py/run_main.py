@@ -62,6 +62,7 @@ def parse(argv):
     p.add_argument("--exec", dest="command")
     p.add_argument("--port", default="af_packet", choices=PORTS)
     p.add_argument("--cores", type=int)
+    p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--server-args", default="")
     p.add_argument("--build", type=pathlib.Path, default=build_tree.default_folder())
@@ -78,13 +79,17 @@ def parse(argv):
     args.build = args.build.absolute()
     if args.cores is not None and not 1 <= args.cores <= 64:
         p.error("--cores: 1 to 64")
+    if not 1 <= args.appliances <= netns.APPLIANCES_MAX:
+        p.error(f"--appliances: 1 to {netns.APPLIANCES_MAX}")
+    if args.appliances > 1 and (args.port == "tap" or args.command is None):
+        p.error("--appliances: needs --exec, and no tap")
     progress.quiet = args.quiet and args.command is not None
     return args
 
 
 def server_command(args, wire, name, profiles):
     words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
-             "--address", f"{netns.HOST}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
+             "--address", f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
              "--file-prefix", name, "--data-dir", str(profiles)]
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
@@ -129,10 +134,13 @@ def prepare(argv, args):
     return userns
 
 
-def run_command(args, wire, server):
-    """CMD in the client's namespace; its status, or Died if the appliance dies before it."""
-    env = dict(os.environ, CLOCKOO_HOST=netns.HOST, CLOCKOO_PORT=str(PORT),
+def run_command(args, wire, server, second):
+    """CMD in the client's namespace; its status, or Died if the appliance dies before it. The second
+    one may: CMD may be about that."""
+    env = dict(os.environ, CLOCKOO_HOST=wire.host, CLOCKOO_PORT=str(PORT),
                CLOCKOO_UDP_PORT=str(PORT), CLOCKOO_PID=str(server.pid))
+    if second is not None:
+        env |= {"CLOCKOO_HOST_2": second[0].host, "CLOCKOO_PID_2": str(second[1].pid)}
     # Same process group and terminal as we: Ctrl-C reaches it as if it ran alone.
     child = subprocess.Popen([*netns.inside(wire.client), "sh", "-c", args.command], env=env)
     try:
@@ -159,13 +167,23 @@ def show(wire, server, userns):
         server.check_alive()
 
 
+def start_second(args, ledger, profiles, undo):
+    wire = netns.Wire(ledger.name, args.port, 2)
+    wire.make()
+    command = server_command(args, wire, f"{ledger.name}-2", profiles)
+    server, _ = appliance.start(command, wire, ledger, args.no_huge)
+    undo.callback(server.stop)
+    session.first_reply(wire, PORT, server)
+    return wire, server
+
+
 def serve(args, userns, undo):
     adopt_orphans()
     undo.callback(bury_orphans)
     ledger = lendings.Ledger()
     undo.callback(ledger.close)
     wire = netns.Wire(ledger.name, args.port)
-    undo.callback(wire.end_processes)
+    undo.callback(netns.end_processes, ledger.name)
     wire.make()
     profiles = build_tree.ROOT / "drivers-config"
     if userns:
@@ -176,8 +194,9 @@ def serve(args, userns, undo):
     if not huge and not args.no_huge:
         say("no hugepages to be had here: running on ordinary memory (--no-huge), which is slower")
     session.first_reply(wire, PORT, server)
+    second = start_second(args, ledger, profiles, undo) if args.appliances > 1 else None
     if args.command is not None:
-        return run_command(args, wire, server)
+        return run_command(args, wire, server, second)
     show(wire, server, userns)
     return 0
 

@@ -16,7 +16,7 @@ DEMO = ["set greeting 0 60 15\r\nhello, newcomer", "get greeting", "set hits 0 0
 
 
 def _nc(wire, port, text):
-    command = [*netns.inside(wire.client), "nc", "-w", "3", netns.HOST, str(port)]
+    command = [*netns.inside(wire.client), "nc", "-w", "3", wire.host, str(port)]
     done = subprocess.run(command, input=text, capture_output=True)
     return done.stdout
 
@@ -34,7 +34,7 @@ def first_reply(wire, port, server):
 
 
 def show_demo(wire, port):
-    say(f"\nA session (nc {netns.HOST} {port}):\n")
+    say(f"\nA session (nc {wire.host} {port}):\n")
     text = "".join(request + "\r\n" for request in DEMO) + "quit\r\n"
     answers = iter(_nc(wire, port, text.encode()).decode(errors="replace").splitlines())
     for request in DEMO:
@@ -58,7 +58,7 @@ def show_commands(wire, port, userns):
     say(f"""
 Talk to it from another terminal:
 
-  {inside} nc {netns.HOST} {port}
-  {inside} memccat --servers={netns.HOST}:{port} greeting
+  {inside} nc {wire.host} {port}
+  {inside} memccat --servers={wire.host}:{port} greeting
   {inside} /usr/bin/python3 -c \\
-      'from pymemcache.client.base import Client; print(Client(("{netns.HOST}", {port})).stats())'""")
+      'from pymemcache.client.base import Client; print(Client(("{wire.host}", {port})).stats())'""")

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import build_tree
@@ -25,6 +26,7 @@ SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
 
 SERVER_ARGS = "-m 64 -c 2048"
+DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
 
 
 class Counts:
@@ -124,14 +126,37 @@ def part_conform(quick):
                      conform])
 
 
+def part_differ(quick):
+    return beside_appliance("the same requests to memcached", CONFORM / "run_differ",
+                            f"--requests {DIFFER_REQUESTS}")
+
+
+def part_clients(quick):
+    with tempfile.TemporaryDirectory(prefix="clockoo-clients-") as folder:
+        progress.say("installing client libraries from their registries")
+        subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
+        return beside_appliance("client libraries", CONFORM / "run_clients", folder)
+
+
+def part_scale(quick):
+    return beside_appliance("two appliances", CONFORM / "run_scale", appliances=2)
+
+
+def beside_appliance(words, script, options="", appliances=1):
+    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
+    return counting(words, [str(ROOT / "tools/run"), "--no-build", "--appliances", str(appliances),
+                            "--server-args", SERVER_ARGS, "--exec", f"{script} {options}"])
+
+
 def part_run(quick):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
 
 
 PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
-         "conform": part_conform, "run": part_run}
-LEFT_OUT_BY_QUICK = ("sanitize",)
+         "conform": part_conform, "differ": part_differ, "clients": part_clients,
+         "scale": part_scale, "run": part_run}
+LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale")
 
 
 def main(argv):
