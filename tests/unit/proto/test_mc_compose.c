@@ -1,8 +1,7 @@
 /*
- * Replies of meta and binary commands, and keys in base64. Goal: they are the bytes a client
- * expects, within the bounds the headers state, and what is written can be read back. Method:
- * known bytes (RFC 4648 section 10 for base64), the longest of everything in front of a guard
- * page, and round trips of random fields.
+ * Replies of meta and binary commands. Goal: they are the bytes a client expects, within the bounds
+ * the headers state, and what is written can be read back. Method: known bytes, the longest of
+ * everything in front of a guard page, and round trips of random fields.
  */
 #include "support/guard.h"
 #include "support/test.h"
@@ -24,90 +23,6 @@ random_next(uint64_t *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
-}
-
-/* ---- base64 ---- */
-
-static void
-base64_is_that_of_the_rfc(void **state)
-{
-	const char *rows[][2] = {
-		{"", ""},
-		{"f", "Zg=="},
-		{"fo", "Zm8="},
-		{"foo", "Zm9v"},
-		{"foob", "Zm9vYg=="},
-		{"fooba", "Zm9vYmE="},
-		{"foobar", "Zm9vYmFy"},
-		{"\xff\xfe\xfd", "//79"},
-		{"\xfb\xf0", "+/A="},
-	};
-
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		uint8_t text[32], bytes[32];
-
-		*mc_put_base64(text, view_of(rows[i][0])) = 0;
-		check_str((char *)text, rows[i][1]);
-		check_eq(mc_base64_len(view_of(rows[i][1])), strlen(rows[i][0]));
-		*mc_base64_decode(bytes, view_of(rows[i][1])) = 0;
-		check_str((char *)bytes, rows[i][0]);
-	}
-}
-
-static void
-base64_of_any_key_is_read_back(void **state)
-{
-	uint64_t seed = 1;
-
-	for (uint32_t len = 1; len <= MC_KEY_MAX; len++) {
-		uint8_t key[MC_KEY_MAX], text[MC_KEY_BASE64_MAX], back[MC_KEY_BASE64_MAX];
-		struct view encoded = {text, 0};
-
-		for (uint32_t i = 0; i < len; i++)
-			key[i] = (uint8_t)random_next(&seed);
-		encoded.len = (uint32_t)(mc_put_base64(text, (struct view){key, len}) - text);
-		check(encoded.len <= sizeof text);
-		check_eq(mc_base64_len(encoded), len);
-		check(mc_base64_decode(back, encoded) == back + len);
-		check_bytes(back, key, len);
-	}
-}
-
-/* Every text of four letters either is no base64 or is the one text of its bytes. */
-static void
-no_two_texts_mean_the_same_key(void **state)
-{
-	static const char letters[] = "ABgZz09+/=-\0 ";
-	const uint32_t n = sizeof letters - 1;
-	uint32_t valid = 0;
-
-	for (uint32_t i = 0; i < n * n * n * n; i++) {
-		uint8_t text[4] = {(uint8_t)letters[i % n], (uint8_t)letters[i / n % n],
-				   (uint8_t)letters[i / n / n % n],
-				   (uint8_t)letters[i / n / n / n]};
-		uint8_t bytes[4], again[8];
-		const struct view v = {text, 4};
-		const uint32_t len = mc_base64_len(v);
-
-		if (len == 0)
-			continue;
-		valid++;
-		mc_base64_decode(bytes, v);
-		check_eq(mc_put_base64(again, (struct view){bytes, len}) - again, 4);
-		check_bytes(again, text, 4);
-	}
-	check(valid > 6000); /* nine letters of the alphabet, four places */
-}
-
-static void
-a_key_with_a_space_or_a_control_byte_is_no_text(void **state)
-{
-	check(mc_key_is_text(view_of("foo:bar")));
-	check(mc_key_is_text(view_of("\xc3\xa4")));
-	check(!mc_key_is_text(view_of("a b")));
-	check(!mc_key_is_text(view_of("a\nb")));
-	check(!mc_key_is_text(view_of("a\x7f")));
-	check(!mc_key_is_text((struct view){(const uint8_t *)"a\0", 2}));
 }
 
 /* ---- meta replies ---- */
@@ -452,10 +367,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(base64_is_that_of_the_rfc),
-		cmocka_unit_test(base64_of_any_key_is_read_back),
-		cmocka_unit_test(no_two_texts_mean_the_same_key),
-		cmocka_unit_test(a_key_with_a_space_or_a_control_byte_is_no_text),
 		cmocka_unit_test(a_meta_reply_shows_what_was_asked_for_in_that_order),
 		cmocka_unit_test(a_meta_reply_shows_only_what_there_is),
 		cmocka_unit_test(the_marks_stand_behind_the_flags),
