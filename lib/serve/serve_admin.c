@@ -289,8 +289,8 @@ answer_crawl(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* Pages move by themselves, to where values are forgotten soonest; a page asked for by name would
- * come back at once. A class that has none to give is told so. */
+/* Pages move by themselves, to where values are forgotten soonest; what is moved by hand they may
+ * move back. */
 enum answer
 answer_reassign(struct serve *sv, struct op *op)
 {
@@ -301,5 +301,8 @@ answer_reassign(struct serve *sv, struct op *op)
 		return refused(sv, op, MC_ERR_REASSIGN_SAME);
 	if (from < -1 || from == 0 || from > classes || to < 1 || to > classes)
 		return refused(sv, op, MC_ERR_REASSIGN_CLASS);
-	return refused(sv, op, MC_ERR_REASSIGN_SPARE);
+	if (!store_page_move_mt(sv->shared->store, from < 0 ? STORE_ANY_CLASS : (uint32_t)from,
+				(uint32_t)to))
+		return refused(sv, op, MC_ERR_REASSIGN_SPARE);
+	return done(sv, op);
 }

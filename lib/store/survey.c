@@ -116,6 +116,38 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 
 /* ---- memory ---- */
 
+static uint32_t
+class_pages(const struct slab *sl, uint32_t class)
+{
+	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
+}
+
+/* Which has most pages, but for one. */
+static uint32_t
+class_with_most(const struct slab *sl, uint32_t but)
+{
+	uint32_t best = but == 0 ? 1 : 0;
+
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		if (i != but && class_pages(sl, i) > class_pages(sl, best))
+			best = i;
+	return best;
+}
+
+bool
+store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
+{
+	struct slab *sl = &store->slab;
+	const uint32_t giver = from == STORE_ANY_CLASS ? class_with_most(sl, to - 1) : from - 1;
+
+	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
+	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_drain_start(sl, giver))
+		return false;
+	/* The pool has lent it, and gets the other one back. */
+	(void)slab_grant(sl, to - 1, 0);
+	return true;
+}
+
 bool
 store_limit_mt(struct store *store, size_t bytes)
 {

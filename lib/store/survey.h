@@ -92,6 +92,13 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
  * turns that come. False: less than STORE_MEMORY_MIN, or more than there is. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
+#define STORE_ANY_CLASS 0u /* whichever has most pages */
+
+/* Take a page's memory from one class for another: what lies in one of from's is forgotten in the
+ * turns that come, and to has a page of the pool at once, if there is one. False: from has less
+ * than two, or none that could be emptied. */
+bool store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
+
 /* ---- watching ---- */
 
 /* Called on this core with every item it evicts, before it goes, under locks: it may look at the

@@ -7,6 +7,8 @@
 #include "support/test.h"
 #include "serve/serve_policy.h"
 
+#include <stdlib.h>
+
 static struct rig *rig;
 
 static int
@@ -210,6 +212,71 @@ an_idle_connection_is_closed(void **state)
 	check_eq(rig_count(rig, CONN_IDLE_KICKS), 1);
 }
 
+static uint32_t
+pages_of(uint32_t class)
+{
+	struct conn *c = rig_open(rig);
+	char name[32];
+	const char *at;
+	uint32_t pages;
+
+	rig_receive_text(rig, c, "stats slabs\r\n");
+	rig_turn(rig);
+	snprintf(name, sizeof name, "STAT %u:total_pages ", class);
+	at = strstr(rig_sent(c, NULL), name);
+	pages = at != NULL ? (uint32_t)atoi(at + strlen(name)) : 0;
+	rig_lose(rig, c);
+	return pages;
+}
+
+static const char *
+one_line(const char *request)
+{
+	static char line[128];
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, request);
+	rig_turn(rig);
+	snprintf(line, sizeof line, "%s", rig_sent(c, NULL));
+	rig_lose(rig, c);
+	return line;
+}
+
+static void
+a_page_moves_where_an_operator_wants_it(void **state)
+{
+	static char value[9000];
+	struct conn *c = rig_open(rig);
+	uint32_t from = 1, before;
+
+	memset(value, 'v', sizeof value);
+	memcpy(value + 8998, "\r\n", 2);
+	for (uint32_t i = 0; i < 200; i++) {
+		char head[64];
+
+		snprintf(head, sizeof head, "set key%u 0 0 8998 noreply\r\n", i);
+		rig_receive_text(rig, c, head);
+		rig_receive(rig, c, value, sizeof value);
+		rig_turn(rig);
+	}
+	rig_lose(rig, c);
+	while (pages_of(from) == 0)
+		from++;
+	before = pages_of(from);
+	check(before > 3);
+	snprintf(value, sizeof value, "slabs reassign %u 1\r\n", from);
+	check_str(one_line(value), "OK\r\n");
+	check_eq(pages_of(from), before - 1);
+	check_eq(pages_of(1), 1);
+	check_str(one_line("slabs reassign -1 2\r\n"), "OK\r\n");
+	check_eq(pages_of(from), before - 2);
+	check_eq(pages_of(2), 1);
+	check_str(one_line("slabs reassign 1 2\r\n"),
+		  "NOSPARE source class has no spare pages\r\n");
+	check_str(one_line("slabs reassign 3 2\r\n"),
+		  "NOSPARE source class has no spare pages\r\n");
+}
+
 int
 main(void)
 {
@@ -221,6 +288,7 @@ main(void)
 		TEST(verbosity_is_capped_and_told),
 		TEST(administration_over_udp_is_refused),
 		TEST(an_idle_connection_is_closed),
+		TEST(a_page_moves_where_an_operator_wants_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
