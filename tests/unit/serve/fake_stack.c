@@ -587,8 +587,9 @@ rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint
 	check(i < FAKE_DATAGRAMS && len + 8 <= 1472);
 	s->payloads[i] = malloc(1472);
 	memcpy(mc_udp_put(s->payloads[i], id, 0, total), bytes, len);
-	s->datagrams[i] = (struct datagram){
-		.from = {.port = 4242}, .payload = {s->payloads[i], len + 8}, .rx_index = i};
+	s->datagrams[i] = (struct datagram){.from = {.port = 4242, .ip = FAKE_PEER},
+					    .payload = {s->payloads[i], len + 8},
+					    .rx_index = i};
 }
 
 void

@@ -5,6 +5,7 @@
  */
 #include "support/test.h"
 #include "fake_stack.h"
+#include "serve/serve_policy.h"
 #include "proto/mc_udp.h"
 
 static struct rig *rig;
@@ -310,6 +311,86 @@ a_flood_of_datagrams_does_not_starve_a_connection(void **state)
 	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
 }
 
+/* ---- the guard ---- */
+
+static uint32_t
+payload_sent(uint32_t *datagrams)
+{
+	const struct fake_sent *sent;
+	uint32_t bytes = 0;
+
+	*datagrams = rig_datagrams_sent(rig, &sent);
+	for (uint32_t i = 0; i < *datagrams; i++)
+		bytes += sent[i].len;
+	return bytes;
+}
+
+static void
+strangers_get_no_more_than_their_budget(void **state)
+{
+	const struct serve_policy policy = {.udp_guard = true, .udp_bytes_per_s = 10000};
+	uint32_t before, bytes, datagrams;
+	struct conn *c = rig_open(rig);
+
+	serve_shared_allow(rig->shared, &policy);
+	rig_receive_text(rig, c, "set a 0 0 300\r\n");
+	for (uint32_t i = 0; i < 30; i++)
+		rig_receive_text(rig, c, "0123456789");
+	rig_receive_text(rig, c, "\r\n");
+	rig_turn(rig);
+	for (uint32_t second = 0; second < 3; second++) {
+		rig->clock.now_s++;
+		rig_forget_datagrams(rig);
+		before = (uint32_t)rig_count(rig, UDP_DROP_BUDGET);
+		for (uint32_t i = 0; i < 200; i++) {
+			/* One of a datagram, one of many. */
+			rig_datagram_text(rig, 1,
+					  i % 10 != 0 ? "get a\r\n" : "get a a a a a a\r\n");
+			rig_turn(rig);
+		}
+		bytes = payload_sent(&datagrams);
+		/* What they sent is 20 bytes and more each. */
+		check(bytes > 9000 && bytes < 10000 + datagrams * 40);
+		check(rig_count(rig, UDP_DROP_BUDGET) > before + 100);
+	}
+	check_eq(rig_chunks_used(rig), 1); /* what the connection was told */
+}
+
+static void
+short_answers_and_friends_are_let_through(void **state)
+{
+	const struct serve_policy policies[] = {
+		{.udp_guard = true, .udp_bytes_per_s = 0},
+		{.udp_guard = true,
+		 .udp_bytes_per_s = 0,
+		 .network_count = 2,
+		 .networks = {{0xc0a80000, 16}, {FAKE_PEER & ~0xffu, 24}}},
+	};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t datagrams;
+
+		rig_destroy(rig);
+		rig = rig_create();
+		serve_shared_allow(rig->shared, &policies[i]);
+		for (uint32_t k = 0; k < 50; k++) {
+			rig_datagram_text(rig, 1,
+					  "set a 0 0 100\r\n"
+					  "01234567890123456789012345678901234567890123456789"
+					  "01234567890123456789012345678901234567890123456789"
+					  "\r\n");
+			rig_turn(rig);
+		}
+		payload_sent(&datagrams);
+		check_eq(datagrams, 50);
+		rig_datagram_text(rig, 1, "get a\r\n");
+		rig_datagram_text(rig, 1, "stats\r\n");
+		rig_turn(rig);
+		payload_sent(&datagrams);
+		check_eq(datagrams, i == 0 ? 50 : 53);
+	}
+}
+
 int
 main(void)
 {
@@ -325,6 +406,8 @@ main(void)
 		TEST(datagrams_leave_half_of_the_chunks_to_connections),
 		TEST(a_turn_has_time_for_so_many_datagrams_and_counts_the_others),
 		TEST(a_flood_of_datagrams_does_not_starve_a_connection),
+		TEST(strangers_get_no_more_than_their_budget),
+		TEST(short_answers_and_friends_are_let_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

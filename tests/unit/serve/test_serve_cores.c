@@ -1,0 +1,126 @@
+/*
+ * Administration while other cores are at work. Goal: what one core reads of the others (counts,
+ * cards of connections, prefixes, events, users) may be read while they write it, and a table of
+ * users may be exchanged meanwhile. Method: two cores on threads of their own, each busy with
+ * requests, connections that come and go, and every statistic; a third thread that exchanges users.
+ * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+#include "serve/serve_policy.h"
+
+#include <pthread.h>
+
+#define ROUNDS 300u
+
+static struct rig *rigs[2];
+static _Atomic uint32_t wrong, running;
+
+static void
+ask(struct rig *rig, const char *text, const char *end)
+{
+	struct conn *c = rig_open(rig);
+	const size_t end_len = strlen(end);
+	uint32_t len;
+
+	rig_receive_text(rig, c, "set k 0 0 5\r\nann x\r\n");
+	rig_receive_text(rig, c, text);
+	for (uint32_t i = 0; i < 400; i++) {
+		rig_turn(rig);
+		rig_sent(c, &len);
+		if (len >= end_len && memcmp(rig_sent(c, NULL) + len - end_len, end, end_len) == 0)
+			break;
+	}
+	wrong += len < end_len || memcmp(rig_sent(c, NULL) + len - end_len, end, end_len) != 0;
+	rig_lose(rig, c);
+}
+
+static void *
+core(void *arg)
+{
+	static const char *const rows[][2] = {
+		{"set a:1 0 0 1\r\nx\r\nget a:1 b:2\r\n", "END\r\n"},
+		{"delete a:1\r\nmd a:1\r\n", "NF\r\n"},
+		{"stats\r\n", "END\r\n"},
+		{"stats conns\r\n", "END\r\n"},
+		{"stats slabs\r\nstats items\r\nstats settings\r\n", "END\r\n"},
+		{"stats detail on\r\nstats detail dump\r\n", "END\r\n"},
+		{"stats reset\r\n", "RESET\r\n"},
+		{"incr n 1\r\nms n 1\r\n5\r\nma n\r\n", "HD\r\n"},
+		{"lru_crawler mgdump all\r\n", "EN\r\n"},
+		{"slabs reassign -1 3\r\nverbosity 1\r\n", "OK\r\n"},
+	};
+	struct rig *rig = arg;
+	struct conn *watcher = NULL;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		const uint32_t row = i % (sizeof rows / sizeof rows[0]);
+
+		if (i % 20 == 0) {
+			if (watcher != NULL)
+				rig_lose(rig, watcher);
+			watcher = rig_open(rig);
+			rig_receive_text(rig, watcher,
+					 "set k 0 0 5\r\nann x\r\nwatch fetchers "
+					 "mutations deletions connevents rawcmds\r\n");
+		}
+		ask(rig, rows[row][0], rows[row][1]);
+		rig_acked(rig, watcher);
+		rig_forget_sent(watcher);
+	}
+	/* The other one may wait for us to pass an epoch. */
+	running--;
+	while (running > 0)
+		rig_turn(rig);
+	return NULL;
+}
+
+static void *
+exchange_users(void *arg)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; running > 0; i++) {
+		struct serve_users users = {.count = 1 + i % SERVE_USERS_MAX};
+
+		for (uint32_t k = 0; k < users.count; k++)
+			users.user[k] = (struct serve_user){3, 1, "annx"};
+		done += serve_users_replace_mt(rigs[0]->shared, &users);
+		(void)serve_stop_asked_mt(rigs[0]->shared);
+		serve_rusage_set_mt(rigs[0]->shared, i, i);
+	}
+	wrong += done == 0;
+	return NULL;
+}
+
+static void
+cores_are_asked_about_while_they_work(void **state)
+{
+	const struct serve_policy policy = {.auth = true, .detail = true};
+	const struct serve_users users = {1, {{3, 1, "annx"}}};
+	pthread_t threads[3];
+
+	rig_create_cores(rigs, 2);
+	serve_shared_allow(rigs[0]->shared, &policy);
+	check(serve_users_replace_mt(rigs[0]->shared, &users));
+	running = 2;
+	pthread_create(&threads[2], NULL, exchange_users, NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, core, rigs[i]);
+	for (uint32_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	check_eq(wrong, 0);
+	check(rig_count(rigs[0], EVENTS_SENT) + rig_count(rigs[1], EVENTS_SENT) > 0);
+	rig_destroy(rigs[1]);
+	rig_destroy(rigs[0]);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cores_are_asked_about_while_they_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
