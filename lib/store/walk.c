@@ -31,6 +31,7 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 
 	if ((class != STORE_ALL_CLASSES && class != store_class_of(sc, it)) || item_dead(sc, it))
 		return NULL;
+	protocol_gap();
 	return is_current(sc, it, ref) ? it : NULL;
 }
 

@@ -17,6 +17,7 @@
 #include "gaps.h"
 #include "linear.h"
 #include "store/inside.h"
+#include "store/survey.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -46,6 +47,8 @@
 #define PROBE_ENDS    4u /* this call is the last step */
 #define MANY_OF       6u /* one in so many calls is a batch of gets */
 #define MANY_MAX      3u
+#define WALK_OF       20u /* or a look into some buckets */
+#define WALK_MAX      8u
 #define EXTEND_FLAGS  1000u
 #define TIME_THREAD   8u /* the line of the history that time has to itself */
 
@@ -332,6 +335,45 @@ ask_many(struct worker *w)
 	w->count += count;
 }
 
+/* The key's number, if it is one of this round's. */
+static bool
+key_number(const struct round *r, struct view name, uint32_t *key)
+{
+	char text[ITEM_KEY_MAX + 1], again[ITEM_KEY_MAX];
+	unsigned long long round;
+
+	memcpy(text, name.data, name.len);
+	text[name.len] = 0;
+	if (sscanf(text, "%llu:%u", &round, key) != 2 || *key >= r->shape->keys)
+		return false;
+	return view_equal(name, name_of(r, *key, again, sizeof again));
+}
+
+/* Some buckets of the index, as a dump sees them: what it shows of a key is what a get would have
+ * found. */
+static void
+ask_walk(struct worker *w)
+{
+	struct store_cursor cursor = {
+		.bucket = (uint32_t)roll(w, index_bucket_count(&w->round->store->ix))};
+	struct call *c = &w->calls[w->count];
+	const struct item *items[WALK_MAX];
+
+	*c = (struct call){.thread = w->id, .kind = CALL_GET, .now_s = w->core->now_s};
+	c->invoked = next_tick(w->round);
+
+	const uint32_t count = store_walk(w->core, &cursor, STORE_ALL_CLASSES, items, WALK_MAX);
+
+	c->returned = next_tick(w->round);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!key_number(w->round, item_key(items[i]), &c->key))
+			continue;
+		take_down(w, c, items[i]);
+		w->count++;
+		return;
+	}
+}
+
 static void
 ask(struct worker *w)
 {
@@ -467,6 +509,8 @@ work(void *arg)
 			fill_on(w);
 		else if (roll(w, MANY_OF) == 0)
 			ask_many(w);
+		else if (roll(w, WALK_OF) == 0)
+			ask_walk(w);
 		else
 			ask(w);
 		if (w->id == 0)

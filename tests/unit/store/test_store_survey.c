@@ -51,7 +51,7 @@ walk_all(struct store_core *sc, uint32_t class, uint32_t max, uint32_t *seen)
 	struct store_cursor cursor = {0};
 	const struct item *items[64];
 	const uint32_t steps_max =
-		KEYS + index_bucket_count(&sc->store->ix) * (BUCKET_SLOTS / max + 1) + 2;
+		KEYS + index_bucket_count(&sc->store->ix) / STORE_WALK_BUCKETS + 2;
 	uint32_t steps = 0;
 
 	memset(seen, 0, KEYS * sizeof *seen);
@@ -141,7 +141,8 @@ a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
 	for (uint32_t step = 0; !cursor.done; step++) {
 		const uint32_t n = store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 16);
 
-		check(step < 4 * index_bucket_count(&rig.store->ix));
+		check(step <=
+		      2 * KEYS + index_bucket_count(&rig.store->ix) / STORE_WALK_BUCKETS + 2);
 		for (uint32_t i = 0; i < n; i++)
 			seen[number_of(items[i])]++;
 		for (uint32_t i = 0; i < 8; i++) {
@@ -229,6 +230,57 @@ classes_count_what_they_hold(void **state)
 	check(bytes <= all.item_bytes);
 	check_eq(pages, all.pages_used);
 	check_eq(all.limit_bytes, 64u << 20);
+	rig_down(&rig);
+}
+
+/* What a walk finds of each class. */
+static void
+walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
+{
+	struct store_cursor cursor = {0};
+	const struct item *shown[64];
+
+	memset(items, 0, (SLAB_CLASSES_MAX + 1) * sizeof *items);
+	memset(bytes, 0, (SLAB_CLASSES_MAX + 1) * sizeof *bytes);
+	while (!cursor.done) {
+		const uint32_t n = store_walk(sc, &cursor, STORE_ALL_CLASSES, shown, 64);
+
+		for (uint32_t i = 0; i < n; i++) {
+			const uint32_t class = store_class_of(sc, shown[i]);
+
+			items[class]++;
+			bytes[class] += item_bytes(shown[i]);
+		}
+	}
+}
+
+/* Sizes shift, so that pages go from class to class, with what is in use or without it. */
+static void
+classes_agree_with_a_walk_when_pages_have_moved(void **state)
+{
+	static uint64_t items[SLAB_CLASSES_MAX + 1], bytes[SLAB_CLASSES_MAX + 1];
+	struct rig rig = rig_up(8, 1);
+	char text_of_key[32];
+	uint32_t waited;
+
+	for (uint32_t n = 0; n < 120000; n++) {
+		const struct view key = key_of(n % 40000, text_of_key);
+		const uint32_t len = n < 60000 ? n % 100 : 500 + n % 1000;
+
+		check_eq(put_waiting(rig.core, key, (struct view){value_of(7).data, len}, 100,
+				     &waited),
+			 STORE_OK);
+		store_get(rig.core, key, store_hash(rig.core, key));
+		turns(rig.core, n % 32 == 0);
+	}
+	walk_and_add_up(rig.core, items, bytes);
+	for (uint32_t c = 1; c <= store_class_count_mt(rig.store); c++) {
+		struct store_class_usage u;
+
+		store_class_usage_mt(rig.store, c, rig.core->now_s, &u);
+		check_eq(u.items, items[c]);
+		check_eq(u.item_bytes, bytes[c]);
+	}
 	rig_down(&rig);
 }
 
@@ -350,6 +402,7 @@ a_store_that_never_evicts_refuses_and_keeps(void **state)
 			if (r == STORE_NO_MEMORY)
 				break;
 			check_eq(r, STORE_OK);
+			check((uint64_t)n * (lens[i] + 10) < cfg.memory_bytes);
 		}
 		check((uint64_t)n * (lens[i] + 10) > (4u << 20) * (lens[i] > 20) + (1u << 20));
 		for (uint32_t j = 0; j < n; j++) {
@@ -453,14 +506,16 @@ a_limit_gives_memory_back_and_takes_it_again(void **state)
 static void
 a_limit_is_no_more_than_there_is_and_leaves_enough_to_work(void **state)
 {
-	struct rig rig = rig_up(32, 1);
+	struct rig rig = rig_up(64, 1);
+	const struct slab *sl = &rig.store->slab;
 	struct store_usage usage;
 
-	check(!store_limit_mt(rig.store, (32 << 20) + 1));
+	check(!store_limit_mt(rig.store, (64 << 20) + 1));
 	check(!store_limit_mt(rig.store, STORE_MEMORY_MIN - 1));
 	store_usage_mt(rig.store, &usage);
-	check_eq(usage.limit_bytes, 32 << 20);
+	check_eq(usage.limit_bytes, 64 << 20);
 	check(store_limit_mt(rig.store, STORE_MEMORY_MIN));
+	check(atomic_load(&sl->withheld) + sl->reserve + 4 <= usage.pages_total);
 	for (uint32_t len = 10; len < 200000; len *= 3)
 		fill_with(&rig, len, 200);
 	rig_down(&rig);
@@ -475,6 +530,7 @@ main(void)
 		cmocka_unit_test(a_walk_among_writes_shows_what_lies_still_and_ends),
 		cmocka_unit_test(a_walk_takes_a_slot_for_what_the_key_finds),
 		cmocka_unit_test(classes_count_what_they_hold),
+		cmocka_unit_test(classes_agree_with_a_walk_when_pages_have_moved),
 		cmocka_unit_test(every_eviction_is_told_and_counted),
 		cmocka_unit_test(what_a_get_finds_dead_is_counted),
 		cmocka_unit_test(a_store_that_never_evicts_refuses_and_keeps),
