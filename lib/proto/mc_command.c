@@ -177,14 +177,6 @@ flush_all_parse(struct mc_req *req, const struct mc_words *w)
 		mc_bad(req, MC_ERR_EXPTIME);
 }
 
-/* version and quit take nothing, noreply included, and say so (README, decisions). */
-static void
-alone_parse(struct mc_req *req, const struct mc_words *w)
-{
-	if (w->count > 1)
-		mc_bad(req, MC_ERR_UNKNOWN);
-}
-
 /* A browser is told nothing: answering it would let web pages talk to a cache (and memcached
  * closes, too). */
 static bool
@@ -263,9 +255,6 @@ mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line)
 		break;
 	case MC_SHAPE_FLUSH:
 		flush_all_parse(req, &w);
-		break;
-	case MC_SHAPE_ALONE:
-		alone_parse(req, &w);
 		break;
 	default:
 		mc_admin_read(req, &w, (enum mc_shape)mc_commands[verb].shape);

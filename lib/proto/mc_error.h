@@ -45,8 +45,6 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_MEMORY, "SERVER_ERROR out of memory storing object", MEMORY) \
 	X(MC_ERR_NO_ROOM, "SERVER_ERROR out of memory", MEMORY) \
 	X(MC_ERR_NEW_ITEM, "SERVER_ERROR Out of memory allocating new item", MEMORY) \
-	X(MC_ERR_READ, "SERVER_ERROR out of memory reading request", MEMORY) \
-	X(MC_ERR_STATS, "SERVER_ERROR out of memory writing stats", MEMORY) \
 	X(MC_ERR_UDP, "CLIENT_ERROR not allowed over UDP", UNKNOWN) \
 	/* meta commands */ \
 	X(MC_ERR_OPTIONS, "CLIENT_ERROR options flags are too long", INVALID) \
@@ -67,8 +65,6 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_MEMLIMIT_SMALL, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m", INVALID) \
 	X(MC_ERR_MEMLIMIT_BYTES, "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes", INVALID) \
 	X(MC_ERR_MEMLIMIT, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust", INVALID) \
-	X(MC_ERR_REASSIGN_OFF, "CLIENT_ERROR slab reassignment disabled", INVALID) \
-	X(MC_ERR_REASSIGN_BUSY, "BUSY currently processing reassign request", INVALID) \
 	X(MC_ERR_REASSIGN_CLASS, "BADCLASS invalid src or dst class id", INVALID) \
 	X(MC_ERR_REASSIGN_SPARE, "NOSPARE source class has no spare pages", INVALID) \
 	X(MC_ERR_REASSIGN_SAME, "SAME src and dst class are identical", INVALID) \
@@ -79,19 +75,11 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_CRAWLER_STOP, "ERROR failed to stop lru crawler thread", INVALID) \
 	X(MC_ERR_CRAWLER_SLEEP, "CLIENT_ERROR sleep must be one second or less", INVALID) \
 	X(MC_ERR_CRAWLER_OFF, "CLIENT_ERROR lru crawler disabled", INVALID) \
-	X(MC_ERR_CRAWLER_BUSY, "BUSY currently processing crawler request", INVALID) \
 	X(MC_ERR_CRAWLER_CLASS, "BADCLASS invalid class id", INVALID) \
-	X(MC_ERR_CRAWLER_NOTHING, "NOTSTARTED no items to crawl", INVALID) \
-	X(MC_ERR_CRAWLER, "ERROR an unknown error happened", INVALID) \
-	X(MC_ERR_DUMP_LOCKED, "ERROR locked try again later", INVALID) \
 	X(MC_ERR_METADUMP_OFF, "ERROR metadump not allowed", INVALID) \
-	X(MC_ERR_METADUMP_ALONE, "ERROR cannot pipeline other commands before metadump", INVALID) \
 	X(MC_ERR_MGDUMP_OFF, "ERROR key dump not allowed", INVALID) \
-	X(MC_ERR_MGDUMP_ALONE, "ERROR cannot pipeline other commands before mgdump", INVALID) \
 	X(MC_ERR_WATCH_OFF, "CLIENT_ERROR watch commands not allowed", INVALID) \
-	X(MC_ERR_WATCH_ALONE, "ERROR cannot pipeline other commands before watch", INVALID) \
 	X(MC_ERR_WATCH_MANY, "WATCHER_TOO_MANY log watcher limit reached", INVALID) \
-	X(MC_ERR_WATCH_FAILED, "WATCHER_FAILED failed to add log watcher", INVALID) \
 	X(MC_ERR_DETAIL_USAGE, "CLIENT_ERROR usage: stats detail on|off|dump", NOT_FOUND) \
 	X(MC_ERR_DETAIL_OFF, "CLIENT_ERROR stats detail not allowed", NOT_FOUND) \
 	X(MC_ERR_CACHEDUMP_OFF, "CLIENT_ERROR stats cachedump not allowed", NOT_FOUND) \

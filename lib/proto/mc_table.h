@@ -30,7 +30,6 @@ enum mc_shape {
 	MC_SHAPE_META_BODY,
 	MC_SHAPE_META_DEBUG,
 	MC_SHAPE_ANYTHING, /* whatever stands there is not looked at */
-	MC_SHAPE_ALONE,    /* nothing may stand there, or the command is unknown */
 	MC_SHAPE_FLUSH,
 	MC_SHAPE_LEVEL,
 	MC_SHAPE_MEGABYTES,
@@ -76,8 +75,8 @@ enum mc_shape {
 	X(MC_ME, "me", "", META_DEBUG, YES, "<key> [b]", "meta debug: what is known of an item") \
 	X(MC_MN, "mn", "", ANYTHING, YES, "", "meta no-op: the end of a pipeline") \
 	X(MC_FLUSH_ALL, "flush_all", "", FLUSH, YES, "[<exptime>] [noreply]", "forget everything, now or then") \
-	X(MC_VERSION, "version", "", ALONE, YES, "", "the server's version") \
-	X(MC_QUIT, "quit", "", ALONE, YES, "", "close the connection") \
+	X(MC_VERSION, "version", "", ANYTHING, YES, "", "the server's version") \
+	X(MC_QUIT, "quit", "", ANYTHING, YES, "", "close the connection") \
 	X(MC_STATS, "stats", "", ANYTHING, YES, "", "counters and gauges") \
 	X(MC_STATS_SETTINGS, "stats", "settings", ANYTHING, YES, "", "what is configured") \
 	X(MC_STATS_ITEMS, "stats", "items", ANYTHING, YES, "", "items by slab class") \
@@ -89,17 +88,17 @@ enum mc_shape {
 	X(MC_STATS_CACHEDUMP, "stats", "cachedump", CACHEDUMP, NO, "<class> <limit>", "keys of a slab class") \
 	X(MC_VERBOSITY, "verbosity", "", LEVEL, NO, "<level> [noreply]", "accepted, without a meaning") \
 	X(MC_SHUTDOWN, "shutdown", "", SHUTDOWN, NO, "[graceful]", "stop the server (-A)") \
-	X(MC_CACHE_MEMLIMIT, "cache_memlimit", "", MEGABYTES, NO, "<megabytes> [noreply]", "memory to use") \
+	X(MC_CACHE_MEMLIMIT, "cache_memlimit", "", MEGABYTES, NO, "<megabytes> [noreply]", "how much memory to use") \
 	X(MC_WATCH, "watch", "", STREAMS, NO, "[<stream>]*", "turn the connection into a log") \
-	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_WORDS, NO, "", "start the crawler") \
-	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_WORDS, NO, "", "stop the crawler") \
-	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, NO, "<microseconds>", "pause between items") \
-	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, NO, "<items>", "items a run looks at") \
-	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, NO, "<classes>|all", "drop what has expired") \
+	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_WORDS, NO, "", "allow crawls and dumps") \
+	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_WORDS, NO, "", "refuse crawls and dumps") \
+	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, NO, "<microseconds>", "accepted, without a meaning") \
+	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, NO, "<items>", "accepted, without a meaning") \
+	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, NO, "<classes>|all", "accepted: what has expired is dropped anyway") \
 	X(MC_METADUMP, "lru_crawler", "metadump", CLASSES, NO, "<classes>|all|hash", "all keys with what is known of them") \
 	X(MC_MGDUMP, "lru_crawler", "mgdump", CLASSES, NO, "<classes>|all|hash", "all keys as mg commands") \
 	X(MC_SLABS_REASSIGN, "slabs", "reassign", REASSIGN, NO, "<from>|-1 <to>", "move a page between classes") \
-	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, NO, "0|1|2|ratio <f>|freeratio <f>|window <n>", "who moves pages, and when") \
+	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, NO, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, without a meaning") \
 	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, NO, "<hot> <warm> <hotf> <warmf>", "accepted, without a meaning") \
 	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, NO, "flat|segmented", "accepted, without a meaning") \
 	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, NO, "<seconds>", "accepted, without a meaning")

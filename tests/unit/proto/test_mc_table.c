@@ -166,7 +166,7 @@ the_words_of_every_row_lead_to_it(void **state)
 
 		snprintf(line, sizeof line, "%s %s%s\r\n", c->word, c->second,
 			 arguments_of((enum mc_shape)c->shape));
-		if (c->second[0] == 0) /* one space less: for version and quit it counts */
+		if (c->second[0] == 0)
 			snprintf(line, sizeof line, "%s%s\r\n", c->word,
 				 arguments_of((enum mc_shape)c->shape));
 		req = parsed(line);

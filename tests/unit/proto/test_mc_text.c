@@ -32,12 +32,12 @@ every_classic_command_is_read(void **state)
 		{"flush_all\r\n", "flush_all exptime=0\n"},
 		{"flush_all 30\r\n", "flush_all exptime=30\n"},
 		{"version\r\n", "version\n"},
-		{"version noreply\r\n", "bad unknown\n"},
+		{"version noreply\r\n", "version\n"},
 		{"verbosity 1\r\n", "verbosity 1\n"},
 		{"stats\r\n", "stats\n"},
 		{"stats settings\r\n", "stats settings\n"},
 		{"quit\r\n", "quit\n"},
-		{"quit noreply\r\n", "bad unknown\n"},
+		{"quit noreply\r\n", "quit\n"},
 	};
 
 	ROWS_HOLD(rows);
