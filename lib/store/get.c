@@ -114,8 +114,7 @@ find(struct store_core *sc, struct view key, const struct place *place)
 
 /* Is the item that was seen the key's, and still where it was? Then it is a hit, and a hit is
  * final. Whatever came between has changed the slot: a reference comes back in a later turn only.
- * But a slot that a resize is about to clear stands for nothing any more: the geometry must be the
- * same, too. */
+ * So has a resize, that clears the slot before anyone can write to the key's new bucket. */
 static inline bool
 probe_holds(const struct store *st, const struct probe *p, struct view key)
 {
@@ -125,8 +124,7 @@ probe_holds(const struct store *st, const struct probe *p, struct view key)
 
 	return p->state == PROBE_SEEN &&
 	       (mutant_stale_probe() ||
-		(bucket_tag(b, slot) == p->place.tag && bucket_ref(b, slot) == p->ref &&
-		 (place_is_current(&st->ix, &p->place) || mutant_old_probe()))) &&
+		(bucket_tag(b, slot) == p->place.tag && bucket_ref(b, slot) == p->ref)) &&
 	       item_has_key(item_at(st, p->ref), key);
 }
 

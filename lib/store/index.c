@@ -1,12 +1,12 @@
 #include "index.h"
 
 void
-index_init(struct index *ix, struct region *region, const struct arena *arena,
-	   uint32_t bucket_count)
+index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed)
 {
 	ensure(bucket_count >= INDEX_BUCKETS_MIN && bucket_count % 2 == 0);
-	ix->buckets = region_take(region, bucket_count * sizeof(struct bucket), CACHE_LINE_BYTES);
+	ix->buckets = (struct bucket *)(void *)arena_page(arena, 0);
 	ix->arena = arena;
+	ix->seed = seed;
 	atomic_init(&ix->bucket_count, bucket_count);
 }
 
@@ -70,6 +70,15 @@ index_place_moving(const struct index *ix, uint64_t hash)
 
 	p.seq = g.seq;
 	return p;
+}
+
+uint32_t
+index_bucket_end(const struct index *ix)
+{
+	const struct geometry g = geometry_now(ix);
+
+	return (g.seq & GEOMETRY_MOVING) != 0 && g.new_count > g.old_count ? g.new_count
+									   : g.old_count;
 }
 
 /* ---- for resize.c ---- */

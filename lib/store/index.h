@@ -68,14 +68,24 @@ struct spot {
 	uint32_t slot;
 };
 
-void index_init(struct index *ix, struct region *region, const struct arena *arena,
-		uint32_t bucket_count);
+/* In the first pages of the arena, which are zero. */
+void index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed);
+
+/* One more than the last bucket that may hold an item. */
+uint32_t index_bucket_end(const struct index *ix);
 
 static inline uint32_t
 index_bucket_count(const struct index *ix)
 {
 	/* Acquire: pairs with the release in geometry_end; buckets that came in are empty. */
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
+}
+
+/* Is it being resized, and to more buckets? For whoever resizes it. */
+static inline bool
+index_grows(const struct index *ix)
+{
+	return atomic_load_explicit(&ix->new_count, memory_order_relaxed) > index_bucket_count(ix);
 }
 
 static inline uint32_t

@@ -53,6 +53,21 @@ struct sweep {
 	uint32_t slice; /* buckets at a time: more where there are few turns a second */
 };
 
+/* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
+ */
+enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
+
+struct resize {
+	struct spin lock;
+	_Atomic uint32_t phase; /* enum resize_phase */
+	uint32_t step;          /* buckets come and go in so many; 0: the index stays as it is */
+	uint32_t want;          /* buckets */
+	uint32_t next;          /* of its pages: the first that is not cleared yet */
+	uint32_t cleared;       /* bytes of that */
+	uint32_t second;        /* when a page came last */
+	uint64_t evicted;       /* items, when the index was not too large yet */
+};
+
 struct store {
 	struct index ix;
 	struct arena arena;
@@ -71,13 +86,15 @@ struct store {
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
+	struct resize resize;
 };
 
 struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	uint32_t recall; /* the recall our magazines have answered */
+	uint32_t recall;   /* the recall our magazines have answered */
+	uint32_t searched; /* buckets looked into in search of room; it wraps */
 	bool online;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct limbo limbo;
@@ -125,15 +142,21 @@ store_floor(const struct store *st, uint16_t tag)
 
 /* What the budget is cut into. */
 struct store_plan {
-	uint32_t page_shift, page_count;
-	uint32_t bucket_count;
-	uint32_t reserve; /* pages */
+	uint32_t page_shift, page_count; /* all pages, those of the index too */
+	uint32_t bucket_count;           /* at the start */
+	uint32_t bucket_step;            /* it grows and shrinks by so many; 0: it does not */
+	uint32_t reserve;                /* pages */
 };
 
 struct store_plan store_plan_of(const struct store_config *cfg);
 /* With a plan of one's own: tests make the index so small that everything collides. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,
 				   const struct store_plan *plan);
+
+/* Of all cores. */
+uint64_t store_sum(const struct store *st, enum store_counter what);
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
 /* ---- memory.c: objects, and whom to forget for them ---- */
 
@@ -186,8 +209,29 @@ enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 
 /* ---- path.c ---- */
 
-/* Move items until one of the two buckets has an empty slot. False: none within reach. */
-bool path_make_room(struct store_core *sc, const struct place *p);
+#define PATH_AVOIDS_NONE UINT32_MAX
+
+/* Move items until one of the two buckets has an empty slot; none of them into the bucket to be
+ * avoided. False: none within reach. */
+bool path_make_room(struct store_core *sc, const struct place *p, uint32_t avoid);
+
+/* ---- migrate.c: the index from one geometry to the next ---- */
+
+#define MIGRATE_WORK   512u /* in one slice: buckets looked into in search of room, */
+#define MIGRATE_BUCKET 24u  /* and as much for each that is emptied */
+
+/* By the core that holds the resize's lock. False: all is done. */
+bool migrate_slice(struct store_core *sc);
+
+/* ---- resize.c: how large the index is ---- */
+
+void resize_init(struct store *st, const struct store_plan *plan);
+/* Begin to make it another size. False: it is at it already, or there is no memory for it. */
+bool resize_begin(struct store_core *sc, uint32_t bucket_count);
+/* Every turn: a slice of a resize that is under way. False: there was none, or others are at it. */
+bool resize_turn(struct store_core *sc);
+/* Some turns: is it too small or too large for what is in it? */
+void resize_consider(struct store_core *sc);
 
 /* ---- link.c: into the index ---- */
 

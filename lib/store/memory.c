@@ -210,8 +210,7 @@ memory_is_coming(const struct store_core *sc)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
-	return sc->limbo.head != sc->limbo.tail ||
-	       atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
+	return sc->limbo.head != sc->limbo.tail || slab_draining(sl) != 0 ||
 	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
 }
 

@@ -9,6 +9,7 @@
 #include "inside.h"
 
 #define PATH_NODES_MAX    1024u
+#define PATH_NODES_MOVING 256u /* while the index is resized: every node is items read, too */
 #define PATH_SEARCHES_MAX 4u
 
 struct node {
@@ -19,7 +20,9 @@ struct node {
 };
 
 struct search {
-	uint32_t seq; /* of the geometry of the place it is for */
+	uint32_t seq;   /* of the geometry of the place it is for */
+	uint32_t avoid; /* no item goes into this bucket */
+	uint32_t max;   /* nodes */
 	uint32_t count;
 	struct node nodes[PATH_NODES_MAX];
 };
@@ -70,10 +73,10 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	uint32_t others[BUCKET_SLOTS];
 
 	find_others(ix, s->seq, bucket, others);
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < PATH_NODES_MAX; slot++) {
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
 		const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);
 
-		if (tag == 0 || others[slot] == bucket)
+		if (tag == 0 || others[slot] == bucket || others[slot] == s->avoid)
 			continue;
 		s->nodes[s->count++] = (struct node){.bucket = others[slot],
 						     .parent = (uint16_t)n,
@@ -92,10 +95,11 @@ search(const struct index *ix, struct search *s, const struct place *p)
 	uint32_t found = 0;
 
 	s->seq = p->seq;
+	s->max = (p->seq & GEOMETRY_MOVING) != 0 ? PATH_NODES_MOVING : PATH_NODES_MAX;
 	s->nodes[0] = (struct node){.bucket = p->home};
 	s->nodes[1] = (struct node){.bucket = p->away};
 	s->count = 2;
-	for (uint32_t n = 0; n < s->count && found == 0 && s->count < PATH_NODES_MAX; n++)
+	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
 		found = expand(ix, s, n);
 	return found;
 }
@@ -217,13 +221,16 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 }
 
 bool
-path_make_room(struct store_core *sc, const struct place *p)
+path_make_room(struct store_core *sc, const struct place *p, uint32_t avoid)
 {
 	struct search s;
+
+	s.avoid = avoid;
 
 	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
 		uint32_t n = search(&sc->store->ix, &s, p);
 
+		sc->searched += s.count;
 		if (n == 0)
 			return false;
 		if (mutant_forwards())

@@ -490,7 +490,8 @@ begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t 
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
 	plan.bucket_count = shape->buckets;
-	plan.page_count = shape->pages;
+	plan.bucket_step = 0;
+	plan.page_count = shape->pages + 1; /* one is the index's */
 	plan.reserve = plan.reserve < shape->pages / 4 ? plan.reserve : shape->pages / 4;
 	memset(r, 0, sizeof *r);
 	r->shape = shape;

@@ -357,6 +357,7 @@ make_store(enum load load, void **memory)
 	printf("seed %llu\n", (unsigned long long)cfg.seed);
 	if (load == LOAD_MOVE) {
 		plan.bucket_count = MOVE_BUCKETS;
+		plan.bucket_step = 0;
 	}
 	*memory = region.base = aligned_alloc(4096, region.size);
 	return store_create_planned(&region, &cfg, &plan);

@@ -89,7 +89,7 @@ homes_and_away_buckets_are_spread_evenly(void **state)
 static void
 ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
 {
-	struct rig rig = rig_up(64, 1);
+	struct rig rig = rig_up_buckets(64, 1, 100000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
 	uint64_t n = 0;
 
