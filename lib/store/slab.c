@@ -388,6 +388,9 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 	struct slab_class *c = &sl->classes[class];
 	bool granted;
 
+	/* Where there are several, it takes one when it needs it. */
+	if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > leave + 1)
+		return true;
 	spin_lock(&c->lock);
 	granted = class_take_page(sl, class, leave);
 	spin_unlock(&c->lock);

@@ -190,7 +190,8 @@ void slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint
 /* Emptied pages to the pool, if passed says that of their epoch. */
 void slab_collect(struct slab *sl, uint64_t oldest,
 		  bool (*passed)(uint32_t epoch, uint64_t oldest));
-/* A page of the pool for a class that should have more, if leave pages stay. */
+/* A page of the pool for a class that should have more, if leave pages stay. True: it has it, or
+ * there are so many that it can take one when it needs it. */
 bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 
 /* ---- claim.c: pages for the index ---- */
