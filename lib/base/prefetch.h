@@ -4,6 +4,11 @@
  * Not __builtin_prefetch: gcc takes a function that does nothing else for one without
  * effect, and drops the call before it is inlined (measured: gcc 12, -O3).
  *
+ * Into the second cache, not the first: a core waits for some 24 lines on their way to its first
+ * cache, for two or three times as many to its second (measured on AMD EPYC 9004, 1 GiB of random
+ * lines: 10.4 ns a line however many are asked for, against 4.3 ns with 96 on their way). What it
+ * costs, a dozen cycles when the line is read, other work covers.
+ *
  * Thread: any. An address that is not mapped does no harm.
  */
 #ifndef CLOCKOO_PREFETCH_H
@@ -12,7 +17,7 @@
 static inline void
 prefetch(const void *p)
 {
-	__asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)p));
+	__asm__ volatile("prefetcht1 %0" : : "m"(*(const char *)p));
 }
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * get.c - from keys to items, one at a time or many on their way at once.
  *
- * A get from memory is three waits: for the home bucket, for the other one if the tag is not in
- * the first, for the item. What counts is the number of lines asked for: the other bucket is left
- * alone where the home has the tag. A batch is a pipeline, every key some stages behind the one
- * before it, so that no stage waits for the slowest key.
+ * A get from memory is two waits: for the home bucket, for the item. A third one comes between them
+ * if the tag is not in its home and the home says that such tags went away; if it does not say so,
+ * that is a miss. A batch goes through these steps in groups, every group some steps behind the one
+ * before it, so that no step waits for the slowest key.
  */
 #include "inside.h"
 
@@ -14,10 +14,10 @@
 #define HEAD_BYTES  24u
 #define WHOLE_BYTES 56u
 
-/* Keys between two stages: enough to cover the time memory takes (README, decisions). */
-#define DEPTH  8u
-#define STAGES 4u
-#define FLIGHT (DEPTH * STAGES) /* a power of two */
+/* Keys of a batch that take a step together: so many that memory has answered the first when the
+ * last was asked for (README, decisions). */
+#define GROUP 32u
+#define STEPS 4u /* groups on their way; a power of two */
 
 uint64_t
 store_hash(const struct store_core *sc, struct view key)
@@ -31,79 +31,118 @@ static inline uint64_t
 probe_start(const struct store *st, struct probe *p, struct view key)
 {
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
+	const struct place place = index_place(&st->ix, hash);
 
-	*p = (struct probe){.place = index_place(&st->ix, hash)};
-	prefetch(index_bucket(&st->ix, p->place.home));
+	*p = (struct probe){.bucket = place.home, .seq = place.seq, .tag = place.tag};
+	/* At rest it follows from the tag, if it is ever asked for. */
+	if (unlikely((place.seq & GEOMETRY_MOVING) != 0))
+		p->ref = place.away;
+	prefetch(index_bucket(&st->ix, place.home));
 	return hash;
+}
+
+/* Before anything was seen. */
+static inline uint32_t
+probe_other(const struct store *st, const struct probe *p)
+{
+	if (unlikely((p->seq & GEOMETRY_MOVING) != 0))
+		return p->ref;
+
+	const uint32_t bucket_count = index_bucket_count(&st->ix);
+
+	/* The number is of the probe's geometry, or this says that it is not: then the home twice
+	 * will do, since nothing that is missed counts. */
+	return likely(index_seq(&st->ix) == p->seq) ? bucket_other(bucket_count, p->bucket, p->tag)
+						    : p->bucket;
 }
 
 static inline void
 probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
-	  uint32_t first_slot, uint32_t ahead)
+	  uint32_t ahead)
 {
 	const uint32_t slot = (uint32_t)__builtin_ctz(hits);
 	const uint32_t ref = bucket_ref(b, slot);
 	const uint8_t *it = arena_at(&st->arena, ref);
 
-	if (ref == 0)
+	if (unlikely(ref == 0))
 		return;
 	p->state = PROBE_SEEN;
-	p->slot = (uint16_t)(first_slot + slot);
+	p->slot = (uint8_t)slot;
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
-	slab_prefetch_mark(&st->slab, ref);
 }
 
-static inline void
+/* A miss in both buckets, or in the home if it is enough, counts under the geometry it was looked
+ * for in only. */
+static inline bool
+miss_counts(const struct store *st, const struct probe *p)
+{
+	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq) ||
+	       mutant_old_miss();
+}
+
+static inline enum probe_state
 probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 {
-	const struct bucket *home = index_bucket(&st->ix, p->place.home);
-	const uint32_t hits = bucket_match(home, p->place.tag);
+	const struct bucket *home = index_bucket(&st->ix, p->bucket);
+	const uint32_t version = version_open(home);
+	const uint32_t hits = bucket_match(home, p->tag);
 
-	if (hits != 0)
-		probe_see(st, p, home, hits, 0, ahead);
-	else
-		prefetch(index_bucket(&st->ix, p->place.away));
+	if (hits != 0) {
+		probe_see(st, p, home, hits, ahead);
+		return PROBE_SEEN;
+	}
+	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
+	atomic_thread_fence(memory_order_acquire);
+	if (!version_overflows(version, p->tag) &&
+	    (mutant_no_version() || (version_same(home, version) && miss_counts(st, p)))) {
+		p->state = PROBE_GONE;
+		return PROBE_GONE;
+	}
+	p->ref = probe_other(st, p);
+	prefetch(index_bucket(&st->ix, p->ref));
+	return PROBE_OPEN;
 }
 
 /* With a second look into the home: index_find says why both versions come first. */
 static inline void
 probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 {
-	const struct bucket *home = index_bucket(&st->ix, p->place.home);
-	const struct bucket *away = index_bucket(&st->ix, p->place.away);
-
 	if (p->state != PROBE_OPEN)
 		return;
 
+	const struct bucket *home = index_bucket(&st->ix, p->bucket);
+	const struct bucket *away = index_bucket(&st->ix, p->ref);
 	const uint32_t home_version = version_open(home);
 	const uint32_t away_version = version_open(away);
-	const uint32_t home_hits = bucket_match(home, p->place.tag);
+	const uint32_t home_hits = bucket_match(home, p->tag);
 
 	protocol_gap();
 
-	const uint32_t away_hits = bucket_match(away, p->place.tag);
+	const uint32_t away_hits = bucket_match(away, p->tag | TAG_AWAY);
 
 	if (away_hits != 0) {
-		probe_see(st, p, away, away_hits, BUCKET_SLOTS, ahead);
+		p->bucket = p->ref;
+		p->tag |= TAG_AWAY;
+		probe_see(st, p, away, away_hits, ahead);
 		return;
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
 	if (home_hits == 0 &&
-	    (mutant_no_version() ||
-	     (version_same(home, home_version) && version_same(away, away_version) &&
-	      (place_is_current(&st->ix, &p->place) || mutant_old_miss()))))
+	    (mutant_no_version() || (version_same(home, home_version) &&
+				     version_same(away, away_version) && miss_counts(st, p))))
 		p->state = PROBE_GONE;
 }
 
+/* ---- what they lead to ---- */
+
 static uint32_t
-find(struct store_core *sc, struct view key, const struct place *place)
+find_at(struct store_core *sc, struct view key, struct place *place)
 {
-	struct place now = *place;
 	uint32_t tries;
-	const uint32_t ref = index_find(&sc->store->ix, key, &now, &tries);
+	const uint32_t ref = index_find(&sc->store->ix, key, place, &tries);
 
 	if (unlikely(tries != 0)) {
 		count(sc, STORE_RETRIES, tries);
@@ -112,23 +151,31 @@ find(struct store_core *sc, struct view key, const struct place *place)
 	return ref;
 }
 
+/* Once more from the start. */
+static uint32_t
+find(struct store_core *sc, struct view key)
+{
+	const struct index *ix = &sc->store->ix;
+	struct place place = index_place(ix, index_hash(ix, key));
+
+	return find_at(sc, key, &place);
+}
+
 /* Is the item that was seen the key's, and still where it was? Then it is a hit, and a hit is
  * final. Whatever came between has changed the slot: a reference comes back in a later turn only.
  * So has a resize, that clears the slot before anyone can write to the key's new bucket. */
 static inline bool
 probe_holds(const struct store *st, const struct probe *p, struct view key)
 {
-	const bool at_home = p->slot < BUCKET_SLOTS;
-	const struct bucket *b = index_bucket(&st->ix, at_home ? p->place.home : p->place.away);
-	const uint32_t slot = p->slot - (at_home ? 0 : BUCKET_SLOTS);
+	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
 	return p->state == PROBE_SEEN &&
 	       (mutant_stale_probe() ||
-		(bucket_tag(b, slot) == p->place.tag && bucket_ref(b, slot) == p->ref)) &&
+		(bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref)) &&
 	       item_has_key(item_at(st, p->ref), key);
 }
 
-static inline const struct item *
+static const struct item *
 use(struct store_core *sc, uint32_t ref)
 {
 	const struct store *st = sc->store;
@@ -142,22 +189,26 @@ use(struct store_core *sc, uint32_t ref)
 	return it;
 }
 
-static inline const struct item *
-probe_get(struct store_core *sc, const struct probe *p, struct view key)
-{
-	return use(sc, likely(probe_holds(sc->store, p, key)) ? p->ref : find(sc, key, &p->place));
-}
-
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
- * writes meanwhile come after it. */
+ * writes meanwhile come after it. Most items have no field but key and value and are of the
+ * flush generation the batch began in: one compare says so, and that the key is as long. */
 static inline const struct item *
-probe_land(struct store_core *sc, const struct probe *p, struct view key)
+probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation)
 {
-	if (p->state == PROBE_GONE)
-		return NULL;
-	if (likely(p->state == PROBE_SEEN && item_has_key(item_at(sc->store, p->ref), key)))
-		return use(sc, p->ref);
-	return use(sc, find(sc, key, &p->place));
+	const struct store *st = sc->store;
+
+	if (p->state == PROBE_SEEN) {
+		const struct item *it = item_at(st, p->ref);
+
+		if (likely(item_is_plain(it, key.len, generation) &&
+			   bytes_same(it->body, key.data, key.len))) {
+			slab_mark(&st->slab, p->ref);
+			return it;
+		}
+		if (item_has_key(it, key))
+			return use(sc, p->ref);
+	}
+	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, key));
 }
 
 /* ---- the door ---- */
@@ -171,7 +222,7 @@ store_probe(const struct store_core *sc, struct probe *p, struct view key)
 void
 store_prefetch_away(const struct store_core *sc, const struct probe *p)
 {
-	prefetch(index_bucket(&sc->store->ix, p->place.away));
+	prefetch(index_bucket(&sc->store->ix, probe_other(sc->store, p)));
 }
 
 void
@@ -189,15 +240,58 @@ store_probe_away(const struct store_core *sc, struct probe *p)
 const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
-	return probe_get(sc, p, key);
+	return use(sc, likely(probe_holds(sc->store, p, key)) ? p->ref : find(sc, key));
 }
 
 const struct item *
 store_get(struct store_core *sc, struct view key, uint64_t hash)
 {
-	const struct probe p = {.place = index_place(&sc->store->ix, hash)};
+	struct place place = index_place(&sc->store->ix, hash);
 
-	return probe_get(sc, &p, key);
+	return use(sc, find_at(sc, key, &place));
+}
+
+/* ---- batches ---- */
+
+/* One group on its way. */
+struct flight {
+	struct probe probes[GROUP];
+	const struct view *keys;
+	uint32_t count;
+	uint32_t open; /* bit i: nothing seen of key i yet */
+};
+
+static inline void
+flight_start(const struct store *st, struct flight *f, const struct view *keys, uint32_t count)
+{
+	f->keys = keys;
+	f->count = count < GROUP ? count : GROUP;
+	f->open = 0;
+	for (uint32_t i = 0; i < f->count; i++)
+		probe_start(st, &f->probes[i], keys[i]);
+}
+
+static inline void
+flight_home(const struct store *st, struct flight *f)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		if (probe_home(st, &f->probes[i], HEAD_BYTES) == PROBE_OPEN)
+			f->open |= 1u << i;
+}
+
+static inline void
+flight_away(const struct store *st, struct flight *f)
+{
+	for (uint32_t open = f->open; open != 0; open &= open - 1)
+		probe_away(st, &f->probes[__builtin_ctz(open)], HEAD_BYTES);
+}
+
+static inline void
+flight_land(struct store_core *sc, const struct flight *f, uint32_t generation,
+	    const struct item **items)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		items[i] = probe_land(sc, &f->probes[i], f->keys[i], generation);
 }
 
 void
@@ -205,20 +299,21 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	       const struct item **items)
 {
 	const struct store *st = sc->store;
-	struct probe probes[FLIGHT];
+	const uint32_t generation = store_generation(st);
+	const uint32_t groups = (count + GROUP - 1) / GROUP;
+	struct flight flights[STEPS];
 
-	/* Numbers below 0 wrap to large ones: those keys are not there yet. */
-	for (uint32_t i = 0; i < count + (STAGES - 1) * DEPTH; i++) {
-		const uint32_t second = i - DEPTH, third = i - 2 * DEPTH, last = i - 3 * DEPTH;
-
-		if (i < count)
-			probe_start(st, &probes[i % FLIGHT], keys[i]);
-		if (second < count)
-			probe_home(st, &probes[second % FLIGHT], HEAD_BYTES);
-		if (third < count)
-			probe_away(st, &probes[third % FLIGHT], HEAD_BYTES);
-		if (last < count)
-			items[last] = probe_land(sc, &probes[last % FLIGHT], keys[last]);
+	/* Numbers below 0 wrap to large ones: those groups are not there yet. */
+	for (uint32_t n = 0; n < groups + STEPS - 1; n++) {
+		if (n < groups)
+			flight_start(st, &flights[n % STEPS], keys + n * GROUP, count - n * GROUP);
+		if (n - 1 < groups)
+			flight_home(st, &flights[(n - 1) % STEPS]);
+		if (n - 2 < groups)
+			flight_away(st, &flights[(n - 2) % STEPS]);
+		if (n - 3 < groups)
+			flight_land(sc, &flights[(n - 3) % STEPS], generation,
+				    items + (n - 3) * GROUP);
 	}
 }
 

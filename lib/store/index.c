@@ -107,6 +107,16 @@ geometry_next(const struct index *ix)
 	return g.new_count > g.old_count ? g.old_count - 1 - g.left : g.left;
 }
 
+/* spread() turned round: a key's home is the hash's share of the buckets, rounded down. */
+void
+geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
+{
+	const struct geometry g = geometry_now(ix);
+
+	*first = (uint32_t)((uint64_t)bucket * g.new_count / g.old_count);
+	*last = (uint32_t)((((uint64_t)bucket + 1) * g.new_count - 1) / g.old_count);
+}
+
 struct place
 geometry_place_after(const struct index *ix, uint64_t hash)
 {
@@ -231,51 +241,62 @@ bucket_empty_slot(const struct bucket *b)
 	return BUCKET_SLOTS;
 }
 
+/* The key's buckets, and its tag as it stands in each. */
+static struct spot
+spot_in(const struct index *ix, const struct place *p, bool away)
+{
+	return (struct spot){.bucket = index_bucket(ix, away ? p->away : p->home),
+			     .tag = away ? p->tag | TAG_AWAY : p->tag};
+}
+
 struct spot
 index_spot_of_key(const struct index *ix, const struct place *p, struct view key)
 {
-	const uint32_t buckets[2] = {p->home, p->away};
 	uint32_t ref;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct bucket *b = index_bucket(ix, buckets[i]);
-		const uint32_t slot = bucket_scan(ix, b, key, p->tag, &ref);
+		struct spot s = spot_in(ix, p, i != 0);
 
-		if (slot < BUCKET_SLOTS)
-			return (struct spot){b, slot};
+		s.slot = bucket_scan(ix, s.bucket, key, s.tag, &ref);
+		if (s.slot < BUCKET_SLOTS)
+			return s;
 	}
-	return (struct spot){NULL, 0};
+	return (struct spot){.bucket = NULL};
 }
 
 struct spot
 index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref)
 {
-	const uint32_t buckets[2] = {p->home, p->away};
-
 	for (uint32_t i = 0; i < 2; i++) {
-		struct bucket *b = index_bucket(ix, buckets[i]);
+		struct spot s = spot_in(ix, p, i != 0);
 
-		for (uint32_t hits = bucket_match(b, p->tag); hits != 0; hits &= hits - 1) {
-			const uint32_t slot = (uint32_t)__builtin_ctz(hits);
-
-			if (bucket_ref(b, slot) == ref)
-				return (struct spot){b, slot};
+		for (uint32_t hits = bucket_match(s.bucket, s.tag); hits != 0; hits &= hits - 1) {
+			s.slot = (uint32_t)__builtin_ctz(hits);
+			if (bucket_ref(s.bucket, s.slot) == ref)
+				return s;
 		}
 	}
-	return (struct spot){NULL, 0};
+	return (struct spot){.bucket = NULL};
 }
 
 struct spot
 index_spot_empty(const struct index *ix, const struct place *p)
 {
-	const uint32_t buckets[2] = {p->home, p->away};
-
 	for (uint32_t i = 0; i < 2; i++) {
-		struct bucket *b = index_bucket(ix, buckets[i]);
-		const uint32_t slot = bucket_empty_slot(b);
+		struct spot s = spot_in(ix, p, i != 0);
 
-		if (slot < BUCKET_SLOTS)
-			return (struct spot){b, slot};
+		s.slot = bucket_empty_slot(s.bucket);
+		if (s.slot < BUCKET_SLOTS)
+			return s;
 	}
-	return (struct spot){NULL, 0};
+	return (struct spot){.bucket = NULL};
+}
+
+void
+index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref)
+{
+	if ((spot.tag & TAG_AWAY) != 0)
+		bucket_overflow(index_bucket(ix, p->home), p->tag);
+	protocol_gap();
+	bucket_put(spot.bucket, spot.slot, ref, spot.tag);
 }

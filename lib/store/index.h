@@ -8,7 +8,9 @@
  * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Their
  *         number is any even one: the index is as large as the budget wants. The two buckets of a
  *         key add up, modulo that number, to an odd number that the tag names; so either leads to
- *         the other, and no key has one bucket twice.
+ *         the other, and no key has one bucket twice. The tag of an item in the second of them has
+ *         TAG_AWAY set, and the first has that tag's overflow bit set: where it is clear, no item
+ *         with such a tag went away, and the other bucket need not be looked at.
  *         While the index is resized (resize.h), buckets give their items away one after the other.
  *         Each of a key's two buckets counts for itself: it is the new one once the old one has
  *         been emptied. So a key has two buckets at any time, and changes one only under its lock.
@@ -36,8 +38,17 @@
 #define INDEX_BUCKETS_MIN 16u
 #define INDEX_TRIES_MAX   64u
 
-#define VERSION_LOCK 1u /* bit 0: a writer holds the bucket */
-#define VERSION_STEP 2u
+/* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
+#define TAG_AWAY 0x8000u
+
+/* The version word: a writer holds the bucket; which tags have gone to their away bucket; moves out
+ * of here. A reader must not take 2^22 of these for none: at 100 ns a move, it would have to stop
+ * for 0.4 s between two loads and meet the very number again. */
+#define VERSION_LOCK   1u
+#define OVERFLOW_SHIFT 2u
+#define OVERFLOW_BITS  8u
+#define OVERFLOW_MASK  (((1u << OVERFLOW_BITS) - 1) << OVERFLOW_SHIFT)
+#define VERSION_STEP   (1u << (OVERFLOW_SHIFT + OVERFLOW_BITS))
 
 struct bucket {
 	_Atomic uint16_t tag[BUCKET_SLOTS];
@@ -62,10 +73,11 @@ struct index {
 	_Atomic uint32_t first_seq;    /* of this resize: nothing is empty yet */
 };
 
-/* Where an item is. */
+/* Where an item is, or could be. */
 struct spot {
 	struct bucket *bucket; /* NULL: nowhere */
 	uint32_t slot;
+	uint16_t tag; /* as it stands there */
 };
 
 /* In the first pages of the arena, which are zero. */
@@ -113,16 +125,17 @@ spread(uint32_t n, uint32_t below)
 static inline uint32_t
 bucket_other(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
-	const uint32_t sum = 2 * spread(tag * 0x9e3779b1u, bucket_count / 2) + 1;
+	const uint32_t name = tag & ~TAG_AWAY;
+	const uint32_t sum = 2 * spread(name * 0x9e3779b1u, bucket_count / 2) + 1;
 
 	return sum - bucket + (sum < bucket ? bucket_count : 0);
 }
 
-/* Bits 32..63 choose the home, 16..31 are the tag. */
+/* Bits 32..63 choose the home, 16..30 are the tag. */
 static inline struct place
 place_among(uint32_t bucket_count, uint64_t hash)
 {
-	const uint16_t tag = (uint16_t)(hash >> 16);
+	const uint16_t tag = (uint16_t)(hash >> 16 & ~TAG_AWAY);
 	struct place p = {
 		.home = spread((uint32_t)(hash >> 32), bucket_count),
 		.tag = tag != 0 ? tag : 1,
@@ -232,7 +245,7 @@ bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uin
 	return BUCKET_SLOTS;
 }
 
-/* The version as it is now, whoever holds the lock: only moves change it. */
+/* The version as it is now, whoever holds the lock: moves change it, and overflow bits do. */
 static inline uint32_t
 version_open(const struct bucket *b)
 {
@@ -246,14 +259,31 @@ version_same(const struct bucket *b, uint32_t version)
 	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
 }
 
+static inline uint32_t
+overflow_bit(uint16_t tag)
+{
+	return 1u << (OVERFLOW_SHIFT + tag % OVERFLOW_BITS);
+}
+
+/* Of a home bucket's version: may an item with this tag be in its other bucket? */
+static inline bool
+version_overflows(uint32_t version, uint16_t tag)
+{
+	return (version & overflow_bit(tag)) != 0;
+}
+
 /*
  * Find the item for one key, without locks. 0 is a miss.
  *
  * A hit is final: items never change once published, and none is reused before every core
  * has passed a quiescent point. Only a miss can lie: a writer may be moving the key between
  * its two buckets, or one of them may have been left for a new one. So a miss counts only if
- * neither version moved while we looked, nor the geometry since the place was worked out;
+ * no version moved while we looked, nor the geometry since the place was worked out;
  * otherwise look again, a bounded number of times. *tries is how often we had to.
+ *
+ * A home without the overflow bit is enough for a miss: whoever is in the away bucket now went
+ * there after the bit was set, so either we saw the bit, or it was in the home when we began; then
+ * it has moved, and the home's version with it, or it was gone in between.
  */
 static inline uint32_t
 index_find(const struct index *ix, struct view key, struct place *p, uint32_t *tries)
@@ -267,19 +297,20 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 		const struct bucket *home = index_bucket(ix, p->home);
 		const struct bucket *away = index_bucket(ix, p->away);
 		const uint32_t home_version = version_open(home);
-		const uint32_t away_version = version_open(away);
+		const bool overflows = version_overflows(home_version, p->tag);
+		const uint32_t away_version = overflows ? version_open(away) : 0;
 
 		if (bucket_scan(ix, home, key, p->tag, &ref) < BUCKET_SLOTS)
 			return ref;
 		protocol_gap();
-		if (bucket_scan(ix, away, key, p->tag, &ref) < BUCKET_SLOTS)
+		if (overflows && bucket_scan(ix, away, key, p->tag | TAG_AWAY, &ref) < BUCKET_SLOTS)
 			return ref;
 		/* Pairs with the release stores that clear a slot in bucket_clear: if we saw the
 		 * slot a move left empty, we see the version it stepped on before, or seq. */
 		atomic_thread_fence(memory_order_acquire);
-		if (mutant_no_version() ||
-		    (version_same(home, home_version) && version_same(away, away_version) &&
-		     (place_is_current(ix, p) || mutant_old_miss())))
+		if (mutant_no_version() || (version_same(home, home_version) &&
+					    (!overflows || version_same(away, away_version)) &&
+					    (place_is_current(ix, p) || mutant_old_miss())))
 			return 0;
 	}
 	return 0; /* a crowded bucket may cost a miss, never a wrong value */
@@ -290,6 +321,8 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 void geometry_begin(struct index *ix, uint32_t new_count);
 /* The old bucket to empty next; UINT32_MAX: none is left. */
 uint32_t geometry_next(const struct index *ix);
+/* The buckets, from *first to *last, that are the new home of keys with this old one. */
+void geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last);
 /* Where a key belongs once that one is empty. */
 struct place geometry_place_after(const struct index *ix, uint64_t hash);
 /* From now on it is, as far as places go: its items are in their new buckets, too. */
@@ -316,6 +349,22 @@ bucket_locked(const struct bucket *b)
 
 /* An empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
+
+/* All of them, under the lock: a resize hands them on with the keys they speak of. */
+static inline uint32_t
+bucket_overflows(const struct bucket *b)
+{
+	return atomic_load_explicit(&b->version, memory_order_relaxed) & OVERFLOW_MASK;
+}
+
+static inline void
+bucket_set_overflows(struct bucket *b, uint32_t overflows)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&b->version, (v & ~OVERFLOW_MASK) | overflows, memory_order_release);
+}
 
 /* Fill an empty slot, or replace what is in one, under the lock. */
 static inline void
@@ -355,11 +404,26 @@ bucket_moved(struct bucket *b)
 	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
 }
 
+/* Say that an item with this tag is about to lie in its away bucket, under the lock of its home:
+ * before it is put there, so that whoever could miss it here sees the bit, or the version
+ * that a move steps afterwards. */
+static inline void
+bucket_overflow(struct bucket *home, uint16_t tag)
+{
+	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	if (!version_overflows(v, tag) && !mutant_no_overflow())
+		atomic_store_explicit(&home->version, v | overflow_bit(tag), memory_order_release);
+}
+
 /* Where the key is, under both locks. */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
 /* Where this very reference is, under both locks. */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
 /* An empty slot in either bucket, the home first. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
+/* Fill it, under both locks. */
+void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

@@ -137,6 +137,7 @@ store_floor(const struct store *st, uint16_t tag)
 {
 	return &st->floors[tag % FLOORS];
 }
+static_assert(TAG_AWAY % FLOORS == 0, "a key's floor is the same wherever it lies");
 
 /* ---- store.c ---- */
 
@@ -226,6 +227,8 @@ bool migrate_slice(struct store_core *sc);
 /* ---- resize.c: how large the index is ---- */
 
 void resize_init(struct store *st, const struct store_plan *plan);
+#define RESIZE_FACTOR_MAX 16u /* the larger number by the smaller, rounded up */
+
 /* Begin to make it another size. False: it is at it already, or there is no memory for it. */
 bool resize_begin(struct store_core *sc, uint32_t bucket_count);
 /* Every turn: a slice of a resize that is under way. False: there was none, or others are at it. */

@@ -96,6 +96,17 @@ item_has_key(const struct item *it, struct view key)
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
+/* Has the item a key of this length, no optional field, no chunks, and this flush generation? Both
+ * words of its header at once. */
+static inline bool
+item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation)
+{
+	const uint64_t want = key_len | (uint64_t)(generation & ITEM_FLUSH_MASK)
+						<< (32 + ITEM_FLUSH_SHIFT);
+
+	return (load_u64(it) & 0xff000000ffull) == want;
+}
+
 /* Valid only if the form has the field. */
 static inline uint8_t *
 item_long_at(const struct item *it)

@@ -46,7 +46,7 @@ static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
 {
 	struct store *st = sc->store;
-	struct spot victim = {NULL, 0};
+	struct spot victim = {.bucket = NULL};
 
 	for (uint32_t i = 0; i < 2 * BUCKET_SLOTS; i++) {
 		const uint32_t slot = (uint32_t)((l->hash >> 7) + i) % BUCKET_SLOTS;
@@ -55,7 +55,7 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 		if (bucket_tag(b, slot) == 0)
 			continue;
 		if (victim.bucket == NULL || !slab_marked(&st->slab, bucket_ref(b, slot)))
-			victim = (struct spot){b, slot};
+			victim = (struct spot){.bucket = b, .slot = slot};
 		if (!slab_marked(&st->slab, bucket_ref(b, slot)))
 			break;
 	}
@@ -91,7 +91,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 	count(sc, STORE_BYTES_LINKED, item_memory(st, it));
 	item_set_live(st, it);
 	protocol_gap();
-	bucket_put(spot.bucket, spot.slot, item_ref(st, it), p->tag);
+	index_put(&st->ix, p, spot, item_ref(st, it));
 	if (there == NULL)
 		return;
 	count(sc, STORE_ITEMS_UNLINKED, 1);

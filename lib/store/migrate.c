@@ -18,13 +18,14 @@
 
 #define MIGRATE_TRIES  8u  /* plans for one bucket that others' writes may spoil */
 #define MIGRATE_ROOMS  16u /* chains of moves for one plan */
-#define LOCKS_MAX      (BUCKET_SLOTS + 1)
+#define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
 #define PREFETCH_AHEAD 3u /* buckets */
 
 /* A slot of the bucket. */
 struct leaver {
 	uint32_t ref; /* 0: empty, or a zombie */
 	uint32_t to;  /* its new bucket; the old one: it stays; NOWHERE: there is no room */
+	uint16_t tag; /* as it will lie there */
 };
 
 #define NOWHERE UINT32_MAX
@@ -32,6 +33,7 @@ struct leaver {
 struct migration {
 	uint32_t bucket;
 	struct leaver slots[BUCKET_SLOTS];
+	uint32_t homes[2];         /* from and to: new homes of keys that have their home here */
 	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
 	uint32_t lock_count;
 };
@@ -64,44 +66,43 @@ has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 	       bound_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
 }
 
-/* Where an item goes that will belong into these two: rather into the one that stands in for this
- * bucket than into the other, which was its other one before. */
-static uint32_t
-choose(const struct store *st, const struct migration *m, uint64_t hash, struct place *after)
+/* Where an item goes that lies here under this tag: into the bucket that stands in for this one,
+ * or, if that is full, into its other one. */
+static struct leaver
+choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
-	const bool at_home = index_place(&st->ix, hash).home == m->bucket;
+	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const uint32_t ref = bucket_ref(b, slot);
+	const uint16_t tag = bucket_tag(b, slot);
+	const bool away = (tag & TAG_AWAY) != 0;
 
-	*after = geometry_place_after(&st->ix, hash);
-	if (after->home == m->bucket || after->away == m->bucket)
-		return m->bucket;
-	if (has_room(st, m, at_home ? after->home : after->away))
-		return at_home ? after->home : after->away;
-	if (has_room(st, m, at_home ? after->away : after->home))
-		return at_home ? after->away : after->home;
-	return NOWHERE;
+	if (tag == 0 || ref == 0)
+		return (struct leaver){.to = NOWHERE};
+	*after = geometry_place_after(&st->ix, index_hash(&st->ix, item_key(item_at(st, ref))));
+
+	const uint32_t first = away ? after->away : after->home;
+	const uint32_t second = away ? after->home : after->away;
+
+	if (first == m->bucket || has_room(st, m, first))
+		return (struct leaver){.ref = ref, .to = first, .tag = tag};
+	if (has_room(st, m, second))
+		return (struct leaver){.ref = ref, .to = second, .tag = tag ^ TAG_AWAY};
+	return (struct leaver){.ref = ref, .to = NOWHERE};
 }
 
 /* One plan. False: *crowded has no room for an item. */
 static bool
 plan_once(const struct store *st, struct migration *m, struct place *crowded)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 	bool good = true;
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		m->slots[i] = (struct leaver){.to = NOWHERE};
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-		const uint32_t ref = bucket_tag(b, i) != 0 ? bucket_ref(b, i) : 0;
-
-		if (ref == 0)
-			continue;
-
 		struct place after;
-		const uint32_t to =
-			choose(st, m, index_hash(&st->ix, item_key(item_at(st, ref))), &after);
 
-		m->slots[i] = (struct leaver){ref, to};
-		if (to != NOWHERE)
+		m->slots[i] = choose(st, m, i, &after);
+		if (m->slots[i].ref == 0 || m->slots[i].to != NOWHERE)
 			continue;
 		*crowded = after;
 		good = false;
@@ -139,6 +140,8 @@ lock_all(const struct store *st, struct migration *m)
 {
 	m->lock_count = 0;
 	add_lock(m, m->bucket);
+	for (uint32_t home = m->homes[0]; home <= m->homes[1]; home++)
+		add_lock(m, home);
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (m->slots[i].ref != 0 && m->slots[i].to != NOWHERE)
 			add_lock(m, m->slots[i].to);
@@ -180,7 +183,7 @@ give_up(const struct store *st, struct migration *m)
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (bucket_ref(b, i) != m->slots[i].ref)
-			m->slots[i] = (struct leaver){bucket_ref(b, i), NOWHERE};
+			m->slots[i] = (struct leaver){.ref = bucket_ref(b, i), .to = NOWHERE};
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
@@ -215,7 +218,7 @@ leave_behind(struct store_core *sc, struct migration *m)
 			continue;
 		count(sc, flushed ? STORE_FLUSHED : STORE_INDEX_FORGOTTEN, 1);
 		count(sc, STORE_EVICTED, !flushed);
-		unlink_spot(sc, (struct spot){b, i});
+		unlink_spot(sc, (struct spot){.bucket = b, .slot = i});
 	}
 }
 
@@ -236,8 +239,34 @@ copy_leavers(const struct store *st, const struct migration *m, const struct buc
 		const uint32_t slot = bucket_empty_slot(to);
 
 		ensure(slot < BUCKET_SLOTS);
-		bucket_put(to, slot, bucket_ref(b, i), bucket_tag(b, i));
+		bucket_put(to, slot, bucket_ref(b, i), m->slots[i].tag);
 	}
+}
+
+/* Under the locks: which keys are not at home here, their new homes must say, too. So must they of
+ * an item that goes to its away bucket from here. */
+static void
+hand_on_overflows(const struct store *st, const struct migration *m)
+{
+	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	uint32_t overflows = bucket_overflows(b);
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		if ((bucket_tag(b, i) & TAG_AWAY) == 0 && (m->slots[i].tag & TAG_AWAY) != 0)
+			overflows |= overflow_bit(m->slots[i].tag);
+	for (uint32_t home = m->homes[0]; home <= m->homes[1]; home++) {
+		struct bucket *to = index_bucket(&st->ix, home);
+
+		bucket_set_overflows(to, bucket_overflows(to) | overflows);
+	}
+}
+
+/* Nobody is at home in the emptied bucket any more, or not yet, but who stays. */
+static void
+forget_overflows(const struct store *st, const struct migration *m)
+{
+	if (m->bucket < m->homes[0] || m->bucket > m->homes[1])
+		bucket_set_overflows(index_bucket(&st->ix, m->bucket), 0);
 }
 
 static void
@@ -257,6 +286,7 @@ carry_out(struct store_core *sc, struct migration *m)
 
 	leave_behind(sc, m);
 	copy_leavers(st, m, b);
+	hand_on_overflows(st, m);
 	protocol_gap();
 	if (mutant_leave_first()) {
 		clear_leavers(m, b);
@@ -265,6 +295,7 @@ carry_out(struct store_core *sc, struct migration *m)
 	geometry_step(&st->ix);
 	protocol_gap();
 	clear_leavers(m, b);
+	forget_overflows(st, m);
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
@@ -273,6 +304,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket)
 {
 	struct migration m = {.bucket = bucket};
 
+	geometry_new_homes(&sc->store->ix, bucket, &m.homes[0], &m.homes[1]);
 	for (uint32_t tries = 1;; tries++) {
 		plan(sc, &m);
 		protocol_gap();

@@ -72,6 +72,12 @@
 #define MUTANT_EARLY_PAGE false
 #endif
 
+#ifdef STORE_MUTANT_NO_OVERFLOW
+#define MUTANT_NO_OVERFLOW true
+#else
+#define MUTANT_NO_OVERFLOW false
+#endif
+
 #ifdef STORE_MUTANT_LEAVE_FIRST
 #define MUTANT_LEAVE_FIRST true
 #else
@@ -172,6 +178,13 @@ static inline bool
 mutant_early_page(void)
 {
 	return MUTANT_EARLY_PAGE;
+}
+
+/* An item goes to its away bucket, and its home does not say so. */
+static inline bool
+mutant_no_overflow(void)
+{
+	return MUTANT_NO_OVERFLOW;
 }
 
 /* A resize clears a bucket before it says that the bucket's keys have others now. */

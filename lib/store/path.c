@@ -30,7 +30,7 @@ struct search {
 /* While the index is resized the tag does not tell where else an item may be, its key does. The
  * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
 static uint32_t
-other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref)
+other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
 	if (ref == 0)
 		return bucket;
@@ -39,9 +39,9 @@ other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref)
 	const struct view key = {item_key_bytes(it), item_key_len(it)};
 	const struct place p = index_place(ix, index_hash(ix, key));
 
-	if (p.home == bucket)
-		return p.away;
-	return p.away == bucket ? p.home : bucket;
+	if ((tag & TAG_AWAY) != 0)
+		return p.away == bucket ? p.home : bucket;
+	return p.home == bucket ? p.away : bucket;
 }
 
 /* The other buckets of what lies in one, and those of empty slots are itself. A search looks into
@@ -59,7 +59,7 @@ find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t othe
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
-		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot))
+		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot), tag)
 				      : bucket_other(bucket_count, bucket, tag);
 		prefetch(index_bucket(ix, others[slot]));
 	}
@@ -105,21 +105,24 @@ search(const struct index *ix, struct search *s, const struct place *p)
 }
 
 /* Under both locks. The new slot is filled, then the version stepped, then the old slot
- * cleared: a lookup finds the key in one of them, or notices. */
+ * cleared: a lookup finds the key in one of them, or notices. What leaves its home is told there
+ * first; what comes back leaves the bit, which others may need. */
 static void
 copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {
 	const uint32_t ref = bucket_ref(from, slot);
 	const uint16_t tag = bucket_tag(from, slot);
 
+	if ((tag & TAG_AWAY) == 0)
+		bucket_overflow(from, tag);
 	if (mutant_clear_first()) {
 		bucket_moved(from);
 		bucket_clear(from, slot);
 		mutant_linger();
-		bucket_put(to, empty, ref, tag);
+		bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 		return;
 	}
-	bucket_put(to, empty, ref, tag);
+	bucket_put(to, empty, ref, tag ^ TAG_AWAY);
 	protocol_gap();
 	bucket_moved(from);
 	protocol_gap();
@@ -134,7 +137,7 @@ still_leads(const struct index *ix, const struct search *s, uint32_t n, uint32_t
 	const uint32_t from = s->nodes[s->nodes[n].parent].bucket;
 
 	return likely(index_seq(ix) == s->seq && (s->seq & GEOMETRY_MOVING) == 0) ||
-	       other_by_key(ix, from, ref) == s->nodes[n].bucket;
+	       other_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
 /* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
@@ -157,7 +160,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 		/* A flushed item must not move: the sweep may be past the new place already. */
 		if (item_flushed(it, store_generation(st))) {
-			unlink_spot(sc, (struct spot){from, node->slot});
+			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot});
 			count(sc, STORE_FLUSHED, 1);
 		} else {
 			copy_slot(from, node->slot, to, empty);
@@ -182,9 +185,11 @@ exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 	const uint16_t there_tag = bucket_tag(b, node->slot);
 
 	if (there_tag == node->tag) {
+		if ((there_tag & TAG_AWAY) == 0)
+			bucket_overflow(b, there_tag);
 		bucket_moved(b);
 		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag);
+			bucket_put(b, node->slot, *ref, *tag ^ TAG_AWAY);
 		else
 			bucket_clear(b, node->slot);
 		*ref = there;
@@ -215,7 +220,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	const uint32_t empty = bucket_empty_slot(b);
 
 	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag);
+		bucket_put(b, empty, ref, tag ^ TAG_AWAY);
 	bucket_unlock(b);
 	return true;
 }

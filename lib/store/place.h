@@ -14,12 +14,14 @@ struct place {
 	uint16_t tag;
 };
 
-/* Steps and life: store.h, reading. The fields are the store's. */
+/* Steps and life: store.h, reading. The fields are the store's. Small, as many are on their way. */
 struct probe {
-	struct place place;
-	uint16_t slot;  /* where the item was seen: the home's slots, then the away's */
-	uint16_t state; /* enum probe_state */
-	uint32_t ref;
+	uint32_t bucket; /* the home; where the item was seen */
+	uint32_t ref;    /* what was seen; before that, the other bucket */
+	uint32_t seq;    /* of the geometry that makes them so */
+	uint16_t tag;    /* as it stands, or would stand, in that bucket */
+	uint8_t slot;    /* where it was seen */
+	uint8_t state;   /* enum probe_state */
 };
 
 enum probe_state {

@@ -83,6 +83,7 @@ begin(struct store_core *sc, uint64_t bucket_count)
 
 	if (phase(st) != RESIZE_NONE || bucket_count == index_bucket_count(&st->ix) ||
 	    bucket_count < INDEX_BUCKETS_MIN ||
+	    bucket_count > (uint64_t)index_bucket_count(&st->ix) * RESIZE_FACTOR_MAX ||
 	    pages_for(st, bucket_count) > st->arena.page_count / 2)
 		return false;
 	rs->want = (uint32_t)bucket_count;

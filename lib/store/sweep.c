@@ -71,7 +71,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 		count(sc,
 		      item_flushed(it, store_generation(sc->store)) ? STORE_FLUSHED : STORE_EXPIRED,
 		      1);
-		unlink_spot(sc, (struct spot){b, slot});
+		unlink_spot(sc, (struct spot){.bucket = b, .slot = slot});
 	}
 	bucket_unlock(b);
 }

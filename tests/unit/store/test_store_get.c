@@ -47,6 +47,66 @@ many_keys_are_found_as_one_by_one(void **state)
 	}
 }
 
+/* Items with every optional field, large ones, dead ones: a batch tells them apart as a get does.
+ */
+static void
+whatever_the_items_carry(void **state)
+{
+	enum { EXPIRED, ABSENT, FLAGS, EXPIRES, BOTH, PINNED, CHUNKED, FORMS };
+	static uint8_t bytes[SLAB_OBJECT_MAX + 100];
+	static char names[KEYS][24];
+	struct view keys[KEYS];
+	const struct item *items[KEYS];
+
+	for (uint32_t i = 0; i < KEYS; i++) {
+		const uint32_t form = i % FORMS;
+		const uint32_t expiry_s = form == EXPIRED                   ? 1
+					  : form == EXPIRES || form == BOTH ? 1000
+									    : 0;
+
+		if (i == KEYS / 2)
+			store_flush(rig.core, 0); /* what came before is dead */
+		snprintf(names[i], sizeof names[i], "key of form %u %u", form, i);
+		keys[i] = text(names[i]);
+		if (form >= PINNED)
+			check_eq(put(rig.core, keys[i],
+				     (struct view){bytes, form == CHUNKED ? sizeof bytes : 2000},
+				     STORE_SET, 0),
+				 STORE_OK);
+		else if (form != ABSENT)
+			check_eq(set_full(rig.core, names[i], names[i],
+					  form == FLAGS || form == BOTH, expiry_s),
+				 STORE_OK);
+		turns(rig.core, 1);
+	}
+	store_get_many(rig.core, keys, KEYS, items);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		assert_ptr_equal(items[i], find(rig.core, names[i]));
+		check_eq(items[i] != NULL, i >= KEYS / 2 && i % FORMS > ABSENT);
+	}
+}
+
+/* A hit in a batch spares the item the hand's next pass, as any other. */
+static void
+a_batch_marks_what_it_finds_as_used(void **state)
+{
+	const struct view keys[] = {text("one"), text("two"), text("none")};
+	const struct item *items[3];
+
+	check_eq(set(rig.core, "one", "1"), STORE_OK);
+	check_eq(set_full(rig.core, "two", "2", 7, 1000), STORE_OK);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct item *it = find(rig.core, i == 0 ? "one" : "two");
+
+		slab_set_live(&rig.store->slab, item_ref(rig.store, it)); /* takes the mark away */
+		check(!slab_marked(&rig.store->slab, item_ref(rig.store, it)));
+	}
+	store_get_many(rig.core, keys, 3, items);
+	for (uint32_t i = 0; i < 2; i++)
+		check(slab_marked(&rig.store->slab, item_ref(rig.store, items[i])));
+	check_null(items[2]);
+}
+
 /* A table so full that most keys are in their other bucket, or share tags. */
 static void
 in_a_full_index_too(void **state)
@@ -164,6 +224,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
 		TEST(many_keys_are_found_as_one_by_one),
+		TEST(whatever_the_items_carry),
+		TEST(a_batch_marks_what_it_finds_as_used),
 		TEST(in_a_full_index_too),
 		TEST(what_changes_between_the_steps_is_seen),
 		TEST(a_deleted_item_in_a_full_limbo_is_not_found),

@@ -1,7 +1,8 @@
 /*
  * The index. Goal: the vector compare finds what the scalar one finds; a bucket's other bucket
  * leads back; the table takes 99 of 100 slots before it gives up; keys put in stay found while
- * others are moved. Method: random buckets; a real table filled with the smallest items.
+ * others are moved; every item lies where its tag says, and its home knows of it if that is not the
+ * home. Method: random buckets; a real table filled with the smallest items.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -61,6 +62,7 @@ the_other_bucket_leads_back_and_is_never_the_same(void **state)
 			check(p.away < counts[c]);
 			check(p.home != p.away);
 			check_eq(bucket_other(counts[c], p.away, p.tag), p.home);
+			check_eq(bucket_other(counts[c], p.away, p.tag | TAG_AWAY), p.home);
 		}
 	}
 }
@@ -120,6 +122,85 @@ ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
 	rig_down(&rig);
 }
 
+/* One bucket's items: those away; what is wrong with any of them. */
+static uint32_t
+judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
+{
+	const struct bucket *b = index_bucket(&st->ix, n);
+	uint32_t away_count = 0;
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		if (bucket_tag(b, slot) == 0)
+			continue;
+
+		const struct view key = item_key(item_at(st, bucket_ref(b, slot)));
+		const struct place p =
+			index_place(&st->ix, hash_bytes(key.data, key.len, st->seed));
+		const bool away = (bucket_tag(b, slot) & TAG_AWAY) != 0;
+		const struct bucket *home = index_bucket(&st->ix, p.home);
+
+		away_count += away;
+		*wrong += n != (away ? p.away : p.home);
+		*wrong += (bucket_tag(b, slot) & ~TAG_AWAY) != p.tag;
+		*wrong += away && !version_overflows(version_open(home), p.tag);
+	}
+	return away_count;
+}
+
+/* Filled until items are moved and forgotten, then a third is deleted and put in again. */
+static void
+an_item_that_is_not_at_home_is_known_there(void **state)
+{
+	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t away_count = 0, wrong = 0;
+
+	for (uint64_t i = 0; i < slots * 5 / 3; i++) {
+		const uint64_t n = i % slots * (i < slots ? 1 : 3) % slots;
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		if (i >= slots)
+			store_delete(rig.core, key, store_hash(rig.core, key));
+		check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+	for (uint32_t n = 0; n < index_bucket_count(&rig.store->ix); n++)
+		away_count += judge_bucket(rig.store, n, &wrong);
+	check(counted(rig.core, STORE_MOVES) > 1000);
+	check(away_count > slots / 20);
+	check_eq(wrong, 0);
+	rig_down(&rig);
+}
+
+/* A miss in a table that is nine tenths full: how many homes say "look there too"? */
+static void
+most_misses_end_at_home(void **state)
+{
+	enum { MISSES = 100000 };
+	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t further = 0;
+
+	for (uint64_t n = 0; n < slots * 9 / 10; n++) {
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		check_eq(put(rig.core, key, key, STORE_ADD, 0), STORE_OK);
+		if (n % 64 == 0)
+			turns(rig.core, 1);
+	}
+	for (uint64_t n = slots; n < slots + MISSES; n++) {
+		const struct place p =
+			index_place(&rig.store->ix, hash_bytes(&n, sizeof n, rig.store->seed));
+		const struct bucket *home = index_bucket(&rig.store->ix, p.home);
+
+		further += version_overflows(version_open(home), p.tag);
+	}
+	printf("%u of %u misses look further than their home\n", further, MISSES);
+	check(further < MISSES * 15 / 100);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -128,6 +209,8 @@ main(void)
 		cmocka_unit_test(the_other_bucket_leads_back_and_is_never_the_same),
 		cmocka_unit_test(homes_and_away_buckets_are_spread_evenly),
 		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten),
+		cmocka_unit_test(an_item_that_is_not_at_home_is_known_there),
+		cmocka_unit_test(most_misses_end_at_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
