@@ -65,7 +65,10 @@ struct resize {
 	uint32_t next;          /* of its pages: the first that is not cleared yet */
 	uint32_t cleared;       /* bytes of that */
 	uint32_t second;        /* when a page came last */
-	uint64_t evicted;       /* items, when the index was not too large yet */
+	uint64_t begun_with;    /* items */
+	uint64_t seen;          /* items, at the last look */
+	uint64_t gain;    /* items more at the end of a resize than at its beginning; fading */
+	uint64_t evicted; /* items, when the index was not too large yet */
 };
 
 struct store {
@@ -210,16 +213,16 @@ enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 
 /* ---- path.c ---- */
 
-#define PATH_AVOIDS_NONE UINT32_MAX
-
-/* Move items until one of the two buckets has an empty slot; none of them into the bucket to be
- * avoided. False: none within reach. */
-bool path_make_room(struct store_core *sc, const struct place *p, uint32_t avoid);
+/* Move items until one of the two buckets has an empty slot; none of them into a bucket to
+ * be avoided. False: none within reach. */
+bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+		    uint32_t avoid_count);
 
 /* ---- migrate.c: the index from one geometry to the next ---- */
 
 #define MIGRATE_WORK   512u /* in one slice: buckets looked into in search of room, */
-#define MIGRATE_BUCKET 24u  /* and as much for each that is emptied */
+#define MIGRATE_BUCKET 4u   /* as much for each that is emptied, */
+#define MIGRATE_ITEM   2u   /* and for each item in it */
 
 /* By the core that holds the resize's lock. False: all is done. */
 bool migrate_slice(struct store_core *sc);

@@ -178,7 +178,7 @@ link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
 static bool
 make_room(struct store_core *sc, const struct place *p, uint32_t tries)
 {
-	if (path_make_room(sc, p, PATH_AVOIDS_NONE))
+	if (path_make_room(sc, p, NULL, 0))
 		return true;
 	return tries == 0 && resize_turn(sc);
 }

@@ -59,6 +59,16 @@ bound_for(const struct migration *m, uint32_t bucket)
 	return count;
 }
 
+static uint32_t
+items_of(const struct migration *m)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		count += m->slots[i].ref != 0;
+	return count;
+}
+
 static bool
 has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 {
@@ -110,17 +120,6 @@ plan_once(const struct store *st, struct migration *m, struct place *crowded)
 	return good;
 }
 
-/* As good a plan as can be had. */
-static void
-plan(struct store_core *sc, struct migration *m)
-{
-	struct place crowded;
-
-	for (uint32_t rooms = 0; rooms < MIGRATE_ROOMS; rooms++)
-		if (plan_once(sc->store, m, &crowded) || !path_make_room(sc, &crowded, m->bucket))
-			return;
-}
-
 static void
 add_lock(struct migration *m, uint32_t bucket)
 {
@@ -135,8 +134,9 @@ add_lock(struct migration *m, uint32_t bucket)
 	m->lock_count++;
 }
 
+/* All the plan is about. */
 static void
-lock_all(const struct store *st, struct migration *m)
+list_locks(struct migration *m)
 {
 	m->lock_count = 0;
 	add_lock(m, m->bucket);
@@ -145,6 +145,28 @@ lock_all(const struct store *st, struct migration *m)
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (m->slots[i].ref != 0 && m->slots[i].to != NOWHERE)
 			add_lock(m, m->slots[i].to);
+}
+
+/* As good a plan as can be had. */
+static void
+plan(struct store_core *sc, struct migration *m)
+{
+	struct place crowded;
+
+	for (uint32_t rooms = 0; rooms < MIGRATE_ROOMS; rooms++) {
+		if (plan_once(sc->store, m, &crowded))
+			return;
+		/* Not out of one bucket that is needed into another: that would go on for ever. */
+		list_locks(m);
+		if (!path_make_room(sc, &crowded, m->locks, m->lock_count))
+			return;
+	}
+}
+
+static void
+lock_all(const struct store *st, struct migration *m)
+{
+	list_locks(m);
 	for (uint32_t i = 0; i < m->lock_count; i++)
 		bucket_lock(index_bucket(&st->ix, m->locks[i]));
 }
@@ -299,7 +321,8 @@ carry_out(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
-static void
+/* How many items it had. */
+static uint32_t
 migrate_bucket(struct store_core *sc, uint32_t bucket)
 {
 	struct migration m = {.bucket = bucket};
@@ -319,6 +342,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket)
 	}
 	carry_out(sc, &m);
 	unlock_all(sc->store, &m);
+	return items_of(&m);
 }
 
 static void
@@ -349,7 +373,7 @@ migrate_slice(struct store_core *sc)
 	const uint32_t before = sc->searched;
 	uint32_t work = 0;
 
-	for (uint32_t n = 1; work < MIGRATE_WORK; n++) {
+	while (work + (sc->searched - before) < MIGRATE_WORK) {
 		const uint32_t bucket = geometry_next(&st->ix);
 
 		if (bucket == UINT32_MAX)
@@ -358,8 +382,7 @@ migrate_slice(struct store_core *sc)
 		if (!limbo_has_room(sc, LIMBO_KEEP))
 			return true;
 		prefetch_coming(st, bucket);
-		migrate_bucket(sc, bucket);
-		work = n * MIGRATE_BUCKET + (sc->searched - before);
+		work += MIGRATE_BUCKET + MIGRATE_ITEM * migrate_bucket(sc, bucket);
 	}
 	return true;
 }

@@ -20,9 +20,10 @@ struct node {
 };
 
 struct search {
-	uint32_t seq;   /* of the geometry of the place it is for */
-	uint32_t avoid; /* no item goes into this bucket */
-	uint32_t max;   /* nodes */
+	uint32_t seq;          /* of the geometry of the place it is for */
+	const uint32_t *avoid; /* buckets that no item goes into */
+	uint32_t avoid_count;
+	uint32_t max; /* nodes */
 	uint32_t count;
 	struct node nodes[PATH_NODES_MAX];
 };
@@ -65,6 +66,15 @@ find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t othe
 	}
 }
 
+static bool
+is_avoided(const struct search *s, uint32_t bucket)
+{
+	for (uint32_t i = 0; i < s->avoid_count; i++)
+		if (s->avoid[i] == bucket)
+			return true;
+	return false;
+}
+
 /* Add what the items of node n could move to. The number of a node with room, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
@@ -76,7 +86,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
 		const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);
 
-		if (tag == 0 || others[slot] == bucket || others[slot] == s->avoid)
+		if (tag == 0 || others[slot] == bucket || is_avoided(s, others[slot]))
 			continue;
 		s->nodes[s->count++] = (struct node){.bucket = others[slot],
 						     .parent = (uint16_t)n,
@@ -226,11 +236,13 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 }
 
 bool
-path_make_room(struct store_core *sc, const struct place *p, uint32_t avoid)
+path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+	       uint32_t avoid_count)
 {
 	struct search s;
 
 	s.avoid = avoid;
+	s.avoid_count = avoid_count;
 
 	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
 		uint32_t n = search(&sc->store->ix, &s, p);

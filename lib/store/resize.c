@@ -15,11 +15,16 @@
 /* Shares of the slots, in 64ths. */
 #define EARLY_64THS  48u /* grow from here on while there are pages for it */
 #define FULL_64THS   62u /* grow from here on if others must go */
+#define FEW_64THS    2u  /* that come during a resize */
+#define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
 #define AIM_64THS    60u /* what a size is chosen for */
-#define SPARSE_64THS 54u /* below this it is too large */
+#define SPARSE_64THS 57u /* below this it is too large */
 
 #define LATE_PART            32u /* of the index: at least so much more when memory is full */
-#define SHRINK_PART          8u  /* at most so much less: items may come back meanwhile */
+#define SHRINK_PART          8u  /* so much less at a time, as items may come back meanwhile; */
+#define SHRINK_SPARE         2u  /* or at once to so many times what they need */
+#define LATE_FACTOR          4u  /* and at most to so many times as much */
+#define SMALL_PART           16u /* of all pages: an index below that may be too large for a while */
 #define SPARSE_PART          16u /* of the items were evicted while the index was too large */
 #define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
 #define CLAIM_PAGES          4u  /* that items leave for the index at one time */
@@ -64,6 +69,12 @@ resize_init(struct store *st, const struct store_plan *plan)
 	st->resize.next = pages;
 }
 
+static uint64_t
+items_now(const struct store *st)
+{
+	return store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+}
+
 /* ---- a resize in slices ---- */
 
 static void
@@ -88,6 +99,7 @@ begin(struct store_core *sc, uint64_t bucket_count)
 		return false;
 	rs->want = (uint32_t)bucket_count;
 	rs->second = sc->now_s;
+	rs->begun_with = items_now(st);
 	if (pages_for(st, bucket_count) > rs->next)
 		set_phase(st, RESIZE_CLAIM);
 	else
@@ -164,7 +176,7 @@ end_migration(struct store_core *sc)
 	rs->next = pages_for(st, rs->want);
 	/* The epoch is read after the last item has left them (epoch.h). */
 	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
-	rs->second = sc->now_s;
+	rs->gain = items_now(st) > rs->begun_with ? items_now(st) - rs->begun_with : 0;
 	set_phase(st, RESIZE_NONE);
 }
 
@@ -209,7 +221,7 @@ items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
 	const uint64_t index = items * INDEX_BYTES_PER_ITEM >> st->arena.page_shift;
 	const uint64_t used = st->arena.page_count - pool - claimed_pages(st) + index;
 
-	return items * all / (used != 0 ? used : 1);
+	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
 }
 
 /* While there are pages for all: in large steps, but not past what the end will need. */
@@ -221,7 +233,8 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	const uint64_t spare = pool - st->slab.reserve;
 	const uint64_t pages =
 		(spare << st->arena.page_shift) / sizeof(struct bucket) / step * step;
-	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool));
+	/* Rather a step too few: the last one is taken when it is needed. */
+	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
 
 	if (items <= share(now * BUCKET_SLOTS, EARLY_64THS) || end <= now)
@@ -231,16 +244,38 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < pages ? more : pages);
 }
 
+/* Items that come while the index gets larger need a place by then: as many as the last time, as
+ * long as they keep coming. Where the index is a large part of memory it does not run ahead of
+ * them. */
 static uint64_t
-grow_late(const struct store *st, uint64_t items)
+coming(struct store *st, uint64_t items)
+{
+	struct resize *rs = &st->resize;
+	const uint64_t few = share(index_bucket_count(&st->ix) * (uint64_t)BUCKET_SLOTS, FEW_64THS);
+
+	if (items <= rs->seen)
+		rs->gain -= rs->gain / 4 + (rs->gain != 0);
+	rs->seen = items;
+	if (claimed_pages(st) * SMALL_PART < st->arena.page_count || rs->gain < few)
+		return rs->gain;
+	return few;
+}
+
+static uint64_t
+grow_late(struct store *st, uint64_t items)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
-	const uint64_t fit = buckets_for(st, items);
+	const uint64_t full = share(now * BUCKET_SLOTS, FULL_64THS);
+	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS);
+	const uint64_t more = coming(st, items);
+	const uint64_t fit = buckets_for(st, items + more);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
 
-	if (items <= share(now * BUCKET_SLOTS, FULL_64THS))
+	if (items + (more > few ? more : 0) <= full)
 		return now;
+	if (fit > LATE_FACTOR * now)
+		return LATE_FACTOR * now;
 	return fit > least ? fit : least;
 }
 
@@ -252,21 +287,23 @@ shrink(struct store *st, uint64_t items)
 	const uint64_t now = index_bucket_count(&st->ix);
 	const uint64_t evicted = store_sum(st, STORE_EVICTED);
 	const uint64_t part = now / SHRINK_PART / rs->step * rs->step;
-	const uint64_t least = now - (part > rs->step ? part : rs->step);
 	const uint64_t fit = buckets_for(st, items);
+	uint64_t least = now - (part > rs->step ? part : rs->step);
 
 	if (items >= share(now * BUCKET_SLOTS, SPARSE_64THS) || fit >= now)
 		rs->evicted = evicted;
 	if (evicted - rs->evicted <= items / SPARSE_PART)
 		return now;
 	rs->evicted = evicted;
+	if (least > SHRINK_SPARE * fit)
+		least = SHRINK_SPARE * fit;
 	return fit > least ? fit : least;
 }
 
 static uint64_t
 right_size(struct store *st)
 {
-	const uint64_t items = store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+	const uint64_t items = items_now(st);
 	const uint64_t pool = atomic_load_explicit(&st->slab.pool_count, memory_order_relaxed);
 	const uint64_t now = index_bucket_count(&st->ix);
 	uint64_t want = now;
