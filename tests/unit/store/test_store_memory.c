@@ -265,7 +265,7 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 		for (uint64_t i = 0; i < 1000000; i++) {
 			const struct view k = {(const uint8_t *)&i, sizeof i};
 
-			check_eq(put(rig.core, k, value_of(32), STORE_SET, 0), STORE_OK);
+			check_eq(put(rig.core, k, value_of(48), STORE_SET, 0), STORE_OK);
 			if (i % 64 == 0)
 				turns(rig.core, 1);
 		}
