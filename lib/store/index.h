@@ -41,13 +41,17 @@
 /* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
 #define TAG_AWAY 0x8000u
 
-/* The version word: a writer holds the bucket; which tags have gone to their away bucket; moves out
- * of here. A reader must not take 2^22 of these for none: at 100 ns a move, it would have to stop
- * for 0.4 s between two loads and meet the very number again. */
+/* The version word: a writer holds the bucket; which tags have gone to their away bucket, and which
+ * of those lately (homing.c); moves out of here. A reader must not take 2^17 moves for none: at
+ * 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one bucket be
+ * all that is written to. */
 #define VERSION_LOCK   1u
-#define OVERFLOW_SHIFT 2u
-#define OVERFLOW_BITS  8u
-#define VERSION_STEP   (1u << (OVERFLOW_SHIFT + OVERFLOW_BITS))
+#define OVERFLOW_SHIFT 1u
+#define OVERFLOW_BITS  7u
+#define FRESH_SHIFT    (OVERFLOW_SHIFT + OVERFLOW_BITS)
+#define VERSION_STEP   (1u << (FRESH_SHIFT + OVERFLOW_BITS))
+#define OVERFLOW_MASK  (((1u << OVERFLOW_BITS) - 1) << OVERFLOW_SHIFT)
+#define FRESH_MASK     (OVERFLOW_MASK << OVERFLOW_BITS)
 
 struct bucket {
 	_Atomic uint16_t tag[BUCKET_SLOTS];
@@ -248,17 +252,25 @@ version_same(const struct bucket *b, uint32_t version)
 	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
 }
 
+/* Which of the overflow bits stands for a tag: a product instead of a division. */
 static inline uint32_t
-overflow_bit(uint16_t tag)
+overflow_kind(uint16_t tag)
 {
-	return 1u << (OVERFLOW_SHIFT + tag % OVERFLOW_BITS);
+	return (tag & ~TAG_AWAY) * OVERFLOW_BITS >> 15;
+}
+
+/* That one and the fresh one. */
+static inline uint32_t
+overflow_bits(uint16_t tag)
+{
+	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
 /* Of a home bucket's version: may an item with this tag be in its other bucket? */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
-	return (version & overflow_bit(tag)) != 0;
+	return (version >> (OVERFLOW_SHIFT + overflow_kind(tag)) & 1) != 0;
 }
 
 /*
@@ -384,8 +396,20 @@ bucket_overflow(struct bucket *home, uint16_t tag)
 	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
 
 	/* Release: pairs with the acquire in version_open. */
-	if (!version_overflows(v, tag) && !mutant_no_overflow())
-		atomic_store_explicit(&home->version, v | overflow_bit(tag), memory_order_release);
+	if ((v & overflow_bits(tag)) != overflow_bits(tag) && !mutant_no_overflow())
+		atomic_store_explicit(&home->version, v | overflow_bits(tag), memory_order_release);
+}
+
+/* Forget what is not fresh, under the lock; from now on something else is. */
+static inline void
+bucket_renew(struct bucket *home)
+{
+	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+	const uint32_t fresh = mutant_renew_all() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&home->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
+			      memory_order_release);
 }
 
 /* Where the key is, under both locks. */

@@ -53,6 +53,9 @@ struct sweep {
 	uint32_t second;     /* this one; buckets looked at in it */
 	uint32_t done;
 	uint32_t slice; /* buckets at a time: more where there are few turns a second */
+	uint32_t seq;   /* of the geometry when the walk began */
+	bool marked;    /* the walk before this one marked all homes of what is away */
+	bool renews;    /* this one makes overflow bits of the marks */
 };
 
 struct store {
@@ -205,6 +208,8 @@ enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 
 /* Move items until one of the two buckets has an empty slot. False: none within reach. */
 bool path_make_room(struct store_core *sc, const struct place *p);
+/* Under both locks: what lies in a slot goes to an empty slot of its other bucket. */
+void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
 
 /* ---- link.c: into the index ---- */
 
@@ -269,6 +274,19 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
+
+/* ---- homing.c: part of the sweep, under its lock ---- */
+
+/* A walk begins; one has come to its end. */
+void homing_begin(struct store *st);
+void homing_end(struct store *st);
+/* Ask for the homes of what is away in a bucket. */
+void homing_prefetch(const struct store *st, uint32_t bucket);
+/* Bring home what has room there; mark or renew. */
+void homing_bucket(struct store_core *sc, uint32_t bucket);
+
+/* ---- sweep.c again ---- */
+
 /* Buckets the walk looks at in a second. */
 uint32_t sweep_quota(const struct store *st);
 void flush_due(struct store_core *sc);

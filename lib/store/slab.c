@@ -25,12 +25,13 @@ add_class(struct slab *sl, uint32_t size)
 {
 	struct slab_class *c = &sl->classes[sl->class_count];
 	const uint32_t batch = MAGAZINE_BATCH_BYTES / size;
+	const uint32_t granules = size >> sl->arena->shift;
 
 	ensure(sl->class_count < SLAB_CLASSES_MAX);
 	c->size = size;
 	c->per_page = (1u << sl->arena->page_shift) / size;
 	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
-	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + size - 1) / size;
+	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
 	sl->class_count++;
@@ -67,6 +68,10 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	sl->arena = arena;
 	sl->reserve = reserve;
 	sl->stride = (uint32_t)words;
+	sl->stride_shift = (uint32_t)__builtin_ctzll(words);
+	sl->page_shift = arena->page_shift - arena->shift;
+	sl->page_mask = (1u << sl->page_shift) - 1;
+	sl->lead = ARENA_LEAD_BYTES >> arena->shift;
 	sl->live = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
 	sl->clock = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
 	sl->reciprocal = region_take(region, pages * sizeof(uint64_t), sizeof(uint64_t));

@@ -28,8 +28,9 @@
 #define MAGAZINE_BATCH_BYTES 8192u
 #define BITS_PER_WORD        64u
 
-/* object number = offset in page * reciprocal >> 40: exact for offsets below 2^21 and sizes
- * up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery 1994). */
+/* object number = offset in page * reciprocal >> 40, both in granules: exact for offsets below 2^21
+ * and sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery
+ * 1994). */
 #define RECIPROCAL_SHIFT 40u
 
 enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING };
@@ -77,6 +78,9 @@ struct slab {
 	_Atomic uint64_t *live;
 	_Atomic uint64_t *clock;
 	uint32_t stride; /* words of a bitmap a page */
+	/* The same as a power of two, and the arena's measures in granules: every hit marks a bit.
+	 */
+	uint32_t stride_shift, page_shift, page_mask, lead;
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
@@ -172,13 +176,12 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 static inline _Atomic uint64_t *
 slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *bit)
 {
-	const size_t offset = arena_offset(sl->arena, ref);
-	const size_t page = offset >> sl->arena->page_shift;
-	const uint64_t within = offset & (((size_t)1 << sl->arena->page_shift) - 1);
-	const uint64_t n = within * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
+	const uint32_t granule = ref - sl->lead;
+	const size_t page = granule >> sl->page_shift;
+	const uint64_t n = (granule & sl->page_mask) * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
 
 	*bit = 1ull << (n % BITS_PER_WORD);
-	return &map[page * sl->stride + n / BITS_PER_WORD];
+	return &map[(page << sl->stride_shift) + n / BITS_PER_WORD];
 }
 
 /* The object was used. Written only if that is news: a hot object's word stays shared. */
