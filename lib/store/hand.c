@@ -61,58 +61,69 @@ hand_step(struct slab_class *c, const struct page *p)
 	list_push_back(&c->pages, front);
 }
 
+/* How far the hand may go: not round more than once, or what is in use had no second chance. */
+static uint32_t
+hand_words(const struct slab_class *c)
+{
+	const uint32_t words = (c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD;
+	const uint64_t all = (uint64_t)words * slab_class_pages(c);
+
+	return all < HAND_WORDS_MAX ? (uint32_t)all : HAND_WORDS_MAX;
+}
+
 uint32_t
 slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 {
 	struct slab_class *c = &sl->classes[class];
-	uint32_t count = 0;
+	uint32_t count = 0, used = 0;
 
 	spin_lock(&c->lock);
-	for (uint32_t look = 0; look < HAND_WORDS_MAX && count < max; look++) {
+
+	const uint32_t looks = hand_words(c);
+
+	for (uint32_t look = 0; look < looks && count < max; look++) {
 		if (list_empty(&c->pages))
 			break;
 
 		const struct page *p = container_of(c->pages.next, struct page, of_class);
+		const uint64_t live = live_word(sl, p, c->hand_word);
 		uint64_t bits = unused_word(sl, p, c->hand_word);
 
+		used += (uint32_t)__builtin_popcountll(live & ~bits);
 		if (look > HAND_WORDS_MAX / 2 && count == 0)
-			bits = live_word(sl, p, c->hand_word);
+			bits = live;
 		count += list_word(sl, p, c->hand_word, bits, refs + count);
 		hand_step(c, p);
 	}
 	spin_unlock(&c->lock);
+	atomic_fetch_add_explicit(&c->passed, used, memory_order_relaxed);
 	return count;
 }
 
-/* Is more than half of what was taken of the page in use? Marks are cleared. What is not in the
- * index is being filled, or waits in a limbo: nobody can evict that. */
-static bool
-page_is_used(struct slab *sl, const struct page *p)
+struct page_load
+slab_page_load(const struct slab *sl, const struct page *p)
 {
 	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	uint32_t unused = 0;
+	const _Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride];
+	struct page_load load = {0, 0};
 
-	for (uint32_t w = 0; w < words; w++)
-		unused += (uint32_t)__builtin_popcountll(unused_word(sl, p, w));
-	return 2 * unused < p->fresh - p->free_count;
+	for (uint32_t w = 0; w < words; w++) {
+		const uint64_t live = live_word(sl, p, w);
+		const uint64_t used = atomic_load_explicit(&clock[w], memory_order_relaxed);
+
+		load.live += (uint32_t)__builtin_popcountll(live);
+		load.used += (uint32_t)__builtin_popcountll(live & used);
+	}
+	return load;
 }
 
-bool
-slab_spare_page(struct slab *sl, uint32_t class, uint32_t looks)
+void
+slab_page_forget_use(struct slab *sl, const struct page *p)
 {
-	struct slab_class *c = &sl->classes[class];
-	bool cold = false;
+	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
 
-	spin_lock(&c->lock);
-	for (uint32_t i = 0; i < looks && !cold && !list_empty(&c->pages); i++) {
-		cold = !page_is_used(sl, container_of(c->pages.next, struct page, of_class));
-		if (!cold) {
-			list_push_back(&c->pages, list_pop_front(&c->pages));
-			c->hand_word = 0;
-		}
-	}
-	spin_unlock(&c->lock);
-	return cold;
+	for (uint32_t w = 0; w < words; w++)
+		unused_word(sl, p, w);
 }
 
 uint32_t
@@ -123,12 +134,16 @@ slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max)
 	spin_lock(&sl->pool_lock);
 	if (!list_empty(&sl->draining)) {
 		struct list *front = sl->draining.next;
-		const struct page *p = container_of(front, struct page, of_class);
+		struct page *p = container_of(front, struct page, of_class);
 		const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+		uint32_t w = p->drain_word;
 
-		for (uint32_t w = 0; w < words && count < max; w++)
+		for (; w < words && count < max; w++)
 			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
-		if (count == 0) { /* what is left of it is in a limbo or being filled: the next */
+		p->drain_word = w < words ? w : 0;
+		/* Once through: what is left has to wait, for readers, for a fill, for places
+		 * elsewhere. The next page. */
+		if (w == words) {
 			list_unlink(front);
 			list_push_back(&sl->draining, front);
 		}

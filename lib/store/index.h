@@ -41,14 +41,17 @@
 /* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
 #define TAG_AWAY 0x8000u
 
-/* The version word: a writer holds the bucket; which tags have gone to their away bucket; moves out
- * of here. A reader must not take 2^22 of these for none: at 100 ns a move, it would have to stop
- * for 0.4 s between two loads and meet the very number again. */
+/* The version word: a writer holds the bucket; which tags have gone to their away bucket, and which
+ * of those lately (homing.c); moves out of here. A reader must not take 2^17 moves for none: at
+ * 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one bucket be
+ * all that is written to. */
 #define VERSION_LOCK   1u
-#define OVERFLOW_SHIFT 2u
-#define OVERFLOW_BITS  8u
+#define OVERFLOW_SHIFT 1u
+#define OVERFLOW_BITS  7u
+#define FRESH_SHIFT    (OVERFLOW_SHIFT + OVERFLOW_BITS)
+#define VERSION_STEP   (1u << (FRESH_SHIFT + OVERFLOW_BITS))
 #define OVERFLOW_MASK  (((1u << OVERFLOW_BITS) - 1) << OVERFLOW_SHIFT)
-#define VERSION_STEP   (1u << (OVERFLOW_SHIFT + OVERFLOW_BITS))
+#define FRESH_MASK     (OVERFLOW_MASK << OVERFLOW_BITS)
 
 struct bucket {
 	_Atomic uint16_t tag[BUCKET_SLOTS];
@@ -259,17 +262,25 @@ version_same(const struct bucket *b, uint32_t version)
 	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
 }
 
+/* Which of the overflow bits stands for a tag: a product instead of a division. */
 static inline uint32_t
-overflow_bit(uint16_t tag)
+overflow_kind(uint16_t tag)
 {
-	return 1u << (OVERFLOW_SHIFT + tag % OVERFLOW_BITS);
+	return (tag & ~TAG_AWAY) * OVERFLOW_BITS >> 15;
+}
+
+/* That one and the fresh one. */
+static inline uint32_t
+overflow_bits(uint16_t tag)
+{
+	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
 /* Of a home bucket's version: may an item with this tag be in its other bucket? */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
-	return (version & overflow_bit(tag)) != 0;
+	return (version >> (OVERFLOW_SHIFT + overflow_kind(tag)) & 1) != 0;
 }
 
 /*
@@ -291,7 +302,7 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 	uint32_t ref;
 
 	for (*tries = 0; *tries < INDEX_TRIES_MAX; ++*tries) {
-		if (unlikely(!place_is_current(ix, p)) && !mutant_old_miss())
+		if (unlikely(!place_is_current(ix, p)))
 			*p = index_place(ix, index_hash(ix, key));
 
 		const struct bucket *home = index_bucket(ix, p->home);
@@ -350,11 +361,12 @@ bucket_locked(const struct bucket *b)
 /* An empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
 
-/* All of them, under the lock: a resize hands them on with the keys they speak of. */
+/* All bits, under the lock: a resize hands them on with the keys they speak of. */
 static inline uint32_t
 bucket_overflows(const struct bucket *b)
 {
-	return atomic_load_explicit(&b->version, memory_order_relaxed) & OVERFLOW_MASK;
+	return atomic_load_explicit(&b->version, memory_order_relaxed) &
+	       (OVERFLOW_MASK | FRESH_MASK);
 }
 
 static inline void
@@ -363,7 +375,8 @@ bucket_set_overflows(struct bucket *b, uint32_t overflows)
 	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
 	/* Release: pairs with the acquire in version_open. */
-	atomic_store_explicit(&b->version, (v & ~OVERFLOW_MASK) | overflows, memory_order_release);
+	atomic_store_explicit(&b->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | overflows,
+			      memory_order_release);
 }
 
 /* Fill an empty slot, or replace what is in one, under the lock. */
@@ -413,8 +426,20 @@ bucket_overflow(struct bucket *home, uint16_t tag)
 	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
 
 	/* Release: pairs with the acquire in version_open. */
-	if (!version_overflows(v, tag) && !mutant_no_overflow())
-		atomic_store_explicit(&home->version, v | overflow_bit(tag), memory_order_release);
+	if ((v & overflow_bits(tag)) != overflow_bits(tag) && !mutant_no_overflow())
+		atomic_store_explicit(&home->version, v | overflow_bits(tag), memory_order_release);
+}
+
+/* Forget what is not fresh, under the lock; from now on something else is. */
+static inline void
+bucket_renew(struct bucket *home)
+{
+	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+	const uint32_t fresh = mutant_renew_all() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&home->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
+			      memory_order_release);
 }
 
 /* Where the key is, under both locks. */

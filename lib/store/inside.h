@@ -17,21 +17,23 @@
 #include "store.h"
 #include "base/hash.h"
 
-#define LIMBO_MAX       (1u << 14) /* power of two */
-#define LIMBO_SLICE     512u       /* items given back in one turn */
-#define LIMBO_KEEP      256u       /* evictions leave this much of it to the operations */
-#define CHUNKS_MAX      16000u     /* references fit a head object with the longest key */
-#define SWEEP_WALK_S    60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
-#define SWEEP_PER_S     (1u << 17) /* buckets a second at most, all cores together */
-#define SWEEP_SLICE_MIN 16u        /* buckets looked at in one store_tidy, and if there are too */
-#define SWEEP_SLICE_MAX 256u       /* few of those a second */
-#define DRAIN_SLICE     1024u      /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN     2048u /* and by whoever took memory of the reserve, or waits for some */
-#define DRAIN_BATCH     64u
-#define POOL_KEEP       1u   /* pages of the reserve that large values leave to others */
-#define EVICT_SLICE     128u /* objects evicted ahead by one refill of a magazine */
-#define FLOORS          1024u
-#define GENERATIONS_MAX 15u /* that may be in the index at once; 4 bits tell 16 apart */
+#define LIMBO_MAX        (1u << 14) /* power of two */
+#define LIMBO_SLICE      256u       /* items given back in one turn */
+#define LIMBO_KEEP       256u       /* evictions leave this much of it to the operations */
+#define CHUNKS_MAX       16000u     /* references fit a head object with the longest key */
+#define SWEEP_WALK_S     60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
+#define SWEEP_PER_S      (1u << 17) /* buckets a second at most, all cores together */
+#define SWEEP_SLICE_MIN  16u        /* buckets looked at in one store_tidy, and if there are too */
+#define SWEEP_SLICE_MAX  256u       /* few of those a second */
+#define DRAIN_SLICE      256u       /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN      192u       /* and by whoever takes memory meanwhile, or waits for some */
+#define DRAIN_BATCH      64u
+#define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
+#define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
+#define HELD_EPOCHS      16u  /* for how long, if it does not ask again */
+#define EVICT_SLICE      128u /* objects evicted ahead by one refill of a magazine */
+#define FLOORS           1024u
+#define GENERATIONS_MAX  15u /* that may be in the index at once; 4 bits tell 16 apart */
 
 struct retired {
 	uint32_t ref;
@@ -51,6 +53,9 @@ struct sweep {
 	uint32_t second;     /* this one; buckets looked at in it */
 	uint32_t done;
 	uint32_t slice; /* buckets at a time: more where there are few turns a second */
+	uint32_t seq;   /* of the geometry when the walk began */
+	bool marked;    /* the walk before this one marked all homes of what is away */
+	bool renews;    /* this one makes overflow bits of the marks */
 };
 
 /* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
@@ -83,6 +88,7 @@ struct store {
 	_Atomic uint64_t *floors; /* FLOORS; by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
+	_Atomic uint64_t held; /* pages a large value waits for, and since which epoch (memory.c) */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
@@ -174,6 +180,8 @@ uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 void item_mark_chunks(const struct store *st, const struct item *it);
+/* Forget some of what a class holds, by its hand; EVICT_SLICE at most. How many it were. */
+uint32_t memory_evict(struct store_core *sc, uint32_t class, uint32_t max);
 /* After item_new or a prepare that failed: will there be more in some turns? */
 bool memory_is_coming(const struct store_core *sc);
 
@@ -181,12 +189,21 @@ bool memory_is_coming(const struct store_core *sc);
 
 /* Every turn: emptied pages to the pool; if the reserve is not whole, empty a slice of others. */
 void mover_turn(struct store_core *sc);
-/* Empty pages until pages of them are in the pool or coming, looking at slice objects at most. */
-void mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages);
+/* Empty pages until pages of them are in the pool or coming, for a cost of slice at most. In a
+ * hurry what is in use is forgotten, too, if there is no other place for it at once. */
+void mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry);
 /* Some turns: a page from where items live longest to where they live shortest. */
 void mover_balance(struct store_core *sc);
+/* Pages that stay in the pool: the reserve, and what a large value waits for. */
+uint32_t mover_keep(const struct store *st);
 /* Is every page given out that may be? */
-bool mover_pool_is_low(const struct slab *sl);
+bool mover_pool_is_low(const struct store *st);
+
+/* ---- drain.c: pages being emptied ---- */
+
+/* Forget or move away some of what lives on one page. What that cost: 1 an object, and 1 for
+ * every DRAIN_COPY_BYTES that moved; 0: nothing could be done. */
+uint32_t drain_batch(struct store_core *sc, bool hurry);
 
 /* ---- limbo.c: retired items waiting for their grace period ---- */
 
@@ -207,6 +224,8 @@ enum unlinked {
 	UNLINKED_GONE,    /* it waits with its page: the caller tells slab_drain_gone */
 };
 
+/* Ask memory for what it takes to unlink the objects after number i of n; for each in order. */
+void unlink_ahead(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i);
 /* Forget the item an object belongs to, if it is still in the index. with_page: its page is
  * being emptied. */
 enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);
@@ -217,6 +236,9 @@ enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
  * be avoided. False: none within reach. */
 bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 		    uint32_t avoid_count);
+
+/* Under both locks: what lies in a slot goes to an empty slot of its other bucket. */
+void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
 
 /* ---- migrate.c: the index from one geometry to the next ---- */
 
@@ -302,6 +324,19 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
+
+/* ---- homing.c: part of the sweep, under its lock ---- */
+
+/* A walk begins; one has come to its end. */
+void homing_begin(struct store *st);
+void homing_end(struct store *st);
+/* Ask for the homes of what is away in a bucket. */
+void homing_prefetch(const struct store *st, uint32_t bucket);
+/* Bring home what has room there; mark or renew. */
+void homing_bucket(struct store_core *sc, uint32_t bucket);
+
+/* ---- sweep.c again ---- */
+
 /* Buckets the walk looks at in a second. */
 uint32_t sweep_quota(const struct store *st);
 void flush_due(struct store_core *sc);

@@ -9,41 +9,32 @@
  */
 #include "inside.h"
 
-/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
- * needs to live through a grace period, and no more than a quarter. */
-#define AHEAD_SHARE 64u
-#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
-#define AHEAD_MAX   1024u
-
-static uint32_t
-class_waiting(const struct slab_class *c)
+uint32_t
+memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
 {
-	return atomic_load_explicit(&c->free_count, memory_order_relaxed) +
-	       atomic_load_explicit(&c->limbo_count, memory_order_relaxed);
-}
+	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+	const uint32_t n =
+		slab_hand(&sc->store->slab, class, refs, max < EVICT_SLICE ? max : EVICT_SLICE);
 
-static uint32_t
-class_ahead(const struct slab_class *c)
-{
-	const uint32_t owned =
-		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
-
-	if (owned / AHEAD_SHARE >= AHEAD_MIN)
-		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
-	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
-}
-
-/* How many of them it were. */
-static uint32_t
-evict(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t refs_count)
-{
-	struct slab_class *c = &sc->store->slab.classes[class];
-	uint32_t done = 0;
-
-	for (uint32_t i = 0; i < refs_count; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_ahead(sc->store, refs, n, i);
 		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
+	}
 	count(sc, STORE_EVICTED, done);
-	atomic_fetch_add_explicit(&c->evicted, done, memory_order_relaxed);
+	return done;
+}
+
+/* For want of memory: the mover's clock goes on, and what it asks of the class. */
+static uint32_t
+evict(struct store_core *sc, uint32_t class, uint32_t max)
+{
+	struct slab *sl = &sc->store->slab;
+	struct slab_class *c = &sl->classes[class];
+	const uint32_t done = memory_evict(sc, class, max);
+
+	atomic_fetch_add_explicit(&c->passed, done, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
+				  memory_order_relaxed);
 	return done;
 }
 
@@ -52,15 +43,9 @@ evict_ahead(struct store_core *sc, uint32_t class)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
 
-	if (!mover_pool_is_low(sl) || class_waiting(c) >= class_ahead(c) + 1)
-		return;
-
-	const uint32_t missing = class_ahead(c) + 1 - class_waiting(c);
-
-	evict(sc, class, refs,
-	      slab_hand(sl, class, refs, missing < EVICT_SLICE ? missing : EVICT_SLICE));
+	if (mover_pool_is_low(sc->store) && slab_class_waiting(c) < slab_class_ahead(c) + 1)
+		evict(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
@@ -71,15 +56,20 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	uint32_t ref;
 
 	limbo_reclaim(sc);
-	evict_ahead(sc, class);
-	ref = slab_take(sl, sc->magazines, class, sl->reserve);
+	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
+	 * all of whose chunks were counted before. */
+	if (leave == 0) {
+		evict_ahead(sc, class);
+		if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve)
+			mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
+	}
+	ref = slab_take(sl, sc->magazines, class, mover_keep(sc->store));
 	if (ref != 0)
 		return ref;
 	count(sc, STORE_LIMBO_WAITS, 1);
 	ref = slab_take(sl, sc->magazines, class, leave);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
 		ref = slab_take(sl, sc->magazines, c, leave);
-	mover_drain(sc, DRAIN_TAKEN, sl->reserve);
 	return ref;
 }
 
@@ -177,6 +167,13 @@ chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
 	       chunks;
 }
 
+/* Or those with small values would take page by page what is gathered here. */
+static void
+hold_pages(struct store *st, uint32_t pages)
+{
+	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
+}
+
 /* A large value is begun only when all of it has a place: half of it would be in the way of others
  * that wait. Where its class has little, pages of others are emptied for it. */
 static bool
@@ -188,19 +185,22 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t chunks = item_chunk_count(value_len);
 	const uint32_t owned =
 		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
+	uint32_t done = 0;
 
+	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	limbo_reclaim(sc);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	count(sc, STORE_LIMBO_WAITS, 1);
-	if (owned / 2 >= chunks && class_waiting(c) < chunks)
-		done = evict(sc, class, refs, slab_hand(sl, class, refs, EVICT_SLICE / 2));
+	hold_pages(sc->store, pages);
+	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
+		done = evict(sc, class, EVICT_SLICE / 2);
 	/* Few are its own, or all of those are being filled. */
-	if (owned / 2 < chunks || (done == 0 && class_waiting(c) < chunks))
-		mover_drain(sc, DRAIN_TAKEN, chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE);
+	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
+		mover_drain(sc, DRAIN_TAKEN, pages, true);
 	return chunks_are_free(sl, class, chunks);
 }
 
@@ -210,7 +210,9 @@ memory_is_coming(const struct store_core *sc)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
-	return sc->limbo.head != sc->limbo.tail || slab_draining(sl) != 0 ||
+	return sc->limbo.head != sc->limbo.tail ||
+	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
+	       slab_coming(sl) != 0 ||
 	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
 }
 

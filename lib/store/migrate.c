@@ -275,7 +275,7 @@ hand_on_overflows(const struct store *st, const struct migration *m)
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if ((bucket_tag(b, i) & TAG_AWAY) == 0 && (m->slots[i].tag & TAG_AWAY) != 0)
-			overflows |= overflow_bit(m->slots[i].tag);
+			overflows |= overflow_bits(m->slots[i].tag);
 	for (uint32_t home = m->homes[0]; home <= m->homes[1]; home++) {
 		struct bucket *to = index_bucket(&st->ix, home);
 

@@ -1,139 +1,197 @@
 /*
- * mover.c - pages on their way from one class to another.
+ * mover.c - pages on their way from one class to another: whose, whither, and when.
  *
- * A page is emptied object by object: whatever is in the index is forgotten, what is in a limbo,
- * a magazine or a fill comes home by itself. Plain items need no place in a limbo: they wait for
- * their readers with the page, as one, so that a page of some thousand small items is had in a
- * few turns.
+ * The age of what a class forgets is the time its hand takes to go round; where hands go round
+ * equally fast, memory is as well spent as if all items were in one CLOCK. So a page goes from the
+ * class whose hand is slowest to the one whose hand is fastest, the sooner the further they are
+ * apart, and not at all where they differ little. A class with a page's worth of objects free
+ * gives it first.
  *
- * The page comes from the class whose hand goes round slowest, so whose items live longest; one
- * whose items are mostly in use has a second chance. For the reserve; and for balance, to go to
- * the class whose hand goes round fastest: else that would live on what it has for ever.
+ * Of what a hand goes by, what it forgets counts only if that was for want of memory, and not to
+ * make places for items of a page that goes (drain.c): else whoever gives pages would look as if
+ * it needed some. What it finds in use always counts: a class of hot items is soon left alone,
+ * though nothing is ever stored in it. Time is what was evicted for want of memory: what nobody
+ * needs, stays.
  */
 #include "inside.h"
 
-/* A page moves for balance once this many pages' worth of memory was evicted, and only to a class
- * whose hand goes round that many times as fast: or pages would go to and fro. */
-#define BALANCE_PAGES 2u
-#define BALANCE_RATIO 2u
-#define FIXED_SHIFT   16u
-#define LOOKS_MAX     8u /* pages in use that are passed over when one is needed */
+#define FIXED_SHIFT 16u
+/* Speeds are what happened while these many parts of all memory were evicted, older counting half:
+ * shorter, and chance would move pages. */
+#define SPEED_PARTS 16u
+/* A class that took nothing while so many parts of memory were evicted lives on no more. */
+#define DEAD_PARTS 4u
+/* Pages on their way at once: two and one for so many there are. Some wait long for a fill. */
+#define MOVING_SHARE 64u
+
+/* At which ratio of speeds a page moves once how much was evicted. */
+static const struct {
+	uint32_t fast, slow; /* fast : slow */
+	uint32_t between;    /* of slab_age */
+} pace[] = {{16, 1, AGE_PAGE / 2},
+	    {8, 1, AGE_PAGE},
+	    {4, 1, 2 * AGE_PAGE},
+	    {5, 2, 4 * AGE_PAGE},
+	    {3, 2, 16 * AGE_PAGE}};
+
+uint32_t
+mover_keep(const struct store *st)
+{
+	const uint64_t held = atomic_load_explicit(&st->held, memory_order_relaxed);
+	const uint32_t since = (uint32_t)(held >> 32);
+
+	return st->slab.reserve +
+	       ((uint32_t)epoch_now(&st->epoch) - since < HELD_EPOCHS ? (uint32_t)held : 0);
+}
 
 bool
-mover_pool_is_low(const struct slab *sl)
+mover_pool_is_low(const struct store *st)
 {
-	return atomic_load_explicit(&sl->pool_count, memory_order_relaxed) <= sl->reserve;
+	return atomic_load_explicit(&st->slab.pool_count, memory_order_relaxed) <= mover_keep(st);
 }
 
 static uint32_t
 pages_coming(const struct slab *sl)
 {
-	return slab_draining(sl) + atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	return slab_coming(sl) + atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
 }
 
-/* How often, lately, the hand of a class went round what the class owns; fixed point. */
+/* How often, lately, the hand of a class went round what is there; fixed point. */
 static uint64_t
 hand_speed(const struct slab_class *c)
 {
-	const uint64_t owned =
-		(uint64_t)c->per_page * atomic_load_explicit(&c->page_count, memory_order_relaxed);
-	const uint64_t evicted = atomic_load_explicit(&c->evicted, memory_order_relaxed);
+	const uint32_t owned = c->per_page * slab_class_pages(c);
+	const uint32_t waiting = slab_class_waiting(c);
+	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
+	/* Little is left of a class that gave much. */
+	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
 
-	return owned != 0 ? (evicted << FIXED_SHIFT) / owned : 0;
+	return owned != 0 ? (passed << FIXED_SHIFT) / live : 0;
 }
 
-static uint32_t
-pages_of(const struct slab_class *c)
-{
-	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
-}
-
-/* A last page stays where another class has more: who has none takes from the reserve. */
+/* Was this within so many parts of all memory, as it is evicted? */
 static bool
-spares_sooner(const struct slab_class *a, const struct slab_class *b)
+age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 {
-	if ((pages_of(a) > 1) != (pages_of(b) > 1))
-		return pages_of(a) > 1;
+	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
+}
+
+/* Is it younger than its hand tells? */
+static bool
+class_is_growing(const struct slab *sl, const struct slab_class *c)
+{
+	return age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
+			  SPEED_PARTS);
+}
+
+/* Objects that are free beyond what the class needs, if that is a page and a half; else 0. Chunks
+ * do not move, and a value may be waiting for them. */
+static uint32_t
+class_slack(const struct slab *sl, const struct slab_class *c)
+{
+	const uint32_t need = slab_class_ahead(c) + c->per_page + c->per_page / 2;
+	const uint32_t free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
+
+	if (c->size == SLAB_OBJECT_MAX || slab_class_pages(c) < 2 || class_is_growing(sl, c))
+		return 0;
+	return free > need ? free - need : 0;
+}
+
+/* Does nobody ask for such objects any more? */
+static bool
+class_is_dead(const struct slab *sl, const struct slab_class *c)
+{
+	return !age_within(sl, atomic_load_explicit(&c->taken_at, memory_order_relaxed),
+			   DEAD_PARTS);
+}
+
+enum spare { SPARE_SLACK, SPARE_DEAD, SPARE_SLOW, SPARE_GROWING, SPARE_LAST };
+
+/* Which class can best spare a page? Those with the least number; a last page stays where others
+ * have more, unless its class is dead. */
+static enum spare
+class_spares(const struct slab *sl, const struct slab_class *c)
+{
+	if (class_slack(sl, c) != 0)
+		return SPARE_SLACK;
+	if (slab_class_pages(c) == 1)
+		return class_is_dead(sl, c) ? SPARE_DEAD : SPARE_LAST;
+	return class_is_growing(sl, c) ? SPARE_GROWING : SPARE_SLOW;
+}
+
+static bool
+spares_sooner(const struct slab *sl, const struct slab_class *a, const struct slab_class *b)
+{
+	const enum spare of_a = class_spares(sl, a), of_b = class_spares(sl, b);
+
+	if (of_a != of_b)
+		return of_a < of_b;
+	if (of_a == SPARE_SLACK)
+		return (uint64_t)class_slack(sl, a) * a->size >
+		       (uint64_t)class_slack(sl, b) * b->size;
 	if (hand_speed(a) != hand_speed(b))
 		return hand_speed(a) < hand_speed(b);
-	return pages_of(a) > pages_of(b);
+	return slab_class_pages(a) > slab_class_pages(b);
 }
 
 /* UINT32_MAX: none has a page. */
 static uint32_t
-slowest_class(const struct slab *sl)
+class_to_spare(const struct slab *sl)
 {
-	uint32_t slow = UINT32_MAX;
+	uint32_t spare = UINT32_MAX;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if (pages_of(&sl->classes[i]) != 0 &&
-		    (slow == UINT32_MAX || spares_sooner(&sl->classes[i], &sl->classes[slow])))
-			slow = i;
-	return slow;
+		if (slab_class_pages(&sl->classes[i]) != 0 &&
+		    (spare == UINT32_MAX ||
+		     spares_sooner(sl, &sl->classes[i], &sl->classes[spare])))
+			spare = i;
+	return spare;
 }
 
+/* UINT32_MAX: none evicts. */
 static uint32_t
-fastest_class(const struct slab *sl)
+class_in_need(const struct slab *sl)
 {
-	uint32_t fast = 0;
+	uint64_t most = 0;
+	uint32_t need = UINT32_MAX;
 
-	for (uint32_t i = 1; i < sl->class_count; i++)
-		if (hand_speed(&sl->classes[i]) > hand_speed(&sl->classes[fast]))
-			fast = i;
-	return fast;
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		const struct slab_class *c = &sl->classes[i];
+
+		if (hand_speed(c) <= most || class_slack(sl, c) != 0 ||
+		    !age_within(sl, atomic_load_explicit(&c->taken_at, memory_order_relaxed),
+				SPEED_PARTS))
+			continue;
+		most = hand_speed(c);
+		need = i;
+	}
+	return need;
 }
 
-/* Start to empty a page: where items live long, or if all of those looked at are in use, where
- * they go soon anyhow. False: there is none. */
+/* Where all that could be spared is being filled, from whom has most to evict. */
 static bool
 drain_another(struct slab *sl)
 {
-	const uint32_t slow = slowest_class(sl), fast = fastest_class(sl);
+	const uint32_t spare = class_to_spare(sl), need = class_in_need(sl);
 
-	if (slow == UINT32_MAX)
-		return false;
-	if (!slab_spare_page(sl, slow, LOOKS_MAX) && pages_of(&sl->classes[fast]) > 1)
-		return slab_drain_start(sl, fast);
-	return slab_drain_start(sl, slow);
-}
-
-/* Forget what is live on one page. How many objects that were. */
-static uint32_t
-drain_batch(struct store_core *sc)
-{
-	struct slab *sl = &sc->store->slab;
-	uint32_t refs[DRAIN_BATCH + BITS_PER_WORD], gone[DRAIN_BATCH + BITS_PER_WORD];
-	const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
-	uint32_t gone_count = 0, done = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const enum unlinked how = unlink_object(sc, refs[i], true);
-
-		done += how != UNLINKED_NOT;
-		if (how == UNLINKED_GONE)
-			gone[gone_count++] = refs[i];
-	}
-	count(sc, STORE_EVICTED, done);
-	/* As if its hand had come by: or a class whose pages go would look as if nothing did. */
-	if (done != 0)
-		atomic_fetch_add_explicit(&sl->classes[slab_class_of_ref(sl, refs[0])].evicted,
-					  done, memory_order_relaxed);
-	/* The epoch is read after the last of them left the index (epoch.h). */
-	if (gone_count != 0)
-		slab_drain_gone(sl, gone, gone_count, (uint32_t)epoch_now(&sc->store->epoch));
-	return done;
+	return (spare != UINT32_MAX && slab_drain_start(sl, spare)) ||
+	       (need != UINT32_MAX && slab_drain_start(sl, need));
 }
 
 void
-mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages)
+mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 
-	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages; done += DRAIN_BATCH) {
+	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages;) {
 		if (pages_coming(sl) < pages && !drain_another(sl))
 			return;
-		/* A page all of whose objects are on their way: the next. */
-		idle += drain_batch(sc) == 0;
+
+		const uint32_t cost = drain_batch(sc, hurry);
+
+		/* A page all of whose objects are on their way, or have to wait: the next. */
+		idle += cost == 0;
+		done += cost;
 	}
 }
 
@@ -150,7 +208,7 @@ mover_turn(struct store_core *sc)
 	if (unlikely(atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve ||
 		     atomic_load_explicit(&sl->draining_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed)))
-		mover_drain(sc, DRAIN_SLICE, sl->reserve);
+		mover_drain(sc, DRAIN_SLICE, sl->reserve, false);
 }
 
 /* Halved, so that what was long ago counts less. */
@@ -159,41 +217,86 @@ forget_half(struct slab *sl)
 {
 	for (uint32_t i = 0; i < sl->class_count; i++) {
 		const uint32_t n =
-			atomic_load_explicit(&sl->classes[i].evicted, memory_order_relaxed);
+			atomic_load_explicit(&sl->classes[i].passed, memory_order_relaxed);
 
-		atomic_fetch_sub_explicit(&sl->classes[i].evicted, n - n / 2, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&sl->classes[i].passed, n - n / 2, memory_order_relaxed);
 	}
 }
 
-static void
-move_page(struct slab *sl)
+/* How much is evicted between two moves, from that class to that; 0: none is due. */
+static uint32_t
+age_between(const struct slab *sl, uint32_t from, uint32_t to)
 {
-	const uint32_t slow = slowest_class(sl), fast = fastest_class(sl);
+	const struct slab_class *slow = &sl->classes[from];
 
-	if (slow == UINT32_MAX || slow == fast || pages_of(&sl->classes[slow]) < 2 ||
-	    hand_speed(&sl->classes[fast]) <= BALANCE_RATIO * hand_speed(&sl->classes[slow]))
+	switch (class_spares(sl, slow)) {
+	case SPARE_SLACK:
+	case SPARE_DEAD:
+		return pace[0].between;
+	case SPARE_SLOW:
+		break;
+	case SPARE_GROWING:
+	case SPARE_LAST:
+		return 0;
+	}
+	for (uint32_t i = 0; i < sizeof pace / sizeof *pace; i++)
+		if (hand_speed(&sl->classes[to]) * pace[i].slow >= hand_speed(slow) * pace[i].fast)
+			return pace[i].between;
+	return 0;
+}
+
+static void
+move_page(struct slab *sl, uint32_t age)
+{
+	const uint32_t from = class_to_spare(sl), to = class_in_need(sl);
+
+	if (from == UINT32_MAX || to == UINT32_MAX || from == to)
 		return;
-	if (slab_spare_page(sl, slow, 1) && slab_drain_start(sl, slow))
-		sl->hungry = fast + 1;
+
+	const uint32_t between = age_between(sl, from, to);
+
+	if (between == 0 || age - sl->moved_at < between || !slab_drain_start(sl, from))
+		return;
+	sl->moved_at = age;
+	sl->moving++;
+}
+
+/* What came free for balance goes to who needs it most by now; somebody may have taken it before.
+ */
+static void
+grant_page(struct store *st)
+{
+	struct slab *sl = &st->slab;
+	const uint32_t to = class_in_need(sl);
+
+	if (mover_pool_is_low(st)) {
+		if (atomic_load_explicit(&sl->draining_count, memory_order_relaxed) == 0)
+			sl->moving = 0;
+		return;
+	}
+	if (to == UINT32_MAX || slab_grant(sl, to, mover_keep(st)))
+		sl->moving--;
 }
 
 void
 mover_balance(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
-	uint64_t bytes = 0;
 
 	if (!spin_try(&sl->balance_lock))
 		return; /* another core is at it */
-	if (sl->hungry != 0 && slab_grant(sl, sl->hungry - 1, sl->reserve))
-		sl->hungry = 0;
-	for (uint32_t i = 0; i < sl->class_count; i++)
-		bytes += (uint64_t)sl->classes[i].size *
-			 atomic_load_explicit(&sl->classes[i].evicted, memory_order_relaxed);
-	/* Twice: half of what is counted was there at the last move. */
-	if (bytes >> sl->arena->page_shift >= 2 * BALANCE_PAGES) {
+
+	const uint32_t age = slab_age(sl), pages = sl->arena->page_count;
+
+	if (sl->moving != 0)
+		grant_page(sc->store);
+	if (!age_within(sl, sl->halved_at, SPEED_PARTS)) {
+		sl->halved_at = age;
 		forget_half(sl);
-		move_page(sl);
+	}
+	if (age != sl->looked_at && sl->moving < 2 + pages / MOVING_SHARE) {
+		sl->looked_at = age;
+		move_page(sl, age);
 	}
 	spin_unlock(&sl->balance_lock);
 }

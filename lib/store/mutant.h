@@ -96,6 +96,12 @@
 #define MUTANT_OLD_PAIR false
 #endif
 
+#ifdef STORE_MUTANT_RENEW_ALL
+#define MUTANT_RENEW_ALL true
+#else
+#define MUTANT_RENEW_ALL false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -206,6 +212,13 @@ static inline bool
 mutant_old_pair(void)
 {
 	return MUTANT_OLD_PAIR;
+}
+
+/* A home forgets even those that were marked lately. */
+static inline bool
+mutant_renew_all(void)
+{
+	return MUTANT_RENEW_ALL;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

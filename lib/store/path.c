@@ -114,11 +114,11 @@ search(const struct index *ix, struct search *s, const struct place *p)
 	return found;
 }
 
-/* Under both locks. The new slot is filled, then the version stepped, then the old slot
- * cleared: a lookup finds the key in one of them, or notices. What leaves its home is told there
- * first; what comes back leaves the bit, which others may need. */
-static void
-copy_slot(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
+/* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
+ * key in one of them, or notices. What leaves its home is told there first; what comes back leaves
+ * the bit, which others may need. */
+void
+bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {
 	const uint32_t ref = bucket_ref(from, slot);
 	const uint16_t tag = bucket_tag(from, slot);
@@ -173,7 +173,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot});
 			count(sc, STORE_FLUSHED, 1);
 		} else {
-			copy_slot(from, node->slot, to, empty);
+			bucket_move(from, node->slot, to, empty);
 			count(sc, STORE_MOVES, 1);
 		}
 		done = true;

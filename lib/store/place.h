@@ -28,6 +28,7 @@ enum probe_state {
 	PROBE_OPEN, /* nothing seen yet */
 	PROBE_SEEN, /* ref has the tag: most likely the item */
 	PROBE_GONE, /* there was no such item then */
+	PROBE_LOST, /* the index was resized: nothing is known */
 };
 
 #endif

@@ -15,7 +15,6 @@
 /* Shares of the slots, in 64ths. */
 #define EARLY_64THS  48u /* grow from here on while there are pages for it */
 #define FULL_64THS   62u /* grow from here on if others must go */
-#define FEW_64THS    2u  /* that come during a resize */
 #define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
 #define AIM_64THS    60u /* what a size is chosen for */
 #define SPARSE_64THS 57u /* below this it is too large */
@@ -251,28 +250,23 @@ static uint64_t
 coming(struct store *st, uint64_t items)
 {
 	struct resize *rs = &st->resize;
-	const uint64_t few = share(index_bucket_count(&st->ix) * (uint64_t)BUCKET_SLOTS, FEW_64THS);
 
 	if (items <= rs->seen)
 		rs->gain -= rs->gain / 4 + (rs->gain != 0);
 	rs->seen = items;
-	if (claimed_pages(st) * SMALL_PART < st->arena.page_count || rs->gain < few)
-		return rs->gain;
-	return few;
+	return claimed_pages(st) * SMALL_PART < st->arena.page_count ? rs->gain : 0;
 }
 
 static uint64_t
 grow_late(struct store *st, uint64_t items)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
-	const uint64_t full = share(now * BUCKET_SLOTS, FULL_64THS);
-	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS);
 	const uint64_t more = coming(st, items);
 	const uint64_t fit = buckets_for(st, items + more);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
 
-	if (items + (more > few ? more : 0) <= full)
+	if (items + more <= share(now * BUCKET_SLOTS, FULL_64THS))
 		return now;
 	if (fit > LATE_FACTOR * now)
 		return LATE_FACTOR * now;
@@ -312,7 +306,7 @@ right_size(struct store *st)
 		want = grow_early(st, items, pool);
 	if (want == now)
 		want = grow_late(st, items);
-	if (want == now && mover_pool_is_low(&st->slab))
+	if (want == now && mover_pool_is_low(st))
 		want = shrink(st, items);
 	return want;
 }

@@ -1,5 +1,7 @@
 #include "slab.h"
 
+#define LOOKS_MAX 8u /* pages looked at when one is to be emptied */
+
 size_t
 slab_bytes_per_page(uint32_t page_shift)
 {
@@ -23,12 +25,13 @@ add_class(struct slab *sl, uint32_t size)
 {
 	struct slab_class *c = &sl->classes[sl->class_count];
 	const uint32_t batch = MAGAZINE_BATCH_BYTES / size;
+	const uint32_t granules = size >> sl->arena->shift;
 
 	ensure(sl->class_count < SLAB_CLASSES_MAX);
 	c->size = size;
 	c->per_page = (1u << sl->arena->page_shift) / size;
 	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
-	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + size - 1) / size;
+	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
 	sl->class_count++;
@@ -65,6 +68,10 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	sl->arena = arena;
 	sl->reserve = reserve;
 	sl->stride = (uint32_t)words;
+	sl->stride_shift = (uint32_t)__builtin_ctzll(words);
+	sl->page_shift = arena->page_shift - arena->shift;
+	sl->page_mask = (1u << sl->page_shift) - 1;
+	sl->lead = ARENA_LEAD_BYTES >> arena->shift;
 	sl->live = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
 	sl->clock = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
 	sl->reciprocal = region_take(region, pages * sizeof(uint64_t), sizeof(uint64_t));
@@ -142,7 +149,8 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	spin_unlock(&sl->pool_lock);
 	if (p == NULL)
 		return false;
-	p->free_head = p->free_count = p->fresh = p->gone = 0;
+	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
+	p->free_head = p->free_count = p->fresh = p->gone = p->drain_word = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
 	list_push_back(&c->pages, &p->of_class);
@@ -258,6 +266,8 @@ class_take(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint3
 	uint32_t got = 0;
 
 	spin_lock(&c->lock);
+	if (leave != SLAB_NO_PAGE)
+		atomic_store_explicit(&c->taken_at, slab_age(sl), memory_order_relaxed);
 	while (got < want) {
 		if (list_empty(&c->has_free) && (got != 0 || !class_take_page(sl, class, leave)))
 			break;
@@ -333,15 +343,51 @@ slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
+/* Chunks cannot move to another page (drain.c): one in use has a second chance, and its class
+ * counts for one whose hand found it so. */
+static bool
+page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
+{
+	if (c->size < SLAB_OBJECT_MAX || 2 * load.used <= load.live)
+		return false;
+	slab_page_forget_use(sl, p);
+	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
+	return true;
+}
+
+/* Under the class's lock. Pages the hand comes to soon had most time to be used in. One half of
+ * which is being filled will not be empty soon: NULL if there are only such. */
+static struct page *
+page_to_empty(struct slab *sl, struct slab_class *c)
+{
+	struct page *best = NULL;
+	uint32_t best_cost = UINT32_MAX, looks = 0;
+
+	for (struct list *at = c->pages.next; at != &c->pages && looks < LOOKS_MAX; looks++) {
+		struct page *p = container_of(at, struct page, of_class);
+		const struct page_load load = slab_page_load(sl, p);
+		const uint32_t filling = p->objects - page_free(p) - load.live;
+		const uint32_t cost = load.live + 2 * load.used + 4 * filling;
+
+		if (2 * filling < p->objects && cost < best_cost &&
+		    !page_has_chance(sl, c, p, load)) {
+			best_cost = cost;
+			best = p;
+		}
+		at = at->next;
+	}
+	return best;
+}
+
 bool
 slab_drain_start(struct slab *sl, uint32_t class)
 {
 	struct slab_class *c = &sl->classes[class];
-	struct page *p = NULL;
+	struct page *p;
 
 	spin_lock(&c->lock);
-	if (!list_empty(&c->pages)) {
-		p = container_of(c->pages.next, struct page, of_class);
+	p = page_to_empty(sl, c);
+	if (p != NULL) {
 		spin_lock(&sl->pool_lock);
 		slab_drain_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
@@ -388,9 +434,6 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 	struct slab_class *c = &sl->classes[class];
 	bool granted;
 
-	/* Where there are several, it takes one when it needs it. */
-	if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > leave + 1)
-		return true;
 	spin_lock(&c->lock);
 	granted = class_take_page(sl, class, leave);
 	spin_unlock(&c->lock);

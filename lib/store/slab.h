@@ -27,8 +27,9 @@
 #define MAGAZINE_BATCH_BYTES 8192u
 #define BITS_PER_WORD        64u
 
-/* object number = offset in page * reciprocal >> 40: exact for offsets below 2^21 and sizes
- * up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery 1994). */
+/* object number = offset in page * reciprocal >> 40, both in granules: exact for offsets below 2^21
+ * and sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery
+ * 1994). */
 #define RECIPROCAL_SHIFT 40u
 
 enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING, PAGE_INDEX };
@@ -42,6 +43,7 @@ struct page {
 	uint32_t objects; /* all of them */
 	uint32_t gone;    /* draining: taken out of the index, waiting with the page */
 	uint32_t gone_epoch;
+	uint32_t drain_word; /* draining, under the pool's lock: how far it was gone through */
 	uint8_t class;
 	_Atomic uint8_t state; /* enum page_state */
 };
@@ -58,7 +60,9 @@ struct slab_class {
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
 	_Atomic uint32_t limbo_count; /* retired, not yet given back */
-	_Atomic uint32_t evicted;     /* by its hand, lately: halved whenever a page moves */
+	_Atomic uint32_t passed;      /* by its hand, lately: see mover.c; halved now and then */
+	_Atomic uint32_t taken_at;    /* slab_age when something was taken last, */
+	_Atomic uint32_t grown_at;    /* and when it was a page */
 };
 
 struct magazine {
@@ -73,9 +77,10 @@ struct slab {
 	_Atomic uint64_t *live;
 	_Atomic uint64_t *clock;
 	uint32_t stride; /* words of a bitmap a page */
+	/* The same as a power of two, and the arena's measures in granules: every hit marks a bit.
+	 */
+	uint32_t stride_shift, page_shift, page_mask, lead;
 	uint32_t class_count;
-	struct spin balance_lock;
-	uint32_t hungry; /* under it: the class the next page of the pool is for, plus 1; 0: none */
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
 	struct slab_class classes[SLAB_CLASSES_MAX];
@@ -90,11 +95,59 @@ struct slab {
 	_Atomic uint32_t claimed_count; /* of the draining ones, those that the index waits for */
 	_Atomic uint32_t index_pages;   /* pages below this number are the index's, once empty */
 	_Atomic uint32_t recall;        /* stepped when magazines must give back what they hold */
+
+	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
+	uint32_t moving;    /* under it: pages on their way for balance; and when (slab_age) one */
+	uint32_t moved_at;  /* was started last, */
+	uint32_t halved_at; /* and what hands passed was halved last */
+	uint32_t looked_at;
+	_Atomic uint64_t evicted_bytes; /* ever */
 };
 
 /* Bytes beside the pages, for each of them. */
 size_t slab_bytes_per_page(uint32_t page_shift);
 void slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve);
+
+/* How much was ever evicted, in parts of a page: what the mover has for a clock; it wraps. */
+#define AGE_PAGE 8u
+
+static inline uint32_t
+slab_age(const struct slab *sl)
+{
+	return (uint32_t)(atomic_load_explicit(&sl->evicted_bytes, memory_order_relaxed) *
+				  AGE_PAGE >>
+			  sl->arena->page_shift);
+}
+
+static inline uint32_t
+slab_class_pages(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
+}
+
+/* Objects of the class that are free, or will be after a grace period. */
+static inline uint32_t
+slab_class_waiting(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed) +
+	       atomic_load_explicit(&c->limbo_count, memory_order_relaxed);
+}
+
+/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
+ * needs to live through a grace period, and no more than a quarter. */
+#define AHEAD_SHARE 64u
+#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
+#define AHEAD_MAX   1024u
+
+static inline uint32_t
+slab_class_ahead(const struct slab_class *c)
+{
+	const uint32_t owned = slab_class_pages(c) * c->per_page;
+
+	if (owned / AHEAD_SHARE >= AHEAD_MIN)
+		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
+	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
+}
 
 static inline uint32_t
 slab_class_for(const struct slab *sl, uint32_t bytes)
@@ -124,13 +177,12 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 static inline _Atomic uint64_t *
 slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *bit)
 {
-	const size_t offset = arena_offset(sl->arena, ref);
-	const size_t page = offset >> sl->arena->page_shift;
-	const uint64_t within = offset & (((size_t)1 << sl->arena->page_shift) - 1);
-	const uint64_t n = within * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
+	const uint32_t granule = ref - sl->lead;
+	const size_t page = granule >> sl->page_shift;
+	const uint64_t n = (granule & sl->page_mask) * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
 
 	*bit = 1ull << (n % BITS_PER_WORD);
-	return &map[page * sl->stride + n / BITS_PER_WORD];
+	return &map[(page << sl->stride_shift) + n / BITS_PER_WORD];
 }
 
 /* The object was used. Written only if that is news: a hot object's word stays shared. */
@@ -166,6 +218,7 @@ slab_marked(const struct slab *sl, uint32_t ref)
 void slab_set_live(struct slab *sl, uint32_t ref);
 void slab_clear_live(struct slab *sl, uint32_t ref);
 
+#define SLAB_NO_PAGE UINT32_MAX /* as leave: take none, and do not count it as asked for */
 /* An object of the class: from the magazine, the class's pages, or the pool, of which
  * leave pages stay. 0: none to be had this way. */
 uint32_t slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
@@ -177,21 +230,34 @@ void slab_empty_magazines(struct slab *sl, struct magazine *mags);
  * the hand passes. refs has room for max + BITS_PER_WORD. */
 uint32_t slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
-/* CLOCK of pages: is one under the hand, or one of the next looks, mostly unused since it was
- * looked at last? The hand stands before it then. */
-bool slab_spare_page(struct slab *sl, uint32_t class, uint32_t looks);
-/* Start to empty the page of a class that the hand comes to next. False: it has none. */
+/* Start to empty a page of a class: of those the hand comes to next, the one with least in use.
+ * False: it has none. */
 bool slab_drain_start(struct slab *sl, uint32_t class);
-/* References of up to max live objects of one page that is being emptied. */
+/* References of up to max live objects of one page that is being emptied, and after all of it, of
+ * the next. refs has room for max + BITS_PER_WORD. */
 uint32_t slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max);
+
+static inline bool
+slab_draining(const struct slab *sl, uint32_t ref)
+{
+	return atomic_load_explicit(&sl->pages[slab_page_of(sl, ref)].state,
+				    memory_order_relaxed) == PAGE_DRAINING;
+}
+
+/* What a page holds: live objects, and of those the ones used since the hand came by. */
+struct page_load {
+	uint32_t live, used;
+};
+struct page_load slab_page_load(const struct slab *sl, const struct page *p);
+/* As if the hand had come by. */
+void slab_page_forget_use(struct slab *sl, const struct page *p);
 /* Objects of one such page, out of the index since epoch. They wait for their readers together
  * with the page, not in a limbo. */
 void slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch);
 /* Emptied pages to the pool, if passed says that of their epoch. */
 void slab_collect(struct slab *sl, uint64_t oldest,
 		  bool (*passed)(uint32_t epoch, uint64_t oldest));
-/* A page of the pool for a class that should have more, if leave pages stay. True: it has it, or
- * there are so many that it can take one when it needs it. */
+/* A page of the pool for a class that should have more, if leave pages stay. */
 bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 
 /* ---- claim.c: pages for the index ---- */
@@ -206,7 +272,7 @@ void slab_disclaim(struct slab *sl, uint32_t pages, uint32_t epoch);
 
 /* Pages that are on their way to the pool. */
 static inline uint32_t
-slab_draining(const struct slab *sl)
+slab_coming(const struct slab *sl)
 {
 	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) -
 	       atomic_load_explicit(&sl->claimed_count, memory_order_relaxed);

@@ -89,10 +89,14 @@ sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 {
 	const struct store *st = sc->store;
 
-	for (uint32_t i = 0; i < bucket_count; i++)
+	for (uint32_t i = 0; i < bucket_count; i++) {
 		prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
-	for (uint32_t i = 0; i < bucket_count; i++)
+		homing_prefetch(st, first + i);
+	}
+	for (uint32_t i = 0; i < bucket_count; i++) {
 		sweep_bucket(sc, index_bucket(&st->ix, first + i));
+		homing_bucket(sc, first + i);
+	}
 }
 
 uint32_t
@@ -149,14 +153,17 @@ sweep_slice(struct store_core *sc)
 	const uint32_t start = sw->bucket;
 	const uint32_t end = start + share;
 
-	if (start == 0 && share != 0)
+	if (start == 0 && share != 0) {
 		sw->generation = store_generation(st);
+		homing_begin(st);
+	}
 	for (uint32_t n = start; n < end; n += SWEEP_SLICE_MIN)
 		sweep_buckets(sc, n, end - n < SWEEP_SLICE_MIN ? end - n : SWEEP_SLICE_MIN);
 	sw->bucket = end;
 	sw->done += share;
 	if (end >= index_bucket_end(&st->ix)) {
 		sw->bucket = 0;
+		homing_end(st);
 		/* Release: pairs with the acquire in next_generation. */
 		atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 	}

@@ -440,6 +440,16 @@ resize_now(struct worker *w)
 	resize_begin(w->core, s->buckets + roll(w, (s->most - s->buckets) / 2 + 1) * 2);
 }
 
+/* The sweep keeps pace with the clock, a bucket a second of these few: a round would not see one
+ * walk. Let it do its share again, whatever the second. */
+static void
+walk_on(struct store *st)
+{
+	spin_lock(&st->sweep.lock);
+	st->sweep.done = 0;
+	spin_unlock(&st->sweep.lock);
+}
+
 static void
 turn(struct worker *w)
 {
@@ -459,8 +469,10 @@ turn(struct worker *w)
 	}
 	store_turn(w->core, now_s);
 	atomic_store_explicit(&w->round->turned_s[w->id], now_s, TICK_ORDER);
-	if (roll(w, 4) == 0)
+	if (roll(w, 4) == 0) {
+		walk_on(w->round->store);
 		store_tidy(w->core);
+	}
 	if (w->round->shape->most != 0)
 		resize_now(w);
 }

@@ -152,7 +152,7 @@ work(void *arg)
 				look(w, n);
 		}
 		set(w, n);
-		if (!g->full && mover_pool_is_low(&g->own.store->slab)) {
+		if (!g->full && mover_pool_is_low(g->own.store)) {
 			g->early = forgotten(g);
 			g->early_sets = own_counted(&g->own, STORE_ITEMS_LINKED);
 			g->full = true;

@@ -52,7 +52,7 @@ many_keys_are_found_as_one_by_one(void **state)
 static void
 whatever_the_items_carry(void **state)
 {
-	enum { EXPIRED, ABSENT, FLAGS, EXPIRES, BOTH, PINNED, CHUNKED, FORMS };
+	enum { EXPIRED, ABSENT, PLAIN, FLAGS, EXPIRES, BOTH, PINNED, CHUNKED, FORMS };
 	static uint8_t bytes[SLAB_OBJECT_MAX + 100];
 	static char names[KEYS][24];
 	struct view keys[KEYS];

@@ -147,13 +147,24 @@ judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
 	return away_count;
 }
 
+static uint32_t
+judge_all(const struct store *st, uint32_t *wrong)
+{
+	uint32_t away_count = 0;
+
+	*wrong = 0;
+	for (uint32_t n = 0; n < index_bucket_count(&st->ix); n++)
+		away_count += judge_bucket(st, n, wrong);
+	return away_count;
+}
+
 /* Filled until items are moved and forgotten, then a third is deleted and put in again. */
 static void
 an_item_that_is_not_at_home_is_known_there(void **state)
 {
 	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
-	uint32_t away_count = 0, wrong = 0;
+	uint32_t away_count, wrong;
 
 	for (uint64_t i = 0; i < slots * 5 / 3; i++) {
 		const uint64_t n = i % slots * (i < slots ? 1 : 3) % slots;
@@ -165,11 +176,74 @@ an_item_that_is_not_at_home_is_known_there(void **state)
 		if (i % 64 == 0)
 			turns(rig.core, 1);
 	}
-	for (uint32_t n = 0; n < index_bucket_count(&rig.store->ix); n++)
-		away_count += judge_bucket(rig.store, n, &wrong);
+	away_count = judge_all(rig.store, &wrong);
 	check(counted(rig.core, STORE_MOVES) > 1000);
 	check(away_count > slots / 20);
 	check_eq(wrong, 0);
+	rig_down(&rig);
+}
+
+/* Overflow bits of a home that no item away needs. */
+static uint32_t
+needless_bits(const struct store *st)
+{
+	const uint32_t buckets = index_bucket_count(&st->ix);
+	uint32_t *needed = calloc(buckets, sizeof *needed), needless = 0;
+
+	for (uint32_t n = 0; n < buckets; n++)
+		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+			const uint16_t tag = bucket_tag(index_bucket(&st->ix, n), slot);
+
+			if ((tag & TAG_AWAY) != 0)
+				needed[bucket_other(buckets, n, tag)] |= overflow_bits(tag);
+		}
+	for (uint32_t n = 0; n < buckets; n++)
+		needless += (uint32_t)__builtin_popcount(version_open(index_bucket(&st->ix, n)) &
+							 OVERFLOW_MASK & ~needed[n]);
+	free(needed);
+	return needless;
+}
+
+/* Filled to the brim, then a third of it deleted: the sweep's walks bring home what has room, and
+ * homes say no more than is true. */
+static void
+the_sweep_brings_items_home_and_homes_forget_them(void **state)
+{
+	struct rig rig = rig_up_buckets(8, 1, 13000, 0);
+	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+	uint32_t wrong;
+
+	for (uint64_t i = 0; i < slots * 4 / 3; i++) {
+		const uint64_t n = i < slots ? i : (i - slots) * 3;
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		if (i < slots)
+			check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		else
+			store_delete(rig.core, key, store_hash(rig.core, key));
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+
+	const uint32_t before = judge_all(rig.store, &wrong);
+	const uint64_t linked =
+		counted(rig.core, STORE_ITEMS_LINKED) - counted(rig.core, STORE_ITEMS_UNLINKED);
+	const uint32_t needless = needless_bits(rig.store);
+
+	check_eq(wrong, 0);
+	/* One walk to begin with, two for bits, and one more as a walk may have been half-way. */
+	seconds(rig.core, 4 * (SWEEP_WALK_S + 1));
+
+	const uint32_t after = judge_all(rig.store, &wrong);
+
+	printf("away: %u of %llu, then %u; needless bits: %u, then %u\n", before,
+	       (unsigned long long)linked, after, needless, needless_bits(rig.store));
+	check_eq(wrong, 0);
+	check_eq(counted(rig.core, STORE_ITEMS_LINKED) - counted(rig.core, STORE_ITEMS_UNLINKED),
+		 linked);
+	check(after < before / 2);
+	check(needless > 1000);
+	check_eq(needless_bits(rig.store), 0);
 	rig_down(&rig);
 }
 
@@ -210,6 +284,7 @@ main(void)
 		cmocka_unit_test(homes_and_away_buckets_are_spread_evenly),
 		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten),
 		cmocka_unit_test(an_item_that_is_not_at_home_is_known_there),
+		cmocka_unit_test(the_sweep_brings_items_home_and_homes_forget_them),
 		cmocka_unit_test(most_misses_end_at_home),
 	};
 

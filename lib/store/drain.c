@@ -1,0 +1,214 @@
+/*
+ * drain.c - pages being emptied, object by object.
+ *
+ * What is used moves to a free object of the same class on another page: a copy with the same key,
+ * version, flags, expiry and flush generation takes its slot under the bucket locks, and a reader
+ * finds the one or the other, which are the same. What is not used is forgotten, as the CLOCK hand
+ * would have: its reference bit was clear. So a page costs its class what it held least need of.
+ * What is in a limbo, a magazine or a fill comes home by itself.
+ *
+ * Plain items need no place in a limbo, they wait for their readers with the page, as one. Chunked
+ * items do not move: their chunks name them.
+ */
+#include "inside.h"
+
+#define NOWHERE UINT32_MAX
+
+enum emptied {
+	EMPTY_LEFT,  /* it was not in the index any more, or cannot leave it now */
+	EMPTY_GONE,  /* out of the page; waits for readers with it */
+	EMPTY_AWAY,  /* out of the page; waits for readers in the limbo */
+	EMPTY_STUCK, /* there is no place for it elsewhere, now */
+};
+
+struct batch {
+	uint32_t gone[DRAIN_BATCH + BITS_PER_WORD];
+	uint32_t gone_count, forgotten;
+	uint32_t stuck, stuck_class; /* for want of objects of that class */
+	uint32_t cost;               /* as struct drain's */
+};
+
+/* Where the items of a class go: a class that gave its last page leaves those in use to the next
+ * larger one that goes on, if an object of that is no more than twice as large. */
+static uint32_t
+class_for_rescue(const struct slab *sl, uint32_t class)
+{
+	for (uint32_t c = class; c < sl->class_count; c++) {
+		if (sl->classes[c].size > 2 * sl->classes[class].size)
+			break;
+		if (slab_class_pages(&sl->classes[c]) != 0)
+			return c;
+	}
+	return NOWHERE;
+}
+
+/* An object of the class, of no page that is being emptied itself. Magazines may hold some of
+ * those until their core answers the recall (store.c). */
+static uint32_t
+take_elsewhere(struct store_core *sc, uint32_t class)
+{
+	struct slab *sl = &sc->store->slab;
+
+	for (uint32_t i = 0; i <= 2 * MAGAZINE_BATCH_MAX; i++) {
+		const uint32_t ref = slab_take(sl, sc->magazines, class, SLAB_NO_PAGE);
+
+		if (ref == 0 || !slab_draining(sl, ref))
+			return ref;
+		slab_give(sl, sc->magazines, ref);
+	}
+	return 0;
+}
+
+/* Word by word where others write atomically: expiry, and pins, which stay with the old one. */
+static void
+copy_item(const struct item *from, struct item *to)
+{
+	const uint32_t form = item_form(from);
+
+	to->vlen_klen = from->vlen_klen;
+	to->cas_form = from->cas_form;
+	if (form & ITEM_HAS_FLAGS)
+		memcpy(to->body, from->body, sizeof(uint32_t));
+	if (form & ITEM_HAS_LONG) {
+		memcpy(item_long_at(to), item_long_at(from), offsetof(struct item_long, pins));
+		atomic_store_explicit(item_pins_at(to), 0, memory_order_relaxed);
+	}
+	memcpy((uint8_t *)item_key_bytes(to), item_key_bytes(from),
+	       item_key_len(from) + item_value_len(from));
+}
+
+/* Under both locks: the copy takes the place of the item. */
+static enum emptied
+exchange(struct store_core *sc, struct spot spot, struct item *it, struct item *copy)
+{
+	struct store *st = sc->store;
+	const bool pinned = (item_form(it) & ITEM_HAS_LONG) != 0;
+
+	if (spot.bucket == NULL || item_dead(sc, it) || (pinned && !limbo_has_room(sc, LIMBO_KEEP)))
+		return EMPTY_LEFT;
+	/* Now, since a touch writes under these locks. */
+	item_set_expiry(copy, item_expiry_s(it));
+	count(sc, STORE_BYTES_LINKED, item_memory(st, copy));
+	count(sc, STORE_BYTES_UNLINKED, item_memory(st, it));
+	item_set_live(st, copy);
+	protocol_gap();
+	bucket_put(spot.bucket, spot.slot, item_ref(st, copy), bucket_tag(spot.bucket, spot.slot));
+	item_clear_live(st, it);
+	if (!pinned)
+		return EMPTY_GONE;
+	limbo_put(sc, it);
+	return EMPTY_AWAY;
+}
+
+static enum emptied
+rescue(struct store_core *sc, struct item *it, uint32_t class)
+{
+	struct store *st = sc->store;
+	const uint32_t ref = take_elsewhere(sc, class);
+	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
+
+	if (ref == 0)
+		return EMPTY_STUCK;
+	copy_item(it, item_at(st, ref));
+	protocol_gap();
+
+	const struct place p = index_lock(&st->ix, hash);
+	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
+	const enum emptied how = exchange(sc, spot, it, item_at(st, ref));
+
+	index_unlock(&st->ix, &p);
+	if (how == EMPTY_LEFT)
+		slab_give(&st->slab, sc->magazines, ref);
+	else
+		count(sc, STORE_RESCUED, 1);
+	return how;
+}
+
+/* The class that is to have it: if it is plain, and in use or there is room for it anyhow. */
+static uint32_t
+class_to_keep(const struct store *st, uint32_t ref)
+{
+	const struct slab *sl = &st->slab;
+	const uint32_t class = class_for_rescue(sl, slab_class_of_ref(sl, ref));
+	const struct item *it = item_at(st, ref);
+
+	if (class == NOWHERE || item_key_len(it) == 0 || (item_form(it) & ITEM_IS_CHUNKED) != 0)
+		return NOWHERE;
+
+	const struct slab_class *c = &sl->classes[class];
+
+	if (!slab_marked(sl, ref) &&
+	    atomic_load_explicit(&c->free_count, memory_order_relaxed) <= slab_class_ahead(c))
+		return NOWHERE;
+	return class;
+}
+
+static enum emptied
+forget(struct store_core *sc, uint32_t ref)
+{
+	switch (unlink_object(sc, ref, true)) {
+	case UNLINKED_GONE:
+		return EMPTY_GONE;
+	case UNLINKED_RETIRED:
+		return EMPTY_AWAY;
+	case UNLINKED_NOT:
+		break;
+	}
+	return EMPTY_LEFT;
+}
+
+static void
+empty_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
+{
+	const uint32_t class = class_to_keep(sc->store, ref);
+	enum emptied how = EMPTY_LEFT;
+
+	b->cost++;
+	if (class != NOWHERE) {
+		how = rescue(sc, item_at(sc->store, ref), class);
+		b->cost += slab_size_of_ref(&sc->store->slab, ref) / DRAIN_COPY_BYTES;
+	}
+	if (how == EMPTY_LEFT || (how == EMPTY_STUCK && hurry)) {
+		how = forget(sc, ref);
+		b->forgotten += how != EMPTY_LEFT;
+	}
+	if (how == EMPTY_GONE)
+		b->gone[b->gone_count++] = ref;
+	if (how == EMPTY_STUCK) {
+		b->stuck++;
+		b->stuck_class = class;
+	}
+}
+
+/* Places for what is stuck: the hand forgets others of the class, and they pass their readers. */
+static void
+make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
+{
+	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
+
+	if (waiting < stuck)
+		memory_evict(sc, class, stuck - waiting);
+}
+
+uint32_t
+drain_batch(struct store_core *sc, bool hurry)
+{
+	struct slab *sl = &sc->store->slab;
+	uint32_t refs[DRAIN_BATCH + BITS_PER_WORD];
+	const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
+	struct batch b = {.gone_count = 0};
+
+	if (n == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_ahead(sc->store, refs, n, i);
+		empty_object(sc, &b, refs[i], hurry);
+	}
+	count(sc, STORE_EVICTED, b.forgotten);
+	/* The epoch is read after the last of them left the index (epoch.h). */
+	if (b.gone_count != 0)
+		slab_drain_gone(sl, b.gone, b.gone_count, (uint32_t)epoch_now(&sc->store->epoch));
+	if (b.stuck != 0)
+		make_places(sc, b.stuck_class, b.stuck);
+	return b.stuck == n ? 0 : b.cost;
+}
