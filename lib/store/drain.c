@@ -106,20 +106,17 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 	struct store *st = sc->store;
 	const uint32_t ref = take_elsewhere(sc, class);
 	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
-	const struct place p = index_place(&st->ix, hash);
-	struct bucket *home = index_bucket(&st->ix, p.home);
-	struct bucket *away = index_bucket(&st->ix, p.away);
 
 	if (ref == 0)
 		return EMPTY_STUCK;
 	copy_item(it, item_at(st, ref));
 	protocol_gap();
-	bucket_lock_both(home, away);
 
+	const struct place p = index_lock(&st->ix, hash);
 	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
 	const enum emptied how = exchange(sc, spot, it, item_at(st, ref));
 
-	bucket_unlock_both(home, away);
+	index_unlock(&st->ix, &p);
 	if (how == EMPTY_LEFT)
 		slab_give(&st->slab, sc->magazines, ref);
 	else
@@ -203,8 +200,10 @@ drain_batch(struct store_core *sc, bool hurry)
 
 	if (n == 0)
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_ahead(sc->store, refs, n, i);
 		empty_object(sc, &b, refs[i], hurry);
+	}
 	count(sc, STORE_EVICTED, b.forgotten);
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.gone_count != 0)

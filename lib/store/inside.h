@@ -18,15 +18,15 @@
 #include "base/hash.h"
 
 #define LIMBO_MAX        (1u << 14) /* power of two */
-#define LIMBO_SLICE      512u       /* items given back in one turn */
+#define LIMBO_SLICE      256u       /* items given back in one turn */
 #define LIMBO_KEEP       256u       /* evictions leave this much of it to the operations */
 #define CHUNKS_MAX       16000u     /* references fit a head object with the longest key */
 #define SWEEP_WALK_S     60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
 #define SWEEP_PER_S      (1u << 17) /* buckets a second at most, all cores together */
 #define SWEEP_SLICE_MIN  16u        /* buckets looked at in one store_tidy, and if there are too */
 #define SWEEP_SLICE_MAX  256u       /* few of those a second */
-#define DRAIN_SLICE      1024u      /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN      2048u /* and by whoever took memory of the reserve, or waits for some */
+#define DRAIN_SLICE      256u       /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN      192u       /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
 #define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
 #define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
@@ -198,6 +198,8 @@ enum unlinked {
 	UNLINKED_GONE,    /* it waits with its page: the caller tells slab_drain_gone */
 };
 
+/* Ask memory for what it takes to unlink the objects after number i of n; for each in order. */
+void unlink_ahead(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i);
 /* Forget the item an object belongs to, if it is still in the index. with_page: its page is
  * being emptied. */
 enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);

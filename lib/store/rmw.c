@@ -188,7 +188,7 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
 	if (l->result != STORE_OK)
 		return LINK_REFUSED;
 	l->item = item_new(sc, rm->key, len, new_form(rm, old, len));
-	l->result = STORE_NO_MEMORY;
+	l->result = memory_is_coming(sc) ? STORE_NOT_YET : STORE_NO_MEMORY;
 	if (l->item == NULL)
 		return LINK_REFUSED;
 	l->mode = locked ? LINK_BUILD : LINK_SAME;

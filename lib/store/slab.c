@@ -309,10 +309,22 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 
 /* ---- pages move ---- */
 
+/* Chunks cannot move to another page (drain.c): one in use has a second chance, and its class
+ * counts for one whose hand found it so. */
+static bool
+page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
+{
+	if (c->size < SLAB_OBJECT_MAX || 2 * load.used <= load.live)
+		return false;
+	slab_page_forget_use(sl, p);
+	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
+	return true;
+}
+
 /* Under the class's lock. Pages the hand comes to soon had most time to be used in. One half of
  * which is being filled will not be empty soon: NULL if there are only such. */
 static struct page *
-page_to_empty(const struct slab *sl, const struct slab_class *c)
+page_to_empty(struct slab *sl, struct slab_class *c)
 {
 	struct page *best = NULL;
 	uint32_t best_cost = UINT32_MAX, looks = 0;
@@ -323,7 +335,8 @@ page_to_empty(const struct slab *sl, const struct slab_class *c)
 		const uint32_t filling = p->objects - page_free(p) - load.live;
 		const uint32_t cost = load.live + 2 * load.used + 4 * filling;
 
-		if (2 * filling < p->objects && cost < best_cost) {
+		if (2 * filling < p->objects && cost < best_cost &&
+		    !page_has_chance(sl, c, p, load)) {
 			best_cost = cost;
 			best = p;
 		}

@@ -248,6 +248,8 @@ struct page_load {
 	uint32_t live, used;
 };
 struct page_load slab_page_load(const struct slab *sl, const struct page *p);
+/* As if the hand had come by. */
+void slab_page_forget_use(struct slab *sl, const struct page *p);
 /* Objects of one such page, out of the index since epoch. They wait for their readers together
  * with the page, not in a limbo. */
 void slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch);

@@ -48,7 +48,7 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin only: memory is coming; ask again next turn */
+	STORE_NOT_YET, /* store_begin, store_try_finish: memory is coming; ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -148,6 +148,10 @@ void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32
  * fill in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
+/* The same for who can wait: NOT_YET (APPEND and PREPEND only, whose new value needs memory of its
+ * own) has done nothing and leaves the fill as it is, to be finished next turn or abandoned. */
+enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
+				   uint64_t cas);
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);

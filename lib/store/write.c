@@ -54,6 +54,7 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
+/* NOT_YET: nothing was done, the fill goes on. */
 static enum store_result
 finish_extend(struct store_core *sc, struct fill *f, enum store_mode mode)
 {
@@ -65,12 +66,14 @@ finish_extend(struct store_core *sc, struct fill *f, enum store_mode mode)
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 
+	if (r == STORE_NOT_YET)
+		return r;
 	store_abandon(sc, f);
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
 enum store_result
-store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
+store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
 {
 	struct link l = {.item = f->item, .hash = f->hash, .cas = cas, .mode = mode};
 
@@ -86,6 +89,25 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	f->item = v == LINK_DONE ? NULL : l.item;
 	store_abandon(sc, f);
 	return v == LINK_DONE ? STORE_OK : l.result;
+}
+
+/* For those who do not wait. */
+static enum store_result
+no_memory(struct store_core *sc, enum store_result r)
+{
+	if (r != STORE_NOT_YET)
+		return r;
+	count(sc, STORE_OUT_OF_MEMORY, 1);
+	return STORE_NO_MEMORY;
+}
+
+enum store_result
+store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
+{
+	const enum store_result r = store_try_finish(sc, f, mode, cas);
+
+	store_abandon(sc, f);
+	return no_memory(sc, r);
 }
 
 void
@@ -105,7 +127,7 @@ store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delt
 	const enum store_result r = rmw_run(sc, &rm);
 
 	*value = rm.value;
-	return r;
+	return no_memory(sc, r);
 }
 
 /* Write the expiry where it stands, under the bucket locks, so that a version made at the same
@@ -152,5 +174,5 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 	const enum store_result r = rmw_run(sc, &rm);
 
 	*it = rm.made;
-	return r;
+	return no_memory(sc, r);
 }
