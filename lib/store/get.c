@@ -65,6 +65,7 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
+	slab_prefetch_mark(&st->slab, ref);
 }
 
 /* Nobody has resized the index since the probe began. */
