@@ -7,6 +7,9 @@
  * would have: its reference bit was clear. So a page costs its class what it held least need of.
  * What is in a limbo, a magazine or a fill comes home by itself.
  *
+ * In a store that never evicts, all that can move moves, into new pages if need be, and the rest
+ * stays: then the page is not had.
+ *
  * Plain items need no place in a limbo, they wait for their readers with the page, as one. Chunked
  * items do not move: their chunks name them.
  */
@@ -48,9 +51,10 @@ static uint32_t
 take_elsewhere(struct store_core *sc, uint32_t class)
 {
 	struct slab *sl = &sc->store->slab;
+	const uint32_t leave = sc->store->never_evict ? sl->reserve : SLAB_NO_PAGE;
 
 	for (uint32_t i = 0; i <= 2 * MAGAZINE_BATCH_MAX; i++) {
-		const uint32_t ref = slab_take(sl, sc->magazines, class, SLAB_NO_PAGE);
+		const uint32_t ref = slab_take(sl, sc->magazines, class, leave);
 
 		if (ref == 0 || !slab_draining(sl, ref))
 			return ref;
@@ -137,7 +141,7 @@ class_to_keep(const struct store *st, uint32_t ref)
 
 	const struct slab_class *c = &sl->classes[class];
 
-	if (!slab_marked(sl, ref) &&
+	if (!st->never_evict && !slab_marked(sl, ref) &&
 	    atomic_load_explicit(&c->free_count, memory_order_relaxed) <= slab_class_ahead(c))
 		return NOWHERE;
 	return class;
@@ -168,9 +172,10 @@ empty_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
 		how = rescue(sc, item_at(sc->store, ref), class);
 		b->cost += slab_size_of_ref(&sc->store->slab, ref) / DRAIN_COPY_BYTES;
 	}
-	if (how == EMPTY_LEFT || (how == EMPTY_STUCK && hurry)) {
+	if (how == EMPTY_LEFT && sc->store->never_evict)
+		how = EMPTY_STUCK;
+	else if (how == EMPTY_LEFT || (how == EMPTY_STUCK && hurry))
 		how = forget(sc, ref);
-	}
 	if (how == EMPTY_GONE)
 		b->gone[b->gone_count++] = ref;
 	if (how == EMPTY_STUCK) {
@@ -199,12 +204,14 @@ drain_batch(struct store_core *sc, bool hurry)
 
 	if (n == 0)
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_ahead(sc->store, refs, n, i);
 		empty_object(sc, &b, refs[i], hurry);
+	}
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.gone_count != 0)
 		slab_drain_gone(sl, b.gone, b.gone_count, (uint32_t)epoch_now(&sc->store->epoch));
-	if (b.stuck != 0)
+	if (b.stuck != 0 && !sc->store->never_evict)
 		make_places(sc, b.stuck_class, b.stuck);
 	return b.stuck == n ? 0 : b.cost;
 }

@@ -47,7 +47,13 @@ probe_other(const struct store *st, const struct probe *p)
 {
 	if (unlikely((p->seq & GEOMETRY_MOVING) != 0))
 		return p->ref;
-	return bucket_other(index_bucket_count(&st->ix), p->bucket, p->tag);
+
+	const uint32_t bucket_count = index_bucket_count(&st->ix);
+
+	/* The number is of the probe's geometry, or this says that it is not: then the home twice
+	 * will do, since nothing that is missed counts. */
+	return likely(index_seq(&st->ix) == p->seq) ? bucket_other(bucket_count, p->bucket, p->tag)
+						    : p->bucket;
 }
 
 static inline void
@@ -65,6 +71,7 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
+	slab_prefetch_mark(&st->slab, ref);
 }
 
 /* Nobody has resized the index since the probe began. */
@@ -128,9 +135,13 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 	const uint32_t away_hits = bucket_match(away, p->tag | TAG_AWAY);
 
 	if (away_hits != 0) {
-		p->bucket = p->ref;
-		p->tag |= TAG_AWAY;
+		const uint32_t other = p->ref;
+
 		probe_see(st, p, away, away_hits, ahead);
+		if (likely(p->state == PROBE_SEEN)) {
+			p->bucket = other;
+			p->tag |= TAG_AWAY;
+		}
 		return;
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
@@ -202,16 +213,15 @@ use(struct store_core *sc, uint32_t ref)
 }
 
 /* Is what was seen still where it was? Whatever came between has changed the slot: a reference
- * comes back in a later turn only. But a slot that a resize is about to clear stands for nothing
- * any more: the geometry must be the same, too. */
+ * comes back in a later turn only. So has a resize, that clears the slot before anyone can write to
+ * the key's new bucket (migrate.c). */
 static inline bool
 probe_stands(const struct store *st, const struct probe *p)
 {
 	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
 	return mutant_stale_probe() ||
-	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref &&
-		(probe_is_current(st, p) || mutant_old_probe()));
+	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref);
 }
 
 /* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
@@ -381,5 +391,8 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 struct view
 store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset)
 {
-	return item_value_at(sc->store, it, offset);
+	if (unlikely((item_form(it) & ITEM_FORM_SHAPE) != 0))
+		return item_value_at(sc->store, it, offset);
+	return (struct view){it->body + item_key_len(it) + offset,
+			     (item_head(it) >> 8 & ITEM_LEN_MAX) - offset};
 }

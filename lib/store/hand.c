@@ -75,6 +75,16 @@ hand_step(struct slab *sl, struct slab_class *c)
 	list_push_back(&c->pages, &p->of_class);
 }
 
+/* How far the hand may go: not round more than once, or what is in use had no second chance. */
+static uint32_t
+hand_words(const struct slab_class *c)
+{
+	const uint32_t words = (c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD;
+	const uint64_t all = (uint64_t)words * slab_class_pages(c);
+
+	return all < HAND_WORDS_MAX ? (uint32_t)all : HAND_WORDS_MAX;
+}
+
 uint32_t
 slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 {
@@ -82,7 +92,10 @@ slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	uint32_t count = 0, used = 0;
 
 	spin_lock(&c->lock);
-	for (uint32_t look = 0; look < HAND_WORDS_MAX && count < max; look++) {
+
+	const uint32_t looks = hand_words(c);
+
+	for (uint32_t look = 0; look < looks && count < max; look++) {
 		if (list_empty(&c->pages))
 			break;
 
@@ -116,6 +129,15 @@ slab_page_load(const struct slab *sl, const struct page *p)
 		load.used += (uint32_t)__builtin_popcountll(live & used);
 	}
 	return load;
+}
+
+void
+slab_page_forget_use(struct slab *sl, const struct page *p)
+{
+	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+
+	for (uint32_t w = 0; w < words; w++)
+		unused_word(sl, p, w);
 }
 
 uint32_t

@@ -19,15 +19,15 @@
 #include "base/hash.h"
 
 #define LIMBO_MAX        (1u << 14) /* power of two */
-#define LIMBO_SLICE      512u       /* items given back in one turn */
+#define LIMBO_SLICE      256u       /* items given back in one turn */
 #define LIMBO_KEEP       256u       /* evictions leave this much of it to the operations */
 #define CHUNKS_MAX       16000u     /* references fit a head object with the longest key */
 #define SWEEP_WALK_S     60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
 #define SWEEP_PER_S      (1u << 17) /* buckets a second at most, all cores together */
 #define SWEEP_SLICE_MIN  16u        /* buckets looked at in one store_tidy, and if there are too */
 #define SWEEP_SLICE_MAX  256u       /* few of those a second */
-#define DRAIN_SLICE      1024u      /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN      2048u /* and by whoever took memory of the reserve, or waits for some */
+#define DRAIN_SLICE      256u       /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN      192u       /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
 #define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
 #define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
@@ -59,6 +59,24 @@ struct sweep {
 	bool renews;    /* this one makes overflow bits of the marks */
 };
 
+/* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
+ */
+enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
+
+struct resize {
+	struct spin lock;
+	_Atomic uint32_t phase; /* enum resize_phase */
+	uint32_t step;          /* buckets come and go in so many; 0: the index stays as it is */
+	uint32_t want;          /* buckets */
+	uint32_t next;          /* of its pages: the first that is not cleared yet */
+	uint32_t cleared;       /* bytes of that */
+	uint32_t second;        /* when a page came last */
+	uint64_t begun_with;    /* items */
+	uint64_t seen;          /* items, at the last look */
+	uint64_t gain;    /* items more at the end of a resize than at its beginning; fading */
+	uint64_t evicted; /* items, when the index was not too large yet */
+};
+
 struct store {
 	struct index ix;
 	struct arena arena;
@@ -80,13 +98,15 @@ struct store {
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
+	struct resize resize;
 };
 
 struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	uint32_t recall; /* the recall our magazines have answered */
+	uint32_t recall;   /* the recall our magazines have answered */
+	uint32_t searched; /* buckets looked into in search of room; it wraps */
 	bool online;
 	store_evicted_fn *evicted; /* NULL: nobody watches */
 	void *evicted_arg;
@@ -161,15 +181,21 @@ static_assert(TAG_AWAY % FLOORS == 0, "a key's floor is the same wherever it lie
 
 /* What the budget is cut into. */
 struct store_plan {
-	uint32_t page_shift, page_count;
-	uint32_t bucket_count;
-	uint32_t reserve; /* pages */
+	uint32_t page_shift, page_count; /* all pages, those of the index too */
+	uint32_t bucket_count;           /* at the start */
+	uint32_t bucket_step;            /* it grows and shrinks by so many; 0: it does not */
+	uint32_t reserve;                /* pages */
 };
 
 struct store_plan store_plan_of(const struct store_config *cfg);
 /* With a plan of one's own: tests make the index so small that everything collides. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,
 				   const struct store_plan *plan);
+
+/* Of all cores. */
+uint64_t store_sum(const struct store *st, enum store_counter what);
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
 /* ---- memory.c: objects, and whom to forget for them ---- */
 
@@ -245,16 +271,42 @@ enum unlinked {
 	UNLINKED_GONE,    /* it waits with its page: the caller tells slab_drain_gone */
 };
 
+/* Ask memory for what it takes to unlink the objects after number i of n; for each in order. */
+void unlink_ahead(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i);
 /* Forget the item an object belongs to, if it is still in the index. with_page: its page is
  * being emptied. */
 enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);
 
 /* ---- path.c ---- */
 
-/* Move items until one of the two buckets has an empty slot. False: none within reach. */
-bool path_make_room(struct store_core *sc, const struct place *p);
+/* Move items until one of the two buckets has an empty slot; none of them into a bucket to
+ * be avoided. False: none within reach. */
+bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+		    uint32_t avoid_count);
+
 /* Under both locks: what lies in a slot goes to an empty slot of its other bucket. */
 void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
+
+/* ---- migrate.c: the index from one geometry to the next ---- */
+
+#define MIGRATE_WORK   512u /* in one slice: buckets looked into in search of room, */
+#define MIGRATE_BUCKET 4u   /* as much for each that is emptied, */
+#define MIGRATE_ITEM   2u   /* and for each item in it */
+
+/* By the core that holds the resize's lock. False: all is done. */
+bool migrate_slice(struct store_core *sc);
+
+/* ---- resize.c: how large the index is ---- */
+
+void resize_init(struct store *st, const struct store_plan *plan);
+#define RESIZE_FACTOR_MAX 16u /* the larger number by the smaller, rounded up */
+
+/* Begin to make it another size. False: it is at it already, or there is no memory for it. */
+bool resize_begin(struct store_core *sc, uint32_t bucket_count);
+/* Every turn: a slice of a resize that is under way. False: there was none, or others are at it. */
+bool resize_turn(struct store_core *sc);
+/* Some turns: is it too small or too large for what is in it? */
+void resize_consider(struct store_core *sc);
 
 /* ---- link.c: into the index ---- */
 

@@ -16,8 +16,10 @@ memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
 	const uint32_t n =
 		slab_hand(&sc->store->slab, class, refs, max < EVICT_SLICE ? max : EVICT_SLICE);
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_ahead(sc->store, refs, n, i);
 		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
+	}
 	return done;
 }
 
@@ -54,7 +56,13 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	uint32_t ref;
 
 	limbo_reclaim(sc);
-	evict_ahead(sc, class);
+	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
+	 * all of whose chunks were counted before. */
+	if (leave == 0) {
+		evict_ahead(sc, class);
+		if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve)
+			mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
+	}
 	ref = slab_take(sl, sc->magazines, class, mover_keep(sc->store));
 	if (ref != 0)
 		return ref;
@@ -62,9 +70,6 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	ref = slab_take(sl, sc->magazines, class, leave);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
 		ref = slab_take(sl, sc->magazines, c, leave);
-	/* Not amid a large value, all of whose chunks were counted before. */
-	if (leave == 0)
-		mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
 	return ref;
 }
 
@@ -184,6 +189,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
+	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	limbo_reclaim(sc);
@@ -215,7 +221,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 					     memory_order_relaxed)) != 0;
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
-	       atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
+	       slab_coming(sl) != 0 ||
 	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
 }
 

@@ -55,7 +55,7 @@ mover_pool_is_low(const struct store *st)
 static uint32_t
 pages_coming(const struct slab *sl)
 {
-	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) + slab_pool(sl);
+	return slab_coming(sl) + slab_pool(sl);
 }
 
 /* How often, lately, the hand of a class went round what is there; fixed point. */
@@ -185,10 +185,9 @@ mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 
-	if (sc->store->never_evict)
-		return;
 	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages;) {
-		if (pages_coming(sl) < pages && !drain_another(sl))
+		/* Where nothing is forgotten, the index has its pages emptied, and nobody else. */
+		if (!sc->store->never_evict && pages_coming(sl) < pages && !drain_another(sl))
 			return;
 
 		const uint32_t cost = drain_batch(sc, hurry);
@@ -287,8 +286,8 @@ mover_balance(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
 
-	if (!spin_try(&sl->balance_lock))
-		return; /* another core is at it */
+	if (sc->store->never_evict || !spin_try(&sl->balance_lock))
+		return; /* or another core is at it */
 
 	const uint32_t age = slab_age(sl), pages = sl->arena->page_count;
 

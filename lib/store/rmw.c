@@ -157,10 +157,16 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
 	l->result = new_len(sc, rm, old, &len);
 	if (l->result != STORE_OK)
 		return LINK_REFUSED;
-	l->item = item_new(sc, rm->key, len, new_form(rm, old, len));
-	l->result = STORE_NO_MEMORY;
-	if (l->item == NULL)
+
+	const uint32_t form = form_cut(new_form(rm, old, len), rm->key.len, len);
+
+	l->item = item_new(sc, rm->key, len, form);
+	if (l->item == NULL) {
+		l->result = memory_is_coming(sc, item_first_bytes(form, rm->key.len, len))
+				    ? STORE_NOT_YET
+				    : STORE_NO_MEMORY;
 		return LINK_REFUSED;
+	}
 	l->expect = locked ? 0 : item_ref(sc->store, old);
 	if (!locked)
 		write_version(sc->store, rm, old, l->item);

@@ -1,7 +1,5 @@
 #include "inside.h"
 
-/* Share of the budget that is index: enough slots for items of about 56 bytes. */
-#define INDEX_SHARE_PER_1024 106u
 /* Pages a store should have at least, before they are as large as hugepages. */
 #define PAGES_WANTED 256u
 /* Alignment of what is taken from the region, all told. */
@@ -43,17 +41,13 @@ store_plan_of(const struct store_config *cfg)
 	       cfg->memory_bytes >> (plan.page_shift + 1) >= PAGES_WANTED)
 		plan.page_shift++;
 
-	const size_t index_want = cfg->memory_bytes / 1024 * INDEX_SHARE_PER_1024;
-
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
 	const size_t fixed =
 		sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES + ARENA_LEAD_BYTES;
 
-	plan.bucket_count = (uint32_t)(index_want / (2 * sizeof(struct bucket))) * 2;
-
-	const size_t index_bytes = plan.bucket_count * sizeof(struct bucket);
-
-	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed - index_bytes) / page_bytes);
+	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));
+	plan.bucket_count = plan.bucket_step;
+	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
 	ensure((size_t)plan.page_count << plan.page_shift <= ARENA_BYTES_MAX);
 	return plan;
@@ -88,11 +82,11 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
-	index_init(&st->ix, region, &st->arena, plan->bucket_count);
-	st->ix.seed = cfg->seed;
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
 	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
+	index_init(&st->ix, &st->arena, plan->bucket_count, cfg->seed);
+	resize_init(st, plan);
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
 		st->cores[i].id = i;
@@ -153,6 +147,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	limbo_reclaim(sc);
 	answer_recall(sc);
 	mover_turn(sc);
+	resize_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
@@ -161,5 +156,6 @@ void
 store_tidy(struct store_core *sc)
 {
 	mover_balance(sc);
+	resize_consider(sc);
 	sweep_slice(sc);
 }

@@ -51,7 +51,7 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin only: memory is coming; ask again next turn */
+	STORE_NOT_YET, /* store_begin, store_try_finish: memory is coming; ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -76,7 +76,11 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
 	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \
 	X(STORE_OUT_OF_MEMORY, "stores refused because nothing could be evicted")                  \
-	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")
+	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")  \
+	X(STORE_INDEX_GROWN, "times the index has got larger")                                     \
+	X(STORE_INDEX_SHRUNK, "times it has got smaller")                                          \
+	X(STORE_INDEX_MIGRATED, "buckets whose items were given to others by that")                \
+	X(STORE_INDEX_FORGOTTEN, "items evicted because that found no place for them")
 
 enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
 
@@ -156,6 +160,10 @@ void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32
  * fill in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
+/* The same for who can wait: NOT_YET (APPEND and PREPEND only, whose new value needs memory of its
+ * own) has done nothing and leaves the fill as it is, to be finished next turn or abandoned. */
+enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
+				   uint64_t cas);
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
@@ -180,10 +188,10 @@ struct store_usage {
 	uint64_t item_bytes;   /* class sizes of linked items */
 	uint64_t memory_bytes; /* the budget */
 	uint64_t limit_bytes;  /* what of it may be used, see store_limit_mt */
-	uint64_t index_slots;
+	uint64_t index_slots;  /* they come and go with the items */
 	uint64_t index_bytes;
-	uint64_t page_bytes; /* of one page */
-	uint64_t pages_total, pages_used;
+	uint64_t page_bytes;              /* of one page */
+	uint64_t pages_total, pages_used; /* those of the index, too */
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);
 const struct counter *store_counters(const struct store_core *sc); /* STORE_COUNTER_COUNT */

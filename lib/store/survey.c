@@ -5,11 +5,12 @@
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* Pages that a limit leaves in use, besides the reserve: some classes can have one. */
+/* Pages that a limit leaves in use, besides the reserve and the index: some classes can have one.
+ */
 #define LIMIT_PAGES_MIN 4u
 
-static uint64_t
-sum_of(const struct store *st, enum store_counter what)
+uint64_t
+store_sum(const struct store *st, enum store_counter what)
 {
 	uint64_t sum = 0;
 
@@ -18,12 +19,11 @@ sum_of(const struct store *st, enum store_counter what)
 	return sum;
 }
 
-/* What came in less what went out; other cores go on meanwhile, so never below 0. */
-static uint64_t
-balance(const struct store *st, enum store_counter in, enum store_counter out)
+uint64_t
+store_balance(const struct store *st, enum store_counter in, enum store_counter out)
 {
-	const uint64_t gone = sum_of(st, out);
-	const uint64_t come = sum_of(st, in);
+	const uint64_t gone = store_sum(st, out);
+	const uint64_t come = store_sum(st, in);
 
 	return come > gone ? come - gone : 0;
 }
@@ -31,8 +31,8 @@ balance(const struct store *st, enum store_counter in, enum store_counter out)
 void
 store_usage_mt(const struct store *store, struct store_usage *out)
 {
-	out->items = balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
-	out->item_bytes = balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
+	out->items = store_balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+	out->item_bytes = store_balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
 	out->memory_bytes = store->memory_bytes;
 	out->limit_bytes = atomic_load_explicit(&store->limit_bytes, memory_order_relaxed);
 	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
@@ -154,7 +154,8 @@ store_limit_mt(struct store *store, size_t bytes)
 	struct slab *sl = &store->slab;
 	const uint32_t page_shift = store->arena.page_shift;
 	const size_t a_page = slab_bytes_per_page(page_shift) + ((size_t)1 << page_shift);
-	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN;
+	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN +
+			      atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
 	if (bytes < STORE_MEMORY_MIN || bytes > store->memory_bytes)
 		return false;

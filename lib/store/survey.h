@@ -22,6 +22,7 @@
 struct store_cursor {
 	uint32_t bucket;
 	uint32_t slot;
+	uint32_t buckets; /* there were, as seen last */
 	bool done;
 };
 

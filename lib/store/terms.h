@@ -59,6 +59,10 @@ struct store_terms {
 enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_terms *terms, const struct item **made);
 
+/* The same for who can wait: as store_try_finish. */
+enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
+					const struct store_terms *terms, const struct item **made);
+
 /* A delete that compares; or keeps the item: as stale and to be won, or without its value. */
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */

@@ -70,6 +70,32 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	return UNLINKED_RETIRED;
 }
 
+#define AHEAD 8u /* objects whose buckets are on their way, and as many that are so themselves */
+
+/* Where the key of a plain item is, or will be in a moment. Chunks are few. */
+static void
+prefetch_place(const struct store *st, uint32_t ref)
+{
+	const struct item *it = item_at(st, ref);
+
+	if (item_key_len(it) == 0)
+		return;
+
+	const struct place p = index_place(&st->ix, index_hash(&st->ix, item_key(it)));
+
+	prefetch(index_bucket(&st->ix, p.home));
+	prefetch(index_bucket(&st->ix, p.away));
+}
+
+void
+unlink_ahead(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i)
+{
+	for (uint32_t j = i == 0 ? 0 : i + 2 * AHEAD; j <= i + 2 * AHEAD && j < n; j++)
+		prefetch(item_at(st, refs[j]));
+	for (uint32_t j = i == 0 ? 0 : i + AHEAD; j <= i + AHEAD && j < n; j++)
+		prefetch_place(st, refs[j]);
+}
+
 enum unlinked
 unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
@@ -148,7 +174,7 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 	if (how->mark_stale || how->drop_value) {
 		const enum store_result r = keep(sc, key, hash, how, left);
 
-		if (r != STORE_NO_MEMORY)
+		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET)
 			return r;
 	}
 	return delete_if(sc, key, hash, how);

@@ -6,6 +6,8 @@
  */
 #include "inside.h"
 
+#define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
+
 static bool
 is_current(struct store_core *sc, const struct item *it, uint32_t ref)
 {
@@ -54,16 +56,38 @@ walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	return count;
 }
 
+/* The index may be resized under the walk. What has not been seen yet moves up or down by the ratio
+ * of the numbers of buckets, give or take a few. Up is where the walk has not been; for the way
+ * down it waits, and goes back as far. False: wait. */
+static bool
+follow_resize(const struct index *ix, struct store_cursor *cursor)
+{
+	const uint32_t buckets = index_bucket_target(ix);
+
+	if (buckets < index_bucket_count(ix))
+		return false;
+	if (buckets < cursor->buckets) {
+		const uint64_t at = (uint64_t)cursor->bucket * buckets / cursor->buckets;
+
+		cursor->bucket = at > WALK_MARGIN ? (uint32_t)at - WALK_MARGIN : 0;
+		cursor->slot = 0;
+	}
+	cursor->buckets = buckets;
+	return true;
+}
+
 uint32_t
 store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	   const struct item **items, uint32_t max)
 {
+	const struct index *ix = &sc->store->ix;
 	uint32_t count = 0;
 
+	if (!follow_resize(ix, cursor))
+		return 0;
 	for (uint32_t looks = 0; looks < STORE_WALK_BUCKETS && count < max && !cursor->done;
 	     looks++) {
-		/* Again every time: an index may shrink under the walk. */
-		if (cursor->bucket < index_bucket_count(&sc->store->ix))
+		if (cursor->bucket < index_bucket_end(ix))
 			count += walk_bucket(sc, cursor, class, items + count, max - count);
 		else
 			cursor->done = true;

@@ -127,23 +127,52 @@ finish_how(struct store_core *sc, struct fill *f, const struct store_terms *term
 	return finish_extend(sc, f, terms, made);
 }
 
+static uint32_t
+fill_bytes(const struct store_core *sc, const struct fill *f)
+{
+	return slab_size_of_ref(&sc->store->slab, item_ref(sc->store, f->item));
+}
+
 enum store_result
-store_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
-		  const struct item **made)
+store_try_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+		      const struct item **made)
 {
 	ensure(f->item != NULL && f->filled == f->value_len);
 	*made = NULL;
 
 	const enum store_result r = finish_how(sc, f, terms, made);
 
+	if (r == STORE_NOT_YET)
+		return r;
 	if (r == STORE_NO_MEMORY)
-		account_refused(sc,
-				slab_size_of_ref(&sc->store->slab, item_ref(sc->store, f->item)));
+		account_refused(sc, fill_bytes(sc, f));
 	/* The client believes the old value gone. */
 	if (r == STORE_NO_MEMORY && terms->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
 	return r;
+}
+
+enum store_result
+store_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+		  const struct item **made)
+{
+	const enum store_result r = store_try_finish_with(sc, f, terms, made);
+
+	if (r != STORE_NOT_YET)
+		return r;
+	account_refused(sc, fill_bytes(sc, f));
+	store_abandon(sc, f);
+	return STORE_NO_MEMORY;
+}
+
+enum store_result
+store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
+{
+	const struct store_terms terms = {.mode = mode, .cas = cas};
+	const struct item *made;
+
+	return store_try_finish_with(sc, f, &terms, &made);
 }
 
 enum store_result
@@ -153,6 +182,16 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	const struct item *made;
 
 	return store_finish_with(sc, f, &terms, &made);
+}
+
+/* For those who do not wait. */
+static enum store_result
+no_memory(struct store_core *sc, enum store_result r)
+{
+	if (r != STORE_NOT_YET)
+		return r;
+	count(sc, STORE_OUT_OF_MEMORY, 1);
+	return STORE_NO_MEMORY;
 }
 
 void
@@ -204,7 +243,7 @@ arith_change(struct store_core *sc, struct view key, uint64_t hash, const struct
 
 	total->value = rm.value;
 	total->made = rm.made;
-	return r;
+	return no_memory(sc, r);
 }
 
 enum store_result
@@ -290,5 +329,5 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 	*it = rm.made;
 	if (r == STORE_OK)
 		item_use(sc->store, rm.made, item_ref(sc->store, rm.made));
-	return r;
+	return no_memory(sc, r);
 }

@@ -42,6 +42,8 @@ static void
 version_two_of_the_layout_is_this(void **state)
 {
 	check_eq(ARENA_LAYOUT_VERSION, 2);
+	check_eq(sizeof(struct bucket), 64);
+	check_eq(offsetof(struct bucket, ref), 24);
 	check_eq(ARENA_LEAD_BYTES, 64);
 	check_eq(offsetof(struct item, cas_form), 4);
 	check_eq(offsetof(struct item, body), 8);
@@ -73,6 +75,7 @@ items_mean_the_same_at_another_address(void **state)
 	memcpy(elsewhere, a->base, size);
 	memset(a->base, 0xa5, size);
 	a->base = elsewhere;
+	rig.store->ix.buckets = (struct bucket *)(void *)arena_page(a, 0);
 	for (uint32_t i = 0; i < ITEMS; i++) {
 		snprintf(key, sizeof key, "key%u", i);
 		check(value_is(rig.core, find(rig.core, key), value_of(i)));

@@ -119,6 +119,65 @@ large_values_can_be_extended_up_to_the_limit(void **state)
 	rig_down(&rig);
 }
 
+/* Finishes an append, turn by turn; the old value is there until it is done, or forgotten. */
+static enum store_result
+append_waiting(struct rig *rig, struct fill *f, struct view old, uint32_t *waited)
+{
+	enum store_result r = STORE_NOT_YET;
+
+	for (*waited = 0; *waited < 1000 && r == STORE_NOT_YET; ++*waited) {
+		const struct item *it = find(rig->core, "k");
+
+		check(it == NULL || value_is(rig->core, it, old));
+		r = store_try_finish(rig->core, f, STORE_APPEND, 0);
+		check(it != NULL || r == STORE_NOT_STORED);
+		turns(rig->core, 1);
+	}
+	return r;
+}
+
+/* What is added has its memory; the whole new version needs more, of a full store. */
+static void
+an_append_waits_for_memory_that_is_coming(void **state)
+{
+	enum { OLD = 300000, MORE = 500000 };
+	const struct view whole = value_of(OLD + MORE);
+	struct rig rig = rig_up(8, 1);
+	uint32_t waited, late = 0;
+
+	for (uint64_t round = 0; round < 10; round++) {
+		enum store_result r = STORE_NOT_YET;
+		struct fill f;
+
+		for (uint64_t i = round << 32; i < (round << 32) + 100000; i++) {
+			const struct view k = {(const uint8_t *)&i, sizeof i};
+
+			check_eq(put(rig.core, k, value_of(48), STORE_SET, 0), STORE_OK);
+			if (i % 64 == 0)
+				turns(rig.core, 1);
+		}
+		for (int i = 0; i < 1000 && r == STORE_NOT_YET; i++) {
+			r = store_begin(rig.core, &f, text("k"), store_hash(rig.core, text("k")),
+					MORE, 0, 0);
+			turns(rig.core, 1);
+		}
+		check_eq(r, STORE_OK);
+		store_fill(rig.core, &f, whole.data + OLD, MORE);
+		check_eq(put_waiting(rig.core, text("k"), (struct view){whole.data, OLD}, 1000,
+				     &waited),
+			 STORE_OK);
+		r = append_waiting(&rig, &f, (struct view){whole.data, OLD}, &waited);
+		check(r == STORE_OK || r == STORE_NOT_STORED);
+		late += r == STORE_OK && waited > 1;
+		check(r != STORE_OK || value_is(rig.core, find(rig.core, "k"), whole));
+		del(rig.core, "k");
+	}
+	printf("%u of 10 appends waited\n", late);
+	check(late != 0);
+	check_eq(counted(rig.core, STORE_OUT_OF_MEMORY), 0);
+	rig_down(&rig);
+}
+
 /* A key of 16 bytes and a value of 32 that follows from it. */
 static void
 make_pair(uint64_t i, uint64_t key[2], uint64_t value[4])
@@ -265,7 +324,7 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 		for (uint64_t i = 0; i < 1000000; i++) {
 			const struct view k = {(const uint8_t *)&i, sizeof i};
 
-			check_eq(put(rig.core, k, value_of(32), STORE_SET, 0), STORE_OK);
+			check_eq(put(rig.core, k, value_of(48), STORE_SET, 0), STORE_OK);
 			if (i % 64 == 0)
 				turns(rig.core, 1);
 		}
@@ -365,7 +424,7 @@ every_object_comes_home(void **state)
 	check_eq(objects_out(&rig), 0);
 	check_eq(rig.core->limbo.head, rig.core->limbo.tail);
 	store_usage_mt(rig.store, &usage);
-	check_eq(usage.pages_used, 0);
+	check_eq(usage.pages_used, rig.store->slab.index_pages);
 	rig_down(&rig);
 }
 
@@ -480,6 +539,7 @@ main(void)
 		cmocka_unit_test(values_of_every_size_come_back_byte_for_byte),
 		cmocka_unit_test(a_value_may_come_in_any_pieces),
 		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
+		cmocka_unit_test(an_append_waits_for_memory_that_is_coming),
 		cmocka_unit_test(a_full_store_forgets_but_never_lies),
 		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
 		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
