@@ -150,6 +150,16 @@ requests_in_datagrams_are_seen_too(void **state)
 }
 
 static void
+watchers_see_each_their_own(void **state)
+{
+	struct conn *gets = watcher("fetchers"), *deletes = watcher("deletions");
+
+	said("set a 0 0 0\r\n\r\nget a\r\ndelete a\r\n");
+	check_str(seen(gets), "type=item_get key=a status=found clsid=1 cfd=N size=0\n");
+	check_str(seen(deletes), "type=deleted key=a cmd=delete clsid=1 size=0\n");
+}
+
+static void
 connections_come_and_go(void **state)
 {
 	struct conn *c = watcher("connevents");
@@ -267,6 +277,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_stream_shows_what_is_its),
 		TEST(requests_in_datagrams_are_seen_too),
+		TEST(watchers_see_each_their_own),
 		TEST(connections_come_and_go),
 		TEST(evictions_are_seen_before_they_happen),
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),
