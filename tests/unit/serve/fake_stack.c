@@ -347,7 +347,7 @@ shared_create(struct rig *r, uint32_t cores)
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 cores * serve_bytes(&serve_cfg) + 4096;
-	r->region.base = malloc(r->region.size);
+	r->region.base = calloc(1, r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
 	serve_shared_describe(r->shared, &facts);
@@ -363,7 +363,7 @@ fake_create(void)
 	stack->outbox = stack->outbox_left = 256;
 	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
 		stack->conns[i].slot = i;
-		stack->conns[i].sent = malloc(SENT_BYTES);
+		stack->conns[i].sent = calloc(1, SENT_BYTES); /* pages come when they are written */
 	}
 	return stack;
 }
