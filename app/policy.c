@@ -1,4 +1,5 @@
 #include "policy.h"
+#include "proto/mc_req.h"
 #include "serve/serve_policy.h"
 
 #include <unistd.h>
@@ -34,7 +35,13 @@ void
 policy_set(struct appliance *a)
 {
 	const struct config *c = &a->config;
+	static const uint8_t protocols[] = {
+		[PROTOCOL_AUTO] = MC_PROTOCOL_UNKNOWN,
+		[PROTOCOL_ASCII] = MC_PROTOCOL_TEXT,
+		[PROTOCOL_BINARY] = MC_PROTOCOL_BINARY,
+	};
 	struct serve_policy p = {
+		.protocol = protocols[c->protocol],
 		.no_flush = c->no_flush,
 		.no_dumps = c->no_dumps,
 		.no_watch = c->no_watch,

@@ -22,7 +22,11 @@ opened(void *arg, struct conn *c)
 	struct serve *sv = arg;
 	const bool admitted = sv->admitted_count < sv->cfg.conns_max - sv->cfg.conns_spare;
 
-	sv->sessions[conn_slot(c)] = (struct session){.conn = c, .admitted = admitted};
+	sv->sessions[conn_slot(c)] = (struct session){
+		.conn = c,
+		.admitted = admitted,
+		.parser.protocol = sv->shared->admin.policy.protocol,
+	};
 	admin_opened(sv, &sv->sessions[conn_slot(c)]);
 	serve_count(sv, CONN_OPENED);
 	if (admitted)

@@ -162,6 +162,7 @@ admin_turn(struct serve *sv)
 		a->begun = true;
 		a->auth = all->policy.auth;
 		a->guarded = all->policy.udp_guard;
+		a->protocol = all->policy.protocol;
 		guard_create(sv);
 	}
 	users_look(sv);

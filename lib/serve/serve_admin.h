@@ -4,7 +4,7 @@
  * Private to lib/serve. serve_policy.c what is allowed, and words for the program; serve_admin.c
  * the commands of one line; serve_auth.c who may ask; serve_stream.c replies of any length;
  * serve_stats.c serve_class_stats.c serve_conns.c serve_prefix.c serve_dump.c what they say;
- * serve_watch.c watchers; udp_guard.c event_ring.c their tools.
+ * serve_observe.c events; serve_watch.c watchers; udp_guard.c event_ring.c their tools.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
  *         set at start, but for its atomics.
@@ -121,8 +121,9 @@ struct admin {
 	/* Looked at by every request: some watcher wants to know, or prefixes are counted. */
 	bool observed;
 	bool begun; /* the policy was looked at */
-	bool auth;  /* the policy's; so is guarded */
+	bool auth;  /* the policy's; so are the next two */
 	bool guarded;
+	uint8_t protocol;
 	bool detail;
 	uint32_t streams;    /* enum mc_stream: what some watcher wants */
 	uint32_t users_turn; /* which table of users this core looks in */

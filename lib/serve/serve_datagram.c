@@ -34,8 +34,11 @@ datagram_open(struct serve *sv)
 	}
 	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
 	case MC_UDP_OK:
-		dc->parser.protocol = dc->text.data[0] == MC_BIN_REQUEST_MAGIC ? MC_PROTOCOL_BINARY
-									       : MC_PROTOCOL_TEXT;
+		dc->parser.protocol = sv->admin.protocol;
+		if (likely(dc->parser.protocol == MC_PROTOCOL_UNKNOWN))
+			dc->parser.protocol = dc->text.data[0] == MC_BIN_REQUEST_MAGIC
+						      ? MC_PROTOCOL_BINARY
+						      : MC_PROTOCOL_TEXT;
 		return true;
 	case MC_UDP_SHORT:
 		datagram_drop(sv, UDP_DROP_SHORT);

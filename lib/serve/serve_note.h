@@ -13,7 +13,9 @@
 
 #include "serve_answer.h"
 
-/* ---- events (serve_watch.c) ---- */
+/* ---- events (serve_observe.c) ---- */
+
+enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_CONN, EVENT_LINE };
 
 bool observes(const struct serve *sv, enum mc_stream stream);
 void observed_request(struct serve *sv, const struct op *op);
@@ -21,6 +23,8 @@ void observed_get(struct serve *sv, const struct op *op, struct view key, const 
 void observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
 		    const struct item *it);
 void observed_delete(struct serve *sv, const struct op *op, const struct item *it);
+/* store_evicted_fn; arg is the service. */
+void observed_eviction(void *arg, const struct item *it);
 void observed_conn(struct serve *sv, const struct session *ss, bool opened);
 void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
 void prefixes_clear(struct prefixes *table);

@@ -23,6 +23,7 @@ struct serve_network {
 
 /* All zero is memcached without options. */
 struct serve_policy {
+	uint8_t protocol;      /* -B: enum mc_protocol; 0 lets the first byte of a stream tell */
 	bool no_flush;         /* -F: flush_all is refused */
 	bool no_dumps;         /* -X: keys are not listed, nor prefixes */
 	bool no_watch;         /* -W */

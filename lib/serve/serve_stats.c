@@ -153,6 +153,10 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 
 #define YES_NO(condition) ((condition) ? "yes" : "no")
 #define OR_NULL(text)     ((text) != NULL ? (text) : "NULL")
+#define PROTOCOL_NAME(p)                                                                           \
+	((p) == MC_PROTOCOL_TEXT     ? "ascii"                                                     \
+	 : (p) == MC_PROTOCOL_BINARY ? "binary"                                                    \
+				     : "auto-negotiate")
 
 #define SETTINGS_ROWS(X)                                                                           \
 	X(NUMBER, "maxbytes", v.store.limit_bytes)                                                 \
@@ -170,7 +174,7 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(TEXT, "detail_enabled", YES_NO(WORD(detail)))                                            \
 	X(NUMBER, "reqs_per_event", v.sh->facts.requests_max)                                      \
 	X(TEXT, "cas_enabled", YES_NO(!v.sh->facts.no_cas))                                        \
-	X(TEXT, "binding_protocol", "auto-negotiate")                                              \
+	X(TEXT, "binding_protocol", PROTOCOL_NAME(policy->protocol))                               \
 	X(TEXT, "auth_enabled_sasl", YES_NO(policy->auth))                                         \
 	X(TEXT, "auth_enabled_ascii",                                                              \
 	  v.sh->facts.auth_file != NULL ? v.sh->facts.auth_file : YES_NO(policy->auth))            \

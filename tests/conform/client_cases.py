@@ -1,4 +1,4 @@
-"""Clients that others wrote: pymemcache, and libmemcached's memccapable, memccp, memcslap."""
+"""Clients that others wrote: pymemcache, libmemcached's tools, memcached-tool, an exporter's rules."""
 
 import os
 import pathlib
@@ -8,12 +8,14 @@ import tempfile
 
 from pymemcache.client.base import Client
 
-from mc_peer import HOST, PORT, expect, expect_true
+from mc_peer import HOST, PORT, Tcp, expect, expect_true
 
 SERVERS = f"--servers={HOST}:{PORT}"
 TOOL_WAIT_S = 60
 SLAP_THREADS, SLAP_ROUNDS = 4, 5000
 CASLAP_S = 3
+MEMCCAPABLE = {"ascii": "-a", "binary": "-b"}
+MEMCACHED_TOOL = "/usr/share/memcached/scripts/memcached-tool"
 
 
 def _client(**options):
@@ -136,22 +138,123 @@ def _caslap(*options):
     print("    " + output.strip().split("\n")[-1], flush=True)
 
 
-def memccapable_cases():
-    """One case for each line of memccapable -a: {name: passed}."""
+def memccapable_cases(kind):
+    """One case for each line of memccapable -a or -b: {name: passed}."""
     # Names go to stdout and verdicts of failed tests to stderr: only together are they in order.
-    done = subprocess.run(["memccapable", "-h", HOST, "-p", str(PORT), "-a", "-t", "10"],
+    done = subprocess.run(["memccapable", "-h", HOST, "-p", str(PORT), MEMCCAPABLE[kind], "-t", "10"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, timeout=TOOL_WAIT_S)
     output = re.sub(r"\d+ of \d+ tests failed\s*", "", done.stdout)
     found = {n: how == "pass"
-             for n, how in re.findall(r"(ascii [a-z ]+?)\s*\[(pass|FAIL)\]", output)}
+             for n, how in re.findall(kind + r" ([a-z ]+?)\s*\[(pass|FAIL)\]", output)}
     expect_true(len(found) > 20, f"memccapable tested {len(found)} things: {output[-300:]}")
     return found
 
 
+# ---- monitors -----------------------------------------------------------------------------------
+
+def memcstat_reads_the_statistics():
+    status, output = _tool("memcstat", SERVERS)
+    expect(status, 0, output[-300:])
+    for name in ("curr_items", "limit_maxbytes", "threads", "version"):
+        expect_true(re.search(rf"^\s*{name}: \S+$", output, re.M) is not None, f"no {name}")
+
+
+def memcdump_lists_every_key():
+    c = _client()
+    want = {f"dump{i}" for i in range(500)}
+    c.set_many({key: b"v" for key in want}, noreply=False)
+    status, output = _tool("memcdump", SERVERS)
+    expect(status, 0, output[-300:])
+    expect(want - set(output.split()), set(), "keys not dumped")
+    c.close()
+
+
+def memcached_tool_shows_what_there_is():
+    server = f"{HOST}:{PORT}"
+    c = _client()
+    c.set("tool_key", b"v" * 100, expire=1000, noreply=False)
+    c.close()
+    status, output = _tool(MEMCACHED_TOOL, server, "display")
+    expect(status, 0, output)
+    expect_true(re.search(r"^\s+\d+\s+\d+(\.\d+)?[BK]?\s+.*\d+", output, re.M) is not None, output)
+    status, output = _tool(MEMCACHED_TOOL, server, "stats")
+    expect_true(re.search(r"^\s+curr_items\s+\d+", output, re.M) is not None, output[:300])
+    status, output = _tool(MEMCACHED_TOOL, server, "settings")
+    expect_true(re.search(r"^\s+maxconns\s+\d+", output, re.M) is not None, output[:300])
+    status, output = _tool(MEMCACHED_TOOL, server, "sizes")
+    expect(status, 0, output)
+    status, output = _tool(MEMCACHED_TOOL, server, "dump")
+    expect(status, 0, output[-300:])
+    expect_true("\r\n" + "v" * 100 in output or "\n" + "v" * 100 in output, "the value is not dumped")
+
+
+# What prometheus' memcached_exporter does with an answer: see the surface document.
+NEEDED = ("cmd_set", "cas_misses", "cas_hits", "cas_badval")
+NUMBERS = """uptime time bytes limit_maxbytes curr_items total_items bytes_read bytes_written
+    curr_connections total_connections rejected_connections conn_yields listen_disabled_num evictions
+    reclaimed store_too_large store_no_memory lru_crawler_starts direct_reclaims
+    crawler_items_checked crawler_reclaimed moves_to_cold moves_to_warm moves_within_lru
+    accepting_conns cmd_flush get_hits get_misses delete_hits delete_misses incr_hits incr_misses
+    decr_hits decr_misses touch_hits touch_misses""".split()
+SETTINGS = ("maxconns", "lru_crawler")  # what it reads of lists that are not here, it can do without
+ITEMS = """number age evicted evicted_nonzero evicted_time outofmemory tailrepairs reclaimed
+    expired_unfetched evicted_unfetched evicted_active crawler_reclaimed crawler_items_checked
+    lrutail_reflocked moves_to_cold moves_to_warm moves_within_lru mem_requested number_hot
+    number_warm number_cold age_hot age_warm hits_to_hot hits_to_warm hits_to_cold""".split()
+SLABS = """chunk_size chunks_per_page total_pages total_chunks used_chunks free_chunks
+    free_chunks_end get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval
+    touch_hits""".split()
+STATS_BYTES_MAX = 4096  # collectd's buffer
+
+
+def _stats_as_the_exporter_reads_them(request):
+    with Tcp() as c:
+        c.send(request + b"\r\n")
+        answer = c.take_until(b"END\r\n")
+        c.barrier()
+    lines = answer.decode().split("\r\n")[:-2]
+    for line in lines:
+        expect(line.count(" ") >= 2 and line.startswith("STAT "), True,
+               f"unexpected stats line format: {line!r}")
+    return dict(line.split(" ", 2)[1:] for line in lines), len(answer)
+
+
+def an_exporter_reads_the_statistics():
+    found, size = _stats_as_the_exporter_reads_them(b"stats")
+    expect_true(size < STATS_BYTES_MAX, f"stats are {size} bytes")
+    for name in (*NEEDED, *NUMBERS):
+        expect_true(name in found, f"stats lacks {name}")
+        int(found[name])
+    for name in ("rusage_user", "rusage_system"):
+        seconds, micros = found[name].split(".")
+        expect((seconds.isdigit(), micros.isdigit(), len(micros)), (True, True, 6), name)
+    settings, _ = _stats_as_the_exporter_reads_them(b"stats settings")
+    for name in SETTINGS:
+        expect_true(name in settings, f"stats settings lacks {name}")
+
+
+def an_exporter_reads_items_and_slabs():
+    c = _client()
+    c.set("exporter", b"v", noreply=False)
+    c.close()
+    items, _ = _stats_as_the_exporter_reads_them(b"stats items")
+    classes = {key.split(":")[1] for key in items}
+    expect_true(bool(classes), "no class in stats items")
+    for number in classes:
+        for name in ITEMS:
+            int(items[f"items:{number}:{name}"])
+    slabs, _ = _stats_as_the_exporter_reads_them(b"stats slabs")
+    for name in ("active_slabs", "total_malloced"):
+        int(slabs.pop(name))
+    for number in {key.split(":")[0] for key in slabs}:
+        for name in SLABS:
+            int(slabs[f"{number}:{name}"])
+
+
 def missing_tools():
-    return [t for t in ("memccapable", "memccp", "memccat", "memcrm", "memcslap", "memcaslap")
-            if not any(os.access(f"{d}/{t}", os.X_OK) for d in os.get_exec_path())]
+    return [t for t in (MEMCACHED_TOOL, "memcstat", "memcdump", "memccapable", "memccp", "memccat", "memcrm", "memcslap", "memcaslap")
+            if not any(os.access(os.path.join(d, t), os.X_OK) for d in os.get_exec_path())]
 
 
 CASES = [
@@ -166,4 +269,9 @@ CASES = [
     memcslap_multigets_without_an_error,
     memcaslap_runs_without_an_error,
     memcaslap_over_udp_runs_without_an_error,
+    memcstat_reads_the_statistics,
+    memcdump_lists_every_key,
+    memcached_tool_shows_what_there_is,
+    an_exporter_reads_the_statistics,
+    an_exporter_reads_items_and_slabs,
 ]

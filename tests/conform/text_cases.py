@@ -168,3 +168,16 @@ CASES = [
     ("a long line without an end is hung up on", [(b"x" * 20000, CLOSED)]),
     ("stats of an unknown kind", [("stats nonsense\n", "ERROR\n")]),
 ]
+
+# Rows that cannot be asked over UDP, and why.
+NOT_OVER_UDP = {
+    "verbosity": "an administrative command",
+    "version": "asked alone by every other case",
+}
+DATAGRAM_MAX = 8000  # more would need IP fragments, which the appliance does not put together
+
+
+def fits_udp(name, dialog):
+    requests = [request for request, _ in dialog if isinstance(request, (str, bytes))]
+    return (name not in NOT_OVER_UDP and all(answer is not CLOSED for _, answer in dialog) and
+            all(len(request) < DATAGRAM_MAX for request in requests))

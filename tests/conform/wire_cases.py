@@ -4,6 +4,7 @@ A case is a function whose name is a sentence; LONG_CASES are left out by --quic
 """
 
 import random
+import re
 import resource
 import socket
 import struct
@@ -21,6 +22,8 @@ FILL_QUICK_SETS = 1_000_000  # still more than a 64 MB cache holds
 FILL_BATCH = 2000
 FILL_GET_KEYS = 500
 TOGETHER_S = 1.5
+LARGE_BYTES = 900_000
+OVERWRITES = 1000
 
 quick = False
 
@@ -327,6 +330,42 @@ def clients_that_do_not_read_stall_nobody_else():
             c.sock.close()
 
 
+def a_value_being_sent_stays_as_it_was_while_others_overwrite_it():
+    """The reader stops in the middle of a value; the key is then overwritten and deleted."""
+    value = _large_value(LARGE_BYTES)
+    want = b"VALUE slow 0 %d\r\n%s\r\nEND\r\n" % (len(value), value)
+    with Tcp(receive_bytes=4096) as slow, Tcp() as c:
+        c.ask(b"set slow 0 0 %d\r\n%s\r\n" % (len(value), value), b"STORED\r\n")
+        slow.send(b"get slow\r\n")
+        got = slow.take(10_000)
+        for i in range(OVERWRITES):
+            other = bytes([97 + i % 26]) * len(value)
+            c.ask(b"set slow 0 0 %d\r\n%s\r\n" % (len(other), other), b"STORED\r\n")
+            if i % 3 == 0:
+                c.ask(b"delete slow\r\n", b"DELETED\r\n")
+            if i % 100 == 0:
+                got += slow.take(1000)
+        got += slow.take(len(want) - len(got))
+        expect_true(got == want, "the value changed under the reader")
+        slow.barrier()
+
+
+ADMINISTRATION = [b"verbosity 0", b"cache_memlimit 64", b"shutdown", b"shutdown graceful", b"watch",
+                  b"watch fetchers", b"lru_crawler enable", b"lru_crawler metadump all",
+                  b"lru_crawler mgdump all", b"slabs reassign 1 2", b"slabs automove 1",
+                  b"lru tune 10 25 0.1 2.0", b"stats cachedump 1 10", b"stats detail on",
+                  b"stats reset", b"extstore free_memchunks 1 1", b"refresh_certs"]
+
+
+def administration_over_udp_is_refused():
+    with Udp() as u:
+        for line in ADMINISTRATION:
+            answer, _ = u.message(u.send(line + b"\r\n"))
+            expect_true(re.fullmatch(rb"(CLIENT_|SERVER_)?ERROR[^\r\n]*\r\n", answer) is not None,
+                        f"{line!r}: {answer[:80]!r}")
+            u.ask(b"get none\r\n", b"END\r\n")
+
+
 # ---- a full cache -------------------------------------------------------------------------------
 
 def _fill_key(i):
@@ -413,5 +452,7 @@ CASES = [
     values_of_every_size_survive,
     a_client_that_reads_late_gets_every_byte,
     clients_that_do_not_read_stall_nobody_else,
+    a_value_being_sent_stays_as_it_was_while_others_overwrite_it,
+    administration_over_udp_is_refused,
 ]
 LONG_CASES = [a_full_cache_evicts_and_never_lies]

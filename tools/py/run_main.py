@@ -64,6 +64,7 @@ def parse(argv):
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--no-huge", action="store_true")
+    p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
     p.add_argument("--build", type=pathlib.Path, default=build_tree.default_folder())
     p.add_argument("--no-build", action="store_true")
@@ -89,8 +90,8 @@ def parse(argv):
 
 def server_command(args, wire, name, profiles):
     words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
-             "--address", f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", str(PORT),
-             "--file-prefix", name, "--data-dir", str(profiles)]
+             "--address", f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT),
+             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles)]
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
         pass  # its default, or what --server-args says

@@ -26,6 +26,7 @@ SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
 
 SERVER_ARGS = "-m 64 -c 2048"
+USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
 
 
@@ -119,11 +120,14 @@ def part_sanitize(quick):
 
 
 def part_conform(quick):
-    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
-    conform = f"{CONFORM / 'run_conform'} {'--quick' if quick else ''}"
-    return counting("conformance over af_packet",
-                    [str(ROOT / "tools/run"), "--no-build", "--server-args", SERVER_ARGS, "--exec",
-                     conform])
+    counts = beside_appliance("conformance over af_packet", CONFORM / "run_conform",
+                              "--quick" if quick else "")
+    with tempfile.NamedTemporaryFile("w", suffix=".users") as users:
+        users.write(USERS)
+        users.flush()
+        counts.add(beside_appliance("with users", CONFORM / "run_secured", users.name, "--no-udp",
+                                    "--appliances", "2", server_args=f"-A -Y {users.name}"))
+    return counts
 
 
 def part_differ(quick):
@@ -139,13 +143,13 @@ def part_clients(quick):
 
 
 def part_scale(quick):
-    return beside_appliance("two appliances", CONFORM / "run_scale", appliances=2)
+    return beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
 
 
-def beside_appliance(words, script, options="", appliances=1):
+def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
-    return counting(words, [str(ROOT / "tools/run"), "--no-build", "--appliances", str(appliances),
-                            "--server-args", SERVER_ARGS, "--exec", f"{script} {options}"])
+    return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
+                            server_args, "--exec", f"{script} {options}"])
 
 
 def part_run(quick):

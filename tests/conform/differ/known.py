@@ -35,6 +35,8 @@ KNOWN = [
      b"CLIENT_ERROR invalid or duplicate flag\r\n", b"NF\r\n"),
     ("large number", NEWER, b"touch nosuch 99999999999\r\n", b"NOT_FOUND\r\n",
      b"CLIENT_ERROR invalid exptime argument\r\n"),
+    ("long line", "what is answered must not depend on where TCP cut the line",
+     b"x" * 3000 + b"\r\n", b"ERROR\r\n", b""),
     ("shutdown", NEWER, b"shutdown\r\n", b"ERROR: shutdown not enabled\r\n",
      b"SERVER_ERROR: shutdown not enabled\r\n"),
 ]
@@ -103,6 +105,10 @@ def _body_swallowed(request, theirs, ours):
     return theirs.startswith(BAD) and ours == b"(lost)"
 
 
+def _long_line(request, theirs, ours):
+    return ours == b"(lost)" and any(len(line) > 2000 for line in request.split(b"\n"))
+
+
 def _newer_words(request, theirs, ours):
     return _refuses(theirs) and _refuses(ours)
 
@@ -112,7 +118,8 @@ JUDGES = {"leading space": _leading_space, "too few words": _too_few_words,
           "noreply": _noreply, "quiet autovivify": _quiet_autovivify,
           "base64 key": _base64_key, "base64 strictly": _base64_strictly,
           "mode by its first letter": _mode, "large number": _large_number,
-          "body swallowed": _body_swallowed, "other words of refusal": _newer_words}
+          "body swallowed": _body_swallowed, "long line": _long_line,
+          "other words of refusal": _newer_words}
 
 
 def name_of(request, theirs, ours):

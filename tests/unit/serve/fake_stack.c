@@ -43,7 +43,8 @@ struct stack {
 	struct conn *order[FAKE_CONNS]; /* ready, oldest first */
 	uint32_t order_count;
 	struct segment *spent;
-	uint32_t chunks, chunks_used, promised, pieces_left, outbox, outbox_left;
+	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
+	uint32_t chunks, promised, pieces_left, outbox, outbox_left;
 	struct datagram datagrams[FAKE_DATAGRAMS];
 	uint8_t *payloads[FAKE_DATAGRAMS];
 	uint32_t datagram_count;
@@ -228,6 +229,7 @@ lose(struct stack *s, struct conn *c)
 			memmove(s->order + i, s->order + i + 1,
 				(s->order_count - i) * sizeof s->order[0]);
 		}
+	s->conns_open -= c->open;
 	c->open = c->ready = false;
 	s->user.gone(s->user.arg, c);
 	let_go(s, c);
@@ -320,9 +322,7 @@ stack_usage_mt(const struct stack *s, struct stack_usage *out)
 {
 	*out = (struct stack_usage){
 		.conns_max = FAKE_CONNS, .chunks = s->chunks, .chunks_used = s->chunks_used};
-	for (uint32_t i = 0; i < FAKE_CONNS; i++)
-		out->conns += s->conns[i].open;
-	out->conns_open = out->conns;
+	out->conns_open = out->conns = s->conns_open;
 }
 
 const struct counter *
@@ -347,7 +347,7 @@ shared_create(struct rig *r, uint32_t cores)
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 cores * serve_bytes(&serve_cfg) + 4096;
-	r->region.base = malloc(r->region.size);
+	r->region.base = calloc(1, r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
 	serve_shared_describe(r->shared, &facts);
@@ -363,7 +363,7 @@ fake_create(void)
 	stack->outbox = stack->outbox_left = 256;
 	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
 		stack->conns[i].slot = i;
-		stack->conns[i].sent = malloc(SENT_BYTES);
+		stack->conns[i].sent = calloc(1, SENT_BYTES); /* pages come when they are written */
 	}
 	return stack;
 }
@@ -464,6 +464,7 @@ rig_open(struct rig *r)
 			continue;
 		segments_free(c->head);
 		*c = (struct conn){.slot = i, .sent = c->sent, .open = true};
+		r->stack->conns_open++;
 		c->sent[0] = 0;
 		r->stack->user.opened(r->stack->user.arg, c);
 		return c;

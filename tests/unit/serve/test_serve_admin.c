@@ -5,6 +5,7 @@
  */
 #include "conversation.h"
 #include "support/test.h"
+#include "proto/mc_req.h"
 #include "serve/serve_policy.h"
 
 #include <stdlib.h>
@@ -112,6 +113,36 @@ what_the_operator_forbids_is_refused(void **state)
 	check(rig_count(rig, CMD_FLUSH) > 0);
 }
 
+/* The first byte of a packet is no exception where text is told, nor that of a line where packets
+ * are. */
+static void
+a_protocol_that_is_told_is_not_negotiated(void **state)
+{
+	static const uint8_t noop[24] = {0x80, 0x0a};
+	const struct row text[] = {
+		{"\x80\x0a", "CLIENT_ERROR bad command line format\r\n"},
+		{"\x80oop\r\nget a\r\n", "ERROR\r\nEND\r\n"},
+	};
+	struct conn *c;
+	uint32_t len;
+
+	serve_shared_allow(rig->shared, &(struct serve_policy){.protocol = MC_PROTOCOL_TEXT});
+	ROWS_HOLD(rig, text);
+	serve_shared_allow(rig->shared, &(struct serve_policy){.protocol = MC_PROTOCOL_BINARY});
+	c = rig_open(rig);
+	rig_receive(rig, c, noop, sizeof noop);
+	rig_turn(rig);
+	rig_sent(c, &len);
+	check_eq(len, sizeof noop);
+	rig_lose(rig, c);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "get a_key_of_some_length_and_more\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(c, NULL), "");
+	check(rig_closed(c) || rig_aborted(c));
+	rig_lose(rig, c);
+}
+
 static void
 a_shutdown_closes_and_is_seen_by_the_program(void **state)
 {
@@ -212,6 +243,29 @@ an_idle_connection_is_closed(void **state)
 	check_eq(rig_count(rig, CONN_IDLE_KICKS), 1);
 }
 
+static void
+a_slow_reader_is_not_idle(void **state)
+{
+	const struct serve_policy policy = {.idle_timeout_s = 10};
+	struct conn *c;
+
+	serve_shared_allow(rig->shared, &policy);
+	rig_turn(rig);
+	rig_set_chunks(rig, 1);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "stats\r\n");
+	for (uint32_t s = 0; s < 30; s++) {
+		rig->clock.now_s++;
+		for (uint32_t i = 0; i < FAKE_CONNS; i++)
+			rig_turn(rig);
+	}
+	check(!rig_closed(c));
+	rig_set_chunks(rig, 100);
+	rig_acked(rig, c);
+	rig_turn(rig);
+	check_ptr(strstr(rig_sent(c, NULL), "lru_bumps_dropped 0\r\nEND\r\n"));
+}
+
 static uint32_t
 pages_of(uint32_t class)
 {
@@ -284,10 +338,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(words_are_answered_as_memcached_does),
 		TEST(what_the_operator_forbids_is_refused),
+		TEST(a_protocol_that_is_told_is_not_negotiated),
 		TEST(a_shutdown_closes_and_is_seen_by_the_program),
 		TEST(verbosity_is_capped_and_told),
 		TEST(administration_over_udp_is_refused),
 		TEST(an_idle_connection_is_closed),
+		TEST(a_slow_reader_is_not_idle),
 		TEST(a_page_moves_where_an_operator_wants_it),
 	};
 

@@ -1,0 +1,226 @@
+/*
+ * serve_observe.c - events: what happens on this core, noted while somebody wants to know.
+ *
+ * An event is noted in the core's ring as it happens, in binary, and only if some watcher asked for
+ * its kind; what it looks like as a line is the reader's business (serve_watch.c).
+ */
+#include "serve_note.h"
+
+bool
+observes(const struct serve *sv, enum mc_stream stream)
+{
+	return (sv->admin.streams & stream) != 0;
+}
+
+static uint64_t
+wall_us(const struct serve *sv)
+{
+	const uint64_t into_ns = sv->clock.now_ns - sv->admin.second_ns;
+	const uint64_t into_us = into_ns / 1000 < 999999 ? into_ns / 1000 : 999999;
+
+	return (uint64_t)sv->clock.unix_s * 1000000 + into_us;
+}
+
+static void
+event_note(struct serve *sv, struct event *e, struct view text)
+{
+	/* Relaxed: the number orders events for people; each ring is in order by itself. */
+	e->gid = atomic_fetch_add_explicit(&sv->shared->admin.gid, 1, memory_order_relaxed) + 1;
+	e->at_us = wall_us(sv);
+	e->text_len = (uint16_t)(text.len < EVENT_TEXT_MAX ? text.len : EVENT_TEXT_MAX);
+	if (e->text_len > 0)
+		memcpy(e->text, text.data, e->text_len);
+	event_put(sv->admin.ring, e);
+	serve_count(sv, EVENTS_NOTED);
+}
+
+static void
+event_item(const struct serve *sv, struct event *e, const struct item *it)
+{
+	if (it == NULL)
+		return;
+	e->class = store_class_of(sv->store, it);
+	e->size = item_value_len(it);
+}
+
+void
+observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+{
+	struct event e;
+
+	if (sv->admin.detail) {
+		prefix_count(sv, key, PREFIX_GET);
+		if (it != NULL)
+			prefix_count(sv, key, PREFIX_HIT);
+	}
+	if (!observes(sv, MC_STREAM_FETCHERS))
+		return;
+	e = (struct event){
+		.kind = EVENT_GET,
+		.stream = MC_STREAM_FETCHERS,
+		.status = it != NULL ? "found" : "not_found",
+		.conn = session_number(sv, op->session),
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, key);
+}
+
+static const char *
+result_name(enum store_result r)
+{
+	switch (r) {
+	case STORE_OK:
+		return "stored";
+	case STORE_NOT_STORED:
+		return "not_stored";
+	case STORE_EXISTS:
+		return "exists";
+	case STORE_NOT_FOUND:
+		return "not_found";
+	case STORE_TOO_LARGE:
+		return "too_large";
+	default:
+		return "no_memory";
+	}
+}
+
+/* What memcached's log calls it: the operation, not the word that asked for it. */
+static const char *
+command_name(const struct mc_req *req)
+{
+	switch (req->verb) {
+	case MC_ADD:
+	case MC_BIN_ADD:
+		return "add";
+	case MC_REPLACE:
+	case MC_BIN_REPLACE:
+		return "replace";
+	case MC_APPEND:
+	case MC_BIN_APPEND:
+		return "append";
+	case MC_PREPEND:
+	case MC_BIN_PREPEND:
+		return "prepend";
+	case MC_CAS:
+		return "cas";
+	case MC_BIN_SET:
+		return req->cas != 0 ? "cas" : "set";
+	default:
+		break;
+	}
+	if (req->verb != MC_MS)
+		return "set";
+	if (req->meta.flags & MC_FLAG_COMPARE)
+		return "cas";
+	switch (req->meta.mode) {
+	case MC_MODE_ADD:
+		return "add";
+	case MC_MODE_REPLACE:
+		return "replace";
+	case MC_MODE_APPEND:
+		return "append";
+	case MC_MODE_PREPEND:
+		return "prepend";
+	default:
+		return "set";
+	}
+}
+
+void
+observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
+	       const struct item *it)
+{
+	struct event e;
+	uint32_t expiry_s;
+
+	if (sv->admin.detail)
+		prefix_count(sv, key, PREFIX_SET);
+	if (!observes(sv, MC_STREAM_MUTATIONS))
+		return;
+	expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
+	e = (struct event){
+		.kind = EVENT_STORE,
+		.stream = MC_STREAM_MUTATIONS,
+		.status = result_name(r),
+		.command = command_name(&op->req),
+		.conn = session_number(sv, op->session),
+		.ttl_s = expiry_s > sv->clock.now_s ? expiry_s - sv->clock.now_s : 0,
+		.size = op->req.body_len,
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, key);
+}
+
+void
+observed_delete(struct serve *sv, const struct op *op, const struct item *it)
+{
+	struct event e;
+
+	if (sv->admin.detail)
+		prefix_count(sv, op->req.key, PREFIX_DEL);
+	if (!observes(sv, MC_STREAM_DELETIONS) || it == NULL)
+		return;
+	e = (struct event){
+		.kind = EVENT_DELETED,
+		.stream = MC_STREAM_DELETIONS,
+		.command = op->req.verb == MC_MD ? "md" : "delete",
+	};
+	event_item(sv, &e, it);
+	event_note(sv, &e, item_key(it));
+}
+
+void
+observed_conn(struct serve *sv, const struct session *ss, bool opened)
+{
+	const struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
+	const uint64_t peer = atomic_load_explicit(&card->peer, memory_order_relaxed);
+	struct event e = {
+		.kind = EVENT_CONN,
+		.stream = MC_STREAM_CONNEVENTS,
+		.status = opened ? NULL : session_end_name(ss),
+		.conn = session_number(sv, ss),
+		.ip = (uint32_t)(peer >> 16),
+		.port = (uint16_t)peer,
+	};
+
+	event_note(sv, &e, (struct view){NULL, 0});
+}
+
+/* The line as it came; a retrieval line as far as its first key. */
+void
+observed_request(struct serve *sv, const struct op *op)
+{
+	const struct view raw = op->raw;
+	struct event e = {
+		.kind = EVENT_LINE,
+		.stream = MC_STREAM_RAWCMDS,
+		.conn = session_number(sv, op->session),
+	};
+	const uint8_t *end;
+
+	if (!observes(sv, MC_STREAM_RAWCMDS) || raw.len == 0 || (op->req.flags & MC_BINARY))
+		return;
+	end = memchr(raw.data, '\n', raw.len);
+	e.size = end != NULL ? (uint32_t)(end - raw.data) : raw.len;
+	if (e.size > 0 && raw.data[e.size - 1] == '\r')
+		e.size--;
+	event_note(sv, &e, (struct view){raw.data, e.size});
+}
+
+/* Under the store's locks: note, and no more. */
+void
+observed_eviction(void *arg, const struct item *it)
+{
+	struct serve *sv = arg;
+	const uint32_t expiry_s = item_expiry_s(it);
+	struct event e = {
+		.kind = EVENT_EVICTION,
+		.stream = MC_STREAM_EVICTIONS,
+		.status = store_used(sv->store, it) ? "yes" : "no",
+		.ttl_s = expiry_s == 0 ? -1 : (int64_t)expiry_s - sv->clock.now_s,
+		.idle_s = store_idle_s(sv->store, it),
+	};
+
+	event_item(sv, &e, it);
+	event_note(sv, &e, item_key(it));
+}
