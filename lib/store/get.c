@@ -65,6 +65,7 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
+	slab_prefetch_mark(&st->slab, ref);
 }
 
 /* Nobody has resized the index since the probe began. */
@@ -337,5 +338,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 struct view
 store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset)
 {
-	return item_value_at(sc->store, it, offset);
+	if (unlikely((item_form(it) & ITEM_FORM_SHAPE) != 0))
+		return item_value_at(sc->store, it, offset);
+	return (struct view){it->body + item_key_len(it) + offset, (it->vlen_klen >> 8) - offset};
 }

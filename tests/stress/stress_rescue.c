@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define WRITERS    3u
-#define KEYS       400u /* of each writer */
+#define KEYS       60u /* of each writer */
 #define OPERATIONS 120000u
 #define PATIENCE   30u    /* times as many for a mutant, until it is caught */
 #define FILLING    20000u /* items around them, so that there are pages to take */
@@ -109,6 +109,26 @@ writer(void *arg)
 	return NULL;
 }
 
+/* A page some writer's key lies on goes: as if all but that was in use. */
+static void
+take_page_of(struct worker *w, uint64_t name, uint32_t class)
+{
+	const struct view key = {(const uint8_t *)&name, sizeof name};
+	const struct store *st = w->core->store;
+	struct slab *sl = &w->core->store->slab;
+	const struct item *it = store_get(w->core, key, store_hash(w->core, key));
+
+	if (it == NULL)
+		return;
+
+	const size_t page = slab_page_of(sl, item_ref(st, it));
+
+	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++)
+		atomic_store_explicit(&sl->clock[i], i / sl->stride == page ? 0 : UINT64_MAX,
+				      memory_order_relaxed);
+	slab_drain_start(sl, class);
+}
+
 /* Page after page of the class goes to the pool, and from there to whoever needs it. */
 static void *
 mover(void *arg)
@@ -123,7 +143,8 @@ mover(void *arg)
 		store_turn(w->core, STORE_CLOCK_START);
 		if (atomic_load(&sl->draining_count) < 2 &&
 		    atomic_load(&sl->classes[class].page_count) > 2)
-			slab_drain_start(sl, class);
+			take_page_of(w, (uint64_t)(roll(w, WRITERS) + 1) << 32 | roll(w, KEYS),
+				     class);
 		write_version(w->core, roll(w, FILLING), 1, 0);
 	}
 	store_offline(w->core);
