@@ -13,14 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITERS    3u
-#define KEYS       60u /* of each writer */
-#define OPERATIONS 120000u
-#define PATIENCE   30u    /* times as many for a mutant, until it is caught */
-#define FILLING    20000u /* items around them, so that there are pages to take */
-#define TURN_OF    16u
-#define DELETE_OF  8u
-#define WORDS      12u /* of a value, each of them the version */
+#define WRITERS     3u
+#define KEYS        60u    /* of each writer */
+#define OPERATIONS  60000u /* of a writer and round */
+#define ROUNDS_MAX  100u
+#define RESCUED_MIN 4000u
+#define FILLING     20000u /* items around them, so that there are pages to take */
+#define TURN_OF     16u
+#define DELETE_OF   8u
+#define WORDS       12u /* of a value, each of them the version */
 
 struct worker {
 	struct store_core *core;
@@ -28,7 +29,6 @@ struct worker {
 	_Atomic bool *lied;
 	uint32_t id;
 	uint64_t random;
-	uint64_t operations;
 	uint64_t version[KEYS]; /* 0: deleted, or never stored */
 	uint64_t looked, found;
 };
@@ -100,7 +100,7 @@ writer(void *arg)
 	struct worker *w = arg;
 
 	gaps_begin(w->random);
-	for (uint64_t i = 1; i <= w->operations && !atomic_load(w->lied); i++) {
+	for (uint64_t i = 1; i <= OPERATIONS && !atomic_load(w->lied); i++) {
 		if (i % TURN_OF == 0)
 			store_turn(w->core, STORE_CLOCK_START);
 		operate(w, i);
@@ -152,7 +152,7 @@ mover(void *arg)
 }
 
 static void
-run(struct store *store, _Atomic bool *lied, uint64_t operations)
+run(struct store *store, _Atomic bool *lied, uint64_t round)
 {
 	static struct worker workers[WRITERS + 1];
 	pthread_t threads[WRITERS + 1];
@@ -164,8 +164,7 @@ run(struct store *store, _Atomic bool *lied, uint64_t operations)
 					     .stop = &stop,
 					     .lied = lied,
 					     .id = i,
-					     .operations = operations,
-					     .random = i + 1};
+					     .random = 64 * round + i + 1};
 	for (uint64_t i = 0; i < FILLING; i++) {
 		write_version(workers[0].core, i, 1, 0);
 		if (i % TURN_OF == 0)
@@ -192,21 +191,26 @@ main(int argc, char **argv)
 					 .cores = WRITERS + 1,
 					 .value_max = 65536,
 					 .seed = 0x5eed};
-	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
+	const size_t bytes = align_up(store_bytes(&cfg), 4096);
+	void *memory = aligned_alloc(4096, bytes);
 	_Atomic bool lied = false;
 	uint64_t rescued = 0;
 
-	region.base = aligned_alloc(4096, region.size);
-	if (region.base == NULL)
+	if (memory == NULL)
 		return 1;
+	/* Until enough has moved, or a mutant is caught: the threads meet as they please. */
+	for (uint32_t round = 0; round < ROUNDS_MAX && !lied && (mutant || rescued < RESCUED_MIN);
+	     round++) {
+		struct region region = {.base = memset(memory, 0, bytes), .size = bytes};
+		struct store *store = store_create(&region, &cfg);
 
-	struct store *store = store_create(&region, &cfg);
-
-	run(store, &lied, mutant ? PATIENCE * OPERATIONS : OPERATIONS);
-	for (uint32_t i = 0; i <= WRITERS; i++)
-		rescued += counter_read(&store_counters(store_core_of(store, i))[STORE_RESCUED]);
+		run(store, &lied, round);
+		for (uint32_t i = 0; i <= WRITERS; i++)
+			rescued += counter_read(
+				&store_counters(store_core_of(store, i))[STORE_RESCUED]);
+	}
 	printf("%llu rescued: %s\n", (unsigned long long)rescued,
-	       atomic_load(&lied) ? "an older version came back" : "the last version or none");
-	free(region.base);
-	return atomic_load(&lied) == mutant && (mutant || rescued > 1000) ? 0 : 1;
+	       lied ? "an older version came back" : "the last version or none");
+	free(memory);
+	return lied == mutant && (mutant || rescued >= RESCUED_MIN) ? 0 : 1;
 }
