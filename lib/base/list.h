@@ -38,6 +38,12 @@ list_push_back(struct list *head, struct list *node)
 	head->prev = node;
 }
 
+static inline void
+list_push_front(struct list *head, struct list *node)
+{
+	list_push_back(head->next, node);
+}
+
 /* Unlinking a node twice is harmless. */
 static inline void
 list_unlink(struct list *node)

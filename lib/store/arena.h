@@ -4,13 +4,11 @@
  * Inside the store there are references, never pointers: half the size, and still right
  * when the memory is mapped elsewhere after a restart.
  *
- * Shape:  a stamp, then pages of 1 << page_shift bytes, one after the other. Reference 0 is
- *         nothing. What lies in pages holds no pointer; all that does (free lists, classes, the
- *         index's address) lies beside the arena and can be made anew from it.
- * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
- * Owner:  the region it was taken from.
- * Thread: immutable after start.
- * Bounds: 64 GiB.
+ * Shape:  a stamp, then pages of 1 << page_shift bytes, one after the other; the first ones are the
+ *         index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does (free
+ * lists, classes, the index's address) lies beside the arena and can be made anew from it. Units:
+ * a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above. Owner:  the region it
+ * was taken from. Thread: immutable after start. Bounds: 64 GiB.
  */
 #ifndef CLOCKOO_ARENA_H
 #define CLOCKOO_ARENA_H
@@ -30,7 +28,7 @@
 /* Says what the bytes behind it are: a process that did not write them reads this first. Any change
  * to the layout of items, chunks or references is a new version. */
 #define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
-#define ARENA_LAYOUT_VERSION 1u
+#define ARENA_LAYOUT_VERSION 2u
 
 struct arena_stamp {
 	uint64_t magic;
@@ -38,7 +36,7 @@ struct arena_stamp {
 	uint32_t stamp_bytes;
 	uint32_t shift, page_shift;
 	uint32_t page_count;
-	uint32_t bucket_count; /* of the index that belongs to it */
+	uint32_t bucket_count; /* of the index in its first pages; 0: it is being resized */
 	uint64_t seed;         /* of its hash */
 };
 static_assert(sizeof(struct arena_stamp) <= ARENA_LEAD_BYTES, "the stamp stands before the pages");
@@ -99,6 +97,12 @@ static inline uint32_t
 arena_ref(const struct arena *a, const void *p)
 {
 	return (uint32_t)((size_t)((const uint8_t *)p - a->base) >> a->shift);
+}
+
+static inline uint8_t *
+arena_page(const struct arena *a, uint32_t page)
+{
+	return a->base + ARENA_LEAD_BYTES + ((size_t)page << a->page_shift);
 }
 
 /* Byte offset from the first page. */

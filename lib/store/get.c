@@ -47,7 +47,13 @@ probe_other(const struct store *st, const struct probe *p)
 {
 	if (unlikely((p->seq & GEOMETRY_MOVING) != 0))
 		return p->ref;
-	return bucket_other(index_bucket_count(&st->ix), p->bucket, p->tag);
+
+	const uint32_t bucket_count = index_bucket_count(&st->ix);
+
+	/* The number is of the probe's geometry, or this says that it is not: then the home twice
+	 * will do, since nothing that is missed counts. */
+	return likely(index_seq(&st->ix) == p->seq) ? bucket_other(bucket_count, p->bucket, p->tag)
+						    : p->bucket;
 }
 
 static inline void
@@ -129,9 +135,13 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 	const uint32_t away_hits = bucket_match(away, p->tag | TAG_AWAY);
 
 	if (away_hits != 0) {
-		p->bucket = p->ref;
-		p->tag |= TAG_AWAY;
+		const uint32_t other = p->ref;
+
 		probe_see(st, p, away, away_hits, ahead);
+		if (likely(p->state == PROBE_SEEN)) {
+			p->bucket = other;
+			p->tag |= TAG_AWAY;
+		}
 		return;
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
@@ -188,16 +198,15 @@ use(struct store_core *sc, uint32_t ref)
 }
 
 /* Is what was seen still where it was? Whatever came between has changed the slot: a reference
- * comes back in a later turn only. But a slot that a resize is about to clear stands for nothing
- * any more: the geometry must be the same, too. */
+ * comes back in a later turn only. So has a resize, that clears the slot before anyone can write to
+ * the key's new bucket (migrate.c). */
 static inline bool
 probe_stands(const struct store *st, const struct probe *p)
 {
 	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
 	return mutant_stale_probe() ||
-	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref &&
-		(probe_is_current(st, p) || mutant_old_probe()));
+	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref);
 }
 
 /* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key

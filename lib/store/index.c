@@ -1,12 +1,12 @@
 #include "index.h"
 
 void
-index_init(struct index *ix, struct region *region, const struct arena *arena,
-	   uint32_t bucket_count)
+index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed)
 {
 	ensure(bucket_count >= INDEX_BUCKETS_MIN && bucket_count % 2 == 0);
-	ix->buckets = region_take(region, bucket_count * sizeof(struct bucket), CACHE_LINE_BYTES);
+	ix->buckets = (struct bucket *)(void *)arena_page(arena, 0);
 	ix->arena = arena;
+	ix->seed = seed;
 	atomic_init(&ix->bucket_count, bucket_count);
 }
 
@@ -72,6 +72,15 @@ index_place_moving(const struct index *ix, uint64_t hash)
 	return p;
 }
 
+uint32_t
+index_bucket_end(const struct index *ix)
+{
+	const struct geometry g = geometry_now(ix);
+
+	return (g.seq & GEOMETRY_MOVING) != 0 && g.new_count > g.old_count ? g.new_count
+									   : g.old_count;
+}
+
 /* ---- for resize.c ---- */
 
 void
@@ -96,6 +105,16 @@ geometry_next(const struct index *ix)
 	if (g.left == g.old_count)
 		return UINT32_MAX;
 	return g.new_count > g.old_count ? g.old_count - 1 - g.left : g.left;
+}
+
+/* spread() turned round: a key's home is the hash's share of the buckets, rounded down. */
+void
+geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
+{
+	const struct geometry g = geometry_now(ix);
+
+	*first = (uint32_t)((uint64_t)bucket * g.new_count / g.old_count);
+	*last = (uint32_t)((((uint64_t)bucket + 1) * g.new_count - 1) / g.old_count);
 }
 
 struct place

@@ -83,14 +83,24 @@ struct spot {
 	uint16_t tag; /* as it stands there */
 };
 
-void index_init(struct index *ix, struct region *region, const struct arena *arena,
-		uint32_t bucket_count);
+/* In the first pages of the arena, which are zero. */
+void index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed);
+
+/* One more than the last bucket that may hold an item. */
+uint32_t index_bucket_end(const struct index *ix);
 
 static inline uint32_t
 index_bucket_count(const struct index *ix)
 {
 	/* Acquire: pairs with the release in geometry_end; buckets that came in are empty. */
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
+}
+
+/* Is it being resized, and to more buckets? For whoever resizes it. */
+static inline bool
+index_grows(const struct index *ix)
+{
+	return atomic_load_explicit(&ix->new_count, memory_order_relaxed) > index_bucket_count(ix);
 }
 
 static inline uint32_t
@@ -292,7 +302,7 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 	uint32_t ref;
 
 	for (*tries = 0; *tries < INDEX_TRIES_MAX; ++*tries) {
-		if (unlikely(!place_is_current(ix, p)) && !mutant_old_miss())
+		if (unlikely(!place_is_current(ix, p)))
 			*p = index_place(ix, index_hash(ix, key));
 
 		const struct bucket *home = index_bucket(ix, p->home);
@@ -322,6 +332,8 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 void geometry_begin(struct index *ix, uint32_t new_count);
 /* The old bucket to empty next; UINT32_MAX: none is left. */
 uint32_t geometry_next(const struct index *ix);
+/* The buckets, from *first to *last, that are the new home of keys with this old one. */
+void geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last);
 /* Where a key belongs once that one is empty. */
 struct place geometry_place_after(const struct index *ix, uint64_t hash);
 /* From now on it is, as far as places go: its items are in their new buckets, too. */
@@ -348,6 +360,24 @@ bucket_locked(const struct bucket *b)
 
 /* An empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
+
+/* All bits, under the lock: a resize hands them on with the keys they speak of. */
+static inline uint32_t
+bucket_overflows(const struct bucket *b)
+{
+	return atomic_load_explicit(&b->version, memory_order_relaxed) &
+	       (OVERFLOW_MASK | FRESH_MASK);
+}
+
+static inline void
+bucket_set_overflows(struct bucket *b, uint32_t overflows)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&b->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | overflows,
+			      memory_order_release);
+}
 
 /* Fill an empty slot, or replace what is in one, under the lock. */
 static inline void

@@ -58,6 +58,24 @@ struct sweep {
 	bool renews;    /* this one makes overflow bits of the marks */
 };
 
+/* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
+ */
+enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
+
+struct resize {
+	struct spin lock;
+	_Atomic uint32_t phase; /* enum resize_phase */
+	uint32_t step;          /* buckets come and go in so many; 0: the index stays as it is */
+	uint32_t want;          /* buckets */
+	uint32_t next;          /* of its pages: the first that is not cleared yet */
+	uint32_t cleared;       /* bytes of that */
+	uint32_t second;        /* when a page came last */
+	uint64_t begun_with;    /* items */
+	uint64_t seen;          /* items, at the last look */
+	uint64_t gain;    /* items more at the end of a resize than at its beginning; fading */
+	uint64_t evicted; /* items, when the index was not too large yet */
+};
+
 struct store {
 	struct index ix;
 	struct arena arena;
@@ -77,13 +95,15 @@ struct store {
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
+	struct resize resize;
 };
 
 struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	uint32_t recall; /* the recall our magazines have answered */
+	uint32_t recall;   /* the recall our magazines have answered */
+	uint32_t searched; /* buckets looked into in search of room; it wraps */
 	bool online;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct limbo limbo;
@@ -132,15 +152,21 @@ static_assert(TAG_AWAY % FLOORS == 0, "a key's floor is the same wherever it lie
 
 /* What the budget is cut into. */
 struct store_plan {
-	uint32_t page_shift, page_count;
-	uint32_t bucket_count;
-	uint32_t reserve; /* pages */
+	uint32_t page_shift, page_count; /* all pages, those of the index too */
+	uint32_t bucket_count;           /* at the start */
+	uint32_t bucket_step;            /* it grows and shrinks by so many; 0: it does not */
+	uint32_t reserve;                /* pages */
 };
 
 struct store_plan store_plan_of(const struct store_config *cfg);
 /* With a plan of one's own: tests make the index so small that everything collides. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,
 				   const struct store_plan *plan);
+
+/* Of all cores. */
+uint64_t store_sum(const struct store *st, enum store_counter what);
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
 /* ---- memory.c: objects, and whom to forget for them ---- */
 
@@ -206,10 +232,34 @@ enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 
 /* ---- path.c ---- */
 
-/* Move items until one of the two buckets has an empty slot. False: none within reach. */
-bool path_make_room(struct store_core *sc, const struct place *p);
+/* Move items until one of the two buckets has an empty slot; none of them into a bucket to
+ * be avoided. False: none within reach. */
+bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+		    uint32_t avoid_count);
+
 /* Under both locks: what lies in a slot goes to an empty slot of its other bucket. */
 void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
+
+/* ---- migrate.c: the index from one geometry to the next ---- */
+
+#define MIGRATE_WORK   512u /* in one slice: buckets looked into in search of room, */
+#define MIGRATE_BUCKET 4u   /* as much for each that is emptied, */
+#define MIGRATE_ITEM   2u   /* and for each item in it */
+
+/* By the core that holds the resize's lock. False: all is done. */
+bool migrate_slice(struct store_core *sc);
+
+/* ---- resize.c: how large the index is ---- */
+
+void resize_init(struct store *st, const struct store_plan *plan);
+#define RESIZE_FACTOR_MAX 16u /* the larger number by the smaller, rounded up */
+
+/* Begin to make it another size. False: it is at it already, or there is no memory for it. */
+bool resize_begin(struct store_core *sc, uint32_t bucket_count);
+/* Every turn: a slice of a resize that is under way. False: there was none, or others are at it. */
+bool resize_turn(struct store_core *sc);
+/* Some turns: is it too small or too large for what is in it? */
+void resize_consider(struct store_core *sc);
 
 /* ---- link.c: into the index ---- */
 

@@ -174,6 +174,15 @@ link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
 	return step;
 }
 
+/* The index may be about to get larger: some more of that, before a neighbour goes. */
+static bool
+make_room(struct store_core *sc, const struct place *p, uint32_t tries)
+{
+	if (path_make_room(sc, p, NULL, 0))
+		return true;
+	return tries == 0 && resize_turn(sc);
+}
+
 enum link_verdict
 link_item(struct store_core *sc, struct link *l)
 {
@@ -190,7 +199,7 @@ link_item(struct store_core *sc, struct link *l)
 		case STEP_CHANGED:
 			return LINK_CHANGED;
 		case STEP_CROWDED:
-			force = !path_make_room(sc, &p) || tries + 2 >= LINK_PATHS_MAX;
+			force = !make_room(sc, &p, tries) || tries + 2 >= LINK_PATHS_MAX;
 			break;
 		case STEP_WIDEN:
 			if (!widen(sc, l))

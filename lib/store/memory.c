@@ -212,7 +212,7 @@ memory_is_coming(const struct store_core *sc)
 
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
-	       atomic_load_explicit(&sl->draining_count, memory_order_relaxed) != 0 ||
+	       slab_coming(sl) != 0 ||
 	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
 }
 

@@ -53,8 +53,7 @@ mover_pool_is_low(const struct store *st)
 static uint32_t
 pages_coming(const struct slab *sl)
 {
-	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) +
-	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
+	return slab_coming(sl) + atomic_load_explicit(&sl->pool_count, memory_order_relaxed);
 }
 
 /* How often, lately, the hand of a class went round what is there; fixed point. */

@@ -96,12 +96,6 @@
 #define MUTANT_OLD_MISS false
 #endif
 
-#ifdef STORE_MUTANT_OLD_PROBE
-#define MUTANT_OLD_PROBE true
-#else
-#define MUTANT_OLD_PROBE false
-#endif
-
 #ifdef STORE_MUTANT_OLD_PAIR
 #define MUTANT_OLD_PAIR true
 #else
@@ -224,13 +218,6 @@ static inline bool
 mutant_old_miss(void)
 {
 	return MUTANT_OLD_MISS;
-}
-
-/* What a batch saw where a key was before the resize is taken for what is there now. */
-static inline bool
-mutant_old_probe(void)
-{
-	return MUTANT_OLD_PROBE;
 }
 
 /* A writer that had to wait for its buckets does not ask whether they are still the key's. */

@@ -9,6 +9,7 @@
 #include "inside.h"
 
 #define PATH_NODES_MAX    1024u
+#define PATH_NODES_MOVING 256u /* while the index is resized: every node is items read, too */
 #define PATH_SEARCHES_MAX 4u
 
 struct node {
@@ -19,7 +20,10 @@ struct node {
 };
 
 struct search {
-	uint32_t seq; /* of the geometry of the place it is for */
+	uint32_t seq;          /* of the geometry of the place it is for */
+	const uint32_t *avoid; /* buckets that no item goes into */
+	uint32_t avoid_count;
+	uint32_t max; /* nodes */
 	uint32_t count;
 	struct node nodes[PATH_NODES_MAX];
 };
@@ -27,7 +31,7 @@ struct search {
 /* While the index is resized the tag does not tell where else an item may be, its key does. The
  * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
 static uint32_t
-other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref)
+other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
 	if (ref == 0)
 		return bucket;
@@ -36,9 +40,9 @@ other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref)
 	const struct view key = {item_key_bytes(it), item_key_len(it)};
 	const struct place p = index_place(ix, index_hash(ix, key));
 
-	if (p.home == bucket)
-		return p.away;
-	return p.away == bucket ? p.home : bucket;
+	if ((tag & TAG_AWAY) != 0)
+		return p.away == bucket ? p.home : bucket;
+	return p.home == bucket ? p.away : bucket;
 }
 
 /* The other buckets of what lies in one, and those of empty slots are itself. A search looks into
@@ -56,10 +60,19 @@ find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t othe
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
-		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot))
+		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot), tag)
 				      : bucket_other(bucket_count, bucket, tag);
 		prefetch(index_bucket(ix, others[slot]));
 	}
+}
+
+static bool
+is_avoided(const struct search *s, uint32_t bucket)
+{
+	for (uint32_t i = 0; i < s->avoid_count; i++)
+		if (s->avoid[i] == bucket)
+			return true;
+	return false;
 }
 
 /* Add what the items of node n could move to. The number of a node with room, or 0. */
@@ -70,10 +83,10 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	uint32_t others[BUCKET_SLOTS];
 
 	find_others(ix, s->seq, bucket, others);
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < PATH_NODES_MAX; slot++) {
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
 		const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);
 
-		if (tag == 0 || others[slot] == bucket)
+		if (tag == 0 || others[slot] == bucket || is_avoided(s, others[slot]))
 			continue;
 		s->nodes[s->count++] = (struct node){.bucket = others[slot],
 						     .parent = (uint16_t)n,
@@ -92,10 +105,11 @@ search(const struct index *ix, struct search *s, const struct place *p)
 	uint32_t found = 0;
 
 	s->seq = p->seq;
+	s->max = (p->seq & GEOMETRY_MOVING) != 0 ? PATH_NODES_MOVING : PATH_NODES_MAX;
 	s->nodes[0] = (struct node){.bucket = p->home};
 	s->nodes[1] = (struct node){.bucket = p->away};
 	s->count = 2;
-	for (uint32_t n = 0; n < s->count && found == 0 && s->count < PATH_NODES_MAX; n++)
+	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
 		found = expand(ix, s, n);
 	return found;
 }
@@ -133,7 +147,7 @@ still_leads(const struct index *ix, const struct search *s, uint32_t n, uint32_t
 	const uint32_t from = s->nodes[s->nodes[n].parent].bucket;
 
 	return likely(index_seq(ix) == s->seq && (s->seq & GEOMETRY_MOVING) == 0) ||
-	       other_by_key(ix, from, ref) == s->nodes[n].bucket;
+	       other_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
 /* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
@@ -222,13 +236,18 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 }
 
 bool
-path_make_room(struct store_core *sc, const struct place *p)
+path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+	       uint32_t avoid_count)
 {
 	struct search s;
+
+	s.avoid = avoid;
+	s.avoid_count = avoid_count;
 
 	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
 		uint32_t n = search(&sc->store->ix, &s, p);
 
+		sc->searched += s.count;
 		if (n == 0)
 			return false;
 		if (mutant_forwards())

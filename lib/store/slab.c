@@ -82,7 +82,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	list_init(&sl->emptied);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
-		list_push_back(&sl->pool, &sl->pages[i].of_class);
+		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
 }
@@ -143,16 +143,16 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > leave) {
 		p = container_of(list_pop_front(&sl->pool), struct page, of_class);
 		atomic_fetch_sub_explicit(&sl->pool_count, 1, memory_order_relaxed);
+		p->class = (uint8_t) class;
+		atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	}
 	spin_unlock(&sl->pool_lock);
 	if (p == NULL)
 		return false;
 	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
-	p->class = (uint8_t) class;
 	p->free_head = p->free_count = p->fresh = p->gone = p->drain_word = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
-	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
@@ -160,7 +160,27 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	return true;
 }
 
-/* Under the class's lock: all objects of the page are home, so the pool may have it. */
+void
+slab_page_home(struct slab *sl, struct page *p)
+{
+	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+	const bool claimed = page_number(sl, p) < index_pages;
+
+	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
+		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&sl->claimed_count, claimed, memory_order_relaxed);
+	}
+	list_unlink(&p->of_class);
+	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
+	if (claimed)
+		return;
+	/* To the front: those behind, that were never used, have the numbers the index wants next.
+	 */
+	list_push_front(&sl->pool, &p->of_class);
+	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
+}
+
+/* Under the class's lock: all objects of the page are home, so others may have it. */
 static void
 class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
@@ -168,19 +188,14 @@ class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING;
 
 	list_unlink(&p->has_free);
-	spin_lock(&sl->pool_lock);
-	if (draining) {
-		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
-	} else {
+	if (!draining) {
 		if (c->pages.next == &p->of_class)
 			c->hand_word = 0;
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
 	}
-	list_unlink(&p->of_class);
-	atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);
-	list_push_back(&sl->pool, &p->of_class);
-	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
+	spin_lock(&sl->pool_lock);
+	slab_page_home(sl, p);
 	spin_unlock(&sl->pool_lock);
 }
 
@@ -195,9 +210,8 @@ page_emptied(struct slab *sl, struct page *p)
 	spin_unlock(&sl->pool_lock);
 }
 
-/* Under the class's lock: have all its objects come home? */
-static void
-page_check(struct slab *sl, struct slab_class *c, struct page *p)
+void
+slab_page_check(struct slab *sl, struct slab_class *c, struct page *p)
 {
 	if (page_free(p) + p->gone < p->objects)
 		return;
@@ -240,7 +254,7 @@ page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
 		if (page_free(p) == 1)
 			list_push_back(&c->has_free, &p->has_free);
 	}
-	page_check(sl, c, p);
+	slab_page_check(sl, c, p);
 }
 
 /* ---- taking and giving ---- */
@@ -309,6 +323,26 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 
 /* ---- pages move ---- */
 
+void
+slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+
+	if (c->pages.next == &p->of_class)
+		c->hand_word = 0;
+	list_unlink(&p->of_class);
+	list_unlink(&p->has_free);
+	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
+	atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
+	list_push_back(&sl->draining, &p->of_class);
+	atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sl->claimed_count, page_number(sl, p) < index_pages,
+				  memory_order_relaxed);
+	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
+	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
+}
+
 /* A page most of which is in use has a second chance, and its class counts for one whose hand found
  * it so: to make places for its items would cost others in use, and chunks cannot move. */
 static bool
@@ -354,23 +388,12 @@ slab_drain_start(struct slab *sl, uint32_t class)
 	spin_lock(&c->lock);
 	p = page_to_empty(sl, c);
 	if (p != NULL) {
-		if (c->pages.next == &p->of_class)
-			c->hand_word = 0;
-		list_unlink(&p->of_class);
-		list_unlink(&p->has_free);
-		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
-		atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
 		spin_lock(&sl->pool_lock);
-		list_push_back(&sl->draining, &p->of_class);
-		atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
+		slab_drain_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
+		slab_page_check(sl, c, p); /* nothing of it may ever have been taken */
 	}
-	if (p != NULL)
-		page_check(sl, c, p); /* nothing of it may ever have been taken */
 	spin_unlock(&c->lock);
-	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
-	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 	return p != NULL;
 }
 
@@ -386,7 +409,7 @@ slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t 
 	if (p->gone == 0 || (int32_t)(epoch - p->gone_epoch) > 0)
 		p->gone_epoch = epoch;
 	p->gone += count;
-	page_check(sl, c, p);
+	slab_page_check(sl, c, p);
 	spin_unlock(&c->lock);
 }
 
@@ -399,11 +422,8 @@ slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, ui
 
 		if (!mutant_early_page() && !passed(p->gone_epoch, oldest))
 			break;
-		list_push_back(&sl->pool, list_pop_front(&sl->emptied));
-		atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&sl->emptied_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
+		slab_page_home(sl, p);
 	}
 	spin_unlock(&sl->pool_lock);
 }

@@ -1,11 +1,12 @@
 /*
  * slab.h - memory for items: size classes, pages, magazines.
  *
- * Shape:  a page belongs to the free pool or to one class and is cut into objects of its
- *         size. What is known about a page lies beside it: who owns it, its free objects, and
- *         two bitmaps with one bit an object: live (an item in the index, or its chunk) and
- *         clock (used since the hand passed). Every core has a magazine of free objects a
- *         class, so that most allocations touch nothing shared.
+ * Shape:  a page belongs to the free pool, to the index, or to one class and is cut into
+ *         objects of its size. The index has the first pages of the arena, as many as it wants;
+ *         so the pool gives the last ones first. What is known about a page lies beside it: who
+ *         owns it, its free objects, and two bitmaps with one bit an object: live (an item in the
+ *         index, or its chunk) and clock (used since the hand passed). Every core has a magazine
+ *         of free objects a class, so that most allocations touch nothing shared.
  * Units:  an object is named by its reference (arena.h).
  * Owner:  a taken object belongs to the taker until slab_give.
  * Thread: every function names its magazines' core; what is shared is under the class's lock,
@@ -33,7 +34,7 @@
  * 1994). */
 #define RECIPROCAL_SHIFT 40u
 
-enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING };
+enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING, PAGE_INDEX };
 
 struct page {
 	struct list of_class; /* pages of the class, or the pool, or those draining */
@@ -93,7 +94,9 @@ struct slab {
 	_Atomic uint32_t pool_count;
 	_Atomic uint32_t draining_count; /* emptied ones too */
 	_Atomic uint32_t emptied_count;
-	_Atomic uint32_t recall; /* stepped when magazines must give back what they hold */
+	_Atomic uint32_t claimed_count; /* of the draining ones, those that the index waits for */
+	_Atomic uint32_t index_pages;   /* pages below this number are the index's, once empty */
+	_Atomic uint32_t recall;        /* stepped when magazines must give back what they hold */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
 	uint32_t moving;    /* under it: pages on their way for balance; and when (slab_age) one */
@@ -258,5 +261,32 @@ void slab_collect(struct slab *sl, uint64_t oldest,
 		  bool (*passed)(uint32_t epoch, uint64_t oldest));
 /* A page of the pool for a class that should have more, if leave pages stay. */
 bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
+
+/* ---- claim.c: pages for the index ---- */
+
+/* The page after those that are the index's: from the pool at once, from a class once it is empty.
+ * False: the arena has no more. */
+bool slab_claim(struct slab *sl);
+/* Does the index have this page, or does it still wait for it? */
+bool slab_claim_is_met(struct slab *sl, uint32_t page);
+/* The index has let go of all pages from this number on, in this epoch. */
+void slab_disclaim(struct slab *sl, uint32_t pages, uint32_t epoch);
+
+/* Pages that are on their way to the pool. */
+static inline uint32_t
+slab_coming(const struct slab *sl)
+{
+	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) -
+	       atomic_load_explicit(&sl->claimed_count, memory_order_relaxed);
+}
+
+/* ---- between slab.c and claim.c ---- */
+
+/* Under both locks, the class's and the pool's: a page of the class is to be emptied. */
+void slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p);
+/* Under the class's lock: have all its objects come home? */
+void slab_page_check(struct slab *sl, struct slab_class *c, struct page *p);
+/* Under the pool's lock: an empty page goes to the index if that waits for it, or to the pool. */
+void slab_page_home(struct slab *sl, struct page *p);
 
 #endif

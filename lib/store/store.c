@@ -2,8 +2,6 @@
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* Share of the budget that is index: enough slots for items of about 56 bytes. */
-#define INDEX_SHARE_PER_1024 106u
 /* Pages a store should have at least, before they are as large as hugepages. */
 #define PAGES_WANTED 256u
 /* Alignment of what is taken from the region, all told. */
@@ -45,17 +43,13 @@ store_plan_of(const struct store_config *cfg)
 	       cfg->memory_bytes >> (plan.page_shift + 1) >= PAGES_WANTED)
 		plan.page_shift++;
 
-	const size_t index_want = cfg->memory_bytes / 1024 * INDEX_SHARE_PER_1024;
-
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
 	const size_t fixed =
 		sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES + ARENA_LEAD_BYTES;
 
-	plan.bucket_count = (uint32_t)(index_want / (2 * sizeof(struct bucket))) * 2;
-
-	const size_t index_bytes = plan.bucket_count * sizeof(struct bucket);
-
-	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed - index_bytes) / page_bytes);
+	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));
+	plan.bucket_count = plan.bucket_step;
+	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
 	ensure((size_t)plan.page_count << plan.page_shift <= ARENA_BYTES_MAX);
 	return plan;
@@ -88,11 +82,11 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
-	index_init(&st->ix, region, &st->arena, plan->bucket_count);
-	st->ix.seed = cfg->seed;
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
 	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
+	index_init(&st->ix, &st->arena, plan->bucket_count, cfg->seed);
+	resize_init(st, plan);
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
 		st->cores[i].id = i;
@@ -152,6 +146,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	limbo_reclaim(sc);
 	answer_recall(sc);
 	mover_turn(sc);
+	resize_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
@@ -160,13 +155,14 @@ void
 store_tidy(struct store_core *sc)
 {
 	mover_balance(sc);
+	resize_consider(sc);
 	sweep_slice(sc);
 }
 
 /* ---- telemetry ---- */
 
-static uint64_t
-sum_of(const struct store *st, enum store_counter what)
+uint64_t
+store_sum(const struct store *st, enum store_counter what)
 {
 	uint64_t sum = 0;
 
@@ -175,12 +171,11 @@ sum_of(const struct store *st, enum store_counter what)
 	return sum;
 }
 
-/* What came in less what went out; other cores go on meanwhile, so never below 0. */
-static uint64_t
-balance(const struct store *st, enum store_counter in, enum store_counter out)
+uint64_t
+store_balance(const struct store *st, enum store_counter in, enum store_counter out)
 {
-	const uint64_t gone = sum_of(st, out);
-	const uint64_t come = sum_of(st, in);
+	const uint64_t gone = store_sum(st, out);
+	const uint64_t come = store_sum(st, in);
 
 	return come > gone ? come - gone : 0;
 }
@@ -188,8 +183,8 @@ balance(const struct store *st, enum store_counter in, enum store_counter out)
 void
 store_usage_mt(const struct store *store, struct store_usage *out)
 {
-	out->items = balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
-	out->item_bytes = balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
+	out->items = store_balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+	out->item_bytes = store_balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
 	out->memory_bytes = store->memory_bytes;
 	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
 	out->pages_total = store->arena.page_count;

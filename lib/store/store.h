@@ -68,7 +68,11 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
 	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \
 	X(STORE_OUT_OF_MEMORY, "stores refused because nothing could be evicted")                  \
-	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")
+	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")  \
+	X(STORE_INDEX_GROWN, "times the index has got larger")                                     \
+	X(STORE_INDEX_SHRUNK, "times it has got smaller")                                          \
+	X(STORE_INDEX_MIGRATED, "buckets whose items were given to others by that")                \
+	X(STORE_INDEX_FORGOTTEN, "items evicted because that found no place for them")
 
 enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
 
@@ -173,10 +177,10 @@ void store_flush(struct store_core *sc, uint32_t at_s);
 
 struct store_usage {
 	uint64_t items;
-	uint64_t item_bytes;   /* class sizes of linked items */
-	uint64_t memory_bytes; /* the budget */
-	uint64_t index_slots;
-	uint64_t pages_total, pages_used;
+	uint64_t item_bytes;              /* class sizes of linked items */
+	uint64_t memory_bytes;            /* the budget */
+	uint64_t index_slots;             /* they come and go with the items */
+	uint64_t pages_total, pages_used; /* those of the index, too */
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);
 const struct counter *store_counters(const struct store_core *sc); /* STORE_COUNTER_COUNT */

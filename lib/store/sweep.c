@@ -9,7 +9,10 @@
  * earlier use is left. The walk knows: what it has passed holds nothing older than the
  * generation it began with. Why nothing escapes it: a writer reads the generation under the
  * bucket lock, so it either publishes before the walk takes its look, or sees the step; and a
- * move drops a flushed item instead of carrying it past the walk (path.c).
+ * move drops a flushed item instead of carrying it past the walk (path.c). So does a resize
+ * (migrate.c): what it puts anywhere is of the present generation, which is none before the walk's.
+ * The walk ends where the buckets end by then: those that came meanwhile are looked at, those that
+ * are gone hold nothing.
  */
 #include "inside.h"
 
@@ -99,7 +102,7 @@ sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 uint32_t
 sweep_quota(const struct store *st)
 {
-	const uint32_t want = index_bucket_count(&st->ix) / SWEEP_WALK_S + 1;
+	const uint32_t want = index_bucket_end(&st->ix) / SWEEP_WALK_S + 1;
 
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
@@ -124,7 +127,8 @@ static uint32_t
 sweep_share(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
-	const uint32_t left = index_bucket_count(&sc->store->ix) - sw->bucket;
+	const uint32_t end = index_bucket_end(&sc->store->ix);
+	const uint32_t left = end > sw->bucket ? end - sw->bucket : 0;
 	uint32_t share;
 
 	/* Cores do not see a second come at the same time: never back. */
@@ -157,7 +161,7 @@ sweep_slice(struct store_core *sc)
 		sweep_buckets(sc, n, end - n < SWEEP_SLICE_MIN ? end - n : SWEEP_SLICE_MIN);
 	sw->bucket = end;
 	sw->done += share;
-	if (end == index_bucket_count(&st->ix)) {
+	if (end >= index_bucket_end(&st->ix)) {
 		sw->bucket = 0;
 		homing_end(st);
 		/* Release: pairs with the acquire in next_generation. */
@@ -174,7 +178,7 @@ sweep_all(struct store_core *sc)
 	struct sweep *sw = &st->sweep;
 
 	spin_lock(&sw->lock);
-	for (uint32_t n = 0; n < index_bucket_count(&st->ix); n++)
+	for (uint32_t n = 0; n < index_bucket_end(&st->ix); n++)
 		sweep_bucket(sc, index_bucket(&st->ix, n));
 	sw->bucket = 0;
 	atomic_store_explicit(&st->oldest_generation, store_generation(st), memory_order_release);

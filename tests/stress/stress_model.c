@@ -55,16 +55,21 @@ static const struct shape {
 	uint32_t filler_of; /* one in so many calls goes to them */
 	uint32_t buckets, pages;
 	uint32_t flush_of; /* one in so many calls is a flush */
+	uint32_t most;     /* buckets, if the index gets larger and smaller all the time */
 } shapes[] = {
-	{"four, moves", 4, 40, 120, 2, 16, 8, 20000},
-	{"three on two keys", 3, 2, 155, 2, 16, 8, 300},
-	{"eight, moves", 8, 40, 120, 2, 16, 8, 20000},
-	{"two on one key", 2, 1, 156, 4, 16, 8, 300},
-	{"five, evictions", 5, 12, 16000, 2, 2048, 8, 1000},
-	{"two, moves", 2, 60, 100, 3, 16, 8, 20000},
-	{"eight on one key", 8, 1, 150, 8, 16, 8, 1000},
-	{"eight, flushes", 8, 3, 100, 8, 16, 8, 40},
-	{"one thread", 1, 2, 155, 2, 16, 8, 200},
+	{"four, moves", 4, 40, 120, 2, 16, 8, 20000, 0},
+	{"three on two keys", 3, 2, 155, 2, 16, 8, 300, 0},
+	{"eight, moves", 8, 40, 120, 2, 16, 8, 20000, 0},
+	{"two on one key", 2, 1, 156, 4, 16, 8, 300, 0},
+	{"five, evictions", 5, 12, 16000, 2, 2048, 8, 1000, 0},
+	{"two, moves", 2, 60, 100, 3, 16, 8, 20000, 0},
+	{"eight on one key", 8, 1, 150, 8, 16, 8, 1000, 0},
+	{"eight, flushes", 8, 3, 100, 8, 16, 8, 40, 0},
+	{"one thread", 1, 2, 155, 2, 16, 8, 200, 0},
+	{"four, resized", 4, 40, 120, 2, 16, 8, 20000, 32},
+	{"eight, resized", 8, 4, 100, 4, 16, 8, 100, 24},
+	{"five, resized, evictions", 5, 12, 16000, 2, 2048, 9, 1000, 9000},
+	{"one thread, resized", 1, 2, 155, 2, 16, 8, 200, 20},
 };
 
 #define SHAPES (sizeof shapes / sizeof shapes[0])
@@ -426,6 +431,15 @@ pass_time(struct worker *w)
 	r->time.invoked = 0;
 }
 
+/* To any size between the least and the most, if it is at rest. */
+static void
+resize_now(struct worker *w)
+{
+	const struct shape *s = w->round->shape;
+
+	resize_begin(w->core, s->buckets + roll(w, (s->most - s->buckets) / 2 + 1) * 2);
+}
+
 /* The sweep keeps pace with the clock, a bucket a second of these few: a round would not see one
  * walk. Let it do its share again, whatever the second. */
 static void
@@ -459,6 +473,8 @@ turn(struct worker *w)
 		walk_on(w->round->store);
 		store_tidy(w->core);
 	}
+	if (w->round->shape->most != 0)
+		resize_now(w);
 }
 
 static void *
@@ -502,7 +518,8 @@ begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t 
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
 	plan.bucket_count = shape->buckets;
-	plan.page_count = shape->pages;
+	plan.bucket_step = 0;
+	plan.page_count = shape->pages + 1; /* one is the index's */
 	plan.reserve = plan.reserve < shape->pages / 4 ? plan.reserve : shape->pages / 4;
 	memset(r, 0, sizeof *r);
 	r->shape = shape;

@@ -10,7 +10,9 @@
  *   evict   more than the memory holds, small to chunked, with deletes: eviction, page moves
  *   count   every thread increments one key, and adds to another by cas: the sums are exact
  *
- * With a second argument, "caught", the store is a mutant (mutant.h), and the run passes only
+ * With "resized" as second argument the index gets larger and smaller all the time.
+ *
+ * With "caught" as last argument, the store is a mutant (mutant.h), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
 #include "store/inside.h"
@@ -41,6 +43,7 @@ struct run {
 	_Atomic bool stop;
 	_Atomic uint64_t lies;
 	const char *_Atomic lie;
+	uint32_t sizes[2]; /* buckets: where it is resized, the least and the most */
 	_Atomic uint64_t versions[KEYS_MAX]; /* written last, by the one writer of the key */
 };
 
@@ -72,11 +75,22 @@ next_random(struct worker *w)
 	return w->random >> 24;
 }
 
+/* One after the other, to any size between the two. */
+static void
+resize_now(struct worker *w)
+{
+	const uint32_t least = w->run->sizes[0], most = w->run->sizes[1];
+
+	resize_begin(w->core, least + (uint32_t)(next_random(w) % (most - least)) / 2 * 2);
+}
+
 static bool
 running(struct worker *w, uint64_t op)
 {
 	if (op % TURN_OPS == 0)
 		store_turn(w->core, 2);
+	if (w->run->sizes[1] != 0 && op % TURN_OPS == 0)
+		resize_now(w);
 	if (op % (TURN_OPS * 16) == 0)
 		store_tidy(w->core);
 	return !atomic_load_explicit(&w->run->stop, memory_order_relaxed);
@@ -344,8 +358,15 @@ work(void *arg)
 	return NULL;
 }
 
+/* Where the index is resized: what it takes, and some more. Evictions take pages of items for it.
+ */
+static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
+				    [LOAD_REUSE] = {INDEX_BUCKETS_MIN, 64},
+				    [LOAD_EVICT] = {2048, 20000},
+				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
+
 static struct store *
-make_store(enum load load, void **memory)
+make_store(enum load load, bool resized, void **memory)
 {
 	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
 					 .cores = THREADS,
@@ -355,8 +376,9 @@ make_store(enum load load, void **memory)
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
 	printf("seed %llu\n", (unsigned long long)cfg.seed);
-	if (load == LOAD_MOVE) {
-		plan.bucket_count = MOVE_BUCKETS;
+	if (load == LOAD_MOVE || resized) {
+		plan.bucket_count = sizes[load][0];
+		plan.bucket_step = 0;
 	}
 	*memory = region.base = aligned_alloc(4096, region.size);
 	return store_create_planned(&region, &cfg, &plan);
@@ -453,7 +475,8 @@ int
 main(int argc, char **argv)
 {
 	struct run *run = calloc(1, sizeof *run);
-	const bool mutant = argc == 3 && strcmp(argv[2], "caught") == 0;
+	const bool mutant = argc > 2 && strcmp(argv[argc - 1], "caught") == 0;
+	const bool resized = argc > 2 && strcmp(argv[2], "resized") == 0;
 	enum load load = LOAD_MOVE;
 	void *memory;
 
@@ -461,7 +484,9 @@ main(int argc, char **argv)
 		load++;
 	if (mutant)
 		signal(SIGABRT, invariant_broken);
-	run->store = make_store(load, &memory);
+	run->store = make_store(load, resized, &memory);
+	if (resized)
+		memcpy(run->sizes, sizes[load], sizeof run->sizes);
 	run_threads(run, load, mutant ? CAUGHT_MS : RUN_MS);
 	print_counters(run->store);
 

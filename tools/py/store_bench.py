@@ -12,7 +12,8 @@ import tempfile
 
 from progress import Failed, Step
 
-PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_churn")
+PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_churn",
+            "bench_grow")
 OWN = "clockoo"
 MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
 WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
@@ -284,5 +285,32 @@ def churn(bench):
            "over 100", "longest set us", "over 100"], lines)
 
 
+def grow(bench):
+    mebibytes = 64 if bench.quick else 256
+    rows = bench.rows("growing and shrinking", "bench_grow", "--memory", mebibytes)["grow"]
+    lines = []
+    for row in rows:
+        for kind in ("turn", "set", "get"):
+            lines.append([f"{row['phase']}: {kind}s", row[f"{kind}s"], row[f"{kind}_mean_ns"],
+                          row[f"rest_{kind}_mean_ns"], row[f"{kind}_tail_us"],
+                          row[f"rest_{kind}_tail_us"], row[f"{kind}_max_us"],
+                          row[f"rest_{kind}_max_us"], row[f"{kind}s_long"]])
+    fill, large, back = rows
+    bench.keep("grow_turn_tail_us", [fill["turn_tail_us"]], 1)
+    bench.keep("grow_turn_max_us", [fill["turn_max_us"]], 1)
+    bench.keep("grow_set_max_us", [fill["set_max_us"]], 1)
+    bench.keep("grow_get_vs_rest", [fill["get_mean_ns"] / fill["rest_get_mean_ns"]])
+    bench.figures["grow_forgotten_before_full"] = fill["early_forgotten"]
+    bench.keep("grow_index_bytes_per_item", [fill["index_bytes_per_item"]])
+    bench.keep("grow_index_shrunk_to", [large["index_bytes"] / fill["index_bytes"]])
+    bench.keep("grow_forgotten_on_the_way_back", [back["forgotten"] / fill["linked"]], 5)
+    table(f"An index that follows its items, {mebibytes} MB; while it is resized, and at rest",
+          ["", "count", "mean ns", "at rest", "1 in 1000 us", "at rest", "longest us", "at rest",
+           "over 100"], lines)
+    table("and then", ["", "items", "index bytes an item", "slots used", "forgotten"],
+          [[row["phase"], row["items"], row["index_bytes_per_item"],
+            f"{100 * row['occupancy']:.1f} %", row["forgotten"]] for row in rows])
+
+
 PARTS = {"space": space, "insert": insert, "get": get, "mixed": mixed, "memory": memory,
-         "miss": miss, "churn": churn}
+         "miss": miss, "churn": churn, "grow": grow}

@@ -59,6 +59,8 @@ own(uint32_t mebibytes)
 		bench_progress("filling the store", i, puts_max(mebibytes));
 	}
 	ensure(full);
+	fprintf(stderr, "%.2f %% of the index's slots are used\n",
+		100.0 * (double)usage.items / (double)usage.index_slots);
 	say("clockoo", mebibytes, usage.items, o.bytes, bench_memory_kb(0, "Rss") - rss_before);
 	own_down(&o);
 }

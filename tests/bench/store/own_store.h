@@ -46,14 +46,17 @@ static inline void
 own_up_slots(struct own_store *o, uint64_t slots, uint32_t cores)
 {
 	const uint64_t bytes_per_item = 64;
-	const struct store_config cfg = {.memory_bytes = slots * bytes_per_item + 64 * BENCH_MIB,
-					 .cores = cores,
-					 .value_max = STORE_VALUE_MAX,
-					 .seed = 42};
+	const struct store_config cfg = {
+		.memory_bytes = slots * (bytes_per_item + sizeof(struct bucket) / BUCKET_SLOTS) +
+				64 * BENCH_MIB,
+		.cores = cores,
+		.value_max = STORE_VALUE_MAX,
+		.seed = 42};
 	struct store_plan plan = store_plan_of(&cfg);
-	struct region r = {.size = store_bytes(&cfg) + slots * sizeof(struct bucket)};
+	struct region r = {.size = store_bytes(&cfg)};
 
 	plan.bucket_count = (uint32_t)(slots / BUCKET_SLOTS) & ~1u;
+	plan.bucket_step = 0;
 	*o = (struct own_store){.memory = bench_map(r.size), .bytes = r.size};
 	r.base = o->memory;
 	o->store = store_create_planned(&r, &cfg, &plan);

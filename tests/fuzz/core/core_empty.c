@@ -35,5 +35,6 @@ core_store_empties(struct store_core *sc)
 	if (sc->limbo.head != sc->limbo.tail)
 		return false;
 	store_offline(sc);
-	return atomic_load(&st->slab.pool_count) == st->arena.page_count;
+	return atomic_load(&st->slab.pool_count) + atomic_load(&st->slab.index_pages) ==
+	       st->arena.page_count;
 }

@@ -16,21 +16,48 @@ struct rig {
 	struct store_core *core; /* core 0 */
 };
 
-static inline struct rig
-rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
+static inline struct store_config
+rig_config(size_t mebibytes, uint32_t cores, uint32_t value_max)
 {
-	const struct store_config cfg = {.memory_bytes = mebibytes << 20,
-					 .cores = cores,
-					 .value_max = value_max,
-					 .seed = 0x5eed};
-	struct region region = {.size = store_bytes(&cfg)};
+	return (struct store_config){.memory_bytes = mebibytes << 20,
+				     .cores = cores,
+				     .value_max = value_max,
+				     .seed = 0x5eed};
+}
+
+static inline struct rig
+rig_up_planned(const struct store_config *cfg, const struct store_plan *plan)
+{
+	struct region region = {.size = store_bytes(cfg)};
 	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
 
 	region.base = rig.memory;
-	rig.store = store_create(&region, &cfg);
+	rig.store = store_create_planned(&region, cfg, plan);
 	rig.core = store_core_of(rig.store, 0);
 	store_turn(rig.core, STORE_CLOCK_START);
 	return rig;
+}
+
+static inline struct rig
+rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
+{
+	const struct store_config cfg = rig_config(mebibytes, cores, value_max);
+	const struct store_plan plan = store_plan_of(&cfg);
+
+	return rig_up_planned(&cfg, &plan);
+}
+
+/* With an index of so many buckets to start with, that comes and goes in steps of some more; 0: it
+ * stays. */
+static inline struct rig
+rig_up_buckets(size_t mebibytes, uint32_t cores, uint32_t bucket_count, uint32_t bucket_step)
+{
+	const struct store_config cfg = rig_config(mebibytes, cores, STORE_VALUE_MAX);
+	struct store_plan plan = store_plan_of(&cfg);
+
+	plan.bucket_count = bucket_count;
+	plan.bucket_step = bucket_step;
+	return rig_up_planned(&cfg, &plan);
 }
 
 static inline struct rig

@@ -91,7 +91,7 @@ homes_and_away_buckets_are_spread_evenly(void **state)
 static void
 ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
 {
-	struct rig rig = rig_up(64, 1);
+	struct rig rig = rig_up_buckets(64, 1, 100000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
 	uint64_t n = 0;
 
@@ -162,7 +162,7 @@ judge_all(const struct store *st, uint32_t *wrong)
 static void
 an_item_that_is_not_at_home_is_known_there(void **state)
 {
-	struct rig rig = rig_up(16, 1);
+	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
 	uint32_t away_count, wrong;
 
@@ -209,7 +209,7 @@ needless_bits(const struct store *st)
 static void
 the_sweep_brings_items_home_and_homes_forget_them(void **state)
 {
-	struct rig rig = rig_up(8, 1);
+	struct rig rig = rig_up_buckets(8, 1, 13000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
 	uint32_t wrong;
 
@@ -252,7 +252,7 @@ static void
 most_misses_end_at_home(void **state)
 {
 	enum { MISSES = 100000 };
-	struct rig rig = rig_up(16, 1);
+	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
 	uint32_t further = 0;
 

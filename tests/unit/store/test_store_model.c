@@ -28,6 +28,7 @@ struct model {
 	uint64_t random;
 	uint64_t forgotten, hits;
 	uint32_t flush_at_s;
+	uint32_t least, most; /* buckets, where the index is resized all the time */
 };
 
 static uint64_t seed;
@@ -274,6 +275,9 @@ step_time(struct model *m)
 		if (m->flush_at_s == 0)
 			forget_all(m);
 	}
+	if (m->most != 0)
+		resize_begin(m->rig.core,
+			     m->least + 2 * (uint32_t)roll(m, (m->most - m->least) / 2));
 	store_turn(m->rig.core, now);
 	store_tidy(m->rig.core);
 	if (m->flush_at_s != 0 && m->flush_at_s <= now) {
@@ -282,14 +286,17 @@ step_time(struct model *m)
 	}
 }
 
+/* The number of buckets goes to and fro between least and most; 0: as the store sees fit. */
 static void
-every_answer_is_the_models_or_a_miss(void **state)
+run_model(struct rig rig, uint32_t least, uint32_t most)
 {
 	struct model *m = calloc(1, sizeof *m);
 
 	printf("seed %llu\n", (unsigned long long)seed);
 	m->random = seed;
-	m->rig = rig_up(8, 1);
+	m->least = least;
+	m->most = most;
+	m->rig = rig;
 	for (uint32_t i = 0; i < KEYS; i++)
 		m->keys[i].value = malloc(2 * LARGE_MAX);
 	for (uint32_t step = 0; step < STEPS; step++) {
@@ -316,19 +323,38 @@ every_answer_is_the_models_or_a_miss(void **state)
 		if (step % 4 == 0)
 			step_time(m);
 	}
-	printf("%llu hits, %llu forgotten\n", (unsigned long long)m->hits,
-	       (unsigned long long)m->forgotten);
+	printf("%llu hits, %llu forgotten, %llu buckets migrated\n", (unsigned long long)m->hits,
+	       (unsigned long long)m->forgotten,
+	       (unsigned long long)counted(m->rig.core, STORE_INDEX_MIGRATED));
 	check(m->hits > STEPS / 4);
+	check(most == 0 || counted(m->rig.core, STORE_INDEX_MIGRATED) > STEPS / 8);
 	for (uint32_t i = 0; i < KEYS; i++)
 		free(m->keys[i].value);
 	rig_down(&m->rig);
 	free(m);
 }
 
+static void
+every_answer_is_the_models_or_a_miss(void **state)
+{
+	run_model(rig_up(8, 1), 0, 0);
+}
+
+/* As few buckets as will hold the keys, more or less, to sixteen times as many. */
+static void
+so_it_is_while_the_index_is_resized(void **state)
+{
+	const uint32_t few = KEYS / BUCKET_SLOTS / 2 * 2;
+
+	run_model(rig_up_buckets(8, 1, few, 0), few, RESIZE_FACTOR_MAX * few);
+	run_model(rig_up_buckets(8, 1, few, 0), few, few + few / 4);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(so_it_is_while_the_index_is_resized),
 		cmocka_unit_test(every_answer_is_the_models_or_a_miss),
 	};
 

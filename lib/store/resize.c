@@ -1,0 +1,325 @@
+/*
+ * resize.c - how large the index is.
+ *
+ * It starts with one page and follows the number of items. As long as there is memory for all, it
+ * grows early and by much; once memory is full, a page of items goes for every page of index, so
+ * then it is kept as full as searches for a place bear: between 15/16 and 31/32. When the items
+ * become fewer because they become larger, it gives pages back.
+ *
+ * To grow: pages are claimed (claim.c), cleared as they come, in slices, and become buckets; then
+ * the old buckets give their items away (migrate.c). To shrink: first the items, then the pages,
+ * which are others' after a grace period: a lookup may still be where it began.
+ */
+#include "inside.h"
+
+/* Shares of the slots, in 64ths. */
+#define EARLY_64THS  48u /* grow from here on while there are pages for it */
+#define FULL_64THS   62u /* grow from here on if others must go */
+#define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
+#define AIM_64THS    60u /* what a size is chosen for */
+#define SPARSE_64THS 57u /* below this it is too large */
+
+#define LATE_PART            32u /* of the index: at least so much more when memory is full */
+#define SHRINK_PART          8u  /* so much less at a time, as items may come back meanwhile; */
+#define SHRINK_SPARE         2u  /* or at once to so many times what they need */
+#define LATE_FACTOR          4u  /* and at most to so many times as much */
+#define SMALL_PART           16u /* of all pages: an index below that may be too large for a while */
+#define SPARSE_PART          16u /* of the items were evicted while the index was too large */
+#define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
+#define CLAIM_PAGES          4u  /* that items leave for the index at one time */
+#define CLAIM_WAIT_S         3u  /* for one of them; then the index makes do without */
+#define CLEAR_BYTES          (64u << 10) /* in a turn */
+
+static uint32_t
+pages_for(const struct store *st, uint64_t bucket_count)
+{
+	const uint64_t bytes = bucket_count * sizeof(struct bucket);
+
+	return (uint32_t)((bytes + (1ull << st->arena.page_shift) - 1) >> st->arena.page_shift);
+}
+
+static uint32_t
+claimed_pages(const struct store *st)
+{
+	return atomic_load_explicit(&st->slab.index_pages, memory_order_relaxed);
+}
+
+static uint32_t
+phase(const struct store *st)
+{
+	return atomic_load_explicit(&st->resize.phase, memory_order_relaxed);
+}
+
+static void
+set_phase(struct store *st, enum resize_phase to)
+{
+	/* Relaxed: whoever goes by it takes the lock and looks again. */
+	atomic_store_explicit(&st->resize.phase, to, memory_order_relaxed);
+}
+
+void
+resize_init(struct store *st, const struct store_plan *plan)
+{
+	const uint32_t pages = pages_for(st, plan->bucket_count);
+
+	for (uint32_t i = 0; i < pages; i++)
+		ensure(slab_claim(&st->slab));
+	st->resize.step = plan->bucket_step;
+	st->resize.next = pages;
+}
+
+static uint64_t
+items_now(const struct store *st)
+{
+	return store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
+}
+
+/* ---- a resize in slices ---- */
+
+static void
+begin_migration(struct store *st)
+{
+	arena_stamp(&st->arena, 0, st->seed);
+	geometry_begin(&st->ix, st->resize.want);
+	set_phase(st, RESIZE_MIGRATE);
+}
+
+/* Under the lock. */
+static bool
+begin(struct store_core *sc, uint64_t bucket_count)
+{
+	struct store *st = sc->store;
+	struct resize *rs = &st->resize;
+
+	if (phase(st) != RESIZE_NONE || bucket_count == index_bucket_count(&st->ix) ||
+	    bucket_count < INDEX_BUCKETS_MIN ||
+	    bucket_count > (uint64_t)index_bucket_count(&st->ix) * RESIZE_FACTOR_MAX ||
+	    pages_for(st, bucket_count) > st->arena.page_count / 2)
+		return false;
+	rs->want = (uint32_t)bucket_count;
+	rs->second = sc->now_s;
+	rs->begun_with = items_now(st);
+	if (pages_for(st, bucket_count) > rs->next)
+		set_phase(st, RESIZE_CLAIM);
+	else
+		begin_migration(st);
+	return true;
+}
+
+bool
+resize_begin(struct store_core *sc, uint32_t bucket_count)
+{
+	struct resize *rs = &sc->store->resize;
+
+	if (!spin_try(&rs->lock))
+		return false;
+
+	const bool begun = begin(sc, bucket_count);
+
+	spin_unlock(&rs->lock);
+	return begun;
+}
+
+/* The page does not come: somebody writes a value there, or keeps one from being given back. */
+static void
+make_do(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct resize *rs = &st->resize;
+	const uint32_t buckets =
+		(uint32_t)(((size_t)rs->next << st->arena.page_shift) / sizeof(struct bucket));
+
+	rs->cleared = 0;
+	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
+	rs->want = buckets;
+	if (buckets > index_bucket_count(&st->ix))
+		begin_migration(st);
+	else
+		set_phase(st, RESIZE_NONE);
+}
+
+static void
+claim_slice(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct resize *rs = &st->resize;
+	const uint32_t pages = pages_for(st, rs->want);
+
+	for (uint32_t i = 0; i < CLAIM_PAGES; i++)
+		if (claimed_pages(st) < pages && claimed_pages(st) < rs->next + CLAIM_PAGES)
+			slab_claim(&st->slab);
+	if (!slab_claim_is_met(&st->slab, rs->next)) {
+		if (sc->now_s > rs->second + CLAIM_WAIT_S)
+			make_do(sc);
+		return;
+	}
+	memset(arena_page(&st->arena, rs->next) + rs->cleared, 0, CLEAR_BYTES);
+	rs->cleared += CLEAR_BYTES;
+	rs->second = sc->now_s;
+	if (rs->cleared < 1u << st->arena.page_shift)
+		return;
+	rs->cleared = 0;
+	if (++rs->next == pages)
+		begin_migration(st);
+}
+
+static void
+end_migration(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct resize *rs = &st->resize;
+
+	count(sc, index_grows(&st->ix) ? STORE_INDEX_GROWN : STORE_INDEX_SHRUNK, 1);
+	geometry_end(&st->ix);
+	arena_stamp(&st->arena, rs->want, st->seed);
+	rs->next = pages_for(st, rs->want);
+	/* The epoch is read after the last item has left them (epoch.h). */
+	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
+	rs->gain = items_now(st) > rs->begun_with ? items_now(st) - rs->begun_with : 0;
+	set_phase(st, RESIZE_NONE);
+}
+
+bool
+resize_turn(struct store_core *sc)
+{
+	struct store *st = sc->store;
+
+	if (likely(phase(st) == RESIZE_NONE) || !spin_try(&st->resize.lock))
+		return false;
+	if (phase(st) == RESIZE_CLAIM)
+		claim_slice(sc);
+	else if (phase(st) == RESIZE_MIGRATE && !migrate_slice(sc))
+		end_migration(sc);
+	spin_unlock(&st->resize.lock);
+	return true;
+}
+
+/* ---- how large ---- */
+
+static uint64_t
+share(uint64_t n, uint32_t of_64)
+{
+	return n * of_64 / 64;
+}
+
+/* Buckets for so many items, AIM_64THS full; a multiple of the step. */
+static uint64_t
+buckets_for(const struct store *st, uint64_t items)
+{
+	const uint64_t slots = items * 64 / AIM_64THS;
+	const uint64_t step = st->resize.step;
+
+	return (slots / BUCKET_SLOTS / step + 1) * step;
+}
+
+/* How many items there will be when no page is left, if they stay as large as they are. */
+static uint64_t
+items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
+{
+	const uint64_t all = st->arena.page_count - st->slab.reserve;
+	const uint64_t index = items * INDEX_BYTES_PER_ITEM >> st->arena.page_shift;
+	const uint64_t used = st->arena.page_count - pool - claimed_pages(st) + index;
+
+	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
+}
+
+/* While there are pages for all: in large steps, but not past what the end will need. */
+static uint64_t
+grow_early(const struct store *st, uint64_t items, uint64_t pool)
+{
+	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
+	const uint64_t half = now / 2 / step * step;
+	const uint64_t spare = pool - st->slab.reserve;
+	const uint64_t pages =
+		(spare << st->arena.page_shift) / sizeof(struct bucket) / step * step;
+	/* Rather a step too few: the last one is taken when it is needed. */
+	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool)) - step;
+	uint64_t more = half > step ? half : step;
+
+	if (items <= share(now * BUCKET_SLOTS, EARLY_64THS) || end <= now)
+		return now;
+	if (more > end - now)
+		more = end - now;
+	return now + (more < pages ? more : pages);
+}
+
+/* Items that come while the index gets larger need a place by then: as many as the last time, as
+ * long as they keep coming. Where the index is a large part of memory it does not run ahead of
+ * them. */
+static uint64_t
+coming(struct store *st, uint64_t items)
+{
+	struct resize *rs = &st->resize;
+
+	if (items <= rs->seen)
+		rs->gain -= rs->gain / 4 + (rs->gain != 0);
+	rs->seen = items;
+	return claimed_pages(st) * SMALL_PART < st->arena.page_count ? rs->gain : 0;
+}
+
+static uint64_t
+grow_late(struct store *st, uint64_t items)
+{
+	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
+	const uint64_t more = coming(st, items);
+	const uint64_t fit = buckets_for(st, items + more);
+	const uint64_t part = now / LATE_PART / step * step;
+	const uint64_t least = now + (part > step ? part : step);
+
+	if (items + more <= share(now * BUCKET_SLOTS, FULL_64THS))
+		return now;
+	if (fit > LATE_FACTOR * now)
+		return LATE_FACTOR * now;
+	return fit > least ? fit : least;
+}
+
+/* Only once evictions have gone on for a while: then somebody has a use for the memory. */
+static uint64_t
+shrink(struct store *st, uint64_t items)
+{
+	struct resize *rs = &st->resize;
+	const uint64_t now = index_bucket_count(&st->ix);
+	const uint64_t evicted = store_sum(st, STORE_EVICTED);
+	const uint64_t part = now / SHRINK_PART / rs->step * rs->step;
+	const uint64_t fit = buckets_for(st, items);
+	uint64_t least = now - (part > rs->step ? part : rs->step);
+
+	if (items >= share(now * BUCKET_SLOTS, SPARSE_64THS) || fit >= now)
+		rs->evicted = evicted;
+	if (evicted - rs->evicted <= items / SPARSE_PART)
+		return now;
+	rs->evicted = evicted;
+	if (least > SHRINK_SPARE * fit)
+		least = SHRINK_SPARE * fit;
+	return fit > least ? fit : least;
+}
+
+static uint64_t
+right_size(struct store *st)
+{
+	const uint64_t items = items_now(st);
+	const uint64_t pool = atomic_load_explicit(&st->slab.pool_count, memory_order_relaxed);
+	const uint64_t now = index_bucket_count(&st->ix);
+	uint64_t want = now;
+
+	if (pool > st->slab.reserve)
+		want = grow_early(st, items, pool);
+	if (want == now)
+		want = grow_late(st, items);
+	if (want == now && mover_pool_is_low(st))
+		want = shrink(st, items);
+	return want;
+}
+
+void
+resize_consider(struct store_core *sc)
+{
+	struct store *st = sc->store;
+	struct resize *rs = &st->resize;
+
+	if (rs->step == 0 || phase(st) != RESIZE_NONE || !spin_try(&rs->lock))
+		return;
+	if (phase(st) == RESIZE_NONE)
+		begin(sc, right_size(st));
+	spin_unlock(&rs->lock);
+}

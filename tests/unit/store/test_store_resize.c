@@ -1,0 +1,365 @@
+/*
+ * An index that gets larger and smaller. Goal: a key has two buckets at any time and changes each
+ * once a resize, when that bucket is emptied; every key is found between any two slices; the index
+ * follows the number of items and gives back every page; a page that does not come is not waited
+ * for. Method: the geometry alone, step by step, for numbers of all kinds; a store filled with the
+ * smallest items, then with large ones; pages counted by what they are.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define SEED 20261121u
+
+static const struct {
+	uint32_t from, to;
+} resizes[] = {
+	{16, 18},     {18, 16},   {16, 256},  {256, 16},        {1000, 1002},
+	{1002, 1000}, {700, 938}, {938, 700}, {32768, 3 << 14}, {3 << 14, 32768},
+};
+
+#define RESIZES (sizeof resizes / sizeof *resizes)
+
+static struct index
+index_of(uint32_t bucket_count)
+{
+	return (struct index){.bucket_count = bucket_count};
+}
+
+static uint64_t
+nth_hash(uint64_t n)
+{
+	return hash_bytes(&n, sizeof n, SEED);
+}
+
+/* A home's new home is one of those the resize takes for it, before and after. */
+static void
+check_role(const struct index *ix, struct place now, struct place next, uint32_t emptied)
+{
+	const uint32_t end = index_bucket_end(ix);
+
+	check(now.home < end && now.away < end && next.home < end && next.away < end);
+	check_eq(next.tag, now.tag);
+	if (next.home != now.home) {
+		uint32_t first, last;
+
+		geometry_new_homes(ix, emptied, &first, &last);
+		check_eq(now.home, emptied);
+		check(next.home >= first && next.home <= last);
+	}
+	if (next.away != now.away)
+		check_eq(now.away, emptied);
+}
+
+static void
+a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
+{
+	enum { KEYS = 200 };
+
+	for (size_t r = 0; r < RESIZES; r++) {
+		struct index ix = index_of(resizes[r].from);
+		uint32_t moved[KEYS][2] = {{0}};
+		uint32_t emptied;
+
+		geometry_begin(&ix, resizes[r].to);
+		while ((emptied = geometry_next(&ix)) != UINT32_MAX) {
+			struct place now[KEYS], after[KEYS];
+
+			for (uint64_t k = 0; k < KEYS; k++) {
+				now[k] = index_place(&ix, nth_hash(k));
+				after[k] = geometry_place_after(&ix, nth_hash(k));
+				check_role(&ix, now[k], after[k], emptied);
+				moved[k][0] += now[k].home != after[k].home;
+				moved[k][1] += now[k].away != after[k].away;
+			}
+			geometry_step(&ix);
+			for (uint64_t k = 0; k < KEYS; k++) {
+				const struct place p = index_place(&ix, nth_hash(k));
+
+				check_eq(p.home, after[k].home);
+				check_eq(p.away, after[k].away);
+				check(place_is_current(&ix, &p) && !place_is_current(&ix, &now[k]));
+			}
+		}
+		geometry_end(&ix);
+		for (uint64_t k = 0; k < KEYS; k++) {
+			const struct place p = index_place(&ix, nth_hash(k));
+			const struct place want = place_among(resizes[r].to, nth_hash(k));
+
+			check_eq(p.home, want.home);
+			check_eq(p.away, want.away);
+			check(moved[k][0] <= 1 && moved[k][1] <= 1);
+		}
+	}
+}
+
+/* What is emptied goes where others have left, or near by, so that there is room: but for a few
+ * whose sum of buckets wraps round. */
+static void
+what_leaves_a_bucket_goes_on_in_the_same_order(void **state)
+{
+	enum { KEYS = 20000 };
+
+	for (size_t r = 0; r < RESIZES; r++) {
+		const uint64_t from = resizes[r].from, to = resizes[r].to;
+		uint32_t far = 0;
+
+		for (uint64_t k = 0; k < KEYS; k++) {
+			const struct place old = place_among((uint32_t)from, nth_hash(k));
+			const struct place new = place_among((uint32_t)to, nth_hash(k));
+			const uint64_t margin = 3 * (to / from + 1) + 1;
+			const uint64_t scaled = old.away * to / from;
+
+			check(from < to ? new.home >= old.home : new.home <= old.home);
+			far += new.away > scaled + margin || scaled > new.away + margin;
+		}
+		check((double)far / KEYS < 6.0 / (double)(from < to ? from : to));
+	}
+}
+
+static struct view
+number_view(const uint64_t *n)
+{
+	return (struct view){(const uint8_t *)n, sizeof *n};
+}
+
+static void
+put_numbers(struct rig *rig, uint64_t first, uint64_t end)
+{
+	for (uint64_t n = first; n < end; n++) {
+		check_eq(put(rig->core, number_view(&n), number_view(&n), STORE_SET, 0), STORE_OK);
+		turns(rig->core, n % 32 == 0);
+	}
+}
+
+static uint64_t
+numbers_missing(struct rig *rig, uint64_t first, uint64_t end, uint64_t step)
+{
+	uint64_t missing = 0;
+
+	for (uint64_t n = first; n < end; n += step) {
+		const struct view key = number_view(&n);
+		const struct item *it = store_get(rig->core, key, store_hash(rig->core, key));
+
+		missing += it == NULL;
+		check(it == NULL || value_is(rig->core, it, key));
+	}
+	return missing;
+}
+
+/* To the end, looking for some keys between any two slices. */
+static void
+resize_looking(struct rig *rig, uint32_t bucket_count, uint64_t keys)
+{
+	check(resize_begin(rig->core, bucket_count));
+	for (uint32_t i = 0; rig->store->resize.phase != RESIZE_NONE; i++) {
+		store_turn(rig->core, STORE_CLOCK_START);
+		check_eq(numbers_missing(rig, i % 97, keys, 97), 0);
+	}
+	check_eq(index_bucket_count(&rig->store->ix), bucket_count);
+	check_eq(numbers_missing(rig, 0, keys, 1), 0);
+}
+
+static void
+every_key_is_found_while_the_index_is_resized(void **state)
+{
+	enum { FEW = 1000, KEYS = FEW * BUCKET_SLOTS * 95 / 100 };
+	static const uint32_t counts[] = {FEW + 2,     FEW,      FEW + FEW / 32, 2 * FEW,
+					  FEW * 5 / 4, 16 * FEW, 15 * FEW + 6,   FEW};
+	struct rig rig = rig_up_buckets(8, 1, FEW, 0);
+
+	put_numbers(&rig, 0, KEYS);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		resize_looking(&rig, counts[i], KEYS);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	check_eq(counted(rig.core, STORE_INDEX_GROWN), 4);
+	check_eq(counted(rig.core, STORE_INDEX_SHRUNK), 4);
+	rig_down(&rig);
+}
+
+/* How many pages there are of a kind. */
+static uint32_t
+pages_in(const struct rig *rig, enum page_state state)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rig->store->arena.page_count; i++)
+		count += rig->store->slab.pages[i].state == state;
+	return count;
+}
+
+static void
+check_pages(const struct rig *rig)
+{
+	const struct slab *sl = &rig->store->slab;
+
+	check_eq(pages_in(rig, PAGE_POOL), sl->pool_count);
+	check_eq(pages_in(rig, PAGE_DRAINING), sl->draining_count);
+	check(sl->claimed_count <= sl->draining_count);
+	for (uint32_t i = 0; i < rig->store->arena.page_count; i++)
+		if (sl->pages[i].state == PAGE_INDEX)
+			check(i < sl->index_pages);
+}
+
+static void
+the_index_grows_from_one_page_with_the_items(void **state)
+{
+	enum { KEYS = 900000 };
+	struct rig rig = rig_up(64, 1);
+	struct store_usage usage;
+
+	check_eq(rig.store->slab.index_pages, 1);
+	for (uint64_t n = 0; n < KEYS; n += 50000) {
+		put_numbers(&rig, n, n + 50000);
+		check_eq(numbers_missing(&rig, n % 37, n + 50000, 37), 0);
+		check_pages(&rig);
+	}
+	check_eq(numbers_missing(&rig, 0, KEYS, 1), 0);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	store_usage_mt(rig.store, &usage);
+	check(usage.index_slots > KEYS && usage.index_slots < KEYS * 3 / 2);
+	rig_down(&rig);
+}
+
+static uint8_t large[10000];
+
+static void
+fill_with(struct rig *rig, uint64_t first, uint64_t count, uint32_t len)
+{
+	for (uint64_t n = first; n < first + count; n++) {
+		const struct view value = {large, len};
+		uint32_t waited;
+
+		check_eq(put_waiting(rig->core, number_view(&n), value, 100, &waited), STORE_OK);
+		turns(rig->core, n % 16 == 0);
+	}
+}
+
+/* Pages that a class was given and has not used. */
+static uint32_t
+pages_untouched(const struct rig *rig)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < rig->store->arena.page_count; i++) {
+		const struct page *p = &rig->store->slab.pages[i];
+
+		count += p->state == PAGE_CLASS && p->fresh == p->free_count;
+	}
+	return count;
+}
+
+/* And when all is gone, every page is the index's or free for anyone. */
+static void
+the_index_follows_the_sizes_and_every_page_comes_home(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	const uint32_t all = rig.store->arena.page_count;
+
+	for (uint32_t round = 0; round < 3; round++) {
+		fill_with(&rig, 0, 400000, 8);
+
+		const uint64_t small = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
+		struct store_usage usage;
+
+		store_usage_mt(rig.store, &usage);
+		check(usage.items * 100 > small * 84); /* a page is a sixth of this index */
+		fill_with(&rig, 1u << 20, 60000, sizeof large);
+		check_pages(&rig);
+		check_eq(rig.store->slab.index_pages, 1);
+	}
+	check(counted(rig.core, STORE_INDEX_SHRUNK) >= 6);
+	for (uint64_t n = 0; n < (1u << 20) + 60000; n++) {
+		store_delete(rig.core, number_view(&n), store_hash(rig.core, number_view(&n)));
+		turns(rig.core, n % 256 == 0);
+	}
+	turns(rig.core, 200);
+	slab_empty_magazines(&rig.store->slab, rig.core->magazines);
+	check_eq(rig.store->slab.pool_count + rig.store->slab.index_pages + pages_untouched(&rig),
+		 all);
+	check_pages(&rig);
+	rig_down(&rig);
+}
+
+/* Which page an item lies in. */
+static uint32_t
+page_of(const struct rig *rig, const struct item *it)
+{
+	return slab_page_of(&rig->store->slab, item_ref(rig->store, it));
+}
+
+/* Pages full of items, one of which somebody sends from where it lies and does not come to an end.
+ */
+static void
+a_page_that_does_not_come_is_not_waited_for(void **state)
+{
+	struct rig rig = rig_up_buckets(8, 1, 4096, 0);
+	const uint32_t last =
+		rig.store->slab.reserve + 1; /* the lowest page that items come into */
+	const struct item *pinned = NULL;
+	uint64_t n = 0;
+
+	for (; pinned == NULL; n++) {
+		check(n < 100000);
+
+		const struct item *it;
+
+		fill_with(&rig, n, 1, 5000);
+		it = store_get(rig.core, number_view(&n), store_hash(rig.core, number_view(&n)));
+		if (it != NULL && page_of(&rig, it) == last)
+			store_pin(pinned = it);
+	}
+	check(resize_begin(rig.core, (last + 1) * 4096));
+	for (uint32_t i = 0; rig.store->resize.phase != RESIZE_NONE; i++) {
+		check(i < 20);
+		seconds(rig.core, 1);
+	}
+	/* It makes do with what it has got. */
+	check_eq(index_bucket_count(&rig.store->ix), last * 4096);
+	check_eq(rig.store->slab.index_pages, last);
+	check_pages(&rig);
+	store_unpin(pinned);
+	turns(rig.core, 10);
+	check(resize_begin(rig.core, (last + 1) * 4096));
+	seconds(rig.core, 60);
+	check_eq(index_bucket_count(&rig.store->ix), (last + 1) * 4096);
+	check_pages(&rig);
+	rig_down(&rig);
+}
+
+/* Flush after flush, while items are carried from where the walk has not been to where it has. */
+static void
+nothing_flushed_is_carried_past_the_walk(void **state)
+{
+	enum { FEW = 512, KEYS = FEW * 8 };
+	struct rig rig = rig_up_buckets(8, 1, FEW, 0);
+
+	for (uint64_t round = 0; round < 8 * GENERATIONS_MAX; round++) {
+		put_numbers(&rig, round * KEYS, (round + 1) * KEYS);
+		resize_begin(rig.core, round % 2 == 0 ? 2 * FEW : FEW);
+		turns(rig.core, (uint32_t)round % 8);
+		store_flush(rig.core, 0);
+		check_eq(numbers_missing(&rig, round * KEYS, (round + 1) * KEYS, 1), KEYS);
+		seconds(rig.core, SWEEP_WALK_S / 4);
+	}
+	for (uint64_t old = 0; old < 8 * GENERATIONS_MAX * KEYS; old += 11)
+		check_eq(numbers_missing(&rig, old, old + 1, 1), 1);
+	seconds(rig.core, 2 * SWEEP_WALK_S);
+	check_eq(counted(rig.core, STORE_ITEMS_LINKED), counted(rig.core, STORE_ITEMS_UNLINKED));
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize),
+		cmocka_unit_test(what_leaves_a_bucket_goes_on_in_the_same_order),
+		cmocka_unit_test(every_key_is_found_while_the_index_is_resized),
+		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
+		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_comes_home),
+		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
+		cmocka_unit_test(nothing_flushed_is_carried_past_the_walk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
