@@ -115,9 +115,13 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 		return EMPTY_STUCK;
 	copy_item(it, item_at(st, ref));
 	protocol_gap();
+	if (mutant_stale_rescue())
+		mutant_linger();
 
 	const struct place p = index_lock(&st->ix, hash);
-	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
+	const struct spot spot = mutant_stale_rescue()
+					 ? index_spot_of_key(&st->ix, &p, item_key(it))
+					 : index_spot_of_ref(&st->ix, &p, item_ref(st, it));
 	const enum emptied how = exchange(sc, spot, it, item_at(st, ref));
 
 	index_unlock(&st->ix, &p);

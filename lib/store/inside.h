@@ -71,9 +71,11 @@ struct resize {
 	uint32_t next;          /* of its pages: the first that is not cleared yet */
 	uint32_t cleared;       /* bytes of that */
 	uint32_t second;        /* when a page came last */
-	uint64_t begun_with;    /* items */
-	uint64_t seen;          /* items, at the last look */
-	uint64_t gain;    /* items more at the end of a resize than at its beginning; fading */
+	uint32_t put_off;       /* turns that the bucket to be emptied next has waited for room */
+	uint32_t looks;         /* while it is resized; while it was resized last */
+	uint32_t looks_before;
+	uint64_t seen;    /* items, at the last look */
+	int64_t rise;     /* items more from look to look, the last RISE_LOOKS of them, about */
 	uint64_t evicted; /* items, when the index was not too large yet */
 };
 
@@ -289,7 +291,7 @@ void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t
 
 /* ---- migrate.c: the index from one geometry to the next ---- */
 
-#define MIGRATE_WORK   512u /* in one slice: buckets looked into in search of room, */
+#define MIGRATE_WORK   400u /* in one slice: buckets looked into in search of room, */
 #define MIGRATE_BUCKET 4u   /* as much for each that is emptied, */
 #define MIGRATE_ITEM   2u   /* and for each item in it */
 

@@ -16,10 +16,12 @@
  */
 #include "inside.h"
 
-#define MIGRATE_TRIES  8u  /* plans for one bucket that others' writes may spoil */
-#define MIGRATE_ROOMS  16u /* chains of moves for one plan */
-#define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
-#define PREFETCH_AHEAD 3u /* buckets */
+#define MIGRATE_TRIES   8u /* plans for one bucket that others' writes may spoil */
+#define MIGRATE_PUT_OFF 8u /* turns that a bucket may wait for room */
+#define PUT_OFF         UINT32_MAX
+#define MIGRATE_ROOMS   16u /* chains of moves for one plan */
+#define LOCKS_MAX       (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
+#define PREFETCH_AHEAD  3u /* buckets */
 
 /* A slot of the bucket. */
 struct leaver {
@@ -147,20 +149,24 @@ list_locks(struct migration *m)
 			add_lock(m, m->slots[i].to);
 }
 
-/* As good a plan as can be had. */
-static void
-plan(struct store_core *sc, struct migration *m)
+/* As good a plan as can be had. False: a better one may be had with some more work, which is enough
+ * for now: until is what searched may come to. */
+static bool
+plan(struct store_core *sc, struct migration *m, uint32_t until)
 {
 	struct place crowded;
 
 	for (uint32_t rooms = 0; rooms < MIGRATE_ROOMS; rooms++) {
 		if (plan_once(sc->store, m, &crowded))
-			return;
+			return true;
+		if ((int32_t)(sc->searched - until) >= 0)
+			return false;
 		/* Not out of one bucket that is needed into another: that would go on for ever. */
 		list_locks(m);
 		if (!path_make_room(sc, &crowded, m->locks, m->lock_count))
-			return;
+			return true;
 	}
+	return true;
 }
 
 static void
@@ -320,15 +326,19 @@ carry_out(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
-/* How many items it had. */
+/* How many items it had; PUT_OFF: it still has them. */
 static uint32_t
-migrate_bucket(struct store_core *sc, uint32_t bucket)
+migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 {
 	struct migration m = {.bucket = bucket};
 
 	geometry_new_homes(&sc->store->ix, bucket, &m.homes[0], &m.homes[1]);
 	for (uint32_t tries = 1;; tries++) {
-		plan(sc, &m);
+		/* What was done to make room stays done: the next turn goes on from there. */
+		if (!plan(sc, &m, until) && sc->store->resize.put_off < MIGRATE_PUT_OFF) {
+			sc->store->resize.put_off++;
+			return PUT_OFF;
+		}
 		protocol_gap();
 		lock_all(sc->store, &m);
 		if (plan_holds(sc->store, &m))
@@ -341,6 +351,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket)
 	}
 	carry_out(sc, &m);
 	unlock_all(sc->store, &m);
+	sc->store->resize.put_off = 0;
 	return items_of(&m);
 }
 
@@ -381,7 +392,12 @@ migrate_slice(struct store_core *sc)
 		if (!limbo_has_room(sc, LIMBO_KEEP))
 			return true;
 		prefetch_coming(st, bucket);
-		work += MIGRATE_BUCKET + MIGRATE_ITEM * migrate_bucket(sc, bucket);
+
+		const uint32_t items = migrate_bucket(sc, bucket, before + MIGRATE_WORK - work);
+
+		if (items == PUT_OFF)
+			return true;
+		work += MIGRATE_BUCKET + MIGRATE_ITEM * items;
 	}
 	return true;
 }

@@ -66,6 +66,12 @@
 #define MUTANT_STALE_PROBE false
 #endif
 
+#ifdef STORE_MUTANT_STALE_RESCUE
+#define MUTANT_STALE_RESCUE true
+#else
+#define MUTANT_STALE_RESCUE false
+#endif
+
 #ifdef STORE_MUTANT_EARLY_PAGE
 #define MUTANT_EARLY_PAGE true
 #else
@@ -195,6 +201,13 @@ static inline bool
 mutant_stale_probe(void)
 {
 	return MUTANT_STALE_PROBE;
+}
+
+/* An item that moves to another page takes the place of whatever its key has by now. */
+static inline bool
+mutant_stale_rescue(void)
+{
+	return MUTANT_STALE_RESCUE;
 }
 
 /* A page that was emptied is used again at once, under the eyes of those who still read there. */

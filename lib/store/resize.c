@@ -16,6 +16,7 @@
 #define EARLY_64THS  48u /* grow from here on while there are pages for it */
 #define FULL_64THS   62u /* grow from here on if others must go */
 #define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
+#define FEW_64THS    2u  /* so much earlier if items come fast */
 #define AIM_64THS    60u /* what a size is chosen for */
 #define SPARSE_64THS 57u /* below this it is too large */
 
@@ -23,7 +24,8 @@
 #define SHRINK_PART          8u  /* so much less at a time, as items may come back meanwhile; */
 #define SHRINK_SPARE         2u  /* or at once to so many times what they need */
 #define LATE_FACTOR          4u  /* and at most to so many times as much */
-#define SMALL_PART           16u /* of all pages: an index below that may be too large for a while */
+#define SMALL_PART           12u /* of all pages: where the index is less, it runs ahead of items */
+#define RISE_LOOKS           64u /* a mean of so many */
 #define SPARSE_PART          16u /* of the items were evicted while the index was too large */
 #define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
 #define CLAIM_PAGES          4u  /* that items leave for the index at one time */
@@ -98,7 +100,7 @@ begin(struct store_core *sc, uint64_t bucket_count)
 		return false;
 	rs->want = (uint32_t)bucket_count;
 	rs->second = sc->now_s;
-	rs->begun_with = items_now(st);
+	rs->looks = 0;
 	if (pages_for(st, bucket_count) > rs->next)
 		set_phase(st, RESIZE_CLAIM);
 	else
@@ -175,7 +177,7 @@ end_migration(struct store_core *sc)
 	rs->next = pages_for(st, rs->want);
 	/* The epoch is read after the last item has left them (epoch.h). */
 	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
-	rs->gain = items_now(st) > rs->begun_with ? items_now(st) - rs->begun_with : 0;
+	rs->looks_before = rs->looks;
 	set_phase(st, RESIZE_NONE);
 }
 
@@ -244,26 +246,24 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < pages ? more : pages);
 }
 
-/* Items that come while the index gets larger need a place by then: as many as the last time, as
- * long as they keep coming. Where the index is a large part of memory it does not run ahead of
- * them. */
+/* Items that come while the index gets larger need a place by then: as many as come now, for as
+ * long as the last resize took. */
 static uint64_t
-coming(struct store *st, uint64_t items)
+coming(const struct store *st)
 {
-	struct resize *rs = &st->resize;
+	const struct resize *rs = &st->resize;
 
-	if (items <= rs->seen)
-		rs->gain -= rs->gain / 4 + (rs->gain != 0);
-	rs->seen = items;
-	return claimed_pages(st) * SMALL_PART < st->arena.page_count ? rs->gain : 0;
+	return rs->rise > 0 ? (uint64_t)rs->rise * rs->looks_before / RISE_LOOKS : 0;
 }
 
 static uint64_t
-grow_late(struct store *st, uint64_t items)
+grow_late(const struct store *st, uint64_t items)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
-	const uint64_t more = coming(st, items);
-	const uint64_t fit = buckets_for(st, items + more);
+	const bool small = claimed_pages(st) * SMALL_PART < st->arena.page_count;
+	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS);
+	const uint64_t soon = coming(st), more = small || soon < few ? soon : few;
+	const uint64_t fit = buckets_for(st, small ? items + soon : items);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
 
@@ -296,9 +296,8 @@ shrink(struct store *st, uint64_t items)
 }
 
 static uint64_t
-right_size(struct store *st)
+right_size(struct store *st, uint64_t items)
 {
-	const uint64_t items = items_now(st);
 	const uint64_t pool = slab_pool(&st->slab);
 	const uint64_t now = index_bucket_count(&st->ix);
 	uint64_t want = now;
@@ -315,15 +314,24 @@ right_size(struct store *st)
 	return want;
 }
 
+static void
+look(struct resize *rs, uint64_t items)
+{
+	rs->rise += (int64_t)(items - rs->seen) - rs->rise / (int64_t)RISE_LOOKS;
+	rs->seen = items;
+	rs->looks++;
+}
+
 void
 resize_consider(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	struct resize *rs = &st->resize;
 
-	if (rs->step == 0 || phase(st) != RESIZE_NONE || !spin_try(&rs->lock))
+	if (rs->step == 0 || !spin_try(&rs->lock))
 		return;
+	look(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE)
-		begin(sc, right_size(st));
+		begin(sc, right_size(st, rs->seen));
 	spin_unlock(&rs->lock);
 }

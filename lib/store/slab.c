@@ -344,12 +344,12 @@ slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
-/* Chunks cannot move to another page (drain.c): one in use has a second chance, and its class
- * counts for one whose hand found it so. */
+/* A page most of which is in use has a second chance, and its class counts for one whose hand found
+ * it so: to make places for its items would cost others in use, and chunks cannot move. */
 static bool
 page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
 {
-	if (c->size < SLAB_OBJECT_MAX || 2 * load.used <= load.live)
+	if (2 * load.used <= load.live)
 		return false;
 	slab_page_forget_use(sl, p);
 	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);

@@ -1,16 +1,18 @@
 /*
  * slab.h - memory for items: size classes, pages, magazines.
  *
- * Shape:  a page belongs to the free pool, to the index, or to one class and is cut into objects of
- *         its size. The index has the first pages of the arena, as many as it wants; so the pool
- *         gives the last ones first. What is known about a page lies beside it: who owns it, its
- * free objects, and two bitmaps with one bit an object: live (an item in the index, or its chunk)
- * and clock (used since the hand passed). Every core has a magazine of free objects a class, so
- * that most allocations touch nothing shared. Units:  an object is named by its reference
- * (arena.h). Owner:  a taken object belongs to the taker until slab_give. Thread: every function
- * names its magazines' core; what is shared is under the class's lock, then the pool's. Bitmaps are
- * atomic words. Errors: 0: no object. Bounds: slab_sizes.h; MAGAZINE_BATCH_MAX objects move between
- * magazine and class at once.
+ * Shape:  a page belongs to the free pool, to the index, or to one class and is cut into
+ *         objects of its size. The index has the first pages of the arena, as many as it wants;
+ *         so the pool gives the last ones first. What is known about a page lies beside it: who
+ *         owns it, its free objects, and two bitmaps with one bit an object: live (an item in the
+ *         index, or its chunk) and clock (used since the hand passed). Every core has a magazine
+ *         of free objects a class, so that most allocations touch nothing shared.
+ * Units:  an object is named by its reference (arena.h).
+ * Owner:  a taken object belongs to the taker until slab_give.
+ * Thread: every function names its magazines' core; what is shared is under the class's lock,
+ *         then the pool's. Bitmaps are atomic words.
+ * Errors: 0: no object.
+ * Bounds: slab_sizes.h; MAGAZINE_BATCH_MAX objects move between magazine and class at once.
  */
 #ifndef CLOCKOO_SLAB_H
 #define CLOCKOO_SLAB_H

@@ -1,0 +1,273 @@
+/*
+ * Pages that move. Goal: a page that is taken from its class costs no item that is in use, and an
+ * item that moved is the same in everything a client sees; chunked and pinned ones stay right.
+ * Method: fill a class, take its pages away one by one as the mover does, use some items meanwhile,
+ * and look for them afterwards.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define USED      60u
+#define EXPIRES_S 1000u
+
+struct row {
+	uint32_t value_len, flags, expiry_s;
+	uint32_t count; /* items, a few pages of them */
+};
+
+static const struct row rows[] = {
+	{10, 0, 0, 20000},        {100, 7, 0, 8000},         {100, 0, EXPIRES_S, 8000},
+	{90, 9, EXPIRES_S, 8000}, {3000, 5, EXPIRES_S, 500}, {30000, 1, 0, 60},
+};
+
+static uint8_t bytes[40000];
+
+static struct view
+name_of(uint32_t i, char *text)
+{
+	return (struct view){(const uint8_t *)text, (uint32_t)snprintf(text, 24, "item%010u", i)};
+}
+
+/* So that its value tells it from every other. */
+static struct view
+value_of(const struct row *row, uint32_t i)
+{
+	memset(bytes, (int)(i * 31 + 1), row->value_len);
+	memcpy(bytes, &i, sizeof i);
+	return (struct view){bytes, row->value_len};
+}
+
+static void
+store_item(struct store_core *sc, const struct row *row, uint32_t i)
+{
+	char text[24];
+	struct fill f;
+	const struct view key = name_of(i, text), value = value_of(row, i);
+
+	check_eq(
+		store_begin(sc, &f, key, store_hash(sc, key), value.len, row->flags, row->expiry_s),
+		STORE_OK);
+	store_fill(sc, &f, value.data, value.len);
+	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+}
+
+static const struct item *
+item_number(struct store_core *sc, uint32_t i)
+{
+	char text[24];
+	const struct view key = name_of(i, text);
+
+	return store_get(sc, key, store_hash(sc, key));
+}
+
+static uint32_t
+class_of(const struct rig *rig, const struct item *it)
+{
+	return slab_class_of_ref(&rig->store->slab, item_ref(rig->store, it));
+}
+
+/* As if everything was in use but what lies on the page of one item: that page goes first. */
+static void
+make_page_go_first(struct rig *rig, const struct item *it)
+{
+	struct slab *sl = &rig->store->slab;
+	const uint32_t page = slab_page_of(sl, item_ref(rig->store, it));
+
+	for (uint32_t p = 0; p < sl->arena->page_count; p++)
+		memset((void *)&sl->clock[(size_t)p * sl->stride], p == page ? 0 : 0xff,
+		       sl->stride * sizeof(uint64_t));
+}
+
+/* The class gives a page; those of the items below used that are there are used every turn. */
+static void
+take_a_page(struct rig *rig, uint32_t class, uint32_t used)
+{
+	struct slab *sl = &rig->store->slab;
+
+	check(slab_drain_start(sl, class));
+	for (uint32_t turn = 0; turn < 200 && sl->draining_count != 0; turn++) {
+		for (uint32_t i = 0; i < used; i++)
+			item_number(rig->core, i);
+		turns(rig->core, 1);
+	}
+	check_eq(sl->draining_count, 0);
+}
+
+static void
+an_item_in_use_moves_with_all_that_belongs_to_it(void **state)
+{
+	for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+		const struct row *row = &rows[r];
+		struct rig rig = rig_up(16, 1);
+		uint64_t cas[USED];
+		const uint32_t used = row->count / 4 < USED ? row->count / 4 : USED;
+
+		check_eq(set(rig.core, "before the flush", ""), STORE_OK);
+		store_flush(rig.core, 0);
+		for (uint32_t i = 0; i < row->count; i++)
+			store_item(rig.core, row, i);
+		for (uint32_t i = 0; i < used; i++) {
+			store_item(rig.core, row, i); /* so that cas numbers differ */
+			cas[i] = item_cas(item_number(rig.core, i));
+		}
+		turns(rig.core, 8);
+
+		const struct item *first = item_number(rig.core, 0);
+		make_page_go_first(&rig, first);
+		item_number(rig.core, 0);
+		take_a_page(&rig, class_of(&rig, first), used);
+		check(item_number(rig.core, 0) != first);
+		check(counted(rig.core, STORE_RESCUED) > 0);
+		for (uint32_t i = 0; i < used; i++) {
+			const struct item *it = item_number(rig.core, i);
+
+			check(value_is(rig.core, it, value_of(row, i)));
+			check_eq(item_cas(it), cas[i]);
+			check_eq(item_flags(it), row->flags);
+			check_eq(item_expiry_s(it), row->expiry_s);
+		}
+		store_turn(rig.core, EXPIRES_S);
+		check((item_number(rig.core, 0) == NULL) == (row->expiry_s != 0));
+		store_flush(rig.core, 0);
+		check_null(item_number(rig.core, 0));
+		rig_down(&rig);
+	}
+}
+
+/* Where there is room for all, nothing is forgotten; and counts stay right. */
+static void
+half_empty_pages_become_one_without_a_loss(void **state)
+{
+	const struct row row = {100, 0, 0, 20000};
+	struct rig rig = rig_up(16, 1);
+	struct store_usage before, after;
+	char text[24];
+
+	for (uint32_t i = 0; i < row.count; i++)
+		store_item(rig.core, &row, i);
+
+	const uint32_t class = class_of(&rig, item_number(rig.core, 0));
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (i % 4 != 0)
+			del(rig.core, (const char *)name_of(i, text).data);
+	seconds(rig.core, 4);
+	store_usage_mt(rig.store, &before);
+
+	const uint32_t pages = rig.store->slab.classes[class].page_count;
+
+	for (uint32_t i = 0; i < pages / 2; i++)
+		take_a_page(&rig, class, 0);
+	store_usage_mt(rig.store, &after);
+	check(pages >= 8);
+	check_eq(rig.store->slab.classes[class].page_count, pages - pages / 2);
+	check_eq(after.items, row.count / 4);
+	check_eq(after.item_bytes, before.item_bytes);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	for (uint32_t i = 0; i < row.count; i += 4)
+		check(value_is(rig.core, item_number(rig.core, i), value_of(&row, i)));
+	rig_down(&rig);
+}
+
+static void
+a_class_that_ends_leaves_what_is_in_use_to_a_larger_one(void **state)
+{
+	static const struct row small = {100, 3, 0, 100}, larger = {150, 0, 0, 0};
+	struct rig rig = rig_up(16, 1);
+
+	for (uint32_t i = 0; i < small.count; i++)
+		store_item(rig.core, &small, i);
+	store_item(rig.core, &larger, small.count);
+
+	const uint32_t class = class_of(&rig, item_number(rig.core, 0));
+	const uint32_t other = class_of(&rig, item_number(rig.core, small.count));
+	struct store_usage usage;
+
+	check(other > class);
+	take_a_page(&rig, class, small.count);
+	check_eq(rig.store->slab.classes[class].page_count, 0);
+	for (uint32_t i = 0; i < small.count; i++) {
+		const struct item *it = item_number(rig.core, i);
+
+		check(value_is(rig.core, it, value_of(&small, i)));
+		check_eq(item_flags(it), 3);
+		check_eq(class_of(&rig, it), other);
+	}
+	store_usage_mt(rig.store, &usage);
+	check_eq(usage.item_bytes, (small.count + 1) * rig.store->slab.classes[other].size);
+	rig_down(&rig);
+}
+
+/* The pin holds the bytes that were found, and the page they lie in. */
+static void
+a_pinned_item_stays_while_its_copy_moves(void **state)
+{
+	const struct row row = {3000, 0, 0, 300};
+	struct rig rig = rig_up(16, 1);
+
+	for (uint32_t i = 0; i < row.count; i++)
+		store_item(rig.core, &row, i);
+
+	const struct item *it = item_number(rig.core, 0);
+	const uint32_t class = class_of(&rig, it);
+
+	store_pin(it);
+	make_page_go_first(&rig, it);
+	check(value_is(rig.core, item_number(rig.core, 0), value_of(&row, 0)));
+	check(slab_drain_start(&rig.store->slab, class));
+	for (uint32_t turn = 0; turn < 50; turn++) {
+		check(value_is(rig.core, item_number(rig.core, 0), value_of(&row, 0)));
+		turns(rig.core, 1);
+	}
+	check(item_number(rig.core, 0) != it);
+	check_eq(rig.store->slab.draining_count, 1); /* the one that is pinned */
+	check(value_is(rig.core, it, value_of(&row, 0)));
+	store_unpin(it);
+	turns(rig.core, 8);
+	check_eq(rig.store->slab.draining_count, 0);
+	check_eq(del(rig.core, "item0000000000"), STORE_OK);
+	turns(rig.core, 8);
+	check_eq(rig.core->limbo.head, rig.core->limbo.tail); /* nobody has pinned the copy */
+	rig_down(&rig);
+}
+
+/* Hot items nobody stores again, beside a stream of others of another size. */
+static void
+a_class_read_and_never_written_keeps_what_is_in_use(void **state)
+{
+	const struct row hot = {3000, 0, 0, 1000};
+	struct rig rig = rig_up(16, 1);
+	uint32_t kept = 0;
+	char text[24];
+
+	for (uint32_t i = 0; i < hot.count; i++)
+		store_item(rig.core, &hot, i);
+	for (uint32_t i = 0; i < 400000; i++) {
+		snprintf(text, sizeof text, "once%010u", i);
+		check_eq(set(rig.core, text, "forty bytes, so that memory runs out first"),
+			 STORE_OK);
+		item_number(rig.core, i % hot.count);
+		if (i % 32 == 0)
+			turns(rig.core, 1);
+	}
+	for (uint32_t i = 0; i < hot.count; i++)
+		kept += item_number(rig.core, i) != NULL;
+	printf("%u of %u kept\n", kept, hot.count);
+	check(counted(rig.core, STORE_EVICTED) > 200000);
+	check(kept > hot.count * 98 / 100);
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_item_in_use_moves_with_all_that_belongs_to_it),
+		cmocka_unit_test(half_empty_pages_become_one_without_a_loss),
+		cmocka_unit_test(a_class_that_ends_leaves_what_is_in_use_to_a_larger_one),
+		cmocka_unit_test(a_pinned_item_stays_while_its_copy_moves),
+		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
