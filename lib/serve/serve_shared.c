@@ -107,6 +107,12 @@ shared_usage(const struct serve_shared *sh, struct stack_usage *sum)
 	}
 }
 
+uint64_t
+shared_pages_moved(const struct serve_shared *sh, const struct store_usage *usage)
+{
+	return since(usage->pages_moved, &sh->pages_moved_base);
+}
+
 static uint64_t
 class_sum(const struct serve_shared *sh, uint32_t class, uint32_t which)
 {
@@ -144,12 +150,16 @@ classes_reset(struct serve_shared *sh)
 void
 shared_reset(struct serve_shared *sh)
 {
+	struct store_usage usage;
+
 	for (uint32_t i = 0; i < SERVE_COUNTER_COUNT; i++)
 		atomic_store_explicit(&sh->serve_base[i], serve_sum(sh, i), memory_order_relaxed);
 	for (uint32_t i = 0; i < STORE_COUNTER_COUNT; i++)
 		atomic_store_explicit(&sh->store_base[i], store_sum(sh, i), memory_order_relaxed);
 	for (uint32_t i = 0; i < STACK_COUNTER_COUNT; i++)
 		atomic_store_explicit(&sh->stack_base[i], stack_sum(sh, i), memory_order_relaxed);
+	store_usage_mt(sh->store, &usage);
+	atomic_store_explicit(&sh->pages_moved_base, usage.pages_moved, memory_order_relaxed);
 	classes_reset(sh);
 	atomic_fetch_add_explicit(&sh->admin.prefix_clears, 1, memory_order_relaxed);
 }

@@ -25,6 +25,7 @@ struct serve_shared {
 	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
 	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
+	_Atomic uint64_t pages_moved_base;
 	struct admin_shared admin;
 };
 
@@ -32,6 +33,7 @@ uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter whic
 uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
 uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
 void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
+uint64_t shared_pages_moved(const struct serve_shared *sh, const struct store_usage *usage);
 void shared_reset(struct serve_shared *sh);
 
 #endif

@@ -112,16 +112,16 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "conn_yields", SERVE(CONN_YIELDS))                                               \
 	X(NUMBER, "hash_power_level", power_of(v.store.index_slots))                               \
 	X(NUMBER, "hash_bytes", v.store.index_bytes)                                               \
-	X(NOTHING, "hash_is_expanding", 0)                                                         \
-	X(NOTHING, "slab_reassign_rescues", 0)                                                     \
+	X(NUMBER, "hash_is_expanding", v.store.index_resizing)                                     \
+	X(NUMBER, "slab_reassign_rescues", STORE(STORE_RESCUED))                                   \
 	X(NOTHING, "slab_reassign_chunk_rescues", 0)                                               \
 	X(NOTHING, "slab_reassign_inline_reclaim", 0)                                              \
 	X(NOTHING, "slab_reassign_busy_items", 0)                                                  \
 	X(NOTHING, "slab_reassign_busy_deletes", 0)                                                \
 	X(NOTHING, "slab_reassign_busy_nomem", 0)                                                  \
 	X(NONE, "slab_reassign_last_busy_status", "none")                                          \
-	X(NOTHING, "slab_reassign_running", 0)                                                     \
-	X(NOTHING, "slabs_moved", 0)                                                               \
+	X(NUMBER, "slab_reassign_running", v.store.pages_moving != 0)                              \
+	X(NUMBER, "slabs_moved", shared_pages_moved(v.sh, &v.store))                               \
 	X(NOTHING, "lru_crawler_running", 0)                                                       \
 	X(NUMBER, "lru_crawler_starts", WORD(crawls))                                              \
 	X(NOTHING, "lru_maintainer_juggles", 0)                                                    \

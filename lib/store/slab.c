@@ -170,6 +170,7 @@ slab_page_home(struct slab *sl, struct page *p)
 	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
 		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&sl->claimed_count, claimed, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sl->drained_pages, 1, memory_order_relaxed);
 	}
 	list_unlink(&p->of_class);
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);

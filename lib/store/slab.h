@@ -97,6 +97,7 @@ struct slab {
 	_Atomic uint32_t draining_count; /* emptied ones too */
 	_Atomic uint32_t emptied_count;
 	_Atomic uint32_t claimed_count; /* of the draining ones, those that the index waits for */
+	_Atomic uint64_t drained_pages; /* ever: that were draining, and came home */
 	_Atomic uint32_t index_pages;   /* pages below this number are the index's, once empty */
 	_Atomic uint32_t recall;        /* stepped when magazines must give back what they hold */
 	_Atomic uint32_t withheld;      /* pages the pool keeps for good, see store_limit_mt */

@@ -192,6 +192,9 @@ struct store_usage {
 	uint64_t index_bytes;
 	uint64_t page_bytes;              /* of one page */
 	uint64_t pages_total, pages_used; /* those of the index, too */
+	uint64_t pages_moved;             /* ever emptied for another class, or for the index */
+	uint64_t pages_moving;            /* being emptied now */
+	bool index_resizing;
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);
 const struct counter *store_counters(const struct store_core *sc); /* STORE_COUNTER_COUNT */

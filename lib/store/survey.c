@@ -41,6 +41,10 @@ store_usage_mt(const struct store *store, struct store_usage *out)
 	out->pages_total = store->arena.page_count;
 	out->pages_used = out->pages_total -
 			  atomic_load_explicit(&store->slab.pool_count, memory_order_relaxed);
+	out->pages_moved = atomic_load_explicit(&store->slab.drained_pages, memory_order_relaxed);
+	out->pages_moving = atomic_load_explicit(&store->slab.draining_count, memory_order_relaxed);
+	out->index_resizing =
+		atomic_load_explicit(&store->resize.phase, memory_order_relaxed) != RESIZE_NONE;
 }
 
 const struct counter *

@@ -7,6 +7,7 @@
 #include "support/test.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
+#include "store/survey.h"
 
 #include <stdlib.h>
 
@@ -296,6 +297,33 @@ one_line(const char *request)
 	return line;
 }
 
+static bool
+stats_say(const char *name, uint32_t value)
+{
+	struct conn *c = rig_open(rig);
+	char row[64];
+	bool said;
+
+	snprintf(row, sizeof row, "\r\nSTAT %s %u\r\n", name, value);
+	rig_receive_text(rig, c, "stats\r\n");
+	rig_turn(rig);
+	said = strstr(rig_sent(c, NULL), row) != NULL;
+	rig_lose(rig, c);
+	return said;
+}
+
+static void
+a_class_that_is_not_there_is_illegal(void **state)
+{
+	const uint32_t last = store_class_count_mt(rig->store);
+	char line[64];
+
+	snprintf(line, sizeof line, "stats cachedump %u 1\r\n", last);
+	check_str(one_line(line), "END\r\n");
+	snprintf(line, sizeof line, "stats cachedump %u 1\r\n", last + 1);
+	check_str(one_line(line), "CLIENT_ERROR Illegal slab id\r\n");
+}
+
 static void
 a_page_moves_where_an_operator_wants_it(void **state)
 {
@@ -321,10 +349,16 @@ a_page_moves_where_an_operator_wants_it(void **state)
 	snprintf(value, sizeof value, "slabs reassign %u 1\r\n", from);
 	check_str(one_line(value), "OK\r\n");
 	check_eq(pages_of(from), before - 1);
+	check(stats_say("slab_reassign_running", 1));
 	check_eq(pages_of(1), 1);
 	check_str(one_line("slabs reassign -1 2\r\n"), "OK\r\n");
 	check_eq(pages_of(from), before - 2);
 	check_eq(pages_of(2), 1);
+	for (uint32_t i = 0; i < 1000 && !stats_say("slab_reassign_running", 0); i++)
+		rig_turn(rig);
+	check(stats_say("slabs_moved", 2));
+	one_line("stats reset\r\n");
+	check(stats_say("slabs_moved", 0));
 	check_str(one_line("slabs reassign 1 2\r\n"),
 		  "NOSPARE source class has no spare pages\r\n");
 	check_str(one_line("slabs reassign 3 2\r\n"),
@@ -345,6 +379,7 @@ main(void)
 		TEST(an_idle_connection_is_closed),
 		TEST(a_slow_reader_is_not_idle),
 		TEST(a_page_moves_where_an_operator_wants_it),
+		TEST(a_class_that_is_not_there_is_illegal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

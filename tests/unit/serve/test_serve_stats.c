@@ -453,6 +453,34 @@ watchers_come_and_go(void **state)
 	}
 }
 
+static bool
+index_is_expanding(void)
+{
+	return strstr(answer("stats\r\n"), "STAT hash_is_expanding 1\r\n") != NULL;
+}
+
+static void
+an_index_that_grows_is_shown(void **state)
+{
+	bool seen = false;
+
+	check(!index_is_expanding());
+	for (uint32_t i = 0; i < 60000 && !seen; i++) {
+		struct conn *c = rig_open(rig);
+		char text[64];
+
+		snprintf(text, sizeof text, "set k%u 0 0 1 noreply\r\nx\r\n", i);
+		rig_receive_text(rig, c, text);
+		rig_turn(rig);
+		rig_lose(rig, c);
+		seen = i % 512 == 0 && index_is_expanding();
+	}
+	check(seen);
+	for (uint32_t i = 0; i < 20000; i++)
+		rig_turn(rig);
+	check(!index_is_expanding());
+}
+
 int
 main(int argc, char **argv)
 {
@@ -470,6 +498,7 @@ main(int argc, char **argv)
 		TEST(settings_say_what_is_set),
 		TEST(processor_time_is_what_the_program_says),
 		TEST(sizes_are_counted_where_it_is_asked_for),
+		TEST(an_index_that_grows_is_shown),
 		TWO(connections_of_all_cores_are_shown),
 		TWO(prefixes_of_all_cores_are_added_up),
 		TWO(a_watcher_sees_all_cores_in_order),
