@@ -7,6 +7,9 @@
 #include "support/test.h"
 #include "dpdk/eal.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -24,6 +27,71 @@ static const char *program;
 
 /* Of this run alone, so that two may run side by side. */
 static char prefix[CONFIG_NAME_BYTES];
+
+/* ---- nothing stays behind ---- */
+
+#define GUARD_TRIES   40
+#define GUARD_TRY_US  50000
+#define CMDLINE_BYTES 1024
+
+/* Was this process started by us? All are, with our prefix as an argument of its own. */
+static bool
+is_ours(const char *pid)
+{
+	char path[64], line[CMDLINE_BYTES] = {0};
+	const size_t prefix_len = strlen(prefix);
+	FILE *in;
+	size_t len;
+
+	snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
+	in = fopen(path, "r");
+	if (in == NULL)
+		return false;
+	len = fread(line, 1, sizeof line - 1, in);
+	fclose(in);
+	for (const char *arg = line; arg < line + len; arg += strlen(arg) + 1)
+		if (strlen(arg) == prefix_len && strcmp(arg, prefix) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t
+signal_ours(int number)
+{
+	DIR *all = opendir("/proc");
+	uint32_t count = 0;
+
+	for (struct dirent *d; all != NULL && (d = readdir(all)) != NULL;)
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && is_ours(d->d_name)) {
+			kill((pid_t)atol(d->d_name), number);
+			count++;
+		}
+	if (all != NULL)
+		closedir(all);
+	return count;
+}
+
+/* A daemon does not end with who started it. So a process of its own waits for our end, whatever
+ * that is (kill -9, a time-out), and ends what we left running. */
+static void
+guard_begin(void)
+{
+	int ends[2];
+	char word;
+
+	if (pipe2(ends, O_CLOEXEC) != 0 || fork() != 0)
+		return;
+	setsid();
+	close(ends[1]);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	while (read(ends[0], &word, 1) < 0 && errno == EINTR)
+		;
+	for (uint32_t i = 0; i < GUARD_TRIES && signal_ours(SIGTERM) != 0; i++)
+		usleep(GUARD_TRY_US);
+	signal_ours(SIGKILL);
+	_exit(0);
+}
 
 struct run {
 	pid_t pid;
@@ -321,6 +389,41 @@ a_daemon_returns_when_it_serves_and_leaves_its_number(void **state)
 	check_eq(access(path, F_OK), -1);
 }
 
+/* What the test program promises of itself. */
+static void
+a_daemon_ends_with_a_test_that_is_killed(void **state)
+{
+	char path[64];
+	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8",
+				    "-d",        "-P",     path,   NULL};
+	bool lives = true;
+	pid_t test;
+	long pid;
+
+	snprintf(path, sizeof path, "%s.pid", prefix);
+	test = fork();
+	if (test == 0) {
+		struct run r;
+
+		snprintf(prefix, sizeof prefix, "test_killed%d", (int)getpid());
+		guard_begin();
+		start(&r, args);
+		end(&r);
+		kill(getpid(), SIGKILL);
+	}
+	check_eq(waitpid(test, NULL, 0), test);
+	pid = number_in(path);
+	check(pid > 1);
+	for (uint32_t i = 0; i < 200 && lives; i++) {
+		usleep(WAIT_MS * 1000 / 200);
+		lives = kill((pid_t)pid, 0) == 0;
+	}
+	if (lives)
+		kill((pid_t)pid, SIGKILL);
+	check(!lives);
+	check_eq(access(path, F_OK), -1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -334,11 +437,13 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_has_no_meaning_is_a_warning_and_no_more),
 		cmocka_unit_test(users_are_read_again_on_hup_and_a_bad_file_changes_nothing),
 		cmocka_unit_test(a_daemon_returns_when_it_serves_and_leaves_its_number),
+		cmocka_unit_test(a_daemon_ends_with_a_test_that_is_killed),
 	};
 
 	if (argc != 2)
 		return 2;
 	program = argv[1];
 	snprintf(prefix, sizeof prefix, "test_program%d", (int)getpid());
+	guard_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
