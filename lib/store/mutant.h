@@ -126,6 +126,12 @@
 #define MUTANT_RENEW_ALL false
 #endif
 
+#ifdef STORE_MUTANT_TWO_TAGS
+#define MUTANT_TWO_TAGS true
+#else
+#define MUTANT_TWO_TAGS false
+#endif
+
 #ifdef STORE_GAPS
 /* The test's own. */
 void stress_gap(void);
@@ -271,6 +277,13 @@ static inline bool
 mutant_renew_all(void)
 {
 	return MUTANT_RENEW_ALL;
+}
+
+/* A search works out where a slot leads, and then reads anew what lies there. */
+static inline bool
+mutant_two_tags(void)
+{
+	return MUTANT_TWO_TAGS;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

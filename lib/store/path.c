@@ -45,10 +45,18 @@ other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag
 	return p.home == bucket ? p.away : bucket;
 }
 
-/* The other buckets of what lies in one, and those of empty slots are itself. A search looks into
- * them next, and they are anywhere: have them come all at once. */
+/* Where a bucket's slots lead: to the other bucket of what lies there under this very tag; those
+ * that are empty, to itself. */
+struct ways {
+	uint32_t others[BUCKET_SLOTS];
+	uint16_t tags[BUCKET_SLOTS];
+};
+
+/* A search looks into the others next, and they are anywhere: have them come all at once. Each tag
+ * is read once: a move trusts that it leads from the one bucket to the other, and would take what
+ * came into the slot meanwhile to where nobody finds it. */
 static void
-find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t others[BUCKET_SLOTS])
+find_ways(const struct index *ix, uint32_t seq, uint32_t bucket, struct ways *w)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
 	/* Before the second look at seq: the number that the search began with. */
@@ -60,9 +68,10 @@ find_others(const struct index *ix, uint32_t seq, uint32_t bucket, uint32_t othe
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
-		others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot), tag)
-				      : bucket_other(bucket_count, bucket, tag);
-		prefetch(index_bucket(ix, others[slot]));
+		w->tags[slot] = tag;
+		w->others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot), tag)
+					 : bucket_other(bucket_count, bucket, tag);
+		prefetch(index_bucket(ix, w->others[slot]));
 	}
 }
 
@@ -80,19 +89,20 @@ static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
 	const uint32_t bucket = s->nodes[n].bucket;
-	uint32_t others[BUCKET_SLOTS];
+	struct ways w;
 
-	find_others(ix, s->seq, bucket, others);
+	find_ways(ix, s->seq, bucket, &w);
+	protocol_gap();
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
-		const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);
+		const uint32_t other = w.others[slot];
+		const uint16_t tag = mutant_two_tags() ? bucket_tag(index_bucket(ix, bucket), slot)
+						       : w.tags[slot];
 
-		if (tag == 0 || others[slot] == bucket || is_avoided(s, others[slot]))
+		if (tag == 0 || other == bucket || is_avoided(s, other))
 			continue;
-		s->nodes[s->count++] = (struct node){.bucket = others[slot],
-						     .parent = (uint16_t)n,
-						     .slot = (uint8_t)slot,
-						     .tag = tag};
-		if (bucket_empty_slot(index_bucket(ix, others[slot])) < BUCKET_SLOTS)
+		s->nodes[s->count++] = (struct node){
+			.bucket = other, .parent = (uint16_t)n, .slot = (uint8_t)slot, .tag = tag};
+		if (bucket_empty_slot(index_bucket(ix, other)) < BUCKET_SLOTS)
 			return s->count - 1;
 	}
 	return 0;

@@ -369,11 +369,11 @@ ask_walk(struct worker *w)
 
 	const uint32_t count = store_walk(w->core, &cursor, STORE_ALL_CLASSES, items, WALK_MAX);
 
-	c->returned = next_tick(w->round);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!key_number(w->round, item_key(items[i]), &c->key))
 			continue;
 		take_down(w, c, items[i]);
+		c->returned = next_tick(w->round); /* not before: a touch writes in place */
 		w->count++;
 		return;
 	}
