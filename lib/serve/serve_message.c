@@ -168,7 +168,8 @@ part_end(struct message *m, const struct item *it, uint32_t len, uint32_t inside
 	part->len = len;
 	part->next = chunk->used + (uint32_t)align_up(sizeof *part + inside, 8);
 	chunk->used = part->next;
-	m->len += len;
+	/* Some large values are more than it can count: then it is too long all the same. */
+	m->len = len <= UINT32_MAX - m->len ? m->len + len : UINT32_MAX;
 }
 
 void

@@ -156,6 +156,9 @@ prefix_row(const struct serve_shared *sh, const struct stream *st, struct sheet 
 		all += sum[k];
 	if (all == 0) /* cleared, and not seen since */
 		return;
+	/* Of a binary key it may be any bytes, which would break the line. */
+	if (prefix.len != 0 && !mc_key_is_text(prefix))
+		return;
 	prefix_line(&line, prefix, sum);
 	text.len = (uint32_t)(line.at - bytes);
 	if (!st->binary) {

@@ -415,6 +415,22 @@ prefixes_of_all_cores_are_added_up(void **state)
 	check_str(rig_sent(tell(1, "stats detail dump\r\n"), NULL), "END\r\n");
 }
 
+/* A binary key may be any bytes: its prefix must not be taken for the end of the list. */
+static void
+a_prefix_that_is_no_text_is_not_shown(void **state)
+{
+	static const uint8_t get[] = "\x80\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00\x06"
+				     "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+				     "\r\nEND:";
+	struct conn *c = rig_open(rigs[0]);
+
+	tell(0, "stats detail on\r\nget a:1 :b\r\n");
+	rig_receive(rigs[0], c, get, sizeof get - 1);
+	rig_turn(rigs[0]);
+	check_str(rig_sent(tell(0, "stats detail dump\r\n"), NULL),
+		  "PREFIX a get 1 hit 0 set 0 del 0\r\nPREFIX  get 1 hit 0 set 0 del 0\r\nEND\r\n");
+}
+
 static void
 a_watcher_sees_all_cores_in_order(void **state)
 {
@@ -501,6 +517,7 @@ main(int argc, char **argv)
 		TEST(an_index_that_grows_is_shown),
 		TWO(connections_of_all_cores_are_shown),
 		TWO(prefixes_of_all_cores_are_added_up),
+		TWO(a_prefix_that_is_no_text_is_not_shown),
 		TWO(a_watcher_sees_all_cores_in_order),
 		TWO(watchers_come_and_go),
 	};
