@@ -8,7 +8,9 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
+import bench_plot
 import build_tree
 import store_bench
 from progress import Failed, say
@@ -45,13 +47,18 @@ def build(libcuckoo):
 
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/bench")
-    parser.add_argument("what", choices=["store"])
+    parser.add_argument("what", choices=["store", "merge"])
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
-    parser.add_argument("--part", action="append", choices=list(store_bench.PARTS))
+    parser.add_argument("--part", action="append",
+                        choices=[*store_bench.PARTS, *store_bench.MISS_PIECES])
     parsed = parser.parse_args(argv)
+    if (parsed.what == "merge") != bool(parsed.files):
+        parser.error("files are for merge, and merge needs some")
     if parsed.libcuckoo is not None:
         parsed.libcuckoo = pathlib.Path(parsed.libcuckoo).absolute()
         if not (parsed.libcuckoo / "libcuckoo/cuckoohash_map.hh").exists():
@@ -68,23 +75,50 @@ def keep(path, figures):
         raise Failed(f"--json: {error}") from error
 
 
+def merged(paths):
+    """The figures of several runs as one; of a figure that two have, the later file's."""
+    figures, kinds, machines = {}, set(), []
+    for path in paths:
+        try:
+            piece = json.loads(path.read_text())
+            kinds.add(piece.pop("quick"))
+            machines.append(piece.pop("machine"))
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            raise Failed(f"{path}: no figures of tools/bench: {error!r}") from error
+        figures |= piece
+    if len(kinds) > 1:
+        raise Failed("figures of --quick and of full runs are not comparable")
+    return {"machine": machines[-1], "pieces": machines, "quick": kinds.pop(), **figures}
+
+
+def merge(args):
+    figures = merged(args.files)
+    keep(args.json, figures)
+    if args.plot is not None:
+        bench_plot.plot(figures, args.plot)
+
+
+def measure(args):
+    here, start = machine(), time.monotonic()
+    keep(args.json, {"machine": here, "quick": args.quick})  # now, not after half an hour
+    print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
+          f"load {here['load_before']}, {here['date']}", flush=True)
+    with store_bench.Bench(build(args.libcuckoo), args.quick) as bench:
+        def keep_all():
+            keep(args.json, {"machine": here, "quick": args.quick, **bench.figures})
+
+        # After every part: who stops a long run keeps what it found.
+        store_bench.run(bench, args.part or list(store_bench.PARTS), keep_all)
+    if args.plot is not None:
+        bench_plot.plot(bench.figures, args.plot)
+    say(f"all in {time.monotonic() - start:.0f} s")
+
+
 def main(argv):
     args = arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    here = machine()
     try:
-        keep(args.json, {"machine": here, "quick": args.quick})
-    except Failed as failed:  # now, not after half an hour
-        say(str(failed))
-        return 1
-    print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
-          f"load {here['load_before']}, {here['date']}", flush=True)
-    try:
-        bench = store_bench.Bench(build(args.libcuckoo), args.quick)
-        for part in args.part or store_bench.PARTS:
-            store_bench.PARTS[part](bench)
-            # After every part: who stops a long run keeps what it found.
-            keep(args.json, {"machine": here, "quick": args.quick, **bench.figures})
+        (merge if args.what == "merge" else measure)(args)
     except Failed as failed:
         say(str(failed))
         return 1

@@ -1,7 +1,12 @@
 """The parts of tools/bench store: run a program of tests/bench/store, print its table, keep its
-figures by name."""
+figures by name.
+
+Counts are the same whoever else runs, so what only counts starts first and goes on beside other
+counts (Bench.ahead). What measures time runs when all of that is over, and alone.
+"""
 
 import collections
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -20,28 +25,42 @@ WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
 MIB = 1 << 20
 # glibc: ask for huge pages under the heap, so that all tables have the same.
 HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+COUNTS_AT_ONCE_MAX = 4  # each has up to 2 GB
+LOOK_S = 0.1
+BAR_CELLS = 20
 
 
-class Bench:
-    def __init__(self, folder, quick):
-        self.folder, self.quick = folder, quick
-        self.runs = 3 if quick else 5
-        self.figures = {}
+class Job:
+    """A program of the benches. note is its latest word, done the future of its rows by part."""
 
-    def rows(self, words, program, *args):
-        """Run a program; the rows it prints, by their part."""
+    def __init__(self, command, mebibytes_of_peer=None):
+        self.command, self.mebibytes_of_peer = command, mebibytes_of_peer
+        self.note, self.done, self._child = "", None, None
+        self._stopped = False
+
+    def run(self):
+        if self.mebibytes_of_peer is None:
+            return self._rows(self.command)
+        with memcached(self.mebibytes_of_peer) as socket:
+            return self._rows([*self.command, "--peer", str(socket)])
+
+    def stop(self):
+        self._stopped = True
+        if self._child is not None:
+            self._child.terminate()
+
+    def _rows(self, command):
         found, last = collections.defaultdict(list), ""
-        command = [str(self.folder / program), *map(str, args)]
-        with Step(words) as step, tempfile.TemporaryFile("w+") as out:
+        with tempfile.TemporaryFile("w+") as out:
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
                                   stderr=subprocess.PIPE, text=True, errors="replace",
                                   env={**os.environ, **HUGE_HEAP}) as child:
-                try:
-                    for line in child.stderr:
-                        last = step.note = line.strip()[:80]
-                except BaseException:
+                self._child = child
+                if self._stopped:
                     child.terminate()
-                    raise
+                for line in child.stderr:
+                    last = line.strip()[:80]
+                    self.note = bar(last)
             if child.returncode != 0:
                 raise Failed(f"{' '.join(command)}: status {child.returncode}, last words: {last}")
             out.seek(0)
@@ -49,6 +68,55 @@ class Bench:
                 row = json.loads(line)
                 found[row["part"]].append(row)
         return found
+
+
+class Bench:
+    """with Bench(folder, quick) as bench: what still runs at the end is ended."""
+
+    def __init__(self, folder, quick):
+        self.folder, self.quick = folder, quick
+        self.runs = 3 if quick else 5
+        self.figures = {}
+        self._jobs, self._ahead = [], {}
+        self._pool = concurrent.futures.ThreadPoolExecutor(min(os.cpu_count(), COUNTS_AT_ONCE_MAX))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for job in self._jobs:
+            job.done.cancel()
+            job.stop()
+        self._pool.shutdown()
+
+    def ahead(self, count):
+        """Let a count (program, arguments, the peer's MB or None) run in the background."""
+        self._ahead[count] = self._start(*count)
+
+    def counted(self, words, count):
+        """The rows of a count, by their part."""
+        if count not in self._ahead:
+            self.ahead(count)
+        return self._wait(words, self._ahead[count])
+
+    def rows(self, words, program, *args):
+        """Run a program when all counts are in; the rows it prints, by their part."""
+        return self._wait(words, self._start(program, args))
+
+    def _start(self, program, args, mebibytes_of_peer=None):
+        job = Job([str(self.folder / program), *map(str, args)], mebibytes_of_peer)
+        self._jobs.append(job)
+        job.done = self._pool.submit(job.run)
+        return job
+
+    @staticmethod
+    def _wait(words, job):
+        with Step(words) as step:
+            while True:
+                try:
+                    return job.done.result(timeout=LOOK_S)
+                except concurrent.futures.TimeoutError:
+                    step.note = job.note
 
     def keep(self, name, values, digits=3):
         """One figure: the median of its values, and their spread if there are several."""
@@ -58,6 +126,15 @@ class Bench:
             self.figures[f"{name}_spread"] = [round(min(values), digits),
                                               round(max(values), digits)]
         return self.figures[name]
+
+
+def bar(text):
+    """What a program says of its progress, "words 40 %", with a bar before the number."""
+    words, _, percent = text.removesuffix(" %").rpartition(" ")
+    if not text.endswith(" %") or not percent.isdigit():
+        return text
+    full = min(int(percent), 100) * BAR_CELLS // 100
+    return f"{words} [{'#' * full}{'-' * (BAR_CELLS - full)}] {percent} %"
 
 
 def table(title, heads, lines):
@@ -75,10 +152,15 @@ def spread(values, digits=1):
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
 
 
+def space_counts(quick):
+    return {shift: ("bench_fill", ("--slots-shift", shift), None)
+            for shift in (20, 22 if quick else 24)}
+
+
 def space(bench):
     lines = []
-    for shift in (20, 22 if bench.quick else 24):
-        row = bench.rows(f"filling 2^{shift} slots", "bench_fill", "--slots-shift", shift)["space"][0]
+    for shift, count in space_counts(bench.quick).items():
+        row = bench.counted(f"filling 2^{shift} slots", count)["space"][0]
         occupancy = bench.keep(f"index_occupancy_2_{shift}", [row["items"] / row["slots"]], 5)
         a_key = bench.keep(f"index_bytes_per_key_2_{shift}", [row["index_bytes"] / row["items"]])
         moves = row["moves"] / row["items"]
@@ -204,17 +286,20 @@ def memcached(mebibytes):
                 child.kill()
 
 
+def memory_counts(quick):
+    """By mebibytes: ours and memcached's. The longest first, because the others fit beside it."""
+    return {mebibytes: [("bench_space", ("--memory", mebibytes), peer)
+                        for peer in (mebibytes, None)]
+            for mebibytes in ((1024, 64) if quick else (1024, 256, 64))}
+
+
 def memory(bench):
     lines = []
-    for mebibytes, name in ((64, "64m"), (256, "256m"), (1024, "1g")):
-        if bench.quick and mebibytes == 256:
-            continue
-        ours = bench.rows(f"items in -m {mebibytes}", "bench_space", "--memory", mebibytes)
-        with memcached(mebibytes) as socket:
-            theirs = bench.rows(f"items in memcached -m {mebibytes}", "bench_space", "--memory",
-                                mebibytes, "--peer", socket)
+    for mebibytes, (theirs, ours) in sorted(memory_counts(bench.quick).items()):
+        name = "1g" if mebibytes == 1024 else f"{mebibytes}m"
         line = [f"-m {mebibytes}"]
-        for who, row in (("", ours["memory"][0]), ("memcached_", theirs["memory"][0])):
+        for who, words, count in (("", "the store", ours), ("memcached_", "memcached", theirs)):
+            row = bench.counted(f"items in {words} -m {mebibytes}", count)["memory"][0]
             bench.keep(f"{who}bytes_per_item_{name}", [row["bytes_per_item"]], 2)
             bench.keep(f"{who}rss_per_item_{name}", [row["rss_per_item"]], 2)
             bench.figures[f"{who}items_{name}"] = row["items"]
@@ -225,22 +310,32 @@ def memory(bench):
           ["", "items", "bytes/item", "RSS/item", "memcached", "bytes/item", "RSS/item"], lines)
 
 
-def miss(bench):
-    operations = 1_000_000 if bench.quick else 10_000_000
-    shares = (0.2, 0.6) if bench.quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6)
-    whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
-    lines = []
-    for share in shares:
+def miss_counts(quick, only=None):
+    """By share of the working set: keys, kilobytes, what is to be counted."""
+    operations = 1_000_000 if quick else 10_000_000
+    counts = {}
+    for share in (0.2, 0.6) if quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6):
+        if only is not None and f"{share * 100:g}" != only:
+            continue
         # Few keys, so that even a large cache changes its contents while it warms up; but the
         # store needs 8 MB.
         keys = max(MISS_KEYS, round(STORE_MIN_BYTES / (WORKING_SET_BYTES * share)))
         kilobytes = max(STORE_MIN_BYTES, int(keys * WORKING_SET_BYTES * share)) >> 10
-        args = ["--keys", keys, "--memory", kilobytes, "--operations", operations]
-        rows = bench.rows(f"misses at {share * 100:g} %", "bench_miss", *args)["miss"]
-        if not bench.quick or share == shares[0]:
-            with memcached(max(1, round(kilobytes / 1024))) as socket:
-                rows += bench.rows(f"misses of memcached at {share * 100:g} %", "bench_miss", *args,
-                                   "--peer", socket)["miss"]
+        args = ("--keys", keys, "--memory", kilobytes, "--operations", operations)
+        whos = {"": None, " of memcached": max(1, round(kilobytes / 1024))}
+        if quick and share != 0.2:
+            del whos[" of memcached"]
+        counts[share] = (keys, kilobytes, {w: ("bench_miss", args, peer) for w, peer in whos.items()})
+    return counts
+
+
+def miss(bench, only=None):
+    whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
+    lines = []
+    for share, (keys, kilobytes, counts) in miss_counts(bench.quick, only).items():
+        rows = []
+        for words, count in counts.items():
+            rows += bench.counted(f"misses{words} at {share * 100:g} %", count)["miss"]
         by = {row["who"]: row for row in rows}
         line = [f"{share * 100:g} %", f"{kilobytes / 1024:.0f} MB", f"{keys / 1e6:.2f}"]
         for who in whos:
@@ -312,5 +407,30 @@ def grow(bench):
             f"{100 * row['occupancy']:.1f} %", row["forgotten"]] for row in rows])
 
 
-PARTS = {"space": space, "insert": insert, "get": get, "mixed": mixed, "memory": memory,
-         "miss": miss, "churn": churn, "grow": grow}
+PARTS = {"space": space, "memory": memory, "miss": miss, "insert": insert, "get": get,
+         "mixed": mixed, "churn": churn, "grow": grow}
+MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_counts(quick=False)]
+
+
+def counts_of(part, quick):
+    """What of a part may run beside other counts, the longest first."""
+    name, _, only = part.partition(":")
+    if name == "memory":
+        return [count for pair in memory_counts(quick).values() for count in pair]
+    if name == "miss":
+        return [count for _, _, counts in miss_counts(quick, only or None).values()
+                for count in reversed(counts.values())]
+    return list(space_counts(quick).values()) if name == "space" else []
+
+
+def run(bench, parts, keep):
+    """The parts in turn, "miss:20" being a piece of one; keep() after each."""
+    parts = [part for part in PARTS if part in parts] + [p for p in MISS_PIECES if p in parts]
+    for part in sorted(parts, key=lambda p: not p.startswith("memory")):
+        for count in counts_of(part, bench.quick):
+            bench.ahead(count)
+    # The parts that count come first and wait for their counts, so the others run alone.
+    for part in sorted(parts, key=lambda p: not counts_of(p, bench.quick)):
+        name, _, only = part.partition(":")
+        PARTS[name](bench, *([only] if only else []))
+        keep()

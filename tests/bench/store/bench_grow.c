@@ -14,6 +14,7 @@
 
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,8 +127,11 @@ set(struct worker *w, uint64_t n)
 
 		r = own_put_once(w->core, own_key(&k), hash, value, w->g->value_len);
 		span_end(&w->set[at], from, 1);
-		if (r != STORE_OK)
-			turn(w);
+		if (r == STORE_OK)
+			return;
+		/* What is waited for may be the other thread's turn, and that needs a CPU. */
+		sched_yield();
+		turn(w);
 	}
 }
 

@@ -10,6 +10,8 @@
 
 #include "store/inside.h"
 
+#include <sched.h>
+
 #define OWN_TURN_EVERY 32u /* operations a turn, as a busy core has them */
 #define OWN_BATCH_MAX  256u
 #define OWN_WAITS_MAX  4096u
@@ -87,6 +89,7 @@ own_put(struct store_core *sc, struct view key, uint64_t hash, const void *value
 	enum store_result r = own_put_once(sc, key, hash, value, len);
 
 	for (uint32_t i = 0; i < OWN_WAITS_MAX && r == STORE_NOT_YET; i++) {
+		sched_yield(); /* another thread's turn may be what it waits for */
 		store_turn(sc, STORE_CLOCK_START);
 		r = own_put_once(sc, key, hash, value, len);
 	}

@@ -1,0 +1,201 @@
+#!/usr/bin/python3 -B
+"""tools/bench keeps its promises around the programs that measure.
+
+Goal: counts start before and beside each other, speeds run alone; figures carry the names that
+others look for; what fails or is stopped leaves nothing running; pieces merge; plots are SVG with
+a point for every figure.
+Method: programs of the same names that answer with rows made up here, and say when they ran.
+"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
+
+import bench_main  # noqa: E402
+import bench_plot  # noqa: E402
+import progress  # noqa: E402
+import store_bench  # noqa: E402
+from progress import Failed  # noqa: E402
+
+# A program for all names: writes the lines of NAME.rows, and when it began and ended.
+FAKE = """#!/usr/bin/python3 -S
+import os, pathlib, sys, time
+here = pathlib.Path(sys.argv[0])
+began = time.monotonic()
+print("working 50 %", file=sys.stderr, flush=True)
+time.sleep(float(os.environ.get("FAKE_S", "0.05")))
+print((here.parent / (here.name + ".rows")).read_text(), end="")
+with open(here.parent / "log", "a") as log:
+    log.write(f"{here.name}{'-timed' * ('--writers' in sys.argv)} {began} {time.monotonic()}\\n")
+sys.exit(int(os.environ.get("FAKE_STATUS", "0")))
+"""
+ROWS = {
+    "bench_fill": [{"part": "space", "slots": 1000, "items": 990, "index_bytes": 6400, "moves": 5},
+                   {"part": "insert", "from": 0, "to": 100, "ns": 80},
+                   {"part": "insert", "from": 900, "to": 950, "ns": 200}],
+    "bench_space": [{"part": "memory", "items": 10, "bytes_per_item": 63.3, "rss_per_item": 64}],
+    "bench_miss": [{"part": "miss", "who": who, "miss": 10.5, "items": 7}
+                   for who in ("clockoo", "LRU, equal items", "LRU, equal bytes")],
+    "bench_mixed": [{"part": "mixed", "share": share, "get_ns": 30 + share, "insert_ns": 100,
+                     "operation_ns": 40} for share in (0, 5, 10, 50)],
+    "bench_get": [{"part": "depth", "depth": 8, "mops": 9}, {"part": "chosen", "depth": 8},
+                  {"part": "pages", "rss_kb": 10, "huge_kb": 9},
+                  *({"part": "get", "table": table, "mark": table == "boost", "kind": kind,
+                     "threads": threads, "mops": mops}
+                    for kind in ("hit", "miss", "touch") for threads in (1, 2)
+                    for table, mops in (("clockoo many", 30), ("clockoo stages", 20),
+                                        ("rte_hash", 15), ("boost", 60)))],
+    "bench_churn": [{"part": "churn", "what": what, "size": 100, "hit": hit, "filled": 0.9,
+                     "refused": 0, "waits": 0, "turn_max_us": 20.0, "turns": 5, "turns_long": 0,
+                     "set_max_us": 3.0, "sets": 9, "sets_long": 0}
+                    for what, hit in (("fresh", 0.8), ("churned", 0.76))],
+    "bench_grow": [{"part": "grow", "phase": phase, "items": 10, "index_bytes_per_item": 7.0,
+                    "occupancy": 0.9, "forgotten": 1, "linked": 100, "early_forgotten": 0,
+                    "index_bytes": 70, **{f"{at}{kind}_{what}": 1.0 for at in ("", "rest_")
+                                          for kind in ("turn", "set", "get")
+                                          for what in ("mean_ns", "tail_us", "max_us")},
+                    "turns": 1, "sets": 1, "gets": 1, "turns_long": 0, "sets_long": 0,
+                    "gets_long": 0} for phase in ("fill", "large", "back")],
+}
+PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_best bytes_per_item_1g
+    memcached_bytes_per_item_1g churn_worst_hit_vs_fresh churn_worst_occupancy_vs_fresh
+    churn_out_of_memory grow_turn_max_us grow_forgotten_before_full get_rate_at_50_inserts
+    miss_clockoo_at_20 insert_ns_1w_at_950 insert_ns_2w_at_950""".split()
+
+
+class BenchToolTest(unittest.TestCase):
+    def setUp(self):
+        progress.quiet = True
+        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, rows in ROWS.items():
+            (self.folder / name).write_text(FAKE)
+            (self.folder / name).chmod(0o755)
+            (self.folder / f"{name}.rows").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        memcached = store_bench.memcached
+        self.addCleanup(setattr, store_bench, "memcached", memcached)
+        store_bench.memcached = lambda mebibytes: contextlib.nullcontext("socket")
+        for name in ("FAKE_S", "FAKE_STATUS"):
+            self.addCleanup(os.environ.pop, name, None)
+
+    def run_all(self, *parts, quick=True):
+        with contextlib.redirect_stdout(io.StringIO()) as out, \
+                store_bench.Bench(self.folder, quick) as bench:
+            store_bench.run(bench, parts or list(store_bench.PARTS), lambda: None)
+        return bench.figures, out.getvalue()
+
+    def spans(self):
+        lines = (self.folder / "log").read_text().splitlines()
+        return [(words[0], float(words[1]), float(words[2]))
+                for words in map(str.split, lines)]
+
+    def test_every_promised_figure_has_its_name(self):
+        figures, tables = self.run_all()
+        self.assertEqual([name for name in PROMISED if name not in figures], [])
+        self.assertEqual(figures["get_hit_vs_best"], 2)  # 30 by 15: boost is a mark, not a rival
+        self.assertEqual(figures["churn_worst_hit_vs_fresh"], 0.95)
+        self.assertIn("ours by the best", tables)
+
+    def test_what_measures_time_runs_alone(self):
+        self.run_all()
+        spans = self.spans()
+        timed = ("bench_fill-timed", "bench_get", "bench_mixed", "bench_churn", "bench_grow")
+        self.assertEqual({s[0] for s in spans} & set(timed), set(timed))
+        for one in spans:
+            beside = [s[0] for s in spans if s is not one and s[1] < one[2] and one[1] < s[2]]
+            if one[0] in timed:
+                self.assertEqual(beside, [], one[0])
+
+    @unittest.skipIf(os.cpu_count() == 1, "one CPU counts one after the other")
+    def test_counts_run_beside_each_other(self):
+        os.environ["FAKE_S"] = "1.5"  # longer than a busy machine takes to start the other
+        self.run_all("space")
+        (_, _, first_end), (_, second_start, _) = sorted(self.spans(), key=lambda s: s[1])
+        self.assertLess(second_start, first_end)
+
+    def test_a_piece_of_misses_is_that_piece(self):
+        figures, _ = self.run_all("miss:2.5", quick=False)
+        self.assertIn("miss_clockoo_at_2.5", figures)
+        self.assertNotIn("miss_clockoo_at_5", figures)
+
+    def test_a_program_that_fails_is_told_with_its_last_words(self):
+        os.environ["FAKE_STATUS"] = "3"
+        for part in ("space", "grow"):
+            with self.assertRaisesRegex(Failed, "status 3, last words: working 50 %"):
+                self.run_all(part)
+
+    def test_who_is_stopped_leaves_nothing_running(self):
+        os.environ["FAKE_S"] = "30"
+        start = time.monotonic()
+        with store_bench.Bench(self.folder, True) as bench:
+            for count in store_bench.counts_of("memory", True):
+                bench.ahead(count)
+            time.sleep(0.3)
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertFalse((self.folder / "log").exists())
+
+    def test_progress_is_a_bar(self):
+        self.assertEqual(store_bench.bar("filling 50 %"), "filling [##########----------] 50 %")
+        self.assertEqual(store_bench.bar("done 250 %"), "done [####################] 250 %")
+        for text in ("", "50", "no number %", "%", " %"):
+            self.assertEqual(store_bench.bar(text), text)
+
+
+class MergeTest(unittest.TestCase):
+    def setUp(self):
+        progress.quiet = True
+        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def piece(self, name, **figures):
+        path = self.folder / name
+        path.write_text(json.dumps({"machine": {"load_before": 1}, "quick": False, **figures}))
+        return str(path)
+
+    def test_pieces_merge_and_plot(self):
+        out = self.folder / "all.json"
+        pieces = [self.piece("a", insert_ns_1w_at_100=80, insert_ns_1w_at_950=200,
+                             insert_ns_1w_at_100_spread=[1, 2]),
+                  self.piece("b", **{"miss_clockoo_at_2.5": 32, "miss_LRU_equal_items_at_2.5": 33})]
+        status = bench_main.main(["merge", *pieces, "--json", str(out), "--plot",
+                                  str(self.folder / "plots")])
+        self.assertEqual(status, 0)
+        figures = json.loads(out.read_text())
+        self.assertEqual((figures["insert_ns_1w_at_950"], figures["miss_clockoo_at_2.5"]), (200, 32))
+        self.assertEqual(len(figures["pieces"]), 2)
+        points = {}
+        for name in ("insert", "miss"):
+            root = xml.etree.ElementTree.parse(self.folder / "plots" / f"{name}.svg").getroot()
+            points[name] = len(root.findall("{http://www.w3.org/2000/svg}circle"))
+        self.assertEqual(points, {"insert": 2, "miss": 2})
+
+    def test_a_higher_figure_is_drawn_higher(self):
+        series = bench_plot.insert_series({"insert_ns_2w_at_950": 200, "insert_ns_2w_at_100": 50})
+        self.assertEqual(series, {"2 writers": [(10, 50), (95, 200)]})
+        points = bench_plot.chart("t", "x", "y", series).split('points="')[1].split('"')[0].split()
+        (low_x, low_y), (high_x, high_y) = [map(float, p.split(",")) for p in points]
+        self.assertLess(low_x, high_x)
+        self.assertLess(high_y, low_y)
+
+    def test_what_cannot_be_merged_is_refused(self):
+        quick = self.folder / "quick"
+        quick.write_text(json.dumps({"machine": {}, "quick": True}))
+        torn = self.folder / "torn"
+        torn.write_text("[1,")
+        for files in ([self.piece("a"), str(quick)], [str(torn)], [str(self.folder / "none")]):
+            self.assertEqual(bench_main.main(["merge", *files]), 1, files)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""Figures of tools/bench as pictures: SVG written by hand, because a fresh Debian has no plotter."""
+
+import html
+import re
+
+from progress import Failed
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 60, 170, 40, 50
+COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3")
+TICKS = 5
+INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
+MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
+
+
+def insert_series(figures):
+    """{legend: [(percent of the slots in use at the step's end, ns)]}"""
+    found = {}
+    for name, value in figures.items():
+        if match := INSERT.match(name):
+            found.setdefault(f"{match[1]} writer{'s' if match[1] != '1' else ''}",
+                             []).append((int(match[2]) / 10, value))
+    return {legend: sorted(points) for legend, points in sorted(found.items())}
+
+
+def miss_series(figures):
+    """{legend: [(percent of the working set that is cached, percent of gets that missed)]}"""
+    found = {}
+    for name, value in figures.items():
+        if match := MISS.match(name):
+            legend = match[1].replace("_", " ")
+            found.setdefault(legend, []).append((float(match[2]), value))
+    return {legend: sorted(points) for legend, points in sorted(found.items())}
+
+
+def chart(title, x_label, y_label, series):
+    """One line a series, both axes from zero; returns the text of an SVG."""
+    x_max = max(x for points in series.values() for x, _ in points) or 1
+    y_max = max(y for points in series.values() for _, y in points) or 1
+    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def at(x, y):
+        return f"{LEFT + x / x_max * wide:.1f},{TOP + high - y / y_max * high:.1f}"
+
+    def text(x, y, words, anchor="middle", colour="#222"):
+        return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">'
+                f"{html.escape(words)}</text>")
+
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+             'font-family="sans-serif" font-size="12">',
+             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+             text(LEFT + wide / 2, TOP / 2, title),
+             text(LEFT + wide / 2, HEIGHT - BOTTOM / 4, x_label),
+             text(LEFT, TOP - 6, y_label, "end")]
+    for i in range(TICKS + 1):
+        x, y = LEFT + wide * i / TICKS, TOP + high - high * i / TICKS
+        lines += [f'<path d="M{LEFT},{y:.1f}h{wide}" stroke="#ddd"/>',
+                  text(x, HEIGHT - BOTTOM + 16, f"{x_max * i / TICKS:.3g}"),
+                  text(LEFT - 6, y + 4, f"{y_max * i / TICKS:.3g}", "end")]
+    for i, (legend, points) in enumerate(series.items()):
+        colour = COLOURS[i % len(COLOURS)]
+        lines.append(f'<polyline points="{" ".join(at(*p) for p in points)}" fill="none" '
+                     f'stroke="{colour}" stroke-width="2"/>')
+        lines += [f'<circle cx="{at(*p).split(",")[0]}" cy="{at(*p).split(",")[1]}" r="3" '
+                  f'fill="{colour}"/>' for p in points]
+        lines.append(text(LEFT + wide + 12, TOP + 16 * (i + 1), legend, "start", colour))
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def plot(figures, folder):
+    """insert.svg and miss.svg in folder, as far as there are figures for them."""
+    charts = {"insert.svg": (insert_series(figures), "A set of a new key, by how full the index is",
+                             "slots in use, %", "ns"),
+              "miss.svg": (miss_series(figures), "Misses by the size of the cache",
+                           "cache, % of the working set", "% of gets")}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (series, *labels) in charts.items():
+            if series:
+                (folder / name).write_text(chart(*labels, series))
+    except OSError as error:
+        raise Failed(f"--plot: {error}") from error
