@@ -43,10 +43,11 @@ background_begin(struct background *b, int *status)
 void
 background_ready(struct background *b, const struct config *cfg)
 {
-	const int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_fd;
 
 	if (b->ready_fd < 0)
 		return;
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (!cfg->coredumps && chdir("/") != 0)
 		perror("clockoo: -d: cannot leave the folder");
 	/* As memcached: who asked for words keeps hearing them. */

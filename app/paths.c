@@ -1,5 +1,6 @@
 #include "paths.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +27,18 @@ static void
 path_of(char path[PATH_BYTES], const char *dir, const char *more, const char *profile)
 {
 	snprintf(path, PATH_BYTES, "%s%s/%s.yaml", dir, more, profile);
+}
+
+bool
+paths_make_absolute(char *path, size_t bytes, const char *name)
+{
+	char folder[PATH_MAX];
+
+	if (name[0] == '/')
+		return (size_t)snprintf(path, bytes, "%s", name) < bytes;
+	if (getcwd(folder, sizeof folder) == NULL)
+		return false;
+	return (size_t)snprintf(path, bytes, "%s/%s", folder, name) < bytes;
 }
 
 bool

@@ -1,5 +1,5 @@
 /*
- * paths.h - where the NIC profiles are.
+ * paths.h - where the NIC profiles are; names that stay right in any folder.
  *
  * --data-dir if given; else drivers-config of the source tree the program was built in, else of
  * the place it was installed to. Both are found from where the program itself is.
@@ -10,6 +10,10 @@
 #include "config/config.h"
 
 #define PATH_BYTES 512u
+
+/* -d leaves the folder in which a relative name was right. What the name leads to is looked up when
+ * it is opened, since an operator may have exchanged it. False: the folder has no name. */
+bool paths_make_absolute(char *path, size_t bytes, const char *name);
 
 bool paths_find_profile(char path[PATH_BYTES], const struct config *cfg, struct fault *f);
 

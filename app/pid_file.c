@@ -1,4 +1,5 @@
 #include "pid_file.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,19 +19,6 @@ living(int fd)
 	return (pid_t)pid != getpid() && kill((pid_t)pid, 0) == 0 ? (pid_t)pid : 0;
 }
 
-/* -d leaves the folder in which a relative name was right. */
-static bool
-make_absolute(struct pid_file *p, const char *name)
-{
-	char folder[CONFIG_PATH_BYTES];
-
-	if (name[0] == '/')
-		return snprintf(p->path, sizeof p->path, "%s", name) > 0;
-	if (getcwd(folder, sizeof folder) == NULL)
-		return false;
-	return snprintf(p->path, sizeof p->path, "%s/%s", folder, name) > 0;
-}
-
 bool
 pid_file_write(struct pid_file *p, const char *name, struct fault *f)
 {
@@ -40,7 +28,7 @@ pid_file_write(struct pid_file *p, const char *name, struct fault *f)
 	p->fd = -1;
 	if (name[0] == '\0')
 		return true;
-	if (!make_absolute(p, name))
+	if (!paths_make_absolute(p->path, sizeof p->path, name))
 		return fault_say(f, "--pidfile: the current folder has no name");
 	p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (p->fd < 0)

@@ -1,4 +1,5 @@
 #include "users.h"
+#include "paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,10 @@ users_begin(struct users *u, const struct config *cfg, struct fault *f)
 				    "MEMCACHED_SASL_PWDB");
 	if (file == NULL)
 		return true;
-	/* -d leaves the folder in which a relative name was right. */
-	if (realpath(file, u->path) == NULL)
-		snprintf(u->path, sizeof u->path, "%s", file);
+	if (!paths_make_absolute(u->path, sizeof u->path, file))
+		return fault_say(f, "--auth-file: the current folder has no name");
 	u->waiting = true;
-	return auth_file_load(&u->now, u->path, f);
+	return auth_file_load(&u->now, file, f);
 }
 
 void

@@ -352,6 +352,34 @@ users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
 	unlink(path);
 }
 
+/* As an orchestrator renews a secret: the name stays, what it leads to is another file. */
+static void
+users_are_read_again_through_a_link_that_was_exchanged(void **state)
+{
+	char path[64], old[64], new[64];
+	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8", "-Y", path, NULL};
+	struct run r;
+
+	snprintf(path, sizeof path, "%s.users", prefix);
+	snprintf(old, sizeof old, "%s.old", prefix);
+	snprintf(new, sizeof new, "%s.new", prefix);
+	write_file(old, "user:word\n");
+	write_file(new, "user:word\nwrong\n");
+	check_eq(symlink(old, path), 0);
+	start(&r, args);
+	hear(r.out_fd, r.out, false);
+	check_eq(unlink(path), 0);
+	check_eq(symlink(new, path), 0);
+	kill(r.pid, SIGHUP);
+	hear(r.err_fd, r.err, false);
+	check_one_line(r.err, "line 2: expected user:password; the users stay", "-Y");
+	kill(r.pid, SIGTERM);
+	check_eq(end(&r), 0);
+	unlink(path);
+	unlink(old);
+	unlink(new);
+}
+
 static long
 number_in(const char *path)
 {
@@ -436,6 +464,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_user_that_is_not_there_is_exit_code_67),
 		cmocka_unit_test(what_has_no_meaning_is_a_warning_and_no_more),
 		cmocka_unit_test(users_are_read_again_on_hup_and_a_bad_file_changes_nothing),
+		cmocka_unit_test(users_are_read_again_through_a_link_that_was_exchanged),
 		cmocka_unit_test(a_daemon_returns_when_it_serves_and_leaves_its_number),
 		cmocka_unit_test(a_daemon_ends_with_a_test_that_is_killed),
 	};
