@@ -51,6 +51,17 @@ same_network(const struct config *cfg, uint32_t ip)
 	return ((ip ^ cfg->ipv4) & mask) == 0;
 }
 
+/* RFC 1122, 3.2.1.3: a host part of zeros or ones is no host's; RFC 3021 but for links of two. */
+static bool
+names_all_of_network(const struct config *cfg)
+{
+	const uint32_t hosts =
+		cfg->prefix_len == 0 ? UINT32_MAX : (1u << (32 - cfg->prefix_len)) - 1;
+	const uint32_t host = cfg->ipv4 & hosts;
+
+	return cfg->prefix_len < 31 && (host == 0 || host == hosts);
+}
+
 /* -l beside --address: they must agree. Alone it is the address, in a network of the default size.
  */
 static bool
@@ -60,6 +71,11 @@ settle_address(struct config *cfg, struct fault *f)
 		return fault_say(f, "--listen and --address name two addresses; give one of them");
 	if (cfg->listen != 0)
 		cfg->ipv4 = cfg->listen;
+	if (names_all_of_network(cfg))
+		return fault_say(f, "--address: that is the network itself or all of its hosts; "
+				    "give the address of one");
+	if (cfg->gateway == cfg->ipv4)
+		return fault_say(f, "--gateway: that is our own address");
 	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
 		return fault_say(f, "--gateway: not on the network of --address; give a router "
 				    "that is, or a shorter prefix");
