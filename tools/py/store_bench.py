@@ -214,7 +214,7 @@ def get_lines(bench, by, kind, threads):
 
 
 def get(bench):
-    keys, lookups = (2_000_000, 300_000) if bench.quick else (17_000_000, 2_000_000)
+    keys, lookups = (1_000_000, 200_000) if bench.quick else (17_000_000, 2_000_000)
     rows = bench.rows(f"gets among {keys / 1e6:g} million keys", "bench_get", "--keys", keys,
                       "--lookups", lookups, "--runs", bench.runs)
     by = collections.defaultdict(dict)
@@ -247,7 +247,7 @@ def get(bench):
 
 
 def mixed(bench):
-    keys, operations = (1_000_000, 250_000) if bench.quick else (10_000_000, 2_000_000)
+    keys, operations = (500_000, 125_000) if bench.quick else (10_000_000, 2_000_000)
     rows = bench.rows("gets beside inserts", "bench_mixed", "--keys", keys, "--operations",
                       operations, "--runs", bench.runs)
     by = collections.defaultdict(list)
@@ -312,14 +312,14 @@ def memory(bench):
 
 def miss_counts(quick, only=None):
     """By share of the working set: keys, kilobytes, what is to be counted."""
-    operations = 1_000_000 if quick else 10_000_000
+    operations = 500_000 if quick else 10_000_000
     counts = {}
     for share in (0.2, 0.6) if quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6):
         if only is not None and f"{share * 100:g}" != only:
             continue
         # Few keys, so that even a large cache changes its contents while it warms up; but the
         # store needs 8 MB.
-        keys = max(MISS_KEYS, round(STORE_MIN_BYTES / (WORKING_SET_BYTES * share)))
+        keys = max(0 if quick else MISS_KEYS, round(STORE_MIN_BYTES / (WORKING_SET_BYTES * share)))
         kilobytes = max(STORE_MIN_BYTES, int(keys * WORKING_SET_BYTES * share)) >> 10
         args = ("--keys", keys, "--memory", kilobytes, "--operations", operations)
         whos = {"": None, " of memcached": max(1, round(kilobytes / 1024))}
@@ -381,7 +381,7 @@ def churn(bench):
 
 
 def grow(bench):
-    mebibytes = 64 if bench.quick else 256
+    mebibytes = 32 if bench.quick else 256
     rows = bench.rows("growing and shrinking", "bench_grow", "--memory", mebibytes)["grow"]
     lines = []
     for row in rows:
