@@ -176,10 +176,8 @@ empty_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
 		how = rescue(sc, item_at(sc->store, ref), class);
 		b->cost += slab_size_of_ref(&sc->store->slab, ref) / DRAIN_COPY_BYTES;
 	}
-	if (how == EMPTY_LEFT && sc->store->never_evict)
-		how = EMPTY_STUCK;
-	else if (how == EMPTY_LEFT || (how == EMPTY_STUCK && hurry))
-		how = forget(sc, ref);
+	if (how == EMPTY_LEFT || (how == EMPTY_STUCK && hurry))
+		how = sc->store->never_evict ? EMPTY_STUCK : forget(sc, ref);
 	if (how == EMPTY_GONE)
 		b->gone[b->gone_count++] = ref;
 	if (how == EMPTY_STUCK) {

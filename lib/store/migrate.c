@@ -12,7 +12,8 @@
  * it filled and the old one cleared, since all of them are locked until then. For the same reason a
  * reference seen in the old slot never stands for a version that is out of date.
  *
- * A flushed item is dropped, not carried: the sweep may be past its new bucket (sweep.c).
+ * A flushed item is dropped, not carried: the sweep may be past its new bucket (sweep.c). One that
+ * finds no place is forgotten; in a store that never evicts, its bucket waits.
  */
 #include "inside.h"
 
@@ -326,6 +327,16 @@ carry_out(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
+/* Is somebody to be forgotten, and may nobody be? Others' deletes make room, sooner or later. */
+static bool
+must_wait(const struct store *st, const struct migration *m)
+{
+	for (uint32_t i = 0; st->never_evict && i < BUCKET_SLOTS; i++)
+		if (m->slots[i].ref != 0 && m->slots[i].to == NOWHERE)
+			return true;
+	return false;
+}
+
 /* How many items it had; PUT_OFF: it still has them. */
 static uint32_t
 migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
@@ -348,6 +359,10 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 			break;
 		}
 		unlock_all(sc->store, &m);
+	}
+	if (must_wait(sc->store, &m)) {
+		unlock_all(sc->store, &m);
+		return PUT_OFF;
 	}
 	carry_out(sc, &m);
 	unlock_all(sc->store, &m);

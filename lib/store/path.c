@@ -9,7 +9,8 @@
 #include "inside.h"
 
 #define PATH_NODES_MAX    1024u
-#define PATH_NODES_MOVING 256u /* while the index is resized: every node is items read, too */
+#define PATH_NODES_MOVING 256u
+#define PATH_NODES_FEW    32u
 #define PATH_SEARCHES_MAX 4u
 
 struct node {
@@ -108,14 +109,28 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	return 0;
 }
 
+/* While the index is resized every node is items read, too. In a store that never evicts a resize
+ * must come to its end without a loss: so who stores looks less far meanwhile, or would take the
+ * last places within reach, and the resize as far as it can. */
+static uint32_t
+nodes_max(const struct store *st, const struct search *s)
+{
+	if ((s->seq & GEOMETRY_MOVING) == 0)
+		return PATH_NODES_MAX;
+	if (!st->never_evict)
+		return PATH_NODES_MOVING;
+	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
+}
+
 /* The number of a node with an empty slot, or 0: the roots are known to be full. */
 static uint32_t
-search(const struct index *ix, struct search *s, const struct place *p)
+search(const struct store *st, struct search *s, const struct place *p)
 {
+	const struct index *ix = &st->ix;
 	uint32_t found = 0;
 
 	s->seq = p->seq;
-	s->max = (p->seq & GEOMETRY_MOVING) != 0 ? PATH_NODES_MOVING : PATH_NODES_MAX;
+	s->max = nodes_max(st, s);
 	s->nodes[0] = (struct node){.bucket = p->home};
 	s->nodes[1] = (struct node){.bucket = p->away};
 	s->count = 2;
@@ -255,7 +270,7 @@ path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avo
 	s.avoid_count = avoid_count;
 
 	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
-		uint32_t n = search(&sc->store->ix, &s, p);
+		uint32_t n = search(sc->store, &s, p);
 
 		sc->searched += s.count;
 		if (n == 0)

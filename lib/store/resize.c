@@ -15,6 +15,7 @@
 /* Shares of the slots, in 64ths. */
 #define EARLY_64THS  48u /* grow from here on while there are pages for it */
 #define FULL_64THS   62u /* grow from here on if others must go */
+#define NEVER_64THS  56u /* or if nobody may: what comes meanwhile must find a place */
 #define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
 #define FEW_64THS    2u  /* so much earlier if items come fast */
 #define AIM_64THS    60u /* what a size is chosen for */
@@ -226,15 +227,23 @@ items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
 	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
 }
 
+/* Buckets for which nobody has to give a page. */
+static uint64_t
+buckets_to_spare(const struct store *st, uint64_t pool)
+{
+	const uint64_t pages = pool > st->slab.reserve ? pool - st->slab.reserve : 0;
+	const uint64_t step = st->resize.step;
+
+	return (pages << st->arena.page_shift) / sizeof(struct bucket) / step * step;
+}
+
 /* While there are pages for all: in large steps, but not past what the end will need. */
 static uint64_t
 grow_early(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const uint64_t half = now / 2 / step * step;
-	const uint64_t spare = pool - st->slab.reserve;
-	const uint64_t pages =
-		(spare << st->arena.page_shift) / sizeof(struct bucket) / step * step;
+	const uint64_t spare = buckets_to_spare(st, pool);
 	/* Rather a step too few: the last one is taken when it is needed. */
 	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
@@ -243,7 +252,7 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 		return now;
 	if (more > end - now)
 		more = end - now;
-	return now + (more < pages ? more : pages);
+	return now + (more < spare ? more : spare);
 }
 
 /* Items that come while the index gets larger need a place by then: as many as come now, for as
@@ -267,7 +276,7 @@ grow_late(const struct store *st, uint64_t items)
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
 
-	if (items + more <= share(now * BUCKET_SLOTS, FULL_64THS))
+	if (items + more <= share(now * BUCKET_SLOTS, st->never_evict ? NEVER_64THS : FULL_64THS))
 		return now;
 	if (fit > LATE_FACTOR * now)
 		return LATE_FACTOR * now;
@@ -300,15 +309,16 @@ right_size(struct store *st, uint64_t items)
 {
 	const uint64_t pool = slab_pool(&st->slab);
 	const uint64_t now = index_bucket_count(&st->ix);
+	const uint64_t spare = buckets_to_spare(st, pool);
 	uint64_t want = now;
 
 	if (pool > st->slab.reserve)
 		want = grow_early(st, items, pool);
-	/* Later, items would have to go for it. */
-	if (st->never_evict)
-		return want;
 	if (want == now)
 		want = grow_late(st, items);
+	/* For more than that, items would have to go. */
+	if (st->never_evict)
+		return want < now + spare ? want : now + spare;
 	if (want == now && mover_pool_is_low(st))
 		want = shrink(st, items);
 	return want;

@@ -1,0 +1,147 @@
+/*
+ * A store that never evicts, and its index. Goal: it grows as long as there is memory, and neither
+ * that nor the pages it needs cost an item. Method: sizes that shift, sets that come faster than
+ * the index grows, a page with no other place for its items, a resize that cannot come to its end.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define BIG_BYTES 2000u
+#define KEYS      250u /* more than the index holds once it is smaller */
+#define LEFT      100u
+
+static const uint8_t bytes[BIG_BYTES];
+
+static struct view
+key_with(char kind, uint32_t n, char *to)
+{
+	return (struct view){(const uint8_t *)to, (uint32_t)sprintf(to, "%c%u", kind, n)};
+}
+
+/* As many as there is memory for; many sets a turn, and where there is none, turns until there is.
+ */
+static uint32_t
+fill_up_with(struct rig *rig, char kind, uint32_t len, uint32_t sets_a_turn)
+{
+	const struct view value = {bytes, len};
+	char text_of_key[32];
+	uint32_t n = 0, refused = 0;
+
+	while (refused < 3000) {
+		const enum store_result r =
+			put(rig->core, key_with(kind, n, text_of_key), value, STORE_SET, 0);
+
+		refused = r == STORE_OK ? 0 : refused + 1;
+		n += r == STORE_OK;
+		turns(rig->core, r != STORE_OK || n % sets_a_turn == 0);
+	}
+	return n;
+}
+
+static void
+check_all_there(struct rig *rig, char kind, uint32_t from, uint32_t to)
+{
+	char text_of_key[32];
+
+	for (uint32_t n = from; n < to; n++) {
+		const struct view key = key_with(kind, n, text_of_key);
+
+		check(store_get(rig->core, key, store_hash(rig->core, key)) != NULL);
+	}
+}
+
+/* Its index was made for few large values, then come many small ones, faster than it grows. */
+static void
+a_store_that_never_evicts_grows_its_index_and_loses_nothing(void **state)
+{
+	struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
+	char text_of_key[32];
+
+	cfg.never_evict = true;
+
+	struct rig rig = rig_up_with(&cfg);
+	const uint32_t big = fill_up_with(&rig, 'b', BIG_BYTES, 16), gone = big / 4;
+
+	for (uint32_t n = 0; n < gone; n++) {
+		const struct view key = key_with('b', n, text_of_key);
+
+		check_eq(store_delete(rig.core, key, store_hash(rig.core, key)), STORE_OK);
+		turns(rig.core, n % 32 == 0);
+	}
+
+	const uint32_t small = fill_up_with(&rig, 's', 20, 500);
+
+	check(slab_pool(&rig.store->slab) <= rig.store->slab.reserve);
+	check(counted(rig.core, STORE_INDEX_GROWN) > 2);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	check_all_there(&rig, 'b', gone, big);
+	check_all_there(&rig, 's', 0, small);
+	rig_down(&rig);
+}
+
+/* The index waits for a page whose items have no other place, while those who store need pages. */
+static void
+a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
+{
+	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+
+	cfg.never_evict = true;
+
+	struct rig rig = rig_up_with(&cfg);
+	const uint32_t big = fill_up_with(&rig, 'b', BIG_BYTES, 16);
+
+	check(slab_claim(&rig.store->slab));
+	for (uint32_t n = 0; n < 100; n++) {
+		turns(rig.core, 1);
+		mover_drain(rig.core, DRAIN_TAKEN, rig.store->slab.reserve, true);
+	}
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	check_all_there(&rig, 'b', 0, big);
+	rig_down(&rig);
+}
+
+/* A resize that cannot come to its end waits until it can. */
+static void
+a_resize_forgets_nobody_where_nothing_is_evicted(void **state)
+{
+
+	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct store_plan plan = store_plan_of(&cfg);
+	char text_of_key[32];
+
+	cfg.never_evict = true;
+	plan.bucket_count = 2 * INDEX_BUCKETS_MIN;
+	plan.bucket_step = 0;
+
+	struct rig rig = rig_up_planned(&cfg, &plan);
+
+	for (uint32_t n = 0; n < KEYS; n++)
+		check_eq(put(rig.core, key_with('k', n, text_of_key), text("v"), STORE_SET, 0),
+			 STORE_OK);
+	check(resize_begin(rig.core, INDEX_BUCKETS_MIN));
+	turns(rig.core, 1000);
+	check_all_there(&rig, 'k', 0, KEYS);
+	check_eq(index_bucket_count(&rig.store->ix), 2 * INDEX_BUCKETS_MIN);
+	for (uint32_t n = LEFT; n < KEYS; n++) {
+		const struct view key = key_with('k', n, text_of_key);
+
+		check_eq(store_delete(rig.core, key, store_hash(rig.core, key)), STORE_OK);
+	}
+	turns(rig.core, 1000);
+	check_eq(index_bucket_count(&rig.store->ix), INDEX_BUCKETS_MIN);
+	check_all_there(&rig, 'k', 0, LEFT);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_store_that_never_evicts_grows_its_index_and_loses_nothing),
+		cmocka_unit_test(a_resize_forgets_nobody_where_nothing_is_evicted),
+		cmocka_unit_test(a_page_for_the_index_costs_no_item_where_nothing_is_evicted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
