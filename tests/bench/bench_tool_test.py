@@ -31,7 +31,7 @@ FAKE = """#!/usr/bin/python3 -S
 import os, pathlib, sys, time
 here = pathlib.Path(sys.argv[0])
 began = time.monotonic()
-print("working 50 %", file=sys.stderr, flush=True)
+print("working", *sys.argv[1:], "50 %", file=sys.stderr, flush=True)
 time.sleep(float(os.environ.get("FAKE_S", "0.05")))
 print((here.parent / (here.name + ".rows")).read_text(), end="")
 with open(here.parent / "log", "a") as log:
@@ -131,7 +131,7 @@ class BenchToolTest(unittest.TestCase):
     def test_a_program_that_fails_is_told_with_its_last_words(self):
         os.environ["FAKE_STATUS"] = "3"
         for part in ("space", "grow"):
-            with self.assertRaisesRegex(Failed, "status 3, last words: working 50 %"):
+            with self.assertRaisesRegex(Failed, "status 3, last words: working .* 50 %"):
                 self.run_all(part)
 
     def test_who_is_stopped_leaves_nothing_running(self):
@@ -143,6 +143,25 @@ class BenchToolTest(unittest.TestCase):
             time.sleep(0.3)
         self.assertLess(time.monotonic() - start, 10)
         self.assertFalse((self.folder / "log").exists())
+
+    def test_who_waits_for_a_count_in_line_sees_the_one_that_runs(self):
+        os.environ["FAKE_S"] = "1.5"
+        notes, step_type = [], store_bench.Step
+
+        class Seen(step_type):
+            def __setattr__(self, name, value):
+                super().__setattr__(name, value)
+                if name == "note":
+                    notes.append(value)
+
+        store_bench.Step = Seen
+        self.addCleanup(setattr, store_bench, "Step", step_type)
+        with store_bench.Bench(self.folder, True) as bench:
+            bench._pool = store_bench.concurrent.futures.ThreadPoolExecutor(1)
+            first, second = store_bench.space_counts(True).values()
+            bench.ahead(first)
+            bench.counted("the second", second)
+        self.assertIn(store_bench.bar(f"working --slots-shift {first[1][1]} 50 %"), notes)
 
     def test_progress_is_a_bar(self):
         self.assertEqual(store_bench.bar("filling 50 %"), "filling [##########----------] 50 %")

@@ -109,14 +109,15 @@ class Bench:
         job.done = self._pool.submit(job.run)
         return job
 
-    @staticmethod
-    def _wait(words, job):
+    def _wait(self, words, job):
         with Step(words) as step:
             while True:
                 try:
                     return job.done.result(timeout=LOOK_S)
                 except concurrent.futures.TimeoutError:
-                    step.note = job.note
+                    # While it waits for its turn: what has it.
+                    step.note = job.note or next((other.note for other in self._jobs
+                                                  if other.note and not other.done.done()), "")
 
     def keep(self, name, values, digits=3):
         """One figure: the median of its values, and their spread if there are several."""
