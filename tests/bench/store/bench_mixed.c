@@ -124,6 +124,8 @@ work(void *arg)
 		insert_batch(m, sc, inserts);
 	}
 	ensure(inserts_before == 0 && m->hits == m->asked);
+	/* Who waits here has no turns, and the other may wait for one. */
+	store_offline(sc);
 	pthread_barrier_wait(&m->mix->barrier);
 
 	const uint64_t inserted = m->inserts;
