@@ -185,16 +185,28 @@ unlock_all(const struct store *st, const struct migration *m)
 		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
 }
 
+/* Has the item only been replaced under its key? Then the plan is for the new one: a key that is
+ * written all the time would spoil every plan. The old one can be read until this core turns. */
+static bool
+is_replaced(const struct store *st, struct leaver *planned, uint32_t ref)
+{
+	if (planned->ref == 0 || planned->to == NOWHERE ||
+	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
+		return false;
+	planned->ref = ref;
+	return true;
+}
+
 /* Under the locks: is the bucket as it was, and is there still room? */
 static bool
-plan_holds(const struct store *st, const struct migration *m)
+plan_holds(const struct store *st, struct migration *m)
 {
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t ref = bucket_tag(b, i) != 0 ? bucket_ref(b, i) : 0;
 
-		if (ref != 0 && ref != m->slots[i].ref)
+		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, &m->slots[i], ref))
 			return false;
 	}
 	for (uint32_t i = 0; i < m->lock_count; i++)

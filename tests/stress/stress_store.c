@@ -285,12 +285,20 @@ count_once(struct worker *w, const char *name, bool cas)
 	for (uint64_t op = 1; r != STORE_OK && running(w, op); op++) {
 		if (!cas) {
 			r = store_arith(w->core, k, hash, 1, false, &value);
+			if (r == STORE_NOT_FOUND) {
+				lie(w->run, "a counter is gone");
+				return;
+			}
 			continue;
 		}
 
 		const struct item *it = store_get(w->core, k, hash);
 		struct fill f;
 
+		if (it == NULL) {
+			lie(w->run, "a counter is gone");
+			return;
+		}
 		value = load_u64(store_value_at(w->core, it, 0).data) + 1;
 		if (store_begin(w->core, &f, k, hash, sizeof value, 0, 0) != STORE_OK)
 			continue;
