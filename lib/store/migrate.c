@@ -190,7 +190,7 @@ unlock_all(const struct store *st, const struct migration *m)
 static bool
 is_replaced(const struct store *st, struct leaver *planned, uint32_t ref)
 {
-	if (planned->ref == 0 || planned->to == NOWHERE ||
+	if (mutant_spoiled_plan() || planned->ref == 0 || planned->to == NOWHERE ||
 	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
 		return false;
 	planned->ref = ref;
@@ -366,7 +366,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		lock_all(sc->store, &m);
 		if (plan_holds(sc->store, &m))
 			break;
-		if (tries == MIGRATE_TRIES) {
+		if (tries == MIGRATE_TRIES || mutant_spoiled_plan()) {
 			give_up(sc->store, &m);
 			break;
 		}

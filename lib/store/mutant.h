@@ -120,6 +120,12 @@
 #define MUTANT_OLD_PAIR false
 #endif
 
+#ifdef STORE_MUTANT_SPOILED_PLAN
+#define MUTANT_SPOILED_PLAN true
+#else
+#define MUTANT_SPOILED_PLAN false
+#endif
+
 #ifdef STORE_MUTANT_RENEW_ALL
 #define MUTANT_RENEW_ALL true
 #else
@@ -270,6 +276,13 @@ static inline bool
 mutant_old_pair(void)
 {
 	return MUTANT_OLD_PAIR;
+}
+
+/* A new version of an item spoils the plan for its bucket, and a spoiled plan forgets it. */
+static inline bool
+mutant_spoiled_plan(void)
+{
+	return MUTANT_SPOILED_PLAN;
 }
 
 /* A home forgets even those that were marked lately. */
