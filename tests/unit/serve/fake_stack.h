@@ -41,6 +41,13 @@ void rig_destroy(struct rig *r);
 /* As core_turn does it: passes until nothing is left, then frames are gone. */
 void rig_turn(struct rig *r);
 
+static inline void
+rig_turns(struct rig *rig, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		rig_turn(rig);
+}
+
 struct conn *rig_open(struct rig *r);
 /* One received segment. */
 void rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len);

@@ -23,13 +23,6 @@ stop(void **state)
 	return 0;
 }
 
-static void
-turns(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		rig_turn(rig);
-}
-
 struct talk {
 	struct packet in[BINARY_MAX];
 	struct packet out[BINARY_MAX];
@@ -42,7 +35,7 @@ empty_cache(void)
 	struct conn *c = rig_open(rig);
 
 	rig_receive_text(rig, c, "flush_all noreply\r\n");
-	turns(1);
+	rig_turns(rig, 1);
 	rig_lose(rig, c);
 }
 
@@ -59,10 +52,10 @@ talk_holds(const struct talk *talk)
 		empty_cache();
 		c = rig_open(rig);
 		rig_receive(rig, c, in, cut);
-		turns(2);
+		rig_turns(rig, 2);
 		if (!rig_closed(c))
 			rig_receive(rig, c, in + cut, len - cut);
-		turns(3);
+		rig_turns(rig, 3);
 		sent.data = (const uint8_t *)rig_sent(c, &sent.len);
 		packets_match(sent, talk->out);
 		check_eq(rig_closed(c), talk->closed);
@@ -386,7 +379,7 @@ a_header_that_contradicts_itself_is_told_so_and_is_the_last(void **state)
 		memcpy(in + first, rows[i].bytes, sizeof rows[i].bytes);
 		memcpy(in + first + 12, "\xa0\xb0\xc0\x01", 4);
 		rig_receive(rig, c, in, sizeof in);
-		turns(3);
+		rig_turns(rig, 3);
 		sent.data = (const uint8_t *)rig_sent(c, &sent.len);
 		packets_match(sent, rows[i].silent ? noop : out);
 		check(rig_closed(c));

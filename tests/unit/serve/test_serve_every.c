@@ -76,13 +76,6 @@ same_reply(const struct reply *a, const struct reply *b)
 
 /* ---- how it is said ---- */
 
-static void
-turns(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		rig_turn(rig);
-}
-
 /* What earlier streams may have changed. */
 static void
 start_again(void)
@@ -92,9 +85,9 @@ start_again(void)
 	rig_receive_text(rig, c,
 			 "flush_all noreply\r\nlru_crawler enable\r\nstats detail off\r\n"
 			 "slabs automove 1\r\nlru_crawler tocrawl 0\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	rig_lose(rig, c);
-	turns(1);
+	rig_turns(rig, 1);
 }
 
 /* Segments of these lengths, one a turn; 0: to the end. */
@@ -114,9 +107,9 @@ say(struct reply *reply, struct view stream, const uint32_t *lengths, uint32_t c
 		if (n > 0)
 			rig_receive(rig, c, stream.data + at, n);
 		at += n;
-		turns(1);
+		rig_turns(rig, 1);
 	}
-	turns(TURNS);
+	rig_turns(rig, TURNS);
 	sent = rig_sent(c, &len);
 	check(len < REPLY_BYTES);
 	if (len > 0 && (uint8_t)sent[0] == 0x81)
@@ -292,7 +285,7 @@ datagrams(const struct view *streams, uint32_t count)
 		start_again();
 		rig_forget_datagrams(rig);
 		rig_datagram(rig, 77, 1, streams[i].data, streams[i].len);
-		turns(TURNS);
+		rig_turns(rig, TURNS);
 		message_collect(&again);
 		same_reply(&again, &whole);
 		sent++;

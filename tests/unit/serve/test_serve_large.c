@@ -28,13 +28,6 @@ stop(void **state)
 	return 0;
 }
 
-static void
-turns(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		rig_turn(rig);
-}
-
 /* set key 0 0 len, in segments of at most mss bytes. */
 static void
 set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
@@ -51,7 +44,7 @@ set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
 	rig_receive_text(rig, c, "\r");
 	rig_turn(rig);
 	rig_receive_text(rig, c, "\n");
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "STORED\r\n");
 	rig_acked(rig, c);
 	rig_forget_sent(c);
@@ -111,7 +104,7 @@ a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
 	for (uint32_t at = 0; at < len; at += 1000)
 		rig_receive(rig, c, value, len - at < 1000 ? len - at : 1000);
 	rig_receive_text(rig, c, "\r\nget kept\r\n");
-	turns(5);
+	rig_turns(rig, 5);
 	check_str(rig_sent(c, NULL),
 		  "STORED\r\nSTORED\r\nSERVER_ERROR object too large for cache\r\n"
 		  "END\r\nSERVER_ERROR object too large for cache\r\n"
@@ -130,7 +123,7 @@ stays_as_it_was(uint32_t len)
 	rig_receive_text(rig, c, "get big\r\n");
 	rig_turn(rig);
 	rig_receive_text(rig, other, "delete big\r\n");
-	turns(1);
+	rig_turns(rig, 1);
 	for (int i = 0; i < 400; i++) {
 		char line[64];
 
@@ -184,12 +177,12 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 		rig_set_pieces(rig, pieces);
 		rig_receive_text(rig, c, "get big\r\nset s 0 0 3\r\nabc\r\nget s");
 		rig_receive_text(rig, c, "\r\nget big\r\nversion\r\nset t 0 0 5\r\nhe");
-		turns(2);
+		rig_turns(rig, 2);
 		check_null(strstr(rig_sent(c, NULL), "VERSION"));
 		rig_receive_text(rig, c, "llo\r\n");
-		turns(2);
+		rig_turns(rig, 2);
 		rig_set_pieces(rig, 1000);
-		turns(4);
+		rig_turns(rig, 4);
 		at = value_stands_at(c, 0, "big", 100000);
 		check_bytes(rig_sent(c, NULL) + at, "STORED\r\nVALUE s 0 3\r\nabc\r\nEND\r\n", 31);
 		at = value_stands_at(c, at + 31, "big", 100000);
@@ -214,9 +207,9 @@ more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
 		sprintf(text + strlen(text), "set %c 0 0 1000\r\n%01000d\r\n", k, 0);
 	rig_set_pieces(rig, 0);
 	rig_receive_text(rig, c, text);
-	turns(3);
+	rig_turns(rig, 3);
 	rig_set_pieces(rig, 1000);
-	turns(3);
+	rig_turns(rig, 3);
 	at = value_stands_at(c, 0, "big", 50000);
 	check_str(rig_sent(c, NULL) + at, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
 }
@@ -235,9 +228,9 @@ a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end(void **state)
 	strcat(text, "\r\nversion\r\n");
 	rig_set_pieces(rig, 0);
 	rig_receive_text(rig, c, text);
-	turns(3);
+	rig_turns(rig, 3);
 	rig_set_pieces(rig, 1000);
-	turns(3);
+	rig_turns(rig, 3);
 	at = value_stands_at(c, 0, "big", 50000);
 	check_str(rig_sent(c, NULL) + at,
 		  "CLIENT_ERROR bad command line format\r\nVERSION 9.8.7\r\n");
@@ -252,12 +245,12 @@ a_client_that_does_not_read_stops_being_served_and_then_gets_it_all(void **state
 	set_value(c, "big", 100000, 1460);
 	for (int i = 0; i < 12; i++)
 		rig_receive_text(rig, c, "get big\r\n");
-	turns(5);
+	rig_turns(rig, 5);
 	rig_sent(c, &len);
 	check(len < CONN_TXQ_BYTES + 100100);
 	for (int i = 0; i < 12; i++) {
 		rig_acked(rig, c);
-		turns(2);
+		rig_turns(rig, 2);
 	}
 	for (int i = 0; i < 12; i++)
 		at = value_stands_at(c, at, "big", 100000);
@@ -277,7 +270,7 @@ a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
 	rig_receive_text(rig, in_line, "get a");
 	rig_set_pieces(rig, 1);
 	rig_receive_text(rig, waiting, "get big\r\nget a\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	rig_lose(rig, filling);
 	rig_lose(rig, in_line);
 	rig_lose(rig, waiting);
@@ -300,10 +293,10 @@ what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 		set_value(waiting, line, 900000, 60000);
 		snprintf(line, sizeof line, "get w%d\r\n", i);
 		rig_receive_text(rig, waiting, line);
-		turns(1);
+		rig_turns(rig, 1);
 		rig_lose(rig, filling);
 		rig_lose(rig, waiting);
-		turns(1);
+		rig_turns(rig, 1);
 	}
 	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
 }
@@ -325,14 +318,14 @@ a_large_set_waits_for_memory_and_loses_nothing(void **state)
 		rig_receive(rig, c[i], value, LEN / 2);
 	}
 	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
-		turns(1);
+		rig_turns(rig, 1);
 	check(waited > 2);
 	check(rig_count(rig, CONN_HELD) > 0);
 	for (int i = 0; i < CONNS; i++) {
 		rig_receive(rig, c[i], value + LEN / 2, LEN / 2);
 		snprintf(line, sizeof line, "\r\nget big%d\r\n", i);
 		rig_receive_text(rig, c[i], line);
-		turns(2);
+		rig_turns(rig, 2);
 		check_bytes(rig_sent(c[i], NULL), "STORED\r\n", 8);
 		snprintf(line, sizeof line, "big%d", i);
 		value_stands_at(c[i], 8, line, LEN);
@@ -356,11 +349,11 @@ a_large_set_that_waits_may_be_cut_off(void **state)
 		snprintf(line, sizeof line, "set big%d 0 0 1000000\r\nabc", i);
 		rig_receive_text(rig, c[i], line);
 	}
-	turns(1);
+	rig_turns(rig, 1);
 	check(rig_chunks_used(rig) > 0);
 	for (int i = 0; i < 8; i++)
 		rig_lose(rig, c[i]);
-	turns(1);
+	rig_turns(rig, 1);
 	check_eq(rig_chunks_used(rig), 0);
 }
 
@@ -373,14 +366,14 @@ more_cut_lines_than_their_share_of_chunks_end_their_connections(void **state)
 
 	rig_set_chunks(rig, 7); /* a quarter of them for carries: one */
 	rig_receive_text(rig, lazy, "get a");
-	turns(1);
+	rig_turns(rig, 1);
 	rig_receive_text(rig, over, "get b");
-	turns(1);
+	rig_turns(rig, 1);
 	check(!rig_aborted(lazy) && rig_aborted(over));
 	check_eq(rig_count(rig, CONN_NO_SCRATCH), 1);
 	rig_receive_text(rig, good, "get a\r\n");
 	rig_receive_text(rig, lazy, "\r\n");
-	turns(1);
+	rig_turns(rig, 1);
 	check_str(rig_sent(good, NULL), "END\r\n");
 	check_str(rig_sent(lazy, NULL), "END\r\n");
 }
@@ -393,10 +386,10 @@ a_long_broken_line_read_to_its_end_holds_no_chunk(void **state)
 
 	memset(key, 'k', sizeof key);
 	rig_receive_text(rig, c, "get ");
-	turns(1);
+	rig_turns(rig, 1);
 	rig_receive(rig, c, key, sizeof key);
 	rig_receive_text(rig, c, "\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "CLIENT_ERROR bad command line format\r\n");
 	rig_acked(rig, c);
 	check_eq(rig_chunks_used(rig), 0);
@@ -412,10 +405,10 @@ an_end_of_stream_behind_a_waiting_value_waits_too(void **state)
 	rig_set_pieces(rig, 0);
 	rig_receive_text(rig, c, "get big\r\n");
 	rig_eof(rig, c);
-	turns(2);
+	rig_turns(rig, 2);
 	check(!rig_closed(c));
 	rig_set_pieces(rig, 1);
-	turns(2);
+	rig_turns(rig, 2);
 	rig_sent(c, &sent);
 	check_eq(value_stands_at(c, 0, "big", 5000), sent);
 	check(rig_closed(c));
@@ -437,12 +430,12 @@ requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
 			rig_receive_text(rig, others[i], "get a\r\n");
 	}
 	rig_receive_text(rig, waiting, "get big\r\nversion\r\n");
-	turns(1);
+	rig_turns(rig, 1);
 	check(!rig_aborted(waiting));
 	for (uint32_t i = 0; i < 4; i++)
 		rig_acked(rig, others[i]);
 	rig_acked(rig, waiting); /* nothing; the stack wakes it */
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(waiting, NULL) + value_stands_at(waiting, 0, "big", 5000),
 		  "VERSION 9.8.7\r\n");
 	rig_acked(rig, waiting);
@@ -456,11 +449,11 @@ without_chunks_replies_wait_for_them(void **state)
 
 	rig_set_chunks(rig, 0);
 	rig_receive_text(rig, c, "get a\r\nversion\r\n");
-	turns(3);
+	rig_turns(rig, 3);
 	check_str(rig_sent(c, NULL), "");
 	rig_set_chunks(rig, 16);
 	rig_acked(rig, c);
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "END\r\nVERSION 9.8.7\r\n");
 }
 

@@ -29,13 +29,6 @@ stop(void **state)
 	return 0;
 }
 
-static void
-turns(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		rig_turn(rig);
-}
-
 /* In segments, some of them a turn apart. */
 static void
 receive_value(struct conn *c, uint32_t len)
@@ -87,9 +80,9 @@ meta_set(struct conn *c, const char *key, uint32_t len)
 	rig_receive_text(rig, c, line);
 	receive_value(c, len);
 	rig_receive_text(rig, c, "\r");
-	turns(1);
+	rig_turns(rig, 1);
 	rig_receive_text(rig, c, "\n");
-	turns(2);
+	rig_turns(rig, 2);
 	snprintf(line, sizeof line, "HD O77 k%s s%u c5\r\n", key, len);
 	check_str(rig_sent(c, NULL), line);
 	forget(c);
@@ -108,7 +101,7 @@ a_meta_value_of_any_size_comes_back(void **state)
 
 		meta_set(c, "big", sizes[i]);
 		rig_receive_text(rig, c, "mg big k v O1 s\r\nmn\r\n");
-		turns(2);
+		rig_turns(rig, 2);
 		snprintf(head, sizeof head, "VA %u kbig O1 s%u\r\n", sizes[i], sizes[i]);
 		check_eq(stands_at(c, 0, text_view(head), sizes[i], "\r\nMN\r\n"),
 			 (rig_sent(c, &len), len));
@@ -137,7 +130,7 @@ receive_binary(struct conn *c, const struct packet *p, uint32_t len)
 {
 	receive_head(c, p, len);
 	receive_value(c, len);
-	turns(2);
+	rig_turns(rig, 2);
 }
 
 /* A get's reply in front of its value. */
@@ -206,14 +199,14 @@ a_value_too_large_is_swallowed_and_takes_the_old_one_along(void **state)
 	receive_head(binary, &set_big, STORE_VALUE_MAX + 1);
 	receive_too_much(binary);
 	receive_binary(binary, &get_big, 0);
-	turns(3);
+	rig_turns(rig, 3);
 	sent.data = (const uint8_t *)rig_sent(binary, &sent.len);
 	packets_match(sent, told);
 	snprintf(line, sizeof line, "ms big 2\r\nhi\r\nms big %u k MR q\r\n", STORE_VALUE_MAX + 1);
 	rig_receive_text(rig, meta, line);
 	receive_too_much(meta);
 	rig_receive_text(rig, meta, "\r\nmg big\r\n");
-	turns(3);
+	rig_turns(rig, 3);
 	check_str(rig_sent(meta, NULL), "HD\r\nSERVER_ERROR object too large for cache\r\nEN\r\n");
 }
 
@@ -247,13 +240,13 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 		rig_receive_text(rig, meta, " O2\r\nmn\r\nms t 5 O3\r\nhe");
 		receive_binary(binary, &get_big, 0);
 		rig_receive(rig, binary, bytes, bytes_len - 10);
-		turns(2);
+		rig_turns(rig, 2);
 		check_null(strstr(rig_sent(meta, NULL), "MN"));
 		rig_receive(rig, binary, bytes + bytes_len - 10, 10);
 		rig_receive_text(rig, meta, "llo\r\n");
-		turns(2);
+		rig_turns(rig, 2);
 		rig_set_pieces(rig, 1000);
-		turns(4);
+		rig_turns(rig, 4);
 		at = stands_at(meta, 0, text_view("VA 100000 kbig O1\r\n"), 100000, "\r\n");
 		check_str(rig_sent(meta, NULL) + at, "VA 3 kt O2\r\nabc\r\nMN\r\nHD O3\r\n");
 		at = binary_stands_at(binary, 0, GET, 100000);
@@ -294,9 +287,9 @@ more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
 	all[6] = noop[0];
 	all[7] = noop[1];
 	rig_receive(rig, binary, text, packets_put((uint8_t *)text, all));
-	turns(3);
+	rig_turns(rig, 3);
 	rig_set_pieces(rig, 1000);
-	turns(3);
+	rig_turns(rig, 3);
 	at = stands_at(meta, 0, text_view("VA 50000\r\n"), 50000, "\r\n");
 	check_str(rig_sent(meta, NULL) + at, "MN\r\n");
 	at = binary_stands_at(binary, 0, GET, 50000);
@@ -316,7 +309,7 @@ a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 	forget(binary);
 	rig_receive_text(rig, meta, "mg big v\r\n");
 	receive_binary(binary, &get_big, 0);
-	turns(1);
+	rig_turns(rig, 1);
 	rig_receive_text(rig, other, "md big\r\n");
 	for (int i = 0; i < 400; i++) {
 		char line[64];
@@ -325,7 +318,7 @@ a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 		rig_receive_text(rig, other, line);
 		rig_receive(rig, other, value + i, 60000);
 		rig_receive_text(rig, other, "\r\n");
-		turns(1);
+		rig_turns(rig, 1);
 	}
 	stands_at(meta, 0, text_view("VA 60000\r\n"), 60000, "\r\n");
 	binary_stands_at(binary, 0, GET, 60000);
@@ -359,7 +352,7 @@ large_sets_wait_for_memory_and_lose_nothing(void **state)
 		rig_receive(rig, c[i], value, LEN / 2);
 	}
 	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
-		turns(1);
+		rig_turns(rig, 1);
 	check(waited > 2);
 	reader = rig_open(rig);
 	for (uint32_t i = 0; i < CONNS; i++) {
@@ -368,7 +361,7 @@ large_sets_wait_for_memory_and_lose_nothing(void **state)
 		rig_receive(rig, c[i], value + LEN / 2, LEN / 2);
 		if (i % 2 != 0)
 			rig_receive_text(rig, c[i], "\r\n");
-		turns(2);
+		rig_turns(rig, 2);
 		sent.data = (const uint8_t *)rig_sent(c[i], &sent.len);
 		snprintf(line, sizeof line, "HD kbig%u O%u\r\n", i, i);
 		if (i % 2 == 0)
@@ -377,7 +370,7 @@ large_sets_wait_for_memory_and_lose_nothing(void **state)
 			check_str((const char *)sent.data, line);
 		snprintf(line, sizeof line, "mg big%u v\r\n", i);
 		rig_receive_text(rig, reader, line);
-		turns(2);
+		rig_turns(rig, 2);
 		stands_at(reader, 0, text_view("VA 1000000\r\n"), LEN, "\r\n");
 		forget(reader);
 	}

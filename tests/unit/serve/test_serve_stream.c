@@ -24,13 +24,6 @@ stop(void **state)
 }
 
 static void
-turns(uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		rig_turn(rig);
-}
-
-static void
 every_command_has_its_answer(void **state)
 {
 	const struct row rows[] = {
@@ -190,9 +183,9 @@ a_delayed_flush_waits(void **state)
 	rig_receive_text(rig, c, "set a 0 0 1\r\nx\r\nflush_all 3\r\nget a\r\n");
 	rig_turn(rig);
 	rig->clock.now_s += 3;
-	turns(2);
+	rig_turns(rig, 2);
 	rig_receive_text(rig, c, "get a\r\nset a 0 0 1\r\ny\r\nget a\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "STORED\r\nOK\r\nVALUE a 0 1\r\nx\r\nEND\r\nEND\r\n"
 				     "STORED\r\nVALUE a 0 1\r\ny\r\nEND\r\n");
 }
@@ -203,7 +196,7 @@ quit_closes_behind_the_earlier_replies_and_reads_no_more(void **state)
 	struct conn *c = rig_open(rig);
 
 	rig_receive_text(rig, c, "version\r\nquit\r\nversion\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
 	check(rig_closed(c));
 }
@@ -221,7 +214,7 @@ the_end_of_the_stream_closes_behind_the_replies(void **state)
 	rig_eof(rig, in_line);
 	rig_receive_text(rig, in_body, "version\r\nset a 0 0 10\r\nhell");
 	rig_eof(rig, in_body);
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(whole, NULL), "VERSION 9.8.7\r\n");
 	check_str(rig_sent(in_line, NULL), "VERSION 9.8.7\r\n");
 	check_str(rig_sent(in_body, NULL), "VERSION 9.8.7\r\n");
@@ -234,7 +227,7 @@ a_browser_is_shown_the_door(void **state)
 	struct conn *c = rig_open(rig);
 
 	rig_receive_text(rig, c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-	turns(2);
+	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "");
 	check(rig_closed(c));
 }
@@ -254,7 +247,7 @@ a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next(void **state)
 	check_eq(len, 20 * 5);
 	check_str(rig_sent(calm, NULL), "END\r\n");
 	check(rig_count(rig, CONN_YIELDS) > 0);
-	turns(2);
+	rig_turns(rig, 2);
 	rig_sent(busy, &len);
 	check_eq(len, 50 * 5);
 }
@@ -283,7 +276,7 @@ a_get_of_many_keys_is_answered_over_many_turns(void **state)
 	for (int i = 0; i < 3000; i++)
 		rig_receive_text(rig, c, " k");
 	rig_receive_text(rig, c, "\r\nversion\r\n");
-	turns(3000 / 20 + 5);
+	rig_turns(rig, 3000 / 20 + 5);
 	rig_sent(c, &len);
 	check_eq(len, 8 + 3000 * 16 + 5 + 15);
 	check_str(rig_sent(c, NULL) + len - 23, "\r\nx\r\nEND\r\nVERSION 9.8.7\r\n" + 2);
