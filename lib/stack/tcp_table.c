@@ -1,9 +1,9 @@
 /*
  * tcp_table.c - which connection does a segment belong to?
  *
- * Our address and port are the same for every flow, so a flow is the peer's (address, port).
- * Each has two buckets of eight and goes into the emptier one: with buckets at most half full
- * on average an overflow is practically impossible (Azar et al., "Balanced allocations", STOC
+ * Our address is the same for every flow, so a flow is the peer's (address, port) and the port it
+ * speaks to. Each has two buckets of eight and goes into the emptier one: with buckets at most half
+ * full on average an overflow is practically impossible (Azar et al., "Balanced allocations", STOC
  * 1994), and a look-up reads two lines at most, whatever the peers do. The hash is seeded, so
  * nobody can aim at a bucket.
  */
@@ -17,18 +17,28 @@ struct flow_home {
 };
 
 static uint64_t
-flow_hash(const struct stack *s, uint32_t ip, uint16_t port)
+flow_hash(const struct stack *s, uint64_t flow)
 {
-	const uint32_t key[2] = {ip, port};
+	return hash_bytes(&flow, sizeof flow, s->cfg.seed);
+}
 
-	return hash_bytes(key, sizeof key, s->cfg.seed);
+static uint64_t
+flow_of(uint32_t ip, uint16_t port, uint16_t local_port)
+{
+	return (uint64_t)ip << 32 | (uint32_t)local_port << 16 | port;
+}
+
+static uint64_t
+flow_of_conn(const struct conn *c)
+{
+	return flow_of(c->peer_ip, c->peer_port, c->local_port);
 }
 
 static struct flow_home
-flow_home(const struct stack *s, uint32_t ip, uint16_t port)
+flow_home(const struct stack *s, uint64_t flow)
 {
 	const struct tcp *t = s->tcp;
-	const uint64_t h = flow_hash(s, ip, port);
+	const uint64_t h = flow_hash(s, flow);
 
 	return (struct flow_home){
 		.first = &t->buckets[h & t->bucket_mask],
@@ -46,7 +56,7 @@ bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, uint
 		if (b->tag[i] != tag || b->slot_plus_1[i] == 0)
 			continue;
 		c = &t->conns[b->slot_plus_1[i] - 1];
-		if (((uint64_t)c->peer_ip << 16 | c->peer_port) == flow)
+		if (flow_of_conn(c) == flow)
 			return c;
 	}
 	return NULL;
@@ -61,9 +71,11 @@ home_find(const struct tcp *t, struct flow_home home, uint64_t flow)
 }
 
 struct conn *
-flow_find(const struct stack *s, uint32_t ip, uint16_t port)
+flow_find(const struct stack *s, uint32_t ip, uint16_t port, uint16_t local_port)
 {
-	return home_find(s->tcp, flow_home(s, ip, port), (uint64_t)ip << 16 | port);
+	const uint64_t flow = flow_of(ip, port, local_port);
+
+	return home_find(s->tcp, flow_home(s, flow), flow);
 }
 
 static uint32_t
@@ -79,7 +91,7 @@ bucket_used(const struct flow_bucket *b)
 bool
 flow_add(struct stack *s, struct conn *c)
 {
-	const struct flow_home home = flow_home(s, c->peer_ip, c->peer_port);
+	const struct flow_home home = flow_home(s, flow_of_conn(c));
 	const bool first = bucket_used(home.first) <= bucket_used(home.second);
 	struct flow_bucket *b = first ? home.first : home.second;
 
@@ -103,7 +115,7 @@ bucket_remove(struct flow_bucket *b, uint32_t slot)
 void
 flow_remove(struct stack *s, struct conn *c)
 {
-	const struct flow_home home = flow_home(s, c->peer_ip, c->peer_port);
+	const struct flow_home home = flow_home(s, flow_of_conn(c));
 
 	bucket_remove(home.first, c->slot);
 	bucket_remove(home.second, c->slot);
@@ -114,12 +126,20 @@ flow_remove(struct stack *s, struct conn *c)
  * starts above where it left off; F keeps one flow's numbers from telling another's.
  */
 uint32_t
-flow_iss(const struct stack *s, uint32_t ip, uint16_t port)
+flow_iss(const struct stack *s, uint32_t ip, uint16_t port, uint16_t local_port)
 {
-	const uint32_t key[4] = {ip, port, s->cfg.ipv4, s->cfg.tcp_port};
+	const uint32_t key[4] = {ip, port, s->cfg.ipv4, local_port};
 	const uint64_t f = hash_bytes(key, sizeof key, ~s->cfg.seed);
 
 	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
+}
+
+uint32_t
+flow_port_offset(const struct stack *s, uint32_t ip, uint16_t port)
+{
+	const uint32_t key[3] = {ip, port, s->cfg.ipv4};
+
+	return (uint32_t)hash_bytes(key, sizeof key, ~s->cfg.seed);
 }
 
 /*
@@ -130,7 +150,8 @@ void
 tcp_match(struct stack *s, struct sorted *in)
 {
 	struct flow_home home[BURST_MAX];
-	uint64_t flow[BURST_MAX]; /* 0: a cut header, or not our port */
+	uint64_t flow[BURST_MAX]; /* 0: a cut header, or nobody's port */
+	const bool any_port = s->tcp->active_count > 0;
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
@@ -138,10 +159,11 @@ tcp_match(struct stack *s, struct sorted *in)
 		const struct tcp_header *h = (const void *)(in->rx.data[i] + l3->l4_offset);
 
 		flow[k] = 0;
-		if (l3->l4_len < TCP_HEADER_BYTES || be16_get(h->dst_port) != s->cfg.tcp_port)
+		if (l3->l4_len < TCP_HEADER_BYTES ||
+		    (be16_get(h->dst_port) != s->cfg.tcp_port && !any_port))
 			continue;
-		flow[k] = (uint64_t)l3->src_ip << 16 | be16_get(h->src_port);
-		home[k] = flow_home(s, l3->src_ip, be16_get(h->src_port));
+		flow[k] = flow_of(l3->src_ip, be16_get(h->src_port), be16_get(h->dst_port));
+		home[k] = flow_home(s, flow[k]);
 		prefetch(home[k].first);
 		prefetch(home[k].second);
 	}
