@@ -64,8 +64,8 @@ struct arrival {
 	struct tcp_seg seg; /* trimmed to the window by take_text */
 	struct frame *frame;
 	const uint8_t *src_mac;
-	uint32_t src_ip;
-	bool kept; /* the frame went into a receive queue */
+	const struct l3_info *l3; /* who sent it, to which of our addresses */
+	bool kept;                /* the frame went into a receive queue */
 };
 
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
@@ -76,15 +76,40 @@ enum step {
 
 /* ---- tcp_table.c: flows ---- */
 
-struct conn *flow_find(const struct stack *s, uint32_t ip, uint16_t port);
+/* Our port is the same for all. */
+struct flow {
+	const struct ip_addr *ip; /* the peer's */
+	uint16_t port;
+	uint8_t local; /* enum local */
+};
+
+static inline struct flow
+flow_of_conn(const struct conn *c)
+{
+	return (struct flow){&c->peer_ip, c->peer_port, c->local};
+}
+
+static inline struct flow
+flow_of_arrival(const struct arrival *a)
+{
+	return (struct flow){&a->l3->src_ip, a->seg.src_port, a->l3->local};
+}
+
+static inline bool
+flow_is_of(struct flow f, const struct conn *c)
+{
+	return ip_addr_equal(f.ip, &c->peer_ip) && f.port == c->peer_port && f.local == c->local;
+}
+
+struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, uint32_t ip, uint16_t port); /* RFC 6528 */
+uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
 /* A connection in SYN_RCVD; NULL: refused, and counted why. */
-struct conn *conn_open(struct stack *s, uint32_t ip, uint16_t port);
+struct conn *conn_open(struct stack *s, struct flow flow);
 void conn_established(struct stack *s, struct conn *c);
 void conn_fin_wait_2(struct stack *s, struct conn *c);
 void conn_time_wait(struct stack *s, struct conn *c);

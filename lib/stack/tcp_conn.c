@@ -81,7 +81,7 @@ slot_take(struct stack *s)
 }
 
 struct conn *
-conn_open(struct stack *s, uint32_t ip, uint16_t port)
+conn_open(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 	struct conn *c = slot_take(s);
@@ -90,8 +90,9 @@ conn_open(struct stack *s, uint32_t ip, uint16_t port)
 		stack_count(s, TCP_REFUSED_CONNS_MAX);
 		return NULL;
 	}
-	c->peer_ip = ip;
-	c->peer_port = port;
+	c->peer_ip = *flow.ip;
+	c->peer_port = flow.port;
+	c->local = flow.local;
 	if (!flow_add(s, c)) {
 		stack_count(s, TCP_REFUSED_TABLE);
 		list_push_back(&t->free, &c->where);

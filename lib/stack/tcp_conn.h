@@ -97,21 +97,20 @@ struct rxq {
 
 struct conn {
 	/* who, and what was received */
-	_Alignas(CACHE_LINE_BYTES) uint32_t peer_ip;
+	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
 	uint16_t peer_port;
 	uint8_t state; /* enum conn_state */
-	uint8_t snd_wscale;
+	uint8_t local; /* enum local */
 	uint32_t slot;
 	uint32_t flags; /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
-	uint32_t peer_fin_seq;
 	/* what was sent */
 	uint32_t snd_una;
 	uint32_t snd_nxt; /* next to send; behind snd_max after a timeout */
 	uint32_t snd_max; /* one past the highest ever sent */
-	uint32_t snd_wnd, snd_wnd_max;
+	uint32_t snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
 
 	struct rxq rx;
@@ -137,6 +136,9 @@ struct conn {
 	uint32_t rtt_seq;
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t iss;
+	uint32_t peer_fin_seq;
+	uint32_t snd_wnd_max;
+	uint8_t snd_wscale;
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
