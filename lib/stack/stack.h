@@ -5,7 +5,8 @@
  * and datagrams between stack_input() and stack_output().
  *
  * Shape:  everything a core touches per packet is its own; only the ARP table is shared.
- * Units:  addresses and ports in host order; times in ns on the caller's clock.
+ * Units:  addresses are struct ip_addr, an IPv4 one of our own a number in host order, as
+ *         ports are; times in ns on the caller's clock.
  * Owner:  between sort and the end of answer the stack owns the received frames; views into
  *         them (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for arp_table (see arp_table.h).
@@ -18,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/counter.h"
+#include "base/ip_addr.h"
 #include "base/region.h"
 #include "pkt/port.h"
 
@@ -70,15 +72,22 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 
 /* ---- the stages, in order; called by core_turn only ---- */
 
+/* Our addresses: an answer leaves from the one that was asked. */
+enum local {
+	LOCAL_V4,
+	LOCAL_COUNT,
+};
+
 /* Received frames sorted by what handles them; indices into the burst. */
 struct sorted {
 	uint32_t udp_count, tcp_count, other_count;
 	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
 	struct burst rx; /* stage 1 puts the frames here */
 	struct l3_info {
-		uint32_t src_ip;
-		uint16_t l4_offset; /* bytes from the frame's start */
-		uint16_t l4_len;    /* header and payload, from the IP total length */
+		_Alignas(8) struct ip_addr src_ip; /* so that a row is 24 bytes */
+		uint16_t l4_offset;                /* bytes from the frame's start */
+		uint16_t l4_len; /* header and payload, from the IP total length */
+		uint8_t local;   /* enum local: which of our addresses it was sent to */
 	} l3[BURST_MAX];
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
@@ -116,13 +125,15 @@ void conn_again(struct stack *s, struct conn *c);
 
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* Who is at the other end, from opened() to gone(). */
-void conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port);
+void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
+/* Which of our addresses it was opened to: enum local. */
+uint8_t conn_local(const struct conn *c);
 
 /* Open a connection (RFC 9293 section 3.10.1, active). Between stack_input() and stack_output();
  * opened() or failed() follows, unless it is closed or aborted before; until then nothing may be
  * read or written. NULL: refused at once, and counted why. */
 struct conn_target {
-	uint32_t ip;
+	struct ip_addr ip;
 	uint16_t port;
 	uint16_t local_port; /* 0: one that nobody can guess (RFC 6056) */
 };
@@ -160,7 +171,8 @@ void stack_chunk_put(struct stack *s, uint8_t *chunk);
 struct udp_peer {
 	uint8_t mac[6];
 	uint16_t port;
-	uint32_t ip;
+	struct ip_addr ip;
+	uint8_t local; /* enum local: where the answer comes from */
 };
 
 struct datagram {

@@ -66,8 +66,8 @@ struct arrival {
 	struct tcp_seg seg; /* trimmed to the window by take_text */
 	struct frame *frame;
 	const uint8_t *src_mac;
-	uint32_t src_ip;
-	bool kept; /* the frame went into a receive queue */
+	const struct l3_info *l3; /* who sent it, to which of our addresses */
+	bool kept;                /* the frame went into a receive queue */
 };
 
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
@@ -78,21 +78,45 @@ enum step {
 
 /* ---- tcp_table.c: flows ---- */
 
-/* A flow: the peer's address and port, and the port it speaks to. */
-struct conn *flow_find(const struct stack *s, uint32_t ip, uint16_t port, uint16_t local_port);
+struct flow {
+	const struct ip_addr *ip; /* the peer's */
+	uint16_t port;
+	uint16_t local_port;
+	uint8_t local; /* enum local */
+};
+
+static inline struct flow
+flow_of_conn(const struct conn *c)
+{
+	return (struct flow){&c->peer_ip, c->peer_port, c->local_port, (uint8_t)c->local};
+}
+
+static inline struct flow
+flow_of_arrival(const struct arrival *a)
+{
+	return (struct flow){&a->l3->src_ip, a->seg.src_port, a->seg.dst_port, a->l3->local};
+}
+
+static inline bool
+flow_is_of(struct flow f, const struct conn *c)
+{
+	return ip_addr_equal(f.ip, &c->peer_ip) && f.port == c->peer_port &&
+	       f.local_port == c->local_port && f.local == c->local;
+}
+
+struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, uint32_t ip, uint16_t port,
-		  uint16_t local_port); /* RFC 6528 */
-/* What nobody outside can know of (peer's address and port): where the search for a port begins. */
-uint32_t flow_port_offset(const struct stack *s, uint32_t ip, uint16_t port);
+uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+/* The same for all local ports and known to nobody outside: where the search for one begins. */
+uint32_t flow_port_offset(const struct stack *s, struct flow flow);
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
 /* A connection in SYN_RCVD; NULL: refused, and counted why. */
-struct conn *conn_open(struct stack *s, uint32_t ip, uint16_t port);
+struct conn *conn_open(struct stack *s, struct flow flow);
 /* One in SYN_SENT, likewise. */
-struct conn *conn_open_active(struct stack *s, const struct conn_target *to);
+struct conn *conn_open_active(struct stack *s, struct flow flow);
 void conn_established(struct stack *s, struct conn *c);
 void conn_fin_wait_2(struct stack *s, struct conn *c);
 void conn_time_wait(struct stack *s, struct conn *c);

@@ -43,6 +43,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 
+	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
@@ -90,10 +91,14 @@ slot_take(struct stack *s)
 
 /* The connection begins: in the table, and in no list. False: the table has no room. */
 static bool
-conn_begin(struct stack *s, struct conn *c)
+conn_begin(struct stack *s, struct conn *c, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 
+	c->peer_ip = *flow.ip;
+	c->peer_port = flow.port;
+	c->local_port = flow.local_port;
+	c->local = flow.local & CONN_LOCAL_MASK;
 	if (!flow_add(s, c)) {
 		stack_count(s, TCP_REFUSED_TABLE);
 		list_push_back(&t->free, &c->where);
@@ -113,7 +118,7 @@ conn_begin(struct stack *s, struct conn *c)
 }
 
 struct conn *
-conn_open(struct stack *s, uint32_t ip, uint16_t port)
+conn_open(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 	struct conn *c = slot_take(s);
@@ -122,10 +127,7 @@ conn_open(struct stack *s, uint32_t ip, uint16_t port)
 		stack_count(s, TCP_REFUSED_CONNS_MAX);
 		return NULL;
 	}
-	c->peer_ip = ip;
-	c->peer_port = port;
-	c->local_port = s->cfg.tcp_port;
-	if (!conn_begin(s, c))
+	if (!conn_begin(s, c, flow))
 		return NULL;
 	c->state = CONN_SYN_RCVD;
 	list_push_back(&t->half_open, &c->where);
@@ -135,7 +137,7 @@ conn_open(struct stack *s, uint32_t ip, uint16_t port)
 }
 
 struct conn *
-conn_open_active(struct stack *s, const struct conn_target *to)
+conn_open_active(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 	struct conn *c = free_slot(s);
@@ -144,10 +146,7 @@ conn_open_active(struct stack *s, const struct conn_target *to)
 		stack_count(s, TCP_CONNECT_NO_SLOT);
 		return NULL;
 	}
-	c->peer_ip = to->ip;
-	c->peer_port = to->port;
-	c->local_port = to->local_port;
-	if (!conn_begin(s, c))
+	if (!conn_begin(s, c, flow))
 		return NULL;
 	c->state = CONN_SYN_SENT;
 	c->flags |= CONN_ACTIVE;

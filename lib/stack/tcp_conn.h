@@ -104,25 +104,25 @@ struct rxq {
 	uint16_t frames, hole_frames;
 };
 
+#define CONN_SLOTS_MAX  (1u << 22)
+#define CONN_LOCAL_MASK 3u
+
 struct conn {
 	/* who, and what was received */
-	_Alignas(CACHE_LINE_BYTES) uint32_t peer_ip;
-	uint16_t peer_port;
-	uint8_t state; /* enum conn_state */
-	uint8_t snd_wscale;
-	uint32_t slot;
-	uint32_t flags; /* enum conn_flag */
+	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
+	uint16_t peer_port, local_port;
+	uint32_t slot : 22, local : 2; /* local: enum local */
+	uint32_t state : 8;            /* enum conn_state */
+	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
-	uint32_t peer_fin_seq;
 	/* what was sent */
 	uint32_t snd_una;
 	uint32_t snd_nxt; /* next to send; behind snd_max after a timeout */
 	uint32_t snd_max; /* one past the highest ever sent */
-	uint32_t snd_wnd, snd_wnd_max;
+	uint32_t snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
-	uint16_t local_port;
 
 	struct rxq rx;
 	struct list ready; /* in tcp->ready */
@@ -147,10 +147,14 @@ struct conn {
 	uint32_t rtt_seq;
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t iss;
+	uint32_t peer_fin_seq;
+	uint32_t snd_wnd_max;
+	uint8_t snd_wscale;
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
 };
+static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");

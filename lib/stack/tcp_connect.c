@@ -14,17 +14,17 @@
  * again only after all others. Returns 0 if all are in use.
  */
 static uint16_t
-port_choose(struct stack *s, const struct conn_target *to)
+port_choose(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
-	const uint32_t offset = flow_port_offset(s, to->ip, to->port) % PORT_COUNT;
+	const uint32_t offset = flow_port_offset(s, flow) % PORT_COUNT;
 
 	for (uint32_t i = 0; i < PORT_COUNT; i++) {
 		const uint32_t at = (t->port_next++ % PORT_COUNT + offset) % PORT_COUNT;
-		const uint16_t port = (uint16_t)(PORT_LEAST + at);
 
-		if (port != s->cfg.tcp_port && flow_find(s, to->ip, to->port, port) == NULL)
-			return port;
+		flow.local_port = (uint16_t)(PORT_LEAST + at);
+		if (flow.local_port != s->cfg.tcp_port && flow_find(s, flow) == NULL)
+			return flow.local_port;
 	}
 	return 0;
 }
@@ -32,24 +32,24 @@ port_choose(struct stack *s, const struct conn_target *to)
 struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
-	struct conn_target flow = *to;
+	struct flow flow = {&to->ip, to->port, to->local_port, LOCAL_V4};
 	struct conn *c;
 
-	ensure(s->user.failed != NULL && to->ip != 0 && to->port != 0);
+	ensure(s->user.failed != NULL && to->port != 0);
 	if (s->tcp->draining) {
 		stack_count(s, TCP_REFUSED_DRAINING);
 		return NULL;
 	}
 	if (flow.local_port == 0)
-		flow.local_port = port_choose(s, to);
-	if (flow.local_port == 0 || flow_find(s, flow.ip, flow.port, flow.local_port) != NULL) {
+		flow.local_port = port_choose(s, flow);
+	if (flow.local_port == 0 || flow_find(s, flow) != NULL) {
 		stack_count(s, TCP_CONNECT_NO_PORT);
 		return NULL;
 	}
-	c = conn_open_active(s, &flow);
+	c = conn_open_active(s, flow);
 	if (c == NULL)
 		return NULL;
-	c->iss = flow_iss(s, flow.ip, flow.port, flow.local_port);
+	c->iss = flow_iss(s, flow);
 	c->snd_una = c->snd_nxt = c->snd_max = c->iss;
 	c->rcv_nxt = c->rcv_edge = c->rcv_acked = 0;
 	memset(c->peer_mac, 0, sizeof c->peer_mac);

@@ -220,12 +220,13 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 static struct conn *
 flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
 {
-	if (matched != NULL && matched->state != CONN_CLOSED && matched->peer_ip == a->src_ip &&
-	    matched->peer_port == a->seg.src_port && matched->local_port == a->seg.dst_port)
+	const struct flow flow = flow_of_arrival(a);
+
+	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
 	if (a->seg.dst_port != s->cfg.tcp_port && s->tcp->active_count == 0)
 		return NULL;
-	return flow_find(s, a->src_ip, a->seg.src_port, a->seg.dst_port);
+	return flow_find(s, flow);
 }
 
 static void
@@ -235,7 +236,7 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	struct arrival a = {
 		.frame = in->rx.frame[i],
 		.src_mac = in->rx.data[i] + 6,
-		.src_ip = l3->src_ip,
+		.l3 = l3,
 	};
 	struct conn *c;
 

@@ -36,7 +36,7 @@ tell_window(const struct stack *s, struct conn *c, uint8_t flags)
 static bool
 send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
 {
-	uint8_t *at = ipv4_begin(s, mac, c->peer_ip, PROTOCOL_TCP);
+	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
 	struct tcp_seg seg;
 	uint32_t header;
 
@@ -62,7 +62,7 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		txq_copy_first(&c->tx, at + header, what.len);
 	else
 		txq_copy_next(&c->tx, at + header, what.len);
-	ipv4_commit(s, header + what.len, TCP_CKSUM_AT);
+	ip_commit(s, header + what.len, TCP_CKSUM_AT);
 	stack_count(s, TCP_TX_SEGMENTS);
 	return true;
 }
@@ -260,7 +260,7 @@ visit(struct stack *s, struct conn *c)
 	uint8_t mac[6];
 	bool fits;
 
-	next_hop_mac(s, c->peer_ip, c->peer_mac, mac);
+	next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	fits = send_asked(s, c, mac);
@@ -309,7 +309,7 @@ out_reset(struct stack *s, struct conn *c)
 	const struct shape what = {.seq = c->snd_max, .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
-	next_hop_mac(s, c->peer_ip, c->peer_mac, mac);
+	next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
 	if (send_shape(s, c, mac, what))
 		stack_count(s, TCP_TX_RESETS);
 }
@@ -343,8 +343,8 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 
 	if (reset_rationed(s))
 		return;
-	next_hop_mac(s, a->src_ip, a->src_mac, mac);
-	at = ipv4_begin(s, mac, a->src_ip, PROTOCOL_TCP);
+	next_hop_mac(s, &a->l3->src_ip, a->src_mac, mac);
+	at = ip_begin(s, mac, (struct ip_way){&a->l3->src_ip, a->l3->local, PROTOCOL_TCP});
 	if (at == NULL) {
 		stack_count(s, TCP_TX_NO_ROOM);
 		return;
@@ -356,7 +356,7 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
 			  !!(in->flags & TCP_FIN);
 	}
-	ipv4_commit(s, tcp_emit(at, &seg), TCP_CKSUM_AT);
+	ip_commit(s, tcp_emit(at, &seg), TCP_CKSUM_AT);
 	stack_count(s, TCP_TX_RESETS);
 }
 

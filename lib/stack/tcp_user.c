@@ -24,10 +24,16 @@ conn_slot(const struct conn *c)
 }
 
 void
-conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port)
+conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 {
 	*ip = c->peer_ip;
 	*port = c->peer_port;
+}
+
+uint8_t
+conn_local(const struct conn *c)
+{
+	return c->local;
 }
 
 struct view

@@ -209,7 +209,8 @@ run(struct pair *p, uint64_t for_ns)
 static struct conn *
 connect_to(struct side *side, uint32_t ip, uint16_t port, uint16_t local_port)
 {
-	const struct conn_target to = {.ip = ip, .port = port, .local_port = local_port};
+	const struct conn_target to = {
+		.ip = ip_addr_v4(ip), .port = port, .local_port = local_port};
 
 	return conn_connect(side->ss->stack, &to);
 }
