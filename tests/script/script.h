@@ -27,11 +27,13 @@ enum script_verb {
 	DO_READ,     /* the user reads that many bytes, and they are the peer's */
 	DO_READING,  /* from now on the user reads all there is at once */
 	DO_WRITE,    /* the user queues that many bytes */
+	DO_CONNECT,  /* the user opens a connection to the peer's port; number: it is refused */
 	DO_CLOSE,    /* the user closes */
 	DO_ABORT,    /* the user resets */
 	DO_DRAIN,    /* the stack is told to stop */
 	DO_OPENED,   /* opened() was called that often in all */
 	DO_GONE,     /* gone() likewise */
+	DO_FAILED,   /* failed() likewise */
 	DO_EOF,      /* conn_eof() */
 	DO_READABLE, /* conn_peek() shows that many bytes */
 	DO_HELD,     /* connections hold that many received frames */
@@ -89,6 +91,6 @@ bool script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES]);
 
 /* The states by the names of RFC 9293 section 3.3.2, in the order of enum conn_state. */
 extern const char *const script_states[];
-#define SCRIPT_STATES 9u
+#define SCRIPT_STATES 10u
 
 #endif

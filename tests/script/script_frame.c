@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "sim_stack.h"
+#include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
 #include "wire/ipv4_wire.h"
@@ -128,6 +129,17 @@ script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type, 
 	sum = inet_cksum(inet_sum(0, icmp, len));
 	memcpy(icmp + 2, sum.b, sizeof sum);
 	return (uint32_t)(icmp - frame) + len;
+}
+
+uint32_t
+script_frame_arp(uint8_t *frame, uint32_t sender)
+{
+	struct arp arp = {.op = ARP_REQUEST, .sender_ip = sender, .target_ip = SIM_IP};
+
+	memcpy(arp.sender_mac, sim_peer_mac, sizeof arp.sender_mac);
+	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_ARP);
+	arp_emit(frame + ETH_HEADER_BYTES, &arp);
+	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
 }
 
 /* One option of at most `left` bytes at p; returns its length, 0: it cannot be. */

@@ -75,6 +75,9 @@ uint32_t script_frame_write(uint8_t *frame, const struct script_ends *ends,
 uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type,
 			   uint8_t code, uint16_t mtu, const struct script_seg *quoted);
 
+/* A station asks for our MAC, and shows its own. */
+uint32_t script_frame_arp(uint8_t *frame, uint32_t sender);
+
 /* Read a frame that the stack sent; *wrong: what is wrong with it, or NULL. */
 bool script_frame_read(struct script_seg *seg, const uint8_t *frame, uint32_t len,
 		       const char **wrong);

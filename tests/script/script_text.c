@@ -1,29 +1,14 @@
-#include "script.h"
-
-#include "script_words.h"
+#include "script_reader.h"
 
 #include "base/check.h"
 
 #include <stdlib.h>
 
-#define USE_DEPTH     8u
-#define DEFAULT_WIN   60000u
-#define TIMES_MAX     256u
-#define TEXT_IN_FRAME 1500u
+#define USE_DEPTH 8u
 
 struct script_define {
 	char *name;
 	struct script_steps steps;
-};
-
-/* Where the text stands while it is read. */
-struct reader {
-	struct script_book *book;
-	struct words w;
-	struct script_where at;
-	struct script_steps *into; /* steps go here; NULL: no script has begun */
-	struct script *script;     /* NULL: steps of a define */
-	uint32_t depth;
 };
 
 static bool read_file(struct script_book *book, const char *path, uint32_t depth);
@@ -49,298 +34,23 @@ keep(const char *text)
 	return copy;
 }
 
-static bool
-bad(struct reader *r, const char *expected)
+bool
+reader_bad(struct reader *r, const char *expected)
 {
 	snprintf(r->book->error, sizeof r->book->error, "%s:%u: expected %s, got '%s'", r->at.file,
 		 r->at.line, expected, words_next(&r->w));
 	return false;
 }
 
-static struct script_step *
-add_step(struct reader *r, const struct script_step *step)
+void
+reader_add(struct reader *r, const struct script_step *step)
 {
 	struct script_steps *to = r->into;
 
 	to->step = grow(to->step, to->count, &to->room, sizeof *to->step);
 	to->step[to->count] = *step;
-	return &to->step[to->count++];
+	to->count++;
 }
-
-/* ---- segments ---- */
-
-static const char *const flag_names[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
-
-/* "SYN-ACK", "none". */
-static bool
-read_flags(struct reader *r, uint8_t *flags)
-{
-	const char *word = words_next(&r->w);
-
-	*flags = 0;
-	if (words_is(&r->w, "none"))
-		return true;
-	while (*word != 0) {
-		const uint32_t n = (uint32_t)strcspn(word, "-");
-		uint32_t i = 0;
-
-		while (i < 8 && !(n == 3 && strncmp(word, flag_names[i], 3) == 0))
-			i++;
-		if (i == 8)
-			return bad(r, "flags such as SYN, FIN-ACK or none");
-		*flags |= (uint8_t)(1u << i);
-		word += n + (word[n] == '-');
-	}
-	return *flags != 0 ? words_skip(&r->w) : bad(r, "flags such as SYN, FIN-ACK or none");
-}
-
-static bool
-read_number(struct reader *r, int64_t least, int64_t most, int64_t *to)
-{
-	const struct words before = r->w;
-
-	if (words_number(&r->w, to) && *to >= least && *to <= most)
-		return true;
-	r->w = before;
-	return bad(r, "a number that fits here");
-}
-
-static bool
-read_u32(struct reader *r, uint32_t *to)
-{
-	int64_t n;
-
-	if (!read_number(r, INT32_MIN, UINT32_MAX, &n))
-		return false;
-	*to = (uint32_t)n;
-	return true;
-}
-
-/* A time stamp, or * for any. */
-static bool
-read_stamp(struct reader *r, uint32_t *to, bool *any)
-{
-	*any = words_is(&r->w, "*");
-	return *any || read_u32(r, to);
-}
-
-/* sack 1461:2921 4381:5841 */
-static bool
-read_sacks(struct reader *r, struct script_options *o)
-{
-	do {
-		if (o->sacks == SCRIPT_SACKS_MAX)
-			return bad(r, "at most four blocks");
-		if (!read_u32(r, &o->sack[o->sacks][0]))
-			return false;
-		if (!words_is(&r->w, ":"))
-			return bad(r, "':' between the edges of a block");
-		if (!read_u32(r, &o->sack[o->sacks][1]))
-			return false;
-		o->sacks++;
-	} while (words_is_number(&r->w));
-	return true;
-}
-
-static bool
-read_option(struct reader *r, struct script_options *o)
-{
-	int64_t n = 0;
-
-	if (words_is(&r->w, "mss")) {
-		o->seen |= OPT_MSS;
-		if (!read_number(r, 0, UINT16_MAX, &n))
-			return false;
-		o->mss = (uint16_t)n;
-		return true;
-	}
-	if (words_is(&r->w, "wscale")) {
-		o->seen |= OPT_WSCALE;
-		if (!read_number(r, 0, UINT8_MAX, &n))
-			return false;
-		o->wscale = (uint8_t)n;
-		return true;
-	}
-	if (words_is(&r->w, "sackok")) {
-		o->seen |= OPT_SACK_PERMITTED;
-		return true;
-	}
-	if (words_is(&r->w, "ts")) {
-		o->seen |= OPT_TIMESTAMPS;
-		return read_stamp(r, &o->ts_value, &o->any_value) && words_is(&r->w, "ecr")
-			       ? read_stamp(r, &o->ts_echo, &o->any_echo)
-			       : bad(r, "ts VALUE ecr VALUE");
-	}
-	if (words_is(&r->w, "sack")) {
-		o->seen |= OPT_SACK;
-		return read_sacks(r, o);
-	}
-	if (words_is(&r->w, "raw")) {
-		o->seen |= OPT_RAW;
-		o->raw_len = (uint8_t)words_hex(&r->w, o->raw, sizeof o->raw);
-		return o->raw_len > 0 ? true : bad(r, "bytes in hexadecimal");
-	}
-	return bad(r, "mss, wscale, sackok, ts, sack or raw");
-}
-
-static bool
-read_options(struct reader *r, struct script_options *o)
-{
-	o->given = true;
-	if (words_is(&r->w, ">"))
-		return true;
-	do {
-		if (!read_option(r, o))
-			return false;
-	} while (words_is(&r->w, ","));
-	return words_is(&r->w, ">") ? true : bad(r, "',' or '>'");
-}
-
-/* FLAGS SEQ[+LEN] [ack N] [win N] [<options>] [xN] */
-static bool
-read_segment(struct reader *r, struct script_step *st)
-{
-	struct script_seg *seg = &st->seg;
-	int64_t n = 0;
-
-	seg->window = DEFAULT_WIN;
-	st->times = 1;
-	if (!read_flags(r, &seg->flags) || !read_u32(r, &seg->seq))
-		return false;
-	if (words_is(&r->w, "+") && !read_number(r, 1, TEXT_IN_FRAME, &n))
-		return false;
-	seg->len = (uint32_t)n;
-	if (!!(seg->flags & FLAG_ACK) != words_is(&r->w, "ack"))
-		return bad(r, "'ack N' where the flags say ACK, and only there");
-	if (seg->flags & FLAG_ACK && !read_u32(r, &seg->ack))
-		return false;
-	if (words_is(&r->w, "win")) {
-		if (!read_number(r, 0, UINT16_MAX, &n))
-			return false;
-		seg->window = (uint16_t)n;
-		seg->window_given = true;
-	}
-	if (words_is(&r->w, "<") && !read_options(r, &seg->opt))
-		return false;
-	if (words_is(&r->w, "x")) {
-		if (!read_number(r, 1, TIMES_MAX, &n))
-			return false;
-		st->times = (uint32_t)n;
-	}
-	return true;
-}
-
-static bool
-parse_in(struct reader *r, struct script_step *st)
-{
-	if (!read_segment(r, st))
-		return false;
-	st->seg.bad_cksum = words_is(&r->w, "bad-checksum");
-	st->seg.other_text = words_is(&r->w, "other-text");
-	return !st->seg.opt.any_value && !st->seg.opt.any_echo ? true : bad(r, "no * here");
-}
-
-static bool
-parse_out(struct reader *r, struct script_step *st)
-{
-	return read_segment(r, st);
-}
-
-/* icmp TYPE/CODE [mtu N] quoting SEQ */
-static bool
-parse_icmp(struct reader *r, struct script_step *st)
-{
-	int64_t type, code, mtu = 0;
-
-	if (!read_number(r, 0, UINT8_MAX, &type))
-		return false;
-	if (!words_is(&r->w, "/"))
-		return bad(r, "TYPE/CODE");
-	if (!read_number(r, 0, UINT8_MAX, &code))
-		return false;
-	if (words_is(&r->w, "mtu") && !read_number(r, 0, UINT16_MAX, &mtu))
-		return false;
-	st->which = (uint32_t)(type << 8 | code);
-	st->number = (uint64_t)mtu;
-	return words_is(&r->w, "quoting") ? read_number(r, INT32_MIN, UINT32_MAX, &st->seq)
-					  : bad(r, "quoting SEQ");
-}
-
-/* ---- the other verbs ---- */
-
-static bool
-parse_none(struct reader *r, struct script_step *st)
-{
-	return true;
-}
-
-static bool
-parse_count(struct reader *r, struct script_step *st)
-{
-	int64_t n;
-
-	if (!read_number(r, 0, UINT32_MAX, &n))
-		return false;
-	st->number = (uint64_t)n;
-	return true;
-}
-
-static bool
-parse_time(struct reader *r, struct script_step *st)
-{
-	return words_time(&r->w, &st->number) ? true : bad(r, "a time such as 40ms, 1.5s or 20us");
-}
-
-static bool
-parse_yes(struct reader *r, struct script_step *st)
-{
-	st->number = words_is(&r->w, "yes");
-	return st->number || words_is(&r->w, "no") ? true : bad(r, "yes or no");
-}
-
-static bool
-parse_state(struct reader *r, struct script_step *st)
-{
-	for (st->which = 0; st->which < SCRIPT_STATES; st->which++)
-		if (words_is(&r->w, script_states[st->which]))
-			return true;
-	return bad(r, "a state of RFC 9293");
-}
-
-static bool
-parse_counter(struct reader *r, struct script_step *st)
-{
-	for (st->which = 0; st->which < STACK_COUNTER_COUNT; st->which++)
-		if (words_is(&r->w, stack_counter_names[st->which].symbol))
-			return parse_count(r, st);
-	return bad(r, "a counter of lib/stack/stack_counters.h");
-}
-
-static const struct {
-	const char *word;
-	enum script_verb verb;
-	bool (*parse)(struct reader *r, struct script_step *st);
-} verbs[] = {
-	{"in", DO_IN, parse_in},
-	{"out", DO_OUT, parse_out},
-	{"icmp", DO_ICMP, parse_icmp},
-	{"silence", DO_SILENCE, parse_none},
-	{"wait", DO_WAIT, parse_time},
-	{"from", DO_FROM, parse_count},
-	{"read", DO_READ, parse_count},
-	{"reading", DO_READING, parse_none},
-	{"write", DO_WRITE, parse_count},
-	{"close", DO_CLOSE, parse_none},
-	{"abort", DO_ABORT, parse_none},
-	{"drain", DO_DRAIN, parse_none},
-	{"opened", DO_OPENED, parse_count},
-	{"gone", DO_GONE, parse_count},
-	{"eof", DO_EOF, parse_yes},
-	{"readable", DO_READABLE, parse_count},
-	{"held", DO_HELD, parse_count},
-	{"state", DO_STATE, parse_state},
-	{"count", DO_COUNT, parse_counter},
-};
 
 /* ---- settings ---- */
 
@@ -364,26 +74,26 @@ static bool
 line_set(struct reader *r)
 {
 	if (r->script == NULL)
-		return bad(r, "set in a script, not outside");
+		return reader_bad(r, "set in a script, not outside");
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
 		uint8_t *to = (uint8_t *)r->script + settings[i].at;
-		struct script_step st = {0};
+		uint64_t ns;
 		uint32_t n;
 
 		if (!words_is(&r->w, settings[i].word))
 			continue;
 		if (settings[i].size == sizeof(uint64_t)) {
-			if (!parse_time(r, &st))
+			if (!reader_time(r, &ns))
 				return false;
-			memcpy(to, &st.number, sizeof st.number);
+			memcpy(to, &ns, sizeof ns);
 			return true;
 		}
-		if (!read_u32(r, &n))
+		if (!reader_u32(r, &n))
 			return false;
 		memcpy(to, &n, sizeof n);
 		return true;
 	}
-	return bad(r, "a setting");
+	return reader_bad(r, "a setting");
 }
 
 /* ---- lines ---- */
@@ -394,7 +104,7 @@ line_script(struct reader *r)
 	struct script_book *b = r->book;
 
 	if (words_rest(&r->w)[0] == 0)
-		return bad(r, "a title");
+		return reader_bad(r, "a title");
 	b->script = grow(b->script, b->count, &b->room, sizeof *b->script);
 	r->script = &b->script[b->count++];
 	*r->script = (struct script){
@@ -411,7 +121,7 @@ static bool
 line_rule(struct reader *r)
 {
 	if (r->script == NULL || r->script->rule != NULL)
-		return bad(r, "one rule, in a script");
+		return reader_bad(r, "one rule, in a script");
 	r->script->rule = keep(words_take_rest(&r->w));
 	return true;
 }
@@ -424,7 +134,7 @@ line_define(struct reader *r)
 
 	for (uint32_t i = 0; i < b->define_count; i++)
 		if (strcmp(b->define[i].name, words_next(&r->w)) == 0)
-			return bad(r, "a name not yet taken");
+			return reader_bad(r, "a name not yet taken");
 	b->define = grow(b->define, b->define_count, &b->define_room, sizeof *b->define);
 	d = &b->define[b->define_count++];
 	*d = (struct script_define){.name = keep(words_take_rest(&r->w))};
@@ -445,11 +155,15 @@ line_use(struct reader *r)
 			continue;
 		if (r->into == &b->define[i].steps)
 			break;
-		for (uint32_t k = 0; k < from.count; k++)
-			add_step(r, &from.step[k])->via = r->at;
+		for (uint32_t k = 0; k < from.count; k++) {
+			struct script_step st = from.step[k];
+
+			st.via = r->at;
+			reader_add(r, &st);
+		}
 		return true;
 	}
-	return bad(r, "the name of a define above");
+	return reader_bad(r, "the name of a define above");
 }
 
 static bool
@@ -460,7 +174,7 @@ line_include(struct reader *r)
 	const int dir = slash != NULL ? (int)(slash + 1 - r->at.file) : 0;
 
 	if (r->depth == USE_DEPTH)
-		return bad(r, "no such depth of includes");
+		return reader_bad(r, "no such depth of includes");
 	snprintf(path, sizeof path, "%.*s%s", dir, r->at.file, words_take_rest(&r->w));
 	for (uint32_t i = 0; i < r->book->file_count; i++)
 		if (strcmp(r->book->file[i], path) == 0)
@@ -479,24 +193,6 @@ static const struct {
 };
 
 static bool
-line_step(struct reader *r)
-{
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-		struct script_step st = {.verb = verbs[i].verb, .at = r->at};
-
-		if (!words_is(&r->w, verbs[i].word))
-			continue;
-		if (r->into == NULL)
-			return bad(r, "script or define before the first step");
-		if (!verbs[i].parse(r, &st))
-			return false;
-		add_step(r, &st);
-		return true;
-	}
-	return bad(r, "a verb");
-}
-
-static bool
 read_line(struct reader *r, char *line)
 {
 	words_begin(&r->w, line);
@@ -506,10 +202,11 @@ read_line(struct reader *r, char *line)
 		if (!words_is(&r->w, lines[i].word))
 			continue;
 		if (r->into == NULL && lines[i].line == line_use)
-			return bad(r, "script or define before use");
-		return lines[i].line(r) && (words_end(&r->w) || bad(r, "the end of the line"));
+			return reader_bad(r, "script or define before use");
+		return lines[i].line(r) &&
+		       (words_end(&r->w) || reader_bad(r, "the end of the line"));
 	}
-	return line_step(r) && (words_end(&r->w) || bad(r, "the end of the line"));
+	return reader_step(r) && (words_end(&r->w) || reader_bad(r, "the end of the line"));
 }
 
 static bool
