@@ -82,11 +82,21 @@ slot_take(struct stack *s)
 	struct tcp *t = s->tcp;
 	const bool none = list_empty(&t->free) && list_empty(&t->time_wait);
 
-	if (t->half_open_count >= t->half_open_max || (none && !list_empty(&t->half_open))) {
+	if (none && !list_empty(&t->half_open)) {
 		stack_count(s, TCP_HALF_OPEN_DROPPED);
 		conn_free(s, container_of(t->half_open.next, struct conn, where));
 	}
 	return free_slot(s);
+}
+
+bool
+conn_half_open_full(const struct stack *s)
+{
+	const struct tcp *t = s->tcp;
+
+	if (t->half_open_count >= t->half_open_max)
+		return true;
+	return list_empty(&t->free) && list_empty(&t->time_wait) && !list_empty(&t->half_open);
 }
 
 /* The connection begins: in the table, and in no list. False: the table has no room. */
