@@ -45,6 +45,7 @@ struct stack_config {
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	uint64_t keepalive_idle_ns;
+	bool timestamps; /* RFC 7323, with peers that offer them */
 	uint64_t seed; /* initial sequence numbers, flow hash */
 };
 

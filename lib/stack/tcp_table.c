@@ -135,6 +135,13 @@ flow_iss(const struct stack *s, struct flow flow)
 	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
 }
 
+/* The same for a flow that comes again, so that its clock does not go back (RFC 6191). */
+uint32_t
+flow_ts_offset(const struct stack *s, struct flow flow)
+{
+	return (uint32_t)(hash_flow(flow, ~s->cfg.seed) >> 16);
+}
+
 /*
  * Stage 3, in two passes so that the cache misses overlap: first every segment's buckets, then
  * the connections.
