@@ -27,7 +27,7 @@ conns_of_one_core(const struct config *cfg)
 
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-	      uint64_t seed)
+	      const struct secrets *secrets)
 {
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
 
@@ -42,7 +42,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.rx_frames_max = clamp(2ull * conns, RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.timestamps = true,
-		.seed = seed,
+		.seed = secrets->seed,
+		.secret = secrets->key,
 	};
 	z->serve = (struct serve_config){
 		.conns_max = conns,
@@ -53,7 +54,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.memory_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores,
 		.value_max = cfg->item_max_bytes,
-		.seed = ~seed,
+		.seed = ~secrets->seed,
 		.never_evict = cfg->no_evict,
 	};
 	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from

@@ -24,6 +24,7 @@
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
 #define RX_WINDOW_BYTES 131072u
 #define RX_WSCALE       2u
+#define COOKIE_WINDOW   14600u /* told with a cookie, which cannot remember it */
 /* In order and after holes together. Two neighbours hold more text than one frame has room for
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
@@ -38,22 +39,28 @@
 
 /* Timers. RFC 6298 asks for a least RTO of 1 s; like Linux we take 200 ms: the peer is in the
  * same data centre, and a cache that answers after a second has not answered. */
-#define RTO_MIN_US     200000u
-#define RTO_MAX_US     60000000u
-#define RTO_INITIAL_US 1000000u
-#define RETRIES_MAX    10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES    5u
-#define ACK_DELAY_NS   (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS   (1000 * NS_PER_MS)
-#define FIN_WAIT_NS    (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES    9u
-#define KEEP_PROBE_NS  (75000 * NS_PER_MS)
-#define CHALLENGE_NS   (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER          WHEEL_NEVER
+#define RTO_MIN_US          200000u
+#define RTO_MAX_US          60000000u
+#define RTO_INITIAL_US      1000000u
+#define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES         5u
+#define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES       7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS          (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES       150u
+#define ACK_DELAY_NS        (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS        (1000 * NS_PER_MS)
+#define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEP_PROBES         9u
+#define KEEP_PROBE_NS       (75000 * NS_PER_MS)
+#define CHALLENGE_NS        (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER               WHEEL_NEVER
 
-/* LISTEN is not a connection; we never open one, so there is no SYN-SENT. */
+/* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
+ * no user yet. */
 enum conn_state {
 	CONN_CLOSED,
+	CONN_SYN_SENT,
 	CONN_SYN_RCVD,
 	CONN_ESTABLISHED,
 	CONN_FIN_WAIT_1,
@@ -69,7 +76,7 @@ enum conn_flag {
 	CONN_WSCALE = 1u << 1,     /* both sides scale their windows */
 	CONN_ACK_NOW = 1u << 2,    /* an ACK goes out this turn */
 	CONN_ACK_LATER = 1u << 3,  /* text is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,   /* SYN-ACK goes out this turn */
+	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
 	CONN_CLOSE = 1u << 5,      /* the user closed: no more bytes in or out of its hands */
 	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,        /* all before the peer's FIN was received */
@@ -80,10 +87,14 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_TS = 1u << 16,    /* both sides send timestamps (RFC 7323) */
-	CONN_SACK = 1u << 17,  /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18, /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,  /* dup_begin .. dup_end came twice; the next ACK says so */
 };
+
+/* What our SYN offers; the peer's says what remains of it. */
+#define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
 /* Received text, in the frame it came in. Text after a hole is in islands: nodes without a gap
  * between them. The first node of an island knows where the island ends. */
@@ -106,14 +117,16 @@ struct rxq {
 	uint16_t frames, hole_frames;
 };
 
+#define CONN_SLOTS_MAX  (1u << 22)
+#define CONN_LOCAL_MASK 3u
+
 struct conn {
 	/* who, and what was received */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
-	uint16_t peer_port;
-	uint8_t state; /* enum conn_state */
-	uint8_t local; /* enum local */
-	uint32_t slot;
-	uint32_t flags; /* enum conn_flag */
+	uint16_t peer_port, local_port;
+	uint32_t slot : 22, local : 2; /* local: enum local */
+	uint32_t state : 8;            /* enum conn_state */
+	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
@@ -166,6 +179,7 @@ struct conn {
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
 };
+static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");

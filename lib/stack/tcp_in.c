@@ -68,6 +68,11 @@ check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		out_challenge(s, c);
 		return STEP_DONE;
 	}
+	if (c->state == CONN_SYN_RCVD && c->flags & CONN_ACTIVE) {
+		stack_count(s, TCP_CONNECT_REFUSED);
+		conn_fail(s, c, CONNECT_REFUSED);
+		return STEP_DONE;
+	}
 	stack_count(s, TCP_RESET_BY_PEER);
 	conn_free(s, c);
 	return STEP_DONE;
@@ -79,7 +84,7 @@ check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_SYN))
 		return STEP_ON;
-	if (c->state == CONN_SYN_RCVD) {
+	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
 		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
 		stack_count(s, TCP_HALF_OPEN_SYN);
 		conn_free(s, c);
@@ -191,6 +196,13 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
+	if (unlikely(c->state < CONN_ESTABLISHED)) {
+		if (c->state == CONN_SYN_SENT) {
+			connect_input(s, c, a);
+			return;
+		}
+		connect_crossed(s, c, seg);
+	}
 	if (c->flags & CONN_TS && check_timestamps(s, c, seg) == STEP_DONE)
 		return;
 	if (check_seq(s, c, seg) == STEP_DONE)
@@ -219,7 +231,7 @@ flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
 
 	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
-	if (a->seg.dst_port != s->cfg.tcp_port)
+	if (a->seg.dst_port != s->cfg.tcp_port && s->tcp->active_count == 0)
 		return NULL;
 	return flow_find(s, flow);
 }
@@ -240,8 +252,10 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	} else {
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
-			listen_input(s, &a);
-		else if (!listen_reopen(s, c, &a))
+			c = listen_input(s, &a);
+		else if (listen_reopen(s, c, &a))
+			c = NULL;
+		if (c != NULL)
 			conn_input(s, c, &a);
 	}
 	if (!a.kept)

@@ -27,6 +27,13 @@ mss_update(struct conn *c)
 }
 
 void
+offer_options(const struct stack *s, struct conn *c)
+{
+	c->flags |= s->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
+	c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
+}
+
+void
 take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const struct tcp_options *opt = &seg->opt;
