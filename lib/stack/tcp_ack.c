@@ -3,6 +3,25 @@
  */
 #include "tcp.h"
 
+/* Text sent once is timed to the nanosecond; of text sent again the echo says which time it was
+ * (RFC 7323 section 4.1). */
+static void
+take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	uint64_t echoed_ns;
+
+	if (likely(c->flags & CONN_RTT_TIMED)) {
+		if (seq_before(seg->ack, c->rtt_seq))
+			return;
+		c->flags &= ~CONN_RTT_TIMED;
+		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+		return;
+	}
+	echoed_ns = rtt_echoed_ns(s, c, seg);
+	if (echoed_ns != 0)
+		rtt_sample(c, echoed_ns);
+}
+
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
 static enum step
 ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
@@ -18,9 +37,9 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	if (c->flags & CONN_RTT_TIMED)
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
-	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	c->rtt_seq = seg->ack;
+	take_rtt(s, c, seg);
+	c->flags &= ~CONN_SEND_SYN;
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_ON;
@@ -51,25 +70,6 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 	return seg->ack == c->snd_una && c->snd_max != c->snd_una && seg->payload.len == 0 &&
 	       !(c->flags & CONN_PERSIST) && !(seg->flags & TCP_FIN) &&
 	       (uint32_t)seg->window << c->snd_wscale == c->snd_wnd;
-}
-
-/* Text sent once is timed to the nanosecond; of text sent again the echo says which time it was
- * (RFC 7323 section 4.1). */
-static void
-take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg)
-{
-	uint64_t echoed_ns;
-
-	if (likely(c->flags & CONN_RTT_TIMED)) {
-		if (seq_before(seg->ack, c->rtt_seq))
-			return;
-		c->flags &= ~CONN_RTT_TIMED;
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
-		return;
-	}
-	echoed_ns = rtt_echoed_ns(s, c, seg);
-	if (echoed_ns != 0)
-		rtt_sample(c, echoed_ns);
 }
 
 static void

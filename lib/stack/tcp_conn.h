@@ -174,6 +174,7 @@ struct conn {
 	struct list holed; /* in tcp->holed */
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
+	uint32_t hole_bytes;         /* in the islands */
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */

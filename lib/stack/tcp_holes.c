@@ -43,6 +43,7 @@ island_free(struct stack *s, struct conn *c, struct rx_seg *isl)
 	const struct rx_seg *end = island_next(isl);
 
 	c->rx.hole_frames -= isl->island_frames;
+	c->hole_bytes -= island_end(isl) - isl->seq;
 	for (struct rx_seg *node = isl; node != end;) {
 		struct rx_seg *next = node->next;
 
@@ -97,6 +98,7 @@ holes_drop_last(struct stack *s, struct conn *c)
 		c->last_island->island_last->next = NULL;
 	}
 	c->rx.hole_frames--;
+	c->hole_bytes -= last->len;
 	rx_node_free(s, last);
 	stack_count(s, TCP_DROP_HOLE_MADE_ROOM);
 }
@@ -177,6 +179,7 @@ holes_join(struct stack *s, struct conn *c)
 	q->frames += isl->island_frames;
 	q->hole_frames -= isl->island_frames;
 	q->bytes += bytes;
+	c->hole_bytes -= bytes;
 	c->rcv_nxt += bytes;
 	holes_moved(s, c);
 }
@@ -200,6 +203,7 @@ link_node(struct conn *c, struct rx_seg *node, struct rx_seg *left, struct rx_se
 	node->island_frames = 1;
 	node->island_at = c->island_clock;
 	c->rx.hole_frames++;
+	c->hole_bytes += node->len;
 	if (left == NULL) {
 		c->rx.islands = node;
 	} else {
@@ -223,6 +227,7 @@ extend(struct conn *c, struct rx_seg *left, struct rx_seg *right, const struct t
 	if (left == NULL || island_end(left) != seg->seq ||
 	    !rx_coalesce(left->island_last, &seg->payload))
 		return false;
+	c->hole_bytes += seg->payload.len;
 	left->island_at = c->island_clock;
 	if (right == NULL)
 		c->last_island = left;

@@ -197,7 +197,9 @@ rx_window(const struct stack *s, const struct conn *c)
 	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
 	const uint32_t common = s->tcp->rx_left / 2 * full;
 	const uint32_t bytes = RX_WINDOW_BYTES - min_u32(c->rx.bytes, RX_WINDOW_BYTES);
-	const uint32_t room = min_u32(bytes, min_u32(own, common));
+	/* Text after a hole has its frames; it stands in the window all the same. */
+	const uint32_t have = c->rx.islands != NULL ? c->hole_bytes : 0;
+	const uint32_t room = min_u32(bytes, min_u32(own, common) + have);
 
 	/* Silly window avoidance, RFC 9293 section 3.8.6.2.2: move the edge by at least a full
 	 * segment, or not at all; and never back. */
