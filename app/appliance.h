@@ -65,7 +65,7 @@ struct appliance {
 	struct identity identity;
 	struct background background;
 	struct pid_file pid_file;
-	char inter[16]; /* our address, for `stats settings` */
+	char inter[IP_ADDR_TEXT_MAX + 1]; /* our address, for `stats settings` */
 	atomic_bool stop;
 };
 

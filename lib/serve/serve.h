@@ -105,7 +105,7 @@ struct serve_facts {
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
 	uint16_t udp_port;
-	uint32_t ip; /* ours, host order */
+	struct ip_addr ip[LOCAL_COUNT]; /* ours */
 	uint32_t verbosity;
 	bool no_evict; /* -M */
 	bool no_cas;   /* -C */

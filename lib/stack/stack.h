@@ -5,7 +5,8 @@
  * and datagrams between stack_input() and stack_output().
  *
  * Shape:  everything a core touches per packet is its own; only the ARP table is shared.
- * Units:  addresses and ports in host order; times in ns on the caller's clock.
+ * Units:  addresses are struct ip_addr, an IPv4 one of our own a number in host order, as
+ *         ports are; times in ns on the caller's clock.
  * Owner:  between sort and the end of answer the stack owns the received frames; views into
  *         them (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for arp_table (see arp_table.h).
@@ -18,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/counter.h"
+#include "base/ip_addr.h"
 #include "base/region.h"
 #include "pkt/port.h"
 
@@ -46,11 +48,21 @@ struct stack_config {
 	uint64_t seed; /* initial sequence numbers, flow hash */
 };
 
+/* Why conn_connect() came to nothing. */
+enum conn_failure {
+	CONNECT_REFUSED,     /* the peer reset it */
+	CONNECT_TIMED_OUT,   /* no answer */
+	CONNECT_UNREACHABLE, /* the next hop does not answer */
+	CONNECT_STOPPED,     /* we are stopping */
+};
+
 /* What the stack tells the service. */
 struct stack_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *c); /* handshake complete */
 	void (*gone)(void *arg, struct conn *c);   /* forget everything about it now */
+	/* Instead of opened(), for whoever calls conn_connect(); else NULL will do. */
+	void (*failed)(void *arg, struct conn *c, enum conn_failure why);
 };
 
 size_t stack_bytes(const struct stack_config *cfg);
@@ -60,15 +72,22 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 
 /* ---- the stages, in order; called by core_turn only ---- */
 
+/* Our addresses: an answer leaves from the one that was asked. */
+enum local {
+	LOCAL_V4,
+	LOCAL_COUNT,
+};
+
 /* Received frames sorted by what handles them; indices into the burst. */
 struct sorted {
 	uint32_t udp_count, tcp_count, other_count;
 	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
 	struct burst rx; /* stage 1 puts the frames here */
 	struct l3_info {
-		uint32_t src_ip;
-		uint16_t l4_offset; /* bytes from the frame's start */
-		uint16_t l4_len;    /* header and payload, from the IP total length */
+		_Alignas(8) struct ip_addr src_ip; /* so that a row is 24 bytes */
+		uint16_t l4_offset;                /* bytes from the frame's start */
+		uint16_t l4_len; /* header and payload, from the IP total length */
+		uint8_t local;   /* enum local: which of our addresses it was sent to */
 	} l3[BURST_MAX];
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
@@ -106,7 +125,19 @@ void conn_again(struct stack *s, struct conn *c);
 
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* Who is at the other end, from opened() to gone(). */
-void conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port);
+void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
+/* Which of our addresses it was opened to: enum local. */
+uint8_t conn_local(const struct conn *c);
+
+/* Open a connection (RFC 9293 section 3.10.1, active). Between stack_input() and stack_output();
+ * opened() or failed() follows, unless it is closed or aborted before; until then nothing may be
+ * read or written. NULL: refused at once, and counted why. */
+struct conn_target {
+	struct ip_addr ip;
+	uint16_t port;
+	uint16_t local_port; /* 0: one that nobody can guess (RFC 6056) */
+};
+struct conn *conn_connect(struct stack *s, const struct conn_target *to);
 
 /* The contiguous bytes at the read position; len 0: nothing more now. */
 struct view conn_peek(const struct conn *c);
@@ -140,7 +171,8 @@ void stack_chunk_put(struct stack *s, uint8_t *chunk);
 struct udp_peer {
 	uint8_t mac[6];
 	uint16_t port;
-	uint32_t ip;
+	struct ip_addr ip;
+	uint8_t local; /* enum local: where the answer comes from */
 };
 
 struct datagram {

@@ -4,7 +4,7 @@
  */
 #include "tcp.h"
 
-static void
+void
 take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const uint16_t ours = (uint16_t)(s->port->mtu - 40); /* IPv4 and TCP, no options */
@@ -25,7 +25,7 @@ static void
 open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 {
 	const struct tcp_seg *seg = &a->seg;
-	struct conn *c = conn_open(s, a->src_ip, seg->src_port);
+	struct conn *c = conn_open(s, flow_of_arrival(a));
 
 	if (c == NULL) {
 		out_reset_unknown(s, a);
@@ -71,7 +71,7 @@ listen_input(struct stack *s, struct arrival *a)
 		out_reset_unknown(s, a);
 		return;
 	}
-	open_from_syn(s, a, flow_iss(s, a->src_ip, seg->src_port));
+	open_from_syn(s, a, flow_iss(s, flow_of_arrival(a)));
 }
 
 /*
@@ -84,7 +84,7 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 	const uint32_t iss_least = old->snd_max + 1;
 	uint32_t iss;
 
-	if (old->state != CONN_TIME_WAIT || s->tcp->draining)
+	if (old->state != CONN_TIME_WAIT || old->flags & CONN_ACTIVE || s->tcp->draining)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;
@@ -92,7 +92,7 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 		return false;
 	conn_free(s, old);
 	stack_count(s, TCP_TIME_WAIT_REUSED);
-	iss = flow_iss(s, a->src_ip, a->seg.src_port);
+	iss = flow_iss(s, flow_of_arrival(a));
 	open_from_syn(s, a, seq_before(iss, iss_least) ? iss_least : iss);
 	return true;
 }
