@@ -175,7 +175,8 @@ read_get_line(struct reply_reader *r, const struct workload *w, const struct req
 	}
 	if (likely(LINE_BEGINS(line, "VA ")))
 		return read_meta_value(r, w, req, sink, line);
-	if (!LINE_IS(line, "EN"))
+	/* memcached 1.6.45 repeats the key here too, older ones do not. */
+	if (!LINE_IS(line, "EN") && !LINE_BEGINS(line, "EN k"))
 		return LINE_NONSENSE;
 	r->next++;
 	return after_meta_key(r, req, sink->tally);

@@ -52,7 +52,10 @@ reply_make(const struct rig *rig, uint8_t *at, uint32_t found)
 
 		item_key_put(key_text, key, 16);
 		if (!(found & 1u << i)) {
-			p += meta ? sprintf((char *)p, "EN\r\n") : 0;
+			/* Old servers and new ones. */
+			if (meta)
+				p += i == 1 ? sprintf((char *)p, "EN k%.16s\r\n", (char *)key_text)
+					    : sprintf((char *)p, "EN\r\n");
 			continue;
 		}
 		if (meta)
