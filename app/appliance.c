@@ -6,6 +6,7 @@
 #include "policy.h"
 #include "sizes.h"
 #include "stack/arp_table.h"
+#include "stack/conn_sources.h"
 #include "version.h"
 #include "worker.h"
 
@@ -37,7 +38,7 @@ judge(struct appliance *a, char device[DEVICE_BYTES], struct fault *f)
 	const struct config *cfg = &a->config;
 	char path[PATH_BYTES];
 	struct port_caps promise;
-	uint64_t seed;
+	struct secrets secrets;
 
 	if (!paths_find_profile(path, cfg, f) || !profile_load(&a->profile, path, cfg->port, f))
 		return false;
@@ -45,9 +46,9 @@ judge(struct appliance *a, char device[DEVICE_BYTES], struct fault *f)
 	steer_promise(&a->profile, &promise);
 	if (!choose_cores(a, f) || !steer_make(&a->plan, cfg, &a->profile, &promise, f))
 		return false;
-	if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return fault_say(f, "no random numbers from the kernel");
-	sizes_compute(&a->sizes, cfg, &a->profile, seed);
+	sizes_compute(&a->sizes, cfg, &a->profile, &secrets);
 	return host_allows(&a->host, cfg, &a->profile,
 			   a->sizes.block_bytes + a->sizes.pool_bytes + ((uint64_t)EAL_MB << 20),
 			   f) &&
@@ -118,6 +119,10 @@ build(struct appliance *a, struct fault *f)
 	region.base = a->block.base;
 	region.size = a->block.bytes;
 	arp = arp_table_create(&region);
+	if (a->config.conns_per_source != 0)
+		a->sizes.stack.sources =
+			conn_sources_create(&region, a->config.conns_max,
+					    a->config.conns_per_source, a->sizes.stack.seed);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	policy_set(a);

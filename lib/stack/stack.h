@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/counter.h"
 #include "base/ip_addr.h"
+#include "base/prf.h"
 #include "base/region.h"
 #include "pkt/port.h"
 
@@ -33,6 +34,7 @@
 
 struct arp_table;
 struct conn;
+struct conn_sources;
 struct stack;
 
 struct stack_config {
@@ -45,7 +47,10 @@ struct stack_config {
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	uint64_t keepalive_idle_ns;
-	uint64_t seed; /* initial sequence numbers, flow hash */
+	uint64_t seed;                /* flow hash */
+	uint32_t conns_per_source;    /* 0 = any number */
+	struct conn_sources *sources; /* of all cores; NULL if any number */
+	struct prf_key secret;        /* sequence numbers, cookies, ports */
 };
 
 /* Why conn_connect() came to nothing. */

@@ -68,10 +68,15 @@
 	X(TCP_TIMEOUT_FIN_WAIT, "connections dropped: the peer never closed")                      \
 	X(TCP_TIMEOUT_KEEPALIVE, "connections reset: no answer to any keepalive")                  \
 	X(TCP_HALF_OPEN_DROPPED, "oldest half-open connections dropped for new ones")              \
+	X(TCP_COOKIES_SENT, "SYNs answered with a cookie: too many half-open connections")         \
+	X(TCP_COOKIES_OPENED, "of those, connections opened by what came back")                    \
+	X(TCP_COOKIES_BAD, "acknowledgments that hold no cookie of ours, soon after we sent some") \
 	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \
 	X(TCP_TIME_WAIT_RECYCLED, "oldest in TIME-WAIT dropped for new connections")               \
 	X(TCP_TIME_WAIT_REUSED, "flows in TIME-WAIT opened anew by a SYN")                         \
 	X(TCP_REFUSED_CONNS_MAX, "SYNs dropped: every connection slot is taken")                   \
+	X(TCP_REFUSED_SOURCE, "refused: their source has as many connections as it may")           \
+	X(TCP_REFUSED_SOURCES_FULL, "refused: no place to count their source in")                  \
 	X(TCP_REFUSED_TABLE, "SYNs dropped: both buckets of the flow are full")                    \
 	X(TCP_REFUSED_DRAINING, "SYNs reset: we are stopping")                                     \
 	X(TCP_DROP_HEADER, "a data offset or options that cannot be")                              \

@@ -17,7 +17,7 @@
 
 #include "wire/tcp_wire.h"
 
-#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; the oldest makes room */
+#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_A_TURN   64u
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
@@ -39,8 +39,10 @@ struct tcp {
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
-	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
-	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
+	uint32_t active_count;  /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
+	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
@@ -108,12 +110,18 @@ struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
 uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+/* Everything of a flow in a row, for what is keyed. */
+#define FLOW_KEY_WORDS 6u
+void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
 /* The same for all local ports and known to nobody outside: where the search for one begins. */
 uint32_t flow_port_offset(const struct stack *s, struct flow flow);
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
-/* A connection in SYN_RCVD; NULL: refused, and counted why. */
+/* Is there no place for another half-open connection, but one that another must leave? */
+bool conn_half_open_full(const struct stack *s);
+/* A connection in SYN_RCVD, in the place of the oldest half-open one if there is no other; NULL:
+ * refused, and counted why. */
 struct conn *conn_open(struct stack *s, struct flow flow);
 /* One in SYN_SENT, likewise. */
 struct conn *conn_open_active(struct stack *s, struct flow flow);
@@ -135,12 +143,19 @@ void wake_starved(struct stack *s);
 
 /* ---- tcp_listen.c: segments of no connection ---- */
 
-void listen_input(struct stack *s, struct arrival *a);
+/* The connection that the segment belongs to after all: its cookie came back; or NULL. */
+struct conn *listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
 /* What the peer's SYN offers; what it does not offer back is off. */
 void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+
+/* ---- tcp_cookie.c: handshakes without state ---- */
+
+void cookie_answer(struct stack *s, const struct arrival *a);
+/* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
+struct conn *cookie_redeem(struct stack *s, const struct arrival *a);
 
 /* ---- tcp_connect.c: connections that we open ---- */
 
@@ -172,6 +187,9 @@ enum step check_ack(struct stack *s, struct conn *c, const struct arrival *a);
 void out_reset(struct stack *s, struct conn *c);
 void out_reset_unknown(struct stack *s, const struct arrival *a);
 void out_challenge(struct stack *s, struct conn *c);
+/* Answer a segment of no connection, back the way it came: who is asked by ARP is no stranger's to
+ * choose. Ports, sequence numbers, flags and options of seg are the answer's; false: no room. */
+bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
 
 /* ---- tcp_timer.c ---- */
 

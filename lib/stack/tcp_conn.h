@@ -24,8 +24,9 @@
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
 #define RX_WINDOW_BYTES    131072u
 #define RX_WSCALE          2u
-#define CONN_RX_FRAMES_MAX 96u /* in order and out of order together */
-#define CONN_RX_HOLES_MAX  48u /* frames out of order */
+#define COOKIE_WINDOW      14600u /* told with a cookie, which cannot remember it */
+#define CONN_RX_FRAMES_MAX 96u    /* in order and out of order together */
+#define CONN_RX_HOLES_MAX  48u    /* frames out of order */
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 
@@ -36,21 +37,22 @@
 
 /* Timers. RFC 6298 asks for a least RTO of 1 s; like Linux we take 200 ms: the peer is in the
  * same data centre, and a cache that answers after a second has not answered. */
-#define RTO_MIN_US     200000u
-#define RTO_MAX_US     60000000u
-#define RTO_INITIAL_US 1000000u
-#define RETRIES_MAX    10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES    5u
-#define CONNECT_TRIES  7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
-#define RESOLVE_NS     (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
-#define RESOLVE_TRIES  150u
-#define ACK_DELAY_NS   (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS   (1000 * NS_PER_MS)
-#define FIN_WAIT_NS    (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES    9u
-#define KEEP_PROBE_NS  (75000 * NS_PER_MS)
-#define CHALLENGE_NS   (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER          WHEEL_NEVER
+#define RTO_MIN_US          200000u
+#define RTO_MAX_US          60000000u
+#define RTO_INITIAL_US      1000000u
+#define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES         5u
+#define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES       7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS          (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES       150u
+#define ACK_DELAY_NS        (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS        (1000 * NS_PER_MS)
+#define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEP_PROBES         9u
+#define KEEP_PROBE_NS       (75000 * NS_PER_MS)
+#define CHALLENGE_NS        (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER               WHEEL_NEVER
 
 /* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
  * no user yet. */

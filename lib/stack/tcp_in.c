@@ -245,8 +245,10 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	} else {
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
-			listen_input(s, &a);
-		else if (!listen_reopen(s, c, &a))
+			c = listen_input(s, &a);
+		else if (listen_reopen(s, c, &a))
+			c = NULL;
+		if (c != NULL)
 			conn_input(s, c, &a);
 	}
 	if (!a.kept)

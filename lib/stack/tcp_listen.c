@@ -4,6 +4,8 @@
  */
 #include "tcp.h"
 
+#include "conn_sources.h"
+
 void
 take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
@@ -25,8 +27,19 @@ static void
 open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 {
 	const struct tcp_seg *seg = &a->seg;
-	struct conn *c = conn_open(s, flow_of_arrival(a));
+	struct conn *c;
 
+	if (unlikely(s->cfg.sources != NULL) &&
+	    conn_sources_over_mt(s->cfg.sources, &a->l3->src_ip)) {
+		stack_count(s, TCP_REFUSED_SOURCE);
+		out_reset_unknown(s, a);
+		return;
+	}
+	if (conn_half_open_full(s)) {
+		cookie_answer(s, a);
+		return;
+	}
+	c = conn_open(s, flow_of_arrival(a));
 	if (c == NULL) {
 		out_reset_unknown(s, a);
 		return;
@@ -43,35 +56,46 @@ open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 	conn_make_out(s, c);
 }
 
-void
+/* 3.10.7.2, first to third; the counter of the reason not to listen, or TCP_SYNS. */
+static enum stack_counter
+check_listen(const struct stack *s, const struct tcp_seg *seg)
+{
+	if (seg->flags & TCP_RST)
+		return TCP_DROP_RST_UNKNOWN;
+	if (seg->dst_port != s->cfg.tcp_port || s->cfg.tcp_port == 0)
+		return TCP_DROP_PORT;
+	if (seg->flags & TCP_ACK)
+		return TCP_DROP_UNKNOWN;
+	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0)
+		return TCP_DROP_NO_SYN;
+	return s->tcp->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
+}
+
+struct conn *
 listen_input(struct stack *s, struct arrival *a)
 {
-	const struct tcp_seg *seg = &a->seg;
+	const enum stack_counter what = check_listen(s, &a->seg);
+	struct conn *c;
 
-	if (seg->flags & TCP_RST) {
-		stack_count(s, TCP_DROP_RST_UNKNOWN);
-		return;
+	switch (what) {
+	case TCP_SYNS:
+		open_from_syn(s, a, flow_iss(s, flow_of_arrival(a)));
+		return NULL;
+	case TCP_DROP_RST_UNKNOWN:
+	case TCP_DROP_NO_SYN:
+		stack_count(s, what);
+		return NULL;
+	case TCP_DROP_UNKNOWN:
+		c = cookie_redeem(s, a);
+		if (c != NULL)
+			return c;
+		break;
+	default:
+		break;
 	}
-	if (seg->dst_port != s->cfg.tcp_port || s->cfg.tcp_port == 0) {
-		stack_count(s, TCP_DROP_PORT);
-		out_reset_unknown(s, a);
-		return;
-	}
-	if (seg->flags & TCP_ACK) {
-		stack_count(s, TCP_DROP_UNKNOWN);
-		out_reset_unknown(s, a);
-		return;
-	}
-	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0) {
-		stack_count(s, TCP_DROP_NO_SYN);
-		return;
-	}
-	if (s->tcp->draining) {
-		stack_count(s, TCP_REFUSED_DRAINING);
-		out_reset_unknown(s, a);
-		return;
-	}
-	open_from_syn(s, a, flow_iss(s, flow_of_arrival(a)));
+	stack_count(s, what);
+	out_reset_unknown(s, a);
+	return NULL;
 }
 
 /*

@@ -73,6 +73,13 @@ timer_back_off(struct stack *s, struct conn *c)
 	timer_main(s, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
 }
 
+/* With many half open most of them are nobody's: their places are worth more than patience. */
+static uint32_t
+syn_retries(const struct tcp *t)
+{
+	return t->half_open_count > t->half_open_max / 2 ? SYN_RETRIES_PRESSED : SYN_RETRIES;
+}
+
 static void
 syn_timeout(struct stack *s, struct conn *c)
 {
@@ -80,7 +87,7 @@ syn_timeout(struct stack *s, struct conn *c)
 		connect_timeout(s, c);
 		return;
 	}
-	if (++c->tries > SYN_RETRIES) {
+	if (++c->tries > syn_retries(s->tcp)) {
 		stack_count(s, TCP_TIMEOUT_SYN);
 		conn_free(s, c);
 		return;

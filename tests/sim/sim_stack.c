@@ -21,6 +21,7 @@ sim_config(uint64_t seed)
 		.rx_frames_max = 512,
 		.keepalive_idle_ns = 60000000000ull,
 		.seed = seed,
+		.secret = {{(uint8_t)seed, (uint8_t)(seed >> 8), 's', 'i', 'm'}},
 	};
 }
 
