@@ -6,6 +6,7 @@
 #include "policy.h"
 #include "sizes.h"
 #include "stack/arp_table.h"
+#include "stack/conn_sources.h"
 #include "version.h"
 #include "worker.h"
 
@@ -118,6 +119,10 @@ build(struct appliance *a, struct fault *f)
 	region.base = a->block.base;
 	region.size = a->block.bytes;
 	arp = arp_table_create(&region);
+	if (a->config.conns_per_source != 0)
+		a->sizes.stack.sources =
+			conn_sources_create(&region, a->config.conns_max,
+					    a->config.conns_per_source, a->sizes.stack.seed);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	policy_set(a);

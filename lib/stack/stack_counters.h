@@ -75,6 +75,8 @@
 	X(TCP_TIME_WAIT_RECYCLED, "oldest in TIME-WAIT dropped for new connections")               \
 	X(TCP_TIME_WAIT_REUSED, "flows in TIME-WAIT opened anew by a SYN")                         \
 	X(TCP_REFUSED_CONNS_MAX, "SYNs dropped: every connection slot is taken")                   \
+	X(TCP_REFUSED_SOURCE, "refused: their source has as many connections as it may")           \
+	X(TCP_REFUSED_SOURCES_FULL, "refused: no place to count their source in")                  \
 	X(TCP_REFUSED_TABLE, "SYNs dropped: both buckets of the flow are full")                    \
 	X(TCP_REFUSED_DRAINING, "SYNs reset: we are stopping")                                     \
 	X(TCP_DROP_HEADER, "a data offset or options that cannot be")                              \

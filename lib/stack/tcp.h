@@ -39,9 +39,10 @@ struct tcp {
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
-	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
-	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
-	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
+	uint32_t active_count;  /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
+	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */

@@ -3,6 +3,8 @@
  */
 #include "tcp.h"
 
+#include "conn_sources.h"
+
 static uint32_t
 bucket_count(uint32_t conns)
 {
@@ -19,7 +21,8 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
-	       4 * CACHE_LINE_BYTES;
+	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
+	       5 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -56,6 +59,10 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	conns_create(t, region, cfg->conns_max);
 	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
 	t->bucket_mask = buckets - 1;
+	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
+	if (cfg->sources != NULL)
+		t->source_place =
+			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
@@ -179,9 +186,39 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
+/* Is there a share left for the peer? What we open ourselves has none. */
+static bool
+source_enter(struct stack *s, struct conn *c)
+{
+	if (likely(s->cfg.sources == NULL) || c->flags & CONN_ACTIVE)
+		return true;
+	switch (conn_sources_enter_mt(s->cfg.sources, &c->peer_ip,
+				      &s->tcp->source_place[c->slot])) {
+	case SOURCES_IN:
+		return true;
+	case SOURCES_FULL:
+		stack_count(s, TCP_REFUSED_SOURCES_FULL);
+		return false;
+	default:
+		stack_count(s, TCP_REFUSED_SOURCE);
+		return false;
+	}
+}
+
+static void
+source_leave(struct stack *s, struct conn *c)
+{
+	if (unlikely(s->cfg.sources != NULL) && !(c->flags & CONN_ACTIVE))
+		conn_sources_leave_mt(s->cfg.sources, s->tcp->source_place[c->slot]);
+}
+
 void
 conn_established(struct stack *s, struct conn *c)
 {
+	if (!source_enter(s, c)) {
+		conn_reset(s, c);
+		return;
+	}
 	list_unlink(&c->where);
 	if (!(c->flags & CONN_ACTIVE))
 		s->tcp->half_open_count--;
@@ -209,6 +246,7 @@ conn_gone(struct stack *s, struct conn *c)
 		return;
 	c->flags &= ~CONN_OPENED;
 	conns_open_add(s->tcp, UINT32_MAX);
+	source_leave(s, c);
 	s->user.gone(s->user.arg, c);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "tcp.h"
 
+#include "conn_sources.h"
+
 /* 3.10.7.2, third: a SYN opens a connection. Text on it is left for the peer to send again. */
 static void
 open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
@@ -11,6 +13,12 @@ open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 	const struct tcp_seg *seg = &a->seg;
 	struct conn *c;
 
+	if (unlikely(s->cfg.sources != NULL) &&
+	    conn_sources_over_mt(s->cfg.sources, &a->l3->src_ip)) {
+		stack_count(s, TCP_REFUSED_SOURCE);
+		out_reset_unknown(s, a);
+		return;
+	}
 	if (conn_half_open_full(s)) {
 		cookie_answer(s, a);
 		return;
