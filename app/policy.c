@@ -11,10 +11,9 @@ static void
 describe(struct appliance *a)
 {
 	const struct config *c = &a->config;
-	const uint32_t ip = c->ipv4;
+	const struct ip_addr ip = ip_addr_v4(c->ipv4);
 
-	snprintf(a->inter, sizeof a->inter, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
-		 ip & 255);
+	*ip_addr_text(a->inter, &ip) = '\0';
 	serve_shared_describe(a->shared,
 			      &(struct serve_facts){
 				      .pid = (uint32_t)getpid(),
@@ -23,7 +22,7 @@ describe(struct appliance *a)
 				      .requests_max = c->conn_requests_max,
 				      .tcp_port = (uint16_t)c->tcp_port,
 				      .udp_port = (uint16_t)c->udp_port,
-				      .ip = ip,
+				      .ip = {[LOCAL_V4] = ip},
 				      .verbosity = c->verbosity,
 				      .no_evict = c->no_evict,
 				      .inter = a->inter,
@@ -57,8 +56,10 @@ policy_set(struct appliance *a)
 	};
 
 	for (uint32_t i = 0; i < c->udp_allow_count; i++)
-		p.networks[i] =
-			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
+		p.networks[i] = (struct serve_network){
+			ip_addr_v4(c->udp_allow[i].ip),
+			IP_ADDR_V4_BITS + c->udp_allow[i].prefix_len,
+		};
 	describe(a);
 	serve_shared_allow(a->shared, &p);
 	users_hand_over(&a->users, a->shared);

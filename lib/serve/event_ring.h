@@ -13,6 +13,7 @@
 #define CLOCKOO_EVENT_RING_H
 
 #include "base/check.h"
+#include "base/ip_addr.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ struct event {
 	uint32_t class;
 	uint32_t conn;
 	uint32_t size;
-	uint32_t ip;
+	struct ip_addr ip;
 	uint16_t port;
 	uint16_t text_len;
 	uint8_t text[EVENT_TEXT_MAX];

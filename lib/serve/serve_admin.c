@@ -28,7 +28,7 @@ guard_create(struct serve *sv)
 	/* A source's datagrams may come to every core, by its ports. */
 	g->bytes_per_s = cores_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
-		udp_guard_allow(g, p->networks[i].ip, p->networks[i].prefix_len);
+		udp_guard_allow(g, &p->networks[i].ip, p->networks[i].prefix_len);
 }
 
 size_t
@@ -61,13 +61,12 @@ void
 admin_opened(struct serve *sv, struct session *ss)
 {
 	struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
-	uint32_t ip;
-	uint16_t port;
+	struct card_peer peer = {.local = conn_local(ss->conn)};
 
-	conn_peer(ss->conn, &ip, &port);
+	conn_peer(ss->conn, &peer.ip, &peer.port);
 	session_active(sv, ss);
 	atomic_store_explicit(&card->watching, 0, memory_order_relaxed);
-	atomic_store_explicit(&card->peer, (uint64_t)ip << 16 | port, memory_order_relaxed);
+	card_write(card, &peer);
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, true);
 }
@@ -82,7 +81,7 @@ admin_gone(struct serve *sv, struct session *ss)
 	if (sv->admin.sizing == ss)
 		sv->admin.sizing = NULL;
 	auth_forget(sv, ss);
-	atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].peer, 0, memory_order_relaxed);
+	card_write(&sv->admin.cards[ss - sv->sessions], NULL);
 }
 
 void
@@ -180,16 +179,18 @@ admin_turn(struct serve *sv)
 
 /* ---- UDP ---- */
 
-#define DATAGRAM_HEAD_BYTES 28u /* IPv4 and UDP; ours comes on top */
+#define DATAGRAM_HEAD_V4_BYTES 28u /* IP and UDP; ours comes on top */
+#define DATAGRAM_HEAD_V6_BYTES 48u
 
 bool
 udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
 {
-	const uint32_t head = DATAGRAM_HEAD_BYTES + MC_UDP_FRAME_BYTES;
-	struct view source = {(const uint8_t *)&to->ip, sizeof to->ip};
+	const uint32_t below =
+		ip_addr_is_v4(&to->ip) ? DATAGRAM_HEAD_V4_BYTES : DATAGRAM_HEAD_V6_BYTES;
+	const uint32_t head = below + MC_UDP_FRAME_BYTES;
+	const uint64_t hash = store_hash(sv->store, udp_guard_source(&to->ip));
 
-	if (udp_guard_admits(sv->admin.guard, to->ip, store_hash(sv->store, source),
-			     sv->clock.now_s, asked + head,
+	if (udp_guard_admits(sv->admin.guard, &to->ip, hash, sv->clock.now_s, asked + head,
 			     answer + (uint64_t)mc_udp_pieces(answer) * head))
 		return true;
 	serve_count(sv, UDP_DROP_BUDGET);

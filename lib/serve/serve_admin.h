@@ -62,12 +62,25 @@ struct stream {
 
 /* ---- one connection, as other cores may see it ---- */
 
-/* Written by its core, read by any: relaxed, since each word says something by itself. */
+/* Written by its core, read by any. who, with its address, is read by card_read; each other word
+ * says something by itself, so those are relaxed. */
 struct conn_card {
-	_Atomic uint64_t peer;     /* ip << 16 | port; 0: no connection */
+	_Atomic uint64_t ip[2];    /* the peer's */
+	_Atomic uint64_t who;      /* turn << 32 | local << 16 | port; 0: no connection */
+	uint32_t turn;             /* of its core's: how many connections it has had */
 	_Atomic uint32_t active_s; /* store's second of its last bytes */
 	_Atomic uint32_t watching;
 };
+
+struct card_peer {
+	struct ip_addr ip;
+	uint16_t port;
+	uint8_t local; /* enum local */
+};
+
+void card_write(struct conn_card *card, const struct card_peer *peer); /* NULL: no connection */
+/* False: there is no connection, or another one came just now. */
+bool card_read(const struct conn_card *card, struct card_peer *peer);
 
 /* ---- counts by key prefix ---- */
 

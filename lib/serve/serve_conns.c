@@ -11,6 +11,12 @@
 #define NUMBER_UDP    2u
 #define NUMBERS_FIRST 16u
 
+#define TEXT(text)                                                                                 \
+	(struct view)                                                                              \
+	{                                                                                          \
+		(const uint8_t *)(text), sizeof(text) - 1                                          \
+	}
+
 uint32_t
 session_number(const struct serve *sv, const struct session *ss)
 {
@@ -31,18 +37,60 @@ conn_row(struct sheet *sheet, const struct stream *st, uint32_t number, const ch
 	row_text(sheet, st, text, value);
 }
 
-/* "tcp:10.99.0.1:11211" */
+void
+card_write(struct conn_card *card, const struct card_peer *peer)
+{
+	atomic_store_explicit(&card->who, 0, memory_order_relaxed);
+	if (peer == NULL)
+		return;
+	/* Pairs with the acquire fence in card_read: who sees any of these words sees the 0, or
+	 * what comes after it. */
+	atomic_thread_fence(memory_order_release);
+	for (uint32_t i = 0; i < 2; i++)
+		atomic_store_explicit(&card->ip[i], load_u64(peer->ip.b + 8 * i),
+				      memory_order_relaxed);
+	card->turn++;
+	/* Pairs with the acquire load in card_read: the address comes with its port. */
+	atomic_store_explicit(&card->who,
+			      (uint64_t)card->turn << 32 | (uint64_t)(peer->local + 1) << 16 |
+				      peer->port,
+			      memory_order_release);
+}
+
+bool
+card_read(const struct conn_card *card, struct card_peer *peer)
+{
+	/* Pairs with the release store in card_write. */
+	const uint64_t who = atomic_load_explicit(&card->who, memory_order_acquire);
+	uint64_t ip[2];
+
+	if (who == 0)
+		return false;
+	for (uint32_t i = 0; i < 2; i++)
+		ip[i] = atomic_load_explicit(&card->ip[i], memory_order_relaxed);
+	/* Pairs with the release fence in card_write. */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&card->who, memory_order_relaxed) != who)
+		return false;
+	memcpy(peer->ip.b, ip, sizeof peer->ip.b);
+	peer->port = (uint16_t)who;
+	peer->local = (uint8_t)((who >> 16) - 1);
+	return true;
+}
+
+/* "tcp:10.99.0.1:11211", "tcp6:[2001:db8::1]:11211" */
 static void
 conn_address(struct sheet *sheet, const struct stream *st, uint32_t number, const char *name,
-	     uint64_t peer)
+	     const struct ip_addr *ip, uint16_t port)
 {
-	uint8_t text[32];
+	uint8_t text[sizeof "tcp6:[]:65535" + IP_ADDR_TEXT_MAX];
 	struct sheet word = {text, text + sizeof text};
+	const bool v4 = ip_addr_is_v4(ip);
 
-	sheet_text(&word, "tcp:");
-	sheet_ipv4(&word, (uint32_t)(peer >> 16));
-	*word.at++ = ':';
-	sheet_number(&word, peer & 0xffff);
+	sheet_view(&word, v4 ? TEXT("tcp:") : TEXT("tcp6:["));
+	sheet_ip(&word, ip);
+	sheet_view(&word, v4 ? TEXT(":") : TEXT("]:"));
+	sheet_number(&word, port);
 	conn_row(sheet, st, number, name, (struct view){text, (uint32_t)(word.at - text)});
 }
 
@@ -56,18 +104,6 @@ conn_seconds(struct sheet *sheet, const struct stream *st, uint32_t number, uint
 		 (struct view){digits, (uint32_t)(end - digits)});
 }
 
-#define TEXT(text)                                                                                 \
-	(struct view)                                                                              \
-	{                                                                                          \
-		(const uint8_t *)(text), sizeof(text) - 1                                          \
-	}
-
-static uint64_t
-ours(const struct serve_shared *sh)
-{
-	return (uint64_t)sh->facts.ip << 16 | sh->facts.tcp_port;
-}
-
 static bool
 ports_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 {
@@ -75,7 +111,8 @@ ports_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 	uint32_t n = 0;
 
 	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
-		conn_address(sheet, st, NUMBER_TCP, "addr", ours(sh));
+		conn_address(sheet, st, NUMBER_TCP, "addr", &sh->facts.ip[LOCAL_V4],
+			     sh->facts.tcp_port);
 	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
 		conn_row(sheet, st, NUMBER_TCP, "state", TEXT("conn_listening"));
 	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
@@ -90,15 +127,19 @@ static bool
 card_step(struct serve *sv, struct stream *st, struct sheet *sheet, const struct conn_card *card,
 	  uint32_t number)
 {
-	const uint64_t peer = atomic_load_explicit(&card->peer, memory_order_relaxed);
+	const struct serve_facts *facts = &sv->shared->facts;
 	const uint32_t active_s = atomic_load_explicit(&card->active_s, memory_order_relaxed);
 	const bool watching = atomic_load_explicit(&card->watching, memory_order_relaxed) != 0;
+	struct card_peer peer;
 	uint32_t n = 0;
 
+	if (!card_read(card, &peer))
+		return false;
 	if (row_due(sheet, &st->row, &n))
-		conn_address(sheet, st, number, "addr", peer);
+		conn_address(sheet, st, number, "addr", &peer.ip, peer.port);
 	if (row_due(sheet, &st->row, &n))
-		conn_address(sheet, st, number, "listen_addr", ours(sv->shared));
+		conn_address(sheet, st, number, "listen_addr", &facts->ip[peer.local],
+			     facts->tcp_port);
 	if (row_due(sheet, &st->row, &n))
 		conn_row(sheet, st, number, "state",
 			 watching ? TEXT("conn_watch") : TEXT("conn_read"));
@@ -123,8 +164,6 @@ cards_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 			return true;
 		}
 		card = &other->admin.cards[st->sub];
-		if (st->row == 0 && atomic_load_explicit(&card->peer, memory_order_relaxed) == 0)
-			continue;
 		if (card_step(sv, st, sheet, card,
 			      session_number(other, &other->sessions[st->sub])))
 			return true;

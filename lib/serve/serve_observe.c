@@ -172,17 +172,18 @@ observed_delete(struct serve *sv, const struct op *op, const struct item *it)
 void
 observed_conn(struct serve *sv, const struct session *ss, bool opened)
 {
-	const struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
-	const uint64_t peer = atomic_load_explicit(&card->peer, memory_order_relaxed);
 	struct event e = {
 		.kind = EVENT_CONN,
 		.stream = MC_STREAM_CONNEVENTS,
 		.status = opened ? NULL : session_end_name(ss),
 		.conn = session_number(sv, ss),
-		.ip = (uint32_t)(peer >> 16),
-		.port = (uint16_t)peer,
 	};
+	struct card_peer peer;
 
+	if (card_read(&sv->admin.cards[ss - sv->sessions], &peer)) {
+		e.ip = peer.ip;
+		e.port = peer.port;
+	}
 	event_note(sv, &e, (struct view){NULL, 0});
 }
 

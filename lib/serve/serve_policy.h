@@ -17,8 +17,8 @@
 #define SERVE_NETWORKS_MAX 16u
 
 struct serve_network {
-	uint32_t ip; /* host order */
-	uint32_t prefix_len;
+	struct ip_addr ip;
+	uint32_t prefix_len; /* of 128 bits, as in ip_addr.h */
 };
 
 /* All zero is memcached without options. */

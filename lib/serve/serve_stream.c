@@ -139,11 +139,7 @@ row_number(struct sheet *sheet, const struct stream *st, const char *name, uint6
 }
 
 void
-sheet_ipv4(struct sheet *sheet, uint32_t ip)
+sheet_ip(struct sheet *sheet, const struct ip_addr *ip)
 {
-	for (uint32_t shift = 32; shift > 0; shift -= 8) {
-		sheet_number(sheet, ip >> (shift - 8) & 255);
-		if (shift > 8)
-			*sheet->at++ = '.';
-	}
+	sheet->at = (uint8_t *)ip_addr_text((char *)sheet->at, ip);
 }

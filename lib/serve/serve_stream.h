@@ -57,7 +57,7 @@ sheet_signed(struct sheet *sheet, int64_t n)
 	sheet_number(sheet, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-void sheet_ipv4(struct sheet *sheet, uint32_t ip);
+void sheet_ip(struct sheet *sheet, const struct ip_addr *ip);
 
 /* ---- rows: STAT name value, or a packet of the binary protocol ---- */
 

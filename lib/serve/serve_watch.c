@@ -48,7 +48,7 @@ static void
 put_conn(struct sheet *sheet, const struct event *e)
 {
 	put_text(sheet, e->status == NULL ? "type=conn_new rip=" : "type=conn_close rip=");
-	sheet_ipv4(sheet, e->ip);
+	sheet_ip(sheet, &e->ip);
 	put_field(sheet, " rport=", e->port);
 	put_text(sheet, " transport=tcp");
 	if (e->status != NULL) {

@@ -1,21 +1,27 @@
 #include "udp_guard.h"
 
 void
-udp_guard_allow(struct udp_guard *g, uint32_t ip, uint32_t prefix_len)
+udp_guard_allow(struct udp_guard *g, const struct ip_addr *ip, uint32_t prefix_len)
 {
-	const uint32_t mask = prefix_len == 0 ? 0 : UINT32_MAX << (32 - prefix_len);
-
 	if (g->network_count == GUARD_NETWORKS_MAX)
 		return;
-	g->ip[g->network_count] = ip & mask;
-	g->mask[g->network_count++] = mask;
+	g->ip[g->network_count] = *ip;
+	g->prefix_len[g->network_count++] = prefix_len;
+}
+
+struct view
+udp_guard_source(const struct ip_addr *ip)
+{
+	if (ip_addr_is_v4(ip))
+		return (struct view){ip->b + IP_ADDR_V4_BITS / 8, 4};
+	return (struct view){ip->b, 8};
 }
 
 static bool
-is_allowed(const struct udp_guard *g, uint32_t ip)
+is_allowed(const struct udp_guard *g, const struct ip_addr *ip)
 {
 	for (uint32_t i = 0; i < g->network_count; i++)
-		if ((ip & g->mask[i]) == g->ip[i])
+		if (ip_addr_same_prefix(ip, &g->ip[i], g->prefix_len[i]))
 			return true;
 	return false;
 }
@@ -32,8 +38,8 @@ cell_of(struct udp_guard *g, uint32_t row, uint64_t hash, uint32_t second)
 }
 
 bool
-udp_guard_admits(struct udp_guard *g, uint32_t ip, uint64_t hash, uint32_t second, uint64_t asked,
-		 uint64_t answer)
+udp_guard_admits(struct udp_guard *g, const struct ip_addr *ip, uint64_t hash, uint32_t second,
+		 uint64_t asked, uint64_t answer)
 {
 	struct guard_cell *cell[GUARD_ROWS];
 	uint32_t spent = UINT32_MAX;

@@ -16,8 +16,7 @@
 #ifndef CLOCKOO_UDP_GUARD_H
 #define CLOCKOO_UDP_GUARD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/ip_addr.h"
 
 #define GUARD_ROWS         2u
 #define GUARD_CELLS        2048u /* power of two */
@@ -31,16 +30,21 @@ struct guard_cell {
 struct udp_guard {
 	uint32_t bytes_per_s;
 	uint32_t network_count;
-	uint32_t ip[GUARD_NETWORKS_MAX], mask[GUARD_NETWORKS_MAX]; /* host order */
+	struct ip_addr ip[GUARD_NETWORKS_MAX];
+	uint32_t prefix_len[GUARD_NETWORKS_MAX];
 	struct guard_cell cells[GUARD_ROWS][GUARD_CELLS];
 };
 
-/* A network let through; those beyond GUARD_NETWORKS_MAX are not. */
-void udp_guard_allow(struct udp_guard *g, uint32_t ip, uint32_t prefix_len);
+/* A network let through, prefix_len of 128 bits; those beyond GUARD_NETWORKS_MAX are not. */
+void udp_guard_allow(struct udp_guard *g, const struct ip_addr *ip, uint32_t prefix_len);
+
+/* The part of an address that has one budget: of an IPv6 one its first 64 bits, since whoever has
+ * one address of such a network can have all (RFC 7421 section 2). */
+struct view udp_guard_source(const struct ip_addr *ip);
 
 /* May a request of `asked` bytes from ip be answered with `answer` bytes now? If so they are
- * booked. hash is of the source. */
-bool udp_guard_admits(struct udp_guard *g, uint32_t ip, uint64_t hash, uint32_t second,
+ * booked. hash is of the source's udp_guard_source. */
+bool udp_guard_admits(struct udp_guard *g, const struct ip_addr *ip, uint64_t hash, uint32_t second,
 		      uint64_t asked, uint64_t answer);
 
 #endif

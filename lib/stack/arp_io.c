@@ -42,8 +42,9 @@ arp_request(struct stack *s, uint32_t ip)
 }
 
 void
-next_hop_mac(struct stack *s, uint32_t dst_ip, const uint8_t fallback[6], uint8_t mac[6])
+next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[6], uint8_t mac[6])
 {
+	const uint32_t dst_ip = ip_addr_v4_get(dst);
 	const uint32_t hop = on_link(s, dst_ip) ? dst_ip : s->cfg.gateway;
 	enum arp_state state;
 

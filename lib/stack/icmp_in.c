@@ -36,6 +36,6 @@ icmp_input(struct stack *s, uint32_t rx_index)
 		outbox_waive(s, rx_index);
 		return;
 	}
-	icmp_echo_to_reply(ipv4_answer_here(s, rx_index, l3->l4_len, IPV4_ICMP));
+	icmp_echo_to_reply(ip_answer_here(s, rx_index, l3->l4_len, IPV4_ICMP));
 	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len, s->ip_mark);
 }

@@ -19,7 +19,8 @@
 static bool
 l4_cksum_good(const struct l3_info *l3, const uint8_t *p, uint32_t our_ip, uint8_t protocol)
 {
-	const uint64_t pseudo = inet_sum_pseudo(l3->src_ip, our_ip, protocol, l3->l4_len);
+	const uint64_t pseudo =
+		inet_sum_pseudo(ip_addr_v4_get(&l3->src_ip), our_ip, protocol, l3->l4_len);
 
 	return inet_sum_good(inet_sum(pseudo, p, l3->l4_len));
 }
@@ -117,9 +118,10 @@ check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 	if (unlikely(!source_sane(s, ip.src)))
 		return DROP_IP_SOURCE;
 	in->l3[i] = (struct l3_info){
-		.src_ip = ip.src,
+		.src_ip = ip_addr_v4(ip.src),
 		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip.header_len),
 		.l4_len = (uint16_t)(ip.total_len - ip.header_len),
+		.local = LOCAL_V4,
 	};
 	switch (ip.protocol) {
 	case IPV4_UDP:

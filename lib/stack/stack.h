@@ -5,7 +5,8 @@
  * and datagrams between stack_input() and stack_output().
  *
  * Shape:  everything a core touches per packet is its own; only the ARP table is shared.
- * Units:  addresses and ports in host order; times in ns on the caller's clock.
+ * Units:  addresses are struct ip_addr, an IPv4 one of our own a number in host order, as
+ *         ports are; times in ns on the caller's clock.
  * Owner:  between sort and the end of answer the stack owns the received frames; views into
  *         them (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for arp_table (see arp_table.h).
@@ -18,6 +19,8 @@
 
 #include "base/bytes.h"
 #include "base/counter.h"
+#include "base/ip_addr.h"
+#include "base/prf.h"
 #include "base/region.h"
 #include "pkt/port.h"
 
@@ -31,6 +34,7 @@
 
 struct arp_table;
 struct conn;
+struct conn_sources;
 struct stack;
 
 struct stack_config {
@@ -43,7 +47,19 @@ struct stack_config {
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	uint64_t keepalive_idle_ns;
-	uint64_t seed; /* initial sequence numbers, flow hash */
+	bool timestamps;              /* RFC 7323, with peers that offer them */
+	uint64_t seed;                /* flow hash */
+	uint32_t conns_per_source;    /* 0 = any number */
+	struct conn_sources *sources; /* of all cores; NULL if any number */
+	struct prf_key secret;        /* sequence numbers, cookies, ports */
+};
+
+/* Why conn_connect() came to nothing. */
+enum conn_failure {
+	CONNECT_REFUSED,     /* the peer reset it */
+	CONNECT_TIMED_OUT,   /* no answer */
+	CONNECT_UNREACHABLE, /* the next hop does not answer */
+	CONNECT_STOPPED,     /* we are stopping */
 };
 
 /* What the stack tells the service. */
@@ -51,6 +67,8 @@ struct stack_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *c); /* handshake complete */
 	void (*gone)(void *arg, struct conn *c);   /* forget everything about it now */
+	/* Instead of opened(), for whoever calls conn_connect(); else NULL will do. */
+	void (*failed)(void *arg, struct conn *c, enum conn_failure why);
 };
 
 size_t stack_bytes(const struct stack_config *cfg);
@@ -60,15 +78,22 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 
 /* ---- the stages, in order; called by core_turn only ---- */
 
+/* Our addresses: an answer leaves from the one that was asked. */
+enum local {
+	LOCAL_V4,
+	LOCAL_COUNT,
+};
+
 /* Received frames sorted by what handles them; indices into the burst. */
 struct sorted {
 	uint32_t udp_count, tcp_count, other_count;
 	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
 	struct burst rx; /* stage 1 puts the frames here */
 	struct l3_info {
-		uint32_t src_ip;
-		uint16_t l4_offset; /* bytes from the frame's start */
-		uint16_t l4_len;    /* header and payload, from the IP total length */
+		_Alignas(8) struct ip_addr src_ip; /* so that a row is 24 bytes */
+		uint16_t l4_offset;                /* bytes from the frame's start */
+		uint16_t l4_len; /* header and payload, from the IP total length */
+		uint8_t local;   /* enum local: which of our addresses it was sent to */
 	} l3[BURST_MAX];
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
@@ -106,7 +131,19 @@ void conn_again(struct stack *s, struct conn *c);
 
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* Who is at the other end, from opened() to gone(). */
-void conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port);
+void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
+/* Which of our addresses it was opened to: enum local. */
+uint8_t conn_local(const struct conn *c);
+
+/* Open a connection (RFC 9293 section 3.10.1, active). Between stack_input() and stack_output();
+ * opened() or failed() follows, unless it is closed or aborted before; until then nothing may be
+ * read or written. NULL: refused at once, and counted why. */
+struct conn_target {
+	struct ip_addr ip;
+	uint16_t port;
+	uint16_t local_port; /* 0: one that nobody can guess (RFC 6056) */
+};
+struct conn *conn_connect(struct stack *s, const struct conn_target *to);
 
 /* The contiguous bytes at the read position; len 0: nothing more now. */
 struct view conn_peek(const struct conn *c);
@@ -140,7 +177,8 @@ void stack_chunk_put(struct stack *s, uint8_t *chunk);
 struct udp_peer {
 	uint8_t mac[6];
 	uint16_t port;
-	uint32_t ip;
+	struct ip_addr ip;
+	uint8_t local; /* enum local: where the answer comes from */
 };
 
 struct datagram {
@@ -156,6 +194,10 @@ struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
 uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);
 /* Send the request's frame back with payload_len bytes of payload. */
 void udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len);
+/* A peer we speak to first: ip, port and local are set; finds its MAC by route. False: it is not
+ * known yet, and has been asked for as far as the ARP table's rules allow; come again. Between
+ * stack_input() and stack_output(). */
+bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */

@@ -1,7 +1,7 @@
 /*
  * stack_core.h - what the files of this room share: struct stack, its outbox, its doors inside.
  *
- * Private to lib/stack. stack.c, outbox.c, sort.c, arp_*.c, icmp_*.c, ipv4_*.c, udp_*.c make the
+ * Private to lib/stack. stack.c, outbox.c, sort.c, arp_*.c, icmp_*.c, ip_*.c, udp_*.c make the
  * frame-level part; tcp_*.c the byte streams. They meet here and nowhere else.
  *
  * Owner:  a frame is in exactly one place: the burst being sorted, the outbox, the stock, the
@@ -76,23 +76,31 @@ stack_count(struct stack *s, enum stack_counter which)
 	counter_add(&s->counters[which], 1);
 }
 
-/* ---- frame level, for tcp_*.c (stack.c, ipv4_out.c) ---- */
+/* ---- frame level, for tcp_*.c (stack.c, ip_out.c) ---- */
 
 /* Free slots in the outbox that a fresh frame can be had for; what is owed to received frames
  * is not counted. */
 uint32_t outbox_room(const struct stack *s);
 
-/* Start an IPv4 packet to ip in a fresh frame at the outbox's end, addressed to mac. Returns
- * where its L4 header goes; NULL if the outbox is full or no frame is to be had. */
-uint8_t *ipv4_begin(struct stack *s, const uint8_t mac[6], uint32_t dst_ip, uint8_t protocol);
+/* Where a packet goes, and from which of our addresses (enum local). */
+struct ip_way {
+	const struct ip_addr *dst;
+	uint8_t local;
+	uint8_t protocol;
+};
+
+/* Start an IP packet in a fresh frame at the outbox's end, addressed to mac. Returns where its L4
+ * header goes; NULL if the outbox is full or no frame is to be had. */
+uint8_t *ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way);
 /* Finish it: IP length and checksum; the L4 checksum over l4_len bytes, by us or the port.
  * cksum_at: offset of the checksum field in the L4 header. A packet begun and not committed
  * was never there. */
-void ipv4_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
+void ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
 
 /* The MAC for a destination: from the ARP table by route (on-link or gateway), else fallback
  * (the MAC its frames come from), asking by ARP in that case. */
-void next_hop_mac(struct stack *s, uint32_t dst_ip, const uint8_t fallback[6], uint8_t mac[6]);
+void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t fallback[6],
+		  uint8_t mac[6]);
 
 /* Give a received frame back at the next stack_release(). */
 void frame_spent(struct stack *s, struct frame *f);
@@ -108,9 +116,9 @@ void outbox_commit(struct stack *s, uint32_t len, uint32_t mark);
 void outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark);
 void outbox_waive(struct stack *s, uint32_t rx_index);
 
-/* ipv4_out.c: make received frame i an answer: plain headers back to where it came from, its
+/* ip_out.c: make received frame i an answer: plain headers back to where it came from, its
  * l4_len bytes of L4 (at l3[i].l4_offset) behind them. Returns where they now are. */
-uint8_t *ipv4_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol);
+uint8_t *ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol);
 
 /* Each takes over the frame: it is sent back or spent. */
 void arp_input(struct stack *s, uint32_t rx_index);

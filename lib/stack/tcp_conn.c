@@ -3,6 +3,8 @@
  */
 #include "tcp.h"
 
+#include "conn_sources.h"
+
 static uint32_t
 bucket_count(uint32_t conns)
 {
@@ -19,7 +21,8 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
-	       4 * CACHE_LINE_BYTES;
+	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
+	       5 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -32,6 +35,7 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 		c->slot = i;
 		list_init(&c->ready);
 		list_init(&c->out);
+		list_init(&c->holed);
 		wheel_node_init(&c->timer);
 		list_push_back(&t->free, &c->where);
 	}
@@ -43,9 +47,11 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 
+	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
+	list_init(&t->holed);
 	list_init(&t->free);
 	list_init(&t->half_open);
 	list_init(&t->time_wait);
@@ -53,35 +59,89 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	conns_create(t, region, cfg->conns_max);
 	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
 	t->bucket_mask = buckets - 1;
+	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
+	if (cfg->sources != NULL)
+		t->source_place =
+			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
 	return t;
 }
 
-/* A free slot: a fresh one, else the oldest TIME-WAIT's, else the oldest half-open's. */
+/* A fresh one, else the oldest TIME-WAIT's. */
 static struct conn *
-slot_take(struct stack *s)
+free_slot(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	if (t->half_open_count >= t->half_open_max) {
-		stack_count(s, TCP_HALF_OPEN_DROPPED);
-		conn_free(s, container_of(t->half_open.next, struct conn, where));
-	} else if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
+	if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
 		stack_count(s, TCP_TIME_WAIT_RECYCLED);
 		conn_free(s, container_of(t->time_wait.next, struct conn, where));
-	} else if (list_empty(&t->free) && !list_empty(&t->half_open)) {
-		stack_count(s, TCP_HALF_OPEN_DROPPED);
-		conn_free(s, container_of(t->half_open.next, struct conn, where));
 	}
 	if (list_empty(&t->free))
 		return NULL;
 	return container_of(list_pop_front(&t->free), struct conn, where);
 }
 
+/* The same for a SYN, else the oldest half-open's. */
+static struct conn *
+slot_take(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+	const bool none = list_empty(&t->free) && list_empty(&t->time_wait);
+
+	if (none && !list_empty(&t->half_open)) {
+		stack_count(s, TCP_HALF_OPEN_DROPPED);
+		conn_free(s, container_of(t->half_open.next, struct conn, where));
+	}
+	return free_slot(s);
+}
+
+bool
+conn_half_open_full(const struct stack *s)
+{
+	const struct tcp *t = s->tcp;
+
+	if (t->half_open_count >= t->half_open_max)
+		return true;
+	return list_empty(&t->free) && list_empty(&t->time_wait) && !list_empty(&t->half_open);
+}
+
+/* The connection begins: in the table, and in no list. False: the table has no room. */
+static bool
+conn_begin(struct stack *s, struct conn *c, struct flow flow)
+{
+	struct tcp *t = s->tcp;
+
+	c->peer_ip = *flow.ip;
+	c->peer_port = flow.port;
+	c->local_port = flow.local_port;
+	c->local = flow.local & CONN_LOCAL_MASK;
+	if (!flow_add(s, c)) {
+		stack_count(s, TCP_REFUSED_TABLE);
+		list_push_back(&t->free, &c->where);
+		return false;
+	}
+	c->flags = 0;
+	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
+	c->srtt_us = c->rttvar_us = 0;
+	c->rto_us = RTO_INITIAL_US;
+	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
+	c->heard_ns = s->now_ns;
+	c->challenged_ns = 0;
+	c->ts_recent = c->ts_offset = 0;
+	c->rcv_mss = TCP_MSS_DEFAULT;
+	c->island_clock = 0;
+	c->hole_bytes = 0;
+	c->rx = (struct rxq){0};
+	txq_init(&c->tx);
+	t->conns_count++;
+	return true;
+}
+
 struct conn *
-conn_open(struct stack *s, uint32_t ip, uint16_t port)
+conn_open(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 	struct conn *c = slot_take(s);
@@ -90,27 +150,31 @@ conn_open(struct stack *s, uint32_t ip, uint16_t port)
 		stack_count(s, TCP_REFUSED_CONNS_MAX);
 		return NULL;
 	}
-	c->peer_ip = ip;
-	c->peer_port = port;
-	if (!flow_add(s, c)) {
-		stack_count(s, TCP_REFUSED_TABLE);
-		list_push_back(&t->free, &c->where);
+	if (!conn_begin(s, c, flow))
 		return NULL;
-	}
 	c->state = CONN_SYN_RCVD;
-	c->flags = 0;
-	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
-	c->srtt_us = c->rttvar_us = 0;
-	c->rto_us = RTO_INITIAL_US;
-	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
-	c->heard_ns = s->now_ns;
-	c->challenged_ns = 0;
-	c->rx = (struct rxq){0};
-	txq_init(&c->tx);
 	list_push_back(&t->half_open, &c->where);
 	t->half_open_count++;
-	t->conns_count++;
 	stack_count(s, TCP_SYNS);
+	return c;
+}
+
+struct conn *
+conn_open_active(struct stack *s, struct flow flow)
+{
+	struct tcp *t = s->tcp;
+	struct conn *c = free_slot(s);
+
+	if (c == NULL) {
+		stack_count(s, TCP_CONNECT_NO_SLOT);
+		return NULL;
+	}
+	if (!conn_begin(s, c, flow))
+		return NULL;
+	c->state = CONN_SYN_SENT;
+	c->flags |= CONN_ACTIVE;
+	t->active_count++;
+	stack_count(s, TCP_CONNECTS);
 	return c;
 }
 
@@ -122,11 +186,42 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
+/* Is there a share left for the peer? What we open ourselves has none. */
+static bool
+source_enter(struct stack *s, struct conn *c)
+{
+	if (likely(s->cfg.sources == NULL) || c->flags & CONN_ACTIVE)
+		return true;
+	switch (conn_sources_enter_mt(s->cfg.sources, &c->peer_ip,
+				      &s->tcp->source_place[c->slot])) {
+	case SOURCES_IN:
+		return true;
+	case SOURCES_FULL:
+		stack_count(s, TCP_REFUSED_SOURCES_FULL);
+		return false;
+	default:
+		stack_count(s, TCP_REFUSED_SOURCE);
+		return false;
+	}
+}
+
+static void
+source_leave(struct stack *s, struct conn *c)
+{
+	if (unlikely(s->cfg.sources != NULL) && !(c->flags & CONN_ACTIVE))
+		conn_sources_leave_mt(s->cfg.sources, s->tcp->source_place[c->slot]);
+}
+
 void
 conn_established(struct stack *s, struct conn *c)
 {
+	if (!source_enter(s, c)) {
+		conn_reset(s, c);
+		return;
+	}
 	list_unlink(&c->where);
-	s->tcp->half_open_count--;
+	if (!(c->flags & CONN_ACTIVE))
+		s->tcp->half_open_count--;
 	c->state = CONN_ESTABLISHED;
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
@@ -151,6 +246,7 @@ conn_gone(struct stack *s, struct conn *c)
 		return;
 	c->flags &= ~CONN_OPENED;
 	conns_open_add(s->tcp, UINT32_MAX);
+	source_leave(s, c);
 	s->user.gone(s->user.arg, c);
 }
 
@@ -160,7 +256,9 @@ conn_free(struct stack *s, struct conn *c)
 	struct tcp *t = s->tcp;
 
 	ensure(c->state != CONN_CLOSED);
-	if (c->state == CONN_SYN_RCVD)
+	if (c->flags & CONN_ACTIVE)
+		t->active_count--;
+	else if (c->state == CONN_SYN_RCVD)
 		t->half_open_count--;
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
@@ -179,8 +277,20 @@ conn_free(struct stack *s, struct conn *c)
 void
 conn_reset(struct stack *s, struct conn *c)
 {
-	out_reset(s, c);
+	/* RFC 9293 section 3.10.5: nobody has heard of one in SYN-SENT. */
+	if (c->state != CONN_SYN_SENT)
+		out_reset(s, c);
 	conn_free(s, c);
+}
+
+void
+conn_fail(struct stack *s, struct conn *c, enum conn_failure why)
+{
+	const bool ours = (c->flags & CONN_ACTIVE) != 0;
+
+	conn_free(s, c);
+	if (ours)
+		s->user.failed(s->user.arg, c, why);
 }
 
 /* Our FIN is acknowledged; the peer's must come in a bounded time, whoever it is. */
@@ -274,7 +384,9 @@ tcp_drain(struct stack *s)
 		struct conn *c = &t->conns[t->drain_slot++];
 
 		if (c->state == CONN_SYN_RCVD)
-			conn_reset(s, c);
+			out_reset(s, c);
+		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
+			conn_fail(s, c, CONNECT_STOPPED);
 		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
 			conn_close(s, c);
 	}

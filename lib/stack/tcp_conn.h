@@ -22,10 +22,13 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES    131072u
-#define RX_WSCALE          2u
-#define CONN_RX_FRAMES_MAX 96u /* in order and out of order together */
-#define CONN_RX_HOLES_MAX  48u /* frames out of order */
+#define RX_WINDOW_BYTES 131072u
+#define RX_WSCALE       2u
+#define COOKIE_WINDOW   14600u /* told with a cookie, which cannot remember it */
+/* In order and after holes together. Two neighbours hold more text than one frame has room for
+ * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
+#define CONN_RX_FRAMES_MAX 144u
+#define HOLES_STALE_NS     (1000 * NS_PER_MS) /* not filled for so long: they make room for others' */
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 
@@ -36,22 +39,28 @@
 
 /* Timers. RFC 6298 asks for a least RTO of 1 s; like Linux we take 200 ms: the peer is in the
  * same data centre, and a cache that answers after a second has not answered. */
-#define RTO_MIN_US     200000u
-#define RTO_MAX_US     60000000u
-#define RTO_INITIAL_US 1000000u
-#define RETRIES_MAX    10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES    5u
-#define ACK_DELAY_NS   (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS   (1000 * NS_PER_MS)
-#define FIN_WAIT_NS    (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES    9u
-#define KEEP_PROBE_NS  (75000 * NS_PER_MS)
-#define CHALLENGE_NS   (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER          WHEEL_NEVER
+#define RTO_MIN_US          200000u
+#define RTO_MAX_US          60000000u
+#define RTO_INITIAL_US      1000000u
+#define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES         5u
+#define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES       7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS          (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES       150u
+#define ACK_DELAY_NS        (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS        (1000 * NS_PER_MS)
+#define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEP_PROBES         9u
+#define KEEP_PROBE_NS       (75000 * NS_PER_MS)
+#define CHALLENGE_NS        (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER               WHEEL_NEVER
 
-/* LISTEN is not a connection; we never open one, so there is no SYN-SENT. */
+/* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
+ * no user yet. */
 enum conn_state {
 	CONN_CLOSED,
+	CONN_SYN_SENT,
 	CONN_SYN_RCVD,
 	CONN_ESTABLISHED,
 	CONN_FIN_WAIT_1,
@@ -67,7 +76,7 @@ enum conn_flag {
 	CONN_WSCALE = 1u << 1,     /* both sides scale their windows */
 	CONN_ACK_NOW = 1u << 2,    /* an ACK goes out this turn */
 	CONN_ACK_LATER = 1u << 3,  /* text is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,   /* SYN-ACK goes out this turn */
+	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
 	CONN_CLOSE = 1u << 5,      /* the user closed: no more bytes in or out of its hands */
 	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,        /* all before the peer's FIN was received */
@@ -78,40 +87,54 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
+	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,  /* dup_begin .. dup_end came twice; the next ACK says so */
 };
 
-/* A received segment's text, in the frame it came in. */
+/* What our SYN offers; the peer's says what remains of it. */
+#define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
+
+/* Received text, in the frame it came in. Text after a hole is in islands: nodes without a gap
+ * between them. The first node of an island knows where the island ends. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
 	const uint8_t *data;
 	uint32_t seq, len;
+	uint32_t room; /* bytes of the frame behind the text that nobody uses */
+	/* of an island's first node: */
+	uint16_t island_frames;
+	uint16_t island_at; /* conn.island_clock when text last came for it */
+	struct rx_seg *island_last;
 };
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *holes;       /* after a hole: sorted by seq, may overlap */
+	struct rx_seg *islands;     /* after holes: sorted by seq, gaps between them */
 	uint32_t bytes;             /* in order, unread */
 	uint16_t frames, hole_frames;
 };
 
+#define CONN_SLOTS_MAX  (1u << 22)
+#define CONN_LOCAL_MASK 3u
+
 struct conn {
 	/* who, and what was received */
-	_Alignas(CACHE_LINE_BYTES) uint32_t peer_ip;
-	uint16_t peer_port;
-	uint8_t state; /* enum conn_state */
-	uint8_t snd_wscale;
-	uint32_t slot;
-	uint32_t flags; /* enum conn_flag */
+	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
+	uint16_t peer_port, local_port;
+	uint32_t slot : 22, local : 2; /* local: enum local */
+	uint32_t state : 8;            /* enum conn_state */
+	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
-	uint32_t peer_fin_seq;
 	/* what was sent */
 	uint32_t snd_una;
 	uint32_t snd_nxt; /* next to send; behind snd_max after a timeout */
 	uint32_t snd_max; /* one past the highest ever sent */
-	uint32_t snd_wnd, snd_wnd_max;
+	uint32_t snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
 
 	struct rxq rx;
@@ -130,21 +153,39 @@ struct conn {
 	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
 	uint64_t ack_at_ns;
 	uint64_t keep_at_ns;
-	uint64_t armed_ns; /* what the node is armed for */
-	uint64_t heard_ns; /* the last acceptable segment */
-	uint64_t challenged_ns;
+	uint64_t armed_ns;  /* what the node is armed for */
+	uint64_t heard_ns;  /* the last acceptable segment */
+	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
+	uint32_t ts_offset; /* of ours */
 	uint64_t rtt_at_ns;
 	uint32_t rtt_seq;
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t iss;
+	uint32_t peer_fin_seq;
+	uint32_t snd_wnd_max;
+	uint8_t snd_wscale;
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
+	uint16_t rcv_mss; /* of what the peer sends, as seen */
+
+	/* losses, attacks and changes of the path */
+	struct rx_seg *last_island;
+	struct list holed; /* in tcp->holed */
+	uint64_t holed_ns; /* when a hole last opened or was filled */
+	uint64_t challenged_ns;
+	uint32_t hole_bytes;         /* in the islands */
+	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
+	uint16_t island_clock;
+	uint16_t peer_mss; /* what the peer said */
+	uint16_t path_mss; /* what the path takes: text and options */
 };
+static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");
-static_assert(sizeof(struct conn) == 5 * CACHE_LINE_BYTES, "timers: the last two");
+static_assert(offsetof(struct conn, last_island) == 5 * CACHE_LINE_BYTES, "timers: two more");
+static_assert(sizeof(struct conn) == 6 * CACHE_LINE_BYTES, "the last is seldom touched");
 
 static inline bool
 seq_before(uint32_t a, uint32_t b)

@@ -46,6 +46,8 @@ check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	}
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
 		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
+	if (seq_before(seg->seq, c->rcv_nxt))
+		dup_seen(c, seg->seq, seg->seq + seg->payload.len);
 	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
 	 * correcting each other for ever: those answers are rationed. */
 	if (seq_len(seg) > 0)
@@ -66,6 +68,11 @@ check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		out_challenge(s, c);
 		return STEP_DONE;
 	}
+	if (c->state == CONN_SYN_RCVD && c->flags & CONN_ACTIVE) {
+		stack_count(s, TCP_CONNECT_REFUSED);
+		conn_fail(s, c, CONNECT_REFUSED);
+		return STEP_DONE;
+	}
 	stack_count(s, TCP_RESET_BY_PEER);
 	conn_free(s, c);
 	return STEP_DONE;
@@ -77,7 +84,7 @@ check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_SYN))
 		return STEP_ON;
-	if (c->state == CONN_SYN_RCVD) {
+	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
 		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
 		stack_count(s, TCP_HALF_OPEN_SYN);
 		conn_free(s, c);
@@ -97,6 +104,7 @@ trim(struct conn *c, struct tcp_seg *seg)
 	if (seq_before(seg->seq, c->rcv_nxt)) {
 		const uint32_t old = min_u32(c->rcv_nxt - seg->seq, text->len);
 
+		dup_seen(c, seg->seq, seg->seq + old);
 		text->data += old;
 		text->len -= old;
 		seg->seq += old;
@@ -188,6 +196,15 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
+	if (unlikely(c->state < CONN_ESTABLISHED)) {
+		if (c->state == CONN_SYN_SENT) {
+			connect_input(s, c, a);
+			return;
+		}
+		connect_crossed(s, c, seg);
+	}
+	if (c->flags & CONN_TS && check_timestamps(s, c, seg) == STEP_DONE)
+		return;
 	if (check_seq(s, c, seg) == STEP_DONE)
 		return;
 	if (check_rst(s, c, seg) == STEP_DONE)
@@ -196,6 +213,8 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 		return;
 	if (check_ack(s, c, a) == STEP_DONE)
 		return;
+	if (c->flags & CONN_TS)
+		take_timestamp(s, c, seg);
 	c->heard_ns = s->now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
@@ -208,12 +227,13 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 static struct conn *
 flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
 {
-	if (matched != NULL && matched->state != CONN_CLOSED && matched->peer_ip == a->src_ip &&
-	    matched->peer_port == a->seg.src_port)
+	const struct flow flow = flow_of_arrival(a);
+
+	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
-	if (a->seg.dst_port != s->cfg.tcp_port)
+	if (a->seg.dst_port != s->cfg.tcp_port && s->tcp->active_count == 0)
 		return NULL;
-	return flow_find(s, a->src_ip, a->seg.src_port);
+	return flow_find(s, flow);
 }
 
 static void
@@ -223,7 +243,7 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	struct arrival a = {
 		.frame = in->rx.frame[i],
 		.src_mac = in->rx.data[i] + 6,
-		.src_ip = l3->src_ip,
+		.l3 = l3,
 	};
 	struct conn *c;
 
@@ -232,8 +252,10 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	} else {
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
-			listen_input(s, &a);
-		else if (!listen_reopen(s, c, &a))
+			c = listen_input(s, &a);
+		else if (listen_reopen(s, c, &a))
+			c = NULL;
+		if (c != NULL)
 			conn_input(s, c, &a);
 	}
 	if (!a.kept)

@@ -36,7 +36,8 @@ tell_window(const struct stack *s, struct conn *c, uint8_t flags)
 static bool
 send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
 {
-	uint8_t *at = ipv4_begin(s, mac, c->peer_ip, PROTOCOL_TCP);
+	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
+	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
 
@@ -45,24 +46,20 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		return false;
 	}
 	seg = (struct tcp_seg){
-		.src_port = s->cfg.tcp_port,
+		.src_port = c->local_port,
 		.dst_port = c->peer_port,
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
 		.window = tell_window(s, c, what.flags),
 		.flags = what.flags,
 	};
-	if (what.flags & TCP_SYN) {
-		seg.opt.seen = TCP_HAS_MSS | (c->flags & CONN_WSCALE ? TCP_HAS_WSCALE : 0);
-		seg.opt.mss = (uint16_t)(s->port->mtu - 40);
-		seg.opt.wscale = RX_WSCALE;
-	}
+	put_options(s, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
 	if (what.again)
 		txq_copy_first(&c->tx, at + header, what.len);
 	else
 		txq_copy_next(&c->tx, at + header, what.len);
-	ipv4_commit(s, header + what.len, TCP_CKSUM_AT);
+	ip_commit(s, header + what.len, TCP_CKSUM_AT);
 	stack_count(s, TCP_TX_SEGMENTS);
 	return true;
 }
@@ -122,14 +119,17 @@ sent_next(struct stack *s, struct conn *c, const struct shape *what)
 		c->snd_max = end;
 }
 
+/* In SYN-SENT the SYN alone: there is nothing to acknowledge, and rcv_nxt is 0. */
 static bool
-send_syn_ack(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	const struct shape what = {.seq = c->iss, .flags = TCP_SYN | TCP_ACK};
+	const bool bare = c->state == CONN_SYN_SENT;
+	const struct shape what = {.seq = c->iss, .flags = bare ? TCP_SYN : TCP_SYN | TCP_ACK};
 
 	if (!send_shape(s, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
+		c->tries = 0; /* of finding the way there */
 		c->flags |= CONN_RTT_TIMED;
 		c->rtt_at_ns = s->now_ns;
 	} else {
@@ -198,11 +198,25 @@ send_bare(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
 	return send_shape(s, c, mac, what);
 }
 
+/*
+ * Where an empty segment stands: behind all that was ever sent, or the peer takes it for an old one
+ * and does not look at its ACK. After a timeout snd_nxt is behind that, and two peers that both
+ * sent again would never hear each other. Not beyond the window, though, where a probe may have
+ * been: there it would be no better.
+ */
+static uint32_t
+bare_seq(const struct conn *c)
+{
+	const uint32_t edge = c->snd_una + c->snd_wnd;
+
+	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
+}
+
 /* What is asked for by flag, before new text. */
 static bool
 send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	if (c->flags & CONN_SEND_SYN && !send_syn_ack(s, c, mac))
+	if (c->flags & CONN_SEND_SYN && !send_syn(s, c, mac))
 		return false;
 	if (c->flags & CONN_RESEND && !resend_first(s, c, mac))
 		return false;
@@ -223,7 +237,8 @@ plan_timer(struct stack *s, struct conn *c)
 {
 	const bool flying = c->snd_nxt != c->snd_una;
 
-	if (c->state == CONN_SYN_RCVD || c->state == CONN_FIN_WAIT_2 || c->state == CONN_TIME_WAIT)
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_2 ||
+	    c->state == CONN_TIME_WAIT)
 		return;
 	if (flying && (c->main_at_ns == NEVER || c->flags & CONN_PERSIST)) {
 		c->flags &= ~CONN_PERSIST;
@@ -234,6 +249,17 @@ plan_timer(struct stack *s, struct conn *c)
 	}
 }
 
+/* Nobody has proved yet that a half-open connection's peer is where its SYN says: the answer goes
+ * back the way that came, and no ARP question is asked for it. */
+static void
+way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
+{
+	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
+		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
+	else
+		next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+}
+
 /* Returns whether it has more to send and must be visited again. */
 static bool
 visit(struct stack *s, struct conn *c)
@@ -242,7 +268,9 @@ visit(struct stack *s, struct conn *c)
 	uint8_t mac[6];
 	bool fits;
 
-	next_hop_mac(s, c->peer_ip, c->peer_mac, mac);
+	way_out(s, c, mac);
+	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
+		return false;
 	fits = send_asked(s, c, mac);
 	for (uint32_t i = 0; fits && i < SEGS_A_VISIT && next_shape(c, &what); i++) {
 		fits = send_shape(s, c, mac, what);
@@ -251,7 +279,7 @@ visit(struct stack *s, struct conn *c)
 	}
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
-		fits = send_bare(s, c, mac, c->snd_nxt);
+		fits = send_bare(s, c, mac, bare_seq(c));
 	if (c->flags & CONN_ACK_LATER && c->ack_at_ns == NEVER) {
 		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
 		timer_sync(s, c);
@@ -289,7 +317,7 @@ out_reset(struct stack *s, struct conn *c)
 	const struct shape what = {.seq = c->snd_max, .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
-	next_hop_mac(s, c->peer_ip, c->peer_mac, mac);
+	way_out(s, c, mac);
 	if (send_shape(s, c, mac, what))
 		stack_count(s, TCP_TX_RESETS);
 }
@@ -312,23 +340,31 @@ reset_rationed(struct stack *s)
 	return false;
 }
 
+bool
+out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
+{
+	const struct ip_way way = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
+	uint8_t *at = ip_begin(s, a->src_mac, way);
+
+	if (at == NULL) {
+		stack_count(s, TCP_TX_NO_ROOM);
+		return false;
+	}
+	seg->src_port = a->seg.dst_port;
+	seg->dst_port = a->seg.src_port;
+	ip_commit(s, tcp_emit(at, seg), TCP_CKSUM_AT);
+	return true;
+}
+
 /* RFC 9293 section 3.10.7.1. */
 void
 out_reset_unknown(struct stack *s, const struct arrival *a)
 {
 	const struct tcp_seg *in = &a->seg;
-	struct tcp_seg seg = {.src_port = in->dst_port, .dst_port = in->src_port, .flags = TCP_RST};
-	uint8_t mac[6];
-	uint8_t *at;
+	struct tcp_seg seg = {.flags = TCP_RST};
 
 	if (reset_rationed(s))
 		return;
-	next_hop_mac(s, a->src_ip, a->src_mac, mac);
-	at = ipv4_begin(s, mac, a->src_ip, PROTOCOL_TCP);
-	if (at == NULL) {
-		stack_count(s, TCP_TX_NO_ROOM);
-		return;
-	}
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;
 	} else {
@@ -336,8 +372,8 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
 			  !!(in->flags & TCP_FIN);
 	}
-	ipv4_commit(s, tcp_emit(at, &seg), TCP_CKSUM_AT);
-	stack_count(s, TCP_TX_RESETS);
+	if (out_stranger(s, a, &seg))
+		stack_count(s, TCP_TX_RESETS);
 }
 
 /* Rationed by connection and not in all: a common ration tells one peer what another gets

@@ -2,7 +2,8 @@
  * udp_io.c - datagrams to the service, and its answers: in the request's frame, or fresh.
  *
  * An answer goes back to the MAC the request came from, without a look at the ARP table: the
- * station that sent it can take the answer, and the path stays free of shared state.
+ * station that sent it can take the answer, and the path stays free of shared state. Who speaks
+ * first asks the table (udp_resolve).
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -24,6 +25,7 @@ udp_input(struct stack *s, const struct sorted *in)
 		memcpy(d->from.mac, ((const struct eth_header *)frame)->src, ETH_MAC_BYTES);
 		d->from.port = be16_get(h->src_port);
 		d->from.ip = l3->src_ip;
+		d->from.local = l3->local;
 		d->payload.data = (const uint8_t *)h + UDP_HEADER_BYTES;
 		d->payload.len = l3->l4_len - UDP_HEADER_BYTES;
 		d->rx_index = i;
@@ -69,9 +71,9 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 	uint64_t sum;
 
 	ensure(!d->answered && payload_len <= s->datagram_max);
-	h = (struct udp_header *)ipv4_answer_here(s, d->rx_index, udp_len, IPV4_UDP);
+	h = (struct udp_header *)ip_answer_here(s, d->rx_index, udp_len, IPV4_UDP);
 	udp_emit((uint8_t *)h, s->cfg.udp_port, d->from.port, udp_len);
-	sum = inet_sum_pseudo(s->cfg.ipv4, d->from.ip, IPV4_UDP, udp_len);
+	sum = inet_sum_pseudo(s->cfg.ipv4, ip_addr_v4_get(&d->from.ip), IPV4_UDP, udp_len);
 	if (s->udp_mark != 0) {
 		h->cksum = inet_sum_field(sum);
 	} else {
@@ -84,6 +86,15 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 	stack_count(s, UDP_ANSWERED);
 }
 
+bool
+udp_resolve(struct stack *s, struct udp_peer *to)
+{
+	static const uint8_t unknown[ETH_MAC_BYTES];
+
+	next_hop_mac(s, &to->ip, unknown, to->mac);
+	return memcmp(to->mac, unknown, ETH_MAC_BYTES) != 0;
+}
+
 uint8_t *
 udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 {
@@ -91,7 +102,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 
 	if (outbox_room(s) <= OUTBOX_RESERVE)
 		return NULL;
-	p = ipv4_begin(s, to->mac, to->ip, IPV4_UDP);
+	p = ip_begin(s, to->mac, (struct ip_way){&to->ip, to->local, IPV4_UDP});
 	if (p == NULL)
 		return NULL;
 	/* The length is known at commit. */
@@ -110,6 +121,6 @@ udp_commit(struct stack *s, uint32_t payload_len)
 	ensure(payload_len <= s->datagram_max);
 	h = (struct udp_header *)(outbox_begun(s) + UDP_PAYLOAD_AT - UDP_HEADER_BYTES);
 	h->len = be16_of((uint16_t)(UDP_HEADER_BYTES + payload_len));
-	ipv4_commit(s, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_AT);
+	ip_commit(s, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_AT);
 	stack_count(s, UDP_SENT);
 }

@@ -7,6 +7,7 @@ enum tcp_option_kind {
 	OPT_MSS = 2,            /* RFC 9293 */
 	OPT_WSCALE = 3,         /* RFC 7323 */
 	OPT_SACK_PERMITTED = 4, /* RFC 2018 */
+	OPT_SACK = 5,           /* RFC 2018 */
 	OPT_TIMESTAMPS = 8,     /* RFC 7323 */
 };
 
@@ -14,6 +15,7 @@ enum tcp_option_bytes {
 	OPT_MSS_BYTES = 4,
 	OPT_WSCALE_BYTES = 3,
 	OPT_SACK_PERMITTED_BYTES = 2,
+	OPT_SACK_BYTES = 2, /* without its blocks */
 	OPT_TIMESTAMPS_BYTES = 10,
 };
 
@@ -27,6 +29,29 @@ static uint32_t
 get32(const uint8_t *p)
 {
 	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+static void
+put32(uint8_t *p, uint32_t v)
+{
+	const struct be32 wire = be32_of(v);
+
+	memcpy(p, &wire, sizeof wire);
+}
+
+/* RFC 2018 section 3: at least one block, and whole ones. */
+static bool
+take_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+{
+	const uint32_t bytes = len - OPT_SACK_BYTES;
+	const uint32_t count = bytes / sizeof(struct tcp_sack_block);
+
+	if (count == 0 || count > TCP_SACK_MAX || bytes % sizeof(struct tcp_sack_block) != 0)
+		return false;
+	opt->seen |= TCP_HAS_SACK;
+	opt->sack_count = count;
+	opt->sack = (const struct tcp_sack_block *)(p + OPT_SACK_BYTES);
+	return true;
 }
 
 /* One option with a length byte; len is that byte, and so many bytes are there. */
@@ -49,6 +74,8 @@ take_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	case OPT_SACK_PERMITTED:
 		opt->seen |= TCP_HAS_SACK_PERMITTED;
 		return len == OPT_SACK_PERMITTED_BYTES;
+	case OPT_SACK:
+		return take_sack(opt, p, len);
 	case OPT_TIMESTAMPS:
 		if (len != OPT_TIMESTAMPS_BYTES)
 			return false;
@@ -61,9 +88,26 @@ take_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	}
 }
 
+/* The layout that RFC 7323 appendix A recommends, and that nearly every segment has: NOP, NOP,
+ * timestamps, and nothing else. */
+static inline bool
+take_timestamps_alone(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+{
+	static const uint8_t layout[4] = {OPT_NOP, OPT_NOP, OPT_TIMESTAMPS, OPT_TIMESTAMPS_BYTES};
+
+	if (len != TCP_TIMESTAMPS_BYTES || memcmp(p, layout, sizeof layout) != 0)
+		return false;
+	opt->seen = TCP_HAS_TIMESTAMPS;
+	opt->ts_value = get32(p + 4);
+	opt->ts_echo = get32(p + 8);
+	return true;
+}
+
 static bool
 parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
+	if (take_timestamps_alone(opt, p, len))
+		return true;
 	for (uint32_t at = 0; at < len;) {
 		if (p[at] == OPT_END)
 			return true;
@@ -110,9 +154,40 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 	return TCP_WIRE_OK;
 }
 
-/* Each option is a whole number of words: window scale has a NOP in front. */
+/* RFC 7323 appendix A: NOPs in front, so that the numbers lie on words; on a SYN the two bytes
+ * are SACK-permitted. */
 static uint32_t
-emit_options(uint8_t *p, const struct tcp_options *opt)
+emit_timestamps(uint8_t *p, const struct tcp_options *opt)
+{
+	const bool permitted = opt->seen & TCP_HAS_SACK_PERMITTED;
+
+	p[0] = permitted ? OPT_SACK_PERMITTED : OPT_NOP;
+	p[1] = permitted ? OPT_SACK_PERMITTED_BYTES : OPT_NOP;
+	p[2] = OPT_TIMESTAMPS;
+	p[3] = OPT_TIMESTAMPS_BYTES;
+	put32(p + 4, opt->ts_value);
+	put32(p + 8, opt->ts_echo);
+	return TCP_TIMESTAMPS_BYTES;
+}
+
+static uint32_t
+emit_sack(uint8_t *p, const struct tcp_options *opt, uint32_t room)
+{
+	const uint32_t fits = (room - OPT_SACK_BYTES - 2) / sizeof *opt->sack;
+	const uint32_t count = opt->sack_count < fits ? opt->sack_count : fits;
+	const uint32_t bytes = count * (uint32_t)sizeof *opt->sack;
+
+	p[0] = OPT_NOP;
+	p[1] = OPT_NOP;
+	p[2] = OPT_SACK;
+	p[3] = (uint8_t)(OPT_SACK_BYTES + bytes);
+	memcpy(p + 4, opt->sack, bytes);
+	return 4 + bytes;
+}
+
+/* What only a SYN carries, but for SACK-permitted beside timestamps. */
+static uint32_t
+emit_syn_options(uint8_t *p, const struct tcp_options *opt)
 {
 	uint32_t at = 0;
 
@@ -128,6 +203,29 @@ emit_options(uint8_t *p, const struct tcp_options *opt)
 		p[at++] = OPT_WSCALE_BYTES;
 		p[at++] = opt->wscale;
 	}
+	if ((opt->seen & (TCP_HAS_SACK_PERMITTED | TCP_HAS_TIMESTAMPS)) == TCP_HAS_SACK_PERMITTED) {
+		p[at++] = OPT_NOP;
+		p[at++] = OPT_NOP;
+		p[at++] = OPT_SACK_PERMITTED;
+		p[at++] = OPT_SACK_PERMITTED_BYTES;
+	}
+	return at;
+}
+
+/* Each option is a whole number of words. */
+static uint32_t
+emit_options(uint8_t *p, const struct tcp_options *opt)
+{
+	uint32_t at = 0;
+
+	if (opt->seen == 0)
+		return 0;
+	if (opt->seen != TCP_HAS_TIMESTAMPS)
+		at = emit_syn_options(p, opt);
+	if (opt->seen & TCP_HAS_TIMESTAMPS)
+		at += emit_timestamps(p + at, opt);
+	if (opt->seen & TCP_HAS_SACK && opt->sack_count > 0)
+		at += emit_sack(p + at, opt, TCP_OPTIONS_MAX - at);
 	return at;
 }
 

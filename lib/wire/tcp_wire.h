@@ -2,9 +2,10 @@
  * tcp_wire.h - a TCP segment's header and options (RFC 9293 section 3.1).
  *
  * Shape:  tcp_parse reads a header out of len bytes, tcp_emit writes one; both take one
- *         struct tcp_seg. Ports, numbers and the window are in host order.
+ *         struct tcp_seg. Ports, numbers and the window are in host order; SACK blocks stay as
+ *         they are on the wire, since most segments that have some are only looked at.
  * Units:  header_len in bytes, options included; window as it stands on the wire, unscaled.
- * Owner:  payload is a view into the parsed bytes.
+ * Owner:  payload and opt.sack are views: into the parsed bytes, or of what is to be emitted.
  * Thread: pure functions.
  * Errors: enum tcp_verdict; on any but TCP_WIRE_OK *seg is unspecified. Checksums are the
  *         caller's (inet_cksum.h).
@@ -16,13 +17,14 @@
 #include "base/bytes.h"
 #include "base/check.h"
 
-#define TCP_HEADER_BYTES    20u
-#define TCP_OPTIONS_MAX     40u
-#define TCP_HEADER_MAX      (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
-#define TCP_CKSUM_AT        16u  /* offset of the checksum in the header */
-#define TCP_WSCALE_MAX      14u  /* RFC 7323 section 2.3 */
-#define TCP_MSS_DEFAULT     536u /* RFC 9293 MUST-15: without an MSS option */
-#define TCP_SYN_OPTIONS_MAX 8u   /* what tcp_emit writes: MSS and window scale */
+#define TCP_HEADER_BYTES     20u
+#define TCP_OPTIONS_MAX      40u
+#define TCP_HEADER_MAX       (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
+#define TCP_CKSUM_AT         16u  /* offset of the checksum in the header */
+#define TCP_WSCALE_MAX       14u  /* RFC 7323 section 2.3 */
+#define TCP_MSS_DEFAULT      536u /* RFC 9293 MUST-15: without an MSS option */
+#define TCP_TIMESTAMPS_BYTES 12u  /* in each segment, padded (RFC 7323 appendix A) */
+#define TCP_SACK_MAX         4u   /* blocks in one segment; 3 beside timestamps (RFC 2018 3) */
 
 struct tcp_header {
 	struct be16 src_port, dst_port;
@@ -45,19 +47,28 @@ enum tcp_flag {
 	TCP_CWR = 0x80,
 };
 
-/* Which members of struct tcp_options hold something. SACK blocks are stepped over. */
+/* Which members of struct tcp_options hold something. */
 enum tcp_option_seen {
 	TCP_HAS_MSS = 1u << 0,
 	TCP_HAS_WSCALE = 1u << 1,
 	TCP_HAS_SACK_PERMITTED = 1u << 2,
 	TCP_HAS_TIMESTAMPS = 1u << 3,
+	TCP_HAS_SACK = 1u << 4,
 };
+
+/* RFC 2018 section 3: bytes received beyond the acknowledgment; end is one past the last. */
+struct tcp_sack_block {
+	struct be32 begin, end;
+};
+static_assert(sizeof(struct tcp_sack_block) == 8, "RFC 2018 section 3");
 
 struct tcp_options {
 	uint8_t seen;   /* enum tcp_option_seen */
 	uint8_t wscale; /* at most TCP_WSCALE_MAX */
 	uint16_t mss;
 	uint32_t ts_value, ts_echo;
+	uint32_t sack_count;               /* 1..TCP_SACK_MAX with TCP_HAS_SACK */
+	const struct tcp_sack_block *sack; /* as received: nothing is known about the numbers */
 };
 
 struct tcp_seg {
@@ -81,8 +92,9 @@ enum tcp_verdict {
 /* len bytes at p: header and payload, from the IP total length. */
 enum tcp_verdict tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
 
-/* Write the header, with the MSS and window scale options that opt.seen names; checksum and
- * urgent pointer zero. Returns its length: at most TCP_HEADER_BYTES + TCP_SYN_OPTIONS_MAX. */
+/* Write the header with the options that opt.seen names, each padded to words; checksum and
+ * urgent pointer zero. SACK blocks that find no room behind the others are left away, the last
+ * first. Returns the header's length: at most TCP_HEADER_MAX. */
 uint32_t tcp_emit(uint8_t *p, const struct tcp_seg *seg);
 
 #endif

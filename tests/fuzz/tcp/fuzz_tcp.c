@@ -24,6 +24,8 @@
 #define PEERS      3u
 #define PEER_ISS   0xfffff800u
 
+#define HOW_OPTIONS 6u /* a kind of segment: an ACK with options */
+
 struct peer {
 	uint16_t port;
 	struct conn *conn;
@@ -170,6 +172,32 @@ mutate(uint8_t *frame, uint32_t len, uint32_t at, uint8_t change)
 	memcpy(tcp + TCP_CKSUM_AT, sum.b, sizeof sum);
 }
 
+/* Any option on a SYN; timestamps and SACK blocks, near what was sent, on others. */
+static void
+take_options(struct input *in, struct tcp_seg *seg, struct tcp_sack_block *blocks)
+{
+	struct tcp_options *opt = &seg->opt;
+
+	opt->seen = (uint8_t)take(in, 1) & (TCP_HAS_MSS | TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED |
+					    TCP_HAS_TIMESTAMPS | TCP_HAS_SACK);
+	opt->mss = (uint16_t)take(in, 2);
+	opt->wscale = take(in, 1) % (TCP_WSCALE_MAX + 1);
+	if (opt->seen & TCP_HAS_TIMESTAMPS) {
+		opt->ts_value = take(in, 2) << 16;
+		opt->ts_echo = take(in, 2);
+	}
+	if (!(opt->seen & TCP_HAS_SACK))
+		return;
+	opt->sack = blocks;
+	opt->sack_count = take(in, 1) % TCP_SACK_MAX + 1;
+	for (uint32_t i = 0; i < opt->sack_count; i++) {
+		const uint32_t begin = seg->ack + (uint32_t)(int16_t)take(in, 2);
+
+		blocks[i].begin = be32_of(begin);
+		blocks[i].end = be32_of(begin + (uint32_t)(int16_t)take(in, 2));
+	}
+}
+
 static void
 send_segment(struct fuzz *f, struct input *in, uint32_t how)
 {
@@ -179,6 +207,7 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 	};
 	struct peer *p = f->now;
 	const uint8_t *text = in->at;
+	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct sim_segment seg = {.src_ip = SIM_PEERS + 1, .dst_ip = SIM_IP};
 	uint8_t frame[MEM_FRAME_BYTES];
 	uint8_t *to;
@@ -190,11 +219,8 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 	seg.tcp.seq = p->nxt + (how & 0x08 ? (uint32_t)(int16_t)take(in, 2) : 0);
 	seg.tcp.ack = p->sent + (how & 0x10 ? (uint32_t)(int16_t)take(in, 2) : 0);
 	seg.tcp.window = how & 0x20 ? (uint16_t)take(in, 2) : 30000;
-	if (seg.tcp.flags & TCP_SYN) {
-		seg.tcp.opt.seen = take(in, 1) & (TCP_HAS_MSS | TCP_HAS_WSCALE);
-		seg.tcp.opt.mss = (uint16_t)take(in, 2);
-		seg.tcp.opt.wscale = take(in, 1) % (TCP_WSCALE_MAX + 1);
-	}
+	if (seg.tcp.flags & TCP_SYN || (how & 7) == HOW_OPTIONS)
+		take_options(in, &seg.tcp, blocks);
 	len = (seg.tcp.flags & (TCP_PSH | TCP_FIN)) || how & 0x08 ? take(in, 2) % 1400 : 0;
 	if (len > 0)
 		seg.tcp.payload = (struct view){len <= in->left ? text : lent_bytes, len};

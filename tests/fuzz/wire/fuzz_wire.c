@@ -12,6 +12,7 @@
 #include "net_frames.h"
 #include "net_rig.h"
 #include "base/check.h"
+#include "wire/tcp_wire.h"
 
 #include <string.h>
 
@@ -127,6 +128,28 @@ turn(struct rig *r)
 	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX);
 }
 
+/* Options that parse are written so that they parse to the same; SACK blocks that find no room
+ * (others' padding may have been tighter) are missing at the end. */
+static void
+check_options(const uint8_t *p, uint32_t len)
+{
+	uint8_t bytes[TCP_HEADER_MAX];
+	struct tcp_seg seg, again;
+	uint32_t header_len;
+
+	if (tcp_parse(&seg, p, len) != TCP_WIRE_OK)
+		return;
+	header_len = tcp_emit(bytes, &seg);
+	ensure(header_len <= TCP_HEADER_MAX);
+	ensure(tcp_parse(&again, bytes, header_len) == TCP_WIRE_OK);
+	ensure(again.header_len == header_len && again.opt.seen == seg.opt.seen);
+	ensure(again.opt.mss == seg.opt.mss && again.opt.wscale == seg.opt.wscale);
+	ensure(again.opt.ts_value == seg.opt.ts_value && again.opt.ts_echo == seg.opt.ts_echo);
+	ensure(again.opt.sack_count <= seg.opt.sack_count);
+	for (uint32_t i = 0; i < again.opt.sack_count; i++)
+		ensure(memcmp(&again.opt.sack[i], &seg.opt.sack[i], sizeof *seg.opt.sack) == 0);
+}
+
 static void
 put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 {
@@ -134,6 +157,8 @@ put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 	uint32_t mark = 0;
 
 	memcpy(p, bytes, len);
+	if (len >= AT_L4)
+		check_options(p + AT_L4, len - AT_L4);
 	if (mode & MODE_ADDRESS && len >= AT_L4) {
 		memcpy(p, our_mac, 6);
 		put32(p + AT_IP_DST, OUR_IP);

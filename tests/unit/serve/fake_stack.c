@@ -100,10 +100,16 @@ conn_slot(const struct conn *c)
 }
 
 void
-conn_peer(const struct conn *c, uint32_t *ip, uint16_t *port)
+conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 {
-	*ip = FAKE_PEER;
+	*ip = ip_addr_v4(FAKE_PEER);
 	*port = (uint16_t)(FAKE_PORT + c->slot);
+}
+
+uint8_t
+conn_local(const struct conn *c)
+{
+	return LOCAL_V4;
 }
 
 struct view
@@ -342,8 +348,10 @@ shared_create(struct rig *r, uint32_t cores)
 {
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
-	const struct serve_facts facts = {
-		.pid = 77, .conns_max = FAKE_CONNS, .tcp_port = 11211, .ip = FAKE_OURS};
+	const struct serve_facts facts = {.pid = 77,
+					  .conns_max = FAKE_CONNS,
+					  .tcp_port = 11211,
+					  .ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS)}};
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 cores * serve_bytes(&serve_cfg) + 4096;
@@ -588,7 +596,7 @@ rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint
 	check(i < FAKE_DATAGRAMS && len + 8 <= 1472);
 	s->payloads[i] = malloc(1472);
 	memcpy(mc_udp_put(s->payloads[i], id, 0, total), bytes, len);
-	s->datagrams[i] = (struct datagram){.from = {.port = 4242, .ip = FAKE_PEER},
+	s->datagrams[i] = (struct datagram){.from = {.port = 4242, .ip = ip_addr_v4(FAKE_PEER)},
 					    .payload = {s->payloads[i], len + 8},
 					    .rx_index = i};
 }

@@ -364,7 +364,8 @@ short_answers_and_friends_are_let_through(void **state)
 		{.udp_guard = true,
 		 .udp_bytes_per_s = 0,
 		 .network_count = 2,
-		 .networks = {{0xc0a80000, 16}, {FAKE_PEER & ~0xffu, 24}}},
+		 .networks = {{ip_addr_v4(0xc0a80000), 96 + 16},
+			      {ip_addr_v4(FAKE_PEER & ~0xffu), 96 + 24}}},
 	};
 
 	for (uint32_t i = 0; i < 2; i++) {

@@ -22,7 +22,11 @@ guard(uint32_t bytes_per_s)
 static bool
 admits(struct udp_guard *g, uint32_t ip, uint32_t second, uint64_t asked, uint64_t answer)
 {
-	return udp_guard_admits(g, ip, hash_bytes(&ip, sizeof ip, 7), second, asked, answer);
+	const struct ip_addr a = ip_addr_v4(ip);
+	const struct view source = udp_guard_source(&a);
+
+	return udp_guard_admits(g, &a, hash_bytes(source.data, source.len, 7), second, asked,
+				answer);
 }
 
 static void
@@ -41,7 +45,9 @@ networks_are_let_through(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct udp_guard *g = guard(0);
 
-		udp_guard_allow(g, rows[i].ip, rows[i].len);
+		const struct ip_addr net = ip_addr_v4(rows[i].ip);
+
+		udp_guard_allow(g, &net, IP_ADDR_V4_BITS + rows[i].len);
 		check_eq(admits(g, rows[i].source, 5, 10, 1000000), rows[i].in);
 		free(g);
 	}

@@ -35,7 +35,9 @@ check_hop(struct rig *r, uint32_t dst, const uint8_t *mac)
 {
 	uint8_t got[6];
 
-	next_hop_mac(r->stack, dst, other_mac, got);
+	const struct ip_addr ip = ip_addr_v4(dst);
+
+	next_hop_mac(r->stack, &ip, other_mac, got);
 	check_bytes(got, mac, 6);
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
@@ -215,7 +217,9 @@ questions_are_bounded_by_the_table(void **state)
 	/* A table is for one subnet; seen from /0 every address is a neighbour. */
 	r->stack->netmask = 0;
 	for (uint32_t ip = 0x01000000; ip < 0x01000000 + 8 * ARP_SETS * ARP_WAYS; ip++) {
-		next_hop_mac(r->stack, ip, other_mac, mac);
+		const struct ip_addr dst = ip_addr_v4(ip);
+
+		next_hop_mac(r->stack, &dst, other_mac, mac);
 		check_bytes(mac, other_mac, 6);
 		if (outbox_room(r->stack) < 8)
 			rig_turn(r, NULL);

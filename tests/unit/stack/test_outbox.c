@@ -9,7 +9,10 @@
 
 #define SENT_PER_TURN 70u
 
-static const struct udp_peer peer = {.mac = {2, 0, 0, 0, 0, 2}, .port = PEER_PORT, .ip = PEER_IP};
+/* PEER_IP */
+static const struct udp_peer peer = {.mac = {2, 0, 0, 0, 0, 2},
+				     .port = PEER_PORT,
+				     .ip = {"\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\x63\0\2"}};
 
 static struct rig *
 rig_here(void)

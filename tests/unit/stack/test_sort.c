@@ -296,7 +296,7 @@ a_mixed_burst_is_sorted_in_order(void **state)
 	check_eq(r->in.other_count, 2);
 	check_eq(r->in.other[0], 2);
 	check_eq(r->in.other[1], 4);
-	check_eq(r->in.l3[0].src_ip, PEER_IP);
+	check_eq(ip_addr_v4_get(&r->in.l3[0].src_ip), PEER_IP);
 	check_eq(r->in.l3[0].l4_offset, AT_L4);
 	check_eq(r->in.l3[0].l4_len, 25);
 	check_eq(r->in.l3[6].l4_offset, AT_L4 + 8);

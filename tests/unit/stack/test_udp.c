@@ -160,7 +160,7 @@ a_request_reaches_the_service_as_sent(void **state)
 		put_request(r, options, PEER_PORT);
 		rig_turn(r, look_only);
 		check_bytes(service.from.mac, peer_mac, 6);
-		check_eq(service.from.ip, PEER_IP);
+		check_eq(ip_addr_v4_get(&service.from.ip), PEER_IP);
 		check_eq(service.from.port, PEER_PORT);
 		check_eq(service.payload_len, 9);
 		check_bytes(service.payload, "get key\r\n", 9);

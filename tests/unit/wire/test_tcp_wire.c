@@ -101,11 +101,46 @@ static const struct option_row {
 	  .mss = 1460,
 	  .wscale = 7,
 	  .ts_value = 1}},
-	{"sack blocks are stepped over",
-	 {5, 10, 1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 2, 0},
+	{"timestamps alone, as recommended",
+	 {1, 1, 8, 10, 0xf1, 2, 3, 4, 0xf5, 6, 7, 8},
+	 12,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_TIMESTAMPS, .ts_value = 0xf1020304, .ts_echo = 0xf5060708}},
+	{"timestamps and the end",
+	 {8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0},
+	 12,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_TIMESTAMPS, .ts_value = 0x01020304, .ts_echo = 0x05060708}},
+	{"twelve bytes that are not timestamps",
+	 {1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2},
+	 12,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_SACK, .sack_count = 1}},
+	{"a sack block before an mss",
+	 {5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 2, 4, 2, 0},
 	 14,
 	 TCP_WIRE_OK,
-	 {.seen = TCP_HAS_MSS, .mss = 512}},
+	 {.seen = TCP_HAS_MSS | TCP_HAS_SACK, .mss = 512, .sack_count = 1}},
+	{"three sack blocks beside timestamps",
+	 {1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 26, 0, 0, 0, 1,
+	  0, 0, 0, 2,  0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5,  0, 0, 0, 6},
+	 40,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_TIMESTAMPS | TCP_HAS_SACK,
+	  .ts_value = 0x01020304,
+	  .ts_echo = 0x05060708,
+	  .sack_count = 3}},
+	{"four sack blocks",
+	 {5, 34, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0,
+	  4, 0,  0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8},
+	 34,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_SACK, .sack_count = 4}},
+	{"the last of two sack options counts",
+	 {5, 18, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2},
+	 28,
+	 TCP_WIRE_OK,
+	 {.seen = TCP_HAS_SACK, .sack_count = 1}},
 	{"an unknown option is stepped over",
 	 {0x42, 3, 9, 2, 4, 2, 0},
 	 7,
@@ -129,6 +164,24 @@ static const struct option_row {
 	{"a sack permitted of 3", {4, 3, 1, 1}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
 	{"timestamps of 8", {8, 8, 1, 2, 3, 4, 5, 6}, 8, TCP_WIRE_BAD_OPTIONS, {0}},
 	{"timestamps of 2 in the last bytes", {1, 1, 8, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"timestamps of 12, alone",
+	 {1, 1, 8, 12, 1, 2, 3, 4, 5, 6, 7, 8},
+	 12,
+	 TCP_WIRE_BAD_OPTIONS,
+	 {0}},
+	{"a sack option without a block", {1, 1, 5, 2}, 4, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"half a sack block", {5, 6, 0, 0, 0, 1}, 6, TCP_WIRE_BAD_OPTIONS, {0}},
+	{"one byte less than a sack block",
+	 {5, 9, 0, 0, 0, 1, 0, 0, 0},
+	 9,
+	 TCP_WIRE_BAD_OPTIONS,
+	 {0}},
+	{"one byte more than a sack block",
+	 {5, 11, 0, 0, 0, 1, 0, 0, 0, 2, 0},
+	 11,
+	 TCP_WIRE_BAD_OPTIONS,
+	 {0}},
+	{"a sack block past the end", {5, 10, 0, 0, 0, 1, 0, 0}, 8, TCP_WIRE_BAD_OPTIONS, {0}},
 	{"good, then zero", {2, 4, 5, 0xb4, 0x1c, 0}, 6, TCP_WIRE_BAD_OPTIONS, {0}},
 };
 
@@ -152,6 +205,12 @@ an_option_list_has_the_verdict_and_values_of_its_row(void **state)
 		check_eq(seg.opt.wscale, row->opt.wscale);
 		check_eq(seg.opt.ts_value, row->opt.ts_value);
 		check_eq(seg.opt.ts_echo, row->opt.ts_echo);
+		check_eq(seg.opt.sack_count, row->opt.sack_count);
+		/* Every row has the blocks 1..2, 3..4 and so on. */
+		for (uint32_t k = 0; k < seg.opt.sack_count; k++) {
+			check_eq(be32_get(seg.opt.sack[k].begin), 2 * k + 1);
+			check_eq(be32_get(seg.opt.sack[k].end), 2 * k + 2);
+		}
 		check_bytes(seg.payload.data, "pay", 3);
 	}
 }
@@ -196,18 +255,76 @@ no_pair_of_option_bytes_leads_past_the_end(void **state)
 		}
 }
 
+static const struct tcp_sack_block blocks[TCP_SACK_MAX] = {
+	{{{0xff, 0xff, 0xff, 0xf0}}, {{0, 0, 0, 5}}},
+	{{{1, 2, 3, 4}}, {{1, 2, 9, 9}}},
+	{{{5, 6, 7, 8}}, {{5, 6, 9, 9}}},
+	{{{9, 6, 7, 8}}, {{9, 6, 9, 9}}},
+};
+
+static const struct emit_row {
+	struct tcp_options opt;
+	uint32_t len, sack_count;
+} emit_rows[] = {
+	{{0}, 20, 0},
+	{{.seen = TCP_HAS_MSS, .mss = 1460}, 24, 0},
+	{{.seen = TCP_HAS_WSCALE, .wscale = 9}, 24, 0},
+	{{.seen = TCP_HAS_MSS | TCP_HAS_WSCALE, .mss = 536, .wscale = 0}, 28, 0},
+	{{.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED, .mss = 536}, 28, 0},
+	{{.seen = TCP_HAS_SACK_PERMITTED | TCP_HAS_TIMESTAMPS, .ts_value = 1}, 32, 0},
+	{{.seen = TCP_HAS_TIMESTAMPS, .ts_value = 0xfffffffe, .ts_echo = 0x80000001}, 32, 0},
+	{{.seen = TCP_HAS_MSS | TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED | TCP_HAS_TIMESTAMPS,
+	  .mss = 8960,
+	  .wscale = 14,
+	  .ts_value = 7,
+	  .ts_echo = 8},
+	 40,
+	 0},
+	{{.seen = TCP_HAS_SACK, .sack_count = 1, .sack = blocks}, 32, 1},
+	{{.seen = TCP_HAS_SACK, .sack_count = 4, .sack = blocks}, 56, 4},
+	{{.seen = TCP_HAS_SACK, .sack_count = 0, .sack = blocks}, 20, 0},
+	{{.seen = TCP_HAS_SACK | TCP_HAS_TIMESTAMPS,
+	  .ts_value = 7,
+	  .sack_count = 1,
+	  .sack = blocks},
+	 44,
+	 1},
+	/* Three find room beside timestamps (RFC 2018 section 3). */
+	{{.seen = TCP_HAS_SACK | TCP_HAS_TIMESTAMPS,
+	  .ts_value = 7,
+	  .sack_count = 4,
+	  .sack = blocks},
+	 60,
+	 3},
+	{{.seen = TCP_HAS_MSS | TCP_HAS_WSCALE | TCP_HAS_TIMESTAMPS | TCP_HAS_SACK,
+	  .mss = 9,
+	  .wscale = 1,
+	  .sack_count = 4,
+	  .sack = blocks},
+	 60,
+	 2},
+};
+
+static void
+check_options(const struct tcp_options *got, const struct emit_row *row)
+{
+	const uint8_t unseen = row->opt.sack_count == 0 ? TCP_HAS_SACK : 0;
+
+	check_eq(got->seen, row->opt.seen & ~unseen);
+	check_eq(got->mss, row->opt.mss);
+	check_eq(got->wscale, row->opt.wscale);
+	check_eq(got->ts_value, row->opt.ts_value);
+	check_eq(got->ts_echo, row->opt.ts_echo);
+	check_eq(got->sack_count, row->sack_count);
+	if (row->sack_count > 0)
+		check_bytes(got->sack, row->opt.sack, row->sack_count * sizeof *got->sack);
+}
+
 static void
 what_is_emitted_parses_to_the_same(void **state)
 {
-	const struct tcp_options lists[] = {
-		{0},
-		{.seen = TCP_HAS_MSS, .mss = 1460},
-		{.seen = TCP_HAS_WSCALE, .wscale = 9},
-		{.seen = TCP_HAS_MSS | TCP_HAS_WSCALE, .mss = 536, .wscale = 0},
-	};
-	const uint32_t lens[] = {20, 24, 24, 28};
-
-	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+	for (size_t i = 0; i < sizeof emit_rows / sizeof emit_rows[0]; i++) {
+		const struct emit_row *row = &emit_rows[i];
 		const struct tcp_seg sent = {
 			.src_port = 11211,
 			.dst_port = 65535,
@@ -215,24 +332,23 @@ what_is_emitted_parses_to_the_same(void **state)
 			.ack = 1,
 			.window = 0x8001,
 			.flags = TCP_SYN | TCP_ACK,
-			.opt = lists[i],
+			.opt = row->opt,
 		};
-		uint8_t bytes[TCP_HEADER_MAX];
+		uint8_t bytes[TCP_HEADER_MAX + 1];
 		struct tcp_seg got;
 
 		memset(bytes, 0xa5, sizeof bytes);
-		check_eq(tcp_emit(bytes, &sent), lens[i]);
-		check_eq(tcp_parse(&got, bytes, lens[i]), TCP_WIRE_OK);
-		check_eq(got.header_len, lens[i]);
+		check_eq(tcp_emit(bytes, &sent), row->len);
+		check_eq(bytes[row->len], 0xa5);
+		check_eq(tcp_parse(&got, bytes, row->len), TCP_WIRE_OK);
+		check_eq(got.header_len, row->len);
 		check_eq(got.src_port, sent.src_port);
 		check_eq(got.dst_port, sent.dst_port);
 		check_eq(got.seq, sent.seq);
 		check_eq(got.ack, sent.ack);
 		check_eq(got.window, sent.window);
 		check_eq(got.flags, sent.flags);
-		check_eq(got.opt.seen, sent.opt.seen);
-		check_eq(got.opt.mss, sent.opt.mss);
-		check_eq(got.opt.wscale, sent.opt.wscale);
+		check_options(&got.opt, row);
 		check_eq(bytes[TCP_CKSUM_AT] | bytes[TCP_CKSUM_AT + 1], 0);
 		check_eq(bytes[18] | bytes[19], 0);
 	}

@@ -1,5 +1,5 @@
 /*
- * ipv4_out.c - IPv4 packets on their way out: in fresh frames, and answers in the request's.
+ * ip_out.c - IP packets on their way out: in fresh frames, and answers in the request's.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -20,14 +20,14 @@ ipv4_finish(const struct stack *s, struct ipv4_header *h, uint16_t total_len)
 }
 
 uint8_t *
-ipv4_begin(struct stack *s, const uint8_t mac[6], uint32_t dst_ip, uint8_t protocol)
+ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way)
 {
 	uint8_t *p = outbox_begin(s);
 
 	if (p == NULL)
 		return NULL;
 	eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, dst_ip, protocol, 0);
+	ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(way.dst), way.protocol, 0);
 	return p + L4_AT;
 }
 
@@ -45,7 +45,7 @@ l4_mark(const struct stack *s, uint8_t protocol)
 }
 
 void
-ipv4_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
+ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 {
 	uint8_t *frame = outbox_begun(s);
 	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
@@ -71,7 +71,7 @@ ipv4_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 }
 
 uint8_t *
-ipv4_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
+ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
 	uint8_t *frame = s->in->rx.data[rx_index];
@@ -83,7 +83,8 @@ ipv4_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t pr
 		memmove(frame + L4_AT, frame + l3->l4_offset, l4_len);
 	memcpy(eth->dst, eth->src, sizeof eth->dst);
 	memcpy(eth->src, s->port->mac, sizeof eth->src);
-	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, l3->src_ip, protocol, total_len);
+	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(&l3->src_ip), protocol,
+		  total_len);
 	ipv4_finish(s, (struct ipv4_header *)(frame + ETH_HEADER_BYTES), total_len);
 	return frame + L4_AT;
 }

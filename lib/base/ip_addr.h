@@ -1,0 +1,70 @@
+/*
+ * ip_addr.h - an IPv6 address, or an IPv4 address in the shape of one (RFC 4291 2.5.5.2).
+ *
+ * One type for both families: 16 bytes as they stand on a wire; 1.2.3.4 is ::ffff:1.2.3.4. An
+ * address of that prefix never stands in an IPv6 header here, so the shape tells the family.
+ *
+ * Units:  prefix lengths in bits of the 128: an IPv4 prefix of 24 is 120 (IP_ADDR_V4_BITS more).
+ * Thread: pure functions.
+ */
+#ifndef CLOCKOO_IP_ADDR_H
+#define CLOCKOO_IP_ADDR_H
+
+#include "bytes.h"
+
+#define IP_ADDR_BYTES    16u
+#define IP_ADDR_BITS     128u
+#define IP_ADDR_V4_BITS  96u /* of the prefix that makes it one of IPv4 */
+#define IP_ADDR_TEXT_MAX 39u /* eight groups of four and what stands between */
+
+struct ip_addr {
+	uint8_t b[IP_ADDR_BYTES];
+};
+
+/* Bytes 8 to 11 of an IPv4 address, as the machine loads them; 0 to 7 are zero. */
+#define IP_ADDR_V4_MARK 0xffff0000u
+
+static inline struct ip_addr
+ip_addr_v4(uint32_t ip)
+{
+	const uint64_t words[2] = {0, (uint64_t)__builtin_bswap32(ip) << 32 | IP_ADDR_V4_MARK};
+	struct ip_addr a;
+
+	memcpy(a.b, words, sizeof a.b);
+	return a;
+}
+
+static inline bool
+ip_addr_is_v4(const struct ip_addr *a)
+{
+	return load_u64(a->b) == 0 && load_u32(a->b + 8) == IP_ADDR_V4_MARK;
+}
+
+/* The IPv4 address, in host order; of one that is none, its last 32 bits. */
+static inline uint32_t
+ip_addr_v4_get(const struct ip_addr *a)
+{
+	return __builtin_bswap32(load_u32(a->b + 12));
+}
+
+static inline bool
+ip_addr_equal(const struct ip_addr *a, const struct ip_addr *b)
+{
+	return ((load_u64(a->b) ^ load_u64(b->b)) | (load_u64(a->b + 8) ^ load_u64(b->b + 8))) == 0;
+}
+
+/* ::, which is nobody's address. */
+static inline bool
+ip_addr_is_zero(const struct ip_addr *a)
+{
+	return (load_u64(a->b) | load_u64(a->b + 8)) == 0;
+}
+
+/* Are the first `bits` of both the same? At most IP_ADDR_BITS. */
+bool ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t bits);
+
+/* "1.2.3.4" or "2001:db8::1" (RFC 5952), at most IP_ADDR_TEXT_MAX characters and no zero byte.
+ * Returns the end. */
+char *ip_addr_text(char *at, const struct ip_addr *a);
+
+#endif
