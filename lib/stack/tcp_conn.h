@@ -87,10 +87,12 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
-	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
-	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18,  /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_ACTIVE = 1u << 15,   /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,       /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,     /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,    /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_MTU_LOW = 1u << 19,  /* path_mss is less than our MTU allows, until mtu_at_s */
+	CONN_MTU_HOLE = 1u << 20, /* because of timeouts, and nothing was acknowledged since */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -175,10 +177,12 @@ struct conn {
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
 	uint32_t hole_bytes;         /* in the islands */
+	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
+	uint8_t mtu_falls; /* into black holes */
 };
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");

@@ -271,6 +271,8 @@ visit(struct stack *s, struct conn *c)
 	way_out(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
+	if (unlikely(c->flags & CONN_MTU_LOW))
+		mtu_look(s, c);
 	fits = send_asked(s, c, mac);
 	for (uint32_t i = 0; fits && i < SEGS_A_VISIT && next_shape(c, &what); i++) {
 		fits = send_shape(s, c, mac, what);
