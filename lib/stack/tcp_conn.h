@@ -13,6 +13,7 @@
 #define CLOCKOO_TCP_CONN_H
 
 #include "stack_core.h"
+#include "tcp_sent.h"
 #include "txq.h"
 #include "wheel.h"
 
@@ -147,30 +148,6 @@ static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: on
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");
 static_assert(sizeof(struct conn) == 5 * CACHE_LINE_BYTES, "timers: the last two");
-
-static inline bool
-seq_before(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) < 0;
-}
-
-static inline bool
-seq_after(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) > 0;
-}
-
-static inline uint32_t
-min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline uint32_t
-max_u32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
 
 /* One past the last queued byte: where our FIN stands, if we send one. */
 static inline uint32_t
