@@ -48,11 +48,21 @@ struct stack_config {
 	uint64_t seed; /* initial sequence numbers, flow hash */
 };
 
+/* Why conn_connect() came to nothing. */
+enum conn_failure {
+	CONNECT_REFUSED,     /* the peer reset it */
+	CONNECT_TIMED_OUT,   /* no answer */
+	CONNECT_UNREACHABLE, /* the next hop does not answer */
+	CONNECT_STOPPED,     /* we are stopping */
+};
+
 /* What the stack tells the service. */
 struct stack_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *c); /* handshake complete */
 	void (*gone)(void *arg, struct conn *c);   /* forget everything about it now */
+	/* Instead of opened(), for whoever calls conn_connect(); else NULL will do. */
+	void (*failed)(void *arg, struct conn *c, enum conn_failure why);
 };
 
 size_t stack_bytes(const struct stack_config *cfg);
@@ -118,6 +128,16 @@ uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life
 void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
 /* Which of our addresses it was opened to: enum local. */
 uint8_t conn_local(const struct conn *c);
+
+/* Open a connection (RFC 9293 section 3.10.1, active). Between stack_input() and stack_output();
+ * opened() or failed() follows, unless it is closed or aborted before; until then nothing may be
+ * read or written. NULL: refused at once, and counted why. */
+struct conn_target {
+	struct ip_addr ip;
+	uint16_t port;
+	uint16_t local_port; /* 0: one that nobody can guess (RFC 6056) */
+};
+struct conn *conn_connect(struct stack *s, const struct conn_target *to);
 
 /* The contiguous bytes at the read position; len 0: nothing more now. */
 struct view conn_peek(const struct conn *c);

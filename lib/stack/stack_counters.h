@@ -51,6 +51,14 @@
 	X(UDP_SENT, "datagrams sent in a fresh frame")                                             \
 	X(TCP_SYNS, "connections begun by a SYN")                                                  \
 	X(TCP_OPENED, "handshakes completed")                                                      \
+	X(TCP_CONNECTS, "connections begun by us")                                                 \
+	X(TCP_CONNECT_REFUSED, "of those, reset by the peer before they were open")                \
+	X(TCP_CONNECT_TIMEOUT, "of those, given up: no answer to our SYN")                         \
+	X(TCP_CONNECT_UNREACHABLE, "of those, given up: no MAC for the next hop")                  \
+	X(TCP_CONNECT_NO_PORT, "connects refused: the flow, or every local port, is in use")       \
+	X(TCP_CONNECT_NO_SLOT, "connects refused: every connection slot is taken")                 \
+	X(TCP_CONNECT_CROSSED, "opens from both sides at once")                                    \
+	X(TCP_DROP_RST_BLIND, "resets of our SYN that do not acknowledge it")                      \
 	X(TCP_CLOSED_BY_BOTH, "connections closed in order, the peer first")                       \
 	X(TCP_ABORTED, "connections reset because the service asked for it")                       \
 	X(TCP_RESET_BY_PEER, "connections reset by the peer")                                      \

@@ -39,6 +39,8 @@ struct tcp {
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
+	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
@@ -76,40 +78,45 @@ enum step {
 
 /* ---- tcp_table.c: flows ---- */
 
-/* Our port is the same for all. */
 struct flow {
 	const struct ip_addr *ip; /* the peer's */
 	uint16_t port;
+	uint16_t local_port;
 	uint8_t local; /* enum local */
 };
 
 static inline struct flow
 flow_of_conn(const struct conn *c)
 {
-	return (struct flow){&c->peer_ip, c->peer_port, c->local};
+	return (struct flow){&c->peer_ip, c->peer_port, c->local_port, (uint8_t)c->local};
 }
 
 static inline struct flow
 flow_of_arrival(const struct arrival *a)
 {
-	return (struct flow){&a->l3->src_ip, a->seg.src_port, a->l3->local};
+	return (struct flow){&a->l3->src_ip, a->seg.src_port, a->seg.dst_port, a->l3->local};
 }
 
 static inline bool
 flow_is_of(struct flow f, const struct conn *c)
 {
-	return ip_addr_equal(f.ip, &c->peer_ip) && f.port == c->peer_port && f.local == c->local;
+	return ip_addr_equal(f.ip, &c->peer_ip) && f.port == c->peer_port &&
+	       f.local_port == c->local_port && f.local == c->local;
 }
 
 struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
 uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+/* The same for all local ports and known to nobody outside: where the search for one begins. */
+uint32_t flow_port_offset(const struct stack *s, struct flow flow);
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
 /* A connection in SYN_RCVD; NULL: refused, and counted why. */
 struct conn *conn_open(struct stack *s, struct flow flow);
+/* One in SYN_SENT, likewise. */
+struct conn *conn_open_active(struct stack *s, struct flow flow);
 void conn_established(struct stack *s, struct conn *c);
 void conn_fin_wait_2(struct stack *s, struct conn *c);
 void conn_time_wait(struct stack *s, struct conn *c);
@@ -117,6 +124,8 @@ void conn_time_wait(struct stack *s, struct conn *c);
 void conn_free(struct stack *s, struct conn *c);
 /* The same, with a RST to the peer. */
 void conn_reset(struct stack *s, struct conn *c);
+/* The same, of one that was never opened: if we asked for it, failed() is called. */
+void conn_fail(struct stack *s, struct conn *c, enum conn_failure why);
 void conn_make_ready(struct stack *s, struct conn *c);
 void conn_make_out(struct stack *s, struct conn *c);
 void conn_ack_now(struct stack *s, struct conn *c);
@@ -129,6 +138,20 @@ void wake_starved(struct stack *s);
 void listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
+
+/* What the peer's SYN offers; what it does not offer back is off. */
+void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+
+/* ---- tcp_connect.c: connections that we open ---- */
+
+/* A segment in SYN_SENT. */
+void connect_input(struct stack *s, struct conn *c, struct arrival *a);
+/* Two SYNs have crossed, and this is the SYN-ACK of the other: make it a plain ACK. */
+void connect_crossed(struct stack *s, struct conn *c, struct tcp_seg *seg);
+/* Is the way there known? If not, the SYN waits for it. */
+bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
+/* No answer came to our SYN, or the way there was not found. */
+void connect_timeout(struct stack *s, struct conn *c);
 
 /* ---- tcp_rx.c: receive queue ---- */
 
@@ -155,6 +178,8 @@ void out_challenge(struct stack *s, struct conn *c);
 void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
 void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
 void timer_main_off(struct conn *c);
+/* RFC 6298 section 5.5: the main timer again, twice as long each time. */
+void timer_back_off(struct stack *s, struct conn *c);
 void rtt_sample(struct conn *c, uint64_t rtt_ns);
 
 /* ---- tcp_cc.c: how much the network takes ---- */

@@ -43,6 +43,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 
+	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
@@ -59,25 +60,61 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	return t;
 }
 
-/* A free slot: a fresh one, else the oldest TIME-WAIT's, else the oldest half-open's. */
+/* A fresh one, else the oldest TIME-WAIT's. */
 static struct conn *
-slot_take(struct stack *s)
+free_slot(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	if (t->half_open_count >= t->half_open_max) {
-		stack_count(s, TCP_HALF_OPEN_DROPPED);
-		conn_free(s, container_of(t->half_open.next, struct conn, where));
-	} else if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
+	if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
 		stack_count(s, TCP_TIME_WAIT_RECYCLED);
 		conn_free(s, container_of(t->time_wait.next, struct conn, where));
-	} else if (list_empty(&t->free) && !list_empty(&t->half_open)) {
-		stack_count(s, TCP_HALF_OPEN_DROPPED);
-		conn_free(s, container_of(t->half_open.next, struct conn, where));
 	}
 	if (list_empty(&t->free))
 		return NULL;
 	return container_of(list_pop_front(&t->free), struct conn, where);
+}
+
+/* The same for a SYN, else the oldest half-open's. */
+static struct conn *
+slot_take(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+	const bool none = list_empty(&t->free) && list_empty(&t->time_wait);
+
+	if (t->half_open_count >= t->half_open_max || (none && !list_empty(&t->half_open))) {
+		stack_count(s, TCP_HALF_OPEN_DROPPED);
+		conn_free(s, container_of(t->half_open.next, struct conn, where));
+	}
+	return free_slot(s);
+}
+
+/* The connection begins: in the table, and in no list. False: the table has no room. */
+static bool
+conn_begin(struct stack *s, struct conn *c, struct flow flow)
+{
+	struct tcp *t = s->tcp;
+
+	c->peer_ip = *flow.ip;
+	c->peer_port = flow.port;
+	c->local_port = flow.local_port;
+	c->local = flow.local & CONN_LOCAL_MASK;
+	if (!flow_add(s, c)) {
+		stack_count(s, TCP_REFUSED_TABLE);
+		list_push_back(&t->free, &c->where);
+		return false;
+	}
+	c->flags = 0;
+	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
+	c->srtt_us = c->rttvar_us = 0;
+	c->rto_us = RTO_INITIAL_US;
+	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
+	c->heard_ns = s->now_ns;
+	c->challenged_ns = 0;
+	c->rx = (struct rxq){0};
+	txq_init(&c->tx);
+	t->conns_count++;
+	return true;
 }
 
 struct conn *
@@ -90,28 +127,31 @@ conn_open(struct stack *s, struct flow flow)
 		stack_count(s, TCP_REFUSED_CONNS_MAX);
 		return NULL;
 	}
-	c->peer_ip = *flow.ip;
-	c->peer_port = flow.port;
-	c->local = flow.local;
-	if (!flow_add(s, c)) {
-		stack_count(s, TCP_REFUSED_TABLE);
-		list_push_back(&t->free, &c->where);
+	if (!conn_begin(s, c, flow))
 		return NULL;
-	}
 	c->state = CONN_SYN_RCVD;
-	c->flags = 0;
-	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
-	c->srtt_us = c->rttvar_us = 0;
-	c->rto_us = RTO_INITIAL_US;
-	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
-	c->heard_ns = s->now_ns;
-	c->challenged_ns = 0;
-	c->rx = (struct rxq){0};
-	txq_init(&c->tx);
 	list_push_back(&t->half_open, &c->where);
 	t->half_open_count++;
-	t->conns_count++;
 	stack_count(s, TCP_SYNS);
+	return c;
+}
+
+struct conn *
+conn_open_active(struct stack *s, struct flow flow)
+{
+	struct tcp *t = s->tcp;
+	struct conn *c = free_slot(s);
+
+	if (c == NULL) {
+		stack_count(s, TCP_CONNECT_NO_SLOT);
+		return NULL;
+	}
+	if (!conn_begin(s, c, flow))
+		return NULL;
+	c->state = CONN_SYN_SENT;
+	c->flags |= CONN_ACTIVE;
+	t->active_count++;
+	stack_count(s, TCP_CONNECTS);
 	return c;
 }
 
@@ -127,7 +167,8 @@ void
 conn_established(struct stack *s, struct conn *c)
 {
 	list_unlink(&c->where);
-	s->tcp->half_open_count--;
+	if (!(c->flags & CONN_ACTIVE))
+		s->tcp->half_open_count--;
 	c->state = CONN_ESTABLISHED;
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
@@ -161,7 +202,9 @@ conn_free(struct stack *s, struct conn *c)
 	struct tcp *t = s->tcp;
 
 	ensure(c->state != CONN_CLOSED);
-	if (c->state == CONN_SYN_RCVD)
+	if (c->flags & CONN_ACTIVE)
+		t->active_count--;
+	else if (c->state == CONN_SYN_RCVD)
 		t->half_open_count--;
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
@@ -180,8 +223,20 @@ conn_free(struct stack *s, struct conn *c)
 void
 conn_reset(struct stack *s, struct conn *c)
 {
-	out_reset(s, c);
+	/* RFC 9293 section 3.10.5: nobody has heard of one in SYN-SENT. */
+	if (c->state != CONN_SYN_SENT)
+		out_reset(s, c);
 	conn_free(s, c);
+}
+
+void
+conn_fail(struct stack *s, struct conn *c, enum conn_failure why)
+{
+	const bool ours = (c->flags & CONN_ACTIVE) != 0;
+
+	conn_free(s, c);
+	if (ours)
+		s->user.failed(s->user.arg, c, why);
 }
 
 /* Our FIN is acknowledged; the peer's must come in a bounded time, whoever it is. */
@@ -275,7 +330,9 @@ tcp_drain(struct stack *s)
 		struct conn *c = &t->conns[t->drain_slot++];
 
 		if (c->state == CONN_SYN_RCVD)
-			conn_reset(s, c);
+			out_reset(s, c);
+		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
+			conn_fail(s, c, CONNECT_STOPPED);
 		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
 			conn_close(s, c);
 	}

@@ -42,6 +42,9 @@
 #define RTO_INITIAL_US 1000000u
 #define RETRIES_MAX    10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
 #define SYN_RETRIES    5u
+#define CONNECT_TRIES  7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS     (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES  150u
 #define ACK_DELAY_NS   (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
 #define TIME_WAIT_NS   (1000 * NS_PER_MS)
 #define FIN_WAIT_NS    (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
@@ -50,9 +53,11 @@
 #define CHALLENGE_NS   (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
 #define NEVER          WHEEL_NEVER
 
-/* LISTEN is not a connection; we never open one, so there is no SYN-SENT. */
+/* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
+ * no user yet. */
 enum conn_state {
 	CONN_CLOSED,
+	CONN_SYN_SENT,
 	CONN_SYN_RCVD,
 	CONN_ESTABLISHED,
 	CONN_FIN_WAIT_1,
@@ -68,7 +73,7 @@ enum conn_flag {
 	CONN_WSCALE = 1u << 1,     /* both sides scale their windows */
 	CONN_ACK_NOW = 1u << 2,    /* an ACK goes out this turn */
 	CONN_ACK_LATER = 1u << 3,  /* text is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,   /* SYN-ACK goes out this turn */
+	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
 	CONN_CLOSE = 1u << 5,      /* the user closed: no more bytes in or out of its hands */
 	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,        /* all before the peer's FIN was received */
@@ -79,7 +84,11 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
+	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
 };
+
+/* What our SYN offers; the peer's says what remains of it. */
+#define CONN_OFFERS CONN_WSCALE
 
 /* A received segment's text, in the frame it came in. */
 struct rx_seg {
@@ -96,14 +105,16 @@ struct rxq {
 	uint16_t frames, hole_frames;
 };
 
+#define CONN_SLOTS_MAX  (1u << 22)
+#define CONN_LOCAL_MASK 3u
+
 struct conn {
 	/* who, and what was received */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
-	uint16_t peer_port;
-	uint8_t state; /* enum conn_state */
-	uint8_t local; /* enum local */
-	uint32_t slot;
-	uint32_t flags; /* enum conn_flag */
+	uint16_t peer_port, local_port;
+	uint32_t slot : 22, local : 2; /* local: enum local */
+	uint32_t state : 8;            /* enum conn_state */
+	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
@@ -144,6 +155,7 @@ struct conn {
 	uint8_t backoff;
 	uint8_t peer_mac[6];
 };
+static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");

@@ -66,6 +66,11 @@ check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		out_challenge(s, c);
 		return STEP_DONE;
 	}
+	if (c->state == CONN_SYN_RCVD && c->flags & CONN_ACTIVE) {
+		stack_count(s, TCP_CONNECT_REFUSED);
+		conn_fail(s, c, CONNECT_REFUSED);
+		return STEP_DONE;
+	}
 	stack_count(s, TCP_RESET_BY_PEER);
 	conn_free(s, c);
 	return STEP_DONE;
@@ -77,7 +82,7 @@ check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_SYN))
 		return STEP_ON;
-	if (c->state == CONN_SYN_RCVD) {
+	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
 		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
 		stack_count(s, TCP_HALF_OPEN_SYN);
 		conn_free(s, c);
@@ -188,6 +193,13 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
+	if (unlikely(c->state < CONN_ESTABLISHED)) {
+		if (c->state == CONN_SYN_SENT) {
+			connect_input(s, c, a);
+			return;
+		}
+		connect_crossed(s, c, seg);
+	}
 	if (check_seq(s, c, seg) == STEP_DONE)
 		return;
 	if (check_rst(s, c, seg) == STEP_DONE)
@@ -212,7 +224,7 @@ flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
 
 	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
-	if (a->seg.dst_port != s->cfg.tcp_port)
+	if (a->seg.dst_port != s->cfg.tcp_port && s->tcp->active_count == 0)
 		return NULL;
 	return flow_find(s, flow);
 }

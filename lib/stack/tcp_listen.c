@@ -4,7 +4,7 @@
  */
 #include "tcp.h"
 
-static void
+void
 take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const uint16_t ours = (uint16_t)(s->port->mtu - 40); /* IPv4 and TCP, no options */
@@ -84,7 +84,7 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 	const uint32_t iss_least = old->snd_max + 1;
 	uint32_t iss;
 
-	if (old->state != CONN_TIME_WAIT || s->tcp->draining)
+	if (old->state != CONN_TIME_WAIT || old->flags & CONN_ACTIVE || s->tcp->draining)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;

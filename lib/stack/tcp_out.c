@@ -45,7 +45,7 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		return false;
 	}
 	seg = (struct tcp_seg){
-		.src_port = s->cfg.tcp_port,
+		.src_port = c->local_port,
 		.dst_port = c->peer_port,
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
@@ -122,14 +122,17 @@ sent_next(struct stack *s, struct conn *c, const struct shape *what)
 		c->snd_max = end;
 }
 
+/* In SYN-SENT the SYN alone: there is nothing to acknowledge, and rcv_nxt is 0. */
 static bool
-send_syn_ack(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	const struct shape what = {.seq = c->iss, .flags = TCP_SYN | TCP_ACK};
+	const bool bare = c->state == CONN_SYN_SENT;
+	const struct shape what = {.seq = c->iss, .flags = bare ? TCP_SYN : TCP_SYN | TCP_ACK};
 
 	if (!send_shape(s, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
+		c->tries = 0; /* of finding the way there */
 		c->flags |= CONN_RTT_TIMED;
 		c->rtt_at_ns = s->now_ns;
 	} else {
@@ -198,11 +201,25 @@ send_bare(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
 	return send_shape(s, c, mac, what);
 }
 
+/*
+ * Where an empty segment stands: behind all that was ever sent, or the peer takes it for an old one
+ * and does not look at its ACK. After a timeout snd_nxt is behind that, and two peers that both
+ * sent again would never hear each other. Not beyond the window, though, where a probe may have
+ * been: there it would be no better.
+ */
+static uint32_t
+bare_seq(const struct conn *c)
+{
+	const uint32_t edge = c->snd_una + c->snd_wnd;
+
+	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
+}
+
 /* What is asked for by flag, before new text. */
 static bool
 send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	if (c->flags & CONN_SEND_SYN && !send_syn_ack(s, c, mac))
+	if (c->flags & CONN_SEND_SYN && !send_syn(s, c, mac))
 		return false;
 	if (c->flags & CONN_RESEND && !resend_first(s, c, mac))
 		return false;
@@ -223,7 +240,8 @@ plan_timer(struct stack *s, struct conn *c)
 {
 	const bool flying = c->snd_nxt != c->snd_una;
 
-	if (c->state == CONN_SYN_RCVD || c->state == CONN_FIN_WAIT_2 || c->state == CONN_TIME_WAIT)
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_2 ||
+	    c->state == CONN_TIME_WAIT)
 		return;
 	if (flying && (c->main_at_ns == NEVER || c->flags & CONN_PERSIST)) {
 		c->flags &= ~CONN_PERSIST;
@@ -243,6 +261,8 @@ visit(struct stack *s, struct conn *c)
 	bool fits;
 
 	next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
+		return false;
 	fits = send_asked(s, c, mac);
 	for (uint32_t i = 0; fits && i < SEGS_A_VISIT && next_shape(c, &what); i++) {
 		fits = send_shape(s, c, mac, what);
@@ -251,7 +271,7 @@ visit(struct stack *s, struct conn *c)
 	}
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
-		fits = send_bare(s, c, mac, c->snd_nxt);
+		fits = send_bare(s, c, mac, bare_seq(c));
 	if (c->flags & CONN_ACK_LATER && c->ack_at_ns == NEVER) {
 		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
 		timer_sync(s, c);

@@ -1,11 +1,11 @@
 /*
  * tcp_table.c - which connection does a segment belong to?
  *
- * Our port is the same for every flow, so a flow is the peer's (address, port), and which of our
- * addresses it talks to. Each has two buckets of eight and goes into the emptier one: with buckets
- * at most half full on average an overflow is practically impossible (Azar et al., "Balanced
- * allocations", STOC 1994), and a look-up reads two lines at most, whatever the peers do. The hash
- * is seeded, so nobody can aim at a bucket.
+ * A flow is the peer's (address, port), and which of our addresses and ports it talks to. Each has
+ * two buckets of eight and goes into the emptier one: with buckets at most half full on average an
+ * overflow is practically impossible (Azar et al., "Balanced allocations", STOC 1994), and a
+ * look-up reads two lines at most, whatever the peers do. The hash is seeded, so nobody can aim at
+ * a bucket.
  */
 #include "tcp.h"
 
@@ -20,15 +20,16 @@ struct flow_home {
 static uint64_t
 hash_flow(struct flow f, uint64_t seed)
 {
+	const uint32_t ports = (uint32_t)f.local_port << 16 | f.port;
 	uint32_t key[5];
 
 	if (likely(ip_addr_is_v4(f.ip))) {
 		key[0] = ip_addr_v4_get(f.ip);
-		key[1] = f.port;
+		key[1] = ports;
 		return hash_bytes(key, 2 * sizeof key[0], seed);
 	}
 	memcpy(key, f.ip->b, sizeof f.ip->b);
-	key[4] = f.port;
+	key[4] = ports;
 	return hash_bytes(key, sizeof key, seed);
 }
 
@@ -128,11 +129,21 @@ flow_iss(const struct stack *s, struct flow flow)
 	uint64_t f;
 
 	memcpy(key, flow.ip->b, sizeof flow.ip->b);
-	key[4] = flow.port;
-	key[5] = (uint32_t)flow.local << 16 | s->cfg.tcp_port;
+	key[4] = (uint32_t)flow.local_port << 16 | flow.port;
+	key[5] = flow.local;
 	f = hash_bytes(key, sizeof key, ~s->cfg.seed);
 
 	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
+}
+
+uint32_t
+flow_port_offset(const struct stack *s, struct flow flow)
+{
+	uint32_t key[5];
+
+	memcpy(key, flow.ip->b, sizeof flow.ip->b);
+	key[4] = flow.port;
+	return (uint32_t)hash_bytes(key, sizeof key, ~s->cfg.seed);
 }
 
 /*
@@ -143,7 +154,8 @@ void
 tcp_match(struct stack *s, struct sorted *in)
 {
 	struct flow_home home[BURST_MAX];
-	struct flow flow[BURST_MAX]; /* ip NULL: a cut header, or not our port */
+	struct flow flow[BURST_MAX]; /* ip NULL: a cut header, or nobody's port */
+	const bool any_port = s->tcp->active_count > 0;
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
@@ -151,9 +163,11 @@ tcp_match(struct stack *s, struct sorted *in)
 		const struct tcp_header *h = (const void *)(in->rx.data[i] + l3->l4_offset);
 
 		flow[k].ip = NULL;
-		if (l3->l4_len < TCP_HEADER_BYTES || be16_get(h->dst_port) != s->cfg.tcp_port)
+		if (l3->l4_len < TCP_HEADER_BYTES ||
+		    (be16_get(h->dst_port) != s->cfg.tcp_port && !any_port))
 			continue;
-		flow[k] = (struct flow){&l3->src_ip, be16_get(h->src_port), l3->local};
+		flow[k] = (struct flow){&l3->src_ip, be16_get(h->src_port), be16_get(h->dst_port),
+					l3->local};
 		home[k] = flow_home(s, flow[k]);
 		prefetch(home[k].first);
 		prefetch(home[k].second);

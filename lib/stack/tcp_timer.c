@@ -62,9 +62,8 @@ rtt_sample(struct conn *c, uint64_t rtt_ns)
 	c->rto_us = min_u32(max_u32(c->rto_us, RTO_MIN_US), RTO_MAX_US);
 }
 
-/* RFC 6298 section 5.5: twice as long each time. */
-static void
-back_off(struct stack *s, struct conn *c)
+void
+timer_back_off(struct stack *s, struct conn *c)
 {
 	uint64_t us;
 
@@ -77,6 +76,10 @@ back_off(struct stack *s, struct conn *c)
 static void
 syn_timeout(struct stack *s, struct conn *c)
 {
+	if (c->flags & CONN_ACTIVE) {
+		connect_timeout(s, c);
+		return;
+	}
 	if (++c->tries > SYN_RETRIES) {
 		stack_count(s, TCP_TIMEOUT_SYN);
 		conn_free(s, c);
@@ -84,7 +87,7 @@ syn_timeout(struct stack *s, struct conn *c)
 	}
 	c->flags |= CONN_SEND_SYN;
 	conn_make_out(s, c);
-	back_off(s, c);
+	timer_back_off(s, c);
 }
 
 static void
@@ -106,7 +109,7 @@ text_timeout(struct stack *s, struct conn *c)
 		stack_count(s, TCP_TIMEOUTS_RETRANSMIT);
 	}
 	conn_make_out(s, c);
-	back_off(s, c);
+	timer_back_off(s, c);
 }
 
 static void
@@ -114,6 +117,7 @@ main_timeout(struct stack *s, struct conn *c)
 {
 	c->main_at_ns = NEVER;
 	switch (c->state) {
+	case CONN_SYN_SENT:
 	case CONN_SYN_RCVD:
 		syn_timeout(s, c);
 		return;

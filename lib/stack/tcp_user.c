@@ -129,6 +129,10 @@ conn_close(struct stack *s, struct conn *c)
 {
 	if (c->flags & CONN_CLOSE)
 		return;
+	if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD) {
+		conn_reset(s, c); /* nobody was told that it is open */
+		return;
+	}
 	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);
 	c->flags = (c->flags | CONN_CLOSE) & ~CONN_WANT_ROOM;
 	c->state = c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK;

@@ -1,0 +1,189 @@
+/*
+ * tcp_connect.c - connections that we open: RFC 9293 sections 3.10.1 (OPEN, active) and 3.10.7.3
+ * (SYN-SENT), opens from both sides at once, and which local port (RFC 6056).
+ */
+#include "tcp.h"
+
+/* RFC 6056 section 3.2: all but the well-known ones. */
+#define PORT_LEAST 1024u
+#define PORT_COUNT (65536u - PORT_LEAST)
+
+/*
+ * RFC 6056 section 3.3.3, algorithm 3: one counter, and an offset that only we know for each
+ * (address, port) of a peer: a port of one flow does not tell those of others, and comes round
+ * again only after all others. Returns 0 if all are in use.
+ */
+static uint16_t
+port_choose(struct stack *s, struct flow flow)
+{
+	struct tcp *t = s->tcp;
+	const uint32_t offset = flow_port_offset(s, flow) % PORT_COUNT;
+
+	for (uint32_t i = 0; i < PORT_COUNT; i++) {
+		const uint32_t at = (t->port_next++ % PORT_COUNT + offset) % PORT_COUNT;
+
+		flow.local_port = (uint16_t)(PORT_LEAST + at);
+		if (flow.local_port != s->cfg.tcp_port && flow_find(s, flow) == NULL)
+			return flow.local_port;
+	}
+	return 0;
+}
+
+struct conn *
+conn_connect(struct stack *s, const struct conn_target *to)
+{
+	struct flow flow = {&to->ip, to->port, to->local_port, LOCAL_V4};
+	struct conn *c;
+
+	ensure(s->user.failed != NULL && to->port != 0);
+	if (s->tcp->draining) {
+		stack_count(s, TCP_REFUSED_DRAINING);
+		return NULL;
+	}
+	if (flow.local_port == 0)
+		flow.local_port = port_choose(s, flow);
+	if (flow.local_port == 0 || flow_find(s, flow) != NULL) {
+		stack_count(s, TCP_CONNECT_NO_PORT);
+		return NULL;
+	}
+	c = conn_open_active(s, flow);
+	if (c == NULL)
+		return NULL;
+	c->iss = flow_iss(s, flow);
+	c->snd_una = c->snd_nxt = c->snd_max = c->iss;
+	c->rcv_nxt = c->rcv_edge = c->rcv_acked = 0;
+	memset(c->peer_mac, 0, sizeof c->peer_mac);
+	c->flags |= CONN_SEND_SYN | CONN_OFFERS;
+	conn_make_out(s, c);
+	return c;
+}
+
+/* Nothing came from there yet, so there is no way back to fall back on: ask, and come again. */
+bool
+connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	static const uint8_t unknown[sizeof c->peer_mac];
+
+	if (memcmp(mac, unknown, sizeof unknown) != 0)
+		return true;
+	if (c->main_at_ns == NEVER)
+		timer_main(s, c, RESOLVE_NS);
+	return false;
+}
+
+static bool
+syn_was_sent(const struct conn *c)
+{
+	return c->snd_max != c->iss;
+}
+
+void
+connect_timeout(struct stack *s, struct conn *c)
+{
+	if (!syn_was_sent(c)) {
+		if (++c->tries > RESOLVE_TRIES) {
+			stack_count(s, TCP_CONNECT_UNREACHABLE);
+			conn_fail(s, c, CONNECT_UNREACHABLE);
+			return;
+		}
+		conn_make_out(s, c);
+		return;
+	}
+	if (++c->tries > CONNECT_TRIES) {
+		stack_count(s, TCP_CONNECT_TIMEOUT);
+		conn_fail(s, c, CONNECT_TIMED_OUT);
+		return;
+	}
+	c->flags |= CONN_SEND_SYN;
+	conn_make_out(s, c);
+	timer_back_off(s, c);
+}
+
+/* 3.10.7.3, fourth: the peer's SYN. The window we told stands on its number. */
+static void
+take_syn(struct stack *s, struct conn *c, const struct arrival *a)
+{
+	const struct tcp_seg *seg = &a->seg;
+	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+
+	c->rcv_nxt = c->rcv_acked = seg->seq + 1;
+	c->rcv_edge = c->rcv_nxt + told;
+	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
+	c->snd_wl1 = seg->seq;
+	c->snd_wl2 = c->iss;
+	c->heard_ns = s->now_ns;
+	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
+	c->flags &= ~CONN_OFFERS;
+	take_options(s, c, seg);
+}
+
+/* Text on a SYN-ACK is left for the peer to send again. */
+static void
+open_done(struct stack *s, struct conn *c, uint32_t ack)
+{
+	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
+	if (c->flags & CONN_RTT_TIMED)
+		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	conn_ack_now(s, c);
+	conn_established(s, c);
+}
+
+/* Our SYN has met the peer's (figure 8 of RFC 9293): now each waits for the other's ACK. */
+static void
+open_crosses(struct stack *s, struct conn *c)
+{
+	stack_count(s, TCP_CONNECT_CROSSED);
+	c->state = CONN_SYN_RCVD;
+	c->flags |= CONN_SEND_SYN;
+	conn_make_out(s, c);
+}
+
+void
+connect_input(struct stack *s, struct conn *c, struct arrival *a)
+{
+	const struct tcp_seg *seg = &a->seg;
+	const bool acks = (seg->flags & TCP_ACK) != 0;
+
+	/* First: an ACK of anything but our SYN is of another connection. */
+	if (acks && (seg->ack != c->iss + 1 || !syn_was_sent(c))) {
+		stack_count(s, TCP_DROP_ACK_OF_SYN);
+		if (!(seg->flags & TCP_RST))
+			out_reset_unknown(s, a);
+		return;
+	}
+	/* Second: a RST counts only from who saw our SYN. */
+	if (seg->flags & TCP_RST) {
+		stack_count(s, acks ? TCP_CONNECT_REFUSED : TCP_DROP_RST_BLIND);
+		if (acks)
+			conn_fail(s, c, CONNECT_REFUSED);
+		return;
+	}
+	if (!(seg->flags & TCP_SYN)) {
+		stack_count(s, TCP_DROP_NO_SYN);
+		return;
+	}
+	take_syn(s, c, a);
+	if (acks)
+		open_done(s, c, seg->ack);
+	else
+		open_crosses(s, c);
+}
+
+/*
+ * By the letter of 3.10.7.4 the peer's SYN-ACK lies before rcv_nxt and only makes us send an ACK;
+ * but it acknowledges our SYN and repeats what we know, so it is as good as the ACK that would
+ * follow.
+ */
+void
+connect_crossed(struct stack *s, struct conn *c, struct tcp_seg *seg)
+{
+	const uint8_t both = TCP_SYN | TCP_ACK;
+
+	if (!(c->flags & CONN_ACTIVE) || (seg->flags & (both | TCP_RST)) != both ||
+	    seg->seq + 1 != c->rcv_nxt || seg->ack != c->iss + 1)
+		return;
+	seg->flags &= ~TCP_SYN;
+	seg->seq++;
+	conn_ack_now(s, c);
+}

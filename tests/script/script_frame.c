@@ -1,0 +1,233 @@
+#include "script_frame.h"
+
+#include "base/check.h"
+#include "sim_stack.h"
+#include "wire/arp_wire.h"
+#include "wire/eth_wire.h"
+#include "wire/inet_cksum.h"
+#include "wire/ipv4_wire.h"
+
+#include <string.h>
+
+#define TCP_BYTES   20u
+#define CKSUM_AT    16u
+#define ICMP_BYTES  8u
+#define QUOTE_BYTES 8u
+#define PROTO_ICMP  1u
+
+static uint8_t *
+put16(uint8_t *to, uint32_t v)
+{
+	to[0] = (uint8_t)(v >> 8);
+	to[1] = (uint8_t)v;
+	return to + 2;
+}
+
+static uint8_t *
+put32(uint8_t *to, uint32_t v)
+{
+	return put16(put16(to, v >> 16), v & 0xffff);
+}
+
+static uint32_t
+get16(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t
+get32(const uint8_t *p)
+{
+	return get16(p) << 16 | get16(p + 2);
+}
+
+/* Options as most systems order and pad them; returns how many bytes, a multiple of four. */
+static uint32_t
+write_options(uint8_t *to, const struct script_options *o)
+{
+	uint8_t *p = to;
+
+	if (o->seen & OPT_RAW)
+		p = (uint8_t *)memcpy(p, o->raw, o->raw_len) + o->raw_len;
+	if (o->seen & OPT_MSS)
+		p = put16(put16(p, 0x0204), o->mss);
+	if (o->seen & OPT_SACK_PERMITTED)
+		p = put16(p, 0x0402);
+	if (o->seen & OPT_TIMESTAMPS)
+		p = put32(put32(put16(p, 0x080a), o->ts_value), o->ts_echo);
+	if (o->seen & OPT_WSCALE)
+		p = put16(put16(p, 0x0103), 0x0300u | o->wscale);
+	if (o->seen & OPT_SACK) {
+		p = put16(p, 0x0500 | (2 + 8 * (uint32_t)o->sacks));
+		for (uint32_t i = 0; i < o->sacks; i++)
+			p = put32(put32(p, o->sack[i][0]), o->sack[i][1]);
+	}
+	while ((p - to) % 4 != 0)
+		*p++ = 1;
+	return (uint32_t)(p - to);
+}
+
+static uint64_t
+pseudo_sum(const struct script_ends *ends, const uint8_t *l4, uint32_t len)
+{
+	return inet_sum(inet_sum_pseudo(ends->src, ends->dst, IPV4_TCP, (uint16_t)len), l4, len);
+}
+
+/* Ethernet and IPv4 in front of l4_len bytes; returns where they go. */
+static uint8_t *
+write_ip(uint8_t *frame, const struct script_ends *ends, uint8_t protocol, uint32_t l4_len)
+{
+	uint8_t *ip = frame + ETH_HEADER_BYTES;
+
+	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_IPV4);
+	ipv4_emit(ip, ends->src, ends->dst, protocol, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+	return ip + IPV4_HEADER_BYTES;
+}
+
+uint32_t
+script_frame_write(uint8_t *frame, const struct script_ends *ends, const struct script_seg *seg,
+		   const uint8_t *text)
+{
+	uint8_t options[SCRIPT_OPTION_BYTES + 4];
+	const uint32_t opt_len = write_options(options, &seg->opt);
+	const uint32_t len = TCP_BYTES + opt_len + seg->len;
+	uint8_t *tcp = write_ip(frame, ends, IPV4_TCP, len);
+	uint8_t *p =
+		put32(put32(put16(put16(tcp, seg->src_port), seg->dst_port), seg->seq), seg->ack);
+	struct be16 sum;
+
+	ensure(opt_len <= SCRIPT_OPTION_BYTES && tcp + len <= frame + MEM_FRAME_BYTES);
+	p = put16(p, (TCP_BYTES + opt_len) / 4 << 12 | seg->flags);
+	p = put32(put16(p, seg->window), 0);
+	memcpy(p, options, opt_len);
+	if (seg->len > 0)
+		memcpy(p + opt_len, text, seg->len);
+	sum = inet_cksum(pseudo_sum(ends, tcp, len));
+	memcpy(tcp + CKSUM_AT, sum.b, sizeof sum);
+	if (seg->bad_cksum)
+		tcp[CKSUM_AT] ^= 0x40;
+	return (uint32_t)(tcp - frame) + len;
+}
+
+uint32_t
+script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type, uint8_t code,
+		  uint16_t mtu, const struct script_seg *quoted)
+{
+	const uint32_t len = ICMP_BYTES + IPV4_HEADER_BYTES + QUOTE_BYTES;
+	const struct script_ends from_router = {SIM_PEERS + 1, ends->dst};
+	uint8_t *icmp = write_ip(frame, &from_router, PROTO_ICMP, len);
+	uint8_t *ip = icmp + ICMP_BYTES;
+	struct be16 sum;
+
+	/* RFC 1191 section 4: the MTU of the next hop stands in the last two of the header */
+	put32(put32(icmp, (uint32_t)type << 24 | (uint32_t)code << 16), mtu);
+	ipv4_emit(ip, ends->dst, ends->src, IPV4_TCP,
+		  (uint16_t)(IPV4_HEADER_BYTES + TCP_BYTES + quoted->len));
+	put32(put16(put16(ip + IPV4_HEADER_BYTES, quoted->src_port), quoted->dst_port),
+	      quoted->seq);
+	sum = inet_cksum(inet_sum(0, icmp, len));
+	memcpy(icmp + 2, sum.b, sizeof sum);
+	return (uint32_t)(icmp - frame) + len;
+}
+
+uint32_t
+script_frame_arp(uint8_t *frame, uint32_t sender)
+{
+	struct arp arp = {.op = ARP_REQUEST, .sender_ip = sender, .target_ip = SIM_IP};
+
+	memcpy(arp.sender_mac, sim_peer_mac, sizeof arp.sender_mac);
+	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_ARP);
+	arp_emit(frame + ETH_HEADER_BYTES, &arp);
+	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
+}
+
+/* One option of at most `left` bytes at p; returns its length, 0: it cannot be. */
+static uint32_t
+read_option(struct script_options *o, const uint8_t *p, uint32_t left)
+{
+	const uint32_t len = p[0] == 1 ? 1 : left >= 2 ? p[1] : 0;
+
+	if (p[0] == 1)
+		return 1;
+	if (len < 2 || len > left)
+		return 0;
+	if (p[0] == 2 && len == 4) {
+		o->seen |= OPT_MSS;
+		o->mss = (uint16_t)get16(p + 2);
+	} else if (p[0] == 3 && len == 3) {
+		o->seen |= OPT_WSCALE;
+		o->wscale = p[2];
+	} else if (p[0] == 4 && len == 2) {
+		o->seen |= OPT_SACK_PERMITTED;
+	} else if (p[0] == 5 && len >= 10 && (len - 2) % 8 == 0) {
+		o->seen |= OPT_SACK;
+		o->sacks = (uint8_t)((len - 2) / 8);
+		for (uint32_t i = 0; i < o->sacks; i++) {
+			o->sack[i][0] = get32(p + 2 + 8 * i);
+			o->sack[i][1] = get32(p + 6 + 8 * i);
+		}
+	} else if (p[0] == 8 && len == 10) {
+		o->seen |= OPT_TIMESTAMPS;
+		o->ts_value = get32(p + 2);
+		o->ts_echo = get32(p + 6);
+	} else {
+		return 0;
+	}
+	return len;
+}
+
+static const char *
+read_tcp(struct script_seg *seg, const uint8_t *tcp, uint32_t len)
+{
+	const uint32_t header = (uint32_t)(tcp[12] >> 4) * 4;
+
+	if (len < TCP_BYTES || header < TCP_BYTES || header > len)
+		return "a data offset that cannot be";
+	seg->src_port = (uint16_t)get16(tcp);
+	seg->dst_port = (uint16_t)get16(tcp + 2);
+	seg->seq = get32(tcp + 4);
+	seg->ack = get32(tcp + 8);
+	seg->flags = tcp[13];
+	seg->window = (uint16_t)get16(tcp + 14);
+	seg->text = tcp + header;
+	seg->len = len - header;
+	for (uint32_t at = TCP_BYTES; at < header && tcp[at] != 0;) {
+		const uint32_t n = read_option(&seg->opt, tcp + at, header - at);
+
+		if (n == 0)
+			return "an option that cannot be";
+		at += n;
+	}
+	return NULL;
+}
+
+bool
+script_frame_read(struct script_seg *seg, const uint8_t *frame, uint32_t len, const char **wrong)
+{
+	const struct eth_header *eth = (const void *)frame;
+	const uint8_t *ip = frame + ETH_HEADER_BYTES;
+	struct ipv4_packet packet;
+	struct script_ends ends;
+
+	*seg = (struct script_seg){0};
+	*wrong = NULL;
+	if (len < ETH_HEADER_BYTES || be16_get(eth->type) != ETH_TYPE_IPV4)
+		return false;
+	if (ipv4_parse(&packet, ip, len - ETH_HEADER_BYTES) != IPV4_WIRE_OK) {
+		*wrong = "an IPv4 header that cannot be";
+		return true;
+	}
+	if (packet.protocol != IPV4_TCP)
+		return false;
+	ends = (struct script_ends){packet.src, packet.dst};
+	ip += packet.header_len;
+	len = packet.total_len - packet.header_len;
+	if (!ipv4_cksum_good(ip - packet.header_len, packet.header_len))
+		*wrong = "a wrong IPv4 checksum";
+	else if (!inet_sum_good(pseudo_sum(&ends, ip, len)))
+		*wrong = "a wrong TCP checksum";
+	else
+		*wrong = read_tcp(seg, ip, len);
+	return true;
+}

@@ -1,0 +1,85 @@
+/*
+ * script_frame.h - a segment as a script names it, and as bytes of a frame.
+ *
+ * Written and read without lib/wire's TCP code, so that a script is a second opinion on it.
+ *
+ * Units:  seq, ack, TSval and TSecr as they stand on the wire; len in bytes of text.
+ * Thread: pure functions.
+ * Errors: false: not TCP over IP. A wrong length, checksum or option of our own is words.
+ * Bounds: SCRIPT_SACKS_MAX blocks, SCRIPT_OPTION_BYTES bytes of options (RFC 9293 section 3.1).
+ */
+#ifndef CLOCKOO_SCRIPT_FRAME_H
+#define CLOCKOO_SCRIPT_FRAME_H
+
+#include "mem_port.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SCRIPT_SACKS_MAX    4u
+#define SCRIPT_OPTION_BYTES 40u
+
+enum script_flag {
+	FLAG_FIN = 1,
+	FLAG_SYN = 2,
+	FLAG_RST = 4,
+	FLAG_PSH = 8,
+	FLAG_ACK = 16,
+	FLAG_URG = 32,
+	FLAG_ECE = 64,
+	FLAG_CWR = 128,
+};
+
+enum script_option {
+	OPT_MSS = 1u << 0,
+	OPT_WSCALE = 1u << 1,
+	OPT_SACK_PERMITTED = 1u << 2,
+	OPT_TIMESTAMPS = 1u << 3,
+	OPT_SACK = 1u << 4,
+	OPT_RAW = 1u << 5, /* in only: these bytes, and nothing else */
+};
+
+struct script_options {
+	uint32_t seen; /* enum script_option */
+	bool given;    /* the script says what there is; else it does not care */
+	bool any_value, any_echo;
+	uint16_t mss;
+	uint8_t wscale;
+	uint8_t sacks, raw_len;
+	uint32_t ts_value, ts_echo;
+	uint32_t sack[SCRIPT_SACKS_MAX][2];
+	uint8_t raw[SCRIPT_OPTION_BYTES];
+};
+
+struct script_seg {
+	uint32_t seq, ack, len;
+	uint16_t src_port, dst_port, window;
+	uint8_t flags; /* enum script_flag */
+	bool window_given;
+	bool bad_cksum;      /* in: the checksum is wrong */
+	bool other_text;     /* in: not the bytes of the stream */
+	const uint8_t *text; /* of a frame that was read */
+	struct script_options opt;
+};
+
+struct script_ends {
+	uint32_t src, dst;
+};
+
+/* Write the frame; returns its length. */
+uint32_t script_frame_write(uint8_t *frame, const struct script_ends *ends,
+			    const struct script_seg *seg, const uint8_t *text);
+
+/* What a router answers to a segment of ours (ends are the peer's): its IP header and eight
+ * bytes (RFC 792). */
+uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type,
+			   uint8_t code, uint16_t mtu, const struct script_seg *quoted);
+
+/* A station asks for our MAC, and shows its own. */
+uint32_t script_frame_arp(uint8_t *frame, uint32_t sender);
+
+/* Read a frame that the stack sent; *wrong: what is wrong with it, or NULL. */
+bool script_frame_read(struct script_seg *seg, const uint8_t *frame, uint32_t len,
+		       const char **wrong);
+
+#endif

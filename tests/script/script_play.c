@@ -1,0 +1,328 @@
+#include "script_player.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *const script_states[] = {"CLOSED",     "SYN-SENT",   "SYN-RECEIVED", "ESTABLISHED",
+				     "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT",   "CLOSING",
+				     "LAST-ACK",   "TIME-WAIT"};
+static_assert(sizeof script_states / sizeof *script_states == SCRIPT_STATES &&
+		      CONN_TIME_WAIT == SCRIPT_STATES - 1,
+	      "one name for each of enum conn_state");
+
+bool
+differs(struct player *p, const char *format, ...)
+{
+	const struct script_step *st = p->step;
+	va_list args;
+	int n;
+
+	if (p->failed)
+		return false;
+	p->failed = true;
+	n = snprintf(p->error, SCRIPT_ERROR_BYTES, "%s:%u: ", st->at.file, st->at.line);
+	va_start(args, format);
+	n += vsnprintf(p->error + n, SCRIPT_ERROR_BYTES - (uint32_t)n, format, args);
+	va_end(args);
+	if ((uint32_t)n >= SCRIPT_ERROR_BYTES)
+		return false;
+	n += snprintf(p->error + n, SCRIPT_ERROR_BYTES - (uint32_t)n, " (%.6f s into the script",
+		      (double)(p->ss->now_ns - p->start_ns) / 1e9);
+	if ((uint32_t)n < SCRIPT_ERROR_BYTES)
+		snprintf(p->error + n, SCRIPT_ERROR_BYTES - (uint32_t)n,
+			 st->via.line != 0 ? ", used at line %u)" : ")", st->via.line);
+	return false;
+}
+
+bool
+expect(struct player *p, const char *what, uint64_t want, uint64_t got)
+{
+	if (want == got)
+		return true;
+	return differs(p, "expected %s %" PRIu64 ", got %" PRIu64, what, want, got);
+}
+
+/* ---- the user ---- */
+
+static struct script_flow *
+flow_of(struct player *p, uint16_t port)
+{
+	for (uint32_t i = 0; i < p->flow_count; i++)
+		if (p->flows[i].port == port)
+			return &p->flows[i];
+	ensure(p->flow_count < FLOWS_MAX);
+	p->flows[p->flow_count] = (struct script_flow){.port = port};
+	return &p->flows[p->flow_count++];
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct player *p = arg;
+	struct script_flow *f;
+	struct ip_addr ip;
+	uint16_t port;
+
+	conn_peer(c, &ip, &port);
+	f = flow_of(p, port);
+	f->conn = c;
+	f->read = 0;
+	f->written = 0;
+	p->opened++;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct player *p = arg;
+
+	p->gone++;
+	for (uint32_t i = 0; i < p->flow_count; i++)
+		if (p->flows[i].conn == c)
+			p->flows[i].conn = NULL;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	struct player *p = arg;
+
+	p->refused++;
+	for (uint32_t i = 0; i < p->flow_count; i++)
+		if (p->flows[i].conn == c)
+			p->flows[i].conn = NULL;
+}
+
+static bool
+connect_peer(struct player *p, bool refused)
+{
+	const struct conn_target to = {
+		.ip = ip_addr_v4(PEER_IP),
+		.port = p->flow->port,
+		.local_port = SIM_PORT,
+	};
+	struct conn *c;
+
+	peer_send_arp(p);
+	sim_stack_turn(p->ss);
+	c = conn_connect(p->ss->stack, &to);
+	if (c != NULL && p->flow->conn == NULL)
+		p->flow->conn = c;
+	return (c == NULL) == refused ||
+	       differs(p, "expected connect to be %s", refused ? "refused" : "taken");
+}
+
+static bool
+has_conn(struct player *p)
+{
+	return p->flow->conn != NULL || differs(p, "expected an open connection, got none");
+}
+
+static bool
+read_text(struct player *p, struct script_flow *f, uint32_t want)
+{
+	while (want > 0) {
+		const struct view v = conn_peek(f->conn);
+		const uint32_t n = v.len < want ? v.len : want;
+
+		if (n == 0)
+			return differs(p, "expected %u bytes more to read, got none", want);
+		for (uint32_t i = 0; i < n; i++)
+			if (v.data[i] != text_at(f->read + i, 0))
+				return differs(p, "expected the peer's byte %u, got another",
+					       f->read + i);
+		conn_advance(p->ss->stack, f->conn, n);
+		f->read += n;
+		want -= n;
+	}
+	return true;
+}
+
+static void
+serve(void *arg)
+{
+	struct player *p = arg;
+
+	if (!p->reading)
+		return;
+	for (uint32_t i = 0; i < p->flow_count; i++) {
+		struct script_flow *f = &p->flows[i];
+
+		while (!p->failed && f->conn != NULL && conn_peek(f->conn).len > 0)
+			read_text(p, f, conn_peek(f->conn).len);
+	}
+}
+
+static bool
+write_text(struct player *p, uint32_t len)
+{
+	struct stack *s = p->ss->stack;
+	struct script_flow *f = p->flow;
+
+	while (len > 0) {
+		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
+		uint8_t *to;
+
+		if (!conn_writable(s, f->conn, 1))
+			return differs(p, "expected room to write %u bytes, got none", len);
+		to = conn_reserve(s, f->conn, n);
+		for (uint32_t i = 0; i < n; i++)
+			to[i] = text_at(f->written + i, 1);
+		conn_commit(s, f->conn, n);
+		f->written += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* ---- steps ---- */
+
+static bool
+expect_state(struct player *p, uint32_t want)
+{
+	const struct ip_addr peer = ip_addr_v4(PEER_IP);
+	const struct flow flow = {&peer, p->flow->port, SIM_PORT, LOCAL_V4};
+	const struct conn *c = flow_find(p->ss->stack, flow);
+	const uint32_t got = c != NULL ? c->state : CONN_CLOSED;
+
+	return want == got ||
+	       differs(p, "expected state %s, got %s", script_states[want], script_states[got]);
+}
+
+/* A step that needs no turn of the stack. */
+static bool
+look(struct player *p, const struct script_step *st)
+{
+	struct stack_usage use;
+
+	switch (st->verb) {
+	case DO_OUT:
+		return peer_expect(p, st);
+	case DO_SILENCE:
+		return peer_expect_silence(p);
+	case DO_FROM:
+		p->flow = flow_of(p, (uint16_t)st->number);
+		return true;
+	case DO_OPENED:
+		return expect(p, "opened", st->number, p->opened);
+	case DO_GONE:
+		return expect(p, "gone", st->number, p->gone);
+	case DO_FAILED:
+		return expect(p, "failed", st->number, p->refused);
+	case DO_EOF:
+		return has_conn(p) && expect(p, "eof", st->number, conn_eof(p->flow->conn));
+	case DO_READABLE:
+		return has_conn(p) &&
+		       expect(p, "readable", st->number, conn_peek(p->flow->conn).len);
+	case DO_STATE:
+		return expect_state(p, st->which);
+	case DO_COUNT:
+		return expect(p, stack_counter_names[st->which].symbol, st->number,
+			      sim_stack_count(p->ss, st->which));
+	case DO_HELD:
+		stack_usage_mt(p->ss->stack, &use);
+		return expect(p, "held", st->number, use.rx_frames_held);
+	default:
+		return differs(p, "expected a verb that is played");
+	}
+}
+
+static bool
+act(struct player *p, const struct script_step *st)
+{
+	struct stack *s = p->ss->stack;
+
+	if (st->verb >= DO_READ && st->verb <= DO_ABORT && st->verb != DO_READING &&
+	    st->verb != DO_CONNECT && !has_conn(p))
+		return false;
+	if (st->verb == DO_WAIT) {
+		sim_stack_run(p->ss, p->ss->now_ns + st->number);
+		return !p->failed;
+	}
+	if (st->verb == DO_IN)
+		peer_send(p, st);
+	else if (st->verb == DO_ICMP)
+		peer_send_icmp(p, st);
+	else if (st->verb == DO_READ)
+		read_text(p, p->flow, (uint32_t)st->number);
+	else if (st->verb == DO_READING)
+		p->reading = true;
+	else if (st->verb == DO_WRITE)
+		write_text(p, (uint32_t)st->number);
+	else if (st->verb == DO_CONNECT)
+		connect_peer(p, st->number != 0);
+	else if (st->verb == DO_CLOSE)
+		conn_close(s, p->flow->conn);
+	else if (st->verb == DO_ABORT)
+		conn_abort(s, p->flow->conn);
+	else
+		stack_drain(s, p->ss->now_ns);
+	p->ss->now_ns += TURN_NS;
+	sim_stack_turn(p->ss);
+	return !p->failed;
+}
+
+static bool
+acts(enum script_verb verb)
+{
+	return verb == DO_IN || verb == DO_ICMP || verb == DO_WAIT ||
+	       (verb >= DO_READ && verb <= DO_DRAIN);
+}
+
+static bool
+play_steps(struct player *p)
+{
+	const struct script_steps *steps = &p->script->steps;
+
+	for (uint32_t i = 0; i < steps->count; i++) {
+		p->step = &steps->step[i];
+		if (acts(p->step->verb)) {
+			if (!peer_expect_silence(p) || !act(p, p->step))
+				return false;
+		} else if (!look(p, p->step)) {
+			return false;
+		}
+	}
+	return peer_expect_silence(p);
+}
+
+/* The peer has fallen silent, the stack is told to stop: in the end it holds nothing. */
+static bool
+nothing_stays(struct player *p)
+{
+	struct stack_usage use;
+	uint32_t len;
+
+	for (uint32_t s = 0; s < END_SECONDS; s++) {
+		stack_drain(p->ss->stack, p->ss->now_ns);
+		sim_stack_run(p->ss, p->ss->now_ns + 1000ull * NS_A_MS);
+		while (mem_port_sent(p->ss->port, &len) != NULL)
+			mem_port_done(p->ss->port);
+	}
+	stack_usage_mt(p->ss->stack, &use);
+	return expect(p, "connections in the end", 0, use.conns) &&
+	       expect(p, "chunks in the end", 0, use.chunks_used) &&
+	       expect(p, "frames in the end", 0, use.rx_frames_held);
+}
+
+bool
+script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
+{
+	const struct script_step begin = {.at = script->at};
+	struct player p = {.script = script, .error = error, .step = &begin};
+	const struct stack_user user = {
+		.arg = &p, .opened = on_opened, .gone = on_gone, .failed = on_failed};
+	bool good;
+
+	p.flow = flow_of(&p, PEER_PORT);
+	p.ss = sim_stack_create(&script->stack, PORT_FRAMES, script->caps);
+	p.ss->serve = serve;
+	p.ss->arg = &p;
+	p.start_ns = p.ss->now_ns;
+	stack_attach(p.ss->stack, &user);
+	sim_stack_turn(p.ss);
+	good = play_steps(&p) && nothing_stays(&p);
+	sim_stack_destroy(p.ss);
+	return good;
+}

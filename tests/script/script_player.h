@@ -1,0 +1,76 @@
+/*
+ * script_player.h - a script while it is played; what script_play.c and script_peer.c share.
+ *
+ * Units:  struct script_flow: numbers of the wire, but syn, read and written, which count from a
+ * SYN. Thread: one. Errors: false: something differs, and words in player->error say what came
+ * first. Bounds: FLOWS_MAX ports a script.
+ */
+#ifndef CLOCKOO_SCRIPT_PLAYER_H
+#define CLOCKOO_SCRIPT_PLAYER_H
+
+#include "script.h"
+
+#include "base/check.h"
+#include "stack/tcp.h"
+
+#define PEER_IP      (SIM_PEERS + 5)
+#define PEER_PORT    40000u
+#define PEER_ISS     0xfffff000u /* so that every script crosses the wrap of sequence numbers */
+#define PEER_TS      0xffffff00u /* likewise of time stamps */
+#define PORT_FRAMES  2048u
+#define FLOWS_MAX    16u
+#define TURN_NS      1000u
+#define NS_A_MS      1000000u
+#define IP_TCP_BYTES 40u
+#define END_SECONDS  600u /* after so long nothing of a script is left */
+
+/* One port of the peer. */
+struct script_flow {
+	uint16_t port;
+	struct conn *conn;
+	uint32_t iss;     /* of the stack */
+	uint32_t syn;     /* the peer's last SYN, relative: its text starts behind it */
+	uint32_t high;    /* the end of what the stack sent; talked: it sent any */
+	uint32_t read;    /* bytes of the peer's stream */
+	uint32_t written; /* bytes of ours */
+	uint32_t ts_base; /* the first TSval of the stack */
+	uint32_t ts_seen; /* its last */
+	uint32_t ts_sent; /* the peer's last */
+	bool talked, peer_ts, stack_ts;
+};
+
+struct player {
+	const struct script *script;
+	const struct script_step *step; /* being played: for messages */
+	struct sim_stack *ss;
+	struct script_flow flows[FLOWS_MAX];
+	uint32_t flow_count;
+	struct script_flow *flow; /* that speaks now */
+	uint64_t start_ns;
+	uint32_t opened, gone, refused; /* opened(), gone(), failed() */
+	bool reading, failed;
+	char *error;
+};
+
+/* Each stream is a fixed text, so that a byte in the wrong place is seen. */
+static inline uint8_t
+text_at(uint32_t offset, uint32_t side)
+{
+	return (uint8_t)(offset * 31 + (offset >> 8) * 7 + side * 101);
+}
+
+/* ---- script_play.c ---- */
+
+/* The first thing that differs; false. */
+bool differs(struct player *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool expect(struct player *p, const char *what, uint64_t want, uint64_t got);
+
+/* ---- script_peer.c: what the peer and the routers send, and what reaches them ---- */
+
+void peer_send(struct player *p, const struct script_step *st);
+void peer_send_arp(struct player *p); /* so that the peer's MAC is known */
+void peer_send_icmp(struct player *p, const struct script_step *st);
+bool peer_expect(struct player *p, const struct script_step *st);
+bool peer_expect_silence(struct player *p);
+
+#endif

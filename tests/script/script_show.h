@@ -1,0 +1,17 @@
+/*
+ * script_show.h - a segment in the words of a script, for messages.
+ *
+ * Thread: pure functions.
+ * Bounds: SHOW_BYTES.
+ */
+#ifndef CLOCKOO_SCRIPT_SHOW_H
+#define CLOCKOO_SCRIPT_SHOW_H
+
+#include "script_frame.h"
+
+#define SHOW_BYTES 160u
+
+/* Numbers as they stand in seg. What `like` does not ask for is left out; NULL: all is shown. */
+void script_show(char to[SHOW_BYTES], const struct script_seg *seg, const struct script_seg *like);
+
+#endif

@@ -1,0 +1,423 @@
+/*
+ * Connections that we open. Goal: a stack is as good a client as a server: what it opens is told
+ * as opened, or as failed and why; streams run both ways over a bad network; opens and closes from
+ * both sides at once come to one connection, and in the end nothing is held. Method: two stacks
+ * on one cable under one virtual clock; a failing seed is named and plays again the same way.
+ */
+#include "sim_rng.h"
+#include "sim_stack.h"
+#include "sim_wire.h"
+
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define SEEDS     150u
+#define CONNS     8u
+#define STREAM    20000u
+#define FRAMES    1024u
+#define STEPS_MAX 200000u
+#define CLIENT_IP (SIM_PEERS + 1)
+#define SECOND_NS 1000000000ull
+
+struct stream {
+	struct conn *conn;
+	uint32_t written, read;
+	bool closed;
+};
+
+struct side {
+	struct pair *pair;
+	struct sim_stack *ss;
+	struct stream stream[64]; /* by slot */
+	uint32_t opened, gone, failed;
+	uint32_t whole; /* streams of which all came before the end */
+	enum conn_failure why;
+	bool early; /* closes when it has all of the peer's stream, before it sees its end */
+};
+
+struct pair {
+	struct sim_wire *wire;
+	struct side client, server;
+	uint64_t seed;
+};
+
+#define expect(p, cond)                                                                            \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			fail_msg("seed %llu, line %d: %s", (unsigned long long)(p)->seed,          \
+				 __LINE__, #cond);                                                 \
+	} while (0)
+
+static uint8_t
+text_at(uint32_t offset)
+{
+	return (uint8_t)(offset * 31 + (offset >> 8) * 7);
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct side *side = arg;
+
+	expect(side->pair, side->stream[conn_slot(c)].conn == NULL);
+	side->stream[conn_slot(c)] = (struct stream){.conn = c};
+	side->opened++;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct side *side = arg;
+
+	expect(side->pair, side->stream[conn_slot(c)].conn == c);
+	side->stream[conn_slot(c)].conn = NULL;
+	side->gone++;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	struct side *side = arg;
+
+	expect(side->pair, side->stream[conn_slot(c)].conn == NULL);
+	side->failed++;
+	side->why = why;
+}
+
+static void
+stream_read(struct side *side, struct stream *st)
+{
+	for (struct view v = conn_peek(st->conn); v.len > 0; v = conn_peek(st->conn)) {
+		for (uint32_t i = 0; i < v.len; i++)
+			expect(side->pair, v.data[i] == text_at(st->read + i));
+		st->read += v.len;
+		conn_advance(side->ss->stack, st->conn, v.len);
+	}
+}
+
+static void
+stream_write(struct side *side, struct stream *st)
+{
+	struct stack *s = side->ss->stack;
+
+	while (st->written < STREAM && conn_writable(s, st->conn, 1)) {
+		const uint32_t left = STREAM - st->written;
+		const uint32_t n = left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX;
+		uint8_t *to = conn_reserve(s, st->conn, n);
+
+		for (uint32_t i = 0; i < n; i++)
+			to[i] = text_at(st->written + i);
+		conn_commit(s, st->conn, n);
+		st->written += n;
+	}
+}
+
+static void
+serve(void *arg)
+{
+	struct side *side = arg;
+
+	while (stack_pop_ready(side->ss->stack) != NULL)
+		continue; /* all are visited */
+	for (uint32_t i = 0; i < 64; i++) {
+		struct stream *st = &side->stream[i];
+
+		if (st->conn == NULL || st->closed)
+			continue;
+		stream_read(side, st);
+		stream_write(side, st);
+		if (st->written < STREAM ||
+		    !(conn_eof(st->conn) || (side->early && st->read == STREAM)))
+			continue;
+		side->whole += st->read == STREAM;
+		st->closed = true;
+		conn_close(side->ss->stack, st->conn);
+	}
+}
+
+static void
+side_create(struct pair *p, struct side *side, uint32_t ip, uint16_t port)
+{
+	struct stack_config cfg = sim_config(p->seed + ip);
+	const struct stack_user user = {side, on_opened, on_gone, on_failed};
+
+	cfg.ipv4 = ip;
+	cfg.tcp_port = port;
+	*side = (struct side){.pair = p};
+	side->ss = sim_stack_create(&cfg, FRAMES, 0);
+	side->ss->port->port.mac[5] = (uint8_t)(0x10 + (ip >> 8));
+	side->ss->serve = serve;
+	side->ss->arg = side;
+	stack_attach(side->ss->stack, &user);
+}
+
+static struct pair *
+pair_create(const struct sim_faults *faults, uint64_t seed)
+{
+	struct pair *p = calloc(1, sizeof *p);
+
+	check_ptr(p);
+	p->seed = seed;
+	side_create(p, &p->client, CLIENT_IP, 0);
+	side_create(p, &p->server, SIM_IP, SIM_PORT);
+	p->wire = sim_wire_create(p->client.ss->port, p->server.ss->port, faults, seed);
+	return p;
+}
+
+static void
+pair_destroy(struct pair *p)
+{
+	sim_wire_destroy(p->wire);
+	sim_stack_destroy(p->client.ss);
+	sim_stack_destroy(p->server.ss);
+	free(p);
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void
+step(struct pair *p, uint64_t end_ns)
+{
+	uint64_t *now = &p->client.ss->now_ns;
+	uint64_t next;
+
+	sim_wire_turn(p->wire, *now);
+	sim_stack_turn(p->client.ss);
+	sim_stack_turn(p->server.ss);
+	sim_wire_turn(p->wire, *now);
+	next = earlier(sim_wire_next(p->wire), stack_next_timer(p->client.ss->stack));
+	next = earlier(next, stack_next_timer(p->server.ss->stack));
+	*now = next > *now ? earlier(next, end_ns) : *now + 1000;
+	p->server.ss->now_ns = *now;
+}
+
+static void
+run(struct pair *p, uint64_t for_ns)
+{
+	const uint64_t end_ns = p->client.ss->now_ns + for_ns;
+
+	for (uint32_t i = 0; i < STEPS_MAX && p->client.ss->now_ns < end_ns; i++)
+		step(p, end_ns);
+	expect(p, p->client.ss->now_ns >= end_ns);
+}
+
+static struct conn *
+connect_to(struct side *side, uint32_t ip, uint16_t port, uint16_t local_port)
+{
+	const struct conn_target to = {
+		.ip = ip_addr_v4(ip), .port = port, .local_port = local_port};
+
+	return conn_connect(side->ss->stack, &to);
+}
+
+static void
+check_nothing_held(struct pair *p, const struct side *side)
+{
+	struct stack_usage use;
+
+	stack_usage_mt(side->ss->stack, &use);
+	expect(p, use.conns == 0);
+	expect(p, use.chunks_used == 0);
+	expect(p, use.rx_frames_held == 0);
+	expect(p, side->opened == side->gone);
+}
+
+static struct sim_faults
+bad_network(uint64_t seed)
+{
+	struct sim_rng rng = {seed};
+
+	return (struct sim_faults){
+		.lose = sim_below(&rng, 80),
+		.twice = sim_below(&rng, 80),
+		.late = sim_below(&rng, 200),
+		.delay_ns = 10000 + sim_below(&rng, 1000000),
+		.jitter_ns = sim_below(&rng, 3000000),
+	};
+}
+
+static void
+streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		const struct sim_faults faults = bad_network(seed);
+		struct pair *p = pair_create(&faults, seed);
+
+		p->client.early = true;
+		run(p, 1000000);
+		for (uint32_t i = 0; i < CONNS; i++)
+			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+		run(p, 300 * SECOND_NS);
+		expect(p, p->client.opened == CONNS && p->server.opened == CONNS);
+		expect(p, p->client.failed == 0);
+		expect(p, p->server.whole == CONNS);
+		check_nothing_held(p, &p->client);
+		check_nothing_held(p, &p->server);
+		pair_destroy(p);
+	}
+}
+
+/* Ports are each other's, so the SYNs cross; whatever is lost, it is one connection. */
+static void
+opens_from_both_sides_at_once_are_one_connection(void **state)
+{
+	uint64_t crossed = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		const struct sim_faults faults = bad_network(seed);
+		struct pair *p = pair_create(&faults, seed);
+
+		p->client.early = true;
+		p->server.early = seed & 1;
+		check_ptr(connect_to(&p->client, SIM_IP, 7000, 8000));
+		check_ptr(connect_to(&p->server, CLIENT_IP, 8000, 7000));
+		run(p, 300 * SECOND_NS);
+		crossed += sim_stack_count(p->client.ss, TCP_CONNECT_CROSSED) != 0 &&
+			   sim_stack_count(p->server.ss, TCP_CONNECT_CROSSED) != 0;
+		expect(p, p->client.opened == 1 && p->server.opened == 1);
+		expect(p, p->client.failed == 0 && p->server.failed == 0);
+		expect(p, p->client.whole == 1 && p->server.whole == 1);
+		check_nothing_held(p, &p->client);
+		check_nothing_held(p, &p->server);
+		pair_destroy(p);
+	}
+	check(crossed > SEEDS / 4);
+}
+
+static void
+closes_from_both_sides_at_once_end_in_order(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 5);
+
+	p->client.early = p->server.early = true;
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	run(p, 30 * SECOND_NS);
+	check_eq(p->client.gone, 1);
+	check_eq(p->server.gone, 1);
+	check_eq(sim_stack_count(p->client.ss, TCP_RESET_BY_PEER), 0);
+	check_eq(sim_stack_count(p->server.ss, TCP_RESET_BY_PEER), 0);
+	check_nothing_held(p, &p->client);
+	check_nothing_held(p, &p->server);
+	pair_destroy(p);
+}
+
+static void
+a_port_nobody_serves_is_refused(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 6);
+
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
+	run(p, SECOND_NS);
+	check_eq(p->client.failed, 1);
+	check_eq(p->client.why, CONNECT_REFUSED);
+	check_eq(p->client.opened, 0);
+	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+static void
+a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 7);
+
+	/* The way there is found first. */
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
+	run(p, SECOND_NS);
+	p->client.failed = 0;
+	p->wire->faults.lose = 1000;
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	run(p, 180 * SECOND_NS);
+	check_eq(p->client.failed, 0);
+	run(p, 10 * SECOND_NS);
+	check_eq(p->client.failed, 1);
+	check_eq(p->client.why, CONNECT_TIMED_OUT);
+	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+static void
+a_next_hop_that_does_not_exist_is_unreachable(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 8);
+
+	check_ptr(connect_to(&p->client, SIM_PEERS + 77, SIM_PORT, 0)); /* on the link */
+	check_ptr(connect_to(&p->client, 0x08080808, SIM_PORT, 0));     /* there is no gateway */
+	run(p, 10 * SECOND_NS);
+	check_eq(p->client.failed, 2);
+	check_eq(p->client.why, CONNECT_UNREACHABLE);
+	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_UNREACHABLE), 2);
+	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+static void
+what_is_closed_before_it_opens_tells_nobody(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 9);
+
+	conn_close(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	conn_abort(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	run(p, SECOND_NS);
+	check_eq(p->client.opened + p->client.failed + p->client.gone, 0);
+	check_eq(p->server.opened, 0);
+	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+static void
+a_flow_is_opened_once_and_slots_run_out_in_words(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 10);
+
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 5000));
+	check_null(connect_to(&p->client, SIM_IP, SIM_PORT, 5000));
+	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_NO_PORT), 1);
+	for (uint32_t i = 1; i < 64; i++)
+		check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	check_null(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_NO_SLOT), 1);
+	pair_destroy(p);
+}
+
+static void
+a_stack_that_stops_fails_what_is_not_open(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 11);
+
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	check(stack_drain(p->client.ss->stack, p->client.ss->now_ns));
+	check_eq(p->client.failed, 1);
+	check_eq(p->client.why, CONNECT_STOPPED);
+	check_null(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(streams_run_both_ways_and_nothing_is_held_in_the_end),
+		cmocka_unit_test(opens_from_both_sides_at_once_are_one_connection),
+		cmocka_unit_test(closes_from_both_sides_at_once_end_in_order),
+		cmocka_unit_test(a_port_nobody_serves_is_refused),
+		cmocka_unit_test(a_peer_that_never_answers_is_given_up_after_three_minutes),
+		cmocka_unit_test(a_next_hop_that_does_not_exist_is_unreachable),
+		cmocka_unit_test(what_is_closed_before_it_opens_tells_nobody),
+		cmocka_unit_test(a_flow_is_opened_once_and_slots_run_out_in_words),
+		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
