@@ -35,6 +35,11 @@ struct arp_table;
 struct conn;
 struct stack;
 
+enum congestion {
+	CC_CUBIC,   /* RFC 9438 */
+	CC_NEWRENO, /* RFC 5681, RFC 6582 */
+};
+
 struct stack_config {
 	uint32_t ipv4;       /* our address */
 	uint32_t prefix_len; /* 0..32 */
@@ -44,6 +49,7 @@ struct stack_config {
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
+	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
 	uint64_t seed; /* initial sequence numbers, flow hash */
 };

@@ -91,11 +91,16 @@ flag_lost(struct sent *b, struct sent_run *run)
 }
 
 bool
-sent_add_slow(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t spread_us)
+sent_add(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t spread_us)
 {
 	struct sent_run *tail = b->tail;
 	struct sent_run *node;
 
+	if (b->count == 0) {
+		sent_add_first(b, run.begin, run.end, run.sent_us);
+		b->first.flags = run.flags;
+		return true;
+	}
 	if (tail->flags == run.flags && run.sent_us - tail->sent_us <= spread_us) {
 		tail->end = run.end;
 		return true;
@@ -146,7 +151,7 @@ note(struct sent_news *news, const struct sent_run *run, uint32_t begin, uint32_
 }
 
 void
-sent_ack_slow(struct sent *b, struct sent_pool *pool, uint32_t ack, struct sent_news *news)
+sent_ack(struct sent *b, struct sent_pool *pool, uint32_t ack, struct sent_news *news)
 {
 	struct sent_run *first = &b->first;
 

@@ -81,8 +81,9 @@ void sent_clear(struct sent *b, struct sent_pool *pool);
 
 /* [begin, end) went out for the first time, behind all before it. What is sent within spread_us
  * after the last run belongs to it. */
-bool sent_add_slow(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t spread_us);
-void sent_ack_slow(struct sent *b, struct sent_pool *pool, uint32_t ack, struct sent_news *news);
+bool sent_add(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t spread_us);
+/* Everything before ack was delivered. */
+void sent_ack(struct sent *b, struct sent_pool *pool, uint32_t ack, struct sent_news *news);
 
 /* [begin, end), inside of what is covered, was selectively acknowledged. */
 bool sent_sack(struct sent *b, struct sent_pool *pool, uint32_t begin, uint32_t end,
@@ -108,32 +109,26 @@ bool sent_again(struct sent *b, struct sent_pool *pool, uint32_t begin, uint32_t
 /* Let equal neighbours be one run. */
 void sent_tidy(struct sent *b, struct sent_pool *pool);
 
-static inline bool
-sent_add(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t spread_us)
+/* [begin, end) went out for the first time and nothing is on its way. With one run or none, first
+ * is the tail and has no next: sent_init and sent_ack leave it so. */
+static inline void
+sent_add_first(struct sent *b, uint32_t begin, uint32_t end, uint32_t now_us)
 {
-	if (b->count != 0)
-		return sent_add_slow(b, pool, run, spread_us);
-	b->first = run;
-	b->tail = &b->first;
+	b->first.begin = begin;
+	b->first.end = end;
+	b->first.sent_us = now_us;
+	b->first.flags = 0;
 	b->count = 1;
-	return true;
 }
 
-/* Everything before ack was delivered. */
-static inline void
-sent_ack(struct sent *b, struct sent_pool *pool, uint32_t ack, struct sent_news *news)
+/* Is this ACK for all there is, sent at once and once? Then that is all there is to know. */
+static inline bool
+sent_ack_all(struct sent *b, uint32_t ack)
 {
-	const struct sent_run *run = &b->first;
-
-	if (b->count != 1 || run->end != ack || run->flags != 0) {
-		sent_ack_slow(b, pool, ack, news);
-		return;
-	}
+	if (b->count != 1 || b->first.end != ack || b->first.flags != 0)
+		return false;
 	b->count = 0;
-	news->bytes = ack - run->begin;
-	news->high_end = news->newest_end = news->low_once = ack;
-	news->oldest_us = news->newest_us = run->sent_us;
-	news->timed = news->newest = news->once = true;
+	return true;
 }
 
 /* RFC 6675 section 4, SetPipe, with each byte where it was last: of the bytes covered, those that
