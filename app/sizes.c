@@ -1,5 +1,6 @@
 #include "sizes.h"
 #include "stack/arp_table.h"
+#include "stack/conn_sources.h"
 
 #define CHUNKS_MIN    4096u /* 8 MB a core */
 #define CHUNKS_MAX    65536u
@@ -7,8 +8,9 @@
 #define RX_FRAMES_MAX 16384u
 #define KEEPALIVE_NS  (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
 #define PAGE_BYTES    4096u
-#define PARTS         5u
-#define CONNS_SPARE   32u /* above -c, to tell those who come too many so */
+#define PARTS         6u
+#define CONNS_SPARE   32u   /* above -c, to tell those who come too many so */
+#define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
 
 static uint32_t
 clamp(uint64_t n, uint32_t min, uint32_t max)
@@ -18,18 +20,27 @@ clamp(uint64_t n, uint32_t min, uint32_t max)
 
 /* Hashing does not share out connections evenly: a core may get twice its share. */
 static uint32_t
-conns_of_one_core(const struct config *cfg)
+conns_likely(const struct config *cfg)
 {
 	const uint32_t share = (cfg->conns_max + cfg->cores - 1) / cfg->cores;
 
 	return clamp(2ull * share, 1, cfg->conns_max);
 }
 
+/* Few hash less evenly than many, and their slots cost little: then -c holds on whichever cores
+ * they are. */
+static uint32_t
+conns_of_one_core(const struct config *cfg)
+{
+	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
+}
+
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-	      uint64_t seed)
+	      const struct secrets *secrets)
 {
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
+	const uint32_t busy = conns_likely(cfg);
 
 	z->stack = (struct stack_config){
 		.ipv4 = cfg->ipv4,
@@ -38,10 +49,13 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.tcp_port = (uint16_t)cfg->tcp_port,
 		.udp_port = (uint16_t)cfg->udp_port,
 		.conns_max = conns,
-		.chunks = clamp(4ull * conns, CHUNKS_MIN, CHUNKS_MAX),
-		.rx_frames_max = clamp(2ull * conns, RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.conns_per_source = cfg->conns_per_source,
+		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
+		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
-		.seed = seed,
+		.timestamps = true,
+		.seed = secrets->seed,
+		.secret = secrets->key,
 	};
 	z->serve = (struct serve_config){
 		.conns_max = conns,
@@ -52,7 +66,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.memory_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores,
 		.value_max = cfg->item_max_bytes,
-		.seed = ~seed,
+		.seed = ~secrets->seed,
 		.never_evict = cfg->no_evict,
 	};
 	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from
@@ -63,7 +77,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->serve_bytes = serve_bytes(&z->serve);
 	z->shared_bytes = serve_shared_bytes(cfg->cores);
 	z->arp_bytes = arp_table_bytes();
-	z->block_bytes = z->store_bytes + z->shared_bytes + z->arp_bytes +
+	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->arp_bytes + z->sources_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

@@ -9,7 +9,13 @@
 
 #include "appliance.h"
 
+/* From the system's random source, once a start. */
+struct secrets {
+	uint64_t seed;      /* of hash tables */
+	struct prf_key key; /* of what strangers see */
+};
+
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-		   uint64_t seed);
+		   const struct secrets *secrets);
 
 #endif

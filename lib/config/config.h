@@ -38,7 +38,8 @@ struct config {
 	uint32_t tcp_port; /* 0 = off */
 	uint32_t udp_port; /* 0 = off */
 	uint32_t conns_max;
-	uint32_t cores; /* 0 until config_finish, if nobody said */
+	uint32_t conns_per_source; /* 0 = any number */
+	uint32_t cores;            /* 0 until config_finish, if nobody said */
 	uint32_t conn_requests_max;
 	uint32_t mtu;
 	uint32_t verbosity;

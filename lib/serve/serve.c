@@ -16,11 +16,22 @@ refuse(struct serve *sv, struct conn *c)
 	serve_count(sv, CONN_REFUSED);
 }
 
+/* -c of all cores, and the slots of this one. */
+static bool
+admit(struct serve *sv)
+{
+	if (sv->admitted_count == sv->cfg.conns_max - sv->cfg.conns_spare ||
+	    !shared_admit(sv->shared))
+		return false;
+	sv->admitted_count++;
+	return true;
+}
+
 static void
 opened(void *arg, struct conn *c)
 {
 	struct serve *sv = arg;
-	const bool admitted = sv->admitted_count < sv->cfg.conns_max - sv->cfg.conns_spare;
+	const bool admitted = admit(sv);
 
 	sv->sessions[conn_slot(c)] = (struct session){
 		.conn = c,
@@ -29,9 +40,7 @@ opened(void *arg, struct conn *c)
 	};
 	admin_opened(sv, &sv->sessions[conn_slot(c)]);
 	serve_count(sv, CONN_OPENED);
-	if (admitted)
-		sv->admitted_count++;
-	else
+	if (!admitted)
 		refuse(sv, c);
 }
 
@@ -72,7 +81,10 @@ gone(void *arg, struct conn *c)
 	struct serve *sv = arg;
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
-	sv->admitted_count -= ss->admitted;
+	if (ss->admitted) {
+		sv->admitted_count--;
+		shared_dismiss(sv->shared);
+	}
 	admin_gone(sv, ss);
 	session_forget(sv, ss);
 	serve_count(sv, CONN_GONE);

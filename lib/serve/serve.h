@@ -97,10 +97,10 @@ size_t serve_shared_bytes(uint32_t cores);
 struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
 					 const char *version);
 
-/* What `stats` and `stats settings` say about the process; of no other use here. */
+/* What `stats` and `stats settings` say about the process; conns_max is obeyed, too. */
 struct serve_facts {
 	uint32_t pid;
-	uint32_t conns_max; /* of all cores */
+	uint32_t conns_max; /* -c, of all cores; 0 is any number */
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;

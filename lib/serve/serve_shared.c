@@ -31,6 +31,29 @@ serve_shared_describe(struct serve_shared *sh, const struct serve_facts *facts)
 	atomic_store_explicit(&sh->admin.verbosity, facts->verbosity, memory_order_relaxed);
 }
 
+/* Adding first and looking then would refuse a connection for one that is refused itself. */
+bool
+shared_admit(struct serve_shared *sh)
+{
+	uint32_t now = atomic_load_explicit(&sh->admitted, memory_order_relaxed);
+
+	for (uint32_t tries = 0; tries < ADMIT_TRIES_MAX; tries++) {
+		if (sh->facts.conns_max != 0 && now >= sh->facts.conns_max)
+			return false;
+		if (atomic_compare_exchange_weak_explicit(&sh->admitted, &now, now + 1,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+void
+shared_dismiss(struct serve_shared *sh)
+{
+	atomic_fetch_sub_explicit(&sh->admitted, 1, memory_order_relaxed);
+}
+
 static uint64_t
 since(uint64_t sum, const _Atomic uint64_t *base)
 {

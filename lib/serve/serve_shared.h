@@ -12,6 +12,9 @@
 #include "serve.h"
 #include "serve_admin.h"
 
+/* Tries of one core against all others that open or close a connection at the same moment. */
+#define ADMIT_TRIES_MAX 1024u
+
 struct serve_shared {
 	struct store *store;
 	uint32_t cores;
@@ -27,7 +30,14 @@ struct serve_shared {
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
 	_Atomic uint64_t pages_moved_base;
 	struct admin_shared admin;
+	/* Connections that are not one too many, of all cores; changed when one comes or goes.
+	 * Relaxed: it guards nothing but itself. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
 };
+
+/* One more connection, unless facts.conns_max are there already (0: any number). */
+bool shared_admit(struct serve_shared *sh);
+void shared_dismiss(struct serve_shared *sh);
 
 uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
 uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);

@@ -68,10 +68,15 @@
 	X(TCP_TIMEOUT_FIN_WAIT, "connections dropped: the peer never closed")                      \
 	X(TCP_TIMEOUT_KEEPALIVE, "connections reset: no answer to any keepalive")                  \
 	X(TCP_HALF_OPEN_DROPPED, "oldest half-open connections dropped for new ones")              \
+	X(TCP_COOKIES_SENT, "SYNs answered with a cookie: too many half-open connections")         \
+	X(TCP_COOKIES_OPENED, "of those, connections opened by what came back")                    \
+	X(TCP_COOKIES_BAD, "acknowledgments that hold no cookie of ours, soon after we sent some") \
 	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \
 	X(TCP_TIME_WAIT_RECYCLED, "oldest in TIME-WAIT dropped for new connections")               \
 	X(TCP_TIME_WAIT_REUSED, "flows in TIME-WAIT opened anew by a SYN")                         \
 	X(TCP_REFUSED_CONNS_MAX, "SYNs dropped: every connection slot is taken")                   \
+	X(TCP_REFUSED_SOURCE, "refused: their source has as many connections as it may")           \
+	X(TCP_REFUSED_SOURCES_FULL, "refused: no place to count their source in")                  \
 	X(TCP_REFUSED_TABLE, "SYNs dropped: both buckets of the flow are full")                    \
 	X(TCP_REFUSED_DRAINING, "SYNs reset: we are stopping")                                     \
 	X(TCP_DROP_HEADER, "a data offset or options that cannot be")                              \
@@ -82,12 +87,15 @@
 	X(TCP_DROP_OUT_OF_WINDOW, "segments outside the receive window")                           \
 	X(TCP_DROP_NO_ACK, "segments without an acknowledgment")                                   \
 	X(TCP_DROP_ACK_OF_SYN, "handshakes that acknowledge what we did not send")                 \
+	X(TCP_DROP_NO_TIMESTAMP, "segments without the timestamps that were agreed on")            \
+	X(TCP_DROP_PAWS, "segments older than the last by their timestamps (PAWS)")                \
 	X(TCP_DROP_TEXT_OLD, "text received before, or beyond the window")                         \
 	X(TCP_DROP_TEXT_CLOSED, "text for a connection that the service has closed")               \
 	X(TCP_DROP_RX_CONN_FULL, "text dropped: the connection holds too many frames")             \
 	X(TCP_DROP_RX_FRAMES_MAX, "text dropped: all connections together hold too many frames")   \
 	X(TCP_DROP_HOLES_FULL, "text after a hole dropped: too much of it is held")                \
 	X(TCP_DROP_HOLE_MADE_ROOM, "text after a hole given up for text in order")                 \
+	X(TCP_HOLES_EVICTED, "connections whose text after a stale hole made room for others'")    \
 	X(TCP_OUT_OF_ORDER, "segments kept until the hole before them is filled")                  \
 	X(TCP_CHALLENGED_RST, "resets in the window but not at its edge (RFC 5961)")               \
 	X(TCP_CHALLENGED_SYN, "SYNs on an open connection (RFC 5961)")                             \

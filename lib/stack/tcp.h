@@ -17,7 +17,7 @@
 
 #include "wire/tcp_wire.h"
 
-#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; the oldest makes room */
+#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_A_TURN   64u
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
@@ -39,12 +39,16 @@ struct tcp {
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
-	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
-	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
+	uint32_t active_count;  /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
+	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
 
+	struct list
+		holed; /* connections with text after a hole, the longest without progress first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
@@ -108,13 +112,20 @@ flow_is_of(struct flow f, const struct conn *c)
 struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+uint32_t flow_iss(const struct stack *s, struct flow flow);       /* RFC 6528 */
+uint32_t flow_ts_offset(const struct stack *s, struct flow flow); /* RFC 7323 section 7.1 */
+/* Everything of a flow in a row, for what is keyed. */
+#define FLOW_KEY_WORDS 6u
+void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
 /* The same for all local ports and known to nobody outside: where the search for one begins. */
 uint32_t flow_port_offset(const struct stack *s, struct flow flow);
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
-/* A connection in SYN_RCVD; NULL: refused, and counted why. */
+/* Is there no place for another half-open connection, but one that another must leave? */
+bool conn_half_open_full(const struct stack *s);
+/* A connection in SYN_RCVD, in the place of the oldest half-open one if there is no other; NULL:
+ * refused, and counted why. */
 struct conn *conn_open(struct stack *s, struct flow flow);
 /* One in SYN_SENT, likewise. */
 struct conn *conn_open_active(struct stack *s, struct flow flow);
@@ -136,12 +147,35 @@ void wake_starved(struct stack *s);
 
 /* ---- tcp_listen.c: segments of no connection ---- */
 
-void listen_input(struct stack *s, struct arrival *a);
+/* The connection that the segment belongs to after all: its cookie came back; or NULL. */
+struct conn *listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
+/* ---- tcp_options.c: timestamps, SACK-permitted, MSS ---- */
+
+/* What our SYN offers (CONN_OFFERS, as configured). */
+void offer_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */
 void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
+void put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		 struct tcp_sack_block *blocks);
+void mss_update(struct conn *c);
+/* RFC 7323 section 5: is it an old duplicate? */
+enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* Section 4.3 (2), for an acceptable segment. */
+void take_timestamp(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
+bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
+/* What the echo of a segment that acknowledges something says; 0: nothing. */
+uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
+
+/* ---- tcp_cookie.c: handshakes without state ---- */
+
+void cookie_answer(struct stack *s, const struct arrival *a);
+/* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
+struct conn *cookie_redeem(struct stack *s, const struct arrival *a);
 
 /* ---- tcp_connect.c: connections that we open ---- */
 
@@ -154,7 +188,7 @@ bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 
-/* ---- tcp_rx.c: receive queue ---- */
+/* ---- tcp_rx.c: receive queue, and our window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
@@ -163,6 +197,29 @@ void rx_clear(struct stack *s, struct conn *c);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
+
+/* For tcp_holes.c: */
+struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
+void rx_node_free(struct stack *s, struct rx_seg *node);
+/* Put the text into the room behind a node's own; false: it does not fit. */
+bool rx_coalesce(struct rx_seg *node, const struct view *text);
+/* Nodes that are for connections without unread text. */
+uint32_t rx_aside(const struct stack *s);
+
+/* ---- tcp_holes.c: text after holes, and what SACK says of it ---- */
+
+bool holes_take(struct stack *s, struct conn *c, struct arrival *a);
+/* The text begins at rcv_nxt: cut off, or let go of, what is there already. */
+void holes_cut(struct stack *s, struct conn *c, struct tcp_seg *seg);
+/* rcv_nxt has moved: text after the first hole may be in order now. */
+void holes_join(struct stack *s, struct conn *c);
+/* Let go of the last node: text after a hole can be sent again. */
+void holes_drop_last(struct stack *s, struct conn *c);
+void holes_clear(struct stack *s, struct conn *c);
+/* Those bytes came twice (RFC 2883). */
+void dup_seen(struct conn *c, uint32_t begin, uint32_t end);
+/* RFC 2018 section 4, at most max blocks. Returns how many. */
+uint32_t sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max);
 
 /* ---- tcp_ack.c: what an acknowledgment does ---- */
 
@@ -173,6 +230,9 @@ enum step check_ack(struct stack *s, struct conn *c, const struct arrival *a);
 void out_reset(struct stack *s, struct conn *c);
 void out_reset_unknown(struct stack *s, const struct arrival *a);
 void out_challenge(struct stack *s, struct conn *c);
+/* Answer a segment of no connection, back the way it came: who is asked by ARP is no stranger's to
+ * choose. Ports, sequence numbers, flags and options of seg are the answer's; false: no room. */
+bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
 
 /* ---- tcp_timer.c ---- */
 

@@ -3,6 +3,25 @@
  */
 #include "tcp.h"
 
+/* Text sent once, at sent_us, is timed to the microsecond; of text sent again the echo says which
+ * time it was (RFC 7323 section 4.1). */
+static void
+take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg, bool timed, uint32_t sent_us)
+{
+	uint64_t echoed_ns;
+
+	if (likely(timed)) {
+		const uint32_t us = max_u32(s->now_us - sent_us, 1);
+
+		c->min_rtt_us = min_u32(c->min_rtt_us, us);
+		rtt_sample(c, (uint64_t)us * 1000);
+		return;
+	}
+	echoed_ns = rtt_echoed_ns(s, c, seg);
+	if (echoed_ns != 0)
+		rtt_sample(c, echoed_ns);
+}
+
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
 static enum step
 ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
@@ -18,8 +37,7 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	if (c->flags & CONN_RTT_TIMED)
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+	take_rtt(s, c, seg, c->flags & CONN_RTT_TIMED, (uint32_t)(c->rtt_at_ns / 1000));
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
@@ -64,8 +82,9 @@ cwnd_is_limit(const struct conn *c)
 
 /* The scoreboard knows already. timed: the text was sent once, at sent_us. */
 static void
-ack_is_new(struct stack *s, struct conn *c, uint32_t ack, bool timed, uint32_t sent_us)
+ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg, bool timed, uint32_t sent_us)
 {
+	const uint32_t ack = seg->ack;
 	const uint32_t acked = ack - c->snd_una;
 	const bool with_fin = acked > c->tx.bytes; /* check_ack: at most snd_max */
 
@@ -73,8 +92,7 @@ ack_is_new(struct stack *s, struct conn *c, uint32_t ack, bool timed, uint32_t s
 	c->snd_una = ack;
 	if (seq_before(c->snd_nxt, ack))
 		c->snd_nxt = ack;
-	if (timed)
-		rtt_sample(c, (uint64_t)(s->now_us - sent_us) * 1000);
+	take_rtt(s, c, seg, timed, sent_us);
 	c->tries = c->backoff = 0;
 	/* RFC 6298 section 5.2, 5.3. */
 	timer_main_off(c);
@@ -100,7 +118,7 @@ ack_with_care(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		conn_troubled(c);
 	if (a.acked > 0) {
 		sent_ack(&c->sent, &s->tcp->sent_pool, seg->ack, &a.news);
-		ack_is_new(s, c, seg->ack, a.news.timed, a.news.oldest_us);
+		ack_is_new(s, c, seg, a.news.timed, a.news.oldest_us);
 	}
 	if (sack)
 		sack_take(s, c, &seg->opt, &a.told, &a.news);
@@ -124,7 +142,7 @@ text_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		return;
 	}
 	take_window(s, c, seg);
-	ack_is_new(s, c, seg->ack, true, c->sent.first.sent_us);
+	ack_is_new(s, c, seg, true, c->sent.first.sent_us);
 }
 
 /* What the acknowledgment of our FIN does to the state. */

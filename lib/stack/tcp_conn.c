@@ -3,6 +3,8 @@
  */
 #include "tcp.h"
 
+#include "conn_sources.h"
+
 static uint32_t
 bucket_count(uint32_t conns)
 {
@@ -19,7 +21,9 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
-	       sent_pool_bytes(cfg->chunks) + 4 * CACHE_LINE_BYTES;
+	       sent_pool_bytes(cfg->chunks) +
+	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
+	       6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -32,6 +36,7 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 		c->slot = i;
 		list_init(&c->ready);
 		list_init(&c->out);
+		list_init(&c->holed);
 		wheel_node_init(&c->timer);
 		list_push_back(&t->free, &c->where);
 	}
@@ -47,6 +52,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
+	list_init(&t->holed);
 	list_init(&t->free);
 	list_init(&t->half_open);
 	list_init(&t->time_wait);
@@ -54,6 +60,10 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	conns_create(t, region, cfg->conns_max);
 	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
 	t->bucket_mask = buckets - 1;
+	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
+	if (cfg->sources != NULL)
+		t->source_place =
+			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
@@ -83,11 +93,21 @@ slot_take(struct stack *s)
 	struct tcp *t = s->tcp;
 	const bool none = list_empty(&t->free) && list_empty(&t->time_wait);
 
-	if (t->half_open_count >= t->half_open_max || (none && !list_empty(&t->half_open))) {
+	if (none && !list_empty(&t->half_open)) {
 		stack_count(s, TCP_HALF_OPEN_DROPPED);
 		conn_free(s, container_of(t->half_open.next, struct conn, where));
 	}
 	return free_slot(s);
+}
+
+bool
+conn_half_open_full(const struct stack *s)
+{
+	const struct tcp *t = s->tcp;
+
+	if (t->half_open_count >= t->half_open_max)
+		return true;
+	return list_empty(&t->free) && list_empty(&t->time_wait) && !list_empty(&t->half_open);
 }
 
 /* The connection begins: in the table, and in no list. False: the table has no room. */
@@ -112,6 +132,10 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
 	c->heard_ns = s->now_ns;
 	c->challenged_ns = 0;
+	c->ts_recent = c->ts_offset = 0;
+	c->rcv_mss = TCP_MSS_DEFAULT;
+	c->island_clock = 0;
+	c->hole_bytes = 0;
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	sent_init(&c->sent);
@@ -167,9 +191,39 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
+/* Is there a share left for the peer? What we open ourselves has none. */
+static bool
+source_enter(struct stack *s, struct conn *c)
+{
+	if (likely(s->cfg.sources == NULL) || c->flags & CONN_ACTIVE)
+		return true;
+	switch (conn_sources_enter_mt(s->cfg.sources, &c->peer_ip,
+				      &s->tcp->source_place[c->slot])) {
+	case SOURCES_IN:
+		return true;
+	case SOURCES_FULL:
+		stack_count(s, TCP_REFUSED_SOURCES_FULL);
+		return false;
+	default:
+		stack_count(s, TCP_REFUSED_SOURCE);
+		return false;
+	}
+}
+
+static void
+source_leave(struct stack *s, struct conn *c)
+{
+	if (unlikely(s->cfg.sources != NULL) && !(c->flags & CONN_ACTIVE))
+		conn_sources_leave_mt(s->cfg.sources, s->tcp->source_place[c->slot]);
+}
+
 void
 conn_established(struct stack *s, struct conn *c)
 {
+	if (!source_enter(s, c)) {
+		conn_reset(s, c);
+		return;
+	}
 	list_unlink(&c->where);
 	if (!(c->flags & CONN_ACTIVE))
 		s->tcp->half_open_count--;
@@ -197,6 +251,7 @@ conn_gone(struct stack *s, struct conn *c)
 		return;
 	c->flags &= ~CONN_OPENED;
 	conns_open_add(s->tcp, UINT32_MAX);
+	source_leave(s, c);
 	s->user.gone(s->user.arg, c);
 }
 

@@ -23,10 +23,13 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES    131072u
-#define RX_WSCALE          2u
-#define CONN_RX_FRAMES_MAX 96u /* in order and out of order together */
-#define CONN_RX_HOLES_MAX  48u /* frames out of order */
+#define RX_WINDOW_BYTES 131072u
+#define RX_WSCALE       2u
+#define COOKIE_WINDOW   14600u /* told with a cookie, which cannot remember it */
+/* In order and after holes together. Two neighbours hold more text than one frame has room for
+ * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
+#define CONN_RX_FRAMES_MAX 144u
+#define HOLES_STALE_NS     (1000 * NS_PER_MS) /* not filled for so long: they make room for others' */
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 
@@ -46,21 +49,22 @@
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, as Linux does, since a peer may be without a
  * CPU for so long. A peer that has less than two segments to acknowledge delays: by 40 ms as a
  * rule; if a probe was in vain, by the 200 ms of the RFC from then on. */
-#define PTO_MIN_US        8000u
-#define PEER_DELAY_US     50000u
-#define PEER_DELAY_MAX_US 200000u
-#define RETRIES_MAX       10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES       5u
-#define CONNECT_TRIES     7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
-#define RESOLVE_NS        (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
-#define RESOLVE_TRIES     150u
-#define ACK_DELAY_NS      (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS      (1000 * NS_PER_MS)
-#define FIN_WAIT_NS       (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES       9u
-#define KEEP_PROBE_NS     (75000 * NS_PER_MS)
-#define CHALLENGE_NS      (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER             WHEEL_NEVER
+#define PTO_MIN_US          8000u
+#define PEER_DELAY_US       50000u
+#define PEER_DELAY_MAX_US   200000u
+#define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES         5u
+#define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES       7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS          (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES       150u
+#define ACK_DELAY_NS        (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS        (1000 * NS_PER_MS)
+#define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEP_PROBES         9u
+#define KEEP_PROBE_NS       (75000 * NS_PER_MS)
+#define CHALLENGE_NS        (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER               WHEEL_NEVER
 
 /* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
  * no user yet. */
@@ -94,7 +98,9 @@ enum conn_flag {
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
 	CONN_ACTIVE = 1u << 15,    /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,        /* both sides send timestamps (RFC 7323) */
 	CONN_SACK = 1u << 17,      /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,     /* dup_begin .. dup_end came twice; the next ACK says so */
 	CONN_TROUBLED = 1u << 20,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
 	CONN_CWND_FULL = 1u << 21, /* the congestion window kept text back */
 	CONN_PTO = 1u << 22,       /* main_at_ns is for a loss probe */
@@ -108,19 +114,25 @@ enum conn_flag {
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
-#define CONN_OFFERS CONN_WSCALE
+#define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
-/* A received segment's text, in the frame it came in. */
+/* Received text, in the frame it came in. Text after a hole is in islands: nodes without a gap
+ * between them. The first node of an island knows where the island ends. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
 	const uint8_t *data;
 	uint32_t seq, len;
+	uint32_t room; /* bytes of the frame behind the text that nobody uses */
+	/* of an island's first node: */
+	uint16_t island_frames;
+	uint16_t island_at; /* conn.island_clock when text last came for it */
+	struct rx_seg *island_last;
 };
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *holes;       /* after a hole: sorted by seq, may overlap */
+	struct rx_seg *islands;     /* after holes: sorted by seq, gaps between them */
 	uint32_t bytes;             /* in order, unread */
 	uint16_t frames, hole_frames;
 };
@@ -193,9 +205,10 @@ struct conn {
 	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
 	uint64_t ack_at_ns;
 	uint64_t keep_at_ns;
-	uint64_t armed_ns; /* what the node is armed for */
-	uint64_t heard_ns; /* the last acceptable segment */
-	uint64_t challenged_ns;
+	uint64_t armed_ns;  /* what the node is armed for */
+	uint64_t heard_ns;  /* the last acceptable segment */
+	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
+	uint32_t ts_offset; /* of ours */
 	uint64_t rtt_at_ns;
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t iss;
@@ -205,6 +218,18 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
+	uint16_t rcv_mss; /* of what the peer sends, as seen */
+
+	/* losses, attacks and changes of the path */
+	struct rx_seg *last_island;
+	struct list holed; /* in tcp->holed */
+	uint64_t holed_ns; /* when a hole last opened or was filled */
+	uint64_t challenged_ns;
+	uint32_t hole_bytes;         /* in the islands */
+	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
+	uint16_t island_clock;
+	uint16_t peer_mss; /* what the peer said */
+	uint16_t path_mss; /* what the path takes: text and options */
 
 	/* losses and growth */
 	uint32_t recover;
@@ -216,7 +241,8 @@ static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: on
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, sent) == 3 * CACHE_LINE_BYTES, "sending: two");
 static_assert(offsetof(struct conn, timer) == 4 * CACHE_LINE_BYTES, "timers: two");
-static_assert(sizeof(struct conn) == 8 * CACHE_LINE_BYTES, "the last are for losses");
+static_assert(offsetof(struct conn, last_island) == 6 * CACHE_LINE_BYTES, "timers: two");
+static_assert(sizeof(struct conn) == 9 * CACHE_LINE_BYTES, "the last are for losses");
 
 /* One past the last queued byte: where our FIN stands, if we send one. */
 static inline uint32_t

@@ -38,6 +38,7 @@ static bool
 send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
 {
 	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
+	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
 
@@ -53,11 +54,7 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		.window = tell_window(s, c, what.flags),
 		.flags = what.flags,
 	};
-	if (what.flags & TCP_SYN) {
-		seg.opt.seen = TCP_HAS_MSS | (c->flags & CONN_WSCALE ? TCP_HAS_WSCALE : 0);
-		seg.opt.mss = (uint16_t)(s->port->mtu - 40);
-		seg.opt.wscale = RX_WSCALE;
-	}
+	put_options(s, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
 	if (what.again)
 		txq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
@@ -274,6 +271,7 @@ send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 		c->flags |= CONN_PROBE;
 		return false;
 	}
+	c->sent.first.flags |= RUN_UNTIMED; /* if there is a run: its ACK may be the probe's */
 	if (seq_after(what.seq + what.len, c->snd_max))
 		c->snd_max = what.seq + what.len;
 	stack_count(s, TCP_WINDOW_PROBES);
@@ -391,6 +389,17 @@ send_text(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 	return true;
 }
 
+/* Nobody has proved yet that a half-open connection's peer is where its SYN says: the answer goes
+ * back the way that came, and no ARP question is asked for it. */
+static void
+way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
+{
+	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
+		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
+	else
+		next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+}
+
 /* Returns whether it has more to send and must be visited again. */
 static bool
 visit(struct stack *s, struct conn *c)
@@ -398,7 +407,7 @@ visit(struct stack *s, struct conn *c)
 	uint8_t mac[6];
 	bool fits, more = false;
 
-	next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+	way_out(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
@@ -443,7 +452,7 @@ out_reset(struct stack *s, struct conn *c)
 	const struct shape what = {.seq = c->snd_max, .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
-	next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+	way_out(s, c, mac);
 	if (send_shape(s, c, mac, what))
 		stack_count(s, TCP_TX_RESETS);
 }
@@ -466,23 +475,31 @@ reset_rationed(struct stack *s)
 	return false;
 }
 
+bool
+out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
+{
+	const struct ip_way way = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
+	uint8_t *at = ip_begin(s, a->src_mac, way);
+
+	if (at == NULL) {
+		stack_count(s, TCP_TX_NO_ROOM);
+		return false;
+	}
+	seg->src_port = a->seg.dst_port;
+	seg->dst_port = a->seg.src_port;
+	ip_commit(s, tcp_emit(at, seg), TCP_CKSUM_AT);
+	return true;
+}
+
 /* RFC 9293 section 3.10.7.1. */
 void
 out_reset_unknown(struct stack *s, const struct arrival *a)
 {
 	const struct tcp_seg *in = &a->seg;
-	struct tcp_seg seg = {.src_port = in->dst_port, .dst_port = in->src_port, .flags = TCP_RST};
-	uint8_t mac[6];
-	uint8_t *at;
+	struct tcp_seg seg = {.flags = TCP_RST};
 
 	if (reset_rationed(s))
 		return;
-	next_hop_mac(s, &a->l3->src_ip, a->src_mac, mac);
-	at = ip_begin(s, mac, (struct ip_way){&a->l3->src_ip, a->l3->local, PROTOCOL_TCP});
-	if (at == NULL) {
-		stack_count(s, TCP_TX_NO_ROOM);
-		return;
-	}
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;
 	} else {
@@ -490,8 +507,8 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
 			  !!(in->flags & TCP_FIN);
 	}
-	ip_commit(s, tcp_emit(at, &seg), TCP_CKSUM_AT);
-	stack_count(s, TCP_TX_RESETS);
+	if (out_stranger(s, a, &seg))
+		stack_count(s, TCP_TX_RESETS);
 }
 
 /* Rationed by connection and not in all: a common ration tells one peer what another gets

@@ -118,6 +118,14 @@ flow_remove(struct stack *s, struct conn *c)
 	bucket_remove(home.second, c->slot);
 }
 
+void
+flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow)
+{
+	memcpy(key, flow.ip->b, sizeof flow.ip->b);
+	key[4] = (uint32_t)flow.local_port << 16 | flow.port;
+	key[5] = flow.local;
+}
+
 /*
  * RFC 6528: ISN = M + F(flow, secret). M ticks every 4096 ns, so a flow that comes again
  * starts above where it left off; F keeps one flow's numbers from telling another's.
@@ -125,25 +133,33 @@ flow_remove(struct stack *s, struct conn *c)
 uint32_t
 flow_iss(const struct stack *s, struct flow flow)
 {
-	uint32_t key[6];
+	uint32_t key[FLOW_KEY_WORDS];
 	uint64_t f;
 
-	memcpy(key, flow.ip->b, sizeof flow.ip->b);
-	key[4] = (uint32_t)flow.local_port << 16 | flow.port;
-	key[5] = flow.local;
-	f = hash_bytes(key, sizeof key, ~s->cfg.seed);
-
+	flow_key(key, flow);
+	f = prf_bytes(key, sizeof key, &s->cfg.secret);
 	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
+}
+
+/* The same for a flow that comes again, so that its clock does not go back (RFC 6191). Of the
+ * function's 64 bits these are the ones that no sequence number shows. */
+uint32_t
+flow_ts_offset(const struct stack *s, struct flow flow)
+{
+	uint32_t key[FLOW_KEY_WORDS];
+
+	flow_key(key, flow);
+	return (uint32_t)prf_bytes(key, sizeof key, &s->cfg.secret);
 }
 
 uint32_t
 flow_port_offset(const struct stack *s, struct flow flow)
 {
-	uint32_t key[5];
+	uint32_t key[FLOW_KEY_WORDS];
 
-	memcpy(key, flow.ip->b, sizeof flow.ip->b);
-	key[4] = flow.port;
-	return (uint32_t)hash_bytes(key, sizeof key, ~s->cfg.seed);
+	flow.local_port = 0;
+	flow_key(key, flow);
+	return (uint32_t)prf_bytes(key, sizeof key, &s->cfg.secret);
 }
 
 /*

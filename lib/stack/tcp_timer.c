@@ -86,7 +86,6 @@ rtt_sample(struct conn *c, uint64_t rtt_ns)
 		c->rttvar_us += off / 4 - c->rttvar_us / 4;
 		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + rtt / 8, 1);
 	}
-	c->min_rtt_us = min_u32(c->min_rtt_us, max_u32(rtt, 1));
 	/* The least is for how long a peer may delay its ACK, and that comes on top of the way. */
 	c->rto_us = min_u32(c->srtt_us + max_u32(4 * c->rttvar_us, RTO_MIN_US), RTO_MAX_US);
 }
@@ -102,6 +101,13 @@ timer_back_off(struct stack *s, struct conn *c)
 	timer_main(s, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
 }
 
+/* With many half open most of them are nobody's: their places are worth more than patience. */
+static uint32_t
+syn_retries(const struct tcp *t)
+{
+	return t->half_open_count > t->half_open_max / 2 ? SYN_RETRIES_PRESSED : SYN_RETRIES;
+}
+
 static void
 syn_timeout(struct stack *s, struct conn *c)
 {
@@ -109,7 +115,7 @@ syn_timeout(struct stack *s, struct conn *c)
 		connect_timeout(s, c);
 		return;
 	}
-	if (++c->tries > SYN_RETRIES) {
+	if (++c->tries > syn_retries(s->tcp)) {
 		stack_count(s, TCP_TIMEOUT_SYN);
 		conn_free(s, c);
 		return;

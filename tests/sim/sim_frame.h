@@ -11,6 +11,7 @@
 #include "mem_port.h"
 #include "wire/tcp_wire.h"
 
+#define SIM_ROUTER 0x0a0000feu /* 10.0.0.254: who says that a packet is too big */
 #define SIM_TCP_AT 34u /* where the segment begins: Ethernet and a plain IPv4 header before it */
 
 struct sim_segment {
@@ -26,8 +27,14 @@ uint32_t sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8
 bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		      const struct sim_segment *seg);
 
-/* Read a frame sent. False: not TCP over IPv4. A wrong length or checksum stops the process:
- * it is ours. */
+/* What a router answers to an IPv4 packet with DF that is longer than mtu: Destination unreachable,
+ * fragmentation needed (RFC 792, RFC 1191). 0: nothing (it is not IPv4). */
+uint32_t sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu);
+
+/* Read a frame. False: not TCP over IPv4, or broken on the way. */
+bool sim_parse_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
+
+/* The same for a frame that comes as it was sent: a wrong length or checksum stops the process. */
 bool sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
 
 #endif

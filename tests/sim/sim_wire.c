@@ -1,9 +1,16 @@
 #include "sim_wire.h"
 
+#include "sim_frame.h"
+
 #include "base/check.h"
+#include "wire/eth_wire.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define NS_A_SECOND 1000000000ull
+#define FNV_PRIME   0x100000001b3ull /* Fowler, Noll, Vo: FNV-1a, here over words */
+#define FNV_START   0xcbf29ce484222325ull
 
 struct sim_wire *
 sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults *faults,
@@ -18,8 +25,9 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 	w->end[1] = b;
 	w->faults = *faults;
 	w->rng.state = seed;
+	w->hash = FNV_START;
 	for (uint32_t i = 0; i < WIRE_FLIGHTS; i++)
-		w->order[i] = &w->flights[i];
+		w->heap[i] = &w->flights[i];
 	return w;
 }
 
@@ -30,47 +38,167 @@ sim_wire_destroy(struct sim_wire *w)
 	free(w);
 }
 
-static void
-fly(struct sim_wire *w, struct mem_port *to, const uint8_t *bytes, uint32_t len, uint64_t at_ns)
-{
-	struct sim_flight *f;
-	uint32_t place = w->count;
+/* ---- the heap of frames in flight ---- */
 
-	if (w->count == WIRE_FLIGHTS) {
-		w->lost++;
-		return;
-	}
-	f = w->order[w->count++];
-	f->at_ns = at_ns;
-	f->to = to;
-	f->len = len;
-	memcpy(f->bytes, bytes, len);
-	while (place > 0 && w->order[place - 1]->at_ns > at_ns) {
-		w->order[place] = w->order[place - 1];
-		place--;
-	}
-	w->order[place] = f;
+static bool
+earlier(const struct sim_flight *a, const struct sim_flight *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->number < b->number;
 }
 
 static void
-take_sent(struct sim_wire *w, struct mem_port *from, struct mem_port *to, uint64_t now_ns)
+swap(struct sim_wire *w, uint32_t i, uint32_t k)
+{
+	struct sim_flight *f = w->heap[i];
+
+	w->heap[i] = w->heap[k];
+	w->heap[k] = f;
+}
+
+/* Put the flight at the end of the heap in its place. */
+static void
+heap_rise(struct sim_wire *w)
+{
+	for (uint32_t i = w->count - 1; i > 0 && earlier(w->heap[i], w->heap[(i - 1) / 2]);
+	     i = (i - 1) / 2)
+		swap(w, i, (i - 1) / 2);
+}
+
+/* Take the earliest out: it stands behind the heap then. */
+static struct sim_flight *
+heap_take(struct sim_wire *w)
+{
+	const uint32_t n = --w->count;
+	uint32_t i = 0;
+
+	swap(w, 0, n);
+	for (;;) {
+		uint32_t least = 2 * i + 1;
+
+		if (least + 1 < n && earlier(w->heap[least + 1], w->heap[least]))
+			least++;
+		if (least >= n || earlier(w->heap[i], w->heap[least]))
+			return w->heap[n];
+		swap(w, i, least);
+		i = least;
+	}
+}
+
+static struct sim_flight *
+fly(struct sim_wire *w, struct mem_port *to, const uint8_t *bytes, uint32_t len, uint64_t at_ns)
+{
+	struct sim_flight *f;
+
+	if (w->count == WIRE_FLIGHTS) {
+		w->counts.lost++;
+		return NULL;
+	}
+	f = w->heap[w->count++];
+	f->at_ns = at_ns;
+	f->number = w->counts.sent++;
+	f->to = to;
+	f->len = len;
+	memcpy(f->bytes, bytes, len);
+	heap_rise(w);
+	return f;
+}
+
+/* ---- what happens on the way ---- */
+
+/* One byte of the IP packet. The Ethernet header and ARP are left alone: what a cable does to a
+ * frame its check sequence finds; IP packets are broken in routers, where it is made anew. */
+static void
+corrupt(struct sim_wire *w, struct sim_flight *f)
+{
+	const struct eth_header *eth = (const void *)f->bytes;
+	const uint32_t at = ETH_HEADER_BYTES + sim_below(&w->rng, f->len - ETH_HEADER_BYTES);
+
+	if (be16_get(eth->type) == ETH_TYPE_ARP)
+		return;
+	f->bytes[at] ^= (uint8_t)(1 + sim_below(&w->rng, 255));
+	w->counts.corrupted++;
+}
+
+static bool
+too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_t len,
+	uint64_t now_ns)
+{
+	uint8_t answer[MEM_FRAME_BYTES];
+	uint32_t n;
+
+	if (w->router.mtu == 0 || len <= w->router.mtu + ETH_HEADER_BYTES)
+		return false;
+	w->counts.too_big++;
+	n = w->router.silent ? 0 : sim_write_too_big(answer, bytes, len, (uint16_t)w->router.mtu);
+	if (n > 0) {
+		w->counts.told++;
+		fly(w, from, answer, n, now_ns + w->faults.delay_ns);
+	}
+	return true;
+}
+
+/* When the last byte of a frame has left; false: it finds the queue full. */
+static bool
+leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
 {
 	const struct sim_faults *f = &w->faults;
+
+	if (*free_ns < now_ns)
+		*free_ns = now_ns;
+	if (f->rate == 0)
+		return true;
+	if (*free_ns - now_ns > f->queue_ns) {
+		w->counts.queue_full++;
+		return false;
+	}
+	*free_ns += len * NS_A_SECOND / f->rate;
+	return true;
+}
+
+static void
+send_on(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, uint64_t now_ns)
+{
+	const struct sim_faults *f = &w->faults;
+	const bool late = sim_chance(&w->rng, f->late);
+	const uint64_t extra = late ? sim_random(&w->rng) % (f->jitter_ns + 1) : 0;
+	const bool lost = sim_chance(&w->rng, f->lose);
+	struct sim_flight *flight;
+
+	w->counts.late += late;
+	if (lost || !leave(w, &w->free_ns[end], len, now_ns)) {
+		w->counts.lost++;
+		return;
+	}
+	flight = fly(w, w->end[!end], bytes, len, w->free_ns[end] + f->delay_ns + extra);
+	if (flight != NULL && f->corrupt != 0 && sim_chance(&w->rng, f->corrupt))
+		corrupt(w, flight);
+}
+
+static void
+remember(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, uint64_t now_ns)
+{
+	uint64_t h = w->hash;
+
+	h = (h ^ (now_ns << 1 | end)) * FNV_PRIME;
+	for (uint32_t i = 0; i < len; i++)
+		h = (h ^ bytes[i]) * FNV_PRIME;
+	w->hash = h;
+}
+
+static void
+take_sent(struct sim_wire *w, uint32_t end, uint64_t now_ns)
+{
+	struct mem_port *from = w->end[end];
 	const uint8_t *bytes;
 	uint32_t len;
 
 	while ((bytes = mem_port_sent(from, &len)) != NULL) {
-		const uint32_t copies = 1 + sim_chance(&w->rng, f->twice);
+		const uint32_t copies = 1 + sim_chance(&w->rng, w->faults.twice);
 
-		for (uint32_t i = 0; i < copies; i++) {
-			const bool late = sim_chance(&w->rng, f->late);
-			const uint64_t extra = late ? sim_random(&w->rng) % (f->jitter_ns + 1) : 0;
-
-			if (sim_chance(&w->rng, f->lose))
-				w->lost++;
-			else
-				fly(w, to, bytes, len, now_ns + f->delay_ns + extra);
-		}
+		remember(w, end, bytes, len, now_ns);
+		w->counts.twice += copies - 1;
+		for (uint32_t i = 0; i < copies && !too_big(w, from, bytes, len, now_ns); i++)
+			send_on(w, end, bytes, len, now_ns);
 		mem_port_done(from);
 	}
 }
@@ -78,36 +206,27 @@ take_sent(struct sim_wire *w, struct mem_port *from, struct mem_port *to, uint64
 static void
 hand_over(struct sim_wire *w, uint64_t now_ns)
 {
-	struct sim_flight *done[WIRE_FLIGHTS];
-	uint32_t n = 0;
-
-	while (n < w->count && w->order[n]->at_ns <= now_ns) {
-		struct sim_flight *f = w->order[n];
+	while (w->count > 0 && w->heap[0]->at_ns <= now_ns) {
+		const struct sim_flight *f = heap_take(w);
 		uint8_t *to = mem_port_feed(f->to, f->len, 0);
 
 		if (to != NULL)
 			memcpy(to, f->bytes, f->len);
 		else
-			w->lost++;
-		done[n++] = f;
+			w->counts.lost++;
 	}
-	if (n == 0)
-		return;
-	w->count -= n;
-	memmove(w->order, w->order + n, w->count * sizeof *w->order);
-	memcpy(w->order + w->count, done, n * sizeof *done);
 }
 
 void
 sim_wire_turn(struct sim_wire *w, uint64_t now_ns)
 {
-	take_sent(w, w->end[0], w->end[1], now_ns);
-	take_sent(w, w->end[1], w->end[0], now_ns);
+	take_sent(w, 0, now_ns);
+	take_sent(w, 1, now_ns);
 	hand_over(w, now_ns);
 }
 
 uint64_t
 sim_wire_next(const struct sim_wire *w)
 {
-	return w->count > 0 ? w->order[0]->at_ns : UINT64_MAX;
+	return w->count > 0 ? w->heap[0]->at_ns : UINT64_MAX;
 }

@@ -1,8 +1,10 @@
 /*
- * sim_wire.h - a cable between two ports in memory that loses, doubles, delays and reorders.
+ * sim_wire.h - a cable between two ports in memory that loses, doubles, delays, reorders and
+ * corrupts, has a rate and a queue, and may lead over a router with a smaller MTU.
  *
- * Shape:  frames in flight, sorted by when they arrive; what one port sent the other receives.
- * Units:  ns on the virtual clock; chances in permille.
+ * Shape:  frames in flight in a heap, earliest first, those of one instant in the order they were
+ *         sent; what one port sent the other receives.
+ * Units:  ns on the virtual clock; chances in permille; MTU in bytes of IP packet.
  * Owner:  frames in flight are copies; both ports belong to the caller.
  * Thread: one.
  * Errors: a frame that finds no room in flight or at the other end is lost, and counted.
@@ -14,16 +16,29 @@
 #include "mem_port.h"
 #include "sim_rng.h"
 
-#define WIRE_FLIGHTS 1024u
+#define WIRE_FLIGHTS 8192u
 
 struct sim_faults {
 	uint32_t lose, twice, late; /* permille */
 	uint64_t delay_ns;          /* of every frame */
 	uint64_t jitter_ns;         /* at most that much more for a late one: it is overtaken */
+	uint32_t corrupt;           /* permille: one byte of the IP packet is another */
+	uint64_t rate;              /* bytes a second, each way; 0: any */
+	uint64_t queue_ns;          /* with a rate: who would wait longer is lost */
+};
+
+/* A router on the way; mtu 0: none. Packets that are longer do not pass it. */
+struct sim_router {
+	uint32_t mtu;
+	bool silent; /* it does not say so: a black hole */
+};
+
+struct sim_wire_counts {
+	uint64_t sent, lost, twice, late, corrupted, queue_full, too_big, told;
 };
 
 struct sim_flight {
-	uint64_t at_ns;
+	uint64_t at_ns, number;
 	struct mem_port *to;
 	uint32_t len;
 	uint8_t bytes[MEM_FRAME_BYTES];
@@ -32,11 +47,14 @@ struct sim_flight {
 struct sim_wire {
 	struct mem_port *end[2];
 	struct sim_faults faults;
+	struct sim_router router;
 	struct sim_rng rng;
+	struct sim_wire_counts counts;
+	uint64_t free_ns[2]; /* when what the end sent has left, by the rate */
+	uint64_t hash;       /* over all that was sent, and when: the same seed, the same run */
 	uint32_t count;
-	struct sim_flight *order[WIRE_FLIGHTS]; /* the first count: in flight, earliest first */
+	struct sim_flight *heap[WIRE_FLIGHTS]; /* the first count: in flight; the others: unused */
 	struct sim_flight *flights;
-	uint64_t lost;
 };
 
 struct sim_wire *sim_wire_create(struct mem_port *a, struct mem_port *b,

@@ -7,6 +7,7 @@
 #include "sim_rng.h"
 #include "sim_stack.h"
 #include "sim_wire.h"
+#include "stack/conn_sources.h"
 
 #include "support/test.h"
 
@@ -405,6 +406,42 @@ a_stack_that_stops_fails_what_is_not_open(void **state)
 	pair_destroy(p);
 }
 
+/* Eight from one address where three are allowed; the others are told so by a RST. */
+static void
+a_source_with_its_share_of_connections_is_refused(void **state)
+{
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 12);
+	struct stack_config cfg = sim_config(3);
+	const struct stack_user user = {&p->server, on_opened, on_gone, on_failed};
+	struct region region = {.size = conn_sources_bytes(64)};
+
+	region.base = calloc(1, region.size);
+	check_ptr(region.base);
+	p->client.early = true;
+	cfg.conns_per_source = 3;
+	cfg.sources = conn_sources_create(&region, 64, 3, 1);
+	sim_stack_destroy(p->server.ss);
+	p->server.ss = sim_stack_create(&cfg, FRAMES, 0);
+	p->server.ss->now_ns = p->client.ss->now_ns;
+	p->server.ss->serve = serve;
+	p->server.ss->arg = &p->server;
+	stack_attach(p->server.ss->stack, &user);
+	p->wire->end[1] = p->server.ss->port;
+	for (uint32_t round = 1; round <= 2; round++) {
+		for (uint32_t i = 0; i < CONNS; i++)
+			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+		run(p, 5 * SECOND_NS);
+		check_eq(p->server.opened, 3 * round);
+		check_eq(sim_stack_count(p->server.ss, TCP_REFUSED_SOURCE), (CONNS - 3) * round);
+		/* The three have ended in order, and the next round finds room for three. */
+		check_eq(p->server.gone, 3 * round);
+	}
+	check_nothing_held(p, &p->server);
+	pair_destroy(p);
+	free(region.base);
+}
+
 int
 main(void)
 {
@@ -418,6 +455,7 @@ main(void)
 		cmocka_unit_test(what_is_closed_before_it_opens_tells_nobody),
 		cmocka_unit_test(a_flow_is_opened_once_and_slots_run_out_in_words),
 		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
+		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

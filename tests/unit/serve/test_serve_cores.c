@@ -3,7 +3,8 @@
  * cards of connections, prefixes, events, users) may be read while they write it, and a table of
  * users may be exchanged meanwhile. Method: two cores on threads of their own, each busy with
  * requests, connections that come and go, and every statistic; a third thread that exchanges users.
- * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered.
+ * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered. And -c
+ * holds over all cores together, to the last connection.
  */
 #include "support/test.h"
 #include "fake_stack.h"
@@ -115,11 +116,92 @@ cores_are_asked_about_while_they_work(void **state)
 	rig_destroy(rigs[0]);
 }
 
+static void
+the_limit_holds_over_all_cores_to_the_last_connection(void **state)
+{
+	const struct serve_facts facts = {.conns_max = 5};
+	const char *const words = "ERROR Too many open connections\r\n";
+	struct conn *open[5], *late;
+
+	rig_create_cores(rigs, 2);
+	serve_shared_describe(rigs[0]->shared, &facts);
+	for (uint32_t i = 0; i < 5; i++)
+		open[i] = rig_open(rigs[i > 0]); /* one here, four there */
+	for (uint32_t i = 0; i < 2; i++) {
+		late = rig_open(rigs[i]);
+		check_str(rig_sent(late, NULL), words);
+		check(rig_closed(late));
+		rig_lose(rigs[i], late);
+	}
+	/* Whoever goes makes room on either core, and for one. */
+	rig_lose(rigs[1], open[4]);
+	open[4] = rig_open(rigs[0]);
+	check_str(rig_sent(open[4], NULL), "");
+	check_str(rig_sent(rig_open(rigs[0]), NULL), words);
+	check_str(rig_sent(rig_open(rigs[1]), NULL), words);
+	rig_destroy(rigs[1]);
+	rig_destroy(rigs[0]);
+}
+
+#define TICKETS 20000u
+#define AT_MOST 3u
+
+static _Atomic uint32_t inside, most_inside;
+
+static void *
+come_and_go(void *arg)
+{
+	struct rig *rig = arg;
+
+	for (uint32_t i = 0; i < TICKETS; i++) {
+		struct conn *c = rig_open(rig);
+
+		if (!rig_closed(c)) {
+			const uint32_t now = ++inside;
+
+			wrong += now > AT_MOST;
+			most_inside = now > most_inside ? now : most_inside;
+			inside--;
+		}
+		rig_lose(rig, c);
+	}
+	return NULL;
+}
+
+static void
+the_limit_holds_while_connections_come_and_go_on_both_cores(void **state)
+{
+	const struct serve_facts facts = {.conns_max = AT_MOST};
+	pthread_t threads[2];
+	struct conn *held[2];
+
+	rig_create_cores(rigs, 2);
+	serve_shared_describe(rigs[0]->shared, &facts);
+	wrong = 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		held[i] = rig_open(rigs[i]);
+		inside++;
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, come_and_go, rigs[i]);
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	check_eq(wrong, 0);
+	/* What came and went is not counted any more: there is room for one. */
+	check_str(rig_sent(rig_open(rigs[0]), NULL), "");
+	check(rig_closed(rig_open(rigs[1])));
+	check_ptr(held[0]);
+	rig_destroy(rigs[1]);
+	rig_destroy(rigs[0]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cores_are_asked_about_while_they_work),
+		cmocka_unit_test(the_limit_holds_over_all_cores_to_the_last_connection),
+		cmocka_unit_test(the_limit_holds_while_connections_come_and_go_on_both_cores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/*
+ * tcp_cookie.c - handshakes without state (SYN cookies, D. J. Bernstein 1996; RFC 4987 3.6).
+ *
+ * With the half-open table full a SYN is answered and forgotten: our sequence number holds all that
+ * must be known when the peer acknowledges it. Only who received it can do that, so a forged source
+ * costs a frame out for a frame in and nothing else.
+ *
+ * The number's low bits choose an MSS, the rest is a keyed function of the flow, the peer's number,
+ * that choice and the time. A blind guess is right once in 2^28.
+ *
+ * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed.
+ */
+#include "tcp.h"
+
+#define COOKIE_SHIFT   36u /* of a time step: 69 s */
+#define COOKIE_STEPS   2u  /* this one and the one before */
+#define COOKIE_LIFE_NS ((uint64_t)COOKIE_STEPS << COOKIE_SHIFT)
+#define COOKIE_BITS    3u /* which MSS */
+
+/* What peers have: tiny ones, RFC 9293's default, IPv6's least, tunnels, Ethernet, jumbo frames. */
+static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536,  1220,
+						       1400,         1440, 1460, 8960};
+
+static uint32_t
+cookie_number(const struct stack *s, const struct arrival *a, uint32_t peer_iss, uint64_t step,
+	      uint32_t choice)
+{
+	struct {
+		uint32_t flow[FLOW_KEY_WORDS];
+		uint32_t peer_iss, choice;
+		uint64_t step;
+	} in = {.peer_iss = peer_iss, .choice = choice, .step = step};
+	uint32_t out;
+
+	flow_key(in.flow, flow_of_arrival(a));
+	out = (uint32_t)prf_bytes(&in, sizeof in, &s->cfg.secret);
+	return (out << COOKIE_BITS) | choice;
+}
+
+static uint32_t
+choose_mss(const struct tcp_options *opt)
+{
+	const uint16_t mss = opt->seen & TCP_HAS_MSS ? opt->mss : TCP_MSS_DEFAULT;
+	uint32_t choice = 0;
+
+	while (choice + 1 < 1u << COOKIE_BITS && cookie_mss[choice + 1] <= mss)
+		choice++;
+	return choice;
+}
+
+void
+cookie_answer(struct stack *s, const struct arrival *a)
+{
+	const uint32_t choice = choose_mss(&a->seg.opt);
+	const uint64_t step = s->now_ns >> COOKIE_SHIFT;
+	struct tcp_seg seg = {
+		.flags = TCP_SYN | TCP_ACK,
+		.seq = cookie_number(s, a, a->seg.seq, step, choice),
+		.ack = a->seg.seq + 1,
+		.window = COOKIE_WINDOW,
+		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)(s->port->mtu - 40)},
+	};
+
+	if (!out_stranger(s, a, &seg))
+		return;
+	s->tcp->cookie_ns = s->now_ns;
+	stack_count(s, TCP_COOKIES_SENT);
+}
+
+static bool
+is_cookie(const struct stack *s, const struct arrival *a, uint32_t number)
+{
+	const uint64_t step = s->now_ns >> COOKIE_SHIFT;
+	const uint32_t choice = number & ((1u << COOKIE_BITS) - 1);
+	bool match = false;
+
+	for (uint32_t i = 0; i < COOKIE_STEPS && i <= step; i++)
+		match |= cookie_number(s, a, a->seg.seq - 1, step - i, choice) == number;
+	return match;
+}
+
+/* As it would stand in SYN-RECEIVED if the SYN had been kept. */
+static void
+restore(const struct stack *s, struct conn *c, const struct arrival *a)
+{
+	const struct tcp_seg syn = {
+		.opt = {.seen = TCP_HAS_MSS,
+			.mss = cookie_mss[(a->seg.ack - 1) & ((1u << COOKIE_BITS) - 1)]},
+	};
+
+	take_options(s, c, &syn);
+	c->iss = c->snd_una = c->snd_wl2 = a->seg.ack - 1;
+	c->snd_nxt = c->snd_max = a->seg.ack;
+	c->snd_wl1 = a->seg.seq - 1;
+	c->rcv_nxt = c->rcv_acked = a->seg.seq;
+	c->rcv_edge = c->rcv_nxt + COOKIE_WINDOW;
+	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
+}
+
+struct conn *
+cookie_redeem(struct stack *s, const struct arrival *a)
+{
+	const struct tcp *t = s->tcp;
+	struct conn *c;
+
+	if (t->cookie_ns == 0 || s->now_ns - t->cookie_ns > COOKIE_LIFE_NS)
+		return NULL;
+	if (a->seg.flags & TCP_SYN || a->seg.src_port == 0 || t->draining)
+		return NULL;
+	if (!is_cookie(s, a, a->seg.ack - 1)) {
+		stack_count(s, TCP_COOKIES_BAD);
+		return NULL;
+	}
+	c = conn_open(s, flow_of_arrival(a));
+	if (c == NULL)
+		return NULL;
+	restore(s, c, a);
+	stack_count(s, TCP_COOKIES_OPENED);
+	return c;
+}
