@@ -102,35 +102,23 @@ next_shape(const struct conn *c, struct shape *what)
 	return len > 0 || fin;
 }
 
-/* Book [begin, end) behind what is on its way. What a window probe has sent before is not timed
- * (Karn). */
+/* Book what was just sent at snd_nxt. What a window probe has sent before is not timed (Karn). */
 static void
-book(struct stack *s, struct conn *c, uint32_t begin, uint32_t end)
+sent_next(struct stack *s, struct conn *c, const struct shape *what)
 {
+	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
 	const struct sent_run run = {
-		.begin = begin,
+		.begin = what->seq,
 		.end = end,
 		.sent_us = s->now_us,
-		.flags = seq_before(begin, c->snd_max) ? RUN_UNTIMED : 0,
+		.flags = seq_before(what->seq, c->snd_max) ? RUN_UNTIMED : 0,
 	};
 
 	/* Times that differ by less than the reordering window could use are one. */
 	if (!sent_add(&c->sent, &s->tcp->sent_pool, run, c->srtt_us / SENT_SPREAD))
 		stack_count(s, TCP_SENT_RUNS_SHORT);
 	if (c->flags & CONN_RECOVERY)
-		c->loss.prr_out += end - begin;
-}
-
-/* This was just sent at snd_nxt. */
-static void
-sent_next(struct stack *s, struct conn *c, const struct shape *what)
-{
-	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
-
-	if (likely(c->sent.count == 0 && what->seq == c->snd_max))
-		sent_add_first(&c->sent, what->seq, end, s->now_us);
-	else
-		book(s, c, what->seq, end);
+		c->loss.prr_out += end - what->seq;
 	c->snd_nxt = end;
 	if (seq_after(end, c->snd_max))
 		c->snd_max = end;
@@ -361,6 +349,30 @@ anything_new(const struct conn *c)
 	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
+/* The common case: a reply that fits into one segment, and nothing is on its way. */
+static bool
+is_one_segment(const struct conn *c)
+{
+	const uint32_t len = c->tx.bytes;
+
+	return c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
+	       len <= c->cwnd && !conn_fin_due(c);
+}
+
+static bool
+send_one_segment(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	const struct shape what = {
+		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
+
+	if (!send_shape(s, c, mac, what))
+		return false;
+	c->snd_nxt = c->snd_max = what.seq + what.len;
+	sent_add_first(&c->sent, what.seq, c->snd_nxt, s->now_us);
+	c->flags &= ~CONN_CWND_FULL;
+	return true;
+}
+
 /* What is new, and what is lost before it. Returns false if the outbox is full; *more: it must be
  * visited again. */
 static bool
@@ -369,6 +381,8 @@ send_text(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 	struct shape what;
 	uint32_t begin, end;
 
+	if (likely(is_one_segment(c)))
+		return send_one_segment(s, c, mac);
 	if (unlikely(c->sent.lost > 0)) {
 		if (!send_lost(s, c, mac))
 			return false;

@@ -98,8 +98,8 @@ collect(struct bench *b)
 			const uint32_t i = seg.tcp.dst_port - PORT(0);
 
 			ensure(i < CONNS && !(seg.tcp.flags & TCP_RST));
-			b->client[i].ack = seg.tcp.seq + seg.tcp.payload.len +
-					   !!(seg.tcp.flags & TCP_SYN);
+			b->client[i].ack =
+				seg.tcp.seq + seg.tcp.payload.len + !!(seg.tcp.flags & TCP_SYN);
 			b->answered += seg.tcp.payload.len == REPLY;
 		}
 		mem_port_done(b->ss->port);
