@@ -81,6 +81,13 @@ enum step {
 	STEP_DONE,
 };
 
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - 20 - TCP_HEADER_BYTES;
+}
+
 /* ---- tcp_table.c: flows ---- */
 
 struct flow {
@@ -162,6 +169,12 @@ void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *s
 void put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
 		 struct tcp_sack_block *blocks);
 void mss_update(struct conn *c);
+/* Of every segment. */
+static inline uint32_t
+conn_option_bytes(const struct conn *c)
+{
+	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
+}
 /* RFC 7323 section 5: is it an old duplicate? */
 enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
 /* Section 4.3 (2), for an acceptable segment. */
@@ -187,6 +200,16 @@ void connect_crossed(struct stack *s, struct conn *c, struct tcp_seg *seg);
 bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
+
+/* ---- tcp_mtu.c: what the path takes ---- */
+
+/* A router says that a segment of this flow was too long for its next hop; seq: where the segment
+ * that it quotes begins. False: that is none of ours. */
+bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
+/* A retransmission timeout, the c->tries-th in a row. */
+void mtu_timeout(struct stack *s, struct conn *c);
+/* With CONN_MTU_LOW: is it time to try the full length again? */
+void mtu_look(struct stack *s, struct conn *c);
 
 /* ---- tcp_rx.c: receive queue, and our window ---- */
 

@@ -136,6 +136,7 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->rcv_mss = TCP_MSS_DEFAULT;
 	c->island_clock = 0;
 	c->hole_bytes = 0;
+	c->mtu_falls = 0;
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	sent_init(&c->sent);

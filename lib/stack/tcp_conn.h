@@ -101,16 +101,18 @@ enum conn_flag {
 	CONN_TS = 1u << 16,        /* both sides send timestamps (RFC 7323) */
 	CONN_SACK = 1u << 17,      /* both sides send SACK blocks (RFC 2018) */
 	CONN_DSACK = 1u << 18,     /* dup_begin .. dup_end came twice; the next ACK says so */
-	CONN_TROUBLED = 1u << 20,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
-	CONN_CWND_FULL = 1u << 21, /* the congestion window kept text back */
-	CONN_PTO = 1u << 22,       /* main_at_ns is for a loss probe */
-	CONN_REO = 1u << 23,       /* main_at_ns is the end of the reordering window */
-	CONN_TLP_DUE = 1u << 24,   /* a loss probe goes out this turn */
-	CONN_TLP = 1u << 25,       /* one is on its way, up to loss.tlp_end... */
-	CONN_TLP_AGAIN = 1u << 26, /* ... and it was sent before */
-	CONN_REORDERS = 1u << 27,  /* text came out of order without a loss */
-	CONN_UNDO = 1u << 28,      /* loss.undo_* are those before the loss */
-	CONN_SLOW_ACKS = 1u << 29, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_MTU_LOW = 1u << 19,   /* path_mss is less than our MTU allows, until mtu_at_s */
+	CONN_MTU_HOLE = 1u << 20,  /* because of timeouts, and nothing was acknowledged since */
+	CONN_TROUBLED = 1u << 21,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
+	CONN_CWND_FULL = 1u << 22, /* the congestion window kept text back */
+	CONN_PTO = 1u << 23,       /* main_at_ns is for a loss probe */
+	CONN_REO = 1u << 24,       /* main_at_ns is the end of the reordering window */
+	CONN_TLP_DUE = 1u << 25,   /* a loss probe goes out this turn */
+	CONN_TLP = 1u << 26,       /* one is on its way, up to loss.tlp_end... */
+	CONN_TLP_AGAIN = 1u << 27, /* ... and it was sent before */
+	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
+	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
+	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -226,10 +228,12 @@ struct conn {
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
 	uint32_t hole_bytes;         /* in the islands */
+	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
+	uint8_t mtu_falls; /* into black holes */
 
 	/* losses and growth */
 	uint32_t recover;

@@ -252,6 +252,7 @@ reneged(const struct conn *c)
 void
 loss_timeout(struct stack *s, struct conn *c)
 {
+	mtu_timeout(s, c);
 	conn_troubled(c);
 	if (!in_repair(c) || !seq_before(c->snd_una, c->recover)) {
 		remember(c);

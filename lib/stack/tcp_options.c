@@ -23,7 +23,7 @@ mss_update(struct conn *c)
 {
 	const uint32_t both = max_u32(min_u32(c->peer_mss, c->path_mss), CONN_MSS_MIN);
 
-	c->mss = (uint16_t)(both - (c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0));
+	c->mss = (uint16_t)(both - conn_option_bytes(c));
 }
 
 void
@@ -39,7 +39,7 @@ take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	const struct tcp_options *opt = &seg->opt;
 
 	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : TCP_MSS_DEFAULT;
-	c->path_mss = (uint16_t)(s->port->mtu - 40); /* IPv4 and TCP, no options */
+	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
 	c->snd_wscale = 0;
 	if (opt->seen & TCP_HAS_WSCALE) {
 		c->flags |= CONN_WSCALE;
@@ -61,7 +61,7 @@ take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 static void
 put_sack(struct conn *c, struct tcp_seg *seg, uint32_t len, struct tcp_sack_block *blocks)
 {
-	const uint32_t others = c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
+	const uint32_t others = conn_option_bytes(c);
 	const uint32_t used = len + others + 4;
 	uint32_t max;
 
@@ -81,7 +81,7 @@ static void
 put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options *opt)
 {
 	opt->seen |= TCP_HAS_MSS;
-	opt->mss = (uint16_t)(s->port->mtu - 40);
+	opt->mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
 	if (c->flags & CONN_WSCALE) {
 		opt->seen |= TCP_HAS_WSCALE;
 		opt->wscale = RX_WSCALE;

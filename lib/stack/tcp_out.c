@@ -425,6 +425,8 @@ visit(struct stack *s, struct conn *c)
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
+	if (unlikely(c->flags & CONN_MTU_LOW))
+		mtu_look(s, c);
 	fits = send_asked(s, c, mac) && send_text(s, c, mac, &more);
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))

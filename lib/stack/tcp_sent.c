@@ -302,15 +302,15 @@ sent_lost(const struct sent *b)
 	return run;
 }
 
-/* Can these neighbours be one run? What is SACKed or waits to be sent again needs no time. */
+/* Can these neighbours be one run? What is SACKed, or waits to be sent again, needs no time, and
+ * how often it was sent no longer matters. */
 static bool
 same_fate(const struct sent_run *a, const struct sent_run *z)
 {
-	if (a->flags & z->flags & RUN_SACKED)
+	if (a->flags & z->flags & (RUN_SACKED | RUN_LOST))
 		return true;
-	if ((a->flags ^ z->flags) & ~RUN_UNTIMED)
-		return false;
-	return a->flags & RUN_LOST || (a->flags == z->flags && a->sent_us == z->sent_us);
+	return a->flags == z->flags && !(a->flags & (RUN_SACKED | RUN_LOST)) &&
+	       a->sent_us == z->sent_us;
 }
 
 void

@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
+import flood_bench  # noqa: E402
 import loss_bench  # noqa: E402
 import progress  # noqa: E402
 import store_bench  # noqa: E402
@@ -248,7 +249,7 @@ class FakeLinks:
                 "longest_stall_s": 0.25 + ("memcached" in words)}
 
     def stop_appliance(self):
-        return ["clockoo: ready: yes", "clockoo: TCP_RETRANSMITS 7 (segments sent again)"]
+        return {"TCP_RETRANSMITS": 7}
 
 
 class LossTest(unittest.TestCase):
@@ -284,6 +285,61 @@ class LossTest(unittest.TestCase):
         figures, _, _, _ = self.measure(quick=False)
         self.assertEqual(bench_plot.loss_series(figures)["memcached"],
                          [(0, 100), (1, 100), (5, 100), (10, 100)])
+
+
+class FakeBed:
+    """A bed in which everybody is as fast as the phase says."""
+
+    client = host = "x"
+    RATES = {"quiet": 1000, "elsewhere": 900, "stray": 500, "syn on-link": 450, "syn off-link": 400,
+             flood_bench.LONG: 420}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def flooding(self, phase, ms):
+        flood = (flood_bench.PHASES | flood_bench.PHASES_LONG)[phase]
+        return contextlib.nullcontext(flood and {"frames_s": 1e5})
+
+    def program(self, ns, name, *args):
+        return {"tried": 10, "answered": 9, "failed": 1, "median_s": 0.001, "longest_s": 2.5}
+
+    ending = staticmethod(contextlib.nullcontext)
+
+    def row(self, words, *_):
+        rate = next(r for name, r in self.RATES.items() if words.startswith(name + ", round"))
+        return {"operations_s": rate, "resets": 0, "wrong_bytes": 0, "wrong_answers": 0,
+                "longest_stall_s": 0.1}
+
+    def stop_appliance(self):
+        return {"TCP_SYNS": 3}
+
+
+class FloodTest(unittest.TestCase):
+    def measure(self, quick):
+        for name, fake in (("FloodBed", lambda programs: FakeBed()), ("last_row", lambda row: row)):
+            self.addCleanup(setattr, flood_bench, name, getattr(flood_bench, name))
+            setattr(flood_bench, name, fake)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return flood_bench.measure("programs", quick, lambda figures: None), out.getvalue()
+
+    def test_what_is_kept_is_the_worse_flood_against_its_neighbours(self):
+        figures, _ = self.measure(quick=True)
+        self.assertEqual((figures["flood_kept_vs_quiet"], figures["flood_kept_vs_stray"]), (0.4, 0.8))
+        self.assertEqual(figures["flood_syn_on_link_vs_stray"], 0.9)
+        rounds = flood_bench.QUICK_ROUNDS
+        self.assertEqual((figures["flood_connect_failed"], figures["flood_connect_longest_s"]),
+                         (2 * rounds, 2.5))
+
+    def test_the_long_flood_is_measured_in_full_alone(self):
+        quick, quick_table = self.measure(quick=True)
+        full, full_table = self.measure(quick=False)
+        for found, name in ((quick_table, False), (full_table, True)):
+            self.assertEqual(flood_bench.LONG in found, name)
+        self.assertEqual(full["flood_connects"], 10 * (2 * flood_bench.ROUNDS + 1))
 
 
 if __name__ == "__main__":

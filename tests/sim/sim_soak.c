@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct totals {
-	uint64_t seeds, failed, clients, whole, bytes;
+	uint64_t seeds, failed, clients, whole, left, bytes;
 	struct sim_wire_counts wire;
 	uint64_t cksum_drops;
 	double virtual_s;
@@ -27,6 +27,7 @@ add(struct totals *t, const struct soak_result *r)
 	t->seeds++;
 	t->clients += r->clients;
 	t->whole += r->whole;
+	t->left += r->left;
 	t->bytes += r->bytes;
 	t->cksum_drops += r->cksum_drops;
 	t->virtual_s += (double)r->virtual_ns / 1e9;
@@ -75,8 +76,9 @@ main(int argc, char **argv)
 	for (uint64_t seed = first; seed <= last; seed++)
 		t.failed += !play(&t, seed, twice);
 	printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " connections, %" PRIu64
-	       " whole; %.1f MB of replies compared in %.0f virtual s\n",
-	       t.seeds + t.failed, t.failed, t.clients, t.whole, (double)t.bytes / 1e6,
+	       " whole, %" PRIu64
+	       " aborted by their client; %.1f MB of replies compared in %.0f virtual s\n",
+	       t.seeds + t.failed, t.failed, t.clients, t.whole, t.left, (double)t.bytes / 1e6,
 	       t.virtual_s);
 	printf("frames: %" PRIu64 " delivered, %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64
 	       " late, %" PRIu64 " corrupted, %" PRIu64 " found the queue full, %" PRIu64

@@ -27,8 +27,8 @@ struct client {
 	struct sim_peer *peer; /* sim_peer's */
 	struct conn *conn;     /* our stack's, from opened() to gone() */
 	uint32_t asked, got;
-	bool begun, whole, ended;
-	uint64_t deaf_until_ns; /* it does not read until then */
+	bool begun, whole, ended, left; /* left: it aborted */
+	uint64_t deaf_until_ns;         /* it does not read until then */
 };
 
 struct world {
@@ -42,6 +42,7 @@ struct world {
 	struct client client[CLIENTS_MAX];
 	uint32_t clients;
 	bool deaf;             /* clients stop reading for a while now and then */
+	uint32_t leave;        /* permille: clients abort, at each look at what came */
 	bool quiet;            /* nothing will ever happen again */
 	uint64_t mtu_at_ns[2]; /* the path becomes narrow; it becomes wide again */
 	uint32_t mtu;
@@ -167,6 +168,11 @@ clients_serve(void *arg)
 			continue;
 		client_write(w, cl);
 		client_read(w, cl);
+		if (sim_chance(&w->rng, w->leave)) {
+			cl->left = true;
+			conn_abort(w->stack->stack, cl->conn);
+			continue;
+		}
 		cl->whole = cl->got == cl->talk.want_len;
 		if (cl->whole || conn_eof(cl->conn))
 			conn_close(w->stack->stack, cl->conn);
@@ -226,6 +232,10 @@ peer_client_turn(struct world *w, struct client *cl)
 		p->close = true;
 	cl->whole = p->state == PEER_DONE && cl->got == cl->talk.want_len;
 	cl->ended = p->state > PEER_OPEN;
+	if (p->state == PEER_OPEN && sim_chance(&w->rng, w->leave)) {
+		cl->left = true;
+		sim_peer_leave(w->peers, p);
+	}
 	if (p->window == 0 && cl->deaf_until_ns <= w->server->now_ns) {
 		p->window = 2000 + sim_below(&w->rng, 60000);
 		p->ack_due = sim_chance(&w->rng, 500);
@@ -273,6 +283,7 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 	for (uint32_t i = 0; i < w->clients; i++)
 		soak_talk_make(&w->client[i].talk, &w->rng, i, bytes);
 	w->deaf = sim_chance(&w->rng, 300);
+	w->leave = sim_chance(&w->rng, 150) ? 1 + sim_below(&w->rng, 20) : 0;
 	if (sim_chance(&w->rng, 600))
 		stack_clients_create(w);
 	else
@@ -394,10 +405,11 @@ judge_clients(struct world *w)
 
 	for (uint32_t i = 0; i < w->clients; i++) {
 		w->result->whole += w->client[i].whole;
+		w->result->left += w->client[i].left;
 		given_up += w->client[i].peer != NULL && w->client[i].peer->state == PEER_GAVE_UP;
 	}
 	if (w->clients - w->result->whole >
-	    given_up + sum_both(w, reasons, sizeof reasons / sizeof *reasons))
+	    w->result->left + given_up + sum_both(w, reasons, sizeof reasons / sizeof *reasons))
 		wrong(w, "a connection ended without a reason", w->clients);
 	if (w->wire->faults.corrupt == 0 &&
 	    sum_both(w, broken, sizeof broken / sizeof *broken) != 0)

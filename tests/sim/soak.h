@@ -18,8 +18,10 @@
 #define SOAK_END_NS (1500ull * 1000000000)
 
 struct soak_result {
-	uint32_t clients, whole; /* of those, whole: all of the expected stream, closed in order */
-	uint64_t bytes;          /* of replies, checked */
+	uint32_t clients;
+	uint32_t whole; /* of those: all of the expected stream, closed in order */
+	uint32_t left;  /* aborted on purpose */
+	uint64_t bytes; /* of replies, checked */
 	uint64_t virtual_ns;
 	struct sim_wire_counts wire;
 	uint64_t hash;        /* over all frames and when they were sent */

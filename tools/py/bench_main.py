@@ -12,6 +12,7 @@ import time
 
 import bench_plot
 import build_tree
+import flood_bench
 import links
 import loss_bench
 import store_bench
@@ -127,7 +128,11 @@ def measure_loss(args, keep_figures):
                               keep_figures)
 
 
-MEASURES = {"store": measure_store, "loss": measure_loss}
+def measure_flood(args, keep_figures):
+    return flood_bench.measure(build_net(), args.quick, keep_figures)
+
+
+MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [str(loss) for loss in loss_bench.LOSSES]}
 

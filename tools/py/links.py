@@ -13,6 +13,7 @@ every interface, the same on both sides.
 import contextlib
 import json
 import os
+import re
 import subprocess
 
 import appliance
@@ -28,10 +29,11 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
+COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
 PROGRAMS = ("impair", "talk", "knock", "frame_flood")
 
 
-def _checked(*command):
+def checked(*command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         raise Failed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
@@ -59,18 +61,21 @@ class Link:
         """For appliance.start; nothing is left to do once it runs."""
 
     def _pair(self, ns, iface, in_middle):
-        _checked(*inside(ns), "ip", "link", "add", iface, "type", "veth", "peer", "name", in_middle,
+        checked(*inside(ns), "ip", "link", "add", iface, "type", "veth", "peer", "name", in_middle,
                  "netns", self.middle)
 
     def _up(self, ns, iface, address):
-        _checked(*inside(ns), "ethtool", "-K", iface, *OFFLOADS)
+        checked(*inside(ns), "ethtool", "-K", iface, *OFFLOADS)
         if address is not None:
-            _checked(*inside(ns), "ip", "addr", "add", f"{address}/{netns.PREFIX_LEN}", "dev", iface)
-        _checked(*inside(ns), "ip", "link", "set", iface, "up")
+            checked(*inside(ns), "ip", "addr", "add", f"{address}/{netns.PREFIX_LEN}", "dev", iface)
+        checked(*inside(ns), "ip", "link", "set", iface, "up")
 
 
-class Links:
-    """with Links(programs) as links: both servers up; all of it given back at the end."""
+class Bed:
+    """What a measurement lies in: namespaces, an appliance, programs of ours. with Bed(...) as bed:
+    all of it is given back at the end."""
+
+    SIDES = ()
 
     def __init__(self, programs, appliance_args=()):
         self._programs, self._args = programs, appliance_args
@@ -81,7 +86,14 @@ class Links:
         if os.geteuid() != 0:
             raise Failed("this makes network namespaces and packet sockets: it needs root")
         try:
-            self._make()
+            ledger = lendings.Ledger()
+            self._undo.callback(ledger.close)
+            for side in self.SIDES:
+                ns = f"{ledger.name}-{side}"
+                checked("ip", "netns", "add", ns)
+                checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS)
+                checked(*inside(ns), "ip", "link", "set", "lo", "up")
+            self.make(ledger)
         except BaseException:
             self._undo.close()
             raise
@@ -90,43 +102,24 @@ class Links:
     def __exit__(self, *_):
         self._undo.close()
 
-    def _make(self):
-        ledger = lendings.Ledger()
-        self._undo.callback(ledger.close)
-        for side in ("c", "m", "s", "k"):
-            ns = f"{ledger.name}-{side}"
-            _checked("ip", "netns", "add", ns)
-            _checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS)
-            _checked(*inside(ns), "ip", "link", "set", "lo", "up")
-        self.clockoo = Link(ledger.name, "s", "v0", "a1", 0)
-        self.memcached = Link(ledger.name, "k", "k0", "k1", 1)
-        self.clockoo.make(address_of_far=False)
-        self.memcached.make(address_of_far=True)
-        self.server, _ = appliance.start(self._appliance(ledger.name), self.clockoo, ledger, False)
+    def start_appliance(self, ledger, wire):
+        folder = build_tree.default_folder()
+        # --yield: clients and appliance share few CPUs here.
+        command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--port",
+                   "af_packet", "--iface", wire.iface, "--address",
+                   f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0", "-m",
+                   str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v", "--file-prefix",
+                   ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield",
+                   *self._args]
+        self.server, _ = appliance.start(command, wire, ledger, False)
         self._undo.callback(self.server.stop)
         self.server.on_line = self._words.append
-        self._start_memcached()
 
-    def _appliance(self, name):
-        folder = build_tree.default_folder()
-        link = self.clockoo
-        # --yield: clients, link and appliance share few CPUs here.
-        return [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--port", "af_packet",
-                "--iface", link.iface, "--address", f"{link.host}/{netns.PREFIX_LEN}", "-p",
-                str(PORT), "-U", "0", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v",
-                "--file-prefix", name, "--data-dir", str(build_tree.ROOT / "drivers-config"),
-                "--yield", *self._args]
-
-    def _start_memcached(self):
-        # It will not run as root. Changing user clears the death signal, so that comes after.
-        command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
-                   "--pdeathsig", "KILL", "memcached", "-l", self.memcached.host, "-p", str(PORT),
-                   "-U", "0", "-t", "1", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX)]
-        child = subprocess.Popen([*inside(self.memcached.server), *command],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-        self._undo.callback(child.wait)
-        self._undo.callback(child.kill)
+    def stop_appliance(self):
+        """{symbol: count} of what it says at its end."""
+        self.server.stop()
+        found = (COUNTER.match(text) for text in self._words)
+        return {match[1]: int(match[2]) for match in found if match}
 
     def program(self, ns, name, *args):
         """A program of ours as a process in a namespace."""
@@ -161,6 +154,31 @@ class Links:
             child.stdout.close()
             child.stderr.close()
 
+
+class Links(Bed):
+    """Both servers, each behind a link of its own."""
+
+    SIDES = ("c", "m", "s", "k")
+
+    def make(self, ledger):
+        self.clockoo = Link(ledger.name, "s", "v0", "a1", 0)
+        self.memcached = Link(ledger.name, "k", "k0", "k1", 1)
+        self.clockoo.make(address_of_far=False)
+        self.memcached.make(address_of_far=True)
+        self.start_appliance(ledger, self.clockoo)
+        self._start_memcached()
+
+    def _start_memcached(self):
+        # It will not run as root. Changing user clears the death signal, so that comes after.
+        command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+                   "--pdeathsig", "KILL", "memcached", "-l", self.memcached.host, "-p", str(PORT),
+                   "-U", "0", "-t", "1", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX)]
+        child = subprocess.Popen([*inside(self.memcached.server), *command],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        self._undo.callback(child.wait)
+        self._undo.callback(child.kill)
+
     @contextlib.contextmanager
     def impaired(self, link, *how):
         """The link works while the block runs; yields a dict that has its row afterwards."""
@@ -173,12 +191,3 @@ class Links:
             child.terminate()
             out, _ = child.communicate(timeout=END_S)
             row.update(json.loads(out))
-
-    def mac(self, ns, iface):
-        out = _checked(*inside(ns), "cat", f"/sys/class/net/{iface}/address")
-        return out.strip()
-
-    def stop_appliance(self):
-        """Its last words: what it counted."""
-        self.server.stop()
-        return list(self._words)

@@ -5,7 +5,6 @@ In every round each server has its turn, clockoo and memcached, so that what els
 meets both; the ratio is taken within a round.
 """
 
-import re
 import statistics
 
 from bench_figures import Figures, spread, table
@@ -103,7 +102,7 @@ def measure(programs, quick, losses, keep):
             lines += [line(bench, loss, who, by[who]) for who in WHO]
             bench.sums()
             keep(bench.figures | {"loss_runs": bench.runs})
-        bench.figures["loss_appliance_counters"] = counters(links.stop_appliance())
+        bench.figures["loss_appliance_counters"] = links.stop_appliance()
         keep(bench.figures | {"loss_runs": bench.runs})
     table(f"{CONNECTIONS} connections, sets and gets of 1 byte to 1 MiB, {DELAY_US / 500:g} ms of "
           f"round trip, lost each way; with losses {LATE_PERCENT} % are\nlate and {TWICE_PERCENT} % "
@@ -114,9 +113,3 @@ def measure(programs, quick, losses, keep):
     print(f"\n  the link alone carries {bench.figures['link_frames_s'] / 1e3:.0f} thousand full frames "
           f"a second, {bench.figures['link_mbs']:.0f} MB/s", flush=True)
     return bench.figures
-
-
-def counters(words):
-    """{symbol: count} of what an appliance says at its end."""
-    found = (re.match(r"clockoo: ([A-Z0-9_]+) (\d+) \(", text) for text in words)
-    return {match[1]: int(match[2]) for match in found if match}

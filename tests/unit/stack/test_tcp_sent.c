@@ -92,7 +92,7 @@ compare(struct board *b)
 				continue;
 			check_eq((run->flags & RUN_SACKED) != 0, r->sacked);
 			check_eq((run->flags & RUN_LOST) != 0, r->lost);
-			if (run->flags & RUN_SACKED)
+			if (run->flags & (RUN_SACKED | RUN_LOST))
 				continue;
 			check_eq((run->flags & RUN_AGAIN) != 0, r->again);
 			if (!(run->flags & RUN_UNTIMED))
