@@ -52,6 +52,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct sent_pool sent_pool;
 
 	uint64_t rst_since_ns;
 	uint32_t rst_count;
@@ -280,6 +281,8 @@ bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
 void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
 void timer_main_off(struct conn *c);
+/* Text is on its way: the loss probe's timer if one is due, else the retransmission timer. */
+void timer_flight(struct stack *s, struct conn *c);
 /* RFC 6298 section 5.5: the main timer again, twice as long each time. */
 void timer_back_off(struct stack *s, struct conn *c);
 void rtt_sample(struct conn *c, uint64_t rtt_ns);
@@ -287,8 +290,54 @@ void rtt_sample(struct conn *c, uint64_t rtt_ns);
 /* ---- tcp_cc.c: how much the network takes ---- */
 
 void cc_start(struct conn *c);
-void cc_acked(struct conn *c, uint32_t bytes);
-bool cc_dup_ack(struct conn *c); /* true: the first segment is taken for lost */
-void cc_timeout(struct conn *c);
+/* So many bytes arrived while the congestion window was the limit. */
+void cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
+void cc_lost(const struct stack *s, struct conn *c);
+void cc_idle(struct conn *c);
+
+/* ---- tcp_sack.c: SACK blocks received ---- */
+
+/* What an ACK says beside the numbers. */
+struct sack_told {
+	bool dup;   /* a duplicate ACK without SACK blocks */
+	bool dsack; /* [dsack_begin, dsack_end) came twice */
+	uint32_t dsack_begin, dsack_end;
+};
+
+void sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt,
+	       struct sack_told *told, struct sent_news *news);
+
+/* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
+
+/* The first sign that not everything arrives in order: before the scoreboard hears of it. */
+void conn_troubled(struct conn *c);
+/* Both return the bytes found lost, and arm the timer for those that may be soon. */
+uint32_t rack_acked(struct stack *s, struct conn *c, const struct sent_news *news,
+		    const struct sack_told *told);
+uint32_t rack_detect(struct stack *s, struct conn *c);
+void rack_timeout(struct stack *s, struct conn *c);
+void rack_recovered(struct conn *c);
+void tlp_fires(struct stack *s, struct conn *c);
+void tlp_sent(struct stack *s, struct conn *c, bool again);
+/* Whether the probe has repaired a loss. */
+bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	       const struct sack_told *told);
+
+/* ---- tcp_loss.c: recovery ---- */
+
+struct loss_ack {
+	struct sent_news news;
+	struct sack_told told;
+	uint32_t acked; /* what snd_una has moved by */
+	bool limited;   /* the congestion window was the limit */
+};
+
+/* An ACK while something is in trouble; the scoreboard knows it already. */
+void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
+void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
+void loss_timeout(struct stack *s, struct conn *c);
+void loss_resent(struct conn *c, uint32_t len);
+/* Segments are smaller from now on: what is in flight goes out again, cut anew. */
+void loss_path_shrank(struct stack *s, struct conn *c);
 
 #endif
