@@ -32,6 +32,9 @@ struct config_net {
 /* What a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
+/* What sets the pace of TCP. */
+enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
+
 struct config {
 	uint32_t memory_mb;
 	uint32_t item_max_bytes;
@@ -46,6 +49,7 @@ struct config {
 	uint32_t ipv4, prefix_len;
 	uint32_t gateway;        /* 0 = none */
 	uint32_t protocol;       /* enum config_protocol */
+	uint32_t congestion;     /* enum config_congestion */
 	uint32_t idle_timeout_s; /* 0 = none */
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
