@@ -47,9 +47,12 @@ struct tcp {
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
 
+	struct list
+		holed; /* connections with text after a hole, the longest without progress first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct sent_pool sent_pool;
 
 	uint64_t rst_since_ns;
 	uint32_t rst_count;
@@ -77,6 +80,13 @@ enum step {
 	STEP_ON,
 	STEP_DONE,
 };
+
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - 20 - TCP_HEADER_BYTES;
+}
 
 /* ---- tcp_table.c: flows ---- */
 
@@ -109,7 +119,8 @@ flow_is_of(struct flow f, const struct conn *c)
 struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+uint32_t flow_iss(const struct stack *s, struct flow flow);       /* RFC 6528 */
+uint32_t flow_ts_offset(const struct stack *s, struct flow flow); /* RFC 7323 section 7.1 */
 /* Everything of a flow in a row, for what is keyed. */
 #define FLOW_KEY_WORDS 6u
 void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
@@ -148,8 +159,49 @@ struct conn *listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
+/* ---- tcp_options.c: timestamps, SACK-permitted, MSS ---- */
+
+/* What our SYN offers (CONN_OFFERS, as configured). */
+void offer_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */
 void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+void mss_update(struct conn *c);
+/* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
+static inline uint32_t
+ts_now(const struct stack *s, const struct conn *c)
+{
+	return (uint32_t)(s->now_ns / NS_PER_MS) + c->ts_offset;
+}
+/* What few segments carry: a SYN's options, SACK blocks. */
+void put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		      struct tcp_sack_block *blocks);
+/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
+static inline void
+put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+	    struct tcp_sack_block *blocks)
+{
+	if (c->flags & CONN_TS) {
+		seg->opt.seen = TCP_HAS_TIMESTAMPS;
+		seg->opt.ts_value = ts_now(s, c);
+		seg->opt.ts_echo = c->ts_recent;
+	}
+	if (unlikely(seg->flags & TCP_SYN || c->rx.islands != NULL || c->flags & CONN_DSACK))
+		put_rare_options(s, c, seg, len, blocks);
+}
+/* Of every segment. */
+static inline uint32_t
+conn_option_bytes(const struct conn *c)
+{
+	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
+}
+/* RFC 7323 section 5: is it an old duplicate? */
+enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* Section 4.3 (2), for an acceptable segment. */
+void take_timestamp(struct conn *c, const struct tcp_seg *seg);
+/* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
+bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
+/* What the echo of a segment that acknowledges something says; 0: nothing. */
+uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
@@ -168,7 +220,17 @@ bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 
-/* ---- tcp_rx.c: receive queue ---- */
+/* ---- tcp_mtu.c: what the path takes ---- */
+
+/* A router says that a segment of this flow was too long for its next hop; seq: where the segment
+ * that it quotes begins. False: that is none of ours. */
+bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
+/* A retransmission timeout, the c->tries-th in a row. */
+void mtu_timeout(struct stack *s, struct conn *c);
+/* With CONN_MTU_LOW: is it time to try the full length again? */
+void mtu_look(struct stack *s, struct conn *c);
+
+/* ---- tcp_rx.c: receive queue, and our window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
@@ -177,6 +239,29 @@ void rx_clear(struct stack *s, struct conn *c);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
+
+/* For tcp_holes.c: */
+struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
+void rx_node_free(struct stack *s, struct rx_seg *node);
+/* Put the text into the room behind a node's own; false: it does not fit. */
+bool rx_coalesce(struct rx_seg *node, const struct view *text);
+/* Nodes that are for connections without unread text. */
+uint32_t rx_aside(const struct stack *s);
+
+/* ---- tcp_holes.c: text after holes, and what SACK says of it ---- */
+
+bool holes_take(struct stack *s, struct conn *c, struct arrival *a);
+/* The text begins at rcv_nxt: cut off, or let go of, what is there already. */
+void holes_cut(struct stack *s, struct conn *c, struct tcp_seg *seg);
+/* rcv_nxt has moved: text after the first hole may be in order now. */
+void holes_join(struct stack *s, struct conn *c);
+/* Let go of the last node: text after a hole can be sent again. */
+void holes_drop_last(struct stack *s, struct conn *c);
+void holes_clear(struct stack *s, struct conn *c);
+/* Those bytes came twice (RFC 2883). */
+void dup_seen(struct conn *c, uint32_t begin, uint32_t end);
+/* RFC 2018 section 4, at most max blocks. Returns how many. */
+uint32_t sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max);
 
 /* ---- tcp_ack.c: what an acknowledgment does ---- */
 
@@ -196,6 +281,8 @@ bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
 void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
 void timer_main_off(struct conn *c);
+/* Text is on its way: the loss probe's timer if one is due, else the retransmission timer. */
+void timer_flight(struct stack *s, struct conn *c);
 /* RFC 6298 section 5.5: the main timer again, twice as long each time. */
 void timer_back_off(struct stack *s, struct conn *c);
 void rtt_sample(struct conn *c, uint64_t rtt_ns);
@@ -203,8 +290,54 @@ void rtt_sample(struct conn *c, uint64_t rtt_ns);
 /* ---- tcp_cc.c: how much the network takes ---- */
 
 void cc_start(struct conn *c);
-void cc_acked(struct conn *c, uint32_t bytes);
-bool cc_dup_ack(struct conn *c); /* true: the first segment is taken for lost */
-void cc_timeout(struct conn *c);
+/* So many bytes arrived while the congestion window was the limit. */
+void cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
+void cc_lost(const struct stack *s, struct conn *c);
+void cc_idle(struct conn *c);
+
+/* ---- tcp_sack.c: SACK blocks received ---- */
+
+/* What an ACK says beside the numbers. */
+struct sack_told {
+	bool dup;   /* a duplicate ACK without SACK blocks */
+	bool dsack; /* [dsack_begin, dsack_end) came twice */
+	uint32_t dsack_begin, dsack_end;
+};
+
+void sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt,
+	       struct sack_told *told, struct sent_news *news);
+
+/* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
+
+/* The first sign that not everything arrives in order: before the scoreboard hears of it. */
+void conn_troubled(struct conn *c);
+/* Both return the bytes found lost, and arm the timer for those that may be soon. */
+uint32_t rack_acked(struct stack *s, struct conn *c, const struct sent_news *news,
+		    const struct sack_told *told);
+uint32_t rack_detect(struct stack *s, struct conn *c);
+void rack_timeout(struct stack *s, struct conn *c);
+void rack_recovered(struct conn *c);
+void tlp_fires(struct stack *s, struct conn *c);
+void tlp_sent(struct stack *s, struct conn *c, bool again);
+/* Whether the probe has repaired a loss. */
+bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	       const struct sack_told *told);
+
+/* ---- tcp_loss.c: recovery ---- */
+
+struct loss_ack {
+	struct sent_news news;
+	struct sack_told told;
+	uint32_t acked; /* what snd_una has moved by */
+	bool limited;   /* the congestion window was the limit */
+};
+
+/* An ACK while something is in trouble; the scoreboard knows it already. */
+void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
+void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
+void loss_timeout(struct stack *s, struct conn *c);
+void loss_resent(struct conn *c, uint32_t len);
+/* Segments are smaller from now on: what is in flight goes out again, cut anew. */
+void loss_path_shrank(struct stack *s, struct conn *c);
 
 #endif

@@ -21,8 +21,9 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
+	       sent_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       5 * CACHE_LINE_BYTES;
+	       6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -35,6 +36,7 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 		c->slot = i;
 		list_init(&c->ready);
 		list_init(&c->out);
+		list_init(&c->holed);
 		wheel_node_init(&c->timer);
 		list_push_back(&t->free, &c->where);
 	}
@@ -50,6 +52,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
+	list_init(&t->holed);
 	list_init(&t->free);
 	list_init(&t->half_open);
 	list_init(&t->time_wait);
@@ -64,6 +67,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
+	sent_pool_create(&t->sent_pool, region, cfg->chunks); /* a run for each: SENT_RUNS_MAX */
 	return t;
 }
 
@@ -128,8 +132,16 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
 	c->heard_ns = s->now_ns;
 	c->challenged_ns = 0;
+	c->ts_recent = c->ts_offset = 0;
+	c->rcv_mss = TCP_MSS_DEFAULT;
+	c->island_clock = 0;
+	c->hole_bytes = 0;
+	c->mtu_falls = 0;
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
+	sent_init(&c->sent);
+	c->min_rtt_us = RTT_UNKNOWN;
+	c->loss = (struct loss){.reo_mult = 1};
 	t->conns_count++;
 	return true;
 }
@@ -264,6 +276,7 @@ conn_free(struct stack *s, struct conn *c)
 	c->state = CONN_CLOSED;
 	conn_gone(s, c);
 	txq_clear(&c->tx, &t->pool);
+	sent_clear(&c->sent, &t->sent_pool);
 	list_push_back(&t->free, &c->where);
 	t->conns_count--;
 }
