@@ -1,26 +1,5 @@
 #include "item_text.h"
 
-bool
-item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
-{
-	uint32_t i = 0;
-
-	for (; i + 8 <= len; i += 8) {
-		const uint64_t want = item_key_word(key, i / 8);
-		uint64_t got;
-
-		memcpy(&got, at + i, sizeof got);
-		if (got != want)
-			return false;
-	}
-	if (i < len) {
-		const uint64_t want = item_key_word(key, i / 8);
-
-		return memcmp(at + i, &want, len - i) == 0;
-	}
-	return true;
-}
-
 static inline uint64_t
 value_seed(uint32_t key, uint32_t len, uint32_t version)
 {
