@@ -21,8 +21,7 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 	t->rx_left = frames;
 }
 
-/* Frames that are for connections without unread text. */
-static uint32_t
+uint32_t
 rx_aside(const struct stack *s)
 {
 	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);

@@ -44,6 +44,7 @@ struct stack {
 	uint32_t order_count;
 	struct segment *spent;
 	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
+	uint32_t presses;
 	uint32_t chunks, promised, pieces_left, outbox, outbox_left;
 	struct datagram datagrams[FAKE_DATAGRAMS];
 	uint8_t *payloads[FAKE_DATAGRAMS];
@@ -246,6 +247,12 @@ conn_abort(struct stack *s, struct conn *c)
 {
 	c->aborted = true;
 	lose(s, c);
+}
+
+void
+stack_press(struct stack *s)
+{
+	s->presses++;
 }
 
 uint8_t *
