@@ -2,7 +2,6 @@
 #include "control.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
-#include "paths.h"
 #include "policy.h"
 #include "sizes.h"
 #include "stack/arp_table.h"
@@ -18,62 +17,18 @@
  * version at all, and others ask for one that has meta commands. */
 #define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
 
-/* EAL's own tables, and the rounding of pools up to pages. */
-#define EAL_MB 32u
-
-static bool
-choose_cores(struct appliance *a, struct fault *f)
-{
-	struct config *cfg = &a->config;
-
-	if (cfg->lcores.count == 0)
-		return lcores_spread(&cfg->lcores, cfg->cores, &a->host.cpus, f);
-	return lcores_exist(&cfg->lcores, &a->host.cpus, f);
-}
-
 /* Everything that can be refused without asking DPDK. */
 static bool
-judge(struct appliance *a, char device[DEVICE_BYTES], struct fault *f)
+judge(struct appliance *a, struct fault *f)
 {
-	const struct config *cfg = &a->config;
-	char path[PATH_BYTES];
-	struct port_caps promise;
 	struct secrets secrets;
 
-	if (!paths_find_profile(path, cfg, f) || !profile_load(&a->profile, path, cfg->port, f))
-		return false;
-	host_look(&a->host, cfg);
-	steer_promise(&a->profile, &promise);
-	if (!choose_cores(a, f) || !steer_make(&a->plan, cfg, &a->profile, &promise, f))
+	if (!nic_judge(&a->nic, &a->config, f))
 		return false;
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return fault_say(f, "no random numbers from the kernel");
-	sizes_compute(&a->sizes, cfg, &a->profile, &secrets);
-	return host_allows(&a->host, cfg, &a->profile,
-			   a->sizes.block_bytes + a->sizes.pool_bytes + ((uint64_t)EAL_MB << 20),
-			   f) &&
-	       profile_device(&a->profile, cfg, cfg->cores, device, f);
-}
-
-static bool
-bring_up_dpdk(struct appliance *a, const char *device, struct fault *f)
-{
-	const uint32_t pool_mb = (uint32_t)(a->sizes.pool_bytes >> 20) + EAL_MB;
-	const struct device_request req = {&a->config, &a->profile, &a->plan, a->sizes.frames};
-	struct eal_args args;
-
-	tsc_clock_begin(&a->clock);
-	eal_args_make(&args, &a->config, &a->profile, device, pool_mb);
-	if (!eal_start(&args, a->config.verbosity >= 2, f))
-		return false;
-	if (!device_find(&a->device, &a->profile, f) ||
-	    !steer_make(&a->plan, &a->config, &a->profile, &a->device.caps, f) ||
-	    !device_start(&a->device, &req, f)) {
-		eal_stop();
-		return false;
-	}
-	tsc_clock_finish(&a->clock);
-	return true;
+	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
+	return nic_allows(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, f);
 }
 
 static void
@@ -85,7 +40,7 @@ watch(struct appliance *a, uint32_t core)
 		{core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)},
 		{core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)},
 		{core, CORE_COUNTER_COUNT, core_counter_names, c->counters},
-		{core, PORT_COUNTER_COUNT, port_counter_names, a->device.ports[core].counters},
+		{core, PORT_COUNTER_COUNT, port_counter_names, a->nic.device.ports[core].counters},
 	};
 
 	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
@@ -96,15 +51,15 @@ static void
 build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_table *arp)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
-	struct port *port = &a->device.ports[i].port;
+	struct port *port = &a->nic.device.ports[i].port;
 	struct stack *stack = stack_create(region, &a->sizes.stack, port, arp);
 	struct serve *serve;
 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
-		  tsc_clock_ns(&a->clock), (int64_t)time(NULL));
-	a->workers[i] = (struct worker){&a->cores[i], &a->clock, &a->stop, a->config.yield};
+		  tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL));
+	a->workers[i] = (struct worker){&a->cores[i], &a->nic.clock, &a->stop, a->config.yield};
 	watch(a, i);
 }
 
@@ -114,7 +69,8 @@ build(struct appliance *a, struct fault *f)
 	struct region region = {0};
 	struct arp_table *arp;
 
-	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->device.node, f))
+	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->nic.device.node,
+			     f))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;
@@ -137,8 +93,8 @@ say_budget(const struct appliance *a)
 {
 	const struct sizes *z = &a->sizes;
 
-	fprintf(stderr, "clockoo: %s; rings of %u and %u\n", a->plan.words, a->device.rx_ring,
-		a->device.tx_ring);
+	fprintf(stderr, "clockoo: %s; rings of %u and %u\n", a->nic.plan.words,
+		a->nic.device.rx_ring, a->nic.device.tx_ring);
 	fprintf(stderr,
 		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB a core, frames %llu "
 		"MB\n",
@@ -149,18 +105,13 @@ say_budget(const struct appliance *a)
 bool
 appliance_start(struct appliance *a, struct fault *f)
 {
-	char device[DEVICE_BYTES];
-
 	f->text[0] = '\0';
 	control_block();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
-	if (!judge(a, device, f))
-		return false;
-	if (eal_claim_prefix(a->config.file_prefix, f) < 0 || !bring_up_dpdk(a, device, f))
+	if (!judge(a, f) || !nic_start(&a->nic, &a->config, a->sizes.frames, f))
 		return false;
 	if (!build(a, f)) {
-		device_stop(&a->device);
-		eal_stop();
+		nic_stop(&a->nic);
 		return false;
 	}
 	if (a->config.verbosity > 0)
@@ -222,7 +173,7 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, say_counter, NULL);
-	device_stop(&a->device);
+	device_stop(&a->nic.device);
 	huge_block_give(&a->block);
 	eal_stop();
 }

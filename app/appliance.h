@@ -12,15 +12,11 @@
 
 #include "background.h"
 #include "config/config.h"
-#include "config/profile.h"
 #include "core/core.h"
-#include "dpdk/device.h"
-#include "dpdk/host.h"
 #include "dpdk/huge_block.h"
-#include "dpdk/tsc_clock.h"
 #include "identity.h"
+#include "nic.h"
 #include "pid_file.h"
-#include "steer/plan.h"
 #include "telemetry/telemetry.h"
 #include "users.h"
 
@@ -48,13 +44,9 @@ struct sizes {
 
 struct appliance {
 	struct config config;
-	struct profile profile;
-	struct host host;
-	struct steer_plan plan;
+	struct nic nic;
 	struct sizes sizes;
-	struct device device;
 	struct huge_block block;
-	struct tsc_clock clock;
 	struct store *store;
 	struct serve_shared *shared;
 	struct core *cores;

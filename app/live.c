@@ -43,13 +43,13 @@ busy_percent(struct live *live, const struct appliance *a, uint32_t core)
 void
 live_init(struct live *live, const struct appliance *a)
 {
-	*live = (struct live){.last_ns = tsc_clock_ns(&a->clock)};
+	*live = (struct live){.last_ns = tsc_clock_ns(&a->nic.clock)};
 }
 
 void
 live_print(struct live *live, const struct appliance *a)
 {
-	const uint64_t now_ns = tsc_clock_ns(&a->clock);
+	const uint64_t now_ns = tsc_clock_ns(&a->nic.clock);
 	const double seconds = (double)(now_ns - live->last_ns) / NS_PER_S;
 	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES], looked;
 	struct store_usage use;
@@ -64,15 +64,15 @@ live_print(struct live *live, const struct appliance *a)
 	live->last_ns = now_ns;
 	looked = per_s[LIVE_HITS] + per_s[LIVE_MISSES];
 	store_usage_mt(a->store, &use);
-	n = (size_t)snprintf(line, sizeof line,
-			     "get/s %llu set/s %llu other/s %llu hit %.1f%% items %llu memory "
-			     "%.1f/%u MB missed %llu busy",
-			     (unsigned long long)per_s[LIVE_GET],
-			     (unsigned long long)per_s[LIVE_SET],
-			     (unsigned long long)per_s[LIVE_OTHER],
-			     looked == 0 ? 0.0 : 100.0 * (double)per_s[LIVE_HITS] / (double)looked,
-			     (unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
-			     a->config.memory_mb, (unsigned long long)device_missed(&a->device));
+	n = (size_t)snprintf(
+		line, sizeof line,
+		"get/s %llu set/s %llu other/s %llu hit %.1f%% items %llu memory "
+		"%.1f/%u MB missed %llu busy",
+		(unsigned long long)per_s[LIVE_GET], (unsigned long long)per_s[LIVE_SET],
+		(unsigned long long)per_s[LIVE_OTHER],
+		looked == 0 ? 0.0 : 100.0 * (double)per_s[LIVE_HITS] / (double)looked,
+		(unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
+		a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
 	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
 	puts(line);

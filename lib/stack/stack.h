@@ -47,6 +47,7 @@ struct stack_config {
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	uint64_t keepalive_idle_ns;
+	bool timestamps;              /* RFC 7323, with peers that offer them */
 	uint64_t seed;                /* flow hash */
 	uint32_t conns_per_source;    /* 0 = any number */
 	struct conn_sources *sources; /* of all cores; NULL if any number */
@@ -197,6 +198,10 @@ struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
 uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);
 /* Send the request's frame back with payload_len bytes of payload. */
 void udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len);
+/* A peer we speak to first: ip, port and local are set; finds its MAC by route. False: it is not
+ * known yet, and has been asked for as far as the ARP table's rules allow; come again. Between
+ * stack_input() and stack_output(). */
+bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */

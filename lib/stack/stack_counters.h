@@ -87,12 +87,20 @@
 	X(TCP_DROP_OUT_OF_WINDOW, "segments outside the receive window")                           \
 	X(TCP_DROP_NO_ACK, "segments without an acknowledgment")                                   \
 	X(TCP_DROP_ACK_OF_SYN, "handshakes that acknowledge what we did not send")                 \
+	X(TCP_DROP_NO_TIMESTAMP, "segments without the timestamps that were agreed on")            \
+	X(TCP_DROP_PAWS, "segments older than the last by their timestamps (PAWS)")                \
 	X(TCP_DROP_TEXT_OLD, "text received before, or beyond the window")                         \
 	X(TCP_DROP_TEXT_CLOSED, "text for a connection that the service has closed")               \
 	X(TCP_DROP_RX_CONN_FULL, "text dropped: the connection holds too many frames")             \
 	X(TCP_DROP_RX_FRAMES_MAX, "text dropped: all connections together hold too many frames")   \
 	X(TCP_DROP_HOLES_FULL, "text after a hole dropped: too much of it is held")                \
 	X(TCP_DROP_HOLE_MADE_ROOM, "text after a hole given up for text in order")                 \
+	X(TCP_HOLES_EVICTED, "connections whose text after a stale hole made room for others'")    \
+	X(TCP_MTU_LOWERED, "path MTUs lowered because a router said so")                           \
+	X(TCP_MTU_NO_NEWS, "reports of a path MTU that is not below ours, or absurd")              \
+	X(TCP_MTU_STRAY, "reports of a path MTU about nothing on its way (RFC 5927)")              \
+	X(TCP_MTU_BLACK_HOLES, "path MTUs lowered because full segments time out")                 \
+	X(TCP_MTU_RAISED, "path MTUs tried again at full length")                                  \
 	X(TCP_OUT_OF_ORDER, "segments kept until the hole before them is filled")                  \
 	X(TCP_CHALLENGED_RST, "resets in the window but not at its edge (RFC 5961)")               \
 	X(TCP_CHALLENGED_SYN, "SYNs on an open connection (RFC 5961)")                             \

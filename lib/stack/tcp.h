@@ -62,6 +62,8 @@ struct tcp {
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
 
+	struct list
+		holed; /* connections with text after a hole, the longest without progress first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
@@ -94,6 +96,13 @@ enum step {
 	STEP_DONE,
 };
 
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - 20 - TCP_HEADER_BYTES;
+}
+
 /* ---- tcp_table.c: flows ---- */
 
 struct flow {
@@ -125,7 +134,8 @@ flow_is_of(struct flow f, const struct conn *c)
 struct conn *flow_find(const struct stack *s, struct flow flow);
 bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, struct flow flow); /* RFC 6528 */
+uint32_t flow_iss(const struct stack *s, struct flow flow);       /* RFC 6528 */
+uint32_t flow_ts_offset(const struct stack *s, struct flow flow); /* RFC 7323 section 7.1 */
 /* Everything of a flow in a row, for what is keyed. */
 #define FLOW_KEY_WORDS 6u
 void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
@@ -164,8 +174,30 @@ struct conn *listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
+/* ---- tcp_options.c: timestamps, SACK-permitted, MSS ---- */
+
+/* What our SYN offers (CONN_OFFERS, as configured). */
+void offer_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */
 void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
+void put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		 struct tcp_sack_block *blocks);
+void mss_update(struct conn *c);
+/* Of every segment. */
+static inline uint32_t
+conn_option_bytes(const struct conn *c)
+{
+	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
+}
+/* RFC 7323 section 5: is it an old duplicate? */
+enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* Section 4.3 (2), for an acceptable segment. */
+void take_timestamp(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+/* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
+bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
+/* What the echo of a segment that acknowledges something says; 0: nothing. */
+uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
@@ -184,7 +216,17 @@ bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 
-/* ---- tcp_rx.c: receive queue ---- */
+/* ---- tcp_mtu.c: what the path takes ---- */
+
+/* A router says that a segment of this flow was too long for its next hop; seq: where the segment
+ * that it quotes begins. False: that is none of ours. */
+bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
+/* A retransmission timeout, the c->tries-th in a row. */
+void mtu_timeout(struct stack *s, struct conn *c);
+/* With CONN_MTU_LOW: is it time to try the full length again? */
+void mtu_look(struct stack *s, struct conn *c);
+
+/* ---- tcp_rx.c: receive queue, and our window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
@@ -195,6 +237,29 @@ uint32_t rx_aside(const struct stack *s);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
+
+/* For tcp_holes.c: */
+struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
+void rx_node_free(struct stack *s, struct rx_seg *node);
+/* Put the text into the room behind a node's own; false: it does not fit. */
+bool rx_coalesce(struct rx_seg *node, const struct view *text);
+/* Nodes that are for connections without unread text. */
+uint32_t rx_aside(const struct stack *s);
+
+/* ---- tcp_holes.c: text after holes, and what SACK says of it ---- */
+
+bool holes_take(struct stack *s, struct conn *c, struct arrival *a);
+/* The text begins at rcv_nxt: cut off, or let go of, what is there already. */
+void holes_cut(struct stack *s, struct conn *c, struct tcp_seg *seg);
+/* rcv_nxt has moved: text after the first hole may be in order now. */
+void holes_join(struct stack *s, struct conn *c);
+/* Let go of the last node: text after a hole can be sent again. */
+void holes_drop_last(struct stack *s, struct conn *c);
+void holes_clear(struct stack *s, struct conn *c);
+/* Those bytes came twice (RFC 2883). */
+void dup_seen(struct conn *c, uint32_t begin, uint32_t end);
+/* RFC 2018 section 4, at most max blocks. Returns how many. */
+uint32_t sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max);
 
 /* ---- tcp_ack.c: what an acknowledgment does ---- */
 

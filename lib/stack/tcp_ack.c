@@ -3,6 +3,25 @@
  */
 #include "tcp.h"
 
+/* Text sent once is timed to the nanosecond; of text sent again the echo says which time it was
+ * (RFC 7323 section 4.1). */
+static void
+take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	uint64_t echoed_ns;
+
+	if (likely(c->flags & CONN_RTT_TIMED)) {
+		if (seq_before(seg->ack, c->rtt_seq))
+			return;
+		c->flags &= ~CONN_RTT_TIMED;
+		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+		return;
+	}
+	echoed_ns = rtt_echoed_ns(s, c, seg);
+	if (echoed_ns != 0)
+		rtt_sample(c, echoed_ns);
+}
+
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
 static enum step
 ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
@@ -18,9 +37,9 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	if (c->flags & CONN_RTT_TIMED)
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
-	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	c->rtt_seq = seg->ack;
+	take_rtt(s, c, seg);
+	c->flags &= ~CONN_SEND_SYN;
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_ON;
@@ -54,8 +73,9 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 }
 
 static void
-ack_is_new(struct stack *s, struct conn *c, uint32_t ack)
+ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
+	const uint32_t ack = seg->ack;
 	const uint32_t acked = ack - c->snd_una;
 	const bool with_fin = acked > c->tx.bytes; /* check_ack: at most snd_max */
 
@@ -63,10 +83,7 @@ ack_is_new(struct stack *s, struct conn *c, uint32_t ack)
 	c->snd_una = ack;
 	if (seq_before(c->snd_nxt, ack))
 		c->snd_nxt = ack;
-	if (c->flags & CONN_RTT_TIMED && !seq_before(ack, c->rtt_seq)) {
-		c->flags &= ~CONN_RTT_TIMED;
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
-	}
+	take_rtt(s, c, seg);
 	c->tries = c->backoff = 0;
 	cc_acked(c, acked);
 	/* RFC 6298 section 5.2, 5.3. */
@@ -126,6 +143,6 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 	if (!seq_after(seg->ack, c->snd_una))
 		return STEP_ON;
 	fin = conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
-	ack_is_new(s, c, seg->ack);
+	ack_is_new(s, c, seg);
 	return fin ? fin_acked(s, c) : STEP_ON;
 }

@@ -35,6 +35,7 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 		c->slot = i;
 		list_init(&c->ready);
 		list_init(&c->out);
+		list_init(&c->holed);
 		wheel_node_init(&c->timer);
 		list_push_back(&t->free, &c->where);
 	}
@@ -50,6 +51,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
+	list_init(&t->holed);
 	list_init(&t->free);
 	list_init(&t->half_open);
 	list_init(&t->time_wait);
@@ -130,6 +132,11 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
 	c->heard_ns = s->now_ns;
 	c->challenged_ns = 0;
+	c->ts_recent = c->ts_offset = 0;
+	c->rcv_mss = TCP_MSS_DEFAULT;
+	c->island_clock = 0;
+	c->hole_bytes = 0;
+	c->mtu_falls = 0;
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	t->evict.stalls[c->slot].noted_ns = 0;

@@ -22,11 +22,13 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES    131072u
-#define RX_WSCALE          2u
-#define COOKIE_WINDOW      14600u /* told with a cookie, which cannot remember it */
-#define CONN_RX_FRAMES_MAX 96u    /* in order and out of order together */
-#define CONN_RX_HOLES_MAX  48u    /* frames out of order */
+#define RX_WINDOW_BYTES 131072u
+#define RX_WSCALE       2u
+#define COOKIE_WINDOW   14600u /* told with a cookie, which cannot remember it */
+/* In order and after holes together. Two neighbours hold more text than one frame has room for
+ * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
+#define CONN_RX_FRAMES_MAX 144u
+#define HOLES_STALE_NS     (1000 * NS_PER_MS) /* not filled for so long: they make room for others' */
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 
@@ -85,23 +87,34 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
+	CONN_ACTIVE = 1u << 15,   /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,       /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,     /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,    /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_MTU_LOW = 1u << 19,  /* path_mss is less than our MTU allows, until mtu_at_s */
+	CONN_MTU_HOLE = 1u << 20, /* because of timeouts, and nothing was acknowledged since */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
-#define CONN_OFFERS CONN_WSCALE
+#define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
-/* A received segment's text, in the frame it came in. */
+/* Received text, in the frame it came in. Text after a hole is in islands: nodes without a gap
+ * between them. The first node of an island knows where the island ends. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
 	const uint8_t *data;
 	uint32_t seq, len;
+	uint32_t room; /* bytes of the frame behind the text that nobody uses */
+	/* of an island's first node: */
+	uint16_t island_frames;
+	uint16_t island_at; /* conn.island_clock when text last came for it */
+	struct rx_seg *island_last;
 };
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *holes;       /* after a hole: sorted by seq, may overlap */
+	struct rx_seg *islands;     /* after holes: sorted by seq, gaps between them */
 	uint32_t bytes;             /* in order, unread */
 	uint16_t frames, hole_frames;
 };
@@ -142,9 +155,10 @@ struct conn {
 	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
 	uint64_t ack_at_ns;
 	uint64_t keep_at_ns;
-	uint64_t armed_ns; /* what the node is armed for */
-	uint64_t heard_ns; /* the last acceptable segment */
-	uint64_t challenged_ns;
+	uint64_t armed_ns;  /* what the node is armed for */
+	uint64_t heard_ns;  /* the last acceptable segment */
+	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
+	uint32_t ts_offset; /* of ours */
 	uint64_t rtt_at_ns;
 	uint32_t rtt_seq;
 	uint32_t srtt_us, rttvar_us, rto_us;
@@ -155,12 +169,27 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
+	uint16_t rcv_mss; /* of what the peer sends, as seen */
+
+	/* losses, attacks and changes of the path */
+	struct rx_seg *last_island;
+	struct list holed; /* in tcp->holed */
+	uint64_t holed_ns; /* when a hole last opened or was filled */
+	uint64_t challenged_ns;
+	uint32_t hole_bytes;         /* in the islands */
+	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
+	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
+	uint16_t island_clock;
+	uint16_t peer_mss; /* what the peer said */
+	uint16_t path_mss; /* what the path takes: text and options */
+	uint8_t mtu_falls; /* into black holes */
 };
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");
-static_assert(sizeof(struct conn) == 5 * CACHE_LINE_BYTES, "timers: the last two");
+static_assert(offsetof(struct conn, last_island) == 5 * CACHE_LINE_BYTES, "timers: two more");
+static_assert(sizeof(struct conn) == 6 * CACHE_LINE_BYTES, "the last is seldom touched");
 
 static inline bool
 seq_before(uint32_t a, uint32_t b)

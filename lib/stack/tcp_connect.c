@@ -53,7 +53,8 @@ conn_connect(struct stack *s, const struct conn_target *to)
 	c->snd_una = c->snd_nxt = c->snd_max = c->iss;
 	c->rcv_nxt = c->rcv_edge = c->rcv_acked = 0;
 	memset(c->peer_mac, 0, sizeof c->peer_mac);
-	c->flags |= CONN_SEND_SYN | CONN_OFFERS;
+	c->flags |= CONN_SEND_SYN;
+	offer_options(s, c);
 	conn_make_out(s, c);
 	return c;
 }

@@ -46,6 +46,8 @@ check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	}
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
 		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
+	if (seq_before(seg->seq, c->rcv_nxt))
+		dup_seen(c, seg->seq, seg->seq + seg->payload.len);
 	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
 	 * correcting each other for ever: those answers are rationed. */
 	if (seq_len(seg) > 0)
@@ -102,6 +104,7 @@ trim(struct conn *c, struct tcp_seg *seg)
 	if (seq_before(seg->seq, c->rcv_nxt)) {
 		const uint32_t old = min_u32(c->rcv_nxt - seg->seq, text->len);
 
+		dup_seen(c, seg->seq, seg->seq + old);
 		text->data += old;
 		text->len -= old;
 		seg->seq += old;
@@ -200,6 +203,8 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 		}
 		connect_crossed(s, c, seg);
 	}
+	if (c->flags & CONN_TS && check_timestamps(s, c, seg) == STEP_DONE)
+		return;
 	if (check_seq(s, c, seg) == STEP_DONE)
 		return;
 	if (check_rst(s, c, seg) == STEP_DONE)
@@ -208,6 +213,8 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 		return;
 	if (check_ack(s, c, a) == STEP_DONE)
 		return;
+	if (c->flags & CONN_TS)
+		take_timestamp(s, c, seg);
 	c->heard_ns = s->now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);

@@ -6,22 +6,6 @@
 
 #include "conn_sources.h"
 
-void
-take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
-{
-	const uint16_t ours = (uint16_t)(s->port->mtu - 40); /* IPv4 and TCP, no options */
-	const uint16_t theirs = seg->opt.seen & TCP_HAS_MSS ? seg->opt.mss : TCP_MSS_DEFAULT;
-
-	c->mss = (uint16_t)min_u32(ours, max_u32(theirs, CONN_MSS_MIN));
-	c->snd_wscale = 0;
-	if (seg->opt.seen & TCP_HAS_WSCALE) {
-		c->flags |= CONN_WSCALE;
-		c->snd_wscale = seg->opt.wscale;
-	}
-	/* Timestamps and SACK are not negotiated: what we do not offer back is off (RFC 7323
-	 * section 3.2, RFC 2018 section 2). */
-}
-
 /* 3.10.7.2, third: a SYN opens a connection. Text on it is left for the peer to send again. */
 static void
 open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
@@ -99,8 +83,8 @@ listen_input(struct stack *s, struct arrival *a)
 }
 
 /*
- * RFC 9293 section 3.6.1 (MAY-2), RFC 6191 without timestamps: a SYN above everything the old
- * connection received is a new one. Our numbers must lie above the old ones as well.
+ * RFC 9293 section 3.6.1 (MAY-2), RFC 6191: a SYN that is newer than all the old connection
+ * received is of a new one. Our numbers must lie above the old ones as well.
  */
 bool
 listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
@@ -112,7 +96,7 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;
-	if (!seq_after(a->seg.seq, old->rcv_nxt))
+	if (!syn_is_newer(old, &a->seg))
 		return false;
 	conn_free(s, old);
 	stack_count(s, TCP_TIME_WAIT_REUSED);

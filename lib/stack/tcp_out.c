@@ -37,6 +37,7 @@ static bool
 send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
 {
 	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
+	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
 
@@ -52,11 +53,7 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		.window = tell_window(s, c, what.flags),
 		.flags = what.flags,
 	};
-	if (what.flags & TCP_SYN) {
-		seg.opt.seen = TCP_HAS_MSS | (c->flags & CONN_WSCALE ? TCP_HAS_WSCALE : 0);
-		seg.opt.mss = (uint16_t)(s->port->mtu - 40);
-		seg.opt.wscale = RX_WSCALE;
-	}
+	put_options(s, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
 	if (what.again)
 		txq_copy_first(&c->tx, at + header, what.len);
@@ -274,6 +271,8 @@ visit(struct stack *s, struct conn *c)
 	way_out(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
+	if (unlikely(c->flags & CONN_MTU_LOW))
+		mtu_look(s, c);
 	fits = send_asked(s, c, mac);
 	for (uint32_t i = 0; fits && i < SEGS_A_VISIT && next_shape(c, &what); i++) {
 		fits = send_shape(s, c, mac, what);
@@ -314,8 +313,8 @@ tcp_output(struct stack *s)
 }
 
 /*
- * RFC 5961 section 3.2: the peer believes a RST at its rcv_nxt only. Of one that has not answered for
- * a while, or whose window is shut, that is where it acknowledged last.
+ * RFC 5961 section 3.2: the peer believes a RST at its rcv_nxt only. Of one that has not answered
+ * for a while, or whose window is shut, that is where it acknowledged last.
  */
 static uint32_t
 reset_seq(const struct conn *c)

@@ -1,5 +1,6 @@
 /*
- * tcp_rx.c - the receive queue: text in the frames it came in, in order and after holes.
+ * tcp_rx.c - the receive queue: text in the frames it came in, in order (tcp_holes.c: after
+ * holes), and the window we tell.
  *
  * What is kept is bounded three ways: bytes by the window, frames a connection, and frames of
  * all connections together, so that the port's pool never runs dry. The last quarter of the
@@ -8,6 +9,8 @@
  * connection, are for those that hold none.
  */
 #include "tcp.h"
+
+#define HEADERS_MAX (18u + 40u + TCP_HEADER_MAX) /* Ethernet with a tag, IPv6, TCP */
 
 void
 rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
@@ -27,25 +30,46 @@ rx_aside(const struct stack *s)
 	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
 }
 
-static struct rx_seg *
-node_take(struct tcp *t, struct arrival *a)
+/* Where a received frame ends that we may write in (port.h): the source's MAC is its byte 6. */
+static const uint8_t *
+frame_end(const struct stack *s, const struct arrival *a)
 {
+	return a->src_mac - 6 + s->port->frame_bytes;
+}
+
+struct rx_seg *
+rx_node_take(struct stack *s, struct arrival *a)
+{
+	const struct view *text = &a->seg.payload;
+	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
 
 	t->rx_free = node->next;
 	t->rx_left--;
 	*node = (struct rx_seg){
 		.frame = a->frame,
-		.data = a->seg.payload.data,
+		.data = text->data,
 		.seq = a->seg.seq,
-		.len = a->seg.payload.len,
+		.len = text->len,
+		.room = (uint32_t)(frame_end(s, a) - (text->data + text->len)),
 	};
 	a->kept = true;
 	return node;
 }
 
-static void
-node_free(struct stack *s, struct rx_seg *node)
+bool
+rx_coalesce(struct rx_seg *node, const struct view *text)
+{
+	if (text->len > node->room)
+		return false;
+	memcpy((uint8_t *)(uintptr_t)node->data + node->len, text->data, text->len);
+	node->len += text->len;
+	node->room -= text->len;
+	return true;
+}
+
+void
+rx_node_free(struct stack *s, struct rx_seg *node)
 {
 	struct tcp *t = s->tcp;
 
@@ -71,66 +95,27 @@ append(struct conn *c, struct rx_seg *node)
 	c->rcv_nxt += node->len;
 }
 
-/* Text after a hole can be sent again; text in order is worth more. */
-static void
-drop_last_hole(struct stack *s, struct conn *c)
-{
-	struct rx_seg **at = &c->rx.holes;
-
-	while ((*at)->next != NULL)
-		at = &(*at)->next;
-	node_free(s, *at);
-	*at = NULL;
-	c->rx.hole_frames--;
-	stack_count(s, TCP_DROP_HOLE_MADE_ROOM);
-}
-
-/* The hole before these segments may be filled now. */
-static void
-join_holes(struct stack *s, struct conn *c)
-{
-	struct rxq *q = &c->rx;
-
-	while (q->holes != NULL && !seq_after(q->holes->seq, c->rcv_nxt)) {
-		struct rx_seg *node = q->holes;
-		const uint32_t old = c->rcv_nxt - node->seq;
-
-		q->holes = node->next;
-		q->hole_frames--;
-		if (old >= node->len) {
-			node_free(s, node);
-			continue;
-		}
-		node->data += old;
-		node->len -= old;
-		node->seq += old;
-		append(c, node);
-	}
-}
-
 /* RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2: at least every second full segment at
  * once, and everything while a hole is open or has just been filled. */
 static void
 plan_ack(struct stack *s, struct conn *c, bool had_holes)
 {
-	const uint32_t full = s->port->mtu - 40u;
-
-	if (had_holes || c->rcv_nxt - c->rcv_acked >= 2 * full)
+	if (had_holes || c->rcv_nxt - c->rcv_acked >= 2u * c->rcv_mss)
 		c->flags |= CONN_ACK_NOW;
 	c->flags |= CONN_ACK_LATER;
 	conn_make_out(s, c);
 }
 
+/* Is there a frame to be had for text in order? It may take the place of text after a hole. */
 static bool
-take_in_order(struct stack *s, struct conn *c, struct arrival *a)
+room_in_order(struct stack *s, struct conn *c)
 {
 	struct rxq *q = &c->rx;
-	const bool had_holes = q->holes != NULL;
 	const uint32_t aside = q->frames > 0 ? rx_aside(s) : 0;
 
-	if (had_holes &&
+	if (q->islands != NULL &&
 	    (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX || s->tcp->rx_left <= aside))
-		drop_last_hole(s, c);
+		holes_drop_last(s, c);
 	if (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX) {
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
@@ -139,74 +124,41 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 		stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 		return false;
 	}
-	append(c, node_take(s->tcp, a));
-	if (had_holes)
-		join_holes(s, c);
-	plan_ack(s, c, had_holes);
-	conn_make_ready(s, c);
 	return true;
 }
 
-/* Let go of what the new text covers whole; false: it is there already. What overlaps in part
- * stays: join_holes takes each byte once. */
+/*
+ * Text that finds room behind what waits unread is copied there: so what a peer makes us hold
+ * does not grow with the number of its segments. What the service looks at stays where it is.
+ */
 static bool
-replace_covered(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct rx_seg **at)
-{
-	while (*at != NULL && !seq_after((*at)->seq + (*at)->len, seg->seq + seg->payload.len)) {
-		struct rx_seg *covered = *at;
-
-		if (covered->seq == seg->seq && covered->len == seg->payload.len)
-			return false;
-		*at = covered->next;
-		c->rx.hole_frames--;
-		node_free(s, covered);
-	}
-	return true;
-}
-
-static bool
-take_after_hole(struct stack *s, struct conn *c, struct arrival *a)
+take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct rxq *q = &c->rx;
-	struct tcp_seg *seg = &a->seg;
-	struct rx_seg **at = &q->holes;
-	struct rx_seg *node;
+	const bool had_holes = q->islands != NULL;
 
-	conn_ack_now(s, c); /* a duplicate ACK says where the hole is (RFC 5681 section 4.2) */
-	while (*at != NULL && seq_before((*at)->seq, seg->seq)) {
-		const uint32_t have = (*at)->seq + (*at)->len - seg->seq;
-
-		if ((int32_t)have > 0) {
-			const uint32_t cut = min_u32(have, seg->payload.len);
-
-			seg->payload.data += cut;
-			seg->payload.len -= cut;
-			seg->seq += cut;
-		}
-		at = &(*at)->next;
-	}
-	if (seg->payload.len == 0 || !replace_covered(s, c, seg, at)) {
-		stack_count(s, TCP_DROP_TEXT_OLD);
-		return true;
-	}
-	if (q->hole_frames >= CONN_RX_HOLES_MAX ||
-	    q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX ||
-	    s->tcp->rx_left <= max_u32(s->cfg.rx_frames_max / 4, rx_aside(s))) {
-		stack_count(s, TCP_DROP_HOLES_FULL);
+	if (unlikely(had_holes))
+		holes_cut(s, c, &a->seg);
+	if (q->head != NULL && rx_coalesce(q->tail, &a->seg.payload)) {
+		q->bytes += a->seg.payload.len;
+		c->rcv_nxt += a->seg.payload.len;
+	} else if (room_in_order(s, c)) {
+		append(c, rx_node_take(s, a));
+	} else {
 		return false;
 	}
-	node = node_take(s->tcp, a);
-	node->next = *at;
-	*at = node;
-	q->hole_frames++;
-	stack_count(s, TCP_OUT_OF_ORDER);
+	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
+	if (unlikely(had_holes))
+		holes_join(s, c);
+	plan_ack(s, c, had_holes);
+	conn_make_ready(s, c);
 	return true;
 }
 
 bool
 rx_take(struct stack *s, struct conn *c, struct arrival *a)
 {
-	return a->seg.seq == c->rcv_nxt ? take_in_order(s, c, a) : take_after_hole(s, c, a);
+	return a->seg.seq == c->rcv_nxt ? take_in_order(s, c, a) : holes_take(s, c, a);
 }
 
 static void
@@ -215,7 +167,7 @@ free_all(struct stack *s, struct rx_seg *node)
 	while (node != NULL) {
 		struct rx_seg *next = node->next;
 
-		node_free(s, node);
+		rx_node_free(s, node);
 		node = next;
 	}
 }
@@ -224,8 +176,16 @@ void
 rx_clear(struct stack *s, struct conn *c)
 {
 	free_all(s, c->rx.head);
-	free_all(s, c->rx.holes);
+	holes_clear(s, c);
 	c->rx = (struct rxq){0};
+}
+
+/* Text in a frame at least, on average: what did not fit behind its neighbour (rx_coalesce) and
+ * the neighbour hold together more than one frame can. */
+static uint32_t
+frame_least(const struct stack *s)
+{
+	return (s->port->frame_bytes - HEADERS_MAX) / 2;
 }
 
 uint32_t
@@ -234,9 +194,12 @@ rx_window(const struct stack *s, const struct conn *c)
 	const uint32_t full = s->port->mtu - 40u;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
-	const uint32_t frames = min_u32(CONN_RX_FRAMES_MAX - held, s->tcp->rx_left / 2);
+	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
+	const uint32_t common = s->tcp->rx_left / 2 * full;
 	const uint32_t bytes = RX_WINDOW_BYTES - min_u32(c->rx.bytes, RX_WINDOW_BYTES);
-	const uint32_t room = min_u32(bytes, frames * full);
+	/* Text after a hole has its frames; it stands in the window all the same. */
+	const uint32_t have = c->rx.islands != NULL ? c->hole_bytes : 0;
+	const uint32_t room = min_u32(bytes, min_u32(own, common) + have);
 
 	/* Silly window avoidance, RFC 9293 section 3.8.6.2.2: move the edge by at least a full
 	 * segment, or not at all; and never back. */
@@ -261,7 +224,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 		return;
 	q->head = node->next;
 	q->frames--;
-	node_free(s, node);
+	rx_node_free(s, node);
 	/* A peer that waits for the window must hear that it is open again: when it is twice as
 	 * wide as told, and by two segments. */
 	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * full)

@@ -109,6 +109,7 @@ text_timeout(struct stack *s, struct conn *c)
 		c->flags |= CONN_PROBE;
 	} else {
 		/* RFC 6298 section 5.4, and all after it: without SACK nobody knows better. */
+		mtu_timeout(s, c);
 		cc_timeout(c);
 		c->snd_nxt = c->snd_una;
 		txq_rewind(&c->tx);

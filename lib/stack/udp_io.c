@@ -2,7 +2,8 @@
  * udp_io.c - datagrams to the service, and its answers: in the request's frame, or fresh.
  *
  * An answer goes back to the MAC the request came from, without a look at the ARP table: the
- * station that sent it can take the answer, and the path stays free of shared state.
+ * station that sent it can take the answer, and the path stays free of shared state. Who speaks
+ * first asks the table (udp_resolve).
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -83,6 +84,15 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 	outbox_return(s, d->rx_index, UDP_PAYLOAD_AT + payload_len, s->ip_mark | s->udp_mark);
 	d->answered = true;
 	stack_count(s, UDP_ANSWERED);
+}
+
+bool
+udp_resolve(struct stack *s, struct udp_peer *to)
+{
+	static const uint8_t unknown[ETH_MAC_BYTES];
+
+	next_hop_mac(s, &to->ip, unknown, to->mac);
+	return memcmp(to->mac, unknown, ETH_MAC_BYTES) != 0;
 }
 
 uint8_t *

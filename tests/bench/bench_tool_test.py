@@ -8,6 +8,7 @@ Method: programs of the same names that answer with rows made up here, and say w
 """
 
 import contextlib
+import types
 import io
 import json
 import os
@@ -22,6 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
+import flood_bench  # noqa: E402
+import loss_bench  # noqa: E402
 import progress  # noqa: E402
 import store_bench  # noqa: E402
 from progress import Failed  # noqa: E402
@@ -214,6 +217,129 @@ class MergeTest(unittest.TestCase):
         torn.write_text("[1,")
         for files in ([self.piece("a"), str(quick)], [str(torn)], [str(self.folder / "none")]):
             self.assertEqual(bench_main.main(["merge", *files]), 1, files)
+
+
+class FakeLinks:
+    """Links whose programs have run already: every row is what the test wants it to be."""
+
+    client = types.SimpleNamespace(middle="m", client="c", host="h", near="i")
+    clockoo = memcached = client
+
+    def __init__(self, goodput):
+        self.goodput, self.asked = goodput, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    @contextlib.contextmanager
+    def impaired(self, link, *how):
+        row = {}
+        self.how = how
+        yield row
+        row.update({"out": 3000, "overrun": 0, "no_slot": 0, "refused": 0, "busy_peak": 0.5,
+                    "frames_s_peak": 1e5})
+
+    def row(self, words, ns, program, *args):
+        self.asked.append((words, self.how))
+        return {"goodput_mbs": self.goodput(words), "wrong_bytes": "10 %" in words,
+                "wrong_answers": 0, "resets": 1, "stuck": 0, "misses": 0, "refused": 0,
+                "longest_stall_s": 0.25 + ("memcached" in words)}
+
+    def stop_appliance(self):
+        return {"TCP_RETRANSMITS": 7}
+
+
+class LossTest(unittest.TestCase):
+    def measure(self, quick, losses=()):
+        kept, goodput = [], lambda words: 80 if "clockoo" in words else 100
+        links = FakeLinks(goodput)
+        self.addCleanup(setattr, loss_bench, "Links", loss_bench.Links)
+        loss_bench.Links = lambda programs: links
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            figures = loss_bench.measure("programs", quick, losses, kept.append)
+        return figures, out.getvalue(), links, kept
+
+    def test_every_promised_figure_has_its_name(self):
+        figures, tables, _, kept = self.measure(quick=False)
+        self.assertEqual([figures[f"goodput_vs_kernel_{n}pct"] for n in (0, 1, 5, 10)], [0.8] * 4)
+        self.assertEqual((figures["wrong_bytes"], figures["wrong_bytes_memcached"]), (5, 5))
+        self.assertEqual((figures["longest_stall_s"], figures["longest_stall_s_memcached"]),
+                         (0.25, 1.25))
+        self.assertEqual(figures["connections_reset"], 4 * loss_bench.ROUNDS)
+        self.assertEqual(figures["loss_appliance_counters"], {"TCP_RETRANSMITS": 7})
+        self.assertIn("0.80 (0.80..0.80)", tables)
+        self.assertEqual(len(kept), 5)  # after each loss, and at the end
+
+    def test_both_have_their_turn_in_every_round_behind_the_same_link(self):
+        _, _, links, _ = self.measure(quick=True, losses=[5])
+        turns = [(words.split(", ")[1:], how) for words, how in links.asked if "lost" in words]
+        self.assertEqual([who for (_, who), _ in turns], ["clockoo", "memcached"] * 2)
+        self.assertEqual(turns[0][1], turns[1][1])
+        self.assertEqual(turns[0][1][:2], ("--lose", 5))
+        self.assertNotEqual(turns[0][1], turns[2][1])  # another seed
+
+    def test_losses_are_drawn(self):
+        figures, _, _, _ = self.measure(quick=False)
+        self.assertEqual(bench_plot.loss_series(figures)["memcached"],
+                         [(0, 100), (1, 100), (5, 100), (10, 100)])
+
+
+class FakeBed:
+    """A bed in which everybody is as fast as the phase says."""
+
+    client = host = "x"
+    RATES = {"quiet": 1000, "elsewhere": 900, "stray": 500, "syn on-link": 450, "syn off-link": 400,
+             flood_bench.LONG: 420}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def flooding(self, phase, ms):
+        flood = (flood_bench.PHASES | flood_bench.PHASES_LONG)[phase]
+        return contextlib.nullcontext(flood and {"frames_s": 1e5})
+
+    def program(self, ns, name, *args):
+        return {"tried": 10, "answered": 9, "failed": 1, "median_s": 0.001, "longest_s": 2.5}
+
+    ending = staticmethod(contextlib.nullcontext)
+
+    def row(self, words, *_):
+        rate = next(r for name, r in self.RATES.items() if words.startswith(name + ", round"))
+        return {"operations_s": rate, "resets": 0, "wrong_bytes": 0, "wrong_answers": 0,
+                "longest_stall_s": 0.1}
+
+    def stop_appliance(self):
+        return {"TCP_SYNS": 3}
+
+
+class FloodTest(unittest.TestCase):
+    def measure(self, quick):
+        for name, fake in (("FloodBed", lambda programs: FakeBed()), ("last_row", lambda row: row)):
+            self.addCleanup(setattr, flood_bench, name, getattr(flood_bench, name))
+            setattr(flood_bench, name, fake)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return flood_bench.measure("programs", quick, lambda figures: None), out.getvalue()
+
+    def test_what_is_kept_is_the_worse_flood_against_its_neighbours(self):
+        figures, _ = self.measure(quick=True)
+        self.assertEqual((figures["flood_kept_vs_quiet"], figures["flood_kept_vs_stray"]), (0.4, 0.8))
+        self.assertEqual(figures["flood_syn_on_link_vs_stray"], 0.9)
+        rounds = flood_bench.QUICK_ROUNDS
+        self.assertEqual((figures["flood_connect_failed"], figures["flood_connect_longest_s"]),
+                         (2 * rounds, 2.5))
+
+    def test_the_long_flood_is_measured_in_full_alone(self):
+        quick, quick_table = self.measure(quick=True)
+        full, full_table = self.measure(quick=False)
+        for found, name in ((quick_table, False), (full_table, True)):
+            self.assertEqual(flood_bench.LONG in found, name)
+        self.assertEqual(full["flood_connects"], 10 * (2 * flood_bench.ROUNDS + 1))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@
 #define TURN_NS      1000u
 #define NS_A_MS      1000000u
 #define IP_TCP_BYTES 40u
-#define END_SECONDS  600u /* after so long nothing of a script is left */
+#define END_SECONDS  1200u /* after so long nothing of a script is left */
 
 /* One port of the peer. */
 struct script_flow {

@@ -54,7 +54,7 @@ reader_add(struct reader *r, const struct script_step *step)
 
 /* ---- settings ---- */
 
-/* A member of struct script, of 32 or 64 bits; times are of 64. */
+/* A member of struct script: yes or no, a number of 32 bits, or a time of 64. */
 #define SETTING(word, member)                                                                      \
 	{                                                                                          \
 		word, offsetof(struct script, member), sizeof(((struct script *)0)->member)        \
@@ -68,6 +68,7 @@ static const struct {
 	SETTING("rx-frames", stack.rx_frames_max),
 	SETTING("keepalive", stack.keepalive_idle_ns),
 	SETTING("mtu", mtu),
+	SETTING("timestamps", stack.timestamps),
 };
 
 static bool
@@ -82,6 +83,10 @@ line_set(struct reader *r)
 
 		if (!words_is(&r->w, settings[i].word))
 			continue;
+		if (settings[i].size == sizeof(bool)) {
+			*to = words_is(&r->w, "yes");
+			return *to || words_is(&r->w, "no") ? true : reader_bad(r, "yes or no");
+		}
 		if (settings[i].size == sizeof(uint64_t)) {
 			if (!reader_time(r, &ns))
 				return false;

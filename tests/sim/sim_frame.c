@@ -78,25 +78,48 @@ sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uin
 	return (uint32_t)(icmp - frame) + icmp_len;
 }
 
-bool
-sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
+enum frame_kind {
+	FRAME_SEGMENT,
+	FRAME_OTHER,
+	FRAME_BROKEN,
+};
+
+static enum frame_kind
+read_frame(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 {
 	const struct eth_header *eth = (const void *)frame;
+	const uint8_t *at = frame + ETH_HEADER_BYTES;
 	struct ipv4_packet ip;
-	const uint8_t *at;
 
-	ensure(len >= ETH_HEADER_BYTES);
+	if (len < ETH_HEADER_BYTES)
+		return FRAME_BROKEN;
 	if (be16_get(eth->type) != ETH_TYPE_IPV4)
-		return false;
-	at = frame + ETH_HEADER_BYTES;
-	ensure(ipv4_parse(&ip, at, len - ETH_HEADER_BYTES) == IPV4_WIRE_OK);
-	ensure(ip.header_len == IPV4_HEADER_BYTES && ipv4_cksum_good(at, ip.header_len));
+		return FRAME_OTHER;
+	if (ipv4_parse(&ip, at, len - ETH_HEADER_BYTES) != IPV4_WIRE_OK ||
+	    ip.header_len != IPV4_HEADER_BYTES || !ipv4_cksum_good(at, ip.header_len))
+		return FRAME_BROKEN;
 	if (ip.protocol != IPV4_TCP)
-		return false;
+		return FRAME_OTHER;
 	at += ip.header_len;
 	seg->src_ip = ip.src;
 	seg->dst_ip = ip.dst;
-	ensure(inet_sum_good(segment_sum(seg, at, ip.total_len - ip.header_len)));
-	ensure(tcp_parse(&seg->tcp, at, ip.total_len - ip.header_len) == TCP_WIRE_OK);
-	return true;
+	if (!inet_sum_good(segment_sum(seg, at, ip.total_len - ip.header_len)) ||
+	    tcp_parse(&seg->tcp, at, ip.total_len - ip.header_len) != TCP_WIRE_OK)
+		return FRAME_BROKEN;
+	return FRAME_SEGMENT;
+}
+
+bool
+sim_parse_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
+{
+	return read_frame(seg, frame, len) == FRAME_SEGMENT;
+}
+
+bool
+sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
+{
+	const enum frame_kind kind = read_frame(seg, frame, len);
+
+	ensure(kind != FRAME_BROKEN);
+	return kind == FRAME_SEGMENT;
 }

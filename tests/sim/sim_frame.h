@@ -31,8 +31,10 @@ bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_
  * fragmentation needed (RFC 792, RFC 1191). 0: nothing (it is not IPv4). */
 uint32_t sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu);
 
-/* Read a frame sent. False: not TCP over IPv4. A wrong length or checksum stops the process:
- * it is ours. */
+/* Read a frame. False: not TCP over IPv4, or broken on the way. */
+bool sim_parse_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
+
+/* The same for a frame that comes as it was sent: a wrong length or checksum stops the process. */
 bool sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
 
 #endif

@@ -279,7 +279,8 @@ receive(struct sim_peers *ps, uint64_t now_ns)
 		for (uint32_t k = 0; k < b.count; k++) {
 			struct sim_segment seg;
 
-			if (!sim_read_segment(&seg, b.data[k], b.len[k]))
+			if (!(ps->noisy ? sim_parse_segment : sim_read_segment)(&seg, b.data[k],
+										b.len[k]))
 				continue;
 			for (uint32_t i = 0; i < ps->count; i++)
 				if (ps->peer[i].ip == seg.dst_ip &&

@@ -62,6 +62,7 @@ struct sim_peers {
 	uint8_t server_mac[6];
 	uint32_t server_ip;
 	uint16_t server_port;
+	bool noisy; /* frames may be broken on the way; else a broken one stops the process */
 	struct sim_rng rng;
 	uint32_t count;
 	struct sim_peer peer[PEERS_MAX];

@@ -20,6 +20,7 @@ sim_config(uint64_t seed)
 		.chunks = 1024,
 		.rx_frames_max = 512,
 		.keepalive_idle_ns = 60000000000ull,
+		.timestamps = true,
 		.seed = seed,
 		.secret = {{(uint8_t)seed, (uint8_t)(seed >> 8), 's', 'i', 'm'}},
 	};

@@ -12,6 +12,9 @@ import time
 
 import bench_plot
 import build_tree
+import flood_bench
+import links
+import loss_bench
 import store_bench
 from progress import Failed, say
 
@@ -30,10 +33,14 @@ def machine():
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")}
 
 
-def build(libcuckoo):
-    """The release build of the benches, with libcuckoo or without."""
+def folder_of_builds():
     folder = build_tree.default_folder()
-    folder = folder.with_name(folder.name + "-bench")
+    return folder.with_name(folder.name + "-bench")
+
+
+def build_store(libcuckoo):
+    """The release build of the store's benches, with libcuckoo or without."""
+    folder = folder_of_builds()
     option = f"-Dlibcuckoo={libcuckoo or ''}"
     if (folder / "build.ninja").exists():
         done = subprocess.run(["meson", "configure", str(folder), option], capture_output=True,
@@ -45,18 +52,28 @@ def build(libcuckoo):
     return folder / "tests/bench/store"
 
 
+def build_net():
+    """The release build of the appliance and of what is sent to it."""
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE,
+                     targets=["app/clockoo", *(f"tests/bench/net/{p}" for p in links.PROGRAMS)])
+    return folder / "tests/bench/net"
+
+
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/bench")
-    parser.add_argument("what", choices=["store", "merge"])
+    parser.add_argument("what", choices=[*MEASURES, "merge"])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
-    parser.add_argument("--part", action="append",
-                        choices=[*store_bench.PARTS, *store_bench.MISS_PIECES])
+    parser.add_argument("--part", action="append")
     parsed = parser.parse_args(argv)
+    for part in parsed.part or ():
+        if part not in PARTS.get(parsed.what, ()):
+            parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
     if (parsed.what == "merge") != bool(parsed.files):
         parser.error("files are for merge, and merge needs some")
     if parsed.libcuckoo is not None:
@@ -98,19 +115,40 @@ def merge(args):
         bench_plot.plot(figures, args.plot)
 
 
+def measure_store(args, keep_figures):
+    with store_bench.Bench(build_store(args.libcuckoo), args.quick) as bench:
+        # After every part: who stops a long run keeps what it found.
+        store_bench.run(bench, args.part or list(store_bench.PARTS),
+                        lambda: keep_figures(bench.figures))
+        return bench.figures
+
+
+def measure_loss(args, keep_figures):
+    return loss_bench.measure(build_net(), args.quick, [int(part) for part in args.part or ()],
+                              keep_figures)
+
+
+def measure_flood(args, keep_figures):
+    return flood_bench.measure(build_net(), args.quick, keep_figures)
+
+
+MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood}
+PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+         "loss": [str(loss) for loss in loss_bench.LOSSES]}
+
+
 def measure(args):
     here, start = machine(), time.monotonic()
-    keep(args.json, {"machine": here, "quick": args.quick})  # now, not after half an hour
+
+    def keep_figures(figures):
+        keep(args.json, {"machine": here, "quick": args.quick, **figures})
+
+    keep_figures({})  # now, not after half an hour
     print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
           f"load {here['load_before']}, {here['date']}", flush=True)
-    with store_bench.Bench(build(args.libcuckoo), args.quick) as bench:
-        def keep_all():
-            keep(args.json, {"machine": here, "quick": args.quick, **bench.figures})
-
-        # After every part: who stops a long run keeps what it found.
-        store_bench.run(bench, args.part or list(store_bench.PARTS), keep_all)
+    figures = MEASURES[args.what](args, keep_figures)
     if args.plot is not None:
-        bench_plot.plot(bench.figures, args.plot)
+        bench_plot.plot(figures, args.plot)
     say(f"all in {time.monotonic() - start:.0f} s")
 
 

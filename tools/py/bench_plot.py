@@ -9,6 +9,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 60, 170, 40, 50
 COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3")
 TICKS = 5
 INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
+LOSS = re.compile(r"goodput_mbs_(clockoo|memcached)_(\d+)pct$")
 MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
 
@@ -30,6 +31,15 @@ def miss_series(figures):
             legend = match[1].replace("_", " ")
             found.setdefault(legend, []).append((float(match[2]), value))
     return {legend: sorted(points) for legend, points in sorted(found.items())}
+
+
+def loss_series(figures):
+    """{server: [(percent lost each way, MB/s)]}"""
+    found = {}
+    for name, value in figures.items():
+        if match := LOSS.match(name):
+            found.setdefault(match[1], []).append((float(match[2]), value))
+    return {server: sorted(points) for server, points in sorted(found.items())}
 
 
 def chart(title, x_label, y_label, series):
@@ -67,11 +77,13 @@ def chart(title, x_label, y_label, series):
 
 
 def plot(figures, folder):
-    """insert.svg and miss.svg in folder, as far as there are figures for them."""
+    """insert.svg, miss.svg and loss.svg in folder, as far as there are figures for them."""
     charts = {"insert.svg": (insert_series(figures), "A set of a new key, by how full the index is",
                              "slots in use, %", "ns"),
               "miss.svg": (miss_series(figures), "Misses by the size of the cache",
-                           "cache, % of the working set", "% of gets")}
+                           "cache, % of the working set", "% of gets"),
+              "loss.svg": (loss_series(figures), "Goodput of 50 connections, by what the link loses",
+                           "frames lost each way, %", "MB/s")}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, (series, *labels) in charts.items():

@@ -4,6 +4,7 @@
     NAME-c  the client, 10.99.0.2/24 on v1
 
 A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 on v2 in NAME-c.
+tools/bench has more: NAME-k, a cache on the kernel's own stack, and NAME-m, a link between (links.py).
 
 Everything is made inside the two namespaces; the one we came from is not touched. With tap there
 is one namespace: DPDK makes the interface, and the kernel side of it is the client.
@@ -18,7 +19,7 @@ import time
 from progress import Failed
 
 HOST = "10.99.0.1"  # of the first appliance
-SIDES = ("c", "s", "s2")
+SIDES = ("c", "s", "s2", "k", "m")
 APPLIANCES_MAX = 2
 PREFIX_LEN = 24
 END_WAIT_S = 3.0

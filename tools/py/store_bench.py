@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import tempfile
 
+from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
 PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_churn",
@@ -27,7 +28,6 @@ MIB = 1 << 20
 HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 COUNTS_AT_ONCE_MAX = 4  # each has up to 2 GB
 LOOK_S = 0.1
-BAR_CELLS = 20
 
 
 class Job:
@@ -70,13 +70,13 @@ class Job:
         return found
 
 
-class Bench:
+class Bench(Figures):
     """with Bench(folder, quick) as bench: what still runs at the end is ended."""
 
     def __init__(self, folder, quick):
         self.folder, self.quick = folder, quick
         self.runs = 3 if quick else 5
-        self.figures = {}
+        super().__init__()
         self._jobs, self._ahead = [], {}
         self._pool = concurrent.futures.ThreadPoolExecutor(min(os.cpu_count(), COUNTS_AT_ONCE_MAX))
 
@@ -118,39 +118,6 @@ class Bench:
                     # While it waits for its turn: what has it.
                     step.note = job.note or next((other.note for other in self._jobs
                                                   if other.note and not other.done.done()), "")
-
-    def keep(self, name, values, digits=3):
-        """One figure: the median of its values, and their spread if there are several."""
-        values = list(values)
-        self.figures[name] = round(statistics.median(values), digits)
-        if len(values) > 1:
-            self.figures[f"{name}_spread"] = [round(min(values), digits),
-                                              round(max(values), digits)]
-        return self.figures[name]
-
-
-def bar(text):
-    """What a program says of its progress, "words 40 %", with a bar before the number."""
-    words, _, percent = text.removesuffix(" %").rpartition(" ")
-    if not text.endswith(" %") or not percent.isdigit():
-        return text
-    full = min(int(percent), 100) * BAR_CELLS // 100
-    return f"{words} [{'#' * full}{'-' * (BAR_CELLS - full)}] {percent} %"
-
-
-def table(title, heads, lines):
-    cells = [list(map(str, heads))] + [list(map(str, line)) for line in lines]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    print(f"\n{title}\n")
-    for row in cells:
-        print("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w)
-                               for i, (c, w) in enumerate(zip(row, widths))))
-    print(flush=True, end="")
-
-
-def spread(values, digits=1):
-    values = list(values)
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
 
 
 def space_counts(quick):

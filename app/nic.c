@@ -1,0 +1,85 @@
+#include "nic.h"
+#include "dpdk/eal.h"
+#include "paths.h"
+
+/* EAL's own tables, and the rounding of pools up to pages. */
+#define EAL_MB 32u
+
+static bool
+choose_cores(const struct nic *nic, struct config *cfg, struct fault *f)
+{
+	if (cfg->lcores.count == 0)
+		return lcores_spread(&cfg->lcores, cfg->cores, &nic->host.cpus, f);
+	return lcores_exist(&cfg->lcores, &nic->host.cpus, f);
+}
+
+bool
+nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
+{
+	char path[PATH_BYTES];
+	struct port_caps promise;
+
+	if (!paths_find_profile(path, cfg, f) || !profile_load(&nic->profile, path, cfg->port, f))
+		return false;
+	host_look(&nic->host, cfg);
+	steer_promise(&nic->profile, &promise);
+	return choose_cores(nic, cfg, f) && steer_make(&nic->plan, cfg, &nic->profile, &promise, f);
+}
+
+uint64_t
+nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
+{
+	return device_pool_bytes(&nic->profile, cfg->cores, frames);
+}
+
+bool
+nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes, uint32_t frames,
+	   struct fault *f)
+{
+	const uint64_t bytes =
+		block_bytes + nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
+	char device[DEVICE_BYTES];
+
+	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
+	       profile_device(&nic->profile, cfg, cfg->cores, device, f);
+}
+
+static bool
+bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f)
+{
+	const struct device_request req = {cfg, &nic->profile, &nic->plan, frames};
+
+	return device_find(&nic->device, &nic->profile, f) &&
+	       steer_make(&nic->plan, cfg, &nic->profile, &nic->device.caps, f) &&
+	       device_start(&nic->device, &req, f);
+}
+
+bool
+nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f)
+{
+	const uint32_t pool_mb = (uint32_t)(nic_pool_bytes(nic, cfg, frames) >> 20) + EAL_MB;
+	char device[DEVICE_BYTES];
+	struct eal_args args;
+
+	f->text[0] = '\0';
+	if (eal_claim_prefix(cfg->file_prefix, f) < 0 ||
+	    !profile_device(&nic->profile, cfg, cfg->cores, device, f))
+		return false;
+	tsc_clock_begin(&nic->clock);
+	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);
+	if (!eal_start(&args, cfg->verbosity >= 2, f))
+		return false;
+	if (!bring_up(nic, cfg, frames, f)) {
+		eal_stop();
+		return false;
+	}
+	tsc_clock_finish(&nic->clock);
+	return true;
+}
+
+void
+nic_stop(struct nic *nic)
+{
+	device_stop(&nic->device);
+	eal_stop();
+}

@@ -1,0 +1,43 @@
+/*
+ * nic.h - from the operator's words to a running port: profile, host, cores, plan, DPDK, clock.
+ *
+ * What both programs of this folder share. nic_judge and nic_allows refuse whatever can be refused
+ * without asking DPDK; nic_start asks it.
+ *
+ * Owner:  the caller, from nic_start to nic_stop.
+ * Thread: main.
+ * Errors: struct fault; on false nothing is left running.
+ */
+#ifndef CLOCKOO_NIC_H
+#define CLOCKOO_NIC_H
+
+#include "config/config.h"
+#include "config/profile.h"
+#include "dpdk/device.h"
+#include "dpdk/host.h"
+#include "dpdk/tsc_clock.h"
+#include "steer/plan.h"
+
+struct nic {
+	struct profile profile;
+	struct host host;
+	struct steer_plan plan;
+	struct device device;
+	struct tsc_clock clock;
+};
+
+/* Profile, host and plan; cfg->lcores are chosen if nobody did. */
+bool nic_judge(struct nic *nic, struct config *cfg, struct fault *f);
+
+/* The memory of the frames that cores may hold: frames each. */
+uint64_t nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames);
+
+/* Has the machine what all this needs, block_bytes of memory of ours included? */
+bool nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
+		uint32_t frames, struct fault *f);
+
+/* DPDK, the port and the clock. */
+bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f);
+void nic_stop(struct nic *nic);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * key_law.h - which keys are asked for how often: all alike, by Zipf's law, or a hot set.
+ *
+ * Shape:  keys are numbers 0..n-1. Popular ones are spread over the numbers by a fixed shuffle, so
+ *         that the hottest were not stored side by side.
+ * Thread: immutable after key_law_init.
+ * Bounds: n from 1 to KEYS_MAX.
+ */
+#ifndef CLOCKOO_KEY_LAW_H
+#define CLOCKOO_KEY_LAW_H
+
+#include "zipf.h"
+
+#define KEYS_MAX (1u << 31)
+
+enum key_law_kind { KEYS_UNIFORM, KEYS_ZIPF, KEYS_HOT };
+
+struct key_law {
+	enum key_law_kind kind;
+	uint32_t n;
+	double zipf_s;
+	double hot_requests, hot_keys; /* shares: of requests, to which share of the keys */
+	/* made by key_law_init */
+	struct zipf zipf;
+	uint32_t hot_n;
+	uint32_t hot_below; /* of 2^32: the chance of a hot one */
+	uint32_t step;      /* of the shuffle; no divisor in common with n */
+};
+
+/* kind, n and what it needs are set; computes the rest. */
+void key_law_init(struct key_law *law);
+uint32_t key_law_draw(const struct key_law *law, struct load_rng *r);
+
+#endif

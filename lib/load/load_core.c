@@ -1,0 +1,280 @@
+#include "load_inside.h"
+
+size_t
+load_core_bytes(const struct load_config *cfg)
+{
+	const size_t own = cfg->transport == LOAD_UDP ? load_udp_bytes(cfg) : load_tcp_bytes(cfg);
+
+	return sizeof(struct load_core) + own + 2 * CACHE_LINE_BYTES;
+}
+
+struct load_core *
+load_core_create(struct region *region, const struct load_config *cfg, struct port *port,
+		 struct stack *stack)
+{
+	struct load_core *c = region_take(region, sizeof *c, CACHE_LINE_BYTES);
+
+	c->cfg = *cfg;
+	c->w = cfg->workload;
+	c->port = port;
+	c->stack = stack;
+	c->rng.state = load_mix(cfg->seed + cfg->core);
+	c->head_bytes = workload_head_bytes(c->w);
+	if (cfg->transport == LOAD_UDP)
+		load_udp_create(c, region);
+	else
+		load_tcp_create(c, region);
+	return c;
+}
+
+void
+load_core_order_mt(struct load_core *c, const struct load_order *order)
+{
+	c->order = *order;
+	/* Pairs with the load in take_order. */
+	atomic_fetch_add_explicit(&c->given, 1, memory_order_release);
+}
+
+bool
+load_core_done_mt(const struct load_core *c)
+{
+	/* Pairs with the store in finish_order: results are whole then. */
+	return atomic_load_explicit(&c->done, memory_order_acquire) ==
+	       atomic_load_explicit(&c->given, memory_order_relaxed);
+}
+
+const struct load_result *
+load_core_result(const struct load_core *c)
+{
+	return &c->result;
+}
+
+bool
+load_core_busy(const struct load_core *c)
+{
+	return c->moved;
+}
+
+static void
+clear_result(struct load_result *r)
+{
+	for (uint32_t i = 0; i < LOAD_COUNTER_COUNT; i++) {
+		atomic_store_explicit(&r->all[i].value, 0, memory_order_relaxed);
+		atomic_store_explicit(&r->measured[i].value, 0, memory_order_relaxed);
+	}
+	r->measured_ns = 0;
+	r->fault = (struct reply_fault){0};
+	histogram_clear(&r->latency);
+}
+
+/* Every key once, shared out evenly among the cores. */
+static uint32_t
+fill_from(const struct load_core *c, uint32_t core)
+{
+	return (uint32_t)((uint64_t)c->w->keys.n * core / c->cfg.cores);
+}
+
+static void
+take_order(struct load_core *c)
+{
+	clear_result(&c->result);
+	c->begun_ns = c->now_ns;
+	c->from_ns = c->end_ns = UINT64_MAX;
+	c->fill_next = fill_from(c, c->cfg.core);
+	c->fill_end = fill_from(c, c->cfg.core + 1);
+	c->step = c->order.task == LOAD_REST     ? STEP_CLOSE
+		  : c->cfg.transport == LOAD_TCP ? STEP_CONNECT
+						 : STEP_GO;
+	if (c->step == STEP_CLOSE && c->cfg.transport == LOAD_TCP)
+		load_tcp_close(c);
+}
+
+/* The clock of a run begins when its connections are there. */
+static void
+go(struct load_core *c)
+{
+	const struct load_order *o = &c->order;
+
+	c->step = STEP_GO;
+	c->open_loop = o->rate > 0;
+	c->requests_left = o->requests != 0 ? o->requests : UINT64_MAX;
+	if (o->task == LOAD_FILL)
+		return;
+	c->from_ns = c->now_ns + o->warmup_ns;
+	c->end_ns = c->from_ns + o->measure_ns;
+	if (c->open_loop)
+		schedule_start(&c->schedule, o->arrivals, o->rate, c->now_ns, load_random(&c->rng));
+}
+
+static void
+finish_order(struct load_core *c)
+{
+	struct load_result *r = &c->result;
+
+	for (uint32_t i = 0; i < LOAD_COUNTER_COUNT; i++)
+		counter_add(&r->all[i], counter_read(&r->measured[i]));
+	c->step = STEP_DONE;
+	/* Pairs with the load in load_core_done_mt. */
+	atomic_store_explicit(&c->done, atomic_load_explicit(&c->given, memory_order_relaxed),
+			      memory_order_release);
+}
+
+/* Nothing more is sent from now on. */
+static void
+last_was_sent(struct load_core *c)
+{
+	struct load_result *r = &c->result;
+	uint64_t owed = 0;
+
+	c->step = STEP_LAST;
+	if (c->order.task != LOAD_RUN)
+		return;
+	if (c->open_loop && c->requests_left != 0)
+		owed = schedule_owed(&c->schedule, c->end_ns);
+	/* Ended by count: the time is what it took. */
+	if (c->now_ns < c->end_ns)
+		c->end_ns = c->now_ns > c->from_ns ? c->now_ns : c->from_ns;
+	r->measured_ns = c->end_ns - c->from_ns;
+	counter_add(&r->measured[LOAD_UNSENT], owed);
+}
+
+static void
+step_connect(struct load_core *c)
+{
+	const bool late = c->now_ns - c->begun_ns > CONNECT_WAIT_NS;
+
+	if (c->open_count >= c->order.conns || (late && c->open_count != 0))
+		go(c);
+	else if (late)
+		finish_order(c);
+}
+
+static void
+take_step(struct load_core *c)
+{
+	switch (c->step) {
+	case STEP_CONNECT:
+		step_connect(c);
+		break;
+	case STEP_GO:
+		if (c->order.task == LOAD_FILL ? c->fill_next == c->fill_end
+					       : c->now_ns >= c->end_ns || c->requests_left == 0)
+			last_was_sent(c);
+		break;
+	case STEP_LAST:
+		/* Each of them is answered or overdue before long. */
+		if (c->in_flight == 0)
+			finish_order(c);
+		break;
+	case STEP_CLOSE:
+		if (c->alive_count == 0)
+			finish_order(c);
+		break;
+	case STEP_DONE:
+		break;
+	}
+}
+
+struct request
+load_request_of(const struct load_core *c, const struct flight *f, uint32_t *keys)
+{
+	return (struct request){
+		.op = f->op,
+		.key_count = f->op == LOAD_GET ? c->w->multiget : 1,
+		.version = f->version,
+		.keys = keys,
+	};
+}
+
+struct request
+load_next_request(struct load_core *c, struct flight *f, uint32_t *keys)
+{
+	struct request req = {.keys = keys};
+
+	f->sent_ns = f->due_ns = c->now_ns;
+	if (c->order.task == LOAD_FILL) {
+		keys[0] = c->fill_next++;
+		req.op = LOAD_SET;
+		req.key_count = 1;
+	} else {
+		request_draw(c->w, &c->rng, &req);
+		/* What is only warming up does not count against a number of requests. */
+		if (c->now_ns >= c->from_ns)
+			c->requests_left--;
+		if (c->open_loop) {
+			f->due_ns = schedule_due_ns(&c->schedule);
+			schedule_pop(&c->schedule);
+		}
+	}
+	f->op = (uint8_t)req.op;
+	f->version = req.version;
+	c->in_flight++;
+	counter_add(&load_tally(c, f)[LOAD_SENT], 1);
+	return req;
+}
+
+void
+load_finish(struct load_core *c, const struct flight *f)
+{
+	struct counter *tally = load_tally(c, f);
+
+	c->in_flight--;
+	counter_add(&tally[LOAD_ANSWERED], 1);
+	if (tally == c->result.measured)
+		histogram_add(&c->result.latency, c->now_ns - f->due_ns);
+}
+
+static void
+receive(struct load_core *c)
+{
+	const uint32_t room = stack_room(c->stack);
+	struct sorted *in = &c->in;
+
+	in->rx.count = 0;
+	if (room != 0)
+		c->port->ops->rx(c->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);
+	c->moved = in->rx.count != 0;
+	stack_sort(c->stack, in);
+	stack_match(c->stack, in);
+	stack_input(c->stack, in, c->now_ns);
+	if (c->cfg.transport == LOAD_UDP)
+		load_udp_receive(c);
+	else
+		load_tcp_receive(c);
+	stack_release(c->stack);
+}
+
+static void
+send(struct load_core *c)
+{
+	if (c->cfg.transport == LOAD_UDP) {
+		if (c->step == STEP_GO)
+			load_udp_send(c);
+		load_udp_overdue(c);
+		return;
+	}
+	if (c->step == STEP_CONNECT || c->step == STEP_GO)
+		load_tcp_connect(c);
+	load_tcp_send(c);
+	load_tcp_overdue(c);
+}
+
+void
+load_core_turn(struct load_core *c, uint64_t now_ns)
+{
+	c->now_ns = now_ns;
+	/* Pairs with the add in load_core_order_mt. */
+	if (unlikely(c->step == STEP_DONE) &&
+	    atomic_load_explicit(&c->given, memory_order_acquire) !=
+		    atomic_load_explicit(&c->done, memory_order_relaxed)) {
+		take_order(c);
+		if (c->step == STEP_GO)
+			go(c);
+	}
+	receive(c);
+	take_step(c);
+	send(c);
+	stack_tick(c->stack, now_ns);
+	stack_output(c->stack, now_ns);
+	c->moved |= stack_give(c->stack) != 0;
+}

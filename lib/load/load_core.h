@@ -1,0 +1,89 @@
+/*
+ * load_core.h - one core of the load generator, and one turn of it.
+ *
+ * A core obeys orders: fill the server with its share of the keys, or run a workload for a time;
+ * in a closed loop (so many requests are always on their way) or an open one (requests are sent
+ * when a schedule says so, and latency counts from then: schedule.h). lcores, the simulator and the
+ * bench call the same load_core_turn(). Below it is lib/stack, as below the appliance.
+ *
+ * Shape:  a flight is one request on its way. UDP has one set of them a core; TCP a ring of
+ *         `depth` for each connection, because replies come in order.
+ * Units:  ns on the caller's clock, which never goes back.
+ * Owner:  all memory is taken at load_core_create.
+ * Thread: load_core_turn by one thread. load_core_order_mt and load_core_done_mt by one other;
+ *         results are its to read once load_core_done_mt says so, counters at any time.
+ * Errors: counted (load_counters.h); a connection that is lost is opened again, RECONNECT_NS apart.
+ * Bounds: cfg.conns_max * cfg.depth_max flights over TCP; cfg.window_max over UDP. A request has
+ *         timeout_ns; what has no answer then is lost.
+ */
+#ifndef CLOCKOO_LOAD_CORE_H
+#define CLOCKOO_LOAD_CORE_H
+
+#include "histogram.h"
+#include "reply_reader.h"
+#include "schedule.h"
+
+#include "base/check.h"
+#include "base/region.h"
+#include "stack/stack.h"
+
+#define LOAD_WINDOW_MAX   4096u        /* flights over UDP; a power of two, 12 of an ID's 16 bits */
+#define LOAD_DEPTH_MAX    1024u        /* requests of one connection on their way */
+#define LOAD_RECONNECT_NS 100000000ull /* between two tries to open the same connection */
+
+enum load_transport { LOAD_UDP, LOAD_TCP };
+
+struct load_config {
+	const struct workload *workload;
+	enum load_transport transport;
+	struct ip_addr server;
+	uint16_t port;
+	uint32_t conns_max; /* of this core; TCP */
+	uint32_t depth_max; /* per connection; TCP */
+	uint64_t timeout_ns;
+	uint32_t core, cores; /* this one, of how many: its share of the keys */
+	uint64_t seed;
+};
+
+enum load_task {
+	LOAD_REST, /* nothing; connections are closed */
+	LOAD_FILL, /* set every key of this core's share once */
+	LOAD_RUN,
+};
+
+struct load_order {
+	enum load_task task;
+	uint32_t conns; /* TCP: of this core */
+	uint32_t depth; /* TCP: per connection; UDP: of this core */
+	double rate;    /* of this core, a second; 0: closed loop */
+	enum arrivals arrivals;
+	uint64_t warmup_ns;  /* not measured */
+	uint64_t measure_ns; /* after it */
+	uint64_t requests;   /* end after so many measured ones; 0: by time alone */
+};
+
+/* What a run found. */
+struct load_result {
+	struct counter all[LOAD_COUNTER_COUNT];      /* since the order was given */
+	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the time that counts */
+	uint64_t measured_ns;
+	struct reply_fault fault;
+	struct histogram latency;
+};
+
+struct load_core;
+
+size_t load_core_bytes(const struct load_config *cfg);
+struct load_core *load_core_create(struct region *region, const struct load_config *cfg,
+				   struct port *port, struct stack *stack);
+void load_core_turn(struct load_core *c, uint64_t now_ns);
+
+/* A new order; the last one must be done. */
+void load_core_order_mt(struct load_core *c, const struct load_order *order);
+bool load_core_done_mt(const struct load_core *c);
+const struct load_result *load_core_result(const struct load_core *c);
+
+/* Did the last turn move a frame? */
+bool load_core_busy(const struct load_core *c);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * load_udp.c - requests in datagrams of their own, told apart by memcached's frame.
+ *
+ * Shape:  the low 12 bits of a frame's ID are the flight's slot, the others count the slot's uses:
+ * a late answer to a request that was given up is not taken for its successor's.
+ */
+#include "load_inside.h"
+
+#include "proto/mc_udp.h"
+
+size_t
+load_udp_bytes(const struct load_config *cfg)
+{
+	const size_t one = sizeof(struct flight) + sizeof(struct udp_reply) + sizeof(uint16_t) +
+			   REPLY_LINE_MAX + cfg->workload->multiget * sizeof(uint32_t);
+
+	return LOAD_WINDOW_MAX * one + 8 * CACHE_LINE_BYTES;
+}
+
+void
+load_udp_create(struct load_core *c, struct region *region)
+{
+	const size_t n = LOAD_WINDOW_MAX;
+	uint8_t *lines;
+
+	c->flights = region_take(region, n * sizeof *c->flights, CACHE_LINE_BYTES);
+	c->keys = region_take(region, n * c->w->multiget * sizeof *c->keys, CACHE_LINE_BYTES);
+	c->replies = region_take(region, n * sizeof *c->replies, CACHE_LINE_BYTES);
+	c->free = region_take(region, n * sizeof *c->free, CACHE_LINE_BYTES);
+	lines = region_take(region, n * REPLY_LINE_MAX, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < n; i++) {
+		c->flights[i].id = (uint16_t)i;
+		c->replies[i].reader.line = lines + (size_t)i * REPLY_LINE_MAX;
+		c->free[c->free_count++] = (uint16_t)(n - 1 - i);
+	}
+	c->peer = (struct udp_peer){
+		.port = c->cfg.port,
+		.ip = c->cfg.server,
+		.local = LOCAL_V4,
+	};
+}
+
+static inline uint32_t *
+keys_of(struct load_core *c, uint32_t slot)
+{
+	return c->keys + (size_t)slot * c->w->multiget;
+}
+
+/* Write the request of a flight into a fresh datagram; false: there is none to be had. */
+static bool
+emit(struct load_core *c, struct flight *f, const struct request *req)
+{
+	uint32_t room, len;
+	uint8_t *at = udp_begin(c->stack, &c->peer, &room), *p;
+
+	if (at == NULL)
+		return false;
+	p = mc_udp_put(at, f->id, 0, 1);
+	p += request_put(c->w, req, p);
+	if (req->op == LOAD_SET) {
+		const uint32_t value_len = workload_value_len(c->w, req->keys[0]);
+		struct item_value v;
+
+		item_value_begin(&v, req->keys[0], value_len, req->version);
+		item_value_put(&v, p, value_len);
+		p += value_len;
+		*p++ = '\r';
+		*p++ = '\n';
+	}
+	len = (uint32_t)(p - at);
+	ensure(len <= room);
+	udp_commit(c->stack, len);
+	counter_add(&load_tally(c, f)[LOAD_SENT_BYTES], len);
+	return true;
+}
+
+static bool
+resolve(struct load_core *c)
+{
+	if (likely(c->resolved && c->now_ns < c->resolve_at_ns))
+		return true;
+	c->resolved = udp_resolve(c->stack, &c->peer);
+	c->resolve_at_ns = c->now_ns + RESOLVE_EVERY_NS;
+	return c->resolved;
+}
+
+/* Is there a slot, and a frame? udp_begin is asked first: what was drawn must be sent. */
+static bool
+may_begin(struct load_core *c)
+{
+	uint32_t room;
+
+	return c->in_flight < c->order.depth && c->free_count != 0 &&
+	       udp_begin(c->stack, &c->peer, &room) != NULL;
+}
+
+void
+load_udp_send(struct load_core *c)
+{
+	if (!load_may_send(c) || !resolve(c))
+		return;
+	for (uint32_t i = 0; i < REQUESTS_A_TURN && load_may_send(c) && may_begin(c); i++) {
+		const uint32_t slot = c->free[--c->free_count];
+		struct flight *f = &c->flights[slot];
+		const struct request req = load_next_request(c, f, keys_of(c, slot));
+
+		f->tries = 1;
+		reply_begin(&c->replies[slot].reader);
+		c->replies[slot].sequence = 0;
+		ensure(emit(c, f, &req));
+	}
+}
+
+static void
+slot_free(struct load_core *c, struct flight *f)
+{
+	f->tries = 0;
+	f->id = (uint16_t)(f->id + UDP_ID_STEP);
+	c->free[c->free_count++] = f->id & UDP_SLOT_MASK;
+}
+
+/* What the frame's ID names, if it is on its way and this is the datagram it waits for. */
+static struct flight *
+flight_of(struct load_core *c, const struct mc_udp_frame *frame)
+{
+	const uint16_t id = be16_get(frame->id);
+	struct flight *f = &c->flights[id & UDP_SLOT_MASK];
+
+	if (f->tries == 0 || f->id != id ||
+	    be16_get(frame->sequence) != c->replies[id & UDP_SLOT_MASK].sequence)
+		return NULL;
+	return f;
+}
+
+static void
+broken(struct load_core *c, struct flight *f)
+{
+	counter_add(&load_tally(c, f)[LOAD_BROKEN], 1);
+	c->in_flight--;
+	slot_free(c, f);
+}
+
+static void
+take_reply(struct load_core *c, struct flight *f, const struct mc_udp_frame *frame,
+	   struct view text)
+{
+	const uint32_t slot = f->id & UDP_SLOT_MASK;
+	struct udp_reply *reply = &c->replies[slot];
+	const struct request req = load_request_of(c, f, keys_of(c, slot));
+	const struct reply_sink sink = {load_tally(c, f), &c->result.fault};
+	const bool last = ++reply->sequence == be16_get(frame->total);
+	enum reply_status status;
+	uint32_t used;
+
+	counter_add(&sink.tally[LOAD_RECEIVED_BYTES], text.len + sizeof *frame);
+	status = reply_read(&reply->reader, c->w, &req, &sink, text, &used);
+	/* A reply ends where its last datagram does. */
+	if (unlikely(status == REPLY_BROKEN || (status == REPLY_DONE) != last ||
+		     used != text.len)) {
+		broken(c, f);
+		return;
+	}
+	if (!last)
+		return;
+	load_finish(c, f);
+	slot_free(c, f);
+}
+
+/* Flights whose datagrams have come: their lines are fetched before they are looked at. */
+static void
+fetch(struct load_core *c, const struct datagram *d, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint16_t id = __builtin_bswap16(load_u16(d[i].payload.data));
+		const uint32_t slot = id & UDP_SLOT_MASK;
+
+		prefetch(&c->flights[slot]);
+		prefetch(&c->replies[slot]);
+	}
+}
+
+void
+load_udp_receive(struct load_core *c)
+{
+	uint32_t count;
+	struct datagram *all = stack_datagrams(c->stack, &count);
+
+	fetch(c, all, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct view in = all[i].payload;
+		struct mc_udp_frame frame;
+		struct flight *f = NULL;
+
+		if (likely(in.len > sizeof frame && all[i].from.port == c->cfg.port &&
+			   ip_addr_equal(&all[i].from.ip, &c->cfg.server))) {
+			memcpy(&frame, in.data, sizeof frame);
+			f = flight_of(c, &frame);
+		}
+		if (unlikely(f == NULL)) {
+			counter_add(&c->result.all[LOAD_LATE], 1);
+			continue;
+		}
+		take_reply(c, f, &frame,
+			   (struct view){in.data + sizeof frame, in.len - (uint32_t)sizeof frame});
+	}
+}
+
+/* Keys that are loaded first must arrive: send again, as a new request. */
+static bool
+send_again(struct load_core *c, struct flight *f)
+{
+	const uint32_t slot = f->id & UDP_SLOT_MASK;
+	const struct request req = load_request_of(c, f, keys_of(c, slot));
+
+	if (c->order.task != LOAD_FILL || f->tries == FILL_TRIES)
+		return false;
+	f->id = (uint16_t)(f->id + UDP_ID_STEP);
+	f->sent_ns = c->now_ns;
+	f->tries++;
+	reply_begin(&c->replies[slot].reader);
+	c->replies[slot].sequence = 0;
+	emit(c, f, &req); /* no room: the next timeout tries again */
+	return true;
+}
+
+void
+load_udp_overdue(struct load_core *c)
+{
+	for (uint32_t i = 0; i < OVERDUE_A_TURN; i++) {
+		struct flight *f = &c->flights[c->overdue_at++ & UDP_SLOT_MASK];
+
+		if (likely(f->tries == 0 || c->now_ns - f->sent_ns < c->cfg.timeout_ns) ||
+		    send_again(c, f))
+			continue;
+		counter_add(&load_tally(c, f)[LOAD_LOST], 1);
+		c->in_flight--;
+		slot_free(c, f);
+	}
+}

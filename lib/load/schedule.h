@@ -1,0 +1,45 @@
+/*
+ * schedule.h - when the next request of an open loop is due.
+ *
+ * The schedule does not wait for the server: a request that could not be sent when it was due is
+ * sent late, and its latency counts from when it was due. Who measures from the moment of sending
+ * leaves out just those requests that a stall held up: "coordinated omission" (G. Tene, "How NOT
+ * to Measure Latency"; his HdrHistogram corrects for it afterwards, here nothing is omitted).
+ *
+ * Shape:  a cursor; what was not sent yet is implied by it, so a backlog costs no memory.
+ * Units:  ns; rate in requests a second. Fractions of a ns are kept.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SCHEDULE_H
+#define CLOCKOO_SCHEDULE_H
+
+#include "load_rng.h"
+
+#include <stdbool.h>
+
+enum arrivals { ARRIVALS_CONSTANT, ARRIVALS_POISSON };
+
+struct schedule {
+	enum arrivals arrivals;
+	double gap_ns; /* the mean */
+	double next_ns;
+	struct load_rng rng;
+};
+
+void schedule_start(struct schedule *s, enum arrivals arrivals, double rate, uint64_t now_ns,
+		    uint64_t seed);
+
+/* When the next request is, or was, due. */
+static inline uint64_t
+schedule_due_ns(const struct schedule *s)
+{
+	return (uint64_t)s->next_ns;
+}
+
+/* The request that was due has been sent. */
+void schedule_pop(struct schedule *s);
+
+/* How many are due before end_ns and were not popped: an estimate for Poisson arrivals. */
+uint64_t schedule_owed(const struct schedule *s, uint64_t end_ns);
+
+#endif

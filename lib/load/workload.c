@@ -1,0 +1,148 @@
+#include "workload.h"
+
+#define NUMBER_BYTES 10u /* of a 32-bit number */
+#define SET_WORDS    16u /* "set " and " 0 0 " and the line's end, with room to spare */
+#define GET_WORDS    16u
+
+static uint32_t
+share_of_32_bits(double share)
+{
+	return share >= 1 ? UINT32_MAX : (uint32_t)(share * 0x1p32);
+}
+
+void
+workload_init(struct workload *w)
+{
+	key_law_init(&w->keys);
+	w->delete_below = share_of_32_bits(w->delete_share);
+	w->set_below = share_of_32_bits(w->delete_share + w->set_share);
+}
+
+uint32_t
+workload_head_bytes(const struct workload *w)
+{
+	const uint32_t one = w->key_size.most + GET_WORDS;
+	const uint32_t get = w->protocol == LOAD_META
+				     ? one * w->multiget
+				     : (w->key_size.most + 1) * w->multiget + GET_WORDS;
+	const uint32_t set = w->key_size.most + SET_WORDS + NUMBER_BYTES;
+
+	/* Keys are written in whole words. */
+	return (get > set ? get : set) + 8;
+}
+
+double
+workload_reply_bytes(const struct workload *w)
+{
+	/* "VALUE K 0 LEN\r\n" V "\r\n", and "END\r\n" once. */
+	return w->multiget * (w->key_size.mean + w->value_size.mean + 15) + 5;
+}
+
+void
+request_draw(const struct workload *w, struct load_rng *r, struct request *req)
+{
+	const uint64_t dice = load_random(r);
+	const uint32_t which = (uint32_t)dice;
+
+	req->op = which >= w->set_below     ? LOAD_GET
+		  : which < w->delete_below ? LOAD_DELETE
+					    : LOAD_SET;
+	req->key_count = req->op == LOAD_GET ? w->multiget : 1;
+	req->version = (uint32_t)(dice >> 32);
+	for (uint32_t i = 0; i < req->key_count; i++)
+		req->keys[i] = key_law_draw(&w->keys, r);
+}
+
+/* words: a literal of at most 8 bytes; room for 8 is there. */
+static inline uint8_t *
+put_words(uint8_t *at, const char words[8], uint32_t len)
+{
+	memcpy(at, words, 8);
+	return at + len;
+}
+
+static inline uint8_t *
+put_key(const struct workload *w, uint8_t *at, uint32_t key)
+{
+	const uint32_t len = workload_key_len(w, key);
+
+	item_key_put(at, key, len);
+	return at + len;
+}
+
+static uint8_t *
+put_number(uint8_t *at, uint32_t n)
+{
+	uint8_t digits[NUMBER_BYTES];
+	uint32_t i = NUMBER_BYTES;
+
+	do {
+		digits[--i] = (uint8_t)('0' + n % 10);
+		n /= 10;
+	} while (n != 0);
+	memcpy(at, digits + i, NUMBER_BYTES - i);
+	return at + NUMBER_BYTES - i;
+}
+
+static uint8_t *
+put_get(const struct workload *w, const struct request *req, uint8_t *at)
+{
+	at = put_words(at, "get\0\0\0\0", 3);
+	for (uint32_t i = 0; i < req->key_count; i++) {
+		*at++ = ' ';
+		at = put_key(w, at, req->keys[i]);
+	}
+	return put_words(at, "\r\n\0\0\0\0\0", 2);
+}
+
+/* Values and, so that a reply can be told from its neighbour's, keys. */
+static uint8_t *
+put_meta_get(const struct workload *w, const struct request *req, uint8_t *at)
+{
+	for (uint32_t i = 0; i < req->key_count; i++) {
+		at = put_words(at, "mg \0\0\0\0", 3);
+		at = put_key(w, at, req->keys[i]);
+		at = put_words(at, " k v\r\n\0", 6);
+	}
+	return at;
+}
+
+static uint8_t *
+put_set(const struct workload *w, const struct request *req, uint8_t *at)
+{
+	const bool meta = w->protocol == LOAD_META;
+
+	at = meta ? put_words(at, "ms \0\0\0\0", 3) : put_words(at, "set \0\0\0", 4);
+	at = put_key(w, at, req->keys[0]);
+	at = meta ? put_words(at, " \0\0\0\0\0\0", 1) : put_words(at, " 0 0 \0\0", 5);
+	at = put_number(at, workload_value_len(w, req->keys[0]));
+	return put_words(at, "\r\n\0\0\0\0\0", 2);
+}
+
+static uint8_t *
+put_delete(const struct workload *w, const struct request *req, uint8_t *at)
+{
+	at = w->protocol == LOAD_META ? put_words(at, "md \0\0\0\0", 3)
+				      : put_words(at, "delete ", 7);
+	at = put_key(w, at, req->keys[0]);
+	return put_words(at, "\r\n\0\0\0\0\0", 2);
+}
+
+uint32_t
+request_put(const struct workload *w, const struct request *req, uint8_t *at)
+{
+	uint8_t *end;
+
+	switch (req->op) {
+	case LOAD_SET:
+		end = put_set(w, req, at);
+		break;
+	case LOAD_DELETE:
+		end = put_delete(w, req, at);
+		break;
+	default:
+		end = w->protocol == LOAD_META ? put_meta_get(w, req, at) : put_get(w, req, at);
+		break;
+	}
+	return (uint32_t)(end - at);
+}

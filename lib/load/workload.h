@@ -1,0 +1,70 @@
+/*
+ * workload.h - what is asked for: keys, sizes, operations; the text of requests.
+ *
+ * Shape:  one immutable struct shared by all cores; a request is drawn from it with the core's own
+ *         chance, and written into memory the caller has room in.
+ * Units:  bytes.
+ * Thread: immutable after workload_init; the functions are pure.
+ * Bounds: MULTIGET_MAX keys a request; a request without its value fits workload_head_bytes().
+ */
+#ifndef CLOCKOO_WORKLOAD_H
+#define CLOCKOO_WORKLOAD_H
+
+#include "item_text.h"
+#include "key_law.h"
+#include "size_law.h"
+
+#define MULTIGET_MAX 128u
+
+enum load_protocol { LOAD_TEXT, LOAD_META };
+enum load_op { LOAD_GET, LOAD_SET, LOAD_DELETE };
+
+struct workload {
+	enum load_protocol protocol;
+	struct key_law keys;
+	struct size_law key_size, value_size;
+	double set_share, delete_share; /* of the requests; the others are gets */
+	uint32_t multiget;              /* keys of a get */
+	/* made by workload_init */
+	uint32_t set_below, delete_below; /* of 2^32 */
+};
+
+/* One request, and what its reply is held against. */
+struct request {
+	enum load_op op;
+	uint32_t key_count;
+	uint32_t version; /* of a set */
+	uint32_t *keys;   /* numbers, in the order asked */
+};
+
+void workload_init(struct workload *w);
+
+/* The most bytes of a request but for a set's value and the line end behind it. */
+uint32_t workload_head_bytes(const struct workload *w);
+/* The mean of the bytes that a get's reply has, all keys found: for estimates. */
+double workload_reply_bytes(const struct workload *w);
+
+static inline uint32_t
+workload_key_len(const struct workload *w, uint32_t key)
+{
+	const struct size_law *law = &w->key_size;
+
+	return law->least == law->most ? law->least : size_law_of(law, load_mix(key + 1));
+}
+
+static inline uint32_t
+workload_value_len(const struct workload *w, uint32_t key)
+{
+	const struct size_law *law = &w->value_size;
+
+	return law->least == law->most ? law->least : size_law_of(law, load_mix(~(uint64_t)key));
+}
+
+/* Draw the next request; req->keys has room for w->multiget. */
+void request_draw(const struct workload *w, struct load_rng *r, struct request *req);
+
+/* Write it: all of a get or delete, a set up to where its value begins. Room for
+ * workload_head_bytes() at at. Returns the bytes written. */
+uint32_t request_put(const struct workload *w, const struct request *req, uint8_t *at);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * tcp_options.c - what two ends agree on in their SYNs, and what later segments carry of it:
+ * timestamps (RFC 7323), SACK blocks (RFC 2018), the size of segments (RFC 9293 section 3.7.1).
+ *
+ * Our timestamp clock ticks every millisecond (RFC 7323 section 5.4 wants 1 ms to 1 s) from an
+ * offset of the flow's own, so that it tells nobody how long we have been up and how many we
+ * are (section 7.1), and a flow that comes again goes on where it was.
+ */
+#include "tcp.h"
+
+#define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
+
+static uint32_t
+ts_now(const struct stack *s, const struct conn *c)
+{
+	return (uint32_t)(s->now_ns / NS_PER_MS) + c->ts_offset;
+}
+
+/* RFC 9293 section 3.7.1: what the peer and the path take, less what each segment's options do.
+ * SACK blocks are not counted: they go where there is room (put_sack). */
+void
+mss_update(struct conn *c)
+{
+	const uint32_t both = max_u32(min_u32(c->peer_mss, c->path_mss), CONN_MSS_MIN);
+
+	c->mss = (uint16_t)(both - conn_option_bytes(c));
+}
+
+void
+offer_options(const struct stack *s, struct conn *c)
+{
+	c->flags |= s->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
+	c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
+}
+
+void
+take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	const struct tcp_options *opt = &seg->opt;
+
+	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : TCP_MSS_DEFAULT;
+	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
+	c->snd_wscale = 0;
+	if (opt->seen & TCP_HAS_WSCALE) {
+		c->flags |= CONN_WSCALE;
+		c->snd_wscale = opt->wscale;
+	}
+	if (opt->seen & TCP_HAS_SACK_PERMITTED)
+		c->flags |= CONN_SACK;
+	if (opt->seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps) {
+		c->flags |= CONN_TS;
+		c->ts_recent = opt->ts_value;
+		c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
+	}
+	mss_update(c);
+}
+
+/* ---- sent ---- */
+
+/* A full segment leaves no room: then an ACK of its own tells. */
+static void
+put_sack(struct conn *c, struct tcp_seg *seg, uint32_t len, struct tcp_sack_block *blocks)
+{
+	const uint32_t others = conn_option_bytes(c);
+	const uint32_t used = len + others + 4;
+	uint32_t max;
+
+	if (!(c->flags & CONN_SACK) || seg->flags & TCP_RST)
+		return;
+	if (used + sizeof *blocks > c->path_mss) {
+		c->flags |= CONN_ACK_NOW;
+		return;
+	}
+	max = min_u32(c->path_mss - used, TCP_OPTIONS_MAX - 4 - others) / (uint32_t)sizeof *blocks;
+	seg->opt.seen |= TCP_HAS_SACK;
+	seg->opt.sack = blocks;
+	seg->opt.sack_count = sack_blocks(c, blocks, min_u32(max, TCP_SACK_MAX));
+}
+
+static void
+put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options *opt)
+{
+	opt->seen |= TCP_HAS_MSS;
+	opt->mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
+	if (c->flags & CONN_WSCALE) {
+		opt->seen |= TCP_HAS_WSCALE;
+		opt->wscale = RX_WSCALE;
+	}
+	if (c->flags & CONN_SACK)
+		opt->seen |= TCP_HAS_SACK_PERMITTED;
+}
+
+void
+put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+	    struct tcp_sack_block *blocks)
+{
+	if (c->flags & CONN_TS) {
+		seg->opt.seen = TCP_HAS_TIMESTAMPS;
+		seg->opt.ts_value = ts_now(s, c);
+		seg->opt.ts_echo = c->ts_recent;
+	}
+	if (unlikely(seg->flags & TCP_SYN))
+		put_syn_options(s, c, &seg->opt);
+	else if (unlikely(c->rx.islands != NULL || c->flags & CONN_DSACK))
+		put_sack(c, seg, len, blocks);
+}
+
+/* ---- received ---- */
+
+/* Nothing was heard for so long that the peer's clock may have come round (section 5.5). */
+static bool
+recent_is_stale(const struct stack *s, const struct conn *c)
+{
+	return s->now_ns - c->heard_ns > PAWS_IDLE_NS;
+}
+
+/*
+ * PAWS, section 5.3 R1. The ACK it asks for is rationed as all answers to what may be made up.
+ * A segment without the option is dropped (section 3.2), but for a RST, and for a SYN: that is a
+ * peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
+ */
+enum step
+check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
+		if (seg->flags & (TCP_RST | TCP_SYN))
+			return STEP_ON;
+		stack_count(s, TCP_DROP_NO_TIMESTAMP);
+		return STEP_DONE;
+	}
+	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
+	    recent_is_stale(s, c))
+		return STEP_ON;
+	stack_count(s, TCP_DROP_PAWS);
+	out_challenge(s, c);
+	return STEP_DONE;
+}
+
+/*
+ * Section 4.3 (2): the echo is of the segment that our next ACK answers, and not of a later one:
+ * so a delayed ACK's wait is part of what the peer measures. After check_ack, so that a segment
+ * whose acknowledgment is made up does not set the clock.
+ */
+void
+take_timestamp(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS) || seq_after(seg->seq, c->rcv_acked))
+		return;
+	if (!seq_before(seg->opt.ts_value, c->ts_recent) || recent_is_stale(s, c))
+		c->ts_recent = seg->opt.ts_value;
+}
+
+/*
+ * RFC 6191 section 2. Timestamps decide where both have them; a peer that has begun to send them
+ * is another; else, and where they are equal, sequence numbers do (RFC 9293 MAY-2).
+ */
+bool
+syn_is_newer(const struct conn *old, const struct tcp_seg *syn)
+{
+	const bool has = syn->opt.seen & TCP_HAS_TIMESTAMPS;
+
+	if (has && !(old->flags & CONN_TS))
+		return true;
+	if (has && syn->opt.ts_value != old->ts_recent)
+		return seq_after(syn->opt.ts_value, old->ts_recent);
+	return seq_after(syn->seq, old->rcv_nxt);
+}
+
+/* Section 4.1. In whole milliseconds, so never less than one; 0: it does not say. What is longer
+ * than any timeout is not an echo of ours. */
+uint64_t
+rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg)
+{
+	uint32_t ms;
+
+	if (!(c->flags & CONN_TS) || !(seg->opt.seen & TCP_HAS_TIMESTAMPS) || seg->opt.ts_echo == 0)
+		return 0;
+	ms = ts_now(s, c) - seg->opt.ts_echo;
+	if (ms > RTO_MAX_US / 1000)
+		return 0;
+	return max_u32(ms, 1) * NS_PER_MS;
+}

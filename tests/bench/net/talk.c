@@ -1,0 +1,318 @@
+/*
+ * talk.c - many kernel connections that pipeline sets and gets of values from 1 byte up, every byte
+ * of every value compared.
+ *
+ * Goodput is value bytes that arrived whole: of sets when they are answered, of gets as they come.
+ * A connection that was reset is counted and opened again. The longest stall is the longest time in
+ * which a connection that waited for something had no byte acknowledged and none received
+ * (TCP_INFO, looked at every SWEEP_NS). Ends with one line of JSON.
+ *
+ *     talk HOST PORT [--connections N] [--warm-ms MS] [--ms MS] [--drain-ms MS] [--depth N]
+ *          [--keys N] [--value-max BYTES] [--sets PERCENT] [--seed N]
+ */
+#include "talk_conn.h"
+
+#include "bench_load.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define NS_PER_MS       1000000ull
+#define SWEEP_NS        (10 * NS_PER_MS)
+#define CONNECTIONS_MAX 4096u
+#define EVENTS_MAX      256
+#define MS_MAX          3600000u
+#define REOPENS_MAX     10000u /* of all connections together */
+
+struct options {
+	struct talk_plan plan;
+	uint32_t connections, warm_ms, ms, drain_ms, seed;
+};
+
+struct talk {
+	struct options opt;
+	int epoll;
+	uint32_t last_id;
+	struct talk_conn *conns;
+	struct talk_counts counts;
+	bool draining;
+	uint64_t longest_stall_ns, longest_connect_ns, retransmits;
+	double rtt_sum_ms;
+	uint32_t rtt_count;
+};
+
+static void
+fail(const char *words)
+{
+	perror(words);
+	exit(1);
+}
+
+static void
+watch(struct talk *t, struct talk_conn *c, int how)
+{
+	struct epoll_event e = {.events = EPOLLIN | (c->blocked ? EPOLLOUT : 0), .data.ptr = c};
+
+	if (epoll_ctl(t->epoll, how, c->fd, &e) != 0)
+		fail("talk: epoll_ctl");
+}
+
+static void
+begin(struct talk *t, struct talk_conn *c)
+{
+	c->id = ++t->last_id;
+	if (!talk_open(c, &t->opt.plan, bench_ns()))
+		fail("talk: connect");
+	watch(t, c, EPOLL_CTL_ADD);
+}
+
+/* What the kernel knows of it: bytes that went either way, in total. */
+static struct tcp_info
+info_of(const struct talk_conn *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof info;
+
+	getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return info;
+}
+
+static void
+note_progress(struct talk *t, struct talk_conn *c, uint64_t now_ns)
+{
+	const struct tcp_info info = info_of(c);
+	const uint64_t moved = info.tcpi_bytes_acked + info.tcpi_bytes_received;
+
+	if (moved == c->moved_bytes && talk_waiting(c) != 0) {
+		if (now_ns - c->moved_ns > t->longest_stall_ns)
+			t->longest_stall_ns = now_ns - c->moved_ns;
+		return;
+	}
+	c->moved_bytes = moved;
+	c->moved_ns = now_ns;
+}
+
+static void
+note_end(struct talk *t, const struct talk_conn *c)
+{
+	const struct tcp_info info = info_of(c);
+
+	t->retransmits += info.tcpi_total_retrans;
+	t->rtt_sum_ms += info.tcpi_rtt / 1e3;
+	t->rtt_count++;
+}
+
+static void
+ended(struct talk *t, struct talk_conn *c)
+{
+	note_end(t, c);
+	talk_close(c);
+	if (c->hopeless)
+		return;
+	if (++t->counts.resets > REOPENS_MAX) {
+		fprintf(stderr, "talk: %u connections were reset: given up\n", REOPENS_MAX);
+		exit(1);
+	}
+	if (!t->draining)
+		begin(t, c);
+}
+
+static void
+connected(struct talk *t, struct talk_conn *c)
+{
+	const uint64_t now_ns = bench_ns();
+
+	c->connected = true;
+	c->moved_ns = now_ns;
+	if (now_ns - c->opened_ns > t->longest_connect_ns)
+		t->longest_connect_ns = now_ns - c->opened_ns;
+}
+
+static void
+visit(struct talk *t, struct talk_conn *c, uint32_t events)
+{
+	const bool was_blocked = c->blocked;
+
+	if (events & EPOLLOUT) {
+		if (!c->connected && (events & (EPOLLERR | EPOLLHUP)) == 0)
+			connected(t, c);
+		c->blocked = false;
+	}
+	if ((events & ~(uint32_t)EPOLLOUT) != 0 && !talk_read(c)) {
+		ended(t, c);
+		return;
+	}
+	if (!t->draining)
+		talk_fill(c, &t->opt.plan);
+	if (!talk_write(c)) {
+		ended(t, c);
+		return;
+	}
+	if (c->blocked != was_blocked)
+		watch(t, c, EPOLL_CTL_MOD);
+}
+
+static uint32_t
+waiting(const struct talk *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->opt.connections; i++)
+		n += t->conns[i].fd >= 0 && talk_waiting(&t->conns[i]) != 0;
+	return n;
+}
+
+/* Until that time; or, while draining, until nobody waits any more. */
+static void
+run(struct talk *t, const char *words, uint64_t ms)
+{
+	const uint64_t start_ns = bench_ns(), end_ns = start_ns + ms * NS_PER_MS;
+	uint64_t sweep_ns = 0;
+	struct epoll_event events[EVENTS_MAX];
+
+	for (;;) {
+		const int n = epoll_wait(t->epoll, events, EVENTS_MAX, SWEEP_NS / NS_PER_MS);
+		const uint64_t now_ns = bench_ns();
+
+		for (int i = 0; i < n; i++)
+			visit(t, events[i].data.ptr, events[i].events);
+		if (now_ns - sweep_ns >= SWEEP_NS) {
+			sweep_ns = now_ns;
+			for (uint32_t i = 0; i < t->opt.connections; i++)
+				if (t->conns[i].fd >= 0 && t->conns[i].connected)
+					note_progress(t, &t->conns[i], now_ns);
+			bench_progress(words, (now_ns - start_ns) / NS_PER_MS, ms);
+		}
+		if (now_ns >= end_ns || (t->draining && waiting(t) == 0))
+			return;
+	}
+}
+
+/* Rates are of the measured time; everything else is of the whole run, its ends included. */
+static void
+report_rates(const struct talk_counts *from, const struct talk_counts *to, double seconds)
+{
+	const uint64_t set_bytes = to->set_bytes - from->set_bytes;
+	const uint64_t get_bytes = to->get_bytes - from->get_bytes;
+	const uint64_t operations = to->sets + to->gets - from->sets - from->gets;
+
+	printf("{\"part\": \"talk\", \"seconds\": %.3f, \"goodput_mbs\": %.3f, "
+	       "\"set_mbs\": %.3f, \"get_mbs\": %.3f, \"operations_s\": %.1f, ",
+	       seconds, (double)(set_bytes + get_bytes) / seconds / 1e6,
+	       (double)set_bytes / seconds / 1e6, (double)get_bytes / seconds / 1e6,
+	       (double)operations / seconds);
+}
+
+static void
+report_counts(const struct talk *t, uint32_t stuck)
+{
+	const struct talk_counts *c = &t->counts;
+
+	printf("\"sets\": %lu, \"gets\": %lu, \"misses\": %lu, \"refused\": %lu, "
+	       "\"wrong_bytes\": %lu, \"wrong_answers\": %lu, \"resets\": %lu, \"connects\": %lu, "
+	       "\"stuck\": %u, \"longest_stall_s\": %.3f, \"longest_connect_s\": %.3f, "
+	       "\"retransmits\": %lu, \"rtt_ms\": %.3f}\n",
+	       c->sets, c->gets, c->misses, c->refused, c->wrong_bytes, c->wrong_answers, c->resets,
+	       c->connects, stuck, (double)t->longest_stall_ns / 1e9,
+	       (double)t->longest_connect_ns / 1e9, t->retransmits,
+	       t->rtt_count == 0 ? 0.0 : t->rtt_sum_ms / t->rtt_count);
+}
+
+static struct options
+options_of(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"connections", required_argument, NULL, 'c'},
+		{"warm-ms", required_argument, NULL, 'w'},
+		{"ms", required_argument, NULL, 'm'},
+		{"drain-ms", required_argument, NULL, 'd'},
+		{"depth", required_argument, NULL, 'p'},
+		{"keys", required_argument, NULL, 'k'},
+		{"value-max", required_argument, NULL, 'v'},
+		{"sets", required_argument, NULL, 's'},
+		{"seed", required_argument, NULL, 'S'},
+		{0},
+	};
+	struct options opt = {
+		.plan = {.depth = 4, .keys = 16, .value_max = 1 << 20, .sets_percent = 50},
+		.connections = 50,
+		.ms = 1000,
+		.drain_ms = 30000,
+		.seed = 1,
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'c')
+			opt.connections = bench_number(optarg, 1, CONNECTIONS_MAX);
+		else if (c == 'w')
+			opt.warm_ms = bench_number(optarg, 0, MS_MAX);
+		else if (c == 'm')
+			opt.ms = bench_number(optarg, 1, MS_MAX);
+		else if (c == 'd')
+			opt.drain_ms = bench_number(optarg, 0, MS_MAX);
+		else if (c == 'p')
+			opt.plan.depth = bench_number(optarg, 1, DEPTH_MAX);
+		else if (c == 'k')
+			opt.plan.keys = bench_number(optarg, 1, KEYS_MAX);
+		else if (c == 'v')
+			opt.plan.value_max = bench_number(optarg, 1, 128u << 20);
+		else if (c == 's')
+			opt.plan.sets_percent = bench_number(optarg, 0, 100);
+		else if (c == 'S')
+			opt.seed = bench_number(optarg, 0, UINT32_MAX);
+		else
+			exit(1);
+	}
+	opt.plan.server.sin_family = AF_INET;
+	if (argc - optind != 2 ||
+	    inet_pton(AF_INET, argv[optind], &opt.plan.server.sin_addr) != 1) {
+		fprintf(stderr, "talk: an IPv4 address and a port are expected\n");
+		exit(1);
+	}
+	opt.plan.server.sin_port = htons((uint16_t)bench_number(argv[optind + 1], 1, UINT16_MAX));
+	return opt;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct talk t;
+	struct talk_counts from, to;
+	uint64_t from_ns, to_ns;
+	uint32_t stuck;
+
+	t.opt = options_of(argc, argv);
+	t.opt.plan.run = (uint32_t)bench_mix(bench_ns());
+	t.epoll = epoll_create1(0);
+	t.conns = bench_map(t.opt.connections * sizeof *t.conns);
+	for (uint32_t i = 0; i < t.opt.connections; i++) {
+		t.conns[i].counts = &t.counts;
+		t.conns[i].chance = bench_mix((uint64_t)t.opt.seed << 32 | i);
+		begin(&t, &t.conns[i]);
+	}
+	run(&t, "warming up", t.opt.warm_ms);
+	from = t.counts;
+	from_ns = bench_ns();
+	run(&t, "measuring", t.opt.ms);
+	to = t.counts;
+	to_ns = bench_ns();
+	t.draining = true;
+	run(&t, "draining", t.opt.drain_ms);
+	stuck = waiting(&t);
+	for (uint32_t i = 0; i < t.opt.connections; i++)
+		if (t.conns[i].fd >= 0) {
+			note_end(&t, &t.conns[i]);
+			talk_close(&t.conns[i]);
+		}
+	report_rates(&from, &to, (double)(to_ns - from_ns) / 1e9);
+	report_counts(&t, stuck);
+	return 0;
+}

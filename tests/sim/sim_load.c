@@ -1,0 +1,98 @@
+#include "sim_load.h"
+
+#include "base/check.h"
+#include "stack/arp_table.h"
+
+#include <stdlib.h>
+
+#define FRAMES     4096u
+#define CONNS_MAX  64u
+#define DEPTH_MAX  64u
+#define TIMEOUT_NS 20000000000ull /* over TCP: the stack's own patience, and more */
+#define UDP_WAIT   20000000ull
+
+static const uint8_t load_mac[6] = {2, 0, 0, 0, 0, 2};
+
+static struct load_config
+config_of(const struct workload *w, enum load_transport transport, uint64_t seed)
+{
+	return (struct load_config){
+		.workload = w,
+		.transport = transport,
+		.server = ip_addr_v4(SIM_IP),
+		.port = SIM_PORT,
+		.conns_max = CONNS_MAX,
+		.depth_max = DEPTH_MAX,
+		.timeout_ns = transport == LOAD_UDP ? UDP_WAIT : TIMEOUT_NS,
+		.cores = 1,
+		.seed = seed,
+	};
+}
+
+static void
+create_generator(struct sim_load *sl, const struct load_config *cfg)
+{
+	struct stack_config stack_cfg = sim_config(cfg->seed + 1);
+	struct arp_table *arp;
+
+	stack_cfg.ipv4 = SIM_LOAD_IP;
+	stack_cfg.tcp_port = 0;
+	stack_cfg.udp_port = SIM_LOAD_PORT;
+	sl->port = mem_port_create(load_mac, FRAMES, 0);
+	sl->region.size = stack_bytes(&stack_cfg) + arp_table_bytes() + load_core_bytes(cfg) +
+			  8 * CACHE_LINE_BYTES;
+	sl->region.base = calloc(1, sl->region.size);
+	ensure(sl->region.base != NULL);
+	arp = arp_table_create(&sl->region);
+	sl->stack = stack_create(&sl->region, &stack_cfg, &sl->port->port, arp);
+	sl->core = load_core_create(&sl->region, cfg, &sl->port->port, sl->stack);
+}
+
+struct sim_load *
+sim_load_create(struct workload *w, enum load_transport transport, const struct sim_faults *faults,
+		uint64_t seed)
+{
+	struct sim_cores_options options = sim_cores_defaults(seed);
+	struct sim_load *sl = calloc(1, sizeof *sl);
+	struct load_config cfg;
+
+	ensure(sl != NULL);
+	workload_init(w);
+	cfg = config_of(w, transport, seed);
+	sl->server = sim_cores_create(&options);
+	create_generator(sl, &cfg);
+	sl->wire = sim_wire_create(sl->server->cores[0].port, sl->port, faults, seed);
+	sl->step_ns = 5000;
+	return sl;
+}
+
+void
+sim_load_destroy(struct sim_load *sl)
+{
+	sim_wire_destroy(sl->wire);
+	sim_cores_destroy(sl->server);
+	mem_port_destroy(sl->port);
+	free(sl->region.base);
+	free(sl);
+}
+
+bool
+sim_load_obey(struct sim_load *sl, const struct load_order *order, uint64_t limit_ns)
+{
+	const uint64_t until_ns = sl->server->now_ns + limit_ns;
+
+	load_core_order_mt(sl->core, order);
+	while (!load_core_done_mt(sl->core) && sl->server->now_ns < until_ns) {
+		sl->server->now_ns += sl->step_ns;
+		sim_wire_turn(sl->wire, sl->server->now_ns);
+		sim_cores_turn(sl->server);
+		load_core_turn(sl->core, sl->server->now_ns);
+	}
+	return load_core_done_mt(sl->core);
+}
+
+uint64_t
+sim_load_count(const struct sim_load *sl, enum load_counter which)
+{
+	return counter_read(&load_core_result(sl->core)->all[which]);
+}

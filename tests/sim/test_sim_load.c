@@ -1,0 +1,227 @@
+/*
+ * The load generator against the appliance, in one process. Goal: over UDP and TCP, with loss and
+ * without, every request is answered, lost or refused and counted as that; values come back right,
+ * and one wrong byte in the server's memory is seen; an open loop counts latency from its schedule.
+ * Method: a cable in memory, a virtual clock, and the store's own door to spoil an item.
+ */
+#include "sim_load.h"
+
+#include "support/test.h"
+
+#define MS 1000000ull
+#define S  1000000000ull
+
+static const struct sim_faults perfect = {.delay_ns = 10000};
+
+static struct workload
+workload_of(enum load_protocol protocol, uint32_t value_least, uint32_t value_most)
+{
+	struct workload w = {
+		.protocol = protocol,
+		.keys = {.kind = KEYS_UNIFORM, .n = 500},
+		.set_share = 0.1,
+		.multiget = 1,
+	};
+
+	size_law_uniform(&w.key_size, 12, 40);
+	size_law_uniform(&w.value_size, value_least, value_most);
+	return w;
+}
+
+static struct load_order
+fill_order(void)
+{
+	return (struct load_order){.task = LOAD_FILL, .conns = 4, .depth = 8};
+}
+
+static struct load_order
+run_order(double rate)
+{
+	return (struct load_order){
+		.task = LOAD_RUN,
+		.conns = 8,
+		.depth = 4,
+		.rate = rate,
+		.warmup_ns = 5 * MS,
+		.measure_ns = 50 * MS,
+	};
+}
+
+static void
+check_no_lies(const struct sim_load *sl)
+{
+	check_eq(sim_load_count(sl, LOAD_WRONG_KEY), 0);
+	check_eq(sim_load_count(sl, LOAD_WRONG_VALUE), 0);
+	check_eq(sim_load_count(sl, LOAD_BROKEN), 0);
+}
+
+static const struct row {
+	enum load_transport transport;
+	enum load_protocol protocol;
+	uint32_t value_least, value_most;
+	uint32_t multiget;
+	uint32_t lose; /* permille */
+	double delete_share;
+} rows[] = {
+	{LOAD_UDP, LOAD_TEXT, 0, 100, 1, 0, 0},     {LOAD_UDP, LOAD_META, 32, 32, 1, 0, 0},
+	{LOAD_UDP, LOAD_TEXT, 32, 900, 8, 0, 0},    {LOAD_UDP, LOAD_TEXT, 0, 100, 1, 30, 0.1},
+	{LOAD_TCP, LOAD_TEXT, 0, 100, 1, 0, 0},     {LOAD_TCP, LOAD_META, 0, 100, 5, 0, 0.05},
+	{LOAD_TCP, LOAD_TEXT, 32, 32, 30, 0, 0},    {LOAD_TCP, LOAD_TEXT, 5, 5000, 1, 0, 0},
+	{LOAD_TCP, LOAD_TEXT, 1, 300, 2, 20, 0.05}, {LOAD_TCP, LOAD_TEXT, 9000, 30000, 1, 0, 0},
+};
+
+static void
+every_request_is_accounted_for(void **unused)
+{
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct row *row = &rows[i];
+		const struct sim_faults faults = {.delay_ns = 10000, .lose = row->lose};
+		const struct load_order fill = fill_order(), run = run_order(0),
+					rest = {.task = LOAD_REST};
+		struct workload w = workload_of(row->protocol, row->value_least, row->value_most);
+		struct sim_load *sl;
+
+		w.multiget = row->multiget;
+		w.delete_share = row->delete_share;
+		sl = sim_load_create(&w, row->transport, &faults, 50 + i);
+		check(sim_load_obey(sl, &fill, 60 * S));
+		check_eq(sim_load_count(sl, LOAD_STORED), w.keys.n);
+		check_no_lies(sl);
+
+		check(sim_load_obey(sl, &run, 60 * S));
+		check_no_lies(sl);
+		check(sim_load_count(sl, LOAD_ANSWERED) > 100);
+		check_eq(sim_load_count(sl, LOAD_ANSWERED) + sim_load_count(sl, LOAD_LOST),
+			 sim_load_count(sl, LOAD_SENT));
+		check_eq(sim_load_count(sl, LOAD_HITS) + sim_load_count(sl, LOAD_MISSES),
+			 sim_load_count(sl, LOAD_KEYS_ASKED));
+		check(sim_load_count(sl, LOAD_STORED) > 0);
+		if (row->delete_share == 0 && row->lose == 0)
+			check_eq(sim_load_count(sl, LOAD_MISSES), 0);
+		if (row->lose == 0)
+			check_eq(sim_load_count(sl, LOAD_LOST) + sim_load_count(sl, LOAD_LATE), 0);
+		else if (row->transport == LOAD_UDP)
+			check(sim_load_count(sl, LOAD_LOST) > 0);
+		check_eq(load_core_result(sl->core)->latency.count,
+			 counter_read(&load_core_result(sl->core)->measured[LOAD_ANSWERED]));
+		check(sim_load_obey(sl, &rest, 60 * S));
+		sim_load_destroy(sl);
+	}
+}
+
+/* The key's value in the store, with one byte flipped. */
+static void
+spoil(struct sim_load *sl, const struct workload *w, uint32_t key)
+{
+	struct store_core *sc = store_core_of(sl->server->store, 0);
+	const uint32_t len = workload_value_len(w, key);
+	uint8_t key_text[ITEM_KEY_ROOM], value[256];
+	const struct view k = {key_text, workload_key_len(w, key)};
+	struct item_value v;
+	struct fill f;
+
+	item_key_put(key_text, key, k.len);
+	item_value_begin(&v, key, len, 3);
+	item_value_put(&v, value, len);
+	value[len / 2] ^= 0x10;
+	check_eq(store_begin(sc, &f, k, store_hash(sc, k), len, 0, 0), STORE_OK);
+	store_fill(sc, &f, value, len);
+	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+}
+
+static void
+a_wrong_byte_in_the_server_is_seen(void **unused)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct load_order fill = fill_order(), run = run_order(0);
+		struct workload w = workload_of(LOAD_TEXT, 32, 32);
+		struct sim_load *sl;
+
+		w.set_share = 0;
+		sl = sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 9);
+		check(sim_load_obey(sl, &fill, S));
+		spoil(sl, &w, 123);
+		check(sim_load_obey(sl, &run, S));
+		check(sim_load_count(sl, LOAD_WRONG_VALUE) > 0);
+		check(load_core_result(sl->core)->fault.seen);
+		check_eq(load_core_result(sl->core)->fault.key, 123);
+		check_eq(sim_load_count(sl, LOAD_WRONG_KEY) + sim_load_count(sl, LOAD_BROKEN), 0);
+		check_eq(sim_load_count(sl, LOAD_MISSES), 0);
+		sim_load_destroy(sl);
+	}
+}
+
+/* 100,000 a second for 50 ms. */
+static void
+an_open_loop_sends_what_its_schedule_says(void **unused)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct load_order fill = fill_order();
+		struct load_order run = run_order(100000);
+		struct workload w = workload_of(LOAD_TEXT, 32, 32);
+		struct sim_load *sl =
+			sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 4);
+		const struct load_result *r = load_core_result(sl->core);
+
+		run.depth = 64;
+		check(sim_load_obey(sl, &fill, S));
+		check(sim_load_obey(sl, &run, S));
+		check_eq(counter_read(&r->measured[LOAD_UNSENT]), 0);
+		check(counter_read(&r->measured[LOAD_SENT]) >= 4999);
+		check(counter_read(&r->measured[LOAD_SENT]) <= 5001);
+		/* There and back, and a step or two of the clock. */
+		check(histogram_quantile(&r->latency, 0.99) < 60000);
+		check(histogram_quantile(&r->latency, 0.5) >= 20000);
+		sim_load_destroy(sl);
+	}
+}
+
+/* A cable that takes 5 ms for a frame now and then, and one request at a time: those that wait for
+ * it are late too, though each was answered at once when it was sent. */
+static void
+a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
+{
+	const struct load_order fill = fill_order();
+	struct load_order run = run_order(20000);
+	struct workload w = workload_of(LOAD_TEXT, 32, 32);
+	struct sim_load *sl = sim_load_create(&w, LOAD_UDP, &perfect, 4);
+	const struct load_result *r = load_core_result(sl->core);
+
+	run.depth = 1;
+	check(sim_load_obey(sl, &fill, S));
+	sl->wire->faults = (struct sim_faults){.delay_ns = 10000, .late = 5, .jitter_ns = 10 * MS};
+	check(sim_load_obey(sl, &run, S));
+	check(counter_read(&r->measured[LOAD_SENT]) > 500);
+	/* Five in a thousand frames are late; far more than one in a hundred requests are. */
+	check(histogram_quantile(&r->latency, 0.90) > MS);
+	sim_load_destroy(sl);
+}
+
+static void
+a_server_that_is_not_there_ends_the_run(void **unused)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
+		const struct load_order run = run_order(0);
+		struct workload w = workload_of(LOAD_TEXT, 32, 32);
+		struct sim_load *sl = sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &cut, 4);
+
+		sl->step_ns = 50000;
+		check(sim_load_obey(sl, &run, 60 * S));
+		check_eq(sim_load_count(sl, LOAD_ANSWERED), 0);
+		sim_load_destroy(sl);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_request_is_accounted_for),
+		cmocka_unit_test(a_wrong_byte_in_the_server_is_seen),
+		cmocka_unit_test(an_open_loop_sends_what_its_schedule_says),
+		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
+		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

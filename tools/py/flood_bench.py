@@ -1,0 +1,178 @@
+"""tools/bench flood: what is left for established clients, and for new ones, while somebody sends
+SYNs as fast as the port takes them from sources that do not exist.
+
+The one who floods takes a CPU of the same machine, so the same frames are also sent where they reach
+no appliance (elsewhere), and to a MAC that nobody has (stray: they fill the port and go no further).
+What is lost against stray is the appliance's own loss.
+"""
+
+import contextlib
+import json
+import statistics
+
+import netns
+from bench_figures import Figures, spread, table
+from links import OFFLOADS, PORT, Bed, checked, inside
+from progress import Failed
+
+ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
+# name: kind, sources, does it reach the appliance's port?
+PHASES = {"quiet": None, "elsewhere": ("syn", OFF_LINK, False), "stray": ("stray", OFF_LINK, True),
+          "syn on-link": ("syn", ON_LINK, True), "syn off-link": ("syn", OFF_LINK, True)}
+SYNS = ("syn on-link", "syn off-link")
+LONG = "syn, 30 s"         # once, in full, after all rounds; between the quiet rounds before and after
+PHASES_LONG = {LONG: PHASES["syn off-link"]}
+LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
+ROUNDS, QUICK_ROUNDS = 5, 3
+WARM_MS, KNOCK_MS, LIMIT_MS = 300, 100, 10_000
+CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
+
+
+class FloodBed(Bed):
+    """A wire between clients and appliance, and one that ends nowhere."""
+
+    SIDES = ("c", "m", "s")
+
+    def make(self, ledger):
+        self.client = f"{ledger.name}-c"
+        self._wire = Wire(ledger.name)
+        self._wire.make()
+        self.host = self._wire.host
+        checked(*inside(self.client), "ip", "link", "add", "d0", "type", "veth", "peer", "name", "d1",
+                "netns", f"{ledger.name}-m")
+        for ns, iface in ((self.client, "d0"), (f"{ledger.name}-m", "d1")):
+            checked(*inside(ns), "ip", "link", "set", iface, "up")
+        self.start_appliance(ledger, self._wire)
+        self.mac = self._mac_of(self._wire)
+
+    def _mac_of(self, wire):
+        """Also the proof that it answers: the neighbour the kernel finds."""
+        self.row("the first answer", self.client, "knock", wire.host, PORT, "--ms", 300)
+        words = checked(*inside(self.client), "ip", "neigh", "show", wire.host).split()
+        if "lladdr" not in words:
+            raise Failed(f"no MAC of {wire.host} is known: {' '.join(words)}")
+        return words[words.index("lladdr") + 1]
+
+    def flooding(self, phase, ms):
+        """The flood of that phase as a process in a with block; None where there is none."""
+        what = (PHASES | PHASES_LONG)[phase]
+        if what is None:
+            return contextlib.nullcontext()
+        kind, source, reaches = what
+        return self.ending(self.program(self.client, "frame_flood", "v1" if reaches else "d0",
+                                        self.mac, self.host, PORT, "--kind", kind, "--source", source,
+                                        "--ms", ms))
+
+
+class Wire(netns.Wire):
+    """The wire of tools/run, in namespaces that are there already."""
+
+    def __init__(self, run):
+        super().__init__(run, "af_packet")
+
+    def make(self):
+        checked(*inside(self.server), "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1",
+                "netns", self.client)
+        checked(*inside(self.client), "ethtool", "-K", "v1", *OFFLOADS)
+        checked(*inside(self.server), "ip", "link", "set", "v0", "up")
+        self._address("v1")
+
+
+class FloodBench(Figures):
+    def __init__(self, bed, quick):
+        super().__init__()
+        self.bed, self.quick = bed, quick
+        self.rounds = QUICK_ROUNDS if quick else ROUNDS
+        self.runs = []
+
+    def phase(self, name, number):
+        bed = self.bed
+        ms = LONG_MS if name == LONG else QUICK_MS if self.quick else MS
+        words = f"{name}, round {number + 1} of {self.rounds}"
+        # The flood outlasts both clients, so that no moment of theirs is without it.
+        with bed.flooding(name, ms + WARM_MS + 500) as flood, \
+                bed.ending(bed.program(bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS,
+                                       "--every-ms", KNOCK_MS, "--limit-ms", LIMIT_MS)) as knock:
+            row = bed.row(words, bed.client, "talk", bed.host, PORT, "--connections", CONNECTIONS,
+                          "--depth", DEPTH, "--value-max", VALUE_MAX, "--warm-ms", WARM_MS, "--ms", ms)
+            knocks = last_row(knock)
+            sent = None if flood is None else last_row(flood)
+        row = {"phase": name, "round": number, **row, "knock": knocks, "flood": sent}
+        self.runs.append(row)
+        return row
+
+    def all_phases(self):
+        """{phase: its rows}; the phases take turns, so that ratios are of neighbours in time."""
+        by = {name: [] for name in PHASES}
+        for number in range(self.rounds):
+            for name in PHASES:
+                by[name].append(self.phase(name, number))
+        if not self.quick:
+            by[LONG] = [self.phase(LONG, self.rounds - 1)]
+        return by
+
+    def figure_out(self, by):
+        for base in ("quiet", "stray"):
+            for name in SYNS:
+                self.keep(figure_of(name, base), [a["operations_s"] / max(b["operations_s"], 1e-6)
+                                                  for a, b in zip(by[name], by[base])])
+            self.figures[f"flood_kept_vs_{base}"] = min(self.figures[figure_of(name, base)]
+                                                        for name in SYNS)
+        floods = [row for name, rows in by.items() if name in (*SYNS, LONG) for row in rows]
+        knocks = [row["knock"] for row in floods]
+        self.figures |= {
+            "flood_connect_longest_s": max(k["longest_s"] for k in knocks),
+            "flood_connect_failed": sum(k["failed"] for k in knocks),
+            "flood_connects": sum(k["tried"] for k in knocks),
+            "flood_resets": sum(r["resets"] for r in floods),
+            "flood_wrong_bytes": sum(r["wrong_bytes"] + r["wrong_answers"] for r in self.runs),
+            "flood_longest_stall_s": max(r["longest_stall_s"] for r in floods)}
+        self.keep("flood_frames_s", [r["flood"]["frames_s"] for r in floods], 0)
+
+
+def figure_of(name, base):
+    return f"flood_{name}_vs_{base}".replace(" ", "_").replace("-", "_")
+
+
+def last_row(child):
+    out, err = child.communicate()
+    if child.returncode != 0:
+        raise Failed(f"{child.args[-1]}: status {child.returncode}: {err.strip()[-200:]}")
+    return json.loads(out)
+
+
+def line(name, rows, by):
+    ratios = []
+    for base in ("quiet", "stray"):
+        # The long one has no neighbours: the median of all.
+        other = [r["operations_s"] for r in by[base]]
+        mine = [r["operations_s"] for r in rows]
+        if len(mine) != len(other):
+            other = [statistics.median(other)] * len(mine)
+        ratios.append(statistics.median(a / max(b, 1e-6) for a, b in zip(mine, other)))
+    knocks = [r["knock"] for r in rows]
+    floods = [r["flood"]["frames_s"] / 1e3 for r in rows if r["flood"] is not None]
+    return [name, spread((r["operations_s"] / 1e3 for r in rows)), *(f"{r:.2f}" for r in ratios),
+            f"{statistics.median(floods):.0f}" if floods else "-",
+            f"{max(r['longest_stall_s'] for r in rows):.2f}", sum(r["resets"] for r in rows),
+            f"{sum(k['answered'] for k in knocks)}/{sum(k['tried'] for k in knocks)}",
+            f"{1e3 * statistics.median(k['median_s'] for k in knocks):.1f}",
+            f"{max(k['longest_s'] for k in knocks):.2f}"]
+
+
+def measure(programs, quick, keep):
+    with FloodBed(programs) as bed:
+        bench = FloodBench(bed, quick)
+        by = bench.all_phases()
+        bench.figure_out(by)
+        bench.figures["flood_appliance_counters"] = bed.stop_appliance()
+        figures = bench.figures | {"flood_runs": bench.runs}
+        keep(figures)
+    table(f"{CONNECTIONS} established connections with small values; beside them SYNs of sources that "
+          "do not exist,\nas many as the port takes. Thousand operations a second: median "
+          "(least..most); new connections, one every\n100 ms, that had an answer, and how long it "
+          "took. The flood takes a CPU of this machine too",
+          ["flood", "k operations/s", "by quiet", "by stray", "k frames/s", "stall s", "resets",
+           "answered", "median ms", "longest s"],
+          [line(name, rows, by) for name, rows in by.items()])
+    return figures

@@ -1,0 +1,193 @@
+"""The network of tools/bench loss and flood: an appliance and a kernel's cache, each at the far end
+of a link that a program of ours makes as bad as it is told to.
+
+    NAME-c   clients           a1 10.99.0.2/24     k1 10.99.1.2/24
+    NAME-m   impair between    a1m <-> a0m         k1m <-> k0m
+    NAME-s   the appliance     v0  10.99.0.1
+    NAME-k   memcached                             k0  10.99.1.1/24
+
+What is lost has to be a segment, not sixty at once: segmentation and checksum offloads are off on
+every interface, the same on both sides.
+"""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+
+import appliance
+import build_tree
+import lendings
+import netns
+from bench_figures import bar
+from netns import inside
+from progress import Failed, Step
+
+PORT = 11211
+OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off")]
+MEMORY_MB = 512
+CONNS_MAX = 2048
+END_S = 10.0
+COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
+PROGRAMS = ("impair", "talk", "knock", "frame_flood")
+
+
+def checked(*command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+class Link:
+    """The way to one server: its namespace and address, and the interfaces on the way."""
+
+    def __init__(self, run, side, far, near, subnet):
+        self.server, self.client, self.middle = (f"{run}-{end}" for end in (side, "c", "m"))
+        self.iface, self.near = far, near
+        self.middle_near, self.middle_far = near + "m", near[0] + "0m"
+        self.host, self.here = (f"10.99.{subnet}.{end}" for end in (1, 2))
+
+    def make(self, address_of_far):
+        self._pair(self.client, self.near, self.middle_near)
+        self._pair(self.server, self.iface, self.middle_far)
+        self._up(self.client, self.near, self.here)
+        self._up(self.server, self.iface, self.host if address_of_far else None)
+        for iface in (self.middle_near, self.middle_far):
+            self._up(self.middle, iface, None)
+
+    def join(self):
+        """For appliance.start; nothing is left to do once it runs."""
+
+    def _pair(self, ns, iface, in_middle):
+        checked(*inside(ns), "ip", "link", "add", iface, "type", "veth", "peer", "name", in_middle,
+                 "netns", self.middle)
+
+    def _up(self, ns, iface, address):
+        checked(*inside(ns), "ethtool", "-K", iface, *OFFLOADS)
+        if address is not None:
+            checked(*inside(ns), "ip", "addr", "add", f"{address}/{netns.PREFIX_LEN}", "dev", iface)
+        checked(*inside(ns), "ip", "link", "set", iface, "up")
+
+
+class Bed:
+    """What a measurement lies in: namespaces, an appliance, programs of ours. with Bed(...) as bed:
+    all of it is given back at the end."""
+
+    SIDES = ()
+
+    def __init__(self, programs, appliance_args=()):
+        self._programs, self._args = programs, appliance_args
+        self._undo = contextlib.ExitStack()
+        self._words = []
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            raise Failed("this makes network namespaces and packet sockets: it needs root")
+        try:
+            ledger = lendings.Ledger()
+            self._undo.callback(ledger.close)
+            for side in self.SIDES:
+                ns = f"{ledger.name}-{side}"
+                checked("ip", "netns", "add", ns)
+                checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS)
+                checked(*inside(ns), "ip", "link", "set", "lo", "up")
+            self.make(ledger)
+        except BaseException:
+            self._undo.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._undo.close()
+
+    def start_appliance(self, ledger, wire):
+        folder = build_tree.default_folder()
+        # --yield: clients and appliance share few CPUs here.
+        command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--port",
+                   "af_packet", "--iface", wire.iface, "--address",
+                   f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0", "-m",
+                   str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v", "--file-prefix",
+                   ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield",
+                   *self._args]
+        self.server, _ = appliance.start(command, wire, ledger, False)
+        self._undo.callback(self.server.stop)
+        self.server.on_line = self._words.append
+
+    def stop_appliance(self):
+        """{symbol: count} of what it says at its end."""
+        self.server.stop()
+        found = (COUNTER.match(text) for text in self._words)
+        return {match[1]: int(match[2]) for match in found if match}
+
+    def program(self, ns, name, *args):
+        """A program of ours as a process in a namespace."""
+        # nsenter becomes the program (exec), so the pid is its own.
+        return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *inside(ns),
+                                 str(self._programs / name), *map(str, args)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, errors="replace")
+
+    def row(self, words, ns, name, *args):
+        """Run a program to its end; its row."""
+        with Step(words) as step, self.ending(self.program(ns, name, *args)) as child:
+            last = ""
+            for line in child.stderr:
+                last = line.strip()[:80]
+                step.note = bar(last)
+            out = child.stdout.read()
+            self.server.check_alive()
+            if child.wait() != 0:
+                raise Failed(f"{name}: status {child.returncode}, last words: {last}")
+        return json.loads(out)
+
+    @contextlib.contextmanager
+    def ending(self, child):
+        """What runs beside: ended with the block, if it has not ended by then."""
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            child.stdout.close()
+            child.stderr.close()
+
+
+class Links(Bed):
+    """Both servers, each behind a link of its own."""
+
+    SIDES = ("c", "m", "s", "k")
+
+    def make(self, ledger):
+        self.clockoo = Link(ledger.name, "s", "v0", "a1", 0)
+        self.memcached = Link(ledger.name, "k", "k0", "k1", 1)
+        self.clockoo.make(address_of_far=False)
+        self.memcached.make(address_of_far=True)
+        self.start_appliance(ledger, self.clockoo)
+        self._start_memcached()
+
+    def _start_memcached(self):
+        # It will not run as root. Changing user clears the death signal, so that comes after.
+        command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+                   "--pdeathsig", "KILL", "memcached", "-l", self.memcached.host, "-p", str(PORT),
+                   "-U", "0", "-t", "1", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX)]
+        child = subprocess.Popen([*inside(self.memcached.server), *command],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        self._undo.callback(child.wait)
+        self._undo.callback(child.kill)
+
+    @contextlib.contextmanager
+    def impaired(self, link, *how):
+        """The link works while the block runs; yields a dict that has its row afterwards."""
+        row = {}
+        with self.ending(self.program(link.middle, "impair", link.middle_near, link.middle_far,
+                                      *how)) as child:
+            if child.stdout.readline() != "ready\n":
+                raise Failed(f"impair: {child.stderr.read().strip()}")
+            yield row
+            child.terminate()
+            out, _ = child.communicate(timeout=END_S)
+            row.update(json.loads(out))

@@ -1,0 +1,115 @@
+"""tools/bench loss: the appliance and Debian's memcached on the kernel's stack, behind links that
+lose, double and reorder the same share of frames; goodput, wrong bytes, stalls, resets.
+
+In every round each server has its turn, clockoo and memcached, so that what else the machine does
+meets both; the ratio is taken within a round.
+"""
+
+import statistics
+
+from bench_figures import Figures, spread, table
+from links import PORT, Links
+
+LOSSES = (0, 1, 5, 10)      # percent each way
+QUICK_LOSSES = (0, 1)
+LATE_PERCENT, TWICE_PERCENT = 1, 0.5
+LATE_US, DELAY_US = 1000, 500  # a round trip of 1 ms, and a little for the machine
+CONNECTIONS = 50
+ROUNDS, QUICK_ROUNDS = 5, 2
+MS, QUICK_MS = 8000, 3000
+WARM_MS, DRAIN_MS = 700, 30_000
+CEILING_MS = 1500
+WHO = ("clockoo", "memcached")
+STRAY_MAC = "02:de:ad:00:00:01"
+
+
+class LossBench(Figures):
+    def __init__(self, links, quick):
+        super().__init__()
+        self.links, self.quick = links, quick
+        self.rounds = QUICK_ROUNDS if quick else ROUNDS
+        self.runs = []
+
+    def ceiling(self):
+        """What the link carries when nothing else is done: full-sized frames in one direction."""
+        link = self.links.memcached
+        with self.links.impaired(link) as row:
+            self.links.row("what the link carries", link.client, "frame_flood", link.near, STRAY_MAC,
+                           link.host, PORT, "--kind", "blank", "--ms", CEILING_MS)
+        self.keep("link_frames_s", [row["out"] / (CEILING_MS / 1e3)], 0)
+        self.keep("link_mbs", [row["out"] * 1448 / (CEILING_MS / 1e3) / 1e6], 1)
+
+    def run(self, loss, number, who):
+        """One server's turn; its row, with that of its link."""
+        link = getattr(self.links, who)
+        seed = 1000 * loss + number
+        bad = () if loss == 0 else ("--lose", loss, "--late", LATE_PERCENT, "--late-us", LATE_US,
+                                    "--twice", TWICE_PERCENT)
+        with self.links.impaired(link, *bad, "--delay-us", DELAY_US, "--seed", seed) as impair:
+            row = self.links.row(f"{loss} % lost, round {number + 1} of {self.rounds}, {who}",
+                                 link.client, "talk", link.host, PORT, "--connections", CONNECTIONS,
+                                 "--warm-ms", WARM_MS, "--ms", QUICK_MS if self.quick else MS,
+                                 "--drain-ms", DRAIN_MS, "--seed", seed)
+        self.runs.append({"who": who, "loss": loss, "round": number, **row, "link": impair})
+        return row | {"link": impair}
+
+    def at(self, loss):
+        """All rounds at that loss."""
+        by = {who: [] for who in WHO}
+        for number in range(self.rounds):
+            for who in WHO:
+                by[who].append(self.run(loss, number, who))
+        for who, rows in by.items():
+            self.keep(f"goodput_mbs_{who}_{loss}pct", [r["goodput_mbs"] for r in rows], 2)
+            self.figures[f"longest_stall_s_{who}_{loss}pct"] = max(r["longest_stall_s"] for r in rows)
+        self.keep(f"goodput_vs_kernel_{loss}pct",
+                  [ours["goodput_mbs"] / max(theirs["goodput_mbs"], 1e-6)
+                   for ours, theirs in zip(by["clockoo"], by["memcached"])])
+        return by
+
+    def sums(self):
+        """Over all losses: what must be zero, and the longest stall."""
+        for who, suffix in (("clockoo", ""), ("memcached", "_memcached")):
+            rows = [r for r in self.runs if r["who"] == who]
+            for name, figure in (("wrong_bytes", "wrong_bytes"), ("wrong_answers", "wrong_answers"),
+                                 ("resets", "connections_reset"), ("stuck", "connections_stuck"),
+                                 ("misses", "misses"), ("refused", "sets_refused")):
+                self.figures[figure + suffix] = sum(r[name] for r in rows)
+            self.figures["longest_stall_s" + suffix] = max(r["longest_stall_s"] for r in rows)
+
+
+def line(bench, loss, who, rows):
+    link = [r["link"] for r in rows]
+    return [f"{loss} %", who, spread(r["goodput_mbs"] for r in rows),
+            spread((bench.figures[f"goodput_vs_kernel_{loss}pct_spread"]
+                    + [bench.figures[f"goodput_vs_kernel_{loss}pct"]]), 2) if who == WHO[0] else "",
+            sum(r["wrong_bytes"] + r["wrong_answers"] for r in rows),
+            sum(r["resets"] for r in rows), sum(r["stuck"] for r in rows),
+            f"{max(r['longest_stall_s'] for r in rows):.2f}",
+            f"{100 * statistics.median(i['busy_peak'] for i in link):.0f} %",
+            f"{statistics.median(i['frames_s_peak'] for i in link) / 1e3:.0f}",
+            sum(i["overrun"] + i["no_slot"] + i["refused"] for i in link)]
+
+
+def measure(programs, quick, losses, keep):
+    """keep(figures) after each loss."""
+    with Links(programs) as links:
+        bench = LossBench(links, quick)
+        bench.ceiling()
+        lines = []
+        for loss in losses or (QUICK_LOSSES if quick else LOSSES):
+            by = bench.at(loss)
+            lines += [line(bench, loss, who, by[who]) for who in WHO]
+            bench.sums()
+            keep(bench.figures | {"loss_runs": bench.runs})
+        bench.figures["loss_appliance_counters"] = links.stop_appliance()
+        keep(bench.figures | {"loss_runs": bench.runs})
+    table(f"{CONNECTIONS} connections, sets and gets of 1 byte to 1 MiB, {DELAY_US / 500:g} ms of "
+          f"round trip, lost each way; with losses {LATE_PERCENT} % are\nlate and {TWICE_PERCENT} % "
+          "double. MB/s of values that arrived: median (least..most);\n"
+          "link busy, frames: of its busiest second; lost unasked: by queues that were full",
+          ["lost", "who", "MB/s", "by kernel", "wrong", "resets", "stuck", "stall s", "link busy",
+           "k frames/s", "lost unasked"], lines)
+    print(f"\n  the link alone carries {bench.figures['link_frames_s'] / 1e3:.0f} thousand full frames "
+          f"a second, {bench.figures['link_mbs']:.0f} MB/s", flush=True)
+    return bench.figures
