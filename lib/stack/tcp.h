@@ -176,6 +176,8 @@ bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
 /* ---- tcp_options.c: timestamps, SACK-permitted, MSS ---- */
 
+/* Our timestamp clock of a flow, by its offset (flow_ts_offset). */
+uint32_t ts_now(const struct stack *s, uint32_t offset);
 /* What our SYN offers (CONN_OFFERS, as configured). */
 void offer_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */

@@ -10,10 +10,10 @@
 
 #define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
 
-static uint32_t
-ts_now(const struct stack *s, const struct conn *c)
+uint32_t
+ts_now(const struct stack *s, uint32_t offset)
 {
-	return (uint32_t)(s->now_ns / NS_PER_MS) + c->ts_offset;
+	return (uint32_t)(s->now_ns / NS_PER_MS) + offset;
 }
 
 /* RFC 9293 section 3.7.1: what the peer and the path take, less what each segment's options do.
@@ -96,7 +96,7 @@ put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t
 {
 	if (c->flags & CONN_TS) {
 		seg->opt.seen = TCP_HAS_TIMESTAMPS;
-		seg->opt.ts_value = ts_now(s, c);
+		seg->opt.ts_value = ts_now(s, c->ts_offset);
 		seg->opt.ts_echo = c->ts_recent;
 	}
 	if (unlikely(seg->flags & TCP_SYN))
@@ -175,7 +175,7 @@ rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg 
 
 	if (!(c->flags & CONN_TS) || !(seg->opt.seen & TCP_HAS_TIMESTAMPS) || seg->opt.ts_echo == 0)
 		return 0;
-	ms = ts_now(s, c) - seg->opt.ts_echo;
+	ms = ts_now(s, c->ts_offset) - seg->opt.ts_echo;
 	if (ms > RTO_MAX_US / 1000)
 		return 0;
 	return max_u32(ms, 1) * NS_PER_MS;

@@ -495,7 +495,7 @@ who_does_not_fill_a_hole_is_reset_when_frames_run_short(void **state)
 		raw_open(r, i);
 	for (uint32_t k = 0; k < 16; k++)
 		for (uint32_t i = 0; i < HOLERS; i++)
-			feed(r, i, TCP_ACK, 10 + 100 * k, 100);
+			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
 	check(sim_stack_count(r->ss, TCP_MEMORY_SHORT) > 0);
 	drain_sent(r, 0, NULL);
 	/* One fills a little of its hole in time; it does not count as standing still. */

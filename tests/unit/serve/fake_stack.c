@@ -356,7 +356,7 @@ shared_create(struct rig *r, uint32_t cores)
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
 	const struct serve_facts facts = {.pid = 77,
-					  .conns_max = FAKE_CONNS,
+					  .conns_max = cores * FAKE_CONNS,
 					  .tcp_port = 11211,
 					  .ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS)}};
 
