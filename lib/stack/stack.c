@@ -73,10 +73,17 @@ stack_match(struct stack *s, struct sorted *in)
 	tcp_match(s, in);
 }
 
+static void
+set_now(struct stack *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	s->now_us = (uint32_t)(now_ns / 1000);
+}
+
 void
 stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	for (uint32_t n = 0; n < in->other_count; n++) {
 		const uint32_t i = in->other[n];
 		const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
@@ -93,7 +100,7 @@ stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
 void
 stack_tick(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	arp_tick(s);
 	tcp_tick(s);
 }
@@ -101,7 +108,7 @@ stack_tick(struct stack *s, uint64_t now_ns)
 void
 stack_output(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	tcp_output(s);
 }
 
@@ -115,7 +122,7 @@ stack_next_timer(const struct stack *s)
 bool
 stack_drain(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	return tcp_drain(s);
 }
 

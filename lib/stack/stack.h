@@ -37,6 +37,11 @@ struct conn;
 struct conn_sources;
 struct stack;
 
+enum congestion {
+	CC_CUBIC,   /* RFC 9438 */
+	CC_NEWRENO, /* RFC 5681, RFC 6582 */
+};
+
 struct stack_config {
 	uint32_t ipv4;       /* our address */
 	uint32_t prefix_len; /* 0..32 */
@@ -46,6 +51,7 @@ struct stack_config {
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
+	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
 	bool timestamps;              /* RFC 7323, with peers that offer them */
 	uint64_t seed;                /* flow hash */

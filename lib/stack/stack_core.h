@@ -45,6 +45,7 @@ struct stack {
 	struct arp_table *arp;
 	struct stack_user user;
 	uint64_t now_ns; /* of this turn; set by stack_input */
+	uint32_t now_us; /* the same, modulo 2^32: for the scoreboard */
 	struct tcp *tcp;
 
 	uint32_t netmask;

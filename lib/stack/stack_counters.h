@@ -111,8 +111,16 @@
 	X(TCP_TX_RESETS, "resets sent")                                                            \
 	X(TCP_TX_NO_ROOM, "segments put off: no room in the outbox")                               \
 	X(TCP_RETRANSMITS, "segments sent again")                                                  \
-	X(TCP_FAST_RETRANSMITS, "losses seen by three duplicate acknowledgments")                  \
+	X(TCP_FAST_RETRANSMITS, "recoveries begun: losses seen by what arrived after them")        \
+	X(TCP_RECOVERIES_SPURIOUS, "recoveries taken back: nothing had been lost")                 \
 	X(TCP_TIMEOUTS_RETRANSMIT, "retransmission timeouts")                                      \
+	X(TCP_TIMEOUTS_SPURIOUS, "timeouts taken back: nothing had been lost")                     \
+	X(TCP_LOSS_PROBES, "segments sent to ask whether the last ones arrived (RFC 8985)")        \
+	X(TCP_LOSS_PROBES_REPAIRED, "of those, sent again and needed")                             \
+	X(TCP_LOSS_PROBES_VAIN, "of those, sent again and not needed")                             \
+	X(TCP_SACK_NONSENSE, "SACK blocks of what was never sent")                                 \
+	X(TCP_SACK_FORGOTTEN, "timeouts after which what was SACKed no longer counted")            \
+	X(TCP_SENT_RUNS_SHORT, "losses of precision: no node for the scoreboard")                  \
 	X(TCP_WINDOW_PROBES, "probes of a shut window")                                            \
 	X(TCP_KEEPALIVES, "keepalive probes")                                                      \
 	X(TCP_ACKS_DELAYED, "acknowledgments that waited for the delayed ACK timer")               \

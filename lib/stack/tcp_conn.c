@@ -21,6 +21,7 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
+	       sent_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (size_t)cfg->conns_max * sizeof(struct stall) + 6 * CACHE_LINE_BYTES;
 }
@@ -68,6 +69,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
+	sent_pool_create(&t->sent_pool, region, cfg->chunks); /* a run for each: SENT_RUNS_MAX */
 	return t;
 }
 
@@ -140,6 +142,9 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	t->evict.stalls[c->slot].noted_ns = 0;
+	sent_init(&c->sent);
+	c->min_rtt_us = RTT_UNKNOWN;
+	c->loss = (struct loss){.reo_mult = 1};
 	t->conns_count++;
 	return true;
 }
@@ -274,6 +279,7 @@ conn_free(struct stack *s, struct conn *c)
 	c->state = CONN_CLOSED;
 	conn_gone(s, c);
 	txq_clear(&c->tx, &t->pool);
+	sent_clear(&c->sent, &t->sent_pool);
 	list_push_back(&t->free, &c->where);
 	t->conns_count--;
 }

@@ -64,7 +64,7 @@ offer_by_timestamp(const struct stack *s, const struct arrival *a, struct tcp_op
 	const struct tcp_options *syn = &a->seg.opt;
 	const uint32_t scale = syn->seen & TCP_HAS_WSCALE ? syn->wscale : COOKIE_NO_SCALE;
 	const uint32_t sack = syn->seen & TCP_HAS_SACK_PERMITTED ? COOKIE_SACK : 0;
-	const uint32_t now = ts_now(s, flow_ts_offset(s, flow_of_arrival(a)));
+	const uint32_t now = ts_clock(s) + flow_ts_offset(s, flow_of_arrival(a));
 
 	opt->seen |= TCP_HAS_TIMESTAMPS | (syn->seen & (TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED));
 	opt->ts_value = (now & ~COOKIE_TS_MASK) | sack | scale;

@@ -79,15 +79,6 @@ raise(struct stack *s, struct conn *c)
 	stack_count(s, TCP_MTU_RAISED);
 }
 
-static void
-resend_flight(struct stack *s, struct conn *c)
-{
-	c->snd_nxt = c->snd_una;
-	txq_rewind(&c->tx);
-	c->flags &= ~CONN_RTT_TIMED;
-	conn_make_out(s, c);
-}
-
 bool
 tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 {
@@ -112,7 +103,7 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 	stack_count(s, TCP_MTU_LOWERED);
 	c->flags &= ~CONN_MTU_HOLE;
 	lower(s, c, path_mss, MTU_LIFE_S);
-	resend_flight(s, c);
+	loss_path_shrank(s, c);
 	return true;
 }
 

@@ -37,8 +37,8 @@ frame_end(const struct stack *s, const struct arrival *a)
 	return a->src_mac - 6 + s->port->frame_bytes;
 }
 
-struct rx_seg *
-rx_node_take(struct stack *s, struct arrival *a)
+static inline struct rx_seg *
+node_take(struct stack *s, struct arrival *a)
 {
 	const struct view *text = &a->seg.payload;
 	struct tcp *t = s->tcp;
@@ -46,15 +46,19 @@ rx_node_take(struct stack *s, struct arrival *a)
 
 	t->rx_free = node->next;
 	t->rx_left--;
-	*node = (struct rx_seg){
-		.frame = a->frame,
-		.data = text->data,
-		.seq = a->seg.seq,
-		.len = text->len,
-		.room = (uint32_t)(frame_end(s, a) - (text->data + text->len)),
-	};
+	node->frame = a->frame;
+	node->data = text->data;
+	node->seq = a->seg.seq;
+	node->len = text->len;
+	node->room = (uint32_t)(frame_end(s, a) - (text->data + text->len));
 	a->kept = true;
 	return node;
+}
+
+struct rx_seg *
+rx_node_take(struct stack *s, struct arrival *a)
+{
+	return node_take(s, a);
 }
 
 bool
@@ -68,8 +72,8 @@ rx_coalesce(struct rx_seg *node, const struct view *text)
 	return true;
 }
 
-void
-rx_node_free(struct stack *s, struct rx_seg *node)
+static inline void
+node_free(struct stack *s, struct rx_seg *node)
 {
 	struct tcp *t = s->tcp;
 
@@ -77,6 +81,12 @@ rx_node_free(struct stack *s, struct rx_seg *node)
 	node->next = t->rx_free;
 	t->rx_free = node;
 	t->rx_left++;
+}
+
+void
+rx_node_free(struct stack *s, struct rx_seg *node)
+{
+	node_free(s, node);
 }
 
 static void
@@ -143,7 +153,7 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (room_in_order(s, c)) {
-		append(c, rx_node_take(s, a));
+		append(c, node_take(s, a));
 	} else {
 		return false;
 	}
@@ -224,7 +234,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 		return;
 	q->head = node->next;
 	q->frames--;
-	rx_node_free(s, node);
+	node_free(s, node);
 	/* A peer that waits for the window must hear that it is open again: when it is twice as
 	 * wide as told, and by two segments. */
 	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * full)

@@ -47,6 +47,8 @@ struct txq {
 	struct piece *cursor; /* NULL: at the end */
 	uint32_t cursor_used; /* bytes of the cursor's piece before the cursor */
 	uint32_t bytes;
+	struct piece *hint; /* where something was last sent again; NULL: nowhere */
+	uint32_t hint_at;   /* offset of that piece */
 };
 
 size_t txq_pool_bytes(uint32_t chunks);
@@ -67,8 +69,8 @@ bool txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes);
 void txq_drop(struct txq *q, struct txq_pool *pool, uint32_t bytes);
 void txq_clear(struct txq *q, struct txq_pool *pool);
 
-void txq_rewind(struct txq *q);                                      /* cursor to offset 0 */
-void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len);        /* moves the cursor */
-void txq_copy_first(const struct txq *q, uint8_t *to, uint32_t len); /* leaves it */
+void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len); /* moves the cursor */
+/* Leaves it. Offsets that rise from call to call cost no walk. */
+void txq_copy_at(struct txq *q, uint32_t offset, uint8_t *to, uint32_t len);
 
 #endif
