@@ -3,23 +3,29 @@
  */
 #include "tcp.h"
 
-/* Text sent once, at sent_us, is timed to the microsecond; of text sent again the echo says which
- * time it was (RFC 7323 section 4.1). */
+/* Text sent once, at sent_us, is timed to the microsecond. */
 static void
-take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg, bool timed, uint32_t sent_us)
+take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
 {
-	uint64_t echoed_ns;
+	const uint32_t us = max_u32(s->now_us - sent_us, 1);
 
-	if (likely(timed)) {
-		const uint32_t us = max_u32(s->now_us - sent_us, 1);
+	c->min_rtt_us = min_u32(c->min_rtt_us, us);
+	rtt_sample(c, (uint64_t)us * 1000);
+}
 
-		c->min_rtt_us = min_u32(c->min_rtt_us, us);
-		rtt_sample(c, (uint64_t)us * 1000);
+/* Of text sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
+ * that time was lost, the peer repeats its echo when the text comes once more, and how long we have
+ * waited is not how long the way is: if the last time can have caused the ACK, it has. */
+static void
+take_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	  const struct sent_news *news)
+{
+	const uint64_t echoed_ns = rtt_echoed_ns(s, c, seg);
+	const uint64_t last_ns = (uint64_t)(s->now_us - news->newest_us) * 1000;
+
+	if (echoed_ns == 0)
 		return;
-	}
-	echoed_ns = rtt_echoed_ns(s, c, seg);
-	if (echoed_ns != 0)
-		rtt_sample(c, echoed_ns);
+	rtt_sample(c, news->newest && last_ns < echoed_ns ? last_ns : echoed_ns);
 }
 
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
@@ -37,7 +43,10 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	take_rtt(s, c, seg, c->flags & CONN_RTT_TIMED, (uint32_t)(c->rtt_at_ns / 1000));
+	if (c->flags & CONN_RTT_TIMED)
+		take_rtt(s, c, (uint32_t)(c->rtt_at_ns / 1000));
+	else
+		take_echo(s, c, seg, &(struct sent_news){0});
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
@@ -80,9 +89,9 @@ cwnd_is_limit(const struct conn *c)
 	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
 }
 
-/* The scoreboard knows already. timed: the text was sent once, at sent_us. */
+/* The scoreboard and the round trip have been seen to. */
 static void
-ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg, bool timed, uint32_t sent_us)
+ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const uint32_t ack = seg->ack;
 	const uint32_t acked = ack - c->snd_una;
@@ -92,7 +101,6 @@ ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg, bool time
 	c->snd_una = ack;
 	if (seq_before(c->snd_nxt, ack))
 		c->snd_nxt = ack;
-	take_rtt(s, c, seg, timed, sent_us);
 	c->tries = c->backoff = 0;
 	/* RFC 6298 section 5.2, 5.3. */
 	timer_main_off(c);
@@ -118,7 +126,11 @@ ack_with_care(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		conn_troubled(c);
 	if (a.acked > 0) {
 		sent_ack(&c->sent, &s->tcp->sent_pool, seg->ack, &a.news);
-		ack_is_new(s, c, seg, a.news.timed, a.news.oldest_us);
+		if (a.news.timed && !a.news.mixed)
+			take_rtt(s, c, a.news.oldest_us);
+		else
+			take_echo(s, c, seg, &a.news);
+		ack_is_new(s, c, seg);
 	}
 	if (sack)
 		sack_take(s, c, &seg->opt, &a.told, &a.news);
@@ -142,7 +154,8 @@ text_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		return;
 	}
 	take_window(s, c, seg);
-	ack_is_new(s, c, seg, true, c->sent.first.sent_us);
+	take_rtt(s, c, c->sent.first.sent_us);
+	ack_is_new(s, c, seg);
 }
 
 /* What the acknowledgment of our FIN does to the state. */

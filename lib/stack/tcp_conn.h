@@ -48,10 +48,11 @@
 #define RTT_UNKNOWN    UINT32_MAX
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, as Linux does, since a peer may be without a
  * CPU for so long. A peer that has less than two segments to acknowledge delays: by 40 ms as a
- * rule; if a probe was in vain, by the 200 ms of the RFC from then on. */
+ * rule; where probes keep being in vain, by the 200 ms of the RFC, until a timeout was needed. */
 #define PTO_MIN_US          8000u
 #define PEER_DELAY_US       50000u
 #define PEER_DELAY_MAX_US   200000u
+#define TLP_VAIN_MAX        8u
 #define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
 #define SYN_RETRIES         5u
 #define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
@@ -153,6 +154,7 @@ struct loss {
 	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
 	uint32_t undo_again; /* segments sent again since, and not known to be in vain */
 	uint8_t reo_mult, reo_persist;
+	uint8_t tlp_vain; /* more probes in vain than repaired something */
 	bool dsack_waits;
 };
 
@@ -197,7 +199,7 @@ struct conn {
 	uint16_t mss; /* of what we send */
 	uint8_t dup_acks;
 	uint8_t tries;       /* of the main timer without an answer */
-	uint32_t min_rtt_us; /* since the last timeout */
+	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
 
 	struct sent sent;  /* covers [snd_una, snd_nxt) */
 	struct list where; /* free, half open, starved, or in TIME_WAIT */

@@ -206,7 +206,6 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 	if (tlp_acked(s, c, seg, &a->told) && !in_repair(c)) {
 		cc_lost(s, c);
 		c->cwnd = c->ssthresh;
-		stack_count(s, TCP_LOSS_PROBES_REPAIRED);
 	}
 	take_back(s, c, &a->told);
 	timeout_spurious(s, c, news);
@@ -241,12 +240,12 @@ loss_reordered(struct stack *s, struct conn *c)
 	conn_make_out(s, c);
 }
 
-/* RFC 2018 section 8: a peer whose window still begins with what it has SACKed has thrown it away,
- * and one that a second timeout in a row does not help may have. */
+/* RFC 2018 section 8: a peer whose window still begins with what it has SACKed has thrown it away.
+ * If it did so further up, that comes to be the beginning. */
 static bool
 reneged(const struct conn *c)
 {
-	return c->sent.sacked > 0 && (c->sent.first.flags & RUN_SACKED || c->tries > 1);
+	return c->sent.sacked > 0 && c->sent.first.flags & RUN_SACKED;
 }
 
 void
@@ -269,12 +268,12 @@ loss_timeout(struct stack *s, struct conn *c)
 	else
 		sent_mark_all(&c->sent);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
-	c->min_rtt_us = RTT_UNKNOWN; /* the path may have changed */
 	c->cwnd = c->mss;
 	c->recover = c->snd_nxt;
 	c->dup_acks = 0;
 	c->growth.t_us = 0;
-	c->flags &= ~(CONN_RECOVERY | CONN_TLP | CONN_TLP_AGAIN | CONN_TLP_DUE);
+	c->loss.tlp_vain = 0;
+	c->flags &= ~(CONN_SLOW_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_AGAIN | CONN_TLP_DUE);
 	c->flags |= CONN_LOSS;
 	stack_count(s, TCP_TIMEOUTS_RETRANSMIT);
 }

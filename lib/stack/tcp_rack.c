@@ -147,6 +147,20 @@ tlp_sent(struct stack *s, struct conn *c, bool again)
 	stack_count(s, TCP_LOSS_PROBES);
 }
 
+/* A vain probe may mean that the peer delays its ACKs, or that the ACK was lost, which happens as
+ * often as the text is lost: only where the first kind is the rule probes wait longer. */
+static void
+probe_judged(struct stack *s, struct conn *c, bool vain)
+{
+	struct loss *l = &c->loss;
+
+	stack_count(s, vain ? TCP_LOSS_PROBES_VAIN : TCP_LOSS_PROBES_REPAIRED);
+	if (!vain)
+		l->tlp_vain -= (uint8_t)min_u32(l->tlp_vain, 2);
+	else if (++l->tlp_vain >= TLP_VAIN_MAX)
+		c->flags |= CONN_SLOW_ACKS;
+}
+
 /* Section 7.4.2. Returns whether the probe has repaired a loss. */
 bool
 tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const struct sack_told *told)
@@ -158,9 +172,9 @@ tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const stru
 		return false;
 	if (c->flags & CONN_TLP_AGAIN) {
 		if (told->dsack && told->dsack_end == end) {
-			c->flags |= CONN_SLOW_ACKS;
-			stack_count(s, TCP_LOSS_PROBES_VAIN);
+			probe_judged(s, c, true);
 		} else if (seq_after(seg->ack, end)) {
+			probe_judged(s, c, false);
 			repaired = true;
 		} else if (!told->dup) {
 			return false; /* which of the two it acknowledges the next ACK says */

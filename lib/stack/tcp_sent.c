@@ -125,7 +125,7 @@ sent_add(struct sent *b, struct sent_pool *pool, struct sent_run run, uint32_t s
 static void
 note(struct sent_news *news, const struct sent_run *run, uint32_t begin, uint32_t end)
 {
-	const bool once = !(run->flags & (RUN_AGAIN | RUN_UNTIMED));
+	const bool once = !(run->flags & (RUN_AGAIN | RUN_UNTIMED | RUN_LOST));
 	/* RFC 8985 section 6.2, step 2: an ACK that comes too soon is for the first sending. */
 	const bool sure =
 		!(run->flags & RUN_UNTIMED) &&
@@ -133,6 +133,7 @@ note(struct sent_news *news, const struct sent_run *run, uint32_t begin, uint32_
 
 	news->bytes += end - begin;
 	news->high_end = end;
+	news->mixed |= !once;
 	if (once && !news->timed) {
 		news->timed = true;
 		news->oldest_us = run->sent_us;

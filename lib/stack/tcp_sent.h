@@ -61,6 +61,7 @@ struct sent_news {
 	uint32_t newest_end; /* ... with its end */
 	uint32_t low_once;   /* the end of the lowest that was sent once */
 	bool timed;          /* oldest_us is something */
+	bool mixed;          /* but some was sent again: the peer may have waited for that */
 	bool newest;         /* newest_us, newest_end are something */
 	bool once;           /* low_once is something */
 	bool lost_came;      /* text taken for lost and not sent again arrived after all */
