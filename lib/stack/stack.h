@@ -171,6 +171,10 @@ bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t 
 void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
+/* What queued bytes keep in place (conn_extern) is needed elsewhere: from now on, for some seconds,
+ * who does not acknowledge them is reset. */
+void stack_press(struct stack *s);
+
 /* Private scratch of one chunk for the service (a command line cut by a segment). */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
 /* The same instead of a reservation that conn_writable vouched for this turn; never NULL. */

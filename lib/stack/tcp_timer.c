@@ -233,4 +233,5 @@ tcp_tick(struct stack *s)
 
 	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
 		timer_fires(s, container_of(n, struct conn, timer));
+	evict_tick(s);
 }

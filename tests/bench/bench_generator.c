@@ -1,5 +1,5 @@
 /*
- * bench_load.c - what a request costs the load generator itself, from frame to frame.
+ * bench_generator.c - what a request costs the load generator itself, from frame to frame.
  *
  * One core over UDP, a port that answers what was sent, outside the measured span, as a perfect
  * server would. A turn takes a burst of replies, checks every byte, records latencies and sends as
@@ -8,7 +8,7 @@
  *
  * Figures are TSC cycles a request: the median of several runs and their spread.
  *
- *   bench_load [--keys N] [--burst N] [--runs N] [--requests N] [--sets PERCENT] [--zipf S]
+ *   bench_generator [--keys N] [--burst N] [--runs N] [--requests N] [--sets PERCENT] [--zipf S]
  */
 #include "replay_port.h"
 
@@ -195,7 +195,7 @@ run_once(struct bench *b)
 	answered = counter_read(&r->all[LOAD_ANSWERED]);
 	if (answered != b->opt.requests || counter_read(&r->all[LOAD_WRONG_VALUE]) != 0 ||
 	    counter_read(&r->all[LOAD_BROKEN]) != 0 || counter_read(&r->all[LOAD_MISSES]) != 0) {
-		fprintf(stderr, "bench_load: not every answer was right\n");
+		fprintf(stderr, "bench_generator: not every answer was right\n");
 		exit(1);
 	}
 	return (double)total / (double)answered;
@@ -216,7 +216,7 @@ number(const char *text, double least, double most)
 	const double v = strtod(text, &end);
 
 	if (*end != '\0' || v < least || v > most) {
-		fprintf(stderr, "bench_load: \"%s\": expected a number from %g to %g\n", text,
+		fprintf(stderr, "bench_generator: \"%s\": expected a number from %g to %g\n", text,
 			least, most);
 		exit(1);
 	}
