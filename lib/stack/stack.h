@@ -171,6 +171,10 @@ bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t 
 void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
+/* What queued bytes keep in place (conn_extern) is needed elsewhere: from now on, for some seconds,
+ * who does not acknowledge them is reset. */
+void stack_press(struct stack *s);
+
 /* Private scratch of one chunk for the service (a command line cut by a segment). */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
 /* The same instead of a reservation that conn_writable vouched for this turn; never NULL. */
@@ -207,6 +211,22 @@ bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */
+
+/* Many datagrams to one peer: headers made once, a checksum finished for each (IPv4). */
+#define UDP_FLOW_HEADERS 42u
+struct udp_flow {
+	uint8_t headers[UDP_FLOW_HEADERS]; /* lengths and checksums zero */
+	uint64_t ip_sum, udp_sum;          /* of the headers, of the pseudo header and ports */
+};
+/* to: as udp_resolve() left it. */
+void udp_flow_make(const struct stack *s, const struct udp_peer *to, struct udp_flow *flow);
+/* How many may be begun now. */
+uint32_t udp_flow_room(const struct stack *s);
+/* Where the next one's payload goes, of which there is room for stack_datagram_max(); not NULL
+ * while udp_flow_room() says so. */
+uint8_t *udp_flow_begin(struct stack *s);
+void udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_len);
+uint32_t stack_datagram_max(const struct stack *s);
 
 /* ---- telemetry ---- */
 

@@ -399,8 +399,15 @@ all_ended(const struct world *w)
 
 /* Why a connection may end before its streams have. */
 static const enum stack_counter reasons[] = {
-	TCP_TIMEOUT,           TCP_TIMEOUT_SYN,     TCP_TIMEOUT_FIN_WAIT,    TCP_TIMEOUT_KEEPALIVE,
-	TCP_RESET_TEXT_CLOSED, TCP_CONNECT_TIMEOUT, TCP_CONNECT_UNREACHABLE,
+	TCP_TIMEOUT,
+	TCP_TIMEOUT_SYN,
+	TCP_TIMEOUT_FIN_WAIT,
+	TCP_TIMEOUT_KEEPALIVE,
+	TCP_RESET_TEXT_CLOSED,
+	TCP_CONNECT_TIMEOUT,
+	TCP_CONNECT_UNREACHABLE,
+	TCP_EVICTED_SLOW_READER,
+	TCP_EVICTED_SLOW_WRITER,
 };
 
 /* Frames that arrived and were not what was sent. */
