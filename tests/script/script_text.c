@@ -71,11 +71,29 @@ static const struct {
 	SETTING("timestamps", stack.timestamps),
 };
 
+/* set ip 4, 6 or link6 */
+static bool
+set_ip(struct reader *r)
+{
+	static const char *const words[LOCAL_COUNT] = {
+		[LOCAL_V4] = "4", [LOCAL_LINK6] = "link6", [LOCAL_GLOBAL6] = "6"};
+
+	r->script->local_said = true;
+	for (uint32_t i = 0; i < LOCAL_COUNT; i++)
+		if (words_is(&r->w, words[i])) {
+			r->script->local = i;
+			return true;
+		}
+	return reader_bad(r, "4, 6 or link6");
+}
+
 static bool
 line_set(struct reader *r)
 {
 	if (r->script == NULL)
 		return reader_bad(r, "set in a script, not outside");
+	if (words_is(&r->w, "ip"))
+		return set_ip(r);
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
 		uint8_t *to = (uint8_t *)r->script + settings[i].at;
 		uint64_t ns;
