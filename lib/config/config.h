@@ -57,6 +57,7 @@ struct config {
 	bool live;
 	bool yield;    /* idle cores let others run */
 	bool shutdown; /* -A: the command is obeyed */
+	bool no_timestamps;
 	bool no_evict, no_flush, no_dumps, no_watch;
 	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */
 	bool detail;           /* count by key prefix from the start */

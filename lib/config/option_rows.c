@@ -47,6 +47,8 @@ const struct option_row option_rows[] = {
 	 "connections at a time, all cores together (1024)", false},
 	{"conns-per-source", 0, OPTION_NUMBER, AT(conns_per_source), 0, 4u << 20, "N",
 	 "of those, from one IPv4 address or IPv6 /64; 0 is any number (0)", false},
+	{"disable-timestamps", 0, FLAG(no_timestamps),
+	 "send no TCP timestamps: 12 bytes less in each segment", false},
 	{"threads", 't', OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N",
 	 "worker cores, each with a CPU of its own (1)", false},
 	{"cores", 0, OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N", "the same as -t", false},

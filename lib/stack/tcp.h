@@ -262,6 +262,8 @@ void rx_clear(struct stack *s, struct conn *c);
 /* Frames that are for connections without unread text. */
 uint32_t rx_aside(const struct stack *s);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
+/* The delayed ACK timer ran out. */
+void rx_ack_waited(struct conn *c);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
 

@@ -116,6 +116,16 @@ plan_ack(struct stack *s, struct conn *c, bool had_holes)
 	conn_make_out(s, c);
 }
 
+/* What waited in vain may have been two full segments of a peer that sends shorter ones than it
+ * did, and had nothing more to send: the next two count. Longer ones correct it. */
+void
+rx_ack_waited(struct conn *c)
+{
+	const uint32_t half = (c->rcv_nxt - c->rcv_acked) / 2;
+
+	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
+}
+
 /* Is there a frame to be had for text in order? It may take the place of text after a hole. */
 static bool
 room_in_order(struct stack *s, struct conn *c)

@@ -213,6 +213,7 @@ timer_fires(struct stack *s, struct conn *c)
 		c->ack_at_ns = NEVER;
 		if (c->flags & CONN_ACK_LATER) {
 			stack_count(s, TCP_ACKS_DELAYED);
+			rx_ack_waited(c);
 			conn_ack_now(s, c);
 		}
 	}
