@@ -24,7 +24,8 @@ struct crowd {
 	struct crowd_client client[CROWD_STACKS];
 	uint32_t conns; /* in all */
 	uint32_t opened, gone, failed, answered;
-	uint32_t tried; /* connects so far */
+	uint32_t tried;                /* connects so far */
+	void (*turn)(struct crowd *w); /* the core's: crowd_turn, or one that counts */
 };
 
 struct crowd *crowd_create(uint32_t conns);
