@@ -91,18 +91,18 @@ struct arrival {
 	bool kept;                /* the frame went into a receive queue */
 };
 
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
+}
+
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
 enum step {
 	STEP_ON,
 	STEP_DONE,
 };
-
-/* The largest segment in our MTU, without options. */
-static inline uint32_t
-mss_ours(const struct stack *s, uint8_t local)
-{
-	return s->port->mtu - 20 - TCP_HEADER_BYTES;
-}
 
 /* ---- tcp_table.c: flows ---- */
 

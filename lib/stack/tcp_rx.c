@@ -211,7 +211,7 @@ frame_least(const struct stack *s)
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
 	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
@@ -234,7 +234,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 
 	ensure(node != NULL && n <= node->len);
 	node->data += n;

@@ -412,9 +412,9 @@ static const enum stack_counter reasons[] = {
 
 /* Frames that arrived and were not what was sent. */
 static const enum stack_counter broken[] = {
-	DROP_IP_CUT,      DROP_IP_VERSION,  DROP_IP_HEADER, DROP_IP_CKSUM,
-	DROP_IP_FRAGMENT, DROP_IP_NOT_OURS, DROP_IP_SOURCE, DROP_IP_PROTOCOL,
-	DROP_TCP_CUT,     DROP_TCP_CKSUM,   DROP_ICMP_CUT,  DROP_ICMP_CKSUM,
+	DROP_IP_CUT,        DROP_IP_VERSION, DROP_IP_HEADER, DROP_IP_CKSUM,    DROP_FRAG_TCP,
+	DROP_FRAG_PROTOCOL, DROP_FRAG_OFF,   FRAG_RECEIVED,  DROP_IP_NOT_OURS, DROP_IP_SOURCE,
+	DROP_IP_PROTOCOL,   DROP_TCP_CUT,    DROP_TCP_CKSUM, DROP_ICMP_CUT,    DROP_ICMP_CKSUM,
 };
 
 static uint64_t
