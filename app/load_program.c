@@ -3,7 +3,7 @@
 #include "dpdk/lcore_run.h"
 #include "load/load_plot.h"
 #include "load_conductor.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -78,7 +78,7 @@ load_config_of(const struct load_program *p)
 static size_t
 block_bytes(const struct stack_config *stack, const struct load_config *load)
 {
-	return arp_table_bytes() + sizeof(struct load_result) + sizeof(struct load_report) +
+	return neigh_table_bytes() + sizeof(struct load_result) + sizeof(struct load_report) +
 	       LOAD_PLOT_BYTES +
 	       load->cores * (stack_bytes(stack) + load_core_bytes(load) + 2 * PAGE_BYTES) +
 	       5 * PAGE_BYTES;
@@ -128,20 +128,20 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
       struct fault *f)
 {
 	struct region region = {0};
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 
 	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), p->config.no_huge,
 			     p->nic.device.node, f))
 		return false;
 	region.base = p->block.base;
 	region.size = p->block.bytes;
-	arp = arp_table_create(&region);
+	neigh = neigh_table_create(&region);
 	p->merged = region_take(&region, sizeof *p->merged, PAGE_BYTES);
 	p->report = region_take(&region, sizeof *p->report, PAGE_BYTES);
 	p->picture = region_take(&region, LOAD_PLOT_BYTES, PAGE_BYTES);
 	for (uint32_t i = 0; i < p->config.cores; i++) {
 		struct port *port = &p->nic.device.ports[i].port;
-		struct stack *stack = stack_create(&region, stack_cfg, port, arp);
+		struct stack *stack = stack_create(&region, stack_cfg, port, neigh);
 
 		load_cfg->core = i;
 		p->workers[i] = (struct load_worker){

@@ -34,6 +34,21 @@ struct flow_bucket {
 };
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
+/* How far a connection had got when it was last looked at for standing still (tcp_evict.c). */
+struct stall {
+	uint64_t noted_ns; /* 0: never */
+	uint32_t una_goal, rcv_goal;
+};
+
+struct evict {
+	struct stall *stalls;         /* of each slot */
+	uint64_t since_ns;            /* this shortage; 0: there is none */
+	uint64_t press_ns;            /* when the service last was short of what queues hold */
+	uint64_t evicted_ns;          /* the last one */
+	uint32_t slot;                /* next to be looked at */
+	bool queues, frames, pressed; /* what is short */
+};
+
 struct tcp {
 	struct conn *conns;
 	struct flow_bucket *buckets;
@@ -52,6 +67,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct evict evict;
 	struct sent_pool sent_pool;
 
 	uint64_t rst_since_ns;
@@ -75,18 +91,18 @@ struct arrival {
 	bool kept;                /* the frame went into a receive queue */
 };
 
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
+}
+
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
 enum step {
 	STEP_ON,
 	STEP_DONE,
 };
-
-/* The largest segment in our MTU, without options. */
-static inline uint32_t
-mss_ours(const struct stack *s, uint8_t local)
-{
-	return s->port->mtu - 20 - TCP_HEADER_BYTES;
-}
 
 /* ---- tcp_table.c: flows ---- */
 
@@ -168,10 +184,17 @@ void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *s
 void mss_update(struct conn *c);
 /* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
 static inline uint32_t
+ts_clock(const struct stack *s)
+{
+	return (uint32_t)(s->now_ns / NS_PER_MS);
+}
+
+static inline uint32_t
 ts_now(const struct stack *s, const struct conn *c)
 {
-	return (uint32_t)(s->now_ns / NS_PER_MS) + c->ts_offset;
+	return ts_clock(s) + c->ts_offset;
 }
+
 /* What few segments carry: a SYN's options, SACK blocks. */
 void put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
 		      struct tcp_sack_block *blocks);
@@ -236,7 +259,11 @@ void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
 void rx_clear(struct stack *s, struct conn *c);
+/* Frames that are for connections without unread text. */
+uint32_t rx_aside(const struct stack *s);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
+/* The delayed ACK timer ran out. */
+void rx_ack_waited(struct conn *c);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
 
@@ -275,6 +302,11 @@ void out_challenge(struct stack *s, struct conn *c);
 /* Answer a segment of no connection, back the way it came: who is asked by ARP is no stranger's to
  * choose. Ports, sequence numbers, flags and options of seg are the answer's; false: no room. */
 bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
+
+/* ---- tcp_evict.c: when memory is short ---- */
+
+void evict_tick(struct stack *s);
+uint64_t evict_next(const struct stack *s); /* when it wants to look again; NEVER: not */
 
 /* ---- tcp_timer.c ---- */
 

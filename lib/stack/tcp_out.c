@@ -461,11 +461,21 @@ tcp_output(struct stack *s)
 			      memory_order_relaxed);
 }
 
+/*
+ * RFC 5961 section 3.2: the peer believes a RST at its rcv_nxt only. Of one that has not answered
+ * for a while, or whose window is shut, that is where it acknowledged last.
+ */
+static uint32_t
+reset_seq(const struct conn *c)
+{
+	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : bare_seq(c);
+}
+
 /* At once and not from the list: the connection is about to be gone. */
 void
 out_reset(struct stack *s, struct conn *c)
 {
-	const struct shape what = {.seq = c->snd_max, .flags = TCP_RST | TCP_ACK};
+	const struct shape what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
 	way_out(s, c, mac);

@@ -116,6 +116,16 @@ plan_ack(struct stack *s, struct conn *c, bool had_holes)
 	conn_make_out(s, c);
 }
 
+/* What waited in vain may have been two full segments of a peer that sends shorter ones than it
+ * did, and had nothing more to send: the next two count. Longer ones correct it. */
+void
+rx_ack_waited(struct conn *c)
+{
+	const uint32_t half = (c->rcv_nxt - c->rcv_acked) / 2;
+
+	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
+}
+
 /* Is there a frame to be had for text in order? It may take the place of text after a hole. */
 static bool
 room_in_order(struct stack *s, struct conn *c)
@@ -201,7 +211,7 @@ frame_least(const struct stack *s)
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
 	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
@@ -224,7 +234,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 
 	ensure(node != NULL && n <= node->len);
 	node->data += n;

@@ -213,6 +213,7 @@ timer_fires(struct stack *s, struct conn *c)
 		c->ack_at_ns = NEVER;
 		if (c->flags & CONN_ACK_LATER) {
 			stack_count(s, TCP_ACKS_DELAYED);
+			rx_ack_waited(c);
 			conn_ack_now(s, c);
 		}
 	}
@@ -232,4 +233,5 @@ tcp_tick(struct stack *s)
 
 	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
 		timer_fires(s, container_of(n, struct conn, timer));
+	evict_tick(s);
 }

@@ -13,7 +13,7 @@ txq_pool_create(struct txq_pool *pool, struct region *region, uint32_t chunks)
 	struct chunk *chunk = region_take(region, (size_t)chunks * sizeof *chunk, CACHE_LINE_BYTES);
 	struct piece *piece = region_take(region, (size_t)chunks * sizeof *piece, CACHE_LINE_BYTES);
 
-	*pool = (struct txq_pool){.chunks = chunks};
+	*pool = (struct txq_pool){.chunks = chunks, .pieces_left = chunks};
 	for (uint32_t i = 0; i < chunks; i++) {
 		txq_chunk_put(pool, (uint8_t *)&chunk[i]);
 		piece[i].next = pool->pieces_free;
@@ -160,6 +160,7 @@ txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes)
 	if (p == NULL)
 		return false;
 	pool->pieces_free = p->next;
+	pool->pieces_left--;
 	*p = bytes;
 	p->inline_bytes = 0;
 	append(q, p);
@@ -177,6 +178,7 @@ piece_free(struct txq_pool *pool, struct piece *p)
 	p->release(p->arg);
 	p->next = pool->pieces_free;
 	pool->pieces_free = p;
+	pool->pieces_left++;
 }
 
 /* The first bytes go away, perhaps with the piece that the hint stands on. */

@@ -38,7 +38,7 @@ static_assert(CHUNK_BYTES - sizeof(struct piece) >= CONN_RESERVE_MAX, "a reserva
 struct txq_pool {
 	struct chunk *chunks_free; /* a stack: the last used is the warmest */
 	struct piece *pieces_free;
-	uint32_t chunks, chunks_left;
+	uint32_t chunks, chunks_left, pieces_left; /* as many pieces as chunks */
 	uint32_t promised; /* of chunks_left: reservations conn_writable vouched for this turn */
 };
 

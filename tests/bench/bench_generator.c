@@ -15,7 +15,7 @@
 
 #include "load/load_core.h"
 #include "proto/mc_udp.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -85,7 +85,8 @@ build(struct bench *b)
 		.seed = 42,
 	};
 	struct region r;
-	struct arp_table *arp;
+	const struct ip_addr server = ip_addr_v4(SERVER_IP);
+	struct neigh_table *neigh;
 	struct stack *stack;
 
 	b->w = (struct workload){
@@ -98,16 +99,16 @@ build(struct bench *b)
 	size_law_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
 	size_law_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
 	workload_init(&b->w);
-	r.size = stack_bytes(&stack_cfg) + arp_table_bytes() + load_core_bytes(&load_cfg) +
+	r.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(&load_cfg) +
 		 (64u << 10) + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
 	r.base = aligned_alloc(4096, align_up(r.size, 4096));
 	r.used = 0;
 	ensure(r.base != NULL);
 	replay_init(&b->port, region_take(&r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
 		    client_mac);
-	arp = arp_table_create(&r);
-	arp_learn_mt(arp, SERVER_IP, server_mac, 0);
-	stack = stack_create(&r, &stack_cfg, &b->port.port, arp);
+	neigh = neigh_table_create(&r);
+	neigh_learn_mt(neigh, &server, server_mac, 0);
+	stack = stack_create(&r, &stack_cfg, &b->port.port, neigh);
 	b->core = load_core_create(&r, &load_cfg, &b->port.port, stack);
 }
 

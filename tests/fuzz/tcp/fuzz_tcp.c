@@ -38,6 +38,7 @@ enum setting {
 	SET_HONEST = 1, /* a byte of text says its sequence number; nothing is changed in flight */
 	SET_STAMPS = 2,
 	SET_MORE = 4, /* slots, so that no SYN is refused */
+	SET_ICMP = 8, /* routers speak: every eighth order */
 };
 
 #define HOW_OPTIONS 6u /* a kind of segment: an ACK with options */
@@ -60,7 +61,7 @@ struct fuzz {
 	struct peer peer[PEERS];
 	struct peer *now; /* whom orders are about */
 	uint32_t opened, gone, lent, released;
-	bool reads, echoes, honest;
+	bool reads, echoes, honest, icmp;
 };
 
 static uint8_t lent_bytes[LENT_BYTES + TEXT_TURN];
@@ -366,6 +367,30 @@ user_order(struct fuzz *f, struct input *in, uint32_t what)
 	}
 }
 
+/* A router says that what the stack sent near there was too long. */
+static void
+send_too_big(struct fuzz *f, struct input *in)
+{
+	const struct sim_segment quoted = {
+		.src_ip = SIM_IP,
+		.dst_ip = PEER_IP,
+		.tcp =
+			{
+				.src_port = SIM_PORT,
+				.dst_port = f->now->port,
+				.seq = f->now->sent + (uint32_t)(int16_t)take(in, 2),
+				.flags = TCP_ACK,
+			},
+	};
+	uint8_t packet[MEM_FRAME_BYTES], frame[MEM_FRAME_BYTES];
+	const uint32_t packet_len = sim_write_segment(packet, sim_peer_mac, sim_mac, &quoted);
+	const uint32_t len = sim_write_too_big(frame, packet, packet_len, (uint16_t)take(in, 2));
+	uint8_t *to = mem_port_feed(f->ss->port, len, 0);
+
+	if (to != NULL)
+		memcpy(to, frame, len);
+}
+
 static void
 obey(struct fuzz *f, struct input *in)
 {
@@ -391,6 +416,12 @@ obey(struct fuzz *f, struct input *in)
 		send_segment(f, in, take(in, 1));
 		send_segment(f, in, take(in, 1));
 		break;
+	case 7:
+		if (f->icmp) {
+			send_too_big(f, in);
+			break;
+		}
+		/* fall through */
 	default:
 		send_segment(f, in, take(in, 1));
 	}
@@ -430,6 +461,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; i < sizeof lent_bytes; i++)
 		lent_bytes[i] = honest_at(i);
 	f.honest = settings & SET_HONEST;
+	f.icmp = settings & SET_ICMP;
 	cfg.timestamps = settings & SET_STAMPS;
 	cfg.conns_max = settings & SET_MORE ? 8 : 2;
 	cfg.chunks = 8;
