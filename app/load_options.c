@@ -75,8 +75,8 @@ static const struct row rows[] = {
 
 /* The appliance's options that have a meaning here. */
 static const char *const port_options[] = {
-	"port",    "iface", "socket", "vdev-args",   "address",  "gateway", "mtu",
-	"no-huge", "yield", "cores",  "file-prefix", "data-dir", "lcores",  "verbose",
+	"port",  "iface", "socket",      "vdev-args", "address", "gateway", "mtu",  "no-huge",
+	"yield", "cores", "file-prefix", "data-dir",  "lcores",  "verbose", "vlan", "vlan-priority",
 };
 #define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
 

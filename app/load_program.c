@@ -47,6 +47,8 @@ stack_config_of(const struct load_program *p)
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
+		.vlan = (uint16_t)cfg->vlan,
+		.vlan_priority = (uint8_t)cfg->vlan_priority,
 		.udp_port = tcp ? 0 : LOCAL_PORT + (p->options.server_port == LOCAL_PORT),
 		.conns_max = tcp ? p->conns_of_core : 1,
 		.chunks = chunks < CHUNKS_MIN   ? CHUNKS_MIN
