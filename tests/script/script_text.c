@@ -69,7 +69,19 @@ static const struct {
 	SETTING("keepalive", stack.keepalive_idle_ns),
 	SETTING("mtu", mtu),
 	SETTING("timestamps", stack.timestamps),
+	SETTING("congestion", stack.congestion),
 };
+
+/* Numbers, and names that stand for them. */
+static bool
+setting_number(struct reader *r, uint32_t *n)
+{
+	*n = CC_NEWRENO;
+	if (words_is(&r->w, "newreno"))
+		return true;
+	*n = CC_CUBIC;
+	return words_is(&r->w, "cubic") || reader_u32(r, n);
+}
 
 static bool
 line_set(struct reader *r)
@@ -93,7 +105,7 @@ line_set(struct reader *r)
 			memcpy(to, &ns, sizeof ns);
 			return true;
 		}
-		if (!reader_u32(r, &n))
+		if (!setting_number(r, &n))
 			return false;
 		memcpy(to, &n, sizeof n);
 		return true;
