@@ -2,8 +2,10 @@
 
 #include "base/check.h"
 #include "wire/eth_wire.h"
+#include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 
 #define ICMP_UNREACHABLE     3u
 #define ICMP_NEEDS_FRAGMENTS 4u
@@ -50,22 +52,20 @@ sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src
 	return true;
 }
 
-uint32_t
-sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu)
+static uint32_t
+too_big_v4(uint8_t *frame, const uint8_t *packet, uint32_t len, uint16_t mtu)
 {
-	const struct eth_header *eth = (const void *)packet_frame;
-	const uint8_t *packet = packet_frame + ETH_HEADER_BYTES;
 	const uint32_t quoted = IPV4_HEADER_BYTES + ICMP_QUOTE_BYTES;
 	const uint32_t icmp_len = ICMP_HEADER_BYTES + quoted;
+	const struct ipv4_header *h = (const void *)packet;
 	uint8_t *ip = frame + ETH_HEADER_BYTES;
 	uint8_t *icmp = ip + IPV4_HEADER_BYTES;
 	struct be16 sum;
 
-	if (be16_get(eth->type) != ETH_TYPE_IPV4 || len < ETH_HEADER_BYTES + quoted)
+	if (len < quoted)
 		return 0;
-	eth_emit(frame, eth->src, eth->dst, ETH_TYPE_IPV4);
-	ipv4_emit(ip, SIM_ROUTER, be32_get(((const struct ipv4_header *)(const void *)packet)->src),
-		  IPV4_ICMP, (uint16_t)(IPV4_HEADER_BYTES + icmp_len));
+	ipv4_emit(ip, SIM_ROUTER, be32_get(h->src), IPV4_ICMP,
+		  (uint16_t)(IPV4_HEADER_BYTES + icmp_len));
 	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
 	memset(icmp, 0, ICMP_HEADER_BYTES);
 	icmp[0] = ICMP_UNREACHABLE;
@@ -76,6 +76,49 @@ sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uin
 	sum = inet_cksum(inet_sum(0, icmp, icmp_len));
 	memcpy(icmp + 2, sum.b, sizeof sum);
 	return (uint32_t)(icmp - frame) + icmp_len;
+}
+
+static uint32_t
+too_big_v6(uint8_t *frame, const uint8_t *packet, uint32_t len, uint16_t mtu)
+{
+	const uint32_t quoted = IPV6_HEADER_BYTES + ICMP_QUOTE_BYTES;
+	const uint32_t icmp_len = ICMP_HEADER_BYTES + quoted;
+	struct ipv6_header *ip = (void *)(frame + ETH_HEADER_BYTES);
+	uint8_t *icmp = (uint8_t *)ip + IPV6_HEADER_BYTES;
+	struct be16 sum;
+
+	if (len < quoted)
+		return 0;
+	memcpy(ip, packet, IPV6_HEADER_BYTES); /* the router speaks for the addressee */
+	ip->payload_len = be16_of((uint16_t)icmp_len);
+	ip->next = IPV6_ICMP;
+	ip->src = ((const struct ipv6_header *)(const void *)packet)->dst;
+	ip->dst = ((const struct ipv6_header *)(const void *)packet)->src;
+	memset(icmp, 0, ICMP_HEADER_BYTES);
+	icmp[0] = ICMP6_TOO_BIG;
+	icmp[6] = (uint8_t)(mtu >> 8);
+	icmp[7] = (uint8_t)mtu;
+	memcpy(icmp + ICMP_HEADER_BYTES, packet, quoted);
+	sum = inet_cksum(
+		inet_sum(inet_sum_pseudo6(&ip->src, &ip->dst, IPV6_ICMP, (uint16_t)icmp_len), icmp,
+			 icmp_len));
+	memcpy(icmp + 2, sum.b, sizeof sum);
+	return (uint32_t)(icmp - frame) + icmp_len;
+}
+
+uint32_t
+sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu)
+{
+	const struct eth_header *eth = (const void *)packet_frame;
+	const uint8_t *packet = packet_frame + ETH_HEADER_BYTES;
+	const uint16_t type = be16_get(eth->type);
+
+	eth_emit(frame, eth->src, eth->dst, type);
+	if (type == ETH_TYPE_IPV4)
+		return too_big_v4(frame, packet, len - ETH_HEADER_BYTES, mtu);
+	if (type == ETH_TYPE_IPV6)
+		return too_big_v6(frame, packet, len - ETH_HEADER_BYTES, mtu);
+	return 0;
 }
 
 enum frame_kind {

@@ -27,8 +27,8 @@ uint32_t sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8
 bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		      const struct sim_segment *seg);
 
-/* What a router answers to an IPv4 packet with DF that is longer than mtu: Destination unreachable,
- * fragmentation needed (RFC 792, RFC 1191). 0: nothing (it is not IPv4). */
+/* What a router answers to a packet that is longer than mtu: fragmentation needed (RFC 792, RFC
+ * 1191), or packet too big (RFC 4443 section 3.2). 0: nothing (it is no IP packet). */
 uint32_t sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu);
 
 /* Read a frame. False: not TCP over IPv4, or broken on the way. */
