@@ -243,10 +243,35 @@ what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
 		sim_load_turn(sl);
 	check(load_core_done_mt(sl->core));
 	check(sim_load_count(sl, LOAD_CONNECTED) >= run.conns + fill.conns);
+	check_eq(counter_read(&load_core_result(sl->core)->measured[LOAD_SENT]), run.requests);
 	check_eq(sim_load_count(sl, LOAD_LOST), run.conns * run.depth);
 	check_eq(sim_load_count(sl, LOAD_ANSWERED) + sim_load_count(sl, LOAD_LOST),
 		 sim_load_count(sl, LOAD_SENT));
 	check_no_lies(sl);
+	sim_load_destroy(sl);
+}
+
+static void
+a_run_has_the_connections_it_asks_for(void **unused)
+{
+	static const uint32_t conns[] = {8, 2, 40, 1};
+	const struct load_order fill = fill_order();
+	struct workload w = workload_of(LOAD_TEXT, 32, 32);
+	struct sim_load *sl = sim_load_create(&w, LOAD_TCP, &perfect, 8);
+
+	check(sim_load_obey(sl, &fill, S));
+	for (uint32_t i = 0; i < sizeof conns / sizeof conns[0]; i++) {
+		struct load_order run = run_order(0);
+		struct stack_usage use;
+
+		run.conns = conns[i];
+		run.measure_ns = 5 * MS;
+		check(sim_load_obey(sl, &run, S));
+		stack_usage_mt(sl->stack, &use);
+		check_eq(use.conns_open, conns[i]);
+		check_eq(sim_load_count(sl, LOAD_LOST), 0);
+		check_eq(sim_load_count(sl, LOAD_RESET), 0);
+	}
 	sim_load_destroy(sl);
 }
 
@@ -276,6 +301,7 @@ main(void)
 		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
 		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
 		cmocka_unit_test(what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened),
+		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
 		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
