@@ -16,7 +16,8 @@
 #define CONNECT_WAIT_NS   5000000000ull /* for all connections, before a run begins without some */
 #define CONNECTS_A_TURN   32u
 #define REQUESTS_A_TURN   512u /* sent; more than that the outbox does not hold */
-#define OVERDUE_A_TURN    8u   /* flights or connections looked at for a timeout */
+#define OVERDUE_TURNS     16u  /* between two looks for what is overdue */
+#define OVERDUE_AT_ONCE   64u  /* flights or connections looked at */
 #define FILL_TRIES        20u
 #define UDP_SLOT_MASK     (LOAD_WINDOW_MAX - 1)
 #define UDP_ID_STEP       LOAD_WINDOW_MAX /* from one use of a slot to the next */
@@ -79,6 +80,7 @@ struct load_core {
 	uint64_t requests_left;       /* that may be sent */
 	uint32_t fill_next, fill_end; /* keys */
 	uint32_t in_flight;
+	uint32_t turns;
 	uint32_t head_bytes; /* of a request, without a value */
 
 	struct flight *flights;

@@ -224,7 +224,7 @@ send_again(struct load_core *c, struct flight *f)
 void
 load_udp_overdue(struct load_core *c)
 {
-	for (uint32_t i = 0; i < OVERDUE_A_TURN; i++) {
+	for (uint32_t i = 0; i < OVERDUE_AT_ONCE; i++) {
 		struct flight *f = &c->flights[c->overdue_at++ & UDP_SLOT_MASK];
 
 		if (likely(f->tries == 0 || c->now_ns - f->sent_ns < c->cfg.timeout_ns) ||
