@@ -4,7 +4,7 @@
 #include "dpdk/lcore_run.h"
 #include "policy.h"
 #include "sizes.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 #include "stack/conn_sources.h"
 #include "version.h"
 #include "worker.h"
@@ -48,11 +48,11 @@ watch(struct appliance *a, uint32_t core)
 }
 
 static void
-build_core(struct appliance *a, uint32_t i, struct region *region, struct arp_table *arp)
+build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
 	struct port *port = &a->nic.device.ports[i].port;
-	struct stack *stack = stack_create(region, &a->sizes.stack, port, arp);
+	struct stack *stack = stack_create(region, &a->sizes.stack, port, neigh);
 	struct serve *serve;
 
 	serve_cfg.core = i;
@@ -67,14 +67,14 @@ static bool
 build(struct appliance *a, struct fault *f)
 {
 	struct region region = {0};
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 
 	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->nic.device.node,
 			     f))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;
-	arp = arp_table_create(&region);
+	neigh = neigh_table_create(&region);
 	if (a->config.conns_per_source != 0)
 		a->sizes.stack.sources =
 			conn_sources_create(&region, a->config.conns_max,
@@ -84,7 +84,7 @@ build(struct appliance *a, struct fault *f)
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		build_core(a, i, &region, arp);
+		build_core(a, i, &region, neigh);
 	return true;
 }
 
@@ -119,21 +119,32 @@ appliance_start(struct appliance *a, struct fault *f)
 	return true;
 }
 
+/* " tcp 10.99.0.1:11211", " tcp [2001:db8::1]:11211" */
+static void
+say_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
+{
+	const bool v4 = ip_addr_is_v4(ip);
+	char text[IP_ADDR_TEXT_MAX + 1];
+
+	if (port == 0 || ip_addr_is_zero(ip))
+		return;
+	*ip_addr_text(text, ip) = '\0';
+	printf(" %s %s%s%s:%u", protocol, v4 ? "" : "[", text, v4 ? "" : "]", port);
+}
+
 static void
 say_ready(const struct appliance *a)
 {
 	const struct config *c = &a->config;
-	const uint32_t ip = c->ipv4;
-	char at[2][48] = {"", ""};
+	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
 
-	if (c->tcp_port != 0)
-		snprintf(at[0], sizeof at[0], " tcp %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
-			 ip >> 8 & 255, ip & 255, c->tcp_port);
-	if (c->udp_port != 0)
-		snprintf(at[1], sizeof at[1], " udp %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
-			 ip >> 8 & 255, ip & 255, c->udp_port);
-	printf("clockoo %s ready:%s%s, %u core%s, %u MB, %s%s%s\n", CLOCKOO_VERSION, at[0], at[1],
-	       c->cores, c->cores == 1 ? "" : "s", c->memory_mb, c->port,
+	printf("clockoo %s ready:", CLOCKOO_VERSION);
+	say_address("tcp", &ip4, c->tcp_port);
+	say_address("udp", &ip4, c->udp_port);
+	say_address("tcp", &c->ipv6, c->tcp_port);
+	say_address("udp", &c->ipv6, c->udp_port);
+	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
+	       c->port,
 	       c->iface[0] != '\0' ? " on "
 	       : c->pci[0] != '\0' ? " at "
 				   : "",

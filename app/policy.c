@@ -1,6 +1,7 @@
 #include "policy.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
+#include "wire/ipv6_wire.h"
 
 #include <unistd.h>
 
@@ -14,20 +15,23 @@ describe(struct appliance *a)
 	const struct ip_addr ip = ip_addr_v4(c->ipv4);
 
 	*ip_addr_text(a->inter, &ip) = '\0';
-	serve_shared_describe(a->shared,
-			      &(struct serve_facts){
-				      .pid = (uint32_t)getpid(),
-				      .conns_max = c->conns_max,
-				      .value_max = a->sizes.store.value_max,
-				      .requests_max = c->conn_requests_max,
-				      .tcp_port = (uint16_t)c->tcp_port,
-				      .udp_port = (uint16_t)c->udp_port,
-				      .ip = {[LOCAL_V4] = ip},
-				      .verbosity = c->verbosity,
-				      .no_evict = c->no_evict,
-				      .inter = a->inter,
-				      .auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
-			      });
+	serve_shared_describe(
+		a->shared,
+		&(struct serve_facts){
+			.pid = (uint32_t)getpid(),
+			.conns_max = c->conns_max,
+			.value_max = a->sizes.store.value_max,
+			.requests_max = c->conn_requests_max,
+			.tcp_port = (uint16_t)c->tcp_port,
+			.udp_port = (uint16_t)c->udp_port,
+			.ip = {[LOCAL_V4] = ip,
+			       [LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
+			       [LOCAL_GLOBAL6] = c->ipv6},
+			.verbosity = c->verbosity,
+			.no_evict = c->no_evict,
+			.inter = a->inter,
+			.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+		});
 }
 
 void
@@ -56,10 +60,8 @@ policy_set(struct appliance *a)
 	};
 
 	for (uint32_t i = 0; i < c->udp_allow_count; i++)
-		p.networks[i] = (struct serve_network){
-			ip_addr_v4(c->udp_allow[i].ip),
-			IP_ADDR_V4_BITS + c->udp_allow[i].prefix_len,
-		};
+		p.networks[i] =
+			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
 	describe(a);
 	serve_shared_allow(a->shared, &p);
 	users_hand_over(&a->users, a->shared);

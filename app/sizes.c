@@ -1,5 +1,5 @@
 #include "sizes.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 #include "stack/conn_sources.h"
 
 #define CHUNKS_MIN    4096u /* 8 MB a core */
@@ -46,6 +46,11 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
+		.ipv6 = cfg->ipv6,
+		.prefix6_len = cfg->prefix6_len,
+		.gateway6 = cfg->gateway6,
+		.vlan = (uint16_t)cfg->vlan,
+		.vlan_priority = (uint8_t)cfg->vlan_priority,
 		.tcp_port = (uint16_t)cfg->tcp_port,
 		.udp_port = (uint16_t)cfg->udp_port,
 		.conns_max = conns,
@@ -53,7 +58,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
 		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
-		.timestamps = true,
+		.timestamps = !cfg->no_timestamps,
 		.seed = secrets->seed,
 		.secret = secrets->key,
 	};
@@ -76,9 +81,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->serve_bytes = serve_bytes(&z->serve);
 	z->shared_bytes = serve_shared_bytes(cfg->cores);
-	z->arp_bytes = arp_table_bytes();
+	z->neigh_bytes = neigh_table_bytes();
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->block_bytes = z->store_bytes + z->shared_bytes + z->arp_bytes + z->sources_bytes +
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

@@ -27,7 +27,7 @@ struct ip_addr {
 static inline struct ip_addr
 ip_addr_v4(uint32_t ip)
 {
-	const uint64_t words[2] = {0, (uint64_t)__builtin_bswap32(ip) << 32 | IP_ADDR_V4_MARK};
+	const uint32_t words[4] = {0, 0, IP_ADDR_V4_MARK, __builtin_bswap32(ip)};
 	struct ip_addr a;
 
 	memcpy(a.b, words, sizeof a.b);

@@ -80,7 +80,8 @@ settle_address(struct config *cfg, struct fault *f)
 		return fault_say(f, "--gateway: not on the network of --address; give a router "
 				    "that is, or a shorter prefix");
 	if (!cfg->udp_allow_said) {
-		cfg->udp_allow[0] = (struct config_net){cfg->ipv4, cfg->prefix_len};
+		cfg->udp_allow[0] = (struct config_net){ip_addr_v4(cfg->ipv4),
+							IP_ADDR_V4_BITS + cfg->prefix_len};
 		cfg->udp_allow_count = 1;
 	}
 	return true;
@@ -102,8 +103,10 @@ config_finish(struct config *cfg, struct fault *f)
 				    "leave one of them out");
 	if (cfg->daemon && cfg->live)
 		return fault_say(f, "-d with --live: nobody would see the lines; leave one out");
-	if (!settle_address(cfg, f))
+	if (!settle_address(cfg, f) || !settle_address6(cfg, f))
 		return false;
+	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
+		return fault_say(f, "--vlan-priority without --vlan: there is no tag to hold it");
 	if (cfg->lcores.count != 0 && cfg->cores != 0 && cfg->cores != cfg->lcores.count)
 		return fault_say(f, "-t says %u cores and --lcores %u; give one of them",
 				 cfg->cores, cfg->lcores.count);

@@ -6,13 +6,14 @@
  * is one way to fill the struct; config_set() is the door for another, by the same tables.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
- * Units:  memory in MB (2^20 bytes), as memcached's -m; addresses in host order.
+ * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
  * Thread: pure functions.
  * Errors: struct fault: the option, what is wrong, what is allowed.
  */
 #ifndef CLOCKOO_CONFIG_H
 #define CLOCKOO_CONFIG_H
 
+#include "base/ip_addr.h"
 #include "fault.h"
 #include "lcores.h"
 
@@ -24,9 +25,12 @@
 #define CONFIG_NETS_MAX   16u
 #define CONFIG_ROWS_MAX   192u /* of both option tables */
 
-/* Addresses whose first prefix_len bits are ip's. */
+#define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
+
+/* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
-	uint32_t ip, prefix_len;
+	struct ip_addr ip;
+	uint32_t prefix_len;
 };
 
 /* What a connection may speak: memcached's -B. */
@@ -44,19 +48,25 @@ struct config {
 	uint32_t mtu;
 	uint32_t verbosity;
 	uint32_t ipv4, prefix_len;
-	uint32_t gateway;        /* 0 = none */
+	uint32_t gateway;    /* 0 = none */
+	struct ip_addr ipv6; /* beside the one made from the MAC; zero = none */
+	uint32_t prefix6_len;
+	struct ip_addr gateway6; /* zero = none */
+	uint32_t vlan;           /* 802.1Q; 0 = none */
+	uint32_t vlan_priority;
 	uint32_t protocol;       /* enum config_protocol */
 	uint32_t idle_timeout_s; /* 0 = none */
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_said; /* else it is the network of --address */
+	bool udp_allow_said; /* else it is our networks */
 	bool address_said;
 	uint32_t listen; /* -l: our address again, 0 = not said or any */
 	bool no_huge;
 	bool live;
 	bool yield;    /* idle cores let others run */
 	bool shutdown; /* -A: the command is obeyed */
+	bool no_timestamps;
 	bool no_evict, no_flush, no_dumps, no_watch;
 	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */
 	bool detail;           /* count by key prefix from the start */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A decimal number and nothing else. Anything beyond 32 bits is beyond every limit here. */
-static bool
+bool
 number_of(const char *text, uint32_t *n)
 {
 	uint64_t v = 0;
@@ -20,125 +20,6 @@ number_of(const char *text, uint32_t *n)
 	}
 	*n = (uint32_t)v;
 	return true;
-}
-
-/* Four decimals with dots between, from the front of *p. */
-static bool
-take_ipv4(const char **p, uint32_t *ip)
-{
-	*ip = 0;
-	for (uint32_t part = 0; part < 4; part++) {
-		uint32_t n = 0, digits = 0;
-
-		if (part != 0 && *(*p)++ != '.')
-			return false;
-		for (; isdigit((unsigned char)**p) && digits < 3; (*p)++, digits++)
-			n = n * 10 + (uint32_t)(**p - '0');
-		if (digits == 0 || n > 255)
-			return false;
-		*ip = *ip << 8 | n;
-	}
-	return true;
-}
-
-static bool
-store_address(struct config *cfg, const char *value, struct fault *f)
-{
-	const char *p = value;
-	uint32_t ip, len;
-
-	if (!take_ipv4(&p, &ip) || *p != '/' || !number_of(p + 1, &len) || len > 32)
-		return fault_say(f,
-				 "--address: \"%s\": expected an IPv4 address and prefix length "
-				 "such as 10.99.0.1/24",
-				 value);
-	if (ip >> 28 >= 0xe || ip >> 24 == 0 || ip >> 24 == 127)
-		return fault_say(f,
-				 "--address: \"%s\": expected the address of a host, not of a "
-				 "group, this host or none",
-				 value);
-	cfg->ipv4 = ip;
-	cfg->prefix_len = len;
-	cfg->address_said = true;
-	return true;
-}
-
-static bool
-is_any_address(const char *text)
-{
-	static const char *const any[] = {"0.0.0.0", "*", "INADDR_ANY"};
-
-	for (uint32_t i = 0; i < sizeof any / sizeof any[0]; i++)
-		if (strcmp(text, any[i]) == 0)
-			return true;
-	return false;
-}
-
-/* memcached's -l names sockets of the kernel; here it can only say our one address again. */
-static bool
-store_listen(struct config *cfg, const char *value, struct fault *f)
-{
-	const char *p = value;
-	uint32_t ip, port = cfg->tcp_port;
-
-	if (is_any_address(value))
-		return true;
-	if (!take_ipv4(&p, &ip) ||
-	    (*p == ':' ? !number_of(p + 1, &port) || port > 65535 : *p != '\0'))
-		return fault_say(f,
-				 "--listen: \"%s\": expected one IPv4 address, perhaps with :PORT; "
-				 "the appliance has one address",
-				 value);
-	if (ip >> 24 == 127)
-		return fault_say(
-			f,
-			"--listen: \"%s\": there is no loopback on a NIC; leave -l out and "
-			"give the address with --address, or a network of its own",
-			value);
-	if (ip >> 28 >= 0xe || ip >> 24 == 0)
-		return fault_say(f, "--listen: \"%s\": expected the address of a host", value);
-	cfg->listen = ip;
-	cfg->tcp_port = port;
-	return true;
-}
-
-/* One network of the list; a bare address is a network of one. */
-static const char *
-take_net(const char *p, struct config_net *net)
-{
-	uint32_t digits = 0;
-
-	if (!take_ipv4(&p, &net->ip))
-		return NULL;
-	net->prefix_len = 32;
-	if (*p != '/')
-		return p;
-	for (p++, net->prefix_len = 0; isdigit((unsigned char)*p) && digits < 2; p++, digits++)
-		net->prefix_len = net->prefix_len * 10 + (uint32_t)(*p - '0');
-	return digits == 0 || net->prefix_len > 32 ? NULL : p;
-}
-
-static bool
-store_nets(struct config *cfg, const char *value, struct fault *f)
-{
-	const char *p = value;
-
-	cfg->udp_allow_said = true;
-	cfg->udp_allow_count = 0;
-	if (strcmp(value, "none") == 0)
-		return true;
-	while (cfg->udp_allow_count < CONFIG_NETS_MAX) {
-		p = take_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
-		if (p == NULL || (*p != ',' && *p != '\0'))
-			return fault_say(f,
-					 "--udp-allow: \"%s\": expected networks such as "
-					 "10.0.0.0/8,192.0.2.7/32, or none",
-					 value);
-		cfg->udp_allow_count++;
-		if (*p++ == '\0')
-			return true;
-	}
-	return fault_say(f, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
 }
 
 static bool
@@ -215,18 +96,6 @@ note_idle(struct config *cfg, const struct option_row *row)
 	const uint32_t n = option_number(row);
 
 	cfg->idle_rows[n / 64] |= 1ull << n % 64;
-	return true;
-}
-
-static bool
-store_gateway(struct config *cfg, const char *value, struct fault *f)
-{
-	const char *p = value;
-
-	if (!take_ipv4(&p, &cfg->gateway) || *p != '\0')
-		return fault_say(f,
-				 "--gateway: \"%s\": expected an IPv4 address such as 10.99.0.254",
-				 value);
 	return true;
 }
 
@@ -356,6 +225,10 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 		return store_address(cfg, value, f);
 	case OPTION_GATEWAY:
 		return store_gateway(cfg, value, f);
+	case OPTION_ADDRESS6:
+		return store_address6(cfg, value, f);
+	case OPTION_GATEWAY6:
+		return store_gateway6(cfg, value, f);
 	case OPTION_LISTEN:
 		return store_listen(cfg, value, f);
 	case OPTION_NETS:

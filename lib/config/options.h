@@ -18,6 +18,8 @@ enum option_kind {
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
+	OPTION_ADDRESS6,
+	OPTION_GATEWAY6,
 	OPTION_LISTEN,
 	OPTION_NETS,
 	OPTION_LCORES,
@@ -55,6 +57,19 @@ const struct option_row *extended_named(const char *name, size_t len);
 
 /* Rows of both tables are numbered through, for struct config's idle_rows. */
 uint32_t option_number(const struct option_row *row);
+
+/* A decimal number and nothing else. */
+bool number_of(const char *text, uint32_t *n);
+
+/* addresses.c: one option each. */
+bool store_address(struct config *cfg, const char *value, struct fault *f);
+bool store_listen(struct config *cfg, const char *value, struct fault *f);
+bool store_nets(struct config *cfg, const char *value, struct fault *f);
+bool store_gateway(struct config *cfg, const char *value, struct fault *f);
+bool store_address6(struct config *cfg, const char *value, struct fault *f);
+bool store_gateway6(struct config *cfg, const char *value, struct fault *f);
+/* What the options of IPv6 say together; after the one of IPv4 have been settled. */
+bool settle_address6(struct config *cfg, struct fault *f);
 
 /* Read value into the row's field. */
 bool option_store(struct config *cfg, const struct option_row *row, const char *value,

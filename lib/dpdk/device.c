@@ -16,10 +16,13 @@ struct rss_name {
 	uint64_t types;
 };
 
+/* Of both families, as far as the NIC knows them: what it does not hash goes to one queue, or by
+ * addresses alone. */
 static const struct rss_name rss_names[] = {
-	{RSS_IPV4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
-	{RSS_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
-	{RSS_UDP4, RTE_ETH_RSS_NONFRAG_IPV4_UDP},
+	{RSS_IP, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER |
+			 RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER},
+	{RSS_TCP, RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP},
+	{RSS_UDP, RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP},
 };
 #define RSS_NAMES (sizeof rss_names / sizeof rss_names[0])
 
@@ -248,6 +251,24 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 	}
 }
 
+/* What neighbours send to find us (RFC 4861 section 7.2.2): the group of all nodes, and those of
+ * our addresses' last three bytes. Drivers differ in what they take; one that takes nothing may
+ * hear groups anyway, as a packet socket does. */
+static void
+join_groups(const struct device *d, const struct config *cfg)
+{
+	const uint8_t *mac = d->ports[0].port.mac, *ip = cfg->ipv6.b + IP_ADDR_BYTES - 3;
+	struct rte_ether_addr groups[] = {
+		{{0x33, 0x33, 0, 0, 0, 1}},
+		{{0x33, 0x33, 0xff, mac[3], mac[4], mac[5]}},
+		{{0x33, 0x33, 0xff, ip[0], ip[1], ip[2]}},
+	};
+	const uint32_t count = ip_addr_is_zero(&cfg->ipv6) ? 2 : 3;
+
+	if (rte_eth_dev_set_mc_addr_list(d->id, groups, count) != 0)
+		(void)rte_eth_allmulticast_enable(d->id);
+}
+
 bool
 device_start(struct device *d, const struct device_request *req, struct fault *f)
 {
@@ -270,6 +291,7 @@ device_start(struct device *d, const struct device_request *req, struct fault *f
 		return failed("start", rc, f);
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, f);
+	join_groups(d, req->cfg);
 	return fill_reta(d, req->plan, f) && wait_for_link(d, req->profile, f);
 }
 

@@ -7,6 +7,11 @@
 const struct counter_name port_counter_names[PORT_COUNTER_COUNT] = {PORT_COUNTERS(COUNTER_NAME)};
 
 #define ETH_HEADER_BYTES 14u
+#define TAG_BYTES        4u /* of a VLAN, behind both addresses (IEEE 802.1Q clause 9) */
+#define TAG_AT           12u
+#define TYPE_VLAN        0x8100u
+#define TYPE_IPV6        0x86ddu
+#define IPV6_BYTES       40u
 
 static inline struct rte_mbuf *
 mbuf_of(struct frame *frame)
@@ -48,6 +53,23 @@ fits_the_door(struct port_dpdk *p, const struct rte_mbuf *m)
 	return false;
 }
 
+/* A tag the NIC or the kernel has taken out goes back to where it was: the stack judges tags, and
+ * sees what was on the wire. There is room in front: the headroom of every mbuf is ours. */
+static inline void
+put_tag_back(struct port_dpdk *p, struct rte_mbuf *m)
+{
+	const struct be16 tag[2] = {be16_of(TYPE_VLAN), be16_of(m->vlan_tci)};
+	uint8_t *data = (uint8_t *)rte_pktmbuf_prepend(m, TAG_BYTES);
+
+	if (unlikely(data == NULL || m->data_len < ETH_HEADER_BYTES + TAG_BYTES)) {
+		counter_add(&p->counters[PORT_DROP_CROOKED], 1);
+		m->data_len = 0; /* dropped by the stack: shorter than any frame */
+		return;
+	}
+	memmove(data, data + TAG_BYTES, TAG_AT);
+	memcpy(data + TAG_AT, tag, sizeof tag);
+}
+
 static void
 port_rx(struct port *port, struct burst *b, uint32_t count)
 {
@@ -64,6 +86,8 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 			rte_pktmbuf_free(m);
 			continue;
 		}
+		if (unlikely(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED))
+			put_tag_back(p, m);
 		b->data[kept] = rte_pktmbuf_mtod(m, uint8_t *);
 		b->len[kept] = m->data_len;
 		b->mark[kept] = marks_of(m->ol_flags);
@@ -78,17 +102,25 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 static inline void
 set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t mark)
 {
-	uint64_t flags = RTE_MBUF_F_TX_IPV4;
+	uint32_t type, l2 = ETH_HEADER_BYTES;
+	uint64_t flags;
 
 	m->ol_flags = 0;
 	if (likely(mark == 0))
 		return;
+	type = be16_get(*(const struct be16 *)(data + TAG_AT));
+	if (unlikely(type == TYPE_VLAN)) {
+		l2 += TAG_BYTES;
+		type = be16_get(*(const struct be16 *)(data + TAG_AT + TAG_BYTES));
+	}
+	flags = type == TYPE_IPV6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4;
 	if (mark & FRAME_IP_CKSUM_FILL)
 		flags |= RTE_MBUF_F_TX_IP_CKSUM;
 	if (mark & FRAME_L4_CKSUM_FILL)
 		flags |= mark & FRAME_L4_IS_TCP ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
-	m->l2_len = ETH_HEADER_BYTES;
-	m->l3_len = (data[ETH_HEADER_BYTES] & 0xfu) * 4u; /* IHL, RFC 791 section 3.1 */
+	m->l2_len = l2 & 0x7f;
+	/* IHL, RFC 791 section 3.1; we send no extension headers. */
+	m->l3_len = type == TYPE_IPV6 ? IPV6_BYTES : (data[l2] & 0xfu) * 4u;
 	m->ol_flags = flags;
 }
 

@@ -1,26 +1,5 @@
 #include "item_text.h"
 
-bool
-item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
-{
-	uint32_t i = 0;
-
-	for (; i + 8 <= len; i += 8) {
-		const uint64_t want = item_key_word(key, i / 8);
-		uint64_t got;
-
-		memcpy(&got, at + i, sizeof got);
-		if (got != want)
-			return false;
-	}
-	if (i < len) {
-		const uint64_t want = item_key_word(key, i / 8);
-
-		return memcmp(at + i, &want, len - i) == 0;
-	}
-	return true;
-}
-
 static inline uint64_t
 value_seed(uint32_t key, uint32_t len, uint32_t version)
 {
@@ -101,12 +80,41 @@ read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 	return took;
 }
 
+/* A value of ITEM_VERSIONED bytes or more, whole: all words are where they are computed. */
+static bool
+whole_value_is(struct item_value *v, const uint8_t *at)
+{
+	const uint32_t len = v->len;
+	uint64_t wrong, got, want;
+	uint32_t i;
+
+	memcpy(&got, at, sizeof got);
+	v->version = (uint32_t)got;
+	v->seed = value_seed(v->key, len, v->version);
+	wrong = (value_word(v->seed, 0) ^ got) >> 32;
+	for (i = 8; i + 8 <= len; i += 8) {
+		memcpy(&got, at + i, sizeof got);
+		wrong |= got ^ value_word(v->seed, i / 8);
+	}
+	/* The last bytes again, from the end: some of the word before may be among them. */
+	if (i < len) {
+		memcpy(&got, at + len - 8, sizeof got);
+		want = value_word(v->seed, i / 8);
+		wrong |= (got >> 8 * (i + 8 - len)) ^
+			 (want << 8 * (i + 8 - len) >> 8 * (i + 8 - len));
+	}
+	v->pos = len;
+	return wrong == 0;
+}
+
 bool
 item_value_is(struct item_value *v, const uint8_t *at, uint32_t n)
 {
 	uint64_t wrong = 0;
 	uint32_t i;
 
+	if (v->pos == 0 && n == v->len && n >= ITEM_VERSIONED)
+		return whole_value_is(v, at);
 	if (v->len >= ITEM_VERSIONED && v->pos < ITEM_VERSION) {
 		const uint32_t took = read_version(v, at, n);
 

@@ -40,7 +40,9 @@ item_letters(uint32_t bits)
 static inline uint64_t
 item_key_word(uint32_t key, uint32_t word)
 {
-	return item_letters(word == 0 ? key : (uint32_t)load_mix(key + word * LOAD_GOLDEN));
+	const uint64_t mixed = (key + word * LOAD_GOLDEN) * 0xbf58476d1ce4e5b9ull;
+
+	return item_letters(word == 0 ? key : (uint32_t)(mixed >> 32));
 }
 
 /* Writes whole words: room for ITEM_KEY_ROOM bytes. */
@@ -54,7 +56,23 @@ item_key_put(uint8_t *at, uint32_t key, uint32_t len)
 	}
 }
 
-bool item_key_is(const uint8_t *at, uint32_t key, uint32_t len);
+static inline bool
+item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
+{
+	uint64_t wrong = 0, got;
+	uint32_t i = 0;
+
+	for (; i + 8 <= len; i += 8) {
+		memcpy(&got, at + i, sizeof got);
+		wrong |= got ^ item_key_word(key, i / 8);
+	}
+	if (i < len) {
+		got = 0;
+		memcpy(&got, at + i, len - i);
+		wrong |= (got ^ item_key_word(key, i / 8)) << 8 * (i + 8 - len);
+	}
+	return wrong == 0;
+}
 
 /* A value on its way in or out, in pieces. */
 struct item_value {

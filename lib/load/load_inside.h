@@ -86,6 +86,7 @@ struct load_core {
 
 	/* UDP */
 	struct udp_peer peer;
+	struct udp_flow flow;
 	bool resolved;
 	uint64_t resolve_at_ns;
 	uint32_t free_count, overdue_at;

@@ -46,15 +46,13 @@ keys_of(struct load_core *c, uint32_t slot)
 	return c->keys + (size_t)slot * c->w->multiget;
 }
 
-/* Write the request of a flight into a fresh datagram; false: there is none to be had. */
-static bool
+/* Write the request of a flight into a datagram; there is room for one. */
+static void
 emit(struct load_core *c, struct flight *f, const struct request *req)
 {
-	uint32_t room, len;
-	uint8_t *at = udp_begin(c->stack, &c->peer, &room), *p;
+	uint8_t *at = udp_flow_begin(c->stack), *p;
+	uint32_t len;
 
-	if (at == NULL)
-		return false;
 	p = mc_udp_put(at, f->id, 0, 1);
 	p += request_put(c->w, req, p);
 	if (req->op == LOAD_SET) {
@@ -68,10 +66,8 @@ emit(struct load_core *c, struct flight *f, const struct request *req)
 		*p++ = '\n';
 	}
 	len = (uint32_t)(p - at);
-	ensure(len <= room);
-	udp_commit(c->stack, len);
+	udp_flow_commit(c->stack, &c->flow, len);
 	counter_add(&load_tally(c, f)[LOAD_SENT_BYTES], len);
-	return true;
 }
 
 static bool
@@ -81,25 +77,26 @@ resolve(struct load_core *c)
 		return true;
 	c->resolved = udp_resolve(c->stack, &c->peer);
 	c->resolve_at_ns = c->now_ns + RESOLVE_EVERY_NS;
+	if (c->resolved)
+		udp_flow_make(c->stack, &c->peer, &c->flow);
 	return c->resolved;
 }
 
-/* Is there a slot, and a frame? udp_begin is asked first: what was drawn must be sent. */
-static bool
-may_begin(struct load_core *c)
+static inline uint32_t
+least(uint32_t a, uint32_t b)
 {
-	uint32_t room;
-
-	return c->in_flight < c->order.depth && c->free_count != 0 &&
-	       udp_begin(c->stack, &c->peer, &room) != NULL;
+	return a < b ? a : b;
 }
 
 void
 load_udp_send(struct load_core *c)
 {
-	if (!load_may_send(c) || !resolve(c))
+	uint32_t room;
+
+	if (c->in_flight >= c->order.depth || !load_may_send(c) || !resolve(c))
 		return;
-	for (uint32_t i = 0; i < REQUESTS_A_TURN && load_may_send(c) && may_begin(c); i++) {
+	room = least(udp_flow_room(c->stack), least(c->order.depth - c->in_flight, c->free_count));
+	for (; room != 0 && load_may_send(c); room--) {
 		const uint32_t slot = c->free[--c->free_count];
 		struct flight *f = &c->flights[slot];
 		const struct request req = load_next_request(c, f, keys_of(c, slot));
@@ -107,7 +104,7 @@ load_udp_send(struct load_core *c)
 		f->tries = 1;
 		reply_begin(&c->replies[slot].reader);
 		c->replies[slot].sequence = 0;
-		ensure(emit(c, f, &req));
+		emit(c, f, &req);
 	}
 }
 
@@ -212,14 +209,15 @@ send_again(struct load_core *c, struct flight *f)
 	const uint32_t slot = f->id & UDP_SLOT_MASK;
 	const struct request req = load_request_of(c, f, keys_of(c, slot));
 
-	if (c->order.task != LOAD_FILL || f->tries == FILL_TRIES)
+	if (c->order.task != LOAD_FILL || f->tries == FILL_TRIES || !c->resolved)
 		return false;
 	f->id = (uint16_t)(f->id + UDP_ID_STEP);
 	f->sent_ns = c->now_ns;
 	f->tries++;
 	reply_begin(&c->replies[slot].reader);
 	c->replies[slot].sequence = 0;
-	emit(c, f, &req); /* no room: the next timeout tries again */
+	if (udp_flow_room(c->stack) != 0) /* else the next timeout tries again */
+		emit(c, f, &req);
 	return true;
 }
 

@@ -10,14 +10,6 @@ share_of_32_bits(double share)
 	return share >= 1 ? UINT32_MAX : (uint32_t)(share * 0x1p32);
 }
 
-void
-workload_init(struct workload *w)
-{
-	key_law_init(&w->keys);
-	w->delete_below = share_of_32_bits(w->delete_share);
-	w->set_below = share_of_32_bits(w->delete_share + w->set_share);
-}
-
 uint32_t
 workload_head_bytes(const struct workload *w)
 {
@@ -82,6 +74,36 @@ put_number(uint8_t *at, uint32_t n)
 	} while (n != 0);
 	memcpy(at, digits + i, NUMBER_BYTES - i);
 	return at + NUMBER_BYTES - i;
+}
+
+void
+workload_value_line(const struct workload *w, uint32_t len, struct value_line *line)
+{
+	uint8_t *before = line->before, *after = line->after;
+
+	if (w->protocol == LOAD_META) {
+		before = put_words(before, "VA \0\0\0\0", 3);
+		before = put_number(before, len);
+		*before++ = ' ';
+		*before++ = 'k';
+	} else {
+		before = put_words(before, "VALUE \0", 6);
+		after = put_words(after, " 0 \0\0\0\0", 3);
+		after = put_number(after, len);
+	}
+	*after++ = '\r';
+	*after++ = '\n';
+	line->before_len = (uint32_t)(before - line->before);
+	line->after_len = (uint32_t)(after - line->after);
+}
+
+void
+workload_init(struct workload *w)
+{
+	key_law_init(&w->keys);
+	w->delete_below = share_of_32_bits(w->delete_share);
+	w->set_below = share_of_32_bits(w->delete_share + w->set_share);
+	workload_value_line(w, w->value_size.least, &w->line);
 }
 
 static uint8_t *

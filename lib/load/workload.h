@@ -19,6 +19,12 @@
 enum load_protocol { LOAD_TEXT, LOAD_META };
 enum load_op { LOAD_GET, LOAD_SET, LOAD_DELETE };
 
+/* What stands round a found key in its line: "VALUE " and " 0 32\r\n", "VA 32 k" and "\r\n". */
+struct value_line {
+	uint32_t before_len, after_len;
+	uint8_t before[16], after[16];
+};
+
 struct workload {
 	enum load_protocol protocol;
 	struct key_law keys;
@@ -27,6 +33,7 @@ struct workload {
 	uint32_t multiget;              /* keys of a get */
 	/* made by workload_init */
 	uint32_t set_below, delete_below; /* of 2^32 */
+	struct value_line line;           /* of a value of value_size.least bytes */
 };
 
 /* One request, and what its reply is held against. */
@@ -38,6 +45,9 @@ struct request {
 };
 
 void workload_init(struct workload *w);
+
+/* The line of a value of that length. */
+void workload_value_line(const struct workload *w, uint32_t len, struct value_line *line);
 
 /* The most bytes of a request but for a set's value and the line end behind it. */
 uint32_t workload_head_bytes(const struct workload *w);

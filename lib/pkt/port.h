@@ -11,7 +11,8 @@
  * Units:  len in bytes. count in frames.
  * Owner:  every frame has one owner: the port, or the core. rx and alloc give
  *         frames to the core; tx and drop give them back. The core may write
- *         anywhere in data[i] .. data[i] + port->frame_bytes of a frame it owns.
+ *         anywhere in data[i] .. data[i] + port->frame_bytes of a frame it owns, and may
+ *         send it from PORT_LATER_MAX bytes later on: it takes VLAN tags out and puts them in.
  * Thread: core-local.
  * Errors: none. A short count is the only bad news, and always legal.
  * Bounds: BURST_MAX frames a call.
@@ -21,7 +22,8 @@
 
 #include <stdint.h>
 
-#define BURST_MAX 64u
+#define BURST_MAX      64u
+#define PORT_LATER_MAX 4u
 
 /* The port's handle for one frame; only the port looks inside. */
 struct frame;
@@ -73,7 +75,7 @@ enum port_cap {
 struct port {
 	const struct port_ops *ops;
 	uint32_t caps;        /* enum port_cap */
-	uint32_t frame_bytes; /* writable bytes from data[i]; at least 14 + mtu */
+	uint32_t frame_bytes; /* writable bytes from data[i]; at least 18 + mtu */
 	uint16_t mtu;         /* bytes of IP packet in one frame */
 	uint8_t mac[6];
 };

@@ -49,6 +49,7 @@ carry_take(struct serve *sv, struct session *ss)
 {
 	ss->carry = stack_chunk_get(sv->stack);
 	ss->carry_at = ss->carry_len = 0;
+	ss->carry_s = sv->clock.now_s;
 	sv->carry_count += ss->carry != NULL;
 	return ss->carry != NULL;
 }
@@ -149,12 +150,31 @@ chunks_look(struct serve *sv)
 	sv->message_chunks_max = usage.chunks / 2;
 }
 
+#define PINS_SAY_NS 1000000u /* a line all cores read is written so often at most */
+
+/* A core retires values that clients of any core pin. */
+static void
+pins_look(struct serve *sv)
+{
+	_Atomic uint64_t *at_ns = &sv->shared->pins_press_ns;
+	uint64_t said_ns = atomic_load_explicit(at_ns, memory_order_relaxed);
+
+	if (unlikely(store_pins_press(sv->store)) && sv->clock.now_ns > said_ns + PINS_SAY_NS) {
+		said_ns = sv->clock.now_ns;
+		atomic_store_explicit(at_ns, said_ns, memory_order_relaxed);
+	}
+	/* Cores read the clock one by one: what another said may be ahead of us. */
+	if (unlikely(said_ns != 0) && sv->clock.now_ns <= said_ns + 2 * PINS_SAY_NS)
+		stack_press(sv->stack);
+}
+
 void
 serve_turn(struct serve *sv, const struct serve_clock *clock)
 {
 	sv->clock = *clock;
 	sv->turn++;
 	chunks_look(sv);
+	pins_look(sv);
 	admin_turn(sv);
 	datagrams_restart(sv);
 	messages_drain(sv);

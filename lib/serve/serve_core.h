@@ -76,7 +76,8 @@ struct serve {
 	bool carries_in_use;     /* operations of this pass may lie in a carry */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t carry_count, carry_max;
-	bool scarce; /* so few chunks that nothing is parsed behind a retrieval */
+	uint32_t carry_slot; /* of sessions: where the next look for a stale carry begins */
+	bool scarce;         /* so few chunks that nothing is parsed behind a retrieval */
 	struct session *again;
 
 	uint32_t op_count;
@@ -151,6 +152,9 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 }
 
 /* ---- parse ---- */
+
+#define CARRY_STALE_S 3u
+#define CARRY_LOOKS   256u /* sessions looked at by one that needs a carry */
 
 /* How parsing a connection goes on. */
 enum parse_step {

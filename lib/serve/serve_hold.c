@@ -99,6 +99,7 @@ session_hold(struct serve *sv, struct session *ss, uint32_t first)
 		ss->carry = stack_chunk_promised(sv->stack);
 		sv->carry_count++;
 	}
+	ss->carry_s = sv->clock.now_s;
 	memcpy(ss->carry, sv->scratch, bytes);
 	ss->carry_at = 0;
 	ss->carry_len = bytes;

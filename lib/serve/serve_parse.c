@@ -65,14 +65,36 @@ close_wrong(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* Waiting instead would let clients that never end their lines starve the others for ever. */
-static enum parse_step
-carries_over(struct serve *sv, struct session *ss)
+/* A line whose rest does not come, or requests behind a reply that is not read, for so long that
+ * others may have their chunk; what waits for memory waits for us. */
+static bool
+carry_is_stale(const struct serve *sv, const struct session *ss)
 {
-	serve_count(sv, CONN_NO_SCRATCH);
-	ss->end = SESSION_ENDS_WRONG;
-	conn_abort(sv->stack, ss->conn);
-	return PARSE_GONE;
+	return ss->carry != NULL && ss->memory_waits == 0 &&
+	       sv->clock.now_s - ss->carry_s >= CARRY_STALE_S;
+}
+
+/*
+ * All carries are taken. The first stale one found gives its connection away, so that clients who
+ * never end their lines do not starve the others; who finds none comes again next turn. Bounded:
+ * so many sessions are looked at, going on where the last look ended.
+ */
+static enum parse_step
+carries_over(struct serve *sv)
+{
+	for (uint32_t i = 0; i < CARRY_LOOKS; i++) {
+		struct session *other = &sv->sessions[sv->carry_slot];
+
+		sv->carry_slot = (sv->carry_slot + 1) % sv->cfg.conns_max;
+		/* Whoever was visited this turn may stand in a list of it, or have operations. */
+		if (other->turn == sv->turn || !carry_is_stale(sv, other))
+			continue;
+		serve_count(sv, CONN_NO_SCRATCH);
+		other->end = SESSION_ENDS_WRONG;
+		conn_abort(sv->stack, other->conn);
+		break;
+	}
+	return PARSE_NEXT_TURN;
 }
 
 /* Replies on their way have the chunks; asking for more than is left brings us back when some
@@ -120,7 +142,7 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 		return PARSE_NEXT_PASS;
 	if (ss->carry == NULL) {
 		if (sv->carry_count >= sv->carry_max)
-			return carries_over(sv, ss);
+			return carries_over(sv);
 		if (!carry_take(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {

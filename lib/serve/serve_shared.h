@@ -33,6 +33,9 @@ struct serve_shared {
 	/* Connections that are not one too many, of all cores; changed when one comes or goes.
 	 * Relaxed: it guards nothing but itself. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
+	/* When pinned values last filled some core's limbo, whoever's clients pin them; ns.
+	 * Relaxed: a hint. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_press_ns;
 };
 
 /* One more connection, unless facts.conns_max are there already (0: any number). */

@@ -72,6 +72,7 @@ struct session {
 	 * carry_len stand before what conn_peek shows. */
 	uint8_t *carry;
 	uint32_t carry_at, carry_len;
+	uint32_t carry_s; /* since when */
 
 	uint64_t body_left;        /* its end included */
 	struct mc_req filling_req; /* but for its key, a view */

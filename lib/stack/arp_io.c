@@ -1,11 +1,7 @@
 /*
- * arp_io.c - ARP (RFC 826) as one core speaks it: answer, learn, ask, announce.
- *
- * Nobody can plant an entry unasked: a reply, or a request meant for others, only refreshes
- * what is in the table already. Entries are made by a request to us (its sender is about to
- * talk to us) and by our own question.
+ * arp_io.c - ARP (RFC 826) as one core speaks it: answer, learn, ask.
  */
-#include "arp_table.h"
+#include "neigh_table.h"
 #include "stack_core.h"
 #include "wire/arp_wire.h"
 
@@ -13,24 +9,16 @@
 
 static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-static bool
-on_link(const struct stack *s, uint32_t ip)
-{
-	return ((ip ^ s->cfg.ipv4) & s->netmask) == 0;
-}
-
-static bool
-route_uses(const struct stack *s, uint32_t ip)
-{
-	return ip != 0 && (on_link(s, ip) || ip == s->cfg.gateway);
-}
-
 /* Ask for ip, or for our own address: an announcement. */
-static bool
-arp_request(struct stack *s, uint32_t ip)
+bool
+arp_ask(struct stack *s, const struct ip_addr *ip)
 {
 	uint8_t *p = outbox_begin(s);
-	struct arp arp = {.op = ARP_REQUEST, .sender_ip = s->cfg.ipv4, .target_ip = ip};
+	struct arp arp = {
+		.op = ARP_REQUEST,
+		.sender_ip = s->cfg.ipv4,
+		.target_ip = ip_addr_v4_get(ip),
+	};
 
 	if (p == NULL)
 		return false;
@@ -41,36 +29,20 @@ arp_request(struct stack *s, uint32_t ip)
 	return true;
 }
 
-void
-next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[6], uint8_t mac[6])
-{
-	const uint32_t dst_ip = ip_addr_v4_get(dst);
-	const uint32_t hop = on_link(s, dst_ip) ? dst_ip : s->cfg.gateway;
-	enum arp_state state;
-
-	memcpy(mac, fallback, ETH_MAC_BYTES);
-	if (hop == 0)
-		return; /* no route: only the way back is known */
-	state = arp_lookup_mt(s->arp, hop, s->now_ns, mac);
-	if (likely(state == ARP_REACHABLE))
-		return;
-	if (outbox_room(s) != 0 && arp_may_ask_mt(s->arp, hop, s->now_ns) && arp_request(s, hop))
-		stack_count(s, ARP_ASKED);
-}
-
 /* RFC 826, "Packet Reception": merge first; add only if the packet is a request to us. */
 static void
 arp_note_sender(struct stack *s, const struct arp *arp)
 {
 	const bool to_us = arp->op == ARP_REQUEST && arp->target_ip == s->cfg.ipv4;
+	const struct ip_addr ip = ip_addr_v4(arp->sender_ip);
 	bool noted;
 
-	if (!route_uses(s, arp->sender_ip))
+	if (!route_uses(s, &ip))
 		return; /* a probe (RFC 5227: sender 0), or nobody we send to by ARP */
 	if (to_us)
-		noted = arp_learn_mt(s->arp, arp->sender_ip, arp->sender_mac, s->now_ns);
+		noted = neigh_learn_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
 	else
-		noted = arp_update_mt(s->arp, arp->sender_ip, arp->sender_mac, s->now_ns);
+		noted = neigh_update_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
 	if (noted)
 		stack_count(s, ARP_LEARNED);
 }
@@ -125,22 +97,14 @@ arp_input(struct stack *s, uint32_t rx_index)
 	if (what == ARP_LEARNED) {
 		arp_note_sender(s, &arp);
 		if (arp.op == ARP_REQUEST && arp.target_ip == s->cfg.ipv4) {
-			arp_answer(s, rx_index, &arp);
-			return;
+			if (ration_take(s, &s->neighbours, NEIGHBOURS_MAX)) {
+				arp_answer(s, rx_index, &arp);
+				return;
+			}
+			stack_count(s, DROP_NEIGH_RATION);
 		}
 	} else {
 		stack_count(s, what);
 	}
 	outbox_waive(s, rx_index);
-}
-
-void
-arp_tick(struct stack *s)
-{
-	/* Neighbours may still have the MAC of whoever had our address before. */
-	if (s->announced || outbox_room(s) == 0)
-		return;
-	if (arp_may_announce_mt(s->arp) && arp_request(s, s->cfg.ipv4))
-		stack_count(s, ARP_ASKED);
-	s->announced = true;
 }

@@ -1,15 +1,27 @@
 /*
- * icmp_in.c - echo is answered in the frame it came in (RFC 1122 section 3.2.2.6: the whole
- * data, unchanged); every other ICMP message is counted and dropped.
+ * icmp_in.c - ICMP and ICMPv6: echo is answered in the frame it came in (RFC 1122 section 3.2.2.6,
+ * RFC 4443 section 4.2: the whole data, unchanged), errors are looked at (icmp_error.c), neighbour
+ * discovery goes its own way (nd_io.c), everything else is counted and dropped.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
+#include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/udp_wire.h"
+
+static enum stack_counter
+check_echo(struct stack *s, uint32_t packet_len)
+{
+	if (packet_len > s->port->mtu)
+		return DROP_ICMP_SIZE;
+	return ration_take(s, &s->echoes, ECHOES_MAX) ? ICMP_ECHOED : DROP_ICMP_RATION;
+}
 
 /* The counter that says what becomes of the message. */
 static enum stack_counter
-check_icmp(const struct stack *s, const uint8_t *p, uint32_t len)
+check_icmp(struct stack *s, const uint8_t *p, uint32_t len)
 {
 	const struct icmp_header *h = (const struct icmp_header *)p;
 
@@ -17,11 +29,12 @@ check_icmp(const struct stack *s, const uint8_t *p, uint32_t len)
 		return DROP_ICMP_CUT;
 	if (!inet_sum_good(inet_sum(0, p, len)))
 		return DROP_ICMP_CKSUM;
+	if (h->type == ICMP_UNREACHABLE || h->type == ICMP_TIME_EXCEEDED ||
+	    h->type == ICMP_PARAMETER)
+		return icmp_error(s, p, len);
 	if (h->type != ICMP_ECHO || h->code != 0)
 		return DROP_ICMP_TYPE;
-	if (IPV4_HEADER_BYTES + len > s->port->mtu)
-		return DROP_ICMP_SIZE;
-	return ICMP_ECHOED;
+	return check_echo(s, IPV4_HEADER_BYTES + len);
 }
 
 void
@@ -38,4 +51,71 @@ icmp_input(struct stack *s, uint32_t rx_index)
 	}
 	icmp_echo_to_reply(ip_answer_here(s, rx_index, l3->l4_len, IPV4_ICMP));
 	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len, s->ip_mark);
+}
+
+static enum stack_counter
+check_icmp6(struct stack *s, const struct l3_info *l3, const uint8_t *p)
+{
+	const struct icmp6_header *h = (const struct icmp6_header *)p;
+
+	if (h->type < ICMP6_ECHO)
+		return icmp6_error(s, p, l3->l4_len);
+	if (h->type != ICMP6_ECHO || h->code != 0 || ip_addr_is_zero(&l3->src_ip))
+		return DROP_ICMP_TYPE;
+	return check_echo(s, IPV6_HEADER_BYTES + l3->l4_len);
+}
+
+/* RFC 4443 section 2.3: the pseudo header is part of the sum, with the address that was asked,
+ * which may be a group's. */
+static bool
+icmp6_cksum_good(const struct l3_info *l3, const uint8_t *frame)
+{
+	const struct ipv6_header *h = (const struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	const uint64_t pseudo = inet_sum_pseudo6(h->src.b, h->dst.b, IPV6_ICMP, l3->l4_len);
+
+	return inet_sum_good(inet_sum(pseudo, frame + l3->l4_offset, l3->l4_len));
+}
+
+static void
+icmp6_echo(struct stack *s, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+	const struct ip_way way = {&l3->src_ip, l3->local, IPV6_ICMP};
+	uint8_t *p = ip_answer_here(s, rx_index, l3->l4_len, IPV6_ICMP);
+	struct icmp6_header *h = (struct icmp6_header *)p;
+
+	h->type = ICMP6_ECHO_REPLY;
+	h->cksum = be16_of(0);
+	h->cksum = udp_cksum(inet_sum(ip_pseudo_sum(s, way, l3->l4_len), p, l3->l4_len));
+	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + l3->l4_len, 0);
+}
+
+static bool
+is_neighbours(uint8_t type)
+{
+	return type >= ICMP6_ROUTER_SOLICIT && type <= ICMP6_REDIRECT;
+}
+
+void
+icmp6_input(struct stack *s, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+	const uint8_t *frame = s->in->rx.data[rx_index];
+	enum stack_counter what = DROP_ICMP_CUT;
+
+	if (l3->l4_len >= ICMP6_HEADER_BYTES) {
+		if (!icmp6_cksum_good(l3, frame)) {
+			what = DROP_ICMP_CKSUM;
+		} else if (is_neighbours(frame[l3->l4_offset])) {
+			nd_input(s, rx_index);
+			return;
+		} else {
+			what = check_icmp6(s, l3, frame + l3->l4_offset);
+		}
+	}
+	stack_count(s, what);
+	if (what == ICMP_ECHOED)
+		icmp6_echo(s, rx_index);
+	else
+		outbox_waive(s, rx_index);
 }

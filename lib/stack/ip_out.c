@@ -4,8 +4,13 @@
 #include "stack_core.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 
-#define L4_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define L4_AT  (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define L4_AT6 (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
+
+static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
+	      "one number for both families");
 
 /* Length and checksum of a header that is plain but for them. The sum starts from our template
  * (ip_sum) instead of the bytes just written: no waiting for stores. */
@@ -26,9 +31,15 @@ ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way)
 
 	if (p == NULL)
 		return NULL;
-	eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(way.dst), way.protocol, 0);
-	return p + L4_AT;
+	if (likely(way.local == LOCAL_V4)) {
+		eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV4);
+		ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(way.dst), way.protocol,
+			  0);
+		return p + L4_AT;
+	}
+	eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit(p + ETH_HEADER_BYTES, &s->ip[way.local], way.dst, way.protocol, 0);
+	return p + L4_AT6;
 }
 
 static uint32_t
@@ -44,30 +55,69 @@ l4_mark(const struct stack *s, uint8_t protocol)
 	}
 }
 
+/* The L4 checksum, by us or the port, from the pseudo header's sum. */
+static void
+l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t mark)
+{
+	struct be16 cksum = be16_of(0);
+
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+	if (mark != 0) {
+		cksum = inet_sum_field(pseudo);
+	} else {
+		/* All ones for zero is UDP's rule (RFC 768); to all others both zeros are equal. */
+		cksum = inet_cksum(inet_sum(pseudo, l4, l4_len));
+		if (load_u16(cksum.b) == 0)
+			cksum = be16_of(0xffff);
+	}
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+}
+
+static void
+ip6_commit(struct stack *s, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
+{
+	struct ipv6_header *h = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	const uint32_t mark = l4_mark(s, h->next);
+	const uint64_t pseudo = inet_sum_pseudo6(h->src.b, h->dst.b, h->next, (uint16_t)l4_len);
+
+	ensure(IPV6_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
+	h->payload_len = be16_of((uint16_t)l4_len);
+	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, mark);
+	outbox_commit(s, L4_AT6 + l4_len, mark);
+}
+
 void
 ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 {
 	uint8_t *frame = outbox_begun(s);
 	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
-	uint8_t *l4 = frame + L4_AT;
-	const uint32_t mark = l4_mark(s, h->protocol);
-	struct be16 cksum = be16_of(0);
-	uint64_t sum;
+	uint32_t mark;
+	uint64_t pseudo;
 
-	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + sizeof cksum <= l4_len);
-	ipv4_finish(s, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
-	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
-	sum = inet_sum_pseudo(s->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
-	if (mark != 0) {
-		cksum = inet_sum_field(sum);
-	} else {
-		/* All ones for zero is UDP's rule (RFC 768); to TCP both zeros are equal. */
-		cksum = inet_cksum(inet_sum(sum, l4, l4_len));
-		if (load_u16(cksum.b) == 0)
-			cksum = be16_of(0xffff);
+	if (unlikely(h->version_ihl >> 4 == 6)) {
+		ip6_commit(s, frame, l4_len, cksum_at);
+		return;
 	}
-	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+	mark = l4_mark(s, h->protocol);
+	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
+	ipv4_finish(s, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	pseudo = inet_sum_pseudo(s->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
+	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, mark);
 	outbox_commit(s, L4_AT + l4_len, s->ip_mark | mark);
+}
+
+static uint8_t *
+ip6_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+	uint8_t *frame = s->in->rx.data[rx_index];
+
+	if (l3->l4_offset != L4_AT6)
+		memmove(frame + L4_AT6, frame + l3->l4_offset, l4_len);
+	eth_emit(frame, ((struct eth_header *)frame)->src, s->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit(frame + ETH_HEADER_BYTES, &s->ip[l3->local], &l3->src_ip, protocol,
+		  (uint16_t)l4_len);
+	return frame + L4_AT6;
 }
 
 uint8_t *
@@ -78,9 +128,12 @@ ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t prot
 	struct eth_header *eth = (struct eth_header *)frame;
 	const uint16_t total_len = (uint16_t)(IPV4_HEADER_BYTES + l4_len);
 
-	/* Options of the request are no options of the answer: close the gap. */
-	if (unlikely(l3->l4_offset != L4_AT))
+	if (unlikely(l3->l4_offset != L4_AT)) {
+		if (l3->local != LOCAL_V4)
+			return ip6_answer_here(s, rx_index, l4_len, protocol);
+		/* Options of the request are no options of the answer: close the gap. */
 		memmove(frame + L4_AT, frame + l3->l4_offset, l4_len);
+	}
 	memcpy(eth->dst, eth->src, sizeof eth->dst);
 	memcpy(eth->src, s->port->mac, sizeof eth->src);
 	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(&l3->src_ip), protocol,

@@ -2,6 +2,7 @@
  * outbox.c - frames on their way out, empty ones in stock, and received ones that are spent.
  */
 #include "stack_core.h"
+#include "wire/eth_wire.h"
 
 static_assert(OUTBOX_MAX % BURST_MAX == 0, "the outbox is whole bursts");
 static_assert(OUTBOX_RESERVE + BURST_MAX <= OUTBOX_MAX, "there is room for one full burst");
@@ -24,6 +25,13 @@ stack_room(const struct stack *s)
 	return slots < BURST_MAX ? slots : BURST_MAX;
 }
 
+/* Room in front of a fresh frame for the tag it gets on its way out; received ones had one. */
+static uint32_t
+tag_room(const struct stack *s)
+{
+	return s->cfg.vlan != 0 ? ETH_TAG_BYTES : 0;
+}
+
 void
 stock_fill(struct stack *s)
 {
@@ -37,7 +45,7 @@ stock_fill(struct stack *s)
 		s->port->ops->alloc(s->port, &fresh, want < BURST_MAX ? want : BURST_MAX);
 		ensure(fresh.count <= want);
 		for (uint32_t i = 0; i < fresh.count; i++) {
-			stock->data[stock->count] = fresh.data[i];
+			stock->data[stock->count] = fresh.data[i] + tag_room(s);
 			stock->frame[stock->count++] = fresh.frame[i];
 		}
 		if (fresh.count == 0)
@@ -58,6 +66,23 @@ outbox_put(struct outbox *out, struct frame *frame, uint8_t *data, uint32_t len,
 	part->data[i] = data;
 	part->frame[i] = frame;
 	out->count++;
+}
+
+/* The tag goes in where frames leave, as it is taken out where they come in (sort.c): in between,
+ * no frame has one. */
+static __attribute__((noinline)) void
+outbox_put_tagged(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
+{
+	outbox_put(&s->out, frame, eth_tag_in(data, s->tag), len + ETH_TAG_BYTES, mark);
+}
+
+static inline void
+outbox_send(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
+{
+	if (unlikely(s->cfg.vlan != 0))
+		outbox_put_tagged(s, frame, data, len, mark);
+	else
+		outbox_put(&s->out, frame, data, len, mark);
 }
 
 uint8_t *
@@ -82,7 +107,7 @@ outbox_commit(struct stack *s, uint32_t len, uint32_t mark)
 
 	ensure(stock->count != 0 && s->out.count < OUTBOX_MAX && len <= s->port->frame_bytes);
 	stock->count--;
-	outbox_put(&s->out, stock->frame[stock->count], stock->data[stock->count], len, mark);
+	outbox_send(s, stock->frame[stock->count], stock->data[stock->count], len, mark);
 	if (stock->count != 0)
 		prefetch(stock->data[stock->count - 1]);
 }
@@ -94,7 +119,7 @@ outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark)
 
 	ensure(s->owed != 0 && s->out.count < OUTBOX_MAX && len <= s->port->frame_bytes);
 	s->owed--;
-	outbox_put(&s->out, rx->frame[rx_index], rx->data[rx_index], len, mark);
+	outbox_send(s, rx->frame[rx_index], rx->data[rx_index], len, mark);
 }
 
 void

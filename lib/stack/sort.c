@@ -2,31 +2,38 @@
  * sort.c - stage 2: is a frame whole, ours and sane, and who handles it?
  *
  * Each check_* looks at one layer and hands on to the next; the answer is the counter of the
- * reason to drop, or SORT_KEEP. Nothing here writes to a frame.
+ * reason to drop, or SORT_KEEP. Nothing here writes to a frame, but for taking a VLAN tag out.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
 #define SORT_KEEP STACK_COUNTER_COUNT
+#define SORT_IPV4 (STACK_COUNTER_COUNT + 1)
 
 /* Frames whose first lines are fetched ahead of the one looked at. */
 #define SORT_AHEAD 6u
 
-/* The checksum over a datagram or segment and its pseudo header. */
-static bool
-l4_cksum_good(const struct l3_info *l3, const uint8_t *p, uint32_t our_ip, uint8_t protocol)
+static inline struct ip_way
+way_back(const struct l3_info *l3, bool v6, uint8_t protocol)
 {
-	const uint64_t pseudo =
-		inet_sum_pseudo(ip_addr_v4_get(&l3->src_ip), our_ip, protocol, l3->l4_len);
-
-	return inet_sum_good(inet_sum(pseudo, p, l3->l4_len));
+	return (struct ip_way){&l3->src_ip, v6 ? l3->local : LOCAL_V4, protocol};
 }
 
-static enum stack_counter
-check_udp(struct stack *s, struct sorted *in, uint32_t i)
+/* The checksum over a datagram or segment and its pseudo header. */
+static inline bool
+l4_cksum_good(const struct stack *s, const struct l3_info *l3, const uint8_t *p, struct ip_way back)
+{
+
+	return inet_sum_good(inet_sum(ip_pseudo_sum(s, back, l3->l4_len), p, l3->l4_len));
+}
+
+/* Made twice, so that the one in the way of IPv4 asks nothing of IPv6. */
+static inline __attribute__((always_inline)) enum stack_counter
+check_udp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
 {
 	struct l3_info *l3 = &in->l3[i];
 	const uint8_t *p = in->rx.data[i] + l3->l4_offset;
@@ -51,14 +58,16 @@ check_udp(struct stack *s, struct sorted *in, uint32_t i)
 	l3->l4_len = udp.len;
 	/* Where UDP is shorter than its packet, devices differ in what they sum up. */
 	verified = (in->rx.mark[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
-	if (!verified && udp.has_cksum && !l4_cksum_good(l3, p, s->cfg.ipv4, IPV4_UDP))
+	if (v6 && !udp.has_cksum)
+		return DROP_UDP_NO_CKSUM; /* RFC 8200 section 8.1 */
+	if (!verified && udp.has_cksum && !l4_cksum_good(s, l3, p, way_back(l3, v6, IPV4_UDP)))
 		return DROP_UDP_CKSUM;
 	in->udp[in->udp_count++] = (uint8_t)i;
 	return SORT_KEEP;
 }
 
-static enum stack_counter
-check_tcp(struct stack *s, struct sorted *in, uint32_t i)
+static inline __attribute__((always_inline)) enum stack_counter
+check_tcp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
 {
 	const struct l3_info *l3 = &in->l3[i];
 	const uint8_t *p = in->rx.data[i] + l3->l4_offset;
@@ -66,10 +75,31 @@ check_tcp(struct stack *s, struct sorted *in, uint32_t i)
 	if (l3->l4_len < TCP_HEADER_BYTES)
 		return DROP_TCP_CUT;
 	if ((in->rx.mark[i] & FRAME_L4_CKSUM_GOOD) == 0 &&
-	    !l4_cksum_good(l3, p, s->cfg.ipv4, IPV4_TCP))
+	    !l4_cksum_good(s, l3, p, way_back(l3, v6, IPV4_TCP)))
 		return DROP_TCP_CKSUM;
 	in->tcp[in->tcp_count++] = (uint8_t)i;
 	return SORT_KEEP;
+}
+
+static enum stack_counter
+keep_other(struct sorted *in, uint32_t i, enum other_kind kind)
+{
+	in->l3[i].kind = (uint8_t)kind;
+	in->other[in->other_count++] = (uint8_t)i;
+	return SORT_KEEP;
+}
+
+/* Only datagrams are put together: our segments fit the path, and so must the peers'. */
+static enum stack_counter
+check_fragment(const struct stack *s, struct sorted *in, uint32_t i, uint8_t protocol)
+{
+	if (protocol == IPV4_TCP)
+		return DROP_FRAG_TCP;
+	if (protocol != IPV4_UDP)
+		return DROP_FRAG_PROTOCOL;
+	if (s->reasm == NULL)
+		return DROP_FRAG_OFF;
+	return keep_other(in, i, OTHER_FRAGMENT);
 }
 
 /* RFC 1122 section 3.2.1.3: what must not stand as a source address. */
@@ -93,10 +123,47 @@ ip_cksum_good(uint32_t mark, const uint8_t *p, uint32_t header_len)
 	return ipv4_cksum_good(p, header_len);
 }
 
+/* Is a header that parses one that we take? */
+static inline enum stack_counter
+check_header4(const struct stack *s, const struct ipv4_packet *ip, const uint8_t *p, uint32_t mark)
+{
+	if (unlikely(!ip_cksum_good(mark, p, ip->header_len)))
+		return DROP_IP_CKSUM;
+	if (unlikely(ip->dst != s->cfg.ipv4))
+		return DROP_IP_NOT_OURS;
+	if (unlikely(!source_sane(s, ip->src)))
+		return DROP_IP_SOURCE;
+	return SORT_KEEP;
+}
+
+static inline struct l3_info
+l3_of_ipv4(const struct ipv4_packet *ip)
+{
+	return (struct l3_info){
+		.src_ip = ip_addr_v4(ip->src),
+		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip->header_len),
+		.l4_len = (uint16_t)(ip->total_len - ip->header_len),
+		.local = LOCAL_V4,
+	};
+}
+
+static __attribute__((noinline)) enum stack_counter
+check_fragment4(struct stack *s, struct sorted *in, uint32_t i, const struct ipv4_packet *ip)
+{
+	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	const enum stack_counter reason = check_header4(s, ip, p, in->rx.mark[i]);
+
+	if (reason != SORT_KEEP)
+		return reason;
+	in->l3[i] = l3_of_ipv4(ip);
+	return check_fragment(s, in, i, ip->protocol);
+}
+
 static enum stack_counter
 check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 {
 	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	enum stack_counter reason;
 	struct ipv4_packet ip;
 
 	switch (ipv4_parse(&ip, p, in->rx.len[i] - ETH_HEADER_BYTES)) {
@@ -107,63 +174,213 @@ check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 	case IPV4_WIRE_IHL:
 		return DROP_IP_HEADER;
 	case IPV4_WIRE_FRAGMENT:
-		return DROP_IP_FRAGMENT;
+		return check_fragment4(s, in, i,
+				       &(struct ipv4_packet){ip.src, ip.dst, ip.header_len,
+							     ip.total_len, ip.protocol});
 	case IPV4_WIRE_OK:
 		break;
 	}
-	if (unlikely(!ip_cksum_good(in->rx.mark[i], p, ip.header_len)))
-		return DROP_IP_CKSUM;
-	if (unlikely(ip.dst != s->cfg.ipv4))
-		return DROP_IP_NOT_OURS;
-	if (unlikely(!source_sane(s, ip.src)))
-		return DROP_IP_SOURCE;
-	in->l3[i] = (struct l3_info){
-		.src_ip = ip_addr_v4(ip.src),
-		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip.header_len),
-		.l4_len = (uint16_t)(ip.total_len - ip.header_len),
-		.local = LOCAL_V4,
-	};
+	reason = check_header4(s, &ip, p, in->rx.mark[i]);
+	if (unlikely(reason != SORT_KEEP))
+		return reason;
+	in->l3[i] = l3_of_ipv4(&ip);
 	switch (ip.protocol) {
 	case IPV4_UDP:
-		return check_udp(s, in, i);
+		return check_udp(s, in, i, false);
 	case IPV4_TCP:
-		return check_tcp(s, in, i);
+		return check_tcp(s, in, i, false);
 	case IPV4_ICMP:
-		in->other[in->other_count++] = (uint8_t)i;
-		return SORT_KEEP;
+		return keep_other(in, i, OTHER_ICMP);
 	default:
 		return DROP_IP_PROTOCOL;
 	}
+}
+
+/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7; a mapped address would be taken for one of IPv4. Nobody
+ * has ::, but who asks whether an address is free says so (RFC 4862 section 5.4.2). */
+static bool
+source6_sane(const struct stack *s, const struct ip_addr *src, uint8_t next)
+{
+	if (ipv6_is_group(src) || ipv6_is_loopback(src) || ip_addr_is_v4(src))
+		return false;
+	if (ip_addr_is_zero(src))
+		return next == IPV6_ICMP;
+	return !ip_addr_equal(src, &s->ip[LOCAL_LINK6]) &&
+	       !ip_addr_equal(src, &s->ip[LOCAL_GLOBAL6]);
+}
+
+static bool
+is_our_group(const struct stack *s, const struct ip_addr *dst)
+{
+	const struct ip_addr all = ipv6_all_nodes();
+
+	if (ip_addr_equal(dst, &all))
+		return true;
+	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++) {
+		const struct ip_addr group = ipv6_solicited_node(&s->ip[local]);
+
+		if (!ip_addr_is_zero(&s->ip[local]) && ip_addr_equal(dst, &group))
+			return true;
+	}
+	return false;
+}
+
+/* Which of our addresses is it? LOCAL_COUNT: none. ICMPv6 may come to a group: it is answered from
+ * the address of the link. */
+static uint8_t
+local6(const struct stack *s, const struct ip_addr *dst, uint8_t next)
+{
+	if (ip_addr_equal(dst, &s->ip[LOCAL_GLOBAL6]))
+		return ip_addr_is_zero(dst) ? LOCAL_COUNT : LOCAL_GLOBAL6;
+	if (ip_addr_equal(dst, &s->ip[LOCAL_LINK6]))
+		return LOCAL_LINK6;
+	return next == IPV6_ICMP && ipv6_is_group(dst) && is_our_group(s, dst) ? LOCAL_LINK6
+									       : LOCAL_COUNT;
+}
+
+static enum stack_counter
+check_next6(struct stack *s, struct sorted *in, uint32_t i, uint8_t next)
+{
+	switch (next) {
+	case IPV6_UDP:
+		return check_udp(s, in, i, true);
+	case IPV6_TCP:
+		return check_tcp(s, in, i, true);
+	case IPV6_ICMP:
+		return keep_other(in, i, OTHER_ICMP6);
+	default:
+		return DROP_IP6_NEXT;
+	}
+}
+
+static __attribute__((noinline)) enum stack_counter
+check_ipv6(struct stack *s, struct sorted *in, uint32_t i)
+{
+	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	const struct ipv6_header *h = (const struct ipv6_header *)p;
+	struct ipv6_packet ip;
+	bool fragment = false;
+	uint8_t local;
+
+	switch (ipv6_parse(&ip, p, in->rx.len[i] - ETH_HEADER_BYTES)) {
+	case IPV6_WIRE_CUT:
+		return DROP_IP6_CUT;
+	case IPV6_WIRE_VERSION:
+		return DROP_IP6_VERSION;
+	case IPV6_WIRE_CHAIN:
+		return DROP_IP6_CHAIN;
+	case IPV6_WIRE_OPTION:
+		return DROP_IP6_OPTION;
+	case IPV6_WIRE_ROUTING:
+		return DROP_IP6_ROUTING;
+	case IPV6_WIRE_FRAGMENT:
+		fragment = true;
+		break;
+	case IPV6_WIRE_OK:
+		break;
+	}
+	local = local6(s, &h->dst, ip.next);
+	if (local == LOCAL_COUNT)
+		return DROP_IP6_NOT_OURS;
+	if (!source6_sane(s, &h->src, ip.next))
+		return DROP_IP6_SOURCE;
+	in->l3[i] = (struct l3_info){
+		.src_ip = h->src,
+		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip.l4_at),
+		.l4_len = ip.l4_len,
+		.local = local,
+	};
+	return fragment ? check_fragment(s, in, i, ip.next) : check_next6(s, in, i, ip.next);
+}
+
+/* Frames to a group that we are in; a broadcast is for ARP alone. */
+static bool
+group_frame_ours(const struct eth_header *eth, uint16_t type)
+{
+	if (type == ETH_TYPE_ARP)
+		return eth_mac_is_broadcast(eth->dst);
+	/* RFC 2464 section 7. Which groups are ours, their addresses say. */
+	return type == ETH_TYPE_IPV6 && eth->dst[0] == 0x33 && eth->dst[1] == 0x33;
+}
+
+/* IEEE 802.1Q clause 6.9.1, 9.6: a tag of VLAN 0 is a priority and no more. */
+static enum stack_counter
+check_tag(struct stack *s, struct sorted *in, uint32_t i)
+{
+	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+	uint16_t id;
+
+	if (be16_get(eth->type) != ETH_TYPE_VLAN)
+		return DROP_VLAN_UNTAGGED;
+	if (in->rx.len[i] < ETH_HEADER_BYTES + ETH_TAG_BYTES)
+		return DROP_VLAN_CUT;
+	id = eth_tag_get(in->rx.data[i]) & VLAN_ID;
+	if (id != s->cfg.vlan)
+		return id == 0 ? DROP_VLAN_UNTAGGED : DROP_VLAN_OTHER;
+	in->rx.data[i] = eth_tag_out(in->rx.data[i]);
+	in->rx.len[i] -= ETH_TAG_BYTES;
+	return SORT_KEEP;
+}
+
+static bool
+station_sane(const struct stack *s, const struct eth_header *eth)
+{
+	/* Answers go back to the source: it must be one station, and not this one. */
+	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, s->port->mac);
+}
+
+/* Whatever is not plainly IPv4: tags, groups, the other types. SORT_IPV4: it is, after all. */
+static __attribute__((noinline)) int
+check_other(struct stack *s, struct sorted *in, uint32_t i)
+{
+	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+	uint16_t type = be16_get(eth->type);
+
+	if (type == ETH_TYPE_VLAN || s->cfg.vlan != 0) {
+		const enum stack_counter reason = check_tag(s, in, i);
+
+		if (reason != SORT_KEEP)
+			return reason;
+		eth = (const struct eth_header *)in->rx.data[i];
+		type = be16_get(eth->type);
+	}
+	if (type == ETH_TYPE_IPV4)
+		return SORT_IPV4;
+	if (!eth_mac_equal(eth->dst, s->port->mac) && !group_frame_ours(eth, type))
+		return DROP_ETH_NOT_OURS;
+	if (!station_sane(s, eth))
+		return DROP_ETH_SOURCE;
+	if (type == ETH_TYPE_IPV6 && s->speaks6)
+		return check_ipv6(s, in, i);
+	if (type != ETH_TYPE_ARP)
+		return DROP_ETH_TYPE;
+	in->l3[i] = (struct l3_info){
+		.l4_offset = ETH_HEADER_BYTES,
+		.l4_len = (uint16_t)(in->rx.len[i] - ETH_HEADER_BYTES),
+	};
+	return keep_other(in, i, OTHER_ARP);
 }
 
 static enum stack_counter
 check_frame(struct stack *s, struct sorted *in, uint32_t i)
 {
 	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
-	const uint32_t len = in->rx.len[i];
-	bool ours;
-	uint16_t type;
 
-	if (unlikely(len < ETH_HEADER_BYTES))
+	if (unlikely(in->rx.len[i] < ETH_HEADER_BYTES))
 		return DROP_ETH_CUT;
-	ours = eth_mac_equal(eth->dst, s->port->mac);
-	type = be16_get(eth->type);
-	/* RFC 1122 section 3.3.6: a link broadcast is no way to address one host's IPv4. */
-	if (unlikely(!ours && !(type == ETH_TYPE_ARP && eth_mac_is_broadcast(eth->dst))))
+	if (unlikely(be16_get(eth->type) != s->plain_type)) {
+		const int what = check_other(s, in, i);
+
+		if (what != SORT_IPV4)
+			return (enum stack_counter)what;
+		eth = (const struct eth_header *)in->rx.data[i];
+	}
+	/* RFC 1122 section 3.3.6: a link broadcast is no way to address one host. */
+	if (unlikely(!eth_mac_equal(eth->dst, s->port->mac)))
 		return DROP_ETH_NOT_OURS;
-	/* Answers go back to the source: it must be one station, and not this one. */
-	if (unlikely(eth_mac_is_group(eth->src) || eth_mac_equal(eth->src, s->port->mac)))
+	if (unlikely(!station_sane(s, eth)))
 		return DROP_ETH_SOURCE;
-	if (likely(type == ETH_TYPE_IPV4))
-		return check_ipv4(s, in, i);
-	if (type != ETH_TYPE_ARP)
-		return DROP_ETH_TYPE;
-	in->l3[i] = (struct l3_info){
-		.l4_offset = ETH_HEADER_BYTES,
-		.l4_len = (uint16_t)(len - ETH_HEADER_BYTES),
-	};
-	in->other[in->other_count++] = (uint8_t)i;
-	return SORT_KEEP;
+	return check_ipv4(s, in, i);
 }
 
 /* A request is often longer than one line; the frame's start is aligned to one. */

@@ -1,10 +1,12 @@
 /*
  * stack.c - one core's stack: made at start, then driven stage by stage.
  */
-#include "arp_table.h"
+#include "neigh_table.h"
+#include "reasm.h"
 #include "stack_core.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
@@ -18,8 +20,8 @@ spent_max(const struct stack_config *cfg)
 size_t
 stack_bytes(const struct stack_config *cfg)
 {
-	return sizeof(struct stack) + spent_max(cfg) * sizeof(struct frame *) + tcp_bytes(cfg) +
-	       3 * CACHE_LINE_BYTES;
+	return sizeof(struct stack) + (cfg->udp_port != 0 ? reasm_bytes() : 0) +
+	       spent_max(cfg) * sizeof(struct frame *) + tcp_bytes(cfg) + 3 * CACHE_LINE_BYTES;
 }
 
 static uint32_t
@@ -38,25 +40,44 @@ header_template_sum(uint32_t our_ip)
 	return inet_sum(0, header, sizeof header);
 }
 
+static void
+take_addresses(struct stack *s)
+{
+	s->ip[LOCAL_V4] = ip_addr_v4(s->cfg.ipv4);
+	if (s->cfg.gateway != 0)
+		s->router4 = ip_addr_v4(s->cfg.gateway);
+	s->speaks6 = s->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
+	if (!s->speaks6)
+		return;
+	s->ip[LOCAL_LINK6] = ipv6_link_local(s->port->mac);
+	s->ip[LOCAL_GLOBAL6] = s->cfg.ipv6;
+}
+
 struct stack *
 stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
-	     struct arp_table *arp)
+	     struct neigh_table *neigh)
 {
 	struct stack *s = region_take(region, sizeof *s, CACHE_LINE_BYTES);
 
-	ensure(cfg->prefix_len <= 32 && port->mtu >= IPV4_MTU_MIN);
-	ensure(port->frame_bytes >= ETH_HEADER_BYTES + port->mtu);
+	ensure(cfg->prefix_len <= 32 && cfg->prefix6_len <= IP_ADDR_BITS);
+	ensure(cfg->vlan <= VLAN_ID && port->mtu >= IPV4_MTU_MIN);
+	ensure(port->frame_bytes >= ETH_HEADER_BYTES + ETH_TAG_BYTES + port->mtu);
 	s->cfg = *cfg;
 	s->port = port;
-	s->arp = arp;
+	s->neigh = neigh;
 	s->netmask = mask_of(cfg->prefix_len);
 	s->ip_mark = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
 	s->udp_mark = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
 	s->tcp_mark = port->caps & PORT_TX_TCP_CKSUM ? FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP : 0;
 	s->ip_sum = header_template_sum(cfg->ipv4);
+	s->tag = (uint16_t)(cfg->vlan | cfg->vlan_priority << VLAN_PRIORITY_AT);
+	s->plain_type = cfg->vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
+	take_addresses(s);
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);
 	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	if (cfg->udp_port != 0)
+		s->reasm = reasm_create(region);
 	s->tcp = tcp_create(region, cfg);
 	return s;
 }
@@ -73,18 +94,40 @@ stack_match(struct stack *s, struct sorted *in)
 	tcp_match(s, in);
 }
 
+static void
+other_input(struct stack *s, uint32_t rx_index, enum other_kind kind)
+{
+	switch (kind) {
+	case OTHER_ARP:
+		arp_input(s, rx_index);
+		break;
+	case OTHER_ICMP:
+		icmp_input(s, rx_index);
+		break;
+	case OTHER_ICMP6:
+		icmp6_input(s, rx_index);
+		break;
+	case OTHER_FRAGMENT:
+		fragment_input(s, rx_index);
+		break;
+	}
+}
+
+static void
+set_now(struct stack *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	s->now_us = (uint32_t)(now_ns / 1000);
+}
+
 void
 stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	for (uint32_t n = 0; n < in->other_count; n++) {
 		const uint32_t i = in->other[n];
-		const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
 
-		if (be16_get(eth->type) == ETH_TYPE_ARP)
-			arp_input(s, i);
-		else
-			icmp_input(s, i);
+		other_input(s, i, (enum other_kind)in->l3[i].kind);
 	}
 	udp_input(s, in);
 	tcp_input(s, in);
@@ -93,29 +136,31 @@ stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
 void
 stack_tick(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
-	arp_tick(s);
+	set_now(s, now_ns);
+	neigh_tick(s);
+	if (s->reasm != NULL)
+		reasm_tick(s->reasm, s);
 	tcp_tick(s);
 }
 
 void
 stack_output(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	tcp_output(s);
 }
 
 uint64_t
 stack_next_timer(const struct stack *s)
 {
-	/* The first tick has something to say (arp_tick). */
+	/* The first tick has something to say (neigh_tick). */
 	return s->announced ? tcp_next_timer(s) : 0;
 }
 
 bool
 stack_drain(struct stack *s, uint64_t now_ns)
 {
-	s->now_ns = now_ns;
+	set_now(s, now_ns);
 	return tcp_drain(s);
 }
 
@@ -129,4 +174,17 @@ const struct counter *
 stack_counters(const struct stack *s)
 {
 	return s->counters;
+}
+
+bool
+ration_take(const struct stack *s, struct ration *r, uint32_t max)
+{
+	if (s->now_ns - r->since_ns >= RATION_NS) {
+		r->since_ns = s->now_ns;
+		r->count = 0;
+	}
+	if (r->count >= max)
+		return false;
+	r->count++;
+	return true;
 }

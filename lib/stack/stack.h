@@ -1,5 +1,6 @@
 /*
- * stack.h - one core's network stack: ARP, IPv4, ICMP, UDP, TCP. Knows bytes, not requests.
+ * stack.h - one core's network stack: IPv4 and IPv6, neighbours, ICMP, UDP, TCP. Knows bytes, not
+ * requests.
  *
  * The core drives it stage by stage (core_turn); the service reads and writes byte streams
  * and datagrams between stack_input() and stack_output().
@@ -9,7 +10,7 @@
  *         ports are; times in ns on the caller's clock.
  * Owner:  between sort and the end of answer the stack owns the received frames; views into
  *         them (conn_peek, datagram payload) are valid until stack_release().
- * Thread: core-local, but for arp_table (see arp_table.h).
+ * Thread: core-local, but for neigh_table (see neigh_table.h).
  * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
  * Bounds: OUTBOX_MAX frames out a turn; conns_max connections; chunks * CHUNK_BYTES unsent or
  *         unacknowledged bytes; rx_frames_max frames held by connections.
@@ -32,20 +33,32 @@
  * empty ones, its outbox, and the burst it works on. For whoever sizes the port's pool. */
 #define STACK_FRAMES_MAX (2u * OUTBOX_MAX + BURST_MAX)
 
-struct arp_table;
+struct neigh_table;
 struct conn;
 struct conn_sources;
 struct stack;
+
+enum congestion {
+	CC_CUBIC,   /* RFC 9438 */
+	CC_NEWRENO, /* RFC 5681, RFC 6582 */
+};
 
 struct stack_config {
 	uint32_t ipv4;       /* our address */
 	uint32_t prefix_len; /* 0..32 */
 	uint32_t gateway;    /* 0 = none */
-	uint16_t tcp_port;   /* 0 = off */
-	uint16_t udp_port;   /* 0 = off */
+	/* IPv6: the address of the link is made from the port's MAC; this is one more. */
+	struct ip_addr ipv6;     /* zero = none */
+	uint32_t prefix6_len;    /* 0..128 */
+	struct ip_addr gateway6; /* zero = none */
+	uint16_t vlan;           /* 802.1Q tag on every frame, in and out; 0 = none */
+	uint8_t vlan_priority;   /* of what we send, 0..7 */
+	uint16_t tcp_port;       /* 0 = off */
+	uint16_t udp_port;       /* 0 = off */
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
+	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
 	bool timestamps;              /* RFC 7323, with peers that offer them */
 	uint64_t seed;                /* flow hash */
@@ -73,7 +86,7 @@ struct stack_user {
 
 size_t stack_bytes(const struct stack_config *cfg);
 struct stack *stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
-			   struct arp_table *arp);
+			   struct neigh_table *neigh);
 void stack_attach(struct stack *s, const struct stack_user *user);
 
 /* ---- the stages, in order; called by core_turn only ---- */
@@ -81,6 +94,8 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 /* Our addresses: an answer leaves from the one that was asked. */
 enum local {
 	LOCAL_V4,
+	LOCAL_LINK6,
+	LOCAL_GLOBAL6,
 	LOCAL_COUNT,
 };
 
@@ -94,6 +109,7 @@ struct sorted {
 		uint16_t l4_offset;                /* bytes from the frame's start */
 		uint16_t l4_len; /* header and payload, from the IP total length */
 		uint8_t local;   /* enum local: which of our addresses it was sent to */
+		uint8_t kind;    /* of other[]: enum other_kind, the stack's */
 	} l3[BURST_MAX];
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
@@ -165,6 +181,10 @@ bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t 
 void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
+/* What queued bytes keep in place (conn_extern) is needed elsewhere: from now on, for some seconds,
+ * who does not acknowledge them is reset. */
+void stack_press(struct stack *s);
+
 /* Private scratch of one chunk for the service (a command line cut by a segment). */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
 /* The same instead of a reservation that conn_writable vouched for this turn; never NULL. */
@@ -201,6 +221,22 @@ bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */
+
+/* Many datagrams to one peer: headers made once, a checksum finished for each (IPv4). */
+#define UDP_FLOW_HEADERS 42u
+struct udp_flow {
+	uint8_t headers[UDP_FLOW_HEADERS]; /* lengths and checksums zero */
+	uint64_t ip_sum, udp_sum;          /* of the headers, of the pseudo header and ports */
+};
+/* to: as udp_resolve() left it. */
+void udp_flow_make(const struct stack *s, const struct udp_peer *to, struct udp_flow *flow);
+/* How many may be begun now. */
+uint32_t udp_flow_room(const struct stack *s);
+/* Where the next one's payload goes, of which there is room for stack_datagram_max(); not NULL
+ * while udp_flow_room() says so. */
+uint8_t *udp_flow_begin(struct stack *s);
+void udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_len);
+uint32_t stack_datagram_max(const struct stack *s);
 
 /* ---- telemetry ---- */
 

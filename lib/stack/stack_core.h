@@ -1,8 +1,9 @@
 /*
  * stack_core.h - what the files of this room share: struct stack, its outbox, its doors inside.
  *
- * Private to lib/stack. stack.c, outbox.c, sort.c, arp_*.c, icmp_*.c, ip_*.c, udp_*.c make the
- * frame-level part; tcp_*.c the byte streams. They meet here and nowhere else.
+ * Private to lib/stack. stack.c, outbox.c, sort.c, neigh_*.c, arp_*.c, nd_*.c, icmp*.c, ip_*.c,
+ * reasm.c, udp_*.c make the frame-level part; tcp_*.c the byte streams. They meet here and nowhere
+ * else.
  *
  * Owner:  a frame is in exactly one place: the burst being sorted, the outbox, the stock, the
  *         spent list, or a connection's receive queue.
@@ -14,6 +15,7 @@
 #include "stack.h"
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "wire/inet_cksum.h"
 
 /* Frames to send, oldest first: frame i is part[i / BURST_MAX], place i % BURST_MAX, so a part
  * is handed to the port as it stands. What the port refused moves to the front. */
@@ -34,18 +36,40 @@ struct stock {
 	struct frame *frame[STOCK_MAX];
 };
 
+/* How many answers of a kind may leave in a stretch of time: enough for every honest asker, too
+ * little to be of use to another. */
+struct ration {
+	uint64_t since_ns;
+	uint32_t count;
+};
+
+#define RATION_NS      (10ull * 1000000)
+#define ECHOES_MAX     200u /* in RATION_NS: RFC 4443 section 2.4 (f) */
+#define NEIGHBOURS_MAX 100u /* answers to neighbours, the same */
+
+/* Who handles a frame of other[]. */
+enum other_kind {
+	OTHER_ARP,
+	OTHER_ICMP,
+	OTHER_ICMP6,
+	OTHER_FRAGMENT,
+};
+
 /* Outbox slots that no received frame may claim: for segments and ARP of our own accord. */
 #define OUTBOX_RESERVE 64u
 
-struct tcp; /* tcp.h */
+struct reasm; /* reasm.h */
+struct tcp;   /* tcp.h */
 
 struct stack {
 	struct stack_config cfg;
 	struct port *port;
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 	struct stack_user user;
 	uint64_t now_ns; /* of this turn; set by stack_input */
+	uint32_t now_us; /* the same, modulo 2^32: for the scoreboard */
 	struct tcp *tcp;
+	struct reasm *reasm; /* NULL: no UDP, nothing to put together */
 
 	uint32_t netmask;
 	uint32_t ip_mark;      /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
@@ -54,7 +78,14 @@ struct stack {
 	uint64_t ip_sum;       /* of our IPv4 header without protocol, length, destination */
 	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
 
-	bool announced;    /* our address, by this core or another */
+	struct ip_addr router4;         /* cfg.gateway; zero: none */
+	struct ip_addr ip[LOCAL_COUNT]; /* ours; zero: we have none of that kind */
+	bool speaks6;                   /* the MTU is IPv6's least at least */
+	uint16_t tag;                   /* of every frame we send, if cfg.vlan says so */
+	uint32_t plain_type;            /* IPv4's Ethernet type; none at all if frames are tagged */
+
+	bool announced; /* our addresses, by this core or another */
+	struct ration echoes, neighbours;
 	struct sorted *in; /* of this turn */
 	uint32_t owed;     /* received frames that may still become their own answer */
 	uint32_t datagram_count;
@@ -89,6 +120,25 @@ struct ip_way {
 	uint8_t protocol;
 };
 
+/* Bytes of the IP header in front of what we send from an address of ours. */
+static inline uint32_t
+ip_header_bytes(uint8_t local)
+{
+	return local == LOCAL_V4 ? 20 : 40;
+}
+
+/* The sum of the pseudo header from one of our addresses to dst, or back: they are equal. */
+static inline uint64_t
+ip_pseudo_sum(const struct stack *s, struct ip_way way, uint16_t l4_len)
+{
+	if (likely(way.local == LOCAL_V4))
+		return inet_sum_pseudo(s->cfg.ipv4, ip_addr_v4_get(way.dst), way.protocol, l4_len);
+	return inet_sum_pseudo6(s->ip[way.local].b, way.dst->b, way.protocol, l4_len);
+}
+
+/* May one more leave? It is counted if so. */
+bool ration_take(const struct stack *s, struct ration *r, uint32_t max);
+
 /* Start an IP packet in a fresh frame at the outbox's end, addressed to mac. Returns where its L4
  * header goes; NULL if the outbox is full or no frame is to be had. */
 uint8_t *ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way);
@@ -97,8 +147,8 @@ uint8_t *ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way);
  * was never there. */
 void ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
 
-/* The MAC for a destination: from the ARP table by route (on-link or gateway), else fallback
- * (the MAC its frames come from), asking by ARP in that case. */
+/* The MAC for a destination: from the neighbour table by route (on-link or gateway), else fallback
+ * (the MAC its frames come from), asking the neighbours in that case. */
 void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t fallback[6],
 		  uint8_t mac[6]);
 
@@ -120,12 +170,33 @@ void outbox_waive(struct stack *s, uint32_t rx_index);
  * l4_len bytes of L4 (at l3[i].l4_offset) behind them. Returns where they now are. */
 uint8_t *ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol);
 
+/* neigh_io.c: does a route of ours go through this neighbour? */
+bool route_uses(const struct stack *s, const struct ip_addr *ip);
+/* Which of our addresses speaks to dst when we begin: enum local. */
+uint8_t local_for(const struct stack *s, const struct ip_addr *dst);
+
+/* Ask who has ip; tell all who we are. False: there is no room. */
+bool arp_ask(struct stack *s, const struct ip_addr *ip);
+bool nd_ask(struct stack *s, const struct ip_addr *ip);
+bool nd_announce(struct stack *s, uint8_t local);
+
+/* icmp_error.c: an error about a packet we are said to have sent; p: the ICMP message, whose
+ * checksum holds. Returns the counter of what it came to. */
+enum stack_counter icmp_error(struct stack *s, const uint8_t *p, uint32_t len);
+enum stack_counter icmp6_error(struct stack *s, const uint8_t *p, uint32_t len);
+
 /* Each takes over the frame: it is sent back or spent. */
 void arp_input(struct stack *s, uint32_t rx_index);
 void icmp_input(struct stack *s, uint32_t rx_index);
+void icmp6_input(struct stack *s, uint32_t rx_index);
+void nd_input(struct stack *s, uint32_t rx_index);
+void fragment_input(struct stack *s, uint32_t rx_index);
 void udp_input(struct stack *s, const struct sorted *in);
+/* A datagram put together of fragments, its headers checked; its frame is the last of them, where
+ * an answer may stand. */
+void udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len);
 void udp_release(struct stack *s);
-void arp_tick(struct stack *s);
+void neigh_tick(struct stack *s);
 
 /* ---- byte streams, for stack.c (tcp_*.c) ---- */
 

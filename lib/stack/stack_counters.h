@@ -23,24 +23,64 @@
 	X(DROP_IP_VERSION, "not version 4")                                                        \
 	X(DROP_IP_HEADER, "an IPv4 header length that cannot be")                                  \
 	X(DROP_IP_CKSUM, "a wrong IPv4 header checksum")                                           \
-	X(DROP_IP_FRAGMENT, "fragments: we do not reassemble")                                     \
 	X(DROP_IP_NOT_OURS, "addressed to another IPv4 address")                                   \
 	X(DROP_IP_SOURCE, "from an address nobody can have: zero, loopback, group, ours")          \
 	X(DROP_IP_PROTOCOL, "neither TCP, UDP nor ICMP")                                           \
+	X(DROP_VLAN_CUT, "shorter than a VLAN tag")                                                \
+	X(DROP_VLAN_OTHER, "tagged for a VLAN that is not ours")                                   \
+	X(DROP_VLAN_UNTAGGED, "without the tag of our VLAN")                                       \
+	X(DROP_IP6_CUT, "shorter than an IPv6 header or than its payload length")                  \
+	X(DROP_IP6_VERSION, "not version 6")                                                       \
+	X(DROP_IP6_CHAIN, "IPv6 extension headers cut, out of order, too many or too long")        \
+	X(DROP_IP6_OPTION, "an IPv6 option we do not know that says: discard")                     \
+	X(DROP_IP6_ROUTING, "an IPv6 routing header with segments left")                           \
+	X(DROP_IP6_NEXT, "an IPv6 next header we do not speak")                                    \
+	X(DROP_IP6_NOT_OURS, "addressed to another IPv6 address or to a group")                    \
+	X(DROP_IP6_SOURCE, "from an IPv6 address nobody can have: zero, group, mapped, ours")      \
+	X(DROP_FRAG_PROTOCOL, "fragments of neither UDP nor TCP")                                  \
+	X(DROP_FRAG_TCP, "fragments of TCP: segments fit the path")                                \
+	X(DROP_FRAG_OFF, "fragments while UDP is off")                                             \
+	X(DROP_FRAG_LEN, "fragments of a length or at an offset that cannot be")                   \
+	X(DROP_FRAG_LARGE, "datagrams given up: longer than we put together")                      \
+	X(DROP_FRAG_PIECES, "datagrams given up: in too many fragments")                           \
+	X(DROP_FRAG_OVERLAP, "datagrams given up: fragments overlap")                              \
+	X(DROP_FRAG_TWICE, "fragments that came twice")                                            \
+	X(DROP_FRAG_LATE, "fragments of a datagram that was given up")                             \
+	X(DROP_FRAG_TIMEOUT, "datagrams given up: not all fragments came in time")                 \
+	X(DROP_FRAG_MADE_ROOM, "datagrams given up for a newer one")                               \
+	X(DROP_FRAG_BUSY, "fragments dropped: all room is in use this turn")                       \
+	X(FRAG_RECEIVED, "fragments of datagrams")                                                 \
+	X(FRAG_WHOLE, "datagrams put together")                                                    \
 	X(DROP_UDP_CUT, "shorter than a UDP header")                                               \
 	X(DROP_UDP_LEN, "a UDP length that cannot be")                                             \
 	X(DROP_UDP_CKSUM, "a wrong UDP checksum")                                                  \
 	X(DROP_UDP_PORT, "to a UDP port nobody serves")                                            \
 	X(DROP_UDP_SOURCE, "from UDP port 0, or from our own: nobody to answer")                   \
+	X(DROP_UDP_NO_CKSUM, "UDP over IPv6 without a checksum")                                   \
 	X(DROP_TCP_CUT, "shorter than a TCP header")                                               \
 	X(DROP_TCP_CKSUM, "a wrong TCP checksum")                                                  \
 	X(DROP_ICMP_CUT, "shorter than an ICMP header")                                            \
 	X(DROP_ICMP_CKSUM, "a wrong ICMP checksum")                                                \
-	X(DROP_ICMP_TYPE, "ICMP messages other than echo")                                         \
+	X(DROP_ICMP_TYPE, "ICMP messages we do nothing about")                                     \
 	X(DROP_ICMP_SIZE, "echoes longer than our MTU")                                            \
 	X(DROP_ARP_CUT, "shorter than an ARP packet")                                              \
 	X(DROP_ARP_FORMAT, "ARP that is not IPv4 over Ethernet")                                   \
 	X(DROP_ARP_SENDER, "ARP from a MAC nobody can have, or from our own")                      \
+	X(DROP_ICMP_RATION, "echoes not answered: too many already")                               \
+	X(DROP_ND_HOP_LIMIT, "neighbour discovery from beyond a router")                           \
+	X(DROP_ND_FORMAT, "neighbour discovery that cannot be")                                    \
+	X(DROP_ND_SENDER, "neighbour discovery from a MAC nobody can have, or from our own")       \
+	X(DROP_ND_TARGET, "questions for another's address")                                       \
+	X(DROP_ND_UNASKED, "advertisements of neighbours we did not ask for")                      \
+	X(DROP_ND_ROUTER, "router messages and redirects: routes are configured")                  \
+	X(DROP_NEIGH_RATION, "questions of neighbours not answered: too many already")             \
+	X(ND_ANSWERED, "neighbour solicitations answered")                                         \
+	X(ND_ASKED, "neighbour solicitations and announcements sent")                              \
+	X(ND_LEARNED, "IPv6 neighbours made or refreshed")                                         \
+	X(ND_CONFLICT, "another station has or wants our IPv6 address")                            \
+	X(ICMP_TOO_BIG, "path MTUs told by routers and handed to TCP")                             \
+	X(ICMP_STRAY, "ICMP errors about what we did not send")                                    \
+	X(ICMP_ERRORS, "other ICMP errors about what we may have sent")                            \
 	X(ARP_ANSWERED, "ARP requests answered")                                                   \
 	X(ARP_ASKED, "ARP requests sent")                                                          \
 	X(ARP_LEARNED, "ARP entries made or refreshed")                                            \
@@ -55,6 +95,7 @@
 	X(TCP_CONNECT_REFUSED, "of those, reset by the peer before they were open")                \
 	X(TCP_CONNECT_TIMEOUT, "of those, given up: no answer to our SYN")                         \
 	X(TCP_CONNECT_UNREACHABLE, "of those, given up: no MAC for the next hop")                  \
+	X(TCP_CONNECT_NO_ADDRESS, "connections not begun: we have no address of that family")      \
 	X(TCP_CONNECT_NO_PORT, "connects refused: the flow, or every local port, is in use")       \
 	X(TCP_CONNECT_NO_SLOT, "connects refused: every connection slot is taken")                 \
 	X(TCP_CONNECT_CROSSED, "opens from both sides at once")                                    \
@@ -111,11 +152,22 @@
 	X(TCP_TX_RESETS, "resets sent")                                                            \
 	X(TCP_TX_NO_ROOM, "segments put off: no room in the outbox")                               \
 	X(TCP_RETRANSMITS, "segments sent again")                                                  \
-	X(TCP_FAST_RETRANSMITS, "losses seen by three duplicate acknowledgments")                  \
+	X(TCP_FAST_RETRANSMITS, "recoveries begun: losses seen by what arrived after them")        \
+	X(TCP_RECOVERIES_SPURIOUS, "recoveries taken back: nothing had been lost")                 \
 	X(TCP_TIMEOUTS_RETRANSMIT, "retransmission timeouts")                                      \
+	X(TCP_TIMEOUTS_SPURIOUS, "timeouts taken back: nothing had been lost")                     \
+	X(TCP_LOSS_PROBES, "segments sent to ask whether the last ones arrived (RFC 8985)")        \
+	X(TCP_LOSS_PROBES_REPAIRED, "of those, sent again and needed")                             \
+	X(TCP_LOSS_PROBES_VAIN, "of those, sent again and not needed")                             \
+	X(TCP_SACK_NONSENSE, "SACK blocks of what was never sent")                                 \
+	X(TCP_SACK_FORGOTTEN, "timeouts after which what was SACKed no longer counted")            \
+	X(TCP_SENT_RUNS_SHORT, "losses of precision: no node for the scoreboard")                  \
 	X(TCP_WINDOW_PROBES, "probes of a shut window")                                            \
 	X(TCP_KEEPALIVES, "keepalive probes")                                                      \
 	X(TCP_ACKS_DELAYED, "acknowledgments that waited for the delayed ACK timer")               \
+	X(TCP_MEMORY_SHORT, "times chunks, pieces or received frames began to run short")          \
+	X(TCP_EVICTED_SLOW_READER, "of those who did not acknowledge meanwhile: reset")            \
+	X(TCP_EVICTED_SLOW_WRITER, "of those who did not fill a hole meanwhile: reset")            \
 	X(TCP_WRITER_AHEAD, "writers put off: too much is queued on the connection")               \
 	X(TCP_WRITER_STARVED, "writers put off: no chunk is free")
 

@@ -34,6 +34,21 @@ struct flow_bucket {
 };
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
+/* How far a connection had got when it was last looked at for standing still (tcp_evict.c). */
+struct stall {
+	uint64_t noted_ns; /* 0: never */
+	uint32_t una_goal, rcv_goal;
+};
+
+struct evict {
+	struct stall *stalls;         /* of each slot */
+	uint64_t since_ns;            /* this shortage; 0: there is none */
+	uint64_t press_ns;            /* when the service last was short of what queues hold */
+	uint64_t evicted_ns;          /* the last one */
+	uint32_t slot;                /* next to be looked at */
+	bool queues, frames, pressed; /* what is short */
+};
+
 struct tcp {
 	struct conn *conns;
 	struct flow_bucket *buckets;
@@ -52,6 +67,8 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct evict evict;
+	struct sent_pool sent_pool;
 
 	uint64_t rst_since_ns;
 	uint32_t rst_count;
@@ -74,18 +91,18 @@ struct arrival {
 	bool kept;                /* the frame went into a receive queue */
 };
 
+/* The largest segment in our MTU, without options. */
+static inline uint32_t
+mss_ours(const struct stack *s, uint8_t local)
+{
+	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
+}
+
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
 enum step {
 	STEP_ON,
 	STEP_DONE,
 };
-
-/* The largest segment in our MTU, without options. */
-static inline uint32_t
-mss_ours(const struct stack *s, uint8_t local)
-{
-	return s->port->mtu - 20 - TCP_HEADER_BYTES;
-}
 
 /* ---- tcp_table.c: flows ---- */
 
@@ -164,10 +181,36 @@ bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 void offer_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */
 void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
-/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
-void put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-		 struct tcp_sack_block *blocks);
 void mss_update(struct conn *c);
+/* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
+static inline uint32_t
+ts_clock(const struct stack *s)
+{
+	return (uint32_t)(s->now_ns / NS_PER_MS);
+}
+
+static inline uint32_t
+ts_now(const struct stack *s, const struct conn *c)
+{
+	return ts_clock(s) + c->ts_offset;
+}
+
+/* What few segments carry: a SYN's options, SACK blocks. */
+void put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		      struct tcp_sack_block *blocks);
+/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
+static inline void
+put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+	    struct tcp_sack_block *blocks)
+{
+	if (c->flags & CONN_TS) {
+		seg->opt.seen = TCP_HAS_TIMESTAMPS;
+		seg->opt.ts_value = ts_now(s, c);
+		seg->opt.ts_echo = c->ts_recent;
+	}
+	if (unlikely(seg->flags & TCP_SYN || c->rx.islands != NULL || c->flags & CONN_DSACK))
+		put_rare_options(s, c, seg, len, blocks);
+}
 /* Of every segment. */
 static inline uint32_t
 conn_option_bytes(const struct conn *c)
@@ -177,7 +220,7 @@ conn_option_bytes(const struct conn *c)
 /* RFC 7323 section 5: is it an old duplicate? */
 enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
 /* Section 4.3 (2), for an acceptable segment. */
-void take_timestamp(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+void take_timestamp(struct conn *c, const struct tcp_seg *seg);
 /* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
 bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
 /* What the echo of a segment that acknowledges something says; 0: nothing. */
@@ -216,7 +259,11 @@ void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
 void rx_clear(struct stack *s, struct conn *c);
+/* Frames that are for connections without unread text. */
+uint32_t rx_aside(const struct stack *s);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
+/* The delayed ACK timer ran out. */
+void rx_ack_waited(struct conn *c);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
 
@@ -256,11 +303,18 @@ void out_challenge(struct stack *s, struct conn *c);
  * choose. Ports, sequence numbers, flags and options of seg are the answer's; false: no room. */
 bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
 
+/* ---- tcp_evict.c: when memory is short ---- */
+
+void evict_tick(struct stack *s);
+uint64_t evict_next(const struct stack *s); /* when it wants to look again; NEVER: not */
+
 /* ---- tcp_timer.c ---- */
 
 void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
 void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
 void timer_main_off(struct conn *c);
+/* Text is on its way: the loss probe's timer if one is due, else the retransmission timer. */
+void timer_flight(struct stack *s, struct conn *c);
 /* RFC 6298 section 5.5: the main timer again, twice as long each time. */
 void timer_back_off(struct stack *s, struct conn *c);
 void rtt_sample(struct conn *c, uint64_t rtt_ns);
@@ -268,8 +322,54 @@ void rtt_sample(struct conn *c, uint64_t rtt_ns);
 /* ---- tcp_cc.c: how much the network takes ---- */
 
 void cc_start(struct conn *c);
-void cc_acked(struct conn *c, uint32_t bytes);
-bool cc_dup_ack(struct conn *c); /* true: the first segment is taken for lost */
-void cc_timeout(struct conn *c);
+/* So many bytes arrived while the congestion window was the limit. */
+void cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
+void cc_lost(const struct stack *s, struct conn *c);
+void cc_idle(struct conn *c);
+
+/* ---- tcp_sack.c: SACK blocks received ---- */
+
+/* What an ACK says beside the numbers. */
+struct sack_told {
+	bool dup;   /* a duplicate ACK without SACK blocks */
+	bool dsack; /* [dsack_begin, dsack_end) came twice */
+	uint32_t dsack_begin, dsack_end;
+};
+
+void sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt,
+	       struct sack_told *told, struct sent_news *news);
+
+/* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
+
+/* The first sign that not everything arrives in order: before the scoreboard hears of it. */
+void conn_troubled(struct conn *c);
+/* Both return the bytes found lost, and arm the timer for those that may be soon. */
+uint32_t rack_acked(struct stack *s, struct conn *c, const struct sent_news *news,
+		    const struct sack_told *told);
+uint32_t rack_detect(struct stack *s, struct conn *c);
+void rack_timeout(struct stack *s, struct conn *c);
+void rack_recovered(struct conn *c);
+void tlp_fires(struct stack *s, struct conn *c);
+void tlp_sent(struct stack *s, struct conn *c, bool again);
+/* Whether the probe has repaired a loss. */
+bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	       const struct sack_told *told);
+
+/* ---- tcp_loss.c: recovery ---- */
+
+struct loss_ack {
+	struct sent_news news;
+	struct sack_told told;
+	uint32_t acked; /* what snd_una has moved by */
+	bool limited;   /* the congestion window was the limit */
+};
+
+/* An ACK while something is in trouble; the scoreboard knows it already. */
+void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
+void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
+void loss_timeout(struct stack *s, struct conn *c);
+void loss_resent(struct conn *c, uint32_t len);
+/* Segments are smaller from now on: what is in flight goes out again, cut anew. */
+void loss_path_shrank(struct stack *s, struct conn *c);
 
 #endif

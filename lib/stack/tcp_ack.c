@@ -3,23 +3,29 @@
  */
 #include "tcp.h"
 
-/* Text sent once is timed to the nanosecond; of text sent again the echo says which time it was
- * (RFC 7323 section 4.1). */
+/* Text sent once, at sent_us, is timed to the microsecond. */
 static void
-take_rtt(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
 {
-	uint64_t echoed_ns;
+	const uint32_t us = max_u32(s->now_us - sent_us, 1);
 
-	if (likely(c->flags & CONN_RTT_TIMED)) {
-		if (seq_before(seg->ack, c->rtt_seq))
-			return;
-		c->flags &= ~CONN_RTT_TIMED;
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+	c->min_rtt_us = min_u32(c->min_rtt_us, us);
+	rtt_sample(c, (uint64_t)us * 1000);
+}
+
+/* Of text sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
+ * that time was lost, the peer repeats its echo when the text comes once more, and how long we have
+ * waited is not how long the way is: if the last time can have caused the ACK, it has. */
+static void
+take_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	  const struct sent_news *news)
+{
+	const uint64_t echoed_ns = rtt_echoed_ns(s, c, seg);
+	const uint64_t last_ns = (uint64_t)(s->now_us - news->newest_us) * 1000;
+
+	if (echoed_ns == 0)
 		return;
-	}
-	echoed_ns = rtt_echoed_ns(s, c, seg);
-	if (echoed_ns != 0)
-		rtt_sample(c, echoed_ns);
+	rtt_sample(c, news->newest && last_ns < echoed_ns ? last_ns : echoed_ns);
 }
 
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
@@ -37,9 +43,11 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	c->rtt_seq = seg->ack;
-	take_rtt(s, c, seg);
-	c->flags &= ~CONN_SEND_SYN;
+	if (c->flags & CONN_RTT_TIMED)
+		take_rtt(s, c, (uint32_t)(c->rtt_at_ns / 1000));
+	else
+		take_echo(s, c, seg, &(struct sent_news){0});
+	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_ON;
@@ -72,6 +80,16 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 	       (uint32_t)seg->window << c->snd_wscale == c->snd_wnd;
 }
 
+/* Is the congestion window what keeps us from sending more? In slow start it is also when more than
+ * half of it was used (RFC 7661 section 4.3 asks for no less). */
+static bool
+cwnd_is_limit(const struct conn *c)
+{
+	return c->flags & CONN_CWND_FULL ||
+	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
+}
+
+/* The scoreboard and the round trip have been seen to. */
 static void
 ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
@@ -83,16 +101,61 @@ ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	c->snd_una = ack;
 	if (seq_before(c->snd_nxt, ack))
 		c->snd_nxt = ack;
-	take_rtt(s, c, seg);
 	c->tries = c->backoff = 0;
-	cc_acked(c, acked);
 	/* RFC 6298 section 5.2, 5.3. */
 	timer_main_off(c);
 	if (c->snd_max != c->snd_una)
-		timer_main(s, c, (uint64_t)c->rto_us * 1000);
+		timer_flight(s, c);
 	conn_room_made(s, c);
 	if (c->tx.bytes > 0 || conn_fin_due(c))
 		conn_make_out(s, c);
+}
+
+static void
+ack_with_care(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	const bool sack = seg->opt.seen & TCP_HAS_SACK && c->flags & CONN_SACK;
+	struct loss_ack a = {
+		.news = {.now_us = s->now_us, .min_rtt_us = c->min_rtt_us},
+		.told = {.dup = !sack && is_dup_ack(c, seg)},
+		.acked = seq_after(seg->ack, c->snd_una) ? seg->ack - c->snd_una : 0,
+		.limited = cwnd_is_limit(c),
+	};
+
+	if (sack || a.told.dup)
+		conn_troubled(c);
+	if (a.acked > 0) {
+		sent_ack(&c->sent, &s->tcp->sent_pool, seg->ack, &a.news);
+		if (a.news.timed && !a.news.mixed)
+			take_rtt(s, c, a.news.oldest_us);
+		else
+			take_echo(s, c, seg, &a.news);
+		ack_is_new(s, c, seg);
+	}
+	if (sack)
+		sack_take(s, c, &seg->opt, &a.told, &a.news);
+	if (c->flags & CONN_TROUBLED)
+		loss_acked(s, c, seg, &a);
+	else if (a.limited && a.acked > 0)
+		cc_grow(s, c, a.acked, s->now_us);
+	if (!seq_before(seg->ack, c->snd_una))
+		take_window(s, c, seg);
+}
+
+/* The part of an acknowledgment that is about the text we sent. A reply that arrived whole is the
+ * common case, and has no news but its round trip. */
+static void
+text_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (unlikely(c->flags & CONN_TROUBLED || seg->opt.seen & TCP_HAS_SACK ||
+		     cwnd_is_limit(c)) ||
+	    !sent_ack_all(&c->sent, seg->ack)) {
+		ack_with_care(s, c, seg);
+		return;
+	}
+	take_window(s, c, seg);
+	take_rtt(s, c, c->sent.first.sent_us);
+	ack_is_new(s, c, seg);
 }
 
 /* What the acknowledgment of our FIN does to the state. */
@@ -131,18 +194,9 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 		out_challenge(s, c);
 		return STEP_DONE;
 	}
-	if (is_dup_ack(c, seg)) {
-		if (cc_dup_ack(c))
-			stack_count(s, TCP_FAST_RETRANSMITS);
-		conn_make_out(s, c);
-	}
 	if (c->flags & CONN_PERSIST && !(c->flags & CONN_CLOSE))
 		c->tries = 0; /* a window may stay shut as long as its owner lives (3.8.6.1) */
-	if (!seq_before(seg->ack, c->snd_una))
-		take_window(s, c, seg);
-	if (!seq_after(seg->ack, c->snd_una))
-		return STEP_ON;
-	fin = conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
-	ack_is_new(s, c, seg);
+	fin = seq_after(seg->ack, c->snd_una) && conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
+	text_acked(s, c, seg);
 	return fin ? fin_acked(s, c) : STEP_ON;
 }

@@ -1,11 +1,20 @@
 /*
- * tcp_cc.c - how much the network takes: slow start, congestion avoidance, fast retransmit and
- * fast recovery (RFC 5681), without SACK (NewReno, RFC 6582).
+ * tcp_cc.c - how much the network takes: slow start and congestion avoidance (RFC 5681), by CUBIC
+ * (RFC 9438) or NewReno; what a loss, a timeout and silence do to the window.
+ *
+ * The window grows only while it is what keeps us from sending (RFC 7661 section 4.3, RFC 9438
+ * section 5.8): a connection of requests and replies keeps the initial window and never comes here
+ * for more than a comparison.
  */
 #include "tcp.h"
+#include "tcp_cubic.h"
 
-#define SSTHRESH_NONE UINT32_MAX
-#define CWND_MAX      (16u * 1024 * 1024)
+/* RFC 3465 section 2.3 asks for L = 2. Peers whose NICs gather segments acknowledge ten and more at
+ * once, as often as not, and as Linux does we count them; the limit is for freak ACKs. */
+#define SLOW_START_SEGS 16u
+/* Without SACK after a timeout an ACK may be for text that came before: RFC 3465 section 2.3. */
+#define SLOW_START_SEGS_BLIND 1u
+#define CWND_MIN_SEGS         2u
 
 void
 cc_start(struct conn *c)
@@ -14,77 +23,122 @@ cc_start(struct conn *c)
 	c->ssthresh = SSTHRESH_NONE;
 	c->recover = c->snd_una;
 	c->dup_acks = 0;
+	c->growth = (struct growth){0};
 }
 
-/* RFC 5681 equation 4. */
-static uint32_t
-half_flight(const struct conn *c)
-{
-	return max_u32((c->snd_max - c->snd_una) / 2, 2u * c->mss);
-}
-
-/* RFC 6582 section 3.2, step 3: snd_una has moved already. */
+/* RFC 5681 section 3.1, with the byte counting of RFC 3465 section 2.1. */
 static void
-recovery_acked(struct conn *c, uint32_t bytes)
+reno_avoid(struct conn *c, uint32_t bytes)
 {
-	if (!seq_before(c->snd_una, c->recover)) {
-		const uint32_t flight = c->snd_max - c->snd_una;
+	struct growth *g = &c->growth;
 
-		c->flags &= ~CONN_RECOVERY;
-		c->cwnd = min_u32(c->ssthresh, max_u32(flight, c->mss) + c->mss);
+	g->part += bytes;
+	if (g->part >= c->cwnd) {
+		g->part -= c->cwnd;
+		c->cwnd += c->mss;
+	}
+}
+
+/* RFC 9438 section 4.2: congestion avoidance begins anew. */
+static void
+epoch_begin(struct conn *c, uint32_t now_us)
+{
+	struct growth *g = &c->growth;
+
+	g->t_us = 1;
+	g->last_us = now_us;
+	g->w_est = c->cwnd;
+	g->part = g->est_part = 0;
+	g->origin = max_u32(g->w_max, c->cwnd);
+	g->k_ms = cubic_k_ms(g->origin - c->cwnd, c->mss);
+	if (g->prior < c->cwnd)
+		g->prior = c->cwnd;
+}
+
+/* Whole bytes of bytes * more / cwnd; what is left of the division waits in *part. */
+static uint32_t
+share(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
+{
+	const uint64_t n = (uint64_t)bytes * more + *part;
+
+	*part = (uint32_t)(n % cwnd);
+	return (uint32_t)(n / cwnd);
+}
+
+/* Section 4.3: with beta = 0.7 the window that Reno would have grows by 9/17 of an MSS a round
+ * trip, and by a whole one from where the loss was. */
+static void
+reno_estimate(struct conn *c, uint32_t bytes)
+{
+	struct growth *g = &c->growth;
+	const uint32_t step = g->w_est < g->prior ? c->mss * 9u / 17u : c->mss;
+
+	g->w_est += share(bytes, step, c->cwnd, &g->est_part);
+}
+
+static void
+cubic_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
+{
+	struct growth *g = &c->growth;
+	uint32_t target;
+
+	if (g->t_us == 0)
+		epoch_begin(c, now_us);
+	/* Time in which nothing was asked of the window does not count: section 5.8. */
+	g->t_us += min_u32(now_us - g->last_us, c->srtt_us);
+	g->last_us = now_us;
+	reno_estimate(c, bytes);
+	if (cubic_window(g->origin, c->mss, g->t_us / 1000, g->k_ms) < g->w_est) {
+		c->cwnd = max_u32(c->cwnd, g->w_est);
 		return;
 	}
-	/* A partial acknowledgment: the next segment is lost too. */
-	c->flags |= CONN_RESEND;
-	c->cwnd = c->cwnd > bytes ? c->cwnd - bytes : c->mss;
-	c->cwnd += bytes >= c->mss ? c->mss : 0;
-	c->cwnd = max_u32(c->cwnd, c->mss);
+	target = cubic_window(g->origin, c->mss, (g->t_us + c->srtt_us) / 1000, g->k_ms);
+	target = min_u32(max_u32(target, c->cwnd), c->cwnd + c->cwnd / 2);
+	c->cwnd += share(bytes, target - c->cwnd, c->cwnd, &g->part);
 }
 
 void
-cc_acked(struct conn *c, uint32_t bytes)
+cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us)
 {
-	c->dup_acks = 0;
-	if (c->flags & CONN_RECOVERY) {
-		recovery_acked(c, bytes);
-		return;
-	}
-	if (seq_before(c->recover, c->snd_una))
-		c->recover = c->snd_una; /* or it would come to lie ahead when numbers wrap */
+	const bool blind = (c->flags & (CONN_LOSS | CONN_SACK)) == CONN_LOSS;
+	const uint32_t segs = blind ? SLOW_START_SEGS_BLIND : SLOW_START_SEGS;
+
 	if (c->cwnd < c->ssthresh)
-		c->cwnd += min_u32(bytes, 2u * c->mss); /* RFC 3465: L = 2 */
+		c->cwnd += min_u32(min_u32(bytes, segs * c->mss), c->ssthresh - c->cwnd);
+	else if (s->cfg.congestion == CC_NEWRENO)
+		reno_avoid(c, bytes);
 	else
-		c->cwnd += max_u32((uint32_t)c->mss * c->mss / c->cwnd, 1);
+		cubic_avoid(c, bytes, now_us);
 	c->cwnd = min_u32(c->cwnd, CWND_MAX);
 }
 
-bool
-cc_dup_ack(struct conn *c)
+/* A loss, or what looks like one: ssthresh is what the network is thought to take. */
+void
+cc_lost(const struct stack *s, struct conn *c)
 {
-	if (c->flags & CONN_RECOVERY) {
-		c->cwnd = min_u32(c->cwnd + c->mss, CWND_MAX);
-		return false;
+	struct growth *g = &c->growth;
+	const uint32_t least = CWND_MIN_SEGS * c->mss;
+
+	g->t_us = 0;
+	g->part = 0;
+	if (s->cfg.congestion == CC_NEWRENO) {
+		/* RFC 5681 equation 4. */
+		c->ssthresh = max_u32((c->snd_nxt - c->snd_una) / 2, least);
+		return;
 	}
-	if (c->dup_acks < UINT8_MAX)
-		c->dup_acks++;
-	/* Step 2: not again for what was in flight when the last loss was seen. */
-	if (c->dup_acks != DUP_ACKS_RESEND || seq_before(c->snd_una, c->recover))
-		return false;
-	c->ssthresh = half_flight(c);
-	c->cwnd = c->ssthresh + DUP_ACKS_RESEND * c->mss;
-	c->recover = c->snd_max;
-	c->flags |= CONN_RECOVERY | CONN_RESEND;
-	return true;
+	/* RFC 9438 sections 4.6 and 4.7: beta = 0.7, and room for others if the last loss was
+	 * further up. */
+	g->prior = c->cwnd;
+	g->w_max = c->cwnd < g->w_max ? c->cwnd / 20 * 17 : c->cwnd;
+	c->ssthresh = max_u32(c->cwnd / 10 * 7, least);
 }
 
+/* RFC 5681 section 4.1: after a silence nothing is known of the network but where the limit was
+ * (RFC 7661 section 4.4). */
 void
-cc_timeout(struct conn *c)
+cc_idle(struct conn *c)
 {
-	/* RFC 5681: a segment lost again does not halve ssthresh again. */
-	if (c->tries <= 1)
-		c->ssthresh = half_flight(c);
-	c->cwnd = c->mss;
-	c->recover = c->snd_max;
-	c->dup_acks = 0;
-	c->flags &= ~(CONN_RECOVERY | CONN_RESEND);
+	c->ssthresh = max_u32(c->ssthresh, c->cwnd / 4 * 3);
+	c->cwnd = min_u32(c->cwnd, INITIAL_CWND_SEGS * c->mss);
+	c->growth.t_us = 0;
 }

@@ -21,8 +21,9 @@ tcp_bytes(const struct stack_config *cfg)
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
+	       sent_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       5 * CACHE_LINE_BYTES;
+	       (size_t)cfg->conns_max * sizeof(struct stall) + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -63,9 +64,12 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	if (cfg->sources != NULL)
 		t->source_place =
 			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+	t->evict.stalls =
+		region_take(region, cfg->conns_max * sizeof(struct stall), CACHE_LINE_BYTES);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);
+	sent_pool_create(&t->sent_pool, region, cfg->chunks); /* a run for each: SENT_RUNS_MAX */
 	return t;
 }
 
@@ -137,6 +141,10 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->mtu_falls = 0;
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
+	t->evict.stalls[c->slot].noted_ns = 0;
+	sent_init(&c->sent);
+	c->min_rtt_us = RTT_UNKNOWN;
+	c->loss = (struct loss){.reo_mult = 1};
 	t->conns_count++;
 	return true;
 }
@@ -271,6 +279,7 @@ conn_free(struct stack *s, struct conn *c)
 	c->state = CONN_CLOSED;
 	conn_gone(s, c);
 	txq_clear(&c->tx, &t->pool);
+	sent_clear(&c->sent, &t->sent_pool);
 	list_push_back(&t->free, &c->where);
 	t->conns_count--;
 }
@@ -367,8 +376,13 @@ wake_starved(struct stack *s)
 uint64_t
 tcp_next_timer(const struct stack *s)
 {
+	const uint64_t timer = wheel_next(&s->tcp->wheel);
+	const uint64_t evict = evict_next(s);
+
 	/* What had no room in this turn goes out in the next. */
-	return list_empty(&s->tcp->out) ? wheel_next(&s->tcp->wheel) : s->now_ns;
+	if (!list_empty(&s->tcp->out))
+		return s->now_ns;
+	return timer < evict ? timer : evict;
 }
 
 /*

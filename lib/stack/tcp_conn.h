@@ -13,6 +13,7 @@
 #define CLOCKOO_TCP_CONN_H
 
 #include "stack_core.h"
+#include "tcp_sent.h"
 #include "txq.h"
 #include "wheel.h"
 
@@ -34,14 +35,24 @@
 
 /* Sending. */
 #define CONN_MSS_MIN      64u /* a smaller MSS is a way to make us work (CVE-2019-11479) */
-#define DUP_ACKS_RESEND   3u  /* RFC 5681 section 3.2 */
+#define DUP_ACKS_RESEND   3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
 #define INITIAL_CWND_SEGS 10u /* RFC 6928 */
+#define CWND_MAX          (16u * 1024 * 1024)
+#define SSTHRESH_NONE     UINT32_MAX
 
 /* Timers. RFC 6298 asks for a least RTO of 1 s; like Linux we take 200 ms: the peer is in the
  * same data centre, and a cache that answers after a second has not answered. */
-#define RTO_MIN_US          200000u
-#define RTO_MAX_US          60000000u
-#define RTO_INITIAL_US      1000000u
+#define RTO_MIN_US     200000u
+#define RTO_MAX_US     60000000u
+#define RTO_INITIAL_US 1000000u
+#define RTT_UNKNOWN    UINT32_MAX
+/* Loss probes, RFC 8985 section 7.2: at least 8 ms, as Linux does, since a peer may be without a
+ * CPU for so long. A peer that has less than two segments to acknowledge delays: by 40 ms as a
+ * rule; where probes keep being in vain, by the 200 ms of the RFC, until a timeout was needed. */
+#define PTO_MIN_US          8000u
+#define PEER_DELAY_US       50000u
+#define PEER_DELAY_MAX_US   200000u
+#define TLP_VAIN_MAX        8u
 #define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
 #define SYN_RETRIES         5u
 #define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
@@ -81,18 +92,28 @@ enum conn_flag {
 	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,        /* all before the peer's FIN was received */
 	CONN_WANT_ROOM = 1u << 8,  /* the user was refused room to write */
-	CONN_RECOVERY = 1u << 9,   /* fast recovery (RFC 6582) until `recover` is acknowledged */
-	CONN_RESEND = 1u << 10,    /* the first unacknowledged segment goes out again this turn */
-	CONN_RTT_TIMED = 1u << 11, /* rtt_seq was sent once, at rtt_at_ns */
+	CONN_RECOVERY = 1u << 9,   /* fast recovery, until `recover` is acknowledged */
+	CONN_LOSS = 1u << 10,      /* the same after a timeout */
+	CONN_RTT_TIMED = 1u << 11, /* our SYN was sent once, at rtt_at_ns */
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_ACTIVE = 1u << 15,   /* opened by us: conn_connect() */
-	CONN_TS = 1u << 16,       /* both sides send timestamps (RFC 7323) */
-	CONN_SACK = 1u << 17,     /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18,    /* dup_begin .. dup_end came twice; the next ACK says so */
-	CONN_MTU_LOW = 1u << 19,  /* path_mss is less than our MTU allows, until mtu_at_s */
-	CONN_MTU_HOLE = 1u << 20, /* because of timeouts, and nothing was acknowledged since */
+	CONN_ACTIVE = 1u << 15,    /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,        /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,      /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,     /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_MTU_LOW = 1u << 19,   /* path_mss is less than our MTU allows, until mtu_at_s */
+	CONN_MTU_HOLE = 1u << 20,  /* because of timeouts, and nothing was acknowledged since */
+	CONN_TROUBLED = 1u << 21,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
+	CONN_CWND_FULL = 1u << 22, /* the congestion window kept text back */
+	CONN_PTO = 1u << 23,       /* main_at_ns is for a loss probe */
+	CONN_REO = 1u << 24,       /* main_at_ns is the end of the reordering window */
+	CONN_TLP_DUE = 1u << 25,   /* a loss probe goes out this turn */
+	CONN_TLP = 1u << 26,       /* one is on its way, up to loss.tlp_end... */
+	CONN_TLP_AGAIN = 1u << 27, /* ... and it was sent before */
+	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
+	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
+	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -119,6 +140,36 @@ struct rxq {
 	uint16_t frames, hole_frames;
 };
 
+/* What losses leave behind, touched only while there are any. Names are the RFCs'. */
+struct loss {
+	/* RFC 8985; with CONN_TROUBLED */
+	uint32_t rack_xmit_us, rack_end; /* of the delivered text that was sent last */
+	uint32_t rack_rtt_us;
+	uint32_t rack_fack;   /* one past the highest delivered */
+	uint32_t dsack_round; /* with reo_persist: no second DSACK counts before this is reached */
+	uint32_t tlp_end;
+	/* RFC 9937 */
+	uint32_t prr_delivered, prr_out, recover_fs;
+	/* before the loss was seen */
+	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
+	uint32_t undo_again; /* segments sent again since, and not known to be in vain */
+	uint8_t reo_mult, reo_persist;
+	uint8_t tlp_vain; /* more probes in vain than repaired something */
+	bool dsack_waits;
+};
+
+/* RFC 9438, and the appropriate byte counting of RFC 3465. Bytes. */
+struct growth {
+	uint32_t w_max; /* where the last loss was, or a little below */
+	uint32_t prior; /* cwnd when it was seen */
+	uint32_t w_est; /* what Reno would have by now */
+	uint32_t origin, k_ms;
+	uint32_t t_us;     /* time in this epoch in which cwnd was the limit; 0: it has not begun */
+	uint32_t last_us;  /* the ACK before */
+	uint32_t part;     /* what was acknowledged and has not moved cwnd yet... */
+	uint32_t est_part; /* ... nor w_est */
+};
+
 #define CONN_SLOTS_MAX  (1u << 22)
 #define CONN_LOCAL_MASK 3u
 
@@ -134,7 +185,7 @@ struct conn {
 	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
 	/* what was sent */
 	uint32_t snd_una;
-	uint32_t snd_nxt; /* next to send; behind snd_max after a timeout */
+	uint32_t snd_nxt; /* next to send; behind snd_max after a window probe */
 	uint32_t snd_max; /* one past the highest ever sent */
 	uint32_t snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
@@ -144,11 +195,14 @@ struct conn {
 	struct list out;   /* in tcp->out */
 
 	struct txq tx;
-	struct list where; /* free, half open, starved, or in TIME_WAIT */
-	uint32_t cwnd, ssthresh, recover;
+	uint32_t cwnd, ssthresh;
 	uint16_t mss; /* of what we send */
 	uint8_t dup_acks;
-	uint8_t tries; /* of the main timer without an answer */
+	uint8_t tries;       /* of the main timer without an answer */
+	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
+
+	struct sent sent;  /* covers [snd_una, snd_nxt) */
+	struct list where; /* free, half open, starved, or in TIME_WAIT */
 
 	/* deadlines; one wheel node stands for the nearest */
 	struct wheel_node timer;
@@ -160,7 +214,6 @@ struct conn {
 	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
 	uint32_t ts_offset; /* of ours */
 	uint64_t rtt_at_ns;
-	uint32_t rtt_seq;
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t iss;
 	uint32_t peer_fin_seq;
@@ -183,37 +236,19 @@ struct conn {
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
 	uint8_t mtu_falls; /* into black holes */
+
+	/* losses and growth */
+	uint32_t recover;
+	struct loss loss;
+	struct growth growth;
 };
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
-static_assert(offsetof(struct conn, timer) == 3 * CACHE_LINE_BYTES, "sending: the third");
-static_assert(offsetof(struct conn, last_island) == 5 * CACHE_LINE_BYTES, "timers: two more");
-static_assert(sizeof(struct conn) == 6 * CACHE_LINE_BYTES, "the last is seldom touched");
-
-static inline bool
-seq_before(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) < 0;
-}
-
-static inline bool
-seq_after(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) > 0;
-}
-
-static inline uint32_t
-min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline uint32_t
-max_u32(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
+static_assert(offsetof(struct conn, sent) == 3 * CACHE_LINE_BYTES, "sending: two");
+static_assert(offsetof(struct conn, timer) == 4 * CACHE_LINE_BYTES, "timers: two");
+static_assert(offsetof(struct conn, last_island) == 6 * CACHE_LINE_BYTES, "timers: two");
+static_assert(sizeof(struct conn) == 9 * CACHE_LINE_BYTES, "the last are for losses");
 
 /* One past the last queued byte: where our FIN stands, if we send one. */
 static inline uint32_t
@@ -222,11 +257,22 @@ conn_tx_end(const struct conn *c)
 	return c->snd_una + c->tx.bytes;
 }
 
+/* Bytes on their way. Without SACK each duplicate ACK stands for a segment that arrived. */
+static inline uint32_t
+conn_pipe(const struct conn *c)
+{
+	const uint32_t pipe = sent_pipe(&c->sent, c->snd_nxt - c->snd_una);
+
+	if (likely(c->dup_acks == 0) || c->flags & CONN_SACK)
+		return pipe;
+	return pipe - min_u32((uint32_t)c->dup_acks * c->mss, pipe);
+}
+
 /* States in which our FIN is still to be sent or acknowledged. */
 static inline bool
 conn_fin_due(const struct conn *c)
 {
-	return c->state == CONN_FIN_WAIT_1 || c->state == CONN_CLOSING || c->state == CONN_LAST_ACK;
+	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
 }
 
 /* States in which the peer may still send text. */

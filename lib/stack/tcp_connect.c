@@ -32,12 +32,16 @@ port_choose(struct stack *s, struct flow flow)
 struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
-	struct flow flow = {&to->ip, to->port, to->local_port, LOCAL_V4};
+	struct flow flow = {&to->ip, to->port, to->local_port, local_for(s, &to->ip)};
 	struct conn *c;
 
 	ensure(s->user.failed != NULL && to->port != 0);
 	if (s->tcp->draining) {
 		stack_count(s, TCP_REFUSED_DRAINING);
+		return NULL;
+	}
+	if (ip_addr_is_zero(&s->ip[flow.local])) {
+		stack_count(s, TCP_CONNECT_NO_ADDRESS);
 		return NULL;
 	}
 	if (flow.local_port == 0)

@@ -6,7 +6,9 @@
  * costs a frame out for a frame in and nothing else.
  *
  * The number's low bits choose an MSS, the rest is a keyed function of the flow, the peer's number,
- * that choice and the time. A blind guess is right once in 2^28.
+ * that choice and the time. A blind guess is right once in 2^28. Where the peer sends timestamps,
+ * ours holds its window scale and whether it speaks SACK in its low bits, and comes back as its
+ * echo; else neither is spoken.
  *
  * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed.
  */
@@ -16,6 +18,12 @@
 #define COOKIE_STEPS   2u  /* this one and the one before */
 #define COOKIE_LIFE_NS ((uint64_t)COOKIE_STEPS << COOKIE_SHIFT)
 #define COOKIE_BITS    3u /* which MSS */
+
+/* In our timestamp: the peer's window scale, and SACK. */
+#define COOKIE_SCALE    0xfu
+#define COOKIE_NO_SCALE 0xfu /* RFC 7323 section 2.3: no scale is above 14 */
+#define COOKIE_SACK     0x10u
+#define COOKIE_TS_MASK  0x1fu
 
 /* What peers have: tiny ones, RFC 9293's default, IPv6's least, tunnels, Ethernet, jumbo frames. */
 static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536,  1220,
@@ -48,6 +56,40 @@ choose_mss(const struct tcp_options *opt)
 	return choice;
 }
 
+/* Our clock as its connection would tell it, with what the peer offers in place of its low bits;
+ * not ahead of time, or what comes after would lie before it. */
+static void
+offer_by_timestamp(const struct stack *s, const struct arrival *a, struct tcp_options *opt)
+{
+	const struct tcp_options *syn = &a->seg.opt;
+	const uint32_t scale = syn->seen & TCP_HAS_WSCALE ? syn->wscale : COOKIE_NO_SCALE;
+	const uint32_t sack = syn->seen & TCP_HAS_SACK_PERMITTED ? COOKIE_SACK : 0;
+	const uint32_t now = ts_clock(s) + flow_ts_offset(s, flow_of_arrival(a));
+
+	opt->seen |= TCP_HAS_TIMESTAMPS | (syn->seen & (TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED));
+	opt->ts_value = (now & ~COOKIE_TS_MASK) | sack | scale;
+	if (seq_after(opt->ts_value, now))
+		opt->ts_value -= COOKIE_TS_MASK + 1;
+	opt->ts_echo = syn->ts_value;
+	opt->wscale = RX_WSCALE;
+}
+
+/* What the peer's SYN offered, from its echo of our timestamp. */
+static void
+recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
+{
+	const uint32_t echo = a->seg.opt.ts_echo;
+
+	syn->seen |= TCP_HAS_TIMESTAMPS;
+	syn->ts_value = a->seg.opt.ts_value;
+	if ((echo & COOKIE_SCALE) != COOKIE_NO_SCALE) {
+		syn->seen |= TCP_HAS_WSCALE;
+		syn->wscale = (uint8_t)min_u32(echo & COOKIE_SCALE, TCP_WSCALE_MAX);
+	}
+	if (echo & COOKIE_SACK)
+		syn->seen |= TCP_HAS_SACK_PERMITTED;
+}
+
 void
 cookie_answer(struct stack *s, const struct arrival *a)
 {
@@ -58,8 +100,11 @@ cookie_answer(struct stack *s, const struct arrival *a)
 		.seq = cookie_number(s, a, a->seg.seq, step, choice),
 		.ack = a->seg.seq + 1,
 		.window = COOKIE_WINDOW,
-		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)(s->port->mtu - 40)},
+		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(s, a->l3->local)},
 	};
+
+	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
+		offer_by_timestamp(s, a, &seg.opt);
 
 	if (!out_stranger(s, a, &seg))
 		return;
@@ -83,11 +128,13 @@ is_cookie(const struct stack *s, const struct arrival *a, uint32_t number)
 static void
 restore(const struct stack *s, struct conn *c, const struct arrival *a)
 {
-	const struct tcp_seg syn = {
+	struct tcp_seg syn = {
 		.opt = {.seen = TCP_HAS_MSS,
 			.mss = cookie_mss[(a->seg.ack - 1) & ((1u << COOKIE_BITS) - 1)]},
 	};
 
+	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
+		recall_by_timestamp(a, &syn.opt);
 	take_options(s, c, &syn);
 	c->iss = c->snd_una = c->snd_wl2 = a->seg.ack - 1;
 	c->snd_nxt = c->snd_max = a->seg.ack;

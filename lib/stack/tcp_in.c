@@ -214,7 +214,7 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 	if (check_ack(s, c, a) == STEP_DONE)
 		return;
 	if (c->flags & CONN_TS)
-		take_timestamp(s, c, seg);
+		take_timestamp(c, seg);
 	c->heard_ns = s->now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
@@ -253,7 +253,7 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
 			c = listen_input(s, &a);
-		else if (listen_reopen(s, c, &a))
+		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(s, c, &a))
 			c = NULL;
 		if (c != NULL)
 			conn_input(s, c, &a);

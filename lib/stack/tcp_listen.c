@@ -92,7 +92,7 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 	const uint32_t iss_least = old->snd_max + 1;
 	uint32_t iss;
 
-	if (old->state != CONN_TIME_WAIT || old->flags & CONN_ACTIVE || s->tcp->draining)
+	if (old->flags & CONN_ACTIVE || s->tcp->draining)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;

@@ -7,7 +7,8 @@
  * again at once; that it was lost says nothing about congestion, so the window stays.
  *
  * A router may drop long packets and not say so. The rule: when the first segment on its way is
- * a full one and has timed out twice in a row, segments fall to BLACK_HOLE_MSS bytes; after two
+ * a full one and has timed out twice in a row, and the peer has not SACKed as much as a full one
+ * behind it, segments fall to BLACK_HOLE_MSS bytes; after two
  * more timeouts to the floor; after two more they are full again, for then it was not their
  * length. If shorter ones get through, full ones are tried again after BLACK_HOLE_RETRY_S; if
  * those are lost again too, after MTU_LIFE_S, as after an ICMP message (RFC 1191 section 6.3).
@@ -79,15 +80,6 @@ raise(struct stack *s, struct conn *c)
 	stack_count(s, TCP_MTU_RAISED);
 }
 
-static void
-resend_flight(struct stack *s, struct conn *c)
-{
-	c->snd_nxt = c->snd_una;
-	txq_rewind(&c->tx);
-	c->flags &= ~CONN_RTT_TIMED;
-	conn_make_out(s, c);
-}
-
 bool
 tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 {
@@ -112,15 +104,15 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 	stack_count(s, TCP_MTU_LOWERED);
 	c->flags &= ~CONN_MTU_HOLE;
 	lower(s, c, path_mss, MTU_LIFE_S);
-	resend_flight(s, c);
+	loss_path_shrank(s, c);
 	return true;
 }
 
-/* Was the first segment on its way as long as they get? */
+/* Was the first segment on its way as long as they get, and did none such arrive behind it? */
 static bool
-first_is_full(const struct conn *c)
+full_ones_vanish(const struct conn *c)
 {
-	return min_u32(c->tx.bytes, c->snd_max - c->snd_una) >= c->mss;
+	return min_u32(c->tx.bytes, c->snd_max - c->snd_una) >= c->mss && c->sent.sacked < c->mss;
 }
 
 void
@@ -134,7 +126,7 @@ mtu_timeout(struct stack *s, struct conn *c)
 		c->flags &= ~CONN_MTU_HOLE; /* what was lost then has been acknowledged */
 		return;
 	case BLACK_HOLE_TIMEOUTS:
-		if (!first_is_full(c) || c->mss + conn_option_bytes(c) <= small)
+		if (!full_ones_vanish(c) || c->mss + conn_option_bytes(c) <= small)
 			return;
 		c->flags |= CONN_MTU_HOLE;
 		lower(s, c, small, life_s);

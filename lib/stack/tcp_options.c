@@ -10,12 +10,6 @@
 
 #define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
 
-static uint32_t
-ts_now(const struct stack *s, const struct conn *c)
-{
-	return (uint32_t)(s->now_ns / NS_PER_MS) + c->ts_offset;
-}
-
 /* RFC 9293 section 3.7.1: what the peer and the path take, less what each segment's options do.
  * SACK blocks are not counted: they go where there is room (put_sack). */
 void
@@ -91,17 +85,12 @@ put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options 
 }
 
 void
-put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-	    struct tcp_sack_block *blocks)
+put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		 struct tcp_sack_block *blocks)
 {
-	if (c->flags & CONN_TS) {
-		seg->opt.seen = TCP_HAS_TIMESTAMPS;
-		seg->opt.ts_value = ts_now(s, c);
-		seg->opt.ts_echo = c->ts_recent;
-	}
-	if (unlikely(seg->flags & TCP_SYN))
+	if (seg->flags & TCP_SYN)
 		put_syn_options(s, c, &seg->opt);
-	else if (unlikely(c->rx.islands != NULL || c->flags & CONN_DSACK))
+	else
 		put_sack(c, seg, len, blocks);
 }
 
@@ -138,15 +127,13 @@ check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 
 /*
  * Section 4.3 (2): the echo is of the segment that our next ACK answers, and not of a later one:
- * so a delayed ACK's wait is part of what the peer measures. After check_ack, so that a segment
- * whose acknowledgment is made up does not set the clock.
+ * so a delayed ACK's wait is part of what the peer measures. An older one has not come this far.
+ * After check_ack, so that a segment whose acknowledgment is made up does not set the clock.
  */
 void
-take_timestamp(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
+take_timestamp(struct conn *c, const struct tcp_seg *seg)
 {
-	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS) || seq_after(seg->seq, c->rcv_acked))
-		return;
-	if (!seq_before(seg->opt.ts_value, c->ts_recent) || recent_is_stale(s, c))
+	if (seg->opt.seen & TCP_HAS_TIMESTAMPS && !seq_after(seg->seq, c->rcv_acked))
 		c->ts_recent = seg->opt.ts_value;
 }
 

@@ -7,12 +7,13 @@
 #include "tcp.h"
 
 #define PROTOCOL_TCP 6
+#define SENT_SPREAD  32u /* runs of the scoreboard in a round trip of sending without pause */
 
 /* One segment to be: where it lies in the stream, and what it carries. */
 struct shape {
 	uint32_t seq, len;
 	uint8_t flags;
-	bool again; /* text is taken from the front of the queue, not from the cursor */
+	bool again; /* the text was sent before: not from the cursor */
 };
 
 /* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
@@ -56,7 +57,7 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 	put_options(s, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
 	if (what.again)
-		txq_copy_first(&c->tx, at + header, what.len);
+		txq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
 	else
 		txq_copy_next(&c->tx, at + header, what.len);
 	ip_commit(s, header + what.len, TCP_CKSUM_AT);
@@ -72,14 +73,14 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 static uint32_t
 sendable(const struct conn *c)
 {
-	const uint32_t flight = c->snd_nxt - c->snd_una;
-	const uint32_t window = min_u32(c->snd_wnd, c->cwnd);
+	const uint32_t flight = c->snd_nxt - c->snd_una, pipe = conn_pipe(c);
 	uint32_t unsent, len;
 
-	if (flight >= c->tx.bytes || flight >= window)
+	if (flight >= c->tx.bytes || flight >= c->snd_wnd || pipe >= c->cwnd || c->sent.lost > 0)
 		return 0;
 	unsent = c->tx.bytes - flight;
-	len = min_u32(min_u32(unsent, window - flight), c->mss);
+	len = min_u32(min_u32(unsent, c->snd_wnd - flight), c->mss);
+	len = min_u32(len, c->cwnd - pipe);
 	if (len < unsent && len < c->mss && (flight > 0 || len < c->snd_wnd_max / 2))
 		return 0;
 	return len;
@@ -101,19 +102,23 @@ next_shape(const struct conn *c, struct shape *what)
 	return len > 0 || fin;
 }
 
-/* Book what was just sent at snd_nxt. */
+/* Book what was just sent at snd_nxt. What a window probe has sent before is not timed (Karn). */
 static void
 sent_next(struct stack *s, struct conn *c, const struct shape *what)
 {
 	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
+	const struct sent_run run = {
+		.begin = what->seq,
+		.end = end,
+		.sent_us = s->now_us,
+		.flags = seq_before(what->seq, c->snd_max) ? RUN_UNTIMED : 0,
+	};
 
-	if (seq_before(what->seq, c->snd_max)) {
-		stack_count(s, TCP_RETRANSMITS);
-	} else if (!(c->flags & CONN_RTT_TIMED)) {
-		c->flags |= CONN_RTT_TIMED;
-		c->rtt_seq = end;
-		c->rtt_at_ns = s->now_ns;
-	}
+	/* Times that differ by less than the reordering window could use are one. */
+	if (!sent_add(&c->sent, &s->tcp->sent_pool, run, c->srtt_us / SENT_SPREAD))
+		stack_count(s, TCP_SENT_RUNS_SHORT);
+	if (c->flags & CONN_RECOVERY)
+		c->loss.prr_out += end - what->seq;
 	c->snd_nxt = end;
 	if (seq_after(end, c->snd_max))
 		c->snd_max = end;
@@ -143,25 +148,96 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* The first unacknowledged segment once more (fast retransmit). */
+/* [begin, end) again; the FIN stands behind the text. */
 static bool
-resend_first(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_again(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t begin, uint32_t end)
 {
-	const uint32_t flight = c->snd_max - c->snd_una;
-	struct shape what = {.seq = c->snd_una, .flags = TCP_ACK, .again = true};
+	struct shape what = {.seq = begin, .flags = TCP_ACK, .again = true};
+	const uint32_t tx_end = conn_tx_end(c);
 
-	c->flags &= ~CONN_RESEND;
-	if (flight == 0)
-		return true;
-	what.len = min_u32(min_u32(c->tx.bytes, c->mss), flight);
-	if (conn_fin_due(c) && what.len == c->tx.bytes && flight > what.len)
-		what.flags |= TCP_FIN;
-	if (!send_shape(s, c, mac, what)) {
-		c->flags |= CONN_RESEND;
+	what.flags |= seq_after(end, tx_end) ? TCP_FIN : 0;
+	what.len = end - begin - !!(what.flags & TCP_FIN);
+	what.flags |= what.len > 0 && !seq_before(end, tx_end) ? TCP_PSH : 0;
+	if (!send_shape(s, c, mac, what))
 		return false;
-	}
-	c->flags &= ~CONN_RTT_TIMED;
+	if (!sent_again(&c->sent, &s->tcp->sent_pool, begin, end, s->now_us))
+		stack_count(s, TCP_SENT_RUNS_SHORT);
+	loss_resent(c, end - begin);
 	stack_count(s, TCP_RETRANSMITS);
+	/* RFC 6298 section 5.1 counts from here; after a timeout the timer runs already, longer. */
+	if ((c->flags & (CONN_RECOVERY | CONN_REO)) == CONN_RECOVERY && begin == c->snd_una)
+		timer_flight(s, c);
+	return true;
+}
+
+/* Where a segment that begins there ends at most: the FIN takes no room in it. */
+static uint32_t
+segment_end(const struct conn *c, uint32_t begin, uint32_t end)
+{
+	const uint32_t full = begin + c->mss;
+
+	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
+}
+
+/* What is lost goes before what is new (RFC 6675 section 5, NextSeg), as far as both windows go: a
+ * peer may have shut its own meanwhile. */
+static bool
+next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
+{
+	const struct sent_run *run = sent_lost(&c->sent);
+	const uint32_t pipe = conn_pipe(c), edge = c->snd_una + c->snd_wnd;
+
+	if (run == NULL || (pipe > 0 && pipe >= c->cwnd))
+		return false;
+	*begin = run->begin;
+	*end = segment_end(c, run->begin, run->end);
+	if (seq_after(*end, edge) && run->begin != conn_tx_end(c)) {
+		if (!seq_before(run->begin, edge))
+			return false;
+		*end = edge;
+	}
+	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
+}
+
+/* RFC 8985 section 7.3: new text if there is any and the peer takes it, else the last again. */
+static bool
+send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	const uint32_t flight = c->snd_nxt - c->snd_una, cwnd = c->cwnd;
+	const struct sent_run *last = c->sent.tail;
+	struct shape what;
+	uint32_t begin;
+
+	if (flight == 0 || c->flags & (CONN_RECOVERY | CONN_LOSS)) {
+		c->flags &= ~CONN_TLP_DUE;
+		return true;
+	}
+	conn_troubled(c);
+	c->cwnd = max_u32(cwnd, flight + c->mss);
+	if (next_shape(c, &what)) {
+		c->cwnd = cwnd;
+		if (!send_shape(s, c, mac, what))
+			return false;
+		sent_next(s, c, &what);
+		tlp_sent(s, c, false);
+		return true;
+	}
+	c->cwnd = cwnd;
+	begin = last->end - min_u32(last->end - last->begin, c->mss);
+	if (!send_again(s, c, mac, begin, last->end))
+		return false;
+	tlp_sent(s, c, true);
+	return true;
+}
+
+static bool
+send_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	uint32_t begin, end;
+
+	for (uint32_t i = 0; i < SEGS_A_VISIT && next_lost(c, &begin, &end); i++)
+		if (!send_again(s, c, mac, begin, end))
+			return false;
 	return true;
 }
 
@@ -183,7 +259,7 @@ send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 		c->flags |= CONN_PROBE;
 		return false;
 	}
-	c->flags &= ~CONN_RTT_TIMED;
+	c->sent.first.flags |= RUN_UNTIMED; /* if there is a run: its ACK may be the probe's */
 	if (seq_after(what.seq + what.len, c->snd_max))
 		c->snd_max = what.seq + what.len;
 	stack_count(s, TCP_WINDOW_PROBES);
@@ -218,7 +294,7 @@ send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
 	if (c->flags & CONN_SEND_SYN && !send_syn(s, c, mac))
 		return false;
-	if (c->flags & CONN_RESEND && !resend_first(s, c, mac))
+	if (c->flags & CONN_TLP_DUE && !send_loss_probe(s, c, mac))
 		return false;
 	if (c->flags & CONN_PROBE && !send_probe(s, c, mac))
 		return false;
@@ -235,18 +311,96 @@ send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 static void
 plan_timer(struct stack *s, struct conn *c)
 {
-	const bool flying = c->snd_nxt != c->snd_una;
+	/* What is lost and may not go out again waits for the window. */
+	const bool flying =
+		c->snd_nxt != c->snd_una &&
+		(likely(c->sent.lost == 0) || sent_pipe(&c->sent, c->snd_nxt - c->snd_una) > 0);
 
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_2 ||
 	    c->state == CONN_TIME_WAIT)
 		return;
 	if (flying && (c->main_at_ns == NEVER || c->flags & CONN_PERSIST)) {
-		c->flags &= ~CONN_PERSIST;
-		timer_main(s, c, (uint64_t)c->rto_us * 1000);
+		timer_flight(s, c);
 	} else if (!flying && c->tx.bytes > 0 && !(c->flags & CONN_PERSIST)) {
-		c->flags |= CONN_PERSIST;
+		c->flags = (c->flags & ~(CONN_PTO | CONN_REO)) | CONN_PERSIST;
 		timer_main(s, c, (uint64_t)c->rto_us * 1000);
 	}
+}
+
+/* Does the congestion window keep text back that the peer would take? */
+static bool
+cwnd_is_full(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
+}
+
+/* RFC 5681 section 4.1: nothing was sent for longer than a timeout. */
+static void
+check_idle(const struct stack *s, struct conn *c)
+{
+	if (c->sent.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
+	    s->now_us - c->sent.first.sent_us > c->rto_us)
+		cc_idle(c);
+}
+
+static bool
+anything_new(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
+}
+
+/* The common case: a reply that fits into one segment, and nothing is on its way. */
+static bool
+is_one_segment(const struct conn *c)
+{
+	const uint32_t len = c->tx.bytes;
+
+	return c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
+	       len <= c->cwnd && !conn_fin_due(c);
+}
+
+static bool
+send_one_segment(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	const struct shape what = {
+		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
+
+	if (!send_shape(s, c, mac, what))
+		return false;
+	c->snd_nxt = c->snd_max = what.seq + what.len;
+	sent_add_first(&c->sent, what.seq, c->snd_nxt, s->now_us);
+	c->flags &= ~CONN_CWND_FULL;
+	return true;
+}
+
+/* What is new, and what is lost before it. Returns false if the outbox is full; *more: it must be
+ * visited again. */
+static bool
+send_text(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
+{
+	struct shape what;
+	uint32_t begin, end;
+
+	if (likely(is_one_segment(c)))
+		return send_one_segment(s, c, mac);
+	if (unlikely(c->sent.lost > 0)) {
+		if (!send_lost(s, c, mac))
+			return false;
+		*more = next_lost(c, &begin, &end);
+	}
+	c->flags &= ~CONN_CWND_FULL;
+	for (uint32_t i = 0; anything_new(c) && next_shape(c, &what); i++) {
+		if (i == SEGS_A_VISIT) {
+			*more = true;
+			return true;
+		}
+		if (!send_shape(s, c, mac, what))
+			return false;
+		sent_next(s, c, &what);
+	}
+	if (unlikely(c->snd_nxt - c->snd_una < c->tx.bytes) && cwnd_is_full(c))
+		c->flags |= CONN_CWND_FULL;
+	return true;
 }
 
 /* Nobody has proved yet that a half-open connection's peer is where its SYN says: the answer goes
@@ -264,21 +418,16 @@ way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
 static bool
 visit(struct stack *s, struct conn *c)
 {
-	struct shape what;
 	uint8_t mac[6];
-	bool fits;
+	bool fits, more = false;
 
 	way_out(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
+	check_idle(s, c);
 	if (unlikely(c->flags & CONN_MTU_LOW))
 		mtu_look(s, c);
-	fits = send_asked(s, c, mac);
-	for (uint32_t i = 0; fits && i < SEGS_A_VISIT && next_shape(c, &what); i++) {
-		fits = send_shape(s, c, mac, what);
-		if (fits)
-			sent_next(s, c, &what);
-	}
+	fits = send_asked(s, c, mac) && send_text(s, c, mac, &more);
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
 		fits = send_bare(s, c, mac, bare_seq(c));
@@ -287,7 +436,7 @@ visit(struct stack *s, struct conn *c)
 		timer_sync(s, c);
 	}
 	plan_timer(s, c);
-	return !fits || next_shape(c, &what);
+	return !fits || more;
 }
 
 void
@@ -312,11 +461,21 @@ tcp_output(struct stack *s)
 			      memory_order_relaxed);
 }
 
+/*
+ * RFC 5961 section 3.2: the peer believes a RST at its rcv_nxt only. Of one that has not answered
+ * for a while, or whose window is shut, that is where it acknowledged last.
+ */
+static uint32_t
+reset_seq(const struct conn *c)
+{
+	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : bare_seq(c);
+}
+
 /* At once and not from the list: the connection is about to be gone. */
 void
 out_reset(struct stack *s, struct conn *c)
 {
-	const struct shape what = {.seq = c->snd_max, .flags = TCP_RST | TCP_ACK};
+	const struct shape what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
 	way_out(s, c, mac);

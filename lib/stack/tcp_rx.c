@@ -37,8 +37,8 @@ frame_end(const struct stack *s, const struct arrival *a)
 	return a->src_mac - 6 + s->port->frame_bytes;
 }
 
-struct rx_seg *
-rx_node_take(struct stack *s, struct arrival *a)
+static inline struct rx_seg *
+node_take(struct stack *s, struct arrival *a)
 {
 	const struct view *text = &a->seg.payload;
 	struct tcp *t = s->tcp;
@@ -46,15 +46,19 @@ rx_node_take(struct stack *s, struct arrival *a)
 
 	t->rx_free = node->next;
 	t->rx_left--;
-	*node = (struct rx_seg){
-		.frame = a->frame,
-		.data = text->data,
-		.seq = a->seg.seq,
-		.len = text->len,
-		.room = (uint32_t)(frame_end(s, a) - (text->data + text->len)),
-	};
+	node->frame = a->frame;
+	node->data = text->data;
+	node->seq = a->seg.seq;
+	node->len = text->len;
+	node->room = (uint32_t)(frame_end(s, a) - (text->data + text->len));
 	a->kept = true;
 	return node;
+}
+
+struct rx_seg *
+rx_node_take(struct stack *s, struct arrival *a)
+{
+	return node_take(s, a);
 }
 
 bool
@@ -68,8 +72,8 @@ rx_coalesce(struct rx_seg *node, const struct view *text)
 	return true;
 }
 
-void
-rx_node_free(struct stack *s, struct rx_seg *node)
+static inline void
+node_free(struct stack *s, struct rx_seg *node)
 {
 	struct tcp *t = s->tcp;
 
@@ -77,6 +81,12 @@ rx_node_free(struct stack *s, struct rx_seg *node)
 	node->next = t->rx_free;
 	t->rx_free = node;
 	t->rx_left++;
+}
+
+void
+rx_node_free(struct stack *s, struct rx_seg *node)
+{
+	node_free(s, node);
 }
 
 static void
@@ -104,6 +114,16 @@ plan_ack(struct stack *s, struct conn *c, bool had_holes)
 		c->flags |= CONN_ACK_NOW;
 	c->flags |= CONN_ACK_LATER;
 	conn_make_out(s, c);
+}
+
+/* What waited in vain may have been two full segments of a peer that sends shorter ones than it
+ * did, and had nothing more to send: the next two count. Longer ones correct it. */
+void
+rx_ack_waited(struct conn *c)
+{
+	const uint32_t half = (c->rcv_nxt - c->rcv_acked) / 2;
+
+	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
 /* Is there a frame to be had for text in order? It may take the place of text after a hole. */
@@ -143,7 +163,7 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (room_in_order(s, c)) {
-		append(c, rx_node_take(s, a));
+		append(c, node_take(s, a));
 	} else {
 		return false;
 	}
@@ -191,7 +211,7 @@ frame_least(const struct stack *s)
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
 	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
@@ -214,7 +234,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t full = s->port->mtu - 40u;
+	const uint32_t full = mss_ours(s, c->local);
 
 	ensure(node != NULL && n <= node->len);
 	node->data += n;
@@ -224,7 +244,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 		return;
 	q->head = node->next;
 	q->frames--;
-	rx_node_free(s, node);
+	node_free(s, node);
 	/* A peer that waits for the window must hear that it is open again: when it is twice as
 	 * wide as told, and by two segments. */
 	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * full)

@@ -39,7 +39,35 @@ void
 timer_main_off(struct conn *c)
 {
 	c->main_at_ns = NEVER;
-	c->flags &= ~CONN_PERSIST;
+	c->flags &= ~(CONN_PERSIST | CONN_PTO | CONN_REO);
+}
+
+/* RFC 8985 section 7.2: how long until the peer is asked whether it has the last of it. Trouble is
+ * RACK's and the retransmission timer's; before the first round trip is known there is nothing to
+ * go by. */
+static uint32_t
+flight_us(const struct conn *c, bool *probe)
+{
+	const uint32_t delay = c->flags & CONN_SLOW_ACKS ? PEER_DELAY_MAX_US : PEER_DELAY_US;
+	uint32_t us;
+
+	*probe = false;
+	if ((c->flags & (CONN_SACK | CONN_TROUBLED)) != CONN_SACK || c->srtt_us == 0)
+		return c->rto_us;
+	us = max_u32(2 * c->srtt_us, PTO_MIN_US);
+	us += c->snd_nxt - c->snd_una < 2u * c->mss ? delay : 0;
+	*probe = us < c->rto_us;
+	return *probe ? us : c->rto_us;
+}
+
+void
+timer_flight(struct stack *s, struct conn *c)
+{
+	bool probe;
+	const uint32_t us = flight_us(c, &probe);
+
+	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
+	timer_main(s, c, (uint64_t)us * 1000);
 }
 
 /* RFC 6298 section 2, in integers: srtt gains 1/8 of the difference, rttvar 1/4. */
@@ -58,8 +86,8 @@ rtt_sample(struct conn *c, uint64_t rtt_ns)
 		c->rttvar_us += off / 4 - c->rttvar_us / 4;
 		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + rtt / 8, 1);
 	}
-	c->rto_us = c->srtt_us + 4 * c->rttvar_us;
-	c->rto_us = min_u32(max_u32(c->rto_us, RTO_MIN_US), RTO_MAX_US);
+	/* The least is for how long a peer may delay its ACK, and that comes on top of the way. */
+	c->rto_us = min_u32(c->srtt_us + max_u32(4 * c->rttvar_us, RTO_MIN_US), RTO_MAX_US);
 }
 
 void
@@ -97,25 +125,37 @@ syn_timeout(struct stack *s, struct conn *c)
 	timer_back_off(s, c);
 }
 
+/* Not the last word yet: a loss probe is due (RFC 8985 section 7), or the reordering window over.
+ */
+static bool
+early_timeout(struct stack *s, struct conn *c)
+{
+	if (c->flags & CONN_REO) {
+		loss_reordered(s, c);
+		return true;
+	}
+	if (!(c->flags & CONN_PTO))
+		return false;
+	c->flags &= ~CONN_PTO;
+	tlp_fires(s, c);
+	timer_main(s, c, (uint64_t)c->rto_us * 1000);
+	return true;
+}
+
 static void
 text_timeout(struct stack *s, struct conn *c)
 {
+	if (early_timeout(s, c))
+		return;
 	if (++c->tries > RETRIES_MAX) {
 		stack_count(s, TCP_TIMEOUT);
 		conn_reset(s, c);
 		return;
 	}
-	if (c->flags & CONN_PERSIST) {
+	if (c->flags & CONN_PERSIST)
 		c->flags |= CONN_PROBE;
-	} else {
-		/* RFC 6298 section 5.4, and all after it: without SACK nobody knows better. */
-		mtu_timeout(s, c);
-		cc_timeout(c);
-		c->snd_nxt = c->snd_una;
-		txq_rewind(&c->tx);
-		c->flags &= ~CONN_RTT_TIMED;
-		stack_count(s, TCP_TIMEOUTS_RETRANSMIT);
-	}
+	else
+		loss_timeout(s, c);
 	conn_make_out(s, c);
 	timer_back_off(s, c);
 }
@@ -173,6 +213,7 @@ timer_fires(struct stack *s, struct conn *c)
 		c->ack_at_ns = NEVER;
 		if (c->flags & CONN_ACK_LATER) {
 			stack_count(s, TCP_ACKS_DELAYED);
+			rx_ack_waited(c);
 			conn_ack_now(s, c);
 		}
 	}
@@ -192,4 +233,5 @@ tcp_tick(struct stack *s)
 
 	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
 		timer_fires(s, container_of(n, struct conn, timer));
+	evict_tick(s);
 }

@@ -13,7 +13,7 @@ txq_pool_create(struct txq_pool *pool, struct region *region, uint32_t chunks)
 	struct chunk *chunk = region_take(region, (size_t)chunks * sizeof *chunk, CACHE_LINE_BYTES);
 	struct piece *piece = region_take(region, (size_t)chunks * sizeof *piece, CACHE_LINE_BYTES);
 
-	*pool = (struct txq_pool){.chunks = chunks};
+	*pool = (struct txq_pool){.chunks = chunks, .pieces_left = chunks};
 	for (uint32_t i = 0; i < chunks; i++) {
 		txq_chunk_put(pool, (uint8_t *)&chunk[i]);
 		piece[i].next = pool->pieces_free;
@@ -160,6 +160,7 @@ txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes)
 	if (p == NULL)
 		return false;
 	pool->pieces_free = p->next;
+	pool->pieces_left--;
 	*p = bytes;
 	p->inline_bytes = 0;
 	append(q, p);
@@ -177,6 +178,17 @@ piece_free(struct txq_pool *pool, struct piece *p)
 	p->release(p->arg);
 	p->next = pool->pieces_free;
 	pool->pieces_free = p;
+	pool->pieces_left++;
+}
+
+/* The first bytes go away, perhaps with the piece that the hint stands on. */
+static void
+hint_moves(struct txq *q, uint32_t bytes)
+{
+	if (bytes >= q->hint_at + q->hint->len)
+		q->hint = NULL;
+	else
+		q->hint_at = q->hint_at > bytes ? q->hint_at - bytes : 0;
 }
 
 void
@@ -184,6 +196,8 @@ txq_drop(struct txq *q, struct txq_pool *pool, uint32_t bytes)
 {
 	ensure(bytes <= q->bytes);
 	q->bytes -= bytes;
+	if (q->hint != NULL)
+		hint_moves(q, bytes);
 	while (bytes > 0) {
 		struct piece *p = q->head;
 		const uint32_t n = bytes < p->len ? bytes : p->len;
@@ -192,7 +206,7 @@ txq_drop(struct txq *q, struct txq_pool *pool, uint32_t bytes)
 		bytes -= n;
 		p->data += n;
 		p->len -= n;
-		/* After a timeout the cursor may be behind what the peer has: it moves along. */
+		/* A window probe that was taken lies behind the cursor: it moves along. */
 		if (here)
 			q->cursor_used = q->cursor_used > n ? q->cursor_used - n : 0;
 		if (p->len > 0)
@@ -221,13 +235,6 @@ txq_clear(struct txq *q, struct txq_pool *pool)
 }
 
 void
-txq_rewind(struct txq *q)
-{
-	q->cursor = q->head;
-	q->cursor_used = 0;
-}
-
-void
 txq_copy_next(struct txq *q, uint8_t *to, uint32_t len)
 {
 	while (len > 0) {
@@ -250,18 +257,32 @@ txq_copy_next(struct txq *q, uint8_t *to, uint32_t len)
 }
 
 void
-txq_copy_first(const struct txq *q, uint8_t *to, uint32_t len)
+txq_copy_at(struct txq *q, uint32_t offset, uint8_t *to, uint32_t len)
 {
-	const struct piece *p = q->head;
+	struct piece *p = q->hint;
+	uint32_t at = q->hint_at;
 
+	ensure(offset + len <= q->bytes);
+	if (p == NULL || at > offset) {
+		p = q->head;
+		at = 0;
+	}
 	while (len > 0) {
-		uint32_t n;
+		uint32_t skip, n;
 
 		ensure(p != NULL);
-		n = len < p->len ? len : p->len;
-		memcpy(to, p->data, n);
+		if (offset >= at + p->len) {
+			at += p->len;
+			p = p->next;
+			continue;
+		}
+		q->hint = p;
+		q->hint_at = at;
+		skip = offset - at;
+		n = len < p->len - skip ? len : p->len - skip;
+		memcpy(to, p->data + skip, n);
 		to += n;
 		len -= n;
-		p = p->next;
+		offset += n;
 	}
 }

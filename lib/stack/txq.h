@@ -38,7 +38,7 @@ static_assert(CHUNK_BYTES - sizeof(struct piece) >= CONN_RESERVE_MAX, "a reserva
 struct txq_pool {
 	struct chunk *chunks_free; /* a stack: the last used is the warmest */
 	struct piece *pieces_free;
-	uint32_t chunks, chunks_left;
+	uint32_t chunks, chunks_left, pieces_left; /* as many pieces as chunks */
 	uint32_t promised; /* of chunks_left: reservations conn_writable vouched for this turn */
 };
 
@@ -47,6 +47,8 @@ struct txq {
 	struct piece *cursor; /* NULL: at the end */
 	uint32_t cursor_used; /* bytes of the cursor's piece before the cursor */
 	uint32_t bytes;
+	struct piece *hint; /* where something was last sent again; NULL: nowhere */
+	uint32_t hint_at;   /* offset of that piece */
 };
 
 size_t txq_pool_bytes(uint32_t chunks);
@@ -67,8 +69,8 @@ bool txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes);
 void txq_drop(struct txq *q, struct txq_pool *pool, uint32_t bytes);
 void txq_clear(struct txq *q, struct txq_pool *pool);
 
-void txq_rewind(struct txq *q);                                      /* cursor to offset 0 */
-void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len);        /* moves the cursor */
-void txq_copy_first(const struct txq *q, uint8_t *to, uint32_t len); /* leaves it */
+void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len); /* moves the cursor */
+/* Leaves it. Offsets that rise from call to call cost no walk. */
+void txq_copy_at(struct txq *q, uint32_t offset, uint8_t *to, uint32_t len);
 
 #endif

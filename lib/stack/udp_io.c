@@ -5,35 +5,53 @@
  * station that sent it can take the answer, and the path stays free of shared state. Who speaks
  * first asks the table (udp_resolve).
  */
-#include "stack_core.h"
+#include "reasm.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
-#define UDP_PAYLOAD_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES)
+#define L4_AT          (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
+#define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
+
+static inline void
+datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uint8_t *udp,
+	      uint32_t udp_len)
+{
+	const struct l3_info *l3 = &in->l3[i];
+
+	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
+	d->from.port = be16_get(((const struct udp_header *)udp)->src_port);
+	d->from.ip = l3->src_ip;
+	d->from.local = l3->local;
+	d->payload.data = udp + UDP_HEADER_BYTES;
+	d->payload.len = udp_len - UDP_HEADER_BYTES;
+	d->rx_index = i;
+	d->answered = false;
+}
 
 void
 udp_input(struct stack *s, const struct sorted *in)
 {
+	/* Those put together of fragments stand there already. */
+	struct datagram *d = &s->datagrams[s->datagram_count];
+
 	for (uint32_t n = 0; n < in->udp_count; n++) {
 		const uint32_t i = in->udp[n];
 		const struct l3_info *l3 = &in->l3[i];
-		const uint8_t *frame = in->rx.data[i];
-		const struct udp_header *h = (const struct udp_header *)(frame + l3->l4_offset);
-		struct datagram *d = &s->datagrams[n];
 
-		memcpy(d->from.mac, ((const struct eth_header *)frame)->src, ETH_MAC_BYTES);
-		d->from.port = be16_get(h->src_port);
-		d->from.ip = l3->src_ip;
-		d->from.local = l3->local;
-		d->payload.data = (const uint8_t *)h + UDP_HEADER_BYTES;
-		d->payload.len = l3->l4_len - UDP_HEADER_BYTES;
-		d->rx_index = i;
-		d->answered = false;
+		datagram_fill(d++, in, i, in->rx.data[i] + l3->l4_offset, l3->l4_len);
 	}
-	s->datagram_count = in->udp_count;
-	if (in->udp_count != 0)
-		counter_add(&s->counters[UDP_RECEIVED], in->udp_count);
+	s->datagram_count += in->udp_count;
+	if (s->datagram_count != 0)
+		counter_add(&s->counters[UDP_RECEIVED], s->datagram_count);
+}
+
+void
+udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len)
+{
+	datagram_fill(&s->datagrams[s->datagram_count++], s->in, rx_index, udp, udp_len);
 }
 
 void
@@ -44,6 +62,15 @@ udp_release(struct stack *s)
 			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index]);
 	s->datagram_count = 0;
 	s->owed = 0;
+	if (s->reasm != NULL)
+		reasm_release(s->reasm);
+}
+
+/* Bytes of payload in one datagram from that address of ours. */
+static uint32_t
+datagram_max(const struct stack *s, uint8_t local)
+{
+	return s->datagram_max + IPV4_HEADER_BYTES - ip_header_bytes(local);
 }
 
 struct datagram *
@@ -56,32 +83,61 @@ stack_datagrams(struct stack *s, uint32_t *count)
 uint8_t *
 udp_here(struct stack *s, struct datagram *d, uint32_t *room)
 {
-	/* Behind IPv4 options there is less room in the frame, and the answer moves up later. */
+	/* Behind options and extension headers there is less room in the frame, and the answer
+	 * moves up later; behind an IPv6 header there is as much less as it is longer. All that
+	 * can stand there is shorter than the least MTU of its family. */
 	const uint32_t at = s->in->l3[d->rx_index].l4_offset + UDP_HEADER_BYTES;
 
 	*room = s->datagram_max - (at - UDP_PAYLOAD_AT);
 	return s->in->rx.data[d->rx_index] + at;
 }
 
+/* The header at h, over payload_len bytes behind it. */
+static inline void
+udp_finish(struct stack *s, struct udp_header *h, const struct udp_peer *to, struct ip_way way,
+	   uint32_t payload_len)
+{
+	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
+	uint64_t sum = ip_pseudo_sum(s, way, udp_len);
+
+	udp_emit((uint8_t *)h, s->cfg.udp_port, to->port, udp_len);
+	if (s->udp_mark != 0) {
+		h->cksum = inet_sum_field(sum);
+		return;
+	}
+	sum = inet_sum_be16(inet_sum_be16(sum, s->cfg.udp_port), to->port);
+	sum = inet_sum_be16(sum, udp_len);
+	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
+}
+
+static __attribute__((noinline)) void
+udp6_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
+{
+	const struct ip_way way = {&d->from.ip, d->from.local, IPV6_UDP};
+	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
+	uint8_t *at;
+
+	ensure(payload_len <= datagram_max(s, d->from.local));
+	at = ip_answer_here(s, d->rx_index, udp_len, IPV6_UDP);
+	udp_finish(s, (struct udp_header *)at, &d->from, way, payload_len);
+	outbox_return(s, d->rx_index, L4_AT6 + udp_len, s->udp_mark);
+}
+
 void
 udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
-	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
-	struct udp_header *h;
-	uint64_t sum;
+	const struct ip_way way = {&d->from.ip, LOCAL_V4, IPV4_UDP};
+	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
+	uint8_t *at;
 
 	ensure(!d->answered && payload_len <= s->datagram_max);
-	h = (struct udp_header *)ip_answer_here(s, d->rx_index, udp_len, IPV4_UDP);
-	udp_emit((uint8_t *)h, s->cfg.udp_port, d->from.port, udp_len);
-	sum = inet_sum_pseudo(s->cfg.ipv4, ip_addr_v4_get(&d->from.ip), IPV4_UDP, udp_len);
-	if (s->udp_mark != 0) {
-		h->cksum = inet_sum_field(sum);
+	if (unlikely(d->from.local != LOCAL_V4)) {
+		udp6_answer_here(s, d, payload_len);
 	} else {
-		sum = inet_sum_be16(inet_sum_be16(sum, s->cfg.udp_port), d->from.port);
-		sum = inet_sum_be16(sum, udp_len);
-		h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
+		at = ip_answer_here(s, d->rx_index, udp_len, IPV4_UDP);
+		udp_finish(s, (struct udp_header *)at, &d->from, way, payload_len);
+		outbox_return(s, d->rx_index, L4_AT + udp_len, s->ip_mark | s->udp_mark);
 	}
-	outbox_return(s, d->rx_index, UDP_PAYLOAD_AT + payload_len, s->ip_mark | s->udp_mark);
 	d->answered = true;
 	stack_count(s, UDP_ANSWERED);
 }
@@ -107,19 +163,23 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 		return NULL;
 	/* The length is known at commit. */
 	udp_emit(p, s->cfg.udp_port, to->port, 0);
-	*room = s->datagram_max;
+	*room = datagram_max(s, to->local);
 	return p + UDP_HEADER_BYTES;
 }
 
 void
 udp_commit(struct stack *s, uint32_t payload_len)
 {
+	const struct eth_header *eth;
 	struct udp_header *h;
+	uint8_t local;
 
 	if (payload_len == 0)
 		return;
-	ensure(payload_len <= s->datagram_max);
-	h = (struct udp_header *)(outbox_begun(s) + UDP_PAYLOAD_AT - UDP_HEADER_BYTES);
+	eth = (const struct eth_header *)outbox_begun(s);
+	local = be16_get(eth->type) == ETH_TYPE_IPV4 ? LOCAL_V4 : LOCAL_LINK6;
+	ensure(payload_len <= datagram_max(s, local));
+	h = (struct udp_header *)((uint8_t *)(eth + 1) + ip_header_bytes(local));
 	h->len = be16_of((uint16_t)(UDP_HEADER_BYTES + payload_len));
 	ip_commit(s, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_AT);
 	stack_count(s, UDP_SENT);

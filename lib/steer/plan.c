@@ -60,8 +60,8 @@ plan_rss(struct steer_plan *plan, const struct profile *p, const struct port_cap
 		plan->reta[i] = (uint16_t)(i % plan->queues);
 	snprintf(table, sizeof table, "table of %u", plan->reta_size);
 	snprintf(plan->words, sizeof plan->words, "%u queues, RSS over addresses%s%s, %s",
-		 plan->queues, caps->rss_fields & RSS_TCP4 ? ", TCP ports" : "",
-		 caps->rss_fields & RSS_UDP4 ? ", UDP ports" : "",
+		 plan->queues, caps->rss_fields & RSS_TCP ? ", TCP ports" : "",
+		 caps->rss_fields & RSS_UDP ? ", UDP ports" : "",
 		 plan->reta_size != 0 ? table : "the NIC's own table");
 	return true;
 }
@@ -115,7 +115,7 @@ steer_promise(const struct profile *profile, struct port_caps *caps)
 	*caps = (struct port_caps){
 		.rx_queues_max = profile->queues_max,
 		.tx_queues_max = profile->queues_max,
-		.rss_fields = RSS_IPV4 | RSS_TCP4 | RSS_UDP4,
+		.rss_fields = RSS_IP | RSS_TCP | RSS_UDP,
 		.rss_key_bytes = sizeof rss_key,
 		.reta_size = 128,
 	};

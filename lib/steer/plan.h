@@ -21,9 +21,9 @@
 
 /* What a NIC can hash. */
 enum rss_field {
-	RSS_IPV4 = 1u << 0, /* addresses */
-	RSS_TCP4 = 1u << 1, /* addresses and TCP ports */
-	RSS_UDP4 = 1u << 2,
+	RSS_IP = 1u << 0,  /* addresses */
+	RSS_TCP = 1u << 1, /* addresses and TCP ports */
+	RSS_UDP = 1u << 2,
 };
 
 /* What the port said about itself. */

@@ -18,16 +18,17 @@
 #include "terms.h"
 #include "base/hash.h"
 
-#define LIMBO_MAX        (1u << 14) /* power of two */
-#define LIMBO_SLICE      256u       /* items given back in one turn */
-#define LIMBO_KEEP       256u       /* evictions leave this much of it to the operations */
-#define CHUNKS_MAX       16000u     /* references fit a head object with the longest key */
-#define SWEEP_WALK_S     60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
-#define SWEEP_PER_S      (1u << 17) /* buckets a second at most, all cores together */
-#define SWEEP_SLICE_MIN  16u        /* buckets looked at in one store_tidy, and if there are too */
-#define SWEEP_SLICE_MAX  256u       /* few of those a second */
-#define DRAIN_SLICE      256u       /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN      192u       /* and by whoever takes memory meanwhile, or waits for some */
+#define LIMBO_MAX        (1u << 14)      /* power of two */
+#define LIMBO_PRESSED    (LIMBO_MAX / 8) /* pinned ones that are too many */
+#define LIMBO_SLICE      256u            /* items given back in one turn */
+#define LIMBO_KEEP       256u            /* evictions leave this much of it to the operations */
+#define CHUNKS_MAX       16000u          /* references fit a head object with the longest key */
+#define SWEEP_WALK_S     60u             /* for a walk through all buckets, if SWEEP_PER_S allows */
+#define SWEEP_PER_S      (1u << 17)      /* buckets a second at most, all cores together */
+#define SWEEP_SLICE_MIN  16u  /* buckets looked at in one store_tidy, and if there are too */
+#define SWEEP_SLICE_MAX  256u /* few of those a second */
+#define DRAIN_SLICE      256u /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN      192u /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
 #define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
 #define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
@@ -43,6 +44,8 @@ struct retired {
 
 struct limbo {
 	uint32_t head, tail; /* they wrap; tail - head retired items */
+	/* Found pinned in the last round through the ring, and in this one, up to round_end. */
+	uint32_t pinned, pinned_now, round_end;
 	struct retired ring[LIMBO_MAX];
 };
 

@@ -58,6 +58,27 @@ item_pinned(const struct item *it)
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 
+/* What is pinned goes round: once all that was there when the round began has come by, it is known
+ * how many of them were. */
+static void
+round_look(struct limbo *lb)
+{
+	if ((int32_t)(lb->head - lb->round_end) < 0)
+		return;
+	lb->pinned = lb->pinned_now;
+	lb->pinned_now = 0;
+	lb->round_end = lb->tail;
+}
+
+bool
+store_pins_press(const struct store_core *sc)
+{
+	const struct limbo *lb = &sc->limbo;
+
+	return limbo_used(lb) > LIMBO_PRESSED &&
+	       (lb->pinned > LIMBO_PRESSED || lb->pinned_now > LIMBO_PRESSED);
+}
+
 void
 limbo_reclaim(struct store_core *sc)
 {
@@ -77,8 +98,10 @@ limbo_reclaim(struct store_core *sc)
 
 		struct item *it = item_at(st, r.ref);
 
+		round_look(lb);
 		lb->head++;
 		if (item_pinned(it)) { /* go round once more */
+			lb->pinned_now++;
 			lb->ring[lb->tail++ % LIMBO_MAX] = (struct retired){
 				.ref = r.ref, .epoch = (uint32_t)epoch_now(&st->epoch)};
 			continue;

@@ -112,6 +112,10 @@ void store_tidy(struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
+/* Is much of what this core has retired still pinned? Then its limbo fills: see to it that pins are
+ * let go of. */
+bool store_pins_press(const struct store_core *sc);
+
 /* ---- reading ---- */
 
 uint64_t store_hash(const struct store_core *sc, struct view key);

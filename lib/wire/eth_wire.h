@@ -1,8 +1,9 @@
 /*
- * eth_wire.h - the Ethernet II header (IEEE 802.3 clause 3; types by RFC 9542).
+ * eth_wire.h - the Ethernet II header (IEEE 802.3 clause 3; types by RFC 9542), and the tag of a
+ * VLAN between its addresses and its type (IEEE 802.1Q clause 9).
  *
  * Thread: pure functions.
- * Bounds: no VLAN tags: a tagged frame has a type we do not speak.
+ * Bounds: one tag: a frame with two has a type we do not speak.
  */
 #ifndef CLOCKOO_ETH_WIRE_H
 #define CLOCKOO_ETH_WIRE_H
@@ -12,10 +13,16 @@
 
 #define ETH_HEADER_BYTES 14u
 #define ETH_MAC_BYTES    6u
+#define ETH_TAG_BYTES    4u
+#define ETH_TAG_AT       12u /* where a tag stands: behind both addresses */
+#define VLAN_ID          0x0fffu
+#define VLAN_PRIORITY_AT 13u /* bits up */
 
 enum eth_type {
 	ETH_TYPE_IPV4 = 0x0800,
 	ETH_TYPE_ARP = 0x0806,
+	ETH_TYPE_VLAN = 0x8100,
+	ETH_TYPE_IPV6 = 0x86dd,
 };
 
 struct eth_header {
@@ -48,6 +55,33 @@ static inline bool
 eth_mac_is_zero(const uint8_t mac[ETH_MAC_BYTES])
 {
 	return (load_u32(mac) | load_u16(mac + 4)) == 0;
+}
+
+/* What the tag says: priority and VLAN (IEEE 802.1Q clause 9.6). p holds a tagged frame. */
+static inline uint16_t
+eth_tag_get(const uint8_t *p)
+{
+	return __builtin_bswap16(load_u16(p + ETH_TAG_AT + 2));
+}
+
+/* Take the tag out; the frame then begins at the address returned, ETH_TAG_BYTES on. */
+static inline uint8_t *
+eth_tag_out(uint8_t *p)
+{
+	memmove(p + ETH_TAG_BYTES, p, ETH_TAG_AT);
+	return p + ETH_TAG_BYTES;
+}
+
+/* Put a tag in; the frame then begins ETH_TAG_BYTES before p. */
+static inline uint8_t *
+eth_tag_in(uint8_t *p, uint16_t tag)
+{
+	const struct be16 field[2] = {be16_of(ETH_TYPE_VLAN), be16_of(tag)};
+
+	p -= ETH_TAG_BYTES;
+	memmove(p, p + ETH_TAG_BYTES, ETH_TAG_AT);
+	memcpy(p + ETH_TAG_AT, field, sizeof field);
+	return p;
 }
 
 static inline void

@@ -1,5 +1,5 @@
 /*
- * icmp_wire.h - the ICMP header, as far as echo needs it (RFC 792).
+ * icmp_wire.h - the ICMP header (RFC 792), as far as echo and the path MTU (RFC 1191) need it.
  *
  * Thread: pure functions.
  */
@@ -13,8 +13,13 @@
 
 enum icmp_type {
 	ICMP_ECHO_REPLY = 0,
+	ICMP_UNREACHABLE = 3,
 	ICMP_ECHO = 8,
+	ICMP_TIME_EXCEEDED = 11,
+	ICMP_PARAMETER = 12,
 };
+
+#define ICMP_FRAGMENT_NEEDED 4u /* code of ICMP_UNREACHABLE; seq is the next hop's MTU, or 0 */
 
 struct icmp_header {
 	uint8_t type, code;

@@ -81,6 +81,15 @@ inet_sum_pseudo(uint32_t src_ip, uint32_t dst_ip, uint8_t protocol, uint16_t l4_
 	return inet_sum_be16(inet_sum_be16(addresses, protocol), l4_len);
 }
 
+/* The same of IPv6 (RFC 8200 section 8.1); src and dst are 16 bytes each. */
+static inline uint64_t
+inet_sum_pseudo6(const void *src, const void *dst, uint8_t next, uint16_t l4_len)
+{
+	const uint64_t addresses = inet_sum(inet_sum(0, src, 16), dst, 16);
+
+	return inet_sum_be16(inet_sum_be16(addresses, next), l4_len);
+}
+
 /* The checksum after one 16-bit field changed: RFC 1624 section 3, equation 3. Equation 3 and
  * not 2, because 2 turns a sum of zero into the other zero. */
 static inline struct be16

@@ -18,6 +18,8 @@
 #define IPV4_TTL          64u
 #define IPV4_DONT_FRAG    0x4000u
 #define IPV4_FRAG_BITS    0x3fffu /* more fragments, and the offset: 0 in a whole packet */
+#define IPV4_MORE_FRAGS   0x2000u
+#define IPV4_FRAG_AT      0x1fffu /* the offset, in units of 8 bytes */
 
 enum ipv4_protocol {
 	IPV4_ICMP = 1,
@@ -46,7 +48,7 @@ enum ipv4_verdict {
 	IPV4_WIRE_CUT,      /* fewer than 20 bytes, or than the total length says */
 	IPV4_WIRE_VERSION,  /* not 4 */
 	IPV4_WIRE_IHL,      /* a header of less than 20 bytes, or longer than the packet */
-	IPV4_WIRE_FRAGMENT, /* a part of a packet */
+	IPV4_WIRE_FRAGMENT, /* a part of a packet; all else is filled in */
 };
 
 static inline enum ipv4_verdict
@@ -64,12 +66,10 @@ ipv4_parse(struct ipv4_packet *ip, const uint8_t *p, uint32_t len)
 		return IPV4_WIRE_IHL;
 	if (ip->total_len > len)
 		return IPV4_WIRE_CUT;
-	if ((be16_get(h->fragment) & IPV4_FRAG_BITS) != 0)
-		return IPV4_WIRE_FRAGMENT;
 	ip->src = be32_get(h->src);
 	ip->dst = be32_get(h->dst);
 	ip->protocol = h->protocol;
-	return IPV4_WIRE_OK;
+	return (be16_get(h->fragment) & IPV4_FRAG_BITS) == 0 ? IPV4_WIRE_OK : IPV4_WIRE_FRAGMENT;
 }
 
 /* Does the header's own checksum hold? header_len from ipv4_parse. */

@@ -16,7 +16,7 @@
 
 #include "core/core.h"
 #include "proto/mc_udp.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
 #include "wire/ipv4_wire.h"
@@ -143,7 +143,7 @@ build(struct bench *b)
 	};
 	const struct serve_config serve_cfg = {.conns_max = 64, .conn_requests_max = 20};
 	struct region r =
-		region_of(store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + arp_table_bytes() +
+		region_of(store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + neigh_table_bytes() +
 				  serve_shared_bytes(1) + serve_bytes(&serve_cfg) + (64u << 10) +
 				  REPLAY_FRAMES * REPLAY_FRAME_BYTES,
 			  &b->hugepages);
@@ -153,8 +153,8 @@ build(struct bench *b)
 	b->store = store_create(&r, &store_cfg);
 	b->sc = store_core_of(b->store, 0);
 
-	struct arp_table *arp = arp_table_create(&r);
-	struct stack *stack = stack_create(&r, &stack_cfg, &b->port.port, arp);
+	struct neigh_table *neigh = neigh_table_create(&r);
+	struct stack *stack = stack_create(&r, &stack_cfg, &b->port.port, neigh);
 	struct serve_shared *shared = serve_shared_create(&r, b->store, 1, "bench");
 	struct serve *serve = serve_create(&r, &serve_cfg, shared, stack);
 
@@ -177,8 +177,11 @@ load_keys(struct bench *b)
 		ensure(store_begin(b->sc, &f, k, hash, VALUE_BYTES, 0, 0) == STORE_OK);
 		store_fill(b->sc, &f, value, VALUE_BYTES);
 		ensure(store_finish(b->sc, &f, STORE_SET, 0) == STORE_OK);
-		if (i % 64 == 0)
+		/* The index grows in slices of turns. */
+		if (i % 16 == 0) {
 			store_turn(b->sc, STORE_CLOCK_START);
+			store_tidy(b->sc);
+		}
 		if (i % (1u << 20) == 0 && i != 0)
 			fprintf(stderr, "\rloading %u of %u keys", i, b->opt.keys);
 	}

@@ -14,6 +14,9 @@
 #define ICMP_BYTES  8u
 #define QUOTE_BYTES 8u
 #define PROTO_ICMP  1u
+#define PROTO_ICMP6 58u
+#define IPV6_BYTES  40u
+#define ETHER_IPV6  0x86ddu
 
 static uint8_t *
 put16(uint8_t *to, uint32_t v)
@@ -67,22 +70,75 @@ write_options(uint8_t *to, const struct script_options *o)
 	return (uint32_t)(p - to);
 }
 
-static uint64_t
-pseudo_sum(const struct script_ends *ends, const uint8_t *l4, uint32_t len)
+static bool
+is_v4(const struct script_ends *ends)
 {
-	return inet_sum(inet_sum_pseudo(ends->src, ends->dst, IPV4_TCP, (uint16_t)len), l4, len);
+	return ip_addr_is_v4(&ends->src);
 }
 
-/* Ethernet and IPv4 in front of l4_len bytes; returns where they go. */
+/* RFC 9293 section 3.1, RFC 8200 section 8.1. */
+static uint64_t
+pseudo_sum(const struct script_ends *ends, uint8_t protocol, const uint8_t *l4, uint32_t len)
+{
+	uint8_t pseudo[40] = {0};
+	uint8_t *p = pseudo;
+
+	if (is_v4(ends)) {
+		p = put32(put32(p, ip_addr_v4_get(&ends->src)), ip_addr_v4_get(&ends->dst));
+	} else {
+		memcpy(p, ends->src.b, 16);
+		memcpy(p + 16, ends->dst.b, 16);
+		p += 32;
+	}
+	p = put32(put32(p, len), protocol);
+	return inet_sum(inet_sum(0, pseudo, (uint32_t)(p - pseudo)), l4, len);
+}
+
+static uint8_t *
+write_ipv4(uint8_t *ip, const struct script_ends *ends, uint8_t protocol, uint32_t l4_len)
+{
+	ipv4_emit(ip, ip_addr_v4_get(&ends->src), ip_addr_v4_get(&ends->dst), protocol,
+		  (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+	return ip + IPV4_HEADER_BYTES;
+}
+
+/* RFC 8200 section 3. */
+static uint8_t *
+write_ipv6(uint8_t *ip, const struct script_ends *ends, uint8_t next, uint32_t l4_len)
+{
+	const uint8_t hops = next == PROTO_ICMP6 ? 255 : 64; /* RFC 4861 section 7.1: neighbours */
+	uint8_t *p = put16(put32(ip, 0x60000000), l4_len);
+
+	p = put16(p, (uint32_t)next << 8 | hops);
+	memcpy(p, ends->src.b, 16);
+	memcpy(p + 16, ends->dst.b, 16);
+	return p + 32;
+}
+
+static uint8_t *
+write_ip_alone(uint8_t *ip, const struct script_ends *ends, uint8_t protocol, uint32_t l4_len)
+{
+	return is_v4(ends) ? write_ipv4(ip, ends, protocol, l4_len)
+			   : write_ipv6(ip, ends, protocol, l4_len);
+}
+
+/* Ethernet and IP in front of l4_len bytes; returns where they go. */
 static uint8_t *
 write_ip(uint8_t *frame, const struct script_ends *ends, uint8_t protocol, uint32_t l4_len)
 {
-	uint8_t *ip = frame + ETH_HEADER_BYTES;
+	eth_emit(frame, sim_mac, sim_peer_mac, is_v4(ends) ? ETH_TYPE_IPV4 : ETHER_IPV6);
+	return write_ip_alone(frame + ETH_HEADER_BYTES, ends, protocol, l4_len);
+}
 
-	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_IPV4);
-	ipv4_emit(ip, ends->src, ends->dst, protocol, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
-	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
-	return ip + IPV4_HEADER_BYTES;
+static void
+write_icmp_cksum(uint8_t *icmp, uint32_t len, const struct script_ends *ends)
+{
+	const uint64_t sum =
+		is_v4(ends) ? inet_sum(0, icmp, len) : pseudo_sum(ends, PROTO_ICMP6, icmp, len);
+	const struct be16 field = inet_cksum(sum);
+
+	memcpy(icmp + 2, field.b, sizeof field);
 }
 
 uint32_t
@@ -103,7 +159,7 @@ script_frame_write(uint8_t *frame, const struct script_ends *ends, const struct 
 	memcpy(p, options, opt_len);
 	if (seg->len > 0)
 		memcpy(p + opt_len, text, seg->len);
-	sum = inet_cksum(pseudo_sum(ends, tcp, len));
+	sum = inet_cksum(pseudo_sum(ends, IPV4_TCP, tcp, len));
 	memcpy(tcp + CKSUM_AT, sum.b, sizeof sum);
 	if (seg->bad_cksum)
 		tcp[CKSUM_AT] ^= 0x40;
@@ -111,31 +167,49 @@ script_frame_write(uint8_t *frame, const struct script_ends *ends, const struct 
 }
 
 uint32_t
-script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type, uint8_t code,
-		  uint16_t mtu, const struct script_seg *quoted)
+script_frame_icmp(uint8_t *frame, const struct script_ends *ends, const struct script_icmp *what,
+		  const struct script_seg *quoted)
 {
-	const uint32_t len = ICMP_BYTES + IPV4_HEADER_BYTES + QUOTE_BYTES;
-	const struct script_ends from_router = {SIM_PEERS + 1, ends->dst};
-	uint8_t *icmp = write_ip(frame, &from_router, PROTO_ICMP, len);
-	uint8_t *ip = icmp + ICMP_BYTES;
-	struct be16 sum;
+	const bool v4 = is_v4(ends);
+	const uint32_t len = ICMP_BYTES + (v4 ? IPV4_HEADER_BYTES : IPV6_BYTES) + QUOTE_BYTES;
+	const struct script_ends from_router = {what->router, ends->dst};
+	const struct script_ends back = {ends->dst, ends->src};
+	uint8_t *icmp = write_ip(frame, &from_router, v4 ? PROTO_ICMP : PROTO_ICMP6, len);
+	uint8_t *p;
 
-	/* RFC 1191 section 4: the MTU of the next hop stands in the last two of the header */
-	put32(put32(icmp, (uint32_t)type << 24 | (uint32_t)code << 16), mtu);
-	ipv4_emit(ip, ends->dst, ends->src, IPV4_TCP,
-		  (uint16_t)(IPV4_HEADER_BYTES + TCP_BYTES + quoted->len));
-	put32(put16(put16(ip + IPV4_HEADER_BYTES, quoted->src_port), quoted->dst_port),
-	      quoted->seq);
-	sum = inet_cksum(inet_sum(0, icmp, len));
-	memcpy(icmp + 2, sum.b, sizeof sum);
+	/* RFC 1191 section 4: the MTU of the next hop stands in the last two bytes of the header;
+	 * RFC 4443 section 3.2: in the last four. */
+	p = put32(put32(icmp, (uint32_t)what->type << 24 | (uint32_t)what->code << 16), what->mtu);
+	p = write_ip_alone(p, &back, IPV4_TCP, TCP_BYTES + quoted->len);
+	put32(put16(put16(p, quoted->src_port), quoted->dst_port), quoted->seq);
+	write_icmp_cksum(icmp, len, &from_router);
+	return (uint32_t)(icmp - frame) + len;
+}
+
+/* RFC 4861 section 4.3, with the sender's own address (section 4.6.1). */
+static uint32_t
+write_solicitation(uint8_t *frame, const struct script_ends *ends)
+{
+	const uint32_t len = 24 + 8;
+	uint8_t *icmp = write_ip(frame, ends, PROTO_ICMP6, len);
+	uint8_t *p = put32(put32(icmp, 135u << 24), 0);
+
+	memcpy(p, ends->dst.b, 16);
+	p = put16(p + 16, 0x0101);
+	memcpy(p, sim_peer_mac, 6);
+	write_icmp_cksum(icmp, len, ends);
 	return (uint32_t)(icmp - frame) + len;
 }
 
 uint32_t
-script_frame_arp(uint8_t *frame, uint32_t sender)
+script_frame_ask(uint8_t *frame, const struct script_ends *ends)
 {
-	struct arp arp = {.op = ARP_REQUEST, .sender_ip = sender, .target_ip = SIM_IP};
+	struct arp arp = {.op = ARP_REQUEST};
 
+	if (!is_v4(ends))
+		return write_solicitation(frame, ends);
+	arp.sender_ip = ip_addr_v4_get(&ends->src);
+	arp.target_ip = ip_addr_v4_get(&ends->dst);
 	memcpy(arp.sender_mac, sim_peer_mac, sizeof arp.sender_mac);
 	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_ARP);
 	arp_emit(frame + ETH_HEADER_BYTES, &arp);
@@ -202,32 +276,57 @@ read_tcp(struct script_seg *seg, const uint8_t *tcp, uint32_t len)
 	return NULL;
 }
 
-bool
-script_frame_read(struct script_seg *seg, const uint8_t *frame, uint32_t len, const char **wrong)
+/* Where TCP begins in an IP packet of at most len bytes; NULL: nowhere, or *wrong says why. */
+static const uint8_t *
+read_ipv4(struct script_ends *ends, const uint8_t *ip, uint32_t *len, const char **wrong)
 {
-	const struct eth_header *eth = (const void *)frame;
-	const uint8_t *ip = frame + ETH_HEADER_BYTES;
 	struct ipv4_packet packet;
-	struct script_ends ends;
+
+	if (ipv4_parse(&packet, ip, *len) != IPV4_WIRE_OK)
+		*wrong = "an IPv4 header that cannot be";
+	else if (!ipv4_cksum_good(ip, packet.header_len))
+		*wrong = "a wrong IPv4 checksum";
+	if (*wrong != NULL || packet.protocol != IPV4_TCP)
+		return NULL;
+	*ends = (struct script_ends){ip_addr_v4(packet.src), ip_addr_v4(packet.dst)};
+	*len = packet.total_len - packet.header_len;
+	return ip + packet.header_len;
+}
+
+static const uint8_t *
+read_ipv6(struct script_ends *ends, const uint8_t *ip, uint32_t *len, const char **wrong)
+{
+	if (*len < IPV6_BYTES || ip[0] >> 4 != 6 || IPV6_BYTES + get16(ip + 4) > *len) {
+		*wrong = "an IPv6 header that cannot be";
+		return NULL;
+	}
+	if (ip[6] != IPV4_TCP)
+		return NULL;
+	memcpy(ends->src.b, ip + 8, 16);
+	memcpy(ends->dst.b, ip + 24, 16);
+	*len = get16(ip + 4);
+	return ip + IPV6_BYTES;
+}
+
+bool
+script_frame_read(struct script_seg *seg, struct script_ends *ends, const uint8_t *frame,
+		  uint32_t len, const char **wrong)
+{
+	const uint32_t type = len >= ETH_HEADER_BYTES ? get16(frame + 12) : 0;
+	const uint8_t *tcp = NULL;
 
 	*seg = (struct script_seg){0};
 	*wrong = NULL;
-	if (len < ETH_HEADER_BYTES || be16_get(eth->type) != ETH_TYPE_IPV4)
-		return false;
-	if (ipv4_parse(&packet, ip, len - ETH_HEADER_BYTES) != IPV4_WIRE_OK) {
-		*wrong = "an IPv4 header that cannot be";
-		return true;
-	}
-	if (packet.protocol != IPV4_TCP)
-		return false;
-	ends = (struct script_ends){packet.src, packet.dst};
-	ip += packet.header_len;
-	len = packet.total_len - packet.header_len;
-	if (!ipv4_cksum_good(ip - packet.header_len, packet.header_len))
-		*wrong = "a wrong IPv4 checksum";
-	else if (!inet_sum_good(pseudo_sum(&ends, ip, len)))
+	len -= ETH_HEADER_BYTES;
+	if (type == ETH_TYPE_IPV4)
+		tcp = read_ipv4(ends, frame + ETH_HEADER_BYTES, &len, wrong);
+	else if (type == ETHER_IPV6)
+		tcp = read_ipv6(ends, frame + ETH_HEADER_BYTES, &len, wrong);
+	if (tcp == NULL)
+		return *wrong != NULL;
+	if (!inet_sum_good(pseudo_sum(ends, IPV4_TCP, tcp, len)))
 		*wrong = "a wrong TCP checksum";
 	else
-		*wrong = read_tcp(seg, ip, len);
+		*wrong = read_tcp(seg, tcp, len);
 	return true;
 }

@@ -13,6 +13,8 @@
 
 #include "mem_port.h"
 
+#include "base/ip_addr.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,8 +64,15 @@ struct script_seg {
 	struct script_options opt;
 };
 
+/* Addresses of one family. */
 struct script_ends {
-	uint32_t src, dst;
+	struct ip_addr src, dst;
+};
+
+struct script_icmp {
+	struct ip_addr router;
+	uint8_t type, code;
+	uint32_t mtu;
 };
 
 /* Write the frame; returns its length. */
@@ -71,15 +80,15 @@ uint32_t script_frame_write(uint8_t *frame, const struct script_ends *ends,
 			    const struct script_seg *seg, const uint8_t *text);
 
 /* What a router answers to a segment of ours (ends are the peer's): its IP header and eight
- * bytes (RFC 792). */
-uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends, uint8_t type,
-			   uint8_t code, uint16_t mtu, const struct script_seg *quoted);
+ * bytes (RFC 792, RFC 4443). */
+uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends,
+			   const struct script_icmp *what, const struct script_seg *quoted);
 
-/* A station asks for our MAC, and shows its own. */
-uint32_t script_frame_arp(uint8_t *frame, uint32_t sender);
+/* The peer asks for our MAC, and shows its own: ARP, or neighbour discovery. */
+uint32_t script_frame_ask(uint8_t *frame, const struct script_ends *ends);
 
 /* Read a frame that the stack sent; *wrong: what is wrong with it, or NULL. */
-bool script_frame_read(struct script_seg *seg, const uint8_t *frame, uint32_t len,
-		       const char **wrong);
+bool script_frame_read(struct script_seg *seg, struct script_ends *ends, const uint8_t *frame,
+		       uint32_t len, const char **wrong);
 
 #endif

@@ -48,7 +48,6 @@ feed(struct player *p, const uint8_t *frame, uint32_t len)
 void
 peer_send(struct player *p, const struct script_step *st)
 {
-	const struct script_ends ends = {PEER_IP, SIM_IP};
 	struct script_flow *f = p->flow;
 	uint8_t text[MEM_FRAME_BYTES], frame[MEM_FRAME_BYTES];
 	struct script_seg next = st->seg;
@@ -63,7 +62,7 @@ peer_send(struct player *p, const struct script_step *st)
 
 		for (uint32_t k = 0; k < seg.len; k++)
 			text[k] = text_at(first + k, 0) ^ (seg.other_text ? 0xff : 0);
-		feed(p, frame, script_frame_write(frame, &ends, &seg, text));
+		feed(p, frame, script_frame_write(frame, &p->ends, &seg, text));
 		next.seq += next.len;
 	}
 	if (next.flags & FLAG_SYN)
@@ -71,28 +70,32 @@ peer_send(struct player *p, const struct script_step *st)
 }
 
 void
-peer_send_arp(struct player *p)
+peer_send_ask(struct player *p)
 {
 	uint8_t frame[MEM_FRAME_BYTES];
 
-	feed(p, frame, script_frame_arp(frame, PEER_IP));
+	feed(p, frame, script_frame_ask(frame, &p->ends));
 }
 
 void
 peer_send_icmp(struct player *p, const struct script_step *st)
 {
-	const struct script_ends ends = {PEER_IP, SIM_IP};
 	const struct script_seg quoted = {
 		.src_port = SIM_PORT,
 		.dst_port = p->flow->port,
 		.seq = p->flow->iss + (uint32_t)st->seq,
-		.len = p->script->mtu - IP_TCP_BYTES,
+		.len = p->script->mtu - p->header_bytes,
+	};
+	struct script_icmp what = {
+		.router = p->ends.src,
+		.type = (uint8_t)(st->which >> 8),
+		.code = (uint8_t)st->which,
+		.mtu = (uint32_t)st->number,
 	};
 	uint8_t frame[MEM_FRAME_BYTES];
 
-	feed(p, frame,
-	     script_frame_icmp(frame, &ends, (uint8_t)(st->which >> 8), (uint8_t)st->which,
-			       (uint16_t)st->number, &quoted));
+	what.router.b[15] = ROUTER_BYTE;
+	feed(p, frame, script_frame_icmp(frame, &p->ends, &what, &quoted));
 }
 
 /* ---- what the stack sent ---- */
@@ -101,18 +104,22 @@ peer_send_icmp(struct player *p, const struct script_step *st)
 static bool
 sent_next(struct player *p, struct script_seg *seg)
 {
+	struct script_ends ends;
 	const uint8_t *frame;
 	const char *wrong;
 	uint32_t len;
 
 	while ((frame = mem_port_sent(p->ss->port, &len)) != NULL) {
-		const bool tcp = script_frame_read(seg, frame, len, &wrong);
+		const bool tcp = script_frame_read(seg, &ends, frame, len, &wrong);
 
 		if (wrong != NULL)
 			differs(p, "expected a whole frame, got %s", wrong);
+		else if (tcp && !(ip_addr_equal(&ends.src, &p->ends.dst) &&
+				  ip_addr_equal(&ends.dst, &p->ends.src)))
+			differs(p, "expected a frame to the peer, got one to another address");
 		if (tcp)
 			return true;
-		mem_port_done(p->ss->port); /* ARP */
+		mem_port_done(p->ss->port); /* a question for a neighbour */
 	}
 	return false;
 }
@@ -184,7 +191,7 @@ check_syn(struct player *p, const struct script_seg *want, const struct script_s
 		return true;
 	if (!(got->opt.seen & OPT_MSS))
 		return differs(p, "expected a SYN with MSS, got one without");
-	return expect(p, "mss", p->script->mtu - IP_TCP_BYTES, got->opt.mss);
+	return expect(p, "mss", p->script->mtu - p->header_bytes, got->opt.mss);
 }
 
 static bool

@@ -98,13 +98,13 @@ static bool
 connect_peer(struct player *p, bool refused)
 {
 	const struct conn_target to = {
-		.ip = ip_addr_v4(PEER_IP),
+		.ip = p->ends.src,
 		.port = p->flow->port,
 		.local_port = SIM_PORT,
 	};
 	struct conn *c;
 
-	peer_send_arp(p);
+	peer_send_ask(p);
 	sim_stack_turn(p->ss);
 	c = conn_connect(p->ss->stack, &to);
 	if (c != NULL && p->flow->conn == NULL)
@@ -181,8 +181,7 @@ write_text(struct player *p, uint32_t len)
 static bool
 expect_state(struct player *p, uint32_t want)
 {
-	const struct ip_addr peer = ip_addr_v4(PEER_IP);
-	const struct flow flow = {&peer, p->flow->port, SIM_PORT, LOCAL_V4};
+	const struct flow flow = {&p->ends.src, p->flow->port, SIM_PORT, LOCAL_V4};
 	const struct conn *c = flow_find(p->ss->stack, flow);
 	const uint32_t got = c != NULL ? c->state : CONN_CLOSED;
 
@@ -315,6 +314,8 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 		.arg = &p, .opened = on_opened, .gone = on_gone, .failed = on_failed};
 	bool good;
 
+	p.ends = (struct script_ends){ip_addr_v4(PEER_IP), ip_addr_v4(SIM_IP)};
+	p.header_bytes = 40;
 	p.flow = flow_of(&p, PEER_PORT);
 	p.ss = sim_stack_create(&script->stack, PORT_FRAMES, script->caps);
 	p.ss->serve = serve;

@@ -13,16 +13,16 @@
 #include "base/check.h"
 #include "stack/tcp.h"
 
-#define PEER_IP      (SIM_PEERS + 5)
-#define PEER_PORT    40000u
-#define PEER_ISS     0xfffff000u /* so that every script crosses the wrap of sequence numbers */
-#define PEER_TS      0xffffff00u /* likewise of time stamps */
-#define PORT_FRAMES  2048u
-#define FLOWS_MAX    16u
-#define TURN_NS      1000u
-#define NS_A_MS      1000000u
-#define IP_TCP_BYTES 40u
-#define END_SECONDS  1200u /* after so long nothing of a script is left */
+#define PEER_IP     (SIM_PEERS + 5)
+#define ROUTER_BYTE 0xfeu /* the last of a router's address; the others are the peer's */
+#define PEER_PORT   40000u
+#define PEER_ISS    0xfffff000u /* so that every script crosses the wrap of sequence numbers */
+#define PEER_TS     0xffffff00u /* likewise of time stamps */
+#define PORT_FRAMES 2048u
+#define FLOWS_MAX   16u
+#define TURN_NS     1000u
+#define NS_A_MS     1000000u
+#define END_SECONDS 1200u /* after so long nothing of a script is left */
 
 /* One port of the peer. */
 struct script_flow {
@@ -46,6 +46,8 @@ struct player {
 	struct script_flow flows[FLOWS_MAX];
 	uint32_t flow_count;
 	struct script_flow *flow; /* that speaks now */
+	struct script_ends ends;  /* from the peer to us */
+	uint32_t header_bytes;    /* of IP and TCP without options */
 	uint64_t start_ns;
 	uint32_t opened, gone, refused; /* opened(), gone(), failed() */
 	bool reading, failed;
@@ -68,7 +70,7 @@ bool expect(struct player *p, const char *what, uint64_t want, uint64_t got);
 /* ---- script_peer.c: what the peer and the routers send, and what reaches them ---- */
 
 void peer_send(struct player *p, const struct script_step *st);
-void peer_send_arp(struct player *p); /* so that the peer's MAC is known */
+void peer_send_ask(struct player *p); /* so that the peer's MAC is known */
 void peer_send_icmp(struct player *p, const struct script_step *st);
 bool peer_expect(struct player *p, const struct script_step *st);
 bool peer_expect_silence(struct player *p);

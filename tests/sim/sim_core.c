@@ -1,6 +1,6 @@
 #include "sim_core.h"
 
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ serve_of(const struct sim_cores_options *o, uint32_t core)
 
 static void
 core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
-	    struct serve_shared *shared, struct arp_table *arp)
+	    struct serve_shared *shared, struct neigh_table *neigh)
 {
 	struct sim_core *c = &sc->cores[i];
 	const struct serve_config serve_cfg = serve_of(o, i);
@@ -47,7 +47,7 @@ core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
 	struct serve *serve;
 
 	c->port = mem_port_create(sim_mac, o->frames, o->caps);
-	stack = stack_create(&sc->region, &o->stack, &c->port->port, arp);
+	stack = stack_create(&sc->region, &o->stack, &c->port->port, neigh);
 	serve = serve_create(&sc->region, &serve_cfg, shared, stack);
 	core_init(&c->core, &c->port->port, stack, serve, store_core_of(sc->store, i), sc->now_ns,
 		  SIM_UNIX_START);
@@ -61,21 +61,21 @@ sim_cores_create(const struct sim_cores_options *o)
 	const size_t one = stack_bytes(&o->stack) + serve_bytes(&serve_cfg) + 4 * CACHE_LINE_BYTES;
 	struct sim_cores *sc = calloc(1, sizeof *sc);
 	struct serve_shared *shared;
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 
 	ensure(sc != NULL);
 	sc->count = o->cores;
 	sc->now_ns = SIM_START;
 	sc->cores = aligned_alloc(CACHE_LINE_BYTES, o->cores * sizeof *sc->cores);
 	sc->region.size = store_bytes(&store_cfg) + serve_shared_bytes(o->cores) +
-			  arp_table_bytes() + o->cores * one + 8 * CACHE_LINE_BYTES;
+			  neigh_table_bytes() + o->cores * one + 8 * CACHE_LINE_BYTES;
 	sc->region.base = calloc(1, sc->region.size);
 	ensure(sc->cores != NULL && sc->region.base != NULL);
 	sc->store = store_create(&sc->region, &store_cfg);
 	shared = serve_shared_create(&sc->region, sc->store, o->cores, "sim");
-	arp = arp_table_create(&sc->region);
+	neigh = neigh_table_create(&sc->region);
 	for (uint32_t i = 0; i < o->cores; i++)
-		core_create(sc, i, o, shared, arp);
+		core_create(sc, i, o, shared, neigh);
 	return sc;
 }
 

@@ -1,7 +1,7 @@
 #include "sim_load.h"
 
 #include "base/check.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -33,18 +33,18 @@ static void
 create_generator(struct sim_load *sl, const struct load_config *cfg)
 {
 	struct stack_config stack_cfg = sim_config(cfg->seed + 1);
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 
 	stack_cfg.ipv4 = SIM_LOAD_IP;
 	stack_cfg.tcp_port = 0;
 	stack_cfg.udp_port = SIM_LOAD_PORT;
 	sl->port = mem_port_create(load_mac, FRAMES, 0);
-	sl->region.size = stack_bytes(&stack_cfg) + arp_table_bytes() + load_core_bytes(cfg) +
+	sl->region.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(cfg) +
 			  8 * CACHE_LINE_BYTES;
 	sl->region.base = calloc(1, sl->region.size);
 	ensure(sl->region.base != NULL);
-	arp = arp_table_create(&sl->region);
-	sl->stack = stack_create(&sl->region, &stack_cfg, &sl->port->port, arp);
+	neigh = neigh_table_create(&sl->region);
+	sl->stack = stack_create(&sl->region, &stack_cfg, &sl->port->port, neigh);
 	sl->core = load_core_create(&sl->region, cfg, &sl->port->port, sl->stack);
 }
 

@@ -1,7 +1,7 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -30,16 +30,16 @@ struct sim_stack *
 sim_stack_create(const struct stack_config *cfg, uint32_t frames, uint32_t caps)
 {
 	struct sim_stack *ss = calloc(1, sizeof *ss);
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 
 	ensure(ss != NULL);
 	ss->now_ns = SIM_START;
 	ss->port = mem_port_create(sim_mac, frames, caps);
-	ss->region.size = stack_bytes(cfg) + arp_table_bytes() + 2 * CACHE_LINE_BYTES;
+	ss->region.size = stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES;
 	ss->region.base = calloc(1, ss->region.size);
 	ensure(ss->region.base != NULL);
-	arp = arp_table_create(&ss->region);
-	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, arp);
+	neigh = neigh_table_create(&ss->region);
+	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, neigh);
 	return ss;
 }
 

@@ -41,11 +41,11 @@ struct world {
 	struct sim_wire *wire;
 	struct client client[CLIENTS_MAX];
 	uint32_t clients;
-	bool deaf;             /* clients stop reading for a while now and then */
-	uint32_t leave;        /* permille: clients abort, at each look at what came */
-	bool quiet;            /* nothing will ever happen again */
-	uint64_t mtu_at_ns[2]; /* the path becomes narrow; it becomes wide again */
-	uint32_t mtu;
+	bool deaf;                /* clients stop reading for a while now and then */
+	uint32_t leave;           /* permille: clients abort, at each look at what came */
+	bool quiet;               /* nothing will ever happen again */
+	struct sim_router narrow; /* the path becomes so at narrow_ns, and whole again at wide_ns */
+	uint64_t narrow_ns, wide_ns;
 	struct soak_result *result;
 };
 
@@ -248,6 +248,32 @@ peer_client_turn(struct world *w, struct client *cl)
 
 /* ---- the world ---- */
 
+/* For our own stacks alone: sim_peer's segments are as long as they are. */
+static void
+draw_router(struct world *w)
+{
+	if (!sim_chance(&w->rng, 300))
+		return;
+	w->narrow.mtu = MTU_LEAST + sim_below(&w->rng, MEM_MTU - MTU_LEAST);
+	w->narrow.silent = sim_chance(&w->rng, 500);
+	w->narrow_ns = SIM_START + sim_below(&w->rng, 30000000u);
+	w->wide_ns = sim_chance(&w->rng, 500) ? w->narrow_ns + sim_below(&w->rng, 4000000000u)
+					      : UINT64_MAX;
+}
+
+static void
+turn_router(struct world *w)
+{
+	const uint64_t now_ns = w->server->now_ns;
+
+	if (w->narrow.mtu == 0)
+		return;
+	if (now_ns >= w->wide_ns)
+		w->wire->router.mtu = 0;
+	else if (now_ns >= w->narrow_ns)
+		w->wire->router = w->narrow;
+}
+
 static struct sim_faults
 draw_faults(struct sim_rng *r)
 {
@@ -284,10 +310,12 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 		soak_talk_make(&w->client[i].talk, &w->rng, i, bytes);
 	w->deaf = sim_chance(&w->rng, 300);
 	w->leave = sim_chance(&w->rng, 150) ? 1 + sim_below(&w->rng, 20) : 0;
-	if (sim_chance(&w->rng, 600))
+	if (sim_chance(&w->rng, 600)) {
 		stack_clients_create(w);
-	else
+		draw_router(w);
+	} else {
 		peer_clients_create(w);
+	}
 	w->wire = sim_wire_create(w->server->cores[0].port,
 				  w->stack != NULL ? w->stack->port : w->cable, &faults, seed + 2);
 }
@@ -345,6 +373,7 @@ step(struct world *w)
 	uint64_t *now = &w->server->now_ns;
 	uint64_t next;
 
+	turn_router(w);
 	sim_wire_turn(w->wire, *now);
 	sim_cores_turn(w->server);
 	clients_turn(w);
@@ -370,15 +399,22 @@ all_ended(const struct world *w)
 
 /* Why a connection may end before its streams have. */
 static const enum stack_counter reasons[] = {
-	TCP_TIMEOUT,           TCP_TIMEOUT_SYN,     TCP_TIMEOUT_FIN_WAIT,    TCP_TIMEOUT_KEEPALIVE,
-	TCP_RESET_TEXT_CLOSED, TCP_CONNECT_TIMEOUT, TCP_CONNECT_UNREACHABLE,
+	TCP_TIMEOUT,
+	TCP_TIMEOUT_SYN,
+	TCP_TIMEOUT_FIN_WAIT,
+	TCP_TIMEOUT_KEEPALIVE,
+	TCP_RESET_TEXT_CLOSED,
+	TCP_CONNECT_TIMEOUT,
+	TCP_CONNECT_UNREACHABLE,
+	TCP_EVICTED_SLOW_READER,
+	TCP_EVICTED_SLOW_WRITER,
 };
 
 /* Frames that arrived and were not what was sent. */
 static const enum stack_counter broken[] = {
-	DROP_IP_CUT,      DROP_IP_VERSION,  DROP_IP_HEADER, DROP_IP_CKSUM,
-	DROP_IP_FRAGMENT, DROP_IP_NOT_OURS, DROP_IP_SOURCE, DROP_IP_PROTOCOL,
-	DROP_TCP_CUT,     DROP_TCP_CKSUM,   DROP_ICMP_CUT,  DROP_ICMP_CKSUM,
+	DROP_IP_CUT,        DROP_IP_VERSION, DROP_IP_HEADER, DROP_IP_CKSUM,    DROP_FRAG_TCP,
+	DROP_FRAG_PROTOCOL, DROP_FRAG_OFF,   FRAG_RECEIVED,  DROP_IP_NOT_OURS, DROP_IP_SOURCE,
+	DROP_IP_PROTOCOL,   DROP_TCP_CUT,    DROP_TCP_CKSUM, DROP_ICMP_CUT,    DROP_ICMP_CKSUM,
 };
 
 static uint64_t

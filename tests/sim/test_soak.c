@@ -32,9 +32,12 @@ every_reply_stream_is_right_or_ends_for_a_reason(void **state)
 		all.late += r.wire.late;
 		all.corrupted += r.wire.corrupted;
 		all.queue_full += r.wire.queue_full;
+		all.too_big += r.wire.too_big;
+		all.told += r.wire.told;
 	}
 	/* Or the network was not that bad, or the reasons would be the rule. */
 	check(all.lost > 0 && all.twice > 0 && all.late > 0 && all.queue_full > 0);
+	check(all.too_big > all.told && all.told > 0);
 	check(all.corrupted > 0 && cksum_drops > 0);
 	check(left > 0);
 	check((whole + left) * 20 > clients * 19);

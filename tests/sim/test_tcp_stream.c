@@ -273,7 +273,9 @@ reasons(const struct world *w)
 	       sim_stack_count(w->ss, TCP_TIMEOUT_SYN) +
 	       sim_stack_count(w->ss, TCP_TIMEOUT_FIN_WAIT) +
 	       sim_stack_count(w->ss, TCP_TIMEOUT_KEEPALIVE) +
-	       sim_stack_count(w->ss, TCP_RESET_TEXT_CLOSED);
+	       sim_stack_count(w->ss, TCP_RESET_TEXT_CLOSED) +
+	       sim_stack_count(w->ss, TCP_EVICTED_SLOW_READER) +
+	       sim_stack_count(w->ss, TCP_EVICTED_SLOW_WRITER);
 }
 
 /* Returns how many streams came whole. */

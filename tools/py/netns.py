@@ -1,9 +1,11 @@
 """Two network namespaces and the wire between them.
 
     NAME-s  the appliance; v0 carries no address, or the kernel would answer its clients too
-    NAME-c  the client, 10.99.0.2/24 on v1
+    NAME-c  the client, 10.99.0.2/24 and fd99::2/64 on v1
 
-A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 on v2 in NAME-c.
+A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 and
+fd99:0:0:1::2/64 on v2 in NAME-c. There the kernel speaks IPv6 on the client's side alone: beside the
+appliance it would have the same address of the link, made from the same MAC.
 tools/bench has more: NAME-k, a cache on the kernel's own stack, and NAME-m, a link between (links.py).
 
 Everything is made inside the two namespaces; the one we came from is not touched. With tap there
@@ -22,11 +24,14 @@ HOST = "10.99.0.1"  # of the first appliance
 SIDES = ("c", "s", "s2", "k", "m")
 APPLIANCES_MAX = 2
 PREFIX_LEN = 24
+PREFIX6_LEN = 64
 END_WAIT_S = 3.0
 
 # Quiet wires, and a kernel that never forwards what the appliance is to answer.
 SYSCTLS = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1",
            "net.ipv4.ip_forward=0"]
+# Its IPv6 address is there at once and stays alone: nothing on this wire tells it another.
+SYSCTLS6 = ["accept_dad=0", "accept_ra=0", "router_solicitations=0", "disable_ipv6=0"]
 
 
 def _run(*command):
@@ -41,7 +46,10 @@ class Wire:
         self.server = f"{name}-s{number if number > 1 else ''}"
         self.client = self.server if port == "tap" else f"{name}-c"
         self.iface = "t0" if port == "tap" else "v0"
+        self.peer = "t0" if port == "tap" else f"v{number}"
         self.host, self._here = (f"10.99.{number - 1}.{end}" for end in (1, 2))
+        net6 = "fd99:" if number == 1 else f"fd99:0:0:{number - 1}:"
+        self.host6, self._here6 = (f"{net6}:{end}" for end in (1, 2))
 
     def make(self):
         for ns in {self.server, self.client} if self.number == 1 else {self.server}:
@@ -50,22 +58,28 @@ class Wire:
             _run(*inside(ns), "ip", "link", "set", "lo", "up")
         if self.port == "tap":
             return
-        peer = f"v{self.number}"
         _run(*inside(self.server), "ip", "link", "add", "v0", "type", "veth",
-             "peer", "name", peer, "netns", self.client)
+             "peer", "name", self.peer, "netns", self.client)
         # Without this the kernel leaves checksums and segmentation to a NIC that is not there.
-        _run(*inside(self.client), "ethtool", "-K", peer, "tx", "off")
+        _run(*inside(self.client), "ethtool", "-K", self.peer, "tx", "off")
         _run(*inside(self.server), "ip", "link", "set", "v0", "up")
-        self._address(peer)
+        self._address()
 
     def join(self):
         """What can be done only when the appliance has made its interface."""
         if self.port == "tap":
-            self._address("t0")
+            self._address()
 
-    def _address(self, iface):
-        _run(*inside(self.client), "ip", "addr", "add", f"{self._here}/{PREFIX_LEN}", "dev", iface)
-        _run(*inside(self.client), "ip", "link", "set", iface, "up")
+    def _address(self):
+        ip = [*inside(self.client), "ip"]
+        settings = [f"net.ipv6.conf.{self.peer}.{word}" for word in SYSCTLS6]
+        has6 = os.path.exists("/proc/sys/net/ipv6")
+        if has6:
+            _run(*inside(self.client), "sysctl", "-qw", *settings)
+        _run(*ip, "addr", "add", f"{self._here}/{PREFIX_LEN}", "dev", self.peer)
+        _run(*ip, "link", "set", self.peer, "up")
+        if has6:
+            _run(*ip, "addr", "add", f"{self._here6}/{PREFIX6_LEN}", "dev", self.peer, "nodad")
 
 
 def end_processes(name):

@@ -90,7 +90,8 @@ def parse(argv):
 
 def server_command(args, wire, name, profiles):
     words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
-             "--address", f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT),
+             "--address", f"{wire.host}/{netns.PREFIX_LEN}",
+             "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
              "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles)]
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
@@ -138,7 +139,8 @@ def prepare(argv, args):
 def run_command(args, wire, server, second):
     """CMD in the client's namespace; its status, or Died if the appliance dies before it. The second
     one may: CMD may be about that."""
-    env = dict(os.environ, CLOCKOO_HOST=wire.host, CLOCKOO_PORT=str(PORT),
+    env = dict(os.environ, CLOCKOO_HOST=wire.host, CLOCKOO_HOST6=wire.host6,
+               CLOCKOO_IFACE=wire.peer, CLOCKOO_PORT=str(PORT),
                CLOCKOO_UDP_PORT=str(PORT), CLOCKOO_PID=str(server.pid))
     if second is not None:
         env |= {"CLOCKOO_HOST_2": second[0].host, "CLOCKOO_PID_2": str(second[1].pid)}

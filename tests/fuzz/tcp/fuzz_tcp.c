@@ -1,11 +1,14 @@
 /*
- * fuzz_tcp.c - hostile peers against a listening stack.
+ * fuzz_tcp.c - hostile peers against a stack that listens and opens.
  *
  * Goal: no sequence of segments, times and user actions breaks an invariant (ensure), reads
- * past a buffer, or leaves anything held once every timer has had its say. Method: the input is
- * a list of orders. A segment is made from a template near the window the stack really has
- * (learned from what it sends), mutated, and its checksums set right, so that the fuzzer gets
- * into open and closing connections and not only into the checksum's refusal.
+ * past a buffer, or leaves anything held once every timer has had its say; every frame sent is
+ * right by lengths and checksums; and if the peers are honest about their bytes, what the user
+ * reads are theirs and what goes out are the user's, each at its sequence number. Method: the
+ * input is a byte of settings and a list of orders. A segment is made from a template near the
+ * window the stack really has (learned from what it sends), mutated, and its checksums set right,
+ * so that the fuzzer gets into open and closing connections and not only into the checksum's
+ * refusal. With two slots the third SYN is answered by a cookie.
  *
  * Bounds: ORDERS_MAX orders an input.
  */
@@ -14,6 +17,8 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
+#include "stack/tcp_conn.h"
+#include "wire/arp_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/eth_wire.h"
 
@@ -24,6 +29,18 @@
 #define PEERS      3u
 #define PEER_ISS   0xfffff800u
 
+#define PEER_IP    (SIM_PEERS + 1)
+#define LENT_BYTES 8192u
+#define TEXT_TURN  4096u /* honest text comes round after that many bytes */
+
+/* The first byte of an input. */
+enum setting {
+	SET_HONEST = 1, /* a byte of text says its sequence number; nothing is changed in flight */
+	SET_STAMPS = 2,
+	SET_MORE = 4, /* slots, so that no SYN is refused */
+	SET_ICMP = 8, /* routers speak: every eighth order */
+};
+
 #define HOW_OPTIONS 6u /* a kind of segment: an ACK with options */
 
 struct peer {
@@ -31,6 +48,7 @@ struct peer {
 	struct conn *conn;
 	uint32_t nxt;  /* what the stack says it expects */
 	uint32_t sent; /* the end of what the stack sent */
+	bool open;     /* opened(); conn may be one that is not yet */
 };
 
 struct input {
@@ -43,10 +61,16 @@ struct fuzz {
 	struct peer peer[PEERS];
 	struct peer *now; /* whom orders are about */
 	uint32_t opened, gone, lent, released;
-	bool reads, echoes;
+	bool reads, echoes, honest, icmp;
 };
 
-static const uint8_t lent_bytes[8192];
+static uint8_t lent_bytes[LENT_BYTES + TEXT_TURN];
+
+static uint8_t
+honest_at(uint32_t seq)
+{
+	return (uint8_t)(seq * 31 + (seq >> 8 & 15) * 7);
+}
 
 static uint32_t
 take(struct input *in, uint32_t bytes)
@@ -65,6 +89,18 @@ on_opened(void *arg, struct conn *c)
 
 	f->opened++;
 	f->now->conn = c;
+	f->now->open = true;
+}
+
+/* The connection is nobody's any more. */
+static void
+forget(struct fuzz *f, const struct conn *c)
+{
+	for (uint32_t i = 0; i < PEERS; i++)
+		if (f->peer[i].conn == c) {
+			f->peer[i].conn = NULL;
+			f->peer[i].open = false;
+		}
 }
 
 static void
@@ -73,9 +109,13 @@ on_gone(void *arg, struct conn *c)
 	struct fuzz *f = arg;
 
 	f->gone++;
-	for (uint32_t i = 0; i < PEERS; i++)
-		if (f->peer[i].conn == c)
-			f->peer[i].conn = NULL;
+	forget(f, c);
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	forget(arg, c);
 }
 
 static void
@@ -84,6 +124,13 @@ on_release(const void *arg)
 	struct fuzz *f = (struct fuzz *)(uintptr_t)arg;
 
 	f->released++;
+}
+
+/* Bytes to write: honest ones for where they will stand. */
+static const uint8_t *
+bytes_for(const struct fuzz *f, const struct conn *c, const uint8_t *bytes)
+{
+	return f->honest ? lent_bytes + conn_tx_end(c) % TEXT_TURN : bytes;
 }
 
 static void
@@ -97,8 +144,18 @@ write_some(struct fuzz *f, struct conn *c, const uint8_t *bytes, uint32_t len)
 		return;
 	to = conn_reserve(s, c, len);
 	ensure(to != NULL);
-	memcpy(to, bytes, len);
+	memcpy(to, bytes_for(f, c, bytes), len);
 	conn_commit(s, c, len);
+}
+
+/* What the user reads stands at the right place of the peer's sequence space. */
+static void
+judge_text(const struct fuzz *f, const struct conn *c, struct view v)
+{
+	const uint32_t seq = c->rcv_nxt - !!(c->flags & CONN_EOF) - c->rx.bytes;
+
+	for (uint32_t i = 0; f->honest && i < v.len; i++)
+		ensure(v.data[i] == honest_at(seq + i));
 }
 
 static void
@@ -114,6 +171,7 @@ serve(void *arg)
 		if (!f->reads)
 			continue;
 		for (; v.len > 0; v = conn_peek(c)) {
+			judge_text(f, c, v);
 			if (f->echoes)
 				write_some(f, c, v.data, v.len);
 			conn_advance(s, c, v.len);
@@ -121,6 +179,13 @@ serve(void *arg)
 		if (conn_eof(c))
 			conn_close(s, c);
 	}
+}
+
+static void
+judge_sent(const struct fuzz *f, const struct tcp_seg *seg)
+{
+	for (uint32_t i = 0; f->honest && i < seg->payload.len; i++)
+		ensure(seg->payload.data[i] == honest_at(seg->seq + i));
 }
 
 /* Take what was sent, and learn from it where the stack's windows are. */
@@ -134,6 +199,7 @@ listen_to_stack(struct fuzz *f)
 	for (; (frame = mem_port_sent(f->ss->port, &len)) != NULL; mem_port_done(f->ss->port)) {
 		if (!sim_read_segment(&seg, frame, len))
 			continue;
+		judge_sent(f, &seg.tcp);
 		for (uint32_t i = 0; i < PEERS; i++) {
 			struct peer *p = &f->peer[i];
 
@@ -208,7 +274,7 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 	struct peer *p = f->now;
 	const uint8_t *text = in->at;
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
-	struct sim_segment seg = {.src_ip = SIM_PEERS + 1, .dst_ip = SIM_IP};
+	struct sim_segment seg = {.src_ip = PEER_IP, .dst_ip = SIM_IP};
 	uint8_t frame[MEM_FRAME_BYTES];
 	uint8_t *to;
 	uint32_t len;
@@ -224,12 +290,46 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 	len = (seg.tcp.flags & (TCP_PSH | TCP_FIN)) || how & 0x08 ? take(in, 2) % 1400 : 0;
 	if (len > 0)
 		seg.tcp.payload = (struct view){len <= in->left ? text : lent_bytes, len};
+	if (f->honest)
+		seg.tcp.payload.data =
+			lent_bytes + (seg.tcp.seq + !!(seg.tcp.flags & TCP_SYN)) % TEXT_TURN;
 	len = sim_write_segment(frame, sim_mac, sim_peer_mac, &seg);
-	if (how & 0x80)
+	if (how & 0x80 && !f->honest)
 		mutate(frame, len, take(in, 1), (uint8_t)take(in, 1));
 	to = mem_port_feed(f->ss->port, len, 0);
 	if (to != NULL)
 		memcpy(to, frame, len);
+}
+
+/* The stack opens to the peer, whose MAC it is told first. */
+static void
+open_to_peer(struct fuzz *f)
+{
+	struct arp arp = {.op = ARP_REQUEST, .sender_ip = PEER_IP, .target_ip = SIM_IP};
+	const struct conn_target to = {ip_addr_v4(PEER_IP), f->now->port, SIM_PORT};
+	uint8_t *frame = mem_port_feed(f->ss->port, ETH_HEADER_BYTES + ARP_PACKET_BYTES, 0);
+
+	if (frame == NULL)
+		return;
+	memcpy(arp.sender_mac, sim_peer_mac, sizeof arp.sender_mac);
+	eth_emit(frame, sim_mac, sim_peer_mac, ETH_TYPE_ARP);
+	arp_emit(frame + ETH_HEADER_BYTES, &arp);
+	sim_stack_turn(f->ss);
+	if (f->now->conn == NULL)
+		f->now->conn = conn_connect(f->ss->stack, &to);
+}
+
+static void
+end_order(struct fuzz *f, struct conn *c, bool abort)
+{
+	const bool open = f->now->open;
+
+	if (abort)
+		conn_abort(f->ss->stack, c);
+	else
+		conn_close(f->ss->stack, c);
+	if (!open)
+		forget(f, c);
 }
 
 static void
@@ -238,29 +338,57 @@ user_order(struct fuzz *f, struct input *in, uint32_t what)
 	struct stack *s = f->ss->stack;
 	struct conn *c = f->now->conn;
 
-	if (c == NULL)
+	if (c == NULL) {
+		if (what & 0x40)
+			open_to_peer(f);
+		return;
+	}
+	if (what % 6 == 1 || what % 6 == 2) {
+		end_order(f, c, what % 6 == 2);
+		return;
+	}
+	if (!f->now->open)
 		return;
 	switch (what % 6) {
 	case 0:
 		write_some(f, c, lent_bytes, 1 + take(in, 2) % CONN_RESERVE_MAX);
 		break;
-	case 1:
-		conn_close(s, c);
-		break;
-	case 2:
-		conn_abort(s, c);
-		break;
 	case 3:
-		if (conn_extern(s, c, lent_bytes, 1 + take(in, 2) % sizeof lent_bytes, on_release,
-				f))
+		if (conn_extern(s, c, bytes_for(f, c, lent_bytes), 1 + take(in, 2) % LENT_BYTES,
+				on_release, f))
 			f->lent++;
 		break;
 	case 4:
+		judge_text(f, c, conn_peek(c));
 		conn_advance(s, c, conn_peek(c).len);
 		break;
 	default:
 		conn_again(s, c);
 	}
+}
+
+/* A router says that what the stack sent near there was too long. */
+static void
+send_too_big(struct fuzz *f, struct input *in)
+{
+	const struct sim_segment quoted = {
+		.src_ip = SIM_IP,
+		.dst_ip = PEER_IP,
+		.tcp =
+			{
+				.src_port = SIM_PORT,
+				.dst_port = f->now->port,
+				.seq = f->now->sent + (uint32_t)(int16_t)take(in, 2),
+				.flags = TCP_ACK,
+			},
+	};
+	uint8_t packet[MEM_FRAME_BYTES], frame[MEM_FRAME_BYTES];
+	const uint32_t packet_len = sim_write_segment(packet, sim_peer_mac, sim_mac, &quoted);
+	const uint32_t len = sim_write_too_big(frame, packet, packet_len, (uint16_t)take(in, 2));
+	uint8_t *to = mem_port_feed(f->ss->port, len, 0);
+
+	if (to != NULL)
+		memcpy(to, frame, len);
 }
 
 static void
@@ -288,6 +416,12 @@ obey(struct fuzz *f, struct input *in)
 		send_segment(f, in, take(in, 1));
 		send_segment(f, in, take(in, 1));
 		break;
+	case 7:
+		if (f->icmp) {
+			send_too_big(f, in);
+			break;
+		}
+		/* fall through */
 	default:
 		send_segment(f, in, take(in, 1));
 	}
@@ -320,10 +454,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct stack_config cfg = sim_config(1);
 	struct fuzz f = {.now = &f.peer[0], .reads = true};
-	const struct stack_user user = {.arg = &f, .opened = on_opened, .gone = on_gone};
+	const struct stack_user user = {&f, on_opened, on_gone, on_failed};
 	struct input in = {data, size};
+	const uint32_t settings = take(&in, 1);
 
-	cfg.conns_max = 2;
+	for (uint32_t i = 0; i < sizeof lent_bytes; i++)
+		lent_bytes[i] = honest_at(i);
+	f.honest = settings & SET_HONEST;
+	f.icmp = settings & SET_ICMP;
+	cfg.timestamps = settings & SET_STAMPS;
+	cfg.conns_max = settings & SET_MORE ? 8 : 2;
 	cfg.chunks = 8;
 	cfg.rx_frames_max = 16;
 	for (uint32_t i = 0; i < PEERS; i++)

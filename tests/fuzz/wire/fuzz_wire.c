@@ -9,7 +9,7 @@
  * Bounds: RECORDS_MAX records, FRAME_MAX bytes each.
  */
 #include "fuzz_target.h"
-#include "net_frames.h"
+#include "net_frames6.h"
 #include "net_rig.h"
 #include "base/check.h"
 #include "wire/tcp_wire.h"
@@ -39,7 +39,16 @@ enum mode {
 #define OFFLOADS      (PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM)
 #define RX_FRAMES_MAX 64u /* net_rig.c */
 
+#define VLAN 7u
+
 static uint8_t mode;
+
+/* There is no bit left for it: a port that is slow and poor at once is on a VLAN. */
+static bool
+on_vlan(void)
+{
+	return (mode & (MODE_SLOW | MODE_POOR)) == (MODE_SLOW | MODE_POOR);
+}
 
 /* Read every stream to its end and close it there. */
 static void
@@ -98,16 +107,42 @@ serve(struct rig *r)
 	serve_streams(r->stack);
 }
 
+/* The same of IPv6, where neighbours are asked and told by groups. */
+static void
+check_sent6(const uint8_t *p, uint32_t len)
+{
+	const bool nd = p[AT6_NEXT] == 58 && (p[AT6_L4] == 135 || p[AT6_L4] == 136);
+
+	ensure(len == (uint32_t)AT6_L4 + get16(p + AT6_PAYLOAD_LEN) && frame6_good(p, len));
+	ensure(memcmp(p + AT6_SRC, our_ip6, 16) == 0 || memcmp(p + AT6_SRC, our_link6, 16) == 0);
+	ensure(memcmp(p + AT6_DST, our_ip6, 16) != 0 && memcmp(p + AT6_DST, our_link6, 16) != 0);
+	ensure((p[AT6_DST] == 0xff) == ((p[0] & 1) != 0));
+	ensure((p[0] & 1) == 0 || (nd && p[0] == 0x33 && p[1] == 0x33));
+	ensure(!nd || p[AT6_HOP_LIMIT] == 255);
+}
+
 /* What leaves must be from us, to one station, and sound to the last checksum. */
 static void
 check_sent(struct net_port *np)
 {
 	for (uint32_t i = 0; i < np->sent_count && i < NET_SENT_MAX; i++) {
-		const uint8_t *p = np->sent[i].bytes;
-		const uint32_t len = np->sent[i].len;
+		uint8_t *p = np->sent[i].bytes;
+		uint32_t len = np->sent[i].len;
+
+		if (on_vlan()) {
+			ensure(get32(p + AT_ETH_TYPE) == (0x8100a000u | VLAN));
+			memmove(p + 4, p, 12);
+			p += 4;
+			len -= 4;
+		}
+
 		const bool arp = get16(p + AT_ETH_TYPE) == 0x0806;
 
 		ensure(memcmp(p + AT_ETH_SRC, our_mac, 6) == 0);
+		if (get16(p + AT_ETH_TYPE) == 0x86dd) {
+			check_sent6(p, len);
+			continue;
+		}
 		ensure((p[0] & 1) == 0 || (arp && memcmp(p, all_mac, 6) == 0));
 		if (arp) {
 			ensure(len == 42 && get32(p + AT_ARP_SENDER_IP) == OUR_IP);
@@ -150,6 +185,19 @@ check_options(const uint8_t *p, uint32_t len)
 		ensure(memcmp(&again.opt.sack[i], &seg.opt.sack[i], sizeof *seg.opt.sack) == 0);
 }
 
+/* To us; what goes to a group of IPv6 goes on doing so. */
+static void
+address(uint8_t *p, uint32_t len)
+{
+	if (get16(p + AT_ETH_TYPE) != 0x86dd) {
+		memcpy(p, our_mac, 6);
+		put32(p + AT_IP_DST, OUR_IP);
+	} else if (len >= AT6_L4 && p[AT6_DST] != 0xff) {
+		memcpy(p, our_mac, 6);
+		memcpy(p + AT6_DST, p[AT6_DST] == 0xfe ? our_link6 : our_ip6, 16);
+	}
+}
+
 static void
 put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 {
@@ -159,10 +207,8 @@ put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 	memcpy(p, bytes, len);
 	if (len >= AT_L4)
 		check_options(p + AT_L4, len - AT_L4);
-	if (mode & MODE_ADDRESS && len >= AT_L4) {
-		memcpy(p, our_mac, 6);
-		put32(p + AT_IP_DST, OUR_IP);
-	}
+	if (mode & MODE_ADDRESS && len >= AT_L4)
+		address(p, len);
 	if (mode & MODE_FIX)
 		frame_fix(p, len);
 	if (mode & MODE_VOUCH)
@@ -208,6 +254,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.port = port,
 		.gateway = GATEWAY_IP,
 		.udp_port = UDP_PORT,
+		.vlan = on_vlan() ? VLAN : 0,
 	};
 	r = rig_new(&options);
 

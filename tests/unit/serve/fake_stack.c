@@ -44,6 +44,7 @@ struct stack {
 	uint32_t order_count;
 	struct segment *spent;
 	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
+	uint32_t presses;
 	uint32_t chunks, promised, pieces_left, outbox, outbox_left;
 	struct datagram datagrams[FAKE_DATAGRAMS];
 	uint8_t *payloads[FAKE_DATAGRAMS];
@@ -248,6 +249,12 @@ conn_abort(struct stack *s, struct conn *c)
 	lose(s, c);
 }
 
+void
+stack_press(struct stack *s)
+{
+	s->presses++;
+}
+
 uint8_t *
 stack_chunk_get(struct stack *s)
 {
@@ -349,7 +356,7 @@ shared_create(struct rig *r, uint32_t cores)
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
 	const struct serve_facts facts = {.pid = 77,
-					  .conns_max = FAKE_CONNS,
+					  .conns_max = cores * FAKE_CONNS,
 					  .tcp_port = 11211,
 					  .ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS)}};
 

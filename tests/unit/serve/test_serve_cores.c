@@ -41,7 +41,7 @@ core(void *arg)
 {
 	static const char *const rows[][2] = {
 		{"set a:1 0 0 1\r\nx\r\nget a:1 b:2\r\n", "END\r\n"},
-		{"delete a:1\r\nmd a:1\r\n", "NF\r\n"},
+		{"delete a:1\r\nmd b:2\r\n", "NF\r\n"}, /* the other core sets a:1 */
 		{"stats\r\n", "END\r\n"},
 		{"stats conns\r\n", "END\r\n"},
 		{"stats slabs\r\nstats items\r\nstats settings\r\n", "END\r\n"},

@@ -1,4 +1,5 @@
 #include "net_frames.h"
+#include "net_frames6.h"
 #include "base/check.h"
 #include "pkt/port.h"
 
@@ -88,6 +89,10 @@ frame_fix_ip(uint8_t *p)
 void
 frame_fix(uint8_t *p, uint32_t len)
 {
+	if (len >= AT_L4 && get16(p + AT_ETH_TYPE) == 0x86dd) {
+		frame6_fix(p, len);
+		return;
+	}
 	if (len < AT_L4 || header_len(p) < 20 || AT_IP + header_len(p) > len)
 		return;
 	frame_fix_ip(p);
@@ -112,6 +117,9 @@ frame_fix(uint8_t *p, uint32_t len)
 bool
 frame_good(const uint8_t *p, uint32_t len)
 {
+	if (get16(p + AT_ETH_TYPE) == 0x86dd)
+		return frame6_good(p, len);
+
 	const uint32_t l4 = AT_IP + header_len(p);
 	const uint32_t l4_len = AT_IP + get16(p + AT_IP_TOTAL_LEN) - l4;
 	const uint32_t pseudo = p[AT_IP_PROTOCOL] == 1 ? 0 : pseudo_sum(p + AT_IP, l4_len);
@@ -128,6 +136,11 @@ frame_fill_cksums(uint8_t *p, uint32_t mark)
 	if (mark & FRAME_IP_CKSUM_FILL) {
 		ensure(get16(p + AT_IP_CKSUM) == 0);
 		frame_fix_ip(p);
+	}
+	if (mark & FRAME_L4_CKSUM_FILL && get16(p + AT_ETH_TYPE) == 0x86dd) {
+		ensure(((mark & FRAME_L4_IS_TCP) != 0) == (p[AT6_NEXT] == 6));
+		frame6_fill_cksum(p);
+		return;
 	}
 	if (mark & FRAME_L4_CKSUM_FILL) {
 		const uint32_t l4 = AT_IP + header_len(p);

@@ -1,8 +1,9 @@
 #include "net_rig.h"
-#include "net_frames.h"
+#include "net_frames6.h"
 #include "base/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RIG_NOW_NS 1000000000ull
 
@@ -15,10 +16,13 @@ struct rig *
 rig_new(const struct rig_options *options)
 {
 	static const struct stack_user nobody = {.opened = ignore, .gone = ignore};
-	const struct stack_config cfg = {
+	struct stack_config cfg = {
 		.ipv4 = OUR_IP,
 		.prefix_len = 24,
 		.gateway = options->gateway,
+		.prefix6_len = 64,
+		.vlan = options->vlan,
+		.vlan_priority = options->vlan != 0 ? 5 : 0,
 		.tcp_port = UDP_PORT,
 		.udp_port = options->udp_port,
 		.conns_max = 16,
@@ -27,7 +31,10 @@ rig_new(const struct rig_options *options)
 		.keepalive_idle_ns = 7200ull * 1000000000,
 		.seed = 1,
 	};
-	const size_t bytes = stack_bytes(&cfg) + arp_table_bytes();
+	memcpy(cfg.ipv6.b, our_ip6, sizeof cfg.ipv6.b);
+	memcpy(cfg.gateway6.b, router_link6, sizeof cfg.gateway6.b);
+
+	const size_t bytes = stack_bytes(&cfg) + neigh_table_bytes();
 	struct rig *r = calloc(1, sizeof *r);
 	struct region region;
 
@@ -36,8 +43,8 @@ rig_new(const struct rig_options *options)
 	region = (struct region){.base = r->memory, .size = bytes};
 	r->np = options->port != NULL ? options->port : net_port_new(our_mac, options->caps);
 	r->owns_port = options->port == NULL;
-	r->arp = arp_table_create(&region);
-	r->stack = stack_create(&region, &cfg, &r->np->port, r->arp);
+	r->neigh = neigh_table_create(&region);
+	r->stack = stack_create(&region, &cfg, &r->np->port, r->neigh);
 	r->now_ns = RIG_NOW_NS;
 	stack_attach(r->stack, &nobody);
 	/* The first tick announces our address; that is not what most tests look at. */

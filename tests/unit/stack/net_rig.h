@@ -7,13 +7,13 @@
 #define CLOCKOO_NET_RIG_H
 
 #include "net_port.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 #include "stack/stack.h"
 
 struct rig {
 	struct net_port *np;
 	bool owns_port;
-	struct arp_table *arp;
+	struct neigh_table *neigh;
 	struct stack *stack;
 	struct sorted in;
 	uint64_t now_ns;
@@ -26,6 +26,7 @@ struct rig_options {
 	uint32_t caps;         /* enum port_cap */
 	uint32_t gateway;      /* 0: none */
 	uint16_t udp_port;     /* 0: off */
+	uint16_t vlan;         /* 0: none */
 };
 
 struct rig *rig_new(const struct rig_options *options);

@@ -43,6 +43,15 @@ check_hop(struct rig *r, uint32_t dst, const uint8_t *mac)
 	rig_turn(r, NULL);
 }
 
+static enum neigh_state
+looked_up(const struct rig *r, uint32_t ip)
+{
+	const struct ip_addr a = ip_addr_v4(ip);
+	uint8_t mac[6];
+
+	return neigh_lookup_mt(r->neigh, &a, r->now_ns, mac);
+}
+
 /* The last turn sent one ARP request for ip, and nothing else. */
 static void
 check_asked(const struct rig *r, uint32_t ip)
@@ -99,12 +108,11 @@ static void
 nothing_is_planted_unasked_but_what_is_there_is_merged(void **state)
 {
 	struct rig *r = rig_with_gateway(0);
-	uint8_t mac[6];
 
 	hear(r, 2, PEER_IP, peer_mac, OUR_IP);     /* a reply nobody asked for */
 	hear(r, 1, PEER_IP, peer_mac, PEER_IP);    /* an announcement */
 	hear(r, 1, PEER_IP, peer_mac, OUR_IP + 7); /* a question to somebody else */
-	check_eq(arp_lookup_mt(r->arp, PEER_IP, r->now_ns, mac), ARP_UNKNOWN);
+	check_eq(looked_up(r, PEER_IP), NEIGH_UNKNOWN);
 
 	hear(r, 1, PEER_IP, peer_mac, OUR_IP);
 	check_hop(r, PEER_IP, peer_mac);
@@ -133,13 +141,12 @@ static void
 another_station_with_our_address_is_counted_and_changes_nothing(void **state)
 {
 	struct rig *r = rig_with_gateway(0);
-	uint8_t mac[6];
 
 	hear(r, 1, OUR_IP, peer_mac, OUR_IP);
 	hear(r, 2, OUR_IP, peer_mac, OUR_IP);
 	check_eq(rig_count(r, ARP_CONFLICT), 2);
 	check_eq(rig_count(r, ARP_ANSWERED), 0);
-	check_eq(arp_lookup_mt(r->arp, OUR_IP, r->now_ns, mac), ARP_UNKNOWN);
+	check_eq(looked_up(r, OUR_IP), NEIGH_UNKNOWN);
 	rig_free(r);
 }
 
@@ -189,7 +196,7 @@ a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
 	struct rig *r = rig_with_gateway(0);
 
 	hear(r, 1, PEER_IP, peer_mac, OUR_IP);
-	r->now_ns += ARP_REACHABLE_NS;
+	r->now_ns += NEIGH_REACHABLE_NS;
 	rig_turn(r, NULL);
 	check_hop(r, PEER_IP, peer_mac);
 	check_asked(r, PEER_IP);
@@ -199,7 +206,7 @@ a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
 	rig_turn(r, NULL);
 	check_hop(r, PEER_IP, peer_mac);
 	check_asked(r, PEER_IP);
-	r->now_ns += ARP_FORGET_NS;
+	r->now_ns += NEIGH_FORGET_NS;
 	rig_turn(r, NULL);
 	check_hop(r, PEER_IP, other_mac);
 	check_asked(r, PEER_IP);
@@ -216,7 +223,7 @@ questions_are_bounded_by_the_table(void **state)
 
 	/* A table is for one subnet; seen from /0 every address is a neighbour. */
 	r->stack->netmask = 0;
-	for (uint32_t ip = 0x01000000; ip < 0x01000000 + 8 * ARP_SETS * ARP_WAYS; ip++) {
+	for (uint32_t ip = 0x01000000; ip < 0x01000000 + 8 * NEIGH_SETS * NEIGH_WAYS; ip++) {
 		const struct ip_addr dst = ip_addr_v4(ip);
 
 		next_hop_mac(r->stack, &dst, other_mac, mac);
@@ -224,7 +231,7 @@ questions_are_bounded_by_the_table(void **state)
 		if (outbox_room(r->stack) < 8)
 			rig_turn(r, NULL);
 	}
-	check_eq(rig_count(r, ARP_ASKED), ARP_SETS * ARP_WAYS);
+	check_eq(rig_count(r, ARP_ASKED), NEIGH_SETS * NEIGH_WAYS);
 	rig_free(r);
 }
 
@@ -240,7 +247,7 @@ the_first_tick_announces_us_once_for_all_cores(void **state)
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
 	check_eq(r->np->sent_count, 0);
-	check(!arp_may_announce_mt(r->arp));
+	check(!neigh_may_announce_mt(r->neigh));
 	rig_free(r);
 }
 

@@ -4,10 +4,10 @@
  * good frames with a few bytes changed, one turn each; counters before and after.
  */
 #include "support/test.h"
-#include "net_frames.h"
+#include "net_frames6.h"
 #include "net_rig.h"
 
-enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP };
+enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP, UDP6, TCP6, ECHO6, ND6, EXT6, OPT6, ROUTE6, ATOMIC6 };
 
 enum fix {
 	FIX_NONE, /* leave checksums as they were before the change */
@@ -27,6 +27,39 @@ struct row {
 	enum stack_counter counter; /* the one that moves */
 };
 
+/* Extension headers of 8 bytes in front of UDP: three that are in order, a padded destination
+ * options header, a routing header with nothing left to visit, a fragment that is the whole. */
+static const uint8_t chain[] = {43, 0, 1, 4, 0,  0, 0, 0, 60, 0, 0, 0,
+				0,  0, 0, 0, 17, 0, 0, 0, 1,  2, 0, 0};
+static const uint8_t padded[] = {17, 0, 1, 4, 0, 0, 0, 0};
+static const uint8_t route[] = {17, 0, 4, 0, 0, 0, 0, 0};
+static const uint8_t atomic[] = {17, 0, 0, 0, 1, 2, 3, 4};
+
+static uint32_t
+make6(uint8_t *p, enum base base)
+{
+	const uint32_t len = frame6_udp(p, "12345678get key\r\n", 17);
+
+	switch (base) {
+	case TCP6:
+		return frame6_tcp(p, "hello", 5);
+	case ECHO6:
+		return frame6_echo(p, "hello", 5);
+	case ND6:
+		return frame6_nd(p, 135, our_link6);
+	case EXT6:
+		return frame6_insert(p, len, 0, chain, sizeof chain);
+	case OPT6:
+		return frame6_insert(p, len, 60, padded, sizeof padded);
+	case ROUTE6:
+		return frame6_insert(p, len, 43, route, sizeof route);
+	case ATOMIC6:
+		return frame6_insert(p, len, 44, atomic, sizeof atomic);
+	default:
+		return len;
+	}
+}
+
 static uint32_t
 make(uint8_t *p, enum base base)
 {
@@ -39,8 +72,10 @@ make(uint8_t *p, enum base base)
 		return frame_tcp(p, "hello", 5);
 	case ECHO:
 		return frame_echo(p, "hello", 5, 0);
-	default:
+	case ARP:
 		return frame_arp(p, 1, PEER_IP, peer_mac, OUR_IP, all_mac);
+	default:
+		return make6(p, base);
 	}
 }
 
@@ -58,8 +93,10 @@ static const struct row rows[] = {
 
 	{"no bytes", UDP, 0, {0}, 0, -59, FIX_NONE, 0, DROP_ETH_CUT},
 	{"half an Ethernet header", UDP, 0, {0}, 0, -46, FIX_NONE, 0, DROP_ETH_CUT},
-	{"IPv6", UDP, 12, {0x86, 0xdd}, 2, 0, FIX_NONE, 0, DROP_ETH_TYPE},
-	{"a VLAN tag", UDP, 12, {0x81, 0x00}, 2, 0, FIX_NONE, 0, DROP_ETH_TYPE},
+	{"IPv4 under another name", UDP, 12, {0x86, 0xdd}, 2, 0, FIX_NONE, 0, DROP_IP6_VERSION},
+	{"LLDP", UDP, 12, {0x88, 0xcc}, 2, 0, FIX_NONE, 0, DROP_ETH_TYPE},
+	{"another VLAN", UDP, 12, {0x81, 0x00}, 2, 0, FIX_NONE, 0, DROP_VLAN_OTHER},
+	{"half a VLAN tag", UDP, 12, {0x81, 0x00}, 2, -43, FIX_NONE, 0, DROP_VLAN_CUT},
 	{"another MAC", UDP, 0, {2, 0, 0, 0, 0, 9}, 6, 0, FIX_NONE, 0, DROP_ETH_NOT_OURS},
 	{"IPv4 by broadcast",
 	 UDP,
@@ -93,8 +130,9 @@ static const struct row rows[] = {
 	 FIX_NONE,
 	 FRAME_IP_CKSUM_GOOD,
 	 UDP_RECEIVED},
-	{"a first fragment", UDP, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_IP_FRAGMENT},
-	{"a later fragment", UDP, 20, {0, 0x10}, 2, 0, FIX_IP, 0, DROP_IP_FRAGMENT},
+	{"a later fragment", UDP, 20, {0, 0x10}, 2, 0, FIX_IP, 0, FRAG_RECEIVED},
+	{"a fragment of TCP", TCP, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_FRAG_TCP},
+	{"a fragment of an echo", ECHO, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_FRAG_PROTOCOL},
 	{"another address", UDP, 30, {10, 99, 0, 9}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
 	{"subnet broadcast", UDP, 30, {10, 99, 0, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
 	{"broadcast", UDP, 30, {255, 255, 255, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
@@ -162,7 +200,8 @@ static const struct row rows[] = {
 	{"half an ICMP header", ECHO, 16, {0, 27}, 2, 0, FIX_IP, 0, DROP_ICMP_CUT},
 	{"a changed echo", ECHO, 42, {'j'}, 1, 0, FIX_IP, 0, DROP_ICMP_CKSUM},
 	{"an echo reply", ECHO, 34, {0}, 1, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
-	{"unreachable", ECHO, 34, {3, 4}, 2, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+	{"unreachable, quoting 5 bytes", ECHO, 34, {3, 4}, 2, 0, FIX_ALL, 0, DROP_ICMP_CUT},
+	{"asked for the time", ECHO, 34, {13, 0}, 2, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
 	{"a redirect", ECHO, 34, {5, 1}, 2, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
 	{"an echo with code 1", ECHO, 35, {1}, 1, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
 
@@ -179,6 +218,77 @@ static const struct row rows[] = {
 	 0,
 	 DROP_ARP_SENDER},
 	{"ARP from our own MAC", ARP, 22, {2, 0, 0, 0, 0, 1}, 6, 0, FIX_NONE, 0, DROP_ARP_SENDER},
+	{"IPv6: a datagram", UDP6, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: with padding", UDP6, 0, {0}, 0, 7, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: a class and a flow", UDP6, 14, {0x6f, 0xff}, 2, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: hop-by-hop, routing, destination", EXT6, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: destination options", OPT6, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: an option to skip", OPT6, 56, {0x3e, 4}, 2, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: a route with an end", ROUTE6, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: whole in one fragment", ATOMIC6, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
+	{"IPv6: an echo", ECHO6, 0, {0}, 0, 0, FIX_ALL, 0, ICMP_ECHOED},
+	{"IPv6: a neighbour asks", ND6, 0, {0}, 0, 0, FIX_ALL, 0, ND_ANSWERED},
+	{"IPv6: the port vouches",
+	 UDP6,
+	 70,
+	 {'s'},
+	 1,
+	 0,
+	 FIX_NONE,
+	 FRAME_L4_CKSUM_GOOD,
+	 UDP_RECEIVED},
+
+	{"IPv6: no header", UDP6, 0, {0}, 0, -65, FIX_NONE, 0, DROP_IP6_CUT},
+	{"IPv6: a cut header", UDP6, 0, {0}, 0, -26, FIX_NONE, 0, DROP_IP6_CUT},
+	{"IPv6: one byte missing", UDP6, 0, {0}, 0, -1, FIX_NONE, 0, DROP_IP6_CUT},
+	{"IPv6: version 5", UDP6, 14, {0x50}, 1, 0, FIX_NONE, 0, DROP_IP6_VERSION},
+	{"IPv6: hop-by-hop second", EXT6, 54, {0}, 1, 0, FIX_NONE, 0, DROP_IP6_CHAIN},
+	{"IPv6: a header past the end", OPT6, 55, {4}, 1, 0, FIX_NONE, 0, DROP_IP6_CHAIN},
+	{"IPv6: headers without end", OPT6, 54, {60}, 1, 0, FIX_NONE, 0, DROP_IP6_CHAIN},
+	{"IPv6: an option past the end", OPT6, 57, {5}, 1, 0, FIX_NONE, 0, DROP_IP6_CHAIN},
+	{"IPv6: an option to discard for", OPT6, 56, {0x40}, 1, 0, FIX_NONE, 0, DROP_IP6_OPTION},
+	{"IPv6: segments left", ROUTE6, 57, {1}, 1, 0, FIX_NONE, 0, DROP_IP6_ROUTING},
+	{"IPv6: SCTP", UDP6, 20, {132}, 1, 0, FIX_NONE, 0, DROP_IP6_NEXT},
+	{"IPv6: no next header", UDP6, 20, {59}, 1, 0, FIX_NONE, 0, DROP_IP6_NEXT},
+	{"IPv6: another address", UDP6, 53, {9}, 1, 0, FIX_ALL, 0, DROP_IP6_NOT_OURS},
+	{"IPv6: UDP to all nodes",
+	 UDP6,
+	 38,
+	 {0xff, 2, 0, 0, 0, 0},
+	 6,
+	 0,
+	 FIX_ALL,
+	 0,
+	 DROP_IP6_NOT_OURS},
+	{"IPv6: a group that is not ours", ND6, 53, {2}, 1, 0, FIX_ALL, 0, DROP_IP6_NOT_OURS},
+	{"IPv6: from a group", UDP6, 22, {0xff, 2}, 2, 0, FIX_ALL, 0, DROP_IP6_SOURCE},
+	{"IPv6: from ourselves", UDP6, 37, {1}, 1, 0, FIX_ALL, 0, DROP_IP6_SOURCE},
+	{"IPv6: UDP without checksum", UDP6, 60, {0, 0}, 2, 0, FIX_NONE, 0, DROP_UDP_NO_CKSUM},
+	{"IPv6: UDP changed", UDP6, 70, {'s'}, 1, 0, FIX_NONE, 0, DROP_UDP_CKSUM},
+	{"IPv6: TCP changed", TCP6, 70, {'s'}, 1, 0, FIX_NONE, 0, DROP_TCP_CKSUM},
+	{"IPv6: an echo changed", ECHO6, 64, {'s'}, 1, 0, FIX_NONE, 0, DROP_ICMP_CKSUM},
+	{"IPv6: half an ICMP header", ECHO6, 18, {0, 7}, 2, 0, FIX_NONE, 0, DROP_ICMP_CUT},
+	{"IPv6: an echo reply", ECHO6, 54, {129}, 1, 0, FIX_ALL, 0, DROP_ICMP_TYPE},
+	{"IPv6: a fragment of TCP", ATOMIC6, 54, {6, 0, 0, 1}, 4, 0, FIX_NONE, 0, DROP_FRAG_TCP},
+	{"IPv6: a fragment of SCTP",
+	 ATOMIC6,
+	 54,
+	 {132, 0, 0, 1},
+	 4,
+	 0,
+	 FIX_NONE,
+	 0,
+	 DROP_FRAG_PROTOCOL},
+	{"ND: from beyond a router", ND6, 21, {254}, 1, 0, FIX_ALL, 0, DROP_ND_HOP_LIMIT},
+	{"ND: a code", ND6, 55, {1}, 1, 0, FIX_ALL, 0, DROP_ND_FORMAT},
+	{"ND: for a group", ND6, 62, {0xff}, 1, 0, FIX_ALL, 0, DROP_ND_FORMAT},
+	{"ND: an option without length", ND6, 79, {0}, 1, 0, FIX_ALL, 0, DROP_ND_FORMAT},
+	{"ND: an option past the end", ND6, 79, {2}, 1, 0, FIX_ALL, 0, DROP_ND_FORMAT},
+	{"ND: from a group MAC", ND6, 80, {1}, 1, 0, FIX_ALL, 0, DROP_ND_SENDER},
+	{"ND: from our own MAC", ND6, 80, {2, 0, 0, 0, 0, 1}, 6, 0, FIX_ALL, 0, DROP_ND_SENDER},
+	{"ND: for another", ND6, 77, {9}, 1, 0, FIX_ALL, 0, DROP_ND_TARGET},
+	{"ND: a router", ND6, 54, {134}, 1, 0, FIX_ALL, 0, DROP_ND_ROUTER},
+	{"ND: a redirect", ND6, 54, {137}, 1, 0, FIX_ALL, 0, DROP_ND_ROUTER},
 	{"ARP with our address", ARP, 28, {10, 99, 0, 1}, 4, 0, FIX_NONE, 0, ARP_CONFLICT},
 };
 
@@ -187,7 +297,7 @@ static bool
 is_traffic(enum stack_counter c)
 {
 	return c == RX_FRAMES || c == RX_BYTES || c == TX_FRAMES || c == TX_BYTES ||
-	       c == ARP_LEARNED;
+	       c == ARP_LEARNED || c == ND_LEARNED;
 }
 
 static void
@@ -235,11 +345,22 @@ a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
 	rig_free(r);
 }
 
+/* What takes a long frame, many frames, time, or another configuration: test_icmp.c, test_reasm.c,
+ * test_nd.c, and below. */
+static bool
+has_a_test_of_its_own(enum stack_counter c)
+{
+	return c == DROP_ICMP_SIZE || c == DROP_ICMP_RATION || c == DROP_NEIGH_RATION ||
+	       c == DROP_VLAN_UNTAGGED || (c >= DROP_FRAG_OFF && c <= FRAG_WHOLE) ||
+	       (c >= DROP_ND_UNASKED && c <= DROP_ND_UNASKED) ||
+	       (c >= ND_ANSWERED && c <= ICMP_ERRORS);
+}
+
 static void
 every_drop_has_a_row(void **state)
 {
 	for (uint32_t c = DROP_ETH_CUT; c <= DROP_ARP_SENDER; c++) {
-		bool found = c == DROP_ICMP_SIZE; /* test_icmp.c: it takes a long frame */
+		bool found = has_a_test_of_its_own(c);
 
 		for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 			found |= rows[i].counter == c;

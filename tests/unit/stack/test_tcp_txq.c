@@ -92,18 +92,18 @@ step(struct txq *q, struct txq_pool *pool, struct model *m)
 		m->sent += n;
 		break;
 	case 4:
-		n = below(m->queued - m->acked + 1); /* after a rewind: beyond what was resent */
+		n = below(m->queued - m->acked + 1); /* beyond what was sent: a probe */
 		txq_drop(q, pool, n);
 		m->acked += n;
 		m->sent = m->sent < m->acked ? m->acked : m->sent;
 		break;
 	default:
-		n = below(m->queued - m->acked + 1) % sizeof got;
-		txq_copy_first(q, got, n);
-		check_bytes(got, text + m->acked, n);
-		if (below(3) == 0) {
-			txq_rewind(q);
-			m->sent = m->acked;
+		for (uint32_t i = 0; i < 4; i++) {
+			const uint32_t at = below(m->queued - m->acked + 1);
+
+			n = below(m->queued - m->acked - at + 1) % sizeof got;
+			txq_copy_at(q, at, got, n);
+			check_bytes(got, text + m->acked + at, n);
 		}
 	}
 	check_eq(q->bytes, m->queued - m->acked);

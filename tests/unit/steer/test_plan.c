@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "steer/plan.h"
 
-#define ALL_RSS (RSS_IPV4 | RSS_TCP4 | RSS_UDP4)
+#define ALL_RSS (RSS_IP | RSS_TCP | RSS_UDP)
 
 static const struct {
 	const char *port;
@@ -85,13 +85,13 @@ static const struct {
 	 SPREAD_RSS,
 	 3,
 	 64,
-	 {64, 64, RSS_IPV4, 52, 512},
+	 {64, 64, RSS_IP, 52, 512},
 	 "3 queues, RSS over addresses, table of 512"},
 	{"pci",
 	 SPREAD_RSS,
 	 2,
 	 64,
-	 {64, 64, RSS_IPV4 | RSS_TCP4, 0, 0},
+	 {64, 64, RSS_IP | RSS_TCP, 0, 0},
 	 "2 queues, RSS over addresses, TCP ports, the NIC's own table"},
 };
 

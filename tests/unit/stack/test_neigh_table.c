@@ -5,7 +5,7 @@
  * entries of one set over and over against a reader.
  */
 #include "support/test.h"
-#include "stack/arp_table.h"
+#include "stack/neigh_table.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,28 +19,45 @@
 #define LOOKS       300000u
 #define LOOKS_MAX   100000000u
 #define LOOKS_YIELD 4096u
-#define IN_SET      ARP_SETS /* the distance of two addresses of one set */
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa}, mac_b[6] = {2, 0, 0, 0, 0, 0xb};
 
 static void *memory;
 
-static struct arp_table *
+/* Addresses for calls, as many as a test has in its hands at once. */
+static const struct ip_addr *
+ip4(uint32_t ip)
+{
+	static _Thread_local struct ip_addr ring[16];
+	static _Thread_local uint32_t n;
+
+	ring[n % 16] = ip_addr_v4(ip);
+	return &ring[n++ % 16];
+}
+
+/* The i-th address of one set. */
+static const struct ip_addr *
+in_set(uint32_t i)
+{
+	return ip4(IP ^ i * 0x10100);
+}
+
+static struct neigh_table *
 table_new(void)
 {
-	struct region region = {.size = arp_table_bytes()};
+	struct region region = {.size = neigh_table_bytes()};
 
 	region.base = memory = malloc(region.size);
-	return arp_table_create(&region);
+	return neigh_table_create(&region);
 }
 
 static void
-check_entry(const struct arp_table *t, uint32_t ip, uint64_t now_ns, enum arp_state state,
-	    const uint8_t *mac)
+check_entry(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
+	    enum neigh_state state, const uint8_t *mac)
 {
 	uint8_t got[6] = {0};
 
-	check_eq(arp_lookup_mt(t, ip, now_ns, got), state);
+	check_eq(neigh_lookup_mt(t, ip, now_ns, got), state);
 	if (mac != NULL)
 		check_bytes(got, mac, 6);
 }
@@ -48,33 +65,33 @@ check_entry(const struct arp_table *t, uint32_t ip, uint64_t now_ns, enum arp_st
 static void
 an_entry_ages_from_reachable_over_stale_to_forgotten(void **state)
 {
-	struct arp_table *t = table_new();
+	struct neigh_table *t = table_new();
 
-	check_entry(t, IP, NOW, ARP_UNKNOWN, NULL);
-	check(arp_learn_mt(t, IP, mac_a, NOW));
-	check_entry(t, IP, NOW, ARP_REACHABLE, mac_a);
-	check_entry(t, IP, NOW - 1, ARP_REACHABLE, mac_a); /* another core's clock */
-	check_entry(t, IP, NOW + ARP_REACHABLE_NS - 1, ARP_REACHABLE, mac_a);
-	check_entry(t, IP, NOW + ARP_REACHABLE_NS, ARP_STALE, mac_a);
-	check_entry(t, IP, NOW + ARP_FORGET_NS - 1, ARP_STALE, mac_a);
-	check_entry(t, IP, NOW + ARP_FORGET_NS, ARP_UNKNOWN, NULL);
-	check(arp_update_mt(t, IP, mac_b, NOW + ARP_FORGET_NS));
-	check_entry(t, IP, NOW + ARP_FORGET_NS, ARP_REACHABLE, mac_b);
+	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
+	check(neigh_learn_mt(t, ip4(IP), mac_a, NOW));
+	check_entry(t, ip4(IP), NOW, NEIGH_REACHABLE, mac_a);
+	check_entry(t, ip4(IP), NOW - 1, NEIGH_REACHABLE, mac_a); /* another core's clock */
+	check_entry(t, ip4(IP), NOW + NEIGH_REACHABLE_NS - 1, NEIGH_REACHABLE, mac_a);
+	check_entry(t, ip4(IP), NOW + NEIGH_REACHABLE_NS, NEIGH_STALE, mac_a);
+	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS - 1, NEIGH_STALE, mac_a);
+	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS, NEIGH_UNKNOWN, NULL);
+	check(neigh_update_mt(t, ip4(IP), mac_b, NOW + NEIGH_FORGET_NS));
+	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS, NEIGH_REACHABLE, mac_b);
 	free(memory);
 }
 
 static void
 an_update_makes_no_entry_but_answers_a_question(void **state)
 {
-	struct arp_table *t = table_new();
+	struct neigh_table *t = table_new();
 
-	check(!arp_update_mt(t, IP, mac_a, NOW));
-	check_entry(t, IP, NOW, ARP_UNKNOWN, NULL);
-	check(arp_may_ask_mt(t, IP, NOW));
-	check_entry(t, IP, NOW, ARP_UNKNOWN, NULL);
-	check(!arp_update_mt(t, IP + 1, mac_a, NOW));
-	check(arp_update_mt(t, IP, mac_a, NOW));
-	check_entry(t, IP, NOW, ARP_REACHABLE, mac_a);
+	check(!neigh_update_mt(t, ip4(IP), mac_a, NOW));
+	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
+	check(neigh_may_ask_mt(t, ip4(IP), NOW));
+	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
+	check(!neigh_update_mt(t, ip4(IP + 1), mac_a, NOW));
+	check(neigh_update_mt(t, ip4(IP), mac_a, NOW));
+	check_entry(t, ip4(IP), NOW, NEIGH_REACHABLE, mac_a);
 	free(memory);
 }
 
@@ -85,15 +102,15 @@ a_question_is_asked_once_a_second(void **state)
 	const uint64_t starts[] = {0, 1, NOW};
 
 	for (size_t i = 0; i < 3; i++) {
-		struct arp_table *t = table_new();
+		struct neigh_table *t = table_new();
 		const uint64_t now = starts[i];
 
-		check(arp_may_ask_mt(t, IP, now));
-		check(!arp_may_ask_mt(t, IP, now));
-		check(arp_may_ask_mt(t, IP + 1, now));
-		check(!arp_may_ask_mt(t, IP, now + ARP_ASK_NS - 1));
-		check(arp_may_ask_mt(t, IP, now + ARP_ASK_NS + 1));
-		check(!arp_may_ask_mt(t, IP, now + ARP_ASK_NS + 1));
+		check(neigh_may_ask_mt(t, ip4(IP), now));
+		check(!neigh_may_ask_mt(t, ip4(IP), now));
+		check(neigh_may_ask_mt(t, ip4(IP + 1), now));
+		check(!neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS - 1));
+		check(neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS + 1));
+		check(!neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS + 1));
 		free(memory);
 	}
 }
@@ -101,56 +118,56 @@ a_question_is_asked_once_a_second(void **state)
 static void
 a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
 {
-	struct arp_table *t = table_new();
-	const uint32_t late = IP + ARP_WAYS * IN_SET;
+	struct neigh_table *t = table_new();
+	const struct ip_addr *late = in_set(NEIGH_WAYS);
 
-	for (uint32_t i = 0; i < ARP_WAYS; i++)
-		check(arp_learn_mt(t, IP + i * IN_SET, mac_a, NOW + i));
-	check(!arp_learn_mt(t, late, mac_b, NOW + ARP_WAYS));
-	check(!arp_may_ask_mt(t, late, NOW + ARP_WAYS));
-	check(arp_learn_mt(t, IP + 1, mac_b, NOW)); /* the next set is another */
+	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
+		check(neigh_learn_mt(t, in_set(i), mac_a, NOW + i));
+	check(!neigh_learn_mt(t, late, mac_b, NOW + NEIGH_WAYS));
+	check(!neigh_may_ask_mt(t, late, NOW + NEIGH_WAYS));
+	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another */
 
 	/* All stale but the first, which was heard again: the oldest of the others goes. */
-	const uint64_t later = NOW + ARP_REACHABLE_NS + ARP_WAYS;
+	const uint64_t later = NOW + NEIGH_REACHABLE_NS + NEIGH_WAYS;
 
-	check(arp_update_mt(t, IP, mac_a, later));
-	check(arp_learn_mt(t, late, mac_b, later));
-	check_entry(t, late, later, ARP_REACHABLE, mac_b);
-	check_entry(t, IP, later, ARP_REACHABLE, mac_a);
-	check_entry(t, IP + IN_SET, later, ARP_UNKNOWN, NULL);
-	check_entry(t, IP + 2 * IN_SET, later, ARP_STALE, mac_a);
+	check(neigh_update_mt(t, ip4(IP), mac_a, later));
+	check(neigh_learn_mt(t, late, mac_b, later));
+	check_entry(t, late, later, NEIGH_REACHABLE, mac_b);
+	check_entry(t, ip4(IP), later, NEIGH_REACHABLE, mac_a);
+	check_entry(t, in_set(1), later, NEIGH_UNKNOWN, NULL);
+	check_entry(t, in_set(2), later, NEIGH_STALE, mac_a);
 	free(memory);
 }
 
 static void
 unanswered_questions_make_room_only_after_a_second(void **state)
 {
-	struct arp_table *t = table_new();
-	const uint32_t late = IP + ARP_WAYS * IN_SET;
+	struct neigh_table *t = table_new();
+	const struct ip_addr *late = in_set(NEIGH_WAYS);
 
-	for (uint32_t i = 0; i < ARP_WAYS; i++)
-		check(arp_may_ask_mt(t, IP + i * IN_SET, NOW));
-	check(!arp_may_ask_mt(t, late, NOW));
-	check(!arp_learn_mt(t, late, mac_a, NOW + ARP_ASK_NS - 1));
-	check(arp_learn_mt(t, late, mac_a, NOW + ARP_ASK_NS));
-	check_entry(t, late, NOW + ARP_ASK_NS, ARP_REACHABLE, mac_a);
+	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
+		check(neigh_may_ask_mt(t, in_set(i), NOW));
+	check(!neigh_may_ask_mt(t, late, NOW));
+	check(!neigh_learn_mt(t, late, mac_a, NOW + NEIGH_ASK_NS - 1));
+	check(neigh_learn_mt(t, late, mac_a, NOW + NEIGH_ASK_NS));
+	check_entry(t, late, NOW + NEIGH_ASK_NS, NEIGH_REACHABLE, mac_a);
 	free(memory);
 }
 
 static void
 only_one_core_announces(void **state)
 {
-	struct arp_table *t = table_new();
+	struct neigh_table *t = table_new();
 
-	check(arp_may_announce_mt(t));
-	check(!arp_may_announce_mt(t));
+	check(neigh_may_announce_mt(t));
+	check(!neigh_may_announce_mt(t));
 	free(memory);
 }
 
 /* ---- one writer, one reader ---- */
 
 struct race {
-	struct arp_table *table;
+	struct neigh_table *table;
 	atomic_bool started, stop;
 };
 
@@ -173,8 +190,8 @@ write_all_the_time(void *arg)
 		uint8_t mac[6];
 
 		mac_of(i, mac);
-		now += ARP_REACHABLE_NS;
-		arp_learn_mt(race->table, IP + i * IN_SET, mac, now);
+		now += NEIGH_REACHABLE_NS;
+		neigh_learn_mt(race->table, in_set(i), mac, now);
 		if (n == RACERS)
 			atomic_store(&race->started, true);
 	}
@@ -197,7 +214,7 @@ no_reader_sees_one_address_with_anothers_mac(void **state)
 
 		mac_of(i, want);
 		/* By a clock of zero nothing is ever too old. */
-		if (arp_lookup_mt(race.table, IP + i * IN_SET, 0, got) == ARP_UNKNOWN) {
+		if (neigh_lookup_mt(race.table, in_set(i), 0, got) == NEIGH_UNKNOWN) {
 			if (n % LOOKS_YIELD == 0)
 				sched_yield(); /* the writer may have been stopped inside */
 			continue;

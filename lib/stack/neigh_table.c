@@ -1,4 +1,4 @@
-#include "arp_table.h"
+#include "neigh_table.h"
 #include "base/bytes.h"
 #include "base/check.h"
 
@@ -6,27 +6,27 @@
 
 /* Fields are atomics because readers look while a writer writes; the set's version says whether
  * what they saw belongs together. */
-struct arp_entry {
+struct neigh_entry {
 	_Atomic uint64_t mac;          /* first byte lowest; 0: asked for, not answered */
 	_Atomic uint64_t confirmed_ns; /* when mac was last heard */
 	_Atomic uint64_t asked_ns;     /* 0: never */
-	_Atomic uint32_t ip;           /* 0: free */
+	_Atomic uint64_t ip[2];        /* both 0: free */
 };
 
-struct arp_set {
+struct neigh_set {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t version; /* odd: being written */
-	struct arp_entry way[ARP_WAYS];
+	struct neigh_entry way[NEIGH_WAYS];
 };
-static_assert(sizeof(struct arp_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
+static_assert(sizeof(struct neigh_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
 
-struct arp_table {
+struct neigh_table {
 	_Atomic bool announced;
-	struct arp_set set[ARP_SETS];
+	struct neigh_set set[NEIGH_SETS];
 };
-static_assert((ARP_SETS & (ARP_SETS - 1)) == 0, "the set is a mask of the address");
+static_assert(NEIGH_SETS == 256, "the set is a byte");
 
 /* What a reader takes out of an entry. */
-struct arp_copy {
+struct neigh_copy {
 	uint64_t mac, confirmed_ns, asked_ns;
 };
 
@@ -43,7 +43,7 @@ age(uint64_t since_ns, uint64_t now_ns)
 static bool
 ask_due(uint64_t asked_ns, uint64_t now_ns)
 {
-	return asked_ns == 0 || age(asked_ns, now_ns) >= ARP_ASK_NS;
+	return asked_ns == 0 || age(asked_ns, now_ns) >= NEIGH_ASK_NS;
 }
 
 static uint64_t
@@ -52,17 +52,21 @@ pack(const uint8_t mac[6])
 	return load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
 }
 
-static struct arp_set *
-set_of(struct arp_table *t, uint32_t ip)
+static struct neigh_set *
+set_of(struct neigh_table *t, const struct ip_addr *ip)
 {
-	return &t->set[ip & (ARP_SETS - 1)];
+	/* A subnet of IPv4, hosts numbered by hand and cards of one vendor differ in these. What a
+	 * neighbour can aim at is the room of one set, and with it the MAC its frames come from. */
+	return &t->set[ip->b[13] ^ ip->b[14] ^ ip->b[15]];
 }
 
-static struct arp_entry *
-find(struct arp_set *set, uint32_t ip)
+static struct neigh_entry *
+find(struct neigh_set *set, const struct ip_addr *ip)
 {
-	for (uint32_t i = 0; i < ARP_WAYS; i++)
-		if (GET(set->way[i].ip) == ip)
+	const uint64_t words[2] = {load_u64(ip->b), load_u64(ip->b + 8)};
+
+	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
+		if (GET(set->way[i].ip[0]) == words[0] && GET(set->way[i].ip[1]) == words[1])
 			return &set->way[i];
 	return NULL;
 }
@@ -71,17 +75,17 @@ find(struct arp_set *set, uint32_t ip)
  * entries as of that unlock. The fence pairs with the one in try_lock: a reader that saw any
  * later write sees the odd version too. */
 static bool
-read_entry(const struct arp_table *t, uint32_t ip, struct arp_copy *copy)
+read_entry(const struct neigh_table *t, const struct ip_addr *ip, struct neigh_copy *copy)
 {
-	struct arp_set *set = set_of((struct arp_table *)t, ip);
+	struct neigh_set *set = set_of((struct neigh_table *)t, ip);
 
-	for (uint32_t tries = 0; tries < ARP_TRIES_MAX; tries++) {
+	for (uint32_t tries = 0; tries < NEIGH_TRIES_MAX; tries++) {
 		const uint32_t version = atomic_load_explicit(&set->version, memory_order_acquire);
-		const struct arp_entry *e = find(set, ip);
+		const struct neigh_entry *e = find(set, ip);
 
 		if (e != NULL)
-			*copy = (struct arp_copy){GET(e->mac), GET(e->confirmed_ns),
-						  GET(e->asked_ns)};
+			*copy = (struct neigh_copy){GET(e->mac), GET(e->confirmed_ns),
+						    GET(e->asked_ns)};
 		atomic_thread_fence(memory_order_acquire);
 		if ((version & 1) == 0 && GET(set->version) == version)
 			return e != NULL;
@@ -90,7 +94,7 @@ read_entry(const struct arp_table *t, uint32_t ip, struct arp_copy *copy)
 }
 
 static bool
-try_lock(struct arp_set *set)
+try_lock(struct neigh_set *set)
 {
 	uint32_t version = GET(set->version);
 
@@ -103,7 +107,7 @@ try_lock(struct arp_set *set)
 }
 
 static void
-unlock(struct arp_set *set)
+unlock(struct neigh_set *set)
 {
 	/* Pairs with the acquire load in read_entry, and with the next try_lock. */
 	atomic_store_explicit(&set->version, GET(set->version) + 1, memory_order_release);
@@ -111,27 +115,27 @@ unlock(struct arp_set *set)
 
 /* How long an entry has been of no use; 0: it must stay. */
 static uint64_t
-idle_for(const struct arp_entry *e, uint64_t now_ns)
+idle_for(const struct neigh_entry *e, uint64_t now_ns)
 {
-	if (GET(e->ip) == 0)
+	if ((GET(e->ip[0]) | GET(e->ip[1])) == 0)
 		return UINT64_MAX;
 
 	const uint64_t confirmed = age(GET(e->confirmed_ns), now_ns);
 	const uint64_t asked = age(GET(e->asked_ns), now_ns);
 
 	if (GET(e->mac) == 0)
-		return asked < ARP_ASK_NS ? 0 : asked;
-	return confirmed < ARP_REACHABLE_NS ? 0 : confirmed;
+		return asked < NEIGH_ASK_NS ? 0 : asked;
+	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
 /* The entry that may be made over for another address: the one idle longest, if any. */
-static struct arp_entry *
-victim(struct arp_set *set, uint64_t now_ns)
+static struct neigh_entry *
+victim(struct neigh_set *set, uint64_t now_ns)
 {
-	struct arp_entry *found = NULL;
+	struct neigh_entry *found = NULL;
 	uint64_t longest = 0;
 
-	for (uint32_t i = 0; i < ARP_WAYS; i++) {
+	for (uint32_t i = 0; i < NEIGH_WAYS; i++) {
 		const uint64_t idle = idle_for(&set->way[i], now_ns);
 
 		if (idle > longest) {
@@ -143,17 +147,18 @@ victim(struct arp_set *set, uint64_t now_ns)
 }
 
 /* Under the lock. NULL: all entries must stay. */
-static struct arp_entry *
-find_or_add(struct arp_set *set, uint32_t ip, uint64_t now_ns)
+static struct neigh_entry *
+find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 {
-	struct arp_entry *e = find(set, ip);
+	struct neigh_entry *e = find(set, ip);
 
 	if (e != NULL)
 		return e;
 	e = victim(set, now_ns);
 	if (e == NULL)
 		return NULL;
-	SET(e->ip, ip);
+	SET(e->ip[0], load_u64(ip->b));
+	SET(e->ip[1], load_u64(ip->b + 8));
 	SET(e->mac, 0);
 	SET(e->confirmed_ns, 0);
 	SET(e->asked_ns, 0);
@@ -161,45 +166,47 @@ find_or_add(struct arp_set *set, uint32_t ip, uint64_t now_ns)
 }
 
 static void
-confirm(struct arp_entry *e, const uint8_t mac[6], uint64_t now_ns)
+confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 {
 	SET(e->mac, pack(mac));
 	SET(e->confirmed_ns, now_ns);
 }
 
 size_t
-arp_table_bytes(void)
+neigh_table_bytes(void)
 {
-	return sizeof(struct arp_table) + CACHE_LINE_BYTES;
+	return sizeof(struct neigh_table) + CACHE_LINE_BYTES;
 }
 
-struct arp_table *
-arp_table_create(struct region *region)
+struct neigh_table *
+neigh_table_create(struct region *region)
 {
-	return region_take(region, sizeof(struct arp_table), CACHE_LINE_BYTES);
+	return region_take(region, sizeof(struct neigh_table), CACHE_LINE_BYTES);
 }
 
-enum arp_state
-arp_lookup_mt(const struct arp_table *t, uint32_t ip, uint64_t now_ns, uint8_t mac[6])
+enum neigh_state
+neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
+		uint8_t mac[6])
 {
-	struct arp_copy copy;
+	struct neigh_copy copy;
 
 	if (!read_entry(t, ip, &copy) || copy.mac == 0)
-		return ARP_UNKNOWN;
+		return NEIGH_UNKNOWN;
 
 	const uint64_t age_ns = age(copy.confirmed_ns, now_ns);
 
-	if (age_ns >= ARP_FORGET_NS)
-		return ARP_UNKNOWN;
+	if (age_ns >= NEIGH_FORGET_NS)
+		return NEIGH_UNKNOWN;
 	memcpy(mac, &copy.mac, 6);
-	return age_ns < ARP_REACHABLE_NS ? ARP_REACHABLE : ARP_STALE;
+	return age_ns < NEIGH_REACHABLE_NS ? NEIGH_REACHABLE : NEIGH_STALE;
 }
 
 bool
-arp_update_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t now_ns)
+neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+		uint64_t now_ns)
 {
-	struct arp_set *set = set_of(t, ip);
-	struct arp_entry *e;
+	struct neigh_set *set = set_of(t, ip);
+	struct neigh_entry *e;
 
 	if (!try_lock(set))
 		return false;
@@ -211,10 +218,11 @@ arp_update_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t n
 }
 
 bool
-arp_learn_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t now_ns)
+neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+	       uint64_t now_ns)
 {
-	struct arp_set *set = set_of(t, ip);
-	struct arp_entry *e;
+	struct neigh_set *set = set_of(t, ip);
+	struct neigh_entry *e;
 
 	if (!try_lock(set))
 		return false;
@@ -226,11 +234,11 @@ arp_learn_mt(struct arp_table *t, uint32_t ip, const uint8_t mac[6], uint64_t no
 }
 
 bool
-arp_may_ask_mt(struct arp_table *t, uint32_t ip, uint64_t now_ns)
+neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns)
 {
-	struct arp_set *set = set_of(t, ip);
-	struct arp_copy copy;
-	struct arp_entry *e;
+	struct neigh_set *set = set_of(t, ip);
+	struct neigh_copy copy;
+	struct neigh_entry *e;
 	bool due;
 
 	/* Most calls end here, without writing: every segment to a stale address asks. */
@@ -247,7 +255,7 @@ arp_may_ask_mt(struct arp_table *t, uint32_t ip, uint64_t now_ns)
 }
 
 bool
-arp_may_announce_mt(struct arp_table *t)
+neigh_may_announce_mt(struct neigh_table *t)
 {
 	return !atomic_exchange_explicit(&t->announced, true, memory_order_relaxed);
 }

@@ -1,0 +1,295 @@
+#include "load_conductor.h"
+#include "load/knee.h"
+#include "load_output.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS       50000000l
+#define TICKS_S       20u
+#define SILENCE_TICKS (4 * TICKS_S) /* without any answer: nobody is there */
+#define REST_TICKS    (2 * TICKS_S) /* for connections to close */
+#define KNEE_CLOSE    1.03
+#define KNEE_MISSED   0.001 /* of what was due: then the rate was not kept */
+#define BAR_CELLS     40u
+
+static sigset_t
+our_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	return set;
+}
+
+void
+load_conductor_block(void)
+{
+	const sigset_t set = our_signals();
+
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static uint64_t
+count_now(const struct load_program *p, enum load_counter which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->config.cores; i++) {
+		const struct load_result *r = load_core_result(p->workers[i].core);
+
+		sum += counter_read(&r->all[which]) + counter_read(&r->measured[which]);
+	}
+	return sum;
+}
+
+static bool
+all_done(const struct load_program *p)
+{
+	for (uint32_t i = 0; i < p->config.cores; i++)
+		if (!load_core_done_mt(p->workers[i].core))
+			return false;
+	return true;
+}
+
+/* One tick, or a signal: then false. */
+static bool
+tick(void)
+{
+	const struct timespec t = {0, TICK_NS};
+	const sigset_t set = our_signals();
+
+	return sigtimedwait(&set, NULL, &t) < 0;
+}
+
+static bool
+say_silence(struct load_program *p)
+{
+	const struct load_options *o = &p->options;
+	const uint32_t ip = o->server;
+	uint64_t arp = 0;
+
+	for (uint32_t i = 0; i < p->config.cores; i++)
+		arp += counter_read(&stack_counters(p->workers[i].stack)[ARP_LEARNED]);
+	p->failed = true;
+	return fault_say(
+		&p->fault, "no answer from %u.%u.%u.%u:%u over %s in %u s: %s", ip >> 24,
+		ip >> 16 & 255, ip >> 8 & 255, ip & 255, o->server_port,
+		o->transport == LOAD_UDP ? "UDP" : "TCP", SILENCE_TICKS / TICKS_S,
+		arp == 0 ? "nobody answers ARP there; is it the right port and address, and "
+			   "does the other side run?"
+		: o->transport == LOAD_UDP ? "does the server listen on UDP (-U)?"
+					   : "does the server listen on that port?");
+}
+
+static void
+show_progress(const struct load_program *p, uint64_t done, uint64_t all)
+{
+	const uint32_t cells = (uint32_t)(done * BAR_CELLS / (all != 0 ? all : 1));
+
+	if (p->options.quiet || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\rstoring [%-*.*s] %llu of %llu keys", (int)BAR_CELLS, (int)cells,
+		"########################################", (unsigned long long)done,
+		(unsigned long long)all);
+	if (done >= all)
+		fputs("\n", stderr);
+}
+
+static void
+give(struct load_program *p, const struct load_order *order)
+{
+	for (uint32_t i = 0; i < p->config.cores; i++) {
+		struct load_order own = *order;
+		const uint32_t n = p->config.cores;
+
+		/* Connections that do not divide go to the first cores. */
+		own.conns = order->conns / n + (i < order->conns % n);
+		own.rate = order->rate / n;
+		load_core_order_mt(p->workers[i].core, &own);
+	}
+}
+
+/* Until the cores are done. False: nobody answers, or a signal came. */
+static bool
+wait_done(struct load_program *p, bool fill)
+{
+	uint64_t seen = 0;
+	uint32_t silent = 0;
+
+	while (!all_done(p)) {
+		const uint64_t answered = count_now(p, LOAD_ANSWERED);
+
+		silent = answered == seen ? silent + 1 : 0;
+		seen = answered;
+		if (seen == 0 && silent > SILENCE_TICKS)
+			return say_silence(p);
+		if (fill)
+			show_progress(p, answered, p->workload.keys.n);
+		if (!tick()) {
+			atomic_store(&p->interrupted, true);
+			return false;
+		}
+	}
+	return count_now(p, LOAD_ANSWERED) != 0 || say_silence(p);
+}
+
+static void
+merge(struct load_program *p)
+{
+	load_result_clear(p->merged);
+	for (uint32_t i = 0; i < p->config.cores; i++)
+		load_result_merge(p->merged, load_core_result(p->workers[i].core));
+	p->report->wrong += load_result_wrong(p->merged);
+	if (!p->report->fault.seen)
+		p->report->fault = p->merged->fault;
+}
+
+static bool
+fill(struct load_program *p)
+{
+	const struct load_options *o = &p->options;
+	const struct load_order order = {
+		.task = LOAD_FILL,
+		.conns = o->conns,
+		.depth = o->transport == LOAD_UDP || p->depth_max < 16 ? p->depth_max : 16,
+	};
+	uint64_t stored;
+
+	give(p, &order);
+	if (!wait_done(p, true))
+		return false;
+	merge(p);
+	stored = counter_read(&p->merged->all[LOAD_STORED]);
+	show_progress(p, stored, stored);
+	if (stored == p->workload.keys.n)
+		return true;
+	p->failed = true;
+	return fault_say(
+		&p->fault,
+		"only %llu of %u keys were stored: %llu refused, %llu lost; more memory for "
+		"the server (-m), or fewer --keys",
+		(unsigned long long)stored, p->workload.keys.n,
+		(unsigned long long)counter_read(&p->merged->all[LOAD_REFUSED]),
+		(unsigned long long)counter_read(&p->merged->all[LOAD_LOST]));
+}
+
+/* One run; its point is the report's last. */
+static struct load_point *
+run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
+{
+	const struct load_options *o = &p->options;
+	const struct load_order order = {
+		.task = LOAD_RUN,
+		.conns = conns,
+		.depth = depth,
+		.rate = rate,
+		.arrivals = o->arrivals,
+		.warmup_ns = (uint64_t)(o->warmup * 1e9),
+		.measure_ns = (uint64_t)(o->seconds * 1e9),
+		.requests = o->requests,
+	};
+	struct load_point *point = &p->report->point[p->report->count];
+
+	if (p->report->count == LOAD_POINTS_MAX)
+		return NULL;
+	give(p, &order);
+	if (!wait_done(p, false))
+		return NULL;
+	merge(p);
+	*point = (struct load_point){
+		.conns = o->transport == LOAD_TCP ? conns : 0,
+		.depth = depth,
+		.rate = rate,
+	};
+	load_point_fill(point, p->merged);
+	load_table_row(stdout, point);
+	p->report->count++;
+	return point;
+}
+
+static bool
+promise_kept(const struct load_options *o, const struct load_point *point)
+{
+	const double us = o->promise == PROMISE_MEAN ? point->mean_us : point->p99_us;
+
+	return us <= o->promise_us && load_point_missed(point) <= KNEE_MISSED;
+}
+
+static bool
+sweep(struct load_program *p, uint32_t conns, uint32_t depth)
+{
+	struct knee knee;
+	double rate;
+
+	knee_start(&knee, p->options.sweep_from, KNEE_CLOSE);
+	while (knee_next(&knee, &rate)) {
+		const struct load_point *point = run_once(p, conns, depth, rate);
+
+		if (point == NULL)
+			return false;
+		knee_tell(&knee, promise_kept(&p->options, point));
+	}
+	p->knee_kept = knee.kept;
+	load_output_knee(p, conns, depth);
+	return true;
+}
+
+static bool
+runs(struct load_program *p)
+{
+	const struct load_options *o = &p->options;
+	const uint32_t times = o->vary == VARY_NOTHING ? 1 : o->vary_count;
+
+	load_table_head(stdout);
+	for (uint32_t i = 0; i < times; i++) {
+		const uint32_t conns = o->vary == VARY_CONNECTIONS ? o->vary_values[i] : o->conns;
+		const uint32_t depth = o->vary == VARY_DEPTH ? o->vary_values[i] : o->depth;
+
+		if (o->promise != PROMISE_NONE ? !sweep(p, conns, depth)
+					       : run_once(p, conns, depth, o->rate) == NULL)
+			return false;
+	}
+	return true;
+}
+
+static void
+rest(struct load_program *p)
+{
+	const struct load_order order = {.task = LOAD_REST};
+
+	if (!all_done(p))
+		return; /* ended by a signal or by silence: the server sees us vanish */
+	give(p, &order);
+	for (uint32_t i = 0; i < REST_TICKS && !all_done(p); i++)
+		tick();
+}
+
+static void *
+conduct(void *arg)
+{
+	struct load_program *p = arg;
+	const struct load_options *o = &p->options;
+
+	/* Threads inherit the main thread's CPU, where a core never lets go. */
+	pthread_setaffinity_np(pthread_self(), sizeof p->all_cpus, &p->all_cpus);
+	if ((o->no_fill || fill(p)) && !o->fill_only)
+		runs(p);
+	rest(p);
+	/* Pairs with the load in load_program.c. */
+	atomic_store_explicit(&p->stop, true, memory_order_relaxed);
+	return NULL;
+}
+
+bool
+load_conductor_begin(pthread_t *thread, struct load_program *p, struct fault *f)
+{
+	const int rc = pthread_create(thread, NULL, conduct, p);
+
+	return rc == 0 || fault_say(f, "cannot start the conductor: %s", strerror(rc));
+}

@@ -1,0 +1,477 @@
+#include "load_options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_UDP     256u
+#define CONNS_LIMIT   100000u
+#define FLIGHTS_LIMIT (4u << 20) /* connections times depth */
+
+enum row_kind {
+	ROW_COUNT, /* uint32_t; k and m multiply by 1000 */
+	ROW_REAL,  /* double */
+	ROW_WORD,  /* uint32_t: one of words, by place */
+	ROW_TEXT,  /* char[most] */
+	ROW_FLAG,
+	ROW_SERVER,
+	ROW_LAW,
+	ROW_SWEEP,
+	ROW_VARY,
+};
+
+struct row {
+	const char *name;
+	enum row_kind kind;
+	size_t at;
+	double least, most;
+	const char *arg; /* with | between the words of ROW_WORD */
+	const char *words;
+};
+
+#define AT(field)   offsetof(struct load_options, field)
+#define ROOM(field) (double)sizeof(((struct load_options *)0)->field)
+
+static const struct row rows[] = {
+	{"server", ROW_SERVER, 0, 0, 0, "IP[:PORT]", "whom to ask (10.99.0.1:11211)"},
+	{"transport", ROW_WORD, AT(transport), 0, 0, "udp|tcp", "(tcp)"},
+	{"protocol", ROW_WORD, AT(protocol), 0, 0, "text|meta", "(text)"},
+	{"connections", ROW_COUNT, AT(conns), 1, CONNS_LIMIT, "N",
+	 "TCP connections, all cores together (50)"},
+	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
+	 "requests on their way: of a connection (1), over UDP of a core (256)"},
+	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
+	 "open loop: so many requests a second, all cores together (closed loop)"},
+	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson", "of an open loop (poisson)"},
+	{"keys", ROW_COUNT, AT(keys), 1, KEYS_MAX, "N", "different keys (1m)"},
+	{"popularity", ROW_LAW, 0, 0, 0, "LAW",
+	 "uniform, zipf:S, or hot:X:Y, X % of requests to Y % of keys (uniform)"},
+	{"key-size", ROW_TEXT, AT(key_size), 0, ROOM(key_size), "SIZE",
+	 "bytes: N, A-B, usr or etc (16)"},
+	{"value-size", ROW_TEXT, AT(value_size), 0, ROOM(value_size), "SIZE",
+	 "bytes: N, A-B, usr or etc (32)"},
+	{"sets", ROW_REAL, AT(sets), 0, 100, "PERCENT", "of the requests (5)"},
+	{"deletes", ROW_REAL, AT(deletes), 0, 100, "PERCENT", "of the requests (0)"},
+	{"multiget", ROW_COUNT, AT(multiget), 1, MULTIGET_MAX, "N", "keys of a get (1)"},
+	{"seconds", ROW_REAL, AT(seconds), 0.001, 86400, "S", "to measure, each run (5)"},
+	{"warmup", ROW_REAL, AT(warmup), 0, 3600, "S", "before that, not measured (1)"},
+	{"requests", ROW_COUNT, AT(requests), 1, 4e9, "N",
+	 "end a run after so many on each core, if it is sooner"},
+	{"timeout", ROW_REAL, AT(timeout), 0.001, 3600, "S",
+	 "a request without an answer is lost then (1)"},
+	{"no-fill", ROW_FLAG, AT(no_fill), 0, 0, NULL, "do not store all keys first"},
+	{"fill-only", ROW_FLAG, AT(fill_only), 0, 0, NULL, "store all keys and stop"},
+	{"sweep", ROW_SWEEP, 0, 0, 0, "avg=T|p99=T",
+	 "find the highest rate that keeps the promise; T such as 1ms or 200us"},
+	{"sweep-from", ROW_REAL, AT(sweep_from), 1, 1e9, "N", "the first rate of a sweep (50k)"},
+	{"vary", ROW_VARY, 0, 0, 0, "WHAT=LIST",
+	 "one run, or sweep, for each: connections=1,10,50 or depth=1,8,32"},
+	{"json", ROW_TEXT, AT(json), 0, ROOM(json), "FILE", "the figures by name"},
+	{"plot", ROW_TEXT, AT(plot), 0, ROOM(plot), "FILE", "latency against throughput, a PNG"},
+	{"seed", ROW_COUNT, AT(seed), 0, 4e9, "N", "of all chance (1)"},
+	{"quiet", ROW_FLAG, AT(quiet), 0, 0, NULL, "no progress on stderr"},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* The appliance's options that have a meaning here. */
+static const char *const port_options[] = {
+	"port",    "iface", "socket", "vdev-args",   "address",  "gateway", "mtu",
+	"no-huge", "yield", "cores",  "file-prefix", "data-dir", "lcores",  "verbose",
+};
+#define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
+
+/* A number, perhaps with k or m behind it; *end is what follows. */
+static bool
+take_real(const char *text, double *value, const char **end)
+{
+	char *rest;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	*value = strtod(text, &rest);
+	if (*rest == 'k' || *rest == 'm')
+		*value *= *rest++ == 'k' ? 1e3 : 1e6;
+	*end = rest;
+	return true;
+}
+
+static bool
+whole_real(const char *text, double least, double most, double *value)
+{
+	const char *end;
+
+	return take_real(text, value, &end) && *end == '\0' && *value >= least && *value <= most;
+}
+
+static bool
+set_number(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+{
+	void *field = (char *)o + row->at;
+	double n;
+
+	if (!whole_real(value, row->least, row->most, &n))
+		return fault_say(f, "--%s: \"%s\": expected a number from %.10g to %.10g",
+				 row->name, value, row->least, row->most);
+	if (row->kind == ROW_COUNT)
+		*(uint32_t *)field = (uint32_t)n;
+	else
+		*(double *)field = n;
+	return true;
+}
+
+static bool
+set_word(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+{
+	const char *word = row->arg;
+
+	for (uint32_t i = 0; *word != '\0'; i++) {
+		const size_t len = strcspn(word, "|");
+
+		if (strlen(value) == len && memcmp(word, value, len) == 0) {
+			*(uint32_t *)(void *)((char *)o + row->at) = i;
+			return true;
+		}
+		word += len + (word[len] == '|');
+	}
+	return fault_say(f, "--%s: \"%s\": expected %s", row->name, value, row->arg);
+}
+
+static bool
+set_text(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+{
+	const size_t len = strlen(value);
+
+	if (len == 0 || len >= (size_t)row->most)
+		return fault_say(f, "--%s: expected 1 to %.0f characters", row->name,
+				 row->most - 1);
+	memcpy((char *)o + row->at, value, len + 1);
+	return true;
+}
+
+static bool
+set_server(struct load_options *o, const char *value, struct fault *f)
+{
+	unsigned int part[4], port = o->server_port;
+	int used = 0, more = 0;
+
+	if (sscanf(value, "%3u.%3u.%3u.%3u%n", &part[0], &part[1], &part[2], &part[3], &used) !=
+		    4 ||
+	    part[0] > 255 || part[1] > 255 || part[2] > 255 || part[3] > 255 ||
+	    (value[used] != '\0' &&
+	     (sscanf(value + used, ":%5u%n", &port, &more) != 1 || value[used + more] != '\0')) ||
+	    port == 0 || port > 65535)
+		return fault_say(f, "--server: \"%s\": expected an address such as 10.99.0.1:11211",
+				 value);
+	o->server = part[0] << 24 | part[1] << 16 | part[2] << 8 | part[3];
+	o->server_port = (uint16_t)port;
+	return true;
+}
+
+static bool
+set_law(struct load_options *o, const char *value, struct fault *f)
+{
+	double requests, keys;
+	const char *end;
+
+	if (strcmp(value, "uniform") == 0) {
+		o->law.kind = KEYS_UNIFORM;
+		return true;
+	}
+	if (strncmp(value, "zipf:", 5) == 0 &&
+	    whole_real(value + 5, 0.01, ZIPF_S_MAX, &o->law.zipf_s)) {
+		o->law.kind = KEYS_ZIPF;
+		return true;
+	}
+	if (strncmp(value, "hot:", 4) == 0 && take_real(value + 4, &requests, &end) &&
+	    requests <= 100 && *end == ':' && whole_real(end + 1, 1e-6, 100, &keys)) {
+		o->law.kind = KEYS_HOT;
+		o->law.hot_requests = requests / 100;
+		o->law.hot_keys = keys / 100;
+		return true;
+	}
+	return fault_say(f, "--popularity: \"%s\": expected uniform, zipf:0.99 or hot:90:10",
+			 value);
+}
+
+static bool
+set_sweep(struct load_options *o, const char *value, struct fault *f)
+{
+	const bool mean = strncmp(value, "avg=", 4) == 0, p99 = strncmp(value, "p99=", 4) == 0;
+	char *end = NULL;
+	const double n = mean || p99 ? strtod(value + 4, &end) : 0;
+	const bool ms = end != NULL && strcmp(end, "ms") == 0;
+
+	if (n <= 0 || end == NULL || (!ms && strcmp(end, "us") != 0))
+		return fault_say(f, "--sweep: \"%s\": expected avg=1ms, p99=200us or the like",
+				 value);
+	o->promise = mean ? PROMISE_MEAN : PROMISE_P99;
+	o->promise_us = ms ? n * 1000 : n;
+	return true;
+}
+
+static bool
+set_vary(struct load_options *o, const char *value, struct fault *f)
+{
+	const bool conns = strncmp(value, "connections=", 12) == 0;
+	const char *at = value + (conns ? 12 : 6);
+
+	if (!conns && strncmp(value, "depth=", 6) != 0)
+		return fault_say(f, "--vary: \"%s\": expected connections=LIST or depth=LIST",
+				 value);
+	o->vary = conns ? VARY_CONNECTIONS : VARY_DEPTH;
+	o->vary_count = 0;
+	for (;;) {
+		double n;
+
+		if (o->vary_count == LOAD_VARY_MAX || !take_real(at, &n, &at) || n < 1 ||
+		    n > (conns ? CONNS_LIMIT : LOAD_WINDOW_MAX) || (*at != ',' && *at != '\0'))
+			return fault_say(f, "--vary: \"%s\": expected up to %u numbers with commas",
+					 value, LOAD_VARY_MAX);
+		o->vary_values[o->vary_count++] = (uint32_t)n;
+		if (*at++ == '\0')
+			return true;
+	}
+}
+
+static bool
+set(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+{
+	switch (row->kind) {
+	case ROW_COUNT:
+	case ROW_REAL:
+		return set_number(o, row, value, f);
+	case ROW_WORD:
+		return set_word(o, row, value, f);
+	case ROW_TEXT:
+		return set_text(o, row, value, f);
+	case ROW_SERVER:
+		return set_server(o, value, f);
+	case ROW_LAW:
+		return set_law(o, value, f);
+	case ROW_SWEEP:
+		return set_sweep(o, value, f);
+	case ROW_VARY:
+		return set_vary(o, value, f);
+	case ROW_FLAG:
+		break;
+	}
+	*(bool *)((char *)o + row->at) = true;
+	return true;
+}
+
+/* "N", "A-B", or a name. */
+static bool
+size_law_parse(struct size_law *law, const char *name, const char *text, const uint32_t bounds[2],
+	       struct fault *f)
+{
+	const bool key = strcmp(name, "key-size") == 0;
+	double least, most;
+	const char *end;
+
+	if (strcmp(text, "usr") == 0) {
+		key ? size_law_usr_keys(law) : size_law_usr_values(law);
+		return true;
+	}
+	if (strcmp(text, "etc") == 0) {
+		key ? size_law_etc_keys(law, bounds[0], bounds[1])
+		    : size_law_etc_values(law, bounds[0], bounds[1]);
+		return true;
+	}
+	if (take_real(text, &least, &end)) {
+		most = least;
+		if (*end == '-' && !take_real(end + 1, &most, &end))
+			end = "?";
+		if (*end == '\0' && least <= most && least >= bounds[0] && most <= bounds[1]) {
+			size_law_uniform(law, (uint32_t)least, (uint32_t)most);
+			return true;
+		}
+	}
+	return fault_say(f, "--%s: \"%s\": expected N or A-B, from %u to %u, usr or etc", name,
+			 text, bounds[0], bounds[1]);
+}
+
+bool
+load_options_workload(const struct load_options *o, struct workload *w, struct fault *f)
+{
+	static const uint32_t keys[2] = {ITEM_KEY_MIN, ITEM_KEY_MAX}, values[2] = {0, 128u << 20};
+
+	*w = (struct workload){
+		.protocol = o->protocol,
+		.keys = o->law,
+		.set_share = o->sets / 100,
+		.delete_share = o->deletes / 100,
+		.multiget = o->multiget,
+	};
+	w->keys.n = o->keys;
+	if (!size_law_parse(&w->key_size, "key-size", o->key_size, keys, f) ||
+	    !size_law_parse(&w->value_size, "value-size", o->value_size, values, f))
+		return false;
+	workload_init(w);
+	return true;
+}
+
+static void
+defaults(struct load_options *o, struct config *cfg)
+{
+	*o = (struct load_options){
+		.server = 10u << 24 | 99u << 16 | 0u << 8 | 1u,
+		.server_port = 11211,
+		.transport = LOAD_TCP,
+		.conns = 50,
+		.arrivals = ARRIVALS_POISSON,
+		.keys = 1000000,
+		.key_size = "16",
+		.value_size = "32",
+		.sets = 5,
+		.multiget = 1,
+		.seconds = 5,
+		.warmup = 1,
+		.timeout = 1,
+		.seed = 1,
+		.sweep_from = 50000,
+	};
+	config_defaults(cfg);
+	cfg->ipv4++; /* the appliance's default is the one before */
+	strcpy(cfg->file_prefix, "clockoo-load");
+}
+
+static bool
+finish(struct load_options *o, struct config *cfg, struct fault *f)
+{
+	uint64_t conns = o->conns, depth;
+
+	if (o->sets + o->deletes > 100)
+		return fault_say(f, "--sets and --deletes are more than 100 percent together");
+	if (o->promise != PROMISE_NONE && o->rate > 0)
+		return fault_say(f, "--sweep finds the rate: leave --rate out");
+	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
+		return fault_say(f, "--vary connections: there are none over UDP");
+	if (o->depth == 0)
+		o->depth = o->transport == LOAD_UDP ? DEPTH_UDP : 1;
+	depth = o->depth;
+	for (uint32_t i = 0; i < o->vary_count; i++) {
+		uint64_t *most = o->vary == VARY_CONNECTIONS ? &conns : &depth;
+
+		*most = o->vary_values[i] > *most ? o->vary_values[i] : *most;
+	}
+	if (o->transport == LOAD_TCP && depth > LOAD_DEPTH_MAX)
+		return fault_say(f, "--depth: at most %u over TCP", LOAD_DEPTH_MAX);
+	if (o->transport == LOAD_TCP && conns * depth > FLIGHTS_LIMIT)
+		return fault_say(f, "--connections and --depth: more than %u requests on their way",
+				 FLIGHTS_LIMIT);
+	if (cfg->ipv4 == o->server)
+		return fault_say(f, "--server: that is our own --address");
+	return config_finish(cfg, f);
+}
+
+static const struct row *
+row_named(const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < ROWS; i++)
+		if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static bool
+is_port_option(const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
+		if (strlen(port_options[i]) == len && memcmp(port_options[i], name, len) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_flag(const struct row *row, const char *name, size_t len)
+{
+	static const char *const flags[] = {"no-huge", "yield", "verbose"};
+
+	if (row != NULL)
+		return row->kind == ROW_FLAG;
+	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+		if (strlen(flags[i]) == len && memcmp(flags[i], name, len) == 0)
+			return true;
+	return false;
+}
+
+static bool
+set_port_option(struct config *cfg, const char *name, size_t len, const char *value,
+		struct fault *f)
+{
+	char long_name[CONFIG_NAME_BYTES];
+
+	snprintf(long_name, sizeof long_name, "%.*s", (int)len, name);
+	if (strcmp(long_name, "verbose") == 0) {
+		cfg->verbosity++;
+		return true;
+	}
+	return config_set(cfg, long_name, value != NULL ? value : "yes", f);
+}
+
+/* One option, and the word after it if it takes one: how many words that were; 0: wrong. */
+static int
+take_option(struct load_options *o, struct config *cfg, int left, char *const *argv,
+	    struct fault *f)
+{
+	const char *name = argv[0] + 2, *equals = strchr(name, '=');
+	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
+	const struct row *row = row_named(name, len);
+	const bool flag = is_flag(row, name, len);
+	const char *value = equals != NULL ? equals + 1 : !flag && left > 1 ? argv[1] : NULL;
+
+	if (row == NULL && !is_port_option(name, len)) {
+		fault_say(f, "--%.*s: there is no such option; --help lists all", (int)len, name);
+		return 0;
+	}
+	if (flag != (value == NULL)) {
+		fault_say(f, flag ? "--%.*s: takes no value" : "--%.*s: expected a value after it",
+			  (int)len, name);
+		return 0;
+	}
+	if (row != NULL ? !set(o, row, value, f) : !set_port_option(cfg, name, len, value, f))
+		return 0;
+	return flag || equals != NULL ? 1 : 2;
+}
+
+enum config_verdict
+load_options_parse(struct load_options *o, struct config *cfg, int argc, char *const *argv,
+		   struct fault *f)
+{
+	defaults(o, cfg);
+	for (int i = 1, used; i < argc; i += used) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return CONFIG_HELP;
+		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0)
+			return CONFIG_VERSION;
+		if (strncmp(argv[i], "--", 2) != 0) {
+			fault_say(f, "%s: expected an option; --help lists all", argv[i]);
+			return CONFIG_WRONG;
+		}
+		used = take_option(o, cfg, argc - i, argv + i, f);
+		if (used == 0)
+			return CONFIG_WRONG;
+	}
+	return finish(o, cfg, f) ? CONFIG_RUN : CONFIG_WRONG;
+}
+
+void
+load_options_help(FILE *out)
+{
+	fputs("clockoo-load asks a memcached server over a port of its own, without a kernel, and "
+	      "checks\nevery value. It stores all keys, then measures.\n\n",
+	      out);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		char head[64];
+
+		snprintf(head, sizeof head, "--%s %s", rows[i].name,
+			 rows[i].arg != NULL ? rows[i].arg : "");
+		fprintf(out, "  %-32s %s\n", head, rows[i].words);
+	}
+	fputs("\nThe port is opened as the appliance's is; clockoo --help explains:\n ", out);
+	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
+		fprintf(out, " --%s", port_options[i]);
+	fputs("\n\nEnds with 0 if every value was right, 2 if one was wrong, 1 if it could not "
+	      "run.\n",
+	      out);
+}

@@ -1,0 +1,58 @@
+/*
+ * load_options.h - what the operator of clockoo-load decides.
+ *
+ * The options of the port are the appliance's, by its own table (config/config.h); those of the
+ * load are a table here.
+ *
+ * Shape:  plain data, immutable after load_options_parse.
+ * Units:  as named.
+ * Thread: main.
+ * Errors: struct fault: the option, what is wrong, what is allowed.
+ */
+#ifndef CLOCKOO_LOAD_OPTIONS_H
+#define CLOCKOO_LOAD_OPTIONS_H
+
+#include "config/config.h"
+#include "load/load_core.h"
+
+#define LOAD_VARY_MAX 16u
+
+enum load_promise { PROMISE_NONE, PROMISE_MEAN, PROMISE_P99 };
+enum load_vary { VARY_NOTHING, VARY_CONNECTIONS, VARY_DEPTH };
+
+struct load_options {
+	uint32_t server; /* IPv4, host order */
+	uint16_t server_port;
+	uint32_t transport; /* enum load_transport */
+	uint32_t protocol;  /* enum load_protocol */
+	uint32_t conns;     /* all cores together */
+	uint32_t depth;     /* 0: one, over UDP DEPTH_UDP */
+	double rate;        /* all cores together; 0: closed loop */
+	uint32_t arrivals;  /* enum arrivals */
+	uint32_t keys;
+	struct key_law law; /* kind and its numbers */
+	char key_size[32], value_size[32];
+	double sets, deletes; /* percent of the requests */
+	uint32_t multiget;
+	double seconds, warmup, timeout;
+	uint32_t requests; /* 0: by time */
+	uint32_t seed;
+	bool no_fill, fill_only, quiet;
+	uint32_t promise; /* enum load_promise */
+	double promise_us;
+	double sweep_from;
+	uint32_t vary; /* enum load_vary */
+	uint32_t vary_count;
+	uint32_t vary_values[LOAD_VARY_MAX];
+	char json[CONFIG_PATH_BYTES], plot[CONFIG_PATH_BYTES];
+};
+
+/* cfg: the port's part, finished. */
+enum config_verdict load_options_parse(struct load_options *o, struct config *cfg, int argc,
+				       char *const *argv, struct fault *f);
+void load_options_help(FILE *out);
+
+/* The workload that was asked for. */
+bool load_options_workload(const struct load_options *o, struct workload *w, struct fault *f);
+
+#endif

@@ -1,0 +1,102 @@
+#include "load_output.h"
+#include "version.h"
+
+#include <errno.h>
+#include <string.h>
+
+void
+load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth)
+{
+	const struct load_options *o = &p->options;
+	const char *what = o->promise == PROMISE_MEAN ? "mean" : "p99";
+
+	if (p->knee_kept == 0)
+		printf("knee: no rate keeps %s <= %.0f us\n", what, o->promise_us);
+	else
+		printf("knee: %.0f requests/s keep %s <= %.0f us (connections %u, depth %u)\n",
+		       p->knee_kept, what, o->promise_us, conns, depth);
+	fflush(stdout);
+}
+
+void
+load_output_counts(const struct load_program *p)
+{
+	const struct load_report *r = p->report;
+
+	if (r->count != 0)
+		load_table_counts(stdout, &r->point[r->count - 1]);
+	if (r->wrong != 0)
+		printf("WRONG: %llu answers were not what had been stored\n",
+		       (unsigned long long)r->wrong);
+	if (r->fault.seen)
+		printf("WRONG: first in the value of key number %u, of %u bytes, from byte %u on\n",
+		       r->fault.key, r->fault.len, r->fault.before);
+}
+
+/* Text of our own options: they hold no byte that JSON would mind but these. */
+static void
+json_text(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, "\"%s\": \"", name);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc((unsigned char)*text < ' ' ? '?' : *text, out);
+	}
+	fputs("\", ", out);
+}
+
+static void
+json_settings(FILE *out, const struct load_program *p)
+{
+	static const char *const laws[] = {"uniform", "zipf", "hot"};
+	const struct load_options *o = &p->options;
+
+	json_text(out, "version", CLOCKOO_VERSION);
+	json_text(out, "port", p->config.port);
+	json_text(out, "transport", o->transport == LOAD_UDP ? "udp" : "tcp");
+	json_text(out, "protocol", o->protocol == LOAD_TEXT ? "text" : "meta");
+	json_text(out, "popularity", laws[o->law.kind]);
+	json_text(out, "key_size", o->key_size);
+	json_text(out, "value_size", o->value_size);
+	json_text(out, "arrivals", o->arrivals == ARRIVALS_POISSON ? "poisson" : "constant");
+	fprintf(out,
+		"\"zipf_s\": %g, \"hot_requests\": %g, \"hot_keys\": %g, \"keys\": %u, "
+		"\"sets_percent\": %g, \"deletes_percent\": %g, \"multiget\": %u, \"cores\": %u",
+		o->law.zipf_s, o->law.hot_requests, o->law.hot_keys, o->keys, o->sets, o->deletes,
+		o->multiget, p->config.cores);
+}
+
+static void
+write_json(FILE *out, const struct load_program *p)
+{
+	const struct load_report *r = p->report;
+
+	fputs("{\"settings\": {", out);
+	json_settings(out, p);
+	fprintf(out, "},\n \"wrong\": %llu, \"knee_per_s\": %.1f,\n \"points\": [",
+		(unsigned long long)r->wrong, p->knee_kept);
+	for (uint32_t i = 0; i < r->count; i++) {
+		fputs(i == 0 ? "\n  " : ",\n  ", out);
+		load_json_point(out, &r->point[i]);
+	}
+	fputs("\n ]}\n", out);
+}
+
+bool
+load_output_files(const struct load_program *p, struct fault *f)
+{
+	const char *name = p->options.json;
+	FILE *out;
+	bool good;
+
+	if (name[0] == '\0')
+		return true;
+	out = fopen(name, "w");
+	if (out == NULL)
+		return fault_say(f, "--json: cannot write %s: %s", name, strerror(errno));
+	write_json(out, p);
+	good = ferror(out) == 0;
+	return (fclose(out) == 0 && good) ||
+	       fault_say(f, "--json: cannot write %s: %s", name, strerror(errno));
+}

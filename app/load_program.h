@@ -1,0 +1,53 @@
+/*
+ * load_program.h - clockoo-load's state: a port, generator cores, and who gives them orders.
+ *
+ * Shape:  one struct, made in main, passed by pointer.
+ * Owner:  main, from load_program_start to load_program_stop.
+ * Thread: built by the main thread. Afterwards core i belongs to lcore i; report and wrong to the
+ *         conductor until it has ended; the rest is read only.
+ * Errors: struct fault; main prints its one line.
+ */
+#ifndef CLOCKOO_LOAD_PROGRAM_H
+#define CLOCKOO_LOAD_PROGRAM_H
+
+#include "dpdk/huge_block.h"
+#include "load/load_report.h"
+#include "load_options.h"
+#include "nic.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+struct load_worker {
+	struct load_core *core;
+	struct stack *stack;
+	const struct tsc_clock *clock;
+	const atomic_bool *stop;
+	bool yield;
+};
+
+struct load_program {
+	struct load_options options;
+	struct config config;
+	struct nic nic;
+	struct workload workload;
+	struct huge_block block;
+	struct load_worker workers[CORES_MAX];
+	uint32_t conns_of_core, depth_max; /* the most that any run asks for */
+	cpu_set_t all_cpus;
+	atomic_bool stop, interrupted;
+	/* the conductor's */
+	struct load_result *merged;
+	struct load_report *report;
+	double knee_kept; /* of the last sweep */
+	bool failed;
+	struct fault fault;
+};
+
+/* options and config are filled. On false nothing is left running. */
+bool load_program_start(struct load_program *p, struct fault *f);
+/* Every run, in order; what stopped them is in p->fault. */
+bool load_program_run(struct load_program *p, struct fault *f);
+void load_program_stop(struct load_program *p);
+
+#endif

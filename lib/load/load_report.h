@@ -1,0 +1,58 @@
+/*
+ * load_report.h - what a run found: results of all cores as one, for people and for programs.
+ *
+ * Shape:  a point is one run: what was set and what came of it. A report is points in the order
+ *         they were run.
+ * Units:  as named: _us, _s, _bytes. Latencies of an open loop count from when a request was due.
+ * Thread: any; results must not change meanwhile.
+ */
+#ifndef CLOCKOO_LOAD_REPORT_H
+#define CLOCKOO_LOAD_REPORT_H
+
+#include "load_core.h"
+
+#include <stdio.h>
+
+#define LOAD_POINTS_MAX 256u
+
+struct load_point {
+	/* set; of all cores together */
+	uint32_t conns, depth;
+	double rate; /* 0: closed loop */
+	/* found */
+	double seconds;
+	double requests_s; /* answered ones */
+	double keys_s;     /* of answered gets */
+	double sent_bytes_s, received_bytes_s;
+	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
+	uint64_t measured[LOAD_COUNTER_COUNT];
+	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: lies count wherever they were told */
+};
+
+struct load_report {
+	uint32_t count;
+	struct load_point point[LOAD_POINTS_MAX];
+	uint64_t wrong; /* lies of all points and of the fill */
+	struct reply_fault fault;
+};
+
+/* into starts as histogram_clear and zeros leave it: load_result_clear. */
+void load_result_clear(struct load_result *into);
+void load_result_merge(struct load_result *into, const struct load_result *from);
+
+/* How many answers were lies. */
+uint64_t load_result_wrong(const struct load_result *r);
+void load_point_fill(struct load_point *p, const struct load_result *merged);
+
+/* Share of what was to be sent in the measured time that was not, or has no answer. */
+double load_point_missed(const struct load_point *p);
+
+void load_table_head(FILE *out);
+void load_table_row(FILE *out, const struct load_point *p);
+/* The other counts, one a line, those that are not zero. */
+void load_table_counts(FILE *out, const struct load_point *p);
+
+/* One object, without line end. */
+void load_json_point(FILE *out, const struct load_point *p);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * nd_io.c - neighbour discovery (RFC 4861) as one core speaks it: answer, learn, ask, announce.
+ *
+ * Hosts only: our addresses, prefix and router are configured, so router advertisements and
+ * redirects are counted and not believed, and none is asked for. Of RFC 4862 there is what other
+ * stations need of us: who probes for our address is told that it is taken, and another that says
+ * it has it is counted; we do not wait for the end of a probe of our own before we answer.
+ */
+#include "neigh_table.h"
+#include "stack_core.h"
+#include "wire/eth_wire.h"
+#include "wire/icmp6_wire.h"
+#include "wire/inet_cksum.h"
+#include "wire/ipv6_wire.h"
+
+#define ND_FRAME_BYTES (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ND_EMIT_BYTES)
+
+/* Where a message of ours goes, and from which of our addresses. */
+struct nd_way {
+	const uint8_t *mac;
+	struct ip_addr dst;
+	uint8_t local;
+};
+
+static void
+nd_write(const struct stack *s, uint8_t *frame, const struct nd_way *way, struct nd *nd)
+{
+	struct ipv6_header *ip = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	uint8_t *p = (uint8_t *)(ip + 1);
+	struct be16 cksum;
+
+	memcpy(nd->mac, s->port->mac, ETH_MAC_BYTES);
+	eth_emit(frame, way->mac, s->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit((uint8_t *)ip, &s->ip[way->local], &way->dst, IPV6_ICMP, ND_EMIT_BYTES);
+	ip->hop_limit = ND_HOP_LIMIT;
+	nd_emit(p, nd);
+	cksum = inet_cksum(
+		inet_sum(inet_sum_pseudo6(ip->src.b, ip->dst.b, IPV6_ICMP, ND_EMIT_BYTES), p,
+			 ND_EMIT_BYTES));
+	memcpy(p + ICMP6_CKSUM_AT, &cksum, sizeof cksum);
+}
+
+/* In a fresh frame, to a group. */
+static bool
+nd_send(struct stack *s, uint8_t local, const struct ip_addr *group, struct nd *nd)
+{
+	uint8_t *frame = outbox_begin(s);
+	uint8_t mac[ETH_MAC_BYTES];
+	const struct nd_way way = {mac, *group, local};
+
+	if (frame == NULL)
+		return false;
+	ipv6_group_mac(group, mac);
+	nd_write(s, frame, &way, nd);
+	outbox_commit(s, ND_FRAME_BYTES, 0);
+	return true;
+}
+
+/* RFC 4861 section 7.2.2; a stale neighbour is asked for in the same way. */
+bool
+nd_ask(struct stack *s, const struct ip_addr *ip)
+{
+	const struct ip_addr group = ipv6_solicited_node(ip);
+	struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
+
+	return s->speaks6 && nd_send(s, local_for(s, ip), &group, &nd);
+}
+
+/* RFC 4861 section 7.2.6: whoever knew our address with another MAC takes ours. */
+bool
+nd_announce(struct stack *s, uint8_t local)
+{
+	const struct ip_addr all = ipv6_all_nodes();
+	struct nd nd = {
+		.type = ICMP6_NEIGH_ADVERT,
+		.flags = ND_OVERRIDE,
+		.target = s->ip[local],
+	};
+
+	return nd_send(s, local, &all, &nd);
+}
+
+/* Which of our addresses it is about; LOCAL_COUNT: none. */
+static uint8_t
+target_local(const struct stack *s, const struct ip_addr *target)
+{
+	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
+		if (!ip_addr_is_zero(target) && ip_addr_equal(target, &s->ip[local]))
+			return local;
+	return LOCAL_COUNT;
+}
+
+/* In the frame the question came in: to who asked, or to all, if it has no address yet. */
+static void
+nd_answer(struct stack *s, uint32_t rx_index, const struct nd *asked)
+{
+	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
+	const struct ip_addr all = ipv6_all_nodes();
+	const bool probe = ip_addr_is_zero(src);
+	uint8_t *frame = s->in->rx.data[rx_index];
+	uint8_t mac[ETH_MAC_BYTES];
+	const struct nd_way way = {mac, probe ? all : *src, target_local(s, &asked->target)};
+	struct nd nd = {
+		.type = ICMP6_NEIGH_ADVERT,
+		.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED),
+		.target = asked->target,
+	};
+
+	if (probe)
+		ipv6_group_mac(&all, mac);
+	else
+		memcpy(mac, ((struct eth_header *)frame)->src, sizeof mac);
+	nd_write(s, frame, &way, &nd);
+	outbox_return(s, rx_index, ND_FRAME_BYTES, 0);
+}
+
+static const struct ipv6_header *
+header_of(const struct stack *s, uint32_t rx_index)
+{
+	return (const struct ipv6_header *)(s->in->rx.data[rx_index] + ETH_HEADER_BYTES);
+}
+
+/* RFC 4861 section 7.2.3. ND_ANSWERED: it is to be answered. */
+static enum stack_counter
+take_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
+{
+	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
+
+	if (target_local(s, &nd->target) == LOCAL_COUNT)
+		return DROP_ND_TARGET;
+	if (ip_addr_is_zero(src)) {
+		/* Section 7.1.1. Somebody is about to take our address. */
+		if (nd->has_mac || !ipv6_is_group(&header_of(s, rx_index)->dst))
+			return DROP_ND_FORMAT;
+		stack_count(s, ND_CONFLICT);
+	} else if (nd->has_mac && route_uses(s, src) &&
+		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
+		stack_count(s, ND_LEARNED);
+	}
+	return ration_take(s, &s->neighbours, NEIGHBOURS_MAX) ? ND_ANSWERED : DROP_NEIGH_RATION;
+}
+
+/* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one does not count, without
+ * SOLICITED the known one is not confirmed. */
+static enum stack_counter
+take_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
+{
+	uint8_t known[ETH_MAC_BYTES];
+	enum neigh_state state;
+
+	if (ipv6_is_group(&header_of(s, rx_index)->dst) && (nd->flags & ND_SOLICITED))
+		return DROP_ND_FORMAT; /* section 7.1.2 */
+	if (target_local(s, &nd->target) != LOCAL_COUNT)
+		return ND_CONFLICT;
+	if (!nd->has_mac)
+		return DROP_ND_UNASKED;
+	state = neigh_lookup_mt(s->neigh, &nd->target, s->now_ns, known);
+	if (state != NEIGH_UNKNOWN &&
+	    !(nd->flags & (eth_mac_equal(known, nd->mac) ? ND_SOLICITED : ND_OVERRIDE)))
+		return DROP_ND_UNASKED;
+	return neigh_update_mt(s->neigh, &nd->target, nd->mac, s->now_ns) ? ND_LEARNED
+									  : DROP_ND_UNASKED;
+}
+
+static enum stack_counter
+take_message(struct stack *s, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+	const uint8_t *p = s->in->rx.data[rx_index] + l3->l4_offset;
+	const struct icmp6_header *h = (const struct icmp6_header *)p;
+	struct nd nd;
+
+	if (header_of(s, rx_index)->hop_limit != ND_HOP_LIMIT)
+		return DROP_ND_HOP_LIMIT;
+	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT)
+		return DROP_ND_ROUTER;
+	if (h->code != 0)
+		return DROP_ND_FORMAT;
+	switch (nd_parse(&nd, p, l3->l4_len)) {
+	case ND_WIRE_CUT:
+	case ND_WIRE_TARGET:
+	case ND_WIRE_OPTION:
+		return DROP_ND_FORMAT;
+	case ND_WIRE_MAC:
+		return DROP_ND_SENDER;
+	case ND_WIRE_OK:
+		break;
+	}
+	if (nd.has_mac && eth_mac_equal(nd.mac, s->port->mac))
+		return DROP_ND_SENDER;
+	if (h->type == ICMP6_NEIGH_SOLICIT) {
+		const enum stack_counter what = take_solicitation(s, rx_index, &nd);
+
+		if (what == ND_ANSWERED)
+			nd_answer(s, rx_index, &nd);
+		return what;
+	}
+	return take_advertisement(s, rx_index, &nd);
+}
+
+void
+nd_input(struct stack *s, uint32_t rx_index)
+{
+	const enum stack_counter what = take_message(s, rx_index);
+
+	stack_count(s, what);
+	if (what != ND_ANSWERED)
+		outbox_waive(s, rx_index);
+}

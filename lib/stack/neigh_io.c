@@ -1,0 +1,96 @@
+/*
+ * neigh_io.c - which way a packet goes, and who we are: what ARP and neighbour discovery share.
+ *
+ * Nobody can plant an entry unasked: entries are made by who asks us (it is about to talk to us)
+ * and by our own question; everything else only refreshes what is in the table already.
+ */
+#include "neigh_table.h"
+#include "stack_core.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv6_wire.h"
+
+static bool
+on_link4(const struct stack *s, const struct ip_addr *ip)
+{
+	return ((ip_addr_v4_get(ip) ^ s->cfg.ipv4) & s->netmask) == 0;
+}
+
+/* RFC 4861 section 5.2; prefixes are configured. */
+static bool
+on_link6(const struct stack *s, const struct ip_addr *ip)
+{
+	return ipv6_is_link_local(ip) ||
+	       (!ip_addr_is_zero(&s->cfg.ipv6) &&
+		ip_addr_same_prefix(ip, &s->cfg.ipv6, s->cfg.prefix6_len));
+}
+
+/* The neighbour that a packet to dst is given to; zero: there is no route. */
+static const struct ip_addr *
+next_hop(const struct stack *s, const struct ip_addr *dst)
+{
+	if (likely(ip_addr_is_v4(dst)))
+		return on_link4(s, dst) ? dst : &s->router4;
+	return on_link6(s, dst) ? dst : &s->cfg.gateway6;
+}
+
+bool
+route_uses(const struct stack *s, const struct ip_addr *ip)
+{
+	if (ip_addr_is_v4(ip))
+		return ip_addr_v4_get(ip) != 0 &&
+		       (on_link4(s, ip) || ip_addr_equal(ip, &s->router4));
+	return !ip_addr_is_zero(ip) && (on_link6(s, ip) || ip_addr_equal(ip, &s->cfg.gateway6));
+}
+
+/* RFC 6724 section 5, rules 2 and 3, with as few addresses as we have: one of the same scope. */
+uint8_t
+local_for(const struct stack *s, const struct ip_addr *dst)
+{
+	if (ip_addr_is_v4(dst))
+		return LOCAL_V4;
+	return ipv6_is_link_local(dst) || ip_addr_is_zero(&s->ip[LOCAL_GLOBAL6]) ? LOCAL_LINK6
+										 : LOCAL_GLOBAL6;
+}
+
+static void
+ask(struct stack *s, const struct ip_addr *hop)
+{
+	if (outbox_room(s) == 0 || !neigh_may_ask_mt(s->neigh, hop, s->now_ns))
+		return;
+	if (!ip_addr_is_v4(hop)) {
+		if (nd_ask(s, hop))
+			stack_count(s, ND_ASKED);
+	} else if (arp_ask(s, hop)) {
+		stack_count(s, ARP_ASKED);
+	}
+}
+
+void
+next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[6], uint8_t mac[6])
+{
+	const struct ip_addr *hop = next_hop(s, dst);
+
+	memcpy(mac, fallback, ETH_MAC_BYTES);
+	if (ip_addr_is_zero(hop))
+		return; /* no route: only the way back is known */
+	if (likely(neigh_lookup_mt(s->neigh, hop, s->now_ns, mac) == NEIGH_REACHABLE))
+		return;
+	ask(s, hop);
+}
+
+/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
+ * our address before. */
+void
+neigh_tick(struct stack *s)
+{
+	if (s->announced || outbox_room(s) < LOCAL_COUNT)
+		return;
+	s->announced = true;
+	if (!neigh_may_announce_mt(s->neigh))
+		return;
+	if (arp_ask(s, &s->ip[LOCAL_V4]))
+		stack_count(s, ARP_ASKED);
+	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
+		if (!ip_addr_is_zero(&s->ip[local]) && nd_announce(s, local))
+			stack_count(s, ND_ASKED);
+}

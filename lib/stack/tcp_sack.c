@@ -1,0 +1,85 @@
+/*
+ * tcp_sack.c - SACK blocks that the peer sends: checked, sorted, put on the scoreboard (RFC 2018,
+ * and RFC 2883 for those that tell of text that came twice).
+ */
+#include "tcp.h"
+
+struct block {
+	uint32_t begin, end;
+};
+
+/* RFC 2883 section 4: the first block lies below the acknowledgment, or inside the second. */
+static bool
+is_dsack(const struct conn *c, const struct block *first, const struct block *second)
+{
+	if (seq_before(first->begin, c->snd_una))
+		return !seq_after(first->end, c->snd_una);
+	return second != NULL && !seq_before(first->begin, second->begin) &&
+	       !seq_after(first->end, second->end);
+}
+
+/* Old by no more than a window, or it is made up. */
+static bool
+dsack_sane(const struct conn *c, const struct block *b)
+{
+	return seq_after(b->end, b->begin) && !seq_after(b->end, c->snd_max) &&
+	       !seq_before(b->begin, c->snd_una - c->snd_wnd_max - c->mss);
+}
+
+/* Insert in order of sequence: one walk over the scoreboard a block, from low to high. */
+static void
+insert(struct block *sorted, uint32_t count, struct block b)
+{
+	uint32_t at = count;
+
+	while (at > 0 && seq_after(sorted[at - 1].begin, b.begin)) {
+		sorted[at] = sorted[at - 1];
+		at--;
+	}
+	sorted[at] = b;
+}
+
+static struct block
+block_read(const struct tcp_sack_block *b)
+{
+	return (struct block){be32_get(b->begin), be32_get(b->end)};
+}
+
+static bool
+take_dsack(struct conn *c, const struct tcp_options *opt, struct sack_told *told)
+{
+	const struct block first = block_read(&opt->sack[0]);
+	const struct block second = opt->sack_count > 1 ? block_read(&opt->sack[1]) : first;
+
+	if (!is_dsack(c, &first, opt->sack_count > 1 ? &second : NULL) || !dsack_sane(c, &first))
+		return false;
+	told->dsack = true;
+	told->dsack_begin = first.begin;
+	told->dsack_end = first.end;
+	return true;
+}
+
+void
+sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt, struct sack_told *told,
+	  struct sent_news *news)
+{
+	struct block sorted[TCP_SACK_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = take_dsack(c, opt, told); i < opt->sack_count; i++) {
+		struct block b = block_read(&opt->sack[i]);
+
+		if (!seq_after(b.end, c->snd_una))
+			continue; /* older than its ACK, or reordered: known */
+		if (!seq_after(b.end, b.begin) || seq_after(b.end, c->snd_nxt)) {
+			stack_count(s, TCP_SACK_NONSENSE);
+			continue;
+		}
+		if (seq_before(b.begin, c->snd_una))
+			b.begin = c->snd_una;
+		insert(sorted, count++, b);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (!sent_sack(&c->sent, &s->tcp->sent_pool, sorted[i].begin, sorted[i].end, news))
+			stack_count(s, TCP_SENT_RUNS_SHORT);
+}

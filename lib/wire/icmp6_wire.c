@@ -1,0 +1,62 @@
+#include "icmp6_wire.h"
+
+#include "eth_wire.h"
+
+#define OPTION_SOURCE_MAC 1u
+#define OPTION_TARGET_MAC 2u
+#define OPTION_UNIT       8u
+
+static uint8_t
+mac_option(uint8_t type)
+{
+	return type == ICMP6_NEIGH_SOLICIT ? OPTION_SOURCE_MAC : OPTION_TARGET_MAC;
+}
+
+static enum nd_verdict
+parse_options(struct nd *nd, const uint8_t *p, uint32_t len)
+{
+	const uint8_t wanted = mac_option(nd->type);
+
+	for (uint32_t at = 0; at < len;) {
+		const uint32_t option_len = len - at < 2 ? 0 : p[at + 1] * OPTION_UNIT;
+
+		if (option_len == 0 || option_len > len - at)
+			return ND_WIRE_OPTION;
+		if (p[at] == wanted) {
+			if (option_len != OPTION_UNIT)
+				return ND_WIRE_OPTION; /* not Ethernet's (RFC 2464 section 6) */
+			nd->has_mac = true;
+			memcpy(nd->mac, p + at + 2, ETH_MAC_BYTES);
+			if (eth_mac_is_group(nd->mac) || eth_mac_is_zero(nd->mac))
+				return ND_WIRE_MAC;
+		}
+		at += option_len;
+	}
+	return ND_WIRE_OK;
+}
+
+enum nd_verdict
+nd_parse(struct nd *nd, const uint8_t *p, uint32_t len)
+{
+	const struct icmp6_header *h = (const struct icmp6_header *)p;
+
+	if (len < ND_BYTES)
+		return ND_WIRE_CUT;
+	*nd = (struct nd){.type = h->type, .flags = be32_get(h->rest)};
+	memcpy(nd->target.b, p + ICMP6_HEADER_BYTES, sizeof nd->target.b);
+	if (nd->target.b[0] == 0xff)
+		return ND_WIRE_TARGET;
+	return parse_options(nd, p + ND_BYTES, len - ND_BYTES);
+}
+
+void
+nd_emit(uint8_t *p, const struct nd *nd)
+{
+	struct icmp6_header *h = (struct icmp6_header *)p;
+
+	*h = (struct icmp6_header){.type = nd->type, .rest = be32_of(nd->flags)};
+	memcpy(p + ICMP6_HEADER_BYTES, nd->target.b, sizeof nd->target.b);
+	p[ND_BYTES] = mac_option(nd->type);
+	p[ND_BYTES + 1] = 1;
+	memcpy(p + ND_BYTES + 2, nd->mac, sizeof nd->mac);
+}

@@ -1,0 +1,72 @@
+/*
+ * icmp6_wire.h - ICMPv6 (RFC 4443) and neighbour discovery (RFC 4861) as they stand on a wire.
+ *
+ * Shape:  p is the ICMPv6 header. A solicitation and an advertisement have one struct, nd.
+ * Thread: pure functions.
+ * Errors: enum nd_verdict. Hop limit and checksum are the caller's.
+ * Bounds: every option takes 8 bytes at least of the len given.
+ */
+#ifndef CLOCKOO_ICMP6_WIRE_H
+#define CLOCKOO_ICMP6_WIRE_H
+
+#include "base/check.h"
+#include "base/ip_addr.h"
+
+#define ICMP6_HEADER_BYTES 8u
+#define ICMP6_CKSUM_AT     2u
+#define ND_BYTES           24u  /* without options */
+#define ND_EMIT_BYTES      32u  /* with the one that nd_emit writes */
+#define ND_HOP_LIMIT       255u /* whoever sees it, no router has (RFC 4861 section 6.1.1) */
+
+enum icmp6_type {
+	ICMP6_UNREACHABLE = 1,
+	ICMP6_TOO_BIG = 2,
+	ICMP6_TIME_EXCEEDED = 3,
+	ICMP6_PARAMETER = 4,
+	ICMP6_ECHO = 128,
+	ICMP6_ECHO_REPLY = 129,
+	ICMP6_ROUTER_SOLICIT = 133,
+	ICMP6_ROUTER_ADVERT = 134,
+	ICMP6_NEIGH_SOLICIT = 135,
+	ICMP6_NEIGH_ADVERT = 136,
+	ICMP6_REDIRECT = 137,
+};
+
+struct icmp6_header {
+	uint8_t type, code;
+	struct be16 cksum;
+	struct be32 rest; /* by type: the MTU of TOO_BIG, the flags of NEIGH_ADVERT */
+};
+static_assert(sizeof(struct icmp6_header) == ICMP6_HEADER_BYTES, "RFC 4443 section 2.1");
+
+/* Of an advertisement (RFC 4861 section 4.4). */
+enum nd_flag {
+	ND_ROUTER = 1u << 31,
+	ND_SOLICITED = 1u << 30,
+	ND_OVERRIDE = 1u << 29,
+};
+
+struct nd {
+	uint8_t type;   /* ICMP6_NEIGH_SOLICIT or ICMP6_NEIGH_ADVERT */
+	bool has_mac;   /* the source's or the target's, by type */
+	uint8_t mac[6]; /* the source's or the target's, by type */
+	uint32_t flags; /* enum nd_flag */
+	struct ip_addr target;
+};
+
+enum nd_verdict {
+	ND_WIRE_OK,
+	ND_WIRE_CUT,    /* fewer than 24 bytes */
+	ND_WIRE_TARGET, /* the target is a group */
+	ND_WIRE_OPTION, /* an option of no length, past the end, or with an address of another size
+			 */
+	ND_WIRE_MAC,    /* a MAC no frame can be sent to: group or zero */
+};
+
+/* A solicitation or advertisement; its code must be 0. */
+enum nd_verdict nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
+
+/* Write ND_EMIT_BYTES, the address option with nd->mac included; checksum zero. */
+void nd_emit(uint8_t *p, const struct nd *nd);
+
+#endif

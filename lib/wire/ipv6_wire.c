@@ -1,0 +1,111 @@
+#include "ipv6_wire.h"
+
+#define OPTION_PAD_1   0u
+#define OPTION_DISCARD 0xc0u /* not zero: do not skip what you do not know (section 4.2) */
+#define EXT_UNIT       8u
+
+/* Hop-by-hop and destination options: pads are stepped over, so is every other option that may be.
+ */
+static enum ipv6_verdict
+check_options(const uint8_t *p, uint32_t len)
+{
+	uint32_t at = 2;
+
+	while (at < len) {
+		if (p[at] == OPTION_PAD_1) {
+			at++;
+			continue;
+		}
+		if (len - at < 2 || p[at + 1] > len - at - 2)
+			return IPV6_WIRE_CHAIN;
+		if (p[at] & OPTION_DISCARD)
+			return IPV6_WIRE_OPTION;
+		at += 2u + p[at + 1];
+	}
+	return IPV6_WIRE_OK;
+}
+
+/* One header of those that carry their length; *len is set. */
+static enum ipv6_verdict
+check_extension(uint8_t kind, const uint8_t *p, uint32_t left, uint32_t *len)
+{
+	if (left < EXT_UNIT)
+		return IPV6_WIRE_CHAIN;
+	*len = kind == IPV6_FRAGMENT ? IPV6_FRAGMENT_BYTES : (p[1] + 1u) * EXT_UNIT;
+	if (*len > left)
+		return IPV6_WIRE_CHAIN;
+	if (kind == IPV6_ROUTING && p[3] != 0)
+		return IPV6_WIRE_ROUTING;
+	if (kind == IPV6_HOP_BY_HOP || kind == IPV6_DESTINATION)
+		return check_options(p, *len);
+	return IPV6_WIRE_OK;
+}
+
+static bool
+is_extension(uint8_t next)
+{
+	return next == IPV6_HOP_BY_HOP || next == IPV6_ROUTING || next == IPV6_FRAGMENT ||
+	       next == IPV6_DESTINATION;
+}
+
+/* Offset zero and no more to come is a packet in one fragment: taken as whole (RFC 6946). */
+static bool
+is_part(const uint8_t *p)
+{
+	const struct ipv6_fragment *f = (const struct ipv6_fragment *)p;
+
+	return (be16_get(f->at_more) & (IPV6_FRAGMENT_AT | IPV6_FRAGMENT_MORE)) != 0;
+}
+
+enum ipv6_verdict
+ipv6_walk(struct ipv6_packet *ip, const uint8_t *p)
+{
+	for (uint32_t n = 0; n < IPV6_EXT_MAX && is_extension(ip->next); n++) {
+		const uint8_t *ext = p + ip->l4_at;
+		const uint8_t kind = ip->next;
+		enum ipv6_verdict verdict;
+		uint32_t len = 0;
+
+		if (kind == IPV6_HOP_BY_HOP && n != 0)
+			return IPV6_WIRE_CHAIN; /* section 4.1: first or not at all */
+		verdict = check_extension(kind, ext, ip->l4_len, &len);
+		if (verdict != IPV6_WIRE_OK)
+			return verdict;
+		ip->next = ext[0];
+		ip->l4_at = (uint16_t)(ip->l4_at + len);
+		ip->l4_len = (uint16_t)(ip->l4_len - len);
+		if (ip->l4_at > IPV6_HEADER_BYTES + IPV6_EXT_BYTES_MAX)
+			return IPV6_WIRE_CHAIN;
+		if (kind == IPV6_FRAGMENT && is_part(ext))
+			return IPV6_WIRE_FRAGMENT;
+	}
+	return is_extension(ip->next) ? IPV6_WIRE_CHAIN : IPV6_WIRE_OK;
+}
+
+struct ip_addr
+ipv6_all_nodes(void)
+{
+	return (struct ip_addr){{0xff, 0x02, [15] = 1}};
+}
+
+struct ip_addr
+ipv6_solicited_node(const struct ip_addr *a)
+{
+	return (struct ip_addr){
+		{0xff, 0x02, [11] = 1, [12] = 0xff, [13] = a->b[13], a->b[14], a->b[15]}};
+}
+
+struct ip_addr
+ipv6_link_local(const uint8_t mac[6])
+{
+	/* The universal bit of the MAC, turned over, is the identifier's. */
+	return (struct ip_addr){
+		{0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}};
+}
+
+void
+ipv6_group_mac(const struct ip_addr *group, uint8_t mac[6])
+{
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, group->b + 12, 4);
+}

@@ -1,0 +1,279 @@
+/*
+ * bench_generator.c - what a request costs the load generator itself, from frame to frame.
+ *
+ * One core over UDP, a port that answers what was sent, outside the measured span, as a perfect
+ * server would. A turn takes a burst of replies, checks every byte, records latencies and sends as
+ * many new requests. So the figure is all the generator pays but for the driver: it must stay below
+ * what the appliance pays for the same request (bench_turn), else the generator is measured.
+ *
+ * Figures are TSC cycles a request: the median of several runs and their spread.
+ *
+ *   bench_generator [--keys N] [--burst N] [--runs N] [--requests N] [--sets PERCENT] [--zipf S]
+ */
+#include "replay_port.h"
+
+#include "load/load_core.h"
+#include "proto/mc_udp.h"
+#include "stack/neigh_table.h"
+#include "wire/arp_wire.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/udp_wire.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <x86intrin.h>
+
+#define KEY_BYTES   16u
+#define VALUE_BYTES 32u
+#define RUNS_MAX    99u
+#define SERVER_IP   0x0a630001u /* 10.99.0.1 */
+#define CLIENT_IP   0x0a630002u
+#define CLIENT_PORT 40000u
+#define CACHE_PORT  11211u
+#define TURN_NS     5000u
+#define TEXT_AT     (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES)
+
+static const uint8_t server_mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t client_mac[6] = {2, 0, 0, 0, 0, 2};
+
+struct options {
+	uint32_t keys, burst, runs, requests;
+	double sets, zipf;
+};
+
+struct bench {
+	struct options opt;
+	struct replay_port port;
+	struct workload w;
+	struct load_core *core;
+	uint64_t now_ns;
+	uint8_t answers[BURST_MAX][REPLAY_FRAME_BYTES];
+	uint32_t answer_len[BURST_MAX], answer_count;
+};
+
+static uint64_t
+cycles(void)
+{
+	unsigned int cpu;
+
+	return __rdtscp(&cpu);
+}
+
+static void
+build(struct bench *b)
+{
+	const struct stack_config stack_cfg = {
+		.ipv4 = CLIENT_IP,
+		.prefix_len = 24,
+		.udp_port = CLIENT_PORT,
+		.conns_max = 1,
+		.chunks = 64,
+		.rx_frames_max = 64,
+		.keepalive_idle_ns = 7200000000000ull,
+	};
+	const struct load_config load_cfg = {
+		.workload = &b->w,
+		.transport = LOAD_UDP,
+		.server = ip_addr_v4(SERVER_IP),
+		.port = CACHE_PORT,
+		.timeout_ns = 1000000000ull,
+		.cores = 1,
+		.seed = 42,
+	};
+	struct region r;
+	const struct ip_addr server = ip_addr_v4(SERVER_IP);
+	struct neigh_table *neigh;
+	struct stack *stack;
+
+	b->w = (struct workload){
+		.keys = {.kind = b->opt.zipf > 0 ? KEYS_ZIPF : KEYS_UNIFORM,
+			 .n = b->opt.keys,
+			 .zipf_s = b->opt.zipf},
+		.set_share = b->opt.sets / 100,
+		.multiget = 1,
+	};
+	size_law_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
+	size_law_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
+	workload_init(&b->w);
+	r.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(&load_cfg) +
+		 (64u << 10) + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	r.base = aligned_alloc(4096, align_up(r.size, 4096));
+	r.used = 0;
+	ensure(r.base != NULL);
+	replay_init(&b->port, region_take(&r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
+		    client_mac);
+	neigh = neigh_table_create(&r);
+	neigh_learn_mt(neigh, &server, server_mac, 0);
+	stack = stack_create(&r, &stack_cfg, &b->port.port, neigh);
+	b->core = load_core_create(&r, &load_cfg, &b->port.port, stack);
+}
+
+/* The number that the first eight letters of a key stand for. */
+static uint32_t
+number_of(const uint8_t *key)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < 8; i++)
+		n |= (uint32_t)(key[i] - 'A') << (4 * i);
+	return n;
+}
+
+/* Lay the answer to one request aside; false: it is none (ARP). */
+static bool
+answer(struct bench *b, const uint8_t *request)
+{
+	uint8_t *at = b->answers[b->answer_count], *text = at + TEXT_AT, *p = text;
+	const bool set = request[TEXT_AT] == 's';
+	const uint8_t *key = request + TEXT_AT + 4;
+	struct item_value v;
+	uint32_t udp_len;
+
+	if (be16_get(((const struct eth_header *)(const void *)request)->type) != ETH_TYPE_IPV4)
+		return false;
+	memcpy(at, request, TEXT_AT);
+	if (set) {
+		p += sprintf((char *)p, "STORED\r\n");
+	} else {
+		p += sprintf((char *)p, "VALUE %.*s 0 %u\r\n", (int)KEY_BYTES, (const char *)key,
+			     VALUE_BYTES);
+		item_value_begin(&v, number_of(key), VALUE_BYTES, 0);
+		item_value_put(&v, p, VALUE_BYTES);
+		p += VALUE_BYTES;
+		p += sprintf((char *)p, "\r\nEND\r\n");
+	}
+	udp_len = UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES + (uint32_t)(p - text);
+	eth_emit(at, client_mac, server_mac, ETH_TYPE_IPV4);
+	udp_emit(at + ETH_HEADER_BYTES + IPV4_HEADER_BYTES, CACHE_PORT, CLIENT_PORT,
+		 (uint16_t)udp_len);
+	ipv4_emit(at + ETH_HEADER_BYTES, SERVER_IP, CLIENT_IP, IPV4_UDP,
+		  (uint16_t)(IPV4_HEADER_BYTES + udp_len));
+	b->answer_len[b->answer_count++] = (uint32_t)(p - at);
+	return true;
+}
+
+/* One turn, and what the server does between two. Returns the cycles of the turn. */
+static uint64_t
+play(struct bench *b)
+{
+	uint64_t t;
+
+	for (uint32_t i = 0; i < b->answer_count; i++)
+		replay_load(&b->port, b->answers[i], b->answer_len[i]);
+	b->now_ns += TURN_NS;
+	t = cycles();
+	load_core_turn(b->core, b->now_ns);
+	t = cycles() - t;
+	b->answer_count = 0;
+	for (uint32_t i = 0; i < b->port.sent_count; i++)
+		answer(b, b->port.sent[i]);
+	replay_recycle(&b->port);
+	return t;
+}
+
+static double
+run_once(struct bench *b)
+{
+	const uint32_t turns = b->opt.requests / b->opt.burst;
+	const struct load_order order = {
+		.task = LOAD_RUN,
+		.depth = b->opt.burst,
+		.measure_ns = UINT64_MAX / 4,
+		.requests = b->opt.requests,
+	};
+	const struct load_result *r = load_core_result(b->core);
+	uint64_t total = 0, answered;
+
+	load_core_order_mt(b->core, &order);
+	play(b);
+	for (uint32_t i = 0; i < turns && !load_core_done_mt(b->core); i++)
+		total += play(b);
+	for (uint32_t i = 0; i < 4 && !load_core_done_mt(b->core); i++)
+		play(b);
+	ensure(load_core_done_mt(b->core));
+	answered = counter_read(&r->all[LOAD_ANSWERED]);
+	if (answered != b->opt.requests || counter_read(&r->all[LOAD_WRONG_VALUE]) != 0 ||
+	    counter_read(&r->all[LOAD_BROKEN]) != 0 || counter_read(&r->all[LOAD_MISSES]) != 0) {
+		fprintf(stderr, "bench_generator: not every answer was right\n");
+		exit(1);
+	}
+	return (double)total / (double)answered;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+number(const char *text, double least, double most)
+{
+	char *end;
+	const double v = strtod(text, &end);
+
+	if (*end != '\0' || v < least || v > most) {
+		fprintf(stderr, "bench_generator: \"%s\": expected a number from %g to %g\n", text,
+			least, most);
+		exit(1);
+	}
+	return v;
+}
+
+static struct options
+options_of(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"keys", required_argument, NULL, 'k'},
+		{"burst", required_argument, NULL, 'b'},
+		{"runs", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'n'},
+		{"sets", required_argument, NULL, 's'},
+		{"zipf", required_argument, NULL, 'z'},
+		{0},
+	};
+	struct options opt = {
+		.keys = 1000000, .burst = 64, .runs = 5, .requests = 2000000, .sets = 5};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'k')
+			opt.keys = (uint32_t)number(optarg, 1, KEYS_MAX);
+		else if (c == 'b')
+			opt.burst = (uint32_t)number(optarg, 1, BURST_MAX);
+		else if (c == 'r')
+			opt.runs = (uint32_t)number(optarg, 1, RUNS_MAX);
+		else if (c == 'n')
+			opt.requests = (uint32_t)number(optarg, BURST_MAX, 1e9);
+		else if (c == 's')
+			opt.sets = number(optarg, 0, 100);
+		else if (c == 'z')
+			opt.zipf = number(optarg, 0.01, ZIPF_S_MAX);
+		else
+			exit(1);
+	}
+	return opt;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct bench b;
+	static double runs[RUNS_MAX];
+
+	b.opt = options_of(argc, argv);
+	build(&b);
+	run_once(&b);
+	for (uint32_t i = 0; i < b.opt.runs; i++)
+		runs[i] = run_once(&b);
+	qsort(runs, b.opt.runs, sizeof runs[0], by_size);
+	printf("UDP, %u-byte keys, %u-byte values, %u keys, %g %% sets, bursts of %u\n"
+	       "cycles per request: %.1f (least %.1f, most %.1f of %u runs)\n",
+	       KEY_BYTES, VALUE_BYTES, b.opt.keys, b.opt.sets, b.opt.burst, runs[b.opt.runs / 2],
+	       runs[0], runs[b.opt.runs - 1], b.opt.runs);
+	return 0;
+}

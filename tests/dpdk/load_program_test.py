@@ -1,0 +1,132 @@
+#!/usr/bin/python3 -B
+"""load_program_test.py CLOCKOO CLOCKOO-LOAD - the load generator from outside.
+
+Goal: what the operator gets wrong is one line and exit code 1; a server that is not there is said, not
+passed over in silence; over vhost and virtio_user, UDP and TCP, every request is answered right, and
+table and JSON say the same. Method: both programs as built, ordinary memory, a socket in a folder of
+its own. Needs no root, no NIC, no hugepages.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLOCKOO, LOAD = sys.argv[1], sys.argv[2]
+READY_S, RUN_S = 60, 120
+PREFIX = f"load-test-{os.getpid()}"
+COMMON = ["--no-huge", "--yield"]
+
+REFUSED = [
+    (["--nonsense"], "there is no such option"),
+    (["--rate", "fast"], "--rate"),
+    (["--sets", "60", "--deletes", "60"], "more than 100 percent"),
+    (["--popularity", "zipf:x"], "expected uniform, zipf:0.99 or hot:90:10"),
+    (["--key-size", "4"], "from 8 to 250"),
+    (["--transport", "udp", "--value-size", "5000"], "one datagram"),
+    (["--transport", "quic"], "udp|tcp"),
+    (["--sweep", "p50=1ms"], "avg=1ms"),
+    (["--sweep", "p99=1ms", "--rate", "1k"], "leave --rate out"),
+    (["--vary", "keys=1"], "connections=LIST"),
+    (["--server", "10.99.0.2"], "our own"),
+    (["--server", "300.1.1.1"], "such as 10.99.0.1:11211"),
+    (["--depth", "2000", "--transport", "tcp"], "at most 1024"),
+    (["--seconds"], "expected a value"),
+    (["--no-fill=1"], "takes no value"),
+    (["--port", "virtio_user", "--socket", "no-socket"], "start the vhost side"),
+]
+
+
+def load(*words):
+    return subprocess.run([LOAD, *COMMON, "--file-prefix", PREFIX + "-gen", *words],
+                          capture_output=True, text=True, timeout=RUN_S)
+
+
+class Appliance:
+    """The appliance on the vhost side of a socket."""
+
+    def __init__(self, folder, *words):
+        self.socket = str(pathlib.Path(folder, "v.sock"))
+        self.child = subprocess.Popen(
+            [CLOCKOO, *COMMON, "--port", "vhost", "--socket", self.socket, "--file-prefix",
+             PREFIX + "-srv", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.child.stdout.readline()
+        if "ready" not in line:
+            raise RuntimeError(self.child.stderr.read())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.terminate()
+        self.child.communicate(timeout=READY_S)
+
+
+class LoadProgram(unittest.TestCase):
+    def one_line(self, done, words):
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(words, done.stderr)
+
+    def test_mistakes_are_one_line(self):
+        for words, line in REFUSED:
+            with self.subTest(words):
+                self.one_line(load(*words), line)
+
+    def test_help_names_every_option(self):
+        done = load("--help")
+        self.assertEqual(done.returncode, 0)
+        for word in ("--sweep", "--rate", "--popularity", "--json", "--socket"):
+            self.assertIn(word, done.stdout)
+
+    def test_silence_is_said(self):
+        self.one_line(load("--port", "null", "--keys", "10"), "nobody answers ARP")
+
+    def test_figures_of_every_kind_of_run(self):
+        runs = [
+            (["--transport", "udp", "--depth", "16"], 1),
+            (["--transport", "tcp", "--connections", "4", "--deletes", "5"], 1),
+            (["--transport", "tcp", "--multiget", "10", "--value-size", "etc", "--key-size", "etc",
+              "--popularity", "zipf:0.99", "--protocol", "meta"], 1),
+            (["--transport", "udp", "--rate", "2k", "--popularity", "hot:90:10"], 1),
+            (["--transport", "tcp", "--vary", "depth=1,4"], 2),
+        ]
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211") as server:
+            for words, points in runs:
+                with self.subTest(words):
+                    self.figures_of(server, folder, words, points)
+
+    def test_values_that_are_not_what_was_asked_for_end_with_2(self):
+        short = ["--port", "virtio_user", "--keys", "100", "--seconds", "0.1", "--warmup", "0",
+                 "--sets", "0"]
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
+            done = load(*short, "--socket", server.socket, "--fill-only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = load(*short, "--socket", server.socket, "--no-fill", "--value-size", "31")
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("WRONG", done.stdout)
+
+    def figures_of(self, server, folder, words, points):
+        path = pathlib.Path(folder, "figures.json")
+        done = load("--port", "virtio_user", "--socket", server.socket, "--keys", "500", "--seconds",
+                    "0.2", "--warmup", "0.05", "--timeout", "5", "--json", str(path), *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        figures = json.loads(path.read_text())
+        self.assertEqual(figures["wrong"], 0)
+        self.assertEqual(len(figures["points"]), points)
+        for point in figures["points"]:
+            self.assertGreater(point["answered"], 0)
+            self.assertEqual(point["lost"] + point["broken"] + point["refused"], 0)
+            self.assertEqual(point["hits"] + point["misses"], point["keys_asked"])
+            self.assertGreater(point["p99_us"], 0)
+            self.assertGreaterEqual(point["max_us"], point["p50_us"])
+            self.assertIn(f"{point['requests_per_s']:.0f}", done.stdout)
+        if "--deletes" not in words:
+            self.assertEqual(figures["points"][0]["misses"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,573 @@
+/*
+ * Who does not read, and who does not fill a hole. Goal: while memory is short they are reset, and
+ * nobody else is; good clients beside a thousand of them lose nothing; while memory is ample they
+ * may stay; and what one of them asks for is never held in chunks or frames. Method: a whole core,
+ * and a stack as its clients, on a perfect cable; for holes segments by hand.
+ */
+#include "sim_core.h"
+#include "sim_frame.h"
+#include "sim_wire.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENT_IP (SIM_PEERS + 1)
+#define CLIENTS   1024u
+#define BAD       1000u
+#define GOOD      10u
+#define SECOND_NS 1000000000ull
+#define STEP_NS   200000u /* between two turns, at most */
+
+enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD };
+
+struct client {
+	struct conn *conn;
+	enum role role;
+	uint32_t asked, answered; /* requests, of a good one */
+	uint32_t got;             /* bytes of the answer that comes */
+};
+
+struct world {
+	struct sim_cores *sc;
+	struct sim_stack *ss; /* the clients' */
+	struct sim_wire *wire;
+	struct client client[CLIENTS]; /* by slot */
+	const char *bad_asks;
+	uint32_t times;
+	uint32_t opened, gone_good, gone_bad;
+	uint64_t slowest_ns, asked_ns[CLIENTS];
+};
+
+#define GOOD_ASKS    "get small\r\n"
+#define GOOD_ANSWER  "VALUE small 0 5\r\nhello\r\nEND\r\n"
+#define GOOD_ANSWERS (sizeof GOOD_ANSWER - 1)
+
+static void
+say(struct world *w, struct conn *c, const void *bytes, uint32_t len)
+{
+	struct stack *s = w->ss->stack;
+
+	while (len > 0) {
+		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
+
+		check(conn_writable(s, c, 1));
+		memcpy(conn_reserve(s, c, n), bytes, n);
+		conn_commit(s, c, n);
+		bytes = (const uint8_t *)bytes + n;
+		len -= n;
+	}
+}
+
+static void
+ask(struct world *w, struct client *cl)
+{
+	say(w, cl->conn, GOOD_ASKS, sizeof GOOD_ASKS - 1);
+	w->asked_ns[conn_slot(cl->conn)] = w->ss->now_ns;
+	cl->asked++;
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = &w->client[conn_slot(c)];
+
+	w->opened++;
+	if (cl->role == ROLE_GOOD) {
+		ask(w, cl);
+		return;
+	}
+	for (uint32_t i = 0; i < w->times; i++)
+		say(w, c, w->bad_asks, (uint32_t)strlen(w->bad_asks));
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = &w->client[conn_slot(c)];
+
+	w->gone_good += cl->role == ROLE_GOOD;
+	w->gone_bad += cl->role == ROLE_BAD;
+	*cl = (struct client){0};
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	fail_msg("a connection was not opened: %d", (int)why);
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		for (uint32_t i = 0; i < v.len; i++)
+			check_eq(v.data[i], GOOD_ANSWER[(cl->got + i) % GOOD_ANSWERS]);
+		cl->got += v.len;
+		conn_advance(w->ss->stack, cl->conn, v.len);
+	}
+	if (cl->got / GOOD_ANSWERS < cl->asked)
+		return;
+	if (w->ss->now_ns - w->asked_ns[conn_slot(cl->conn)] > w->slowest_ns)
+		w->slowest_ns = w->ss->now_ns - w->asked_ns[conn_slot(cl->conn)];
+	cl->answered++;
+	ask(w, cl);
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+	struct conn *c;
+
+	while ((c = stack_pop_ready(w->ss->stack)) != NULL)
+		if (w->client[conn_slot(c)].role == ROLE_GOOD)
+			listen_to(w, &w->client[conn_slot(c)]);
+}
+
+static struct world *
+world_create(uint32_t chunks)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_cores_options o = sim_cores_defaults(3);
+	const struct sim_faults none = {.delay_ns = 200000};
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+	struct stack_config cfg = sim_config(4);
+
+	check_ptr(w);
+	o.stack.conns_max = CLIENTS;
+	o.stack.chunks = chunks;
+	o.stack.rx_frames_max = 4096;
+	o.frames = 8192;
+	w->sc = sim_cores_create(&o);
+	cfg.ipv4 = CLIENT_IP;
+	cfg.tcp_port = 0;
+	cfg.conns_max = CLIENTS;
+	cfg.chunks = 32768;
+	cfg.rx_frames_max = 4096;
+	w->ss = sim_stack_create(&cfg, 8192, 0);
+	w->ss->port->port.mac[5] = 9;
+	w->ss->serve = serve;
+	w->ss->arg = w;
+	stack_attach(w->ss->stack, &user);
+	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_wire_destroy(w->wire);
+	sim_stack_destroy(w->ss);
+	sim_cores_destroy(w->sc);
+	free(w);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	const uint64_t end_ns = w->ss->now_ns + for_ns;
+
+	while (w->ss->now_ns < end_ns) {
+		uint64_t *now = &w->ss->now_ns;
+		const uint64_t wire = sim_wire_next(w->wire);
+		uint64_t next;
+
+		sim_wire_turn(w->wire, *now);
+		sim_stack_turn(w->ss);
+		w->sc->now_ns = *now;
+		sim_cores_turn(w->sc);
+		sim_wire_turn(w->wire, *now);
+		next = wire < *now + STEP_NS ? wire : *now + STEP_NS;
+		*now = next > *now ? next : *now + 2000;
+	}
+}
+
+static void
+join(struct world *w, enum role role, uint32_t count)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct conn *c = conn_connect(w->ss->stack, &to);
+
+		check_ptr(c);
+		w->client[conn_slot(c)] = (struct client){.conn = c, .role = role};
+		if (i % 32 == 31)
+			run(w, 1000000);
+	}
+	run(w, 20000000);
+}
+
+/* Store a value by way of a connection of its own. */
+static void
+store(struct world *w, const char *key, uint32_t len)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+	struct conn *c = conn_connect(w->ss->stack, &to);
+	static uint8_t piece[1024];
+	char head[64];
+
+	w->times = 0;
+	w->client[conn_slot(c)] = (struct client){.conn = c, .role = ROLE_BAD};
+	run(w, 20000000);
+	snprintf(head, sizeof head, "set %s 0 0 %u\r\n", key, len);
+	say(w, c, head, (uint32_t)strlen(head));
+	memset(piece, 'h', sizeof piece);
+	if (len == 5) {
+		say(w, c, "hello\r\n", 7);
+	} else {
+		for (uint32_t at = 0; at < len; at += sizeof piece) {
+			const uint32_t left = len - at;
+
+			say(w, c, piece, left < sizeof piece ? left : sizeof piece);
+			if (at % 65536 == 0)
+				run(w, 2000000);
+		}
+		say(w, c, "\r\n", 2);
+	}
+	run(w, 50000000);
+	check_eq(conn_peek(c).len, 8); /* STORED */
+	conn_abort(w->ss->stack, c);
+	run(w, 5000000);
+	w->gone_bad = 0;
+	w->opened = 0;
+}
+
+static uint64_t
+counted(const struct world *w, enum stack_counter which)
+{
+	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
+}
+
+static uint32_t
+answers(const struct world *w)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		sum += w->client[i].answered;
+	return sum;
+}
+
+/* value_bytes decides what runs short: chunks below 1024, pieces and pins from there on. */
+static void
+good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
+{
+	struct world *w = world_create(4096);
+	struct stack_usage use;
+	uint32_t before;
+
+	store(w, "small", 5);
+	store(w, "big", value_bytes);
+	join(w, ROLE_GOOD, GOOD);
+	check_eq(w->opened, GOOD);
+	w->bad_asks = "get big\r\n";
+	w->times = times;
+	join(w, ROLE_BAD, BAD);
+	check_eq(w->opened, GOOD + BAD);
+	run(w, 5 * SECOND_NS);
+	check_eq(w->gone_good, 0);
+	check(counted(w, TCP_MEMORY_SHORT) > 0);
+	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
+	check(w->gone_bad > 0 && w->gone_bad <= counted(w, TCP_EVICTED_SLOW_READER));
+	stack_usage_mt(w->sc->cores[0].core.stack, &use);
+	check_eq(use.conns_open, GOOD + BAD - counted(w, TCP_EVICTED_SLOW_READER));
+	before = answers(w);
+	w->slowest_ns = 0;
+	run(w, 2 * SECOND_NS);
+	print_message("%u bad ones reset; slowest answer %.3f ms, %u answers a second\n",
+		      w->gone_bad, (double)w->slowest_ns / 1e6, (answers(w) - before) / 2);
+	check(w->slowest_ns < 20000000);
+	check(answers(w) - before > 5000);
+	check_eq(w->gone_good, 0);
+	world_destroy(w);
+}
+
+static void
+good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing(void **state)
+{
+	good_clients_lose_nothing(900, 300);
+}
+
+static void
+good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing(void **state)
+{
+	good_clients_lose_nothing(8192, 100);
+}
+
+static void
+while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
+{
+	struct world *w = world_create(4096);
+
+	store(w, "small", 5);
+	store(w, "big", 900);
+	join(w, ROLE_GOOD, 1);
+	w->bad_asks = "get big\r\n";
+	w->times = 300;
+	join(w, ROLE_BAD, 3);
+	run(w, 60 * SECOND_NS);
+	check_eq(w->gone_bad, 0);
+	check_eq(counted(w, TCP_MEMORY_SHORT), 0);
+	check(counted(w, TCP_WINDOW_PROBES) > 0);
+	world_destroy(w);
+}
+
+/* Values that are asked for, not read, and stored anew: the old ones wait in the limbo until they
+ * are let go of, and a full limbo refuses what is stored. There are chunks and pieces enough. */
+static void
+values_pinned_by_who_does_not_read_do_not_fill_the_limbo(void **state)
+{
+	struct world *w = world_create(16384);
+	static char asks[1100];
+	uint32_t len = (uint32_t)snprintf(asks, sizeof asks, "set p 0 0 1024\r\n");
+
+	memset(asks + len, 'p', 1024);
+	strcpy(asks + len + 1024, "\r\nget p\r\n");
+	store(w, "small", 5);
+	join(w, ROLE_GOOD, 1);
+	w->bad_asks = asks;
+	w->times = 200;
+	join(w, ROLE_BAD, 60);
+	run(w, SECOND_NS);
+	check_eq(counted(w, TCP_EVICTED_SLOW_READER), 0);
+	run(w, 5 * SECOND_NS);
+	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
+	/* No more than it takes: what is left may stay. */
+	check(counted(w, TCP_EVICTED_SLOW_READER) < 60);
+	check_eq(w->gone_good, 0);
+	check_eq(counter_read(&serve_counters(w->sc->cores[0].core.serve)[STORE_NO_MEMORY_COUNT]),
+		 0);
+	world_destroy(w);
+}
+
+/* A hundred times a megabyte, asked for at once and hardly read. */
+static void
+a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **state)
+{
+	struct world *w = world_create(4096);
+	struct stack_usage use;
+	char line[600] = "get";
+	uint32_t most = 0, frames = 0;
+
+	store(w, "m", 1u << 20);
+	for (uint32_t i = 0; i < 100; i++)
+		strcat(line, " m");
+	strcat(line, "\r\n");
+	w->bad_asks = line;
+	w->times = 1;
+	join(w, ROLE_BAD, 1);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct client *cl = NULL;
+
+		run(w, 10000000);
+		stack_usage_mt(w->sc->cores[0].core.stack, &use);
+		most = use.chunks_used > most ? use.chunks_used : most;
+		if (mem_port_held(w->sc->cores[0].port) > frames)
+			frames = mem_port_held(w->sc->cores[0].port);
+		for (uint32_t k = 0; k < CLIENTS && cl == NULL; k++)
+			cl = w->client[k].conn != NULL ? &w->client[k] : NULL;
+		check_ptr(cl);
+		if (conn_peek(cl->conn).len > 0)
+			conn_advance(w->ss->stack, cl->conn, conn_peek(cl->conn).len);
+	}
+	print_message("at most %u chunks of %u and %u frames held\n", most, use.chunks, frames);
+	check(most <= CONN_TXQ_BYTES / CHUNK_BYTES);
+	check(frames <= OUTBOX_MAX + BURST_MAX); /* the stock and what is on its way */
+	check_eq(w->gone_bad, 0);
+	world_destroy(w);
+}
+
+/* ---- the stack alone ---- */
+
+#define HOLERS 40u
+
+struct raw {
+	struct sim_stack *ss;
+	struct conn *last;
+	uint32_t opened, gone;
+	uint32_t peer_next[HOLERS + 1], our_next[HOLERS + 1]; /* sequence numbers */
+};
+
+static void
+raw_opened(void *arg, struct conn *c)
+{
+	struct raw *r = arg;
+
+	r->opened++;
+	r->last = c;
+}
+
+static void
+raw_gone(void *arg, struct conn *c)
+{
+	struct raw *r = arg;
+
+	r->gone++;
+}
+
+static uint32_t
+drain_sent(struct raw *r, uint16_t port, struct sim_segment *seg)
+{
+	struct sim_segment one;
+	const uint8_t *frame;
+	uint32_t len, resets = 0;
+
+	while ((frame = mem_port_sent(r->ss->port, &len)) != NULL) {
+		if (sim_read_segment(&one, frame, len) && one.tcp.dst_port == port) {
+			resets += (one.tcp.flags & TCP_RST) != 0;
+			if (seg != NULL)
+				*seg = one;
+		}
+		mem_port_done(r->ss->port);
+	}
+	return resets;
+}
+
+static void
+feed(struct raw *r, uint32_t i, uint8_t flags, uint32_t ahead, uint32_t len)
+{
+	static const uint8_t text[1460];
+	const struct sim_segment seg = {
+		.src_ip = SIM_PEERS + 5,
+		.dst_ip = SIM_IP,
+		.tcp = {.src_port = (uint16_t)(3000 + i),
+			.dst_port = SIM_PORT,
+			.seq = r->peer_next[i] + ahead,
+			.ack = r->our_next[i],
+			.window = 60000,
+			.flags = flags,
+			.payload = {text, len}},
+	};
+
+	check(sim_feed_segment(r->ss->port, sim_mac, sim_peer_mac, &seg));
+	r->ss->now_ns += 1000;
+	sim_stack_turn(r->ss);
+}
+
+static void
+raw_open(struct raw *r, uint32_t i)
+{
+	struct sim_segment answer = {0};
+
+	r->peer_next[i] = 1000;
+	feed(r, i, TCP_SYN, 0, 0);
+	drain_sent(r, (uint16_t)(3000 + i), &answer);
+	check_eq(answer.tcp.flags, TCP_SYN | TCP_ACK);
+	r->peer_next[i]++;
+	r->our_next[i] = answer.tcp.seq + 1;
+	feed(r, i, TCP_ACK, 0, 0);
+}
+
+static struct raw *
+raw_create(void)
+{
+	struct raw *r = calloc(1, sizeof *r);
+	const struct stack_user user = {.arg = r, .opened = raw_opened, .gone = raw_gone};
+	struct stack_config cfg = sim_config(9);
+
+	check_ptr(r);
+	cfg.keepalive_idle_ns = 0;
+	r->ss = sim_stack_create(&cfg, 2048, 0);
+	stack_attach(r->ss->stack, &user);
+	sim_stack_turn(r->ss);
+	return r;
+}
+
+static void
+raw_destroy(struct raw *r)
+{
+	sim_stack_destroy(r->ss);
+	free(r);
+}
+
+static void
+who_does_not_fill_a_hole_is_reset_when_frames_run_short(void **state)
+{
+	struct raw *r = raw_create();
+	const uint32_t good = HOLERS;
+
+	for (uint32_t i = 0; i <= HOLERS; i++)
+		raw_open(r, i);
+	for (uint32_t k = 0; k < 16; k++)
+		for (uint32_t i = 0; i < HOLERS; i++)
+			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
+	check(sim_stack_count(r->ss, TCP_MEMORY_SHORT) > 0);
+	drain_sent(r, 0, NULL);
+	/* One fills a little of its hole in time; it does not count as standing still. */
+	for (uint32_t second = 0; second < 6; second++) {
+		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS);
+		feed(r, good, TCP_ACK | TCP_PSH, 0, 100);
+		r->peer_next[good] += 100;
+		conn_advance(r->ss->stack, r->last, 100);
+		drain_sent(r, 0, NULL);
+	}
+	check(sim_stack_count(r->ss, TCP_EVICTED_SLOW_WRITER) > 0);
+	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 0);
+	check_eq(r->gone, sim_stack_count(r->ss, TCP_EVICTED_SLOW_WRITER));
+	check(r->gone < HOLERS); /* no more than was needed */
+	raw_destroy(r);
+}
+
+/* As serve does it: in each turn in which it is short. */
+static void
+press(void *arg)
+{
+	stack_press(arg);
+}
+
+static void
+who_is_pressed_resets_who_stands_still_and_not_who_moves(void **state)
+{
+	struct raw *r = raw_create();
+	struct conn *still, *moves;
+	struct stack *s = r->ss->stack;
+
+	raw_open(r, 0);
+	still = r->last;
+	raw_open(r, 1);
+	moves = r->last;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct conn *c = i == 0 ? still : moves;
+
+		check(conn_writable(s, c, 1));
+		memset(conn_reserve(s, c, 1900), 'x', 1900);
+		conn_commit(s, c, 1900);
+	}
+	r->ss->serve = press;
+	r->ss->arg = s;
+	for (uint32_t i = 0; i < 50 && r->gone == 0; i++) {
+		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+		/* 40 bytes at a time: it is slow, and gets on. */
+		r->our_next[1] += 40;
+		feed(r, 1, TCP_ACK, 0, 0);
+		drain_sent(r, 0, NULL);
+		check(i < 40 || r->gone == 1);
+	}
+	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 1);
+	check_eq(conn_slot(moves), 1);
+	check(conn_writable(s, moves, 1)); /* it is open */
+	raw_destroy(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing),
+		cmocka_unit_test(
+			good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing),
+		cmocka_unit_test(values_pinned_by_who_does_not_read_do_not_fill_the_limbo),
+		cmocka_unit_test(while_memory_is_ample_nobody_is_reset_for_not_reading),
+		cmocka_unit_test(
+			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
+		cmocka_unit_test(who_does_not_fill_a_hole_is_reset_when_frames_run_short),
+		cmocka_unit_test(who_is_pressed_resets_who_stands_still_and_not_who_moves),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

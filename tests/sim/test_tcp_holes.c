@@ -1,0 +1,274 @@
+/*
+ * Text in any order. Goal: whatever pieces of a stream come in whatever order, overlapping, twice
+ * or cut in two, the reader gets every byte once, the acknowledgment and the SACK blocks say
+ * exactly what was received (RFC 2018 section 4, RFC 2883), and in the end no frame is held.
+ * Method: random pieces, each checked against a plain map of bytes received.
+ */
+#include "sim_frame.h"
+#include "sim_rng.h"
+#include "sim_stack.h"
+
+#include "support/test.h"
+
+#include <string.h>
+
+#define STREAM   60000u
+#define AHEAD    20000u /* pieces begin so far beyond what is acknowledged at most */
+#define PEER_ISS 0xffffc000u
+#define SEEDS    60u
+#define PIECES   4000u /* of one stream at most */
+#define PEER_IP  (SIM_PEERS + 9)
+
+struct piece {
+	uint32_t begin, end; /* offsets in the stream */
+};
+
+struct receiver {
+	struct sim_stack *ss;
+	struct sim_rng rng;
+	struct conn *conn;
+	uint32_t iss, read;
+	uint32_t acked;    /* as the stack said last */
+	bool have[STREAM]; /* the model */
+	uint8_t text[STREAM];
+};
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	((struct receiver *)arg)->conn = c;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	((struct receiver *)arg)->conn = NULL;
+}
+
+static bool
+next_sent(struct receiver *r, struct sim_segment *seg)
+{
+	const uint8_t *frame;
+	uint32_t len;
+
+	while ((frame = mem_port_sent(r->ss->port, &len)) != NULL) {
+		if (sim_read_segment(seg, frame, len))
+			return true;
+		mem_port_done(r->ss->port);
+	}
+	return false;
+}
+
+static void
+feed(struct receiver *r, uint8_t flags, struct piece at)
+{
+	struct sim_segment seg = {
+		.src_ip = PEER_IP,
+		.dst_ip = SIM_IP,
+		.tcp = {.src_port = 5000,
+			.dst_port = SIM_PORT,
+			.seq = PEER_ISS + (flags & TCP_SYN ? 0 : 1 + at.begin),
+			.ack = flags & TCP_ACK ? r->iss + 1 : 0,
+			.window = 30000,
+			.flags = flags,
+			.payload = {r->text + at.begin, at.end - at.begin}},
+	};
+
+	if (flags & TCP_SYN)
+		seg.tcp.opt = (struct tcp_options){
+			.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED | TCP_HAS_WSCALE, .mss = 1460};
+	check(sim_feed_segment(r->ss->port, sim_mac, sim_peer_mac, &seg));
+	r->ss->now_ns += 1000;
+	sim_stack_turn(r->ss);
+}
+
+static void
+open_stream(struct receiver *r)
+{
+	struct sim_segment seg;
+
+	feed(r, TCP_SYN, (struct piece){0, 0});
+	check(next_sent(r, &seg));
+	check(seg.tcp.opt.seen & TCP_HAS_SACK_PERMITTED);
+	r->iss = seg.tcp.seq;
+	mem_port_done(r->ss->port);
+	feed(r, TCP_ACK, (struct piece){0, 0});
+	check(r->conn != NULL);
+}
+
+/* The run of received bytes around an offset that was received. */
+static struct piece
+run_around(const struct receiver *r, uint32_t at)
+{
+	struct piece run = {at, at};
+
+	while (run.begin > 0 && r->have[run.begin - 1])
+		run.begin--;
+	while (run.end < STREAM && r->have[run.end])
+		run.end++;
+	return run;
+}
+
+static uint32_t
+islands(const struct receiver *r, uint32_t from)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = from + 1; i < STREAM; i++)
+		count += r->have[i] && !r->have[i - 1];
+	return count;
+}
+
+static struct piece
+block_at(const struct tcp_options *opt, uint32_t i)
+{
+	return (struct piece){be32_get(opt->sack[i].begin) - PEER_ISS - 1,
+			      be32_get(opt->sack[i].end) - PEER_ISS - 1};
+}
+
+/* The ACK that a piece got. had: the piece, or some of it, was there before. */
+static void
+check_ack(const struct receiver *r, const struct sim_segment *seg, struct piece last, bool had)
+{
+	const struct tcp_options *opt = &seg->tcp.opt;
+	const uint32_t acked = seg->tcp.ack - PEER_ISS - 1;
+	const uint32_t blocks = opt->seen & TCP_HAS_SACK ? opt->sack_count : 0;
+	const uint32_t dup = had && blocks > 0 ? 1 : 0;
+	const uint32_t held = islands(r, acked);
+
+	check_eq(acked, r->have[0] ? run_around(r, 0).end : 0);
+	check_eq(blocks - dup, held < TCP_SACK_MAX - dup ? held : TCP_SACK_MAX - dup);
+	if (dup) {
+		const struct piece twice = block_at(opt, 0);
+
+		check(twice.begin >= last.begin && twice.end <= last.end &&
+		      twice.begin < twice.end);
+	}
+	for (uint32_t i = dup; i < blocks; i++) {
+		const struct piece got = block_at(opt, i), want = run_around(r, got.begin);
+
+		check_eq(got.begin, want.begin);
+		check_eq(got.end, want.end);
+		for (uint32_t k = dup; k < i; k++)
+			check(block_at(opt, k).begin != got.begin);
+	}
+	if (last.begin > acked)
+		check_eq(block_at(opt, dup).begin, run_around(r, last.begin).begin);
+}
+
+static void
+read_some(struct receiver *r, uint32_t most)
+{
+	while (most > 0) {
+		const struct view v = conn_peek(r->conn);
+		const uint32_t n = v.len < most ? v.len : most;
+
+		if (n == 0)
+			return;
+		check_bytes(v.data, r->text + r->read, n);
+		conn_advance(r->ss->stack, r->conn, n);
+		r->read += n;
+		most -= n;
+	}
+}
+
+static uint32_t
+frames_held(const struct receiver *r)
+{
+	struct stack_usage use;
+
+	stack_usage_mt(r->ss->stack, &use);
+	return use.rx_frames_held;
+}
+
+static struct piece
+choose(struct receiver *r)
+{
+	const uint32_t left = STREAM - r->acked;
+	const uint32_t back = sim_chance(&r->rng, 100) ? sim_below(&r->rng, r->acked + 1) : 0;
+	const uint32_t ahead = left < AHEAD ? left : AHEAD;
+	const uint32_t begin = sim_chance(&r->rng, 300) ? r->acked - (back < 3000 ? back : 3000)
+							: r->acked + sim_below(&r->rng, ahead);
+	const uint32_t len = 1 + sim_below(&r->rng, sim_chance(&r->rng, 300) ? 20 : 1460);
+
+	return (struct piece){begin, begin + len < STREAM ? begin + len : STREAM};
+}
+
+static void
+receive(struct receiver *r, struct piece at)
+{
+	struct sim_segment seg;
+	bool had = false;
+
+	for (uint32_t i = at.begin; i < at.end; i++) {
+		had |= r->have[i];
+		r->have[i] = true;
+	}
+	feed(r, TCP_ACK | TCP_PSH, at);
+	if (next_sent(r, &seg)) {
+		check_ack(r, &seg, at, had);
+		r->acked = seg.tcp.ack - PEER_ISS - 1;
+		mem_port_done(r->ss->port);
+		check(!next_sent(r, &seg));
+	} else {
+		check(at.begin <= r->acked && at.end > r->acked);
+		r->acked = run_around(r, 0).end; /* its ACK is delayed */
+	}
+	if (sim_chance(&r->rng, 400)) {
+		read_some(r, sim_below(&r->rng, 6000));
+		stack_release(r->ss->stack);
+		sim_stack_turn(r->ss);
+		while (next_sent(r, &seg))
+			mem_port_done(r->ss->port);
+	}
+}
+
+static void
+stream(uint64_t seed)
+{
+	static struct receiver r;
+	const struct stack_user user = {.arg = &r, .opened = on_opened, .gone = on_gone};
+	const struct stack_config cfg = sim_config(seed);
+	const enum stack_counter never[] = {TCP_DROP_HOLES_FULL, TCP_DROP_HOLE_MADE_ROOM,
+					    TCP_DROP_RX_CONN_FULL, TCP_DROP_RX_FRAMES_MAX,
+					    TCP_HOLES_EVICTED};
+
+	r = (struct receiver){.rng = {seed}};
+	for (uint32_t i = 0; i < STREAM; i++)
+		r.text[i] = (uint8_t)sim_random(&r.rng);
+	r.ss = sim_stack_create(&cfg, 2048, 0);
+	stack_attach(r.ss->stack, &user);
+	open_stream(&r);
+	for (uint32_t i = 0; i < PIECES && r.acked < STREAM; i++)
+		receive(&r, choose(&r));
+	while (r.acked < STREAM) {
+		const uint32_t end = r.acked + 1400;
+
+		receive(&r, (struct piece){r.acked, end < STREAM ? end : STREAM});
+	}
+	read_some(&r, STREAM);
+	stack_release(r.ss->stack);
+	check_eq(r.read, STREAM);
+	sim_stack_turn(r.ss);
+	check_eq(frames_held(&r), 0);
+	for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+		check_eq(sim_stack_count(r.ss, never[i]), 0);
+	sim_stack_destroy(r.ss);
+}
+
+static void
+what_is_told_and_read_is_what_was_received(void **state)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		stream(seed);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_told_and_read_is_what_was_received),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
