@@ -103,6 +103,10 @@ read_frame(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 	at += ip.header_len;
 	seg->src_ip = ip.src;
 	seg->dst_ip = ip.dst;
+	/* All ones is no complement of a sum, though receivers take it for zero (RFC 1624). */
+	if (ip.total_len < ip.header_len + TCP_HEADER_BYTES ||
+	    load_u16(at + TCP_CKSUM_AT) == 0xffff)
+		return FRAME_BROKEN;
 	if (!inet_sum_good(segment_sum(seg, at, ip.total_len - ip.header_len)) ||
 	    tcp_parse(&seg->tcp, at, ip.total_len - ip.header_len) != TCP_WIRE_OK)
 		return FRAME_BROKEN;
