@@ -39,7 +39,7 @@ static const struct row rows[] = {
 	{"connections", ROW_COUNT, AT(conns), 1, CONNS_LIMIT, "N",
 	 "TCP connections, all cores together (50)"},
 	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
-	 "requests on their way: of a connection (1), over UDP of a core (256)"},
+	 "requests on their way: of a connection (1), over UDP of a core (256, 4096 with a rate)"},
 	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
 	 "open loop: so many requests a second, all cores together (closed loop)"},
 	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson", "of an open loop (poisson)"},
@@ -75,8 +75,8 @@ static const struct row rows[] = {
 
 /* The appliance's options that have a meaning here. */
 static const char *const port_options[] = {
-	"port",    "iface", "socket", "vdev-args",   "address",  "gateway", "mtu",
-	"no-huge", "yield", "cores",  "file-prefix", "data-dir", "lcores",  "verbose",
+	"port",  "iface", "socket",      "vdev-args", "address", "gateway", "mtu",  "no-huge",
+	"yield", "cores", "file-prefix", "data-dir",  "lcores",  "verbose", "vlan", "vlan-priority",
 };
 #define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
 
@@ -335,6 +335,15 @@ defaults(struct load_options *o, struct config *cfg)
 	strcpy(cfg->file_prefix, "clockoo-load");
 }
 
+/* An open loop must not wait for slots; a closed one is as deep as it is told. */
+static uint32_t
+default_depth(const struct load_options *o)
+{
+	if (o->transport == LOAD_TCP)
+		return 1;
+	return o->rate > 0 || o->promise != PROMISE_NONE ? LOAD_WINDOW_MAX : DEPTH_UDP;
+}
+
 static bool
 finish(struct load_options *o, struct config *cfg, struct fault *f)
 {
@@ -347,7 +356,7 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
 		return fault_say(f, "--vary connections: there are none over UDP");
 	if (o->depth == 0)
-		o->depth = o->transport == LOAD_UDP ? DEPTH_UDP : 1;
+		o->depth = default_depth(o);
 	depth = o->depth;
 	for (uint32_t i = 0; i < o->vary_count; i++) {
 		uint64_t *most = o->vary == VARY_CONNECTIONS ? &conns : &depth;

@@ -26,7 +26,7 @@ struct load_options {
 	uint32_t transport; /* enum load_transport */
 	uint32_t protocol;  /* enum load_protocol */
 	uint32_t conns;     /* all cores together */
-	uint32_t depth;     /* 0: one, over UDP DEPTH_UDP */
+	uint32_t depth;     /* 0 until it is chosen */
 	double rate;        /* all cores together; 0: closed loop */
 	uint32_t arrivals;  /* enum arrivals */
 	uint32_t keys;

@@ -1,4 +1,5 @@
 #include "load_output.h"
+#include "load/load_plot.h"
 #include "version.h"
 
 #include <errno.h>
@@ -10,11 +11,15 @@ load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth)
 	const struct load_options *o = &p->options;
 	const char *what = o->promise == PROMISE_MEAN ? "mean" : "p99";
 
-	if (p->knee_kept == 0)
+	if (p->knee_kept == 0) {
 		printf("knee: no rate keeps %s <= %.0f us\n", what, o->promise_us);
-	else
-		printf("knee: %.0f requests/s keep %s <= %.0f us (connections %u, depth %u)\n",
-		       p->knee_kept, what, o->promise_us, conns, depth);
+	} else {
+		printf("knee: %.0f requests/s keep %s <= %.0f us (", p->knee_kept, what,
+		       o->promise_us);
+		if (o->transport == LOAD_TCP)
+			printf("connections %u, ", conns);
+		printf("depth %u)\n", depth);
+	}
 	fflush(stdout);
 }
 
@@ -67,7 +72,7 @@ json_settings(FILE *out, const struct load_program *p)
 		o->multiget, p->config.cores);
 }
 
-static void
+static bool
 write_json(FILE *out, const struct load_program *p)
 {
 	const struct load_report *r = p->report;
@@ -81,12 +86,14 @@ write_json(FILE *out, const struct load_program *p)
 		load_json_point(out, &r->point[i]);
 	}
 	fputs("\n ]}\n", out);
+	return ferror(out) == 0;
 }
 
-bool
-load_output_files(const struct load_program *p, struct fault *f)
+/* write says whether all of it went out. */
+static bool
+file_written(const char *option, const char *name, const struct load_program *p,
+	     bool (*write)(FILE *out, const struct load_program *p), struct fault *f)
 {
-	const char *name = p->options.json;
 	FILE *out;
 	bool good;
 
@@ -94,9 +101,21 @@ load_output_files(const struct load_program *p, struct fault *f)
 		return true;
 	out = fopen(name, "w");
 	if (out == NULL)
-		return fault_say(f, "--json: cannot write %s: %s", name, strerror(errno));
-	write_json(out, p);
-	good = ferror(out) == 0;
+		return fault_say(f, "--%s: cannot write %s: %s", option, name, strerror(errno));
+	good = write(out, p);
 	return (fclose(out) == 0 && good) ||
-	       fault_say(f, "--json: cannot write %s: %s", name, strerror(errno));
+	       fault_say(f, "--%s: cannot write %s: %s", option, name, strerror(errno));
+}
+
+static bool
+write_plot(FILE *out, const struct load_program *p)
+{
+	return load_plot_write(out, p->report, p->picture);
+}
+
+bool
+load_output_files(const struct load_program *p, struct fault *f)
+{
+	return file_written("json", p->options.json, p, write_json, f) &&
+	       file_written("plot", p->options.plot, p, write_plot, f);
 }

@@ -1,6 +1,7 @@
 #include "load_program.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
+#include "load/load_plot.h"
 #include "load_conductor.h"
 #include "stack/neigh_table.h"
 
@@ -46,6 +47,8 @@ stack_config_of(const struct load_program *p)
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
+		.vlan = (uint16_t)cfg->vlan,
+		.vlan_priority = (uint8_t)cfg->vlan_priority,
 		.udp_port = tcp ? 0 : LOCAL_PORT + (p->options.server_port == LOCAL_PORT),
 		.conns_max = tcp ? p->conns_of_core : 1,
 		.chunks = chunks < CHUNKS_MIN   ? CHUNKS_MIN
@@ -78,8 +81,9 @@ static size_t
 block_bytes(const struct stack_config *stack, const struct load_config *load)
 {
 	return neigh_table_bytes() + sizeof(struct load_result) + sizeof(struct load_report) +
+	       LOAD_PLOT_BYTES +
 	       load->cores * (stack_bytes(stack) + load_core_bytes(load) + 2 * PAGE_BYTES) +
-	       4 * PAGE_BYTES;
+	       5 * PAGE_BYTES;
 }
 
 static uint32_t
@@ -136,6 +140,7 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	neigh = neigh_table_create(&region);
 	p->merged = region_take(&region, sizeof *p->merged, PAGE_BYTES);
 	p->report = region_take(&region, sizeof *p->report, PAGE_BYTES);
+	p->picture = region_take(&region, LOAD_PLOT_BYTES, PAGE_BYTES);
 	for (uint32_t i = 0; i < p->config.cores; i++) {
 		struct port *port = &p->nic.device.ports[i].port;
 		struct stack *stack = stack_create(&region, stack_cfg, port, neigh);

@@ -39,6 +39,7 @@ struct load_program {
 	/* the conductor's */
 	struct load_result *merged;
 	struct load_report *report;
+	uint8_t *picture; /* LOAD_PLOT_BYTES */
 	double knee_kept; /* of the last sweep */
 	bool failed;
 	struct fault fault;

@@ -58,6 +58,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
 		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
+		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,
 		.seed = secrets->seed,
 		.secret = secrets->key,

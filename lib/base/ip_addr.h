@@ -24,13 +24,23 @@ struct ip_addr {
 /* Bytes 8 to 11 of an IPv4 address, as the machine loads them; 0 to 7 are zero. */
 #define IP_ADDR_V4_MARK 0xffff0000u
 
+/* In place, by words: a struct that is put together elsewhere and copied whole waits for its parts
+ * to be stored. */
+static inline void
+ip_addr_set_v4(struct ip_addr *a, uint32_t ip)
+{
+	const uint64_t zero = 0, rest = (uint64_t)__builtin_bswap32(ip) << 32 | IP_ADDR_V4_MARK;
+
+	memcpy(a->b, &zero, sizeof zero);
+	memcpy(a->b + 8, &rest, sizeof rest);
+}
+
 static inline struct ip_addr
 ip_addr_v4(uint32_t ip)
 {
-	const uint32_t words[4] = {0, 0, IP_ADDR_V4_MARK, __builtin_bswap32(ip)};
 	struct ip_addr a;
 
-	memcpy(a.b, words, sizeof a.b);
+	ip_addr_set_v4(&a, ip);
 	return a;
 }
 

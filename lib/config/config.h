@@ -36,6 +36,9 @@ struct config_net {
 /* What a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
+/* What sets the pace of TCP. */
+enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
+
 struct config {
 	uint32_t memory_mb;
 	uint32_t item_max_bytes;
@@ -55,6 +58,7 @@ struct config {
 	uint32_t vlan;           /* 802.1Q; 0 = none */
 	uint32_t vlan_priority;
 	uint32_t protocol;       /* enum config_protocol */
+	uint32_t congestion;     /* enum config_congestion */
 	uint32_t idle_timeout_s; /* 0 = none */
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];

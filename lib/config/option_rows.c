@@ -102,6 +102,8 @@ const struct option_row option_rows[] = {
 	{"vlan-priority", 0, OPTION_NUMBER, AT(vlan_priority), 0, 7, "N",
 	 "priority in the tag of what we send (0)", false},
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet (1500)", false},
+	{"congestion", 0, OPTION_CONGESTION, AT(congestion), 0, 0, "NAME",
+	 "what sets the pace of TCP: cubic or newreno (cubic)", false},
 	{"no-huge", 0, FLAG(no_huge),
 	 "ordinary memory instead of hugepages: slower, needs no setup", false},
 	{"yield", 0, FLAG(yield), "idle cores give their CPU away (automatic when cores share one)",

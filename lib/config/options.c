@@ -32,6 +32,19 @@ store_delimiter(struct config *cfg, const char *value, struct fault *f)
 	return true;
 }
 
+/* *to: which of the names it is; false: none. */
+static bool
+store_name(uint32_t *to, const char *value, const char *const *names, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (strcmp(value, names[i]) != 0)
+			continue;
+		*to = i;
+		return true;
+	}
+	return false;
+}
+
 static bool
 store_protocol(struct config *cfg, const char *value, struct fault *f)
 {
@@ -41,13 +54,22 @@ store_protocol(struct config *cfg, const char *value, struct fault *f)
 		[PROTOCOL_BINARY] = "binary",
 	};
 
-	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		if (strcmp(value, names[i]) != 0)
-			continue;
-		cfg->protocol = i;
+	if (store_name(&cfg->protocol, value, names, sizeof names / sizeof names[0]))
 		return true;
-	}
 	return fault_say(f, "--protocol: \"%s\": expected auto, ascii or binary", value);
+}
+
+static bool
+store_congestion(struct config *cfg, const char *value, struct fault *f)
+{
+	static const char *const names[] = {
+		[CONGESTION_CUBIC] = "cubic",
+		[CONGESTION_NEWRENO] = "newreno",
+	};
+
+	if (store_name(&cfg->congestion, value, names, sizeof names / sizeof names[0]))
+		return true;
+	return fault_say(f, "--congestion: \"%s\": expected cubic or newreno", value);
 }
 
 static bool
@@ -239,6 +261,8 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 		return store_delimiter(cfg, value, f);
 	case OPTION_PROTOCOL:
 		return store_protocol(cfg, value, f);
+	case OPTION_CONGESTION:
+		return store_congestion(cfg, value, f);
 	case OPTION_EXTENDED:
 		return store_extended(cfg, value, f);
 	case OPTION_GIVEN:

@@ -25,6 +25,7 @@ enum option_kind {
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_PROTOCOL,
+	OPTION_CONGESTION,
 	OPTION_EXTENDED, /* -o: names of extended_rows */
 	OPTION_GIVEN,    /* what it asks for is so anyway */
 	OPTION_IDLE,     /* it has no meaning here: a warning at start */

@@ -143,7 +143,7 @@ step_connect(struct load_core *c)
 {
 	const bool late = c->now_ns - c->begun_ns > CONNECT_WAIT_NS;
 
-	if (c->open_count >= c->order.conns || (late && c->open_count != 0))
+	if (c->open_count == c->order.conns || (late && c->open_count != 0))
 		go(c);
 	else if (late)
 		finish_order(c);
@@ -247,16 +247,20 @@ receive(struct load_core *c)
 static void
 send(struct load_core *c)
 {
+	const bool look = ++c->turns % OVERDUE_TURNS == 0;
+
 	if (c->cfg.transport == LOAD_UDP) {
 		if (c->step == STEP_GO)
 			load_udp_send(c);
-		load_udp_overdue(c);
+		if (look)
+			load_udp_overdue(c);
 		return;
 	}
 	if (c->step == STEP_CONNECT || c->step == STEP_GO)
 		load_tcp_connect(c);
 	load_tcp_send(c);
-	load_tcp_overdue(c);
+	if (look)
+		load_tcp_overdue(c);
 }
 
 void

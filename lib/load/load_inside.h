@@ -16,7 +16,10 @@
 #define CONNECT_WAIT_NS   5000000000ull /* for all connections, before a run begins without some */
 #define CONNECTS_A_TURN   32u
 #define REQUESTS_A_TURN   512u /* sent; more than that the outbox does not hold */
-#define OVERDUE_A_TURN    8u   /* flights or connections looked at for a timeout */
+#define OVERDUE_TURNS     16u  /* between two looks for what is overdue */
+#define OVERDUE_AT_ONCE   64u  /* flights or connections looked at */
+#define ASIDE_TIMEOUTS    4u
+#define ASIDE_MAX         (LOAD_WINDOW_MAX / 2)
 #define FILL_TRIES        20u
 #define UDP_SLOT_MASK     (LOAD_WINDOW_MAX - 1)
 #define UDP_ID_STEP       LOAD_WINDOW_MAX /* from one use of a slot to the next */
@@ -25,7 +28,7 @@
 
 struct flight {
 	uint64_t due_ns;  /* when it was to be sent: latency counts from here */
-	uint64_t sent_ns; /* when it was: a timeout does */
+	uint64_t sent_ns; /* when it was, for the timeout; of a slot set aside: until when */
 	uint32_t version; /* of a set */
 	uint16_t id;      /* UDP */
 	uint8_t op;       /* enum load_op */
@@ -79,6 +82,7 @@ struct load_core {
 	uint64_t requests_left;       /* that may be sent */
 	uint32_t fill_next, fill_end; /* keys */
 	uint32_t in_flight;
+	uint32_t turns;
 	uint32_t head_bytes; /* of a request, without a value */
 
 	struct flight *flights;
@@ -92,6 +96,8 @@ struct load_core {
 	uint32_t free_count, overdue_at;
 	uint16_t *free; /* slots */
 	struct udp_reply *replies;
+	uint16_t *aside; /* slots whose last request was lost, oldest first: a ring */
+	uint32_t aside_head, aside_count;
 
 	/* TCP */
 	struct load_conn *conns;

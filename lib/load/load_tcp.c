@@ -344,12 +344,13 @@ load_tcp_overdue(struct load_core *c)
 {
 	const uint32_t mask = c->ring_depth - 1u;
 
-	for (uint32_t i = 0; i < OVERDUE_A_TURN; i++) {
-		const uint32_t index = c->overdue_at++ % c->cfg.conns_max;
+	for (uint32_t i = 0; i < OVERDUE_AT_ONCE && i < c->cfg.conns_max; i++) {
+		const uint32_t index = c->overdue_at < c->cfg.conns_max ? c->overdue_at : 0;
 		struct load_conn *lc = &c->conns[index];
 		const struct flight *f =
 			&c->flights[(size_t)index * c->ring_depth + (lc->head & mask)];
 
+		c->overdue_at = index + 1;
 		if (lc->count != 0 && c->now_ns - f->sent_ns >= c->cfg.timeout_ns)
 			conn_abort(c->stack, lc->c);
 	}

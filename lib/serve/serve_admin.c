@@ -7,7 +7,8 @@
  */
 #include "serve_note.h"
 
-#define IDLE_SLOTS_A_TURN 4u
+#define IDLE_SLOTS_A_TURN 64u
+#define NS_PER_S          1000000000ull
 
 /* ---- birth ---- */
 
@@ -107,11 +108,28 @@ session_end_name(const struct session *ss)
 	}
 }
 
-/* A few slots a turn, so that all are looked at many times a second. */
+/* As many slots as the time since the last look is worth: each about once a second, however many
+ * there are and however often the core turns. */
+static uint32_t
+idle_due(struct serve *sv)
+{
+	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
+	const uint64_t due = (sv->clock.now_ns - sv->admin.idle_ns) / slot_ns;
+
+	if (due < IDLE_SLOTS_A_TURN) {
+		sv->admin.idle_ns += due * slot_ns;
+		return (uint32_t)due;
+	}
+	sv->admin.idle_ns = sv->clock.now_ns;
+	return IDLE_SLOTS_A_TURN;
+}
+
 static void
 idle_look(struct serve *sv, uint32_t timeout_s)
 {
-	for (uint32_t i = 0; i < IDLE_SLOTS_A_TURN; i++) {
+	const uint32_t due = idle_due(sv);
+
+	for (uint32_t i = 0; i < due; i++) {
 		struct session *ss = &sv->sessions[sv->admin.idle_slot];
 
 		sv->admin.idle_slot = (sv->admin.idle_slot + 1) % sv->cfg.conns_max;

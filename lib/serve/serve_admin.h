@@ -143,6 +143,7 @@ struct admin {
 	uint32_t watchers;   /* on this core: a bit each */
 	uint32_t asked;      /* bytes of the requests of the message being composed */
 	uint32_t idle_slot;  /* where the look for idle connections stands */
+	uint64_t idle_ns;    /* up to when it has been paid for */
 	int64_t second;      /* the wall clock's, and when it began */
 	uint64_t second_ns;
 	struct session *sizing;  /* whose count `sizes` is; NULL: nobody's */

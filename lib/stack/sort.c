@@ -136,15 +136,13 @@ check_header4(const struct stack *s, const struct ipv4_packet *ip, const uint8_t
 	return SORT_KEEP;
 }
 
-static inline struct l3_info
-l3_of_ipv4(const struct ipv4_packet *ip)
+static inline void
+l3_fill_ipv4(struct l3_info *l3, const struct ipv4_packet *ip)
 {
-	return (struct l3_info){
-		.src_ip = ip_addr_v4(ip->src),
-		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip->header_len),
-		.l4_len = (uint16_t)(ip->total_len - ip->header_len),
-		.local = LOCAL_V4,
-	};
+	ip_addr_set_v4(&l3->src_ip, ip->src);
+	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip->header_len);
+	l3->l4_len = (uint16_t)(ip->total_len - ip->header_len);
+	l3->local = LOCAL_V4;
 }
 
 static __attribute__((noinline)) enum stack_counter
@@ -155,7 +153,7 @@ check_fragment4(struct stack *s, struct sorted *in, uint32_t i, const struct ipv
 
 	if (reason != SORT_KEEP)
 		return reason;
-	in->l3[i] = l3_of_ipv4(ip);
+	l3_fill_ipv4(&in->l3[i], ip);
 	return check_fragment(s, in, i, ip->protocol);
 }
 
@@ -183,7 +181,7 @@ check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 	reason = check_header4(s, &ip, p, in->rx.mark[i]);
 	if (unlikely(reason != SORT_KEEP))
 		return reason;
-	in->l3[i] = l3_of_ipv4(&ip);
+	l3_fill_ipv4(&in->l3[i], &ip);
 	switch (ip.protocol) {
 	case IPV4_UDP:
 		return check_udp(s, in, i, false);

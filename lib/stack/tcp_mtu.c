@@ -6,12 +6,12 @@
  * its way (RFC 5927 section 4.1), and never below a floor. What is on its way is cut anew and sent
  * again at once; that it was lost says nothing about congestion, so the window stays.
  *
- * A router may drop long packets and not say so. The rule: when the first segment on its way is
- * a full one and has timed out twice in a row, and the peer has not SACKed as much as a full one
- * behind it, segments fall to BLACK_HOLE_MSS bytes; after two
- * more timeouts to the floor; after two more they are full again, for then it was not their
- * length. If shorter ones get through, full ones are tried again after BLACK_HOLE_RETRY_S; if
- * those are lost again too, after MTU_LIFE_S, as after an ICMP message (RFC 1191 section 6.3).
+ * A router may drop long packets and not say so. The rule: when the first segment on its way has
+ * timed out twice in a row, is longer than BLACK_HOLE_MSS, and the peer has not SACKed as much
+ * behind it, segments fall to that length; after two more timeouts to the floor, if it is longer
+ * than that; after two more they are full again, for then it was not their length. Once shorter
+ * ones get through, full ones are tried again after BLACK_HOLE_RETRY_S; if those are lost again
+ * too, after MTU_LIFE_S, as after an ICMP message (RFC 1191 section 6.3).
  */
 #include "tcp.h"
 
@@ -108,34 +108,40 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 	return true;
 }
 
-/* Was the first segment on its way as long as they get, and did none such arrive behind it? */
-static bool
-full_ones_vanish(const struct conn *c)
+static uint32_t
+hole_life_s(const struct conn *c)
 {
-	return min_u32(c->tx.bytes, c->snd_max - c->snd_una) >= c->mss && c->sent.sacked < c->mss;
+	return c->mtu_falls <= 1 ? BLACK_HOLE_RETRY_S : MTU_LIFE_S;
+}
+
+static void
+fall(struct stack *s, struct conn *c, uint32_t path_mss)
+{
+	const uint32_t len =
+		min_u32(min_u32(c->tx.bytes, c->snd_max - c->snd_una), (uint32_t)c->mss);
+
+	if (len + conn_option_bytes(c) <= path_mss || c->sent.sacked >= len)
+		return;
+	if (!(c->flags & CONN_MTU_HOLE)) {
+		c->mtu_falls += c->mtu_falls < UINT8_MAX;
+		stack_count(s, TCP_MTU_BLACK_HOLES);
+	}
+	c->flags |= CONN_MTU_HOLE;
+	lower(s, c, path_mss, hole_life_s(c));
 }
 
 void
 mtu_timeout(struct stack *s, struct conn *c)
 {
-	const uint32_t small = max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c));
-	const uint32_t life_s = c->mtu_falls == 0 ? BLACK_HOLE_RETRY_S : MTU_LIFE_S;
-
 	switch (c->tries) {
 	case 1:
 		c->flags &= ~CONN_MTU_HOLE; /* what was lost then has been acknowledged */
 		return;
 	case BLACK_HOLE_TIMEOUTS:
-		if (!full_ones_vanish(c) || c->mss + conn_option_bytes(c) <= small)
-			return;
-		c->flags |= CONN_MTU_HOLE;
-		lower(s, c, small, life_s);
-		c->mtu_falls = 1;
-		stack_count(s, TCP_MTU_BLACK_HOLES);
+		fall(s, c, max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c)));
 		return;
 	case 2 * BLACK_HOLE_TIMEOUTS:
-		if (c->flags & CONN_MTU_HOLE)
-			lower(s, c, mss_floor(c), life_s);
+		fall(s, c, mss_floor(c));
 		return;
 	case 3 * BLACK_HOLE_TIMEOUTS:
 		if (c->flags & CONN_MTU_HOLE)
@@ -149,7 +155,13 @@ mtu_timeout(struct stack *s, struct conn *c)
 void
 mtu_look(struct stack *s, struct conn *c)
 {
-	if (now_s(s) < c->mtu_at_s)
+	if (c->tries > 0)
 		return;
-	raise(s, c);
+	if (c->flags & CONN_MTU_HOLE) {
+		/* The first that got through: the time is counted from here. */
+		c->flags &= ~CONN_MTU_HOLE;
+		c->mtu_at_s = now_s(s) + hole_life_s(c);
+	}
+	if (now_s(s) >= c->mtu_at_s)
+		raise(s, c);
 }

@@ -31,8 +31,9 @@ void
 take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const struct tcp_options *opt = &seg->opt;
+	const uint16_t unsaid = c->local == LOCAL_V4 ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT_V6;
 
-	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : TCP_MSS_DEFAULT;
+	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : unsaid;
 	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
 	c->snd_wscale = 0;
 	if (opt->seen & TCP_HAS_WSCALE) {

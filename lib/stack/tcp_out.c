@@ -223,7 +223,8 @@ send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 		return true;
 	}
 	c->cwnd = cwnd;
-	begin = last->end - min_u32(last->end - last->begin, c->mss);
+	begin = last->end - seq_after(last->end, conn_tx_end(c)); /* before the FIN */
+	begin -= min_u32(begin - last->begin, c->mss);
 	if (!send_again(s, c, mac, begin, last->end))
 		return false;
 	tlp_sent(s, c, true);

@@ -273,8 +273,11 @@ void
 sent_mark_all(struct sent *b)
 {
 	for (struct sent_run *run = b->count > 0 ? &b->first : NULL; run != NULL; run = run->next)
-		if (!(run->flags & (RUN_SACKED | RUN_LOST)))
-			flag_lost(b, run);
+		if (!(run->flags & RUN_SACKED)) {
+			if (!(run->flags & RUN_LOST))
+				flag_lost(b, run);
+			run->flags |= RUN_AGAIN;
+		}
 }
 
 void
@@ -303,15 +306,15 @@ sent_lost(const struct sent *b)
 	return run;
 }
 
-/* Can these neighbours be one run? What is SACKed, or waits to be sent again, needs no time, and
- * how often it was sent no longer matters. */
+/* Can these neighbours be one run? What is SACKed or waits to be sent again needs no time. */
 static bool
 same_fate(const struct sent_run *a, const struct sent_run *z)
 {
-	if (a->flags & z->flags & (RUN_SACKED | RUN_LOST))
+	if (a->flags & z->flags & RUN_SACKED)
 		return true;
-	return a->flags == z->flags && !(a->flags & (RUN_SACKED | RUN_LOST)) &&
-	       a->sent_us == z->sent_us;
+	if ((a->flags ^ z->flags) & ~RUN_UNTIMED)
+		return false;
+	return a->flags & RUN_LOST || (a->flags == z->flags && a->sent_us == z->sent_us);
 }
 
 void

@@ -95,7 +95,7 @@ bool sent_sack(struct sent *b, struct sent_pool *pool, uint32_t begin, uint32_t 
 uint32_t sent_mark_lost(struct sent *b, const struct sent_rule *rule, uint32_t *marked);
 /* The first bytes, without SACK: RFC 6582. */
 bool sent_mark_first(struct sent *b, struct sent_pool *pool, uint32_t bytes);
-/* All that is not SACKed: a timeout. */
+/* All that is not SACKed, and it counts as sent again: no matter how, it will be cut anew. */
 void sent_mark_all(struct sent *b);
 /* Nothing is lost after all. */
 void sent_unmark(struct sent *b);

@@ -23,7 +23,7 @@ datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uin
 
 	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
 	d->from.port = be16_get(((const struct udp_header *)udp)->src_port);
-	d->from.ip = l3->src_ip;
+	memcpy(d->from.ip.b, l3->src_ip.b, sizeof d->from.ip.b);
 	d->from.local = l3->local;
 	d->payload.data = udp + UDP_HEADER_BYTES;
 	d->payload.len = udp_len - UDP_HEADER_BYTES;

@@ -20,11 +20,12 @@
 #define TCP_HEADER_BYTES     20u
 #define TCP_OPTIONS_MAX      40u
 #define TCP_HEADER_MAX       (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
-#define TCP_CKSUM_AT         16u  /* offset of the checksum in the header */
-#define TCP_WSCALE_MAX       14u  /* RFC 7323 section 2.3 */
-#define TCP_MSS_DEFAULT      536u /* RFC 9293 MUST-15: without an MSS option */
-#define TCP_TIMESTAMPS_BYTES 12u  /* in each segment, padded (RFC 7323 appendix A) */
-#define TCP_SACK_MAX         4u   /* blocks in one segment; 3 beside timestamps (RFC 2018 3) */
+#define TCP_CKSUM_AT         16u   /* offset of the checksum in the header */
+#define TCP_WSCALE_MAX       14u   /* RFC 7323 section 2.3 */
+#define TCP_MSS_DEFAULT      536u  /* RFC 9293 MUST-15: without an MSS option */
+#define TCP_MSS_DEFAULT_V6   1220u /* the same over IPv6 */
+#define TCP_TIMESTAMPS_BYTES 12u   /* in each segment, padded (RFC 7323 appendix A) */
+#define TCP_SACK_MAX         4u    /* blocks in one segment; 3 beside timestamps (RFC 2018 3) */
 
 struct tcp_header {
 	struct be16 src_port, dst_port;

@@ -1,10 +1,11 @@
 /*
  * Run packet scripts: one line of TAP a script, and where the first thing differs.
  *
- *	run_scripts [--list] [--only WORDS] FILE...
+ *	run_scripts [--list] [--only WORDS] [--ipv6] FILE...
  *
  * --list  the rules, and the scripts that show them; nothing is run
  * --only  scripts whose title holds these words
+ * --ipv6  over IPv6, those that do not say over what
  *
  * Exit: 0 if all was as written, 1 if a script differs, 2 if one cannot be read.
  */
@@ -68,16 +69,20 @@ list(const struct script_book *book)
 }
 
 static int
-run(const struct script_book *book, const char *only)
+run(const struct script_book *book, const char *only, bool ipv6)
 {
 	uint32_t number = 0, failed = 0;
 
 	for (uint32_t i = 0; i < book->count; i++) {
-		const struct script *s = &book->script[i];
+		struct script *s = &book->script[i];
 		char error[SCRIPT_ERROR_BYTES] = "";
 
 		if (only != NULL && strstr(s->title, only) == NULL)
 			continue;
+		if (ipv6 && s->local_said)
+			continue;
+		if (ipv6)
+			script_to_ipv6(s);
 		running = s;
 		number++;
 		if (script_play(s, error)) {
@@ -97,13 +102,15 @@ main(int argc, char **argv)
 {
 	struct script_book book = {0};
 	const char *only = NULL;
-	bool listing = false;
+	bool listing = false, ipv6 = false;
 	int rc = 0;
 
 	signal(SIGABRT, on_abort);
 	for (int i = 1; i < argc && rc == 0; i++) {
 		if (strcmp(argv[i], "--list") == 0) {
 			listing = true;
+		} else if (strcmp(argv[i], "--ipv6") == 0) {
+			ipv6 = true;
 		} else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
 			only = argv[++i];
 		} else if (!script_book_read(&book, argv[i])) {
@@ -112,7 +119,7 @@ main(int argc, char **argv)
 		}
 	}
 	if (rc == 0)
-		rc = listing ? list(&book) : run(&book, only);
+		rc = listing ? list(&book) : run(&book, only, ipv6);
 	script_book_free(&book);
 	return rc;
 }

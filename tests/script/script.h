@@ -66,6 +66,8 @@ struct script {
 	struct script_where at;
 	struct stack_config stack;
 	uint32_t mtu, caps;
+	uint32_t local;  /* enum local: which of our addresses is spoken to */
+	bool local_said; /* by the script; else it may be played over any */
 	struct script_steps steps;
 };
 
@@ -88,6 +90,9 @@ void script_book_free(struct script_book *book);
 
 /* Words that say what differs go to error, with file and line; true: all was as written. */
 bool script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES]);
+
+/* The same conversation over IPv6, with an MTU that leaves segments as long as they were. */
+void script_to_ipv6(struct script *script);
 
 /* The states by the names of RFC 9293 section 3.3.2, in the order of enum conn_state. */
 extern const char *const script_states[];

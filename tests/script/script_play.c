@@ -181,7 +181,7 @@ write_text(struct player *p, uint32_t len)
 static bool
 expect_state(struct player *p, uint32_t want)
 {
-	const struct flow flow = {&p->ends.src, p->flow->port, SIM_PORT, LOCAL_V4};
+	const struct flow flow = {&p->ends.src, p->flow->port, SIM_PORT, (uint8_t)p->script->local};
 	const struct conn *c = flow_find(p->ss->stack, flow);
 	const uint32_t got = c != NULL ? c->state : CONN_CLOSED;
 
@@ -305,6 +305,29 @@ nothing_stays(struct player *p)
 	       expect(p, "frames in the end", 0, use.rx_frames_held);
 }
 
+/* 2001:db8::1, and what RFC 4291 appendix A makes of sim_mac: our addresses; the peer's end in 5.
+ */
+static struct script_ends
+ends_of(const struct script *script)
+{
+	static const struct ip_addr global = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
+	static const struct ip_addr link = {{0xfe, 0x80, [11] = 0xff, [12] = 0xfe, [15] = 1}};
+	struct script_ends ends = {.dst = script->local == LOCAL_LINK6 ? link : global};
+
+	if (script->local == LOCAL_V4)
+		return (struct script_ends){ip_addr_v4(PEER_IP), ip_addr_v4(SIM_IP)};
+	memcpy(ends.src.b, ends.dst.b, 8);
+	ends.src.b[15] = 5;
+	return ends;
+}
+
+void
+script_to_ipv6(struct script *script)
+{
+	script->local = LOCAL_GLOBAL6;
+	script->mtu += 20;
+}
+
 bool
 script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 {
@@ -312,12 +335,18 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	struct player p = {.script = script, .error = error, .step = &begin};
 	const struct stack_user user = {
 		.arg = &p, .opened = on_opened, .gone = on_gone, .failed = on_failed};
+	struct stack_config cfg = script->stack;
 	bool good;
 
-	p.ends = (struct script_ends){ip_addr_v4(PEER_IP), ip_addr_v4(SIM_IP)};
-	p.header_bytes = 40;
+	p.ends = ends_of(script);
+	p.header_bytes = script->local == LOCAL_V4 ? 40 : 60;
 	p.flow = flow_of(&p, PEER_PORT);
-	p.ss = sim_stack_create(&script->stack, PORT_FRAMES, script->caps);
+	if (script->local == LOCAL_GLOBAL6) {
+		cfg.ipv6 = p.ends.dst;
+		cfg.prefix6_len = 64;
+	}
+	p.ss = sim_stack_create(&cfg, PORT_FRAMES, script->caps);
+	p.ss->port->port.mtu = (uint16_t)script->mtu;
 	p.ss->serve = serve;
 	p.ss->arg = &p;
 	p.start_ns = p.ss->now_ns;

@@ -9,6 +9,8 @@
 struct script_define {
 	char *name;
 	struct script_steps steps;
+	bool own;    /* of a file that is not included by another */
+	bool closed; /* and that has been read: nobody else sees it */
 };
 
 static bool read_file(struct script_book *book, const char *path, uint32_t depth);
@@ -69,13 +71,43 @@ static const struct {
 	SETTING("keepalive", stack.keepalive_idle_ns),
 	SETTING("mtu", mtu),
 	SETTING("timestamps", stack.timestamps),
+	SETTING("congestion", stack.congestion),
 };
+
+/* set ip 4, 6 or link6 */
+static bool
+set_ip(struct reader *r)
+{
+	static const char *const words[LOCAL_COUNT] = {
+		[LOCAL_V4] = "4", [LOCAL_LINK6] = "link6", [LOCAL_GLOBAL6] = "6"};
+
+	r->script->local_said = true;
+	for (uint32_t i = 0; i < LOCAL_COUNT; i++)
+		if (words_is(&r->w, words[i])) {
+			r->script->local = i;
+			return true;
+		}
+	return reader_bad(r, "4, 6 or link6");
+}
+
+/* Numbers, and names that stand for them. */
+static bool
+setting_number(struct reader *r, uint32_t *n)
+{
+	*n = CC_NEWRENO;
+	if (words_is(&r->w, "newreno"))
+		return true;
+	*n = CC_CUBIC;
+	return words_is(&r->w, "cubic") || reader_u32(r, n);
+}
 
 static bool
 line_set(struct reader *r)
 {
 	if (r->script == NULL)
 		return reader_bad(r, "set in a script, not outside");
+	if (words_is(&r->w, "ip"))
+		return set_ip(r);
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
 		uint8_t *to = (uint8_t *)r->script + settings[i].at;
 		uint64_t ns;
@@ -93,7 +125,7 @@ line_set(struct reader *r)
 			memcpy(to, &ns, sizeof ns);
 			return true;
 		}
-		if (!reader_u32(r, &n))
+		if (!setting_number(r, &n))
 			return false;
 		memcpy(to, &n, sizeof n);
 		return true;
@@ -138,11 +170,11 @@ line_define(struct reader *r)
 	struct script_define *d;
 
 	for (uint32_t i = 0; i < b->define_count; i++)
-		if (strcmp(b->define[i].name, words_next(&r->w)) == 0)
+		if (!b->define[i].closed && strcmp(b->define[i].name, words_next(&r->w)) == 0)
 			return reader_bad(r, "a name not yet taken");
 	b->define = grow(b->define, b->define_count, &b->define_room, sizeof *b->define);
 	d = &b->define[b->define_count++];
-	*d = (struct script_define){.name = keep(words_take_rest(&r->w))};
+	*d = (struct script_define){.name = keep(words_take_rest(&r->w)), .own = r->depth == 0};
 	r->script = NULL;
 	r->into = &d->steps;
 	return true;
@@ -156,7 +188,7 @@ line_use(struct reader *r)
 	for (uint32_t i = 0; i < b->define_count; i++) {
 		const struct script_steps from = b->define[i].steps;
 
-		if (!words_is(&r->w, b->define[i].name))
+		if (b->define[i].closed || !words_is(&r->w, b->define[i].name))
 			continue;
 		if (r->into == &b->define[i].steps)
 			break;
@@ -244,7 +276,11 @@ script_book_read(struct script_book *book, const char *path)
 	for (uint32_t i = 0; i < book->file_count; i++)
 		if (strcmp(book->file[i], path) == 0)
 			return true;
-	return read_file(book, path, 0);
+	if (!read_file(book, path, 0))
+		return false;
+	for (uint32_t i = 0; i < book->define_count; i++)
+		book->define[i].closed = book->define[i].own;
+	return true;
 }
 
 void

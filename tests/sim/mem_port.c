@@ -58,6 +58,15 @@ fill_cksums(uint8_t *data, uint32_t mark)
 	}
 }
 
+/* A tag does not count in the MTU (IEEE 802.3 clause 3.2.7). */
+static uint32_t
+tag_bytes(const uint8_t *frame)
+{
+	const struct eth_header *eth = (const void *)frame;
+
+	return be16_get(eth->type) == ETH_TYPE_VLAN ? ETH_TAG_BYTES : 0;
+}
+
 static uint32_t
 mem_tx(struct port *port, const struct burst *b)
 {
@@ -70,7 +79,7 @@ mem_tx(struct port *port, const struct burst *b)
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t at = tx->tail++ & RING_MASK;
 
-		ensure(b->len[i] <= port->mtu + ETH_HEADER_BYTES);
+		ensure(b->len[i] <= port->mtu + ETH_HEADER_BYTES + tag_bytes(b->data[i]));
 		ensure(b->data[i] == b->frame[i]->bytes);
 		tx->len[at] = b->len[i];
 		tx->frame[at] = b->frame[i];

@@ -73,6 +73,7 @@ sim_cores_create(const struct sim_cores_options *o)
 	ensure(sc->cores != NULL && sc->region.base != NULL);
 	sc->store = store_create(&sc->region, &store_cfg);
 	shared = serve_shared_create(&sc->region, sc->store, o->cores, "sim");
+	sc->shared = shared;
 	neigh = neigh_table_create(&sc->region);
 	for (uint32_t i = 0; i < o->cores; i++)
 		core_create(sc, i, o, shared, neigh);

@@ -28,6 +28,7 @@ struct sim_cores {
 	uint32_t count;
 	uint64_t now_ns;
 	struct store *store;
+	struct serve_shared *shared;
 	struct region region;
 };
 

@@ -111,9 +111,12 @@ static void
 corrupt(struct sim_wire *w, struct sim_flight *f)
 {
 	const struct eth_header *eth = (const void *)f->bytes;
-	const uint32_t at = ETH_HEADER_BYTES + sim_below(&w->rng, f->len - ETH_HEADER_BYTES);
+	const uint32_t tag = be16_get(eth->type) == ETH_TYPE_VLAN ? ETH_TAG_BYTES : 0;
+	const uint32_t before = ETH_HEADER_BYTES + tag;
+	const uint32_t at = before + sim_below(&w->rng, f->len - before);
+	const uint8_t *type = f->bytes + before - 2;
 
-	if (be16_get(eth->type) == ETH_TYPE_ARP)
+	if (type[0] << 8 == (ETH_TYPE_ARP & 0xff00) && type[1] == (ETH_TYPE_ARP & 0xff))
 		return;
 	f->bytes[at] ^= (uint8_t)(1 + sim_below(&w->rng, 255));
 	w->counts.corrupted++;

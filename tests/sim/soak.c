@@ -21,6 +21,7 @@
 #define SILENT_NS   (3000 * NS_A_SECOND) /* after so long without an answer nothing is held */
 #define SILENT_STEP (10 * NS_A_SECOND)
 #define MTU_LEAST   600u
+#define MTU_LEAST_6 1280u
 
 struct client {
 	struct soak_talk talk;
@@ -30,6 +31,10 @@ struct client {
 	bool begun, whole, ended, left; /* left: it aborted */
 	uint64_t deaf_until_ns;         /* it does not read until then */
 };
+
+static const struct ip_addr server6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
+static const struct ip_addr client6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
+#define PREFIX6_BITS 64u
 
 struct world {
 	uint64_t seed;
@@ -41,6 +46,9 @@ struct world {
 	struct sim_wire *wire;
 	struct client client[CLIENTS_MAX];
 	uint32_t clients;
+	bool ours; /* the clients are our own stack */
+	bool ipv6;
+	uint16_t vlan;
 	bool deaf;                /* clients stop reading for a while now and then */
 	uint32_t leave;           /* permille: clients abort, at each look at what came */
 	bool quiet;               /* nothing will ever happen again */
@@ -183,10 +191,14 @@ static void
 stack_clients_create(struct world *w)
 {
 	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+	const struct conn_target to = {.ip = w->ipv6 ? server6 : ip_addr_v4(SIM_IP),
+				       .port = SIM_PORT};
 	struct stack_config cfg = sim_config(w->seed + 1);
 
 	cfg.ipv4 = CLIENT_IP;
+	cfg.ipv6 = client6;
+	cfg.prefix6_len = PREFIX6_BITS;
+	cfg.vlan = w->vlan;
 	cfg.tcp_port = 0;
 	cfg.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : cfg.rx_frames_max;
 	w->stack = sim_stack_create(&cfg, PORT_FRAMES, 0);
@@ -248,17 +260,30 @@ peer_client_turn(struct world *w, struct client *cl)
 
 /* ---- the world ---- */
 
-/* For our own stacks alone: sim_peer's segments are as long as they are. */
 static void
 draw_router(struct world *w)
 {
-	if (!sim_chance(&w->rng, 300))
-		return;
-	w->narrow.mtu = MTU_LEAST + sim_below(&w->rng, MEM_MTU - MTU_LEAST);
+	const uint32_t least = w->ipv6 ? MTU_LEAST_6 : MTU_LEAST;
+
+	w->narrow.mtu = least + sim_below(&w->rng, MEM_MTU - least);
 	w->narrow.silent = sim_chance(&w->rng, 500);
 	w->narrow_ns = SIM_START + sim_below(&w->rng, 30000000u);
 	w->wide_ns = sim_chance(&w->rng, 500) ? w->narrow_ns + sim_below(&w->rng, 4000000000u)
 					      : UINT64_MAX;
+}
+
+/* sim_peer knows neither IPv6 nor tags, and its segments are as long as they are. */
+static void
+draw_network(struct world *w)
+{
+	w->ours = sim_chance(&w->rng, 600);
+	if (!w->ours)
+		return;
+	w->ipv6 = sim_chance(&w->rng, 500);
+	if (sim_chance(&w->rng, 300))
+		draw_router(w);
+	else if (sim_chance(&w->rng, 200))
+		w->vlan = (uint16_t)(1 + sim_below(&w->rng, 4094));
 }
 
 static void
@@ -303,6 +328,10 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 	options.conn_requests_max = 1 + sim_below(&w->rng, 32);
 	options.stack.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : options.stack.rx_frames_max;
 	options.stack.chunks = sim_chance(&w->rng, 300) ? 100 : options.stack.chunks;
+	draw_network(w);
+	options.stack.ipv6 = server6;
+	options.stack.prefix6_len = PREFIX6_BITS;
+	options.stack.vlan = w->vlan;
 	w->server = sim_cores_create(&options);
 	w->clients = 1 + sim_below(&w->rng, CLIENTS_MAX);
 	bytes = 1 + sim_below(&w->rng, sim_chance(&w->rng, 300) ? 200000 : 20000);
@@ -310,12 +339,10 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 		soak_talk_make(&w->client[i].talk, &w->rng, i, bytes);
 	w->deaf = sim_chance(&w->rng, 300);
 	w->leave = sim_chance(&w->rng, 150) ? 1 + sim_below(&w->rng, 20) : 0;
-	if (sim_chance(&w->rng, 600)) {
+	if (w->ours)
 		stack_clients_create(w);
-		draw_router(w);
-	} else {
+	else
 		peer_clients_create(w);
-	}
 	w->wire = sim_wire_create(w->server->cores[0].port,
 				  w->stack != NULL ? w->stack->port : w->cable, &faults, seed + 2);
 }

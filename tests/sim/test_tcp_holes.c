@@ -7,6 +7,7 @@
 #include "sim_frame.h"
 #include "sim_rng.h"
 #include "sim_stack.h"
+#include "stack/tcp_conn.h"
 
 #include "support/test.h"
 
@@ -19,7 +20,7 @@
 #define PIECES   4000u /* of one stream at most */
 #define PEER_IP  (SIM_PEERS + 9)
 
-struct piece {
+struct span {
 	uint32_t begin, end; /* offsets in the stream */
 };
 
@@ -60,7 +61,7 @@ next_sent(struct receiver *r, struct sim_segment *seg)
 }
 
 static void
-feed(struct receiver *r, uint8_t flags, struct piece at)
+feed(struct receiver *r, uint8_t flags, struct span at)
 {
 	struct sim_segment seg = {
 		.src_ip = PEER_IP,
@@ -87,20 +88,20 @@ open_stream(struct receiver *r)
 {
 	struct sim_segment seg;
 
-	feed(r, TCP_SYN, (struct piece){0, 0});
+	feed(r, TCP_SYN, (struct span){0, 0});
 	check(next_sent(r, &seg));
 	check(seg.tcp.opt.seen & TCP_HAS_SACK_PERMITTED);
 	r->iss = seg.tcp.seq;
 	mem_port_done(r->ss->port);
-	feed(r, TCP_ACK, (struct piece){0, 0});
+	feed(r, TCP_ACK, (struct span){0, 0});
 	check(r->conn != NULL);
 }
 
 /* The run of received bytes around an offset that was received. */
-static struct piece
+static struct span
 run_around(const struct receiver *r, uint32_t at)
 {
-	struct piece run = {at, at};
+	struct span run = {at, at};
 
 	while (run.begin > 0 && r->have[run.begin - 1])
 		run.begin--;
@@ -119,16 +120,16 @@ islands(const struct receiver *r, uint32_t from)
 	return count;
 }
 
-static struct piece
+static struct span
 block_at(const struct tcp_options *opt, uint32_t i)
 {
-	return (struct piece){be32_get(opt->sack[i].begin) - PEER_ISS - 1,
-			      be32_get(opt->sack[i].end) - PEER_ISS - 1};
+	return (struct span){be32_get(opt->sack[i].begin) - PEER_ISS - 1,
+			     be32_get(opt->sack[i].end) - PEER_ISS - 1};
 }
 
 /* The ACK that a piece got. had: the piece, or some of it, was there before. */
 static void
-check_ack(const struct receiver *r, const struct sim_segment *seg, struct piece last, bool had)
+check_ack(const struct receiver *r, const struct sim_segment *seg, struct span last, bool had)
 {
 	const struct tcp_options *opt = &seg->tcp.opt;
 	const uint32_t acked = seg->tcp.ack - PEER_ISS - 1;
@@ -139,13 +140,13 @@ check_ack(const struct receiver *r, const struct sim_segment *seg, struct piece 
 	check_eq(acked, r->have[0] ? run_around(r, 0).end : 0);
 	check_eq(blocks - dup, held < TCP_SACK_MAX - dup ? held : TCP_SACK_MAX - dup);
 	if (dup) {
-		const struct piece twice = block_at(opt, 0);
+		const struct span twice = block_at(opt, 0);
 
 		check(twice.begin >= last.begin && twice.end <= last.end &&
 		      twice.begin < twice.end);
 	}
 	for (uint32_t i = dup; i < blocks; i++) {
-		const struct piece got = block_at(opt, i), want = run_around(r, got.begin);
+		const struct span got = block_at(opt, i), want = run_around(r, got.begin);
 
 		check_eq(got.begin, want.begin);
 		check_eq(got.end, want.end);
@@ -181,7 +182,7 @@ frames_held(const struct receiver *r)
 	return use.rx_frames_held;
 }
 
-static struct piece
+static struct span
 choose(struct receiver *r)
 {
 	const uint32_t left = STREAM - r->acked;
@@ -191,11 +192,11 @@ choose(struct receiver *r)
 							: r->acked + sim_below(&r->rng, ahead);
 	const uint32_t len = 1 + sim_below(&r->rng, sim_chance(&r->rng, 300) ? 20 : 1460);
 
-	return (struct piece){begin, begin + len < STREAM ? begin + len : STREAM};
+	return (struct span){begin, begin + len < STREAM ? begin + len : STREAM};
 }
 
 static void
-receive(struct receiver *r, struct piece at)
+receive(struct receiver *r, struct span at)
 {
 	struct sim_segment seg;
 	bool had = false;
@@ -223,15 +224,12 @@ receive(struct receiver *r, struct piece at)
 	}
 }
 
-static void
-stream(uint64_t seed)
+static struct receiver *
+receiver_create(uint64_t seed)
 {
 	static struct receiver r;
 	const struct stack_user user = {.arg = &r, .opened = on_opened, .gone = on_gone};
 	const struct stack_config cfg = sim_config(seed);
-	const enum stack_counter never[] = {TCP_DROP_HOLES_FULL, TCP_DROP_HOLE_MADE_ROOM,
-					    TCP_DROP_RX_CONN_FULL, TCP_DROP_RX_FRAMES_MAX,
-					    TCP_HOLES_EVICTED};
 
 	r = (struct receiver){.rng = {seed}};
 	for (uint32_t i = 0; i < STREAM; i++)
@@ -239,21 +237,32 @@ stream(uint64_t seed)
 	r.ss = sim_stack_create(&cfg, 2048, 0);
 	stack_attach(r.ss->stack, &user);
 	open_stream(&r);
-	for (uint32_t i = 0; i < PIECES && r.acked < STREAM; i++)
-		receive(&r, choose(&r));
-	while (r.acked < STREAM) {
-		const uint32_t end = r.acked + 1400;
+	return &r;
+}
 
-		receive(&r, (struct piece){r.acked, end < STREAM ? end : STREAM});
+static void
+stream(uint64_t seed)
+{
+	struct receiver *r = receiver_create(seed);
+	const enum stack_counter never[] = {TCP_DROP_HOLES_FULL, TCP_DROP_HOLE_MADE_ROOM,
+					    TCP_DROP_RX_CONN_FULL, TCP_DROP_RX_FRAMES_MAX,
+					    TCP_HOLES_EVICTED};
+
+	for (uint32_t i = 0; i < PIECES && r->acked < STREAM; i++)
+		receive(r, choose(r));
+	while (r->acked < STREAM) {
+		const uint32_t end = r->acked + 1400;
+
+		receive(r, (struct span){r->acked, end < STREAM ? end : STREAM});
 	}
-	read_some(&r, STREAM);
-	stack_release(r.ss->stack);
-	check_eq(r.read, STREAM);
-	sim_stack_turn(r.ss);
-	check_eq(frames_held(&r), 0);
+	read_some(r, STREAM);
+	stack_release(r->ss->stack);
+	check_eq(r->read, STREAM);
+	sim_stack_turn(r->ss);
+	check_eq(frames_held(r), 0);
 	for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-		check_eq(sim_stack_count(r.ss, never[i]), 0);
-	sim_stack_destroy(r.ss);
+		check_eq(sim_stack_count(r->ss, never[i]), 0);
+	sim_stack_destroy(r->ss);
 }
 
 static void
@@ -263,11 +272,36 @@ what_is_told_and_read_is_what_was_received(void **state)
 		stream(seed);
 }
 
+/* One byte in three: each is an island of its own. The window has room for 20 times as many. */
+static void
+islands_are_bounded_and_leave_room_for_text_in_order(void **state)
+{
+	struct receiver *r = receiver_create(1);
+	struct sim_segment seg;
+
+	for (uint32_t i = 1; i <= 1000; i++) {
+		feed(r, TCP_ACK, (struct span){3 * i, 3 * i + 1});
+		check(frames_held(r) < CONN_RX_FRAMES_MAX);
+	}
+	check_eq(frames_held(r), CONN_RX_FRAMES_MAX - 1);
+	check_eq(sim_stack_count(r->ss, TCP_DROP_HOLES_FULL), 1000 - (CONN_RX_FRAMES_MAX - 1));
+	while (next_sent(r, &seg))
+		mem_port_done(r->ss->port);
+	feed(r, TCP_ACK, (struct span){0, 3});
+	check(next_sent(r, &seg));
+	check_eq(seg.tcp.ack - PEER_ISS - 1, 4);
+	mem_port_done(r->ss->port);
+	read_some(r, 4);
+	check_eq(r->read, 4);
+	sim_stack_destroy(r->ss);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_told_and_read_is_what_was_received),
+		cmocka_unit_test(islands_are_bounded_and_leave_room_for_text_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

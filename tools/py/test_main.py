@@ -127,6 +127,9 @@ def part_conform(quick):
         users.flush()
         counts.add(beside_appliance("with users", CONFORM / "run_secured", users.name, "--no-udp",
                                     "--appliances", "2", server_args=f"-A -Y {users.name}"))
+    for port in ("af_packet", "tap"):
+        counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
+                                    CONFORM / "run_families", "", "--port", port))
     return counts
 
 

@@ -104,13 +104,15 @@ void
 conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 {
 	*ip = ip_addr_v4(FAKE_PEER);
+	if (c->slot == FAKE_SLOT6)
+		memcpy(ip->b, FAKE_PEER6, sizeof ip->b);
 	*port = (uint16_t)(FAKE_PORT + c->slot);
 }
 
 uint8_t
 conn_local(const struct conn *c)
 {
-	return LOCAL_V4;
+	return c->slot == FAKE_SLOT6 ? LOCAL_GLOBAL6 : LOCAL_V4;
 }
 
 struct view
@@ -355,10 +357,11 @@ shared_create(struct rig *r, uint32_t cores)
 {
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
-	const struct serve_facts facts = {.pid = 77,
-					  .conns_max = cores * FAKE_CONNS,
-					  .tcp_port = 11211,
-					  .ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS)}};
+	const struct serve_facts facts = {
+		.pid = 77,
+		.conns_max = cores * FAKE_CONNS,
+		.tcp_port = 11211,
+		.ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS), [LOCAL_GLOBAL6] = {FAKE_OURS6}}};
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 cores * serve_bytes(&serve_cfg) + 4096;

@@ -235,6 +235,7 @@ an_idle_connection_is_closed(void **state)
 	rig_receive_text(rig, watcher, "watch evictions\r\n");
 	for (uint32_t s = 0; s < 12; s++) {
 		rig->clock.now_s++;
+		rig->clock.now_ns += 1000000000;
 		rig_receive_text(rig, busy, "version\r\n");
 		for (uint32_t i = 0; i < FAKE_CONNS; i++)
 			rig_turn(rig);
@@ -257,6 +258,7 @@ a_slow_reader_is_not_idle(void **state)
 	rig_receive_text(rig, c, "stats\r\n");
 	for (uint32_t s = 0; s < 30; s++) {
 		rig->clock.now_s++;
+		rig->clock.now_ns += 1000000000;
 		for (uint32_t i = 0; i < FAKE_CONNS; i++)
 			rig_turn(rig);
 	}

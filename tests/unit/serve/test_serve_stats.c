@@ -386,6 +386,8 @@ connections_of_all_cores_are_shown(void **state)
 	row_is(stats, "16:listen_addr", "tcp:10.99.0.1:11211");
 	row_is(stats, "16:state", "conn_read");
 	row_is(stats, "24:addr", "tcp:10.99.0.2:4000");
+	row_is(stats, "25:addr", "tcp6:[2001:db8::2]:4001");
+	row_is(stats, "25:listen_addr", "tcp6:[2001:db8::1]:11211");
 	row_is(stats, "25:state", "conn_watch");
 	check_null(strstr(stats, "STAT 18:"));
 	rigs[0]->clock.now_s += 30;

@@ -167,11 +167,11 @@ connections_come_and_go(void **state)
 
 	for (size_t i = 0; i < 2; i++)
 		said(rows[i]);
-	check_str(seen(c), "type=conn_new rip=10.99.0.2 rport=4001 transport=tcp cfd=N\n"
-			   "type=conn_close rip=10.99.0.2 rport=4001 transport=tcp reason=normal "
+	check_str(seen(c), "type=conn_new rip=2001:db8::2 rport=4001 transport=tcp cfd=N\n"
+			   "type=conn_close rip=2001:db8::2 rport=4001 transport=tcp reason=normal "
 			   "cfd=N\n"
-			   "type=conn_new rip=10.99.0.2 rport=4001 transport=tcp cfd=N\n"
-			   "type=conn_close rip=10.99.0.2 rport=4001 transport=tcp reason=error "
+			   "type=conn_new rip=2001:db8::2 rport=4001 transport=tcp cfd=N\n"
+			   "type=conn_close rip=2001:db8::2 rport=4001 transport=tcp reason=error "
 			   "cfd=N\n");
 }
 

@@ -70,6 +70,38 @@ a_source_gets_its_budget_and_no_more(void **state)
 	free(g);
 }
 
+static bool
+admits6(struct udp_guard *g, const char ip[16], uint64_t answer)
+{
+	struct view source;
+	struct ip_addr a;
+
+	memcpy(a.b, ip, sizeof a.b);
+	source = udp_guard_source(&a);
+	return udp_guard_admits(g, &a, hash_bytes(source.data, source.len, 7), 5, 0, answer);
+}
+
+static void
+a_network_of_ipv6_has_one_budget(void **state)
+{
+	struct udp_guard *g = guard(1000);
+	struct ip_addr net;
+
+	check(admits6(g, "\x20\1\xd\xb8\0\0\0\1\0\0\0\0\0\0\0\1", 600));
+	check(!admits6(g, "\x20\1\xd\xb8\0\0\0\1\xff\0\0\0\0\0\0\2", 600));
+	check(admits6(g, "\x20\1\xd\xb8\0\0\0\2\0\0\0\0\0\0\0\1", 600));
+	memcpy(net.b, "\x20\1\xd\xb8\0\0\0\0\0\0\0\0\0\0\0\0", sizeof net.b);
+	udp_guard_allow(g, &net, 48);
+	check(admits6(g, "\x20\1\xd\xb8\0\0\xff\1\0\0\0\0\0\0\0\1", 1u << 30));
+	check(!admits6(g, "\x20\1\xd\xb8\0\1\0\1\0\0\0\0\0\0\0\1", 1u << 30));
+	/* Nor is an IPv4 address of a network of the same bytes. */
+	memset(net.b, 0, sizeof net.b);
+	net.b[0] = 10;
+	udp_guard_allow(g, &net, 8);
+	check(!admits(g, 0x0a000001, 5, 0, 1u << 30));
+	free(g);
+}
+
 static void
 nobody_gets_more_however_many_ask(void **state)
 {
@@ -101,6 +133,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(networks_are_let_through),
 		cmocka_unit_test(a_source_gets_its_budget_and_no_more),
+		cmocka_unit_test(a_network_of_ipv6_has_one_budget),
 		cmocka_unit_test(nobody_gets_more_however_many_ask),
 	};
 

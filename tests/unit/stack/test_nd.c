@@ -381,6 +381,28 @@ a_datagram_is_answered_from_the_address_it_went_to(void **state)
 	}
 }
 
+/* What we hold an IPv4 address in may not come in by IPv6: it would pass for one (RFC 4942 2.2). */
+static void
+nobody_speaks_from_a_mapped_address(void **state)
+{
+	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 99, 0, 2};
+	static const uint8_t loopback[16] = {[15] = 1}, nobody[16];
+	const uint8_t *sources[] = {mapped, loopback, nobody, our_link6};
+	struct rig *r = rig_new(&plain);
+
+	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+		uint8_t p[NET_FRAME_BYTES];
+		const uint32_t len = frame6_udp(p, "12345678get a\r\n", 15);
+
+		memcpy(p + AT6_SRC, sources[i], 16);
+		frame6_fix(p, len);
+		hear(r, p, len);
+		check_eq(rig_count(r, DROP_IP6_SOURCE), i + 1);
+	}
+	check_eq(rig_count(r, UDP_RECEIVED), 0);
+	rig_free(r);
+}
+
 static void
 a_vlan_hears_its_own_and_tags_what_it_says(void **state)
 {
@@ -452,6 +474,7 @@ main(void)
 		cmocka_unit_test(an_echo_to_all_nodes_is_answered_from_the_link),
 		cmocka_unit_test(echoes_are_answered_up_to_a_ration),
 		cmocka_unit_test(a_datagram_is_answered_from_the_address_it_went_to),
+		cmocka_unit_test(nobody_speaks_from_a_mapped_address),
 		cmocka_unit_test(a_vlan_hears_its_own_and_tags_what_it_says),
 		cmocka_unit_test(a_priority_tag_is_taken_out_and_not_returned),
 	};

@@ -283,6 +283,21 @@ the_oldest_makes_room_and_the_newest_comes_out_whole(void **state)
 }
 
 static void
+one_after_the_other_comes_out_whole(void **state)
+{
+	struct rig *r = rig_here();
+
+	for (uint32_t id = 0; id < 4 * REASM_SETS * REASM_WAYS; id++) {
+		make_datagram(true, 1000);
+		rig_mark(r);
+		put(r, true, (struct cut){0, 512, true, id});
+		put(r, true, (struct cut){512, 496, false, id});
+		check_whole(r);
+	}
+	rig_free(r);
+}
+
+static void
 two_senders_with_one_number_are_kept_apart(void **state)
 {
 	struct rig *r = rig_here();
@@ -291,12 +306,15 @@ two_senders_with_one_number_are_kept_apart(void **state)
 
 	make_datagram(false, 1000);
 	put(r, false, (struct cut){0, 512, true, 5});
-	len = fragment(p, false, (struct cut){512, 496, false, 5});
-	put32(p + AT_IP_SRC, PEER_IP + 1);
-	frame_fix_ip(p);
-	check(net_port_put(r->np, p, len, 0));
-	rig_turn(r, serve);
-	check_eq(got.seen, 0);
+	/* As many as it takes for some to fall into the set of the first, and leave it there. */
+	for (uint32_t i = 1; i <= 2 * REASM_SETS; i++) {
+		len = fragment(p, false, (struct cut){512, 496, false, 5});
+		put32(p + AT_IP_SRC, PEER_IP + i);
+		frame_fix_ip(p);
+		check(net_port_put(r->np, p, len, 0));
+		rig_turn(r, serve);
+		check_eq(got.seen, 0);
+	}
 	put(r, true, (struct cut){512, 496, false, 5}); /* nor does the other family fit */
 	check_eq(got.seen, 0);
 	put(r, false, (struct cut){512, 496, false, 5});
@@ -355,6 +373,7 @@ main(void)
 		cmocka_unit_test(too_many_pieces_are_given_up),
 		cmocka_unit_test(what_is_late_begins_anew_and_is_counted),
 		cmocka_unit_test(the_oldest_makes_room_and_the_newest_comes_out_whole),
+		cmocka_unit_test(one_after_the_other_comes_out_whole),
 		cmocka_unit_test(two_senders_with_one_number_are_kept_apart),
 		cmocka_unit_test(the_whole_is_checked_as_any_datagram),
 		cmocka_unit_test(without_udp_there_is_nothing_to_put_together),

@@ -92,7 +92,7 @@ compare(struct board *b)
 				continue;
 			check_eq((run->flags & RUN_SACKED) != 0, r->sacked);
 			check_eq((run->flags & RUN_LOST) != 0, r->lost);
-			if (run->flags & (RUN_SACKED | RUN_LOST))
+			if (run->flags & RUN_SACKED)
 				continue;
 			check_eq((run->flags & RUN_AGAIN) != 0, r->again);
 			if (!(run->flags & RUN_UNTIMED))
@@ -248,13 +248,13 @@ do_all(struct board *b, uint32_t which)
 	for (uint32_t seq = m->una; seq != m->nxt; seq++) {
 		struct byte_record *r = at(m, seq);
 
-		if (which == 0)
-			r->lost = !r->sacked;
-		else if (which == 1)
+		if (which == 0 && !r->sacked)
+			r->lost = r->again = true;
+		if (which == 1)
 			r->sacked = false;
 		else if (which == 2)
 			r->lost = false;
-		else if (seq - m->una < min_u32(first, whole))
+		else if (which == 3 && seq - m->una < min_u32(first, whole))
 			*r = (struct byte_record){r->sent_us, false, true, r->again};
 	}
 	if (which != 0)
