@@ -40,6 +40,8 @@ static const struct row rows[] = {
 	 "TCP connections, all cores together (50)"},
 	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
 	 "requests on their way: of a connection (1), over UDP of a core (256, 4096 with a rate)"},
+	{"udp-ports", ROW_COUNT, AT(udp_ports), 1, LOAD_PORTS_MAX, "N",
+	 "source ports over UDP, a power of two: a server's NIC spreads them (16)"},
 	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
 	 "open loop: so many requests a second, all cores together (closed loop)"},
 	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson", "of an open loop (poisson)"},
@@ -318,6 +320,7 @@ defaults(struct load_options *o, struct config *cfg)
 		.server_port = 11211,
 		.transport = LOAD_TCP,
 		.conns = 50,
+		.udp_ports = 16,
 		.arrivals = ARRIVALS_POISSON,
 		.keys = 1000000,
 		.key_size = "16",
@@ -351,6 +354,8 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 
 	if (o->sets + o->deletes > 100)
 		return fault_say(f, "--sets and --deletes are more than 100 percent together");
+	if ((o->udp_ports & (o->udp_ports - 1)) != 0)
+		return fault_say(f, "--udp-ports: %u: expected a power of two", o->udp_ports);
 	if (o->promise != PROMISE_NONE && o->rate > 0)
 		return fault_say(f, "--sweep finds the rate: leave --rate out");
 	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
