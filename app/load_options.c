@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define DEPTH_UDP     256u
+#define TIMEOUT_UDP_S 1
+#define TIMEOUT_TCP_S 5 /* TCP sends again by itself, from 200 ms on */
 #define CONNS_LIMIT   100000u
 #define FLIGHTS_LIMIT (4u << 20) /* connections times depth */
 
@@ -60,7 +62,7 @@ static const struct row rows[] = {
 	{"requests", ROW_COUNT, AT(requests), 1, 4e9, "N",
 	 "end a run after so many on each core, if it is sooner"},
 	{"timeout", ROW_REAL, AT(timeout), 0.001, 3600, "S",
-	 "a request without an answer is lost then (1)"},
+	 "a request without an answer is lost then (1, over TCP 5)"},
 	{"no-fill", ROW_FLAG, AT(no_fill), 0, 0, NULL, "do not store all keys first"},
 	{"fill-only", ROW_FLAG, AT(fill_only), 0, 0, NULL, "store all keys and stop"},
 	{"sweep", ROW_SWEEP, 0, 0, 0, "avg=T|p99=T",
@@ -329,7 +331,6 @@ defaults(struct load_options *o, struct config *cfg)
 		.multiget = 1,
 		.seconds = 5,
 		.warmup = 1,
-		.timeout = 1,
 		.seed = 1,
 		.sweep_from = 50000,
 	};
@@ -360,6 +361,8 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 		return fault_say(f, "--sweep finds the rate: leave --rate out");
 	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
 		return fault_say(f, "--vary connections: there are none over UDP");
+	if (o->timeout == 0)
+		o->timeout = o->transport == LOAD_UDP ? TIMEOUT_UDP_S : TIMEOUT_TCP_S;
 	if (o->depth == 0)
 		o->depth = default_depth(o);
 	depth = o->depth;

@@ -35,6 +35,8 @@ count_flights(struct load_program *p)
 
 	p->conns_of_core = (conns + p->config.cores - 1) / p->config.cores;
 	p->depth_max = most_of(o, VARY_DEPTH, o->depth);
+	if (p->depth_max < FILL_DEPTH_TCP)
+		p->depth_max = FILL_DEPTH_TCP;
 }
 
 static uint16_t
