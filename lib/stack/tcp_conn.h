@@ -146,7 +146,7 @@ struct loss {
 	uint32_t rack_xmit_us, rack_end; /* of the delivered text that was sent last */
 	uint32_t rack_rtt_us;
 	uint32_t rack_fack;   /* one past the highest delivered */
-	uint32_t dsack_round; /* with reo_persist: no second DSACK counts before this is reached */
+	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
 	uint32_t tlp_end;
 	/* RFC 9937 */
 	uint32_t prr_delivered, prr_out, recover_fs;
