@@ -143,7 +143,7 @@ step_connect(struct load_core *c)
 {
 	const bool late = c->now_ns - c->begun_ns > CONNECT_WAIT_NS;
 
-	if (c->open_count >= c->order.conns || (late && c->open_count != 0))
+	if (c->open_count == c->order.conns || (late && c->open_count != 0))
 		go(c);
 	else if (late)
 		finish_order(c);

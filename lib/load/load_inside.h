@@ -18,6 +18,8 @@
 #define REQUESTS_A_TURN   512u /* sent; more than that the outbox does not hold */
 #define OVERDUE_TURNS     16u  /* between two looks for what is overdue */
 #define OVERDUE_AT_ONCE   64u  /* flights or connections looked at */
+#define ASIDE_TIMEOUTS    4u
+#define ASIDE_MAX         (LOAD_WINDOW_MAX / 2)
 #define FILL_TRIES        20u
 #define UDP_SLOT_MASK     (LOAD_WINDOW_MAX - 1)
 #define UDP_ID_STEP       LOAD_WINDOW_MAX /* from one use of a slot to the next */
@@ -26,7 +28,7 @@
 
 struct flight {
 	uint64_t due_ns;  /* when it was to be sent: latency counts from here */
-	uint64_t sent_ns; /* when it was: a timeout does */
+	uint64_t sent_ns; /* when it was, for the timeout; of a slot set aside: until when */
 	uint32_t version; /* of a set */
 	uint16_t id;      /* UDP */
 	uint8_t op;       /* enum load_op */
@@ -94,6 +96,8 @@ struct load_core {
 	uint32_t free_count, overdue_at;
 	uint16_t *free; /* slots */
 	struct udp_reply *replies;
+	uint16_t *aside; /* slots whose last request was lost, oldest first: a ring */
+	uint32_t aside_head, aside_count;
 
 	/* TCP */
 	struct load_conn *conns;

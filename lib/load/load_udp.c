@@ -11,7 +11,7 @@
 size_t
 load_udp_bytes(const struct load_config *cfg)
 {
-	const size_t one = sizeof(struct flight) + sizeof(struct udp_reply) + sizeof(uint16_t) +
+	const size_t one = sizeof(struct flight) + sizeof(struct udp_reply) + 2 * sizeof(uint16_t) +
 			   REPLY_LINE_MAX + cfg->workload->multiget * sizeof(uint32_t);
 
 	return LOAD_WINDOW_MAX * one + 8 * CACHE_LINE_BYTES;
@@ -27,6 +27,7 @@ load_udp_create(struct load_core *c, struct region *region)
 	c->keys = region_take(region, n * c->w->multiget * sizeof *c->keys, CACHE_LINE_BYTES);
 	c->replies = region_take(region, n * sizeof *c->replies, CACHE_LINE_BYTES);
 	c->free = region_take(region, n * sizeof *c->free, CACHE_LINE_BYTES);
+	c->aside = region_take(region, n * sizeof *c->aside, CACHE_LINE_BYTES);
 	lines = region_take(region, n * REPLY_LINE_MAX, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < n; i++) {
 		c->flights[i].id = (uint16_t)i;
@@ -114,6 +115,24 @@ slot_free(struct load_core *c, struct flight *f)
 	f->tries = 0;
 	f->id = (uint16_t)(f->id + UDP_ID_STEP);
 	c->free[c->free_count++] = f->id & UDP_SLOT_MASK;
+}
+
+static void
+slot_return_oldest(struct load_core *c)
+{
+	slot_free(c, &c->flights[c->aside[c->aside_head++ & UDP_SLOT_MASK]]);
+	c->aside_count--;
+}
+
+/* Its answer may still come. */
+static void
+slot_set_aside(struct load_core *c, struct flight *f)
+{
+	if (c->aside_count == ASIDE_MAX)
+		slot_return_oldest(c);
+	f->tries = 0;
+	f->sent_ns = c->now_ns + ASIDE_TIMEOUTS * c->cfg.timeout_ns;
+	c->aside[(c->aside_head + c->aside_count++) & UDP_SLOT_MASK] = f->id & UDP_SLOT_MASK;
 }
 
 /* What the frame's ID names, if it is on its way and this is the datagram it waits for. */
@@ -232,6 +251,13 @@ load_udp_overdue(struct load_core *c)
 			continue;
 		counter_add(&load_tally(c, f)[LOAD_LOST], 1);
 		c->in_flight--;
-		slot_free(c, f);
+		slot_set_aside(c, f);
+	}
+	for (uint32_t i = 0; i < OVERDUE_AT_ONCE && c->aside_count != 0; i++) {
+		const uint32_t oldest = c->aside[c->aside_head & UDP_SLOT_MASK];
+
+		if (c->flights[oldest].sent_ns > c->now_ns)
+			break;
+		slot_return_oldest(c);
 	}
 }

@@ -175,6 +175,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	sv->turn++;
 	chunks_look(sv);
 	pins_look(sv);
+	fills_look(sv);
 	admin_turn(sv);
 	datagrams_restart(sv);
 	messages_drain(sv);

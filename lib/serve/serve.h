@@ -60,6 +60,7 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_REFUSED, "connections told that there are too many")                                \
 	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
 	X(CONN_HELD, "replies put off because no room was left to queue them")                     \
+	X(CONN_SLOW_BODY, "connections reset: a body cut for seconds, while others had no memory") \
 	X(CONN_NO_SCRATCH, "connections reset: a line cut for seconds, while others had no chunk") \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \

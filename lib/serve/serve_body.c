@@ -20,7 +20,8 @@ memory_wait(struct serve *sv, struct session *ss)
 		return false;
 	if (ss->carry == NULL && (sv->carry_count >= sv->carry_max || !carry_take(sv, ss)))
 		return false;
-	ss->memory_waits++;
+	if (++ss->memory_waits >= FILL_WAITS)
+		fills_press(sv);
 	ss->memory_turn = sv->turn;
 	return true;
 }
@@ -49,9 +50,58 @@ body_begin(struct serve *sv, struct op *op)
 	}
 	ss->body = BODY_FILL;
 	ss->filling = true;
+	ss->fills++;
 	ss->bad_end = false;
 	ss->filling_req = *req;
 	return ANSWER_DONE;
+}
+
+/* ---- values whose bytes do not come, while others find no memory ---- */
+
+void
+fills_press(struct serve *sv)
+{
+	if (sv->clock.now_s - sv->fills_press_s > 2 * FILL_STALE_S)
+		sv->fills_since_s = sv->clock.now_s;
+	sv->fills_press_s = sv->clock.now_s;
+}
+
+/* Has its value stood still since it was noted, long ago? Whoever has got on is noted anew. */
+static bool
+fill_stalls(const struct serve *sv, struct session *ss)
+{
+	struct fill_note *n = &ss->noted;
+	const uint32_t now_s = sv->clock.now_s;
+
+	if (n->second >= sv->fills_since_s && n->second != 0 && n->fills == ss->fills) {
+		if (now_s - n->second < FILL_STALE_S)
+			return false;
+		if (ss->fill.filled - n->filled < FILL_LEAST_BYTES)
+			return true;
+	}
+	*n = (struct fill_note){now_s, ss->fills, ss->fill.filled};
+	return false;
+}
+
+/* A value that is begun has its memory, whether or not its bytes come: with too little of it, the
+ * first one found whose client has sent less than a segment for seconds is given up, one a turn. */
+void
+fills_look(struct serve *sv)
+{
+	if (likely(sv->fills_press_s == 0) ||
+	    sv->clock.now_s - sv->fills_press_s > 2 * FILL_STALE_S)
+		return;
+	for (uint32_t i = 0; i < FILL_LOOKS && i < sv->cfg.conns_max; i++) {
+		struct session *ss = &sv->sessions[sv->fill_slot];
+
+		sv->fill_slot = (sv->fill_slot + 1) % sv->cfg.conns_max;
+		if (ss->conn == NULL || !ss->filling || !fill_stalls(sv, ss))
+			continue;
+		serve_count(sv, CONN_SLOW_BODY);
+		ss->end = SESSION_ENDS_WRONG;
+		conn_abort(sv->stack, ss->conn);
+		return;
+	}
 }
 
 /* Take what is there of the value, or of the line end. */

@@ -76,8 +76,11 @@ struct serve {
 	bool carries_in_use;     /* operations of this pass may lie in a carry */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t carry_count, carry_max;
-	uint32_t carry_slot; /* of sessions: where the next look for a stale carry begins */
-	bool scarce;         /* so few chunks that nothing is parsed behind a retrieval */
+	uint32_t carry_slot;    /* of sessions: where the next look for a stale carry begins */
+	bool scarce;            /* so few chunks that nothing is parsed behind a retrieval */
+	uint32_t fills_press_s; /* when somebody last found no memory for a value; 0: never */
+	uint32_t fills_since_s; /* since when that has been so */
+	uint32_t fill_slot;     /* of sessions: where the look for stale fills stands */
 	struct session *again;
 
 	uint32_t op_count;
@@ -179,6 +182,14 @@ void session_forget(struct serve *sv, struct session *ss);
 
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
+#define FILL_STALE_S     3u
+#define FILL_LEAST_BYTES 1460u
+#define FILL_LOOKS       64u
+#define FILL_WAITS       4096u /* turns of waiting for memory that are as good as none */
+
+/* There is no memory for a value now: from now on fills that stand still are given up. */
+void fills_press(struct serve *sv);
+void fills_look(struct serve *sv);
 enum parse_step body_feed(struct serve *sv, struct session *ss);
 enum answer body_begin(struct serve *sv, struct op *op);
 enum answer answer_finish(struct serve *sv, struct op *op);

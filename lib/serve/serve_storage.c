@@ -91,6 +91,8 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		serve_count(sv, CMD_SET);
 		class_count(sv, fill->item, CLASS_CMD_SET);
 	}
+	if (unlikely(r == STORE_NO_MEMORY))
+		fills_press(sv);
 	return r;
 }
 

@@ -46,6 +46,12 @@ struct value_rest {
 	uint8_t tail; /* enum value_tail */
 };
 
+/* How far its fill was when it was last looked at for standing still (serve_body.c). */
+struct fill_note {
+	uint32_t second; /* 0: never */
+	uint32_t fills, filled;
+};
+
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
@@ -76,6 +82,8 @@ struct session {
 
 	uint64_t body_left;        /* its end included */
 	struct mc_req filling_req; /* but for its key, a view */
+	struct fill_note noted;
+	uint32_t fills; /* begun so far */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;

@@ -146,7 +146,7 @@ struct loss {
 	uint32_t rack_xmit_us, rack_end; /* of the delivered text that was sent last */
 	uint32_t rack_rtt_us;
 	uint32_t rack_fack;   /* one past the highest delivered */
-	uint32_t dsack_round; /* with reo_persist: no second DSACK counts before this is reached */
+	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
 	uint32_t tlp_end;
 	/* RFC 9937 */
 	uint32_t prr_delivered, prr_out, recover_fs;
@@ -170,15 +170,15 @@ struct growth {
 	uint32_t est_part; /* ... nor w_est */
 };
 
-#define CONN_SLOTS_MAX  (1u << 22)
+#define CONN_SLOTS_MAX  (1u << 24)
 #define CONN_LOCAL_MASK 3u
 
 struct conn {
 	/* who, and what was received */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
 	uint16_t peer_port, local_port;
-	uint32_t slot : 22, local : 2; /* local: enum local */
-	uint32_t state : 8;            /* enum conn_state */
+	uint32_t slot : 24, local : 2; /* local: enum local */
+	uint32_t state : 6;            /* enum conn_state */
 	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */

@@ -146,9 +146,10 @@ reno_detect(struct stack *s, struct conn *c, const struct sack_told *told, uint3
 
 		c->dup_acks = partial ? (uint8_t)(c->dup_acks - min_u32(segs, c->dup_acks)) : 0;
 	}
-	/* Step 2: not again for what was in flight when the last loss was seen. */
+	/* Step 2: not again for what was in flight when the last loss was seen, nor for the echo of
+	 * what went out twice. */
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACKS_RESEND || !told->dup ||
-			 seq_before(c->snd_una, c->recover)))
+			 !seq_after(c->snd_una, c->recover)))
 		return 0;
 	if (!sent_mark_first(&c->sent, &s->tcp->sent_pool, c->mss))
 		stack_count(s, TCP_SENT_RUNS_SHORT);

@@ -10,6 +10,8 @@
  */
 #include "tcp.h"
 
+#include "wire/eth_wire.h"
+
 #define HEADERS_MAX (18u + 40u + TCP_HEADER_MAX) /* Ethernet with a tag, IPv6, TCP */
 
 void
@@ -30,11 +32,12 @@ rx_aside(const struct stack *s)
 	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
 }
 
-/* Where a received frame ends that we may write in (port.h): the source's MAC is its byte 6. */
+/* Where a received frame ends that we may write in (port.h): the source's MAC is its byte 6, or was
+ * before a tag was taken out in front of it (sort.c). */
 static const uint8_t *
 frame_end(const struct stack *s, const struct arrival *a)
 {
-	return a->src_mac - 6 + s->port->frame_bytes;
+	return a->src_mac - 6 - ETH_TAG_BYTES + s->port->frame_bytes;
 }
 
 static inline struct rx_seg *

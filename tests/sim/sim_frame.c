@@ -11,31 +11,74 @@
 #define ICMP_NEEDS_FRAGMENTS 4u
 #define ICMP_QUOTE_BYTES     8u /* of the packet behind its IP header (RFC 792) */
 
+struct ip_addr
+sim_ip6(uint32_t ip)
+{
+	struct ip_addr a = {{0x20, 0x01, 0x0d, 0xb8}};
+	const struct be32 low = be32_of(ip);
+
+	memcpy(a.b + 12, low.b, sizeof low);
+	return a;
+}
+
 static uint64_t
 segment_sum(const struct sim_segment *seg, const uint8_t *at, uint32_t len)
 {
-	return inet_sum(inet_sum_pseudo(seg->src_ip, seg->dst_ip, IPV4_TCP, (uint16_t)len), at,
-			len);
+	const struct ip_addr src = sim_ip6(seg->src_ip), dst = sim_ip6(seg->dst_ip);
+	const uint64_t pseudo =
+		seg->ipv6 ? inet_sum_pseudo6(&src, &dst, IPV6_TCP, (uint16_t)len)
+			  : inet_sum_pseudo(seg->src_ip, seg->dst_ip, IPV4_TCP, (uint16_t)len);
+
+	return inet_sum(pseudo, at, len);
+}
+
+void
+sim_cksum_segment(uint8_t *frame, uint32_t len, const struct sim_segment *seg)
+{
+	const uint32_t at = seg->ipv6 ? SIM_TCP_AT_V6 : SIM_TCP_AT;
+	struct tcp_header *tcp = (void *)(frame + at);
+
+	tcp->cksum = (struct be16){{0, 0}};
+	tcp->cksum = inet_cksum(segment_sum(seg, frame + at, len - at));
+}
+
+static void
+write_ipv6(uint8_t *p, const struct sim_segment *seg, uint32_t tcp_len)
+{
+	struct ipv6_header *ip = (void *)p;
+
+	*ip = (struct ipv6_header){
+		.version_class = 0x60,
+		.payload_len = be16_of((uint16_t)tcp_len),
+		.next = IPV6_TCP,
+		.hop_limit = IPV6_HOP_LIMIT,
+		.src = sim_ip6(seg->src_ip),
+		.dst = sim_ip6(seg->dst_ip),
+	};
+}
+
+static void
+write_ipv4(uint8_t *ip, const struct sim_segment *seg, uint32_t tcp_len)
+{
+	ipv4_emit(ip, seg->src_ip, seg->dst_ip, IPV4_TCP, (uint16_t)(IPV4_HEADER_BYTES + tcp_len));
+	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
 }
 
 uint32_t
 sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		  const struct sim_segment *seg)
 {
-	uint8_t *ip = frame + ETH_HEADER_BYTES;
-	uint8_t *at = frame + SIM_TCP_AT;
-	const uint32_t header_len = tcp_emit(at, &seg->tcp);
+	const uint32_t at = seg->ipv6 ? SIM_TCP_AT_V6 : SIM_TCP_AT;
+	const uint32_t header_len = tcp_emit(frame + at, &seg->tcp);
 	const uint32_t tcp_len = header_len + seg->tcp.payload.len;
-	struct tcp_header *tcp = (void *)at;
 
-	ensure(SIM_TCP_AT + tcp_len <= MEM_FRAME_BYTES);
-	eth_emit(frame, dst_mac, src_mac, ETH_TYPE_IPV4);
-	ipv4_emit(ip, seg->src_ip, seg->dst_ip, IPV4_TCP, (uint16_t)(IPV4_HEADER_BYTES + tcp_len));
-	((struct ipv4_header *)(void *)ip)->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+	ensure(at + tcp_len <= MEM_FRAME_BYTES);
+	eth_emit(frame, dst_mac, src_mac, seg->ipv6 ? ETH_TYPE_IPV6 : ETH_TYPE_IPV4);
+	(seg->ipv6 ? write_ipv6 : write_ipv4)(frame + ETH_HEADER_BYTES, seg, tcp_len);
 	if (seg->tcp.payload.len > 0)
-		memcpy(at + header_len, seg->tcp.payload.data, seg->tcp.payload.len);
-	tcp->cksum = inet_cksum(segment_sum(seg, at, tcp_len));
-	return SIM_TCP_AT + tcp_len;
+		memcpy(frame + at + header_len, seg->tcp.payload.data, seg->tcp.payload.len);
+	sim_cksum_segment(frame, at + tcp_len, seg);
+	return at + tcp_len;
 }
 
 bool
@@ -127,27 +170,60 @@ enum frame_kind {
 	FRAME_BROKEN,
 };
 
+/* Where TCP begins and how long it is. */
+static enum frame_kind
+read_ipv4(struct sim_segment *seg, const uint8_t **at, uint32_t *len)
+{
+	struct ipv4_packet ip;
+
+	if (ipv4_parse(&ip, *at, *len) != IPV4_WIRE_OK || ip.header_len != IPV4_HEADER_BYTES ||
+	    !ipv4_cksum_good(*at, ip.header_len))
+		return FRAME_BROKEN;
+	seg->src_ip = ip.src;
+	seg->dst_ip = ip.dst;
+	seg->ipv6 = false;
+	*at += ip.header_len;
+	*len = ip.total_len - ip.header_len;
+	return ip.protocol == IPV4_TCP ? FRAME_SEGMENT : FRAME_OTHER;
+}
+
+static enum frame_kind
+read_ipv6(struct sim_segment *seg, const uint8_t **at, uint32_t *len)
+{
+	const struct ipv6_header *h = (const void *)*at;
+	struct ipv6_packet ip;
+
+	if (ipv6_parse(&ip, *at, *len) != IPV6_WIRE_OK)
+		return FRAME_BROKEN;
+	seg->src_ip = be32_get(*(const struct be32 *)(const void *)(h->src.b + 12));
+	seg->dst_ip = be32_get(*(const struct be32 *)(const void *)(h->dst.b + 12));
+	seg->ipv6 = true;
+	*at += ip.l4_at;
+	*len = ip.l4_len;
+	return ip.next == IPV6_TCP ? FRAME_SEGMENT : FRAME_OTHER;
+}
+
 static enum frame_kind
 read_frame(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 {
 	const struct eth_header *eth = (const void *)frame;
 	const uint8_t *at = frame + ETH_HEADER_BYTES;
-	struct ipv4_packet ip;
+	enum frame_kind kind = FRAME_OTHER;
 
 	if (len < ETH_HEADER_BYTES)
 		return FRAME_BROKEN;
-	if (be16_get(eth->type) != ETH_TYPE_IPV4)
-		return FRAME_OTHER;
-	if (ipv4_parse(&ip, at, len - ETH_HEADER_BYTES) != IPV4_WIRE_OK ||
-	    ip.header_len != IPV4_HEADER_BYTES || !ipv4_cksum_good(at, ip.header_len))
+	len -= ETH_HEADER_BYTES;
+	if (be16_get(eth->type) == ETH_TYPE_IPV4)
+		kind = read_ipv4(seg, &at, &len);
+	else if (be16_get(eth->type) == ETH_TYPE_IPV6)
+		kind = read_ipv6(seg, &at, &len);
+	if (kind != FRAME_SEGMENT)
+		return kind;
+	/* All ones is no complement of a sum, though receivers take it for zero (RFC 1624). */
+	if (len < TCP_HEADER_BYTES || load_u16(at + TCP_CKSUM_AT) == 0xffff)
 		return FRAME_BROKEN;
-	if (ip.protocol != IPV4_TCP)
-		return FRAME_OTHER;
-	at += ip.header_len;
-	seg->src_ip = ip.src;
-	seg->dst_ip = ip.dst;
-	if (!inet_sum_good(segment_sum(seg, at, ip.total_len - ip.header_len)) ||
-	    tcp_parse(&seg->tcp, at, ip.total_len - ip.header_len) != TCP_WIRE_OK)
+	if (!inet_sum_good(segment_sum(seg, at, len)) ||
+	    tcp_parse(&seg->tcp, at, len) != TCP_WIRE_OK)
 		return FRAME_BROKEN;
 	return FRAME_SEGMENT;
 }

@@ -9,15 +9,25 @@
 #define CLOCKOO_SIM_FRAME_H
 
 #include "mem_port.h"
+#include "base/ip_addr.h"
 #include "wire/tcp_wire.h"
 
 #define SIM_ROUTER 0x0a0000feu /* 10.0.0.254: who says that a packet is too big */
-#define SIM_TCP_AT 34u /* where the segment begins: Ethernet and a plain IPv4 header before it */
+/* Where the segment begins: Ethernet and a plain IP header before it. */
+#define SIM_TCP_AT    34u
+#define SIM_TCP_AT_V6 54u
 
 struct sim_segment {
 	uint32_t src_ip, dst_ip;
+	bool ipv6;          /* from sim_ip6(src_ip) to sim_ip6(dst_ip) */
 	struct tcp_seg tcp; /* its payload is the text */
 };
+
+/* The IPv6 address of whoever has this IPv4 address: 2001:db8::a.b.c.d. */
+struct ip_addr sim_ip6(uint32_t ip);
+
+/* Set the checksum right once the segment's bytes have been changed. */
+void sim_cksum_segment(uint8_t *frame, uint32_t len, const struct sim_segment *seg);
 
 /* Write the frame, checksums right; at most MEM_FRAME_BYTES. Returns its length. */
 uint32_t sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8_t src_mac[6],
@@ -31,7 +41,7 @@ bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_
  * 1191), or packet too big (RFC 4443 section 3.2). 0: nothing (it is no IP packet). */
 uint32_t sim_write_too_big(uint8_t *frame, const uint8_t *packet_frame, uint32_t len, uint16_t mtu);
 
-/* Read a frame. False: not TCP over IPv4, or broken on the way. */
+/* Read a frame. False: not TCP over plain IP, or broken on the way. */
 bool sim_parse_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len);
 
 /* The same for a frame that comes as it was sent: a wrong length or checksum stops the process. */

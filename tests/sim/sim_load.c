@@ -76,18 +76,23 @@ sim_load_destroy(struct sim_load *sl)
 	free(sl);
 }
 
+void
+sim_load_turn(struct sim_load *sl)
+{
+	sl->server->now_ns += sl->step_ns;
+	sim_wire_turn(sl->wire, sl->server->now_ns);
+	sim_cores_turn(sl->server);
+	load_core_turn(sl->core, sl->server->now_ns);
+}
+
 bool
 sim_load_obey(struct sim_load *sl, const struct load_order *order, uint64_t limit_ns)
 {
 	const uint64_t until_ns = sl->server->now_ns + limit_ns;
 
 	load_core_order_mt(sl->core, order);
-	while (!load_core_done_mt(sl->core) && sl->server->now_ns < until_ns) {
-		sl->server->now_ns += sl->step_ns;
-		sim_wire_turn(sl->wire, sl->server->now_ns);
-		sim_cores_turn(sl->server);
-		load_core_turn(sl->core, sl->server->now_ns);
-	}
+	while (!load_core_done_mt(sl->core) && sl->server->now_ns < until_ns)
+		sim_load_turn(sl);
 	return load_core_done_mt(sl->core);
 }
 

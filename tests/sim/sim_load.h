@@ -33,6 +33,8 @@ struct sim_load *sim_load_create(struct workload *w, enum load_transport transpo
 				 const struct sim_faults *faults, uint64_t seed);
 void sim_load_destroy(struct sim_load *sl);
 
+/* One step of the clock. */
+void sim_load_turn(struct sim_load *sl);
 /* False: it was not done within limit_ns. */
 bool sim_load_obey(struct sim_load *sl, const struct load_order *order, uint64_t limit_ns);
 uint64_t sim_load_count(const struct sim_load *sl, enum load_counter which);

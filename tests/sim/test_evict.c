@@ -20,7 +20,7 @@
 #define SECOND_NS 1000000000ull
 #define STEP_NS   200000u /* between two turns, at most */
 
-enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD };
+enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD, ROLE_SLOW };
 
 struct client {
 	struct conn *conn;
@@ -36,7 +36,7 @@ struct world {
 	struct client client[CLIENTS]; /* by slot */
 	const char *bad_asks;
 	uint32_t times;
-	uint32_t opened, gone_good, gone_bad;
+	uint32_t opened, gone_good, gone_bad, gone_slow;
 	uint64_t slowest_ns, asked_ns[CLIENTS];
 };
 
@@ -91,6 +91,7 @@ on_gone(void *arg, struct conn *c)
 
 	w->gone_good += cl->role == ROLE_GOOD;
 	w->gone_bad += cl->role == ROLE_BAD;
+	w->gone_slow += cl->role == ROLE_SLOW;
 	*cl = (struct client){0};
 }
 
@@ -129,7 +130,7 @@ serve(void *arg)
 }
 
 static struct world *
-world_create(uint32_t chunks)
+world_create(uint32_t chunks, uint32_t memory_mb)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_cores_options o = sim_cores_defaults(3);
@@ -140,6 +141,7 @@ world_create(uint32_t chunks)
 	check_ptr(w);
 	o.stack.conns_max = CLIENTS;
 	o.stack.chunks = chunks;
+	o.memory_bytes = (size_t)memory_mb << 20;
 	o.stack.rx_frames_max = 4096;
 	o.frames = 8192;
 	w->sc = sim_cores_create(&o);
@@ -257,7 +259,7 @@ answers(const struct world *w)
 static void
 good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 {
-	struct world *w = world_create(4096);
+	struct world *w = world_create(4096, 64);
 	struct stack_usage use;
 	uint32_t before;
 
@@ -302,7 +304,7 @@ good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing(void *
 static void
 while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 {
-	struct world *w = world_create(4096);
+	struct world *w = world_create(4096, 64);
 
 	store(w, "small", 5);
 	store(w, "big", 900);
@@ -322,7 +324,7 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 static void
 values_pinned_by_who_does_not_read_do_not_fill_the_limbo(void **state)
 {
-	struct world *w = world_create(16384);
+	struct world *w = world_create(16384, 64);
 	static char asks[1100];
 	uint32_t len = (uint32_t)snprintf(asks, sizeof asks, "set p 0 0 1024\r\n");
 
@@ -337,6 +339,7 @@ values_pinned_by_who_does_not_read_do_not_fill_the_limbo(void **state)
 	check_eq(counted(w, TCP_EVICTED_SLOW_READER), 0);
 	run(w, 5 * SECOND_NS);
 	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
+	print_message("%u of 60 reset\n", (uint32_t)counted(w, TCP_EVICTED_SLOW_READER));
 	/* No more than it takes: what is left may stay. */
 	check(counted(w, TCP_EVICTED_SLOW_READER) < 60);
 	check_eq(w->gone_good, 0);
@@ -345,11 +348,62 @@ values_pinned_by_who_does_not_read_do_not_fill_the_limbo(void **state)
 	world_destroy(w);
 }
 
+static uint64_t
+served(const struct world *w, enum serve_counter which)
+{
+	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
+}
+
+/* A value that is begun has its memory. More of them than there is memory for, none of them sent:
+ * in the end whoever sends a value finds room for it. */
+static void
+values_begun_and_not_sent_do_not_keep_the_memory(void **state)
+{
+	struct world *w = world_create(4096, 16);
+	static const uint8_t bytes[1000];
+	struct conn *slow = NULL;
+
+	store(w, "small", 5);
+	join(w, ROLE_GOOD, 1);
+	w->bad_asks = "set slow 0 0 100000\r\nx";
+	w->times = 1;
+	join(w, ROLE_SLOW, 1);
+	for (uint32_t i = 0; i < CLIENTS && slow == NULL; i++)
+		slow = w->client[i].role == ROLE_SLOW ? w->client[i].conn : NULL;
+	w->bad_asks = "set lazy 0 0 1000000\r\nx";
+	join(w, ROLE_BAD, 40);
+	for (uint32_t s = 0; s < 10; s++) {
+		check_eq(w->gone_slow, 0);
+		say(w, slow, bytes, sizeof bytes); /* it gets on */
+		run(w, SECOND_NS);
+	}
+	check_eq(w->gone_slow, 0);
+	check(served(w, CONN_SLOW_BODY) > 0);
+	store(w, "late", 900000);
+	check_eq(w->gone_good, 0);
+	world_destroy(w);
+}
+
+static void
+while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
+{
+	struct world *w = world_create(4096, 64);
+
+	store(w, "small", 5);
+	w->bad_asks = "set lazy 0 0 1000000\r\nx";
+	w->times = 1;
+	join(w, ROLE_BAD, 10);
+	run(w, 10 * SECOND_NS);
+	check_eq(served(w, CONN_SLOW_BODY), 0);
+	check_eq(w->gone_bad, 0);
+	world_destroy(w);
+}
+
 /* A hundred times a megabyte, asked for at once and hardly read. */
 static void
 a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **state)
 {
-	struct world *w = world_create(4096);
+	struct world *w = world_create(4096, 64);
 	struct stack_usage use;
 	char line[600] = "get";
 	uint32_t most = 0, frames = 0;
@@ -540,7 +594,7 @@ who_is_pressed_resets_who_stands_still_and_not_who_moves(void **state)
 	}
 	r->ss->serve = press;
 	r->ss->arg = s;
-	for (uint32_t i = 0; i < 50 && r->gone == 0; i++) {
+	for (uint32_t i = 0; i < 45; i++) {
 		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
 		/* 40 bytes at a time: it is slow, and gets on. */
 		r->our_next[1] += 40;
@@ -554,6 +608,37 @@ who_is_pressed_resets_who_stands_still_and_not_who_moves(void **state)
 	raw_destroy(r);
 }
 
+/* Whether one was enough is seen a while later: in between nobody else goes. */
+static void
+who_is_pressed_resets_one_at_a_time(void **state)
+{
+	struct raw *r = raw_create();
+	struct stack *s = r->ss->stack;
+
+	for (uint32_t i = 0; i < 10; i++) {
+		raw_open(r, i);
+		check(conn_writable(s, r->last, 1));
+		memset(conn_reserve(s, r->last, 1900), 'x', 1900);
+		conn_commit(s, r->last, 1900);
+	}
+	r->ss->serve = press;
+	r->ss->arg = s;
+	for (uint32_t ms = 0; ms < 5000; ms++) {
+		const uint32_t before = r->gone;
+
+		for (uint32_t i = 0; i < 30; i++) { /* in one millisecond */
+			r->ss->now_ns += 1000000 / 30;
+			sim_stack_turn(r->ss);
+		}
+		drain_sent(r, 0, NULL);
+		check(r->gone - before <= 1);
+		if (ms == 2060)
+			check(r->gone >= 2 && r->gone <= 5);
+	}
+	check_eq(r->gone, 10);
+	raw_destroy(r);
+}
+
 int
 main(void)
 {
@@ -563,10 +648,13 @@ main(void)
 		cmocka_unit_test(
 			good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing),
 		cmocka_unit_test(values_pinned_by_who_does_not_read_do_not_fill_the_limbo),
+		cmocka_unit_test(values_begun_and_not_sent_do_not_keep_the_memory),
+		cmocka_unit_test(while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes),
 		cmocka_unit_test(while_memory_is_ample_nobody_is_reset_for_not_reading),
 		cmocka_unit_test(
 			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
 		cmocka_unit_test(who_does_not_fill_a_hole_is_reset_when_frames_run_short),
+		cmocka_unit_test(who_is_pressed_resets_one_at_a_time),
 		cmocka_unit_test(who_is_pressed_resets_who_stands_still_and_not_who_moves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

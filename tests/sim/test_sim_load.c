@@ -197,6 +197,84 @@ a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 	sim_load_destroy(sl);
 }
 
+/* Frames that come after their request was given up, and its slot has another one's. */
+static void
+a_late_answer_is_not_taken_for_the_next_requests(void **unused)
+{
+	const struct load_order fill = fill_order();
+	struct load_order run = run_order(0);
+	struct workload w = workload_of(LOAD_TEXT, 32, 32);
+	struct sim_load *sl = sim_load_create(&w, LOAD_UDP, &perfect, 6);
+
+	run.depth = 16;
+	run.measure_ns = 400 * MS;
+	check(sim_load_obey(sl, &fill, S));
+	sl->wire->faults =
+		(struct sim_faults){.delay_ns = 10000, .late = 100, .jitter_ns = 90 * MS};
+	check(sim_load_obey(sl, &run, 60 * S));
+	check(sim_load_count(sl, LOAD_LATE) > 0);
+	check(sim_load_count(sl, LOAD_LOST) > 0);
+	check_no_lies(sl);
+	sim_load_destroy(sl);
+}
+
+static void
+what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
+{
+	const struct load_order fill = fill_order();
+	struct load_order run = run_order(0);
+	struct workload w = workload_of(LOAD_TEXT, 32, 32);
+	struct sim_load *sl = sim_load_create(&w, LOAD_TCP, &perfect, 7);
+
+	run.measure_ns = 200 * S;
+	run.requests = 30000;
+	check(sim_load_obey(sl, &fill, S));
+	load_core_order_mt(sl->core, &run);
+	for (uint32_t i = 0; i < 2000; i++)
+		sim_load_turn(sl);
+	sl->wire->faults.lose = 1000; /* for longer than a request may take */
+	sl->step_ns = MS;
+	for (uint32_t i = 0; i < 25000; i++)
+		sim_load_turn(sl);
+	check_eq(sim_load_count(sl, LOAD_RESET), run.conns);
+	sl->wire->faults.lose = 0;
+	sl->step_ns = 5000;
+	for (uint64_t i = 0; i < 10000000 && !load_core_done_mt(sl->core); i++)
+		sim_load_turn(sl);
+	check(load_core_done_mt(sl->core));
+	check(sim_load_count(sl, LOAD_CONNECTED) >= run.conns + fill.conns);
+	check_eq(counter_read(&load_core_result(sl->core)->measured[LOAD_SENT]), run.requests);
+	check_eq(sim_load_count(sl, LOAD_LOST), run.conns * run.depth);
+	check_eq(sim_load_count(sl, LOAD_ANSWERED) + sim_load_count(sl, LOAD_LOST),
+		 sim_load_count(sl, LOAD_SENT));
+	check_no_lies(sl);
+	sim_load_destroy(sl);
+}
+
+static void
+a_run_has_the_connections_it_asks_for(void **unused)
+{
+	static const uint32_t conns[] = {8, 2, 40, 1};
+	const struct load_order fill = fill_order();
+	struct workload w = workload_of(LOAD_TEXT, 32, 32);
+	struct sim_load *sl = sim_load_create(&w, LOAD_TCP, &perfect, 8);
+
+	check(sim_load_obey(sl, &fill, S));
+	for (uint32_t i = 0; i < sizeof conns / sizeof conns[0]; i++) {
+		struct load_order run = run_order(0);
+		struct stack_usage use;
+
+		run.conns = conns[i];
+		run.measure_ns = 5 * MS;
+		check(sim_load_obey(sl, &run, S));
+		stack_usage_mt(sl->stack, &use);
+		check_eq(use.conns_open, conns[i]);
+		check_eq(sim_load_count(sl, LOAD_LOST), 0);
+		check_eq(sim_load_count(sl, LOAD_RESET), 0);
+	}
+	sim_load_destroy(sl);
+}
+
 static void
 a_server_that_is_not_there_ends_the_run(void **unused)
 {
@@ -221,6 +299,9 @@ main(void)
 		cmocka_unit_test(a_wrong_byte_in_the_server_is_seen),
 		cmocka_unit_test(an_open_loop_sends_what_its_schedule_says),
 		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
+		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
+		cmocka_unit_test(what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened),
+		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
 		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

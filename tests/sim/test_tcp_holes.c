@@ -10,6 +10,7 @@
 #include "stack/tcp_conn.h"
 
 #include "support/test.h"
+#include "wire/eth_wire.h"
 
 #include <string.h>
 
@@ -29,7 +30,9 @@ struct receiver {
 	struct sim_rng rng;
 	struct conn *conn;
 	uint32_t iss, read;
-	uint32_t acked;    /* as the stack said last */
+	uint32_t acked; /* as the stack said last */
+	uint16_t vlan;  /* 0: none */
+	uint8_t sent[MEM_FRAME_BYTES];
 	bool have[STREAM]; /* the model */
 	uint8_t text[STREAM];
 };
@@ -53,11 +56,31 @@ next_sent(struct receiver *r, struct sim_segment *seg)
 	uint32_t len;
 
 	while ((frame = mem_port_sent(r->ss->port, &len)) != NULL) {
+		if (r->vlan != 0) {
+			memcpy(r->sent, frame, len);
+			frame = eth_tag_out(r->sent);
+			len -= ETH_TAG_BYTES;
+		}
 		if (sim_read_segment(seg, frame, len))
 			return true;
 		mem_port_done(r->ss->port);
 	}
 	return false;
+}
+
+static void
+put_frame(struct receiver *r, const struct sim_segment *seg)
+{
+	uint8_t bytes[ETH_TAG_BYTES + MEM_FRAME_BYTES], *frame = bytes + ETH_TAG_BYTES, *to;
+	uint32_t len = sim_write_segment(frame, sim_mac, sim_peer_mac, seg);
+
+	if (r->vlan != 0) {
+		frame = eth_tag_in(frame, r->vlan);
+		len += ETH_TAG_BYTES;
+	}
+	to = mem_port_feed(r->ss->port, len, 0);
+	check(to != NULL);
+	memcpy(to, frame, len);
 }
 
 static void
@@ -78,7 +101,7 @@ feed(struct receiver *r, uint8_t flags, struct span at)
 	if (flags & TCP_SYN)
 		seg.tcp.opt = (struct tcp_options){
 			.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED | TCP_HAS_WSCALE, .mss = 1460};
-	check(sim_feed_segment(r->ss->port, sim_mac, sim_peer_mac, &seg));
+	put_frame(r, &seg);
 	r->ss->now_ns += 1000;
 	sim_stack_turn(r->ss);
 }
@@ -225,13 +248,14 @@ receive(struct receiver *r, struct span at)
 }
 
 static struct receiver *
-receiver_create(uint64_t seed)
+receiver_create(uint64_t seed, uint16_t vlan)
 {
 	static struct receiver r;
 	const struct stack_user user = {.arg = &r, .opened = on_opened, .gone = on_gone};
-	const struct stack_config cfg = sim_config(seed);
+	struct stack_config cfg = sim_config(seed);
 
-	r = (struct receiver){.rng = {seed}};
+	cfg.vlan = vlan;
+	r = (struct receiver){.rng = {seed}, .vlan = vlan};
 	for (uint32_t i = 0; i < STREAM; i++)
 		r.text[i] = (uint8_t)sim_random(&r.rng);
 	r.ss = sim_stack_create(&cfg, 2048, 0);
@@ -243,7 +267,7 @@ receiver_create(uint64_t seed)
 static void
 stream(uint64_t seed)
 {
-	struct receiver *r = receiver_create(seed);
+	struct receiver *r = receiver_create(seed, seed % 4 == 0 ? 7 : 0);
 	const enum stack_counter never[] = {TCP_DROP_HOLES_FULL, TCP_DROP_HOLE_MADE_ROOM,
 					    TCP_DROP_RX_CONN_FULL, TCP_DROP_RX_FRAMES_MAX,
 					    TCP_HOLES_EVICTED};
@@ -276,7 +300,7 @@ what_is_told_and_read_is_what_was_received(void **state)
 static void
 islands_are_bounded_and_leave_room_for_text_in_order(void **state)
 {
-	struct receiver *r = receiver_create(1);
+	struct receiver *r = receiver_create(1, 0);
 	struct sim_segment seg;
 
 	for (uint32_t i = 1; i <= 1000; i++) {
@@ -296,11 +320,33 @@ islands_are_bounded_and_leave_room_for_text_in_order(void **state)
 	sim_stack_destroy(r->ss);
 }
 
+/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. */
+static void
+what_shares_a_frame_does_not_reach_over_its_end(void **state)
+{
+	static const struct {
+		uint16_t vlan;
+		uint32_t len, frames;
+	} row[] = {{0, 990, 1}, {0, 995, 2}, {7, 990, 1}, {7, 991, 2}};
+
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		struct receiver *r = receiver_create(1, row[i].vlan);
+
+		feed(r, TCP_ACK, (struct span){0, 1000});
+		feed(r, TCP_ACK, (struct span){1000, 1000 + row[i].len});
+		check_eq(frames_held(r), row[i].frames);
+		read_some(r, STREAM);
+		check_eq(r->read, 1000 + row[i].len);
+		sim_stack_destroy(r->ss);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_told_and_read_is_what_was_received),
+		cmocka_unit_test(what_shares_a_frame_does_not_reach_over_its_end),
 		cmocka_unit_test(islands_are_bounded_and_leave_room_for_text_in_order),
 	};
 

@@ -19,7 +19,6 @@
 #include "base/check.h"
 #include "stack/tcp_conn.h"
 #include "wire/arp_wire.h"
-#include "wire/ipv4_wire.h"
 #include "wire/eth_wire.h"
 
 #include <stdlib.h>
@@ -39,6 +38,7 @@ enum setting {
 	SET_STAMPS = 2,
 	SET_MORE = 4, /* slots, so that no SYN is refused */
 	SET_ICMP = 8, /* routers speak: every eighth order */
+	SET_IPV6 = 16,
 };
 
 #define HOW_OPTIONS 6u /* a kind of segment: an ACK with options */
@@ -61,7 +61,7 @@ struct fuzz {
 	struct peer peer[PEERS];
 	struct peer *now; /* whom orders are about */
 	uint32_t opened, gone, lent, released;
-	bool reads, echoes, honest, icmp;
+	bool reads, echoes, honest, icmp, ipv6;
 };
 
 static uint8_t lent_bytes[LENT_BYTES + TEXT_TURN];
@@ -223,19 +223,13 @@ turn(struct fuzz *f)
 
 /* Any byte of the segment may be changed; the checksum then says that it is meant so. */
 static void
-mutate(uint8_t *frame, uint32_t len, uint32_t at, uint8_t change)
+mutate(uint8_t *frame, uint32_t len, const struct sim_segment *seg, struct input *in)
 {
-	uint8_t *tcp = frame + SIM_TCP_AT;
-	const uint32_t tcp_len = len - SIM_TCP_AT;
-	const struct ipv4_header *ip = (const void *)(frame + ETH_HEADER_BYTES);
-	struct be16 sum = {{0, 0}};
+	const uint32_t tcp_at = seg->ipv6 ? SIM_TCP_AT_V6 : SIM_TCP_AT;
+	const uint32_t at = take(in, 1);
 
-	tcp[at % tcp_len] ^= change;
-	memcpy(tcp + TCP_CKSUM_AT, sum.b, sizeof sum);
-	sum = inet_cksum(inet_sum(
-		inet_sum_pseudo(be32_get(ip->src), be32_get(ip->dst), IPV4_TCP, (uint16_t)tcp_len),
-		tcp, tcp_len));
-	memcpy(tcp + TCP_CKSUM_AT, sum.b, sizeof sum);
+	frame[tcp_at + at % (len - tcp_at)] ^= (uint8_t)take(in, 1);
+	sim_cksum_segment(frame, len, seg);
 }
 
 /* Any option on a SYN; timestamps and SACK blocks, near what was sent, on others. */
@@ -274,7 +268,7 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 	struct peer *p = f->now;
 	const uint8_t *text = in->at;
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
-	struct sim_segment seg = {.src_ip = PEER_IP, .dst_ip = SIM_IP};
+	struct sim_segment seg = {.src_ip = PEER_IP, .dst_ip = SIM_IP, .ipv6 = f->ipv6};
 	uint8_t frame[MEM_FRAME_BYTES];
 	uint8_t *to;
 	uint32_t len;
@@ -295,7 +289,7 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 			lent_bytes + (seg.tcp.seq + !!(seg.tcp.flags & TCP_SYN)) % TEXT_TURN;
 	len = sim_write_segment(frame, sim_mac, sim_peer_mac, &seg);
 	if (how & 0x80 && !f->honest)
-		mutate(frame, len, take(in, 1), (uint8_t)take(in, 1));
+		mutate(frame, len, &seg, in);
 	to = mem_port_feed(f->ss->port, len, 0);
 	if (to != NULL)
 		memcpy(to, frame, len);
@@ -307,8 +301,11 @@ open_to_peer(struct fuzz *f)
 {
 	struct arp arp = {.op = ARP_REQUEST, .sender_ip = PEER_IP, .target_ip = SIM_IP};
 	const struct conn_target to = {ip_addr_v4(PEER_IP), f->now->port, SIM_PORT};
-	uint8_t *frame = mem_port_feed(f->ss->port, ETH_HEADER_BYTES + ARP_PACKET_BYTES, 0);
+	uint8_t *frame;
 
+	if (f->ipv6)
+		return; /* scripts do that; nobody here answers neighbour discovery */
+	frame = mem_port_feed(f->ss->port, ETH_HEADER_BYTES + ARP_PACKET_BYTES, 0);
 	if (frame == NULL)
 		return;
 	memcpy(arp.sender_mac, sim_peer_mac, sizeof arp.sender_mac);
@@ -374,6 +371,7 @@ send_too_big(struct fuzz *f, struct input *in)
 	const struct sim_segment quoted = {
 		.src_ip = SIM_IP,
 		.dst_ip = PEER_IP,
+		.ipv6 = f->ipv6,
 		.tcp =
 			{
 				.src_port = SIM_PORT,
@@ -462,7 +460,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lent_bytes[i] = honest_at(i);
 	f.honest = settings & SET_HONEST;
 	f.icmp = settings & SET_ICMP;
+	f.ipv6 = settings & SET_IPV6;
 	cfg.timestamps = settings & SET_STAMPS;
+	cfg.ipv6 = sim_ip6(SIM_IP);
+	cfg.prefix6_len = 64;
 	cfg.conns_max = settings & SET_MORE ? 8 : 2;
 	cfg.chunks = 8;
 	cfg.rx_frames_max = 16;
