@@ -7,7 +7,6 @@
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
-#include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
@@ -44,9 +43,6 @@ header_template_sum(uint32_t our_ip)
 static void
 take_addresses(struct stack *s)
 {
-	for (uint8_t local = 0; local < LOCAL_COUNT; local++)
-		s->mss[local] =
-			(uint16_t)(s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES);
 	s->ip[LOCAL_V4] = ip_addr_v4(s->cfg.ipv4);
 	if (s->cfg.gateway != 0)
 		s->router4 = ip_addr_v4(s->cfg.gateway);

@@ -80,7 +80,6 @@ struct stack {
 
 	struct ip_addr router4;         /* cfg.gateway; zero: none */
 	struct ip_addr ip[LOCAL_COUNT]; /* ours; zero: we have none of that kind */
-	uint16_t mss[LOCAL_COUNT];      /* in our MTU, without options */
 	bool speaks6;                   /* the MTU is IPv6's least at least */
 	uint16_t tag;                   /* of every frame we send, if cfg.vlan says so */
 	uint32_t plain_type;            /* IPv4's Ethernet type; none at all if frames are tagged */

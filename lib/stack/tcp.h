@@ -95,7 +95,7 @@ struct arrival {
 static inline uint32_t
 mss_ours(const struct stack *s, uint8_t local)
 {
-	return s->mss[local];
+	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
 
 /* What a step says: run the next one, or the segment is done with (and maybe the connection). */
