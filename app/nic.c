@@ -29,7 +29,7 @@ nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 uint64_t
 nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
 {
-	return device_pool_bytes(&nic->profile, cfg->cores, frames);
+	return device_pool_bytes(&nic->profile, cfg, frames);
 }
 
 bool

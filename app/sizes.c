@@ -88,5 +88,5 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;
-	z->pool_bytes = device_pool_bytes(profile, cfg->cores, z->frames);
+	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }

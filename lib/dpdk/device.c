@@ -1,4 +1,5 @@
 #include "device.h"
+#include "base/region.h"
 
 #include <string.h>
 
@@ -7,9 +8,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#define POOL_CACHE    256u
-#define LINK_POLL_MS  50u
-#define MBUF_OVERHEAD 384u /* struct rte_mbuf, headroom, mempool header */
+#define POOL_CACHE       256u
+#define LINK_POLL_MS     50u
+#define SMALL_PAGE_BYTES 4096u
+#define MBUF_OVERHEAD    384u /* struct rte_mbuf, headroom, mempool header */
 
 struct rss_name {
 	uint32_t field; /* enum rss_field */
@@ -303,9 +305,13 @@ device_stop(struct device *d)
 }
 
 uint64_t
-device_pool_bytes(const struct profile *p, uint32_t cores, uint32_t frames)
+device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames)
 {
-	return (uint64_t)cores * pool_frames(p, frames) * (p->mbuf_bytes + MBUF_OVERHEAD);
+	const uint64_t frame = p->mbuf_bytes + MBUF_OVERHEAD;
+	/* A mempool puts no object across two pages (rte_mempool_ops.h), and these are small. */
+	const uint64_t one = cfg->no_huge ? align_up(frame, SMALL_PAGE_BYTES) : frame;
+
+	return cfg->cores * pool_frames(p, frames) * one;
 }
 
 uint64_t

@@ -41,8 +41,8 @@ bool device_find(struct device *d, const struct profile *profile, struct fault *
 bool device_start(struct device *d, const struct device_request *req, struct fault *f);
 void device_stop(struct device *d);
 
-/* Memory for the frames of all cores. */
-uint64_t device_pool_bytes(const struct profile *p, uint32_t cores, uint32_t frames);
+/* Memory for the frames of all cores, frames each. */
+uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
 
 /* Frames the NIC dropped for want of a buffer or a poll, since start. */
 uint64_t device_missed(const struct device *d);

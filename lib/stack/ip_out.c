@@ -57,7 +57,8 @@ l4_mark(const struct stack *s, uint8_t protocol)
 
 /* The L4 checksum, by us or the port, from the pseudo header's sum. */
 static void
-l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t mark)
+l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t mark,
+	  bool is_udp)
 {
 	struct be16 cksum = be16_of(0);
 
@@ -65,9 +66,10 @@ l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint
 	if (mark != 0) {
 		cksum = inet_sum_field(pseudo);
 	} else {
-		/* All ones for zero is UDP's rule (RFC 768); to all others both zeros are equal. */
+		/* All ones for zero is UDP's rule (RFC 768). To all others both zeros are equal,
+		 * but all ones is no complement of a sum (RFC 1624), and Wireshark says so. */
 		cksum = inet_cksum(inet_sum(pseudo, l4, l4_len));
-		if (load_u16(cksum.b) == 0)
+		if (is_udp && load_u16(cksum.b) == 0)
 			cksum = be16_of(0xffff);
 	}
 	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
@@ -82,7 +84,7 @@ ip6_commit(struct stack *s, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
 
 	ensure(IPV6_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
 	h->payload_len = be16_of((uint16_t)l4_len);
-	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, mark);
+	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, mark, h->next == IPV4_UDP);
 	outbox_commit(s, L4_AT6 + l4_len, mark);
 }
 
@@ -102,7 +104,7 @@ ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
 	ipv4_finish(s, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
 	pseudo = inet_sum_pseudo(s->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
-	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, mark);
+	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, mark, h->protocol == IPV4_UDP);
 	outbox_commit(s, L4_AT + l4_len, s->ip_mark | mark);
 }
 

@@ -21,7 +21,7 @@ cc_start(struct conn *c)
 {
 	c->cwnd = INITIAL_CWND_SEGS * c->mss;
 	c->ssthresh = SSTHRESH_NONE;
-	c->recover = c->snd_una;
+	c->recover = c->snd_una - 1;
 	c->dup_acks = 0;
 	c->growth = (struct growth){0};
 }

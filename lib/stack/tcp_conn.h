@@ -114,6 +114,7 @@ enum conn_flag {
 	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
 	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
 	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_PTO_LATE = 1u << 31,  /* the loss probe was put off once: frames were waiting */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -146,7 +147,7 @@ struct loss {
 	uint32_t rack_xmit_us, rack_end; /* of the delivered text that was sent last */
 	uint32_t rack_rtt_us;
 	uint32_t rack_fack;   /* one past the highest delivered */
-	uint32_t dsack_round; /* with reo_persist: no second DSACK counts before this is reached */
+	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
 	uint32_t tlp_end;
 	/* RFC 9937 */
 	uint32_t prr_delivered, prr_out, recover_fs;
@@ -229,8 +230,11 @@ struct conn {
 	struct list holed; /* in tcp->holed */
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
-	uint32_t hole_bytes;         /* in the islands */
-	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
+	uint32_t hole_bytes; /* in the islands */
+	union {
+		uint32_t mtu_at_s;   /* with CONN_MTU_LOW: full length is tried again then */
+		uint32_t mtu_raised; /* without: snd_una when that began */
+	};
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */

@@ -146,9 +146,10 @@ reno_detect(struct stack *s, struct conn *c, const struct sack_told *told, uint3
 
 		c->dup_acks = partial ? (uint8_t)(c->dup_acks - min_u32(segs, c->dup_acks)) : 0;
 	}
-	/* Step 2: not again for what was in flight when the last loss was seen. */
+	/* Step 2: not again for what was in flight when the last loss was seen, nor for the echo of
+	 * what went out twice. */
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACKS_RESEND || !told->dup ||
-			 seq_before(c->snd_una, c->recover)))
+			 !seq_after(c->snd_una, c->recover)))
 		return 0;
 	if (!sent_mark_first(&c->sent, &s->tcp->sent_pool, c->mss))
 		stack_count(s, TCP_SENT_RUNS_SHORT);
@@ -198,7 +199,6 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 {
 	const struct sent_news *news = &a->news;
 	const uint8_t dups = c->dup_acks;
-	const bool was_fast = c->flags & CONN_RECOVERY;
 	bool was_repairing;
 	uint32_t found;
 
@@ -218,7 +218,7 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 		recovery_begin(s, c, news);
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, news, &a->told, dups), a->acked > 0 && found == 0);
-	else if (a->acked > 0 && !was_fast && (c->flags & CONN_LOSS || a->limited))
+	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
 		cc_grow(s, c, news->bytes, news->now_us);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	quiet(c);

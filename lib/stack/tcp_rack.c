@@ -22,7 +22,8 @@ conn_troubled(struct conn *c)
 	l->rack_xmit_us = c->sent.first.sent_us - 1;
 	l->rack_end = l->rack_fack = c->snd_una;
 	l->rack_rtt_us = c->srtt_us;
-	l->dsack_waits = false;
+	if (l->dsack_round - c->snd_una > c->snd_nxt - c->snd_una)
+		l->dsack_waits = false; /* long ago */
 }
 
 /* RFC 8985 section 6.2, steps 2 and 3. */
@@ -51,7 +52,7 @@ adapt(struct conn *c, bool dsack)
 {
 	struct loss *l = &c->loss;
 
-	if (l->dsack_waits && !seq_before(c->snd_una, l->dsack_round))
+	if (l->dsack_waits && seq_after(c->snd_una, l->dsack_round))
 		l->dsack_waits = false;
 	if (!dsack || l->dsack_waits)
 		return;

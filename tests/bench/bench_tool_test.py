@@ -224,6 +224,7 @@ class FakeLinks:
 
     client = types.SimpleNamespace(middle="m", client="c", host="h", near="i")
     clockoo = memcached = client
+    congestion, has_bbr = "cubic", True
 
     def __init__(self, goodput):
         self.goodput, self.asked = goodput, []
@@ -233,6 +234,9 @@ class FakeLinks:
 
     def __exit__(self, *_):
         pass
+
+    def set_congestion(self, link, name):
+        self.set = name
 
     @contextlib.contextmanager
     def impaired(self, link, *how):
@@ -244,6 +248,8 @@ class FakeLinks:
 
     def row(self, words, ns, program, *args):
         self.asked.append((words, self.how))
+        if "lost" in words and (self.set == "bbr") != ("bbr" in words):
+            raise AssertionError(f"{words} with {self.set}")
         return {"goodput_mbs": self.goodput(words), "wrong_bytes": "10 %" in words,
                 "wrong_answers": 0, "resets": 1, "stuck": 0, "misses": 0, "refused": 0,
                 "longest_stall_s": 0.25 + ("memcached" in words)}
@@ -254,7 +260,7 @@ class FakeLinks:
 
 class LossTest(unittest.TestCase):
     def measure(self, quick, losses=()):
-        kept, goodput = [], lambda words: 80 if "clockoo" in words else 100
+        kept, goodput = [], lambda words: 80 if "clockoo" in words else 160 if "bbr" in words else 100
         links = FakeLinks(goodput)
         self.addCleanup(setattr, loss_bench, "Links", loss_bench.Links)
         loss_bench.Links = lambda programs: links
@@ -265,6 +271,7 @@ class LossTest(unittest.TestCase):
     def test_every_promised_figure_has_its_name(self):
         figures, tables, _, kept = self.measure(quick=False)
         self.assertEqual([figures[f"goodput_vs_kernel_{n}pct"] for n in (0, 1, 5, 10)], [0.8] * 4)
+        self.assertEqual(figures["goodput_vs_bbr_1pct"], 0.5)
         self.assertEqual((figures["wrong_bytes"], figures["wrong_bytes_memcached"]), (5, 5))
         self.assertEqual((figures["longest_stall_s"], figures["longest_stall_s_memcached"]),
                          (0.25, 1.25))

@@ -99,6 +99,15 @@ class LoadProgram(unittest.TestCase):
                 with self.subTest(words):
                     self.figures_of(server, folder, words, points)
 
+    def test_two_cores_over_two_queues(self):
+        # On one CPU, so that it runs anywhere.
+        cpu = min(os.sched_getaffinity(0))
+        two = ["--lcores", f"0@{cpu},1@{cpu}"]
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211", *two) as server:
+            for words in (["--transport", "udp"], ["--transport", "tcp", "--connections", "5"]):
+                with self.subTest(words):
+                    self.figures_of(server, folder, [*two, *words], 1)
+
     def test_values_that_are_not_what_was_asked_for_end_with_2(self):
         short = ["--port", "virtio_user", "--keys", "100", "--seconds", "0.1", "--warmup", "0",
                  "--sets", "0"]

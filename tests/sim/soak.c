@@ -302,6 +302,12 @@ turn_router(struct world *w)
 static struct sim_faults
 draw_faults(struct sim_rng *r)
 {
+	if (sim_chance(r, 100))
+		return (struct sim_faults){
+			.delay_ns = 5000 + sim_below(r, 5000000),
+			.rate = sim_chance(r, 500) ? 10000000 + sim_below(r, 115000000) : 0,
+			.queue_ns = NS_A_SECOND,
+		};
 	return (struct sim_faults){
 		.lose = sim_chance(r, 700) ? sim_below(r, sim_chance(r, 300) ? 201 : 60) : 0,
 		.twice = sim_chance(r, 500) ? sim_below(r, 100) : 0,
@@ -437,6 +443,14 @@ static const enum stack_counter reasons[] = {
 	TCP_EVICTED_SLOW_WRITER,
 };
 
+/* Text that we threw away ourselves for want of room. */
+static const enum stack_counter no_room[] = {
+	TCP_DROP_RX_CONN_FULL,
+	TCP_DROP_RX_FRAMES_MAX,
+	TCP_DROP_HOLES_FULL,
+	TCP_DROP_HOLE_MADE_ROOM,
+};
+
 /* Frames that arrived and were not what was sent. */
 static const enum stack_counter broken[] = {
 	DROP_IP_CUT,        DROP_IP_VERSION, DROP_IP_HEADER, DROP_IP_CKSUM,    DROP_FRAG_TCP,
@@ -477,6 +491,21 @@ judge_clients(struct world *w)
 	if (w->wire->faults.corrupt == 0 &&
 	    sum_both(w, broken, sizeof broken / sizeof *broken) != 0)
 		wrong(w, "a frame was broken that nobody broke", 0);
+}
+
+/* What has a whole path and all the room it needs is sent once. */
+static void
+judge_clean(struct world *w)
+{
+	static const enum stack_counter again[] = {TCP_RETRANSMITS, TCP_TIMEOUTS_RETRANSMIT};
+	const struct sim_wire_counts *c = &w->wire->counts;
+
+	if (!w->ours || c->lost + c->twice + c->late + c->corrupted + c->too_big != 0 ||
+	    sum_both(w, no_room, sizeof no_room / sizeof *no_room) != 0)
+		return;
+	w->result->clean = true;
+	if (sum_both(w, again, sizeof again / sizeof *again) != 0)
+		wrong(w, "sent again on a clean path", 0);
 }
 
 static void
@@ -552,6 +581,7 @@ soak_play(uint64_t seed, struct soak_result *result)
 	result->hash = w->wire->hash;
 	result->wire = w->wire->counts;
 	judge_clients(w);
+	judge_clean(w);
 	result->cksum_drops = sum_both(w, broken, sizeof broken / sizeof *broken);
 	fall_silent(w);
 	world_destroy(w);

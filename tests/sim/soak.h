@@ -21,6 +21,7 @@ struct soak_result {
 	uint32_t clients;
 	uint32_t whole; /* of those: all of the expected stream, closed in order */
 	uint32_t left;  /* aborted on purpose */
+	bool clean;     /* nothing befell any frame, so nothing was sent twice */
 	uint64_t bytes; /* of replies, checked */
 	uint64_t virtual_ns;
 	struct sim_wire_counts wire;

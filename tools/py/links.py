@@ -8,11 +8,13 @@ of a link that a program of ours makes as bad as it is told to.
 
 What is lost has to be a segment, not sixty at once: segmentation and checksum offloads are off on
 every interface, the same on both sides.
+Clients, and memcached where it does not say otherwise, use the congestion control of congestion().
 """
 
 import contextlib
 import json
 import os
+import pathlib
 import re
 import subprocess
 
@@ -29,6 +31,7 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
+ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
 PROGRAMS = ("impair", "talk", "knock", "frame_flood")
 
@@ -71,6 +74,18 @@ class Link:
         checked(*inside(ns), "ip", "link", "set", iface, "up")
 
 
+def congestion():
+    """What a Debian kernel does against congestion, or what every namespace may. Not BBR, which a machine
+    may have as its default: it does not slow down for losses, so it is measured apart."""
+    allowed = ALLOWED.read_text().split()
+    return next(name for name in ("cubic", "reno") if name in allowed)
+
+
+def set_congestion(ns, name):
+    """For connections of that namespace that begin from now on."""
+    checked(*inside(ns), "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={name}")
+
+
 class Bed:
     """What a measurement lies in: namespaces, an appliance, programs of ours. with Bed(...) as bed:
     all of it is given back at the end."""
@@ -93,6 +108,7 @@ class Bed:
                 checked("ip", "netns", "add", ns)
                 checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS)
                 checked(*inside(ns), "ip", "link", "set", "lo", "up")
+                set_congestion(ns, congestion())
             self.make(ledger)
         except BaseException:
             self._undo.close()
@@ -159,6 +175,12 @@ class Links(Bed):
     """Both servers, each behind a link of its own."""
 
     SIDES = ("c", "m", "s", "k")
+
+    congestion = property(lambda self: congestion())
+    has_bbr = property(lambda self: "bbr" in ALLOWED.read_text().split())
+
+    def set_congestion(self, link, name):
+        set_congestion(link.server, name)
 
     def make(self, ledger):
         self.clockoo = Link(ledger.name, "s", "v0", "a1", 0)

@@ -149,6 +149,17 @@ def part_scale(quick):
     return beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
 
 
+def part_peer(quick):
+    """The kernel as the peer."""
+    counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
+                              server_args="-m 256 -I 2m")
+    counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
+                                server_args="-m 64 -c 20500"))
+    flood = build_tree.default_folder() / "tests/bench/net/frame_flood"
+    counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood)))
+    return counts
+
+
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
@@ -162,8 +173,8 @@ def part_run(quick):
 
 PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
-         "scale": part_scale, "run": part_run}
-LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale")
+         "scale": part_scale, "peer": part_peer, "run": part_run}
+LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer")
 
 
 def main(argv):
