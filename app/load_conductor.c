@@ -157,7 +157,7 @@ fill(struct load_program *p)
 	const struct load_order order = {
 		.task = LOAD_FILL,
 		.conns = o->conns,
-		.depth = o->transport == LOAD_UDP || p->depth_max < 16 ? p->depth_max : 16,
+		.depth = o->transport == LOAD_UDP ? FILL_DEPTH_UDP : FILL_DEPTH_TCP,
 	};
 	uint64_t stored;
 

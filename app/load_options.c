@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define DEPTH_UDP     256u
+#define TIMEOUT_UDP_S 1
+#define TIMEOUT_TCP_S 5 /* TCP sends again by itself, from 200 ms on */
 #define CONNS_LIMIT   100000u
 #define FLIGHTS_LIMIT (4u << 20) /* connections times depth */
 
@@ -40,6 +42,8 @@ static const struct row rows[] = {
 	 "TCP connections, all cores together (50)"},
 	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
 	 "requests on their way: of a connection (1), over UDP of a core (256, 4096 with a rate)"},
+	{"udp-ports", ROW_COUNT, AT(udp_ports), 1, LOAD_PORTS_MAX, "N",
+	 "source ports over UDP, a power of two: a server's NIC spreads them (16)"},
 	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
 	 "open loop: so many requests a second, all cores together (closed loop)"},
 	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson", "of an open loop (poisson)"},
@@ -58,7 +62,7 @@ static const struct row rows[] = {
 	{"requests", ROW_COUNT, AT(requests), 1, 4e9, "N",
 	 "end a run after so many on each core, if it is sooner"},
 	{"timeout", ROW_REAL, AT(timeout), 0.001, 3600, "S",
-	 "a request without an answer is lost then (1)"},
+	 "a request without an answer is lost then (1, over TCP 5)"},
 	{"no-fill", ROW_FLAG, AT(no_fill), 0, 0, NULL, "do not store all keys first"},
 	{"fill-only", ROW_FLAG, AT(fill_only), 0, 0, NULL, "store all keys and stop"},
 	{"sweep", ROW_SWEEP, 0, 0, 0, "avg=T|p99=T",
@@ -318,6 +322,7 @@ defaults(struct load_options *o, struct config *cfg)
 		.server_port = 11211,
 		.transport = LOAD_TCP,
 		.conns = 50,
+		.udp_ports = 16,
 		.arrivals = ARRIVALS_POISSON,
 		.keys = 1000000,
 		.key_size = "16",
@@ -326,7 +331,6 @@ defaults(struct load_options *o, struct config *cfg)
 		.multiget = 1,
 		.seconds = 5,
 		.warmup = 1,
-		.timeout = 1,
 		.seed = 1,
 		.sweep_from = 50000,
 	};
@@ -351,10 +355,14 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 
 	if (o->sets + o->deletes > 100)
 		return fault_say(f, "--sets and --deletes are more than 100 percent together");
+	if ((o->udp_ports & (o->udp_ports - 1)) != 0)
+		return fault_say(f, "--udp-ports: %u: expected a power of two", o->udp_ports);
 	if (o->promise != PROMISE_NONE && o->rate > 0)
 		return fault_say(f, "--sweep finds the rate: leave --rate out");
 	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
 		return fault_say(f, "--vary connections: there are none over UDP");
+	if (o->timeout == 0)
+		o->timeout = o->transport == LOAD_UDP ? TIMEOUT_UDP_S : TIMEOUT_TCP_S;
 	if (o->depth == 0)
 		o->depth = default_depth(o);
 	depth = o->depth;

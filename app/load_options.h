@@ -27,6 +27,7 @@ struct load_options {
 	uint32_t protocol;  /* enum load_protocol */
 	uint32_t conns;     /* all cores together */
 	uint32_t depth;     /* 0 until it is chosen */
+	uint32_t udp_ports; /* of our own, a core */
 	double rate;        /* all cores together; 0: closed loop */
 	uint32_t arrivals;  /* enum arrivals */
 	uint32_t keys;

@@ -15,8 +15,9 @@
 #define RX_FRAMES_TCP 8192u
 #define KEEPALIVE_NS  (7200ull * 1000000000u)
 #define PAGE_BYTES    4096u
-#define LOCAL_PORT    40000u /* of UDP; one further if the server has it */
-#define UDP_LEAST     512u   /* room of a datagram is never less */
+/* Of UDP; the others if the server's is among them. */
+#define LOCAL_PORT   40000u
+#define LOCAL_PORT_2 50000u
 
 static uint32_t
 most_of(const struct load_options *o, enum load_vary what, uint32_t most)
@@ -34,6 +35,14 @@ count_flights(struct load_program *p)
 
 	p->conns_of_core = (conns + p->config.cores - 1) / p->config.cores;
 	p->depth_max = most_of(o, VARY_DEPTH, o->depth);
+	if (p->depth_max < FILL_DEPTH_TCP)
+		p->depth_max = FILL_DEPTH_TCP;
+}
+
+static uint16_t
+local_port(const struct load_options *o)
+{
+	return o->server_port - LOCAL_PORT < LOAD_PORTS_MAX ? LOCAL_PORT_2 : LOCAL_PORT;
 }
 
 static struct stack_config
@@ -49,7 +58,8 @@ stack_config_of(const struct load_program *p)
 		.gateway = cfg->gateway,
 		.vlan = (uint16_t)cfg->vlan,
 		.vlan_priority = (uint8_t)cfg->vlan_priority,
-		.udp_port = tcp ? 0 : LOCAL_PORT + (p->options.server_port == LOCAL_PORT),
+		.udp_port = tcp ? 0 : local_port(&p->options),
+		.udp_ports = tcp ? 0 : (uint16_t)p->options.udp_ports,
 		.conns_max = tcp ? p->conns_of_core : 1,
 		.chunks = chunks < CHUNKS_MIN   ? CHUNKS_MIN
 			  : chunks > CHUNKS_MAX ? CHUNKS_MAX
@@ -69,6 +79,8 @@ load_config_of(const struct load_program *p)
 		.transport = o->transport,
 		.server = ip_addr_v4(o->server),
 		.port = o->server_port,
+		.local_port = local_port(o),
+		.local_ports = o->udp_ports,
 		.conns_max = p->conns_of_core,
 		.depth_max = p->depth_max,
 		.timeout_ns = (uint64_t)(o->timeout * 1e9),

@@ -18,6 +18,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+/* Requests on their way while keys are stored, of a connection or over UDP. */
+#define FILL_DEPTH_TCP 8u
+#define FILL_DEPTH_UDP 128u
+
 struct load_worker {
 	struct load_core *core;
 	struct stack *stack;

@@ -28,6 +28,7 @@
 #include "stack/stack.h"
 
 #define LOAD_WINDOW_MAX   4096u        /* flights over UDP; a power of two, 12 of an ID's 16 bits */
+#define LOAD_PORTS_MAX    64u          /* of our own, over UDP */
 #define LOAD_DEPTH_MAX    1024u        /* requests of one connection on their way */
 #define LOAD_RECONNECT_NS 100000000ull /* between two tries to open the same connection */
 
@@ -38,8 +39,10 @@ struct load_config {
 	enum load_transport transport;
 	struct ip_addr server;
 	uint16_t port;
-	uint32_t conns_max; /* of this core; TCP */
-	uint32_t depth_max; /* per connection; TCP */
+	uint16_t local_port;  /* UDP: what the stack has as udp_port */
+	uint32_t local_ports; /* UDP: and as udp_ports; a power of two */
+	uint32_t conns_max;   /* of this core; TCP */
+	uint32_t depth_max;   /* per connection; TCP */
 	uint64_t timeout_ns;
 	uint32_t core, cores; /* this one, of how many: its share of the keys */
 	uint64_t seed;

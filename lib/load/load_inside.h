@@ -23,7 +23,6 @@
 #define FILL_TRIES        20u
 #define UDP_SLOT_MASK     (LOAD_WINDOW_MAX - 1)
 #define UDP_ID_STEP       LOAD_WINDOW_MAX /* from one use of a slot to the next */
-#define LOAD_UDP_LOCAL    40000u          /* our port, of core 0; the others' follow */
 #define LOAD_WRITES_A_TRY 16u             /* reservations asked of a connection at a time */
 
 struct flight {
@@ -90,7 +89,7 @@ struct load_core {
 
 	/* UDP */
 	struct udp_peer peer;
-	struct udp_flow flow;
+	struct udp_flow *flows; /* one a port of ours */
 	bool resolved;
 	uint64_t resolve_at_ns;
 	uint32_t free_count, overdue_at;

@@ -14,7 +14,8 @@ load_udp_bytes(const struct load_config *cfg)
 	const size_t one = sizeof(struct flight) + sizeof(struct udp_reply) + 2 * sizeof(uint16_t) +
 			   REPLY_LINE_MAX + cfg->workload->multiget * sizeof(uint32_t);
 
-	return LOAD_WINDOW_MAX * one + 8 * CACHE_LINE_BYTES;
+	return LOAD_WINDOW_MAX * one + cfg->local_ports * sizeof(struct udp_flow) +
+	       8 * CACHE_LINE_BYTES;
 }
 
 void
@@ -28,6 +29,8 @@ load_udp_create(struct load_core *c, struct region *region)
 	c->replies = region_take(region, n * sizeof *c->replies, CACHE_LINE_BYTES);
 	c->free = region_take(region, n * sizeof *c->free, CACHE_LINE_BYTES);
 	c->aside = region_take(region, n * sizeof *c->aside, CACHE_LINE_BYTES);
+	ensure((c->cfg.local_ports & (c->cfg.local_ports - 1)) == 0);
+	c->flows = region_take(region, c->cfg.local_ports * sizeof *c->flows, CACHE_LINE_BYTES);
 	lines = region_take(region, n * REPLY_LINE_MAX, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < n; i++) {
 		c->flights[i].id = (uint16_t)i;
@@ -67,7 +70,7 @@ emit(struct load_core *c, struct flight *f, const struct request *req)
 		*p++ = '\n';
 	}
 	len = (uint32_t)(p - at);
-	udp_flow_commit(c->stack, &c->flow, len);
+	udp_flow_commit(c->stack, &c->flows[f->id & (c->cfg.local_ports - 1)], len);
 	counter_add(&load_tally(c, f)[LOAD_SENT_BYTES], len);
 }
 
@@ -78,8 +81,8 @@ resolve(struct load_core *c)
 		return true;
 	c->resolved = udp_resolve(c->stack, &c->peer);
 	c->resolve_at_ns = c->now_ns + RESOLVE_EVERY_NS;
-	if (c->resolved)
-		udp_flow_make(c->stack, &c->peer, &c->flow);
+	for (uint32_t i = 0; c->resolved && i < c->cfg.local_ports; i++)
+		udp_flow_make(c->stack, &c->peer, (uint16_t)(c->cfg.local_port + i), &c->flows[i]);
 	return c->resolved;
 }
 

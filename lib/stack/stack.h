@@ -55,6 +55,7 @@ struct stack_config {
 	uint8_t vlan_priority;   /* of what we send, 0..7 */
 	uint16_t tcp_port;       /* 0 = off */
 	uint16_t udp_port;       /* 0 = off */
+	uint16_t udp_ports;      /* for who asks: so many from udp_port on; 0 is one */
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
@@ -222,14 +223,16 @@ bool udp_resolve(struct stack *s, struct udp_peer *to);
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */
 
-/* Many datagrams to one peer: headers made once, a checksum finished for each (IPv4). */
+/* Many datagrams from one of our ports to one peer: headers made once, a checksum finished for each
+ * (IPv4). */
 #define UDP_FLOW_HEADERS 42u
 struct udp_flow {
 	uint8_t headers[UDP_FLOW_HEADERS]; /* lengths and checksums zero */
 	uint64_t ip_sum, udp_sum;          /* of the headers, of the pseudo header and ports */
 };
-/* to: as udp_resolve() left it. */
-void udp_flow_make(const struct stack *s, const struct udp_peer *to, struct udp_flow *flow);
+/* to: as udp_resolve() left it; from: udp_port, or one of udp_ports. */
+void udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
+		   struct udp_flow *flow);
 /* How many may be begun now. */
 uint32_t udp_flow_room(const struct stack *s);
 /* Where the next one's payload goes, of which there is room for stack_datagram_max(); not NULL

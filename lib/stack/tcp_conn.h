@@ -229,8 +229,11 @@ struct conn {
 	struct list holed; /* in tcp->holed */
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
-	uint32_t hole_bytes;         /* in the islands */
-	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
+	uint32_t hole_bytes; /* in the islands */
+	union {
+		uint32_t mtu_at_s;   /* with CONN_MTU_LOW: full length is tried again then */
+		uint32_t mtu_raised; /* without: snd_una when that began */
+	};
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */

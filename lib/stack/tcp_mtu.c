@@ -11,7 +11,8 @@
  * behind it, segments fall to that length; after two more timeouts to the floor, if it is longer
  * than that; after two more they are full again, for then it was not their length. Once shorter
  * ones get through, full ones are tried again after BLACK_HOLE_RETRY_S; if those are lost again
- * too, after MTU_LIFE_S, as after an ICMP message (RFC 1191 section 6.3).
+ * too before BLACK_HOLE_PROOF of them were acknowledged, after MTU_LIFE_S, as after an ICMP message
+ * (RFC 1191 section 6.3).
  */
 #include "tcp.h"
 
@@ -21,6 +22,7 @@
 #define BLACK_HOLE_MSS      1024u /* RFC 4821 section 7.2 */
 #define BLACK_HOLE_TIMEOUTS 2u    /* in a row, for each step */
 #define BLACK_HOLE_RETRY_S  5u
+#define BLACK_HOLE_PROOF    8u /* segments' worth */
 
 static uint32_t
 now_s(const struct stack *s)
@@ -76,6 +78,7 @@ raise(struct stack *s, struct conn *c)
 	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
 	c->flags &= ~(CONN_MTU_LOW | CONN_MTU_HOLE);
 	mss_update(c);
+	c->mtu_raised = c->snd_una;
 	c->cwnd = max_u32(c->cwnd, c->mss);
 	stack_count(s, TCP_MTU_RAISED);
 }
@@ -122,6 +125,9 @@ fall(struct stack *s, struct conn *c, uint32_t path_mss)
 
 	if (len + conn_option_bytes(c) <= path_mss || c->sent.sacked >= len)
 		return;
+	if (!(c->flags & (CONN_MTU_HOLE | CONN_MTU_LOW)) &&
+	    c->snd_una - c->mtu_raised >= BLACK_HOLE_PROOF * c->mss)
+		c->mtu_falls = 0; /* full ones got through: the last time it was not their length */
 	if (!(c->flags & CONN_MTU_HOLE)) {
 		c->mtu_falls += c->mtu_falls < UINT8_MAX;
 		stack_count(s, TCP_MTU_BLACK_HOLES);

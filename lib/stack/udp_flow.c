@@ -14,20 +14,20 @@
 static_assert(UDP_FLOW_HEADERS == PAYLOAD_AT, "Ethernet, IPv4, UDP");
 
 void
-udp_flow_make(const struct stack *s, const struct udp_peer *to, struct udp_flow *flow)
+udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
+	      struct udp_flow *flow)
 {
 	const uint32_t ip = ip_addr_v4_get(&to->ip);
-	const uint16_t port = s->cfg.udp_port;
 
 	ensure(ip_addr_is_v4(&to->ip));
 	eth_emit(flow->headers, to->mac, s->port->mac, ETH_TYPE_IPV4);
 	ipv4_emit(flow->headers + ETH_HEADER_BYTES, s->cfg.ipv4, ip, IPV4_UDP, 0);
-	udp_emit(flow->headers + UDP_AT, port, to->port, 0);
+	udp_emit(flow->headers + UDP_AT, from, to->port, 0);
 	flow->ip_sum = ipv4_header_sum(flow->headers + ETH_HEADER_BYTES);
 	flow->udp_sum = inet_sum_pseudo(s->cfg.ipv4, ip, IPV4_UDP, 0);
 	/* What fills the checksum adds up the ports itself. */
 	if (s->udp_mark == 0)
-		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, port), to->port);
+		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, from), to->port);
 }
 
 uint32_t

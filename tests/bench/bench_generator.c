@@ -26,15 +26,16 @@
 #include <stdlib.h>
 #include <x86intrin.h>
 
-#define KEY_BYTES   16u
-#define VALUE_BYTES 32u
-#define RUNS_MAX    99u
-#define SERVER_IP   0x0a630001u /* 10.99.0.1 */
-#define CLIENT_IP   0x0a630002u
-#define CLIENT_PORT 40000u
-#define CACHE_PORT  11211u
-#define TURN_NS     5000u
-#define TEXT_AT     (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES)
+#define KEY_BYTES    16u
+#define VALUE_BYTES  32u
+#define RUNS_MAX     99u
+#define SERVER_IP    0x0a630001u /* 10.99.0.1 */
+#define CLIENT_IP    0x0a630002u
+#define CLIENT_PORT  40000u
+#define CLIENT_PORTS 16u
+#define CACHE_PORT   11211u
+#define TURN_NS      5000u
+#define TEXT_AT      (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES)
 
 static const uint8_t server_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t client_mac[6] = {2, 0, 0, 0, 0, 2};
@@ -70,6 +71,7 @@ build(struct bench *b)
 		.ipv4 = CLIENT_IP,
 		.prefix_len = 24,
 		.udp_port = CLIENT_PORT,
+		.udp_ports = CLIENT_PORTS,
 		.conns_max = 1,
 		.chunks = 64,
 		.rx_frames_max = 64,
@@ -80,6 +82,8 @@ build(struct bench *b)
 		.transport = LOAD_UDP,
 		.server = ip_addr_v4(SERVER_IP),
 		.port = CACHE_PORT,
+		.local_port = CLIENT_PORT,
+		.local_ports = CLIENT_PORTS,
 		.timeout_ns = 1000000000ull,
 		.cores = 1,
 		.seed = 42,
@@ -130,12 +134,15 @@ answer(struct bench *b, const uint8_t *request)
 	uint8_t *at = b->answers[b->answer_count], *text = at + TEXT_AT, *p = text;
 	const bool set = request[TEXT_AT] == 's';
 	const uint8_t *key = request + TEXT_AT + 4;
+	uint8_t *udp = at + ETH_HEADER_BYTES + IPV4_HEADER_BYTES;
 	struct item_value v;
+	uint16_t asked_from;
 	uint32_t udp_len;
 
 	if (be16_get(((const struct eth_header *)(const void *)request)->type) != ETH_TYPE_IPV4)
 		return false;
 	memcpy(at, request, TEXT_AT);
+	asked_from = be16_get(((const struct udp_header *)(const void *)udp)->src_port);
 	if (set) {
 		p += sprintf((char *)p, "STORED\r\n");
 	} else {
@@ -148,8 +155,7 @@ answer(struct bench *b, const uint8_t *request)
 	}
 	udp_len = UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES + (uint32_t)(p - text);
 	eth_emit(at, client_mac, server_mac, ETH_TYPE_IPV4);
-	udp_emit(at + ETH_HEADER_BYTES + IPV4_HEADER_BYTES, CACHE_PORT, CLIENT_PORT,
-		 (uint16_t)udp_len);
+	udp_emit(udp, CACHE_PORT, asked_from, (uint16_t)udp_len);
 	ipv4_emit(at + ETH_HEADER_BYTES, SERVER_IP, CLIENT_IP, IPV4_UDP,
 		  (uint16_t)(IPV4_HEADER_BYTES + udp_len));
 	b->answer_len[b->answer_count++] = (uint32_t)(p - at);

@@ -21,6 +21,8 @@ config_of(const struct workload *w, enum load_transport transport, uint64_t seed
 		.transport = transport,
 		.server = ip_addr_v4(SIM_IP),
 		.port = SIM_PORT,
+		.local_port = SIM_LOAD_PORT,
+		.local_ports = SIM_LOAD_PORTS,
 		.conns_max = CONNS_MAX,
 		.depth_max = DEPTH_MAX,
 		.timeout_ns = transport == LOAD_UDP ? UDP_WAIT : TIMEOUT_NS,
@@ -38,6 +40,7 @@ create_generator(struct sim_load *sl, const struct load_config *cfg)
 	stack_cfg.ipv4 = SIM_LOAD_IP;
 	stack_cfg.tcp_port = 0;
 	stack_cfg.udp_port = SIM_LOAD_PORT;
+	stack_cfg.udp_ports = SIM_LOAD_PORTS;
 	sl->port = mem_port_create(load_mac, FRAMES, 0);
 	sl->region.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(cfg) +
 			  8 * CACHE_LINE_BYTES;

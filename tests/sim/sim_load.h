@@ -15,8 +15,9 @@
 
 #include "load/load_core.h"
 
-#define SIM_LOAD_IP   0x0a000002u /* 10.0.0.2 */
-#define SIM_LOAD_PORT 40000u
+#define SIM_LOAD_IP    0x0a000002u /* 10.0.0.2 */
+#define SIM_LOAD_PORT  40000u
+#define SIM_LOAD_PORTS 8u
 
 struct sim_load {
 	struct sim_cores *server;

@@ -25,6 +25,7 @@ rig_new(const struct rig_options *options)
 		.vlan_priority = options->vlan != 0 ? 5 : 0,
 		.tcp_port = UDP_PORT,
 		.udp_port = options->udp_port,
+		.udp_ports = options->udp_ports,
 		.conns_max = 16,
 		.chunks = 64,
 		.rx_frames_max = 64,

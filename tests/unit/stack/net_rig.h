@@ -26,6 +26,7 @@ struct rig_options {
 	uint32_t caps;         /* enum port_cap */
 	uint32_t gateway;      /* 0: none */
 	uint16_t udp_port;     /* 0: off */
+	uint16_t udp_ports;    /* from it on; 0: one */
 	uint16_t vlan;         /* 0: none */
 };
 

@@ -315,6 +315,70 @@ fresh_datagrams_leave_room_for_every_answer_in_place(void **state)
 	rig_free(r);
 }
 
+/* The same payload twice: the ordinary way, and from the template. */
+static void
+send_both_ways(struct rig *r)
+{
+	struct udp_flow flow;
+	uint8_t *p;
+
+	look_only(r);
+	p = udp_begin(r->stack, &service.from, &service.fresh_room);
+	fill(p, service.answer_len);
+	udp_commit(r->stack, service.answer_len);
+	udp_flow_make(r->stack, &service.from, UDP_PORT, &flow);
+	check(udp_flow_room(r->stack) > 0);
+	fill(udp_flow_begin(r->stack), service.answer_len);
+	udp_flow_commit(r->stack, &flow, service.answer_len);
+}
+
+static void
+a_flows_datagrams_are_those_of_udp_begin(void **state)
+{
+	const uint32_t caps[] = {0, OFFLOADS}, lengths[] = {1, 2, 33, 500, PAYLOAD_MAX};
+
+	for (size_t i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++) {
+		struct rig *r = rig_with(caps[i % 2]);
+
+		service.answer_len = lengths[i / 2];
+		put_request(r, 0, PEER_PORT);
+		rig_turn(r, send_both_ways);
+		check_eq(r->np->sent_count, 2);
+		check_eq(r->np->sent[0].len, r->np->sent[1].len);
+		check_bytes(r->np->sent[0].bytes, r->np->sent[1].bytes, r->np->sent[0].len);
+		check_answer(&r->np->sent[1], lengths[i / 2]);
+		rig_free(r);
+	}
+}
+
+static void
+who_asks_from_many_ports_hears_on_all_of_them_and_no_others(void **state)
+{
+	static const struct {
+		uint16_t udp_ports, port;
+		bool heard;
+	} rows[] = {{0, UDP_PORT, true},     {0, UDP_PORT + 1, false}, {1, UDP_PORT + 1, false},
+		    {4, UDP_PORT + 3, true}, {4, UDP_PORT + 4, false}, {4, UDP_PORT - 1, false},
+		    {64, UDP_PORT + 9, true}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct rig_options options = {.udp_port = UDP_PORT,
+						    .udp_ports = rows[i].udp_ports};
+		struct rig *r = rig_new(&options);
+		uint8_t p[NET_FRAME_BYTES];
+		const uint32_t len = frame_udp(p, "get key\r\n", 9, 0);
+
+		memset(&service, 0, sizeof service);
+		put16(p + AT_UDP_DST, rows[i].port);
+		frame_fix(p, len);
+		check(net_port_put(r->np, p, len, 0));
+		rig_turn(r, look_only);
+		check_eq(service.seen, rows[i].heard);
+		check_eq(rig_count(r, DROP_UDP_PORT), !rows[i].heard);
+		rig_free(r);
+	}
+}
+
 int
 main(void)
 {
@@ -326,6 +390,8 @@ main(void)
 		cmocka_unit_test(fresh_datagrams_go_where_the_peer_is),
 		cmocka_unit_test(a_datagram_taken_back_is_not_sent),
 		cmocka_unit_test(unanswered_requests_are_given_back),
+		cmocka_unit_test(a_flows_datagrams_are_those_of_udp_begin),
+		cmocka_unit_test(who_asks_from_many_ports_hears_on_all_of_them_and_no_others),
 		cmocka_unit_test(fresh_datagrams_leave_room_for_every_answer_in_place),
 	};
 
