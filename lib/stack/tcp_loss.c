@@ -199,7 +199,6 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 {
 	const struct sent_news *news = &a->news;
 	const uint8_t dups = c->dup_acks;
-	const bool was_fast = c->flags & CONN_RECOVERY;
 	bool was_repairing;
 	uint32_t found;
 
@@ -219,7 +218,7 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 		recovery_begin(s, c, news);
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, news, &a->told, dups), a->acked > 0 && found == 0);
-	else if (a->acked > 0 && !was_fast && (c->flags & CONN_LOSS || a->limited))
+	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
 		cc_grow(s, c, news->bytes, news->now_us);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	quiet(c);
