@@ -69,6 +69,7 @@ struct load_core {
 
 	/* given: another thread's; order is read once given changed, done follows when it is */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t given;
+	_Atomic uint32_t cut; /* the order that is to end early */
 	struct load_order order;
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;
 
