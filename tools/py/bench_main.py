@@ -11,6 +11,7 @@ import sys
 import time
 
 import bench_plot
+import budget
 import build_tree
 import flood_bench
 import links
@@ -70,6 +71,7 @@ def arguments(argv):
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
     parser.add_argument("--part", action="append")
+    parser.add_argument("--keep", action="store_true")
     parsed = parser.parse_args(argv)
     for part in parsed.part or ():
         if part not in PARTS.get(parsed.what, ()):
@@ -115,6 +117,13 @@ def merge(args):
         bench_plot.plot(figures, args.plot)
 
 
+def build_request():
+    """The release build of bench_request."""
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=["tests/bench/bench_request"])
+    return folder / "tests/bench/bench_request"
+
+
 def measure_store(args, keep_figures):
     with store_bench.Bench(build_store(args.libcuckoo), args.quick) as bench:
         # After every part: who stops a long run keeps what it found.
@@ -132,7 +141,12 @@ def measure_flood(args, keep_figures):
     return flood_bench.measure(build_net(), args.quick, keep_figures)
 
 
-MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood}
+def measure_budget(args, keep_figures):
+    return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
+
+
+MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
+            "budget": measure_budget}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [str(loss) for loss in loss_bench.LOSSES]}
 

@@ -1,0 +1,50 @@
+/*
+ * bench_bed.h - one core of the appliance over a port that plays prepared frames: what bench_turn
+ * and bench_request turn.
+ *
+ * Shape:  port, store, stack, serve and core in one region, in hugepages if there are any.
+ * Units:  addresses in host order.
+ * Thread: one.
+ * Errors: without memory the process ends.
+ */
+#ifndef CLOCKOO_BENCH_BED_H
+#define CLOCKOO_BENCH_BED_H
+
+#include "replay_port.h"
+
+#include "core/core.h"
+
+#define BENCH_SERVER_IP  0x0a630001u /* 10.99.0.1 */
+#define BENCH_CLIENT_IP  0x0a630002u
+#define BENCH_CACHE_PORT 11211u
+
+struct bench_bed {
+	struct replay_port port;
+	struct store *store;
+	struct store_core *sc;
+	struct stack *stack;
+	struct serve *serve;
+	struct core core;
+	bool hugepages;
+};
+
+extern const uint8_t bench_server_mac[6], bench_client_mac[6];
+
+/* With memory for so many small items. */
+void bench_bed_make(struct bench_bed *b, uint32_t keys);
+
+/* Memory for one region: hugepages if there are any, else whatever the kernel makes of it. */
+struct region bench_region(size_t bytes, bool *huge);
+
+/* The time stamp counter. */
+uint64_t bench_cycles(void);
+
+/* In order: the first is the least, the last the most, the middle the median. */
+void bench_sort(double *v, uint32_t n);
+
+/* The number that an option says, or the end of the process. */
+uint32_t bench_option(const char *program, const char *text, uint32_t least, uint32_t most);
+
+extern const char *const bench_stage_names[STAGE_COUNT];
+
+#endif

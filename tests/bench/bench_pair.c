@@ -1,0 +1,218 @@
+#include "bench_pair.h"
+
+#include "stack/neigh_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEY_BYTES      16u
+#define VALUE_BYTES    32u
+#define CLIENT_PORT    40000u
+#define CLIENT_PORTS   16u
+#define CONNS          50u
+#define DEPTH_MAX      32u
+#define TURN_NS        4000u
+#define TIMEOUT_NS     5000000000ull
+#define FILL_DEPTH     1u /* so that the index, which grows in slices of turns, keeps up */
+#define FILL_STEPS_MAX (1u << 28)
+
+static const struct kind kinds[] = {
+	{"udp_get", LOAD_UDP, 32, 1, 0},       {"udp_set", LOAD_UDP, 32, 1, 1},
+	{"udp_mix", LOAD_UDP, 32, 1, 0.05},    {"tcp_get", LOAD_TCP, 1, 1, 0},
+	{"tcp_set", LOAD_TCP, 1, 1, 1},        {"tcp_mix", LOAD_TCP, 1, 1, 0.05},
+	{"tcp_pipelined", LOAD_TCP, 32, 1, 0}, {"tcp_pipelined_mix", LOAD_TCP, 32, 1, 0.05},
+	{"tcp_multiget", LOAD_TCP, 1, 100, 0},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static uint64_t
+count_of(const struct bench_pair *b, enum load_counter which)
+{
+	return counter_read(&load_core_result(b->core)->all[which]);
+}
+
+static uint64_t
+served(const struct bench_pair *b, enum serve_counter which)
+{
+	return counter_read(&serve_counters(b->bed.serve)[which]);
+}
+
+static void
+make_workload(struct bench_pair *b, uint32_t keys)
+{
+	b->w = (struct workload){
+		.keys = {.kind = KEYS_UNIFORM, .n = keys},
+		.set_share = b->kind->sets,
+		.multiget = b->kind->multiget,
+	};
+	size_law_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
+	size_law_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
+	workload_init(&b->w);
+}
+
+static void
+make_generator(struct bench_pair *b)
+{
+	const bool tcp = b->kind->transport == LOAD_TCP;
+	const struct stack_config stack_cfg = {
+		.ipv4 = BENCH_CLIENT_IP,
+		.prefix_len = 24,
+		.udp_port = tcp ? 0 : CLIENT_PORT,
+		.udp_ports = tcp ? 0 : CLIENT_PORTS,
+		.conns_max = CONNS,
+		.chunks = 1024,
+		.rx_frames_max = 1024,
+		.keepalive_idle_ns = 7200000000000ull,
+		.timestamps = true,
+	};
+	const struct load_config load_cfg = {
+		.workload = &b->w,
+		.transport = b->kind->transport,
+		.server = ip_addr_v4(BENCH_SERVER_IP),
+		.port = BENCH_CACHE_PORT,
+		.local_port = CLIENT_PORT,
+		.local_ports = CLIENT_PORTS,
+		.conns_max = CONNS,
+		.depth_max = DEPTH_MAX,
+		.timeout_ns = TIMEOUT_NS,
+		.cores = 1,
+		.seed = 42,
+	};
+	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	bool huge;
+	struct region r = bench_region(stack_bytes(&stack_cfg) + neigh_table_bytes() +
+					       load_core_bytes(&load_cfg) + (64u << 10) + frames,
+				       &huge);
+	struct stack *stack;
+
+	replay_init(&b->port, region_take(&r, frames, 4096), bench_client_mac);
+	stack = stack_create(&r, &stack_cfg, &b->port.port, neigh_table_create(&r));
+	b->core = load_core_create(&r, &load_cfg, &b->port.port, stack);
+}
+
+static void
+turn(struct bench_pair *b, struct look *look)
+{
+	const uint64_t from = bench_cycles();
+
+	if (look->around != NULL)
+		look->around();
+	if (look->clock != NULL)
+		core_turn_timed(&b->bed.core, b->now_ns, look->clock);
+	else
+		core_turn(&b->bed.core, b->now_ns);
+	if (look->around != NULL)
+		look->around();
+	look->cycles += bench_cycles() - from;
+}
+
+/* Frames from..to-1 that one end sent are laid before the other. */
+static uint32_t
+carry(struct replay_port *from, uint32_t first, struct replay_port *to)
+{
+	uint32_t i = first;
+
+	for (; i < from->sent_count && i - first < BURST_MAX; i++)
+		replay_load(to, from->sent[i], from->sent_len[i]);
+	return i;
+}
+
+void
+bench_pair_step(struct bench_pair *b, struct look *look)
+{
+	uint32_t at = 0;
+
+	b->now_ns += TURN_NS;
+	do {
+		at = carry(&b->port, at, &b->bed.port);
+		turn(b, look);
+	} while (at < b->port.sent_count);
+	replay_recycle(&b->port);
+	at = 0;
+	do {
+		at = carry(&b->bed.port, at, &b->port);
+		load_core_turn(b->core, b->now_ns);
+	} while (at < b->bed.port.sent_count);
+	replay_recycle(&b->bed.port);
+}
+
+void
+bench_pair_check(const struct bench_pair *b)
+{
+	static const enum load_counter lies[] = {LOAD_WRONG_KEY, LOAD_WRONG_VALUE, LOAD_BROKEN,
+						 LOAD_MISSES,    LOAD_REFUSED,     LOAD_LOST,
+						 LOAD_RESET};
+
+	for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
+		if (count_of(b, lies[i]) != 0) {
+			fprintf(stderr, "bench: %llu %s\n",
+				(unsigned long long)count_of(b, lies[i]),
+				load_counter_names[lies[i]].words);
+			exit(1);
+		}
+}
+
+static void
+order(struct bench_pair *b, enum load_task task, uint64_t requests)
+{
+	const struct kind *k = b->kind;
+	const struct load_order o = {
+		.task = task,
+		.conns = CONNS,
+		.depth = k->transport == LOAD_UDP || task == LOAD_RUN ? k->depth : FILL_DEPTH,
+		.measure_ns = UINT64_MAX / 4,
+		.requests = requests,
+	};
+
+	load_core_order_mt(b->core, &o);
+}
+
+double
+bench_pair_served(const struct bench_pair *b)
+{
+	return (double)(served(b, CMD_GET) + served(b, CMD_SET)) / b->kind->multiget;
+}
+
+void
+bench_pair_order(struct bench_pair *b, uint64_t requests)
+{
+	order(b, LOAD_RUN, requests);
+}
+
+bool
+bench_pair_done(const struct bench_pair *b)
+{
+	return load_core_done_mt(b->core);
+}
+
+void
+bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
+{
+	struct look unseen = {0};
+
+	b->kind = kind;
+	bench_bed_make(&b->bed, keys);
+	make_workload(b, keys);
+	make_generator(b);
+	order(b, LOAD_FILL, 0);
+	for (uint32_t i = 0; i < FILL_STEPS_MAX && !bench_pair_done(b); i++)
+		bench_pair_step(b, &unseen);
+	bench_pair_check(b);
+	if (!bench_pair_done(b) || count_of(b, LOAD_STORED) != keys) {
+		fputs("bench: not all keys were stored\n", stderr);
+		exit(1);
+	}
+}
+
+const struct kind *
+kind_named(const char *name)
+{
+	for (uint32_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	fprintf(stderr, "expected one of:");
+	for (uint32_t i = 0; i < KINDS; i++)
+		fprintf(stderr, " %s", kinds[i].name);
+	fputs("\n", stderr);
+	return NULL;
+}

@@ -1,0 +1,224 @@
+/*
+ * bench_request.c - what a request costs core_turn, by kind of request: cycles, or instructions.
+ *
+ * The client is the load generator, in the same process (bench_pair.h); only turns of the appliance
+ * are counted. Cycles: of the median block of BLOCK_STEPS turns, so that who else has the CPU for a
+ * while is left out; the median of several runs of that, in total without clocks between the
+ * stages, then by stage. Instructions: bench_count.h.
+ *
+ *   bench_request CASE [--keys N] [--runs N] [--requests N] [--json FILE] [--instructions]
+ */
+#include "bench_count.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+#define RUNS_MAX     99u
+#define BLOCK_STEPS  16u
+#define BLOCKS_MAX   65536u /* a run; what comes after is not looked at */
+#define BLOCKS_LIMIT (1u << 24)
+
+struct options {
+	const struct kind *kind;
+	uint32_t keys, runs, requests;
+	const char *json;
+	bool instructions;
+};
+
+struct bench {
+	struct options opt;
+	struct bench_pair pair;
+};
+
+struct figures {
+	double total;
+	double stage[STAGE_COUNT];
+};
+
+/* What blocks of a run cost, a request: in total and by stage. */
+struct blocks {
+	uint32_t count;
+	double total[BLOCKS_MAX], stage[STAGE_COUNT][BLOCKS_MAX];
+};
+
+static void
+fail(const char *words)
+{
+	fprintf(stderr, "bench_request: %s\n", words);
+	exit(1);
+}
+
+/* Some turns, as one block. Without a request in it there is none. */
+static void
+take_block(struct bench_pair *b, struct look *look, struct blocks *blocks)
+{
+	const double from = bench_pair_served(b);
+	const uint64_t cycles = look->cycles;
+	struct stage_clock before = {0};
+	double requests;
+
+	if (look->clock != NULL)
+		before = *look->clock;
+	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
+		bench_pair_step(b, look);
+	requests = bench_pair_served(b) - from;
+	if (requests == 0 || blocks->count == BLOCKS_MAX)
+		return;
+	blocks->total[blocks->count] = (double)(look->cycles - cycles) / requests;
+	for (uint32_t s = 0; look->clock != NULL && s < STAGE_COUNT; s++)
+		blocks->stage[s][blocks->count] =
+			(double)(look->clock->spent[s] - before.spent[s]) / requests;
+	blocks->count++;
+}
+
+/* An order to its end. */
+static void
+obey(struct bench_pair *b, uint64_t requests, struct look *look, struct blocks *blocks)
+{
+	bench_pair_order(b, requests);
+	blocks->count = 0;
+	for (uint32_t i = 0; i < BLOCKS_LIMIT && !bench_pair_done(b); i++)
+		take_block(b, look, blocks);
+	if (!bench_pair_done(b))
+		fail("the generator found no end");
+	bench_pair_check(b);
+}
+
+static double
+median(double *v, uint32_t n)
+{
+	bench_sort(v, n);
+	return v[n / 2];
+}
+
+static struct figures
+run_once(struct bench *b, struct blocks *blocks)
+{
+	struct stage_clock clock = {.cycles = bench_cycles};
+	struct look plain = {0}, staged = {.clock = &clock};
+	struct figures f;
+
+	obey(&b->pair, b->opt.requests, &plain, blocks);
+	f.total = median(blocks->total, blocks->count);
+	obey(&b->pair, b->opt.requests, &staged, blocks);
+	for (uint32_t s = 0; s < STAGE_COUNT; s++)
+		f.stage[s] = median(blocks->stage[s], blocks->count);
+	return f;
+}
+
+static FILE *
+json_open(const struct bench *b)
+{
+	FILE *out;
+
+	if (b->opt.json == NULL)
+		return NULL;
+	out = fopen(b->opt.json, "w");
+	if (out == NULL)
+		fail("--json: cannot write there");
+	fprintf(out,
+		"{\"compiler\": \"" COMPILER
+		"\", \"case\": \"%s\", \"keys\": %u, \"hugepages\": %s",
+		b->opt.kind->name, b->opt.keys, b->pair.bed.hugepages ? "true" : "false");
+	return out;
+}
+
+static void
+json_close(FILE *out)
+{
+	if (out == NULL)
+		return;
+	fputs("}\n", out);
+	if (fclose(out) != 0)
+		fail("--json: cannot write there");
+}
+
+static void
+measure(struct bench *b, struct blocks *blocks, FILE *out)
+{
+	static struct figures runs[RUNS_MAX];
+	const uint32_t n = b->opt.runs;
+	const double keys = b->opt.kind->multiget;
+	double v[RUNS_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		runs[i] = run_once(b, blocks);
+		v[i] = runs[i].total;
+	}
+	printf("%s, %u keys, %s\n", b->opt.kind->name, b->opt.keys,
+	       b->pair.bed.hugepages ? "hugepages" : "no hugepages");
+	printf("cycles a request: %.1f", median(v, n));
+	printf(" (least %.1f, most %.1f of %u runs)", v[0], v[n - 1], n);
+	if (keys > 1)
+		printf(", a key %.1f", v[n / 2] / keys);
+	if (out != NULL)
+		fprintf(out,
+			", \"cycles\": %.1f, \"least\": %.1f, \"most\": %.1f, "
+			"\"keys_per_request\": %.0f",
+			v[n / 2], v[0], v[n - 1], keys);
+	printf("\n");
+	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
+		for (uint32_t i = 0; i < n; i++)
+			v[i] = runs[i].stage[s];
+		printf("  %-7s %7.1f\n", bench_stage_names[s], median(v, n));
+		if (out != NULL)
+			fprintf(out, ", \"stage_%s\": %.1f", bench_stage_names[s], v[n / 2]);
+	}
+}
+
+static struct options
+options_of(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"keys", required_argument, NULL, 'k'},     {"runs", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'n'}, {"json", required_argument, NULL, 'j'},
+		{"instructions", no_argument, NULL, 'i'},   {0},
+	};
+	struct options opt = {.keys = 1000000, .runs = 5, .requests = 1000000};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'k')
+			opt.keys = bench_option("bench_request", optarg, 1, 100000000);
+		else if (c == 'r')
+			opt.runs = bench_option("bench_request", optarg, 1, RUNS_MAX);
+		else if (c == 'n')
+			opt.requests = bench_option("bench_request", optarg, 100, 1000000000);
+		else if (c == 'j')
+			opt.json = optarg;
+		else if (c == 'i')
+			opt.instructions = true;
+		else
+			exit(1);
+	}
+	opt.kind = kind_named(optind < argc ? argv[optind] : "");
+	if (opt.kind == NULL)
+		exit(1);
+	return opt;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct bench b;
+	static struct blocks blocks;
+	FILE *out;
+
+	b.opt = options_of(argc, argv);
+	if (b.opt.instructions && (!bench_count_can() || b.opt.json == NULL))
+		fail("--instructions: only under valgrind, built with its header, and with --json");
+	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys);
+	out = json_open(&b);
+	if (b.opt.instructions)
+		bench_count(&b.pair, out);
+	else
+		measure(&b, &blocks, out);
+	json_close(out);
+	return 0;
+}

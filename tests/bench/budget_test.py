@@ -1,0 +1,56 @@
+#!/usr/bin/python3 -B
+"""budget_test.py BENCH_REQUEST - no request costs more than its budget.
+
+Goal: instructions of a UDP get, a TCP get, a set and a key of a multi-get are at most 3 % above what
+tests/bench/budget.json says. Method: callgrind counts them; the file was written by tools/bench
+budget --keep with the same compiler. What cannot be compared is skipped, with the reason.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
+
+import budget  # noqa: E402
+
+PROGRAM = sys.argv[1]
+SKIPPED = 77
+
+
+def cannot():
+    if shutil.which("valgrind") is None:
+        return "valgrind is not installed"
+    if not pathlib.Path("/usr/include/valgrind/callgrind.h").exists():
+        return "built without valgrind/callgrind.h"
+    kept = json.loads(budget.FILE.read_text())["compiler"]
+    here = budget.instructions(PROGRAM, "udp_get")["compiler"]
+    return None if kept == here else f"the budget is of {kept}, this was built by {here}"
+
+
+class Budget(unittest.TestCase):
+    def test_no_request_costs_more_than_its_budget(self):
+        kept = json.loads(budget.FILE.read_text())["cases"]
+        self.assertEqual(set(kept), set(budget.CASES))
+        for case, row in kept.items():
+            with self.subTest(case):
+                found = budget.instructions(PROGRAM, case)
+                print(f"{case}: {found['instructions']} instructions, budget {row['instructions']}")
+                wrong = budget.judge(case, found["instructions"], row["instructions"])
+                self.assertIsNone(wrong, wrong)
+                # The stages are the turn, but for what looking at them costs.
+                self.assertLess(abs(sum(found["stages"].values()) / found["instructions"] - 1), 0.1)
+
+    def test_three_percent_more_is_told_and_less_is_not(self):
+        for found, told in ((1000, False), (900, False), (1029, False), (1031, True)):
+            self.assertEqual(budget.judge("x", found, 1000) is not None, told, found)
+
+
+if __name__ == "__main__":
+    reason = cannot()
+    if reason is not None:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
