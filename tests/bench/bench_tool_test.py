@@ -23,10 +23,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
+import budget  # noqa: E402
 import flood_bench  # noqa: E402
 import loss_bench  # noqa: E402
 import progress  # noqa: E402
 import store_bench  # noqa: E402
+import vs_bed  # noqa: E402
+import vs_bench  # noqa: E402
 from progress import Failed  # noqa: E402
 
 # A program for all names: writes the lines of NAME.rows, and when it began and ended.
@@ -347,6 +350,111 @@ class FloodTest(unittest.TestCase):
         for found, name in ((quick_table, False), (full_table, True)):
             self.assertEqual(flood_bench.LONG in found, name)
         self.assertEqual(full["flood_connects"], 10 * (2 * flood_bench.ROUNDS + 1))
+
+
+class FakeVsBed:
+    """A bed in which the appliance answers 10 million a second, and a peer what its name says."""
+
+    client = host = server_ns = peer_ns = "x"
+    RATES = {"memcached": 1e5, "memcached_2t": 3e5, "redis": 2e5}
+
+    def __init__(self, log):
+        self.peers = [types.SimpleNamespace(name=name, threads=2 if "2t" in name else 1, options=[],
+                                            udp=name != "redis", pid=name, port=1)
+                      for name in self.RATES]
+        self.log = log
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def start_vhost(self):
+        return types.SimpleNamespace(name="vhost", pid="own")
+
+    start_echo = start_af_packet = start_vhost
+    turn_of = staticmethod(contextlib.nullcontext)
+
+    def end(self, server):
+        pass
+
+    def load(self, words, server, *options):
+        self.log.append(words)
+        return {"requests_per_s": 1e7, "keys_per_s": 3e7, "cpu_share": 1.0}
+
+    def echo(self, words, server, ms):
+        return {"frames_per_s": 1.25e7}
+
+    def ask(self, words, ns, host, port, pid, *options):
+        self.log.append(words)
+        deep = 1.5 if 8 in options and "--udp" in options else 1
+        rate = 2e5 if pid == "own" else self.RATES[pid] * deep
+        return {"requests_per_s": rate, "keys_per_s": rate, "seconds": 2.0, "server_cpu_s": 1.0,
+                "client_cpu_s": 0.5, "machine_cpu_s": 3.0}
+
+
+class VsTest(unittest.TestCase):
+    def measure(self, quick):
+        log = []
+        cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"take": 3.0}}
+        for module, name, fake in ((vs_bench, "VsBed", lambda *_: FakeVsBed(log)),
+                                   (vs_bench, "peers_of", lambda *_: []),
+                                   (budget, "cycles", lambda *_, **__: cycles)):
+            self.addCleanup(setattr, module, name, getattr(module, name))
+            setattr(module, name, fake)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            figures = vs_bench.measure(pathlib.Path("x"), quick, [], lambda figures: None)
+        return figures, out.getvalue(), log
+
+    def test_every_promised_figure_has_its_name(self):
+        for quick in (True, False):
+            figures, _, _ = self.measure(quick)
+            for name in ("udp_get_mops tcp_get_mops tcp_pipelined_mops multiget_mkeys port_echo_mpps "
+                         "memcached_udp_get_mops memcached_tcp_get_mops memcached_multiget_mkeys "
+                         "memcached_tcp_pipelined_mops cycles_per_udp_get").split():
+                self.assertIn(name, figures)
+        self.assertEqual((figures["udp_get_mops"], figures["multiget_mkeys"]), (10, 30))
+        self.assertEqual(figures["udp_get_vs_port_echo"], 0.8)
+
+    def test_the_best_memcached_of_one_core_is_the_one_to_beat(self):
+        figures, _, _ = self.measure(quick=True)
+        # 10 million by 300 thousand of two threads.
+        self.assertAlmostEqual(figures["tcp_get_vs_memcached"], 66.667)
+        # By server CPU: half a second of it each second, of the best 3e5 answers.
+        self.assertAlmostEqual(figures["tcp_get_vs_memcached_server_cpu"], 16.667)
+
+    def test_a_peer_is_given_the_better_of_its_udp_clients(self):
+        figures, _, _ = self.measure(quick=False)
+        self.assertEqual(figures["memcached_udp_get_mops"], 0.15)
+        self.assertNotIn("redis_udp_get_mops", figures)
+
+    def test_all_have_their_turn_in_every_round_before_the_next_workload(self):
+        _, _, log = self.measure(quick=True)
+        turns = [words.split(", ")[1:] for words in log if words.startswith("round 1")]
+        self.assertEqual([who for work, who in turns if work == "tcp_get"],
+                         ["clockoo", *FakeVsBed.RATES])
+        works = [work for work, _ in turns]
+        self.assertEqual(works, sorted(works, key=list(vs_bench.WORK).index))
+
+    def test_a_kernel_client_of_all_is_measured_in_full_alone(self):
+        quick, quick_table, _ = self.measure(quick=True)
+        full, full_table, _ = self.measure(quick=False)
+        self.assertNotIn("kernel_tcp_get_mops", quick)
+        self.assertEqual(full["kernel_tcp_get_mops"], 0.2)
+        self.assertNotIn("View a", quick_table)
+        self.assertIn("View a", full_table)
+
+    def test_what_is_drawn_is_what_was_measured(self):
+        figures, _, _ = self.measure(quick=False)
+        groups = bench_plot.vs_groups(figures)
+        self.assertEqual(groups["tcp_get"][:2], [("clockoo", 10), ("memcached", 0.1)])
+        self.assertEqual(len(groups), 4)
+        xml.etree.ElementTree.fromstring(bench_plot.bars("t", groups))
+
+    def test_a_memcached_that_is_not_there_is_told(self):
+        with self.assertRaisesRegex(Failed, "no program is there"):
+            vs_bed.peers_of(["/nonsense/memcached"], False)
 
 
 if __name__ == "__main__":

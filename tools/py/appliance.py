@@ -116,6 +116,14 @@ def _try_hugepages(command, wire):
         return int(need.group(1)) if need else 0
 
 
+def lend_for(words, ledger):
+    """Lend what a program of DPDK's says it misses; False: it is not for want of hugepages that it
+    ended, or they are not to be had."""
+    need = HUGE_NEED.search(words)
+    with lendings.big_lock():
+        return need is not None and _lend(ledger, int(need.group(1)))
+
+
 def _started(command, wire):
     appliance = Appliance(command, wire.server)
     try:

@@ -17,6 +17,7 @@ import flood_bench
 import links
 import loss_bench
 import store_bench
+import vs_bench
 from progress import Failed, say
 
 
@@ -72,6 +73,7 @@ def arguments(argv):
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
     parser.add_argument("--part", action="append")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--memcached", action="append", type=pathlib.Path)
     parsed = parser.parse_args(argv)
     for part in parsed.part or ():
         if part not in PARTS.get(parsed.what, ()):
@@ -141,12 +143,25 @@ def measure_flood(args, keep_figures):
     return flood_bench.measure(build_net(), args.quick, keep_figures)
 
 
+def build_vs():
+    """The release build of both programs, and of what vs measures with."""
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE,
+                     targets=["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
+                              "tests/bench/net/ask", "tests/bench/net/port_echo"])
+    return folder / "tests/bench/net"
+
+
+def measure_vs(args, keep_figures):
+    return vs_bench.measure(build_vs(), args.quick, args.memcached or (), keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
-            "budget": measure_budget}
+            "budget": measure_budget, "vs": measure_vs}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [str(loss) for loss in loss_bench.LOSSES]}
 

@@ -10,6 +10,8 @@ COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3")
 TICKS = 5
 INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
 LOSS = re.compile(r"goodput_mbs_(clockoo|memcached)_(\d+)pct$")
+VS = re.compile(r"(?:(.+)_)?(udp_get|tcp_get|tcp_pipelined|multiget)_(?:mops|mkeys)$")
+BAR_HIGH, BAR_GAP, GROUP_GAP = 14, 3, 14
 MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
 
@@ -40,6 +42,38 @@ def loss_series(figures):
         if match := LOSS.match(name):
             found.setdefault(match[1], []).append((float(match[2]), value))
     return {server: sorted(points) for server, points in sorted(found.items())}
+
+
+def vs_groups(figures):
+    """{workload: [(server, million requests or keys a second)]}, clockoo first."""
+    found = {}
+    for name, value in figures.items():
+        match = VS.match(name)
+        if match and not (match[1] or "").startswith("kernel"):
+            found.setdefault(match[2], []).append((match[1] or "clockoo", value))
+    return found
+
+
+def bars(title, groups):
+    """A group of bars for each workload, from zero; returns the text of an SVG."""
+    most = max(value for rows in groups.values() for _, value in rows) or 1
+    wide, left = WIDTH - 260, 200
+    lines, y = [], TOP
+    for group, rows in groups.items():
+        lines.append(f'<text x="{left}" y="{y + 11}" font-weight="bold">{html.escape(group)}</text>')
+        y += BAR_HIGH + BAR_GAP
+        for i, (who, value) in enumerate(rows):
+            lines += [f'<rect x="{left}" y="{y}" width="{value / most * wide:.1f}" '
+                      f'height="{BAR_HIGH}" fill="{COLOURS[min(i, 1)]}"/>',
+                      f'<text x="{left - 6}" y="{y + 11}" text-anchor="end">{html.escape(who)}</text>',
+                      f'<text x="{left + value / most * wide + 4:.1f}" y="{y + 11}">{value:.3g}</text>']
+            y += BAR_HIGH + BAR_GAP
+        y += GROUP_GAP
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" '
+                      'font-family="sans-serif" font-size="11">',
+                      f'<rect width="{WIDTH}" height="{y}" fill="white"/>',
+                      f'<text x="{WIDTH / 2}" y="{TOP / 2}" text-anchor="middle" font-size="12">'
+                      f"{html.escape(title)}</text>", *lines, "</svg>", ""])
 
 
 def chart(title, x_label, y_label, series):
@@ -77,7 +111,7 @@ def chart(title, x_label, y_label, series):
 
 
 def plot(figures, folder):
-    """insert.svg, miss.svg and loss.svg in folder, as far as there are figures for them."""
+    """insert.svg, miss.svg, loss.svg and vs.svg in folder, as far as there are figures for them."""
     charts = {"insert.svg": (insert_series(figures), "A set of a new key, by how full the index is",
                              "slots in use, %", "ns"),
               "miss.svg": (miss_series(figures), "Misses by the size of the cache",
@@ -89,5 +123,8 @@ def plot(figures, folder):
         for name, (series, *labels) in charts.items():
             if series:
                 (folder / name).write_text(chart(*labels, series))
+        if groups := vs_groups(figures):
+            (folder / "vs.svg").write_text(bars("Million requests (multiget: keys) a second, each "
+                                                "server at its best client", groups))
     except OSError as error:
         raise Failed(f"--plot: {error}") from error

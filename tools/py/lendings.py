@@ -19,6 +19,7 @@ from netns import SIDES, end_processes
 
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
+EAL_PREFIXES = ("", "-2", "-3", "-4")  # behind a run's name: of each program of DPDK's in it
 NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 
 
@@ -79,8 +80,8 @@ def _give_back(name, pages):
             subprocess.run(["ip", "netns", "delete", f"{name}-{side}"], check=False)
     if pages:
         change_hugepages(-pages)
-    for prefix in (name, f"{name}-2"):
-        shutil.rmtree(f"/run/dpdk/{prefix}", ignore_errors=True)
+    for number in EAL_PREFIXES:
+        shutil.rmtree(f"/run/dpdk/{name}{number}", ignore_errors=True)
     with contextlib.suppress(OSError):
         os.rmdir("/run/dpdk")
 

@@ -1,0 +1,323 @@
+/*
+ * ask.c - a kernel client that keeps many sockets busy: what a cache behind the kernel's sockets
+ * answers, and whose CPU it takes.
+ *
+ * A closed loop over epoll: every connection has its requests on their way, and asks anew for what
+ * was answered. Every value is compared. With --server-pid the CPU time of that process's threads
+ * is taken at both ends of the measured time, beside our own and the machine's: a kernel does part
+ * of a server's work on the CPU of whoever sent the packet. Ends with one line of JSON.
+ *
+ *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
+ *         [--keys N] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
+ */
+#include "ask_flow.h"
+
+#include "cpu_time.h"
+
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_MS       1000000ull
+#define CONNECTIONS_MAX 1024u
+#define EVENTS_MAX      256
+#define MS_MAX          3600000u
+#define WAIT_MS         10
+#define SWEEP_NS        (50 * NS_PER_MS)
+#define SILENCE_NS      (5000 * NS_PER_MS) /* without any answer: nobody is there */
+#define KEY_BYTES       16u
+#define VALUE_BYTES     32u
+
+struct options {
+	uint32_t connections, warm_ms, ms, server_pid;
+	bool fill;
+};
+
+struct client {
+	struct options opt;
+	struct ask_plan plan;
+	struct ask_flow *flows;
+	int epoll;
+};
+
+static uint64_t
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void
+fail(const char *words)
+{
+	fprintf(stderr, "ask: %s\n", words);
+	exit(1);
+}
+
+static uint64_t
+count(const struct client *c, enum load_counter which)
+{
+	return counter_read(&c->plan.tally[which]);
+}
+
+static void
+watch(struct client *c, struct ask_flow *f, int how)
+{
+	struct epoll_event e = {.events = EPOLLIN | (f->blocked ? EPOLLOUT : 0), .data.ptr = f};
+
+	if (epoll_ctl(c->epoll, how, f->fd, &e) != 0)
+		fail("epoll_ctl does not work");
+}
+
+static void
+open_all(struct client *c)
+{
+	const size_t bytes = c->opt.connections * sizeof *c->flows;
+
+	c->epoll = epoll_create1(0);
+	c->flows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (c->flows == MAP_FAILED)
+		fail("no memory");
+	for (uint32_t i = 0; i < c->opt.connections; i++) {
+		if (!ask_open(&c->flows[i], &c->plan)) {
+			perror("ask: connect");
+			exit(1);
+		}
+		watch(c, &c->flows[i], EPOLL_CTL_ADD);
+	}
+}
+
+static void
+send_more(struct client *c, struct ask_flow *f, uint64_t now_ns)
+{
+	const bool was_blocked = f->blocked;
+
+	if (!ask_send(f, &c->plan, now_ns))
+		fail("the server ended a connection");
+	if (f->blocked != was_blocked)
+		watch(c, f, EPOLL_CTL_MOD);
+}
+
+static void
+sweep(struct client *c, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < c->opt.connections; i++) {
+		ask_overdue(&c->flows[i], &c->plan, now_ns);
+		send_more(c, &c->flows[i], now_ns);
+	}
+}
+
+static bool
+waiting(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->opt.connections; i++)
+		if (c->flows[i].count != 0)
+			return true;
+	return false;
+}
+
+/* Until that time; without one, until nothing is on its way. */
+static void
+run(struct client *c, uint64_t end_ns)
+{
+	struct epoll_event events[EVENTS_MAX];
+	uint64_t swept_ns = 0, answered = UINT64_MAX, heard_ns = now();
+
+	for (;;) {
+		const uint64_t now_ns = now();
+		int n;
+
+		if (end_ns != 0 && now_ns >= end_ns)
+			return;
+		if (now_ns - swept_ns >= SWEEP_NS) {
+			sweep(c, now_ns);
+			swept_ns = now_ns;
+			if (count(c, LOAD_ANSWERED) != answered)
+				heard_ns = now_ns;
+			answered = count(c, LOAD_ANSWERED);
+			if (now_ns - heard_ns > SILENCE_NS)
+				fail("no answer any more");
+		}
+		if (end_ns == 0 && !waiting(c))
+			return;
+		n = epoll_wait(c->epoll, events, EVENTS_MAX, WAIT_MS);
+		for (int i = 0; i < n; i++) {
+			struct ask_flow *f = events[i].data.ptr;
+
+			if (!ask_receive(f, &c->plan))
+				fail("a reply that is none, or the end of a connection");
+			send_more(c, f, now_ns);
+		}
+	}
+}
+
+static void
+fill(struct client *c)
+{
+	c->plan.filling = true;
+	c->plan.fill_end = c->plan.w.keys.n;
+	run(c, 0);
+	if (count(c, LOAD_STORED) != c->plan.w.keys.n)
+		fail("not all keys were stored");
+	printf("{\"part\": \"fill\", \"stored\": %llu}\n",
+	       (unsigned long long)count(c, LOAD_STORED));
+}
+
+struct moment {
+	uint64_t ns, answered, keys, lost;
+	double server_s, own_s, machine_s;
+};
+
+static struct moment
+moment_now(const struct client *c)
+{
+	const struct moment m = {
+		.ns = now(),
+		.answered = count(c, LOAD_ANSWERED),
+		.keys = count(c, LOAD_KEYS_ASKED),
+		.lost = count(c, LOAD_LOST),
+		.server_s = c->opt.server_pid != 0 ? cpu_time_of(c->opt.server_pid) : 0,
+		.own_s = cpu_time_of((uint32_t)getpid()),
+		.machine_s = cpu_time_machine(),
+	};
+
+	return m;
+}
+
+static void
+report(const struct client *c, const struct moment *from, const struct moment *to)
+{
+	const double s = (double)(to->ns - from->ns) / 1e9;
+	const uint64_t wrong = count(c, LOAD_WRONG_KEY) + count(c, LOAD_WRONG_VALUE) +
+			       count(c, LOAD_BROKEN) + count(c, LOAD_REFUSED);
+
+	printf("{\"part\": \"ask\", \"seconds\": %.4f, \"requests_per_s\": %.1f, "
+	       "\"keys_per_s\": %.1f, \"requests\": %llu, \"server_cpu_s\": %.4f, "
+	       "\"client_cpu_s\": %.4f, \"machine_cpu_s\": %.2f, \"wrong\": %llu, \"hits\": %llu, "
+	       "\"misses\": %llu, \"lost\": %llu}\n",
+	       s, (double)(to->answered - from->answered) / s, (double)(to->keys - from->keys) / s,
+	       (unsigned long long)(to->answered - from->answered), to->server_s - from->server_s,
+	       to->own_s - from->own_s, to->machine_s - from->machine_s, (unsigned long long)wrong,
+	       (unsigned long long)count(c, LOAD_HITS), (unsigned long long)count(c, LOAD_MISSES),
+	       (unsigned long long)(to->lost - from->lost));
+}
+
+static void
+measure(struct client *c)
+{
+	struct moment from, to;
+
+	run(c, now() + c->opt.warm_ms * NS_PER_MS);
+	from = moment_now(c);
+	run(c, now() + c->opt.ms * NS_PER_MS);
+	to = moment_now(c);
+	c->plan.stopping = true;
+	run(c, 0);
+	report(c, &from, &to);
+}
+
+static uint32_t
+number(const char *text, uint32_t least, uint32_t most)
+{
+	char *end;
+	const unsigned long v = strtoul(text, &end, 10);
+
+	if (*end != '\0' || v < least || v > most) {
+		fprintf(stderr, "ask: \"%s\": expected a number from %u to %u\n", text, least,
+			most);
+		exit(1);
+	}
+	return (uint32_t)v;
+}
+
+static void
+take_option(struct client *c, int option)
+{
+	struct ask_plan *plan = &c->plan;
+
+	if (option == 'u')
+		plan->udp = true;
+	else if (option == 'r')
+		plan->talk = ASK_RESP;
+	else if (option == 'f')
+		c->opt.fill = true;
+	else if (option == 'c')
+		c->opt.connections = number(optarg, 1, CONNECTIONS_MAX);
+	else if (option == 'p')
+		plan->depth = number(optarg, 1, ASK_DEPTH_MAX);
+	else if (option == 'g')
+		plan->w.multiget = number(optarg, 1, MULTIGET_MAX);
+	else if (option == 's')
+		plan->w.set_share = number(optarg, 0, 100) / 100.0;
+	else if (option == 'k')
+		plan->w.keys.n = number(optarg, 1, KEYS_MAX);
+	else if (option == 'w')
+		c->opt.warm_ms = number(optarg, 0, MS_MAX);
+	else if (option == 'm')
+		c->opt.ms = number(optarg, 1, MS_MAX);
+	else if (option == 'P')
+		c->opt.server_pid = number(optarg, 1, INT32_MAX);
+	else if (option == 'S')
+		plan->rng.state = load_mix(number(optarg, 0, UINT32_MAX));
+	else
+		exit(1);
+}
+
+static void
+options_of(struct client *c, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"udp", no_argument, NULL, 'u'},
+		{"redis", no_argument, NULL, 'r'},
+		{"fill", no_argument, NULL, 'f'},
+		{"connections", required_argument, NULL, 'c'},
+		{"depth", required_argument, NULL, 'p'},
+		{"multiget", required_argument, NULL, 'g'},
+		{"sets", required_argument, NULL, 's'},
+		{"keys", required_argument, NULL, 'k'},
+		{"warm-ms", required_argument, NULL, 'w'},
+		{"ms", required_argument, NULL, 'm'},
+		{"server-pid", required_argument, NULL, 'P'},
+		{"seed", required_argument, NULL, 'S'},
+		{0},
+	};
+	struct ask_plan *plan = &c->plan;
+	int option;
+
+	c->opt = (struct options){.connections = 50, .ms = 1000};
+	plan->depth = 1;
+	plan->w = (struct workload){
+		.keys = {.kind = KEYS_UNIFORM, .n = 1000000}, .set_share = 0.05, .multiget = 1};
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
+		take_option(c, option);
+	plan->server.sin_family = AF_INET;
+	if (argc - optind != 2 || inet_pton(AF_INET, argv[optind], &plan->server.sin_addr) != 1)
+		fail("an IPv4 address and a port are expected");
+	plan->server.sin_port = htons((uint16_t)number(argv[optind + 1], 1, UINT16_MAX));
+	if (plan->udp && (plan->w.multiget > 1 || plan->talk == ASK_RESP))
+		fail("over UDP there are single gets of memcached's protocol only");
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct client c;
+
+	options_of(&c, argc, argv);
+	size_law_uniform(&c.plan.w.key_size, KEY_BYTES, KEY_BYTES);
+	size_law_uniform(&c.plan.w.value_size, VALUE_BYTES, VALUE_BYTES);
+	workload_init(&c.plan.w);
+	open_all(&c);
+	if (c.opt.fill)
+		fill(&c);
+	else
+		measure(&c);
+	return 0;
+}

@@ -1,0 +1,83 @@
+/*
+ * ask_flow.h - one socket of a kernel client that asks a cache what clockoo-load would ask it.
+ *
+ * Requests are drawn, written and checked by lib/load, so every server meets the same keys, values
+ * and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own protocol.
+ *
+ * Shape:  a closed loop: depth requests are always on their way. Over TCP they are a ring, oldest
+ * at head; over UDP a datagram's ID names its slot. Units:  bytes; ns on the caller's clock.
+ * Thread: one.
+ * Errors: false: the connection is no more. What is wrong in replies is counted.
+ * Bounds: ASK_DEPTH_MAX requests, ASK_READS reads a visit; a datagram that did not come within
+ *         ASK_LOST_NS is lost, and asked for anew.
+ */
+#ifndef CLOCKOO_ASK_FLOW_H
+#define CLOCKOO_ASK_FLOW_H
+
+#include "load/load_counters.h"
+#include "load/reply_reader.h"
+#include "load/workload.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+
+#define ASK_DEPTH_MAX 64u
+#define ASK_READS     8u
+#define ASK_IN_BYTES  65536u
+#define ASK_OUT_BYTES (ASK_DEPTH_MAX * 4096u)
+#define ASK_LOST_NS   200000000ull
+
+enum ask_talk { ASK_TEXT, ASK_RESP };
+
+struct ask_plan {
+	struct workload w;
+	struct sockaddr_in server;
+	bool udp;
+	enum ask_talk talk;
+	uint32_t depth;
+	struct load_rng rng;
+	uint32_t fill_next, fill_end; /* keys still to be stored, each once; then what w says */
+	bool filling, stopping;
+	struct counter tally[LOAD_COUNTER_COUNT];
+	struct reply_fault fault;
+};
+
+struct ask {
+	struct request req;
+	uint32_t keys[MULTIGET_MAX];
+	uint64_t sent_ns; /* UDP; 0: the slot is free */
+	uint16_t id;
+};
+
+struct ask_flow {
+	int fd;
+	bool blocked; /* the socket takes no more now */
+	uint32_t head, count;
+	struct reply_reader reader;
+	uint32_t in_len, out_at, out_len;
+	struct ask asks[ASK_DEPTH_MAX];
+	uint8_t line[REPLY_LINE_MAX];
+	uint8_t in[ASK_IN_BYTES];
+	uint8_t out[ASK_OUT_BYTES];
+};
+
+/* False: this machine cannot (errno). */
+bool ask_open(struct ask_flow *f, const struct ask_plan *plan);
+
+/* Ask for as much as the plan lets it, and send it as far as the socket takes it. */
+bool ask_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
+/* Read what is there. */
+bool ask_receive(struct ask_flow *f, struct ask_plan *plan);
+/* Over UDP: give up what is overdue. */
+void ask_overdue(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
+
+/* ---- between the files ---- */
+
+/* The next request, drawn or of the fill. False: there is none any more. */
+bool ask_draw(struct ask_plan *plan, struct ask *a);
+/* Write it whole, as the plan's server understands it. Returns the bytes written. */
+uint32_t ask_put(const struct ask_plan *plan, const struct ask *a, uint8_t *at);
+bool ask_udp_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
+bool ask_udp_receive(struct ask_flow *f, struct ask_plan *plan);
+
+#endif

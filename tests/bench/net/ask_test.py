@@ -1,0 +1,161 @@
+#!/usr/bin/python3 -B
+"""ask_test.py ASK - the kernel client of tools/bench vs.
+
+Goal: in every protocol it asks what it was told to, sees a wrong byte, gives a lost datagram up and
+goes on, and says whose CPU was used. Method: a small cache in this file, on loopback, that can lie.
+"""
+
+import json
+import os
+import socketserver
+import subprocess
+import sys
+import threading
+import unittest
+
+ASK = sys.argv[1]
+KEYS = 200
+LIE_EVERY = 50
+LOSE_EVERY = 20
+
+
+class Store:
+    """Values by key, and what is wrong with the server around it."""
+
+    def __init__(self, fault=None):
+        self.fault, self.values, self.asked, self.lock = fault, {}, 0, threading.Lock()
+
+    def value(self, key):
+        with self.lock:
+            self.asked += 1
+            lie = self.fault == "byte" and self.asked % LIE_EVERY == 0
+        value = self.values.get(key)
+        return value if value is None or not lie else value[:-1] + bytes([value[-1] ^ 1])
+
+    def text(self, line, data):
+        words = line.split()
+        if words[0] == b"set":
+            self.values[words[1]] = data
+            return b"STORED\r\n"
+        found = [(key, self.value(key)) for key in words[1:]]
+        return b"".join(b"VALUE %s 0 %d\r\n%s\r\n" % (key, len(value), value)
+                        for key, value in found if value is not None) + b"END\r\n"
+
+    def redis(self, words):
+        if words[0] == b"SET":
+            self.values[words[1]] = words[2]
+            return b"+OK\r\n"
+        found = [self.value(key) for key in words[1:]]
+        values = b"".join(b"$-1\r\n" if v is None else b"$%d\r\n%s\r\n" % (len(v), v) for v in found)
+        return b"*%d\r\n%s" % (len(found), values) if words[0] == b"MGET" else values
+
+
+class Text(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        while line := self.rfile.readline():
+            data = self.rfile.read(int(line.split()[4]) + 2)[:-2] if line.startswith(b"set") else b""
+            self.wfile.write(self.server.store.text(line, data))
+
+
+class Redis(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        while head := self.rfile.readline():
+            words = []
+            for _ in range(int(head[1:])):
+                words.append(self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2])
+            answer = self.server.store.redis(words)
+            # In two pieces, as a network may cut it.
+            self.wfile.write(answer[:7])
+            self.wfile.write(answer[7:])
+
+
+class Udp(socketserver.BaseRequestHandler):
+    def handle(self):
+        datagram, socket = self.request
+        store = self.server.store
+        line, _, data = datagram[8:].partition(b"\r\n")
+        answer = store.text(line, data[:-2])
+        if store.fault != "lose" or store.asked % LOSE_EVERY != 0:
+            socket.sendto(datagram[:2] + b"\0\0\0\1\0\0" + answer, self.client_address)
+
+
+def server(handler, store):
+    kind = socketserver.UDPServer if handler is Udp else socketserver.ThreadingTCPServer
+    made = kind(("127.0.0.1", 0), handler)
+    made.daemon_threads, made.store = True, store
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    return made
+
+
+def ask(made, *args):
+    return subprocess.run([ASK, "127.0.0.1", str(made.server_address[1]), "--keys", str(KEYS), *args],
+                          capture_output=True, text=True, timeout=60)
+
+
+def row_of(made, *args):
+    done = ask(made, *args)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+class AskTest(unittest.TestCase):
+    def run_all(self, handler, fault, *args):
+        """The row of a run beside a server whose keys are all there."""
+        store = Store()
+        fill = server(Redis if handler is Redis else Text, store)
+        stored = row_of(fill, "--fill", "--connections", "3", "--depth", "4",
+                        *(["--redis"] if handler is Redis else []))
+        self.assertEqual((stored["stored"], len(store.values)), (KEYS, KEYS))
+        store.fault, store.asked = fault, 0
+        return row_of(server(handler, store), "--connections", "4", "--ms", "150",
+                      "--server-pid", str(os.getpid()), *args)
+
+    RUNS = [(Text, []), (Text, ["--depth", "8"]), (Text, ["--multiget", "100", "--sets", "0"]),
+            (Redis, ["--redis", "--depth", "4"]), (Redis, ["--redis", "--multiget", "20"]),
+            (Udp, ["--udp"]), (Udp, ["--udp", "--depth", "4"])]
+
+    def test_an_honest_server_is_right_in_every_protocol(self):
+        for handler, args in self.RUNS:
+            with self.subTest(handler=handler.__name__, args=args):
+                row = self.run_all(handler, None, *args)
+                self.assertGreater(row["requests"], 10)
+                self.assertEqual((row["wrong"], row["misses"], row["lost"]), (0, 0, 0))
+                self.assertGreater(row["hits"], 5)
+
+    def test_a_wrong_byte_is_seen_in_every_protocol(self):
+        for handler, args in self.RUNS:
+            with self.subTest(handler=handler.__name__, args=args):
+                self.assertGreater(self.run_all(handler, "byte", *args)["wrong"], 0)
+
+    def test_keys_are_counted_one_by_one(self):
+        row = self.run_all(Text, None, "--multiget", "50", "--sets", "0")
+        self.assertAlmostEqual(row["keys_per_s"] / row["requests_per_s"], 50, delta=0.01)
+
+    def test_a_datagram_that_does_not_come_is_lost_and_the_others_go_on(self):
+        row = self.run_all(Udp, "lose", "--udp", "--ms", "1200")
+        self.assertGreater(row["lost"], 2)
+        self.assertGreater(row["requests"], 5 * row["lost"])
+
+    def test_whose_cpu_is_told(self):
+        row = self.run_all(Text, None)
+        for who in ("server", "client"):
+            self.assertGreater(row[f"{who}_cpu_s"], 0.001)
+            self.assertLess(row[f"{who}_cpu_s"], row["seconds"] * os.cpu_count() + 0.1)
+
+    def test_an_end_of_the_connection_is_a_failure(self):
+        class Ends(Text):
+            def handle(self):
+                self.rfile.readline()
+
+        done = ask(server(Ends, Store()), "--ms", "200")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

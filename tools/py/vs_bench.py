@@ -1,0 +1,224 @@
+"""tools/bench vs: the appliance beside memcached, redis and whatever memcached is given by path, one
+server CPU each, in turns.
+
+View b: each at its best client, the appliance by clockoo-load over vhost, the others by our kernel
+client over loopback. View a: the same kernel client over the same kind of veth to all. View c: cycles
+a request of core_turn alone. In every round each server has its turn at each workload; ratios are of
+neighbours in time.
+"""
+
+import statistics
+
+import budget
+from bench_figures import Figures, spread, table
+from vs_bed import KEYS, PORT, VsBed, peers_of
+
+CONNECTIONS = 50
+# name: clockoo-load's options, ask's, what is counted, its unit
+WORK = {
+    "udp_get": (["--transport", "udp"], ["--udp"], "requests_per_s", "mops"),
+    "tcp_get": (["--transport", "tcp"], [], "requests_per_s", "mops"),
+    "tcp_pipelined": (["--transport", "tcp", "--depth", 32], ["--depth", 32], "requests_per_s",
+                      "mops"),
+    "multiget": (["--transport", "tcp", "--multiget", 100, "--sets", 0],
+                 ["--multiget", 100, "--sets", 0], "keys_per_s", "mkeys"),
+}
+UDP_DEPTHS = (1, 8)       # of a kernel client's socket: the better one counts
+ROUNDS, QUICK_ROUNDS = 5, 2
+MS, QUICK_MS = 2000, 400
+WARM_MS = 150
+CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
+          "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
+QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
+OWN = "clockoo"
+US = 1e6
+
+
+class VsBench(Figures):
+    def __init__(self, bed, quick):
+        super().__init__()
+        self.bed, self.quick = bed, quick
+        self.rounds, self.ms = (QUICK_ROUNDS, QUICK_MS) if quick else (ROUNDS, MS)
+        self.runs = []
+
+    def _note(self, view, work, number, who, row):
+        """One turn of one server: rate, and CPU seconds of its server and client a unit."""
+        unit = WORK[work][2]
+        rate = row[unit]
+        if who == OWN and view == "b":
+            used = {"server_us": US * row["cpu_share"] / rate, "client_us": None, "machine_us": None}
+        else:
+            done = rate * row["seconds"]
+            used = {f"{side}_us": US * row[f"{side}_cpu_s"] / done
+                    for side in ("server", "client", "machine")}
+        run = {"view": view, "work": work, "round": number, "who": who, "rate": rate, **used,
+               "row": row}
+        self.runs.append(run)
+        return run
+
+    def best_of(self, work):
+        """What a peer's best client is tried with: ask's options."""
+        options = WORK[work][1]
+        if work != "udp_get" or self.quick:
+            return [options]
+        return [[*options, "--depth", depth] for depth in UDP_DEPTHS]
+
+    def _ask(self, view, work, number, words, ns, host, port, pid, extra):
+        rows = [self.bed.ask(words, ns, host, port, pid, "--connections", CONNECTIONS, "--warm-ms",
+                             WARM_MS, "--ms", self.ms, "--seed", number, *extra, *options)
+                for options in (self.best_of(work) if view == "b" else [WORK[work][1]])]
+        return max(rows, key=lambda row: row[WORK[work][2]])
+
+    def fill(self, server):
+        bed = self.bed
+        bed.load(f"storing {KEYS / 1e6:g} million keys, {OWN}", server, "--fill-only")
+        for peer in bed.peers:
+            bed.ask(f"storing {KEYS / 1e6:g} million keys, {peer.name}", bed.peer_ns, "127.0.0.1",
+                    peer.port, peer.pid, "--fill", "--depth", 32, *peer.options)
+
+    def round_b(self, number, server, echo):
+        bed = self.bed
+        row = bed.echo(f"round {number + 1} of {self.rounds}, the port alone", echo, self.ms)
+        self.runs.append({"view": "echo", "round": number, "rate": row["frames_per_s"], "row": row})
+        for work, (load_options, _, _, _) in WORK.items():
+            words = f"round {number + 1} of {self.rounds}, {work}, "
+            row = bed.load(words + OWN, server, "--no-fill", "--connections", CONNECTIONS,
+                           "--seconds", self.ms / 1e3, "--warmup", WARM_MS / 1e3, "--seed",
+                           number + 1, *load_options)
+            self._note("b", work, number, OWN, row)
+            for peer in bed.peers:
+                if work != "udp_get" or peer.udp:
+                    self._note("b", work, number, peer.name, self._ask(
+                        "b", work, number, words + peer.name, bed.peer_ns, "127.0.0.1", peer.port,
+                        peer.pid, peer.options))
+
+    def view_b(self):
+        bed = self.bed
+        server, echo = bed.start_vhost(), bed.start_echo()
+        self.fill(server)
+        for number in range(self.rounds):
+            self.round_b(number, server, echo)
+        for one in (server, echo):
+            bed.end(one)
+
+    def view_a(self):
+        bed = self.bed
+        server = bed.start_af_packet()
+        with bed.turn_of(server):
+            bed.ask(f"storing {KEYS / 1e6:g} million keys over af_packet", bed.client, bed.host,
+                    PORT, server.pid, "--fill", "--depth", 32)
+        for number in range(self.rounds):
+            for work in WORK:
+                words = f"kernel client, round {number + 1} of {self.rounds}, {work}, "
+                with bed.turn_of(server):
+                    row = self._ask("a", work, number, words + OWN, bed.client, bed.host, PORT,
+                                    server.pid, [])
+                self._note("a", work, number, OWN, row)
+                for peer in bed.peers:
+                    if work != "udp_get" or peer.udp:
+                        self._note("a", work, number, peer.name, self._ask(
+                            "a", work, number, words + peer.name, bed.client, "10.99.1.1", peer.port,
+                            peer.pid, peer.options))
+        bed.end(server)
+
+    def view_c(self, bench_request):
+        cases = QUICK_CYCLES if self.quick else CYCLES
+        lines = []
+        for case in cases:
+            # A neighbour of the servers is nobody now: they sleep, or are gone.
+            found = budget.cycles(bench_request, case, 3 if self.quick else 5,
+                                  requests=300_000 if self.quick else 1_000_000)
+            name = f"cycles_per_{CYCLES[case]}"
+            self.figures[name], self.figures[f"{name}_spread"] = found["cycles"], found["spread"]
+            lines.append([CYCLES[case], found["cycles"],
+                          f"{found['spread'][0]}..{found['spread'][1]}",
+                          *found["cycle_stages"].values()])
+            stages = list(found["cycle_stages"])
+        table(f"View c, in process: cycles of core_turn, {budget.CYCLE_KEYS / 1e6:g} million keys, "
+              "by stage", ["a", "cycles", "spread", *stages], lines)
+
+    # ---- what was found ----
+
+    def rows(self, view, work, who):
+        return [r for r in self.runs if (r["view"], r.get("work"), r.get("who")) == (view, work, who)]
+
+    def figure_out(self, view):
+        """Figures by name: of view b plain, of view a with kernel_ before them."""
+        prefix = "kernel_" if view == "a" else ""
+        for work, (_, _, _, unit) in WORK.items():
+            own = self.rows(view, work, OWN)
+            for who in (OWN, *(p.name for p in self.bed.peers)):
+                rows = self.rows(view, work, who)
+                if not rows:
+                    continue
+                name = prefix + (f"{work}" if who == OWN else f"{who}_{work}")
+                self.keep(f"{name}_{unit}", [r["rate"] / 1e6 for r in rows])
+                for side in ("server", "client"):
+                    used = [r[f"{side}_us"] for r in rows if r[f"{side}_us"] is not None]
+                    if used:
+                        self.keep(f"{name}_{side}_cpu_us", used)
+            self._ratios(view, prefix + work, work, own)
+        echo = [r["rate"] / 1e6 for r in self.runs if r["view"] == "echo"]
+        if echo and view == "b":
+            self.keep("port_echo_mpps", echo)
+            self.keep("udp_get_vs_port_echo", [r["rate"] / 1e6 / e for r, e in
+                                               zip(self.rows("b", "udp_get", OWN), echo)])
+
+    def _ratios(self, view, name, work, own):
+        """Against the best memcached of one server core: by rate, and by server CPU."""
+        peers = [(p, self.rows(view, work, p.name)) for p in self.bed.peers
+                 if p.name.startswith("memcached")]
+        peers = [(p, rows) for p, rows in peers if rows]
+        if not peers:
+            return
+        self.keep(f"{name}_vs_memcached", [
+            mine["rate"] / max(rows[i]["rate"] / p.threads for p, rows in peers)
+            for i, mine in enumerate(own)])
+        self.keep(f"{name}_vs_memcached_server_cpu", [
+            min(rows[i]["server_us"] for _, rows in peers) / mine["server_us"]
+            for i, mine in enumerate(own)])
+
+    def show(self, view, title):
+        lines = []
+        for work, (_, _, _, unit) in WORK.items():
+            for who in (OWN, *(p.name for p in self.bed.peers)):
+                rows = self.rows(view, work, who)
+                if rows:
+                    lines.append([work, who, spread((r["rate"] / 1e6 for r in rows), 3),
+                                  *(used(rows, side) for side in ("server", "client", "machine")),
+                                  self.ratio_of(view, work) if who == OWN else ""])
+        table(title, ["workload", "who", "M/s", "server us", "client us", "machine us",
+                      "by memcached, by its CPU"], lines)
+
+    def ratio_of(self, view, work):
+        name = ("kernel_" if view == "a" else "") + work
+        found = [self.figures.get(f"{name}_vs_memcached{kind}") for kind in ("", "_server_cpu")]
+        return "-" if None in found else f"{found[0]:.2f}, {found[1]:.2f}"
+
+
+def used(rows, side):
+    values = [r[f"{side}_us"] for r in rows if r[f"{side}_us"] is not None]
+    return f"{statistics.median(values):.3f}" if values else "-"
+
+
+def measure(programs, quick, given, keep):
+    bench_request, app = programs / "../bench_request", programs / "../../../app"
+    with VsBed(programs, app, peers_of(given, not quick)) as bed:
+        bench = VsBench(bed, quick)
+        bench.view_b()
+        bench.figure_out("b")
+        keep(bench.figures | {"vs_runs": bench.runs})
+        bench.show("b", f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} "
+                        "million keys of 16 bytes, values of 32, 5 % sets;\nM/s of requests, "
+                        "multiget of keys: median (least..most); us of CPU a request or key")
+        if "port_echo_mpps" in bench.figures:
+            print(f"\n  the port alone carries {bench.figures['port_echo_mpps']:.2f} million frames a "
+                  f"second; UDP gets reach {bench.figures['udp_get_vs_port_echo']:.2f} of it")
+        if not quick:
+            bench.view_a()
+            bench.figure_out("a")
+            bench.show("a", "View a, the same kernel client over a veth to all; client us: what the "
+                            "client's CPU paid, of the servers' work too")
+        bench.view_c(bench_request)
+        keep(bench.figures | {"vs_runs": bench.runs})
+    return bench.figures
