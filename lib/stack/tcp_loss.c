@@ -204,6 +204,8 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 
 	if (news->newest)
 		c->min_rtt_us = min_u32(c->min_rtt_us, max_u32(news->now_us - news->newest_us, 1));
+	/* What was not sent again was doubled on the way, and says nothing of our patience. */
+	a->told.dsack = a->told.dsack && c->loss.undo_again > 0;
 	if (tlp_acked(s, c, seg, &a->told) && !in_repair(c)) {
 		cc_lost(s, c);
 		c->cwnd = c->ssthresh;
@@ -222,6 +224,9 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 		cc_grow(s, c, news->bytes, news->now_us);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	quiet(c);
+	/* The timer was set while there was trouble: now a loss probe is in place again. */
+	if (!(c->flags & CONN_TROUBLED) && a->acked > 0 && c->snd_nxt != c->snd_una)
+		timer_flight(s, c);
 	conn_make_out(s, c);
 }
 
