@@ -261,6 +261,8 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
 			c = listen_input(s, &a);
+		else if (unlikely(c->state == CONN_SYN_RCVD))
+			c = cookie_instead(s, c, &a);
 		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(s, c, &a))
 			c = NULL;
 		if (c != NULL)
