@@ -10,7 +10,7 @@
 
 #define TICK_NS       50000000l
 #define TICKS_S       20u
-#define SILENCE_TICKS (4 * TICKS_S) /* without any answer: nobody is there */
+#define SILENCE_TICKS (3 * TICKS_S) /* without any answer: nobody is there */
 #define REST_TICKS    (2 * TICKS_S) /* for connections to close */
 #define KNEE_CLOSE    1.03
 #define KNEE_MISSED   0.001 /* of what was due: then the rate was not kept */
@@ -30,8 +30,9 @@ our_signals(void)
 void
 load_conductor_block(void)
 {
-	const sigset_t set = our_signals();
+	sigset_t set = our_signals();
 
+	sigaddset(&set, SIGPIPE); /* a server that vanishes takes its socket with it */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -115,7 +116,16 @@ give(struct load_program *p, const struct load_order *order)
 	}
 }
 
-/* Until the cores are done. False: nobody answers, or a signal came. */
+/* A signal: what is on its way is still waited for, then no more is begun. */
+static void
+interrupt(struct load_program *p)
+{
+	atomic_store(&p->interrupted, true);
+	for (uint32_t i = 0; i < p->config.cores; i++)
+		load_core_cut_mt(p->workers[i].core);
+}
+
+/* Until the cores are done. False: nobody answers. */
 static bool
 wait_done(struct load_program *p, bool fill)
 {
@@ -131,10 +141,8 @@ wait_done(struct load_program *p, bool fill)
 			return say_silence(p);
 		if (fill)
 			show_progress(p, answered, p->workload.keys.n);
-		if (!tick()) {
-			atomic_store(&p->interrupted, true);
-			return false;
-		}
+		if (!tick())
+			interrupt(p);
 	}
 	return count_now(p, LOAD_ANSWERED) != 0 || say_silence(p);
 }
@@ -167,6 +175,8 @@ fill(struct load_program *p)
 	merge(p);
 	stored = counter_read(&p->merged->all[LOAD_STORED]);
 	show_progress(p, stored, stored);
+	if (atomic_load(&p->interrupted))
+		return false;
 	if (stored == p->workload.keys.n)
 		return true;
 	p->failed = true;
@@ -210,6 +220,14 @@ run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
 	load_point_fill(point, p->merged);
 	load_table_row(stdout, point);
 	p->report->count++;
+	if (atomic_load(&p->interrupted))
+		return NULL;
+	if (point->measured[LOAD_ANSWERED] == 0) {
+		p->failed = true;
+		fault_say(&p->fault, "no answer in the measured time: %llu requests were lost",
+			  (unsigned long long)point->all[LOAD_LOST]);
+		return NULL;
+	}
 	return point;
 }
 
@@ -264,7 +282,7 @@ rest(struct load_program *p)
 	const struct load_order order = {.task = LOAD_REST};
 
 	if (!all_done(p))
-		return; /* ended by a signal or by silence: the server sees us vanish */
+		return; /* ended by silence */
 	give(p, &order);
 	for (uint32_t i = 0; i < REST_TICKS && !all_done(p); i++)
 		tick();

@@ -55,19 +55,20 @@ fits_the_door(struct port_dpdk *p, const struct rte_mbuf *m)
 
 /* A tag the NIC or the kernel has taken out goes back to where it was: the stack judges tags, and
  * sees what was on the wire. There is room in front: the headroom of every mbuf is ours. */
-static inline void
+static bool
 put_tag_back(struct port_dpdk *p, struct rte_mbuf *m)
 {
 	const struct be16 tag[2] = {be16_of(TYPE_VLAN), be16_of(m->vlan_tci)};
-	uint8_t *data = (uint8_t *)rte_pktmbuf_prepend(m, TAG_BYTES);
+	uint8_t *data;
 
-	if (unlikely(data == NULL || m->data_len < ETH_HEADER_BYTES + TAG_BYTES)) {
+	if (m->data_len < ETH_HEADER_BYTES ||
+	    (data = (uint8_t *)rte_pktmbuf_prepend(m, TAG_BYTES)) == NULL) {
 		counter_add(&p->counters[PORT_DROP_CROOKED], 1);
-		m->data_len = 0; /* dropped by the stack: shorter than any frame */
-		return;
+		return false;
 	}
 	memmove(data, data + TAG_BYTES, TAG_AT);
 	memcpy(data + TAG_AT, tag, sizeof tag);
+	return true;
 }
 
 static void
@@ -82,12 +83,11 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 	for (uint32_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = got[i];
 
-		if (unlikely(!fits_the_door(p, m))) {
+		if (unlikely(!fits_the_door(p, m) || ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) &&
+						      !put_tag_back(p, m)))) {
 			rte_pktmbuf_free(m);
 			continue;
 		}
-		if (unlikely(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED))
-			put_tag_back(p, m);
 		b->data[kept] = rte_pktmbuf_mtod(m, uint8_t *);
 		b->len[kept] = m->data_len;
 		b->mark[kept] = marks_of(m->ol_flags);

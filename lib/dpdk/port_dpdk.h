@@ -22,7 +22,8 @@ struct rte_mempool;
 
 #define PORT_COUNTERS(X)                                                                           \
 	X(PORT_DROP_CHAINED, "received frames in more than one buffer")                            \
-	X(PORT_DROP_CROOKED, "received frames that begin too late in their buffer")                \
+	X(PORT_DROP_CROOKED,                                                                       \
+	  "received frames that begin too late in their buffer, or lost a tag and more")           \
 	X(PORT_DROP_TX_REFUSED, "frames the driver cannot send as marked")                         \
 	X(PORT_NO_FRAMES, "allocations that found the pool empty")
 

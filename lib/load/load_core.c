@@ -35,6 +35,22 @@ load_core_order_mt(struct load_core *c, const struct load_order *order)
 	atomic_fetch_add_explicit(&c->given, 1, memory_order_release);
 }
 
+void
+load_core_cut_mt(struct load_core *c)
+{
+	/* Read in is_cut; carries no data. */
+	atomic_store_explicit(&c->cut, atomic_load_explicit(&c->given, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+/* Pairs with the store in load_core_cut_mt. Orders are numbered from 1. */
+static inline bool
+is_cut(const struct load_core *c)
+{
+	return atomic_load_explicit(&c->cut, memory_order_relaxed) ==
+	       atomic_load_explicit(&c->given, memory_order_relaxed);
+}
+
 bool
 load_core_done_mt(const struct load_core *c)
 {
@@ -129,7 +145,7 @@ last_was_sent(struct load_core *c)
 	c->step = STEP_LAST;
 	if (c->order.task != LOAD_RUN)
 		return;
-	if (c->open_loop && c->requests_left != 0)
+	if (c->open_loop && c->requests_left != 0 && !is_cut(c))
 		owed = schedule_owed(&c->schedule, c->end_ns);
 	/* Ended by count: the time is what it took. */
 	if (c->now_ns < c->end_ns)
@@ -143,7 +159,9 @@ step_connect(struct load_core *c)
 {
 	const bool late = c->now_ns - c->begun_ns > CONNECT_WAIT_NS;
 
-	if (c->open_count == c->order.conns || (late && c->open_count != 0))
+	if (is_cut(c))
+		finish_order(c);
+	else if (c->open_count == c->order.conns || (late && c->open_count != 0))
 		go(c);
 	else if (late)
 		finish_order(c);
@@ -157,8 +175,9 @@ take_step(struct load_core *c)
 		step_connect(c);
 		break;
 	case STEP_GO:
-		if (c->order.task == LOAD_FILL ? c->fill_next == c->fill_end
-					       : c->now_ns >= c->end_ns || c->requests_left == 0)
+		if (is_cut(c) ||
+		    (c->order.task == LOAD_FILL ? c->fill_next == c->fill_end
+						: c->now_ns >= c->end_ns || c->requests_left == 0))
 			last_was_sent(c);
 		break;
 	case STEP_LAST:
@@ -167,7 +186,8 @@ take_step(struct load_core *c)
 			finish_order(c);
 		break;
 	case STEP_CLOSE:
-		if (c->alive_count == 0)
+		/* TIME-WAIT is the stack's own affair. */
+		if (c->alive_count == 0 || c->now_ns - c->begun_ns > CLOSE_NS)
 			finish_order(c);
 		break;
 	case STEP_DONE:

@@ -83,6 +83,8 @@ void load_core_turn(struct load_core *c, uint64_t now_ns);
 
 /* A new order; the last one must be done. */
 void load_core_order_mt(struct load_core *c, const struct load_order *order);
+/* Send nothing more for this order: it is done once what was sent is answered or lost. */
+void load_core_cut_mt(struct load_core *c);
 bool load_core_done_mt(const struct load_core *c);
 const struct load_result *load_core_result(const struct load_core *c);
 

@@ -66,7 +66,7 @@ find(struct neigh_set *set, const struct ip_addr *ip)
 	const uint64_t words[2] = {load_u64(ip->b), load_u64(ip->b + 8)};
 
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
-		if (GET(set->way[i].ip[0]) == words[0] && GET(set->way[i].ip[1]) == words[1])
+		if (GET(set->way[i].ip[1]) == words[1] && GET(set->way[i].ip[0]) == words[0])
 			return &set->way[i];
 	return NULL;
 }

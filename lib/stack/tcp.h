@@ -40,7 +40,13 @@ struct stall {
 	uint32_t una_goal, rcv_goal;
 };
 
+/* What is left of each pool when it runs short. */
+struct low_marks {
+	uint32_t chunks, pieces, frames;
+};
+
 struct evict {
+	struct low_marks begins, ends;
 	struct stall *stalls;         /* of each slot */
 	uint64_t since_ns;            /* this shortage; 0: there is none */
 	uint64_t press_ns;            /* when the service last was short of what queues hold */
@@ -262,8 +268,6 @@ void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
 void rx_clear(struct stack *s, struct conn *c);
-/* Frames that are for connections without unread text. */
-uint32_t rx_aside(const struct stack *s);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
 /* The delayed ACK timer ran out. */
 void rx_ack_waited(struct conn *c);
@@ -308,6 +312,7 @@ bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 
 /* ---- tcp_evict.c: when memory is short ---- */
 
+void evict_create(struct evict *e, struct region *region, const struct stack_config *cfg);
 void evict_tick(struct stack *s);
 uint64_t evict_next(const struct stack *s); /* when it wants to look again; NEVER: not */
 

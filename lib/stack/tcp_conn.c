@@ -64,8 +64,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	if (cfg->sources != NULL)
 		t->source_place =
 			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
-	t->evict.stalls =
-		region_take(region, cfg->conns_max * sizeof(struct stall), CACHE_LINE_BYTES);
+	evict_create(&t->evict, region, cfg);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	txq_pool_create(&t->pool, region, cfg->chunks);

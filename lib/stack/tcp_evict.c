@@ -28,32 +28,40 @@ enum held {
 	HELD_UNFILLED /* text after a hole */
 };
 
-static bool
-is_low(uint32_t left, uint32_t total, uint32_t aside, uint32_t part)
+/* Beyond what is aside, less than this part of the rest. */
+static uint32_t
+low_mark(uint32_t total, uint32_t aside, uint32_t part)
 {
-	const uint32_t beyond = left > aside ? left - aside : 0;
+	return aside + (total - aside) / part;
+}
 
-	return beyond < (total - aside) / part;
+/* The last quarter of frames takes no text after a hole: who stands still with theirs would keep
+ * all others' out, so it begins above that. */
+static struct low_marks
+low_marks(const struct stack_config *cfg, uint32_t part)
+{
+	const uint32_t frames = cfg->rx_frames_max;
+	const uint32_t aside = max_u32(frames / 4, min_u32(cfg->conns_max, frames / 2));
+
+	return (struct low_marks){
+		.chunks = low_mark(cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2), part),
+		.pieces = cfg->chunks / part,
+		.frames = aside + frames / (2 * part),
+	};
+}
+
+void
+evict_create(struct evict *e, struct region *region, const struct stack_config *cfg)
+{
+	e->stalls = region_take(region, cfg->conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
+	e->begins = low_marks(cfg, SHORT_BEGINS);
+	e->ends = low_marks(cfg, SHORT_ENDS);
 }
 
 static bool
-queues_short(const struct stack *s, uint32_t part)
+queues_short(const struct tcp *t, const struct low_marks *low)
 {
-	const struct txq_pool *pool = &s->tcp->pool;
-	const uint32_t aside = min_u32(s->cfg.conns_max, pool->chunks / 2);
-
-	return is_low(pool->chunks_left, pool->chunks, aside, part) ||
-	       is_low(pool->pieces_left, pool->chunks, 0, part);
-}
-
-/* The last quarter takes no text after a hole: who stands still with theirs would keep all others'
- * out, so it begins above that. */
-static bool
-frames_short(const struct stack *s, uint32_t part)
-{
-	const uint32_t frames = s->cfg.rx_frames_max;
-
-	return s->tcp->rx_left < max_u32(frames / 4, rx_aside(s)) + frames / (2 * part);
+	return t->pool.chunks_left < low->chunks || t->pool.pieces_left < low->pieces;
 }
 
 /* What it holds of what is short. */
@@ -150,8 +158,8 @@ evict_tick(struct stack *s)
 {
 	struct evict *e = &s->tcp->evict;
 
-	e->queues = queues_short(s, e->queues ? SHORT_ENDS : SHORT_BEGINS);
-	e->frames = frames_short(s, e->frames ? SHORT_ENDS : SHORT_BEGINS);
+	e->queues = queues_short(s->tcp, e->queues ? &e->ends : &e->begins);
+	e->frames = s->tcp->rx_left < (e->frames ? &e->ends : &e->begins)->frames;
 	/* Once said, it is watched who stands still, or nobody ever has for long enough. */
 	e->pressed = e->press_ns != 0 && s->now_ns - e->press_ns < 2 * EVICT_STALL_NS;
 	if (likely(!e->queues && !e->frames && !e->pressed)) {

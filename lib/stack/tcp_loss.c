@@ -199,12 +199,13 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 {
 	const struct sent_news *news = &a->news;
 	const uint8_t dups = c->dup_acks;
-	const bool was_fast = c->flags & CONN_RECOVERY;
 	bool was_repairing;
 	uint32_t found;
 
 	if (news->newest)
 		c->min_rtt_us = min_u32(c->min_rtt_us, max_u32(news->now_us - news->newest_us, 1));
+	/* What was not sent again was doubled on the way, and says nothing of our patience. */
+	a->told.dsack = a->told.dsack && c->loss.undo_again > 0;
 	if (tlp_acked(s, c, seg, &a->told) && !in_repair(c)) {
 		cc_lost(s, c);
 		c->cwnd = c->ssthresh;
@@ -219,10 +220,13 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 		recovery_begin(s, c, news);
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, news, &a->told, dups), a->acked > 0 && found == 0);
-	else if (a->acked > 0 && !was_fast && (c->flags & CONN_LOSS || a->limited))
+	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
 		cc_grow(s, c, news->bytes, news->now_us);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	quiet(c);
+	/* The timer was set while there was trouble: now a loss probe is in place again. */
+	if (!(c->flags & CONN_TROUBLED) && a->acked > 0 && c->snd_nxt != c->snd_una)
+		timer_flight(s, c);
 	conn_make_out(s, c);
 }
 
@@ -237,7 +241,8 @@ loss_reordered(struct stack *s, struct conn *c)
 		return;
 	if (!in_repair(c))
 		recovery_begin(s, c, &news);
-	prr(c, 0, false);
+	if (c->flags & CONN_RECOVERY)
+		prr(c, 0, false);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	conn_make_out(s, c);
 }
@@ -270,9 +275,10 @@ loss_timeout(struct stack *s, struct conn *c)
 	else
 		sent_mark_all(&c->sent);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
-	c->cwnd = c->mss;
 	c->recover = c->snd_nxt;
 	c->dup_acks = 0;
+	/* RFC 5681 equation 4, on top of what has not had its time: the first segment goes out. */
+	c->cwnd = conn_pipe(c) + c->mss;
 	c->growth.t_us = 0;
 	c->loss.tlp_vain = 0;
 	c->flags &= ~(CONN_SLOW_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_AGAIN | CONN_TLP_DUE);

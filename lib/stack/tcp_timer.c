@@ -8,6 +8,8 @@
  */
 #include "tcp.h"
 
+#define PTO_LATE_NS (2 * NS_PER_MS)
+
 static uint64_t
 nearest(const struct conn *c)
 {
@@ -66,7 +68,8 @@ timer_flight(struct stack *s, struct conn *c)
 	bool probe;
 	const uint32_t us = flight_us(c, &probe);
 
-	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
+	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_PTO_LATE | CONN_REO)) |
+		   (probe ? CONN_PTO : 0);
 	timer_main(s, c, (uint64_t)us * 1000);
 }
 
@@ -136,6 +139,12 @@ early_timeout(struct stack *s, struct conn *c)
 	}
 	if (!(c->flags & CONN_PTO))
 		return false;
+	/* After a pause of ours the ACK may lie in the NIC's ring, behind more than one burst. */
+	if (s->in->rx.count == BURST_MAX && !(c->flags & CONN_PTO_LATE)) {
+		c->flags |= CONN_PTO_LATE;
+		timer_main(s, c, PTO_LATE_NS);
+		return true;
+	}
 	c->flags &= ~CONN_PTO;
 	tlp_fires(s, c);
 	timer_main(s, c, (uint64_t)c->rto_us * 1000);

@@ -10,6 +10,7 @@ import struct
 import time
 
 HOST = os.environ.get("CLOCKOO_HOST", "10.99.0.1")
+FAMILY = socket.AF_INET6 if ":" in HOST else socket.AF_INET
 PORT = int(os.environ.get("CLOCKOO_PORT", "11211"))
 UDP_PORT = int(os.environ.get("CLOCKOO_UDP_PORT", "11211"))
 
@@ -41,7 +42,7 @@ def _short(thing):
 
 class Tcp:
     def __init__(self, receive_bytes=None):
-        self.sock = socket.socket()
+        self.sock = socket.socket(FAMILY)
         if receive_bytes:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.sock.settimeout(WAIT_S)
@@ -127,7 +128,7 @@ def values_of(answer):
 
 class Udp:
     def __init__(self):
-        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock = socket.socket(FAMILY, socket.SOCK_DGRAM)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         self.sock.connect((HOST, UDP_PORT))
         self._id = 0

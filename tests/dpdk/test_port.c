@@ -93,7 +93,7 @@ fresh_frames_are_empty_and_wholly_writable(void **state)
 {
 	struct burst b;
 
-	check(port()->frame_bytes >= 14u + port()->mtu);
+	check(port()->frame_bytes >= 18u + port()->mtu);
 	port()->ops->alloc(port(), &b, BURST_MAX);
 	check_eq(b.count, BURST_MAX);
 	for (uint32_t i = 0; i < b.count; i++) {
@@ -310,6 +310,74 @@ marks_become_the_drivers_flags_and_lengths(void **state)
 	}
 }
 
+/* What stands behind the addresses decides what the driver is told of the headers. */
+static const struct {
+	uint8_t bytes[8]; /* from the first type on */
+	uint64_t family;
+	uint32_t l2_len, l3_len;
+} tx_headers[] = {
+	{{0x08, 0x00, 0x45}, RTE_MBUF_F_TX_IPV4, 14, 20},
+	{{0x86, 0xdd, 0x60}, RTE_MBUF_F_TX_IPV6, 14, 40},
+	{{0x81, 0x00, 0xa0, 0x07, 0x08, 0x00, 0x45}, RTE_MBUF_F_TX_IPV4, 18, 20},
+	{{0x81, 0x00, 0xa0, 0x07, 0x86, 0xdd, 0x60}, RTE_MBUF_F_TX_IPV6, 18, 40},
+};
+
+static void
+both_families_with_and_without_a_tag_have_their_lengths(void **state)
+{
+	for (uint32_t i = 0; i < sizeof tx_headers / sizeof tx_headers[0]; i++) {
+		struct rte_mbuf *m;
+		struct burst out;
+
+		fill(&out, 1);
+		memcpy(out.data[0] + 12, tx_headers[i].bytes, sizeof tx_headers[i].bytes);
+		out.mark[0] = FRAME_L4_CKSUM_FILL;
+		check_eq(port()->ops->tx(port(), &out), 1);
+		check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+		check_eq(m->ol_flags, tx_headers[i].family | RTE_MBUF_F_TX_UDP_CKSUM);
+		check_eq(m->l2_len, tx_headers[i].l2_len);
+		check_eq(m->l3_len, tx_headers[i].l3_len);
+		rte_pktmbuf_free(m);
+	}
+}
+
+static void
+a_tag_taken_out_on_the_way_is_put_back(void **state)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	uint8_t *bytes = (uint8_t *)rte_pktmbuf_append(m, 60);
+	struct burst in;
+
+	for (uint32_t i = 0; i < 60; i++)
+		bytes[i] = (uint8_t)i;
+	m->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+	m->vlan_tci = 0xa007;
+	inject(m);
+	port()->ops->rx(port(), &in, 1);
+	check_eq(in.count, 1);
+	check_eq(in.len[0], 64);
+	check_bytes(in.data[0] + 12, "\x81\0\xa0\7", 4);
+	for (uint32_t i = 0; i < 60; i++)
+		check_eq(in.data[0][i < 12 ? i : i + 4], i);
+	memset(in.data[0], 0, port()->frame_bytes); /* wholly writable, still */
+	port()->ops->drop(port(), in.frame, 1);
+}
+
+static void
+a_stump_that_lost_a_tag_is_no_frame_and_counted(void **state)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	const uint64_t before = counted(PORT_DROP_CROOKED);
+	struct burst in;
+
+	rte_pktmbuf_append(m, 13);
+	m->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+	inject(m);
+	port()->ops->rx(port(), &in, 1);
+	check_eq(in.count, 0);
+	check_eq(counted(PORT_DROP_CROOKED), before + 1);
+}
+
 static int
 say_ran(void *arg)
 {
@@ -367,6 +435,9 @@ main(void)
 		TEST(a_frame_without_room_to_write_is_dropped_and_counted),
 		TEST(the_drivers_flags_become_marks),
 		TEST(marks_become_the_drivers_flags_and_lengths),
+		TEST(both_families_with_and_without_a_tag_have_their_lengths),
+		TEST(a_tag_taken_out_on_the_way_is_put_back),
+		TEST(a_stump_that_lost_a_tag_is_no_frame_and_counted),
 		TEST(every_core_runs_its_work_once),
 		TEST(the_clock_keeps_the_kernels_time),
 	};

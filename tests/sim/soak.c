@@ -1,70 +1,20 @@
-#include "soak.h"
-
-#include "sim_core.h"
-#include "sim_peer.h"
-#include "soak_talk.h"
+#include "soak_world.h"
 
 #include "base/check.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIENTS_MAX 6u
 #define CLIENT_IP   (SIM_PEERS + 1)
 #define PORT_FRAMES 4096u
 #define STORE_BYTES (16u << 20)
 #define STEPS_MAX   2000000u
-#define TURN_NS     2000u
-#define NS_A_SECOND 1000000000ull
-#define SILENT_NS   (3000 * NS_A_SECOND) /* after so long without an answer nothing is held */
-#define SILENT_STEP (10 * NS_A_SECOND)
 #define MTU_LEAST   600u
 #define MTU_LEAST_6 1280u
-
-struct client {
-	struct soak_talk talk;
-	struct sim_peer *peer; /* sim_peer's */
-	struct conn *conn;     /* our stack's, from opened() to gone() */
-	uint32_t asked, got;
-	bool begun, whole, ended, left; /* left: it aborted */
-	uint64_t deaf_until_ns;         /* it does not read until then */
-};
 
 static const struct ip_addr server6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
 static const struct ip_addr client6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
 #define PREFIX6_BITS 64u
-
-struct world {
-	uint64_t seed;
-	struct sim_rng rng;
-	struct sim_cores *server;
-	struct sim_stack *stack; /* of the clients; NULL: they are sim_peer's */
-	struct mem_port *cable;  /* of sim_peer's */
-	struct sim_peers *peers;
-	struct sim_wire *wire;
-	struct client client[CLIENTS_MAX];
-	uint32_t clients;
-	bool ours; /* the clients are our own stack */
-	bool ipv6;
-	uint16_t vlan;
-	bool deaf;                /* clients stop reading for a while now and then */
-	uint32_t leave;           /* permille: clients abort, at each look at what came */
-	bool quiet;               /* nothing will ever happen again */
-	struct sim_router narrow; /* the path becomes so at narrow_ns, and whole again at wide_ns */
-	uint64_t narrow_ns, wide_ns;
-	struct soak_result *result;
-};
-
-static void
-wrong(struct world *w, const char *what, uint64_t client)
-{
-	if (w->result->error[0] == 0)
-		snprintf(w->result->error, sizeof w->result->error,
-			 "seed %" PRIu64 ", client %" PRIu64 ", %.6f s: %s", w->seed, client,
-			 (double)(w->server->now_ns - SIM_START) / 1e9, what);
-}
 
 /* ---- clients on our own stack ---- */
 
@@ -92,7 +42,7 @@ on_opened(void *arg, struct conn *c)
 		cl->conn = c;
 		return;
 	}
-	wrong(w, "a connection opened that nobody asked for", 0);
+	soak_wrong(w, "a connection opened that nobody asked for", 0);
 }
 
 static void
@@ -102,7 +52,7 @@ on_gone(void *arg, struct conn *c)
 	struct client *cl = client_of(w, c);
 
 	if (cl == NULL) {
-		wrong(w, "a connection is gone that was not there", 0);
+		soak_wrong(w, "a connection is gone that was not there", 0);
 		return;
 	}
 	cl->conn = NULL;
@@ -127,7 +77,7 @@ judge_bytes(struct world *w, struct client *cl, const uint8_t *p, uint32_t n)
 	const uint32_t left = cl->talk.want_len - cl->got;
 
 	if (n > left || memcmp(cl->talk.want + cl->got, p, n) != 0)
-		wrong(w, "bytes that are not the answer", (uint64_t)(cl - w->client));
+		soak_wrong(w, "bytes that are not the answer", (uint64_t)(cl - w->client));
 	cl->got += n < left ? n : left;
 	w->result->bytes += n;
 }
@@ -208,7 +158,7 @@ stack_clients_create(struct world *w)
 	stack_attach(w->stack->stack, &user);
 	for (uint32_t i = 0; i < w->clients; i++)
 		if (conn_connect(w->stack->stack, &to) == NULL)
-			wrong(w, "not opened", i);
+			soak_wrong(w, "not opened", i);
 }
 
 /* ---- clients of sim_peer ---- */
@@ -368,12 +318,6 @@ world_destroy(struct world *w)
 		soak_talk_free(&w->client[i].talk);
 }
 
-static uint64_t
-sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void
 clients_turn(struct world *w)
 {
@@ -428,139 +372,6 @@ all_ended(const struct world *w)
 	return true;
 }
 
-/* ---- the judgment ---- */
-
-/* Why a connection may end before its streams have. */
-static const enum stack_counter reasons[] = {
-	TCP_TIMEOUT,
-	TCP_TIMEOUT_SYN,
-	TCP_TIMEOUT_FIN_WAIT,
-	TCP_TIMEOUT_KEEPALIVE,
-	TCP_RESET_TEXT_CLOSED,
-	TCP_CONNECT_TIMEOUT,
-	TCP_CONNECT_UNREACHABLE,
-	TCP_EVICTED_SLOW_READER,
-	TCP_EVICTED_SLOW_WRITER,
-};
-
-/* Text that we threw away ourselves for want of room. */
-static const enum stack_counter no_room[] = {
-	TCP_DROP_RX_CONN_FULL,
-	TCP_DROP_RX_FRAMES_MAX,
-	TCP_DROP_HOLES_FULL,
-	TCP_DROP_HOLE_MADE_ROOM,
-};
-
-/* Frames that arrived and were not what was sent. */
-static const enum stack_counter broken[] = {
-	DROP_IP_CUT,        DROP_IP_VERSION, DROP_IP_HEADER, DROP_IP_CKSUM,    DROP_FRAG_TCP,
-	DROP_FRAG_PROTOCOL, DROP_FRAG_OFF,   FRAG_RECEIVED,  DROP_IP_NOT_OURS, DROP_IP_SOURCE,
-	DROP_IP_PROTOCOL,   DROP_TCP_CUT,    DROP_TCP_CKSUM, DROP_ICMP_CUT,    DROP_ICMP_CKSUM,
-};
-
-static uint64_t
-sum(const struct stack *s, const enum stack_counter *which, size_t count)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; s != NULL && i < count; i++)
-		n += counter_read(&stack_counters(s)[which[i]]);
-	return n;
-}
-
-static uint64_t
-sum_both(const struct world *w, const enum stack_counter *which, size_t count)
-{
-	return sum(w->server->cores[0].core.stack, which, count) +
-	       sum(w->stack != NULL ? w->stack->stack : NULL, which, count);
-}
-
-static void
-judge_clients(struct world *w)
-{
-	uint32_t given_up = 0;
-
-	for (uint32_t i = 0; i < w->clients; i++) {
-		w->result->whole += w->client[i].whole;
-		w->result->left += w->client[i].left;
-		given_up += w->client[i].peer != NULL && w->client[i].peer->state == PEER_GAVE_UP;
-	}
-	if (w->clients - w->result->whole >
-	    w->result->left + given_up + sum_both(w, reasons, sizeof reasons / sizeof *reasons))
-		wrong(w, "a connection ended without a reason", w->clients);
-	if (w->wire->faults.corrupt == 0 &&
-	    sum_both(w, broken, sizeof broken / sizeof *broken) != 0)
-		wrong(w, "a frame was broken that nobody broke", 0);
-}
-
-/* What has a whole path and all the room it needs is sent once. */
-static void
-judge_clean(struct world *w)
-{
-	static const enum stack_counter again[] = {TCP_RETRANSMITS, TCP_TIMEOUTS_RETRANSMIT};
-	const struct sim_wire_counts *c = &w->wire->counts;
-
-	if (!w->ours || c->lost + c->twice + c->late + c->corrupted + c->too_big != 0 ||
-	    sum_both(w, no_room, sizeof no_room / sizeof *no_room) != 0)
-		return;
-	w->result->clean = true;
-	if (sum_both(w, again, sizeof again / sizeof *again) != 0)
-		wrong(w, "sent again on a clean path", 0);
-}
-
-static void
-judge_held(struct world *w, const char *who, const struct stack *s, const struct mem_port *port)
-{
-	char words[100];
-	struct stack_usage use;
-
-	stack_usage_mt(s, &use);
-	if (use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0 &&
-	    mem_port_held(port) <= OUTBOX_MAX)
-		return;
-	snprintf(words, sizeof words, "%s holds %u connections, %u chunks, %u frames, %u of %s",
-		 who, use.conns, use.chunks_used, use.rx_frames_held, mem_port_held(port),
-		 "its port");
-	wrong(w, words, 0);
-}
-
-static void
-throw_away(struct mem_port *port)
-{
-	uint32_t len;
-
-	while (mem_port_sent(port, &len) != NULL)
-		mem_port_done(port);
-}
-
-/* The cable is cut: every timer has its say, and gives up in the end. */
-static void
-fall_silent(struct world *w)
-{
-	const uint64_t end_ns = w->server->now_ns + SILENT_NS;
-
-	while (w->server->now_ns < end_ns) {
-		const uint64_t next = sim_cores_next(w->server);
-
-		w->server->now_ns += w->server->cores[0].core.was_busy ? TURN_NS : 0;
-		if (!w->server->cores[0].core.was_busy)
-			w->server->now_ns = next > w->server->now_ns
-						    ? sooner(next, w->server->now_ns + SILENT_STEP)
-						    : w->server->now_ns + TURN_NS;
-		sim_cores_turn(w->server);
-		throw_away(w->server->cores[0].port);
-	}
-	judge_held(w, "the server", w->server->cores[0].core.stack, w->server->cores[0].port);
-	if (w->stack == NULL)
-		return;
-	w->stack->serve = NULL;
-	for (uint64_t t = 0; t < SILENT_NS; t += SILENT_STEP) {
-		sim_stack_run(w->stack, w->stack->now_ns + SILENT_STEP);
-		throw_away(w->stack->port);
-	}
-	judge_held(w, "the client", w->stack->stack, w->stack->port);
-}
-
 bool
 soak_play(uint64_t seed, struct soak_result *result)
 {
@@ -575,15 +386,13 @@ soak_play(uint64_t seed, struct soak_result *result)
 			break;
 	}
 	if (!all_ended(w))
-		wrong(w, "it does not come to an end", 0);
+		soak_wrong(w, "it does not come to an end", 0);
 	result->clients = w->clients;
 	result->virtual_ns = w->server->now_ns - SIM_START;
 	result->hash = w->wire->hash;
 	result->wire = w->wire->counts;
-	judge_clients(w);
-	judge_clean(w);
-	result->cksum_drops = sum_both(w, broken, sizeof broken / sizeof *broken);
-	fall_silent(w);
+	soak_judge(w);
+	soak_fall_silent(w);
 	world_destroy(w);
 	free(w);
 	return result->error[0] == 0;

@@ -276,6 +276,37 @@ a_run_has_the_connections_it_asks_for(void **unused)
 }
 
 static void
+a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct load_order fill = fill_order();
+		struct load_order run = run_order(50000);
+		struct workload w = workload_of(LOAD_TEXT, 32, 32);
+		struct sim_load *sl =
+			sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 10);
+
+		run.measure_ns = 1000 * S;
+		check(sim_load_obey(sl, &fill, S));
+		load_core_order_mt(sl->core, &run);
+		for (uint32_t k = 0; k < 4000; k++)
+			sim_load_turn(sl);
+		load_core_cut_mt(sl->core);
+		for (uint32_t k = 0; k < 100; k++)
+			sim_load_turn(sl);
+		check(load_core_done_mt(sl->core));
+		check(sim_load_count(sl, LOAD_ANSWERED) > 500);
+		check_eq(sim_load_count(sl, LOAD_ANSWERED), sim_load_count(sl, LOAD_SENT));
+		check_eq(sim_load_count(sl, LOAD_UNSENT), 0);
+		check(load_core_result(sl->core)->measured_ns < 20 * MS);
+		/* The next order is not. */
+		run = run_order(0);
+		check(sim_load_obey(sl, &run, S));
+		check_eq(load_core_result(sl->core)->measured_ns, run.measure_ns);
+		sim_load_destroy(sl);
+	}
+}
+
+static void
 a_server_that_is_not_there_ends_the_run(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -302,6 +333,7 @@ main(void)
 		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
 		cmocka_unit_test(what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened),
 		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
+		cmocka_unit_test(a_run_that_is_cut_short_waits_for_what_it_sent),
 		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

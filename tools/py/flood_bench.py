@@ -12,7 +12,7 @@ import statistics
 
 import netns
 from bench_figures import Figures, spread, table
-from links import OFFLOADS, PORT, Bed, checked, inside
+from links import PORT, Bed, checked, inside
 from progress import Failed
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
@@ -35,15 +35,15 @@ class FloodBed(Bed):
 
     def make(self, ledger):
         self.client = f"{ledger.name}-c"
-        self._wire = Wire(ledger.name)
-        self._wire.make()
-        self.host = self._wire.host
+        wire = netns.Wire(ledger.name, "af_packet")
+        wire.lay()
+        self.host, self._iface = wire.host, wire.peer
         checked(*inside(self.client), "ip", "link", "add", "d0", "type", "veth", "peer", "name", "d1",
                 "netns", f"{ledger.name}-m")
         for ns, iface in ((self.client, "d0"), (f"{ledger.name}-m", "d1")):
             checked(*inside(ns), "ip", "link", "set", iface, "up")
-        self.start_appliance(ledger, self._wire)
-        self.mac = self._mac_of(self._wire)
+        self.start_appliance(ledger, wire)
+        self.mac = self._mac_of(wire)
 
     def _mac_of(self, wire):
         """Also the proof that it answers: the neighbour the kernel finds."""
@@ -59,23 +59,9 @@ class FloodBed(Bed):
         if what is None:
             return contextlib.nullcontext()
         kind, source, reaches = what
-        return self.ending(self.program(self.client, "frame_flood", "v1" if reaches else "d0",
+        return self.ending(self.program(self.client, "frame_flood", self._iface if reaches else "d0",
                                         self.mac, self.host, PORT, "--kind", kind, "--source", source,
                                         "--ms", ms))
-
-
-class Wire(netns.Wire):
-    """The wire of tools/run, in namespaces that are there already."""
-
-    def __init__(self, run):
-        super().__init__(run, "af_packet")
-
-    def make(self):
-        checked(*inside(self.server), "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1",
-                "netns", self.client)
-        checked(*inside(self.client), "ethtool", "-K", "v1", *OFFLOADS)
-        checked(*inside(self.server), "ip", "link", "set", "v0", "up")
-        self._address("v1")
 
 
 class FloodBench(Figures):

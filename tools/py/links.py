@@ -31,6 +31,8 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
+# What one run learned of a path (ssthresh, reordering) must not help or hinder the next.
+FORGET = "net.ipv4.tcp_no_metrics_save=1"
 ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
 PROGRAMS = ("impair", "talk", "knock", "frame_flood")
@@ -106,7 +108,7 @@ class Bed:
             for side in self.SIDES:
                 ns = f"{ledger.name}-{side}"
                 checked("ip", "netns", "add", ns)
-                checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS)
+                checked(*inside(ns), "sysctl", "-qw", *netns.SYSCTLS, FORGET)
                 checked(*inside(ns), "ip", "link", "set", "lo", "up")
                 set_congestion(ns, congestion())
             self.make(ledger)

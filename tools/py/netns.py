@@ -56,8 +56,11 @@ class Wire:
             _run("ip", "netns", "add", ns)
             _run(*inside(ns), "sysctl", "-qw", *SYSCTLS)
             _run(*inside(ns), "ip", "link", "set", "lo", "up")
-        if self.port == "tap":
-            return
+        if self.port != "tap":
+            self.lay()
+
+    def lay(self):
+        """The pair of interfaces, in namespaces that are there."""
         _run(*inside(self.server), "ip", "link", "add", "v0", "type", "veth",
              "peer", "name", self.peer, "netns", self.client)
         # Without this the kernel leaves checksums and segmentation to a NIC that is not there.

@@ -26,7 +26,7 @@
 #define ROUNDS_MAX  16u /* bursts of one direction before the other has its turn */
 #define NS_PER_S    1000000000u
 #define DELAY_US    60000000u
-#define BUSY_TURNS  64u
+#define BUSY_TURNS  4u
 #define SIGNAL_POLL 2u /* its place among the poll descriptors, after the sides */
 
 struct impair {
