@@ -239,6 +239,9 @@ uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
 struct conn *cookie_redeem(struct stack *s, const struct arrival *a);
+/* The same where a SYN of the flow has found a place after the one with the cookie: the peer knows
+ * one of our two numbers, and that one counts. Returns the connection the segment belongs to. */
+struct conn *cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a);
 
 /* ---- tcp_connect.c: connections that we open ---- */
 

@@ -170,13 +170,21 @@ restore(const struct stack *s, struct conn *c, const struct arrival *a)
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 }
 
+static bool
+may_be_out(const struct stack *s)
+{
+	const uint64_t last_ns = s->tcp->cookie_ns;
+
+	return last_ns != 0 && s->now_ns - last_ns <= COOKIE_LIFE_NS;
+}
+
 struct conn *
 cookie_redeem(struct stack *s, const struct arrival *a)
 {
 	const struct tcp *t = s->tcp;
 	struct conn *c;
 
-	if (t->cookie_ns == 0 || s->now_ns - t->cookie_ns > COOKIE_LIFE_NS)
+	if (!may_be_out(s))
 		return NULL;
 	if (a->seg.flags & TCP_SYN || a->seg.src_port == 0 || t->draining)
 		return NULL;
@@ -189,5 +197,21 @@ cookie_redeem(struct stack *s, const struct arrival *a)
 		return NULL;
 	restore(s, c, a);
 	stack_count(s, TCP_COOKIES_OPENED);
+	return c;
+}
+
+struct conn *
+cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a)
+{
+	const uint8_t flags = a->seg.flags & (TCP_ACK | TCP_SYN | TCP_RST);
+	struct conn *c;
+
+	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !may_be_out(s) ||
+	    half_open->flags & CONN_ACTIVE || !is_cookie(s, a, a->seg.ack - 1))
+		return half_open;
+	conn_free(s, half_open);
+	c = cookie_redeem(s, a);
+	if (c == NULL)
+		out_reset_unknown(s, a);
 	return c;
 }
