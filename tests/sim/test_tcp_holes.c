@@ -320,23 +320,28 @@ islands_are_bounded_and_leave_room_for_text_in_order(void **state)
 	sim_stack_destroy(r->ss);
 }
 
-/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. */
+/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. The last: a
+ * frame as long as its memory, where nobody holds peers to our MTU. */
 static void
 what_shares_a_frame_does_not_reach_over_its_end(void **state)
 {
 	static const struct {
 		uint16_t vlan;
-		uint32_t len, frames;
-	} row[] = {{0, 990, 1}, {0, 995, 2}, {7, 990, 1}, {7, 991, 2}};
+		uint32_t first, second, frames;
+	} row[] = {{0, 1000, 990, 1},
+		   {0, 1000, 995, 2},
+		   {7, 1000, 990, 1},
+		   {7, 1000, 991, 2},
+		   {0, 1994, 1000, 2}};
 
 	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
 		struct receiver *r = receiver_create(1, row[i].vlan);
 
-		feed(r, TCP_ACK, (struct span){0, 1000});
-		feed(r, TCP_ACK, (struct span){1000, 1000 + row[i].len});
+		feed(r, TCP_ACK, (struct span){0, row[i].first});
+		feed(r, TCP_ACK, (struct span){row[i].first, row[i].first + row[i].second});
 		check_eq(frames_held(r), row[i].frames);
 		read_some(r, STREAM);
-		check_eq(r->read, 1000 + row[i].len);
+		check_eq(r->read, row[i].first + row[i].second);
 		sim_stack_destroy(r->ss);
 	}
 }
