@@ -20,6 +20,7 @@
 
 #define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_A_TURN   64u
+#define RX_MORE_TURNS   64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
 #define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection */
@@ -80,6 +81,7 @@ struct tcp {
 	struct sent_pool sent_pool;
 
 	struct ration resets;
+	uint32_t rx_more_turns; /* in succession, up to RX_MORE_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
 

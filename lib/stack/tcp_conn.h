@@ -115,7 +115,6 @@ enum conn_flag {
 	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
 	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
 	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
-	CONN_PTO_LATE = 1u << 31,  /* the loss probe was put off once: frames were waiting */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
