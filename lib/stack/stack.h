@@ -65,7 +65,8 @@ struct stack_config {
 	uint64_t seed;                /* flow hash */
 	uint32_t conns_per_source;    /* 0 = any number */
 	struct conn_sources *sources; /* of all cores; NULL if any number */
-	struct prf_key secret;        /* sequence numbers, cookies, ports */
+	uint32_t syn_lines;    /* of syn_memory.h, a power of two; 0 = every SYN is answered */
+	struct prf_key secret; /* sequence numbers, cookies, ports */
 };
 
 /* Why conn_connect() came to nothing. */

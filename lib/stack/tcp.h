@@ -13,6 +13,7 @@
 #ifndef CLOCKOO_TCP_H
 #define CLOCKOO_TCP_H
 
+#include "syn_memory.h"
 #include "tcp_conn.h"
 
 #include "wire/tcp_wire.h"
@@ -21,8 +22,8 @@
 #define TIMERS_A_TURN   64u
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
-#define RST_INTERVAL_NS (10 * NS_PER_MS)
-#define RST_AN_INTERVAL 10u  /* answers to segments of no connection */
+#define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection */
+#define COOKIE_A_RATION 200u /* answers to SYNs that come the first time: 20,000 a second */
 #define DRAIN_SLOTS     256u /* connections looked at by one tcp_drain */
 #define STARVED_A_TURN  16u
 #define BUCKET_FLOWS    8u
@@ -64,6 +65,8 @@ struct tcp {
 	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
 	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
 	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
+	struct ration cookies;  /* for SYNs that come the first time */
+	struct syn_memory syns; /* cfg.syn_lines: those that had no place in it */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
@@ -76,8 +79,7 @@ struct tcp {
 	struct evict evict;
 	struct sent_pool sent_pool;
 
-	uint64_t rst_since_ns;
-	uint32_t rst_count;
+	struct ration resets;
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
 

@@ -488,18 +488,10 @@ out_reset(struct stack *s, struct conn *c)
 static bool
 reset_rationed(struct stack *s)
 {
-	struct tcp *t = s->tcp;
-
-	if (s->now_ns - t->rst_since_ns >= RST_INTERVAL_NS) {
-		t->rst_since_ns = s->now_ns;
-		t->rst_count = 0;
-	}
-	if (t->rst_count >= RST_AN_INTERVAL) {
-		stack_count(s, TCP_RESETS_RATIONED);
-		return true;
-	}
-	t->rst_count++;
-	return false;
+	if (ration_take(s, &s->tcp->resets, RST_A_RATION))
+		return false;
+	stack_count(s, TCP_RESETS_RATIONED);
+	return true;
 }
 
 bool
