@@ -23,7 +23,8 @@
 #define RX_MORE_TURNS   64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
-#define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection */
+#define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection... */
+#define RST_RATIONS     32u  /* ... from a 32nd of all sources: 32,000 a second in all */
 #define COOKIE_A_RATION 200u /* answers to SYNs that come the first time: 20,000 a second */
 #define DRAIN_SLOTS     256u /* connections looked at by one tcp_drain */
 #define STARVED_A_TURN  16u
@@ -80,7 +81,7 @@ struct tcp {
 	struct evict evict;
 	struct sent_pool sent_pool;
 
-	struct ration resets;
+	struct ration resets[RST_RATIONS];
 	uint32_t rx_more_turns; /* in succession, up to RX_MORE_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */

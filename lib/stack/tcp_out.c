@@ -6,6 +6,8 @@
  */
 #include "tcp.h"
 
+#include "base/hash.h"
+
 #define PROTOCOL_TCP 6
 #define SENT_SPREAD  32u /* runs of the scoreboard in a round trip of sending without pause */
 
@@ -488,9 +490,14 @@ out_reset(struct stack *s, struct conn *c)
 
 /* Enough for peers that lost us, not enough to be a reflector. */
 static bool
-reset_rationed(struct stack *s)
+reset_rationed(struct stack *s, const struct ip_addr *src)
 {
-	if (ration_take(s, &s->tcp->resets, RST_A_RATION))
+	/* With one ration for all, who sends in another's name sees by what is left for him whether
+	 * that one has a connection (as in CVE-2016-5696), and a flood leaves nobody else any. */
+	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
+	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
+
+	if (ration_take(s, &s->tcp->resets[h % RST_RATIONS], RST_A_RATION))
 		return false;
 	stack_count(s, TCP_RESETS_RATIONED);
 	return true;
@@ -519,7 +526,7 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 	const struct tcp_seg *in = &a->seg;
 	struct tcp_seg seg = {.flags = TCP_RST};
 
-	if (reset_rationed(s))
+	if (reset_rationed(s, &a->l3->src_ip))
 		return;
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;

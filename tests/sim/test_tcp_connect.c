@@ -496,10 +496,11 @@ count_one(void *arg, struct conn *c)
 
 /* A segment from a port of nobody's; returns the flags of the answer, and where it stands. */
 static uint8_t
-ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint32_t *seq)
+ask_from(struct sim_stack *ss, uint32_t ip, uint16_t port, uint8_t flags, struct tcp_seg at,
+	 uint32_t *seq)
 {
 	const struct sim_segment seg = {
-		.src_ip = CLIENT_IP,
+		.src_ip = ip,
 		.dst_ip = SIM_IP,
 		.tcp = {.src_port = port,
 			.dst_port = SIM_PORT,
@@ -520,6 +521,31 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 		mem_port_done(ss->port);
 	}
 	return got.tcp.flags;
+}
+
+static uint8_t
+ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint32_t *seq)
+{
+	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
+}
+
+/* Of 32 sources one or two share its ration. */
+static void
+who_floods_takes_few_others_resets(void **state)
+{
+	const struct stack_config cfg = sim_config(1);
+	struct sim_stack *ss = sim_stack_create(&cfg, FRAMES, 0);
+	uint32_t own = 0, others = 0, seq;
+
+	for (uint16_t port = 1; port <= 100; port++)
+		own += ask(ss, port, TCP_ACK, (struct tcp_seg){0}, &seq) == TCP_RST;
+	for (uint32_t i = 1; i <= 32; i++)
+		others += ask_from(ss, CLIENT_IP + i, 1, TCP_ACK, (struct tcp_seg){0}, &seq) ==
+			  TCP_RST;
+	check_eq(own, 10);
+	check(others >= 28);
+	check_eq(sim_stack_count(ss, TCP_RESETS_RATIONED), 90 + 32 - others);
+	sim_stack_destroy(ss);
 }
 
 /* The peer's SYN came twice: the first got a cookie, the second found a place in the table. */
@@ -564,6 +590,7 @@ main(void)
 		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
 		cmocka_unit_test(streams_run_through_cookies),
 		cmocka_unit_test(a_cookie_counts_though_its_flow_is_half_open),
+		cmocka_unit_test(who_floods_takes_few_others_resets),
 		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
