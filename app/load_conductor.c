@@ -10,7 +10,7 @@
 
 #define TICK_NS       50000000l
 #define TICKS_S       20u
-#define SILENCE_TICKS (4 * TICKS_S) /* without any answer: nobody is there */
+#define SILENCE_TICKS (3 * TICKS_S) /* without any answer: nobody is there */
 #define REST_TICKS    (2 * TICKS_S) /* for connections to close */
 #define KNEE_CLOSE    1.03
 #define KNEE_MISSED   0.001 /* of what was due: then the rate was not kept */

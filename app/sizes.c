@@ -1,5 +1,6 @@
 #include "sizes.h"
 #include "stack/neigh_table.h"
+#include "stack/syn_memory.h"
 #include "stack/conn_sources.h"
 
 #define CHUNKS_MIN    4096u /* 8 MB a core */
@@ -60,6 +61,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,
+		.syn_lines = SYN_MEMORY_LINES,
 		.seed = secrets->seed,
 		.secret = secrets->key,
 	};

@@ -46,7 +46,7 @@ const struct option_row option_rows[] = {
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
 	 "connections at a time, all cores together (1024)", false},
 	{"conns-per-source", 0, OPTION_NUMBER, AT(conns_per_source), 0, 4u << 20, "N",
-	 "of those, from one IPv4 address or IPv6 /64; 0 is any number (0)", false},
+	 "of those, from one IPv4 address, link-local one or IPv6 /64; 0 is any number (0)", false},
 	{"disable-timestamps", 0, FLAG(no_timestamps),
 	 "send no TCP timestamps: 12 bytes less in each segment", false},
 	{"threads", 't', OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N",

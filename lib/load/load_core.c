@@ -186,7 +186,8 @@ take_step(struct load_core *c)
 			finish_order(c);
 		break;
 	case STEP_CLOSE:
-		if (c->alive_count == 0)
+		/* TIME-WAIT is the stack's own affair. */
+		if (c->alive_count == 0 || c->now_ns - c->begun_ns > CLOSE_NS)
 			finish_order(c);
 		break;
 	case STEP_DONE:

@@ -14,6 +14,7 @@
 
 #define RESOLVE_EVERY_NS  1000000000ull /* the server's MAC is looked up again */
 #define CONNECT_WAIT_NS   5000000000ull /* for all connections, before a run begins without some */
+#define CLOSE_NS          100000000ull  /* for our FINs to be answered */
 #define CONNECTS_A_TURN   32u
 #define REQUESTS_A_TURN   512u /* sent; more than that the outbox does not hold */
 #define OVERDUE_TURNS     16u  /* between two looks for what is overdue */

@@ -123,7 +123,14 @@ draw_axes(struct png_image *p, const struct scale *s)
 	text_centred(p, LEFT, TOP - 14, "us");
 }
 
-/* The point that comes next to the right of `after` among those with the same setting. */
+/* What orders the points of a line: past the knee a higher rate may come to less. */
+static double
+order_of(const struct load_point *p)
+{
+	return p->rate > 0 ? p->rate : p->requests_s;
+}
+
+/* The point that comes after `after` among those with the same setting. */
 static const struct load_point *
 next_point(const struct load_report *r, const struct load_point *after, uint32_t first)
 {
@@ -133,9 +140,9 @@ next_point(const struct load_report *r, const struct load_point *after, uint32_t
 		const struct load_point *p = &r->point[i];
 
 		if (p->conns != like->conns || p->depth != like->depth || p == after ||
-		    (after != NULL && p->requests_s <= after->requests_s))
+		    (after != NULL && order_of(p) <= order_of(after)))
 			continue;
-		if (best == NULL || p->requests_s < best->requests_s)
+		if (best == NULL || order_of(p) < order_of(best))
 			best = p;
 	}
 	return best;
@@ -160,7 +167,7 @@ draw_series(struct png_image *p, const struct load_report *r, const struct scale
 
 		if (seen_before(r, i))
 			continue;
-		/* At most count steps: each goes to the right. */
+		/* At most count steps: each goes up. */
 		while ((next = next_point(r, at, i)) != NULL) {
 			const struct png_point to =
 				place(s, next->requests_s, value_of(next, which));

@@ -2,9 +2,9 @@
  * load_plot.h - latency against throughput, as a picture.
  *
  * Shape:  a line each for mean, median and 99th percentile over the points of one setting, in the
- *         order of their throughput; latency on a logarithmic scale, since it spans decades.
- * Thread: pure function but for the file.
- * Bounds: LOAD_PLOT_BYTES of the caller's memory.
+ *         order of the rates offered (a closed loop's: achieved); latency on a logarithmic scale,
+ * since it spans decades. Thread: pure function but for the file. Bounds: LOAD_PLOT_BYTES of the
+ * caller's memory.
  */
 #ifndef CLOCKOO_LOAD_PLOT_H
 #define CLOCKOO_LOAD_PLOT_H

@@ -154,6 +154,18 @@ load_tcp_connect(struct load_core *c)
 	}
 }
 
+/* One that is not open yet, or not any more: the stack says of the second kind that it is gone, and
+ * never heard from the first (stack.h). */
+static void
+give_up(struct load_core *c, struct load_conn *lc)
+{
+	conn_abort(c->stack, lc->c);
+	if (lc->c == NULL)
+		return;
+	lc->c = NULL;
+	c->alive_count--;
+}
+
 void
 load_tcp_close(struct load_core *c)
 {
@@ -162,7 +174,11 @@ load_tcp_close(struct load_core *c)
 
 		if (lc->c == NULL)
 			continue;
-		c->open_count -= lc->open;
+		if (!lc->open) {
+			give_up(c, lc);
+			continue;
+		}
+		c->open_count--;
 		lc->open = false;
 		conn_close(c->stack, lc->c);
 	}

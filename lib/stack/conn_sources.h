@@ -2,8 +2,9 @@
  * conn_sources.h - how many connections each source has, over all cores: --conns-per-source.
  *
  * A source is an IPv4 address or the first 64 bits of an IPv6 one: whoever has one address of such
- * a network can have all (RFC 7421 section 2). Only proved peers are counted, at the end of their
- * handshake: nobody can use up another's share by forging it.
+ * a network can have all (RFC 7421 section 2). The link's own network is shared by all neighbours:
+ * there each address is one. Only proved peers are counted, at the end of their handshake: nobody
+ * can use up another's share by forging it.
  *
  * Shape:  cells of (tag, count), eight a cache line; a source lives in one of two lines. A cell
  * with count 0 is free. Its owner's place in the table is remembered by each connection, so leaving

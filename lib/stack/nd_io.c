@@ -162,6 +162,23 @@ take_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
 									  : DROP_ND_UNASKED;
 }
 
+/* Whoever sends a neighbour's message in a fragment means to get past somebody (RFC 6980 section
+ * 5). The chain is whole: sort.c has been through it. */
+static bool
+in_fragment(const struct ipv6_header *h)
+{
+	const uint8_t *ext = (const uint8_t *)(h + 1);
+	uint8_t next = h->next;
+
+	for (uint32_t n = 0; n < IPV6_EXT_MAX && next != IPV6_ICMP; n++) {
+		if (next == IPV6_FRAGMENT)
+			return true;
+		next = ext[0];
+		ext += (ext[1] + 1u) * IPV6_EXT_UNIT;
+	}
+	return false;
+}
+
 static enum stack_counter
 take_message(struct stack *s, uint32_t rx_index)
 {
@@ -174,7 +191,7 @@ take_message(struct stack *s, uint32_t rx_index)
 		return DROP_ND_HOP_LIMIT;
 	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT)
 		return DROP_ND_ROUTER;
-	if (h->code != 0)
+	if (h->code != 0 || in_fragment(header_of(s, rx_index)))
 		return DROP_ND_FORMAT;
 	switch (nd_parse(&nd, p, l3->l4_len)) {
 	case ND_WIRE_CUT:

@@ -65,7 +65,8 @@ struct stack_config {
 	uint64_t seed;                /* flow hash */
 	uint32_t conns_per_source;    /* 0 = any number */
 	struct conn_sources *sources; /* of all cores; NULL if any number */
-	struct prf_key secret;        /* sequence numbers, cookies, ports */
+	uint32_t syn_lines;    /* of syn_memory.h, a power of two; 0 = every SYN is answered */
+	struct prf_key secret; /* sequence numbers, cookies, ports */
 };
 
 /* Why conn_connect() came to nothing. */
@@ -115,7 +116,8 @@ struct sorted {
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
 
-/* Frames this stack can answer now: the bound of stage 1. */
+/* Frames this stack can answer now: the bound of stage 1, which asks for no less: a turn that got
+ * as many as this is taken for one behind which more are waiting. */
 uint32_t stack_room(const struct stack *s);
 void stack_sort(struct stack *s, struct sorted *in);                   /* 2 */
 void stack_match(struct stack *s, struct sorted *in);                  /* 3 */

@@ -87,6 +87,7 @@ struct stack {
 	bool announced; /* our addresses, by this core or another */
 	struct ration echoes, neighbours;
 	struct sorted *in; /* of this turn */
+	bool rx_more;      /* it took all the frames it had room for, so more may be waiting */
 	uint32_t owed;     /* received frames that may still become their own answer */
 	uint32_t datagram_count;
 	struct datagram datagrams[BURST_MAX];

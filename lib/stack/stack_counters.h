@@ -110,6 +110,7 @@
 	X(TCP_TIMEOUT_KEEPALIVE, "connections reset: no answer to any keepalive")                  \
 	X(TCP_HALF_OPEN_DROPPED, "oldest half-open connections dropped for new ones")              \
 	X(TCP_COOKIES_SENT, "SYNs answered with a cookie: too many half-open connections")         \
+	X(TCP_SYNS_PUT_OFF, "SYNs of a flood left for their peers to send again")                  \
 	X(TCP_COOKIES_OPENED, "of those, connections opened by what came back")                    \
 	X(TCP_COOKIES_BAD, "acknowledgments that hold no cookie of ours, soon after we sent some") \
 	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \

@@ -13,16 +13,19 @@
 #ifndef CLOCKOO_TCP_H
 #define CLOCKOO_TCP_H
 
+#include "syn_memory.h"
 #include "tcp_conn.h"
 
 #include "wire/tcp_wire.h"
 
 #define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_A_TURN   64u
+#define RX_MORE_TURNS   64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
-#define RST_INTERVAL_NS (10 * NS_PER_MS)
-#define RST_AN_INTERVAL 10u  /* answers to segments of no connection */
+#define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection... */
+#define RST_RATIONS     32u  /* ... from a 32nd of all sources: 32,000 a second in all */
+#define COOKIE_A_RATION 200u /* answers to SYNs that come the first time: 20,000 a second */
 #define DRAIN_SLOTS     256u /* connections looked at by one tcp_drain */
 #define STARVED_A_TURN  16u
 #define BUCKET_FLOWS    8u
@@ -64,6 +67,8 @@ struct tcp {
 	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
 	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
 	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
+	struct ration cookies;  /* for SYNs that come the first time */
+	struct syn_memory syns; /* cfg.syn_lines: those that had no place in it */
 
 	struct list ready, out, starved;
 	struct list free, half_open, time_wait; /* oldest first */
@@ -76,8 +81,8 @@ struct tcp {
 	struct evict evict;
 	struct sent_pool sent_pool;
 
-	uint64_t rst_since_ns;
-	uint32_t rst_count;
+	struct ration resets[RST_RATIONS];
+	uint32_t rx_more_turns; /* in succession, up to RX_MORE_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
 
@@ -237,6 +242,9 @@ uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
 struct conn *cookie_redeem(struct stack *s, const struct arrival *a);
+/* The same where a SYN of the flow has found a place after the one with the cookie: the peer knows
+ * one of our two numbers, and that one counts. Returns the connection the segment belongs to. */
+struct conn *cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a);
 
 /* ---- tcp_connect.c: connections that we open ---- */
 
@@ -256,8 +264,23 @@ void connect_timeout(struct stack *s, struct conn *c);
 bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
 /* A retransmission timeout, the c->tries-th in a row. */
 void mtu_timeout(struct stack *s, struct conn *c);
-/* With CONN_MTU_LOW: is it time to try the full length again? */
+/* With CONN_MTU_LOW or CONN_MTU_HOLE: is it time to try longer ones again? */
 void mtu_look(struct stack *s, struct conn *c);
+/* len bytes of text, more than MTU_TELLS, went out in one segment. */
+void mtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len);
+
+static inline uint16_t
+mtu_tick(const struct stack *s)
+{
+	return (uint16_t)(s->now_ns >> MTU_TICK_SHIFT);
+}
+
+/* The next segment long enough is sampled. */
+static inline void
+mtu_watch(const struct stack *s, struct conn *c)
+{
+	c->mtu_seen = (uint16_t)(mtu_tick(s) - 1);
+}
 
 /* ---- tcp_rx.c: receive queue, and our window ---- */
 

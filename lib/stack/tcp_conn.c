@@ -23,7 +23,8 @@ tcp_bytes(const struct stack_config *cfg)
 	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
 	       sent_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       (size_t)cfg->conns_max * sizeof(struct stall) + 6 * CACHE_LINE_BYTES;
+	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_memory_bytes(cfg->syn_lines) +
+	       6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -64,6 +65,8 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	if (cfg->sources != NULL)
 		t->source_place =
 			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+	if (cfg->syn_lines != 0)
+		syn_memory_create(&t->syns, region, cfg->syn_lines);
 	evict_create(&t->evict, region, cfg);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
@@ -138,6 +141,8 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->island_clock = 0;
 	c->hole_bytes = 0;
 	c->mtu_falls = 0;
+	c->lengths = (struct lengths){0};
+	mtu_watch(s, c);
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	t->evict.stalls[c->slot].noted_ns = 0;

@@ -10,9 +10,14 @@
  * ours holds its window scale and whether it speaks SACK in its low bits, and comes back as its
  * echo; else neither is spoken.
  *
+ * Beyond COOKIE_A_RATION a SYN is answered when it comes again (syn_memory.h): whoever means it is
+ * served a second later, and a flood costs what it takes to receive it.
+ *
  * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed.
  */
 #include "tcp.h"
+
+#include "base/hash.h"
 
 #define COOKIE_SHIFT   36u /* of a time step: 69 s */
 #define COOKIE_STEPS   2u  /* this one and the one before */
@@ -90,6 +95,25 @@ recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
 		syn->seen |= TCP_HAS_SACK_PERMITTED;
 }
 
+/*
+ * An answer costs more than all else about a SYN, and a flood would have us send as many frames as
+ * the port takes in. So new SYNs have a ration, and what goes beyond it must come again.
+ */
+static bool
+syn_put_off(struct stack *s, const struct arrival *a)
+{
+	uint32_t key[FLOW_KEY_WORDS + 1];
+
+	if (s->cfg.syn_lines == 0 || ration_take(s, &s->tcp->cookies, COOKIE_A_RATION))
+		return false;
+	flow_key(key, flow_of_arrival(a));
+	key[FLOW_KEY_WORDS] = a->seg.seq;
+	if (syn_came_before(&s->tcp->syns, hash_bytes(key, sizeof key, s->cfg.seed), s->now_ns))
+		return false;
+	stack_count(s, TCP_SYNS_PUT_OFF);
+	return true;
+}
+
 void
 cookie_answer(struct stack *s, const struct arrival *a)
 {
@@ -103,6 +127,8 @@ cookie_answer(struct stack *s, const struct arrival *a)
 		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(s, a->l3->local)},
 	};
 
+	if (syn_put_off(s, a))
+		return;
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
 		offer_by_timestamp(s, a, &seg.opt);
 
@@ -144,13 +170,21 @@ restore(const struct stack *s, struct conn *c, const struct arrival *a)
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 }
 
+static bool
+may_be_out(const struct stack *s)
+{
+	const uint64_t last_ns = s->tcp->cookie_ns;
+
+	return last_ns != 0 && s->now_ns - last_ns <= COOKIE_LIFE_NS;
+}
+
 struct conn *
 cookie_redeem(struct stack *s, const struct arrival *a)
 {
 	const struct tcp *t = s->tcp;
 	struct conn *c;
 
-	if (t->cookie_ns == 0 || s->now_ns - t->cookie_ns > COOKIE_LIFE_NS)
+	if (!may_be_out(s))
 		return NULL;
 	if (a->seg.flags & TCP_SYN || a->seg.src_port == 0 || t->draining)
 		return NULL;
@@ -163,5 +197,21 @@ cookie_redeem(struct stack *s, const struct arrival *a)
 		return NULL;
 	restore(s, c, a);
 	stack_count(s, TCP_COOKIES_OPENED);
+	return c;
+}
+
+struct conn *
+cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a)
+{
+	const uint8_t flags = a->seg.flags & (TCP_ACK | TCP_SYN | TCP_RST);
+	struct conn *c;
+
+	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !may_be_out(s) ||
+	    half_open->flags & CONN_ACTIVE || !is_cookie(s, a, a->seg.ack - 1))
+		return half_open;
+	conn_free(s, half_open);
+	c = cookie_redeem(s, a);
+	if (c == NULL)
+		out_reset_unknown(s, a);
 	return c;
 }

@@ -351,6 +351,31 @@ latest(const struct conn *c, const struct rx_seg **to, uint32_t max)
 	return count;
 }
 
+/* What came twice, as far as it is there still: some may have been let go of in this turn, and to
+ * say that it came would stop the peer from sending it again. */
+static bool
+dup_take(struct conn *c, struct tcp_sack_block *to)
+{
+	const struct rx_seg *isl = c->rx.islands;
+
+	if (!(c->flags & CONN_DSACK))
+		return false;
+	c->flags &= ~CONN_DSACK;
+	if (seq_before(c->dup_begin, c->rcv_nxt)) {
+		const bool over = seq_after(c->dup_end, c->rcv_nxt);
+
+		*to = block_of(c->dup_begin, over ? c->rcv_nxt : c->dup_end);
+		return true;
+	}
+	while (isl != NULL && !seq_after(island_end(isl), c->dup_begin))
+		isl = island_next(isl);
+	if (isl == NULL || seq_before(c->dup_begin, isl->seq) ||
+	    seq_after(c->dup_end, island_end(isl)))
+		return false;
+	*to = block_of(c->dup_begin, c->dup_end);
+	return true;
+}
+
 /*
  * RFC 2018 section 4: first the block of the segment that made us send this, then those
  * reported last. RFC 2883 section 4: before them what came twice; if that lies in an island, the
@@ -360,12 +385,8 @@ uint32_t
 sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max)
 {
 	const struct rx_seg *isl[TCP_SACK_MAX];
-	uint32_t count = 0, islands;
+	uint32_t count = max > 0 && dup_take(c, to), islands;
 
-	if (c->flags & CONN_DSACK && max > 0) {
-		to[count++] = block_of(c->dup_begin, c->dup_end);
-		c->flags &= ~CONN_DSACK;
-	}
 	islands = latest(c, isl, max - count);
 	for (uint32_t i = 0; i < islands; i++)
 		to[count++] = block_of(isl[i]->seq, island_end(isl[i]));

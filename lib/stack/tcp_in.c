@@ -30,15 +30,23 @@ seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
 	return begin < window || (window > 0 && begin + len - 1 < window);
 }
 
+/* The SYN that began it, once more. With text it reaches into the window, and by the letter of
+ * 3.10.7.4, fourth, it would end what it began. */
+static bool
+is_same_syn(const struct conn *c, const struct tcp_seg *seg)
+{
+	return c->state == CONN_SYN_RCVD && seg->flags & TCP_SYN && seg->seq + 1 == c->rcv_nxt;
+}
+
 static enum step
 check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
-	if (seq_acceptable(c, seg))
+	if (seq_acceptable(c, seg) && !is_same_syn(c, seg))
 		return STEP_ON;
 	stack_count(s, TCP_DROP_OUT_OF_WINDOW);
 	if (seg->flags & TCP_RST)
 		return STEP_DONE;
-	if (c->state == CONN_SYN_RCVD && seg->flags & TCP_SYN && seg->seq + 1 == c->rcv_nxt) {
+	if (is_same_syn(c, seg)) {
 		/* Our SYN-ACK was lost; a bare ACK would not help the peer. */
 		c->flags |= CONN_SEND_SYN;
 		conn_make_out(s, c);
@@ -47,7 +55,7 @@ check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
 		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
 	if (seq_before(seg->seq, c->rcv_nxt))
-		dup_seen(c, seg->seq, seg->seq + seg->payload.len);
+		dup_seen(c, seg->seq, seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
 	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
 	 * correcting each other for ever: those answers are rationed. */
 	if (seq_len(seg) > 0)
@@ -253,6 +261,8 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 		c = flow_now(s, in->conn[i], &a);
 		if (c == NULL)
 			c = listen_input(s, &a);
+		else if (unlikely(c->state == CONN_SYN_RCVD))
+			c = cookie_instead(s, c, &a);
 		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(s, c, &a))
 			c = NULL;
 		if (c != NULL)

@@ -241,7 +241,8 @@ loss_reordered(struct stack *s, struct conn *c)
 		return;
 	if (!in_repair(c))
 		recovery_begin(s, c, &news);
-	prr(c, 0, false);
+	if (c->flags & CONN_RECOVERY)
+		prr(c, 0, false);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
 	conn_make_out(s, c);
 }
@@ -274,9 +275,10 @@ loss_timeout(struct stack *s, struct conn *c)
 	else
 		sent_mark_all(&c->sent);
 	sent_tidy(&c->sent, &s->tcp->sent_pool);
-	c->cwnd = c->mss;
 	c->recover = c->snd_nxt;
 	c->dup_acks = 0;
+	/* RFC 5681 equation 4, on top of what has not had its time: the first segment goes out. */
+	c->cwnd = conn_pipe(c) + c->mss;
 	c->growth.t_us = 0;
 	c->loss.tlp_vain = 0;
 	c->flags &= ~(CONN_SLOW_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_AGAIN | CONN_TLP_DUE);

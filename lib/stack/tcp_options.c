@@ -52,21 +52,22 @@ take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 
 /* ---- sent ---- */
 
-/* A full segment leaves no room: then an ACK of its own tells. */
+/* Options count in the peer's MSS too (RFC 9293 MUST-16): behind a tunnel that lowers it nothing
+ * longer gets through. A full segment leaves no room: then an ACK of its own tells. */
 static void
 put_sack(struct conn *c, struct tcp_seg *seg, uint32_t len, struct tcp_sack_block *blocks)
 {
 	const uint32_t others = conn_option_bytes(c);
-	const uint32_t used = len + others + 4;
+	const uint32_t used = len + others + 4, room = c->mss + others;
 	uint32_t max;
 
 	if (!(c->flags & CONN_SACK) || seg->flags & TCP_RST)
 		return;
-	if (used + sizeof *blocks > c->path_mss) {
+	if (used + sizeof *blocks > room) {
 		c->flags |= CONN_ACK_NOW;
 		return;
 	}
-	max = min_u32(c->path_mss - used, TCP_OPTIONS_MAX - 4 - others) / (uint32_t)sizeof *blocks;
+	max = min_u32(room - used, TCP_OPTIONS_MAX - 4 - others) / (uint32_t)sizeof *blocks;
 	seg->opt.seen |= TCP_HAS_SACK;
 	seg->opt.sack = blocks;
 	seg->opt.sack_count = sack_blocks(c, blocks, min_u32(max, TCP_SACK_MAX));

@@ -6,6 +6,8 @@
  */
 #include "tcp.h"
 
+#include "base/hash.h"
+
 #define PROTOCOL_TCP 6
 #define SENT_SPREAD  32u /* runs of the scoreboard in a round trip of sending without pause */
 
@@ -62,6 +64,8 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		txq_copy_next(&c->tx, at + header, what.len);
 	ip_commit(s, header + what.len, TCP_CKSUM_AT);
 	stack_count(s, TCP_TX_SEGMENTS);
+	if (what.len > MTU_TELLS && mtu_tick(s) != c->mtu_seen)
+		mtu_sample(s, c, what.seq + what.len, what.len);
 	return true;
 }
 
@@ -426,7 +430,7 @@ visit(struct stack *s, struct conn *c)
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
-	if (unlikely(c->flags & CONN_MTU_LOW))
+	if (unlikely(c->flags & (CONN_MTU_LOW | CONN_MTU_HOLE)))
 		mtu_look(s, c);
 	fits = send_asked(s, c, mac) && send_text(s, c, mac, &more);
 	/* Unread text means that no reply is near: the peer hears at once. */
@@ -486,20 +490,17 @@ out_reset(struct stack *s, struct conn *c)
 
 /* Enough for peers that lost us, not enough to be a reflector. */
 static bool
-reset_rationed(struct stack *s)
+reset_rationed(struct stack *s, const struct ip_addr *src)
 {
-	struct tcp *t = s->tcp;
+	/* With one ration for all, who sends in another's name sees by what is left for him whether
+	 * that one has a connection (as in CVE-2016-5696), and a flood leaves nobody else any. */
+	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
+	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
 
-	if (s->now_ns - t->rst_since_ns >= RST_INTERVAL_NS) {
-		t->rst_since_ns = s->now_ns;
-		t->rst_count = 0;
-	}
-	if (t->rst_count >= RST_AN_INTERVAL) {
-		stack_count(s, TCP_RESETS_RATIONED);
-		return true;
-	}
-	t->rst_count++;
-	return false;
+	if (ration_take(s, &s->tcp->resets[h % RST_RATIONS], RST_A_RATION))
+		return false;
+	stack_count(s, TCP_RESETS_RATIONED);
+	return true;
 }
 
 bool
@@ -525,7 +526,7 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 	const struct tcp_seg *in = &a->seg;
 	struct tcp_seg seg = {.flags = TCP_RST};
 
-	if (reset_rationed(s))
+	if (reset_rationed(s, &a->l3->src_ip))
 		return;
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;

@@ -24,6 +24,11 @@ conn_troubled(struct conn *c)
 	l->rack_rtt_us = c->srtt_us;
 	if (l->dsack_round - c->snd_una > c->snd_nxt - c->snd_una)
 		l->dsack_waits = false; /* long ago */
+	/* So long that it seems to lie ahead, where nothing was sent yet (RFC 6582 section 3.2). */
+	if (seq_after(c->recover, c->snd_nxt)) {
+		c->recover = c->snd_una - 1;
+		c->flags &= ~CONN_UNDO;
+	}
 }
 
 /* RFC 8985 section 6.2, steps 2 and 3. */
@@ -32,6 +37,9 @@ update(struct conn *c, const struct sent_news *news)
 {
 	struct loss *l = &c->loss;
 
+	/* Half a turn of the clock ago or more, before a silence: it seems to lie ahead. */
+	if (seq_after(l->rack_xmit_us, news->now_us))
+		l->rack_xmit_us = c->sent.first.sent_us - 1;
 	if (news->once && seq_before(news->low_once, l->rack_fack))
 		c->flags |= CONN_REORDERS;
 	if (news->bytes > 0 && seq_after(news->high_end, l->rack_fack))

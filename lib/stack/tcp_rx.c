@@ -44,6 +44,7 @@ static inline struct rx_seg *
 node_take(struct stack *s, struct arrival *a)
 {
 	const struct view *text = &a->seg.payload;
+	const uint8_t *text_end = text->data + text->len, *end = frame_end(s, a);
 	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
 
@@ -53,7 +54,8 @@ node_take(struct stack *s, struct arrival *a)
 	node->data = text->data;
 	node->seq = a->seg.seq;
 	node->len = text->len;
-	node->room = (uint32_t)(frame_end(s, a) - (text->data + text->len));
+	/* A frame that is longer than our MTU may reach over where we may count on. */
+	node->room = end > text_end ? (uint32_t)(end - text_end) : 0;
 	a->kept = true;
 	return node;
 }

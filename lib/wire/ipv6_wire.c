@@ -2,7 +2,6 @@
 
 #define OPTION_PAD_1   0u
 #define OPTION_DISCARD 0xc0u /* not zero: do not skip what you do not know (section 4.2) */
-#define EXT_UNIT       8u
 
 /* Hop-by-hop and destination options: pads are stepped over, so is every other option that may be.
  */
@@ -29,9 +28,9 @@ check_options(const uint8_t *p, uint32_t len)
 static enum ipv6_verdict
 check_extension(uint8_t kind, const uint8_t *p, uint32_t left, uint32_t *len)
 {
-	if (left < EXT_UNIT)
+	if (left < IPV6_EXT_UNIT)
 		return IPV6_WIRE_CHAIN;
-	*len = kind == IPV6_FRAGMENT ? IPV6_FRAGMENT_BYTES : (p[1] + 1u) * EXT_UNIT;
+	*len = kind == IPV6_FRAGMENT ? IPV6_FRAGMENT_BYTES : (p[1] + 1u) * IPV6_EXT_UNIT;
 	if (*len > left)
 		return IPV6_WIRE_CHAIN;
 	if (kind == IPV6_ROUTING && p[3] != 0)

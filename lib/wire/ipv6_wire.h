@@ -20,6 +20,7 @@
 #define IPV6_MTU_MIN        1280u /* RFC 8200 section 5: every link carries that */
 #define IPV6_HOP_LIMIT      64u
 #define IPV6_EXT_MAX        8u
+#define IPV6_EXT_UNIT       8u /* of their lengths, the first not counted */
 #define IPV6_EXT_BYTES_MAX  256u
 #define IPV6_FRAGMENT_MORE  0x0001u
 #define IPV6_FRAGMENT_AT    0xfff8u /* the offset, in place: in bytes */

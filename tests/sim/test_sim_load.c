@@ -311,13 +311,20 @@ a_server_that_is_not_there_ends_the_run(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
-		const struct load_order run = run_order(0);
+		const struct load_order run = run_order(0), rest = {.task = LOAD_REST};
 		struct workload w = workload_of(LOAD_TEXT, 32, 32);
 		struct sim_load *sl = sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &cut, 4);
+		struct stack_usage usage;
 
 		sl->step_ns = 50000;
 		check(sim_load_obey(sl, &run, 60 * S));
 		check_eq(sim_load_count(sl, LOAD_ANSWERED), 0);
+		/* Connections that were never open are let go of like others, and once. */
+		for (uint32_t k = 0; k < 2; k++) {
+			check(sim_load_obey(sl, &rest, MS));
+			stack_usage_mt(sl->stack, &usage);
+			check_eq(usage.conns, 0);
+		}
 		sim_load_destroy(sl);
 	}
 }

@@ -488,6 +488,93 @@ streams_run_through_cookies(void **state)
 	}
 }
 
+static void
+count_one(void *arg, struct conn *c)
+{
+	++*(uint32_t *)arg;
+}
+
+/* A segment from a port of nobody's; returns the flags of the answer, and where it stands. */
+static uint8_t
+ask_from(struct sim_stack *ss, uint32_t ip, uint16_t port, uint8_t flags, struct tcp_seg at,
+	 uint32_t *seq)
+{
+	const struct sim_segment seg = {
+		.src_ip = ip,
+		.dst_ip = SIM_IP,
+		.tcp = {.src_port = port,
+			.dst_port = SIM_PORT,
+			.seq = at.seq,
+			.ack = at.ack,
+			.flags = flags,
+			.window = 1000},
+	};
+	struct sim_segment got = {0};
+	const uint8_t *frame;
+	uint32_t len;
+
+	check(sim_feed_segment(ss->port, sim_mac, sim_peer_mac, &seg));
+	sim_stack_turn(ss);
+	while ((frame = mem_port_sent(ss->port, &len)) != NULL) {
+		if (sim_read_segment(&got, frame, len))
+			*seq = got.tcp.seq;
+		mem_port_done(ss->port);
+	}
+	return got.tcp.flags;
+}
+
+static uint8_t
+ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint32_t *seq)
+{
+	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
+}
+
+/* Of 32 sources one or two share its ration. */
+static void
+who_floods_takes_few_others_resets(void **state)
+{
+	const struct stack_config cfg = sim_config(1);
+	struct sim_stack *ss = sim_stack_create(&cfg, FRAMES, 0);
+	uint32_t own = 0, others = 0, seq;
+
+	for (uint16_t port = 1; port <= 100; port++)
+		own += ask(ss, port, TCP_ACK, (struct tcp_seg){0}, &seq) == TCP_RST;
+	for (uint32_t i = 1; i <= 32; i++)
+		others += ask_from(ss, CLIENT_IP + i, 1, TCP_ACK, (struct tcp_seg){0}, &seq) ==
+			  TCP_RST;
+	check_eq(own, 10);
+	check(others >= 28);
+	check_eq(sim_stack_count(ss, TCP_RESETS_RATIONED), 90 + 32 - others);
+	sim_stack_destroy(ss);
+}
+
+/* The peer's SYN came twice: the first got a cookie, the second found a place in the table. */
+static void
+a_cookie_counts_though_its_flow_is_half_open(void **state)
+{
+	uint32_t opened = 0, cookie = 0, second = 0, seq;
+	const struct stack_user user = {.arg = &opened, .opened = count_one, .gone = count_one};
+	struct stack_config cfg = sim_config(1);
+	struct sim_stack *ss;
+
+	cfg.conns_max = 2;
+	ss = sim_stack_create(&cfg, FRAMES, 0);
+	stack_attach(ss->stack, &user);
+	for (uint16_t port = 1; port <= 2; port++)
+		check_eq(ask(ss, port, TCP_SYN, (struct tcp_seg){0}, &seq), TCP_SYN | TCP_ACK);
+	check_eq(ask(ss, 3, TCP_SYN, (struct tcp_seg){0}, &cookie), TCP_SYN | TCP_ACK);
+	ask(ss, 1, TCP_RST, (struct tcp_seg){.seq = 1}, &seq);
+	check_eq(ask(ss, 3, TCP_SYN, (struct tcp_seg){0}, &second), TCP_SYN | TCP_ACK);
+	check(cookie != second);
+	check_eq(sim_stack_count(ss, TCP_COOKIES_SENT), 1);
+	check_eq(ask(ss, 3, TCP_ACK, (struct tcp_seg){.seq = 1, .ack = cookie + 2}, &seq), TCP_RST);
+	check_eq(opened, 0);
+	check_eq(ask(ss, 3, TCP_ACK, (struct tcp_seg){.seq = 1, .ack = cookie + 1}, &seq), 0);
+	check_eq(opened, 1);
+	check_eq(sim_stack_count(ss, TCP_COOKIES_OPENED), 1);
+	sim_stack_destroy(ss);
+}
+
 int
 main(void)
 {
@@ -502,6 +589,8 @@ main(void)
 		cmocka_unit_test(a_flow_is_opened_once_and_slots_run_out_in_words),
 		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
 		cmocka_unit_test(streams_run_through_cookies),
+		cmocka_unit_test(a_cookie_counts_though_its_flow_is_half_open),
+		cmocka_unit_test(who_floods_takes_few_others_resets),
 		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

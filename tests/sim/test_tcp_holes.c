@@ -84,7 +84,7 @@ put_frame(struct receiver *r, const struct sim_segment *seg)
 }
 
 static void
-feed(struct receiver *r, uint8_t flags, struct span at)
+put(struct receiver *r, uint8_t flags, struct span at)
 {
 	struct sim_segment seg = {
 		.src_ip = PEER_IP,
@@ -102,6 +102,12 @@ feed(struct receiver *r, uint8_t flags, struct span at)
 		seg.tcp.opt = (struct tcp_options){
 			.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED | TCP_HAS_WSCALE, .mss = 1460};
 	put_frame(r, &seg);
+}
+
+static void
+feed(struct receiver *r, uint8_t flags, struct span at)
+{
+	put(r, flags, at);
 	r->ss->now_ns += 1000;
 	sim_stack_turn(r->ss);
 }
@@ -248,13 +254,14 @@ receive(struct receiver *r, struct span at)
 }
 
 static struct receiver *
-receiver_create(uint64_t seed, uint16_t vlan)
+receiver_create_short(uint64_t seed, uint16_t vlan, uint32_t frames)
 {
 	static struct receiver r;
 	const struct stack_user user = {.arg = &r, .opened = on_opened, .gone = on_gone};
 	struct stack_config cfg = sim_config(seed);
 
 	cfg.vlan = vlan;
+	cfg.rx_frames_max = frames;
 	r = (struct receiver){.rng = {seed}, .vlan = vlan};
 	for (uint32_t i = 0; i < STREAM; i++)
 		r.text[i] = (uint8_t)sim_random(&r.rng);
@@ -262,6 +269,12 @@ receiver_create(uint64_t seed, uint16_t vlan)
 	stack_attach(r.ss->stack, &user);
 	open_stream(&r);
 	return &r;
+}
+
+static struct receiver *
+receiver_create(uint64_t seed, uint16_t vlan)
+{
+	return receiver_create_short(seed, vlan, sim_config(seed).rx_frames_max);
 }
 
 static void
@@ -320,23 +333,76 @@ islands_are_bounded_and_leave_room_for_text_in_order(void **state)
 	sim_stack_destroy(r->ss);
 }
 
-/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. */
+/* Six of twelve frames are held, and no more are to be had behind text that waits: what fills the
+ * hole takes the place of the last piece, half of which has just come again. */
+static void
+what_was_let_go_is_not_told_to_have_come_twice(void **state)
+{
+	struct receiver *r = receiver_create_short(1, 0, 12);
+	struct sim_segment seg;
+
+	feed(r, TCP_ACK, (struct span){0, 1000});
+	for (uint32_t at = 2000; at < 7000; at += 1000)
+		feed(r, TCP_ACK, (struct span){at, at + 1000});
+	while (next_sent(r, &seg))
+		mem_port_done(r->ss->port);
+	put(r, TCP_ACK, (struct span){5500, 6500});
+	feed(r, TCP_ACK, (struct span){1000, 2000});
+	check_eq(sim_stack_count(r->ss, TCP_DROP_HOLE_MADE_ROOM), 1);
+	check(next_sent(r, &seg));
+	check_eq(seg.tcp.ack - PEER_ISS - 1, 6000);
+	check(seg.tcp.opt.seen & TCP_HAS_SACK);
+	check_eq(block_at(&seg.tcp.opt, 0).begin, 5500);
+	check_eq(block_at(&seg.tcp.opt, 0).end, 6000);
+	mem_port_done(r->ss->port);
+	sim_stack_destroy(r->ss);
+}
+
+/* The same, but the hole stays: nothing of the last piece is there. */
+static void
+what_was_let_go_is_not_told_to_be_there(void **state)
+{
+	struct receiver *r = receiver_create_short(1, 0, 12);
+	struct sim_segment seg;
+
+	feed(r, TCP_ACK, (struct span){0, 1000});
+	for (uint32_t at = 2500; at < 7500; at += 1000)
+		feed(r, TCP_ACK, (struct span){at, at + 1000});
+	while (next_sent(r, &seg))
+		mem_port_done(r->ss->port);
+	put(r, TCP_ACK, (struct span){6800, 7400});
+	feed(r, TCP_ACK, (struct span){1000, 2000});
+	check(next_sent(r, &seg));
+	check_eq(seg.tcp.ack - PEER_ISS - 1, 2000);
+	check_eq(seg.tcp.opt.sack_count, 1);
+	check_eq(block_at(&seg.tcp.opt, 0).begin, 2500);
+	check_eq(block_at(&seg.tcp.opt, 0).end, 6500);
+	mem_port_done(r->ss->port);
+	sim_stack_destroy(r->ss);
+}
+
+/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. The last: a
+ * frame as long as its memory, where nobody holds peers to our MTU. */
 static void
 what_shares_a_frame_does_not_reach_over_its_end(void **state)
 {
 	static const struct {
 		uint16_t vlan;
-		uint32_t len, frames;
-	} row[] = {{0, 990, 1}, {0, 995, 2}, {7, 990, 1}, {7, 991, 2}};
+		uint32_t first, second, frames;
+	} row[] = {{0, 1000, 990, 1},
+		   {0, 1000, 995, 2},
+		   {7, 1000, 990, 1},
+		   {7, 1000, 991, 2},
+		   {0, 1994, 1000, 2}};
 
 	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
 		struct receiver *r = receiver_create(1, row[i].vlan);
 
-		feed(r, TCP_ACK, (struct span){0, 1000});
-		feed(r, TCP_ACK, (struct span){1000, 1000 + row[i].len});
+		feed(r, TCP_ACK, (struct span){0, row[i].first});
+		feed(r, TCP_ACK, (struct span){row[i].first, row[i].first + row[i].second});
 		check_eq(frames_held(r), row[i].frames);
 		read_some(r, STREAM);
-		check_eq(r->read, 1000 + row[i].len);
+		check_eq(r->read, row[i].first + row[i].second);
 		sim_stack_destroy(r->ss);
 	}
 }
@@ -346,6 +412,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_told_and_read_is_what_was_received),
+		cmocka_unit_test(what_was_let_go_is_not_told_to_have_come_twice),
+		cmocka_unit_test(what_was_let_go_is_not_told_to_be_there),
 		cmocka_unit_test(what_shares_a_frame_does_not_reach_over_its_end),
 		cmocka_unit_test(islands_are_bounded_and_leave_room_for_text_in_order),
 	};

@@ -74,6 +74,20 @@ a_network_of_64_bits_is_one_source(void **state)
 	free(region.base);
 }
 
+/* All neighbours have the same first 64 bits there: they are no network of anybody's. */
+static void
+a_link_local_address_is_one_source(void **state)
+{
+	struct conn_sources *cs = create(100, 1);
+	const struct ip_addr ip = {{0xfe, 0x80, [15] = 1}}, near = {{0xfe, 0x80, [15] = 2}};
+	uint32_t place;
+
+	check_eq(conn_sources_enter_mt(cs, &ip, &place), SOURCES_IN);
+	check(conn_sources_over_mt(cs, &ip));
+	check(!conn_sources_over_mt(cs, &near));
+	free(region.base);
+}
+
 /* As many sources as connections, one each; then all leave, and others come. */
 static void
 every_connection_finds_a_place(void **state)
@@ -152,6 +166,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_has_its_share_and_not_one_more),
 		cmocka_unit_test(a_network_of_64_bits_is_one_source),
+		cmocka_unit_test(a_link_local_address_is_one_source),
 		cmocka_unit_test(every_connection_finds_a_place),
 		cmocka_unit_test(no_core_lets_one_too_many_in_while_another_counts),
 	};

@@ -158,6 +158,28 @@ nobody_is_known_unasked(void **state)
 	rig_free(r);
 }
 
+/* RFC 6980 section 5; even one that is a whole packet (RFC 6946). */
+static void
+what_comes_in_a_fragment_is_not_believed(void **state)
+{
+	static const uint8_t fragment[8] = {58}, options[2][8] = {{44, 0, 1, 4}, {58, 0, 1, 4}};
+	struct rig *r = rig_new(&plain);
+	uint8_t p[NET_FRAME_BYTES];
+	uint32_t len = frame6_nd(p, 135, our_link6);
+
+	len = frame6_insert(p, len, 44, fragment, sizeof fragment);
+	hear(r, p, len);
+	len = frame6_insert(p, len, 60, options[0], sizeof options[0]);
+	hear(r, p, len);
+	check_eq(r->np->sent_count, 0);
+	check_eq(rig_count(r, ND_LEARNED), 0);
+	check_eq(rig_count(r, DROP_ND_FORMAT), 2);
+	len = frame6_insert(p, frame6_nd(p, 135, our_link6), 60, options[1], sizeof options[1]);
+	hear(r, p, len);
+	check_eq(rig_count(r, ND_ANSWERED), 1);
+	rig_free(r);
+}
+
 static void
 a_question_goes_to_the_targets_group_once_a_second(void **state)
 {
@@ -466,6 +488,7 @@ main(void)
 		cmocka_unit_test(who_asks_for_us_is_answered_and_known),
 		cmocka_unit_test(a_probe_for_our_address_is_told_to_all_that_it_is_taken),
 		cmocka_unit_test(nobody_is_known_unasked),
+		cmocka_unit_test(what_comes_in_a_fragment_is_not_believed),
 		cmocka_unit_test(a_question_goes_to_the_targets_group_once_a_second),
 		cmocka_unit_test(a_known_neighbour_moves_only_by_override),
 		cmocka_unit_test(questions_are_answered_up_to_a_ration),

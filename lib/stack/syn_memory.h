@@ -1,0 +1,50 @@
+/*
+ * syn_memory.h - which SYNs came before: under a flood only those are worth an answer.
+ *
+ * A peer that means it sends its SYN again, the same one, after about a second (RFC 6298 section
+ * 2.1); a flood of made-up sources never says the same twice. So what has no place in the ration
+ * of answers is noted here and answered when it comes again.
+ *
+ * Shape:  lines of SYN_NOTES notes; a note is 24 bits of the SYN's hash and 8 of when it came. A
+ *         line's notes are replaced in turn, so a line remembers its last SYN_NOTES SYNs.
+ * Units:  ns on the caller's clock; inside, steps of 2^SYN_STEP_SHIFT ns.
+ * Thread: core-local.
+ * Errors: none. A note that was replaced too soon costs its peer one more SYN; of SYNs that never
+ *         came, one in 2^20 counts as known.
+ * Bounds: the lines taken at start: of 300,000 SYNs a second, SYN_MEMORY_LINES know nineteen in
+ *         twenty a second later.
+ */
+#ifndef CLOCKOO_SYN_MEMORY_H
+#define CLOCKOO_SYN_MEMORY_H
+
+#include "base/check.h"
+#include "base/region.h"
+
+#include <stdbool.h>
+
+#define SYN_NOTES        15u
+#define SYN_MEMORY_LINES 32768u /* 2 MiB */
+#define SYN_STEP_SHIFT   27u    /* 134 ms */
+#define SYN_AGAIN_MIN    2u     /* steps: sooner it may be the link that doubled it */
+#define SYN_AGAIN_MAX    64u    /* 8.6 s: the third repetition of a second's back-off */
+
+struct syn_line {
+	uint32_t next; /* the note to be replaced */
+	uint32_t note[SYN_NOTES];
+};
+static_assert(sizeof(struct syn_line) == CACHE_LINE_BYTES, "one line to look at");
+
+struct syn_memory {
+	struct syn_line *lines;
+	uint32_t mask;
+};
+
+size_t syn_memory_bytes(uint32_t lines);
+/* lines: a power of two. */
+void syn_memory_create(struct syn_memory *m, struct region *region, uint32_t lines);
+
+/* Has the SYN of this hash come before, SYN_AGAIN_MIN to SYN_AGAIN_MAX steps ago? If it is not
+ * known it is noted. */
+bool syn_came_before(struct syn_memory *m, uint64_t hash, uint64_t now_ns);
+
+#endif
