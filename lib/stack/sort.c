@@ -406,6 +406,7 @@ stack_sort(struct stack *s, struct sorted *in)
 	uint64_t bytes = 0;
 
 	s->in = in;
+	s->rx_more = count >= stack_room(s);
 	in->udp_count = in->tcp_count = in->other_count = 0;
 	for (uint32_t i = 0; i < SORT_AHEAD; i++)
 		fetch(&in->rx, i);

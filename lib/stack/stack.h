@@ -117,7 +117,8 @@ struct sorted {
 	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
 };
 
-/* Frames this stack can answer now: the bound of stage 1. */
+/* Frames this stack can answer now: the bound of stage 1, which asks for no less: a turn that got
+ * as many as this is taken for one behind which more are waiting. */
 uint32_t stack_room(const struct stack *s);
 void stack_sort(struct stack *s, struct sorted *in);                   /* 2 */
 void stack_match(struct stack *s, struct sorted *in);                  /* 3 */

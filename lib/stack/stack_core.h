@@ -89,6 +89,7 @@ struct stack {
 	struct ration echoes, neighbours, path_reports;
 	uint64_t path_cursor; /* in cfg.path_notes */
 	struct sorted *in;    /* of this turn */
+	bool rx_more;         /* it took all the frames it had room for, so more may be waiting */
 	uint32_t owed;        /* received frames that may still become their own answer */
 	uint32_t datagram_count;
 	struct datagram datagrams[BURST_MAX];

@@ -20,6 +20,7 @@
 
 #define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_A_TURN   64u
+#define RX_MORE_TURNS   64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
 #define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
 #define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
 #define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection... */
@@ -81,6 +82,7 @@ struct tcp {
 	struct sent_pool sent_pool;
 
 	struct ration resets[RST_RATIONS];
+	uint32_t rx_more_turns; /* in succession, up to RX_MORE_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
 
@@ -262,8 +264,23 @@ void connect_timeout(struct stack *s, struct conn *c);
 bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
 /* A retransmission timeout, the c->tries-th in a row. */
 void mtu_timeout(struct stack *s, struct conn *c);
-/* With CONN_MTU_LOW: is it time to try the full length again? */
+/* With CONN_MTU_LOW or CONN_MTU_HOLE: is it time to try longer ones again? */
 void mtu_look(struct stack *s, struct conn *c);
+/* len bytes of text, more than MTU_TELLS, went out in one segment. */
+void mtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len);
+
+static inline uint16_t
+mtu_tick(const struct stack *s)
+{
+	return (uint16_t)(s->now_ns >> MTU_TICK_SHIFT);
+}
+
+/* The next segment long enough is sampled. */
+static inline void
+mtu_watch(const struct stack *s, struct conn *c)
+{
+	c->mtu_seen = (uint16_t)(mtu_tick(s) - 1);
+}
 
 /* ---- tcp_rx.c: receive queue, and our window ---- */
 

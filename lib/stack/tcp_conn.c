@@ -141,6 +141,8 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->island_clock = 0;
 	c->hole_bytes = 0;
 	c->mtu_falls = 0;
+	c->lengths = (struct lengths){0};
+	mtu_watch(s, c);
 	c->rx = (struct rxq){0};
 	txq_init(&c->tx);
 	t->evict.stalls[c->slot].noted_ns = 0;

@@ -98,12 +98,13 @@ enum conn_flag {
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_ACTIVE = 1u << 15,    /* opened by us: conn_connect() */
-	CONN_TS = 1u << 16,        /* both sides send timestamps (RFC 7323) */
-	CONN_SACK = 1u << 17,      /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18,     /* dup_begin .. dup_end came twice; the next ACK says so */
-	CONN_MTU_LOW = 1u << 19,   /* path_mss is less than our MTU allows, until mtu_at_s */
-	CONN_MTU_HOLE = 1u << 20,  /* because of timeouts, and nothing was acknowledged since */
+	CONN_ACTIVE = 1u << 15,  /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,      /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,    /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,   /* dup_begin .. dup_end came twice; the next ACK says so */
+	CONN_MTU_LOW = 1u << 19, /* path_mss is less than our MTU allows, until mtu_at_s */
+	CONN_MTU_HOLE =
+		1u << 20, /* the same because of timeouts, until something is acknowledged */
 	CONN_TROUBLED = 1u << 21,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
 	CONN_CWND_FULL = 1u << 22, /* the congestion window kept text back */
 	CONN_PTO = 1u << 23,       /* main_at_ns is for a loss probe */
@@ -114,7 +115,6 @@ enum conn_flag {
 	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
 	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
 	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
-	CONN_PTO_LATE = 1u << 31,  /* the loss probe was put off once: frames were waiting */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -171,6 +171,20 @@ struct growth {
 	uint32_t est_part; /* ... nor w_est */
 };
 
+/* Which lengths the path has taken: tcp_mtu.c. Times in ticks of 2^MTU_TICK_SHIFT ns. */
+struct lengths {
+	uint32_t sample_end; /* of a segment that is watched... */
+	uint16_t sample_len; /* ... with so much text; 0: none is */
+	uint16_t sampled;
+	uint16_t came_len; /* the last of them that arrived; 0: none did */
+	uint16_t came;
+	uint16_t lost_len; /* with mtu_falls: what did not */
+	uint16_t back_mss; /* with CONN_MTU_HOLE: path_mss before */
+};
+
+#define MTU_TICK_SHIFT 30u
+#define MTU_TELLS      500u /* shorter ones are never cut, so they tell nothing */
+
 #define CONN_SLOTS_MAX  (1u << 24)
 #define CONN_LOCAL_MASK 3u
 
@@ -223,28 +237,27 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
-	uint16_t rcv_mss; /* of what the peer sends, as seen */
+	uint16_t rcv_mss;  /* of what the peer sends, as seen */
+	uint16_t mtu_seen; /* the tick in which a segment was sampled: one in each will do */
 
 	/* losses, attacks and changes of the path */
 	struct rx_seg *last_island;
 	struct list holed; /* in tcp->holed */
 	uint64_t holed_ns; /* when a hole last opened or was filled */
 	uint64_t challenged_ns;
-	uint32_t hole_bytes; /* in the islands */
-	union {
-		uint32_t mtu_at_s;   /* with CONN_MTU_LOW: full length is tried again then */
-		uint32_t mtu_raised; /* without: snd_una when that began */
-	};
+	uint32_t hole_bytes;         /* in the islands */
+	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
 	uint16_t island_clock;
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
-	uint8_t mtu_falls; /* into black holes */
+	uint8_t mtu_falls; /* because of timeouts, since a segment as long as those got through */
 
 	/* losses and growth */
 	uint32_t recover;
 	struct loss loss;
 	struct growth growth;
+	struct lengths lengths;
 };
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");

@@ -6,13 +6,21 @@
  * its way (RFC 5927 section 4.1), and never below a floor. What is on its way is cut anew and sent
  * again at once; that it was lost says nothing about congestion, so the window stays.
  *
- * A router may drop long packets and not say so. The rule: when the first segment on its way has
- * timed out twice in a row, is longer than BLACK_HOLE_MSS, and the peer has not SACKed as much
- * behind it, segments fall to that length; after two more timeouts to the floor, if it is longer
- * than that; after two more they are full again, for then it was not their length. Once shorter
- * ones get through, full ones are tried again after BLACK_HOLE_RETRY_S; if those are lost again
- * too before BLACK_HOLE_PROOF of them were acknowledged, after MTU_LIFE_S, as after an ICMP message
- * (RFC 1191 section 6.3).
+ * A router may drop long packets and not say so. When the first segment on its way has timed out
+ * twice in a row, is longer than BLACK_HOLE_MSS, and the peer has not SACKed as much behind it,
+ * segments fall to that length; after two more timeouts to the floor, if it is longer than that;
+ * after two more they are as before, for then it was not their length.
+ *
+ * A path that loses segments of any length looks the same for a while, so what has got through
+ * lately counts: in each tick of a second one segment is watched until it is acknowledged. If one
+ * as long got through within PROVEN_TICKS, a fall is a trial: it ends with the first segment that
+ * gets through, the next one is as long as before, and when that one times out the next trial
+ * follows at once. A long one that gets through ends the suspicion. Only if after FALLS_TRIED
+ * trials, in all of which a short one got through and the long one did not, there is one more,
+ * it is believed and counted. Where nothing as long ever got through, the first fall is believed.
+ *
+ * What is believed stays for the times of hole_life_s(), longer each time that long ones are tried
+ * again and lost again; after an ICMP message it is MTU_LIFE_S (RFC 1191 section 6.3).
  */
 #include "tcp.h"
 
@@ -21,8 +29,8 @@
 #define MTU_LIFE_S          600u
 #define BLACK_HOLE_MSS      1024u /* RFC 4821 section 7.2 */
 #define BLACK_HOLE_TIMEOUTS 2u    /* in a row, for each step */
-#define BLACK_HOLE_RETRY_S  5u
-#define BLACK_HOLE_PROOF    8u /* segments' worth */
+#define FALLS_TRIED         7u
+#define PROVEN_TICKS        30u
 
 static uint32_t
 now_s(const struct stack *s)
@@ -70,16 +78,21 @@ lower(struct stack *s, struct conn *c, uint32_t path_mss, uint32_t life_s)
 	mss_update(c);
 }
 
-/* What was cut for the old length must be cut anew; a window below one segment would keep all of
- * it back. */
+/* A window below one segment would keep all of it back. */
+static void
+restore(const struct stack *s, struct conn *c, uint32_t path_mss)
+{
+	c->path_mss = (uint16_t)path_mss;
+	mss_update(c);
+	c->cwnd = max_u32(c->cwnd, c->mss);
+	mtu_watch(s, c);
+}
+
 static void
 raise(struct stack *s, struct conn *c)
 {
-	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
 	c->flags &= ~(CONN_MTU_LOW | CONN_MTU_HOLE);
-	mss_update(c);
-	c->mtu_raised = c->snd_una;
-	c->cwnd = max_u32(c->cwnd, c->mss);
+	restore(s, c, mss_ours(s, (uint8_t)c->local));
 	stack_count(s, TCP_MTU_RAISED);
 }
 
@@ -106,6 +119,7 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 	}
 	stack_count(s, TCP_MTU_LOWERED);
 	c->flags &= ~CONN_MTU_HOLE;
+	c->mtu_falls = 0;
 	lower(s, c, path_mss, MTU_LIFE_S);
 	loss_path_shrank(s, c);
 	return true;
@@ -114,7 +128,69 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 static uint32_t
 hole_life_s(const struct conn *c)
 {
-	return c->mtu_falls <= 1 ? BLACK_HOLE_RETRY_S : MTU_LIFE_S;
+	static const uint16_t lives_s[] = {5, 60, MTU_LIFE_S};
+	const uint32_t again = c->mtu_falls - FALLS_TRIED - 1u;
+
+	return lives_s[min_u32(again, sizeof lives_s / sizeof lives_s[0] - 1)];
+}
+
+/* Has the segment that is watched arrived? */
+static void
+judge_sample(struct conn *c)
+{
+	struct lengths *l = &c->lengths;
+
+	if (l->sample_len == 0 || seq_before(c->snd_una, l->sample_end))
+		return;
+	l->came_len = l->sample_len;
+	l->came = l->sampled;
+	l->sample_len = 0;
+	if (l->came_len >= l->lost_len)
+		c->mtu_falls = 0;
+}
+
+static bool
+lately(const struct stack *s, uint16_t tick)
+{
+	return (uint16_t)(mtu_tick(s) - tick) <= PROVEN_TICKS;
+}
+
+void
+mtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len)
+{
+	struct lengths *l = &c->lengths;
+
+	judge_sample(c);
+	if (l->sample_len > 0 && lately(s, l->sampled))
+		return;
+	if (l->came_len > len && lately(s, l->came))
+		return; /* a shorter one tells less */
+	l->sample_end = end;
+	l->sample_len = (uint16_t)len;
+	l->sampled = c->mtu_seen = mtu_tick(s);
+}
+
+/* Not believed yet: then the length before, and CONN_MTU_LOW with its time, come back. */
+static bool
+in_trial(const struct conn *c)
+{
+	return c->flags & CONN_MTU_HOLE && c->mtu_falls <= FALLS_TRIED;
+}
+
+static void
+fall_first(struct stack *s, struct conn *c, uint32_t len)
+{
+	struct lengths *l = &c->lengths;
+	const bool proven = l->came_len >= len && lately(s, l->came);
+
+	if (c->mtu_falls == 0 && !proven)
+		c->mtu_falls = FALLS_TRIED;
+	c->mtu_falls += c->mtu_falls < UINT8_MAX;
+	c->flags |= CONN_MTU_HOLE;
+	l->lost_len = (uint16_t)len;
+	l->back_mss = c->path_mss;
+	if (c->mtu_falls > FALLS_TRIED)
+		stack_count(s, TCP_MTU_BLACK_HOLES);
 }
 
 static void
@@ -125,33 +201,62 @@ fall(struct stack *s, struct conn *c, uint32_t path_mss)
 
 	if (len + conn_option_bytes(c) <= path_mss || c->sent.sacked >= len)
 		return;
-	if (!(c->flags & (CONN_MTU_HOLE | CONN_MTU_LOW)) &&
-	    c->snd_una - c->mtu_raised >= BLACK_HOLE_PROOF * c->mss)
-		c->mtu_falls = 0; /* full ones got through: the last time it was not their length */
-	if (!(c->flags & CONN_MTU_HOLE)) {
-		c->mtu_falls += c->mtu_falls < UINT8_MAX;
-		stack_count(s, TCP_MTU_BLACK_HOLES);
+	judge_sample(c);
+	c->lengths.sample_len = 0; /* it will be sent in pieces */
+	if (!(c->flags & CONN_MTU_HOLE))
+		fall_first(s, c, len);
+	if (in_trial(c)) {
+		c->path_mss = (uint16_t)path_mss;
+		mss_update(c);
+	} else {
+		lower(s, c, path_mss, hole_life_s(c));
 	}
-	c->flags |= CONN_MTU_HOLE;
-	lower(s, c, path_mss, hole_life_s(c));
+}
+
+/* Something that was sent since the fall has been acknowledged: a life begins, or a trial ends. */
+static void
+got_through(struct stack *s, struct conn *c)
+{
+	if (in_trial(c))
+		restore(s, c, c->lengths.back_mss);
+	else
+		c->mtu_at_s = now_s(s) + hole_life_s(c);
+	c->flags &= ~CONN_MTU_HOLE;
+}
+
+static void
+not_their_length(struct stack *s, struct conn *c)
+{
+	if (in_trial(c)) {
+		restore(s, c, c->lengths.back_mss);
+		c->flags &= ~CONN_MTU_HOLE;
+	} else {
+		raise(s, c);
+	}
 }
 
 void
 mtu_timeout(struct stack *s, struct conn *c)
 {
+	const uint32_t shorter = max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c));
+
+	if (c->tries == 1 && c->flags & CONN_MTU_HOLE)
+		got_through(s, c);
+	judge_sample(c);
 	switch (c->tries) {
 	case 1:
-		c->flags &= ~CONN_MTU_HOLE; /* what was lost then has been acknowledged */
+		if (c->mtu_falls > 0 && c->mtu_falls <= FALLS_TRIED)
+			fall(s, c, shorter);
 		return;
 	case BLACK_HOLE_TIMEOUTS:
-		fall(s, c, max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c)));
+		fall(s, c, shorter);
 		return;
 	case 2 * BLACK_HOLE_TIMEOUTS:
 		fall(s, c, mss_floor(c));
 		return;
 	case 3 * BLACK_HOLE_TIMEOUTS:
 		if (c->flags & CONN_MTU_HOLE)
-			raise(s, c);
+			not_their_length(s, c);
 		return;
 	default:
 		return;
@@ -163,11 +268,8 @@ mtu_look(struct stack *s, struct conn *c)
 {
 	if (c->tries > 0)
 		return;
-	if (c->flags & CONN_MTU_HOLE) {
-		/* The first that got through: the time is counted from here. */
-		c->flags &= ~CONN_MTU_HOLE;
-		c->mtu_at_s = now_s(s) + hole_life_s(c);
-	}
-	if (now_s(s) >= c->mtu_at_s)
+	if (c->flags & CONN_MTU_HOLE)
+		got_through(s, c);
+	if (c->flags & CONN_MTU_LOW && now_s(s) >= c->mtu_at_s)
 		raise(s, c);
 }

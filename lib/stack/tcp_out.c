@@ -64,6 +64,8 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		txq_copy_next(&c->tx, at + header, what.len);
 	ip_commit(s, header + what.len, TCP_CKSUM_AT);
 	stack_count(s, TCP_TX_SEGMENTS);
+	if (what.len > MTU_TELLS && mtu_tick(s) != c->mtu_seen)
+		mtu_sample(s, c, what.seq + what.len, what.len);
 	return true;
 }
 
@@ -428,7 +430,7 @@ visit(struct stack *s, struct conn *c)
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
-	if (unlikely(c->flags & CONN_MTU_LOW))
+	if (unlikely(c->flags & (CONN_MTU_LOW | CONN_MTU_HOLE)))
 		mtu_look(s, c);
 	fits = send_asked(s, c, mac) && send_text(s, c, mac, &more);
 	/* Unread text means that no reply is near: the peer hears at once. */

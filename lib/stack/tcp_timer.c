@@ -8,8 +8,6 @@
  */
 #include "tcp.h"
 
-#define PTO_LATE_NS (2 * NS_PER_MS)
-
 static uint64_t
 nearest(const struct conn *c)
 {
@@ -68,8 +66,7 @@ timer_flight(struct stack *s, struct conn *c)
 	bool probe;
 	const uint32_t us = flight_us(c, &probe);
 
-	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_PTO_LATE | CONN_REO)) |
-		   (probe ? CONN_PTO : 0);
+	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
 	timer_main(s, c, (uint64_t)us * 1000);
 }
 
@@ -139,12 +136,6 @@ early_timeout(struct stack *s, struct conn *c)
 	}
 	if (!(c->flags & CONN_PTO))
 		return false;
-	/* After a pause of ours the ACK may lie in the NIC's ring, behind more than one burst. */
-	if (s->in->rx.count == BURST_MAX && !(c->flags & CONN_PTO_LATE)) {
-		c->flags |= CONN_PTO_LATE;
-		timer_main(s, c, PTO_LATE_NS);
-		return true;
-	}
 	c->flags &= ~CONN_PTO;
 	tlp_fires(s, c);
 	timer_main(s, c, (uint64_t)c->rto_us * 1000);
@@ -234,13 +225,32 @@ timer_fires(struct stack *s, struct conn *c)
 		timer_sync(s, c);
 }
 
-void
-tcp_tick(struct stack *s)
+/* After a pause of ours many timers are due, and the ACKs that they wait for may lie in the NIC's
+ * ring behind more than one burst. Until a burst was not full, or as many frames were taken as a
+ * ring holds, nothing is given up for lost. */
+static bool
+acks_may_wait(struct stack *s)
+{
+	struct tcp *t = s->tcp;
+
+	t->rx_more_turns = s->rx_more ? t->rx_more_turns + (t->rx_more_turns <= RX_MORE_TURNS) : 0;
+	return s->rx_more && t->rx_more_turns <= RX_MORE_TURNS;
+}
+
+static void
+fire_due(struct stack *s)
 {
 	uint32_t budget = TIMERS_A_TURN;
 	struct wheel_node *n;
 
 	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
 		timer_fires(s, container_of(n, struct conn, timer));
+}
+
+void
+tcp_tick(struct stack *s)
+{
+	if (likely(!acks_may_wait(s)))
+		fire_due(s);
 	evict_tick(s);
 }

@@ -51,12 +51,14 @@ struct talk {
 	uint64_t asked_ns, began_ns;
 	uint32_t waits; /* replies that came, and how long each took */
 	uint64_t wait_ns[REQUESTS_MAX];
+	uint64_t holes; /* black holes seen, where there are none */
 	bool opened[2], wrong, given_up;
 };
 
 struct cell {
 	double mb_s, replies_s, slow_ms;
 	uint32_t given_up;
+	uint64_t holes;
 };
 
 static uint8_t
@@ -224,6 +226,8 @@ talk_run(struct talk *t, uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	sim_pair_run(t->pair, t->began_ns + LIMIT_NS, talk_done, t);
 	if (t->conn[0] == NULL || t->conn[1] == NULL)
 		judge_end(t);
+	for (uint32_t i = 0; i < 2; i++)
+		t->holes += sim_stack_count(t->pair->side[i], TCP_MTU_BLACK_HOLES);
 	const uint64_t took = t->pair->now_ns - t->began_ns;
 
 	sim_pair_destroy(t->pair);
@@ -253,12 +257,14 @@ fill_cell(struct cell *cell, const struct size *size, uint32_t permille, uint64_
 		cell->mb_s += (double)t.got[SIM_CLIENT] / 1e6 / took / size->seeds;
 		wrong |= t.wrong;
 		cell->given_up += t.given_up;
+		cell->holes += t.holes;
 		t = (struct talk){.ask_bytes = REQUEST_BYTES,
 				  .answer_bytes = REPLY_BYTES,
 				  .requests = size->requests};
 		took = (double)talk_run(&t, permille, rtt_us, seed) / 1e9;
 		wrong |= t.wrong;
 		cell->given_up += t.given_up;
+		cell->holes += t.holes;
 		cell->replies_s += t.waits / took / size->seeds;
 		qsort(t.wait_ns, t.waits, sizeof *t.wait_ns, by_value);
 		cell->slow_ms += t.waits == 0 ? 0
@@ -337,6 +343,12 @@ main(int argc, char **argv)
 			if (cells[l][r].given_up != 0)
 				printf("%u given up at %.1f %%, %.1f ms\n", cells[l][r].given_up,
 				       losses_permille[l] / 10.0, (double)rtts_us[r] / 1e3);
+	for (size_t l = 0; l < LOSSES; l++)
+		for (size_t r = 0; r < RTTS; r++)
+			if (cells[l][r].holes != 0)
+				printf("%" PRIu64 " black holes seen at %.1f %%, %.1f ms\n",
+				       cells[l][r].holes, losses_permille[l] / 10.0,
+				       (double)rtts_us[r] / 1e3);
 	if (wrong)
 		printf("a byte was wrong, or a connection was reset without a reason\n");
 	return wrong;
