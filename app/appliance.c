@@ -6,6 +6,7 @@
 #include "sizes.h"
 #include "stack/neigh_table.h"
 #include "stack/conn_sources.h"
+#include "stack/path_notes.h"
 #include "version.h"
 #include "worker.h"
 
@@ -79,6 +80,8 @@ build(struct appliance *a, struct fault *f)
 		a->sizes.stack.sources =
 			conn_sources_create(&region, a->config.conns_max,
 					    a->config.conns_per_source, a->sizes.stack.seed);
+	if (a->config.cores > 1)
+		a->sizes.stack.path_notes = path_notes_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	policy_set(a);

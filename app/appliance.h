@@ -37,7 +37,8 @@ struct sizes {
 	struct serve_config serve;
 	struct store_config store;
 	uint32_t frames; /* of one core */
-	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes;
+	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
+		path_notes_bytes;
 	size_t block_bytes; /* all of them together */
 	uint64_t pool_bytes;
 };

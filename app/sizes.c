@@ -2,6 +2,7 @@
 #include "stack/neigh_table.h"
 #include "stack/syn_memory.h"
 #include "stack/conn_sources.h"
+#include "stack/path_notes.h"
 
 #define CHUNKS_MIN    4096u /* 8 MB a core */
 #define CHUNKS_MAX    65536u
@@ -85,8 +86,10 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->serve_bytes = serve_bytes(&z->serve);
 	z->shared_bytes = serve_shared_bytes(cfg->cores);
 	z->neigh_bytes = neigh_table_bytes();
+	z->path_notes_bytes = cfg->cores > 1 ? path_notes_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+			 z->path_notes_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

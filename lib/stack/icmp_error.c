@@ -6,6 +6,7 @@
  * is TCP's to judge. Hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and
  * datagrams are not sent again: all other errors are counted.
  */
+#include "path_notes.h"
 #include "tcp.h"
 
 #include "wire/icmp6_wire.h"
@@ -31,6 +32,48 @@ local_of(const struct stack *s, const struct ip_addr *src)
 	return LOCAL_COUNT;
 }
 
+/* No connection of this core: one of another's, perhaps. */
+static enum stack_counter
+tell_others(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
+{
+	const struct path_note note = {
+		.peer = *flow.ip,
+		.peer_port = flow.port,
+		.local_port = flow.local_port,
+		.local = flow.local,
+		.seq = seq,
+		.mtu = mtu,
+	};
+
+	if (!ration_take(s, &s->path_reports, REPORTS_MAX))
+		return ICMP_STRAY;
+	path_notes_add_mt(s->cfg.path_notes, &note);
+	return ICMP_TOLD_OTHERS;
+}
+
+void
+path_notes_tick(struct stack *s)
+{
+	struct path_note note;
+
+	if (s->cfg.path_notes == NULL)
+		return;
+	for (uint32_t i = 0; i < PATH_NOTES; i++) {
+		if (!path_notes_next_mt(s->cfg.path_notes, &s->path_cursor, &note))
+			return;
+
+		const struct flow flow = {
+			.ip = &note.peer,
+			.port = note.peer_port,
+			.local_port = note.local_port,
+			.local = note.local,
+		};
+
+		if (flow_find(s, flow) != NULL)
+			tcp_path_mtu(s, flow, note.seq, note.mtu);
+	}
+}
+
 static enum stack_counter
 take_path_mtu(struct stack *s, const struct quote *q, uint32_t mtu)
 {
@@ -46,6 +89,8 @@ take_path_mtu(struct stack *s, const struct quote *q, uint32_t mtu)
 		return ICMP_STRAY;
 	if (q->protocol != IPV4_TCP)
 		return ICMP_ERRORS;
+	if (s->cfg.path_notes != NULL && flow_find(s, flow) == NULL)
+		return tell_others(s, flow, be32_get(h->seq), mtu);
 	return tcp_path_mtu(s, flow, be32_get(h->seq), mtu) ? ICMP_TOO_BIG : ICMP_STRAY;
 }
 

@@ -138,6 +138,7 @@ stack_tick(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
 	neigh_tick(s);
+	path_notes_tick(s);
 	if (s->reasm != NULL)
 		reasm_tick(s->reasm, s);
 	tcp_tick(s);

@@ -61,10 +61,11 @@ struct stack_config {
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
-	bool timestamps;              /* RFC 7323, with peers that offer them */
-	uint64_t seed;                /* flow hash */
-	uint32_t conns_per_source;    /* 0 = any number */
-	struct conn_sources *sources; /* of all cores; NULL if any number */
+	bool timestamps;               /* RFC 7323, with peers that offer them */
+	uint64_t seed;                 /* flow hash */
+	uint32_t conns_per_source;     /* 0 = any number */
+	struct conn_sources *sources;  /* of all cores; NULL if any number */
+	struct path_notes *path_notes; /* of all cores; NULL with one */
 	uint32_t syn_lines;    /* of syn_memory.h, a power of two; 0 = every SYN is answered */
 	struct prf_key secret; /* sequence numbers, cookies, ports */
 };

@@ -46,6 +46,7 @@ struct ration {
 #define RATION_NS      (10ull * 1000000)
 #define ECHOES_MAX     200u /* in RATION_NS: RFC 4443 section 2.4 (f) */
 #define NEIGHBOURS_MAX 100u /* answers to neighbours, the same */
+#define REPORTS_MAX    32u  /* reports of a path MTU told to other cores, the same */
 
 /* Who handles a frame of other[]. */
 enum other_kind {
@@ -85,10 +86,11 @@ struct stack {
 	uint32_t plain_type;            /* IPv4's Ethernet type; none at all if frames are tagged */
 
 	bool announced; /* our addresses, by this core or another */
-	struct ration echoes, neighbours;
-	struct sorted *in; /* of this turn */
-	bool rx_more;      /* it took all the frames it had room for, so more may be waiting */
-	uint32_t owed;     /* received frames that may still become their own answer */
+	struct ration echoes, neighbours, path_reports;
+	uint64_t path_cursor; /* in cfg.path_notes */
+	struct sorted *in;    /* of this turn */
+	bool rx_more;         /* it took all the frames it had room for, so more may be waiting */
+	uint32_t owed;        /* received frames that may still become their own answer */
 	uint32_t datagram_count;
 	struct datagram datagrams[BURST_MAX];
 
@@ -185,6 +187,8 @@ bool nd_announce(struct stack *s, uint8_t local);
  * checksum holds. Returns the counter of what it came to. */
 enum stack_counter icmp_error(struct stack *s, const uint8_t *p, uint32_t len);
 enum stack_counter icmp6_error(struct stack *s, const uint8_t *p, uint32_t len);
+/* What other cores were told of paths of our connections. */
+void path_notes_tick(struct stack *s);
 
 /* Each takes over the frame: it is sent back or spent. */
 void arp_input(struct stack *s, uint32_t rx_index);

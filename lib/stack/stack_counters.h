@@ -79,6 +79,7 @@
 	X(ND_LEARNED, "IPv6 neighbours made or refreshed")                                         \
 	X(ND_CONFLICT, "another station has or wants our IPv6 address")                            \
 	X(ICMP_TOO_BIG, "path MTUs told by routers and handed to TCP")                             \
+	X(ICMP_TOLD_OTHERS, "path MTUs of connections that another core may have")                 \
 	X(ICMP_STRAY, "ICMP errors about what we did not send")                                    \
 	X(ICMP_ERRORS, "other ICMP errors about what we may have sent")                            \
 	X(ARP_ANSWERED, "ARP requests answered")                                                   \

@@ -1,0 +1,150 @@
+/*
+ * Notes of path MTUs, shared by all cores. Goal: each core reads every note once, in order; one
+ * that is far behind misses the oldest; no note is ever seen half of one and half of another.
+ * Method: additions and looks one by one, then two writers against a reader.
+ */
+#include "base/check.h"
+#include "stack/path_notes.h"
+
+#include "support/test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define WRITERS     2u
+#define READS       100000u
+#define READS_MAX   4000000000u
+#define LOOKS_YIELD 64u
+
+static struct path_notes *
+notes_new(void)
+{
+	struct region region = {.size = path_notes_bytes()};
+
+	region.base = malloc(region.size);
+	return path_notes_create(&region);
+}
+
+/* Every field follows from n. */
+static struct path_note
+note_of(uint32_t n)
+{
+	return (struct path_note){
+		.peer = ip_addr_v4(n),
+		.peer_port = (uint16_t)n,
+		.local_port = (uint16_t)(n * 3),
+		.local = (uint8_t)(n % 3),
+		.seq = n * 5,
+		.mtu = n * 7,
+	};
+}
+
+static bool
+note_is(const struct path_note *got, uint32_t n)
+{
+	const struct path_note want = note_of(n);
+
+	return ip_addr_equal(&got->peer, &want.peer) && got->peer_port == want.peer_port &&
+	       got->local_port == want.local_port && got->local == want.local &&
+	       got->seq == want.seq && got->mtu == want.mtu;
+}
+
+static void
+add(struct path_notes *pn, uint32_t n)
+{
+	const struct path_note note = note_of(n);
+
+	path_notes_add_mt(pn, &note);
+}
+
+static void
+every_reader_sees_every_note_once_and_in_order(void **state)
+{
+	struct path_notes *pn = notes_new();
+	uint64_t cursor[2] = {0};
+	struct path_note note;
+
+	check(!path_notes_next_mt(pn, &cursor[0], &note));
+	for (uint32_t n = 0; n < 3 * PATH_NOTES; n++) {
+		add(pn, n);
+		check(path_notes_next_mt(pn, &cursor[0], &note) && note_is(&note, n));
+		check(!path_notes_next_mt(pn, &cursor[0], &note));
+		if (n % 7 != 6)
+			continue;
+		for (uint32_t i = n - 6; i <= n; i++)
+			check(path_notes_next_mt(pn, &cursor[1], &note) && note_is(&note, i));
+		check(!path_notes_next_mt(pn, &cursor[1], &note));
+	}
+}
+
+static void
+who_is_far_behind_misses_the_oldest(void **state)
+{
+	struct path_notes *pn = notes_new();
+	const uint32_t last = 5 * PATH_NOTES + 3;
+	struct path_note note;
+	uint64_t cursor = 0;
+
+	for (uint32_t n = 0; n <= last; n++)
+		add(pn, n);
+	for (uint32_t n = last - PATH_NOTES + 1; n <= last; n++)
+		check(path_notes_next_mt(pn, &cursor, &note) && note_is(&note, n));
+	check(!path_notes_next_mt(pn, &cursor, &note));
+}
+
+struct race {
+	struct path_notes *pn;
+	_Atomic bool stop;
+	_Atomic uint32_t next;
+};
+
+static void *
+writer(void *arg)
+{
+	struct race *race = arg;
+
+	while (!atomic_load(&race->stop)) {
+		add(race->pn, atomic_fetch_add(&race->next, 1));
+		if (atomic_load(&race->next) % 64 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void
+no_note_is_half_of_another(void **state)
+{
+	struct race race = {.pn = notes_new()};
+	pthread_t thread[WRITERS];
+	struct path_note note;
+	uint64_t cursor = 0;
+	uint32_t read = 0;
+
+	for (uint32_t i = 0; i < WRITERS; i++)
+		check_eq(pthread_create(&thread[i], NULL, writer, &race), 0);
+	for (uint32_t i = 0; i < READS_MAX && read < READS; i++)
+		if (path_notes_next_mt(race.pn, &cursor, &note)) {
+			check(note_is(&note, note.seq * 3435973837u)); /* 5 * that is 1 mod 2^32 */
+			read++;
+		} else if (i % LOOKS_YIELD == 0) {
+			sched_yield();
+		}
+	check_eq(read, READS);
+	atomic_store(&race.stop, true);
+	for (uint32_t i = 0; i < WRITERS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_reader_sees_every_note_once_and_in_order),
+		cmocka_unit_test(who_is_far_behind_misses_the_oldest),
+		cmocka_unit_test(no_note_is_half_of_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
