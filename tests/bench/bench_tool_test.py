@@ -445,6 +445,16 @@ class VsTest(unittest.TestCase):
         self.assertNotIn("View a", quick_table)
         self.assertIn("View a", full_table)
 
+    def test_keys_that_a_server_had_not_are_told(self):
+        original = FakeVsBed.ask
+        self.addCleanup(setattr, FakeVsBed, "ask", original)
+        FakeVsBed.ask = lambda self, *words: original(self, *words) | {
+            "misses": 3 * (words[4] == "redis")}
+        figures, shown, _ = self.measure(quick=True)
+        self.assertGreater(figures["redis_misses"], 0)
+        self.assertEqual((figures["memcached_misses"], figures["clockoo_lost"]), (0, 0))
+        self.assertIn(f"redis: {figures['redis_misses']} misses", shown)
+
     def test_what_is_drawn_is_what_was_measured(self):
         figures, _, _ = self.measure(quick=False)
         groups = bench_plot.vs_groups(figures)

@@ -51,6 +51,8 @@ class VsBench(Figures):
             done = rate * row["seconds"]
             used = {f"{side}_us": US * row[f"{side}_cpu_s"] / done
                     for side in ("server", "client", "machine")}
+        # Below 1 of a thread: its client is what limits; CPU a request still says what it costs.
+        used["server_busy"] = used["server_us"] * rate / US
         run = {"view": view, "work": work, "round": number, "who": who, "rate": rate, **used,
                "row": row}
         self.runs.append(run)
@@ -164,6 +166,15 @@ class VsBench(Figures):
             self.keep("udp_get_vs_port_echo", [r["rate"] / 1e6 / e for r, e in
                                                zip(self.rows("b", "udp_get", OWN), echo)])
 
+    def sums(self):
+        """What must be none: keys that a server had not, and what nobody answered."""
+        for name in ("misses", "lost"):
+            for who in (OWN, *(p.name for p in self.bed.peers)):
+                count = sum(r["row"].get(name, 0) for r in self.runs if r.get("who") == who)
+                self.figures[f"{who}_{name}"] = count
+                if count:
+                    print(f"  {who}: {count} {name}", flush=True)
+
     def _ratios(self, view, name, work, own):
         """Against the best memcached of one server core: by rate, and by server CPU."""
         peers = [(p, self.rows(view, work, p.name)) for p in self.bed.peers
@@ -185,9 +196,10 @@ class VsBench(Figures):
                 rows = self.rows(view, work, who)
                 if rows:
                     lines.append([work, who, spread((r["rate"] / 1e6 for r in rows), 3),
-                                  *(used(rows, side) for side in ("server", "client", "machine")),
+                                  *(used(rows, name) for name in ("server_us", "client_us", "machine_us",
+                                                                    "server_busy")),
                                   self.ratio_of(view, work) if who == OWN else ""])
-        table(title, ["workload", "who", "M/s", "server us", "client us", "machine us",
+        table(title, ["workload", "who", "M/s", "server us", "client us", "machine us", "busy",
                       "by memcached, by its CPU"], lines)
 
     def ratio_of(self, view, work):
@@ -196,8 +208,8 @@ class VsBench(Figures):
         return "-" if None in found else f"{found[0]:.2f}, {found[1]:.2f}"
 
 
-def used(rows, side):
-    values = [r[f"{side}_us"] for r in rows if r[f"{side}_us"] is not None]
+def used(rows, name):
+    values = [r[name] for r in rows if r[name] is not None]
     return f"{statistics.median(values):.3f}" if values else "-"
 
 
@@ -210,7 +222,8 @@ def measure(programs, quick, given, keep):
         keep(bench.figures | {"vs_runs": bench.runs})
         bench.show("b", f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} "
                         "million keys of 16 bytes, values of 32, 5 % sets;\nM/s of requests, "
-                        "multiget of keys: median (least..most); us of CPU a request or key")
+                        "multiget of keys: median (least..most); us of CPU a request or key; "
+                        "busy: CPUs the server used")
         if "port_echo_mpps" in bench.figures:
             print(f"\n  the port alone carries {bench.figures['port_echo_mpps']:.2f} million frames a "
                   f"second; UDP gets reach {bench.figures['udp_get_vs_port_echo']:.2f} of it")
@@ -219,6 +232,7 @@ def measure(programs, quick, given, keep):
             bench.figure_out("a")
             bench.show("a", "View a, the same kernel client over a veth to all; client us: what the "
                             "client's CPU paid, of the servers' work too")
+        bench.sums()
         bench.view_c(bench_request)
         keep(bench.figures | {"vs_runs": bench.runs})
     return bench.figures
