@@ -217,6 +217,9 @@ def measure(programs, quick, given, keep):
     bench_request, app = programs / "../bench_request", programs / "../../../app"
     with VsBed(programs, app, peers_of(given, not quick)) as bed:
         bench = VsBench(bed, quick)
+        for number, path in enumerate(given, 1):
+            bench.figures[f"given{number}"] = str(path)
+            print(f"given{number} is {path}", flush=True)
         bench.view_b()
         bench.figure_out("b")
         keep(bench.figures | {"vs_runs": bench.runs})
