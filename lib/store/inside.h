@@ -110,8 +110,9 @@ struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	uint32_t recall;   /* the recall our magazines have answered */
-	uint32_t searched; /* buckets looked into in search of room; it wraps */
+	uint32_t recall;    /* the recall our magazines have answered */
+	uint32_t searched;  /* buckets looked into in search of room; it wraps */
+	uint64_t grown_for; /* items linked that resize_turn has done its share for */
 	bool online;
 	store_evicted_fn *evicted; /* NULL: nobody watches */
 	void *evicted_arg;

@@ -31,7 +31,9 @@
 #define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
 #define CLAIM_PAGES          4u  /* that items leave for the index at one time */
 #define CLAIM_WAIT_S         3u  /* for one of them; then the index makes do without */
-#define CLEAR_BYTES          (64u << 10) /* in a turn */
+#define CLEAR_BYTES          (64u << 10) /* in a slice */
+#define SLICE_ITEMS          16u         /* stored in a turn: for so many more a slice more, */
+#define SLICES_MAX           16u         /* and no more than these in one turn */
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)
@@ -182,17 +184,50 @@ end_migration(struct store_core *sc)
 	set_phase(st, RESIZE_NONE);
 }
 
+/* False: no more of it in this turn. A bucket that waits for room counts the turns it waits. */
+static bool
+resize_slice(struct store_core *sc)
+{
+	struct store *st = sc->store;
+
+	if (phase(st) == RESIZE_CLAIM) {
+		claim_slice(sc);
+		return true;
+	}
+	if (phase(st) == RESIZE_MIGRATE) {
+		const uint32_t bucket = geometry_next(&st->ix);
+
+		if (migrate_slice(sc))
+			return geometry_next(&st->ix) != bucket;
+		end_migration(sc);
+	}
+	return false;
+}
+
+static uint64_t
+linked(const struct store_core *sc)
+{
+	return counter_read(&sc->counters[STORE_ITEMS_LINKED]);
+}
+
+/* Whoever fills the index does its share of the work that makes it larger: a turn that stored much
+ * was a long one anyway, and a slice a turn would come too late for what is stored meanwhile. */
 bool
 resize_turn(struct store_core *sc)
 {
 	struct store *st = sc->store;
+	uint64_t came;
 
 	if (likely(phase(st) == RESIZE_NONE) || !spin_try(&st->resize.lock))
 		return false;
-	if (phase(st) == RESIZE_CLAIM)
-		claim_slice(sc);
-	else if (phase(st) == RESIZE_MIGRATE && !migrate_slice(sc))
-		end_migration(sc);
+	came = linked(sc) - sc->grown_for;
+	sc->grown_for += came;
+	/* Where others must go for it, no faster than they can. */
+	if (slab_pool(&st->slab) <= st->slab.reserve)
+		came = 0;
+	for (uint64_t i = 0; i <= came / SLICE_ITEMS && i < SLICES_MAX; i++)
+		if (!resize_slice(sc))
+			break;
 	spin_unlock(&st->resize.lock);
 	return true;
 }
@@ -341,7 +376,9 @@ resize_consider(struct store_core *sc)
 	if (rs->step == 0 || !spin_try(&rs->lock))
 		return;
 	look(rs, items_now(st));
-	if (phase(st) == RESIZE_NONE)
+	if (phase(st) == RESIZE_NONE) {
+		sc->grown_for = linked(sc);
 		begin(sc, right_size(st, rs->seen));
+	}
 	spin_unlock(&rs->lock);
 }

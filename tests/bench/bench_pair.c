@@ -13,7 +13,7 @@
 #define DEPTH_MAX      32u
 #define TURN_NS        4000u
 #define TIMEOUT_NS     5000000000ull
-#define FILL_DEPTH     1u /* so that the index, which grows in slices of turns, keeps up */
+#define FILL_DEPTH     8u
 #define FILL_STEPS_MAX (1u << 28)
 
 static const struct kind kinds[] = {

@@ -220,6 +220,35 @@ the_index_grows_from_one_page_with_the_items(void **state)
 	rig_down(&rig);
 }
 
+/* As a core does them: upkeep is every 16 turns, and a turn may store hundreds. */
+static void
+the_index_keeps_up_however_much_a_turn_stores(void **state)
+{
+	enum { KEYS = 600000, TIDY = 16 };
+	static const uint32_t a_turn[] = {1, 20, 64, 256, 1000};
+
+	for (size_t i = 0; i < sizeof a_turn / sizeof *a_turn; i++) {
+		struct rig rig = rig_up(64, 1);
+		uint32_t done = 0;
+
+		for (uint64_t n = 0; n < KEYS; n++) {
+			uint32_t waited;
+
+			check_eq(put_waiting(rig.core, number_view(&n), number_view(&n), 100,
+					     &waited),
+				 STORE_OK);
+			if (n % a_turn[i] != 0)
+				continue;
+			store_turn(rig.core, rig.core->now_s);
+			if (++done % TIDY == 0)
+				store_tidy(rig.core);
+		}
+		check_eq(numbers_missing(&rig, 0, KEYS, 1), 0);
+		check_eq(counted(rig.core, STORE_EVICTED), 0);
+		rig_down(&rig);
+	}
+}
+
 static uint8_t large[10000];
 
 static void
@@ -356,6 +385,7 @@ main(void)
 		cmocka_unit_test(what_leaves_a_bucket_goes_on_in_the_same_order),
 		cmocka_unit_test(every_key_is_found_while_the_index_is_resized),
 		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
+		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
 		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_comes_home),
 		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(nothing_flushed_is_carried_past_the_walk),
