@@ -18,13 +18,21 @@
 #define READS_MAX   4000000000u
 #define LOOKS_YIELD 64u
 
+static void *memory; /* of the notes, until notes_free */
+
 static struct path_notes *
 notes_new(void)
 {
 	struct region region = {.size = path_notes_bytes()};
 
-	region.base = malloc(region.size);
+	region.base = memory = malloc(region.size);
 	return path_notes_create(&region);
+}
+
+static void
+notes_free(void)
+{
+	free(memory);
 }
 
 /* Every field follows from n. */
@@ -77,6 +85,7 @@ every_reader_sees_every_note_once_and_in_order(void **state)
 			check(path_notes_next_mt(pn, &cursor[1], &note) && note_is(&note, i));
 		check(!path_notes_next_mt(pn, &cursor[1], &note));
 	}
+	notes_free();
 }
 
 static void
@@ -92,6 +101,7 @@ who_is_far_behind_misses_the_oldest(void **state)
 	for (uint32_t n = last - PATH_NOTES + 1; n <= last; n++)
 		check(path_notes_next_mt(pn, &cursor, &note) && note_is(&note, n));
 	check(!path_notes_next_mt(pn, &cursor, &note));
+	notes_free();
 }
 
 struct race {
@@ -135,6 +145,7 @@ no_note_is_half_of_another(void **state)
 	atomic_store(&race.stop, true);
 	for (uint32_t i = 0; i < WRITERS; i++)
 		pthread_join(thread[i], NULL);
+	notes_free();
 }
 
 int
