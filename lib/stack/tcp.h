@@ -239,6 +239,8 @@ uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
+/* A SYN beyond the ration of new ones: it must come again (syn_memory.h). */
+bool syn_put_off(struct stack *s, const struct arrival *a);
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
 struct conn *cookie_redeem(struct stack *s, const struct arrival *a);

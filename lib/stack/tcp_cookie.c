@@ -99,7 +99,7 @@ recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
  * An answer costs more than all else about a SYN, and a flood would have us send as many frames as
  * the port takes in. So new SYNs have a ration, and what goes beyond it must come again.
  */
-static bool
+bool
 syn_put_off(struct stack *s, const struct arrival *a)
 {
 	uint32_t key[FLOW_KEY_WORDS + 1];
@@ -127,8 +127,6 @@ cookie_answer(struct stack *s, const struct arrival *a)
 		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(s, a->l3->local)},
 	};
 
-	if (syn_put_off(s, a))
-		return;
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
 		offer_by_timestamp(s, a, &seg.opt);
 

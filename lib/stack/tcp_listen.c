@@ -6,11 +6,13 @@
 
 #include "conn_sources.h"
 
-/* 3.10.7.2, third: a SYN opens a connection. Text on it is left for the peer to send again. */
+/* 3.10.7.2, third: a SYN opens a connection. Text on it is left for the peer to send again. Our
+ * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
 static void
-open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
+open_from_syn(struct stack *s, struct arrival *a, const uint32_t *after)
 {
 	const struct tcp_seg *seg = &a->seg;
+	uint32_t iss;
 	struct conn *c;
 
 	if (unlikely(s->cfg.sources != NULL) &&
@@ -20,7 +22,8 @@ open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 		return;
 	}
 	if (conn_half_open_full(s)) {
-		cookie_answer(s, a);
+		if (!syn_put_off(s, a))
+			cookie_answer(s, a);
 		return;
 	}
 	c = conn_open(s, flow_of_arrival(a));
@@ -28,6 +31,9 @@ open_from_syn(struct stack *s, struct arrival *a, uint32_t iss)
 		out_reset_unknown(s, a);
 		return;
 	}
+	iss = flow_iss(s, flow_of_arrival(a));
+	if (after != NULL && !seq_after(iss, *after))
+		iss = *after + 1;
 	take_options(s, c, seg);
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;
@@ -63,7 +69,7 @@ listen_input(struct stack *s, struct arrival *a)
 
 	switch (what) {
 	case TCP_SYNS:
-		open_from_syn(s, a, flow_iss(s, flow_of_arrival(a)));
+		open_from_syn(s, a, NULL);
 		return NULL;
 	case TCP_DROP_RST_UNKNOWN:
 	case TCP_DROP_NO_SYN:
@@ -89,8 +95,7 @@ listen_input(struct stack *s, struct arrival *a)
 bool
 listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 {
-	const uint32_t iss_least = old->snd_max + 1;
-	uint32_t iss;
+	const uint32_t snd_max = old->snd_max;
 
 	if (old->flags & CONN_ACTIVE || s->tcp->draining)
 		return false;
@@ -100,7 +105,6 @@ listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
 		return false;
 	conn_free(s, old);
 	stack_count(s, TCP_TIME_WAIT_REUSED);
-	iss = flow_iss(s, flow_of_arrival(a));
-	open_from_syn(s, a, seq_before(iss, iss_least) ? iss_least : iss);
+	open_from_syn(s, a, &snd_max);
 	return true;
 }
