@@ -15,6 +15,8 @@
 
 #include "syn_memory.h"
 #include "tcp_conn.h"
+#include "tcp_loss.h"
+#include "tcp_options.h"
 
 #include "wire/tcp_wire.h"
 
@@ -109,12 +111,6 @@ mss_ours(const struct stack *s, uint8_t local)
 	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
 
-/* What a step says: run the next one, or the segment is done with (and maybe the connection). */
-enum step {
-	STEP_ON,
-	STEP_DONE,
-};
-
 /* ---- tcp_table.c: flows ---- */
 
 struct flow {
@@ -185,57 +181,6 @@ void wake_starved(struct stack *s);
 struct conn *listen_input(struct stack *s, struct arrival *a);
 /* In TIME-WAIT: is this SYN a new connection? Then it has been opened. */
 bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
-
-/* ---- tcp_options.c: timestamps, SACK-permitted, MSS ---- */
-
-/* What our SYN offers (CONN_OFFERS, as configured). */
-void offer_options(const struct stack *s, struct conn *c);
-/* What the peer's SYN offers; what it does not offer back is off. */
-void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
-void mss_update(struct conn *c);
-/* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
-static inline uint32_t
-ts_clock(const struct stack *s)
-{
-	return (uint32_t)(s->now_ns / NS_PER_MS);
-}
-
-static inline uint32_t
-ts_now(const struct stack *s, const struct conn *c)
-{
-	return ts_clock(s) + c->ts_offset;
-}
-
-/* What few segments carry: a SYN's options, SACK blocks. */
-void put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-		      struct tcp_sack_block *blocks);
-/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
-static inline void
-put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-	    struct tcp_sack_block *blocks)
-{
-	if (c->flags & CONN_TS) {
-		seg->opt.seen = TCP_HAS_TIMESTAMPS;
-		seg->opt.ts_value = ts_now(s, c);
-		seg->opt.ts_echo = c->ts_recent;
-	}
-	if (unlikely(seg->flags & TCP_SYN || c->rx.islands != NULL || c->flags & CONN_DSACK))
-		put_rare_options(s, c, seg, len, blocks);
-}
-/* Of every segment. */
-static inline uint32_t
-conn_option_bytes(const struct conn *c)
-{
-	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
-}
-/* RFC 7323 section 5: is it an old duplicate? */
-enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
-/* Section 4.3 (2), for an acceptable segment. */
-void take_timestamp(struct conn *c, const struct tcp_seg *seg);
-/* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
-bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
-/* What the echo of a segment that acknowledges something says; 0: nothing. */
-uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
@@ -348,58 +293,5 @@ void timer_flight(struct stack *s, struct conn *c);
 /* RFC 6298 section 5.5: the main timer again, twice as long each time. */
 void timer_back_off(struct stack *s, struct conn *c);
 void rtt_sample(struct conn *c, uint64_t rtt_ns);
-
-/* ---- tcp_cc.c: how much the network takes ---- */
-
-void cc_start(struct conn *c);
-/* So many bytes arrived while the congestion window was the limit. */
-void cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
-void cc_lost(const struct stack *s, struct conn *c);
-void cc_idle(struct conn *c);
-
-/* ---- tcp_sack.c: SACK blocks received ---- */
-
-/* What an ACK says beside the numbers. */
-struct sack_told {
-	bool dup;   /* a duplicate ACK without SACK blocks */
-	bool dsack; /* [dsack_begin, dsack_end) came twice */
-	uint32_t dsack_begin, dsack_end;
-};
-
-void sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt,
-	       struct sack_told *told, struct sent_news *news);
-
-/* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
-
-/* The first sign that not everything arrives in order: before the scoreboard hears of it. */
-void conn_troubled(struct conn *c);
-/* Both return the bytes found lost, and arm the timer for those that may be soon. */
-uint32_t rack_acked(struct stack *s, struct conn *c, const struct sent_news *news,
-		    const struct sack_told *told);
-uint32_t rack_detect(struct stack *s, struct conn *c);
-void rack_timeout(struct stack *s, struct conn *c);
-void rack_recovered(struct conn *c);
-void tlp_fires(struct stack *s, struct conn *c);
-void tlp_sent(struct stack *s, struct conn *c, bool again);
-/* Whether the probe has repaired a loss. */
-bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
-	       const struct sack_told *told);
-
-/* ---- tcp_loss.c: recovery ---- */
-
-struct loss_ack {
-	struct sent_news news;
-	struct sack_told told;
-	uint32_t acked; /* what snd_una has moved by */
-	bool limited;   /* the congestion window was the limit */
-};
-
-/* An ACK while something is in trouble; the scoreboard knows it already. */
-void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
-void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
-void loss_timeout(struct stack *s, struct conn *c);
-void loss_resent(struct conn *c, uint32_t len);
-/* Segments are smaller from now on: what is in flight goes out again, cut anew. */
-void loss_path_shrank(struct stack *s, struct conn *c);
 
 #endif
