@@ -82,7 +82,7 @@ every_fixed_line_ends_and_fits_its_bound(void **state)
 static const struct {
 	enum mc_error error;
 	const char *text;
-} rows[] = {
+} error_rows[] = {
 	{MC_ERR_UNKNOWN, "ERROR\r\n"},
 	{MC_ERR_FORMAT, "CLIENT_ERROR bad command line format\r\n"},
 	{MC_ERR_EXPTIME, "CLIENT_ERROR invalid exptime argument\r\n"},
@@ -142,12 +142,12 @@ static const struct {
 static void
 every_error_has_its_text(void **state)
 {
-	check_eq(sizeof rows / sizeof rows[0], MC_ERR_COUNT - 1);
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		const struct view line = mc_error_line[rows[i].error];
+	check_eq(sizeof error_rows / sizeof error_rows[0], MC_ERR_COUNT - 1);
+	for (size_t i = 0; i < sizeof error_rows / sizeof error_rows[0]; i++) {
+		const struct view line = mc_error_line[error_rows[i].error];
 
-		check_eq(line.len, strlen(rows[i].text));
-		check_bytes(line.data, rows[i].text, line.len);
+		check_eq(line.len, strlen(error_rows[i].text));
+		check_bytes(line.data, error_rows[i].text, line.len);
 	}
 }
 
