@@ -1,0 +1,235 @@
+/*
+ * bucket.h - one cache line of the index: ten tags, a version and lock word, ten references.
+ *
+ * Which keys belong here, and what is true of two buckets together, is index.h's.
+ *
+ * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a zombie (index.h).
+ * Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock; what says
+ *         "under the lock" by whoever has VERSION_LOCK.
+ */
+#ifndef CLOCKOO_BUCKET_H
+#define CLOCKOO_BUCKET_H
+
+#include "mutant.h"
+#include "spin.h"
+
+#include "base/check.h"
+
+#include <nmmintrin.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUCKET_SLOTS 10u
+#define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
+
+/* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
+#define TAG_AWAY 0x8000u
+
+/* The version word: a writer holds the bucket; which tags have gone to their away bucket, and which
+ * of those lately (homing.c); moves out of here. A reader must not take 2^17 moves for none: at
+ * 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one bucket be
+ * all that is written to. */
+#define VERSION_LOCK   1u
+#define OVERFLOW_SHIFT 1u
+#define OVERFLOW_BITS  7u
+#define FRESH_SHIFT    (OVERFLOW_SHIFT + OVERFLOW_BITS)
+#define VERSION_STEP   (1u << (FRESH_SHIFT + OVERFLOW_BITS))
+#define OVERFLOW_MASK  (((1u << OVERFLOW_BITS) - 1) << OVERFLOW_SHIFT)
+#define FRESH_MASK     (OVERFLOW_MASK << OVERFLOW_BITS)
+
+struct bucket {
+	_Atomic uint16_t tag[BUCKET_SLOTS];
+	_Atomic uint32_t version;
+	_Atomic uint32_t ref[BUCKET_SLOTS];
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
+static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
+
+/* Bit i is set if slot i has this tag. The scalar twin of bucket_match. */
+static inline uint32_t
+bucket_match_scalar(const struct bucket *b, uint16_t tag)
+{
+	uint32_t hits = 0;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		hits |= (uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) == tag)
+			<< i;
+	return hits;
+}
+
+/* ThreadSanitizer follows atomic loads, not vectors: it is shown the scalar twin. */
+#ifdef __SANITIZE_THREAD__
+#define MATCH_IN_VECTORS false
+#else
+#define MATCH_IN_VECTORS true
+#endif
+
+/* The same for all ten tags at once. The second load takes in tags 8 and 9 and what follows;
+ * the mask drops the rest. A vector load of a line that a writer is changing may see some
+ * tags before and some after: what the versions are for. */
+static inline uint32_t
+bucket_match(const struct bucket *b, uint16_t tag)
+{
+	if (!MATCH_IN_VECTORS)
+		return bucket_match_scalar(b, tag);
+
+	const uint8_t *p = (const uint8_t *)b;
+	const __m128i want = _mm_set1_epi16((short)tag);
+	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
+	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
+	const __m128i same =
+		_mm_packs_epi16(_mm_cmpeq_epi16(low, want), _mm_cmpeq_epi16(high, want));
+
+	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
+}
+
+static inline uint32_t
+bucket_ref(const struct bucket *b, uint32_t slot)
+{
+	/* Acquire: pairs with the release in bucket_put; whoever sees the reference sees the item.
+	 */
+	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
+}
+
+static inline uint16_t
+bucket_tag(const struct bucket *b, uint32_t slot)
+{
+	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
+}
+
+/* The version as it is now, whoever holds the lock: moves change it, and overflow bits do. */
+static inline uint32_t
+version_open(const struct bucket *b)
+{
+	/* Acquire: pairs with the release in bucket_moved; the scan comes after. */
+	return atomic_load_explicit(&b->version, memory_order_acquire) & ~VERSION_LOCK;
+}
+
+static inline bool
+version_same(const struct bucket *b, uint32_t version)
+{
+	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
+}
+
+/* Which of the overflow bits stands for a tag: a product instead of a division. */
+static inline uint32_t
+overflow_kind(uint16_t tag)
+{
+	return (tag & ~TAG_AWAY) * OVERFLOW_BITS >> 15;
+}
+
+/* That one and the fresh one. */
+static inline uint32_t
+overflow_bits(uint16_t tag)
+{
+	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
+}
+
+/* Of a home bucket's version: may an item with this tag be in its other bucket? */
+static inline bool
+version_overflows(uint32_t version, uint16_t tag)
+{
+	return (version >> (OVERFLOW_SHIFT + overflow_kind(tag)) & 1) != 0;
+}
+
+/* ---- for writers (index.c) ---- */
+
+void bucket_lock(struct bucket *b);
+void bucket_unlock(struct bucket *b);
+/* Lower address first; a bucket that comes twice is locked once. */
+void bucket_lock_both(struct bucket *a, struct bucket *b);
+void bucket_unlock_both(struct bucket *a, struct bucket *b);
+
+static inline bool
+bucket_locked(const struct bucket *b)
+{
+	/* Sequentially consistent: see sweep.c, which must not miss a writer at work. */
+	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
+}
+
+/* An empty slot, or BUCKET_SLOTS. */
+uint32_t bucket_empty_slot(const struct bucket *b);
+
+/* All bits, under the lock: a resize hands them on with the keys they speak of. */
+static inline uint32_t
+bucket_overflows(const struct bucket *b)
+{
+	return atomic_load_explicit(&b->version, memory_order_relaxed) &
+	       (OVERFLOW_MASK | FRESH_MASK);
+}
+
+static inline void
+bucket_set_overflows(struct bucket *b, uint32_t overflows)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&b->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | overflows,
+			      memory_order_release);
+}
+
+/* Fill an empty slot, or replace what is in one, under the lock. */
+static inline void
+bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
+{
+	/* Release: pairs with the acquire in bucket_ref; the item is complete. The reference
+	 * comes first, so a lookup that sees the tag finds no other than the new item. */
+	atomic_store_explicit(&b->ref[slot], ref, memory_order_release);
+	atomic_store_explicit(&b->tag[slot], tag, memory_order_release);
+}
+
+/* Empty a slot, under the lock. */
+static inline void
+bucket_clear(struct bucket *b, uint32_t slot)
+{
+	/* Release: pairs with the acquire fence in index_find. */
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+	atomic_store_explicit(&b->ref[slot], 0, memory_order_release);
+}
+
+/* Take a slot out of sight without emptying it, under the lock. */
+static inline void
+bucket_hide(struct bucket *b, uint32_t slot)
+{
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+}
+
+/* Say that something is about to leave this bucket for its other one, under the lock: after
+ * the new slot is filled, before the old one is cleared. */
+static inline void
+bucket_moved(struct bucket *b)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open; who starts from the new version
+	 * sees the new slot. */
+	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
+}
+
+/* Say that an item with this tag is about to lie in its away bucket, under the lock of its home:
+ * before it is put there, so that whoever could miss it here sees the bit, or the version
+ * that a move steps afterwards. */
+static inline void
+bucket_overflow(struct bucket *home, uint16_t tag)
+{
+	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	if ((v & overflow_bits(tag)) != overflow_bits(tag) && !mutant_no_overflow())
+		atomic_store_explicit(&home->version, v | overflow_bits(tag), memory_order_release);
+}
+
+/* Forget what is not fresh, under the lock; from now on something else is. */
+static inline void
+bucket_renew(struct bucket *home)
+{
+	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+	const uint32_t fresh = mutant_renew_all() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&home->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
+			      memory_order_release);
+}
+
+#endif
