@@ -16,7 +16,7 @@ PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
 PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
-           "printf", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+           "printf", "pidof", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
 FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")
 PATHS = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
 
