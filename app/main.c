@@ -13,9 +13,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+/* Read if nobody names another: Debian's place for what the operator writes. */
+#define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
+
 static int
-refuse(const struct fault *f)
+refuse(const struct config_source *src, struct fault *f)
 {
+	config_blame(src, f);
 	fprintf(stderr, "clockoo: %s\n", f->text);
 	return (int)f->code;
 }
@@ -76,9 +80,15 @@ int
 main(int argc, char **argv)
 {
 	struct appliance a = {0};
+	struct config_source src = {.default_file = DEFAULT_FILE};
 	struct fault f;
 
-	switch (config_parse(&a.config, argc, argv, &f)) {
+	switch (config_parse(&a.config, &src, argc, argv, &f)) {
+	case CONFIG_CHECK:
+		return config_judge(&a.config, &src, &f) ? say_good(&src) : refuse(&src, &f);
+	case CONFIG_PRINT:
+		config_print(&a.config, stdout);
+		return 0;
 	case CONFIG_HELP:
 		config_help(stdout);
 		return 0;
