@@ -44,7 +44,13 @@ struct config_net {
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
 /* How a flow finds its core; auto: the first of them that the port can do. */
-enum config_steering { STEERING_AUTO, STEERING_FLOW_DIRECTOR, STEERING_RSS, STEERING_NONE };
+enum config_steering {
+	STEERING_AUTO,
+	STEERING_FLOW_DIRECTOR, /* a rule for each */
+	STEERING_RSS,
+	STEERING_SOFTWARE, /* cores hand frames over to each other */
+	STEERING_NONE,
+};
 
 /* What the second thread of a worker's physical core does. */
 enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };

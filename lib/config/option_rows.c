@@ -136,7 +136,7 @@ const struct option_row option_rows[] = {
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet (1500)", false,
 	 "network.mtu"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
-	 "how a flow finds its core: auto, flow-director, rss or none (auto)", false,
+	 "how a flow finds its core: auto, flow-director, rss, software or none (auto)", false,
 	 "steering.mode"},
 	{"udp-port-per-core", 0, FLAG(udp_port_per_core),
 	 "core i answers UDP on port -U + i: a client chooses its core", false,

@@ -41,11 +41,10 @@ option_words(enum option_kind kind)
 						NULL};
 	static const char *const congestions[] = {
 		[CONGESTION_CUBIC] = "cubic", [CONGESTION_NEWRENO] = "newreno", NULL};
-	static const char *const steerings[] = {[STEERING_AUTO] = "auto",
-						[STEERING_FLOW_DIRECTOR] = "flow-director",
-						[STEERING_RSS] = "rss",
-						[STEERING_NONE] = "none",
-						NULL};
+	static const char *const steerings[] = {
+		[STEERING_AUTO] = "auto", [STEERING_FLOW_DIRECTOR] = "flow-director",
+		[STEERING_RSS] = "rss",   [STEERING_SOFTWARE] = "software",
+		[STEERING_NONE] = "none", NULL};
 	static const char *const hyperthreads[] = {
 		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
 	static const char *const hugepages[] = {
