@@ -167,6 +167,7 @@ appliance_run(struct appliance *a, struct fault *f)
 		return false;
 	say_ready(a);
 	background_ready(&a->background, &a->config);
+	notify_say(&a->notify, "READY=1");
 	if (!lcores_run(&a->config.lcores, worker_run, args, f))
 		return false;
 	pthread_join(control, NULL);

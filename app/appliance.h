@@ -16,6 +16,7 @@
 #include "dpdk/huge_block.h"
 #include "identity.h"
 #include "nic.h"
+#include "notify.h"
 #include "pid_file.h"
 #include "telemetry/telemetry.h"
 #include "users.h"
@@ -57,6 +58,7 @@ struct appliance {
 	struct users users;
 	struct identity identity;
 	struct background background;
+	struct notify notify;
 	struct pid_file pid_file;
 	char inter[IP_ADDR_TEXT_MAX + 1]; /* our address, for `stats settings` */
 	atomic_bool stop;

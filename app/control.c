@@ -1,6 +1,7 @@
 #include "control.h"
 #include "live.h"
 #include "serve/serve_policy.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -81,6 +82,46 @@ each_second(struct appliance *a, struct live *live)
 		live_print(live, a);
 }
 
+/* The manager ends a process of which it hears nothing; the journal has the reason then. */
+static void
+show_life(const struct appliance *a, struct watchdog *w)
+{
+	uint32_t core = 0;
+
+	switch (watchdog_look(w, &a->telemetry, (uint64_t)monotonic_ns(), &core)) {
+	case WATCHDOG_NOT_DUE:
+		break;
+	case WATCHDOG_ALIVE:
+		notify_say(&a->notify, "WATCHDOG=1");
+		break;
+	case WATCHDOG_STUCK:
+		fprintf(stderr,
+			"clockoo: core %u stands still: the service manager is not told "
+			"that we live\n",
+			core);
+		break;
+	}
+}
+
+static void
+reload(struct appliance *a, bool *reloading)
+{
+	notify_reloading(&a->notify, (uint64_t)monotonic_ns());
+	users_reload(&a->users);
+	*reloading = true;
+}
+
+/* A reload ends when the cores can have its users: some may not have seen the last ones yet. */
+static void
+hand_over(struct appliance *a, bool *reloading)
+{
+	users_hand_over(&a->users, a->shared);
+	if (*reloading && !a->users.waiting) {
+		notify_say(&a->notify, "READY=1");
+		*reloading = false;
+	}
+}
+
 static bool
 stop_is_asked(const struct appliance *a, int signal_number)
 {
@@ -93,26 +134,31 @@ control_run(void *arg)
 {
 	struct appliance *a = arg;
 	struct live live;
+	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
 	uint32_t ticks = 0;
+	bool reloading = false;
 
 	/* Threads inherit the main thread's CPU, where a core never lets go. */
 	pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
 	live_init(&live, a);
+	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(due_ns + TICK_NS);
 
 		if (stop_is_asked(a, number))
 			break;
 		if (number == SIGHUP)
-			users_reload(&a->users);
-		users_hand_over(&a->users, a->shared);
+			reload(a, &reloading);
+		hand_over(a, &reloading);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
 		if (++ticks % TICKS_S == 0)
 			each_second(a, &live);
+		show_life(a, &watchdog);
 	}
+	notify_say(&a->notify, "STOPPING=1");
 	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
 	return NULL;
 }

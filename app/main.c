@@ -69,7 +69,10 @@ run(struct appliance *a)
 	if (a->config.daemon && !background_begin(&a->background, &status))
 		return status;
 	ask_kernel(&a->config);
-	return serve_until_told(a);
+	notify_begin(&a->notify);
+	status = serve_until_told(a);
+	notify_end(&a->notify);
+	return status;
 }
 
 int

@@ -1,0 +1,115 @@
+#!/usr/bin/python3 -B
+"""What a service manager hears. Goal: the program says ready when it serves, shows life twice in the
+time the manager waits, says when a reload begins and ends, and when it stops; without a manager it
+says nothing and runs. Method: the built program on the null port, and a socket of ours where
+systemd's would be, named as a file and in the abstract namespace.
+
+    service_test.py CLOCKOO
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+WAIT_S = 20
+WATCHDOG_US = 1_000_000
+BEATS = 3
+
+
+class Service:
+    """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
+
+    def __init__(self, name, *options, **env):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
+        self.socket.settimeout(WAIT_S)
+        self.process = subprocess.Popen(
+            [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
+             "--file-prefix", f"service-{os.getpid()}", *options],
+            env=os.environ | {"NOTIFY_SOCKET": name} | env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        self.socket.close()
+
+    def hear(self):
+        """The next word that is no sign of life."""
+        while True:
+            lines = self.socket.recv(4096).decode().split("\n")
+            words = dict(line.split("=", 1) for line in lines)
+            if words != {"WATCHDOG": "1"}:
+                return words
+
+    def end(self):
+        """SIGTERM; what it wrote on stderr."""
+        self.process.send_signal(signal.SIGTERM)
+        heard = self.hear()
+        _, err = self.process.communicate(timeout=WAIT_S)
+        return heard, self.process.returncode, err
+
+
+class ServiceTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="clockoo-service-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_ready_reload_and_stop_are_said_in_this_order(self):
+        users = self.folder / "users"
+        users.write_text("one:word\n")
+        for name in (str(self.folder / "socket"), f"@clockoo-service-{os.getpid()}"):
+            with self.subTest(name), Service(name, "-Y", str(users)) as service:
+                self.assertEqual(service.hear(), {"READY": "1"})
+                service.process.send_signal(signal.SIGHUP)
+                self.assertEqual(service.hear().get("RELOADING"), "1")
+                self.assertEqual(service.hear(), {"READY": "1"})
+                self.assertEqual(service.end(), ({"STOPPING": "1"}, 0, ""))
+
+    def test_a_reload_that_finds_a_wrong_file_ends_too_and_says_so(self):
+        users = self.folder / "users"
+        users.write_text("one:word\n")
+        with Service(str(self.folder / "socket"), "-Y", str(users)) as service:
+            service.hear()
+            users.write_text("no password\n")
+            service.process.send_signal(signal.SIGHUP)
+            self.assertEqual(service.hear().get("RELOADING"), "1")
+            self.assertEqual(service.hear(), {"READY": "1"})
+            self.assertIn("the users stay as they were", service.end()[2])
+
+    def test_life_is_shown_while_the_manager_waits_for_it(self):
+        with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US)) as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            for _ in range(BEATS):
+                self.assertEqual(service.socket.recv(4096), b"WATCHDOG=1")
+            self.assertEqual(service.end()[1], 0)
+
+    def test_a_watchdog_of_another_process_is_none_of_ours(self):
+        with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US),
+                     WATCHDOG_PID="1") as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            service.socket.settimeout(1.5)
+            with self.assertRaises(TimeoutError):
+                service.socket.recv(4096)
+
+    def test_a_socket_that_is_not_there_stops_no_cache(self):
+        for name in ("", "relative", "/" + "x" * 200, str(self.folder / "nobody")):
+            with self.subTest(name), Service(str(self.folder / "other"),
+                                             NOTIFY_SOCKET=name) as service:
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    service.process.wait(timeout=1)
+            (self.folder / "other").unlink()
+
+
+if __name__ == "__main__":
+    unittest.main()
