@@ -15,11 +15,13 @@
 
 #include <emmintrin.h>
 
-#define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX  /* bytes of an item that is not chunked */
-#define ITEM_CAS_MAX    ((1u << 24) - 1) /* what the short cas holds */
-#define ITEM_LEN_MAX    ((1u << 20) - 1) /* and the short length */
+#define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
+#define ITEM_CAS_MAX    ((1u << 24) - 1)         /* what the short cas holds */
+#define ITEM_LEN_MAX    (ITEM_PIN_MIN_BYTES - 1) /* and the short length */
 #define ITEM_FORM_SHAPE 0x0fu
 #define ITEM_FLUSH_MASK 0x0fu
+
+static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_STAMP_SHIFT, "a short length stays below the stamp");
 
 #define CHUNK_BYTES   SLAB_OBJECT_MAX
 #define CHUNK_PAYLOAD (CHUNK_BYTES - (uint32_t)sizeof(struct chunk))
@@ -57,7 +59,7 @@ item_marks(const struct item *it)
 	return item_head(it) >> ITEM_MARK_SHIFT << ITEM_MARK_SHIFT;
 }
 
-/* Nobody else knows the item yet. */
+/* Nobody else knows the item yet. A length that has no place here stands in the long part. */
 static inline void
 item_set_head(struct item *it, uint32_t marks, uint32_t value_len, uint32_t key_len)
 {
@@ -69,6 +71,8 @@ item_set_head(struct item *it, uint32_t marks, uint32_t value_len, uint32_t key_
 static inline uint32_t
 form_bytes(uint32_t form)
 {
+	if (likely((form & ITEM_FORM_SHAPE) == 0))
+		return 0;
 	return ((form & ITEM_HAS_FLAGS) << 2) + ((form & ITEM_HAS_EXPIRY) << 1) +
 	       ((form & ITEM_HAS_LONG) << 2);
 }
@@ -112,19 +116,41 @@ bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
 }
 
+/* Like memcpy of bytes that do not overlap, for the same reason; longer ones are worth the call. */
+#define COPY_SHORT_BYTES 64u
+
+static inline void
+copy_16(uint8_t *to, const uint8_t *from, uint32_t at)
+{
+	_mm_storeu_si128((__m128i *)(void *)(to + at),
+			 _mm_loadu_si128((const __m128i *)(const void *)(from + at)));
+}
+
+static inline void
+bytes_copy(uint8_t *to, const uint8_t *from, uint32_t len)
+{
+	if (len < 16 || len > COPY_SHORT_BYTES) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (uint32_t at = 0; at + 16 < len; at += 16)
+		copy_16(to, from, at);
+	copy_16(to, from, len - 16);
+}
+
 static inline bool
 item_has_key(const struct item *it, struct view key)
 {
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
-/* Has the item a key of this length, no optional field, no chunks, and this flush generation? */
+/* Has the item a key of this length, no optional field, no chunks, this flush generation, and this
+ * stamp? */
 static inline bool
-item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation)
+item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t stamp)
 {
-	return (((item_head(it) ^ key_len) |
-		 (it->cas_form ^ (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT)) &
-		0xff) == 0;
+	return (((item_head(it) ^ (stamp | key_len)) & (ITEM_STAMP | 0xff)) |
+		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
 /* Valid only if the form has the field. */
