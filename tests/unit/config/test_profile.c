@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "memif", "null", "pci", "ring", "tap", "vhost", "virtio_user",
+	"af_packet", "af_xdp", "ena", "i40e", "ice", "ixgbe", "memif", "mlx5", "null",
+	"pci", "ring", "tap", "vhost", "virtio", "virtio_user", "vmxnet3",
 };
 
 static void
