@@ -4,8 +4,9 @@
  * Private to lib/serve. One file a concern: serve_parse.c connections to operations,
  * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_seek.c,
  * serve_answer.c operations to replies, serve_storage.c those that store, serve_reply.c where a
- * reply goes, serve_gets.c the straight path of plain gets, serve_hold.c replies that must wait, serve_message.c replies of many datagrams,
- * serve_meta.c and serve_binary.c answers in their protocols, serve_stats.c.
+ * reply goes, serve_gets.c the straight path of plain gets, serve_hold.c replies that must wait,
+ * serve_message.c replies of many datagrams, serve_meta.c and serve_binary.c answers in their
+ * protocols, serve_stats.c.
  *
  * Owner:  views in an operation point into received frames or a carry: valid in this pass.
  * Thread: core-local, but for struct serve_shared.
