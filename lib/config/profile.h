@@ -3,9 +3,9 @@
  *
  * The schema in profile.c is the reference of the file format; drivers-config/README.md
  * explains it. An unknown key, a missing one or a value out of range is an error that names file,
- * key and line.
+ * line and key.
  *
- * Shape:  plain data without pointers. The quirks stay in the file: they are for people.
+ * Shape:  plain data without pointers. Quirks and sources stay in the file: they are for people.
  * Units:  rings in descriptors, burst in frames, mbuf_bytes of frame data in one buffer.
  * Thread: one, at start: profile_load reads a file and uses the heap while it does.
  * Errors: struct fault, one line.
@@ -15,8 +15,14 @@
 
 #include "config.h"
 
-#define PROFILE_BURST_MAX 64u
-#define DEVICE_BYTES      512u
+#define PROFILE_BURST_MAX   CONFIG_BURST_MAX
+#define PROFILE_DRIVERS_MAX 4u
+#define PROFILE_IDS_MAX     96u
+#define DEVICE_BYTES        512u
+
+struct pci_id {
+	uint16_t vendor, device;
+};
 
 /* How received flows find their queue. */
 enum spread {
@@ -46,24 +52,59 @@ enum need {
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
 
+/* What a NIC can hash for RSS. */
+enum rss_kind {
+	RSS_KIND_IP4 = 1u << 0,  /* addresses */
+	RSS_KIND_TCP4 = 1u << 1, /* addresses and ports */
+	RSS_KIND_UDP4 = 1u << 2,
+	RSS_KIND_IP6 = 1u << 3,
+	RSS_KIND_TCP6 = 1u << 4,
+	RSS_KIND_UDP6 = 1u << 5,
+};
+
+/* Which rules for single flows (rte_flow) a NIC takes, and how many of each. 0: none. */
+struct flow_limits {
+	uint32_t ethertype_max;  /* by EtherType */
+	uint32_t five_tuple_max; /* by exact addresses, ports and protocol */
+	uint32_t director_max;   /* by perfect match with masks: flow director and its kin */
+	bool one_mask;           /* all director rules of the port share one mask */
+	bool needs_proto;        /* a rule that names a port must name the protocol as well */
+	bool needs_mark;         /* a director rule must MARK what it queues */
+	bool masked_ports;       /* a director rule may look at some bits of a port */
+	bool ipv6;               /* rules by IPv6 ports exist */
+};
+
 struct profile {
 	char name[CONFIG_NAME_BYTES];
 	char summary[128];
 	char device[DEVICE_BYTES]; /* EAL's words for the device, with {placeholders} */
-	enum spread spread;
-	uint32_t needs; /* enum need */
+	char drivers[PROFILE_DRIVERS_MAX][CONFIG_NAME_BYTES]; /* DPDK's names; empty: none more */
+	struct pci_id pci_ids[PROFILE_IDS_MAX];
+	uint32_t pci_id_count;
+	uint32_t spread; /* enum spread */
+	uint32_t needs;  /* enum need */
 	uint32_t queues_max;
 	uint32_t rx_ring, tx_ring;
+	uint32_t ring_max;
 	uint32_t burst;
 	uint32_t mbuf_bytes;
 	uint32_t mtu_max;
 	uint32_t offloads; /* enum offload: wanted, if the port has them */
+	/* What the family promises; the port itself has the last word. 0: unknown, or none. */
+	uint32_t rss_fields;     /* enum rss_kind */
+	uint32_t rss_queues_max; /* that its table can name */
+	uint32_t rss_key_bytes, reta_size;
+	struct flow_limits flow;
+	bool udp_cksum_unknown; /* a wrong UDP checksum is reported as unknown: look oneself */
 	bool promiscuous;
 	bool another_mac; /* the kernel has the driver's MAC at its end: answer under another */
 	bool wait_link;   /* a link that is not up within seconds is an error */
 };
 
 bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);
+
+/* What the operator says goes before what the profile says, as far as the NIC can. */
+bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f);
 
 /* The EAL device for this profile and configuration with that many queues: placeholders filled,
  * --vdev-args appended. */

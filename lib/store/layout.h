@@ -12,6 +12,7 @@
 #include "arena.h"
 #include "item.h"
 #include "slab_sizes.h"
+#include "base/copy.h"
 
 #include <emmintrin.h>
 
@@ -114,28 +115,6 @@ bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 			(load_u32(a + len - 4) ^ load_u32(b + len - 4))) == 0;
 	/* One to three: the first, the middle, the last. */
 	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
-}
-
-/* Like memcpy of bytes that do not overlap, for the same reason; longer ones are worth the call. */
-#define COPY_SHORT_BYTES 64u
-
-static inline void
-copy_16(uint8_t *to, const uint8_t *from, uint32_t at)
-{
-	_mm_storeu_si128((__m128i *)(void *)(to + at),
-			 _mm_loadu_si128((const __m128i *)(const void *)(from + at)));
-}
-
-static inline void
-bytes_copy(uint8_t *to, const uint8_t *from, uint32_t len)
-{
-	if (len < 16 || len > COPY_SHORT_BYTES) {
-		memcpy(to, from, len);
-		return;
-	}
-	for (uint32_t at = 0; at + 16 < len; at += 16)
-		copy_16(to, from, at);
-	copy_16(to, from, len - 16);
 }
 
 static inline bool

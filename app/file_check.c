@@ -1,0 +1,62 @@
+#include "file_check.h"
+#include "config/profile.h"
+#include "layout/topology.h"
+#include "nic_profile.h"
+#include "steer/plan.h"
+
+/* The machine's CPUs that are switched on; --sysfs names another machine's. */
+static bool
+read_cpus(struct cpu_list *cpus, const struct config *cfg, struct fault *f)
+{
+	struct topology machine;
+	struct tree tree;
+
+	if (!tree_open(&tree, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", f))
+		return false;
+	topology_read(&machine, &tree);
+	tree_close(&tree);
+	cpus->count = 0;
+	for (uint32_t cpu = 0; cpu < machine.cpu_end && cpu < LCORE_ID_END; cpu++)
+		if (machine.cpu[cpu].online)
+			cpus->at[cpus->count++] = cpu;
+	return cpus->count != 0 || fault_say(f, "--sysfs: no CPU is there");
+}
+
+static bool
+control_exists(const struct config *cfg, const struct cpu_list *cpus, struct fault *f)
+{
+	for (uint32_t i = 0; i < cpus->count; i++)
+		if (cpus->at[i] == cfg->control_cpu)
+			return true;
+	return cfg->control_cpu == CONFIG_NO_CPU ||
+	       fault_say(f, "--control-cpu: there is no CPU %u; the machine has %u",
+			 cfg->control_cpu, cpus->count);
+}
+
+bool
+file_check(const struct config *cfg, struct fault *f)
+{
+	struct lcore_set spread;
+	struct profile profile;
+	struct port_caps promise;
+	struct steer_plan plan;
+	struct cpu_list cpus;
+
+	if (!read_cpus(&cpus, cfg, f) || !nic_profile(&profile, cfg, f))
+		return false;
+	if (cfg->lcores.count != 0 ? !lcores_exist(&cfg->lcores, &cpus, f)
+				   : !lcores_spread(&spread, cfg->cores, &cpus, f))
+		return false;
+	steer_promise(&profile, &promise);
+	return control_exists(cfg, &cpus, f) && steer_make(&plan, cfg, &profile, &promise, f);
+}
+
+bool
+file_suffices(const struct config *cfg, struct fault *f)
+{
+	char device[DEVICE_BYTES];
+	struct profile profile;
+
+	return nic_profile(&profile, cfg, f) &&
+	       profile_device(&profile, cfg, cfg->queues, device, f);
+}
