@@ -1,0 +1,207 @@
+#include "advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VENDOR_INTEL 0x8086u
+#define X722_FIRST   0x37cdu /* of X710's family, with firmware numbers of its own */
+#define X722_LAST    0x37d3u
+
+#define GRUB "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot"
+
+/* Firmware that DPDK's guides name as the oldest to use. */
+struct firmware_rule {
+	const char *driver; /* of the kernel */
+	uint32_t major;     /* 0: any; else a family has versions of its own */
+	uint32_t at_least_major, at_least_minor;
+	const char *source;
+};
+
+static const struct firmware_rule firmware_rules[] = {
+	{"i40e", 0, 8, 30, "DPDK guide of i40e, matching list, 21.11"},
+	{"mlx5_core", 12, 12, 21, "DPDK guide of mlx5, prerequisites"},
+	{"mlx5_core", 14, 14, 21, "DPDK guide of mlx5, prerequisites"},
+	{"mlx5_core", 16, 16, 21, "DPDK guide of mlx5, prerequisites"},
+	{"mlx5_core", 20, 20, 27, "DPDK guide of mlx5, prerequisites"},
+	{"mlx5_core", 22, 22, 27, "DPDK guide of mlx5, prerequisites"},
+};
+
+static void
+judge_driver(struct advice_list *list, const struct pci_nic *nic)
+{
+	struct advice *a;
+
+	if (pci_nic_is_bound(nic)) {
+		advice_add(list, ADVICE_OK, "driver", "%s", nic->driver);
+		return;
+	}
+	a = advice_add(list, ADVICE_FAIL, "driver", "%s is bound to %s, not to user space",
+		       nic->address, nic->driver[0] != '\0' ? nic->driver : "no driver");
+	advice_cure(a, "tools/nic bind %s", nic->address);
+}
+
+static void
+judge_vfio(struct advice_list *list, const struct advice_case *c)
+{
+	struct advice *a;
+
+	if (pci_nic_is_shared(c->nic)) {
+		advice_add(list, ADVICE_OK, "vfio", "not needed: %s stays", c->nic->driver);
+	} else if (tree_has(c->tree, "sys/module/vfio_pci") ||
+		   tree_has(c->tree, "sys/bus/pci/drivers/vfio-pci")) {
+		advice_add(list, ADVICE_OK, "vfio", "vfio-pci is loaded");
+	} else {
+		a = advice_add(list, pci_nic_is_bound(c->nic) ? ADVICE_OK : ADVICE_FAIL, "vfio",
+			       "vfio-pci is not loaded");
+		advice_cure(a, "modprobe vfio-pci; echo vfio-pci > "
+			       "/etc/modules-load.d/vfio-pci.conf");
+	}
+}
+
+static void
+judge_iommu(struct advice_list *list, const struct advice_case *c)
+{
+	char unsafe[TOPOLOGY_NAME_BYTES];
+	struct advice *a;
+
+	if (c->nic->iommu_group[0] != '\0') {
+		advice_add(list, ADVICE_OK, "IOMMU", "on, group %s", c->nic->iommu_group);
+		return;
+	}
+	if (pci_nic_is_shared(c->nic)) {
+		advice_add(list, ADVICE_OK, "IOMMU", "off; %s needs none", c->nic->driver);
+		return;
+	}
+	tree_line(c->tree, unsafe, sizeof unsafe,
+		  "sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+	if (unsafe[0] == 'Y' || strstr(c->nic->driver, "uio") != NULL) {
+		a = advice_add(list, ADVICE_WARN, "IOMMU",
+			       "off: a fault of the NIC or driver may write anywhere in memory");
+		advice_cure(a, "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB);
+		return;
+	}
+	a = advice_add(list, ADVICE_FAIL, "IOMMU", "off: vfio-pci cannot drive the NIC");
+	advice_cure(a, "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB
+		       "; on a machine without one: echo Y > "
+		       "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+}
+
+static void
+judge_node(struct advice_list *list, const struct advice_case *c)
+{
+	struct advice *a;
+
+	if (c->nic->node >= 0) {
+		advice_add(list, ADVICE_OK, "NIC's node", "%d", c->nic->node);
+	} else if (c->topology->node_end < 2) {
+		advice_add(list, ADVICE_OK, "NIC's node", "there is only one");
+	} else {
+		a = advice_add(list, ADVICE_WARN, "NIC's node",
+			       "the BIOS does not say; taken for node %u", c->placement->node);
+		advice_cure(a,
+			    "look up the slot's socket in the board's manual; --lcores with CPUs "
+			    "of that one");
+	}
+}
+
+static void
+judge_pcie(struct advice_list *list, const struct pci_nic *nic)
+{
+	struct advice *a;
+
+	if (nic->pcie_width == 0 || nic->pcie_width_max == 0) {
+		advice_add(list, ADVICE_UNKNOWN, "PCIe", "the machine does not say");
+		return;
+	}
+	if (nic->pcie_width >= nic->pcie_width_max &&
+	    strcmp(nic->pcie_speed, nic->pcie_speed_max) == 0) {
+		advice_add(list, ADVICE_OK, "PCIe", "x%u, %s", nic->pcie_width, nic->pcie_speed);
+		return;
+	}
+	a = advice_add(list, ADVICE_WARN, "PCIe", "x%u at %s, where the NIC could x%u at %s",
+		       nic->pcie_width, nic->pcie_speed, nic->pcie_width_max, nic->pcie_speed_max);
+	advice_cure(a, "move it to a slot with x%u and that speed, or seat it anew",
+		    nic->pcie_width_max);
+}
+
+static void
+judge_link(struct advice_list *list, const struct pci_nic *nic)
+{
+	struct advice *a;
+
+	switch (nic->link) {
+	case LINK_UNKNOWN:
+		advice_add(list, ADVICE_UNKNOWN, "link",
+			   "seen when the appliance starts: the kernel does not drive this NIC");
+		return;
+	case LINK_UP:
+		advice_add(list, ADVICE_OK, "link", "up, %u Mbit/s", nic->link_mbps);
+		return;
+	case LINK_DOWN:
+		break;
+	}
+	a = advice_add(list, ADVICE_WARN, "link", "%s has none", nic->iface);
+	advice_cure(a, "ip link set %s up; then look at cable, module and switch port", nic->iface);
+}
+
+static const struct firmware_rule *
+firmware_rule_of(const struct pci_nic *nic, uint32_t major)
+{
+	for (uint32_t i = 0; i < sizeof firmware_rules / sizeof firmware_rules[0]; i++) {
+		const struct firmware_rule *r = &firmware_rules[i];
+
+		if (strcmp(r->driver, nic->driver) == 0 && (r->major == 0 || r->major == major))
+			return r;
+	}
+	return NULL;
+}
+
+static void
+judge_firmware(struct advice_list *list, const struct pci_nic *nic)
+{
+	const bool x722 = nic->vendor == VENDOR_INTEL && nic->device >= X722_FIRST &&
+			  nic->device <= X722_LAST;
+	const struct firmware_rule *r;
+	uint32_t major = 0, minor = 0;
+	struct advice *a;
+
+	if (sscanf(nic->firmware, "%u.%u", &major, &minor) != 2) {
+		advice_add(list, ADVICE_UNKNOWN, "firmware", "%s",
+			   nic->firmware[0] != '\0'
+				   ? nic->firmware
+				   : "only a driver of the kernel tells (ethtool -i)");
+		return;
+	}
+	r = x722 ? NULL : firmware_rule_of(nic, major);
+	if (r == NULL || major > r->at_least_major ||
+	    (major == r->at_least_major && minor >= r->at_least_minor)) {
+		advice_add(list, ADVICE_OK, "firmware", "%s", nic->firmware);
+		return;
+	}
+	a = advice_add(list, ADVICE_WARN, "firmware", "%s, older than %u.%u (%s)", nic->firmware,
+		       r->at_least_major, r->at_least_minor, r->source);
+	advice_cure(a, strcmp(nic->driver, "i40e") == 0 ? "Intel's NVM Update Tool"
+							: "mlxup, NVIDIA's firmware tool");
+}
+
+void
+advice_nic(struct advice_list *list, const struct advice_case *c)
+{
+	struct advice *a;
+
+	if (c->nic == NULL)
+		return;
+	if (!c->nic->there) {
+		a = advice_add(list, ADVICE_FAIL, "NIC", "there is no PCI device %s",
+			       c->nic->address);
+		advice_cure(a, "tools/nic list");
+		return;
+	}
+	judge_driver(list, c->nic);
+	judge_vfio(list, c);
+	judge_iommu(list, c);
+	judge_node(list, c);
+	judge_pcie(list, c->nic);
+	judge_link(list, c->nic);
+	judge_firmware(list, c->nic);
+}

@@ -1,0 +1,141 @@
+#include "pci_nic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PCI_DIR           "sys/bus/pci/devices"
+#define CLASS_NETWORK     0x02u /* PCI Code and ID Assignment, base class */
+#define SHORT_ADDRESS_LEN 7u    /* 03:00.0 */
+#define VENDOR_MELLANOX   0x15b3u
+
+static bool
+keep_name(void *arg, const char *name)
+{
+	snprintf(arg, TOPOLOGY_NAME_BYTES, "%s", name);
+	return false;
+}
+
+static uint32_t
+number_of(const struct tree *tree, const char *address, const char *file)
+{
+	uint64_t n = 0;
+
+	return tree_number(tree, &n, PCI_DIR "/%s/%s", address, file) ? (uint32_t)n : 0;
+}
+
+static bool
+keep_virtio(void *arg, const char *name)
+{
+	return strncmp(name, "virtio", 6) != 0 || keep_name(arg, name);
+}
+
+/* Of virtio the interface hangs below a device of its own. */
+static void
+find_iface(struct pci_nic *nic, const struct tree *tree)
+{
+	char path[TREE_PATH_BYTES], virtio[TOPOLOGY_NAME_BYTES] = "";
+
+	snprintf(path, sizeof path, PCI_DIR "/%s/net", nic->address);
+	tree_names(tree, path, keep_name, nic->iface);
+	if (nic->iface[0] != '\0')
+		return;
+	snprintf(path, sizeof path, PCI_DIR "/%s", nic->address);
+	tree_names(tree, path, keep_virtio, virtio);
+	snprintf(path, sizeof path, PCI_DIR "/%s/%s/net", nic->address, virtio);
+	if (virtio[0] != '\0')
+		tree_names(tree, path, keep_name, nic->iface);
+}
+
+static void
+read_iface(struct pci_nic *nic, const struct tree *tree)
+{
+	uint64_t n;
+
+	find_iface(nic, tree);
+	if (nic->iface[0] == '\0')
+		return;
+	/* Nobody can read it of an interface that is down. */
+	if (tree_number(tree, &n, "sys/class/net/%s/carrier", nic->iface))
+		nic->link = n != 0 ? LINK_UP : LINK_DOWN;
+	else
+		nic->link = LINK_DOWN;
+	if (tree_number(tree, &n, "sys/class/net/%s/speed", nic->iface) && n < 1u << 24)
+		nic->link_mbps = (uint32_t)n;
+	tree_line(tree, nic->firmware, sizeof nic->firmware, "ethtool/%s/firmware-version",
+		  nic->iface);
+}
+
+void
+pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
+{
+	uint64_t node;
+
+	memset(nic, 0, sizeof *nic);
+	snprintf(nic->address, sizeof nic->address, "%s%s",
+		 strlen(address) == SHORT_ADDRESS_LEN ? "0000:" : "", address);
+	nic->there = address[0] != '\0' && tree_has(tree, PCI_DIR "/%s", nic->address);
+	nic->node = NODE_UNKNOWN;
+	if (!nic->there)
+		return;
+	nic->vendor = number_of(tree, nic->address, "vendor");
+	nic->device = number_of(tree, nic->address, "device");
+	if (tree_number(tree, &node, PCI_DIR "/%s/numa_node", nic->address) && node < NODES_MAX)
+		nic->node = (int32_t)node;
+	tree_link(tree, nic->driver, sizeof nic->driver, PCI_DIR "/%s/driver", nic->address);
+	tree_link(tree, nic->iommu_group, sizeof nic->iommu_group, PCI_DIR "/%s/iommu_group",
+		  nic->address);
+	tree_line(tree, nic->pcie_speed, sizeof nic->pcie_speed, PCI_DIR "/%s/current_link_speed",
+		  nic->address);
+	tree_line(tree, nic->pcie_speed_max, sizeof nic->pcie_speed_max,
+		  PCI_DIR "/%s/max_link_speed", nic->address);
+	nic->pcie_width = number_of(tree, nic->address, "current_link_width");
+	nic->pcie_width_max = number_of(tree, nic->address, "max_link_width");
+	read_iface(nic, tree);
+}
+
+struct listing {
+	const struct tree *tree;
+	struct pci_nic *nics;
+	uint32_t count;
+};
+
+static bool
+list_one(void *arg, const char *address)
+{
+	struct listing *l = arg;
+
+	if (number_of(l->tree, address, "class") >> 16 != CLASS_NETWORK)
+		return true;
+	pci_nic_read(&l->nics[l->count++], l->tree, address);
+	return l->count < PCI_NICS_MAX;
+}
+
+static int
+by_address(const void *a, const void *b)
+{
+	return strcmp(((const struct pci_nic *)a)->address, ((const struct pci_nic *)b)->address);
+}
+
+uint32_t
+pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree)
+{
+	struct listing l = {tree, nics, 0};
+
+	tree_names(tree, PCI_DIR, list_one, &l);
+	qsort(nics, l.count, sizeof *nics, by_address);
+	return l.count;
+}
+
+bool
+pci_nic_is_shared(const struct pci_nic *nic)
+{
+	return nic->vendor == VENDOR_MELLANOX && strncmp(nic->driver, "mlx", 3) == 0;
+}
+
+bool
+pci_nic_is_bound(const struct pci_nic *nic)
+{
+	return pci_nic_is_shared(nic) || strcmp(nic->driver, "vfio-pci") == 0 ||
+	       strcmp(nic->driver, "uio_pci_generic") == 0 || strcmp(nic->driver, "igb_uio") == 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * pci_nic.h - what a machine says about a NIC on its PCI bus.
+ *
+ * Shape:  plain data, read once from a tree. Texts are empty where the machine says nothing, as it
+ *         does about link and firmware of a NIC that no driver of the kernel drives.
+ * Thread: one, at start.
+ * Bounds: PCI_NICS_MAX NICs listed; the rest are left out.
+ */
+#ifndef CLOCKOO_PCI_NIC_H
+#define CLOCKOO_PCI_NIC_H
+
+#include "topology.h"
+
+#define PCI_NICS_MAX      64u
+#define PCI_ADDRESS_BYTES 16u /* 0000:03:00.0 */
+
+enum link_state { LINK_UNKNOWN, LINK_DOWN, LINK_UP };
+
+struct pci_nic {
+	bool there;
+	char address[PCI_ADDRESS_BYTES];
+	uint32_t vendor, device; /* PCI IDs */
+	char driver[TOPOLOGY_NAME_BYTES];
+	char iface[TOPOLOGY_NAME_BYTES]; /* the kernel's name, if it drives the NIC */
+	char firmware[TOPOLOGY_NAME_BYTES];
+	int32_t node; /* NODE_UNKNOWN: the machine does not say, or has one */
+	enum link_state link;
+	uint32_t link_mbps;
+	char pcie_speed[TOPOLOGY_NAME_BYTES], pcie_speed_max[TOPOLOGY_NAME_BYTES]; /* "8.0 GT/s" */
+	uint32_t pcie_width, pcie_width_max;
+	char iommu_group[TOPOLOGY_NAME_BYTES]; /* empty: no IOMMU in use */
+};
+
+/* The NIC of that address, with or without its domain. */
+void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address);
+
+/* All network controllers, by address. Returns how many. */
+uint32_t pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree);
+
+/* Can user space drive it as it is now bound? */
+bool pci_nic_is_bound(const struct pci_nic *nic);
+/* Does the kernel's driver stay, beside ours (mlx4, mlx5)? */
+bool pci_nic_is_shared(const struct pci_nic *nic);
+
+#endif
