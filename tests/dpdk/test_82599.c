@@ -1,31 +1,34 @@
 /*
  * Steering on an Intel 82599. Goal: every frame lands on the queue that the plan says, whichever
  * plan it is; what the NIC refuses is named, with what happens instead. Method: DPDK's real PCI bus
- * and ixgbe driver, through our own lib/dpdk, on a model of the registers (nic82599/nic82599.h, which
- * says what silicon may do differently). One plan a process, named by the argument, because EAL
- * starts once.
+ * and ixgbe driver, through our own lib/dpdk, on a model of the registers (nic82599/nic82599.h,
+ * which says what silicon may do differently). One plan a process, named by the argument, because
+ * EAL starts once.
  */
 #include "support/test.h"
 #include "dpdk/device.h"
 #include "dpdk/eal.h"
+#include "nic82599/mmio_trap.h"
 #include "nic82599/nic82599.h"
 #include "nic82599/probe.h"
 
-#define TYPE_ARP    0x0806u
-#define TYPE_IP4    0x0800u
-#define TYPE_IP6    0x86ddu
-#define TYPE_LLDP   0x88ccu
-#define IP_ICMP     1u
-#define IP_TCP      6u
-#define IP_UDP      17u
-#define IP_ICMP6    58u
-#define PORT        11211u
-#define FLOWS       96u
-#define FRAMES      128u
-#define MEMORY_MB   288u
-#define RING        128u
-#define UDP_SUM_AT  40u
-#define L4_OFFSET   34u
+#include <stdlib.h>
+
+#define TYPE_ARP   0x0806u
+#define TYPE_IP4   0x0800u
+#define TYPE_IP6   0x86ddu
+#define TYPE_LLDP  0x88ccu
+#define IP_ICMP    1u
+#define IP_TCP     6u
+#define IP_UDP     17u
+#define IP_ICMP6   58u
+#define PORT       11211u
+#define FLOWS      96u
+#define FRAMES     128u
+#define MEMORY_MB  288u
+#define RING       128u
+#define UDP_SUM_AT 40u
+#define L4_OFFSET  34u
 
 static const struct {
 	const char *name;
@@ -54,10 +57,12 @@ static const struct {
 	 "8 queues, RSS over addresses, TCP ports, UDP ports, table of 128; UDP ports 11211 to "
 	 "11218 to queues 0 to 7 (IPv4)"},
 	{"director4", 4, STEERING_FLOW_DIRECTOR, false, 0, 0,
-	 "4 queues, TCP over IPv4 by client port (flow director, mask 0x001e), the rest by RSS over "
+	 "4 queues, TCP over IPv4 by client port (flow director, mask 0x001e), the rest by RSS "
+	 "over "
 	 "addresses, TCP ports, UDP ports, table of 128"},
 	{"director6", 6, STEERING_FLOW_DIRECTOR, true, 0, 0,
-	 "6 queues, TCP over IPv4 by client port (flow director, mask 0x003e), the rest by RSS over "
+	 "6 queues, TCP over IPv4 by client port (flow director, mask 0x003e), the rest by RSS "
+	 "over "
 	 "addresses, TCP ports, UDP ports, table of 128; UDP ports 11211 to 11216 to queues 0 to 5 "
 	 "(IPv4)"},
 	{"beyond-rss", 24, STEERING_AUTO, true, 0, 0,
@@ -104,8 +109,16 @@ configure(void)
 	config.queues = plans[chosen].queues;
 	/* EAL's cores are not the plan's: one thread polls all queues here. */
 	check(lcores_parse(&config.lcores, "0@0", &f));
-	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &f))
+	if (!profile_load(&profile, PROFILE_DIR "/pci.yaml", "pci", &f))
 		fail_msg("%s", f.text);
+	profile.flow = (struct flow_limits){.ethertype_max = 8,
+					    .five_tuple_max = 128,
+					    .director_max = 2046,
+					    .one_mask = true,
+					    .needs_proto = true,
+					    .needs_mark = true,
+					    .masked_ports = true};
+	profile.rss_queues_max = 16;
 	if (plans[chosen].five_tuples != 0)
 		profile.flow.five_tuple_max = plans[chosen].five_tuples;
 	profile.rx_ring = profile.tx_ring = RING;
@@ -132,6 +145,7 @@ start(void **state)
 static int
 stop(void **state)
 {
+	mmio_trap_again();
 	device_stop(&device);
 	eal_stop();
 	pci_folder_remove(&folder);
@@ -181,8 +195,8 @@ lands_as_planned(const struct probe *p, uint32_t hits[CORES_MAX])
 	const uint32_t queue = send(p, &mark);
 
 	if (queue != planned)
-		fail_msg("%s from %08x:%u to %u: planned for queue %u, came on %u", p->words, p->src,
-			 p->src_port, p->dst_port, planned, queue);
+		fail_msg("%s from %08x:%u to %u: planned for queue %u, came on %u", p->words,
+			 p->src, p->src_port, p->dst_port, planned, queue);
 	check_eq(mark & (FRAME_IP_CKSUM_BAD | FRAME_L4_CKSUM_BAD), 0);
 	hits[queue]++;
 }
@@ -215,6 +229,7 @@ every_frame_lands_on_the_queue_of_the_plan(void **state)
 {
 	uint32_t hits[CORES_MAX] = {0};
 
+	mmio_trap_again();
 	for (uint32_t k = 0; k < KINDS; k++) {
 		for (uint32_t flow = 0; flow < FLOWS; flow++) {
 			struct probe p = kinds_of_frames[k];
@@ -234,6 +249,7 @@ every_frame_lands_on_the_queue_of_the_plan(void **state)
 static void
 a_wrong_checksum_is_never_called_good(void **state)
 {
+	mmio_trap_again();
 	for (uint32_t k = 0; k < KINDS; k++) {
 		struct probe p = kinds_of_frames[k];
 		uint32_t mark = 0;
@@ -254,6 +270,7 @@ every_queue_sends_and_the_nic_fills_in_checksums(void **state)
 {
 	const struct probe udp = {"UDP", TYPE_IP4, IP_UDP, false, false, false, 0x0a000002, 1, 2};
 
+	mmio_trap_again();
 	for (uint32_t q = 0; q < device.queues; q++) {
 		struct port *port = &device.ports[q].port;
 		const struct sent_frame *sent = &nic.sent[nic.sent_count % SENT_MAX];
@@ -308,6 +325,7 @@ what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
 	};
 	struct rule_report report;
 
+	mmio_trap_again();
 	flow_rules_drop(device.id);
 	for (uint32_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
 		const char *begin = "the NIC refused the rule \"UDP";
@@ -333,6 +351,7 @@ the_129th_exact_rule_is_refused(void **state)
 	static struct steer_plan many;
 	struct rule_report report;
 
+	mmio_trap_again();
 	many.rule_count = FIVE_TUPLES + 1;
 	for (uint32_t i = 0; i < many.rule_count; i++)
 		many.rules[i] = udp_rule(STEER_EXACT, 4, (uint16_t)(5000 + i), 0xffff, 0);
@@ -346,6 +365,7 @@ the_129th_exact_rule_is_refused(void **state)
 static void
 no_rule_stays_in_the_nic_once_dropped(void **state)
 {
+	mmio_trap_again();
 	flow_rules_make(device.id, &plan, &device.rules);
 	flow_rules_drop(device.id);
 	check_eq(nic.director_count, 0);
@@ -353,6 +373,19 @@ no_rule_stays_in_the_nic_once_dropped(void **state)
 		check_eq(*nic_reg(&nic, REG_FTQF(i)) & FTQF_ENABLE, 0);
 	for (uint32_t i = 0; i < ETHERTYPES; i++)
 		check_eq(*nic_reg(&nic, REG_ETQF(i)) & ETQF_ENABLE, 0);
+}
+
+static void
+find_plan(const char *name)
+{
+	for (uint32_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+		if (strcmp(plans[i].name, name) == 0) {
+			chosen = i;
+			return;
+		}
+	}
+	fprintf(stderr, "no plan is called %s\n", name);
+	exit(2);
 }
 
 int
@@ -372,9 +405,9 @@ main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "default";
 	const bool refusals = strcmp(name, "refusals") == 0;
 
-	for (uint32_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
-		if (strcmp(plans[i].name, refusals ? "default" : name) == 0)
-			chosen = i;
+	/* Refusals are those of the first plan's port. */
+	if (!refusals)
+		find_plan(name);
 	return refusals ? cmocka_run_group_tests(limits, start, stop)
 			: cmocka_run_group_tests(tests, start, stop);
 }

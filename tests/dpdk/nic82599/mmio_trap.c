@@ -166,11 +166,17 @@ on_sigbus(int sig, siginfo_t *info, void *context)
 }
 
 void
-mmio_trap_start(const struct mmio_device *device)
+mmio_trap_again(void)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 
+	check(sigaction(SIGBUS, &action, NULL) == 0);
+}
+
+void
+mmio_trap_start(const struct mmio_device *device)
+{
 	check(trap.device == NULL);
 	trap.device = device;
-	check(sigaction(SIGBUS, &action, NULL) == 0);
+	mmio_trap_again();
 }

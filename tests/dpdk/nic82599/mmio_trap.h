@@ -24,4 +24,7 @@ struct mmio_device {
 /* device must live as long as the process. Once. */
 void mmio_trap_start(const struct mmio_device *device);
 
+/* Once more, where somebody else has taken the signal since: cmocka does, before each function. */
+void mmio_trap_again(void);
+
 #endif

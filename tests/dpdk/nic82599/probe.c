@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-#define TYPE_IP4    0x0800u
-#define TYPE_IP6    0x86ddu
-#define TYPE_VLAN   0x8100u
-#define IP_TCP      6u
-#define IP_UDP      17u
-#define US          0x0a000001u
-#define PAYLOAD     24u
-#define TCP_BYTES   20u
-#define UDP_BYTES   8u
+#define TYPE_IP4  0x0800u
+#define TYPE_IP6  0x86ddu
+#define TYPE_VLAN 0x8100u
+#define IP_TCP    6u
+#define IP_UDP    17u
+#define US        0x0a000001u
+#define PAYLOAD   24u
+#define TCP_BYTES 20u
+#define UDP_BYTES 8u
 
 static const uint8_t net6[12] = {0x20, 0x01, 0x0d, 0xb8};
 
@@ -90,7 +90,6 @@ write_l4(uint8_t *p, const struct probe *probe, const uint8_t *addresses, uint32
 static uint8_t *
 write_ip(uint8_t *p, const struct probe *probe, uint32_t l4_len)
 {
-	memset(p, 0, 40);
 	if (probe->ether_type == TYPE_IP6) {
 		p[0] = 0x60;
 		put16(p + 4, l4_len);
