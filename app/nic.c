@@ -41,7 +41,7 @@ nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes
 	char device[DEVICE_BYTES];
 
 	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
-	       profile_device(&nic->profile, cfg, cfg->cores, device, f);
+	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
 }
 
 static bool
@@ -54,6 +54,18 @@ bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct faul
 	       device_start(&nic->device, &req, f);
 }
 
+void
+nic_warn(const struct nic *nic, const char *program)
+{
+	const struct rule_report *rules = &nic->device.rules;
+
+	if (nic->plan.fallback)
+		fprintf(stderr, "%s: steering: %s\n", program, nic->plan.words);
+	if (rules->refused != 0)
+		fprintf(stderr, "%s: steering: %s (%u of %u rules refused)\n", program, rules->first,
+			rules->refused, rules->refused + rules->made);
+}
+
 bool
 nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f)
 {
@@ -63,7 +75,7 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 
 	f->text[0] = '\0';
 	if (eal_claim_prefix(cfg->file_prefix, f) < 0 ||
-	    !profile_device(&nic->profile, cfg, cfg->cores, device, f))
+	    !profile_device(&nic->profile, cfg, nic->plan.queues, device, f))
 		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);

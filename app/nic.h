@@ -40,4 +40,7 @@ bool nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_
 bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f);
 void nic_stop(struct nic *nic);
 
+/* One line for each way in which flows are steered otherwise than the operator may expect. */
+void nic_warn(const struct nic *nic, const char *program);
+
 #endif
