@@ -98,7 +98,7 @@ check_file(struct appliance *a)
 int
 main(int argc, char **argv)
 {
-	struct appliance a = {.source = {.default_file = DEFAULT_FILE}};
+	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
 	struct fault f;
 
 	switch (config_parse(&a.config, &a.source, argc, argv, &f)) {

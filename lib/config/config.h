@@ -160,6 +160,10 @@ enum config_verdict config_parse(struct config *cfg, struct config_source *src, 
  * false, so that a caller can return it. */
 bool config_blame(const struct config_source *src, struct fault *f);
 
+/* For each key of the file that the two, both finished, do not agree on. */
+void config_differ(const struct config *was, const struct config *now,
+		   void (*visit)(void *arg, const char *option, const char *key), void *arg);
+
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);
 

@@ -106,6 +106,7 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);
 	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	udp_create(s);
 	if (cfg->udp_port != 0)
 		s->reasm = reasm_create(region);
 	s->tcp = tcp_create(region, cfg);

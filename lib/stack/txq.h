@@ -61,6 +61,8 @@ void txq_chunk_put(struct txq_pool *pool, uint8_t *chunk);
 void txq_init(struct txq *q);
 /* Contiguous room for bytes <= CONN_RESERVE_MAX at the end of the queue. */
 uint8_t *txq_reserve(struct txq *q, struct txq_pool *pool, uint32_t bytes);
+/* The same, and how much there is. */
+uint8_t *txq_room(struct txq *q, struct txq_pool *pool, uint32_t bytes, uint32_t *room);
 /* The first bytes of the last reservation are queued, the rest is given back. */
 void txq_commit(struct txq *q, struct txq_pool *pool, uint32_t bytes);
 bool txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes);
