@@ -96,7 +96,8 @@ settle_cores(struct config *cfg, struct fault *f)
 				 "one, give at most %u",
 				 cfg->queues, cfg->cores, cfg->cores);
 	if (cfg->queues < cfg->cores && cfg->steering != STEERING_SOFTWARE)
-		return fault_say(f, "--queues: %u for %u cores: each core needs one; give %u, "
+		return fault_say(f,
+				 "--queues: %u for %u cores: each core needs one; give %u, "
 				 "or --steering software",
 				 cfg->queues, cfg->cores, cfg->cores);
 	for (uint32_t i = 0; i < cfg->lcores.count; i++)
