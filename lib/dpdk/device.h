@@ -21,7 +21,8 @@
 
 struct device {
 	uint16_t id;
-	int node; /* NUMA node, -1 unknown */
+	int node;                       /* NUMA node, -1 unknown */
+	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
 	uint32_t queues, cores;
 	struct port_caps caps;
 	struct rule_report rules;  /* what the NIC took of the plan's */
