@@ -71,7 +71,7 @@ static const struct {
 	 "11234 to queues 0 to 23 (IPv4)"},
 	{"none", 4, STEERING_NONE, false, 0, 0,
 	 "4 queues, the port is left to spread flows as it does"},
-	{"handover", 4, STEERING_AUTO, true, 2, 0,
+	{"handover", 4, STEERING_SOFTWARE, true, 2, 0,
 	 "2 queues, RSS over addresses, TCP ports, UDP ports, table of 128; UDP ports 11211 to "
 	 "11212 to queues 0 to 1 (IPv4); 4 cores hand frames over to each other in software"},
 };
@@ -109,16 +109,8 @@ configure(void)
 	config.queues = plans[chosen].queues;
 	/* EAL's cores are not the plan's: one thread polls all queues here. */
 	check(lcores_parse(&config.lcores, "0@0", &f));
-	if (!profile_load(&profile, PROFILE_DIR "/pci.yaml", "pci", &f))
+	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &f))
 		fail_msg("%s", f.text);
-	profile.flow = (struct flow_limits){.ethertype_max = 8,
-					    .five_tuple_max = 128,
-					    .director_max = 2046,
-					    .one_mask = true,
-					    .needs_proto = true,
-					    .needs_mark = true,
-					    .masked_ports = true};
-	profile.rss_queues_max = 16;
 	if (plans[chosen].five_tuples != 0)
 		profile.flow.five_tuple_max = plans[chosen].five_tuples;
 	profile.rx_ring = profile.tx_ring = RING;
