@@ -185,8 +185,7 @@ create(uint32_t cores, uint32_t queues, bool evenly)
 	create_server(w, cores, queues, evenly);
 	cfg.ipv4 = SIM_PEERS + 1;
 	cfg.tcp_port = 0;
-	w->client = sim_stack_create(&cfg, FRAMES, 0);
-	memcpy(w->client->port->port.mac, sim_peer_mac, sizeof sim_peer_mac);
+	w->client = sim_stack_create_as(&cfg, FRAMES, 0, sim_peer_mac);
 	w->client->serve = serve_client;
 	w->client->arg = w;
 	stack_attach(w->client->stack, &user);
