@@ -16,7 +16,9 @@ PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
 PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
-           "printf", "pidof", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+           "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+CLOCKOO_UID = "999"
+USERS = f"root:x:0:0::/:/bin/sh\nclockoo:x:{CLOCKOO_UID}:{CLOCKOO_UID}::/:/bin/sh\n"
 FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")
 PATHS = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
 
@@ -123,6 +125,8 @@ def make(image, kernel, programs):
     for module in (kernel / "order").read_text().split():
         archive.file(f"modules/{module}", (kernel / module).read_bytes(), 0o644)
     archive.file("modules/order", (kernel / "order").read_bytes(), 0o644)
+    archive.file("etc/passwd", USERS.encode(), 0o644)
+    archive.link("var/run", "/run")
     archive.file("init", (HERE / "guest_init").read_bytes())
     data = archive.bytes()
     image.write_bytes(data)
