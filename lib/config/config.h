@@ -29,7 +29,7 @@
 
 #define CONFIG_MEMORY_MAX_MB (1u << 20)
 #define CONFIG_NODES_MAX     8u
-#define CONFIG_RING_MIN      32u
+#define CONFIG_RING_MIN      64u
 #define CONFIG_RING_MAX      32768u
 #define CONFIG_BURST_MAX     64u
 #define CONFIG_NO_CPU        UINT32_MAX
