@@ -74,6 +74,7 @@ struct tcp {
 	struct plain_rule plain_in, plain_out;
 	uint32_t neigh_changes; /* in the neighbour table, as of this turn's output... */
 	uint32_t hop_tick;      /* ... and its time: struct conn_hop */
+	uint32_t hops_closed;   /* 0; all ones, for tests: no way is remembered */
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;

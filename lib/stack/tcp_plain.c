@@ -145,7 +145,7 @@ void
 plain_turn(struct stack *s)
 {
 	s->tcp->neigh_changes = neigh_changes_mt(s->neigh);
-	s->tcp->hop_tick = (uint32_t)(s->now_ns >> MTU_TICK_SHIFT);
+	s->tcp->hop_tick = (uint32_t)(s->now_ns >> MTU_TICK_SHIFT) | s->tcp->hops_closed;
 }
 
 static __attribute__((noinline)) bool
