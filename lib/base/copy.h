@@ -13,12 +13,6 @@
 #define COPY_INLINE_MAX 64u /* bytes; beyond, a call costs less than it saves */
 
 static inline void
-store_u64(uint8_t *p, uint64_t v)
-{
-	memcpy(p, &v, sizeof v);
-}
-
-static inline void
 copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
 {
 	if (len >= 8) {
@@ -29,8 +23,8 @@ copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
 	} else if (len >= 4) {
 		const uint32_t head = load_u32(from), tail = load_u32(from + len - 4);
 
-		memcpy(to, &head, sizeof head);
-		memcpy(to + len - 4, &tail, sizeof tail);
+		store_u32(to, head);
+		store_u32(to + len - 4, tail);
 	} else if (len != 0) {
 		/* One to three: the first, the middle, the last. */
 		to[0] = from[0];

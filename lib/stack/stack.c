@@ -68,7 +68,9 @@ plain_frame_of(const struct stack *s)
 	};
 
 	eth_emit(frame, s->port->mac, s->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, 0, 0);
+	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, IPV4_TCP, 0);
+	plain.out_8 = load_u64(frame + 8);
+	plain.out_16 = load_u64(frame + 16);
 	((struct ipv4_header *)(frame + ETH_HEADER_BYTES))->fragment = be16_of(0);
 	memset(mask, 0xff, ETH_MAC_BYTES);
 	memset(mask + 2 * ETH_MAC_BYTES, 0xff, sizeof(struct be16));

@@ -76,6 +76,8 @@ struct plain_frame {
 	uint64_t mac;       /* ours, in the low six bytes */
 	uint32_t ip;        /* ours */
 	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint64_t out_8,
+		out_16;     /* what we send: bytes 8 and 16 of Ethernet, IPv4 and TCP; no length */
 	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */
 };
 
@@ -176,6 +178,11 @@ void ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
  * (the MAC its frames come from), asking the neighbours in that case. */
 void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t fallback[6],
 		  uint8_t mac[6]);
+
+/* The same where the table knows it for sure: until when it does, if nothing changes there
+ * (neigh_changes_mt). */
+bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
+			uint64_t *until_ns);
 
 /* Give a received frame back at the next stack_release(). */
 void frame_spent(struct stack *s, struct frame *f);

@@ -51,16 +51,6 @@ txq_chunk_promised(struct txq_pool *pool)
 }
 
 void
-txq_chunk_put(struct txq_pool *pool, uint8_t *bytes)
-{
-	struct chunk *chunk = (struct chunk *)(void *)bytes;
-
-	chunk->piece.next = (struct piece *)pool->chunks_free;
-	pool->chunks_free = chunk;
-	pool->chunks_left++;
-}
-
-void
 txq_init(struct txq *q)
 {
 	*q = (struct txq){0};
