@@ -60,7 +60,14 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
 		  tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL));
-	a->workers[i] = (struct worker){&a->cores[i], &a->nic.clock, &a->stop, a->config.yield};
+	a->workers[i] = (struct worker){
+		.core = &a->cores[i],
+		.port = &a->nic.device.ports[i],
+		.clock = &a->nic.clock,
+		.stop = &a->stop,
+		.yield = a->config.yield,
+		.adaptive = a->config.poll == POLL_ADAPTIVE,
+	};
 	watch(a, i);
 }
 
