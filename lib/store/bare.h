@@ -27,9 +27,9 @@ static inline struct bare
 item_bare(const struct item *it)
 {
 	/* Relaxed: lengths never change, and nothing hangs on a mark. */
-	const uint32_t head = atomic_load_explicit(&it->head, memory_order_relaxed) & ~ITEM_MARKS;
+	const uint32_t head = atomic_load_explicit(&it->head, memory_order_relaxed);
 
-	return (struct bare){head & 0xff, head >> 8};
+	return (struct bare){head & 0xff, head >> 8 & (ITEM_PIN_MIN_BYTES - 1)};
 }
 
 #endif

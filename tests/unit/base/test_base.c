@@ -65,6 +65,17 @@ a_region_hands_out_aligned_zeroed_bytes(void **state)
 }
 
 static void
+a_hash_of_any_length_is_the_public_one(void **state)
+{
+	uint8_t bytes[300];
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 37 + 5);
+	for (uint32_t len = 0; len <= sizeof bytes; len++)
+		check(hash_bytes(bytes, len, 12345) == XXH3_64bits_withSeed(bytes, len, 12345));
+}
+
+static void
 a_hash_depends_on_its_seed(void **state)
 {
 	check(hash_bytes("key", 3, 1) == hash_bytes("key", 3, 1));
@@ -106,6 +117,7 @@ main(void)
 		cmocka_unit_test(a_big_endian_field_holds_its_bytes_in_wire_order),
 		cmocka_unit_test(a_list_keeps_its_order_and_forgives_a_second_unlink),
 		cmocka_unit_test(a_region_hands_out_aligned_zeroed_bytes),
+		cmocka_unit_test(a_hash_of_any_length_is_the_public_one),
 		cmocka_unit_test(a_hash_depends_on_its_seed),
 		cmocka_unit_test(a_counter_adds_up),
 		cmocka_unit_test(a_short_copy_touches_its_bytes_alone),

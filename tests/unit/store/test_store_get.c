@@ -102,6 +102,7 @@ a_batch_marks_what_it_finds_as_used(void **state)
 		slab_set_live(&rig.store->slab, item_ref(rig.store, it)); /* takes the mark away */
 		check(!slab_marked(&rig.store->slab, item_ref(rig.store, it)));
 	}
+	step_stamp(rig.store);
 	store_get_many(rig.core, keys, 3, items);
 	for (uint32_t i = 0; i < 2; i++)
 		check(slab_marked(&rig.store->slab, item_ref(rig.store, items[i])));
