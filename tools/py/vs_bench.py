@@ -127,7 +127,7 @@ class VsBench(Figures):
     def residence(self):
         """How long a request is in the core when it has something to do, but is not full."""
         rows = [self.wire(f"UDP gets at {LOADED} % of the most, round {number + 1}", "udp_get",
-                          "--keys", KEYS, "--load", LOADED)["open_loop"]
+                          "--keys", KEYS, "--load", LOADED, "--runs", 5, "--ms", 100)["open_loop"]
                 for number in range(self.rounds)]
         for name in ("residence_p50_us", "residence_p99_us", "residence_p999_us"):
             self.keep(name, [row[name] for row in rows])
