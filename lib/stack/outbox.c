@@ -1,7 +1,7 @@
 /*
  * outbox.c - frames on their way out, empty ones in stock, and received ones that are spent.
  */
-#include "stack_core.h"
+#include "outbox.h"
 #include "wire/eth_wire.h"
 
 static_assert(OUTBOX_MAX % BURST_MAX == 0, "the outbox is whole bursts");
@@ -55,34 +55,10 @@ stock_fill(struct stack *s)
 		stack_count(s, TX_NO_FRAME);
 }
 
-static void
-outbox_put(struct outbox *out, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
-{
-	struct burst *part = &out->part[out->count / BURST_MAX];
-	const uint32_t i = out->count % BURST_MAX;
-
-	part->len[i] = len;
-	part->mark[i] = mark;
-	part->data[i] = data;
-	part->frame[i] = frame;
-	out->count++;
-}
-
-/* The tag goes in where frames leave, as it is taken out where they come in (sort.c): in between,
- * no frame has one. */
-static __attribute__((noinline)) void
+void
 outbox_put_tagged(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
 {
 	outbox_put(&s->out, frame, eth_tag_in(data, s->tag), len + ETH_TAG_BYTES, mark);
-}
-
-static inline void
-outbox_send(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
-{
-	if (unlikely(s->cfg.vlan != 0))
-		outbox_put_tagged(s, frame, data, len, mark);
-	else
-		outbox_put(&s->out, frame, data, len, mark);
 }
 
 uint8_t *
@@ -103,13 +79,7 @@ outbox_begun(struct stack *s)
 void
 outbox_commit(struct stack *s, uint32_t len, uint32_t mark)
 {
-	struct stock *stock = &s->stock;
-
-	ensure(stock->count != 0 && s->out.count < OUTBOX_MAX && len <= s->port->frame_bytes);
-	stock->count--;
-	outbox_send(s, stock->frame[stock->count], stock->data[stock->count], len, mark);
-	if (stock->count != 0)
-		prefetch(stock->data[stock->count - 1]);
+	outbox_push(s, len, mark);
 }
 
 void

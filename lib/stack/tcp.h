@@ -296,6 +296,14 @@ void rx_ack_waited(struct conn *c);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
 
+/* Is the window told so wide that rx_window() can only say the same? full: a full segment. Silly
+ * window avoidance, RFC 9293 section 3.8.6.2.2: the edge moves by at least that, or not at all. */
+static inline bool
+rx_wide_enough(uint32_t told, uint32_t full)
+{
+	return (int32_t)(RX_WINDOW_BYTES - told) < (int32_t)full;
+}
+
 /* For tcp_holes.c: */
 struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
 void rx_node_free(struct stack *s, struct rx_seg *node);

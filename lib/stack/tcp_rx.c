@@ -188,7 +188,11 @@ rx_take_first(struct stack *s, struct conn *c, struct frame *frame, const uint8_
 	struct rx_seg *node = node_take(s, frame, text, frame_end(s, src_mac));
 
 	node->seq = c->rcv_nxt;
-	append(c, node);
+	node->next = NULL;
+	c->rx.head = c->rx.tail = node;
+	c->rx.frames = 1;
+	c->rx.bytes = text.len;
+	c->rcv_nxt += text.len;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, text.len);
 	plan_ack(s, c, false);
 	conn_make_ready(s, c);
@@ -240,11 +244,21 @@ rx_window(const struct stack *s, const struct conn *c)
 	const uint32_t have = c->rx.islands != NULL ? c->hole_bytes : 0;
 	const uint32_t room = min_u32(bytes, min_u32(own, common) + have);
 
-	/* Silly window avoidance, RFC 9293 section 3.8.6.2.2: move the edge by at least a full
-	 * segment, or not at all; and never back. */
+	/* As in rx_wide_enough(), and never back. */
 	if ((int32_t)(room - told) < (int32_t)full)
 		return told;
 	return room;
+}
+
+/* A peer that waits for the window must hear that it is open again: when it is twice as wide as
+ * told, and by two segments. */
+static void
+window_opens(struct stack *s, struct conn *c)
+{
+	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+
+	if (rx_window(s, c) >= 2 * told + 2 * mss_ours(s, c->local))
+		conn_ack_now(s, c);
 }
 
 void
@@ -252,20 +266,17 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 {
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
-	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t full = mss_ours(s, c->local);
 
 	ensure(node != NULL && n <= node->len);
-	node->data += n;
-	node->len -= n;
 	q->bytes -= n;
-	if (node->len > 0)
+	if (n < node->len) {
+		node->data += n;
+		node->len -= n;
 		return;
+	}
 	q->head = node->next;
 	q->frames--;
 	node_free(s, node);
-	/* A peer that waits for the window must hear that it is open again: when it is twice as
-	 * wide as told, and by two segments. */
-	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * full)
-		conn_ack_now(s, c);
+	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
+		window_opens(s, c);
 }
