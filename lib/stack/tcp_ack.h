@@ -48,7 +48,7 @@ static inline bool
 cwnd_is_limit(const struct conn *c)
 {
 	return c->flags & CONN_CWND_FULL ||
-	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
+	       ((c->snd_nxt - c->snd_una) > c->cwnd / 2 && c->cwnd < c->ssthresh);
 }
 
 #endif

@@ -111,7 +111,7 @@ plain_input(struct stack *s, struct sorted *in, uint32_t i)
 {
 	struct conn *c = in->conn[i];
 	const struct l3_info *l3 = &in->l3[i];
-	const uint8_t *p = in->rx.data[i];
+	uint8_t *p = in->rx.data[i];
 	struct tcp *t = s->tcp;
 	struct plain seg;
 	bool acks, stamps;
@@ -137,9 +137,9 @@ plain_input(struct stack *s, struct sorted *in, uint32_t i)
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, p + ETH_MAC_BYTES, sizeof c->peer_mac);
 	if (likely(seg.text.len > 0))
-		rx_take_first(s, c, in->rx.frame[i], p + ETH_MAC_BYTES, seg.text);
+		rx_take_first(s, c, in->rx.frame[i], p, seg.text);
 	else
-		frame_spent(s, in->rx.frame[i]);
+		frame_spent(s, in->rx.frame[i], p);
 	return true;
 }
 
