@@ -13,6 +13,10 @@
 #include "proto/mc_straight.h"
 #include "store/bare.h"
 
+/* For the loops over a batch: gcc takes what they call for each key, linked as a whole program, for
+ * too large to be inlined, which costs a tenth (measured: gcc 12). */
+#define FLAT __attribute__((flatten))
+
 /* ---- bytes of a connection to operations ---- */
 
 static inline void
@@ -56,7 +60,7 @@ promise(struct serve *sv, struct session *ss, uint32_t promised, uint32_t room)
 
 /* A run stops where its next key might have to wait for a promise, a turn, a pass or a carry; or
  * where its line is another's to read. */
-uint32_t
+FLAT uint32_t
 gets_parse(struct serve *sv, struct session *ss, struct view src)
 {
 	const uint32_t room = OPS_MAX - sv->op_count;
@@ -296,7 +300,7 @@ pen_reserve(struct serve *sv, struct pen *pen, uint32_t bytes)
 	pen->reserved++;
 }
 
-static uint32_t
+static FLAT uint32_t
 conn_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
@@ -341,7 +345,7 @@ datagram_get_answer(struct serve *sv, const struct op *op, struct tally *tally)
 	return true;
 }
 
-static uint32_t
+static FLAT uint32_t
 datagram_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
