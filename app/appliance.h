@@ -45,6 +45,7 @@ struct sizes {
 };
 
 struct appliance {
+	struct config_source source; /* of config */
 	struct config config;
 	struct nic nic;
 	struct sizes sizes;

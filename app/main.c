@@ -5,6 +5,7 @@
  *         ready line and --live lines.
  */
 #include "appliance.h"
+#include "file_check.h"
 #include "version.h"
 
 #include <errno.h>
@@ -13,9 +14,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+/* Read if nobody names another: Debian's place for what the operator writes. */
+#define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
+
 static int
-refuse(const struct fault *f)
+refuse(const struct appliance *a, struct fault *f)
 {
+	config_blame(&a->source, f);
 	fprintf(stderr, "clockoo: %s\n", f->text);
 	return (int)f->code;
 }
@@ -42,10 +47,10 @@ serve_until_told(struct appliance *a)
 	struct fault f;
 
 	if (!appliance_start(a, &f))
-		return refuse(&f);
+		return refuse(a, &f);
 	if (!pid_file_write(&a->pid_file, a->config.pid_file, &f) ||
 	    !identity_take(&a->identity, &a->config, &f) || !appliance_run(a, &f)) {
-		refuse(&f);
+		refuse(a, &f);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
 		return (int)f.code;
@@ -63,7 +68,7 @@ run(struct appliance *a)
 
 	if (!users_begin(&a->users, &a->config, &f) ||
 	    !identity_find(&a->identity, a->config.user, &f))
-		return refuse(&f);
+		return refuse(a, &f);
 	config_warn(&a->config, stderr);
 	a->background.ready_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
@@ -75,13 +80,33 @@ run(struct appliance *a)
 	return status;
 }
 
+static int
+check_file(struct appliance *a)
+{
+	struct fault f;
+
+	if (!file_check(&a->config, &f))
+		return refuse(a, &f);
+	printf("%s: right\n", a->source.file);
+	if (!file_suffices(&a->config, &f)) {
+		config_blame(&a->source, &f);
+		printf("still to be said before a start: %s\n", f.text);
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct appliance a = {0};
+	struct appliance a = {.source = {.default_file = DEFAULT_FILE}};
 	struct fault f;
 
-	switch (config_parse(&a.config, argc, argv, &f)) {
+	switch (config_parse(&a.config, &a.source, argc, argv, &f)) {
+	case CONFIG_CHECK:
+		return check_file(&a);
+	case CONFIG_PRINT:
+		config_print(&a.config, stdout);
+		return 0;
 	case CONFIG_HELP:
 		config_help(stdout);
 		return 0;
@@ -93,7 +118,7 @@ main(int argc, char **argv)
 		     "It runs on DPDK, which is under the same licence.");
 		return 0;
 	case CONFIG_WRONG:
-		return refuse(&f);
+		return refuse(&a, &f);
 	case CONFIG_RUN:
 		break;
 	}

@@ -3,32 +3,23 @@
 
 #include <string.h>
 
-static const struct option_row *
-row_lettered(char letter)
-{
-	for (uint32_t i = 0; i < option_row_count; i++)
-		if (letter != 0 && option_rows[i].letter == letter)
-			return &option_rows[i];
-	return NULL;
-}
-
 void
 config_defaults(struct config *cfg)
 {
-	*cfg = (struct config){
-		.memory_mb = 64,
-		.item_max_bytes = 1u << 20,
-		.tcp_port = 11211,
-		.conns_max = 1024,
-		.conn_requests_max = 20,
-		.udp_budget = 64u << 10,
-		.prefix_delimiter = ':',
-		.mtu = 1500,
-		.ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u,
-		.prefix_len = 24,
-		.port = "af_packet",
-		.file_prefix = "clockoo",
-	};
+	memset(cfg, 0, sizeof *cfg); /* with its gaps: two configurations are compared bytewise */
+	cfg->memory_mb = 64;
+	cfg->item_max_bytes = 1u << 20;
+	cfg->tcp_port = 11211;
+	cfg->conns_max = 1024;
+	cfg->conn_requests_max = 20;
+	cfg->udp_budget = 64u << 10;
+	cfg->prefix_delimiter = ':';
+	cfg->mtu = 1500;
+	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
+	cfg->prefix_len = 24;
+	cfg->control_cpu = CONFIG_NO_CPU;
+	strcpy(cfg->port, "af_packet");
+	strcpy(cfg->file_prefix, "clockoo");
 }
 
 bool
@@ -87,26 +78,9 @@ settle_address(struct config *cfg, struct fault *f)
 	return true;
 }
 
-bool
-config_finish(struct config *cfg, struct fault *f)
+static bool
+settle_cores(struct config *cfg, struct fault *f)
 {
-	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
-		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
-	if (cfg->item_max_bytes > ((uint64_t)cfg->memory_mb << 20) / 2)
-		return fault_say_as(f, FAULT_USAGE,
-				    "--max-item-size: %u bytes; -m %u allows half of it at most",
-				    cfg->item_max_bytes, cfg->memory_mb);
-	/* A datagram proves nothing about who sent it, so it could not be let in. */
-	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
-		return fault_say_as(f, FAULT_USAGE,
-				    "-U with -Y or -S: there is no authentication over UDP; "
-				    "leave one of them out");
-	if (cfg->daemon && cfg->live)
-		return fault_say(f, "-d with --live: nobody would see the lines; leave one out");
-	if (!settle_address(cfg, f) || !settle_address6(cfg, f))
-		return false;
-	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
-		return fault_say(f, "--vlan-priority without --vlan: there is no tag to hold it");
 	if (cfg->lcores.count != 0 && cfg->cores != 0 && cfg->cores != cfg->lcores.count)
 		return fault_say(f, "-t says %u cores and --lcores %u; give one of them",
 				 cfg->cores, cfg->lcores.count);
@@ -114,113 +88,73 @@ config_finish(struct config *cfg, struct fault *f)
 		cfg->cores = cfg->lcores.count;
 	if (cfg->cores == 0)
 		cfg->cores = 1;
+	if (cfg->queues == 0)
+		cfg->queues = cfg->cores;
+	if (cfg->queues > cfg->cores)
+		return fault_say(f,
+				 "--queues: %u for %u cores: two queues on one core; a core polls "
+				 "one, give at most %u",
+				 cfg->queues, cfg->cores, cfg->cores);
+	if (cfg->queues < cfg->cores)
+		return fault_say(f, "--queues: %u for %u cores: each core needs one; give %u",
+				 cfg->queues, cfg->cores, cfg->cores);
+	for (uint32_t i = 0; i < cfg->lcores.count; i++)
+		if (cfg->lcores.at[i].cpu == cfg->control_cpu)
+			return fault_say(f, "--control-cpu: CPU %u is core %u's; give another",
+					 cfg->control_cpu, cfg->lcores.at[i].id);
 	if (lcores_share(&cfg->lcores))
 		cfg->yield = true;
 	return true;
 }
 
-/* Where the command line is read: the rest of the word, then the next word. */
-struct cursor {
-	int argc;
-	char *const *argv;
-	int at;
-};
-
-static enum config_verdict
-apply(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
+static bool
+settle_memory(const struct config *cfg, struct fault *f)
 {
-	uint32_t *count = (uint32_t *)(void *)((char *)cfg + row->at);
+	uint64_t sum = 0;
 
-	if (row->kind == OPTION_HELP)
-		return CONFIG_HELP;
-	if (row->kind == OPTION_VERSION)
-		return CONFIG_VERSION;
-	if (row->kind == OPTION_LICENSE)
-		return CONFIG_LICENSE;
-	if (row->kind == OPTION_COUNT) {
-		*count += *count < row->max;
-		return CONFIG_RUN;
-	}
-	if (row->kind == OPTION_FLAG)
-		value = "yes";
-	return option_store(cfg, row, value, f) ? CONFIG_RUN : CONFIG_WRONG;
+	if (cfg->item_max_bytes > ((uint64_t)cfg->memory_mb << 20) / 2)
+		return fault_say_as(f, FAULT_USAGE,
+				    "--max-item-size: %u bytes; -m %u allows half of it at most",
+				    cfg->item_max_bytes, cfg->memory_mb);
+	if (cfg->no_huge && cfg->hugepage != HUGEPAGE_ANY)
+		return fault_say(f, "--hugepage-size with --no-huge: leave one of them out");
+	for (uint32_t i = 0; i < cfg->node_count; i++)
+		sum += cfg->node_mb[i];
+	if (cfg->node_count != 0 && sum != cfg->memory_mb)
+		return fault_say(f,
+				 "--node-memory: %llu MB on all nodes together; -m %u is to be had",
+				 (unsigned long long)sum, cfg->memory_mb);
+	return true;
 }
 
-/* The word after the option is its value. */
-static const char *
-next_word(struct cursor *c, const struct option_row *row, struct fault *f)
+static bool
+settle_udp(const struct config *cfg, struct fault *f)
 {
-	if (c->at + 1 >= c->argc) {
-		fault_say(f, "--%s: expected a value (%s) after it", row->name, row->arg);
-		return NULL;
-	}
-	return c->argv[++c->at];
+	/* A datagram proves nothing about who sent it, so it could not be let in. */
+	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
+		return fault_say_as(f, FAULT_USAGE,
+				    "-U with -Y or -S: there is no authentication over UDP; "
+				    "leave one of them out");
+	if (cfg->udp_port_per_core && cfg->udp_port == 0)
+		return fault_say(f, "--udp-port-per-core without -U: give the first port with -U");
+	if (cfg->udp_port_per_core && cfg->udp_port + cfg->cores - 1 > UINT16_MAX)
+		return fault_say(f,
+				 "--udp-port-per-core: -U %u and %u cores go beyond 65535; give a "
+				 "lower first port",
+				 cfg->udp_port, cfg->cores);
+	return true;
 }
 
-static enum config_verdict
-take_long(struct config *cfg, struct cursor *c, struct fault *f)
+bool
+config_finish(struct config *cfg, struct fault *f)
 {
-	const char *name = c->argv[c->at] + 2;
-	const char *equals = strchr(name, '=');
-	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
-	const struct option_row *row = option_named(name, len);
-	const char *value = equals != NULL ? equals + 1 : NULL;
-
-	if (row == NULL) {
-		fault_say(f, "--%.*s: there is no such option; --help lists all", (int)len, name);
-		return CONFIG_WRONG;
-	}
-	if (row->arg == NULL && value != NULL) {
-		fault_say(f, "--%s: takes no value", row->name);
-		return CONFIG_WRONG;
-	}
-	if (row->arg != NULL && value == NULL && (value = next_word(c, row, f)) == NULL)
-		return CONFIG_WRONG;
-	return apply(cfg, row, value, f);
-}
-
-/* -m64, -m 64, -vv */
-static enum config_verdict
-take_letters(struct config *cfg, struct cursor *c, struct fault *f)
-{
-	for (const char *p = c->argv[c->at] + 1; *p != '\0'; p++) {
-		const struct option_row *row = row_lettered(*p);
-		enum config_verdict verdict;
-		const char *value = NULL;
-
-		if (row == NULL) {
-			fault_say(f, "-%c: there is no such option; --help lists all", *p);
-			return CONFIG_WRONG;
-		}
-		if (row->arg != NULL) {
-			value = p[1] != '\0' ? p + 1 : next_word(c, row, f);
-			if (value == NULL)
-				return CONFIG_WRONG;
-		}
-		verdict = apply(cfg, row, value, f);
-		if (verdict != CONFIG_RUN || row->arg != NULL)
-			return verdict;
-	}
-	return CONFIG_RUN;
-}
-
-enum config_verdict
-config_parse(struct config *cfg, int argc, char *const *argv, struct fault *f)
-{
-	struct cursor c = {argc, argv, 1};
-
-	config_defaults(cfg);
-	for (; c.at < argc; c.at++) {
-		const char *word = argv[c.at];
-		enum config_verdict verdict;
-
-		if (word[0] != '-' || word[1] == '\0') {
-			fault_say(f, "%s: expected an option; --help lists all", word);
-			return CONFIG_WRONG;
-		}
-		verdict = word[1] == '-' ? take_long(cfg, &c, f) : take_letters(cfg, &c, f);
-		if (verdict != CONFIG_RUN)
-			return verdict;
-	}
-	return config_finish(cfg, f) ? CONFIG_RUN : CONFIG_WRONG;
+	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
+		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
+	if (cfg->daemon && cfg->live)
+		return fault_say(f, "-d with --live: nobody would see the lines; leave one out");
+	if (!settle_memory(cfg, f) || !settle_address(cfg, f) || !settle_address6(cfg, f))
+		return false;
+	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
+		return fault_say(f, "--vlan-priority without --vlan: there is no tag to hold it");
+	return settle_cores(cfg, f) && settle_udp(cfg, f);
 }

@@ -2,13 +2,13 @@
  * config.h - everything the operator decides, in one struct.
  *
  * The options are one table (option_rows.c): name, letter, what it takes, its limits, its words for
- * --help and the README; a second one of the same shape has the names after -o. The command line
- * is one way to fill the struct; config_set() is the door for another, by the same tables.
+ * --help and the README, its key in the configuration file; a second one of the same shape has the
+ * names after -o. config_set() is the door for any other source, by the same tables.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
- * Thread: pure functions.
- * Errors: struct fault: the option, what is wrong, what is allowed.
+ * Thread: pure functions, but config_parse: it reads a file and uses the heap while it does.
+ * Errors: struct fault: the option, what is wrong, what is allowed; of a file also name and line.
  */
 #ifndef CLOCKOO_CONFIG_H
 #define CLOCKOO_CONFIG_H
@@ -27,6 +27,13 @@
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
+#define CONFIG_MEMORY_MAX_MB (1u << 20)
+#define CONFIG_NODES_MAX     8u
+#define CONFIG_RING_MIN      32u
+#define CONFIG_RING_MAX      32768u
+#define CONFIG_BURST_MAX     64u
+#define CONFIG_NO_CPU        UINT32_MAX
+
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
 	struct ip_addr ip;
@@ -35,6 +42,20 @@ struct config_net {
 
 /* What a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
+
+/* How a flow finds its core; auto: the first of them that the port can do. */
+enum config_steering {
+	STEERING_AUTO,
+	STEERING_FLOW_DIRECTOR, /* a rule for each */
+	STEERING_RSS,
+	STEERING_SOFTWARE, /* cores hand frames over to each other */
+	STEERING_NONE,
+};
+
+/* What the second thread of a worker's physical core does. */
+enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
+
+enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
 
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
@@ -65,7 +86,17 @@ struct config {
 	uint32_t udp_allow_count;
 	bool udp_allow_said; /* else it is our networks */
 	bool address_said;
-	uint32_t listen; /* -l: our address again, 0 = not said or any */
+	uint32_t listen;                  /* -l: our address again, 0 = not said or any */
+	uint32_t steering;                /* enum config_steering */
+	uint32_t hyperthreads;            /* enum config_hyperthreads */
+	uint32_t hugepage;                /* enum config_hugepage */
+	uint32_t control_cpu;             /* CONFIG_NO_CPU: not said */
+	uint32_t queues;                  /* 0: one a core; so after config_finish */
+	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
+	uint32_t node_mb[CONFIG_NODES_MAX];
+	uint32_t node_count; /* 0: not said */
+	bool udp_port_per_core;
+	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
 	bool live;
 	bool yield;    /* idle cores let others run */
@@ -77,8 +108,10 @@ struct config {
 	char prefix_delimiter; /* of key prefixes in `stats detail` */
 	bool track_sizes;
 	bool daemon, lock_memory, coredumps;
-	char port[CONFIG_NAME_BYTES]; /* a profile's name; "pci" for an address */
-	char pci[CONFIG_NAME_BYTES];  /* 0000:03:00.0, or empty */
+	char port[CONFIG_NAME_BYTES];    /* a profile's name; "pci" for an address */
+	char profile[CONFIG_NAME_BYTES]; /* for an address; empty: found by its ID */
+	char sysfs[CONFIG_PATH_BYTES];   /* of another machine; empty: of this one */
+	char pci[CONFIG_NAME_BYTES];     /* 0000:03:00.0, or empty */
 	char iface[CONFIG_NAME_BYTES];
 	char socket[CONFIG_PATH_BYTES];    /* of vhost, virtio_user, memif */
 	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's */
@@ -92,7 +125,23 @@ struct config {
 	struct lcore_set lcores;                  /* count 0 = spread over the CPUs at start */
 };
 
-enum config_verdict { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_LICENSE, CONFIG_WRONG };
+enum config_verdict {
+	CONFIG_RUN,
+	CONFIG_CHECK, /* --check: the file is right by itself; the machine is still to be asked */
+	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished, as config_print wants it
+		       */
+	CONFIG_HELP,
+	CONFIG_VERSION,
+	CONFIG_LICENSE,
+	CONFIG_WRONG,
+};
+
+/* Where things were said. */
+struct config_source {
+	const char *default_file; /* read if it is there and nobody names another; may be NULL */
+	char file[CONFIG_PATH_BYTES];   /* the one that was read; empty = none */
+	uint32_t line[CONFIG_ROWS_MAX]; /* of the option in it; 0 = the file has no say in it */
+};
 
 void config_defaults(struct config *cfg);
 
@@ -102,8 +151,17 @@ bool config_set(struct config *cfg, const char *name, const char *value, struct 
 /* What no single option can check. Call once, after the last config_set. */
 bool config_finish(struct config *cfg, struct fault *f);
 
-/* defaults, then the command line, then finish. argv[0] is skipped. */
-enum config_verdict config_parse(struct config *cfg, int argc, char *const *argv, struct fault *f);
+/* Defaults, then the file, then the command line, then finish. argv[0] is skipped. Of *src only
+ * default_file is read. */
+enum config_verdict config_parse(struct config *cfg, struct config_source *src, int argc,
+				 char *const *argv, struct fault *f);
+
+/* If *f speaks of an option that the file set, make it speak of the file's line instead. Always
+ * false, so that a caller can return it. */
+bool config_blame(const struct config_source *src, struct fault *f);
+
+/* A configuration before config_finish, as a file that sets the same. */
+void config_print(const struct config *cfg, FILE *out);
 
 /* One line for each option said that has no meaning here. */
 void config_warn(const struct config *cfg, FILE *out);

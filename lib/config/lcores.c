@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LCORES_FORM "core@CPU pairs such as 0@0,1@1"
+#define LCORES_FORM "core@CPU pairs such as 0@0,1@1, or CPUs such as 2-5,8"
 
 /* A decimal below LCORE_ID_END; NULL if there is none. Returns what follows it. */
 static const char *
@@ -23,6 +23,22 @@ take_id(const char *p, uint32_t *id)
 	return p;
 }
 
+/* One more core. False: *f says why not. */
+static bool
+add(struct lcore_set *set, const struct lcore *lc, const char *text, struct fault *f)
+{
+	if (set->count == CORES_MAX)
+		return fault_say(f, "--lcores: more than %u cores", CORES_MAX);
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->at[i].id == lc->id)
+			return fault_say(f,
+					 "--lcores: \"%s\": core %u is there twice; each core ID "
+					 "may stand once",
+					 text, lc->id);
+	set->at[set->count++] = *lc;
+	return true;
+}
+
 static const char *
 take_pair(const char *p, struct lcore *lc)
 {
@@ -33,30 +49,60 @@ take_pair(const char *p, struct lcore *lc)
 	return *p == '@' ? take_id(p + 1, &lc->cpu) : p;
 }
 
+static bool
+wrong_form(const char *text, struct fault *f)
+{
+	return fault_say(f, "--lcores: \"%s\": expected %s, numbers below %u", text, LCORES_FORM,
+			 LCORE_ID_END);
+}
+
 bool
 lcores_parse(struct lcore_set *set, const char *text, struct fault *f)
 {
 	const char *p = text;
 
 	set->count = 0;
-	while (set->count < CORES_MAX) {
-		struct lcore *lc = &set->at[set->count];
+	do {
+		const char *start = p;
+		struct lcore lc;
+		uint32_t last;
 
-		p = take_pair(p, lc);
-		if (p == NULL || (*p != ',' && *p != '\0'))
-			return fault_say(f, "--lcores: \"%s\": expected %s, numbers below %u", text,
-					 LCORES_FORM, LCORE_ID_END);
-		for (uint32_t i = 0; i < set->count; i++)
-			if (set->at[i].id == lc->id)
-				return fault_say(f,
-						 "--lcores: \"%s\": core %u is there twice; each "
-						 "core ID may stand once",
-						 text, lc->id);
-		set->count++;
-		if (*p++ == '\0')
-			return true;
-	}
-	return fault_say(f, "--lcores: more than %u cores", CORES_MAX);
+		p = take_pair(p, &lc);
+		last = lc.id;
+		if (p != NULL && *p == '-' && memchr(start, '@', (size_t)(p - start)) == NULL)
+			p = take_id(p + 1, &last);
+		if (p == NULL || last < lc.id || (*p != ',' && *p != '\0'))
+			return wrong_form(text, f);
+		for (uint32_t id = lc.id; id <= last; id++) {
+			if (id != lc.id)
+				lc.cpu = id;
+			lc.id = id;
+			if (!add(set, &lc, text, f))
+				return false;
+		}
+	} while (*p++ != '\0');
+	return true;
+}
+
+bool
+cpu_list_parse(struct cpu_list *cpus, const char *text)
+{
+	const char *p = text;
+
+	cpus->count = 0;
+	do {
+		uint32_t first, last;
+
+		p = take_id(p, &first);
+		last = first;
+		if (p != NULL && *p == '-')
+			p = take_id(p + 1, &last);
+		if (p == NULL || (*p != ',' && *p != '\0' && *p != '\n'))
+			return false;
+		for (uint32_t cpu = first; cpu <= last && cpus->count < LCORE_ID_END; cpu++)
+			cpus->at[cpus->count++] = cpu;
+	} while (*p++ == ',');
+	return true;
 }
 
 /* "0 1 2": the CPUs, for an error line. */

@@ -2,7 +2,8 @@
  * lcores.h - which worker core runs on which CPU.
  *
  * Text form, as EAL's --lcores knows it: "0@0,1@1", core ID before the CPU it is pinned to. A
- * bare "2" is "2@2". Two cores may name one CPU; then they must share it (see lcores_share).
+ * bare "2" is "2@2", and "2-4" is "2,3,4". Two cores may name one CPU; then they must share it (see
+ * lcores_share).
  *
  * Shape:  core i of the appliance is at[i], in the order given.
  * Thread: pure functions.
@@ -37,6 +38,9 @@ struct cpu_list {
 };
 
 bool lcores_parse(struct lcore_set *set, const char *text, struct fault *f);
+
+/* "0-15,32-47": as the kernel lists CPUs (/sys/devices/system/cpu/online). */
+bool cpu_list_parse(struct cpu_list *cpus, const char *text);
 
 /* One CPU of its own for each of cores worker cores. */
 bool lcores_spread(struct lcore_set *set, uint32_t cores, const struct cpu_list *cpus,

@@ -32,44 +32,85 @@ store_delimiter(struct config *cfg, const char *value, struct fault *f)
 	return true;
 }
 
-/* *to: which of the names it is; false: none. */
-static bool
-store_name(uint32_t *to, const char *value, const char *const *names, uint32_t count)
+const char *const *
+option_words(enum option_kind kind)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		if (strcmp(value, names[i]) != 0)
-			continue;
-		*to = i;
-		return true;
+	static const char *const protocols[] = {[PROTOCOL_AUTO] = "auto",
+						[PROTOCOL_ASCII] = "ascii",
+						[PROTOCOL_BINARY] = "binary",
+						NULL};
+	static const char *const congestions[] = {
+		[CONGESTION_CUBIC] = "cubic", [CONGESTION_NEWRENO] = "newreno", NULL};
+	static const char *const steerings[] = {
+		[STEERING_AUTO] = "auto", [STEERING_FLOW_DIRECTOR] = "flow-director",
+		[STEERING_RSS] = "rss",   [STEERING_SOFTWARE] = "software",
+		[STEERING_NONE] = "none", NULL};
+	static const char *const hyperthreads[] = {
+		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
+	static const char *const hugepages[] = {
+		[HUGEPAGE_ANY] = "any", [HUGEPAGE_2M] = "2m", [HUGEPAGE_1G] = "1g", NULL};
+
+	switch (kind) {
+	case OPTION_PROTOCOL:
+		return protocols;
+	case OPTION_CONGESTION:
+		return congestions;
+	case OPTION_STEERING:
+		return steerings;
+	case OPTION_HYPERTHREADS:
+		return hyperthreads;
+	case OPTION_HUGEPAGE:
+		return hugepages;
+	default:
+		return NULL;
 	}
-	return false;
 }
 
 static bool
-store_protocol(struct config *cfg, const char *value, struct fault *f)
+store_word(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
 {
-	static const char *const names[] = {
-		[PROTOCOL_AUTO] = "auto",
-		[PROTOCOL_ASCII] = "ascii",
-		[PROTOCOL_BINARY] = "binary",
-	};
+	const char *const *words = option_words(row->kind);
+	char list[128] = "";
+	size_t used = 0;
 
-	if (store_name(&cfg->protocol, value, names, sizeof names / sizeof names[0]))
-		return true;
-	return fault_say(f, "--protocol: \"%s\": expected auto, ascii or binary", value);
+	for (uint32_t i = 0; words[i] != NULL; i++) {
+		const char *between = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
+
+		if (strcmp(value, words[i]) == 0) {
+			*field = i;
+			return true;
+		}
+		if (used < sizeof list)
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", between,
+						 words[i]);
+	}
+	return fault_say(f, "--%s: \"%s\": expected %s", row->name, value, list);
 }
 
+/* MB of node 0, of node 1 and so on, with commas between. */
 static bool
-store_congestion(struct config *cfg, const char *value, struct fault *f)
+store_nodes(struct config *cfg, const char *value, struct fault *f)
 {
-	static const char *const names[] = {
-		[CONGESTION_CUBIC] = "cubic",
-		[CONGESTION_NEWRENO] = "newreno",
-	};
+	const char *p = value;
 
-	if (store_name(&cfg->congestion, value, names, sizeof names / sizeof names[0]))
-		return true;
-	return fault_say(f, "--congestion: \"%s\": expected cubic or newreno", value);
+	for (cfg->node_count = 0; cfg->node_count < CONFIG_NODES_MAX; p++) {
+		const size_t len = strcspn(p, ",");
+		char digits[CONFIG_NAME_BYTES];
+
+		snprintf(digits, sizeof digits, "%.*s", (int)len, p);
+		if (!number_of(digits, &cfg->node_mb[cfg->node_count]) ||
+		    cfg->node_mb[cfg->node_count] > CONFIG_MEMORY_MAX_MB)
+			return fault_say(
+				f,
+				"--node-memory: \"%s\": expected MB of each NUMA node, such "
+				"as 1024,1024, each at most %u",
+				value, CONFIG_MEMORY_MAX_MB);
+		cfg->node_count++;
+		p += len;
+		if (*p == '\0')
+			return true;
+	}
+	return fault_say(f, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
 static bool
@@ -175,6 +216,17 @@ store_port(struct config *cfg, const char *value, struct fault *f)
 }
 
 static bool
+store_profile(struct config *cfg, const char *value, struct fault *f)
+{
+	if (!is_profile_name(value))
+		return fault_say(
+			f, "--profile: \"%s\": expected a profile of drivers-config such as ixgbe",
+			value);
+	strcpy(cfg->profile, value);
+	return true;
+}
+
+static bool
 store_number(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
 {
 	uint32_t n;
@@ -259,10 +311,16 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 		return lcores_parse(&cfg->lcores, value, f);
 	case OPTION_DELIMITER:
 		return store_delimiter(cfg, value, f);
+	case OPTION_NODES:
+		return store_nodes(cfg, value, f);
+	case OPTION_PROFILE:
+		return store_profile(cfg, value, f);
 	case OPTION_PROTOCOL:
-		return store_protocol(cfg, value, f);
 	case OPTION_CONGESTION:
-		return store_congestion(cfg, value, f);
+	case OPTION_STEERING:
+	case OPTION_HYPERTHREADS:
+	case OPTION_HUGEPAGE:
+		return store_word(field, row, value, f);
 	case OPTION_EXTENDED:
 		return store_extended(cfg, value, f);
 	case OPTION_GIVEN:
@@ -275,6 +333,9 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTION_LICENSE:
+	case OPTION_CONFIG:
+	case OPTION_CHECK:
+	case OPTION_PRINT:
 		break;
 	}
 	return fault_say(f, "--%s cannot be set", row->name);

@@ -24,8 +24,13 @@ enum option_kind {
 	OPTION_NETS,
 	OPTION_LCORES,
 	OPTION_DELIMITER,
-	OPTION_PROTOCOL,
+	OPTION_NODES,
+	OPTION_PROFILE,
+	OPTION_PROTOCOL, /* from here: one of option_words() */
 	OPTION_CONGESTION,
+	OPTION_STEERING,
+	OPTION_HYPERTHREADS,
+	OPTION_HUGEPAGE,
 	OPTION_EXTENDED, /* -o: names of extended_rows */
 	OPTION_GIVEN,    /* what it asks for is so anyway */
 	OPTION_IDLE,     /* it has no meaning here: a warning at start */
@@ -33,6 +38,9 @@ enum option_kind {
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_LICENSE,
+	OPTION_CONFIG, /* the file is read before any other option: config_parse */
+	OPTION_CHECK,
+	OPTION_PRINT,
 };
 
 struct option_row {
@@ -44,6 +52,7 @@ struct option_row {
 	const char *arg;   /* how --help calls the value, in brackets if it may lack; NULL = none */
 	const char *words; /* of GIVEN, IDLE and REFUSED: why */
 	bool usage;        /* a wrong value ends with FAULT_USAGE, as memcached does for it */
+	const char *key;   /* in a configuration file; NULL = only on the command line */
 };
 
 extern const struct option_row option_rows[];
@@ -56,8 +65,16 @@ extern const uint32_t extended_row_count;
 const struct option_row *option_named(const char *name, size_t len);
 const struct option_row *extended_named(const char *name, size_t len);
 
-/* Rows of both tables are numbered through, for struct config's idle_rows. */
+/* The row with that letter, or NULL. */
+const struct option_row *option_lettered(char letter);
+
+/* Rows of both tables are numbered through: for idle_rows, and for all of them in turn. */
 uint32_t option_number(const struct option_row *row);
+const struct option_row *option_at(uint32_t number);
+uint32_t option_count(void);
+
+/* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
+const char *const *option_words(enum option_kind kind);
 
 /* A decimal number and nothing else. */
 bool number_of(const char *text, uint32_t *n);

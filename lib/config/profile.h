@@ -46,6 +46,28 @@ enum need {
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
 
+/* What a NIC can hash for RSS. */
+enum rss_kind {
+	RSS_KIND_IP4 = 1u << 0,  /* addresses */
+	RSS_KIND_TCP4 = 1u << 1, /* addresses and ports */
+	RSS_KIND_UDP4 = 1u << 2,
+	RSS_KIND_IP6 = 1u << 3,
+	RSS_KIND_TCP6 = 1u << 4,
+	RSS_KIND_UDP6 = 1u << 5,
+};
+
+/* Which rules for single flows (rte_flow) a NIC takes, and how many of each. 0: none. */
+struct flow_limits {
+	uint32_t ethertype_max;  /* by EtherType */
+	uint32_t five_tuple_max; /* by exact addresses, ports and protocol */
+	uint32_t director_max;   /* by perfect match with masks: flow director and its kin */
+	bool one_mask;           /* all director rules of the port share one mask */
+	bool needs_proto;        /* a rule that names a port must name the protocol as well */
+	bool needs_mark;         /* a director rule must MARK what it queues */
+	bool masked_ports;       /* a director rule may look at some bits of a port */
+	bool ipv6;               /* rules by IPv6 ports exist */
+};
+
 struct profile {
 	char name[CONFIG_NAME_BYTES];
 	char summary[128];
@@ -58,6 +80,12 @@ struct profile {
 	uint32_t mbuf_bytes;
 	uint32_t mtu_max;
 	uint32_t offloads; /* enum offload: wanted, if the port has them */
+	/* What the family promises; the port itself has the last word. 0: unknown, or none. */
+	uint32_t rss_fields;     /* enum rss_kind */
+	uint32_t rss_queues_max; /* that its table can name */
+	uint32_t rss_key_bytes, reta_size;
+	struct flow_limits flow;
+	bool udp_cksum_unknown; /* a wrong UDP checksum is reported as unknown: look oneself */
 	bool promiscuous;
 	bool another_mac; /* the kernel has the driver's MAC at its end: answer under another */
 	bool wait_link;   /* a link that is not up within seconds is an error */

@@ -11,6 +11,8 @@
 #include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
+#include <smmintrin.h>
+
 #define SORT_KEEP STACK_COUNTER_COUNT
 #define SORT_IPV4 (STACK_COUNTER_COUNT + 1)
 
@@ -165,7 +167,17 @@ check_fragment4(struct stack *s, struct sorted *in, uint32_t i, const struct ipv
 	return check_fragment(s, in, i, ip->protocol);
 }
 
-static enum stack_counter
+static inline __attribute__((always_inline)) enum stack_counter
+check_next4(struct stack *s, struct sorted *in, uint32_t i, uint8_t protocol)
+{
+	if (protocol == IPV4_TCP)
+		return check_tcp(s, in, i, false);
+	if (protocol == IPV4_UDP)
+		return check_udp(s, in, i, false);
+	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
+}
+
+static __attribute__((noinline)) enum stack_counter
 check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 {
 	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
@@ -190,16 +202,7 @@ check_ipv4(struct stack *s, struct sorted *in, uint32_t i)
 	if (unlikely(reason != SORT_KEEP))
 		return reason;
 	l3_fill_ipv4(&in->l3[i], &ip);
-	switch (ip.protocol) {
-	case IPV4_UDP:
-		return check_udp(s, in, i, false);
-	case IPV4_TCP:
-		return check_tcp(s, in, i, false);
-	case IPV4_ICMP:
-		return keep_other(in, i, OTHER_ICMP);
-	default:
-		return DROP_IP_PROTOCOL;
-	}
+	return check_next4(s, in, i, ip.protocol);
 }
 
 /* RFC 4291 sections 2.5.2, 2.5.3 and 2.7; a mapped address would be taken for one of IPv4. Nobody
@@ -367,8 +370,9 @@ check_other(struct stack *s, struct sorted *in, uint32_t i)
 	return keep_other(in, i, OTHER_ARP);
 }
 
-static enum stack_counter
-check_frame(struct stack *s, struct sorted *in, uint32_t i)
+/* Whatever is not plain: the layers one by one, which say why. */
+static __attribute__((noinline)) enum stack_counter
+check_layers(struct stack *s, struct sorted *in, uint32_t i)
 {
 	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
 
@@ -389,11 +393,64 @@ check_frame(struct stack *s, struct sorted *in, uint32_t i)
 	return check_ipv4(s, in, i);
 }
 
+/* First bytes of addresses that RFC 1122 section 3.2.1.3 lets nobody send from: source_sane(). */
+static const bool net_insane[256] = {[0] = true, [127] = true, [224 ... 255] = true};
+
+/*
+ * Does a frame pass all that check_layers() asks of Ethernet and of an IPv4 header without options?
+ * All at once and by words as the machine loads them: who asks for a reason goes there. The frame's
+ * memory is longer than the headers in any case (port.h).
+ */
+static inline __attribute__((always_inline)) bool
+is_plain(const struct plain_frame *plain, const uint8_t *p, uint32_t len, uint32_t mark)
+{
+	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	const uint64_t station = load_u64(p + 4) >> 16;
+	const uint32_t src = load_u32(h->src.b);
+	const __m128i low = _mm_and_si128(
+		_mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), plain->low),
+		plain->low_mask);
+	const __m128i high = _mm_and_si128(
+		_mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)(p + PLAIN_HIGH_AT)),
+			      plain->high),
+		plain->high_mask);
+	const __m128i other = _mm_or_si128(low, high);
+
+	if (unlikely(!_mm_testz_si128(other, other) || len < plain->len_least))
+		return false;
+	if (unlikely(station == plain->mac || station & 1 || src == plain->ip ||
+		     src == plain->broadcast || net_insane[h->src.b[0]]))
+		return false;
+	if (unlikely(be16_get(h->total_len) - IPV4_HEADER_BYTES >
+		     len - ETH_HEADER_BYTES - IPV4_HEADER_BYTES))
+		return false;
+	return likely((mark & (FRAME_IP_CKSUM_GOOD | FRAME_IP_CKSUM_BAD)) == FRAME_IP_CKSUM_GOOD) ||
+	       ip_cksum_good(mark, (const uint8_t *)h, IPV4_HEADER_BYTES);
+}
+
+static inline enum stack_counter
+check_frame(struct stack *s, struct sorted *in, uint32_t i)
+{
+	const uint8_t *p = in->rx.data[i];
+	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	struct l3_info *l3 = &in->l3[i];
+	uint16_t l4_len;
+
+	if (unlikely(!is_plain(&s->plain, p, in->rx.len[i], in->rx.mark[i])))
+		return check_layers(s, in, i);
+	l4_len = (uint16_t)(be16_get(h->total_len) - IPV4_HEADER_BYTES);
+	ip_addr_set_v4(&l3->src_ip, be32_get(h->src));
+	l3->l4_offset = ETH_HEADER_BYTES + IPV4_HEADER_BYTES;
+	l3->l4_len = l4_len;
+	l3->local = LOCAL_V4;
+	return check_next4(s, in, i, h->protocol);
+}
+
 /* A request is often longer than one line; the frame's start is aligned to one. */
 static inline void
-fetch(const struct burst *rx, uint32_t i)
+fetch(const struct burst *rx, uint32_t i, uint32_t count)
 {
-	if (i >= rx->count)
+	if (i >= count)
 		return;
 	prefetch(rx->data[i]);
 	prefetch(rx->data[i] + CACHE_LINE_BYTES);
@@ -409,11 +466,11 @@ stack_sort(struct stack *s, struct sorted *in)
 	s->rx_more = count >= stack_room(s);
 	in->udp_count = in->tcp_count = in->other_count = 0;
 	for (uint32_t i = 0; i < SORT_AHEAD; i++)
-		fetch(&in->rx, i);
+		fetch(&in->rx, i, count);
 	for (uint32_t i = 0; i < count; i++) {
 		enum stack_counter reason;
 
-		fetch(&in->rx, i + SORT_AHEAD);
+		fetch(&in->rx, i + SORT_AHEAD, count);
 		bytes += in->rx.len[i];
 		reason = check_frame(s, in, i);
 		if (unlikely(reason != SORT_KEEP)) {

@@ -53,6 +53,35 @@ take_addresses(struct stack *s)
 	s->ip[LOCAL_GLOBAL6] = s->cfg.ipv6;
 }
 
+static struct plain_frame
+plain_frame_of(const struct stack *s)
+{
+	const bool broadcasts = s->cfg.prefix_len < 31;
+	const uint32_t broadcast = broadcasts ? s->cfg.ipv4 | ~s->netmask : s->cfg.ipv4;
+	uint8_t frame[ETH_HEADER_BYTES + IPV4_HEADER_BYTES], mask[sizeof frame] = {0};
+	struct ipv4_header *ip_mask = (struct ipv4_header *)(mask + ETH_HEADER_BYTES);
+	struct plain_frame plain = {
+		.mac = load_u32(s->port->mac) | (uint64_t)load_u16(s->port->mac + 4) << 32,
+		.ip = load_u32(be32_of(s->cfg.ipv4).b),
+		.broadcast = load_u32(be32_of(broadcast).b),
+		.len_least = s->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
+	};
+
+	eth_emit(frame, s->port->mac, s->port->mac, ETH_TYPE_IPV4);
+	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, 0, 0);
+	((struct ipv4_header *)(frame + ETH_HEADER_BYTES))->fragment = be16_of(0);
+	memset(mask, 0xff, ETH_MAC_BYTES);
+	memset(mask + 2 * ETH_MAC_BYTES, 0xff, sizeof(struct be16));
+	ip_mask->version_ihl = 0xff;
+	ip_mask->fragment = be16_of(IPV4_FRAG_BITS);
+	ip_mask->dst = be32_of(UINT32_MAX);
+	memcpy(&plain.low, frame, sizeof plain.low);
+	memcpy(&plain.low_mask, mask, sizeof plain.low_mask);
+	memcpy(&plain.high, frame + PLAIN_HIGH_AT, sizeof plain.high);
+	memcpy(&plain.high_mask, mask + PLAIN_HIGH_AT, sizeof plain.high_mask);
+	return plain;
+}
+
 struct stack *
 stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
 	     struct neigh_table *neigh)
@@ -72,6 +101,7 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->ip_sum = header_template_sum(cfg->ipv4);
 	s->tag = (uint16_t)(cfg->vlan | cfg->vlan_priority << VLAN_PRIORITY_AT);
 	s->plain_type = cfg->vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
+	s->plain = plain_frame_of(s);
 	take_addresses(s);
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);

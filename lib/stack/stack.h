@@ -114,7 +114,7 @@ struct sorted {
 		uint8_t local;   /* enum local: which of our addresses it was sent to */
 		uint8_t kind;    /* of other[]: enum other_kind, the stack's */
 	} l3[BURST_MAX];
-	struct conn *conn[BURST_MAX]; /* after match: NULL = no such flow */
+	struct conn *conn[BURST_MAX]; /* after match: most likely; NULL = no such flow */
 };
 
 /* Frames this stack can answer now: the bound of stage 1, which asks for no less: a turn that got

@@ -17,6 +17,8 @@
 #include "base/prefetch.h"
 #include "wire/inet_cksum.h"
 
+#include <emmintrin.h>
+
 /* Frames to send, oldest first: frame i is part[i / BURST_MAX], place i % BURST_MAX, so a part
  * is handed to the port as it stands. What the port refused moves to the front. */
 #define OUTBOX_PARTS (OUTBOX_MAX / BURST_MAX)
@@ -62,6 +64,19 @@ enum other_kind {
 struct reasm; /* reasm.h */
 struct tcp;   /* tcp.h */
 
+/* What a frame to us is compared with in one go (sort.c): bytes of its headers under a mask, words
+ * as the machine loads them. */
+#define PLAIN_HIGH_AT 18u /* behind IPv4's total length, up to the end of its header */
+
+struct plain_frame {
+	__m128i low, low_mask; /* Ethernet, and that IPv4's header has no options */
+	__m128i high, high_mask;
+	uint64_t mac;       /* ours, in the low six bytes */
+	uint32_t ip;        /* ours */
+	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */
+};
+
 struct stack {
 	struct stack_config cfg;
 	struct port *port;
@@ -84,6 +99,7 @@ struct stack {
 	bool speaks6;                   /* the MTU is IPv6's least at least */
 	uint16_t tag;                   /* of every frame we send, if cfg.vlan says so */
 	uint32_t plain_type;            /* IPv4's Ethernet type; none at all if frames are tagged */
+	struct plain_frame plain;
 
 	bool announced; /* our addresses, by this core or another */
 	struct ration echoes, neighbours, path_reports;

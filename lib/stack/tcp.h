@@ -113,6 +113,25 @@ mss_ours(const struct stack *s, uint8_t local)
 
 /* ---- tcp_table.c: flows ---- */
 
+/* Source and destination port of a segment, as the machine loads them. */
+static inline uint32_t
+tcp_ports(uint16_t src, uint16_t dst)
+{
+	return (uint32_t)load_u16(be16_of(dst).b) << 16 | load_u16(be16_of(src).b);
+}
+
+static inline uint16_t
+tcp_ports_src(uint32_t ports)
+{
+	return __builtin_bswap16((uint16_t)ports);
+}
+
+static inline uint16_t
+tcp_ports_dst(uint32_t ports)
+{
+	return __builtin_bswap16((uint16_t)(ports >> 16));
+}
+
 struct flow {
 	const struct ip_addr *ip; /* the peer's */
 	uint16_t port;
@@ -123,7 +142,8 @@ struct flow {
 static inline struct flow
 flow_of_conn(const struct conn *c)
 {
-	return (struct flow){&c->peer_ip, c->peer_port, c->local_port, (uint8_t)c->local};
+	return (struct flow){&c->peer_ip, tcp_ports_src(c->ports), tcp_ports_dst(c->ports),
+			     (uint8_t)c->local};
 }
 
 static inline struct flow
@@ -135,8 +155,8 @@ flow_of_arrival(const struct arrival *a)
 static inline bool
 flow_is_of(struct flow f, const struct conn *c)
 {
-	return ip_addr_equal(f.ip, &c->peer_ip) && f.port == c->peer_port &&
-	       f.local_port == c->local_port && f.local == c->local;
+	return ip_addr_equal(f.ip, &c->peer_ip) && tcp_ports(f.port, f.local_port) == c->ports &&
+	       f.local == c->local;
 }
 
 struct conn *flow_find(const struct stack *s, struct flow flow);

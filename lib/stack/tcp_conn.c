@@ -121,8 +121,7 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	struct tcp *t = s->tcp;
 
 	c->peer_ip = *flow.ip;
-	c->peer_port = flow.port;
-	c->local_port = flow.local_port;
+	c->ports = tcp_ports(flow.port, flow.local_port);
 	c->local = flow.local & CONN_LOCAL_MASK;
 	if (!flow_add(s, c)) {
 		stack_count(s, TCP_REFUSED_TABLE);

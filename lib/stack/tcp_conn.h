@@ -152,7 +152,7 @@ struct lengths {
 struct conn {
 	/* who, and what was received */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
-	uint16_t peer_port, local_port;
+	uint32_t ports; /* the peer's and ours, as they stand in a segment from it: tcp_ports() */
 	uint32_t slot : 24, local : 2; /* local: enum local */
 	uint32_t state : 6;            /* enum conn_state */
 	uint32_t flags;                /* enum conn_flag */

@@ -49,8 +49,8 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 		return false;
 	}
 	seg = (struct tcp_seg){
-		.src_port = c->local_port,
-		.dst_port = c->peer_port,
+		.src_port = tcp_ports_dst(c->ports),
+		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
 		.window = tell_window(s, c, what.flags),

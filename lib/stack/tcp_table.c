@@ -11,50 +11,70 @@
 
 #include "base/hash.h"
 
+#include <emmintrin.h>
+
 struct flow_home {
 	struct flow_bucket *first, *second;
 	uint32_t tag;
 };
 
+static uint64_t
+hash_flow4(const struct ip_addr *ip, uint32_t ports, uint64_t seed)
+{
+	return hash_word((uint64_t)load_u32(ip->b + 12) << 32 | ports, seed);
+}
+
 /* A peer that talks to two of our addresses from one port has two flows in the same buckets. */
 static uint64_t
 hash_flow(struct flow f, uint64_t seed)
 {
-	const uint32_t ports = (uint32_t)f.local_port << 16 | f.port;
+	const uint32_t ports = tcp_ports(f.port, f.local_port);
 	uint32_t key[5];
 
-	if (likely(ip_addr_is_v4(f.ip))) {
-		key[0] = ip_addr_v4_get(f.ip);
-		key[1] = ports;
-		return hash_bytes(key, 2 * sizeof key[0], seed);
-	}
+	if (likely(ip_addr_is_v4(f.ip)))
+		return hash_flow4(f.ip, ports, seed);
 	memcpy(key, f.ip->b, sizeof f.ip->b);
 	key[4] = ports;
 	return hash_bytes(key, sizeof key, seed);
 }
 
 static struct flow_home
+home_of(const struct tcp *t, uint64_t hash)
+{
+	return (struct flow_home){
+		.first = &t->buckets[hash & t->bucket_mask],
+		.second = &t->buckets[(hash >> 24) & t->bucket_mask],
+		.tag = (uint32_t)(hash >> 32),
+	};
+}
+
+static struct flow_home
 flow_home(const struct stack *s, struct flow f)
 {
-	const struct tcp *t = s->tcp;
-	const uint64_t h = hash_flow(f, s->cfg.seed);
+	return home_of(s->tcp, hash_flow(f, s->cfg.seed));
+}
 
-	return (struct flow_home){
-		.first = &t->buckets[h & t->bucket_mask],
-		.second = &t->buckets[(h >> 24) & t->bucket_mask],
-		.tag = (uint32_t)(h >> 32),
-	};
+/* Bit i: place i of the bucket is taken, by a flow of this tag. */
+static uint32_t
+bucket_same(const struct flow_bucket *b, uint32_t tag)
+{
+	const __m128i want = _mm_set1_epi32((int)tag), none = _mm_setzero_si128();
+	const __m128i *tags = (const __m128i *)(const void *)b->tag;
+	const __m128i *slots = (const __m128i *)(const void *)b->slot_plus_1;
+	const __m128i low =
+		_mm_andnot_si128(_mm_cmpeq_epi32(slots[0], none), _mm_cmpeq_epi32(tags[0], want));
+	const __m128i high =
+		_mm_andnot_si128(_mm_cmpeq_epi32(slots[1], none), _mm_cmpeq_epi32(tags[1], want));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(low, high), none));
 }
 
 static struct conn *
 bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, struct flow flow)
 {
-	for (uint32_t i = 0; i < BUCKET_FLOWS; i++) {
-		struct conn *c;
+	for (uint32_t same = bucket_same(b, tag); same != 0; same &= same - 1) {
+		struct conn *c = &t->conns[b->slot_plus_1[__builtin_ctz(same)] - 1];
 
-		if (b->tag[i] != tag || b->slot_plus_1[i] == 0)
-			continue;
-		c = &t->conns[b->slot_plus_1[i] - 1];
 		if (flow_is_of(flow, c))
 			return c;
 	}
@@ -162,40 +182,66 @@ flow_port_offset(const struct stack *s, struct flow flow)
 	return (uint32_t)prf_bytes(key, sizeof key, &s->cfg.secret);
 }
 
+/* What is most likely the flow's connection: nobody has looked at it yet. */
+static struct conn *
+home_guess(const struct tcp *t, const struct flow_home *home)
+{
+	const struct flow_bucket *b = home->first;
+	uint32_t same = bucket_same(b, home->tag);
+
+	if (same == 0) {
+		b = home->second;
+		same = bucket_same(b, home->tag);
+	}
+	return same == 0 ? NULL : &t->conns[b->slot_plus_1[__builtin_ctz(same)] - 1];
+}
+
+/* What a segment that comes and its answer touch. */
+static void
+conn_fetch(const struct conn *c)
+{
+	prefetch(c);
+	prefetch(&c->rx);
+	prefetch(&c->tx);
+	prefetch(&c->sent);
+	prefetch(&c->timer);
+	prefetch(&c->heard_ns);
+}
+
+static uint64_t
+segment_hash(const struct stack *s, const struct l3_info *l3, uint32_t ports)
+{
+	if (likely(l3->local == LOCAL_V4))
+		return hash_flow4(&l3->src_ip, ports, s->cfg.seed);
+	return hash_flow(
+		(struct flow){&l3->src_ip, tcp_ports_src(ports), tcp_ports_dst(ports), l3->local},
+		s->cfg.seed);
+}
+
 /*
  * Stage 3, in two passes so that the cache misses overlap: first every segment's buckets, then
- * the connections.
+ * the connections. Those are not looked at here, so that nothing waits for them: who takes the
+ * segment sees whether the tag was right (flow_now).
  */
 void
 tcp_match(struct stack *s, struct sorted *in)
 {
+	const struct tcp *t = s->tcp;
 	struct flow_home home[BURST_MAX];
-	struct flow flow[BURST_MAX]; /* ip NULL: a cut header, or nobody's port */
-	const bool any_port = s->tcp->active_count > 0;
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
 		const struct l3_info *l3 = &in->l3[i];
-		const struct tcp_header *h = (const void *)(in->rx.data[i] + l3->l4_offset);
 
-		flow[k].ip = NULL;
-		if (l3->l4_len < TCP_HEADER_BYTES ||
-		    (be16_get(h->dst_port) != s->cfg.tcp_port && !any_port))
-			continue;
-		flow[k] = (struct flow){&l3->src_ip, be16_get(h->src_port), be16_get(h->dst_port),
-					l3->local};
-		home[k] = flow_home(s, flow[k]);
+		home[k] = home_of(t, segment_hash(s, l3, load_u32(in->rx.data[i] + l3->l4_offset)));
 		prefetch(home[k].first);
 		prefetch(home[k].second);
 	}
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
-		struct conn *c = flow[k].ip != NULL ? home_find(s->tcp, home[k], flow[k]) : NULL;
+		struct conn *c = home_guess(t, &home[k]);
 
 		in->conn[in->tcp[k]] = c;
-		if (c != NULL) {
-			prefetch(&c->rx);
-			prefetch(&c->tx);
-			prefetch(&c->timer);
-		}
+		if (c != NULL)
+			conn_fetch(c);
 	}
 }

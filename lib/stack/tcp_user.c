@@ -27,7 +27,7 @@ void
 conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 {
 	*ip = c->peer_ip;
-	*port = c->peer_port;
+	*port = tcp_ports_src(c->ports);
 }
 
 uint8_t

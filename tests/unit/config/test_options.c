@@ -12,12 +12,13 @@ static enum config_verdict
 parse(struct config *cfg, const char *const *words, struct fault *f)
 {
 	char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
+	struct config_source src = {.default_file = NULL};
 	int argc = 1;
 
 	for (; argc <= WORDS_MAX && words[argc - 1] != NULL; argc++)
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
 	f->text[0] = '\0';
-	return config_parse(cfg, argc, argv, f);
+	return config_parse(cfg, &src, argc, argv, f);
 }
 
 static void

@@ -1,0 +1,20 @@
+/*
+ * file_check.h - --check: is what the operator wrote right for the machine it is meant for?
+ *
+ * After config_parse: profile, CPUs, steering. Nothing is started, no
+ * right and no hugepage is needed.
+ *
+ * Thread: main.
+ * Errors: struct fault, one line that begins with the option.
+ */
+#ifndef CLOCKOO_FILE_CHECK_H
+#define CLOCKOO_FILE_CHECK_H
+
+#include "config/config.h"
+
+bool file_check(const struct config *cfg, struct fault *f);
+
+/* Nothing wrong: but does it name all that its profile must be told? The command line may do so. */
+bool file_suffices(const struct config *cfg, struct fault *f);
+
+#endif

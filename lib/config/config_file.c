@@ -1,0 +1,256 @@
+#include "config_file.h"
+#include "nearest.h"
+#include "yaml_keys.h"
+
+#include <string.h>
+
+const struct config_section config_sections[] = {
+	{"network", "who we are on the network"},
+	{"port", "the NIC"},
+	{"cores", "worker cores: one thread, one queue, one CPU each"},
+	{"memory", "where items live"},
+	{"steering", "which flow goes to which core"},
+	{"cache", "limits of items"},
+	{"protocol", "what clients may do"},
+	{"auth", "who may do it"},
+	{"telemetry", "what can be seen from outside"},
+	{"process", "the program among others of the machine"},
+	{NULL, NULL},
+};
+
+struct reader {
+	struct config *cfg;
+	struct config_source *src;
+};
+
+const struct option_row *
+config_file_row(const char *key)
+{
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+
+		if (row->key != NULL && strcmp(row->key, key) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+bool
+config_section_has(const struct config_section *section, const char *key)
+{
+	const size_t len = strlen(section->name);
+
+	return strncmp(key, section->name, len) == 0 && key[len] == '.';
+}
+
+static const struct config_section *
+section_named(const char *name)
+{
+	for (const struct config_section *s = config_sections; s->name != NULL; s++)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}
+
+/* "a, b, c": what a section knows, or which sections there are. */
+static void
+list_known(const struct config_section *section, char *words, size_t size)
+{
+	const char *comma = "";
+	size_t used = 0;
+
+	words[0] = '\0';
+	for (const struct config_section *s = config_sections;
+	     section == NULL && s->name != NULL && used < size; s++, comma = ", ")
+		used += (size_t)snprintf(words + used, size - used, "%s%s", comma, s->name);
+	for (uint32_t i = 0; section != NULL && i < option_count() && used < size; i++) {
+		const char *key = option_at(i)->key;
+
+		if (key == NULL || !config_section_has(section, key))
+			continue;
+		used += (size_t)snprintf(words + used, size - used, "%s%s", comma,
+					 key + strlen(section->name) + 1);
+		comma = ", ";
+	}
+}
+
+static const char *
+last_word(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL ? dot + 1 : path;
+}
+
+/* The same name in another section first, then whatever is spelt alike. */
+static const char *
+meant(const char *path)
+{
+	struct nearest whole, last;
+
+	nearest_begin(&whole, path);
+	nearest_begin(&last, last_word(path));
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const char *key = option_at(i)->key;
+
+		if (key == NULL)
+			continue;
+		nearest_offer(&whole, key, key);
+		nearest_offer(&last, key, last_word(key));
+		if (option_at(i)->letter != 0 || option_at(i)->name != NULL)
+			nearest_offer(&last, key, option_at(i)->name);
+	}
+	return last.best != NULL && (whole.best == NULL || last.distance == 0) ? last.best
+									       : whole.best;
+}
+
+static bool
+unknown(const struct yaml_key *key, struct fault *f)
+{
+	char section[YAML_PATH_BYTES], words[FAULT_BYTES / 2];
+	const struct config_section *there;
+	const char *best = meant(key->path);
+
+	snprintf(section, sizeof section, "%.*s", (int)strcspn(key->path, "."), key->path);
+	there = section_named(section);
+	if (there == NULL && key->shape == YAML_SECTION) {
+		struct nearest n;
+
+		nearest_begin(&n, section);
+		for (const struct config_section *s = config_sections; s->name != NULL; s++)
+			nearest_offer(&n, s->name, s->name);
+		best = n.best;
+	}
+	if (best != NULL)
+		return yaml_key_fault(f, key, "there is no such key; did you mean %s?", best);
+	list_known(there, words, sizeof words);
+	return yaml_key_fault(f, key, "there is no such %s; %s%s%s: %s",
+			      there != NULL ? "key" : "section", there != NULL ? "in " : "",
+			      there != NULL ? there->name : "there are",
+			      there != NULL ? " are" : "", words);
+}
+
+/* What the option's own reader calls yes. */
+static const char *
+flag_word(const char *text)
+{
+	if (strcmp(text, "true") == 0)
+		return "yes";
+	return strcmp(text, "false") == 0 ? "no" : text;
+}
+
+static bool
+take_value(struct reader *r, const struct option_row *row, const struct yaml_key *key,
+	   struct fault *f)
+{
+	const bool flag = row->kind == OPTION_FLAG;
+
+	if (key->text[0] == '\0' && row->kind != OPTION_TEXT)
+		return yaml_key_fault(f, key, "no value; give one, or leave the line out");
+	return option_store(r->cfg, row, flag ? flag_word(key->text) : key->text, f) ||
+	       config_blame(r->src, f);
+}
+
+/* Item after item, so that an error has the line of the one at fault. */
+static bool
+take_list(struct reader *r, const struct option_row *row, const struct yaml_key *key,
+	  struct fault *f)
+{
+	char words[YAML_ITEMS_MAX * 48];
+	size_t used = 0;
+
+	if (key->count == 0 && row->kind == OPTION_NETS)
+		return option_store(r->cfg, row, "none", f);
+	if (key->count == 0)
+		return yaml_key_fault(f, key, "an empty list; give a value, or leave the line out");
+	for (uint32_t i = 0; i < key->count; i++) {
+		const struct yaml_item *item = &key->items[i];
+
+		r->src->line[option_number(row)] = item->line;
+		used += (size_t)snprintf(words + used, sizeof words - used, "%s%s",
+					 i == 0 ? "" : ",", item->text);
+		if (used >= sizeof words || strchr(item->text, ',') != NULL)
+			return yaml_key_fault(f, key, "\"%.40s\": expected one value an item",
+					      item->text);
+		if (!option_store(r->cfg, row, words, f))
+			return config_blame(r->src, f);
+	}
+	r->src->line[option_number(row)] = key->line;
+	return true;
+}
+
+static bool
+takes_list(const struct option_row *row)
+{
+	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES || row->kind == OPTION_NODES;
+}
+
+static bool
+take_key(void *ctx, const struct yaml_key *key, struct fault *f)
+{
+	struct reader *r = ctx;
+	const struct option_row *row = config_file_row(key->path);
+
+	if (row == NULL) {
+		if (section_named(key->path) == NULL)
+			return (key->path[0] == '\0' && key->shape == YAML_SECTION) ||
+			       unknown(key, f);
+		/* "network:" with nothing below it says nothing, as if it were not there. */
+		if (key->shape == YAML_SECTION ||
+		    (key->shape == YAML_VALUE && key->text[0] == '\0'))
+			return true;
+		return yaml_key_fault(f, key, "a section; expected keys below it, indented");
+	}
+	r->src->line[option_number(row)] = key->line;
+	switch (key->shape) {
+	case YAML_VALUE:
+		return take_value(r, row, key, f);
+	case YAML_LIST:
+		if (takes_list(row))
+			return take_list(r, row, key, f);
+		return yaml_key_fault(f, key, "a list; expected one value (%s)",
+				      row->arg != NULL ? row->arg : "yes or no");
+	case YAML_SECTION:
+		break;
+	}
+	return yaml_key_fault(f, key, "keys below it; expected one value (%s)",
+			      row->arg != NULL ? row->arg : "yes or no");
+}
+
+/* Two workers on one CPU halve each other; who means it says so. */
+static bool
+check_shared(const struct config *cfg, const struct config_source *src, struct fault *f)
+{
+	static const char name[] = "lcores";
+	const struct option_row *row = option_named(name, sizeof name - 1);
+
+	if (src->line[option_number(row)] == 0 || cfg->share_cpus || !lcores_share(&cfg->lcores))
+		return true;
+	fault_say(f, "--lcores: two queues on one core: a CPU stands there twice; give each worker "
+		     "a CPU of its own, or say --share-cpus yes");
+	return config_blame(src, f);
+}
+
+bool
+config_file_load(struct config *cfg, struct config_source *src, const char *file, struct fault *f)
+{
+	struct reader r = {cfg, src};
+	const struct yaml_visitor v = {take_key, &r};
+
+	if (strlen(file) >= sizeof src->file)
+		return fault_say(f, "--config: a path of more than %zu characters",
+				 sizeof src->file - 1);
+	strcpy(src->file, file);
+	return yaml_keys_of_file(file, &v, f) && check_shared(cfg, src, f);
+}
+
+bool
+config_file_read(struct config *cfg, struct config_source *src, const char *file, const char *text,
+		 size_t len, struct fault *f)
+{
+	struct reader r = {cfg, src};
+	const struct yaml_visitor v = {take_key, &r};
+
+	snprintf(src->file, sizeof src->file, "%s", file);
+	return yaml_keys_of_text(file, text, len, &v, f) && check_shared(cfg, src, f);
+}

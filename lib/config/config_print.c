@@ -1,0 +1,225 @@
+/*
+ * config_print.c - a configuration as a file that reads back as the same configuration.
+ *
+ * Every key stands there, under its words. One that nobody set and that has no value of its own is
+ * commented out: written it would mean something else than left out.
+ */
+#include "config_file.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define VALUE_BYTES 1024u
+
+struct out {
+	char text[VALUE_BYTES];
+	size_t used;
+};
+
+static void __attribute__((format(printf, 2, 3))) put(struct out *o, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (o->used < sizeof o->text)
+		o->used += (size_t)vsnprintf(o->text + o->used, sizeof o->text - o->used, format,
+					     args);
+	va_end(args);
+}
+
+/* Words that YAML might take for something else stand in quotes. */
+static bool
+is_plain(const char *text)
+{
+	const size_t len = strlen(text);
+
+	return (isalnum((unsigned char)text[0]) || text[0] == '/') && text[len - 1] != ':' &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "_./:@-,=") == len;
+}
+
+static void
+put_text(struct out *o, const char *text)
+{
+	if (is_plain(text)) {
+		put(o, "%s", text);
+		return;
+	}
+	put(o, "\"");
+	for (; *text != '\0'; text++) {
+		const unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			put(o, "\\%c", c);
+		else if (c < ' ' || c == 0x7f)
+			put(o, "\\x%02x", c);
+		else
+			put(o, "%c", c);
+	}
+	put(o, "\"");
+}
+
+static void
+put_ip(struct out *o, const struct ip_addr *ip)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (ip_addr_is_v4(ip))
+		put(o, "%u.%u.%u.%u", ip->b[12], ip->b[13], ip->b[14], ip->b[15]);
+	else
+		put(o, "%s", inet_ntop(AF_INET6, ip->b, text, sizeof text));
+}
+
+static void
+put_ip4(struct out *o, uint32_t ip)
+{
+	const struct ip_addr addr = ip_addr_v4(ip);
+
+	put_ip(o, &addr);
+}
+
+static bool
+put_nets(struct out *o, const struct config *cfg)
+{
+	put(o, "[");
+	for (uint32_t i = 0; i < cfg->udp_allow_count; i++) {
+		const struct config_net *net = &cfg->udp_allow[i];
+
+		put(o, "%s\"", i == 0 ? "" : ", ");
+		put_ip(o, &net->ip);
+		put(o, "/%u\"", net->prefix_len - (ip_addr_is_v4(&net->ip) ? IP_ADDR_V4_BITS : 0));
+	}
+	put(o, "]");
+	return cfg->udp_allow_said;
+}
+
+static bool
+put_lcores(struct out *o, const struct lcore_set *set)
+{
+	put(o, "[");
+	for (uint32_t i = 0; i < set->count; i++)
+		put(o, set->at[i].id == set->at[i].cpu ? "%s%u" : "%s%u@%u", i == 0 ? "" : ", ",
+		    set->at[i].id, set->at[i].cpu);
+	put(o, "]");
+	return set->count != 0;
+}
+
+static bool
+put_nodes(struct out *o, const struct config *cfg)
+{
+	put(o, "[");
+	for (uint32_t i = 0; i < cfg->node_count; i++)
+		put(o, "%s%u", i == 0 ? "" : ", ", cfg->node_mb[i]);
+	put(o, "]");
+	return cfg->node_count != 0;
+}
+
+static bool
+put_size(struct out *o, uint32_t bytes)
+{
+	const char *letter = bytes % (1u << 20) == 0 ? "m" : bytes % (1u << 10) == 0 ? "k" : "";
+
+	put(o, "%u%s", bytes >> (letter[0] == 'm' ? 20 : letter[0] == 'k' ? 10 : 0), letter);
+	return true;
+}
+
+static bool
+put_address(struct out *o, const struct config *cfg)
+{
+	put_ip4(o, cfg->ipv4);
+	put(o, "/%u", cfg->prefix_len);
+	return cfg->address_said;
+}
+
+static bool
+put_address6(struct out *o, const struct config *cfg)
+{
+	put_ip(o, &cfg->ipv6);
+	put(o, "/%u", cfg->prefix6_len);
+	return !ip_addr_is_zero(&cfg->ipv6);
+}
+
+/* The value of a row as the file writes it. False: nobody set it. */
+static bool
+put_value(struct out *o, const struct config *cfg, const struct option_row *row)
+{
+	const void *field = (const char *)cfg + row->at;
+	const uint32_t *number = field;
+	const char delimiter[] = {cfg->prefix_delimiter, '\0'};
+
+	switch (row->kind) {
+	case OPTION_NUMBER:
+	case OPTION_COUNT:
+		put(o, "%u", *number);
+		return *number >= row->min && *number <= row->max;
+	case OPTION_SIZE:
+		return put_size(o, *number);
+	case OPTION_TEXT:
+	case OPTION_PROFILE:
+		put_text(o, field);
+		return *(const char *)field != '\0';
+	case OPTION_FLAG:
+		put(o, "%s", *(const bool *)field ? "yes" : "no");
+		return true;
+	case OPTION_PORT:
+		put_text(o, cfg->pci[0] != '\0' ? cfg->pci : cfg->port);
+		return true;
+	case OPTION_ADDRESS:
+		return put_address(o, cfg);
+	case OPTION_ADDRESS6:
+		return put_address6(o, cfg);
+	case OPTION_GATEWAY:
+		put_ip4(o, cfg->gateway);
+		return cfg->gateway != 0;
+	case OPTION_GATEWAY6:
+		put_ip(o, &cfg->gateway6);
+		return !ip_addr_is_zero(&cfg->gateway6);
+	case OPTION_NETS:
+		return put_nets(o, cfg);
+	case OPTION_LCORES:
+		return put_lcores(o, &cfg->lcores);
+	case OPTION_NODES:
+		return put_nodes(o, cfg);
+	case OPTION_DELIMITER:
+		put_text(o, delimiter);
+		return cfg->detail;
+	default:
+		put(o, "%s", option_words(row->kind)[*number]);
+		return true;
+	}
+}
+
+static void
+print_row(const struct config *cfg, const struct option_row *row, FILE *out)
+{
+	const char letter[] = {'-', row->letter, ' ', '\0'};
+	struct out value = {.used = 0};
+	const bool said = put_value(&value, cfg, row);
+
+	/* Names after -o have no dashes of their own. */
+	fprintf(out, "\n  # %s\n  # on the command line: %s%s%s\n", row->words,
+		row->letter != 0 ? letter : "",
+		extended_named(row->name, strlen(row->name)) != NULL ? "-o " : "--", row->name);
+	fprintf(out, "  %s%s: %s\n", said ? "" : "#", strchr(row->key, '.') + 1,
+		said || row->arg == NULL ? value.text : row->arg);
+}
+
+void
+config_print(const struct config *cfg, FILE *out)
+{
+	fputs("# Clockoo's configuration. Read from the file after --config; options on the\n"
+	      "# command line come after it and win. Lines with # in front of a key: not set.\n"
+	      "# \"clockoo --check FILE\" says whether a file is right.\n",
+	      out);
+	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
+		fprintf(out, "\n# %s\n%s:\n", s->words, s->name);
+		for (uint32_t i = 0; i < option_count(); i++) {
+			const struct option_row *row = option_at(i);
+
+			if (row->key != NULL && config_section_has(s, row->key))
+				print_row(cfg, row, out);
+		}
+	}
+}
