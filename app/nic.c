@@ -2,15 +2,17 @@
 #include "dpdk/eal.h"
 #include "paths.h"
 
-/* EAL's own tables, and the rounding of pools up to pages. */
-#define EAL_MB 32u
-
 static bool
-choose_cores(const struct nic *nic, struct config *cfg, struct fault *f)
+choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 {
-	if (cfg->lcores.count == 0)
-		return lcores_spread(&cfg->lcores, cfg->cores, &nic->host.cpus, f);
-	return lcores_exist(&cfg->lcores, &nic->host.cpus, f);
+	bool good;
+
+	if (!machine_read(&nic->machine, cfg, "/", f))
+		return false;
+	machine_add_isolated(&nic->machine, &nic->host.cpus);
+	good = machine_place(&nic->machine, cfg, &nic->host.cpus, f);
+	machine_close(&nic->machine);
+	return good;
 }
 
 bool

@@ -16,11 +16,16 @@
 #include "dpdk/device.h"
 #include "dpdk/host.h"
 #include "dpdk/tsc_clock.h"
+#include "machine.h"
 #include "steer/plan.h"
+
+/* EAL's own tables, and the rounding of pools up to pages. */
+#define EAL_MB 32u
 
 struct nic {
 	struct profile profile;
 	struct host host;
+	struct machine machine; /* read; its tree is closed */
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
