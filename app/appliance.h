@@ -45,6 +45,8 @@ struct sizes {
 };
 
 struct appliance {
+	int argc;
+	char *const *argv;           /* to be read again, with the file */
 	struct config_source source; /* of config */
 	struct config config;
 	struct nic nic;

@@ -1,5 +1,6 @@
 #include "control.h"
 #include "live.h"
+#include "reload.h"
 #include "serve/serve_policy.h"
 #include "watchdog.h"
 
@@ -14,7 +15,7 @@
 #define TICK_NS  (NS_PER_S / 10) /* how soon a client's shutdown is seen */
 #define TICKS_S  10u             /* in a second */
 
-/* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the users again. */
+/* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
 static sigset_t
 our_signals(void)
 {
@@ -107,7 +108,7 @@ static void
 reload(struct appliance *a, bool *reloading)
 {
 	notify_reloading(&a->notify, (uint64_t)monotonic_ns());
-	users_reload(&a->users);
+	reload_all(a);
 	*reloading = true;
 }
 

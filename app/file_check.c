@@ -1,54 +1,62 @@
 #include "file_check.h"
 #include "config/profile.h"
-#include "paths.h"
+#include "layout/topology.h"
+#include "nic_profile.h"
 #include "steer/plan.h"
-
-#include <string.h>
-
-#define LINE_BYTES 1024
 
 /* The machine's CPUs that are switched on; --sysfs names another machine's. */
 static bool
 read_cpus(struct cpu_list *cpus, const struct config *cfg, struct fault *f)
 {
-	char path[PATH_BYTES], line[LINE_BYTES];
-	FILE *in;
-	bool ok;
+	struct topology machine;
+	struct tree tree;
 
-	snprintf(path, sizeof path, "%s/sys/devices/system/cpu/online", cfg->sysfs);
-	in = fopen(path, "re");
-	ok = in != NULL && fgets(line, sizeof line, in) != NULL && cpu_list_parse(cpus, line);
-	if (in != NULL)
-		fclose(in);
-	return ok || fault_say(f, "--sysfs: cannot read a list of CPUs from %s", path);
+	if (!tree_open(&tree, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", f))
+		return false;
+	topology_read(&machine, &tree);
+	tree_close(&tree);
+	cpus->count = 0;
+	for (uint32_t cpu = 0; cpu < machine.cpu_end && cpu < LCORE_ID_END; cpu++)
+		if (machine.cpu[cpu].online)
+			cpus->at[cpus->count++] = cpu;
+	return cpus->count != 0 || fault_say(f, "--sysfs: no CPU is there");
+}
+
+static bool
+control_exists(const struct config *cfg, const struct cpu_list *cpus, struct fault *f)
+{
+	for (uint32_t i = 0; i < cpus->count; i++)
+		if (cpus->at[i] == cfg->control_cpu)
+			return true;
+	return cfg->control_cpu == CONFIG_NO_CPU ||
+	       fault_say(f, "--control-cpu: there is no CPU %u; the machine has %u",
+			 cfg->control_cpu, cpus->count);
 }
 
 bool
 file_check(const struct config *cfg, struct fault *f)
 {
-	char path[PATH_BYTES];
 	struct lcore_set spread;
 	struct profile profile;
 	struct port_caps promise;
 	struct steer_plan plan;
 	struct cpu_list cpus;
 
-	if (!read_cpus(&cpus, cfg, f) || !paths_find_profile(path, cfg, f) ||
-	    !profile_load(&profile, path, cfg->port, f))
+	if (!read_cpus(&cpus, cfg, f) || !nic_profile(&profile, cfg, f))
 		return false;
 	if (cfg->lcores.count != 0 ? !lcores_exist(&cfg->lcores, &cpus, f)
 				   : !lcores_spread(&spread, cfg->cores, &cpus, f))
 		return false;
 	steer_promise(&profile, &promise);
-	return steer_make(&plan, cfg, &profile, &promise, f);
+	return control_exists(cfg, &cpus, f) && steer_make(&plan, cfg, &profile, &promise, f);
 }
 
 bool
 file_suffices(const struct config *cfg, struct fault *f)
 {
-	char path[PATH_BYTES], device[DEVICE_BYTES];
+	char device[DEVICE_BYTES];
 	struct profile profile;
 
-	return paths_find_profile(path, cfg, f) && profile_load(&profile, path, cfg->port, f) &&
+	return nic_profile(&profile, cfg, f) &&
 	       profile_device(&profile, cfg, cfg->queues, device, f);
 }

@@ -217,7 +217,7 @@ run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
 		.depth = depth,
 		.rate = rate,
 	};
-	load_point_fill(point, p->merged);
+	load_point_fill(point, p->merged, p->config.cores);
 	load_table_row(stdout, point);
 	p->report->count++;
 	if (atomic_load(&p->interrupted))

@@ -1,4 +1,5 @@
 #include "load_options.h"
+#include "config/config_man.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -491,4 +492,22 @@ load_options_help(FILE *out)
 	fputs("\n\nEnds with 0 if every value was right, 2 if one was wrong, 1 if it could not "
 	      "run.\n",
 	      out);
+}
+
+void
+load_options_man(FILE *out)
+{
+	for (uint32_t i = 0; i < ROWS; i++) {
+		config_man_head(out, 0, rows[i].name, rows[i].arg);
+		config_man_text(out, rows[i].words);
+		fputc('\n', out);
+	}
+	fputs(".SS The port\nIt is opened as the appliance's is; \\fBclockoo\\fR(8) explains:\n",
+	      out);
+	for (uint32_t i = 0; i < PORT_OPTIONS; i++) {
+		fputs(i == 0 ? "\\fB\\-\\-" : ", \\fB\\-\\-", out);
+		config_man_text(out, port_options[i]);
+		fputs("\\fR", out);
+	}
+	fputs(".\n", out);
 }

@@ -52,6 +52,8 @@ struct load_options {
 enum config_verdict load_options_parse(struct load_options *o, struct config *cfg, int argc,
 				       char *const *argv, struct fault *f);
 void load_options_help(FILE *out);
+/* The same as a part of a manual page (config/config_man.h). */
+void load_options_man(FILE *out);
 
 /* The workload that was asked for. */
 bool load_options_workload(const struct load_options *o, struct workload *w, struct fault *f);

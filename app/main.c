@@ -118,7 +118,7 @@ doctor(struct appliance *a)
 int
 main(int argc, char **argv)
 {
-	struct appliance a = {.source = {.default_file = DEFAULT_FILE}};
+	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
 	struct fault f;
 

@@ -1,6 +1,6 @@
 #include "nic.h"
 #include "dpdk/eal.h"
-#include "paths.h"
+#include "nic_profile.h"
 
 static bool
 choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
@@ -18,10 +18,9 @@ choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 bool
 nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 {
-	char path[PATH_BYTES];
 	struct port_caps promise;
 
-	if (!paths_find_profile(path, cfg, f) || !profile_load(&nic->profile, path, cfg->port, f))
+	if (!nic_profile(&nic->profile, cfg, f))
 		return false;
 	host_look(&nic->host, cfg);
 	steer_promise(&nic->profile, &promise);
@@ -52,6 +51,7 @@ bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct faul
 	const struct device_request req = {cfg, &nic->profile, &nic->plan, frames};
 
 	return device_find(&nic->device, &nic->profile, f) &&
+	       nic_profile_of_driver(&nic->profile, cfg, nic->device.driver, f) &&
 	       steer_make(&nic->plan, cfg, &nic->profile, &nic->device.caps, f) &&
 	       device_start(&nic->device, &req, f);
 }

@@ -23,12 +23,6 @@ program_folder(char folder[CONFIG_PATH_BYTES])
 		*slash = '\0';
 }
 
-static void
-path_of(char path[PATH_BYTES], const char *dir, const char *more, const char *profile)
-{
-	snprintf(path, PATH_BYTES, "%s%s/%s.yaml", dir, more, profile);
-}
-
 bool
 paths_make_absolute(char *path, size_t bytes, const char *name)
 {
@@ -42,24 +36,20 @@ paths_make_absolute(char *path, size_t bytes, const char *name)
 }
 
 bool
-paths_find_profile(char path[PATH_BYTES], const struct config *cfg, struct fault *f)
+paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct fault *f)
 {
-	char folder[CONFIG_PATH_BYTES];
+	char program[CONFIG_PATH_BYTES];
 
 	if (cfg->data_dir[0] != '\0') {
-		path_of(path, cfg->data_dir, "", cfg->port);
+		snprintf(folder, PATH_BYTES, "%s", cfg->data_dir);
 		return true;
 	}
-	program_folder(folder);
+	program_folder(program);
 	for (uint32_t i = 0; i < BESIDE; i++) {
-		char dir[PATH_BYTES];
-
-		snprintf(dir, sizeof dir, "%s%s", folder, beside[i]);
-		if (access(dir, X_OK) != 0)
-			continue;
-		path_of(path, folder, beside[i], cfg->port);
-		return true;
+		snprintf(folder, PATH_BYTES, "%s%s", program, beside[i]);
+		if (access(folder, X_OK) == 0)
+			return true;
 	}
 	return fault_say(f, "--data-dir: no NIC profiles beside %s; say where drivers-config is",
-			 folder);
+			 program);
 }

@@ -15,6 +15,6 @@
  * it is opened, since an operator may have exchanged it. False: the folder has no name. */
 bool paths_make_absolute(char *path, size_t bytes, const char *name);
 
-bool paths_find_profile(char path[PATH_BYTES], const struct config *cfg, struct fault *f);
+bool paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct fault *f);
 
 #endif

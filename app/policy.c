@@ -3,6 +3,7 @@
 #include "serve/serve_policy.h"
 #include "wire/ipv6_wire.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
@@ -34,22 +35,22 @@ describe(struct appliance *a)
 		});
 }
 
-void
-policy_set(struct appliance *a)
+/* What clients may ask for; the rest is filled in at start. */
+static struct serve_policy
+policy_of(const struct config *c)
 {
-	const struct config *c = &a->config;
 	static const uint8_t protocols[] = {
 		[PROTOCOL_AUTO] = MC_PROTOCOL_UNKNOWN,
 		[PROTOCOL_ASCII] = MC_PROTOCOL_TEXT,
 		[PROTOCOL_BINARY] = MC_PROTOCOL_BINARY,
 	};
-	struct serve_policy p = {
+
+	return (struct serve_policy){
 		.protocol = protocols[c->protocol],
 		.no_flush = c->no_flush,
 		.no_dumps = c->no_dumps,
 		.no_watch = c->no_watch,
 		.shutdown = c->shutdown,
-		.auth = a->users.path[0] != '\0',
 		.detail = c->detail,
 		.track_sizes = c->track_sizes,
 		.prefix_delimiter = c->prefix_delimiter,
@@ -58,11 +59,49 @@ policy_set(struct appliance *a)
 		.udp_bytes_per_s = c->udp_budget,
 		.network_count = c->udp_allow_count,
 	};
+}
 
+void
+policy_set(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	struct serve_policy p = policy_of(c);
+
+	p.auth = a->users.path[0] != '\0';
 	for (uint32_t i = 0; i < c->udp_allow_count; i++)
 		p.networks[i] =
 			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
 	describe(a);
 	serve_shared_allow(a->shared, &p);
 	users_hand_over(&a->users, a->shared);
+}
+
+void
+policy_change(struct appliance *a, const struct config *now)
+{
+	struct config *c = &a->config;
+	struct serve_policy p;
+
+	/* Only the control thread looks at these from here on. */
+	c->no_flush = now->no_flush;
+	c->no_dumps = now->no_dumps;
+	c->no_watch = now->no_watch;
+	c->shutdown = now->shutdown;
+	c->idle_timeout_s = now->idle_timeout_s;
+	p = policy_of(c);
+	serve_policy_change_mt(a->shared, &p);
+}
+
+bool
+policy_may_change(const char *option)
+{
+	static const char *const names[] = {
+		"disable-flush-all", "disable-dumping", "disable-watch",
+		"enable-shutdown",   "idle_timeout",
+	};
+
+	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
 }

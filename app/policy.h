@@ -1,7 +1,8 @@
 /*
  * policy.h - from the operator's options to what serve knows and allows.
  *
- * Thread: the main thread, before any core turns.
+ * Thread: policy_set by the main thread, before any core turns; policy_change by the control
+ * thread.
  */
 #ifndef CLOCKOO_POLICY_H
 #define CLOCKOO_POLICY_H
@@ -9,5 +10,10 @@
 #include "appliance.h"
 
 void policy_set(struct appliance *a);
+
+/* What clients may ask for and how long they may be idle, as now says; policy_may_change names the
+ * options that this covers. */
+void policy_change(struct appliance *a, const struct config *now);
+bool policy_may_change(const char *option);
 
 #endif

@@ -56,6 +56,24 @@ load_u64(const void *p)
 	return v;
 }
 
+static inline void
+store_u16(void *p, uint16_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void
+store_u32(void *p, uint32_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void
+store_u64(void *p, uint64_t v)
+{
+	memcpy(p, &v, sizeof v);
+}
+
 static inline uint16_t
 be16_get(struct be16 f)
 {

@@ -29,7 +29,7 @@
 
 #define CONFIG_MEMORY_MAX_MB (1u << 20)
 #define CONFIG_NODES_MAX     8u
-#define CONFIG_RING_MIN      32u
+#define CONFIG_RING_MIN      64u
 #define CONFIG_RING_MAX      32768u
 #define CONFIG_BURST_MAX     64u
 #define CONFIG_NO_CPU        UINT32_MAX
@@ -160,6 +160,10 @@ enum config_verdict config_parse(struct config *cfg, struct config_source *src, 
 /* If *f speaks of an option that the file set, make it speak of the file's line instead. Always
  * false, so that a caller can return it. */
 bool config_blame(const struct config_source *src, struct fault *f);
+
+/* For each key of the file that the two, both finished, do not agree on. */
+void config_differ(const struct config *was, const struct config *now,
+		   void (*visit)(void *arg, const char *option, const char *key), void *arg);
 
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);

@@ -223,3 +223,20 @@ config_print(const struct config *cfg, FILE *out)
 		}
 	}
 }
+
+void
+config_differ(const struct config *was, const struct config *now,
+	      void (*visit)(void *arg, const char *option, const char *key), void *arg)
+{
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+		struct out before = {.used = 0}, after = {.used = 0};
+
+		if (row->key == NULL)
+			continue;
+		put_value(&before, was, row);
+		put_value(&after, now, row);
+		if (strcmp(before.text, after.text) != 0)
+			visit(arg, row->name, row->key);
+	}
+}

@@ -1,293 +1,435 @@
 #include "profile.h"
+#include "nearest.h"
+#include "options.h"
+#include "yaml_keys.h"
 
-#include <cyaml/cyaml.h>
-#include <stdlib.h>
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A quirk is documentation that cannot be forgotten: what is odd, and who says so. */
-struct quirk {
-	char *what;
-	char *source;
+enum field_kind {
+	FIELD_TEXT,   /* char[max] */
+	FIELD_NUMBER, /* uint32_t */
+	FIELD_YES_NO, /* bool */
+	FIELD_ONE,    /* uint32_t: one of the words */
+	FIELD_SOME,   /* uint32_t: a bit for each of the words */
+	FIELD_IDS,
+	FIELD_DRIVERS,
+	FIELD_NOTE, /* for people: it must be there, and not empty */
 };
 
-struct profile_file {
-	struct profile profile;
-	struct quirk *quirks;
-	uint32_t quirks_count;
+struct field {
+	const char *key;
+	enum field_kind kind;
+	bool optional;
+	size_t at;
+	uint32_t min, max;
+	const char *const *words;
 };
 
-static const cyaml_strval_t spreads[] = {
-	{"none", SPREAD_NONE},     {"rss", SPREAD_RSS},   {"fanout", SPREAD_FANOUT},
-	{"kernel", SPREAD_KERNEL}, {"peer", SPREAD_PEER},
+static const char *const spreads[] = {
+	[SPREAD_NONE] = "none",     [SPREAD_RSS] = "rss",   [SPREAD_FANOUT] = "fanout",
+	[SPREAD_KERNEL] = "kernel", [SPREAD_PEER] = "peer", NULL,
 };
 
-static const cyaml_strval_t needs[] = {
-	{"iface", NEED_IFACE},
-	{"net_raw", NEED_NET_RAW},
-	{"net_admin", NEED_NET_ADMIN},
-	{"socket_free", NEED_SOCKET_FREE},
-	{"socket_there", NEED_SOCKET_THERE},
-	{"root", NEED_ROOT},
-	{"lock", NEED_LOCK},
-};
+/* Bit i of enum need, enum offload and enum rss_kind is word i. */
+static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
+				    "socket_there", "root",    "lock",      NULL};
+static const char *const offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
+				       "tx_tcp_cksum", "tx_fast_free", NULL};
+static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
 
-static const cyaml_strval_t answers[] = {{"no", false}, {"yes", true}};
+static_assert(NEED_LOCK == 1u << 6 && OFFLOAD_TX_FAST_FREE == 1u << 4 && RSS_KIND_UDP6 == 1u << 5,
+	      "the words stand in the order of the bits");
 
-static const cyaml_strval_t offloads[] = {
-	{"rx_cksum", OFFLOAD_RX_CKSUM},         {"tx_ip_cksum", OFFLOAD_TX_IP_CKSUM},
-	{"tx_udp_cksum", OFFLOAD_TX_UDP_CKSUM}, {"tx_tcp_cksum", OFFLOAD_TX_TCP_CKSUM},
-	{"tx_fast_free", OFFLOAD_TX_FAST_FREE},
-};
+#define AT(field) offsetof(struct profile, field)
+#define TEXT(key)                                                                                  \
+	{                                                                                          \
+#key, FIELD_TEXT, false, AT(key), 1, sizeof(((struct profile *)0)->key), NULL      \
+	}
+#define NUMBER(key, min, max)                                                                      \
+	{                                                                                          \
+#key, FIELD_NUMBER, false, AT(key), min, max, NULL                                 \
+	}
+#define YES_NO(key)                                                                                \
+	{                                                                                          \
+#key, FIELD_YES_NO, false, AT(key), 0, 0, NULL                                     \
+	}
+#define SOME(key, words)                                                                           \
+	{                                                                                          \
+#key, FIELD_SOME, false, AT(key), 0, 0, words                                      \
+	}
+#define NOTE(key, optional)                                                                        \
+	{                                                                                          \
+		key, FIELD_NOTE, optional, 0, 0, 0, NULL                                           \
+	}
 
-#define TEXT(key)    CYAML_FIELD_STRING(#key, CYAML_FLAG_DEFAULT, struct profile_file, profile.key, 1)
-#define NUMBER(key)  CYAML_FIELD_UINT(#key, CYAML_FLAG_DEFAULT, struct profile_file, profile.key)
-#define STRICT_FLAGS (CYAML_FLAG_DEFAULT | CYAML_FLAG_STRICT)
-#define ONE_OF(key, table)                                                                         \
-	CYAML_FIELD_ENUM(#key, STRICT_FLAGS, struct profile_file, profile.key, table,              \
-			 sizeof table / sizeof table[0])
-/* libcyaml's own bool takes any word it does not know for yes. */
-#define YES_NO(key) ONE_OF(key, answers)
-#define SOME_OF(key, table)                                                                        \
-	CYAML_FIELD_FLAGS(#key, STRICT_FLAGS, struct profile_file, profile.key, table,             \
-			  sizeof table / sizeof table[0])
-
-static const cyaml_schema_field_t quirk_fields[] = {
-	CYAML_FIELD_STRING_PTR("what", CYAML_FLAG_POINTER, struct quirk, what, 1, CYAML_UNLIMITED),
-	CYAML_FIELD_STRING_PTR("source", CYAML_FLAG_POINTER, struct quirk, source, 1,
-			       CYAML_UNLIMITED),
-	CYAML_FIELD_END,
-};
-
-static const cyaml_schema_value_t quirk_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct quirk, quirk_fields),
-};
-
-/* The reference of the file format. */
-static const cyaml_schema_field_t profile_fields[] = {
+/* The reference of the file format. Ranges are the widest any driver of ours takes; the driver
+ * itself has the last word. */
+static const struct field fields[] = {
 	TEXT(name),
 	TEXT(summary),
 	TEXT(device),
-	ONE_OF(spread, spreads),
-	SOME_OF(needs, needs),
-	NUMBER(queues_max),
-	NUMBER(rx_ring),
-	NUMBER(tx_ring),
-	NUMBER(burst),
-	NUMBER(mbuf_bytes),
-	NUMBER(mtu_max),
-	SOME_OF(offloads, offloads),
+	{"drivers", FIELD_DRIVERS, false, AT(drivers), 0, PROFILE_DRIVERS_MAX, NULL},
+	{"pci_ids", FIELD_IDS, false, AT(pci_ids), 0, PROFILE_IDS_MAX, NULL},
+	{"spread", FIELD_ONE, false, AT(spread), 0, 0, spreads},
+	SOME(needs, needs),
+	NUMBER(queues_max, 1, CORES_MAX),
+	NUMBER(rx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX),
+	NUMBER(tx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX),
+	NUMBER(ring_max, CONFIG_RING_MIN, CONFIG_RING_MAX),
+	NUMBER(burst, 1, PROFILE_BURST_MAX),
+	NUMBER(mbuf_bytes, 2048, 16384),
+	NUMBER(mtu_max, 576, 9000),
+	SOME(offloads, offloads),
+	YES_NO(udp_cksum_unknown),
+	SOME(rss_fields, rss_kinds),
+	NUMBER(rss_queues_max, 0, CORES_MAX),
+	NUMBER(rss_key_bytes, 0, 64),
+	NUMBER(reta_size, 0, 2048),
+	{"flow.ethertype_max", FIELD_NUMBER, false, AT(flow.ethertype_max), 0, 65536, NULL},
+	{"flow.five_tuple_max", FIELD_NUMBER, false, AT(flow.five_tuple_max), 0, 1u << 20, NULL},
+	{"flow.director_max", FIELD_NUMBER, false, AT(flow.director_max), 0, 1u << 20, NULL},
+	{"flow.one_mask", FIELD_YES_NO, false, AT(flow.one_mask), 0, 0, NULL},
+	{"flow.needs_proto", FIELD_YES_NO, false, AT(flow.needs_proto), 0, 0, NULL},
+	{"flow.needs_mark", FIELD_YES_NO, false, AT(flow.needs_mark), 0, 0, NULL},
+	{"flow.masked_ports", FIELD_YES_NO, false, AT(flow.masked_ports), 0, 0, NULL},
+	{"flow.ipv6", FIELD_YES_NO, false, AT(flow.ipv6), 0, 0, NULL},
 	YES_NO(promiscuous),
 	YES_NO(another_mac),
 	YES_NO(wait_link),
-	CYAML_FIELD_SEQUENCE("quirks", CYAML_FLAG_POINTER, struct profile_file, quirks,
-			     &quirk_schema, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_END,
+	NOTE("sources.rings", false),
+	NOTE("sources.offloads", false),
+	NOTE("sources.rss", true),
+	NOTE("sources.flow", true),
+};
+#define FIELDS (sizeof fields / sizeof fields[0])
+
+/* Lists of what and source: quirks, and what the driver's vector path asks for. */
+static const char *const note_lists[] = {"vector", "quirks"};
+#define NOTE_LISTS (sizeof note_lists / sizeof note_lists[0])
+
+struct reader {
+	struct profile *p;
+	uint32_t line[FIELDS]; /* 0: not said yet */
+	bool listed[NOTE_LISTS];
+	char entry[YAML_PATH_BYTES]; /* of a list of notes: the one we are in */
+	uint32_t entry_line;
+	bool what, source;
 };
 
-static const cyaml_schema_value_t profile_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct profile_file, profile_fields),
-};
-
-/* libcyaml reports an error as one line, then where it stood, from the inside out. The first two
- * lines say all: "Unexpected key: x" and "in root mapping (line: 3, column: 1)". */
-struct complaint {
-	uint32_t lines;
-	char words[2][128];
-};
-
-static void __attribute__((format(printf, 3, 0)))
-listen_to_cyaml(cyaml_log_t level, void *ctx, const char *format, va_list args)
+/* The word's number, or -1 after *f says what is allowed. */
+static int
+word_in(const char *const *words, const char *text, const struct yaml_key *key, struct fault *f)
 {
-	struct complaint *c = ctx;
-	char *line;
+	char list[256] = "";
+	size_t used = 0;
 
-	if (level < CYAML_LOG_ERROR || c->lines >= 2)
-		return;
-	line = c->words[c->lines];
-	vsnprintf(line, sizeof c->words[0], format, args);
-	line[strcspn(line, "\n")] = '\0';
-	if (strcmp(line, "Load: Backtrace:") != 0)
-		c->lines++;
+	for (int i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0)
+			return i;
+		if (used < sizeof list)
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+						 i == 0 ? "" : ", ", words[i]);
+	}
+	yaml_key_fault(f, key, "\"%.40s\": expected one of %s", text, list);
+	return -1;
 }
 
-static const char *
-without_prefix(const char *line)
-{
-	line += strncmp(line, "Load: ", 6) == 0 ? 6 : 0;
-	return line + strspn(line, " ");
-}
-
-struct bound {
-	const char *key;
-	uint32_t value, min, max;
-};
-
-/* The widest range any driver of ours takes; the driver itself has the last word. */
 static bool
-check_bounds(const struct profile *p, const char *path, struct fault *f)
+take_number(uint32_t *to, const struct field *field, const struct yaml_key *key, struct fault *f)
 {
-	const struct bound bounds[] = {
-		{"queues_max", p->queues_max, 1, CORES_MAX},
-		{"rx_ring", p->rx_ring, 64, 32768},
-		{"tx_ring", p->tx_ring, 64, 32768},
-		{"burst", p->burst, 1, PROFILE_BURST_MAX},
-		{"mbuf_bytes", p->mbuf_bytes, 2048, 16384},
-		{"mtu_max", p->mtu_max, 576, 9000},
-	};
+	uint32_t n;
 
-	for (uint32_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
-		const struct bound *b = &bounds[i];
+	if (!number_of(key->text, &n) || n < field->min || n > field->max)
+		return yaml_key_fault(f, key, "%.40s: expected a number from %u to %u", key->text,
+				      field->min, field->max);
+	*to = n;
+	return true;
+}
 
-		if (b->value < b->min || b->value > b->max)
-			return fault_say(f, "%s: %s: %u: expected a number from %u to %u", path,
-					 b->key, b->value, b->min, b->max);
+static bool
+take_text(char *to, const struct field *field, const struct yaml_key *key, struct fault *f)
+{
+	const size_t len = strlen(key->text);
+
+	if (len < field->min || len >= field->max)
+		return yaml_key_fault(f, key, "%zu characters; expected %u to %u", len, field->min,
+				      field->max - 1);
+	memcpy(to, key->text, len + 1);
+	return true;
+}
+
+static bool
+take_value(struct reader *r, const struct field *field, const struct yaml_key *key, struct fault *f)
+{
+	static const char *const answers[] = {"no", "yes", NULL};
+	void *to = (char *)r->p + field->at;
+	int word;
+
+	switch (field->kind) {
+	case FIELD_TEXT:
+		return take_text(to, field, key, f);
+	case FIELD_NUMBER:
+		return take_number(to, field, key, f);
+	case FIELD_YES_NO:
+		word = word_in(answers, key->text, key, f);
+		*(bool *)to = word == 1;
+		return word >= 0;
+	case FIELD_ONE:
+		word = word_in(field->words, key->text, key, f);
+		*(uint32_t *)to = (uint32_t)word;
+		return word >= 0;
+	case FIELD_NOTE:
+		return key->text[0] != '\0' || yaml_key_fault(f, key, "empty; name the source");
+	case FIELD_SOME:
+	case FIELD_IDS:
+	case FIELD_DRIVERS:
+		break;
+	}
+	return yaml_key_fault(f, key, "expected a list in brackets: [], [a, b]");
+}
+
+/* "8086:10fb" */
+static bool
+take_id(struct pci_id *id, const struct yaml_item *item, const struct yaml_key *key,
+	struct fault *f)
+{
+	unsigned int vendor, device;
+	int len = 0;
+
+	if (strlen(item->text) != 9 ||
+	    sscanf(item->text, "%4x:%4x%n", &vendor, &device, &len) != 2 || len != 9)
+		return yaml_key_fault(
+			f, key, "\"%.40s\": expected vendor:device, such as 8086:10fb", item->text);
+	*id = (struct pci_id){(uint16_t)vendor, (uint16_t)device};
+	return true;
+}
+
+static bool
+take_driver(char driver[CONFIG_NAME_BYTES], const struct yaml_item *item,
+	    const struct yaml_key *key, struct fault *f)
+{
+	if (item->text[0] == '\0' || strlen(item->text) >= CONFIG_NAME_BYTES)
+		return yaml_key_fault(
+			f, key, "\"%.40s\": expected a DPDK driver, such as net_ixgbe", item->text);
+	strcpy(driver, item->text);
+	return true;
+}
+
+static bool
+take_item(struct reader *r, const struct field *field, uint32_t i, const struct yaml_key *key,
+	  struct fault *f)
+{
+	const struct yaml_item *item = &key->items[i];
+	int word;
+
+	switch (field->kind) {
+	case FIELD_IDS:
+		r->p->pci_id_count = i + 1;
+		return take_id(&r->p->pci_ids[i], item, key, f);
+	case FIELD_DRIVERS:
+		return take_driver(r->p->drivers[i], item, key, f);
+	default:
+		word = word_in(field->words, item->text, key, f);
+		*(uint32_t *)(void *)((char *)r->p + field->at) |= word < 0 ? 0 : 1u << word;
+		return word >= 0;
+	}
+}
+
+static bool
+take_list(struct reader *r, const struct field *field, const struct yaml_key *key, struct fault *f)
+{
+	struct yaml_key at = *key;
+
+	if (field->kind != FIELD_SOME && field->kind != FIELD_IDS && field->kind != FIELD_DRIVERS)
+		return yaml_key_fault(f, key, "a list; expected one value");
+	if (field->kind != FIELD_SOME && key->count > field->max)
+		return yaml_key_fault(f, key, "more than %u items", field->max);
+	for (uint32_t i = 0; i < key->count; i++) {
+		at.line = key->items[i].line;
+		if (!take_item(r, field, i, &at, f))
+			return false;
 	}
 	return true;
 }
 
 static bool
-check_profile(const struct profile *p, const char *path, const char *name, struct fault *f)
+entry_is_whole(const struct reader *r, const char *file, struct fault *f)
 {
+	if (r->entry[0] == '\0' || (r->what && r->source))
+		return true;
+	return fault_say(f, "%s:%u: %s: %s is missing; an entry has what and source", file,
+			 r->entry_line, r->entry, r->what ? "source" : "what");
+}
+
+/* "quirks", "quirks[2]", "quirks[2].what". *mine: it is one of these. */
+static bool
+take_note(struct reader *r, const struct yaml_key *key, bool *mine, struct fault *f)
+{
+	const size_t len = strcspn(key->path, "[.");
+	const char *dot = strchr(key->path, '.');
+
+	*mine = false;
+	for (uint32_t i = 0; i < NOTE_LISTS; i++) {
+		if (strlen(note_lists[i]) == len && memcmp(key->path, note_lists[i], len) == 0) {
+			*mine = true;
+			r->listed[i] = true;
+		}
+	}
+	if (!*mine || (key->shape == YAML_LIST && key->count == 0))
+		return true;
+	if (key->shape == YAML_SECTION && key->path[len] == '[' && dot == NULL) {
+		if (!entry_is_whole(r, key->file, f))
+			return false;
+		strcpy(r->entry, key->path);
+		r->entry_line = key->line;
+		r->what = r->source = false;
+		return true;
+	}
+	if (key->shape != YAML_VALUE || dot == NULL || key->text[0] == '\0' ||
+	    (strcmp(dot, ".what") != 0 && strcmp(dot, ".source") != 0))
+		return yaml_key_fault(f, key, "expected a list of entries with what and source");
+	*(strcmp(dot, ".what") == 0 ? &r->what : &r->source) = true;
+	return true;
+}
+
+static bool
+unknown(const struct yaml_key *key, struct fault *f)
+{
+	struct nearest n;
+
+	nearest_begin(&n, key->path);
+	for (uint32_t i = 0; i < FIELDS; i++)
+		nearest_offer(&n, fields[i].key, fields[i].key);
+	if (n.best != NULL)
+		return yaml_key_fault(f, key, "there is no such key; did you mean %s?", n.best);
+	return yaml_key_fault(f, key, "there is no such key; drivers-config/README.md lists them");
+}
+
+static bool
+take_key(void *ctx, const struct yaml_key *key, struct fault *f)
+{
+	struct reader *r = ctx;
+	bool mine;
+
+	if (key->shape == YAML_SECTION && (key->path[0] == '\0' || strcmp(key->path, "flow") == 0 ||
+					   strcmp(key->path, "sources") == 0))
+		return true;
+	if (!take_note(r, key, &mine, f))
+		return false;
+	if (mine)
+		return true;
+	for (uint32_t i = 0; i < FIELDS; i++) {
+		if (strcmp(fields[i].key, key->path) != 0)
+			continue;
+		r->line[i] = key->line;
+		if (key->shape == YAML_VALUE)
+			return take_value(r, &fields[i], key, f);
+		if (key->shape == YAML_LIST)
+			return take_list(r, &fields[i], key, f);
+		return yaml_key_fault(f, key, "keys below it; expected one value");
+	}
+	return unknown(key, f);
+}
+
+static uint32_t
+line_of(const struct reader *r, const char *key)
+{
+	for (uint32_t i = 0; i < FIELDS; i++)
+		if (strcmp(fields[i].key, key) == 0)
+			return r->line[i];
+	return 0;
+}
+
+static bool
+check_all_there(const struct reader *r, const char *path, struct fault *f)
+{
+	for (uint32_t i = 0; i < FIELDS; i++)
+		if (r->line[i] == 0 && !fields[i].optional)
+			return fault_say(f, "%s: %s: not there; every key must be", path,
+					 fields[i].key);
+	for (uint32_t i = 0; i < NOTE_LISTS; i++)
+		if (!r->listed[i])
+			return fault_say(f, "%s: %s: not there; every key must be, if only as []",
+					 path, note_lists[i]);
+	if (r->p->rss_fields != 0 && line_of(r, "sources.rss") == 0)
+		return fault_say(f, "%s: sources.rss: not there; who says what rss_fields says?",
+				 path);
+	if ((r->p->flow.ethertype_max | r->p->flow.five_tuple_max | r->p->flow.director_max) != 0 &&
+	    line_of(r, "sources.flow") == 0)
+		return fault_say(f, "%s: sources.flow: not there; who says what flow says?", path);
+	return entry_is_whole(r, path, f);
+}
+
+static bool
+check_profile(const struct reader *r, const char *path, const char *name, struct fault *f)
+{
+	const struct profile *p = r->p;
+	const uint32_t rings[] = {p->rx_ring, p->tx_ring};
+	const char *const ring_keys[] = {"rx_ring", "tx_ring"};
+
+	if (!check_all_there(r, path, f))
+		return false;
 	if (strcmp(p->name, name) != 0)
-		return fault_say(f, "%s: name: \"%s\": expected \"%s\", as the file is called",
-				 path, p->name, name);
+		return fault_say(f, "%s:%u: name: \"%s\": expected \"%s\", as the file is called",
+				 path, line_of(r, "name"), p->name, name);
 	if (p->mbuf_bytes < p->mtu_max + 18) /* Ethernet header, one VLAN tag */
 		return fault_say(f,
-				 "%s: mbuf_bytes: %u: too small for mtu_max %u and 18 bytes of "
+				 "%s:%u: mbuf_bytes: %u: too small for mtu_max %u and 18 bytes of "
 				 "Ethernet header",
-				 path, p->mbuf_bytes, p->mtu_max);
-	return check_bounds(p, path, f);
+				 path, line_of(r, "mbuf_bytes"), p->mbuf_bytes, p->mtu_max);
+	for (uint32_t i = 0; i < 2; i++)
+		if (rings[i] > p->ring_max)
+			return fault_say(f, "%s:%u: %s: %u: expected at most ring_max, %u", path,
+					 line_of(r, ring_keys[i]), ring_keys[i], rings[i],
+					 p->ring_max);
+	if (p->rss_fields != 0 && p->rss_queues_max == 0)
+		return fault_say(f,
+				 "%s:%u: rss_queues_max: 0: expected how many queues "
+				 "rss_fields reach",
+				 path, line_of(r, "rss_queues_max"));
+	return true;
 }
 
 bool
 profile_load(struct profile *p, const char *path, const char *name, struct fault *f)
 {
-	struct complaint complaint = {0};
-	const cyaml_config_t how = {
-		.log_fn = listen_to_cyaml,
-		.log_ctx = &complaint,
-		.log_level = CYAML_LOG_ERROR,
-		.mem_fn = cyaml_mem,
-		.flags = CYAML_CFG_DEFAULT,
-	};
-	struct profile_file *file = NULL;
-	cyaml_err_t err;
+	struct reader r = {.p = p};
+	const struct yaml_visitor v = {take_key, &r};
 
 	if (access(path, R_OK) != 0)
 		return fault_say(f,
 				 "--port: no profile \"%s\": cannot read %s; name one of the files "
 				 "in drivers-config, or say where they are with --data-dir",
 				 name, path);
-	err = cyaml_load_file(path, &how, &profile_schema, (cyaml_data_t **)&file, NULL);
-	if (err != CYAML_OK)
-		return fault_say(f, "%s: %s%s%s", path,
-				 complaint.lines > 0 ? without_prefix(complaint.words[0])
-						     : cyaml_strerror(err),
-				 complaint.lines > 1 ? ", " : "",
-				 complaint.lines > 1 ? without_prefix(complaint.words[1]) : "");
-	*p = file->profile;
-	cyaml_free(&how, &profile_schema, file, 0);
-	return check_profile(p, path, name, f);
-}
-
-/* One {placeholder} of a device template. */
-struct blank {
-	const char *name;
-	const char *value;
-	const char *missing; /* what to say when the operator gave no value */
-};
-
-struct writer {
-	char *at;
-	size_t room; /* with the zero byte */
-};
-
-static bool
-put(struct writer *w, const char *text, size_t len)
-{
-	if (len >= w->room)
-		return false;
-	memcpy(w->at, text, len);
-	w->at += len;
-	w->room -= len;
-	*w->at = '\0';
-	return true;
-}
-
-static const struct blank *
-blank_named(const struct blank *blanks, const char *name, size_t len)
-{
-	for (; blanks->name != NULL; blanks++)
-		if (strlen(blanks->name) == len && memcmp(blanks->name, name, len) == 0)
-			return blanks;
-	return NULL;
-}
-
-static bool
-fill_template(struct writer *w, const struct profile *p, const struct blank *blanks,
-	      struct fault *f)
-{
-	const char *t = p->device;
-
-	while (*t != '\0') {
-		const size_t plain = strcspn(t, "{");
-		const struct blank *b;
-		size_t len;
-
-		if (!put(w, t, plain))
-			return fault_say(f, "profile %s: device: too long", p->name);
-		t += plain;
-		if (*t == '\0')
-			break;
-		len = strcspn(t + 1, "}");
-		b = blank_named(blanks, t + 1, len);
-		if (b == NULL || t[1 + len] != '}')
-			return fault_say(f, "profile %s: device: %.*s is no placeholder", p->name,
-					 (int)len + 1 + (t[1 + len] == '}'), t);
-		if (b->value[0] == '\0')
-			return fault_say(f, "--port %s: needs %s", p->name, b->missing);
-		if (!put(w, b->value, strlen(b->value)))
-			return fault_say(f, "profile %s: device: too long", p->name);
-		t += 1 + len + 1;
-	}
-	return true;
+	memset(p, 0, sizeof *p);
+	return yaml_keys_of_file(path, &v, f) && check_profile(&r, path, name, f);
 }
 
 bool
-profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
-	       char device[DEVICE_BYTES], struct fault *f)
+profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
 {
-	char count[16];
-	const struct blank blanks[] = {
-		{"iface", cfg->iface, "--iface NAME, the kernel interface to use"},
-		{"socket", cfg->socket, "--socket PATH, where to meet the other side"},
-		{"pci", cfg->pci, "the NIC's PCI address: --port 0000:03:00.0"},
-		{"queues", count, ""},
-		{NULL, NULL, NULL},
-	};
-	struct writer w = {device, DEVICE_BYTES};
-
-	snprintf(count, sizeof count, "%u", queues);
-	if (!fill_template(&w, p, blanks, f))
-		return false;
-	if (cfg->vdev_args[0] != '\0' &&
-	    (!put(&w, ",", 1) || !put(&w, cfg->vdev_args, strlen(cfg->vdev_args))))
-		return fault_say(f, "--vdev-args: too long");
+	if (cfg->rx_ring > p->ring_max || cfg->tx_ring > p->ring_max)
+		return fault_say(f, "--%s-ring: %u: port %s takes at most %u",
+				 cfg->rx_ring > p->ring_max ? "rx" : "tx",
+				 cfg->rx_ring > p->ring_max ? cfg->rx_ring : cfg->tx_ring, p->name,
+				 p->ring_max);
+	if (cfg->mtu > p->mtu_max)
+		return fault_say(f, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
+				 p->mtu_max);
+	if (cfg->rx_ring != 0)
+		p->rx_ring = cfg->rx_ring;
+	if (cfg->tx_ring != 0)
+		p->tx_ring = cfg->tx_ring;
+	if (cfg->burst != 0)
+		p->burst = cfg->burst;
 	return true;
-}
-
-bool
-profile_is_pci(const struct profile *p)
-{
-	return strncmp(p->device, "{pci}", 5) == 0;
 }
 
 const char *
 spread_name(enum spread spread)
 {
-	for (uint32_t i = 0; i < sizeof spreads / sizeof spreads[0]; i++)
-		if (spreads[i].val == (int64_t)spread)
-			return spreads[i].str;
-	return "?";
+	return (uint32_t)spread < sizeof spreads / sizeof spreads[0] - 1 ? spreads[spread] : "?";
 }

@@ -3,9 +3,9 @@
  *
  * The schema in profile.c is the reference of the file format; drivers-config/README.md
  * explains it. An unknown key, a missing one or a value out of range is an error that names file,
- * key and line.
+ * line and key.
  *
- * Shape:  plain data without pointers. The quirks stay in the file: they are for people.
+ * Shape:  plain data without pointers. Quirks and sources stay in the file: they are for people.
  * Units:  rings in descriptors, burst in frames, mbuf_bytes of frame data in one buffer.
  * Thread: one, at start: profile_load reads a file and uses the heap while it does.
  * Errors: struct fault, one line.
@@ -15,8 +15,14 @@
 
 #include "config.h"
 
-#define PROFILE_BURST_MAX 64u
-#define DEVICE_BYTES      512u
+#define PROFILE_BURST_MAX   CONFIG_BURST_MAX
+#define PROFILE_DRIVERS_MAX 4u
+#define PROFILE_IDS_MAX     96u
+#define DEVICE_BYTES        512u
+
+struct pci_id {
+	uint16_t vendor, device;
+};
 
 /* How received flows find their queue. */
 enum spread {
@@ -72,10 +78,14 @@ struct profile {
 	char name[CONFIG_NAME_BYTES];
 	char summary[128];
 	char device[DEVICE_BYTES]; /* EAL's words for the device, with {placeholders} */
-	enum spread spread;
-	uint32_t needs; /* enum need */
+	char drivers[PROFILE_DRIVERS_MAX][CONFIG_NAME_BYTES]; /* DPDK's names; empty: none more */
+	struct pci_id pci_ids[PROFILE_IDS_MAX];
+	uint32_t pci_id_count;
+	uint32_t spread; /* enum spread */
+	uint32_t needs;  /* enum need */
 	uint32_t queues_max;
 	uint32_t rx_ring, tx_ring;
+	uint32_t ring_max;
 	uint32_t burst;
 	uint32_t mbuf_bytes;
 	uint32_t mtu_max;
@@ -92,6 +102,9 @@ struct profile {
 };
 
 bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);
+
+/* What the operator says goes before what the profile says, as far as the NIC can. */
+bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f);
 
 /* The EAL device for this profile and configuration with that many queues: placeholders filled,
  * --vdev-args appended. */

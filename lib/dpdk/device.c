@@ -81,6 +81,7 @@ device_find(struct device *d, const struct profile *profile, struct fault *f)
 	rc = rte_eth_dev_info_get(d->id, &info);
 	if (rc != 0)
 		return failed("describe the port", rc, f);
+	snprintf(d->driver, sizeof d->driver, "%s", info.driver_name);
 	if (info.min_rx_bufsize > profile->mbuf_bytes)
 		return fault_say(f, "profile %s: mbuf_bytes: %u: this NIC needs %u", profile->name,
 				 profile->mbuf_bytes, info.min_rx_bufsize);

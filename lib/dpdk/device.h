@@ -19,7 +19,8 @@
 
 struct device {
 	uint16_t id;
-	int node; /* NUMA node, -1 unknown */
+	int node;                       /* NUMA node, -1 unknown */
+	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
 	uint32_t queues;
 	struct port_caps caps;
 	uint16_t rx_ring, tx_ring; /* as the driver rounded them */

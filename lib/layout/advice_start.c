@@ -110,7 +110,7 @@ complain(struct advice_list *list, const struct advice_case *c, const struct sha
 		"%llu MB free on node %u, %llu MB needed%s",
 		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
 		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be another node's" : "");
-	advice_cure(a, "tools/nic hugepages %u %s %llu", s->node,
+	advice_cure(a, "%s hugepages %u %s %llu", c->nic_tool, s->node,
 		    kind->kb == SMALL_KB ? "2M" : "1G",
 		    (unsigned long long)pages_wanted(kind, s->bytes));
 }

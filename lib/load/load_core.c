@@ -18,6 +18,8 @@ load_core_create(struct region *region, const struct load_config *cfg, struct po
 	c->w = cfg->workload;
 	c->port = port;
 	c->stack = stack;
+	if (cfg->burst == 0 || cfg->burst > BURST_MAX)
+		c->cfg.burst = BURST_MAX;
 	c->rng.state = load_mix(cfg->seed + cfg->core);
 	c->head_bytes = workload_head_bytes(c->w);
 	if (cfg->transport == LOAD_UDP)
@@ -252,7 +254,7 @@ receive(struct load_core *c)
 
 	in->rx.count = 0;
 	if (room != 0)
-		c->port->ops->rx(c->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);
+		c->port->ops->rx(c->port, &in->rx, room < c->cfg.burst ? room : c->cfg.burst);
 	c->moved = in->rx.count != 0;
 	stack_sort(c->stack, in);
 	stack_match(c->stack, in);
@@ -283,9 +285,26 @@ send(struct load_core *c)
 		load_tcp_overdue(c);
 }
 
+/* The span since the last turn began belongs to the last turn: how busy the generator was tells
+ * whether it, and not the server, is what limits. */
+static inline void
+note_busy(struct load_core *c, uint64_t now_ns)
+{
+	struct counter *tally = c->now_ns >= c->from_ns && c->now_ns < c->end_ns
+					? c->result.measured
+					: c->result.all;
+
+	if (!c->moved)
+		return;
+	counter_add(&tally[LOAD_TURNS_BUSY], 1);
+	counter_add(&tally[LOAD_BUSY_NS], now_ns - c->now_ns);
+}
+
 void
 load_core_turn(struct load_core *c, uint64_t now_ns)
 {
+	if (likely(c->step != STEP_DONE)) /* else its results are another thread's */
+		note_busy(c, now_ns);
 	c->now_ns = now_ns;
 	/* Pairs with the add in load_core_order_mt. */
 	if (unlikely(c->step == STEP_DONE) &&

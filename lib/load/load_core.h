@@ -43,6 +43,7 @@ struct load_config {
 	uint32_t local_ports; /* UDP: and as udp_ports; a power of two */
 	uint32_t conns_max;   /* of this core; TCP */
 	uint32_t depth_max;   /* per connection; TCP */
+	uint32_t burst;       /* frames taken a turn at most; 0: BURST_MAX */
 	uint64_t timeout_ns;
 	uint32_t core, cores; /* this one, of how many: its share of the keys */
 	uint64_t seed;

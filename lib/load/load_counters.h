@@ -30,7 +30,9 @@
 	X(LOAD_CONNECT_FAILED, "connections that could not be opened")                             \
 	X(LOAD_UNSENT, "requests that were due and could not be sent before the end")              \
 	X(LOAD_SENT_BYTES, "bytes of requests")                                                    \
-	X(LOAD_RECEIVED_BYTES, "bytes of replies")
+	X(LOAD_RECEIVED_BYTES, "bytes of replies")                                                 \
+	X(LOAD_TURNS_BUSY, "turns of the generator that moved a frame")                            \
+	X(LOAD_BUSY_NS, "time in those turns")
 
 enum load_counter { LOAD_COUNTERS(COUNTER_SYMBOL) LOAD_COUNTER_COUNT };
 extern const struct counter_name load_counter_names[LOAD_COUNTER_COUNT];

@@ -35,7 +35,7 @@ load_result_wrong(const struct load_result *r)
 }
 
 void
-load_point_fill(struct load_point *p, const struct load_result *merged)
+load_point_fill(struct load_point *p, const struct load_result *merged, uint32_t cores)
 {
 	const struct histogram *h = &merged->latency;
 
@@ -49,6 +49,7 @@ load_point_fill(struct load_point *p, const struct load_result *merged)
 		p->keys_s = (double)p->measured[LOAD_KEYS_ASKED] / p->seconds;
 		p->sent_bytes_s = (double)p->measured[LOAD_SENT_BYTES] / p->seconds;
 		p->received_bytes_s = (double)p->measured[LOAD_RECEIVED_BYTES] / p->seconds;
+		p->busy = (double)p->measured[LOAD_BUSY_NS] / (double)merged->measured_ns / cores;
 	}
 	p->mean_us = histogram_mean(h) / NS_PER_US;
 	p->p50_us = (double)histogram_quantile(h, 0.5) / NS_PER_US;
@@ -69,9 +70,9 @@ load_point_missed(const struct load_point *p)
 void
 load_table_head(FILE *out)
 {
-	fprintf(out, "%5s %5s %11s %11s %11s %6s %8s %8s %8s %8s %8s %8s\n", "conns", "depth",
-		"offered/s", "requests/s", "keys/s", "hit %", "mean us", "p50", "p90", "p99",
-		"p99.9", "max");
+	fprintf(out, "%5s %5s %11s %11s %11s %6s %5s %8s %8s %8s %8s %8s %8s\n", "conns", "depth",
+		"offered/s", "requests/s", "keys/s", "hit %", "own %", "mean us", "p50", "p90",
+		"p99", "p99.9", "max");
 }
 
 void
@@ -82,10 +83,10 @@ load_table_row(FILE *out, const struct load_point *p)
 
 	if (p->rate > 0)
 		snprintf(offered, sizeof offered, "%.0f", p->rate);
-	fprintf(out, "%5u %5u %11s %11.0f %11.0f %6.2f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f\n",
+	fprintf(out, "%5u %5u %11s %11.0f %11.0f %6.2f %5.0f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f\n",
 		p->conns, p->depth, offered, p->requests_s, p->keys_s,
-		asked == 0 ? 0 : 100 * (double)p->measured[LOAD_HITS] / asked, p->mean_us,
-		p->p50_us, p->p90_us, p->p99_us, p->p999_us, p->max_us);
+		asked == 0 ? 0 : 100 * (double)p->measured[LOAD_HITS] / asked, 100 * p->busy,
+		p->mean_us, p->p50_us, p->p90_us, p->p99_us, p->p999_us, p->max_us);
 	fflush(out);
 }
 
@@ -115,11 +116,12 @@ load_json_point(FILE *out, const struct load_point *p)
 		"{\"connections\": %u, \"depth\": %u, \"offered_per_s\": %.1f, "
 		"\"seconds\": %.6f, \"requests_per_s\": %.1f, \"keys_per_s\": %.1f, "
 		"\"sent_bytes_per_s\": %.0f, \"received_bytes_per_s\": %.0f, "
+		"\"generator_busy\": %.3f, "
 		"\"mean_us\": %.3f, \"p50_us\": %.3f, \"p90_us\": %.3f, \"p99_us\": %.3f, "
 		"\"p999_us\": %.3f, \"max_us\": %.3f",
 		p->conns, p->depth, p->rate, p->seconds, p->requests_s, p->keys_s, p->sent_bytes_s,
-		p->received_bytes_s, p->mean_us, p->p50_us, p->p90_us, p->p99_us, p->p999_us,
-		p->max_us);
+		p->received_bytes_s, p->busy, p->mean_us, p->p50_us, p->p90_us, p->p99_us,
+		p->p999_us, p->max_us);
 	for (uint32_t i = 0; i < LOAD_COUNTER_COUNT; i++)
 		json_count(out, i,
 			   i >= LOAD_WRONG_KEY && i <= LOAD_BROKEN ? p->all[i] : p->measured[i]);

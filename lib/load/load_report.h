@@ -24,6 +24,7 @@ struct load_point {
 	double requests_s; /* answered ones */
 	double keys_s;     /* of answered gets */
 	double sent_bytes_s, received_bytes_s;
+	double busy; /* share of the generator's time in turns that moved a frame; 1: it limits */
 	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
 	uint64_t measured[LOAD_COUNTER_COUNT];
 	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: lies count wherever they were told */
@@ -42,7 +43,8 @@ void load_result_merge(struct load_result *into, const struct load_result *from)
 
 /* How many answers were lies. */
 uint64_t load_result_wrong(const struct load_result *r);
-void load_point_fill(struct load_point *p, const struct load_result *merged);
+/* cores: that ran at once. */
+void load_point_fill(struct load_point *p, const struct load_result *merged, uint32_t cores);
 
 /* Share of what was to be sent in the measured time that was not, or has no answer. */
 double load_point_missed(const struct load_point *p);

@@ -224,7 +224,6 @@ req_clear(struct mc_req *req, const uint8_t *p)
 	req->key.data = p;
 }
 
-/* Any line but the simplest get. */
 static struct mc_result
 line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -259,29 +258,9 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 struct mc_result
 mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
-	uint32_t end;
-
-	if (unlikely(ps->in_line | ps->swallow)) {
-		if (len == 0)
-			return result(MC_MORE, 0);
-		return ps->swallow ? line_skip(ps, p, len) : line_go_on(ps, req, p, len);
-	}
-	/* "get KEY": most of the traffic of most caches. */
-	if (likely(len >= 6) && memcmp(p, "get ", 4) == 0) {
-		end = mc_word_end(p, 4, len < MC_LINE_MAX ? len : MC_LINE_MAX);
-		if (likely(end < len && p[end] == '\n')) {
-			const uint32_t cut = end - (p[end - 1] == '\r');
-
-			if (likely(cut > 4 && cut - 4 <= MC_KEY_MAX)) {
-				req->verb = MC_GET;
-				req->flags = MC_FIRST | MC_LAST;
-				req->error = MC_ERR_NONE;
-				req->key = (struct view){p + 4, cut - 4};
-				return result(MC_OK, end + 1);
-			}
-		}
-	}
 	if (len == 0)
 		return result(MC_MORE, 0);
+	if (unlikely(ps->in_line | ps->swallow))
+		return ps->swallow ? line_skip(ps, p, len) : line_go_on(ps, req, p, len);
 	return line_parse(ps, req, p, len);
 }

@@ -58,11 +58,10 @@ mc_udp_pieces(uint32_t len)
 static inline uint8_t *
 mc_udp_put(uint8_t *at, uint16_t id, uint16_t sequence, uint16_t total)
 {
-	const struct mc_udp_frame frame = {
-		.id = be16_of(id),
-		.sequence = be16_of(sequence),
-		.total = be16_of(total),
-	};
+	/* As one word: field by field it would be put together in as many steps. */
+	const uint64_t frame = (uint64_t)__builtin_bswap16(id) |
+			       (uint64_t)__builtin_bswap16(sequence) << 16 |
+			       (uint64_t)__builtin_bswap16(total) << 32;
 
 	memcpy(at, &frame, sizeof frame);
 	return at + sizeof frame;

@@ -1,8 +1,8 @@
 /*
  * mc_words.h - a command line as words.
  *
- * Private to lib/proto. Words are separated by runs of spaces and by nothing else: a tab, a NUL
- * or a lone carriage return is part of a word (memcached's tokenizer).
+ * For lib/proto alone, but through mc_get.h. Words are separated by runs of spaces and by nothing
+ * else: a tab, a NUL or a lone carriage return is part of a word (memcached's tokenizer).
  *
  * Shape:  words are views into the line; the line's end is not part of it.
  * Thread: pure functions.
@@ -25,21 +25,32 @@ struct mc_words {
 	struct view last;
 };
 
+/* Bit i: p[i] is a space or a line feed, of the 16 bytes at p. */
+static inline uint32_t
+mc_word_ends(const uint8_t *p)
+{
+	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+	const __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')),
+					  _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+
+	return (uint32_t)_mm_movemask_epi8(ends);
+}
+
 /* Offset of the first space or line feed from at on; len if there is none. */
 static inline uint32_t
 mc_word_end(const uint8_t *p, uint32_t at, uint32_t len)
 {
-	const __m128i space = _mm_set1_epi8(' ');
-	const __m128i feed = _mm_set1_epi8('\n');
-
 	for (; at + 16 <= len; at += 16) {
-		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
-		const __m128i ends =
-			_mm_or_si128(_mm_cmpeq_epi8(bytes, space), _mm_cmpeq_epi8(bytes, feed));
-		const uint32_t mask = (uint32_t)_mm_movemask_epi8(ends);
+		const uint32_t ends = mc_word_ends(p + at);
 
-		if (mask != 0)
-			return at + (uint32_t)__builtin_ctz(mask);
+		if (ends != 0)
+			return at + (uint32_t)__builtin_ctz(ends);
+	}
+	if (at < len && len >= 16) {
+		/* What is left, as the end of 16 bytes that overlap those before. */
+		const uint32_t ends = mc_word_ends(p + len - 16) >> (at + 16 - len);
+
+		return ends != 0 ? at + (uint32_t)__builtin_ctz(ends) : len;
 	}
 	while (at < len && p[at] != ' ' && p[at] != '\n')
 		at++;

@@ -115,6 +115,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 				   CACHE_LINE_BYTES);
 	messages_create(sv, region);
 	admin_create(sv, region);
+	gets_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
 	return sv;

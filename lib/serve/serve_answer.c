@@ -328,8 +328,16 @@ carries_return(struct serve *sv)
 void
 serve_answer(struct serve *sv)
 {
-	for (uint32_t i = 0; i < sv->op_count; i++)
-		op_answer(sv, i);
+	const bool observed = sv->admin.observed;
+
+	for (uint32_t i = 0; i < sv->op_count;) {
+		const uint32_t gets =
+			sv->ops[i].req.verb == MC_GET && !observed ? gets_answer(sv, i) : 0;
+
+		if (gets == 0)
+			op_answer(sv, i);
+		i += gets != 0 ? gets : 1;
+	}
 	if (unlikely(sv->carries_in_use))
 		carries_return(sv);
 	if (unlikely(sv->message_count > 0))

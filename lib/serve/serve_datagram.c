@@ -135,7 +135,12 @@ datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	while (sv->op_count < OPS_MAX && dc->next < dc->count)
+	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
+		if (dc->text.data == NULL)
+			datagram_gets_parse(sv);
+		if (sv->op_count == OPS_MAX || dc->next == dc->count)
+			break;
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv);
+	}
 }

@@ -259,7 +259,10 @@ session_step(struct serve *sv, struct session *ss)
 	/* Bytes skipped between operations could not be put off with them. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
-	return line_parse(sv, ss, src);
+	if (gets_parse(sv, ss, src) == 0)
+		return line_parse(sv, ss, src);
+	/* Nothing more is there: the next segment brings us back. */
+	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_ON;
 }
 
 /* A log's connection says nothing more; what comes is dropped, and its end ends it. Bounded: a

@@ -15,6 +15,19 @@ serve_shared_allow(struct serve_shared *sh, const struct serve_policy *policy)
 	atomic_store_explicit(&sh->admin.detail, policy->detail, memory_order_relaxed);
 }
 
+void
+serve_policy_change_mt(struct serve_shared *sh, const struct serve_policy *policy)
+{
+	struct serve_policy *now = &sh->admin.policy;
+
+	/* Each stands for itself, so a core may see some of them earlier than others. */
+	now->no_flush = policy->no_flush;
+	now->no_dumps = policy->no_dumps;
+	now->no_watch = policy->no_watch;
+	now->shutdown = policy->shutdown;
+	now->idle_timeout_s = policy->idle_timeout_s;
+}
+
 /* Has every core begun a turn since the table was changed last? */
 static bool
 users_all_seen(const struct serve_shared *sh, uint32_t turn)

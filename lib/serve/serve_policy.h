@@ -1,7 +1,8 @@
 /*
  * serve_policy.h - what the operator allows, and the few words between program and cores.
  *
- * Shape:  the policy is set once, before any core turns; the words are atomics in serve_shared.
+ * Shape:  the policy is set before any core turns; those of its fields that are atomic may change
+ *         afterwards. The words are atomics in serve_shared.
  * Owner:  everything is copied in; nothing handed over need outlive its call.
  * Thread: serve_shared_allow at start. *_mt: any one thread at a time, while cores turn.
  * Errors: serve_users_replace_mt says false while some core has not yet seen the last table.
@@ -11,6 +12,8 @@
 #define CLOCKOO_SERVE_POLICY_H
 
 #include "serve.h"
+
+#include <stdatomic.h>
 
 #define SERVE_USERS_MAX    8u
 #define SERVE_USER_BYTES   254u /* of a name and its password together */
@@ -24,15 +27,15 @@ struct serve_network {
 /* All zero is memcached without options. */
 struct serve_policy {
 	uint8_t protocol;      /* -B: enum mc_protocol; 0 lets the first byte of a stream tell */
-	bool no_flush;         /* -F: flush_all is refused */
-	bool no_dumps;         /* -X: keys are not listed, nor prefixes */
-	bool no_watch;         /* -W */
-	bool shutdown;         /* -A: a client may stop the program */
+	atomic_bool no_flush;  /* -F: flush_all is refused */
+	atomic_bool no_dumps;  /* -X: keys are not listed, nor prefixes */
+	atomic_bool no_watch;  /* -W */
+	atomic_bool shutdown;  /* -A: a client may stop the program */
 	bool auth;             /* -Y: who has not named a user of the table is answered nothing */
 	bool detail;           /* -D: count by key prefix from the start */
 	bool track_sizes;      /* -o track_sizes: `stats sizes` counts items */
 	char prefix_delimiter; /* 0 is ':' */
-	uint32_t idle_timeout_s;
+	_Atomic uint32_t idle_timeout_s;
 
 	/* Over UDP anybody can have answers sent to anybody else. Who is in none of the networks
 	 * gets at most so many bytes a second more than it sent, all cores together. */
@@ -43,6 +46,9 @@ struct serve_policy {
 };
 
 void serve_shared_allow(struct serve_shared *shared, const struct serve_policy *policy);
+
+/* Its atomic fields, while cores turn; the others stay as they are. */
+void serve_policy_change_mt(struct serve_shared *shared, const struct serve_policy *policy);
 
 /* A name and its password, without anything between. */
 struct serve_user {

@@ -68,6 +68,14 @@ key_decode(struct serve *sv, uint32_t i)
 	op->req.key = (struct view){sv->keys[i], (uint32_t)(end - sv->keys[i])};
 }
 
+static inline bool
+seek_home(struct serve *sv, struct op *op)
+{
+	if (likely(!op_is(op, VERB_WRITES)))
+		return store_probe_home(sv->store, &op->probe);
+	return store_probe_home_to_write(sv->store, &op->probe);
+}
+
 /*
  * All home buckets first, then all items or other buckets, then the items found there: when the
  * last was asked for, the first has arrived, so a burst waits for memory about three times, not
@@ -76,6 +84,8 @@ key_decode(struct serve *sv, uint32_t i)
 void
 serve_seek(struct serve *sv)
 {
+	bool open = false; /* some key is to be looked for in its other bucket */
+
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct op *op = &sv->ops[i];
 
@@ -84,12 +94,12 @@ serve_seek(struct serve *sv)
 		if (unlikely(op->req.flags & MC_KEY_BASE64))
 			key_decode(sv, i);
 		op->hash = store_probe(sv->store, &op->probe, op->req.key);
-		if (op_is(op, VERB_WRITES))
-			store_prefetch_away(sv->store, &op->probe);
 	}
 	for (uint32_t i = 0; i < sv->op_count; i++)
 		if (op_is(&sv->ops[i], VERB_SEEKS))
-			store_probe_home(sv->store, &sv->ops[i].probe);
+			open |= seek_home(sv, &sv->ops[i]);
+	if (!open)
+		return;
 	for (uint32_t i = 0; i < sv->op_count; i++)
 		if (op_is(&sv->ops[i], VERB_SEEKS))
 			store_probe_away(sv->store, &sv->ops[i].probe);

@@ -78,6 +78,15 @@ next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[
 	ask(s, hop);
 }
 
+bool
+next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
+		   uint64_t *until_ns)
+{
+	const struct ip_addr *hop = next_hop(s, dst);
+
+	return !ip_addr_is_zero(hop) && neigh_reachable_mt(s->neigh, hop, s->now_ns, mac, until_ns);
+}
+
 /* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
  * our address before. */
 void

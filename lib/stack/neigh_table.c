@@ -21,6 +21,7 @@ static_assert(sizeof(struct neigh_set) == 3 * CACHE_LINE_BYTES, "sets do not sha
 
 struct neigh_table {
 	_Atomic bool announced;
+	_Atomic uint32_t changes;
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
@@ -165,11 +166,22 @@ find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 	return e;
 }
 
-static void
+/* Returns whether somebody may have been told another. */
+static bool
 confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 {
-	SET(e->mac, pack(mac));
+	const uint64_t was = GET(e->mac), is = pack(mac);
+
+	SET(e->mac, is);
 	SET(e->confirmed_ns, now_ns);
+	return was != 0 && was != is;
+}
+
+/* After the unlock that it speaks of: pairs with the acquire in neigh_changes_mt. */
+static void
+tell_change(struct neigh_table *t)
+{
+	atomic_fetch_add_explicit(&t->changes, 1, memory_order_release);
 }
 
 size_t
@@ -184,21 +196,43 @@ neigh_table_create(struct region *region)
 	return region_take(region, sizeof(struct neigh_table), CACHE_LINE_BYTES);
 }
 
+static enum neigh_state
+judge(const struct neigh_copy *copy, uint64_t now_ns, uint8_t mac[6])
+{
+	const uint64_t age_ns = age(copy->confirmed_ns, now_ns);
+
+	if (copy->mac == 0 || age_ns >= NEIGH_FORGET_NS)
+		return NEIGH_UNKNOWN;
+	memcpy(mac, &copy->mac, 6);
+	return age_ns < NEIGH_REACHABLE_NS ? NEIGH_REACHABLE : NEIGH_STALE;
+}
+
 enum neigh_state
 neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
 		uint8_t mac[6])
 {
 	struct neigh_copy copy;
 
-	if (!read_entry(t, ip, &copy) || copy.mac == 0)
-		return NEIGH_UNKNOWN;
+	return read_entry(t, ip, &copy) ? judge(&copy, now_ns, mac) : NEIGH_UNKNOWN;
+}
 
-	const uint64_t age_ns = age(copy.confirmed_ns, now_ns);
+bool
+neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
+		   uint8_t mac[6], uint64_t *until_ns)
+{
+	struct neigh_copy copy;
 
-	if (age_ns >= NEIGH_FORGET_NS)
-		return NEIGH_UNKNOWN;
-	memcpy(mac, &copy.mac, 6);
-	return age_ns < NEIGH_REACHABLE_NS ? NEIGH_REACHABLE : NEIGH_STALE;
+	if (!read_entry(t, ip, &copy))
+		return false;
+	*until_ns = copy.confirmed_ns + NEIGH_REACHABLE_NS;
+	return judge(&copy, now_ns, mac) == NEIGH_REACHABLE;
+}
+
+/* Pairs with the release in tell_change: who reads the number of a change finds it in the table. */
+uint32_t
+neigh_changes_mt(const struct neigh_table *t)
+{
+	return atomic_load_explicit(&t->changes, memory_order_acquire);
 }
 
 bool
@@ -207,13 +241,15 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_entry *e;
+	bool changed;
 
 	if (!try_lock(set))
 		return false;
 	e = find(set, ip);
-	if (e != NULL)
-		confirm(e, mac, now_ns);
+	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
+	if (changed)
+		tell_change(t);
 	return e != NULL;
 }
 
@@ -223,13 +259,15 @@ neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t ma
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_entry *e;
+	bool changed;
 
 	if (!try_lock(set))
 		return false;
 	e = find_or_add(set, ip, now_ns);
-	if (e != NULL)
-		confirm(e, mac, now_ns);
+	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
+	if (changed)
+		tell_change(t);
 	return e != NULL;
 }
 

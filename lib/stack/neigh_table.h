@@ -45,6 +45,14 @@ struct neigh_table *neigh_table_create(struct region *region);
 enum neigh_state neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip,
 				 uint64_t now_ns, uint8_t mac[6]);
 
+/* The same, true if it is reachable; and until when it is, if nothing changes. */
+bool neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
+			uint8_t mac[6], uint64_t *until_ns);
+
+/* Another number whenever an address has got another MAC. As long as it is what it was before
+ * neigh_reachable_mt() was asked, the answer holds, until it says. */
+uint32_t neigh_changes_mt(const struct neigh_table *t);
+
 /* RFC 826's merge, RFC 4861 section 7.2.5: refresh an entry that is there, or was asked for. False:
  * it is not. */
 bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],

@@ -68,7 +68,9 @@ plain_frame_of(const struct stack *s)
 	};
 
 	eth_emit(frame, s->port->mac, s->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, 0, 0);
+	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, IPV4_TCP, 0);
+	plain.out_8 = load_u64(frame + 8);
+	plain.out_16 = load_u64(frame + 16);
 	((struct ipv4_header *)(frame + ETH_HEADER_BYTES))->fragment = be16_of(0);
 	memset(mask, 0xff, ETH_MAC_BYTES);
 	memset(mask + 2 * ETH_MAC_BYTES, 0xff, sizeof(struct be16));
@@ -106,6 +108,7 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);
 	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	udp_create(s);
 	if (cfg->udp_port != 0)
 		s->reasm = reasm_create(region);
 	s->tcp = tcp_create(region, cfg);

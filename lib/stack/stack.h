@@ -174,8 +174,14 @@ bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were rea
 /* Is there room to queue a few replies? If not, the connection becomes ready again when
  * there is. Covers `replies` reservations of CONN_RESERVE_MAX bytes. */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
+/* The same for who has many to come: so many of them as there is room for, 0 if there is none. */
+uint32_t conn_promise(struct stack *s, struct conn *c, uint32_t replies);
+/* So many of what was promised this turn will not be asked for. */
+void conn_waive(struct stack *s, uint32_t replies);
 /* Contiguous room at the end of the send queue; never NULL after conn_writable. */
 uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
+/* The same, and how much there is, for replies that are committed as one. */
+uint8_t *conn_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
 /* Queue bytes that lie elsewhere and stay there until release(arg) is called (they were
  * acknowledged, or the connection is gone). False: no piece left, nothing queued. */

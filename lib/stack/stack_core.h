@@ -58,6 +58,8 @@ enum other_kind {
 	OTHER_FRAGMENT,
 };
 
+#define UDP4_TEMPLATE_BYTES 32u
+
 /* Outbox slots that no received frame may claim: for segments and ARP of our own accord. */
 #define OUTBOX_RESERVE 64u
 
@@ -74,6 +76,8 @@ struct plain_frame {
 	uint64_t mac;       /* ours, in the low six bytes */
 	uint32_t ip;        /* ours */
 	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint64_t out_8,
+		out_16;     /* what we send: bytes 8 and 16 of Ethernet, IPv4 and TCP; no length */
 	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */
 };
 
@@ -88,10 +92,14 @@ struct stack {
 	struct reasm *reasm; /* NULL: no UDP, nothing to put together */
 
 	uint32_t netmask;
-	uint32_t ip_mark;      /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
-	uint32_t udp_mark;     /* FRAME_L4_CKSUM_FILL, likewise */
-	uint32_t tcp_mark;     /* the same, with FRAME_L4_IS_TCP */
-	uint64_t ip_sum;       /* of our IPv4 header without protocol, length, destination */
+	uint32_t ip_mark;  /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
+	uint32_t udp_mark; /* FRAME_L4_CKSUM_FILL, likewise */
+	uint32_t tcp_mark; /* the same, with FRAME_L4_IS_TCP */
+	uint64_t ip_sum;   /* of our IPv4 header without protocol, length, destination */
+	/* Of our IPv4 datagrams: the headers from our MAC on, without lengths, destination and
+	 * checksums; the sum of pseudo header and ports without length and destination's. */
+	uint8_t udp4_template[UDP4_TEMPLATE_BYTES];
+	uint64_t udp4_pseudo_sum, udp4_sum;
 	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
 
 	struct ip_addr router4;         /* cfg.gateway; zero: none */
@@ -171,6 +179,11 @@ void ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
 void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t fallback[6],
 		  uint8_t mac[6]);
 
+/* The same where the table knows it for sure: until when it does, if nothing changes there
+ * (neigh_changes_mt). */
+bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
+			uint64_t *until_ns);
+
 /* Give a received frame back at the next stack_release(). */
 void frame_spent(struct stack *s, struct frame *f);
 
@@ -212,6 +225,7 @@ void icmp_input(struct stack *s, uint32_t rx_index);
 void icmp6_input(struct stack *s, uint32_t rx_index);
 void nd_input(struct stack *s, uint32_t rx_index);
 void fragment_input(struct stack *s, uint32_t rx_index);
+void udp_create(struct stack *s);
 void udp_input(struct stack *s, const struct sorted *in);
 /* A datagram put together of fragments, its headers checked; its frame is the last of them, where
  * an answer may stand. */

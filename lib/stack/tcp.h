@@ -17,6 +17,7 @@
 #include "tcp_conn.h"
 #include "tcp_loss.h"
 #include "tcp_options.h"
+#include "tcp_timer.h"
 
 #include "wire/tcp_wire.h"
 
@@ -60,8 +61,20 @@ struct evict {
 	bool queues, frames, pressed; /* what is short */
 };
 
+/* Flags that a connection must have, of those in mask, for the short way (tcp_plain.c). Nobody has
+ * any of none: PLAIN_CLOSED. */
+struct plain_rule {
+	uint32_t mask, want;
+};
+
+#define PLAIN_CLOSED ((struct plain_rule){.mask = 0, .want = 1})
+
 struct tcp {
 	struct conn *conns;
+	struct plain_rule plain_in, plain_out;
+	uint32_t neigh_changes; /* in the neighbour table, as of this turn's output... */
+	uint32_t hop_tick;      /* ... and its time: struct conn_hop */
+	uint32_t hops_closed;   /* 0; all ones, for tests: no way is remembered */
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
@@ -188,9 +201,28 @@ void conn_free(struct stack *s, struct conn *c);
 void conn_reset(struct stack *s, struct conn *c);
 /* The same, of one that was never opened: if we asked for it, failed() is called. */
 void conn_fail(struct stack *s, struct conn *c, enum conn_failure why);
-void conn_make_ready(struct stack *s, struct conn *c);
-void conn_make_out(struct stack *s, struct conn *c);
-void conn_ack_now(struct stack *s, struct conn *c);
+
+static inline void
+conn_make_ready(struct stack *s, struct conn *c)
+{
+	if ((c->flags & (CONN_OPENED | CONN_CLOSE)) == CONN_OPENED && list_empty(&c->ready))
+		list_push_back(&s->tcp->ready, &c->ready);
+}
+
+static inline void
+conn_make_out(struct stack *s, struct conn *c)
+{
+	if (list_empty(&c->out))
+		list_push_back(&s->tcp->out, &c->out);
+}
+
+static inline void
+conn_ack_now(struct stack *s, struct conn *c)
+{
+	c->flags |= CONN_ACK_NOW;
+	conn_make_out(s, c);
+}
+
 /* Acknowledged bytes or freed chunks may let a refused writer go on. */
 void conn_room_made(struct stack *s, struct conn *c);
 void wake_starved(struct stack *s);
@@ -254,6 +286,9 @@ mtu_watch(const struct stack *s, struct conn *c)
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
+/* The same for text at rcv_nxt where none waits unread and there are no holes; a node is left. */
+void rx_take_first(struct stack *s, struct conn *c, struct frame *frame, const uint8_t *src_mac,
+		   struct view text);
 void rx_clear(struct stack *s, struct conn *c);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
 /* The delayed ACK timer ran out. */
@@ -302,16 +337,5 @@ bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 void evict_create(struct evict *e, struct region *region, const struct stack_config *cfg);
 void evict_tick(struct stack *s);
 uint64_t evict_next(const struct stack *s); /* when it wants to look again; NEVER: not */
-
-/* ---- tcp_timer.c ---- */
-
-void timer_sync(struct stack *s, struct conn *c); /* after any deadline came nearer */
-void timer_main(struct stack *s, struct conn *c, uint64_t in_ns);
-void timer_main_off(struct conn *c);
-/* Text is on its way: the loss probe's timer if one is due, else the retransmission timer. */
-void timer_flight(struct stack *s, struct conn *c);
-/* RFC 6298 section 5.5: the main timer again, twice as long each time. */
-void timer_back_off(struct stack *s, struct conn *c);
-void rtt_sample(struct conn *c, uint64_t rtt_ns);
 
 #endif

@@ -1,17 +1,7 @@
 /*
  * tcp_ack.c - what an acknowledgment does: RFC 9293 section 3.10.7.4, fifth.
  */
-#include "tcp.h"
-
-/* Text sent once, at sent_us, is timed to the microsecond. */
-static void
-take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
-{
-	const uint32_t us = max_u32(s->now_us - sent_us, 1);
-
-	c->min_rtt_us = min_u32(c->min_rtt_us, us);
-	rtt_sample(c, (uint64_t)us * 1000);
-}
+#include "tcp_ack.h"
 
 /* Of text sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
  * that time was lost, the peer repeats its echo when the text comes once more, and how long we have
@@ -25,7 +15,8 @@ take_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
 
 	if (echoed_ns == 0)
 		return;
-	rtt_sample(c, news->newest && last_ns < echoed_ns ? last_ns : echoed_ns);
+	rtt_sample(c,
+		   (uint32_t)((news->newest && last_ns < echoed_ns ? last_ns : echoed_ns) / 1000));
 }
 
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
@@ -53,23 +44,6 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_ON;
 }
 
-static void
-take_window(struct stack *s, struct conn *c, const struct tcp_seg *seg)
-{
-	const bool newer = seq_before(c->snd_wl1, seg->seq) ||
-			   (c->snd_wl1 == seg->seq && !seq_after(c->snd_wl2, seg->ack));
-	const uint32_t window = (uint32_t)seg->window << c->snd_wscale;
-
-	if (!newer)
-		return;
-	if (window > c->snd_wnd && c->tx.bytes > 0)
-		conn_make_out(s, c);
-	c->snd_wnd = window;
-	c->snd_wnd_max = max_u32(c->snd_wnd_max, window);
-	c->snd_wl1 = seg->seq;
-	c->snd_wl2 = seg->ack;
-}
-
 /* RFC 5681 section 2: no text, no news, while something is on its way. An answer to a window
  * probe looks the same and means nothing. */
 static bool
@@ -78,15 +52,6 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 	return seg->ack == c->snd_una && c->snd_max != c->snd_una && seg->payload.len == 0 &&
 	       !(c->flags & CONN_PERSIST) && !(seg->flags & TCP_FIN) &&
 	       (uint32_t)seg->window << c->snd_wscale == c->snd_wnd;
-}
-
-/* Is the congestion window what keeps us from sending more? In slow start it is also when more than
- * half of it was used (RFC 7661 section 4.3 asks for no less). */
-static bool
-cwnd_is_limit(const struct conn *c)
-{
-	return c->flags & CONN_CWND_FULL ||
-	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
 }
 
 /* The scoreboard and the round trip have been seen to. */
@@ -139,7 +104,7 @@ ack_with_care(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	else if (a.limited && a.acked > 0)
 		cc_grow(s, c, a.acked, s->now_us);
 	if (!seq_before(seg->ack, c->snd_una))
-		take_window(s, c, seg);
+		take_window(s, c, seg->seq, seg->ack, seg->window);
 }
 
 /* The part of an acknowledgment that is about the text we sent. A reply that arrived whole is the
@@ -153,7 +118,7 @@ text_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		ack_with_care(s, c, seg);
 		return;
 	}
-	take_window(s, c, seg);
+	take_window(s, c, seg->seq, seg->ack, seg->window);
 	take_rtt(s, c, c->sent.first.sent_us);
 	ack_is_new(s, c, seg);
 }

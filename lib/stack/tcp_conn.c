@@ -1,7 +1,7 @@
 /*
  * tcp_conn.c - birth, states and death of a connection; the pools it lives from.
  */
-#include "tcp.h"
+#include "tcp_plain.h"
 
 #include "conn_sources.h"
 
@@ -50,6 +50,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 
 	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
+	plain_open(t);
 	list_init(&t->ready);
 	list_init(&t->out);
 	list_init(&t->starved);
@@ -134,6 +135,7 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->rto_us = RTO_INITIAL_US;
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
 	c->heard_ns = s->now_ns;
+	c->hop.until = 0;
 	c->challenged_ns = 0;
 	c->ts_recent = c->ts_offset = 0;
 	c->rcv_mss = TCP_MSS_DEFAULT;
@@ -325,27 +327,6 @@ conn_time_wait(struct stack *s, struct conn *c)
 	s->tcp->time_wait_count++;
 	timer_main(s, c, TIME_WAIT_NS);
 	conn_gone(s, c);
-}
-
-void
-conn_make_ready(struct stack *s, struct conn *c)
-{
-	if ((c->flags & CONN_OPENED) && !(c->flags & CONN_CLOSE) && list_empty(&c->ready))
-		list_push_back(&s->tcp->ready, &c->ready);
-}
-
-void
-conn_make_out(struct stack *s, struct conn *c)
-{
-	if (list_empty(&c->out))
-		list_push_back(&s->tcp->out, &c->out);
-}
-
-void
-conn_ack_now(struct stack *s, struct conn *c)
-{
-	c->flags |= CONN_ACK_NOW;
-	conn_make_out(s, c);
 }
 
 void

@@ -143,6 +143,14 @@ struct lengths {
 	uint16_t back_mss; /* with CONN_MTU_HOLE: path_mss before */
 };
 
+/* The way to the peer as the neighbour table last had it. It is so still while the table's number
+ * of changes and the time say so: hop_known() in tcp_plain.c. */
+struct conn_hop {
+	uint64_t first; /* 8 bytes of a frame to there: its MAC, and what ours begins with */
+	uint32_t changes;
+	uint32_t until; /* tick of 2^MTU_TICK_SHIFT ns; 0: it was never asked for */
+};
+
 #define MTU_TICK_SHIFT 30u
 #define MTU_TELLS      500u /* shorter ones are never cut, so they tell nothing */
 
@@ -185,15 +193,13 @@ struct conn {
 	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
 	uint64_t ack_at_ns;
 	uint64_t keep_at_ns;
-	uint64_t armed_ns;  /* what the node is armed for */
+	uint64_t armed_ns;  /* what the node is armed for; NEVER: it is not */
 	uint64_t heard_ns;  /* the last acceptable segment */
 	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
 	uint32_t ts_offset; /* of ours */
-	uint64_t rtt_at_ns;
 	uint32_t srtt_us, rttvar_us, rto_us;
-	uint32_t iss;
-	uint32_t peer_fin_seq;
 	uint32_t snd_wnd_max;
+	struct conn_hop hop;
 	uint8_t snd_wscale;
 	uint8_t keep_tries;
 	uint8_t backoff;
@@ -219,6 +225,11 @@ struct conn {
 	struct loss loss;
 	struct growth growth;
 	struct lengths lengths;
+
+	/* the first and the last segments */
+	uint64_t rtt_at_ns;
+	uint32_t iss;
+	uint32_t peer_fin_seq;
 };
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");

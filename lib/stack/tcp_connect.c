@@ -126,9 +126,11 @@ take_syn(struct stack *s, struct conn *c, const struct arrival *a)
 static void
 open_done(struct stack *s, struct conn *c, uint32_t ack)
 {
+	const uint64_t us = (s->now_ns - c->rtt_at_ns) / 1000;
+
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
 	if (c->flags & CONN_RTT_TIMED)
-		rtt_sample(c, s->now_ns - c->rtt_at_ns);
+		rtt_sample(c, us < RTO_MAX_US ? (uint32_t)us : RTO_MAX_US);
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_ack_now(s, c);
 	conn_established(s, c);

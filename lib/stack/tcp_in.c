@@ -2,7 +2,7 @@
  * tcp_in.c - a segment arrives: the steps of RFC 9293 section 3.10.7.4, one function each, in
  * the order of the RFC, with the blind attack mitigations of RFC 5961.
  */
-#include "tcp.h"
+#include "tcp_plain.h"
 
 /* Room in sequence space: a SYN and a FIN count one each. */
 static uint32_t
@@ -279,7 +279,8 @@ tcp_input(struct stack *s, struct sorted *in)
 
 	t->pool.promised = 0;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
-		segment_arrives(s, in, in->tcp[k]);
+		if (unlikely(!plain_input(s, in, in->tcp[k])))
+			segment_arrives(s, in, in->tcp[k]);
 	if (!list_empty(&t->starved))
 		wake_starved(s);
 }

@@ -4,40 +4,16 @@
  * Connections with something to send stand in one list; each visit sends a bounded number of
  * segments and goes to the back of the list if more is left.
  */
-#include "tcp.h"
+#include "tcp_plain.h"
 
 #include "base/hash.h"
 
 #define PROTOCOL_TCP 6
 #define SENT_SPREAD  32u /* runs of the scoreboard in a round trip of sending without pause */
 
-/* One segment to be: where it lies in the stream, and what it carries. */
-struct shape {
-	uint32_t seq, len;
-	uint8_t flags;
-	bool again; /* the text was sent before: not from the cursor */
-};
-
-/* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
- * window rounded down takes back what was promised. */
-static uint16_t
-tell_window(const struct stack *s, struct conn *c, uint8_t flags)
-{
-	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
-	const uint32_t shift = scaled ? RX_WSCALE : 0;
-	const uint32_t window = rx_window(s, c);
-	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
-
-	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
-		c->rcv_edge = c->rcv_nxt + (field << shift);
-	c->rcv_acked = c->rcv_nxt;
-	c->flags &= ~(CONN_ACK_NOW | CONN_ACK_LATER);
-	c->ack_at_ns = NEVER;
-	return (uint16_t)field;
-}
-
+/* Over IPv6, or with what few segments carry. */
 static bool
-send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
+send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
 {
 	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
@@ -63,6 +39,18 @@ send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape w
 	else
 		txq_copy_next(&c->tx, at + header, what.len);
 	ip_commit(s, header + what.len, TCP_CKSUM_AT);
+	return true;
+}
+
+static bool
+send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
+{
+	const bool plain = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
+			   c->rx.islands == NULL && !(c->flags & CONN_DSACK);
+
+	if (likely(plain) ? !plain_segment(s, c, hop_first(s, mac), what)
+			  : !send_long(s, c, mac, what))
+		return false;
 	stack_count(s, TCP_TX_SEGMENTS);
 	if (what.len > MTU_TELLS && mtu_tick(s) != c->mtu_seen)
 		mtu_sample(s, c, what.seq + what.len, what.len);
@@ -426,7 +414,10 @@ visit(struct stack *s, struct conn *c)
 	uint8_t mac[6];
 	bool fits, more = false;
 
-	way_out(s, c, mac);
+	if (likely(c->state >= CONN_ESTABLISHED && plain_hop(s, c)))
+		memcpy(mac, &c->hop.first, sizeof mac);
+	else
+		way_out(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
@@ -449,6 +440,7 @@ tcp_output(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
+	plain_turn(s);
 	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_room(s) > 0; i++) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
@@ -456,6 +448,8 @@ tcp_output(struct stack *s)
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
+		if (likely(plain_output(s, c)))
+			continue;
 		if (visit(s, c))
 			conn_make_out(s, c);
 	}

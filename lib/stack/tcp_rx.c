@@ -34,36 +34,37 @@ rx_aside(const struct stack *s)
 
 /* Where a received frame ends that we may write in (port.h): the source's MAC is its byte 6, or was
  * before a tag was taken out in front of it (sort.c). */
-static const uint8_t *
-frame_end(const struct stack *s, const struct arrival *a)
+static inline const uint8_t *
+frame_end(const struct stack *s, const uint8_t *src_mac)
 {
-	return a->src_mac - 6 - ETH_TAG_BYTES + s->port->frame_bytes;
+	return src_mac - 6 - ETH_TAG_BYTES + s->port->frame_bytes;
 }
 
 static inline struct rx_seg *
-node_take(struct stack *s, struct arrival *a)
+node_take(struct stack *s, struct frame *frame, struct view text, const uint8_t *end)
 {
-	const struct view *text = &a->seg.payload;
-	const uint8_t *text_end = text->data + text->len, *end = frame_end(s, a);
+	const uint8_t *text_end = text.data + text.len;
 	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
 
 	t->rx_free = node->next;
 	t->rx_left--;
-	node->frame = a->frame;
-	node->data = text->data;
-	node->seq = a->seg.seq;
-	node->len = text->len;
+	node->frame = frame;
+	node->data = text.data;
+	node->len = text.len;
 	/* A frame that is longer than our MTU may reach over where we may count on. */
 	node->room = end > text_end ? (uint32_t)(end - text_end) : 0;
-	a->kept = true;
 	return node;
 }
 
 struct rx_seg *
 rx_node_take(struct stack *s, struct arrival *a)
 {
-	return node_take(s, a);
+	struct rx_seg *node = node_take(s, a->frame, a->seg.payload, frame_end(s, a->src_mac));
+
+	node->seq = a->seg.seq;
+	a->kept = true;
+	return node;
 }
 
 bool
@@ -94,7 +95,7 @@ rx_node_free(struct stack *s, struct rx_seg *node)
 	node_free(s, node);
 }
 
-static void
+static inline void
 append(struct conn *c, struct rx_seg *node)
 {
 	struct rxq *q = &c->rx;
@@ -112,7 +113,7 @@ append(struct conn *c, struct rx_seg *node)
 
 /* RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2: at least every second full segment at
  * once, and everything while a hole is open or has just been filled. */
-static void
+static inline void
 plan_ack(struct stack *s, struct conn *c, bool had_holes)
 {
 	if (had_holes || c->rcv_nxt - c->rcv_acked >= 2u * c->rcv_mss)
@@ -168,7 +169,7 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (room_in_order(s, c)) {
-		append(c, node_take(s, a));
+		append(c, rx_node_take(s, a));
 	} else {
 		return false;
 	}
@@ -178,6 +179,19 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 	plan_ack(s, c, had_holes);
 	conn_make_ready(s, c);
 	return true;
+}
+
+void
+rx_take_first(struct stack *s, struct conn *c, struct frame *frame, const uint8_t *src_mac,
+	      struct view text)
+{
+	struct rx_seg *node = node_take(s, frame, text, frame_end(s, src_mac));
+
+	node->seq = c->rcv_nxt;
+	append(c, node);
+	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, text.len);
+	plan_ack(s, c, false);
+	conn_make_ready(s, c);
 }
 
 bool

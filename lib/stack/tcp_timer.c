@@ -22,72 +22,10 @@ timer_sync(struct stack *s, struct conn *c)
 {
 	const uint64_t at = nearest(c);
 
-	if (at == NEVER || (wheel_armed(&c->timer) && c->armed_ns <= at))
+	if (c->armed_ns <= at)
 		return;
 	c->armed_ns = at;
 	wheel_arm(&s->tcp->wheel, &c->timer, at);
-}
-
-void
-timer_main(struct stack *s, struct conn *c, uint64_t in_ns)
-{
-	c->main_at_ns = s->now_ns + in_ns;
-	timer_sync(s, c);
-}
-
-void
-timer_main_off(struct conn *c)
-{
-	c->main_at_ns = NEVER;
-	c->flags &= ~(CONN_PERSIST | CONN_PTO | CONN_REO);
-}
-
-/* RFC 8985 section 7.2: how long until the peer is asked whether it has the last of it. Trouble is
- * RACK's and the retransmission timer's; before the first round trip is known there is nothing to
- * go by. */
-static uint32_t
-flight_us(const struct conn *c, bool *probe)
-{
-	const uint32_t delay = c->flags & CONN_SLOW_ACKS ? PEER_DELAY_MAX_US : PEER_DELAY_US;
-	uint32_t us;
-
-	*probe = false;
-	if ((c->flags & (CONN_SACK | CONN_TROUBLED)) != CONN_SACK || c->srtt_us == 0)
-		return c->rto_us;
-	us = max_u32(2 * c->srtt_us, PTO_MIN_US);
-	us += c->snd_nxt - c->snd_una < 2u * c->mss ? delay : 0;
-	*probe = us < c->rto_us;
-	return *probe ? us : c->rto_us;
-}
-
-void
-timer_flight(struct stack *s, struct conn *c)
-{
-	bool probe;
-	const uint32_t us = flight_us(c, &probe);
-
-	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
-	timer_main(s, c, (uint64_t)us * 1000);
-}
-
-/* RFC 6298 section 2, in integers: srtt gains 1/8 of the difference, rttvar 1/4. */
-void
-rtt_sample(struct conn *c, uint64_t rtt_ns)
-{
-	const uint64_t us = rtt_ns / 1000;
-	const uint32_t rtt = us < RTO_MAX_US ? (uint32_t)us : RTO_MAX_US;
-
-	if (c->srtt_us == 0) {
-		c->srtt_us = max_u32(rtt, 1);
-		c->rttvar_us = rtt / 2;
-	} else {
-		const uint32_t off = rtt > c->srtt_us ? rtt - c->srtt_us : c->srtt_us - rtt;
-
-		c->rttvar_us += off / 4 - c->rttvar_us / 4;
-		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + rtt / 8, 1);
-	}
-	/* The least is for how long a peer may delay its ACK, and that comes on top of the way. */
-	c->rto_us = min_u32(c->srtt_us + max_u32(4 * c->rttvar_us, RTO_MIN_US), RTO_MAX_US);
 }
 
 void
@@ -209,6 +147,7 @@ keep_timeout(struct stack *s, struct conn *c)
 static void
 timer_fires(struct stack *s, struct conn *c)
 {
+	c->armed_ns = NEVER;
 	if (c->ack_at_ns <= s->now_ns) {
 		c->ack_at_ns = NEVER;
 		if (c->flags & CONN_ACK_LATER) {

@@ -93,6 +93,32 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 	return true;
 }
 
+uint32_t
+conn_promise(struct stack *s, struct conn *c, uint32_t replies)
+{
+	struct txq_pool *pool = &s->tcp->pool;
+
+	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks_left - pool->promised < replies ||
+	    c->tx.bytes > txq_bytes_max(s))
+		return conn_writable(s, c, 1) ? 1 : 0;
+	pool->promised += replies;
+	return replies;
+}
+
+void
+conn_waive(struct stack *s, uint32_t replies)
+{
+	struct txq_pool *pool = &s->tcp->pool;
+
+	pool->promised -= min_u32(replies, pool->promised);
+}
+
+uint8_t *
+conn_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
+{
+	return txq_room(&c->tx, &s->tcp->pool, bytes, room);
+}
+
 uint8_t *
 conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
 {

@@ -51,16 +51,6 @@ txq_chunk_promised(struct txq_pool *pool)
 }
 
 void
-txq_chunk_put(struct txq_pool *pool, uint8_t *bytes)
-{
-	struct chunk *chunk = (struct chunk *)(void *)bytes;
-
-	chunk->piece.next = (struct piece *)pool->chunks_free;
-	pool->chunks_free = chunk;
-	pool->chunks_left++;
-}
-
-void
 txq_init(struct txq *q)
 {
 	*q = (struct txq){0};
@@ -97,23 +87,31 @@ tail_room(const struct txq *q, uint32_t *room)
 }
 
 uint8_t *
-txq_reserve(struct txq *q, struct txq_pool *pool, uint32_t bytes)
+txq_room(struct txq *q, struct txq_pool *pool, uint32_t bytes, uint32_t *room)
 {
-	uint32_t room;
-	uint8_t *at = tail_room(q, &room);
+	uint8_t *at = tail_room(q, room);
 	struct chunk *chunk;
 
 	ensure(bytes <= CONN_RESERVE_MAX);
 	if (pool->promised > 0)
 		pool->promised--;
-	if (room >= bytes && at != NULL)
+	if (*room >= bytes && at != NULL)
 		return at;
 	chunk = chunk_take(pool);
 	if (chunk == NULL)
 		return NULL;
 	chunk->piece = (struct piece){.data = chunk->bytes, .inline_bytes = 1};
 	append(q, &chunk->piece);
+	*room = (uint32_t)sizeof chunk->bytes;
 	return chunk->bytes;
+}
+
+uint8_t *
+txq_reserve(struct txq *q, struct txq_pool *pool, uint32_t bytes)
+{
+	uint32_t room;
+
+	return txq_room(q, pool, bytes, &room);
 }
 
 /* Take the tail off again: a reservation of which nothing was used. */

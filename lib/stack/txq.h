@@ -56,17 +56,42 @@ void txq_pool_create(struct txq_pool *pool, struct region *region, uint32_t chun
 
 uint8_t *txq_chunk_get(struct txq_pool *pool);      /* CHUNK_BYTES of scratch */
 uint8_t *txq_chunk_promised(struct txq_pool *pool); /* one that was promised to a reply */
-void txq_chunk_put(struct txq_pool *pool, uint8_t *chunk);
+static inline void
+txq_chunk_put(struct txq_pool *pool, uint8_t *bytes)
+{
+	struct chunk *chunk = (struct chunk *)(void *)bytes;
+
+	chunk->piece.next = (struct piece *)pool->chunks_free;
+	pool->chunks_free = chunk;
+	pool->chunks_left++;
+}
 
 void txq_init(struct txq *q);
 /* Contiguous room for bytes <= CONN_RESERVE_MAX at the end of the queue. */
 uint8_t *txq_reserve(struct txq *q, struct txq_pool *pool, uint32_t bytes);
+/* The same, and how much there is. */
+uint8_t *txq_room(struct txq *q, struct txq_pool *pool, uint32_t bytes, uint32_t *room);
 /* The first bytes of the last reservation are queued, the rest is given back. */
 void txq_commit(struct txq *q, struct txq_pool *pool, uint32_t bytes);
 bool txq_extern(struct txq *q, struct txq_pool *pool, struct piece bytes);
 
 /* Forget the first bytes (acknowledged). */
 void txq_drop(struct txq *q, struct txq_pool *pool, uint32_t bytes);
+/* The same; all there is in one chunk, as a rule. */
+static inline void
+txq_drop_whole(struct txq *q, struct txq_pool *pool, uint32_t bytes)
+{
+	struct piece *p = q->head;
+
+	if (unlikely(bytes != q->bytes || p != q->tail || !p->inline_bytes || q->hint != NULL)) {
+		txq_drop(q, pool, bytes);
+		return;
+	}
+	q->bytes = 0;
+	q->head = q->tail = q->cursor = NULL;
+	q->cursor_used = 0;
+	txq_chunk_put(pool, (uint8_t *)p);
+}
 void txq_clear(struct txq *q, struct txq_pool *pool);
 
 void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len); /* moves the cursor */

@@ -15,6 +15,24 @@
 #define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
 #define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
 
+#define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind where it goes */
+
+static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
+	      "the template ends behind the ports");
+
+void
+udp_create(struct stack *s)
+{
+	uint8_t frame[L4_AT + UDP_HEADER_BYTES] = {0};
+
+	eth_emit(frame, s->port->mac, s->port->mac, ETH_TYPE_IPV4);
+	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, 0, IPV4_UDP, 0);
+	udp_emit(frame + L4_AT, s->cfg.udp_port, 0, 0);
+	memcpy(s->udp4_template, frame + TEMPLATE_AT, sizeof s->udp4_template);
+	s->udp4_pseudo_sum = inet_sum_pseudo(s->cfg.ipv4, 0, IPV4_UDP, 0);
+	s->udp4_sum = inet_sum_be16(s->udp4_pseudo_sum, s->cfg.udp_port);
+}
+
 static inline void
 datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uint8_t *udp,
 	      uint32_t udp_len)
@@ -123,19 +141,50 @@ udp6_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 	outbox_return(s, d->rx_index, L4_AT6 + udp_len, s->udp_mark);
 }
 
+/* Headers from the template, addressed to who sent the request that stands in the frame. */
+static inline void
+udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, uint16_t udp_len)
+{
+	struct ipv4_header *ip = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
+	struct udp_header *udp = (struct udp_header *)(frame + L4_AT);
+	const uint32_t dst = load_u32(d->from.ip.b + IP_ADDR_V4_BITS / 8);
+	uint64_t sum;
+
+	memcpy(frame, frame + ETH_MAC_BYTES, ETH_MAC_BYTES);
+	memcpy(frame + TEMPLATE_AT, s->udp4_template, UDP4_TEMPLATE_BYTES);
+	ip->total_len = be16_of((uint16_t)(IPV4_HEADER_BYTES + udp_len));
+	memcpy(ip->dst.b, &dst, sizeof dst);
+	if (s->ip_mark == 0) {
+		sum = inet_sum_be16(s->ip_sum + dst, IPV4_UDP);
+		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
+	}
+	udp->dst_port = be16_of(d->from.port);
+	udp->len = be16_of(udp_len);
+	if (likely(s->udp_mark != 0)) {
+		udp->cksum = inet_sum_field(inet_sum_be16(s->udp4_pseudo_sum + dst, udp_len));
+		return;
+	}
+	/* The length counts twice: in the pseudo header, and in ours. */
+	sum = inet_sum_be16(inet_sum_be16(s->udp4_sum + dst, udp_len), udp_len);
+	sum = inet_sum_be16(sum, d->from.port);
+	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
+}
+
 void
 udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
-	const struct ip_way way = {&d->from.ip, LOCAL_V4, IPV4_UDP};
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
-	uint8_t *at;
+	uint8_t *frame = s->in->rx.data[d->rx_index];
+	const uint32_t at = s->in->l3[d->rx_index].l4_offset;
 
 	ensure(!d->answered && payload_len <= s->datagram_max);
 	if (unlikely(d->from.local != LOCAL_V4)) {
 		udp6_answer_here(s, d, payload_len);
 	} else {
-		at = ip_answer_here(s, d->rx_index, udp_len, IPV4_UDP);
-		udp_finish(s, (struct udp_header *)at, &d->from, way, payload_len);
+		/* Options of the request are no options of the answer: close the gap. */
+		if (unlikely(at != L4_AT))
+			memmove(frame + L4_AT, frame + at, udp_len);
+		udp4_headers(s, d, frame, (uint16_t)udp_len);
 		outbox_return(s, d->rx_index, L4_AT + udp_len, s->ip_mark | s->udp_mark);
 	}
 	d->answered = true;

@@ -5,12 +5,22 @@
  */
 #include "inside.h"
 
-static struct counter *
-class_counters(struct store_core *sc, const struct item *it)
-{
-	const struct store *st = sc->store;
+/* What an item counts for. */
+struct weight {
+	uint32_t class;
+	uint64_t memory, bytes;
+};
 
-	return sc->class_counters[slab_class_of_ref(&st->slab, item_ref(st, it))];
+static inline struct weight
+weigh(const struct store *st, const struct item *it)
+{
+	const uint32_t class = slab_class_of_ref(&st->slab, item_ref(st, it));
+
+	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
+		return (struct weight){class, item_memory(st, it), item_bytes(it)};
+	return (struct weight){
+		class, st->slab.classes[class].size,
+		item_head_bytes(item_form(it), item_key_len(it), item_value_len(it))};
 }
 
 uint64_t
@@ -24,28 +34,75 @@ item_bytes(const struct item *it)
 	return head + len + item_chunk_count(len) * sizeof(struct chunk);
 }
 
+/* Of an item without optional fields. */
+static inline uint32_t
+plain_bytes(const struct item *it)
+{
+	const uint32_t head = item_head(it);
+
+	return (uint32_t)sizeof(struct item) + (head & 0xff) + (head >> 8 & ITEM_LEN_MAX);
+}
+
+static inline void
+count_in(struct store_core *sc, const struct item *it)
+{
+	const struct weight w = weigh(sc->store, it);
+	struct counter *c = sc->class_counters[w.class];
+
+	count(sc, STORE_BYTES_LINKED, w.memory);
+	counter_add(&c[CLASS_LINKED], 1);
+	counter_add(&c[CLASS_BYTES_LINKED], w.bytes);
+}
+
+/* The counters of its class. */
+static inline struct counter *
+count_out(struct store_core *sc, const struct item *it)
+{
+	const struct weight w = weigh(sc->store, it);
+	struct counter *c = sc->class_counters[w.class];
+
+	count(sc, STORE_BYTES_UNLINKED, w.memory);
+	counter_add(&c[CLASS_UNLINKED], 1);
+	counter_add(&c[CLASS_BYTES_UNLINKED], w.bytes);
+	return c;
+}
+
 void
 account_in(struct store_core *sc, const struct item *it)
 {
-	struct counter *c = class_counters(sc, it);
+	count(sc, STORE_ITEMS_LINKED, 1);
+	count_in(sc, it);
+}
+
+void
+account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
+		 const struct item *there)
+{
+	const struct slab *sl = &sc->store->slab;
+	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old);
 
 	count(sc, STORE_ITEMS_LINKED, 1);
-	count(sc, STORE_BYTES_LINKED, item_memory(sc->store, it));
-	counter_add(&c[CLASS_LINKED], 1);
-	counter_add(&c[CLASS_BYTES_LINKED], item_bytes(it));
+	count(sc, STORE_ITEMS_UNLINKED, 1);
+	count(sc, STORE_BYTES_LINKED, sl->classes[in].size);
+	count(sc, STORE_BYTES_UNLINKED, sl->classes[out].size);
+	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
+	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
+	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], plain_bytes(it));
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], plain_bytes(there));
+}
+
+void
+account_replaced(struct store_core *sc, const struct item *it)
+{
+	count(sc, STORE_ITEMS_UNLINKED, 1);
+	count_out(sc, it);
 }
 
 void
 account_moved(struct store_core *sc, const struct item *from, const struct item *to)
 {
-	struct counter *old = class_counters(sc, from), *new = class_counters(sc, to);
-
-	count(sc, STORE_BYTES_LINKED, item_memory(sc->store, to));
-	count(sc, STORE_BYTES_UNLINKED, item_memory(sc->store, from));
-	counter_add(&new[CLASS_LINKED], 1);
-	counter_add(&new[CLASS_BYTES_LINKED], item_bytes(to));
-	counter_add(&old[CLASS_UNLINKED], 1);
-	counter_add(&old[CLASS_BYTES_UNLINKED], item_bytes(from));
+	count_in(sc, to);
+	count_out(sc, from);
 }
 
 static void
@@ -80,12 +137,9 @@ void
 account_out(struct store_core *sc, const struct item *it, enum leaving why)
 {
 	const bool flushed = item_flushed(it, store_generation(sc->store));
-	struct counter *c = class_counters(sc, it);
+	struct counter *c = count_out(sc, it);
 
 	count(sc, STORE_ITEMS_UNLINKED, 1);
-	count(sc, STORE_BYTES_UNLINKED, item_memory(sc->store, it));
-	counter_add(&c[CLASS_UNLINKED], 1);
-	counter_add(&c[CLASS_BYTES_UNLINKED], item_bytes(it));
 	if (flushed || item_expired(it, sc->now_s))
 		account_dead(sc, it, flushed, c);
 	else if (why == LEAVING_EVICTED)

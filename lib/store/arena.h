@@ -28,7 +28,7 @@
 /* Says what the bytes behind it are: a process that did not write them reads this first. Any change
  * to the layout of items, chunks or references is a new version. */
 #define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
-#define ARENA_LAYOUT_VERSION 2u
+#define ARENA_LAYOUT_VERSION 3u
 
 struct arena_stamp {
 	uint64_t magic;

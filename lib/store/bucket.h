@@ -135,8 +135,36 @@ version_overflows(uint32_t version, uint16_t tag)
 
 /* ---- for writers (index.c) ---- */
 
-void bucket_lock(struct bucket *b);
-void bucket_unlock(struct bucket *b);
+void bucket_lock_wait(struct bucket *b);
+
+static inline bool
+bucket_try_lock(struct bucket *b)
+{
+	uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so that what
+	 * we read next (the flush generation) is read after the bit is out. */
+	return (v & VERSION_LOCK) == 0 &&
+	       atomic_compare_exchange_strong_explicit(&b->version, &v, v | VERSION_LOCK,
+						       memory_order_seq_cst, memory_order_relaxed);
+}
+
+static inline void
+bucket_lock(struct bucket *b)
+{
+	if (unlikely(!bucket_try_lock(b)))
+		bucket_lock_wait(b);
+}
+
+static inline void
+bucket_unlock(struct bucket *b)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in bucket_try_lock. */
+	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
+}
+
 /* Lower address first; a bucket that comes twice is locked once. */
 void bucket_lock_both(struct bucket *a, struct bucket *b);
 void bucket_unlock_both(struct bucket *a, struct bucket *b);

@@ -190,6 +190,8 @@ empty_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
 static void
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
+	limbo_tell(sc); /* or the same turn would evict for the same want again */
+
 	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
 
 	if (waiting < stuck)

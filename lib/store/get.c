@@ -33,7 +33,11 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
 	const struct place place = index_place(&st->ix, hash);
 
-	*p = (struct probe){.bucket = place.home, .seq = place.seq, .tag = place.tag};
+	/* What else there is gets its meaning with the state. */
+	p->bucket = place.home;
+	p->seq = place.seq;
+	p->tag = place.tag;
+	p->state = PROBE_OPEN;
 	/* At rest it follows from the tag, if it is ever asked for. */
 	if (unlikely((place.seq & GEOMETRY_MOVING) != 0))
 		p->ref = place.away;
@@ -71,7 +75,6 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
-	slab_prefetch_mark(&st->slab, ref);
 }
 
 /* Nobody has resized the index since the probe began. */
@@ -224,29 +227,37 @@ probe_stands(const struct store *st, const struct probe *p)
 	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref);
 }
 
-/* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
- * and value and are of this flush generation: one compare says so, and that the key is as long. */
-static inline const struct item *
-probe_take(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation)
+/* What was seen if it is the key's, else what is found. Out of line, too: few items have optional
+ * fields, and the others come here once a stamp. */
+static __attribute__((noinline)) const struct item *
+probe_take_other(struct store_core *sc, const struct probe *p, struct view key)
 {
-	const struct store *st = sc->store;
-	const struct item *it = item_at(st, p->ref);
+	return use(sc, item_has_key(item_at(sc->store, p->ref), key) ? p->ref : find(sc, p, key));
+}
 
-	if (likely(item_is_plain(it, key.len, generation) &&
-		   bytes_same(it->body, key.data, key.len))) {
-		item_mark_used(st, it, p->ref);
+/* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
+ * and value, are of this flush generation and marked as used: one compare says so, and that the
+ * key is as long. */
+static inline const struct item *
+probe_take(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation,
+	   uint32_t stamp)
+{
+	const struct item *it = item_at(sc->store, p->ref);
+
+	if (likely(item_is_plain(it, key.len, generation, stamp) &&
+		   bytes_same(it->body, key.data, key.len)))
 		return it;
-	}
-	return use(sc, item_has_key(it, key) ? p->ref : find(sc, p, key));
+	return probe_take_other(sc, p, key);
 }
 
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
  * writes meanwhile come after it. */
 static inline const struct item *
-probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation)
+probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation,
+	   uint32_t stamp)
 {
 	if (p->state == PROBE_SEEN)
-		return probe_take(sc, p, key, generation);
+		return probe_take(sc, p, key, generation, stamp);
 	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, p, key));
 }
 
@@ -258,16 +269,23 @@ store_probe(const struct store_core *sc, struct probe *p, struct view key)
 	return probe_start(sc->store, p, key);
 }
 
-void
-store_prefetch_away(const struct store_core *sc, const struct probe *p)
-{
-	prefetch(index_bucket(&sc->store->ix, probe_other(sc->store, p)));
-}
-
-void
+bool
 store_probe_home(const struct store_core *sc, struct probe *p)
 {
-	probe_home(sc->store, p, WHOLE_BYTES);
+	return probe_home(sc->store, p, WHOLE_BYTES) == PROBE_OPEN;
+}
+
+bool
+store_probe_home_to_write(const struct store_core *sc, struct probe *p)
+{
+	const struct store *st = sc->store;
+
+	if (store_probe_home(sc, p))
+		return true;
+	if (p->state == PROBE_GONE &&
+	    bucket_empty_slot(index_bucket(&st->ix, p->bucket)) == BUCKET_SLOTS)
+		prefetch(index_bucket(&st->ix, probe_other(st, p)));
+	return false;
 }
 
 void
@@ -280,7 +298,8 @@ const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
 	if (likely(p->state == PROBE_SEEN && probe_stands(sc->store, p)))
-		return probe_take(sc, p, key, store_generation(sc->store));
+		return probe_take(sc, p, key, store_generation(sc->store),
+				  slab_stamp(&sc->store->slab));
 	return use(sc, find(sc, p, key));
 }
 
@@ -357,11 +376,11 @@ flight_away(const struct store *st, struct flight *f)
 }
 
 static inline void
-flight_land(struct store_core *sc, const struct flight *f, uint32_t generation,
+flight_land(struct store_core *sc, const struct flight *f, uint32_t generation, uint32_t stamp,
 	    const struct item **items)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		items[i] = probe_land(sc, &f->probes[i], f->keys[i], generation);
+		items[i] = probe_land(sc, &f->probes[i], f->keys[i], generation, stamp);
 }
 
 /* Flat: gcc takes the hash of a short key for too long to be inlined, which costs a tenth. */
@@ -371,6 +390,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 {
 	const struct store *st = sc->store;
 	const uint32_t generation = store_generation(st);
+	const uint32_t stamp = slab_stamp(&st->slab);
 	const uint32_t groups = (count + GROUP - 1) / GROUP;
 	struct flight flights[STEPS];
 
@@ -383,7 +403,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 		if (n - 2 < groups)
 			flight_away(st, &flights[(n - 2) % STEPS]);
 		if (n - 3 < groups)
-			flight_land(sc, &flights[(n - 3) % STEPS], generation,
+			flight_land(sc, &flights[(n - 3) % STEPS], generation, stamp,
 				    items + (n - 3) * GROUP);
 	}
 }

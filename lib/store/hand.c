@@ -75,6 +75,31 @@ hand_step(struct slab *sl, struct slab_class *c)
 	list_push_back(&c->pages, &p->of_class);
 }
 
+/* Objects have lost their marks: those used from now on are to be marked anew (slab.h). Two hands
+ * at once may step it once: both want another one. */
+static void
+stamp_step(struct slab *sl)
+{
+	const uint32_t now = slab_stamp(sl) >> ITEM_STAMP_SHIFT;
+
+	atomic_store_explicit(&sl->stamp, (now % ITEM_STAMP_MAX + 1) << ITEM_STAMP_SHIFT,
+			      memory_order_relaxed);
+}
+
+/* Under the class's lock: the hand went over some words. */
+static void
+hand_went(struct slab *sl, struct slab_class *c, uint32_t words)
+{
+	const uint64_t lap =
+		(uint64_t)((c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD) * slab_class_pages(c);
+
+	c->stamp_words += words;
+	if ((uint64_t)c->stamp_words * STAMPS_A_LAP < lap)
+		return;
+	c->stamp_words = 0;
+	stamp_step(sl);
+}
+
 /* How far the hand may go: not round more than once, or what is in use had no second chance. */
 static uint32_t
 hand_words(const struct slab_class *c)
@@ -89,13 +114,13 @@ uint32_t
 slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 {
 	struct slab_class *c = &sl->classes[class];
-	uint32_t count = 0, used = 0;
+	uint32_t count = 0, used = 0, look = 0;
 
 	spin_lock(&c->lock);
 
 	const uint32_t looks = hand_words(c);
 
-	for (uint32_t look = 0; look < looks && count < max; look++) {
+	for (; look < looks && count < max; look++) {
 		if (list_empty(&c->pages))
 			break;
 
@@ -109,6 +134,7 @@ slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 		count += list_word(sl, p, c->hand_word, bits, refs + count);
 		hand_step(sl, c);
 	}
+	hand_went(sl, c, look);
 	spin_unlock(&c->lock);
 	atomic_fetch_add_explicit(&c->passed, used, memory_order_relaxed);
 	return count;
@@ -138,6 +164,7 @@ slab_page_forget_use(struct slab *sl, const struct page *p)
 
 	for (uint32_t w = 0; w < words; w++)
 		unused_word(sl, p, w);
+	stamp_step(sl);
 }
 
 uint32_t

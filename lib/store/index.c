@@ -159,28 +159,11 @@ geometry_end(struct index *ix)
 /* ---- for writers ---- */
 
 void
-bucket_lock(struct bucket *b)
+bucket_lock_wait(struct bucket *b)
 {
-	for (;;) {
-		uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
-
-		/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so
-		 * that what we read next (the flush generation) is read after the bit is out. */
-		if ((v & VERSION_LOCK) == 0 && atomic_compare_exchange_weak_explicit(
-						       &b->version, &v, v | VERSION_LOCK,
-						       memory_order_seq_cst, memory_order_relaxed))
-			return;
+	do
 		spin_pause();
-	}
-}
-
-void
-bucket_unlock(struct bucket *b)
-{
-	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
-
-	/* Release: pairs with the acquire in bucket_lock. */
-	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
+	while (!bucket_try_lock(b));
 }
 
 void
@@ -234,6 +217,78 @@ void
 index_unlock(const struct index *ix, const struct place *p)
 {
 	bucket_unlock_both(index_bucket(ix, p->home), index_bucket(ix, p->away));
+}
+
+/* As index_lock, of the home. */
+static struct place
+lock_home(const struct index *ix, uint64_t hash)
+{
+	struct place p = index_place(ix, hash);
+
+	protocol_gap();
+	bucket_lock(index_bucket(ix, p.home));
+	while (unlikely(!place_is_current(ix, &p)) && !mutant_old_pair()) {
+		const struct place now = index_place(ix, hash);
+
+		if (now.home == p.home)
+			return now;
+		bucket_unlock(index_bucket(ix, p.home));
+		p = now;
+		bucket_lock(index_bucket(ix, p.home));
+	}
+	return p;
+}
+
+/* Where the home alone will not do. Trying is as good as the order of addresses: who fails gives
+ * back what it has. */
+static __attribute__((noinline)) void
+hold_both(const struct index *ix, struct view key, uint64_t hash, struct hold *h)
+{
+	h->both = true;
+	if (h->place.home != h->place.away && bucket_try_lock(index_bucket(ix, h->place.away))) {
+		if (place_is_current(ix, &h->place)) {
+			h->spot = index_spot_of_key(ix, &h->place, key);
+			return;
+		}
+		bucket_unlock(index_bucket(ix, h->place.away));
+	}
+	bucket_unlock(index_bucket(ix, h->place.home));
+	h->place = index_lock(ix, hash);
+	h->spot = index_spot_of_key(ix, &h->place, key);
+}
+
+void
+index_hold(const struct index *ix, struct view key, uint64_t hash, enum hold_need need,
+	   struct hold *h)
+{
+	uint32_t ref;
+
+	h->place = lock_home(ix, hash);
+	h->both = false;
+
+	struct bucket *home = index_bucket(ix, h->place.home);
+	const uint32_t version = atomic_load_explicit(&home->version, memory_order_relaxed);
+
+	if (likely(need != HOLD_BOTH)) {
+		h->spot = (struct spot){.bucket = home, .tag = h->place.tag};
+		h->spot.slot = bucket_scan(ix, home, key, h->place.tag, &ref);
+		if (h->spot.slot < BUCKET_SLOTS)
+			return;
+		protocol_gap();
+		h->spot.bucket = NULL;
+		if ((!version_overflows(version, h->place.tag) || mutant_home_alone()) &&
+		    (need == HOLD_KEY || bucket_empty_slot(home) < BUCKET_SLOTS))
+			return;
+	}
+	hold_both(ix, key, hash, h);
+}
+
+void
+index_release(const struct index *ix, const struct hold *h)
+{
+	bucket_unlock(index_bucket(ix, h->place.home));
+	if (unlikely(h->both) && h->place.away != h->place.home)
+		bucket_unlock(index_bucket(ix, h->place.away));
 }
 
 uint32_t

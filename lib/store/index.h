@@ -17,7 +17,7 @@
  *         A slot with reference 0 is empty. A slot with a reference and tag 0 is a zombie: out
  *         of every lookup's sight, waiting for room in the limbo (sweep.c).
  * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, lower
- *         address first: two, or those that one bucket gives its items to.
+ *         address first (or by trying): one or two, or those that one bucket gives its items to.
  * Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
  */
 #ifndef CLOCKOO_INDEX_H
@@ -109,14 +109,21 @@ bucket_other(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 	return sum - bucket + (sum < bucket ? bucket_count : 0);
 }
 
+static inline uint16_t
+hash_tag(uint64_t hash)
+{
+	const uint16_t tag = (uint16_t)(hash >> 16 & ~TAG_AWAY);
+
+	return tag != 0 ? tag : 1;
+}
+
 /* Bits 32..63 choose the home, 16..30 are the tag. */
 static inline struct place
 place_among(uint32_t bucket_count, uint64_t hash)
 {
-	const uint16_t tag = (uint16_t)(hash >> 16 & ~TAG_AWAY);
 	struct place p = {
 		.home = spread((uint32_t)(hash >> 32), bucket_count),
-		.tag = tag != 0 ? tag : 1,
+		.tag = hash_tag(hash),
 	};
 
 	p.away = bucket_other(bucket_count, p.home, p.tag);
@@ -234,13 +241,36 @@ void geometry_end(struct index *ix);
 struct place index_lock(const struct index *ix, uint64_t hash);
 void index_unlock(const struct index *ix, const struct place *p);
 
+/*
+ * A key's buckets, locked as far as a write of that key needs it; most need the home alone.
+ *
+ * A key that is at home is replaced or taken out under the home's lock: whoever moves it, or
+ * empties the bucket, holds that one as well. And where a key is not at home, and the home has no
+ * overflow bit for its tag, it is in neither bucket: it could have gone away under this lock only,
+ * after the bit was set, and whoever would put it anywhere needs this lock. So it can be put at
+ * home.
+ */
+enum hold_need {
+	HOLD_KEY,   /* for what is there */
+	HOLD_PLACE, /* or for a place, which is at home where home alone is locked */
+	HOLD_BOTH,
+};
+struct hold {
+	struct place place;
+	struct spot spot; /* of the key */
+	bool both;        /* buckets are locked, not the home alone */
+};
+void index_hold(const struct index *ix, struct view key, uint64_t hash, enum hold_need need,
+		struct hold *h);
+void index_release(const struct index *ix, const struct hold *h);
+
 /* Where the key is, under both locks. */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
 /* Where this very reference is, under both locks. */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
 /* An empty slot in either bucket, the home first. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
-/* Fill it, under both locks. */
+/* Fill it, under both locks; or at home under the home's. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

@@ -113,6 +113,8 @@ struct store_core {
 	uint32_t recall;    /* the recall our magazines have answered */
 	uint32_t searched;  /* buckets looked into in search of room; it wraps */
 	uint64_t grown_for; /* items linked that resize_turn has done its share for */
+	uint32_t untold,
+		untold_class; /* what the limbo took in of a class, less what it gave back */
 	bool online;
 	store_evicted_fn *evicted; /* NULL: nobody watches */
 	void *evicted_arg;
@@ -158,13 +160,17 @@ bool item_mark_once(struct item *it, uint32_t mark);
 /* memory.c */
 void item_mark_chunks(const struct store *st, const struct item *it);
 
+/* item.c: say so in the item and for the hand. */
+void item_stamp(const struct store *st, struct item *it, uint32_t ref, uint32_t stamp);
+
 /* Of an item that is not chunked. */
 static inline void
 item_mark_used(const struct store *st, const struct item *it, uint32_t ref)
 {
-	/* Only the first use since the hand came by can be the item's first. */
-	if (slab_mark(&st->slab, ref) && (item_head(it) & ITEM_USED) == 0)
-		item_mark_once((struct item *)it, ITEM_USED);
+	const uint32_t stamp = slab_stamp(&st->slab);
+
+	if ((item_head(it) & ITEM_STAMP) != stamp)
+		item_stamp(st, (struct item *)it, ref, stamp);
 }
 
 /* A get or a touch. */
@@ -207,6 +213,28 @@ uint64_t store_balance(const struct store *st, enum store_counter in, enum store
 
 /* An item with its header, key and chunks, its value unwritten; NULL: no memory. */
 struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
+/* The same of one without optional fields, if this core has an object for it at hand; else NULL. */
+static inline struct item *
+item_new_plain(struct store_core *sc, struct view key, uint32_t value_len)
+{
+	const uint32_t bytes = (uint32_t)sizeof(struct item) + key.len + value_len;
+
+	if (unlikely(value_len > ITEM_LEN_MAX))
+		return NULL;
+
+	struct magazine *m = &sc->magazines[slab_class_for(&sc->store->slab, bytes)];
+
+	if (unlikely(m->count == 0))
+		return NULL;
+
+	struct item *it = item_at(sc->store, m->ref[--m->count]);
+
+	item_set_head(it, 0, value_len, key.len);
+	it->cas_form = 0;
+	bytes_copy(it->body, key.data, key.len);
+	return it;
+}
+
 /* Give back an item that was never published, or whose grace period has passed. */
 void item_free(struct store_core *sc, struct item *it);
 /* Class sizes of all its objects. */
@@ -229,6 +257,11 @@ enum leaving {
 };
 
 void account_in(struct store_core *sc, const struct item *it);
+/* One comes in for another; both have no chunks and are alive. */
+void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
+		      const struct item *there);
+/* Out, told to go, and not dead. */
+void account_replaced(struct store_core *sc, const struct item *it);
 /* The same item, from object to object. */
 void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
 /* While it can still be looked at. What is dead goes for that, whatever else is the matter. */
@@ -259,8 +292,22 @@ uint32_t drain_batch(struct store_core *sc, bool hurry);
 
 bool limbo_has_room(struct store_core *sc, uint32_t items);
 void limbo_put(struct store_core *sc, struct item *it);
+/* The same of one that is not chunked. */
+void limbo_put_plain(struct store_core *sc, uint32_t ref);
 /* Give back what every core has let go of, at most LIMBO_SLICE items. */
 void limbo_reclaim(struct store_core *sc);
+/* Classes are told what waits: before somebody asks them, and once a turn. */
+void limbo_tell(struct store_core *sc);
+
+/* Objects of a class that wait, for this core. */
+static inline uint32_t
+limbo_waiting(const struct store_core *sc, uint32_t class)
+{
+	const uint32_t told = atomic_load_explicit(&sc->store->slab.classes[class].limbo_count,
+						   memory_order_relaxed);
+
+	return told + (class == sc->untold_class ? sc->untold : 0);
+}
 
 /* ---- unlink.c: out of the index ---- */
 
@@ -330,6 +377,7 @@ struct link {
 	struct store_terms terms;
 	struct rmw *rmw; /* NULL, or the item is a new version of one that was there: */
 	uint32_t expect; /* of this very one; 0: of whichever it is, built under lock */
+	bool plain;      /* nothing in the terms but to store it */
 	uint32_t marks;  /* of the new version, enum item_mark; and which the old one's say */
 	uint32_t inherit;
 	uint32_t lacks; /* optional fields it must have and has not */

@@ -88,6 +88,19 @@ item_mark_once(struct item *it, uint32_t mark)
 	       (atomic_fetch_or_explicit(&it->head, mark, memory_order_relaxed) & mark) == 0;
 }
 
+void
+item_stamp(const struct store *st, struct item *it, uint32_t ref, uint32_t stamp)
+{
+	uint32_t head = item_head(it);
+
+	slab_mark(&st->slab, ref);
+	/* Relaxed, and once: nothing is read through it; if another reader was faster it has said
+	 * the same, and if a token was, the next use will. */
+	atomic_compare_exchange_strong_explicit(&it->head, &head,
+						(head & ~ITEM_STAMP) | stamp | ITEM_USED,
+						memory_order_relaxed, memory_order_relaxed);
+}
+
 bool
 store_win(struct store_core *sc, const struct item *it)
 {
@@ -139,6 +152,10 @@ item_value_at(const struct store *st, const struct item *it, uint32_t offset)
 void
 item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes)
 {
+	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0)) {
+		bytes_copy(item_tail(it) + offset, bytes.data, bytes.len);
+		return;
+	}
 	while (bytes.len != 0) {
 		uint32_t room;
 		uint8_t *to = value_at(st, it, offset, &room);

@@ -6,14 +6,15 @@
  *         the chunks that hold it). Nothing is padded but the object's slab class.
  *
  *           0            4        7   8
- *           |kl|vlen:20|mk:4| fm | cas:24 | flags:4? | expiry:4? | long:16? | key | value...
+ *           |kl|vl:10|st:10|mk:4| fm | cas:24 | flags:4? | expiry:4? | long:16? | key | value...
  *
  * Units:  expiry in seconds on the store's clock, 0 or absent = never.
  * Owner:  the store. A reader may look at an item until its core's next
  *         store_turn(), longer only under store_pin().
  * Thread: immutable once published, but for three atomic words: expiry (touch writes
- *         it in place), the pin count in the long part, and the marks in the first:
- *         ITEM_USED and ITEM_WON may be set by any reader, and are never cleared.
+ *         it in place), the pin count in the long part, and marks and stamp in the first:
+ *         ITEM_USED and ITEM_WON may be set by any reader, and are never cleared; a reader
+ *         writes the stamp where it is not the store's (slab.h).
  * Bounds: key 1..ITEM_KEY_MAX bytes; the cas overflows into the long part, and the
  *         length is there from ITEM_PIN_MIN_BYTES on.
  *
@@ -43,8 +44,12 @@ enum item_form {
 	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: the flush generation it was stored in */
 };
 
-/* In the first word, above the value length. */
-#define ITEM_MARK_SHIFT 28u
+/* In the first word, above a short value length: when CLOCK was last told of a use (slab.h); 0 is
+ * never. Above that, the marks. */
+#define ITEM_STAMP_SHIFT 18u
+#define ITEM_STAMP_MAX   1023u
+#define ITEM_STAMP       (ITEM_STAMP_MAX << ITEM_STAMP_SHIFT)
+#define ITEM_MARK_SHIFT  28u
 enum item_mark {
 	ITEM_USED = 1u << 28,       /* got or touched since it was stored */
 	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */
@@ -54,7 +59,7 @@ enum item_mark {
 };
 
 struct item {
-	_Atomic uint32_t head; /* marks | value length << 8 | key length */
+	_Atomic uint32_t head; /* marks | stamp | short value length << 8 | key length */
 	uint32_t cas_form;     /* cas << 8 | form */
 	uint8_t body[];
 };

@@ -12,14 +12,17 @@
 #include "arena.h"
 #include "item.h"
 #include "slab_sizes.h"
+#include "base/copy.h"
 
 #include <emmintrin.h>
 
-#define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX  /* bytes of an item that is not chunked */
-#define ITEM_CAS_MAX    ((1u << 24) - 1) /* what the short cas holds */
-#define ITEM_LEN_MAX    ((1u << 20) - 1) /* and the short length */
+#define ITEM_PLAIN_MAX  SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
+#define ITEM_CAS_MAX    ((1u << 24) - 1)         /* what the short cas holds */
+#define ITEM_LEN_MAX    (ITEM_PIN_MIN_BYTES - 1) /* and the short length */
 #define ITEM_FORM_SHAPE 0x0fu
 #define ITEM_FLUSH_MASK 0x0fu
+
+static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_STAMP_SHIFT, "a short length stays below the stamp");
 
 #define CHUNK_BYTES   SLAB_OBJECT_MAX
 #define CHUNK_PAYLOAD (CHUNK_BYTES - (uint32_t)sizeof(struct chunk))
@@ -57,7 +60,7 @@ item_marks(const struct item *it)
 	return item_head(it) >> ITEM_MARK_SHIFT << ITEM_MARK_SHIFT;
 }
 
-/* Nobody else knows the item yet. */
+/* Nobody else knows the item yet. A length that has no place here stands in the long part. */
 static inline void
 item_set_head(struct item *it, uint32_t marks, uint32_t value_len, uint32_t key_len)
 {
@@ -69,6 +72,8 @@ item_set_head(struct item *it, uint32_t marks, uint32_t value_len, uint32_t key_
 static inline uint32_t
 form_bytes(uint32_t form)
 {
+	if (likely((form & ITEM_FORM_SHAPE) == 0))
+		return 0;
 	return ((form & ITEM_HAS_FLAGS) << 2) + ((form & ITEM_HAS_EXPIRY) << 1) +
 	       ((form & ITEM_HAS_LONG) << 2);
 }
@@ -118,13 +123,13 @@ item_has_key(const struct item *it, struct view key)
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
-/* Has the item a key of this length, no optional field, no chunks, and this flush generation? */
+/* Has the item a key of this length, no optional field, no chunks, this flush generation, and this
+ * stamp? */
 static inline bool
-item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation)
+item_is_plain(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t stamp)
 {
-	return (((item_head(it) ^ key_len) |
-		 (it->cas_form ^ (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT)) &
-		0xff) == 0;
+	return (((item_head(it) ^ (stamp | key_len)) & (ITEM_STAMP | 0xff)) |
+		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
 /* Valid only if the form has the field. */

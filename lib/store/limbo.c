@@ -15,38 +15,73 @@ limbo_has_room(struct store_core *sc, uint32_t items)
 	return limbo_used(&sc->limbo) + items <= LIMBO_MAX;
 }
 
-/* Count the item's objects into, or out of, what their classes wait for. */
-static void
-count_limbo(struct store *st, const struct item *it, uint32_t step)
+void
+limbo_tell(struct store_core *sc)
 {
-	struct slab *sl = &st->slab;
-	const bool chunked = (item_form(it) & ITEM_IS_CHUNKED) != 0;
-	const uint32_t chunks = chunked ? item_chunk_count(item_value_len(it)) : 0;
-	const uint32_t class = slab_class_of_ref(sl, item_ref(st, it));
+	if (sc->untold != 0)
+		atomic_fetch_add_explicit(&sc->store->slab.classes[sc->untold_class].limbo_count,
+					  sc->untold, memory_order_relaxed);
+	sc->untold = 0;
+}
 
-	atomic_fetch_add_explicit(&sl->classes[class].limbo_count, step, memory_order_relaxed);
-	for (uint32_t i = 0; i < chunks; i++) {
-		const uint32_t c = slab_class_of_ref(sl, item_chunk_ref(it, i));
-
-		atomic_fetch_add_explicit(&sl->classes[c].limbo_count, step, memory_order_relaxed);
+/* So many objects more, or less, of a class wait. The class's line is all cores': it is told once a
+ * turn, or when it is another class's turn. */
+static inline void
+count_class(struct store_core *sc, uint32_t class, uint32_t step)
+{
+	if (unlikely(sc->untold_class != class)) {
+		limbo_tell(sc);
+		sc->untold_class = class;
 	}
+	sc->untold += step;
+}
+
+static __attribute__((noinline)) void
+count_chunks(struct store_core *sc, const struct item *it, uint32_t step)
+{
+	const uint32_t chunks = item_chunk_count(item_value_len(it));
+
+	for (uint32_t i = 0; i < chunks; i++)
+		count_class(sc, slab_class_of_ref(&sc->store->slab, item_chunk_ref(it, i)), step);
+}
+
+void
+limbo_put_plain(struct store_core *sc, uint32_t ref)
+{
+	struct limbo *lb = &sc->limbo;
+
+	ensure(limbo_used(lb) < LIMBO_MAX);
+	lb->ring[lb->tail++ % LIMBO_MAX] =
+		(struct retired){.ref = ref, .epoch = (uint32_t)epoch_now(&sc->store->epoch)};
+	count_class(sc, slab_class_of_ref(&sc->store->slab, ref), 1);
 }
 
 void
 limbo_put(struct store_core *sc, struct item *it)
 {
-	struct limbo *lb = &sc->limbo;
-
 	if (mutant_no_quiescence()) {
 		item_free(sc, it);
 		return;
 	}
-	ensure(limbo_used(lb) < LIMBO_MAX);
-	lb->ring[lb->tail++ % LIMBO_MAX] = (struct retired){
-		.ref = item_ref(sc->store, it),
-		.epoch = (uint32_t)epoch_now(&sc->store->epoch),
-	};
-	count_limbo(sc->store, it, 1);
+	limbo_put_plain(sc, item_ref(sc->store, it));
+	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
+		count_chunks(sc, it, 1);
+}
+
+/* Its readers are gone. */
+static inline void
+come_home(struct store_core *sc, struct item *it, uint32_t ref)
+{
+	struct slab *sl = &sc->store->slab;
+	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
+
+	count_class(sc, p->class, UINT32_MAX); /* minus one */
+	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0) &&
+	    likely(slab_give_here(sl, sc->magazines, p, ref)))
+		return;
+	if ((item_form(it) & ITEM_IS_CHUNKED) != 0)
+		count_chunks(sc, it, UINT32_MAX);
+	item_free(sc, it);
 }
 
 static bool
@@ -106,7 +141,6 @@ limbo_reclaim(struct store_core *sc)
 				.ref = r.ref, .epoch = (uint32_t)epoch_now(&st->epoch)};
 			continue;
 		}
-		count_limbo(st, it, UINT32_MAX); /* minus one */
-		item_free(sc, it);
+		come_home(sc, it, r.ref);
 	}
 }

@@ -49,13 +49,14 @@ evict_ahead(struct store_core *sc, uint32_t class)
 }
 
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
-static uint32_t
+static __attribute__((noinline)) uint32_t
 take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t ref;
 
 	limbo_reclaim(sc);
+	limbo_tell(sc);
 	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
 	 * all of whose chunks were counted before. */
 	if (leave == 0) {
@@ -73,13 +74,14 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	return ref;
 }
 
-static uint32_t
+static inline uint32_t
 take(struct store_core *sc, uint32_t bytes, uint32_t leave)
 {
 	const uint32_t class = slab_class_for(&sc->store->slab, bytes);
+	struct magazine *m = &sc->magazines[class];
 
-	if (sc->magazines[class].count != 0)
-		return slab_take(&sc->store->slab, sc->magazines, class, 0);
+	if (likely(m->count != 0))
+		return m->ref[--m->count];
 	return take_slow(sc, class, leave);
 }
 
@@ -139,7 +141,7 @@ take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-static void
+static inline void
 give_item(struct store_core *sc, struct item *it, uint32_t chunks)
 {
 	for (uint32_t i = 0; i < chunks; i++)
@@ -189,10 +191,12 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
+	limbo_tell(sc);
 	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	limbo_reclaim(sc);
+	limbo_tell(sc);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
 	count(sc, STORE_LIMBO_WAITS, 1);
@@ -215,45 +219,52 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)
-		return (atomic_load_explicit(&sl->classes[slab_class_for(sl, bytes)].limbo_count,
-					     memory_order_relaxed) |
-			atomic_load_explicit(&sl->classes[chunk].limbo_count,
-					     memory_order_relaxed)) != 0;
+		return (limbo_waiting(sc, slab_class_for(sl, bytes)) | limbo_waiting(sc, chunk)) !=
+		       0;
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
-	       slab_coming(sl) != 0 ||
-	       atomic_load_explicit(&sl->classes[chunk].limbo_count, memory_order_relaxed) != 0;
+	       slab_coming(sl) != 0 || limbo_waiting(sc, chunk) != 0;
 }
 
-struct item *
-item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form)
+static void
+init_fields(struct item *it, uint32_t value_len, uint32_t form)
 {
-	form = form_cut(form, key.len, value_len);
-	if ((form & ITEM_IS_CHUNKED) != 0 && !chunks_at_hand(sc, value_len))
-		return NULL;
-
-	const uint32_t ref = take(sc, item_first_bytes(form, key.len, value_len),
-				  form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
-	struct item *it = item_at(sc->store, ref);
-
-	if (ref == 0)
-		return NULL;
-	item_set_head(it, 0, value_len, key.len);
-	it->cas_form = form;
 	memset(it->body, 0, form_bytes(form));
 	if (form & ITEM_HAS_LONG)
 		memcpy(item_long_at(it) + offsetof(struct item_long, value_len), &value_len,
 		       sizeof value_len);
-	memcpy((uint8_t *)item_key_bytes(it), key.data, key.len);
-	if ((form & ITEM_IS_CHUNKED) == 0)
-		return it;
+}
 
+static __attribute__((noinline)) struct item *
+with_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
+{
 	const uint32_t got = take_chunks(sc, it, value_len);
 
 	if (got == item_chunk_count(value_len))
 		return it;
 	give_item(sc, it, got);
 	return NULL;
+}
+
+struct item *
+item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form)
+{
+	form = form_cut(form, key.len, value_len);
+	if (unlikely((form & ITEM_IS_CHUNKED) != 0) && !chunks_at_hand(sc, value_len))
+		return NULL;
+
+	const uint32_t ref = take(sc, item_first_bytes(form, key.len, value_len),
+				  form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
+	struct item *it = item_at(sc->store, ref);
+
+	if (unlikely(ref == 0))
+		return NULL;
+	item_set_head(it, 0, value_len, key.len);
+	it->cas_form = form;
+	if (unlikely(form != 0))
+		init_fields(it, value_len, form);
+	bytes_copy((uint8_t *)item_key_bytes(it), key.data, key.len);
+	return likely((form & ITEM_IS_CHUNKED) == 0) ? it : with_chunks(sc, it, value_len);
 }
 
 void

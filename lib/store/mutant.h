@@ -126,6 +126,12 @@
 #define MUTANT_SPOILED_PLAN false
 #endif
 
+#ifdef STORE_MUTANT_HOME_ALONE
+#define MUTANT_HOME_ALONE true
+#else
+#define MUTANT_HOME_ALONE false
+#endif
+
 #ifdef STORE_MUTANT_RENEW_ALL
 #define MUTANT_RENEW_ALL true
 #else
@@ -297,6 +303,13 @@ static inline bool
 mutant_two_tags(void)
 {
 	return MUTANT_TWO_TAGS;
+}
+
+/* A key that may be in its other bucket is put at home, with nobody looking there. */
+static inline bool
+mutant_home_alone(void)
+{
+	return MUTANT_HOME_ALONE;
 }
 
 /* That moment is a few instructions long; stretched, a short run meets it for certain. */

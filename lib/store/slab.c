@@ -85,6 +85,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
+	atomic_init(&sl->stamp, 1u << ITEM_STAMP_SHIFT);
 }
 
 void
@@ -312,6 +313,8 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 	struct magazine *m = &mags[p->class];
 	const uint32_t batch = sl->classes[p->class].batch;
 
+	if (slab_give_here(sl, mags, p, ref))
+		return;
 	if (batch == 0 || atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
 		class_give(sl, p->class, &ref, 1);
 		return;

@@ -18,6 +18,7 @@
 #define CLOCKOO_SLAB_H
 
 #include "arena.h"
+#include "item.h"
 #include "slab_sizes.h"
 #include "spin.h"
 #include "base/bytes.h"
@@ -60,6 +61,7 @@ struct slab_class {
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
 	uint32_t hand_word;
+	uint32_t stamp_words;    /* the hand went over since it stepped the stamp */
 	_Atomic uint32_t next_s; /* clean_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
@@ -84,6 +86,7 @@ struct slab {
 	/* The same as a power of two, and the arena's measures in granules: every hit marks a bit.
 	 */
 	uint32_t stride_shift, page_shift, page_mask, lead;
+	_Atomic uint32_t stamp; /* as it stands in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
@@ -183,7 +186,7 @@ slab_class_for(const struct slab *sl, uint32_t bytes)
 static inline uint32_t
 slab_page_of(const struct slab *sl, uint32_t ref)
 {
-	return (uint32_t)(arena_offset(sl->arena, ref) >> sl->arena->page_shift);
+	return (ref - sl->lead) >> sl->page_shift;
 }
 
 static inline uint32_t
@@ -224,12 +227,20 @@ slab_mark(const struct slab *sl, uint32_t ref)
 	return true;
 }
 
-static inline void
-slab_prefetch_mark(const struct slab *sl, uint32_t ref)
-{
-	uint64_t bit;
+/*
+ * The stamp saves a hit the look at that bit: an item whose stamp is the store's was marked since
+ * the stamp was stepped last. Hands step it, some STAMPS_A_LAP times while they go round; so a use
+ * is lost only if it follows another one in the same part of a round, with the hand in between, and
+ * nothing else follows before the hand is back. An item that nobody asked for through a multiple of
+ * all 1023 stamps looks marked, too.
+ */
+#define STAMPS_A_LAP 16u
 
-	prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
+static inline uint32_t
+slab_stamp(const struct slab *sl)
+{
+	/* Relaxed: as the marks. */
+	return atomic_load_explicit(&sl->stamp, memory_order_relaxed);
 }
 
 static inline bool
@@ -250,6 +261,19 @@ void slab_clear_live(struct slab *sl, uint32_t ref);
  * leave pages stay. 0: none to be had this way. */
 uint32_t slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_give(struct slab *sl, struct magazine *mags, uint32_t ref);
+
+/* The same if there is room in the magazine, which is nearly always; false: nothing happened. */
+static inline bool
+slab_give_here(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
+{
+	struct magazine *m = &mags[p->class];
+
+	if (unlikely(m->count >= 2 * sl->classes[p->class].batch ||
+		     atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING))
+		return false;
+	m->ref[m->count++] = ref;
+	return true;
+}
 /* Give back everything this core's magazines hold. */
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 

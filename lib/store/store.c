@@ -115,6 +115,7 @@ void
 store_offline(struct store_core *sc)
 {
 	limbo_reclaim(sc);
+	limbo_tell(sc);
 	slab_empty_magazines(&sc->store->slab, sc->magazines);
 	epoch_offline(&sc->store->epoch, sc->id);
 	sc->online = false;
@@ -145,6 +146,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	else
 		store_online(sc);
 	limbo_reclaim(sc);
+	limbo_tell(sc);
 	answer_recall(sc);
 	mover_turn(sc);
 	resize_turn(sc);

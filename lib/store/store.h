@@ -125,11 +125,11 @@ uint64_t store_hash(const struct store_core *sc, struct view key);
  * but turn. */
 /* Its hash; asks memory for its home bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Asks for the other bucket too: a write locks both. */
-void store_prefetch_away(const struct store_core *sc, const struct probe *p);
-/* Looks there, asks for the item, or for the other bucket. */
-void store_probe_home(const struct store_core *sc, struct probe *p);
-/* Looks there, asks for the item. */
+/* Looks there, asks for the item, or for the other bucket: true if that is to be looked at. */
+bool store_probe_home(const struct store_core *sc, struct probe *p);
+/* The same, and asks for the other bucket if a new item will need it. */
+bool store_probe_home_to_write(const struct store_core *sc, struct probe *p);
+/* Looks there, asks for the item. Nothing happens if nothing is to be looked at. */
 void store_probe_away(const struct store_core *sc, struct probe *p);
 /* The item as it is now, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);

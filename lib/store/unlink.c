@@ -118,21 +118,21 @@ static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
 	struct store *st = sc->store;
-	const struct place p = index_lock(&st->ix, hash);
 	enum store_result result = STORE_NOT_FOUND;
-	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
+	struct hold h;
 
-	if (spot.bucket != NULL) {
-		const struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+	index_hold(&st->ix, key, hash, HOLD_KEY, &h);
+	if (h.spot.bucket != NULL) {
+		const struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
 
 		if (!item_dead(sc, it))
 			result = how != NULL && how->compare && item_cas(it) != how->cas
 					 ? STORE_EXISTS
 					 : STORE_OK;
 		if (result != STORE_EXISTS)
-			unlink_spot(sc, spot, LEAVING_TOLD);
+			unlink_spot(sc, h.spot, LEAVING_TOLD);
 	}
-	index_unlock(&st->ix, &p);
+	index_release(&st->ix, &h);
 	return result;
 }
 

@@ -12,8 +12,8 @@ static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
 {
-	const struct place p = index_place(&st->ix, hash);
-	const uint64_t floor = atomic_load_explicit(store_floor(st, p.tag), memory_order_relaxed);
+	const uint64_t floor =
+		atomic_load_explicit(store_floor(st, hash_tag(hash)), memory_order_relaxed);
 	uint32_t form = 0;
 
 	if (flags != 0)
@@ -27,6 +27,18 @@ form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t fla
 	return form;
 }
 
+static __attribute__((noinline)) enum store_result
+no_object(struct store_core *sc, uint32_t form, uint32_t key_len, uint32_t value_len)
+{
+	const uint32_t bytes =
+		item_first_bytes(form_cut(form, key_len, value_len), key_len, value_len);
+
+	if (memory_is_coming(sc, bytes))
+		return STORE_NOT_YET;
+	account_refused(sc, bytes);
+	return STORE_NO_MEMORY;
+}
+
 enum store_result
 store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 	    uint32_t value_len, uint32_t flags, uint32_t expiry_s)
@@ -35,18 +47,14 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 
 	*f = (struct fill){.hash = hash, .value_len = value_len};
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
-	if (value_len > sc->store->value_max)
+	if (unlikely(value_len > sc->store->value_max))
 		return STORE_TOO_LARGE;
+	f->item = form == 0 ? item_new_plain(sc, key, value_len) : NULL;
+	if (likely(f->item != NULL))
+		return STORE_OK;
 	f->item = item_new(sc, key, value_len, form);
-	if (f->item == NULL) {
-		const uint32_t bytes =
-			item_first_bytes(form_cut(form, key.len, value_len), key.len, value_len);
-
-		if (memory_is_coming(sc, bytes))
-			return STORE_NOT_YET;
-		account_refused(sc, bytes);
-		return STORE_NO_MEMORY;
-	}
+	if (f->item == NULL)
+		return no_object(sc, form, key.len, value_len);
 	if (flags != 0)
 		memcpy(f->item->body, &flags, sizeof flags);
 	item_set_expiry(f->item, expiry_s);
@@ -57,7 +65,10 @@ void
 store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len)
 {
 	ensure(len <= f->value_len - f->filled);
-	item_write(sc->store, f->item, f->filled, (struct view){bytes, len});
+	if (likely((item_form(f->item) & ITEM_FORM_SHAPE) == 0))
+		bytes_copy(f->item->body + item_key_len(f->item) + f->filled, bytes, len);
+	else
+		item_write(sc->store, f->item, f->filled, (struct view){bytes, len});
 	f->filled += len;
 }
 
@@ -71,8 +82,10 @@ finish_new(struct store_core *sc, struct fill *f, const struct store_terms *term
 			 .terms = *terms,
 			 .marks = (terms->won ? ITEM_WON : 0) |
 				  (terms->binary_key ? ITEM_BINARY_KEY : 0)};
-	const enum link_verdict v = link_item(sc, &l);
+	enum link_verdict v;
 
+	l.plain = terms->mode == STORE_SET && !terms->compare && !terms->set_cas && l.marks == 0;
+	v = link_item(sc, &l);
 	f->item = l.item; /* it may have been made anew */
 	if (v != LINK_DONE)
 		return l.result;
@@ -283,15 +296,13 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 	       const struct item **there)
 {
 	struct store *st = sc->store;
-	const struct place p = index_lock(&st->ix, hash);
+	struct hold h;
 	bool done = true;
 
 	*there = NULL;
-
-	const struct spot spot = index_spot_of_key(&st->ix, &p, key);
-
-	if (spot.bucket != NULL) {
-		struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
+	index_hold(&st->ix, key, hash, HOLD_KEY, &h);
+	if (h.spot.bucket != NULL) {
+		struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
 
 		if (!item_dead(sc, it)) {
 			*there = it;
@@ -301,7 +312,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_use(st, it, item_ref(st, it));
 		}
 	}
-	index_unlock(&st->ix, &p);
+	index_release(&st->ix, &h);
 	return done;
 }
 

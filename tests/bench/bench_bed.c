@@ -79,44 +79,70 @@ bench_region(size_t bytes, bool *huge)
 	return (struct region){.base = p, .size = size};
 }
 
-void
-bench_bed_make(struct bench_bed *b, uint32_t keys)
+static struct store_config
+store_config_of(uint32_t memory_mib)
 {
-	const struct store_config store_cfg = {
-		.memory_bytes = (size_t)(STORE_MIB_LEAST + keys / KEYS_A_MIB) << 20,
+	return (struct store_config){
+		.memory_bytes = (size_t)memory_mib << 20,
 		.cores = 1,
 		.value_max = STORE_VALUE_MAX,
 		.seed = 42,
 	};
-	const struct stack_config stack_cfg = {
-		.ipv4 = BENCH_SERVER_IP,
-		.prefix_len = 24,
-		.tcp_port = BENCH_CACHE_PORT,
-		.udp_port = BENCH_CACHE_PORT,
-		.conns_max = CONNS,
-		.chunks = CHUNKS,
-		.rx_frames_max = RX_FRAMES,
-		.keepalive_idle_ns = KEEPALIVE_NS,
-		.timestamps = true,
-		.seed = 42,
-	};
-	const struct serve_config serve_cfg = {.conns_max = CONNS,
-					       .conn_requests_max = CONN_REQUESTS};
-	struct region r = bench_region(store_bytes(&store_cfg) + stack_bytes(&stack_cfg) +
-					       neigh_table_bytes() + serve_shared_bytes(1) +
-					       serve_bytes(&serve_cfg) + (64u << 10) +
-					       REPLAY_FRAMES * REPLAY_FRAME_BYTES,
-				       &b->hugepages);
-	uint8_t *frames = region_take(&r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096);
+}
+
+static const struct stack_config stack_cfg = {
+	.ipv4 = BENCH_SERVER_IP,
+	.prefix_len = 24,
+	.tcp_port = BENCH_CACHE_PORT,
+	.udp_port = BENCH_CACHE_PORT,
+	.conns_max = CONNS,
+	.chunks = CHUNKS,
+	.rx_frames_max = RX_FRAMES,
+	.keepalive_idle_ns = KEEPALIVE_NS,
+	.timestamps = true,
+	.seed = 42,
+};
+static const struct serve_config serve_cfg = {.conns_max = CONNS,
+					      .conn_requests_max = CONN_REQUESTS};
+
+size_t
+bench_bed_bytes(uint32_t memory_mib)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib);
+
+	return store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + neigh_table_bytes() +
+	       serve_shared_bytes(1) + serve_bytes(&serve_cfg) + (64u << 10);
+}
+
+void
+bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib);
 	struct neigh_table *neigh;
 	struct serve_shared *shared;
 
-	replay_init(&b->port, frames, bench_server_mac);
-	b->store = store_create(&r, &store_cfg);
+	b->store = store_create(r, &store_cfg);
 	b->sc = store_core_of(b->store, 0);
-	neigh = neigh_table_create(&r);
-	b->stack = stack_create(&r, &stack_cfg, &b->port.port, neigh);
-	shared = serve_shared_create(&r, b->store, 1, "bench");
-	b->serve = serve_create(&r, &serve_cfg, shared, b->stack);
-	core_init(&b->core, &b->port.port, b->stack, b->serve, b->sc, 0, 1700000000);
+	neigh = neigh_table_create(r);
+	b->stack = stack_create(r, &stack_cfg, port, neigh);
+	shared = serve_shared_create(r, b->store, 1, "bench");
+	b->serve = serve_create(r, &serve_cfg, shared, b->stack);
+	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
+}
+
+uint32_t
+bench_bed_mib(uint32_t keys)
+{
+	return STORE_MIB_LEAST + keys / KEYS_A_MIB;
+}
+
+void
+bench_bed_make(struct bench_bed *b, uint32_t keys)
+{
+	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	struct region r =
+		bench_region(bench_bed_bytes(bench_bed_mib(keys)) + frames, &b->hugepages);
+
+	replay_init(&b->port, region_take(&r, frames, 4096), bench_server_mac);
+	bench_bed_over(b, bench_bed_mib(keys), &r, &b->port.port);
 }

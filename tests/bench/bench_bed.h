@@ -33,6 +33,12 @@ extern const uint8_t bench_server_mac[6], bench_client_mac[6];
 /* With memory for so many small items. */
 void bench_bed_make(struct bench_bed *b, uint32_t keys);
 
+/* The same over another port, in the caller's region, with so much memory for items. */
+size_t bench_bed_bytes(uint32_t memory_mib);
+void bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port);
+/* Memory for so many small items. */
+uint32_t bench_bed_mib(uint32_t keys);
+
 /* Memory for one region: hugepages if there are any, else whatever the kernel makes of it. */
 struct region bench_region(size_t bytes, bool *huge);
 

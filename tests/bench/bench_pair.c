@@ -1,18 +1,13 @@
 #include "bench_pair.h"
 
-#include "stack/neigh_table.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KEY_BYTES      16u
 #define VALUE_BYTES    32u
-#define CLIENT_PORT    40000u
-#define CLIENT_PORTS   16u
+#define RX_FRAMES      1024u
 #define CONNS          50u
 #define DEPTH_MAX      32u
 #define TURN_NS        4000u
-#define TIMEOUT_NS     5000000000ull
 #define FILL_DEPTH     8u
 #define FILL_STEPS_MAX (1u << 28)
 
@@ -26,68 +21,33 @@ static const struct kind kinds[] = {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 static uint64_t
-count_of(const struct bench_pair *b, enum load_counter which)
-{
-	return counter_read(&load_core_result(b->core)->all[which]);
-}
-
-static uint64_t
 served(const struct bench_pair *b, enum serve_counter which)
 {
 	return counter_read(&serve_counters(b->bed.serve)[which]);
 }
 
 static void
-make_workload(struct bench_pair *b, uint32_t keys)
+make_generator(struct bench_pair *b, uint32_t keys)
 {
-	b->w = (struct workload){
-		.keys = {.kind = KEYS_UNIFORM, .n = keys},
-		.set_share = b->kind->sets,
-		.multiget = b->kind->multiget,
-	};
-	size_law_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
-	size_law_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
-	workload_init(&b->w);
-}
-
-static void
-make_generator(struct bench_pair *b)
-{
-	const bool tcp = b->kind->transport == LOAD_TCP;
-	const struct stack_config stack_cfg = {
-		.ipv4 = BENCH_CLIENT_IP,
-		.prefix_len = 24,
-		.udp_port = tcp ? 0 : CLIENT_PORT,
-		.udp_ports = tcp ? 0 : CLIENT_PORTS,
-		.conns_max = CONNS,
-		.chunks = 1024,
-		.rx_frames_max = 1024,
-		.keepalive_idle_ns = 7200000000000ull,
-		.timestamps = true,
-	};
-	const struct load_config load_cfg = {
-		.workload = &b->w,
+	const struct bench_asks asks = {
 		.transport = b->kind->transport,
-		.server = ip_addr_v4(BENCH_SERVER_IP),
-		.port = BENCH_CACHE_PORT,
-		.local_port = CLIENT_PORT,
-		.local_ports = CLIENT_PORTS,
-		.conns_max = CONNS,
+		.keys = keys,
+		.value_bytes = VALUE_BYTES,
+		.multiget = b->kind->multiget,
+		.conns = CONNS,
 		.depth_max = DEPTH_MAX,
-		.timeout_ns = TIMEOUT_NS,
-		.cores = 1,
-		.seed = 42,
+		.sets = b->kind->sets,
+		.rx_frames_max = RX_FRAMES,
 	};
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	struct region r;
 	bool huge;
-	struct region r = bench_region(stack_bytes(&stack_cfg) + neigh_table_bytes() +
-					       load_core_bytes(&load_cfg) + (64u << 10) + frames,
-				       &huge);
-	struct stack *stack;
 
+	bench_client_plan(&b->client, &asks);
+	r = bench_region(bench_client_bytes(&b->client, &asks) + frames, &huge);
 	replay_init(&b->port, region_take(&r, frames, 4096), bench_client_mac);
-	stack = stack_create(&r, &stack_cfg, &b->port.port, neigh_table_create(&r));
-	b->core = load_core_create(&r, &load_cfg, &b->port.port, stack);
+	bench_client_make(&b->client, &asks, &r, &b->port.port);
+	b->core = b->client.core;
 }
 
 static void
@@ -139,17 +99,7 @@ bench_pair_step(struct bench_pair *b, struct look *look)
 void
 bench_pair_check(const struct bench_pair *b)
 {
-	static const enum load_counter lies[] = {LOAD_WRONG_KEY, LOAD_WRONG_VALUE, LOAD_BROKEN,
-						 LOAD_MISSES,    LOAD_REFUSED,     LOAD_LOST,
-						 LOAD_RESET};
-
-	for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
-		if (count_of(b, lies[i]) != 0) {
-			fprintf(stderr, "bench: %llu %s\n",
-				(unsigned long long)count_of(b, lies[i]),
-				load_counter_names[lies[i]].words);
-			exit(1);
-		}
+	bench_client_check(&b->client);
 }
 
 static void
@@ -192,13 +142,12 @@ bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
 
 	b->kind = kind;
 	bench_bed_make(&b->bed, keys);
-	make_workload(b, keys);
-	make_generator(b);
+	make_generator(b, keys);
 	order(b, LOAD_FILL, 0);
 	for (uint32_t i = 0; i < FILL_STEPS_MAX && !bench_pair_done(b); i++)
 		bench_pair_step(b, &unseen);
 	bench_pair_check(b);
-	if (!bench_pair_done(b) || count_of(b, LOAD_STORED) != keys) {
+	if (!bench_pair_done(b) || bench_client_count(&b->client, LOAD_STORED) != keys) {
 		fputs("bench: not all keys were stored\n", stderr);
 		exit(1);
 	}

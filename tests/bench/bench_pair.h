@@ -12,8 +12,7 @@
 #define CLOCKOO_BENCH_PAIR_H
 
 #include "bench_bed.h"
-
-#include "load/load_core.h"
+#include "bench_client.h"
 
 struct kind {
 	const char *name;
@@ -27,8 +26,8 @@ struct bench_pair {
 	const struct kind *kind;
 	struct bench_bed bed;
 	struct replay_port port; /* the generator's */
-	struct workload w;
-	struct load_core *core;
+	struct bench_client client;
+	struct load_core *core; /* the client's */
 	uint64_t now_ns;
 };
 

@@ -58,6 +58,9 @@ BREAKS = [
     ("proc/1/comm = systemd", "proc/1/comm = irqbalance", "ok    irqbalance", 0),
 ]
 
+OWN_MEMORY = re.compile(r"^memory|MB needed|^ +(items|frames) |tools/nic hugepages")
+OWN_MEMORY_SHARE = 0.05
+
 
 def run(clockoo, machine, words):
     first, rest = words[:1], words[1:]
@@ -96,13 +99,29 @@ def unpack(text, folder):
                     f.write(words.strip() + "\n")
 
 
+def same(text, golden):
+    """Word by word; but what memory our own modules want may change by a little with them."""
+    lines, wanted = text.splitlines(), golden.splitlines()
+    if len(lines) != len(wanted):
+        return False
+    for line, want in zip(lines, wanted):
+        if line == want:
+            continue
+        numbers, wants = ([int(n) for n in re.findall(r"\d+", words)] for words in (line, want))
+        if OWN_MEMORY.search(want) is None or re.sub(r"\d+", "", line) != re.sub(r"\d+", "", want):
+            return False
+        if any(abs(n - w) > max(2, w * OWN_MEMORY_SHARE) for n, w in zip(numbers, wants)):
+            return False
+    return True
+
+
 def check_golden(clockoo, write):
     for name, machine, words, status in GOLDEN:
         got, out, err = run(clockoo, MACHINES / f"{machine}.machine", words)
         path = MACHINES / name
         if write:
             path.write_text(out)
-        good = got == status and err == "" and path.exists() and out == path.read_text()
+        good = got == status and err == "" and path.exists() and same(out, path.read_text())
         yield f"{name} is as written", good, f"status {got}\n{out}{err}"
 
 
@@ -121,7 +140,7 @@ def check_folder(clockoo):
             unpack((MACHINES / f"{machine}.machine").read_text(), folder)
             got, out, err = run(clockoo, folder, words)
             yield (f"{name} is the same from a folder",
-                   got == status and out == (MACHINES / name).read_text(), out + err)
+                   got == status and same(out, (MACHINES / name).read_text()), out + err)
 
 
 def check_breaks(clockoo):
@@ -148,7 +167,7 @@ def check_record(clockoo):
             path.write_text(record.stdout)
             got, out, err = run(clockoo, path, words)
             yield (f"{name} is the same from tools/nic record", record.returncode == 0 and
-                   got == status and out == (MACHINES / name).read_text(),
+                   got == status and same(out, (MACHINES / name).read_text()),
                    record.stderr + out + err)
 
 

@@ -25,13 +25,13 @@ BEATS = 3
 class Service:
     """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
 
-    def __init__(self, name, *options, **env):
+    def __init__(self, name, *options, config="none", **env):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
         self.process = subprocess.Popen(
             [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
-             "--file-prefix", f"service-{os.getpid()}", *options],
+             "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
             env=os.environ | {"NOTIFY_SOCKET": name} | env,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -86,6 +86,32 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(service.hear().get("RELOADING"), "1")
             self.assertEqual(service.hear(), {"READY": "1"})
             self.assertIn("the users stay as they were", service.end()[2])
+
+    def reloaded(self, before, after):
+        """stderr of a program that was started with one file and told of another."""
+        config = self.folder / "clockoo.yaml"
+        config.write_text(before)
+        with Service(str(self.folder / "socket"), config=str(config)) as service:
+            service.hear()
+            config.write_text(after)
+            service.process.send_signal(signal.SIGHUP)
+            self.assertEqual(service.hear().get("RELOADING"), "1")
+            self.assertEqual(service.hear(), {"READY": "1"})
+            return service.end()[2].replace(str(config), "FILE").splitlines()
+
+    def test_a_reload_names_each_key_that_cannot_change_and_no_other(self):
+        self.assertEqual(self.reloaded(
+            "cache:\n  disable_evictions: no\nprotocol:\n  disable_flush_all: no\n",
+            "cache:\n  disable_evictions: yes\nprotocol:\n  disable_flush_all: yes\n"
+            "  udp_budget: 1m\n"), [
+                "clockoo: reload: FILE: protocol.udp_budget changes only by a restart",
+                "clockoo: reload: FILE: cache.disable_evictions changes only by a restart"])
+
+    def test_a_reload_of_a_wrong_file_names_its_line_and_changes_nothing(self):
+        lines = self.reloaded("memory:\n  limit: 16\n", "memory:\n  limit: 16\n  mistake: 1\n")
+        self.assertEqual(len(lines), 1)
+        self.assertIn("FILE:3: ", lines[0])
+        self.assertIn("everything stays as it was", lines[0])
 
     def test_life_is_shown_while_the_manager_waits_for_it(self):
         with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US)) as service:

@@ -68,6 +68,7 @@ client_create(struct crowd *w, uint32_t i)
 	struct crowd_client *cl = &w->client[i];
 	struct stack_config cfg = sim_config(100 + i);
 	const struct stack_user user = {cl, on_opened, on_gone, on_failed};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(CLIENT_MAC0 + i)};
 
 	cfg.ipv4 = SIM_PEERS + 1 + i;
 	cfg.tcp_port = 0;
@@ -76,8 +77,7 @@ client_create(struct crowd *w, uint32_t i)
 	cl->crowd = w;
 	cl->conn = calloc(cfg.conns_max, sizeof(struct conn *));
 	ensure(cl->conn != NULL);
-	cl->ss = sim_stack_create(&cfg, 4096, 0);
-	cl->ss->port->port.mac[5] = (uint8_t)(CLIENT_MAC0 + i);
+	cl->ss = sim_stack_create_as(&cfg, 4096, 0, mac);
 	cl->ss->serve = serve;
 	cl->ss->arg = cl;
 	stack_attach(cl->ss->stack, &user);

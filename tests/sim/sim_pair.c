@@ -11,13 +11,11 @@
 static struct sim_stack *
 side_create(struct stack_config cfg, enum sim_side side)
 {
-	struct sim_stack *ss;
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x10 + side)};
 
 	cfg.ipv4 = side == SIM_CLIENT ? SIM_CLIENT_IP : SIM_IP;
 	cfg.tcp_port = side == SIM_CLIENT ? 0 : SIM_PORT;
-	ss = sim_stack_create(&cfg, PORT_FRAMES, 0);
-	ss->port->port.mac[5] = (uint8_t)(0x10 + side);
-	return ss;
+	return sim_stack_create_as(&cfg, PORT_FRAMES, 0, mac);
 }
 
 static uint64_t

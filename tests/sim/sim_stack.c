@@ -32,12 +32,19 @@ sim_config(uint64_t seed)
 struct sim_stack *
 sim_stack_create(const struct stack_config *cfg, uint32_t frames, uint32_t caps)
 {
+	return sim_stack_create_as(cfg, frames, caps, sim_mac);
+}
+
+struct sim_stack *
+sim_stack_create_as(const struct stack_config *cfg, uint32_t frames, uint32_t caps,
+		    const uint8_t mac[6])
+{
 	struct sim_stack *ss = calloc(1, sizeof *ss);
 	struct neigh_table *neigh;
 
 	ensure(ss != NULL);
 	ss->now_ns = SIM_START;
-	ss->port = mem_port_create(sim_mac, frames, caps);
+	ss->port = mem_port_create(mac, frames, caps);
 	ss->region.size = stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES;
 	ss->region.base = calloc(1, ss->region.size);
 	ensure(ss->region.base != NULL);

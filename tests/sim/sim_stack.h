@@ -35,6 +35,9 @@ struct sim_stack {
 struct stack_config sim_config(uint64_t seed);
 
 struct sim_stack *sim_stack_create(const struct stack_config *cfg, uint32_t frames, uint32_t caps);
+/* Beside another on the same wire: with a MAC of its own. */
+struct sim_stack *sim_stack_create_as(const struct stack_config *cfg, uint32_t frames,
+				      uint32_t caps, const uint8_t mac[6]);
 void sim_stack_destroy(struct sim_stack *ss);
 
 void sim_stack_turn(struct sim_stack *ss);

@@ -151,8 +151,7 @@ stack_clients_create(struct world *w)
 	cfg.vlan = w->vlan;
 	cfg.tcp_port = 0;
 	cfg.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : cfg.rx_frames_max;
-	w->stack = sim_stack_create(&cfg, PORT_FRAMES, 0);
-	memcpy(w->stack->port->port.mac, sim_peer_mac, sizeof sim_peer_mac);
+	w->stack = sim_stack_create_as(&cfg, PORT_FRAMES, 0, sim_peer_mac);
 	w->stack->serve = clients_serve;
 	w->stack->arg = w;
 	stack_attach(w->stack->stack, &user);

@@ -140,6 +140,7 @@ world_create(uint32_t chunks, uint32_t memory_mb)
 	struct sim_cores_options o = sim_cores_defaults(3);
 	const struct sim_faults none = {.delay_ns = 200000};
 	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
 	struct stack_config cfg = sim_config(4);
 
 	check_ptr(w);
@@ -154,8 +155,7 @@ world_create(uint32_t chunks, uint32_t memory_mb)
 	cfg.conns_max = CLIENTS;
 	cfg.chunks = 32768;
 	cfg.rx_frames_max = 4096;
-	w->ss = sim_stack_create(&cfg, 8192, 0);
-	w->ss->port->port.mac[5] = 9;
+	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
 	w->ss->serve = serve;
 	w->ss->arg = w;
 	stack_attach(w->ss->stack, &user);

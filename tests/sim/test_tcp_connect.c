@@ -143,12 +143,12 @@ side_create(struct pair *p, struct side *side, uint32_t ip, uint16_t port)
 {
 	struct stack_config cfg = sim_config(p->seed + ip);
 	const struct stack_user user = {side, on_opened, on_gone, on_failed};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x10 + (ip >> 8))};
 
 	cfg.ipv4 = ip;
 	cfg.tcp_port = port;
 	*side = (struct side){.pair = p};
-	side->ss = sim_stack_create(&cfg, FRAMES, 0);
-	side->ss->port->port.mac[5] = (uint8_t)(0x10 + (ip >> 8));
+	side->ss = sim_stack_create_as(&cfg, FRAMES, 0, mac);
 	side->ss->serve = serve;
 	side->ss->arg = side;
 	stack_attach(side->ss->stack, &user);

@@ -103,6 +103,7 @@ def part_check(quick):
     counts = counting("tools/check", [str(ROOT / "tools/check")])
     counts.add(counting("tools/check on trees that break its rules",
                         [str(CONFORM / "house_check_test.py")]))
+    counts.add(counting("tools/nic on a PCI bus that is none", [str(CONFORM / "nic_tool_test.py")]))
     return counts
 
 
@@ -161,6 +162,14 @@ def part_peer(quick):
     return counts
 
 
+def part_boot(quick):
+    """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
+    subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
+    folder = build_tree.default_folder()
+    build_tree.build(folder, targets=["app/clockoo", "tests/bench/net/talk"])
+    return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
+
+
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
@@ -174,8 +183,8 @@ def part_run(quick):
 
 PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
-         "scale": part_scale, "peer": part_peer, "run": part_run}
-LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer")
+         "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run}
+LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer", "boot")
 
 
 def main(argv):

@@ -2,8 +2,10 @@
  * The foundations. Goal: a number crosses the wire in the right order at any alignment, a list
  * keeps its order, a region hands out aligned, zeroed bytes. Method: known bytes.
  */
+#include "support/guard.h"
 #include "support/test.h"
 #include "base/bytes.h"
+#include "base/copy.h"
 #include "base/counter.h"
 #include "base/hash.h"
 #include "base/list.h"
@@ -63,6 +65,17 @@ a_region_hands_out_aligned_zeroed_bytes(void **state)
 }
 
 static void
+a_hash_of_any_length_is_the_public_one(void **state)
+{
+	uint8_t bytes[300];
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 37 + 5);
+	for (uint32_t len = 0; len <= sizeof bytes; len++)
+		check(hash_bytes(bytes, len, 12345) == XXH3_64bits_withSeed(bytes, len, 12345));
+}
+
+static void
 a_hash_depends_on_its_seed(void **state)
 {
 	check(hash_bytes("key", 3, 1) == hash_bytes("key", 3, 1));
@@ -79,6 +92,24 @@ a_counter_adds_up(void **state)
 	check_eq(counter_read(&c), 7);
 }
 
+/* Room around the copy shows what is written too much, a page's end what is read too much. */
+static void
+a_short_copy_touches_its_bytes_alone(void **state)
+{
+	enum { MOST = 2 * COPY_INLINE_MAX, MARGIN = 16 };
+	uint8_t from[MOST], to[MARGIN + MOST + MARGIN], expect[sizeof to];
+
+	for (uint32_t i = 0; i < MOST; i++)
+		from[i] = (uint8_t)(i + 1);
+	for (uint32_t len = 0; len <= MOST; len++) {
+		memset(to, 0xee, sizeof to);
+		memset(expect, 0xee, sizeof expect);
+		memcpy(expect + MARGIN, from, len);
+		bytes_copy(to + MARGIN, at_page_end(from, len), len);
+		check_bytes(to, expect, sizeof to);
+	}
+}
+
 int
 main(void)
 {
@@ -86,8 +117,10 @@ main(void)
 		cmocka_unit_test(a_big_endian_field_holds_its_bytes_in_wire_order),
 		cmocka_unit_test(a_list_keeps_its_order_and_forgives_a_second_unlink),
 		cmocka_unit_test(a_region_hands_out_aligned_zeroed_bytes),
+		cmocka_unit_test(a_hash_of_any_length_is_the_public_one),
 		cmocka_unit_test(a_hash_depends_on_its_seed),
 		cmocka_unit_test(a_counter_adds_up),
+		cmocka_unit_test(a_short_copy_touches_its_bytes_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

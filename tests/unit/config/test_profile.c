@@ -1,16 +1,19 @@
 /*
  * NIC profiles. Goal: every profile of drivers-config loads; a mistake in one is refused with a
- * line that names file and key; a device is the template with its blanks filled. Method: load all
- * eight; then damage a good one, one replacement at a time, and look for the key in the error.
+ * line that names file and key; a device is the template with its blanks filled. Method: load
+ * them all; then damage a good one, one replacement at a time, and look for the key in the error.
  */
 #include "support/test.h"
 #include "config/profile.h"
+#include "config/profile_find.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "memif", "null", "pci", "ring", "tap", "vhost", "virtio_user",
+	"af_packet", "af_xdp", "ena",  "i40e", "ice",   "ixgbe",  "memif",       "mlx5",
+	"null",      "pci",    "ring", "tap",  "vhost", "virtio", "virtio_user", "vmxnet3",
 };
 
 static void
@@ -31,19 +34,42 @@ every_profile_of_ours_loads(void **state)
 static const char good[] = "name: x\n"
 			   "summary: s\n"
 			   "device: net_x0,iface={iface},q={queues}\n"
+			   "drivers: [net_x]\n"
+			   "pci_ids: [\"8086:10fb\", \"15b3:a2dc\"]\n"
 			   "spread: peer\n"
 			   "needs: [iface]\n"
 			   "queues_max: 4\n"
 			   "rx_ring: 512\n"
 			   "tx_ring: 512\n"
+			   "ring_max: 4096\n"
 			   "burst: 64\n"
 			   "mbuf_bytes: 2048\n"
 			   "mtu_max: 1500\n"
 			   "offloads: [rx_cksum]\n"
+			   "udp_cksum_unknown: yes\n"
+			   "rss_fields: [tcp4, udp6]\n"
+			   "rss_queues_max: 16\n"
+			   "rss_key_bytes: 40\n"
+			   "reta_size: 128\n"
+			   "flow:\n"
+			   "  ethertype_max: 8\n"
+			   "  five_tuple_max: 128\n"
+			   "  director_max: 2046\n"
+			   "  one_mask: yes\n"
+			   "  needs_proto: yes\n"
+			   "  needs_mark: no\n"
+			   "  masked_ports: yes\n"
+			   "  ipv6: no\n"
 			   "promiscuous: no\n"
 			   "another_mac: no\n"
 			   "wait_link: yes\n"
-			   "quirks: []\n";
+			   "vector: []\n"
+			   "quirks: []\n"
+			   "sources:\n"
+			   "  rings: a\n"
+			   "  offloads: b\n"
+			   "  rss: c\n"
+			   "  flow: d\n";
 
 /* The good text with one piece replaced, in a file of its own. */
 static bool
@@ -70,7 +96,7 @@ static const struct {
 	const char *piece, *instead;
 	const char *key; /* must be in the error */
 } damage[] = {
-	{"name: x", "name: y", "name"},
+	{"name: x", "name: y", ":1: name: \"y\": expected \"x\", as the file is called"},
 	{"burst: 64\n", "", "burst"},
 	{"burst: 64\n", "burts: 64\n", "burts"},
 	{"burst: 64\n", "burst: 64\nspeed: 10\n", "speed"},
@@ -88,7 +114,29 @@ static const struct {
 	{"needs: [iface]", "needs: [iface, luck]", "needs"},
 	{"offloads: [rx_cksum]", "offloads: [rx_chksum]", "offloads"},
 	{"promiscuous: no", "promiscuous: sometimes", "promiscuous"},
-	{"quirks: []", "quirks: [{what: odd}]", "source"},
+	{"quirks: []", "quirks: [{what: odd}]", ":34: quirks[0]: source is missing"},
+	{"quirks: []", "quirks: [{what: a, source: b}, {source: c}]", "quirks[1]: what is missing"},
+	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":34: quirks[0].where"},
+	{"quirks: []", "quirks: odd", "quirks: expected a list of entries"},
+	{"vector: []\n", "", "vector: not there"},
+	{"rx_ring: 512", "rx_ring: 4097", ":9: rx_ring: 4097: expected at most ring_max, 4096"},
+	{"burst: 64", "burst: [64]", ":12: burst: a list; expected one value"},
+	{"burst: 64", "burst: {a: 1}", ":12: burst: keys below it; expected one value"},
+	{"burst: 64", "bursst: 64", "bursst: there is no such key; did you mean burst?"},
+	{"needs: [iface]", "needs: iface", "needs: expected a list"},
+	{"\"15b3:a2dc\"", "\"15b3:a2d\"", ":5: pci_ids: \"15b3:a2d\": expected vendor:device"},
+	{"\"15b3:a2dc\"", "\"15b3:xyzw\"", "pci_ids"},
+	{"drivers: [net_x]", "drivers: [a, b, c, d, e]", "drivers: more than 4 items"},
+	{"  one_mask: yes", "  one_mask: true",
+	 ":25: flow.one_mask: \"true\": expected one of no, yes"},
+	{"  ipv6: no\n", "", "flow.ipv6: not there"},
+	{"rss_fields: [tcp4, udp6]", "rss_fields: [tcp5]",
+	 ":17: rss_fields: \"tcp5\": expected one of ip4"},
+	{"rss_queues_max: 16", "rss_queues_max: 0", "rss_queues_max: 0"},
+	{"  rss: c\n", "", "sources.rss: not there"},
+	{"  flow: d\n", "", "sources.flow: not there"},
+	{"  rings: a", "  rings: \"\"", "sources.rings: empty"},
+	{"summary: s", "summary: s\nsummary: t", ":3: summary: stands here and on line 2"},
 };
 
 static void
@@ -106,6 +154,148 @@ a_damaged_profile_is_refused_by_file_and_key(void **state)
 		if (strstr(f.text, damage[i].key) == NULL)
 			fail_msg("\"%s\" is not in: %s", damage[i].key, f.text);
 	}
+}
+
+static void
+a_profile_says_what_its_file_says(void **state)
+{
+	struct profile p;
+	struct fault f;
+
+	if (!load_with("summary", "summary", &p, &f))
+		fail_msg("%s", f.text);
+	check_str(p.drivers[0], "net_x");
+	check_eq(p.pci_id_count, 2);
+	check_eq(p.pci_ids[0].vendor, 0x8086);
+	check_eq(p.pci_ids[1].device, 0xa2dc);
+	check_eq(p.rss_fields, RSS_KIND_TCP4 | RSS_KIND_UDP6);
+	check_eq(p.rss_queues_max, 16);
+	check_eq(p.reta_size, 128);
+	check_eq(p.flow.five_tuple_max, 128);
+	check_eq(p.flow.director_max, 2046);
+	check(p.udp_cksum_unknown && p.flow.one_mask && p.flow.needs_proto && p.flow.masked_ports);
+	check(!p.flow.needs_mark && !p.flow.ipv6 && !p.promiscuous && p.wait_link);
+	check_eq(p.spread, SPREAD_PEER);
+	check_eq(p.needs, NEED_IFACE);
+}
+
+/* Words that --port may go without: they are what the operator says of the port. */
+static const struct {
+	const char *option, *value;
+	const char *line; /* NULL: it is taken */
+} overrides[] = {
+	{"rx-ring", "96", NULL},
+	{"tx-ring", "4096", NULL},
+	{"burst", "8", NULL},
+	{"mtu", "1500", NULL},
+	{"rx-ring", "4097", "--rx-ring: 4097: port x takes at most 4096"},
+	{"tx-ring", "8192", "--tx-ring: 8192: port x takes at most 4096"},
+	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
+};
+
+static void
+the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can(void **state)
+{
+	for (uint32_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++) {
+		struct profile p;
+		struct config cfg;
+		struct fault f = {0};
+
+		check(load_with("summary", "summary", &p, &f));
+		config_defaults(&cfg);
+		check(config_set(&cfg, overrides[i].option, overrides[i].value, &f));
+		check_eq(profile_apply(&p, &cfg, &f), overrides[i].line == NULL);
+		check_str(f.text, overrides[i].line != NULL ? overrides[i].line : "");
+		if (overrides[i].line != NULL)
+			continue;
+		check_eq(p.rx_ring, cfg.rx_ring != 0 ? cfg.rx_ring : 512);
+		check_eq(p.tx_ring, cfg.tx_ring != 0 ? cfg.tx_ring : 512);
+		check_eq(p.burst, cfg.burst != 0 ? cfg.burst : 64);
+	}
+}
+
+static const struct {
+	uint16_t vendor, device;
+	const char *name;
+} known_ids[] = {
+	{0x8086, 0x10fb, "ixgbe"},  {0x8086, 0x1528, "ixgbe"},   {0x8086, 0x1572, "i40e"},
+	{0x8086, 0x1592, "ice"},    {0x15b3, 0x1017, "mlx5"},    {0x1af4, 0x1000, "virtio"},
+	{0x1af4, 0x1041, "virtio"}, {0x15ad, 0x07b0, "vmxnet3"}, {0x1d0f, 0xec20, "ena"},
+	{0x8086, 0x10d3, "pci"}, /* e1000e */
+};
+
+static const struct {
+	const char *driver, *name;
+} known_drivers[] = {
+	{"net_ixgbe", "ixgbe"}, {"net_i40e", "i40e"},     {"net_ice", "ice"},
+	{"mlx5_pci", "mlx5"},   {"net_virtio", "virtio"}, {"net_vmxnet3", "vmxnet3"},
+	{"net_ena", "ena"},     {"net_e1000_em", "pci"},
+};
+
+static void
+a_nic_is_known_by_its_pci_id_and_by_its_driver(void **state)
+{
+	char name[CONFIG_NAME_BYTES];
+	struct fault f;
+
+	for (uint32_t i = 0; i < sizeof known_ids / sizeof known_ids[0]; i++) {
+		check(profile_find_pci(name, PROFILE_DIR, known_ids[i].vendor, known_ids[i].device,
+				       &f));
+		check_str(name, known_ids[i].name);
+	}
+	for (uint32_t i = 0; i < sizeof known_drivers / sizeof known_drivers[0]; i++) {
+		check(profile_find_driver(name, PROFILE_DIR, known_drivers[i].driver, &f));
+		check_str(name, known_drivers[i].name);
+	}
+	check(!profile_find_pci(name, "no/such/folder", 0x8086, 0x10fb, &f));
+	check_ptr(strstr(f.text, "--data-dir: cannot read no/such/folder"));
+}
+
+static bool
+claims(const struct profile *p, struct pci_id id)
+{
+	for (uint32_t i = 0; i < p->pci_id_count; i++)
+		if (p->pci_ids[i].vendor == id.vendor && p->pci_ids[i].device == id.device)
+			return true;
+	return false;
+}
+
+static void
+no_two_profiles_claim_one_nic(void **state)
+{
+	static struct profile all[sizeof names / sizeof names[0]];
+	const uint32_t count = sizeof names / sizeof names[0];
+	struct fault f;
+
+	for (uint32_t i = 0; i < count; i++) {
+		char path[512];
+
+		snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", names[i]);
+		check(profile_load(&all[i], path, names[i], &f));
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t j = 0; j < i; j++) {
+			for (uint32_t k = 0; k < all[j].pci_id_count; k++)
+				check(!claims(&all[i], all[j].pci_ids[k]));
+			for (uint32_t k = 0; k < PROFILE_DRIVERS_MAX; k++)
+				check(all[j].drivers[k][0] == '\0' ||
+				      !profile_knows_driver(&all[i], all[j].drivers[k]));
+		}
+	}
+}
+
+/* The folder has no profile that the list of names above lacks. */
+static void
+the_list_of_profiles_is_whole(void **state)
+{
+	DIR *dir = opendir(PROFILE_DIR);
+	uint32_t count = 0;
+
+	check_ptr(dir);
+	for (struct dirent *e; (e = readdir(dir)) != NULL;)
+		count += strstr(e->d_name, ".yaml") != NULL;
+	closedir(dir);
+	check_eq(count, sizeof names / sizeof names[0]);
 }
 
 static void
@@ -175,6 +365,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_profile_of_ours_loads),
 		cmocka_unit_test(a_damaged_profile_is_refused_by_file_and_key),
+		cmocka_unit_test(a_profile_says_what_its_file_says),
+		cmocka_unit_test(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can),
+		cmocka_unit_test(a_nic_is_known_by_its_pci_id_and_by_its_driver),
+		cmocka_unit_test(no_two_profiles_claim_one_nic),
+		cmocka_unit_test(the_list_of_profiles_is_whole),
 		cmocka_unit_test(a_missing_profile_is_refused_by_name),
 		cmocka_unit_test(a_device_is_the_template_with_its_blanks_filled),
 		cmocka_unit_test(a_device_too_long_for_eal_is_refused),

@@ -316,8 +316,15 @@ set_up(struct bed *b)
 	pci_nic_read(&b->nic, &b->tree, "0000:04:00.0");
 	config_defaults(&b->config);
 	b->cores = 7;
-	b->c = (struct advice_case){&b->tree,   &b->topology, &b->placement, &b->nic,
-				    &b->config, 2000 * MB,    100 * MB,      true};
+	b->c = (struct advice_case){.tree = &b->tree,
+				    .topology = &b->topology,
+				    .placement = &b->placement,
+				    .nic = &b->nic,
+				    .config = &b->config,
+				    .block_bytes = 2000 * MB,
+				    .pool_bytes = 100 * MB,
+				    .nic_tool = "tools/nic",
+				    .root = true};
 }
 
 static void

@@ -151,16 +151,18 @@ figures_are_those_of_the_result(void **unused)
 	counter_add(&one.measured[LOAD_ANSWERED], 100);
 	counter_add(&one.measured[LOAD_SENT], 150);
 	counter_add(&one.measured[LOAD_UNSENT], 50);
+	counter_add(&one.measured[LOAD_BUSY_NS], 250000000);
 	one.measured_ns = 500000000;
 	for (uint32_t i = 1; i <= 100; i++)
 		histogram_add(&one.latency, i * 1000);
 	load_result_clear(&all);
 	load_result_merge(&all, &one);
 	load_result_merge(&all, &one);
-	load_point_fill(&p, &all);
+	load_point_fill(&p, &all, 2);
 	check(p.requests_s == 400);
 	check(fabs(p.p99_us - 99) < 0.2);
 	check(p.max_us == 100);
+	check(p.busy == 0.5);
 	check_eq(load_result_wrong(&all), 2);
 	check(load_point_missed(&p) == 0.5);
 	out = fmemopen(text, sizeof text, "w");

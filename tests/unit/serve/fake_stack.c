@@ -161,6 +161,32 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 	return true;
 }
 
+uint32_t
+conn_promise(struct stack *s, struct conn *c, uint32_t replies)
+{
+	const uint32_t left = s->chunks - s->chunks_used - s->promised;
+
+	if (c->closed || c->queued > CONN_TXQ_BYTES || left < replies)
+		return conn_writable(s, c, 1) ? 1 : 0;
+	s->promised += replies;
+	return replies;
+}
+
+void
+conn_waive(struct stack *s, uint32_t replies)
+{
+	check(replies <= s->promised);
+	s->promised -= replies;
+}
+
+/* Room for as many replies as it takes to see that they are told apart. */
+uint8_t *
+conn_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
+{
+	*room = bytes < 1000 ? 1000 : bytes;
+	return conn_reserve(s, c, *room);
+}
+
 uint8_t *
 conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
 {

@@ -114,6 +114,27 @@ what_the_operator_forbids_is_refused(void **state)
 	check(rig_count(rig, CMD_FLUSH) > 0);
 }
 
+/* What may change while cores turn holds from the next request on; auth may not, and stays. */
+static void
+what_is_forbidden_later_is_refused_from_then_on(void **state)
+{
+	const struct serve_policy strict = {
+		.no_flush = true, .no_dumps = true, .no_watch = true, .auth = true};
+	const struct row before[] = {
+		{"flush_all\r\n", "OK\r\n"},
+		{"lru_crawler metadump 0\r\n", "BADCLASS invalid class id\r\n"}};
+	const struct row after[] = {
+		{"flush_all\r\nwatch\r\nlru_crawler metadump all\r\n",
+		 "CLIENT_ERROR flush_all not allowed\r\nCLIENT_ERROR watch commands not allowed\r\n"
+		 "ERROR metadump not allowed\r\n"}};
+
+	ROWS_HOLD(rig, before);
+	serve_policy_change_mt(rig->shared, &strict);
+	ROWS_HOLD(rig, after);
+	serve_policy_change_mt(rig->shared, &(struct serve_policy){0});
+	ROWS_HOLD(rig, before);
+}
+
 /* The first byte of a packet is no exception where text is told, nor that of a line where packets
  * are. */
 static void
@@ -374,6 +395,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(words_are_answered_as_memcached_does),
 		TEST(what_the_operator_forbids_is_refused),
+		TEST(what_is_forbidden_later_is_refused_from_then_on),
 		TEST(a_protocol_that_is_told_is_not_negotiated),
 		TEST(a_shutdown_closes_and_is_seen_by_the_program),
 		TEST(verbosity_is_capped_and_told),

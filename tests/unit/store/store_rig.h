@@ -193,6 +193,15 @@ holds(struct store_core *sc, const char *key, const char *value)
 	return value_is(sc, find(sc, key), text(value));
 }
 
+/* As hands do when they have taken marks away: the next use of an item is news. */
+static inline void
+step_stamp(struct store *st)
+{
+	const uint32_t now = slab_stamp(&st->slab) >> ITEM_STAMP_SHIFT;
+
+	atomic_store(&st->slab.stamp, (now + 1) << ITEM_STAMP_SHIFT);
+}
+
 static inline uint64_t
 counted(const struct store_core *sc, enum store_counter what)
 {

@@ -39,9 +39,11 @@ the_head_says_what_the_rest_is(void **state)
 
 /* Whoever changes one of these makes a new version of the layout. */
 static void
-version_two_of_the_layout_is_this(void **state)
+version_three_of_the_layout_is_this(void **state)
 {
-	check_eq(ARENA_LAYOUT_VERSION, 2);
+	check_eq(ARENA_LAYOUT_VERSION, 3);
+	check_eq(ITEM_STAMP, 0x3ffu << 18);
+	check_eq(ITEM_LEN_MAX, 1023);
 	check_eq(sizeof(struct bucket), 64);
 	check_eq(offsetof(struct bucket, ref), 24);
 	check_eq(ARENA_LEAD_BYTES, 64);
@@ -96,7 +98,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_says_what_the_rest_is),
-		cmocka_unit_test(version_two_of_the_layout_is_this),
+		cmocka_unit_test(version_three_of_the_layout_is_this),
 		cmocka_unit_test(items_mean_the_same_at_another_address),
 	};
 

@@ -4,6 +4,7 @@
  * size around the depth of the pipeline; every write, made after the last look at the buckets.
  */
 #include "support/test.h"
+#include "store/bare.h"
 #include "store_rig.h"
 
 #define KEYS 300u
@@ -101,6 +102,7 @@ a_batch_marks_what_it_finds_as_used(void **state)
 		slab_set_live(&rig.store->slab, item_ref(rig.store, it)); /* takes the mark away */
 		check(!slab_marked(&rig.store->slab, item_ref(rig.store, it)));
 	}
+	step_stamp(rig.store);
 	store_get_many(rig.core, keys, 3, items);
 	for (uint32_t i = 0; i < 2; i++)
 		check(slab_marked(&rig.store->slab, item_ref(rig.store, items[i])));
@@ -218,11 +220,46 @@ keys_that_differ_in_one_bit_are_two(void **state)
 	}
 }
 
+/* What reads key and value from where they lie sees what the store's own doors show. */
+static void
+a_bare_item_is_its_key_and_its_value(void **state)
+{
+	static char bytes[3000];
+
+	memset(bytes, 'v', sizeof bytes);
+	for (uint32_t len = 0; len < sizeof bytes; len += len < 300 ? 1 : 37) {
+		char name[ITEM_KEY_MAX + 1];
+		struct view key = {(uint8_t *)name, 1 + len % ITEM_KEY_MAX};
+		const uint32_t flags = len % 5 == 0, expiry_s = len % 7 == 0 ? 1000 : 0;
+		const struct item *it;
+		struct fill f;
+
+		store_turn(rig.core, STORE_CLOCK_START);
+		store_tidy(rig.core);
+		memset(name, 'k', sizeof name);
+		check_eq(store_begin(rig.core, &f, key, store_hash(rig.core, key), len, flags,
+				     expiry_s),
+			 STORE_OK);
+		store_fill(rig.core, &f, bytes, len);
+		check_eq(store_finish(rig.core, &f, STORE_SET, 0), STORE_OK);
+		it = store_get(rig.core, key, store_hash(rig.core, key));
+		check_ptr(it);
+		check_eq(item_is_bare(it), !flags && !expiry_s && len < ITEM_PIN_MIN_BYTES);
+		if (!item_is_bare(it))
+			continue;
+		check_eq(item_bare(it).key_len, item_key(it).len);
+		check_eq(item_bare(it).value_len, item_value_len(it));
+		check(it->body == item_key(it).data);
+		check(len == 0 || it->body + key.len == store_value_at(rig.core, it, 0).data);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST(a_bare_item_is_its_key_and_its_value),
 		TEST(many_keys_are_found_as_one_by_one),
 		TEST(whatever_the_items_carry),
 		TEST(a_batch_marks_what_it_finds_as_used),

@@ -76,6 +76,7 @@ make_page_go_first(struct rig *rig, const struct item *it)
 	for (uint32_t p = 0; p < sl->arena->page_count; p++)
 		memset((void *)&sl->clock[(size_t)p * sl->stride], p == page ? 0 : 0xff,
 		       sl->stride * sizeof(uint64_t));
+	step_stamp(rig->store);
 }
 
 /* The class gives a page; those of the items below used that are there are used every turn. */

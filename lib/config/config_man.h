@@ -1,0 +1,23 @@
+/*
+ * config_man.h - the tables of options as parts of manual pages, so that those cannot grow stale.
+ *
+ * Shape:  man(7) source on a stream, from .TP to .TP; the program puts headings around it.
+ * Thread: one, when the program is built.
+ */
+#ifndef CLOCKOO_CONFIG_MAN_H
+#define CLOCKOO_CONFIG_MAN_H
+
+#include "config.h"
+
+/* Text as man(7) shows it: neither dash nor dot nor backslash means anything. */
+void config_man_text(FILE *out, const char *text);
+/* .TP and its first line: the option in bold, the value in italics (NULL: none). */
+void config_man_head(FILE *out, char letter, const char *name, const char *arg);
+
+/* Options with a letter or two dashes; then what may stand after -o. */
+void config_man_options(FILE *out);
+void config_man_extended(FILE *out);
+/* Sections and keys of the file. */
+void config_man_keys(FILE *out);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * profile_device.c - the words EAL wants for the device of a profile.
+ */
+#include "profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One {placeholder} of a device template. */
+struct blank {
+	const char *name;
+	const char *value;
+	const char *missing; /* what to say when the operator gave no value */
+};
+
+struct writer {
+	char *at;
+	size_t room; /* with the zero byte */
+};
+
+static bool
+put(struct writer *w, const char *text, size_t len)
+{
+	if (len >= w->room)
+		return false;
+	memcpy(w->at, text, len);
+	w->at += len;
+	w->room -= len;
+	*w->at = '\0';
+	return true;
+}
+
+static const struct blank *
+blank_named(const struct blank *blanks, const char *name, size_t len)
+{
+	for (; blanks->name != NULL; blanks++)
+		if (strlen(blanks->name) == len && memcmp(blanks->name, name, len) == 0)
+			return blanks;
+	return NULL;
+}
+
+static bool
+fill_template(struct writer *w, const struct profile *p, const struct blank *blanks,
+	      struct fault *f)
+{
+	const char *t = p->device;
+
+	while (*t != '\0') {
+		const size_t plain = strcspn(t, "{");
+		const struct blank *b;
+		size_t len;
+
+		if (!put(w, t, plain))
+			return fault_say(f, "profile %s: device: too long", p->name);
+		t += plain;
+		if (*t == '\0')
+			break;
+		len = strcspn(t + 1, "}");
+		b = blank_named(blanks, t + 1, len);
+		if (b == NULL || t[1 + len] != '}')
+			return fault_say(f, "profile %s: device: %.*s is no placeholder", p->name,
+					 (int)len + 1 + (t[1 + len] == '}'), t);
+		if (b->value[0] == '\0')
+			return fault_say(f, "--port %s: needs %s", p->name, b->missing);
+		if (!put(w, b->value, strlen(b->value)))
+			return fault_say(f, "profile %s: device: too long", p->name);
+		t += 1 + len + 1;
+	}
+	return true;
+}
+
+bool
+profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
+	       char device[DEVICE_BYTES], struct fault *f)
+{
+	char count[16];
+	const struct blank blanks[] = {
+		{"iface", cfg->iface, "--iface NAME, the kernel interface to use"},
+		{"socket", cfg->socket, "--socket PATH, where to meet the other side"},
+		{"pci", cfg->pci, "the NIC's PCI address: --port 0000:03:00.0"},
+		{"queues", count, ""},
+		{NULL, NULL, NULL},
+	};
+	struct writer w = {device, DEVICE_BYTES};
+
+	snprintf(count, sizeof count, "%u", queues);
+	if (!fill_template(&w, p, blanks, f))
+		return false;
+	if (cfg->vdev_args[0] != '\0' &&
+	    (!put(&w, ",", 1) || !put(&w, cfg->vdev_args, strlen(cfg->vdev_args))))
+		return fault_say(f, "--vdev-args: too long");
+	return true;
+}
+
+bool
+profile_is_pci(const struct profile *p)
+{
+	return strncmp(p->device, "{pci}", 5) == 0;
+}

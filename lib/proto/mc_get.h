@@ -1,0 +1,109 @@
+/*
+ * mc_get.h - the straight path of `get KEY` and `get KEY KEY ...`: most of the traffic of most
+ * caches.
+ *
+ * It takes what it sees to be the common case, and leaves all else, errors included, to mc_parse(),
+ * which would have made the same of the same bytes.
+ *
+ * Thread: pure functions.
+ * Bounds: reads nothing past len; a line is judged within its first MC_LINE_MAX bytes.
+ */
+#ifndef CLOCKOO_MC_GET_H
+#define CLOCKOO_MC_GET_H
+
+#include "mc_req.h"
+#include "mc_words.h"
+
+#define MC_GET_WORD  0x20746567u /* "get " as the machine loads it */
+#define MC_GET_BYTES 4u
+
+struct mc_get {
+	uint32_t key_len; /* the key stands in front of what was taken, or behind "get " */
+	bool last;        /* of its line */
+};
+
+/* Where the word at p ends: at the first space or line feed of len bytes; len if there is none.
+ * Two looks tell of words below 32 bytes; they overlap rather than reach past the end. */
+static inline uint32_t
+mc_key_end(const uint8_t *p, uint32_t len)
+{
+	if (likely(len >= 16)) {
+		const uint32_t second = len < 32 ? len - 16 : 16;
+		const uint32_t ends = mc_word_ends(p) | mc_word_ends(p + second) << second;
+
+		if (likely(ends != 0))
+			return (uint32_t)__builtin_ctz(ends);
+	}
+	return mc_word_end(p, 0, len);
+}
+
+/* Take the key at p, in a line that is open, off the front of len bytes. Returns the bytes used;
+ * 0: not for this path. */
+static inline uint32_t
+mc_key_take(const uint8_t *p, uint32_t len, struct mc_get *get)
+{
+	uint32_t end;
+
+	/* Spaces, line ends and other control characters are rare there. */
+	if (unlikely(len < 2 || p[0] <= ' '))
+		return 0;
+	end = mc_key_end(p, len);
+	if (unlikely(end == len))
+		return 0;
+	get->last = p[end] == '\n';
+	get->key_len = end;
+	if (get->last)
+		get->key_len -= p[end - 1] == '\r';
+	else if (unlikely(end + 1 == len || p[end + 1] <= ' '))
+		return 0; /* the next key says that this one is not the last */
+	return likely(get->key_len <= MC_KEY_MAX) ? end + 1 : 0;
+}
+
+/* Bit i: p[i] is a line feed, of the 16 bytes at p. */
+static inline uint32_t
+mc_feeds(const uint8_t *p)
+{
+	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+}
+
+/* Does the line that p[at] is in end within len bytes, no word of it being too long? False where
+ * that is not certain: a word is taken for as long as the blocks that it may reach over. */
+static inline bool
+mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
+{
+	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
+	uint32_t word = at; /* where the word at hand may have begun */
+
+	for (; at + 16 <= window; at += 16) {
+		const uint32_t ends = mc_word_ends(p + at);
+		const uint32_t feeds = mc_feeds(p + at);
+
+		if (at + 16 - word > MC_KEY_MAX)
+			return false;
+		if (feeds != 0)
+			return true;
+		if (ends != 0)
+			word = at;
+	}
+	while (at < window && p[at] != '\n')
+		at++;
+	return at < window && at - word <= MC_KEY_MAX;
+}
+
+/* The same of a new line: "get " and its first key. */
+static inline uint32_t
+mc_get_take(const uint8_t *p, uint32_t len, struct mc_get *get)
+{
+	uint32_t used;
+
+	if (len < MC_GET_BYTES || load_u32(p) != MC_GET_WORD)
+		return 0;
+	used = mc_key_take(p + MC_GET_BYTES, len - MC_GET_BYTES, get);
+	if (unlikely(used == 0) || (!get->last && !mc_line_fits(p, MC_GET_BYTES, len)))
+		return 0;
+	return MC_GET_BYTES + used;
+}
+
+#endif

@@ -1,0 +1,329 @@
+/*
+ * serve_gets.c - the straight path of plain gets: runs of them, from bytes to replies.
+ *
+ * Nothing here is of its own making: whatever is not a plain get, or not answered by a small value
+ * or a miss, is left to the files beside this one, which would do the same with these, one by one.
+ * What they do for each request is done here once a run: promises of room, reading on,
+ * reservations, commits, counters.
+ */
+#include "serve_note.h"
+
+#include "base/copy.h"
+#include "proto/mc_get.h"
+#include "store/bare.h"
+
+/* ---- bytes of a connection to operations ---- */
+
+static inline void
+op_put(struct op *op, struct view key, uint8_t flags, struct view raw)
+{
+	op->req.verb = MC_GET;
+	op->req.flags = flags;
+	op->req.error = MC_ERR_NONE;
+	op->req.key = key;
+	op->raw = raw;
+}
+
+static inline bool
+gets_may(const struct serve *sv, const struct session *ss)
+{
+	const struct mc_parser *ps = &ss->parser;
+
+	if (unlikely(ps->protocol != MC_PROTOCOL_TEXT || ps->swallow || sv->scarce))
+		return false;
+	if (ps->in_line && ps->verb != MC_GET)
+		return false;
+	return likely(!sv->admin.auth) || ss->authenticated;
+}
+
+/* Into a line, or out of it. */
+static inline bool
+parser_move(struct mc_parser *ps, bool out)
+{
+	*ps = (struct mc_parser){.verb = MC_GET, .in_line = !out, .protocol = MC_PROTOCOL_TEXT};
+	return !out;
+}
+
+/* Operations that a run may still make: of those promised, or for which another promise is got. */
+static inline uint32_t
+promise(struct serve *sv, struct session *ss, uint32_t promised, uint32_t room)
+{
+	if (promised < room)
+		promised += conn_promise(sv->stack, ss->conn, room - promised);
+	return promised;
+}
+
+/* A run stops where its next key might have to wait for a promise, a turn, a pass or a carry; or
+ * where its line is another's to read. */
+uint32_t
+gets_parse(struct serve *sv, struct session *ss, struct view src)
+{
+	const uint32_t room = OPS_MAX - sv->op_count;
+	const uint32_t carry = MC_LINE_MAX - ss->held_bytes;
+	const uint32_t window = src.len < carry ? src.len : carry;
+	struct mc_parser *ps = &ss->parser;
+	uint32_t promised = 1, used = 0, count = 0;
+	struct op *op = &sv->ops[sv->op_count];
+
+	if (unlikely(!gets_may(sv, ss)))
+		return 0;
+	for (bool in_line = ps->in_line; used < window; op++) {
+		const uint8_t *p = src.data + used;
+		struct mc_get get;
+		uint32_t bytes;
+
+		if (count == promised && (promised = promise(sv, ss, promised, room)) == count)
+			break;
+		bytes = in_line ? mc_key_take(p, window - used, &get)
+				: mc_get_take(p, window - used, &get);
+		if (bytes == 0)
+			break;
+		op->session = ss;
+		op->before = *ps;
+		if (in_line)
+			op_put(op, (struct view){p, get.key_len}, get.last ? MC_LAST : 0,
+			       (struct view){p, bytes});
+		else
+			op_put(op, (struct view){p + MC_GET_BYTES, get.key_len},
+			       get.last ? MC_FIRST | MC_LAST : MC_FIRST, (struct view){p, bytes});
+		used += bytes;
+		count++;
+		if (in_line == get.last)
+			in_line = parser_move(ps, get.last);
+		if (get.last && ++ss->served == sv->cfg.conn_requests_max)
+			break;
+	}
+	if (count == 0)
+		return 0;
+	if (promised > count)
+		conn_waive(sv->stack, promised - count);
+	ss->promised = false;
+	ss->held_bytes += used;
+	ss->pass_ops += count;
+	sv->op_count += count;
+	session_skip(sv->stack, ss, used);
+	return count;
+}
+
+/* ---- datagrams to operations ---- */
+
+/* Alone in its datagram. */
+static inline bool
+datagram_get(const struct datagram *d, struct op *op)
+{
+	struct mc_get get;
+	struct view text;
+
+	if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
+	    mc_get_take(text.data, text.len, &get) != text.len || !get.last)
+		return false;
+	op_put(op, (struct view){text.data + MC_GET_BYTES, get.key_len}, MC_FIRST | MC_LAST, text);
+	return true;
+}
+
+void
+datagram_gets_parse(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	struct op *op = &sv->ops[sv->op_count];
+	const struct op *end = &sv->ops[OPS_MAX];
+	struct datagram *d = &dc->list[dc->next], *list_end = &dc->list[dc->count];
+
+	if (unlikely(sv->admin.auth || sv->admin.protocol == MC_PROTOCOL_BINARY))
+		return;
+	for (; op < end && d < list_end && datagram_get(d, op); op++, d++) {
+		op->session = NULL;
+		op->datagram = d;
+		op->alone = true;
+	}
+	dc->next = (uint32_t)(d - dc->list);
+	sv->op_count = (uint32_t)(op - sv->ops);
+}
+
+/* ---- operations to replies ---- */
+
+/* What goes around a value is written as words of eight bytes, of which fewer may count: what the
+ * last one writes too much is room that was reserved. */
+#define WORD_BYTES   8u
+#define MISS_BYTES   WORD_BYTES
+#define AROUND_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the tail */
+
+void
+gets_create(struct serve *sv)
+{
+	for (uint32_t len = 0; len < GET_LENGTHS; len++) {
+		uint8_t bytes[WORD_BYTES + 2] = " 0 ";
+
+		mc_put_line_end(mc_put_u64(bytes + 3, len));
+		sv->get_lengths[len] = load_u64(bytes);
+	}
+}
+
+static inline uint8_t *
+end_put(uint8_t *at)
+{
+	store_u64(at, load_u64("END\r\n\0\0"));
+	return at + 5;
+}
+
+/* "VALUE key 0 length", the value, and what stands behind it. */
+static inline uint8_t *
+value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct bare bare, bool last)
+{
+	const uint32_t len = bare.value_len;
+
+	store_u64(at, load_u64("VALUE \0"));
+	bytes_copy(at + 6, it->body, bare.key_len);
+	at += 6 + bare.key_len;
+	store_u64(at, sv->get_lengths[len]);
+	at += 6 + (len > 9) + (len > 99);
+	bytes_copy(at, it->body + bare.key_len, len);
+	at += len;
+	store_u64(at, load_u64("\r\nEND\r\n"));
+	return at + (last ? 7 : 2);
+}
+
+/* Counters of a run, but for its keys. */
+struct tally {
+	uint32_t lines, hits;
+};
+
+static inline void
+tally_key(struct serve *sv, struct tally *t, const struct op *op, const struct item *it)
+{
+	t->lines += (op->req.flags & MC_FIRST) != 0;
+	if (it == NULL)
+		return;
+	t->hits++;
+	class_count(sv, it, CLASS_GET_HITS);
+}
+
+static inline void
+tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_counter lines)
+{
+	counter_add(&sv->counters[CMD_GET], keys);
+	counter_add(&sv->counters[GET_HITS], t->hits);
+	counter_add(&sv->counters[GET_MISSES], keys - t->hits);
+	counter_add(&sv->counters[lines], t->lines);
+}
+
+/* Bytes of the reply to one key, with room for what is written too much; 0: not for this path. */
+static inline uint32_t
+reply_bytes(const struct item *it, struct bare *bare)
+{
+	if (unlikely(it == NULL))
+		return MISS_BYTES;
+	if (unlikely(!item_is_bare(it)))
+		return 0;
+	*bare = item_bare(it);
+	return likely(bare->value_len < GET_LENGTHS)
+		       ? AROUND_BYTES + bare->key_len + bare->value_len
+		       : 0;
+}
+
+static inline uint8_t *
+reply_put(const struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
+	  struct bare bare)
+{
+	if (likely(it != NULL))
+		return value_put(sv, at, it, bare, op_last(op));
+	return op_last(op) ? end_put(at) : at;
+}
+
+/* Where the replies of a run are written: as many a reservation as there is room for. */
+struct pen {
+	uint8_t *begin, *at, *end;
+	uint32_t reserved; /* times */
+};
+
+static inline void
+pen_commit(struct serve *sv, struct conn *c, const struct pen *pen)
+{
+	if (pen->begin != NULL)
+		conn_commit(sv->stack, c, (uint32_t)(pen->at - pen->begin));
+}
+
+static void
+pen_reserve(struct serve *sv, struct conn *c, struct pen *pen, uint32_t bytes)
+{
+	uint32_t room;
+
+	pen_commit(sv, c, pen);
+	pen->begin = pen->at = conn_room(sv->stack, c, bytes, &room);
+	ensure(pen->begin != NULL); /* conn_writable or conn_promise said so */
+	pen->end = pen->begin + room;
+	pen->reserved++;
+}
+
+static uint32_t
+conn_gets_answer(struct serve *sv, const struct op *first)
+{
+	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	struct session *ss = first->session;
+	struct tally tally = {0};
+	struct pen pen = {0};
+	uint32_t count;
+
+	if (unlikely(ss->conn == NULL || ss->memory_waits != 0))
+		return 0;
+	for (; op < end && op->session == ss && op->req.verb == MC_GET; op++) {
+		const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+		struct bare bare = {0};
+		const uint32_t bytes = reply_bytes(it, &bare);
+
+		if (unlikely(bytes == 0))
+			break;
+		if (unlikely(bytes > (size_t)(pen.end - pen.at)))
+			pen_reserve(sv, ss->conn, &pen, bytes);
+		pen.at = reply_put(sv, pen.at, op, it, bare);
+		tally_key(sv, &tally, op, it);
+	}
+	count = (uint32_t)(op - first);
+	pen_commit(sv, ss->conn, &pen);
+	if (count > pen.reserved)
+		conn_waive(sv->stack, count - pen.reserved);
+	tally_end(sv, &tally, count, REQ_TCP);
+	return count;
+}
+
+static inline bool
+datagram_get_answer(struct serve *sv, const struct op *op, struct tally *tally)
+{
+	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+	struct bare bare = {0};
+	const uint32_t bytes = reply_bytes(it, &bare);
+	uint32_t room, len;
+	uint8_t *at = udp_here(sv->stack, op->datagram, &room), *end;
+
+	if (unlikely(bytes == 0 || MC_UDP_FRAME_BYTES + bytes > room ||
+		     MC_UDP_FRAME_BYTES + bytes > MC_UDP_PAYLOAD_MAX))
+		return false;
+	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare);
+	len = (uint32_t)(end - at);
+	udp_answer_here(sv->stack, op->datagram, len);
+	tally_key(sv, tally, op, it);
+	return true;
+}
+
+static uint32_t
+datagram_gets_answer(struct serve *sv, const struct op *first)
+{
+	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	struct tally tally = {0};
+
+	if (unlikely(sv->admin.guarded))
+		return 0;
+	while (op < end && op->session == NULL && op->alone && op->req.verb == MC_GET &&
+	       datagram_get_answer(sv, op, &tally))
+		op++;
+	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
+	return (uint32_t)(op - first);
+}
+
+uint32_t
+gets_answer(struct serve *sv, uint32_t first)
+{
+	const struct op *op = &sv->ops[first];
+
+	return op->session != NULL ? conn_gets_answer(sv, op) : datagram_gets_answer(sv, op);
+}

@@ -1,0 +1,51 @@
+/*
+ * tcp_ack.h - what every acknowledgment does, for tcp_ack.c and tcp_plain.c.
+ *
+ * Private to the two.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TCP_ACK_H
+#define CLOCKOO_TCP_ACK_H
+
+#include "tcp.h"
+
+/* Text sent once, at sent_us, is timed to the microsecond. */
+static inline void
+take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
+{
+	const uint32_t us = max_u32(s->now_us - sent_us, 1);
+
+	c->min_rtt_us = min_u32(c->min_rtt_us, us);
+	rtt_sample(c, us);
+}
+
+/* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands
+ * in the segment. */
+static inline void
+take_window(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
+{
+	const bool newer =
+		seq_before(c->snd_wl1, seq) || (c->snd_wl1 == seq && !seq_after(c->snd_wl2, ack));
+	const uint32_t window = (uint32_t)field << c->snd_wscale;
+
+	if (!newer)
+		return;
+	if (window > c->snd_wnd && c->tx.bytes > 0)
+		conn_make_out(s, c);
+	c->snd_wnd = window;
+	c->snd_wnd_max = max_u32(c->snd_wnd_max, window);
+	c->snd_wl1 = seq;
+	c->snd_wl2 = ack;
+}
+
+/* Is the congestion window what keeps us from sending more? In slow start it is also when more than
+ * half of it was used (RFC 7661 section 4.3 asks for no less). */
+static inline bool
+cwnd_is_limit(const struct conn *c)
+{
+	return c->flags & CONN_CWND_FULL ||
+	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
+}
+
+#endif

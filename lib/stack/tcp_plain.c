@@ -1,0 +1,288 @@
+/*
+ * tcp_plain.c - the short way of segments that are as expected: Van Jacobson's header prediction,
+ * in both directions.
+ *
+ * Nearly all segments of a cache are alike: the next request on an open connection, which also
+ * acknowledges the last reply; and a reply that fits into one segment while nothing is on its way.
+ * What they do to a connection is here in a row, without the questions whose answers are known.
+ * Whatever is not exactly so is refused before anything has changed, and goes the way of the RFC
+ * (tcp_in.c, tcp_out.c). Where both ways are open they come to the same: struct plain_rule can
+ * close this one, and tests compare.
+ */
+#include "tcp_plain.h"
+
+#include "neigh_table.h"
+#include "tcp_ack.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+
+#define TCP_AT        (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define HEADER_STAMPS (TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES)
+
+/* Data offset and flags of a segment, as the machine loads them; PSH says nothing. */
+#define OFFSET_ACK(bytes) ((uint16_t)(TCP_ACK << 8 | (bytes) / 4 << 4))
+#define OFFSET_MASK       ((uint16_t) ~(TCP_PSH << 8))
+
+/* What every segment of a connection with timestamps begins its options with, as the machine loads
+ * it (RFC 7323 appendix A): NOP, NOP, kind 8, 10 bytes. */
+#define STAMPS_LAYOUT 0x0a080101u
+
+void
+plain_open(struct tcp *t)
+{
+	const uint32_t troubled = CONN_TROUBLED | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS;
+
+	t->plain_in = (struct plain_rule){
+		.mask = CONN_OPENED | CONN_CLOSE | CONN_PEER_FIN | CONN_EOF | CONN_WANT_ROOM |
+			troubled,
+		.want = CONN_OPENED,
+	};
+	t->plain_out = (struct plain_rule){
+		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_PROBE | CONN_KEEP_PROBE | CONN_DSACK |
+			CONN_MTU_LOW | CONN_MTU_HOLE | CONN_TLP_DUE | troubled,
+		.want = 0,
+	};
+}
+
+/* ---- in ---- */
+
+struct plain {
+	uint32_t seq, ack, ts_value;
+	uint16_t window;
+	struct view text;
+};
+
+/* Is it of this connection, at rcv_nxt and inside the window, an ACK, with timestamps that are not
+ * old or without, as agreed? */
+static inline bool
+is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, struct plain *seg)
+{
+	const struct tcp_header *h = (const struct tcp_header *)p;
+	const bool stamps = c->flags & CONN_TS;
+	const uint32_t header = stamps ? HEADER_STAMPS : TCP_HEADER_BYTES;
+
+	if (unlikely(load_u32(p) != c->ports || !ip_addr_equal(&l3->src_ip, &c->peer_ip) ||
+		     l3->local != c->local))
+		return false;
+	if (unlikely((load_u16(&h->data_offset) & OFFSET_MASK) != OFFSET_ACK(header) ||
+		     l3->l4_len < header))
+		return false;
+	seg->seq = be32_get(h->seq);
+	seg->ack = be32_get(h->ack);
+	seg->window = be16_get(h->window);
+	seg->text = (struct view){p + header, l3->l4_len - header};
+	seg->ts_value = 0;
+	if (stamps) {
+		if (unlikely(load_u32(p + TCP_HEADER_BYTES) != STAMPS_LAYOUT))
+			return false;
+		seg->ts_value = __builtin_bswap32(load_u32(p + TCP_HEADER_BYTES + 4));
+		if (unlikely(seq_before(seg->ts_value, c->ts_recent)))
+			return false;
+	}
+	return seg->seq == c->rcv_nxt && seg->text.len <= c->rcv_edge - c->rcv_nxt;
+}
+
+/* Everything that was sent, in one piece and once, has arrived. */
+static inline bool
+is_whole(const struct conn *c, uint32_t ack)
+{
+	const struct sent_run *run = &c->sent.first;
+
+	return c->sent.count == 1 && run->end == ack && run->flags == 0 && c->snd_max == ack &&
+	       !cwnd_is_limit(c);
+}
+
+static inline void
+whole_acked(struct stack *s, struct conn *c, uint32_t ack)
+{
+	c->sent.count = 0;
+	take_rtt(s, c, c->sent.first.sent_us);
+	txq_drop_whole(&c->tx, &s->tcp->pool, ack - c->snd_una);
+	c->snd_una = c->snd_nxt = ack;
+	c->tries = c->backoff = 0;
+	timer_main_off(c);
+	if (c->tx.bytes > 0)
+		conn_make_out(s, c);
+}
+
+bool
+plain_input(struct stack *s, struct sorted *in, uint32_t i)
+{
+	struct conn *c = in->conn[i];
+	const struct l3_info *l3 = &in->l3[i];
+	const uint8_t *src_mac = in->rx.data[i] + ETH_MAC_BYTES;
+	struct tcp *t = s->tcp;
+	struct plain seg;
+	bool acks;
+
+	if (unlikely(c == NULL || (c->flags & t->plain_in.mask) != t->plain_in.want ||
+		     c->state != CONN_ESTABLISHED || c->rx.head != NULL || c->rx.islands != NULL ||
+		     t->rx_left == 0))
+		return false;
+	if (unlikely(!is_next(c, l3, in->rx.data[i] + l3->l4_offset, &seg)))
+		return false;
+	acks = seg.ack != c->snd_una;
+	if (unlikely(acks ? !is_whole(c, seg.ack) : seg.text.len == 0))
+		return false;
+	take_window(s, c, seg.seq, seg.ack, seg.window);
+	if (acks)
+		whole_acked(s, c, seg.ack);
+	if (c->flags & CONN_TS && !seq_after(seg.seq, c->rcv_acked))
+		c->ts_recent = seg.ts_value;
+	c->heard_ns = s->now_ns;
+	c->keep_tries = 0;
+	memcpy(c->peer_mac, src_mac, sizeof c->peer_mac);
+	if (seg.text.len > 0)
+		rx_take_first(s, c, in->rx.frame[i], src_mac, seg.text);
+	else
+		frame_spent(s, in->rx.frame[i]);
+	return true;
+}
+
+/* ---- out ---- */
+
+void
+plain_turn(struct stack *s)
+{
+	s->tcp->neigh_changes = neigh_changes_mt(s->neigh);
+	s->tcp->hop_tick = (uint32_t)(s->now_ns >> MTU_TICK_SHIFT) | s->tcp->hops_closed;
+}
+
+static __attribute__((noinline)) bool
+hop_ask(struct stack *s, struct conn *c)
+{
+	uint64_t until_ns;
+	uint8_t mac[6];
+
+	if (!next_hop_reachable(s, &c->peer_ip, mac, &until_ns))
+		return false;
+	c->hop = (struct conn_hop){
+		.first = hop_first(s, mac),
+		.changes = s->tcp->neigh_changes,
+		.until = (uint32_t)(until_ns >> MTU_TICK_SHIFT),
+	};
+	return true;
+}
+
+bool
+plain_hop(struct stack *s, struct conn *c)
+{
+	if (likely(c->hop.changes == s->tcp->neigh_changes && s->tcp->hop_tick < c->hop.until))
+		return true;
+	return hop_ask(s, c);
+}
+
+static inline uint16_t
+be16_word(uint32_t v)
+{
+	return __builtin_bswap16((uint16_t)v);
+}
+
+/* The checksums of a header whose numbers are all there, or what the port wants instead. */
+static inline void
+put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
+{
+	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
+	const uint64_t pseudo =
+		(uint64_t)s->plain.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
+	struct ipv4_header *ip = (struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
+
+	if (unlikely(s->ip_mark == 0))
+		ip->cksum = inet_cksum(s->ip_sum + be16_word(IPV4_TCP) + ip_len + dst);
+	if (likely(s->tcp_mark != 0))
+		tcp->cksum = inet_sum_field(pseudo);
+	else
+		tcp->cksum = inet_cksum(inet_sum(pseudo, p + TCP_AT, l4_len));
+}
+
+/* Ethernet, IPv4 and TCP, with both checksums zero, in words. Returns where the text goes. */
+static inline uint8_t *
+put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what)
+{
+	const bool stamps = c->flags & CONN_TS;
+	const uint32_t header = stamps ? HEADER_STAMPS : TCP_HEADER_BYTES;
+	uint8_t *tcp = p + TCP_AT;
+
+	store_u64(p, first);
+	store_u64(p + 8, s->plain.out_8);
+	store_u64(p + 16, s->plain.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
+	store_u64(p + 24, (uint64_t)s->plain.ip << 16);
+	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
+	store_u32(tcp, c->ports << 16 | c->ports >> 16);
+	store_u32(tcp + 4, __builtin_bswap32(what->seq));
+	store_u32(tcp + 8, __builtin_bswap32(c->rcv_nxt));
+	store_u16(tcp + 12, (uint16_t)(header / 4 << 4 | what->flags << 8));
+	store_u16(tcp + 14, __builtin_bswap16(tell_window(s, c, what->flags)));
+	store_u32(tcp + 16, 0);
+	if (stamps) {
+		store_u32(tcp + TCP_HEADER_BYTES, STAMPS_LAYOUT);
+		store_u32(tcp + TCP_HEADER_BYTES + 4, __builtin_bswap32(ts_now(s, c)));
+		store_u32(tcp + TCP_HEADER_BYTES + 8, __builtin_bswap32(c->ts_recent));
+	}
+	return tcp + header;
+}
+
+static inline __attribute__((always_inline)) bool
+segment(struct stack *s, struct conn *c, uint64_t first, const struct shape *what)
+{
+	uint8_t *p = outbox_begin(s), *text;
+	uint32_t l4_len;
+
+	if (unlikely(p == NULL)) {
+		stack_count(s, TCP_TX_NO_ROOM);
+		return false;
+	}
+	text = put_headers(s, c, p, first, what);
+	l4_len = (uint32_t)(text - (p + TCP_AT)) + what->len;
+	if (what->again)
+		txq_copy_at(&c->tx, what->seq - c->snd_una, text, what->len);
+	else
+		txq_copy_next(&c->tx, text, what->len);
+	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu);
+	put_cksums(s, p, load_u32(c->peer_ip.b + 12), l4_len);
+	outbox_commit(s, TCP_AT + l4_len, s->ip_mark | s->tcp_mark);
+	return true;
+}
+
+bool
+plain_segment(struct stack *s, struct conn *c, uint64_t first, struct shape what)
+{
+	return segment(s, c, first, &what);
+}
+
+/* A reply that fits into one segment and into all windows, and nothing is on its way. */
+static inline bool
+is_one_reply(const struct stack *s, const struct conn *c)
+{
+	const struct plain_rule *rule = &s->tcp->plain_out;
+	const uint32_t len = c->tx.bytes;
+	/* RFC 5681 section 4.1: then the congestion window has to shrink first. */
+	const bool idle = c->cwnd > INITIAL_CWND_SEGS * c->mss &&
+			  s->now_us - c->sent.first.sent_us > c->rto_us;
+
+	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
+	       c->local == LOCAL_V4 && c->rx.islands == NULL && c->snd_una == c->snd_max &&
+	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd && !idle;
+}
+
+bool
+plain_output(struct stack *s, struct conn *c)
+{
+	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
+	const struct shape what = {.seq = seq, .len = len, .flags = TCP_ACK | TCP_PSH};
+
+	if (unlikely(!is_one_reply(s, c) || !plain_hop(s, c)))
+		return false;
+	if (unlikely(!segment(s, c, c->hop.first, &what)))
+		return false;
+	stack_count(s, TCP_TX_SEGMENTS);
+	if (unlikely(len > MTU_TELLS) && mtu_tick(s) != c->mtu_seen)
+		mtu_sample(s, c, seq + len, len);
+	c->snd_nxt = c->snd_max = seq + len;
+	sent_add_first(&c->sent, seq, seq + len, s->now_us);
+	c->flags &= ~CONN_CWND_FULL;
+	if (c->main_at_ns == NEVER)
+		timer_flight(s, c);
+	return true;
+}

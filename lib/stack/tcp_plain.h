@@ -1,0 +1,59 @@
+/*
+ * tcp_plain.h - the short way of segments that are as expected (tcp_plain.c).
+ *
+ * Private to tcp_in.c, tcp_out.c and tcp_plain.c.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TCP_PLAIN_H
+#define CLOCKOO_TCP_PLAIN_H
+
+#include "tcp.h"
+
+/* One segment to be: where it lies in the stream, and what it carries. */
+struct shape {
+	uint32_t seq, len;
+	uint8_t flags;
+	bool again; /* the text was sent before: not from the cursor */
+};
+
+void plain_open(struct tcp *t);
+/* Received frame i, of TCP: has it gone the short way? */
+bool plain_input(struct stack *s, struct sorted *in, uint32_t i);
+/* At the beginning of a turn's output. */
+void plain_turn(struct stack *s);
+/* Has all that the connection has to send gone out the short way? */
+bool plain_output(struct stack *s, struct conn *c);
+/* Is c->hop where its frames go? Only between plain_turn() and the end of the output. */
+bool plain_hop(struct stack *s, struct conn *c);
+/* A segment over IPv4 with no options but timestamps; first: as in struct conn_hop. False: there is
+ * no room. */
+bool plain_segment(struct stack *s, struct conn *c, uint64_t first, struct shape what);
+
+/* The first bytes of a frame to that station. */
+static inline uint64_t
+hop_first(const struct stack *s, const uint8_t mac[6])
+{
+	return load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32 |
+	       (uint64_t)load_u16(s->port->mac) << 48;
+}
+
+/* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
+ * window rounded down takes back what was promised. */
+static inline uint16_t
+tell_window(const struct stack *s, struct conn *c, uint8_t flags)
+{
+	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
+	const uint32_t shift = scaled ? RX_WSCALE : 0;
+	const uint32_t window = rx_window(s, c);
+	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
+
+	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
+		c->rcv_edge = c->rcv_nxt + (field << shift);
+	c->rcv_acked = c->rcv_nxt;
+	c->flags &= ~(CONN_ACK_NOW | CONN_ACK_LATER);
+	c->ack_at_ns = NEVER;
+	return (uint16_t)field;
+}
+
+#endif

@@ -1,0 +1,108 @@
+#include "bench_client.h"
+
+#include "bench_bed.h"
+#include "stack/neigh_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEY_BYTES    16u
+#define CLIENT_PORT  40000u
+#define CLIENT_PORTS 16u
+#define CHUNKS       4096u
+#define TIMEOUT_NS   5000000000ull
+
+static struct stack_config
+stack_config_of(const struct bench_asks *a)
+{
+	const bool tcp = a->transport == LOAD_TCP;
+
+	return (struct stack_config){
+		.ipv4 = BENCH_CLIENT_IP,
+		.prefix_len = 24,
+		.udp_port = tcp ? 0 : CLIENT_PORT,
+		.udp_ports = tcp ? 0 : CLIENT_PORTS,
+		.conns_max = tcp ? a->conns : 1,
+		.chunks = CHUNKS,
+		.rx_frames_max = a->rx_frames_max,
+		.keepalive_idle_ns = 7200000000000ull,
+		.timestamps = true,
+	};
+}
+
+static struct load_config
+load_config_of(const struct bench_client *c, const struct bench_asks *a)
+{
+	return (struct load_config){
+		.workload = &c->w,
+		.transport = a->transport,
+		.server = ip_addr_v4(BENCH_SERVER_IP),
+		.port = BENCH_CACHE_PORT,
+		.local_port = CLIENT_PORT,
+		.local_ports = CLIENT_PORTS,
+		.conns_max = a->conns,
+		.depth_max = a->depth_max,
+		.burst = a->burst,
+		.timeout_ns = TIMEOUT_NS,
+		.cores = 1,
+		.seed = 42,
+	};
+}
+
+void
+bench_client_plan(struct bench_client *c, const struct bench_asks *a)
+{
+	c->w = (struct workload){
+		.keys = {.kind = a->zipf > 0 ? KEYS_ZIPF : KEYS_UNIFORM,
+			 .n = a->keys,
+			 .zipf_s = a->zipf},
+		.set_share = a->sets,
+		.multiget = a->multiget,
+	};
+	size_law_uniform(&c->w.key_size, KEY_BYTES, KEY_BYTES);
+	size_law_uniform(&c->w.value_size, a->value_bytes, a->value_bytes);
+	workload_init(&c->w);
+}
+
+size_t
+bench_client_bytes(const struct bench_client *c, const struct bench_asks *a)
+{
+	const struct stack_config stack_cfg = stack_config_of(a);
+	const struct load_config load_cfg = load_config_of(c, a);
+
+	return stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(&load_cfg) +
+	       (64u << 10);
+}
+
+void
+bench_client_make(struct bench_client *c, const struct bench_asks *a, struct region *r,
+		  struct port *port)
+{
+	const struct stack_config stack_cfg = stack_config_of(a);
+	const struct load_config load_cfg = load_config_of(c, a);
+	struct stack *stack = stack_create(r, &stack_cfg, port, neigh_table_create(r));
+
+	c->core = load_core_create(r, &load_cfg, port, stack);
+}
+
+uint64_t
+bench_client_count(const struct bench_client *c, enum load_counter which)
+{
+	return counter_read(&load_core_result(c->core)->all[which]);
+}
+
+void
+bench_client_check(const struct bench_client *c)
+{
+	static const enum load_counter lies[] = {LOAD_WRONG_KEY, LOAD_WRONG_VALUE, LOAD_BROKEN,
+						 LOAD_MISSES,    LOAD_REFUSED,     LOAD_LOST,
+						 LOAD_RESET};
+
+	for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
+		if (bench_client_count(c, lies[i]) != 0) {
+			fprintf(stderr, "bench: %llu %s\n",
+				(unsigned long long)bench_client_count(c, lies[i]),
+				load_counter_names[lies[i]].words);
+			exit(1);
+		}
+}

@@ -1,0 +1,257 @@
+/*
+ * bench_wire.c - what one core of the appliance serves when the port costs nothing: core and
+ * generator in one process, a CPU each, a wire between them that copies no frame (wire_port.h).
+ *
+ * First the wire alone (echo), then all keys are stored, then so many runs. A line of JSON each:
+ * the wire's, and the runs'. In a closed loop the side that is busy all the time is the one that
+ * limits. With
+ * --load the last run is an open loop at that share of the closed ones' median: its residence is
+ * the time from a frame put into the wire to its answer put there (UDP: a get is answered in the
+ * frame it came in).
+ *
+ *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
+ *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--load PERCENT] [--memory MIB]
+ *              [--burst N] [--cpus SERVER,CLIENT]
+ */
+#include "wire_run.h"
+
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RUNS_MAX   99u
+#define WARM_NS    50000000ull
+#define NS_PER_MS  1000000ull
+#define RX_FRAMES  8192u
+#define ITEM_SPARE 2u /* times what values and keys take */
+
+struct kind {
+	const char *name;
+	enum load_transport transport;
+	uint32_t depth, multiget;
+	double sets;
+};
+
+static const struct kind kinds[] = {
+	{"udp_get", LOAD_UDP, 256, 1, 5},
+	{"tcp_get", LOAD_TCP, 1, 1, 5},
+	{"tcp_pipelined", LOAD_TCP, 32, 1, 5},
+	{"multiget", LOAD_TCP, 2, 100, 0},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+struct bench {
+	struct wire_run run;
+	const struct kind *kind;
+	struct bench_asks asks;
+	uint32_t depth, runs, ms, load, memory_mib;
+	struct wire_row rows[RUNS_MAX];
+};
+
+static void
+refuse(const char *words)
+{
+	fprintf(stderr, "bench_wire: %s\n", words);
+	exit(1);
+}
+
+static void
+choose_kind(struct bench *b, const char *name)
+{
+	for (uint32_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			b->kind = &kinds[i];
+	if (b->kind == NULL)
+		refuse("expected udp_get, tcp_get, tcp_pipelined or multiget");
+	b->depth = b->kind->depth;
+	b->runs = 5;
+	b->ms = 400;
+	b->asks = (struct bench_asks){
+		.transport = b->kind->transport,
+		.keys = 1000000,
+		.value_bytes = 32,
+		.multiget = b->kind->multiget,
+		.conns = 50,
+		.sets = b->kind->sets / 100,
+		.rx_frames_max = RX_FRAMES,
+	};
+}
+
+/* The first two CPUs we may use. */
+static void
+choose_cpus(struct bench *b)
+{
+	uint32_t found = 0;
+	cpu_set_t set;
+
+	sched_getaffinity(0, sizeof set, &set);
+	for (uint32_t i = 0; i < CPU_SETSIZE && found < 2; i++)
+		if (CPU_ISSET(i, &set))
+			b->run.cpus[found++] = i;
+	if (found < 2)
+		refuse("server and client need a CPU each; this machine lets us have one");
+}
+
+static uint32_t
+number(const char *text, uint32_t least, uint32_t most)
+{
+	return bench_option("bench_wire", text, least, most);
+}
+
+static bool
+take_option(struct bench *b, int c)
+{
+	switch (c) {
+	case 'k':
+		b->asks.keys = number(optarg, 1, 100000000);
+		return true;
+	case 'v':
+		b->asks.value_bytes = number(optarg, 1, 1u << 20);
+		return true;
+	case 'c':
+		b->asks.conns = number(optarg, 1, 256);
+		return true;
+	case 'd':
+		b->depth = number(optarg, 1, LOAD_DEPTH_MAX);
+		return true;
+	case 'g':
+		b->asks.multiget = number(optarg, 1, MULTIGET_MAX);
+		return true;
+	case 's':
+		b->asks.sets = number(optarg, 0, 100) / 100.0;
+		return true;
+	case 'z':
+		b->asks.zipf = strtod(optarg, NULL);
+		return b->asks.zipf > 0 && b->asks.zipf <= ZIPF_S_MAX;
+	case 'r':
+		b->runs = number(optarg, 1, RUNS_MAX);
+		return true;
+	case 'm':
+		b->ms = number(optarg, 1, 60000);
+		return true;
+	case 'l':
+		b->load = number(optarg, 1, 100);
+		return true;
+	case 'M':
+		b->memory_mib = number(optarg, 1, 1u << 20);
+		return true;
+	case 'b':
+		b->asks.burst = number(optarg, 1, BURST_MAX);
+		return true;
+	case 'p':
+		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
+	default:
+		return false;
+	}
+}
+
+static void
+options_of(struct bench *b, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"keys", required_argument, NULL, 'k'},
+		{"value", required_argument, NULL, 'v'},
+		{"connections", required_argument, NULL, 'c'},
+		{"depth", required_argument, NULL, 'd'},
+		{"multiget", required_argument, NULL, 'g'},
+		{"sets", required_argument, NULL, 's'},
+		{"zipf", required_argument, NULL, 'z'},
+		{"runs", required_argument, NULL, 'r'},
+		{"ms", required_argument, NULL, 'm'},
+		{"load", required_argument, NULL, 'l'},
+		{"memory", required_argument, NULL, 'M'},
+		{"burst", required_argument, NULL, 'b'},
+		{"cpus", required_argument, NULL, 'p'},
+		{0},
+	};
+	int c;
+
+	choose_kind(b, argc > 1 ? argv[1] : "");
+	choose_cpus(b);
+	optind = 2;
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
+		if (!take_option(b, c))
+			refuse("a value is not one; the head of bench_wire.c lists the options");
+	b->asks.depth_max = b->depth < 32 ? 32 : b->depth;
+	if (b->memory_mib == 0)
+		b->memory_mib = bench_bed_mib(b->asks.keys) +
+				(uint32_t)(ITEM_SPARE * (uint64_t)b->asks.keys *
+						   (b->asks.value_bytes & ~63u) >>
+					   20);
+}
+
+static void
+say(const char *part, const struct wire_row *w)
+{
+	printf("{\"part\": \"%s\", \"requests_per_s\": %.1f, \"slice_median_per_s\": %.1f, "
+	       "\"slice_best_tenth_per_s\": %.1f, \"keys_per_s\": %.1f, \"bytes_per_s\": %.0f, "
+	       "\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
+	       "\"generator_busy\": %.3f, \"server_busy\": %.3f, \"generator_ns\": %.1f, "
+	       "\"server_ns\": %.1f, \"server_burst\": %.1f",
+	       part, w->requests_s, w->slice_median, w->slice_best, w->keys_s, w->bytes_s,
+	       w->p50_us, w->p99_us, w->p999_us, w->generator_busy, w->server_busy, w->generator_ns,
+	       w->server_ns, w->server_burst);
+	if (w->residence_p50_us > 0)
+		printf(", \"residence_p50_us\": %.3f, \"residence_p99_us\": %.3f, "
+		       "\"residence_p999_us\": %.3f",
+		       w->residence_p50_us, w->residence_p99_us, w->residence_p999_us);
+	puts("}");
+	fflush(stdout);
+}
+
+static int
+by_rate(const void *a, const void *b)
+{
+	const double x = ((const struct wire_row *)a)->requests_s;
+	const double y = ((const struct wire_row *)b)->requests_s;
+
+	return (x > y) - (x < y);
+}
+
+static struct load_order
+order_of(const struct bench *b)
+{
+	return (struct load_order){
+		.task = LOAD_RUN,
+		.conns = b->asks.conns,
+		.depth = b->depth,
+		.warmup_ns = WARM_NS,
+		.measure_ns = b->ms * NS_PER_MS,
+	};
+}
+
+static void
+measure(struct bench *b)
+{
+	struct load_order order = order_of(b);
+	struct wire_row row;
+
+	for (uint32_t i = 0; i < b->runs; i++) {
+		wire_run_order(&b->run, &order, false, &b->rows[i]);
+		say(b->kind->name, &b->rows[i]);
+	}
+	if (b->load == 0)
+		return;
+	qsort(b->rows, b->runs, sizeof b->rows[0], by_rate);
+	order.rate = b->rows[b->runs / 2].requests_s * b->load / 100;
+	order.arrivals = ARRIVALS_POISSON;
+	order.depth = b->kind->transport == LOAD_UDP ? LOAD_WINDOW_MAX : b->asks.depth_max;
+	wire_run_order(&b->run, &order, true, &row);
+	say("open_loop", &row);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct bench b;
+
+	options_of(&b, argc, argv);
+	wire_run_start(&b.run, &b.asks, b.memory_mib);
+	printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
+	       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2), b.run.hugepages ? "true" : "false");
+	wire_run_fill(&b.run);
+	measure(&b);
+	wire_run_end(&b.run);
+	return 0;
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/python3 -B
+"""bench_wire_test.py BENCH_WIRE - both cores in one process, from outside.
+
+Goal: every kind of request is answered right over the wire, rows have what tools/bench vs reads, and
+the residence of an open loop is shorter than the latency it is part of; a mistake is one line. Method: the
+program as built, few keys, a few hundredths of a second each.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+WIRE = sys.argv[1]
+LIMIT_S = 60
+KINDS = {"udp_get": 1, "tcp_get": 1, "tcp_pipelined": 1, "multiget": 100}
+
+
+def wire(*words):
+    return subprocess.run([WIRE, *words], capture_output=True, text=True, timeout=LIMIT_S)
+
+
+def rows(*words):
+    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", "200")
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return {row["part"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "server and client need a CPU each")
+class Wire(unittest.TestCase):
+    def test_every_kind_is_answered(self):
+        for kind, keys in KINDS.items():
+            with self.subTest(kind):
+                found = rows(kind)
+                self.assertGreater(found["echo"]["frames_per_s"], 1000)
+                row = found[kind]
+                self.assertGreater(row["requests_per_s"], 100)
+                if keys > 1:
+                    self.assertAlmostEqual(row["keys_per_s"] / row["requests_per_s"], keys, 2)
+                for side in ("generator", "server"):
+                    self.assertGreater(row[f"{side}_busy"], 0)
+
+    def test_residence_is_a_part_of_the_latency(self):
+        row = rows("udp_get", "--load", "30")["open_loop"]
+        self.assertGreater(row["residence_p50_us"], 0)
+        self.assertLessEqual(row["residence_p50_us"], row["p50_us"] * 1.01)
+
+    def test_values_and_popularity_are_as_asked(self):
+        row = rows("tcp_get", "--value", "100000", "--zipf", "0.99", "--sets", "0")["tcp_get"]
+        self.assertGreater(row["bytes_per_s"] / row["requests_per_s"], 100_000)
+
+    def test_mistakes_are_one_line(self):
+        for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1")):
+            done = wire(*words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,107 @@
+#include "echo_turns.h"
+
+#include "wire/eth_wire.h"
+
+#include <string.h>
+
+#define ASK_BYTES    72u
+#define ANSWER_BYTES 118u
+#define ETH_TYPE_OWN 0x88b5u /* IEEE 802: for local experiments */
+#define LOST_NS      200000000ull
+
+static uint32_t
+send_burst(struct port *port, const struct burst *b)
+{
+	const uint32_t sent = b->count != 0 ? port->ops->tx(port, b) : 0;
+
+	if (sent < b->count)
+		port->ops->drop(port, b->frame + sent, b->count - sent);
+	return sent;
+}
+
+uint32_t
+echo_answer(struct port *port)
+{
+	struct burst b;
+
+	port->ops->rx(port, &b, BURST_MAX);
+	for (uint32_t i = 0; i < b.count; i++) {
+		struct eth_header *eth = (void *)b.data[i];
+
+		memcpy(eth->dst, eth->src, sizeof eth->dst);
+		memcpy(eth->src, port->mac, sizeof eth->src);
+		b.len[i] = ANSWER_BYTES;
+		b.mark[i] = 0;
+	}
+	send_burst(port, &b);
+	return b.count;
+}
+
+static uint32_t
+ask_some(struct port *port, uint32_t room)
+{
+	static const uint8_t to[6] = {2, 0, 0, 0, 0, 1};
+	struct burst b;
+
+	port->ops->alloc(port, &b, room < BURST_MAX ? room : BURST_MAX);
+	for (uint32_t i = 0; i < b.count; i++) {
+		memset(b.data[i], 0, ASK_BYTES);
+		eth_emit(b.data[i], to, port->mac, ETH_TYPE_OWN);
+		b.len[i] = ASK_BYTES;
+	}
+	return send_burst(port, &b);
+}
+
+static uint32_t
+hear(struct port *port)
+{
+	struct burst b;
+
+	port->ops->rx(port, &b, BURST_MAX);
+	port->ops->drop(port, b.frame, b.count);
+	return b.count;
+}
+
+void
+echo_ask_begin(struct echo_asker *a, struct port *port, uint64_t span_ns, uint64_t now_ns)
+{
+	*a = (struct echo_asker){
+		.port = port,
+		.span_ns = span_ns,
+		.start_ns = now_ns,
+		.heard_ns = now_ns,
+	};
+}
+
+uint32_t
+echo_ask(struct echo_asker *a, uint64_t now_ns)
+{
+	const uint32_t n = hear(a->port);
+
+	a->flying -= n < a->flying ? n : a->flying;
+	if (a->from_ns == 0 && now_ns - a->start_ns >= a->span_ns)
+		a->from_ns = now_ns;
+	else if (a->from_ns != 0)
+		a->answered += n;
+	if (n != 0)
+		a->heard_ns = now_ns;
+	if (a->flying != 0 && now_ns - a->heard_ns > LOST_NS) {
+		a->lost += a->flying;
+		a->flying = 0;
+		a->heard_ns = now_ns;
+	}
+	a->end_ns = now_ns;
+	if (now_ns - a->start_ns >= 2 * a->span_ns)
+		return 0;
+	if (a->flying < ECHO_WINDOW)
+		a->flying += ask_some(a->port, ECHO_WINDOW - a->flying);
+	return 1;
+}
+
+double
+echo_frames_per_s(const struct echo_asker *a)
+{
+	return a->end_ns == a->from_ns
+		       ? 0
+		       : (double)a->answered * 1e9 / (double)(a->end_ns - a->from_ns);
+}

@@ -1,0 +1,285 @@
+#include "wire_run.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define POLL_NS        500000l
+#define FILL_DEPTH     128u
+#define FILL_DEPTH_TCP 8u
+#define NS_PER_US      1e3
+#define SERVER         0
+#define CLIENT         1
+
+enum echo_state { ECHO_OFF, ECHO_ON, ECHO_OVER };
+
+static void
+on_cpu(uint32_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
+		fprintf(stderr, "bench_wire: CPU %u is not ours\n", cpu);
+		exit(1);
+	}
+}
+
+static void
+rest(void)
+{
+	const struct timespec t = {0, POLL_NS};
+
+	nanosleep(&t, NULL);
+}
+
+/* Pairs with the stores of the thread that gives orders; the flags carry no data but for ECHO_ON,
+ * which comes after the asker is made ready. */
+static uint32_t
+state_of(struct wire_run *r)
+{
+	return atomic_load_explicit(&r->echo_state, memory_order_acquire);
+}
+
+static bool
+goes_on(struct wire_run *r)
+{
+	return !atomic_load_explicit(&r->stop, memory_order_relaxed);
+}
+
+static void *
+serve(void *arg)
+{
+	struct wire_run *r = arg;
+	struct port *port = &r->wire.end[SERVER].port;
+
+	on_cpu(r->cpus[SERVER]);
+	pthread_setname_np(pthread_self(), "server");
+	while (goes_on(r)) {
+		if (unlikely(state_of(r) != ECHO_OFF))
+			echo_answer(port);
+		else
+			core_turn(&r->bed.core, tsc_clock_ns(&r->clock));
+	}
+	return NULL;
+}
+
+/* One turn; at the end of a slice its rate is kept. */
+static inline void
+ask(struct wire_run *r, uint64_t *from_ns, uint64_t *from_count)
+{
+	const uint64_t now_ns = tsc_clock_ns(&r->clock);
+	const struct load_result *res = load_core_result(r->client.core);
+	uint64_t count;
+
+	load_core_turn(r->client.core, now_ns);
+	if (likely(now_ns - *from_ns < SLICE_NS))
+		return;
+	count = counter_read(&res->measured[LOAD_ANSWERED]);
+	if (count > *from_count && r->slices < SLICES_MAX)
+		r->slice[r->slices++] =
+			(float)((double)(count - *from_count) * 1e9 / (double)(now_ns - *from_ns));
+	*from_ns = now_ns;
+	*from_count = count;
+}
+
+static void *
+generate(void *arg)
+{
+	struct wire_run *r = arg;
+	uint64_t from_ns = 0, from_count = 0;
+
+	on_cpu(r->cpus[CLIENT]);
+	pthread_setname_np(pthread_self(), "client");
+	while (goes_on(r)) {
+		const uint32_t state = state_of(r);
+
+		if (likely(state == ECHO_OFF))
+			ask(r, &from_ns, &from_count);
+		if (likely(state != ECHO_ON))
+			continue;
+		echo_ask_begin(&r->asker, &r->wire.end[CLIENT].port, r->echo_span_ns,
+			       tsc_clock_ns(&r->clock));
+		while (echo_ask(&r->asker, tsc_clock_ns(&r->clock)))
+			;
+		/* Pairs with the load in state_of. */
+		atomic_store_explicit(&r->echo_state, ECHO_OVER, memory_order_release);
+	}
+	return NULL;
+}
+
+void
+wire_run_start(struct wire_run *r, const struct bench_asks *asks, uint32_t memory_mib)
+{
+	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+	struct region region;
+
+	r->asks = *asks;
+	bench_client_plan(&r->client, asks);
+	region = bench_region(bench_bed_bytes(memory_mib) + wire_bytes() +
+				      bench_client_bytes(&r->client, asks),
+			      &r->hugepages);
+	r->bed.hugepages = r->hugepages;
+	wire_make(&r->wire, &region, mac);
+	r->wire.end[CLIENT].asks = true;
+	bench_bed_over(&r->bed, memory_mib, &region, &r->wire.end[SERVER].port);
+	bench_client_make(&r->client, asks, &region, &r->wire.end[CLIENT].port);
+	tsc_clock_begin(&r->clock);
+	tsc_clock_finish(&r->clock);
+	r->bed.core.start_ns = r->bed.core.last_ns = tsc_clock_ns(&r->clock);
+	if (pthread_create(&r->threads[SERVER], NULL, serve, r) != 0 ||
+	    pthread_create(&r->threads[CLIENT], NULL, generate, r) != 0) {
+		perror("bench_wire: thread");
+		exit(1);
+	}
+}
+
+void
+wire_run_end(struct wire_run *r)
+{
+	/* Pairs with the load in goes_on. */
+	atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+	pthread_join(r->threads[SERVER], NULL);
+	pthread_join(r->threads[CLIENT], NULL);
+}
+
+double
+wire_run_echo(struct wire_run *r, uint64_t span_ns)
+{
+	r->echo_span_ns = span_ns;
+	/* Both pair with the loads in state_of. */
+	atomic_store_explicit(&r->echo_state, ECHO_ON, memory_order_release);
+	while (state_of(r) != ECHO_OVER)
+		rest();
+	atomic_store_explicit(&r->echo_state, ECHO_OFF, memory_order_release);
+	rest(); /* what was on its way comes and is nobody's */
+	return echo_frames_per_s(&r->asker);
+}
+
+static void
+obey(struct wire_run *r, const struct load_order *order)
+{
+	r->slices = 0;
+	load_core_order_mt(r->client.core, order);
+	while (!load_core_done_mt(r->client.core))
+		rest();
+	bench_client_check(&r->client);
+}
+
+void
+wire_run_fill(struct wire_run *r)
+{
+	const bool tcp = r->asks.transport == LOAD_TCP;
+	const struct load_order order = {
+		.task = LOAD_FILL,
+		.conns = r->asks.conns,
+		.depth = tcp ? FILL_DEPTH_TCP : FILL_DEPTH,
+	};
+
+	obey(r, &order);
+	if (bench_client_count(&r->client, LOAD_STORED) != r->asks.keys) {
+		fputs("bench_wire: not all keys were stored\n", stderr);
+		exit(1);
+	}
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* 0 of nothing. */
+static double
+ratio(double a, double b)
+{
+	return b == 0 ? 0 : a / b;
+}
+
+struct served {
+	uint64_t busy_ns, total_ns, busy_turns, frames;
+};
+
+static struct served
+served(const struct wire_run *r)
+{
+	const struct counter *c = r->bed.core.counters;
+	const struct counter *s = stack_counters(r->bed.stack);
+
+	return (struct served){
+		counter_read(&c[CORE_BUSY_NS]),
+		counter_read(&c[CORE_TOTAL_NS]),
+		counter_read(&c[CORE_TURNS_BUSY]),
+		counter_read(&s[RX_FRAMES]),
+	};
+}
+
+static void
+row_of_server(struct wire_row *row, const struct served *from, const struct served *to,
+	      double requests)
+{
+	const double busy_ns = (double)(to->busy_ns - from->busy_ns);
+
+	row->server_busy = ratio(busy_ns, (double)(to->total_ns - from->total_ns));
+	row->server_ns = ratio(busy_ns, requests);
+	row->server_burst =
+		(double)(to->frames - from->frames) / (double)(to->busy_turns - from->busy_turns);
+}
+
+static void
+row_of_client(struct wire_run *r, struct wire_row *row)
+{
+	const struct load_result *res = load_core_result(r->client.core);
+	const struct counter *m = res->measured;
+	const double s = (double)res->measured_ns / 1e9;
+	const double answered = (double)counter_read(&m[LOAD_ANSWERED]);
+
+	row->requests_s = answered / s;
+	row->keys_s = (double)counter_read(&m[LOAD_KEYS_ASKED]) / s;
+	row->bytes_s = (double)counter_read(&m[LOAD_RECEIVED_BYTES]) / s;
+	row->p50_us = (double)histogram_quantile(&res->latency, 0.5) / NS_PER_US;
+	row->p99_us = (double)histogram_quantile(&res->latency, 0.99) / NS_PER_US;
+	row->p999_us = (double)histogram_quantile(&res->latency, 0.999) / NS_PER_US;
+	row->generator_busy = (double)counter_read(&m[LOAD_BUSY_NS]) / (double)res->measured_ns;
+	row->generator_ns = ratio((double)counter_read(&m[LOAD_BUSY_NS]), answered);
+	qsort(r->slice, r->slices, sizeof r->slice[0], by_size);
+	if (r->slices != 0) {
+		row->slice_median = (double)r->slice[r->slices / 2];
+		row->slice_best = (double)r->slice[r->slices - 1 - r->slices / 10];
+	}
+}
+
+static double
+residence_us(const struct wire_run *r, double share)
+{
+	const uint64_t ticks = histogram_quantile(&r->wire.end[CLIENT].residence, share);
+
+	return (double)ticks * ((double)r->clock.ns_per_tick / 0x1p32) / NS_PER_US;
+}
+
+void
+wire_run_order(struct wire_run *r, const struct load_order *order, bool residence,
+	       struct wire_row *row)
+{
+	struct served from, to;
+
+	histogram_clear(&r->wire.end[CLIENT].residence);
+	/* Nothing is on its way: both ends see the change before the next frame. */
+	for (uint32_t i = 0; i < 2; i++)
+		atomic_store_explicit(&r->wire.end[i].timed, residence, memory_order_relaxed);
+	*row = (struct wire_row){0};
+	from = served(r);
+	obey(r, order);
+	to = served(r);
+	row_of_server(row, &from, &to, (double)bench_client_count(&r->client, LOAD_ANSWERED));
+	row_of_client(r, row);
+	if (!residence)
+		return;
+	row->residence_p50_us = residence_us(r, 0.5);
+	row->residence_p99_us = residence_us(r, 0.99);
+	row->residence_p999_us = residence_us(r, 0.999);
+}

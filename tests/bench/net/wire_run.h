@@ -1,0 +1,62 @@
+/*
+ * wire_run.h - an appliance's core and a generator's, a CPU each, joined by a wire (wire_port.h).
+ *
+ * Shape:  the server's thread turns until the end; the client's thread obeys orders. Between two
+ *         orders both find nothing to do.
+ * Units:  as named. A slice is SLICE_NS: what a run's best tenth of them reached is what the pair
+ * does while nobody else has its CPUs. Thread: made, given orders and read by one thread; work is
+ * done by two of its own. Errors: a wrong answer, or one that does not come, ends the process.
+ */
+#ifndef CLOCKOO_WIRE_RUN_H
+#define CLOCKOO_WIRE_RUN_H
+
+#include "../bench_bed.h"
+#include "../bench_client.h"
+#include "dpdk/tsc_clock.h"
+#include "echo_turns.h"
+#include "wire_port.h"
+
+#include <pthread.h>
+
+#define SLICE_NS   1000000ull
+#define SLICES_MAX 65536u
+
+struct wire_run {
+	struct wire wire;
+	struct bench_bed bed;
+	struct bench_client client;
+	struct bench_asks asks;
+	struct tsc_clock clock;
+	pthread_t threads[2];
+	uint32_t cpus[2]; /* the server's, the client's */
+	bool hugepages;
+	atomic_bool stop;
+	atomic_uint echo_state; /* enum echo_state, wire_run.c */
+	struct echo_asker asker;
+	uint64_t echo_span_ns;
+	/* the client's, while it runs */
+	uint32_t slices;
+	float slice[SLICES_MAX]; /* requests a second */
+};
+
+/* What one order found. */
+struct wire_row {
+	double requests_s, slice_median, slice_best; /* of the best tenth the least */
+	double keys_s, bytes_s;
+	double p50_us, p99_us, p999_us;
+	double generator_busy, server_busy; /* shares of the time */
+	double generator_ns, server_ns;     /* busy ones a request */
+	double server_burst;                /* frames a busy turn of the server */
+	double residence_p50_us, residence_p99_us, residence_p999_us; /* 0: not measured */
+};
+
+/* Both threads run; no key is stored. memory_mib: the store's. */
+void wire_run_start(struct wire_run *r, const struct bench_asks *asks, uint32_t memory_mib);
+void wire_run_fill(struct wire_run *r);
+/* Frames a second of the wire with nobody behind it. */
+double wire_run_echo(struct wire_run *r, uint64_t span_ns);
+void wire_run_order(struct wire_run *r, const struct load_order *order, bool residence,
+		    struct wire_row *row);
+void wire_run_end(struct wire_run *r);
+
+#endif

@@ -1,0 +1,133 @@
+"""An emulated machine: QEMU's own CPU, no KVM, so that it runs wherever a process may.
+
+The console goes to a file. The second serial port is a socket: a line sent is run by the guest's
+shell (guest_init), its output comes back.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+
+BOOT_S = 60
+COMMAND_S = 60
+END_S = 10
+MEMORY_MB = 768
+HUGEPAGES = 160  # of 2 MB
+CPUS = 2
+NICE = 10
+# What costs time in an emulated machine and buys nothing there.
+KERNEL_WORDS = ("console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable "
+                f"cryptomgr.notests no_timer_check intel_iommu=on hugepages={HUGEPAGES}")
+DONE = re.compile(rb"(?:^|\n)@@ (\d+)\r?\n")
+
+# As the operator's machine: an IOMMU with remapped interrupts, so that vfio-pci takes the NIC.
+IOMMU = ["-device", "intel-iommu,intremap=on"]
+NICS = {
+    "e1000e": ("e1000e", 1),
+    "virtio": ("virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on", 2),
+}
+MAC = "52:54:00:44:00:02"
+
+
+class GuestFault(Exception):
+    """The guest did not come up, did not answer, or went away."""
+
+
+class Guest:
+    """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
+
+    def __init__(self, kernel, image, folder, nic=None, tap=None):
+        self.console = pathlib.Path(folder) / "console"
+        self._control_path = pathlib.Path(folder) / "control"
+        self._heard = b""
+        network = []
+        if nic is not None:
+            device, queues = NICS[nic]
+            network = [*IOMMU, "-netdev", f"tap,id=wire,ifname={tap},script=no,downscript=no,vhost=off"
+                       + (f",queues={queues}" if queues > 1 else ""),
+                       "-device", f"{device},netdev=wire,mac={MAC}"]
+        self._args = [
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi,tb-size=256", "-M", "q35",
+            "-cpu", "Nehalem", "-m", str(MEMORY_MB), "-smp", str(CPUS), "-nodefaults",
+            "-no-user-config", "-display", "none", "-no-reboot",
+            "-serial", f"file:{self.console}",
+            "-serial", f"unix:{self._control_path},server=on,wait=off",
+            "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", KERNEL_WORDS,
+            *network]
+
+    def __enter__(self):
+        self.begun = time.monotonic()
+        self._process = subprocess.Popen(self._args, stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                         preexec_fn=lambda: os.nice(NICE))
+        try:
+            self._control = self._connect()
+            self._answer(BOOT_S)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._control.close()
+        self._end()
+
+    def _end(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def _fault(self, words):
+        said = self.console.read_text(errors="replace")[-2000:] if self.console.exists() else ""
+        return GuestFault(f"{words}\n{said}")
+
+    def _connect(self):
+        deadline = time.monotonic() + BOOT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise self._fault(f"QEMU: {self._process.stdout.read().decode(errors='replace')}")
+            control = socket.socket(socket.AF_UNIX)
+            try:
+                control.connect(str(self._control_path))
+                return control
+            except OSError:
+                control.close()
+                time.sleep(0.05)
+        raise self._fault("QEMU opened no control port")
+
+    def _answer(self, seconds):
+        deadline = time.monotonic() + seconds
+        while (found := DONE.search(self._heard)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._fault(f"no answer for {seconds} s; last: {self._heard[-500:]}")
+            self._control.settimeout(left)
+            try:
+                more = self._control.recv(65536)
+            except TimeoutError:
+                continue
+            if not more:
+                raise self._fault("the guest went away")
+            self._heard += more
+        output = self._heard[:found.start()].replace(b"\r", b"").decode(errors="replace")
+        self._heard = self._heard[found.end():]
+        return int(found.group(1)), output
+
+    def run(self, line, seconds=COMMAND_S):
+        self._control.sendall(line.encode() + b"\n")
+        return self._answer(seconds)
+
+    def must(self, line, seconds=COMMAND_S):
+        """The output of a line that has to succeed."""
+        status, output = self.run(line, seconds)
+        if status != 0:
+            raise self._fault(f"in the guest: {line}: status {status}: {output}")
+        return output

@@ -1,0 +1,129 @@
+"""The appliance's image: a first process of fifty lines of shell, busybox, clockoo with the libraries
+and drivers it needs, a few modules. A file system in the format that the kernel unpacks at start
+(Documentation/driver-api/early-userspace/buffer-format.rst), written here so that no root, no cpio
+and no folder of staged files are needed.
+"""
+
+import os
+import pathlib
+import re
+import stat
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
+PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
+APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
+           "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
+           "printf", "pidof", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")
+PATHS = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+
+
+class Missing(Exception):
+    """Why there can be no image here."""
+
+
+class Archive:
+    """Files by their path in the image; each is written once."""
+
+    def __init__(self):
+        self._entries = {}
+
+    def folder(self, path):
+        parent = os.path.dirname(path)
+        if parent and parent not in self._entries:
+            self.folder(parent)
+        self._entries.setdefault(path, (stat.S_IFDIR | 0o755, b""))
+
+    def link(self, path, target):
+        self.folder(os.path.dirname(path))
+        self._entries.setdefault(path, (stat.S_IFLNK | 0o777, target.encode()))
+
+    def file(self, path, data, mode=0o755):
+        self.folder(os.path.dirname(path))
+        self._entries.setdefault(path, (stat.S_IFREG | mode, data))
+
+    def copy(self, source):
+        """A file of this machine at the path it has here, with the links that lead to it. Links stay
+        links: a driver that EAL finds under two names is loaded twice, which ends it."""
+        path = os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(source)),
+                                             os.path.basename(source)))
+        if os.path.islink(path):
+            target = os.readlink(path)
+            self.link(path.lstrip("/"), target)
+            self.copy(os.path.join(os.path.dirname(path), target))
+        else:
+            self.file(path.lstrip("/"), pathlib.Path(path).read_bytes())
+
+    def bytes(self):
+        out = bytearray()
+        for number, (path, (mode, data)) in enumerate([*self._entries.items(), ("TRAILER!!!", (0, b""))], 1):
+            name = path.encode() + b"\0"
+            fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0)
+            out += b"070701" + b"".join(b"%08X" % f for f in fields) + name
+            out += b"\0" * (-len(out) % 4) + data
+            out += b"\0" * (-len(out) % 4)
+        return bytes(out)
+
+
+def libraries(program):
+    """Paths of the shared libraries a program needs, the loader among them."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    if "not found" in done.stdout:
+        raise Missing(f"{program}: {done.stdout}")
+    return re.findall(r"(/\S+) \(0x", done.stdout)
+
+
+def tool(name):
+    for folder in PATHS:
+        if os.access(f"{folder}/{name}", os.X_OK):
+            return f"{folder}/{name}"
+    raise Missing(f"{name} is not installed: tools/install boot")
+
+
+def pmds():
+    """DPDK's own folder of drivers: EAL looks there in the guest as it does here."""
+    for folder, _, _ in os.walk("/usr/lib"):
+        if PMD_FOLDER.search(folder):
+            return [f"{folder}/librte_{name}.so" for name in PMDS]
+    raise Missing("DPDK's drivers are not installed: tools/install build")
+
+
+def add_program(archive, source, path=None):
+    for library in libraries(source):
+        archive.copy(library)
+    if path is None:
+        archive.copy(source)
+    else:
+        archive.file(path, pathlib.Path(source).read_bytes())
+
+
+def make(image, kernel, programs):
+    """Write the image; programs are {path in the image: path here}. Returns its size in bytes."""
+    archive = Archive()
+    for folder in FOLDERS:
+        archive.folder(folder)
+    # Debian's merged /usr: a library's path may name either.
+    for name in ("lib", "lib64", "sbin"):
+        archive.folder(f"usr/{name}")
+        archive.link(name, f"usr/{name}")
+    archive.file("bin/busybox", pathlib.Path(tool("busybox")).read_bytes())
+    for applet in APPLETS:
+        archive.link(f"bin/{applet}", "busybox")
+    for name in ("ip", "tc", "ethtool"):
+        add_program(archive, os.path.realpath(tool(name)), f"usr/bin/{name}")
+    for path, source in programs.items():
+        add_program(archive, source, path)
+    for pmd in pmds():
+        add_program(archive, pmd)
+    for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):
+        archive.file(f"usr/share/clockoo/drivers-config/{profile.name}", profile.read_bytes(), 0o644)
+    for module in (kernel / "order").read_text().split():
+        archive.file(f"modules/{module}", (kernel / module).read_bytes(), 0o644)
+    archive.file("modules/order", (kernel / "order").read_bytes(), 0o644)
+    archive.file("init", (HERE / "guest_init").read_bytes())
+    data = archive.bytes()
+    image.write_bytes(data)
+    return len(data)

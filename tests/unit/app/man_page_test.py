@@ -1,0 +1,60 @@
+#!/usr/bin/python3 -B
+"""The manual pages. Goal: man shows them without a warning, and each option of --help, and each key
+of the file, stands in its page under its own name. Method: the pages that the build made, and what
+the programs print.
+
+    man_page_test.py FOLDER-OF-PAGES CLOCKOO CLOCKOO_LOAD
+
+Where there is no man, only its warnings go unseen.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+PAGES = pathlib.Path(sys.argv.pop(1))
+CLOCKOO, CLOCKOO_LOAD = sys.argv.pop(1), sys.argv.pop(1)
+
+
+def printed(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def plain(page):
+    """The page without its fonts and escapes."""
+    return re.sub(r"\\f[BIR]", "", (PAGES / page).read_text()).replace("\\-", "-")
+
+
+class ManPageTest(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("man"), "there is no man here")
+    def test_man_has_nothing_to_warn_of(self):
+        for page in sorted(PAGES.glob("clockoo*.[158]")):
+            done = subprocess.run(["man", "-l", "--warnings", "-E", "UTF-8", page], text=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  env=os.environ | {"LC_ALL": "C.UTF-8", "MANROFFSEQ": ""})
+            self.assertEqual((done.returncode, done.stderr), (0, ""), page)
+
+    def test_every_option_of_help_has_its_paragraph(self):
+        for program, page in ((CLOCKOO, "clockoo.8"), (CLOCKOO_LOAD, "clockoo-load.1")):
+            options = set(re.findall(r"^ .*?(--[a-z][a-z0-9-]*)", printed(program, "--help"), re.M))
+            heads = set(re.findall(r"^\.TP\n(?:-\w, )?(--[a-z0-9-]+)", plain(page), re.M))
+            self.assertGreater(len(options), 20)
+            if program == CLOCKOO:
+                self.assertEqual(options, heads)
+            else:  # it names the port's options in one paragraph
+                self.assertLessEqual(heads, options)
+                self.assertLessEqual(options, set(re.findall(r"--[a-z0-9-]+", plain(page))))
+
+    def test_every_key_of_the_file_has_its_paragraph(self):
+        text = printed(CLOCKOO, "--config", "none", "--print-config")
+        keys = re.findall(r"^  #?([a-z0-9_]+): ", text, re.M)
+        self.assertGreater(len(keys), 20)
+        self.assertEqual(keys, re.findall(r"^\.TP\n([a-z0-9_]+): ", plain("clockoo.yaml.5"), re.M))
+
+
+if __name__ == "__main__":
+    unittest.main()

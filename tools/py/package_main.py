@@ -1,0 +1,169 @@
+"""tools/package, behind its shell: see there.
+
+A table says what lies where in the package; the rest is what dpkg-deb wants to be told of it.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import build_tree
+import progress
+import trained_tree
+from progress import Failed, Step
+
+ROOT = build_tree.ROOT
+NAME = "clockoo"
+MAINTAINER = "The Clockoo founders <clockoo@invalid>"
+PROGRAMS = ("clockoo", "clockoo-load")
+MAN_PAGES = ("clockoo.8", "clockoo-load.1", "clockoo.yaml.5")
+SCRIPTS = ("postinst", "prerm", "postrm")
+CONFFILE = "etc/clockoo/clockoo.yaml"
+# (where it is, below tools/debian; where it goes)
+DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
+        ("clockoo.sysusers", "usr/lib/sysusers.d/clockoo.conf"),
+        ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
+# Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
+DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
+USERS = "systemd | systemd-standalone-sysusers, passwd"
+DESCRIPTION = """memcached-compatible cache appliance on its own network stack
+ Speaks memcached's text, meta and binary protocols over TCP and UDP, and takes
+ its frames straight from the NIC: DPDK below, its own TCP/IP in between, no
+ kernel in the path. One core, one queue, one loop.
+ .
+ The service is started by its operator, after /etc/clockoo/clockoo.yaml names
+ a NIC. clockoo-load, a load generator without a kernel, is part of it."""
+
+
+def checked(*command, **options):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, **options)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(map(str, command))}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def version(build):
+    project = json.loads(checked("meson", "introspect", "--projectinfo", str(build)))
+    return project["version"]
+
+
+def packed(data):
+    """As Debian wants documentation: the same bytes give the same file."""
+    return gzip.compress(data, 9, mtime=0)
+
+
+def changelog(text):
+    return (f"{NAME} ({text}) unstable; urgency=medium\n\n  * Built from its sources; git log has "
+            f"what changed.\n\n -- {MAINTAINER}  Thu, 01 Jan 1970 00:00:00 +0000\n").encode()
+
+
+def contents(build, number):
+    """{path in the package: (bytes, mode)}"""
+    files = {}
+    for name in PROGRAMS:
+        files[f"usr/bin/{name}"] = (stripped(build / "app" / name), 0o755)
+    for name in MAN_PAGES:
+        files[f"usr/share/man/man{name[-1]}/{name}.gz"] = (packed((build / "app" / name).read_bytes()),
+                                                           0o644)
+    for source, path in DATA:
+        files[path] = ((ROOT / "tools/debian" / source).read_bytes(), 0o644)
+    files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
+    for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
+        files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
+    nic = ROOT / "tools/nic"
+    if nic.exists():
+        files["usr/sbin/clockoo-nic"] = (nic.read_bytes(), 0o755)
+    doc = f"usr/share/doc/{NAME}"
+    for source, name in (("README.md", "README.md"), ("app/README.md", "options.md"),
+                         ("lib/proto/COMMANDS.md", "COMMANDS.md"), ("lib/load/README.md", "clockoo-load.md"),
+                         ("drivers-config/README.md", "drivers-config.md")):
+        files[f"{doc}/{name}.gz"] = (packed((ROOT / source).read_bytes()), 0o644)
+    files[f"{doc}/copyright"] = ((ROOT / "LICENSE").read_bytes(), 0o644)
+    files[f"{doc}/changelog.gz"] = (packed(changelog(number)), 0o644)
+    return files
+
+
+def stripped(program):
+    with tempfile.NamedTemporaryFile() as out:
+        checked("strip", "--strip-unneeded", "--remove-section=.comment", "-o", out.name, str(program))
+        return pathlib.Path(out.name).read_bytes()
+
+
+def depends(build):
+    """The packages of the shared libraries."""
+    with tempfile.TemporaryDirectory() as folder:
+        debian = pathlib.Path(folder) / "debian"
+        debian.mkdir()
+        (debian / "control").write_text(f"Source: {NAME}\n\nPackage: {NAME}\nArchitecture: any\n")
+        out = checked("dpkg-shlibdeps", "-O", *(f"-e{build / 'app' / p}" for p in PROGRAMS), cwd=folder)
+    found = re.search(r"shlibs:Depends=(.*)", out)
+    if found is None:
+        raise Failed("dpkg-shlibdeps named no libraries")
+    return f"{found.group(1)}, {DRIVERS}, {USERS}"
+
+
+def control(number, arch, needs, files):
+    kb = sum((len(data) + 1023) // 1024 for data, _ in files.values())
+    return (f"Package: {NAME}\nVersion: {number}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
+            f"Installed-Size: {kb}\nDepends: {needs}\nRecommends: ethtool, pciutils\n"
+            f"Suggests: dpdk, driverctl\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
+
+
+def write(path, data, mode):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def stage(root, files, number, arch, needs):
+    for path, (data, mode) in files.items():
+        write(root / path, data, mode)
+    write(root / "DEBIAN/control", control(number, arch, needs, files).encode(), 0o644)
+    write(root / "DEBIAN/conffiles", f"/{CONFFILE}\n".encode(), 0o644)
+    sums = "".join(f"{hashlib.md5(data).hexdigest()}  {path}\n"
+                   for path, (data, _) in sorted(files.items()) if path != CONFFILE)
+    write(root / "DEBIAN/md5sums", sums.encode(), 0o644)
+    for name in SCRIPTS:
+        write(root / "DEBIAN" / name, (ROOT / "tools/debian" / name).read_bytes(), 0o755)
+
+
+def make(build, out):
+    """Build the programs and the package; its path."""
+    trained_tree.build(build, ["app/clockoo", "app/clockoo-load", *(f"app/{p}" for p in MAN_PAGES)])
+    number = version(build)
+    arch = checked("dpkg", "--print-architecture").strip()
+    package = out / f"{NAME}_{number}_{arch}.deb"
+    with Step(f"packing {package.name}"), tempfile.TemporaryDirectory(prefix="clockoo-deb-") as folder:
+        root = pathlib.Path(folder) / "root"
+        root.mkdir(mode=0o755)
+        stage(root, contents(build, number), number, arch, depends(build))
+        out.mkdir(parents=True, exist_ok=True)
+        checked("dpkg-deb", "--root-owner-group", "--build", str(root), str(package))
+    return package
+
+
+def main():
+    os.umask(0o022)
+    parser = argparse.ArgumentParser(prog="tools/package")
+    parser.add_argument("--build", type=pathlib.Path, default=trained_tree.default_folder())
+    parser.add_argument("--out", type=pathlib.Path)
+    args = parser.parse_args()
+    build = args.build.absolute()
+    try:
+        print(make(build, (args.out or build).absolute()))
+    except Failed as failed:
+        progress.say(str(failed))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
