@@ -46,13 +46,18 @@ watch(struct appliance *a, uint32_t core)
 
 	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	if (a->nic.handover != NULL)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){
+					     core, HANDOVER_COUNTER_COUNT, handover_counter_names,
+					     handover_counters(a->nic.handover, core)}));
 }
 
 static void
 build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
-	struct port *port = &a->nic.device.ports[i].port;
+	struct port *port = nic_port(&a->nic, i);
 	struct stack *stack = stack_create(region, &a->sizes.stack, port, neigh);
 	struct serve *serve;
 
@@ -60,7 +65,16 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
 		  tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL));
-	a->workers[i] = (struct worker){&a->cores[i], &a->nic.clock, &a->stop, a->config.yield};
+	a->workers[i] = (struct worker){
+		.core = &a->cores[i],
+		.port = &a->nic.device.ports[i],
+		.clock = &a->nic.clock,
+		.stop = &a->stop,
+		.yield = a->config.yield,
+		/* No queue wakes a core whose frames another one receives. */
+		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
+		.carries_others = a->nic.handover != NULL && i < a->nic.plan.queues,
+	};
 	watch(a, i);
 }
 
@@ -117,6 +131,7 @@ appliance_start(struct appliance *a, struct fault *f)
 		nic_stop(&a->nic);
 		return false;
 	}
+	nic_warn(&a->nic, "clockoo");
 	if (a->config.verbosity > 0)
 		say_budget(a);
 	return true;
@@ -188,7 +203,6 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, say_counter, NULL);
-	device_stop(&a->nic.device);
+	nic_stop(&a->nic);
 	huge_block_give(&a->block);
-	eal_stop();
 }

@@ -27,9 +27,12 @@ struct neigh_table;
 
 struct worker {
 	struct core *core;
+	const struct port_dpdk *port; /* of core */
 	const struct tsc_clock *clock;
 	const atomic_bool *stop;
 	bool yield;
+	bool adaptive;       /* an idle core waits */
+	bool carries_others; /* frames of other cores come and go by its queue */
 };
 
 /* The bytes of each part, computed before anything is taken. */

@@ -130,7 +130,7 @@ requests_fit(const struct load_program *p, struct fault *f)
 static bool
 cores_suit(const struct load_program *p, struct fault *f)
 {
-	if (p->config.cores == 1 || p->nic.profile.spread == SPREAD_PEER)
+	if (p->config.cores == 1 || (p->nic.profile.spread == SPREAD_PEER && !p->nic.plan.handover))
 		return true;
 	return fault_say(
 		f, "--cores: more than one needs a port whose other end answers on the queue it "
@@ -154,7 +154,7 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	p->report = region_take(&region, sizeof *p->report, PAGE_BYTES);
 	p->picture = region_take(&region, LOAD_PLOT_BYTES, PAGE_BYTES);
 	for (uint32_t i = 0; i < p->config.cores; i++) {
-		struct port *port = &p->nic.device.ports[i].port;
+		struct port *port = nic_port(&p->nic, i);
 		struct stack *stack = stack_create(&region, stack_cfg, port, neigh);
 
 		load_cfg->core = i;
@@ -189,7 +189,7 @@ load_program_start(struct load_program *p, struct fault *f)
 			frames_of(&stack_cfg), f) ||
 	    !nic_start(&p->nic, &p->config, frames_of(&stack_cfg), f))
 		return false;
-	if (build(p, &stack_cfg, &load_cfg, f))
+	if (cores_suit(p, f) && build(p, &stack_cfg, &load_cfg, f))
 		return true;
 	nic_stop(&p->nic);
 	return false;
@@ -229,7 +229,6 @@ load_program_run(struct load_program *p, struct fault *f)
 void
 load_program_stop(struct load_program *p)
 {
-	device_stop(&p->nic.device);
+	nic_stop(&p->nic);
 	huge_block_give(&p->block);
-	eal_stop();
 }

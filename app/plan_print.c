@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MB_SHIFT   20
-#define LIST_BYTES 512u
+#define MB_SHIFT        20
+#define LIST_BYTES      512u
+#define RULES_SHOWN_MAX 40u
 
 static unsigned long long
 mb(uint64_t bytes)
@@ -101,14 +102,17 @@ print_cores(const struct prospect *p, const struct config *cfg, FILE *out)
 {
 	const struct placement *l = &p->machine.placement;
 
-	fprintf(out, "cores      %u worker%s, one queue each\n", l->lcores.count,
-		plural(l->lcores.count));
+	fprintf(out, "cores      %u worker%s, %s\n", l->lcores.count, plural(l->lcores.count),
+		p->steer.handover ? "which share queues" : "one queue each");
 	fprintf(out, "           core  CPU  socket  node  queue  isolated  other hyper-thread\n");
 	for (uint32_t i = 0; i < l->lcores.count; i++) {
 		const struct placement_core *c = &l->at[i];
+		char queue[16];
 
-		fprintf(out, "           %4u %4u %7u %5u %6u  %-8s", l->lcores.at[i].id, c->cpu,
-			c->socket, c->node, i, c->isolated ? "yes" : "no");
+		snprintf(queue, sizeof queue, "%u", i);
+		fprintf(out, "           %4u %4u %7u %5u %6s  %-8s", l->lcores.at[i].id, c->cpu,
+			c->socket, c->node, i < p->steer.queues ? queue : "-",
+			c->isolated ? "yes" : "no");
 		print_siblings(p, c->cpu, out);
 		fputs("\n", out);
 	}
@@ -129,6 +133,20 @@ print_queues(const struct prospect *p, const struct config *cfg, FILE *out)
 		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
 		plural(p->steer.queues), cfg->burst != 0 ? cfg->burst : p->profile.burst);
 	fprintf(out, "steering   %s\n", p->steer.words);
+}
+
+/* Rules of one kind follow each other: after a few of them the reader knows. */
+static void
+print_rules(const struct steer_plan *plan, FILE *out)
+{
+	const uint32_t shown =
+		plan->rule_count <= RULES_SHOWN_MAX ? plan->rule_count : RULES_SHOWN_MAX;
+
+	fprintf(out, "rules      %u\n", plan->rule_count);
+	for (uint32_t i = 0; i < shown; i++)
+		fprintf(out, "           %s\n", plan->rules[i].words);
+	if (shown != plan->rule_count)
+		fprintf(out, "           and %u more of the last kind\n", plan->rule_count - shown);
 }
 
 static void
@@ -180,6 +198,7 @@ plan_print(struct config *cfg, FILE *out, struct fault *f)
 	print_nic(&p, cfg, out);
 	print_cores(&p, cfg, out);
 	print_queues(&p, cfg, out);
+	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
 	print_warnings(&p.advice, out);
 	prospect_close(&p);

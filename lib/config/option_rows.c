@@ -149,6 +149,10 @@ const struct option_row option_rows[] = {
 	 "of the store's memory: any, 2m or 1g (any: 2m, then 1g)", false, "memory.hugepage_size"},
 	{"node-memory", 0, OPTION_NODES, AT(node_mb), 0, CONFIG_NODES_MAX, "LIST",
 	 "MB of -m on NUMA node 0, 1 and so on (all on the NIC's node)", false, "memory.nodes"},
+	{"poll", 0, OPTION_POLL, AT(poll), 0, 0, "NAME",
+	 "what an idle core does: spin, or adaptive: wait, the longer the longer nothing came "
+	 "(spin)",
+	 false, "cores.poll"},
 	{"yield", 0, FLAG(yield), "idle cores give their CPU away (automatic when cores share one)",
 	 false, "cores.yield"},
 	{"file-prefix", 0, OPTION_TEXT, AT(file_prefix), 1, SIZE(file_prefix), "NAME",

@@ -49,6 +49,8 @@ option_words(enum option_kind kind)
 		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
 	static const char *const hugepages[] = {
 		[HUGEPAGE_ANY] = "any", [HUGEPAGE_2M] = "2m", [HUGEPAGE_1G] = "1g", NULL};
+	static const char *const polls[] = {
+		[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -61,6 +63,8 @@ option_words(enum option_kind kind)
 		return hyperthreads;
 	case OPTION_HUGEPAGE:
 		return hugepages;
+	case OPTION_POLL:
+		return polls;
 	default:
 		return NULL;
 	}
@@ -320,6 +324,7 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 	case OPTION_STEERING:
 	case OPTION_HYPERTHREADS:
 	case OPTION_HUGEPAGE:
+	case OPTION_POLL:
 		return store_word(field, row, value, f);
 	case OPTION_EXTENDED:
 		return store_extended(cfg, value, f);

@@ -31,6 +31,7 @@ enum option_kind {
 	OPTION_STEERING,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
+	OPTION_POLL,
 	OPTION_EXTENDED, /* -o: names of extended_rows */
 	OPTION_GIVEN,    /* what it asks for is so anyway */
 	OPTION_IDLE,     /* it has no meaning here: a warning at start */

@@ -119,6 +119,13 @@ core_turn(struct core *core, uint64_t now_ns)
 }
 
 void
+core_waited(struct core *core, uint64_t ns)
+{
+	counter_add(&core->counters[CORE_WAITS], 1);
+	counter_add(&core->counters[CORE_WAITED_NS], ns);
+}
+
+void
 core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 {
 	turn(core, now_ns, clock);

@@ -46,7 +46,9 @@ enum core_stage {
 	X(CORE_TURNS, "turns")                                                                     \
 	X(CORE_TURNS_BUSY, "turns that received or sent a frame")                                  \
 	X(CORE_BUSY_NS, "time in busy turns")                                                      \
-	X(CORE_TOTAL_NS, "time in all turns")
+	X(CORE_TOTAL_NS, "time in all turns, and between them")                                    \
+	X(CORE_WAITS, "waits of an idle core, between two turns")                                  \
+	X(CORE_WAITED_NS, "time in them")
 
 enum core_counter { CORE_COUNTERS(COUNTER_SYMBOL) CORE_COUNTER_COUNT };
 
@@ -75,6 +77,8 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_s);
 void core_turn(struct core *core, uint64_t now_ns);
+/* It waited so long since its last turn. */
+void core_waited(struct core *core, uint64_t ns);
 void core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock);
 
 #endif

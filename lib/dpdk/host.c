@@ -115,21 +115,40 @@ may_lock_rings(uint32_t cores)
 	return true;
 }
 
+/* /dev/vfio/N, where N is the device's IOMMU group. */
+static bool
+may_open_group(const char *device)
+{
+	char path[192], target[256];
+	const char *group;
+	ssize_t len;
+
+	snprintf(path, sizeof path, "%s/iommu_group", device);
+	len = readlink(path, target, sizeof target - 1);
+	target[len > 0 ? len : 0] = '\0';
+	group = strrchr(target, '/');
+	if (group == NULL)
+		return false;
+	snprintf(path, sizeof path, "/dev/vfio%.64s", group);
+	return access(path, R_OK | W_OK) == 0;
+}
+
 static void
 look_at_pci(struct host *host, const char *address)
 {
-	char path[128], target[256];
+	char device[96], path[128], target[256];
 	const char *domain = strlen(address) == 7 ? "0000:" : "";
 	ssize_t len;
 
-	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%s", domain, address);
-	host->pci_there = address[0] != '\0' && access(path, F_OK) == 0;
-	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%s/driver", domain, address);
+	snprintf(device, sizeof device, "/sys/bus/pci/devices/%s%.31s", domain, address);
+	host->pci_there = address[0] != '\0' && access(device, F_OK) == 0;
+	snprintf(path, sizeof path, "%s/driver", device);
 	len = readlink(path, target, sizeof target - 1);
 	target[len > 0 ? len : 0] = '\0';
 	/* mlx drivers share the NIC with the kernel; all others must have let go of it. */
 	host->pci_bound = strstr(target, "vfio-pci") != NULL || strstr(target, "uio") != NULL ||
 			  strstr(target, "mlx") != NULL;
+	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 
 void
@@ -209,8 +228,17 @@ rights_suffice(const struct host *host, const struct profile *p, struct fault *f
 				 "--port %s: not permitted to lock its rings in memory: raise the "
 				 "limit (ulimit -l unlimited) or run as root",
 				 p->name);
-	if ((p->needs & NEED_ROOT) && !host->root)
-		return fault_say(f, "--port %s: only root may drive this port: run as root",
+	if ((p->needs & NEED_ROOT) && !host->root && !host->pci_ours)
+		return fault_say(f,
+				 "--port %s: only root, or who may open its file in /dev/vfio, may "
+				 "drive this port: run as root, or bind it to vfio-pci and give "
+				 "/dev/vfio/GROUP to this user",
+				 p->name);
+	/* vfio counts every page that the NIC may write to. */
+	if ((p->needs & NEED_ROOT) && !host->root && !host->may_lock)
+		return fault_say(f,
+				 "--port %s: not permitted to lock memory for the NIC: raise the "
+				 "limit (ulimit -l unlimited, LimitMEMLOCK=infinity)",
 				 p->name);
 	return true;
 }

@@ -30,6 +30,7 @@ struct host {
 	bool socket_there;
 	bool pci_there;
 	bool pci_bound; /* to a driver that user space can use */
+	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
 };
 
 void host_look(struct host *host, const struct config *cfg);

@@ -158,6 +158,9 @@ struct mc_parser {
  */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
+/* The same without straight paths: what they are compared with. */
+struct mc_result mc_text_parse_slowly(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
+				      uint32_t len);
 struct mc_result mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 				 uint32_t len);
 

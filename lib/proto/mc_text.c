@@ -8,6 +8,7 @@
 #include "mc_command.h"
 #include "mc_number.h"
 #include "mc_req.h"
+#include "mc_straight.h"
 #include "mc_words.h"
 
 #define LINE_MIN 4u /* line end included; memcached answers shorter ones with an error */
@@ -216,14 +217,6 @@ line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t l
 	return long_line_begin(ps, req, p, end);
 }
 
-/* The union is its reader's. */
-static inline void
-req_clear(struct mc_req *req, const uint8_t *p)
-{
-	memset(req, 0, offsetof(struct mc_req, meta));
-	req->key.data = p;
-}
-
 static struct mc_result
 line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -234,7 +227,7 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	uint32_t used;
 	uint32_t end;
 
-	req_clear(req, p);
+	mc_req_clear(req, p);
 	if (feed == NULL)
 		return line_open(ps, req, p, window);
 	used = (uint32_t)(feed - p) + 1;
@@ -262,5 +255,19 @@ mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32
 		return result(MC_MORE, 0);
 	if (unlikely(ps->in_line | ps->swallow))
 		return ps->swallow ? line_skip(ps, p, len) : line_go_on(ps, req, p, len);
+	if (mc_set_begins(p, len)) {
+		const uint32_t used = mc_set_take(req, p, len);
+
+		if (likely(used != 0))
+			return result(MC_OK, used);
+	}
+	return line_parse(ps, req, p, len);
+}
+
+struct mc_result
+mc_text_parse_slowly(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	if (len == 0 || ps->in_line || ps->swallow)
+		return mc_text_parse(ps, req, p, len);
 	return line_parse(ps, req, p, len);
 }

@@ -1,8 +1,8 @@
 /*
  * mc_words.h - a command line as words.
  *
- * For lib/proto alone, but through mc_get.h. Words are separated by runs of spaces and by nothing
- * else: a tab, a NUL or a lone carriage return is part of a word (memcached's tokenizer).
+ * For lib/proto alone, but through mc_straight.h. Words are separated by runs of spaces and by
+ * nothing else: a tab, a NUL or a lone carriage return is part of a word (memcached's tokenizer).
  *
  * Shape:  words are views into the line; the line's end is not part of it.
  * Thread: pure functions.

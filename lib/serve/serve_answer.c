@@ -202,7 +202,7 @@ static enum answer (*const answers[OP_VERB_COUNT])(struct serve *sv, struct op *
 	[MC_GETS] = answer_get,
 	[MC_GAT] = answer_get,
 	[MC_GATS] = answer_get,
-	[MC_SET] = answer_store,
+	[MC_SET] = answer_set,
 	[MC_ADD] = answer_store,
 	[MC_REPLACE] = answer_store,
 	[MC_APPEND] = answer_store,

@@ -20,6 +20,7 @@ serve_version(const struct serve *sv)
 }
 
 enum answer answer_store(struct serve *sv, struct op *op);
+enum answer answer_set(struct serve *sv, struct op *op);
 enum answer answer_stats(struct serve *sv, struct op *op);
 enum answer answer_quit(struct serve *sv, struct op *op);
 /* store_begin for a command that stores. */

@@ -4,8 +4,8 @@
  * Private to lib/serve. One file a concern: serve_parse.c connections to operations,
  * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_seek.c,
  * serve_answer.c operations to replies, serve_storage.c those that store, serve_reply.c where a
- * reply goes, serve_gets.c the straight path of plain gets, serve_hold.c replies that must wait,
- * serve_message.c replies of many datagrams, serve_meta.c and serve_binary.c answers in their
+ * reply goes, serve_straight.c the straight path of plain gets, serve_hold.c replies that must
+ * wait, serve_message.c replies of many datagrams, serve_meta.c and serve_binary.c answers in their
  * protocols, serve_stats.c.
  *
  * Owner:  views in an operation point into received frames or a carry: valid in this pass.
@@ -98,7 +98,7 @@ struct serve {
 	bool message_lost; /* the one being composed cannot be had: its bytes go to waste */
 
 	struct admin admin;
-	uint64_t get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_gets.c) */
+	uint64_t get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_straight.c) */
 
 	uint8_t waste[CONN_RESERVE_MAX]; /* where lost replies are composed */
 	uint8_t scratch[2 * CHUNK_BYTES];
@@ -184,14 +184,14 @@ void session_close(struct serve *sv, struct session *ss);
 /* Give back all that the session owns. */
 void session_forget(struct serve *sv, struct session *ss);
 
-/* ---- the straight path of plain gets (serve_gets.c) ---- */
+/* ---- the straight path of plain gets (serve_straight.c) ---- */
 
 void gets_create(struct serve *sv);
 /* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
  * before it reads a line has been looked at. */
 uint32_t gets_parse(struct serve *sv, struct session *ss, struct view src);
-/* The datagrams that come next, as far as each is one get. */
-void datagram_gets_parse(struct serve *sv);
+/* The datagrams that come next, as far as each is one get, or one set with its body. */
+void datagrams_straight(struct serve *sv);
 /* Answers those from ops[first] on that are for this path; returns how many. */
 uint32_t gets_answer(struct serve *sv, uint32_t first);
 

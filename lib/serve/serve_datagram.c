@@ -137,7 +137,7 @@ datagrams_parse(struct serve *sv)
 
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
-			datagram_gets_parse(sv);
+			datagrams_straight(sv);
 		if (sv->op_count == OPS_MAX || dc->next == dc->count)
 			break;
 		if (dc->text.data != NULL || datagram_open(sv))

@@ -170,6 +170,56 @@ storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 		text_stored(sv, op, r);
 }
 
+/* "STORED" and its line end as the machine loads them. */
+#define STORED_BYTES 8u
+
+static void
+reply_stored(struct serve *sv, struct op *op)
+{
+	uint8_t *at;
+
+	if (op_noreply(op))
+		return;
+	at = reply_begin(sv, op, STORED_BYTES);
+	memcpy(at, "STORED\r\n", STORED_BYTES);
+	reply_end(sv, op, at, at + STORED_BYTES);
+}
+
+/* A text set whose body is here: no terms, one reply in nearly every case. */
+enum answer
+answer_set(struct serve *sv, struct op *op)
+{
+	static const struct store_terms terms = {.mode = STORE_SET};
+	const struct mc_req *req = &op->req;
+	const uint8_t *body = op->body.data;
+	const struct item *made = NULL;
+	enum store_result r;
+	struct fill fill;
+
+	if (unlikely(body == NULL || load_u16(body + req->body_len) != load_u16("\r\n")))
+		return answer_store(sv, op);
+	r = store_begin(sv->store, &fill, req->key, op->hash, req->body_len, req->client_flags,
+			serve_expiry_s(&sv->clock, req->exptime));
+	if (unlikely(r != STORE_OK)) {
+		if (r == STORE_NO_MEMORY)
+			fills_press(sv);
+		storage_refused(sv, op, r);
+		return ANSWER_DONE;
+	}
+	serve_count(sv, CMD_SET);
+	class_count(sv, fill.item, CLASS_CMD_SET);
+	store_fill(sv->store, &fill, body, req->body_len);
+	r = store_finish_with(sv->store, &fill, &terms, &made);
+	note_store(sv, op, r, made);
+	if (likely(r == STORE_OK)) {
+		reply_stored(sv, op);
+		return ANSWER_DONE;
+	}
+	count_result(sv, r);
+	text_stored(sv, op, r);
+	return ANSWER_DONE;
+}
+
 enum answer
 answer_store(struct serve *sv, struct op *op)
 {

@@ -33,13 +33,6 @@ l4_cksum_good(const struct stack *s, const struct l3_info *l3, const uint8_t *p,
 	return inet_sum_good(inet_sum(ip_pseudo_sum(s, back, l3->l4_len), p, l3->l4_len));
 }
 
-/* Who asks does so from many ports, so that hashing spreads the answers' other end. */
-static bool
-asked_from(const struct stack_config *cfg, uint16_t port)
-{
-	return (uint16_t)(port - cfg->udp_port) < cfg->udp_ports;
-}
-
 /* Made twice, so that the one in the way of IPv4 asks nothing of IPv6. */
 static inline __attribute__((always_inline)) enum stack_counter
 check_udp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
@@ -59,11 +52,9 @@ check_udp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
 		break;
 	}
 	if (unlikely(udp.dst_port != s->cfg.udp_port || s->cfg.udp_port == 0) &&
-	    !asked_from(&s->cfg, udp.dst_port))
+	    !udp_port_is_ours(&s->cfg, udp.dst_port))
 		return DROP_UDP_PORT;
-	/* Our own port as the source would let a forger set two caches to answer each other's
-	 * answers for ever. */
-	if (unlikely(udp.src_port == 0 || udp.src_port == udp.dst_port))
+	if (unlikely(udp_source_is_bad(&s->cfg, &udp)))
 		return DROP_UDP_SOURCE;
 	l3->l4_len = udp.len;
 	/* Where UDP is shorter than its packet, devices differ in what they sum up. */

@@ -55,7 +55,7 @@ struct stack_config {
 	uint8_t vlan_priority;   /* of what we send, 0..7 */
 	uint16_t tcp_port;       /* 0 = off */
 	uint16_t udp_port;       /* 0 = off */
-	uint16_t udp_ports;      /* for who asks: so many from udp_port on; 0 is one */
+	uint16_t udp_ports;      /* so many from udp_port on; 0 is one */
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
@@ -208,7 +208,8 @@ struct udp_peer {
 	uint8_t mac[6];
 	uint16_t port;
 	struct ip_addr ip;
-	uint8_t local; /* enum local: where the answer comes from */
+	uint16_t our_port; /* which of ours was asked: where the answer comes from */
+	uint8_t local;     /* enum local: likewise the address */
 };
 
 struct datagram {

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "wire/inet_cksum.h"
+#include "wire/udp_wire.h"
 
 #include <emmintrin.h>
 
@@ -127,6 +128,23 @@ struct stack {
 	struct stock stock;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
 };
+
+/* One of many UDP ports: of a service, a core's own; of who asks, one of those that he asks from,
+ * so that hashing spreads the answers. */
+static inline bool
+udp_port_is_ours(const struct stack_config *cfg, uint16_t port)
+{
+	return (uint16_t)(port - cfg->udp_port) < cfg->udp_ports;
+}
+
+/* Our own port as the source would let a forger set two caches to answer each other's answers for
+ * ever. */
+static inline bool
+udp_source_is_bad(const struct stack_config *cfg, const struct udp *udp)
+{
+	return udp->src_port == 0 || udp->src_port == udp->dst_port ||
+	       (cfg->udp_ports > 1 && udp_port_is_ours(cfg, udp->src_port));
+}
 
 static inline void
 stack_count(struct stack *s, enum stack_counter which)

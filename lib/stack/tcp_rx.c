@@ -253,7 +253,6 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t full = mss_ours(s, c->local);
 
 	ensure(node != NULL && n <= node->len);
 	node->data += n;
@@ -266,6 +265,6 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	node_free(s, node);
 	/* A peer that waits for the window must hear that it is open again: when it is twice as
 	 * wide as told, and by two segments. */
-	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * full)
+	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * mss_ours(s, c->local))
 		conn_ack_now(s, c);
 }

@@ -70,6 +70,13 @@ txq_bytes_max(const struct stack *s)
 	return part < CONN_TXQ_BYTES ? (uint32_t)part : CONN_TXQ_BYTES;
 }
 
+/* An empty one, as there is with one request at a time, never is. */
+static inline bool
+queue_is_long(const struct stack *s, const struct conn *c)
+{
+	return c->tx.bytes != 0 && c->tx.bytes > txq_bytes_max(s);
+}
+
 bool
 conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 {
@@ -77,7 +84,7 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 
 	if (c->flags & CONN_CLOSE)
 		return false;
-	if (c->tx.bytes > txq_bytes_max(s)) {
+	if (queue_is_long(s, c)) {
 		c->flags |= CONN_WANT_ROOM;
 		stack_count(s, TCP_WRITER_AHEAD);
 		return false;
@@ -99,7 +106,7 @@ conn_promise(struct stack *s, struct conn *c, uint32_t replies)
 	struct txq_pool *pool = &s->tcp->pool;
 
 	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks_left - pool->promised < replies ||
-	    c->tx.bytes > txq_bytes_max(s))
+	    queue_is_long(s, c))
 		return conn_writable(s, c, 1) ? 1 : 0;
 	pool->promised += replies;
 	return replies;

@@ -40,7 +40,7 @@ class GuestFault(Exception):
 class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
-    def __init__(self, kernel, image, folder, nic=None, tap=None):
+    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB):
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
@@ -52,7 +52,7 @@ class Guest:
                        "-device", f"{device},netdev=wire,mac={MAC}"]
         self._args = [
             "qemu-system-x86_64", "-accel", "tcg,thread=multi,tb-size=256", "-M", "q35",
-            "-cpu", "Nehalem", "-m", str(MEMORY_MB), "-smp", str(CPUS), "-nodefaults",
+            "-cpu", "Nehalem", "-m", str(memory_mb), "-smp", str(CPUS), "-nodefaults",
             "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", f"file:{self.console}",
             "-serial", f"unix:{self._control_path},server=on,wait=off",

@@ -16,7 +16,9 @@ PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
 PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
-           "printf", "pidof", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+           "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+CLOCKOO_UID = "999"
+USERS = f"root:x:0:0::/:/bin/sh\nclockoo:x:{CLOCKOO_UID}:{CLOCKOO_UID}::/:/bin/sh\n"
 FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")
 PATHS = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
 
@@ -44,6 +46,22 @@ class Archive:
     def file(self, path, data, mode=0o755):
         self.folder(os.path.dirname(path))
         self._entries.setdefault(path, (stat.S_IFREG | mode, data))
+
+    def tree(self, root, left_out):
+        """A whole folder, but for paths in it that begin with one of left_out."""
+        for folder, folders, files in os.walk(root):
+            inside = os.path.relpath(folder, root)
+            for name in [*folders, *files]:
+                path, full = os.path.normpath(os.path.join(inside, name)), os.path.join(folder, name)
+                if path.startswith(left_out):
+                    continue
+                if os.path.islink(full):
+                    self.link(path, os.readlink(full))
+                elif os.path.isdir(full):
+                    self.folder(path)
+                elif os.path.isfile(full):
+                    self.file(path, pathlib.Path(full).read_bytes(), os.stat(full).st_mode & 0o7777)
+            folders[:] = [n for n in folders if not os.path.normpath(os.path.join(inside, n)).startswith(left_out)]
 
     def copy(self, source):
         """A file of this machine at the path it has here, with the links that lead to it. Links stay
@@ -100,8 +118,15 @@ def add_program(archive, source, path=None):
         archive.file(path, pathlib.Path(source).read_bytes())
 
 
-def make(image, kernel, programs):
-    """Write the image; programs are {path in the image: path here}. Returns its size in bytes."""
+def add_modules(archive, kernel):
+    names = (kernel / "order").read_text().split()
+    for name in [*names, "order"]:
+        archive.file(f"modules/{name}", (kernel / name).read_bytes(), 0o644)
+
+
+def make(image, kernel, programs, scripts):
+    """Write the image; programs, with their libraries, and scripts are {path in the image: path here}.
+    Returns its size in bytes."""
     archive = Archive()
     for folder in FOLDERS:
         archive.folder(folder)
@@ -116,14 +141,18 @@ def make(image, kernel, programs):
         add_program(archive, os.path.realpath(tool(name)), f"usr/bin/{name}")
     for path, source in programs.items():
         add_program(archive, source, path)
+    for path, source in scripts.items():
+        if source.exists():
+            archive.file(path, source.read_bytes())
     for pmd in pmds():
         add_program(archive, pmd)
     for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):
         archive.file(f"usr/share/clockoo/drivers-config/{profile.name}", profile.read_bytes(), 0o644)
-    for module in (kernel / "order").read_text().split():
-        archive.file(f"modules/{module}", (kernel / module).read_bytes(), 0o644)
-    archive.file("modules/order", (kernel / "order").read_bytes(), 0o644)
-    archive.file("init", (HERE / "guest_init").read_bytes())
+    add_modules(archive, kernel)
+    archive.file("etc/passwd", USERS.encode(), 0o644)
+    archive.link("var/run", "/run")
+    for name, path in (("guest_init", "init"), ("guest_control", "guest_control")):
+        archive.file(path, (HERE / name).read_bytes())
     data = archive.bytes()
     image.write_bytes(data)
     return len(data)

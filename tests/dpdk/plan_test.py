@@ -31,6 +31,8 @@ GOLDEN = [
                                                    "-t", "6"], 0),
     ("mlx5.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8"],
      0),
+    # A core for each UDP port, by rules of the NIC.
+    ("paper-udp.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8", "--udp-port-per-core"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
@@ -176,7 +178,7 @@ def check_here(clockoo):
     done = subprocess.run([clockoo, "--plan", "--config", "none", "--iface", "lo"],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL)
     good = done.returncode == 0 and all(f"\n{word} " in f"\n{done.stdout}" for word in (
-        "machine", "port", "cores", "control", "rings", "steering", "memory", "warnings"))
+        "machine", "port", "cores", "control", "rings", "steering", "rules", "memory", "warnings"))
     yield "this machine has a plan", good, done.stdout + done.stderr
 
 

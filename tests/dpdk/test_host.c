@@ -58,6 +58,8 @@ enum lack {
 	LACK_NET_ADMIN,
 	LACK_TUN,
 	LACK_ROOT,
+	LACK_ROOT_ONLY, /* vfio's file is ours */
+	LACK_ROOT_AND_LOCK,
 	LACK_LOCK,
 	LACK_HUGE,
 	LACK_HUGE_ONE_BYTE,
@@ -95,6 +97,13 @@ take_away(enum lack lack, struct host *h, struct config *c)
 		break;
 	case LACK_ROOT:
 		h->root = false;
+		break;
+	case LACK_ROOT_AND_LOCK:
+		h->may_lock = false;
+		/* fall through */
+	case LACK_ROOT_ONLY:
+		h->root = false;
+		h->pci_ours = true;
 		break;
 	case LACK_LOCK:
 		h->may_lock = false;
@@ -161,6 +170,8 @@ static const struct {
 	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0"},
 	{"0000:03:00.0", "pci", LACK_PCI_BOUND, false, "dpdk-devbind.py -b vfio-pci 0000:03:00.0"},
 	{"0000:03:00.0", "pci", LACK_ROOT, false, "only root"},
+	{"0000:03:00.0", "pci", LACK_ROOT_ONLY, false, NULL},
+	{"0000:03:00.0", "pci", LACK_ROOT_AND_LOCK, false, "LimitMEMLOCK=infinity"},
 	{"pci", "pci", LACK_NOTHING, false, "needs the NIC's PCI address"},
 };
 
@@ -197,7 +208,7 @@ this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
 	check(host.memory_free_bytes > 0);
 	check(host.iface != THING_MISSING);
 	check_eq(host.root, geteuid() == 0);
-	check(!host.pci_there && !host.pci_bound);
+	check(!host.pci_there && !host.pci_bound && !host.pci_ours);
 	strcpy(cfg.iface, "no-such-iface");
 	host_look(&host, &cfg);
 	check_eq(host.iface, THING_MISSING);

@@ -14,6 +14,7 @@ import bench_plot
 import budget
 import build_tree
 import flood_bench
+import idle_bench
 import links
 import loss_bench
 import store_bench
@@ -143,6 +144,17 @@ def measure_flood(args, keep_figures):
     return flood_bench.measure(build_net(), args.quick, keep_figures)
 
 
+def build_clockoo():
+    """The release build of the appliance alone."""
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=["app/clockoo"])
+    return folder
+
+
+def measure_idle(args, keep_figures):
+    return idle_bench.measure(build_clockoo(), args.quick, keep_figures)
+
+
 def build_vs():
     """The release build of both programs, and of what vs measures with."""
     folder = folder_of_builds()
@@ -161,7 +173,7 @@ def measure_budget(args, keep_figures):
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
-            "budget": measure_budget, "vs": measure_vs}
+            "budget": measure_budget, "idle": measure_idle, "vs": measure_vs}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [str(loss) for loss in loss_bench.LOSSES]}
 

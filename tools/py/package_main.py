@@ -32,7 +32,8 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
 # Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
 DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
-USERS = "systemd | systemd-standalone-sysusers, passwd"
+# kill is what the unit reloads with.
+OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
  Speaks memcached's text, meta and binary protocols over TCP and UDP, and takes
  its frames straight from the NIC: DPDK below, its own TCP/IP in between, no
@@ -107,7 +108,7 @@ def depends(build):
     found = re.search(r"shlibs:Depends=(.*)", out)
     if found is None:
         raise Failed("dpkg-shlibdeps named no libraries")
-    return f"{found.group(1)}, {DRIVERS}, {USERS}"
+    return f"{found.group(1)}, {DRIVERS}, {OTHERS}"
 
 
 def control(number, arch, needs, files):

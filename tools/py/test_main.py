@@ -170,6 +170,14 @@ def part_boot(quick):
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 
+def part_package(quick):
+    """What needs root or an archive that cannot be had is skipped and says why."""
+    subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
+    folder = build_tree.default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    return counting("the Debian package", [str(ROOT / "tests/package/run_package"), "--build", str(folder)])
+
+
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
@@ -183,8 +191,9 @@ def part_run(quick):
 
 PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
-         "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run}
-LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer", "boot")
+         "scale": part_scale, "peer": part_peer, "boot": part_boot, "package": part_package,
+         "run": part_run}
+LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer", "boot", "package")
 
 
 def main(argv):

@@ -1,10 +1,13 @@
 /*
- * The straight path of gets. Goal: what it takes, the general parser would have taken just so, and
- * nothing past the bytes that are there is read; what it is for, it takes. Method: tables of what
- * is for it and what is not; lines made of words and ends that are hard to tell apart, parsed by
- * both, at every cut, whose last byte is the last readable one of a page.
+ * The straight paths of gets and sets. Goal: what they take, the general parser would have taken
+ * just so, and nothing past the bytes that are there is read; what they are for, they take. Method:
+ * tables of what is for them and what is not; lines made of words and ends that are hard to tell
+ * apart, parsed by both (straight_twin.h), at every cut, whose last byte is the last readable one
+ * of a page.
  */
-#include "proto/mc_get.h"
+#include "straight_twin.h"
+
+#include "proto/mc_straight.h"
 #include "support/guard.h"
 #include "support/test.h"
 
@@ -22,49 +25,7 @@ below(uint32_t n)
 	return (uint32_t)(rng_state >> 33) % n;
 }
 
-/* ---- both parsers over one stream ---- */
-
-/* How many requests of a stream the straight path took. */
-static uint32_t
-both(const uint8_t *p, uint32_t len)
-{
-	struct mc_parser ps = {.protocol = MC_PROTOCOL_TEXT};
-	uint32_t taken = 0;
-
-	for (uint32_t at = 0; at < len;) {
-		const bool in_line = ps.in_line != 0, open = in_line && ps.verb == MC_GET;
-		const uint32_t ahead = in_line ? 0 : MC_GET_BYTES;
-		struct mc_get get = {0};
-		uint32_t used = 0;
-		struct mc_req req = {0};
-		struct mc_result r;
-
-		if (!ps.swallow && (open || !in_line))
-			used = in_line ? mc_key_take(p + at, len - at, &get)
-				       : mc_get_take(p + at, len - at, &get);
-		r = mc_text_parse(&ps, &req, p + at, len - at);
-		if (used != 0) {
-			taken++;
-			check_eq(r.status, MC_OK);
-			check_eq(r.used, used);
-			check_eq(req.verb, MC_GET);
-			check_eq(req.flags, (in_line ? 0 : MC_FIRST) | (get.last ? MC_LAST : 0));
-			check(req.key.data == p + at + ahead);
-			check_eq(req.key.len, get.key_len);
-			check_eq(ps.in_line, !get.last);
-			check_eq(ps.verb, MC_GET);
-			check_eq(ps.swallow, 0);
-		}
-		if (r.status == MC_CLOSE || r.used == 0)
-			break;
-		at += r.used;
-		if (r.status == MC_OK && (req.flags & MC_HAS_BODY))
-			at += req.body_len + req.body_end;
-	}
-	return taken;
-}
-
-/* ---- what it is for ---- */
+/* ---- what they are for ---- */
 
 struct row {
 	const char *text;
@@ -72,7 +33,7 @@ struct row {
 };
 
 static void
-simple_gets_are_taken_and_others_are_not(void **state)
+simple_requests_are_taken_and_others_are_not(void **state)
 {
 	static const struct row rows[] = {
 		{"get a\r\n", 1},
@@ -93,13 +54,35 @@ simple_gets_are_taken_and_others_are_not(void **state)
 		{"get a b", 0},
 		{"get", 0},
 		{"gat 0 a b\r\n", 0},
-		{"set a 0 0 5\r\nget b\r\nget c\r\n", 1},
+		{"set a 0 0 5\r\nget b\r\nget c\r\n", 2},
+		{"set a 0 0 1\r\nx\r\n", 1},
+		{"set a 0 0 1\nx\r\n", 1},
+		{"set a 5 0 1 noreply\r\nx\r\nget a\r\n", 2},
+		{"set 1234567890123456 0 600 32\r\n", 1},
+		{"set a 4294967 123456789 0\r\n\r\n", 1},
+		{"set a 4294967295 0 1\r\nx\r\n", 0}, /* ten digits */
+		{"set a 0 -1 1\r\nx\r\n", 0},
+		{"set a 0 0 -1\r\n", 0},
+		{"set a 0 0 1 \r\nx\r\n", 0},
+		{"set a 0  0 1\r\nx\r\n", 0},
+		{"set a 0 0 1 noreply \r\nx\r\n", 0},
+		{"set a 0 0 1 norepl\r\nx\r\n", 0},
+		{"set a 0 0 1 2\r\nx\r\n", 0},
+		{"set a 0 0 1\r", 0},
+		{"set a 0 0 1", 0},
+		{"set a 0 0\r\n", 0},
+		{"set a 0 0 \r\n", 0},
+		{"set a\r\n", 0},
+		{"set \r\n", 0},
+		{"set ", 0},
+		{"set a 0 0 1x\r\nx\r\n", 0},
+		{"sets a 0 0 1\r\n", 0},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const uint32_t len = (uint32_t)strlen(rows[i].text);
 
-		if (both(at_page_end(rows[i].text, len), len) != rows[i].taken)
+		if (twins_agree(at_page_end(rows[i].text, len), len) != rows[i].taken)
 			fail_msg("%s: not %u", rows[i].text, rows[i].taken);
 	}
 }
@@ -116,10 +99,12 @@ keys_of_every_length_are_told_apart(void **state)
 		key[len] = 0;
 		n = (uint32_t)snprintf(text, sizeof text, "get %s\r\nget %s\nget a %s %s b\r\n",
 				       key, key, key, key);
-		/* The line of many is looked over by blocks: near the limit it is left alone. */
-		check(both(at_page_end(text, n), n) >= (len <= MC_KEY_MAX ? 2u : 0u));
-		if (len <= MC_KEY_MAX - 32)
-			check_eq(both(at_page_end(text, n), n), 6);
+		/* A line with a long word among many is left alone. */
+		check(twins_agree(at_page_end(text, n), n) >= (len <= MC_KEY_MAX ? 2u : 0u));
+		if (len < MC_LOOK_BYTES)
+			check_eq(twins_agree(at_page_end(text, n), n), 6);
+		n = (uint32_t)snprintf(text, sizeof text, "set %s 0 0 1\r\nx\r\n", key);
+		check_eq(twins_agree(at_page_end(text, n), n), len <= MC_KEY_MAX);
 	}
 }
 
@@ -155,7 +140,7 @@ whatever_is_taken_is_what_the_general_parser_takes(void **state)
 		const uint32_t len = line_make(line);
 
 		for (uint32_t cut = i % 8 == 0 ? 0 : len; cut <= len; cut++)
-			taken += both(at_page_end(line, cut), cut);
+			taken += twins_agree(at_page_end(line, cut), cut);
 	}
 	check(taken > LINES / 2);
 }
@@ -164,7 +149,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(simple_gets_are_taken_and_others_are_not),
+		cmocka_unit_test(simple_requests_are_taken_and_others_are_not),
 		cmocka_unit_test(keys_of_every_length_are_told_apart),
 		cmocka_unit_test(whatever_is_taken_is_what_the_general_parser_takes),
 	};

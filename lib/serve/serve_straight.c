@@ -1,5 +1,6 @@
 /*
- * serve_gets.c - the straight path of plain gets: runs of them, from bytes to replies.
+ * serve_straight.c - the straight path of plain gets: runs of them, from bytes to replies; and of
+ * plain sets by datagram, as far as operations.
  *
  * Nothing here is of its own making: whatever is not a plain get, or not answered by a small value
  * or a miss, is left to the files beside this one, which would do the same with these, one by one.
@@ -9,7 +10,7 @@
 #include "serve_note.h"
 
 #include "base/copy.h"
-#include "proto/mc_get.h"
+#include "proto/mc_straight.h"
 #include "store/bare.h"
 
 /* ---- bytes of a connection to operations ---- */
@@ -107,31 +108,49 @@ gets_parse(struct serve *sv, struct session *ss, struct view src)
 
 /* ---- datagrams to operations ---- */
 
-/* Alone in its datagram. */
+/* A get alone in its datagram. */
 static inline bool
-datagram_get(const struct datagram *d, struct op *op)
+datagram_get(struct view text, struct op *op)
 {
 	struct mc_get get;
-	struct view text;
 
-	if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
-	    mc_get_take(text.data, text.len, &get) != text.len || !get.last)
+	if (mc_get_take(text.data, text.len, &get) != text.len || !get.last)
 		return false;
 	op_put(op, (struct view){text.data + MC_GET_BYTES, get.key_len}, MC_FIRST | MC_LAST, text);
 	return true;
 }
 
+/* A set with its body, likewise. */
+static inline bool
+datagram_set(struct view text, struct op *op)
+{
+	uint32_t used;
+
+	if (!mc_set_begins(text.data, text.len))
+		return false;
+	used = mc_set_take(&op->req, text.data, text.len);
+	if (used == 0 || (uint64_t)op->req.body_len + MC_BODY_END != text.len - used)
+		return false;
+	op->body = (struct view){text.data + used, text.len - used};
+	op->raw = text;
+	return true;
+}
+
 void
-datagram_gets_parse(struct serve *sv)
+datagrams_straight(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 	struct op *op = &sv->ops[sv->op_count];
 	const struct op *end = &sv->ops[OPS_MAX];
 	struct datagram *d = &dc->list[dc->next], *list_end = &dc->list[dc->count];
+	struct view text;
 
 	if (unlikely(sv->admin.auth || sv->admin.protocol == MC_PROTOCOL_BINARY))
 		return;
-	for (; op < end && d < list_end && datagram_get(d, op); op++, d++) {
+	for (; op < end && d < list_end; op++, d++) {
+		if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
+		    (!datagram_get(text, op) && !datagram_set(text, op)))
+			break;
 		op->session = NULL;
 		op->datagram = d;
 		op->alone = true;
@@ -230,25 +249,48 @@ reply_put(const struct serve *sv, uint8_t *at, const struct op *op, const struct
 	return op_last(op) ? end_put(at) : at;
 }
 
-/* Where the replies of a run are written: as many a reservation as there is room for. */
+/* Where replies are written: to one connection after the other, as many a reservation as there is
+ * room for. */
 struct pen {
+	struct session *session;
 	uint8_t *begin, *at, *end;
-	uint32_t reserved; /* times */
+	const struct op *first; /* of this connection */
+	uint32_t reserved;      /* times */
 };
 
+/* Operations up to op were answered: each was promised a reservation. */
 static inline void
-pen_commit(struct serve *sv, struct conn *c, const struct pen *pen)
+pen_leave(struct serve *sv, const struct pen *pen, const struct op *op)
 {
+	const uint32_t promised = (uint32_t)(op - pen->first);
+
 	if (pen->begin != NULL)
-		conn_commit(sv->stack, c, (uint32_t)(pen->at - pen->begin));
+		conn_commit(sv->stack, pen->session->conn, (uint32_t)(pen->at - pen->begin));
+	if (promised > pen->reserved)
+		conn_waive(sv->stack, promised - pen->reserved);
 }
 
-static void
-pen_reserve(struct serve *sv, struct conn *c, struct pen *pen, uint32_t bytes)
+/* To the next connection. False: it is gone, or not for this path. */
+static inline bool
+pen_turn(struct serve *sv, struct pen *pen, const struct op *op)
 {
+	struct session *ss = op->session;
+
+	if (ss == NULL || unlikely(ss->conn == NULL || ss->memory_waits != 0))
+		return false;
+	pen_leave(sv, pen, op);
+	*pen = (struct pen){.session = ss, .first = op};
+	return true;
+}
+
+static inline void
+pen_reserve(struct serve *sv, struct pen *pen, uint32_t bytes)
+{
+	struct conn *c = pen->session->conn;
 	uint32_t room;
 
-	pen_commit(sv, c, pen);
+	if (pen->begin != NULL)
+		conn_commit(sv->stack, c, (uint32_t)(pen->at - pen->begin));
 	pen->begin = pen->at = conn_room(sv->stack, c, bytes, &room);
 	ensure(pen->begin != NULL); /* conn_writable or conn_promise said so */
 	pen->end = pen->begin + room;
@@ -259,31 +301,28 @@ static uint32_t
 conn_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
-	struct session *ss = first->session;
 	struct tally tally = {0};
-	struct pen pen = {0};
-	uint32_t count;
+	struct pen pen = {.first = first};
 
-	if (unlikely(ss->conn == NULL || ss->memory_waits != 0))
-		return 0;
-	for (; op < end && op->session == ss && op->req.verb == MC_GET; op++) {
-		const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct bare bare = {0};
-		const uint32_t bytes = reply_bytes(it, &bare);
+		const struct item *it;
+		uint32_t bytes;
 
+		if (op->session != pen.session && !pen_turn(sv, &pen, op))
+			break;
+		it = store_get_probed(sv->store, &op->probe, op->req.key);
+		bytes = reply_bytes(it, &bare);
 		if (unlikely(bytes == 0))
 			break;
 		if (unlikely(bytes > (size_t)(pen.end - pen.at)))
-			pen_reserve(sv, ss->conn, &pen, bytes);
+			pen_reserve(sv, &pen, bytes);
 		pen.at = reply_put(sv, pen.at, op, it, bare);
 		tally_key(sv, &tally, op, it);
 	}
-	count = (uint32_t)(op - first);
-	pen_commit(sv, ss->conn, &pen);
-	if (count > pen.reserved)
-		conn_waive(sv->stack, count - pen.reserved);
-	tally_end(sv, &tally, count, REQ_TCP);
-	return count;
+	pen_leave(sv, &pen, op);
+	tally_end(sv, &tally, (uint32_t)(op - first), REQ_TCP);
+	return (uint32_t)(op - first);
 }
 
 static inline bool

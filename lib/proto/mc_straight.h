@@ -1,15 +1,15 @@
 /*
- * mc_get.h - the straight path of `get KEY` and `get KEY KEY ...`: most of the traffic of most
- * caches.
+ * mc_straight.h - straight paths for most of the traffic of most caches: `get KEY`,
+ * `get KEY KEY ...` and `set KEY FLAGS EXPTIME BYTES [noreply]`.
  *
- * It takes what it sees to be the common case, and leaves all else, errors included, to mc_parse(),
- * which would have made the same of the same bytes.
+ * They take what they see to be the common case, and leave all else, errors included, to
+ * mc_parse(), which would have made the same of the same bytes.
  *
  * Thread: pure functions.
  * Bounds: reads nothing past len; a line is judged within its first MC_LINE_MAX bytes.
  */
-#ifndef CLOCKOO_MC_GET_H
-#define CLOCKOO_MC_GET_H
+#ifndef CLOCKOO_MC_STRAIGHT_H
+#define CLOCKOO_MC_STRAIGHT_H
 
 #include "mc_req.h"
 #include "mc_words.h"
@@ -37,6 +37,15 @@ mc_key_end(const uint8_t *p, uint32_t len)
 	return mc_word_end(p, 0, len);
 }
 
+/* Bit i: p[i] is a line feed, of the 16 bytes at p. */
+static inline uint32_t
+mc_feeds(const uint8_t *p)
+{
+	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+}
+
 /* Take the key at p, in a line that is open, off the front of len bytes. Returns the bytes used;
  * 0: not for this path. */
 static inline uint32_t
@@ -59,37 +68,46 @@ mc_key_take(const uint8_t *p, uint32_t len, struct mc_get *get)
 	return likely(get->key_len <= MC_KEY_MAX) ? end + 1 : 0;
 }
 
-/* Bit i: p[i] is a line feed, of the 16 bytes at p. */
-static inline uint32_t
-mc_feeds(const uint8_t *p)
-{
-	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+#define MC_LOOK_BYTES 64u
 
-	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+/* What there is among the 64 bytes at p: a space or a line feed, and a line feed. */
+static inline bool
+mc_look(const uint8_t *p, bool *feed)
+{
+	__m128i ends = _mm_setzero_si128(), feeds = _mm_setzero_si128();
+
+	for (uint32_t at = 0; at < MC_LOOK_BYTES; at += 16) {
+		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
+
+		feeds = _mm_or_si128(feeds, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+		ends = _mm_or_si128(ends, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
+	}
+	*feed = _mm_movemask_epi8(feeds) != 0;
+	return _mm_movemask_epi8(_mm_or_si128(ends, feeds)) != 0;
 }
+static_assert(3 * MC_LOOK_BYTES <= MC_KEY_MAX, "a word that ends in a look and began in the one "
+					       "before, or behind the last, is none too long");
 
 /* Does the line that p[at] is in end within len bytes, no word of it being too long? False where
- * that is not certain: a word is taken for as long as the blocks that it may reach over. */
+ * that is not certain: 64 bytes without an end. */
 static inline bool
 mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 {
 	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
-	uint32_t word = at; /* where the word at hand may have begun */
+	bool feed = false;
 
-	for (; at + 16 <= window; at += 16) {
-		const uint32_t ends = mc_word_ends(p + at);
-		const uint32_t feeds = mc_feeds(p + at);
-
-		if (at + 16 - word > MC_KEY_MAX)
+	for (; at + MC_LOOK_BYTES <= window; at += MC_LOOK_BYTES) {
+		if (!mc_look(p + at, &feed))
 			return false;
-		if (feeds != 0)
+		if (feed)
 			return true;
-		if (ends != 0)
-			word = at;
 	}
+	for (; at + 16 <= window; at += 16)
+		if (mc_feeds(p + at) != 0)
+			return true;
 	while (at < window && p[at] != '\n')
 		at++;
-	return at < window && at - word <= MC_KEY_MAX;
+	return at < window;
 }
 
 /* The same of a new line: "get " and its first key. */
@@ -104,6 +122,27 @@ mc_get_take(const uint8_t *p, uint32_t len, struct mc_get *get)
 	if (unlikely(used == 0) || (!get->last && !mc_line_fits(p, MC_GET_BYTES, len)))
 		return 0;
 	return MC_GET_BYTES + used;
+}
+
+#define MC_SET_WORD  0x20746573u /* "set " */
+#define MC_SET_BYTES 4u
+
+static inline bool
+mc_set_begins(const uint8_t *p, uint32_t len)
+{
+	return len >= MC_SET_BYTES && load_u32(p) == MC_SET_WORD;
+}
+
+/* Take the line of a set, which begins so, off the front of len bytes at p. Returns the bytes used;
+ * 0: not for this path, and what *req holds is nothing. */
+uint32_t mc_set_take(struct mc_req *req, const uint8_t *p, uint32_t len);
+
+/* What a request is before it is read. The union is its reader's. */
+static inline void
+mc_req_clear(struct mc_req *req, const uint8_t *p)
+{
+	memset(req, 0, offsetof(struct mc_req, meta));
+	req->key.data = p;
 }
 
 #endif

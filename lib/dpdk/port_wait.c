@@ -1,0 +1,68 @@
+/* DPDK 22.11 calls what a CPU is woken by an experiment; the names are those of 21.11 to 24.11. */
+#define ALLOW_EXPERIMENTAL_API
+#include "port_wait.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <rte_cpuflags.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_power_intrinsics.h>
+
+static bool
+cpu_can_monitor(void)
+{
+	struct rte_cpu_intrinsics can;
+
+	rte_cpu_get_intrinsics_support(&can);
+	return can.power_monitor;
+}
+
+enum wait_kind
+port_wait_begin(const struct port_dpdk *p)
+{
+	struct rte_power_monitor_cond next;
+
+	/* The default is 50 us, as much as what is slept at first. */
+	prctl(PR_SET_TIMERSLACK, WAIT_SLACK_NS);
+	return cpu_can_monitor() && rte_eth_get_monitor_addr(p->id, p->queue, &next) == 0
+		       ? WAIT_MONITOR
+		       : WAIT_SLEEP;
+}
+
+static void
+sleep_ns(uint64_t ns)
+{
+	const struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S),
+				   .tv_nsec = (long)(ns % NS_PER_S)};
+
+	/* A signal may end it early: then a turn comes early. */
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+/* The descriptor is read once more by rte_power_monitor, between arming and waiting: a frame that
+ * came since the last turn is not slept over. */
+static bool
+monitor(const struct port_dpdk *p, uint64_t ns)
+{
+	const uint64_t cycles = ns * (rte_get_tsc_hz() / US_PER_S) / 1000;
+	struct rte_power_monitor_cond next;
+
+	return rte_eth_get_monitor_addr(p->id, p->queue, &next) == 0 &&
+	       rte_power_monitor(&next, rte_rdtsc() + cycles) == 0;
+}
+
+void
+port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns)
+{
+	if (kind == WAIT_MONITOR && monitor(p, ns))
+		return;
+	sleep_ns(ns);
+}
+
+const char *
+wait_kind_words(enum wait_kind kind)
+{
+	return kind == WAIT_MONITOR ? "watches the next descriptor" : "sleeps for short times";
+}

@@ -1,0 +1,34 @@
+/*
+ * port_wait.h - waiting for a frame without spinning.
+ *
+ * What a queue can do decides, best first:
+ *   WAIT_MONITOR  the CPU watches the descriptor the NIC writes next (umwait; rte_power_monitor):
+ *                 PMDs of PCI NICs, virtio and vhost, on CPUs that have it. Awake in about a
+ *                 microsecond.
+ *   WAIT_SLEEP    a short sleep: any port and CPU, and all there is for af_packet, tap and memif.
+ *                 A frame that comes meanwhile waits for its end.
+ *
+ * Units:  ns.
+ * Thread: the core of the queue.
+ * Errors: none: a CPU that refuses to be woken by a descriptor sleeps.
+ * Bounds: as long as asked for, and what it takes the kernel to wake a thread whose timers may be
+ *         WAIT_SLACK_NS late.
+ */
+#ifndef CLOCKOO_PORT_WAIT_H
+#define CLOCKOO_PORT_WAIT_H
+
+#include "port_dpdk.h"
+
+#define WAIT_SLACK_NS 1000ul
+
+enum wait_kind { WAIT_MONITOR, WAIT_SLEEP };
+
+/* Of this queue on this CPU; the thread is the core's, and its timers are exact from now on. */
+enum wait_kind port_wait_begin(const struct port_dpdk *p);
+
+/* Until a frame may be there, ns at most. */
+void port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns);
+
+const char *wait_kind_words(enum wait_kind kind);
+
+#endif

@@ -1,0 +1,41 @@
+"""The wire between a guest's NIC and this side: a tap in the network namespace we are in, and how the
+NIC at its other end is given to vfio-pci."""
+
+import os
+import subprocess
+
+import boot_image
+
+NAME = "wire"
+HERE_IP, GUEST_IP, PREFIX_LEN = "10.44.0.1", "10.44.0.2", 24
+
+
+def allowed():
+    if os.geteuid() != 0 or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        raise boot_image.Missing("a tap needs root and /dev/net/tun")
+    boot_image.tool("qemu-system-x86_64")
+
+
+def make(queues):
+    mode = ["multi_queue"] if queues > 1 else []
+    for words in (["tuntap", "add", NAME, "mode", "tap", *mode],
+                  ["addr", "add", f"{HERE_IP}/{PREFIX_LEN}", "dev", NAME], ["link", "set", NAME, "up"]):
+        subprocess.run(["ip", *words], check=True, stdin=subprocess.DEVNULL)
+
+
+def remove():
+    subprocess.run(["ip", "link", "del", NAME], stdin=subprocess.DEVNULL, check=False)
+
+
+def find_nic(guest):
+    """Its address: the one device of class 0x02, network."""
+    return guest.must("for d in /sys/bus/pci/devices/*; do "
+                      "case $(cat $d/class) in 0x02*) basename $d ;; esac; done").strip()
+
+
+def bind(guest, address, tool):
+    """By tools/nic, if the guest has it; the driver that has the NIC afterwards."""
+    guest.must(f"if command -v {tool} >/dev/null; then {tool} bind {address} >/dev/console; else "
+               f"echo vfio-pci >/sys/bus/pci/devices/{address}/driver_override && "
+               f"echo {address} >/sys/bus/pci/drivers_probe; fi")
+    return guest.must(f"basename $(readlink /sys/bus/pci/devices/{address}/driver)").strip()

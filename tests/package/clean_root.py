@@ -1,0 +1,86 @@
+"""A clean Debian, as debootstrap makes it, with what the package depends on and nothing else.
+
+Made once under the build folder; every test gets a copy. Commands run in it in a mount namespace of
+their own, so that what is mounted for them goes with them and the copy can be removed as a folder.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
+MAKE_S, RUN_S = 900, 300
+# What every Debian that boots has, and debootstrap's smallest one lacks.
+MACHINE = ["udev"]
+# No service starts because a package was installed here.
+POLICY = "#!/bin/sh\nexit 101\n"
+ENTER = """for m in proc sys dev; do mkdir -p "$0/$m"; mount --rbind "/$m" "$0/$m"; done
+mount -t tmpfs tmpfs "$0/run"
+exec chroot "$0" /bin/sh -c "$1"
+"""
+
+
+class Missing(Exception):
+    """Why there can be no clean Debian here."""
+
+
+def run(root, command, seconds=RUN_S):
+    """(status, output) of a shell's command in that root."""
+    done = subprocess.run(
+        ["unshare", "-m", "--propagation", "private", "sh", "-ec", ENTER, str(root), command],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", timeout=seconds, check=False,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"})
+    return done.returncode, done.stdout
+
+
+def remove(root):
+    """A folder that has mounts below it is left alone: they would be emptied."""
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+    if root.exists() and f" {root}/" not in mounts and f" {root} " not in mounts:
+        subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=False)
+
+
+def depends_of(package):
+    """Names alone, the first of alternatives."""
+    text = subprocess.run(["dpkg-deb", "-f", str(package), "Depends"], capture_output=True, text=True,
+                          check=True).stdout
+    return [re.sub(r"\(.*?\)", "", one.split("|")[0]).strip() for one in text.split(",")]
+
+
+def make(base, package):
+    begun = base.with_name(base.name + ".begun")
+    remove(begun)
+    try:
+        done = subprocess.run(["debootstrap", "--variant=minbase", SUITE, str(begun), MIRROR],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=MAKE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Missing(f"debootstrap: {error}") from None
+    if done.returncode != 0:
+        raise Missing(f"debootstrap: {done.stdout.strip().splitlines()[-1:]}")
+    policy = begun / "usr/sbin/policy-rc.d"
+    policy.write_text(POLICY)
+    policy.chmod(0o755)
+    status, text = run(begun, "apt-get -q update && apt-get -q -y --no-install-recommends "
+                              f"-o Dpkg::Use-Pty=0 install {' '.join(depends_of(package) + MACHINE)} && apt-get clean",
+                       MAKE_S)
+    if status != 0:
+        raise Missing(f"apt-get: {text.strip().splitlines()[-1:]}")
+    begun.rename(base)
+
+
+def take(build, package):
+    """A fresh copy; the caller removes it."""
+    if os.geteuid() != 0:
+        raise Missing("a clean root needs root")
+    if shutil.which("debootstrap") is None:
+        raise Missing("debootstrap is not installed: tools/install clean")
+    base, copy = build / "clean-debian", build / "clean-debian.copy"
+    if not base.exists():
+        make(base, package)
+    remove(copy)
+    subprocess.run(["cp", "-a", "--reflink=auto", "--one-file-system", str(base), str(copy)], check=True)
+    return copy

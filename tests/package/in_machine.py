@@ -1,0 +1,125 @@
+"""The installed package in a machine of its own: systemd, udev, a NIC on vfio-pci.
+
+A clean Debian with the package in it is the guest's whole file system; QEMU and the kernel are those
+of tests/boot. What the unit's sandbox would forbid, fails here.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "boot"))
+
+import boot_client  # noqa: E402
+import boot_image   # noqa: E402
+import boot_kernel  # noqa: E402
+import boot_tap     # noqa: E402
+from boot_guest import Guest  # noqa: E402
+
+Missing = (boot_image.Missing, boot_kernel.Missing)
+MEMORY_MB = 2048
+START_S = 120
+# Nobody reads them in the guest, and it unpacks every byte.
+LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n",
+            "usr/share/perl", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/gcc", "usr/lib/x86_64-linux-gnu/gconv",
+            "usr/lib/locale", "var/lib/apt", "var/lib/dpkg/info", "var/cache", "var/log", "proc/", "sys/", "dev/", "run/", "tmp/",
+            "init")
+CONFIG = """network:
+  address: {address}/24
+port:
+  nic: "{nic}"
+cores:
+  yield: yes
+memory:
+  limit: 32
+protocol:
+  conn_limit: 256
+"""
+WATCHDOG_S = 4
+
+
+def make_image(image, kernel, root):
+    archive = boot_image.Archive()
+    archive.tree(root, LEFT_OUT)
+    for folder in ("proc", "sys", "dev", "run", "tmp", "var/log"):
+        archive.folder(folder)
+    archive.file("bin/busybox" if not (root / "bin").is_symlink() else "usr/bin/busybox",
+                 pathlib.Path(boot_image.tool("busybox")).read_bytes())
+    boot_image.add_modules(archive, kernel)
+    archive.file("init", (HERE / "machine_init").read_bytes())
+    archive.file("guest_control", (HERE.parent / "boot/guest_control").read_bytes())
+    name = "machine_control.service"
+    archive.file(f"etc/systemd/system/{name}", (HERE / name).read_bytes(), 0o644)
+    archive.link(f"etc/systemd/system/multi-user.target.wants/{name}", f"../{name}")
+    data = archive.bytes()
+    image.write_bytes(data)
+    return len(data)
+
+
+def state(guest, *names):
+    text = guest.must("systemctl show clockoo " + " ".join(f"-p {name}" for name in names))
+    return dict(line.split("=", 1) for line in text.split())
+
+
+def service(tally, guest, clock):
+    nic = boot_tap.find_nic(guest)
+    bound = boot_tap.bind(guest, nic, "clockoo-nic")
+    tally.check(f"in a machine: the NIC {nic} is bound to vfio-pci", bound == "vfio-pci", bound)
+    guest.must("udevadm settle")
+    owner = guest.must("stat -c %G:%a /dev/vfio/[0-9]*").strip()
+    tally.check("in a machine: the NIC is the service's to open", owner == "clockoo:660", owner)
+    text = CONFIG.format(address=boot_tap.GUEST_IP, nic=nic).replace("\n", "\\n")
+    guest.must(f"printf '{text}' >/etc/clockoo/clockoo.yaml")
+    status, text = guest.run("systemctl start clockoo; s=$?; "
+                             "[ $s = 0 ] || journalctl -o cat -n 20 -u clockoo; exit $s", START_S)
+    if not tally.check("in a machine: systemctl start waits until it is ready", status == 0, text):
+        return
+    print(f"   the service is ready after {clock():.0f} s", flush=True)
+    conns = boot_client.over_tcp(boot_tap.GUEST_IP, 2)
+    tally.check("in a machine: a client outside stores and reads every byte", True)
+    status, text = guest.run("systemctl reload clockoo", START_S)
+    now = state(guest, "ActiveState", "SubState", "NRestarts", "User")
+    tally.check("in a machine: a reload ends and the service goes on",
+                status == 0 and now == {"ActiveState": "active", "SubState": "running",
+                                        "NRestarts": "0", "User": "clockoo"}, f"{text} {now}")
+    boot_client.expect(conns[0], b"mn\r\n", b"MN\r\n")
+    status, text = guest.run("systemctl stop clockoo; s=$?; systemctl show -p Result clockoo; exit $s", START_S)
+    tally.check("in a machine: stopped, it closed its connections and ended well",
+                status == 0 and text.strip() == "Result=success"
+                and all(conn.recv(1) == b"" for conn in conns), text)
+    text = guest.must("journalctl -o cat -u clockoo")
+    tally.check("in a machine: the journal has its words", "clockoo 0." in text and " ready: tcp " in text, text)
+
+
+def watchdog(tally, guest):
+    """A program whose cores stand still is ended and started again."""
+    guest.must("mkdir -p /run/systemd/system/clockoo.service.d && printf "
+               f"'[Service]\\nWatchdogSec={WATCHDOG_S}\\n' >/run/systemd/system/clockoo.service.d/w.conf "
+               "&& systemctl daemon-reload && systemctl start clockoo", START_S)
+    guest.must("kill -STOP $(systemctl show -P MainPID clockoo)")
+    status, text = guest.run(f"for i in $(seq {10 * WATCHDOG_S}); do sleep 1; "
+                             "[ $(systemctl show -P NRestarts clockoo) != 0 ] && "
+                             "[ $(systemctl show -P ActiveState clockoo) = active ] && exit 0; done; exit 1",
+                             START_S)
+    tally.check("in a machine: standing still, it is ended and started again", status == 0,
+                text + guest.run("journalctl -o cat -n 20 -u clockoo")[1])
+
+
+def run(tally, build, root, clock):
+    """clock() is the seconds since this began."""
+    boot_tap.allowed()
+    kernel = boot_kernel.take(build)
+    image = build / "boot/debian.cpio"
+    size = make_image(image, kernel, root)
+    print(f"   an image of {size / 1e6:.0f} MB", flush=True)
+    boot_tap.make(1)
+    try:
+        with tempfile.TemporaryDirectory(prefix="clockoo-machine-") as folder, \
+                Guest(kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB) as guest:
+            print(f"   systemd is up after {clock():.0f} s", flush=True)
+            service(tally, guest, clock)
+            watchdog(tally, guest)
+    finally:
+        boot_tap.remove()
+        image.unlink()

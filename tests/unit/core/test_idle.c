@@ -1,0 +1,92 @@
+/*
+ * How long an idle core waits. Goal: not at all while frames come, never past the stack's next
+ * timer, never more than its share of the silence or the bound of all waits; and a core that is
+ * silent for long does wait. Method: a table of silences and timers, and every silence up to 10 ms.
+ */
+#include "support/test.h"
+#include "core/idle.h"
+
+#define NOW   7000000000ull
+#define NEVER UINT64_MAX
+#define US    1000ull
+#define MS    1000000ull
+
+static const struct {
+	uint64_t silence_ns, timer_ns, wait_ns; /* timer_ns: from now on */
+} rows[] = {
+	{0, NEVER - NOW, 0},
+	{IDLE_SPIN_NS - 1, NEVER - NOW, 0},
+	{IDLE_SPIN_NS, NEVER - NOW, IDLE_SPIN_NS / IDLE_SHARE},
+	{800 * US, NEVER - NOW, 100 * US},
+	{4 * MS, NEVER - NOW, 500 * US},
+	{1000 * MS, NEVER - NOW, IDLE_WAIT_MAX_NS},
+	/* A timer comes first. */
+	{800 * US, 60 * US, 60 * US},
+	{1000 * MS, 60 * US, 60 * US},
+	{1000 * MS, IDLE_WAIT_MIN_NS, IDLE_WAIT_MIN_NS},
+	/* So soon that turning costs less than waiting; or it is due. */
+	{1000 * MS, IDLE_WAIT_MIN_NS - 1, 0},
+	{1000 * MS, 0, 0},
+};
+
+static void
+a_core_waits_for_its_share_of_the_silence_and_no_timer_waits(void **state)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct idle idle = {.since_ns = NOW - rows[i].silence_ns};
+
+		check_eq(idle_wait_ns(&idle, NOW, NOW + rows[i].timer_ns), rows[i].wait_ns);
+	}
+}
+
+/* The stack says 0 for at once: it has never ticked. */
+static void
+a_timer_of_the_past_is_not_slept_over(void **state)
+{
+	const struct idle idle = {.since_ns = 0};
+
+	check_eq(idle_wait_ns(&idle, NOW, 0), 0);
+	check_eq(idle_wait_ns(&idle, NOW, NOW - MS), 0);
+}
+
+static void
+a_frame_ends_the_silence(void **state)
+{
+	struct idle idle = {.since_ns = 0};
+
+	check(idle_wait_ns(&idle, NOW, NEVER) != 0);
+	idle_busy(&idle, NOW);
+	check_eq(idle_wait_ns(&idle, NOW, NEVER), 0);
+	check_eq(idle_wait_ns(&idle, NOW + IDLE_SPIN_NS - 1, NEVER), 0);
+	check(idle_wait_ns(&idle, NOW + IDLE_SPIN_NS, NEVER) != 0);
+}
+
+static void
+nobody_waits_longer_than_a_share_of_the_silence(void **state)
+{
+	const struct idle idle = {.since_ns = NOW};
+	uint64_t last = 0;
+
+	for (uint64_t silence = 0; silence < 10 * MS; silence += 777) {
+		const uint64_t wait = idle_wait_ns(&idle, NOW + silence, NEVER);
+
+		check(wait >= last);
+		check(wait <= silence / IDLE_SHARE);
+		check(wait <= IDLE_WAIT_MAX_NS);
+		last = wait;
+	}
+	check_eq(last, IDLE_WAIT_MAX_NS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_core_waits_for_its_share_of_the_silence_and_no_timer_waits),
+		cmocka_unit_test(a_timer_of_the_past_is_not_slept_over),
+		cmocka_unit_test(a_frame_ends_the_silence),
+		cmocka_unit_test(nobody_waits_longer_than_a_share_of_the_silence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
