@@ -103,7 +103,6 @@ def part_check(quick):
     counts = counting("tools/check", [str(ROOT / "tools/check")])
     counts.add(counting("tools/check on trees that break its rules",
                         [str(CONFORM / "house_check_test.py")]))
-    counts.add(counting("tools/nic on a PCI bus that is none", [str(CONFORM / "nic_tool_test.py")]))
     return counts
 
 
