@@ -154,6 +154,7 @@ set_now(struct stack *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns;
 	s->now_us = (uint32_t)(now_ns / 1000);
+	s->now_ms = (uint32_t)(now_ns / 1000000);
 }
 
 void
