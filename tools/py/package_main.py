@@ -21,7 +21,8 @@ from progress import Failed, Step
 
 ROOT = build_tree.ROOT
 NAME = "clockoo"
-MAINTAINER = "The Clockoo founders <clockoo@invalid>"
+# Who builds it answers for it, as with Debian's own tools.
+MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
 PROGRAMS = ("clockoo", "clockoo-load")
 MAN_PAGES = ("clockoo.8", "clockoo-load.1", "clockoo.yaml.5")
 SCRIPTS = ("postinst", "prerm", "postrm")
