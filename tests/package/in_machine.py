@@ -106,10 +106,14 @@ def watchdog(tally, guest):
                 text + guest.run("journalctl -o cat -n 20 -u clockoo")[1])
 
 
-def run(tally, build, root, clock):
-    """clock() is the seconds since this began."""
+def take_kernel(build):
+    """Over the network, the first time; Missing, if there can be no machine here."""
     boot_tap.allowed()
-    kernel = boot_kernel.take(build)
+    return boot_kernel.take(build)
+
+
+def run(tally, build, root, kernel, clock):
+    """clock() is the seconds since this began."""
     image = build / "boot/debian.cpio"
     size = make_image(image, kernel, root)
     print(f"   an image of {size / 1e6:.0f} MB", flush=True)
