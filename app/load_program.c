@@ -15,6 +15,7 @@
 #define RX_FRAMES_TCP 8192u
 #define KEEPALIVE_NS  (7200ull * 1000000000u)
 #define PAGE_BYTES    4096u
+#define BURST_LEAST   8u
 /* Of UDP; the others if the server's is among them. */
 #define LOCAL_PORT   40000u
 #define LOCAL_PORT_2 50000u
@@ -66,7 +67,22 @@ stack_config_of(const struct load_program *p)
 						: (uint32_t)chunks,
 		.rx_frames_max = tcp ? RX_FRAMES_TCP : RX_FRAMES_UDP,
 		.keepalive_idle_ns = KEEPALIVE_NS,
+		.timestamps = !p->options.no_timestamps,
 	};
+}
+
+/* Fifty requests in one burst go to and fro, and each end waits for the other: a client that takes
+ * a part of them at a time keeps both at work. */
+static uint32_t
+burst_of(const struct load_program *p)
+{
+	const uint32_t part = p->conns_of_core / 4;
+
+	if (p->options.burst != 0)
+		return p->options.burst;
+	if (p->options.transport == LOAD_UDP || part >= BURST_MAX)
+		return BURST_MAX;
+	return part < BURST_LEAST ? BURST_LEAST : part;
 }
 
 static struct load_config
@@ -83,6 +99,7 @@ load_config_of(const struct load_program *p)
 		.local_ports = o->udp_ports,
 		.conns_max = p->conns_of_core,
 		.depth_max = p->depth_max,
+		.burst = burst_of(p),
 		.timeout_ns = (uint64_t)(o->timeout * 1e9),
 		.cores = p->config.cores,
 		.seed = o->seed,

@@ -466,7 +466,7 @@ stack_sort(struct stack *s, struct sorted *in)
 		reason = check_frame(s, in, i);
 		if (unlikely(reason != SORT_KEEP)) {
 			stack_count(s, reason);
-			frame_spent(s, in->rx.frame[i]);
+			frame_spent(s, in->rx.frame[i], in->rx.data[i]);
 		}
 	}
 	s->owed = in->udp_count + in->other_count;

@@ -21,7 +21,8 @@ size_t
 stack_bytes(const struct stack_config *cfg)
 {
 	return sizeof(struct stack) + (cfg->udp_port != 0 ? reasm_bytes() : 0) +
-	       spent_max(cfg) * sizeof(struct frame *) + tcp_bytes(cfg) + 3 * CACHE_LINE_BYTES;
+	       spent_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) + tcp_bytes(cfg) +
+	       4 * CACHE_LINE_BYTES;
 }
 
 static uint32_t
@@ -108,6 +109,8 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);
 	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	s->spent_start =
+		region_take(region, s->spent_max * sizeof *s->spent_start, CACHE_LINE_BYTES);
 	udp_create(s);
 	if (cfg->udp_port != 0)
 		s->reasm = reasm_create(region);

@@ -29,9 +29,10 @@ struct outbox {
 	struct burst part[OUTBOX_PARTS];
 };
 
-/* Empty frames, for what is not answered in place. Filled up at the start of a turn, used from
- * the end: the frame last put in is the one most likely still cached. */
-#define STOCK_MAX OUTBOX_MAX
+/* Empty frames, for what is not answered in place. Filled up to STOCK_FULL at the start of a turn,
+ * with what was received and is spent to STOCK_MAX at its end; used from the end: the frame last
+ * put in is the one most likely still cached. */
+#define STOCK_FULL OUTBOX_MAX
 
 struct stock {
 	uint32_t count;
@@ -123,6 +124,7 @@ struct stack {
 	 * spent_max is every received frame this core can own, so there is always a place. */
 	uint32_t spent_count, spent_max;
 	struct frame **spent;
+	uint8_t **spent_start;
 
 	struct outbox out;
 	struct stock stock;
@@ -202,8 +204,9 @@ void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t f
 bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
 			uint64_t *until_ns);
 
-/* Give a received frame back at the next stack_release(). */
-void frame_spent(struct stack *s, struct frame *f);
+/* A received frame goes to the stock, or back to the port, at the next stack_release(). start:
+ * where sort has it begin. */
+void frame_spent(struct stack *s, struct frame *f, uint8_t *start);
 
 /* ---- frame level, among its own files ---- */
 

@@ -80,11 +80,11 @@ bench_region(size_t bytes, bool *huge)
 }
 
 static struct store_config
-store_config_of(uint32_t memory_mib)
+store_config_of(uint32_t memory_mib, uint32_t cores)
 {
 	return (struct store_config){
 		.memory_bytes = (size_t)memory_mib << 20,
-		.cores = 1,
+		.cores = cores,
 		.value_max = STORE_VALUE_MAX,
 		.seed = 42,
 	};
@@ -106,27 +106,41 @@ static const struct serve_config serve_cfg = {.conns_max = CONNS,
 					      .conn_requests_max = CONN_REQUESTS};
 
 size_t
-bench_bed_bytes(uint32_t memory_mib)
+bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 {
-	const struct store_config store_cfg = store_config_of(memory_mib);
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
 
-	return store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + neigh_table_bytes() +
-	       serve_shared_bytes(1) + serve_bytes(&serve_cfg) + (64u << 10);
+	return store_bytes(&store_cfg) + neigh_table_bytes() + serve_shared_bytes(cores) +
+	       (64u << 10);
 }
 
 void
-bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port)
+bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, struct region *r)
 {
-	const struct store_config store_cfg = store_config_of(memory_mib);
-	struct neigh_table *neigh;
-	struct serve_shared *shared;
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
 
-	b->store = store_create(r, &store_cfg);
-	b->sc = store_core_of(b->store, 0);
-	neigh = neigh_table_create(r);
-	b->stack = stack_create(r, &stack_cfg, port, neigh);
-	shared = serve_shared_create(r, b->store, 1, "bench");
-	b->serve = serve_create(r, &serve_cfg, shared, b->stack);
+	s->store = store_create(r, &store_cfg);
+	s->neigh = neigh_table_create(r);
+	s->serve = serve_shared_create(r, s->store, cores, "bench");
+}
+
+size_t
+bench_bed_bytes(void)
+{
+	return stack_bytes(&stack_cfg) + serve_bytes(&serve_cfg) + (64u << 10);
+}
+
+void
+bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t core, struct region *r,
+	       struct port *port)
+{
+	struct serve_config cfg = serve_cfg;
+
+	b->store = s->store;
+	b->sc = store_core_of(s->store, core);
+	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
+	cfg.core = core;
+	b->serve = serve_create(r, &cfg, s->serve, b->stack);
 	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
 }
 
@@ -140,9 +154,20 @@ void
 bench_bed_make(struct bench_bed *b, uint32_t keys)
 {
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
-	struct region r =
-		bench_region(bench_bed_bytes(bench_bed_mib(keys)) + frames, &b->hugepages);
+	const uint32_t mib = bench_bed_mib(keys);
+	struct region r = bench_region(bench_shared_bytes(mib, 1) + bench_bed_bytes() + frames,
+				       &b->hugepages);
+	struct bench_shared shared;
 
-	replay_init(&b->port, region_take(&r, frames, 4096), bench_server_mac);
-	bench_bed_over(b, bench_bed_mib(keys), &r, &b->port.port);
+	bench_shared_make(&shared, mib, 1, &r);
+	bench_bed_join(b, &shared, 0, &r);
+}
+
+void
+bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core,
+	       struct region *r)
+{
+	replay_init(&b->port, region_take(r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
+		    bench_server_mac);
+	bench_bed_over(b, shared, core, r, &b->port.port);
 }

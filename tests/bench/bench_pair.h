@@ -19,7 +19,7 @@ struct kind {
 	enum load_transport transport;
 	uint32_t depth; /* of a connection; over UDP of all */
 	uint32_t multiget;
-	double sets;
+	double sets, zipf; /* zipf 0: uniform */
 };
 
 struct bench_pair {
@@ -43,6 +43,10 @@ const struct kind *kind_named(const char *name);
 
 /* All keys are stored. */
 void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys);
+
+/* Pairs over one store, made and filled together: number i is core i and stores its share. */
+void bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *kind,
+		      uint32_t keys);
 
 /* Give the generator so many requests to make, from the next step on. */
 void bench_pair_order(struct bench_pair *b, uint64_t requests);

@@ -304,7 +304,7 @@ static void
 check_row(struct rig *r, const struct row *row)
 {
 	uint8_t p[NET_FRAME_BYTES] = {0};
-	const uint32_t lent = net_port_lent(r->np);
+	const uint32_t lent = rig_lent(r);
 	uint32_t len = make(p, row->base);
 
 	memcpy(p + row->at, row->value, row->value_len);
@@ -328,9 +328,9 @@ check_row(struct rig *r, const struct row *row)
 	}
 	check_eq(rig_count(r, RX_FRAMES), 1);
 	check_eq(rig_count(r, RX_BYTES), len);
-	/* One turn later the stock is full again and nothing is left over. */
+	/* One turn later nothing is left over. */
 	rig_turn(r, NULL);
-	check_eq(net_port_lent(r->np), lent);
+	check_eq(rig_lent(r), lent);
 }
 
 static void
