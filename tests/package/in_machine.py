@@ -82,7 +82,8 @@ def service(tally, guest, clock):
     now = state(guest, "ActiveState", "SubState", "NRestarts", "User")
     tally.check("in a machine: a reload ends and the service goes on",
                 status == 0 and now == {"ActiveState": "active", "SubState": "running",
-                                        "NRestarts": "0", "User": "clockoo"}, f"{text} {now}")
+                                        "NRestarts": "0", "User": "clockoo"},
+                f"{text} {now} {guest.must('journalctl -o short-monotonic -u clockoo')}")
     boot_client.expect(conns[0], b"mn\r\n", b"MN\r\n")
     status, text = guest.run("systemctl stop clockoo; s=$?; systemctl show -p Result clockoo; exit $s", START_S)
     tally.check("in a machine: stopped, it closed its connections and ended well",

@@ -80,9 +80,7 @@ def contents(build, number):
     files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
-    nic = ROOT / "tools/nic"
-    if nic.exists():
-        files["usr/sbin/clockoo-nic"] = (nic.read_bytes(), 0o755)
+    files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
     doc = f"usr/share/doc/{NAME}"
     for source, name in (("README.md", "README.md"), ("app/README.md", "options.md"),
                          ("lib/proto/COMMANDS.md", "COMMANDS.md"), ("lib/load/README.md", "clockoo-load.md"),
