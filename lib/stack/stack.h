@@ -29,9 +29,12 @@
 
 #define OUTBOX_MAX 256u
 
-/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock of
- * empty ones, its outbox, and the burst it works on. For whoever sizes the port's pool. */
-#define STACK_FRAMES_MAX (2u * OUTBOX_MAX + BURST_MAX)
+/* Empty frames in its stock: one for each place in the outbox, and a burst that was received and is
+ * spent. */
+#define STOCK_MAX (OUTBOX_MAX + BURST_MAX)
+/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock, its
+ * outbox, and the burst it works on. For whoever sizes the port's pool. */
+#define STACK_FRAMES_MAX (STOCK_MAX + OUTBOX_MAX + BURST_MAX)
 
 struct neigh_table;
 struct conn;

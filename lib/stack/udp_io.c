@@ -78,7 +78,8 @@ udp_release(struct stack *s)
 {
 	for (uint32_t n = 0; n < s->datagram_count; n++)
 		if (!s->datagrams[n].answered)
-			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index]);
+			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index],
+				    s->in->rx.data[s->datagrams[n].rx_index]);
 	s->datagram_count = 0;
 	s->owed = 0;
 	if (s->reasm != NULL)

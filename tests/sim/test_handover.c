@@ -296,7 +296,7 @@ streams_are_right_wherever_their_frames_land(void **state)
 			step(w);
 		for (uint32_t i = 0; i < 100; i++)
 			step(w);
-		check(mem_port_held(w->wire) <= w->server->count * OUTBOX_MAX);
+		check(mem_port_held(w->wire) <= w->server->count * STOCK_MAX);
 		destroy(w);
 	}
 }

@@ -270,13 +270,13 @@ a_datagram_taken_back_is_not_sent(void **state)
 	uint32_t room, lent;
 
 	rig_turn(r, NULL);
-	lent = net_port_lent(r->np);
+	lent = rig_lent(r);
 	check_ptr(udp_begin(r->stack, &service.from, &room));
 	udp_commit(r->stack, 0);
 	rig_turn(r, NULL);
 	check_eq(r->np->sent_count, 0);
 	check_eq(rig_count(r, UDP_SENT), 0);
-	check_eq(net_port_lent(r->np), lent);
+	check_eq(rig_lent(r), lent);
 	rig_free(r);
 }
 
@@ -287,12 +287,12 @@ unanswered_requests_are_given_back(void **state)
 	uint32_t lent, count;
 
 	rig_turn(r, NULL);
-	lent = net_port_lent(r->np);
+	lent = rig_lent(r);
 	for (uint32_t i = 0; i < 10; i++)
 		put_request(r, 0, PEER_PORT);
 	rig_turn(r, look_only);
 	check_eq(service.seen, 10);
-	check_eq(net_port_lent(r->np), lent);
+	check_eq(rig_lent(r), lent);
 	stack_datagrams(r->stack, &count);
 	check_eq(count, 0);
 	rig_free(r);
