@@ -80,11 +80,11 @@ bench_region(size_t bytes, bool *huge)
 }
 
 static struct store_config
-store_config_of(uint32_t memory_mib)
+store_config_of(uint32_t memory_mib, uint32_t cores)
 {
 	return (struct store_config){
 		.memory_bytes = (size_t)memory_mib << 20,
-		.cores = 1,
+		.cores = cores,
 		.value_max = STORE_VALUE_MAX,
 		.seed = 42,
 	};
@@ -108,26 +108,65 @@ static const struct serve_config serve_cfg = {.conns_max = CONNS,
 size_t
 bench_bed_bytes(uint32_t memory_mib)
 {
-	const struct store_config store_cfg = store_config_of(memory_mib);
+	const struct store_config store_cfg = store_config_of(memory_mib, 1);
 
 	return store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + neigh_table_bytes() +
 	       serve_shared_bytes(1) + serve_bytes(&serve_cfg) + (64u << 10);
 }
 
+static void
+share(struct bench_shared *shared, uint32_t memory_mib, uint32_t cores, struct region *r)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
+
+	shared->store = store_create(r, &store_cfg);
+	shared->serve = serve_shared_create(r, shared->store, cores, "bench");
+}
+
+static void
+join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core, struct region *r,
+     struct port *port)
+{
+	struct serve_config cfg = serve_cfg;
+
+	cfg.core = core;
+	b->store = shared->store;
+	b->sc = store_core_of(b->store, core);
+	b->stack = stack_create(r, &stack_cfg, port, neigh_table_create(r));
+	b->serve = serve_create(r, &cfg, shared->serve, b->stack);
+	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
+}
+
+void
+bench_share(struct bench_shared *shared, uint32_t keys, uint32_t cores)
+{
+	const struct store_config store_cfg = store_config_of(bench_bed_mib(keys), cores);
+	bool huge;
+	struct region r = bench_region(
+		store_bytes(&store_cfg) + serve_shared_bytes(cores) + (64u << 10), &huge);
+
+	share(shared, bench_bed_mib(keys), cores, &r);
+}
+
+void
+bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core)
+{
+	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	struct region r = bench_region(stack_bytes(&stack_cfg) + neigh_table_bytes() +
+					       serve_bytes(&serve_cfg) + (64u << 10) + frames,
+				       &b->hugepages);
+
+	replay_init(&b->port, region_take(&r, frames, 4096), bench_server_mac);
+	join(b, shared, core, &r, &b->port.port);
+}
+
 void
 bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port)
 {
-	const struct store_config store_cfg = store_config_of(memory_mib);
-	struct neigh_table *neigh;
-	struct serve_shared *shared;
+	struct bench_shared shared;
 
-	b->store = store_create(r, &store_cfg);
-	b->sc = store_core_of(b->store, 0);
-	neigh = neigh_table_create(r);
-	b->stack = stack_create(r, &stack_cfg, port, neigh);
-	shared = serve_shared_create(r, b->store, 1, "bench");
-	b->serve = serve_create(r, &serve_cfg, shared, b->stack);
-	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
+	share(&shared, memory_mib, 1, r);
+	join(b, &shared, 0, r, port);
 }
 
 uint32_t

@@ -30,6 +30,16 @@ struct bench_bed {
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];
 
+/* What cores of one appliance have in common. */
+struct bench_shared {
+	struct store *store;
+	struct serve_shared *serve;
+};
+
+void bench_share(struct bench_shared *shared, uint32_t keys, uint32_t cores);
+/* One of them. */
+void bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core);
+
 /* With memory for so many small items. */
 void bench_bed_make(struct bench_bed *b, uint32_t keys);
 

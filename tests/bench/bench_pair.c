@@ -10,6 +10,8 @@
 #define TURN_NS        4000u
 #define FILL_DEPTH     8u
 #define FILL_STEPS_MAX (1u << 28)
+#define SETTLE_STEPS   64u
+#define SETTLE_MAX     (1u << 20)
 
 static const struct kind kinds[] = {
 	{"udp_get", LOAD_UDP, 32, 1, 0},       {"udp_set", LOAD_UDP, 32, 1, 1},
@@ -37,6 +39,7 @@ make_generator(struct bench_pair *b, uint32_t keys)
 		.conns = CONNS,
 		.depth_max = DEPTH_MAX,
 		.sets = b->kind->sets,
+		.zipf = b->zipf,
 		.rx_frames_max = RX_FRAMES,
 	};
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
@@ -135,14 +138,30 @@ bench_pair_done(const struct bench_pair *b)
 	return load_core_done_mt(b->core);
 }
 
-void
-bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
+/* What storing so much at once has set going is over before anything is measured: the index follows
+ * the items for some ten thousand turns. */
+static void
+settle(struct bench_pair *b)
+{
+	struct look unseen = {0};
+	struct store_usage usage;
+
+	for (uint32_t i = 0; i < SETTLE_MAX; i++) {
+		for (uint32_t n = 0; n < SETTLE_STEPS; n++)
+			bench_pair_step(b, &unseen);
+		store_usage_mt(b->bed.store, &usage);
+		if (!usage.index_resizing)
+			return;
+	}
+	fputs("bench: the index does not come to rest\n", stderr);
+	exit(1);
+}
+
+static void
+fill(struct bench_pair *b, uint32_t keys)
 {
 	struct look unseen = {0};
 
-	b->kind = kind;
-	bench_bed_make(&b->bed, keys);
-	make_generator(b, keys);
 	order(b, LOAD_FILL, 0);
 	for (uint32_t i = 0; i < FILL_STEPS_MAX && !bench_pair_done(b); i++)
 		bench_pair_step(b, &unseen);
@@ -151,6 +170,28 @@ bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
 		fputs("bench: not all keys were stored\n", stderr);
 		exit(1);
 	}
+	settle(b);
+}
+
+void
+bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
+{
+	b->kind = kind;
+	bench_bed_make(&b->bed, keys);
+	make_generator(b, keys);
+	fill(b, keys);
+}
+
+void
+bench_pair_join(struct bench_pair *b, const struct kind *kind, uint32_t keys,
+		const struct bench_shared *shared, uint32_t core)
+{
+	b->kind = kind;
+	bench_bed_join(&b->bed, shared, core);
+	make_generator(b, keys);
+	if (core == 0)
+		fill(b, keys);
+	store_offline(b->bed.sc);
 }
 
 const struct kind *

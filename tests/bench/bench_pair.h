@@ -24,6 +24,7 @@ struct kind {
 
 struct bench_pair {
 	const struct kind *kind;
+	double zipf; /* how popular keys are; 0: all alike. To be set before it is made */
 	struct bench_bed bed;
 	struct replay_port port; /* the generator's */
 	struct bench_client client;
@@ -43,6 +44,10 @@ const struct kind *kind_named(const char *name);
 
 /* All keys are stored. */
 void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys);
+
+/* The same as one core of several; the first one stores all keys. Offline until it turns. */
+void bench_pair_join(struct bench_pair *b, const struct kind *kind, uint32_t keys,
+		     const struct bench_shared *shared, uint32_t core);
 
 /* Give the generator so many requests to make, from the next step on. */
 void bench_pair_order(struct bench_pair *b, uint64_t requests);
