@@ -46,13 +46,18 @@ watch(struct appliance *a, uint32_t core)
 
 	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	if (a->nic.handover != NULL)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){
+					     core, HANDOVER_COUNTER_COUNT, handover_counter_names,
+					     handover_counters(a->nic.handover, core)}));
 }
 
 static void
 build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
-	struct port *port = &a->nic.device.ports[i].port;
+	struct port *port = nic_port(&a->nic, i);
 	struct stack *stack = stack_create(region, &a->sizes.stack, port, neigh);
 	struct serve *serve;
 
@@ -66,7 +71,9 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 		.clock = &a->nic.clock,
 		.stop = &a->stop,
 		.yield = a->config.yield,
-		.adaptive = a->config.poll == POLL_ADAPTIVE,
+		/* No queue wakes a core whose frames another one receives. */
+		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
+		.carries_others = a->nic.handover != NULL && i < a->nic.plan.queues,
 	};
 	watch(a, i);
 }
@@ -77,8 +84,8 @@ build(struct appliance *a, struct fault *f)
 	struct region region = {0};
 	struct neigh_table *neigh;
 
-	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->nic.device.node,
-			     f))
+	if (!huge_block_take(&a->block, a->sizes.block_bytes, &a->config,
+			     (int)a->nic.machine.placement.node, f))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;
@@ -124,6 +131,7 @@ appliance_start(struct appliance *a, struct fault *f)
 		nic_stop(&a->nic);
 		return false;
 	}
+	nic_warn(&a->nic, "clockoo");
 	if (a->config.verbosity > 0)
 		say_budget(a);
 	return true;
@@ -195,7 +203,6 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, say_counter, NULL);
-	device_stop(&a->nic.device);
+	nic_stop(&a->nic);
 	huge_block_give(&a->block);
-	eal_stop();
 }

@@ -31,7 +31,8 @@ struct worker {
 	const struct tsc_clock *clock;
 	const atomic_bool *stop;
 	bool yield;
-	bool adaptive; /* an idle core waits */
+	bool adaptive;       /* an idle core waits */
+	bool carries_others; /* frames of other cores come and go by its queue */
 };
 
 /* The bytes of each part, computed before anything is taken. */

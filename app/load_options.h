@@ -28,8 +28,10 @@ struct load_options {
 	uint32_t conns;     /* all cores together */
 	uint32_t depth;     /* 0 until it is chosen */
 	uint32_t udp_ports; /* of our own, a core */
-	double rate;        /* all cores together; 0: closed loop */
-	uint32_t arrivals;  /* enum arrivals */
+	uint32_t burst;     /* frames a turn; 0: chosen by the connections */
+	bool no_timestamps;
+	double rate;       /* all cores together; 0: closed loop */
+	uint32_t arrivals; /* enum arrivals */
 	uint32_t keys;
 	struct key_law law; /* kind and its numbers */
 	char key_size[32], value_size[32];

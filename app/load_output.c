@@ -65,6 +65,7 @@ json_settings(FILE *out, const struct load_program *p)
 	json_text(out, "key_size", o->key_size);
 	json_text(out, "value_size", o->value_size);
 	json_text(out, "arrivals", o->arrivals == ARRIVALS_POISSON ? "poisson" : "constant");
+	json_text(out, "timestamps", o->no_timestamps ? "no" : "offered");
 	fprintf(out,
 		"\"zipf_s\": %g, \"hot_requests\": %g, \"hot_keys\": %g, \"keys\": %u, "
 		"\"sets_percent\": %g, \"deletes_percent\": %g, \"multiget\": %u, \"cores\": %u",

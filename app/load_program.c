@@ -15,6 +15,7 @@
 #define RX_FRAMES_TCP 8192u
 #define KEEPALIVE_NS  (7200ull * 1000000000u)
 #define PAGE_BYTES    4096u
+#define BURST_LEAST   8u
 /* Of UDP; the others if the server's is among them. */
 #define LOCAL_PORT   40000u
 #define LOCAL_PORT_2 50000u
@@ -66,7 +67,22 @@ stack_config_of(const struct load_program *p)
 						: (uint32_t)chunks,
 		.rx_frames_max = tcp ? RX_FRAMES_TCP : RX_FRAMES_UDP,
 		.keepalive_idle_ns = KEEPALIVE_NS,
+		.timestamps = !p->options.no_timestamps,
 	};
+}
+
+/* Fifty requests in one burst go to and fro, and each end waits for the other: a client that takes
+ * a part of them at a time keeps both at work. */
+static uint32_t
+burst_of(const struct load_program *p)
+{
+	const uint32_t part = p->conns_of_core / 4;
+
+	if (p->options.burst != 0)
+		return p->options.burst;
+	if (p->options.transport == LOAD_UDP || part >= BURST_MAX)
+		return BURST_MAX;
+	return part < BURST_LEAST ? BURST_LEAST : part;
 }
 
 static struct load_config
@@ -83,6 +99,7 @@ load_config_of(const struct load_program *p)
 		.local_ports = o->udp_ports,
 		.conns_max = p->conns_of_core,
 		.depth_max = p->depth_max,
+		.burst = burst_of(p),
 		.timeout_ns = (uint64_t)(o->timeout * 1e9),
 		.cores = p->config.cores,
 		.seed = o->seed,
@@ -130,7 +147,7 @@ requests_fit(const struct load_program *p, struct fault *f)
 static bool
 cores_suit(const struct load_program *p, struct fault *f)
 {
-	if (p->config.cores == 1 || p->nic.profile.spread == SPREAD_PEER)
+	if (p->config.cores == 1 || (p->nic.profile.spread == SPREAD_PEER && !p->nic.plan.handover))
 		return true;
 	return fault_say(
 		f, "--cores: more than one needs a port whose other end answers on the queue it "
@@ -144,7 +161,7 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	struct region region = {0};
 	struct neigh_table *neigh;
 
-	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), p->config.no_huge,
+	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), &p->config,
 			     p->nic.device.node, f))
 		return false;
 	region.base = p->block.base;
@@ -154,7 +171,7 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	p->report = region_take(&region, sizeof *p->report, PAGE_BYTES);
 	p->picture = region_take(&region, LOAD_PLOT_BYTES, PAGE_BYTES);
 	for (uint32_t i = 0; i < p->config.cores; i++) {
-		struct port *port = &p->nic.device.ports[i].port;
+		struct port *port = nic_port(&p->nic, i);
 		struct stack *stack = stack_create(&region, stack_cfg, port, neigh);
 
 		load_cfg->core = i;
@@ -189,7 +206,7 @@ load_program_start(struct load_program *p, struct fault *f)
 			frames_of(&stack_cfg), f) ||
 	    !nic_start(&p->nic, &p->config, frames_of(&stack_cfg), f))
 		return false;
-	if (build(p, &stack_cfg, &load_cfg, f))
+	if (cores_suit(p, f) && build(p, &stack_cfg, &load_cfg, f))
 		return true;
 	nic_stop(&p->nic);
 	return false;
@@ -229,7 +246,6 @@ load_program_run(struct load_program *p, struct fault *f)
 void
 load_program_stop(struct load_program *p)
 {
-	device_stop(&p->nic.device);
+	nic_stop(&p->nic);
 	huge_block_give(&p->block);
-	eal_stop();
 }

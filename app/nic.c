@@ -2,15 +2,17 @@
 #include "dpdk/eal.h"
 #include "nic_profile.h"
 
-/* EAL's own tables, and the rounding of pools up to pages. */
-#define EAL_MB 32u
-
 static bool
-choose_cores(const struct nic *nic, struct config *cfg, struct fault *f)
+choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 {
-	if (cfg->lcores.count == 0)
-		return lcores_spread(&cfg->lcores, cfg->cores, &nic->host.cpus, f);
-	return lcores_exist(&cfg->lcores, &nic->host.cpus, f);
+	bool good;
+
+	if (!machine_read(&nic->machine, cfg, "/", f))
+		return false;
+	machine_add_isolated(&nic->machine, &nic->host.cpus);
+	good = machine_place(&nic->machine, cfg, &nic->host.cpus, f);
+	machine_close(&nic->machine);
+	return good;
 }
 
 bool
@@ -40,7 +42,38 @@ nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes
 	char device[DEVICE_BYTES];
 
 	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
-	       profile_device(&nic->profile, cfg, cfg->cores, device, f);
+	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
+}
+
+/* Between queues and cores, where the plan wants it. */
+static bool
+take_handover(struct nic *nic, const struct config *cfg, struct fault *f)
+{
+	struct handover_config how = {
+		.cores = cfg->cores,
+		.queues = nic->plan.queues,
+		.udp_first = cfg->udp_port_per_core ? (uint16_t)cfg->udp_port : 0,
+	};
+	struct region region = {0};
+
+	if (!nic->plan.handover)
+		return true;
+	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg,
+			     (int)nic->machine.placement.node, f))
+		return false;
+	for (uint32_t i = 0; i < how.cores; i++)
+		how.below[i] = &nic->device.ports[i].port;
+	region.base = nic->rings.base;
+	region.size = nic->rings.bytes;
+	nic->handover = handover_create(&region, &how);
+	return true;
+}
+
+struct port *
+nic_port(struct nic *nic, uint32_t core)
+{
+	return nic->handover != NULL ? handover_port(nic->handover, core)
+				     : &nic->device.ports[core].port;
 }
 
 static bool
@@ -51,7 +84,19 @@ bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct faul
 	return device_find(&nic->device, &nic->profile, f) &&
 	       nic_profile_of_driver(&nic->profile, cfg, nic->device.driver, f) &&
 	       steer_make(&nic->plan, cfg, &nic->profile, &nic->device.caps, f) &&
-	       device_start(&nic->device, &req, f);
+	       device_start(&nic->device, &req, f) && take_handover(nic, cfg, f);
+}
+
+void
+nic_warn(const struct nic *nic, const char *program)
+{
+	const struct rule_report *rules = &nic->device.rules;
+
+	if (nic->plan.fallback)
+		fprintf(stderr, "%s: steering: %s\n", program, nic->plan.words);
+	if (rules->refused != 0)
+		fprintf(stderr, "%s: steering: %s (%u of %u rules refused)\n", program,
+			rules->first, rules->refused, rules->refused + rules->made);
 }
 
 bool
@@ -63,7 +108,7 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 
 	f->text[0] = '\0';
 	if (eal_claim_prefix(cfg->file_prefix, f) < 0 ||
-	    !profile_device(&nic->profile, cfg, cfg->cores, device, f))
+	    !profile_device(&nic->profile, cfg, nic->plan.queues, device, f))
 		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);
@@ -81,5 +126,7 @@ void
 nic_stop(struct nic *nic)
 {
 	device_stop(&nic->device);
+	if (nic->handover != NULL)
+		huge_block_give(&nic->rings);
 	eal_stop();
 }

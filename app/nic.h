@@ -15,15 +15,24 @@
 #include "config/profile.h"
 #include "dpdk/device.h"
 #include "dpdk/host.h"
+#include "dpdk/huge_block.h"
 #include "dpdk/tsc_clock.h"
+#include "machine.h"
+#include "pkt/handover.h"
 #include "steer/plan.h"
+
+/* EAL's own tables, and the rounding of pools up to pages. */
+#define EAL_MB 32u
 
 struct nic {
 	struct profile profile;
 	struct host host;
+	struct machine machine; /* read; its tree is closed */
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
+	struct handover *handover; /* NULL: flows find their core without us */
+	struct huge_block rings;   /* of handover */
 };
 
 /* Profile, host and plan; cfg->lcores are chosen if nobody did. */
@@ -39,5 +48,11 @@ bool nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_
 /* DPDK, the port and the clock. */
 bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f);
 void nic_stop(struct nic *nic);
+
+/* The port of one core: its queue's, or the one that hands frames over. */
+struct port *nic_port(struct nic *nic, uint32_t core);
+
+/* One line for each way in which flows are steered otherwise than the operator may expect. */
+void nic_warn(const struct nic *nic, const char *program);
 
 #endif

@@ -31,6 +31,9 @@ describe(struct appliance *a)
 			.verbosity = c->verbosity,
 			.no_evict = c->no_evict,
 			.inter = a->inter,
+			.steering = steer_way(&a->nic.plan),
+			.steer_rules = a->nic.device.rules.made,
+			.steer_refused = a->nic.device.rules.refused,
 			.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
 		});
 }

@@ -55,6 +55,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.vlan_priority = (uint8_t)cfg->vlan_priority,
 		.tcp_port = (uint16_t)cfg->tcp_port,
 		.udp_port = (uint16_t)cfg->udp_port,
+		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
 		.conns_max = conns,
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),

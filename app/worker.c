@@ -4,7 +4,8 @@
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
 
-/* Say goodbye to every connection; what a dead peer does not answer in time is dropped. */
+/* Say goodbye to every connection; what a dead peer does not answer in time is dropped. Whoever
+ * carries the frames of others stays until they must have done so too. */
 static void
 drain(const struct worker *w)
 {
@@ -16,7 +17,7 @@ drain(const struct worker *w)
 		empty = stack_drain(w->core->stack, now_ns);
 		core_turn(w->core, now_ns);
 		now_ns = tsc_clock_ns(w->clock);
-	} while (!empty && now_ns < deadline_ns);
+	} while ((!empty || w->carries_others) && now_ns < deadline_ns);
 }
 
 /* The store counts without a core that waits for long; its next turn brings it back. */

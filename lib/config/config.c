@@ -95,8 +95,10 @@ settle_cores(struct config *cfg, struct fault *f)
 				 "--queues: %u for %u cores: two queues on one core; a core polls "
 				 "one, give at most %u",
 				 cfg->queues, cfg->cores, cfg->cores);
-	if (cfg->queues < cfg->cores)
-		return fault_say(f, "--queues: %u for %u cores: each core needs one; give %u",
+	if (cfg->queues < cfg->cores && cfg->steering != STEERING_SOFTWARE)
+		return fault_say(f,
+				 "--queues: %u for %u cores: each core needs one; give %u, "
+				 "or --steering software",
 				 cfg->queues, cfg->cores, cfg->cores);
 	for (uint32_t i = 0; i < cfg->lcores.count; i++)
 		if (cfg->lcores.at[i].cpu == cfg->control_cpu)

@@ -89,17 +89,15 @@ config_blame(const struct config_source *src, struct fault *f)
 	const struct option_row *row = src->file[0] != '\0' ? culprit(src, f->text) : NULL;
 	const enum fault_code code = f->code;
 	char words[FAULT_BYTES];
-	const char *rest = words;
 	size_t key_len;
 
 	if (row == NULL)
 		return false;
 	rewrite(words, sizeof words, f->text);
 	key_len = strlen(row->key);
-	if (strncmp(words, row->key, key_len) == 0 && strchr(": ", words[key_len]) != NULL) {
-		rest += key_len;
-		rest += strspn(rest, ": ");
-	}
+	if (strncmp(words, row->key, key_len) == 0 && strchr(": ", words[key_len]) != NULL)
+		return fault_say_as(f, code, "%s:%u: %s", src->file, src->line[option_number(row)],
+				    words);
 	return fault_say_as(f, code, "%s:%u: %s: %s", src->file, src->line[option_number(row)],
-			    row->key, rest);
+			    row->key, words);
 }

@@ -35,6 +35,18 @@ config_file_row(const char *key)
 	return NULL;
 }
 
+static bool
+is_row(const char *key, size_t len)
+{
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+
+		if (row->key != NULL && strlen(row->key) == len && memcmp(row->key, key, len) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 config_section_has(const struct config_section *section, const char *key)
 {
@@ -192,6 +204,10 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 	const struct option_row *row = config_file_row(key->path);
 
 	if (row == NULL) {
+		const size_t list = strcspn(key->path, "[");
+
+		if (key->path[list] != '\0' && is_row(key->path, list))
+			return yaml_key_fault(f, key, "keys below it; expected one value an item");
 		if (section_named(key->path) == NULL)
 			return (key->path[0] == '\0' && key->shape == YAML_SECTION) ||
 			       unknown(key, f);

@@ -79,10 +79,10 @@ text_of(const yaml_node_t *node)
 	return (const char *)node->data.scalar.value;
 }
 
+/* The line is the key's: a value may begin below it. */
 static bool
 visit(struct walk *w, const yaml_node_t *node, enum yaml_shape shape)
 {
-	w->key.line = line_of(node);
 	w->key.shape = shape;
 	w->key.text = shape == YAML_VALUE ? text_of(node) : NULL;
 	return w->visitor->visit(w->visitor->ctx, &w->key, w->f);
@@ -106,6 +106,7 @@ walk_sections(struct walk *w, const yaml_node_t *list, uint32_t depth)
 		if ((size_t)snprintf(w->path + len, sizeof w->path - len, "[%u]", n) >=
 		    sizeof w->path - len)
 			return wrong(w, node, "a name too long");
+		w->key.line = line_of(node);
 		if (!walk_node(w, node, depth + 1))
 			return false;
 		w->path[len] = '\0';

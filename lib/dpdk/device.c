@@ -14,17 +14,18 @@
 #define MBUF_OVERHEAD    384u /* struct rte_mbuf, headroom, mempool header */
 
 struct rss_name {
-	uint32_t field; /* enum rss_field */
+	uint32_t field; /* enum rss_kind */
 	uint64_t types;
 };
 
-/* Of both families, as far as the NIC knows them: what it does not hash goes to one queue, or by
- * addresses alone. */
+/* What the NIC does not hash goes to one queue, or by addresses alone. */
 static const struct rss_name rss_names[] = {
-	{RSS_IP, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER |
-			 RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER},
-	{RSS_TCP, RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP},
-	{RSS_UDP, RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP},
+	{RSS_KIND_IP4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
+	{RSS_KIND_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
+	{RSS_KIND_UDP4, RTE_ETH_RSS_NONFRAG_IPV4_UDP},
+	{RSS_KIND_IP6, RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER},
+	{RSS_KIND_TCP6, RTE_ETH_RSS_NONFRAG_IPV6_TCP},
+	{RSS_KIND_UDP6, RTE_ETH_RSS_NONFRAG_IPV6_UDP},
 };
 #define RSS_NAMES (sizeof rss_names / sizeof rss_names[0])
 
@@ -163,30 +164,43 @@ pool_frames(const struct profile *p, uint32_t frames)
 }
 
 static struct rte_mempool *
-make_pool(const struct device *d, const struct device_request *req, uint32_t queue)
+make_pool(const struct device *d, const struct device_request *req, uint32_t core)
 {
+	/* Frames that cores hand over to each other may all end up with one of them. */
+	const uint32_t cores = req->plan->handover ? req->cfg->cores : 1;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
-	snprintf(name, sizeof name, "frames%u", queue);
-	return rte_pktmbuf_pool_create(name, pool_frames(req->profile, req->frames), POOL_CACHE, 0,
-				       (uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM),
-				       d->node);
+	snprintf(name, sizeof name, "frames%u", core);
+	return rte_pktmbuf_pool_create(
+		name, cores * pool_frames(req->profile, req->frames), POOL_CACHE, 0,
+		(uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM), d->node);
+}
+
+/* One a core; one for all if they hand frames over, so that still all that a queue sends comes from
+ * one pool, as fast free demands. */
+static bool
+make_pools(struct device *d, const struct device_request *req, struct fault *f)
+{
+	for (uint32_t i = 0; i < d->cores; i++) {
+		d->ports[i].pool =
+			i > 0 && req->plan->handover ? d->ports[0].pool : make_pool(d, req, i);
+		if (d->ports[i].pool == NULL)
+			return fault_say(f,
+					 "memory: no room for %u frames a core (%s): reserve more "
+					 "hugepages or lower -c",
+					 pool_frames(req->profile, req->frames),
+					 rte_strerror(rte_errno));
+	}
+	return true;
 }
 
 static bool
-set_up_queue(struct device *d, const struct device_request *req, uint32_t queue, struct fault *f)
+set_up_queue(struct device *d, uint32_t queue, struct fault *f)
 {
 	const unsigned int node = d->node < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)d->node;
-	struct rte_mempool *pool = make_pool(d, req, queue);
-	int rc;
+	int rc = rte_eth_rx_queue_setup(d->id, (uint16_t)queue, d->rx_ring, node, NULL,
+					d->ports[queue].pool);
 
-	if (pool == NULL)
-		return fault_say(f,
-				 "memory: no room for %u frames a core (%s): reserve more "
-				 "hugepages or lower -c",
-				 pool_frames(req->profile, req->frames), rte_strerror(rte_errno));
-	d->ports[queue].pool = pool;
-	rc = rte_eth_rx_queue_setup(d->id, (uint16_t)queue, d->rx_ring, node, NULL, pool);
 	if (rc != 0)
 		return failed("set up a receive queue", rc, f);
 	rc = rte_eth_tx_queue_setup(d->id, (uint16_t)queue, d->tx_ring, node, NULL);
@@ -237,7 +251,7 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 	rte_eth_macaddr_get(d->id, &mac);
 	if (req->profile->another_mac)
 		mac.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
-	for (uint32_t i = 0; i < d->queues; i++) {
+	for (uint32_t i = 0; i < d->cores; i++) {
 		struct port_dpdk *p = &d->ports[i];
 
 		p->port = (struct port){
@@ -285,8 +299,11 @@ device_start(struct device *d, const struct device_request *req, struct fault *f
 	if (!configure(d, req, &info, f))
 		return false;
 	d->queues = req->plan->queues;
+	d->cores = req->cfg->cores;
+	if (!make_pools(d, req, f))
+		return false;
 	for (uint32_t i = 0; i < d->queues; i++)
-		if (!set_up_queue(d, req, i, f))
+		if (!set_up_queue(d, i, f))
 			return false;
 	fill_ports(d, req, caps);
 	rc = rte_eth_dev_start(d->id);
@@ -295,12 +312,17 @@ device_start(struct device *d, const struct device_request *req, struct fault *f
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, f);
 	join_groups(d, req->cfg);
-	return fill_reta(d, req->plan, f) && wait_for_link(d, req->profile, f);
+	if (!fill_reta(d, req->plan, f) || !wait_for_link(d, req->profile, f))
+		return false;
+	flow_rules_make(d->id, req->plan, &d->rules);
+	return true;
 }
 
 void
 device_stop(struct device *d)
 {
+	if (d->rules.made != 0)
+		flow_rules_drop(d->id);
 	rte_eth_dev_stop(d->id);
 	rte_eth_dev_close(d->id);
 }

@@ -1,7 +1,8 @@
 /*
  * device.h - the one DPDK port: found, configured by the plan, started; a struct port a core.
  *
- * Shape:  queue i of the device is ports[i], for core i.
+ * Shape:  queue i of the device is ports[i], for core i. Where cores hand frames over to each
+ *         other, those behind the last queue have a port that only allocates and drops.
  * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
  * Thread: the main thread; ports[i] afterwards by core i.
  * Errors: struct fault: the step that failed and the driver's reason.
@@ -12,6 +13,7 @@
 
 #include "config/config.h"
 #include "config/profile.h"
+#include "flow_rules.h"
 #include "port_dpdk.h"
 #include "steer/plan.h"
 
@@ -21,8 +23,9 @@ struct device {
 	uint16_t id;
 	int node;                       /* NUMA node, -1 unknown */
 	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
-	uint32_t queues;
+	uint32_t queues, cores;
 	struct port_caps caps;
+	struct rule_report rules;  /* what the NIC took of the plan's */
 	uint16_t rx_ring, tx_ring; /* as the driver rounded them */
 	uint64_t offloads_rx, offloads_tx;
 	struct port_dpdk ports[CORES_MAX];

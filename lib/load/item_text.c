@@ -1,28 +1,12 @@
 #include "item_text.h"
 
-static inline uint64_t
-value_seed(uint32_t key, uint32_t len, uint32_t version)
-{
-	return load_mix(((uint64_t)key << 32 | version) + len * LOAD_GOLDEN);
-}
-
-/* Bytes 8 * word and on. A multiplication and two shifts: values may be a megabyte. */
-static inline uint64_t
-value_word(uint64_t seed, uint32_t word)
-{
-	uint64_t z = (seed + word * LOAD_GOLDEN) * 0xbf58476d1ce4e5b9ull;
-
-	z ^= z >> 32;
-	return z;
-}
-
 void
 item_value_begin(struct item_value *v, uint32_t key, uint32_t len, uint32_t version)
 {
 	const uint32_t carried = len >= ITEM_VERSIONED ? version : 0;
 
 	*v = (struct item_value){
-		.seed = value_seed(key, len, carried),
+		.seed = item_value_seed(key, len, carried),
 		.key = key,
 		.len = len,
 		.version = carried,
@@ -34,13 +18,13 @@ static inline uint64_t
 value_bytes(const struct item_value *v, uint32_t pos)
 {
 	const uint32_t word = pos / 8, shift = pos % 8 * 8;
-	uint64_t low = value_word(v->seed, word);
+	uint64_t low = item_value_word(v->seed, word);
 
 	if (word == 0 && v->len >= ITEM_VERSIONED)
 		low = (low & ~0xffffffffull) | v->version;
 	if (shift == 0)
 		return low;
-	return low >> shift | value_word(v->seed, word + 1) << (64 - shift);
+	return low >> shift | item_value_word(v->seed, word + 1) << (64 - shift);
 }
 
 void
@@ -76,35 +60,8 @@ read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 	for (; took < n && v->pos < ITEM_VERSION; took++, v->pos++)
 		v->version |= (uint32_t)at[took] << (8 * v->pos);
 	if (v->pos == ITEM_VERSION)
-		v->seed = value_seed(v->key, v->len, v->version);
+		v->seed = item_value_seed(v->key, v->len, v->version);
 	return took;
-}
-
-/* A value of ITEM_VERSIONED bytes or more, whole: all words are where they are computed. */
-static bool
-whole_value_is(struct item_value *v, const uint8_t *at)
-{
-	const uint32_t len = v->len;
-	uint64_t wrong, got, want;
-	uint32_t i;
-
-	memcpy(&got, at, sizeof got);
-	v->version = (uint32_t)got;
-	v->seed = value_seed(v->key, len, v->version);
-	wrong = (value_word(v->seed, 0) ^ got) >> 32;
-	for (i = 8; i + 8 <= len; i += 8) {
-		memcpy(&got, at + i, sizeof got);
-		wrong |= got ^ value_word(v->seed, i / 8);
-	}
-	/* The last bytes again, from the end: some of the word before may be among them. */
-	if (i < len) {
-		memcpy(&got, at + len - 8, sizeof got);
-		want = value_word(v->seed, i / 8);
-		wrong |= (got >> 8 * (i + 8 - len)) ^
-			 (want << 8 * (i + 8 - len) >> 8 * (i + 8 - len));
-	}
-	v->pos = len;
-	return wrong == 0;
 }
 
 bool
@@ -113,8 +70,10 @@ item_value_is(struct item_value *v, const uint8_t *at, uint32_t n)
 	uint64_t wrong = 0;
 	uint32_t i;
 
-	if (v->pos == 0 && n == v->len && n >= ITEM_VERSIONED)
-		return whole_value_is(v, at);
+	if (v->pos == 0 && n == v->len && n >= ITEM_VERSIONED) {
+		v->pos = n;
+		return item_value_differs(at, v->key, n) == 0;
+	}
 	if (v->len >= ITEM_VERSIONED && v->pos < ITEM_VERSION) {
 		const uint32_t took = read_version(v, at, n);
 

@@ -35,34 +35,41 @@ item_letters(uint32_t bits)
 	return x + 0x4141414141414141ull;
 }
 
-/* The letters of a key from byte 8 * word on; whole words, as all machines of DPDK's are little
- * endian where it matters here: both sides of a comparison are made the same way. */
+/* The letters of a key from byte 8 * word on, A..P too; whole words, as all machines of DPDK's are
+ * little endian where it matters here: both sides of a comparison are made the same way. */
 static inline uint64_t
 item_key_word(uint32_t key, uint32_t word)
 {
 	const uint64_t mixed = (key + word * LOAD_GOLDEN) * 0xbf58476d1ce4e5b9ull;
 
-	return item_letters(word == 0 ? key : (uint32_t)(mixed >> 32));
+	if (word == 0)
+		return item_letters(key);
+	return ((mixed ^ mixed >> 32) & 0x0f0f0f0f0f0f0f0full) + 0x4141414141414141ull;
 }
 
 /* Writes whole words: room for ITEM_KEY_ROOM bytes. */
 static inline void
 item_key_put(uint8_t *at, uint32_t key, uint32_t len)
 {
-	for (uint32_t i = 0; i * 8 < len; i++) {
-		const uint64_t word = item_key_word(key, i);
+	uint64_t word = item_key_word(key, 0);
 
+	memcpy(at, &word, sizeof word);
+	for (uint32_t i = 1; i * 8 < len; i++) {
+		word = item_key_word(key, i);
 		memcpy(at + i * 8, &word, sizeof word);
 	}
 }
 
-static inline bool
-item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
+/* 0 if the bytes at `at` are the key. */
+static inline uint64_t
+item_key_differs(const uint8_t *at, uint32_t key, uint32_t len)
 {
-	uint64_t wrong = 0, got;
-	uint32_t i = 0;
+	uint64_t wrong, got;
+	uint32_t i;
 
-	for (; i + 8 <= len; i += 8) {
+	memcpy(&got, at, sizeof got);
+	wrong = got ^ item_key_word(key, 0); /* ITEM_KEY_MIN is a word */
+	for (i = 8; i + 8 <= len; i += 8) {
 		memcpy(&got, at + i, sizeof got);
 		wrong |= got ^ item_key_word(key, i / 8);
 	}
@@ -71,7 +78,55 @@ item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
 		memcpy(&got, at + i, len - i);
 		wrong |= (got ^ item_key_word(key, i / 8)) << 8 * (i + 8 - len);
 	}
-	return wrong == 0;
+	return wrong;
+}
+
+static inline bool
+item_key_is(const uint8_t *at, uint32_t key, uint32_t len)
+{
+	return item_key_differs(at, key, len) == 0;
+}
+
+static inline uint64_t
+item_value_seed(uint32_t key, uint32_t len, uint32_t version)
+{
+	return load_mix(((uint64_t)key << 32 | version) + len * LOAD_GOLDEN);
+}
+
+/* Bytes 8 * word and on. A multiplication and two shifts: values may be a megabyte. */
+static inline uint64_t
+item_value_word(uint64_t seed, uint32_t word)
+{
+	uint64_t z = (seed + word * LOAD_GOLDEN) * 0xbf58476d1ce4e5b9ull;
+
+	z ^= z >> 32;
+	return z;
+}
+
+/* A value of ITEM_VERSIONED bytes or more, whole, so that all words are where they are computed: 0
+ * if it is the key's, of whatever version it says. */
+static inline uint64_t
+item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
+{
+	uint64_t wrong, got, want, seed, step;
+	uint32_t i;
+
+	memcpy(&got, at, sizeof got);
+	seed = step = item_value_seed(key, len, (uint32_t)got);
+	wrong = (item_value_word(seed, 0) ^ got) >> 32;
+	for (i = 8; i + 8 <= len; i += 8) {
+		step += LOAD_GOLDEN; /* as item_value_word takes its word times that */
+		memcpy(&got, at + i, sizeof got);
+		wrong |= got ^ item_value_word(step, 0);
+	}
+	/* The last bytes again, from the end: some of the word before may be among them. */
+	if (i < len) {
+		memcpy(&got, at + len - 8, sizeof got);
+		want = item_value_word(seed, i / 8);
+		wrong |= (got >> 8 * (i + 8 - len)) ^
+			 (want << 8 * (i + 8 - len) >> 8 * (i + 8 - len));
+	}
+	return wrong;
 }
 
 /* A value on its way in or out, in pieces. */

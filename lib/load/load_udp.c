@@ -40,6 +40,7 @@ load_udp_create(struct load_core *c, struct region *region)
 	c->peer = (struct udp_peer){
 		.port = c->cfg.port,
 		.ip = c->cfg.server,
+		.our_port = c->cfg.local_port,
 		.local = LOCAL_V4,
 	};
 }

@@ -1,5 +1,7 @@
 #include "workload.h"
 
+#include "base/check.h"
+
 #define NUMBER_BYTES 10u /* of a 32-bit number */
 #define SET_WORDS    16u /* "set " and " 0 0 " and the line's end, with room to spare */
 #define GET_WORDS    16u
@@ -97,6 +99,33 @@ workload_value_line(const struct workload *w, uint32_t len, struct value_line *l
 	line->after_len = (uint32_t)(after - line->after);
 }
 
+static inline uint64_t
+mask_of(uint32_t bytes)
+{
+	return bytes >= 8 ? UINT64_MAX : (1ull << 8 * bytes) - 1;
+}
+
+static void
+plan_plain(struct workload *w)
+{
+	const struct value_line *line = &w->line;
+	struct plain_value *p = &w->plain;
+
+	p->on = w->key_size.least == w->key_size.most &&
+		w->value_size.least == w->value_size.most &&
+		w->value_size.least >= ITEM_VERSIONED && line->before_len <= 8 &&
+		line->after_len <= 8;
+	p->before_len = line->before_len;
+	p->key_len = w->key_size.least;
+	p->after_len = line->after_len;
+	p->value_len = w->value_size.least;
+	p->all = p->before_len + p->key_len + p->after_len + p->value_len + 2;
+	p->before_mask = mask_of(p->before_len);
+	p->after_mask = mask_of(p->after_len);
+	memcpy(&p->before, line->before, sizeof p->before);
+	memcpy(&p->after, line->after, sizeof p->after);
+}
+
 void
 workload_init(struct workload *w)
 {
@@ -104,6 +133,7 @@ workload_init(struct workload *w)
 	w->delete_below = share_of_32_bits(w->delete_share);
 	w->set_below = share_of_32_bits(w->delete_share + w->set_share);
 	workload_value_line(w, w->value_size.least, &w->line);
+	plan_plain(w);
 }
 
 static uint8_t *
@@ -150,10 +180,24 @@ put_delete(const struct workload *w, const struct request *req, uint8_t *at)
 	return put_words(at, "\r\n\0\0\0\0\0", 2);
 }
 
+/* One key, and keys have one length: what nearly every request is. */
+static uint32_t
+put_plain_get(const struct workload *w, uint32_t key, uint8_t *at)
+{
+	memcpy(at, "get ", 4);
+	item_key_put(at + 4, key, w->plain.key_len);
+	memcpy(at + 4 + w->plain.key_len, "\r\n", 2);
+	return 6 + w->plain.key_len;
+}
+
 uint32_t
 request_put(const struct workload *w, const struct request *req, uint8_t *at)
 {
 	uint8_t *end;
+
+	if (likely(w->plain.on && req->op == LOAD_GET && req->key_count == 1 &&
+		   w->protocol == LOAD_TEXT))
+		return put_plain_get(w, req->keys[0], at);
 
 	switch (req->op) {
 	case LOAD_SET:

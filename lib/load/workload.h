@@ -25,6 +25,15 @@ struct value_line {
 	uint8_t before[16], after[16];
 };
 
+/* The same round a short value, if all keys have one length and all values another: what nearly
+ * every reply is, held against words. */
+struct plain_value {
+	bool on;
+	uint32_t before_len, key_len, after_len, value_len;
+	uint32_t all; /* bytes from "VALUE" to the line end behind the value */
+	uint64_t before, before_mask, after, after_mask;
+};
+
 struct workload {
 	enum load_protocol protocol;
 	struct key_law keys;
@@ -34,6 +43,7 @@ struct workload {
 	/* made by workload_init */
 	uint32_t set_below, delete_below; /* of 2^32 */
 	struct value_line line;           /* of a value of value_size.least bytes */
+	struct plain_value plain;
 };
 
 /* One request, and what its reply is held against. */

@@ -22,19 +22,32 @@ struct mc_get {
 	bool last;        /* of its line */
 };
 
-/* Where the word at p ends: at the first space or line feed of len bytes; len if there is none.
- * Two looks tell of words below 32 bytes; they overlap rather than reach past the end. */
+/* Where the word at p ends, if that is within its first 32 bytes; 0 if not, or if there is none.
+ * Two looks, that overlap rather than reach past len. */
+static inline uint32_t
+mc_short_word_end(const uint8_t *p, uint32_t len)
+{
+	uint32_t second = 16, ends;
+
+	if (unlikely(len < 32)) {
+		if (len < 16)
+			return 0;
+		second = len - 16;
+	}
+	ends = mc_word_ends(p) | mc_word_ends(p + second) << second;
+	return likely(ends != 0) ? (uint32_t)__builtin_ctz(ends) : 0;
+}
+
+/* The same of any key; 0: it is too long, or its end is not there. */
 static inline uint32_t
 mc_key_end(const uint8_t *p, uint32_t len)
 {
-	if (likely(len >= 16)) {
-		const uint32_t second = len < 32 ? len - 16 : 16;
-		const uint32_t ends = mc_word_ends(p) | mc_word_ends(p + second) << second;
+	uint32_t end = mc_short_word_end(p, len);
 
-		if (likely(ends != 0))
-			return (uint32_t)__builtin_ctz(ends);
-	}
-	return mc_word_end(p, 0, len);
+	if (likely(end != 0))
+		return end;
+	end = mc_word_end(p, 0, len);
+	return end < len && end <= MC_KEY_MAX + 1 ? end : 0; /* one more: its CR */
 }
 
 /* Bit i: p[i] is a line feed, of the 16 bytes at p. */
@@ -57,7 +70,7 @@ mc_key_take(const uint8_t *p, uint32_t len, struct mc_get *get)
 	if (unlikely(len < 2 || p[0] <= ' '))
 		return 0;
 	end = mc_key_end(p, len);
-	if (unlikely(end == len))
+	if (unlikely(end == 0))
 		return 0;
 	get->last = p[end] == '\n';
 	get->key_len = end;

@@ -108,11 +108,13 @@ struct serve_facts {
 	uint16_t udp_port;
 	struct ip_addr ip[LOCAL_COUNT]; /* ours */
 	uint32_t verbosity;
-	bool no_evict; /* -M */
-	bool no_cas;   /* -C */
+	bool no_evict;                       /* -M */
+	bool no_cas;                         /* -C */
+	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */
 	/* Text outlives the service; NULL is none. */
 	const char *inter;     /* as given with -l */
 	const char *auth_file; /* -Y */
+	const char *steering;  /* how flows find their core */
 };
 /* All of it is known before any core turns. What is allowed: serve_policy.h. */
 void serve_shared_describe(struct serve_shared *shared, const struct serve_facts *facts);

@@ -99,6 +99,7 @@ struct serve {
 
 	struct admin admin;
 	uint64_t get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_straight.c) */
+	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
 
 	uint8_t waste[CONN_RESERVE_MAX]; /* where lost replies are composed */
 	uint8_t scratch[2 * CHUNK_BYTES];

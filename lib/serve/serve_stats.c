@@ -170,6 +170,9 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(TEXT, "shutdown_command", YES_NO(policy->shutdown))                                      \
 	X(NUMBER, "num_threads", v.sh->cores)                                                      \
 	X(NUMBER, "num_threads_per_udp", v.sh->facts.udp_port != 0 ? v.sh->cores : 0)              \
+	X(TEXT, "steering", OR_NULL(v.sh->facts.steering))                                         \
+	X(NUMBER, "steering_rules", v.sh->facts.steer_rules)                                       \
+	X(NUMBER, "steering_rules_refused", v.sh->facts.steer_refused)                             \
 	X(LETTER, "stat_key_prefix", policy->prefix_delimiter)                                     \
 	X(TEXT, "detail_enabled", YES_NO(WORD(detail)))                                            \
 	X(NUMBER, "reqs_per_event", v.sh->facts.requests_max)                                      \

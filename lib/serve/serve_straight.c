@@ -13,6 +13,10 @@
 #include "proto/mc_straight.h"
 #include "store/bare.h"
 
+/* For the loops over a batch: gcc takes what they call for each key, linked as a whole program, for
+ * too large to be inlined, which costs a tenth (measured: gcc 12). */
+#define FLAT __attribute__((flatten))
+
 /* ---- bytes of a connection to operations ---- */
 
 static inline void
@@ -56,7 +60,7 @@ promise(struct serve *sv, struct session *ss, uint32_t promised, uint32_t room)
 
 /* A run stops where its next key might have to wait for a promise, a turn, a pass or a carry; or
  * where its line is another's to read. */
-uint32_t
+FLAT uint32_t
 gets_parse(struct serve *sv, struct session *ss, struct view src)
 {
 	const uint32_t room = OPS_MAX - sv->op_count;
@@ -173,8 +177,10 @@ gets_create(struct serve *sv)
 	for (uint32_t len = 0; len < GET_LENGTHS; len++) {
 		uint8_t bytes[WORD_BYTES + 2] = " 0 ";
 
-		mc_put_line_end(mc_put_u64(bytes + 3, len));
+		const uint8_t *end = mc_put_line_end(mc_put_u64(bytes + 3, len));
+
 		sv->get_lengths[len] = load_u64(bytes);
+		sv->get_length_bytes[len] = (uint8_t)(end - bytes);
 	}
 }
 
@@ -195,7 +201,7 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct bar
 	bytes_copy(at + 6, it->body, bare.key_len);
 	at += 6 + bare.key_len;
 	store_u64(at, sv->get_lengths[len]);
-	at += 6 + (len > 9) + (len > 99);
+	at += sv->get_length_bytes[len];
 	bytes_copy(at, it->body + bare.key_len, len);
 	at += len;
 	store_u64(at, load_u64("\r\nEND\r\n"));
@@ -204,25 +210,15 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct bar
 
 /* Counters of a run, but for its keys. */
 struct tally {
-	uint32_t lines, hits;
+	uint32_t lines, misses;
 };
-
-static inline void
-tally_key(struct serve *sv, struct tally *t, const struct op *op, const struct item *it)
-{
-	t->lines += (op->req.flags & MC_FIRST) != 0;
-	if (it == NULL)
-		return;
-	t->hits++;
-	class_count(sv, it, CLASS_GET_HITS);
-}
 
 static inline void
 tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_counter lines)
 {
 	counter_add(&sv->counters[CMD_GET], keys);
-	counter_add(&sv->counters[GET_HITS], t->hits);
-	counter_add(&sv->counters[GET_MISSES], keys - t->hits);
+	counter_add(&sv->counters[GET_HITS], keys - t->misses);
+	counter_add(&sv->counters[GET_MISSES], t->misses);
 	counter_add(&sv->counters[lines], t->lines);
 }
 
@@ -240,13 +236,20 @@ reply_bytes(const struct item *it, struct bare *bare)
 		       : 0;
 }
 
+/* The reply to one key, and what is counted of it. */
 static inline uint8_t *
-reply_put(const struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
-	  struct bare bare)
+reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
+	  struct bare bare, struct tally *tally)
 {
-	if (likely(it != NULL))
-		return value_put(sv, at, it, bare, op_last(op));
-	return op_last(op) ? end_put(at) : at;
+	const uint8_t flags = op->req.flags;
+
+	tally->lines += (flags & MC_FIRST) != 0;
+	if (likely(it != NULL)) {
+		class_count(sv, it, CLASS_GET_HITS);
+		return value_put(sv, at, it, bare, (flags & MC_LAST) != 0);
+	}
+	tally->misses++;
+	return flags & MC_LAST ? end_put(at) : at;
 }
 
 /* Where replies are written: to one connection after the other, as many a reservation as there is
@@ -297,7 +300,7 @@ pen_reserve(struct serve *sv, struct pen *pen, uint32_t bytes)
 	pen->reserved++;
 }
 
-static uint32_t
+static FLAT uint32_t
 conn_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
@@ -317,8 +320,7 @@ conn_gets_answer(struct serve *sv, const struct op *first)
 			break;
 		if (unlikely(bytes > (size_t)(pen.end - pen.at)))
 			pen_reserve(sv, &pen, bytes);
-		pen.at = reply_put(sv, pen.at, op, it, bare);
-		tally_key(sv, &tally, op, it);
+		pen.at = reply_put(sv, pen.at, op, it, bare, &tally);
 	}
 	pen_leave(sv, &pen, op);
 	tally_end(sv, &tally, (uint32_t)(op - first), REQ_TCP);
@@ -337,14 +339,13 @@ datagram_get_answer(struct serve *sv, const struct op *op, struct tally *tally)
 	if (unlikely(bytes == 0 || MC_UDP_FRAME_BYTES + bytes > room ||
 		     MC_UDP_FRAME_BYTES + bytes > MC_UDP_PAYLOAD_MAX))
 		return false;
-	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare);
+	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare, tally);
 	len = (uint32_t)(end - at);
 	udp_answer_here(sv->stack, op->datagram, len);
-	tally_key(sv, tally, op, it);
 	return true;
 }
 
-static uint32_t
+static FLAT uint32_t
 datagram_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];

@@ -1,7 +1,7 @@
 /*
  * outbox.c - frames on their way out, empty ones in stock, and received ones that are spent.
  */
-#include "stack_core.h"
+#include "outbox.h"
 #include "wire/eth_wire.h"
 
 static_assert(OUTBOX_MAX % BURST_MAX == 0, "the outbox is whole bursts");
@@ -38,8 +38,8 @@ stock_fill(struct stack *s)
 	struct stock *stock = &s->stock;
 	struct burst fresh;
 
-	for (uint32_t calls = 0; stock->count < STOCK_MAX && calls < OUTBOX_PARTS; calls++) {
-		const uint32_t want = STOCK_MAX - stock->count;
+	for (uint32_t calls = 0; stock->count < STOCK_FULL && calls < OUTBOX_PARTS; calls++) {
+		const uint32_t want = STOCK_FULL - stock->count;
 
 		fresh.count = 0;
 		s->port->ops->alloc(s->port, &fresh, want < BURST_MAX ? want : BURST_MAX);
@@ -55,34 +55,10 @@ stock_fill(struct stack *s)
 		stack_count(s, TX_NO_FRAME);
 }
 
-static void
-outbox_put(struct outbox *out, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
-{
-	struct burst *part = &out->part[out->count / BURST_MAX];
-	const uint32_t i = out->count % BURST_MAX;
-
-	part->len[i] = len;
-	part->mark[i] = mark;
-	part->data[i] = data;
-	part->frame[i] = frame;
-	out->count++;
-}
-
-/* The tag goes in where frames leave, as it is taken out where they come in (sort.c): in between,
- * no frame has one. */
-static __attribute__((noinline)) void
+void
 outbox_put_tagged(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
 {
 	outbox_put(&s->out, frame, eth_tag_in(data, s->tag), len + ETH_TAG_BYTES, mark);
-}
-
-static inline void
-outbox_send(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t mark)
-{
-	if (unlikely(s->cfg.vlan != 0))
-		outbox_put_tagged(s, frame, data, len, mark);
-	else
-		outbox_put(&s->out, frame, data, len, mark);
 }
 
 uint8_t *
@@ -103,13 +79,7 @@ outbox_begun(struct stack *s)
 void
 outbox_commit(struct stack *s, uint32_t len, uint32_t mark)
 {
-	struct stock *stock = &s->stock;
-
-	ensure(stock->count != 0 && s->out.count < OUTBOX_MAX && len <= s->port->frame_bytes);
-	stock->count--;
-	outbox_send(s, stock->frame[stock->count], stock->data[stock->count], len, mark);
-	if (stock->count != 0)
-		prefetch(stock->data[stock->count - 1]);
+	outbox_push(s, len, mark);
 }
 
 void
@@ -127,7 +97,7 @@ outbox_waive(struct stack *s, uint32_t rx_index)
 {
 	ensure(s->owed != 0);
 	s->owed--;
-	frame_spent(s, s->in->rx.frame[rx_index]);
+	frame_spent(s, s->in->rx.frame[rx_index], s->in->rx.data[rx_index]);
 }
 
 /* The outbox again, without the first sent frames. Rare: the port's ring was full. */
@@ -180,16 +150,38 @@ stack_give(struct stack *s)
 }
 
 void
-frame_spent(struct stack *s, struct frame *f)
+frame_spent(struct stack *s, struct frame *f, uint8_t *start)
 {
-	ensure(s->spent_count < s->spent_max);
-	s->spent[s->spent_count++] = f;
+	const uint32_t i = s->spent_count;
+
+	ensure(i < s->spent_max);
+	s->spent_start[i] = start;
+	s->spent[i] = f;
+	s->spent_count = i + 1;
+}
+
+/* What was received goes out again without a round through the port's pool. Not where frames get
+ * tags: one may have come without, and there is no room in front of it. */
+static void
+spent_to_stock(struct stack *s)
+{
+	struct stock *stock = &s->stock;
+	const uint32_t room = s->cfg.vlan == 0 ? STOCK_MAX - stock->count : 0;
+	const uint32_t n = room < s->spent_count ? room : s->spent_count;
+
+	s->spent_count -= n;
+	memcpy(&stock->frame[stock->count], &s->spent[s->spent_count], n * sizeof *stock->frame);
+	memcpy(&stock->data[stock->count], &s->spent_start[s->spent_count],
+	       n * sizeof *stock->data);
+	stock->count += n;
 }
 
 void
 stack_release(struct stack *s)
 {
 	udp_release(s);
+	if (s->spent_count != 0)
+		spent_to_stock(s);
 	if (s->spent_count != 0)
 		s->port->ops->drop(s->port, s->spent, s->spent_count);
 	s->spent_count = 0;

@@ -21,7 +21,8 @@ size_t
 stack_bytes(const struct stack_config *cfg)
 {
 	return sizeof(struct stack) + (cfg->udp_port != 0 ? reasm_bytes() : 0) +
-	       spent_max(cfg) * sizeof(struct frame *) + tcp_bytes(cfg) + 3 * CACHE_LINE_BYTES;
+	       spent_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) + tcp_bytes(cfg) +
+	       4 * CACHE_LINE_BYTES;
 }
 
 static uint32_t
@@ -64,6 +65,9 @@ plain_frame_of(const struct stack *s)
 		.mac = load_u32(s->port->mac) | (uint64_t)load_u16(s->port->mac + 4) << 32,
 		.ip = load_u32(be32_of(s->cfg.ipv4).b),
 		.broadcast = load_u32(be32_of(broadcast).b),
+		.udp_port = s->cfg.udp_port != 0 && s->cfg.udp_ports <= 1
+				    ? load_u16(be16_of(s->cfg.udp_port).b)
+				    : UINT32_MAX,
 		.len_least = s->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
 	};
 
@@ -108,6 +112,8 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	s->spent_max = spent_max(cfg);
 	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
+	s->spent_start =
+		region_take(region, s->spent_max * sizeof *s->spent_start, CACHE_LINE_BYTES);
 	udp_create(s);
 	if (cfg->udp_port != 0)
 		s->reasm = reasm_create(region);
@@ -151,6 +157,7 @@ set_now(struct stack *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns;
 	s->now_us = (uint32_t)(now_ns / 1000);
+	s->now_ms = (uint32_t)(now_ns / 1000000);
 }
 
 void

@@ -29,9 +29,12 @@
 
 #define OUTBOX_MAX 256u
 
-/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock of
- * empty ones, its outbox, and the burst it works on. For whoever sizes the port's pool. */
-#define STACK_FRAMES_MAX (2u * OUTBOX_MAX + BURST_MAX)
+/* Empty frames in its stock: one for each place in the outbox, and a burst that was received and is
+ * spent. */
+#define STOCK_MAX (OUTBOX_MAX + BURST_MAX)
+/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock, its
+ * outbox, and the burst it works on. For whoever sizes the port's pool. */
+#define STACK_FRAMES_MAX (STOCK_MAX + OUTBOX_MAX + BURST_MAX)
 
 struct neigh_table;
 struct conn;
@@ -55,7 +58,7 @@ struct stack_config {
 	uint8_t vlan_priority;   /* of what we send, 0..7 */
 	uint16_t tcp_port;       /* 0 = off */
 	uint16_t udp_port;       /* 0 = off */
-	uint16_t udp_ports;      /* for who asks: so many from udp_port on; 0 is one */
+	uint16_t udp_ports;      /* so many from udp_port on; 0 is one */
 	uint32_t conns_max;
 	uint32_t chunks;        /* send chunks of this core */
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
@@ -208,7 +211,8 @@ struct udp_peer {
 	uint8_t mac[6];
 	uint16_t port;
 	struct ip_addr ip;
-	uint8_t local; /* enum local: where the answer comes from */
+	uint16_t our_port; /* which of ours was asked: where the answer comes from */
+	uint8_t local;     /* enum local: likewise the address */
 };
 
 struct datagram {

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "wire/inet_cksum.h"
+#include "wire/udp_wire.h"
 
 #include <emmintrin.h>
 
@@ -28,9 +29,10 @@ struct outbox {
 	struct burst part[OUTBOX_PARTS];
 };
 
-/* Empty frames, for what is not answered in place. Filled up at the start of a turn, used from
- * the end: the frame last put in is the one most likely still cached. */
-#define STOCK_MAX OUTBOX_MAX
+/* Empty frames, for what is not answered in place. Filled up to STOCK_FULL at the start of a turn,
+ * with what was received and is spent to STOCK_MAX at its end; used from the end: the frame last
+ * put in is the one most likely still cached. */
+#define STOCK_FULL OUTBOX_MAX
 
 struct stock {
 	uint32_t count;
@@ -76,6 +78,7 @@ struct plain_frame {
 	uint64_t mac;       /* ours, in the low six bytes */
 	uint32_t ip;        /* ours */
 	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint32_t udp_port;  /* the only one of ours; none at all if there are more or none */
 	uint64_t out_8,
 		out_16;     /* what we send: bytes 8 and 16 of Ethernet, IPv4 and TCP; no length */
 	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */
@@ -88,6 +91,7 @@ struct stack {
 	struct stack_user user;
 	uint64_t now_ns; /* of this turn; set by stack_input */
 	uint32_t now_us; /* the same, modulo 2^32: for the scoreboard */
+	uint32_t now_ms; /* and for timestamps */
 	struct tcp *tcp;
 	struct reasm *reasm; /* NULL: no UDP, nothing to put together */
 
@@ -122,11 +126,29 @@ struct stack {
 	 * spent_max is every received frame this core can own, so there is always a place. */
 	uint32_t spent_count, spent_max;
 	struct frame **spent;
+	uint8_t **spent_start;
 
 	struct outbox out;
 	struct stock stock;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
 };
+
+/* One of many UDP ports: of a service, a core's own; of who asks, one of those that he asks from,
+ * so that hashing spreads the answers. */
+static inline bool
+udp_port_is_ours(const struct stack_config *cfg, uint16_t port)
+{
+	return (uint16_t)(port - cfg->udp_port) < cfg->udp_ports;
+}
+
+/* Our own port as the source would let a forger set two caches to answer each other's answers for
+ * ever. */
+static inline bool
+udp_source_is_bad(const struct stack_config *cfg, const struct udp *udp)
+{
+	return udp->src_port == 0 || udp->src_port == udp->dst_port ||
+	       (cfg->udp_ports > 1 && udp_port_is_ours(cfg, udp->src_port));
+}
 
 static inline void
 stack_count(struct stack *s, enum stack_counter which)
@@ -139,6 +161,13 @@ stack_count(struct stack *s, enum stack_counter which)
 /* Free slots in the outbox that a fresh frame can be had for; what is owed to received frames
  * is not counted. */
 uint32_t outbox_room(const struct stack *s);
+
+/* Is there any? */
+static inline bool
+outbox_has_room(const struct stack *s)
+{
+	return s->out.count + s->owed < OUTBOX_MAX && s->stock.count != 0;
+}
 
 /* Where a packet goes, and from which of our addresses (enum local). */
 struct ip_way {
@@ -184,8 +213,9 @@ void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t f
 bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
 			uint64_t *until_ns);
 
-/* Give a received frame back at the next stack_release(). */
-void frame_spent(struct stack *s, struct frame *f);
+/* A received frame goes to the stock, or back to the port, at the next stack_release(). start:
+ * where sort has it begin. */
+void frame_spent(struct stack *s, struct frame *f, uint8_t *start);
 
 /* ---- frame level, among its own files ---- */
 

@@ -35,7 +35,7 @@
 
 /* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
 struct flow_bucket {
-	uint32_t tag[BUCKET_FLOWS];
+	uint32_t tag[BUCKET_FLOWS];         /* odd; 0: free */
 	uint32_t slot_plus_1[BUCKET_FLOWS]; /* 0: free */
 };
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
@@ -112,6 +112,7 @@ struct tcp {
 struct arrival {
 	struct tcp_seg seg; /* trimmed to the window by take_text */
 	struct frame *frame;
+	uint8_t *start; /* of the frame */
 	const uint8_t *src_mac;
 	const struct l3_info *l3; /* who sent it, to which of our addresses */
 	bool kept;                /* the frame went into a receive queue */
@@ -286,8 +287,9 @@ mtu_watch(const struct stack *s, struct conn *c)
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
-/* The same for text at rcv_nxt where none waits unread and there are no holes; a node is left. */
-void rx_take_first(struct stack *s, struct conn *c, struct frame *frame, const uint8_t *src_mac,
+/* The same for text at rcv_nxt of an open connection where none waits unread and there are no
+ * holes; a node is left. */
+void rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
 		   struct view text);
 void rx_clear(struct stack *s, struct conn *c);
 void rx_read(struct stack *s, struct conn *c, uint32_t n);
@@ -296,11 +298,19 @@ void rx_ack_waited(struct conn *c);
 /* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
 uint32_t rx_window(const struct stack *s, const struct conn *c);
 
+/* Is the window told so wide that rx_window() can only say the same? full: a full segment. Silly
+ * window avoidance, RFC 9293 section 3.8.6.2.2: the edge moves by at least that, or not at all. */
+static inline bool
+rx_wide_enough(uint32_t told, uint32_t full)
+{
+	return (int32_t)(RX_WINDOW_BYTES - told) < (int32_t)full;
+}
+
 /* For tcp_holes.c: */
 struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
 void rx_node_free(struct stack *s, struct rx_seg *node);
 /* Put the text into the room behind a node's own; false: it does not fit. */
-bool rx_coalesce(struct rx_seg *node, const struct view *text);
+bool rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *text);
 /* Nodes that are for connections without unread text. */
 uint32_t rx_aside(const struct stack *s);
 

@@ -14,9 +14,11 @@
 static inline void
 take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
 {
-	const uint32_t us = max_u32(s->now_us - sent_us, 1);
+	uint32_t us = s->now_us - sent_us;
 
-	c->min_rtt_us = min_u32(c->min_rtt_us, us);
+	us += us == 0;
+	if (unlikely(us < c->min_rtt_us))
+		c->min_rtt_us = us;
 	rtt_sample(c, us);
 }
 
@@ -34,7 +36,8 @@ take_window(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_
 	if (window > c->snd_wnd && c->tx.bytes > 0)
 		conn_make_out(s, c);
 	c->snd_wnd = window;
-	c->snd_wnd_max = max_u32(c->snd_wnd_max, window);
+	if (unlikely(window > c->snd_wnd_max))
+		c->snd_wnd_max = window;
 	c->snd_wl1 = seq;
 	c->snd_wl2 = ack;
 }
@@ -45,7 +48,7 @@ static inline bool
 cwnd_is_limit(const struct conn *c)
 {
 	return c->flags & CONN_CWND_FULL ||
-	       (c->cwnd < c->ssthresh && (c->snd_nxt - c->snd_una) > c->cwnd / 2);
+	       ((c->snd_nxt - c->snd_una) > c->cwnd / 2 && c->cwnd < c->ssthresh);
 }
 
 #endif

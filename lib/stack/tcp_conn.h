@@ -86,9 +86,9 @@ enum conn_flag {
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
-	const uint8_t *data;
+	uint8_t *start;      /* of the frame */
+	const uint8_t *data; /* of the text */
 	uint32_t seq, len;
-	uint32_t room; /* bytes of the frame behind the text that nobody uses */
 	/* of an island's first node: */
 	uint16_t island_frames;
 	uint16_t island_at; /* conn.island_clock when text last came for it */

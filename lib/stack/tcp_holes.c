@@ -222,10 +222,11 @@ link_node(struct conn *c, struct rx_seg *node, struct rx_seg *left, struct rx_se
 
 /* It goes on where left ends, and finds room in its last frame. */
 static bool
-extend(struct conn *c, struct rx_seg *left, struct rx_seg *right, const struct tcp_seg *seg)
+extend(const struct stack *s, struct conn *c, struct rx_seg *left, struct rx_seg *right,
+       const struct tcp_seg *seg)
 {
 	if (left == NULL || island_end(left) != seg->seq ||
-	    !rx_coalesce(left->island_last, &seg->payload))
+	    !rx_coalesce(s, left->island_last, &seg->payload))
 		return false;
 	c->hole_bytes += seg->payload.len;
 	left->island_at = c->island_clock;
@@ -306,7 +307,7 @@ holes_take(struct stack *s, struct conn *c, struct arrival *a)
 		c->rx.islands = behind;
 	if (behind != NULL && c->last_island == NULL)
 		c->last_island = behind; /* cannot be: the last was not swallowed */
-	if (extend(c, left, behind, seg)) {
+	if (extend(s, c, left, behind, seg)) {
 		stack_count(s, TCP_OUT_OF_ORDER);
 		return true;
 	}

@@ -250,6 +250,7 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	const struct l3_info *l3 = &in->l3[i];
 	struct arrival a = {
 		.frame = in->rx.frame[i],
+		.start = in->rx.data[i],
 		.src_mac = in->rx.data[i] + 6,
 		.l3 = l3,
 	};
@@ -269,7 +270,7 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 			conn_input(s, c, &a);
 	}
 	if (!a.kept)
-		frame_spent(s, a.frame);
+		frame_spent(s, a.frame, a.start);
 }
 
 void

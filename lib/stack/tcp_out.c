@@ -29,7 +29,7 @@ send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape wh
 		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
-		.window = tell_window(s, c, what.flags),
+		.window = tell_window(s, c, (uint8_t)c->local, what.flags),
 		.flags = what.flags,
 	};
 	put_options(s, c, &seg, what.len, blocks);
@@ -441,7 +441,7 @@ tcp_output(struct stack *s)
 	struct tcp *t = s->tcp;
 
 	plain_turn(s);
-	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_room(s) > 0; i++) {
+	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_has_room(s); i++) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 

@@ -12,6 +12,7 @@
 #include "tcp_plain.h"
 
 #include "neigh_table.h"
+#include "outbox.h"
 #include "tcp_ack.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -54,11 +55,11 @@ struct plain {
 
 /* Is it of this connection, at rcv_nxt and inside the window, an ACK, with timestamps that are not
  * old or without, as agreed? */
-static inline bool
-is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, struct plain *seg)
+static inline __attribute__((always_inline)) bool
+is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool stamps,
+	struct plain *seg)
 {
 	const struct tcp_header *h = (const struct tcp_header *)p;
-	const bool stamps = c->flags & CONN_TS;
 	const uint32_t header = stamps ? HEADER_STAMPS : TCP_HEADER_BYTES;
 
 	if (unlikely(load_u32(p) != c->ports || !ip_addr_equal(&l3->src_ip, &c->peer_ip) ||
@@ -110,16 +111,19 @@ plain_input(struct stack *s, struct sorted *in, uint32_t i)
 {
 	struct conn *c = in->conn[i];
 	const struct l3_info *l3 = &in->l3[i];
-	const uint8_t *src_mac = in->rx.data[i] + ETH_MAC_BYTES;
+	uint8_t *p = in->rx.data[i];
 	struct tcp *t = s->tcp;
 	struct plain seg;
-	bool acks;
+	bool acks, stamps;
 
 	if (unlikely(c == NULL || (c->flags & t->plain_in.mask) != t->plain_in.want ||
 		     c->state != CONN_ESTABLISHED || c->rx.head != NULL || c->rx.islands != NULL ||
 		     t->rx_left == 0))
 		return false;
-	if (unlikely(!is_next(c, l3, in->rx.data[i] + l3->l4_offset, &seg)))
+	stamps = c->flags & CONN_TS;
+	/* Once for each, so that both know how long their header is. */
+	if (likely(stamps) ? !is_next(c, l3, p + l3->l4_offset, true, &seg)
+			   : !is_next(c, l3, p + l3->l4_offset, false, &seg))
 		return false;
 	acks = seg.ack != c->snd_una;
 	if (unlikely(acks ? !is_whole(c, seg.ack) : seg.text.len == 0))
@@ -127,15 +131,15 @@ plain_input(struct stack *s, struct sorted *in, uint32_t i)
 	take_window(s, c, seg.seq, seg.ack, seg.window);
 	if (acks)
 		whole_acked(s, c, seg.ack);
-	if (c->flags & CONN_TS && !seq_after(seg.seq, c->rcv_acked))
+	if (stamps && !seq_after(seg.seq, c->rcv_acked))
 		c->ts_recent = seg.ts_value;
 	c->heard_ns = s->now_ns;
 	c->keep_tries = 0;
-	memcpy(c->peer_mac, src_mac, sizeof c->peer_mac);
-	if (seg.text.len > 0)
-		rx_take_first(s, c, in->rx.frame[i], src_mac, seg.text);
+	memcpy(c->peer_mac, p + ETH_MAC_BYTES, sizeof c->peer_mac);
+	if (likely(seg.text.len > 0))
+		rx_take_first(s, c, in->rx.frame[i], p, seg.text);
 	else
-		frame_spent(s, in->rx.frame[i]);
+		frame_spent(s, in->rx.frame[i], p);
 	return true;
 }
 
@@ -197,10 +201,10 @@ put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
 }
 
 /* Ethernet, IPv4 and TCP, with both checksums zero, in words. Returns where the text goes. */
-static inline uint8_t *
-put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what)
+static inline __attribute__((always_inline)) uint8_t *
+put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what,
+	    bool stamps)
 {
-	const bool stamps = c->flags & CONN_TS;
 	const uint32_t header = stamps ? HEADER_STAMPS : TCP_HEADER_BYTES;
 	uint8_t *tcp = p + TCP_AT;
 
@@ -213,7 +217,7 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 	store_u32(tcp + 4, __builtin_bswap32(what->seq));
 	store_u32(tcp + 8, __builtin_bswap32(c->rcv_nxt));
 	store_u16(tcp + 12, (uint16_t)(header / 4 << 4 | what->flags << 8));
-	store_u16(tcp + 14, __builtin_bswap16(tell_window(s, c, what->flags)));
+	store_u16(tcp + 14, __builtin_bswap16(tell_window(s, c, LOCAL_V4, what->flags)));
 	store_u32(tcp + 16, 0);
 	if (stamps) {
 		store_u32(tcp + TCP_HEADER_BYTES, STAMPS_LAYOUT);
@@ -223,32 +227,35 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 	return tcp + header;
 }
 
-static inline __attribute__((always_inline)) bool
-segment(struct stack *s, struct conn *c, uint64_t first, const struct shape *what)
+/* In the frame at p, which was begun. */
+static inline __attribute__((always_inline)) void
+segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what)
 {
-	uint8_t *p = outbox_begin(s), *text;
+	uint8_t *text = likely(c->flags & CONN_TS) ? put_headers(s, c, p, first, what, true)
+						   : put_headers(s, c, p, first, what, false);
 	uint32_t l4_len;
 
-	if (unlikely(p == NULL)) {
-		stack_count(s, TCP_TX_NO_ROOM);
-		return false;
-	}
-	text = put_headers(s, c, p, first, what);
 	l4_len = (uint32_t)(text - (p + TCP_AT)) + what->len;
 	if (what->again)
 		txq_copy_at(&c->tx, what->seq - c->snd_una, text, what->len);
-	else
-		txq_copy_next(&c->tx, text, what->len);
+	else if (what->len > 0)
+		txq_copy_last(&c->tx, text, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu);
 	put_cksums(s, p, load_u32(c->peer_ip.b + 12), l4_len);
-	outbox_commit(s, TCP_AT + l4_len, s->ip_mark | s->tcp_mark);
-	return true;
+	outbox_push(s, TCP_AT + l4_len, s->ip_mark | s->tcp_mark);
 }
 
 bool
 plain_segment(struct stack *s, struct conn *c, uint64_t first, struct shape what)
 {
-	return segment(s, c, first, &what);
+	uint8_t *p = outbox_begin(s);
+
+	if (p == NULL) {
+		stack_count(s, TCP_TX_NO_ROOM);
+		return false;
+	}
+	segment(s, c, p, first, &what);
+	return true;
 }
 
 /* A reply that fits into one segment and into all windows, and nothing is on its way. */
@@ -257,13 +264,13 @@ is_one_reply(const struct stack *s, const struct conn *c)
 {
 	const struct plain_rule *rule = &s->tcp->plain_out;
 	const uint32_t len = c->tx.bytes;
-	/* RFC 5681 section 4.1: then the congestion window has to shrink first. */
-	const bool idle = c->cwnd > INITIAL_CWND_SEGS * c->mss &&
-			  s->now_us - c->sent.first.sent_us > c->rto_us;
 
 	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
 	       c->local == LOCAL_V4 && c->rx.islands == NULL && c->snd_una == c->snd_max &&
-	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd && !idle;
+	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
+	       /* RFC 5681 section 4.1: or else the congestion window has to shrink first. */
+	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
+		s->now_us - c->sent.first.sent_us <= c->rto_us);
 }
 
 bool
@@ -274,8 +281,7 @@ plain_output(struct stack *s, struct conn *c)
 
 	if (unlikely(!is_one_reply(s, c) || !plain_hop(s, c)))
 		return false;
-	if (unlikely(!segment(s, c, c->hop.first, &what)))
-		return false;
+	segment(s, c, outbox_begun(s), c->hop.first, &what);
 	stack_count(s, TCP_TX_SEGMENTS);
 	if (unlikely(len > MTU_TELLS) && mtu_tick(s) != c->mtu_seen)
 		mtu_sample(s, c, seq + len, len);

@@ -22,7 +22,7 @@ void plain_open(struct tcp *t);
 bool plain_input(struct stack *s, struct sorted *in, uint32_t i);
 /* At the beginning of a turn's output. */
 void plain_turn(struct stack *s);
-/* Has all that the connection has to send gone out the short way? */
+/* Has all that the connection has to send gone out the short way? There is room for one frame. */
 bool plain_output(struct stack *s, struct conn *c);
 /* Is c->hop where its frames go? Only between plain_turn() and the end of the output. */
 bool plain_hop(struct stack *s, struct conn *c);
@@ -41,11 +41,13 @@ hop_first(const struct stack *s, const uint8_t mac[6])
 /* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
  * window rounded down takes back what was promised. */
 static inline uint16_t
-tell_window(const struct stack *s, struct conn *c, uint8_t flags)
+tell_window(const struct stack *s, struct conn *c, uint8_t local, uint8_t flags)
 {
 	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
 	const uint32_t shift = scaled ? RX_WSCALE : 0;
-	const uint32_t window = rx_window(s, c);
+	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+	const bool wide = rx_wide_enough(told, mss_ours(s, local));
+	const uint32_t window = likely(wide) ? told : rx_window(s, c);
 	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
 
 	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))

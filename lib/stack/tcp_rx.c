@@ -32,49 +32,49 @@ rx_aside(const struct stack *s)
 	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
 }
 
-/* Where a received frame ends that we may write in (port.h): the source's MAC is its byte 6, or was
- * before a tag was taken out in front of it (sort.c). */
-static inline const uint8_t *
-frame_end(const struct stack *s, const uint8_t *src_mac)
-{
-	return src_mac - 6 - ETH_TAG_BYTES + s->port->frame_bytes;
-}
-
 static inline struct rx_seg *
-node_take(struct stack *s, struct frame *frame, struct view text, const uint8_t *end)
+node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view text)
 {
-	const uint8_t *text_end = text.data + text.len;
 	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
 
 	t->rx_free = node->next;
 	t->rx_left--;
 	node->frame = frame;
+	node->start = start;
 	node->data = text.data;
 	node->len = text.len;
-	/* A frame that is longer than our MTU may reach over where we may count on. */
-	node->room = end > text_end ? (uint32_t)(end - text_end) : 0;
 	return node;
 }
 
 struct rx_seg *
 rx_node_take(struct stack *s, struct arrival *a)
 {
-	struct rx_seg *node = node_take(s, a->frame, a->seg.payload, frame_end(s, a->src_mac));
+	struct rx_seg *node = node_take(s, a->frame, a->start, a->seg.payload);
 
 	node->seq = a->seg.seq;
 	a->kept = true;
 	return node;
 }
 
-bool
-rx_coalesce(struct rx_seg *node, const struct view *text)
+/* Where the node's frame ends that we may write in (port.h), if a tag was taken out in front. One
+ * that is longer than our MTU may reach over that. */
+static uint32_t
+room_behind(const struct stack *s, const struct rx_seg *node)
 {
-	if (text->len > node->room)
+	const uint8_t *end = node->start + s->port->frame_bytes - ETH_TAG_BYTES;
+	const uint8_t *text_end = node->data + node->len;
+
+	return end > text_end ? (uint32_t)(end - text_end) : 0;
+}
+
+bool
+rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *text)
+{
+	if (text->len > room_behind(s, node))
 		return false;
 	memcpy((uint8_t *)(uintptr_t)node->data + node->len, text->data, text->len);
 	node->len += text->len;
-	node->room -= text->len;
 	return true;
 }
 
@@ -83,7 +83,7 @@ node_free(struct stack *s, struct rx_seg *node)
 {
 	struct tcp *t = s->tcp;
 
-	frame_spent(s, node->frame);
+	frame_spent(s, node->frame, node->start);
 	node->next = t->rx_free;
 	t->rx_free = node;
 	t->rx_left++;
@@ -165,7 +165,7 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 
 	if (unlikely(had_holes))
 		holes_cut(s, c, &a->seg);
-	if (q->head != NULL && rx_coalesce(q->tail, &a->seg.payload)) {
+	if (q->head != NULL && rx_coalesce(s, q->tail, &a->seg.payload)) {
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (room_in_order(s, c)) {
@@ -182,16 +182,21 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 }
 
 void
-rx_take_first(struct stack *s, struct conn *c, struct frame *frame, const uint8_t *src_mac,
+rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
 	      struct view text)
 {
-	struct rx_seg *node = node_take(s, frame, text, frame_end(s, src_mac));
+	struct rx_seg *node = node_take(s, frame, start, text);
 
 	node->seq = c->rcv_nxt;
-	append(c, node);
+	node->next = NULL;
+	c->rx.head = c->rx.tail = node;
+	c->rx.frames = 1;
+	c->rx.bytes = text.len;
+	c->rcv_nxt += text.len;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, text.len);
 	plan_ack(s, c, false);
-	conn_make_ready(s, c);
+	if (likely(list_empty(&c->ready)))
+		list_push_back(&s->tcp->ready, &c->ready);
 }
 
 bool
@@ -240,11 +245,21 @@ rx_window(const struct stack *s, const struct conn *c)
 	const uint32_t have = c->rx.islands != NULL ? c->hole_bytes : 0;
 	const uint32_t room = min_u32(bytes, min_u32(own, common) + have);
 
-	/* Silly window avoidance, RFC 9293 section 3.8.6.2.2: move the edge by at least a full
-	 * segment, or not at all; and never back. */
+	/* As in rx_wide_enough(), and never back. */
 	if ((int32_t)(room - told) < (int32_t)full)
 		return told;
 	return room;
+}
+
+/* A peer that waits for the window must hear that it is open again: when it is twice as wide as
+ * told, and by two segments. */
+static void
+window_opens(struct stack *s, struct conn *c)
+{
+	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+
+	if (rx_window(s, c) >= 2 * told + 2 * mss_ours(s, c->local))
+		conn_ack_now(s, c);
 }
 
 void
@@ -252,19 +267,17 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 {
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
-	const uint32_t told = c->rcv_edge - c->rcv_nxt;
 
 	ensure(node != NULL && n <= node->len);
-	node->data += n;
-	node->len -= n;
 	q->bytes -= n;
-	if (node->len > 0)
+	if (n < node->len) {
+		node->data += n;
+		node->len -= n;
 		return;
+	}
 	q->head = node->next;
 	q->frames--;
 	node_free(s, node);
-	/* A peer that waits for the window must hear that it is open again: when it is twice as
-	 * wide as told, and by two segments. */
-	if (told < RX_WINDOW_BYTES / 4 && rx_window(s, c) >= 2 * told + 2 * mss_ours(s, c->local))
-		conn_ack_now(s, c);
+	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
+		window_opens(s, c);
 }

@@ -44,7 +44,7 @@ home_of(const struct tcp *t, uint64_t hash)
 	return (struct flow_home){
 		.first = &t->buckets[hash & t->bucket_mask],
 		.second = &t->buckets[(hash >> 24) & t->bucket_mask],
-		.tag = (uint32_t)(hash >> 32),
+		.tag = (uint32_t)(hash >> 32) | 1,
 	};
 }
 
@@ -54,19 +54,16 @@ flow_home(const struct stack *s, struct flow f)
 	return home_of(s->tcp, hash_flow(f, s->cfg.seed));
 }
 
-/* Bit i: place i of the bucket is taken, by a flow of this tag. */
+/* Bit i: place i of the bucket is taken, by a flow of this tag; free places have none. */
 static uint32_t
 bucket_same(const struct flow_bucket *b, uint32_t tag)
 {
-	const __m128i want = _mm_set1_epi32((int)tag), none = _mm_setzero_si128();
+	const __m128i want = _mm_set1_epi32((int)tag);
 	const __m128i *tags = (const __m128i *)(const void *)b->tag;
-	const __m128i *slots = (const __m128i *)(const void *)b->slot_plus_1;
-	const __m128i low =
-		_mm_andnot_si128(_mm_cmpeq_epi32(slots[0], none), _mm_cmpeq_epi32(tags[0], want));
-	const __m128i high =
-		_mm_andnot_si128(_mm_cmpeq_epi32(slots[1], none), _mm_cmpeq_epi32(tags[1], want));
+	const __m128i low = _mm_cmpeq_epi32(tags[0], want), high = _mm_cmpeq_epi32(tags[1], want);
 
-	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(low, high), none));
+	return (uint32_t)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128()));
 }
 
 static struct conn *
@@ -126,7 +123,7 @@ bucket_remove(struct flow_bucket *b, uint32_t slot)
 {
 	for (uint32_t i = 0; i < BUCKET_FLOWS; i++)
 		if (b->slot_plus_1[i] == slot + 1)
-			b->slot_plus_1[i] = 0;
+			b->slot_plus_1[i] = b->tag[i] = 0;
 }
 
 void

@@ -67,19 +67,24 @@ timer_flight(struct stack *s, struct conn *c)
 static inline void
 rtt_sample(struct conn *c, uint32_t us)
 {
-	const uint32_t rtt = min_u32(us, RTO_MAX_US);
+	const uint32_t rtt = unlikely(us > RTO_MAX_US) ? RTO_MAX_US : us;
+	uint32_t srtt = c->srtt_us, var = c->rttvar_us, rto;
 
-	if (unlikely(c->srtt_us == 0)) {
-		c->srtt_us = max_u32(rtt, 1);
-		c->rttvar_us = rtt / 2;
+	if (unlikely(srtt == 0)) {
+		srtt = rtt;
+		var = rtt / 2;
 	} else {
-		const uint32_t off = rtt > c->srtt_us ? rtt - c->srtt_us : c->srtt_us - rtt;
+		const uint32_t off = rtt > srtt ? rtt - srtt : srtt - rtt;
 
-		c->rttvar_us += off / 4 - c->rttvar_us / 4;
-		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + rtt / 8, 1);
+		var += off / 4 - var / 4;
+		srtt += rtt / 8 - srtt / 8;
 	}
+	srtt += srtt == 0;
 	/* The least is for how long a peer may delay its ACK, and that comes on top of the way. */
-	c->rto_us = min_u32(c->srtt_us + max_u32(4 * c->rttvar_us, RTO_MIN_US), RTO_MAX_US);
+	rto = srtt + (unlikely(4 * var > RTO_MIN_US) ? 4 * var : RTO_MIN_US);
+	c->srtt_us = srtt;
+	c->rttvar_us = var;
+	c->rto_us = unlikely(rto > RTO_MAX_US) ? RTO_MAX_US : rto;
 }
 
 #endif

@@ -95,6 +95,19 @@ txq_drop_whole(struct txq *q, struct txq_pool *pool, uint32_t bytes)
 void txq_clear(struct txq *q, struct txq_pool *pool);
 
 void txq_copy_next(struct txq *q, uint8_t *to, uint32_t len); /* moves the cursor */
+/* The same; all there is in one piece, as a rule. */
+static inline void
+txq_copy_last(struct txq *q, uint8_t *to, uint32_t len)
+{
+	const struct piece *p = q->cursor;
+
+	if (unlikely(p != q->tail || len > p->len - q->cursor_used)) {
+		txq_copy_next(q, to, len);
+		return;
+	}
+	memcpy(to, p->data + q->cursor_used, len);
+	q->cursor_used += len;
+}
 /* Leaves it. Offsets that rise from call to call cost no walk. */
 void txq_copy_at(struct txq *q, uint32_t offset, uint8_t *to, uint32_t len);
 

@@ -41,6 +41,7 @@ datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uin
 
 	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
 	d->from.port = be16_get(((const struct udp_header *)udp)->src_port);
+	d->from.our_port = be16_get(((const struct udp_header *)udp)->dst_port);
 	memcpy(d->from.ip.b, l3->src_ip.b, sizeof d->from.ip.b);
 	d->from.local = l3->local;
 	d->payload.data = udp + UDP_HEADER_BYTES;
@@ -77,7 +78,8 @@ udp_release(struct stack *s)
 {
 	for (uint32_t n = 0; n < s->datagram_count; n++)
 		if (!s->datagrams[n].answered)
-			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index]);
+			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index],
+				    s->in->rx.data[s->datagrams[n].rx_index]);
 	s->datagram_count = 0;
 	s->owed = 0;
 	if (s->reasm != NULL)
@@ -118,12 +120,12 @@ udp_finish(struct stack *s, struct udp_header *h, const struct udp_peer *to, str
 	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
 	uint64_t sum = ip_pseudo_sum(s, way, udp_len);
 
-	udp_emit((uint8_t *)h, s->cfg.udp_port, to->port, udp_len);
+	udp_emit((uint8_t *)h, to->our_port, to->port, udp_len);
 	if (s->udp_mark != 0) {
 		h->cksum = inet_sum_field(sum);
 		return;
 	}
-	sum = inet_sum_be16(inet_sum_be16(sum, s->cfg.udp_port), to->port);
+	sum = inet_sum_be16(inet_sum_be16(sum, to->our_port), to->port);
 	sum = inet_sum_be16(sum, udp_len);
 	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
 }
@@ -148,7 +150,7 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 	struct ipv4_header *ip = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
 	struct udp_header *udp = (struct udp_header *)(frame + L4_AT);
 	const uint32_t dst = load_u32(d->from.ip.b + IP_ADDR_V4_BITS / 8);
-	uint64_t sum;
+	uint64_t sum, ours = s->udp4_sum;
 
 	memcpy(frame, frame + ETH_MAC_BYTES, ETH_MAC_BYTES);
 	memcpy(frame + TEMPLATE_AT, s->udp4_template, UDP4_TEMPLATE_BYTES);
@@ -158,6 +160,10 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 		sum = inet_sum_be16(s->ip_sum + dst, IPV4_UDP);
 		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
 	}
+	if (unlikely(d->from.our_port != s->cfg.udp_port)) {
+		udp->src_port = be16_of(d->from.our_port);
+		ours = inet_sum_be16(s->udp4_pseudo_sum, d->from.our_port);
+	}
 	udp->dst_port = be16_of(d->from.port);
 	udp->len = be16_of(udp_len);
 	if (likely(s->udp_mark != 0)) {
@@ -165,7 +171,7 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 		return;
 	}
 	/* The length counts twice: in the pseudo header, and in ours. */
-	sum = inet_sum_be16(inet_sum_be16(s->udp4_sum + dst, udp_len), udp_len);
+	sum = inet_sum_be16(inet_sum_be16(ours + dst, udp_len), udp_len);
 	sum = inet_sum_be16(sum, d->from.port);
 	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
 }
@@ -211,7 +217,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 	if (p == NULL)
 		return NULL;
 	/* The length is known at commit. */
-	udp_emit(p, s->cfg.udp_port, to->port, 0);
+	udp_emit(p, to->our_port, to->port, 0);
 	*room = datagram_max(s, to->local);
 	return p + UDP_HEADER_BYTES;
 }

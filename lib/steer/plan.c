@@ -1,18 +1,24 @@
 #include "plan.h"
+#include "rules.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /*
- * The key of Microsoft's "Verifying the RSS hash calculation", the one most drivers start with.
- * It spreads well and has published test vectors. It need not be secret: a client that aims its
- * flows at one queue slows down that queue, which it could do by flooding as well.
+ * Woo and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling" (2012): with
+ * a key that repeats every 16 bits the hash is the same with both ends exchanged. So what a router
+ * quotes of our own segment hashes as the flow does, and so does what a mirror or a load generator
+ * on the other side computes. The key need not be secret: a client that aims its flows at one queue
+ * slows down that queue, which it could do by flooding as well.
  */
-static const uint8_t rss_key[] = {
-	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
-	0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
-	0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb3, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
-};
+static const uint8_t rss_key[] = {0x6d, 0x5a};
+
+#define RSS_KEY_USUAL 40u
+#define RETA_USUAL    128u
+#define RSS_IP        (RSS_KIND_IP4 | RSS_KIND_IP6)
+#define RSS_TCP       (RSS_KIND_TCP4 | RSS_KIND_TCP6)
+#define RSS_UDP       (RSS_KIND_UDP4 | RSS_KIND_UDP6)
 
 static uint32_t
 least(uint32_t a, uint32_t b)
@@ -20,93 +26,211 @@ least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static bool
-enough_queues(uint32_t queues, const struct profile *p, const struct port_caps *caps,
-	      struct fault *f)
+static void __attribute__((format(printf, 2, 3)))
+say(struct steer_plan *plan, const char *format, ...)
 {
-	const uint32_t most = least(p->queues_max, least(caps->rx_queues_max, caps->tx_queues_max));
+	const size_t used = strlen(plan->words);
+	va_list args;
 
-	if (queues <= most)
-		return true;
-	return fault_say(f,
-			 "--port %s: %u cores need a queue each and the port has %u: use -t %u, or "
-			 "a port with more queues",
-			 p->name, queues, most, most);
+	va_start(args, format);
+	vsnprintf(plan->words + used, sizeof plan->words - used, format, args);
+	va_end(args);
 }
 
-static bool
-plan_rss(struct steer_plan *plan, const struct profile *p, const struct port_caps *caps,
-	 struct fault *f)
-{
-	char table[32];
+/* All that one step of planning looks at. */
+struct task {
+	const struct config *cfg;
+	const struct profile *profile;
+	const struct port_caps *caps;
+	struct fault *f;
+};
 
-	if (caps->rss_fields == 0)
-		return fault_say(f,
-				 "--port %s: the NIC cannot hash flows (no RSS over IPv4), which "
-				 "%u cores need: use -t 1",
-				 p->name, plan->queues);
-	if (caps->reta_size > RETA_MAX)
-		return fault_say(f,
-				 "--port %s: a redirection table of %u entries; we fill %u: use "
-				 "-t 1",
-				 p->name, caps->reta_size, RETA_MAX);
+static bool
+can_hash(const struct task *t)
+{
+	return t->profile->spread == SPREAD_RSS && t->caps->rss_fields != 0 &&
+	       t->caps->reta_size <= RETA_MAX;
+}
+
+/* The port cannot do what the operator asked for by name. */
+static bool
+refuse(const struct task *t, const char *way, const char *why)
+{
+	return fault_say(t->f, "--steering: %s: port %s %s: use auto", way, t->profile->name, why);
+}
+
+static void
+plan_rss(struct steer_plan *plan, const struct task *t, uint32_t queues)
+{
+	const struct port_caps *caps = t->caps;
+
 	plan->rss_fields = caps->rss_fields;
 	plan->rss_key_bytes = least(caps->rss_key_bytes, RSS_KEY_MAX);
-	/* Longer keys only matter for longer inputs than IPv4 has: repeat. */
 	for (uint32_t i = 0; i < plan->rss_key_bytes; i++)
 		plan->rss_key[i] = rss_key[i % sizeof rss_key];
 	plan->reta_size = caps->reta_size;
 	for (uint32_t i = 0; i < plan->reta_size; i++)
-		plan->reta[i] = (uint16_t)(i % plan->queues);
-	snprintf(table, sizeof table, "table of %u", plan->reta_size);
-	snprintf(plan->words, sizeof plan->words, "%u queues, RSS over addresses%s%s, %s",
-		 plan->queues, caps->rss_fields & RSS_TCP ? ", TCP ports" : "",
-		 caps->rss_fields & RSS_UDP ? ", UDP ports" : "",
-		 plan->reta_size != 0 ? table : "the NIC's own table");
+		plan->reta[i] = (uint16_t)(i % queues);
+}
+
+static void
+say_rss(struct steer_plan *plan)
+{
+	say(plan, "RSS over addresses%s%s, ", plan->rss_fields & RSS_TCP ? ", TCP ports" : "",
+	    plan->rss_fields & RSS_UDP ? ", UDP ports" : "");
+	if (plan->reta_size != 0)
+		say(plan, "table of %u", plan->reta_size);
+	else
+		say(plan, "the NIC's own table");
+}
+
+/* RSS, with rules for TCP where its table cannot name all queues. director: rules in any case. */
+static bool
+plan_hash(struct steer_plan *plan, const struct task *t, bool director)
+{
+	const uint32_t wanted = plan->queues;
+	const uint32_t most = t->profile->rss_queues_max;
+	const uint32_t named = most != 0 ? least(wanted, most) : wanted;
+	const bool rules = (director || named < wanted) && rules_for_tcp(plan, &t->profile->flow);
+
+	if (director && !rules)
+		return refuse(t, "flow-director", "has no rules by bits of a port");
+	if (!rules)
+		plan->queues = named;
+	say(plan, "%u queues, ", plan->queues);
+	if (rules)
+		say(plan, "TCP over IPv4 by client port (flow director, mask 0x%04x), the rest by ",
+		    rules_tcp_mask(plan));
+	plan_rss(plan, t, named);
+	say_rss(plan);
+	if (named < plan->queues)
+		say(plan, " over %u queues", named);
+	return true;
+}
+
+/* Who spreads where we do not program the port; NULL: nobody. */
+static const char *
+spreader(enum spread spread)
+{
+	switch (spread) {
+	case SPREAD_FANOUT:
+		return "the kernel spreads flows by hash (packet fanout)";
+	case SPREAD_KERNEL:
+		return "the kernel spreads flows by hash over the interface's queues";
+	case SPREAD_PEER:
+		return "the other side must keep each flow on one queue";
+	case SPREAD_RSS:
+	case SPREAD_NONE:
+		break;
+	}
+	return NULL;
+}
+
+/* The first that the port can do. What it cannot at all, the cores do for each other. */
+static bool
+plan_auto(struct steer_plan *plan, const struct task *t)
+{
+	const char *who = spreader(t->profile->spread);
+
+	if (can_hash(t))
+		return plan_hash(plan, t, false);
+	if (who != NULL) {
+		say(plan, "%u queues, %s", plan->queues, who);
+		return true;
+	}
+	plan->queues = 1;
+	say(plan, "1 queue, the port cannot spread flows");
 	return true;
 }
 
 static bool
-plan_many(struct steer_plan *plan, const struct profile *p, const struct port_caps *caps,
-	  struct fault *f)
+plan_none(struct steer_plan *plan, const struct task *t)
 {
-	const char *how = NULL;
+	if (plan->queues < t->cfg->cores)
+		return fault_say(t->f,
+				 "--steering: none: %u cores need a queue each and port %s has %u: "
+				 "use -t %u, or auto",
+				 t->cfg->cores, t->profile->name, plan->queues, plan->queues);
+	say(plan, "%u queues, the port is left to spread flows as it does", plan->queues);
+	return true;
+}
 
-	switch (p->spread) {
-	case SPREAD_RSS:
-		return plan_rss(plan, p, caps, f);
-	case SPREAD_FANOUT:
-		how = "the kernel spreads flows by hash (packet fanout)";
-		break;
-	case SPREAD_KERNEL:
-		how = "the kernel spreads flows by hash over the interface's queues";
-		break;
-	case SPREAD_PEER:
-		how = "the other side must keep each flow on one queue";
-		break;
-	case SPREAD_NONE:
+/* A table too long for us and no hash at all are two reasons. */
+static bool
+cannot_hash(const struct task *t)
+{
+	return refuse(t, "rss",
+		      t->caps->reta_size > RETA_MAX ? "has too long a redirection table"
+						    : "cannot hash flows");
+}
+
+static bool
+plan_as_told(struct steer_plan *plan, const struct task *t)
+{
+	switch ((enum config_steering)t->cfg->steering) {
+	case STEERING_RSS:
+		return can_hash(t) ? plan_hash(plan, t, false) : cannot_hash(t);
+	case STEERING_FLOW_DIRECTOR:
+		return can_hash(t) ? plan_hash(plan, t, true)
+				   : refuse(t, "flow-director", "has no flow rules");
+	case STEERING_NONE:
+		return plan_none(plan, t);
+	case STEERING_SOFTWARE:
+		plan->handover = true;
+		return plan_auto(plan, t);
+	case STEERING_AUTO:
 		break;
 	}
-	if (how == NULL)
-		return fault_say(f,
-				 "--port %s: it cannot spread flows over %u cores: use -t 1, or "
-				 "another port",
-				 p->name, plan->queues);
-	snprintf(plan->words, sizeof plan->words, "%u queues, %s", plan->queues, how);
-	return true;
+	return plan_auto(plan, t);
+}
+
+static void
+plan_udp_ports(struct steer_plan *plan, const struct task *t)
+{
+	const uint32_t first = t->cfg->udp_port, last = first + plan->queues - 1;
+
+	if (!t->cfg->udp_port_per_core || first == 0)
+		return;
+	if (plan->queues > 1 && rules_for_udp_ports(plan, &t->profile->flow, first)) {
+		say(plan, "; UDP ports %u to %u to queues 0 to %u%s", first, last, plan->queues - 1,
+		    t->profile->flow.ipv6 ? "" : " (IPv4)");
+	} else if (!plan->handover) {
+		say(plan, "; UDP ports %u to %u without rules: any core answers any of them", first,
+		    last);
+		plan->fallback = true;
+	}
 }
 
 bool
 steer_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
 	   const struct port_caps *caps, struct fault *f)
 {
+	const struct task t = {cfg, profile, caps, f};
+	const uint32_t wanted = cfg->queues != 0 ? least(cfg->queues, cfg->cores) : cfg->cores;
+	const uint32_t most =
+		least(profile->queues_max, least(caps->rx_queues_max, caps->tx_queues_max));
+
 	memset(plan, 0, sizeof *plan);
-	plan->queues = cfg->cores;
-	if (plan->queues == 1) {
-		snprintf(plan->words, sizeof plan->words, "1 queue, all flows on it");
-		return enough_queues(1, profile, caps, f);
+	plan->queues = least(wanted, most);
+	if (most == 0)
+		return fault_say(f, "--port %s: it has no queue to send or receive by",
+				 profile->name);
+	if (cfg->cores == 1) {
+		say(plan, "1 queue, all flows on it");
+		return true;
 	}
-	return enough_queues(plan->queues, profile, caps, f) && plan_many(plan, profile, caps, f);
+	if (!plan_as_told(plan, &t))
+		return false;
+	if (plan->queues > 1 && cfg->steering != STEERING_NONE)
+		rules_for_neighbours(plan, &profile->flow);
+	if (plan->queues < cfg->cores) {
+		plan->handover = true;
+		plan->fallback = cfg->steering != STEERING_SOFTWARE && plan->queues < wanted;
+	}
+	plan_udp_ports(plan, &t);
+	if (plan->handover)
+		say(plan, "; %u cores hand frames over to each other in software", cfg->cores);
+	return true;
 }
 
 void
@@ -115,8 +239,22 @@ steer_promise(const struct profile *profile, struct port_caps *caps)
 	*caps = (struct port_caps){
 		.rx_queues_max = profile->queues_max,
 		.tx_queues_max = profile->queues_max,
-		.rss_fields = RSS_IP | RSS_TCP | RSS_UDP,
-		.rss_key_bytes = sizeof rss_key,
-		.reta_size = 128,
+		.rss_fields =
+			profile->rss_fields != 0 ? profile->rss_fields : RSS_IP | RSS_TCP | RSS_UDP,
+		.rss_key_bytes =
+			profile->rss_key_bytes != 0 ? profile->rss_key_bytes : RSS_KEY_USUAL,
+		.reta_size = profile->reta_size != 0 ? profile->reta_size : RETA_USUAL,
 	};
+}
+
+const char *
+steer_way(const struct steer_plan *plan)
+{
+	if (plan->handover)
+		return "software";
+	if (rules_tcp_mask(plan) != 0)
+		return "flow-director";
+	if (plan->rss_fields != 0)
+		return "rss";
+	return plan->queues == 1 ? "one-queue" : "port";
 }

@@ -5,10 +5,10 @@
  * plan is made from plain data before the port is configured, and applied by lib/dpdk.
  *
  * Shape:  queue i of the port is polled by core i. With RSS, key and table are what the NIC is
- *         given; otherwise they are empty.
+ *         given; otherwise they are empty. Rules are in the order in which they are to be made.
  * Thread: pure functions.
  * Errors: struct fault: what the port cannot do and what to do instead.
- * Bounds: CORES_MAX queues, RETA_MAX table entries, RSS_KEY_MAX bytes of key.
+ * Bounds: CORES_MAX queues, RETA_MAX table entries, RSS_KEY_MAX bytes of key, RULES_MAX rules.
  */
 #ifndef CLOCKOO_PLAN_H
 #define CLOCKOO_PLAN_H
@@ -18,30 +18,57 @@
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u
-
-/* What a NIC can hash. */
-enum rss_field {
-	RSS_IP = 1u << 0,  /* addresses */
-	RSS_TCP = 1u << 1, /* addresses and TCP ports */
-	RSS_UDP = 1u << 2,
-};
+/* Of TCP by client port; two for each core's UDP port; ARP, ICMP and ND. */
+#define TCP_CLASSES_MAX 256u
+#define RULES_MAX       (TCP_CLASSES_MAX + 2 * CORES_MAX + 3)
 
 /* What the port said about itself. */
 struct port_caps {
 	uint32_t rx_queues_max, tx_queues_max;
-	uint32_t rss_fields;    /* enum rss_field */
+	uint32_t rss_fields;    /* enum rss_kind */
 	uint32_t rss_key_bytes; /* 0: it takes no key from us */
 	uint32_t reta_size;     /* 0: it has no table to fill */
 };
 
+/* What a rule matches; a zero field or mask matches anything. Ports in host order. */
+struct steer_match {
+	uint16_t ether_type;
+	uint8_t ip_version; /* 4, 6 */
+	uint8_t protocol;
+	uint16_t src_port, src_port_mask;
+	uint16_t dst_port, dst_port_mask;
+};
+
+/* Which of the NIC's filters a rule is made for. */
+enum steer_kind {
+	STEER_ETHERTYPE,
+	STEER_EXACT,    /* each field whole or not at all */
+	STEER_DIRECTOR, /* some bits of a field */
+};
+
+struct steer_rule {
+	struct steer_match match;
+	enum steer_kind kind;
+	uint16_t queue;
+	uint32_t mark;         /* 0: none */
+	uint32_t priority;     /* 0 is the first */
+	bool spell_protocol;   /* the IP header must name it although a port does */
+	char words[64];        /* what it is for */
+	const char *otherwise; /* how these frames travel if the NIC refuses it */
+};
+
 struct steer_plan {
 	uint32_t queues;
-	uint32_t rss_fields; /* 0: no RSS */
+	bool handover;       /* cores pass frames on to the core that owns the flow */
+	uint32_t rss_fields; /* enum rss_kind; 0: no RSS */
 	uint32_t rss_key_bytes;
 	uint8_t rss_key[RSS_KEY_MAX];
 	uint32_t reta_size;
 	uint16_t reta[RETA_MAX]; /* hash -> queue */
-	char words[160];         /* for the operator: what was chosen */
+	uint32_t rule_count;
+	struct steer_rule rules[RULES_MAX];
+	bool fallback;   /* not what the operator would want: words are to be seen */
+	char words[320]; /* for the operator: what was chosen */
 };
 
 /* The most that a port of this profile could do: a plan made from it fails only for what no port
@@ -50,5 +77,8 @@ void steer_promise(const struct profile *profile, struct port_caps *caps);
 
 bool steer_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
 		const struct port_caps *caps, struct fault *f);
+
+/* What "stats settings" calls the way that flows find their core: one word. */
+const char *steer_way(const struct steer_plan *plan);
 
 #endif

@@ -106,67 +106,51 @@ static const struct serve_config serve_cfg = {.conns_max = CONNS,
 					      .conn_requests_max = CONN_REQUESTS};
 
 size_t
-bench_bed_bytes(uint32_t memory_mib)
-{
-	const struct store_config store_cfg = store_config_of(memory_mib, 1);
-
-	return store_bytes(&store_cfg) + stack_bytes(&stack_cfg) + neigh_table_bytes() +
-	       serve_shared_bytes(1) + serve_bytes(&serve_cfg) + (64u << 10);
-}
-
-static void
-share(struct bench_shared *shared, uint32_t memory_mib, uint32_t cores, struct region *r)
+bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 {
 	const struct store_config store_cfg = store_config_of(memory_mib, cores);
 
-	shared->store = store_create(r, &store_cfg);
-	shared->serve = serve_shared_create(r, shared->store, cores, "bench");
+	return store_bytes(&store_cfg) + neigh_table_bytes() + serve_shared_bytes(cores) +
+	       (64u << 10);
 }
 
-static void
-join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core, struct region *r,
-     struct port *port)
+void
+bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, struct region *r)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
+
+	s->store = store_create(r, &store_cfg);
+	s->neigh = neigh_table_create(r);
+	s->serve = serve_shared_create(r, s->store, cores, "bench");
+}
+
+size_t
+bench_bed_bytes(void)
+{
+	return stack_bytes(&stack_cfg) + serve_bytes(&serve_cfg) + (64u << 10);
+}
+
+void
+bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t core, struct region *r,
+	       struct port *port)
 {
 	struct serve_config cfg = serve_cfg;
 
+	b->store = s->store;
+	b->sc = store_core_of(s->store, core);
+	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
 	cfg.core = core;
-	b->store = shared->store;
-	b->sc = store_core_of(b->store, core);
-	b->stack = stack_create(r, &stack_cfg, port, neigh_table_create(r));
-	b->serve = serve_create(r, &cfg, shared->serve, b->stack);
+	b->serve = serve_create(r, &cfg, s->serve, b->stack);
 	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
 }
 
-void
-bench_share(struct bench_shared *shared, uint32_t keys, uint32_t cores)
+bool
+bench_bed_restless(const struct bench_bed *b)
 {
-	const struct store_config store_cfg = store_config_of(bench_bed_mib(keys), cores);
-	bool huge;
-	struct region r = bench_region(
-		store_bytes(&store_cfg) + serve_shared_bytes(cores) + (64u << 10), &huge);
+	struct store_usage usage;
 
-	share(shared, bench_bed_mib(keys), cores, &r);
-}
-
-void
-bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core)
-{
-	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
-	struct region r = bench_region(stack_bytes(&stack_cfg) + neigh_table_bytes() +
-					       serve_bytes(&serve_cfg) + (64u << 10) + frames,
-				       &b->hugepages);
-
-	replay_init(&b->port, region_take(&r, frames, 4096), bench_server_mac);
-	join(b, shared, core, &r, &b->port.port);
-}
-
-void
-bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port)
-{
-	struct bench_shared shared;
-
-	share(&shared, memory_mib, 1, r);
-	join(b, &shared, 0, r, port);
+	store_usage_mt(b->store, &usage);
+	return usage.index_resizing;
 }
 
 uint32_t
@@ -179,9 +163,20 @@ void
 bench_bed_make(struct bench_bed *b, uint32_t keys)
 {
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
-	struct region r =
-		bench_region(bench_bed_bytes(bench_bed_mib(keys)) + frames, &b->hugepages);
+	const uint32_t mib = bench_bed_mib(keys);
+	struct region r = bench_region(bench_shared_bytes(mib, 1) + bench_bed_bytes() + frames,
+				       &b->hugepages);
+	struct bench_shared shared;
 
-	replay_init(&b->port, region_take(&r, frames, 4096), bench_server_mac);
-	bench_bed_over(b, bench_bed_mib(keys), &r, &b->port.port);
+	bench_shared_make(&shared, mib, 1, &r);
+	bench_bed_join(b, &shared, 0, &r);
+}
+
+void
+bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core,
+	       struct region *r)
+{
+	replay_init(&b->port, region_take(r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
+		    bench_server_mac);
+	bench_bed_over(b, shared, core, r, &b->port.port);
 }

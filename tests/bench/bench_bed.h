@@ -18,6 +18,13 @@
 #define BENCH_CLIENT_IP  0x0a630002u
 #define BENCH_CACHE_PORT 11211u
 
+/* What several cores have in common. */
+struct bench_shared {
+	struct store *store;
+	struct neigh_table *neigh;
+	struct serve_shared *serve;
+};
+
 struct bench_bed {
 	struct replay_port port;
 	struct store *store;
@@ -30,22 +37,22 @@ struct bench_bed {
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];
 
-/* What cores of one appliance have in common. */
-struct bench_shared {
-	struct store *store;
-	struct serve_shared *serve;
-};
-
-void bench_share(struct bench_shared *shared, uint32_t keys, uint32_t cores);
-/* One of them. */
-void bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core);
-
 /* With memory for so many small items. */
 void bench_bed_make(struct bench_bed *b, uint32_t keys);
 
-/* The same over another port, in the caller's region, with so much memory for items. */
-size_t bench_bed_bytes(uint32_t memory_mib);
-void bench_bed_over(struct bench_bed *b, uint32_t memory_mib, struct region *r, struct port *port);
+/* The same in steps, in the caller's region: what cores share, with so much memory for items, and a
+ * core over another port. */
+size_t bench_shared_bytes(uint32_t memory_mib, uint32_t cores);
+void bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores,
+		       struct region *r);
+size_t bench_bed_bytes(void);
+void bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t core,
+		    struct region *r, struct port *port);
+/* A core over a port of its own that plays frames: REPLAY_FRAMES * REPLAY_FRAME_BYTES more. */
+void bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core,
+		    struct region *r);
+/* Is the index still being resized? */
+bool bench_bed_restless(const struct bench_bed *b);
 /* Memory for so many small items. */
 uint32_t bench_bed_mib(uint32_t keys);
 

@@ -44,7 +44,8 @@ load_config_of(const struct bench_client *c, const struct bench_asks *a)
 		.depth_max = a->depth_max,
 		.burst = a->burst,
 		.timeout_ns = TIMEOUT_NS,
-		.cores = 1,
+		.core = a->core,
+		.cores = a->cores != 0 ? a->cores : 1,
 		.seed = 42,
 	};
 }

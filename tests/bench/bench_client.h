@@ -18,7 +18,8 @@ struct bench_asks {
 	double sets;               /* share of the requests */
 	double zipf;               /* 0: uniform */
 	uint32_t rx_frames_max;
-	uint32_t burst; /* frames the client takes a turn; 0: all it can */
+	uint32_t core, cores; /* this client's share of storing the keys; 0: all of it */
+	uint32_t burst;       /* frames the client takes a turn; 0: all it can */
 };
 
 struct bench_client {

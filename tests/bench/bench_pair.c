@@ -10,15 +10,18 @@
 #define TURN_NS        4000u
 #define FILL_DEPTH     8u
 #define FILL_STEPS_MAX (1u << 28)
-#define SETTLE_STEPS   64u
-#define SETTLE_MAX     (1u << 20)
 
 static const struct kind kinds[] = {
-	{"udp_get", LOAD_UDP, 32, 1, 0},       {"udp_set", LOAD_UDP, 32, 1, 1},
-	{"udp_mix", LOAD_UDP, 32, 1, 0.05},    {"tcp_get", LOAD_TCP, 1, 1, 0},
-	{"tcp_set", LOAD_TCP, 1, 1, 1},        {"tcp_mix", LOAD_TCP, 1, 1, 0.05},
-	{"tcp_pipelined", LOAD_TCP, 32, 1, 0}, {"tcp_pipelined_mix", LOAD_TCP, 32, 1, 0.05},
-	{"tcp_multiget", LOAD_TCP, 1, 100, 0},
+	{"udp_get", LOAD_UDP, 32, 1, 0, 0},
+	{"udp_set", LOAD_UDP, 32, 1, 1, 0},
+	{"udp_mix", LOAD_UDP, 32, 1, 0.05, 0},
+	{"udp_zipf_mix", LOAD_UDP, 32, 1, 0.05, 0.99},
+	{"tcp_get", LOAD_TCP, 1, 1, 0, 0},
+	{"tcp_set", LOAD_TCP, 1, 1, 1, 0},
+	{"tcp_mix", LOAD_TCP, 1, 1, 0.05, 0},
+	{"tcp_pipelined", LOAD_TCP, 32, 1, 0, 0},
+	{"tcp_pipelined_mix", LOAD_TCP, 32, 1, 0.05, 0},
+	{"tcp_multiget", LOAD_TCP, 1, 100, 0, 0},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -29,7 +32,7 @@ served(const struct bench_pair *b, enum serve_counter which)
 }
 
 static void
-make_generator(struct bench_pair *b, uint32_t keys)
+make_generator(struct bench_pair *b, uint32_t keys, uint32_t core, uint32_t cores)
 {
 	const struct bench_asks asks = {
 		.transport = b->kind->transport,
@@ -39,7 +42,9 @@ make_generator(struct bench_pair *b, uint32_t keys)
 		.conns = CONNS,
 		.depth_max = DEPTH_MAX,
 		.sets = b->kind->sets,
-		.zipf = b->zipf,
+		.zipf = b->kind->zipf,
+		.core = core,
+		.cores = cores,
 		.rx_frames_max = RX_FRAMES,
 	};
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
@@ -138,39 +143,34 @@ bench_pair_done(const struct bench_pair *b)
 	return load_core_done_mt(b->core);
 }
 
-/* What storing so much at once has set going is over before anything is measured: the index follows
- * the items for some ten thousand turns. */
+/* All pairs by turns: a grown index waits until every core has turned. */
 static void
-settle(struct bench_pair *b)
+fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 {
 	struct look unseen = {0};
-	struct store_usage usage;
+	uint64_t stored = 0;
+	bool done = false;
 
-	for (uint32_t i = 0; i < SETTLE_MAX; i++) {
-		for (uint32_t n = 0; n < SETTLE_STEPS; n++)
-			bench_pair_step(b, &unseen);
-		store_usage_mt(b->bed.store, &usage);
-		if (!usage.index_resizing)
-			return;
+	for (uint32_t i = 0; i < count; i++)
+		order(&pairs[i], LOAD_FILL, 0);
+	for (uint32_t step = 0; step < FILL_STEPS_MAX && !done; step++) {
+		done = true;
+		for (uint32_t i = 0; i < count; i++) {
+			bench_pair_step(&pairs[i], &unseen);
+			done &= bench_pair_done(&pairs[i]);
+		}
 	}
-	fputs("bench: the index does not come to rest\n", stderr);
-	exit(1);
-}
-
-static void
-fill(struct bench_pair *b, uint32_t keys)
-{
-	struct look unseen = {0};
-
-	order(b, LOAD_FILL, 0);
-	for (uint32_t i = 0; i < FILL_STEPS_MAX && !bench_pair_done(b); i++)
-		bench_pair_step(b, &unseen);
-	bench_pair_check(b);
-	if (!bench_pair_done(b) || bench_client_count(&b->client, LOAD_STORED) != keys) {
+	for (uint32_t step = 0; step < FILL_STEPS_MAX && bench_bed_restless(&pairs[0].bed); step++)
+		for (uint32_t i = 0; i < count; i++)
+			bench_pair_step(&pairs[i], &unseen);
+	for (uint32_t i = 0; i < count; i++) {
+		bench_pair_check(&pairs[i]);
+		stored += bench_client_count(&pairs[i].client, LOAD_STORED);
+	}
+	if (!done || stored != keys) {
 		fputs("bench: not all keys were stored\n", stderr);
 		exit(1);
 	}
-	settle(b);
 }
 
 void
@@ -178,20 +178,27 @@ bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
 {
 	b->kind = kind;
 	bench_bed_make(&b->bed, keys);
-	make_generator(b, keys);
-	fill(b, keys);
+	make_generator(b, keys, 0, 1);
+	fill(b, 1, keys);
 }
 
 void
-bench_pair_join(struct bench_pair *b, const struct kind *kind, uint32_t keys,
-		const struct bench_shared *shared, uint32_t core)
+bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *kind, uint32_t keys)
 {
-	b->kind = kind;
-	bench_bed_join(&b->bed, shared, core);
-	make_generator(b, keys);
-	if (core == 0)
-		fill(b, keys);
-	store_offline(b->bed.sc);
+	const size_t one = bench_bed_bytes() + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	const uint32_t mib = bench_bed_mib(keys);
+	struct bench_shared shared;
+	bool huge;
+	struct region r = bench_region(bench_shared_bytes(mib, count) + count * one, &huge);
+
+	bench_shared_make(&shared, mib, count, &r);
+	for (uint32_t i = 0; i < count; i++) {
+		pairs[i].kind = kind;
+		pairs[i].bed.hugepages = huge;
+		bench_bed_join(&pairs[i].bed, &shared, i, &r);
+		make_generator(&pairs[i], keys, i, count);
+	}
+	fill(pairs, count, keys);
 }
 
 const struct kind *

@@ -19,12 +19,11 @@ struct kind {
 	enum load_transport transport;
 	uint32_t depth; /* of a connection; over UDP of all */
 	uint32_t multiget;
-	double sets;
+	double sets, zipf; /* zipf 0: uniform */
 };
 
 struct bench_pair {
 	const struct kind *kind;
-	double zipf; /* how popular keys are; 0: all alike. To be set before it is made */
 	struct bench_bed bed;
 	struct replay_port port; /* the generator's */
 	struct bench_client client;
@@ -45,9 +44,9 @@ const struct kind *kind_named(const char *name);
 /* All keys are stored. */
 void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys);
 
-/* The same as one core of several; the first one stores all keys. Offline until it turns. */
-void bench_pair_join(struct bench_pair *b, const struct kind *kind, uint32_t keys,
-		     const struct bench_shared *shared, uint32_t core);
+/* Pairs over one store, made and filled together: number i is core i and stores its share. */
+void bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *kind,
+		      uint32_t keys);
 
 /* Give the generator so many requests to make, from the next step on. */
 void bench_pair_order(struct bench_pair *b, uint64_t requests);

@@ -6,8 +6,7 @@
  * while is left out; the median of several runs of that, in total without clocks between the
  * stages, then by stage. Instructions: bench_count.h.
  *
- *   bench_request CASE [--keys N] [--zipf HUNDREDTHS] [--runs N] [--requests N] [--json FILE]
- *                 [--instructions]
+ *   bench_request CASE [--keys N] [--runs N] [--requests N] [--json FILE] [--instructions]
  */
 #include "bench_count.h"
 
@@ -28,7 +27,6 @@
 struct options {
 	const struct kind *kind;
 	uint32_t keys, runs, requests;
-	uint32_t zipf; /* hundredths */
 	const char *json;
 	bool instructions;
 };
@@ -178,13 +176,9 @@ static struct options
 options_of(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'j'},
-		{"instructions", no_argument, NULL, 'i'},
-		{"zipf", required_argument, NULL, 'z'},
-		{0},
+		{"keys", required_argument, NULL, 'k'},     {"runs", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'n'}, {"json", required_argument, NULL, 'j'},
+		{"instructions", no_argument, NULL, 'i'},   {0},
 	};
 	struct options opt = {.keys = 1000000, .runs = 5, .requests = 1000000};
 	int c;
@@ -196,8 +190,6 @@ options_of(int argc, char **argv)
 			opt.runs = bench_option("bench_request", optarg, 1, RUNS_MAX);
 		else if (c == 'n')
 			opt.requests = bench_option("bench_request", optarg, 100, 1000000000);
-		else if (c == 'z')
-			opt.zipf = bench_option("bench_request", optarg, 0, 300);
 		else if (c == 'j')
 			opt.json = optarg;
 		else if (c == 'i')
@@ -221,7 +213,6 @@ main(int argc, char **argv)
 	b.opt = options_of(argc, argv);
 	if (b.opt.instructions && (!bench_count_can() || b.opt.json == NULL))
 		fail("--instructions: only under valgrind, built with its header, and with --json");
-	b.pair.zipf = b.opt.zipf / 100.0;
 	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys);
 	out = json_open(&b);
 	if (b.opt.instructions)

@@ -381,10 +381,20 @@ class FakeVsBed:
 
     def load(self, words, server, *options):
         self.log.append(words)
-        return {"requests_per_s": 1e7, "keys_per_s": 3e7, "cpu_share": 1.0}
+        return {"requests_per_s": 3e6, "keys_per_s": 9e6, "cpu_share": 1.0, "generator_busy": 0.7}
 
     def echo(self, words, server, ms):
-        return {"frames_per_s": 1.25e7}
+        return {"frames_per_s": 6e6}
+
+    def wire(self, words, kind, *options):
+        self.log.append(words)
+        row = {"requests_per_s": 1e7, "keys_per_s": 3e7, "bytes_per_s": 2e9, "server_busy": 0.9,
+               "generator_busy": 0.5}
+        return {"echo": {"frames_per_s": 1.25e7}, kind: row,
+                "open_loop": row | {f"residence_{p}_us": 4.0 for p in ("p50", "p99", "p999")}}
+
+    def cores(self, words):
+        return {"two_cores_scaling": 1.9, "two_cores_scaling_zipf": 1.8}
 
     def ask(self, words, ns, host, port, pid, *options):
         self.log.append(words)
@@ -412,10 +422,16 @@ class VsTest(unittest.TestCase):
             figures, _, _ = self.measure(quick)
             for name in ("udp_get_mops tcp_get_mops tcp_pipelined_mops multiget_mkeys port_echo_mpps "
                          "memcached_udp_get_mops memcached_tcp_get_mops memcached_multiget_mkeys "
-                         "memcached_tcp_pipelined_mops cycles_per_udp_get").split():
+                         "memcached_tcp_pipelined_mops cycles_per_udp_get vhost_udp_get_mops "
+                         "vhost_multiget_mkeys vhost_port_echo_mpps residence_p99_us "
+                         "two_cores_scaling").split():
                 self.assertIn(name, figures)
         self.assertEqual((figures["udp_get_mops"], figures["multiget_mkeys"]), (10, 30))
         self.assertEqual(figures["udp_get_vs_port_echo"], 0.8)
+        self.assertEqual((figures["vhost_tcp_get_mops"], figures["vhost_udp_get_vs_port_echo"]), (3, 0.5))
+        self.assertEqual((figures["udp_get_16m_mops"], figures["tcp_value_1m_gbytes"]), (10, 2))
+        self.assertEqual((figures["udp_get_client_busy"], figures["memcached_tcp_get_client_busy"]),
+                         (0.5, 0.25))
 
     def test_the_best_memcached_of_one_core_is_the_one_to_beat(self):
         figures, _, _ = self.measure(quick=True)
@@ -433,7 +449,7 @@ class VsTest(unittest.TestCase):
         _, _, log = self.measure(quick=True)
         turns = [words.split(", ")[1:] for words in log if words.startswith("round 1")]
         self.assertEqual([who for work, who in turns if work == "tcp_get"],
-                         ["clockoo", *FakeVsBed.RATES])
+                         ["clockoo", *FakeVsBed.RATES, "clockoo over vhost"])
         works = [work for work, _ in turns]
         self.assertEqual(works, sorted(works, key=list(vs_bench.WORK).index))
 

@@ -124,8 +124,9 @@ def add_modules(archive, kernel):
         archive.file(f"modules/{name}", (kernel / name).read_bytes(), 0o644)
 
 
-def make(image, kernel, programs):
-    """Write the image; programs are {path in the image: path here}. Returns its size in bytes."""
+def make(image, kernel, programs, scripts):
+    """Write the image; programs, with their libraries, and scripts are {path in the image: path here}.
+    Returns its size in bytes."""
     archive = Archive()
     for folder in FOLDERS:
         archive.folder(folder)
@@ -140,6 +141,9 @@ def make(image, kernel, programs):
         add_program(archive, os.path.realpath(tool(name)), f"usr/bin/{name}")
     for path, source in programs.items():
         add_program(archive, source, path)
+    for path, source in scripts.items():
+        if source.exists():
+            archive.file(path, source.read_bytes())
     for pmd in pmds():
         add_program(archive, pmd)
     for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):

@@ -39,11 +39,22 @@ def command(*words, cwd=None, data=b""):
 
 
 def package_name():
-    """The versioned package that today's META_PACKAGE depends on."""
-    found = re.search(r"Depends: (linux-image-\S+)", command("apt-cache", "depends", META_PACKAGE).decode())
-    if found is None:
-        raise Missing(f"apt knows no {META_PACKAGE}")
-    return found.group(1)
+    """The versioned package that today's META_PACKAGE depends on. Images of containers often come
+    without apt's lists: then they are read first."""
+    missing = None
+    for prepare in ((), ("apt-get", "-q", "update")):
+        try:
+            if prepare:
+                command(*prepare)
+            text = command("apt-cache", "depends", META_PACKAGE).decode()
+        except Missing as why:
+            missing = why
+            continue
+        found = re.search(r"Depends: (linux-image-\S+)", text)
+        if found is not None:
+            return found.group(1)
+        missing = Missing(f"apt knows no {META_PACKAGE}")
+    raise missing
 
 
 def unpack_vmlinuz(image):

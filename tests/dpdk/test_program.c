@@ -185,7 +185,8 @@ static const struct {
 	{{"--no-huge"}, "needs --iface NAME"},
 	{{"--no-huge", "--port", "nosuch"}, "no profile \"nosuch\""},
 	{{"--no-huge", "--port", "null", "--data-dir", "no-dir"}, "no-dir/null.yaml"},
-	{{"--no-huge", "--port", "null", "-t", "2"}, "use -t 1"},
+	{{"--no-huge", "--port", "null", "-t", "2", "--steering", "rss"},
+	 "--steering: rss: port null cannot hash flows: use auto"},
 	{{"--no-huge", "--port", "null", "--lcores", "0@127"}, "there is no CPU 127"},
 	{{"--no-huge", "--port", "virtio_user", "--socket", "no-socket"}, "start the vhost side"},
 	{{"--no-huge", "--port", "0000:ff:1f.7"}, "no PCI device"},
@@ -318,6 +319,25 @@ what_has_no_meaning_is_a_warning_and_no_more(void **state)
 	kill(r.pid, SIGTERM);
 	check_eq(end(&r), 0);
 	check_one_line(r.err, "warning: --slab-growth-factor has no meaning here", "-f");
+}
+
+/* One queue for two cores; a whole burst a turn comes from this port, so that both are busy. */
+static void
+cores_that_must_share_a_queue_serve_and_say_so(void **state)
+{
+	const char *const args[] = {"--no-huge", "--port",  "null",    "-m", "8",
+				    "--lcores",  "0@0,1@0", "--yield", NULL};
+	struct run r;
+
+	start(&r, args);
+	hear(r.out_fd, r.out, false);
+	check_ptr(strstr(r.out, " ready: "));
+	kill(r.pid, SIGTERM);
+	check_eq(end(&r), 0);
+	check_one_line(r.err,
+		       "steering: 1 queue, the port cannot spread flows; 2 cores hand frames "
+		       "over to each other in software",
+		       "--lcores");
 }
 
 static void
@@ -465,6 +485,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_refusal_ends_with_memcacheds_exit_code),
 		cmocka_unit_test(a_user_that_is_not_there_is_exit_code_67),
 		cmocka_unit_test(what_has_no_meaning_is_a_warning_and_no_more),
+		cmocka_unit_test(cores_that_must_share_a_queue_serve_and_say_so),
 		cmocka_unit_test(users_are_read_again_on_hup_and_a_bad_file_changes_nothing),
 		cmocka_unit_test(users_are_read_again_through_a_link_that_was_exchanged),
 		cmocka_unit_test(a_daemon_returns_when_it_serves_and_leaves_its_number),

@@ -45,11 +45,13 @@ core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
 	const struct serve_config serve_cfg = serve_of(o, i);
 	struct stack *stack;
 	struct serve *serve;
+	struct port *port;
 
-	c->port = mem_port_create(sim_mac, o->frames, o->caps);
-	stack = stack_create(&sc->region, &o->stack, &c->port->port, neigh);
+	c->port = o->ports == NULL ? mem_port_create(sim_mac, o->frames, o->caps) : NULL;
+	port = o->ports == NULL ? &c->port->port : o->ports[i];
+	stack = stack_create(&sc->region, &o->stack, port, neigh);
 	serve = serve_create(&sc->region, &serve_cfg, shared, stack);
-	core_init(&c->core, &c->port->port, stack, serve, store_core_of(sc->store, i), sc->now_ns,
+	core_init(&c->core, port, stack, serve, store_core_of(sc->store, i), sc->now_ns,
 		  SIM_UNIX_START);
 }
 
@@ -84,7 +86,8 @@ void
 sim_cores_destroy(struct sim_cores *sc)
 {
 	for (uint32_t i = 0; i < sc->count; i++)
-		mem_port_destroy(sc->cores[i].port);
+		if (sc->cores[i].port != NULL)
+			mem_port_destroy(sc->cores[i].port);
 	free(sc->region.base);
 	free(sc->cores);
 	free(sc);

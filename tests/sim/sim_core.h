@@ -20,7 +20,7 @@
 
 struct sim_core {
 	struct core core;
-	struct mem_port *port;
+	struct mem_port *port; /* NULL: the caller's own */
 };
 
 struct sim_cores {
@@ -34,8 +34,9 @@ struct sim_cores {
 
 struct sim_cores_options {
 	uint32_t cores;
-	uint32_t frames; /* of each port */
-	uint32_t caps;   /* of each port: enum port_cap */
+	uint32_t frames;           /* of each port */
+	uint32_t caps;             /* of each port: enum port_cap */
+	struct port *const *ports; /* one a core instead; NULL: each has a mem_port */
 	uint32_t conn_requests_max;
 	size_t memory_bytes;
 	struct stack_config stack; /* of each core: sim_config() */

@@ -106,7 +106,7 @@ judge_held(struct world *w, const char *who, const struct stack *s, const struct
 
 	stack_usage_mt(s, &use);
 	if (use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0 &&
-	    mem_port_held(port) <= OUTBOX_MAX)
+	    mem_port_held(port) <= STOCK_MAX)
 		return;
 	snprintf(words, sizeof words, "%s holds %u connections, %u chunks, %u frames, %u of %s",
 		 who, use.conns, use.chunks_used, use.rx_frames_held, mem_port_held(port),

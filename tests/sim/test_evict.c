@@ -435,7 +435,7 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 	}
 	print_message("at most %u chunks of %u and %u frames held\n", most, use.chunks, frames);
 	check(most <= CONN_TXQ_BYTES / CHUNK_BYTES);
-	check(frames <= OUTBOX_MAX + BURST_MAX); /* the stock and what is on its way */
+	check(frames <= STOCK_MAX + BURST_MAX); /* the stock and what is on its way */
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
 }

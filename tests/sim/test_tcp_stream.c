@@ -316,7 +316,7 @@ check_nothing_held(struct world *w)
 	expect(w, w->opened == w->gone);
 	expect(w, w->lent == w->released);
 	expect(w, w->aborted == sim_stack_count(w->ss, TCP_ABORTED));
-	expect(w, mem_port_held(w->ss->port) <= OUTBOX_MAX); /* the stock */
+	expect(w, mem_port_held(w->ss->port) <= STOCK_MAX); /* the stock */
 }
 
 /* What the network and the small pools are there to bring about. */

@@ -160,7 +160,8 @@ def build_vs():
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE,
                      targets=["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
-                              "tests/bench/net/ask", "tests/bench/net/port_echo"])
+                              "tests/bench/net/ask", "tests/bench/net/bench_cores",
+                              "tests/bench/net/bench_wire", "tests/bench/net/port_echo"])
     return folder / "tests/bench/net"
 
 

@@ -182,10 +182,10 @@ class VsBed(Bed):
 
     # ---- clients; each returns a row ----
 
-    def _run(self, words, command):
+    def _run(self, words, command, cpus=None):
         with Step(words):
             done = subprocess.run(["setpriv", "--pdeathsig", "KILL", "taskset", "-c",
-                                   str(self.client_cpu), *map(str, command)],
+                                   cpus or str(self.client_cpu), *map(str, command)],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=LIMIT_S)
         if done.returncode != 0:
@@ -223,6 +223,20 @@ class VsBed(Bed):
                                            "virtio_user", "--socket", self._folder / "echo.sock"],
                                    "-4")
         return json.loads(out.splitlines()[-1])
+
+    def _both(self, words, program, *options):
+        """A program that is server and client at once; its rows. Hugepages: those that are free."""
+        cpus = f"{self.server_cpu},{self.client_cpu}"
+        out = self._run(words, [self._programs / program, *options, "--cpus", cpus], cpus)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def wire(self, words, kind, *options):
+        """Core and generator over a wire, a CPU each; rows by part."""
+        return {row["part"]: row for row in self._both(words, "bench_wire", kind, *options)}
+
+    def cores(self, words):
+        """One core, then two; the figures by name."""
+        return self._both(words, "bench_cores")[-1]
 
     def ask(self, words, ns, host, port, pid, *options):
         """A kernel client; the row of its run."""

@@ -1,10 +1,11 @@
 """tools/bench vs: the appliance beside memcached, redis and whatever memcached is given by path, one
 server CPU each, in turns.
 
-View b: each at its best client, the appliance by clockoo-load over vhost, the others by our kernel
-client over loopback. View a: the same kernel client over the same kind of veth to all. View c: cycles
-a request of core_turn alone. In every round each server has its turn at each workload; ratios are of
-neighbours in time.
+View b: each at its best client, the appliance by the load generator over a wire that copies nothing
+(bench_wire), the others by our kernel client over loopback; beside it the appliance by clockoo-load
+over vhost. View a: the same kernel client over the same kind of veth to all. View c: cycles a request
+of core_turn alone. In every round each server has its turn at each workload; ratios are of neighbours
+in time.
 """
 
 import statistics
@@ -16,13 +17,29 @@ from vs_bed import KEYS, PORT, VsBed, peers_of
 CONNECTIONS = 50
 # name: clockoo-load's options, ask's, what is counted, its unit
 WORK = {
-    "udp_get": (["--transport", "udp"], ["--udp"], "requests_per_s", "mops"),
+    "udp_get": (["--transport", "udp", "--depth", 512], ["--udp"], "requests_per_s", "mops"),
     "tcp_get": (["--transport", "tcp"], [], "requests_per_s", "mops"),
     "tcp_pipelined": (["--transport", "tcp", "--depth", 32], ["--depth", 32], "requests_per_s",
                       "mops"),
     "multiget": (["--transport", "tcp", "--multiget", 100, "--sets", 0],
                  ["--multiget", 100, "--sets", 0], "keys_per_s", "mkeys"),
 }
+# bench_wire's: 50 requests go to and fro in one burst, and each end waits for the other, unless the
+# client takes a dozen at a time.
+WIRE = {"udp_get": ["--depth", 256], "tcp_get": ["--burst", 12], "tcp_pipelined": ["--depth", 32],
+        "multiget": ["--depth", 1]}
+# name: kind, options, what is counted, its size: of the wire, in full runs
+MORE = {
+    "udp_get_16m_mops": ("udp_get", ["--keys", 16_000_000], "requests_per_s", 1e6),
+    "udp_get_zipf_mops": ("udp_get", ["--zipf", 0.99], "requests_per_s", 1e6),
+    "tcp_get_zipf_mops": ("tcp_get", ["--zipf", 0.99, "--burst", 12], "requests_per_s", 1e6),
+    "udp_value_1k_gbytes": ("udp_get", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
+    "tcp_value_1k_gbytes": ("tcp_pipelined", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
+    "tcp_value_1m_gbytes": ("tcp_get", ["--value", 1_000_000, "--keys", 100, "--sets", 0],
+                            "bytes_per_s", 1e9),
+}
+LOADED = 80               # percent of what the closed loop found: how long a request is in the core
+PREFIX = {"a": "kernel_", "b": "", "v": "vhost_"}
 UDP_DEPTHS = (1, 8)       # of a kernel client's socket: the better one counts
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 400
@@ -45,14 +62,17 @@ class VsBench(Figures):
         """One turn of one server: rate, and CPU seconds of its server and client a unit."""
         unit = WORK[work][2]
         rate = row[unit]
-        if who == OWN and view == "b":
-            used = {"server_us": US * row["cpu_share"] / rate, "client_us": None, "machine_us": None}
+        if who == OWN and view != "a":
+            # Both of them spin.
+            used = {"server_us": US * row.get("cpu_share", 1) / rate, "client_us": None,
+                    "machine_us": None, "client_busy": row.get("generator_busy")}
         else:
             done = rate * row["seconds"]
             used = {f"{side}_us": US * row[f"{side}_cpu_s"] / done
                     for side in ("server", "client", "machine")}
+            used["client_busy"] = used["client_us"] * rate / US
         # Below 1 of a thread: its client is what limits; CPU a request still says what it costs.
-        used["server_busy"] = used["server_us"] * rate / US
+        used["server_busy"] = row.get("server_busy", used["server_us"] * rate / US)
         run = {"view": view, "work": work, "round": number, "who": who, "rate": rate, **used,
                "row": row}
         self.runs.append(run)
@@ -78,21 +98,69 @@ class VsBench(Figures):
             bed.ask(f"storing {KEYS / 1e6:g} million keys, {peer.name}", bed.peer_ns, "127.0.0.1",
                     peer.port, peer.pid, "--fill", "--depth", 32, *peer.options)
 
+    def wire(self, words, kind, *options):
+        """Rows of bench_wire by part."""
+        return self.bed.wire(words, kind, "--runs", 1, "--ms", self.ms, "--connections", CONNECTIONS,
+                             *options)
+
     def round_b(self, number, server, echo):
         bed = self.bed
-        row = bed.echo(f"round {number + 1} of {self.rounds}, the port alone", echo, self.ms)
-        self.runs.append({"view": "echo", "round": number, "rate": row["frames_per_s"], "row": row})
+        row = bed.echo(f"round {number + 1} of {self.rounds}, vhost alone", echo, self.ms)
+        self.runs.append({"view": "vhost_echo", "round": number, "rate": row["frames_per_s"],
+                          "row": row})
         for work, (load_options, _, _, _) in WORK.items():
             words = f"round {number + 1} of {self.rounds}, {work}, "
-            row = bed.load(words + OWN, server, "--no-fill", "--connections", CONNECTIONS,
-                           "--seconds", self.ms / 1e3, "--warmup", WARM_MS / 1e3, "--seed",
-                           number + 1, *load_options)
-            self._note("b", work, number, OWN, row)
+            rows = self.wire(words + OWN, work, "--keys", KEYS, *WIRE[work])
+            self.runs.append({"view": "echo", "round": number, "work": work,
+                              "rate": rows["echo"]["frames_per_s"], "row": rows["echo"]})
+            self._note("b", work, number, OWN, rows[work])
             for peer in bed.peers:
                 if work != "udp_get" or peer.udp:
                     self._note("b", work, number, peer.name, self._ask(
                         "b", work, number, words + peer.name, bed.peer_ns, "127.0.0.1", peer.port,
                         peer.pid, peer.options))
+            row = bed.load(words + OWN + " over vhost", server, "--no-fill", "--connections",
+                           CONNECTIONS, "--seconds", self.ms / 1e3, "--warmup", WARM_MS / 1e3,
+                           "--seed", number + 1, *load_options)
+            self._note("v", work, number, OWN, row)
+
+    def residence(self):
+        """How long a request is in the core when it has something to do, but is not full."""
+        rows = [self.wire(f"UDP gets at {LOADED} % of the most, round {number + 1}", "udp_get",
+                          "--keys", KEYS, "--load", LOADED)["open_loop"]
+                for number in range(self.rounds)]
+        for name in ("residence_p50_us", "residence_p99_us", "residence_p999_us"):
+            self.keep(name, [row[name] for row in rows])
+        self.keep("residence_at_mops", [row["requests_per_s"] / 1e6 for row in rows])
+        self.runs += [{"view": "residence", "round": number, "row": row}
+                      for number, row in enumerate(rows)]
+        print(f"\n  at {self.figures['residence_at_mops']:.2f} M requests/s ({LOADED} % of the most) a "
+              f"UDP request is in the core for {self.figures['residence_p50_us']:.1f} us (p50), "
+              f"{self.figures['residence_p99_us']:.1f} (p99), "
+              f"{self.figures['residence_p999_us']:.1f} (p99.9), from frame in to frame out", flush=True)
+
+    def more(self):
+        lines = []
+        for name, (kind, options, counted, size) in MORE.items():
+            rows = [self.wire(f"{name}, round {number + 1} of {self.rounds}", kind, *options)[kind]
+                    for number in range(self.rounds)]
+            self.keep(name, [row[counted] / size for row in rows])
+            self.runs += [{"view": "more", "name": name, "round": number, "row": row}
+                          for number, row in enumerate(rows)]
+            lines.append([name, spread((row[counted] / size for row in rows), 3),
+                          *(f"{statistics.median(row[busy] for row in rows):.2f}"
+                            for busy in ("server_busy", "generator_busy"))])
+        table("Over the wire: other keys, popularity, values (GB/s are of replies)",
+              ["what", "M/s or GB/s", "server busy", "client busy"], lines)
+
+    def cores(self):
+        """Two cores over one store, a CPU each, with their clients in the same threads."""
+        rows = [self.bed.cores(f"two cores, round {number + 1} of {self.rounds}")
+                for number in range(self.rounds)]
+        for name in rows[0]:
+            self.keep(name, [row[name] for row in rows])
+        print(f"\n  two cores serve {self.figures['two_cores_scaling']:.2f} times what one does "
+              f"(zipf 0.99: {self.figures['two_cores_scaling_zipf']:.2f})", flush=True)
 
     def view_b(self):
         bed = self.bed
@@ -146,7 +214,7 @@ class VsBench(Figures):
 
     def figure_out(self, view):
         """Figures by name: of view b plain, of view a with kernel_ before them."""
-        prefix = "kernel_" if view == "a" else ""
+        prefix = PREFIX[view]
         for work, (_, _, _, unit) in WORK.items():
             own = self.rows(view, work, OWN)
             for who in (OWN, *(p.name for p in self.bed.peers)):
@@ -159,12 +227,21 @@ class VsBench(Figures):
                     used = [r[f"{side}_us"] for r in rows if r[f"{side}_us"] is not None]
                     if used:
                         self.keep(f"{name}_{side}_cpu_us", used)
+                for side in ("server", "client"):
+                    busy = [r[f"{side}_busy"] for r in rows if r[f"{side}_busy"] is not None]
+                    if busy:
+                        self.keep(f"{name}_{side}_busy", busy)
             self._ratios(view, prefix + work, work, own)
-        echo = [r["rate"] / 1e6 for r in self.runs if r["view"] == "echo"]
-        if echo and view == "b":
-            self.keep("port_echo_mpps", echo)
-            self.keep("udp_get_vs_port_echo", [r["rate"] / 1e6 / e for r, e in
-                                               zip(self.rows("b", "udp_get", OWN), echo)])
+
+    def echoes(self):
+        """What the ports carry alone, and how much of it UDP gets reach."""
+        for view, kind in (("b", "echo"), ("v", "vhost_echo")):
+            echo = [r["rate"] / 1e6 for r in self.runs
+                    if r["view"] == kind and r.get("work", "udp_get") == "udp_get"]
+            prefix = PREFIX[view]
+            self.keep(f"{prefix}port_echo_mpps", echo)
+            self.keep(f"{prefix}udp_get_vs_port_echo", [
+                r["rate"] / 1e6 / e for r, e in zip(self.rows(view, "udp_get", OWN), echo)])
 
     def sums(self):
         """What must be none: keys that a server had not, and what nobody answered."""
@@ -197,13 +274,13 @@ class VsBench(Figures):
                 if rows:
                     lines.append([work, who, spread((r["rate"] / 1e6 for r in rows), 3),
                                   *(used(rows, name) for name in ("server_us", "client_us", "machine_us",
-                                                                    "server_busy")),
+                                                                    "server_busy", "client_busy")),
                                   self.ratio_of(view, work) if who == OWN else ""])
         table(title, ["workload", "who", "M/s", "server us", "client us", "machine us", "busy",
-                      "by memcached, by its CPU"], lines)
+                      "client", "by memcached, by its CPU"], lines)
 
     def ratio_of(self, view, work):
-        name = ("kernel_" if view == "a" else "") + work
+        name = PREFIX[view] + work
         found = [self.figures.get(f"{name}_vs_memcached{kind}") for kind in ("", "_server_cpu")]
         return "-" if None in found else f"{found[0]:.2f}, {found[1]:.2f}"
 
@@ -221,16 +298,25 @@ def measure(programs, quick, given, keep):
             bench.figures[f"given{number}"] = str(path)
             print(f"given{number} is {path}", flush=True)
         bench.view_b()
-        bench.figure_out("b")
+        for view in ("b", "v"):
+            bench.figure_out(view)
+        bench.echoes()
         keep(bench.figures | {"vs_runs": bench.runs})
         bench.show("b", f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} "
                         "million keys of 16 bytes, values of 32, 5 % sets;\nM/s of requests, "
                         "multiget of keys: median (least..most); us of CPU a request or key; "
-                        "busy: CPUs the server used")
-        if "port_echo_mpps" in bench.figures:
-            print(f"\n  the port alone carries {bench.figures['port_echo_mpps']:.2f} million frames a "
-                  f"second; UDP gets reach {bench.figures['udp_get_vs_port_echo']:.2f} of it")
+                        "busy, client: CPUs that the server and\nits client used, of ours in turns "
+                        "that moved a frame: who is near 1 is what limits")
+        bench.show("v", "The appliance by clockoo-load over vhost, where the port takes its share")
+        for prefix, words in (("", "the wire"), ("vhost_", "vhost")):
+            print(f"\n  {words} alone carries {bench.figures[prefix + 'port_echo_mpps']:.2f} million frames "
+                  f"a second; UDP gets reach {bench.figures[prefix + 'udp_get_vs_port_echo']:.2f} of it")
+        bench.residence()
+        bench.cores()
+        keep(bench.figures | {"vs_runs": bench.runs})
         if not quick:
+            bench.more()
+            keep(bench.figures | {"vs_runs": bench.runs})
             bench.view_a()
             bench.figure_out("a")
             bench.show("a", "View a, the same kernel client over a veth to all; client us: what the "

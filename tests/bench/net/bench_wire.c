@@ -46,6 +46,7 @@ struct bench {
 	const struct kind *kind;
 	struct bench_asks asks;
 	uint32_t depth, runs, ms, load, memory_mib;
+	bool cpus_said;
 	struct wire_row rows[RUNS_MAX];
 };
 
@@ -78,12 +79,15 @@ choose_kind(struct bench *b, const char *name)
 	};
 }
 
-/* The first two CPUs we may use. */
+/* The first two CPUs we may use, unless others were said. */
 static void
 choose_cpus(struct bench *b)
 {
 	uint32_t found = 0;
 	cpu_set_t set;
+
+	if (b->cpus_said)
+		return;
 
 	sched_getaffinity(0, sizeof set, &set);
 	for (uint32_t i = 0; i < CPU_SETSIZE && found < 2; i++)
@@ -140,6 +144,7 @@ take_option(struct bench *b, int c)
 		b->asks.burst = number(optarg, 1, BURST_MAX);
 		return true;
 	case 'p':
+		b->cpus_said = true;
 		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
 	default:
 		return false;
@@ -168,11 +173,11 @@ options_of(struct bench *b, int argc, char **argv)
 	int c;
 
 	choose_kind(b, argc > 1 ? argv[1] : "");
-	choose_cpus(b);
 	optind = 2;
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
 		if (!take_option(b, c))
 			refuse("a value is not one; the head of bench_wire.c lists the options");
+	choose_cpus(b);
 	b->asks.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
 		b->memory_mib = bench_bed_mib(b->asks.keys) +

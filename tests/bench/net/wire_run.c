@@ -114,17 +114,19 @@ void
 wire_run_start(struct wire_run *r, const struct bench_asks *asks, uint32_t memory_mib)
 {
 	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+	struct bench_shared shared;
 	struct region region;
 
 	r->asks = *asks;
 	bench_client_plan(&r->client, asks);
-	region = bench_region(bench_bed_bytes(memory_mib) + wire_bytes() +
+	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_bed_bytes() + wire_bytes() +
 				      bench_client_bytes(&r->client, asks),
 			      &r->hugepages);
 	r->bed.hugepages = r->hugepages;
 	wire_make(&r->wire, &region, mac);
 	r->wire.end[CLIENT].asks = true;
-	bench_bed_over(&r->bed, memory_mib, &region, &r->wire.end[SERVER].port);
+	bench_shared_make(&shared, memory_mib, 1, &region);
+	bench_bed_over(&r->bed, &shared, 0, &region, &r->wire.end[SERVER].port);
 	bench_client_make(&r->client, asks, &region, &r->wire.end[CLIENT].port);
 	tsc_clock_begin(&r->clock);
 	tsc_clock_finish(&r->clock);

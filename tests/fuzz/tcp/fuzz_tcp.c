@@ -444,7 +444,7 @@ check_nothing_held(struct fuzz *f)
 	stack_usage_mt(f->ss->stack, &use);
 	ensure(use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0);
 	ensure(f->opened == f->gone && f->lent == f->released);
-	ensure(mem_port_held(f->ss->port) <= OUTBOX_MAX);
+	ensure(mem_port_held(f->ss->port) <= STOCK_MAX);
 }
 
 int

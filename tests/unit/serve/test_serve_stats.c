@@ -289,7 +289,10 @@ settings_say_what_is_set(void **state)
 					  .no_evict = true,
 					  .inter = "10.1.2.3",
 					  .auth_file = "/etc/users",
-					  .verbosity = 1};
+					  .verbosity = 1,
+					  .steering = "flow-director",
+					  .steer_rules = 17,
+					  .steer_refused = 2};
 	const struct serve_policy policy = {.no_flush = true,
 					    .no_dumps = true,
 					    .shutdown = true,
@@ -309,6 +312,9 @@ settings_say_what_is_set(void **state)
 		{"verbosity", "1"},
 		{"auth_enabled_ascii", "/etc/users"},
 		{"binding_protocol", "auto-negotiate"},
+		{"steering", "flow-director"},
+		{"steering_rules", "17"},
+		{"steering_rules_refused", "2"},
 	};
 	const char *stats;
 

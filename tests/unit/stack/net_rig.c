@@ -1,4 +1,6 @@
 #include "net_rig.h"
+
+#include "stack/stack_core.h"
 #include "net_frames6.h"
 #include "base/check.h"
 
@@ -94,4 +96,10 @@ uint64_t
 rig_count(const struct rig *r, enum stack_counter which)
 {
 	return counter_read(&stack_counters(r->stack)[which]) - r->before[which];
+}
+
+uint32_t
+rig_lent(const struct rig *r)
+{
+	return net_port_lent(r->np) - r->stack->stock.count;
 }

@@ -36,6 +36,9 @@ void rig_free(struct rig *r);
 /* One turn as core_turn does it; serve may be NULL. */
 void rig_turn(struct rig *r, void (*serve)(struct rig *r));
 
+/* Frames of the port that the stack has and that are not in its stock. */
+uint32_t rig_lent(const struct rig *r);
+
 /* How often an event was counted since rig_mark (rig_new marks). */
 void rig_mark(struct rig *r);
 uint64_t rig_count(const struct rig *r, enum stack_counter which);

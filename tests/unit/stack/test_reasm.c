@@ -134,7 +134,7 @@ a_datagram_comes_out_whole_in_any_order(void **state)
 	for (uint32_t n = 0; n < 6 * 4 * 2; n++) {
 		const bool v6 = n % 2;
 		struct rig *r = rig_here();
-		const uint32_t lent = net_port_lent(r->np);
+		const uint32_t lent = rig_lent(r);
 
 		make_datagram(v6, lens[n / 12]);
 		got.answer = true;
@@ -153,7 +153,7 @@ a_datagram_comes_out_whole_in_any_order(void **state)
 		check(frame_good(r->np->sent[0].bytes, r->np->sent[0].len));
 		check_eq(r->np->sent[0].len, 14 + NET_MTU);
 		rig_turn(r, NULL);
-		check_eq(net_port_lent(r->np), lent);
+		check_eq(rig_lent(r), lent);
 		rig_free(r);
 	}
 }
@@ -337,7 +337,7 @@ the_whole_is_checked_as_any_datagram(void **state)
 
 	for (size_t i = 0; i < sizeof rows2 / sizeof rows2[0]; i++) {
 		struct rig *r = rig_here();
-		const uint32_t lent = net_port_lent(r->np);
+		const uint32_t lent = rig_lent(r);
 
 		make_datagram(true, 1000);
 		put16(l4 + rows2[i].at, rows2[i].value);
@@ -346,7 +346,7 @@ the_whole_is_checked_as_any_datagram(void **state)
 		check_eq(rig_count(r, rows2[i].counter), 1);
 		check_eq(got.seen, 0);
 		rig_turn(r, NULL);
-		check_eq(net_port_lent(r->np), lent);
+		check_eq(rig_lent(r), lent);
 		rig_free(r);
 	}
 }

@@ -270,13 +270,13 @@ a_datagram_taken_back_is_not_sent(void **state)
 	uint32_t room, lent;
 
 	rig_turn(r, NULL);
-	lent = net_port_lent(r->np);
+	lent = rig_lent(r);
 	check_ptr(udp_begin(r->stack, &service.from, &room));
 	udp_commit(r->stack, 0);
 	rig_turn(r, NULL);
 	check_eq(r->np->sent_count, 0);
 	check_eq(rig_count(r, UDP_SENT), 0);
-	check_eq(net_port_lent(r->np), lent);
+	check_eq(rig_lent(r), lent);
 	rig_free(r);
 }
 
@@ -287,12 +287,12 @@ unanswered_requests_are_given_back(void **state)
 	uint32_t lent, count;
 
 	rig_turn(r, NULL);
-	lent = net_port_lent(r->np);
+	lent = rig_lent(r);
 	for (uint32_t i = 0; i < 10; i++)
 		put_request(r, 0, PEER_PORT);
 	rig_turn(r, look_only);
 	check_eq(service.seen, 10);
-	check_eq(net_port_lent(r->np), lent);
+	check_eq(rig_lent(r), lent);
 	stack_datagrams(r->stack, &count);
 	check_eq(count, 0);
 	rig_free(r);
@@ -379,6 +379,62 @@ who_asks_from_many_ports_hears_on_all_of_them_and_no_others(void **state)
 	}
 }
 
+static void
+put_to(struct rig *r, uint16_t from, uint16_t to)
+{
+	uint8_t p[NET_FRAME_BYTES];
+	const uint32_t len = frame_udp(p, "get key\r\n", 9, 0);
+
+	put16(p + AT_UDP_SRC, from);
+	put16(p + AT_UDP_DST, to);
+	frame_fix(p, len);
+	check(net_port_put(r->np, p, len, 0));
+}
+
+static void
+an_answer_comes_from_the_port_that_was_asked(void **state)
+{
+	const uint32_t caps[] = {0, OFFLOADS};
+	void (*const ways[])(struct rig * r) = {answer_here, answer_each_fresh};
+
+	for (uint32_t i = 0; i < 16; i++) {
+		const struct rig_options options = {
+			.caps = caps[i % 2], .udp_port = UDP_PORT, .udp_ports = 4};
+		struct rig *r = rig_new(&options);
+		const uint16_t port = (uint16_t)(UDP_PORT + i / 4);
+
+		memset(&service, 0, sizeof service);
+		service.answer_len = 20 + i;
+		put_to(r, PEER_PORT, port);
+		rig_turn(r, ways[i / 2 % 2]);
+		check_eq(r->np->sent_count, 1);
+		check_eq(get16(r->np->sent[0].bytes + AT_UDP_SRC), port);
+		check_eq(get16(r->np->sent[0].bytes + AT_UDP_DST), PEER_PORT);
+		check(frame_good(r->np->sent[0].bytes, r->np->sent[0].len));
+		rig_free(r);
+	}
+}
+
+/* Two caches that a forger makes answer each other would never stop. */
+static void
+a_port_of_the_service_is_no_source(void **state)
+{
+	for (uint16_t from = UDP_PORT - 1; from <= UDP_PORT + 4; from++) {
+		for (uint16_t to = UDP_PORT; to < UDP_PORT + 4; to++) {
+			const struct rig_options options = {.udp_port = UDP_PORT, .udp_ports = 4};
+			struct rig *r = rig_new(&options);
+			const bool ours = from >= UDP_PORT && from < UDP_PORT + 4;
+
+			memset(&service, 0, sizeof service);
+			put_to(r, from, to);
+			rig_turn(r, look_only);
+			check_eq(service.seen, !ours);
+			check_eq(rig_count(r, DROP_UDP_SOURCE), ours);
+			rig_free(r);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -392,6 +448,8 @@ main(void)
 		cmocka_unit_test(unanswered_requests_are_given_back),
 		cmocka_unit_test(a_flows_datagrams_are_those_of_udp_begin),
 		cmocka_unit_test(who_asks_from_many_ports_hears_on_all_of_them_and_no_others),
+		cmocka_unit_test(an_answer_comes_from_the_port_that_was_asked),
+		cmocka_unit_test(a_port_of_the_service_is_no_source),
 		cmocka_unit_test(fresh_datagrams_leave_room_for_every_answer_in_place),
 	};
 

@@ -1,13 +1,36 @@
 /*
- * Steering. Goal: every core gets a queue and a share of the flows, or the operator is told what
- * the port cannot do and what to do instead. Method: golden tables of port and cores against the
- * plan's words or the error; the redirection table is checked entry by entry, and the key against
- * Microsoft's published RSS test vectors.
+ * Steering. Goal: every core gets its share of the flows by the first means that the port has, and
+ * the operator is told which; what was asked for by name and is not there is refused. Method:
+ * golden tables of port, cores and options against the plan's words, its rules and the errors; the
+ * redirection table is checked entry by entry, the hash against Microsoft's published vectors.
  */
 #include "support/test.h"
 #include "steer/plan.h"
 
-#define ALL_RSS (RSS_IP | RSS_TCP | RSS_UDP)
+#include <stdlib.h>
+
+#define IP_BOTH  (RSS_KIND_IP4 | RSS_KIND_IP6)
+#define TCP_BOTH (RSS_KIND_TCP4 | RSS_KIND_TCP6)
+#define UDP_BOTH (RSS_KIND_UDP4 | RSS_KIND_UDP6)
+#define ALL_RSS  (IP_BOTH | TCP_BOTH | UDP_BOTH)
+#define WORDS    "addresses, TCP ports, UDP ports, "
+
+/* Of the kinds of NIC that differ in rules. */
+static const struct flow_limits no_rules;
+static const struct flow_limits x520 = {
+	.ethertype_max = 8,
+	.five_tuple_max = 128,
+	.director_max = 2046,
+	.one_mask = true,
+	.needs_proto = true,
+	.needs_mark = true,
+	.masked_ports = true,
+};
+static const struct flow_limits x710 = {.director_max = 512, .ipv6 = true};
+static const struct flow_limits exact = {.ethertype_max = 1, .five_tuple_max = 4096, .ipv6 = true};
+/* Rules by bits of a port, and none besides. */
+static const struct flow_limits masks = {
+	.director_max = 40, .one_mask = true, .masked_ports = true};
 
 static const struct {
 	const char *port;
@@ -15,94 +38,276 @@ static const struct {
 	uint32_t cores, profile_queues;
 	struct port_caps caps;
 	const char *words; /* of the plan, or the error when it begins with -- */
+	enum config_steering steering;
+	bool udp_ports;
+	uint32_t rss_queues;
+	const struct flow_limits *flow; /* NULL: no_rules */
+	uint32_t rules;
+	bool fallback;
 } golden[] = {
-	{"null", SPREAD_NONE, 1, 1, {1, 1, 0, 0, 0}, "1 queue, all flows on it"},
-	{"x", SPREAD_RSS, 1, 64, {64, 64, ALL_RSS, 40, 128}, "1 queue, all flows on it"},
+	{"null", SPREAD_NONE, 1, 1, {1, 1, 0, 0, 0}, "1 queue, all flows on it", .rules = 0},
+	{"x",
+	 SPREAD_RSS,
+	 1,
+	 64,
+	 {64, 64, ALL_RSS, 40, 128},
+	 "1 queue, all flows on it",
+	 .rules = 0},
 	{"null",
 	 SPREAD_NONE,
 	 2,
 	 8,
 	 {8, 8, 0, 0, 0},
-	 "--port null: it cannot spread flows over 2 cores: use -t 1, or another port"},
+	 "1 queue, the port cannot spread flows; 2 cores hand frames over to each other in "
+	 "software",
+	 .fallback = true},
+	{"null",
+	 SPREAD_NONE,
+	 2,
+	 8,
+	 {8, 0, 0, 0, 0},
+	 "--port null: it has no queue to send or receive by",
+	 .rules = 0},
 	{"af_packet",
 	 SPREAD_FANOUT,
 	 2,
 	 16,
 	 {2, 2, 0, 0, 0},
-	 "2 queues, the kernel spreads flows by hash (packet fanout)"},
+	 "2 queues, the kernel spreads flows by hash (packet fanout)",
+	 .rules = 0},
 	{"tap",
 	 SPREAD_KERNEL,
 	 4,
 	 4,
 	 {16, 16, ALL_RSS, 40, 0},
-	 "4 queues, the kernel spreads flows by hash over the interface's queues"},
+	 "4 queues, the kernel spreads flows by hash over the interface's queues",
+	 .rules = 0},
 	{"tap",
 	 SPREAD_KERNEL,
 	 5,
 	 4,
 	 {16, 16, ALL_RSS, 40, 0},
-	 "--port tap: 5 cores need a queue each and the port has 4: use -t 4, or a port with more "
-	 "queues"},
+	 "4 queues, the kernel spreads flows by hash over the interface's queues; 5 cores hand "
+	 "frames over to each other in software",
+	 .fallback = true},
 	{"vhost",
 	 SPREAD_PEER,
 	 3,
 	 16,
 	 {4, 4, 0, 0, 0},
-	 "3 queues, the other side must keep each flow on one queue"},
+	 "3 queues, the other side must keep each flow on one queue",
+	 .rules = 0},
+	{"vhost",
+	 SPREAD_PEER,
+	 3,
+	 16,
+	 {4, 4, 0, 0, 0},
+	 "3 queues, the other side must keep each flow on one queue; 3 cores hand frames over to "
+	 "each other in software",
+	 .steering = STEERING_SOFTWARE},
 	{"pci",
 	 SPREAD_RSS,
 	 8,
 	 64,
 	 {64, 6, ALL_RSS, 40, 128},
-	 "--port pci: 8 cores need a queue each and the port has 6: use -t 6, or a port with more "
-	 "queues"},
+	 "6 queues, RSS over " WORDS "table of 128; 8 cores hand frames over to each other in "
+	 "software",
+	 .fallback = true},
 	{"pci",
 	 SPREAD_RSS,
 	 4,
 	 64,
 	 {3, 6, ALL_RSS, 40, 128},
-	 "--port pci: 4 cores need a queue each and the port has 3: use -t 3, or a port with more "
-	 "queues"},
+	 "3 queues, RSS over " WORDS "table of 128; 4 cores hand frames over to each other in "
+	 "software",
+	 .fallback = true},
 	{"pci",
 	 SPREAD_RSS,
 	 2,
 	 64,
 	 {64, 64, 0, 40, 128},
-	 "--port pci: the NIC cannot hash flows (no RSS over IPv4), which 2 cores need: use -t 1"},
+	 "1 queue, the port cannot spread flows; 2 cores hand frames over to each other in "
+	 "software",
+	 .fallback = true},
 	{"pci",
 	 SPREAD_RSS,
 	 2,
 	 64,
 	 {64, 64, ALL_RSS, 40, 1024},
-	 "--port pci: a redirection table of 1024 entries; we fill 512: use -t 1"},
+	 "1 queue, the port cannot spread flows; 2 cores hand frames over to each other in "
+	 "software",
+	 .fallback = true},
+	{"pci",
+	 SPREAD_RSS,
+	 2,
+	 64,
+	 {64, 64, ALL_RSS, 40, 1024},
+	 "--steering: rss: port pci has too long a redirection table: use auto",
+	 .steering = STEERING_RSS},
+	{"tap",
+	 SPREAD_KERNEL,
+	 2,
+	 4,
+	 {16, 16, ALL_RSS, 40, 0},
+	 "--steering: rss: port tap cannot hash flows: use auto",
+	 .steering = STEERING_RSS},
 	{"pci",
 	 SPREAD_RSS,
 	 4,
 	 64,
 	 {64, 64, ALL_RSS, 40, 128},
-	 "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	 "4 queues, RSS over " WORDS "table of 128",
+	 .rules = 0},
 	{"pci",
 	 SPREAD_RSS,
 	 3,
 	 64,
-	 {64, 64, RSS_IP, 52, 512},
-	 "3 queues, RSS over addresses, table of 512"},
+	 {64, 64, IP_BOTH, 52, 512},
+	 "3 queues, RSS over addresses, table of 512",
+	 .rules = 0},
 	{"pci",
 	 SPREAD_RSS,
 	 2,
 	 64,
-	 {64, 64, RSS_IP | RSS_TCP, 0, 0},
-	 "2 queues, RSS over addresses, TCP ports, the NIC's own table"},
+	 {64, 64, IP_BOTH | TCP_BOTH, 0, 0},
+	 "2 queues, RSS over addresses, TCP ports, the NIC's own table",
+	 .rules = 0},
+	/* ARP and ICMP */
+	{"ixgbe",
+	 SPREAD_RSS,
+	 16,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "16 queues, RSS over " WORDS "table of 128",
+	 .rss_queues = 16,
+	 .flow = &x520,
+	 .rules = 2},
+	{"ixgbe",
+	 SPREAD_RSS,
+	 16,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "16 queues, RSS over " WORDS "table of 128; UDP ports 11211 to 11226 to queues 0 to 15 "
+	 "(IPv4)",
+	 .udp_ports = true,
+	 .rss_queues = 16,
+	 .flow = &x520,
+	 .rules = 18},
+	/* 24 queues share 128 classes of TCP ports */
+	{"ixgbe",
+	 SPREAD_RSS,
+	 24,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "24 queues, TCP over IPv4 by client port (flow director, mask 0x00fe), the rest by RSS "
+	 "over " WORDS "table of 128 over 16 queues",
+	 .rss_queues = 16,
+	 .flow = &x520,
+	 .rules = 130},
+	{"ixgbe",
+	 SPREAD_RSS,
+	 24,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "16 queues, RSS over " WORDS "table of 128; 24 cores hand frames over to each other in "
+	 "software",
+	 .rss_queues = 16,
+	 .fallback = true},
+	{"ixgbe",
+	 SPREAD_RSS,
+	 4,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "4 queues, TCP over IPv4 by client port (flow director, mask 0x001e), the rest by RSS "
+	 "over " WORDS "table of 128",
+	 .steering = STEERING_FLOW_DIRECTOR,
+	 .rss_queues = 16,
+	 .flow = &x520,
+	 .rules = 18},
+	/* one mask for the port, and TCP has taken it: no exact filters, no rules for UDP */
+	{"x",
+	 SPREAD_RSS,
+	 4,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "4 queues, TCP over IPv4 by client port (flow director, mask 0x001e), the rest by RSS "
+	 "over " WORDS
+	 "table of 128; UDP ports 11211 to 11214 without rules: any core answers any of them",
+	 .steering = STEERING_FLOW_DIRECTOR,
+	 .udp_ports = true,
+	 .flow = &masks,
+	 .rules = 16,
+	 .fallback = true},
+	{"i40e",
+	 SPREAD_RSS,
+	 8,
+	 64,
+	 {64, 64, ALL_RSS, 52, 512},
+	 "8 queues, RSS over " WORDS "table of 512; UDP ports 11211 to 11218 to queues 0 to 7",
+	 .udp_ports = true,
+	 .flow = &x710,
+	 .rules = 16},
+	{"mlx5",
+	 SPREAD_RSS,
+	 8,
+	 64,
+	 {64, 64, ALL_RSS, 40, 512},
+	 "8 queues, RSS over " WORDS "table of 512; UDP ports 11211 to 11218 to queues 0 to 7",
+	 .udp_ports = true,
+	 .flow = &exact,
+	 .rules = 19},
+	{"i40e",
+	 SPREAD_RSS,
+	 8,
+	 64,
+	 {64, 64, ALL_RSS, 52, 512},
+	 "--steering: flow-director: port i40e has no rules by bits of a port: use auto",
+	 .steering = STEERING_FLOW_DIRECTOR,
+	 .flow = &x710},
+	{"virtio",
+	 SPREAD_RSS,
+	 2,
+	 64,
+	 {64, 64, ALL_RSS, 40, 128},
+	 "2 queues, RSS over " WORDS
+	 "table of 128; UDP ports 11211 to 11212 without rules: any core "
+	 "answers any of them",
+	 .udp_ports = true,
+	 .fallback = true},
+	{"pci",
+	 SPREAD_RSS,
+	 2,
+	 64,
+	 {64, 64, ALL_RSS, 40, 128},
+	 "2 queues, the port is left to spread flows as it does",
+	 .steering = STEERING_NONE,
+	 .flow = &x520},
+	{"pci",
+	 SPREAD_RSS,
+	 4,
+	 64,
+	 {2, 2, ALL_RSS, 40, 128},
+	 "--steering: none: 4 cores need a queue each and port pci has 2: use -t 2, or auto",
+	 .steering = STEERING_NONE},
 };
+#define GOLDEN (sizeof golden / sizeof golden[0])
 
 static bool
 make(uint32_t i, struct steer_plan *plan, struct fault *f)
 {
-	struct profile p = {.spread = golden[i].spread, .queues_max = golden[i].profile_queues};
+	struct profile p = {
+		.spread = golden[i].spread,
+		.queues_max = golden[i].profile_queues,
+		.rss_queues_max = golden[i].rss_queues,
+		.flow = golden[i].flow != NULL ? *golden[i].flow : no_rules,
+	};
 	struct config cfg;
 
 	config_defaults(&cfg);
 	cfg.cores = golden[i].cores;
+	cfg.steering = golden[i].steering;
+	cfg.udp_port_per_core = golden[i].udp_ports;
+	cfg.udp_port = 11211;
 	strcpy(p.name, golden[i].port);
 	return steer_make(plan, &cfg, &p, &golden[i].caps, f);
 }
@@ -110,49 +315,127 @@ make(uint32_t i, struct steer_plan *plan, struct fault *f)
 static void
 a_plan_says_what_it_chose_or_what_was_not_possible(void **state)
 {
-	for (uint32_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
 		struct fault f;
 		const bool ok = make(i, &plan, &f);
 
 		check_str(ok ? plan.words : f.text, golden[i].words);
 		check_eq(ok, strncmp(golden[i].words, "--", 2) != 0);
-		if (ok)
-			check_eq(plan.queues, golden[i].cores);
+		if (!ok)
+			continue;
+		check_eq(plan.queues, strtoul(golden[i].words, NULL, 10));
+		check_eq(plan.rule_count, golden[i].rules);
+		check_eq(plan.fallback, golden[i].fallback);
+		check_eq(plan.handover, strstr(golden[i].words, "in software") != NULL);
 	}
 }
 
 static void
 rss_is_asked_for_only_where_the_nic_shall_hash(void **state)
 {
-	for (uint32_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
 		struct fault f;
-		const bool rss = golden[i].spread == SPREAD_RSS && golden[i].cores > 1;
 
 		if (make(i, &plan, &f))
-			check_eq(plan.rss_fields, rss ? golden[i].caps.rss_fields : 0);
+			check_eq(plan.rss_fields, strstr(golden[i].words, "RSS over") != NULL
+							  ? golden[i].caps.rss_fields
+							  : 0);
+	}
+}
+
+/* Ports that stay together have rules that do not overlap, name a queue that is there, and look at
+ * the same bits if the NIC can only look at one set of them. */
+static void
+rules_fit_the_nic_and_never_contradict_each_other(void **state)
+{
+	for (uint32_t i = 0; i < GOLDEN; i++) {
+		const struct flow_limits *limits = golden[i].flow;
+		const struct steer_rule *director = NULL;
+		struct steer_plan plan;
+		struct fault f;
+
+		if (!make(i, &plan, &f))
+			continue;
+		for (uint32_t r = 0; r < plan.rule_count; r++) {
+			const struct steer_rule *rule = &plan.rules[r];
+
+			check(rule->queue < plan.queues);
+			check(rule->words[0] != '\0' && rule->otherwise != NULL);
+			check(rule->match.ip_version != 6 || limits->ipv6);
+			check(rule->kind != STEER_EXACT || limits->five_tuple_max > 0);
+			for (uint32_t other = 0; other < r; other++)
+				check(memcmp(&rule->match, &plan.rules[other].match,
+					     sizeof rule->match) != 0);
+			if (rule->kind != STEER_DIRECTOR)
+				continue;
+			check_eq(rule->mark != 0, limits->needs_mark);
+			if (director == NULL)
+				director = rule;
+			check(!limits->one_mask ||
+			      (rule->match.src_port_mask == director->match.src_port_mask &&
+			       rule->match.dst_port_mask == director->match.dst_port_mask));
+		}
+	}
+}
+
+/* Which queue TCP from this port goes to by a rule; UINT32_MAX: by none. */
+static uint32_t
+queue_of_port(const struct steer_plan *plan, uint32_t port)
+{
+	for (uint32_t r = 0; r < plan->rule_count; r++) {
+		const struct steer_match *m = &plan->rules[r].match;
+
+		if (m->src_port_mask != 0 && ((m->src_port ^ port) & m->src_port_mask) == 0)
+			return plan->rules[r].queue;
+	}
+	return UINT32_MAX;
+}
+
+/* Linux gives a client that connects even ports, as long as there are any. */
+static void
+rules_for_tcp_share_out_the_even_ports_of_clients(void **state)
+{
+	for (uint32_t i = 0; i < GOLDEN; i++) {
+		uint32_t share[CORES_MAX] = {0};
+		struct steer_plan plan;
+		struct fault f;
+
+		if (!make(i, &plan, &f) || strstr(golden[i].words, "by client port") == NULL)
+			continue;
+		for (uint32_t port = 32768; port < 61000; port += 2) {
+			check(queue_of_port(&plan, port) < plan.queues);
+			share[queue_of_port(&plan, port)]++;
+		}
+		for (uint32_t q = 0; q < plan.queues; q++)
+			check(share[q] > (61000 - 32768) / 2 / plan.queues * 3 / 4);
 	}
 }
 
 static void
 the_table_gives_every_queue_its_share(void **state)
 {
-	for (uint32_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+	for (uint32_t i = 0; i < GOLDEN; i++) {
 		uint32_t share[CORES_MAX] = {0};
 		struct steer_plan plan;
 		struct fault f;
 
+		uint32_t queues;
+
 		if (!make(i, &plan, &f) || plan.reta_size == 0)
 			continue;
+		queues = golden[i].rss_queues != 0 && golden[i].rss_queues < plan.queues
+				 ? golden[i].rss_queues
+				 : plan.queues;
 		check_eq(plan.reta_size, golden[i].caps.reta_size);
 		for (uint32_t e = 0; e < plan.reta_size; e++) {
-			check(plan.reta[e] < plan.queues);
+			check(plan.reta[e] < queues);
 			share[plan.reta[e]]++;
 		}
-		for (uint32_t q = 0; q < plan.queues; q++) {
-			check(share[q] >= plan.reta_size / plan.queues);
-			check(share[q] <= plan.reta_size / plan.queues + 1);
+		for (uint32_t q = 0; q < queues; q++) {
+			check(share[q] >= plan.reta_size / queues);
+			check(share[q] <= plan.reta_size / queues + 1);
 		}
 	}
 }
@@ -185,10 +468,38 @@ static const struct {
 	{{199, 92, 111, 2, 65, 69, 140, 83, 0x37, 0x96, 0x12, 0x83}, 0xc626b0ea, 0xd718262a},
 };
 
+/* The key of that paper; ours is another. */
+static const uint8_t published_key[] = {
+	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
+	0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
+	0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb3, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+};
+
 static void
-the_key_hashes_as_published(void **state)
+the_hash_of_these_tests_is_the_published_one(void **state)
 {
-	for (uint32_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+	for (uint32_t v = 0; v < sizeof vectors / sizeof vectors[0]; v++) {
+		check_eq(toeplitz(published_key, vectors[v].input, 12), vectors[v].with_ports);
+		check_eq(toeplitz(published_key, vectors[v].input, 8), vectors[v].addresses_only);
+	}
+}
+
+static void
+exchange(uint8_t *a, uint8_t *b, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++) {
+		const uint8_t was = a[i];
+
+		a[i] = b[i];
+		b[i] = was;
+	}
+}
+
+/* So that what a router quotes of our own segment comes to the core that sent it. */
+static void
+both_directions_of_a_flow_hash_alike(void **state)
+{
+	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
 		struct fault f;
 
@@ -196,16 +507,44 @@ the_key_hashes_as_published(void **state)
 			continue;
 		check_eq(plan.rss_key_bytes, golden[i].caps.rss_key_bytes);
 		for (uint32_t v = 0; v < sizeof vectors / sizeof vectors[0]; v++) {
-			check_eq(toeplitz(plan.rss_key, vectors[v].input, 12),
-				 vectors[v].with_ports);
-			check_eq(toeplitz(plan.rss_key, vectors[v].input, 8),
-				 vectors[v].addresses_only);
+			uint8_t back[12];
+
+			memcpy(back, vectors[v].input, sizeof back);
+			exchange(back, back + 4, 4);
+			exchange(back + 8, back + 10, 2);
+			check_eq(toeplitz(plan.rss_key, back, 12),
+				 toeplitz(plan.rss_key, vectors[v].input, 12));
+			check_eq(toeplitz(plan.rss_key, back, 8),
+				 toeplitz(plan.rss_key, vectors[v].input, 8));
 		}
 	}
 }
 
+/* A client's connections differ in their even port alone, and so must the low bits of the hash. */
 static void
-what_a_port_promises_is_refused_only_for_its_queues(void **state)
+the_key_spreads_one_client_evenly(void **state)
+{
+	uint8_t input[12] = {10, 0, 0, 2, 10, 0, 0, 1, 0, 0, 0x2b, 0xcb};
+	const uint32_t flows = 4096, queues = 16;
+	uint32_t share[16] = {0};
+	struct steer_plan plan;
+	struct fault f;
+	uint32_t i = 0;
+
+	while (golden[i].caps.rss_key_bytes == 0 || golden[i].cores < queues)
+		i++;
+	check(make(i, &plan, &f));
+	for (uint32_t n = 0; n < flows; n++) {
+		input[8] = (uint8_t)((32768 + 2 * n) >> 8);
+		input[9] = (uint8_t)(2 * n);
+		share[plan.reta[toeplitz(plan.rss_key, input, 12) % plan.reta_size] % queues]++;
+	}
+	for (uint32_t q = 0; q < queues; q++)
+		check(share[q] > flows / queues * 3 / 4 && share[q] < flows / queues * 5 / 4);
+}
+
+static void
+what_a_port_promises_is_enough_for_a_plan(void **state)
 {
 	for (enum spread s = SPREAD_NONE; s <= SPREAD_PEER; s++) {
 		const struct profile p = {.name = "x", .spread = s, .queues_max = 4};
@@ -216,11 +555,31 @@ what_a_port_promises_is_refused_only_for_its_queues(void **state)
 
 		config_defaults(&cfg);
 		steer_promise(&p, &promise);
-		cfg.cores = 4;
-		check_eq(steer_make(&plan, &cfg, &p, &promise, &f), s != SPREAD_NONE);
-		cfg.cores = 5;
-		check(!steer_make(&plan, &cfg, &p, &promise, &f));
+		for (cfg.cores = 1; cfg.cores <= 5; cfg.cores++) {
+			check(steer_make(&plan, &cfg, &p, &promise, &f));
+			check_eq(plan.handover,
+				 cfg.cores == 5 || (s == SPREAD_NONE && cfg.cores > 1));
+		}
 	}
+}
+
+static void
+fewer_queues_than_the_port_has_are_a_choice_and_no_fallback(void **state)
+{
+	const struct profile p = {.name = "x", .spread = SPREAD_RSS, .queues_max = 64};
+	struct port_caps promise;
+	struct steer_plan plan;
+	struct config cfg;
+	struct fault f;
+
+	config_defaults(&cfg);
+	cfg.cores = 4;
+	cfg.queues = 2;
+	steer_promise(&p, &promise);
+	check(steer_make(&plan, &cfg, &p, &promise, &f));
+	check_eq(plan.queues, 2);
+	check(plan.handover && !plan.fallback);
+	check_str(steer_way(&plan), "software");
 }
 
 int
@@ -229,9 +588,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plan_says_what_it_chose_or_what_was_not_possible),
 		cmocka_unit_test(rss_is_asked_for_only_where_the_nic_shall_hash),
+		cmocka_unit_test(rules_fit_the_nic_and_never_contradict_each_other),
+		cmocka_unit_test(rules_for_tcp_share_out_the_even_ports_of_clients),
 		cmocka_unit_test(the_table_gives_every_queue_its_share),
-		cmocka_unit_test(the_key_hashes_as_published),
-		cmocka_unit_test(what_a_port_promises_is_refused_only_for_its_queues),
+		cmocka_unit_test(the_hash_of_these_tests_is_the_published_one),
+		cmocka_unit_test(both_directions_of_a_flow_hash_alike),
+		cmocka_unit_test(the_key_spreads_one_client_evenly),
+		cmocka_unit_test(what_a_port_promises_is_enough_for_a_plan),
+		cmocka_unit_test(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,287 @@
+#include "handover.h"
+#include "base/bytes.h"
+#include "frame_ring.h"
+
+#define ETH_BYTES  14u
+#define TAG_BYTES  4u
+#define TYPE_AT    12u
+#define TYPE_VLAN  0x8100u /* IEEE 802.1Q clause 9 */
+#define TYPE_IPV4  0x0800u
+#define TYPE_IPV6  0x86ddu
+#define IPV4_BYTES 20u
+#define IPV6_BYTES 40u
+#define IP_TCP     6u
+#define IP_UDP     17u
+#define PORT_BYTES 4u
+/* Odd, and with bits well mixed: 2^64 over the golden ratio, and a multiplier of SplitMix64. */
+#define MIX_A 0x9e3779b97f4a7c15u
+#define MIX_B 0xbf58476d1ce4e5b9u
+
+const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT] = {
+	HANDOVER_COUNTERS(COUNTER_NAME)};
+
+struct handover_port {
+	struct port port; /* first: the port is this struct */
+	struct handover *h;
+	struct port *below;
+	uint32_t core;
+	uint32_t turn;   /* whose ring is first */
+	struct burst in; /* as the queue gave it */
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[HANDOVER_COUNTER_COUNT];
+};
+
+struct handover {
+	struct handover_config cfg;
+	struct handover_port *ports;
+	struct frame_ring *received; /* of queue q for core c: [q * cores + c] */
+	struct frame_ring *to_send;  /* of core c without a queue: [c - queues] */
+};
+
+static inline struct handover_port *
+of(struct port *port)
+{
+	return (struct handover_port *)(void *)port;
+}
+
+static inline struct frame_ring *
+received_ring(const struct handover *h, uint32_t queue, uint32_t core)
+{
+	return &h->received[queue * h->cfg.cores + core];
+}
+
+/* ---- whose frame ---- */
+
+struct flow {
+	uint64_t addresses;
+	uint32_t ports;
+	uint8_t protocol;
+	bool ip;
+};
+
+static inline uint32_t
+u16_at(const uint8_t *p)
+{
+	return be16_get(*(const struct be16 *)p);
+}
+
+/* Fragments have no ports, not even the first: all of a datagram go one way. */
+static struct flow
+flow_of(const uint8_t *data, uint32_t len)
+{
+	struct flow f = {0};
+	uint32_t at = ETH_BYTES, type, l4;
+	bool fragment = false;
+
+	if (len < ETH_BYTES + TAG_BYTES)
+		return f;
+	type = u16_at(data + TYPE_AT);
+	if (type == TYPE_VLAN) {
+		type = u16_at(data + TYPE_AT + TAG_BYTES);
+		at += TAG_BYTES;
+	}
+	if (type == TYPE_IPV4 && len >= at + IPV4_BYTES) {
+		/* RFC 791 section 3.1 */
+		f.addresses = load_u64(data + at + 12);
+		f.protocol = data[at + 9];
+		fragment = (u16_at(data + at + 6) & 0x3fff) != 0;
+		l4 = at + (data[at] & 0xfu) * 4;
+	} else if (type == TYPE_IPV6 && len >= at + IPV6_BYTES) {
+		/* RFC 8200 section 3; behind extension headers there are no ports to us */
+		f.addresses = load_u64(data + at + 8) ^ load_u64(data + at + 16) * MIX_A ^
+			      load_u64(data + at + 24) ^ load_u64(data + at + 32) * MIX_B;
+		f.protocol = data[at + 6];
+		l4 = at + IPV6_BYTES;
+	} else {
+		return f;
+	}
+	f.ip = true;
+	if (!fragment && (f.protocol == IP_TCP || f.protocol == IP_UDP) && len >= l4 + PORT_BYTES)
+		f.ports = load_u32(data + l4);
+	return f;
+}
+
+static uint32_t
+share_of(const struct flow *f, uint32_t cores)
+{
+	uint64_t v = f->addresses ^ f->ports * MIX_A;
+
+	v = (v ^ v >> 32) * MIX_B;
+	v = (v ^ v >> 29) * MIX_A;
+	return (uint32_t)((v >> 32) * cores >> 32);
+}
+
+uint32_t
+handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len, uint32_t here)
+{
+	const struct flow f = flow_of(data, len);
+	const uint32_t to = __builtin_bswap32(f.ports) & 0xffff;
+
+	if (!f.ip || (f.protocol != IP_TCP && f.protocol != IP_UDP))
+		return here;
+	if (f.protocol == IP_UDP && f.ports != 0 && cfg->udp_first != 0 &&
+	    to - cfg->udp_first < cfg->cores)
+		return to - cfg->udp_first;
+	if (f.protocol == IP_UDP && cfg->queues == cfg->cores)
+		return here;
+	return share_of(&f, cfg->cores);
+}
+
+/* ---- receiving ---- */
+
+/* Every frame of the queue into the ring of its core, this one's own too. */
+static void
+spread(struct handover_port *p)
+{
+	const struct handover_config *cfg = &p->h->cfg;
+	uint32_t at[HANDOVER_CORES_MAX], passed = 0, dropped = 0;
+	struct frame *drops[BURST_MAX];
+
+	p->below->ops->rx(p->below, &p->in, BURST_MAX);
+	if (p->in.count == 0)
+		return;
+	for (uint32_t c = 0; c < cfg->cores; c++)
+		at[c] = frame_ring_begin(received_ring(p->h, p->core, c));
+	for (uint32_t i = 0; i < p->in.count; i++) {
+		const uint32_t to = handover_owner(cfg, p->in.data[i], p->in.len[i], p->core);
+
+		if (!frame_ring_put(received_ring(p->h, p->core, to), &at[to], &p->in, i))
+			drops[dropped++] = p->in.frame[i];
+		else
+			passed += to != p->core;
+	}
+	for (uint32_t c = 0; c < cfg->cores; c++)
+		frame_ring_publish(received_ring(p->h, p->core, c), at[c]);
+	if (dropped != 0)
+		p->below->ops->drop(p->below, drops, dropped);
+	counter_add(&p->counters[HANDOVER_PASSED], passed);
+	counter_add(&p->counters[HANDOVER_DROP_FULL], dropped);
+}
+
+/* What cores without a queue have to send by ours: core c by queue c % queues. */
+static void
+send_for_others(struct handover_port *p)
+{
+	const struct handover_config *cfg = &p->h->cfg;
+
+	for (uint32_t c = cfg->queues + p->core; c < cfg->cores; c += cfg->queues) {
+		struct frame_ring *r = &p->h->to_send[c - cfg->queues];
+		uint32_t sent;
+
+		p->in.count = 0;
+		if (frame_ring_peek(r, &p->in, BURST_MAX) == 0)
+			continue;
+		sent = p->below->ops->tx(p->below, &p->in);
+		frame_ring_pop(r, sent);
+		counter_add(&p->counters[HANDOVER_SENT], sent);
+	}
+}
+
+static void
+handover_rx(struct port *port, struct burst *b, uint32_t count)
+{
+	struct handover_port *p = of(port);
+	const struct handover_config *cfg = &p->h->cfg;
+
+	if (p->core < cfg->queues) {
+		spread(p);
+		send_for_others(p);
+	}
+	b->count = 0;
+	p->turn++;
+	for (uint32_t i = 0; i < cfg->queues && b->count < count; i++) {
+		struct frame_ring *r = received_ring(p->h, (p->turn + i) % cfg->queues, p->core);
+
+		frame_ring_pop(r, frame_ring_peek(r, b, count - b->count));
+	}
+}
+
+/* ---- the rest ---- */
+
+static uint32_t
+handover_tx(struct port *port, const struct burst *b)
+{
+	struct handover_port *p = of(port);
+	struct frame_ring *r;
+	uint32_t at, i = 0;
+
+	if (p->core < p->h->cfg.queues)
+		return p->below->ops->tx(p->below, b);
+	r = &p->h->to_send[p->core - p->h->cfg.queues];
+	at = frame_ring_begin(r);
+	while (i < b->count && frame_ring_put(r, &at, b, i))
+		i++;
+	frame_ring_publish(r, at);
+	return i;
+}
+
+static void
+handover_alloc(struct port *port, struct burst *b, uint32_t count)
+{
+	struct handover_port *p = of(port);
+
+	p->below->ops->alloc(p->below, b, count);
+}
+
+static void
+handover_drop(struct port *port, struct frame *const *frames, uint32_t count)
+{
+	struct handover_port *p = of(port);
+
+	p->below->ops->drop(p->below, frames, count);
+}
+
+static const struct port_ops handover_ops = {
+	.rx = handover_rx,
+	.tx = handover_tx,
+	.alloc = handover_alloc,
+	.drop = handover_drop,
+};
+
+static size_t
+rings(uint32_t cores, uint32_t queues)
+{
+	return (size_t)queues * cores + (cores - queues);
+}
+
+size_t
+handover_bytes(uint32_t cores, uint32_t queues)
+{
+	return sizeof(struct handover) + cores * sizeof(struct handover_port) +
+	       rings(cores, queues) * sizeof(struct frame_ring) + 4 * CACHE_LINE_BYTES;
+}
+
+struct handover *
+handover_create(struct region *region, const struct handover_config *cfg)
+{
+	struct handover *h = region_take(region, sizeof *h, CACHE_LINE_BYTES);
+
+	ensure(cfg->queues >= 1 && cfg->queues <= cfg->cores && cfg->cores <= HANDOVER_CORES_MAX);
+	h->cfg = *cfg;
+	h->ports = region_take(region, cfg->cores * sizeof *h->ports, CACHE_LINE_BYTES);
+	h->received = region_take(region, (size_t)cfg->queues * cfg->cores * sizeof *h->received,
+				  CACHE_LINE_BYTES);
+	h->to_send = region_take(region, (cfg->cores - cfg->queues) * sizeof *h->to_send,
+				 CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < cfg->cores; i++) {
+		struct handover_port *p = &h->ports[i];
+
+		p->port = *cfg->below[i];
+		p->port.ops = &handover_ops;
+		p->h = h;
+		p->below = cfg->below[i];
+		p->core = i;
+	}
+	return h;
+}
+
+struct port *
+handover_port(struct handover *h, uint32_t core)
+{
+	return &h->ports[core].port;
+}
+
+const struct counter *
+handover_counters(const struct handover *h, uint32_t core)
+{
+	return h->ports[core].counters;
+}

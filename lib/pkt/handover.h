@@ -1,0 +1,60 @@
+/*
+ * handover.h - ports for cores that share the queues of a NIC which cannot spread flows itself.
+ *
+ * Between a NIC's queue and its core stands a port that looks at each frame received: what belongs
+ * to another core goes to that core over a ring of frames, and a core without a queue of its own
+ * sends over a ring too. Nothing above the port knows. Where flows come to the right core by
+ * themselves none of this is made, and costs nothing.
+ *
+ * TCP belongs to the core that a hash of both ends names, for a connection lives there alone. UDP,
+ * which any core may answer, is shared out in the same way if there are fewer queues than cores,
+ * and a port of udp_first + i belongs to core i. All else is for the core that received it.
+ *
+ * Shape:  a ring for each pair of a core with a queue and a core; one more for each core without.
+ *         Core i has queue i; the cores behind the last queue have none.
+ * Owner:  a frame in a ring belongs to nobody but the ring; all ports below must share one pool,
+ *         so that any of them may drop any frame.
+ * Thread: each port by its own core; rings have one writer and one reader.
+ * Errors: counted: HANDOVER_COUNTERS.
+ * Bounds: HANDOVER_RING frames a ring, BURST_MAX frames a call and ring.
+ */
+#ifndef CLOCKOO_HANDOVER_H
+#define CLOCKOO_HANDOVER_H
+
+#include "base/counter.h"
+#include "base/region.h"
+#include "port.h"
+
+#include <stdbool.h>
+
+#define HANDOVER_CORES_MAX 64u
+#define HANDOVER_RING      512u /* a power of two */
+
+#define HANDOVER_COUNTERS(X)                                                                       \
+	X(HANDOVER_PASSED, "received frames passed on to the core that owns their flow")           \
+	X(HANDOVER_DROP_FULL, "received frames dropped: the ring to their core was full")          \
+	X(HANDOVER_SENT, "frames sent for cores without a queue")
+
+enum handover_counter { HANDOVER_COUNTERS(COUNTER_SYMBOL) HANDOVER_COUNTER_COUNT };
+extern const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT];
+
+struct handover_config {
+	uint32_t cores, queues;
+	uint16_t udp_first;                     /* UDP port of core 0; 0: none is any core's */
+	struct port *below[HANDOVER_CORES_MAX]; /* of each core; one without a queue allocates
+						   and drops */
+};
+
+struct handover;
+
+size_t handover_bytes(uint32_t cores, uint32_t queues);
+struct handover *handover_create(struct region *region, const struct handover_config *cfg);
+
+struct port *handover_port(struct handover *h, uint32_t core);
+const struct counter *handover_counters(const struct handover *h, uint32_t core);
+
+/* Whose frame is it? here: the core that received it. */
+uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
+			uint32_t here);
+
+#endif

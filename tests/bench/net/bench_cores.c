@@ -1,0 +1,170 @@
+/*
+ * bench_cores.c - what a second core adds: cycles of core_turn, first of one core, then of two over
+ * one store at once.
+ *
+ * A thread is a core of the appliance and the generator that asks it, turn by turn (bench_pair.h),
+ * a CPU each: so two CPUs show two cores. Only turns of the appliance are counted, by the median
+ * block of turns; a core serves as many requests as its cycles allow, and the scaling is what two
+ * serve together by what one served alone. UDP, 95 % gets and 5 % sets, keys uniform, then zipf
+ * 0.99, where both cores want the same lines.
+ *
+ *   bench_cores [--keys N] [--ms N] [--cpus A,B]
+ */
+#include "../bench_pair.h"
+
+#include <getopt.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define CORES       2u
+#define BLOCK_STEPS 16u
+#define BLOCKS_MAX  262144u
+#define NS_PER_MS   1000000ull
+#define NS_PER_S    1000000000ull
+#define END_STEPS   1000000u
+
+struct worker {
+	struct bench_pair *pair;
+	uint32_t cpu, ms;
+	pthread_barrier_t *start;
+	uint32_t blocks;
+	double cycles[BLOCKS_MAX]; /* a request */
+	double median;
+};
+
+static void
+fail(const char *words)
+{
+	fprintf(stderr, "bench_cores: %s\n", words);
+	exit(1);
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void
+take_block(struct worker *w)
+{
+	struct look look = {0};
+	const double from = bench_pair_served(w->pair);
+	double requests;
+
+	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
+		bench_pair_step(w->pair, &look);
+	requests = bench_pair_served(w->pair) - from;
+	if (requests > 0 && w->blocks < BLOCKS_MAX)
+		w->cycles[w->blocks++] = (double)look.cycles / requests;
+}
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+	struct look unseen = {0};
+	uint64_t end_ns;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(w->cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
+		fail("a CPU is not ours");
+	w->blocks = 0;
+	bench_pair_order(w->pair, 0);
+	pthread_barrier_wait(w->start);
+	end_ns = now_ns() + w->ms * NS_PER_MS;
+	while (now_ns() < end_ns)
+		take_block(w);
+	load_core_cut_mt(w->pair->core);
+	for (uint32_t i = 0; i < END_STEPS && !bench_pair_done(w->pair); i++)
+		bench_pair_step(w->pair, &unseen);
+	bench_pair_check(w->pair);
+	/* It turns no more: the other one is not to wait for it. */
+	store_offline(w->pair->bed.sc);
+	if (w->blocks == 0)
+		fail("no request was answered");
+	bench_sort(w->cycles, w->blocks);
+	w->median = w->cycles[w->blocks / 2];
+	return NULL;
+}
+
+/* So many of them at once. Returns what they serve together, of a core that needs one cycle. */
+static double
+together(struct worker *workers, uint32_t count)
+{
+	pthread_t threads[CORES];
+	pthread_barrier_t start;
+	double served = 0;
+
+	pthread_barrier_init(&start, NULL, count);
+	for (uint32_t i = 0; i < count; i++) {
+		workers[i].start = &start;
+		if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+			fail("no thread");
+	}
+	for (uint32_t i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < count; i++)
+		served += 1 / workers[i].median;
+	pthread_barrier_destroy(&start);
+	return served;
+}
+
+static void
+measure(const char *kind, const char *suffix, uint32_t keys, struct worker *workers)
+{
+	static struct bench_pair pairs[2][CORES];
+	struct bench_pair *pair = pairs[suffix[0] != '\0'];
+	double one, two;
+
+	bench_pairs_make(pair, CORES, kind_named(kind), keys);
+	for (uint32_t i = 0; i < CORES; i++) {
+		store_offline(pair[i].bed.sc);
+		workers[i].pair = &pair[i];
+	}
+	one = together(workers, 1);
+	two = together(workers, CORES);
+	printf("%s\"cycles_one_core%s\": %.1f, \"cycles_two_cores%s\": %.1f, "
+	       "\"two_cores_scaling%s\": %.4f",
+	       suffix[0] != '\0' ? ", " : "{", suffix, 1 / one, suffix, CORES / two, suffix,
+	       two / one);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"keys", required_argument, NULL, 'k'},
+		{"ms", required_argument, NULL, 'm'},
+		{"cpus", required_argument, NULL, 'p'},
+		{0},
+	};
+	static struct worker workers[CORES];
+	uint32_t keys = 1000000, ms = 300, cpus[CORES] = {0, 1};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'k')
+			keys = bench_option("bench_cores", optarg, 1, 100000000);
+		else if (c == 'm')
+			ms = bench_option("bench_cores", optarg, 1, 60000);
+		else if (c != 'p' || sscanf(optarg, "%u,%u", &cpus[0], &cpus[1]) != CORES)
+			fail("--keys N, --ms N, --cpus A,B");
+	}
+	for (uint32_t i = 0; i < CORES; i++) {
+		workers[i].cpu = cpus[i];
+		workers[i].ms = ms;
+	}
+	measure("udp_mix", "", keys, workers);
+	measure("udp_zipf_mix", "_zipf", keys, workers);
+	puts("}");
+	return 0;
+}

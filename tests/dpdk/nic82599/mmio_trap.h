@@ -1,0 +1,30 @@
+/*
+ * mmio_trap.h - every access to a mapped register becomes a call.
+ *
+ * A load or store to a page behind the end of a mapped file raises SIGBUS. The handler decodes the
+ * one instruction, asks the device, and lets the program go on behind it. It knows the forms that
+ * compilers make of DPDK's register reads and writes, 32 bits wide and aligned; another one ends
+ * the process with its bytes, so that a new compiler cannot make a test lie.
+ *
+ * Thread: accesses of several threads come one at a time; read and write run in a signal handler.
+ * Errors: SIGBUS elsewhere, or an unknown instruction: a line on stderr and abort().
+ */
+#ifndef CLOCKOO_MMIO_TRAP_H
+#define CLOCKOO_MMIO_TRAP_H
+
+#include <stdint.h>
+
+struct mmio_device {
+	const char *file; /* the end of the mapped file's path */
+	uint32_t (*read)(void *arg, uint32_t at);
+	void (*write)(void *arg, uint32_t at, uint32_t value);
+	void *arg;
+};
+
+/* device must live as long as the process. Once. */
+void mmio_trap_start(const struct mmio_device *device);
+
+/* Once more, where somebody else has taken the signal since: cmocka does, before each function. */
+void mmio_trap_again(void);
+
+#endif

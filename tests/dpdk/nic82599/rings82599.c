@@ -1,0 +1,193 @@
+/*
+ * rings82599.c - frames through descriptor rings: data sheet sections 7.1.6 (receive) and 7.2.3
+ * (transmit). Memory is read and written where the driver says it lies: we run with virtual
+ * addresses (--iova-mode va).
+ */
+#include "nic82599.h"
+#include "support/test.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define DESC_BYTES       16u
+#define RX_DONE          (1u << 0) /* with end of packet, 7.1.6.2 */
+#define RX_WHOLE         (1u << 1)
+#define RX_DIRECTOR      (1u << 2)
+#define RX_L4_CHECKED    (1u << 5)
+#define RX_IP_CHECKED    (1u << 6)
+#define RX_L4_BAD        (1u << 30)
+#define RX_IP_BAD        (1u << 31)
+#define RX_TYPE_IP4      (1u << 4)
+#define RX_TYPE_IP6      (1u << 6)
+#define RX_TYPE_TCP      (1u << 8)
+#define RX_TYPE_UDP      (1u << 9)
+#define TX_KIND(w)       ((w) >> 20 & 0xf)
+#define TX_CONTEXT       2u
+#define TX_LEN(w)        ((w)&0xffff)
+#define TX_EXTENDED      (1u << 29)
+#define TX_END           (1u << 24)
+#define TX_REPORT        (1u << 27)
+#define TX_SEGMENT       (1u << 31)
+#define TX_FILL_IP       (1u << 8)
+#define TX_FILL_L4       (1u << 9)
+#define TX_CONTEXT_OF(w) ((w) >> 4 & 1)
+#define CONTEXT_IP(w)    ((w)&0x1ff)
+#define CONTEXT_ETH(w)   ((w) >> 9 & 0x7f)
+#define CONTEXT_TCP      (1u << 11)
+#define FRAME_MIN        60u /* without FCS, IEEE 802.3 clause 3.2.7 */
+#define PSEUDO4          8u
+#define PSEUDO6          32u
+
+struct descriptor {
+	uint64_t address;
+	uint32_t w2, w3;
+};
+
+static uint32_t
+sum(uint32_t so_far, const uint8_t *p, uint32_t len)
+{
+	for (uint32_t i = 0; i + 1 < len; i += 2)
+		so_far += (uint32_t)p[i] << 8 | p[i + 1];
+	return len & 1 ? so_far + ((uint32_t)p[len - 1] << 8) : so_far;
+}
+
+/* RFC 1071 */
+static uint32_t
+folded(uint32_t s)
+{
+	s = (s & 0xffff) + (s >> 16);
+	return (s + (s >> 16)) & 0xffff;
+}
+
+static struct descriptor *
+ring_at(struct nic82599 *nic, uint32_t ring)
+{
+	const uint64_t low = *nic_reg(nic, ring + RING_BASE_LOW);
+
+	return (struct descriptor *)(uintptr_t)(low | (uint64_t)*nic_reg(nic, ring + RING_BASE_HIGH)
+							      << 32);
+}
+
+/* Is the transport's checksum right? Unknown if it is cut short or UDP's is not there. */
+static uint32_t
+l4_status(const uint8_t *frame, uint32_t len, const struct headers *h)
+{
+	const uint32_t total =
+		h->v4 ? ((uint32_t)frame[h->l3 + 2] << 8 | frame[h->l3 + 3]) - (h->l4 - h->l3)
+		      : (uint32_t)frame[h->l3 + 4] << 8 | frame[h->l3 + 5];
+	uint32_t s;
+
+	if ((!h->tcp && !h->udp) || h->l4 + total > len ||
+	    (h->udp && frame[h->l4 + 6] == 0 && frame[h->l4 + 7] == 0))
+		return 0;
+	s = h->v4 ? sum(0, frame + h->l3 + 12, PSEUDO4) : sum(0, frame + h->l3 + 8, PSEUDO6);
+	s = sum(s + h->protocol + total, frame + h->l4, total);
+	return RX_L4_CHECKED | (folded(s) != 0xffff ? RX_L4_BAD : 0);
+}
+
+static uint32_t
+rx_status(const uint8_t *frame, uint32_t len, const struct headers *h, const struct choice *c)
+{
+	uint32_t status = RX_DONE | RX_WHOLE | (c->by == CHOSEN_DIRECTOR ? RX_DIRECTOR : 0);
+
+	if (h->v4)
+		status |= RX_IP_CHECKED |
+			  (folded(sum(0, frame + h->l3, h->l4 - h->l3)) != 0xffff ? RX_IP_BAD : 0);
+	return status | l4_status(frame, len, h);
+}
+
+bool
+rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct headers *h,
+	  const struct choice *c)
+{
+	const uint32_t ring = REG_RX(c->queue);
+	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / DESC_BYTES;
+	const uint32_t room = SRRCTL_KB(*nic_reg(nic, REG_SRRCTL(c->queue))) * 1024;
+	uint32_t *head = nic_reg(nic, ring + RING_HEAD);
+	struct descriptor *d, done;
+
+	if (!(*nic_reg(nic, ring + RING_CONTROL) & RING_ENABLE) || count == 0 || len > room)
+		return false;
+	if (*head == *nic_reg(nic, ring + RING_TAIL)) { /* the driver has lent no buffer */
+		*nic_reg(nic, REG_MPC0) += 1;
+		return false;
+	}
+	d = ring_at(nic, ring) + *head;
+	memcpy((void *)(uintptr_t)d->address, frame, len);
+	done.address = (uint64_t)c->hash << 32 | c->rss_type | (h->v4 ? RX_TYPE_IP4 : 0) |
+		       (h->v6 ? RX_TYPE_IP6 : 0) | (h->tcp ? RX_TYPE_TCP : 0) |
+		       (h->udp ? RX_TYPE_UDP : 0);
+	done.w2 = rx_status(frame, len, h, c);
+	done.w3 = len;
+	d->address = done.address;
+	d->w3 = done.w3;
+	atomic_thread_fence(memory_order_release); /* the driver reads the status first */
+	d->w2 = done.w2;
+	*head = (*head + 1) % count;
+	*nic_reg(nic, REG_GPRC) += 1;
+	return true;
+}
+
+/* 7.2.5: over the transport's bytes; the pseudo header's sum stands in the field already. */
+static void
+fill_sums(struct sent_frame *f, const uint32_t *context, uint32_t options)
+{
+	const uint32_t l3 = CONTEXT_ETH(context[0]), l4 = l3 + CONTEXT_IP(context[0]);
+	const uint32_t at = l4 + (context[2] & CONTEXT_TCP ? 16 : 6);
+	uint32_t s;
+
+	check(l4 >= l3 && at + 2 <= f->len);
+	if (options & TX_FILL_IP) {
+		s = folded(sum(0, f->bytes + l3, l4 - l3)) ^ 0xffff;
+		f->bytes[l3 + 10] = (uint8_t)(s >> 8);
+		f->bytes[l3 + 11] = (uint8_t)s;
+	}
+	if (options & TX_FILL_L4) {
+		s = folded(sum(0, f->bytes + l4, f->len - l4)) ^ 0xffff;
+		s = s == 0 && !(context[2] & CONTEXT_TCP) ? 0xffff : s; /* RFC 768 */
+		f->bytes[at] = (uint8_t)(s >> 8);
+		f->bytes[at + 1] = (uint8_t)s;
+	}
+}
+
+static void
+send_one(struct nic82599 *nic, uint32_t queue, const struct descriptor *d)
+{
+	struct sent_frame *f = &nic->sent[nic->sent_count % SENT_MAX];
+
+	check(!(d->w2 & TX_SEGMENT) && (d->w2 & TX_END) && TX_LEN(d->w2) <= SENT_BYTES_MAX);
+	f->queue = queue;
+	f->len = TX_LEN(d->w2);
+	memcpy(f->bytes, (const void *)(uintptr_t)d->address, f->len);
+	if (d->w3 & (TX_FILL_IP | TX_FILL_L4))
+		fill_sums(f, nic->context[queue][TX_CONTEXT_OF(d->w3)], d->w3);
+	if (f->len < FRAME_MIN) {
+		memset(f->bytes + f->len, 0, FRAME_MIN - f->len);
+		f->len = FRAME_MIN;
+	}
+	nic->sent_count++;
+	*nic_reg(nic, REG_GPTC) += 1;
+}
+
+void
+rings_send(struct nic82599 *nic, uint32_t queue)
+{
+	const uint32_t ring = REG_TX(queue);
+	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / DESC_BYTES;
+	const uint32_t tail = *nic_reg(nic, ring + RING_TAIL);
+	uint32_t *head = nic_reg(nic, ring + RING_HEAD);
+
+	if (count == 0 || tail >= count || !(*nic_reg(nic, ring + RING_CONTROL) & RING_ENABLE) ||
+	    !(*nic_reg(nic, REG_DMATXCTL) & DMATXCTL_ENABLE))
+		return;
+	for (; *head != tail; *head = (*head + 1) % count) {
+		struct descriptor *d = ring_at(nic, ring) + *head;
+
+		if ((d->w2 & TX_EXTENDED) && TX_KIND(d->w2) == TX_CONTEXT)
+			memcpy(nic->context[queue][TX_CONTEXT_OF(d->w3)], d, DESC_BYTES);
+		else
+			send_one(nic, queue, d);
+		if (d->w2 & TX_REPORT)
+			d->w3 |= RX_DONE; /* bit 0 here too, 7.2.3.2.4 */
+	}
+}

@@ -1,0 +1,449 @@
+/*
+ * Hand-over between cores. Goal: cores that share the queues of a NIC which puts frames anywhere
+ * serve streams as if each flow came to its own core: every byte right, no connection lost, every
+ * core with its share, no frame leaked; and what does not fit a ring is dropped and counted.
+ * Method: whole cores in memory over a NIC that sprays frames at random, or has one queue for all;
+ * clients that set and get values in many segments and compare all they get.
+ */
+#include "sim_core.h"
+#include "spray_port.h"
+
+#include "pkt/handover.h"
+#include "support/test.h"
+#include "wire/eth_wire.h"
+
+#include <stdlib.h>
+
+#define CONNS     24u
+#define ROUNDS    6u
+#define VALUE     3000u
+#define TEXT_MAX  (VALUE + 64)
+#define US        1000ull
+#define MS        (1000 * US)
+#define STEP      (50 * US)
+#define STEPS_MAX 400000u
+#define FRAMES    4096u
+#define TCP       6u
+#define UDP       17u
+#define ICMP      1u
+
+static const struct {
+	uint32_t cores, queues;
+	bool spray;
+} nics[] = {
+	{2, 1, false}, {4, 1, false}, {2, 2, true}, {4, 2, true}, {3, 3, true}, {8, 3, true},
+};
+
+/* One client connection: what it still has to send and to receive of its round. */
+struct talk {
+	struct conn *conn;
+	uint32_t round;
+	uint32_t ask_len, asked, answer_len, answered;
+	char ask[TEXT_MAX], answer[TEXT_MAX];
+};
+
+struct world {
+	struct spray spray;
+	struct mem_port *wire; /* the server's end */
+	struct handover *handover;
+	struct sim_cores *server;
+	struct sim_stack *client;
+	struct region region;
+	struct talk talks[CONNS];
+	uint32_t gone;
+};
+
+static void
+begin_round(struct talk *t, uint32_t n)
+{
+	char value[VALUE + 1];
+
+	for (uint32_t i = 0; i < VALUE; i++)
+		value[i] = (char)('a' + (n * 7 + t->round * 3 + i) % 26);
+	value[VALUE] = '\0';
+	t->ask_len = (uint32_t)snprintf(t->ask, TEXT_MAX, "set k%u 0 0 %u\r\n%s\r\nget k%u\r\n", n,
+					VALUE, value, n);
+	t->answer_len = (uint32_t)snprintf(
+		t->answer, TEXT_MAX, "STORED\r\nVALUE k%u 0 %u\r\n%s\r\nEND\r\n", n, VALUE, value);
+	t->asked = t->answered = 0;
+}
+
+static void
+ask(struct stack *s, struct talk *t)
+{
+	const uint32_t left = t->ask_len - t->asked;
+	const uint32_t n = left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX;
+
+	if (n == 0 || !conn_writable(s, t->conn, 1))
+		return;
+	memcpy(conn_reserve(s, t->conn, n), t->ask + t->asked, n);
+	conn_commit(s, t->conn, n);
+	t->asked += n;
+}
+
+static void
+hear(struct stack *s, struct talk *t, struct conn *c)
+{
+	const struct view v = conn_peek(c);
+
+	check(v.len <= t->answer_len - t->answered);
+	check_bytes(v.data, t->answer + t->answered, v.len);
+	conn_advance(s, c, v.len);
+	t->answered += v.len;
+}
+
+static struct talk *
+talk_of(struct world *w, const struct conn *c)
+{
+	for (uint32_t i = 0; i < CONNS; i++)
+		if (w->talks[i].conn == c)
+			return &w->talks[i];
+	return NULL;
+}
+
+static void
+serve_client(void *arg)
+{
+	struct world *w = arg;
+	struct stack *s = w->client->stack;
+	struct conn *c;
+
+	while ((c = stack_pop_ready(s)) != NULL) {
+		struct talk *t = talk_of(w, c);
+
+		check(t != NULL);
+		while (conn_peek(c).len > 0)
+			hear(s, t, c);
+	}
+	for (uint32_t i = 0; i < CONNS; i++) {
+		struct talk *t = &w->talks[i];
+
+		if (t->conn == NULL || t->round == ROUNDS)
+			continue;
+		if (t->answered == t->answer_len && ++t->round < ROUNDS)
+			begin_round(t, i);
+		ask(s, t);
+	}
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	(void)arg;
+	(void)c;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct talk *t = talk_of(w, c);
+
+	check(t != NULL);
+	t->conn = NULL;
+	w->gone++;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	(void)arg;
+	(void)c;
+	fail_msg("a connection failed: %d", (int)why);
+}
+
+static void
+create_server(struct world *w, uint32_t cores, uint32_t queues, bool evenly)
+{
+	struct handover_config cfg = {.cores = cores, .queues = queues};
+	struct sim_cores_options o = sim_cores_defaults(3);
+	struct port *ports[SPRAY_PORTS_MAX];
+
+	w->wire = mem_port_create(sim_mac, FRAMES, 0);
+	spray_init(&w->spray, w->wire, cores, queues, evenly);
+	for (uint32_t i = 0; i < cores; i++)
+		cfg.below[i] = &w->spray.ports[i].port;
+	w->region.size = handover_bytes(cores, queues);
+	w->region.base = calloc(1, w->region.size);
+	check(w->region.base != NULL);
+	w->handover = handover_create(&w->region, &cfg);
+	for (uint32_t i = 0; i < cores; i++)
+		ports[i] = handover_port(w->handover, i);
+	o.cores = cores;
+	o.ports = ports;
+	w->server = sim_cores_create(&o);
+}
+
+static struct world *
+create(uint32_t cores, uint32_t queues, bool evenly)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct stack_config cfg = sim_config(9);
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+
+	check(w != NULL);
+	create_server(w, cores, queues, evenly);
+	cfg.ipv4 = SIM_PEERS + 1;
+	cfg.tcp_port = 0;
+	w->client = sim_stack_create_as(&cfg, FRAMES, 0, sim_peer_mac);
+	w->client->serve = serve_client;
+	w->client->arg = w;
+	stack_attach(w->client->stack, &user);
+	return w;
+}
+
+static void
+destroy(struct world *w)
+{
+	sim_stack_destroy(w->client);
+	sim_cores_destroy(w->server);
+	mem_port_destroy(w->wire);
+	free(w->region.base);
+	free(w);
+}
+
+static void
+carry(struct mem_port *from, struct mem_port *to)
+{
+	const uint8_t *bytes;
+	uint32_t len;
+
+	while ((bytes = mem_port_sent(from, &len)) != NULL) {
+		uint8_t *at = mem_port_feed(to, len, FRAME_L4_CKSUM_GOOD | FRAME_IP_CKSUM_GOOD);
+
+		check(at != NULL);
+		memcpy(at, bytes, len);
+		mem_port_done(from);
+	}
+}
+
+static void
+step(struct world *w)
+{
+	w->client->now_ns = w->server->now_ns;
+	sim_stack_turn(w->client);
+	carry(w->client->port, w->wire);
+	sim_cores_turn(w->server);
+	carry(w->wire, w->client->port);
+	w->server->now_ns += STEP;
+}
+
+static void
+connect_all(struct world *w)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+
+	for (uint32_t i = 0; i < CONNS; i++) {
+		w->talks[i].conn = conn_connect(w->client->stack, &to);
+		check(w->talks[i].conn != NULL);
+		begin_round(&w->talks[i], i);
+	}
+}
+
+static bool
+all_done(const struct world *w)
+{
+	for (uint32_t i = 0; i < CONNS; i++)
+		if (w->talks[i].round < ROUNDS)
+			return false;
+	return true;
+}
+
+static uint64_t
+handed(const struct world *w, enum handover_counter which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->server->count; i++)
+		sum += counter_read(&handover_counters(w->handover, i)[which]);
+	return sum;
+}
+
+/* Connections of each core, and in all. */
+static void
+every_core_has_some(const struct world *w)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < w->server->count; i++) {
+		struct stack_usage use;
+
+		stack_usage_mt(w->server->cores[i].core.stack, &use);
+		check(use.conns_open > 0);
+		sum += use.conns_open;
+	}
+	check_eq(sum, CONNS);
+}
+
+static void
+streams_are_right_wherever_their_frames_land(void **state)
+{
+	for (uint32_t n = 0; n < sizeof nics / sizeof nics[0]; n++) {
+		struct world *w = create(nics[n].cores, nics[n].queues, nics[n].spray);
+
+		connect_all(w);
+		for (uint32_t i = 0; i < STEPS_MAX && !all_done(w); i++)
+			step(w);
+		check(all_done(w));
+		check_eq(w->gone, 0);
+		every_core_has_some(w);
+		check(handed(w, HANDOVER_PASSED) > 0);
+		check_eq(handed(w, HANDOVER_DROP_FULL), 0);
+		check_eq(handed(w, HANDOVER_SENT) > 0, nics[n].queues < nics[n].cores);
+		for (uint32_t i = 0; i < CONNS; i++)
+			conn_close(w->client->stack, w->talks[i].conn);
+		for (uint32_t i = 0; i < 2000 && w->gone < CONNS; i++)
+			step(w);
+		for (uint32_t i = 0; i < 100; i++)
+			step(w);
+		check(mem_port_held(w->wire) <= w->server->count * STOCK_MAX);
+		destroy(w);
+	}
+}
+
+/* ---- single frames ---- */
+
+static void
+put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+#define SHORT 64u
+
+/* IPv4 without checksums, which nobody asks for here. */
+static void
+write_frame(uint8_t frame[SHORT], uint32_t type, uint8_t protocol, bool tagged, bool fragment,
+	    uint32_t ports)
+{
+	uint8_t *at = frame + 12;
+
+	memset(frame, 0, SHORT);
+	if (tagged) {
+		put16(at, 0x8100);
+		at += 4;
+	}
+	put16(at, type);
+	at += 2;
+	at[0] = 0x45;
+	put16(at + 6, fragment ? 0x2000 : 0);
+	at[9] = protocol;
+	memcpy(at + 12, "\x0a\x00\x00\x02\x0a\x00\x00\x01", 8);
+	put16(at + 20, ports >> 16);
+	put16(at + 22, ports);
+}
+
+static uint32_t
+owner(const struct handover_config *cfg, uint32_t type, uint8_t protocol, bool tagged,
+      bool fragment, uint32_t ports)
+{
+	uint8_t frame[SHORT];
+
+	write_frame(frame, type, protocol, tagged, fragment, ports);
+	return handover_owner(cfg, frame, SHORT, 1);
+}
+
+static void
+udp_ports_of_cores_go_to_their_core(void **state)
+{
+	const struct handover_config few = {.cores = 4, .queues = 1, .udp_first = 11211};
+	const struct handover_config all = {.cores = 4, .queues = 4, .udp_first = 11211};
+	const struct handover_config any = {.cores = 4, .queues = 4};
+
+	for (uint32_t port = 11211; port < 11215; port++) {
+		const uint32_t ports = 40000u << 16 | port;
+
+		check_eq(owner(&few, 0x0800, UDP, false, false, ports), port - 11211);
+		check_eq(owner(&few, 0x0800, UDP, true, false, ports), port - 11211);
+		check_eq(owner(&all, 0x0800, UDP, false, false, ports), port - 11211);
+		check_eq(owner(&any, 0x0800, UDP, false, false, ports), 1);
+	}
+	check_eq(owner(&all, 0x0800, UDP, false, false, 40000u << 16 | 11215), 1);
+	check_eq(owner(&all, 0x0800, UDP, false, true, 40000u << 16 | 11213), 1);
+}
+
+static void
+what_is_no_flow_stays_where_it_came(void **state)
+{
+	const struct handover_config cfg = {.cores = 8, .queues = 2, .udp_first = 11211};
+	uint8_t frame[SHORT];
+
+	check_eq(owner(&cfg, 0x0806, 0, false, false, 0), 1);
+	check_eq(owner(&cfg, 0x0800, ICMP, false, false, 0), 1);
+	check_eq(owner(&cfg, 0x88cc, TCP, false, false, 0), 1);
+	write_frame(frame, 0x0800, TCP, true, false, 0x12345678);
+	for (uint32_t len = 0; len < 18 + 20; len++)
+		check_eq(handover_owner(&cfg, frame, len, 1), 1);
+}
+
+static void
+flows_are_shared_out_evenly(void **state)
+{
+	const struct handover_config cfg = {.cores = 6, .queues = 1};
+	uint32_t share[6] = {0};
+
+	for (uint32_t port = 32768; port < 32768 + 6000; port++)
+		share[owner(&cfg, 0x0800, TCP, false, false, port << 16 | 11211)]++;
+	for (uint32_t c = 0; c < cfg.cores; c++)
+		check(share[c] > 850 && share[c] < 1150);
+}
+
+/* Core 1 never looks: its ring fills, the rest is dropped, and core 0 is served as before. */
+static void
+a_full_ring_drops_and_hinders_nobody_else(void **state)
+{
+	const struct handover_config cfg = {.cores = 2, .queues = 1, .udp_first = 11211};
+	const uint32_t sent = HANDOVER_RING + 100;
+	struct world *w = create(2, 1, false);
+	struct handover_config with = cfg;
+	uint32_t mine = 0;
+	struct region region = {0};
+	struct handover *h;
+	struct burst b;
+
+	with.below[0] = &w->spray.ports[0].port;
+	with.below[1] = &w->spray.ports[1].port;
+	region.size = handover_bytes(2, 1);
+	region.base = calloc(1, region.size);
+	check(region.base != NULL);
+	h = handover_create(&region, &with);
+	for (uint32_t i = 0; i < 2 * sent; i++) {
+		uint8_t *at = mem_port_feed(w->wire, SHORT, 0);
+		struct port *port = handover_port(h, 0);
+
+		check(at != NULL);
+		write_frame(at, 0x0800, UDP, false, false, 40000u << 16 | (11211 + i % 2));
+		port->ops->rx(port, &b, BURST_MAX);
+		mine += b.count;
+		port->ops->drop(port, b.frame, b.count);
+	}
+	check_eq(mine, sent);
+	check_eq(counter_read(&handover_counters(h, 0)[HANDOVER_DROP_FULL]), 100);
+	check_eq(counter_read(&handover_counters(h, 0)[HANDOVER_PASSED]), HANDOVER_RING);
+	check_eq(mem_port_held(w->wire), HANDOVER_RING);
+	for (uint32_t i = 0; i < HANDOVER_RING; i += b.count) {
+		struct port *port = handover_port(h, 1);
+
+		port->ops->rx(port, &b, BURST_MAX);
+		check_eq(b.count, BURST_MAX);
+		port->ops->drop(port, b.frame, b.count);
+	}
+	check_eq(mem_port_held(w->wire), 0);
+	free(region.base);
+	destroy(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(udp_ports_of_cores_go_to_their_core),
+		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
+		cmocka_unit_test(flows_are_shared_out_evenly),
+		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),
+		cmocka_unit_test(streams_are_right_wherever_their_frames_land),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

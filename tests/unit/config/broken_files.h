@@ -1,0 +1,199 @@
+/*
+ * broken_files.h - configurations with one mistake each, and the line that each earns.
+ */
+#ifndef CLOCKOO_BROKEN_FILES_H
+#define CLOCKOO_BROKEN_FILES_H
+
+static const struct {
+	const char *text;
+	const char *line;
+} broken[] = {
+	{"network: [1", "f.yaml:2: did not find expected ',' or ']' while parsing a flow sequence; "
+			"expected \"key: value\" lines, indented by spaces"},
+	{"network:\n  mtu: 1500\n mtu: 3",
+	 "f.yaml:3: did not find expected key while parsing a block mapping; expected \"key: "
+	 "value\" lines, indented by spaces"},
+	{"network:\n\tmtu: 1500",
+	 "f.yaml:2: found character that cannot start any token while scanning for the next token; "
+	 "expected \"key: value\" lines, indented by spaces"},
+	{"network: {mtu: 1500", "f.yaml:2: did not find expected ',' or '}' while parsing a flow "
+				"mapping; expected \"key: value\" lines, indented by spaces"},
+	{"\"network: x", "f.yaml:1: found unexpected end of stream while scanning a quoted scalar; "
+			 "expected \"key: value\" lines, indented by spaces"},
+	{"network: mtu: 1500", "f.yaml:1: mapping values are not allowed in this context; expected "
+			       "\"key: value\" lines, indented by spaces"},
+	{"just words", "f.yaml:1: expected \"key: value\" lines"},
+	{"- network", "f.yaml:1: expected \"key: value\" lines"},
+	{"--- \nnetwork:\n  mtu: 1500\n---\ncores:\n  count: 1\n",
+	 "f.yaml:5: a second document (---); expected one"},
+	{"network: &a\n  mtu: 1500\ncores: *a\n",
+	 "f.yaml:3: cores: an alias (*); write the value again"},
+	{"network:\n  mtu: !!int 1500\n", "f.yaml:2: network.mtu: a tag (!); leave it out"},
+	{"network:\n  mtu: *nowhere\n",
+	 "f.yaml:2: found undefined alias; expected \"key: value\" lines, indented by spaces"},
+	{"? [a, b]\n: c\n", "f.yaml:1: a key that is no word"},
+	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a byte of zero in the value"},
+	{"a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}\n",
+	 "f.yaml:1: a: there is no such section; there are: network, port, cores, memory, "
+	 "steering, cache, protocol, auth, telemetry, process"},
+	{"net\xff: 1\n",
+	 "f.yaml: byte 3: invalid leading UTF-8 octet; expected a text file of UTF-8"},
+	{"mtu: 1500\n", "f.yaml:1: mtu: there is no such key; did you mean network.mtu?"},
+	{"networks:\n  mtu: 1500\n",
+	 "f.yaml:1: networks: there is no such key; did you mean network?"},
+	{"network:\n  mtuu: 1500\n",
+	 "f.yaml:2: network.mtuu: there is no such key; did you mean network.mtu?"},
+	{"network:\n  adress: 10.0.0.1/8\n",
+	 "f.yaml:2: network.adress: there is no such key; did you mean network.address?"},
+	{"network:\n  threads: 4\n",
+	 "f.yaml:2: network.threads: there is no such key; did you mean cores.count?"},
+	{"memory:\n  memory-limit: 64\n",
+	 "f.yaml:2: memory.memory-limit: there is no such key; did you mean memory.limit?"},
+	{"memory:\n  limits: 64\n",
+	 "f.yaml:2: memory.limits: there is no such key; did you mean memory.limit?"},
+	{"wibble:\n  wobble: 1\n",
+	 "f.yaml:1: wibble: there is no such section; there are: network, port, cores, memory, "
+	 "steering, cache, protocol, auth, telemetry, process"},
+	{"network:\n  wobble: 1\n",
+	 "f.yaml:2: network.wobble: there is no such key; in network are: address, gateway, "
+	 "address6, gateway6, vlan, vlan_priority, mtu"},
+	{"protocol:\n  ssl: yes\n",
+	 "f.yaml:2: protocol.ssl: there is no such key; did you mean auth.sasl?"},
+	{"port:\n  rxring: 96\n",
+	 "f.yaml:2: port.rxring: there is no such key; did you mean port.rx_ring?"},
+	{"port:\n  rx_ring:\n    size: 96\n",
+	 "f.yaml:2: port.rx_ring: keys below it; expected one value (N)"},
+	{"cores:\n  list:\n    - cpu: 1\n",
+	 "f.yaml:3: cores.list[0]: keys below it; expected one value an item"},
+	{"network: 5\n", "f.yaml:1: network: a section; expected keys below it, indented"},
+	{"network: [mtu, 1500]\n",
+	 "f.yaml:1: network: a section; expected keys below it, indented"},
+	{"network:\n  mtu: [1500]\n", "f.yaml:2: network.mtu: a list; expected one value (BYTES)"},
+	{"network:\n  mtu:\n", "f.yaml:2: network.mtu: no value; give one, or leave the line out"},
+	{"network:\n  mtu: many\n",
+	 "f.yaml:2: network.mtu: \"many\": expected a number from 576 to 9000"},
+	{"network:\n  mtu: -1500\n",
+	 "f.yaml:2: network.mtu: \"-1500\": expected a number from 576 to 9000"},
+	{"network:\n  mtu: 1500.0\n",
+	 "f.yaml:2: network.mtu: \"1500.0\": expected a number from 576 to 9000"},
+	{"network:\n  mtu: 0x5dc\n",
+	 "f.yaml:2: network.mtu: \"0x5dc\": expected a number from 576 to 9000"},
+	{"cache:\n  disable_evictions: maybe\n",
+	 "f.yaml:2: cache.disable_evictions: \"maybe\": expected yes or no"},
+	{"cache:\n  disable_evictions: 1\n",
+	 "f.yaml:2: cache.disable_evictions: \"1\": expected yes or no"},
+	{"cache:\n  max_item_size: 1g\n",
+	 "f.yaml:2: cache.max_item_size: \"1g\": expected 1k to 128m, in bytes or with a k or m"},
+	{"process:\n  file_prefix: \"\"\n",
+	 "f.yaml:2: process.file_prefix: expected 1 to 31 characters, not 0"},
+	{"protocol:\n  commands: meta\n",
+	 "f.yaml:2: protocol.commands: \"meta\": expected auto, ascii or binary"},
+	{"protocol:\n  congestion: reno\n",
+	 "f.yaml:2: protocol.congestion: \"reno\": expected cubic or newreno"},
+	{"steering:\n  mode: magic\n",
+	 "f.yaml:2: steering.mode: \"magic\": expected auto, flow-director, rss, software or none"},
+	{"cores:\n  hyperthreads: both\n",
+	 "f.yaml:2: cores.hyperthreads: \"both\": expected idle or workers"},
+	{"memory:\n  hugepage_size: 4k\n",
+	 "f.yaml:2: memory.hugepage_size: \"4k\": expected any, 2m or 1g"},
+	{"protocol:\n  udp_allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",
+	 "f.yaml:3: protocol.udp_allow: \"10.0.0.0/8,10.0.0.0/33\": expected networks such as "
+	 "10.0.0.0/8,2001:db8::/32, or none"},
+	{"protocol:\n  udp_allow: [\"10.0.0.0/8,1.2.3.4\"]\n",
+	 "f.yaml:2: protocol.udp_allow: \"10.0.0.0/8,1.2.3.4\": expected one value an item"},
+	{"memory:\n  nodes: [1, two]\n", "f.yaml:2: memory.nodes: \"1,two\": expected MB of each "
+					 "NUMA node, such as 1024,1024, each at most 1048576"},
+	{"memory:\n  nodes: []\n",
+	 "f.yaml:2: memory.nodes: an empty list; give a value, or leave the line out"},
+	{"telemetry:\n  stat_key_prefix: ab\n",
+	 "f.yaml:2: telemetry.stat_key_prefix: \"ab\": expected one character"},
+	{"network:\n  mtu: 9001\n",
+	 "f.yaml:2: network.mtu: \"9001\": expected a number from 576 to 9000"},
+	{"network:\n  vlan: 4095\n",
+	 "f.yaml:2: network.vlan: \"4095\": expected a number from 1 to 4094"},
+	{"memory:\n  limit: 7\n",
+	 "f.yaml:2: memory.limit: \"7\": expected a number from 8 to 1048576"},
+	{"protocol:\n  tcp_port: 65536\n",
+	 "f.yaml:2: protocol.tcp_port: \"65536\": expected a number from 0 to 65535"},
+	{"cores:\n  count: 0\n", "f.yaml:2: cores.count: \"0\": expected a number from 1 to 64"},
+	{"cores:\n  count: 65\n", "f.yaml:2: cores.count: \"65\": expected a number from 1 to 64"},
+	{"port:\n  rx_ring: 32\n",
+	 "f.yaml:2: port.rx_ring: \"32\": expected a number from 64 to 32768"},
+	{"port:\n  burst: 65\n", "f.yaml:2: port.burst: \"65\": expected a number from 1 to 64"},
+	{"port:\n  iface: a_name_too_long_for_linux\n",
+	 "f.yaml:2: port.iface: expected 0 to 15 characters, not 25"},
+	{"network:\n  mtu: 1500\n  vlan: 3\n  mtu: 9000\n",
+	 "f.yaml:4: network.mtu: stands here and on line 2; give it once"},
+	{"network:\n  mtu: 1500\ncores:\n  count: 1\nnetwork:\n  vlan: 7\n",
+	 "f.yaml:5: network: stands here and on line 1; give it once"},
+	{"network:\n  address: 10.0.0.1\n", "f.yaml:2: network.address: \"10.0.0.1\": expected an "
+					    "IPv4 address and prefix length such as 10.99.0.1/24"},
+	{"network:\n  address: 10.0.0.0/8\n",
+	 "f.yaml:2: network.address: that is the network itself or all of its hosts; give the "
+	 "address of one"},
+	{"network:\n  address: 127.0.0.1/8\n",
+	 "f.yaml:2: network.address: \"127.0.0.1/8\": expected the address of a host, not of a "
+	 "group, this host or none"},
+	{"network:\n  address: 10.0.0.1/8\n  gateway: 11.0.0.1\n",
+	 "f.yaml:3: network.gateway: not on the network of network.address; give a router that is, "
+	 "or a shorter prefix"},
+	{"network:\n  gateway: 10.99.0.1\n", "f.yaml:2: network.gateway: that is our own address"},
+	{"network:\n  address6: fe80::1/64\n",
+	 "f.yaml:2: network.address6: \"fe80::1/64\": the address of the link (fe80::) is made "
+	 "from the MAC; give one of another network"},
+	{"network:\n  address6: 2001:db8::1/64\n  mtu: 1000\n",
+	 "f.yaml:2: network.address6: IPv6 needs network.mtu 1280 at least (RFC 8200)"},
+	{"network:\n  gateway6: 2001:db8::1\n",
+	 "f.yaml:2: network.gateway6: not on the network of network.address6; give a router that "
+	 "is, or its address of the link (fe80::)"},
+	{"port:\n  nic: 11211\n",
+	 "f.yaml:2: port.nic: \"11211\" is a number; port.nic names a NIC (a profile or a PCI "
+	 "address), the TCP port is protocol.tcp_port 11211"},
+	{"port:\n  nic: ../x\n",
+	 "f.yaml:2: port.nic: \"../x\": expected a profile of drivers-config such as af_packet, or "
+	 "a PCI address such as 0000:03:00.0"},
+	{"port:\n  profile: ../x\n",
+	 "f.yaml:2: port.profile: \"../x\": expected a profile of drivers-config such as ixgbe"},
+	{"cores:\n  list: [0@0, 1@0]\n",
+	 "f.yaml:2: cores.list: two queues on one core: a CPU stands there twice; give each worker "
+	 "a CPU of its own, or say cores.share yes"},
+	{"cores:\n  list: [1, 1]\n",
+	 "f.yaml:2: cores.list: \"1,1\": core 1 is there twice; each core ID may stand once"},
+	{"cores:\n  list: [1,\n   2,\n   2-4]\n",
+	 "f.yaml:4: cores.list: \"1,2,2-4\": core 2 is there twice; each core ID may stand once"},
+	{"cores:\n  list: [1, 200]\n", "f.yaml:2: cores.list: \"1,200\": expected core@CPU pairs "
+				       "such as 0@0,1@1, or CPUs such as 2-5,8, numbers below 128"},
+	{"cores:\n  list: [4-2]\n", "f.yaml:2: cores.list: \"4-2\": expected core@CPU pairs such "
+				    "as 0@0,1@1, or CPUs such as 2-5,8, numbers below 128"},
+	{"cores:\n  list: [1, 2]\n  count: 3\n",
+	 "f.yaml:3: cores.count says 3 cores and cores.list 2; give one of them"},
+	{"cores:\n  list: [1, 2]\n  control_cpu: 2\n",
+	 "f.yaml:3: cores.control_cpu: CPU 2 is core 2's; give another"},
+	{"cores:\n  count: 2\nport:\n  queues: 3\n",
+	 "f.yaml:4: port.queues: 3 for 2 cores: two queues on one core; a core polls one, give at "
+	 "most 2"},
+	{"protocol:\n  tcp_port: 0\n", "f.yaml:2: protocol.tcp_port and protocol.udp_port are both "
+				       "0: nothing to serve; set one of them"},
+	{"cache:\n  max_item_size: 64m\nmemory:\n  limit: 100\n",
+	 "f.yaml:2: cache.max_item_size: 67108864 bytes; memory.limit 100 allows half of it at "
+	 "most"},
+	{"protocol:\n  udp_port: 11211\nauth:\n  file: users\n",
+	 "f.yaml:2: protocol.udp_port with auth.file or auth.sasl: there is no authentication over "
+	 "UDP; leave one of them out"},
+	{"network:\n  vlan_priority: 3\n",
+	 "f.yaml:2: network.vlan_priority without network.vlan: there is no tag to hold it"},
+	{"process:\n  daemon: yes\ntelemetry:\n  live: yes\n",
+	 "f.yaml:2: process.daemon with telemetry.live: nobody would see the lines; leave one out"},
+	{"memory:\n  limit: 1024\n  nodes: [512, 256]\n",
+	 "f.yaml:3: memory.nodes: 768 MB on all nodes together; memory.limit 1024 is to be had"},
+	{"memory:\n  no_huge: yes\n  hugepage_size: 2m\n",
+	 "f.yaml:3: memory.hugepage_size with memory.no_huge: leave one of them out"},
+	{"steering:\n  udp_port_per_core: yes\n",
+	 "f.yaml:2: steering.udp_port_per_core without protocol.udp_port: give the first port with "
+	 "protocol.udp_port"},
+	{"steering:\n  udp_port_per_core: yes\nprotocol:\n  udp_port: 65535\ncores:\n  count: 2\n",
+	 "f.yaml:2: steering.udp_port_per_core: protocol.udp_port 65535 and 2 cores go beyond "
+	 "65535; give a lower first port"},
+};
+
+#endif

@@ -1,0 +1,485 @@
+/*
+ * The configuration file. Goal: what it says is what the options say; every mistake is one line
+ * that names file, line and key and what is allowed, whoever found it; the command line wins; what
+ * --print-config prints reads back as the same configuration, byte for byte. Method: tables of
+ * texts against fields or lines, of options against what is printed and read again.
+ */
+#include "support/test.h"
+#include "broken_files.h"
+#include "config/config_file.h"
+#include "config/nearest.h"
+#include "config/yaml_keys.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TEXT_BYTES 32768
+
+/* As config_parse does it, of bytes in memory. */
+static bool
+read_text(struct config *cfg, struct config_source *src, const char *text, struct fault *f)
+{
+	config_defaults(cfg);
+	*src = (struct config_source){.default_file = NULL};
+	return config_file_read(cfg, src, "f.yaml", text, strlen(text), f) &&
+	       (config_finish(cfg, f) || config_blame(src, f));
+}
+
+static void
+a_mistake_earns_one_line_with_file_line_and_key(void **state)
+{
+	for (uint32_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+		struct config_source src;
+		struct config cfg;
+		struct fault f;
+
+		if (read_text(&cfg, &src, broken[i].text, &f))
+			fail_msg("accepted: %s", broken[i].text);
+		check_str(f.text, broken[i].line);
+	}
+}
+
+#define NUMBER(field) offsetof(struct config, field)
+
+static const struct {
+	const char *text;
+	size_t at;
+	uint32_t value;
+} numbers[] = {
+	{"", NUMBER(mtu), 1500},
+	{"# nothing\n", NUMBER(memory_mb), 64},
+	{"network:\n", NUMBER(mtu), 1500},
+	{"network: {mtu: 9000}\n", NUMBER(mtu), 9000},
+	{"network:\n  mtu: 9000 # jumbo\n", NUMBER(mtu), 9000},
+	{"network:\n  mtu:\n    9000\n", NUMBER(mtu), 9000},
+	{"network:\n  \"mtu\": '9000'\n", NUMBER(mtu), 9000},
+	{"network:\n  address: 192.168.1.2/30\n", NUMBER(ipv4), 0xc0a80102},
+	{"network:\n  vlan: 7\n  vlan_priority: 5\n", NUMBER(vlan_priority), 5},
+	{"port:\n  rx_ring: 96\n", NUMBER(rx_ring), 96},
+	{"port:\n  burst: 32\n", NUMBER(burst), 32},
+	{"cores:\n  count: 8\n", NUMBER(cores), 8},
+	{"cores:\n  count: 8\n", NUMBER(queues), 8},
+	{"cores:\n  list: [2, 3, 8-11]\n", NUMBER(cores), 6},
+	{"cores:\n  list: [2, 3, 8-11]\n", NUMBER(lcores.at[5].cpu), 11},
+	{"cores:\n  list:\n    - 0@4\n    - 1@6\n", NUMBER(lcores.at[1].cpu), 6},
+	{"cores:\n  list: 5\n", NUMBER(lcores.at[0].cpu), 5},
+	{"cores:\n  list: [0@0, 1@0]\n  share: yes\n", NUMBER(cores), 2},
+	{"cores:\n  hyperthreads: workers\n", NUMBER(hyperthreads), HYPERTHREADS_WORKERS},
+	{"cores:\n  control_cpu: 1\n", NUMBER(control_cpu), 1},
+	{"memory:\n  limit: 3072\n  nodes: [2048, 1024]\n", NUMBER(node_mb[1]), 1024},
+	{"memory:\n  hugepage_size: 1g\n", NUMBER(hugepage), HUGEPAGE_1G},
+	{"steering:\n  mode: flow-director\n", NUMBER(steering), STEERING_FLOW_DIRECTOR},
+	{"cache:\n  max_item_size: 2m\n", NUMBER(item_max_bytes), 2u << 20},
+	{"protocol:\n  tcp_port: 0\n  udp_port: 1\n", NUMBER(tcp_port), 0},
+	{"protocol:\n  udp_allow: [10.0.0.0/8, \"2001:db8::/32\"]\n", NUMBER(udp_allow_count), 2},
+	{"protocol:\n  udp_allow: 10.0.0.0/8,192.0.2.7\n", NUMBER(udp_allow_count), 2},
+	{"protocol:\n  udp_allow: []\n", NUMBER(udp_allow_count), 0},
+	{"protocol:\n  commands: binary\n", NUMBER(protocol), PROTOCOL_BINARY},
+	{"protocol:\n  idle_timeout: 90\n", NUMBER(idle_timeout_s), 90},
+	{"telemetry:\n  verbose: 2\n", NUMBER(verbosity), 2},
+};
+
+static void
+a_key_reaches_the_field_of_its_option(void **state)
+{
+	for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		struct config_source src;
+		struct config cfg;
+		struct fault f;
+		uint32_t got;
+
+		if (!read_text(&cfg, &src, numbers[i].text, &f))
+			fail_msg("%s", f.text);
+		memcpy(&got, (char *)&cfg + numbers[i].at, sizeof got);
+		if (got != numbers[i].value)
+			fail_msg("%s: %u", numbers[i].text, got);
+	}
+}
+
+static const struct {
+	const char *word;
+	bool yes;
+} answers[] = {{"yes", true}, {"true", true}, {"no", false}, {"false", false}};
+
+static void
+a_flag_is_yes_or_no_in_yamls_words(void **state)
+{
+	for (uint32_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+		struct config_source src;
+		struct config cfg;
+		struct fault f;
+		char text[64];
+
+		snprintf(text, sizeof text, "cache:\n  disable_evictions: %s\n", answers[i].word);
+		check(read_text(&cfg, &src, text, &f));
+		check_eq(cfg.no_evict, answers[i].yes);
+	}
+}
+
+/* What is printed of *cfg, read again: the same bytes, before and after config_finish. */
+static void
+check_reads_back(const struct config *cfg)
+{
+	static char text[TEXT_BYTES];
+	FILE *out = fmemopen(text, sizeof text, "w");
+	struct config_source src = {.default_file = NULL};
+	struct config again, finished = *cfg;
+	struct fault f;
+
+	check_ptr(out);
+	config_print(cfg, out);
+	check(ftell(out) < TEXT_BYTES - 1);
+	fclose(out);
+	config_defaults(&again);
+	if (!config_file_read(&again, &src, "printed", text, strlen(text), &f))
+		fail_msg("%s", f.text);
+	check_bytes(&again, cfg, sizeof again);
+	if (!config_finish(&finished, &f) || !config_finish(&again, &f))
+		fail_msg("%s", f.text);
+	check_bytes(&again, &finished, sizeof again);
+}
+
+static void
+the_defaults_printed_read_back_as_the_defaults(void **state)
+{
+	struct config cfg;
+
+	config_defaults(&cfg);
+	check_reads_back(&cfg);
+}
+
+/* One at a time; a second pair where an option wants company. */
+static const struct {
+	const char *name, *value;
+	const char *with, *with_value;
+} settings[] = {
+	{"memory-limit", "1024", NULL, NULL},
+	{"max-item-size", "3m", NULL, NULL},
+	{"max-item-size", "5k", NULL, NULL},
+	{"max-item-size", "1025", NULL, NULL},
+	{"tcp-port", "0", "udp-port", "11211"},
+	{"udp-allow", "10.0.0.0/8,192.0.2.7,2001:db8::/32", NULL, NULL},
+	{"udp-allow", "none", NULL, NULL},
+	{"udp-budget", "128m", NULL, NULL},
+	{"conn-limit", "4194304", "conns-per-source", "7"},
+	{"disable-timestamps", "yes", NULL, NULL},
+	{"threads", "8", NULL, NULL},
+	{"lcores", "2,3,0@5,1@5", "share-cpus", "yes"},
+	{"hyperthreads", "workers", "control-cpu", "0"},
+	{"poll", "adaptive", NULL, NULL},
+	{"max-reqs-per-event", "1", NULL, NULL},
+	{"protocol", "ascii", NULL, NULL},
+	{"disable-evictions", "yes", NULL, NULL},
+	{"auth-file", "/etc/clockoo/users", "enable-sasl", "yes"},
+	{"disable-flush-all", "yes", NULL, NULL},
+	{"disable-dumping", "yes", "disable-watch", "yes"},
+	{"enable-shutdown", "yes", NULL, NULL},
+	{"stat-key-prefix", "\"", NULL, NULL},
+	{"stat-key-prefix", "#", NULL, NULL},
+	{"daemon", "yes", "pidfile", "a file: with #odd \\ letters \"\t"},
+	{"user", "no", NULL, NULL},
+	{"lock-memory", "yes", "enable-coredumps", "yes"},
+	{"port", "tap", "iface", "v0"},
+	{"port", "0000:03:00.0", "profile", "ixgbe"},
+	{"socket", "a b", "vdev-args", "x=1,y=[2]"},
+	{"queues", "1", "rx-ring", "96"},
+	{"tx-ring", "32768", "burst", "1"},
+	{"address", "192.168.1.2/30", "gateway", "192.168.1.1"},
+	{"address6", "2001:db8::1/64", "gateway6", "fe80::1"},
+	{"vlan", "4094", "vlan-priority", "7"},
+	{"mtu", "9000", NULL, NULL},
+	{"congestion", "newreno", NULL, NULL},
+	{"steering", "rss", NULL, NULL},
+	{"udp-port-per-core", "yes", "udp-port", "11211"},
+	{"no-huge", "yes", NULL, NULL},
+	{"hugepage-size", "2m", NULL, NULL},
+	{"node-memory", "0,64", NULL, NULL},
+	{"yield", "yes", NULL, NULL},
+	{"file-prefix", "null", NULL, NULL},
+	{"data-dir", "drivers-config", NULL, NULL},
+	{"live", "yes", "verbose", "3"},
+	{"idle_timeout", "60", "track_sizes", "yes"},
+};
+
+static void
+any_setting_printed_reads_back_as_it_was(void **state)
+{
+	for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+		struct config cfg, before;
+		struct fault f;
+
+		config_defaults(&cfg);
+		before = cfg;
+		if (!config_set(&cfg, settings[i].name, settings[i].value, &f) ||
+		    (settings[i].with != NULL &&
+		     !config_set(&cfg, settings[i].with, settings[i].with_value, &f)))
+			fail_msg("%s", f.text);
+		if (memcmp(&cfg, &before, sizeof cfg) == 0)
+			fail_msg("--%s %s is the default", settings[i].name, settings[i].value);
+		check_reads_back(&cfg);
+	}
+}
+
+/* An option that the table above forgot would be one that nobody has seen come back. */
+static void
+every_key_is_among_the_settings_tried(void **state)
+{
+	for (uint32_t n = 0; n < option_count(); n++) {
+		const struct option_row *row = option_at(n);
+		bool tried = row->key == NULL;
+
+		for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+			tried |= strcmp(row->name, settings[i].name) == 0 ||
+				 (settings[i].with != NULL &&
+				  strcmp(row->name, settings[i].with) == 0);
+		if (!tried)
+			fail_msg("--%s", row->name);
+	}
+}
+
+static void
+a_key_stands_once_and_in_a_known_section(void **state)
+{
+	for (uint32_t n = 0; n < option_count(); n++) {
+		const char *key = option_at(n)->key;
+		bool found = false;
+
+		if (key == NULL)
+			continue;
+		check(config_file_row(key) == option_at(n));
+		for (const struct config_section *s = config_sections; s->name != NULL; s++)
+			found |= config_section_has(s, key);
+		if (!found)
+			fail_msg("%s", key);
+	}
+}
+
+#define WORDS_MAX 5
+
+/* *path: six letters for mkstemp at the end. */
+static void
+write_file(char *path, const char *text)
+{
+	const int fd = mkstemp(path);
+	FILE *file = fdopen(fd, "w");
+
+	check_ptr(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static enum config_verdict
+parse(struct config *cfg, struct config_source *src, const char *const *words, struct fault *f)
+{
+	char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
+	int argc = 1;
+
+	for (; argc <= WORDS_MAX && words[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)words[argc - 1];
+	return config_parse(cfg, src, argc, argv, f);
+}
+
+/* The file is read as the default one. */
+static const struct {
+	const char *text;
+	const char *words[WORDS_MAX];
+	size_t at;
+	uint32_t value;
+} contests[] = {
+	{"network:\n  mtu: 9000\n", {NULL}, NUMBER(mtu), 9000},
+	{"network:\n  mtu: 9000\n", {"--mtu", "1400"}, NUMBER(mtu), 1400},
+	{"network:\n  mtu: 9000\n", {"--config", "none"}, NUMBER(mtu), 1500},
+	{"memory:\n  limit: 128\n", {"-m", "256"}, NUMBER(memory_mb), 256},
+	{"memory:\n  limit: 128\n  nodes: [64, 64]\n", {"-m", "256"}, NUMBER(node_count), 0},
+	{"cores:\n  list: [1, 2, 3]\n", {"-t", "2"}, NUMBER(cores), 2},
+	{"cores:\n  list: [1, 2, 3]\n", {"--cores", "2"}, NUMBER(lcores.count), 0},
+	{"cores:\n  count: 3\n", {"--lcores", "5"}, NUMBER(cores), 1},
+	{"cores:\n  count: 3\nport:\n  queues: 3\n", {"-t", "2"}, NUMBER(queues), 2},
+	{"cores:\n  list: [1, 2]\n", {"--lcores", "0@0,1@0"}, NUMBER(cores), 2},
+	{"network:\n  address: 10.0.0.1/8\n", {"-l", "10.0.0.2"}, NUMBER(ipv4), 0x0a000002},
+	{"network:\n  address: 10.0.0.1/8\n", {"-l", "10.0.0.2"}, NUMBER(prefix_len), 8},
+	{"telemetry:\n  verbose: 1\n", {"-v"}, NUMBER(verbosity), 2},
+	{"protocol:\n  udp_port: 7\n", {"-U", "8"}, NUMBER(udp_port), 8},
+};
+
+static void
+the_command_line_wins_over_the_file(void **state)
+{
+	for (uint32_t i = 0; i < sizeof contests / sizeof contests[0]; i++) {
+		char path[] = "config_XXXXXX";
+		struct config_source src = {.default_file = path};
+		struct config cfg;
+		struct fault f;
+		uint32_t got;
+
+		write_file(path, contests[i].text);
+		if (parse(&cfg, &src, contests[i].words, &f) != CONFIG_RUN)
+			fail_msg("%s", f.text);
+		unlink(path);
+		memcpy(&got, (char *)&cfg + contests[i].at, sizeof got);
+		if (got != contests[i].value)
+			fail_msg("%s%s: %u", contests[i].text, contests[i].words[0], got);
+	}
+}
+
+static void
+a_port_on_the_command_line_brings_its_own_profile(void **state)
+{
+	const char *const words[] = {"--port", "tap", NULL};
+	char path[] = "config_XXXXXX";
+	struct config_source src = {.default_file = path};
+	struct config cfg;
+	struct fault f;
+
+	write_file(path, "port:\n  nic: 0000:03:00.0\n  profile: ixgbe\n");
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_RUN);
+	unlink(path);
+	check_str(cfg.port, "tap");
+	check_str(cfg.pci, "");
+	check_str(cfg.profile, "");
+}
+
+static void
+a_named_file_must_be_there_and_the_default_one_need_not(void **state)
+{
+	const char *const none[] = {NULL}, *const named[] = {"--config", "no/such.yaml", NULL};
+	struct config_source src = {.default_file = "no/default.yaml"};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, &src, none, &f), CONFIG_RUN);
+	check_str(src.file, "");
+	check_eq(parse(&cfg, &src, named, &f), CONFIG_WRONG);
+	check_str(f.text, "no/such.yaml: cannot read it: No such file or directory");
+}
+
+/* The last option with a verdict says what becomes of the file. */
+static void
+check_and_print_read_the_file_and_run_nothing(void **state)
+{
+	char path[] = "config_XXXXXX";
+	const char *const check_it[] = {"--check", path, NULL};
+	const char *const print_it[] = {"--config", path, "--print-config", NULL};
+	struct config_source src = {.default_file = NULL};
+	struct config cfg;
+	struct fault f;
+
+	write_file(path, "cores:\n  list: [4, 5]\n");
+	check_eq(parse(&cfg, &src, check_it, &f), CONFIG_CHECK);
+	check_str(src.file, path);
+	check_eq(cfg.cores, 2);
+	check_eq(parse(&cfg, &src, print_it, &f), CONFIG_PRINT);
+	check_eq(cfg.cores, 0); /* as it was said, not as it was worked out */
+	check_eq(cfg.lcores.count, 2);
+	unlink(path);
+}
+
+/* What somebody says at start about a file of "port: {iface: v0}" and "cores: {list: [0, 9]}". */
+static const struct {
+	const char *said, *blamed;
+} later[] = {
+	{"--iface: there is no interface \"v0\"",
+	 "f.yaml:2: port.iface: there is no interface \"v0\""},
+	{"--port af_packet: needs --iface NAME",
+	 "f.yaml:2: port.iface: port.nic af_packet: needs port.iface NAME"},
+	{"--lcores: there is no CPU 9", "f.yaml:4: cores.list: there is no CPU 9"},
+	{"-t: 2 cores asked for; lower -t or --mtu", "-t: 2 cores asked for; lower -t or --mtu"},
+	{"-o idle_timeout: odd", "-o idle_timeout: odd"},
+	{"the plan--lcores is odd", "the plan--lcores is odd"},
+	{"no option at all", "no option at all"},
+};
+
+static void
+a_fault_found_later_names_the_line_that_set_it(void **state)
+{
+	struct config_source src;
+	struct config cfg;
+	struct fault f;
+
+	check(read_text(&cfg, &src, "port:\n  iface: v0\ncores:\n  list: [0, 9]\n", &f));
+	for (uint32_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+		fault_say_as(&f, FAULT_OS, "%s", later[i].said);
+		check(!config_blame(&src, &f));
+		check_str(f.text, later[i].blamed);
+		check_eq(f.code, FAULT_OS);
+	}
+}
+
+static void
+a_core_that_does_not_exist_is_named_with_those_that_do(void **state)
+{
+	const struct cpu_list cpus = {.count = 2, .at = {0, 1}};
+	struct config_source src;
+	struct config cfg;
+	struct fault f;
+
+	check(read_text(&cfg, &src, "cores:\n  list: [0,\n    9]\n", &f));
+	check(!lcores_exist(&cfg.lcores, &cpus, &f));
+	config_blame(&src, &f);
+	check_str(f.text,
+		  "f.yaml:2: cores.list: there is no CPU 9 for core 9; this process may use "
+		  "CPUs 0 1");
+}
+
+static void
+a_file_too_long_is_refused(void **state)
+{
+	static char text[YAML_FILE_BYTES + 2];
+	char path[] = "config_XXXXXX";
+	struct config_source src = {.default_file = NULL};
+	struct config cfg;
+	struct fault f;
+
+	memset(text, '#', sizeof text - 1);
+	write_file(path, text);
+	config_defaults(&cfg);
+	check(!config_file_load(&cfg, &src, path, &f));
+	unlink(path);
+	check_ptr(strstr(f.text, ": more than 65536 bytes"));
+	check(!config_file_load(&cfg, &src, ".", &f));
+	check_str(f.text, ".: not an ordinary file");
+}
+
+static const struct {
+	const char *a, *b;
+	uint32_t distance;
+} words[] = {
+	{"", "", 0},       {"", "ab", 2},
+	{"mtu", "mtu", 0}, {"mtu", "mut", 1},
+	{"mtu", "mt", 1},  {"mtu", "mtus", 1},
+	{"mtu", "mau", 1}, {"adress", "address", 1},
+	{"ab", "ba", 1},   {"kitten", "sitting", 3},
+};
+
+static void
+the_distance_of_words_counts_slips_of_the_hand(void **state)
+{
+	for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		check_eq(nearest_distance(words[i].a, words[i].b), words[i].distance);
+		check_eq(nearest_distance(words[i].b, words[i].a), words[i].distance);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_mistake_earns_one_line_with_file_line_and_key),
+		cmocka_unit_test(a_key_reaches_the_field_of_its_option),
+		cmocka_unit_test(a_flag_is_yes_or_no_in_yamls_words),
+		cmocka_unit_test(the_defaults_printed_read_back_as_the_defaults),
+		cmocka_unit_test(any_setting_printed_reads_back_as_it_was),
+		cmocka_unit_test(every_key_is_among_the_settings_tried),
+		cmocka_unit_test(a_key_stands_once_and_in_a_known_section),
+		cmocka_unit_test(the_command_line_wins_over_the_file),
+		cmocka_unit_test(a_port_on_the_command_line_brings_its_own_profile),
+		cmocka_unit_test(a_named_file_must_be_there_and_the_default_one_need_not),
+		cmocka_unit_test(check_and_print_read_the_file_and_run_nothing),
+		cmocka_unit_test(a_fault_found_later_names_the_line_that_set_it),
+		cmocka_unit_test(a_core_that_does_not_exist_is_named_with_those_that_do),
+		cmocka_unit_test(a_file_too_long_is_refused),
+		cmocka_unit_test(the_distance_of_words_counts_slips_of_the_hand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
