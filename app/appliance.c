@@ -84,8 +84,8 @@ build(struct appliance *a, struct fault *f)
 	struct region region = {0};
 	struct neigh_table *neigh;
 
-	if (!huge_block_take(&a->block, a->sizes.block_bytes, a->config.no_huge, a->nic.device.node,
-			     f))
+	if (!huge_block_take(&a->block, a->sizes.block_bytes, &a->config,
+			     (int)a->nic.machine.placement.node, f))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;

@@ -130,6 +130,20 @@ stop_is_asked(const struct appliance *a, int signal_number)
 	       serve_stop_asked_mt(a->shared) != SERVE_GO_ON;
 }
 
+/* Threads inherit the main thread's CPU, where a core never lets go. */
+static void
+take_cpu(const struct appliance *a)
+{
+	const uint32_t cpu = a->nic.machine.placement.control_cpu;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	if (cpu != CPU_NONE)
+		CPU_SET(cpu, &one);
+	if (cpu == CPU_NONE || pthread_setaffinity_np(pthread_self(), sizeof one, &one) != 0)
+		pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
+}
+
 static void *
 control_run(void *arg)
 {
@@ -140,8 +154,7 @@ control_run(void *arg)
 	uint32_t ticks = 0;
 	bool reloading = false;
 
-	/* Threads inherit the main thread's CPU, where a core never lets go. */
-	pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
+	take_cpu(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {

@@ -161,7 +161,7 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	struct region region = {0};
 	struct neigh_table *neigh;
 
-	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), p->config.no_huge,
+	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), &p->config,
 			     p->nic.device.node, f))
 		return false;
 	region.base = p->block.base;

@@ -6,6 +6,7 @@
  */
 #include "appliance.h"
 #include "file_check.h"
+#include "plan_print.h"
 #include "version.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 
 /* Read if nobody names another: Debian's place for what the operator writes. */
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
+/* doctor could not even look: as if it had found a failure. */
+#define DOCTOR_STUCK 2
 
 static int
 refuse(const struct appliance *a, struct fault *f)
@@ -95,18 +98,38 @@ check_file(struct appliance *a)
 	return 0;
 }
 
+static int
+plan(struct appliance *a)
+{
+	struct fault f;
+
+	return plan_print(&a->config, stdout, &f) ? 0 : refuse(a, &f);
+}
+
+static int
+doctor(struct appliance *a)
+{
+	struct fault f;
+	const int status = doctor_print(&a->config, stdout, &f);
+
+	return status >= 0 ? status : (refuse(a, &f), DOCTOR_STUCK);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
+	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
 	struct fault f;
 
-	switch (config_parse(&a.config, &a.source, argc, argv, &f)) {
+	switch (config_parse(&a.config, &a.source, argc - is_doctor, argv + is_doctor, &f)) {
 	case CONFIG_CHECK:
 		return check_file(&a);
 	case CONFIG_PRINT:
 		config_print(&a.config, stdout);
 		return 0;
+	case CONFIG_PLAN:
+		return plan(&a);
 	case CONFIG_HELP:
 		config_help(stdout);
 		return 0;
@@ -122,5 +145,5 @@ main(int argc, char **argv)
 	case CONFIG_RUN:
 		break;
 	}
-	return run(&a);
+	return is_doctor ? doctor(&a) : run(&a);
 }

@@ -2,15 +2,17 @@
 #include "dpdk/eal.h"
 #include "nic_profile.h"
 
-/* EAL's own tables, and the rounding of pools up to pages. */
-#define EAL_MB 32u
-
 static bool
-choose_cores(const struct nic *nic, struct config *cfg, struct fault *f)
+choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 {
-	if (cfg->lcores.count == 0)
-		return lcores_spread(&cfg->lcores, cfg->cores, &nic->host.cpus, f);
-	return lcores_exist(&cfg->lcores, &nic->host.cpus, f);
+	bool good;
+
+	if (!machine_read(&nic->machine, cfg, "/", f))
+		return false;
+	machine_add_isolated(&nic->machine, &nic->host.cpus);
+	good = machine_place(&nic->machine, cfg, &nic->host.cpus, f);
+	machine_close(&nic->machine);
+	return good;
 }
 
 bool
@@ -56,8 +58,8 @@ take_handover(struct nic *nic, const struct config *cfg, struct fault *f)
 
 	if (!nic->plan.handover)
 		return true;
-	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg->no_huge,
-			     nic->device.node, f))
+	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg,
+			     (int)nic->machine.placement.node, f))
 		return false;
 	for (uint32_t i = 0; i < how.cores; i++)
 		how.below[i] = &nic->device.ports[i].port;

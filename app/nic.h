@@ -17,12 +17,17 @@
 #include "dpdk/host.h"
 #include "dpdk/huge_block.h"
 #include "dpdk/tsc_clock.h"
+#include "machine.h"
 #include "pkt/handover.h"
 #include "steer/plan.h"
+
+/* EAL's own tables, and the rounding of pools up to pages. */
+#define EAL_MB 32u
 
 struct nic {
 	struct profile profile;
 	struct host host;
+	struct machine machine; /* read; its tree is closed */
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;

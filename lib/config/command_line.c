@@ -41,6 +41,9 @@ apply(struct config *cfg, struct cursor *c, const struct option_row *row, const 
 	case OPTION_PRINT:
 		c->verdict = CONFIG_PRINT;
 		return CONFIG_RUN;
+	case OPTION_PLAN:
+		c->verdict = CONFIG_PLAN;
+		return CONFIG_RUN;
 	case OPTION_COUNT:
 		*count += *count < row->max;
 		return CONFIG_RUN;

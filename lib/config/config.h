@@ -134,6 +134,7 @@ enum config_verdict {
 	CONFIG_CHECK, /* --check: the file is right by itself; the machine is still to be asked */
 	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished, as config_print wants it
 		       */
+	CONFIG_PLAN,  /* --plan */
 	CONFIG_HELP,
 	CONFIG_VERSION,
 	CONFIG_LICENSE,

@@ -80,7 +80,10 @@ help_idle(uint32_t at, FILE *out)
 void
 config_help(FILE *out)
 {
-	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n", out);
+	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
+	      "  clockoo [option...]         serve\n"
+	      "  clockoo doctor [option...]  say what is wrong with this machine for that\n\n",
+	      out);
 	for (uint32_t i = 0; i < option_row_count; i++)
 		help_option(&option_rows[i], out);
 	fputs("\nAfter -o, with commas between:\n\n", out);

@@ -341,6 +341,7 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 	case OPTION_CONFIG:
 	case OPTION_CHECK:
 	case OPTION_PRINT:
+	case OPTION_PLAN:
 		break;
 	}
 	return fault_say(f, "--%s cannot be set", row->name);

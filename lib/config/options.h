@@ -42,6 +42,7 @@ enum option_kind {
 	OPTION_CONFIG, /* the file is read before any other option: config_parse */
 	OPTION_CHECK,
 	OPTION_PRINT,
+	OPTION_PLAN,
 };
 
 struct option_row {

@@ -394,6 +394,17 @@ check_profile(const struct reader *r, const char *path, const char *name, struct
 }
 
 bool
+profile_read(struct profile *p, const char *path, const char *name, const char *text, size_t len,
+	     struct fault *f)
+{
+	struct reader r = {.p = p};
+	const struct yaml_visitor v = {take_key, &r};
+
+	memset(p, 0, sizeof *p);
+	return yaml_keys_of_text(path, text, len, &v, f) && check_profile(&r, path, name, f);
+}
+
+bool
 profile_load(struct profile *p, const char *path, const char *name, struct fault *f)
 {
 	struct reader r = {.p = p};

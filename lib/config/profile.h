@@ -102,6 +102,9 @@ struct profile {
 };
 
 bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);
+/* The same of bytes in memory; path is only a name for errors. */
+bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
+		  size_t len, struct fault *f);
 
 /* What the operator says goes before what the profile says, as far as the NIC can. */
 bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f);

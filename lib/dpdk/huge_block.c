@@ -14,23 +14,43 @@
 struct page_kind {
 	int flags;
 	size_t bytes;
+	enum config_hugepage name;
 };
 
 static const struct page_kind huge_kinds[] = {
-	{MAP_HUGETLB | MAP_HUGE_2MB, (size_t)2 << 20},
-	{MAP_HUGETLB | MAP_HUGE_1GB, (size_t)1 << 30},
+	{MAP_HUGETLB | MAP_HUGE_2MB, (size_t)2 << 20, HUGEPAGE_2M},
+	{MAP_HUGETLB | MAP_HUGE_1GB, (size_t)1 << 30, HUGEPAGE_1G},
 };
-static const struct page_kind small_kind = {0, 4096};
+static const struct page_kind small_kind = {0, 4096, HUGEPAGE_ANY};
 
 /* Preferred, not bound: with a bound node that runs out, the first touch kills the process. */
 static void
-prefer_node(const struct huge_block *block, int node)
+prefer_node(uint8_t *at, size_t bytes, int node)
 {
 	const unsigned long mask = node >= 0 && node < NODE_END ? 1ul << node : 0;
 
-	if (mask != 0)
-		syscall(SYS_mbind, block->base, block->bytes, MPOL_PREFERRED, &mask, NODE_END + 1,
-			0);
+	if (mask != 0 && bytes != 0)
+		syscall(SYS_mbind, at, bytes, MPOL_PREFERRED, &mask, NODE_END + 1, 0);
+}
+
+/* What the operator gave each node, as shares of the block in whole pages; the rest is the last
+ * one's. */
+static void
+share_out(const struct huge_block *block, const struct config *cfg, size_t page_bytes)
+{
+	size_t from = 0;
+
+	for (uint32_t n = 0; n < cfg->node_count; n++) {
+		const size_t share =
+			(size_t)((double)block->bytes * cfg->node_mb[n] / cfg->memory_mb);
+		const size_t left = block->bytes - from;
+		size_t bytes = align_up(share, page_bytes);
+
+		if (bytes > left || n + 1 == cfg->node_count)
+			bytes = left;
+		prefer_node(block->base + from, bytes, (int)n);
+		from += bytes;
+	}
 }
 
 static bool
@@ -45,18 +65,33 @@ map(struct huge_block *block, size_t bytes, const struct page_kind *kind)
 	return block->base != NULL;
 }
 
-bool
-huge_block_take(struct huge_block *block, size_t bytes, bool no_huge, int node, struct fault *f)
+/* The kind that could be had, or NULL. */
+static const struct page_kind *
+map_some(struct huge_block *block, size_t bytes, const struct config *cfg)
 {
-	bool mapped =
-		no_huge ? map(block, bytes, &small_kind)
-			: map(block, bytes, &huge_kinds[0]) || map(block, bytes, &huge_kinds[1]);
+	if (cfg->no_huge)
+		return map(block, bytes, &small_kind) ? &small_kind : NULL;
+	for (uint32_t k = 0; k < sizeof huge_kinds / sizeof huge_kinds[0]; k++)
+		if ((cfg->hugepage == HUGEPAGE_ANY || cfg->hugepage == huge_kinds[k].name) &&
+		    map(block, bytes, &huge_kinds[k]))
+			return &huge_kinds[k];
+	return NULL;
+}
 
-	if (!mapped)
+bool
+huge_block_take(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
+		struct fault *f)
+{
+	const struct page_kind *kind = map_some(block, bytes, cfg);
+
+	if (kind == NULL)
 		return fault_say(f, "memory: cannot get %zu MB of %s: %s; %s", bytes >> 20,
-				 no_huge ? "memory" : "hugepages", strerror(errno),
-				 no_huge ? "lower -m" : "reserve more or say --no-huge");
-	prefer_node(block, node);
+				 cfg->no_huge ? "memory" : "hugepages", strerror(errno),
+				 cfg->no_huge ? "lower -m" : "reserve more or say --no-huge");
+	if (cfg->node_count != 0)
+		share_out(block, cfg, kind->bytes);
+	else
+		prefer_node(block->base, block->bytes, node);
 	/* Kernels before 5.14 do not know this one; there the stores' own zeroing touches. */
 	if (madvise(block->base, block->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
 		fault_say(f, "memory: %zu MB are promised but not there (%s): lower -m",

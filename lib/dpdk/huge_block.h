@@ -12,7 +12,7 @@
 #ifndef CLOCKOO_HUGE_BLOCK_H
 #define CLOCKOO_HUGE_BLOCK_H
 
-#include "config/fault.h"
+#include "config/config.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,8 +24,9 @@ struct huge_block {
 	size_t bytes; /* a whole number of pages */
 };
 
-/* node: the NUMA node to prefer, or NODE_ANY. */
-bool huge_block_take(struct huge_block *block, size_t bytes, bool no_huge, int node,
+/* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg shares the memory out.
+ */
+bool huge_block_take(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
 		     struct fault *f);
 void huge_block_give(struct huge_block *block);
 

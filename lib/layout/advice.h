@@ -44,6 +44,7 @@ struct advice_case {
 	const struct config *config;
 	uint64_t block_bytes; /* one piece, in pages of one size */
 	uint64_t pool_bytes;  /* the frames', in pages of any */
+	const char *nic_tool; /* as the operator calls it: tools/nic, or where that is installed */
 	bool root;            /* rights to lock memory and to open devices */
 };
 

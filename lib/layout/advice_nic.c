@@ -27,8 +27,9 @@ static const struct firmware_rule firmware_rules[] = {
 };
 
 static void
-judge_driver(struct advice_list *list, const struct pci_nic *nic)
+judge_driver(struct advice_list *list, const struct advice_case *c)
 {
+	const struct pci_nic *nic = c->nic;
 	struct advice *a;
 
 	if (pci_nic_is_bound(nic)) {
@@ -37,7 +38,7 @@ judge_driver(struct advice_list *list, const struct pci_nic *nic)
 	}
 	a = advice_add(list, ADVICE_FAIL, "driver", "%s is bound to %s, not to user space",
 		       nic->address, nic->driver[0] != '\0' ? nic->driver : "no driver");
-	advice_cure(a, "tools/nic bind %s", nic->address);
+	advice_cure(a, "%s bind %s", c->nic_tool, nic->address);
 }
 
 static void
@@ -194,10 +195,10 @@ advice_nic(struct advice_list *list, const struct advice_case *c)
 	if (!c->nic->there) {
 		a = advice_add(list, ADVICE_FAIL, "NIC", "there is no PCI device %s",
 			       c->nic->address);
-		advice_cure(a, "tools/nic list");
+		advice_cure(a, "%s list", c->nic_tool);
 		return;
 	}
-	judge_driver(list, c->nic);
+	judge_driver(list, c);
 	judge_vfio(list, c);
 	judge_iommu(list, c);
 	judge_node(list, c);

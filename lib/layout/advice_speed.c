@@ -8,18 +8,37 @@
 #define LIST_BYTES      256u
 #define MB_SHIFT        20
 
-/* The CPUs of the workers and all hyper-threads of their cores. */
-static void
-worker_cpus(char list[LIST_BYTES], const struct advice_case *c)
+/* The core the kernel starts on and keeps for itself (Documentation/timers/no_hz.rst). */
+static uint32_t
+first_core(const struct topology *t)
+{
+	uint32_t first = 0;
+
+	while (first + 1 < t->cpu_end && !t->cpu[first].online)
+		first++;
+	return t->cpu[first].core;
+}
+
+/* The CPUs of the workers and all hyper-threads of their cores, but for the first core. Returns how
+ * many of the workers on them are not isolated. */
+static uint32_t
+cpus_to_isolate(char list[LIST_BYTES], const struct advice_case *c)
 {
 	const struct topology *t = c->topology;
 	bool has[LCORE_ID_END] = {false};
+	uint32_t exposed = 0;
 
-	for (uint32_t i = 0; i < c->placement->lcores.count; i++)
+	for (uint32_t i = 0; i < c->placement->lcores.count; i++) {
+		const struct topology_cpu *own = &t->cpu[c->placement->at[i].cpu];
+
+		if (own->core == first_core(t))
+			continue;
+		exposed += !own->isolated;
 		for (uint32_t cpu = 0; cpu < t->cpu_end; cpu++)
-			has[cpu] |= t->cpu[cpu].online &&
-				    t->cpu[cpu].core == t->cpu[c->placement->at[i].cpu].core;
+			has[cpu] |= t->cpu[cpu].online && t->cpu[cpu].core == own->core;
+	}
 	number_list_write(list, LIST_BYTES, has, t->cpu_end);
+	return exposed;
 }
 
 static void
@@ -57,9 +76,9 @@ judge_isolation(struct advice_list *list, const struct advice_case *c)
 {
 	const struct placement *l = c->placement;
 	char cpus[LIST_BYTES];
+	const uint32_t curable = cpus_to_isolate(cpus, c);
 	struct advice *a;
 
-	worker_cpus(cpus, c);
 	if (l->exposed == 0) {
 		advice_add(list, ADVICE_OK, "isolation", "the scheduler leaves CPUs %s alone",
 			   cpus);
@@ -68,10 +87,15 @@ judge_isolation(struct advice_list *list, const struct advice_case *c)
 	a = advice_add(list, ADVICE_WARN, "isolation",
 		       "%u of %u workers are on CPUs where the kernel runs other things too",
 		       l->exposed, l->lcores.count);
-	advice_cure(a,
-		    "add isolcpus=managed_irq,domain,%s nohz_full=%s rcu_nocbs=%s to "
-		    "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot",
-		    cpus, cpus, cpus);
+	if (curable != 0)
+		advice_cure(a,
+			    "add isolcpus=managed_irq,domain,%s nohz_full=%s rcu_nocbs=%s to "
+			    "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot",
+			    cpus, cpus, cpus);
+	else if (l->lcores.count > 1)
+		advice_cure(a, "-t %u leaves the kernel its core", l->lcores.count - 1);
+	else
+		advice_cure(a, "a machine with another core: the kernel needs one");
 }
 
 static void
@@ -86,7 +110,10 @@ judge_control(struct advice_list *list, const struct advice_case *c)
 			continue;
 		a = advice_add(list, ADVICE_WARN, "control thread",
 			       "CPU %u, beside worker %u on its physical core", cpu, i);
-		advice_cure(a, "-t %u leaves it a core", c->placement->lcores.count - 1);
+		if (c->placement->lcores.count > 1)
+			advice_cure(a, "-t %u leaves it a core", c->placement->lcores.count - 1);
+		else
+			advice_cure(a, "a machine with another core");
 		return;
 	}
 	if (cpu != CPU_NONE) {
@@ -97,6 +124,8 @@ judge_control(struct advice_list *list, const struct advice_case *c)
 		       "no CPU is left for it: it takes turns with the workers");
 	if (c->placement->lcores.count > 1)
 		advice_cure(a, "-t %u", c->placement->lcores.count - 1);
+	else
+		advice_cure(a, "a machine with another CPU");
 }
 
 static void

@@ -1,11 +1,22 @@
 #include "advice.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <string.h>
+
+static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
 #define MB_SHIFT   20
 #define SMALL_KB   2048u
+
+/* Rounded up: what is needed is needed whole. */
+static unsigned long long
+mb_of(uint64_t bytes)
+{
+	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
+}
 
 /* Pages of that size on the node, and how many it takes until bytes are free. */
 static uint64_t
@@ -16,32 +27,98 @@ pages_wanted(const struct topology_pages *p, uint64_t bytes)
 	return wanted > p->free ? p->total + wanted - p->free : p->total;
 }
 
+/* What the appliance wants of one node. */
+struct share {
+	uint32_t node;
+	uint64_t block_bytes; /* in pages of one size */
+	uint64_t bytes;       /* with the frames */
+};
+
 static bool
-fits(const struct topology_node *node, uint64_t block_bytes, uint64_t all_bytes)
+is_of_kind(const struct advice_case *c, uint32_t k)
 {
-	bool block = false;
+	return c->config->hugepage == HUGEPAGE_ANY ||
+	       c->config->hugepage == (k == 0 ? HUGEPAGE_2M : HUGEPAGE_1G);
+}
+
+static bool
+fits(const struct advice_case *c, const struct share *s)
+{
+	const struct topology_node *node = &c->topology->node[s->node];
+	bool block = s->block_bytes == 0;
 
 	for (uint32_t k = 0; k < HUGE_KINDS; k++)
-		block |= node->pages[k].free * node->pages[k].kb << 10 >= block_bytes;
-	return block && topology_huge_free(node) >= all_bytes;
+		block |= is_of_kind(c, k) &&
+			 node->pages[k].free * node->pages[k].kb << 10 >= s->block_bytes;
+	return block && topology_huge_free(node) >= s->bytes;
 }
 
 /* Which size to reserve: what the operator said, or has already reserved, or the smaller one. */
 static const struct topology_pages *
-kind_to_reserve(const struct topology_node *node)
+kind_to_reserve(const struct advice_case *c, uint32_t n)
 {
-	const struct topology_pages *small = &node->pages[0], *large = &node->pages[1];
+	const struct topology_pages *small = &c->topology->node[n].pages[0], *large = small + 1;
 
+	if (c->config->hugepage != HUGEPAGE_ANY)
+		return c->config->hugepage == HUGEPAGE_2M ? small : large;
 	return small->total == 0 && large->total != 0 ? large : small;
+}
+
+/* The operator's shares, or all of it where the NIC is. */
+static struct share
+share_of(const struct advice_case *c, uint32_t n)
+{
+	const struct config *cfg = c->config;
+	struct share s = {.node = n};
+
+	if (cfg->node_count == 0)
+		s.block_bytes = n == c->placement->node ? c->block_bytes : 0;
+	else if (n < cfg->node_count)
+		s.block_bytes = c->block_bytes / cfg->memory_mb * cfg->node_mb[n];
+	s.bytes = s.block_bytes + (n == c->placement->node ? c->pool_bytes : 0);
+	return s;
+}
+
+/* On all nodes together: then it starts, with some of it far away. */
+static bool
+fits_somewhere(const struct advice_case *c)
+{
+	uint64_t of_kind[HUGE_KINDS] = {0}, all = 0;
+	bool block = false;
+
+	for (uint32_t n = 0; n < c->topology->node_end; n++) {
+		const struct topology_node *node = &c->topology->node[n];
+
+		all += topology_huge_free(node);
+		for (uint32_t k = 0; k < HUGE_KINDS; k++)
+			of_kind[k] += node->pages[k].free * node->pages[k].kb << 10;
+	}
+	for (uint32_t k = 0; k < HUGE_KINDS; k++)
+		block |= is_of_kind(c, k) && of_kind[k] >= c->block_bytes;
+	return block && all >= c->block_bytes + c->pool_bytes;
+}
+
+static void
+complain(struct advice_list *list, const struct advice_case *c, const struct share *s)
+{
+	const struct topology_pages *kind = kind_to_reserve(c, s->node);
+	const bool elsewhere = fits_somewhere(c);
+	struct advice *a;
+
+	a = advice_add(
+		list, elsewhere ? ADVICE_WARN : ADVICE_FAIL, "hugepages",
+		"%llu MB free on node %u, %llu MB needed%s",
+		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
+		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be another node's" : "");
+	advice_cure(a, "%s hugepages %u %s %llu", c->nic_tool, s->node,
+		    kind->kb == SMALL_KB ? "2M" : "1G",
+		    (unsigned long long)pages_wanted(kind, s->bytes));
 }
 
 static void
 judge_hugepages(struct advice_list *list, const struct advice_case *c)
 {
-	const struct topology_node *node = &c->topology->node[c->placement->node];
-	const struct topology_pages *kind = kind_to_reserve(node);
-	const uint64_t bytes = c->block_bytes + c->pool_bytes;
-	uint64_t everywhere = 0;
+	const uint32_t home = c->placement->node;
 	struct advice *a;
 
 	if (c->config->no_huge) {
@@ -50,22 +127,18 @@ judge_hugepages(struct advice_list *list, const struct advice_case *c)
 		advice_cure(a, "leave out --no-huge");
 		return;
 	}
-	for (uint32_t n = 0; n < c->topology->node_end; n++)
-		everywhere += topology_huge_free(&c->topology->node[n]);
-	if (fits(node, c->block_bytes, bytes)) {
-		advice_add(list, ADVICE_OK, "hugepages", "%llu MB free on node %u, %llu MB needed",
-			   (unsigned long long)(topology_huge_free(node) >> MB_SHIFT),
-			   c->placement->node, (unsigned long long)(bytes >> MB_SHIFT));
+	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that is not there has nothing free. */
+	for (uint32_t n = 0; n < NODES_MAX; n++) {
+		const struct share s = share_of(c, n);
+
+		if (fits(c, &s))
+			continue;
+		complain(list, c, &s);
 		return;
 	}
-	a = advice_add(list, everywhere >= bytes ? ADVICE_WARN : ADVICE_FAIL, "hugepages",
-		       "%llu MB free on node %u, %llu MB needed%s",
-		       (unsigned long long)(topology_huge_free(node) >> MB_SHIFT),
-		       c->placement->node, (unsigned long long)(bytes >> MB_SHIFT),
-		       everywhere >= bytes ? "; the rest would be another node's" : "");
-	advice_cure(a, "tools/nic hugepages %u %s %llu", c->placement->node,
-		    kind->kb == SMALL_KB ? "2M" : "1G",
-		    (unsigned long long)pages_wanted(kind, bytes));
+	advice_add(list, ADVICE_OK, "hugepages", "%llu MB free on node %u, %llu MB needed",
+		   (unsigned long long)(topology_huge_free(&c->topology->node[home]) >> MB_SHIFT),
+		   home, mb_of(share_of(c, home).bytes));
 }
 
 static void
@@ -81,9 +154,8 @@ judge_memlock(struct advice_list *list, const struct advice_case *c)
 		return;
 	}
 	a = advice_add(list, c->nic != NULL ? ADVICE_FAIL : ADVICE_WARN, "memlock",
-		       "%llu MB may be locked, %llu MB of frames want to be",
-		       (unsigned long long)(bytes >> MB_SHIFT),
-		       (unsigned long long)(c->pool_bytes >> MB_SHIFT));
+		       "%llu MB may be locked, %llu MB of frames want to be", mb_of(bytes),
+		       mb_of(c->pool_bytes));
 	advice_cure(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 

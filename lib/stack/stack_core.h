@@ -78,6 +78,7 @@ struct plain_frame {
 	uint64_t mac;       /* ours, in the low six bytes */
 	uint32_t ip;        /* ours */
 	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint32_t udp_port;  /* the only one of ours; none at all if there are more or none */
 	uint64_t out_8,
 		out_16;     /* what we send: bytes 8 and 16 of Ethernet, IPv4 and TCP; no length */
 	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */
@@ -90,6 +91,7 @@ struct stack {
 	struct stack_user user;
 	uint64_t now_ns; /* of this turn; set by stack_input */
 	uint32_t now_us; /* the same, modulo 2^32: for the scoreboard */
+	uint32_t now_ms; /* and for timestamps */
 	struct tcp *tcp;
 	struct reasm *reasm; /* NULL: no UDP, nothing to put together */
 
@@ -159,6 +161,13 @@ stack_count(struct stack *s, enum stack_counter which)
 /* Free slots in the outbox that a fresh frame can be had for; what is owed to received frames
  * is not counted. */
 uint32_t outbox_room(const struct stack *s);
+
+/* Is there any? */
+static inline bool
+outbox_has_room(const struct stack *s)
+{
+	return s->out.count + s->owed < OUTBOX_MAX && s->stock.count != 0;
+}
 
 /* Where a packet goes, and from which of our addresses (enum local). */
 struct ip_way {

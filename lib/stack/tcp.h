@@ -287,7 +287,8 @@ mtu_watch(const struct stack *s, struct conn *c)
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
 bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
-/* The same for text at rcv_nxt where none waits unread and there are no holes; a node is left. */
+/* The same for text at rcv_nxt of an open connection where none waits unread and there are no
+ * holes; a node is left. */
 void rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
 		   struct view text);
 void rx_clear(struct stack *s, struct conn *c);

@@ -21,7 +21,7 @@ void mss_update(struct conn *c);
 static inline uint32_t
 ts_clock(const struct stack *s)
 {
-	return (uint32_t)(s->now_ns / NS_PER_MS);
+	return s->now_ms;
 }
 
 static inline uint32_t

@@ -441,7 +441,7 @@ tcp_output(struct stack *s)
 	struct tcp *t = s->tcp;
 
 	plain_turn(s);
-	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_room(s) > 0; i++) {
+	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_has_room(s); i++) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 

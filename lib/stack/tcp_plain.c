@@ -201,10 +201,10 @@ put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
 }
 
 /* Ethernet, IPv4 and TCP, with both checksums zero, in words. Returns where the text goes. */
-static inline uint8_t *
-put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what)
+static inline __attribute__((always_inline)) uint8_t *
+put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what,
+	    bool stamps)
 {
-	const bool stamps = c->flags & CONN_TS;
 	const uint32_t header = stamps ? HEADER_STAMPS : TCP_HEADER_BYTES;
 	uint8_t *tcp = p + TCP_AT;
 
@@ -231,7 +231,8 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 static inline __attribute__((always_inline)) void
 segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct shape *what)
 {
-	uint8_t *text = put_headers(s, c, p, first, what);
+	uint8_t *text = likely(c->flags & CONN_TS) ? put_headers(s, c, p, first, what, true)
+						   : put_headers(s, c, p, first, what, false);
 	uint32_t l4_len;
 
 	l4_len = (uint32_t)(text - (p + TCP_AT)) + what->len;

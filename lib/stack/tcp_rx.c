@@ -195,7 +195,8 @@ rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *sta
 	c->rcv_nxt += text.len;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, text.len);
 	plan_ack(s, c, false);
-	conn_make_ready(s, c);
+	if (likely(list_empty(&c->ready)))
+		list_push_back(&s->tcp->ready, &c->ready);
 }
 
 bool

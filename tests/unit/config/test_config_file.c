@@ -166,6 +166,7 @@ static const struct {
 	{"threads", "8", NULL, NULL},
 	{"lcores", "2,3,0@5,1@5", "share-cpus", "yes"},
 	{"hyperthreads", "workers", "control-cpu", "0"},
+	{"poll", "adaptive", NULL, NULL},
 	{"max-reqs-per-event", "1", NULL, NULL},
 	{"protocol", "ascii", NULL, NULL},
 	{"disable-evictions", "yes", NULL, NULL},

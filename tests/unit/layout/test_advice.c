@@ -151,6 +151,28 @@ scattered_pages(struct bed *b)
 	b->topology.node[0].pages[1] = (struct topology_pages){1048576, 1, 1};
 }
 
+/* Half of the items on each node: 1000 MB, and the frames on node 0. */
+static void
+shared_out(struct bed *b)
+{
+	b->config.node_count = 2;
+	b->config.node_mb[0] = b->config.node_mb[1] = b->config.memory_mb / 2;
+	b->topology.node[1].pages[0] = (struct topology_pages){2048, 600, 600};
+}
+
+static void
+shared_out_badly(struct bed *b)
+{
+	shared_out(b);
+	b->topology.node[1].pages[0].free = 100;
+}
+
+static void
+size_is_said(struct bed *b)
+{
+	b->config.hugepage = HUGEPAGE_1G;
+}
+
 static void
 no_huge(struct bed *b)
 {
@@ -261,8 +283,12 @@ static const struct {
 	 "tools/nic hugepages 0 2M 1070", 0},
 	{no_large_pages, ADVICE_FAIL, "hugepages", "1024 MB free on node 0",
 	 "tools/nic hugepages 0 1G 3", 0},
-	{scattered_pages, ADVICE_WARN, "hugepages", "2824 MB free", "tools/nic hugepages 0 2M 1050",
+	{scattered_pages, ADVICE_FAIL, "hugepages", "2824 MB free", "tools/nic hugepages 0 2M 1050",
 	 0},
+	{shared_out, ADVICE_OK, "hugepages", "16384 MB free on node 0, 1100 MB needed", "", 0},
+	{shared_out_badly, ADVICE_WARN, "hugepages", "200 MB free on node 1, 1000 MB needed",
+	 "tools/nic hugepages 1 2M 1000", 0},
+	{size_is_said, ADVICE_FAIL, "hugepages", "16384 MB free", "tools/nic hugepages 0 1G 3", 0},
 	{no_huge, ADVICE_WARN, "hugepages", "not used", "leave out --no-huge", 0},
 	{bound_to_kernel, ADVICE_FAIL, "driver", "0000:04:00.0 is bound to ixgbe",
 	 "tools/nic bind 0000:04:00.0", 0},
@@ -290,8 +316,15 @@ set_up(struct bed *b)
 	pci_nic_read(&b->nic, &b->tree, "0000:04:00.0");
 	config_defaults(&b->config);
 	b->cores = 7;
-	b->c = (struct advice_case){&b->tree,   &b->topology, &b->placement, &b->nic,
-				    &b->config, 2000 * MB,    100 * MB,      true};
+	b->c = (struct advice_case){.tree = &b->tree,
+				    .topology = &b->topology,
+				    .placement = &b->placement,
+				    .nic = &b->nic,
+				    .config = &b->config,
+				    .block_bytes = 2000 * MB,
+				    .pool_bytes = 100 * MB,
+				    .nic_tool = "tools/nic",
+				    .root = true};
 }
 
 static void

@@ -1,0 +1,14 @@
+/*
+ * firmware.h - the firmware's version, which no file of the kernel has.
+ *
+ * Thread: main.
+ */
+#ifndef CLOCKOO_FIRMWARE_H
+#define CLOCKOO_FIRMWARE_H
+
+#include "layout/pci_nic.h"
+
+/* Fills nic->firmware if the kernel drives the NIC and tells it; else leaves it. */
+void firmware_ask(struct pci_nic *nic);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * machine.h - the machine that the appliance runs on, or is planned for, and its place there.
+ *
+ * Owner:  the caller, from machine_read to machine_close.
+ * Thread: main, at start.
+ * Errors: struct fault.
+ */
+#ifndef CLOCKOO_MACHINE_H
+#define CLOCKOO_MACHINE_H
+
+#include "config/config.h"
+#include "layout/pci_nic.h"
+#include "layout/placement.h"
+
+struct machine {
+	struct tree tree;
+	struct topology topology;
+	struct pci_nic nic; /* of --port; not there if the port is no NIC */
+	int32_t nic_node;
+	struct placement placement;
+};
+
+/* where: "/", or what --sysfs names. On false nothing is left open. */
+bool machine_read(struct machine *m, const struct config *cfg, const char *where, struct fault *f);
+void machine_close(struct machine *m);
+
+/* CPUs that the scheduler keeps for nobody (isolcpus=) are in no process's set, yet may be asked
+ * for: adds those that this process may run on. */
+void machine_add_isolated(const struct machine *m, struct cpu_list *cpus);
+
+/* Where everybody runs; cfg->lcores are chosen if nobody did. usable: NULL for every CPU. */
+bool machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable,
+		   struct fault *f);
+
+#endif

@@ -1,0 +1,308 @@
+#!/usr/bin/python3 -B
+"""tools/nic takes no NIC away that somebody uses, and does what it says to the others.
+
+Goal: whatever carries a session, a route, or an interface above it is refused with one line, and
+nothing is written then; a free NIC is bound and given back, by devbind or by sysfs; hugepages are
+reserved now and for the next boot. Method: veths in a network namespace of our own are the kernel's
+interfaces, with real addresses, routes and sessions; a folder is the PCI bus, a stub is devbind and
+writes down what it is called with. Every case runs in /bin/sh, and in busybox where it is there.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+NIC = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
+SKIPPED = 77
+DEVBIND = """#!/bin/sh
+echo "$*" >>{root}/devbind.log
+ln -sfn ../../../../bus/pci/drivers/$2 {root}/sys/bus/pci/devices/$3/driver
+"""
+
+# Interface, its addresses, and what else "ip" is told. The PCI address is 0000:NN:00.0 by order.
+IFACES = [
+    ("free0", [], []),
+    ("def0", ["10.1.0.2/24"], ["route add default via 10.1.0.1"]),
+    ("addr0", ["10.2.0.2/24"], []),
+    ("ses0", ["10.3.0.2/24"], []),
+    ("ssh0", ["10.4.0.2/24"], []),
+    ("six0", ["2001:db8:5::2/64"], []),
+    ("sixdef0", ["2001:db8:6::2/64"], ["-6 route add default via 2001:db8:6::1"]),
+    ("sixses0", ["2001:db8:7::2/64"], []),
+    ("slave0", [], []),
+    ("trunk0", [], []),
+    ("other0", ["10.9.0.2/24"], []),
+]
+AT = {name: f"0000:{n:02x}:00.0" for n, (name, _, _) in enumerate(IFACES)}
+UNSEEN, BOUND, MLX, DISK, NOGROUP = ("0000:40:00.0", "0000:41:00.0", "0000:42:00.0",
+                                     "0000:43:00.0", "0000:44:00.0")
+CROWD, NEIGHBOUR = "0000:45:00.0", "0000:45:00.1"
+LONE = "0000:46:00.0"
+
+# What is asked, exit status, what it must say, what devbind must have been called with.
+CASES = [
+    (["bind", AT["free0"]], 0, "bound to vfio-pci", f"-b vfio-pci {AT['free0']}"),
+    (["bind", AT["free0"][5:]], 0, "bound to vfio-pci", f"-b vfio-pci {AT['free0']}"),
+    (["bind", AT["free0"], "uio_pci_generic"], 0, "bound to uio_pci_generic",
+     f"-b uio_pci_generic {AT['free0']}"),
+    (["bind", AT["def0"]], 1, "refused: def0 (0000:01:00.0): the default route leads over it", ""),
+    (["bind", AT["addr0"]], 1, "refused: addr0 (0000:02:00.0): it has a route (ip addr flush dev "
+     "addr0)", ""),
+    (["bind", AT["ses0"]], 1, "refused: ses0 (0000:03:00.0): an SSH session runs over it", ""),
+    (["bind", AT["ssh0"]], 1, "refused: ssh0 (0000:04:00.0): your SSH session from 10.4.0.9 runs",
+     ""),
+    (["bind", AT["six0"]], 1, "refused: six0 (0000:05:00.0): it has a route", ""),
+    (["bind", AT["sixdef0"]], 1, "refused: sixdef0 (0000:06:00.0): the default route", ""),
+    (["bind", AT["sixses0"]], 1, "refused: sixses0 (0000:07:00.0): 2 TCP sessions run", ""),
+    (["bind", AT["slave0"]], 1, "refused: slave0 (0000:08:00.0): bond0 lies above it", ""),
+    (["bind", AT["trunk0"]], 1, "refused: trunk0 (0000:09:00.0): trunk0.7 lies above it", ""),
+    (["bind", AT["other0"]], 1, "refused: other0 (0000:0a:00.0): 1 TCP session runs", ""),
+    (["bind", UNSEEN], 1, "its interface is not to be seen here", ""),
+    (["bind", BOUND], 0, "bound to vfio-pci", ""),
+    (["bind", MLX], 0, "stays with mlx5_core", ""),
+    (["bind", NOGROUP], 1, "no IOMMU: switch on VT-d", ""),
+    (["bind", CROWD], 1, f"shares its IOMMU group with {NEIGHBOUR}, which ixgbe drives", ""),
+    (["bind", LONE], 0, "bound to vfio-pci", f"-b vfio-pci {LONE}"),
+    (["bind", DISK], 1, "is no network controller", ""),
+    (["bind", "0000:99:00.0"], 1, "there is no PCI device 0000:99:00.0", ""),
+    (["bind", "../../../etc"], 1, "expected a PCI address", ""),
+    (["bind", "0000:00:00.$"], 1, "expected a PCI address", ""),
+    (["bind"], 1, "bind: expected a PCI address", ""),
+    (["bind", AT["free0"], "ixgbe"], 1, "expected vfio-pci or uio_pci_generic", ""),
+    (["unbind", AT["free0"]], 0, "is the kernel's already, by ixgbe", ""),
+    (["unbind", BOUND], 0, "back with e1000e", f"-b e1000e {BOUND}"),
+    (["frob"], 1, "expected list, bind", ""),
+    (["--frob", "list"], 1, "there is no such option", ""),
+]
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+def sessions():
+    """Real ones: each end of a loop has the interface's own address."""
+    made = []
+    for host, port in (("10.3.0.2", 22), ("2001:db8:7::2", 4711)):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        server = socket.socket(family)
+        server.bind((host, port))
+        server.listen()
+        client = socket.socket(family)
+        client.connect((host, port))
+        made += [server, client, server.accept()[0]]
+    # As a server for both families sees an IPv4 client: in /proc/net/tcp6. Its other end is far.
+    server = socket.socket(socket.AF_INET6)
+    server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    server.bind(("::", 4712))
+    server.listen()
+    client = socket.socket()
+    client.bind(("10.10.0.2", 0))
+    client.connect(("10.9.0.2", 4712))
+    return made + [server, client, server.accept()[0]]
+
+
+def make_interfaces():
+    ip("link", "set", "lo", "up")
+    ip("addr", "add", "10.10.0.2/32", "dev", "lo")
+    for name, addresses, more in IFACES:
+        ip("link", "add", name, "type", "veth", "peer", "name", f"{name}-p")
+        ip("link", "set", name, "up")
+        ip("link", "set", f"{name}-p", "up")
+        for address in addresses:
+            ip("addr", "add", address, "dev", name, *(["nodad"] if ":" in address else []))
+        for words in more:
+            ip(*words.split())
+
+
+def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
+    at = root / "sys/bus/pci/devices" / address
+    at.mkdir(parents=True)
+    for name, text in (("class", kind), ("vendor", "0x8086"), ("device", "0x10fb"),
+                       ("numa_node", "0"), ("driver_override", "(null)")):
+        (at / name).write_text(text + "\n")
+    if driver:
+        (root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
+        (at / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+    if iface:
+        (at / "net" / iface).mkdir(parents=True)
+    if group:
+        folder = root / "sys/kernel/iommu_groups" / group / "devices"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / address).symlink_to(f"../../../../bus/pci/devices/{address}")
+        (at / "iommu_group").symlink_to(f"../../../../kernel/iommu_groups/{group}")
+
+
+def make_tree(root):
+    """A PCI bus whose interfaces are the namespace's; /proc is the real one, read only by use."""
+    for name, _, _ in IFACES:
+        add_device(root, AT[name], "ixgbe", name, group=name)
+        (root / "sys/class/net" / name).mkdir(parents=True)
+        (root / "sys/class/net" / name / "carrier").write_text("1\n")
+        (root / "sys/class/net" / name / "speed").write_text("10000\n")
+    (root / "sys/class/net/slave0/master").symlink_to("../bond0")
+    (root / "sys/class/net/trunk0/upper_trunk0.7").symlink_to("../trunk0.7")
+    add_device(root, UNSEEN, "ixgbe", group="40")
+    add_device(root, BOUND, "vfio-pci", group="41")
+    add_device(root, MLX, "mlx5_core", group="42")
+    add_device(root, DISK, "ahci", group="43", kind="0x010601")
+    add_device(root, NOGROUP, "", group="")
+    add_device(root, CROWD, "", group="45")
+    add_device(root, NEIGHBOUR, "ixgbe", group="45")
+    add_device(root, LONE, "", group="46")
+    add_device(root, "0000:46:01.0", "pcieport", group="46", kind="0x060400")
+    (root / "run/clockoo-nic").mkdir(parents=True)
+    (root / f"run/clockoo-nic/{BOUND}").write_text("e1000e\n")
+    (root / "sys/module/vfio_pci").mkdir(parents=True)
+    (root / "sys/module/uio_pci_generic").mkdir(parents=True)
+    (root / "sys/bus/pci/drivers_probe").write_text("")
+    (root / "proc").symlink_to("/proc")
+    pages = root / "sys/devices/system/node/node1/hugepages/hugepages-2048kB"
+    pages.mkdir(parents=True)
+    (pages / "nr_hugepages").write_text("0\n")
+    stub = root / "devbind"
+    stub.write_text(DEVBIND.format(root=root))
+    stub.chmod(0o755)
+
+
+@contextlib.contextmanager
+def a_tree():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        make_tree(root)
+        yield root
+
+
+def run(shell, root, words, devbind=True, ssh=""):
+    env = {k: v for k, v in os.environ.items() if k != "SSH_CONNECTION"}
+    if ssh:
+        env["SSH_CONNECTION"] = ssh
+    if len(shell) > 1:  # busybox alone: none of the programs of a whole system
+        env["PATH"] = f"{root}/bin"
+        (root / "bin").mkdir()
+        for name in ("sh", "awk", "basename", "cut", "grep", "head", "id", "ip", "ln", "mkdir",
+                     "readlink", "rm", "sed", "sort", "tr"):
+            (root / "bin" / name).symlink_to(shutil.which("busybox"))
+    more = ["--devbind", str(root / "devbind")] if devbind else []
+    done = subprocess.run([*shell, str(NIC), "--root", str(root), *more, *words], env=env,
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout + done.stderr
+
+
+def text(path):
+    return path.read_text() if path.exists() else ""
+
+
+def check_cases(shell):
+    for words, status, must_say, bound in CASES:
+        with a_tree() as root:
+            got, said = run(shell, root, words, ssh="10.4.0.9 50000 10.4.0.2 22")
+            calls = text(root / "devbind.log").strip()
+            good = got == status and must_say in said and calls == bound
+            if status != 0:
+                good = good and said.count("\n") == 1 or words == []
+            yield f"{' '.join(words)}: {must_say}", good, f"status {got}\n{said}devbind: {calls}"
+
+
+def check_sysfs(shell):
+    """Without devbind: what is written where. The tree's driver does not change by itself, so the
+    tool must notice that too."""
+    at = AT["free0"]
+    with a_tree() as root:
+        got, said = run(shell, root, ["bind", at], devbind=False)
+        device = root / "sys/bus/pci/devices" / at
+        wrote = (text(device / "driver_override"), text(device / "driver/unbind"),
+                 text(root / "sys/bus/pci/drivers_probe"), text(root / "run/clockoo-nic" / at))
+        yield ("sysfs: override, unbind, probe, and the kernel's driver is noted",
+               wrote == ("vfio-pci\n", f"{at}\n", f"{at}\n", "ixgbe\n"), f"{wrote} {said}")
+        yield ("a driver that did not change is noticed",
+               got == 1 and "bound to ixgbe afterwards, not to vfio-pci" in said, said)
+    with a_tree() as root:
+        (root / "devbind").write_text("#!/bin/sh\nexit 3\n")
+        got, said = run(shell, root, ["bind", at])
+        yield "a devbind that fails is said", got == 1 and "could not bind it" in said, said
+
+
+def check_keep(shell):
+    at = AT["free0"]
+    rule = (f'ACTION=="add", SUBSYSTEM=="pci", KERNEL=="{at}", '
+            'ATTR{driver_override}="vfio-pci"\n')
+    with a_tree() as root:
+        got, said = run(shell, root, ["--keep", "bind", at])
+        rules = root / f"etc/udev/rules.d/60-clockoo-{at}.rules"
+        yield ("bind --keep is for every boot", got == 0 and text(rules) == rule and
+               text(root / "etc/modules-load.d/clockoo.conf") == "vfio-pci\n", said + text(rules))
+
+
+def check_hugepages(shell):
+    file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+    with a_tree() as root:
+        conf = root / "etc/tmpfiles.d/clockoo-node1-2048kB.conf"
+        got, said = run(shell, root, ["hugepages", "1", "2M", "512"])
+        yield ("hugepages are reserved now and at boot", got == 0 and
+               text(root / file) == "512\n" and text(conf) == f"w /{file} - - - - 512\n", said)
+        shutil.rmtree(root / "bin", ignore_errors=True)
+        got, said = run(shell, root, ["hugepages", "1", "2M", "0"])
+        yield ("hugepages are given back", got == 0 and text(root / file) == "0\n" and
+               not conf.exists(), said)
+    for words, must_say in ((["0", "2M", "5"], "there is no NUMA node 0"),
+                            (["1", "1G", "5"], "has no pages of 1G"),
+                            (["1", "3M", "5"], "expected 2M or 1G"),
+                            (["1", "2M", "x"], "expected a node and a count"),
+                            (["1", "2M"], "expected a node, a size and a count")):
+        with a_tree() as root:
+            got, said = run(shell, root, ["hugepages", *words])
+            yield f"hugepages {' '.join(words)}: {must_say}", got == 1 and must_say in said, said
+
+
+def check_list(shell):
+    with a_tree() as root:
+        got, said = run(shell, root, ["list"])
+        lines = {line.split()[0]: line for line in said.splitlines()}
+        yield ("list says what each is used for", got == 0 and DISK not in lines and
+               lines[AT["free0"]].endswith(" free") and "free0" in lines[AT["free0"]] and
+               "up 10000" in lines[AT["free0"]] and
+               lines[AT["def0"]].endswith("the default route leads over it") and
+               lines[BOUND].endswith("bound for user space"), said)
+
+
+def in_namespace(argv):
+    """Once more, in a network namespace of our own."""
+    user = ["-r"] if os.getuid() != 0 else []
+    if subprocess.run(["unshare", *user, "-n", "true"], capture_output=True).returncode != 0:
+        print("skipped: no network namespaces here\n0 passed, 0 failed")
+        return SKIPPED
+    return subprocess.run(["unshare", *user, "-n", sys.executable, "-B", __file__, "--inside",
+                           *argv]).returncode
+
+
+def main(argv):
+    if "--inside" not in argv:
+        return in_namespace(argv)
+    make_interfaces()
+    held = sessions()
+    failed = count = 0
+    shells = [["/bin/sh"]] + ([["busybox", "sh"]] if shutil.which("busybox") else [])
+    for shell in shells:
+        if len(shell) > 1:
+            shell[0] = shutil.which("busybox")
+        for check in (check_cases, check_sysfs, check_keep, check_hugepages, check_list):
+            for words, good, detail in check(shell):
+                count += 1
+                print(f"{'ok' if good else 'not ok'} - {'busybox: ' * (len(shell) - 1)}{words}")
+                if not good:
+                    failed += 1
+                    print(detail)
+    for one in held:
+        one.close()
+    print(f"{count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+#!/usr/bin/python3 -B
+"""config_program_test.py CLOCKOO SOURCE - the configuration file from outside.
+
+Goal: every example passes --check for the machine it is meant for; --print-config passes --check and
+prints itself again; what only the machine can say, a core or a queue too many, is one line with file,
+line and key; the profile follows from the NIC's PCI ID. Method: the program as built and the recorded
+machines of tests/machines. Needs no root, no NIC, no hugepages.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLOCKOO, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+EXAMPLES = SOURCE / "drivers-config/examples"
+PROFILES = SOURCE / "drivers-config"
+PAPER, VM = "xeon-e5-2660", "vm"
+
+# The example, and the machine that it is for; None: any machine with a CPU.
+MEANT_FOR = {
+    "intel-paper.yaml": PAPER,
+    "small-server.yaml": PAPER,
+    "cloud-vm.yaml": VM,
+    "vdev-demo.yaml": None,
+}
+
+# A file, the machine, and the line it earns there.
+REFUSED = [
+    ("cores:\n  list: [1, 40]\n", PAPER,
+     "f.yaml:2: cores.list: there is no CPU 40 for core 40; this process may use CPUs 0 1 2"),
+    ("cores:\n  count: 33\n", PAPER, "f.yaml:2: cores.count: 33 cores asked for, 32 CPUs there"),
+    ("cores:\n  control_cpu: 90\n", VM, "f.yaml:2: cores.control_cpu: there is no CPU 90"),
+    ("port:\n  nic: 0000:04:00.0\n  rx_ring: 8192\n", PAPER,
+     "f.yaml:3: port.rx_ring: 8192: port ixgbe takes at most 4096"),
+    ("port:\n  nic: 0000:04:00.0\nnetwork:\n  mtu: 9000\n", PAPER,
+     "f.yaml:4: network.mtu: 9000: port ixgbe takes at most 1500"),
+    ("port:\n  nic: 0000:04:00.0\n  profile: i41e\n", PAPER, "no profile \"i41e\""),
+    ("port:\n  nic: no_such_nic\n", PAPER, "f.yaml:2: port.nic: no profile \"no_such_nic\""),
+    ("process:\n  data_dir: no/such/folder\n", PAPER, "no/such/folder"),
+]
+
+
+def clockoo(*words, cwd=None):
+    return subprocess.run([CLOCKOO, *map(str, words)], capture_output=True, text=True, timeout=60,
+                          cwd=cwd)
+
+
+def machine(name):
+    return SOURCE / f"tests/machines/{name}.machine"
+
+
+def check(path, name, cwd=None):
+    words = ["--check", path, "--data-dir", PROFILES]
+    return clockoo(*words, *(["--sysfs", machine(name)] if name else []), cwd=cwd)
+
+
+class ConfigProgram(unittest.TestCase):
+    def test_every_example_is_right_for_its_machine(self):
+        self.assertEqual(sorted(p.name for p in EXAMPLES.glob("*.yaml")), sorted(MEANT_FOR))
+        for name, where in MEANT_FOR.items():
+            done = check(EXAMPLES / name, where)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            self.assertEqual(done.stdout, f"{EXAMPLES / name}: right\n")
+
+    def test_an_example_is_wrong_for_a_machine_too_small(self):
+        done = check(EXAMPLES / "intel-paper.yaml", VM)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("intel-paper.yaml:16: cores.count: 16 cores asked for", done.stderr)
+
+    def test_what_the_machine_lacks_is_one_line_with_file_line_and_key(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for text, where, line in REFUSED:
+                (pathlib.Path(folder) / "f.yaml").write_text(text)
+                words = ["--check", "f.yaml", "--sysfs", machine(where)]
+                if "data_dir" not in text:
+                    words += ["--data-dir", PROFILES]
+                done = clockoo(*words, cwd=folder)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), text)
+                self.assertIn(line, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_what_is_printed_is_right_and_prints_itself_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for example in [None, *sorted(EXAMPLES.glob("*.yaml"))]:
+                printed = clockoo("--config", example or "none", "--print-config")
+                self.assertEqual(printed.returncode, 0, printed.stderr)
+                path = pathlib.Path(folder) / "printed.yaml"
+                path.write_text(printed.stdout)
+                self.assertEqual(check(path, PAPER).returncode, 0, example)
+                again = clockoo("--config", path, "--print-config")
+                self.assertEqual(again.stdout, printed.stdout)
+
+    def test_a_start_names_the_line_as_well(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "f.yaml").write_text(
+                "memory:\n  no_huge: yes\nport:\n  nic: af_packet\n  iface: no_such_iface\n")
+            done = clockoo("--config", "f.yaml", "--data-dir", PROFILES, cwd=folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("f.yaml:5: port.iface: ", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

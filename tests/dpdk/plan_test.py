@@ -1,0 +1,202 @@
+#!/usr/bin/python3 -B
+"""Plans and diagnoses for recorded servers.
+
+Goal: what --plan and doctor print for a server is right to the word, and doctor's exit status says
+how bad it is; neither needs root, DPDK or the server. Method: tests/machines/*.machine against
+golden texts, the Intel paper's machine among them; a table of mistakes and their one line; the same
+machine as a folder and as a text gives the same plan; a machine that breaks in one place is worse
+by one line. With --write the golden texts are written anew.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MACHINES = pathlib.Path(__file__).resolve().parents[1] / "machines"
+NIC = MACHINES.parents[1] / "tools/nic"
+PAPER = ["--port", "0000:04:00.0", "-m", "4096", "-U", "11211"]
+
+# Golden text, machine, what is asked, exit status.
+GOLDEN = [
+    # The Intel paper's machine as it comes, with all cores of the NIC's socket.
+    ("paper.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8"], 0),
+    # All 16 cores: half of them far.
+    ("paper-16.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "16"], 0),
+    ("paper-tuned.plan", "xeon-e5-2660-tuned", ["--plan", *PAPER, "-t", "7"], 0),
+    ("paper-threads.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "10", "--hyperthreads",
+                                            "workers"], 0),
+    ("interleaved.plan", "xeon-6130-interleaved", ["--plan", "--port", "af:00.1", "-m", "2048",
+                                                   "-t", "6"], 0),
+    ("mlx5.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8"],
+     0),
+    # A core for each UDP port, by rules of the NIC.
+    ("paper-udp.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8", "--udp-port-per-core"], 0),
+    ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
+    ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
+    ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
+    ("interleaved.doctor", "xeon-6130-interleaved", ["doctor", "--port", "af:00.0", "-m", "2048",
+                                                     "-t", "6"], 2),
+]
+
+# What is asked of the paper's machine, exit status, what the one line on stderr must say.
+MISTAKES = [
+    (["--plan", "--port", "0000:04:00.0", "-t", "33"], 1, "-t: 33 cores asked for, 32 CPUs there"),
+    (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
+    (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
+     "--control-cpu: there is no CPU 99"),
+    (["doctor", "--port", "0000:04:00.0", "-t", "33"], 2, "-t: 33 cores asked for"),
+    (["doctor", "--no-such-option"], 1, "--no-such-option: there is no such option"),
+]
+
+# One line of the tuned machine changed: what doctor must then say, and its status.
+BREAKS = [
+    ("sys/devices/system/cpu/isolated = 1-7,17-23", "", "warn  isolation", 1),
+    ("/bus/pci/drivers/vfio-pci", "/bus/pci/drivers/ixgbe", "FAIL  driver", 2),
+    ("free_hugepages = 8192", "free_hugepages = 12", "FAIL  hugepages", 2),
+    ("0000:04:00.0/current_link_width = 8", "0000:04:00.0/current_link_width = 4", "warn  PCIe", 1),
+    ("no_turbo = 0", "no_turbo = 1", "warn  turbo", 1),
+    ("proc/1/comm = systemd", "proc/1/comm = irqbalance", "ok    irqbalance", 0),
+]
+
+OWN_MEMORY = re.compile(r"^memory|MB needed|^ +(items|frames) |tools/nic hugepages")
+OWN_MEMORY_SHARE = 0.05
+
+
+def run(clockoo, machine, words):
+    first, rest = words[:1], words[1:]
+    done = subprocess.run([clockoo, *first, "--config", "none", "--sysfs", str(machine), *rest],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def unpack(text, folder):
+    """The recorded text as files: what lib/layout makes of it, written a second time."""
+    def numbers(words):
+        for part in words.split(","):
+            first, _, last = part.partition("-")
+            yield from range(int(first), int(last or first) + 1)
+
+    for line in text.splitlines():
+        found = re.match(r"([^#\s].*?) (=|->) ?(.*)", line)
+        if found is None:
+            continue
+        path, kind, value = found.groups()
+        braces = re.search(r"\{([-\d,]+)\}", path)
+        each = list(numbers(braces[1])) if braces else [None]
+        for i, number in enumerate(each):
+            at = pathlib.Path(folder, path if number is None else
+                              path.replace(braces[0], str(number)))
+            at.parent.mkdir(parents=True, exist_ok=True)
+
+            def entry(m, i=i):
+                entries = list(numbers(m[1]))
+                return str(entries[i % len(entries)])
+            words = re.sub(r"\{([-\d,]+)\}", entry, value)
+            if kind == "->":
+                at.symlink_to(words)
+            else:
+                with open(at, "a") as f:
+                    f.write(words.strip() + "\n")
+
+
+def same(text, golden):
+    """Word by word; but what memory our own modules want may change by a little with them."""
+    lines, wanted = text.splitlines(), golden.splitlines()
+    if len(lines) != len(wanted):
+        return False
+    for line, want in zip(lines, wanted):
+        if line == want:
+            continue
+        numbers, wants = ([int(n) for n in re.findall(r"\d+", words)] for words in (line, want))
+        if OWN_MEMORY.search(want) is None or re.sub(r"\d+", "", line) != re.sub(r"\d+", "", want):
+            return False
+        if any(abs(n - w) > max(2, w * OWN_MEMORY_SHARE) for n, w in zip(numbers, wants)):
+            return False
+    return True
+
+
+def check_golden(clockoo, write):
+    for name, machine, words, status in GOLDEN:
+        got, out, err = run(clockoo, MACHINES / f"{machine}.machine", words)
+        path = MACHINES / name
+        if write:
+            path.write_text(out)
+        good = got == status and err == "" and path.exists() and same(out, path.read_text())
+        yield f"{name} is as written", good, f"status {got}\n{out}{err}"
+
+
+def check_mistakes(clockoo):
+    for words, status, line in MISTAKES:
+        got, out, err = run(clockoo, MACHINES / "xeon-e5-2660.machine", words)
+        good = got == status and line in err and err.count("\n") == 1 and out == ""
+        yield f"{' '.join(words)} is refused", good, f"status {got}\n{out}{err}"
+    got, out, err = run(clockoo, "/nonexistent", ["--plan"])
+    yield "a machine that is not there is refused", got == 1 and "--sysfs: /nonexistent" in err, err
+
+
+def check_folder(clockoo):
+    for name, machine, words, status in GOLDEN:
+        with tempfile.TemporaryDirectory() as folder:
+            unpack((MACHINES / f"{machine}.machine").read_text(), folder)
+            got, out, err = run(clockoo, folder, words)
+            yield (f"{name} is the same from a folder",
+                   got == status and same(out, (MACHINES / name).read_text()), out + err)
+
+
+def check_breaks(clockoo):
+    tuned = (MACHINES / "xeon-e5-2660-tuned.machine").read_text()
+    for old, new, line, status in BREAKS:
+        with tempfile.NamedTemporaryFile("w", suffix=".machine") as machine:
+            assert old in tuned, old
+            machine.write(tuned.replace(old, new, 1))
+            machine.flush()
+            got, out, err = run(clockoo, machine.name, ["doctor", *PAPER, "-t", "7"])
+            yield f"doctor says: {line}", got == status and line in out, f"{got}\n{out}{err}"
+
+
+def check_record(clockoo):
+    """A server goes into a folder, tools/nic records it, and the plan is still the same. Who listens
+    and what may be locked is not recorded."""
+    for name, machine, words, status in GOLDEN:
+        if name not in ("paper.plan", "paper-tuned.doctor", "mlx5.plan", "vm.plan"):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            unpack((MACHINES / f"{machine}.machine").read_text(), folder)
+            record = subprocess.run([NIC, "--root", folder, "record"], capture_output=True,
+                                    text=True, stdin=subprocess.DEVNULL)
+            path = pathlib.Path(folder, "recorded")
+            path.write_text(record.stdout)
+            got, out, err = run(clockoo, path, words)
+            yield (f"{name} is the same from tools/nic record", record.returncode == 0 and
+                   got == status and same(out, (MACHINES / name).read_text()),
+                   record.stderr + out + err)
+
+
+def check_here(clockoo):
+    """On the machine we are on there is no golden text, but there is a plan."""
+    done = subprocess.run([clockoo, "--plan", "--config", "none", "--iface", "lo"],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    good = done.returncode == 0 and all(f"\n{word} " in f"\n{done.stdout}" for word in (
+        "machine", "port", "cores", "control", "rings", "steering", "rules", "memory", "warnings"))
+    yield "this machine has a plan", good, done.stdout + done.stderr
+
+
+def main(argv):
+    clockoo, write = argv[0], "--write" in argv
+    failed = count = 0
+    for cases in (check_golden(clockoo, write), check_mistakes(clockoo), check_folder(clockoo),
+                  check_record(clockoo), check_breaks(clockoo), check_here(clockoo)):
+        for words, good, detail in cases:
+            count += 1
+            print(f"{'ok' if good else 'not ok'} - {words}")
+            if not good:
+                failed += 1
+                print(detail)
+    print(f"{count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

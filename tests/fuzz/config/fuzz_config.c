@@ -1,0 +1,74 @@
+/*
+ * Files that operators might write. Goal: whatever the bytes, the readers of configurations and of
+ * profiles end; a refusal is one line that begins with the file's name; what is accepted prints
+ * as a file that reads back as the same configuration, byte for byte, and stays a fixed point.
+ * Method: the same bytes go to both readers.
+ */
+#include "base/check.h"
+#include "config/config_file.h"
+#include "config/profile.h"
+#include "fuzz_target.h"
+
+#include <string.h>
+
+#define PRINT_BYTES 65536
+
+static void
+check_line(const struct fault *f, const char *file)
+{
+	ensure(memchr(f->text, 0, sizeof f->text) != NULL);
+	ensure(strchr(f->text, '\n') == NULL);
+	ensure(file[0] == '\0' || strncmp(f->text, file, strlen(file)) == 0);
+}
+
+/* What only config_finish refuses may speak of options that nobody set: then no file is named. */
+static bool
+settle(struct config *cfg, const struct config_source *src)
+{
+	struct fault f = {0};
+
+	if (config_finish(cfg, &f))
+		return true;
+	config_blame(src, &f);
+	check_line(&f, "");
+	return false;
+}
+
+static void
+print_and_read(const struct config *cfg)
+{
+	static char text[PRINT_BYTES];
+	struct config_source src = {.default_file = NULL};
+	FILE *out = fmemopen(text, sizeof text, "w");
+	struct config again;
+	struct fault f = {0};
+
+	ensure(out != NULL);
+	config_print(cfg, out);
+	ensure(ftell(out) < PRINT_BYTES - 1);
+	fclose(out);
+	config_defaults(&again);
+	ensure(config_file_read(&again, &src, "again", text, strlen(text), &f));
+	ensure(memcmp(&again, cfg, sizeof again) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct config_source src = {.default_file = NULL};
+	struct config cfg, finished;
+	struct profile profile;
+	struct fault f = {0};
+
+	config_defaults(&cfg);
+	if (config_file_read(&cfg, &src, "f.yaml", (const char *)data, size, &f)) {
+		finished = cfg;
+		if (settle(&finished, &src))
+			print_and_read(&cfg);
+	} else {
+		check_line(&f, "f.yaml:");
+	}
+	if (!profile_read(&profile, "p.yaml", "fuzz", (const char *)data, size, &f))
+		check_line(&f, "p.yaml:");
+	return 0;
+}
