@@ -259,7 +259,7 @@ measure(struct bench *b)
 	order.rate = median->requests_s * b->load / 100;
 	order.arrivals = ARRIVALS_POISSON;
 	order.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame on */
-	order.depth = b->kind->transport == LOAD_UDP ? LOAD_WINDOW_MAX : b->asks.depth_max;
+	order.depth = b->kind->transport == LOAD_UDP ? b->depth : b->asks.depth_max;
 	runs_of(b, &order, true);
 	say("open_loop", median, b->rows[0].residence_p99_us);
 }
