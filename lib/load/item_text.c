@@ -64,10 +64,35 @@ read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 	return took;
 }
 
+/* 0 if n bytes, whole words of them, are those from pos on. Wherever TCP has cut the value, every
+ * word of it is made once. */
+static uint64_t
+words_differ(const struct item_value *v, const uint8_t *at, uint32_t n)
+{
+	const uint32_t shift = v->pos % 8 * 8;
+	uint64_t wrong = 0, step = v->seed + (uint64_t)(v->pos / 8) * LOAD_GOLDEN, low, high, got;
+
+	if (n == 0)
+		return 0;
+	memcpy(&got, at, sizeof got);
+	wrong = got ^ value_bytes(v, v->pos); /* the version may be among these */
+	step += LOAD_GOLDEN;
+	low = item_value_word(step, 0);
+	for (uint32_t i = 8; i < n; i += 8) {
+		step += LOAD_GOLDEN;
+		high = item_value_word(step, 0);
+		memcpy(&got, at + i, sizeof got);
+		/* Shifted in two steps: of nothing to be shifted nothing comes from above. */
+		wrong |= got ^ (low >> shift | high << 1 << (63 - shift));
+		low = high;
+	}
+	return wrong;
+}
+
 bool
 item_value_is(struct item_value *v, const uint8_t *at, uint32_t n)
 {
-	uint64_t wrong = 0;
+	uint64_t wrong;
 	uint32_t i;
 
 	if (v->pos == 0 && n == v->len && n >= ITEM_VERSIONED) {
@@ -80,12 +105,8 @@ item_value_is(struct item_value *v, const uint8_t *at, uint32_t n)
 		at += took;
 		n -= took;
 	}
-	for (i = 0; i + 8 <= n; i += 8) {
-		uint64_t got;
-
-		memcpy(&got, at + i, sizeof got);
-		wrong |= got ^ value_bytes(v, v->pos + i);
-	}
+	i = n / 8 * 8;
+	wrong = words_differ(v, at, i);
 	if (i < n) {
 		const uint64_t want = value_bytes(v, v->pos + i);
 

@@ -19,11 +19,16 @@
 
 enum arrivals { ARRIVALS_CONSTANT, ARRIVALS_POISSON };
 
+#define SCHEDULE_STEP_BITS 8u
+#define SCHEDULE_STEPS     (1u << SCHEDULE_STEP_BITS)
+
 struct schedule {
 	enum arrivals arrivals;
 	double gap_ns; /* the mean */
 	double next_ns;
+	uint64_t due_ns; /* next_ns, as a whole number */
 	struct load_rng rng;
+	float minus_ln[SCHEDULE_STEPS + 1]; /* of 1/2 to 1 */
 };
 
 void schedule_start(struct schedule *s, enum arrivals arrivals, double rate, uint64_t now_ns,
@@ -33,7 +38,7 @@ void schedule_start(struct schedule *s, enum arrivals arrivals, double rate, uin
 static inline uint64_t
 schedule_due_ns(const struct schedule *s)
 {
-	return (uint64_t)s->next_ns;
+	return s->due_ns;
 }
 
 /* The request that was due has been sent. */

@@ -33,6 +33,18 @@ l4_cksum_good(const struct stack *s, const struct l3_info *l3, const uint8_t *p,
 	return inet_sum_good(inet_sum(ip_pseudo_sum(s, back, l3->l4_len), p, l3->l4_len));
 }
 
+/* Does a datagram pass all that check_udp() asks, and nobody has to sum it up? As is_plain() below:
+ * who asks for a reason goes there. */
+static inline bool
+udp_is_plain(const struct plain_frame *plain, const uint8_t *p, uint16_t l4_len, uint32_t mark)
+{
+	const struct udp_header *h = (const struct udp_header *)p;
+	const uint32_t src = load_u16(h->src_port.b), dst = load_u16(h->dst_port.b);
+
+	return dst == plain->udp_port && src != 0 && src != dst && be16_get(h->len) == l4_len &&
+	       l4_len >= UDP_HEADER_BYTES && mark & FRAME_L4_CKSUM_GOOD;
+}
+
 /* Made twice, so that the one in the way of IPv4 asks nothing of IPv6. */
 static inline __attribute__((always_inline)) enum stack_counter
 check_udp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
@@ -163,8 +175,15 @@ check_next4(struct stack *s, struct sorted *in, uint32_t i, uint8_t protocol)
 {
 	if (protocol == IPV4_TCP)
 		return check_tcp(s, in, i, false);
-	if (protocol == IPV4_UDP)
-		return check_udp(s, in, i, false);
+	if (protocol == IPV4_UDP) {
+		const struct l3_info *l3 = &in->l3[i];
+
+		if (unlikely(!udp_is_plain(&s->plain, in->rx.data[i] + l3->l4_offset, l3->l4_len,
+					   in->rx.mark[i])))
+			return check_udp(s, in, i, false);
+		in->udp[in->udp_count++] = (uint8_t)i;
+		return SORT_KEEP;
+	}
 	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
 }
 

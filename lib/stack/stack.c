@@ -65,6 +65,9 @@ plain_frame_of(const struct stack *s)
 		.mac = load_u32(s->port->mac) | (uint64_t)load_u16(s->port->mac + 4) << 32,
 		.ip = load_u32(be32_of(s->cfg.ipv4).b),
 		.broadcast = load_u32(be32_of(broadcast).b),
+		.udp_port = s->cfg.udp_port != 0 && s->cfg.udp_ports <= 1
+				    ? load_u16(be16_of(s->cfg.udp_port).b)
+				    : UINT32_MAX,
 		.len_least = s->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
 	};
 

@@ -78,6 +78,7 @@ struct plain_frame {
 	uint64_t mac;       /* ours, in the low six bytes */
 	uint32_t ip;        /* ours */
 	uint32_t broadcast; /* of our subnet; if it has none, ours */
+	uint32_t udp_port;  /* the only one of ours; none at all if there are more or none */
 	uint64_t out_8,
 		out_16;     /* what we send: bytes 8 and 16 of Ethernet, IPv4 and TCP; no length */
 	uint32_t len_least; /* of a frame with these headers; if frames are tagged, none is plain */

@@ -144,6 +144,15 @@ bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t core,
 	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
 }
 
+bool
+bench_bed_restless(const struct bench_bed *b)
+{
+	struct store_usage usage;
+
+	store_usage_mt(b->store, &usage);
+	return usage.index_resizing;
+}
+
 uint32_t
 bench_bed_mib(uint32_t keys)
 {

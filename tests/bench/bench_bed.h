@@ -51,6 +51,8 @@ void bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t 
 /* A core over a port of its own that plays frames: REPLAY_FRAMES * REPLAY_FRAME_BYTES more. */
 void bench_bed_join(struct bench_bed *b, const struct bench_shared *shared, uint32_t core,
 		    struct region *r);
+/* Is the index still being resized? */
+bool bench_bed_restless(const struct bench_bed *b);
 /* Memory for so many small items. */
 uint32_t bench_bed_mib(uint32_t keys);
 

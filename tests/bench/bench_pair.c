@@ -160,6 +160,9 @@ fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 			done &= bench_pair_done(&pairs[i]);
 		}
 	}
+	for (uint32_t step = 0; step < FILL_STEPS_MAX && bench_bed_restless(&pairs[0].bed); step++)
+		for (uint32_t i = 0; i < count; i++)
+			bench_pair_step(&pairs[i], &unseen);
 	for (uint32_t i = 0; i < count; i++) {
 		bench_pair_check(&pairs[i]);
 		stored += bench_client_count(&pairs[i].client, LOAD_STORED);

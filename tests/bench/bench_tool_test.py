@@ -389,7 +389,7 @@ class FakeVsBed:
     def wire(self, words, kind, *options):
         self.log.append(words)
         row = {"requests_per_s": 1e7, "keys_per_s": 3e7, "bytes_per_s": 2e9, "server_busy": 0.9,
-               "generator_busy": 0.5}
+               "generator_busy": 0.5, "server_ns": 80.0}
         return {"echo": {"frames_per_s": 1.25e7}, kind: row,
                 "open_loop": row | {f"residence_{p}_us": 4.0 for p in ("p50", "p99", "p999")}}
 
@@ -430,6 +430,7 @@ class VsTest(unittest.TestCase):
         self.assertEqual(figures["udp_get_vs_port_echo"], 0.8)
         self.assertEqual((figures["vhost_tcp_get_mops"], figures["vhost_udp_get_vs_port_echo"]), (3, 0.5))
         self.assertEqual((figures["udp_get_16m_mops"], figures["tcp_value_1m_gbytes"]), (10, 2))
+        self.assertEqual((figures["udp_get_core_ns"], figures["udp_get_zipf_core_ns"]), (80, 80))
         self.assertEqual((figures["udp_get_client_busy"], figures["memcached_tcp_get_client_busy"]),
                          (0.5, 0.25))
 

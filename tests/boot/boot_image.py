@@ -142,8 +142,7 @@ def make(image, kernel, programs, scripts):
     for path, source in programs.items():
         add_program(archive, source, path)
     for path, source in scripts.items():
-        if source.exists():
-            archive.file(path, source.read_bytes())
+        archive.file(path, source.read_bytes())
     for pmd in pmds():
         add_program(archive, pmd)
     for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):

@@ -82,7 +82,8 @@ def service(tally, guest, clock):
     now = state(guest, "ActiveState", "SubState", "NRestarts", "User")
     tally.check("in a machine: a reload ends and the service goes on",
                 status == 0 and now == {"ActiveState": "active", "SubState": "running",
-                                        "NRestarts": "0", "User": "clockoo"}, f"{text} {now}")
+                                        "NRestarts": "0", "User": "clockoo"},
+                f"{text} {now} {guest.must('journalctl -o short-monotonic -u clockoo')}")
     boot_client.expect(conns[0], b"mn\r\n", b"MN\r\n")
     status, text = guest.run("systemctl stop clockoo; s=$?; systemctl show -p Result clockoo; exit $s", START_S)
     tally.check("in a machine: stopped, it closed its connections and ended well",
@@ -106,10 +107,14 @@ def watchdog(tally, guest):
                 text + guest.run("journalctl -o cat -n 20 -u clockoo")[1])
 
 
-def run(tally, build, root, clock):
-    """clock() is the seconds since this began."""
+def take_kernel(build):
+    """Over the network, the first time; Missing, if there can be no machine here."""
     boot_tap.allowed()
-    kernel = boot_kernel.take(build)
+    return boot_kernel.take(build)
+
+
+def run(tally, build, root, kernel, clock):
+    """clock() is the seconds since this began."""
     image = build / "boot/debian.cpio"
     size = make_image(image, kernel, root)
     print(f"   an image of {size / 1e6:.0f} MB", flush=True)

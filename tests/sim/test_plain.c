@@ -50,7 +50,7 @@ close_short_ways(struct stack *s)
 {
 	s->tcp->plain_in = s->tcp->plain_out = PLAIN_CLOSED;
 	s->tcp->hops_closed = UINT32_MAX;
-	s->plain.len_least = UINT32_MAX; /* sort.c */
+	s->plain.len_least = s->plain.udp_port = UINT32_MAX; /* sort.c */
 }
 
 static uint32_t

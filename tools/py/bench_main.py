@@ -18,6 +18,7 @@ import idle_bench
 import links
 import loss_bench
 import store_bench
+import trained_tree
 import vs_bench
 from progress import Failed, say
 
@@ -155,18 +156,23 @@ def measure_idle(args, keep_figures):
     return idle_bench.measure(build_clockoo(), args.quick, keep_figures)
 
 
-def build_vs():
-    """The release build of both programs, and of what vs measures with."""
+VS_TARGETS = ["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
+              *(f"tests/bench/net/{p}" for p in ("ask", "bench_cores", "bench_wire", "port_echo"))]
+
+
+def build_vs(quick):
+    """Both programs and what vs measures with: a release build, in full as it is shipped."""
     folder = folder_of_builds()
-    build_tree.build(folder, build_tree.RELEASE,
-                     targets=["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
-                              "tests/bench/net/ask", "tests/bench/net/bench_cores",
-                              "tests/bench/net/bench_wire", "tests/bench/net/port_echo"])
+    if quick:
+        build_tree.build(folder, build_tree.RELEASE, targets=VS_TARGETS)
+    else:
+        folder = folder.with_name(folder.name + "-trained")
+        trained_tree.build(folder, VS_TARGETS)
     return folder / "tests/bench/net"
 
 
 def measure_vs(args, keep_figures):
-    return vs_bench.measure(build_vs(), args.quick, args.memcached or (), keep_figures)
+    return vs_bench.measure(build_vs(args.quick), args.quick, args.memcached or (), keep_figures)
 
 
 def measure_budget(args, keep_figures):

@@ -21,7 +21,8 @@ from progress import Failed, Step
 
 ROOT = build_tree.ROOT
 NAME = "clockoo"
-MAINTAINER = "The Clockoo founders <clockoo@invalid>"
+# Who builds it answers for it, as with Debian's own tools.
+MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
 PROGRAMS = ("clockoo", "clockoo-load")
 MAN_PAGES = ("clockoo.8", "clockoo-load.1", "clockoo.yaml.5")
 SCRIPTS = ("postinst", "prerm", "postrm")
@@ -79,9 +80,7 @@ def contents(build, number):
     files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
-    nic = ROOT / "tools/nic"
-    if nic.exists():
-        files["usr/sbin/clockoo-nic"] = (nic.read_bytes(), 0o755)
+    files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
     doc = f"usr/share/doc/{NAME}"
     for source, name in (("README.md", "README.md"), ("app/README.md", "options.md"),
                          ("lib/proto/COMMANDS.md", "COMMANDS.md"), ("lib/load/README.md", "clockoo-load.md"),

@@ -3,11 +3,10 @@
  * generator in one process, a CPU each, a wire between them that copies no frame (wire_port.h).
  *
  * First the wire alone (echo), then all keys are stored, then so many runs. A line of JSON each:
- * the wire's, and the runs'. In a closed loop the side that is busy all the time is the one that
- * limits. With
- * --load the last run is an open loop at that share of the closed ones' median: its residence is
- * the time from a frame put into the wire to its answer put there (UDP: a get is answered in the
- * frame it came in).
+ * the wire's, and the median run's. In a closed loop the side that is busy all the time is the one
+ * that limits. With --load as many open loops follow, at that share of the closed ones' median, and
+ * the one in the middle by residence is told: the time from a frame put into the wire to its answer
+ * put there (UDP: a get is answered in the frame it came in).
  *
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--load PERCENT] [--memory MIB]
@@ -226,24 +225,39 @@ order_of(const struct bench *b)
 	};
 }
 
+static int
+by_residence(const void *a, const void *b)
+{
+	const double x = ((const struct wire_row *)a)->residence_p99_us;
+	const double y = ((const struct wire_row *)b)->residence_p99_us;
+
+	return (x > y) - (x < y);
+}
+
+static void
+runs_of(struct bench *b, const struct load_order *order, bool residence)
+{
+	for (uint32_t i = 0; i < b->runs; i++)
+		wire_run_order(&b->run, order, residence, &b->rows[i]);
+	qsort(b->rows, b->runs, sizeof b->rows[0], residence ? by_residence : by_rate);
+}
+
+/* The median run of each kind. */
 static void
 measure(struct bench *b)
 {
+	const struct wire_row *median = &b->rows[b->runs / 2];
 	struct load_order order = order_of(b);
-	struct wire_row row;
 
-	for (uint32_t i = 0; i < b->runs; i++) {
-		wire_run_order(&b->run, &order, false, &b->rows[i]);
-		say(b->kind->name, &b->rows[i]);
-	}
+	runs_of(b, &order, false);
+	say(b->kind->name, median);
 	if (b->load == 0)
 		return;
-	qsort(b->rows, b->runs, sizeof b->rows[0], by_rate);
-	order.rate = b->rows[b->runs / 2].requests_s * b->load / 100;
+	order.rate = median->requests_s * b->load / 100;
 	order.arrivals = ARRIVALS_POISSON;
 	order.depth = b->kind->transport == LOAD_UDP ? LOAD_WINDOW_MAX : b->asks.depth_max;
-	wire_run_order(&b->run, &order, true, &row);
-	say("open_loop", &row);
+	runs_of(b, &order, true);
+	say("open_loop", median);
 }
 
 int

@@ -22,7 +22,7 @@ def wire(*words):
 
 
 def rows(*words):
-    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", "200")
+    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", "400")
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return {row["part"]: row for row in map(json.loads, done.stdout.splitlines())}

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #define POLL_NS        500000l
+#define ECHO_TRIES     50u
+#define REST_POLLS     120000u /* a minute */
 #define FILL_DEPTH     128u
 #define FILL_DEPTH_TCP 8u
 #define NS_PER_US      1e3
@@ -147,10 +149,9 @@ wire_run_end(struct wire_run *r)
 	pthread_join(r->threads[CLIENT], NULL);
 }
 
-double
-wire_run_echo(struct wire_run *r, uint64_t span_ns)
+static double
+echo_once(struct wire_run *r)
 {
-	r->echo_span_ns = span_ns;
 	/* Both pair with the loads in state_of. */
 	atomic_store_explicit(&r->echo_state, ECHO_ON, memory_order_release);
 	while (state_of(r) != ECHO_OVER)
@@ -158,6 +159,18 @@ wire_run_echo(struct wire_run *r, uint64_t span_ns)
 	atomic_store_explicit(&r->echo_state, ECHO_OFF, memory_order_release);
 	rest(); /* what was on its way comes and is nobody's */
 	return echo_frames_per_s(&r->asker);
+}
+
+double
+wire_run_echo(struct wire_run *r, uint64_t span_ns)
+{
+	double frames_s = 0;
+
+	r->echo_span_ns = span_ns;
+	/* On a busy machine one of the two may not have had its CPU at all. */
+	for (uint32_t i = 0; i < ECHO_TRIES && frames_s == 0; i++)
+		frames_s = echo_once(r);
+	return frames_s;
 }
 
 static void
@@ -185,6 +198,9 @@ wire_run_fill(struct wire_run *r)
 		fputs("bench_wire: not all keys were stored\n", stderr);
 		exit(1);
 	}
+	/* It has grown with the keys, and bucket by bucket gives them to its larger self. */
+	for (uint32_t i = 0; i < REST_POLLS && bench_bed_restless(&r->bed); i++)
+		rest();
 }
 
 static int

@@ -186,7 +186,7 @@ arrivals_come_at_the_rate_asked_for(void **unused)
 	const double rate = 3e6;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		uint64_t last_ns = start_ns, n = 0;
+		uint64_t last_ns = start_ns, n = 0, long_ones = 0;
 		double squares = 0;
 		struct schedule s;
 
@@ -195,6 +195,7 @@ arrivals_come_at_the_rate_asked_for(void **unused)
 			const double gap = (double)(schedule_due_ns(&s) - last_ns) * rate / 1e9;
 
 			squares += (gap - 1) * (gap - 1);
+			long_ones += gap > 6;
 			last_ns = schedule_due_ns(&s);
 			schedule_pop(&s);
 		}
@@ -204,6 +205,9 @@ arrivals_come_at_the_rate_asked_for(void **unused)
 			check(squares / (double)n < 0.01);
 		else
 			check(fabs(squares / (double)n - 1) < 0.02);
+		/* And its tail. */
+		if (kinds[i] == ARRIVALS_POISSON)
+			check(fabs((double)long_ones - rate * exp(-6)) < 5 * sqrt(rate * exp(-6)));
 	}
 }
 

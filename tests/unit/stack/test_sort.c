@@ -6,6 +6,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
+#include "stack/stack_core.h"
 
 enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP, UDP6, TCP6, ECHO6, ND6, EXT6, OPT6, ROUTE6, ATOMIC6 };
 
@@ -345,6 +346,98 @@ a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
 	rig_free(r);
 }
 
+/* With nothing to sum up, frames of all kinds may be plain ones (sort.c). */
+static void
+what_a_port_vouches_for_is_counted_for_the_same_reasons(void **state)
+{
+	const struct rig_options options = {.udp_port = UDP_PORT};
+	struct rig *r = rig_new(&options);
+
+	rig_turn(r, NULL);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct row row = rows[i];
+
+		if (row.mark != 0 || row.counter == DROP_IP_CKSUM ||
+		    row.counter == DROP_UDP_CKSUM || row.counter == DROP_TCP_CKSUM)
+			continue;
+		row.mark = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
+		check_row(r, &row);
+	}
+	rig_free(r);
+}
+
+#define RANDOM_TURNS  6000u
+#define RANDOM_FRAMES 16u
+
+static uint32_t
+random_below(uint64_t *state, uint32_t n)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*state >> 33) % n;
+}
+
+/* A good frame with a few bytes changed, mostly to ones that mean something. */
+static uint32_t
+random_frame(uint64_t *rng, uint8_t *p)
+{
+	static const uint8_t telling[] = {0, 1, 2, 6, 10, 17, 99, 127, 224, 255, 0x45, 0x46, 0x40};
+	const enum base base = (enum base)random_below(rng, ATOMIC6 + 1);
+	uint32_t len = make(p, base);
+
+	for (uint32_t n = random_below(rng, 3); n > 0; n--)
+		p[random_below(rng, len < 48 ? len : 48)] =
+			random_below(rng, 2) ? telling[random_below(rng, sizeof telling)]
+					     : (uint8_t)random_below(rng, 256);
+	/* From us, by port, address or MAC. */
+	if (base == UDP && random_below(rng, 32) == 0)
+		memcpy(p + AT_UDP_SRC, p + AT_UDP_DST, 2);
+	if (random_below(rng, 64) == 0)
+		memcpy(p + AT_IP_SRC, p + AT_IP_DST, 4);
+	if (random_below(rng, 64) == 0)
+		memcpy(p + AT_ETH_SRC, p + AT_ETH_DST, 6);
+	if (base <= ECHO && random_below(rng, 3) != 0)
+		frame_fix(p, len);
+	if (random_below(rng, 8) == 0)
+		len = random_below(rng, len + 8);
+	return len;
+}
+
+static void
+the_short_way_sorts_as_the_long_one(void **state)
+{
+	const struct rig_options options = {.udp_port = UDP_PORT};
+	struct rig *r[2] = {rig_new(&options), rig_new(&options)};
+	uint8_t p[NET_FRAME_BYTES] = {0};
+	uint64_t rng = 1;
+
+	r[1]->stack->plain.len_least = r[1]->stack->plain.udp_port = UINT32_MAX;
+	for (uint32_t turn = 0; turn < RANDOM_TURNS; turn++) {
+		for (uint32_t i = 0; i < RANDOM_FRAMES; i++) {
+			const uint32_t len = random_frame(&rng, p);
+			const uint32_t mark = random_below(&rng, 16);
+
+			for (uint32_t k = 0; k < 2; k++)
+				check(net_port_put(r[k]->np, p, len, mark));
+		}
+		for (uint32_t k = 0; k < 2; k++)
+			rig_turn(r[k], NULL);
+		check_eq(r[0]->in.udp_count, r[1]->in.udp_count);
+		check_eq(r[0]->in.tcp_count, r[1]->in.tcp_count);
+		check_bytes(r[0]->in.udp, r[1]->in.udp, r[0]->in.udp_count);
+		check_bytes(r[0]->in.tcp, r[1]->in.tcp, r[0]->in.tcp_count);
+		for (uint32_t i = 0; i < r[0]->in.tcp_count; i++)
+			check_bytes(&r[0]->in.l3[r[0]->in.tcp[i]], &r[1]->in.l3[r[0]->in.tcp[i]],
+				    offsetof(struct l3_info, kind));
+		for (uint32_t c = 0; c < STACK_COUNTER_COUNT; c++)
+			check_eq(rig_count(r[0], c), rig_count(r[1], c));
+	}
+	check(rig_count(r[0], UDP_RECEIVED) > RANDOM_TURNS);
+	check(rig_count(r[0], DROP_IP_SOURCE) > 10 && rig_count(r[0], DROP_ETH_SOURCE) > 10);
+	check(rig_count(r[0], DROP_UDP_SOURCE) > 10 && rig_count(r[0], DROP_UDP_LEN) > 10);
+	rig_free(r[0]);
+	rig_free(r[1]);
+}
+
 /* What takes a long frame, many frames, time, or another configuration: test_icmp.c, test_reasm.c,
  * test_nd.c, and below. */
 static bool
@@ -430,6 +523,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_is_counted_for_the_one_reason_of_its_row),
+		cmocka_unit_test(what_a_port_vouches_for_is_counted_for_the_same_reasons),
+		cmocka_unit_test(the_short_way_sorts_as_the_long_one),
 		cmocka_unit_test(every_drop_has_a_row),
 		cmocka_unit_test(without_a_udp_port_no_datagram_passes),
 		cmocka_unit_test(a_mixed_burst_is_sorted_in_order),
