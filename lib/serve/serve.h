@@ -24,7 +24,8 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-#define OPS_MAX         32u
+/* So many that memory answers the first one's asking while the others still ask. */
+#define OPS_MAX         64u
 #define UDP_ANSWERS_MAX 64u
 #define UDP_PIECES_MAX  4096u /* datagrams of one reply: nobody receives more in a row */
 

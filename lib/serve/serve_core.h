@@ -44,7 +44,8 @@ struct op {
 	struct view raw;           /* the bytes it was parsed from, body included */
 	struct mc_parser before;   /* the parser in front of raw */
 	uint16_t udp_id;
-	bool alone; /* the only request of its datagram: answered in the frame it came in */
+	bool alone;  /* the only request of its datagram: answered in the frame it came in */
+	bool probed; /* store_probe() was called */
 };
 
 enum answer {

@@ -89,7 +89,7 @@ serve_seek(struct serve *sv)
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct op *op = &sv->ops[i];
 
-		if (!op_is(op, VERB_SEEKS))
+		if (op->probed || !op_is(op, VERB_SEEKS))
 			continue;
 		if (unlikely(op->req.flags & MC_KEY_BASE64))
 			key_decode(sv, i);

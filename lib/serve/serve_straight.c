@@ -19,14 +19,23 @@
 
 /* ---- bytes of a connection to operations ---- */
 
+/* Its way to the item begins: memory looks for the bucket while the next requests are read. */
 static inline void
-op_put(struct op *op, struct view key, uint8_t flags, struct view raw)
+op_probe(struct serve *sv, struct op *op)
+{
+	op->hash = store_probe(sv->store, &op->probe, op->req.key);
+	op->probed = true;
+}
+
+static inline void
+op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct view raw)
 {
 	op->req.verb = MC_GET;
 	op->req.flags = flags;
 	op->req.error = MC_ERR_NONE;
 	op->req.key = key;
 	op->raw = raw;
+	op_probe(sv, op);
 }
 
 static inline bool
@@ -86,10 +95,10 @@ gets_parse(struct serve *sv, struct session *ss, struct view src)
 		op->session = ss;
 		op->before = *ps;
 		if (in_line)
-			op_put(op, (struct view){p, get.key_len}, get.last ? MC_LAST : 0,
+			op_put(sv, op, (struct view){p, get.key_len}, get.last ? MC_LAST : 0,
 			       (struct view){p, bytes});
 		else
-			op_put(op, (struct view){p + MC_GET_BYTES, get.key_len},
+			op_put(sv, op, (struct view){p + MC_GET_BYTES, get.key_len},
 			       get.last ? MC_FIRST | MC_LAST : MC_FIRST, (struct view){p, bytes});
 		used += bytes;
 		count++;
@@ -114,19 +123,20 @@ gets_parse(struct serve *sv, struct session *ss, struct view src)
 
 /* A get alone in its datagram. */
 static inline bool
-datagram_get(struct view text, struct op *op)
+datagram_get(struct serve *sv, struct view text, struct op *op)
 {
 	struct mc_get get;
 
 	if (mc_get_take(text.data, text.len, &get) != text.len || !get.last)
 		return false;
-	op_put(op, (struct view){text.data + MC_GET_BYTES, get.key_len}, MC_FIRST | MC_LAST, text);
+	op_put(sv, op, (struct view){text.data + MC_GET_BYTES, get.key_len}, MC_FIRST | MC_LAST,
+	       text);
 	return true;
 }
 
 /* A set with its body, likewise. */
 static inline bool
-datagram_set(struct view text, struct op *op)
+datagram_set(struct serve *sv, struct view text, struct op *op)
 {
 	uint32_t used;
 
@@ -137,6 +147,7 @@ datagram_set(struct view text, struct op *op)
 		return false;
 	op->body = (struct view){text.data + used, text.len - used};
 	op->raw = text;
+	op_probe(sv, op);
 	return true;
 }
 
@@ -153,7 +164,7 @@ datagrams_straight(struct serve *sv)
 		return;
 	for (; op < end && d < list_end; op++, d++) {
 		if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
-		    (!datagram_get(text, op) && !datagram_set(text, op)))
+		    (!datagram_get(sv, text, op) && !datagram_set(sv, text, op)))
 			break;
 		op->session = NULL;
 		op->datagram = d;

@@ -391,7 +391,7 @@ class FakeVsBed:
         row = {"requests_per_s": 1e7, "keys_per_s": 3e7, "bytes_per_s": 2e9, "server_busy": 0.9,
                "generator_busy": 0.5, "server_ns": 80.0}
         return {"echo": {"frames_per_s": 1.25e7}, kind: row,
-                "open_loop": row | {f"residence_{p}_us": 4.0 for p in ("p50", "p99", "p999")}}
+                "open_loop": row | {f"residence_{p}_us": 4.0 for p in ("p50", "p99", "p99_least", "p999")}}
 
     def cores(self, words):
         return {"two_cores_scaling": 1.9, "two_cores_scaling_zipf": 1.8}

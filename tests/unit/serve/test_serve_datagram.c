@@ -5,6 +5,8 @@
  */
 #include "support/test.h"
 #include "fake_stack.h"
+#include "base/check.h"
+#include "core/core.h"
 #include "serve/serve_policy.h"
 #include "proto/mc_udp.h"
 
@@ -283,17 +285,19 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 static void
 a_turn_has_time_for_so_many_datagrams_and_counts_the_others(void **state)
 {
+	enum { LINES = 90, DATAGRAMS = 8, DONE = PASSES_MAX * OPS_MAX / LINES };
 	static char in[1400];
 
-	for (int i = 0; i < 90; i++)
+	static_assert(DONE > 0 && DONE < DATAGRAMS, "more than a turn has time for");
+	for (int i = 0; i < LINES; i++)
 		strcat(in, "version\r\n");
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < DATAGRAMS; i++)
 		rig_datagram_text(rig, 0x1234, in);
 	rig_turn(rig);
 	rig_forget_datagrams(rig);
 	rig_datagram_text(rig, 0x1234, "version\r\n");
 	rig_turn(rig);
-	check_eq(rig_count(rig, UDP_DROP_LATE), 6);
+	check_eq(rig_count(rig, UDP_DROP_LATE), DATAGRAMS - DONE);
 }
 
 static void
