@@ -59,8 +59,9 @@ doctor_print(struct config *cfg, FILE *out, struct fault *f)
 	print_table(&p.advice, out);
 	for (uint32_t i = 0; i < p.advice.count; i++)
 		counts[p.advice.at[i].grade]++;
-	fprintf(out, "%u ok, %u warnings, %u failures, %u not to be seen\n", counts[ADVICE_OK],
-		counts[ADVICE_WARN], counts[ADVICE_FAIL], counts[ADVICE_UNKNOWN]);
+	fprintf(out, "%u ok, %u warning%s, %u failure%s, %u not to be seen\n", counts[ADVICE_OK],
+		counts[ADVICE_WARN], counts[ADVICE_WARN] == 1 ? "" : "s", counts[ADVICE_FAIL],
+		counts[ADVICE_FAIL] == 1 ? "" : "s", counts[ADVICE_UNKNOWN]);
 	prospect_close(&p);
 	return statuses[advice_worst(&p.advice)];
 }

@@ -133,7 +133,6 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	  struct fault *f)
 {
 	const struct steer_plan *plan = req->plan;
-	uint8_t key[RSS_KEY_MAX];
 	struct rte_eth_conf conf = {
 		.rxmode = {.mtu = req->cfg->mtu, .offloads = d->offloads_rx},
 		.txmode = {.offloads = d->offloads_tx},
@@ -141,9 +140,9 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	int rc;
 
 	if (plan->rss_fields != 0) {
-		memcpy(key, plan->rss_key, sizeof key);
+		memcpy(d->rss_key, plan->rss_key, sizeof d->rss_key);
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf.rx_adv_conf.rss_conf.rss_key = plan->rss_key_bytes != 0 ? key : NULL;
+		conf.rx_adv_conf.rss_conf.rss_key = plan->rss_key_bytes != 0 ? d->rss_key : NULL;
 		conf.rx_adv_conf.rss_conf.rss_key_len = (uint8_t)plan->rss_key_bytes;
 		conf.rx_adv_conf.rss_conf.rss_hf = rss_types_of(plan, info->flow_type_rss_offloads);
 	}

@@ -25,8 +25,9 @@ struct device {
 	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
 	uint32_t queues, cores;
 	struct port_caps caps;
-	struct rule_report rules;  /* what the NIC took of the plan's */
-	uint16_t rx_ring, tx_ring; /* as the driver rounded them */
+	uint8_t rss_key[RSS_KEY_MAX]; /* drivers keep the pointer, and read it at start */
+	struct rule_report rules;     /* what the NIC took of the plan's */
+	uint16_t rx_ring, tx_ring;    /* as the driver rounded them */
 	uint64_t offloads_rx, offloads_tx;
 	struct port_dpdk ports[CORES_MAX];
 };

@@ -249,9 +249,9 @@ check_whole(const struct stack *s, const struct context *c)
 	case UDP_WIRE_OK:
 		break;
 	}
-	if (udp.dst_port != s->cfg.udp_port && !udp_port_is_ours(&s->cfg, udp.dst_port))
+	if (!udp_port_is_ours(s, udp.dst_port))
 		return DROP_UDP_PORT;
-	if (udp_source_is_bad(&s->cfg, &udp))
+	if (udp_source_is_bad(s, &udp))
 		return DROP_UDP_SOURCE;
 	if (!udp.has_cksum)
 		return c->local == LOCAL_V4 ? UDP_RECEIVED : DROP_UDP_NO_CKSUM;

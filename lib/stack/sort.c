@@ -63,10 +63,9 @@ check_udp(struct stack *s, struct sorted *in, uint32_t i, bool v6)
 	case UDP_WIRE_OK:
 		break;
 	}
-	if (unlikely(udp.dst_port != s->cfg.udp_port || s->cfg.udp_port == 0) &&
-	    !udp_port_is_ours(&s->cfg, udp.dst_port))
+	if (unlikely(!udp_port_is_ours(s, udp.dst_port)))
 		return DROP_UDP_PORT;
-	if (unlikely(udp_source_is_bad(&s->cfg, &udp)))
+	if (unlikely(udp_source_is_bad(s, &udp)))
 		return DROP_UDP_SOURCE;
 	l3->l4_len = udp.len;
 	/* Where UDP is shorter than its packet, devices differ in what they sum up. */

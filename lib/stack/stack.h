@@ -209,10 +209,10 @@ void stack_chunk_put(struct stack *s, uint8_t *chunk);
 /* Where an answer goes: back the way the request came. */
 struct udp_peer {
 	uint8_t mac[6];
+	uint16_t our_port; /* which of ours was asked: where the answer comes from */
 	uint16_t port;
 	struct ip_addr ip;
-	uint16_t our_port; /* which of ours was asked: where the answer comes from */
-	uint8_t local;     /* enum local: likewise the address */
+	uint8_t local; /* enum local: where the answer comes from, again */
 };
 
 struct datagram {

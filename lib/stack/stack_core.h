@@ -101,9 +101,10 @@ struct stack {
 	uint32_t tcp_mark; /* the same, with FRAME_L4_IS_TCP */
 	uint64_t ip_sum;   /* of our IPv4 header without protocol, length, destination */
 	/* Of our IPv4 datagrams: the headers from our MAC on, without lengths, destination and
-	 * checksums; the sum of pseudo header and ports without length and destination's. */
+	 * checksums; the sum of the pseudo header without length and destination. */
 	uint8_t udp4_template[UDP4_TEMPLATE_BYTES];
-	uint64_t udp4_pseudo_sum, udp4_sum;
+	uint64_t udp4_pseudo_sum;
+	uint16_t udp_span;     /* of our UDP ports; 0: none */
 	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
 
 	struct ip_addr router4;         /* cfg.gateway; zero: none */
@@ -133,21 +134,20 @@ struct stack {
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
 };
 
-/* One of many UDP ports: of a service, a core's own; of who asks, one of those that he asks from,
- * so that hashing spreads the answers. */
+/* Of a service, a core's own or another's; of who asks, one of those that he asks from, so that
+ * hashing spreads the answers. */
 static inline bool
-udp_port_is_ours(const struct stack_config *cfg, uint16_t port)
+udp_port_is_ours(const struct stack *s, uint16_t port)
 {
-	return (uint16_t)(port - cfg->udp_port) < cfg->udp_ports;
+	return (uint16_t)(port - s->cfg.udp_port) < s->udp_span;
 }
 
-/* Our own port as the source would let a forger set two caches to answer each other's answers for
- * ever. */
+/* One of our own as the source would let a forger set two caches to answer each other's answers
+ * for ever. */
 static inline bool
-udp_source_is_bad(const struct stack_config *cfg, const struct udp *udp)
+udp_source_is_bad(const struct stack *s, const struct udp *udp)
 {
-	return udp->src_port == 0 || udp->src_port == udp->dst_port ||
-	       (cfg->udp_ports > 1 && udp_port_is_ours(cfg, udp->src_port));
+	return udp->src_port == 0 || udp_port_is_ours(s, udp->src_port);
 }
 
 static inline void

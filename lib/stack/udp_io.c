@@ -30,7 +30,7 @@ udp_create(struct stack *s)
 	udp_emit(frame + L4_AT, s->cfg.udp_port, 0, 0);
 	memcpy(s->udp4_template, frame + TEMPLATE_AT, sizeof s->udp4_template);
 	s->udp4_pseudo_sum = inet_sum_pseudo(s->cfg.ipv4, 0, IPV4_UDP, 0);
-	s->udp4_sum = inet_sum_be16(s->udp4_pseudo_sum, s->cfg.udp_port);
+	s->udp_span = s->cfg.udp_port == 0 ? 0 : s->cfg.udp_ports > 1 ? s->cfg.udp_ports : 1;
 }
 
 static inline void
@@ -38,10 +38,11 @@ datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uin
 	      uint32_t udp_len)
 {
 	const struct l3_info *l3 = &in->l3[i];
+	const uint32_t ports = be32_get(*(const struct be32 *)(const void *)udp);
 
 	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
-	d->from.port = be16_get(((const struct udp_header *)udp)->src_port);
-	d->from.our_port = be16_get(((const struct udp_header *)udp)->dst_port);
+	d->from.our_port = (uint16_t)ports;
+	d->from.port = (uint16_t)(ports >> 16);
 	memcpy(d->from.ip.b, l3->src_ip.b, sizeof d->from.ip.b);
 	d->from.local = l3->local;
 	d->payload.data = udp + UDP_HEADER_BYTES;
@@ -150,7 +151,8 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 	struct ipv4_header *ip = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
 	struct udp_header *udp = (struct udp_header *)(frame + L4_AT);
 	const uint32_t dst = load_u32(d->from.ip.b + IP_ADDR_V4_BITS / 8);
-	uint64_t sum, ours = s->udp4_sum;
+	const struct be32 ports = be32_of((uint32_t)d->from.our_port << 16 | d->from.port);
+	uint64_t sum;
 
 	memcpy(frame, frame + ETH_MAC_BYTES, ETH_MAC_BYTES);
 	memcpy(frame + TEMPLATE_AT, s->udp4_template, UDP4_TEMPLATE_BYTES);
@@ -160,19 +162,15 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 		sum = inet_sum_be16(s->ip_sum + dst, IPV4_UDP);
 		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
 	}
-	if (unlikely(d->from.our_port != s->cfg.udp_port)) {
-		udp->src_port = be16_of(d->from.our_port);
-		ours = inet_sum_be16(s->udp4_pseudo_sum, d->from.our_port);
-	}
-	udp->dst_port = be16_of(d->from.port);
+	memcpy(&udp->src_port, ports.b, sizeof ports); /* both */
 	udp->len = be16_of(udp_len);
 	if (likely(s->udp_mark != 0)) {
 		udp->cksum = inet_sum_field(inet_sum_be16(s->udp4_pseudo_sum + dst, udp_len));
 		return;
 	}
 	/* The length counts twice: in the pseudo header, and in ours. */
-	sum = inet_sum_be16(inet_sum_be16(ours + dst, udp_len), udp_len);
-	sum = inet_sum_be16(sum, d->from.port);
+	sum = s->udp4_pseudo_sum + dst + load_u32(ports.b);
+	sum = inet_sum_be16(inet_sum_be16(sum, udp_len), udp_len);
 	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
 }
 

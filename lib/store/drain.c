@@ -203,6 +203,9 @@ drain_batch(struct store_core *sc, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t refs[DRAIN_BATCH + BITS_PER_WORD];
+
+	item_marks_set(sc);
+
 	const uint32_t n = slab_drain_live(sl, refs, DRAIN_BATCH);
 	struct batch b = {.gone_count = 0};
 

@@ -211,7 +211,7 @@ use(struct store_core *sc, uint32_t ref)
 	const struct item *it = look(sc, ref);
 
 	if (it != NULL)
-		item_use(sc->store, it, ref);
+		item_use(sc, it, ref);
 	return it;
 }
 
@@ -331,7 +331,7 @@ store_peek(struct store_core *sc, struct view key, uint64_t hash)
 void
 store_use(struct store_core *sc, const struct item *it)
 {
-	item_use(sc->store, it, item_ref(sc->store, it));
+	item_use(sc, it, item_ref(sc->store, it));
 }
 
 bool

@@ -37,6 +37,8 @@
 #define FLOORS           1024u
 #define GENERATIONS_MAX  15u /* that may be in the index at once; 4 bits tell 16 apart */
 
+#define MARKS_MAX 32u /* objects whose CLOCK bits a core sets together */
+
 struct retired {
 	uint32_t ref;
 	uint32_t epoch;
@@ -115,6 +117,8 @@ struct store_core {
 	uint64_t grown_for; /* items linked that resize_turn has done its share for */
 	uint32_t untold,
 		untold_class; /* what the limbo took in of a class, less what it gave back */
+	uint32_t mark_count;
+	uint32_t marks[MARKS_MAX];
 	bool online;
 	store_evicted_fn *evicted; /* NULL: nobody watches */
 	void *evicted_arg;
@@ -160,26 +164,28 @@ bool item_mark_once(struct item *it, uint32_t mark);
 /* memory.c */
 void item_mark_chunks(const struct store *st, const struct item *it);
 
-/* item.c: say so in the item and for the hand. */
-void item_stamp(const struct store *st, struct item *it, uint32_t ref, uint32_t stamp);
+/* item.c: say so in the item, and for the hand by the next turn: its word is on its way. */
+void item_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
+/* Now; before a hand of this core goes. */
+void item_marks_set(struct store_core *sc);
 
 /* Of an item that is not chunked. */
 static inline void
-item_mark_used(const struct store *st, const struct item *it, uint32_t ref)
+item_mark_used(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	const uint32_t stamp = slab_stamp(&st->slab);
+	const uint32_t stamp = slab_stamp(&sc->store->slab);
 
 	if ((item_head(it) & ITEM_STAMP) != stamp)
-		item_stamp(st, (struct item *)it, ref, stamp);
+		item_stamp(sc, (struct item *)it, ref, stamp);
 }
 
 /* A get or a touch. */
 static inline void
-item_use(const struct store *st, const struct item *it, uint32_t ref)
+item_use(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	item_mark_used(st, it, ref);
+	item_mark_used(sc, it, ref);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_mark_chunks(st, it);
+		item_mark_chunks(sc->store, it);
 }
 
 static inline _Atomic uint64_t *

@@ -89,11 +89,22 @@ item_mark_once(struct item *it, uint32_t mark)
 }
 
 void
-item_stamp(const struct store *st, struct item *it, uint32_t ref, uint32_t stamp)
+item_marks_set(struct store_core *sc)
+{
+	for (uint32_t i = 0; i < sc->mark_count; i++)
+		slab_mark(&sc->store->slab, sc->marks[i]);
+	sc->mark_count = 0;
+}
+
+void
+item_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp)
 {
 	uint32_t head = item_head(it);
 
-	slab_mark(&st->slab, ref);
+	if (sc->mark_count == MARKS_MAX)
+		item_marks_set(sc);
+	slab_prefetch_mark(&sc->store->slab, ref);
+	sc->marks[sc->mark_count++] = ref;
 	/* Relaxed, and once: nothing is read through it; if another reader was faster it has said
 	 * the same, and if a token was, the next use will. */
 	atomic_compare_exchange_strong_explicit(&it->head, &head,

@@ -13,6 +13,9 @@ uint32_t
 memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
 {
 	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+
+	item_marks_set(sc);
+
 	const uint32_t n =
 		slab_hand(&sc->store->slab, class, refs, max < EVICT_SLICE ? max : EVICT_SLICE);
 

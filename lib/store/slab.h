@@ -227,6 +227,14 @@ slab_mark(const struct slab *sl, uint32_t ref)
 	return true;
 }
 
+static inline void
+slab_prefetch_mark(const struct slab *sl, uint32_t ref)
+{
+	uint64_t bit;
+
+	prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
+}
+
 /*
  * The stamp saves a hit the look at that bit: an item whose stamp is the store's was marked since
  * the stamp was stepped last. Hands step it, some STAMPS_A_LAP times while they go round; so a use

@@ -114,6 +114,7 @@ store_online(struct store_core *sc)
 void
 store_offline(struct store_core *sc)
 {
+	item_marks_set(sc);
 	limbo_reclaim(sc);
 	limbo_tell(sc);
 	slab_empty_magazines(&sc->store->slab, sc->magazines);
@@ -140,6 +141,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
+	item_marks_set(sc);
 	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
 		epoch_mark(&st->epoch, sc->id);

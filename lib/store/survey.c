@@ -113,7 +113,9 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t clean_s = atomic_load_explicit(&sl->pages[slab_page_of(sl, ref)].clean_s,
 						      memory_order_relaxed);
 
-	if (slab_marked(sl, ref) || clean_s > sc->now_s)
+	/* Its bit may be on its way (item_stamp). */
+	if ((item_head(it) & ITEM_STAMP) == slab_stamp(sl) || slab_marked(sl, ref) ||
+	    clean_s > sc->now_s)
 		return 0;
 	return sc->now_s - clean_s;
 }

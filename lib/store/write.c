@@ -309,7 +309,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
-			item_use(st, it, item_ref(st, it));
+			item_use(sc, it, item_ref(st, it));
 		}
 	}
 	index_release(&st->ix, &h);
@@ -339,6 +339,6 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 
 	*it = rm.made;
 	if (r == STORE_OK)
-		item_use(sc->store, rm.made, item_ref(sc->store, rm.made));
+		item_use(sc, rm.made, item_ref(sc->store, rm.made));
 	return no_memory(sc, r);
 }

@@ -16,7 +16,8 @@ PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
 PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
-           "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync", "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+           "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync",
+           "awk", "head", "sort", "cp", "mv", "rm", "chmod")
 CLOCKOO_UID = "999"
 USERS = f"root:x:0:0::/:/bin/sh\nclockoo:x:{CLOCKOO_UID}:{CLOCKOO_UID}::/:/bin/sh\n"
 FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")
@@ -61,7 +62,8 @@ class Archive:
                     self.folder(path)
                 elif os.path.isfile(full):
                     self.file(path, pathlib.Path(full).read_bytes(), os.stat(full).st_mode & 0o7777)
-            folders[:] = [n for n in folders if not os.path.normpath(os.path.join(inside, n)).startswith(left_out)]
+            folders[:] = [name for name in folders if not os.path.normpath(
+                os.path.join(inside, name)).startswith(left_out)]
 
     def copy(self, source):
         """A file of this machine at the path it has here, with the links that lead to it. Links stay

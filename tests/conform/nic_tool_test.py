@@ -271,6 +271,22 @@ def check_list(shell):
                lines[BOUND].endswith("bound for user space"), said)
 
 
+def check_doctor(shell):
+    """Where both are installed, check asks the program; what it is asked with, and how it ends."""
+    with a_tree() as root:
+        (root / "sbin").mkdir()
+        shutil.copy(NIC, root / "sbin/clockoo-nic")
+        stub = root / "sbin/clockoo"
+        stub.write_text("#!/bin/sh\necho \"$@\"\nexit 2\n")
+        stub.chmod(0o755)
+        done = subprocess.run([*shell, str(root / "sbin/clockoo-nic"), "--root", str(root), "check",
+                               AT["free0"], "-t", "4"], capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{root}/sbin:{os.environ['PATH']}"})
+        yield ("check asks the program", done.returncode == 2 and
+               done.stdout == f"doctor --port {AT['free0']} --sysfs {root} -t 4\n",
+               done.stdout + done.stderr)
+
+
 def in_namespace(argv):
     """Once more, in a network namespace of our own."""
     user = ["-r"] if os.getuid() != 0 else []
@@ -291,7 +307,8 @@ def main(argv):
     for shell in shells:
         if len(shell) > 1:
             shell[0] = shutil.which("busybox")
-        for check in (check_cases, check_sysfs, check_keep, check_hugepages, check_list):
+        for check in (check_cases, check_sysfs, check_keep, check_hugepages, check_list,
+                      check_doctor):
             for words, good, detail in check(shell):
                 count += 1
                 print(f"{'ok' if good else 'not ok'} - {'busybox: ' * (len(shell) - 1)}{words}")

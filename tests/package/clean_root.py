@@ -32,7 +32,8 @@ def run(root, command, seconds=RUN_S):
         ["unshare", "-m", "--propagation", "private", "sh", "-ec", ENTER, str(root), command],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", timeout=seconds, check=False,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"})
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
+             "LC_ALL": "C.UTF-8"})
     return done.returncode, done.stdout
 
 
@@ -65,7 +66,8 @@ def make(base, package):
     policy.write_text(POLICY)
     policy.chmod(0o755)
     status, text = run(begun, "apt-get -q update && apt-get -q -y --no-install-recommends "
-                              f"-o Dpkg::Use-Pty=0 install {' '.join(depends_of(package) + MACHINE)} && apt-get clean",
+                              "-o Dpkg::Use-Pty=0 install "
+                              f"{' '.join(depends_of(package) + MACHINE)} && apt-get clean",
                        MAKE_S)
     if status != 0:
         raise Missing(f"apt-get: {text.strip().splitlines()[-1:]}")

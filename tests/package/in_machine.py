@@ -22,9 +22,9 @@ MEMORY_MB = 2048
 START_S = 120
 # Nobody reads them in the guest, and it unpacks every byte.
 LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/i18n",
-            "usr/share/perl", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/gcc", "usr/lib/x86_64-linux-gnu/gconv",
-            "usr/lib/locale", "var/lib/apt", "var/lib/dpkg/info", "var/cache", "var/log", "proc/", "sys/", "dev/", "run/", "tmp/",
-            "init")
+            "usr/share/perl", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/gcc", "usr/lib/locale",
+            "usr/lib/x86_64-linux-gnu/gconv", "var/lib/apt", "var/lib/dpkg/info", "var/cache",
+            "var/log", "proc/", "sys/", "dev/", "run/", "tmp/", "init")
 CONFIG = """network:
   address: {address}/24
 port:
@@ -65,7 +65,7 @@ def state(guest, *names):
 def service(tally, guest, clock):
     nic = boot_tap.find_nic(guest)
     bound = boot_tap.bind(guest, nic, "clockoo-nic")
-    tally.check(f"in a machine: the NIC {nic} is bound to vfio-pci", bound == "vfio-pci", bound)
+    tally.check(f"in a machine: clockoo-nic binds the NIC {nic} to vfio-pci", bound == "vfio-pci", bound)
     guest.must("udevadm settle")
     owner = guest.must("stat -c %G:%a /dev/vfio/[0-9]*").strip()
     tally.check("in a machine: the NIC is the service's to open", owner == "clockoo:660", owner)
@@ -85,12 +85,14 @@ def service(tally, guest, clock):
                                         "NRestarts": "0", "User": "clockoo"},
                 f"{text} {now} {guest.must('journalctl -o short-monotonic -u clockoo')}")
     boot_client.expect(conns[0], b"mn\r\n", b"MN\r\n")
-    status, text = guest.run("systemctl stop clockoo; s=$?; systemctl show -p Result clockoo; exit $s", START_S)
+    status, text = guest.run("systemctl stop clockoo; s=$?; systemctl show -p Result clockoo; "
+                             "exit $s", START_S)
     tally.check("in a machine: stopped, it closed its connections and ended well",
                 status == 0 and text.strip() == "Result=success"
                 and all(conn.recv(1) == b"" for conn in conns), text)
     text = guest.must("journalctl -o cat -u clockoo")
-    tally.check("in a machine: the journal has its words", "clockoo 0." in text and " ready: tcp " in text, text)
+    tally.check("in a machine: the journal has its words",
+                "clockoo 0." in text and " ready: tcp " in text, text)
 
 
 def watchdog(tally, guest):

@@ -104,6 +104,7 @@ a_batch_marks_what_it_finds_as_used(void **state)
 	}
 	step_stamp(rig.store);
 	store_get_many(rig.core, keys, 3, items);
+	item_marks_set(rig.core);
 	for (uint32_t i = 0; i < 2; i++)
 		check(slab_marked(&rig.store->slab, item_ref(rig.store, items[i])));
 	check_null(items[2]);

@@ -605,6 +605,7 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 			break;
 		}
 		check_eq(store_used(rig.core, it), hows[i] >= USE);
+		item_marks_set(rig.core);
 		check_eq(slab_marked(&rig.store->slab, item_ref(rig.store, it)), hows[i] >= USE);
 	}
 }
@@ -619,6 +620,7 @@ that_an_item_was_used_outlives_the_hand(void **state)
 
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 	it = find(rig.core, "k");
+	item_marks_set(rig.core);
 	check(slab_marked(sl, item_ref(rig.store, it)));
 	slab_hand(sl, slab_class_of_ref(sl, item_ref(rig.store, it)), refs, 1);
 	check(!slab_marked(sl, item_ref(rig.store, it)));
@@ -639,6 +641,7 @@ an_item_is_idle_since_the_hand_came_by(void **state)
 	check_eq(store_idle_s(rig.core, look()), 30);
 	it = find(rig.core, "k");
 	check_eq(store_idle_s(rig.core, it), 0);
+	item_marks_set(rig.core);
 
 	const uint32_t class = slab_class_of_ref(sl, item_ref(rig.store, it));
 	const uint32_t words = sl->classes[class].per_page / BITS_PER_WORD + 1;
