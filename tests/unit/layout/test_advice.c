@@ -49,6 +49,20 @@ not_isolated(struct bed *b)
 	b->topology.cpu[3].isolated = b->topology.cpu[19].isolated = false;
 }
 
+/* One more worker than isolated cores: the kernel's own core. */
+static void
+on_first_core(struct bed *b)
+{
+	b->cores = 8;
+}
+
+static void
+on_first_core_and_another(struct bed *b)
+{
+	on_first_core(b);
+	not_isolated(b);
+}
+
 static void
 no_cpu_for_control(struct bed *b)
 {
@@ -263,6 +277,10 @@ static const struct {
 	 1},
 	{not_isolated, ADVICE_WARN, "isolation", "1 of 7 workers",
 	 "isolcpus=managed_irq,domain,1-7,17-23 nohz_full=1-7,17-23 rcu_nocbs=1-7,17-23", 0},
+	{on_first_core, ADVICE_WARN, "isolation", "1 of 8 workers",
+	 "-t 7 leaves the kernel its core", 0},
+	{on_first_core_and_another, ADVICE_WARN, "isolation", "2 of 8 workers",
+	 "domain,1-7,17-23 nohz_full", 0},
 	{no_cpu_for_control, ADVICE_WARN, "control thread", "no CPU is left", "-t 7", 0},
 	{control_beside_worker, ADVICE_WARN, "control thread", "CPU 16, beside worker ", "-t 7", 0},
 	{slow_governor, ADVICE_WARN, "governor", "powersave", "echo performance > $f", 0},

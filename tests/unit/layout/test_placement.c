@@ -33,6 +33,8 @@ static const struct {
 	/* Isolated cores; their idle threads are no place for the control thread either. */
 	{"xeon-e5-2660-tuned", 7, 0, false, NULL, "1,2,3,4,5,6,7", 0, 0, 0, 0, 0},
 	{"xeon-e5-2660-tuned", 8, 0, false, NULL, "1,2,3,4,5,6,7,0", 8, 0, 0, 0, 1},
+	/* An isolated core is not the control thread's, be it the nearest. */
+	{"xeon-e5-2660-tuned", 0, 0, false, "0@0", "0", 8, 0, 0, 0, 1},
 	/* CPUs in turns over the sockets: odd ones are near, isolated from 5 to 15. */
 	{"xeon-6130-interleaved", 6, 1, false, NULL, "5,7,9,11,13,15", 1, 1, 0, 0, 0},
 	{"xeon-6130-interleaved", 8, 1, false, NULL, "5,7,9,11,13,15,1,3", 17, 1, 0, 0, 2},
