@@ -15,6 +15,7 @@
 
 #include "syn_memory.h"
 #include "tcp_conn.h"
+#include "tcp_flow.h"
 #include "tcp_loss.h"
 #include "tcp_options.h"
 #include "tcp_timer.h"
@@ -124,65 +125,11 @@ mss_ours(const struct stack *s, uint8_t local)
 {
 	return s->port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
-
-/* ---- tcp_table.c: flows ---- */
-
-/* Source and destination port of a segment, as the machine loads them. */
-static inline uint32_t
-tcp_ports(uint16_t src, uint16_t dst)
-{
-	return (uint32_t)load_u16(be16_of(dst).b) << 16 | load_u16(be16_of(src).b);
-}
-
-static inline uint16_t
-tcp_ports_src(uint32_t ports)
-{
-	return __builtin_bswap16((uint16_t)ports);
-}
-
-static inline uint16_t
-tcp_ports_dst(uint32_t ports)
-{
-	return __builtin_bswap16((uint16_t)(ports >> 16));
-}
-
-struct flow {
-	const struct ip_addr *ip; /* the peer's */
-	uint16_t port;
-	uint16_t local_port;
-	uint8_t local; /* enum local */
-};
-
-static inline struct flow
-flow_of_conn(const struct conn *c)
-{
-	return (struct flow){&c->peer_ip, tcp_ports_src(c->ports), tcp_ports_dst(c->ports),
-			     (uint8_t)c->local};
-}
-
 static inline struct flow
 flow_of_arrival(const struct arrival *a)
 {
 	return (struct flow){&a->l3->src_ip, a->seg.src_port, a->seg.dst_port, a->l3->local};
 }
-
-static inline bool
-flow_is_of(struct flow f, const struct conn *c)
-{
-	return ip_addr_equal(f.ip, &c->peer_ip) && tcp_ports(f.port, f.local_port) == c->ports &&
-	       f.local == c->local;
-}
-
-struct conn *flow_find(const struct stack *s, struct flow flow);
-bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
-void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, struct flow flow);       /* RFC 6528 */
-uint32_t flow_ts_offset(const struct stack *s, struct flow flow); /* RFC 7323 section 7.1 */
-/* Everything of a flow in a row, for what is keyed. */
-#define FLOW_KEY_WORDS 6u
-void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
-/* The same for all local ports and known to nobody outside: where the search for one begins. */
-uint32_t flow_port_offset(const struct stack *s, struct flow flow);
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 

@@ -133,6 +133,44 @@ a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
 	}
 }
 
+/* What nearly every reply is goes a way of its own, value and end at once: by its every byte too.
+ */
+static void
+the_one_value_of_a_get_is_held_against_every_byte(void **unused)
+{
+	static const uint32_t lengths[] = {8, 13, 32, 100, 999};
+
+	for (uint32_t k = 0; k < 5; k++) {
+		uint8_t reply[ROOM];
+		struct rig rig;
+		uint32_t len, used;
+
+		rig_make(&rig, LOAD_TEXT, lengths[k]);
+		rig.req.key_count = 1;
+		len = reply_make(&rig, reply, 1);
+		check_eq(feed(&rig, reply, len, &used), REPLY_DONE);
+		check_eq(used, len);
+		check_eq(count(&rig, LOAD_HITS), 1);
+		check_eq(count(&rig, LOAD_KEYS_ASKED), 1);
+		for (uint32_t cut = 1; cut < len; cut++) {
+			rig_make(&rig, LOAD_TEXT, lengths[k]);
+			rig.req.key_count = 1;
+			check_eq(feed(&rig, reply, cut, &used), REPLY_MORE);
+		}
+		for (uint32_t bit = 0; bit < 8 * len; bit++) {
+			enum reply_status status;
+
+			rig_make(&rig, LOAD_TEXT, lengths[k]);
+			rig.req.key_count = 1;
+			reply[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			status = feed(&rig, reply, len, &used);
+			check(status != REPLY_DONE ||
+			      count(&rig, LOAD_WRONG_VALUE) + count(&rig, LOAD_WRONG_KEY) != 0);
+			reply[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		}
+	}
+}
+
 static void
 the_first_wrong_value_is_remembered(void **unused)
 {
@@ -268,6 +306,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_cut_gives_the_same_counts),
 		cmocka_unit_test(a_flipped_bit_is_counted_or_breaks_the_reply),
+		cmocka_unit_test(the_one_value_of_a_get_is_held_against_every_byte),
 		cmocka_unit_test(the_first_wrong_value_is_remembered),
 		cmocka_unit_test(each_answer_has_its_count),
 		cmocka_unit_test(a_line_longer_than_any_reply_ends_it),
