@@ -21,8 +21,9 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Passes of parse-seek-answer in one turn: what is left waits for the next one. */
-#define PASSES_MAX 8u
+/* Passes of parse-seek-answer in one turn: what is left waits for the next one. With OPS_MAX each
+ * they make no more answers than the outbox has places. */
+#define PASSES_MAX 4u
 
 /* Upkeep (stage 11) runs every so many turns; a power of two. */
 #define TIDY_TURNS 16u

@@ -80,6 +80,11 @@ CASES = [
     (["--frob", "list"], 1, "there is no such option", ""),
 ]
 
+# A process costs the most here, so busybox is asked only what its own awk, ip and sed decide.
+IN_BUSYBOX = [["bind", AT["free0"]], ["bind", AT["def0"]], ["bind", AT["ses0"]],
+              ["bind", AT["sixdef0"]], ["bind", AT["sixses0"]], ["bind", AT["other0"]],
+              ["bind", CROWD], ["unbind", BOUND]]
+
 
 def ip(*words):
     subprocess.run(["ip", *words], check=True)
@@ -200,6 +205,8 @@ def text(path):
 
 def check_cases(shell):
     for words, status, must_say, bound in CASES:
+        if len(shell) > 1 and words not in IN_BUSYBOX:
+            continue
         with a_tree() as root:
             got, said = run(shell, root, words, ssh="10.4.0.9 50000 10.4.0.2 22")
             calls = text(root / "devbind.log").strip()
@@ -307,8 +314,8 @@ def main(argv):
     for shell in shells:
         if len(shell) > 1:
             shell[0] = shutil.which("busybox")
-        for check in (check_cases, check_sysfs, check_keep, check_hugepages, check_list,
-                      check_doctor):
+        more = (check_keep, check_hugepages, check_list, check_doctor)
+        for check in (check_cases, check_sysfs, *(more if len(shell) == 1 else ())):
             for words, good, detail in check(shell):
                 count += 1
                 print(f"{'ok' if good else 'not ok'} - {'busybox: ' * (len(shell) - 1)}{words}")

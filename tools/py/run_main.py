@@ -89,7 +89,7 @@ def parse(argv):
 
 
 def server_command(args, wire, name, profiles):
-    words = [str(args.build / "app" / "clockoo"), "--port", args.port, "--iface", wire.iface,
+    words = [str(args.build / "app" / "clockoo"), "--config", "none", "--port", args.port, "--iface", wire.iface,
              "--address", f"{wire.host}/{netns.PREFIX_LEN}",
              "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
              "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles)]

@@ -440,6 +440,40 @@ a_file_too_long_is_refused(void **state)
 	check_str(f.text, ".: not an ordinary file");
 }
 
+/* Somebody who takes every key. */
+static bool
+take_all(void *ctx, const struct yaml_key *key, struct fault *f)
+{
+	(*(uint32_t *)ctx)++;
+	return true;
+}
+
+static const struct {
+	const char *text;
+	uint32_t keys;    /* visited, mappings and the root included */
+	const char *line; /* NULL: it is taken */
+} nests[] = {
+	{"{a: {b: {c: {d: {e: {f: 1}}}}}}\n", 7, NULL},
+	{"{a: {b: {c: {d: {e: {f: {g: 1}}}}}}}\n", 7, "n.yaml:1: a.b.c.d.e.f.g: nested too deeply"},
+	{"a: &a [*a]\n", 1, "n.yaml:1: a: a list within a list; expected values"},
+	{"a: &a {b: *a}\n", 2, "n.yaml:1: a.b: an alias (*); write the value again"},
+};
+
+static void
+a_file_nested_too_deeply_or_into_itself_ends(void **state)
+{
+	for (uint32_t i = 0; i < sizeof nests / sizeof nests[0]; i++) {
+		uint32_t keys = 0;
+		const struct yaml_visitor v = {take_all, &keys};
+		struct fault f = {0};
+
+		check_eq(yaml_keys_of_text("n.yaml", nests[i].text, strlen(nests[i].text), &v, &f),
+			 nests[i].line == NULL);
+		check_str(f.text, nests[i].line != NULL ? nests[i].line : "");
+		check_eq(keys, nests[i].keys);
+	}
+}
+
 static const struct {
 	const char *a, *b;
 	uint32_t distance;
@@ -478,6 +512,7 @@ main(void)
 		cmocka_unit_test(a_fault_found_later_names_the_line_that_set_it),
 		cmocka_unit_test(a_core_that_does_not_exist_is_named_with_those_that_do),
 		cmocka_unit_test(a_file_too_long_is_refused),
+		cmocka_unit_test(a_file_nested_too_deeply_or_into_itself_ends),
 		cmocka_unit_test(the_distance_of_words_counts_slips_of_the_hand),
 	};
 

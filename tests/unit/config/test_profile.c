@@ -222,6 +222,7 @@ static const struct {
 	{0x8086, 0x1592, "ice"},    {0x15b3, 0x1017, "mlx5"},    {0x1af4, 0x1000, "virtio"},
 	{0x1af4, 0x1041, "virtio"}, {0x15ad, 0x07b0, "vmxnet3"}, {0x1d0f, 0xec20, "ena"},
 	{0x8086, 0x10d3, "pci"}, /* e1000e */
+	{0x1234, 0x10fb, "pci"}, /* another's device of the 82599's number */
 };
 
 static const struct {
