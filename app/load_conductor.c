@@ -14,6 +14,7 @@
 #define REST_TICKS    (2 * TICKS_S) /* for connections to close */
 #define KNEE_CLOSE    1.03
 #define KNEE_MISSED   0.001 /* of what was due: then the rate was not kept */
+#define KNEE_ASKED    100.0 /* requests of a run: fewer say nothing of a 99th percentile */
 #define BAR_CELLS     40u
 
 static sigset_t
@@ -246,7 +247,7 @@ sweep(struct load_program *p, uint32_t conns, uint32_t depth)
 	double rate;
 
 	knee_start(&knee, p->options.sweep_from, KNEE_CLOSE);
-	while (knee_next(&knee, &rate)) {
+	while (knee_next(&knee, &rate) && rate * p->options.seconds >= KNEE_ASKED) {
 		const struct load_point *point = run_once(p, conns, depth, rate);
 
 		if (point == NULL)

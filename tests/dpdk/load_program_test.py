@@ -93,6 +93,8 @@ class LoadProgram(unittest.TestCase):
               "--popularity", "zipf:0.99", "--protocol", "meta"], 1),
             (["--transport", "udp", "--rate", "2k", "--popularity", "hot:90:10"], 1),
             (["--transport", "tcp", "--vary", "depth=1,4"], 2),
+            # Nothing keeps that; and a quarter of the rate would ask too little to judge by.
+            (["--transport", "tcp", "--sweep", "p99=0.001us", "--sweep-from", "600"], 1),
         ]
         with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211") as server:
             for words, points in runs:
