@@ -25,6 +25,7 @@ import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
 import budget  # noqa: E402
 import flood_bench  # noqa: E402
+import links  # noqa: E402
 import loss_bench  # noqa: E402
 import progress  # noqa: E402
 import store_bench  # noqa: E402
@@ -478,6 +479,20 @@ class VsTest(unittest.TestCase):
         self.assertEqual(groups["tcp_get"][:2], [("clockoo", 10), ("memcached", 0.1)])
         self.assertEqual(len(groups), 4)
         xml.etree.ElementTree.fromstring(bench_plot.bars("t", groups))
+
+    def test_no_appliance_of_a_bench_reads_the_configuration_of_its_machine(self):
+        commands = []
+        self.addCleanup(setattr, links.appliance, "start", links.appliance.start)
+        links.appliance.start = lambda command, *_: (commands.append(command),
+                                                     (types.SimpleNamespace(stop=None), True))[1]
+        bed = links.Bed(pathlib.Path("x"))
+        bed.start_appliance(types.SimpleNamespace(name="n"), types.SimpleNamespace(
+            iface="i", host="h"))
+        vs = vs_bed.VsBed.__new__(vs_bed.VsBed)
+        vs.app = pathlib.Path("x")
+        for command in (*commands, vs._app()):
+            self.assertEqual(command[1:3], ["--config", "none"])
+        self.assertEqual(len(commands), 1)
 
     def test_a_memcached_that_is_not_there_is_told(self):
         with self.assertRaisesRegex(Failed, "no program is there"):
