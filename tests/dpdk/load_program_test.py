@@ -108,6 +108,13 @@ class LoadProgram(unittest.TestCase):
                 with self.subTest(words):
                     self.figures_of(server, folder, [*two, *words], 1)
 
+    def test_a_promise_that_nothing_keeps_is_said_and_is_no_failure(self):
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
+            done = load("--port", "virtio_user", "--socket", server.socket, "--keys", "100", "--seconds",
+                        "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("knee: no rate keeps p99", done.stdout)
+
     def test_values_that_are_not_what_was_asked_for_end_with_2(self):
         short = ["--port", "virtio_user", "--keys", "100", "--seconds", "0.1", "--warmup", "0",
                  "--sets", "0"]
