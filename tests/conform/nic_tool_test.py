@@ -274,6 +274,23 @@ def check_keep(shell):
                text(root / "etc/modules-load.d/clockoo.conf") == "vfio-pci\n", said + text(rules))
 
 
+def check_keep_two(shell):
+    """A second NIC with another driver; and what vfio must be told at boot without an IOMMU."""
+    with a_tree() as root:
+        flag = root / "sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+        flag.parent.mkdir(parents=True)
+        flag.write_text("Y\n")
+        said = [run(shell, root, ["--keep", "bind", *words])
+                for words in ([AT["free0"]], [AT["port0"], "uio_pci_generic"], [AT["free0"]])]
+        yield ("every driver kept is loaded at boot, once", [got for got, _ in said] == [0] * 3 and
+               text(root / "etc/modules-load.d/clockoo.conf") == "vfio-pci\nuio_pci_generic\n" and
+               text(root / "etc/modprobe.d/clockoo.conf") == "", str(said))
+        got, words = run(shell, root, ["--keep", "bind", NOGROUP])
+        yield ("without an IOMMU vfio is told so at boot", got == 0 and
+               text(root / "etc/modprobe.d/clockoo.conf") ==
+               "options vfio enable_unsafe_noiommu_mode=1\n", words)
+
+
 def check_notes(shell):
     """Which driver of the kernel it had is remembered, whatever its neighbours have."""
     with a_tree() as root:
@@ -364,7 +381,8 @@ def main(argv):
     for shell in shells:
         if len(shell) > 1:
             shell[0] = shutil.which("busybox")
-        more = (check_keep, check_notes, check_open, check_hugepages, check_list, check_doctor)
+        more = (check_keep, check_keep_two, check_notes, check_open, check_hugepages, check_list,
+                check_doctor)
         for check in (check_cases, check_sysfs, *(more if len(shell) == 1 else ())):
             for words, good, detail in check(shell):
                 count += 1
