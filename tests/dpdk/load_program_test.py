@@ -51,7 +51,7 @@ class Appliance:
     def __init__(self, folder, *words):
         self.socket = str(pathlib.Path(folder, "v.sock"))
         self.child = subprocess.Popen(
-            [CLOCKOO, *COMMON, "--port", "vhost", "--socket", self.socket, "--file-prefix",
+            [CLOCKOO, "--config", "none", *COMMON, "--port", "vhost", "--socket", self.socket, "--file-prefix",
              PREFIX + "-srv", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.child.stdout.readline()
         if "ready" not in line:
