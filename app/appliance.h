@@ -49,8 +49,9 @@ struct sizes {
 
 struct appliance {
 	int argc;
-	char *const *argv;           /* to be read again, with the file */
-	struct config_source source; /* of config */
+	char *const *argv;                  /* to be read again, with the file */
+	struct config_source source;        /* of config */
+	char config_path[USERS_PATH_BYTES]; /* source.file, absolute; empty = none */
 	struct config config;
 	struct nic nic;
 	struct sizes sizes;

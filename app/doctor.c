@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A group of devices has one owner at a time; opening it tells whether there is one. */
@@ -15,9 +16,10 @@ look_for_owner(struct prospect *p)
 	int fd;
 
 	if (!tree_is_live(&p->machine.tree) || nic->iommu_group[0] == '\0' ||
-	    !pci_nic_is_bound(nic) || pci_nic_is_shared(nic))
+	    strcmp(nic->driver, "vfio-pci") != 0)
 		return;
-	snprintf(path, sizeof path, "/dev/vfio/%s", nic->iommu_group);
+	snprintf(path, sizeof path, "/dev/vfio/%s%s", nic->noiommu ? "noiommu-" : "",
+		 nic->iommu_group);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
@@ -26,8 +28,8 @@ look_for_owner(struct prospect *p)
 		a = advice_add(&p->advice, ADVICE_FAIL, "NIC's owner", "another program has it");
 		advice_cure(a, "fuser -v %s", path);
 	} else {
-		a = advice_add(&p->advice, ADVICE_FAIL, "NIC's owner", "not permitted to open %s",
-			       path);
+		a = advice_add(&p->advice, ADVICE_FAIL, "NIC's owner", "cannot open %s: %s", path,
+			       strerror(errno));
 		advice_cure(a, "run as root, or: chown clockoo %s", path);
 	}
 }

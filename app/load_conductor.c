@@ -14,8 +14,9 @@
 #define REST_TICKS    (2 * TICKS_S) /* for connections to close */
 #define KNEE_CLOSE    1.03
 #define KNEE_MISSED   0.001 /* of what was due: then the rate was not kept */
-#define KNEE_ASKED    100.0 /* requests of a run: fewer say nothing of a 99th percentile */
 #define BAR_CELLS     40u
+/* Of fewer a 99th percentile says nothing. */
+#define SWEEP_REQUESTS 100.0
 
 static sigset_t
 our_signals(void)
@@ -207,8 +208,11 @@ run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
 	};
 	struct load_point *point = &p->report->point[p->report->count];
 
-	if (p->report->count == LOAD_POINTS_MAX)
+	if (p->report->count == LOAD_POINTS_MAX) {
+		p->failed = true;
+		fault_say(&p->fault, "--vary: more than %u runs together", LOAD_POINTS_MAX);
 		return NULL;
+	}
 	give(p, &order);
 	if (!wait_done(p, false))
 		return NULL;
@@ -240,6 +244,13 @@ promise_kept(const struct load_options *o, const struct load_point *point)
 	return us <= o->promise_us && load_point_missed(point) <= KNEE_MISSED;
 }
 
+/* A promise that so low a rate did not keep is kept by none. */
+static bool
+is_hopeless(const struct knee *k, double rate, double seconds)
+{
+	return k->runs != 0 && k->kept == 0 && rate * seconds < SWEEP_REQUESTS;
+}
+
 static bool
 sweep(struct load_program *p, uint32_t conns, uint32_t depth)
 {
@@ -247,7 +258,7 @@ sweep(struct load_program *p, uint32_t conns, uint32_t depth)
 	double rate;
 
 	knee_start(&knee, p->options.sweep_from, KNEE_CLOSE);
-	while (knee_next(&knee, &rate) && rate * p->options.seconds >= KNEE_ASKED) {
+	while (knee_next(&knee, &rate) && !is_hopeless(&knee, rate, p->options.seconds)) {
 		const struct load_point *point = run_once(p, conns, depth, rate);
 
 		if (point == NULL)

@@ -6,6 +6,7 @@
  */
 #include "appliance.h"
 #include "file_check.h"
+#include "paths.h"
 #include "plan_print.h"
 #include "version.h"
 
@@ -69,6 +70,11 @@ run(struct appliance *a)
 	struct fault f;
 	int status;
 
+	if (a->source.file[0] != '\0' &&
+	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
+		fault_say(&f, "--config: the current folder has no name");
+		return refuse(a, &f);
+	}
 	if (!users_begin(&a->users, &a->config, &f) ||
 	    !identity_find(&a->identity, a->config.user, &f))
 		return refuse(a, &f);

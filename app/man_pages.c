@@ -26,7 +26,9 @@ exit_codes(void)
 	     "what it calls\n"
 	     "usage, 67 for an unknown user, 71 when the system refuses \\fB\\-u\\fR or "
 	     "\\fB\\-d\\fR; 1 for all else.\n"
-	     "What is wrong is one line on the standard error.");
+	     "What is wrong is one line on the standard error. \\fBdoctor\\fR: 0 if all is good, 1 "
+	     "if it would be\n"
+	     "slow, 2 if it would not start.");
 }
 
 static void
@@ -34,12 +36,17 @@ appliance_page(void)
 {
 	title("clockoo", "8", "memcached\\-compatible cache on its own network stack");
 	puts(".SH SYNOPSIS\n.B clockoo\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
+	     ".br\n.B clockoo doctor\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".SH DESCRIPTION\n"
 	     "A cache appliance that speaks memcached's protocols over TCP and UDP and takes its "
 	     "frames straight\n"
 	     "from a NIC through DPDK. Options of the command line come after those of the file "
 	     "and win;\n"
 	     "letters, names and meanings are memcached's where it has them.\n"
+	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing: it prints "
+	     "what "
+	     "is good, slow or\n"
+	     "wrong about this machine, each with its cure.\n"
 	     ".SH OPTIONS");
 	config_man_options(stdout);
 	puts(".SS After \\-o, with commas between");

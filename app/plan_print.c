@@ -162,8 +162,12 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB a "
 		"core)\n",
 		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
-	fprintf(out, "           frames %llu MB, a pool of %llu MB for each queue\n",
-		mb(z->pool_bytes), mb(z->pool_bytes / p->steer.queues));
+	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
+	if (p->steer.handover)
+		fputs("one pool for all cores\n", out);
+	else
+		fprintf(out, "a pool of %llu MB for each queue\n",
+			mb(z->pool_bytes / p->steer.queues));
 	fprintf(out, "           DPDK itself %u MB\n", EAL_MB);
 	for (uint32_t n = 0; n < cfg->node_count; n++)
 		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);

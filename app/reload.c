@@ -16,7 +16,8 @@ say_fixed(void *arg, const char *option, const char *key)
 static void
 reload_config(struct appliance *a)
 {
-	struct config_source src = {.default_file = a->source.default_file};
+	/* By its whole path: -d has left the folder. And it must still be there. */
+	struct config_source src = {.again = a->config_path};
 	struct config now;
 	struct fault f;
 

@@ -42,7 +42,8 @@ rest(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t no
 		idle_busy(idle, now_ns);
 		return;
 	}
-	if (w->adaptive)
+	/* Who waits for memory, say, is looked at from turn to turn: nothing would wake us. */
+	if (w->adaptive && !stack_has_work(w->core->stack))
 		wait_ns = idle_wait_ns(idle, now_ns, stack_next_timer(w->core->stack));
 	if (wait_ns == 0)
 		lcore_idle(w->yield);

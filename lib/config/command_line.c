@@ -17,13 +17,24 @@ struct cursor {
 	bool said[CONFIG_ROWS_MAX];
 };
 
+/* Two names of one number, such as --threads and --cores, are one option. */
+static void
+note_said(struct cursor *c, const struct option_row *row)
+{
+	for (uint32_t i = 0; i < option_row_count; i++)
+		if (option_rows[i].kind == OPTION_NUMBER && row->kind == OPTION_NUMBER &&
+		    option_rows[i].at == row->at)
+			c->said[i] = true;
+	c->said[option_number(row)] = true;
+}
+
 static enum config_verdict
 apply(struct config *cfg, struct cursor *c, const struct option_row *row, const char *value,
       struct fault *f)
 {
 	uint32_t *count = (uint32_t *)(void *)((char *)cfg + row->at);
 
-	c->said[option_number(row)] = true;
+	note_said(c, row);
 	switch (row->kind) {
 	case OPTION_HELP:
 		return CONFIG_HELP;
@@ -153,12 +164,11 @@ let_line_win(struct config *cfg, const struct cursor *c, struct config_source *s
 	for (uint32_t i = 0; i < option_count(); i++)
 		if (c->said[i])
 			src->line[i] = 0;
-	if (displaces(c, src, "threads", "lcores") || displaces(c, src, "cores", "lcores"))
+	if (displaces(c, src, "threads", "lcores"))
 		cfg->lcores.count = 0;
 	if (displaces(c, src, "lcores", "threads"))
 		cfg->cores = 0;
-	if (displaces(c, src, "threads", "queues") || displaces(c, src, "cores", "queues") ||
-	    displaces(c, src, "lcores", "queues"))
+	if (displaces(c, src, "threads", "queues") || displaces(c, src, "lcores", "queues"))
 		cfg->queues = 0;
 	if (displaces(c, src, "memory-limit", "node-memory"))
 		cfg->node_count = 0;
@@ -172,6 +182,8 @@ let_line_win(struct config *cfg, const struct cursor *c, struct config_source *s
 static const char *
 file_to_read(const struct cursor *c, const struct config_source *src)
 {
+	if (src->again != NULL)
+		return src->again;
 	if (c->file != NULL)
 		return c->verdict != CONFIG_CHECK && strcmp(c->file, "none") == 0 ? NULL : c->file;
 	if (src->default_file == NULL || (access(src->default_file, F_OK) != 0 && errno == ENOENT))
@@ -186,7 +198,14 @@ finish(struct config *cfg, const struct config_source *src, enum config_verdict 
 	struct config copy = *cfg;
 
 	/* What config_finish derives is not what was set. */
-	return config_finish(verdict == CONFIG_PRINT ? &copy : cfg, f) || config_blame(src, f);
+	if (!config_finish(verdict == CONFIG_PRINT ? &copy : cfg, f))
+		return config_blame(src, f);
+	/* -l has no key of its own: it is the address. */
+	if (copy.listen != 0) {
+		cfg->ipv4 = copy.listen;
+		cfg->address_said = true;
+	}
+	return true;
 }
 
 enum config_verdict
@@ -196,6 +215,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	struct cursor c = {.argc = argc, .argv = argv};
 	enum config_verdict verdict;
 	const char *file;
+	bool share;
 
 	src->file[0] = '\0';
 	memset(src->line, 0, sizeof src->line);
@@ -205,7 +225,9 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	if (verdict != CONFIG_RUN)
 		return verdict;
 	file = file_to_read(&c, src);
+	share = cfg->share_cpus; /* it allows what the file alone may not say */
 	config_defaults(cfg);
+	cfg->share_cpus = share;
 	if (file != NULL && !config_file_load(cfg, src, file, f))
 		return CONFIG_WRONG;
 	if (take_words(cfg, &c, f) != CONFIG_RUN)

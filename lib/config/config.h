@@ -144,6 +144,7 @@ enum config_verdict {
 /* Where things were said. */
 struct config_source {
 	const char *default_file; /* read if it is there and nobody names another; may be NULL */
+	const char *again;        /* read this one, whatever the options name; NULL at start */
 	char file[CONFIG_PATH_BYTES];   /* the one that was read; empty = none */
 	uint32_t line[CONFIG_ROWS_MAX]; /* of the option in it; 0 = the file has no say in it */
 };
@@ -157,7 +158,7 @@ bool config_set(struct config *cfg, const char *name, const char *value, struct 
 bool config_finish(struct config *cfg, struct fault *f);
 
 /* Defaults, then the file, then the command line, then finish. argv[0] is skipped. Of *src only
- * default_file is read. */
+ * default_file and again are read. */
 enum config_verdict config_parse(struct config *cfg, struct config_source *src, int argc,
 				 char *const *argv, struct fault *f);
 

@@ -14,7 +14,7 @@ struct walk {
 	const struct yaml_visitor *visitor;
 	struct fault *f;
 	yaml_document_t *doc;
-	size_t reached; /* where the last node begins: an alias leads back */
+	size_t reached; /* number of the last node: an alias leads back, or to itself */
 	struct yaml_key key;
 	char path[YAML_PATH_BYTES];
 };
@@ -23,6 +23,13 @@ static uint32_t
 line_of(const yaml_node_t *node)
 {
 	return (uint32_t)node->start_mark.line + 1;
+}
+
+/* Nodes are numbered in the order of the text. */
+static size_t
+number_of(const struct walk *w, const yaml_node_t *node)
+{
+	return (size_t)(node - w->doc->nodes.start) + 1;
 }
 
 bool
@@ -41,7 +48,7 @@ yaml_key_fault(struct fault *f, const struct yaml_key *key, const char *format, 
 static bool
 wrong(struct walk *w, const yaml_node_t *node, const char *words)
 {
-	if (node != NULL && node->start_mark.index >= w->reached)
+	if (node != NULL && number_of(w, node) >= w->reached)
 		w->key.line = line_of(node);
 	return yaml_key_fault(w->f, &w->key, "%s", words);
 }
@@ -62,9 +69,9 @@ is_plain_tag(const yaml_node_t *node)
 static bool
 is_allowed(struct walk *w, const yaml_node_t *node)
 {
-	if (node->start_mark.index < w->reached)
-		return wrong(w, node, "an alias (*); write the value again");
-	w->reached = node->start_mark.index;
+	if (number_of(w, node) <= w->reached)
+		return wrong(w, NULL, "an alias (*); write the value again");
+	w->reached = number_of(w, node);
 	if (!is_plain_tag(node))
 		return wrong(w, node, "a tag (!); leave it out");
 	if (node->type == YAML_SCALAR_NODE &&

@@ -2,8 +2,8 @@
  * yaml_keys.h - a YAML file, one key at a time, in the order of its lines.
  *
  * What we read of YAML is what people write in configuration files: mappings, lists of values,
- * lists of mappings. Anchors, aliases, tags and second documents are refused, and so is a key that
- * stands twice; none of it means anything here, each can hide a mistake.
+ * lists of mappings. Aliases, tags and second documents are refused, and so is a key that stands
+ * twice; none of it means anything here, each can hide a mistake.
  *
  * Shape:  a key is named by its whole path: "network.mtu", "quirks[2].what". A mapping is visited
  *         before its keys.

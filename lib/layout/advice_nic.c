@@ -65,7 +65,7 @@ judge_iommu(struct advice_list *list, const struct advice_case *c)
 	char unsafe[TOPOLOGY_NAME_BYTES];
 	struct advice *a;
 
-	if (c->nic->iommu_group[0] != '\0') {
+	if (c->nic->iommu_group[0] != '\0' && !c->nic->noiommu) {
 		advice_add(list, ADVICE_OK, "IOMMU", "on, group %s", c->nic->iommu_group);
 		return;
 	}
@@ -75,7 +75,7 @@ judge_iommu(struct advice_list *list, const struct advice_case *c)
 	}
 	tree_line(c->tree, unsafe, sizeof unsafe,
 		  "sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
-	if (unsafe[0] == 'Y' || strstr(c->nic->driver, "uio") != NULL) {
+	if (unsafe[0] == 'Y' || c->nic->noiommu || strstr(c->nic->driver, "uio") != NULL) {
 		a = advice_add(list, ADVICE_WARN, "IOMMU",
 			       "off: a fault of the NIC or driver may write anywhere in memory");
 		advice_cure(a, "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB);

@@ -66,6 +66,18 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 		  nic->iface);
 }
 
+/* Without an IOMMU vfio makes a group of its own for the device, by this name (vfio_group.c of the
+ * kernel). */
+static bool
+is_noiommu(const struct tree *tree, const char *group)
+{
+	char name[TOPOLOGY_NAME_BYTES];
+
+	return group[0] != '\0' &&
+	       tree_line(tree, name, sizeof name, "sys/kernel/iommu_groups/%s/name", group) &&
+	       strcmp(name, "vfio-noiommu") == 0;
+}
+
 void
 pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 {
@@ -85,6 +97,7 @@ pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 	tree_link(tree, nic->driver, sizeof nic->driver, PCI_DIR "/%s/driver", nic->address);
 	tree_link(tree, nic->iommu_group, sizeof nic->iommu_group, PCI_DIR "/%s/iommu_group",
 		  nic->address);
+	nic->noiommu = is_noiommu(tree, nic->iommu_group);
 	tree_line(tree, nic->pcie_speed, sizeof nic->pcie_speed, PCI_DIR "/%s/current_link_speed",
 		  nic->address);
 	tree_line(tree, nic->pcie_speed_max, sizeof nic->pcie_speed_max,

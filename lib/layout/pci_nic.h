@@ -29,6 +29,7 @@ struct pci_nic {
 	char pcie_speed[TOPOLOGY_NAME_BYTES], pcie_speed_max[TOPOLOGY_NAME_BYTES]; /* "8.0 GT/s" */
 	uint32_t pcie_width, pcie_width_max;
 	char iommu_group[TOPOLOGY_NAME_BYTES]; /* empty: no IOMMU in use */
+	bool noiommu;                          /* the group is vfio's stand-in for one */
 };
 
 /* The NIC of that address, with or without its domain. */

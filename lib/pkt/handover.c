@@ -2,17 +2,18 @@
 #include "base/bytes.h"
 #include "frame_ring.h"
 
-#define ETH_BYTES  14u
-#define TAG_BYTES  4u
-#define TYPE_AT    12u
-#define TYPE_VLAN  0x8100u /* IEEE 802.1Q clause 9 */
-#define TYPE_IPV4  0x0800u
-#define TYPE_IPV6  0x86ddu
-#define IPV4_BYTES 20u
-#define IPV6_BYTES 40u
-#define IP_TCP     6u
-#define IP_UDP     17u
-#define PORT_BYTES 4u
+#define ETH_BYTES    14u
+#define TAG_BYTES    4u
+#define TYPE_AT      12u
+#define TYPE_VLAN    0x8100u /* IEEE 802.1Q clause 9 */
+#define TYPE_IPV4    0x0800u
+#define TYPE_IPV6    0x86ddu
+#define IPV4_BYTES   20u
+#define IPV6_BYTES   40u
+#define IP_TCP       6u
+#define IP_UDP       17u
+#define IP6_FRAGMENT 44u
+#define PORT_BYTES   4u
 /* Odd, and with bits well mixed: 2^64 over the golden ratio, and a multiplier of SplitMix64. */
 #define MIX_A 0x9e3779b97f4a7c15u
 #define MIX_B 0xbf58476d1ce4e5b9u
@@ -55,7 +56,7 @@ struct flow {
 	uint64_t addresses;
 	uint32_t ports;
 	uint8_t protocol;
-	bool ip;
+	bool ip, fragment;
 };
 
 static inline uint32_t
@@ -64,13 +65,11 @@ u16_at(const uint8_t *p)
 	return be16_get(*(const struct be16 *)p);
 }
 
-/* Fragments have no ports, not even the first: all of a datagram go one way. */
 static struct flow
 flow_of(const uint8_t *data, uint32_t len)
 {
 	struct flow f = {0};
 	uint32_t at = ETH_BYTES, type, l4;
-	bool fragment = false;
 
 	if (len < ETH_BYTES + TAG_BYTES)
 		return f;
@@ -83,19 +82,20 @@ flow_of(const uint8_t *data, uint32_t len)
 		/* RFC 791 section 3.1 */
 		f.addresses = load_u64(data + at + 12);
 		f.protocol = data[at + 9];
-		fragment = (u16_at(data + at + 6) & 0x3fff) != 0;
+		f.fragment = (u16_at(data + at + 6) & 0x3fff) != 0;
 		l4 = at + (data[at] & 0xfu) * 4;
 	} else if (type == TYPE_IPV6 && len >= at + IPV6_BYTES) {
 		/* RFC 8200 section 3; behind extension headers there are no ports to us */
 		f.addresses = load_u64(data + at + 8) ^ load_u64(data + at + 16) * MIX_A ^
 			      load_u64(data + at + 24) ^ load_u64(data + at + 32) * MIX_B;
 		f.protocol = data[at + 6];
+		f.fragment = f.protocol == IP6_FRAGMENT;
 		l4 = at + IPV6_BYTES;
 	} else {
 		return f;
 	}
 	f.ip = true;
-	if (!fragment && (f.protocol == IP_TCP || f.protocol == IP_UDP) && len >= l4 + PORT_BYTES)
+	if (!f.fragment && (f.protocol == IP_TCP || f.protocol == IP_UDP) && len >= l4 + PORT_BYTES)
 		f.ports = load_u32(data + l4);
 	return f;
 }
@@ -116,6 +116,9 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 	const struct flow f = flow_of(data, len);
 	const uint32_t to = __builtin_bswap32(f.ports) & 0xffff;
 
+	/* Fragments have no ports, not even the first: all of a datagram go one way. */
+	if (f.fragment)
+		return share_of(&f, cfg->cores);
 	if (!f.ip || (f.protocol != IP_TCP && f.protocol != IP_UDP))
 		return here;
 	if (f.protocol == IP_UDP && f.ports != 0 && cfg->udp_first != 0 &&

@@ -8,7 +8,8 @@
  *
  * TCP belongs to the core that a hash of both ends names, for a connection lives there alone. UDP,
  * which any core may answer, is shared out in the same way if there are fewer queues than cores,
- * and a port of udp_first + i belongs to core i. All else is for the core that received it.
+ * and a port of udp_first + i belongs to core i. Fragments belong to the core that a hash of both
+ * addresses names. All else is for the core that received it.
  *
  * Shape:  a ring for each pair of a core with a queue and a core; one more for each core without.
  *         Core i has queue i; the cores behind the last queue have none.

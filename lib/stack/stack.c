@@ -199,6 +199,12 @@ stack_next_timer(const struct stack *s)
 }
 
 bool
+stack_has_work(const struct stack *s)
+{
+	return s->out.count != 0 || tcp_has_ready(s);
+}
+
+bool
 stack_drain(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);

@@ -135,6 +135,9 @@ uint32_t stack_give(struct stack *s);
 /* When the next timer is due (ns), UINT64_MAX if none: for cores that may sleep and for the
  * simulator's clock. */
 uint64_t stack_next_timer(const struct stack *s);
+/* After a turn: has the next one work that neither a frame nor a timer brings? A connection is to
+ * be read again, or frames that the port refused are to be offered again. */
+bool stack_has_work(const struct stack *s);
 
 /* Stop: refuse new connections, FIN on all others; true once none is left. */
 bool stack_drain(struct stack *s, uint64_t now_ns);

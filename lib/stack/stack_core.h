@@ -273,6 +273,7 @@ void tcp_input(struct stack *s, struct sorted *in);
 void tcp_tick(struct stack *s);
 void tcp_output(struct stack *s);
 uint64_t tcp_next_timer(const struct stack *s);
+bool tcp_has_ready(const struct stack *s);
 bool tcp_drain(struct stack *s);
 /* Fill in what is in use; any thread. */
 void tcp_usage_mt(const struct stack *s, struct stack_usage *out);

@@ -369,6 +369,13 @@ tcp_next_timer(const struct stack *s)
 	return timer < evict ? timer : evict;
 }
 
+/* Put back by the service, which wants it in the next turn. */
+bool
+tcp_has_ready(const struct stack *s)
+{
+	return !list_empty(&s->tcp->ready);
+}
+
 /*
  * The walk over all connections closes a slice a call; new ones are refused from the first
  * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.

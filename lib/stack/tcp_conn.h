@@ -144,7 +144,7 @@ struct lengths {
 };
 
 /* The way to the peer as the neighbour table last had it. It is so still while the table's number
- * of changes and the time say so: hop_known() in tcp_plain.c. */
+ * of changes and the time say so: plain_hop() in tcp_plain.c. */
 struct conn_hop {
 	uint64_t first; /* 8 bytes of a frame to there: its MAC, and what ours begins with */
 	uint32_t changes;

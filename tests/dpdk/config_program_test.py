@@ -8,6 +8,7 @@ machines of tests/machines. Needs no root, no NIC, no hugepages.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,28 @@ class ConfigProgram(unittest.TestCase):
         done = check(EXAMPLES / "intel-paper.yaml", VM)
         self.assertEqual(done.returncode, 1)
         self.assertIn("intel-paper.yaml:16: cores.count: 16 cores asked for", done.stderr)
+
+    def test_the_papers_clients_find_all_cores_on_the_one_udp_port_they_know(self):
+        done = clockoo("--config", EXAMPLES / "intel-paper.yaml", "--plan", "--sysfs", machine(PAPER),
+                       "--data-dir", PROFILES)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("16 queues, RSS over addresses, TCP ports, UDP ports", done.stdout)
+        self.assertNotIn("UDP port 11211 to queue 0", done.stdout)
+
+    def test_the_tuning_guide_names_no_option_and_no_key_that_is_not_there(self):
+        text = (PROFILES / "TUNING.md").read_text()
+        printed = clockoo("--config", "none", "--print-config").stdout
+        keys = {f"{section}.{key}" for section, body in
+                re.findall(r"^(\w+):\n((?:[ #].*\n|\n)*)", printed, re.M)
+                for key in re.findall(r"^  #?(\w+):", body, re.M)}
+        named = set(re.findall(r"`((?:network|port|cores|memory|cache|steering|protocol)\.\w+)", text))
+        self.assertGreater(len(named), 10)
+        self.assertLessEqual(named, keys)
+        own = text.partition("## clockoo-load")[2]
+        load = subprocess.run([CLOCKOO.with_name("clockoo-load"), "--help"], capture_output=True,
+                              text=True, timeout=60).stdout
+        for option in set(re.findall(r"--[a-z]+", own)):
+            self.assertIn(f"{option} ", load)
 
     def test_what_the_machine_lacks_is_one_line_with_file_line_and_key(self):
         with tempfile.TemporaryDirectory() as folder:

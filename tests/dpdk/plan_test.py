@@ -56,6 +56,9 @@ BREAKS = [
     ("/bus/pci/drivers/vfio-pci", "/bus/pci/drivers/ixgbe", "FAIL  driver", 2),
     ("free_hugepages = 8192", "free_hugepages = 12", "FAIL  hugepages", 2),
     ("0000:04:00.0/current_link_width = 8", "0000:04:00.0/current_link_width = 4", "warn  PCIe", 1),
+    # Without an IOMMU vfio makes a group that is none.
+    ("sys/devices/system/cpu/isolated", "sys/kernel/iommu_groups/27/name = vfio-noiommu\n"
+     "sys/devices/system/cpu/isolated", "warn  IOMMU", 1),
     ("no_turbo = 0", "no_turbo = 1", "warn  turbo", 1),
     ("proc/1/comm = systemd", "proc/1/comm = irqbalance", "ok    irqbalance", 0),
 ]
@@ -127,6 +130,13 @@ def check_golden(clockoo, write):
         yield f"{name} is as written", good, f"status {got}\n{out}{err}"
 
 
+def check_handover(clockoo):
+    got, out, err = run(clockoo, MACHINES / "xeon-e5-2660.machine",
+                        ["--plan", *PAPER, "-t", "8", "--steering", "software"])
+    yield ("cores that hand frames over have one pool", got == 0 and "one pool for all" in out and
+           "for each queue" not in out.split("memory")[1], out + err)
+
+
 def check_mistakes(clockoo):
     for words, status, line in MISTAKES:
         got, out, err = run(clockoo, MACHINES / "xeon-e5-2660.machine", words)
@@ -186,7 +196,7 @@ def check_here(clockoo):
 def main(argv):
     clockoo, write = argv[0], "--write" in argv
     failed = count = 0
-    for cases in (check_golden(clockoo, write), check_mistakes(clockoo), check_folder(clockoo),
+    for cases in (check_golden(clockoo, write), check_handover(clockoo), check_mistakes(clockoo), check_folder(clockoo),
                   check_record(clockoo), check_breaks(clockoo), check_here(clockoo)):
         for words, good, detail in cases:
             count += 1

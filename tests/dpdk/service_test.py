@@ -25,14 +25,14 @@ BEATS = 3
 class Service:
     """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
 
-    def __init__(self, name, *options, config="none", **env):
+    def __init__(self, name, *options, config="none", folder=None, **env):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
         self.process = subprocess.Popen(
             [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
              "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
-            env=os.environ | {"NOTIFY_SOCKET": name} | env,
+            env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -112,6 +112,21 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(len(lines), 1)
         self.assertIn("FILE:3: ", lines[0])
         self.assertIn("everything stays as it was", lines[0])
+
+    def test_a_daemon_reads_a_file_again_that_was_named_from_another_folder(self):
+        config, pid_file = self.folder / "clockoo.yaml", self.folder / "pid"
+        config.write_text("memory:\n  limit: 16\n")
+        with Service(str(self.folder / "socket"), "-d", "-v", "-P", str(pid_file),
+                     config=config.name, folder=self.folder) as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            pid = int(pid_file.read_text())
+            config.write_text("memory:\n  limit: 16\n  mistake: 1\n")
+            os.kill(pid, signal.SIGHUP)
+            self.assertEqual(service.hear().get("RELOADING"), "1")
+            self.assertEqual(service.hear(), {"READY": "1"})
+            os.kill(pid, signal.SIGTERM)
+            self.assertEqual(service.hear(), {"STOPPING": "1"})
+            self.assertIn("clockoo.yaml:3: memory.mistake", service.process.stderr.read())
 
     def test_life_is_shown_while_the_manager_waits_for_it(self):
         with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US)) as service:

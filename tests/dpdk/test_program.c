@@ -103,11 +103,12 @@ static void
 start(struct run *r, const char *const *args)
 {
 	static char name[] = "clockoo", option[] = "--file-prefix";
-	char *argv[ARGS_MAX + 4] = {name, option, prefix};
+	static char config[] = "--config", none[] = "none"; /* not the file of this machine */
+	char *argv[ARGS_MAX + 6] = {name, option, prefix, config, none};
 	int out[2], err[2];
 
 	for (int i = 0; i < ARGS_MAX && args[i] != NULL; i++)
-		argv[i + 3] = (char *)(uintptr_t)args[i];
+		argv[i + 5] = (char *)(uintptr_t)args[i];
 	check_eq(pipe(out), 0);
 	check_eq(pipe(err), 0);
 	r->pid = fork();

@@ -360,7 +360,29 @@ udp_ports_of_cores_go_to_their_core(void **state)
 		check_eq(owner(&any, 0x0800, UDP, false, false, ports), 1);
 	}
 	check_eq(owner(&all, 0x0800, UDP, false, false, 40000u << 16 | 11215), 1);
-	check_eq(owner(&all, 0x0800, UDP, false, true, 40000u << 16 | 11213), 1);
+}
+
+/* Whichever core received it and whatever stands where ports would be. */
+static void
+fragments_of_a_datagram_go_one_way(void **state)
+{
+	const struct handover_config cfg = {.cores = 4, .queues = 4, .udp_first = 11211};
+	uint8_t frame[SHORT];
+	uint32_t to;
+
+	for (uint32_t v6 = 0; v6 < 2; v6++) {
+		write_frame(frame, 0x0800, UDP, false, true, 40000u << 16 | 11213);
+		if (v6 != 0) {
+			put16(frame + 12, 0x86dd);
+			frame[14 + 6] = 44;
+		}
+		to = handover_owner(&cfg, frame, SHORT, 0);
+		for (uint32_t here = 0; here < cfg.cores; here++)
+			for (uint32_t ports = 0; ports < 16; ports++) {
+				put16(frame + (v6 != 0 ? 56 : 36), 11211 + ports);
+				check_eq(handover_owner(&cfg, frame, SHORT, here), to);
+			}
+	}
 }
 
 static void
@@ -439,6 +461,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp_ports_of_cores_go_to_their_core),
+		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
 		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
 		cmocka_unit_test(flows_are_shared_out_evenly),
 		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),

@@ -37,7 +37,7 @@ converse(struct sim_cores *sc, uint32_t core, uint16_t port, const char *say, co
 }
 
 static void
-cores_share_one_store(void **unused)
+cores_share_one_store(void **state)
 {
 	struct sim_cores_options options = sim_cores_defaults(5);
 	struct sim_cores *sc;
@@ -53,11 +53,78 @@ cores_share_one_store(void **unused)
 	sim_cores_destroy(sc);
 }
 
+/* Small items until some were evicted. */
+static void
+fill(struct sim_cores *sc)
+{
+	struct store_core *core = store_core_of(sc->store, 0);
+	const struct counter *evicted = &store_counters(core)[STORE_EVICTED];
+	static const uint8_t value[32];
+
+	for (uint64_t key = 0; counter_read(evicted) < 1000; key++) {
+		const struct view k = {(const uint8_t *)&key, sizeof key};
+		struct fill f;
+
+		check_eq(store_begin(core, &f, k, store_hash(core, k), sizeof value, 0, 0),
+			 STORE_OK);
+		store_fill(core, &f, value, sizeof value);
+		check_eq(store_finish(core, &f, STORE_SET, 0), STORE_OK);
+		if (key % 64 == 0)
+			sim_cores_turn(sc);
+	}
+}
+
+/* No frame and no timer tells when there is memory for a set: only turns do, so a core must not
+ * sleep between them. */
+static void
+whoever_waits_for_memory_is_work_until_it_comes(void **state)
+{
+	enum { CLIENTS = 6 };
+	const struct sim_faults none = {.delay_ns = 5000};
+	struct sim_cores_options options = sim_cores_defaults(7);
+	struct mem_port *cable = mem_port_create(sim_peer_mac, 512, 0);
+	struct sim_peers *peers = sim_peers_create(cable, 2);
+	uint32_t waited = 0, turns = 0;
+	struct sim_cores *sc;
+	struct sim_wire *wire;
+	const struct core *core;
+	uint64_t begun = 0;
+
+	options.memory_bytes = 16u << 20;
+	sc = sim_cores_create(&options);
+	core = &sc->cores[0].core;
+	wire = sim_wire_create(sc->cores[0].port, cable, &none, 1);
+	fill(sc);
+	check(!stack_has_work(core->stack));
+	for (uint16_t i = 0; i < CLIENTS; i++) {
+		struct sim_peer *p = sim_peer_open(peers, SIM_PEERS + 1, 3000 + i, 4096, 4096);
+		char line[40];
+
+		snprintf(line, sizeof line, "set big%u 0 0 1000000\r\n", i);
+		sim_peer_send(p, line, (uint32_t)strlen(line));
+	}
+	for (; turns < 2000 && (begun < CLIENTS || stack_has_work(core->stack)); turns++) {
+		sc->now_ns += 5000;
+		sim_wire_turn(wire, sc->now_ns);
+		sim_cores_turn(sc);
+		sim_peers_turn(peers, sc->now_ns);
+		begun = counter_read(&serve_counters(core->serve)[CMD_SET]);
+		waited += !core->was_busy && stack_has_work(core->stack);
+	}
+	check_eq(begun, CLIENTS);
+	check(waited > 2 && turns < 2000);
+	sim_peers_destroy(peers);
+	sim_wire_destroy(wire);
+	mem_port_destroy(cable);
+	sim_cores_destroy(sc);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cores_share_one_store),
+		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

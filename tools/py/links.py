@@ -123,8 +123,8 @@ class Bed:
     def start_appliance(self, ledger, wire):
         folder = build_tree.default_folder()
         # --yield: clients and appliance share few CPUs here.
-        command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--port",
-                   "af_packet", "--iface", wire.iface, "--address",
+        command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--config",
+                   "none", "--port", "af_packet", "--iface", wire.iface, "--address",
                    f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0", "-m",
                    str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v", "--file-prefix",
                    ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield",

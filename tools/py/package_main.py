@@ -84,7 +84,8 @@ def contents(build, number):
     doc = f"usr/share/doc/{NAME}"
     for source, name in (("README.md", "README.md"), ("app/README.md", "options.md"),
                          ("lib/proto/COMMANDS.md", "COMMANDS.md"), ("lib/load/README.md", "clockoo-load.md"),
-                         ("drivers-config/README.md", "drivers-config.md")):
+                         ("drivers-config/README.md", "drivers-config.md"),
+                         ("drivers-config/TUNING.md", "TUNING.md")):
         files[f"{doc}/{name}.gz"] = (packed((ROOT / source).read_bytes()), 0o644)
     files[f"{doc}/copyright"] = ((ROOT / "LICENSE").read_bytes(), 0o644)
     files[f"{doc}/changelog.gz"] = (packed(changelog(number)), 0o644)

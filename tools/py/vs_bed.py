@@ -171,7 +171,7 @@ class VsBed(Bed):
                 os.kill(server.pid, signal.SIGSTOP)
 
     def _app(self, *options):
-        return [str(self.app / "clockoo"), "-p", str(PORT), "-U", str(PORT), "-m", str(MEMORY_MB),
+        return [str(self.app / "clockoo"), "--config", "none", "-p", str(PORT), "-U", str(PORT), "-m", str(MEMORY_MB),
                 *options]
 
     def start_vhost(self, *options):

@@ -111,9 +111,13 @@ class AskTest(unittest.TestCase):
         stored = row_of(fill, "--fill", "--connections", "3", "--depth", "4",
                         *(["--redis"] if handler is Redis else []))
         self.assertEqual((stored["stored"], len(store.values)), (KEYS, KEYS))
-        store.fault, store.asked = fault, 0
-        return row_of(server(handler, store), "--connections", "4", "--ms", "150",
-                      "--server-pid", str(os.getpid()), *args)
+        for ms in (150, 1000, 5000):  # a machine that others use may give it no CPU for a while
+            store.fault, store.asked = fault, 0
+            row = row_of(server(handler, store), "--connections", "4", "--ms", str(ms),
+                         "--server-pid", str(os.getpid()), *args)
+            if row["requests"] > 10:
+                break
+        return row
 
     RUNS = [(Text, []), (Text, ["--depth", "8"]), (Text, ["--multiget", "100", "--sets", "0"]),
             (Redis, ["--redis", "--depth", "4"]), (Redis, ["--redis", "--multiget", "20"]),

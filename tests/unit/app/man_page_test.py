@@ -49,6 +49,12 @@ class ManPageTest(unittest.TestCase):
                 self.assertLessEqual(heads, options)
                 self.assertLessEqual(options, set(re.findall(r"--[a-z0-9-]+", plain(page))))
 
+    def test_every_way_to_call_it_that_help_shows_is_in_the_synopsis(self):
+        ways = re.findall(r"^  clockoo( \w+)? \[option", printed(CLOCKOO, "--help"), re.M)
+        self.assertIn(" doctor", ways)
+        synopsis = plain("clockoo.8").partition(".SH SYNOPSIS")[2].partition(".SH DESCRIPTION")[0]
+        self.assertEqual(re.findall(r"^\.B clockoo( \w+)?$", synopsis, re.M), ways)
+
     def test_every_key_of_the_file_has_its_paragraph(self):
         text = printed(CLOCKOO, "--config", "none", "--print-config")
         keys = re.findall(r"^  #?([a-z0-9_]+): ", text, re.M)

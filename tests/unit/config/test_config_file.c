@@ -294,6 +294,7 @@ static const struct {
 	{"cores:\n  list: [1, 2, 3]\n", {"-t", "2"}, NUMBER(cores), 2},
 	{"cores:\n  list: [1, 2, 3]\n", {"--cores", "2"}, NUMBER(lcores.count), 0},
 	{"cores:\n  count: 3\n", {"--lcores", "5"}, NUMBER(cores), 1},
+	{"cores:\n  list: [0@0, 1@0]\n", {"--share-cpus"}, NUMBER(cores), 2},
 	{"cores:\n  count: 3\nport:\n  queues: 3\n", {"-t", "2"}, NUMBER(queues), 2},
 	{"cores:\n  list: [1, 2]\n", {"--lcores", "0@0,1@0"}, NUMBER(cores), 2},
 	{"network:\n  address: 10.0.0.1/8\n", {"-l", "10.0.0.2"}, NUMBER(ipv4), 0x0a000002},
@@ -320,6 +321,27 @@ the_command_line_wins_over_the_file(void **state)
 		if (got != contests[i].value)
 			fail_msg("%s%s: %u", contests[i].text, contests[i].words[0], got);
 	}
+}
+
+/* --cores is -t: what it says is not the file's, and it must agree with --lcores. */
+static void
+the_other_name_of_an_option_wins_as_well(void **state)
+{
+	const char *const many[] = {"--cores", "40", NULL};
+	const char *const odd[] = {"--cores", "2", "--lcores", "5", NULL};
+	char path[] = "config_XXXXXX";
+	struct config_source src = {.default_file = path};
+	struct config cfg;
+	struct fault f;
+
+	write_file(path, "cores:\n  count: 3\n");
+	check_eq(parse(&cfg, &src, many, &f), CONFIG_RUN);
+	fault_say(&f, "-t: %u cores asked for", cfg.cores);
+	config_blame(&src, &f);
+	check_str(f.text, "-t: 40 cores asked for");
+	check_eq(parse(&cfg, &src, odd, &f), CONFIG_WRONG);
+	check_str(f.text, "-t says 2 cores and --lcores 1; give one of them");
+	unlink(path);
 }
 
 static void
@@ -372,6 +394,37 @@ check_and_print_read_the_file_and_run_nothing(void **state)
 	check_eq(cfg.cores, 0); /* as it was said, not as it was worked out */
 	check_eq(cfg.lcores.count, 2);
 	unlink(path);
+}
+
+/* It has no key: what it says is printed as the address. */
+static void
+listen_is_printed_as_the_address(void **state)
+{
+	const char *const words[] = {"-l", "10.1.2.3", "--print-config", NULL};
+	struct config_source src = {.default_file = NULL};
+	struct config cfg;
+	struct fault f;
+
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_PRINT);
+	check_eq(cfg.ipv4, 0x0a010203);
+	check(cfg.address_said);
+}
+
+/* A reload reads the file it began with, from whatever folder, and that must still be there. */
+static void
+a_file_is_read_again_whatever_the_options_name(void **state)
+{
+	const char *const words[] = {"--config", "no/such.yaml", NULL};
+	char path[] = "config_XXXXXX";
+	struct config_source src = {.default_file = NULL, .again = path};
+	struct config cfg;
+	struct fault f;
+
+	write_file(path, "network:\n  mtu: 1400\n");
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_RUN);
+	check_eq(cfg.mtu, 1400);
+	unlink(path);
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_WRONG);
 }
 
 /* What somebody says at start about a file of "port: {iface: v0}" and "cores: {list: [0, 9]}". */
@@ -455,7 +508,7 @@ static const struct {
 } nests[] = {
 	{"{a: {b: {c: {d: {e: {f: 1}}}}}}\n", 7, NULL},
 	{"{a: {b: {c: {d: {e: {f: {g: 1}}}}}}}\n", 7, "n.yaml:1: a.b.c.d.e.f.g: nested too deeply"},
-	{"a: &a [*a]\n", 1, "n.yaml:1: a: a list within a list; expected values"},
+	{"a: &a [*a]\n", 1, "n.yaml:1: a: an alias (*); write the value again"},
 	{"a: &a {b: *a}\n", 2, "n.yaml:1: a.b: an alias (*); write the value again"},
 };
 
@@ -506,9 +559,12 @@ main(void)
 		cmocka_unit_test(every_key_is_among_the_settings_tried),
 		cmocka_unit_test(a_key_stands_once_and_in_a_known_section),
 		cmocka_unit_test(the_command_line_wins_over_the_file),
+		cmocka_unit_test(the_other_name_of_an_option_wins_as_well),
 		cmocka_unit_test(a_port_on_the_command_line_brings_its_own_profile),
 		cmocka_unit_test(a_named_file_must_be_there_and_the_default_one_need_not),
 		cmocka_unit_test(check_and_print_read_the_file_and_run_nothing),
+		cmocka_unit_test(listen_is_printed_as_the_address),
+		cmocka_unit_test(a_file_is_read_again_whatever_the_options_name),
 		cmocka_unit_test(a_fault_found_later_names_the_line_that_set_it),
 		cmocka_unit_test(a_core_that_does_not_exist_is_named_with_those_that_do),
 		cmocka_unit_test(a_file_too_long_is_refused),

@@ -219,6 +219,12 @@ uio(struct bed *b)
 }
 
 static void
+noiommu(struct bed *b)
+{
+	b->nic.noiommu = true;
+}
+
+static void
 node_unknown(struct bed *b)
 {
 	b->nic.node = NODE_UNKNOWN;
@@ -314,6 +320,7 @@ static const struct {
 	 0},
 	{no_iommu, ADVICE_FAIL, "IOMMU", "vfio-pci cannot drive", "intel_iommu=on iommu=pt", 0},
 	{uio, ADVICE_WARN, "IOMMU", "may write anywhere", "intel_iommu=on iommu=pt", 0},
+	{noiommu, ADVICE_WARN, "IOMMU", "may write anywhere", "intel_iommu=on iommu=pt", 0},
 	{node_unknown, ADVICE_WARN, "NIC's node", "the BIOS does not say", "--lcores", 0},
 	{narrow_slot, ADVICE_WARN, "PCIe", "x4 at 5.0 GT/s PCIe, where the NIC could x8",
 	 "a slot with x8", 0},

@@ -62,6 +62,23 @@ frames_leave_in_order_and_once_whatever_the_port_refuses(void **state)
 	rig_free(r);
 }
 
+/* Or the core would sleep over them. */
+static void
+frames_that_the_port_refused_are_work(void **state)
+{
+	struct rig *r = rig_here();
+
+	check(!stack_has_work(r->stack));
+	r->np->tx_limit = 0;
+	check_eq(send_numbered(r, 0, 3), 3);
+	rig_turn(r, NULL);
+	check(stack_has_work(r->stack));
+	r->np->tx_limit = UINT32_MAX;
+	rig_turn(r, NULL);
+	check(!stack_has_work(r->stack));
+	rig_free(r);
+}
+
 static void
 what_waits_narrows_what_is_taken_in(void **state)
 {
@@ -146,6 +163,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_leave_in_order_and_once_whatever_the_port_refuses),
+		cmocka_unit_test(frames_that_the_port_refused_are_work),
 		cmocka_unit_test(what_waits_narrows_what_is_taken_in),
 		cmocka_unit_test(a_port_without_empty_frames_stops_fresh_packets_not_answers),
 		cmocka_unit_test(a_stack_never_owns_more_frames_than_it_says),
