@@ -114,7 +114,8 @@ class SlaTest(unittest.TestCase):
         charts = bench_plot.sla_charts(figures)
         self.assertEqual(sorted(charts), [f"sla_{what}_{promise}.svg" for what in ("batch", "connections")
                                           for promise in ("avg", "p99")])
-        self.assertEqual(charts["sla_connections_avg.svg"][0], {"connections 50": [(4.999, 400), (49.999, 400), (49.999, 400)]})
+        self.assertEqual(charts["sla_connections_avg.svg"][0], {
+            "connections 50": [(4.999, 400), (49.999, 400), (49.999, 400)]})
 
     def test_only_what_can_be_varied_and_promised_is_taken(self):
         for wrong in (["sla", "--vary", "depth=1"], ["sla", "--vary", "cores=0"],
