@@ -17,6 +17,7 @@ import flood_bench
 import idle_bench
 import links
 import loss_bench
+import sla_bench
 import store_bench
 import trained_tree
 import vs_bench
@@ -76,10 +77,15 @@ def arguments(argv):
     parser.add_argument("--part", action="append")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--memcached", action="append", type=pathlib.Path)
+    parser.add_argument("--vary", action="append", type=sla_bench.vary)
+    parser.add_argument("--avg", type=sla_bench.limit)
+    parser.add_argument("--p99", type=sla_bench.limit)
     parsed = parser.parse_args(argv)
     for part in parsed.part or ():
         if part not in PARTS.get(parsed.what, ()):
             parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
+    if parsed.what != "sla" and (parsed.vary or parsed.avg or parsed.p99):
+        parser.error("--vary, --avg and --p99 are for sla")
     if (parsed.what == "merge") != bool(parsed.files):
         parser.error("files are for merge, and merge needs some")
     if parsed.libcuckoo is not None:
@@ -145,10 +151,10 @@ def measure_flood(args, keep_figures):
     return flood_bench.measure(build_net(), args.quick, keep_figures)
 
 
-def build_clockoo():
-    """The release build of the appliance alone."""
+def build_clockoo(*others):
+    """The release build of the appliance alone, or with some others."""
     folder = folder_of_builds()
-    build_tree.build(folder, build_tree.RELEASE, targets=["app/clockoo"])
+    build_tree.build(folder, build_tree.RELEASE, targets=["app/clockoo", *others])
     return folder
 
 
@@ -175,12 +181,19 @@ def measure_vs(args, keep_figures):
     return vs_bench.measure(build_vs(args.quick), args.quick, args.memcached or (), keep_figures)
 
 
+def measure_sla(args, keep_figures):
+    limits = {"avg": args.avg or "1ms", "p99": args.p99 or "1ms"}
+    return sla_bench.measure(build_clockoo("app/clockoo-load") / "app", args.quick, args.vary, limits,
+                             keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
-            "budget": measure_budget, "idle": measure_idle, "vs": measure_vs}
+            "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
+            "sla": measure_sla}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [str(loss) for loss in loss_bench.LOSSES]}
 

@@ -11,6 +11,8 @@ TICKS = 5
 INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
 LOSS = re.compile(r"goodput_mbs_(clockoo|memcached)_(\d+)pct$")
 VS = re.compile(r"(?:(.+)_)?(udp_get|tcp_get|tcp_pipelined|multiget)_(?:mops|mkeys)$")
+SLA = re.compile(r"sla_points_([a-z]+)_(\d+)_(avg|p99)$")
+SLA_PROMISES_HIGH = 2  # what is drawn of a latency beyond the promise
 BAR_HIGH, BAR_GAP, GROUP_GAP = 14, 3, 14
 MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
@@ -42,6 +44,20 @@ def loss_series(figures):
         if match := LOSS.match(name):
             found.setdefault(match[1], []).append((float(match[2]), value))
     return {server: sorted(points) for server, points in sorted(found.items())}
+
+
+def sla_charts(figures):
+    """{file: (series, title, labels)}: {setting: [(thousand requests a second, us)]} for each thing that
+    varies, and each promise; points far beyond it are left out."""
+    found = {}
+    for name, points in figures.items():
+        if match := SLA.match(name):
+            most = SLA_PROMISES_HIGH * figures[f"sla_{match[3]}_limit_us"]
+            if near := sorted((x / 1e3, y) for x, y in points if y <= most):
+                found.setdefault((match[1], match[3]), {})[f"{match[1]} {match[2]}"] = near
+    return {f"sla_{what}_{promise}.svg": (
+        series, f"Latency ({promise}) against throughput, by {what}", "thousand requests a second", "us")
+        for (what, promise), series in found.items()}
 
 
 def vs_groups(figures):
@@ -111,13 +127,14 @@ def chart(title, x_label, y_label, series):
 
 
 def plot(figures, folder):
-    """insert.svg, miss.svg, loss.svg and vs.svg in folder, as far as there are figures for them."""
+    """insert.svg, miss.svg, loss.svg, vs.svg and those of sla in folder, as far as there are figures."""
     charts = {"insert.svg": (insert_series(figures), "A set of a new key, by how full the index is",
                              "slots in use, %", "ns"),
               "miss.svg": (miss_series(figures), "Misses by the size of the cache",
                            "cache, % of the working set", "% of gets"),
               "loss.svg": (loss_series(figures), "Goodput of 50 connections, by what the link loses",
-                           "frames lost each way, %", "MB/s")}
+                           "frames lost each way, %", "MB/s"),
+              **sla_charts(figures)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, (series, *labels) in charts.items():

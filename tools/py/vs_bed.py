@@ -41,6 +41,11 @@ def cpu_s(pid):
     return total / 1e9
 
 
+def lcores(cpus):
+    """Cores from 0 on, one on each, as --lcores has it."""
+    return ",".join(f"{core}@{cpu}" for core, cpu in enumerate(cpus))
+
+
 class Peer:
     """A server on the kernel's stack. options: what ask needs to speak to it."""
 
@@ -87,21 +92,26 @@ class VsBed(Bed):
 
     def __init__(self, programs, app, peers):
         super().__init__(programs)
-        cpus = sorted(os.sched_getaffinity(0))
-        if len(cpus) < 2:
+        self.cpus = sorted(os.sched_getaffinity(0))
+        if len(self.cpus) < 2:
             raise Failed("server and client need a CPU each; this machine lets us have one")
-        self.server_cpu, self.client_cpu = cpus[0], cpus[1]
+        self.server_cpu, self.client_cpu = self.cpus[:2]
+        # Of programs that spin, a CPU a core.
+        self.server_cpus, self.client_cpus = [self.server_cpu], [self.client_cpu]
         self.app, self.peers = app, peers
         self.huge = True
 
     def make(self, ledger):
-        self._ledger = ledger
-        self.client, self.server_ns, self.peer_ns = (f"{ledger.name}-{s}" for s in self.SIDES)
-        self._folder = pathlib.Path(self._undo.enter_context(
-            tempfile.TemporaryDirectory(prefix="clockoo-vs-")))
+        self.settle(ledger)
         self._lay_peer_wire()
         for number, peer in enumerate(self.peers):
             self._start_peer(peer, PORT + number)
+
+    def settle(self, ledger):
+        self._ledger = ledger
+        self.client, self.server_ns, self.peer_ns = (f"{ledger.name}-{s}" for s in "csk")
+        self._folder = pathlib.Path(self._undo.enter_context(
+            tempfile.TemporaryDirectory(prefix="clockoo-vs-")))
 
     def _lay_peer_wire(self):
         """As its owner would have it: every offload of the veth is on."""
@@ -139,7 +149,7 @@ class VsBed(Bed):
         """A server whose core spins; it is stopped until it has its turn."""
         wire = types.SimpleNamespace(server=ns, join=join)
         server, huge = appliance.start([*command, *self._options(prefix), "--lcores",
-                                        f"0@{self.server_cpu}"], wire, self._ledger, not self.huge)
+                                        lcores(self.server_cpus)], wire, self._ledger, not self.huge)
         self.huge = self.huge and huge
         os.kill(server.pid, signal.SIGSTOP)
         self._undo.callback(self.end, server)
@@ -164,9 +174,9 @@ class VsBed(Bed):
         return [str(self.app / "clockoo"), "--config", "none", "-p", str(PORT), "-U", str(PORT), "-m", str(MEMORY_MB),
                 *options]
 
-    def start_vhost(self):
-        return self._spinner(self._app("--port", "vhost", "--socket", self._folder / "app.sock"), "",
-                             self.server_ns)
+    def start_vhost(self, *options):
+        return self._spinner(self._app("--port", "vhost", "--socket", self._folder / "app.sock",
+                                       *options), "", self.server_ns)
 
     def start_echo(self):
         return self._spinner([str(self._programs / "port_echo"), "serve", "--port", "vhost",
@@ -182,40 +192,44 @@ class VsBed(Bed):
 
     # ---- clients; each returns a row ----
 
-    def _run(self, words, command, cpus=None):
+    def _run(self, words, command, cpus=None, limit_s=LIMIT_S):
         with Step(words):
             done = subprocess.run(["setpriv", "--pdeathsig", "KILL", "taskset", "-c",
-                                   cpus or str(self.client_cpu), *map(str, command)],
+                                   cpus or ",".join(map(str, self.client_cpus)), *map(str, command)],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  timeout=LIMIT_S)
+                                  timeout=limit_s)
         if done.returncode != 0:
             raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}: "
                          f"{(done.stderr or done.stdout).strip()[-600:]}")
         return done.stdout
 
-    def _kernelless(self, words, command, prefix):
+    def _kernelless(self, words, command, prefix, limit_s=LIMIT_S):
         """A program of DPDK's, with hugepages if there are any to be had."""
-        command = [*command, "--lcores", f"0@{self.client_cpu}", *self._options(prefix)]
+        command = [*command, "--lcores", lcores(self.client_cpus), *self._options(prefix)]
         if self.huge:
             try:
-                return self._run(words, command)
+                return self._run(words, command, limit_s=limit_s)
             except Failed as failed:
                 if not appliance.lend_for(str(failed), self._ledger):
                     raise
-            return self._run(words, command)
-        return self._run(words, [*command, "--no-huge"])
+            return self._run(words, command, limit_s=limit_s)
+        return self._run(words, [*command, "--no-huge"], limit_s=limit_s)
 
     def load(self, words, server, *options):
         """clockoo-load against the appliance over vhost."""
+        found, share = self.load_whole(words, server, *options)
+        return {"cpu_share": share, **found["points"][0]} if found["points"] else {}
+
+    def load_whole(self, words, server, *options, limit_s=LIMIT_S):
+        """All that clockoo-load found, and how many CPUs the appliance was given meanwhile."""
         path = self._folder / "load.json"
         with self.turn_of(server):
             from_s, cpu_from = time.monotonic(), cpu_s(server.pid)
             self._kernelless(words, [self.app / "clockoo-load", "--port", "virtio_user", "--socket",
                                      self._folder / "app.sock", "--keys", KEYS, "--quiet", "--json",
-                                     path, *options], "-3")
+                                     path, *options], "-3", limit_s)
             share = (cpu_s(server.pid) - cpu_from) / (time.monotonic() - from_s)
-        points = json.loads(path.read_text())["points"]
-        return {"cpu_share": share, **points[0]} if points else {}
+        return json.loads(path.read_text()), share
 
     def echo(self, words, server, ms):
         with self.turn_of(server):
