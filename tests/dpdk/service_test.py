@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = os.path.abspath(sys.argv.pop(1))
 WAIT_S = 20
 WATCHDOG_US = 1_000_000
 BEATS = 3
