@@ -22,11 +22,13 @@
 #define LIMBO_PRESSED    (LIMBO_MAX / 8) /* pinned ones that are too many */
 #define LIMBO_SLICE      256u            /* items given back in one turn */
 #define LIMBO_KEEP       256u            /* evictions leave this much of it to the operations */
+#define LIMBO_KEEP_SWEPT (LIMBO_MAX / 4) /* and the sweep so much: a turn may be all sets */
 #define CHUNKS_MAX       16000u          /* references fit a head object with the longest key */
 #define SWEEP_WALK_S     60u             /* for a walk through all buckets, if SWEEP_PER_S allows */
 #define SWEEP_PER_S      (1u << 17)      /* buckets a second at most, all cores together */
 #define SWEEP_SLICE_MIN  16u  /* buckets looked at in one store_tidy, and if there are too */
-#define SWEEP_SLICE_MAX  256u /* few of those a second */
+#define SWEEP_SLICE_MAX  256u /* few of those a second, or it hurries */
+#define SWEEP_ITEMS_MAX  (SWEEP_SLICE_MIN * BUCKET_SLOTS)
 #define DRAIN_SLICE      256u /* objects evicted from draining pages in one store_turn */
 #define DRAIN_TAKEN      192u /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
@@ -36,6 +38,7 @@
 #define EVICT_SLICE      128u /* objects evicted ahead by one refill of a magazine */
 #define FLOORS           1024u
 #define GENERATIONS_MAX  15u /* that may be in the index at once; 4 bits tell 16 apart */
+#define GENERATIONS_FEW  8u  /* left: the walk hurries */
 
 #define MARKS_MAX 32u /* objects whose CLOCK bits a core sets together */
 
@@ -103,6 +106,7 @@ struct store {
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
+	_Atomic uint64_t hidden;            /* slots with a zombie (index.h) */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
 	struct resize resize;
@@ -259,6 +263,7 @@ uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
 
 enum leaving {
 	LEAVING_TOLD, /* deleted, replaced, or dead */
+	LEAVING_SWEPT, /* dead, and in no hurry */
 	LEAVING_EVICTED,
 };
 
@@ -320,6 +325,16 @@ limbo_waiting(const struct store_core *sc, uint32_t class)
 /* Under the bucket's lock: take out what lies in the slot, and retire it; or hide it, if the
  * limbo is full. */
 void unlink_spot(struct store_core *sc, struct spot spot, enum leaving why);
+
+/* Is anything hidden? */
+static inline bool
+store_hides(const struct store *st)
+{
+	return atomic_load_explicit(&st->hidden, memory_order_relaxed) != 0;
+}
+
+/* Under the bucket's lock: retire the zombie in the slot; the limbo has room for it. */
+void unlink_zombie(struct store_core *sc, struct bucket *b, uint32_t slot);
 
 /* Before a number goes, so that whoever puts the key back, under the same lock, starts above. */
 void floor_raise(struct store *st, uint16_t tag, uint64_t cas);
@@ -443,6 +458,8 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
+/* For whoever wants memory that zombies have: the next few buckets. */
+void sweep_some(struct store_core *sc);
 
 /* ---- homing.c: part of the sweep, under its lock ---- */
 

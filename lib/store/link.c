@@ -63,6 +63,25 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 	return true;
 }
 
+/* Under both locks: the place of one of the dead. The limbo has room for it (link_item), and for no
+ * more of them: others store in this turn, too. */
+static struct spot
+spot_of_zombie(struct store_core *sc, const struct place *p)
+{
+	const uint32_t buckets[] = {p->home, p->away};
+
+	for (uint32_t i = 0; store_hides(sc->store) && i < 2 * BUCKET_SLOTS; i++) {
+		struct bucket *b = index_bucket(&sc->store->ix, buckets[i / BUCKET_SLOTS]);
+		const uint32_t slot = i % BUCKET_SLOTS;
+
+		if (bucket_tag(b, slot) == 0 && bucket_ref(b, slot) != 0) {
+			unlink_zombie(sc, b, slot);
+			return index_spot_empty(&sc->store->ix, p);
+		}
+	}
+	return (struct spot){.bucket = NULL};
+}
+
 /* Nothing is empty and nothing could be moved: forget one of the twenty, unused if possible. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
@@ -190,6 +209,8 @@ link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool fo
 		return STEP_WIDEN;
 	if (there == NULL) {
 		spot = index_spot_empty(&st->ix, p);
+		if (spot.bucket == NULL)
+			spot = spot_of_zombie(sc, p);
 		if (spot.bucket == NULL && force)
 			spot = evict_neighbour(sc, l, p);
 		if (spot.bucket == NULL)

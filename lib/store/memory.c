@@ -58,6 +58,7 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	struct slab *sl = &sc->store->slab;
 	uint32_t ref;
 
+	sweep_some(sc);
 	limbo_reclaim(sc);
 	limbo_tell(sc);
 	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
@@ -220,6 +221,8 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
+	if (store_hides(sc->store))
+		return true;
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)
 		return (limbo_waiting(sc, slab_class_for(sl, bytes)) | limbo_waiting(sc, chunk)) !=

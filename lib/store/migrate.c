@@ -247,8 +247,7 @@ leave_behind(struct store_core *sc, struct migration *m)
 		if (ref == 0)
 			continue;
 		if (bucket_tag(b, i) == 0) { /* a zombie */
-			bucket_clear(b, i);
-			limbo_put(sc, item_at(st, ref));
+			unlink_zombie(sc, b, i);
 			continue;
 		}
 
@@ -372,7 +371,8 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		}
 		unlock_all(sc->store, &m);
 	}
-	if (must_wait(sc->store, &m)) {
+	/* Zombies cannot be carried. */
+	if (must_wait(sc->store, &m) || !limbo_has_room(sc, BUCKET_SLOTS)) {
 		unlock_all(sc->store, &m);
 		return PUT_OFF;
 	}

@@ -39,18 +39,6 @@ bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
 	return false;
 }
 
-/* Under the lock: a zombie's memory goes home as soon as the limbo has room. */
-static void
-bury(struct store_core *sc, struct bucket *b, uint32_t slot)
-{
-	struct item *it = item_at(sc->store, bucket_ref(b, slot));
-
-	if (!limbo_has_room(sc, LIMBO_KEEP))
-		return;
-	bucket_clear(b, slot);
-	limbo_put(sc, it);
-}
-
 static void
 sweep_bucket(struct store_core *sc, struct bucket *b)
 {
@@ -61,12 +49,10 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		if (!slot_is_dead(sc, b, slot))
 			continue;
-		if (bucket_tag(b, slot) == 0) {
-			bury(sc, b, slot);
-			continue;
-		}
-
-		unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, LEAVING_TOLD);
+		if (bucket_tag(b, slot) != 0)
+			unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, LEAVING_SWEPT);
+		else if (limbo_has_room(sc, LIMBO_KEEP_SWEPT + 1))
+			unlink_zombie(sc, b, slot);
 	}
 	bucket_unlock(b);
 }
@@ -117,55 +103,95 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
+static uint32_t
+generations_left(const struct store *st)
+{
+	/* Acquire: pairs with the release in sweep_on. */
+	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
+
+	return GENERATIONS_MAX - 1 - (store_generation(st) - oldest);
+}
+
+/* Zombies keep memory and places from others, and a flush without a generation walks it all. */
+static bool
+sweep_hurries(const struct store *st)
+{
+	return store_hides(st) || generations_left(st) < GENERATIONS_FEW;
+}
+
 /* How many buckets to look at now. */
 static uint32_t
 sweep_share(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
-	const uint32_t end = index_bucket_end(&sc->store->ix);
-	const uint32_t left = end > sw->bucket ? end - sw->bucket : 0;
+	const uint32_t quota = sweep_quota(sc->store);
 	uint32_t share;
 
 	/* Cores do not see a second come at the same time: never back. */
 	if (sc->now_s > sw->second)
 		sweep_next_second(sc);
-	share = sweep_quota(sc->store) - sw->done;
-	if (share > sw->slice)
-		share = sw->slice;
-	return share < left ? share : left;
+	if (sweep_hurries(sc->store))
+		return SWEEP_SLICE_MAX;
+	share = quota > sw->done ? quota - sw->done : 0;
+	return share < sw->slice ? share : sw->slice;
+}
+
+/* The next buckets of the walk, as far as the limbo has room for all of them. What is dead waits
+ * where it is: hidden, it would wait as well, and keep its place from others. */
+static void
+sweep_on(struct store_core *sc, uint32_t bucket_count)
+{
+	struct store *st = sc->store;
+	struct sweep *sw = &st->sweep;
+	const uint32_t end = index_bucket_end(&st->ix);
+	const uint32_t left = end > sw->bucket ? end - sw->bucket : 0;
+
+	if (bucket_count > left)
+		bucket_count = left;
+	if (sw->bucket == 0 && bucket_count != 0) {
+		sw->generation = store_generation(st);
+		homing_begin(st);
+	}
+	while (bucket_count != 0 && limbo_has_room(sc, LIMBO_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
+		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
+
+		sweep_buckets(sc, sw->bucket, n);
+		sw->bucket += n;
+		sw->done += n;
+		bucket_count -= n;
+	}
+	if (sw->bucket < index_bucket_end(&st->ix))
+		return;
+	sw->bucket = 0;
+	homing_end(st);
+	/* Release: pairs with the acquire in generations_left. */
+	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
 void
 sweep_slice(struct store_core *sc)
 {
-	struct store *st = sc->store;
-	struct sweep *sw = &st->sweep;
+	struct sweep *sw = &sc->store->sweep;
 
 	if (!spin_try(&sw->lock))
 		return; /* another core is at it */
-
-	const uint32_t share = sweep_share(sc);
-	const uint32_t start = sw->bucket;
-	const uint32_t end = start + share;
-
-	if (start == 0 && share != 0) {
-		sw->generation = store_generation(st);
-		homing_begin(st);
-	}
-	for (uint32_t n = start; n < end; n += SWEEP_SLICE_MIN)
-		sweep_buckets(sc, n, end - n < SWEEP_SLICE_MIN ? end - n : SWEEP_SLICE_MIN);
-	sw->bucket = end;
-	sw->done += share;
-	if (end >= index_bucket_end(&st->ix)) {
-		sw->bucket = 0;
-		homing_end(st);
-		/* Release: pairs with the acquire in next_generation. */
-		atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
-	}
+	sweep_on(sc, sweep_share(sc));
 	spin_unlock(&sw->lock);
 }
 
-/* The last resort of someone who flushes faster than the walk walks: all of it, at once. */
+void
+sweep_some(struct store_core *sc)
+{
+	struct sweep *sw = &sc->store->sweep;
+
+	if (likely(!store_hides(sc->store)) || !spin_try(&sw->lock))
+		return;
+	sweep_on(sc, SWEEP_SLICE_MIN);
+	spin_unlock(&sw->lock);
+}
+
+/* The last resort of someone who flushes faster than the walk walks: all of it, at once. What the
+ * limbo has no room for hides. */
 static void
 sweep_all(struct store_core *sc)
 {
@@ -201,11 +227,7 @@ next_generation(struct store_core *sc)
 	const uint64_t linked = linked_ever(st);
 
 	if (linked != st->linked_at_flush) {
-		/* Acquire: pairs with the release in sweep_slice. */
-		const uint32_t oldest =
-			atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
-
-		if (store_generation(st) - oldest + 1 >= GENERATIONS_MAX)
+		if (generations_left(st) == 0)
 			sweep_all(sc);
 		protocol_gap();
 		st->linked_at_flush = linked;

@@ -38,11 +38,24 @@ unlink_spot(struct store_core *sc, struct spot spot, enum leaving why)
 {
 	struct item *it = take_leave(sc, spot, why);
 
-	if (!limbo_has_room(sc, 1)) {
+	const uint32_t keep = why == LEAVING_SWEPT ? LIMBO_KEEP_SWEPT : 0;
+
+	if (unlikely(!limbo_has_room(sc, keep + 1))) {
+		atomic_fetch_add_explicit(&sc->store->hidden, 1, memory_order_relaxed);
 		bucket_hide(spot.bucket, spot.slot);
 		return;
 	}
 	bucket_clear(spot.bucket, spot.slot);
+	limbo_put(sc, it);
+}
+
+void
+unlink_zombie(struct store_core *sc, struct bucket *b, uint32_t slot)
+{
+	struct item *it = item_at(sc->store, bucket_ref(b, slot));
+
+	atomic_fetch_sub_explicit(&sc->store->hidden, 1, memory_order_relaxed);
+	bucket_clear(b, slot);
 	limbo_put(sc, it);
 }
 

@@ -448,10 +448,12 @@ a_daemon_ends_with_a_test_that_is_killed(void **state)
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8",
 				    "-d",        "-P",     path,   NULL};
 	bool lives = true;
+	int number[2];
 	pid_t test;
-	long pid;
+	long pid = 0;
 
 	snprintf(path, sizeof path, "%s.pid", prefix);
+	check_eq(pipe(number), 0);
 	test = fork();
 	if (test == 0) {
 		struct run r;
@@ -460,10 +462,17 @@ a_daemon_ends_with_a_test_that_is_killed(void **state)
 		guard_begin();
 		start(&r, args);
 		end(&r);
+		/* The daemon takes its file with it, perhaps before anybody
+		 * else has read it. */
+		pid = number_in(path);
+		if (write(number[1], &pid, sizeof pid) != sizeof pid)
+			_exit(1);
 		kill(getpid(), SIGKILL);
 	}
 	check_eq(waitpid(test, NULL, 0), test);
-	pid = number_in(path);
+	check_eq(read(number[0], &pid, sizeof pid), sizeof pid);
+	close(number[0]);
+	close(number[1]);
 	check(pid > 1);
 	for (uint32_t i = 0; i < 200 && lives; i++) {
 		usleep(WAIT_MS * 1000 / 200);

@@ -312,6 +312,137 @@ a_flushed_item_never_comes_back(void **state)
 	}
 }
 
+/* A flusher who outruns the walk hides in one turn what the limbo cannot take: most of what there
+ * is. What hides must not keep others from its place, nor from its memory, before the walk comes by
+ * (no store_tidy here); and the walk is soon done with it. */
+static void
+check_sets_after_many_flushes(struct rig *r, uint32_t there, uint32_t then)
+{
+	char key[16];
+	uint32_t waited;
+
+	for (uint32_t i = 0; i < there; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(put_waiting(r->core, text(key), text("v"), 100, &waited), STORE_OK);
+		turns(r->core, i % 64 == 0);
+	}
+
+	const uint64_t evicted = counted(r->core, STORE_EVICTED);
+
+	for (uint32_t i = 0; i <= GENERATIONS_MAX; i++) {
+		check_eq(put_waiting(r->core, text("again"), text("v"), 100, &waited), STORE_OK);
+		store_flush(r->core, 0);
+	}
+	check(atomic_load(&r->store->hidden) > LIMBO_MAX);
+	for (uint32_t i = 0; i < then; i++) {
+		snprintf(key, sizeof key, "new%u", i);
+		check_eq(put_waiting(r->core, text(key), text("v"), 100, &waited), STORE_OK);
+		if (i % 64 == 0)
+			store_turn(r->core, r->core->now_s);
+	}
+	check_eq(counted(r->core, STORE_OUT_OF_MEMORY), 0);
+	check_eq(counted(r->core, STORE_EVICTED), evicted);
+	for (uint32_t i = 0; i < then; i++) {
+		snprintf(key, sizeof key, "new%u", i);
+		check_ptr(find(r->core, key));
+	}
+	turns(r->core, 1000);
+	check_eq(atomic_load(&r->store->hidden), 0);
+}
+
+static void
+what_hides_from_lookups_gives_way_to_sets(void **state)
+{
+	static const struct {
+		uint32_t mebibytes, there, then;
+		bool never_evict;
+		uint32_t buckets; /* of an index that stays as it is; 0: it grows with the items */
+	} rows[] = {
+		{32, 100000, 20000, false, 0},
+		{32, 100000, 160000, true, 0},
+		{8, 300000, 150000, false, 0}, /* all of its memory */
+		{8, 40000, 40000, true, 4096}, /* and nearly all of its slots */
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct store_config cfg = rig_config(rows[i].mebibytes, 1, STORE_VALUE_MAX);
+		struct store_plan plan = store_plan_of(&cfg);
+		struct rig r;
+
+		cfg.never_evict = rows[i].never_evict;
+		if (rows[i].buckets != 0)
+			plan.bucket_count = rows[i].buckets;
+		if (rows[i].buckets != 0)
+			plan.bucket_step = 0;
+		r = rig_up_planned(&cfg, &plan);
+		check_sets_after_many_flushes(&r, rows[i].there, rows[i].then);
+		rig_down(&r);
+	}
+}
+
+/* Buckets that are given up take their zombies along. */
+static void
+what_hides_leaves_with_its_bucket(void **state)
+{
+	enum { THERE = 38000, THEN = 1000, BUCKETS = 4096, FEWER = 2048 };
+	struct rig r = rig_up_buckets(8, 1, BUCKETS, 0);
+	char key[16];
+
+	for (uint32_t i = 0; i < THERE; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+		turns(r.core, i % 64 == 0);
+	}
+	for (uint32_t i = 0; i <= GENERATIONS_MAX; i++) {
+		check_eq(set(r.core, "again", "v"), STORE_OK);
+		store_flush(r.core, 0);
+	}
+	check(atomic_load(&r.store->hidden) > LIMBO_MAX);
+	for (uint32_t i = 0; i < THEN; i++) {
+		snprintf(key, sizeof key, "new%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+		if (i % 64 == 0)
+			store_turn(r.core, r.core->now_s);
+	}
+	check(resize_begin(r.core, FEWER));
+	for (uint32_t i = 0; i < 10000 && index_bucket_count(&r.store->ix) != FEWER; i++)
+		store_turn(r.core, r.core->now_s);
+	check_eq(index_bucket_count(&r.store->ix), FEWER);
+	check_eq(counted(r.core, STORE_INDEX_FORGOTTEN), 0);
+	for (uint32_t i = 0; i < THEN; i++) {
+		snprintf(key, sizeof key, "new%u", i);
+		check_ptr(find(r.core, key));
+	}
+	turns(r.core, 1000);
+	check_eq(atomic_load(&r.store->hidden), 0);
+	rig_down(&r);
+}
+
+/* After many flushes it takes more buckets at a time, as far as the limbo goes. */
+static void
+a_walk_in_a_hurry_hides_nothing(void **state)
+{
+	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
+	struct rig r = rig_up_buckets(8, 1, 4096, 0);
+	char key[16];
+
+	for (uint32_t i = 0; i < THERE; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+		turns(r.core, i % 64 == 0);
+	}
+	for (uint32_t i = 0; i < FLUSHES; i++) {
+		check_eq(set(r.core, "again", "v"), STORE_OK);
+		store_flush(r.core, 0);
+	}
+	for (uint32_t i = 0; i < 1000; i++) {
+		turns(r.core, 1);
+		check_eq(atomic_load(&r.store->hidden), 0);
+	}
+	check_eq(counted(r.core, STORE_FLUSHED), THERE + FLUSHES);
+	rig_down(&r);
+}
+
 static void
 upkeep_gives_back_what_is_dead(void **state)
 {
@@ -405,6 +536,9 @@ main(void)
 		TEST(an_item_lives_until_its_second_comes),
 		TEST(a_flush_forgets_what_was_there_and_no_more),
 		TEST(a_flushed_item_never_comes_back),
+		TEST(what_hides_from_lookups_gives_way_to_sets),
+		TEST(what_hides_leaves_with_its_bucket),
+		TEST(a_walk_in_a_hurry_hides_nothing),
 		TEST(upkeep_gives_back_what_is_dead),
 		TEST(the_dead_are_given_back_within_a_walk_and_no_faster),
 		TEST(keys_of_any_bytes_and_length_are_apart),
