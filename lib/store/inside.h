@@ -262,7 +262,7 @@ uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
 /* ---- account.c: what comes and goes, by class ---- */
 
 enum leaving {
-	LEAVING_TOLD, /* deleted, replaced, or dead */
+	LEAVING_TOLD,  /* deleted, replaced, or dead */
 	LEAVING_SWEPT, /* dead, and in no hurry */
 	LEAVING_EVICTED,
 };

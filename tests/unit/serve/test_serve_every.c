@@ -14,6 +14,7 @@
 
 #define REPLY_BYTES (1u << 16)
 #define TURNS       3u
+#define WALK_TURNS  1000u
 
 static struct rig *rig;
 
@@ -76,6 +77,22 @@ same_reply(const struct reply *a, const struct reply *b)
 
 /* ---- how it is said ---- */
 
+/* What is flushed counts in statistics until the store's walk comes by. */
+static void
+walk_round(void)
+{
+	struct store_usage usage;
+
+	store_usage_mt(rig->store, &usage);
+	for (uint32_t i = 0; i < WALK_TURNS && usage.items != 0; i++) {
+		rig->clock.now_s++;
+		store_turn(rig->core, rig->clock.now_s);
+		store_tidy(rig->core);
+		store_usage_mt(rig->store, &usage);
+	}
+	check_eq(usage.items, 0);
+}
+
 /* What earlier streams may have changed. */
 static void
 start_again(void)
@@ -88,6 +105,7 @@ start_again(void)
 	rig_turns(rig, 2);
 	rig_lose(rig, c);
 	rig_turns(rig, 1);
+	walk_round();
 }
 
 /* Segments of these lengths, one a turn; 0: to the end. */
