@@ -163,7 +163,8 @@ def measure_idle(args, keep_figures):
 
 
 VS_TARGETS = ["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
-              *(f"tests/bench/net/{p}" for p in ("ask", "bench_cores", "bench_wire", "port_echo"))]
+              *(f"tests/bench/net/{p}" for p in ("ask", "bench_cores", "bench_wire", "cpu_pair",
+                                              "port_echo"))]
 
 
 def build_vs(quick):

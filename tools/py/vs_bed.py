@@ -21,6 +21,7 @@ import types
 import appliance
 import build_tree
 import netns
+from cpu_pair import CpuPair
 from links import Bed, checked, inside
 from progress import Failed, Step, say
 
@@ -100,6 +101,15 @@ class VsBed(Bed):
         self.server_cpus, self.client_cpus = [self.server_cpu], [self.client_cpu]
         self.app, self.peers = app, peers
         self.huge = True
+        self.pair = None  # turns are repeated where it says so
+
+    def be_patient(self, patience_s):
+        """From now on turns are repeated in which the host had moved our CPUs apart."""
+        self.pair = CpuPair(self._programs / "cpu_pair", (self.server_cpu, self.client_cpu),
+                            patience_s)
+
+    def _turn(self, run):
+        return run() if self.pair is None else self.pair.turn(run)
 
     def make(self, ledger):
         self.settle(ledger)
@@ -217,7 +227,7 @@ class VsBed(Bed):
 
     def load(self, words, server, *options):
         """clockoo-load against the appliance over vhost."""
-        found, share = self.load_whole(words, server, *options)
+        found, share = self._turn(lambda: self.load_whole(words, server, *options))
         return {"cpu_share": share, **found["points"][0]} if found["points"] else {}
 
     def load_whole(self, words, server, *options, limit_s=LIMIT_S):
@@ -241,7 +251,8 @@ class VsBed(Bed):
     def _both(self, words, program, *options):
         """A program that is server and client at once; its rows. Hugepages: those that are free."""
         cpus = f"{self.server_cpu},{self.client_cpu}"
-        out = self._run(words, [self._programs / program, *options, "--cpus", cpus], cpus)
+        command = [self._programs / program, *options, "--cpus", cpus]
+        out = self._turn(lambda: self._run(words, command, cpus))
         return [json.loads(line) for line in out.splitlines()]
 
     def wire(self, words, kind, *options):
@@ -254,8 +265,9 @@ class VsBed(Bed):
 
     def ask(self, words, ns, host, port, pid, *options):
         """A kernel client; the row of its run."""
-        out = self._run(words, [*inside(ns), self._programs / "ask", host, port, "--server-pid", pid,
-                                "--keys", KEYS, *options])
+        command = [*inside(ns), self._programs / "ask", host, port, "--server-pid", pid, "--keys", KEYS,
+                   *options]
+        out = self._turn(lambda: self._run(words, command))
         row = json.loads(out.splitlines()[-1])
         if row.get("wrong", 0) != 0:
             raise Failed(f"{words}: {row['wrong']} answers were wrong")

@@ -44,6 +44,7 @@ UDP_DEPTHS = (1, 8)       # of a kernel client's socket: the better one counts
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 400
 WARM_MS = 150
+PATIENCE_S, QUICK_PATIENCE_S = 900, 20   # for turns in which the host moved our CPUs (cpu_pair.py)
 CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
           "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
 QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
@@ -300,6 +301,7 @@ def measure(programs, quick, given, keep):
     bench_request, app = programs / "../bench_request", programs / "../../../app"
     with VsBed(programs, app, peers_of(given, not quick)) as bed:
         bench = VsBench(bed, quick)
+        bed.be_patient(QUICK_PATIENCE_S if quick else PATIENCE_S)
         for number, path in enumerate(given, 1):
             bench.figures[f"given{number}"] = str(path)
             print(f"given{number} is {path}", flush=True)
@@ -328,6 +330,8 @@ def measure(programs, quick, given, keep):
             bench.show("a", "View a, the same kernel client over a veth to all; client us: what the "
                             "client's CPU paid, of the servers' work too")
         bench.sums()
+        print(f"\n  {bed.pair.words()}", flush=True)
+        bench.figures |= bed.pair.figures()
         bench.view_c(bench_request)
         keep(bench.figures | {"vs_runs": bench.runs})
     return bench.figures

@@ -1,0 +1,181 @@
+/*
+ * cpu_pair.c - what two CPUs are to each other, and to whoever else has their cores.
+ *
+ * CPUs of a virtual machine are where the host puts them, and it moves them. Two figures say where
+ * they are now:
+ *
+ *   distance_ns  how long a line of memory that one wrote takes to the other: 20 to 60 in one
+ *                cache, 200 and more from one chip to another.
+ *   shares       how many additions go side by side in the time of one that waits for the one
+ *                before it: 3.7 on an EPYC that has its core to itself, 2 where somebody has the
+ *                core's other hardware thread. It does not depend on the clock's rate.
+ *
+ *   cpu_pair [A B]     prints {"distance_ns": ..., "shares": [..., ...]}, medians, in 20 ms
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#define LOOKS      401u
+#define EXCHANGES  32u /* in a look */
+#define ROUNDS     64u
+#define SIDE_BY    24u /* additions a round, of which six are independent */
+#define IN_A_ROW   8u
+#define NS_PER_S   1000000000u
+#define FAR_NS     100000.0
+#define LINE_BYTES 128u /* two: memory is fetched in pairs */
+
+static struct {
+	_Alignas(LINE_BYTES) atomic_uint ball;
+	_Alignas(LINE_BYTES) atomic_uint back;
+	_Alignas(LINE_BYTES) atomic_bool over;
+	uint32_t cpus[2];
+	double shares[2];
+} court;
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+median(double *values)
+{
+	qsort(values, LOOKS, sizeof *values, by_size);
+	return values[LOOKS / 2];
+}
+
+static uint64_t
+ticks(void)
+{
+	uint64_t t;
+
+	_mm_lfence();
+	t = __rdtsc();
+	_mm_lfence();
+	return t;
+}
+
+static double
+share_look(void)
+{
+	uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, from = ticks(), middle, to;
+
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		__asm__ volatile(".rept 8\n\tadd $1, %0\n\t.endr" : "+r"(a));
+	middle = ticks();
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		__asm__ volatile(".rept 4\n\tadd $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\t"
+				 "add $1, %3\n\tadd $1, %4\n\tadd $1, %5\n\t.endr"
+				 : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+	to = ticks();
+	return (double)(middle - from) / IN_A_ROW / ((double)(to - middle) / SIDE_BY);
+}
+
+static double
+share(void)
+{
+	static _Thread_local double looks[LOOKS];
+
+	for (uint32_t i = 0; i < LOOKS; i++)
+		looks[i] = share_look();
+	return median(looks);
+}
+
+static void
+on_cpu(uint32_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof set, &set) != 0) {
+		fprintf(stderr, "cpu_pair: CPU %u is not ours\n", cpu);
+		exit(1);
+	}
+}
+
+/* The line carries nothing but its number. */
+static void *
+return_balls(void *arg)
+{
+	uint32_t seen = 0;
+
+	on_cpu(court.cpus[1]);
+	court.shares[1] = share();
+	while (!atomic_load_explicit(&court.over, memory_order_relaxed)) {
+		const uint32_t ball = atomic_load_explicit(&court.ball, memory_order_relaxed);
+
+		if (ball != seen)
+			atomic_store_explicit(&court.back, ball, memory_order_relaxed);
+		seen = ball;
+	}
+	return NULL;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static double
+distance_ns(void)
+{
+	static double looks[LOOKS];
+	uint32_t ball = 0;
+
+	for (uint32_t i = 0; i < LOOKS; i++) {
+		const uint64_t from = now_ns();
+
+		for (uint32_t n = 0; n < EXCHANGES; n++) {
+			atomic_store_explicit(&court.ball, ++ball, memory_order_relaxed);
+			while (atomic_load_explicit(&court.back, memory_order_relaxed) != ball)
+				;
+		}
+		looks[i] = (double)(now_ns() - from) / (2 * EXCHANGES);
+		/* They take turns on one CPU, or hardly run at all. */
+		if (looks[i] > FAR_NS)
+			return looks[i];
+	}
+	return median(looks);
+}
+
+int
+main(int argc, char **argv)
+{
+	pthread_t other;
+	double ns;
+
+	if (argc != 1 && argc != 3) {
+		fputs("cpu_pair [A B]\n", stderr);
+		return 1;
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		court.cpus[i] = argc == 3 ? (uint32_t)strtoul(argv[1 + i], NULL, 10) : i;
+	on_cpu(court.cpus[0]);
+	if (pthread_create(&other, NULL, return_balls, NULL) != 0) {
+		perror("cpu_pair: thread");
+		return 1;
+	}
+	court.shares[0] = share();
+	ns = distance_ns();
+	/* Relaxed: it carries nothing. */
+	atomic_store_explicit(&court.over, true, memory_order_relaxed);
+	pthread_join(other, NULL);
+	printf("{\"distance_ns\": %.1f, \"shares\": [%.2f, %.2f]}\n", ns, court.shares[0],
+	       court.shares[1]);
+	return 0;
+}

@@ -1,0 +1,75 @@
+"""Where a host has put our two CPUs, so that what is measured is ours.
+
+The CPUs of a virtual machine move: from one chip of the host to two, onto cores whose other hardware
+thread is somebody else's. What two programs do together then takes up to twice the time, for
+seconds. cpu_pair says where they are, in some ms. A turn that did not begin and end with both CPUs
+on one chip, each with a core to itself, is repeated, whoever had it, as long as there is patience
+left; after that turns count as they come. A machine without neighbours always passes.
+"""
+
+import json
+import subprocess
+import time
+
+FAR = 1.5        # times the least distance seen
+SHARED = 0.8     # of the most seen
+FIRST_LOOKS = 10
+PAUSE_S = 0.2
+TRIES = 5
+
+
+class CpuPair:
+    def __init__(self, program, cpus, patience_s):
+        self._command = [program, *map(str, cpus)]
+        self._patience_s = patience_s
+        self._least_ns, self._most_share = float("inf"), 0.0
+        self.turns = self.repeated = self.kept_apart = 0
+        self.farthest_ns = 0.0
+        for _ in range(FIRST_LOOKS):
+            self.is_ours()
+            time.sleep(PAUSE_S / 2)
+
+    def is_ours(self):
+        found = json.loads(subprocess.run(self._command, capture_output=True, text=True,
+                                          check=True).stdout)
+        share, distance_ns = min(found["shares"]), found["distance_ns"]
+        self._most_share = max(self._most_share, share)
+        if share < SHARED * self._most_share:
+            return False
+        self._least_ns = min(self._least_ns, distance_ns)
+        self.farthest_ns = max(self.farthest_ns, distance_ns)
+        return distance_ns < FAR * self._least_ns
+
+    def _wait(self):
+        """Until both are ours again, or there is no patience left."""
+        while not self.is_ours() and self._patience_s > 0:
+            self._patience_s -= PAUSE_S
+            time.sleep(PAUSE_S)
+
+    def turn(self, run):
+        """What run() returns, of a try in which the CPUs were ours if there was one."""
+        self.turns += 1
+        for tries in range(TRIES):
+            self.repeated += tries != 0
+            self._wait()
+            began = time.monotonic()
+            row = run()
+            if self.is_ours():
+                return row
+            self._patience_s -= time.monotonic() - began
+            if self._patience_s <= 0:
+                break
+        self.kept_apart += 1
+        return row
+
+    def figures(self):
+        return {"cpu_pair_near_ns": self._least_ns, "cpu_pair_far_ns": self.farthest_ns,
+                "turns": self.turns, "turns_repeated": self.repeated,
+                "turns_kept_apart": self.kept_apart}
+
+    def words(self):
+        if self.repeated == self.kept_apart == 0:
+            return f"the two CPUs were near ({self._least_ns:.0f} ns) and ours in all {self.turns} turns"
+        return (f"the host moved the two CPUs apart ({self._least_ns:.0f} ns became "
+                f"{self.farthest_ns:.0f}) or shared them: {self.repeated} turns were repeated, "
+                f"{self.kept_apart} of {self.turns} count as they were")
