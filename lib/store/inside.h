@@ -333,6 +333,16 @@ store_hides(const struct store *st)
 	return atomic_load_explicit(&st->hidden, memory_order_relaxed) != 0;
 }
 
+/* May there be memory that nobody but the walk gives back? In a store that never evicts that is
+ * what was flushed, too: no hand takes it. */
+static inline bool
+store_awaits_walk(const struct store *st)
+{
+	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_relaxed);
+
+	return store_hides(st) || (st->never_evict && oldest != store_generation(st));
+}
+
 /* Under the bucket's lock: retire the zombie in the slot; the limbo has room for it. */
 void unlink_zombie(struct store_core *sc, struct bucket *b, uint32_t slot);
 
@@ -458,7 +468,7 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 /* ---- sweep.c ---- */
 
 void sweep_slice(struct store_core *sc);
-/* For whoever wants memory that zombies have: the next few buckets. */
+/* For whoever wants memory that the walk gives back: the next few buckets. */
 void sweep_some(struct store_core *sc);
 
 /* ---- homing.c: part of the sweep, under its lock ---- */

@@ -221,7 +221,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
-	if (store_hides(sc->store))
+	if (store_awaits_walk(sc->store))
 		return true;
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)

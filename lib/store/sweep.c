@@ -112,11 +112,12 @@ generations_left(const struct store *st)
 	return GENERATIONS_MAX - 1 - (store_generation(st) - oldest);
 }
 
-/* Zombies keep memory and places from others, and a flush without a generation walks it all. */
+/* What only the walk gives back is wanted by others, and a flush without a generation walks it all.
+ */
 static bool
 sweep_hurries(const struct store *st)
 {
-	return store_hides(st) || generations_left(st) < GENERATIONS_FEW;
+	return store_awaits_walk(st) || generations_left(st) < GENERATIONS_FEW;
 }
 
 /* How many buckets to look at now. */
@@ -184,7 +185,7 @@ sweep_some(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
 
-	if (likely(!store_hides(sc->store)) || !spin_try(&sw->lock))
+	if (likely(!store_awaits_walk(sc->store)) || !spin_try(&sw->lock))
 		return;
 	sweep_on(sc, SWEEP_SLICE_MIN);
 	spin_unlock(&sw->lock);

@@ -134,6 +134,59 @@ a_resize_forgets_nobody_where_nothing_is_evicted(void **state)
 	rig_down(&rig);
 }
 
+/* What a flush took gives its memory to whoever stores next: nobody is refused for a minute because
+ * the walk that collects it is in no hurry. */
+static void
+what_was_flushed_gives_way_where_nothing_is_evicted(void **state)
+{
+	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	char text_of_key[32];
+	uint32_t waited;
+
+	cfg.never_evict = true;
+
+	struct rig rig = rig_up_with(&cfg);
+	const uint32_t there = fill_up_with(&rig, 'f', 20, 500), again = there - there / 8;
+	const uint64_t refused = counted(rig.core, STORE_OUT_OF_MEMORY);
+
+	store_flush(rig.core, 0);
+	for (uint32_t n = 0; n < again; n++) {
+		check_eq(put_waiting(rig.core, key_with('n', n, text_of_key),
+				     (struct view){bytes, 20}, 500, &waited),
+			 STORE_OK);
+		turns(rig.core, n % 64 == 0);
+	}
+	check_all_there(&rig, 'n', 0, again);
+	check_eq(counted(rig.core, STORE_OUT_OF_MEMORY), refused);
+	rig_down(&rig);
+}
+
+/* Pages come free by it, too: a value of another size waits until it is collected. */
+static void
+another_size_waits_for_what_was_flushed(void **state)
+{
+	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	const struct view value = {bytes, 300};
+	enum store_result r = STORE_OK;
+	char text_of_key[32];
+
+	cfg.never_evict = true;
+
+	struct rig rig = rig_up_with(&cfg);
+	const uint32_t there = fill_up_with(&rig, 'f', 20, 500);
+
+	store_flush(rig.core, 0);
+	for (uint32_t n = 0; n < there && r == STORE_OK; n++) {
+		r = put(rig.core, key_with('n', n, text_of_key), value, STORE_SET, 0);
+		if (n % 64 == 0)
+			store_turn(rig.core, rig.core->now_s);
+	}
+	check_eq(r, STORE_NOT_YET);
+	turns(rig.core, 500);
+	check(!store_awaits_walk(rig.store));
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -141,6 +194,8 @@ main(void)
 		cmocka_unit_test(a_store_that_never_evicts_grows_its_index_and_loses_nothing),
 		cmocka_unit_test(a_resize_forgets_nobody_where_nothing_is_evicted),
 		cmocka_unit_test(a_page_for_the_index_costs_no_item_where_nothing_is_evicted),
+		cmocka_unit_test(what_was_flushed_gives_way_where_nothing_is_evicted),
+		cmocka_unit_test(another_size_waits_for_what_was_flushed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -443,6 +443,40 @@ a_walk_in_a_hurry_hides_nothing(void **state)
 	rig_down(&r);
 }
 
+/* Nor does it where the limbo stays full, because another core does not turn: it waits. */
+static void
+a_walk_waits_for_room_in_the_limbo(void **state)
+{
+	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
+	struct rig r = rig_up_buckets(8, 2, 4096, 0);
+	struct store_core *other = store_core_of(r.store, 1);
+	char key[16];
+
+	for (uint32_t i = 0; i < THERE; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+		turns(r.core, i % 64 == 0);
+	}
+	store_turn(other, STORE_CLOCK_START);
+	for (uint32_t i = 0; i < FLUSHES; i++) {
+		check_eq(set(r.core, "again", "v"), STORE_OK);
+		store_flush(r.core, 0);
+	}
+	for (uint32_t i = 0; i < 100; i++) {
+		turns(r.core, 1);
+		check_eq(atomic_load(&r.store->hidden), 0);
+	}
+	check(counted(r.core, STORE_FLUSHED) > LIMBO_MAX / 2 &&
+	      counted(r.core, STORE_FLUSHED) < LIMBO_MAX);
+	for (uint32_t i = 0; i < 1000; i++) {
+		store_turn(other, STORE_CLOCK_START);
+		turns(r.core, 1);
+	}
+	check_eq(counted(r.core, STORE_FLUSHED), THERE + FLUSHES);
+	check_eq(atomic_load(&r.store->hidden), 0);
+	rig_down(&r);
+}
+
 static void
 upkeep_gives_back_what_is_dead(void **state)
 {
@@ -539,6 +573,7 @@ main(void)
 		TEST(what_hides_from_lookups_gives_way_to_sets),
 		TEST(what_hides_leaves_with_its_bucket),
 		TEST(a_walk_in_a_hurry_hides_nothing),
+		TEST(a_walk_waits_for_room_in_the_limbo),
 		TEST(upkeep_gives_back_what_is_dead),
 		TEST(the_dead_are_given_back_within_a_walk_and_no_faster),
 		TEST(keys_of_any_bytes_and_length_are_apart),
