@@ -186,29 +186,32 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 }
 
 static const struct item *
-miss_dead(struct store_core *sc, const struct item *it)
+miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 {
-	count(sc,
-	      item_flushed(it, store_generation(sc->store)) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED,
-	      1);
+	count(sc, item_flushed(it, generation) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED, 1);
 	return NULL;
 }
 
+/* The generation is older than the look that found the reference: once an item is out of the index
+ * its generation's number may come back, while whoever has found it still judges it. */
 static inline const struct item *
-look(struct store_core *sc, uint32_t ref)
+look(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
 	const struct item *it = item_at(sc->store, ref);
 
 	if (ref == 0)
 		return NULL;
-	return unlikely(item_dead(sc, it)) ? miss_dead(sc, it) : it;
+	protocol_gap();
+	if (unlikely(item_flushed(it, generation) || item_expired(it, sc->now_s)))
+		return miss_dead(sc, it, generation);
+	return it;
 }
 
 /* Likewise. */
 static __attribute__((noinline)) const struct item *
-use(struct store_core *sc, uint32_t ref)
+use(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
-	const struct item *it = look(sc, ref);
+	const struct item *it = look(sc, ref, generation);
 
 	if (it != NULL)
 		item_use(sc, it, ref);
@@ -230,9 +233,11 @@ probe_stands(const struct store *st, const struct probe *p)
 /* What was seen if it is the key's, else what is found. Out of line, too: few items have optional
  * fields, and the others come here once a stamp. */
 static __attribute__((noinline)) const struct item *
-probe_take_other(struct store_core *sc, const struct probe *p, struct view key)
+probe_take_other(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation)
 {
-	return use(sc, item_has_key(item_at(sc->store, p->ref), key) ? p->ref : find(sc, p, key));
+	const bool same = item_has_key(item_at(sc->store, p->ref), key);
+
+	return use(sc, same ? p->ref : find(sc, p, key), generation);
 }
 
 /* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
@@ -247,7 +252,7 @@ probe_take(struct store_core *sc, const struct probe *p, struct view key, uint32
 	if (likely(item_is_plain(it, key.len, generation, stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
-	return probe_take_other(sc, p, key);
+	return probe_take_other(sc, p, key, generation);
 }
 
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
@@ -258,7 +263,7 @@ probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32
 {
 	if (p->state == PROBE_SEEN)
 		return probe_take(sc, p, key, generation, stamp);
-	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, p, key));
+	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, p, key), generation);
 }
 
 /* ---- the door ---- */
@@ -297,35 +302,39 @@ store_probe_away(const struct store_core *sc, struct probe *p)
 const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
+	const uint32_t generation = store_generation(sc->store);
+
 	if (likely(p->state == PROBE_SEEN && probe_stands(sc->store, p)))
-		return probe_take(sc, p, key, store_generation(sc->store),
-				  slab_stamp(&sc->store->slab));
-	return use(sc, find(sc, p, key));
+		return probe_take(sc, p, key, generation, slab_stamp(&sc->store->slab));
+	return use(sc, find(sc, p, key), generation);
 }
 
 const struct item *
 store_get(struct store_core *sc, struct view key, uint64_t hash)
 {
+	const uint32_t generation = store_generation(sc->store);
 	struct place place = index_place(&sc->store->ix, hash);
 
-	return use(sc, find_at(sc, key, &place));
+	return use(sc, find_at(sc, key, &place), generation);
 }
 
 const struct item *
 store_peek_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
+	const uint32_t generation = store_generation(sc->store);
 	const bool stands = p->state == PROBE_SEEN && probe_stands(sc->store, p) &&
 			    item_has_key(item_at(sc->store, p->ref), key);
 
-	return look(sc, stands ? p->ref : find(sc, p, key));
+	return look(sc, stands ? p->ref : find(sc, p, key), generation);
 }
 
 const struct item *
 store_peek(struct store_core *sc, struct view key, uint64_t hash)
 {
+	const uint32_t generation = store_generation(sc->store);
 	struct place place = index_place(&sc->store->ix, hash);
 
-	return look(sc, find_at(sc, key, &place));
+	return look(sc, find_at(sc, key, &place), generation);
 }
 
 void

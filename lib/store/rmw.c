@@ -135,13 +135,16 @@ rmw_build(struct store_core *sc, struct rmw *rm, const struct item *old, struct 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
 {
+	/* Before the look, as in get.c. */
+	const uint32_t generation = store_generation(sc->store);
 	struct place p = index_place(&sc->store->ix, rm->hash);
 	uint32_t tries;
 	const uint32_t ref = index_find(&sc->store->ix, rm->key, &p, &tries);
+	const struct item *it = item_at(sc->store, ref);
 
-	if (ref == 0 || item_dead(sc, item_at(sc->store, ref)))
+	if (ref == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
 		return NULL;
-	return item_at(sc->store, ref);
+	return it;
 }
 
 /* One try. CHANGED: again. */

@@ -1,0 +1,310 @@
+/*
+ * Floods of flushes among sets, gets, touches and deletes of many cores. Goal: nothing that was
+ * flushed ever comes back, nothing else is lost in a store that never evicts, and in the end
+ * nothing hides. Method: every value has a number; who stored it notes how many flushes had begun
+ * when it was there. Whoever finds it after one more of them was done has seen a lie. Sixteen
+ * flushes at a time take all out of the index at once, more than the limbo holds.
+ *
+ * With "resized" as argument the index gets larger and smaller all the time; with "evicts" the
+ * store may forget.
+ */
+#include "store/inside.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define THREADS     3u
+#define RUN_MS      1500u
+#define TURN_OPS    64u
+#define KEYS        120000u /* several times what the limbo holds */
+#define FLOOD       (GENERATIONS_MAX + 1)
+#define CALM_OPS    60000u     /* of the flusher, from flood to flood */
+#define NUMBERS     (1u << 21) /* values of a writer: then it ends */
+#define LEAST       14000u     /* buckets */
+#define MOST        18000u
+#define DRAIN_TURNS 20000u
+#define NOT_THERE   0
+#define FAR_SECONDS 1000000u
+
+struct run {
+	struct store *store;
+	_Atomic bool stop;
+	const char *_Atomic lie;
+	bool resized;
+	_Atomic uint32_t begun, done;             /* flushes */
+	_Atomic uint32_t there[THREADS][NUMBERS]; /* as note(), when this value had been stored */
+};
+
+struct worker {
+	struct run *run;
+	struct store_core *core;
+	uint32_t id, next;
+	uint64_t random, stored, found, refused;
+	uint32_t last[KEYS]; /* note() of own keys that must be there until the next flush */
+};
+
+struct told {
+	uint32_t key, writer, number, sum;
+};
+
+static void
+lie(struct run *run, const char *what)
+{
+	atomic_store(&run->lie, what);
+	atomic_store(&run->stop, true);
+}
+
+static uint32_t
+next_random(struct worker *w)
+{
+	w->random = w->random * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(w->random >> 33);
+}
+
+static bool
+running(struct worker *w, uint64_t op)
+{
+	if (op % TURN_OPS == 0)
+		store_turn(w->core, STORE_CLOCK_START);
+	if (w->run->resized && op % (TURN_OPS * 64) == 0)
+		resize_begin(w->core, LEAST + next_random(w) % (MOST - LEAST) / 2 * 2);
+	if (op % (TURN_OPS * 16) == 0)
+		store_tidy(w->core);
+	return !atomic_load_explicit(&w->run->stop, memory_order_relaxed) && w->next < NUMBERS;
+}
+
+static struct view
+key_view(const uint32_t *key)
+{
+	return (struct view){(const uint8_t *)key, sizeof *key};
+}
+
+/* How many flushes have begun, and one more: 0 is nothing. */
+static uint32_t
+note(struct run *run)
+{
+	return atomic_load(&run->begun) + 1;
+}
+
+static void
+store_key(struct worker *w, uint32_t key)
+{
+	const struct view k = key_view(&key);
+	const struct told t = {key, w->id, w->next, key ^ w->next};
+	const uint32_t done = atomic_load(&w->run->done);
+	struct fill f;
+	uint32_t noted;
+
+	w->last[key] = NOT_THERE;
+	if (store_begin(w->core, &f, k, store_hash(w->core, k), sizeof t, 0, 0) != STORE_OK) {
+		w->refused++;
+		return;
+	}
+	store_fill(w->core, &f, &t, sizeof t);
+	if (store_finish(w->core, &f, STORE_SET, 0) != STORE_OK) {
+		w->refused++;
+		return;
+	}
+	noted = note(w->run);
+	atomic_store(&w->run->there[w->id][w->next++], noted);
+	/* One that was under way may have taken it. */
+	if (done + 1 == noted)
+		w->last[key] = noted;
+	w->stored++;
+}
+
+/* Its writer may not have come to say so. */
+static uint32_t
+was_there(struct run *run, const struct told *t)
+{
+	const uint32_t noted = atomic_load(&run->there[t->writer][t->number]);
+
+	return noted != NOT_THERE ? noted : UINT32_MAX;
+}
+
+static void
+find_key(struct worker *w, uint32_t key)
+{
+	const struct view k = key_view(&key);
+	const uint32_t done = atomic_load(&w->run->done);
+	const struct item *it = store_get(w->core, k, store_hash(w->core, k));
+	struct told t;
+
+	if (it == NULL) {
+		if (w->run->store->never_evict && key % THREADS == w->id &&
+		    w->last[key] == note(w->run))
+			lie(w->run, "a value that nobody flushed is gone");
+		return;
+	}
+	memcpy(&t, store_value_at(w->core, it, 0).data, sizeof t);
+	if (t.key != key || t.writer != key % THREADS || t.sum != (t.key ^ t.number))
+		lie(w->run, "a value was not what was written under its key");
+	else if (done + 1 > was_there(w->run, &t))
+		lie(w->run, "a flushed value came back");
+	w->found++;
+}
+
+static void
+touch_or_delete(struct worker *w, uint32_t key, bool touch)
+{
+	const struct view k = key_view(&key);
+	const struct item *it;
+
+	if (touch) {
+		store_touch(w->core, k, store_hash(w->core, k), FAR_SECONDS, &it);
+		return;
+	}
+	w->last[key] = NOT_THERE;
+	store_delete(w->core, k, store_hash(w->core, k));
+}
+
+static void
+flood(struct worker *w)
+{
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		store_key(w, next_random(w) % (KEYS / THREADS) * THREADS + w->id);
+		atomic_fetch_add(&w->run->begun, 1);
+		store_flush(w->core, 0);
+		atomic_store(&w->run->done, atomic_load(&w->run->begun));
+	}
+}
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+
+	for (uint64_t op = 0; running(w, op); op++) {
+		const uint32_t own = next_random(w) % (KEYS / THREADS) * THREADS + w->id;
+		const uint32_t how = next_random(w) % 16;
+
+		if (how < 10)
+			store_key(w, own);
+		else if (how < 14)
+			find_key(w, how < 12 ? own : next_random(w) % KEYS);
+		else
+			touch_or_delete(w, own, how == 14);
+		if (w->id == 0 && op % CALM_OPS == CALM_OPS - 1)
+			flood(w);
+	}
+	store_offline(w->core);
+	return NULL;
+}
+
+/* Flushed once more, the store gives everything back. */
+static void
+check_end(struct run *run)
+{
+	struct store *st = run->store;
+	uint32_t waiting = 1;
+
+	for (uint32_t i = 0; i < THREADS; i++)
+		store_turn(store_core_of(st, i), STORE_CLOCK_START);
+	store_flush(store_core_of(st, 0), 0);
+	for (uint32_t turn = 0; turn < DRAIN_TURNS; turn++) {
+		waiting = 0;
+		for (uint32_t i = 0; i < THREADS; i++) {
+			struct store_core *sc = store_core_of(st, i);
+
+			store_turn(sc, STORE_CLOCK_START + turn / 64);
+			store_tidy(sc);
+			waiting += sc->limbo.tail - sc->limbo.head;
+		}
+	}
+	if (atomic_load(&st->hidden) != 0)
+		lie(run, "something hides for ever");
+	if (store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED) != 0)
+		lie(run, "something that was flushed was never collected");
+	if (waiting != 0)
+		lie(run, "the limbo keeps something");
+}
+
+static struct store *
+make_store(bool never_evict, void **memory)
+{
+	const struct store_config cfg = {.memory_bytes = 16u << 20,
+					 .cores = THREADS,
+					 .value_max = STORE_VALUE_MAX,
+					 .never_evict = never_evict,
+					 .seed = (uint64_t)time(NULL)};
+	struct store_plan plan = store_plan_of(&cfg);
+	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
+
+	printf("seed %llu\n", (unsigned long long)cfg.seed);
+	plan.bucket_count = (LEAST + MOST) / 2;
+	plan.bucket_step = 0;
+	*memory = region.base = aligned_alloc(4096, region.size);
+	return store_create_planned(&region, &cfg, &plan);
+}
+
+/* The most that was seen hidden. */
+static uint64_t
+wait_for_end(struct run *run)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < RUN_MS && !atomic_load(&run->stop); i++) {
+		const uint64_t hidden = atomic_load(&run->store->hidden);
+
+		most = hidden > most ? hidden : most;
+		nanosleep(&ms, NULL);
+	}
+	atomic_store(&run->stop, true);
+	return most;
+}
+
+static uint64_t
+run_threads(struct run *run)
+{
+	struct worker *workers = calloc(THREADS, sizeof *workers);
+	pthread_t threads[THREADS];
+	uint64_t most;
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		workers[i].run = run;
+		workers[i].core = store_core_of(run->store, i);
+		workers[i].id = i;
+		workers[i].random = run->store->seed + i;
+		pthread_create(&threads[i], NULL, work, &workers[i]);
+	}
+	most = wait_for_end(run);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		printf("%u: %llu stored, %llu found, %llu refused\n", i,
+		       (unsigned long long)workers[i].stored, (unsigned long long)workers[i].found,
+		       (unsigned long long)workers[i].refused);
+	}
+	free(workers);
+	return most;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct run *run = calloc(1, sizeof *run);
+	bool never_evict = true;
+	const char *said;
+	uint64_t most;
+	void *memory;
+
+	for (int i = 1; i < argc; i++) {
+		run->resized |= strcmp(argv[i], "resized") == 0;
+		never_evict &= strcmp(argv[i], "evicts") != 0;
+	}
+	run->store = make_store(never_evict, &memory);
+	most = run_threads(run);
+	if (atomic_load(&run->lie) == NULL)
+		check_end(run);
+	said = atomic_load(&run->lie);
+	printf("%u flushes, %llu seen hidden at once, %llu buckets emptied\n%s\n",
+	       atomic_load(&run->done), (unsigned long long)most,
+	       (unsigned long long)store_sum(run->store, STORE_INDEX_MIGRATED),
+	       said != NULL ? said : "no lie seen");
+	free(memory);
+	free(run);
+	return said != NULL;
+}

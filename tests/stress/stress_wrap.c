@@ -1,0 +1,116 @@
+/*
+ * A reader is held up inside one get, and meanwhile others flush until the flush generation's
+ * number comes back. Goal: what was flushed before the get began is a miss all the same. Method:
+ * one thread as two cores; at each gap between two steps of the get in turn, the other core stores
+ * and flushes once more than there are numbers. Repeats exactly.
+ */
+#include "store/inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GAPS_MAX 16u /* more than a get has */
+
+enum door { DOOR_GET, DOOR_PEEK, DOOR_PROBE, DOOR_MANY, DOOR_COUNT };
+
+static struct store_core *flusher; /* NULL: it is not its turn */
+static uint32_t gaps_left;
+
+static struct view
+text(const char *s)
+{
+	return (struct view){(const uint8_t *)s, (uint32_t)strlen(s)};
+}
+
+static void
+put(struct store_core *sc, struct view key)
+{
+	struct fill f;
+
+	ensure(store_begin(sc, &f, key, store_hash(sc, key), 1, 0, 0) == STORE_OK);
+	store_fill(sc, &f, "1", 1);
+	ensure(store_finish(sc, &f, STORE_SET, 0) == STORE_OK);
+}
+
+void
+stress_gap(void)
+{
+	struct store_core *sc = flusher;
+
+	if (sc == NULL || gaps_left-- != 0)
+		return;
+	flusher = NULL;
+	/* One flush came before: so many more, and the number is that of the item again. */
+	for (uint32_t i = 0; i < GENERATIONS_MAX; i++) {
+		put(sc, text("other"));
+		store_flush(sc, 0);
+	}
+}
+
+static const struct item *
+get(struct store_core *sc, enum door door, struct view key)
+{
+	const struct item *it = NULL;
+	struct probe p;
+
+	switch (door) {
+	case DOOR_GET:
+		return store_get(sc, key, store_hash(sc, key));
+	case DOOR_PEEK:
+		return store_peek(sc, key, store_hash(sc, key));
+	case DOOR_PROBE:
+		store_probe(sc, &p, key);
+		if (store_probe_home(sc, &p))
+			store_probe_away(sc, &p);
+		return store_get_probed(sc, &p, key);
+	default:
+		store_get_many(sc, &key, 1, &it);
+		return it;
+	}
+}
+
+/* With the flusher at that gap. */
+static bool
+is_a_lie(struct store *st, enum door door, uint32_t gap)
+{
+	struct store_core *sc = store_core_of(st, 0), *other = store_core_of(st, 1);
+
+	for (uint32_t i = 0; i < 4; i++) {
+		store_turn(sc, STORE_CLOCK_START);
+		store_turn(other, STORE_CLOCK_START);
+	}
+	put(sc, text("key"));
+	ensure(get(sc, door, text("key")) != NULL);
+	store_flush(other, 0);
+	gaps_left = gap;
+	flusher = other;
+
+	const struct item *it = get(sc, door, text("key"));
+
+	flusher = NULL;
+	return it != NULL;
+}
+
+int
+main(void)
+{
+	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
+					 .cores = 2,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = 1};
+	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
+	void *memory = region.base = aligned_alloc(4096, region.size);
+	struct store *st = store_create(&region, &cfg);
+	uint32_t lies = 0;
+
+	for (uint32_t door = 0; door < DOOR_COUNT; door++) {
+		for (uint32_t gap = 0; gap < GAPS_MAX; gap++) {
+			if (!is_a_lie(st, door, gap))
+				continue;
+			lies++;
+			printf("door %u: held up at gap %u, a flushed value is found\n", door, gap);
+		}
+	}
+	free(memory);
+	return lies != 0;
+}
