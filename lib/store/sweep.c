@@ -11,10 +11,9 @@
  * bucket lock, so it either publishes before the walk takes its look, or sees the step; and a
  * move drops a flushed item instead of carrying it past the walk (path.c). So does a resize
  * (migrate.c): what it puts anywhere is of the present generation, which is none before the walk's.
- * A reader takes no lock; it reads the generation before it looks into the index (get.c), or an item
- * that it found would be alive again once the number has come back.
- * The walk ends where the buckets end by then: those that came meanwhile are looked at, those that
- * are gone hold nothing.
+ * A reader takes no lock; it reads the generation before it looks into the index (get.c), or an
+ * item that it found would be alive again once the number has come back. The walk ends where the
+ * buckets end by then: those that came meanwhile are looked at, those that are gone hold nothing.
  */
 #include "inside.h"
 
