@@ -25,7 +25,7 @@ judge(struct appliance *a, struct fault *f)
 	struct secrets secrets;
 
 	if (!nic_judge(&a->nic, &a->config, f))
-		return false;
+		return config_condemn(&a->source, f);
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return fault_say(f, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);

@@ -165,6 +165,8 @@ enum config_verdict config_parse(struct config *cfg, struct config_source *src, 
 /* If *f speaks of an option that the file set, make it speak of the file's line instead. Always
  * false, so that a caller can return it. */
 bool config_blame(const struct config_source *src, struct fault *f);
+/* The same for what stays wrong until the file is mended: then the code is FAULT_CONFIG. */
+bool config_condemn(const struct config_source *src, struct fault *f);
 
 /* For each key of the file that the two, both finished, do not agree on. */
 void config_differ(const struct config *was, const struct config *now,

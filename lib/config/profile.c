@@ -412,8 +412,8 @@ profile_load(struct profile *p, const char *path, const char *name, struct fault
 
 	if (access(path, R_OK) != 0)
 		return fault_say(f,
-				 "--port: no profile \"%s\": cannot read %s; name one of the files "
-				 "in drivers-config, or say where they are with --data-dir",
+				 "no profile \"%s\": cannot read %s; --profile or --port names one "
+				 "of the files in drivers-config, --data-dir says where they are",
 				 name, path);
 	memset(p, 0, sizeof *p);
 	return yaml_keys_of_file(path, &v, f) && check_profile(&r, path, name, f);

@@ -47,7 +47,7 @@ MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--port", "0000:04:00.0", "-t", "33"], 2, "-t: 33 cores asked for"),
-    (["doctor", "--no-such-option"], 1, "--no-such-option: there is no such option"),
+    (["doctor", "--no-such-option"], 2, "--no-such-option: there is no such option"),
 ]
 
 # One line of the tuned machine changed: what doctor must then say, and its status.
