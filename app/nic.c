@@ -33,12 +33,18 @@ nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
 	return device_pool_bytes(&nic->profile, cfg, frames);
 }
 
+uint64_t
+nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
+{
+	return plan->handover ? handover_bytes(cfg->cores, plan->queues) : 0;
+}
+
 bool
 nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes, uint32_t frames,
 	   struct fault *f)
 {
-	const uint64_t bytes =
-		block_bytes + nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
+	const uint64_t bytes = block_bytes + nic_ring_bytes(&nic->plan, cfg) +
+			       nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
 	char device[DEVICE_BYTES];
 
 	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
@@ -58,7 +64,7 @@ take_handover(struct nic *nic, const struct config *cfg, struct fault *f)
 
 	if (!nic->plan.handover)
 		return true;
-	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg,
+	if (!huge_block_take(&nic->rings, nic_ring_bytes(&nic->plan, cfg), cfg,
 			     (int)nic->machine.placement.node, f))
 		return false;
 	for (uint32_t i = 0; i < how.cores; i++)

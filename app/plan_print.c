@@ -154,9 +154,10 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 {
 	const struct sizes *z = &p->sizes;
 	const uint64_t cores = (uint64_t)cfg->cores * (z->stack_bytes + z->serve_bytes);
+	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n",
-		mb(z->block_bytes + z->pool_bytes + ((uint64_t)EAL_MB << MB_SHIFT)),
+		mb(z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT)),
 		p->machine.placement.node, cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out,
 		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB a "
@@ -164,7 +165,8 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
-		fputs("one pool for all cores\n", out);
+		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
+			mb(rings));
 	else
 		fprintf(out, "a pool of %llu MB for each queue\n",
 			mb(z->pool_bytes / p->steer.queues));
