@@ -108,7 +108,7 @@ check_file(struct appliance *a)
 	printf("%s: right\n", a->source.file);
 	if (!file_suffices(&a->config, &f)) {
 		config_blame(&a->source, &f);
-		printf("still to be said before a start: %s\n", f.text);
+		printf("still missing before a start: %s\n", f.text);
 	}
 	return 0;
 }

@@ -60,8 +60,10 @@ print_nic(const struct prospect *p, const struct config *cfg, FILE *out)
 	const struct pci_nic *nic = &p->machine.nic;
 
 	if (cfg->pci[0] == '\0') {
-		fprintf(out, "port       %s%s%s\n", cfg->port, cfg->iface[0] != '\0' ? " on " : "",
-			cfg->iface);
+		const bool iface = cfg->iface[0] != '\0' && profile_has_iface(&p->profile);
+
+		fprintf(out, "port       %s%s%s\n", cfg->port, iface ? " on " : "",
+			iface ? cfg->iface : "");
 	} else {
 		fprintf(out, "port       %s, %04x:%04x, driver %s, ", nic->address, nic->vendor,
 			nic->device, nic->driver[0] != '\0' ? nic->driver : "none");

@@ -197,6 +197,15 @@ takes_list(const struct option_row *row)
 	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES || row->kind == OPTION_NODES;
 }
 
+/* What a value looks like, in a word or three. */
+static const char *
+form_of(const struct option_row *row)
+{
+	if (row->kind == OPTION_COUNT)
+		return "a number";
+	return row->arg != NULL ? row->arg : "yes or no";
+}
+
 static bool
 take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 {
@@ -224,13 +233,11 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 	case YAML_LIST:
 		if (takes_list(row))
 			return take_list(r, row, key, f);
-		return yaml_key_fault(f, key, "a list; expected one value (%s)",
-				      row->arg != NULL ? row->arg : "yes or no");
+		return yaml_key_fault(f, key, "a list; expected one value (%s)", form_of(row));
 	case YAML_SECTION:
 		break;
 	}
-	return yaml_key_fault(f, key, "keys below it; expected one value (%s)",
-			      row->arg != NULL ? row->arg : "yes or no");
+	return yaml_key_fault(f, key, "keys below it; expected one value (%s)", form_of(row));
 }
 
 /* Two workers on one CPU halve each other; who means it says so. */

@@ -114,6 +114,9 @@ bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
 bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
 		    char device[DEVICE_BYTES], struct fault *f);
 
+/* Is its device one of the kernel's interfaces? */
+bool profile_has_iface(const struct profile *p);
+
 /* Is it found on the PCI bus? Else it is a virtual device. */
 bool profile_is_pci(const struct profile *p);
 

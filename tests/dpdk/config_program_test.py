@@ -119,6 +119,22 @@ class ConfigProgram(unittest.TestCase):
                 again = clockoo("--config", path, "--print-config")
                 self.assertEqual(again.stdout, printed.stdout)
 
+    def test_a_right_file_may_lack_what_a_start_needs_and_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "f.yaml"
+            path.write_text("port:\n  nic: tap\n")
+            done = check("f.yaml", None, cwd=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("\nstill missing before a start: f.yaml:2: port.nic tap: needs port.iface "
+                          "NAME", done.stdout)
+            path.write_text("port:\n  iface: v0\nauth:\n  file: users\n")
+            done = check("f.yaml", None, cwd=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("\nstill missing before a start: f.yaml:4: auth.file: users: No such file",
+                          done.stdout)
+            (pathlib.Path(folder) / "users").write_text("a:b\n")
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: right\n")
+
     def test_a_start_names_the_line_as_well(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "f.yaml").write_text(
