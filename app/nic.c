@@ -19,12 +19,15 @@ bool
 nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 {
 	struct port_caps promise;
+	char device[DEVICE_BYTES];
 
 	if (!nic_profile(&nic->profile, cfg, f))
 		return false;
 	host_look(&nic->host, cfg);
 	steer_promise(&nic->profile, &promise);
-	return choose_cores(nic, cfg, f) && steer_make(&nic->plan, cfg, &nic->profile, &promise, f);
+	return choose_cores(nic, cfg, f) &&
+	       steer_make(&nic->plan, cfg, &nic->profile, &promise, f) &&
+	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
 }
 
 uint64_t
@@ -45,10 +48,8 @@ nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes
 {
 	const uint64_t bytes = block_bytes + nic_ring_bytes(&nic->plan, cfg) +
 			       nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
-	char device[DEVICE_BYTES];
 
-	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
-	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
+	return host_allows(&nic->host, cfg, &nic->profile, bytes, f);
 }
 
 /* Between queues and cores, where the plan wants it. */

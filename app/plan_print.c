@@ -134,6 +134,11 @@ print_queues(const struct prospect *p, const struct config *cfg, FILE *out)
 		cfg->rx_ring != 0 ? cfg->rx_ring : p->profile.rx_ring,
 		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
 		plural(p->steer.queues), cfg->burst != 0 ? cfg->burst : p->profile.burst);
+	fputs("offloads  ", out);
+	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
+		if (p->profile.offloads & 1u << i)
+			fprintf(out, " %s", profile_offloads[i]);
+	fprintf(out, "%s\n", p->profile.offloads == 0 ? " none" : "");
 	fprintf(out, "steering   %s\n", p->steer.words);
 }
 

@@ -18,6 +18,7 @@ config_defaults(struct config *cfg)
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
+	cfg->offloads = CONFIG_OWN_OFFLOADS;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }

@@ -171,7 +171,7 @@ take_list(struct reader *r, const struct option_row *row, const struct yaml_key 
 	char words[YAML_ITEMS_MAX * 48];
 	size_t used = 0;
 
-	if (key->count == 0 && row->kind == OPTION_NETS)
+	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_OFFLOADS))
 		return option_store(r->cfg, row, "none", f);
 	if (key->count == 0)
 		return yaml_key_fault(f, key, "an empty list; give a value, or leave the line out");
@@ -194,7 +194,8 @@ take_list(struct reader *r, const struct option_row *row, const struct yaml_key 
 static bool
 takes_list(const struct option_row *row)
 {
-	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES || row->kind == OPTION_NODES;
+	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES ||
+	       row->kind == OPTION_NODES || row->kind == OPTION_OFFLOADS;
 }
 
 /* What a value looks like, in a word or three. */

@@ -41,6 +41,9 @@ enum offload {
 	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
 };
 
+/* Name i is bit i; NULL ends them. */
+extern const char *const profile_offloads[];
+
 /* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
 enum need {
 	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */

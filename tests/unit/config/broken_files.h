@@ -148,6 +148,12 @@ static const struct {
 	 "f.yaml:3: network.gateway: that is the network itself or all of its hosts; give the "
 	 "address "
 	 "of one"},
+	{"port:\n  offloads: [rx_cksum,\n    tx_chksum]\n",
+	 "f.yaml:3: port.offloads: \"tx_chksum\": expected none, or some of rx_cksum, tx_ip_cksum, "
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	{"port:\n  offloads: \"rx_cksum,\"\n",
+	 "f.yaml:2: port.offloads: \"\": expected none, or some of rx_cksum, tx_ip_cksum, "
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
 	{"telemetry:\n  verbose: [1]\n",
 	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
 	{"telemetry:\n  verbose: {all: 1}\n",
