@@ -25,7 +25,9 @@ exit_codes(void)
 	     "0 after a signal or a client's \\fBshutdown\\fR; memcached's 64 for a wrong value of "
 	     "what it calls\n"
 	     "usage, 67 for an unknown user, 71 when the system refuses \\fB\\-u\\fR or "
-	     "\\fB\\-d\\fR; 1 for all else.\n"
+	     "\\fB\\-d\\fR; 78\n"
+	     "for a wrong configuration file, or one that asks for what the machine does not have; "
+	     "1 for all else.\n"
 	     "What is wrong is one line on the standard error. \\fBdoctor\\fR: 0 if all is good, 1 "
 	     "if it would be\n"
 	     "slow, 2 if it would not start.");

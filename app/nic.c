@@ -21,24 +21,6 @@ choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 	return good;
 }
 
-bool
-nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
-{
-	struct port_caps promise;
-
-	if (!nic_profile(&nic->profile, cfg, f))
-		return false;
-	host_look(&nic->host, cfg);
-	steer_promise(&nic->profile, &promise);
-	return choose_cores(nic, cfg, f) && steer_make(&nic->plan, cfg, &nic->profile, &promise, f);
-}
-
-uint64_t
-nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
-{
-	return device_pool_bytes(&nic->profile, cfg, frames);
-}
-
 /* EAL's words for the port. memif's driver takes no relative name for its socket, and -d leaves the
  * folder before vhost's removes its own. cfg itself keeps what was said, for reload to compare. */
 static bool
@@ -59,15 +41,40 @@ words_for_eal(const struct nic *nic, const struct config *cfg, char device[DEVIC
 }
 
 bool
+nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
+{
+	struct port_caps promise;
+	char device[DEVICE_BYTES];
+
+	if (!nic_profile(&nic->profile, cfg, f))
+		return false;
+	host_look(&nic->host, cfg);
+	steer_promise(&nic->profile, &promise);
+	return choose_cores(nic, cfg, f) &&
+	       steer_make(&nic->plan, cfg, &nic->profile, &promise, f) &&
+	       words_for_eal(nic, cfg, device, f);
+}
+
+uint64_t
+nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
+{
+	return device_pool_bytes(&nic->profile, cfg, frames);
+}
+
+uint64_t
+nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
+{
+	return plan->handover ? handover_bytes(cfg->cores, plan->queues) : 0;
+}
+
+bool
 nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes, uint32_t frames,
 	   struct fault *f)
 {
-	const uint64_t bytes =
-		block_bytes + nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
-	char device[DEVICE_BYTES];
+	const uint64_t bytes = block_bytes + nic_ring_bytes(&nic->plan, cfg) +
+			       nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
 
-	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
-	       words_for_eal(nic, cfg, device, f);
+	return host_allows(&nic->host, cfg, &nic->profile, bytes, f);
 }
 
 /* Between queues and cores, where the plan wants it. */
@@ -83,7 +90,7 @@ take_handover(struct nic *nic, const struct config *cfg, struct fault *f)
 
 	if (!nic->plan.handover)
 		return true;
-	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg,
+	if (!huge_block_take(&nic->rings, nic_ring_bytes(&nic->plan, cfg), cfg,
 			     (int)nic->machine.placement.node, f))
 		return false;
 	for (uint32_t i = 0; i < how.cores; i++)

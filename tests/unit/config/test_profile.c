@@ -189,6 +189,8 @@ static const struct {
 	{"tx-ring", "4096", NULL},
 	{"burst", "8", NULL},
 	{"mtu", "1500", NULL},
+	{"offloads", "none", NULL},
+	{"offloads", "tx_udp_cksum", NULL},
 	{"rx-ring", "4097", "--rx-ring: 4097: port x takes at most 4096"},
 	{"tx-ring", "8192", "--tx-ring: 8192: port x takes at most 4096"},
 	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
@@ -212,6 +214,8 @@ the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can(void **state)
 		check_eq(p.rx_ring, cfg.rx_ring != 0 ? cfg.rx_ring : 512);
 		check_eq(p.tx_ring, cfg.tx_ring != 0 ? cfg.tx_ring : 512);
 		check_eq(p.burst, cfg.burst != 0 ? cfg.burst : 64);
+		check_eq(p.offloads,
+			 cfg.offloads != CONFIG_OWN_OFFLOADS ? cfg.offloads : OFFLOAD_RX_CKSUM);
 	}
 }
 
