@@ -1,10 +1,10 @@
 #!/usr/bin/python3 -B
-"""load_program_test.py CLOCKOO CLOCKOO-LOAD - the load generator from outside.
+"""load_program_test.py CLOCKOO CLOCKOO-LOAD [CLASS] - the load generator from outside.
 
 Goal: what the operator gets wrong is one line and exit code 1; a server that is not there is said, not
 passed over in silence; over vhost and virtio_user, and over memif, UDP and TCP, every request is
-answered right, and table and JSON say the same. Method: both programs as built, ordinary memory, a socket in a folder of
-its own. Needs no root, no NIC, no hugepages.
+answered right, and table and JSON say the same. Method: both programs as built, ordinary memory, a
+socket in a folder of its own. Needs no root, no NIC, no hugepages.
 """
 
 import json
@@ -74,12 +74,32 @@ class Appliance:
         self.child.communicate(timeout=READY_S)
 
 
-class LoadProgram(unittest.TestCase):
+class Bed(unittest.TestCase):
     def one_line(self, done, words):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(words, done.stderr)
 
+    def figures_of(self, server, folder, words, points):
+        path = pathlib.Path(folder, "figures.json")
+        done = load(*server.port, "--keys", "500", "--seconds", "0.2", "--warmup", "0.05", "--timeout", "5",
+                    "--json", str(path), *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        figures = json.loads(path.read_text())
+        self.assertEqual(figures["wrong"], 0)
+        self.assertEqual(len(figures["points"]), points)
+        for point in figures["points"]:
+            self.assertGreater(point["answered"], 0)
+            self.assertEqual(point["lost"] + point["broken"] + point["refused"], 0)
+            self.assertEqual(point["hits"] + point["misses"], point["keys_asked"])
+            self.assertGreater(point["p99_us"], 0)
+            self.assertGreaterEqual(point["max_us"], point["p50_us"])
+            self.assertIn(f"{point['requests_per_s']:.0f}", done.stdout)
+        if "--deletes" not in words:
+            self.assertEqual(figures["points"][0]["misses"], 0)
+
+
+class LoadProgram(Bed):
     def test_mistakes_are_one_line(self):
         for words, line in REFUSED:
             with self.subTest(words):
@@ -114,6 +134,25 @@ class LoadProgram(unittest.TestCase):
                 with self.subTest(words):
                     self.figures_of(server, folder, [*TWO, *words], 1)
 
+    def test_a_promise_that_nothing_keeps_is_said_and_is_no_failure(self):
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
+            done = load(*server.port, "--keys", "100", "--seconds", "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("knee: no rate keeps p99", done.stdout)
+
+    def test_values_that_are_not_what_was_asked_for_end_with_2(self):
+        short = ["--keys", "100", "--seconds", "0.1", "--warmup", "0",
+                 "--sets", "0"]
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
+            done = load(*server.port, *short, "--fill-only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = load(*server.port, *short, "--no-fill", "--value-size", "31")
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("WRONG", done.stdout)
+        self.assertIn("its length, 32 bytes, or its flags", done.stdout)
+
+
+class Memif(Bed):
     def test_memif_carries_both_transports_for_one_client_after_the_other(self):
         runs = (["--transport", "udp", "--depth", "16"], ["--transport", "tcp", "--connections", "5"],
                 ["--transport", "tcp", "--multiget", "10", "--value-size", "etc", "--vlan", "7"])
@@ -152,39 +191,6 @@ class LoadProgram(unittest.TestCase):
                 crashed.bind(left)
             self.one_line(load("--port", "memif", "--socket", left), "nobody listens")
 
-    def test_a_promise_that_nothing_keeps_is_said_and_is_no_failure(self):
-        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
-            done = load(*server.port, "--keys", "100", "--seconds", "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("knee: no rate keeps p99", done.stdout)
-
-    def test_values_that_are_not_what_was_asked_for_end_with_2(self):
-        short = ["--keys", "100", "--seconds", "0.1", "--warmup", "0",
-                 "--sets", "0"]
-        with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
-            done = load(*server.port, *short, "--fill-only")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            done = load(*server.port, *short, "--no-fill", "--value-size", "31")
-        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertIn("WRONG", done.stdout)
-
-    def figures_of(self, server, folder, words, points):
-        path = pathlib.Path(folder, "figures.json")
-        done = load(*server.port, "--keys", "500", "--seconds", "0.2", "--warmup", "0.05", "--timeout", "5", "--json", str(path), *words)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        figures = json.loads(path.read_text())
-        self.assertEqual(figures["wrong"], 0)
-        self.assertEqual(len(figures["points"]), points)
-        for point in figures["points"]:
-            self.assertGreater(point["answered"], 0)
-            self.assertEqual(point["lost"] + point["broken"] + point["refused"], 0)
-            self.assertEqual(point["hits"] + point["misses"], point["keys_asked"])
-            self.assertGreater(point["p99_us"], 0)
-            self.assertGreaterEqual(point["max_us"], point["p50_us"])
-            self.assertIn(f"{point['requests_per_s']:.0f}", done.stdout)
-        if "--deletes" not in words:
-            self.assertEqual(figures["points"][0]["misses"], 0)
-
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
