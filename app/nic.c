@@ -1,6 +1,12 @@
 #include "nic.h"
 #include "dpdk/eal.h"
 #include "nic_profile.h"
+#include "paths.h"
+
+#include <string.h>
+
+#define SOCKET_PATH_BYTES 108u /* sun_path of unix(7) */
+static_assert(SOCKET_PATH_BYTES <= sizeof(((struct config *)0)->socket), "a name fits");
 
 static bool
 choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
@@ -15,6 +21,25 @@ choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 	return good;
 }
 
+/* EAL's words for the port. memif's driver takes no relative name for its socket, and -d leaves the
+ * folder before vhost's removes its own. cfg itself keeps what was said, for reload to compare. */
+static bool
+words_for_eal(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
+	      struct fault *f)
+{
+	struct config anchored = *cfg;
+	char path[SOCKET_PATH_BYTES];
+
+	if (cfg->socket[0] != '\0') {
+		if (!paths_make_absolute(path, sizeof path, cfg->socket))
+			return fault_say(f,
+					 "--socket: %s: with its folder more than %zu characters",
+					 cfg->socket, sizeof path - 1);
+		strcpy(anchored.socket, path);
+	}
+	return profile_device(&nic->profile, &anchored, nic->plan.queues, device, f);
+}
+
 bool
 nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 {
@@ -27,7 +52,7 @@ nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 	steer_promise(&nic->profile, &promise);
 	return choose_cores(nic, cfg, f) &&
 	       steer_make(&nic->plan, cfg, &nic->profile, &promise, f) &&
-	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
+	       words_for_eal(nic, cfg, device, f);
 }
 
 uint64_t
@@ -114,8 +139,7 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 	struct eal_args args;
 
 	f->text[0] = '\0';
-	if (eal_claim_prefix(cfg->file_prefix, f) < 0 ||
-	    !profile_device(&nic->profile, cfg, nic->plan.queues, device, f))
+	if (eal_claim_prefix(cfg->file_prefix, f) < 0 || !words_for_eal(nic, cfg, device, f))
 		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "af_xdp", "ena",  "i40e", "ice",   "ixgbe",  "memif",       "mlx5",
-	"null",      "pci",    "ring", "tap",  "vhost", "virtio", "virtio_user", "vmxnet3",
+	"af_packet", "af_xdp",       "ena",    "i40e",        "ice",     "ixgbe",
+	"memif",     "memif_client", "mlx5",   "null",        "pci",     "ring",
+	"tap",       "vhost",        "virtio", "virtio_user", "vmxnet3",
 };
 
 static void
