@@ -151,9 +151,23 @@ settle_udp(const struct config *cfg, struct fault *f)
 	return true;
 }
 
+/* EAL makes a folder of it in /run/dpdk, which must be this instance's and nowhere else. */
+static bool
+is_prefix(const char *name)
+{
+	return name[0] != '.' && name[0] != '-' &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "._-")] == '\0';
+}
+
 bool
 config_finish(struct config *cfg, struct fault *f)
 {
+	if (!is_prefix(cfg->file_prefix))
+		return fault_say(f,
+				 "--file-prefix: \"%s\": expected a name of letters, digits and "
+				 "'_', and after the first of them '.' and '-'",
+				 cfg->file_prefix);
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
 		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->daemon && cfg->live)

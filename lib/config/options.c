@@ -246,6 +246,9 @@ store_port(struct config *cfg, const char *value, struct fault *f)
 	if (is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
+		/* As sysfs names it, whoever wrote AF:00.0. */
+		for (char *c = cfg->pci; *c != '\0'; c++)
+			*c = (char)tolower((unsigned char)*c);
 		return true;
 	}
 	if (!is_profile_name(value))

@@ -154,6 +154,15 @@ static const struct {
 	{"port:\n  offloads: \"rx_cksum,\"\n",
 	 "f.yaml:2: port.offloads: \"\": expected none, or some of rx_cksum, tx_ip_cksum, "
 	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	{"process:\n  file_prefix: ../x\n",
+	 "f.yaml:2: process.file_prefix: \"../x\": expected a name of letters, digits and '_', and "
+	 "after the first of them '.' and '-'"},
+	{"process:\n  file_prefix: a/../b\n", "f.yaml:2: process.file_prefix: \"a/../b\": expected "
+					      "a name of letters, digits and '_', and "
+					      "after the first of them '.' and '-'"},
+	{"network:\n  address: 010.0.0.1/24\n",
+	 "f.yaml:2: network.address: \"010.0.0.1/24\": expected an IPv4 address and prefix length "
+	 "such as 10.99.0.1/24"},
 	{"telemetry:\n  verbose: [1]\n",
 	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
 	{"telemetry:\n  verbose: {all: 1}\n",
