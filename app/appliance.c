@@ -25,7 +25,7 @@ judge(struct appliance *a, struct fault *f)
 	struct secrets secrets;
 
 	if (!nic_judge(&a->nic, &a->config, f))
-		return false;
+		return config_condemn(&a->source, f);
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return fault_say(f, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
@@ -155,6 +155,8 @@ say_ready(const struct appliance *a)
 {
 	const struct config *c = &a->config;
 	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
+	/* Said for another port than this one it means nothing. */
+	const char *const iface = profile_has_iface(&a->nic.profile) ? c->iface : "";
 
 	printf("clockoo %s ready:", CLOCKOO_VERSION);
 	say_address("tcp", &ip4, c->tcp_port);
@@ -163,10 +165,10 @@ say_ready(const struct appliance *a)
 	say_address("udp", &c->ipv6, c->udp_port);
 	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
 	       c->port,
-	       c->iface[0] != '\0' ? " on "
-	       : c->pci[0] != '\0' ? " at "
-				   : "",
-	       c->iface[0] != '\0' ? c->iface : c->pci);
+	       c->pci[0] != '\0'  ? " at "
+	       : iface[0] != '\0' ? " on "
+				  : "",
+	       c->pci[0] != '\0' ? c->pci : iface);
 	fflush(stdout);
 }
 

@@ -1,3 +1,4 @@
+#include "file_check.h"
 #include "plan_print.h"
 #include "prospect.h"
 
@@ -34,6 +35,34 @@ look_for_owner(struct prospect *p)
 	}
 }
 
+/* What else a start would refuse: a port of the kernel's without its interface, users that are not
+ * there. Of another machine nobody knows. */
+static void
+look_for_company(struct prospect *p, const struct config *cfg)
+{
+	struct advice *a;
+	struct host host;
+	struct fault f;
+
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	host_look(&host, cfg);
+	if (!file_suffices(cfg, &f)) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "configuration", "%s", f.text);
+		advice_cure(a, "give what it names, as an option or in the file");
+	} else if (!(p->profile.needs & NEED_IFACE)) {
+		return;
+	} else if (host.iface == THING_READY) {
+		advice_add(&p->advice, ADVICE_OK, "interface", "%s is up", cfg->iface);
+	} else if (host.iface == THING_DOWN) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "%s is down", cfg->iface);
+		advice_cure(a, "ip link set %s up", cfg->iface);
+	} else {
+		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "there is no %s", cfg->iface);
+		advice_cure(a, "ip link lists those that are");
+	}
+}
+
 static void
 print_table(const struct advice_list *list, FILE *out)
 {
@@ -58,6 +87,7 @@ doctor_print(struct config *cfg, FILE *out, struct fault *f)
 	if (!prospect_make(&p, cfg, f))
 		return -1;
 	look_for_owner(&p);
+	look_for_company(&p, cfg);
 	print_table(&p.advice, out);
 	for (uint32_t i = 0; i < p.advice.count; i++)
 		counts[p.advice.at[i].grade]++;

@@ -4,6 +4,10 @@
 #include "nic_profile.h"
 #include "steer/plan.h"
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 /* The machine's CPUs that are switched on; --sysfs names another machine's. */
 static bool
 read_cpus(struct cpu_list *cpus, const struct config *cfg, struct fault *f)
@@ -51,6 +55,15 @@ file_check(const struct config *cfg, struct fault *f)
 	return control_exists(cfg, &cpus, f) && steer_make(&plan, cfg, &profile, &promise, f);
 }
 
+/* Not whether we may read it: who checks is not who will run. */
+static bool
+users_there(const struct config *cfg, struct fault *f)
+{
+	return cfg->auth_file[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       access(cfg->auth_file, F_OK) == 0 || errno == EACCES ||
+	       fault_say(f, "--auth-file: %s: %s", cfg->auth_file, strerror(errno));
+}
+
 bool
 file_suffices(const struct config *cfg, struct fault *f)
 {
@@ -58,5 +71,5 @@ file_suffices(const struct config *cfg, struct fault *f)
 	struct profile profile;
 
 	return nic_profile(&profile, cfg, f) &&
-	       profile_device(&profile, cfg, cfg->queues, device, f);
+	       profile_device(&profile, cfg, cfg->queues, device, f) && users_there(cfg, f);
 }

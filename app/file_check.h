@@ -14,7 +14,8 @@
 
 bool file_check(const struct config *cfg, struct fault *f);
 
-/* Nothing wrong: but does it name all that its profile must be told? The command line may do so. */
+/* Nothing wrong: but does it name all that its profile must be told, and are the users where it
+ * says? The command line may name the one, and the other may come. */
 bool file_suffices(const struct config *cfg, struct fault *f);
 
 #endif

@@ -84,8 +84,9 @@ static const struct row rows[] = {
 
 /* The appliance's options that have a meaning here. */
 static const char *const port_options[] = {
-	"port",  "iface", "socket",      "vdev-args", "address", "gateway", "mtu",  "no-huge",
-	"yield", "cores", "file-prefix", "data-dir",  "lcores",  "verbose", "vlan", "vlan-priority",
+	"port",     "profile", "rx-ring", "tx-ring", "iface",         "socket", "vdev-args",
+	"address",  "gateway", "mtu",     "no-huge", "yield",         "cores",  "file-prefix",
+	"data-dir", "lcores",  "verbose", "vlan",    "vlan-priority",
 };
 #define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
 
@@ -381,6 +382,9 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 	if (o->transport == LOAD_TCP && conns * depth > FLIGHTS_LIMIT)
 		return fault_say(f, "--connections and --depth: more than %u requests on their way",
 				 FLIGHTS_LIMIT);
+	/* Of a memif's two sides the server makes the socket and the generator comes to it. */
+	if (strcmp(cfg->port, "memif") == 0)
+		strcpy(cfg->port, "memif_client");
 	if (cfg->ipv4 == o->server)
 		return fault_say(f, "--server: that is our own --address");
 	return config_finish(cfg, f);
@@ -493,6 +497,14 @@ load_options_help(FILE *out)
 	fputs("\nThe port is opened as the appliance's is; clockoo --help explains:\n ", out);
 	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
 		fprintf(out, " --%s", port_options[i]);
+	fputs("\n\nWithout a NIC, the appliance's side first:\n"
+	      "  clockoo --port vhost --socket /tmp/c.sock       "
+	      "clockoo-load --port virtio_user --socket /tmp/c.sock\n"
+	      "  clockoo --port memif --socket /tmp/c.sock       "
+	      "clockoo-load --port memif --socket /tmp/c.sock\n"
+	      "With one, bound by clockoo-nic:\n"
+	      "  clockoo-load --port 0000:03:00.0 --address 192.0.2.7/24 --server 192.0.2.10",
+	      out);
 	fputs("\n\nEnds with 0 if every value was right, 2 if one was wrong, 1 if it could not "
 	      "run.\n",
 	      out);

@@ -33,8 +33,13 @@ load_output_counts(const struct load_program *p)
 	if (r->wrong != 0)
 		printf("WRONG: %llu answers were not what had been stored\n",
 		       (unsigned long long)r->wrong);
-	if (r->fault.seen)
-		printf("WRONG: first in the value of key number %u, of %u bytes, from byte %u on\n",
+	if (r->fault.seen && r->fault.before == 0)
+		printf("WRONG: first the value of key number %u: its length, %u bytes, or its "
+		       "flags\n",
+		       r->fault.key, r->fault.len);
+	else if (r->fault.seen)
+		printf("WRONG: first in the value of key number %u, of %u bytes, among its first "
+		       "%u\n",
 		       r->fault.key, r->fault.len, r->fault.before);
 }
 

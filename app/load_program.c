@@ -151,7 +151,7 @@ cores_suit(const struct load_program *p, struct fault *f)
 		return true;
 	return fault_say(
 		f, "--cores: more than one needs a port whose other end answers on the queue it "
-		   "was asked on: vhost, virtio_user or memif");
+		   "was asked on, such as vhost and virtio_user");
 }
 
 static bool

@@ -1,8 +1,8 @@
 /*
  * Clockoo: read the options, build the appliance, run it until a signal, drain, stop.
  *
- * Errors: one line on stderr and memcached's exit code for it, 1 if it has none. On stdout: the
- *         ready line and --live lines.
+ * Errors: one line on stderr and memcached's exit code for it, 78 for a wrong configuration file,
+ *         1 for all else. On stdout: the ready line and --live lines.
  */
 #include "appliance.h"
 #include "file_check.h"
@@ -27,6 +27,14 @@ refuse(const struct appliance *a, struct fault *f)
 	config_blame(&a->source, f);
 	fprintf(stderr, "clockoo: %s\n", f->text);
 	return (int)f->code;
+}
+
+/* The same for what the next start would say again. */
+static int
+refuse_for_good(const struct appliance *a, struct fault *f)
+{
+	config_condemn(&a->source, f);
+	return refuse(a, f);
 }
 
 /* What memcached's -k and -r ask of the kernel. A no is a warning, as there. */
@@ -75,8 +83,9 @@ run(struct appliance *a)
 		fault_say(&f, "--config: the current folder has no name");
 		return refuse(a, &f);
 	}
-	if (!users_begin(&a->users, &a->config, &f) ||
-	    !identity_find(&a->identity, a->config.user, &f))
+	if (!users_begin(&a->users, &a->config, &f))
+		return refuse_for_good(a, &f);
+	if (!identity_find(&a->identity, a->config.user, &f))
 		return refuse(a, &f);
 	config_warn(&a->config, stderr);
 	a->background.ready_fd = -1;
@@ -95,11 +104,11 @@ check_file(struct appliance *a)
 	struct fault f;
 
 	if (!file_check(&a->config, &f))
-		return refuse(a, &f);
+		return refuse_for_good(a, &f);
 	printf("%s: right\n", a->source.file);
 	if (!file_suffices(&a->config, &f)) {
 		config_blame(&a->source, &f);
-		printf("still to be said before a start: %s\n", f.text);
+		printf("still missing before a start: %s\n", f.text);
 	}
 	return 0;
 }
@@ -147,7 +156,7 @@ main(int argc, char **argv)
 		     "It runs on DPDK, which is under the same licence.");
 		return 0;
 	case CONFIG_WRONG:
-		return refuse(&a, &f);
+		return is_doctor ? (refuse(&a, &f), DOCTOR_STUCK) : refuse(&a, &f);
 	case CONFIG_RUN:
 		break;
 	}

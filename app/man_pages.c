@@ -25,7 +25,9 @@ exit_codes(void)
 	     "0 after a signal or a client's \\fBshutdown\\fR; memcached's 64 for a wrong value of "
 	     "what it calls\n"
 	     "usage, 67 for an unknown user, 71 when the system refuses \\fB\\-u\\fR or "
-	     "\\fB\\-d\\fR; 1 for all else.\n"
+	     "\\fB\\-d\\fR; 78\n"
+	     "for a wrong configuration file, or one that asks for what the machine does not have; "
+	     "1 for all else.\n"
 	     "What is wrong is one line on the standard error. \\fBdoctor\\fR: 0 if all is good, 1 "
 	     "if it would be\n"
 	     "slow, 2 if it would not start.");
@@ -102,6 +104,22 @@ load_page(void)
 	     "all keys, then measures.\n"
 	     ".SH OPTIONS");
 	load_options_man(stdout);
+	puts(".SH EXAMPLES\n"
+	     "Without a NIC, over memory that both programs share; \\fBmemif\\fR carries one "
+	     "queue, \\fBvhost\\fR several.\n"
+	     "Without hugepages \\fB\\-\\-no\\-huge\\fR to both.\n.PP\n.nf\n"
+	     "clockoo \\-\\-port vhost \\-\\-socket /tmp/c.sock \\-U 11211\n"
+	     "clockoo\\-load \\-\\-port virtio_user \\-\\-socket /tmp/c.sock \\-\\-transport udp\n"
+	     "\nclockoo \\-\\-port memif \\-\\-socket /tmp/c.sock \\-U 11211\n"
+	     "clockoo\\-load \\-\\-port memif \\-\\-socket /tmp/c.sock \\-\\-transport udp\n.fi\n"
+	     ".PP\nOver a NIC that \\fBclockoo\\-nic bind\\fR handed to user space, as root, from "
+	     "a machine of its own:\n.PP\n.nf\n"
+	     "clockoo\\-load \\-\\-port 0000:03:00.0 \\-\\-address 192.0.2.7/24 "
+	     "\\-\\-server 192.0.2.10\n.fi\n"
+	     ".PP\nThe highest rate that answers 99 of 100 requests within a millisecond, for two "
+	     "numbers of connections:\n.PP\n.nf\n"
+	     "clockoo\\-load ... \\-\\-sweep p99=1ms \\-\\-vary connections=1,50 "
+	     "\\-\\-json f.json \\-\\-plot f.png\n.fi");
 	puts(".SH EXIT STATUS\n0 if every value was right, 2 if one was wrong, 1 if it could not "
 	     "run or not to its end.\n"
 	     ".SH SEE ALSO\n.BR clockoo (8)");

@@ -1,6 +1,12 @@
 #include "nic.h"
 #include "dpdk/eal.h"
 #include "nic_profile.h"
+#include "paths.h"
+
+#include <string.h>
+
+#define SOCKET_PATH_BYTES 108u /* sun_path of unix(7) */
+static_assert(SOCKET_PATH_BYTES <= sizeof(((struct config *)0)->socket), "a name fits");
 
 static bool
 choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
@@ -15,16 +21,38 @@ choose_cores(struct nic *nic, struct config *cfg, struct fault *f)
 	return good;
 }
 
+/* EAL's words for the port. memif's driver takes no relative name for its socket, and -d leaves the
+ * folder before vhost's removes its own. cfg itself keeps what was said, for reload to compare. */
+static bool
+words_for_eal(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
+	      struct fault *f)
+{
+	struct config anchored = *cfg;
+	char path[SOCKET_PATH_BYTES];
+
+	if (cfg->socket[0] != '\0') {
+		if (!paths_make_absolute(path, sizeof path, cfg->socket))
+			return fault_say(f,
+					 "--socket: %s: with its folder more than %zu characters",
+					 cfg->socket, sizeof path - 1);
+		strcpy(anchored.socket, path);
+	}
+	return profile_device(&nic->profile, &anchored, nic->plan.queues, device, f);
+}
+
 bool
 nic_judge(struct nic *nic, struct config *cfg, struct fault *f)
 {
 	struct port_caps promise;
+	char device[DEVICE_BYTES];
 
 	if (!nic_profile(&nic->profile, cfg, f))
 		return false;
 	host_look(&nic->host, cfg);
 	steer_promise(&nic->profile, &promise);
-	return choose_cores(nic, cfg, f) && steer_make(&nic->plan, cfg, &nic->profile, &promise, f);
+	return choose_cores(nic, cfg, f) &&
+	       steer_make(&nic->plan, cfg, &nic->profile, &promise, f) &&
+	       words_for_eal(nic, cfg, device, f);
 }
 
 uint64_t
@@ -33,16 +61,20 @@ nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames)
 	return device_pool_bytes(&nic->profile, cfg, frames);
 }
 
+uint64_t
+nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
+{
+	return plan->handover ? handover_bytes(cfg->cores, plan->queues) : 0;
+}
+
 bool
 nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes, uint32_t frames,
 	   struct fault *f)
 {
-	const uint64_t bytes =
-		block_bytes + nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
-	char device[DEVICE_BYTES];
+	const uint64_t bytes = block_bytes + nic_ring_bytes(&nic->plan, cfg) +
+			       nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
 
-	return host_allows(&nic->host, cfg, &nic->profile, bytes, f) &&
-	       profile_device(&nic->profile, cfg, nic->plan.queues, device, f);
+	return host_allows(&nic->host, cfg, &nic->profile, bytes, f);
 }
 
 /* Between queues and cores, where the plan wants it. */
@@ -58,7 +90,7 @@ take_handover(struct nic *nic, const struct config *cfg, struct fault *f)
 
 	if (!nic->plan.handover)
 		return true;
-	if (!huge_block_take(&nic->rings, handover_bytes(how.cores, how.queues), cfg,
+	if (!huge_block_take(&nic->rings, nic_ring_bytes(&nic->plan, cfg), cfg,
 			     (int)nic->machine.placement.node, f))
 		return false;
 	for (uint32_t i = 0; i < how.cores; i++)
@@ -107,8 +139,7 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 	struct eal_args args;
 
 	f->text[0] = '\0';
-	if (eal_claim_prefix(cfg->file_prefix, f) < 0 ||
-	    !profile_device(&nic->profile, cfg, nic->plan.queues, device, f))
+	if (eal_claim_prefix(cfg->file_prefix, f) < 0 || !words_for_eal(nic, cfg, device, f))
 		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);

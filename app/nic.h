@@ -38,6 +38,9 @@ struct nic {
 /* Profile, host and plan; cfg->lcores are chosen if nobody did. */
 bool nic_judge(struct nic *nic, struct config *cfg, struct fault *f);
 
+/* The memory of the rings between cores, where the plan wants any. */
+uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg);
+
 /* The memory of the frames that cores may hold: frames each. */
 uint64_t nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames);
 

@@ -60,8 +60,10 @@ print_nic(const struct prospect *p, const struct config *cfg, FILE *out)
 	const struct pci_nic *nic = &p->machine.nic;
 
 	if (cfg->pci[0] == '\0') {
-		fprintf(out, "port       %s%s%s\n", cfg->port, cfg->iface[0] != '\0' ? " on " : "",
-			cfg->iface);
+		const bool iface = cfg->iface[0] != '\0' && profile_has_iface(&p->profile);
+
+		fprintf(out, "port       %s%s%s\n", cfg->port, iface ? " on " : "",
+			iface ? cfg->iface : "");
 	} else {
 		fprintf(out, "port       %s, %04x:%04x, driver %s, ", nic->address, nic->vendor,
 			nic->device, nic->driver[0] != '\0' ? nic->driver : "none");
@@ -132,6 +134,11 @@ print_queues(const struct prospect *p, const struct config *cfg, FILE *out)
 		cfg->rx_ring != 0 ? cfg->rx_ring : p->profile.rx_ring,
 		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
 		plural(p->steer.queues), cfg->burst != 0 ? cfg->burst : p->profile.burst);
+	fputs("offloads  ", out);
+	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
+		if (p->profile.offloads & 1u << i)
+			fprintf(out, " %s", profile_offloads[i]);
+	fprintf(out, "%s\n", p->profile.offloads == 0 ? " none" : "");
 	fprintf(out, "steering   %s\n", p->steer.words);
 }
 
@@ -154,9 +161,10 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 {
 	const struct sizes *z = &p->sizes;
 	const uint64_t cores = (uint64_t)cfg->cores * (z->stack_bytes + z->serve_bytes);
+	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n",
-		mb(z->block_bytes + z->pool_bytes + ((uint64_t)EAL_MB << MB_SHIFT)),
+		mb(z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT)),
 		p->machine.placement.node, cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out,
 		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB a "
@@ -164,7 +172,8 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
-		fputs("one pool for all cores\n", out);
+		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
+			mb(rings));
 	else
 		fprintf(out, "a pool of %llu MB for each queue\n",
 			mb(z->pool_bytes / p->steer.queues));

@@ -51,7 +51,8 @@ advise(struct prospect *p, const struct config *cfg)
 		.nic = cfg->pci[0] != '\0' ? &p->machine.nic : NULL,
 		.config = cfg,
 		.block_bytes = p->sizes.block_bytes,
-		.pool_bytes = p->sizes.pool_bytes + ((uint64_t)EAL_MB << 20),
+		.pool_bytes = p->sizes.pool_bytes + nic_ring_bytes(&p->steer, cfg) +
+			      ((uint64_t)EAL_MB << 20),
 		.nic_tool = name_of_nic_tool(),
 		.root = !tree_is_live(&p->machine.tree) || geteuid() == 0,
 	};

@@ -7,19 +7,22 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Four decimals with dots between, from the front of *p. */
+/* Four decimals with dots between, from the front of *p. A zero in front would be octal to some
+ * (RFC 6943 section 3.1.1), so it is refused. */
 static bool
 take_ipv4(const char **p, uint32_t *ip)
 {
 	*ip = 0;
 	for (uint32_t part = 0; part < 4; part++) {
 		uint32_t n = 0, digits = 0;
+		const char *start;
 
 		if (part != 0 && *(*p)++ != '.')
 			return false;
+		start = *p;
 		for (; isdigit((unsigned char)**p) && digits < 3; (*p)++, digits++)
 			n = n * 10 + (uint32_t)(**p - '0');
-		if (digits == 0 || n > 255)
+		if (digits == 0 || n > 255 || (digits > 1 && *start == '0'))
 			return false;
 		*ip = *ip << 8 | n;
 	}

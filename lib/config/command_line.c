@@ -199,7 +199,7 @@ finish(struct config *cfg, const struct config_source *src, enum config_verdict 
 
 	/* What config_finish derives is not what was set. */
 	if (!config_finish(verdict == CONFIG_PRINT ? &copy : cfg, f))
-		return config_blame(src, f);
+		return config_condemn(src, f);
 	/* -l has no key of its own: it is the address. */
 	if (copy.listen != 0) {
 		cfg->ipv4 = copy.listen;
@@ -228,8 +228,10 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	share = cfg->share_cpus; /* it allows what the file alone may not say */
 	config_defaults(cfg);
 	cfg->share_cpus = share;
-	if (file != NULL && !config_file_load(cfg, src, file, f))
+	if (file != NULL && !config_file_load(cfg, src, file, f)) {
+		f->code = FAULT_CONFIG;
 		return CONFIG_WRONG;
+	}
 	if (take_words(cfg, &c, f) != CONFIG_RUN)
 		return CONFIG_WRONG;
 	let_line_win(cfg, &c, src);

@@ -18,6 +18,7 @@ config_defaults(struct config *cfg)
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
+	cfg->offloads = CONFIG_OWN_OFFLOADS;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
@@ -44,11 +45,11 @@ same_network(const struct config *cfg, uint32_t ip)
 
 /* RFC 1122, 3.2.1.3: a host part of zeros or ones is no host's; RFC 3021 but for links of two. */
 static bool
-names_all_of_network(const struct config *cfg)
+names_all_of_network(const struct config *cfg, uint32_t ip)
 {
 	const uint32_t hosts =
 		cfg->prefix_len == 0 ? UINT32_MAX : (1u << (32 - cfg->prefix_len)) - 1;
-	const uint32_t host = cfg->ipv4 & hosts;
+	const uint32_t host = ip & hosts;
 
 	return cfg->prefix_len < 31 && (host == 0 || host == hosts);
 }
@@ -62,7 +63,7 @@ settle_address(struct config *cfg, struct fault *f)
 		return fault_say(f, "--listen and --address name two addresses; give one of them");
 	if (cfg->listen != 0)
 		cfg->ipv4 = cfg->listen;
-	if (names_all_of_network(cfg))
+	if (names_all_of_network(cfg, cfg->ipv4))
 		return fault_say(f, "--address: that is the network itself or all of its hosts; "
 				    "give the address of one");
 	if (cfg->gateway == cfg->ipv4)
@@ -70,6 +71,9 @@ settle_address(struct config *cfg, struct fault *f)
 	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
 		return fault_say(f, "--gateway: not on the network of --address; give a router "
 				    "that is, or a shorter prefix");
+	if (cfg->gateway != 0 && names_all_of_network(cfg, cfg->gateway))
+		return fault_say(f, "--gateway: that is the network itself or all of its hosts; "
+				    "give the address of one");
 	if (!cfg->udp_allow_said) {
 		cfg->udp_allow[0] = (struct config_net){ip_addr_v4(cfg->ipv4),
 							IP_ADDR_V4_BITS + cfg->prefix_len};
@@ -147,9 +151,23 @@ settle_udp(const struct config *cfg, struct fault *f)
 	return true;
 }
 
+/* EAL makes a folder of it in /run/dpdk, which must be this instance's and nowhere else. */
+static bool
+is_prefix(const char *name)
+{
+	return name[0] != '.' && name[0] != '-' &&
+	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				 "._-")] == '\0';
+}
+
 bool
 config_finish(struct config *cfg, struct fault *f)
 {
+	if (!is_prefix(cfg->file_prefix))
+		return fault_say(f,
+				 "--file-prefix: \"%s\": expected a name of letters, digits and "
+				 "'_', and after the first of them '.' and '-'",
+				 cfg->file_prefix);
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
 		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->daemon && cfg->live)

@@ -33,6 +33,7 @@
 #define CONFIG_RING_MAX      32768u
 #define CONFIG_BURST_MAX     64u
 #define CONFIG_NO_CPU        UINT32_MAX
+#define CONFIG_OWN_OFFLOADS  UINT32_MAX /* the profile's */
 
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
@@ -97,6 +98,7 @@ struct config {
 	uint32_t control_cpu;             /* CONFIG_NO_CPU: not said */
 	uint32_t queues;                  /* 0: one a core; so after config_finish */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
+	uint32_t offloads;                /* enum offload, or CONFIG_OWN_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count; /* 0: not said */
 	bool udp_port_per_core;
@@ -165,6 +167,8 @@ enum config_verdict config_parse(struct config *cfg, struct config_source *src, 
 /* If *f speaks of an option that the file set, make it speak of the file's line instead. Always
  * false, so that a caller can return it. */
 bool config_blame(const struct config_source *src, struct fault *f);
+/* The same for what stays wrong until the file is mended: then the code is FAULT_CONFIG. */
+bool config_condemn(const struct config_source *src, struct fault *f);
 
 /* For each key of the file that the two, both finished, do not agree on. */
 void config_differ(const struct config *was, const struct config *now,

@@ -101,3 +101,11 @@ config_blame(const struct config_source *src, struct fault *f)
 	return fault_say_as(f, code, "%s:%u: %s: %s", src->file, src->line[option_number(row)],
 			    row->key, words);
 }
+
+bool
+config_condemn(const struct config_source *src, struct fault *f)
+{
+	if (src->file[0] != '\0' && culprit(src, f->text) != NULL)
+		f->code = FAULT_CONFIG;
+	return config_blame(src, f);
+}

@@ -171,7 +171,7 @@ take_list(struct reader *r, const struct option_row *row, const struct yaml_key 
 	char words[YAML_ITEMS_MAX * 48];
 	size_t used = 0;
 
-	if (key->count == 0 && row->kind == OPTION_NETS)
+	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_OFFLOADS))
 		return option_store(r->cfg, row, "none", f);
 	if (key->count == 0)
 		return yaml_key_fault(f, key, "an empty list; give a value, or leave the line out");
@@ -194,7 +194,17 @@ take_list(struct reader *r, const struct option_row *row, const struct yaml_key 
 static bool
 takes_list(const struct option_row *row)
 {
-	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES || row->kind == OPTION_NODES;
+	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES ||
+	       row->kind == OPTION_NODES || row->kind == OPTION_OFFLOADS;
+}
+
+/* What a value looks like, in a word or three. */
+static const char *
+form_of(const struct option_row *row)
+{
+	if (row->kind == OPTION_COUNT)
+		return "a number";
+	return row->arg != NULL ? row->arg : "yes or no";
 }
 
 static bool
@@ -224,13 +234,11 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 	case YAML_LIST:
 		if (takes_list(row))
 			return take_list(r, row, key, f);
-		return yaml_key_fault(f, key, "a list; expected one value (%s)",
-				      row->arg != NULL ? row->arg : "yes or no");
+		return yaml_key_fault(f, key, "a list; expected one value (%s)", form_of(row));
 	case YAML_SECTION:
 		break;
 	}
-	return yaml_key_fault(f, key, "keys below it; expected one value (%s)",
-			      row->arg != NULL ? row->arg : "yes or no");
+	return yaml_key_fault(f, key, "keys below it; expected one value (%s)", form_of(row));
 }
 
 /* Two workers on one CPU halve each other; who means it says so. */

@@ -5,6 +5,7 @@
  * commented out: written it would mean something else than left out.
  */
 #include "config_file.h"
+#include "profile.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -117,6 +118,22 @@ put_nodes(struct out *o, const struct config *cfg)
 }
 
 static bool
+put_offloads(struct out *o, uint32_t offloads)
+{
+	const char *comma = "";
+
+	put(o, "[");
+	for (uint32_t i = 0; profile_offloads[i] != NULL; i++) {
+		if (!(offloads & 1u << i))
+			continue;
+		put(o, "%s%s", comma, profile_offloads[i]);
+		comma = ", ";
+	}
+	put(o, "]");
+	return offloads != CONFIG_OWN_OFFLOADS;
+}
+
+static bool
 put_size(struct out *o, uint32_t bytes)
 {
 	const char *letter = bytes % (1u << 20) == 0 ? "m" : bytes % (1u << 10) == 0 ? "k" : "";
@@ -182,6 +199,8 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_lcores(o, &cfg->lcores);
 	case OPTION_NODES:
 		return put_nodes(o, cfg);
+	case OPTION_OFFLOADS:
+		return put_offloads(o, *number);
 	case OPTION_DELIMITER:
 		put_text(o, delimiter);
 		return cfg->detail;

@@ -15,12 +15,14 @@
 
 #define FAULT_BYTES 512u
 
-/* How the program ends: memcached's exit codes, from sysexits(3). */
+/* How the program ends: memcached's exit codes, from sysexits(3), and one for the configuration
+ * file, which memcached does not have. */
 enum fault_code {
 	FAULT_GENERAL = 1,
 	FAULT_USAGE = 64,
 	FAULT_NO_USER = 67,
 	FAULT_OS = 71,
+	FAULT_CONFIG = 78, /* the file is wrong: the next start would say the same */
 };
 
 struct fault {

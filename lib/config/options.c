@@ -1,4 +1,5 @@
 #include "options.h"
+#include "profile.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -117,6 +118,44 @@ store_nodes(struct config *cfg, const char *value, struct fault *f)
 	return fault_say(f, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
+/* The bit of the offload whose name stands at text, or 0. */
+static uint32_t
+offload_named(const char *text, size_t len)
+{
+	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
+		if (strlen(profile_offloads[i]) == len &&
+		    memcmp(profile_offloads[i], text, len) == 0)
+			return 1u << i;
+	return 0;
+}
+
+/* Names with commas between, or none. */
+static bool
+store_offloads(uint32_t *field, const char *value, struct fault *f)
+{
+	const bool none = strcmp(value, "none") == 0;
+	uint32_t wanted = 0;
+	const char *p = value;
+
+	while (!none) {
+		const size_t len = strcspn(p, ",");
+		const uint32_t bit = offload_named(p, len);
+
+		if (bit == 0)
+			return fault_say(f,
+					 "--offloads: \"%.*s\": expected none, or some of "
+					 "rx_cksum, tx_ip_cksum, tx_udp_cksum, tx_tcp_cksum, "
+					 "tx_fast_free",
+					 (int)len, p);
+		wanted |= bit;
+		p += len;
+		if (*p++ == '\0')
+			break;
+	}
+	*field = wanted;
+	return true;
+}
+
 static bool
 store_extended_one(struct config *cfg, const char *item, struct fault *f)
 {
@@ -207,6 +246,9 @@ store_port(struct config *cfg, const char *value, struct fault *f)
 	if (is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
+		/* As sysfs names it, whoever wrote AF:00.0. */
+		for (char *c = cfg->pci; *c != '\0'; c++)
+			*c = (char)tolower((unsigned char)*c);
 		return true;
 	}
 	if (!is_profile_name(value))
@@ -317,6 +359,8 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 		return store_delimiter(cfg, value, f);
 	case OPTION_NODES:
 		return store_nodes(cfg, value, f);
+	case OPTION_OFFLOADS:
+		return store_offloads(field, value, f);
 	case OPTION_PROFILE:
 		return store_profile(cfg, value, f);
 	case OPTION_PROTOCOL:

@@ -25,6 +25,7 @@ enum option_kind {
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
+	OPTION_OFFLOADS, /* uint32_t, enum offload of profile.h */
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_words() */
 	OPTION_CONGESTION,

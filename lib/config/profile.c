@@ -36,8 +36,8 @@ static const char *const spreads[] = {
 /* Bit i of enum need, enum offload and enum rss_kind is word i. */
 static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
 				    "socket_there", "root",    "lock",      NULL};
-static const char *const offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
-				       "tx_tcp_cksum", "tx_fast_free", NULL};
+const char *const profile_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
+					"tx_tcp_cksum", "tx_fast_free", NULL};
 static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
 
 static_assert(NEED_LOCK == 1u << 6 && OFFLOAD_TX_FAST_FREE == 1u << 4 && RSS_KIND_UDP6 == 1u << 5,
@@ -82,7 +82,7 @@ static const struct field fields[] = {
 	NUMBER(burst, 1, PROFILE_BURST_MAX),
 	NUMBER(mbuf_bytes, 2048, 16384),
 	NUMBER(mtu_max, 576, 9000),
-	SOME(offloads, offloads),
+	SOME(offloads, profile_offloads),
 	YES_NO(udp_cksum_unknown),
 	SOME(rss_fields, rss_kinds),
 	NUMBER(rss_queues_max, 0, CORES_MAX),
@@ -412,8 +412,8 @@ profile_load(struct profile *p, const char *path, const char *name, struct fault
 
 	if (access(path, R_OK) != 0)
 		return fault_say(f,
-				 "--port: no profile \"%s\": cannot read %s; name one of the files "
-				 "in drivers-config, or say where they are with --data-dir",
+				 "no profile \"%s\": cannot read %s; --profile or --port names one "
+				 "of the files in drivers-config, --data-dir says where they are",
 				 name, path);
 	memset(p, 0, sizeof *p);
 	return yaml_keys_of_file(path, &v, f) && check_profile(&r, path, name, f);
@@ -436,6 +436,8 @@ profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
 		p->tx_ring = cfg->tx_ring;
 	if (cfg->burst != 0)
 		p->burst = cfg->burst;
+	if (cfg->offloads != CONFIG_OWN_OFFLOADS)
+		p->offloads = cfg->offloads;
 	return true;
 }
 

@@ -41,6 +41,9 @@ enum offload {
 	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
 };
 
+/* Name i is bit i; NULL ends them. */
+extern const char *const profile_offloads[];
+
 /* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
 enum need {
 	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
@@ -113,6 +116,9 @@ bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
  * --vdev-args appended. */
 bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
 		    char device[DEVICE_BYTES], struct fault *f);
+
+/* Is its device one of the kernel's interfaces? */
+bool profile_has_iface(const struct profile *p);
 
 /* Is it found on the PCI bus? Else it is a virtual device. */
 bool profile_is_pci(const struct profile *p);

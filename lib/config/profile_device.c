@@ -93,6 +93,12 @@ profile_device(const struct profile *p, const struct config *cfg, uint32_t queue
 }
 
 bool
+profile_has_iface(const struct profile *p)
+{
+	return strstr(p->device, "{iface}") != NULL;
+}
+
+bool
 profile_is_pci(const struct profile *p)
 {
 	return strncmp(p->device, "{pci}", 5) == 0;

@@ -224,6 +224,16 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct fault *f
 	return rc == 0 || failed("fill its redirection table", rc, f);
 }
 
+/* Of a port that met nobody at its socket, or somebody else. */
+static bool
+not_met(const struct profile *p, struct fault *f)
+{
+	return fault_say(f,
+			 "--port %s: the other side of --socket does not take us: is it of "
+			 "another kind, or in use by another program?",
+			 p->name);
+}
+
 static bool
 wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
 {
@@ -236,6 +246,8 @@ wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
 			return true;
 		rte_delay_us_sleep(LINK_POLL_MS * 1000);
 	}
+	if (p->needs & NEED_SOCKET_THERE)
+		return not_met(p, f);
 	return fault_say(f,
 			 "--port %s: no link after %u s: check the cable, the other end, or that "
 			 "the interface is up",
@@ -307,7 +319,8 @@ device_start(struct device *d, const struct device_request *req, struct fault *f
 	fill_ports(d, req, caps);
 	rc = rte_eth_dev_start(d->id);
 	if (rc != 0)
-		return failed("start", rc, f);
+		return req->profile->needs & NEED_SOCKET_THERE ? not_met(req->profile, f)
+							       : failed("start", rc, f);
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, f);
 	join_groups(d, req->cfg);

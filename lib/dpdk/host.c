@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define CAP_NET_ADMIN_BIT 12 /* linux/capability.h */
@@ -151,6 +153,29 @@ look_at_pci(struct host *host, const char *address)
 	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 
+/* Nobody is disturbed: a listener's socket is of another type, which the kernel says before it
+ * would connect (EPROTOTYPE); a file that a crash left has no socket (ECONNREFUSED). See unix(7).
+ */
+static enum presence
+look_at_socket(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	enum presence p = THING_READY;
+	int fd;
+
+	if (path[0] == '\0' || access(path, F_OK) != 0)
+		return THING_MISSING;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return p;
+	if ((size_t)snprintf(name.sun_path, sizeof name.sun_path, "%s", path) <
+		    sizeof name.sun_path &&
+	    connect(fd, (const struct sockaddr *)&name, sizeof name) != 0 && errno == ECONNREFUSED)
+		p = THING_DOWN;
+	close(fd);
+	return p;
+}
+
 void
 host_look(struct host *host, const struct config *cfg)
 {
@@ -164,7 +189,7 @@ host_look(struct host *host, const struct config *cfg)
 	host->net_admin = number_in("/proc/self/status", "CapEff:", 16) >> CAP_NET_ADMIN_BIT & 1;
 	host->tun = access("/dev/net/tun", R_OK | W_OK) == 0;
 	host->may_lock = may_lock_rings(cfg->cores);
-	host->socket_there = cfg->socket[0] != '\0' && access(cfg->socket, F_OK) == 0;
+	host->socket = look_at_socket(cfg->socket);
 	look_at_pci(host, cfg->pci);
 }
 
@@ -243,6 +268,12 @@ rights_suffice(const struct host *host, const struct profile *p, struct fault *f
 	return true;
 }
 
+static const char *
+side_that_listens(const struct profile *p)
+{
+	return strncmp(p->device, "net_memif", 9) == 0 ? "memif server" : "vhost side";
+}
+
 static bool
 socket_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
 		struct fault *f)
@@ -250,14 +281,24 @@ socket_is_ready(const struct host *host, const struct config *cfg, const struct 
 	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && cfg->socket[0] == '\0')
 		return fault_say(f, "--port %s: needs --socket PATH, where to meet the other side",
 				 p->name);
-	if ((p->needs & NEED_SOCKET_FREE) && host->socket_there)
+	if ((p->needs & NEED_SOCKET_FREE) && host->socket == THING_READY)
 		return fault_say(f,
-				 "--socket: %s is already there: end the program that uses it, or "
-				 "remove it if it was left by one that crashed",
+				 "--socket: %s is already there and in use: end the program that "
+				 "uses it, or name another",
 				 cfg->socket);
-	if ((p->needs & NEED_SOCKET_THERE) && !host->socket_there)
-		return fault_say(f, "--socket: %s is not there: start the vhost side first",
+	if ((p->needs & NEED_SOCKET_FREE) && host->socket == THING_DOWN)
+		return fault_say(f,
+				 "--socket: %s is already there, left by a program that crashed: "
+				 "remove it",
 				 cfg->socket);
+	if ((p->needs & NEED_SOCKET_THERE) && host->socket == THING_MISSING)
+		return fault_say(f, "--socket: %s is not there: start the %s first", cfg->socket,
+				 side_that_listens(p));
+	if ((p->needs & NEED_SOCKET_THERE) && host->socket == THING_DOWN)
+		return fault_say(f,
+				 "--socket: nobody listens at %s, which a program that crashed "
+				 "left: remove it, and start the %s first",
+				 cfg->socket, side_that_listens(p));
 	return true;
 }
 

@@ -26,8 +26,8 @@ struct host {
 	bool net_raw;
 	bool net_admin;
 	bool tun;
-	bool may_lock; /* rings for every core, locked in memory */
-	bool socket_there;
+	bool may_lock;        /* rings for every core, locked in memory */
+	enum presence socket; /* down: its file is there, and nobody listens */
 	bool pci_there;
 	bool pci_bound; /* to a driver that user space can use */
 	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */

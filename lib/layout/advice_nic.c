@@ -136,7 +136,10 @@ judge_link(struct advice_list *list, const struct pci_nic *nic)
 			   "seen when the appliance starts: the kernel does not drive this NIC");
 		return;
 	case LINK_UP:
-		advice_add(list, ADVICE_OK, "link", "up, %u Mbit/s", nic->link_mbps);
+		if (nic->link_mbps != 0)
+			advice_add(list, ADVICE_OK, "link", "up, %u Mbit/s", nic->link_mbps);
+		else
+			advice_add(list, ADVICE_OK, "link", "up");
 		return;
 	case LINK_DOWN:
 		break;

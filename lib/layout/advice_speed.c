@@ -59,8 +59,8 @@ judge_cores(struct advice_list *list, const struct advice_case *c)
 			advice_cure(a, "--lcores with CPUs of node %u", l->node);
 	} else if (l->sharing != 0) {
 		a = advice_add(list, ADVICE_WARN, "cores",
-			       "%u of %u workers share a physical core: each gets about 60 %% of "
-			       "one",
+			       "%u of %u workers share a physical core: each gets less done than "
+			       "with one of its own",
 			       l->sharing, count);
 		advice_cure(a, "-t %u leaves every worker a core of its own",
 			    c->topology->cores < count ? c->topology->cores : count / 2);

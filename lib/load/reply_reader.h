@@ -31,7 +31,7 @@ enum reply_state {
 struct reply_fault {
 	bool seen;
 	uint32_t key, len;
-	uint32_t before; /* the byte lies before this place in the value */
+	uint32_t before; /* the byte lies before this place in the value; 0: length or flags */
 };
 
 struct reply_reader {

@@ -34,18 +34,19 @@ enum op_verb {
 	OP_VERB_COUNT,
 };
 
+/* What plain gets need of it lies together: two lines of the first cache an operation. */
 struct op {
-	struct mc_req req; /* req.verb: enum mc_verb or enum op_verb */
-	uint64_t hash;
+	struct session *session; /* NULL: from a datagram */
+	struct view raw;         /* the bytes it was parsed from, body included */
 	struct probe probe;
-	struct session *session;   /* NULL: from a datagram */
-	struct datagram *datagram; /* NULL: from a connection */
-	struct view body;          /* with its end; data NULL: not all there yet */
-	struct view raw;           /* the bytes it was parsed from, body included */
-	struct mc_parser before;   /* the parser in front of raw */
+	struct mc_parser before; /* the parser in front of raw */
 	uint16_t udp_id;
 	bool alone;  /* the only request of its datagram: answered in the frame it came in */
 	bool probed; /* store_probe() was called */
+	uint64_t hash;
+	struct mc_req req;         /* req.verb: enum mc_verb or enum op_verb */
+	struct datagram *datagram; /* NULL: from a connection */
+	struct view body;          /* with its end; data NULL: not all there yet */
 };
 
 enum answer {

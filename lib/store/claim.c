@@ -5,7 +5,7 @@
  *         there whoever empties it.
  * Thread: slab_claim and slab_disclaim under the resize's lock, which is before all others.
  */
-#include "slab.h"
+#include "slab_pages.h"
 
 static uint8_t
 page_state(const struct page *p)

@@ -5,7 +5,7 @@
  * store unlinks each under its bucket locks, if the index still holds that very reference.
  * A candidate was live in this core's turn, so its memory stays readable for the whole turn.
  */
-#include "slab.h"
+#include "slab_pages.h"
 
 /* Words the hand looks at under one hold of the lock; if all were in use, it takes some that are.
  */

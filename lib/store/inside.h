@@ -13,7 +13,7 @@
 #include "epoch.h"
 #include "index.h"
 #include "layout.h"
-#include "slab.h"
+#include "slab_pages.h"
 #include "survey.h"
 #include "terms.h"
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-#include "slab.h"
+#include "slab_pages.h"
 
 #define LOOKS_MAX 8u /* pages looked at when one is to be emptied */
 

@@ -150,13 +150,13 @@ sweep_on(struct store_core *sc, uint32_t bucket_count)
 
 	if (bucket_count > left)
 		bucket_count = left;
-	if (sw->bucket == 0 && bucket_count != 0) {
-		sw->generation = store_generation(st);
-		homing_begin(st);
-	}
 	while (bucket_count != 0 && limbo_has_room(sc, LIMBO_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
 		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
 
+		if (sw->bucket == 0) {
+			sw->generation = store_generation(st);
+			homing_begin(st);
+		}
 		sweep_buckets(sc, sw->bucket, n);
 		sw->bucket += n;
 		sw->done += n;

@@ -336,11 +336,13 @@ def check_hugepages(shell):
 
 def check_list(shell):
     with a_tree() as root:
+        (root / "sys/class/net/def0/speed").write_text("-1\n")
         got, said = run(shell, root, ["list"])
         lines = {line.split()[0]: line for line in said.splitlines()}
         yield ("list says what each is used for", got == 0 and DISK not in lines and
                lines[AT["free0"]].endswith(" free") and "free0" in lines[AT["free0"]] and
                "up 10000" in lines[AT["free0"]] and
+               " up " in lines[AT["def0"]] and "-1" not in lines[AT["def0"]] and
                lines[AT["def0"]].endswith("the default route leads over it") and
                lines[BOUND].endswith("bound for user space"), said)
 

@@ -27,6 +27,9 @@ MEANT_FOR = {
     "vdev-demo.yaml": None,
 }
 
+# What systemd's unit is told not to try again.
+WRONG_FILE = 78
+
 # A file, the machine, and the line it earns there.
 REFUSED = [
     ("cores:\n  list: [1, 40]\n", PAPER,
@@ -37,7 +40,8 @@ REFUSED = [
      "f.yaml:3: port.rx_ring: 8192: port ixgbe takes at most 4096"),
     ("port:\n  nic: 0000:04:00.0\nnetwork:\n  mtu: 9000\n", PAPER,
      "f.yaml:4: network.mtu: 9000: port ixgbe takes at most 1500"),
-    ("port:\n  nic: 0000:04:00.0\n  profile: i41e\n", PAPER, "no profile \"i41e\""),
+    ("port:\n  nic: 0000:04:00.0\n  profile: i41e\n", PAPER,
+     "f.yaml:3: port.profile: no profile \"i41e\""),
     ("port:\n  nic: no_such_nic\n", PAPER, "f.yaml:2: port.nic: no profile \"no_such_nic\""),
     ("process:\n  data_dir: no/such/folder\n", PAPER, "no/such/folder"),
 ]
@@ -67,7 +71,7 @@ class ConfigProgram(unittest.TestCase):
 
     def test_an_example_is_wrong_for_a_machine_too_small(self):
         done = check(EXAMPLES / "intel-paper.yaml", VM)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, WRONG_FILE)
         self.assertIn("intel-paper.yaml:16: cores.count: 16 cores asked for", done.stderr)
 
     def test_the_papers_clients_find_all_cores_on_the_one_udp_port_they_know(self):
@@ -100,7 +104,7 @@ class ConfigProgram(unittest.TestCase):
                 if "data_dir" not in text:
                     words += ["--data-dir", PROFILES]
                 done = clockoo(*words, cwd=folder)
-                self.assertEqual((done.returncode, done.stdout), (1, ""), text)
+                self.assertEqual((done.returncode, done.stdout), (WRONG_FILE, ""), text)
                 self.assertIn(line, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
 
@@ -115,6 +119,22 @@ class ConfigProgram(unittest.TestCase):
                 again = clockoo("--config", path, "--print-config")
                 self.assertEqual(again.stdout, printed.stdout)
 
+    def test_a_right_file_may_lack_what_a_start_needs_and_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "f.yaml"
+            path.write_text("port:\n  nic: tap\n")
+            done = check("f.yaml", None, cwd=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("\nstill missing before a start: f.yaml:2: port.nic tap: needs port.iface "
+                          "NAME", done.stdout)
+            path.write_text("port:\n  iface: v0\nauth:\n  file: users\n")
+            done = check("f.yaml", None, cwd=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("\nstill missing before a start: f.yaml:4: auth.file: users: No such file",
+                          done.stdout)
+            (pathlib.Path(folder) / "users").write_text("a:b\n")
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: right\n")
+
     def test_a_start_names_the_line_as_well(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "f.yaml").write_text(
@@ -122,6 +142,39 @@ class ConfigProgram(unittest.TestCase):
             done = clockoo("--config", "f.yaml", "--data-dir", PROFILES, cwd=folder)
             self.assertEqual(done.returncode, 1)
             self.assertIn("f.yaml:5: port.iface: ", done.stderr)
+
+    def test_only_what_stays_wrong_until_the_file_is_mended_ends_with_its_own_status(self):
+        nic = "memory:\n  no_huge: yes\nport:\n  iface: no_such_iface\n"
+        starts = [
+            ("port:\n  nic: [\n", [], WRONG_FILE),
+            ("network:\n  mtu: 1\n", [], WRONG_FILE),
+            ("network:\n  vlan_priority: 3\n", [], WRONG_FILE),
+            # memcached's status for an option, but the file is not memcached's.
+            ("protocol:\n  tcp_port: 65536\n", [], WRONG_FILE),
+            ("cores:\n  count: 64\n", [], WRONG_FILE),
+            ("port:\n  nic: no_such_nic\n", [], WRONG_FILE),
+            # The file of the package, which names no interface yet.
+            ("port:\n  nic: af_packet\nmemory:\n  no_huge: yes\n", [], WRONG_FILE),
+            ("auth:\n  file: no_such_users\n" + nic, [], WRONG_FILE),
+            # An interface may come; and what stands on the command line is no fault of the file.
+            (nic, [], 1),
+            (nic, ["-t", "0"], 1),
+            (nic, ["-p", "65536"], 64),
+            (nic, ["--port", "no_such_nic"], 1),
+        ]
+        unit = (SOURCE / "tools/debian/clockoo.service").read_text()
+        self.assertIn(str(WRONG_FILE), re.search("^RestartPreventExitStatus=(.*)$", unit,
+                                                 re.M).group(1).split())
+        with tempfile.TemporaryDirectory() as folder:
+            for text, words, status in starts:
+                (pathlib.Path(folder) / "f.yaml").write_text(text)
+                done = clockoo("--config", "f.yaml", "--data-dir", PROFILES, *words, cwd=folder)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (status, 1),
+                                 text + done.stderr)
+                self.assertEqual(clockoo("doctor", "--config", "f.yaml", "--data-dir", PROFILES,
+                                         *words, cwd=folder).returncode, 2, text)
+            done = clockoo("--config", "no_such_file", cwd=folder)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (WRONG_FILE, 1))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 #!/usr/bin/python3 -B
-"""load_program_test.py CLOCKOO CLOCKOO-LOAD - the load generator from outside.
+"""load_program_test.py CLOCKOO CLOCKOO-LOAD [CLASS] - the load generator from outside.
 
 Goal: what the operator gets wrong is one line and exit code 1; a server that is not there is said, not
-passed over in silence; over vhost and virtio_user, UDP and TCP, every request is answered right, and
-table and JSON say the same. Method: both programs as built, ordinary memory, a socket in a folder of
-its own. Needs no root, no NIC, no hugepages.
+passed over in silence; over vhost and virtio_user, and over memif, UDP and TCP, every request is
+answered right, and table and JSON say the same. Method: both programs as built, ordinary memory, a
+socket in a folder of its own. Needs no root, no NIC, no hugepages.
 """
 
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,11 @@ CLOCKOO, LOAD = sys.argv[1], sys.argv[2]
 READY_S, RUN_S = 60, 120
 PREFIX = f"load-test-{os.getpid()}"
 COMMON = ["--no-huge", "--yield"]
+# Two cores, on one CPU, so that it runs anywhere.
+CPU = min(os.sched_getaffinity(0))
+TWO = ["--lcores", f"0@{CPU},1@{CPU}"]
+# What the generator says to meet the appliance on this port.
+OTHER_SIDE = {"vhost": "virtio_user", "memif": "memif"}
 
 REFUSED = [
     (["--nonsense"], "there is no such option"),
@@ -37,6 +43,8 @@ REFUSED = [
     (["--seconds"], "expected a value"),
     (["--no-fill=1"], "takes no value"),
     (["--port", "virtio_user", "--socket", "no-socket"], "start the vhost side"),
+    (["--port", "memif", "--socket", "no-socket"], "start the memif server first"),
+    (["--port", "memif", "--socket", "no-socket", *TWO], "--cores: more than one needs a port"),
 ]
 
 
@@ -46,12 +54,13 @@ def load(*words):
 
 
 class Appliance:
-    """The appliance on the vhost side of a socket."""
+    """The appliance on the side of a socket that listens; port are the words to reach it."""
 
-    def __init__(self, folder, *words):
-        self.socket = str(pathlib.Path(folder, "v.sock"))
+    def __init__(self, folder, *words, port="vhost"):
+        self.socket = str(pathlib.Path(folder, "s.sock"))
+        self.port = ["--port", OTHER_SIDE[port], "--socket", self.socket]
         self.child = subprocess.Popen(
-            [CLOCKOO, "--config", "none", *COMMON, "--port", "vhost", "--socket", self.socket, "--file-prefix",
+            [CLOCKOO, "--config", "none", *COMMON, "--port", port, "--socket", self.socket, "--file-prefix",
              PREFIX + "-srv", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.child.stdout.readline()
         if "ready" not in line:
@@ -65,12 +74,32 @@ class Appliance:
         self.child.communicate(timeout=READY_S)
 
 
-class LoadProgram(unittest.TestCase):
+class Bed(unittest.TestCase):
     def one_line(self, done, words):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(words, done.stderr)
 
+    def figures_of(self, server, folder, words, points):
+        path = pathlib.Path(folder, "figures.json")
+        done = load(*server.port, "--keys", "500", "--seconds", "0.2", "--warmup", "0.05", "--timeout", "5",
+                    "--json", str(path), *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        figures = json.loads(path.read_text())
+        self.assertEqual(figures["wrong"], 0)
+        self.assertEqual(len(figures["points"]), points)
+        for point in figures["points"]:
+            self.assertGreater(point["answered"], 0)
+            self.assertEqual(point["lost"] + point["broken"] + point["refused"], 0)
+            self.assertEqual(point["hits"] + point["misses"], point["keys_asked"])
+            self.assertGreater(point["p99_us"], 0)
+            self.assertGreaterEqual(point["max_us"], point["p50_us"])
+            self.assertIn(f"{point['requests_per_s']:.0f}", done.stdout)
+        if "--deletes" not in words:
+            self.assertEqual(figures["points"][0]["misses"], 0)
+
+
+class LoadProgram(Bed):
     def test_mistakes_are_one_line(self):
         for words, line in REFUSED:
             with self.subTest(words):
@@ -100,49 +129,68 @@ class LoadProgram(unittest.TestCase):
                     self.figures_of(server, folder, words, points)
 
     def test_two_cores_over_two_queues(self):
-        # On one CPU, so that it runs anywhere.
-        cpu = min(os.sched_getaffinity(0))
-        two = ["--lcores", f"0@{cpu},1@{cpu}"]
-        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211", *two) as server:
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211", *TWO) as server:
             for words in (["--transport", "udp"], ["--transport", "tcp", "--connections", "5"]):
                 with self.subTest(words):
-                    self.figures_of(server, folder, [*two, *words], 1)
+                    self.figures_of(server, folder, [*TWO, *words], 1)
 
     def test_a_promise_that_nothing_keeps_is_said_and_is_no_failure(self):
         with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
-            done = load("--port", "virtio_user", "--socket", server.socket, "--keys", "100", "--seconds",
-                        "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
+            done = load(*server.port, "--keys", "100", "--seconds", "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("knee: no rate keeps p99", done.stdout)
 
     def test_values_that_are_not_what_was_asked_for_end_with_2(self):
-        short = ["--port", "virtio_user", "--keys", "100", "--seconds", "0.1", "--warmup", "0",
+        short = ["--keys", "100", "--seconds", "0.1", "--warmup", "0",
                  "--sets", "0"]
         with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
-            done = load(*short, "--socket", server.socket, "--fill-only")
+            done = load(*server.port, *short, "--fill-only")
             self.assertEqual(done.returncode, 0, done.stderr)
-            done = load(*short, "--socket", server.socket, "--no-fill", "--value-size", "31")
+            done = load(*server.port, *short, "--no-fill", "--value-size", "31")
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("WRONG", done.stdout)
+        self.assertIn("its length, 32 bytes, or its flags", done.stdout)
 
-    def figures_of(self, server, folder, words, points):
-        path = pathlib.Path(folder, "figures.json")
-        done = load("--port", "virtio_user", "--socket", server.socket, "--keys", "500", "--seconds",
-                    "0.2", "--warmup", "0.05", "--timeout", "5", "--json", str(path), *words)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        figures = json.loads(path.read_text())
-        self.assertEqual(figures["wrong"], 0)
-        self.assertEqual(len(figures["points"]), points)
-        for point in figures["points"]:
-            self.assertGreater(point["answered"], 0)
-            self.assertEqual(point["lost"] + point["broken"] + point["refused"], 0)
-            self.assertEqual(point["hits"] + point["misses"], point["keys_asked"])
-            self.assertGreater(point["p99_us"], 0)
-            self.assertGreaterEqual(point["max_us"], point["p50_us"])
-            self.assertIn(f"{point['requests_per_s']:.0f}", done.stdout)
-        if "--deletes" not in words:
-            self.assertEqual(figures["points"][0]["misses"], 0)
+
+class Memif(Bed):
+    def test_memif_carries_both_transports_for_one_client_after_the_other(self):
+        runs = (["--transport", "udp", "--depth", "16"], ["--transport", "tcp", "--connections", "5"],
+                ["--transport", "tcp", "--multiget", "10", "--value-size", "etc", "--vlan", "7"])
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "-U", "11211", port="memif") as server:
+            for words in runs[:2]:
+                with self.subTest(words):
+                    self.figures_of(server, folder, words, 1)
+        with tempfile.TemporaryDirectory() as folder, Appliance(folder, "--vlan", "7", port="memif") as server:
+            self.figures_of(server, folder, runs[2], 1)
+            server.port[-1] = os.path.relpath(server.socket)
+            self.figures_of(server, folder, runs[2], 1)
+
+    def test_two_cores_behind_the_one_queue_of_a_memif_lose_nothing(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                Appliance(folder, "-U", "11211", *TWO, port="memif") as server:
+            for words in (["--transport", "udp"], ["--transport", "tcp", "--connections", "5"]):
+                with self.subTest(words):
+                    self.figures_of(server, folder, words, 1)
+
+    def test_a_memif_that_does_not_take_us_is_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Appliance(folder) as server:
+                self.one_line(load("--port", "memif", "--socket", server.socket), "of another kind")
+            with Appliance(folder, port="memif") as server:
+                first = subprocess.Popen([LOAD, *COMMON, *server.port, "--file-prefix", PREFIX + "-first", "--keys",
+                                          "100", "--seconds", "60", "--quiet"], stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE, text=True)
+                try:
+                    first.stdout.readline()  # the table's head: it is connected, its keys are stored
+                    self.one_line(load(*server.port, "--address", "10.99.0.3/24"), "in use by another program")
+                finally:
+                    first.terminate()
+                    first.communicate(timeout=READY_S)
+            left = str(pathlib.Path(folder, "left.sock"))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as crashed:
+                crashed.bind(left)
+            self.one_line(load("--port", "memif", "--socket", left), "nobody listens")
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

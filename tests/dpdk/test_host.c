@@ -7,6 +7,9 @@
 #include "dpdk/eal.h"
 #include "dpdk/host.h"
 
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MB (1ull << 20)
@@ -66,6 +69,7 @@ enum lack {
 	LACK_MEMORY,
 	LACK_SOCKET_NAME,
 	LACK_SOCKET_FREE,
+	LACK_SOCKET_LISTENER, /* its file is there */
 	LACK_PCI,
 	LACK_PCI_BOUND,
 	LACK_MTU,
@@ -121,7 +125,10 @@ take_away(enum lack lack, struct host *h, struct config *c)
 		c->socket[0] = '\0';
 		break;
 	case LACK_SOCKET_FREE:
-		h->socket_there = true;
+		h->socket = THING_READY;
+		break;
+	case LACK_SOCKET_LISTENER:
+		h->socket = THING_DOWN;
 		break;
 	case LACK_PCI:
 		h->pci_there = false;
@@ -161,10 +168,17 @@ static const struct {
 	{"tap", "tap", LACK_TUN, false, "/dev/net/tun"},
 	{"vhost", "vhost", LACK_NOTHING, false, NULL},
 	{"vhost", "vhost", LACK_SOCKET_NAME, false, "needs --socket PATH"},
-	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already there"},
+	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already there and in use"},
+	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, "crashed: remove it"},
 	{"virtio_user", "virtio_user", LACK_NOTHING, false, "start the vhost side first"},
 	{"virtio_user", "virtio_user", LACK_SOCKET_FREE, false, NULL},
+	{"virtio_user", "virtio_user", LACK_SOCKET_LISTENER, false, "nobody listens at s.sock"},
 	{"memif", "memif", LACK_SOCKET_FREE, false, "already there"},
+	{"memif", "memif", LACK_NOTHING, false, NULL},
+	{"memif_client", "memif_client", LACK_NOTHING, false, "start the memif server first"},
+	{"memif_client", "memif_client", LACK_SOCKET_NAME, false, "needs --socket PATH"},
+	{"memif_client", "memif_client", LACK_SOCKET_LISTENER, false, "nobody listens"},
+	{"memif_client", "memif_client", LACK_SOCKET_FREE, false, NULL},
 	{"null", "null", LACK_NET_RAW, false, NULL},
 	{"0000:03:00.0", "pci", LACK_NOTHING, false, NULL},
 	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0"},
@@ -212,6 +226,35 @@ this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
 	strcpy(cfg.iface, "no-such-iface");
 	host_look(&host, &cfg);
 	check_eq(host.iface, THING_MISSING);
+}
+
+/* The program that looks must not be taken for a peer: a listener would accept it. */
+static void
+a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
+{
+	static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET};
+	struct config cfg = config_for("memif");
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct host host;
+
+	snprintf(name.sun_path, sizeof name.sun_path, "test-host-%d.sock", getpid());
+	strcpy(cfg.socket, name.sun_path);
+	for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+		const int fd = socket(AF_UNIX, types[i] | SOCK_NONBLOCK, 0);
+
+		host_look(&host, &cfg);
+		check_eq(host.socket, THING_MISSING);
+		check_eq(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
+		check_eq(listen(fd, 1), 0);
+		host_look(&host, &cfg);
+		check_eq(host.socket, THING_READY);
+		check_eq(accept(fd, NULL, NULL), -1);
+		check_eq(errno, EAGAIN);
+		close(fd);
+		host_look(&host, &cfg);
+		check_eq(host.socket, THING_DOWN);
+		check_eq(unlink(cfg.socket), 0);
+	}
 }
 
 static bool
@@ -291,6 +334,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_missing_is_named_and_nothing_else_is_refused),
+		cmocka_unit_test(
+			a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed),
 		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
 		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
 		cmocka_unit_test(a_prefix_is_claimed_once_until_it_is_let_go),

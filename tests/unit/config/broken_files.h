@@ -141,6 +141,34 @@ static const struct {
 	 "f.yaml:3: network.gateway: not on the network of network.address; give a router that is, "
 	 "or a shorter prefix"},
 	{"network:\n  gateway: 10.99.0.1\n", "f.yaml:2: network.gateway: that is our own address"},
+	{"network:\n  gateway: 10.99.0.255\n", "f.yaml:2: network.gateway: that is the network "
+					       "itself or all of its hosts; give the address "
+					       "of one"},
+	{"network:\n  address: 10.0.0.1/8\n  gateway: 10.0.0.0\n",
+	 "f.yaml:3: network.gateway: that is the network itself or all of its hosts; give the "
+	 "address "
+	 "of one"},
+	{"port:\n  offloads: [rx_cksum,\n    tx_chksum]\n",
+	 "f.yaml:3: port.offloads: \"tx_chksum\": expected none, or some of rx_cksum, tx_ip_cksum, "
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	{"port:\n  offloads: \"rx_cksum,\"\n",
+	 "f.yaml:2: port.offloads: \"\": expected none, or some of rx_cksum, tx_ip_cksum, "
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	{"process:\n  file_prefix: ../x\n",
+	 "f.yaml:2: process.file_prefix: \"../x\": expected a name of letters, digits and '_', and "
+	 "after the first of them '.' and '-'"},
+	{"process:\n  file_prefix: a/../b\n", "f.yaml:2: process.file_prefix: \"a/../b\": expected "
+					      "a name of letters, digits and '_', and "
+					      "after the first of them '.' and '-'"},
+	{"network:\n  address: 010.0.0.1/24\n",
+	 "f.yaml:2: network.address: \"010.0.0.1/24\": expected an IPv4 address and prefix length "
+	 "such as 10.99.0.1/24"},
+	{"telemetry:\n  verbose: [1]\n",
+	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
+	{"telemetry:\n  verbose: {all: 1}\n",
+	 "f.yaml:2: telemetry.verbose: keys below it; expected one value (a number)"},
+	{"telemetry:\n  live: [yes]\n",
+	 "f.yaml:2: telemetry.live: a list; expected one value (yes or no)"},
 	{"network:\n  address6: fe80::1/64\n",
 	 "f.yaml:2: network.address6: \"fe80::1/64\": the address of the link (fe80::) is made "
 	 "from the MAC; give one of another network"},

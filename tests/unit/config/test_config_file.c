@@ -8,6 +8,7 @@
 #include "broken_files.h"
 #include "config/config_file.h"
 #include "config/nearest.h"
+#include "config/profile.h"
 #include "config/yaml_keys.h"
 
 #include <stdlib.h>
@@ -57,6 +58,10 @@ static const struct {
 	{"network:\n  vlan: 7\n  vlan_priority: 5\n", NUMBER(vlan_priority), 5},
 	{"port:\n  rx_ring: 96\n", NUMBER(rx_ring), 96},
 	{"port:\n  burst: 32\n", NUMBER(burst), 32},
+	{"port:\n  offloads: []\n", NUMBER(offloads), 0},
+	{"port:\n  offloads: none\n", NUMBER(offloads), 0},
+	{"port:\n  offloads: [tx_fast_free, rx_cksum]\n", NUMBER(offloads),
+	 OFFLOAD_TX_FAST_FREE | OFFLOAD_RX_CKSUM},
 	{"cores:\n  count: 8\n", NUMBER(cores), 8},
 	{"cores:\n  count: 8\n", NUMBER(queues), 8},
 	{"cores:\n  list: [2, 3, 8-11]\n", NUMBER(cores), 6},
@@ -183,6 +188,8 @@ static const struct {
 	{"port", "0000:03:00.0", "profile", "ixgbe"},
 	{"socket", "a b", "vdev-args", "x=1,y=[2]"},
 	{"queues", "1", "rx-ring", "96"},
+	{"offloads", "none", NULL, NULL},
+	{"offloads", "rx_cksum,tx_udp_cksum,tx_fast_free", NULL, NULL},
 	{"tx-ring", "32768", "burst", "1"},
 	{"address", "192.168.1.2/30", "gateway", "192.168.1.1"},
 	{"address6", "2001:db8::1/64", "gateway6", "fe80::1"},

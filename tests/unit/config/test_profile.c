@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "af_xdp", "ena",  "i40e", "ice",   "ixgbe",  "memif",       "mlx5",
-	"null",      "pci",    "ring", "tap",  "vhost", "virtio", "virtio_user", "vmxnet3",
+	"af_packet", "af_xdp",       "ena",    "i40e",        "ice",     "ixgbe",
+	"memif",     "memif_client", "mlx5",   "null",        "pci",     "ring",
+	"tap",       "vhost",        "virtio", "virtio_user", "vmxnet3",
 };
 
 static void
@@ -188,6 +189,8 @@ static const struct {
 	{"tx-ring", "4096", NULL},
 	{"burst", "8", NULL},
 	{"mtu", "1500", NULL},
+	{"offloads", "none", NULL},
+	{"offloads", "tx_udp_cksum", NULL},
 	{"rx-ring", "4097", "--rx-ring: 4097: port x takes at most 4096"},
 	{"tx-ring", "8192", "--tx-ring: 8192: port x takes at most 4096"},
 	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
@@ -211,6 +214,8 @@ the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can(void **state)
 		check_eq(p.rx_ring, cfg.rx_ring != 0 ? cfg.rx_ring : 512);
 		check_eq(p.tx_ring, cfg.tx_ring != 0 ? cfg.tx_ring : 512);
 		check_eq(p.burst, cfg.burst != 0 ? cfg.burst : 64);
+		check_eq(p.offloads,
+			 cfg.offloads != CONFIG_OWN_OFFLOADS ? cfg.offloads : OFFLOAD_RX_CKSUM);
 	}
 }
 

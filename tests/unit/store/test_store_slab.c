@@ -4,7 +4,7 @@
  * Method: take everything there is, mark the bytes taken, give it back; every class in turn.
  */
 #include "support/test.h"
-#include "store/slab.h"
+#include "store/slab_pages.h"
 
 #include <stdlib.h>
 
