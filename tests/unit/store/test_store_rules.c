@@ -312,6 +312,39 @@ a_flushed_item_never_comes_back(void **state)
 	}
 }
 
+/* The walk has been there, but before the flush: as it ends, their generation's number is not free.
+ */
+static void
+what_is_flushed_behind_the_walk_never_comes_back(void **state)
+{
+	enum { KEYS = 1000, HALF = 2048 };
+	struct rig r = rig_up_buckets(8, 1, 2 * HALF, 0);
+	char key[16];
+
+	while (r.store->sweep.bucket < HALF)
+		seconds(r.core, 1);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+	}
+	store_flush(r.core, 0);
+	check_eq(set(r.core, "again", "v"), STORE_OK);
+	store_flush(r.core, 0);
+	while (r.store->sweep.bucket != 0) {
+		store_turn(r.core, r.core->now_s + 1);
+		store_tidy(r.core);
+	}
+	for (uint32_t flushes = 1; flushes <= GENERATIONS_MAX; flushes++) {
+		check_eq(set(r.core, "again", "v"), STORE_OK);
+		store_flush(r.core, 0);
+		for (uint32_t i = 0; i < KEYS; i++) {
+			snprintf(key, sizeof key, "key%u", i);
+			check_null(find(r.core, key));
+		}
+	}
+	rig_down(&r);
+}
+
 /* A flusher who outruns the walk hides in one turn what the limbo cannot take: most of what there
  * is. What hides must not keep others from its place, nor from its memory, before the walk comes by
  * (no store_tidy here); and the walk is soon done with it. */
@@ -570,6 +603,7 @@ main(void)
 		TEST(an_item_lives_until_its_second_comes),
 		TEST(a_flush_forgets_what_was_there_and_no_more),
 		TEST(a_flushed_item_never_comes_back),
+		TEST(what_is_flushed_behind_the_walk_never_comes_back),
 		TEST(what_hides_from_lookups_gives_way_to_sets),
 		TEST(what_hides_leaves_with_its_bucket),
 		TEST(a_walk_in_a_hurry_hides_nothing),
