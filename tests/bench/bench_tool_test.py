@@ -371,6 +371,10 @@ class FakeVsBed:
     def __exit__(self, *_):
         pass
 
+    def be_patient(self, patience_s):
+        self.log.append("is patient")
+        self.pair = types.SimpleNamespace(words=lambda: "near", figures=lambda: {"turns_repeated": 3})
+
     def start_vhost(self):
         return types.SimpleNamespace(name="vhost", pid="own")
 
@@ -462,6 +466,12 @@ class VsTest(unittest.TestCase):
         self.assertEqual(full["kernel_tcp_get_mops"], 0.2)
         self.assertNotIn("View a", quick_table)
         self.assertIn("View a", full_table)
+
+    def test_turns_that_the_host_spoiled_are_repeated_from_the_start_and_told(self):
+        figures, shown, log = self.measure(quick=True)
+        self.assertEqual(log[0], "is patient")
+        self.assertEqual(figures["turns_repeated"], 3)
+        self.assertIn("near", shown)
 
     def test_keys_that_a_server_had_not_are_told(self):
         original = FakeVsBed.ask
