@@ -14,8 +14,8 @@ import time
 FAR = 1.5        # times the least distance seen
 SHARED = 0.8     # of the most seen
 FIRST_LOOKS = 10
-PAUSE_S = 0.2
-TRIES = 5
+PAUSE_S, WAITS = 0.2, 50
+TRIES = 3
 
 
 class CpuPair:
@@ -41,8 +41,10 @@ class CpuPair:
         return distance_ns < FAR * self._least_ns
 
     def _wait(self):
-        """Until both are ours again, or there is no patience left."""
-        while not self.is_ours() and self._patience_s > 0:
+        """Until both are ours again; not so long that one bad time uses up what others may need."""
+        for _ in range(WAITS):
+            if self._patience_s <= 0 or self.is_ours():
+                return
             self._patience_s -= PAUSE_S
             time.sleep(PAUSE_S)
 
