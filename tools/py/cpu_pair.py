@@ -11,8 +11,9 @@ import json
 import subprocess
 import time
 
-FAR = 1.5        # times the least distance seen
-SHARED = 0.8     # of the most seen
+ONE_CORE_NS = 30  # what is nearer are two threads of one core
+FAR = 1.5         # times the least distance seen of two cores
+SHARED = 0.8      # of the most seen
 FIRST_LOOKS = 10
 PAUSE_S, WAITS = 0.2, 50
 TRIES = 3
@@ -34,7 +35,7 @@ class CpuPair:
                                           check=True).stdout)
         share, distance_ns = min(found["shares"]), found["distance_ns"]
         self._most_share = max(self._most_share, share)
-        if share < SHARED * self._most_share:
+        if share < SHARED * self._most_share or distance_ns < ONE_CORE_NS:
             return False
         self._least_ns = min(self._least_ns, distance_ns)
         self.farthest_ns = max(self.farthest_ns, distance_ns)

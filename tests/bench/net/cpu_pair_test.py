@@ -12,7 +12,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
 import cpu_pair  # noqa: E402
 
-NEAR, FAR, SHARED = (50.0, 3.7), (240.0, 3.7), (50.0, 2.2)
+NEAR, FAR, SHARED, ONE_CORE = (50.0, 3.7), (240.0, 3.7), (50.0, 2.2), (24.0, 3.7)
 cpu_pair.PAUSE_S = 0
 
 
@@ -49,6 +49,8 @@ def main():
         ("near before and after", [NEAR, NEAR], 60, 1, 0, 0),
         ("far before: it waits", [FAR, FAR, NEAR, NEAR], 60, 1, 0, 0),
         ("far after: it is repeated", [NEAR, FAR, NEAR, NEAR], 60, 2, 1, 0),
+        ("two threads of one core after: it is repeated, and none of two is far then",
+         [NEAR, ONE_CORE, NEAR, NEAR], 60, 2, 1, 0),
         ("shared after: it is repeated", [NEAR, SHARED, NEAR, NEAR], 60, 2, 1, 0),
         ("far after every try: it counts at last",
          [NEAR, FAR] * cpu_pair.TRIES, 60, cpu_pair.TRIES, cpu_pair.TRIES - 1, 1),
