@@ -345,40 +345,62 @@ what_is_flushed_behind_the_walk_never_comes_back(void **state)
 	rig_down(&r);
 }
 
+/* ---- floods of flushes ---- */
+
+/* Keys "<name>0" and so on, 64 a turn; the store is tidied, or not. */
+static void
+store_keys(struct store_core *sc, const char *name, uint32_t count, bool tidies)
+{
+	char key[16];
+	uint32_t waited;
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "%s%u", name, i);
+		check_eq(put_waiting(sc, text(key), text("v"), 100, &waited), STORE_OK);
+		if (i % 64 == 0 && tidies)
+			turns(sc, 1);
+		else if (i % 64 == 0)
+			store_turn(sc, sc->now_s);
+	}
+}
+
+static void
+find_keys(struct store_core *sc, const char *name, uint32_t count)
+{
+	char key[16];
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "%s%u", name, i);
+		check_ptr(find(sc, key));
+	}
+}
+
+/* Each costs a generation, for the one item before it. */
+static void
+flush_often(struct store_core *sc, uint32_t flushes)
+{
+	for (uint32_t i = 0; i < flushes; i++) {
+		store_keys(sc, "again", 1, false);
+		store_flush(sc, 0);
+	}
+}
+
 /* A flusher who outruns the walk hides in one turn what the limbo cannot take: most of what there
  * is. What hides must not keep others from its place, nor from its memory, before the walk comes by
  * (no store_tidy here); and the walk is soon done with it. */
 static void
 check_sets_after_many_flushes(struct rig *r, uint32_t there, uint32_t then)
 {
-	char key[16];
-	uint32_t waited;
-
-	for (uint32_t i = 0; i < there; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(put_waiting(r->core, text(key), text("v"), 100, &waited), STORE_OK);
-		turns(r->core, i % 64 == 0);
-	}
+	store_keys(r->core, "key", there, true);
 
 	const uint64_t evicted = counted(r->core, STORE_EVICTED);
 
-	for (uint32_t i = 0; i <= GENERATIONS_MAX; i++) {
-		check_eq(put_waiting(r->core, text("again"), text("v"), 100, &waited), STORE_OK);
-		store_flush(r->core, 0);
-	}
+	flush_often(r->core, GENERATIONS_MAX + 1);
 	check(atomic_load(&r->store->hidden) > LIMBO_MAX);
-	for (uint32_t i = 0; i < then; i++) {
-		snprintf(key, sizeof key, "new%u", i);
-		check_eq(put_waiting(r->core, text(key), text("v"), 100, &waited), STORE_OK);
-		if (i % 64 == 0)
-			store_turn(r->core, r->core->now_s);
-	}
+	store_keys(r->core, "new", then, false);
 	check_eq(counted(r->core, STORE_OUT_OF_MEMORY), 0);
 	check_eq(counted(r->core, STORE_EVICTED), evicted);
-	for (uint32_t i = 0; i < then; i++) {
-		snprintf(key, sizeof key, "new%u", i);
-		check_ptr(find(r->core, key));
-	}
+	find_keys(r->core, "new", then);
 	turns(r->core, 1000);
 	check_eq(atomic_load(&r->store->hidden), 0);
 }
@@ -419,33 +441,17 @@ what_hides_leaves_with_its_bucket(void **state)
 {
 	enum { THERE = 38000, THEN = 1000, BUCKETS = 4096, FEWER = 2048 };
 	struct rig r = rig_up_buckets(8, 1, BUCKETS, 0);
-	char key[16];
 
-	for (uint32_t i = 0; i < THERE; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(set(r.core, key, "v"), STORE_OK);
-		turns(r.core, i % 64 == 0);
-	}
-	for (uint32_t i = 0; i <= GENERATIONS_MAX; i++) {
-		check_eq(set(r.core, "again", "v"), STORE_OK);
-		store_flush(r.core, 0);
-	}
+	store_keys(r.core, "key", THERE, true);
+	flush_often(r.core, GENERATIONS_MAX + 1);
 	check(atomic_load(&r.store->hidden) > LIMBO_MAX);
-	for (uint32_t i = 0; i < THEN; i++) {
-		snprintf(key, sizeof key, "new%u", i);
-		check_eq(set(r.core, key, "v"), STORE_OK);
-		if (i % 64 == 0)
-			store_turn(r.core, r.core->now_s);
-	}
+	store_keys(r.core, "new", THEN, false);
 	check(resize_begin(r.core, FEWER));
 	for (uint32_t i = 0; i < 10000 && index_bucket_count(&r.store->ix) != FEWER; i++)
 		store_turn(r.core, r.core->now_s);
 	check_eq(index_bucket_count(&r.store->ix), FEWER);
 	check_eq(counted(r.core, STORE_INDEX_FORGOTTEN), 0);
-	for (uint32_t i = 0; i < THEN; i++) {
-		snprintf(key, sizeof key, "new%u", i);
-		check_ptr(find(r.core, key));
-	}
+	find_keys(r.core, "new", THEN);
 	turns(r.core, 1000);
 	check_eq(atomic_load(&r.store->hidden), 0);
 	rig_down(&r);
@@ -457,17 +463,9 @@ a_walk_in_a_hurry_hides_nothing(void **state)
 {
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 1, 4096, 0);
-	char key[16];
 
-	for (uint32_t i = 0; i < THERE; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(set(r.core, key, "v"), STORE_OK);
-		turns(r.core, i % 64 == 0);
-	}
-	for (uint32_t i = 0; i < FLUSHES; i++) {
-		check_eq(set(r.core, "again", "v"), STORE_OK);
-		store_flush(r.core, 0);
-	}
+	store_keys(r.core, "key", THERE, true);
+	flush_often(r.core, FLUSHES);
 	for (uint32_t i = 0; i < 1000; i++) {
 		turns(r.core, 1);
 		check_eq(atomic_load(&r.store->hidden), 0);
@@ -483,18 +481,10 @@ a_walk_waits_for_room_in_the_limbo(void **state)
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 2, 4096, 0);
 	struct store_core *other = store_core_of(r.store, 1);
-	char key[16];
 
-	for (uint32_t i = 0; i < THERE; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(set(r.core, key, "v"), STORE_OK);
-		turns(r.core, i % 64 == 0);
-	}
+	store_keys(r.core, "key", THERE, true);
 	store_turn(other, STORE_CLOCK_START);
-	for (uint32_t i = 0; i < FLUSHES; i++) {
-		check_eq(set(r.core, "again", "v"), STORE_OK);
-		store_flush(r.core, 0);
-	}
+	flush_often(r.core, FLUSHES);
 	for (uint32_t i = 0; i < 100; i++) {
 		turns(r.core, 1);
 		check_eq(atomic_load(&r.store->hidden), 0);
