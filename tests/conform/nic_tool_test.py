@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 NIC = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
 SKIPPED = 77
@@ -100,10 +101,23 @@ CASES = [
     (["--frob", "list"], 1, "there is no such option", ""),
 ]
 
+CONNECT_TRIES, CONNECT_PAUSE_S = 100, 0.05
+
 # A process costs the most here, so busybox is asked only what its own awk, ip and sed decide.
 IN_BUSYBOX = [["bind", AT["free0"]], ["bind", AT["def0"]], ["bind", AT["ses0"]],
               ["bind", AT["sixdef0"]], ["bind", AT["sixses0"]], ["bind", AT["other0"]],
               ["bind", AT["table0"]], ["bind", CROWD], ["unbind", BOUND]]
+
+
+def connected(family, at):
+    """The kernel knows its own new addresses a moment late on a busy machine."""
+    for _ in range(CONNECT_TRIES):
+        client = socket.socket(family)
+        if client.connect_ex(at) == 0:
+            return client
+        client.close()
+        time.sleep(CONNECT_PAUSE_S)
+    raise AssertionError(f"no connection to {at[0]}, which is ours")
 
 
 def sessions():
@@ -115,8 +129,7 @@ def sessions():
         server = socket.socket(family)
         server.bind(at)
         server.listen()
-        client = socket.socket(family)
-        client.connect(at)
+        client = connected(family, at)
         made += [server, client, server.accept()[0]]
     # As a server for both families sees an IPv4 client: in /proc/net/tcp6. Its other end is far.
     server = socket.socket(socket.AF_INET6)
