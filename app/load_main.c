@@ -49,8 +49,8 @@ main(int argc, char **argv)
 	struct load_program p = {0};
 	struct fault f;
 
-	setvbuf(stdout, NULL, _IOLBF,
-		0); /* a sweep takes minutes: a pipe sees each run at its end */
+	/* A sweep takes minutes: a pipe sees each run at its end. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	switch (load_options_parse(&p.options, &p.config, argc, argv, &f)) {
 	case CONFIG_HELP:
 		load_options_help(stdout);

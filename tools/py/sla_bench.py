@@ -15,7 +15,7 @@ from bench_figures import Figures, table
 from progress import say
 from vs_bed import KEYS, VsBed
 
-CONNECTIONS, CONNS_LIMIT = 50, 2048
+CONNECTIONS = 50
 DEEP = 32  # requests on their way of a connection, where the turn's share of them is what differs
 # what --vary takes: the most of it, and what a full run varies
 VARIES = {"connections": (1000, (1, 10, 50, 200)), "cores": (64, (1, 2)),

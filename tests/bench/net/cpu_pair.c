@@ -10,7 +10,7 @@
  *                before it: 3.7 on an EPYC that has its core to itself, 2 where somebody has the
  *                core's other hardware thread. It does not depend on the clock's rate.
  *
- *   cpu_pair [A B]     prints {"distance_ns": ..., "shares": [..., ...]}, medians, in 20 ms
+ *   cpu_pair [A B]     prints {"distance_ns": ..., "shares": [..., ...]}, medians, in some ms
  */
 #include <pthread.h>
 #include <sched.h>
