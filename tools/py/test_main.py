@@ -1,6 +1,7 @@
 """tools/test, behind its shell: see there for the parts.
 
-Each part prints what it runs and returns counts; the last line adds them up.
+Each part prints what it runs and returns counts. What failed is told again at the end, with what it
+printed, for who sees no more than the end of a log; the last line adds the counts up.
 """
 
 import json
@@ -28,16 +29,21 @@ SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
+TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
+TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
+WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
 
 
 class Counts:
-    def __init__(self, passed=0, failed=0, skipped=0):
+    def __init__(self, passed=0, failed=0, skipped=0, told=()):
         self.passed, self.failed, self.skipped = passed, failed, skipped
+        self.told = list(told)  # a text for each failure: its name, and what it printed
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.told += other.told
 
     def __str__(self):
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -47,23 +53,27 @@ class Counts:
 def counting(words, command, **env):
     """Run a script whose last line is a count, passing its lines on."""
     print(f"-- {words}", flush=True)
-    last = ""
+    last, told = "", []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace",
                           stdin=subprocess.DEVNULL, env={**os.environ, **env}) as child:
         try:
             for line in child.stdout:
                 last = line.strip()
+                if last.startswith("not ok"):
+                    told.append(f"{words}: {last}")
                 print(f"   {line}" if not COUNTS.match(last) else "", end="", flush=True)
         except BaseException:
             child.terminate()
             raise
     found = COUNTS.match(last)
     if found is None:
-        print(f"   not ok - {words}: ended with status {child.returncode} before its count")
-        return Counts(failed=1)
-    counts = Counts(*(int(n or 0) for n in found.groups()))
+        why = f"{words}: ended with status {child.returncode} before its count"
+        print(f"   not ok - {why}")
+        return Counts(failed=1, told=[*told, f"{why}; its last line: {last}"])
+    counts = Counts(*(int(n or 0) for n in found.groups()), told=told)
     if child.returncode != 0 and counts.failed == 0:
         counts.failed = 1
+        counts.told.append(f"{words}: ended with status {child.returncode}")
     return counts
 
 
@@ -79,16 +89,28 @@ def meson_tests(folder, names=(), slowness=1):
     counts = Counts()
     if log.exists():
         for line in log.read_text().splitlines():
-            result = json.loads(line)["result"]
+            test = json.loads(line)
+            result = test["result"]
             if result == "SKIP":
                 counts.skipped += 1
             elif result in ("OK", "EXPECTEDFAIL"):
                 counts.passed += 1
             else:
                 counts.failed += 1
+                counts.told.append(told_again(folder, test))
     if counts.passed + counts.failed == 0:
         counts.failed = 1
+        counts.told.append(f"{folder.name}: meson ran no test")
     return counts
+
+
+def told_again(folder, test):
+    """What a failed test of meson printed, its end."""
+    lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
+    wrong = [line for line in lines[:-TOLD_AGAIN_LINES] if WRONG.search(line)]
+    lines = wrong[:TOLD_AGAIN_WRONG] + lines[-TOLD_AGAIN_LINES:]
+    head = f"{folder.name}: {test['name']}: {test['result']} after {test['duration']:.1f} s"
+    return "\n".join([head, *(f"    {line}" for line in lines)])
 
 
 def sanitized_names(folder):
@@ -214,10 +236,12 @@ def main(argv):
             counts = PARTS[name](quick)
         except Failed as failed:
             print(failed, flush=True)
-            counts = Counts(failed=1)
+            counts = Counts(failed=1, told=[f"{name}: {failed}"])
         total.add(counts)
         times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
         print(f"== {times[-1]}", flush=True)
+    if total.told:
+        print("\nfailed:\n" + "\n".join(total.told))
     print("\n" + "\n".join(times))
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
