@@ -7,6 +7,7 @@
  *
  *   stress_begin [caught]: with "caught" the store is a mutant, and must be seen to fail.
  */
+#include "caught.h"
 #include "gaps.h"
 #include "store/terms.h"
 
@@ -292,6 +293,8 @@ main(int argc, char **argv)
 	run.scores = calloc(run.keys, sizeof *run.scores);
 	if (region.base == NULL || run.scores == NULL)
 		return 1;
+	if (mutant)
+		crash_is_harm();
 	run.store = store_create(&region, &cfg);
 	run_threads(&run);
 	printf("%s\n", run.lied ? "lied" : "no lie seen");

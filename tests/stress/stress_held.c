@@ -8,12 +8,11 @@
  * With "caught" the store is a mutant (mutant.h), and the run passes only if an item changed, or
  * the store found itself broken.
  */
+#include "caught.h"
 #include "store/inside.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define ROUNDS     400u
 #define KEYS       60000u
@@ -125,13 +124,6 @@ run_rounds(struct rig *rig)
 	return good;
 }
 
-/* An invariant of the store that does not hold is a witness, too (ensure, base/check.h). */
-static void
-invariant_broken(int signal_number)
-{
-	_exit(0);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -145,7 +137,7 @@ main(int argc, char **argv)
 	if (rig == NULL || region.base == NULL)
 		return 1;
 	if (mutant)
-		signal(SIGABRT, invariant_broken);
+		crash_is_harm();
 
 	struct store *store = store_create(&region, &cfg);
 

@@ -14,6 +14,7 @@
  * mutant, and the run passes only if it lied or stood still.
  */
 #include "asking.h"
+#include "caught.h"
 #include "gaps.h"
 #include "linear.h"
 #include "store/inside.h"
@@ -741,6 +742,8 @@ main(int argc, char **argv)
 	uint64_t number = 0, rounds = 0;
 	bool lied = false;
 
+	if (mutant)
+		crash_is_harm();
 	printf("seed %llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	for (; !lied && (clock_ms() < end || number < SHAPES); number++) {

@@ -6,6 +6,7 @@
  *
  * With "caught" the store is a mutant (mutant.h), and the run passes only if a lie was seen.
  */
+#include "caught.h"
 #include "gaps.h"
 #include "store/inside.h"
 
@@ -198,6 +199,8 @@ main(int argc, char **argv)
 
 	if (memory == NULL)
 		return 1;
+	if (mutant)
+		crash_is_harm();
 	/* Until enough has moved, or a mutant is caught: the threads meet as they please. */
 	for (uint32_t round = 0; round < ROUNDS_MAX && !lied && (mutant || rescued < RESCUED_MIN);
 	     round++) {

@@ -15,15 +15,14 @@
  * With "caught" as last argument, the store is a mutant (mutant.h), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
+#include "caught.h"
 #include "store/inside.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #define THREADS       4u
 #define WRITERS       2u
@@ -472,13 +471,6 @@ run_threads(struct run *run, enum load load, uint32_t run_ms)
 	free(workers);
 }
 
-/* An invariant of the store that does not hold is a witness, too (ensure, base/check.h). */
-static void
-invariant_broken(int signal_number)
-{
-	_exit(0);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -491,7 +483,7 @@ main(int argc, char **argv)
 	while (argc > 1 && load < LOAD_COUNT && strcmp(argv[1], load_names[load]) != 0)
 		load++;
 	if (mutant)
-		signal(SIGABRT, invariant_broken);
+		crash_is_harm();
 	run->store = make_store(load, resized, &memory);
 	if (resized)
 		memcpy(run->sizes, sizes[load], sizeof run->sizes);
