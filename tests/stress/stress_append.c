@@ -20,6 +20,9 @@
 #define MIDDLE     UINT32_MAX /* the thread of the token that was there first */
 #define TOKENS_MAX (THREADS * 2 * TOKENS + 1)
 #define TURN_NOW_S STORE_CLOCK_START
+#define RUNS_MAX                                                                                   \
+	5u /* one that has forgotten the value shows nothing: versions that wait for a             \
+	      thread that stands still may take the memory of its class */
 
 struct token {
 	uint32_t thread, number;
@@ -34,6 +37,8 @@ struct worker {
 	struct token seen[TOKENS_MAX];
 };
 
+static const struct store_config store_cfg = {
+	.memory_bytes = MEMORY, .cores = THREADS, .value_max = STORE_VALUE_MAX, .seed = 0x5eed};
 static const uint8_t name[] = "the one value";
 static const struct view key = {name, sizeof name};
 
@@ -161,28 +166,28 @@ all_are_there(struct worker *workers)
 	return good;
 }
 
-int
-main(void)
+static bool
+forgotten(const struct worker *workers)
 {
-	const struct store_config cfg = {.memory_bytes = MEMORY,
-					 .cores = THREADS,
-					 .value_max = STORE_VALUE_MAX,
-					 .seed = 0x5eed};
-	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
-	struct worker *workers = calloc(THREADS, sizeof *workers);
+	uint64_t evicted = 0;
+
+	for (uint32_t i = 0; i < THREADS; i++)
+		evicted += counter_read(&store_counters(workers[i].core)[STORE_EVICTED]);
+	return evicted != 0;
+}
+
+/* One store's life: a thread each, until all is added, or one saw a lie. */
+static bool
+run(struct worker *workers, struct region region, bool *evicted)
+{
+	struct store *store = store_create(&region, &store_cfg);
+	struct store_core *first = store_core_of(store, 0);
 	pthread_t threads[THREADS];
-	struct store_core *first;
+	bool good;
 
-	region.base = aligned_alloc(4096, region.size);
-	if (workers == NULL || region.base == NULL)
-		return 1;
-
-	struct store *store = store_create(&region, &cfg);
-
-	first = store_core_of(store, 0);
 	store_turn(first, TURN_NOW_S);
 	if (add(first, STORE_SET, (struct token){MIDDLE, 0}) != STORE_OK)
-		return 1;
+		return false;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		workers[i].core = store_core_of(store, i);
 		workers[i].all = workers;
@@ -192,10 +197,28 @@ main(void)
 	}
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	good = all_are_there(workers);
+	*evicted = forgotten(workers);
+	return good;
+}
 
-	const bool good = all_are_there(workers);
+int
+main(void)
+{
+	struct region region = {.size = align_up(store_bytes(&store_cfg), 4096)};
+	bool good = false, evicted = true;
 
-	free(workers);
+	region.base = aligned_alloc(4096, region.size);
+	if (region.base == NULL)
+		return 1;
+	for (uint32_t tries = 0; tries < RUNS_MAX && !good && evicted; tries++) {
+		struct worker *workers = calloc(THREADS, sizeof *workers);
+
+		if (workers == NULL)
+			return 1;
+		good = run(workers, region, &evicted);
+		free(workers);
+	}
 	free(region.base);
 	return good ? 0 : 1;
 }
