@@ -60,7 +60,8 @@ probe_other(const struct store *st, const struct probe *p)
 						    : p->bucket;
 }
 
-static inline void
+/* The first of hits, of which there is one. */
+static inline enum probe_state
 probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
 	  uint32_t ahead)
 {
@@ -68,13 +69,18 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 	const uint32_t ref = bucket_ref(b, slot);
 	const uint8_t *it = arena_at(&st->arena, ref);
 
-	if (unlikely(ref == 0))
-		return;
+	/* A writer has emptied it between the two looks. What ref means stays as it was. */
+	if (unlikely(ref == 0)) {
+		if (p->state == PROBE_OPEN)
+			p->state = PROBE_LOST;
+		return (enum probe_state)p->state;
+	}
 	p->state = PROBE_SEEN;
 	p->slot = (uint8_t)slot;
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
+	return PROBE_SEEN;
 }
 
 /* Nobody has resized the index since the probe began. */
@@ -99,10 +105,10 @@ probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 	const uint32_t version = version_open(home);
 	const uint32_t hits = bucket_match(home, p->tag);
 
-	if (hits != 0) {
-		probe_see(st, p, home, hits, ahead);
-		return PROBE_SEEN;
-	}
+	if (hits != 0)
+		return probe_see(st, p, home, hits, ahead);
+	if (unlikely(p->state != PROBE_OPEN)) /* a step that was taken before */
+		return (enum probe_state)p->state;
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
 	if (!version_overflows(version, p->tag) &&
@@ -116,15 +122,16 @@ probe_home(const struct store *st, struct probe *p, uint32_t ahead)
 		p->state = PROBE_LOST;
 		return PROBE_LOST;
 	}
+	p->state = PROBE_AWAY;
 	prefetch(index_bucket(&st->ix, p->ref));
-	return PROBE_OPEN;
+	return PROBE_AWAY;
 }
 
 /* With a second look into the home: index_find says why both versions come first. */
 static inline void
 probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 {
-	if (p->state != PROBE_OPEN)
+	if (p->state != PROBE_AWAY)
 		return;
 
 	const struct bucket *home = index_bucket(&st->ix, p->bucket);
@@ -140,8 +147,7 @@ probe_away(const struct store *st, struct probe *p, uint32_t ahead)
 	if (away_hits != 0) {
 		const uint32_t other = p->ref;
 
-		probe_see(st, p, away, away_hits, ahead);
-		if (likely(p->state == PROBE_SEEN)) {
+		if (likely(probe_see(st, p, away, away_hits, ahead) == PROBE_SEEN)) {
 			p->bucket = other;
 			p->tag |= TAG_AWAY;
 		}
@@ -277,7 +283,7 @@ store_probe(const struct store_core *sc, struct probe *p, struct view key)
 bool
 store_probe_home(const struct store_core *sc, struct probe *p)
 {
-	return probe_home(sc->store, p, WHOLE_BYTES) == PROBE_OPEN;
+	return probe_home(sc->store, p, WHOLE_BYTES) == PROBE_AWAY;
 }
 
 bool
@@ -373,7 +379,7 @@ static inline void
 flight_home(const struct store *st, struct flight *f)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		if (probe_home(st, &f->probes[i], HEAD_BYTES) == PROBE_OPEN)
+		if (probe_home(st, &f->probes[i], HEAD_BYTES) == PROBE_AWAY)
 			f->open |= 1u << i;
 }
 

@@ -27,8 +27,9 @@ struct probe {
 enum probe_state {
 	PROBE_OPEN, /* nothing seen yet */
 	PROBE_SEEN, /* ref has the tag: most likely the item */
+	PROBE_AWAY, /* not at home; ref is the other bucket */
 	PROBE_GONE, /* there was no such item then */
-	PROBE_LOST, /* the index was resized: nothing is known */
+	PROBE_LOST, /* written to under the look, or the index was resized: nothing is known */
 };
 
 #endif

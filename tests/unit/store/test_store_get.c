@@ -201,6 +201,31 @@ a_deleted_item_in_a_full_limbo_is_not_found(void **state)
 	rig.core->limbo.tail = tail;
 }
 
+/* What a writer on another core shows for an instant: the tag still, the reference no more. What
+ * the probe's memory was used for before must not be taken for the other bucket. */
+static void
+a_slot_emptied_under_the_look_is_no_place_to_go_on_from(void **state)
+{
+	const struct view key = text("key");
+	const struct index *ix = &rig.store->ix;
+	struct place place = index_place(ix, store_hash(rig.core, key));
+	struct bucket *home = index_bucket(ix, place.home);
+	struct probe p = {.ref = UINT32_MAX};
+
+	check_eq(set(rig.core, "key", "value"), STORE_OK);
+
+	const uint32_t slot = (uint32_t)__builtin_ctz(bucket_match(home, place.tag));
+	const uint32_t ref = bucket_ref(home, slot);
+
+	store_probe(rig.core, &p, key);
+	atomic_store(&home->ref[slot], 0);
+	check(!store_probe_home(rig.core, &p));
+	store_probe_away(rig.core, &p);
+	check_null(store_get_probed(rig.core, &p, key));
+	atomic_store(&home->ref[slot], ref);
+	check_ptr(store_get_probed(rig.core, &p, key));
+}
+
 static void
 keys_that_differ_in_one_bit_are_two(void **state)
 {
@@ -267,6 +292,7 @@ main(void)
 		TEST(in_a_full_index_too),
 		TEST(what_changes_between_the_steps_is_seen),
 		TEST(a_deleted_item_in_a_full_limbo_is_not_found),
+		TEST(a_slot_emptied_under_the_look_is_no_place_to_go_on_from),
 		TEST(keys_that_differ_in_one_bit_are_two),
 	};
 
