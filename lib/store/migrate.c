@@ -80,7 +80,8 @@ has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 }
 
 /* Where an item goes that lies here under this tag: into the bucket that stands in for this one,
- * or, if that is full, into its other one. */
+ * or, if that is full, into its other one. From away home first, if the index grows: it left a full
+ * one, and gets pay for it until the sweep comes by. */
 static struct leaver
 choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
@@ -95,10 +96,11 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 
 	const uint32_t first = away ? after->away : after->home;
 	const uint32_t second = away ? after->home : after->away;
+	const bool homewards = away && index_grows(&st->ix) && has_room(st, m, second);
 
-	if (first == m->bucket || has_room(st, m, first))
+	if (!homewards && (first == m->bucket || has_room(st, m, first)))
 		return (struct leaver){.ref = ref, .to = first, .tag = tag};
-	if (has_room(st, m, second))
+	if (homewards || has_room(st, m, second))
 		return (struct leaver){.ref = ref, .to = second, .tag = tag ^ TAG_AWAY};
 	return (struct leaver){.ref = ref, .to = NOWHERE};
 }
