@@ -187,6 +187,7 @@ void
 serve_parse(struct serve *sv)
 {
 	sv->op_count = 0;
+	sv->unprobed = false;
 	sv->more = false;
 	sv->pass++;
 	if (sv->pass & 1) {

@@ -83,6 +83,7 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->datagram = &dc->list[dc->next];
 	op->udp_id = dc->id;
 	op->probed = false;
+	sv->unprobed = true;
 	op->raw = (struct view){rest.data, used};
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
 	dc->at += used;

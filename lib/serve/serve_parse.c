@@ -23,6 +23,7 @@ op_at_end(struct serve *sv, struct session *ss)
 	op->datagram = NULL;
 	op->alone = false;
 	op->probed = false;
+	sv->unprobed = true;
 	op->body = (struct view){NULL, 0};
 	op->raw = (struct view){NULL, 0};
 	op->before = ss->parser;

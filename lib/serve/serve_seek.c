@@ -76,16 +76,10 @@ seek_home(struct serve *sv, struct op *op)
 	return store_probe_home_to_write(sv->store, &op->probe);
 }
 
-/*
- * All home buckets first, then all items or other buckets, then the items found there: when the
- * last was asked for, the first has arrived, so a burst waits for memory about three times, not
- * three times a key.
- */
-void
-serve_seek(struct serve *sv)
+/* Those that the parser left to us. */
+static void
+keys_probe(struct serve *sv)
 {
-	bool open = false; /* some key is to be looked for in its other bucket */
-
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct op *op = &sv->ops[i];
 
@@ -95,12 +89,27 @@ serve_seek(struct serve *sv)
 			key_decode(sv, i);
 		op->hash = store_probe(sv->store, &op->probe, op->req.key);
 	}
-	for (uint32_t i = 0; i < sv->op_count; i++)
-		if (op_is(&sv->ops[i], VERB_SEEKS))
-			open |= seek_home(sv, &sv->ops[i]);
-	if (!open)
-		return;
-	for (uint32_t i = 0; i < sv->op_count; i++)
-		if (op_is(&sv->ops[i], VERB_SEEKS))
-			store_probe_away(sv->store, &sv->ops[i].probe);
+}
+
+/*
+ * All home buckets first, then all items or other buckets, then the items found there: when the
+ * last was asked for, the first has arrived, so a burst waits for memory about three times, not
+ * three times a key.
+ */
+void
+serve_seek(struct serve *sv)
+{
+	uint64_t open = 0; /* bit i: the key of ops[i] is to be looked for in its other bucket */
+
+	static_assert(OPS_MAX <= 64, "a bit for each");
+	if (sv->unprobed)
+		keys_probe(sv);
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		struct op *op = &sv->ops[i];
+
+		if (op_is(op, VERB_SEEKS))
+			open |= (uint64_t)seek_home(sv, op) << i;
+	}
+	for (; open != 0; open &= open - 1)
+		store_probe_away(sv->store, &sv->ops[__builtin_ctzll(open)].probe);
 }

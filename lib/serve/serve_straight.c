@@ -315,6 +315,7 @@ static FLAT uint32_t
 conn_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	const struct store_run run = store_run(sv->store);
 	struct tally tally = {0};
 	struct pen pen = {.first = first};
 
@@ -325,7 +326,7 @@ conn_gets_answer(struct serve *sv, const struct op *first)
 
 		if (op->session != pen.session && !pen_turn(sv, &pen, op))
 			break;
-		it = store_get_probed(sv->store, &op->probe, op->req.key);
+		it = store_get_run(&run, &op->probe, op->req.key);
 		bytes = reply_bytes(it, &bare);
 		if (unlikely(bytes == 0))
 			break;
@@ -339,9 +340,10 @@ conn_gets_answer(struct serve *sv, const struct op *first)
 }
 
 static inline bool
-datagram_get_answer(struct serve *sv, const struct op *op, struct tally *tally)
+datagram_get_answer(struct serve *sv, const struct store_run *run, const struct op *op,
+		    struct tally *tally)
 {
-	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+	const struct item *it = store_get_run(run, &op->probe, op->req.key);
 	struct bare bare = {0};
 	const uint32_t bytes = reply_bytes(it, &bare);
 	uint32_t room, len;
@@ -360,12 +362,13 @@ static FLAT uint32_t
 datagram_gets_answer(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	const struct store_run run = store_run(sv->store);
 	struct tally tally = {0};
 
 	if (unlikely(sv->admin.guarded))
 		return 0;
 	while (op < end && op->session == NULL && op->alone && op->req.verb == MC_GET &&
-	       datagram_get_answer(sv, op, &tally))
+	       datagram_get_answer(sv, &run, op, &tally))
 		op++;
 	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
 	return (uint32_t)(op - first);

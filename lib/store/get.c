@@ -250,10 +250,10 @@ probe_take_other(struct store_core *sc, const struct probe *p, struct view key, 
  * and value, are of this flush generation and marked as used: one compare says so, and that the
  * key is as long. */
 static inline const struct item *
-probe_take(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation,
-	   uint32_t stamp)
+probe_take(struct store_core *sc, const struct store *st, const struct probe *p, struct view key,
+	   uint32_t generation, uint32_t stamp)
 {
-	const struct item *it = item_at(sc->store, p->ref);
+	const struct item *it = item_at(st, p->ref);
 
 	if (likely(item_is_plain(it, key.len, generation, stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
@@ -268,7 +268,7 @@ probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32
 	   uint32_t stamp)
 {
 	if (p->state == PROBE_SEEN)
-		return probe_take(sc, p, key, generation, stamp);
+		return probe_take(sc, sc->store, p, key, generation, stamp);
 	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, p, key), generation);
 }
 
@@ -305,14 +305,31 @@ store_probe_away(const struct store_core *sc, struct probe *p)
 	probe_away(sc->store, p, WHOLE_BYTES);
 }
 
+struct store_run
+store_run(struct store_core *sc)
+{
+	return (struct store_run){
+		.core = sc,
+		.store = sc->store,
+		.generation = store_generation(sc->store),
+		.stamp = slab_stamp(&sc->store->slab),
+	};
+}
+
+const struct item *
+store_get_run(const struct store_run *run, const struct probe *p, struct view key)
+{
+	if (likely(p->state == PROBE_SEEN && probe_stands(run->store, p)))
+		return probe_take(run->core, run->store, p, key, run->generation, run->stamp);
+	return use(run->core, find(run->core, p, key), run->generation);
+}
+
 const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
-	const uint32_t generation = store_generation(sc->store);
+	const struct store_run run = store_run(sc);
 
-	if (likely(p->state == PROBE_SEEN && probe_stands(sc->store, p)))
-		return probe_take(sc, p, key, generation, slab_stamp(&sc->store->slab));
-	return use(sc, find(sc, p, key), generation);
+	return store_get_run(&run, p, key);
 }
 
 const struct item *

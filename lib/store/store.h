@@ -133,6 +133,16 @@ bool store_probe_home_to_write(const struct store_core *sc, struct probe *p);
 void store_probe_away(const struct store_core *sc, struct probe *p);
 /* The item as it is now, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
+/* The same for a run of gets with nothing of this core's between them: what they have in common is
+ * looked at once. An item that is stored while the run is on is there, or is not yet. */
+struct store_run {
+	struct store_core *core;
+	const struct store *store;
+	uint32_t generation, stamp;
+};
+struct store_run store_run(struct store_core *sc);
+const struct item *store_get_run(const struct store_run *run, const struct probe *p,
+				 struct view key);
 
 /* The same for one key. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
