@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #define RUNS_MAX     99u
-#define WARM_NS      50000000ull
+#define WARM_NS      250000000ull /* each key was asked for: the first use of an item costs more */
 #define WARM_OPEN_NS 2000000ull
 #define NS_PER_MS    1000000ull
 #define RX_FRAMES    8192u
