@@ -44,7 +44,7 @@ UDP_DEPTHS = (1, 8)       # of a kernel client's socket: the better one counts
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 400
 WARM_MS = 150
-PATIENCE_S, QUICK_PATIENCE_S = 900, 20   # for turns in which the host moved our CPUs (cpu_pair.py)
+PATIENCE_S, QUICK_PATIENCE_S = 900, 10   # for turns in which the host moved our CPUs (cpu_pair.py)
 CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
           "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
 QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
