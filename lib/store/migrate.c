@@ -80,8 +80,10 @@ has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 }
 
 /* Where an item goes that lies here under this tag: into the bucket that stands in for this one,
- * or, if that is full, into its other one. From away home first, if the index grows: it left a full
- * one, and gets pay for it until the sweep comes by. */
+ * or, if that is full, into its other one. From away home first, if the index grows and the home is
+ * above: it left a full one, and gets pay for it until the sweep comes by. Down, where buckets are
+ * still to be emptied, it would get behind a walk that goes on meanwhile (walk.c), and take room
+ * that is scarce there. */
 static struct leaver
 choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
@@ -96,7 +98,8 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 
 	const uint32_t first = away ? after->away : after->home;
 	const uint32_t second = away ? after->home : after->away;
-	const bool homewards = away && index_grows(&st->ix) && has_room(st, m, second);
+	const bool homewards =
+		away && index_grows(&st->ix) && second > m->bucket && has_room(st, m, second);
 
 	if (!homewards && (first == m->bucket || has_room(st, m, first)))
 		return (struct leaver){.ref = ref, .to = first, .tag = tag};

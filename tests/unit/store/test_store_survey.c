@@ -196,6 +196,46 @@ a_walk_goes_along_with_a_resize(void **state)
 	}
 }
 
+/* Out of an index full enough that many are away, with room in their homes since: what a growing
+ * index brings home goes where the walk comes yet. */
+static void
+a_walk_misses_nothing_that_a_growing_index_brings_home(void **state)
+{
+	enum { FEW = 560, MANY = 1680, AT = 16, GONE_OF = 4 };
+	static uint32_t seen[KEYS];
+	const struct item *items[16];
+	char text_of_key[32];
+
+	for (uint32_t run = 0; run < AT; run++) {
+		struct rig rig = rig_up_buckets(32, 1, FEW, 0);
+		struct store_cursor cursor = {0};
+		uint32_t missed = 0;
+
+		put_keys(rig.core, 0, KEYS);
+		for (uint32_t n = 0; n < KEYS; n += GONE_OF) {
+			const struct view key = key_of(n, text_of_key);
+
+			check_eq(store_delete(rig.core, key, store_hash(rig.core, key)), STORE_OK);
+			turns(rig.core, n % 64 == 0);
+		}
+		memset(seen, 0, sizeof seen);
+		for (bool begun = false; !cursor.done;) {
+			const uint32_t n =
+				store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 16);
+
+			for (uint32_t i = 0; i < n; i++)
+				seen[number_of(items[i])]++;
+			if (!begun && cursor.bucket >= FEW / AT * run)
+				begun = resize_begin(rig.core, MANY);
+			turns(rig.core, 1);
+		}
+		for (uint32_t n = 0; n < KEYS; n++)
+			missed += seen[n] == 0 && n % GONE_OF != 0;
+		check_eq(missed, 0);
+		rig_down(&rig);
+	}
+}
+
 /* A slot that a move is about to leave, or whose item another core has replaced. */
 static void
 a_walk_takes_a_slot_for_what_the_key_finds(void **state)
@@ -565,6 +605,7 @@ main(void)
 		cmocka_unit_test(a_walk_shows_nothing_that_a_get_would_not),
 		cmocka_unit_test(a_walk_among_writes_shows_what_lies_still_and_ends),
 		cmocka_unit_test(a_walk_goes_along_with_a_resize),
+		cmocka_unit_test(a_walk_misses_nothing_that_a_growing_index_brings_home),
 		cmocka_unit_test(a_walk_takes_a_slot_for_what_the_key_finds),
 		cmocka_unit_test(classes_count_what_they_hold),
 		cmocka_unit_test(classes_agree_with_a_walk_when_pages_have_moved),
