@@ -124,6 +124,9 @@ nic_warn(const struct nic *nic, const char *program)
 {
 	const struct rule_report *rules = &nic->device.rules;
 
+	if (nic->made_way)
+		fprintf(stderr, "%s: --socket: removed the one that a program that crashed left\n",
+			program);
 	if (nic->plan.fallback)
 		fprintf(stderr, "%s: steering: %s\n", program, nic->plan.words);
 	if (rules->refused != 0)
@@ -140,6 +143,9 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 
 	f->text[0] = '\0';
 	if (eal_claim_prefix(cfg->file_prefix, f) < 0 || !words_for_eal(nic, cfg, device, f))
+		return false;
+	nic->made_way = host_is_in_the_way(&nic->host, &nic->profile);
+	if (nic->made_way && !host_make_way(cfg, f))
 		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);

@@ -33,6 +33,7 @@ struct nic {
 	struct tsc_clock clock;
 	struct handover *handover; /* NULL: flows find their core without us */
 	struct huge_block rings;   /* of handover */
+	bool made_way;             /* a socket that a crash left was removed */
 };
 
 /* Profile, host and plan; cfg->lcores are chosen if nobody did. */

@@ -161,10 +161,13 @@ look_at_socket(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	enum presence p = THING_READY;
+	struct stat st;
 	int fd;
 
-	if (path[0] == '\0' || access(path, F_OK) != 0)
+	if (path[0] == '\0' || stat(path, &st) != 0)
 		return THING_MISSING;
+	if (!S_ISSOCK(st.st_mode))
+		return THING_OTHER;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return p;
@@ -286,10 +289,8 @@ socket_is_ready(const struct host *host, const struct config *cfg, const struct 
 				 "--socket: %s is already there and in use: end the program that "
 				 "uses it, or name another",
 				 cfg->socket);
-	if ((p->needs & NEED_SOCKET_FREE) && host->socket == THING_DOWN)
-		return fault_say(f,
-				 "--socket: %s is already there, left by a program that crashed: "
-				 "remove it",
+	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && host->socket == THING_OTHER)
+		return fault_say(f, "--socket: %s is there, and is no socket: name another",
 				 cfg->socket);
 	if ((p->needs & NEED_SOCKET_THERE) && host->socket == THING_MISSING)
 		return fault_say(f, "--socket: %s is not there: start the %s first", cfg->socket,
@@ -334,4 +335,24 @@ host_allows(const struct host *host, const struct config *cfg, const struct prof
 	return pci_is_ready(host, cfg, p, f) && rights_suffice(host, p, f) &&
 	       (!(p->needs & NEED_IFACE) || iface_is_ready(host, cfg, p, f)) &&
 	       socket_is_ready(host, cfg, p, f) && memory_is_there(host, cfg, memory_bytes, f);
+}
+
+bool
+host_is_in_the_way(const struct host *host, const struct profile *profile)
+{
+	return (profile->needs & NEED_SOCKET_FREE) && host->socket == THING_DOWN;
+}
+
+bool
+host_make_way(const struct config *cfg, struct fault *f)
+{
+	struct stat st;
+
+	/* A link to a socket is somebody's own doing. */
+	if (lstat(cfg->socket, &st) == 0 && S_ISSOCK(st.st_mode) && unlink(cfg->socket) == 0)
+		return true;
+	return fault_say(f,
+			 "--socket: %s is already there, left by a program that crashed, and is "
+			 "not ours to remove: remove it",
+			 cfg->socket);
 }

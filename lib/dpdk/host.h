@@ -15,7 +15,7 @@
 #include "config/config.h"
 #include "config/profile.h"
 
-enum presence { THING_MISSING, THING_DOWN, THING_READY };
+enum presence { THING_MISSING, THING_DOWN, THING_READY, THING_OTHER };
 
 struct host {
 	struct cpu_list cpus;
@@ -27,7 +27,7 @@ struct host {
 	bool net_admin;
 	bool tun;
 	bool may_lock;        /* rings for every core, locked in memory */
-	enum presence socket; /* down: its file is there, and nobody listens */
+	enum presence socket; /* down: its file is there, and nobody listens; other: no socket */
 	bool pci_there;
 	bool pci_bound; /* to a driver that user space can use */
 	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
@@ -38,5 +38,10 @@ void host_look(struct host *host, const struct config *cfg);
 /* Is there all that the profile and the configuration need, and memory_bytes of memory? */
 bool host_allows(const struct host *host, const struct config *cfg, const struct profile *profile,
 		 uint64_t memory_bytes, struct fault *f);
+
+/* Does the port make its socket where a program that crashed left one? Then that goes, as a service
+ * that is started again has nobody to remove it: true. Right before the port is opened. */
+bool host_is_in_the_way(const struct host *host, const struct profile *profile);
+bool host_make_way(const struct config *cfg, struct fault *f);
 
 #endif

@@ -111,6 +111,18 @@ class LoadProgram(Bed):
         for word in ("--sweep", "--rate", "--popularity", "--json", "--socket"):
             self.assertIn(word, done.stdout)
 
+    def test_a_server_that_crashed_starts_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for port in ("vhost", "memif"):
+                with self.subTest(port):
+                    crashed = Appliance(folder, port=port)
+                    crashed.child.kill()
+                    crashed.child.communicate(timeout=READY_S)
+                    self.assertTrue(os.path.exists(crashed.socket))
+                    with Appliance(folder, port=port) as server:
+                        self.figures_of(server, folder, ["--transport", "tcp", "--connections", "2"], 1)
+                    self.assertFalse(os.path.exists(crashed.socket))
+
     def test_silence_is_said(self):
         self.one_line(load("--port", "null", "--keys", "10"), "nobody answers ARP")
 

@@ -8,6 +8,7 @@
 #include "dpdk/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -69,7 +70,8 @@ enum lack {
 	LACK_MEMORY,
 	LACK_SOCKET_NAME,
 	LACK_SOCKET_FREE,
-	LACK_SOCKET_LISTENER, /* its file is there */
+	LACK_SOCKET_LISTENER,
+	LACK_SOCKET_AT_ALL, /* its file is there */
 	LACK_PCI,
 	LACK_PCI_BOUND,
 	LACK_MTU,
@@ -130,6 +132,9 @@ take_away(enum lack lack, struct host *h, struct config *c)
 	case LACK_SOCKET_LISTENER:
 		h->socket = THING_DOWN;
 		break;
+	case LACK_SOCKET_AT_ALL:
+		h->socket = THING_OTHER;
+		break;
 	case LACK_PCI:
 		h->pci_there = false;
 		break;
@@ -169,10 +174,12 @@ static const struct {
 	{"vhost", "vhost", LACK_NOTHING, false, NULL},
 	{"vhost", "vhost", LACK_SOCKET_NAME, false, "needs --socket PATH"},
 	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already there and in use"},
-	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, "crashed: remove it"},
+	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, NULL}, /* it is removed */
+	{"vhost", "vhost", LACK_SOCKET_AT_ALL, false, "s.sock is there, and is no socket"},
 	{"virtio_user", "virtio_user", LACK_NOTHING, false, "start the vhost side first"},
 	{"virtio_user", "virtio_user", LACK_SOCKET_FREE, false, NULL},
 	{"virtio_user", "virtio_user", LACK_SOCKET_LISTENER, false, "nobody listens at s.sock"},
+	{"virtio_user", "virtio_user", LACK_SOCKET_AT_ALL, false, "is no socket"},
 	{"memif", "memif", LACK_SOCKET_FREE, false, "already there"},
 	{"memif", "memif", LACK_NOTHING, false, NULL},
 	{"memif_client", "memif_client", LACK_NOTHING, false, "start the memif server first"},
@@ -257,6 +264,40 @@ a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
 	}
 }
 
+static void
+only_what_a_crash_left_is_removed(void **state)
+{
+	struct config cfg = config_for("vhost");
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const struct profile server = {.needs = NEED_SOCKET_FREE};
+	const struct profile client = {.needs = NEED_SOCKET_THERE};
+	struct host host = {.socket = THING_READY};
+	struct fault f;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(name.sun_path, sizeof name.sun_path, "test-way-%d.sock", getpid());
+	strcpy(cfg.socket, name.sun_path);
+	check(!host_is_in_the_way(&host, &server));
+	check_eq(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
+	close(fd);
+	host_look(&host, &cfg);
+	check(host_is_in_the_way(&host, &server));
+	check(!host_is_in_the_way(&host, &client));
+	check(host_make_way(&cfg, &f));
+	host_look(&host, &cfg);
+	check_eq(host.socket, THING_MISSING);
+	check(!host_is_in_the_way(&host, &server));
+	/* Somebody's file stays. */
+	fd = open(cfg.socket, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	host_look(&host, &cfg);
+	check_eq(host.socket, THING_OTHER);
+	check(!host_is_in_the_way(&host, &server));
+	check(!host_make_way(&cfg, &f));
+	check_ptr(strstr(f.text, "remove it"));
+	check_eq(unlink(cfg.socket), 0);
+}
+
 static bool
 has_word(const struct eal_args *args, const char *word)
 {
@@ -334,6 +375,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_missing_is_named_and_nothing_else_is_refused),
+		cmocka_unit_test(only_what_a_crash_left_is_removed),
 		cmocka_unit_test(
 			a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed),
 		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
