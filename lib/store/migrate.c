@@ -190,12 +190,19 @@ unlock_all(const struct store *st, const struct migration *m)
 		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
 }
 
-/* Has the item only been replaced under its key? Then the plan is for the new one: a key that is
- * written all the time would spoil every plan. The old one can be read until this core turns. */
+/* Has the item in a slot only been replaced under its key? Then the plan is for the new one: a key
+ * that is written all the time would spoil every plan. The old one can be read until this core
+ * turns. But what stays keeps its tag: where both buckets of a key are this one, as may be during a
+ * resize, what was away may have been deleted and put back at home. */
 static bool
-is_replaced(const struct store *st, struct leaver *planned, uint32_t ref)
+is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 {
+	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const uint32_t ref = bucket_ref(b, slot);
+	struct leaver *planned = &m->slots[slot];
+
 	if (mutant_spoiled_plan() || planned->ref == 0 || planned->to == NOWHERE ||
+	    (planned->to == m->bucket && planned->tag != bucket_tag(b, slot)) ||
 	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
 		return false;
 	planned->ref = ref;
@@ -211,7 +218,7 @@ plan_holds(const struct store *st, struct migration *m)
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t ref = bucket_tag(b, i) != 0 ? bucket_ref(b, i) : 0;
 
-		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, &m->slots[i], ref))
+		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, m, i))
 			return false;
 	}
 	for (uint32_t i = 0; i < m->lock_count; i++)
