@@ -27,8 +27,8 @@ struct store_cursor {
 };
 
 /* The next items, at most max; 0 is not yet the end, cursor.done is. While others write, an item
- * may come twice, and one that a set of another key moved may be missed; the walk ends. It marks
- * nothing as used. */
+ * may come twice, and one that a set of another key or the sweep moved may be missed; the walk
+ * ends. It marks nothing as used. */
 uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
 

@@ -11,7 +11,7 @@
 
 #define GAPS_MAX 16u /* more than a get has */
 
-enum door { DOOR_GET, DOOR_PEEK, DOOR_PROBE, DOOR_MANY, DOOR_COUNT };
+enum door { DOOR_GET, DOOR_PEEK, DOOR_PROBE, DOOR_RUN, DOOR_MANY, DOOR_COUNT };
 
 static struct store_core *flusher; /* NULL: it is not its turn */
 static uint32_t gaps_left;
@@ -51,6 +51,7 @@ static const struct item *
 get(struct store_core *sc, enum door door, struct view key)
 {
 	const struct item *it = NULL;
+	struct store_run run;
 	struct probe p;
 
 	switch (door) {
@@ -63,6 +64,13 @@ get(struct store_core *sc, enum door door, struct view key)
 		if (store_probe_home(sc, &p))
 			store_probe_away(sc, &p);
 		return store_get_probed(sc, &p, key);
+	case DOOR_RUN:
+		store_probe(sc, &p, key);
+		if (store_probe_home(sc, &p))
+			store_probe_away(sc, &p);
+		run = store_run(sc);
+		stress_gap();
+		return store_get_run(&run, &p, key);
 	default:
 		store_get_many(sc, &key, 1, &it);
 		return it;
