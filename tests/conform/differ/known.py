@@ -83,9 +83,11 @@ def _quiet_autovivify(request, theirs, ours):
 
 
 def _base64_key(request, theirs, ours):
-    words = _words(request)
-    return (words[:1] == [b"mg"] and b"b" in words and
-            re.sub(rb" k[^ \r]*", b"", theirs) == re.sub(rb" k[^ \r]*(?: b)?", b"", ours))
+    words, head = _words(request), len(_first(ours))
+    line, body = theirs.partition(b"\r\n")[::2]
+    return (words[:1] == [b"mg"] and b"b" in words and body == ours[head:] and
+            re.sub(rb" k[^ \r]*", b"", line + b"\r\n") ==
+            re.sub(rb" k[^ \r]*(?: b)?", b"", ours[:head]))
 
 
 def _base64_strictly(request, theirs, ours):
