@@ -88,7 +88,7 @@ struct serve {
 	uint32_t fill_slot;     /* of sessions: where the look for stale fills stands */
 	struct session *again;
 
-	bool unprobed; /* some operation that seeks is not on its way yet */
+	bool unprobed; /* some operation may not be on its way yet */
 	uint32_t op_count;
 	struct op ops[OPS_MAX];
 	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */

@@ -250,26 +250,25 @@ probe_take_other(struct store_core *sc, const struct probe *p, struct view key, 
  * and value, are of this flush generation and marked as used: one compare says so, and that the
  * key is as long. */
 static inline const struct item *
-probe_take(struct store_core *sc, const struct store *st, const struct probe *p, struct view key,
-	   uint32_t generation, uint32_t stamp)
+probe_take(const struct store_run *run, const struct probe *p, struct view key)
 {
-	const struct item *it = item_at(st, p->ref);
+	const struct item *it = item_at(run->store, p->ref);
 
-	if (likely(item_is_plain(it, key.len, generation, stamp) &&
+	if (likely(item_is_plain(it, key.len, run->generation, run->stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
-	return probe_take_other(sc, p, key, generation);
+	return probe_take_other(run->core, p, key, run->generation);
 }
 
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
  * writes meanwhile come after it. */
 static inline const struct item *
-probe_land(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation,
-	   uint32_t stamp)
+probe_land(const struct store_run *run, const struct probe *p, struct view key)
 {
 	if (p->state == PROBE_SEEN)
-		return probe_take(sc, sc->store, p, key, generation, stamp);
-	return p->state == PROBE_GONE ? NULL : use(sc, find(sc, p, key), generation);
+		return probe_take(run, p, key);
+	return p->state == PROBE_GONE ? NULL
+				      : use(run->core, find(run->core, p, key), run->generation);
 }
 
 /* ---- the door ---- */
@@ -320,7 +319,7 @@ const struct item *
 store_get_run(const struct store_run *run, const struct probe *p, struct view key)
 {
 	if (likely(p->state == PROBE_SEEN && probe_stands(run->store, p)))
-		return probe_take(run->core, run->store, p, key, run->generation, run->stamp);
+		return probe_take(run, p, key);
 	return use(run->core, find(run->core, p, key), run->generation);
 }
 
@@ -408,11 +407,10 @@ flight_away(const struct store *st, struct flight *f)
 }
 
 static inline void
-flight_land(struct store_core *sc, const struct flight *f, uint32_t generation, uint32_t stamp,
-	    const struct item **items)
+flight_land(const struct store_run *run, const struct flight *f, const struct item **items)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		items[i] = probe_land(sc, &f->probes[i], f->keys[i], generation, stamp);
+		items[i] = probe_land(run, &f->probes[i], f->keys[i]);
 }
 
 /* Flat: gcc takes the hash of a short key for too long to be inlined, which costs a tenth. */
@@ -421,8 +419,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	       const struct item **items)
 {
 	const struct store *st = sc->store;
-	const uint32_t generation = store_generation(st);
-	const uint32_t stamp = slab_stamp(&st->slab);
+	const struct store_run run = store_run(sc);
 	const uint32_t groups = (count + GROUP - 1) / GROUP;
 	struct flight flights[STEPS];
 
@@ -435,8 +432,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 		if (n - 2 < groups)
 			flight_away(st, &flights[(n - 2) % STEPS]);
 		if (n - 3 < groups)
-			flight_land(sc, &flights[(n - 3) % STEPS], generation, stamp,
-				    items + (n - 3) * GROUP);
+			flight_land(&run, &flights[(n - 3) % STEPS], items + (n - 3) * GROUP);
 	}
 }
 

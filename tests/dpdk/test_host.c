@@ -70,8 +70,8 @@ enum lack {
 	LACK_MEMORY,
 	LACK_SOCKET_NAME,
 	LACK_SOCKET_FREE,
-	LACK_SOCKET_LISTENER,
-	LACK_SOCKET_AT_ALL, /* its file is there */
+	LACK_SOCKET_LISTENER, /* its file is there */
+	LACK_SOCKET_AT_ALL,   /* some other file is */
 	LACK_PCI,
 	LACK_PCI_BOUND,
 	LACK_MTU,

@@ -83,11 +83,9 @@ def _quiet_autovivify(request, theirs, ours):
 
 
 def _base64_key(request, theirs, ours):
-    words, head = _words(request), len(_first(ours))
-    line, body = theirs.partition(b"\r\n")[::2]
-    return (words[:1] == [b"mg"] and b"b" in words and body == ours[head:] and
-            re.sub(rb" k[^ \r]*", b"", line + b"\r\n") ==
-            re.sub(rb" k[^ \r]*(?: b)?", b"", ours[:head]))
+    words, a, b = _words(request), _first(theirs), _first(ours)
+    return (words[:1] == [b"mg"] and b"b" in words and theirs[len(a):] == ours[len(b):] and
+            re.sub(rb" k[^ \r]*", b"", a) == re.sub(rb" k[^ \r]*(?: b)?", b"", b))
 
 
 def _base64_strictly(request, theirs, ours):
