@@ -1,5 +1,6 @@
 #include "nic.h"
 #include "dpdk/eal.h"
+#include "layout/advice.h"
 #include "nic_profile.h"
 #include "paths.h"
 
@@ -73,8 +74,15 @@ nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes
 {
 	const uint64_t bytes = block_bytes + nic_ring_bytes(&nic->plan, cfg) +
 			       nic_pool_bytes(nic, cfg, frames) + ((uint64_t)EAL_MB << 20);
+	const uint32_t node = nic->machine.placement.node;
+	const struct advice_reserve all = advice_reserve(&nic->machine.topology, cfg, node, bytes);
+	struct host host = nic->host;
 
-	return host_allows(&nic->host, cfg, &nic->profile, bytes, f);
+	host.nic_tool = paths_nic_tool();
+	host.reserve_node = node;
+	host.reserve_size = all.size;
+	host.reserve_pages_all = all.pages;
+	return host_allows(&host, cfg, &nic->profile, bytes, f);
 }
 
 /* Between queues and cores, where the plan wants it. */

@@ -9,7 +9,8 @@ static const char *const beside[] = {
 	"/../../drivers-config",
 	"/../share/clockoo/drivers-config",
 };
-#define BESIDE (sizeof beside / sizeof beside[0])
+#define BESIDE        (sizeof beside / sizeof beside[0])
+#define PROGRAM_DEPTH 3u /* build/app/clockoo */
 
 static void
 program_folder(char folder[CONFIG_PATH_BYTES])
@@ -52,4 +53,20 @@ paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct f
 	}
 	return fault_say(f, "--data-dir: no NIC profiles beside %s; say where drivers-config is",
 			 program);
+}
+
+const char *
+paths_nic_tool(void)
+{
+	char path[PATH_MAX] = "";
+	const ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	for (uint32_t up = 0; len > 0 && up < PROGRAM_DEPTH; up++) {
+		char *slash = strrchr(path, '/');
+
+		if (slash != NULL)
+			*slash = '\0';
+	}
+	strncat(path, "/tools/nic", sizeof path - strlen(path) - 1);
+	return access(path, X_OK) == 0 ? "tools/nic" : "clockoo-nic";
 }

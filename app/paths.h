@@ -15,6 +15,10 @@
  * it is opened, since an operator may have exchanged it. False: the folder has no name. */
 bool paths_make_absolute(char *path, size_t bytes, const char *name);
 
+/* The tool that binds NICs, as the operator calls it: in the source tree, of which the program
+ * stands in a folder, tools/nic; else both are installed. */
+const char *paths_nic_tool(void);
+
 bool paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct fault *f);
 
 #endif

@@ -1,13 +1,11 @@
 #include "prospect.h"
 #include "firmware.h"
 #include "nic_profile.h"
+#include "paths.h"
 #include "sizes.h"
 
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PROGRAM_DEPTH 3u /* build/app/clockoo */
 
 /* On the machine we are on, what we may use; of another one, everything. */
 static bool
@@ -23,24 +21,6 @@ place(struct prospect *p, struct config *cfg, struct fault *f)
 	return machine_place(&p->machine, cfg, &host.cpus, f);
 }
 
-/* In the source tree the program stands in a folder of it, with the tool; else both are installed.
- */
-static const char *
-name_of_nic_tool(void)
-{
-	char path[PATH_MAX] = "";
-	const ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	for (uint32_t up = 0; len > 0 && up < PROGRAM_DEPTH; up++) {
-		char *slash = strrchr(path, '/');
-
-		if (slash != NULL)
-			*slash = '\0';
-	}
-	strncat(path, "/tools/nic", sizeof path - strlen(path) - 1);
-	return access(path, X_OK) == 0 ? "tools/nic" : "clockoo-nic";
-}
-
 static void
 advise(struct prospect *p, const struct config *cfg)
 {
@@ -53,7 +33,7 @@ advise(struct prospect *p, const struct config *cfg)
 		.block_bytes = p->sizes.block_bytes,
 		.pool_bytes = p->sizes.pool_bytes + nic_ring_bytes(&p->steer, cfg) +
 			      ((uint64_t)EAL_MB << 20),
-		.nic_tool = name_of_nic_tool(),
+		.nic_tool = paths_nic_tool(),
 		.root = !tree_is_live(&p->machine.tree) || geteuid() == 0,
 	};
 

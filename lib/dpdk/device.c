@@ -186,7 +186,7 @@ make_pools(struct device *d, const struct device_request *req, struct fault *f)
 		if (d->ports[i].pool == NULL)
 			return fault_say(f,
 					 "memory: no room for %u frames a core (%s): reserve more "
-					 "hugepages or lower -c",
+					 "hugepages (clockoo doctor says how many) or lower -c",
 					 pool_frames(req->profile, req->frames),
 					 rte_strerror(rte_errno));
 	}

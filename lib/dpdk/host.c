@@ -207,11 +207,12 @@ memory_is_there(const struct host *host, const struct config *cfg, uint64_t byte
 				 (unsigned long long)(host->memory_free_bytes / mb));
 	if (!cfg->no_huge && host->huge_free_bytes < bytes)
 		return fault_say(f,
-				 "hugepages: %llu MB needed, %llu MB free: reserve more (echo %llu "
-				 "> /proc/sys/vm/nr_hugepages), lower -m, or say --no-huge",
+				 "hugepages: %llu MB needed, %llu MB free: reserve them (%s "
+				 "hugepages %u %s %llu), lower -m, or say --no-huge",
 				 (unsigned long long)need_mb,
-				 (unsigned long long)(host->huge_free_bytes / mb),
-				 (unsigned long long)(need_mb / 2 + 1));
+				 (unsigned long long)(host->huge_free_bytes / mb), host->nic_tool,
+				 host->reserve_node, host->reserve_size,
+				 (unsigned long long)host->reserve_pages_all);
 	return true;
 }
 
@@ -312,16 +313,16 @@ pci_is_ready(const struct host *host, const struct config *cfg, const struct pro
 	if (cfg->pci[0] == '\0')
 		return fault_say(f,
 				 "--port %s: needs the NIC's PCI address instead: --port "
-				 "0000:03:00.0; lspci lists them",
-				 p->name);
+				 "0000:03:00.0; %s list shows them",
+				 p->name, host->nic_tool);
 	if (!host->pci_there)
-		return fault_say(f, "--port: there is no PCI device %s; lspci lists them",
-				 cfg->pci);
+		return fault_say(f, "--port: there is no PCI device %s; %s list shows the NICs",
+				 cfg->pci, host->nic_tool);
 	if (!host->pci_bound)
 		return fault_say(f,
 				 "--port: PCI device %s is not bound for user space: "
-				 "dpdk-devbind.py -b vfio-pci %s",
-				 cfg->pci, cfg->pci);
+				 "%s bind %s",
+				 cfg->pci, host->nic_tool, cfg->pci);
 	return true;
 }
 

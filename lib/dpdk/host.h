@@ -31,6 +31,11 @@ struct host {
 	bool pci_there;
 	bool pci_bound; /* to a driver that user space can use */
 	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
+	/* The words of hints, from who knows the machine's nodes; host_look leaves them empty. */
+	const char *nic_tool;       /* clockoo-nic, as the operator calls it */
+	uint32_t reserve_node;      /* where to reserve hugepages, */
+	const char *reserve_size;   /* of which size, */
+	uint64_t reserve_pages_all; /* and how many there are to be then */
 };
 
 void host_look(struct host *host, const struct config *cfg);

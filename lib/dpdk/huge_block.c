@@ -85,9 +85,12 @@ huge_block_take(struct huge_block *block, size_t bytes, const struct config *cfg
 	const struct page_kind *kind = map_some(block, bytes, cfg);
 
 	if (kind == NULL)
-		return fault_say(f, "memory: cannot get %zu MB of %s: %s; %s", bytes >> 20,
-				 cfg->no_huge ? "memory" : "hugepages", strerror(errno),
-				 cfg->no_huge ? "lower -m" : "reserve more or say --no-huge");
+		return fault_say(
+			f, "memory: cannot get %zu MB of %s: %s; %s", bytes >> 20,
+			cfg->no_huge ? "memory" : "hugepages", strerror(errno),
+			cfg->no_huge
+				? "lower -m"
+				: "reserve more (clockoo doctor says how many) or say --no-huge");
 	if (cfg->node_count != 0)
 		share_out(block, cfg, kind->bytes);
 	else

@@ -55,6 +55,15 @@ void advice_nic(struct advice_list *list, const struct advice_case *c);
 /* What stands between it and its memory and ports. */
 void advice_start(struct advice_list *list, const struct advice_case *c);
 
+/* What to reserve on a node until bytes are free there: the new total of its pages of one size. */
+struct advice_reserve {
+	const char *size; /* 2M or 1G */
+	uint64_t pages;
+};
+
+struct advice_reserve advice_reserve(const struct topology *t, const struct config *cfg,
+				     uint32_t node, uint64_t bytes);
+
 /* The worst grade there is. */
 enum advice_grade advice_worst(const struct advice_list *list);
 

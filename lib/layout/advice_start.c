@@ -34,6 +34,26 @@ struct share {
 	uint64_t bytes;       /* with the frames */
 };
 
+/* Which size to reserve: what the operator said, or has already reserved, or the smaller one. */
+static const struct topology_pages *
+kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
+{
+	const struct topology_pages *small = &t->node[n].pages[0], *large = small + 1;
+
+	if (cfg->hugepage != HUGEPAGE_ANY)
+		return cfg->hugepage == HUGEPAGE_2M ? small : large;
+	return small->total == 0 && large->total != 0 ? large : small;
+}
+
+struct advice_reserve
+advice_reserve(const struct topology *t, const struct config *cfg, uint32_t node, uint64_t bytes)
+{
+	const struct topology_pages *kind = kind_to_reserve(t, cfg, node);
+
+	return (struct advice_reserve){kind->kb == SMALL_KB ? "2M" : "1G",
+				       pages_wanted(kind, bytes)};
+}
+
 static bool
 is_of_kind(const struct advice_case *c, uint32_t k)
 {
@@ -51,17 +71,6 @@ fits(const struct advice_case *c, const struct share *s)
 		block |= is_of_kind(c, k) &&
 			 node->pages[k].free * node->pages[k].kb << 10 >= s->block_bytes;
 	return block && topology_huge_free(node) >= s->bytes;
-}
-
-/* Which size to reserve: what the operator said, or has already reserved, or the smaller one. */
-static const struct topology_pages *
-kind_to_reserve(const struct advice_case *c, uint32_t n)
-{
-	const struct topology_pages *small = &c->topology->node[n].pages[0], *large = small + 1;
-
-	if (c->config->hugepage != HUGEPAGE_ANY)
-		return c->config->hugepage == HUGEPAGE_2M ? small : large;
-	return small->total == 0 && large->total != 0 ? large : small;
 }
 
 /* The operator's shares, or all of it where the NIC is. */
@@ -101,7 +110,7 @@ fits_somewhere(const struct advice_case *c)
 static void
 complain(struct advice_list *list, const struct advice_case *c, const struct share *s)
 {
-	const struct topology_pages *kind = kind_to_reserve(c, s->node);
+	const struct advice_reserve all = advice_reserve(c->topology, c->config, s->node, s->bytes);
 	const bool elsewhere = fits_somewhere(c);
 	struct advice *a;
 
@@ -110,9 +119,8 @@ complain(struct advice_list *list, const struct advice_case *c, const struct sha
 		"%llu MB free on node %u, %llu MB needed%s",
 		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
 		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be another node's" : "");
-	advice_cure(a, "%s hugepages %u %s %llu", c->nic_tool, s->node,
-		    kind->kb == SMALL_KB ? "2M" : "1G",
-		    (unsigned long long)pages_wanted(kind, s->bytes));
+	advice_cure(a, "%s hugepages %u %s %llu", c->nic_tool, s->node, all.size,
+		    (unsigned long long)all.pages);
 }
 
 static void

@@ -27,6 +27,10 @@ static const struct host good = {
 	.may_lock = true,
 	.pci_there = true,
 	.pci_bound = true,
+	.nic_tool = "clockoo-nic",
+	.reserve_node = 1,
+	.reserve_size = "2M",
+	.reserve_pages_all = 396, /* 346 of them are there */
 };
 
 static struct config
@@ -162,7 +166,8 @@ static const struct {
 	{"af_packet", "af_packet", LACK_ROOT, false, NULL},
 	{"af_packet", "af_packet", LACK_LOCK, false, "ulimit -l unlimited"},
 	{"tap", "tap", LACK_LOCK, false, NULL},
-	{"af_packet", "af_packet", LACK_HUGE, false, "hugepages: 100 MB needed, 0 MB free"},
+	{"af_packet", "af_packet", LACK_HUGE, false,
+	 "hugepages: 100 MB needed, 0 MB free: reserve them (clockoo-nic hugepages 1 2M 396)"},
 	{"af_packet", "af_packet", LACK_HUGE_ONE_BYTE, false, "99 MB free"},
 	{"af_packet", "af_packet", LACK_HUGE, true, NULL},
 	{"af_packet", "af_packet", LACK_MEMORY, true, "memory: 100 MB needed, 99 MB free"},
@@ -188,12 +193,12 @@ static const struct {
 	{"memif_client", "memif_client", LACK_SOCKET_FREE, false, NULL},
 	{"null", "null", LACK_NET_RAW, false, NULL},
 	{"0000:03:00.0", "pci", LACK_NOTHING, false, NULL},
-	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0"},
-	{"0000:03:00.0", "pci", LACK_PCI_BOUND, false, "dpdk-devbind.py -b vfio-pci 0000:03:00.0"},
+	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0; clockoo-nic list"},
+	{"0000:03:00.0", "pci", LACK_PCI_BOUND, false, "clockoo-nic bind 0000:03:00.0"},
 	{"0000:03:00.0", "pci", LACK_ROOT, false, "only root"},
 	{"0000:03:00.0", "pci", LACK_ROOT_ONLY, false, NULL},
 	{"0000:03:00.0", "pci", LACK_ROOT_AND_LOCK, false, "LimitMEMLOCK=infinity"},
-	{"pci", "pci", LACK_NOTHING, false, "needs the NIC's PCI address"},
+	{"pci", "pci", LACK_NOTHING, false, "0000:03:00.0; clockoo-nic list"},
 };
 
 static void

@@ -212,6 +212,21 @@ no_iommu(struct bed *b)
 }
 
 static void
+no_iommu_of_amd(struct bed *b)
+{
+	no_iommu(b);
+	strcpy(b->topology.model, "AMD EPYC 7763 64-Core Processor");
+}
+
+/* Arm's cores have no such line in /proc/cpuinfo. */
+static void
+no_iommu_of_nobody(struct bed *b)
+{
+	no_iommu(b);
+	b->topology.model[0] = '\0';
+}
+
+static void
 uio(struct bed *b)
 {
 	b->nic.iommu_group[0] = '\0';
@@ -319,6 +334,10 @@ static const struct {
 	{no_driver, ADVICE_FAIL, "driver", "is bound to no driver", "tools/nic bind 0000:04:00.0",
 	 0},
 	{no_iommu, ADVICE_FAIL, "IOMMU", "vfio-pci cannot drive", "intel_iommu=on iommu=pt", 0},
+	{no_iommu_of_amd, ADVICE_FAIL, "IOMMU", "vfio-pci cannot drive",
+	 "switch on the IOMMU (AMD-Vi) in the BIOS; add iommu=pt to", 0},
+	{no_iommu_of_nobody, ADVICE_FAIL, "IOMMU", "vfio-pci cannot drive",
+	 "switch on the IOMMU in the firmware; add iommu.passthrough=1 to", 0},
 	{uio, ADVICE_WARN, "IOMMU", "may write anywhere", "intel_iommu=on iommu=pt", 0},
 	{noiommu, ADVICE_WARN, "IOMMU", "may write anywhere", "intel_iommu=on iommu=pt", 0},
 	{node_unknown, ADVICE_WARN, "NIC's node", "the BIOS does not say", "--lcores", 0},
@@ -396,6 +415,28 @@ each_rule_speaks_of_its_own_thing(void **state)
 	}
 }
 
+/* 120 pages are there and 20 of them in use: what is missing alone would shrink the pool. */
+static void
+what_to_reserve_is_the_new_total_of_the_pool(void **state)
+{
+	struct advice_reserve all;
+	struct bed b;
+
+	set_up(&b);
+	no_pages(&b);
+	all = advice_reserve(&b.topology, &b.config, 0, 1000 * MB);
+	check_eq(strcmp(all.size, "2M"), 0);
+	check_eq(all.pages, 500 + 20);
+	/* Enough is there: it stays. */
+	all = advice_reserve(&b.topology, &b.config, 0, 200 * MB);
+	check_eq(all.pages, 120);
+	size_is_said(&b);
+	all = advice_reserve(&b.topology, &b.config, 0, 1000 * MB);
+	check_eq(strcmp(all.size, "1G"), 0);
+	check_eq(all.pages, 1);
+	tree_close(&b.tree);
+}
+
 static void
 the_worst_of_a_list_is_its_grade(void **state)
 {
@@ -457,6 +498,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_rule_speaks_of_its_own_thing),
+		cmocka_unit_test(what_to_reserve_is_the_new_total_of_the_pool),
 		cmocka_unit_test(the_worst_of_a_list_is_its_grade),
 		cmocka_unit_test(files_of_the_running_machine_are_judged),
 	};
