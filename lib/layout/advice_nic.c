@@ -59,6 +59,28 @@ judge_vfio(struct advice_list *list, const struct advice_case *c)
 	}
 }
 
+/* Who makes the CPU makes the IOMMU. AMD's is on where the BIOS has it on, Intel's only when asked.
+ */
+static void
+cure_iommu(struct advice *a, const struct advice_case *c, const char *else_words)
+{
+	const char *model = c->topology->model;
+
+	if (strstr(model, "AMD") != NULL || strstr(model, "Hygon") != NULL)
+		advice_cure(a,
+			    "switch on the IOMMU (AMD-Vi) in the BIOS; add iommu=pt to " GRUB "%s",
+			    else_words);
+	else if (strstr(model, "Intel") != NULL)
+		advice_cure(a,
+			    "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB "%s",
+			    else_words);
+	else
+		advice_cure(a,
+			    "switch on the IOMMU in the firmware; add iommu.passthrough=1 to " GRUB
+			    "%s",
+			    else_words);
+}
+
 static void
 judge_iommu(struct advice_list *list, const struct advice_case *c)
 {
@@ -78,13 +100,13 @@ judge_iommu(struct advice_list *list, const struct advice_case *c)
 	if (unsafe[0] == 'Y' || c->nic->noiommu || strstr(c->nic->driver, "uio") != NULL) {
 		a = advice_add(list, ADVICE_WARN, "IOMMU",
 			       "off: a fault of the NIC or driver may write anywhere in memory");
-		advice_cure(a, "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB);
+		cure_iommu(a, c, "");
 		return;
 	}
 	a = advice_add(list, ADVICE_FAIL, "IOMMU", "off: vfio-pci cannot drive the NIC");
-	advice_cure(a, "switch on VT-d in the BIOS; add intel_iommu=on iommu=pt to " GRUB
-		       "; on a machine without one: echo Y > "
-		       "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+	cure_iommu(a, c,
+		   "; on a machine without one: echo Y > "
+		   "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
 }
 
 static void

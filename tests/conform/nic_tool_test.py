@@ -83,7 +83,7 @@ CASES = [
     (["bind", UNSEEN], 1, "its interface is not to be seen here", ""),
     (["bind", BOUND], 0, "bound to vfio-pci", ""),
     (["bind", MLX], 0, "stays with mlx5_core", ""),
-    (["bind", NOGROUP], 1, "no IOMMU: switch on VT-d", ""),
+    (["bind", NOGROUP], 1, "no IOMMU: switch on", ""),
     (["bind", CROWD], 1, f"shares its IOMMU group with {NEIGHBOUR}, which ixgbe drives", ""),
     (["bind", LONE], 0, "bound to vfio-pci", f"-b vfio-pci {LONE}"),
     (["bind", DISK], 1, "is no network controller", ""),
@@ -326,6 +326,20 @@ def check_open(shell):
                "a program is using it" in said and text(root / "devbind.log") == "", said)
 
 
+def check_iommu(shell):
+    """The switch has the name that this CPU's maker gave it."""
+    with a_tree() as root:
+        (root / "proc").unlink()
+        (root / "proc").mkdir()
+        for model, must_say in (
+                ("AMD EPYC 7763 64-Core Processor", "the IOMMU (AMD-Vi) in the BIOS and add iommu=pt"),
+                ("Intel(R) Xeon(R) CPU", "VT-d in the BIOS and add intel_iommu=on iommu=pt"),
+                ("", "the IOMMU in the firmware and add iommu.passthrough=1")):
+            (root / "proc/cpuinfo").write_text(f"model name\t: {model}\n")
+            got, said = run(shell, root, ["bind", NOGROUP])
+            yield f"no IOMMU on {model or 'another CPU'}", got == 1 and must_say in said, said
+
+
 def check_hugepages(shell):
     file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
     with a_tree() as root:
@@ -374,6 +388,11 @@ def check_doctor(shell):
         yield ("check asks the program", done.returncode == 2 and
                done.stdout == f"doctor --port {AT['free0']} --sysfs {root} -t 4\n",
                done.stdout + done.stderr)
+        said = [subprocess.run([*shell, str(root / "sbin/clockoo-nic"), *words], capture_output=True,
+                               text=True, stdin=subprocess.DEVNULL) for words in (["--help"], ["bind"])]
+        said = "".join(done.stdout + done.stderr for done in said)
+        yield ("installed, it calls itself by the name it has", "tools/nic" not in said and
+               "clockoo-nic bind ADDRESS" in said and "clockoo-nic: bind: " in said, said)
 
 
 def in_namespace(argv):
@@ -396,7 +415,7 @@ def main(argv):
     for shell in shells:
         if len(shell) > 1:
             shell[0] = shutil.which("busybox")
-        more = (check_keep, check_keep_two, check_notes, check_open, check_hugepages, check_list,
+        more = (check_keep, check_keep_two, check_notes, check_open, check_iommu, check_hugepages, check_list,
                 check_doctor)
         for check in (check_cases, check_sysfs, *(more if len(shell) == 1 else ())):
             for words, good, detail in check(shell):
