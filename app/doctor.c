@@ -76,24 +76,79 @@ print_table(const struct advice_list *list, FILE *out)
 	}
 }
 
+static uint32_t
+cpus_there(const struct config *cfg)
+{
+	struct machine machine;
+	struct fault f;
+	uint32_t cpus;
+
+	if (!machine_read(&machine, cfg, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", &f))
+		return 0;
+	cpus = machine.topology.cpus;
+	machine_close(&machine);
+	return cpus;
+}
+
+/* Where more is asked than there is, the rest of the machine can be judged all the same: for as
+ * many workers as it has CPUs for, or one. Then *f says what was too much, else it is empty. */
+static bool
+think_twice(struct prospect *p, struct config *cfg, struct fault *f)
+{
+	const uint32_t asked = cfg->cores, there = cpus_there(cfg);
+	const uint32_t fewer[] = {asked < there ? asked : there, 1};
+	const struct config as_said = *cfg;
+
+	f->text[0] = '\0';
+	if (prospect_make(p, cfg, f))
+		return true;
+	for (uint32_t i = 0; i < sizeof fewer / sizeof fewer[0] && there != 0; i++) {
+		struct fault again;
+
+		*cfg = as_said;
+		cfg->cores = cfg->queues = fewer[i];
+		cfg->lcores.count = 0;
+		cfg->control_cpu = CONFIG_NO_CPU;
+		if (prospect_make(p, cfg, &again))
+			return true;
+	}
+	return false;
+}
+
+static void
+count(const struct advice_list *list, uint32_t counts[ADVICE_FAIL + 1])
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		counts[list->at[i].grade]++;
+}
+
 int
-doctor_print(struct config *cfg, FILE *out, struct fault *f)
+doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct fault *f)
 {
 	static const int statuses[] = {
 		[ADVICE_UNKNOWN] = 0, [ADVICE_OK] = 0, [ADVICE_WARN] = 1, [ADVICE_FAIL] = 2};
+	struct advice_list first = {0};
 	struct prospect p;
 	uint32_t counts[ADVICE_FAIL + 1] = {0};
+	int status;
 
-	if (!prospect_make(&p, cfg, f))
+	if (!think_twice(&p, cfg, f))
 		return -1;
+	if (f->text[0] != '\0') {
+		config_blame(src, f);
+		advice_cure(advice_add(&first, ADVICE_FAIL, "configuration", "%s", f->text),
+			    "change that; the rest is judged for -t %u", cfg->cores);
+	}
 	look_for_owner(&p);
 	look_for_company(&p, cfg);
+	print_table(&first, out);
 	print_table(&p.advice, out);
-	for (uint32_t i = 0; i < p.advice.count; i++)
-		counts[p.advice.at[i].grade]++;
+	count(&first, counts);
+	count(&p.advice, counts);
 	fprintf(out, "%u ok, %u warning%s, %u failure%s, %u not to be seen\n", counts[ADVICE_OK],
 		counts[ADVICE_WARN], counts[ADVICE_WARN] == 1 ? "" : "s", counts[ADVICE_FAIL],
 		counts[ADVICE_FAIL] == 1 ? "" : "s", counts[ADVICE_UNKNOWN]);
 	prospect_close(&p);
-	return statuses[advice_worst(&p.advice)];
+	status = statuses[advice_worst(&p.advice)];
+	return first.count != 0 ? statuses[ADVICE_FAIL] : status;
 }

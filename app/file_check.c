@@ -1,7 +1,9 @@
 #include "file_check.h"
 #include "config/profile.h"
+#include "layout/pci_nic.h"
 #include "layout/topology.h"
 #include "nic_profile.h"
+#include "paths.h"
 #include "steer/plan.h"
 
 #include <errno.h>
@@ -72,4 +74,25 @@ file_suffices(const struct config *cfg, struct fault *f)
 
 	return nic_profile(&profile, cfg, f) &&
 	       profile_device(&profile, cfg, cfg->queues, device, f) && users_there(cfg, f);
+}
+
+bool
+file_nic_is_ours(const struct config *cfg, struct fault *f)
+{
+	struct pci_nic nic;
+	struct tree tree;
+
+	if (cfg->pci[0] == '\0')
+		return true;
+	if (!tree_open(&tree, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", f))
+		return false;
+	pci_nic_read(&nic, &tree, cfg->pci);
+	tree_close(&tree);
+	if (!nic.there)
+		return fault_say(f, "--port: there is no PCI device %s; %s list shows the NICs",
+				 nic.address, paths_nic_tool());
+	return pci_nic_is_bound(&nic) ||
+	       fault_say(f, "--port: %s is bound to %s, not to user space: %s bind %s", nic.address,
+			 nic.driver[0] != '\0' ? nic.driver : "no driver", paths_nic_tool(),
+			 nic.address);
 }

@@ -18,4 +18,7 @@ bool file_check(const struct config *cfg, struct fault *f);
  * says? The command line may name the one, and the other may come. */
 bool file_suffices(const struct config *cfg, struct fault *f);
 
+/* Is its NIC there, and free of the kernel? Either may still come to pass. */
+bool file_nic_is_ours(const struct config *cfg, struct fault *f);
+
 #endif

@@ -106,7 +106,7 @@ check_file(struct appliance *a)
 	if (!file_check(&a->config, &f))
 		return refuse_for_good(a, &f);
 	printf("%s: right\n", a->source.file);
-	if (!file_suffices(&a->config, &f)) {
+	if (!file_suffices(&a->config, &f) || !file_nic_is_ours(&a->config, &f)) {
 		config_blame(&a->source, &f);
 		printf("still missing before a start: %s\n", f.text);
 	}
@@ -125,7 +125,7 @@ static int
 doctor(struct appliance *a)
 {
 	struct fault f;
-	const int status = doctor_print(&a->config, stdout, &f);
+	const int status = doctor_print(&a->config, &a->source, stdout, &f);
 
 	return status >= 0 ? status : (refuse(a, &f), DOCTOR_STUCK);
 }

@@ -17,8 +17,9 @@
 /* --plan: machine, NIC, cores, rings, rules, memory, warnings. False: there is no plan. */
 bool plan_print(struct config *cfg, FILE *out, struct fault *f);
 
-/* doctor: a table, each line good, a warning or a failure with its cure. Returns the program's exit
- * status: 0 all good, 1 it would be slow, 2 it would not start. */
-int doctor_print(struct config *cfg, FILE *out, struct fault *f);
+/* doctor: a table, each line good, a warning or a failure with its cure. src: of cfg, for what asks
+ * too much of the machine. Returns the program's exit status: 0 all good, 1 it would be slow, 2 it
+ * would not start; -1: there is nothing to say but *f. */
+int doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct fault *f);
 
 #endif

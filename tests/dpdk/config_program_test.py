@@ -27,6 +27,14 @@ MEANT_FOR = {
     "vdev-demo.yaml": None,
 }
 
+# What the machine lacks yet.
+STILL = {
+    "cloud-vm.yaml": ":8: port.nic: 0000:00:03.0 is bound to virtio-pci, not to user space: "
+                     "tools/nic bind 0000:00:03.0",
+    "small-server.yaml": ":9: port.nic: there is no PCI device 0000:03:00.0; tools/nic list shows "
+                         "the NICs",
+}
+
 # What systemd's unit is told not to try again.
 WRONG_FILE = 78
 
@@ -67,7 +75,23 @@ class ConfigProgram(unittest.TestCase):
         for name, where in MEANT_FOR.items():
             done = check(EXAMPLES / name, where)
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)
-            self.assertEqual(done.stdout, f"{EXAMPLES / name}: right\n")
+            first, _, rest = done.stdout.partition("\n")
+            self.assertEqual(first, f"{EXAMPLES / name}: right")
+            still = f"still missing before a start: {EXAMPLES / name}{STILL[name]}\n" if name in STILL else ""
+            self.assertEqual(rest, still)
+
+    def test_a_nic_that_is_the_kernels_or_not_there_is_said_with_line_key_and_cure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "f.yaml"
+            for nic, words in (("0000:00:03.0", "0000:00:03.0 is bound to virtio-pci, not to user space: "
+                                                "tools/nic bind 0000:00:03.0"),
+                               ("00:1f.0", "there is no PCI device 0000:00:1f.0; tools/nic list shows "
+                                           "the NICs")):
+                path.write_text(f"port:\n  nic: {nic}\n")
+                done = check("f.yaml", "vm", cwd=folder)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), nic)
+                self.assertEqual(done.stdout, "f.yaml: right\nstill missing before a start: "
+                                 f"f.yaml:2: port.nic: {words}\n")
 
     def test_an_example_is_wrong_for_a_machine_too_small(self):
         done = check(EXAMPLES / "intel-paper.yaml", VM)

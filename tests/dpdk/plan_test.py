@@ -46,7 +46,6 @@ MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
-    (["doctor", "--port", "0000:04:00.0", "-t", "33"], 2, "-t: 33 cores asked for"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: there is no such option"),
 ]
 
@@ -158,6 +157,19 @@ def check_mistakes(clockoo):
     yield "a machine that is not there is refused", got == 1 and "--sysfs: /nonexistent" in err, err
 
 
+def check_too_much(clockoo):
+    """What asks too much of the machine is the first line of doctor's table, and the rest is there."""
+    for words, line, cores in (
+            (["-t", "33"], "-t: 33 cores asked for, 32 CPUs there", 32),
+            (["--lcores", "0@40"], "--lcores: there is no CPU 40", 1),
+            (["--control-cpu", "99"], "--control-cpu: there is no CPU 99", 1)):
+        got, out, err = run(clockoo, MACHINES / "xeon-e5-2660.machine", ["doctor", *PAPER, *words])
+        good = (got == 2 and err == "" and out.startswith(f"FAIL  configuration    {line}") and
+                f"judged for -t {cores}\n" in out and "ok    ports" in out and
+                out.splitlines()[-1].split(", ")[2] == "1 failure")
+        yield f"doctor {' '.join(words)} has its table", good, f"status {got}\n{out}{err}"
+
+
 def check_folder(clockoo):
     for name, machine, words, status in GOLDEN:
         with tempfile.TemporaryDirectory() as folder:
@@ -208,7 +220,8 @@ def check_here(clockoo):
 def main(argv):
     clockoo, write = argv[0], "--write" in argv
     failed = count = 0
-    for cases in (check_golden(clockoo, write), check_handover(clockoo), check_mistakes(clockoo), check_folder(clockoo),
+    for cases in (check_golden(clockoo, write), check_handover(clockoo), check_mistakes(clockoo),
+                  check_too_much(clockoo), check_folder(clockoo),
                   check_record(clockoo), check_breaks(clockoo), check_here(clockoo)):
         for words, good, detail in cases:
             count += 1
