@@ -52,7 +52,8 @@ struct appliance {
 	char *const *argv;                  /* to be read again, with the file */
 	struct config_source source;        /* of config */
 	char config_path[USERS_PATH_BYTES]; /* source.file, absolute; empty = none */
-	struct config config;
+	struct config asked;                /* as read, but for what a reload changed */
+	struct config config;               /* with what the planner chose */
 	struct nic nic;
 	struct sizes sizes;
 	struct huge_block block;

@@ -158,6 +158,7 @@ main(int argc, char **argv)
 	case CONFIG_WRONG:
 		return is_doctor ? (refuse(&a, &f), DOCTOR_STUCK) : refuse(&a, &f);
 	case CONFIG_RUN:
+		a.asked = a.config;
 		break;
 	}
 	return is_doctor ? doctor(&a) : run(&a);

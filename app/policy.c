@@ -82,16 +82,18 @@ policy_set(struct appliance *a)
 void
 policy_change(struct appliance *a, const struct config *now)
 {
-	struct config *c = &a->config;
+	struct config *const both[] = {&a->asked, &a->config};
 	struct serve_policy p;
 
 	/* Only the control thread looks at these from here on. */
-	c->no_flush = now->no_flush;
-	c->no_dumps = now->no_dumps;
-	c->no_watch = now->no_watch;
-	c->shutdown = now->shutdown;
-	c->idle_timeout_s = now->idle_timeout_s;
-	p = policy_of(c);
+	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+		both[i]->no_flush = now->no_flush;
+		both[i]->no_dumps = now->no_dumps;
+		both[i]->no_watch = now->no_watch;
+		both[i]->shutdown = now->shutdown;
+		both[i]->idle_timeout_s = now->idle_timeout_s;
+	}
+	p = policy_of(&a->config);
 	serve_policy_change_mt(a->shared, &p);
 }
 

@@ -41,10 +41,13 @@ users_reload(struct users *u)
 
 	if (u->path[0] == '\0')
 		return;
-	if (auth_file_load(&u->now, u->path, &f))
-		u->waiting = true;
-	else
+	if (!auth_file_load(&u->now, u->path, &f)) {
 		fprintf(stderr, "clockoo: %s; the users stay as they were\n", f.text);
+		return;
+	}
+	u->waiting = true;
+	fprintf(stderr, "clockoo: reload: %s: %u user%s\n", u->path, u->now.count,
+		u->now.count == 1 ? "" : "s");
 }
 
 void

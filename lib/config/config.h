@@ -170,9 +170,19 @@ bool config_blame(const struct config_source *src, struct fault *f);
 /* The same for what stays wrong until the file is mended: then the code is FAULT_CONFIG. */
 bool config_condemn(const struct config_source *src, struct fault *f);
 
-/* For each key of the file that the two, both finished, do not agree on. */
-void config_differ(const struct config *was, const struct config *now,
-		   void (*visit)(void *arg, const char *option, const char *key), void *arg);
+/* A configuration, finished, and where it was said. */
+struct config_told {
+	const struct config *config;
+	const struct config_source *source;
+};
+
+/* A key that two configurations do not agree on, and its value in the later one. */
+typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
+
+/* For each such key that a file of theirs sets: what merely follows from another key is not named.
+ */
+void config_differ(const struct config_told *was, const struct config_told *now,
+		   config_visit *visit, void *arg);
 
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);

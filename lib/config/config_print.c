@@ -244,18 +244,18 @@ config_print(const struct config *cfg, FILE *out)
 }
 
 void
-config_differ(const struct config *was, const struct config *now,
-	      void (*visit)(void *arg, const char *option, const char *key), void *arg)
+config_differ(const struct config_told *was, const struct config_told *now, config_visit *visit,
+	      void *arg)
 {
 	for (uint32_t i = 0; i < option_count(); i++) {
 		const struct option_row *row = option_at(i);
 		struct out before = {.used = 0}, after = {.used = 0};
 
-		if (row->key == NULL)
+		if (row->key == NULL || (was->source->line[i] == 0 && now->source->line[i] == 0))
 			continue;
-		put_value(&before, was, row);
-		put_value(&after, now, row);
+		put_value(&before, was->config, row);
+		put_value(&after, now->config, row);
 		if (strcmp(before.text, after.text) != 0)
-			visit(arg, row->name, row->key);
+			visit(arg, row->name, row->key, after.text);
 	}
 }

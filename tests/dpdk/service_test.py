@@ -74,7 +74,8 @@ class ServiceTest(unittest.TestCase):
                 service.process.send_signal(signal.SIGHUP)
                 self.assertEqual(service.hear().get("RELOADING"), "1")
                 self.assertEqual(service.hear(), {"READY": "1"})
-                self.assertEqual(service.end(), ({"STOPPING": "1"}, 0, ""))
+                self.assertEqual(service.end(), ({"STOPPING": "1"}, 0,
+                                                 f"clockoo: reload: {users}: 1 user\n"))
 
     def test_a_reload_that_finds_a_wrong_file_ends_too_and_says_so(self):
         users = self.folder / "users"
@@ -105,7 +106,21 @@ class ServiceTest(unittest.TestCase):
             "cache:\n  disable_evictions: yes\nprotocol:\n  disable_flush_all: yes\n"
             "  udp_budget: 1m\n"), [
                 "clockoo: reload: FILE: protocol.udp_budget changes only by a restart",
-                "clockoo: reload: FILE: cache.disable_evictions changes only by a restart"])
+                "clockoo: reload: FILE: cache.disable_evictions changes only by a restart",
+                "clockoo: reload: FILE: protocol.disable_flush_all is yes now"])
+
+    def test_a_reload_names_no_key_that_merely_follows_from_another(self):
+        """The queues from the cores, the networks of --udp-allow from the address."""
+        self.assertEqual(self.reloaded(
+            "protocol:\n  disable_flush_all: yes\n",
+            "cores:\n  count: 2\nnetwork:\n  address: 10.1.1.1/24\n"), [
+                "clockoo: reload: FILE: cores.count changes only by a restart",
+                "clockoo: reload: FILE: protocol.disable_flush_all is no now",
+                "clockoo: reload: FILE: network.address changes only by a restart"])
+
+    def test_a_reload_that_changes_nothing_says_so(self):
+        text = "cores:\n  count: 1\n"
+        self.assertEqual(self.reloaded(text, text), ["clockoo: reload: FILE: nothing changed"])
 
     def test_a_reload_of_a_wrong_file_names_its_line_and_changes_nothing(self):
         lines = self.reloaded("memory:\n  limit: 16\n", "memory:\n  limit: 16\n  mistake: 1\n")
