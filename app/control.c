@@ -1,4 +1,5 @@
 #include "control.h"
+#include "checksum_watch.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
@@ -73,12 +74,26 @@ microseconds(struct timeval t)
 }
 
 static void
-each_second(struct appliance *a, struct live *live)
+warn_of_checksums(struct appliance *a, struct checksum_watch *w)
+{
+	const uint64_t dropped = checksum_watch_due(w, &a->telemetry);
+
+	if (dropped != 0)
+		fprintf(stderr,
+			"clockoo: %llu frames dropped, their TCP or UDP checksum is wrong: if the "
+			"client is at the other end of a veth or tap: ethtool -K IFACE tx off, "
+			"there\n",
+			(unsigned long long)dropped);
+}
+
+static void
+each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 {
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
+	warn_of_checksums(a, sums);
 	if (a->config.live)
 		live_print(live, a);
 }
@@ -148,6 +163,7 @@ static void *
 control_run(void *arg)
 {
 	struct appliance *a = arg;
+	struct checksum_watch sums = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
@@ -169,7 +185,7 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		if (++ticks % TICKS_S == 0)
-			each_second(a, &live);
+			each_second(a, &live, &sums);
 		show_life(a, &watchdog);
 	}
 	notify_say(&a->notify, "STOPPING=1");

@@ -127,6 +127,15 @@ def an_appliance_that_refuses_its_options_is_noticed():
     expect("no-such-option" in done.stderr, True, done.stderr)
 
 
+def what_the_appliance_says_meanwhile_is_passed_on():
+    """As a client whose end of the veth leaves checksums to a NIC that is not there: SYNs at 0 and 1 s."""
+    done = run(*SMALL, "--exec", 'ethtool -K "$CLOCKOO_IFACE" tx on >/dev/null; '
+               'nc -w 4 "$CLOCKOO_HOST" "$CLOCKOO_PORT"')
+    said = [line for line in done.stderr.splitlines() if line.startswith("appliance: ")]
+    expect((done.returncode, len(said)), (1, 1), done.stderr)
+    expect("checksum is wrong" in said[0] and "ethtool -K IFACE tx off" in said[0], True, said[0])
+
+
 def what_the_command_leaves_running_is_ended():
     done = run(*SMALL, "--exec", "sleep 1000 >/dev/null 2>&1 & echo $!")
     pid = int(done.stdout)
@@ -231,6 +240,7 @@ CASES = [
     the_command_finds_the_address_and_a_clean_stdout,
     a_dead_appliance_is_noticed,
     an_appliance_that_refuses_its_options_is_noticed,
+    what_the_appliance_says_meanwhile_is_passed_on,
     what_the_command_leaves_running_is_ended,
     sigint_cleans_up,
     sigterm_cleans_up,

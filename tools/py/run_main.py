@@ -199,6 +199,8 @@ def serve(args, userns, undo):
     session.first_reply(wire, PORT, server)
     second = start_second(args, ledger, profiles, undo) if args.appliances > 1 else None
     if args.command is not None:
+        for one in (server, second[1] if second else server):
+            one.on_line = lambda line: say(f"appliance: {line}")
         return run_command(args, wire, server, second)
     show(wire, server, userns)
     return 0
