@@ -1,8 +1,13 @@
 #include "background.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
+
+#define OUR_NAME "clockoo"
 
 /* The second process closes its end without a word only by ending. */
 static int
@@ -40,6 +45,40 @@ background_begin(struct background *b, int *status)
 	return false;
 }
 
+/* A whole line at a time; syslog puts our name in front by itself. */
+static ssize_t
+write_to_log(void *unused, const char *text, size_t len)
+{
+	const char *end = text + len;
+	const size_t name_len = strlen(OUR_NAME ": ");
+
+	(void)unused;
+	while (text < end) {
+		const char *line = text, *stop = memchr(text, '\n', (size_t)(end - text));
+
+		stop = stop != NULL ? stop : end;
+		if ((size_t)(stop - line) > name_len && memcmp(line, OUR_NAME ": ", name_len) == 0)
+			line += name_len;
+		if (stop > line)
+			syslog(LOG_NOTICE, "%.*s", (int)(stop - line), line);
+		text = stop + 1;
+	}
+	return (ssize_t)len;
+}
+
+/* From here on nobody reads what we say: the system's log does. */
+static void
+speak_to_log(void)
+{
+	FILE *log = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_to_log});
+
+	if (log == NULL)
+		return;
+	openlog(OUR_NAME, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	setvbuf(log, NULL, _IOLBF, BUFSIZ);
+	stderr = log;
+}
+
 void
 background_ready(struct background *b, const struct config *cfg)
 {
@@ -54,6 +93,8 @@ background_ready(struct background *b, const struct config *cfg)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && cfg->verbosity == 0; fd++)
 		dup2(null_fd, fd);
 	close(null_fd);
+	if (cfg->verbosity == 0)
+		speak_to_log();
 	if (write(b->ready_fd, "r", 1) != 1)
 		perror("clockoo: -d: nobody waited");
 	close(b->ready_fd);

@@ -10,7 +10,6 @@
 #include "plan_print.h"
 #include "version.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,20 +36,37 @@ refuse_for_good(const struct appliance *a, struct fault *f)
 	return refuse(a, f);
 }
 
-/* What memcached's -k and -r ask of the kernel. A no is a warning, as there. */
+/* memcached's -r. A no of the kernel is a warning, as there. */
 static void
-ask_kernel(const struct config *c)
+allow_core_files(const struct config *c)
 {
 	struct rlimit core;
 
-	if (c->lock_memory && c->no_huge && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-		fprintf(stderr, "clockoo: warning: --lock-memory: %s\n", strerror(errno));
 	if (!c->coredumps)
 		return;
 	getrlimit(RLIMIT_CORE, &core);
 	core.rlim_cur = core.rlim_max;
 	if (setrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_max == 0)
 		fprintf(stderr, "clockoo: warning: --enable-coredumps: no core files allowed\n");
+}
+
+/* memcached's -k, a no is a warning too. Only when all memory is taken: what is locked before
+ * counts against the limit piece by piece, and the piece that is refused may be anybody's. */
+static void
+lock_memory(const struct config *c)
+{
+	struct rlimit may;
+
+	if (!c->lock_memory || !c->no_huge)
+		return;
+	getrlimit(RLIMIT_MEMLOCK, &may);
+	may.rlim_cur = may.rlim_max;
+	setrlimit(RLIMIT_MEMLOCK, &may);
+	if (mlockall(MCL_CURRENT) != 0)
+		fprintf(stderr,
+			"clockoo: warning: --lock-memory: not locked, the limit is %llu MB: ulimit "
+			"-l unlimited; for a service, LimitMEMLOCK=infinity\n",
+			(unsigned long long)(may.rlim_max >> 20));
 }
 
 static int
@@ -60,6 +76,7 @@ serve_until_told(struct appliance *a)
 
 	if (!appliance_start(a, &f))
 		return refuse(a, &f);
+	lock_memory(&a->config);
 	if (!pid_file_write(&a->pid_file, a->config.pid_file, &f) ||
 	    !identity_take(&a->identity, &a->config, &f) || !appliance_run(a, &f)) {
 		refuse(a, &f);
@@ -91,7 +108,7 @@ run(struct appliance *a)
 	a->background.ready_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
 		return status;
-	ask_kernel(&a->config);
+	allow_core_files(&a->config);
 	notify_begin(&a->notify);
 	status = serve_until_told(a);
 	notify_end(&a->notify);

@@ -20,17 +20,27 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 WAIT_S = 20
 WATCHDOG_US = 1_000_000
 BEATS = 3
+LOCK_BYTES = 4 << 20
+OWN_MOUNTS = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+OWN_DEV = """
+for name in null zero random urandom; do
+    : >"$0/$name"
+    mount --bind "/dev/$name" "$0/$name"
+done
+mount --rbind "$0" /dev
+exec "$@"
+"""
 
 
 class Service:
     """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
 
-    def __init__(self, name, *options, config="none", folder=None, **env):
+    def __init__(self, name, *options, config="none", folder=None, before=(), **env):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
         self.process = subprocess.Popen(
-            [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
+            [*before, PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
              "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
             env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -142,6 +152,43 @@ class ServiceTest(unittest.TestCase):
             os.kill(pid, signal.SIGTERM)
             self.assertEqual(service.hear(), {"STOPPING": "1"})
             self.assertIn("clockoo.yaml:3: memory.mistake", service.process.stderr.read())
+
+    def test_a_low_limit_of_locked_memory_is_one_warning_and_it_serves(self):
+        """-k; root may lock without a limit, so the right goes."""
+        drop = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"] * (os.geteuid() == 0)
+        limit = ["prlimit", f"--memlock={LOCK_BYTES}:{LOCK_BYTES}"]
+        with Service(str(self.folder / "socket"), "-k", before=[*drop, *limit]) as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            heard, status, err = service.end()
+        self.assertEqual((heard, status, err.count("\n")), ({"STOPPING": "1"}, 0, 1), err)
+        self.assertIn("--lock-memory: not locked, the limit is 4 MB", err)
+
+    def test_a_daemon_speaks_to_the_log_of_the_system(self):
+        """A /dev of its own, with our socket where syslog's would be."""
+        if subprocess.run([*OWN_MOUNTS, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no mount namespaces here")
+        dev, config, pid_file = (self.folder / name for name in ("dev", "clockoo.yaml", "pid"))
+        dev.mkdir()
+        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(log.close)
+        log.bind(str(dev / "log"))
+        log.settimeout(WAIT_S)
+        config.write_text("memory:\n  limit: 16\n")
+        # A name of its own: the next test does not wait for this one's end.
+        with Service(str(self.folder / "socket"), "-d", "-P", str(pid_file), "--file-prefix",
+                     f"daemon-{os.getpid()}", config=str(config),
+                     before=[*OWN_MOUNTS, "sh", "-ec", OWN_DEV, str(dev)]) as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            config.write_text("protocol:\n  disable_flush_all: yes\n")
+            pid = int(pid_file.read_text())
+            os.kill(pid, signal.SIGHUP)
+            said = log.recv(4096).decode()
+            self.assertEqual(service.hear().get("RELOADING"), "1")
+            self.assertEqual(service.hear(), {"READY": "1"})
+            os.kill(pid, signal.SIGTERM)
+            self.assertEqual(service.hear(), {"STOPPING": "1"})
+        self.assertRegex(said, rf"^<29>.* clockoo\[{pid}\]: reload: {config}: "
+                               "protocol.disable_flush_all is yes now$")
 
     def test_life_is_shown_while_the_manager_waits_for_it(self):
         with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US)) as service:
