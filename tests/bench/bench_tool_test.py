@@ -409,18 +409,58 @@ class FakeVsBed:
                 "client_cpu_s": 0.5, "machine_cpu_s": 3.0}
 
 
+class PoorVsBed(FakeVsBed):
+    """Its hugepages run out in the middle of the second round."""
+
+    LACK = "round 2 of 2, tcp_get, clockoo over vhost"
+
+    def load(self, words, server, *options):
+        if words == self.LACK:
+            raise Failed("clockoo-load: hugepages: 94 MB needed, 12 MB free: reserve them")
+        return super().load(words, server, *options)
+
+
 class VsTest(unittest.TestCase):
-    def measure(self, quick):
+    def measure(self, quick, bed=FakeVsBed, keep=lambda figures: None):
         log = []
         cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"take": 3.0}}
-        for module, name, fake in ((vs_bench, "VsBed", lambda *_: FakeVsBed(log)),
+        for module, name, fake in ((vs_bench, "VsBed", lambda *_: bed(log)),
                                    (vs_bench, "peers_of", lambda *_: []),
                                    (budget, "cycles", lambda *_, **__: cycles)):
             self.addCleanup(setattr, module, name, getattr(module, name))
             setattr(module, name, fake)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            figures = vs_bench.measure(pathlib.Path("x"), quick, [], lambda figures: None)
+            try:
+                figures = vs_bench.measure(pathlib.Path("x"), quick, [], keep)
+            except Failed as failed:
+                return failed, out.getvalue(), log
         return figures, out.getvalue(), log
+
+    def test_a_run_that_cannot_go_on_shows_and_keeps_what_it_has_and_says_what_lacked(self):
+        kept = {}
+        failed, shown, log = self.measure(True, PoorVsBed, kept.update)
+        self.assertIsInstance(failed, Failed)
+        self.assertIn("could not go on: clockoo-load: hugepages: 94 MB needed, 12 MB free", str(failed))
+        self.assertIn("round 2 of 2, tcp_get, redis", log)
+        self.assertNotIn("round 2 of 2, tcp_pipelined, redis", log)
+        # Of both rounds, of one and a half, of one.
+        self.assertEqual((kept["udp_get_mops"], kept["tcp_get_mops"], kept["multiget_mkeys"]), (10, 10, 30))
+        self.assertIn("tcp_get_mops_spread", kept)
+        self.assertNotIn("vhost_tcp_get_mops_spread", kept)
+        self.assertAlmostEqual(kept["tcp_pipelined_vs_memcached"], 66.667)
+        self.assertEqual(kept["udp_get_vs_port_echo"], 0.8)
+        for words in ("View b, each at its best client", "over vhost, where the port", "multiget"):
+            self.assertIn(words, shown)
+        self.assertNotIn("View a", shown)
+
+    def test_a_run_that_cannot_even_begin_shows_no_table(self):
+        class NoneVsBed(FakeVsBed):
+            def start_vhost(self):
+                raise Failed("hugepages: none")
+
+        failed, shown, _ = self.measure(True, NoneVsBed)
+        self.assertIn("hugepages: none", str(failed))
+        self.assertNotIn("View", shown)
 
     def test_every_promised_figure_has_its_name(self):
         for quick in (True, False):

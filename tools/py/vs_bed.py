@@ -204,13 +204,17 @@ class VsBed(Bed):
 
     def _run(self, words, command, cpus=None, limit_s=LIMIT_S):
         with Step(words):
-            done = subprocess.run(["setpriv", "--pdeathsig", "KILL", "taskset", "-c",
-                                   cpus or ",".join(map(str, self.client_cpus)), *map(str, command)],
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  timeout=limit_s)
+            try:
+                done = subprocess.run(["setpriv", "--pdeathsig", "KILL", "taskset", "-c",
+                                       cpus or ",".join(map(str, self.client_cpus)),
+                                       *map(str, command)], stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                raise Failed(f"{words}: {command[0]} did not end within {limit_s} s") from None
         if done.returncode != 0:
-            raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}: "
-                         f"{(done.stderr or done.stdout).strip()[-600:]}")
+            # What it lacked comes first: the command is long.
+            raise Failed(f"{words}: {(done.stderr or done.stdout).strip()[-600:]}\n"
+                         f"  (status {done.returncode} of {' '.join(map(str, command))})")
         return done.stdout
 
     def _kernelless(self, words, command, prefix, limit_s=LIMIT_S):
@@ -228,6 +232,8 @@ class VsBed(Bed):
     def load(self, words, server, *options):
         """clockoo-load against the appliance over vhost."""
         found, share = self._turn(lambda: self.load_whole(words, server, *options))
+        if not found["points"] and "--fill-only" not in options:
+            raise Failed(f"{words}: clockoo-load measured nothing")
         return {"cpu_share": share, **found["points"][0]} if found["points"] else {}
 
     def load_whole(self, words, server, *options, limit_s=LIMIT_S):

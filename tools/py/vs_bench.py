@@ -12,6 +12,7 @@ import statistics
 
 import budget
 from bench_figures import Figures, spread, table
+from progress import Failed
 from vs_bed import KEYS, PORT, VsBed, peers_of
 
 CONNECTIONS = 50
@@ -45,6 +46,15 @@ ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 400
 WARM_MS = 150
 PATIENCE_S, QUICK_PATIENCE_S = 900, 10   # for turns in which the host moved our CPUs (cpu_pair.py)
+TITLES = {
+    "b": f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} million keys of 16 "
+         "bytes, values of 32, 5 % sets;\nM/s of requests, multiget of keys: median (least..most); us of "
+         "CPU a request or key; busy, client: CPUs that the server and\nits client used, of ours in turns "
+         "that moved a frame: who is near 1 is what limits",
+    "v": "The appliance by clockoo-load over vhost, where the port takes its share",
+    "a": "View a, the same kernel client over a veth to all; client us: what the client's CPU paid, of "
+         "the servers' work too",
+}
 CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
           "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
 QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
@@ -241,8 +251,11 @@ class VsBench(Figures):
             self._ratios(view, prefix + work, work, own)
 
     def echoes(self):
-        """What the ports carry alone, and how much of it UDP gets reach."""
+        """What the ports carry alone, and how much of it UDP gets reach. A run that was cut short may
+        have less of the one or the other."""
         for view, kind in (("b", "echo"), ("v", "vhost_echo")):
+            if not self.rows(view, "udp_get", OWN):
+                continue
             echo = [r["rate"] / 1e6 for r in self.runs
                     if r["view"] == kind and r.get("work", "udp_get") == "udp_get"]
             prefix = PREFIX[view]
@@ -264,16 +277,17 @@ class VsBench(Figures):
         peers = [(p, self.rows(view, work, p.name)) for p in self.bed.peers
                  if p.name.startswith("memcached")]
         peers = [(p, rows) for p, rows in peers if rows]
-        if not peers:
+        if not peers or not own:
             return
+        whole = min(len(rows) for rows in (own, *(rows for _, rows in peers)))
         self.keep(f"{name}_vs_memcached", [
             mine["rate"] / max(rows[i]["rate"] / p.threads for p, rows in peers)
-            for i, mine in enumerate(own)])
+            for i, mine in enumerate(own[:whole])])
         self.keep(f"{name}_vs_memcached_server_cpu", [
             min(rows[i]["server_us"] for _, rows in peers) / mine["server_us"]
-            for i, mine in enumerate(own)])
+            for i, mine in enumerate(own[:whole])])
 
-    def show(self, view, title):
+    def show(self, view):
         lines = []
         for work, (_, _, _, unit) in WORK.items():
             for who in (OWN, *(p.name for p in self.bed.peers)):
@@ -283,7 +297,7 @@ class VsBench(Figures):
                                   *(used(rows, name) for name in ("server_us", "client_us", "machine_us",
                                                                     "server_busy", "client_busy")),
                                   self.ratio_of(view, work) if who == OWN else ""])
-        table(title, ["workload", "who", "M/s", "server us", "client us", "machine us", "busy",
+        table(TITLES[view], ["workload", "who", "M/s", "server us", "client us", "machine us", "busy",
                       "client", "by memcached, by its CPU"], lines)
 
     def ratio_of(self, view, work):
@@ -297,6 +311,44 @@ def used(rows, name):
     return f"{statistics.median(values):.3f}" if values else "-"
 
 
+def views(bench, bench_request, keep_so_far):
+    """All of it, in the order in which it is measured."""
+    bench.view_b()
+    for view in ("b", "v"):
+        bench.figure_out(view)
+    bench.echoes()
+    keep_so_far()
+    bench.show("b")
+    bench.show("v")
+    for prefix, words in (("", "the wire"), ("vhost_", "vhost")):
+        print(f"\n  {words} alone carries {bench.figures[prefix + 'port_echo_mpps']:.2f} million frames "
+              f"a second; UDP gets reach {bench.figures[prefix + 'udp_get_vs_port_echo']:.2f} of it")
+    bench.residence()
+    bench.cores()
+    keep_so_far()
+    if not bench.quick:
+        bench.more()
+        keep_so_far()
+        bench.view_a()
+        bench.figure_out("a")
+        bench.show("a")
+    bench.sums()
+    print(f"\n  {bench.bed.pair.words()}", flush=True)
+    bench.figures |= bench.bed.pair.figures()
+    bench.view_c(bench_request)
+    keep_so_far()
+
+
+def show_part(bench):
+    """Of a run that could not go on: the tables that there are rows for."""
+    print("\nNot all of it was measured. What was:", flush=True)
+    for view in TITLES:
+        if any(run["view"] == view for run in bench.runs):
+            bench.figure_out(view)
+            bench.show(view)
+    bench.echoes()
+
+
 def measure(programs, quick, given, keep):
     bench_request, app = programs / "../bench_request", programs / "../../../app"
     with VsBed(programs, app, peers_of(given, not quick)) as bed:
@@ -305,33 +357,14 @@ def measure(programs, quick, given, keep):
         for number, path in enumerate(given, 1):
             bench.figures[f"given{number}"] = str(path)
             print(f"given{number} is {path}", flush=True)
-        bench.view_b()
-        for view in ("b", "v"):
-            bench.figure_out(view)
-        bench.echoes()
-        keep(bench.figures | {"vs_runs": bench.runs})
-        bench.show("b", f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} "
-                        "million keys of 16 bytes, values of 32, 5 % sets;\nM/s of requests, "
-                        "multiget of keys: median (least..most); us of CPU a request or key; "
-                        "busy, client: CPUs that the server and\nits client used, of ours in turns "
-                        "that moved a frame: who is near 1 is what limits")
-        bench.show("v", "The appliance by clockoo-load over vhost, where the port takes its share")
-        for prefix, words in (("", "the wire"), ("vhost_", "vhost")):
-            print(f"\n  {words} alone carries {bench.figures[prefix + 'port_echo_mpps']:.2f} million frames "
-                  f"a second; UDP gets reach {bench.figures[prefix + 'udp_get_vs_port_echo']:.2f} of it")
-        bench.residence()
-        bench.cores()
-        keep(bench.figures | {"vs_runs": bench.runs})
-        if not quick:
-            bench.more()
+
+        def keep_so_far():
             keep(bench.figures | {"vs_runs": bench.runs})
-            bench.view_a()
-            bench.figure_out("a")
-            bench.show("a", "View a, the same kernel client over a veth to all; client us: what the "
-                            "client's CPU paid, of the servers' work too")
-        bench.sums()
-        print(f"\n  {bed.pair.words()}", flush=True)
-        bench.figures |= bed.pair.figures()
-        bench.view_c(bench_request)
-        keep(bench.figures | {"vs_runs": bench.runs})
+
+        try:
+            views(bench, bench_request, keep_so_far)
+        except Failed as failed:
+            show_part(bench)
+            keep_so_far()
+            raise Failed(f"tools/bench vs: it could not go on: {failed}") from failed
     return bench.figures
