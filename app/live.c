@@ -2,8 +2,9 @@
 
 #include <stdio.h>
 
-#define LINE_BYTES 1024u
-#define NS_PER_S   1e9
+#define LINE_BYTES  1024u
+#define SHARE_BYTES 8u
+#define NS_PER_S    1e9
 
 /* Which counters make up a figure. */
 static const struct {
@@ -40,6 +41,16 @@ busy_percent(struct live *live, const struct appliance *a, uint32_t core)
 	return (uint32_t)percent;
 }
 
+/* Of keys looked for; without any there is no share. */
+static const char *
+share_found(char text[SHARE_BYTES], uint64_t hits, uint64_t misses)
+{
+	if (hits + misses == 0)
+		return "-";
+	snprintf(text, SHARE_BYTES, "%.1f%%", 100.0 * (double)hits / (double)(hits + misses));
+	return text;
+}
+
 void
 live_init(struct live *live, const struct appliance *a)
 {
@@ -51,9 +62,9 @@ live_print(struct live *live, const struct appliance *a)
 {
 	const uint64_t now_ns = tsc_clock_ns(&a->nic.clock);
 	const double seconds = (double)(now_ns - live->last_ns) / NS_PER_S;
-	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES], looked;
+	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES];
 	struct store_usage use;
-	char line[LINE_BYTES];
+	char line[LINE_BYTES], share[SHARE_BYTES];
 	size_t n;
 
 	count(a, now);
@@ -62,19 +73,19 @@ live_print(struct live *live, const struct appliance *a)
 		live->last[i] = now[i];
 	}
 	live->last_ns = now_ns;
-	looked = per_s[LIVE_HITS] + per_s[LIVE_MISSES];
 	store_usage_mt(a->store, &use);
-	n = (size_t)snprintf(
-		line, sizeof line,
-		"get/s %llu set/s %llu other/s %llu hit %.1f%% items %llu memory "
-		"%.1f/%u MB missed %llu busy",
-		(unsigned long long)per_s[LIVE_GET], (unsigned long long)per_s[LIVE_SET],
-		(unsigned long long)per_s[LIVE_OTHER],
-		looked == 0 ? 0.0 : 100.0 * (double)per_s[LIVE_HITS] / (double)looked,
-		(unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
-		a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
+	n = (size_t)snprintf(line, sizeof line, "get/s %llu set/s %llu other/s %llu hit %s busy",
+			     (unsigned long long)per_s[LIVE_GET],
+			     (unsigned long long)per_s[LIVE_SET],
+			     (unsigned long long)per_s[LIVE_OTHER],
+			     share_found(share, per_s[LIVE_HITS], per_s[LIVE_MISSES]));
 	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
+	if (n < sizeof line)
+		snprintf(line + n, sizeof line - n,
+			 " | items %llu memory %.1f of %u MB missed %llu",
+			 (unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
+			 a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
 	puts(line);
 	fflush(stdout);
 }

@@ -9,6 +9,7 @@ CLOCKOO_BUILD or build/ to hold an appliance. As root, the case without root run
 
 import os
 import pathlib
+import re
 import signal
 import shutil
 import subprocess
@@ -23,6 +24,12 @@ DIED_STATUS = 99
 WAIT_S = 60
 # A small cache starts fast; the tests are about what is around it.
 SMALL = ["--server-args", "-m 8 -c 64"]
+
+
+# Of that second, and behind the bar in all.
+LIVE_LINE = re.compile(r"get/s (?P<get>\d+) set/s (?P<set>\d+) other/s \d+ hit (?P<hit>-|[\d.]+%) busy \d+% "
+                       r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+$")
+LOAD_LINES = 30  # on a busy machine storing all keys takes some seconds
 
 
 class Wrong(Exception):
@@ -159,11 +166,28 @@ def sigterm_cleans_up():
 
 def the_live_figures_run_until_sigint():
     r = Run(*SMALL)
-    for _ in range(2):
+    for _ in range(3):  # the session before them may count in the first
         line = r.child.stdout.readline()
-        expect("get/s" in line and "busy" in line, True, f"live line {line!r}")
+        found = LIVE_LINE.match(line)
+        expect(found is not None, True, f"live line {line!r}")
+    expect((found["get"], found["hit"], found["items"]), ("0", "-", "1"), line)
     r.child.send_signal(signal.SIGINT)
     expect(r.finish().returncode, 0, r.stderr)
+
+
+def the_load_is_seen_in_the_live_figures():
+    """And not before: without it they are zeros."""
+    r = Run("--load", "--server-args", "-m 16 -c 64")
+    seen = ""
+    for _ in range(LOAD_LINES):
+        seen = r.child.stdout.readline()
+        found = LIVE_LINE.match(seen)
+        expect(found is not None, True, f"live line {seen!r}")
+        if int(found["get"]) > 0 and int(found["set"]) > 0 and found["hit"] == "100.0%":
+            break
+    r.child.send_signal(signal.SIGINT)
+    expect(r.finish().returncode, 0, r.stderr)
+    expect((found["hit"], int(found["items"]) >= 20000), ("100.0%", True), seen)
 
 
 def a_killed_run_is_cleared_away_by_the_next():
@@ -245,6 +269,7 @@ CASES = [
     sigint_cleans_up,
     sigterm_cleans_up,
     the_live_figures_run_until_sigint,
+    the_load_is_seen_in_the_live_figures,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,
     it_serves_on_ordinary_memory,

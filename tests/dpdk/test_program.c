@@ -261,7 +261,8 @@ live_prints_a_line_of_figures_a_second(void **state)
 	start(&r, args);
 	hear(r.out_fd, r.out, false);
 	hear(r.out_fd, r.out, false);
-	check_ptr(strstr(r.out, "get/s 0 set/s 0 other/s 0 hit 0.0% items 0"));
+	check_ptr(strstr(r.out, "% | items 0 memory 0.0 of 8 MB missed 0\n"));
+	check_ptr(strstr(r.out, "get/s 0 set/s 0 other/s 0 hit - busy "));
 	check_ptr(strstr(r.out, " busy "));
 	kill(r.pid, SIGTERM);
 	check_eq(end(&r), 0);

@@ -22,6 +22,7 @@ import lendings
 import netns
 import progress
 import rings
+import run_load
 import session
 from progress import Failed, say
 
@@ -63,6 +64,7 @@ def parse(argv):
     p.add_argument("--port", default="af_packet", choices=PORTS)
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
+    p.add_argument("--load", action="store_true")
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
@@ -84,6 +86,8 @@ def parse(argv):
         p.error(f"--appliances: 1 to {netns.APPLIANCES_MAX}")
     if args.appliances > 1 and (args.port == "tap" or args.command is None):
         p.error("--appliances: needs --exec, and no tap")
+    if args.load and (args.port == "tap" or args.command is not None):
+        p.error("--load: needs no --exec, and no tap")
     progress.quiet = args.quiet and args.command is not None
     return args
 
@@ -126,9 +130,10 @@ def prepare(argv, args):
     """Build and gain the rights. Returns only as root of some namespace."""
     userns = IN_USERNS in os.environ
     if not userns and not args.no_build:
-        build_tree.build(args.build, targets=["app/clockoo"])
-    if not (args.build / "app" / "clockoo").exists():
-        raise Failed(f"there is no appliance in {args.build}")
+        build_tree.build(args.build, targets=["app/clockoo"] + ["app/clockoo-load"] * args.load)
+    for name in ["clockoo"] + ["clockoo-load"] * args.load:
+        if not (args.build / "app" / name).exists():
+            raise Failed(f"there is no {name} in {args.build / 'app'}")
     if os.geteuid() != 0:
         say("no root: everything happens inside a user namespace")
         become_namespace_root(argv)
@@ -160,14 +165,17 @@ def run_command(args, wire, server, second):
         raise
 
 
-def show(wire, server, userns):
+def show(wire, server, userns, load):
+    """Until somebody ends it. load: makes a run_load.Load, or None."""
     session.show_demo(wire, PORT)
     session.show_commands(wire, PORT, userns)
-    say("\nLive figures, one line a second. Ctrl-C ends it.\n")
+    running = [server] if load is None else [server, load()]
+    say("\nLive figures, one line a second: of that second, and behind the bar in all. Ctrl-C ends it.\n")
     server.on_line = lambda line: print(line, flush=True)
     while True:
         time.sleep(0.2)
-        server.check_alive()
+        for one in running:
+            one.check_alive()
 
 
 def start_second(args, ledger, profiles, undo):
@@ -202,7 +210,13 @@ def serve(args, userns, undo):
         for one in (server, second[1] if second else server):
             one.on_line = lambda line: say(f"appliance: {line}")
         return run_command(args, wire, server, second)
-    show(wire, server, userns)
+
+    def load():
+        one = run_load.Load(args.build, wire, f"{ledger.name}-3", profiles, PORT)
+        undo.callback(one.stop)
+        return one
+
+    show(wire, server, userns, load if args.load else None)
     return 0
 
 

@@ -1,0 +1,53 @@
+"""tools/run --load: clockoo-load in the client's namespace, so that the live line has something to show.
+
+It drives the client's end of the wire itself, with an address of its own beside the kernel's, and checks
+every value. On two CPUs it brings the appliance several times what a kernel client does.
+"""
+
+import contextlib
+import os
+import subprocess
+
+import netns
+from progress import Failed, say
+
+CONNECTIONS, DEPTH, KEYS = 50, 8, 20_000
+LONGEST_S = 86_400
+END_S = 5.0
+
+
+def command(build, wire, name, profiles, port):
+    """On the first CPU: the appliance takes that one last."""
+    cpu = min(os.sched_getaffinity(0))
+    net, _, _ = wire.host.rpartition(".")
+    return [str(build / "app/clockoo-load"), "--port", "af_packet", "--iface", wire.peer, "--address",
+            f"{net}.3/{netns.PREFIX_LEN}", "--server", f"{wire.host}:{port}", "--no-huge",
+            "--yield", "--lcores", f"0@{cpu}", "--file-prefix", name, "--data-dir", str(profiles),
+            "--connections", str(CONNECTIONS), "--depth", str(DEPTH), "--keys", str(KEYS), "--seconds",
+            str(LONGEST_S), "--quiet"]
+
+
+class Load:
+    def __init__(self, build, wire, name, profiles, port):
+        words = command(build, wire, name, profiles, port)
+        say(f"\nThe load: clockoo-load, {CONNECTIONS} connections with {DEPTH} requests each on their way, "
+            f"{KEYS} keys, 5 % sets")
+        # setpriv and nsenter become the program (exec), so the pid is its own.
+        self._child = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            errors="replace", start_new_session=True)
+
+    def check_alive(self):
+        """It ends by itself when a value was wrong, or nobody answers."""
+        status = self._child.poll()
+        if status is not None:
+            raise Failed(f"the load ended (status {status}): {self._child.stderr.read().strip()}")
+
+    def stop(self):
+        self._child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(END_S)
+        self._child.kill()
+        self._child.wait()
+        self._child.stderr.close()
