@@ -2,7 +2,11 @@
 #include "nearest.h"
 #include "yaml_keys.h"
 
+#include <ctype.h>
 #include <string.h>
+
+#define LINES_MAX  512u /* of a file that is none of ours */
+#define LINE_BYTES 512u
 
 const struct config_section config_sections[] = {
 	{"network", "who we are on the network"},
@@ -255,17 +259,45 @@ check_shared(const struct config *cfg, const struct config_source *src, struct f
 	return config_blame(src, f);
 }
 
+/* The line of a file with options as a command line has them, "-m 64", which no YAML of ours has;
+ * 0: none. memcached.conf is such a one, and the first that a newcomer would offer. */
+static uint32_t
+line_of_options(const char *file)
+{
+	FILE *in = fopen(file, "re");
+	char line[LINE_BYTES];
+	uint32_t found = 0;
+
+	if (in == NULL)
+		return 0;
+	for (uint32_t i = 1; i <= LINES_MAX && found == 0 && fgets(line, sizeof line, in) != NULL;
+	     i++)
+		if (line[0] == '-' && (isalpha((unsigned char)line[1]) || line[1] == '-') &&
+		    strncmp(line, "---", 3) != 0)
+			found = i;
+	fclose(in);
+	return found;
+}
+
 bool
 config_file_load(struct config *cfg, struct config_source *src, const char *file, struct fault *f)
 {
 	struct reader r = {cfg, src};
 	const struct yaml_visitor v = {take_key, &r};
+	uint32_t line;
 
 	if (strlen(file) >= sizeof src->file)
 		return fault_say(f, "--config: a path of more than %zu characters",
 				 sizeof src->file - 1);
 	strcpy(src->file, file);
-	return yaml_keys_of_file(file, &v, f) && check_shared(cfg, src, f);
+	if (yaml_keys_of_file(file, &v, f))
+		return check_shared(cfg, src, f);
+	line = line_of_options(file);
+	return line != 0 &&
+	       fault_say_as(f, f->code,
+			    "%s:%u: options as memcached.conf has them; as a file of ours: clockoo "
+			    "--config none $(grep ^- %s) --print-config",
+			    file, line, file);
 }
 
 bool

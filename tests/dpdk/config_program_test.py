@@ -159,6 +159,27 @@ class ConfigProgram(unittest.TestCase):
             (pathlib.Path(folder) / "users").write_text("a:b\n")
             self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: right\n")
 
+    def test_a_memcached_conf_is_told_apart_and_converted_as_it_is_told(self):
+        """As Debian's is written, but for -l 127.0.0.1, which would be refused with its reason."""
+        with tempfile.TemporaryDirectory() as folder:
+            for text, line in (("# memcached default config file\n\n-d\nlogfile /var/log/memcached.log\n-m 96\n"
+                                "-p 11212\n-u nobody\n", 3), ("logfile x\n-m 96\n-p 11212\n", 2)):
+                (pathlib.Path(folder) / "memcached.conf").write_text(text)
+                done = check("memcached.conf", None, cwd=folder)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (WRONG_FILE, "", 1))
+                found = re.match(rf"clockoo: memcached.conf:{line}: options as memcached.conf has them; "
+                                 r"as a file of ours: clockoo (.*)$", done.stderr)
+                self.assertIsNotNone(found, done.stderr)
+                command = f"{CLOCKOO} {found[1]} >f.yaml"
+                self.assertEqual(subprocess.run(["sh", "-c", command], cwd=folder).returncode, 0)
+                self.assertEqual(check("f.yaml", None, cwd=folder).returncode, 0)
+                printed = (pathlib.Path(folder) / "f.yaml").read_text()
+                self.assertIn("\n  limit: 96\n", printed)
+                self.assertIn("\n  tcp_port: 11212\n", printed)
+            # A broken file of ours is still told what is broken in it.
+            (pathlib.Path(folder) / "f.yaml").write_text("---\ncores:\n  list:\n  - 1\n  count: x\n")
+            self.assertIn("f.yaml:5: cores.count", check("f.yaml", None, cwd=folder).stderr)
+
     def test_a_start_names_the_line_as_well(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "f.yaml").write_text(
