@@ -31,7 +31,7 @@ print_node(const struct topology *t, uint32_t n, FILE *out)
 	for (uint32_t cpu = 0; cpu < t->cpu_end; cpu++)
 		has[cpu] = t->cpu[cpu].online && t->cpu[cpu].node == n;
 	number_list_write(list, sizeof list, has, t->cpu_end);
-	fprintf(out, "           node %u: CPUs %s; %llu MB; hugepages free:", n, list,
+	fprintf(out, "           node %u: CPUs %s; %llu MB in all; hugepages free:", n, list,
 		mb(node->memory_bytes));
 	for (uint32_t k = 0; k < HUGE_KINDS; k++)
 		fprintf(out, "%s %llu of %llu x %s", k == 0 ? "" : ",",

@@ -53,7 +53,7 @@ struct steer_rule {
 	uint32_t mark;         /* 0: none */
 	uint32_t priority;     /* 0 is the first */
 	bool spell_protocol;   /* the IP header must name it although a port does */
-	char words[64];        /* what it is for */
+	char words[80];        /* what it is for */
 	const char *otherwise; /* how these frames travel if the NIC refuses it */
 };
 

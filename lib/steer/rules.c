@@ -156,8 +156,11 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 		r->match.src_port = (uint16_t)(c << PORT_SHIFT);
 		r->queue = (uint16_t)(c % plan->queues);
 		r->mark = limits->needs_mark ? plan->rule_count : 0;
-		snprintf(r->words, sizeof r->words, "TCP from ports %u/0x%04x to queue %u",
-			 r->match.src_port, mask, r->queue);
+		/* The bits below the mask's make neighbours of one class. */
+		snprintf(r->words, sizeof r->words,
+			 "TCP from client ports %u and %u modulo %u to queue %u", r->match.src_port,
+			 r->match.src_port + (1u << PORT_SHIFT) - 1, classes << PORT_SHIFT,
+			 r->queue);
 	}
 	return true;
 }

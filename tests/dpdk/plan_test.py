@@ -33,6 +33,9 @@ GOLDEN = [
      0),
     # A core for each UDP port, by rules of the NIC.
     ("paper-udp.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8", "--udp-port-per-core"], 0),
+    # TCP by classes of the clients' ports, by rules of the NIC.
+    ("paper-director.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--steering",
+                                             "flow-director"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
