@@ -24,13 +24,23 @@ NAME = "clockoo"
 # Who builds it answers for it, as with Debian's own tools.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
 PROGRAMS = ("clockoo", "clockoo-load")
+# Written by the build from the programs' tables, and by hand.
 MAN_PAGES = ("clockoo.8", "clockoo-load.1", "clockoo.yaml.5")
+NIC_PAGE = "clockoo-nic.8"
 SCRIPTS = ("postinst", "prerm", "postrm")
 CONFFILE = "etc/clockoo/clockoo.yaml"
 # (where it is, below tools/debian; where it goes)
 DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
         ("clockoo.sysusers", "usr/lib/sysusers.d/clockoo.conf"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
+# What an operator reads, and its name in the package.
+DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
+        "lib/serve/STATS.md": "STATS.md", "lib/load/README.md": "clockoo-load.md",
+        "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md",
+        "tools/debian/README.md": "service.md"}
+LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
+# As the programs are called where the package is installed.
+CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "))
 # Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
 DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
 # kill is what the unit reloads with.
@@ -67,6 +77,25 @@ def changelog(text):
             f"what changed.\n\n -- {MAINTAINER}  Thu, 01 Jan 1970 00:00:00 +0000\n").encode()
 
 
+def as_installed(source):
+    """A page of the source tree for a reader who has only the package: a link leads to a page of it, or is
+    a name alone."""
+    def relinked(link):
+        path = (ROOT / source).parent / link[2]
+        name = DOCS.get(os.path.relpath(path, ROOT))
+        return f"[{link[1]}]({name}.gz)" if name else f"{link[1]} ({os.path.relpath(path, ROOT)} of the sources)"
+
+    text = LINK.sub(relinked, (ROOT / source).read_text())
+    for here, there in CALLED:
+        text = text.replace(here, there)
+    return text
+
+
+def documents():
+    """{name below /usr/share/doc/clockoo: text}, before they are packed."""
+    return {f"{name}.gz": as_installed(source) for source, name in DOCS.items()}
+
+
 def contents(build, number):
     """{path in the package: (bytes, mode)}"""
     files = {}
@@ -81,12 +110,11 @@ def contents(build, number):
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
     files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
+    files[f"usr/share/man/man8/{NIC_PAGE}.gz"] = (packed((ROOT / "tools/debian" / NIC_PAGE).read_bytes()),
+                                                  0o644)
     doc = f"usr/share/doc/{NAME}"
-    for source, name in (("README.md", "README.md"), ("app/README.md", "options.md"),
-                         ("lib/proto/COMMANDS.md", "COMMANDS.md"), ("lib/load/README.md", "clockoo-load.md"),
-                         ("drivers-config/README.md", "drivers-config.md"),
-                         ("drivers-config/TUNING.md", "TUNING.md")):
-        files[f"{doc}/{name}.gz"] = (packed((ROOT / source).read_bytes()), 0o644)
+    for name, text in documents().items():
+        files[f"{doc}/{name}"] = (packed(text.encode()), 0o644)
     files[f"{doc}/copyright"] = ((ROOT / "LICENSE").read_bytes(), 0o644)
     files[f"{doc}/changelog.gz"] = (packed(changelog(number)), 0o644)
     return files
