@@ -67,8 +67,23 @@ appliance_page(void)
 	     ".TP\nMEMCACHED_SASL_PWDB\nThe file of users for \\fB\\-S\\fR without "
 	     "\\fB\\-Y\\fR.");
 	exit_codes();
+	puts(".SH NOTES\n"
+	     "Frames go from the NIC to the program: the host's firewall (nftables, iptables), "
+	     "tcpdump and its\n"
+	     "counters see nothing of them. Who may reach the port is decided in the network, by "
+	     "\\fB\\-Y\\fR and by\n"
+	     "\\fB\\-\\-udp\\-allow\\fR.\n"
+	     ".PP\nThe cache is memory alone: after a crash or a restart it is empty. Its "
+	     "connections "
+	     "are forgotten\n"
+	     "without a word; a client learns of it by the reset that its next request gets from "
+	     "the "
+	     "new process, or\n"
+	     "by its own timeout until there is one. After a stop (SIGTERM) connections are closed "
+	     "properly.");
 	puts(".SH FILES\n.I /etc/clockoo/clockoo.yaml\n"
-	     ".SH SEE ALSO\n.BR clockoo.yaml (5),\n.BR clockoo\\-load (1),\n.BR memcached (1)");
+	     ".SH SEE ALSO\n.BR clockoo.yaml (5),\n.BR clockoo\\-nic (8),\n.BR clockoo\\-load "
+	     "(1),\n.BR memcached (1)");
 }
 
 static void
