@@ -166,6 +166,14 @@ def a_get_of_100_keys_over_udp_is_one_message():
     expect(count, -(-len(answer) // UDP_PAYLOAD_MAX), "datagrams")
 
 
+def a_udp_request_in_fragments_is_put_together():
+    with Udp() as u, Tcp() as c:
+        for size in (1400, 1900, 1950, 2100, 4096, 9000, 16000):
+            value = bytes(random.randrange(97, 123) for _ in range(size))
+            u.ask(b"set uf 0 0 %d\r\n%s\r\n" % (size, value), b"STORED\r\n")
+            c.ask(b"get uf\r\n", b"VALUE uf 0 %d\r\n%s\r\nEND\r\n" % (size, value))
+
+
 def a_get_of_100_keys_over_tcp_has_them_all():
     request, want = _hundred_keys(b"th")
     with Tcp() as c:
@@ -442,6 +450,7 @@ CASES = [
     bad_datagrams_are_dropped_in_silence,
     a_cut_udp_body_does_not_eat_the_next_datagram,
     a_get_of_100_keys_over_udp_is_one_message,
+    a_udp_request_in_fragments_is_put_together,
     a_get_of_100_keys_over_tcp_has_them_all,
     udp_and_tcp_are_served_at_once,
     a_thousand_connections_are_served_at_once,
