@@ -166,6 +166,28 @@ def a_get_of_100_keys_over_udp_is_one_message():
     expect(count, -(-len(answer) // UDP_PAYLOAD_MAX), "datagrams")
 
 
+def _asked_at_once(u, requests):
+    """All requests before the first answer is read; how many of them are answered whole."""
+    wanted = {u.send(request): {} for request in requests}
+    whole = 0
+    while whole < len(wanted) and (got := u.datagram()) is not None:
+        parts = wanted[got[0]]
+        parts[got[1]] = got[4]
+        if len(parts) == got[2]:
+            whole += 1
+            expect(b"".join(parts[i] for i in range(got[2]))[-5:], b"END\r\n", "end of an answer")
+    return whole
+
+
+def more_keys_over_udp_than_a_turn_has_time_for_are_answered_whole():
+    request, _ = _hundred_keys(b"uw")
+    twenty = b" ".join(request.split()[:21]) + b"\r\n"
+    with Udp() as u:
+        u.ask(b"get" + b" a" * 257 + b"\r\n", b"END\r\n")
+        for _ in range(20):
+            expect(_asked_at_once(u, [twenty] * 64), 64, "answers to 64 gets of 20 keys")
+
+
 def a_udp_request_in_fragments_is_put_together():
     with Udp() as u, Tcp() as c:
         for size in (1400, 1900, 1950, 2100, 4096, 9000, 16000):
@@ -450,6 +472,7 @@ CASES = [
     bad_datagrams_are_dropped_in_silence,
     a_cut_udp_body_does_not_eat_the_next_datagram,
     a_get_of_100_keys_over_udp_is_one_message,
+    more_keys_over_udp_than_a_turn_has_time_for_are_answered_whole,
     a_udp_request_in_fragments_is_put_together,
     a_get_of_100_keys_over_tcp_has_them_all,
     udp_and_tcp_are_served_at_once,
