@@ -68,6 +68,21 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
 
+/* What nobody may ask for in a datagram becomes an error. False: it is a reply. Answered with an
+ * error, one forged datagram would have us and another server answer each other for ever; and what
+ * stands behind it may be a value, and anything. */
+static bool
+op_judge(struct serve *sv, struct op *op, struct view rest)
+{
+	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && mc_is_reply(rest)) {
+		datagram_drop(sv, UDP_DROP_REPLY);
+		return false;
+	}
+	if (!mc_req_over_udp(&op->req))
+		mc_bad(&op->req, MC_ERR_UDP);
+	return true;
+}
+
 static inline void
 op_take(struct serve *sv, struct view rest, uint32_t used)
 {
@@ -75,8 +90,8 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !mc_req_over_udp(&op->req))
-		mc_bad(&op->req, MC_ERR_UDP);
+	if (unlikely(op->req.verb >= MC_STATS) && !op_judge(sv, op, rest))
+		return;
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
 		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;

@@ -196,6 +196,15 @@ def a_udp_request_in_fragments_is_put_together():
             c.ask(b"get uf\r\n", b"VALUE uf 0 %d\r\n%s\r\nEND\r\n" % (size, value))
 
 
+def replies_that_come_over_udp_are_not_answered():
+    with Udp() as u:
+        for reply in (b"ERROR\r\n", b"END\r\n", b"STORED\r\n", b"MN\r\n", b"17\r\n",
+                      b"VALUE a 0 7\r\nget a\r\n\r\nEND\r\n", b"\x81" + bytes(23) + b"\r\n"):
+            u.send(reply)
+        u.expect_silence("replies")
+        u.ask(b"get none\r\n", b"END\r\n")
+
+
 def a_get_of_100_keys_over_tcp_has_them_all():
     request, want = _hundred_keys(b"th")
     with Tcp() as c:
@@ -474,6 +483,7 @@ CASES = [
     a_get_of_100_keys_over_udp_is_one_message,
     more_keys_over_udp_than_a_turn_has_time_for_are_answered_whole,
     a_udp_request_in_fragments_is_put_together,
+    replies_that_come_over_udp_are_not_answered,
     a_get_of_100_keys_over_tcp_has_them_all,
     udp_and_tcp_are_served_at_once,
     a_thousand_connections_are_served_at_once,
