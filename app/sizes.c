@@ -79,9 +79,10 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.seed = ~secrets->seed,
 		.never_evict = cfg->no_evict,
 	};
-	/* Held by connections; owned by the stack otherwise; two bursts on their way to and from
-	 * the device. */
-	z->frames = z->stack.rx_frames_max + STACK_FRAMES_MAX + 2 * BURST_MAX;
+	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
+	 * way to and from the device. */
+	z->frames = z->stack.rx_frames_max + (cfg->udp_port != 0 ? UDP_KEPT_MAX : 0) +
+		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->store_bytes = store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->serve_bytes = serve_bytes(&z->serve);

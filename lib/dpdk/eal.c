@@ -3,9 +3,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -13,7 +15,8 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
-#define CAUGHT_BYTES 16384u
+#define CAUGHT_BYTES    16384u
+#define FANOUT_FLAGS_AT 16u /* in the option's value: packet(7) */
 
 static void
 add(struct eal_args *args, const char *word)
@@ -150,6 +153,27 @@ refuse(const char *said, struct fault *f)
 {
 	return fault_say(f, "DPDK did not start: %s (%s); -vv shows all it says",
 			 said[0] != '\0' ? said : "no reason given", rte_strerror(rte_errno));
+}
+
+/*
+ * In place of the C library's, for drivers, too: the dynamic linker looks here first.
+ *
+ * The af_packet driver asks the kernel to put IPv4 fragments together before it hands them over,
+ * with one queue as with many, and no parameter of it says otherwise. What is then longer than a
+ * slot of its ring arrives cut, and is lost. The stack puts fragments together itself, as it does
+ * on a NIC, so the wish is taken out of what the driver asks for.
+ */
+__attribute__((used, visibility("default"))) int
+setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	uint32_t fanout;
+
+	if (level == SOL_PACKET && name == PACKET_FANOUT && len == sizeof fanout) {
+		memcpy(&fanout, value, sizeof fanout);
+		fanout &= ~((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << FANOUT_FLAGS_AT);
+		value = &fanout;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 }
 
 bool

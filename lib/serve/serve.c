@@ -121,19 +121,16 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	return sv;
 }
 
-/* What the last turn had no time for went with its frames. */
+/* What the last turn did not get to stands in front, and the first of it may have been begun: the
+ * cursor stands where it stood. */
 static void
 datagrams_restart(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(dc->next < dc->count))
-		counter_add(&sv->counters[UDP_DROP_LATE], dc->count - dc->next);
-	if (unlikely(sv->message_open || sv->message_lost))
-		message_discard(sv);
-	sv->admin.asked = 0;
-	*dc = (struct datagram_cursor){0};
+	dc->next = 0;
 	dc->list = stack_datagrams(sv->stack, &dc->count);
+	dc->left = dc->count;
 }
 
 /* What is put off takes a chunk that a reply was promised: with few left, nothing is parsed behind
@@ -204,7 +201,7 @@ serve_parse(struct serve *sv)
 bool
 serve_more(const struct serve *sv)
 {
-	return sv->more || sv->datagrams.next < sv->datagrams.count;
+	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_wait(sv));
 }
 
 const struct counter *

@@ -67,8 +67,9 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
 	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
 	X(UDP_DROP_HTTP, "datagrams from a browser, or of a wrong magic")                          \
-	X(UDP_DROP_LATE, "datagrams the turn had no time for")                                     \
-	X(UDP_DROP_BUSY, "replies not sent: too many waiting for room")                            \
+	X(UDP_DROP_REPLY, "datagrams that are a reply, not a request")                             \
+	X(UDP_DROP_ERRORS, "errors not sent: their source has had its share of this second")       \
+	X(UDP_DROP_BUSY, "replies not sent: no memory to compose them in")                         \
 	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")                   \
 	X(UDP_DROP_BUDGET, "replies not sent: their source has had its share of this second")      \
 	X(UDP_DROP_AUTH, "datagrams where only users of a table may ask")                          \

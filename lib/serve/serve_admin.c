@@ -13,11 +13,11 @@
 /* ---- birth ---- */
 
 static uint32_t
-cores_share(uint32_t bytes_per_s, uint32_t cores)
+cores_share(uint32_t budget, uint32_t cores)
 {
-	const uint32_t share = bytes_per_s / cores;
+	const uint32_t share = budget / cores;
 
-	return share > 0 || bytes_per_s == 0 ? share : 1;
+	return share > 0 || budget == 0 ? share : 1;
 }
 
 static void
@@ -30,15 +30,16 @@ guard_create(struct serve *sv)
 	g->bytes_per_s = cores_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
 		udp_guard_allow(g, &p->networks[i].ip, p->networks[i].prefix_len);
+	sv->admin.errors->bytes_per_s = cores_share(UDP_ERRORS_A_SECOND, sv->shared->cores);
 }
 
 size_t
 admin_bytes(const struct serve_config *cfg)
 {
 	return (size_t)cfg->conns_max * sizeof(struct conn_card) + sizeof(struct prefixes) +
-	       sizeof(struct event_ring) + sizeof(struct udp_guard) +
+	       sizeof(struct event_ring) + 2 * sizeof(struct udp_guard) +
 	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + SIZE_CELLS * sizeof(uint32_t) +
-	       6 * CACHE_LINE_BYTES;
+	       7 * CACHE_LINE_BYTES;
 }
 
 void
@@ -51,6 +52,7 @@ admin_create(struct serve *sv, struct region *region)
 	a->prefixes = region_take(region, sizeof(struct prefixes), line);
 	a->ring = region_take(region, sizeof(struct event_ring), line);
 	a->guard = region_take(region, sizeof(struct udp_guard), line);
+	a->errors = region_take(region, sizeof(struct udp_guard), line);
 	a->classes = region_take(region, CLASSES_MAX * sizeof *a->classes, line);
 	store_class_map(sv->shared->store, &a->map);
 	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
@@ -212,6 +214,17 @@ udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t
 			     answer + (uint64_t)mc_udp_pieces(answer) * head))
 		return true;
 	serve_count(sv, UDP_DROP_BUDGET);
+	return false;
+}
+
+bool
+udp_admits_error(struct serve *sv, const struct udp_peer *to)
+{
+	const uint64_t hash = store_hash(sv->store, udp_guard_source(&to->ip));
+
+	if (udp_guard_admits(sv->admin.errors, &to->ip, hash, sv->clock.now_s, 0, 1))
+		return true;
+	serve_count(sv, UDP_DROP_ERRORS);
 	return false;
 }
 

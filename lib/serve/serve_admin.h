@@ -25,6 +25,10 @@
 #define VERBOSITY_MAX 2u   /* memcached's */
 #define CARDS_A_STEP  64u  /* slots of connections looked at in one step of a stream */
 
+/* To one source over UDP, to what is no request, by all cores: as many as somebody who types needs,
+ * and a client's author to see that he is wrong. */
+#define UDP_ERRORS_A_SECOND 100u
+
 struct op;
 struct serve;
 struct session;
@@ -152,6 +156,7 @@ struct admin {
 	struct prefixes *prefixes;
 	struct event_ring *ring;
 	struct udp_guard *guard;
+	struct udp_guard *errors; /* the same sketch: it counts errors where that counts bytes */
 	struct store_class_map map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
 };
@@ -221,6 +226,9 @@ void users_look(struct serve *sv);
 /* If the policy asks for it. asked and answer are bytes behind the frame header, of a request and
  * of all its datagrams. */
 bool udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer);
+/* May what is no request be answered with an error? Always asked: who takes our error for something
+ * to answer, and answers with what we take for none, would go on for ever. */
+bool udp_admits_error(struct serve *sv, const struct udp_peer *to);
 
 /* ---- watchers (serve_watch.c) ---- */
 

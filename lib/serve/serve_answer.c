@@ -342,4 +342,6 @@ serve_answer(struct serve *sv)
 		carries_return(sv);
 	if (unlikely(sv->message_count > 0))
 		messages_drain(sv);
+	if (unlikely(sv->datagrams.next != sv->datagrams.left))
+		datagrams_leave(sv);
 }

@@ -57,10 +57,11 @@ enum answer {
 
 struct message; /* serve_message.c */
 
-/* Where the parsing of this turn's datagrams stands. */
+/* Where the parsing of datagrams stands. */
 struct datagram_cursor {
-	struct datagram *list;
+	struct datagram *list; /* of this turn */
 	uint32_t count, next;
+	uint32_t left; /* as the stack was told: list[left] and what follows is for the next turn */
 	struct view text; /* of list[next], behind the frame; data NULL: not yet looked at */
 	uint32_t at;
 	uint16_t id;
@@ -178,6 +179,8 @@ enum parse_step {
 
 void conns_parse(struct serve *sv);
 void datagrams_parse(struct serve *sv);
+/* What was not parsed stays for the next turn. */
+void datagrams_leave(struct serve *sv);
 /* An operation of this connection without a line of its own. */
 void op_push(struct serve *sv, struct session *ss, uint8_t verb);
 /* A chunk to carry bytes in; false: the stack has none to spare. */
@@ -276,5 +279,14 @@ void message_value(struct serve *sv, const struct op *op, const struct item *it)
 void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
 void message_discard(struct serve *sv);
 void messages_drain(struct serve *sv);
+
+/* A complete one waits for room: until it is sent no datagram is read. So nobody's reply is thrown
+ * away because others' are slow to leave, and there is always a place in the ring. */
+static inline bool
+messages_wait(const struct serve *sv)
+{
+	static_assert(OPS_MAX <= UDP_ANSWERS_MAX, "what a pass answers has its places");
+	return sv->message_count > (sv->message_open ? 1u : 0u);
+}
 
 #endif

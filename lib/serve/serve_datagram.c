@@ -2,7 +2,8 @@
  * serve_datagram.c - datagrams to operations.
  *
  * A datagram stands alone: what it leaves unfinished is dropped and counted, and the next one is
- * read from its own first byte. Each command in it has a message of its own as its reply.
+ * read from its own first byte. Each command in it has a message of its own as its reply. What a
+ * turn has no time for stays where it is, in the stack, and is read on in the next one.
  */
 #include "serve_core.h"
 
@@ -13,6 +14,14 @@ datagram_next(struct datagram_cursor *dc)
 	dc->text = (struct view){NULL, 0};
 	dc->at = 0;
 	dc->parser = (struct mc_parser){0};
+}
+
+static inline void
+datagram_read(struct datagram_cursor *dc, uint32_t used)
+{
+	dc->at += used;
+	if (dc->at == dc->text.len)
+		datagram_next(dc);
 }
 
 static void
@@ -59,6 +68,21 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
 
+/* What nobody may ask for in a datagram becomes an error. False: it is a reply. Answered with an
+ * error, one forged datagram would have us and another server answer each other for ever; and what
+ * stands behind it may be a value, and anything. */
+static bool
+op_judge(struct serve *sv, struct op *op, struct view rest)
+{
+	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && mc_is_reply(rest)) {
+		datagram_drop(sv, UDP_DROP_REPLY);
+		return false;
+	}
+	if (!mc_req_over_udp(&op->req))
+		mc_bad(&op->req, MC_ERR_UDP);
+	return true;
+}
+
 static inline void
 op_take(struct serve *sv, struct view rest, uint32_t used)
 {
@@ -66,8 +90,8 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !mc_req_over_udp(&op->req))
-		mc_bad(&op->req, MC_ERR_UDP);
+	if (unlikely(op->req.verb >= MC_STATS) && !op_judge(sv, op, rest))
+		return;
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
 		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;
@@ -86,10 +110,9 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	sv->unprobed = true;
 	op->raw = (struct view){rest.data, used};
 	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
-	dc->at += used;
 	sv->op_count++;
-	if (op_hangs_up(op)) /* there is no connection to close */
-		datagram_next(dc);
+	/* There is no connection to close. */
+	datagram_read(dc, op_hangs_up(op) ? rest.len : used);
 }
 
 /* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
@@ -113,10 +136,6 @@ datagram_step(struct serve *sv)
 	const bool in_line = dc->parser.in_line;
 	struct mc_result r;
 
-	if (rest.len == 0) {
-		datagram_next(dc);
-		return;
-	}
 	if (!line_is_whole(dc, rest)) {
 		datagram_drop(sv, UDP_DROP_CUT);
 		return;
@@ -125,7 +144,7 @@ datagram_step(struct serve *sv)
 	if (r.status == MC_OK)
 		op_take(sv, rest, r.used);
 	else if (r.status == MC_MORE && r.used > 0)
-		dc->at += r.used;
+		datagram_read(dc, r.used);
 	else if (in_line)
 		line_break(sv, rest);
 	else
@@ -137,6 +156,8 @@ datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
+	if (unlikely(messages_wait(sv)))
+		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
 			datagrams_straight(sv);
@@ -145,4 +166,13 @@ datagrams_parse(struct serve *sv)
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv);
 	}
+}
+
+void
+datagrams_leave(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+
+	dc->left = dc->next;
+	stack_datagrams_keep(sv->stack, dc->left);
 }

@@ -5,6 +5,8 @@
  * complete is the number of its datagrams known, which each of them states; then it is sent as
  * the outbox has room, over several turns if need be, the oldest first.
  *
+ * A request of more keys than a turn has time for is composed over turns.
+ *
  * Bounds: UDP_ANSWERS_MAX messages; UDP_PIECES_MAX datagrams each; half of the core's chunks.
  */
 #include "serve_core.h"
@@ -274,7 +276,7 @@ piece_send(struct serve *sv, struct message *m)
 void
 messages_drain(struct serve *sv)
 {
-	while (sv->message_count > (sv->message_open ? 1u : 0u)) {
+	while (messages_wait(sv)) {
 		struct message *m = &sv->messages[sv->message_first];
 
 		do

@@ -68,6 +68,10 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
+	/* One that stands behind values ends their reply. */
+	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
+	    !udp_admits_error(sv, &op->datagram->from))
+		return;
 	if (op->req.flags & MC_BINARY)
 		reply_status(sv, op, (enum mc_bin_status)mc_error_status[error]);
 	else

@@ -9,7 +9,7 @@
  *         data stream summary: the count-min sketch", 2005). A cell counts at least what its
  *         sources got, so nobody ever gets more than the budget, however many sources there are;
  *         who shares both cells with others gets less.
- * Units:  bytes of UDP payload; whole seconds.
+ * Units:  bytes of UDP payload, or whatever else there is a budget of; whole seconds.
  * Thread: core-local.
  * Bounds: GUARD_ROWS * GUARD_CELLS cells, SERVE_NETWORKS_MAX networks.
  */

@@ -37,6 +37,14 @@ check_icmp(struct stack *s, const uint8_t *p, uint32_t len)
 	return check_echo(s, IPV4_HEADER_BYTES + len);
 }
 
+static struct ip_request
+request_of(const struct stack *s, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &s->in->l3[rx_index];
+
+	return (struct ip_request){s->in->rx.data[rx_index], &l3->src_ip, l3->l4_offset, l3->local};
+}
+
 void
 icmp_input(struct stack *s, uint32_t rx_index)
 {
@@ -49,7 +57,7 @@ icmp_input(struct stack *s, uint32_t rx_index)
 		outbox_waive(s, rx_index);
 		return;
 	}
-	icmp_echo_to_reply(ip_answer_here(s, rx_index, l3->l4_len, IPV4_ICMP));
+	icmp_echo_to_reply(ip_answer_here(s, request_of(s, rx_index), l3->l4_len, IPV4_ICMP));
 	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len, s->ip_mark);
 }
 
@@ -81,7 +89,7 @@ icmp6_echo(struct stack *s, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
 	const struct ip_way way = {&l3->src_ip, l3->local, IPV6_ICMP};
-	uint8_t *p = ip_answer_here(s, rx_index, l3->l4_len, IPV6_ICMP);
+	uint8_t *p = ip_answer_here(s, request_of(s, rx_index), l3->l4_len, IPV6_ICMP);
 	struct icmp6_header *h = (struct icmp6_header *)p;
 
 	h->type = ICMP6_ECHO_REPLY;

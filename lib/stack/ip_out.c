@@ -109,36 +109,34 @@ ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 }
 
 static uint8_t *
-ip6_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
+ip6_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
 {
-	const struct l3_info *l3 = &s->in->l3[rx_index];
-	uint8_t *frame = s->in->rx.data[rx_index];
+	uint8_t *frame = from.frame;
 
-	if (l3->l4_offset != L4_AT6)
-		memmove(frame + L4_AT6, frame + l3->l4_offset, l4_len);
+	if (from.l4_offset != L4_AT6)
+		memmove(frame + L4_AT6, frame + from.l4_offset, l4_len);
 	eth_emit(frame, ((struct eth_header *)frame)->src, s->port->mac, ETH_TYPE_IPV6);
-	ipv6_emit(frame + ETH_HEADER_BYTES, &s->ip[l3->local], &l3->src_ip, protocol,
+	ipv6_emit(frame + ETH_HEADER_BYTES, &s->ip[from.local], from.src, protocol,
 		  (uint16_t)l4_len);
 	return frame + L4_AT6;
 }
 
 uint8_t *
-ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol)
+ip_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
 {
-	const struct l3_info *l3 = &s->in->l3[rx_index];
-	uint8_t *frame = s->in->rx.data[rx_index];
+	uint8_t *frame = from.frame;
 	struct eth_header *eth = (struct eth_header *)frame;
 	const uint16_t total_len = (uint16_t)(IPV4_HEADER_BYTES + l4_len);
 
-	if (unlikely(l3->l4_offset != L4_AT)) {
-		if (l3->local != LOCAL_V4)
-			return ip6_answer_here(s, rx_index, l4_len, protocol);
+	if (unlikely(from.l4_offset != L4_AT)) {
+		if (from.local != LOCAL_V4)
+			return ip6_answer_here(s, from, l4_len, protocol);
 		/* Options of the request are no options of the answer: close the gap. */
-		memmove(frame + L4_AT, frame + l3->l4_offset, l4_len);
+		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
 	}
 	memcpy(eth->dst, eth->src, sizeof eth->dst);
 	memcpy(eth->src, s->port->mac, sizeof eth->src);
-	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(&l3->src_ip), protocol,
+	ipv4_emit(frame + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(from.src), protocol,
 		  total_len);
 	ipv4_finish(s, (struct ipv4_header *)(frame + ETH_HEADER_BYTES), total_len);
 	return frame + L4_AT;

@@ -87,9 +87,15 @@ outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark)
 {
 	const struct burst *rx = &s->in->rx;
 
+	outbox_return_frame(s, rx->frame[rx_index], rx->data[rx_index], len, mark);
+}
+
+void
+outbox_return_frame(struct stack *s, struct frame *f, uint8_t *start, uint32_t len, uint32_t mark)
+{
 	ensure(s->owed != 0 && s->out.count < OUTBOX_MAX && len <= s->port->frame_bytes);
 	s->owed--;
-	outbox_send(s, rx->frame[rx_index], rx->data[rx_index], len, mark);
+	outbox_send(s, f, start, len, mark);
 }
 
 void

@@ -36,7 +36,7 @@ struct reasm {
 	uint64_t swept_ns;
 	uint32_t waiting; /* contexts open or given up */
 	uint32_t delivered_count;
-	struct context *delivered[BURST_MAX];
+	struct context *delivered[REASM_SETS * REASM_WAYS];
 	struct context set[REASM_SETS][REASM_WAYS];
 };
 
@@ -318,10 +318,29 @@ reasm_tick(struct reasm *r, struct stack *s)
 	}
 }
 
-void
-reasm_release(struct reasm *r)
+/* NULL: it came in one piece, and lies in its frame. */
+static struct context *
+context_of(struct reasm *r, const struct datagram *d)
 {
+	const uintptr_t at = (uintptr_t)d->payload.data - (uintptr_t)r->set;
+
+	return at < sizeof r->set ? &r->set[0][0] + at / sizeof(struct context) : NULL;
+}
+
+void
+reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count)
+{
+	if (likely(r->delivered_count == 0))
+		return;
 	for (uint32_t i = 0; i < r->delivered_count; i++)
 		r->delivered[i]->state = CONTEXT_FREE;
 	r->delivered_count = 0;
+	for (uint32_t i = 0; i < kept_count; i++) {
+		struct context *c = context_of(r, &kept[i]);
+
+		if (c == NULL)
+			continue;
+		c->state = CONTEXT_DELIVERED;
+		r->delivered[r->delivered_count++] = c;
+	}
 }

@@ -28,7 +28,7 @@ struct reasm *reasm_create(struct region *region);
 
 /* Give up what has waited too long. */
 void reasm_tick(struct reasm *r, struct stack *s);
-/* What was delivered this turn has been read. */
-void reasm_release(struct reasm *r);
+/* What was delivered has been read, but for what lies in the datagrams kept. */
+void reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count);
 
 #endif

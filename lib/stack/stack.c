@@ -14,7 +14,7 @@ const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUN
 static uint32_t
 spent_max(const struct stack_config *cfg)
 {
-	return cfg->rx_frames_max + 2 * BURST_MAX;
+	return cfg->rx_frames_max + UDP_KEPT_MAX + 2 * BURST_MAX;
 }
 
 size_t
@@ -201,14 +201,14 @@ stack_next_timer(const struct stack *s)
 bool
 stack_has_work(const struct stack *s)
 {
-	return s->out.count != 0 || tcp_has_ready(s);
+	return s->out.count != 0 || s->datagrams_kept != 0 || tcp_has_ready(s);
 }
 
 bool
 stack_drain(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
-	return tcp_drain(s);
+	return tcp_drain(s) && s->datagrams_kept == 0;
 }
 
 void

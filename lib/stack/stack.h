@@ -12,8 +12,9 @@
  *         them (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for neigh_table (see neigh_table.h).
  * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
- * Bounds: OUTBOX_MAX frames out a turn; conns_max connections; chunks * CHUNK_BYTES unsent or
- *         unacknowledged bytes; rx_frames_max frames held by connections.
+ * Bounds: OUTBOX_MAX frames out a turn; UDP_KEPT_MAX datagrams kept over turns; conns_max
+ * connections; chunks * CHUNK_BYTES unsent or unacknowledged bytes; rx_frames_max frames held by
+ * connections.
  */
 #ifndef CLOCKOO_STACK_H
 #define CLOCKOO_STACK_H
@@ -35,6 +36,9 @@
 /* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock, its
  * outbox, and the burst it works on. For whoever sizes the port's pool. */
 #define STACK_FRAMES_MAX (STOCK_MAX + OUTBOX_MAX + BURST_MAX)
+/* Datagrams kept for later turns at most, and with UDP so many frames more: twenty bursts of which
+ * a turn reads a fifth. */
+#define UDP_KEPT_MAX 1024u
 
 struct neigh_table;
 struct conn;
@@ -136,7 +140,7 @@ uint32_t stack_give(struct stack *s);
  * simulator's clock. */
 uint64_t stack_next_timer(const struct stack *s);
 /* After a turn: has the next one work that neither a frame nor a timer brings? A connection is to
- * be read again, or frames that the port refused are to be offered again. */
+ * be read again, datagrams were kept, or frames that the port refused are to be offered again. */
 bool stack_has_work(const struct stack *s);
 
 /* Stop: refuse new connections, FIN on all others; true once none is left. */
@@ -221,12 +225,19 @@ struct udp_peer {
 struct datagram {
 	struct udp_peer from;
 	struct view payload;
-	uint32_t rx_index; /* the stack's */
-	bool answered;     /* the stack's */
+	/* The stack's: the frame it came in, or the last one of those that it came in. */
+	struct frame *frame;
+	uint8_t *start;
+	uint16_t l4_offset; /* bytes from start */
+	bool answered;
 };
 
-/* The datagrams of this turn. */
+/* The datagrams of this turn, oldest first: those kept in the last one, then those that came. */
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
+/* Those from number `first` on are for the next turn: where their bytes lie they stay. The last
+ * call in a turn counts; without one all are done with. Beyond UDP_KEPT_MAX the youngest are
+ * dropped. */
+void stack_datagrams_keep(struct stack *s, uint32_t first);
 /* Where an in-place answer is written (over the request) and how long it may be. */
 uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);
 /* Send the request's frame back with payload_len bytes of payload. */

@@ -119,9 +119,12 @@ struct stack {
 	uint64_t path_cursor; /* in cfg.path_notes */
 	struct sorted *in;    /* of this turn */
 	bool rx_more;         /* it took all the frames it had room for, so more may be waiting */
-	uint32_t owed;        /* received frames that may still become their own answer */
+	uint32_t owed;        /* received frames that may still become their own answer this turn */
+	uint32_t datagram_first; /* of datagrams[]: where those of this turn begin */
 	uint32_t datagram_count;
-	struct datagram datagrams[BURST_MAX];
+	uint32_t datagrams_kept;   /* of them, from the last turn */
+	uint32_t datagrams_behind; /* of them, the last ones: not shown to the service this turn */
+	uint32_t datagrams_unread; /* of those shown, the last ones: for the next turn */
 
 	/* Frames received and no longer needed; given back in one call by stack_release().
 	 * spent_max is every received frame this core can own, so there is always a place. */
@@ -131,6 +134,8 @@ struct stack {
 
 	struct outbox out;
 	struct stock stock;
+	/* Those kept move up only when they have come to the middle. */
+	struct datagram datagrams[2 * UDP_KEPT_MAX + BURST_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
 };
 
@@ -226,11 +231,21 @@ uint8_t *outbox_begin(struct stack *s);
 uint8_t *outbox_begun(struct stack *s);
 void outbox_commit(struct stack *s, uint32_t len, uint32_t mark);
 void outbox_return(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t mark);
+void outbox_return_frame(struct stack *s, struct frame *f, uint8_t *start, uint32_t len,
+			 uint32_t mark);
 void outbox_waive(struct stack *s, uint32_t rx_index);
 
-/* ip_out.c: make received frame i an answer: plain headers back to where it came from, its
- * l4_len bytes of L4 (at l3[i].l4_offset) behind them. Returns where they now are. */
-uint8_t *ip_answer_here(struct stack *s, uint32_t rx_index, uint32_t l4_len, uint8_t protocol);
+/* A received packet that is to be its own answer. */
+struct ip_request {
+	uint8_t *frame;
+	const struct ip_addr *src;
+	uint32_t l4_offset; /* in frame */
+	uint8_t local;
+};
+
+/* ip_out.c: plain headers back to where it came from, its l4_len bytes of L4 behind them. Returns
+ * where they now are. */
+uint8_t *ip_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol);
 
 /* neigh_io.c: does a route of ours go through this neighbour? */
 bool route_uses(const struct stack *s, const struct ip_addr *ip);

@@ -47,15 +47,38 @@ datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uin
 	d->from.local = l3->local;
 	d->payload.data = udp + UDP_HEADER_BYTES;
 	d->payload.len = udp_len - UDP_HEADER_BYTES;
-	d->rx_index = i;
+	d->frame = in->rx.frame[i];
+	d->start = in->rx.data[i];
+	d->l4_offset = l3->l4_offset;
 	d->answered = false;
+}
+
+/*
+ * After a turn that left some: which of all that wait now the service may read. Each of them may
+ * become its own answer, so each is owed a place in the outbox; the frames of this turn are
+ * already. Half of what is left then is for replies in frames of their own, so that those get on,
+ * too.
+ */
+static __attribute__((noinline)) void
+datagrams_show(struct stack *s)
+{
+	const uint32_t fresh = s->datagram_count - s->datagrams_kept;
+	const uint32_t taken = s->out.count + s->owed + OUTBOX_RESERVE;
+	const uint32_t room = taken < OUTBOX_MAX ? (OUTBOX_MAX - taken) / 2 : 0;
+	const uint32_t more = room < BURST_MAX ? room : BURST_MAX;
+	uint32_t shown = fresh + more;
+
+	if (shown > s->datagram_count)
+		shown = s->datagram_count;
+	s->owed += shown - fresh;
+	s->datagrams_behind = s->datagram_count - shown;
 }
 
 void
 udp_input(struct stack *s, const struct sorted *in)
 {
-	/* Those put together of fragments stand there already. */
-	struct datagram *d = &s->datagrams[s->datagram_count];
+	/* Those kept and those put together of fragments stand there already. */
+	struct datagram *d = &s->datagrams[s->datagram_first + s->datagram_count];
 
 	for (uint32_t n = 0; n < in->udp_count; n++) {
 		const uint32_t i = in->udp[n];
@@ -64,27 +87,58 @@ udp_input(struct stack *s, const struct sorted *in)
 		datagram_fill(d++, in, i, in->rx.data[i] + l3->l4_offset, l3->l4_len);
 	}
 	s->datagram_count += in->udp_count;
-	if (s->datagram_count != 0)
-		counter_add(&s->counters[UDP_RECEIVED], s->datagram_count);
+	if (s->datagram_count != s->datagrams_kept)
+		counter_add(&s->counters[UDP_RECEIVED], s->datagram_count - s->datagrams_kept);
+	if (unlikely(s->datagrams_kept != 0))
+		datagrams_show(s);
 }
 
 void
 udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len)
 {
-	datagram_fill(&s->datagrams[s->datagram_count++], s->in, rx_index, udp, udp_len);
+	datagram_fill(&s->datagrams[s->datagram_first + s->datagram_count++], s->in, rx_index, udp,
+		      udp_len);
+}
+
+/* Those behind the first `read` are for the next turn: as many as there is memory for. */
+static __attribute__((noinline)) void
+datagrams_keep(struct stack *s, uint32_t read)
+{
+	uint32_t kept = s->datagram_count - read;
+
+	s->datagram_first += read;
+	for (; kept > UDP_KEPT_MAX; kept--) {
+		const struct datagram *d = &s->datagrams[s->datagram_first + kept - 1];
+
+		stack_count(s, DROP_UDP_BACKLOG);
+		frame_spent(s, d->frame, d->start);
+	}
+	if (kept == 0 || s->datagram_first > UDP_KEPT_MAX) {
+		memmove(s->datagrams, s->datagrams + s->datagram_first,
+			kept * sizeof s->datagrams[0]);
+		s->datagram_first = 0;
+	}
+	s->datagram_count = s->datagrams_kept = kept;
+	s->datagrams_behind = s->datagrams_unread = 0;
 }
 
 void
 udp_release(struct stack *s)
 {
-	for (uint32_t n = 0; n < s->datagram_count; n++)
-		if (!s->datagrams[n].answered)
-			frame_spent(s, s->in->rx.frame[s->datagrams[n].rx_index],
-				    s->in->rx.data[s->datagrams[n].rx_index]);
-	s->datagram_count = 0;
+	const struct datagram *d = &s->datagrams[s->datagram_first];
+	const uint32_t rest = s->datagrams_behind + s->datagrams_unread;
+	const uint32_t read = s->datagram_count - rest;
+
+	for (uint32_t n = 0; n < read; n++)
+		if (!d[n].answered)
+			frame_spent(s, d[n].frame, d[n].start);
+	if (likely(s->datagrams_kept == 0 && rest == 0))
+		s->datagram_count = 0;
+	else
+		datagrams_keep(s, read);
 	s->owed = 0;
 	if (s->reasm != NULL)
-		reasm_release(s->reasm);
+		reasm_release(s->reasm, &s->datagrams[s->datagram_first], s->datagram_count);
 }
 
 /* Bytes of payload in one datagram from that address of ours. */
@@ -97,8 +151,17 @@ datagram_max(const struct stack *s, uint8_t local)
 struct datagram *
 stack_datagrams(struct stack *s, uint32_t *count)
 {
-	*count = s->datagram_count;
-	return s->datagrams;
+	*count = s->datagram_count - s->datagrams_behind;
+	return &s->datagrams[s->datagram_first];
+}
+
+void
+stack_datagrams_keep(struct stack *s, uint32_t first)
+{
+	const uint32_t shown = s->datagram_count - s->datagrams_behind;
+
+	ensure(first <= shown);
+	s->datagrams_unread = shown - first;
 }
 
 uint8_t *
@@ -107,10 +170,10 @@ udp_here(struct stack *s, struct datagram *d, uint32_t *room)
 	/* Behind options and extension headers there is less room in the frame, and the answer
 	 * moves up later; behind an IPv6 header there is as much less as it is longer. All that
 	 * can stand there is shorter than the least MTU of its family. */
-	const uint32_t at = s->in->l3[d->rx_index].l4_offset + UDP_HEADER_BYTES;
+	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
 	*room = s->datagram_max - (at - UDP_PAYLOAD_AT);
-	return s->in->rx.data[d->rx_index] + at;
+	return d->start + at;
 }
 
 /* The header at h, over payload_len bytes behind it. */
@@ -135,13 +198,14 @@ static __attribute__((noinline)) void
 udp6_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	const struct ip_way way = {&d->from.ip, d->from.local, IPV6_UDP};
+	const struct ip_request from = {d->start, &d->from.ip, d->l4_offset, d->from.local};
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
 	uint8_t *at;
 
 	ensure(payload_len <= datagram_max(s, d->from.local));
-	at = ip_answer_here(s, d->rx_index, udp_len, IPV6_UDP);
+	at = ip_answer_here(s, from, udp_len, IPV6_UDP);
 	udp_finish(s, (struct udp_header *)at, &d->from, way, payload_len);
-	outbox_return(s, d->rx_index, L4_AT6 + udp_len, s->udp_mark);
+	outbox_return_frame(s, d->frame, d->start, L4_AT6 + udp_len, s->udp_mark);
 }
 
 /* Headers from the template, addressed to who sent the request that stands in the frame. */
@@ -178,8 +242,8 @@ void
 udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
-	uint8_t *frame = s->in->rx.data[d->rx_index];
-	const uint32_t at = s->in->l3[d->rx_index].l4_offset;
+	uint8_t *frame = d->start;
+	const uint32_t at = d->l4_offset;
 
 	ensure(!d->answered && payload_len <= s->datagram_max);
 	if (unlikely(d->from.local != LOCAL_V4)) {
@@ -189,7 +253,7 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 		if (unlikely(at != L4_AT))
 			memmove(frame + L4_AT, frame + at, udp_len);
 		udp4_headers(s, d, frame, (uint16_t)udp_len);
-		outbox_return(s, d->rx_index, L4_AT + udp_len, s->ip_mark | s->udp_mark);
+		outbox_return_frame(s, d->frame, frame, L4_AT + udp_len, s->ip_mark | s->udp_mark);
 	}
 	d->answered = true;
 	stack_count(s, UDP_ANSWERED);

@@ -166,6 +166,45 @@ def a_get_of_100_keys_over_udp_is_one_message():
     expect(count, -(-len(answer) // UDP_PAYLOAD_MAX), "datagrams")
 
 
+def _asked_at_once(u, requests):
+    """All requests before the first answer is read; how many of them are answered whole."""
+    wanted = {u.send(request): {} for request in requests}
+    whole = 0
+    while whole < len(wanted) and (got := u.datagram()) is not None:
+        parts = wanted[got[0]]
+        parts[got[1]] = got[4]
+        if len(parts) == got[2]:
+            whole += 1
+            expect(b"".join(parts[i] for i in range(got[2]))[-5:], b"END\r\n", "end of an answer")
+    return whole
+
+
+def more_keys_over_udp_than_a_turn_has_time_for_are_answered_whole():
+    request, _ = _hundred_keys(b"uw")
+    twenty = b" ".join(request.split()[:21]) + b"\r\n"
+    with Udp() as u:
+        u.ask(b"get" + b" a" * 257 + b"\r\n", b"END\r\n")
+        for _ in range(20):
+            expect(_asked_at_once(u, [twenty] * 64), 64, "answers to 64 gets of 20 keys")
+
+
+def a_udp_request_in_fragments_is_put_together():
+    with Udp() as u, Tcp() as c:
+        for size in (1400, 1900, 1950, 2100, 4096, 9000, 16000):
+            value = bytes(random.randrange(97, 123) for _ in range(size))
+            u.ask(b"set uf 0 0 %d\r\n%s\r\n" % (size, value), b"STORED\r\n")
+            c.ask(b"get uf\r\n", b"VALUE uf 0 %d\r\n%s\r\nEND\r\n" % (size, value))
+
+
+def replies_that_come_over_udp_are_not_answered():
+    with Udp() as u:
+        for reply in (b"ERROR\r\n", b"END\r\n", b"STORED\r\n", b"MN\r\n", b"17\r\n",
+                      b"VALUE a 0 7\r\nget a\r\n\r\nEND\r\n", b"\x81" + bytes(23) + b"\r\n"):
+            u.send(reply)
+        u.expect_silence("replies")
+        u.ask(b"get none\r\n", b"END\r\n")
+
+
 def a_get_of_100_keys_over_tcp_has_them_all():
     request, want = _hundred_keys(b"th")
     with Tcp() as c:
@@ -442,6 +481,9 @@ CASES = [
     bad_datagrams_are_dropped_in_silence,
     a_cut_udp_body_does_not_eat_the_next_datagram,
     a_get_of_100_keys_over_udp_is_one_message,
+    more_keys_over_udp_than_a_turn_has_time_for_are_answered_whole,
+    a_udp_request_in_fragments_is_put_together,
+    replies_that_come_over_udp_are_not_answered,
     a_get_of_100_keys_over_tcp_has_them_all,
     udp_and_tcp_are_served_at_once,
     a_thousand_connections_are_served_at_once,

@@ -34,6 +34,7 @@ enum mode {
 #define STEP_BIT     0x4000u
 #define STEP_NS      700000000ull
 #define TURNS_AT_END 40u
+#define READ_A_TURN  9u /* of a service that keeps datagrams */
 #define STREAMS_MAX  64u
 
 #define OFFLOADS      (PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM)
@@ -48,6 +49,14 @@ static bool
 on_vlan(void)
 {
 	return (mode & (MODE_SLOW | MODE_POOR)) == (MODE_SLOW | MODE_POOR);
+}
+
+/* Nor for this: a service that is silent and answers in fresh datagrams reads few a turn, answers
+ * them both ways in turns, and keeps the others. */
+static bool
+keeps(void)
+{
+	return (mode & (MODE_FRESH | MODE_SILENT)) == (MODE_FRESH | MODE_SILENT);
 }
 
 /* Read every stream to its end and close it there. */
@@ -81,7 +90,7 @@ serve_datagram(struct stack *s, struct datagram *d)
 	uint32_t room, len;
 	uint8_t *p;
 
-	if (mode & MODE_FRESH) {
+	if (keeps() ? d->payload.len % 2 != 0 : (mode & MODE_FRESH) != 0) {
 		p = udp_begin(s, &d->from, &room);
 		if (p == NULL)
 			return;
@@ -102,7 +111,13 @@ serve(struct rig *r)
 	uint32_t count;
 	struct datagram *d = stack_datagrams(r->stack, &count);
 
-	for (uint32_t i = 0; i < count && !(mode & MODE_SILENT); i++)
+	if (keeps()) {
+		count = count < READ_A_TURN ? count : READ_A_TURN;
+		stack_datagrams_keep(r->stack, count);
+	} else if (mode & MODE_SILENT) {
+		count = 0;
+	}
+	for (uint32_t i = 0; i < count; i++)
 		serve_datagram(r->stack, &d[i]);
 	serve_streams(r->stack);
 }
@@ -160,7 +175,7 @@ turn(struct rig *r)
 {
 	rig_turn(r, serve);
 	check_sent(r->np);
-	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX);
+	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX + UDP_KEPT_MAX);
 }
 
 /* Options that parse are written so that they parse to the same; SACK blocks that find no room

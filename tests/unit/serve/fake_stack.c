@@ -46,9 +46,8 @@ struct stack {
 	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
 	uint32_t presses;
 	uint32_t chunks, promised, pieces_left, outbox, outbox_left;
-	struct datagram datagrams[FAKE_DATAGRAMS];
-	uint8_t *payloads[FAKE_DATAGRAMS];
-	uint32_t datagram_count;
+	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
+	uint32_t datagram_count, datagrams_read;
 	uint8_t begun[2048];
 	bool is_begun;
 	uint32_t sent_count;
@@ -310,15 +309,22 @@ stack_chunk_put(struct stack *s, uint8_t *chunk)
 struct datagram *
 stack_datagrams(struct stack *s, uint32_t *count)
 {
-	*count = s->datagram_count;
+	*count = s->datagrams_read = s->datagram_count;
 	return s->datagrams;
+}
+
+void
+stack_datagrams_keep(struct stack *s, uint32_t first)
+{
+	check(first <= s->datagram_count);
+	s->datagrams_read = first;
 }
 
 uint8_t *
 udp_here(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	*room = 1472;
-	return s->payloads[d->rx_index];
+	return d->start;
 }
 
 static void
@@ -335,7 +341,7 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	check(!d->answered);
 	d->answered = true;
-	send_datagram(s, s->payloads[d->rx_index], payload_len, true);
+	send_datagram(s, d->start, payload_len, true);
 }
 
 uint8_t *
@@ -458,9 +464,13 @@ release(struct stack *s)
 {
 	segments_free(s->spent);
 	s->spent = NULL;
-	for (uint32_t i = 0; i < s->datagram_count; i++)
-		free(s->payloads[i]);
-	s->datagram_count = 0;
+	for (uint32_t i = 0; i < s->datagrams_read; i++)
+		free(s->datagrams[i].start);
+	s->datagram_count -= s->datagrams_read;
+	memmove(s->datagrams, s->datagrams + s->datagrams_read,
+		s->datagram_count * sizeof s->datagrams[0]);
+	for (; s->datagram_count > FAKE_KEPT; s->datagram_count--)
+		free(s->datagrams[s->datagram_count - 1].start);
 	s->promised = 0;
 	s->outbox_left = s->outbox;
 }
@@ -476,6 +486,7 @@ rig_destroy(struct rig *r)
 		segments_free(c->head);
 		free(c->sent);
 	}
+	r->stack->datagrams_read = r->stack->datagram_count;
 	release(r->stack);
 	free(r->stack);
 	free(r->region.base);
@@ -629,12 +640,17 @@ rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint
 	struct stack *s = r->stack;
 	const uint32_t i = s->datagram_count++;
 
-	check(i < FAKE_DATAGRAMS && len + 8 <= 1472);
-	s->payloads[i] = malloc(1472);
-	memcpy(mc_udp_put(s->payloads[i], id, 0, total), bytes, len);
+	check(i < FAKE_DATAGRAMS + FAKE_KEPT && len + 8 <= FAKE_DATAGRAM_BYTES);
 	s->datagrams[i] = (struct datagram){.from = {.port = 4242, .ip = ip_addr_v4(FAKE_PEER)},
-					    .payload = {s->payloads[i], len + 8},
-					    .rx_index = i};
+					    .start = malloc(FAKE_DATAGRAM_BYTES)};
+	s->datagrams[i].payload = (struct view){s->datagrams[i].start, len + 8};
+	memcpy(mc_udp_put(s->datagrams[i].start, id, 0, total), bytes, len);
+}
+
+uint32_t
+rig_datagrams_kept(const struct rig *r)
+{
+	return r->stack->datagram_count;
 }
 
 void

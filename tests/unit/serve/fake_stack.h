@@ -18,6 +18,7 @@
 #define FAKE_CONNS     8u
 #define FAKE_SPARE     2u /* of them, for those who come too many */
 #define FAKE_DATAGRAMS 64u
+#define FAKE_KEPT      256u /* of them, over turns */
 #define FAKE_UNIX      1700000000
 #define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
 #define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
@@ -72,9 +73,12 @@ void rig_set_chunks(struct rig *r, uint32_t chunks);
 void rig_set_outbox(struct rig *r, uint32_t frames); /* left, a turn */
 uint32_t rig_chunks_used(const struct rig *r);
 
+#define FAKE_DATAGRAM_BYTES 9000u /* put together of fragments */
 /* A datagram of this turn; bytes behind the frame. total: datagrams it claims. */
 void rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint32_t len);
 void rig_datagram_text(struct rig *r, uint16_t id, const char *text);
+/* Left for later turns. */
+uint32_t rig_datagrams_kept(const struct rig *r);
 
 struct fake_sent {
 	bool here; /* in the frame of its request */

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#define NET_FRAMES      1024u
+#define NET_FRAMES      2048u
 #define NET_FRAME_BYTES 2048u
 #define NET_MTU         1500u
 #define NET_SENT_MAX    512u

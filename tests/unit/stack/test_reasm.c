@@ -172,6 +172,52 @@ the_largest_comes_out_whole_in_the_most_pieces(void **state)
 	}
 }
 
+static void
+keep_all(struct rig *r)
+{
+	uint32_t count;
+
+	stack_datagrams(r->stack, &count);
+	stack_datagrams_keep(r->stack, 0);
+}
+
+/* A datagram that the service keeps stays whole, whatever comes meanwhile to the same place: as
+ * many as would push out all that there is room for. */
+static void
+one_that_is_kept_stays_whole_until_it_is_read(void **state)
+{
+	for (uint32_t v6 = 0; v6 < 2; v6++) {
+		struct rig *r = rig_here();
+		const uint32_t lent = rig_lent(r);
+		uint8_t p[NET_FRAME_BYTES];
+
+		make_datagram(v6, 2000);
+		for (uint32_t i = 0; i < 2; i++) {
+			const struct cut c = {i * 1408, i == 0 ? 1408 : l4_len - 1408, i == 0, 7};
+
+			check(net_port_put(r->np, p, fragment(p, v6, c), 0));
+			rig_turn(r, keep_all);
+		}
+		for (uint32_t id = 100; id < 100 + 4 * REASM_SETS * REASM_WAYS; id++) {
+			make_datagram(v6, 1000);
+			memset(l4 + 8, 'x', 1000);
+			check(net_port_put(r->np, p,
+					   fragment(p, v6, (struct cut){0, 512, true, id}), 0));
+			rig_turn(r, keep_all);
+		}
+		make_datagram(v6, 2000);
+		got.answer = true;
+		r->np->sent_count = 0;
+		rig_turn(r, serve);
+		check_whole(r);
+		check_eq(r->np->sent_count, 1);
+		check(frame_good(r->np->sent[0].bytes, r->np->sent[0].len));
+		rig_turn(r, NULL);
+		check_eq(rig_lent(r), lent);
+		rig_free(r);
+	}
+}
+
 struct step {
 	uint32_t at, len;
 	bool more;
@@ -369,6 +415,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_datagram_comes_out_whole_in_any_order),
 		cmocka_unit_test(the_largest_comes_out_whole_in_the_most_pieces),
+		cmocka_unit_test(one_that_is_kept_stays_whole_until_it_is_read),
 		cmocka_unit_test(what_cannot_be_is_given_up_for_the_reason_of_its_row),
 		cmocka_unit_test(too_many_pieces_are_given_up),
 		cmocka_unit_test(what_is_late_begins_anew_and_is_counted),

@@ -439,13 +439,13 @@ the_short_way_sorts_as_the_long_one(void **state)
 }
 
 /* What takes a long frame, many frames, time, or another configuration: test_icmp.c, test_reasm.c,
- * test_nd.c, and below. */
+ * test_nd.c, test_udp_kept.c, and below. */
 static bool
 has_a_test_of_its_own(enum stack_counter c)
 {
 	return c == DROP_ICMP_SIZE || c == DROP_ICMP_RATION || c == DROP_NEIGH_RATION ||
 	       c == DROP_VLAN_UNTAGGED || (c >= DROP_FRAG_OFF && c <= FRAG_WHOLE) ||
-	       (c >= DROP_ND_UNASKED && c <= DROP_ND_UNASKED) ||
+	       c == DROP_UDP_BACKLOG || (c >= DROP_ND_UNASKED && c <= DROP_ND_UNASKED) ||
 	       (c >= ND_ANSWERED && c <= ICMP_ERRORS);
 }
 
