@@ -190,8 +190,8 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t class = slab_class_for(sl, CHUNK_BYTES);
 	const struct slab_class *c = &sl->classes[class];
 	const uint32_t chunks = item_chunk_count(value_len);
-	const uint32_t owned =
-		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
+	const uint32_t objects = slab_class_pages(c) * c->per_page, pinned = slab_class_pinned(c);
+	const uint32_t owned = objects > pinned ? objects - pinned : 0;
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
@@ -215,6 +215,24 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	return chunks_are_free(sl, class, chunks);
 }
 
+/* Was something of the class taken out of the index that has not come home? Pinned, it comes once
+ * its reader is through, or was reset. */
+static bool
+returns_to(const struct store_core *sc, uint32_t class)
+{
+	return (limbo_waiting(sc, class) | slab_class_pinned(&sc->store->slab.classes[class])) != 0;
+}
+
+/* Of any class: it may be another core's to give back, while we have nothing. */
+static bool
+something_returns(const struct store_core *sc)
+{
+	for (uint32_t i = 0; i < sc->store->slab.class_count; i++)
+		if (returns_to(sc, i))
+			return true;
+	return false;
+}
+
 bool
 memory_is_coming(const struct store_core *sc, uint32_t bytes)
 {
@@ -225,11 +243,10 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 		return true;
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)
-		return (limbo_waiting(sc, slab_class_for(sl, bytes)) | limbo_waiting(sc, chunk)) !=
-		       0;
+		return returns_to(sc, slab_class_for(sl, bytes)) || returns_to(sc, chunk);
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
-	       slab_coming(sl) != 0 || limbo_waiting(sc, chunk) != 0;
+	       slab_coming(sl) != 0 || something_returns(sc);
 }
 
 static void

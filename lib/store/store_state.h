@@ -18,7 +18,6 @@
 #include "base/hash.h"
 
 #define LIMBO_MAX        (1u << 14)      /* power of two */
-#define LIMBO_PRESSED    (LIMBO_MAX / 8) /* pinned ones that are too many */
 #define LIMBO_SLICE      256u            /* items given back in one turn */
 #define LIMBO_KEEP       256u            /* evictions leave this much of it to the operations */
 #define LIMBO_KEEP_SWEPT (LIMBO_MAX / 4) /* and the sweep so much: a turn may be all sets */
@@ -48,9 +47,14 @@ struct retired {
 
 struct limbo {
 	uint32_t head, tail; /* they wrap; tail - head retired items */
-	/* Found pinned in the last round through the ring, and in this one, up to round_end. */
-	uint32_t pinned, pinned_now, round_end;
 	struct retired ring[LIMBO_MAX];
+};
+
+/* Retired items that are past their grace period, and still pinned (pinned.c). */
+struct pinned {
+	uint32_t first, last; /* references; 0: none */
+	uint32_t count;
+	uint32_t fresh; /* since the last turn */
 };
 
 /* The walk through all buckets that reclaims what is expired or flushed. */
@@ -106,6 +110,7 @@ struct store {
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
 	_Atomic uint64_t hidden;            /* slots with a zombie (index.h) */
+	_Atomic uint64_t pinned_bytes;      /* of retired items that stay pinned */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
 	struct resize resize;
@@ -127,6 +132,7 @@ struct store_core {
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct limbo limbo;
+	struct pinned pinned;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 };
