@@ -220,6 +220,19 @@ mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry)
 	}
 }
 
+/* For how long has some core not turned? Pages that are emptied meanwhile come to nobody, and what
+ * is in use on them takes the places that are left. */
+static void
+count_still(struct store_core *sc)
+{
+	uint32_t epoch;
+
+	epoch_advance(&sc->store->epoch); /* it stands still, too, where nobody asks it to go on */
+	epoch = (uint32_t)epoch_now(&sc->store->epoch);
+	sc->still_turns = epoch == sc->still_epoch ? sc->still_turns + 1 : 0;
+	sc->still_epoch = epoch;
+}
+
 void
 mover_turn(struct store_core *sc)
 {
@@ -232,8 +245,11 @@ mover_turn(struct store_core *sc)
 	 * emptied for a value that waits, or for balance, becomes empty. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->draining_count, memory_order_relaxed) >
-			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed)))
-		mover_drain(sc, DRAIN_SLICE, sl->reserve, false);
+			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed))) {
+		count_still(sc);
+		if (!mover_is_still(sc))
+			mover_drain(sc, DRAIN_SLICE, sl->reserve, false);
+	}
 }
 
 /* Halved, so that what was long ago counts less. */

@@ -112,6 +112,10 @@ void store_tidy(struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
+/* May a set soon be told STORE_NOT_YET? Because some core has not turned for long, or since what is
+ * kept for large values and new classes is in use. */
+bool store_is_short(const struct store_core *sc);
+
 /* Do pins hold so much memory of items that are in the store no more, or a page that others wait
  * for? Then see to it that they are let go of. */
 bool store_pins_press(const struct store_core *sc);
