@@ -16,7 +16,7 @@ item_pinned(const struct item *it)
 {
 	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can
 	 * still be found, so after the grace period the count can only fall. */
-	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
+	return (item_form(it) & ITEM_HAS_LONG) != 0 && !mutant_no_pins() &&
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 

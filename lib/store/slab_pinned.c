@@ -72,6 +72,8 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	list_unlink(&p->of_class);
 	p->drain_word = 0;
+	if (mutant_page_free())
+		p->fresh = p->free_count = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	slab_set_clean(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
