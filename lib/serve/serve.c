@@ -134,7 +134,8 @@ datagrams_restart(struct serve *sv)
 }
 
 /* What is put off takes a chunk that a reply was promised: with few left, nothing is parsed behind
- * what may have to wait. */
+ * what may have to wait. Nor while a set may have to wait for memory: all behind it would have to
+ * fit its chunk. */
 static void
 chunks_look(struct serve *sv)
 {
@@ -143,7 +144,7 @@ chunks_look(struct serve *sv)
 
 	stack_usage_mt(sv->stack, &usage);
 	left = usage.chunks > usage.chunks_used ? usage.chunks - usage.chunks_used : 0;
-	sv->scarce = left < usage.chunks / 4 || left < 2 * OPS_MAX;
+	sv->scarce = left < usage.chunks / 4 || left < 2 * OPS_MAX || store_is_short(sv->store);
 	sv->carry_max = usage.chunks / 4;
 	sv->message_chunks_max = usage.chunks / 2;
 }

@@ -284,6 +284,19 @@ op_linger(struct serve *sv, uint32_t i, enum answer a)
 		session_hold(sv, op->session, a == ANSWER_PARTLY ? i + 1 : i);
 }
 
+/* One that has waited for memory: it was counted when it came. */
+static __attribute__((noinline)) void
+op_again(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	const enum answer a = answers[op->req.verb](sv, op);
+
+	if (a != ANSWER_LATER)
+		op->session->memory_waits = 0;
+	if (a != ANSWER_DONE || (op->req.flags & MC_HANGUP))
+		op_linger(sv, i, a);
+}
+
 static inline void
 op_answer(struct serve *sv, uint32_t i)
 {
@@ -293,8 +306,11 @@ op_answer(struct serve *sv, uint32_t i)
 
 	if (ss != NULL && unlikely(ss->conn == NULL))
 		return;
-	/* One that has waited was counted when it came. */
-	if ((op->req.flags & MC_FIRST) && (ss == NULL || ss->memory_waits == 0)) {
+	if (op->req.flags & MC_FIRST) {
+		if (ss != NULL && unlikely(ss->memory_waits != 0)) {
+			op_again(sv, i);
+			return;
+		}
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
 		if (unlikely(sv->admin.observed))
 			observed_request(sv, op);

@@ -26,6 +26,17 @@ memory_wait(struct serve *sv, struct session *ss)
 	return true;
 }
 
+bool
+op_waits(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss == NULL || !hold_fits(sv, op) || !memory_wait(sv, ss))
+		return false;
+	conn_again(sv->stack, ss->conn);
+	return true;
+}
+
 enum answer
 body_begin(struct serve *sv, struct op *op)
 {

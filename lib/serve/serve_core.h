@@ -83,7 +83,7 @@ struct serve {
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t carry_count, carry_max;
 	uint32_t carry_slot;    /* of sessions: where the next look for a stale carry begins */
-	bool scarce;            /* so few chunks that nothing is parsed behind a retrieval */
+	bool scarce;            /* of chunks or memory: nothing is parsed behind what may wait */
 	uint32_t fills_press_s; /* when somebody last found no memory for a value; 0: never */
 	uint32_t fills_since_s; /* since when that has been so */
 	uint32_t fill_slot;     /* of sessions: where the look for stale fills stands */
@@ -213,6 +213,9 @@ uint32_t gets_answer(struct serve *sv, uint32_t first);
 void fills_press(struct serve *sv);
 void fills_look(struct serve *sv);
 enum parse_step body_feed(struct serve *sv, struct session *ss);
+/* There will be memory for this one, whose body is here: it is read again next turn. False: it
+ * cannot wait. */
+bool op_waits(struct serve *sv, struct op *op);
 enum answer body_begin(struct serve *sv, struct op *op);
 enum answer answer_finish(struct serve *sv, struct op *op);
 
@@ -267,6 +270,8 @@ value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
 bool value_go_on(struct serve *sv, struct session *ss);
 /* Put off the connection's operations from ops[first] on: their bytes go into the carry. */
 void session_hold(struct serve *sv, struct session *ss, uint32_t first);
+/* Can this operation be put off, and all behind it? */
+bool hold_fits(const struct serve *sv, const struct op *op);
 
 /* ---- replies of many datagrams (serve_message.c) ---- */
 

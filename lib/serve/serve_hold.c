@@ -76,6 +76,17 @@ ops_take_back(struct serve *sv, struct session *ss, uint32_t first)
 	return bytes;
 }
 
+bool
+hold_fits(const struct serve *sv, const struct op *op)
+{
+	const struct session *ss = op->session;
+	uint32_t bytes = ss->carry_len - ss->carry_at;
+
+	for (; op < &sv->ops[sv->op_count]; op++)
+		bytes += op->session == ss ? op->raw.len : 0;
+	return bytes <= CHUNK_BYTES;
+}
+
 void
 session_hold(struct serve *sv, struct session *ss, uint32_t first)
 {

@@ -213,7 +213,8 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	}
 	if (unlikely(op_is(op, VERB_ENDS_PASS)))
 		return PARSE_NEXT_PASS;
-	return unlikely(sv->scarce) && op_is(op, VERB_VALUES) ? PARSE_NEXT_PASS : PARSE_ON;
+	return unlikely(sv->scarce) && op_is(op, VERB_VALUES | VERB_WRITES) ? PARSE_NEXT_PASS
+									    : PARSE_ON;
 }
 
 static enum parse_step

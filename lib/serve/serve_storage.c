@@ -96,11 +96,14 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 	return r;
 }
 
-/* A set that cannot be done must not leave the old value behind: the client believes it gone. */
+/* A set that cannot be done must not leave the old value behind: the client believes it gone. One
+ * on terms that found no memory has replaced nothing; too large, it is as memcached has it. */
 static bool
-replaces(uint8_t verb)
+replaces(const struct mc_req *req, bool large)
 {
-	return verb == MC_SET || verb == MC_MS || verb == MC_BIN_SET;
+	if (large)
+		return req->verb == MC_SET || req->verb == MC_MS || req->verb == MC_BIN_SET;
+	return mode_of(req) == STORE_SET;
 }
 
 void
@@ -110,9 +113,19 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 
 	serve_count(sv, large ? STORE_TOO_LARGE_COUNT : STORE_NO_MEMORY_COUNT);
 	note_store(sv, op, r, NULL);
-	if (replaces(op->req.verb))
+	if (replaces(&op->req, large))
 		store_delete(sv->store, op->req.key, op->hash);
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
+}
+
+/* A store that cannot begin, though its body is here. */
+static __attribute__((noinline)) enum answer
+not_begun(struct serve *sv, struct op *op, enum store_result r)
+{
+	if (r == STORE_NOT_YET && op_waits(sv, op))
+		return ANSWER_LATER;
+	storage_refused(sv, op, r);
+	return ANSWER_DONE;
 }
 
 static void
@@ -203,8 +216,7 @@ answer_set(struct serve *sv, struct op *op)
 	if (unlikely(r != STORE_OK)) {
 		if (r == STORE_NO_MEMORY)
 			fills_press(sv);
-		storage_refused(sv, op, r);
-		return ANSWER_DONE;
+		return not_begun(sv, op, r);
 	}
 	serve_count(sv, CMD_SET);
 	class_count(sv, fill.item, CLASS_CMD_SET);
@@ -230,10 +242,8 @@ answer_store(struct serve *sv, struct op *op)
 	if (unlikely(op->body.data == NULL))
 		return body_begin(sv, op);
 	r = storage_begin(sv, op, &fill);
-	if (unlikely(r != STORE_OK)) {
-		storage_refused(sv, op, r);
-		return ANSWER_DONE;
-	}
+	if (unlikely(r != STORE_OK))
+		return not_begun(sv, op, r);
 	if (unlikely(req->body_end != 0 && memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
 		store_abandon(sv->store, &fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

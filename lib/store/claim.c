@@ -25,6 +25,8 @@ claim_at_hand(struct slab *sl, struct page *p)
 		return false;
 	case PAGE_DRAINING:
 		atomic_fetch_add_explicit(&sl->claimed_count, 1, memory_order_relaxed);
+		if (slab_page_pinned(p) != 0)
+			atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 		return false;
 	default:
 		return page_state(p) == PAGE_CLASS;
@@ -96,6 +98,9 @@ slab_disclaim(struct slab *sl, uint32_t pages, uint32_t epoch)
 
 		if (page_state(p) == PAGE_DRAINING) { /* it never arrived */
 			atomic_fetch_sub_explicit(&sl->claimed_count, 1, memory_order_relaxed);
+			if (slab_page_pinned(p) != 0)
+				atomic_fetch_add_explicit(&sl->stuck_count, 1,
+							  memory_order_relaxed);
 			continue;
 		}
 		p->gone_epoch = epoch;

@@ -218,6 +218,7 @@ drain_batch(struct store_core *sc, bool hurry)
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.gone_count != 0)
 		slab_drain_gone(sl, b.gone, b.gone_count, (uint32_t)epoch_now(&sc->store->epoch));
+	slab_drain_done(sl, refs[0]);
 	if (b.stuck != 0 && !sc->store->never_evict)
 		make_places(sc, b.stuck_class, b.stuck);
 	return b.stuck == n ? 0 : b.cost;

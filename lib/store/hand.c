@@ -181,6 +181,7 @@ slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max)
 
 		for (; w < words && count < max; w++)
 			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
+		p->busy += count != 0;
 		p->drain_word = w < words ? w : 0;
 		/* Once through: what is left has to wait, for readers, for a fill, for places
 		 * elsewhere. The next page. */
@@ -191,4 +192,15 @@ slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max)
 	}
 	spin_unlock(&sl->pool_lock);
 	return count;
+}
+
+void
+slab_drain_done(struct slab *sl, uint32_t ref)
+{
+	struct page *p = &sl->pages[slab_page_of(sl, ref)];
+
+	spin_lock(&sl->pool_lock);
+	ensure(p->busy != 0);
+	p->busy--;
+	spin_unlock(&sl->pool_lock);
 }

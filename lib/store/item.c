@@ -225,7 +225,8 @@ store_pin(const struct item *it)
 void
 store_unpin(const struct item *it)
 {
-	/* Release: pairs with the acquire in limbo.c; our last look at the bytes comes first. */
+	/* Release: pairs with the acquire in item_pinned; our last look at the bytes comes first.
+	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
 }

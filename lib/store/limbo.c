@@ -1,4 +1,4 @@
-#include "inside.h"
+#include "pinned.h"
 
 static uint32_t
 limbo_used(const struct limbo *lb)
@@ -68,50 +68,24 @@ limbo_put(struct store_core *sc, struct item *it)
 		count_chunks(sc, it, 1);
 }
 
-/* Its readers are gone. */
+/* Its readers are gone, but for those who pinned it. */
 static inline void
 come_home(struct store_core *sc, struct item *it, uint32_t ref)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	const bool pinned = item_pinned(it);
 
 	count_class(sc, p->class, UINT32_MAX); /* minus one */
-	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0) &&
+	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0) && likely(!pinned) &&
 	    likely(slab_give_here(sl, sc->magazines, p, ref)))
 		return;
 	if ((item_form(it) & ITEM_IS_CHUNKED) != 0)
 		count_chunks(sc, it, UINT32_MAX);
-	item_free(sc, it);
-}
-
-static bool
-item_pinned(const struct item *it)
-{
-	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can
-	 * still be found, so after the grace period the count can only fall. */
-	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
-	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
-}
-
-/* What is pinned goes round: once all that was there when the round began has come by, it is known
- * how many of them were. */
-static void
-round_look(struct limbo *lb)
-{
-	if ((int32_t)(lb->head - lb->round_end) < 0)
-		return;
-	lb->pinned = lb->pinned_now;
-	lb->pinned_now = 0;
-	lb->round_end = lb->tail;
-}
-
-bool
-store_pins_press(const struct store_core *sc)
-{
-	const struct limbo *lb = &sc->limbo;
-
-	return limbo_used(lb) > LIMBO_PRESSED &&
-	       (lb->pinned > LIMBO_PRESSED || lb->pinned_now > LIMBO_PRESSED);
+	if (pinned)
+		pinned_put(sc, it, ref);
+	else
+		item_free(sc, it);
 }
 
 void
@@ -133,14 +107,7 @@ limbo_reclaim(struct store_core *sc)
 
 		struct item *it = item_at(st, r.ref);
 
-		round_look(lb);
 		lb->head++;
-		if (item_pinned(it)) { /* go round once more */
-			lb->pinned_now++;
-			lb->ring[lb->tail++ % LIMBO_MAX] = (struct retired){
-				.ref = r.ref, .epoch = (uint32_t)epoch_now(&st->epoch)};
-			continue;
-		}
 		come_home(sc, it, r.ref);
 	}
 }

@@ -51,6 +51,14 @@ evict_ahead(struct store_core *sc, uint32_t class)
 		evict(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
+/* Some core has not turned for long. Whoever has begun to store shall be able to end it, so nobody
+ * begins. */
+static bool
+limbo_is_full(const struct store_core *sc)
+{
+	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX - LIMBO_KEEP_BEGUN;
+}
+
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
@@ -61,11 +69,14 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	sweep_some(sc);
 	limbo_reclaim(sc);
 	limbo_tell(sc);
+	if (unlikely(limbo_is_full(sc)) && leave == 0)
+		return 0;
 	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
 	 * all of whose chunks were counted before. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
-		if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve)
+		if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve &&
+		    !mover_is_still(sc))
 			mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
 	}
 	ref = slab_take(sl, sc->magazines, class, mover_keep(sc->store));
@@ -190,12 +201,16 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t class = slab_class_for(sl, CHUNK_BYTES);
 	const struct slab_class *c = &sl->classes[class];
 	const uint32_t chunks = item_chunk_count(value_len);
-	const uint32_t owned =
-		atomic_load_explicit(&c->page_count, memory_order_relaxed) * c->per_page;
+	const uint32_t objects = slab_class_pages(c) * c->per_page, pinned = slab_class_pinned(c);
+	const uint32_t owned = objects > pinned ? objects - pinned : 0;
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
 	limbo_tell(sc);
+	if (limbo_is_full(sc))
+		limbo_reclaim(sc);
+	if (limbo_is_full(sc))
+		return false;
 	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
@@ -215,13 +230,35 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	return chunks_are_free(sl, class, chunks);
 }
 
+/* Was something taken out of the index that has not come home? It may be another core's to give
+ * back, while we have nothing; pinned, it comes once its reader is through, or was reset. */
+static bool
+something_returns(const struct store_core *sc)
+{
+	const struct slab *sl = &sc->store->slab;
+
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		if ((limbo_waiting(sc, i) | slab_class_pinned(&sl->classes[i])) != 0)
+			return true;
+	return false;
+}
+
+bool
+store_is_short(const struct store_core *sc)
+{
+	const struct slab *sl = &sc->store->slab;
+
+	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX / 2 ||
+	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve;
+}
+
 bool
 memory_is_coming(const struct store_core *sc, uint32_t bytes)
 {
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
-	if (store_awaits_walk(sc->store))
+	if (store_awaits_walk(sc->store) || limbo_is_full(sc))
 		return true;
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)
@@ -229,7 +266,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 		       0;
 	return sc->limbo.head != sc->limbo.tail ||
 	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
-	       slab_coming(sl) != 0 || limbo_waiting(sc, chunk) != 0;
+	       slab_coming(sl) != 0 || something_returns(sc);
 }
 
 static void

@@ -23,6 +23,8 @@
 #define DEAD_PARTS 4u
 /* Pages on their way at once: two and one for so many there are. Some wait long for a fill. */
 #define MOVING_SHARE 64u
+/* Classes asked for a page before it is given up. */
+#define SPARES_TRIED 8u
 
 /* At which ratio of speeds a page moves once how much was evicted. */
 static const struct {
@@ -63,7 +65,7 @@ static uint64_t
 hand_speed(const struct slab_class *c)
 {
 	const uint32_t owned = c->per_page * slab_class_pages(c);
-	const uint32_t waiting = slab_class_waiting(c);
+	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
 	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
 	/* Little is left of a class that gave much. */
 	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
@@ -136,14 +138,14 @@ spares_sooner(const struct slab *sl, const struct slab_class *a, const struct sl
 	return slab_class_pages(a) > slab_class_pages(b);
 }
 
-/* UINT32_MAX: none has a page. */
+/* Of the classes but those; UINT32_MAX: none of them has a page. */
 static uint32_t
-class_to_spare(const struct slab *sl)
+class_to_spare(const struct slab *sl, const bool *but)
 {
 	uint32_t spare = UINT32_MAX;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if (slab_class_pages(&sl->classes[i]) != 0 &&
+		if (!but[i] && slab_class_pages(&sl->classes[i]) != 0 &&
 		    (spare == UINT32_MAX ||
 		     spares_sooner(sl, &sl->classes[i], &sl->classes[spare])))
 			spare = i;
@@ -170,14 +172,34 @@ class_in_need(const struct slab *sl)
 	return need;
 }
 
+/* A page of who can best spare one. A class may have none but pages with something pinned: then of
+ * the next. */
+static bool
+drain_spare(struct slab *sl)
+{
+	bool tried[SLAB_CLASSES_MAX] = {false};
+
+	for (uint32_t n = 0; n < SPARES_TRIED; n++) {
+		const uint32_t spare = class_to_spare(sl, tried);
+
+		if (spare == UINT32_MAX)
+			return false;
+		if (slab_drain_start(sl, spare))
+			return true;
+		if (slab_class_pinned(&sl->classes[spare]) == 0)
+			return false;
+		tried[spare] = true;
+	}
+	return false;
+}
+
 /* Where all that could be spared is being filled, from whom has most to evict. */
 static bool
 drain_another(struct slab *sl)
 {
-	const uint32_t spare = class_to_spare(sl), need = class_in_need(sl);
+	const uint32_t need = class_in_need(sl);
 
-	return (spare != UINT32_MAX && slab_drain_start(sl, spare)) ||
-	       (need != UINT32_MAX && slab_drain_start(sl, need));
+	return drain_spare(sl) || (need != UINT32_MAX && slab_drain_start(sl, need));
 }
 
 void
@@ -198,6 +220,19 @@ mover_drain(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry)
 	}
 }
 
+/* For how long has some core not turned? Pages that are emptied meanwhile come to nobody, and what
+ * is in use on them takes the places that are left. */
+static void
+count_still(struct store_core *sc)
+{
+	uint32_t epoch;
+
+	epoch_advance(&sc->store->epoch); /* it stands still, too, where nobody asks it to go on */
+	epoch = (uint32_t)epoch_now(&sc->store->epoch);
+	sc->still_turns = epoch == sc->still_epoch ? sc->still_turns + 1 : 0;
+	sc->still_epoch = epoch;
+}
+
 void
 mover_turn(struct store_core *sc)
 {
@@ -210,8 +245,11 @@ mover_turn(struct store_core *sc)
 	 * emptied for a value that waits, or for balance, becomes empty. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->draining_count, memory_order_relaxed) >
-			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed)))
-		mover_drain(sc, DRAIN_SLICE, sl->reserve, false);
+			     atomic_load_explicit(&sl->emptied_count, memory_order_relaxed))) {
+		count_still(sc);
+		if (!mover_is_still(sc))
+			mover_drain(sc, DRAIN_SLICE, sl->reserve, false);
+	}
 }
 
 /* Halved, so that what was long ago counts less. */
@@ -251,7 +289,8 @@ age_between(const struct slab *sl, uint32_t from, uint32_t to)
 static void
 move_page(struct slab *sl, uint32_t age)
 {
-	const uint32_t from = class_to_spare(sl), to = class_in_need(sl);
+	static const bool none[SLAB_CLASSES_MAX];
+	const uint32_t from = class_to_spare(sl, none), to = class_in_need(sl);
 
 	if (from == UINT32_MAX || to == UINT32_MAX || from == to)
 		return;

@@ -58,6 +58,11 @@ enum mutant {
 	MUTANT_TWO_TAGS,
 	/* A key that may be in its other bucket is put at home, with nobody looking there. */
 	MUTANT_HOME_ALONE,
+	/* All cores have turned, so a retired value is used again, though somebody is still sent
+	   it. */
+	MUTANT_NO_PINS,
+	/* A page something on which is pinned goes back to its class as if all of it were free. */
+	MUTANT_PAGE_FREE,
 };
 
 #ifndef STORE_MUTANT
@@ -91,6 +96,8 @@ MUTANT(spoiled_plan, MUTANT_SPOILED_PLAN)
 MUTANT(renew_all, MUTANT_RENEW_ALL)
 MUTANT(two_tags, MUTANT_TWO_TAGS)
 MUTANT(home_alone, MUTANT_HOME_ALONE)
+MUTANT(no_pins, MUTANT_NO_PINS)
+MUTANT(page_free, MUTANT_PAGE_FREE)
 #undef MUTANT
 
 #ifdef STORE_GAPS

@@ -1,6 +1,7 @@
 #include "slab_pages.h"
 
-#define LOOKS_MAX 8u /* pages looked at when one is to be emptied */
+#define LOOKS_MAX    8u   /* pages looked at when one is to be emptied */
+#define PASSED_PAGES 256u /* and gone by, at most, since something on them is pinned */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift)
@@ -127,12 +128,6 @@ page_ref(const struct slab *sl, const struct page *p, uint32_t object)
 	return arena_ref_of_offset(sl->arena, start + (size_t)object * sl->classes[p->class].size);
 }
 
-static uint32_t
-page_free(const struct page *p)
-{
-	return p->free_count + (p->objects - p->fresh);
-}
-
 /* Under the class's lock: one page more for it, if the pool has more than it must keep. */
 static bool
 class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
@@ -195,7 +190,7 @@ class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
 		if (c->pages.next == &p->of_class)
 			c->hand_word = 0;
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
+		atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
 	}
 	spin_lock(&sl->pool_lock);
 	slab_page_home(sl, p);
@@ -216,7 +211,7 @@ page_emptied(struct slab *sl, struct page *p)
 void
 slab_page_check(struct slab *sl, struct slab_class *c, struct page *p)
 {
-	if (page_free(p) + p->gone < p->objects)
+	if (slab_page_free(p) + p->gone < p->objects)
 		return;
 	if (p->gone == 0)
 		class_lose_page(sl, c, p);
@@ -237,7 +232,7 @@ page_take(struct slab *sl, struct slab_class *c, struct page *p)
 	} else {
 		ref = page_ref(sl, p, p->fresh++);
 	}
-	if (page_free(p) == 0)
+	if (slab_page_free(p) == 0)
 		list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->free_count, 1, memory_order_relaxed);
 	return ref;
@@ -254,7 +249,7 @@ page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
 	p->free_count++;
 	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_CLASS) {
 		atomic_fetch_add_explicit(&c->free_count, 1, memory_order_relaxed);
-		if (page_free(p) == 1)
+		if (slab_page_free(p) == 1)
 			list_push_back(&c->has_free, &p->has_free);
 	}
 	slab_page_check(sl, c, p);
@@ -338,12 +333,14 @@ slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
 	list_unlink(&p->of_class);
 	list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->free_count, page_free(p), memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
 	atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
 	list_push_back(&sl->draining, &p->of_class);
 	atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&sl->claimed_count, page_number(sl, p) < index_pages,
 				  memory_order_relaxed);
+	if (unlikely(slab_page_pinned(p) != 0) && page_number(sl, p) >= index_pages)
+		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
@@ -361,17 +358,27 @@ page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, str
 }
 
 /* Under the class's lock. Pages the hand comes to soon had most time to be used in. One half of
- * which is being filled will not be empty soon: NULL if there are only such. */
+ * which is being filled will not be empty soon, and one on which something is pinned nobody knows
+ * when: NULL if there are only such. */
 static struct page *
 page_to_empty(struct slab *sl, struct slab_class *c)
 {
 	struct page *best = NULL;
-	uint32_t best_cost = UINT32_MAX, looks = 0;
+	uint32_t best_cost = UINT32_MAX, looks = 0, passed = 0;
 
-	for (struct list *at = c->pages.next; at != &c->pages && looks < LOOKS_MAX; looks++) {
+	for (struct list *at = c->pages.next; at != &c->pages && looks < LOOKS_MAX;) {
 		struct page *p = container_of(at, struct page, of_class);
+
+		at = at->next;
+		if (unlikely(slab_page_pinned(p) != 0)) {
+			if (++passed > PASSED_PAGES)
+				break;
+			continue;
+		}
+		looks++;
+
 		const struct page_load load = slab_page_load(sl, p);
-		const uint32_t filling = p->objects - page_free(p) - load.live;
+		const uint32_t filling = p->objects - slab_page_free(p) - load.live;
 		const uint32_t cost = load.live + 2 * load.used + 4 * filling;
 
 		if (2 * filling < p->objects && cost < best_cost &&
@@ -379,8 +386,9 @@ page_to_empty(struct slab *sl, struct slab_class *c)
 			best_cost = cost;
 			best = p;
 		}
-		at = at->next;
 	}
+	if (unlikely(best == NULL && passed != 0))
+		slab_pins_block(sl);
 	return best;
 }
 

@@ -49,6 +49,8 @@ struct page {
 	uint32_t drain_word; /* draining, under the pool's lock: how far it was gone through */
 	uint8_t class;
 	_Atomic uint8_t state;    /* enum page_state */
+	uint16_t busy;            /* draining: cores that hold a list of some of its objects */
+	_Atomic uint32_t pinned;  /* objects of it, see slab_pages.h */
 	_Atomic uint32_t clean_s; /* when the hand came by last, or the class took the page */
 };
 
@@ -64,11 +66,12 @@ struct slab_class {
 	uint32_t stamp_words;    /* the hand went over since it stepped the stamp */
 	_Atomic uint32_t next_s; /* clean_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
-	_Atomic uint32_t free_count;  /* in its pages, not in magazines */
-	_Atomic uint32_t limbo_count; /* retired, not yet given back */
-	_Atomic uint32_t passed;      /* by its hand, lately: see mover.c; halved now and then */
-	_Atomic uint32_t taken_at;    /* slab_age when something was taken last, */
-	_Atomic uint32_t grown_at;    /* and when it was a page */
+	_Atomic uint32_t free_count;   /* in its pages, not in magazines */
+	_Atomic uint32_t limbo_count;  /* retired, not yet given back, but for those: */
+	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
+	_Atomic uint32_t passed;       /* by its hand, lately: see mover.c; halved now and then */
+	_Atomic uint32_t taken_at;     /* slab_age when something was taken last, */
+	_Atomic uint32_t grown_at;     /* and when it was a page */
 };
 
 struct magazine {
@@ -100,11 +103,13 @@ struct slab {
 	_Atomic uint32_t draining_count; /* emptied ones too */
 	_Atomic uint32_t emptied_count;
 	_Atomic uint32_t claimed_count; /* of the draining ones, those that the index waits for */
+	_Atomic uint32_t stuck_count;   /* and of the others, those that hold something pinned */
 	_Atomic uint64_t drained_pages; /* ever: that were draining, and came home */
 	_Atomic uint32_t index_pages;   /* pages below this number are the index's, once empty */
 	_Atomic uint32_t recall;        /* stepped when magazines must give back what they hold */
 	_Atomic uint32_t withheld;      /* pages the pool keeps for good, see store_limit_mt */
 	_Atomic uint32_t now_s;
+	_Atomic uint32_t blocked_s; /* when a page was wanted last that pins kept; 0: never */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
 	uint32_t moving;    /* under it: pages on their way for balance; and when (slab_age) one */
@@ -153,7 +158,7 @@ slab_class_pages(const struct slab_class *c)
 	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
 }
 
-/* Objects of the class that are free, or will be after a grace period. */
+/* Objects of the class that are free, or will be after a grace period; nothing that is pinned. */
 static inline uint32_t
 slab_class_waiting(const struct slab_class *c)
 {

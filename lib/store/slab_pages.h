@@ -21,11 +21,13 @@ void slab_set_clean(struct slab *sl, struct slab_class *c, struct page *p);
 uint32_t slab_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
 /* Start to empty a page of a class: of those the hand comes to next, the one with least in use.
- * False: it has none. */
+ * False: it has none, or something on each is pinned. */
 bool slab_drain_start(struct slab *sl, uint32_t class);
 /* References of up to max live objects of one page that is being emptied, and after all of it, of
- * the next. refs has room for max + BITS_PER_WORD. */
+ * the next. refs has room for max + BITS_PER_WORD. Whoever got some says when he is done with them.
+ */
 uint32_t slab_drain_live(struct slab *sl, uint32_t *refs, uint32_t max);
+void slab_drain_done(struct slab *sl, uint32_t ref);
 
 static inline bool
 slab_draining(const struct slab *sl, uint32_t ref)
@@ -60,15 +62,44 @@ bool slab_claim_is_met(struct slab *sl, uint32_t page);
 /* The index has let go of all pages from this number on, in this epoch. */
 void slab_disclaim(struct slab *sl, uint32_t pages, uint32_t epoch);
 
-/* Pages that are on their way to the pool. */
+/* ---- slab_pinned.c: objects that are out of the index, and that somebody is still sent ---- */
+
 static inline uint32_t
-slab_coming(const struct slab *sl)
+slab_page_pinned(const struct page *p)
 {
-	return atomic_load_explicit(&sl->draining_count, memory_order_relaxed) -
-	       atomic_load_explicit(&sl->claimed_count, memory_order_relaxed);
+	return atomic_load_explicit(&p->pinned, memory_order_relaxed);
 }
 
+static inline uint32_t
+slab_class_pinned(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->pinned_count, memory_order_relaxed);
+}
+
+/* Past their grace period, and pinned; or, if not more, no longer. */
+void slab_count_pinned(struct slab *sl, const uint32_t *refs, uint32_t count, bool more);
+/* The page of such an object goes back to its class instead of being emptied. False: it cannot, now
+ * or at all: the index waits for it, or objects of it wait with it. */
+bool slab_drain_undo(struct slab *sl, uint32_t ref);
+/* Somebody wants a page, and pins keep it from him. */
+static inline void
+slab_pins_block(struct slab *sl)
+{
+	atomic_store_explicit(&sl->blocked_s,
+			      atomic_load_explicit(&sl->now_s, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+/* Pages that are on their way to the pool, and not stuck. */
+uint32_t slab_coming(const struct slab *sl);
+
 /* ---- between slab.c and claim.c ---- */
+
+static inline uint32_t
+slab_page_free(const struct page *p)
+{
+	return p->free_count + (p->objects - p->fresh);
+}
 
 /* Under both locks, the class's and the pool's: a page of the class is to be emptied. */
 void slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p);

@@ -1,4 +1,4 @@
-#include "inside.h"
+#include "pinned.h"
 
 /* Pages a store should have at least, before they are as large as hugepages. */
 #define PAGES_WANTED 256u
@@ -149,6 +149,8 @@ store_turn(struct store_core *sc, uint32_t now_s)
 		store_online(sc);
 	limbo_reclaim(sc);
 	limbo_tell(sc);
+	if (unlikely(sc->pinned.count != 0))
+		pinned_turn(sc);
 	answer_recall(sc);
 	mover_turn(sc);
 	resize_turn(sc);

@@ -112,8 +112,12 @@ void store_tidy(struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* Is much of what this core has retired still pinned? Then its limbo fills: see to it that pins are
- * let go of. */
+/* May a set soon be told STORE_NOT_YET? Because some core has not turned for long, or since what is
+ * kept for large values and new classes is in use. */
+bool store_is_short(const struct store_core *sc);
+
+/* Do pins hold so much memory of items that are in the store no more, or a page that others wait
+ * for? Then see to it that they are let go of. */
 bool store_pins_press(const struct store_core *sc);
 
 /* ---- reading ---- */
@@ -158,8 +162,8 @@ uint32_t item_value_len(const struct item *it);
 /* The longest contiguous run of value bytes from offset on (offset < value length). */
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 
-/* Keep an item's bytes beyond this turn; only for values of ITEM_PIN_MIN_BYTES and more.
- * Pin on the core that found it, this turn; unpin on any core. */
+/* Keep an item's value beyond this turn, and nothing else of it; only for values of
+ * ITEM_PIN_MIN_BYTES and more. Pin on the core that found it, this turn; unpin on any core. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 

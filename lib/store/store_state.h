@@ -18,10 +18,11 @@
 #include "base/hash.h"
 
 #define LIMBO_MAX        (1u << 14)      /* power of two */
-#define LIMBO_PRESSED    (LIMBO_MAX / 8) /* pinned ones that are too many */
 #define LIMBO_SLICE      256u            /* items given back in one turn */
 #define LIMBO_KEEP       256u            /* evictions leave this much of it to the operations */
+#define LIMBO_KEEP_ENDED (LIMBO_MAX / 8) /* and deletes, which can hide what they take out */
 #define LIMBO_KEEP_SWEPT (LIMBO_MAX / 4) /* and the sweep so much: a turn may be all sets */
+#define LIMBO_KEEP_BEGUN (LIMBO_MAX / 4) /* and who begins to store so much to those who end it */
 #define CHUNKS_MAX       16000u          /* references fit a head object with the longest key */
 #define SWEEP_WALK_S     60u             /* for a walk through all buckets, if SWEEP_PER_S allows */
 #define SWEEP_PER_S      (1u << 17)      /* buckets a second at most, all cores together */
@@ -32,6 +33,7 @@
 #define DRAIN_TAKEN      192u /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
 #define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
+#define STILL_TURNS      4u   /* in one epoch, until no more are emptied */
 #define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
 #define HELD_EPOCHS      16u  /* for how long, if it does not ask again */
 #define EVICT_SLICE      128u /* objects evicted ahead by one refill of a magazine */
@@ -48,9 +50,14 @@ struct retired {
 
 struct limbo {
 	uint32_t head, tail; /* they wrap; tail - head retired items */
-	/* Found pinned in the last round through the ring, and in this one, up to round_end. */
-	uint32_t pinned, pinned_now, round_end;
 	struct retired ring[LIMBO_MAX];
+};
+
+/* Retired items that are past their grace period, and still pinned (pinned.c). */
+struct pinned {
+	uint32_t first, last; /* references; 0: none */
+	uint32_t count;
+	uint32_t fresh; /* since the last turn */
 };
 
 /* The walk through all buckets that reclaims what is expired or flushed. */
@@ -106,6 +113,7 @@ struct store {
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
 	_Atomic uint64_t hidden;            /* slots with a zombie (index.h) */
+	_Atomic uint64_t pinned_bytes;      /* of retired items that stay pinned */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
 	struct resize resize;
@@ -120,6 +128,8 @@ struct store_core {
 	uint64_t grown_for; /* items linked that resize_turn has done its share for */
 	uint32_t untold,
 		untold_class; /* what the limbo took in of a class, less what it gave back */
+	uint32_t still_turns; /* with pages to empty, in which the epoch was the same, */
+	uint32_t still_epoch; /* and which */
 	uint32_t mark_count;
 	uint32_t marks[MARKS_MAX];
 	bool online;
@@ -127,9 +137,18 @@ struct store_core {
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct limbo limbo;
+	struct pinned pinned;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 };
+
+/* Has some core not turned for so long that emptying pages is put off? */
+static inline bool
+mover_is_still(const struct store_core *sc)
+{
+	return sc->still_turns >= STILL_TURNS &&
+	       sc->still_epoch == (uint32_t)epoch_now(&sc->store->epoch);
+}
 
 static inline void
 count(struct store_core *sc, enum store_counter what, uint64_t n)

@@ -38,7 +38,10 @@ unlink_spot(struct store_core *sc, struct spot spot, enum leaving why)
 {
 	struct item *it = take_leave(sc, spot, why);
 
-	const uint32_t keep = why == LEAVING_SWEPT ? LIMBO_KEEP_SWEPT : 0;
+	static const uint32_t keeps[] = {[LEAVING_TOLD] = LIMBO_KEEP_ENDED,
+					 [LEAVING_SWEPT] = LIMBO_KEEP_SWEPT,
+					 [LEAVING_EVICTED] = 0};
+	const uint32_t keep = keeps[why];
 
 	if (unlikely(!limbo_has_room(sc, keep + 1))) {
 		atomic_fetch_add_explicit(&sc->store->hidden, 1, memory_order_relaxed);

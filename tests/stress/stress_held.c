@@ -1,9 +1,11 @@
 /*
  * What a core holds stays, whatever becomes of its page. Goal: an item that was got keeps its bytes
- * until the core that got it turns, though it is deleted, evicted, and its page moves to another
- * class meanwhile. Method: one thread is two cores by turns. One gets some items and stands still;
- * the other stores values of shifting sizes, so that pages move all the time, and turns often; then
- * the first looks again. Nothing depends on when threads meet, so a run repeats exactly.
+ * until the core that got it turns, and a pinned one its value until it is unpinned, though it is
+ * deleted, evicted, and its page moves to another class meanwhile. Method: one thread is two cores
+ * by turns. One gets some items and stands still; the other stores values of shifting sizes, so
+ * that pages move all the time, and turns often; then the first looks again. Pins last for some
+ * rounds, of which each is a second. Nothing depends on when threads meet, so a run repeats
+ * exactly.
  *
  * With "caught" the store is a mutant (mutant.h), and the run passes only if an item changed, or
  * the store found itself broken.
@@ -21,6 +23,8 @@
 #define TURN_SETS  16u
 #define SHIFT_OF   8u /* rounds until another size is in favour */
 #define VALUE_SEEN 64u
+#define PINS_MAX   48u
+#define PIN_ROUNDS 12u
 
 static const uint32_t sizes[] = {40, 300, 2000, 90, 9000, 700};
 
@@ -36,6 +40,7 @@ struct rig {
 	uint64_t random;
 	uint64_t stored, held;
 	struct held items[HELD_MAX];
+	struct held pins[PINS_MAX]; /* number n is let go of and taken anew in rounds of its own */
 };
 
 static uint64_t
@@ -87,15 +92,40 @@ hold(struct rig *rig)
 	return count;
 }
 
+/* Some pins are let go of, and others taken, of what is held. */
+static void
+pin(struct rig *rig, uint32_t round, uint32_t count)
+{
+	uint32_t next = 0;
+
+	for (uint32_t n = round % PIN_ROUNDS; n < PINS_MAX; n += PIN_ROUNDS) {
+		if (rig->pins[n].it != NULL)
+			store_unpin(rig->pins[n].it);
+		rig->pins[n].it = NULL;
+		while (next < count && rig->items[next].len < ITEM_PIN_MIN_BYTES)
+			next++;
+		if (next == count)
+			continue;
+		rig->pins[n] = rig->items[next++];
+		store_pin(rig->pins[n].it);
+	}
+}
+
+static bool
+as_it_was(const struct held *h)
+{
+	return item_value_len(h->it) == h->len && memcmp(h->at, h->bytes, h->seen) == 0;
+}
+
 static bool
 all_as_they_were(const struct rig *rig, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		const struct held *h = &rig->items[i];
-
-		if (item_value_len(h->it) != h->len || memcmp(h->at, h->bytes, h->seen) != 0)
+	for (uint32_t i = 0; i < count; i++)
+		if (!as_it_was(&rig->items[i]))
 			return false;
-	}
+	for (uint32_t i = 0; i < PINS_MAX; i++)
+		if (rig->pins[i].it != NULL && !as_it_was(&rig->pins[i]))
+			return false;
 	return true;
 }
 
@@ -107,16 +137,18 @@ run_rounds(struct rig *rig)
 	for (uint32_t round = 0; round < ROUNDS && good; round++) {
 		const uint32_t size = sizes[round / SHIFT_OF % (sizeof sizes / sizeof sizes[0])];
 
-		store_turn(rig->still, STORE_CLOCK_START);
+		store_turn(rig->still, STORE_CLOCK_START + round);
 		store_tidy(rig->still);
 
 		const uint32_t count = hold(rig);
+
+		pin(rig, round, count);
 
 		for (uint32_t i = 0; i < SETS && good; i++) {
 			set(rig, roll(rig, KEYS), size);
 			if (i % TURN_SETS != 0)
 				continue;
-			store_turn(rig->busy, STORE_CLOCK_START);
+			store_turn(rig->busy, STORE_CLOCK_START + round);
 			store_tidy(rig->busy);
 			good = all_as_they_were(rig, count);
 		}

@@ -1,0 +1,171 @@
+/*
+ * pinned.c - retired items that somebody is still sent: they wait beside the limbo, so that whoever
+ * does not read what he asked for takes its memory, and nothing else.
+ *
+ * Their objects do not count as memory that is coming (slab_pinned.c), so the hand goes on; the
+ * bytes of all of them are what store_pins_press() judges by. A few are visited every turn, the
+ * first of the list, and go to its end if they have to stay. Their number has no bound but the
+ * memory: the list is linked through the items themselves. Their cas is nobody's any more: a pin is
+ * for the value (store.h).
+ */
+#include "pinned.h"
+
+#define PINNED_VISITS 8u  /* of a turn, and two more for each that came in it */
+#define PINNED_SHARE  16u /* so much of the memory may be pinned before it matters */
+#define PINNED_LONG_S 2u  /* a page that is being emptied does not wait longer */
+#define PINNED_BATCH  64u
+
+/* Stands where the cas was. */
+struct pinned_note {
+	uint32_t next;
+	uint32_t since_s; /* in the list; or when its pages were last seen to */
+};
+static_assert(sizeof(struct pinned_note) == sizeof(uint64_t), "takes the place of a cas");
+
+static uint8_t *
+note_at(const struct item *it)
+{
+	return item_long_at(it) + offsetof(struct item_long, cas);
+}
+
+static struct pinned_note
+note_read(const struct item *it)
+{
+	struct pinned_note note;
+
+	memcpy(&note, note_at(it), sizeof note);
+	return note;
+}
+
+static void
+note_write(struct item *it, uint32_t next, uint32_t since_s)
+{
+	const struct pinned_note note = {next, since_s};
+
+	memcpy(note_at(it), &note, sizeof note);
+}
+
+static uint32_t
+chunks_of(const struct item *it)
+{
+	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
+}
+
+/* Some objects of an item: the chunks from number at on, and the item itself behind them. */
+static uint32_t
+list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
+{
+	const uint32_t chunks = chunks_of(it);
+	uint32_t n = 0;
+
+	for (; n < PINNED_BATCH && at + n <= chunks; n++)
+		refs[n] = at + n < chunks ? item_chunk_ref(it, at + n) : item_ref(st, it);
+	return n;
+}
+
+static void
+account(struct store *st, const struct item *it, bool more)
+{
+	const uint64_t memory = item_memory(st, it);
+	uint32_t refs[PINNED_BATCH];
+	uint32_t n;
+
+	for (uint32_t at = 0; (n = list_objects(st, it, at, refs)) != 0; at += n)
+		slab_count_pinned(&st->slab, refs, n, more);
+	/* Relaxed: a sum to judge by. */
+	atomic_fetch_add_explicit(&st->pinned_bytes, more ? memory : -memory, memory_order_relaxed);
+}
+
+static void
+append(struct store_core *sc, struct item *it, uint32_t ref, uint32_t since_s)
+{
+	struct pinned *list = &sc->pinned;
+
+	note_write(it, 0, since_s);
+	if (list->first == 0) {
+		list->first = ref;
+	} else {
+		struct item *last = item_at(sc->store, list->last);
+
+		note_write(last, ref, note_read(last).since_s);
+	}
+	list->last = ref;
+	list->count++;
+}
+
+void
+pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
+{
+	account(sc->store, it, true);
+	append(sc, it, ref, sc->now_s);
+	sc->pinned.fresh++;
+}
+
+/* Pages it lies on may be on their way to others: these shall have other ones. */
+static void
+keep_pages(struct store_core *sc, const struct item *it)
+{
+	struct slab *sl = &sc->store->slab;
+	uint32_t refs[PINNED_BATCH];
+	uint32_t n;
+
+	if (likely(atomic_load_explicit(&sl->draining_count, memory_order_relaxed) == 0))
+		return;
+	for (uint32_t at = 0; (n = list_objects(sc->store, it, at, refs)) != 0; at += n)
+		for (uint32_t i = 0; i < n; i++)
+			if (slab_draining(sl, refs[i])) {
+				slab_pins_block(sl);
+				slab_drain_undo(sl, refs[i]);
+			}
+}
+
+static void
+visit(struct store_core *sc)
+{
+	struct pinned *list = &sc->pinned;
+	const uint32_t ref = list->first;
+	struct item *it = item_at(sc->store, ref);
+	const struct pinned_note note = note_read(it);
+	uint32_t since_s = note.since_s;
+
+	list->first = note.next;
+	list->count--;
+	if (!item_pinned(it)) {
+		account(sc->store, it, false);
+		item_free(sc, it);
+		return;
+	}
+	if (unlikely(sc->now_s - since_s >= PINNED_LONG_S)) {
+		keep_pages(sc, it);
+		since_s = sc->now_s;
+	}
+	append(sc, it, ref, since_s);
+}
+
+void
+pinned_turn(struct store_core *sc)
+{
+	struct pinned *list = &sc->pinned;
+	uint32_t visits = PINNED_VISITS + 2 * list->fresh;
+
+	if (visits > list->count)
+		visits = list->count;
+	list->fresh = 0;
+	for (uint32_t i = 0; i < visits; i++)
+		visit(sc);
+}
+
+bool
+store_pins_press(const struct store_core *sc)
+{
+	const struct store *st = sc->store;
+	const uint64_t bytes = atomic_load_explicit(&st->pinned_bytes, memory_order_relaxed);
+	const size_t limit = atomic_load_explicit(&st->limit_bytes, memory_order_relaxed);
+	const uint32_t blocked_s = atomic_load_explicit(&st->slab.blocked_s, memory_order_relaxed);
+
+	if (likely(bytes == 0))
+		return false;
+	/* Cores see a second come one by one. */
+	return bytes > limit / PINNED_SHARE ||
+	       (blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S);
+}

@@ -1,0 +1,101 @@
+/*
+ * slab_pinned.c - objects that are out of the index and that somebody is still sent: they come home
+ * nobody knows when.
+ *
+ * Shape:  classes and pages count them. A page that holds one is not chosen to be emptied; one that
+ *         is being emptied counts as stuck, and after a while goes back to its class.
+ * Thread: a page's count is under the pool's lock, and read without it as a hint.
+ */
+#include "slab_pages.h"
+
+/* So many stuck pages at once are made up for by others; in part of all. What has been asked for
+ * lately is often let go of soon, and more than that would be emptied for nothing. */
+#define STUCK_MIN   4u
+#define STUCK_SHARE 64u
+
+static bool
+waits_for_pool(const struct slab *sl, const struct page *p)
+{
+	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+
+	return atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING &&
+	       (uint32_t)(p - sl->pages) >= index_pages;
+}
+
+static void
+count_one(struct slab *sl, struct page *p, bool more)
+{
+	const uint32_t was = slab_page_pinned(p);
+	const uint32_t now = more ? was + 1 : was - 1;
+
+	atomic_store_explicit(&p->pinned, now, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sl->classes[p->class].pinned_count, now - was,
+				  memory_order_relaxed);
+	if ((was == 0 || now == 0) && waits_for_pool(sl, p))
+		atomic_fetch_add_explicit(&sl->stuck_count, now - was, memory_order_relaxed);
+}
+
+void
+slab_count_pinned(struct slab *sl, const uint32_t *refs, uint32_t count, bool more)
+{
+	spin_lock(&sl->pool_lock);
+	for (uint32_t i = 0; i < count; i++)
+		count_one(sl, &sl->pages[slab_page_of(sl, refs[i])], more);
+	spin_unlock(&sl->pool_lock);
+}
+
+uint32_t
+slab_coming(const struct slab *sl)
+{
+	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) -
+				atomic_load_explicit(&sl->claimed_count, memory_order_relaxed);
+	const uint32_t most = STUCK_MIN + sl->arena->page_count / STUCK_SHARE;
+	const uint32_t stuck = atomic_load_explicit(&sl->stuck_count, memory_order_relaxed);
+	const uint32_t less = stuck < most ? stuck : most;
+
+	return coming > less ? coming - less : 0;
+}
+
+/* Under both locks. Objects that wait with the page cannot be told apart from others (drain.c), and
+ * nobody may hold a list of some of them. */
+static bool
+may_go_back(const struct slab *sl, const struct page *p)
+{
+	return waits_for_pool(sl, p) && p->gone == 0 && p->busy == 0;
+}
+
+static void
+go_back(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
+	if (slab_page_pinned(p) != 0)
+		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
+	list_unlink(&p->of_class);
+	p->drain_word = 0;
+	if (mutant_page_free())
+		p->fresh = p->free_count = 0;
+	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
+	slab_set_clean(sl, c, p);
+	list_push_back(&c->pages, &p->of_class);
+	if (slab_page_free(p) != 0)
+		list_push_back(&c->has_free, &p->has_free);
+	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+}
+
+bool
+slab_drain_undo(struct slab *sl, uint32_t ref)
+{
+	struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	struct slab_class *c = &sl->classes[p->class];
+	bool gone_back;
+
+	spin_lock(&c->lock);
+	spin_lock(&sl->pool_lock);
+	gone_back = may_go_back(sl, p);
+	if (gone_back)
+		go_back(sl, c, p);
+	spin_unlock(&sl->pool_lock);
+	spin_unlock(&c->lock);
+	return gone_back;
+}

@@ -1,0 +1,183 @@
+/*
+ * Sets while another core does not turn. Goal: whoever sets over a connection waits for memory that
+ * is coming, and is answered in order once it has come; nobody is told that there is none, and what
+ * his keys held stays until then. Method: two cores by turns, one of which stands still; pipelined
+ * sets on the other until all of them wait.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+
+#include <stdio.h>
+
+#define CLIENTS  5u
+#define PIPELINE 8u
+#define STORED   8u   /* bytes of the answer */
+#define QUIET    300u /* turns without an answer: all wait */
+#define SETS_MAX 400000u
+/* 37 bytes: with its key as large as the new keys with their 32. */
+#define NEW "the new value, which is no longer one\r\n"
+
+static const struct {
+	uint32_t len;
+	const char *verb;
+} loads[] = {{32, "set"}, {900, "set"}, {100, "add"}, {32, "ms"}};
+
+static struct rig *rigs[2];
+static struct conn *clients[CLIENTS];
+static uint32_t asked[CLIENTS], answered[CLIENTS], number;
+
+/* Some sets of new keys, and one of the key that all had before. */
+static void
+ask(uint32_t i, size_t load)
+{
+	static char text[PIPELINE * 1100], value[1024];
+	const bool meta = strcmp(loads[load].verb, "ms") == 0;
+	uint32_t len = 0;
+
+	memset(value, 'a' + (int)i, sizeof value);
+	for (uint32_t n = 0; n < PIPELINE; n++)
+		len += (uint32_t)snprintf(text + len, sizeof text - len,
+					  "%s new%u %s%u\r\n%.*s\r\n", loads[load].verb, number++,
+					  meta ? "" : "0 0 ", loads[load].len, (int)loads[load].len,
+					  value);
+	for (uint32_t at = 0; at < len; at += 1460)
+		rig_receive(rigs[0], clients[i], text + at, len - at < 1460 ? len - at : 1460);
+	asked[i] += PIPELINE;
+}
+
+static uint32_t
+listen_to(uint32_t i, size_t load)
+{
+	const bool meta = strcmp(loads[load].verb, "ms") == 0;
+	const uint32_t each = meta ? 4 : STORED;
+	uint32_t len;
+	const char *sent = rig_sent(clients[i], &len);
+
+	check_eq(len % each, 0);
+	for (uint32_t at = 0; at < len; at += each)
+		check_bytes(sent + at, meta ? "HD\r\n" : "STORED\r\n", each);
+	answered[i] += len / each;
+	rig_acked(rigs[0], clients[i]);
+	rig_forget_sent(clients[i]);
+	return len / each;
+}
+
+/* Everybody asks as soon as he was answered, until nobody is. */
+static void
+ask_until_all_wait(size_t load)
+{
+	for (uint32_t quiet = 0; quiet < QUIET && number < SETS_MAX; quiet++) {
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			if (answered[i] == asked[i])
+				ask(i, load);
+		rig_turn(rigs[0]);
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			if (listen_to(i, load) != 0)
+				quiet = 0;
+	}
+	check(number < SETS_MAX);
+}
+
+static void
+begin(void)
+{
+	rig_create_cores(rigs, 2);
+	rig_fill(rigs[0]);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		clients[i] = rig_open(rigs[0]);
+		asked[i] = answered[i] = 0;
+	}
+	number = 0;
+	rig_receive_text(rigs[0], clients[0], "set old 0 0 3\r\nabc\r\n");
+	rig_turn(rigs[1]);
+	rig_turn(rigs[0]);
+	rig_acked(rigs[0], clients[0]);
+	rig_forget_sent(clients[0]);
+}
+
+static void
+sets_wait_for_a_core_that_stands_still(void **state)
+{
+	for (size_t load = 0; load < sizeof loads / sizeof *loads; load++) {
+		struct conn *late;
+		uint32_t done = 0;
+
+		begin();
+		ask_until_all_wait(load);
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			done += answered[i];
+		late = rig_open(rigs[0]);
+		rig_receive_text(rigs[0], late, "get old\r\nset old 0 0 3\r\ndef\r\nget old\r\n");
+		rig_turns(rigs[0], 100);
+		check(strncmp(rig_sent(late, NULL), "VALUE old 0 3\r\nabc\r\nEND\r\n", 25) == 0);
+		for (uint32_t t = 0; t < 64; t++) {
+			rig_turn(rigs[1]);
+			rig_turn(rigs[0]);
+			for (uint32_t i = 0; i < CLIENTS; i++)
+				listen_to(i, load);
+		}
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			check_eq(answered[i], asked[i]);
+		check_str(rig_sent(late, NULL), "VALUE old 0 3\r\nabc\r\nEND\r\nSTORED\r\n"
+						"VALUE old 0 3\r\ndef\r\nEND\r\n");
+		check_eq(rig_count(rigs[0], STORE_NO_MEMORY_COUNT), 0);
+		check_eq(rig_count(rigs[0], REQ_TCP), number + 4); /* however often read */
+		print_message("%s of %u bytes: %u done while a core stood still\n",
+			      loads[load].verb, loads[load].len, done);
+		rig_destroy(rigs[1]);
+		rig_destroy(rigs[0]);
+	}
+}
+
+/* Over UDP nobody can wait: a set is refused, and then what it was to replace is gone; one that
+ * would not have replaced anything costs nothing. */
+static void
+a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
+{
+	static const struct {
+		const char *text;
+		bool stays;
+	} rows[] = {
+		{"set old 0 0 37\r\n" NEW, false}, {"ms old 37\r\n" NEW, false},
+		{"add old 0 0 37\r\n" NEW, true},  {"replace old 0 0 37\r\n" NEW, true},
+		{"ms old 37 ME\r\n" NEW, true},    {"ms old 37 C1\r\n" NEW, true},
+		{"ms old 37 MR\r\n" NEW, true},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const char *sent;
+
+		begin();
+		ask_until_all_wait(0);
+		for (uint32_t n = 0; n < 100 && rig_count(rigs[0], STORE_NO_MEMORY_COUNT) == 0;
+		     n++) {
+			rig_datagram_text(rigs[0], (uint16_t)n, rows[i].text);
+			rig_turn(rigs[0]);
+		}
+		check_eq(rig_count(rigs[0], STORE_NO_MEMORY_COUNT), 1);
+
+		struct conn *c = rig_open(rigs[0]);
+
+		rig_receive_text(rigs[0], c, "get old\r\n");
+		rig_turn(rigs[0]);
+		sent = rig_sent(c, NULL);
+		check_eq(strncmp(sent, "VALUE", 5) == 0, rows[i].stays);
+		for (uint32_t t = 0; t < 64; t++) {
+			rig_turn(rigs[1]);
+			rig_turn(rigs[0]);
+		}
+		rig_destroy(rigs[1]);
+		rig_destroy(rigs[0]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sets_wait_for_a_core_that_stands_still),
+		cmocka_unit_test(a_refused_set_costs_the_old_value_only_where_it_replaces),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/*
+ * Values that somebody is sent and does not read. Goal: what they hold is missing, and nothing
+ * else: no set is refused while there is something to forget, none waits longer than it does
+ * without them, pages go on moving, and who holds too much is told of. Method: a store filled with
+ * values, some of them pinned, one thread; how long a set waits is counted in turns.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#include <stdio.h>
+
+#define WAITS_MAX     2000u /* turns: a set that waits so long is refused */
+#define SETS_A_SECOND 4000u
+
+static uint8_t bytes[1 << 20];
+static const struct item *pins[32768];
+static uint32_t pin_count;
+
+static struct view
+key_of(char *text_of, const char *name, uint32_t n)
+{
+	snprintf(text_of, 32, "%s%u", name, n);
+	return text(text_of);
+}
+
+struct waits {
+	uint32_t sets, refused, longest, all;
+	uint32_t told; /* sets after which somebody was to let go of pins */
+};
+
+/* So many sets, a turn after each, as a connection does them. */
+static struct waits
+store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t len)
+{
+	struct waits w = {.sets = count};
+	char k[32];
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t waited;
+		const enum store_result r =
+			put_waiting(rig->core, key_of(k, name, first + i),
+				    (struct view){bytes, len}, WAITS_MAX, &waited);
+
+		w.refused += r != STORE_OK;
+		w.all += waited;
+		w.longest = waited > w.longest ? waited : w.longest;
+		w.told += store_pins_press(rig->core);
+		if (i % SETS_A_SECOND == 0)
+			store_turn(rig->core, rig->core->now_s + 1);
+		turns(rig->core, 1);
+		if (w.refused > 3)
+			break;
+	}
+	return w;
+}
+
+/* Pins every step-th key that is there, up to some; they are all in use, for now. */
+static void
+pin_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t step,
+	   uint32_t max)
+{
+	char k[32];
+
+	pin_count = 0;
+	for (uint32_t i = first; i < first + count && pin_count < max; i += step) {
+		key_of(k, name, i);
+
+		const struct item *it = find(rig->core, k);
+
+		if (it == NULL)
+			continue;
+		store_pin(it);
+		pins[pin_count++] = it;
+	}
+	turns(rig->core, 1);
+}
+
+static void
+unpin_values(struct rig *rig)
+{
+	for (uint32_t i = 0; i < pin_count; i++)
+		store_unpin(pins[i]);
+	pin_count = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		seconds(rig->core, 1);
+}
+
+static const struct {
+	uint32_t mebibytes, len, filled, pins;
+} crowds[] = {
+	{64, 60000, 1500, 60},     {64, 60000, 1500, 300},  {64, 1100, 70000, 3000},
+	{96, 1024, 110000, 17000}, {64, 5000, 16000, 2000}, {64, 100000, 900, 60},
+};
+
+static void
+pinned_values_stop_no_eviction(void **state)
+{
+	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+		struct rig rig = rig_up(crowds[i].mebibytes, 1);
+		const uint32_t n = crowds[i].filled, len = crowds[i].len;
+
+		check_eq(store_values(&rig, "k", 0, n, len).refused, 0);
+
+		const struct waits before = store_values(&rig, "k", n, n, len);
+
+		pin_values(&rig, "k", n, n, 1, crowds[i].pins);
+		check_eq(pin_count, crowds[i].pins);
+
+		const struct waits w = store_values(&rig, "k", 2 * n, 3 * n, len);
+
+		print_message("%u of %u bytes pinned: %u refused, waits %u (%u at most), before %u "
+			      "(%u)\n",
+			      pin_count, len, w.refused, w.all, w.longest, before.all,
+			      before.longest);
+		check_eq(w.refused, 0);
+		check(w.longest <= before.longest + before.longest / 2);
+		unpin_values(&rig);
+		rig_down(&rig);
+	}
+}
+
+/* Values of another size come: pages move to them, past those that cannot. */
+static const struct {
+	uint32_t old_len, old_count, step, len, count;
+	bool told; /* there are no others */
+} shifts[] = {
+	{5000, 16000, 52, 300, 60000, true}, /* a value on each page */
+	{5000, 16000, 5, 300, 60000, true},  /* ten on each */
+	{60000, 1500, 4, 700, 40000, true},     {5000, 16000, 500, 300, 60000, false},
+	{1100, 70000, 300, 1000000, 60, false}, {60000, 1500, 20, 1000000, 60, false},
+};
+
+static uint32_t
+pages_for(const struct rig *rig, uint32_t len)
+{
+	const struct slab *sl = &rig->store->slab;
+
+	return slab_class_pages(&sl->classes[slab_class_for(sl, len + 40)]);
+}
+
+static struct waits
+shift(size_t row, bool pinned)
+{
+	struct rig rig = rig_up(64, 1);
+	const uint32_t old = shifts[row].old_len, n = shifts[row].count;
+	struct waits w;
+
+	check_eq(store_values(&rig, "old", 0, shifts[row].old_count, old).refused, 0);
+	if (pinned)
+		pin_values(&rig, "old", 0, shifts[row].old_count, shifts[row].step, 32768);
+	w = store_values(&rig, "new", 0, n, shifts[row].len);
+	print_message("%u bytes after %u bytes%s: %u refused, waits %u (%u at most), %u pages, "
+		      "told %u\n",
+		      shifts[row].len, old, pinned ? ", some pinned" : "", w.refused, w.all,
+		      w.longest, pages_for(&rig, old), w.told);
+	if (pinned && shifts[row].told) {
+		const uint32_t before = pages_for(&rig, old);
+
+		/* A page that cannot be emptied is of use to its class again. */
+		seconds(rig.core, 8);
+		check_eq(rig.store->slab.stuck_count, 0);
+		unpin_values(&rig);
+		store_values(&rig, "new", n, n, shifts[row].len);
+		check(pages_for(&rig, old) < before - before / 8);
+	}
+	unpin_values(&rig);
+	check(!store_pins_press(rig.core));
+	check_eq(rig.store->pinned_bytes, 0);
+	check_eq(rig.store->slab.stuck_count, 0);
+	rig_down(&rig);
+	return w;
+}
+
+static void
+pages_move_past_those_that_something_is_pinned_on(void **state)
+{
+	for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+		const struct waits without = shift(i, false), with = shift(i, true);
+
+		check_eq(without.refused, 0);
+		check_eq(without.told, 0);
+		check_eq(with.refused, 0);
+		check(with.longest <= without.longest + without.longest / 2);
+		check_eq(with.told != 0, shifts[i].told);
+	}
+}
+
+static const struct {
+	uint32_t len, pins;
+	bool told;
+} alarms[] = {{60000, 60, false}, {1 << 20, 61, true}, {60000, 200, true}, {1024, 3000, false}};
+
+static void
+who_holds_much_is_told_of_and_who_holds_little_is_not(void **state)
+{
+	for (size_t i = 0; i < sizeof alarms / sizeof *alarms; i++) {
+		struct rig rig = rig_up(64, 1);
+		const uint32_t len = alarms[i].len, n = (72u << 20) / len;
+		struct waits w;
+
+		check_eq(store_values(&rig, "k", 0, n, len).told, 0);
+		pin_values(&rig, "k", 0, n, 1, alarms[i].pins);
+		/* Nobody stores: what is pinned is in nobody's way. */
+		seconds(rig.core, 4);
+		check(!store_pins_press(rig.core));
+		w = store_values(&rig, "k", n, 2 * n, len);
+		print_message("%u of %u bytes pinned: told %u of %u, %u refused\n", pin_count, len,
+			      w.told, w.sets, w.refused);
+		check_eq(w.told != 0, alarms[i].told);
+		unpin_values(&rig);
+		check(!store_pins_press(rig.core));
+		check_eq(store_values(&rig, "k", 3 * n, n, len).refused, 0);
+		rig_down(&rig);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pinned_values_stop_no_eviction),
+		cmocka_unit_test(pages_move_past_those_that_something_is_pinned_on),
+		cmocka_unit_test(who_holds_much_is_told_of_and_who_holds_little_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
