@@ -164,14 +164,11 @@ answer_version(struct serve *sv, struct op *op)
 void
 session_close(struct serve *sv, struct session *ss)
 {
-	if (ss->filling) {
-		ss->filling = false;
-		store_abandon(sv->store, &ss->fill);
-	}
-	ss->body = BODY_NONE;
-	ss->carry_at = ss->carry_len; /* unread bytes stay unread */
-	ss->closing = true;
-	conn_close(sv->stack, ss->conn);
+	/* Its pieces would lose their pin: whatever closes stands behind a value, or waits for it.
+	 */
+	ensure(ss->value.item == NULL);
+	if (ss->conn != NULL)
+		conn_leave(sv->stack, ss->conn);
 }
 
 enum answer

@@ -175,6 +175,19 @@ connections_come_and_go(void **state)
 			   "cfd=N\n");
 }
 
+/* Its client may keep its socket as long as it likes. */
+static void
+a_connection_that_the_service_closes_is_seen_to_go_at_once(void **state)
+{
+	struct conn *c = watcher("connevents"), *client = rig_open(rig);
+
+	rig_receive_text(rig, client, "quit\r\n");
+	rig_turns(rig, 2);
+	check_str(seen(c), "type=conn_new rip=2001:db8::2 rport=4001 transport=tcp cfd=N\n"
+			   "type=conn_close rip=2001:db8::2 rport=4001 transport=tcp reason=normal "
+			   "cfd=N\n");
+}
+
 static void
 evictions_are_seen_before_they_happen(void **state)
 {
@@ -303,6 +316,7 @@ main(void)
 		TEST(requests_in_datagrams_are_seen_too),
 		TEST(watchers_see_each_their_own),
 		TEST(connections_come_and_go),
+		TEST(a_connection_that_the_service_closes_is_seen_to_go_at_once),
 		TEST(evictions_are_seen_before_they_happen),
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),
 		TEST(what_a_watcher_says_is_dropped_and_its_end_ends_it),
