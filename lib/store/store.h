@@ -30,6 +30,7 @@
 #define STORE_CORES_MAX   64u
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
+#define STORE_LIMIT_MIN   (1u << 20)
 #define STORE_CLOCK_START 2u /* so that 1 is a second that is always past */
 
 struct store;
@@ -37,6 +38,7 @@ struct store_core;
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
+	size_t limit_bytes;  /* of that, to be used until store_limit_mt says otherwise; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */

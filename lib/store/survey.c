@@ -163,7 +163,7 @@ store_limit_mt(struct store *store, size_t bytes)
 	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN +
 			      atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
-	if (bytes < STORE_MEMORY_MIN || bytes > store->memory_bytes)
+	if (bytes < STORE_LIMIT_MIN || bytes > store->memory_bytes)
 		return false;
 
 	size_t beyond = (store->memory_bytes - bytes + a_page - 1) / a_page;

@@ -90,7 +90,8 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 /* ---- memory ---- */
 
 /* Use no more than bytes, of what was given at start, from now on: pages beyond are emptied in the
- * turns that come. False: less than STORE_MEMORY_MIN, or more than there is. */
+ * turns that come, but for those that no store does without (the reserve, the index and a few). False:
+ * less than STORE_LIMIT_MIN, or more than there is. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
 #define STORE_ANY_CLASS 0u /* whichever has most pages */

@@ -587,14 +587,55 @@ a_limit_is_no_more_than_there_is_and_leaves_enough_to_work(void **state)
 	struct store_usage usage;
 
 	check(!store_limit_mt(rig.store, (64 << 20) + 1));
-	check(!store_limit_mt(rig.store, STORE_MEMORY_MIN - 1));
+	check(!store_limit_mt(rig.store, STORE_LIMIT_MIN - 1));
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.limit_bytes, 64 << 20);
-	check(store_limit_mt(rig.store, STORE_MEMORY_MIN));
+	check(store_limit_mt(rig.store, STORE_LIMIT_MIN));
 	check(atomic_load(&sl->withheld) + sl->reserve + 4 <= usage.pages_total);
 	for (uint32_t len = 10; len < 200000; len *= 3)
 		fill_with(&rig, len, 200);
 	rig_down(&rig);
+}
+
+static void
+a_store_begins_with_its_limit_and_grows_into_what_was_set_aside(void **state)
+{
+	static const uint32_t lens[] = {50, 3000, 66560};
+
+	for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+		struct store_config cfg = rig_config(64, 1, STORE_VALUE_MAX);
+		const uint32_t most = (16u << 20) / (lens[i] + 50), some = most / 8;
+		struct store_usage few, many;
+		struct rig rig;
+		uint64_t evicted;
+
+		cfg.limit_bytes = 3 << 20;
+		rig = rig_up_with(&cfg);
+		fill_with(&rig, lens[i], 2 * some);
+		store_usage_mt(rig.store, &few);
+		evicted = store_sum(rig.store, STORE_EVICTED);
+		check_eq(few.limit_bytes, 3 << 20);
+		check_eq(few.memory_bytes, 64 << 20);
+		check(few.pages_used * few.page_bytes <= 3u << 20);
+		check(evicted > 0);
+		check(store_limit_mt(rig.store, 64 << 20));
+		fill_with(&rig, lens[i], most);
+		store_usage_mt(rig.store, &many);
+		check_eq(many.items, most);
+		check_eq(store_sum(rig.store, STORE_EVICTED), evicted);
+		rig_down(&rig);
+	}
+}
+
+/* Pages fit the limit, not what is set aside: with large ones a small store has too few. */
+static void
+a_store_is_cut_for_the_limit_it_begins_with(void **state)
+{
+	struct store_config cfg = rig_config(1024, 1, STORE_VALUE_MAX);
+
+	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MAX);
+	cfg.limit_bytes = 64 << 20;
+	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MIN);
 }
 
 int
@@ -615,6 +656,8 @@ main(void)
 		cmocka_unit_test(a_full_index_evicts_nobody_either),
 		cmocka_unit_test(a_limit_gives_memory_back_and_takes_it_again),
 		cmocka_unit_test(a_limit_is_no_more_than_there_is_and_leaves_enough_to_work),
+		cmocka_unit_test(a_store_begins_with_its_limit_and_grows_into_what_was_set_aside),
+		cmocka_unit_test(a_store_is_cut_for_the_limit_it_begins_with),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
