@@ -74,8 +74,10 @@ static enum answer
 answer_delete(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	const bool hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
+	bool hit;
 
+	note_lookup(sv, op, it);
+	hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
 	note_delete(sv, op, it, hit);
 	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
 	return ANSWER_DONE;
@@ -98,6 +100,7 @@ answer_arith(struct serve *sv, struct op *op)
 	const struct store_sum sum = {.delta = op->req.delta, .decr = op->req.verb == MC_DECR};
 	struct store_total total;
 
+	note_find(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		note_sum(sv, total.made, sum.decr);

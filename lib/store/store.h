@@ -62,6 +62,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 #define STORE_COUNTERS(X)                                                                          \
 	X(STORE_ITEMS_LINKED, "items put into the index")                                          \
 	X(STORE_ITEMS_UNLINKED, "items taken out of the index, for whatever reason")               \
+	X(STORE_ITEMS_RENEWED, "of those put in, new versions of values nobody stored anew")       \
 	X(STORE_BYTES_LINKED, "bytes of the items put in, header and class rounding included")     \
 	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
 	X(STORE_EVICTED, "items forgotten to make room")                                           \
@@ -70,10 +71,12 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EVICTED_ACTIVE, "of those evicted, used since the hand came by")                   \
 	X(STORE_RESCUED, "items copied elsewhere, so that their page could go to others")          \
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
-	X(STORE_EXPIRED_UNFETCHED, "of those, never used")                                         \
+	X(STORE_EXPIRED_UNFETCHED, "of those, never used, and not replaced or deleted")            \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \
-	X(STORE_GOT_EXPIRED, "gets that found an item past its expiry")                            \
-	X(STORE_GOT_FLUSHED, "gets that found a flushed item")                                     \
+	X(STORE_EXPIRED_TAKEN, "of the expired, those whose memory somebody wanted")               \
+	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those that the sweep found")          \
+	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
+	X(STORE_GOT_FLUSHED, "gets, touches and counts that found a flushed item")                 \
 	X(STORE_MOVES, "items moved between their two buckets")                                    \
 	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
 	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \

@@ -132,9 +132,10 @@ too_many_cores_are_refused_with_their_number(void **state)
 	topology_read(&t, &tree);
 	tree_close(&tree);
 	check(!placement_make(&l, &t, &req, &f));
-	check_str(f.text,
-		  "-t: 33 cores asked for, 32 CPUs there; ask for at most 32, or let them share CPUs "
-		  "with --share-cpus");
+	check_str(
+		f.text,
+		"-t: 33 cores asked for, 32 CPUs there; ask for at most 32, or let them share CPUs "
+		"with --share-cpus");
 }
 
 /* Every CPU once, the best first, before any has two. */
@@ -142,8 +143,11 @@ static void
 more_cores_than_cpus_take_turns_where_that_is_meant(void **state)
 {
 	static const struct cpu_list usable = {3, {2, 9, 16}};
-	const struct placement_request req = {
-		.cores = 8, .usable = &usable, .control_cpu = CPU_NONE, .nic_node = 0, .share = true};
+	const struct placement_request req = {.cores = 8,
+					      .usable = &usable,
+					      .control_cpu = CPU_NONE,
+					      .nic_node = 0,
+					      .share = true};
 	const uint32_t cpus[] = {2, 16, 9, 2, 16, 9, 2, 16};
 	struct topology t;
 	struct placement l;

@@ -498,6 +498,8 @@ rig_destroy(struct rig *r)
 void
 rig_turn(struct rig *r)
 {
+	if (r->clock.unix_ns / 1000000000 != r->clock.unix_s)
+		r->clock.unix_ns = r->clock.unix_s * 1000000000;
 	store_turn(r->core, r->clock.now_s);
 	serve_turn(r->serve, &r->clock);
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
