@@ -53,6 +53,15 @@ watch(struct appliance *a, uint32_t core)
 					     handover_counters(a->nic.handover, core)}));
 }
 
+static int64_t
+wall_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void
 build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
 {
@@ -64,7 +73,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
-		  tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL));
+		  tsc_clock_ns(&a->nic.clock), wall_clock_ns());
 	a->workers[i] = (struct worker){
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],

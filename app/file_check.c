@@ -42,6 +42,7 @@ control_exists(const struct config *cfg, const struct cpu_list *cpus, struct fau
 bool
 file_check(const struct config *cfg, struct fault *f)
 {
+	const struct lcore_wish wish = {cfg->cores, cfg->share_cpus};
 	struct lcore_set spread;
 	struct profile profile;
 	struct port_caps promise;
@@ -51,7 +52,7 @@ file_check(const struct config *cfg, struct fault *f)
 	if (!read_cpus(&cpus, cfg, f) || !nic_profile(&profile, cfg, f))
 		return false;
 	if (cfg->lcores.count != 0 ? !lcores_exist(&cfg->lcores, &cpus, f)
-				   : !lcores_spread(&spread, cfg->cores, &cpus, f))
+				   : !lcores_spread(&spread, &cpus, &wish, f))
 		return false;
 	steer_promise(&profile, &promise);
 	return control_exists(cfg, &cpus, f) && steer_make(&plan, cfg, &profile, &promise, f);

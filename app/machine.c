@@ -80,6 +80,7 @@ machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usab
 		.control_cpu = cfg->control_cpu,
 		.nic_node = m->nic_node,
 		.both_threads = cfg->hyperthreads == HYPERTHREADS_WORKERS,
+		.share = cfg->share_cpus,
 	};
 	struct cpu_list all;
 
@@ -93,5 +94,7 @@ machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usab
 	if (!placement_make(&m->placement, &m->topology, &req, f))
 		return false;
 	cfg->lcores = m->placement.lcores;
+	if (lcores_share(&cfg->lcores))
+		cfg->yield = true;
 	return true;
 }

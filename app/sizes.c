@@ -37,6 +37,15 @@ conns_of_one_core(const struct config *cfg)
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
+/* The store's own tables want some, however little items may have. */
+static size_t
+store_memory(const struct config *cfg)
+{
+	const size_t bytes = (size_t)config_set_aside_mb(cfg) << 20;
+
+	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
+}
+
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
 	      const struct secrets *secrets)
@@ -73,7 +82,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.conn_requests_max = cfg->conn_requests_max,
 	};
 	z->store = (struct store_config){
-		.memory_bytes = (size_t)cfg->memory_mb << 20,
+		.memory_bytes = store_memory(cfg),
+		.limit_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores,
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,

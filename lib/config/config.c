@@ -126,10 +126,14 @@ settle_memory(const struct config *cfg, struct fault *f)
 		return fault_say(f, "--hugepage-size with --no-huge: leave one of them out");
 	for (uint32_t i = 0; i < cfg->node_count; i++)
 		sum += cfg->node_mb[i];
-	if (cfg->node_count != 0 && sum != cfg->memory_mb)
-		return fault_say(f,
-				 "--node-memory: %llu MB on all nodes together; -m %u is to be had",
-				 (unsigned long long)sum, cfg->memory_mb);
+	if (cfg->memory_max_mb != 0 && cfg->memory_max_mb < cfg->memory_mb)
+		return fault_say(f, "--memory-max: %u MB, less than -m %u; give more, or none",
+				 cfg->memory_max_mb, cfg->memory_mb);
+	if (cfg->node_count != 0 && sum != config_set_aside_mb(cfg))
+		return fault_say(
+			f, "--node-memory: %llu MB on all nodes together; %s %u is to be had",
+			(unsigned long long)sum, cfg->memory_max_mb != 0 ? "--memory-max" : "-m",
+			config_set_aside_mb(cfg));
 	return true;
 }
 

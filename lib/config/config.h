@@ -66,6 +66,7 @@ enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
 struct config {
 	uint32_t memory_mb;
+	uint32_t memory_max_mb; /* set aside at start; 0: memory_mb */
 	uint32_t item_max_bytes;
 	uint32_t tcp_port; /* 0 = off */
 	uint32_t udp_port; /* 0 = off */
@@ -130,6 +131,13 @@ struct config {
 	uint64_t idle_rows[CONFIG_ROWS_MAX / 64]; /* options said that have no meaning here */
 	struct lcore_set lcores;                  /* count 0 = spread over the CPUs at start */
 };
+
+/* For items, at start: what a limit may rise to later. */
+static inline uint32_t
+config_set_aside_mb(const struct config *cfg)
+{
+	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
+}
 
 enum config_verdict {
 	CONFIG_RUN,

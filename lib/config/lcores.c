@@ -119,16 +119,17 @@ cpu_words(const struct cpu_list *cpus, char *words, size_t size)
 }
 
 bool
-lcores_spread(struct lcore_set *set, uint32_t cores, const struct cpu_list *cpus, struct fault *f)
+lcores_spread(struct lcore_set *set, const struct cpu_list *cpus, const struct lcore_wish *wish,
+	      struct fault *f)
 {
-	if (cores > cpus->count)
+	if (cpus->count == 0 || (wish->cores > cpus->count && !wish->share))
 		return fault_say(f,
 				 "-t: %u cores asked for, %u CPUs there; ask for at most %u, or "
-				 "share CPUs with --lcores 0@0,1@0",
-				 cores, cpus->count, cpus->count);
-	set->count = cores;
-	for (uint32_t i = 0; i < cores; i++)
-		set->at[i] = (struct lcore){.id = i, .cpu = cpus->at[i]};
+				 "let them share CPUs with --share-cpus",
+				 wish->cores, cpus->count, cpus->count);
+	set->count = wish->cores;
+	for (uint32_t i = 0; i < wish->cores; i++)
+		set->at[i] = (struct lcore){.id = i, .cpu = cpus->at[i % cpus->count]};
 	return true;
 }
 

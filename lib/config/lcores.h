@@ -42,9 +42,14 @@ bool lcores_parse(struct lcore_set *set, const char *text, struct fault *f);
 /* "0-15,32-47": as the kernel lists CPUs (/sys/devices/system/cpu/online). */
 bool cpu_list_parse(struct cpu_list *cpus, const char *text);
 
-/* One CPU of its own for each of cores worker cores. */
-bool lcores_spread(struct lcore_set *set, uint32_t cores, const struct cpu_list *cpus,
-		   struct fault *f);
+struct lcore_wish {
+	uint32_t cores;
+	bool share; /* CPUs, where there are fewer of them */
+};
+
+/* One CPU of its own for each worker core; or one with others, if that is meant. */
+bool lcores_spread(struct lcore_set *set, const struct cpu_list *cpus,
+		   const struct lcore_wish *wish, struct fault *f);
 
 /* Does every core's CPU exist? */
 bool lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct fault *f);

@@ -29,8 +29,11 @@
 /* The letters and their long names are memcached's where it has the option. --port is not: there
  * it is the TCP port, here a NIC (README, decisions). */
 const struct option_row option_rows[] = {
-	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 8, CONFIG_MEMORY_MAX_MB, "MB",
+	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
 	 "memory for stored items (64)", false, "memory.limit"},
+	{"memory-max", 0, OPTION_NUMBER, AT(memory_max_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
+	 "memory set aside at start, up to which cache_memlimit may raise -m (-m)", false,
+	 "memory.max"},
 	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
 	 "largest value; k and m multiply (1m, up to 128m)", true, "cache.max_item_size"},
 	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",

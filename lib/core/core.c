@@ -63,6 +63,7 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	const struct serve_clock time = {
 		.now_ns = now_ns,
 		.now_s = STORE_CLOCK_START + (uint32_t)up_s,
+		.unix_ns = core->start_unix_ns + (int64_t)(now_ns - core->start_ns),
 		.unix_s = core->start_unix_s + (int64_t)up_s,
 	};
 	const uint32_t room = stack_room(stack);
@@ -99,7 +100,7 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 
 void
 core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
-	  struct store_core *store, uint64_t now_ns, int64_t unix_s)
+	  struct store_core *store, uint64_t now_ns, int64_t unix_ns)
 {
 	*core = (struct core){
 		.port = port,
@@ -107,7 +108,8 @@ core_init(struct core *core, struct port *port, struct stack *stack, struct serv
 		.serve = serve,
 		.store = store,
 		.start_ns = now_ns,
-		.start_unix_s = unix_s,
+		.start_unix_ns = unix_ns,
+		.start_unix_s = unix_ns / (int64_t)NS_PER_S,
 		.last_ns = now_ns,
 	};
 }

@@ -59,7 +59,7 @@ struct core {
 	struct serve *serve;
 	struct store_core *store;
 	uint64_t start_ns; /* clock at start; the store's second STORE_CLOCK_START */
-	int64_t start_unix_s;
+	int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
 	uint32_t turns;
 	bool was_busy;
@@ -76,7 +76,7 @@ struct stage_clock {
 extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
-	       struct store_core *store, uint64_t now_ns, int64_t unix_s);
+	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
 void core_turn(struct core *core, uint64_t now_ns);
 /* It waited so long since its last turn. */
 void core_waited(struct core *core, uint64_t ns);

@@ -42,7 +42,7 @@ share_out(const struct huge_block *block, const struct config *cfg, size_t page_
 
 	for (uint32_t n = 0; n < cfg->node_count; n++) {
 		const size_t share =
-			(size_t)((double)block->bytes * cfg->node_mb[n] / cfg->memory_mb);
+			(size_t)((double)block->bytes * cfg->node_mb[n] / config_set_aside_mb(cfg));
 		const size_t left = block->bytes - from;
 		size_t bytes = align_up(share, page_bytes);
 

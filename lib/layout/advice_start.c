@@ -83,7 +83,7 @@ share_of(const struct advice_case *c, uint32_t n)
 	if (cfg->node_count == 0)
 		s.block_bytes = n == c->placement->node ? c->block_bytes : 0;
 	else if (n < cfg->node_count)
-		s.block_bytes = c->block_bytes / cfg->memory_mb * cfg->node_mb[n];
+		s.block_bytes = c->block_bytes / config_set_aside_mb(cfg) * cfg->node_mb[n];
 	s.bytes = s.block_bytes + (n == c->placement->node ? c->pool_bytes : 0);
 	return s;
 }

@@ -81,6 +81,8 @@ take(struct giving *g, struct placement *l, uint32_t id, uint32_t cpu)
 static bool
 choose_workers(struct giving *g, struct placement *l, struct fault *f)
 {
+	uint32_t cpus = 0;
+
 	for (uint32_t i = 0; i < g->req->cores; i++) {
 		uint32_t best = COST_NEVER, at = 0;
 
@@ -92,12 +94,17 @@ choose_workers(struct giving *g, struct placement *l, struct fault *f)
 			best = cost;
 			at = cpu;
 		}
-		if (best == COST_NEVER)
+		if (best != COST_NEVER) {
+			take(g, l, i, at);
+			cpus = i + 1;
+		} else if (g->req->share && cpus != 0) {
+			take(g, l, i, l->at[i % cpus].cpu);
+		} else {
 			return fault_say(f,
 					 "-t: %u cores asked for, %u CPUs there; ask for at most "
-					 "%u, or share CPUs with --lcores 0@0,1@0",
+					 "%u, or let them share CPUs with --share-cpus",
 					 g->req->cores, i, i);
-		take(g, l, i, at);
+		}
 	}
 	return true;
 }

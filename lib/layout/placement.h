@@ -25,6 +25,7 @@ struct placement_request {
 	uint32_t control_cpu;           /* CPU_NONE: ours to choose */
 	int32_t nic_node;               /* NODE_UNKNOWN: no NIC, or it does not say */
 	bool both_threads;              /* hyper-threads of a near core before a far core */
+	bool share;                     /* more workers than CPUs: by turns on those there are */
 };
 
 struct placement_core {

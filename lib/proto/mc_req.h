@@ -8,8 +8,9 @@
  * Units:  lengths in bytes; exptime as sent (see serve_expiry_s).
  * Thread: pure functions.
  * Errors: a request that is wrong is a request too: verb MC_BAD with the error to answer.
- * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; every
- *         run of spaces in it is bounded by the same number), keys of 1..MC_KEY_MAX.
+ * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; so are the
+ *         spaces in front of its first key, and every other run of them is bounded by the same
+ *         number), keys of 1..MC_KEY_MAX.
  * Source: memcached doc/protocol.txt; limits and error texts as observed on 1.6.45.
  */
 #ifndef CLOCKOO_MC_REQ_H
@@ -124,7 +125,7 @@ mc_bad(struct mc_req *req, enum mc_error error)
 enum mc_status {
 	MC_OK,    /* *req is complete; used bytes are done with (a body stands after them) */
 	MC_MORE,  /* no request yet. used 0: the same bytes and more are needed. used above 0:
-		   * so much of a broken line was skipped; go on with what stands after it */
+		   * so much of a line was skipped; go on with what stands after it */
 	MC_CLOSE, /* not worth an answer: close the connection */
 };
 
@@ -139,12 +140,19 @@ enum mc_protocol {
 	MC_PROTOCOL_BINARY,
 };
 
+/* Bytes to skip before anything else is read. */
+enum mc_swallow {
+	MC_SWALLOW_NOTHING,
+	MC_SWALLOW_LINE,   /* an overlong key broke this line: to its end */
+	MC_SWALLOW_SPACES, /* in front of the first key of a retrieval line */
+};
+
 /* What one stream remembers between calls: its protocol, and inside which retrieval line it is.
  * All zero at the start of a stream or a datagram. */
 struct mc_parser {
 	uint8_t verb;     /* enum mc_verb of the open line */
 	uint8_t in_line;  /* between the keys of a retrieval line */
-	uint8_t swallow;  /* an overlong key broke this line: skip to its end */
+	uint8_t swallow;  /* enum mc_swallow */
 	uint8_t protocol; /* enum mc_protocol; set before the first byte, it is not negotiated */
 	int32_t exptime;  /* of the open gat line */
 };

@@ -3,7 +3,8 @@
  *
  * A line that ends within MC_LINE_MAX bytes is judged as a whole before its first key is given
  * out, so that one over-long key replaces the whole reply. A longer retrieval line is given out
- * key by key as it comes; its error stands behind the values already sent.
+ * key by key as it comes; its error stands behind the values already sent. Spaces in front of its
+ * first key are skipped as they come.
  */
 #include "mc_command.h"
 #include "mc_number.h"
@@ -35,7 +36,7 @@ static struct mc_result
 bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uint32_t used)
 {
 	ps->in_line = 0;
-	ps->swallow = 1;
+	ps->swallow = MC_SWALLOW_LINE;
 	req->flags |= MC_LAST;
 	mc_bad(req, error);
 	return result(MC_OK, used);
@@ -48,7 +49,7 @@ line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
 
 	if (feed == NULL)
 		return result(MC_MORE, len);
-	ps->swallow = 0;
+	ps->swallow = MC_SWALLOW_NOTHING;
 	return result(MC_MORE, (uint32_t)(feed - p) + 1);
 }
 
@@ -122,6 +123,33 @@ line_go_on(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	return r;
 }
 
+/* In front of the first key of a line too long to be judged as a whole: only spaces came so far. */
+static struct mc_result
+first_key_find(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	const uint32_t spaces = mc_spaces_end(p, 0, len);
+	struct mc_result r;
+	uint32_t next;
+	bool last;
+
+	if (spaces > 0)
+		return result(MC_MORE, spaces);
+	next = next_word(p, 0, len, &last);
+	if (next == len && !last)
+		return result(MC_MORE, 0);
+	mc_req_clear(req, p);
+	if (last) {
+		ps->swallow = MC_SWALLOW_NOTHING;
+		return bad_line(req, MC_ERR_FORMAT, next);
+	}
+	ps->swallow = MC_SWALLOW_NOTHING;
+	r = line_go_on(ps, req, p, len);
+	req->flags |= MC_FIRST;
+	if (r.status == MC_MORE)
+		ps->swallow = MC_SWALLOW_SPACES;
+	return r;
+}
+
 static bool
 keys_fit(const uint8_t *line, uint32_t at, uint32_t len)
 {
@@ -172,7 +200,8 @@ line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t 
 	return result(r.status, at + r.used);
 }
 
-/* A retrieval line whose first MC_LINE_MAX bytes hold no end: its first key must lie there. */
+/* A retrieval line whose first MC_LINE_MAX bytes hold no end. The exptime of gat must lie there;
+ * its first key may still be to come. */
 static struct mc_result
 long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t at)
 {
@@ -182,13 +211,13 @@ long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint
 	at = mc_spaces_end(p, at, MC_LINE_MAX);
 	if (ps->verb == MC_GAT || ps->verb == MC_GATS)
 		at = gat_exptime(ps, p, at, MC_LINE_MAX, &error);
-	if (at == MC_LINE_MAX)
+	if (at == MC_LINE_MAX && (error != MC_ERR_NONE || p[at - 1] != ' '))
 		return result(MC_CLOSE, 0);
 	if (error != MC_ERR_NONE)
 		return bad_open_line(ps, req, error, at);
-	r = key_give(ps, req, p + at, MC_LINE_MAX - at);
+	r = at == MC_LINE_MAX ? result(MC_MORE, 0) : key_give(ps, req, p + at, MC_LINE_MAX - at);
 	if (r.status == MC_MORE)
-		return result(MC_CLOSE, 0);
+		ps->swallow = MC_SWALLOW_SPACES;
 	return result(r.status, at + r.used);
 }
 
@@ -248,13 +277,26 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	return result(MC_OK, used);
 }
 
+static struct mc_result
+line_resume(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+{
+	switch ((enum mc_swallow)ps->swallow) {
+	case MC_SWALLOW_LINE:
+		return line_skip(ps, p, len);
+	case MC_SWALLOW_SPACES:
+		return first_key_find(ps, req, p, len);
+	default:
+		return line_go_on(ps, req, p, len);
+	}
+}
+
 struct mc_result
 mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	if (len == 0)
 		return result(MC_MORE, 0);
 	if (unlikely(ps->in_line | ps->swallow))
-		return ps->swallow ? line_skip(ps, p, len) : line_go_on(ps, req, p, len);
+		return line_resume(ps, req, p, len);
 	if (mc_set_begins(p, len)) {
 		const uint32_t used = mc_set_take(req, p, len);
 

@@ -12,8 +12,8 @@ refuse(struct serve *sv, struct conn *c)
 		memcpy(conn_reserve(sv->stack, c, line.len), line.data, line.len);
 		conn_commit(sv->stack, c, line.len);
 	}
-	conn_close(sv->stack, c);
 	serve_count(sv, CONN_REFUSED);
+	conn_leave(sv->stack, c);
 }
 
 /* -c of all cores, and the slots of this one. */

@@ -92,8 +92,9 @@ struct serve_config {
 /* One clock read a turn; the wall clock is a constant offset from it. */
 struct serve_clock {
 	uint64_t now_ns;
-	int64_t unix_s; /* wall clock second of now */
-	uint32_t now_s; /* the store's clock */
+	int64_t unix_ns; /* wall clock of now */
+	int64_t unix_s;  /* its second, which begins when the store's does */
+	uint32_t now_s;  /* the store's clock */
 };
 
 size_t serve_shared_bytes(uint32_t cores);

@@ -151,15 +151,6 @@ idle_look(struct serve *sv, uint32_t timeout_s)
 /* ---- turn ---- */
 
 static void
-second_look(struct serve *sv)
-{
-	if (sv->admin.second == sv->clock.unix_s)
-		return;
-	sv->admin.second = sv->clock.unix_s;
-	sv->admin.second_ns = sv->clock.now_ns;
-}
-
-static void
 prefixes_look(struct serve *sv)
 {
 	const uint32_t clears =
@@ -185,7 +176,6 @@ admin_turn(struct serve *sv)
 		guard_create(sv);
 	}
 	users_look(sv);
-	second_look(sv);
 	prefixes_look(sv);
 	if (unlikely(atomic_load_explicit(&all->streams, memory_order_relaxed) != a->streams))
 		streams_look(sv);

@@ -142,14 +142,12 @@ struct admin {
 	bool guarded;
 	uint8_t protocol;
 	bool detail;
-	uint32_t streams;    /* enum mc_stream: what some watcher wants */
-	uint32_t users_turn; /* which table of users this core looks in */
-	uint32_t watchers;   /* on this core: a bit each */
-	uint32_t asked;      /* bytes of the requests of the message being composed */
-	uint32_t idle_slot;  /* where the look for idle connections stands */
-	uint64_t idle_ns;    /* up to when it has been paid for */
-	int64_t second;      /* the wall clock's, and when it began */
-	uint64_t second_ns;
+	uint32_t streams;        /* enum mc_stream: what some watcher wants */
+	uint32_t users_turn;     /* which table of users this core looks in */
+	uint32_t watchers;       /* on this core: a bit each */
+	uint32_t asked;          /* bytes of the requests of the message being composed */
+	uint32_t idle_slot;      /* where the look for idle connections stands */
+	uint64_t idle_ns;        /* up to when it has been paid for */
 	struct session *sizing;  /* whose count `sizes` is; NULL: nobody's */
 	uint32_t *sizes;         /* SIZE_CELLS */
 	struct conn_card *cards; /* conns_max */

@@ -74,8 +74,10 @@ static enum answer
 answer_delete(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	const bool hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
+	bool hit;
 
+	note_lookup(sv, op, it);
+	hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
 	note_delete(sv, op, it, hit);
 	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
 	return ANSWER_DONE;
@@ -98,6 +100,7 @@ answer_arith(struct serve *sv, struct op *op)
 	const struct store_sum sum = {.delta = op->req.delta, .decr = op->req.verb == MC_DECR};
 	struct store_total total;
 
+	note_find(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		note_sum(sv, total.made, sum.decr);
@@ -164,14 +167,11 @@ answer_version(struct serve *sv, struct op *op)
 void
 session_close(struct serve *sv, struct session *ss)
 {
-	if (ss->filling) {
-		ss->filling = false;
-		store_abandon(sv->store, &ss->fill);
-	}
-	ss->body = BODY_NONE;
-	ss->carry_at = ss->carry_len; /* unread bytes stay unread */
-	ss->closing = true;
-	conn_close(sv->stack, ss->conn);
+	/* Its pieces would lose their pin: whatever closes stands behind a value, or waits for it.
+	 */
+	ensure(ss->value.item == NULL);
+	if (ss->conn != NULL)
+		conn_leave(sv->stack, ss->conn);
 }
 
 enum answer

@@ -78,7 +78,8 @@ refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
 	/* One answer a line, however many keys it has, and nobody can ask for none. */
 	if (ss->parser.in_line)
-		ss->parser = (struct mc_parser){.swallow = 1, .protocol = ss->parser.protocol};
+		ss->parser = (struct mc_parser){.swallow = MC_SWALLOW_LINE,
+						.protocol = ss->parser.protocol};
 	req->verb = MC_BAD;
 	req->error = (uint8_t)error;
 	req->flags = MC_FIRST | MC_LAST;

@@ -148,6 +148,7 @@ answer_bin_delete(struct serve *sv, struct op *op)
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const struct item *left;
 
+	note_lookup(sv, op, it);
 	switch (store_delete_with(sv->store, op->req.key, op->hash, &how, &left)) {
 	case STORE_OK:
 		note_delete(sv, op, it, true);
@@ -194,6 +195,7 @@ answer_bin_sum(struct serve *sv, struct op *op)
 	};
 	struct store_total total;
 
+	note_find(sv, op, op->hash);
 	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)

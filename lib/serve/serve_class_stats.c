@@ -51,7 +51,7 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
 	X(NUMBER, "expired_unfetched", SINCE(CLASS_EXPIRED_UNFETCHED))                             \
 	X(NUMBER, "evicted_unfetched", SINCE(CLASS_EVICTED_UNFETCHED))                             \
 	X(NUMBER, "evicted_active", SINCE(CLASS_EVICTED_ACTIVE))                                   \
-	X(NUMBER, "crawler_reclaimed", SINCE(CLASS_EXPIRED))                                       \
+	X(NUMBER, "crawler_reclaimed", SINCE(CLASS_SWEPT))                                         \
 	X(NOTHING, "crawler_items_checked", 0)                                                     \
 	X(NOTHING, "lrutail_reflocked", 0)                                                         \
 	X(NOTHING, "moves_to_cold", 0)                                                             \

@@ -186,7 +186,8 @@ void op_push(struct serve *sv, struct session *ss, uint8_t verb);
 /* A chunk to carry bytes in; false: the stack has none to spare. */
 bool carry_take(struct serve *sv, struct session *ss);
 void carry_give(struct serve *sv, struct session *ss);
-/* Close it in order, behind what is queued; what is unread stays unread. */
+/* Close it in order, behind what is queued; what is unread stays unread. The session is free when
+ * it returns, however long the peer takes. */
 void session_close(struct serve *sv, struct session *ss);
 /* Give back all that the session owns. */
 void session_forget(struct serve *sv, struct session *ss);

@@ -305,10 +305,11 @@ answer_md(struct serve *sv, struct op *op)
 	};
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const struct item *left;
-	const enum store_result r =
-		store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
+	enum store_result r;
 
 	serve_count(sv, CMD_META);
+	note_lookup(sv, op, it);
+	r = store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
 	if (r != STORE_OK || !how.mark_stale)
 		note_delete(sv, op, it, r == STORE_OK);
 	if (r == STORE_EXISTS)
@@ -402,6 +403,7 @@ answer_ma(struct serve *sv, struct op *op)
 	struct store_total total;
 
 	serve_count(sv, CMD_META);
+	note_find(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)
@@ -435,6 +437,7 @@ answer_me(struct serve *sv, struct op *op)
 	uint8_t *at;
 
 	serve_count(sv, CMD_META);
+	note_lookup(sv, op, it);
 	if (it == NULL) {
 		reply_echo(sv, op, MC_META_EN);
 		return ANSWER_DONE;

@@ -19,6 +19,8 @@ enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_C
 
 bool observes(const struct serve *sv, enum mc_stream stream);
 void observed_request(struct serve *sv, const struct op *op);
+/* memcached looks the key up for nearly every command, and its watchers see that. */
+void observed_lookup(struct serve *sv, const struct op *op, struct view key, const struct item *it);
 void observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it);
 void observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
 		    const struct item *it);
@@ -46,6 +48,14 @@ note_get(struct serve *sv, const struct op *op, const struct item *it, bool touc
 		class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
 	if (unlikely(sv->admin.observed))
 		observed_get(sv, op, op->req.key, it);
+}
+
+/* Of a command that is no retrieval; it NULL: there was none. */
+static inline void
+note_lookup(struct serve *sv, const struct op *op, const struct item *it)
+{
+	if (unlikely(sv->admin.observed))
+		observed_lookup(sv, op, op->req.key, it);
 }
 
 /* it: what was to be deleted, looked at before; somebody may have been faster, or have come
@@ -82,6 +92,14 @@ note_cas(struct serve *sv, uint32_t class, enum store_result r)
 	} else if (r == STORE_NOT_FOUND) {
 		serve_count(sv, CAS_MISSES);
 	}
+}
+
+/* The same of one that stores or counts, before it does; only watchers pay for the look. */
+static inline void
+note_find(struct serve *sv, const struct op *op, uint64_t hash)
+{
+	if (unlikely(sv->admin.observed) && observes(sv, MC_STREAM_FETCHERS))
+		note_lookup(sv, op, store_peek(sv->store, op->req.key, hash));
 }
 
 /* it: the item as it was published; NULL: none was. */

@@ -12,21 +12,12 @@ observes(const struct serve *sv, enum mc_stream stream)
 	return (sv->admin.streams & stream) != 0;
 }
 
-static uint64_t
-wall_us(const struct serve *sv)
-{
-	const uint64_t into_ns = sv->clock.now_ns - sv->admin.second_ns;
-	const uint64_t into_us = into_ns / 1000 < 999999 ? into_ns / 1000 : 999999;
-
-	return (uint64_t)sv->clock.unix_s * 1000000 + into_us;
-}
-
 static void
 event_note(struct serve *sv, struct event *e, struct view text)
 {
 	/* Relaxed: the number orders events for people; each ring is in order by itself. */
 	e->gid = atomic_fetch_add_explicit(&sv->shared->admin.gid, 1, memory_order_relaxed) + 1;
-	e->at_us = wall_us(sv);
+	e->at_us = (uint64_t)sv->clock.unix_ns / 1000;
 	e->text_len = (uint16_t)(text.len < EVENT_TEXT_MAX ? text.len : EVENT_TEXT_MAX);
 	if (e->text_len > 0)
 		memcpy(e->text, text.data, e->text_len);
@@ -44,15 +35,10 @@ event_item(const struct serve *sv, struct event *e, const struct item *it)
 }
 
 void
-observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+observed_lookup(struct serve *sv, const struct op *op, struct view key, const struct item *it)
 {
 	struct event e;
 
-	if (sv->admin.detail) {
-		prefix_count(sv, key, PREFIX_GET);
-		if (it != NULL)
-			prefix_count(sv, key, PREFIX_HIT);
-	}
 	if (!observes(sv, MC_STREAM_FETCHERS))
 		return;
 	e = (struct event){
@@ -63,6 +49,17 @@ observed_get(struct serve *sv, const struct op *op, struct view key, const struc
 	};
 	event_item(sv, &e, it);
 	event_note(sv, &e, key);
+}
+
+void
+observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+{
+	if (sv->admin.detail) {
+		prefix_count(sv, key, PREFIX_GET);
+		if (it != NULL)
+			prefix_count(sv, key, PREFIX_HIT);
+	}
+	observed_lookup(sv, op, key, it);
 }
 
 static const char *

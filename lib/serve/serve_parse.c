@@ -236,6 +236,11 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	}
 	if (r.used == 0)
 		return line_gather(sv, ss, src.len);
+	/* As in session_step: what was skipped could not be put off with what stands before it. */
+	if (ss->pass_ops > 0) {
+		ss->parser = op->before;
+		return PARSE_NEXT_PASS;
+	}
 	session_skip(sv->stack, ss, r.used);
 	return PARSE_ON;
 }

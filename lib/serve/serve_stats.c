@@ -135,14 +135,14 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NOTHING, "round_robin_fallback", 0)                                                      \
 	X(NUMBER, "bytes", v.store.item_bytes)                                                     \
 	X(NUMBER, "curr_items", v.store.items)                                                     \
-	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED))                                        \
+	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED) - STORE(STORE_ITEMS_RENEWED))           \
 	X(NUMBER, "slab_global_page_pool", v.store.pages_total - v.store.pages_used)               \
 	X(NUMBER, "expired_unfetched", STORE(STORE_EXPIRED_UNFETCHED))                             \
 	X(NUMBER, "evicted_unfetched", STORE(STORE_EVICTED_UNFETCHED))                             \
 	X(NUMBER, "evicted_active", STORE(STORE_EVICTED_ACTIVE))                                   \
 	X(NUMBER, "evictions", STORE(STORE_EVICTED))                                               \
-	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED))                                               \
-	X(NUMBER, "crawler_reclaimed", STORE(STORE_EXPIRED) + STORE(STORE_FLUSHED))                \
+	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED_TAKEN))                                         \
+	X(NUMBER, "crawler_reclaimed", STORE(STORE_DEAD_SWEPT))                                    \
 	X(NOTHING, "crawler_items_checked", 0)                                                     \
 	X(NOTHING, "lrutail_reflocked", 0)                                                         \
 	X(NOTHING, "moves_to_cold", 0)                                                             \

@@ -169,8 +169,10 @@ storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 	const bool cas = terms.mode == STORE_CAS;
 	const uint32_t class = cas ? store_class_of(sv->store, fill->item) : 0;
 	const struct item *made = NULL;
-	const enum store_result r = store_finish_with(sv->store, fill, &terms, &made);
+	enum store_result r;
 
+	note_find(sv, op, fill->hash);
+	r = store_finish_with(sv->store, fill, &terms, &made);
 	count_result(sv, r);
 	if (unlikely(cas))
 		note_cas(sv, class, r);
@@ -221,6 +223,7 @@ answer_set(struct serve *sv, struct op *op)
 	serve_count(sv, CMD_SET);
 	class_count(sv, fill.item, CLASS_CMD_SET);
 	store_fill(sv->store, &fill, body, req->body_len);
+	note_find(sv, op, op->hash);
 	r = store_finish_with(sv->store, &fill, &terms, &made);
 	note_store(sv, op, r, made);
 	if (likely(r == STORE_OK)) {

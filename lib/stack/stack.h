@@ -199,6 +199,8 @@ bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t 
 		 void (*release)(const void *arg), const void *arg);
 
 void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
+/* The same, and nothing more is to be heard of it: gone() is called before it returns. */
+void conn_leave(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
 /* What queued bytes keep in place (conn_extern) is needed elsewhere: from now on, for some seconds,

@@ -117,6 +117,7 @@
 	X(TCP_COOKIES_BAD, "acknowledgments that hold no cookie of ours, soon after we sent some") \
 	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \
 	X(TCP_TIME_WAIT_RECYCLED, "oldest in TIME-WAIT dropped for new connections")               \
+	X(TCP_FIN_WAIT_RECYCLED, "oldest whose peer does not close dropped for new connections")   \
 	X(TCP_TIME_WAIT_REUSED, "flows in TIME-WAIT opened anew by a SYN")                         \
 	X(TCP_REFUSED_CONNS_MAX, "SYNs dropped: every connection slot is taken")                   \
 	X(TCP_REFUSED_SOURCE, "refused: their source has as many connections as it may")           \

@@ -87,7 +87,7 @@ struct tcp {
 	struct syn_memory syns; /* cfg.syn_lines: those that had no place in it */
 
 	struct list ready, out, starved;
-	struct list free, half_open, time_wait; /* oldest first */
+	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
 
 	struct list
 		holed; /* connections with text after a hole, the longest without progress first */
@@ -143,6 +143,7 @@ struct conn *conn_open_active(struct stack *s, struct flow flow);
 void conn_established(struct stack *s, struct conn *c);
 void conn_fin_wait_2(struct stack *s, struct conn *c);
 void conn_time_wait(struct stack *s, struct conn *c);
+void conn_gone(struct stack *s, struct conn *c);
 /* To CLOSED, and the slot is free. gone() is called if opened() was. */
 void conn_free(struct stack *s, struct conn *c);
 /* The same, with a RST to the peer. */

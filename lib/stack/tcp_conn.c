@@ -43,6 +43,14 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 	}
 }
 
+static void
+source_places_create(struct tcp *t, struct region *region, uint32_t conns)
+{
+	t->source_place = region_take(region, conns * sizeof(uint32_t), CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < conns; i++)
+		t->source_place[i] = SOURCES_NONE;
+}
+
 struct tcp *
 tcp_create(struct region *region, const struct stack_config *cfg)
 {
@@ -57,6 +65,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	list_init(&t->holed);
 	list_init(&t->free);
 	list_init(&t->half_open);
+	list_init(&t->fin_wait);
 	list_init(&t->time_wait);
 	wheel_init(&t->wheel);
 	conns_create(t, region, cfg->conns_max);
@@ -64,8 +73,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	t->bucket_mask = buckets - 1;
 	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
 	if (cfg->sources != NULL)
-		t->source_place =
-			region_take(region, cfg->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+		source_places_create(t, region, cfg->conns_max);
 	if (cfg->syn_lines != 0)
 		syn_memory_create(&t->syns, region, cfg->syn_lines);
 	evict_create(&t->evict, region, cfg);
@@ -76,16 +84,31 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	return t;
 }
 
-/* A fresh one, else the oldest TIME-WAIT's. */
+/* A slot is free, or has an owner who is owed nothing any more. */
+static bool
+slot_left(const struct tcp *t)
+{
+	return !list_empty(&t->free) || !list_empty(&t->time_wait) || !list_empty(&t->fin_wait);
+}
+
+static void
+recycle(struct stack *s, struct list *oldest, enum stack_counter what)
+{
+	stack_count(s, what);
+	conn_free(s, container_of(oldest, struct conn, where));
+}
+
+/* A fresh one, else the oldest TIME-WAIT's, else that of the peer which has not closed for longest
+ * (it has all we sent; should it say any more, a RST answers). */
 static struct conn *
 free_slot(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	if (list_empty(&t->free) && !list_empty(&t->time_wait)) {
-		stack_count(s, TCP_TIME_WAIT_RECYCLED);
-		conn_free(s, container_of(t->time_wait.next, struct conn, where));
-	}
+	if (list_empty(&t->free) && !list_empty(&t->time_wait))
+		recycle(s, t->time_wait.next, TCP_TIME_WAIT_RECYCLED);
+	else if (list_empty(&t->free) && !list_empty(&t->fin_wait))
+		recycle(s, t->fin_wait.next, TCP_FIN_WAIT_RECYCLED);
 	if (list_empty(&t->free))
 		return NULL;
 	return container_of(list_pop_front(&t->free), struct conn, where);
@@ -96,12 +119,9 @@ static struct conn *
 slot_take(struct stack *s)
 {
 	struct tcp *t = s->tcp;
-	const bool none = list_empty(&t->free) && list_empty(&t->time_wait);
 
-	if (none && !list_empty(&t->half_open)) {
-		stack_count(s, TCP_HALF_OPEN_DROPPED);
-		conn_free(s, container_of(t->half_open.next, struct conn, where));
-	}
+	if (!slot_left(t) && !list_empty(&t->half_open))
+		recycle(s, t->half_open.next, TCP_HALF_OPEN_DROPPED);
 	return free_slot(s);
 }
 
@@ -112,7 +132,7 @@ conn_half_open_full(const struct stack *s)
 
 	if (t->half_open_count >= t->half_open_max)
 		return true;
-	return list_empty(&t->free) && list_empty(&t->time_wait) && !list_empty(&t->half_open);
+	return !slot_left(t) && !list_empty(&t->half_open);
 }
 
 /* The connection begins: in the table, and in no list. False: the table has no room. */
@@ -200,6 +220,21 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
+/* A share is the peer's until all was delivered, whoever has closed: else one that reads nothing
+ * could have any number of slots. */
+static void
+source_leave(struct stack *s, struct conn *c)
+{
+	uint32_t *place;
+
+	if (likely(s->cfg.sources == NULL))
+		return;
+	place = &s->tcp->source_place[c->slot];
+	if (*place != SOURCES_NONE)
+		conn_sources_leave_mt(s->cfg.sources, *place);
+	*place = SOURCES_NONE;
+}
+
 /* Is there a share left for the peer? What we open ourselves has none. */
 static bool
 source_enter(struct stack *s, struct conn *c)
@@ -217,13 +252,6 @@ source_enter(struct stack *s, struct conn *c)
 		stack_count(s, TCP_REFUSED_SOURCE);
 		return false;
 	}
-}
-
-static void
-source_leave(struct stack *s, struct conn *c)
-{
-	if (unlikely(s->cfg.sources != NULL) && !(c->flags & CONN_ACTIVE))
-		conn_sources_leave_mt(s->cfg.sources, s->tcp->source_place[c->slot]);
 }
 
 void
@@ -250,8 +278,9 @@ conn_established(struct stack *s, struct conn *c)
 	s->user.opened(s->user.arg, c);
 }
 
-/* The service lets go of it; what it would still read or write has no reader or writer. */
-static void
+/* The service lets go of it, if it has it; what it would still read or write has no reader or
+ * writer. */
+void
 conn_gone(struct stack *s, struct conn *c)
 {
 	list_unlink(&c->ready);
@@ -260,7 +289,6 @@ conn_gone(struct stack *s, struct conn *c)
 		return;
 	c->flags &= ~CONN_OPENED;
 	conns_open_add(s->tcp, UINT32_MAX);
-	source_leave(s, c);
 	s->user.gone(s->user.arg, c);
 }
 
@@ -282,6 +310,7 @@ conn_free(struct stack *s, struct conn *c)
 	wheel_unarm(&t->wheel, &c->timer);
 	flow_remove(s, c);
 	c->state = CONN_CLOSED;
+	source_leave(s, c);
 	conn_gone(s, c);
 	txq_clear(&c->tx, &t->pool);
 	sent_clear(&c->sent, &t->sent_pool);
@@ -314,6 +343,8 @@ conn_fin_wait_2(struct stack *s, struct conn *c)
 {
 	c->state = CONN_FIN_WAIT_2;
 	c->keep_at_ns = NEVER;
+	list_push_back(&s->tcp->fin_wait, &c->where);
+	source_leave(s, c);
 	timer_main(s, c, FIN_WAIT_NS);
 }
 
@@ -325,6 +356,7 @@ conn_time_wait(struct stack *s, struct conn *c)
 	list_unlink(&c->where);
 	list_push_back(&s->tcp->time_wait, &c->where);
 	s->tcp->time_wait_count++;
+	source_leave(s, c);
 	timer_main(s, c, TIME_WAIT_NS);
 	conn_gone(s, c);
 }

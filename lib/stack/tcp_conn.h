@@ -186,7 +186,7 @@ struct conn {
 	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
 
 	struct sent sent;  /* covers [snd_una, snd_nxt) */
-	struct list where; /* free, half open, starved, or in TIME_WAIT */
+	struct list where; /* free, half open, starved, in FIN_WAIT_2 or TIME_WAIT */
 
 	/* deadlines; one wheel node stands for the nearest */
 	struct wheel_node timer;

@@ -175,6 +175,13 @@ conn_close(struct stack *s, struct conn *c)
 	conn_make_out(s, c);
 }
 
+void
+conn_leave(struct stack *s, struct conn *c)
+{
+	conn_close(s, c);
+	conn_gone(s, c);
+}
+
 /* RFC 9293 section 3.10.5. */
 void
 conn_abort(struct stack *s, struct conn *c)

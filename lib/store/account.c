@@ -122,26 +122,33 @@ account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 		sc->evicted(sc->evicted_arg, it);
 }
 
+/* Whose memory was wanted, and what the sweep found, are told apart as memcached does; what
+ * somebody deleted or replaced is neither. */
 static void
-account_dead(struct store_core *sc, const struct item *it, bool flushed, struct counter *c)
+account_dead(struct store_core *sc, const struct item *it, enum leaving why, struct counter *c)
 {
+	const bool flushed = item_flushed(it, store_generation(sc->store));
+	const bool swept = why == LEAVING_SWEPT, taken = !flushed && why == LEAVING_EVICTED;
 	const bool used = (item_head(it) & ITEM_USED) != 0;
+	const bool unfetched = !flushed && !used && why != LEAVING_TOLD;
 
 	count(sc, flushed ? STORE_FLUSHED : STORE_EXPIRED, 1);
-	count(sc, STORE_EXPIRED_UNFETCHED, !flushed && !used);
-	counter_add(&c[CLASS_EXPIRED], 1);
-	counter_add(&c[CLASS_EXPIRED_UNFETCHED], !used);
+	count(sc, STORE_EXPIRED_UNFETCHED, unfetched);
+	count(sc, STORE_EXPIRED_TAKEN, taken);
+	count(sc, STORE_DEAD_SWEPT, swept);
+	counter_add(&c[CLASS_EXPIRED], taken);
+	counter_add(&c[CLASS_SWEPT], swept);
+	counter_add(&c[CLASS_EXPIRED_UNFETCHED], unfetched);
 }
 
 void
 account_out(struct store_core *sc, const struct item *it, enum leaving why)
 {
-	const bool flushed = item_flushed(it, store_generation(sc->store));
 	struct counter *c = count_out(sc, it);
 
 	count(sc, STORE_ITEMS_UNLINKED, 1);
-	if (flushed || item_expired(it, sc->now_s))
-		account_dead(sc, it, flushed, c);
+	if (item_dead(sc, it))
+		account_dead(sc, it, why, c);
 	else if (why == LEAVING_EVICTED)
 		account_evicted(sc, it, c);
 }
@@ -153,4 +160,10 @@ account_refused(struct store_core *sc, uint32_t bytes)
 
 	count(sc, STORE_OUT_OF_MEMORY, 1);
 	counter_add(&sc->class_counters[class][CLASS_OUT_OF_MEMORY], 1);
+}
+
+void
+account_missed(struct store_core *sc, const struct item *it, uint32_t generation)
+{
+	count(sc, item_flushed(it, generation) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED, 1);
 }

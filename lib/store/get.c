@@ -194,7 +194,7 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 static const struct item *
 miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 {
-	count(sc, item_flushed(it, generation) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED, 1);
+	account_missed(sc, it, generation);
 	return NULL;
 }
 
@@ -355,8 +355,13 @@ store_peek(struct store_core *sc, struct view key, uint64_t hash)
 {
 	const uint32_t generation = store_generation(sc->store);
 	struct place place = index_place(&sc->store->ix, hash);
+	const uint32_t ref = find_at(sc, key, &place);
+	const struct item *it = item_at(sc->store, ref);
 
-	return look(sc, find_at(sc, key, &place), generation);
+	protocol_gap();
+	if (ref == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
+		return NULL;
+	return it;
 }
 
 void

@@ -250,6 +250,7 @@ struct rmw {
 	uint64_t delta;
 	uint64_t value; /* incr, decr: the new number */
 	bool keep_cas;  /* no byte that a client sees changes */
+	bool renews;    /* nothing is stored anew: memcached writes it in place */
 	bool new_expiry;
 	uint32_t expiry_s;
 	uint32_t marks; /* as in struct link */

@@ -203,10 +203,15 @@ link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool fo
 	if (l->result != STORE_OK) {
 		if (alive != NULL)
 			slab_mark(&st->slab, item_ref(st, alive));
+		else if (there != NULL)
+			account_missed(sc, there, l->generation);
 		return STEP_REFUSED;
 	}
 	if (!set_fields(sc, l, p, there))
 		return STEP_WIDEN;
+	/* Whoever just sets asks for nothing. */
+	if (unlikely(alive != there) && l->rmw == NULL && l->terms.mode != STORE_SET)
+		account_missed(sc, there, l->generation);
 	if (there == NULL) {
 		spot = index_spot_empty(&st->ix, p);
 		if (spot.bucket == NULL)

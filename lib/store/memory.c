@@ -94,10 +94,12 @@ take(struct store_core *sc, uint32_t bytes, uint32_t leave)
 {
 	const uint32_t class = slab_class_for(&sc->store->slab, bytes);
 	struct magazine *m = &sc->magazines[class];
+	const uint32_t count = magazine_count(m);
 
-	if (likely(m->count != 0))
-		return m->ref[--m->count];
-	return take_slow(sc, class, leave);
+	if (unlikely(count == 0))
+		return take_slow(sc, class, leave);
+	magazine_set(m, count - 1);
+	return m->ref[count - 1];
 }
 
 static void

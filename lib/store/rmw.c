@@ -95,6 +95,7 @@ write_version(const struct store *st, struct rmw *rm, const struct item *old, st
 		memcpy(it->body, &flags, sizeof flags);
 	}
 	item_set_expiry(it, rm->new_expiry ? rm->expiry_s : item_expiry_s(old));
+	rm->renews = item_value_len(it) == item_value_len(old) && rm->more == NULL;
 	switch (rm->op) {
 	case RMW_APPEND:
 		item_write_value(st, it, 0, old);
@@ -142,8 +143,12 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	const uint32_t ref = index_find(&sc->store->ix, rm->key, &p, &tries);
 	const struct item *it = item_at(sc->store, ref);
 
-	if (ref == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
+	if (ref == 0)
 		return NULL;
+	if (unlikely(item_flushed(it, generation) || item_expired(it, sc->now_s))) {
+		account_missed(sc, it, generation);
+		return NULL;
+	}
 	return it;
 }
 
@@ -196,8 +201,10 @@ rmw_run(struct store_core *sc, struct rmw *rm)
 	for (uint32_t tries = 0; tries < RMW_TRIES_MAX; tries++) {
 		const enum link_verdict v = try_once(sc, rm, tries >= RMW_OPTIMISTIC_MAX, &l);
 
-		if (v == LINK_DONE)
+		if (v == LINK_DONE) {
+			count(sc, STORE_ITEMS_RENEWED, rm->renews);
 			return STORE_OK;
+		}
 		if (v == LINK_REFUSED)
 			return l.result;
 	}

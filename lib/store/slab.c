@@ -89,6 +89,17 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	atomic_init(&sl->stamp, 1u << ITEM_STAMP_SHIFT);
 }
 
+/* Once a second: what every get reads lies in the same line. */
+static inline void
+page_stored(struct slab *sl, uint32_t ref)
+{
+	struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	const uint32_t now_s = atomic_load_explicit(&sl->now_s, memory_order_relaxed);
+
+	if (unlikely(atomic_load_explicit(&p->stored_s, memory_order_relaxed) != now_s))
+		atomic_store_explicit(&p->stored_s, now_s, memory_order_relaxed);
+}
+
 void
 slab_set_live(struct slab *sl, uint32_t ref)
 {
@@ -101,6 +112,7 @@ slab_set_live(struct slab *sl, uint32_t ref)
 	/* Release: pairs with the acquire in live_candidates; who meets the bit may read the
 	 * item. */
 	atomic_fetch_or_explicit(word, bit, memory_order_release);
+	page_stored(sl, ref);
 }
 
 void
@@ -292,13 +304,16 @@ slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave
 {
 	struct magazine *m = &mags[class];
 	const uint32_t batch = sl->classes[class].batch;
-	uint32_t one;
+	uint32_t count = magazine_count(m), one;
 
 	if (batch == 0)
 		return class_take(sl, class, &one, 1, leave) == 1 ? one : 0;
-	if (m->count == 0)
-		m->count = class_take(sl, class, m->ref, batch, leave);
-	return m->count != 0 ? m->ref[--m->count] : 0;
+	if (count == 0)
+		count = class_take(sl, class, m->ref, batch, leave);
+	if (count == 0)
+		return 0;
+	magazine_set(m, count - 1);
+	return m->ref[count - 1];
 }
 
 void
@@ -307,6 +322,7 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
 	struct magazine *m = &mags[p->class];
 	const uint32_t batch = sl->classes[p->class].batch;
+	uint32_t count = magazine_count(m);
 
 	if (slab_give_here(sl, mags, p, ref))
 		return;
@@ -314,11 +330,12 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 		class_give(sl, p->class, &ref, 1);
 		return;
 	}
-	if (m->count == 2 * batch) {
-		m->count -= batch;
-		class_give(sl, p->class, m->ref + m->count, batch);
+	if (count == 2 * batch) {
+		count -= batch;
+		class_give(sl, p->class, m->ref + count, batch);
 	}
-	m->ref[m->count++] = ref;
+	m->ref[count] = ref;
+	magazine_set(m, count + 1);
 }
 
 /* ---- pages move ---- */
@@ -457,7 +474,7 @@ void
 slab_empty_magazines(struct slab *sl, struct magazine *mags)
 {
 	for (uint32_t i = 0; i < sl->class_count; i++) {
-		class_give(sl, i, mags[i].ref, mags[i].count);
-		mags[i].count = 0;
+		class_give(sl, i, mags[i].ref, magazine_count(&mags[i]));
+		magazine_set(&mags[i], 0);
 	}
 }

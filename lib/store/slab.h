@@ -19,6 +19,7 @@
 
 #include "arena.h"
 #include "item.h"
+#include "magazine.h"
 #include "slab_sizes.h"
 #include "spin.h"
 #include "base/bytes.h"
@@ -26,7 +27,6 @@
 
 #include <stdbool.h>
 
-#define MAGAZINE_BATCH_MAX   32u
 #define MAGAZINE_BATCH_BYTES 8192u
 #define BITS_PER_WORD        64u
 
@@ -48,10 +48,11 @@ struct page {
 	uint32_t gone_epoch;
 	uint32_t drain_word; /* draining, under the pool's lock: how far it was gone through */
 	uint8_t class;
-	_Atomic uint8_t state;    /* enum page_state */
-	uint16_t busy;            /* draining: cores that hold a list of some of its objects */
-	_Atomic uint32_t pinned;  /* objects of it, see slab_pages.h */
-	_Atomic uint32_t clean_s; /* when the hand came by last, or the class took the page */
+	_Atomic uint8_t state;     /* enum page_state */
+	uint16_t busy;             /* draining: cores that hold a list of some of its objects */
+	_Atomic uint32_t pinned;   /* objects of it, see slab_pages.h */
+	_Atomic uint32_t clean_s;  /* when the hand came by last, or the class took the page */
+	_Atomic uint32_t stored_s; /* when something was put into the index last */
 };
 
 struct slab_class {
@@ -72,11 +73,6 @@ struct slab_class {
 	_Atomic uint32_t passed;       /* by its hand, lately: see mover.c; halved now and then */
 	_Atomic uint32_t taken_at;     /* slab_age when something was taken last, */
 	_Atomic uint32_t grown_at;     /* and when it was a page */
-};
-
-struct magazine {
-	uint32_t count;
-	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
 };
 
 struct slab {
@@ -280,11 +276,13 @@ static inline bool
 slab_give_here(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {
 	struct magazine *m = &mags[p->class];
+	const uint32_t count = magazine_count(m);
 
-	if (unlikely(m->count >= 2 * sl->classes[p->class].batch ||
+	if (unlikely(count >= 2 * sl->classes[p->class].batch ||
 		     atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING))
 		return false;
-	m->ref[m->count++] = ref;
+	m->ref[count] = ref;
+	magazine_set(m, count + 1);
 	return true;
 }
 /* Give back everything this core's magazines hold. */

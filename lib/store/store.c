@@ -5,6 +5,14 @@
 /* Alignment of what is taken from the region, all told. */
 #define SLACK_BYTES 1024u
 
+/* What its sizes are made for; more may be allowed later. */
+static size_t
+limit_of(const struct store_config *cfg)
+{
+	return cfg->limit_bytes != 0 && cfg->limit_bytes < cfg->memory_bytes ? cfg->limit_bytes
+									     : cfg->memory_bytes;
+}
+
 static uint32_t
 value_max_of(const struct store_config *cfg)
 {
@@ -38,7 +46,7 @@ store_plan_of(const struct store_config *cfg)
 	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN);
 	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
 	while (plan.page_shift < SLAB_PAGE_SHIFT_MAX &&
-	       cfg->memory_bytes >> (plan.page_shift + 1) >= PAGES_WANTED)
+	       limit_of(cfg) >> (plan.page_shift + 1) >= PAGES_WANTED)
 		plan.page_shift++;
 
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
@@ -87,6 +95,8 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
 	index_init(&st->ix, &st->arena, plan->bucket_count, cfg->seed);
 	resize_init(st, plan);
+	if (limit_of(cfg) < cfg->memory_bytes)
+		ensure(store_limit_mt(st, limit_of(cfg)));
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		st->cores[i].store = st;
 		st->cores[i].id = i;

@@ -30,6 +30,7 @@
 #define STORE_CORES_MAX   64u
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
+#define STORE_LIMIT_MIN   (1u << 20)
 #define STORE_CLOCK_START 2u /* so that 1 is a second that is always past */
 
 struct store;
@@ -37,6 +38,7 @@ struct store_core;
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
+	size_t limit_bytes;  /* of that, to be used until store_limit_mt says otherwise; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
@@ -60,6 +62,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 #define STORE_COUNTERS(X)                                                                          \
 	X(STORE_ITEMS_LINKED, "items put into the index")                                          \
 	X(STORE_ITEMS_UNLINKED, "items taken out of the index, for whatever reason")               \
+	X(STORE_ITEMS_RENEWED, "of those put in, new versions of values nobody stored anew")       \
 	X(STORE_BYTES_LINKED, "bytes of the items put in, header and class rounding included")     \
 	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
 	X(STORE_EVICTED, "items forgotten to make room")                                           \
@@ -68,10 +71,12 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EVICTED_ACTIVE, "of those evicted, used since the hand came by")                   \
 	X(STORE_RESCUED, "items copied elsewhere, so that their page could go to others")          \
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
-	X(STORE_EXPIRED_UNFETCHED, "of those, never used")                                         \
+	X(STORE_EXPIRED_UNFETCHED, "of those, never used, and not replaced or deleted")            \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \
-	X(STORE_GOT_EXPIRED, "gets that found an item past its expiry")                            \
-	X(STORE_GOT_FLUSHED, "gets that found a flushed item")                                     \
+	X(STORE_EXPIRED_TAKEN, "of the expired, those whose memory somebody wanted")               \
+	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those that the sweep found")          \
+	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
+	X(STORE_GOT_FLUSHED, "gets, touches and counts that found a flushed item")                 \
 	X(STORE_MOVES, "items moved between their two buckets")                                    \
 	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
 	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \

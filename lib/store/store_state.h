@@ -169,6 +169,9 @@ item_dead(const struct store_core *sc, const struct item *it)
 	return item_flushed(it, store_generation(sc->store)) || item_expired(it, sc->now_s);
 }
 
+/* account.c: somebody asked for it, and it is dead. */
+void account_missed(struct store_core *sc, const struct item *it, uint32_t generation);
+
 static inline struct item *
 item_at(const struct store *st, uint32_t ref)
 {

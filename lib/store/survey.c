@@ -92,6 +92,8 @@ store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
 	out->idle_s = out->pages != 0 && now_s > next_s ? now_s - next_s : 0;
 	out->objects = (uint64_t)out->pages * c->per_page;
 	out->free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
+	for (uint32_t i = 0; i < store->core_count; i++)
+		out->free += magazine_count(&store->cores[i].magazines[class - 1]);
 	out->used = out->objects > out->free ? out->objects - out->free : 0;
 	for (uint32_t i = 0; i < store->core_count; i++)
 		for (uint32_t n = 0; n < STORE_CLASS_COUNTER_COUNT; n++)
@@ -110,14 +112,17 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 {
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t ref = item_ref(sc->store, it);
-	const uint32_t clean_s = atomic_load_explicit(&sl->pages[slab_page_of(sl, ref)].clean_s,
-						      memory_order_relaxed);
+	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	const uint32_t clean_s = atomic_load_explicit(&p->clean_s, memory_order_relaxed);
+	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
+	/* It may be what was stored there last: never is it told to be older than it is. */
+	const uint32_t since_s = clean_s > stored_s ? clean_s : stored_s;
 
 	/* Its bit may be on its way (item_stamp). */
 	if ((item_head(it) & ITEM_STAMP) == slab_stamp(sl) || slab_marked(sl, ref) ||
-	    clean_s > sc->now_s)
+	    since_s > sc->now_s)
 		return 0;
-	return sc->now_s - clean_s;
+	return sc->now_s - since_s;
 }
 
 /* ---- memory ---- */
@@ -163,7 +168,7 @@ store_limit_mt(struct store *store, size_t bytes)
 	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN +
 			      atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
-	if (bytes < STORE_MEMORY_MIN || bytes > store->memory_bytes)
+	if (bytes < STORE_LIMIT_MIN || bytes > store->memory_bytes)
 		return false;
 
 	size_t beyond = (store->memory_bytes - bytes + a_page - 1) / a_page;

@@ -43,8 +43,9 @@ uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t
 	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
 	X(CLASS_EVICTED_UNFETCHED, "of those, never used")                                         \
 	X(CLASS_EVICTED_ACTIVE, "of those, used since the hand came by")                           \
-	X(CLASS_EXPIRED, "items found past their expiry, or flushed, and given back")              \
-	X(CLASS_EXPIRED_UNFETCHED, "of those, never used")                                         \
+	X(CLASS_EXPIRED, "items past their expiry whose memory somebody wanted")                   \
+	X(CLASS_SWEPT, "items past their expiry, or flushed, that the sweep found")                \
+	X(CLASS_EXPIRED_UNFETCHED, "of both, past their expiry and never used")                    \
 	X(CLASS_OUT_OF_MEMORY, "stores refused")
 
 enum store_class_counter { STORE_CLASS_COUNTERS(COUNTER_SYMBOL) STORE_CLASS_COUNTER_COUNT };
@@ -90,7 +91,8 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 /* ---- memory ---- */
 
 /* Use no more than bytes, of what was given at start, from now on: pages beyond are emptied in the
- * turns that come. False: less than STORE_MEMORY_MIN, or more than there is. */
+ * turns that come, but for those that no store does without (the reserve, the index and a few).
+ * False: less than STORE_LIMIT_MIN, or more than there is. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
 #define STORE_ANY_CLASS 0u /* whichever has most pages */

@@ -21,7 +21,8 @@
 
 /* ---- looking ---- */
 
-/* As store_get and store_get_probed, but the item is not marked as used. */
+/* As store_get and store_get_probed, but the item is not marked as used; and the first does not
+ * count what it finds dead. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
 /* Mark an item that was peeked at as used, as a get does. */
@@ -29,7 +30,8 @@ void store_use(struct store_core *sc, const struct item *it);
 /* Was this version ever got or touched (not counting peeks)? Before a get marks it: peek first. */
 bool store_used(const struct store_core *sc, const struct item *it);
 /* About how long ago the item was last used, as far as CLOCK knows: 0 if since the hand came by its
- * page, else the time since then (or since the page was taken into use). */
+ * page, else the time since then, or since something was last stored there. Never longer than it
+ * has been there. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
 bool item_is_stale(const struct item *it);

@@ -304,7 +304,9 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 	if (h.spot.bucket != NULL) {
 		struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
 
-		if (!item_dead(sc, it)) {
+		if (item_dead(sc, it)) {
+			account_missed(sc, it, store_generation(st));
+		} else {
 			*there = it;
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;

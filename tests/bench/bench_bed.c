@@ -141,7 +141,7 @@ bench_bed_over(struct bench_bed *b, const struct bench_shared *s, uint32_t core,
 	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
 	cfg.core = core;
 	b->serve = serve_create(r, &cfg, s->serve, b->stack);
-	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000);
+	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000ll * 1000000000);
 }
 
 bool

@@ -180,7 +180,7 @@ static const struct {
 	const char *line;
 } refused[] = {
 	{{"--nonsense"}, "there is no such option"},
-	{{"-m", "1"}, "from 8 to 1048576"},
+	{{"-m", "0"}, "from 1 to 1048576"},
 	{{"-m", "1048576", "--port", "null"}, "hugepages: "},
 	{{"-m", "1048576", "--port", "null", "--no-huge"}, "memory: "},
 	{{"--no-huge"}, "needs --iface NAME"},

@@ -29,6 +29,7 @@ enum script_verb {
 	DO_WRITE,    /* the user queues that many bytes */
 	DO_CONNECT,  /* the user opens a connection to the peer's port; number: it is refused */
 	DO_CLOSE,    /* the user closes */
+	DO_LEAVE,    /* the user closes, and wants to hear no more */
 	DO_ABORT,    /* the user resets */
 	DO_DRAIN,    /* the stack is told to stop */
 	DO_OPENED,   /* opened() was called that often in all */

@@ -253,6 +253,8 @@ act(struct player *p, const struct script_step *st)
 		connect_peer(p, st->number != 0);
 	else if (st->verb == DO_CLOSE)
 		conn_close(s, p->flow->conn);
+	else if (st->verb == DO_LEAVE)
+		conn_leave(s, p->flow->conn);
 	else if (st->verb == DO_ABORT)
 		conn_abort(s, p->flow->conn);
 	else

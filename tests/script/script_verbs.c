@@ -285,6 +285,7 @@ static const struct {
 	{"write", DO_WRITE, parse_count},
 	{"connect", DO_CONNECT, parse_connect},
 	{"close", DO_CLOSE, parse_none},
+	{"leave", DO_LEAVE, parse_none},
 	{"abort", DO_ABORT, parse_none},
 	{"drain", DO_DRAIN, parse_none},
 	{"opened", DO_OPENED, parse_count},

@@ -52,7 +52,7 @@ core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
 	stack = stack_create(&sc->region, &o->stack, port, neigh);
 	serve = serve_create(&sc->region, &serve_cfg, shared, stack);
 	core_init(&c->core, port, stack, serve, store_core_of(sc->store, i), sc->now_ns,
-		  SIM_UNIX_START);
+		  SIM_UNIX_START * 1000000000ll);
 }
 
 struct sim_cores *

@@ -159,6 +159,7 @@ static const struct {
 	const char *with, *with_value;
 } settings[] = {
 	{"memory-limit", "1024", NULL, NULL},
+	{"memory-limit", "2", "memory-max", "1024"},
 	{"max-item-size", "3m", NULL, NULL},
 	{"max-item-size", "5k", NULL, NULL},
 	{"max-item-size", "1025", NULL, NULL},

@@ -52,6 +52,9 @@ static const struct {
 } numbers[] = {
 	{{"-m", "8"}, NUMBER(memory_mb), 8},
 	{{"-m8"}, NUMBER(memory_mb), 8},
+	{{"-m", "2"}, NUMBER(memory_mb), 2},
+	{{"--memory-max", "128"}, NUMBER(memory_max_mb), 128},
+	{{"--memory-max", "128", "--node-memory", "64,64"}, NUMBER(node_mb[1]), 64},
 	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
 	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
 	{{"-I", "1k"}, NUMBER(item_max_bytes), 1u << 10},
@@ -138,13 +141,16 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
-	{{"-m", "7"}, "--memory-limit: \"7\": expected a number from 8 to 1048576"},
-	{{"-m", "1048577"}, "from 8 to 1048576"},
-	{{"-m", ""}, "from 8 to 1048576"},
+	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576"},
+	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
+	{{"--memory-max", "128", "--node-memory", "0,64"},
+	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is to be had"},
+	{{"-m", "1048577"}, "from 1 to 1048576"},
+	{{"-m", ""}, "from 1 to 1048576"},
 	{{"-m", "64x"}, "\"64x\""},
 	{{"-m", "-1"}, "\"-1\""},
 	{{"-m", " 64"}, "\" 64\""},
-	{{"-m", "18446744073709551680"}, "from 8 to"},
+	{{"-m", "18446744073709551680"}, "from 1 to"},
 	{{"-m"}, "--memory-limit: expected a value (MB)"},
 	{{"--memory-limit"}, "--memory-limit: expected a value (MB)"},
 	{{"-I", "1023"}, "--max-item-size: \"1023\": expected 1k to 128m"},
@@ -471,9 +477,14 @@ help_names_every_option_on_a_line_of_its_own(void **state)
 }
 
 static const struct {
-	uint32_t cores, cpus;
+	struct lcore_wish wish;
+	uint32_t cpus;
 	bool fits;
-} spreads[] = {{1, 1, true}, {2, 2, true}, {3, 2, false}, {64, 64, true}, {1, 0, false}};
+} spreads[] = {
+	{{1, false}, 1, true},   {{2, false}, 2, true},  {{3, false}, 2, false},
+	{{64, false}, 64, true}, {{1, false}, 0, false}, {{3, true}, 2, true},
+	{{32, true}, 2, true},   {{1, true}, 0, false},
+};
 
 static void
 cores_get_a_cpu_each_or_none_at_all(void **state)
@@ -485,10 +496,10 @@ cores_get_a_cpu_each_or_none_at_all(void **state)
 
 		for (uint32_t c = 0; c < cpus.count; c++)
 			cpus.at[c] = 2 * c;
-		check_eq(lcores_spread(&set, spreads[i].cores, &cpus, &f), spreads[i].fits);
+		check_eq(lcores_spread(&set, &cpus, &spreads[i].wish, &f), spreads[i].fits);
 		for (uint32_t c = 0; spreads[i].fits && c < set.count; c++)
-			check_eq(set.at[c].cpu, 2 * c);
-		check_eq(set.count, spreads[i].fits ? spreads[i].cores : 0);
+			check_eq(set.at[c].cpu, 2 * (c % cpus.count));
+		check_eq(set.count, spreads[i].fits ? spreads[i].wish.cores : 0);
 	}
 }
 

@@ -132,9 +132,39 @@ too_many_cores_are_refused_with_their_number(void **state)
 	topology_read(&t, &tree);
 	tree_close(&tree);
 	check(!placement_make(&l, &t, &req, &f));
-	check_str(f.text,
-		  "-t: 33 cores asked for, 32 CPUs there; ask for at most 32, or share CPUs "
-		  "with --lcores 0@0,1@0");
+	check_str(
+		f.text,
+		"-t: 33 cores asked for, 32 CPUs there; ask for at most 32, or let them share CPUs "
+		"with --share-cpus");
+}
+
+/* Every CPU once, the best first, before any has two. */
+static void
+more_cores_than_cpus_take_turns_where_that_is_meant(void **state)
+{
+	static const struct cpu_list usable = {3, {2, 9, 16}};
+	const struct placement_request req = {.cores = 8,
+					      .usable = &usable,
+					      .control_cpu = CPU_NONE,
+					      .nic_node = 0,
+					      .share = true};
+	const uint32_t cpus[] = {2, 16, 9, 2, 16, 9, 2, 16};
+	struct topology t;
+	struct placement l;
+	struct tree tree;
+	struct fault f;
+
+	open_machine(&tree, "xeon-e5-2660");
+	topology_read(&t, &tree);
+	tree_close(&tree);
+	check(placement_make(&l, &t, &req, &f));
+	check_eq(l.lcores.count, 8);
+	for (uint32_t i = 0; i < 8; i++) {
+		check_eq(l.at[i].cpu, cpus[i]);
+		check_eq(l.lcores.at[i].id, i);
+	}
+	check_eq(l.sharing, 8);
+	check_eq(l.control_cpu, CPU_NONE);
 }
 
 int
@@ -144,6 +174,7 @@ main(void)
 		cmocka_unit_test(workers_and_control_get_the_cpus_of_the_table),
 		cmocka_unit_test(no_cpu_is_given_twice_and_none_that_may_not_be_used),
 		cmocka_unit_test(too_many_cores_are_refused_with_their_number),
+		cmocka_unit_test(more_cores_than_cpus_take_turns_where_that_is_meant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

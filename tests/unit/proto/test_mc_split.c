@@ -131,6 +131,27 @@ long_line(uint8_t *stream)
 }
 
 static void
+spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut(void **state)
+{
+	static uint8_t stream[2400];
+	const uint32_t len = sizeof stream;
+
+	memset(stream, ' ', len);
+	memcpy(stream, "gets", 4);
+	memcpy(stream + 2200, "a b\r\nversion\r\nget ", 18);
+	memcpy(stream + len - 3, "c\r\n", 3);
+	trace_start(&whole);
+	trace_arrived(&whole, stream, len);
+	check_str(whole.text, "gets a more\ngets b next\nversion\nget c\n");
+	for (uint32_t cut = 0; cut <= len; cut++) {
+		trace_start(&pieces);
+		trace_arrived(&pieces, stream, cut);
+		trace_arrived(&pieces, stream, len);
+		same_trace();
+	}
+}
+
+static void
 a_long_retrieval_line_is_the_same_wherever_it_is_cut(void **state)
 {
 	static uint8_t stream[4096];
@@ -159,6 +180,7 @@ main(void)
 		cmocka_unit_test(a_whole_line_is_used_to_its_end),
 		cmocka_unit_test(a_conversation_is_the_same_wherever_it_is_cut),
 		cmocka_unit_test(a_long_retrieval_line_is_the_same_wherever_it_is_cut),
+		cmocka_unit_test(spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

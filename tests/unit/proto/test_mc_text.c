@@ -323,7 +323,7 @@ a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end(void **state)
 static void
 a_line_that_never_ends_closes_the_connection(void **state)
 {
-	const char *starts[] = {"set k 0 0 5 ", "x", "get", "get ", "gat 1 ", "gat ", "  get a"};
+	const char *starts[] = {"set k 0 0 5 ", "x", "gat ", "  get a"};
 
 	for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
 		static char stream[MC_LINE_MAX];
@@ -334,6 +334,57 @@ a_line_that_never_ends_closes_the_connection(void **state)
 		check_str(requests_of(stream, MC_LINE_MAX - 1), "");
 		check_str(requests_of(stream, MC_LINE_MAX), "close\n");
 	}
+}
+
+/* Wherever the window of MC_LINE_MAX bytes ends in it; what is no key behind them is an error. */
+static void
+spaces_in_front_of_a_first_key_never_end_a_connection(void **state)
+{
+	static const struct {
+		const char *verb, *rest, *requests;
+	} rows[] = {
+		{"get", "manyspaces\r\nversion\r\n", "get manyspaces\nversion\n"},
+		{"gets", "a b  c\nversion\r\n",
+		 "gets a more\ngets b next more\ngets c next\nversion\n"},
+		{"gat 5", "a b\r\n", "gat a exptime=5 more\ngat b exptime=5 next\n"},
+		{"get", "\r\nversion\r\n", "bad format\nversion\n"},
+		{"get", "\nversion\r\n", "bad format\nversion\n"},
+		{"get", "\ra\r\n", "get \\0da\n"},
+	};
+	const uint32_t spaces[] = {2030, 2038, 2042, 2043, 2044, 2045, 2048, 5000, 70000};
+	static char stream[80000];
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		for (size_t k = 0; k < sizeof spaces / sizeof spaces[0]; k++) {
+			const size_t verb = strlen(rows[i].verb), rest = strlen(rows[i].rest);
+
+			memset(stream, ' ', sizeof stream);
+			memcpy(stream, rows[i].verb, verb);
+			memcpy(stream + verb + spaces[k], rows[i].rest, rest);
+			check_str(requests_of(stream, (uint32_t)(verb + spaces[k] + rest)),
+				  rows[i].requests);
+		}
+	}
+	memset(stream, 'x', sizeof stream);
+	memset(stream, ' ', 3000);
+	memcpy(stream, "get", 3);
+	memcpy(stream + 3300, "\r\nversion\r\n", 11);
+	check_str(requests_of(stream, 3311), "bad format\nversion\n");
+}
+
+/* Whether it is the last cannot be told. */
+static void
+spaces_behind_a_key_close_the_connection(void **state)
+{
+	static char stream[2 * MC_LINE_MAX];
+
+	memset(stream, ' ', sizeof stream);
+	memcpy(stream, "get a", 5);
+	check_str(requests_of(stream, 4 + MC_LINE_MAX - 1), "");
+	check_str(requests_of(stream, 4 + MC_LINE_MAX), "close\n");
+	memcpy(stream, "get a b", 7);
+	check_str(requests_of(stream, 6 + MC_LINE_MAX - 1), "get a more\n");
+	check_str(requests_of(stream, 6 + MC_LINE_MAX), "get a more\nclose\n");
 }
 
 static void
@@ -367,6 +418,8 @@ main(void)
 			an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values),
 		cmocka_unit_test(a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end),
 		cmocka_unit_test(a_line_that_never_ends_closes_the_connection),
+		cmocka_unit_test(spaces_in_front_of_a_first_key_never_end_a_connection),
+		cmocka_unit_test(spaces_behind_a_key_close_the_connection),
 		cmocka_unit_test(a_line_of_the_largest_size_is_read),
 	};
 

@@ -28,6 +28,7 @@ struct elsewhere {
 struct conn {
 	uint32_t slot;
 	bool open, ready, eof, closed, aborted, wants_room;
+	bool left; /* the service has been told that it is gone */
 	struct segment *head, *tail;
 	uint32_t sent_len, queued, chunks;
 	uint8_t *sent;
@@ -68,7 +69,7 @@ stack_attach(struct stack *s, const struct stack_user *user)
 static void
 make_ready(struct stack *s, struct conn *c)
 {
-	if (c->ready || !c->open)
+	if (c->ready || !c->open || c->left)
 		return;
 	c->ready = true;
 	s->order[s->order_count++] = c;
@@ -117,7 +118,7 @@ conn_local(const struct conn *c)
 struct view
 conn_peek(const struct conn *c)
 {
-	check(c->open);
+	check(c->open && !c->left);
 	if (c->head == NULL)
 		return (struct view){NULL, 0};
 	return (struct view){c->head->bytes + c->head->read, c->head->len - c->head->read};
@@ -234,13 +235,6 @@ conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 	return true;
 }
 
-void
-conn_close(struct stack *s, struct conn *c)
-{
-	check(c->open);
-	c->closed = true;
-}
-
 static void
 let_go(struct stack *s, struct conn *c)
 {
@@ -255,7 +249,7 @@ let_go(struct stack *s, struct conn *c)
 }
 
 static void
-lose(struct stack *s, struct conn *c)
+tell_gone(struct stack *s, struct conn *c)
 {
 	for (uint32_t i = 0; i < s->order_count; i++)
 		if (s->order[i] == c) {
@@ -263,9 +257,28 @@ lose(struct stack *s, struct conn *c)
 			memmove(s->order + i, s->order + i + 1,
 				(s->order_count - i) * sizeof s->order[0]);
 		}
-	s->conns_open -= c->open;
-	c->open = c->ready = false;
+	s->conns_open--;
+	c->ready = false;
+	c->left = true;
 	s->user.gone(s->user.arg, c);
+}
+
+/* Its slot is taken until the test says that the connection is lost, as the stack's is until its
+ * peer has closed. */
+void
+conn_leave(struct stack *s, struct conn *c)
+{
+	check(c->open && !c->left);
+	c->closed = true;
+	tell_gone(s, c);
+}
+
+static void
+lose(struct stack *s, struct conn *c)
+{
+	if (!c->left)
+		tell_gone(s, c);
+	c->open = false;
 	let_go(s, c);
 }
 
@@ -496,6 +509,8 @@ rig_destroy(struct rig *r)
 void
 rig_turn(struct rig *r)
 {
+	if (r->clock.unix_ns / 1000000000 != r->clock.unix_s)
+		r->clock.unix_ns = r->clock.unix_s * 1000000000;
 	store_turn(r->core, r->clock.now_s);
 	serve_turn(r->serve, &r->clock);
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {

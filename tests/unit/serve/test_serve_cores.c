@@ -143,6 +143,32 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 	rig_destroy(rigs[0]);
 }
 
+/* Whoever was answered and closed is done with, however long its client keeps its end open. */
+static void
+who_is_closed_makes_room_at_once(void **state)
+{
+	static const char *const ends[] = {"quit\r\n", "GET / HTTP/1.1\r\n", "version\r\nquit\r\n"};
+	const struct serve_facts facts = {.conns_max = 2};
+	struct conn *stays, *next;
+	struct stack_usage usage;
+
+	rig_create_cores(rigs, 1);
+	serve_shared_describe(rigs[0]->shared, &facts);
+	stays = rig_open(rigs[0]);
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		next = rig_open(rigs[0]);
+		check(!rig_closed(next));
+		rig_receive_text(rigs[0], next, ends[i]);
+		rig_turn(rigs[0]);
+		check(rig_closed(next));
+		check_eq(rig_count(rigs[0], CONN_GONE), i + 1);
+		stack_usage_mt(rigs[0]->stack, &usage);
+		check_eq(usage.conns_open, 1);
+	}
+	check(!rig_closed(stays));
+	rig_destroy(rigs[0]);
+}
+
 #define TICKETS 20000u
 #define AT_MOST 3u
 
@@ -201,6 +227,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cores_are_asked_about_while_they_work),
 		cmocka_unit_test(the_limit_holds_over_all_cores_to_the_last_connection),
+		cmocka_unit_test(who_is_closed_makes_room_at_once),
 		cmocka_unit_test(the_limit_holds_while_connections_come_and_go_on_both_cores),
 	};
 

@@ -96,6 +96,8 @@ each_stream_shows_what_is_its(void **state)
 	} rows[] = {
 		{"", "get a\r\nset a 0 0 2\r\nhi\r\nget a\r\ndelete a\r\n",
 		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_get key=a status=found clsid=1 cfd=N size=2\n"
 		 "type=item_get key=a status=found clsid=1 cfd=N size=2\n"},
 		{"fetchers", "mg a v\r\ngat 0 a\r\n",
 		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
@@ -121,6 +123,8 @@ each_stream_shows_what_is_its(void **state)
 		 "<N version\n<N set %%09 0 0 1\n<N bogus %01%FFz\n"},
 		{"sysevents proxyreqs proxyevents proxyuser", "get a\r\n", ""},
 		{"fetchers deletions", "set a 0 0 0\r\n\r\nget a\r\ndelete a\r\n",
+		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_get key=a status=found clsid=1 cfd=N size=0\n"
 		 "type=item_get key=a status=found clsid=1 cfd=N size=0\n"
 		 "type=deleted key=a cmd=delete clsid=1 size=0\n"},
 		{"fetchers", "get a#\xc3\xa4~_-.\r\n",
@@ -155,8 +159,43 @@ watchers_see_each_their_own(void **state)
 	struct conn *gets = watcher("fetchers"), *deletes = watcher("deletions");
 
 	said("set a 0 0 0\r\n\r\nget a\r\ndelete a\r\n");
-	check_str(seen(gets), "type=item_get key=a status=found clsid=1 cfd=N size=0\n");
+	check_str(seen(gets), "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
+			      "type=item_get key=a status=found clsid=1 cfd=N size=0\n"
+			      "type=item_get key=a status=found clsid=1 cfd=N size=0\n");
 	check_str(seen(deletes), "type=deleted key=a cmd=delete clsid=1 size=0\n");
+}
+
+/* memcached looks a key up for whatever is asked about it, and its watchers see it do so. */
+static void
+a_key_is_looked_up_before_it_is_written(void **state)
+{
+	struct conn *c = watcher("fetchers mutations deletions");
+
+	said("set v 0 0 4\r\nvbar\r\nget v\r\nincr v 1\r\nms v 1\r\n5\r\nma v\r\nme v\r\n"
+	     "delete v\r\ndecr v 1\r\nmd v\r\n");
+	check_str(seen(c),
+		  "type=item_get key=v status=not_found clsid=0 cfd=N size=0\n"
+		  "type=item_store key=v status=stored cmd=set ttl=0 clsid=1 cfd=N size=4\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=4\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=4\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=4\n"
+		  "type=item_store key=v status=stored cmd=set ttl=0 clsid=1 cfd=N size=1\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=1\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=1\n"
+		  "type=item_get key=v status=found clsid=1 cfd=N size=1\n"
+		  "type=deleted key=v cmd=delete clsid=1 size=1\n"
+		  "type=item_get key=v status=not_found clsid=0 cfd=N size=0\n"
+		  "type=item_get key=v status=not_found clsid=0 cfd=N size=0\n");
+}
+
+static void
+a_line_tells_the_wall_clock_to_the_microsecond(void **state)
+{
+	struct conn *c = watcher("fetchers");
+
+	rig->clock.unix_ns = FAKE_UNIX * 1000000000ll + 987654321;
+	said("get a\r\n");
+	check_ptr(strstr(rig_sent(c, NULL), ".987654 gid="));
 }
 
 static void
@@ -172,6 +211,19 @@ connections_come_and_go(void **state)
 			   "cfd=N\n"
 			   "type=conn_new rip=2001:db8::2 rport=4001 transport=tcp cfd=N\n"
 			   "type=conn_close rip=2001:db8::2 rport=4001 transport=tcp reason=error "
+			   "cfd=N\n");
+}
+
+/* Its client may keep its socket as long as it likes. */
+static void
+a_connection_that_the_service_closes_is_seen_to_go_at_once(void **state)
+{
+	struct conn *c = watcher("connevents"), *client = rig_open(rig);
+
+	rig_receive_text(rig, client, "quit\r\n");
+	rig_turns(rig, 2);
+	check_str(seen(c), "type=conn_new rip=2001:db8::2 rport=4001 transport=tcp cfd=N\n"
+			   "type=conn_close rip=2001:db8::2 rport=4001 transport=tcp reason=normal "
 			   "cfd=N\n");
 }
 
@@ -302,7 +354,10 @@ main(void)
 		TEST(each_stream_shows_what_is_its),
 		TEST(requests_in_datagrams_are_seen_too),
 		TEST(watchers_see_each_their_own),
+		TEST(a_key_is_looked_up_before_it_is_written),
+		TEST(a_line_tells_the_wall_clock_to_the_microsecond),
 		TEST(connections_come_and_go),
+		TEST(a_connection_that_the_service_closes_is_seen_to_go_at_once),
 		TEST(evictions_are_seen_before_they_happen),
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),
 		TEST(what_a_watcher_says_is_dropped_and_its_end_ends_it),

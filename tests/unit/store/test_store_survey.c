@@ -444,10 +444,87 @@ what_a_get_finds_dead_is_counted(void **state)
 	check_eq(counted(rig.core, STORE_EXPIRED), 1);
 	seconds(rig.core, SWEEP_WALK_S + 1);
 	check_eq(counted(rig.core, STORE_EXPIRED), 2);
-	check_eq(counted(rig.core, STORE_EXPIRED_UNFETCHED), 1);
+	check_eq(counted(rig.core, STORE_EXPIRED_UNFETCHED), 0); /* one was used, one replaced */
+	check_eq(counted(rig.core, STORE_DEAD_SWEPT), 1);
+	check_eq(counted(rig.core, STORE_EXPIRED_TAKEN), 0);
 	store_flush(rig.core, 0);
 	check_null(find(rig.core, "expired"));
 	check_eq(counted(rig.core, STORE_GOT_FLUSHED), 1);
+	rig_down(&rig);
+}
+
+/* Of each kind one; whoever sets asks for nothing, and a peek of a watcher's is nobody's request.
+ */
+static void
+what_others_than_gets_find_dead_is_counted_too(void **state)
+{
+	static const enum store_mode modes[] = {STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND,
+						STORE_PREPEND};
+	struct rig rig = rig_up(8, 1);
+	const struct view key = text("k");
+	const uint64_t hash = store_hash(rig.core, key);
+	const struct item *it;
+	uint64_t value;
+
+	for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+		check_eq(set_full(rig.core, "k", "v", 0, 5), STORE_OK);
+		store_turn(rig.core, 6);
+		put(rig.core, key, text("w"), modes[i], 1);
+		check_eq(counted(rig.core, STORE_GOT_EXPIRED), i + 1);
+		store_delete(rig.core, key, hash);
+		store_turn(rig.core, 4);
+	}
+	check_eq(set_full(rig.core, "k", "1", 0, 5), STORE_OK);
+	store_turn(rig.core, 6);
+	check_eq(store_arith(rig.core, key, hash, 1, false, &value), STORE_NOT_FOUND);
+	check_eq(store_touch(rig.core, key, hash, 9, &it), STORE_NOT_FOUND);
+	check_eq(counted(rig.core, STORE_GOT_EXPIRED), 7);
+	check_null(store_peek(rig.core, key, hash));
+	check_eq(set(rig.core, "k", "again"), STORE_OK);
+	check_eq(counted(rig.core, STORE_GOT_EXPIRED), 7);
+	rig_down(&rig);
+}
+
+/* What memcached writes in place: counts of the same length, another expiry. */
+static void
+a_value_that_nobody_stored_is_told_apart(void **state)
+{
+	struct rig rig = rig_up(8, 1);
+	const struct view key = text("n");
+	const uint64_t hash = store_hash(rig.core, key);
+	const struct item *it;
+	uint64_t value;
+
+	check_eq(set(rig.core, "n", "7"), STORE_OK);
+	check_eq(store_arith(rig.core, key, hash, 1, false, &value), STORE_OK);
+	check_eq(store_touch(rig.core, key, hash, 1000, &it), STORE_OK);
+	check_eq(counted(rig.core, STORE_ITEMS_RENEWED), 2);
+	check_eq(store_arith(rig.core, key, hash, 90, false, &value), STORE_OK); /* longer */
+	check_eq(set(rig.core, "n", "77"), STORE_OK);
+	check_eq(counted(rig.core, STORE_ITEMS_RENEWED), 2);
+	check_eq(counted(rig.core, STORE_ITEMS_LINKED), 5);
+	rig_down(&rig);
+}
+
+/* The free ones that a core keeps at hand are free. */
+static void
+a_class_uses_as_many_objects_as_it_has_items(void **state)
+{
+	struct rig rig = rig_up(8, 2);
+	const struct view value = value_of(1);
+	struct store_class_usage u;
+	char text_of_key[32];
+
+	store_turn(store_core_of(rig.store, 1), STORE_CLOCK_START);
+	for (uint32_t n = 0; n < 100; n++)
+		check_eq(put(store_core_of(rig.store, n % 2), key_of(n, text_of_key), value,
+			     STORE_SET, 0),
+			 STORE_OK);
+	store_class_usage_mt(rig.store, store_class_of(rig.core, find(rig.core, text_of_key)), 1,
+			     &u);
+	check_eq(u.items, 100);
+	check_eq(u.used, 100);
+	check_eq(u.used + u.free, u.objects);
 	rig_down(&rig);
 }
 
@@ -587,14 +664,55 @@ a_limit_is_no_more_than_there_is_and_leaves_enough_to_work(void **state)
 	struct store_usage usage;
 
 	check(!store_limit_mt(rig.store, (64 << 20) + 1));
-	check(!store_limit_mt(rig.store, STORE_MEMORY_MIN - 1));
+	check(!store_limit_mt(rig.store, STORE_LIMIT_MIN - 1));
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.limit_bytes, 64 << 20);
-	check(store_limit_mt(rig.store, STORE_MEMORY_MIN));
+	check(store_limit_mt(rig.store, STORE_LIMIT_MIN));
 	check(atomic_load(&sl->withheld) + sl->reserve + 4 <= usage.pages_total);
 	for (uint32_t len = 10; len < 200000; len *= 3)
 		fill_with(&rig, len, 200);
 	rig_down(&rig);
+}
+
+static void
+a_store_begins_with_its_limit_and_grows_into_what_was_set_aside(void **state)
+{
+	static const uint32_t lens[] = {50, 3000, 66560};
+
+	for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+		struct store_config cfg = rig_config(64, 1, STORE_VALUE_MAX);
+		const uint32_t most = (16u << 20) / (lens[i] + 50), some = most / 8;
+		struct store_usage few, many;
+		struct rig rig;
+		uint64_t evicted;
+
+		cfg.limit_bytes = 3 << 20;
+		rig = rig_up_with(&cfg);
+		fill_with(&rig, lens[i], 2 * some);
+		store_usage_mt(rig.store, &few);
+		evicted = store_sum(rig.store, STORE_EVICTED);
+		check_eq(few.limit_bytes, 3 << 20);
+		check_eq(few.memory_bytes, 64 << 20);
+		check(few.pages_used * few.page_bytes <= 3u << 20);
+		check(evicted > 0);
+		check(store_limit_mt(rig.store, 64 << 20));
+		fill_with(&rig, lens[i], most);
+		store_usage_mt(rig.store, &many);
+		check_eq(many.items, most);
+		check_eq(store_sum(rig.store, STORE_EVICTED), evicted);
+		rig_down(&rig);
+	}
+}
+
+/* Pages fit the limit, not what is set aside: with large ones a small store has too few. */
+static void
+a_store_is_cut_for_the_limit_it_begins_with(void **state)
+{
+	struct store_config cfg = rig_config(1024, 1, STORE_VALUE_MAX);
+
+	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MAX);
+	cfg.limit_bytes = 64 << 20;
+	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MIN);
 }
 
 int
@@ -611,10 +729,15 @@ main(void)
 		cmocka_unit_test(classes_agree_with_a_walk_when_pages_have_moved),
 		cmocka_unit_test(every_eviction_is_told_and_counted),
 		cmocka_unit_test(what_a_get_finds_dead_is_counted),
+		cmocka_unit_test(what_others_than_gets_find_dead_is_counted_too),
+		cmocka_unit_test(a_value_that_nobody_stored_is_told_apart),
+		cmocka_unit_test(a_class_uses_as_many_objects_as_it_has_items),
 		cmocka_unit_test(a_store_that_never_evicts_refuses_and_keeps),
 		cmocka_unit_test(a_full_index_evicts_nobody_either),
 		cmocka_unit_test(a_limit_gives_memory_back_and_takes_it_again),
 		cmocka_unit_test(a_limit_is_no_more_than_there_is_and_leaves_enough_to_work),
+		cmocka_unit_test(a_store_begins_with_its_limit_and_grows_into_what_was_set_aside),
+		cmocka_unit_test(a_store_is_cut_for_the_limit_it_begins_with),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

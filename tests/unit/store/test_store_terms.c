@@ -652,6 +652,19 @@ an_item_is_idle_since_the_hand_came_by(void **state)
 	check_eq(store_idle_s(rig.core, look()), 10);
 }
 
+/* On a page that has long been there, too. */
+static void
+no_item_is_idle_for_longer_than_it_has_been_there(void **state)
+{
+	store_turn(rig.core, 100);
+	check_eq(set(rig.core, "other", "value"), STORE_OK);
+	store_turn(rig.core, 115);
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+	check_eq(store_idle_s(rig.core, look()), 0);
+	store_turn(rig.core, 118);
+	check_eq(store_idle_s(rig.core, look()), 3);
+}
+
 int
 main(void)
 {
@@ -681,6 +694,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_peek_leaves_no_trace_and_a_get_does, up, down),
 		cmocka_unit_test_setup_teardown(that_an_item_was_used_outlives_the_hand, up, down),
 		cmocka_unit_test_setup_teardown(an_item_is_idle_since_the_hand_came_by, up, down),
+		cmocka_unit_test_setup_teardown(no_item_is_idle_for_longer_than_it_has_been_there,
+						up, down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/*
+ * magazine.h - free objects of one class that a core keeps at hand.
+ *
+ * Shape:  a stack of references.
+ * Thread: its core's; the count is read by others, for figures.
+ * Bounds: 2 * MAGAZINE_BATCH_MAX objects.
+ */
+#ifndef CLOCKOO_MAGAZINE_H
+#define CLOCKOO_MAGAZINE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define MAGAZINE_BATCH_MAX 32u
+
+struct magazine {
+	_Atomic uint32_t count;
+	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
+};
+
+/* Relaxed: to its core it is a number like any other. */
+static inline uint32_t
+magazine_count(const struct magazine *m)
+{
+	return atomic_load_explicit(&m->count, memory_order_relaxed);
+}
+
+static inline void
+magazine_set(struct magazine *m, uint32_t count)
+{
+	atomic_store_explicit(&m->count, count, memory_order_relaxed);
+}
+
+#endif
