@@ -153,8 +153,7 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 	}
 	if (c->state == CONN_SYN_RCVD)
 		return ack_of_syn(s, c, a);
-	/* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
-	if (seq_after(seg->ack, c->snd_max) || seq_before(seg->ack, c->snd_una - c->snd_wnd_max)) {
+	if (!ack_is_likely(c, seg->ack)) {
 		stack_count(s, TCP_CHALLENGED_ACK);
 		out_challenge(s, c);
 		return STEP_DONE;
