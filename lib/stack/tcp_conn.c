@@ -140,6 +140,7 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->ts_recent = c->ts_offset = 0;
 	c->rcv_mss = TCP_MSS_DEFAULT;
 	c->island_clock = 0;
+	c->acks_due = 0;
 	c->hole_bytes = 0;
 	c->mtu_falls = 0;
 	c->lengths = (struct lengths){0};

@@ -76,6 +76,7 @@ enum conn_flag {
 	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
 	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
 	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_ROUGH = 1u << 31,     /* text came out of order or twice, last at rough_us */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -210,7 +211,8 @@ struct conn {
 	/* losses, attacks and changes of the path */
 	struct rx_seg *last_island;
 	struct list holed; /* in tcp->holed */
-	uint64_t holed_ns; /* when a hole last opened or was filled */
+	uint32_t holed_us; /* when a hole last opened or was filled */
+	uint32_t rough_us; /* with CONN_ROUGH */
 	uint64_t challenged_ns;
 	uint32_t hole_bytes;         /* in the islands */
 	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
@@ -219,6 +221,7 @@ struct conn {
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
 	uint8_t mtu_falls; /* because of timeouts, since a segment as long as those got through */
+	uint8_t acks_due;  /* with CONN_ROUGH: segments of this turn that ask for one each */
 
 	/* losses and growth */
 	uint32_t recover;

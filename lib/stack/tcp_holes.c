@@ -33,7 +33,7 @@ holes_moved(struct stack *s, struct conn *c)
 	if (c->rx.islands == NULL)
 		return;
 	list_push_back(&s->tcp->holed, &c->holed);
-	c->holed_ns = s->now_ns;
+	c->holed_us = s->now_us;
 }
 
 /* Let go of an island's nodes; the caller has unlinked it. */
@@ -256,7 +256,7 @@ room_for_hole(struct stack *s, struct conn *c)
 	if (list_empty(&t->holed))
 		return false;
 	stale = container_of(t->holed.next, struct conn, holed);
-	if (stale == c || s->now_ns - stale->holed_ns < HOLES_STALE_NS)
+	if (stale == c || s->now_us - stale->holed_us < HOLES_STALE_US)
 		return false;
 	holes_clear(s, stale);
 	stack_count(s, TCP_HOLES_EVICTED);
@@ -288,6 +288,7 @@ holes_take(struct stack *s, struct conn *c, struct arrival *a)
 	uint32_t freed;
 
 	conn_ack_now(s, c); /* a duplicate ACK says where the hole is (RFC 5681 section 4.2) */
+	rough_begin(s, c);
 	c->island_clock++;
 	if (left != NULL && seq_before(seg->seq, island_end(left))) {
 		const uint32_t have = min_u32(island_end(left) - seg->seq, seg->payload.len);

@@ -78,6 +78,7 @@ check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		return STEP_DONE;
 	}
 	echo_of_repeated(c, seg);
+	rough_begin(s, c);
 	conn_ack_now(s, c);
 	return STEP_DONE;
 }

@@ -18,7 +18,14 @@
 /* In order and after holes together. Two neighbours hold more text than one frame has room for
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
-#define HOLES_STALE_NS     (1000 * NS_PER_MS) /* not filled for so long: they make room for others' */
+#define HOLES_STALE_US     1000000u /* not filled for so long: they make room for others' */
+/* For so long after a hole or a repetition a burst has more than one ACK: longer than the timeouts
+ * that a lost one causes, and what follows them. */
+#define ROUGH_US 1000000u
+/* With SACK each ACK says all there is, and two are not lost together; without, the peer counts
+ * three and a first one. */
+#define BURST_ACKS_SACK 2u
+#define BURST_ACKS_MAX  (1 + DUP_ACKS_RESEND)
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 

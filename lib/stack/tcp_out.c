@@ -407,6 +407,29 @@ way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
 		next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
 }
 
+/*
+ * More ACKs for a burst, while the connection is rough: of in-order text one more, which is what
+ * the peer goes on by; of text after a hole, without SACK, as many as it has to count (RFC 5681
+ * section 3.2). Never more than segments came.
+ */
+static bool
+send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	const bool counted = !(c->flags & CONN_SACK) && c->rx.islands != NULL;
+	const uint32_t most = counted ? BURST_ACKS_MAX : BURST_ACKS_SACK;
+	const uint32_t acks = min_u32(c->acks_due, most);
+
+	for (uint32_t i = 1; i < acks; i++) {
+		if (!send_bare(s, c, mac, bare_seq(c)))
+			return false;
+		stack_count(s, TCP_ACKS_REPEATED);
+	}
+	c->acks_due = 0;
+	if (s->now_us - c->rough_us >= ROUGH_US)
+		c->flags &= ~CONN_ROUGH;
+	return true;
+}
+
 /* Returns whether it has more to send and must be visited again. */
 static bool
 visit(struct stack *s, struct conn *c)
@@ -427,6 +450,8 @@ visit(struct stack *s, struct conn *c)
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
 		fits = send_bare(s, c, mac, bare_seq(c));
+	if (unlikely(c->flags & CONN_ROUGH) && fits)
+		fits = send_more_acks(s, c, mac);
 	if (c->flags & CONN_ACK_LATER && c->ack_at_ns == NEVER) {
 		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
 		timer_sync(s, c);

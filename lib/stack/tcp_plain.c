@@ -31,7 +31,8 @@
 void
 plain_open(struct tcp *t)
 {
-	const uint32_t troubled = CONN_TROUBLED | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS;
+	const uint32_t troubled =
+		CONN_TROUBLED | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS | CONN_ROUGH;
 
 	t->plain_in = (struct plain_rule){
 		.mask = CONN_OPENED | CONN_CLOSE | CONN_PEER_FIN | CONN_EOF | CONN_WANT_ROOM |

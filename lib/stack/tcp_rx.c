@@ -153,6 +153,18 @@ room_in_order(struct stack *s, struct conn *c)
 	return true;
 }
 
+/* Without SACK the peer counts ACKs of one number, and this text has made it another. */
+static void
+rough_in_order(const struct stack *s, struct conn *c, bool had_holes)
+{
+	if (had_holes)
+		rough_begin(s, c);
+	else
+		rough_count(c);
+	if (!(c->flags & CONN_SACK) && c->rx.islands != NULL)
+		c->acks_due = 1;
+}
+
 /*
  * Text that finds room behind what waits unread is copied there: so what a peer makes us hold
  * does not grow with the number of its segments. What the service looks at stays where it is.
@@ -176,6 +188,8 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
 	if (unlikely(had_holes))
 		holes_join(s, c);
+	if (unlikely(had_holes || c->flags & CONN_ROUGH))
+		rough_in_order(s, c, had_holes);
 	plan_ack(s, c, had_holes);
 	conn_make_ready(s, c);
 	return true;
