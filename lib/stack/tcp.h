@@ -95,6 +95,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct widths widths;
 	struct evict evict;
 	struct sent_pool sent_pool;
 

@@ -35,7 +35,7 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
 	if (c->flags & CONN_RTT_TIMED)
-		take_rtt(s, c, (uint32_t)(c->rtt_at_ns / 1000));
+		take_rtt(s, c, c->rtt_at_us);
 	else
 		take_echo(s, c, seg, &(struct sent_news){0});
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);

@@ -29,7 +29,7 @@ send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape wh
 		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
-		.window = tell_window(s, c, (uint8_t)c->local, what.flags),
+		.window = tell_window(s, c, what.flags),
 		.flags = what.flags,
 	};
 	put_options(s, c, &seg, what.len, blocks);
@@ -128,7 +128,7 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	if (c->snd_max == c->iss) {
 		c->tries = 0; /* of finding the way there */
 		c->flags |= CONN_RTT_TIMED;
-		c->rtt_at_ns = s->now_ns;
+		c->rtt_at_us = s->now_us;
 	} else {
 		c->flags &= ~CONN_RTT_TIMED; /* Karn: whose ACK would it be? */
 		stack_count(s, TCP_RETRANSMITS);
@@ -563,10 +563,10 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 void
 out_challenge(struct stack *s, struct conn *c)
 {
-	if (c->challenged_ns != 0 && s->now_ns - c->challenged_ns < CHALLENGE_NS) {
+	if (s->now_us - c->challenged_us < CHALLENGE_US) {
 		stack_count(s, TCP_CHALLENGES_RATIONED);
 		return;
 	}
-	c->challenged_ns = s->now_ns;
+	c->challenged_us = s->now_us;
 	conn_ack_now(s, c);
 }
