@@ -169,6 +169,7 @@
 	X(TCP_WINDOW_PROBES, "probes of a shut window")                                            \
 	X(TCP_KEEPALIVES, "keepalive probes")                                                      \
 	X(TCP_ACKS_DELAYED, "acknowledgments that waited for the delayed ACK timer")               \
+	X(TCP_ACKS_REPEATED, "further acknowledgments of a burst, after holes or repetitions")     \
 	X(TCP_MEMORY_SHORT, "times chunks, pieces or received frames began to run short")          \
 	X(TCP_EVICTED_SLOW_READER, "of those who did not acknowledge meanwhile: reset")            \
 	X(TCP_EVICTED_SLOW_WRITER, "of those who did not fill a hole meanwhile: reset")            \

@@ -18,6 +18,7 @@
 #include "tcp_flow.h"
 #include "tcp_loss.h"
 #include "tcp_options.h"
+#include "tcp_rx.h"
 #include "tcp_timer.h"
 
 #include "wire/tcp_wire.h"
@@ -94,6 +95,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
 	struct txq_pool pool;
+	struct widths widths;
 	struct evict evict;
 	struct sent_pool sent_pool;
 
@@ -229,53 +231,6 @@ mtu_watch(const struct stack *s, struct conn *c)
 {
 	c->mtu_seen = (uint16_t)(mtu_tick(s) - 1);
 }
-
-/* ---- tcp_rx.c: receive queue, and our window ---- */
-
-void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
-/* Queue the text at rcv_nxt, or keep it for later; false: no room, nothing kept. */
-bool rx_take(struct stack *s, struct conn *c, struct arrival *a);
-/* The same for text at rcv_nxt of an open connection where none waits unread and there are no
- * holes; a node is left. */
-void rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
-		   struct view text);
-void rx_clear(struct stack *s, struct conn *c);
-void rx_read(struct stack *s, struct conn *c, uint32_t n);
-/* The delayed ACK timer ran out. */
-void rx_ack_waited(struct conn *c);
-/* The window to tell the peer, unscaled; never takes back what was told (RFC 9293 3.8.6). */
-uint32_t rx_window(const struct stack *s, const struct conn *c);
-
-/* Is the window told so wide that rx_window() can only say the same? full: a full segment. Silly
- * window avoidance, RFC 9293 section 3.8.6.2.2: the edge moves by at least that, or not at all. */
-static inline bool
-rx_wide_enough(uint32_t told, uint32_t full)
-{
-	return (int32_t)(RX_WINDOW_BYTES - told) < (int32_t)full;
-}
-
-/* For tcp_holes.c: */
-struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
-void rx_node_free(struct stack *s, struct rx_seg *node);
-/* Put the text into the room behind a node's own; false: it does not fit. */
-bool rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *text);
-/* Nodes that are for connections without unread text. */
-uint32_t rx_aside(const struct stack *s);
-
-/* ---- tcp_holes.c: text after holes, and what SACK says of it ---- */
-
-bool holes_take(struct stack *s, struct conn *c, struct arrival *a);
-/* The text begins at rcv_nxt: cut off, or let go of, what is there already. */
-void holes_cut(struct stack *s, struct conn *c, struct tcp_seg *seg);
-/* rcv_nxt has moved: text after the first hole may be in order now. */
-void holes_join(struct stack *s, struct conn *c);
-/* Let go of the last node: text after a hole can be sent again. */
-void holes_drop_last(struct stack *s, struct conn *c);
-void holes_clear(struct stack *s, struct conn *c);
-/* Those bytes came twice (RFC 2883). */
-void dup_seen(struct conn *c, uint32_t begin, uint32_t end);
-/* RFC 2018 section 4, at most max blocks. Returns how many. */
-uint32_t sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max);
 
 /* ---- tcp_ack.c: what an acknowledgment does ---- */
 

@@ -35,7 +35,7 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
 	if (c->flags & CONN_RTT_TIMED)
-		take_rtt(s, c, (uint32_t)(c->rtt_at_ns / 1000));
+		take_rtt(s, c, c->rtt_at_us);
 	else
 		take_echo(s, c, seg, &(struct sent_news){0});
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
@@ -153,8 +153,7 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 	}
 	if (c->state == CONN_SYN_RCVD)
 		return ack_of_syn(s, c, a);
-	/* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
-	if (seq_after(seg->ack, c->snd_max) || seq_before(seg->ack, c->snd_una - c->snd_wnd_max)) {
+	if (!ack_is_likely(c, seg->ack)) {
 		stack_count(s, TCP_CHALLENGED_ACK);
 		out_challenge(s, c);
 		return STEP_DONE;

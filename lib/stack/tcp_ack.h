@@ -1,7 +1,7 @@
 /*
- * tcp_ack.h - what every acknowledgment does, for tcp_ack.c and tcp_plain.c.
+ * tcp_ack.h - what every acknowledgment does, for tcp_ack.c, tcp_in.c and tcp_plain.c.
  *
- * Private to the two.
+ * Private to the three.
  *
  * Thread: core-local.
  */
@@ -20,6 +20,13 @@ take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
 	if (unlikely(us < c->min_rtt_us))
 		c->min_rtt_us = us;
 	rtt_sample(c, us);
+}
+
+/* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
+static inline bool
+ack_is_likely(const struct conn *c, uint32_t ack)
+{
+	return !seq_after(ack, c->snd_max) && !seq_before(ack, c->snd_una - c->snd_wnd_max);
 }
 
 /* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands

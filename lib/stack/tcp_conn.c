@@ -79,6 +79,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	evict_create(&t->evict, region, cfg);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
+	t->widths.bytes_max = (uint64_t)cfg->rx_frames_max * WIDTH_A_FRAME;
 	txq_pool_create(&t->pool, region, cfg->chunks);
 	sent_pool_create(&t->sent_pool, region, cfg->chunks); /* a run for each: SENT_RUNS_MAX */
 	return t;
@@ -156,10 +157,12 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
 	c->heard_ns = s->now_ns;
 	c->hop.until = 0;
-	c->challenged_ns = 0;
+	c->challenged_us = s->now_us - CHALLENGE_US; /* never */
 	c->ts_recent = c->ts_offset = 0;
 	c->rcv_mss = TCP_MSS_DEFAULT;
+	width_begin(s, c);
 	c->island_clock = 0;
+	c->acks_due = 0;
 	c->hole_bytes = 0;
 	c->mtu_falls = 0;
 	c->lengths = (struct lengths){0};
@@ -268,6 +271,7 @@ conn_established(struct stack *s, struct conn *c)
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
 	cc_start(c);
+	width_open(s, c);
 	timer_main_off(c);
 	if (s->cfg.keepalive_idle_ns != 0) {
 		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;

@@ -55,7 +55,7 @@ enum conn_flag {
 	CONN_WANT_ROOM = 1u << 8,  /* the user was refused room to write */
 	CONN_RECOVERY = 1u << 9,   /* fast recovery, until `recover` is acknowledged */
 	CONN_LOSS = 1u << 10,      /* the same after a timeout */
-	CONN_RTT_TIMED = 1u << 11, /* our SYN was sent once, at rtt_at_ns */
+	CONN_RTT_TIMED = 1u << 11, /* our SYN was sent once, at rtt_at_us */
 	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
 	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
@@ -76,6 +76,7 @@ enum conn_flag {
 	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
 	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
 	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_ROUGH = 1u << 31,     /* text came out of order or twice, last at rough_us */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
@@ -204,14 +205,17 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
-	uint16_t rcv_mss;  /* of what the peer sends, as seen */
-	uint16_t mtu_seen; /* the tick in which a segment was sampled: one in each will do */
+	uint16_t rcv_mss;    /* of what the peer sends, as seen */
+	uint16_t mtu_seen;   /* the tick in which a segment was sampled: one in each will do */
+	uint16_t wide_above; /* of rcv_limit, less a segment: rx_wide_enough() */
 
 	/* losses, attacks and changes of the path */
 	struct rx_seg *last_island;
 	struct list holed; /* in tcp->holed */
-	uint64_t holed_ns; /* when a hole last opened or was filled */
-	uint64_t challenged_ns;
+	uint32_t holed_us; /* when a hole last opened or was filled */
+	uint32_t rough_us; /* with CONN_ROUGH */
+	uint32_t challenged_us;
+	uint32_t rcv_limit;          /* how wide our window may be: tcp_width.c */
 	uint32_t hole_bytes;         /* in the islands */
 	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
 	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
@@ -219,6 +223,7 @@ struct conn {
 	uint16_t peer_mss; /* what the peer said */
 	uint16_t path_mss; /* what the path takes: text and options */
 	uint8_t mtu_falls; /* because of timeouts, since a segment as long as those got through */
+	uint8_t acks_due;  /* with CONN_ROUGH: segments of this turn that ask for one each */
 
 	/* losses and growth */
 	uint32_t recover;
@@ -227,7 +232,11 @@ struct conn {
 	struct lengths lengths;
 
 	/* the first and the last segments */
-	uint64_t rtt_at_ns;
+	union {
+		uint32_t rtt_at_us; /* until it is open: when our SYN was sent */
+		uint32_t epoch_us;  /* then: since when text is counted (tcp_width.c)... */
+	};
+	uint32_t epoch_seq; /* ... and rcv_nxt at that time */
 	uint32_t iss;
 	uint32_t peer_fin_seq;
 };

@@ -126,7 +126,7 @@ take_syn(struct stack *s, struct conn *c, const struct arrival *a)
 static void
 open_done(struct stack *s, struct conn *c, uint32_t ack)
 {
-	const uint64_t us = (s->now_ns - c->rtt_at_ns) / 1000;
+	const uint32_t us = s->now_us - c->rtt_at_us;
 
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
 	if (c->flags & CONN_RTT_TIMED)

@@ -6,11 +6,13 @@
  * island. No byte is held twice: what overlaps is cut off, and what covers held text whole takes
  * its place, so overlaps never make anything grow. Text that is sent in order, as it is after a
  * loss, goes to the end of the last island, which is known; other text walks the islands, of
- * which there are no more than frames (CONN_RX_FRAMES_MAX).
+ * which there are fewer than CONN_RX_FRAMES_MAX.
  *
  * What was told by SACK may still be let go of (RFC 2018 section 8) where others need the room.
  */
 #include "tcp.h"
+
+#define ISLAND_CUT_PART 64u
 
 static uint32_t
 island_end(const struct rx_seg *isl)
@@ -33,7 +35,7 @@ holes_moved(struct stack *s, struct conn *c)
 	if (c->rx.islands == NULL)
 		return;
 	list_push_back(&s->tcp->holed, &c->holed);
-	c->holed_ns = s->now_ns;
+	c->holed_us = s->now_us;
 }
 
 /* Let go of an island's nodes; the caller has unlinked it. */
@@ -76,6 +78,29 @@ island_before(const struct conn *c, const struct rx_seg *isl)
 	return before;
 }
 
+/* Let go of a long island's end: a part of it, so that no frame is walked over more than so many
+ * times. */
+static void
+island_cut(struct stack *s, struct conn *c, struct rx_seg *isl)
+{
+	uint32_t keep = isl->island_frames - 1 - isl->island_frames / ISLAND_CUT_PART;
+	struct rx_seg *node = isl, *last, *next;
+
+	isl->island_frames = (uint16_t)keep;
+	while (--keep > 0)
+		node = node->next;
+	last = node;
+	for (node = last->next; node != NULL; node = next) {
+		next = node->next;
+		c->rx.hole_frames--;
+		c->hole_bytes -= node->len;
+		rx_node_free(s, node);
+		stack_count(s, TCP_DROP_HOLE_MADE_ROOM);
+	}
+	last->next = NULL;
+	isl->island_last = last;
+}
+
 void
 holes_drop_last(struct stack *s, struct conn *c)
 {
@@ -83,14 +108,10 @@ holes_drop_last(struct stack *s, struct conn *c)
 	struct rx_seg *last = isl->island_last;
 
 	if (last != isl) {
-		struct rx_seg *node = isl;
-
-		while (node->next != last)
-			node = node->next;
-		node->next = NULL;
-		isl->island_last = node;
-		isl->island_frames--;
-	} else if (isl == c->rx.islands) {
+		island_cut(s, c, isl);
+		return;
+	}
+	if (isl == c->rx.islands) {
 		c->rx.islands = c->last_island = NULL;
 		list_unlink(&c->holed);
 	} else {
@@ -249,18 +270,35 @@ room_for_hole(struct stack *s, struct conn *c)
 	const uint32_t kept = max_u32(s->cfg.rx_frames_max / 4, rx_aside(s));
 	struct conn *stale;
 
-	if (c->rx.frames + c->rx.hole_frames >= CONN_RX_FRAMES_MAX - 1)
+	if (rx_is_full(s, c, (uint32_t)c->rx.frames + c->rx.hole_frames + 1, kept))
 		return false;
 	if (t->rx_left > kept)
 		return true;
 	if (list_empty(&t->holed))
 		return false;
 	stale = container_of(t->holed.next, struct conn, holed);
-	if (stale == c || s->now_ns - stale->holed_ns < HOLES_STALE_NS)
+	if (stale == c || s->now_us - stale->holed_us < HOLES_STALE_US)
 		return false;
 	holes_clear(s, stale);
 	stack_count(s, TCP_HOLES_EVICTED);
 	return t->rx_left > kept;
+}
+
+/* Each ACK and each segment walks the islands: as few as they are with a window that nobody made
+ * wider, however many frames they have. Text beside one is one of it. */
+static bool
+islands_full(const struct conn *c, const struct tcp_seg *seg, const struct rx_seg *left,
+	     const struct rx_seg *right)
+{
+	uint32_t count = 0;
+
+	if (likely(c->rx.hole_frames < CONN_RX_FRAMES_MAX - 1) ||
+	    (left != NULL && island_end(left) == seg->seq) ||
+	    (right != NULL && right->seq == seg->seq + seg->payload.len))
+		return false;
+	for (const struct rx_seg *isl = c->rx.islands; isl != NULL; isl = island_next(isl))
+		count++;
+	return count >= CONN_RX_FRAMES_MAX - 1;
 }
 
 /* The island that the text may lie on or behind; NULL: it is before all. */
@@ -288,6 +326,7 @@ holes_take(struct stack *s, struct conn *c, struct arrival *a)
 	uint32_t freed;
 
 	conn_ack_now(s, c); /* a duplicate ACK says where the hole is (RFC 5681 section 4.2) */
+	rough_begin(s, c);
 	c->island_clock++;
 	if (left != NULL && seq_before(seg->seq, island_end(left))) {
 		const uint32_t have = min_u32(island_end(left) - seg->seq, seg->payload.len);
@@ -311,7 +350,7 @@ holes_take(struct stack *s, struct conn *c, struct arrival *a)
 		stack_count(s, TCP_OUT_OF_ORDER);
 		return true;
 	}
-	if (freed == 0 && !room_for_hole(s, c)) {
+	if (freed == 0 && (islands_full(c, seg, left, behind) || !room_for_hole(s, c))) {
 		stack_count(s, TCP_DROP_HOLES_FULL);
 		return false;
 	}

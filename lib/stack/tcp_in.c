@@ -2,6 +2,7 @@
  * tcp_in.c - a segment arrives: the steps of RFC 9293 section 3.10.7.4, one function each, in
  * the order of the RFC, with the blind attack mitigations of RFC 5961.
  */
+#include "tcp_ack.h"
 #include "tcp_plain.h"
 
 /* Room in sequence space: a SYN and a FIN count one each. */
@@ -38,6 +39,20 @@ is_same_syn(const struct conn *c, const struct tcp_seg *seg)
 	return c->state == CONN_SYN_RCVD && seg->flags & TCP_SYN && seg->seq + 1 == c->rcv_nxt;
 }
 
+/*
+ * RFC 7323 section 4.3 (2), for the last segment when it is repeated: its text is old, so no later
+ * step sees it, but its number is not above what was acknowledged, and the echo of this time is
+ * what tells the peer's round trip from its timeout. Older text than that proves less than a
+ * segment in the window does (RFC 5961): whoever guesses it must not set the clock.
+ */
+static void
+echo_of_repeated(struct conn *c, const struct tcp_seg *seg)
+{
+	if (c->flags & CONN_TS && seg->flags & TCP_ACK && seg->seq + seq_len(seg) == c->rcv_nxt &&
+	    ack_is_likely(c, seg->ack))
+		take_timestamp(c, seg);
+}
+
 static enum step
 check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
@@ -58,10 +73,13 @@ check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		dup_seen(c, seg->seq, seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
 	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
 	 * correcting each other for ever: those answers are rationed. */
-	if (seq_len(seg) > 0)
-		conn_ack_now(s, c);
-	else
+	if (seq_len(seg) == 0) {
 		out_challenge(s, c);
+		return STEP_DONE;
+	}
+	echo_of_repeated(c, seg);
+	rough_begin(s, c);
+	conn_ack_now(s, c);
 	return STEP_DONE;
 }
 

@@ -12,13 +12,23 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES 131072u
-#define RX_WSCALE       2u
-#define COOKIE_WINDOW   14600u /* told with a cookie, which cannot remember it */
+#define RX_WINDOW_BYTES 131072u /* of every connection */
+#define RX_WSCALE       5u
+#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* of one that fills it: tcp_width.c */
+#define COOKIE_WINDOW   14600u                /* told with a cookie, which cannot remember it */
 /* In order and after holes together. Two neighbours hold more text than one frame has room for
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
-#define HOLES_STALE_NS     (1000 * NS_PER_MS) /* not filled for so long: they make room for others' */
+/* What a wider window takes beyond them is no more than so many times what is left for all. */
+#define RX_FRAMES_PART 2u
+#define HOLES_STALE_US 1000000u /* not filled for so long: they make room for others' */
+/* For so long after a hole or a repetition a burst has more than one ACK: longer than the timeouts
+ * that a lost one causes, and what follows them. */
+#define ROUGH_US 1000000u
+/* With SACK each ACK says all there is, and two are not lost together; without, the peer counts
+ * three and a first one. */
+#define BURST_ACKS_SACK 2u
+#define BURST_ACKS_MAX  (1 + DUP_ACKS_RESEND)
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
 #define CONN_TXQ_PART 32u
 
@@ -53,7 +63,7 @@
 #define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
 #define KEEP_PROBES         9u
 #define KEEP_PROBE_NS       (75000 * NS_PER_MS)
-#define CHALLENGE_NS        (100 * NS_PER_MS) /* RFC 5961 section 7: between challenge ACKs */
+#define CHALLENGE_US        100000u /* RFC 5961 section 7: between challenge ACKs */
 #define NEVER               WHEEL_NEVER
 
 #endif

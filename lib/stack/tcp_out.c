@@ -29,7 +29,7 @@ send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape wh
 		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
-		.window = tell_window(s, c, (uint8_t)c->local, what.flags),
+		.window = tell_window(s, c, what.flags),
 		.flags = what.flags,
 	};
 	put_options(s, c, &seg, what.len, blocks);
@@ -128,7 +128,7 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	if (c->snd_max == c->iss) {
 		c->tries = 0; /* of finding the way there */
 		c->flags |= CONN_RTT_TIMED;
-		c->rtt_at_ns = s->now_ns;
+		c->rtt_at_us = s->now_us;
 	} else {
 		c->flags &= ~CONN_RTT_TIMED; /* Karn: whose ACK would it be? */
 		stack_count(s, TCP_RETRANSMITS);
@@ -407,6 +407,29 @@ way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
 		next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
 }
 
+/*
+ * More ACKs for a burst, while the connection is rough: of in-order text one more, which is what
+ * the peer goes on by; of text after a hole, without SACK, as many as it has to count (RFC 5681
+ * section 3.2). Never more than segments came.
+ */
+static bool
+send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	const bool counted = !(c->flags & CONN_SACK) && c->rx.islands != NULL;
+	const uint32_t most = counted ? BURST_ACKS_MAX : BURST_ACKS_SACK;
+	const uint32_t acks = min_u32(c->acks_due, most);
+
+	for (uint32_t i = 1; i < acks; i++) {
+		if (!send_bare(s, c, mac, bare_seq(c)))
+			return false;
+		stack_count(s, TCP_ACKS_REPEATED);
+	}
+	c->acks_due = 0;
+	if (s->now_us - c->rough_us >= ROUGH_US)
+		c->flags &= ~CONN_ROUGH;
+	return true;
+}
+
 /* Returns whether it has more to send and must be visited again. */
 static bool
 visit(struct stack *s, struct conn *c)
@@ -427,6 +450,8 @@ visit(struct stack *s, struct conn *c)
 	/* Unread text means that no reply is near: the peer hears at once. */
 	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
 		fits = send_bare(s, c, mac, bare_seq(c));
+	if (unlikely(c->flags & CONN_ROUGH) && fits)
+		fits = send_more_acks(s, c, mac);
 	if (c->flags & CONN_ACK_LATER && c->ack_at_ns == NEVER) {
 		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
 		timer_sync(s, c);
@@ -538,10 +563,10 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 void
 out_challenge(struct stack *s, struct conn *c)
 {
-	if (c->challenged_ns != 0 && s->now_ns - c->challenged_ns < CHALLENGE_NS) {
+	if (s->now_us - c->challenged_us < CHALLENGE_US) {
 		stack_count(s, TCP_CHALLENGES_RATIONED);
 		return;
 	}
-	c->challenged_ns = s->now_ns;
+	c->challenged_us = s->now_us;
 	conn_ack_now(s, c);
 }

@@ -31,7 +31,8 @@
 void
 plain_open(struct tcp *t)
 {
-	const uint32_t troubled = CONN_TROUBLED | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS;
+	const uint32_t troubled =
+		CONN_TROUBLED | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS | CONN_ROUGH;
 
 	t->plain_in = (struct plain_rule){
 		.mask = CONN_OPENED | CONN_CLOSE | CONN_PEER_FIN | CONN_EOF | CONN_WANT_ROOM |
@@ -217,7 +218,7 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 	store_u32(tcp + 4, __builtin_bswap32(what->seq));
 	store_u32(tcp + 8, __builtin_bswap32(c->rcv_nxt));
 	store_u16(tcp + 12, (uint16_t)(header / 4 << 4 | what->flags << 8));
-	store_u16(tcp + 14, __builtin_bswap16(tell_window(s, c, LOCAL_V4, what->flags)));
+	store_u16(tcp + 14, __builtin_bswap16(tell_window(s, c, what->flags)));
 	store_u32(tcp + 16, 0);
 	if (stamps) {
 		store_u32(tcp + TCP_HEADER_BYTES, STAMPS_LAYOUT);

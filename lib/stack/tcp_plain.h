@@ -41,13 +41,12 @@ hop_first(const struct stack *s, const uint8_t mac[6])
 /* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
  * window rounded down takes back what was promised. */
 static inline uint16_t
-tell_window(const struct stack *s, struct conn *c, uint8_t local, uint8_t flags)
+tell_window(struct stack *s, struct conn *c, uint8_t flags)
 {
 	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
 	const uint32_t shift = scaled ? RX_WSCALE : 0;
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const bool wide = rx_wide_enough(told, mss_ours(s, local));
-	const uint32_t window = likely(wide) ? told : rx_window(s, c);
+	const uint32_t window = likely(rx_wide_enough(c)) ? told : rx_window_now(s, c);
 	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
 
 	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))

@@ -12,8 +12,6 @@
 
 #include "wire/eth_wire.h"
 
-#define HEADERS_MAX (18u + 40u + TCP_HEADER_MAX) /* Ethernet with a tag, IPv6, TCP */
-
 void
 rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 {
@@ -132,25 +130,76 @@ rx_ack_waited(struct conn *c)
 	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
-/* Is there a frame to be had for text in order? It may take the place of text after a hole. */
-static bool
-room_in_order(struct stack *s, struct conn *c)
+/* Frames for all the text that the peer was told it may send, or may be told. */
+static uint32_t
+frames_max(const struct stack *s, const struct conn *c)
 {
-	struct rxq *q = &c->rx;
-	const uint32_t aside = q->frames > 0 ? rx_aside(s) : 0;
+	const uint32_t promised = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
+	const uint32_t bytes = max_u32(c->rcv_limit, promised);
 
-	if (q->islands != NULL &&
-	    (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX || s->tcp->rx_left <= aside))
+	if (likely(bytes <= RX_WINDOW_BYTES))
+		return CONN_RX_FRAMES_MAX;
+	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_least(s);
+}
+
+bool
+rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t kept)
+{
+	const uint32_t left = s->tcp->rx_left > kept ? s->tcp->rx_left - kept : 0;
+
+	if (likely(held < CONN_RX_FRAMES_MAX))
+		return false;
+	return held >= RX_FRAMES_PART * left || held >= frames_max(s, c);
+}
+
+/* Text in order takes the place of text after a hole: of its own connection, then of the one that
+ * has been without progress the longest. */
+static __attribute__((noinline)) bool
+make_room(struct stack *s, struct conn *c, uint32_t aside)
+{
+	struct tcp *t = s->tcp;
+
+	if (c->rx.islands != NULL) {
 		holes_drop_last(s, c);
-	if (q->frames + q->hole_frames >= CONN_RX_FRAMES_MAX) {
+		return true;
+	}
+	if (rx_is_full(s, c, c->rx.frames, aside)) {
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	if (s->tcp->rx_left <= aside) {
-		stack_count(s, TCP_DROP_RX_FRAMES_MAX);
-		return false;
+	while (t->rx_left <= aside && !list_empty(&t->holed)) {
+		holes_clear(s, container_of(t->holed.next, struct conn, holed));
+		stack_count(s, TCP_HOLES_EVICTED);
 	}
-	return true;
+	if (t->rx_left > aside)
+		return true;
+	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
+	return false;
+}
+
+/* Is there a frame to be had for text in order? */
+static inline bool
+room_in_order(struct stack *s, struct conn *c)
+{
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
+	const uint32_t aside = c->rx.frames > 0 ? rx_aside(s) : 0;
+
+	if (likely(held < CONN_RX_FRAMES_MAX && s->tcp->rx_left > aside))
+		return true;
+	return (s->tcp->rx_left > aside && !rx_is_full(s, c, held, aside)) ||
+	       make_room(s, c, aside);
+}
+
+/* Without SACK the peer counts ACKs of one number, and this text has made it another. */
+static __attribute__((noinline)) void
+rough_in_order(const struct stack *s, struct conn *c, bool had_holes)
+{
+	if (had_holes)
+		rough_begin(s, c);
+	else
+		rough_count(c);
+	if (!(c->flags & CONN_SACK) && c->rx.islands != NULL)
+		c->acks_due = 1;
 }
 
 /*
@@ -176,6 +225,8 @@ take_in_order(struct stack *s, struct conn *c, struct arrival *a)
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
 	if (unlikely(had_holes))
 		holes_join(s, c);
+	if (unlikely(had_holes || c->flags & CONN_ROUGH))
+		rough_in_order(s, c, had_holes);
 	plan_ack(s, c, had_holes);
 	conn_make_ready(s, c);
 	return true;
@@ -222,33 +273,42 @@ rx_clear(struct stack *s, struct conn *c)
 	free_all(s, c->rx.head);
 	holes_clear(s, c);
 	c->rx = (struct rxq){0};
+	width_end(s, c);
 }
 
-/* Text in a frame at least, on average: what did not fit behind its neighbour (rx_coalesce) and
- * the neighbour hold together more than one frame can. */
+/* Text that frames can be had for; what is after a hole has its own, and stands in the window. */
 static uint32_t
-frame_least(const struct stack *s)
+room_of_frames(const struct stack *s, const struct conn *c)
 {
-	return (s->port->frame_bytes - HEADERS_MAX) / 2;
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
+	const uint32_t frames = frames_max(s, c);
+	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_least(s);
+	const uint32_t common = s->tcp->rx_left / 2 * mss_ours(s, c->local);
+
+	return min_u32(own, common) + (c->rx.islands != NULL ? c->hole_bytes : 0);
 }
 
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
-	const uint32_t full = mss_ours(s, c->local);
+	const int32_t full = (int32_t)mss_ours(s, c->local);
 	const uint32_t told = c->rcv_edge - c->rcv_nxt;
-	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
-	const uint32_t own = (CONN_RX_FRAMES_MAX - held) * frame_least(s);
-	const uint32_t common = s->tcp->rx_left / 2 * full;
-	const uint32_t bytes = RX_WINDOW_BYTES - min_u32(c->rx.bytes, RX_WINDOW_BYTES);
-	/* Text after a hole has its frames; it stands in the window all the same. */
-	const uint32_t have = c->rx.islands != NULL ? c->hole_bytes : 0;
-	const uint32_t room = min_u32(bytes, min_u32(own, common) + have);
+	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
+	uint32_t room;
 
-	/* As in rx_wide_enough(), and never back. */
-	if ((int32_t)(room - told) < (int32_t)full)
+	/* By a segment at least, as in rx_wide_enough(), and never back. */
+	if ((int32_t)(bytes - told) < full)
 		return told;
-	return room;
+	room = min_u32(bytes, room_of_frames(s, c));
+	return (int32_t)(room - told) < full ? told : room;
+}
+
+uint32_t
+rx_window_now(struct stack *s, struct conn *c)
+{
+	if (unlikely(width_is_due(c)))
+		width_measure(s, c);
+	return rx_window(s, c);
 }
 
 /* A peer that waits for the window must hear that it is open again: when it is twice as wide as

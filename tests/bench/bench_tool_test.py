@@ -231,7 +231,7 @@ class FakeLinks:
     congestion, has_bbr = "cubic", True
 
     def __init__(self, goodput):
-        self.goodput, self.asked = goodput, []
+        self.goodput, self.asked, self.counted = goodput, [], 0
 
     def __enter__(self):
         return self
@@ -254,9 +254,15 @@ class FakeLinks:
         self.asked.append((words, self.how))
         if "lost" in words and (self.set == "bbr") != ("bbr" in words):
             raise AssertionError(f"{words} with {self.set}")
-        return {"goodput_mbs": self.goodput(words), "wrong_bytes": "10 %" in words,
+        return {"goodput_mbs": self.goodput(words), "set_mbs": self.goodput(words),
+                "wrong_bytes": "10 %" in words,
                 "wrong_answers": 0, "resets": 1, "stuck": 0, "misses": 0, "refused": 0,
-                "longest_stall_s": 0.25 + ("memcached" in words)}
+                "longest_stall_s": 0.25 + ("memcached" in words) + 4 * ("10 %" in words)}
+
+    def client_counts(self, link):
+        self.counted += 1  # before and after each run
+        return {"TcpOutSegs": 1000 * self.counted, "TcpExtTCPTimeouts": 5 * self.counted,
+                "TcpExtTCPSynRetrans": 2 * self.counted}
 
     def stop_appliance(self):
         return {"TCP_RETRANSMITS": 7}
@@ -278,7 +284,13 @@ class LossTest(unittest.TestCase):
         self.assertEqual(figures["goodput_vs_bbr_1pct"], 0.5)
         self.assertEqual((figures["wrong_bytes"], figures["wrong_bytes_memcached"]), (5, 5))
         self.assertEqual((figures["longest_stall_s"], figures["longest_stall_s_memcached"]),
-                         (0.25, 1.25))
+                         (4.25, 5.25))
+        self.assertEqual((figures["stalls_above_3s"], figures["stalls_above_3s_memcached"]),
+                         (loss_bench.ROUNDS, loss_bench.ROUNDS))
+        self.assertEqual([figures[f"client_timeouts_per_10k{who}{n}"] for who in ("", "_memcached")
+                          for n in ("", "_1pct", "_5pct", "_10pct")], [30] * 8)
+        self.assertEqual([figures[f"client_timeouts_vs_kernel_{n}pct"] for n in (1, 5, 10)], [1] * 3)
+        self.assertEqual([figures[f"bulk_set_vs_kernel_{n}ms"] for n in (20, 100)], [0.8] * 2)
         self.assertEqual(figures["connections_reset"], 4 * loss_bench.ROUNDS)
         self.assertEqual(figures["loss_appliance_counters"], {"TCP_RETRANSMITS": 7})
         self.assertIn("0.80 (0.80..0.80)", tables)
@@ -291,6 +303,15 @@ class LossTest(unittest.TestCase):
         self.assertEqual(turns[0][1], turns[1][1])
         self.assertEqual(turns[0][1][:2], ("--lose", 5))
         self.assertNotEqual(turns[0][1], turns[2][1])  # another seed
+
+    def test_bulk_alone_is_sets_of_a_mebibyte_over_long_ways(self):
+        figures, tables, links, _ = self.measure(quick=True, losses=["bulk"])
+        turns = [(words, how) for words, how in links.asked if "1 MiB" in words]
+        self.assertEqual([how[how.index("--delay-us") + 1] for _, how in turns],
+                         [10_000] * 2 + [50_000] * 2)
+        self.assertFalse(any("lost" in words for words, _ in links.asked))
+        self.assertEqual(figures["bulk_set_mbs_clockoo_20ms"], 80)
+        self.assertIn("0.80 (0.80..0.80)", tables)
 
     def test_losses_are_drawn(self):
         figures, _, _, _ = self.measure(quick=False)

@@ -143,8 +143,8 @@ def measure_store(args, keep_figures):
 
 
 def measure_loss(args, keep_figures):
-    return loss_bench.measure(build_net(), args.quick, [int(part) for part in args.part or ()],
-                              keep_figures)
+    parts = [part if part == loss_bench.BULK else int(part) for part in args.part or ()]
+    return loss_bench.measure(build_net(), args.quick, parts, keep_figures)
 
 
 def measure_flood(args, keep_figures):
@@ -196,7 +196,7 @@ MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
             "sla": measure_sla}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
-         "loss": [str(loss) for loss in loss_bench.LOSSES]}
+         "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
 
 def measure(args):

@@ -45,6 +45,17 @@ def checked(*command):
     return done.stdout
 
 
+def kernel_counts(ns):
+    """{"TcpOutSegs": ...}: what the kernel of a namespace has counted so far."""
+    lines = checked(*inside(ns), "cat", "/proc/net/snmp", "/proc/net/netstat").splitlines()
+    counts = {}
+    for heads, values in zip(lines[::2], lines[1::2]):
+        part, *names = heads.split()
+        counts |= {part.rstrip(":") + name: int(value)
+                   for name, value in zip(names, values.split()[1:])}
+    return counts
+
+
 class Link:
     """The way to one server: its namespace and address, and the interfaces on the way."""
 
@@ -202,6 +213,9 @@ class Links(Bed):
                                  stderr=subprocess.DEVNULL)
         self._undo.callback(child.wait)
         self._undo.callback(child.kill)
+
+    def client_counts(self, link):
+        return kernel_counts(link.client)
 
     @contextlib.contextmanager
     def impaired(self, link, *how):

@@ -1,5 +1,6 @@
 """tools/bench loss: the appliance and Debian's memcached on the kernel's stack, behind links that
-lose, double and reorder the same share of frames; goodput, wrong bytes, stalls, resets.
+lose, double and reorder the same share of frames; goodput, wrong bytes, stalls, resets, and timeouts
+of the clients' kernel. Then sets of 1 MiB over long ways that lose nothing.
 
 In every round each server has its turn, so that what else the machine does meets all; the ratio is
 taken within a round.
@@ -23,6 +24,13 @@ CEILING_MS = 1500
 # them: it takes no loss for congestion.
 WHO = ("clockoo", "memcached")
 BBR = "memcached bbr"
+STALL_S = 3.0  # four timeouts of one frame in a row
+BULK_RTT_MS = (20, 100)
+BULK_ROUNDS, QUICK_BULK_ROUNDS = 3, 1
+BULK_MS, QUICK_BULK_MS = 5000, 2500
+BULK_WARM_MS = 1500  # the windows of both ends grow
+BULK_BYTES = 1 << 20
+BULK = "bulk"
 STRAY_MAC = "02:de:ad:00:00:01"
 
 
@@ -50,13 +58,15 @@ class LossBench(Figures):
         seed = 1000 * loss + number
         bad = () if loss == 0 else ("--lose", loss, "--late", LATE_PERCENT, "--late-us", LATE_US,
                                     "--twice", TWICE_PERCENT)
+        before = self.links.client_counts(link)
         with self.links.impaired(link, *bad, "--delay-us", DELAY_US, "--seed", seed) as impair:
             row = self.links.row(f"{loss} % lost, round {number + 1} of {self.rounds}, {who}",
                                  link.client, "talk", link.host, PORT, "--connections", CONNECTIONS,
                                  "--warm-ms", WARM_MS, "--ms", QUICK_MS if self.quick else MS,
                                  "--drain-ms", DRAIN_MS, "--seed", seed)
-        self.runs.append({"who": who, "loss": loss, "round": number, **row, "link": impair})
-        return row | {"link": impair}
+        row |= timeouts(before, self.links.client_counts(link)) | {"link": impair}
+        self.runs.append({"who": who, "loss": loss, "round": number, **row})
+        return row
 
     def at(self, loss):
         """All rounds at that loss."""
@@ -68,6 +78,11 @@ class LossBench(Figures):
             name = who.replace(" ", "_")
             self.keep(f"goodput_mbs_{name}_{loss}pct", [r["goodput_mbs"] for r in rows], 2)
             self.figures[f"longest_stall_s_{name}_{loss}pct"] = max(r["longest_stall_s"] for r in rows)
+        if loss > 0:
+            ours, theirs = (per_10k(by[who]) for who in WHO)
+            self.figures[f"client_timeouts_per_10k_{loss}pct"] = ours
+            self.figures[f"client_timeouts_per_10k_memcached_{loss}pct"] = theirs
+            self.figures[f"client_timeouts_vs_kernel_{loss}pct"] = round(ours / max(theirs, 1e-6), 3)
         for name, theirs in (("kernel", by["memcached"]), ("bbr", by.get(BBR))):
             if theirs is not None:
                 self.keep(f"goodput_vs_{name}_{loss}pct",
@@ -84,6 +99,50 @@ class LossBench(Figures):
                                  ("misses", "misses"), ("refused", "sets_refused")):
                 self.figures[figure + suffix] = sum(r[name] for r in rows)
             self.figures["longest_stall_s" + suffix] = max(r["longest_stall_s"] for r in rows)
+            self.figures["stalls_above_3s" + suffix] = sum(r["longest_stall_s"] > STALL_S for r in rows)
+            self.figures["client_timeouts_per_10k" + suffix] = per_10k(rows)
+
+    def bulk_run(self, rtt_ms, number, who):
+        """One connection sets 1 MiB after 1 MiB; MB/s."""
+        link = getattr(self.links, who)
+        rounds = QUICK_BULK_ROUNDS if self.quick else BULK_ROUNDS
+        self.links.set_congestion(link, self.links.congestion)
+        with self.links.impaired(link, "--delay-us", rtt_ms * 500):
+            row = self.links.row(f"sets of 1 MiB at {rtt_ms} ms, round {number + 1} of {rounds}, {who}",
+                                 link.client, "talk", link.host, PORT, "--connections", 1, "--depth",
+                                 1, "--sets", 100, "--keys", 4, "--value-min", BULK_BYTES,
+                                 "--value-max", BULK_BYTES, "--warm-ms", BULK_WARM_MS, "--ms",
+                                 QUICK_BULK_MS if self.quick else BULK_MS)
+        self.runs.append({"who": who, "rtt_ms": rtt_ms, "round": number, **row})
+        return row["set_mbs"]
+
+    def bulk(self):
+        """Rows of the table: how fast one connection's uploads are, by round trip."""
+        lines = []
+        for rtt_ms in BULK_RTT_MS:
+            by = {who: [] for who in WHO}
+            for number in range(QUICK_BULK_ROUNDS if self.quick else BULK_ROUNDS):
+                for who in WHO:
+                    by[who].append(self.bulk_run(rtt_ms, number, who))
+            for who, rates in by.items():
+                self.keep(f"bulk_set_mbs_{who}_{rtt_ms}ms", rates, 2)
+            ratios = [ours / max(theirs, 1e-6) for ours, theirs in zip(*by.values())]
+            self.keep(f"bulk_set_vs_kernel_{rtt_ms}ms", ratios)
+            lines.append([f"{rtt_ms} ms", *(spread(by[who]) for who in WHO), spread(ratios, 2)])
+        return lines
+
+
+def timeouts(before, after):
+    """Of text: a SYN's timeouts are not about ACKs of ours."""
+    more = {name: after[name] - before[name]
+            for name in ("TcpOutSegs", "TcpExtTCPTimeouts", "TcpExtTCPSynRetrans")}
+    return {"client_segments": more["TcpOutSegs"],
+            "client_timeouts": max(0, more["TcpExtTCPTimeouts"] - more["TcpExtTCPSynRetrans"])}
+
+
+def per_10k(rows):
+    segments = sum(r["client_segments"] for r in rows)
+    return round(1e4 * sum(r["client_timeouts"] for r in rows) / max(segments, 1), 3)
 
 
 def line(bench, loss, who, rows):
@@ -93,31 +152,39 @@ def line(bench, loss, who, rows):
                     + [bench.figures[f"goodput_vs_kernel_{loss}pct"]]), 2) if who == WHO[0] else "",
             sum(r["wrong_bytes"] + r["wrong_answers"] for r in rows),
             sum(r["resets"] for r in rows), sum(r["stuck"] for r in rows),
-            f"{max(r['longest_stall_s'] for r in rows):.2f}",
+            f"{max(r['longest_stall_s'] for r in rows):.2f}", f"{per_10k(rows):.2f}",
             f"{100 * statistics.median(i['busy_peak'] for i in link):.0f} %",
             f"{statistics.median(i['frames_s_peak'] for i in link) / 1e3:.0f}",
             sum(i["overrun"] + i["no_slot"] + i["refused"] for i in link)]
 
 
-def measure(programs, quick, losses, keep):
-    """keep(figures) after each loss."""
+def measure(programs, quick, parts, keep):
+    """keep(figures) after each part: a loss in percent, or BULK."""
+    losses = [part for part in parts if part != BULK] if parts else \
+        QUICK_LOSSES if quick else LOSSES
     with Links(programs) as links:
         bench = LossBench(links, quick)
         bench.ceiling()
         lines = []
-        for loss in losses or (QUICK_LOSSES if quick else LOSSES):
+        for loss in losses:
             by = bench.at(loss)
             lines += [line(bench, loss, who, by[who]) for who in bench.who]
             bench.sums()
             keep(bench.figures | {"loss_runs": bench.runs})
+        bulk = bench.bulk() if not parts or BULK in parts else []
         bench.figures["loss_appliance_counters"] = links.stop_appliance()
         keep(bench.figures | {"loss_runs": bench.runs})
-    table(f"{CONNECTIONS} connections, sets and gets of 1 byte to 1 MiB, {DELAY_US / 500:g} ms of "
-          f"round trip, lost each way; with losses {LATE_PERCENT} % are\nlate and {TWICE_PERCENT} % "
-          "double. MB/s of values that arrived: median (least..most);\n"
-          "link busy, frames: of its busiest second; lost unasked: by queues that were full",
-          ["lost", "who", "MB/s", f"by {links.congestion}", "wrong", "resets", "stuck", "stall s", "link busy",
-           "k frames/s", "lost unasked"], lines)
+    if lines:
+        table(f"{CONNECTIONS} connections, sets and gets of 1 byte to 1 MiB, {DELAY_US / 500:g} ms of "
+              f"round trip, lost each way; with losses {LATE_PERCENT} % are\nlate and {TWICE_PERCENT} % "
+              "double. MB/s of values that arrived: median (least..most);\n"
+              "timeouts: of the clients' kernel, in 10,000 segments that it sent;\n"
+              "link busy, frames: of its busiest second; lost unasked: by queues that were full",
+              ["lost", "who", "MB/s", f"by {links.congestion}", "wrong", "resets", "stuck", "stall s",
+               "timeouts", "link busy", "k frames/s", "lost unasked"], lines)
+    if bulk:
+        table("one connection sets 1 MiB after 1 MiB, nothing is lost. MB/s: median (least..most)",
+              ["round trip", *WHO, "ratio"], bulk)
     print(f"\n  the link alone carries {bench.figures['link_frames_s'] / 1e3:.0f} thousand full frames "
           f"a second, {bench.figures['link_mbs']:.0f} MB/s", flush=True)
     return bench.figures

@@ -8,7 +8,7 @@
  * (TCP_INFO, looked at every SWEEP_NS). Ends with one line of JSON.
  *
  *     talk HOST PORT [--connections N] [--warm-ms MS] [--ms MS] [--drain-ms MS] [--depth N]
- *          [--keys N] [--value-max BYTES] [--sets PERCENT] [--seed N]
+ *          [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT] [--seed N]
  */
 #include "talk_conn.h"
 
@@ -236,6 +236,7 @@ options_of(int argc, char **argv)
 		{"depth", required_argument, NULL, 'p'},
 		{"keys", required_argument, NULL, 'k'},
 		{"value-max", required_argument, NULL, 'v'},
+		{"value-min", required_argument, NULL, 'V'},
 		{"sets", required_argument, NULL, 's'},
 		{"seed", required_argument, NULL, 'S'},
 		{0},
@@ -264,6 +265,8 @@ options_of(int argc, char **argv)
 			opt.plan.keys = bench_number(optarg, 1, KEYS_MAX);
 		else if (c == 'v')
 			opt.plan.value_max = bench_number(optarg, 1, 128u << 20);
+		else if (c == 'V')
+			opt.plan.value_min = bench_number(optarg, 1, 128u << 20);
 		else if (c == 's')
 			opt.plan.sets_percent = bench_number(optarg, 0, 100);
 		else if (c == 'S')

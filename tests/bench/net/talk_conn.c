@@ -80,6 +80,8 @@ talk_fill(struct talk_conn *c, const struct talk_plan *plan)
 		if (op->is_set) {
 			c->keys[key].version++;
 			c->keys[key].len = log_uniform(&c->chance, plan->value_max);
+			if (c->keys[key].len < plan->value_min)
+				c->keys[key].len = plan->value_min;
 		}
 		op->version = c->keys[key].version;
 		op->len = c->keys[key].len;

@@ -27,7 +27,8 @@ struct talk_plan {
 	struct sockaddr_in server;
 	uint32_t run;          /* part of every key: what an earlier run left is not ours */
 	uint32_t depth, keys;  /* of each connection */
-	uint32_t value_max;    /* lengths are log-uniform, 1 to this */
+	uint32_t value_max;    /* lengths are log-uniform, 1 to this... */
+	uint32_t value_min;    /* ... and shorter ones this long */
 	uint32_t sets_percent; /* the others are gets */
 };
 
