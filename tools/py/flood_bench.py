@@ -24,7 +24,8 @@ LONG = "syn, 30 s"         # once, in full, after all rounds; between the quiet 
 PHASES_LONG = {LONG: PHASES["syn off-link"]}
 LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
-WARM_MS, KNOCK_MS, LIMIT_MS = 300, 100, 10_000
+CONNECT_MS, WARM_MS, KNOCK_MS, LIMIT_MS = 10_000, 300, 100, 10_000
+CONNECTED = "connected"  # talk's word for it
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
 
 
@@ -53,15 +54,16 @@ class FloodBed(Bed):
             raise Failed(f"no MAC of {wire.host} is known: {' '.join(words)}")
         return words[words.index("lladdr") + 1]
 
-    def flooding(self, phase, ms):
-        """The flood of that phase as a process in a with block; None where there is none."""
+    def flooding(self, phase, ms, seed):
+        """The flood of that phase as a process in a with block; None where there is none. Every
+        flood has a seed of its own: a SYN that came in one before would be known in the next."""
         what = (PHASES | PHASES_LONG)[phase]
         if what is None:
             return contextlib.nullcontext()
         kind, source, reaches = what
         return self.ending(self.program(self.client, "frame_flood", self._iface if reaches else "d0",
                                         self.mac, self.host, PORT, "--kind", kind, "--source", source,
-                                        "--ms", ms))
+                                        "--ms", ms, "--seed", seed))
 
 
 class FloodBench(Figures):
@@ -75,14 +77,23 @@ class FloodBench(Figures):
         bed = self.bed
         ms = LONG_MS if name == LONG else QUICK_MS if self.quick else MS
         words = f"{name}, round {number + 1} of {self.rounds}"
-        # The flood outlasts both clients, so that no moment of theirs is without it.
-        with bed.flooding(name, ms + WARM_MS + 500) as flood, \
-                bed.ending(bed.program(bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS,
-                                       "--every-ms", KNOCK_MS, "--limit-ms", LIMIT_MS)) as knock:
+        beside = {}
+        with contextlib.ExitStack() as stack:
+            def begin(line):
+                """Established clients are established before it begins; then it outlasts both
+                clients, so that no moment of theirs is without it."""
+                if line == CONNECTED:
+                    beside["flood"] = stack.enter_context(
+                        bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))
+                    beside["knock"] = stack.enter_context(bed.ending(bed.program(
+                        bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS, "--every-ms",
+                        KNOCK_MS, "--limit-ms", LIMIT_MS)))
+
             row = bed.row(words, bed.client, "talk", bed.host, PORT, "--connections", CONNECTIONS,
-                          "--depth", DEPTH, "--value-max", VALUE_MAX, "--warm-ms", WARM_MS, "--ms", ms)
-            knocks = last_row(knock)
-            sent = None if flood is None else last_row(flood)
+                          "--depth", DEPTH, "--value-max", VALUE_MAX, "--connect-ms", CONNECT_MS,
+                          "--warm-ms", WARM_MS, "--ms", ms, on_line=begin)
+            knocks = last_row(beside["knock"])
+            sent = None if beside["flood"] is None else last_row(beside["flood"])
         row = {"phase": name, "round": number, **row, "knock": knocks, "flood": sent}
         self.runs.append(row)
         return row
