@@ -342,7 +342,8 @@ class FakeBed:
 class FloodTest(unittest.TestCase):
     def measure(self, quick):
         self.bed = FakeBed()
-        for name, fake in (("FloodBed", lambda programs: self.bed), ("last_row", lambda row: row)):
+        for name, fake in (("FloodBed", lambda programs: self.bed), ("last_row", lambda row: row),
+                           ("simulated", lambda programs, quick: {"new_served_4s": {"300000": 1.0}})):
             self.addCleanup(setattr, flood_bench, name, getattr(flood_bench, name))
             setattr(flood_bench, name, fake)
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -352,6 +353,7 @@ class FloodTest(unittest.TestCase):
         figures, _ = self.measure(quick=True)
         self.assertEqual((figures["flood_kept_vs_quiet"], figures["flood_kept_vs_stray"]), (0.4, 0.8))
         self.assertEqual(figures["flood_syn_on_link_vs_stray"], 0.9)
+        self.assertEqual(figures["new_served_4s"], {"300000": 1.0})
         rounds = flood_bench.QUICK_ROUNDS
         self.assertEqual((figures["flood_connect_failed"], figures["flood_connect_longest_s"]),
                          (2 * rounds, 2.5))

@@ -13,7 +13,7 @@ import statistics
 import netns
 from bench_figures import Figures, spread, table
 from links import PORT, Bed, checked, inside
-from progress import Failed
+from progress import Failed, run_step
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
 # name: kind, sources, does it reach the appliance's port?
@@ -157,9 +157,25 @@ def line(name, rows, by):
             f"{max(k['longest_s'] for k in knocks):.2f}"]
 
 
+def simulated(programs, quick):
+    """What one core keeps at rates that no port of this machine brings, in virtual time: the table
+    that a program of the simulation prints, and its figures."""
+    words = [str(programs.parents[1] / "sim/flood_table"), *(["--quick"] if quick else [])]
+    status, lines = run_step("floods in the simulator", words)
+    if status != 0:
+        raise Failed("\n".join([*lines, f"flood_table: status {status}"]))
+    print("\nOne core in the simulator, virtual time: new clients answered within 4 s, and how long old "
+          "ones wait\n", *lines[:-1], sep="\n", flush=True)
+    found = json.loads(lines[-1])
+    return {"new_served_4s": found["new_served_4s"], "flood_old_p99_vs_quiet": found["old_p99_vs_quiet"]}
+
+
 def measure(programs, quick, keep):
+    in_simulator = simulated(programs, quick)
+    keep(in_simulator)
     with FloodBed(programs) as bed:
         bench = FloodBench(bed, quick)
+        bench.figures |= in_simulator
         by = bench.all_phases()
         bench.figure_out(by)
         bench.figures["flood_appliance_counters"] = bed.stop_appliance()
