@@ -63,11 +63,11 @@ wall_clock_ns(void)
 }
 
 static void
-build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
+build_core(struct appliance *a, uint32_t i, struct region *region)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
 	struct port *port = nic_port(&a->nic, i);
-	struct stack *stack = stack_create(region, &a->sizes.stack, port, neigh);
+	struct stack *stack = stack_create(region, &a->sizes.stack, port, a->neigh);
 	struct serve *serve;
 
 	serve_cfg.core = i;
@@ -91,14 +91,13 @@ static bool
 build(struct appliance *a, struct fault *f)
 {
 	struct region region = {0};
-	struct neigh_table *neigh;
 
 	if (!huge_block_take(&a->block, a->sizes.block_bytes, &a->config,
 			     (int)a->nic.machine.placement.node, f))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;
-	neigh = neigh_table_create(&region);
+	a->neigh = neigh_table_create(&region);
 	if (a->config.conns_per_source != 0)
 		a->sizes.stack.sources =
 			conn_sources_create(&region, a->config.conns_max,
@@ -110,7 +109,7 @@ build(struct appliance *a, struct fault *f)
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		build_core(a, i, &region, neigh);
+		build_core(a, i, &region);
 	return true;
 }
 

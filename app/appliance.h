@@ -59,6 +59,7 @@ struct appliance {
 	struct huge_block block;
 	struct store *store;
 	struct serve_shared *shared;
+	struct neigh_table *neigh;
 	struct core *cores;
 	struct worker workers[CORES_MAX];
 	struct telemetry telemetry;

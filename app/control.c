@@ -3,6 +3,7 @@
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
+#include "stack/neigh_table.h"
 #include "watchdog.h"
 
 #include <errno.h>
@@ -71,6 +72,20 @@ static uint64_t
 microseconds(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * US_PER_S + (uint64_t)t.tv_usec;
+}
+
+/* Behind a link that was down there may be another switch, which knows nothing of us. */
+static void
+watch_link(struct appliance *a, bool *was_up)
+{
+	const bool up = device_link_up_mt(&a->nic.device);
+
+	if (up != *was_up)
+		fprintf(stderr, "clockoo: --port %s: the link is %s\n", a->config.port,
+			up ? "up again: our addresses are announced" : "down");
+	if (up && !*was_up)
+		neigh_announce_mt(a->neigh);
+	*was_up = up;
 }
 
 static void
@@ -168,7 +183,7 @@ control_run(void *arg)
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
 	uint32_t ticks = 0;
-	bool reloading = false;
+	bool reloading = false, link_up = true;
 
 	take_cpu(a);
 	live_init(&live, a);
@@ -184,8 +199,10 @@ control_run(void *arg)
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
-		if (++ticks % TICKS_S == 0)
+		if (++ticks % TICKS_S == 0) {
 			each_second(a, &live, &sums);
+			watch_link(a, &link_up);
+		}
 		show_life(a, &watchdog);
 	}
 	notify_say(&a->notify, "STOPPING=1");

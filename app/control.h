@@ -1,6 +1,6 @@
 /*
  * control.h - the thread that is not a core: waits for signals and for what clients ask of the
- * program, reads the users' file again, prints --live lines.
+ * program, reads the users' file again, watches the link, prints --live lines.
  *
  * Shape:  SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked in every thread and taken here one at a
  *         time, so there is no signal handler and nothing it could interrupt.

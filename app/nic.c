@@ -1,10 +1,12 @@
 #include "nic.h"
 #include "dpdk/eal.h"
 #include "layout/advice.h"
+#include "nic_claim.h"
 #include "nic_profile.h"
 #include "paths.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define SOCKET_PATH_BYTES 108u /* sun_path of unix(7) */
 static_assert(SOCKET_PATH_BYTES <= sizeof(((struct config *)0)->socket), "a name fits");
@@ -150,7 +152,8 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fau
 	struct eal_args args;
 
 	f->text[0] = '\0';
-	if (eal_claim_prefix(cfg->file_prefix, f) < 0 || !words_for_eal(nic, cfg, device, f))
+	if (!nic_claim(cfg, &nic->profile, &nic->claim, f) ||
+	    eal_claim_prefix(cfg->file_prefix, f) < 0 || !words_for_eal(nic, cfg, device, f))
 		return false;
 	nic->made_way = host_is_in_the_way(&nic->host, &nic->profile);
 	if (nic->made_way && !host_make_way(cfg, f))
@@ -171,6 +174,8 @@ void
 nic_stop(struct nic *nic)
 {
 	device_stop(&nic->device);
+	if (nic->claim != NIC_CLAIM_NONE)
+		close(nic->claim);
 	if (nic->handover != NULL)
 		huge_block_give(&nic->rings);
 	eal_stop();

@@ -33,6 +33,7 @@ struct nic {
 	struct tsc_clock clock;
 	struct handover *handover; /* NULL: flows find their core without us */
 	struct huge_block rings;   /* of handover */
+	int claim;                 /* nic_claim.h; this one's for as long as it runs */
 	bool made_way;             /* a socket that a crash left was removed */
 };
 

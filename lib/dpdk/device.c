@@ -234,6 +234,14 @@ not_met(const struct profile *p, struct fault *f)
 			 p->name);
 }
 
+bool
+device_link_up_mt(const struct device *d)
+{
+	struct rte_eth_link link = {0};
+
+	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
+}
+
 static bool
 wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
 {

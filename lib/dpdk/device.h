@@ -49,6 +49,9 @@ void device_stop(struct device *d);
 /* Memory for the frames of all cores, frames each. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
 
+/* Is there somebody at the other end, as far as the driver knows? Any thread. */
+bool device_link_up_mt(const struct device *d);
+
 /* Frames the NIC dropped for want of a buffer or a poll, since start. */
 uint64_t device_missed(const struct device *d);
 

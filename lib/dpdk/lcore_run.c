@@ -1,10 +1,12 @@
 #include "lcore_run.h"
 
-#include <sched.h>
+#include <time.h>
 
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_pause.h>
+
+#define NAP_NS 20000 /* and the kernel's timer slack, 50 us, where nobody set another */
 
 bool
 lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args, struct fault *f)
@@ -17,11 +19,21 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 	return true;
 }
 
+/* Not sched_yield: the scheduler takes the rest of a slice for it, or on Linux 6.18 a whole one,
+ * and who else runs has his turn first, each time. Who sleeps is let in when it wakes. */
+static void
+nap(void)
+{
+	const struct timespec t = {.tv_nsec = NAP_NS};
+
+	nanosleep(&t, NULL);
+}
+
 void
 lcore_idle(bool yield)
 {
 	if (yield)
-		sched_yield();
+		nap();
 	else
 		rte_pause();
 }

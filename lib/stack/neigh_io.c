@@ -87,19 +87,40 @@ next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac
 	return !ip_addr_is_zero(hop) && neigh_reachable_mt(s->neigh, hop, s->now_ns, mac, until_ns);
 }
 
-/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
- * our address before. */
-void
-neigh_tick(struct stack *s)
+static void
+announce(struct stack *s)
 {
-	if (s->announced || outbox_room(s) < LOCAL_COUNT)
-		return;
-	s->announced = true;
-	if (!neigh_may_announce_mt(s->neigh))
-		return;
 	if (arp_ask(s, &s->ip[LOCAL_V4]))
 		stack_count(s, ARP_ASKED);
 	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
 		if (!ip_addr_is_zero(&s->ip[local]) && nd_announce(s, local))
 			stack_count(s, ND_ASKED);
+}
+
+/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
+ * our address before, and switches another port. More than once, since nobody says that it came. */
+void
+neigh_tick(struct stack *s)
+{
+	const uint32_t round = neigh_announce_round_mt(s->neigh);
+
+	if (unlikely(round != s->announce_round)) {
+		s->announce_round = round;
+		s->announces_left = neigh_may_announce_mt(s->neigh, round) ? ANNOUNCE_TIMES : 0;
+		s->announce_at_ns = s->now_ns;
+	}
+	if (likely(s->announces_left == 0) || s->now_ns < s->announce_at_ns ||
+	    outbox_room(s) < LOCAL_COUNT)
+		return;
+	announce(s);
+	s->announces_left--;
+	s->announce_at_ns = s->now_ns + ANNOUNCE_NS;
+}
+
+uint64_t
+neigh_next(const struct stack *s)
+{
+	if (neigh_announce_round_mt(s->neigh) != s->announce_round)
+		return 0;
+	return s->announces_left != 0 ? s->announce_at_ns : UINT64_MAX;
 }

@@ -20,8 +20,9 @@ struct neigh_set {
 static_assert(sizeof(struct neigh_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
 
 struct neigh_table {
-	_Atomic bool announced;
 	_Atomic uint32_t changes;
+	_Atomic uint32_t announce_round; /* how often our addresses were to be told */
+	_Atomic uint32_t announce_taken; /* the last round that a core took on */
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
@@ -193,7 +194,10 @@ neigh_table_bytes(void)
 struct neigh_table *
 neigh_table_create(struct region *region)
 {
-	return region_take(region, sizeof(struct neigh_table), CACHE_LINE_BYTES);
+	struct neigh_table *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
+
+	neigh_announce_mt(t);
+	return t;
 }
 
 static enum neigh_state
@@ -292,8 +296,20 @@ neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_n
 	return due;
 }
 
-bool
-neigh_may_announce_mt(struct neigh_table *t)
+void
+neigh_announce_mt(struct neigh_table *t)
 {
-	return !atomic_exchange_explicit(&t->announced, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->announce_round, 1, memory_order_relaxed);
+}
+
+uint32_t
+neigh_announce_round_mt(const struct neigh_table *t)
+{
+	return GET(t->announce_round);
+}
+
+bool
+neigh_may_announce_mt(struct neigh_table *t, uint32_t round)
+{
+	return atomic_exchange_explicit(&t->announce_taken, round, memory_order_relaxed) != round;
 }

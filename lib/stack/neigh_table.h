@@ -65,8 +65,11 @@ bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8
 /* True: the caller sends a request for ip now, and nobody else does for NEIGH_ASK_NS. */
 bool neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
 
-/* True once in the table's life: the caller announces our addresses (RFC 5227 section 2.3,
- * RFC 4861 section 7.2.6). */
-bool neigh_may_announce_mt(struct neigh_table *t);
+/* Our neighbours are to hear our addresses again: the link was down. A table begins with one round.
+ */
+void neigh_announce_mt(struct neigh_table *t);
+uint32_t neigh_announce_round_mt(const struct neigh_table *t);
+/* True once a round: the caller announces our addresses. */
+bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
 
 #endif

@@ -194,8 +194,9 @@ stack_output(struct stack *s, uint64_t now_ns)
 uint64_t
 stack_next_timer(const struct stack *s)
 {
-	/* The first tick has something to say (neigh_tick). */
-	return s->announced ? tcp_next_timer(s) : 0;
+	const uint64_t announce = neigh_next(s), tcp = tcp_next_timer(s);
+
+	return announce < tcp ? announce : tcp;
 }
 
 bool

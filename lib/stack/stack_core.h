@@ -48,9 +48,11 @@ struct ration {
 };
 
 #define RATION_NS      (10ull * 1000000)
-#define ECHOES_MAX     200u /* in RATION_NS: RFC 4443 section 2.4 (f) */
-#define NEIGHBOURS_MAX 100u /* answers to neighbours, the same */
-#define REPORTS_MAX    32u  /* reports of a path MTU told to other cores, the same */
+#define ECHOES_MAX     200u                /* in RATION_NS: RFC 4443 section 2.4 (f) */
+#define NEIGHBOURS_MAX 100u                /* answers to neighbours, the same */
+#define ANNOUNCE_TIMES 3u                  /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
+#define ANNOUNCE_NS    (1000ull * 1000000) /* RETRANS_TIMER */
+#define REPORTS_MAX    32u                 /* reports of a path MTU told to other cores, the same */
 
 /* Who handles a frame of other[]. */
 enum other_kind {
@@ -114,7 +116,9 @@ struct stack {
 	uint32_t plain_type;            /* IPv4's Ethernet type; none at all if frames are tagged */
 	struct plain_frame plain;
 
-	bool announced; /* our addresses, by this core or another */
+	uint32_t announce_round; /* of announcements of our addresses, seen by this core */
+	uint32_t announces_left; /* of that round, if it is ours */
+	uint64_t announce_at_ns; /* the next */
 	struct ration echoes, neighbours, path_reports;
 	uint64_t path_cursor; /* in cfg.path_notes */
 	struct sorted *in;    /* of this turn */
@@ -277,6 +281,7 @@ void udp_input(struct stack *s, const struct sorted *in);
 void udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len);
 void udp_release(struct stack *s);
 void neigh_tick(struct stack *s);
+uint64_t neigh_next(const struct stack *s); /* when it has something to say; UINT64_MAX: nothing */
 
 /* ---- byte streams, for stack.c (tcp_*.c) ---- */
 

@@ -1,9 +1,9 @@
 /*
- * syn_memory.h - which SYNs came before: under a flood only those are worth an answer.
+ * syn_memory.h - which SYNs came before: a core that has no time for all answers those.
  *
  * A peer that means it sends its SYN again, the same one, after about a second (RFC 6298 section
- * 2.1); a flood of made-up sources never says the same twice. So what has no place in the ration
- * of answers is noted here and answered when it comes again.
+ * 2.1); a flood of made-up sources never says the same twice. So what a core has no time for is
+ * noted here and answered when it comes again.
  *
  * Shape:  lines of SYN_NOTES notes; a note is 24 bits of the SYN's hash and 8 of when it came. A
  *         line's notes are replaced in turn, so a line remembers its last SYN_NOTES SYNs.
@@ -11,8 +11,8 @@
  * Thread: core-local.
  * Errors: none. A note that was replaced too soon costs its peer one more SYN; of SYNs that never
  *         came, one in 2^20 counts as known.
- * Bounds: the lines taken at start: of 300,000 SYNs a second, SYN_MEMORY_LINES know nineteen in
- *         twenty a second later.
+ * Bounds: the lines taken at start. Who writes no more than syn_memory_share() finds nineteen in
+ *         twenty a second later: 307,200 a second with SYN_MEMORY_LINES.
  */
 #ifndef CLOCKOO_SYN_MEMORY_H
 #define CLOCKOO_SYN_MEMORY_H
@@ -23,10 +23,11 @@
 #include <stdbool.h>
 
 #define SYN_NOTES        15u
-#define SYN_MEMORY_LINES 32768u /* 2 MiB */
-#define SYN_STEP_SHIFT   27u    /* 134 ms */
-#define SYN_AGAIN_MIN    2u     /* steps: sooner it may be the link that doubled it */
-#define SYN_AGAIN_MAX    64u    /* 8.6 s: the third repetition of a second's back-off */
+#define SYN_MEMORY_LINES 32768u        /* 2 MiB */
+#define SYN_MEMORY_SPAN  1600000000ull /* ns in which all notes may be written once */
+#define SYN_STEP_SHIFT   27u           /* 134 ms */
+#define SYN_AGAIN_MIN    2u            /* steps: sooner it may be the link that doubled it */
+#define SYN_AGAIN_MAX    64u           /* 8.6 s: the third repetition of a second's back-off */
 
 struct syn_line {
 	uint32_t next; /* the note to be replaced */
@@ -39,9 +40,25 @@ struct syn_memory {
 	uint32_t mask;
 };
 
+/* What SYNs that come the first time may get, beyond the half-open ones (tcp_cookie.c). */
+struct syn_ration {
+	uint64_t since_ns;       /* this stretch */
+	uint64_t frames, turns;  /* all up to its beginning */
+	uint32_t answers, notes; /* given and made in it */
+	uint32_t answers_max;    /* what the core has left for them... */
+	uint64_t hold_ns;        /* ... which is not tried to be more before that */
+};
+
 size_t syn_memory_bytes(uint32_t lines);
 /* lines: a power of two. */
 void syn_memory_create(struct syn_memory *m, struct region *region, uint32_t lines);
+
+/* How many notes may be written in that time, if those before are to last a second. */
+static inline uint32_t
+syn_memory_share(uint32_t lines, uint64_t ns)
+{
+	return (uint32_t)((uint64_t)lines * SYN_NOTES * ns / SYN_MEMORY_SPAN);
+}
 
 /* Has the SYN of this hash come before, SYN_AGAIN_MIN to SYN_AGAIN_MAX steps ago? If it is not
  * known it is noted. */

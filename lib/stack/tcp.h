@@ -23,17 +23,16 @@
 
 #include "wire/tcp_wire.h"
 
-#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
-#define TIMERS_A_TURN   64u
-#define RX_MORE_TURNS   64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
-#define SEGS_A_VISIT    16u  /* segments of one connection before the next has its turn */
-#define VISITS_A_TURN   256u /* connections looked at by one tcp_output */
-#define RST_A_RATION    10u  /* in RATION_NS: answers to segments of no connection... */
-#define RST_RATIONS     32u  /* ... from a 32nd of all sources: 32,000 a second in all */
-#define COOKIE_A_RATION 200u /* answers to SYNs that come the first time: 20,000 a second */
-#define DRAIN_SLOTS     256u /* connections looked at by one tcp_drain */
-#define STARVED_A_TURN  16u
-#define BUCKET_FLOWS    8u
+#define HALF_OPEN_MAX  1024u /* and at most half of conns_max; then SYNs get cookies */
+#define TIMERS_A_TURN  64u
+#define RX_MORE_TURNS  64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
+#define SEGS_A_VISIT   16u  /* segments of one connection before the next has its turn */
+#define VISITS_A_TURN  256u /* connections looked at by one tcp_output */
+#define RST_A_RATION   10u  /* in RATION_NS: answers to segments of no connection... */
+#define RST_RATIONS    32u  /* ... from a 32nd of all sources: 32,000 a second in all */
+#define DRAIN_SLOTS    256u /* connections looked at by one tcp_drain */
+#define STARVED_A_TURN 16u
+#define BUCKET_FLOWS   8u
 
 /* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
 struct flow_bucket {
@@ -84,8 +83,9 @@ struct tcp {
 	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
 	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
 	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
-	struct ration cookies;  /* for SYNs that come the first time */
-	struct syn_memory syns; /* cfg.syn_lines: those that had no place in it */
+	uint64_t turns;         /* of tcp_input */
+	struct syn_ration syn_ration;
+	struct syn_memory syns; /* cfg.syn_lines: those that were put off */
 
 	struct list ready, out, starved;
 	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
@@ -187,7 +187,7 @@ bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
-/* A SYN beyond the ration of new ones: it must come again (syn_memory.h). */
+/* Has the core no time for this SYN now, and will it be known when it comes again? */
 bool syn_put_off(struct stack *s, const struct arrival *a);
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */

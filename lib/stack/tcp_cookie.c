@@ -10,10 +10,13 @@
  * ours holds its window scale and whether it speaks SACK in its low bits, and comes back as its
  * echo; else neither is spoken.
  *
- * Beyond COOKIE_A_RATION a SYN is answered when it comes again (syn_memory.h): whoever means it is
- * served a second later, and a flood costs what it takes to receive it.
+ * A core that has time answers every SYN. One that has not, because sending is dear (a port of the
+ * kernel's) or others keep it busy, answers some at once and the others when they come again
+ * (syn_memory.h): whoever means it is served a second later. What could not be remembered that long
+ * is answered: to forget it is as dear as a cookie, and serves nobody.
  *
- * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed.
+ * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed. In
+ * SYN_STRETCH_NS at most syn_memory_share() notes are written.
  */
 #include "tcp.h"
 
@@ -23,6 +26,19 @@
 #define COOKIE_STEPS   2u  /* this one and the one before */
 #define COOKIE_LIFE_NS ((uint64_t)COOKIE_STEPS << COOKIE_SHIFT)
 #define COOKIE_BITS    3u /* which MSS */
+
+/* What SYNs that come the first time get in a stretch of time: 20,000 a second whatever else the
+ * core has to do, and all that any link brings. Short, or that least would come in bursts that
+ * others see. */
+#define SYN_STRETCH_NS    1000000ull
+#define SYN_ANSWERS_LEAST 20u
+#define SYN_ANSWERS_MOST  (1u << 16)
+/* So long after it fell behind a core tries no more than the least: what others wait while it finds
+ * out is to be rare. */
+#define SYN_HOLD_NS 4000000000ull
+/* Frames a turn, on average: while it takes that few the core keeps up with its port. Bursts grow
+ * as 1 / (1 - load): of 2 million frames a second, to 4 at a load of 85 % and to 64 at 99. */
+#define BURST_LIGHT 4u
 
 /* In our timestamp: the peer's window scale, and SACK. */
 #define COOKIE_SCALE    0xfu
@@ -95,21 +111,66 @@ recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
 		syn->seen |= TCP_HAS_SACK_PERMITTED;
 }
 
-/*
- * An answer costs more than all else about a SYN, and a flood would have us send as many frames as
- * the port takes in. So new SYNs have a ration, and what goes beyond it must come again.
- */
+/* Is there more to do than the core has time for? */
+static bool
+falls_behind(const struct stack *s, const struct syn_ration *r)
+{
+	const uint64_t frames = counter_read(&s->counters[RX_FRAMES]) - r->frames;
+
+	return frames > BURST_MAX + BURST_LIGHT * (s->tcp->turns - r->turns);
+}
+
+/* What the core has left is what answers may take: more each stretch, and the least for a while
+ * when that was too much. */
+static void
+syn_ration_renew(struct stack *s, struct syn_ration *r)
+{
+	const uint64_t lasts_ns = s->now_ns - r->since_ns;
+
+	/* Of one that began long ago the average says nothing of now. */
+	if (lasts_ns < 2 * SYN_STRETCH_NS && falls_behind(s, r)) {
+		r->answers_max = SYN_ANSWERS_LEAST;
+		r->hold_ns = s->now_ns + SYN_HOLD_NS;
+	}
+	if (lasts_ns < SYN_STRETCH_NS)
+		return;
+	if (s->now_ns >= r->hold_ns)
+		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MOST);
+	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_LEAST);
+	r->since_ns = s->now_ns;
+	r->frames = counter_read(&s->counters[RX_FRAMES]);
+	r->turns = s->tcp->turns;
+	r->answers = r->notes = 0;
+}
+
+/* Is it time for one more? */
+static bool
+syn_answer_now(const struct stack *s, struct syn_ration *r)
+{
+	const uint64_t lasts_ns = s->now_ns - r->since_ns;
+
+	if (r->answers > lasts_ns * r->answers_max / SYN_STRETCH_NS)
+		return false;
+	r->answers++;
+	return true;
+}
+
 bool
 syn_put_off(struct stack *s, const struct arrival *a)
 {
+	struct syn_ration *r = &s->tcp->syn_ration;
 	uint32_t key[FLOW_KEY_WORDS + 1];
 
-	if (s->cfg.syn_lines == 0 || ration_take(s, &s->tcp->cookies, COOKIE_A_RATION))
+	syn_ration_renew(s, r);
+	if (syn_answer_now(s, r))
+		return false;
+	if (r->notes >= syn_memory_share(s->cfg.syn_lines, SYN_STRETCH_NS))
 		return false;
 	flow_key(key, flow_of_arrival(a));
 	key[FLOW_KEY_WORDS] = a->seg.seq;
 	if (syn_came_before(&s->tcp->syns, hash_bytes(key, sizeof key, s->cfg.seed), s->now_ns))
 		return false;
+	r->notes++;
 	stack_count(s, TCP_SYNS_PUT_OFF);
 	return true;
 }

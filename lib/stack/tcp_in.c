@@ -296,6 +296,7 @@ tcp_input(struct stack *s, struct sorted *in)
 {
 	struct tcp *t = s->tcp;
 
+	t->turns++;
 	t->pool.promised = 0;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
 		if (unlikely(!plain_input(s, in, in->tcp[k])))

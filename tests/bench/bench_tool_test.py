@@ -326,13 +326,19 @@ class FakeBed:
     RATES = {"quiet": 1000, "elsewhere": 900, "stray": 500, "syn on-link": 450, "syn off-link": 400,
              flood_bench.LONG: 420}
 
+    def __init__(self):
+        self.connected, self.seeds = False, []
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         pass
 
-    def flooding(self, phase, ms):
+    def flooding(self, phase, ms, seed):
+        if not self.connected:
+            raise AssertionError(f"{phase} began before its clients were connected")
+        self.seeds.append(seed)
         flood = (flood_bench.PHASES | flood_bench.PHASES_LONG)[phase]
         return contextlib.nullcontext(flood and {"frames_s": 1e5})
 
@@ -341,8 +347,12 @@ class FakeBed:
 
     ending = staticmethod(contextlib.nullcontext)
 
-    def row(self, words, *_):
+    def row(self, words, *_, on_line):
         rate = next(r for name, r in self.RATES.items() if words.startswith(name + ", round"))
+        on_line("connecting 0 %")
+        self.connected = True
+        on_line(flood_bench.CONNECTED)
+        self.connected = False
         return {"operations_s": rate, "resets": 0, "wrong_bytes": 0, "wrong_answers": 0,
                 "longest_stall_s": 0.1}
 
@@ -352,7 +362,9 @@ class FakeBed:
 
 class FloodTest(unittest.TestCase):
     def measure(self, quick):
-        for name, fake in (("FloodBed", lambda programs: FakeBed()), ("last_row", lambda row: row)):
+        self.bed = FakeBed()
+        for name, fake in (("FloodBed", lambda programs: self.bed), ("last_row", lambda row: row),
+                           ("simulated", lambda programs, quick: {"new_served_4s": {"300000": 1.0}})):
             self.addCleanup(setattr, flood_bench, name, getattr(flood_bench, name))
             setattr(flood_bench, name, fake)
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -362,9 +374,15 @@ class FloodTest(unittest.TestCase):
         figures, _ = self.measure(quick=True)
         self.assertEqual((figures["flood_kept_vs_quiet"], figures["flood_kept_vs_stray"]), (0.4, 0.8))
         self.assertEqual(figures["flood_syn_on_link_vs_stray"], 0.9)
+        self.assertEqual(figures["new_served_4s"], {"300000": 1.0})
         rounds = flood_bench.QUICK_ROUNDS
         self.assertEqual((figures["flood_connect_failed"], figures["flood_connect_longest_s"]),
                          (2 * rounds, 2.5))
+
+    def test_no_flood_repeats_the_frames_of_another(self):
+        self.measure(quick=True)
+        self.assertEqual(len(self.bed.seeds), len(flood_bench.PHASES) * flood_bench.QUICK_ROUNDS)
+        self.assertEqual(len(set(self.bed.seeds)), len(self.bed.seeds))
 
     def test_the_long_flood_is_measured_in_full_alone(self):
         quick, quick_table = self.measure(quick=True)

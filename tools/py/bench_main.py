@@ -57,11 +57,11 @@ def build_store(libcuckoo):
     return folder / "tests/bench/store"
 
 
-def build_net():
-    """The release build of the appliance and of what is sent to it."""
+def build_net(*others):
+    """The release build of the appliance and of what is sent to it, and of others."""
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE,
-                     targets=["app/clockoo", *(f"tests/bench/net/{p}" for p in links.PROGRAMS)])
+                     targets=["app/clockoo", *(f"tests/bench/net/{p}" for p in links.PROGRAMS), *others])
     return folder / "tests/bench/net"
 
 
@@ -148,7 +148,7 @@ def measure_loss(args, keep_figures):
 
 
 def measure_flood(args, keep_figures):
-    return flood_bench.measure(build_net(), args.quick, keep_figures)
+    return flood_bench.measure(build_net("tests/sim/flood_table"), args.quick, keep_figures)
 
 
 def build_clockoo(*others):

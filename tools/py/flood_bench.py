@@ -13,7 +13,7 @@ import statistics
 import netns
 from bench_figures import Figures, spread, table
 from links import PORT, Bed, checked, inside
-from progress import Failed
+from progress import Failed, run_step
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
 # name: kind, sources, does it reach the appliance's port?
@@ -24,7 +24,8 @@ LONG = "syn, 30 s"         # once, in full, after all rounds; between the quiet 
 PHASES_LONG = {LONG: PHASES["syn off-link"]}
 LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
-WARM_MS, KNOCK_MS, LIMIT_MS = 300, 100, 10_000
+CONNECT_MS, WARM_MS, KNOCK_MS, LIMIT_MS = 10_000, 300, 100, 10_000
+CONNECTED = "connected"  # talk's word for it
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
 
 
@@ -53,15 +54,16 @@ class FloodBed(Bed):
             raise Failed(f"no MAC of {wire.host} is known: {' '.join(words)}")
         return words[words.index("lladdr") + 1]
 
-    def flooding(self, phase, ms):
-        """The flood of that phase as a process in a with block; None where there is none."""
+    def flooding(self, phase, ms, seed):
+        """The flood of that phase as a process in a with block; None where there is none. Every
+        flood has a seed of its own: a SYN that came in one before would be known in the next."""
         what = (PHASES | PHASES_LONG)[phase]
         if what is None:
             return contextlib.nullcontext()
         kind, source, reaches = what
         return self.ending(self.program(self.client, "frame_flood", self._iface if reaches else "d0",
                                         self.mac, self.host, PORT, "--kind", kind, "--source", source,
-                                        "--ms", ms))
+                                        "--ms", ms, "--seed", seed))
 
 
 class FloodBench(Figures):
@@ -75,14 +77,23 @@ class FloodBench(Figures):
         bed = self.bed
         ms = LONG_MS if name == LONG else QUICK_MS if self.quick else MS
         words = f"{name}, round {number + 1} of {self.rounds}"
-        # The flood outlasts both clients, so that no moment of theirs is without it.
-        with bed.flooding(name, ms + WARM_MS + 500) as flood, \
-                bed.ending(bed.program(bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS,
-                                       "--every-ms", KNOCK_MS, "--limit-ms", LIMIT_MS)) as knock:
+        beside = {}
+        with contextlib.ExitStack() as stack:
+            def begin(line):
+                """Established clients are established before it begins; then it outlasts both
+                clients, so that no moment of theirs is without it."""
+                if line == CONNECTED:
+                    beside["flood"] = stack.enter_context(
+                        bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))
+                    beside["knock"] = stack.enter_context(bed.ending(bed.program(
+                        bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS, "--every-ms",
+                        KNOCK_MS, "--limit-ms", LIMIT_MS)))
+
             row = bed.row(words, bed.client, "talk", bed.host, PORT, "--connections", CONNECTIONS,
-                          "--depth", DEPTH, "--value-max", VALUE_MAX, "--warm-ms", WARM_MS, "--ms", ms)
-            knocks = last_row(knock)
-            sent = None if flood is None else last_row(flood)
+                          "--depth", DEPTH, "--value-max", VALUE_MAX, "--connect-ms", CONNECT_MS,
+                          "--warm-ms", WARM_MS, "--ms", ms, on_line=begin)
+            knocks = last_row(beside["knock"])
+            sent = None if beside["flood"] is None else last_row(beside["flood"])
         row = {"phase": name, "round": number, **row, "knock": knocks, "flood": sent}
         self.runs.append(row)
         return row
@@ -146,9 +157,25 @@ def line(name, rows, by):
             f"{max(k['longest_s'] for k in knocks):.2f}"]
 
 
+def simulated(programs, quick):
+    """What one core keeps at rates that no port of this machine brings, in virtual time: the table
+    that a program of the simulation prints, and its figures."""
+    words = [str(programs.parents[1] / "sim/flood_table"), *(["--quick"] if quick else [])]
+    status, lines = run_step("floods in the simulator", words)
+    if status != 0:
+        raise Failed("\n".join([*lines, f"flood_table: status {status}"]))
+    print("\nOne core in the simulator, virtual time: new clients answered within 4 s, and how long old "
+          "ones wait\n", *lines[:-1], sep="\n", flush=True)
+    found = json.loads(lines[-1])
+    return {"new_served_4s": found["new_served_4s"], "flood_old_p99_vs_quiet": found["old_p99_vs_quiet"]}
+
+
 def measure(programs, quick, keep):
+    in_simulator = simulated(programs, quick)
+    keep(in_simulator)
     with FloodBed(programs) as bed:
         bench = FloodBench(bed, quick)
+        bench.figures |= in_simulator
         by = bench.all_phases()
         bench.figure_out(by)
         bench.figures["flood_appliance_counters"] = bed.stop_appliance()

@@ -158,13 +158,15 @@ class Bed:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="replace")
 
-    def row(self, words, ns, name, *args):
-        """Run a program to its end; its row."""
+    def row(self, words, ns, name, *args, on_line=None):
+        """Run a program to its end; its row. on_line is told each line of its stderr."""
         with Step(words) as step, self.ending(self.program(ns, name, *args)) as child:
             last = ""
             for line in child.stderr:
                 last = line.strip()[:80]
                 step.note = bar(last)
+                if on_line is not None:
+                    on_line(last)
             out = child.stdout.read()
             self.server.check_alive()
             if child.wait() != 0:

@@ -105,7 +105,8 @@ def server_command(args, wire, name, profiles):
         words += ["--lcores", ",".join(pairs)]
     else:
         words += ["--cores", str(args.cores)]
-    # The client lives on the same CPUs; a core that has nothing to do lets it run.
+    # The client lives on the same CPUs; a core that has nothing to do sleeps, so that it is let in
+    # again when it wakes (lib/dpdk/README.md).
     words += ["--yield"]
     if args.command is None:
         words += ["--live"]

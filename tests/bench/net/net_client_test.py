@@ -138,6 +138,18 @@ class TalkTest(unittest.TestCase):
         self.assertGreater(row["longest_stall_s"], 0.2)
 
 
+    def test_all_are_connected_before_anything_is_measured(self):
+        row = ask(TALK, Server(), "--connections", "4", "--connect-ms", "5000", "--ms", "100")
+        self.check(row)
+        self.assertEqual(row["connects"], 4)
+
+    def test_who_cannot_connect_in_time_ends_it(self):
+        # A queue of one: the kernel answers no further SYN.
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+            with self.assertRaisesRegex(AssertionError, "not all are connected"):
+                ask(TALK, full, "--connections", "8", "--connect-ms", "300", "--ms", "100")
+
+
 class KnockTest(unittest.TestCase):
     def test_every_knock_is_answered(self):
         row = ask(KNOCK, Server(), "--ms", "500", "--every-ms", "50")

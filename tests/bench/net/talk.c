@@ -7,8 +7,11 @@
  * which a connection that waited for something had no byte acknowledged and none received
  * (TCP_INFO, looked at every SWEEP_NS). Ends with one line of JSON.
  *
- *     talk HOST PORT [--connections N] [--warm-ms MS] [--ms MS] [--drain-ms MS] [--depth N]
- *          [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT] [--seed N]
+ * With --connect-ms the warming waits until all are connected, that long at most, and stderr says
+ * "connected" then: what must not meet a handshake begins at that line.
+ *
+ *     talk HOST PORT [--connections N] [--connect-ms MS] [--warm-ms MS] [--ms MS] [--drain-ms MS]
+ *          [--depth N] [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT] [--seed N]
  */
 #include "talk_conn.h"
 
@@ -33,7 +36,7 @@
 
 struct options {
 	struct talk_plan plan;
-	uint32_t connections, warm_ms, ms, drain_ms, seed;
+	uint32_t connections, connect_ms, warm_ms, ms, drain_ms, seed;
 };
 
 struct talk {
@@ -42,7 +45,7 @@ struct talk {
 	uint32_t last_id;
 	struct talk_conn *conns;
 	struct talk_counts counts;
-	bool draining;
+	bool connecting, draining;
 	uint64_t longest_stall_ns, longest_connect_ns, retransmits;
 	double rtt_sum_ms;
 	uint32_t rtt_count;
@@ -169,7 +172,24 @@ waiting(const struct talk *t)
 	return n;
 }
 
-/* Until that time; or, while draining, until nobody waits any more. */
+static bool
+all_connected(const struct talk *t)
+{
+	for (uint32_t i = 0; i < t->opt.connections; i++)
+		if (!t->conns[i].connected)
+			return false;
+	return true;
+}
+
+static bool
+reached(const struct talk *t)
+{
+	if (t->connecting)
+		return all_connected(t);
+	return t->draining && waiting(t) == 0;
+}
+
+/* Until that time; or until all are connected, or, while draining, nobody waits any more. */
 static void
 run(struct talk *t, const char *words, uint64_t ms)
 {
@@ -190,9 +210,22 @@ run(struct talk *t, const char *words, uint64_t ms)
 					note_progress(t, &t->conns[i], now_ns);
 			bench_progress(words, (now_ns - start_ns) / NS_PER_MS, ms);
 		}
-		if (now_ns >= end_ns || (t->draining && waiting(t) == 0))
+		if (now_ns >= end_ns || reached(t))
 			return;
 	}
+}
+
+static void
+connect_all(struct talk *t)
+{
+	t->connecting = true;
+	run(t, "connecting", t->opt.connect_ms);
+	t->connecting = false;
+	if (!all_connected(t)) {
+		fprintf(stderr, "talk: not all are connected after %u ms\n", t->opt.connect_ms);
+		exit(1);
+	}
+	fprintf(stderr, "connected\n");
 }
 
 /* Rates are of the measured time; everything else is of the whole run, its ends included. */
@@ -230,6 +263,7 @@ options_of(int argc, char **argv)
 {
 	static const struct option names[] = {
 		{"connections", required_argument, NULL, 'c'},
+		{"connect-ms", required_argument, NULL, 'C'},
 		{"warm-ms", required_argument, NULL, 'w'},
 		{"ms", required_argument, NULL, 'm'},
 		{"drain-ms", required_argument, NULL, 'd'},
@@ -253,6 +287,8 @@ options_of(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (c == 'c')
 			opt.connections = bench_number(optarg, 1, CONNECTIONS_MAX);
+		else if (c == 'C')
+			opt.connect_ms = bench_number(optarg, 1, MS_MAX);
 		else if (c == 'w')
 			opt.warm_ms = bench_number(optarg, 0, MS_MAX);
 		else if (c == 'm')
@@ -301,6 +337,8 @@ main(int argc, char **argv)
 		t.conns[i].chance = bench_mix((uint64_t)t.opt.seed << 32 | i);
 		begin(&t, &t.conns[i]);
 	}
+	if (t.opt.connect_ms != 0)
+		connect_all(&t);
 	run(&t, "warming up", t.opt.warm_ms);
 	from = t.counts;
 	from_ns = bench_ns();

@@ -235,6 +235,42 @@ questions_are_bounded_by_the_table(void **state)
 	rig_free(r);
 }
 
+/* How many announcements leave in turns of a tenth of a second, up to that time. */
+static uint32_t
+announced(struct rig *r, uint64_t until_ns)
+{
+	uint32_t count = 0;
+
+	for (; r->now_ns < until_ns; r->now_ns += ANNOUNCE_NS / 10) {
+		r->np->sent_count = 0;
+		rig_turn(r, NULL);
+		for (uint32_t i = 0; i < r->np->sent_count; i++)
+			count += get32(r->np->sent[i].bytes + AT_ARP_TARGET_IP) == OUR_IP;
+	}
+	r->np->sent_count = 0;
+	return count;
+}
+
+static void
+we_are_announced_again_and_anew_when_the_link_was_down(void **state)
+{
+	const struct rig_options options = {0};
+	struct rig *r = rig_new(&options);
+	const uint64_t start_ns = r->now_ns;
+
+	check_eq(announced(r, start_ns + ANNOUNCE_NS),
+		 0); /* the first was in the rig's first turn */
+	check_eq(stack_next_timer(r->stack), start_ns + ANNOUNCE_NS);
+	check_eq(announced(r, start_ns + 2 * ANNOUNCE_NS), 1);
+	check_eq(announced(r, start_ns + 10 * ANNOUNCE_NS), ANNOUNCE_TIMES - 2);
+	check_eq(stack_next_timer(r->stack), UINT64_MAX);
+	neigh_announce_mt(r->neigh);
+	check(stack_next_timer(r->stack) <= r->now_ns);
+	check_eq(announced(r, r->now_ns + 10 * ANNOUNCE_NS), ANNOUNCE_TIMES);
+	check(!neigh_may_announce_mt(r->neigh, neigh_announce_round_mt(r->neigh)));
+	rig_free(r);
+}
+
 static void
 the_first_tick_announces_us_once_for_all_cores(void **state)
 {
@@ -247,7 +283,7 @@ the_first_tick_announces_us_once_for_all_cores(void **state)
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
 	check_eq(r->np->sent_count, 0);
-	check(!neigh_may_announce_mt(r->neigh));
+	check(!neigh_may_announce_mt(r->neigh, neigh_announce_round_mt(r->neigh)));
 	rig_free(r);
 }
 
@@ -265,6 +301,7 @@ main(void)
 		cmocka_unit_test(without_a_gateway_far_addresses_go_back_the_way_they_came),
 		cmocka_unit_test(a_stale_address_is_used_and_asked_for_until_it_is_forgotten),
 		cmocka_unit_test(questions_are_bounded_by_the_table),
+		cmocka_unit_test(we_are_announced_again_and_anew_when_the_link_was_down),
 		cmocka_unit_test(the_first_tick_announces_us_once_for_all_cores),
 	};
 

@@ -273,6 +273,7 @@ an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
 	uint8_t payload[NET_MTU], p[NET_FRAME_BYTES];
 	struct rig *r = rig_new(&plain);
 
+	r->stack->announces_left = 0; /* it lasts longer than a second */
 	for (uint32_t i = 0; i < sizeof payload; i++)
 		payload[i] = (uint8_t)(i * 7 + 3);
 	for (uint32_t n = 0; n < 3 * 80; n++) {

@@ -159,8 +159,13 @@ only_one_core_announces(void **state)
 {
 	struct neigh_table *t = table_new();
 
-	check(neigh_may_announce_mt(t));
-	check(!neigh_may_announce_mt(t));
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t round = neigh_announce_round_mt(t);
+
+		check(neigh_may_announce_mt(t, round));
+		check(!neigh_may_announce_mt(t, round));
+		neigh_announce_mt(t);
+	}
 	free(memory);
 }
 

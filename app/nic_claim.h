@@ -1,0 +1,24 @@
+/*
+ * nic_claim.h - one process serves an address behind a NIC: a second one would reset its clients.
+ *
+ * Shape:  a name of the network namespace (unix(7), abstract), of the NIC and the address: an
+ *         interface of the same name in another namespace is another NIC. A name and no file: it is
+ *         gone with the process, however that ends.
+ * Owner:  the descriptor belongs to the caller; the claim holds until it is closed.
+ * Thread: main.
+ * Errors: struct fault says which process has it.
+ */
+#ifndef CLOCKOO_NIC_CLAIM_H
+#define CLOCKOO_NIC_CLAIM_H
+
+#include "config/config.h"
+#include "config/profile.h"
+
+#define NIC_CLAIM_NONE (-1) /* nothing that others could have, or no such names on this machine */
+
+/* False: another process has it. Of ports that are nobody else's (a socket of their own, a ring) no
+ * claim is made. */
+bool nic_claim(const struct config *cfg, const struct profile *profile, int *claim,
+	       struct fault *f);
+
+#endif
