@@ -279,8 +279,10 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 
 /* ---- sweep.c ---- */
 
+/* The next buckets of the walk: a tidy's share; a turn's, in a hurry; for who wants what is dead.
+ */
 void sweep_slice(struct store_core *sc);
-/* For whoever wants memory that the walk gives back: the next few buckets. */
+void sweep_turn(struct store_core *sc);
 void sweep_some(struct store_core *sc);
 /* Buckets the walk looks at in a second. */
 uint32_t sweep_quota(const struct store *st);

@@ -154,6 +154,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	answer_recall(sc);
 	mover_turn(sc);
 	resize_turn(sc);
+	sweep_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
