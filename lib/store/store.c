@@ -5,6 +5,8 @@
 /* Alignment of what is taken from the region, all told. */
 #define SLACK_BYTES 1024u
 
+static_assert(STORE_MEMORY_MAX - ARENA_LEAD_BYTES <= ARENA_BYTES_MAX, "its pages can be named");
+
 static uint32_t
 value_max_of(const struct store_config *cfg)
 {
@@ -35,7 +37,7 @@ store_plan_of(const struct store_config *cfg)
 {
 	struct store_plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
 
-	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN);
+	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN && cfg->memory_bytes <= STORE_MEMORY_MAX);
 	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
 	while (plan.page_shift < SLAB_PAGE_SHIFT_MAX &&
 	       cfg->memory_bytes >> (plan.page_shift + 1) >= PAGES_WANTED)
@@ -49,7 +51,6 @@ store_plan_of(const struct store_config *cfg)
 	plan.bucket_count = plan.bucket_step;
 	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
-	ensure((size_t)plan.page_count << plan.page_shift <= ARENA_BYTES_MAX);
 	return plan;
 }
 

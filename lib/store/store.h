@@ -30,7 +30,8 @@
 #define STORE_CORES_MAX   64u
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
-#define STORE_CLOCK_START 2u /* so that 1 is a second that is always past */
+#define STORE_MEMORY_MAX  (64ull << 30) /* what references can name (arena.h) */
+#define STORE_CLOCK_START 2u            /* so that 1 is a second that is always past */
 
 struct store;
 struct store_core;

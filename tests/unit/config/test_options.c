@@ -52,7 +52,7 @@ static const struct {
 } numbers[] = {
 	{{"-m", "8"}, NUMBER(memory_mb), 8},
 	{{"-m8"}, NUMBER(memory_mb), 8},
-	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
+	{{"--memory-limit=65536"}, NUMBER(memory_mb), 65536},
 	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
 	{{"-I", "1k"}, NUMBER(item_max_bytes), 1u << 10},
 	{{"-I", "1024"}, NUMBER(item_max_bytes), 1u << 10},
@@ -138,9 +138,9 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
-	{{"-m", "7"}, "--memory-limit: \"7\": expected a number from 8 to 1048576"},
-	{{"-m", "1048577"}, "from 8 to 1048576"},
-	{{"-m", ""}, "from 8 to 1048576"},
+	{{"-m", "7"}, "--memory-limit: \"7\": expected a number from 8 to 65536"},
+	{{"-m", "65537"}, "from 8 to 65536"},
+	{{"-m", ""}, "from 8 to 65536"},
 	{{"-m", "64x"}, "\"64x\""},
 	{{"-m", "-1"}, "\"-1\""},
 	{{"-m", " 64"}, "\" 64\""},
