@@ -63,6 +63,7 @@ void item_free(struct store_core *sc, struct item *it);
 uint64_t item_memory(const struct store *st, const struct item *it);
 /* Every object of the item, for the hand. */
 void item_set_live(struct store *st, struct item *it);
+void item_set_live_used(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 /* Forget some of what a class holds, by its hand; EVICT_SLICE at most. How many it were. */
 uint32_t memory_evict(struct store_core *sc, uint32_t class, uint32_t max);
