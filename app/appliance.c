@@ -53,8 +53,15 @@ watch(struct appliance *a, uint32_t core)
 					     handover_counters(a->nic.handover, core)}));
 }
 
+/* The same moment for all cores: a second begins for all of them at once. */
+struct start {
+	uint64_t ns;
+	int64_t unix_s;
+};
+
 static void
-build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh)
+build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_table *neigh,
+	   const struct start *start)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
 	struct port *port = nic_port(&a->nic, i);
@@ -63,8 +70,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
-	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
-		  tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL));
+	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
+		  start->unix_s);
 	a->workers[i] = (struct worker){
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
@@ -81,6 +88,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, struct neigh_
 static bool
 build(struct appliance *a, struct fault *f)
 {
+	const struct start start = {tsc_clock_ns(&a->nic.clock), (int64_t)time(NULL)};
 	struct region region = {0};
 	struct neigh_table *neigh;
 
@@ -101,7 +109,7 @@ build(struct appliance *a, struct fault *f)
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		build_core(a, i, &region, neigh);
+		build_core(a, i, &region, neigh, &start);
 	return true;
 }
 
