@@ -62,8 +62,14 @@ wall_clock_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* The same moment for all cores: a second begins for all of them at once. */
+struct start {
+	uint64_t ns;
+	int64_t unix_ns;
+};
+
 static void
-build_core(struct appliance *a, uint32_t i, struct region *region)
+build_core(struct appliance *a, uint32_t i, struct region *region, const struct start *start)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
 	struct port *port = nic_port(&a->nic, i);
@@ -72,8 +78,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region)
 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
-	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i),
-		  tsc_clock_ns(&a->nic.clock), wall_clock_ns());
+	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
+		  start->unix_ns);
 	a->workers[i] = (struct worker){
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
@@ -90,6 +96,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region)
 static bool
 build(struct appliance *a, struct fault *f)
 {
+	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
 	struct region region = {0};
 
 	if (!huge_block_take(&a->block, a->sizes.block_bytes, &a->config,
@@ -109,7 +116,7 @@ build(struct appliance *a, struct fault *f)
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		build_core(a, i, &region);
+		build_core(a, i, &region, &start);
 	return true;
 }
 

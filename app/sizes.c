@@ -14,6 +14,9 @@
 #define CONNS_SPARE   32u   /* above -c, to tell those who come too many so */
 #define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
 
+static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
+	      "-m may be what there can be");
+
 static uint32_t
 clamp(uint64_t n, uint32_t min, uint32_t max)
 {

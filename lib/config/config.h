@@ -27,7 +27,7 @@
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB (1u << 20)
+#define CONFIG_MEMORY_MAX_MB 65536u /* what the store can name: app/sizes.c holds them together */
 #define CONFIG_NODES_MAX     8u
 #define CONFIG_RING_MIN      64u
 #define CONFIG_RING_MAX      32768u

@@ -13,12 +13,14 @@ struct moment {
 	uint64_t ns;
 };
 
+/* As the kernel counts it without NTP's hand on it: a rate that is measured while the clock is
+ * slewed would stay wrong by that. */
 static uint64_t
 monotonic_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 

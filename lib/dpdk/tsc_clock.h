@@ -1,7 +1,7 @@
 /*
  * tsc_clock.h - nanoseconds from the CPU's time stamp counter; one read a turn.
  *
- * The rate is measured against the kernel's monotonic clock between tsc_clock_begin and
+ * The rate is measured against the kernel's raw monotonic clock between tsc_clock_begin and
  * tsc_clock_finish, which starting EAL puts some tenths of a second apart: about one part in a
  * million. EAL's own figure is rounded to 10 MHz, wrong by minutes a day.
  *

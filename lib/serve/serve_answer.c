@@ -137,19 +137,48 @@ answer_touch(struct serve *sv, struct op *op)
 
 /* The deadline is the second before the one named, as in memcached: what is stored in that
  * second itself stays. */
+static enum store_result
+flush_try(struct serve *sv, const struct op *op)
+{
+	const int32_t exptime = op->req.exptime;
+	const struct session *ss = op->session;
+
+	/* Another one that came while this one waited is as good. */
+	if (exptime <= 0 && ss != NULL && ss->memory_waits != 0 &&
+	    ss->flushes != store_flushes(sv->store))
+		return STORE_OK;
+	return store_flush(sv->store,
+			   exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
+}
+
+/* The store has none left before it has collected what earlier ones left. */
+static bool
+flush_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->memory_waits == 0)
+		ss->flushes = store_flushes(sv->store);
+	return session_wait(sv, ss);
+}
+
 static enum answer
 answer_flush_all(struct serve *sv, struct op *op)
 {
-	const int32_t exptime = op->req.exptime;
+	struct session *ss = op->session;
 
-	serve_count(sv, CMD_FLUSH);
+	if (ss == NULL || ss->memory_waits == 0)
+		serve_count(sv, CMD_FLUSH);
 	if (unlikely(sv->shared->admin.policy.no_flush)) {
 		reply_error(sv, op, MC_ERR_FLUSH_OFF);
 		return ANSWER_DONE;
 	}
-	store_flush(sv->store,
-		    exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
-	reply_flushed(sv, op);
+	if (likely(flush_try(sv, op) == STORE_OK))
+		reply_flushed(sv, op);
+	else if (ss != NULL && flush_wait(sv, ss))
+		return ANSWER_LATER;
+	else
+		reply_error(sv, op, MC_ERR_FLUSH_BUSY);
+	if (ss != NULL)
+		ss->memory_waits = 0;
 	return ANSWER_DONE;
 }
 

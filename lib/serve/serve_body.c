@@ -11,18 +11,24 @@
  * a core that does not turn meanwhile may be busy with as much. */
 #define MEMORY_WAITS_MAX (1u << 20)
 
-/* The store is evicting for it. The line goes into a carry, to be read again next turn; its body
- * stays unread, so the peer's window closes. */
+bool
+session_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->carry == NULL && (sv->carry_count >= sv->carry_max || !carry_take(sv, ss)))
+		return false;
+	ss->memory_waits++;
+	ss->memory_turn = sv->turn;
+	return true;
+}
+
+/* The store is evicting for it. The body stays unread, so the peer's window closes. */
 static bool
 memory_wait(struct serve *sv, struct session *ss)
 {
-	if (ss->memory_waits >= MEMORY_WAITS_MAX)
+	if (ss->memory_waits >= MEMORY_WAITS_MAX || !session_wait(sv, ss))
 		return false;
-	if (ss->carry == NULL && (sv->carry_count >= sv->carry_max || !carry_take(sv, ss)))
-		return false;
-	if (++ss->memory_waits >= FILL_WAITS)
+	if (ss->memory_waits >= FILL_WAITS)
 		fills_press(sv);
-	ss->memory_turn = sv->turn;
 	return true;
 }
 

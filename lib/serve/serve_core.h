@@ -213,6 +213,9 @@ uint32_t gets_answer(struct serve *sv, uint32_t first);
 /* There is no memory for a value now: from now on fills that stand still are given up. */
 void fills_press(struct serve *sv);
 void fills_look(struct serve *sv);
+/* The store is not ready for the connection's request: its bytes go into a carry, to be read again
+ * next turn. False: there is none. */
+bool session_wait(struct serve *sv, struct session *ss);
 enum parse_step body_feed(struct serve *sv, struct session *ss);
 /* There will be memory for this one, whose body is here: it is read again next turn. False: it
  * cannot wait. */

@@ -69,8 +69,9 @@ struct session {
 	uint32_t turn;         /* in which served was counted */
 	uint32_t served;       /* requests in that turn */
 	uint32_t pass_ops;     /* operations in this pass */
-	uint32_t memory_waits; /* turns its request has waited for memory; 0: it does not */
+	uint32_t memory_waits; /* turns its request has waited for the store; 0: it does not */
 	uint32_t memory_turn;  /* the last of them */
+	uint32_t flushes;      /* store_flushes when its flush began to wait */
 	uint32_t held_bytes;   /* of this pass, from the first that may have to wait */
 	bool promised;         /* the stack has room for the next operation's reply, this turn */
 

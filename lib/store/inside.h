@@ -63,6 +63,7 @@ void item_free(struct store_core *sc, struct item *it);
 uint64_t item_memory(const struct store *st, const struct item *it);
 /* Every object of the item, for the hand. */
 void item_set_live(struct store *st, struct item *it);
+void item_set_live_used(struct store *st, struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 /* Forget some of what a class holds, by its hand; EVICT_SLICE at most. How many it were. */
 uint32_t memory_evict(struct store_core *sc, uint32_t class, uint32_t max);
@@ -280,8 +281,10 @@ bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32
 
 /* ---- sweep.c ---- */
 
+/* The next buckets of the walk: a tidy's share; a turn's, in a hurry; for who wants what is dead.
+ */
 void sweep_slice(struct store_core *sc);
-/* For whoever wants memory that the walk gives back: the next few buckets. */
+void sweep_turn(struct store_core *sc);
 void sweep_some(struct store_core *sc);
 /* Buckets the walk looks at in a second. */
 uint32_t sweep_quota(const struct store *st);

@@ -169,7 +169,12 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 	item_set_head(it, marks, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it);
-	item_set_live(st, it);
+	/* An update is a use of its key: what is read and then written stays as long as what is
+	 * read only. */
+	if (there != NULL && alive)
+		item_set_live_used(st, it);
+	else
+		item_set_live(st, it);
 	protocol_gap();
 	index_put(&st->ix, p, spot, item_ref(st, it));
 	if (there != NULL)
@@ -254,7 +259,7 @@ exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
 
 	it->cas_form = cas << 8 | generation;
 	account_exchange(sc, ref, it, old, there);
-	slab_set_live(sl, ref);
+	slab_set_live_used(sl, ref);
 	protocol_gap();
 	index_put(&st->ix, &h->place, h->spot, ref);
 	slab_clear_live(sl, old);

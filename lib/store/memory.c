@@ -340,6 +340,16 @@ item_set_live(struct store *st, struct item *it)
 }
 
 void
+item_set_live_used(struct store *st, struct item *it)
+{
+	const uint32_t chunks = chunks_of(it);
+
+	slab_set_live_used(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live_used(&st->slab, item_chunk_ref(it, i));
+}
+
+void
 item_clear_live(struct store *st, struct item *it)
 {
 	const uint32_t chunks = chunks_of(it);

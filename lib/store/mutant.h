@@ -63,6 +63,12 @@ enum mutant {
 	MUTANT_NO_PINS,
 	/* A page something on which is pinned goes back to its class as if all of it were free. */
 	MUTANT_PAGE_FREE,
+	/* A flush takes the next number, though there may be items that have it. */
+	MUTANT_EARLY_NUMBER,
+	/* The walk frees numbers of flushes that came while it was under way. */
+	MUTANT_LATE_WALK,
+	/* A new version does not take over that its key is in use. */
+	MUTANT_LOST_MARK,
 };
 
 #ifndef STORE_MUTANT
@@ -98,6 +104,9 @@ MUTANT(two_tags, MUTANT_TWO_TAGS)
 MUTANT(home_alone, MUTANT_HOME_ALONE)
 MUTANT(no_pins, MUTANT_NO_PINS)
 MUTANT(page_free, MUTANT_PAGE_FREE)
+MUTANT(early_number, MUTANT_EARLY_NUMBER)
+MUTANT(late_walk, MUTANT_LATE_WALK)
+MUTANT(lost_mark, MUTANT_LOST_MARK)
 #undef MUTANT
 
 #ifdef STORE_GAPS

@@ -100,19 +100,34 @@ page_stored(struct slab *sl, uint32_t ref)
 		atomic_store_explicit(&p->stored_s, now_s, memory_order_relaxed);
 }
 
-void
-slab_set_live(struct slab *sl, uint32_t ref)
+static inline void
+set_live(struct slab *sl, uint32_t ref, bool used)
 {
 	uint64_t bit;
-	_Atomic uint64_t *used = slab_bit(sl, sl->clock, ref, &bit);
+	_Atomic uint64_t *clock = slab_bit(sl, sl->clock, ref, &bit);
 	_Atomic uint64_t *word = slab_bit(sl, sl->live, ref, &bit);
+	const bool was = (atomic_load_explicit(clock, memory_order_relaxed) & bit) != 0;
 
-	if (atomic_load_explicit(used, memory_order_relaxed) & bit)
-		atomic_fetch_and_explicit(used, ~bit, memory_order_relaxed);
+	if (used && !was)
+		atomic_fetch_or_explicit(clock, bit, memory_order_relaxed);
+	if (!used && was)
+		atomic_fetch_and_explicit(clock, ~bit, memory_order_relaxed);
 	/* Release: pairs with the acquire in live_candidates; who meets the bit may read the
 	 * item. */
 	atomic_fetch_or_explicit(word, bit, memory_order_release);
 	page_stored(sl, ref);
+}
+
+void
+slab_set_live(struct slab *sl, uint32_t ref)
+{
+	set_live(sl, ref, false);
+}
+
+void
+slab_set_live_used(struct slab *sl, uint32_t ref)
+{
+	set_live(sl, ref, !mutant_lost_mark());
 }
 
 void

@@ -261,8 +261,10 @@ slab_marked(const struct slab *sl, uint32_t ref)
 	return (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
 }
 
-/* In the index now, and not used yet; or out of it. */
+/* In the index now, and not used yet; or in place of another version, which is a use of its key; or
+ * out of it. */
 void slab_set_live(struct slab *sl, uint32_t ref);
+void slab_set_live_used(struct slab *sl, uint32_t ref);
 void slab_clear_live(struct slab *sl, uint32_t ref);
 
 #define SLAB_NO_PAGE UINT32_MAX /* as leave: take none, and do not count it as asked for */

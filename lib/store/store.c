@@ -5,6 +5,8 @@
 /* Alignment of what is taken from the region, all told. */
 #define SLACK_BYTES 1024u
 
+static_assert(STORE_MEMORY_MAX - ARENA_LEAD_BYTES <= ARENA_BYTES_MAX, "its pages can be named");
+
 /* What its sizes are made for; more may be allowed later. */
 static size_t
 limit_of(const struct store_config *cfg)
@@ -43,7 +45,7 @@ store_plan_of(const struct store_config *cfg)
 {
 	struct store_plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
 
-	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN);
+	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN && cfg->memory_bytes <= STORE_MEMORY_MAX);
 	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
 	while (plan.page_shift < SLAB_PAGE_SHIFT_MAX &&
 	       limit_of(cfg) >> (plan.page_shift + 1) >= PAGES_WANTED)
@@ -57,7 +59,6 @@ store_plan_of(const struct store_config *cfg)
 	plan.bucket_count = plan.bucket_step;
 	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
-	ensure((size_t)plan.page_count << plan.page_shift <= ARENA_BYTES_MAX);
 	return plan;
 }
 
@@ -164,6 +165,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	answer_recall(sc);
 	mover_turn(sc);
 	resize_turn(sc);
+	sweep_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
 		flush_due(sc);
 }

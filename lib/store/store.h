@@ -31,7 +31,8 @@
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
-#define STORE_CLOCK_START 2u /* so that 1 is a second that is always past */
+#define STORE_MEMORY_MAX  (64ull << 30) /* what references can name (arena.h) */
+#define STORE_CLOCK_START 2u            /* so that 1 is a second that is always past */
 
 struct store;
 struct store_core;
@@ -53,7 +54,8 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin, store_try_finish: memory is coming; ask again next turn */
+	STORE_NOT_YET, /* store_begin, store_try_finish: memory is coming; ask again next turn;
+			* store_flush: likewise, its turn is coming */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
@@ -201,8 +203,12 @@ enum store_result store_touch(struct store_core *sc, struct view key, uint64_t h
 			      uint32_t expiry_s, const struct item **it);
 
 /* Forget everything stored up to at_s: now if at_s is not after now. A later call
- * replaces a pending one. */
-void store_flush(struct store_core *sc, uint32_t at_s);
+ * replaces a pending one. OK; or NOT_YET, and nothing was done: flushes come faster than what they
+ * leave is collected, some turns more are needed. */
+enum store_result store_flush(struct store_core *sc, uint32_t at_s);
+/* Another number than before: everything stored before then has been flushed. Who waits for a
+ * flush of now looks at this, too: one does for all who wait. */
+uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
 

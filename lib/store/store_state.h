@@ -27,10 +27,14 @@
 #define SWEEP_WALK_S     60u             /* for a walk through all buckets, if SWEEP_PER_S allows */
 #define SWEEP_PER_S      (1u << 17)      /* buckets a second at most, all cores together */
 #define SWEEP_SLICE_MIN  16u  /* buckets looked at in one store_tidy, and if there are too */
-#define SWEEP_SLICE_MAX  256u /* few of those a second, or it hurries */
+#define SWEEP_SLICE_MAX  256u /* few of those a second; or in one turn of a walk in a hurry, */
 #define SWEEP_ITEMS_MAX  (SWEEP_SLICE_MIN * BUCKET_SLOTS)
-#define DRAIN_SLICE      256u /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN      192u /* and by whoever takes memory meanwhile, or waits for some */
+#define SWEEP_WORK_TURN                                                                            \
+	256u /* but for so much work: 1 a bucket, 1 an item; a slice more at most                  \
+	      */
+#define SWEEP_WORK_MAX   1536u /* the same of one store_tidy */
+#define DRAIN_SLICE      256u  /* objects evicted from draining pages in one store_turn */
+#define DRAIN_TAKEN      192u  /* and by whoever takes memory meanwhile, or waits for some */
 #define DRAIN_BATCH      64u
 #define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
 #define STILL_TURNS      4u   /* in one epoch, until no more are emptied */
@@ -161,6 +165,16 @@ store_generation(const struct store *st)
 {
 	/* Sequentially consistent: read after a bucket lock's bit is out, see sweep.c. */
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
+}
+
+/* Flushes that the walk need not be through for. */
+static inline uint32_t
+store_generations_left(const struct store *st)
+{
+	/* Acquire: pairs with the release in sweep_end. */
+	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
+
+	return GENERATIONS_MAX - 1 - (store_generation(st) - oldest);
 }
 
 static inline bool

@@ -6,14 +6,17 @@
  *
  * A flush steps the generation; items of another generation are dead at once and are collected
  * at leisure. An item has 4 bits for it, so a number may come back only when no item of its
- * earlier use is left. The walk knows: what it has passed holds nothing older than the
- * generation it began with. Why nothing escapes it: a writer reads the generation under the
- * bucket lock, so it either publishes before the walk takes its look, or sees the step; and a
- * move drops a flushed item instead of carrying it past the walk (path.c). So does a resize
- * (migrate.c): what it puts anywhere is of the present generation, which is none before the walk's.
- * A reader takes no lock; it reads the generation before it looks into the index (get.c), or an
- * item that it found would be alive again once the number has come back. The walk ends where the
- * buckets end by then: those that came meanwhile are looked at, those that are gone hold nothing.
+ * earlier use is left. Where none is free, the flush is not done yet, and who asked for it asks
+ * again from turn to turn (STORE_NOT_YET) until the walk, in a hurry, is through; one flush does
+ * for all who wait. A flush for later keeps a number for itself, so that it is on time. The walk
+ * knows what is free: what it has passed holds nothing older than the generation it began with. Why
+ * nothing escapes it: a writer reads the generation under the bucket lock, so it either publishes
+ * before the walk takes its look, or sees the step; and a move drops a flushed item instead of
+ * carrying it past the walk (path.c). So does a resize (migrate.c): what it puts anywhere is of the
+ * present generation, which is none before the walk's. A reader takes no lock; it reads the
+ * generation before it looks into the index (get.c), or an item that it found would be alive again
+ * once the number has come back. The walk ends where the buckets end by then: those that came
+ * meanwhile are looked at, those that are gone hold nothing.
  */
 #include "inside.h"
 
@@ -58,27 +61,38 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 	bucket_unlock(b);
 }
 
-static void
+/* Of its items; how many there are. */
+static uint32_t
 prefetch_bucket_items(const struct store *st, const struct bucket *b)
 {
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-		prefetch(item_at(st, bucket_ref(b, slot)));
+	uint32_t items = 0;
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint32_t ref = bucket_ref(b, slot);
+
+		prefetch(item_at(st, ref));
+		items += ref != 0;
+	}
+	return items;
 }
 
-/* So many that what is asked for is still there when it is looked at. */
-static void
+/* So many that what is asked for is still there when it is looked at. What it cost: 1 a bucket, and
+ * 1 an item. */
+static uint32_t
 sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 {
 	const struct store *st = sc->store;
+	uint32_t cost = bucket_count;
 
 	for (uint32_t i = 0; i < bucket_count; i++) {
-		prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
+		cost += prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
 		homing_prefetch(st, first + i);
 	}
 	for (uint32_t i = 0; i < bucket_count; i++) {
 		sweep_bucket(sc, index_bucket(&st->ix, first + i));
 		homing_bucket(sc, first + i);
 	}
+	return cost;
 }
 
 uint32_t
@@ -104,21 +118,11 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
-static uint32_t
-generations_left(const struct store *st)
-{
-	/* Acquire: pairs with the release in sweep_on. */
-	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
-
-	return GENERATIONS_MAX - 1 - (store_generation(st) - oldest);
-}
-
-/* What only the walk gives back is wanted by others, and a flush without a generation walks it all.
- */
+/* What only the walk gives back is wanted by others, or numbers of generations run short. */
 static bool
 sweep_hurries(const struct store *st)
 {
-	return store_awaits_walk(st) || generations_left(st) < GENERATIONS_FEW;
+	return store_awaits_walk(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
 /* How many buckets to look at now. */
@@ -132,42 +136,52 @@ sweep_share(struct store_core *sc)
 	/* Cores do not see a second come at the same time: never back. */
 	if (sc->now_s > sw->second)
 		sweep_next_second(sc);
-	if (sweep_hurries(sc->store))
-		return SWEEP_SLICE_MAX;
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
 }
 
-/* The next buckets of the walk, as far as the limbo has room for all of them. What is dead waits
- * where it is: hidden, it would wait as well, and keep its place from others. */
+/* The walk is through: numbers of generations before the one it began with are free. */
 static void
-sweep_on(struct store_core *sc, uint32_t bucket_count)
+sweep_end(struct store *st)
+{
+	struct sweep *sw = &st->sweep;
+	const uint32_t passed = mutant_late_walk() ? store_generation(st) : sw->generation;
+
+	sw->bucket = 0;
+	homing_end(st);
+	/* Release: pairs with the acquire in store_generations_left. */
+	atomic_store_explicit(&st->oldest_generation, passed, memory_order_release);
+}
+
+/* The next buckets of the walk, as far as the limbo has room for all of them, for so much work;
+ * the last few may cost more. What is dead waits where it is: hidden, it would wait as well, and
+ * keep its place from others. */
+static void
+sweep_on(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
 	struct store *st = sc->store;
 	struct sweep *sw = &st->sweep;
 	const uint32_t end = index_bucket_end(&st->ix);
 	const uint32_t left = end > sw->bucket ? end - sw->bucket : 0;
+	uint32_t cost = 0;
 
 	if (bucket_count > left)
 		bucket_count = left;
-	while (bucket_count != 0 && limbo_has_room(sc, LIMBO_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
+	while (bucket_count != 0 && cost < work &&
+	       limbo_has_room(sc, LIMBO_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
 		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
 
 		if (sw->bucket == 0) {
 			sw->generation = store_generation(st);
 			homing_begin(st);
 		}
-		sweep_buckets(sc, sw->bucket, n);
+		cost += sweep_buckets(sc, sw->bucket, n);
 		sw->bucket += n;
 		sw->done += n;
 		bucket_count -= n;
 	}
-	if (sw->bucket < index_bucket_end(&st->ix))
-		return;
-	sw->bucket = 0;
-	homing_end(st);
-	/* Release: pairs with the acquire in generations_left. */
-	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
+	if (sw->bucket >= index_bucket_end(&st->ix))
+		sweep_end(st);
 }
 
 void
@@ -177,7 +191,18 @@ sweep_slice(struct store_core *sc)
 
 	if (!spin_try(&sw->lock))
 		return; /* another core is at it */
-	sweep_on(sc, sweep_share(sc));
+	sweep_on(sc, sweep_share(sc), SWEEP_WORK_MAX);
+	spin_unlock(&sw->lock);
+}
+
+void
+sweep_turn(struct store_core *sc)
+{
+	struct sweep *sw = &sc->store->sweep;
+
+	if (likely(!sweep_hurries(sc->store)) || !spin_try(&sw->lock))
+		return;
+	sweep_on(sc, SWEEP_SLICE_MAX, SWEEP_WORK_TURN);
 	spin_unlock(&sw->lock);
 }
 
@@ -188,77 +213,83 @@ sweep_some(struct store_core *sc)
 
 	if (likely(!store_awaits_walk(sc->store)) || !spin_try(&sw->lock))
 		return;
-	sweep_on(sc, SWEEP_SLICE_MIN);
-	spin_unlock(&sw->lock);
-}
-
-/* The last resort of someone who flushes faster than the walk walks: all of it, at once. What the
- * limbo has no room for hides. */
-static void
-sweep_all(struct store_core *sc)
-{
-	struct store *st = sc->store;
-	struct sweep *sw = &st->sweep;
-
-	spin_lock(&sw->lock);
-	for (uint32_t n = 0; n < index_bucket_end(&st->ix); n++)
-		sweep_bucket(sc, index_bucket(&st->ix, n));
-	sw->bucket = 0;
-	atomic_store_explicit(&st->oldest_generation, store_generation(st), memory_order_release);
+	sweep_on(sc, SWEEP_SLICE_MIN, SWEEP_WORK_TURN);
 	spin_unlock(&sw->lock);
 }
 
 static uint64_t
 linked_ever(const struct store *st)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < st->core_count; i++)
-		sum += counter_read(&st->cores[i].counters[STORE_ITEMS_LINKED]);
-	return sum;
+	return store_sum(st, STORE_ITEMS_LINKED);
 }
 
-/* A flush of what was flushed before and not touched since costs no generation. */
-static void
-next_generation(struct store_core *sc)
+/* Under the flush's lock. A flush of what was flushed before and not touched since costs no
+ * generation. False: there is none. */
+static bool
+next_generation(struct store *st)
 {
-	struct store *st = sc->store;
-
-	spin_lock(&st->flush_lock);
-
 	const uint64_t linked = linked_ever(st);
 
-	if (linked != st->linked_at_flush) {
-		if (generations_left(st) == 0)
-			sweep_all(sc);
-		protocol_gap();
-		st->linked_at_flush = linked;
-		/* Sequentially consistent: either a writer sees the step, or the sweep, which
-		 * begins after it, sees that writer's lock or its item. */
-		atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
-	}
-	spin_unlock(&st->flush_lock);
+	if (linked == st->linked_at_flush)
+		return true;
+	if (store_generations_left(st) == 0 && !mutant_early_number())
+		return false;
+	protocol_gap();
+	st->linked_at_flush = linked;
+	/* Sequentially consistent: either a writer sees the step, or the sweep, which
+	 * begins after it, sees that writer's lock or its item. */
+	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
+	return true;
 }
 
 void
 flush_due(struct store_core *sc)
 {
 	struct store *st = sc->store;
-	uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
 
-	/* One core wins the exchange and does it. */
-	if (at != 0 && at <= sc->now_s &&
-	    atomic_compare_exchange_strong_explicit(&st->flush_at_s, &at, 0, memory_order_relaxed,
-						    memory_order_relaxed))
-		next_generation(sc);
+	if (atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) > sc->now_s)
+		return;
+	spin_lock(&st->flush_lock);
+
+	const uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
+
+	/* Done first: whoever sees that it is not pending any more finds nothing of it. */
+	if (at != 0 && at <= sc->now_s) {
+		ensure(next_generation(st));
+		atomic_store_explicit(&st->flush_at_s, 0, memory_order_release);
+	}
+	spin_unlock(&st->flush_lock);
 }
 
-void
-store_flush(struct store_core *sc, uint32_t at_s)
+/* Under the flush's lock: one for later needs a number in its second, and keeps it for itself,
+ * since whoever takes one before takes its place. */
+static bool
+flush_at(struct store_core *sc, uint32_t at_s)
 {
+	struct store *st = sc->store;
 	const bool later = at_s > sc->now_s;
 
-	atomic_store_explicit(&sc->store->flush_at_s, later ? at_s : 0, memory_order_relaxed);
-	if (!later)
-		next_generation(sc);
+	if (later ? store_generations_left(st) == 0 : !next_generation(st))
+		return false;
+	atomic_store_explicit(&st->flush_at_s, later ? at_s : 0, memory_order_relaxed);
+	return true;
+}
+
+enum store_result
+store_flush(struct store_core *sc, uint32_t at_s)
+{
+	struct store *st = sc->store;
+
+	spin_lock(&st->flush_lock);
+
+	const bool done = flush_at(sc, at_s);
+
+	spin_unlock(&st->flush_lock);
+	return done ? STORE_OK : STORE_NOT_YET;
+}
+
+uint32_t
+store_flushes(const struct store_core *sc)
+{
+	return store_generation(sc->store);
 }

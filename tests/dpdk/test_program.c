@@ -180,9 +180,9 @@ static const struct {
 	const char *line;
 } refused[] = {
 	{{"--nonsense"}, "there is no such option"},
-	{{"-m", "0"}, "from 1 to 1048576"},
-	{{"-m", "1048576", "--port", "null"}, "hugepages: "},
-	{{"-m", "1048576", "--port", "null", "--no-huge"}, "memory: "},
+	{{"-m", "0"}, "from 1 to 65536"},
+	{{"-m", "65536", "--port", "null"}, "hugepages: "},
+	{{"-m", "65536", "--port", "null", "--no-huge"}, "memory: "},
 	{{"--no-huge"}, "needs --iface NAME"},
 	{{"--no-huge", "--port", "nosuch"}, "no profile \"nosuch\""},
 	{{"--no-huge", "--port", "null", "--data-dir", "no-dir"}, "no-dir/null.yaml"},

@@ -100,8 +100,7 @@ call_ask(struct store_core *sc, struct call *c, struct view key, const struct it
 	case CALL_WIN:
 		return ask_win(sc, c, key, it);
 	case CALL_FLUSH:
-		store_flush(sc, c->expiry_s);
-		return STORE_OK;
+		return store_flush(sc, c->expiry_s);
 	default:
 		return ask_store(sc, c, key, it);
 	}

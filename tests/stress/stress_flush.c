@@ -3,11 +3,12 @@
  * flushed ever comes back, nothing else is lost in a store that never evicts, and in the end
  * nothing hides. Method: every value has a number; who stored it notes how many flushes had begun
  * when it was there. Whoever finds it after one more of them was done has seen a lie. Sixteen
- * flushes at a time take all out of the index at once, more than the limbo holds.
+ * flushes at a time are more than there are numbers for: the last ones wait for the walk.
  *
  * With "resized" as argument the index gets larger and smaller all the time; with "evicts" the
- * store may forget.
+ * store may forget. With "caught" the store is a mutant, and must be seen to fail.
  */
+#include "caught.h"
 #include "store/inside.h"
 
 #include <pthread.h>
@@ -42,7 +43,7 @@ struct worker {
 	struct run *run;
 	struct store_core *core;
 	uint32_t id, next;
-	uint64_t random, stored, found, refused;
+	uint64_t random, stored, found, refused, waited;
 	uint32_t last[KEYS]; /* note() of own keys that must be there until the next flush */
 };
 
@@ -161,13 +162,28 @@ touch_or_delete(struct worker *w, uint32_t key, bool touch)
 	store_delete(w->core, k, store_hash(w->core, k));
 }
 
+/* As a connection does it. False: the run is over before it is done. */
+static bool
+flush(struct worker *w)
+{
+	while (store_flush(w->core, 0) != STORE_OK) {
+		if (atomic_load_explicit(&w->run->stop, memory_order_relaxed))
+			return false;
+		store_turn(w->core, STORE_CLOCK_START);
+		w->waited++;
+		sched_yield();
+	}
+	return true;
+}
+
 static void
 flood(struct worker *w)
 {
 	for (uint32_t i = 0; i < FLOOD; i++) {
 		store_key(w, next_random(w) % (KEYS / THREADS) * THREADS + w->id);
 		atomic_fetch_add(&w->run->begun, 1);
-		store_flush(w->core, 0);
+		if (!flush(w))
+			return;
 		atomic_store(&w->run->done, atomic_load(&w->run->begun));
 	}
 }
@@ -201,9 +217,12 @@ check_end(struct run *run)
 	struct store *st = run->store;
 	uint32_t waiting = 1;
 
-	for (uint32_t i = 0; i < THREADS; i++)
-		store_turn(store_core_of(st, i), STORE_CLOCK_START);
-	store_flush(store_core_of(st, 0), 0);
+	for (uint32_t turn = 0; turn < DRAIN_TURNS; turn++) {
+		for (uint32_t i = 0; i < THREADS; i++)
+			store_turn(store_core_of(st, i), STORE_CLOCK_START);
+		if (store_flush(store_core_of(st, 0), 0) == STORE_OK)
+			break;
+	}
 	for (uint32_t turn = 0; turn < DRAIN_TURNS; turn++) {
 		waiting = 0;
 		for (uint32_t i = 0; i < THREADS; i++) {
@@ -274,9 +293,10 @@ run_threads(struct run *run)
 	most = wait_for_end(run);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
-		printf("%u: %llu stored, %llu found, %llu refused\n", i,
-		       (unsigned long long)workers[i].stored, (unsigned long long)workers[i].found,
-		       (unsigned long long)workers[i].refused);
+		printf("%u: %llu stored, %llu found, %llu refused, %llu turns waited for a flush\n",
+		       i, (unsigned long long)workers[i].stored,
+		       (unsigned long long)workers[i].found, (unsigned long long)workers[i].refused,
+		       (unsigned long long)workers[i].waited);
 	}
 	free(workers);
 	return most;
@@ -286,7 +306,7 @@ int
 main(int argc, char **argv)
 {
 	struct run *run = calloc(1, sizeof *run);
-	bool never_evict = true;
+	bool never_evict = true, mutant = false;
 	const char *said;
 	uint64_t most;
 	void *memory;
@@ -294,7 +314,10 @@ main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		run->resized |= strcmp(argv[i], "resized") == 0;
 		never_evict &= strcmp(argv[i], "evicts") != 0;
+		mutant |= strcmp(argv[i], "caught") == 0;
 	}
+	if (mutant)
+		crash_is_harm();
 	run->store = make_store(never_evict, &memory);
 	most = run_threads(run);
 	if (atomic_load(&run->lie) == NULL)
@@ -306,5 +329,5 @@ main(int argc, char **argv)
 	       said != NULL ? said : "no lie seen");
 	free(memory);
 	free(run);
-	return said != NULL;
+	return (said != NULL) != mutant;
 }

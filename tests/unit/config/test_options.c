@@ -55,7 +55,7 @@ static const struct {
 	{{"-m", "2"}, NUMBER(memory_mb), 2},
 	{{"--memory-max", "128"}, NUMBER(memory_max_mb), 128},
 	{{"--memory-max", "128", "--node-memory", "64,64"}, NUMBER(node_mb[1]), 64},
-	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
+	{{"--memory-limit=65536"}, NUMBER(memory_mb), 65536},
 	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
 	{{"-I", "1k"}, NUMBER(item_max_bytes), 1u << 10},
 	{{"-I", "1024"}, NUMBER(item_max_bytes), 1u << 10},
@@ -141,12 +141,12 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
-	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576"},
+	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 65536"},
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
 	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is to be had"},
-	{{"-m", "1048577"}, "from 1 to 1048576"},
-	{{"-m", ""}, "from 1 to 1048576"},
+	{{"-m", "65537"}, "from 1 to 65536"},
+	{{"-m", ""}, "from 1 to 65536"},
 	{{"-m", "64x"}, "\"64x\""},
 	{{"-m", "-1"}, "\"-1\""},
 	{{"-m", " 64"}, "\" 64\""},

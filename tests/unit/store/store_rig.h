@@ -168,6 +168,16 @@ del(struct store_core *sc, const char *key)
 	return store_delete(sc, text(key), store_hash(sc, text(key)));
 }
 
+/* As a connection does it: a flush whose turn is coming is waited for. */
+static inline void
+flush_now(struct store_core *sc)
+{
+	for (uint32_t turn = 0; store_flush(sc, 0) != STORE_OK; turn++) {
+		ensure(turn < 10000);
+		turns(sc, 1);
+	}
+}
+
 /* Is this the value, byte for byte, however it is cut? */
 static inline bool
 value_is(const struct store_core *sc, const struct item *it, struct view want)

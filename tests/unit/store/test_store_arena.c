@@ -93,11 +93,28 @@ items_mean_the_same_at_another_address(void **state)
 	rig_down(&rig);
 }
 
+/* As it is planned: nobody has the memory to make it here. */
+static void
+the_largest_store_names_its_last_page(void **state)
+{
+	const struct store_config cfg = rig_config(STORE_MEMORY_MAX >> 20, 1, STORE_VALUE_MAX);
+	const struct store_plan plan = store_plan_of(&cfg);
+	const size_t bytes_of_pages = (size_t)plan.page_count << plan.page_shift;
+	const struct arena a = {.shift = arena_shift_for(bytes_of_pages),
+				.page_shift = plan.page_shift,
+				.page_count = plan.page_count};
+	const size_t last = bytes_of_pages - SLAB_OBJECT_MIN;
+
+	check(bytes_of_pages <= ARENA_BYTES_MAX);
+	check_eq(arena_offset(&a, arena_ref_of_offset(&a, last)), last);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_says_what_the_rest_is),
+		cmocka_unit_test(the_largest_store_names_its_last_page),
 		cmocka_unit_test(version_three_of_the_layout_is_this),
 		cmocka_unit_test(items_mean_the_same_at_another_address),
 	};

@@ -182,7 +182,7 @@ another_size_waits_for_what_was_flushed(void **state)
 			store_turn(rig.core, rig.core->now_s);
 	}
 	check_eq(r, STORE_NOT_YET);
-	turns(rig.core, 500);
+	turns(rig.core, 2000);
 	check(!store_awaits_walk(rig.store));
 	rig_down(&rig);
 }

@@ -1,0 +1,197 @@
+/*
+ * Floods of flush_all, in every protocol. Goal: whoever floods waits, and nobody else: the others'
+ * gets and sets are answered in their turn, none is refused, and no turn takes out of the store
+ * more than some slices of its walk. Method: a full store; one connection has all its flushes in
+ * one segment, each with a set; another one sets and gets in every turn. What a turn takes out is
+ * counted.
+ */
+#include "fake_stack.h"
+#include "core/core.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define FLOOD      64u
+#define TURNS_MAX  20000u
+#define WALK_TURNS 100u  /* a walk through a full store takes more than that */
+#define TURN_ITEMS 3000u /* taken out in one turn: the walk's slice, and what sets evict ahead */
+
+static struct rig *rig;
+
+static int
+up(void **state)
+{
+	rig = rig_create();
+	rig_fill(rig);
+	return 0;
+}
+
+static int
+down(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+static uint64_t
+gone(void)
+{
+	return counter_read(&store_counters(rig->core)[STORE_ITEMS_UNLINKED]);
+}
+
+/* All that the flood is to be told, "STORED" and "OK" in turns; how much of it has been. */
+static uint32_t
+told(struct conn *c, const char *words)
+{
+	uint32_t len, count = 0;
+	const char *sent = rig_sent(c, &len);
+	const size_t step = strlen(words);
+
+	for (uint32_t at = 0; at + step <= len; at += (uint32_t)step, count++)
+		check_bytes(sent + at, words, step);
+	return count;
+}
+
+/* A set and a get, answered in this very turn. */
+static void
+check_other(struct conn *other)
+{
+	static const char reply[] = "STORED\r\nVALUE b 0 1\r\nv\r\nEND\r\n";
+	uint32_t len;
+
+	rig_receive_text(rig, other, "set b 0 0 1\r\nv\r\nget b\r\n");
+
+	const uint64_t before = gone();
+
+	rig_turn(rig);
+	check(gone() - before <= TURN_ITEMS);
+
+	const char *sent = rig_sent(other, &len);
+
+	check_eq(len, sizeof reply - 1);
+	check_bytes(sent, reply, len);
+	rig_forget_sent(other);
+}
+
+/* In one segment, as often as flood says; until all of it is answered, so many turns. */
+static uint32_t
+turns_of(const char *words, uint32_t count, const char *reply)
+{
+	struct conn *c = rig_open(rig), *other = rig_open(rig);
+	const size_t step = strlen(words);
+	char *flood = malloc(step * FLOOD + 1);
+	uint32_t turn = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(flood + i * step, words, step + 1);
+	rig_receive(rig, c, flood, (uint32_t)(step * count));
+	free(flood);
+	for (; told(c, reply) < count && turn < TURNS_MAX; turn++)
+		check_other(other);
+	check_eq(told(c, reply), count);
+	rig_lose(rig, c);
+	rig_lose(rig, other);
+	return turn;
+}
+
+static void
+who_floods_waits_and_nobody_else(void **state)
+{
+	check(turns_of("set again 0 0 1\r\nx\r\nflush_all\r\n", FLOOD, "STORED\r\nOK\r\n") >
+	      WALK_TURNS);
+	check_eq(rig_count(rig, CMD_FLUSH), FLOOD);
+}
+
+static void
+flushes_with_nothing_between_wait_for_nothing(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	for (uint32_t i = 0; i < FLOOD; i++)
+		rig_receive_text(rig, c, "flush_all\r\n");
+	rig_turns(rig, FLOOD / PASSES_MAX);
+	check_eq(told(c, "OK\r\n"), FLOOD);
+}
+
+/* What is asked without an answer waits as well, and what stands behind it is answered in order. */
+static void
+a_quiet_flood_is_in_order(void **state)
+{
+	static const char binary[] = "\x80\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+	struct conn *c = rig_open(rig), *packets = rig_open(rig);
+	uint32_t len = 0, told_len = 0;
+
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		rig_receive_text(rig, c,
+				 "set again 0 0 1\r\nx\r\nflush_all noreply\r\nget again\r\n");
+		rig_receive(rig, packets, binary, sizeof binary);
+	}
+	for (uint32_t turn = 0; turn < TURNS_MAX && told_len < FLOOD * 24; turn++) {
+		rig_turn(rig);
+		rig_sent(packets, &told_len);
+	}
+	rig_turns(rig, TURNS_MAX / 10);
+	check_eq(told(c, "STORED\r\nEND\r\n"), FLOOD);
+
+	const char *sent = rig_sent(packets, &len);
+
+	check_eq(len, FLOOD * 24);
+	for (uint32_t i = 0; i < FLOOD; i++)
+		check_bytes(sent + i * 24, "\x81\x08\0\0\0\0\0\0", 8);
+}
+
+/* A datagram cannot wait: it is told, and nothing has happened. */
+static void
+a_datagram_is_told_to_come_again(void **state)
+{
+	const struct fake_sent *list;
+	uint32_t ok = 0, busy = 0;
+
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		rig_forget_datagrams(rig);
+		rig_datagram_text(rig, 1, "set again 0 0 1\r\nx\r\n");
+		rig_datagram_text(rig, 2, "flush_all\r\n");
+		rig_datagram_text(rig, 3, "get again\r\n");
+		rig_turn(rig);
+		check_eq(rig_datagrams_sent(rig, &list), 3);
+
+		const bool done = memcmp(list[1].bytes + 8, "OK\r\n", 4) == 0;
+
+		check(done || memcmp(list[1].bytes + 8, "SERVER_ERROR flush", 18) == 0);
+		check_eq(memcmp(list[2].bytes + 8, "END", 3) == 0, done);
+		ok += done;
+		busy += !done;
+	}
+	check(ok > 0 && busy > 0);
+}
+
+/* One that is gone while it waits leaves nothing behind. */
+static void
+whoever_waits_may_go(void **state)
+{
+	struct conn *c;
+
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		c = rig_open(rig);
+		rig_receive_text(rig, c, "set again 0 0 1\r\nx\r\nflush_all\r\nget again\r\n");
+		rig_turns(rig, 2);
+		rig_lose(rig, c);
+	}
+	rig_turns(rig, 2);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST(who_floods_waits_and_nobody_else),
+		TEST(flushes_with_nothing_between_wait_for_nothing),
+		TEST(a_quiet_flood_is_in_order),
+		TEST(a_datagram_is_told_to_come_again),
+		TEST(whoever_waits_may_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

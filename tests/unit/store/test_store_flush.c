@@ -1,0 +1,394 @@
+/*
+ * Flushes, one after the other and faster than what they leave is collected. Goal: nothing flushed
+ * comes back, nothing else is lost or refused, and no call does more than a slice of the walk,
+ * however many flushes there are. Method: what a call takes out of the index is counted, call by
+ * call; a flush that must wait is asked for again, turn by turn, as a connection does it.
+ */
+#include "store_rig.h"
+#include "support/test.h"
+
+static struct rig rig;
+
+static int
+up(void **state)
+{
+	rig = rig_up(64, 1);
+	return 0;
+}
+
+static int
+down(void **state)
+{
+	rig_down(&rig);
+	return 0;
+}
+
+static void
+a_flushed_item_never_comes_back(void **state)
+{
+	char key[16];
+
+	/* More flushes than generations have numbers, each with something in between. */
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof key, "key%d", i);
+		check_eq(set(rig.core, key, "v"), STORE_OK);
+		flush_now(rig.core);
+		for (int j = 0; j <= i; j++) {
+			snprintf(key, sizeof key, "key%d", j);
+			check_null(find(rig.core, key));
+		}
+		if (i % 3 == 0)
+			turns(rig.core, 2);
+	}
+}
+
+/* The walk has been there, but before the flush: as it ends, their generation's number is not free.
+ */
+static void
+what_is_flushed_behind_the_walk_never_comes_back(void **state)
+{
+	enum { KEYS = 1000, HALF = 2048 };
+	struct rig r = rig_up_buckets(8, 1, 2 * HALF, 0);
+	char key[16];
+
+	while (r.store->sweep.bucket < HALF)
+		seconds(r.core, 1);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(set(r.core, key, "v"), STORE_OK);
+	}
+	flush_now(r.core);
+	check_eq(set(r.core, "again", "v"), STORE_OK);
+	flush_now(r.core);
+	while (r.store->sweep.bucket != 0) {
+		store_turn(r.core, r.core->now_s + 1);
+		store_tidy(r.core);
+	}
+	for (uint32_t flushes = 1; flushes <= GENERATIONS_MAX; flushes++) {
+		check_eq(set(r.core, "again", "v"), STORE_OK);
+		flush_now(r.core);
+		for (uint32_t i = 0; i < KEYS; i++) {
+			snprintf(key, sizeof key, "key%u", i);
+			check_null(find(r.core, key));
+		}
+	}
+	rig_down(&r);
+}
+
+/* ---- floods of flushes ---- */
+
+/* Keys "<name>0" and so on, 64 a turn; the store is tidied, or not. */
+static void
+store_keys(struct store_core *sc, const char *name, uint32_t count, bool tidies)
+{
+	char key[16];
+	uint32_t waited;
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "%s%u", name, i);
+		check_eq(put_waiting(sc, text(key), text("v"), 100, &waited), STORE_OK);
+		if (i % 64 == 0 && tidies)
+			turns(sc, 1);
+		else if (i % 64 == 0)
+			store_turn(sc, sc->now_s);
+	}
+}
+
+static void
+find_keys(struct store_core *sc, const char *name, uint32_t count)
+{
+	char key[16];
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "%s%u", name, i);
+		check_ptr(find(sc, key));
+	}
+}
+
+/* Each costs a generation, for the one item before it. */
+static void
+flush_often(struct store_core *sc, uint32_t flushes)
+{
+	for (uint32_t i = 0; i < flushes; i++) {
+		store_keys(sc, "again", 1, false);
+		check_eq(store_flush(sc, 0), STORE_OK);
+	}
+}
+
+static void
+delete_keys(struct store_core *sc, const char *name, uint32_t count)
+{
+	char key[16];
+
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "%s%u", name, i);
+		del(sc, key);
+	}
+}
+
+/* Who deletes more in one turn than the limbo takes hides the rest. What hides must not keep others
+ * from its place, nor from its memory, before the walk comes by (no store_tidy here); and the walk
+ * is soon done with it. */
+static void
+check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
+{
+	store_keys(r->core, "key", there, true);
+
+	const uint64_t evicted = counted(r->core, STORE_EVICTED);
+
+	delete_keys(r->core, "key", there);
+	check(atomic_load(&r->store->hidden) > LIMBO_MAX);
+	store_turn(r->core, r->core->now_s); /* deletes leave nothing of the limbo to others */
+	store_turn(r->core, r->core->now_s);
+	store_keys(r->core, "new", then, false);
+	check_eq(counted(r->core, STORE_OUT_OF_MEMORY), 0);
+	check_eq(counted(r->core, STORE_EVICTED), evicted);
+	find_keys(r->core, "new", then);
+	turns(r->core, 1000);
+	check_eq(atomic_load(&r->store->hidden), 0);
+}
+
+static void
+what_hides_from_lookups_gives_way_to_sets(void **state)
+{
+	static const struct {
+		uint32_t mebibytes, there, then;
+		bool never_evict;
+		uint32_t buckets; /* of an index that stays as it is; 0: it grows with the items */
+	} rows[] = {
+		{32, 100000, 20000, false, 0},
+		{32, 100000, 160000, true, 0},
+		{8, 100000, 60000, false, 0},  /* all of its memory */
+		{8, 40000, 40000, true, 4096}, /* and nearly all of its slots */
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct store_config cfg = rig_config(rows[i].mebibytes, 1, STORE_VALUE_MAX);
+		struct store_plan plan = store_plan_of(&cfg);
+		struct rig r;
+
+		cfg.never_evict = rows[i].never_evict;
+		if (rows[i].buckets != 0)
+			plan.bucket_count = rows[i].buckets;
+		if (rows[i].buckets != 0)
+			plan.bucket_step = 0;
+		r = rig_up_planned(&cfg, &plan);
+		check_sets_after_many_deletes(&r, rows[i].there, rows[i].then);
+		rig_down(&r);
+	}
+}
+
+/* Buckets that are given up take their zombies along. */
+static void
+what_hides_leaves_with_its_bucket(void **state)
+{
+	enum { THERE = 38000, THEN = 1000, BUCKETS = 4096, FEWER = 2048 };
+	struct rig r = rig_up_buckets(8, 1, BUCKETS, 0);
+
+	store_keys(r.core, "key", THERE, true);
+	delete_keys(r.core, "key", THERE);
+	check(atomic_load(&r.store->hidden) > LIMBO_MAX);
+	store_turn(r.core, r.core->now_s);
+	store_turn(r.core, r.core->now_s);
+	store_keys(r.core, "new", THEN, false);
+	check(resize_begin(r.core, FEWER));
+	for (uint32_t i = 0; i < 10000 && index_bucket_count(&r.store->ix) != FEWER; i++)
+		store_turn(r.core, r.core->now_s);
+	check_eq(index_bucket_count(&r.store->ix), FEWER);
+	check_eq(counted(r.core, STORE_INDEX_FORGOTTEN), 0);
+	find_keys(r.core, "new", THEN);
+	turns(r.core, 1000);
+	check_eq(atomic_load(&r.store->hidden), 0);
+	rig_down(&r);
+}
+
+/* After many flushes it takes more buckets at a time, as far as the limbo goes. */
+static void
+a_walk_in_a_hurry_hides_nothing(void **state)
+{
+	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
+	struct rig r = rig_up_buckets(8, 1, 4096, 0);
+
+	store_keys(r.core, "key", THERE, true);
+	flush_often(r.core, FLUSHES);
+	for (uint32_t i = 0; i < 1000; i++) {
+		turns(r.core, 1);
+		check_eq(atomic_load(&r.store->hidden), 0);
+	}
+	check_eq(counted(r.core, STORE_FLUSHED), THERE + FLUSHES);
+	rig_down(&r);
+}
+
+/* Nor does it where the limbo stays full, because another core does not turn: it waits. */
+static void
+a_walk_waits_for_room_in_the_limbo(void **state)
+{
+	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
+	struct rig r = rig_up_buckets(8, 2, 4096, 0);
+	struct store_core *other = store_core_of(r.store, 1);
+
+	store_keys(r.core, "key", THERE, true);
+	store_turn(other, STORE_CLOCK_START);
+	flush_often(r.core, FLUSHES);
+	for (uint32_t i = 0; i < 100; i++) {
+		turns(r.core, 1);
+		check_eq(atomic_load(&r.store->hidden), 0);
+	}
+	check(counted(r.core, STORE_FLUSHED) > LIMBO_MAX / 2 &&
+	      counted(r.core, STORE_FLUSHED) < LIMBO_MAX);
+	for (uint32_t i = 0; i < 1000; i++) {
+		store_turn(other, STORE_CLOCK_START);
+		turns(r.core, 1);
+	}
+	check_eq(store_sum(r.store, STORE_FLUSHED), THERE + FLUSHES);
+	check_eq(atomic_load(&r.store->hidden), 0);
+	rig_down(&r);
+}
+
+/* ---- no call does much, and nobody is lied to ---- */
+
+#define SLICE_ITEMS (SWEEP_WORK_TURN + SWEEP_ITEMS_MAX) /* taken out by one call, at most */
+
+static uint64_t
+taken_out(struct store_core *sc)
+{
+	return counted(sc, STORE_ITEMS_UNLINKED);
+}
+
+/* What one call did since *before. */
+static void
+check_slice(struct store_core *sc, uint64_t *before)
+{
+	const uint64_t now = taken_out(sc);
+
+	check(now - *before <= SLICE_ITEMS);
+	*before = now;
+}
+
+/* The attack: flushes, each with a set before it, as fast as they are let. Sets go on all the time
+ * and none is refused; what is set after a flush stays until the next. */
+static void
+a_flood_of_flushes_does_a_slice_of_the_walk_at_a_time(void **state)
+{
+	enum { THERE = 300000, FLUSHES = 10 * GENERATIONS_MAX, TURNS_MAX = 200000 };
+	uint32_t done = 0, waited = 0, turn = 0;
+	uint64_t before;
+
+	store_keys(rig.core, "key", THERE, true);
+	before = taken_out(rig.core);
+	for (; done < FLUSHES && turn < TURNS_MAX; turn++) {
+		enum store_result r;
+
+		check_eq(set(rig.core, "again", "v"), STORE_OK);
+		check_ptr(find(rig.core, "again"));
+		check_slice(rig.core, &before);
+		r = store_flush(rig.core, 0);
+		check_slice(rig.core, &before);
+		check(r == STORE_OK || r == STORE_NOT_YET);
+		check_eq(find(rig.core, "again") == NULL, r == STORE_OK);
+		done += r == STORE_OK;
+		waited += r == STORE_NOT_YET;
+		store_turn(rig.core, rig.core->now_s);
+		check_slice(rig.core, &before);
+		store_tidy(rig.core);
+		check(taken_out(rig.core) - before <= SWEEP_WORK_MAX + SWEEP_ITEMS_MAX);
+		before = taken_out(rig.core);
+	}
+	check_eq(done, FLUSHES);
+	check(waited > 0);
+	check_eq(counted(rig.core, STORE_OUT_OF_MEMORY), 0);
+	check_eq(atomic_load(&rig.store->hidden), 0);
+}
+
+/* Nor does it walk far where nothing is dead: buckets count, too. */
+static void
+a_walk_in_a_hurry_looks_at_few_buckets_a_turn(void **state)
+{
+	uint32_t most = 0;
+
+	store_keys(rig.core, "key", 300000, true);
+	flush_now(rig.core);
+	seconds(rig.core, 2 * SWEEP_WALK_S); /* empty, and large */
+	flush_often(rig.core, GENERATIONS_MAX - 1);
+	for (uint32_t i = 0; i < 10000 && store_generations_left(rig.store) < GENERATIONS_FEW;
+	     i++) {
+		const uint32_t bucket = rig.store->sweep.bucket;
+
+		store_turn(rig.core, rig.core->now_s);
+		if (rig.store->sweep.bucket > bucket && rig.store->sweep.bucket - bucket > most)
+			most = rig.store->sweep.bucket - bucket;
+	}
+	check(store_generations_left(rig.store) >= GENERATIONS_FEW);
+	check(most > SWEEP_SLICE_MIN && most <= SWEEP_SLICE_MAX);
+}
+
+/* One asks, and waits; another one is faster. */
+static void
+one_flush_does_for_all_who_wait(void **state)
+{
+	uint32_t asked;
+
+	store_keys(rig.core, "key", 100000, true);
+	flush_often(rig.core, GENERATIONS_MAX - 1);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(store_flush(rig.core, 0), STORE_NOT_YET);
+	check_ptr(find(rig.core, "k"));
+	asked = store_flushes(rig.core);
+	turns(rig.core, 10);
+	check_eq(store_flushes(rig.core), asked);
+	flush_now(rig.core);
+	check(store_flushes(rig.core) != asked);
+	check_null(find(rig.core, "k"));
+}
+
+/* One for later is on time, however many come before its second: it waits first, if need be. */
+static void
+a_flush_for_later_has_its_number(void **state)
+{
+	store_keys(rig.core, "key", 100000, true);
+	flush_often(rig.core, GENERATIONS_MAX - 2);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(store_flush(rig.core, rig.core->now_s + 1), STORE_OK);
+	check_ptr(find(rig.core, "k"));
+	store_turn(rig.core, rig.core->now_s + 1);
+	check_null(find(rig.core, "k"));
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(store_flush(rig.core, rig.core->now_s + 5), STORE_NOT_YET);
+	store_turn(rig.core, rig.core->now_s + 5);
+	check_ptr(find(rig.core, "k"));
+}
+
+/* One of now takes its place, and its number. */
+static void
+a_flush_of_now_replaces_the_one_for_later(void **state)
+{
+	store_keys(rig.core, "key", 100000, true);
+	flush_often(rig.core, GENERATIONS_MAX - 2);
+	check_eq(store_flush(rig.core, rig.core->now_s + 5), STORE_OK);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	check_eq(store_flush(rig.core, 0), STORE_OK);
+	check_eq(set(rig.core, "k", "v"), STORE_OK);
+	store_turn(rig.core, rig.core->now_s + 5);
+	check_ptr(find(rig.core, "k"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST(a_flushed_item_never_comes_back),
+		TEST(what_is_flushed_behind_the_walk_never_comes_back),
+		TEST(what_hides_from_lookups_gives_way_to_sets),
+		TEST(what_hides_leaves_with_its_bucket),
+		TEST(a_walk_in_a_hurry_hides_nothing),
+		TEST(a_walk_waits_for_room_in_the_limbo),
+		TEST(a_flood_of_flushes_does_a_slice_of_the_walk_at_a_time),
+		TEST(a_walk_in_a_hurry_looks_at_few_buckets_a_turn),
+		TEST(one_flush_does_for_all_who_wait),
+		TEST(a_flush_for_later_has_its_number),
+		TEST(a_flush_of_now_replaces_the_one_for_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
