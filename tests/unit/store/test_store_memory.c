@@ -33,7 +33,8 @@ objects_out(struct rig *rig)
 	struct slab *sl = &rig->store->slab;
 	uint64_t out = 0;
 
-	slab_empty_magazines(sl, rig->core->magazines);
+	for (uint32_t i = 0; i < rig->store->core_count; i++)
+		slab_empty_magazines(sl, store_core_of(rig->store, i)->magazines);
 	for (uint32_t i = 0; i < sl->class_count; i++)
 		out += (uint64_t)sl->classes[i].page_count * sl->classes[i].per_page -
 		       sl->classes[i].free_count;

@@ -581,6 +581,7 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 		const struct item *it;
 		struct probe probe;
 
+		store_delete(rig.core, KEY); /* an update would be a use */
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
 		it = look();
 		check(!store_used(rig.core, it));
