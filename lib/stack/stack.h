@@ -231,6 +231,7 @@ struct datagram {
 	struct frame *frame;
 	uint8_t *start;
 	uint16_t l4_offset; /* bytes from start */
+	uint16_t cell;      /* of those kept: its source's */
 	bool answered;
 };
 
@@ -238,7 +239,7 @@ struct datagram {
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
 /* Those from number `first` on are for the next turn: where their bytes lie they stay. The last
  * call in a turn counts; without one all are done with. Beyond UDP_KEPT_MAX the youngest are
- * dropped. */
+ * dropped, and before that those of a source that has most of them. */
 void stack_datagrams_keep(struct stack *s, uint32_t first);
 /* Where an in-place answer is written (over the request) and how long it may be. */
 uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);

@@ -64,6 +64,11 @@ enum other_kind {
 
 #define UDP4_TEMPLATE_BYTES 32u
 
+/* Of datagrams kept one source has at most so many times what is left for all others: four fifths,
+ * if it is the only one. Sources are told apart by a hash. */
+#define UDP_KEPT_PART  4u
+#define UDP_KEPT_CELLS 1024u
+
 /* Outbox slots that no received frame may claim: for segments and ARP of our own accord. */
 #define OUTBOX_RESERVE 64u
 
@@ -129,6 +134,7 @@ struct stack {
 	uint32_t datagrams_kept;   /* of them, from the last turn */
 	uint32_t datagrams_behind; /* of them, the last ones: not shown to the service this turn */
 	uint32_t datagrams_unread; /* of those shown, the last ones: for the next turn */
+	uint16_t kept_of[UDP_KEPT_CELLS]; /* of datagrams_kept, by source */
 
 	/* Frames received and no longer needed; given back in one call by stack_release().
 	 * spent_max is every received frame this core can own, so there is always a place. */

@@ -57,7 +57,7 @@
 	X(DROP_UDP_PORT, "to a UDP port nobody serves")                                            \
 	X(DROP_UDP_SOURCE, "from UDP port 0, or from our own: nobody to answer")                   \
 	X(DROP_UDP_NO_CKSUM, "UDP over IPv6 without a checksum")                                   \
-	X(DROP_UDP_BACKLOG, "datagrams that found UDP_KEPT_MAX waiting before them")               \
+	X(DROP_UDP_BACKLOG, "datagrams behind too many others, or of their source")                \
 	X(DROP_TCP_CUT, "shorter than a TCP header")                                               \
 	X(DROP_TCP_CKSUM, "a wrong TCP checksum")                                                  \
 	X(DROP_ICMP_CUT, "shorter than an ICMP header")                                            \

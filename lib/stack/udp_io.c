@@ -6,6 +6,8 @@
  * first asks the table (udp_resolve).
  */
 #include "reasm.h"
+
+#include "base/hash.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
@@ -100,19 +102,47 @@ udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp
 		      udp_len);
 }
 
-/* Those behind the first `read` are for the next turn: as many as there is memory for. */
+/* Who is counted: an IPv4 address, or the half of an IPv6 address that one site has many of. */
+static uint32_t
+kept_cell(const struct stack *s, const struct ip_addr *ip)
+{
+	const uint64_t word =
+		ip_addr_is_v4(ip) ? load_u32(ip->b + IP_ADDR_V4_BITS / 8) : load_u64(ip->b);
+
+	return (uint32_t)(hash_word(word, s->cfg.seed) % UDP_KEPT_CELLS);
+}
+
+/* Is there a place for one that came in this turn, behind those kept? */
+static bool
+datagram_keep(struct stack *s, struct datagram *d, uint32_t kept)
+{
+	const uint32_t cell = kept_cell(s, &d->from.ip);
+
+	if (s->kept_of[cell] >= UDP_KEPT_PART * (UDP_KEPT_MAX - kept)) {
+		stack_count(s, DROP_UDP_BACKLOG);
+		frame_spent(s, d->frame, d->start);
+		return false;
+	}
+	d->cell = (uint16_t)cell;
+	s->kept_of[cell]++;
+	return true;
+}
+
+/* Those behind the first `read` are for the next turn: as many as there is memory for, and of one
+ * source as many as leave room for others. The first always is: it may be half read. */
 static __attribute__((noinline)) void
 datagrams_keep(struct stack *s, uint32_t read)
 {
-	uint32_t kept = s->datagram_count - read;
+	struct datagram *d = &s->datagrams[s->datagram_first];
+	const uint32_t read_kept = read < s->datagrams_kept ? read : s->datagrams_kept;
+	uint32_t kept = s->datagrams_kept - read_kept;
 
+	for (uint32_t n = 0; n < read_kept; n++)
+		s->kept_of[d[n].cell]--;
+	for (uint32_t n = read + kept; n < s->datagram_count; n++)
+		if (datagram_keep(s, &d[n], kept))
+			d[read + kept++] = d[n];
 	s->datagram_first += read;
-	for (; kept > UDP_KEPT_MAX; kept--) {
-		const struct datagram *d = &s->datagrams[s->datagram_first + kept - 1];
-
-		stack_count(s, DROP_UDP_BACKLOG);
-		frame_spent(s, d->frame, d->start);
-	}
 	if (kept == 0 || s->datagram_first > UDP_KEPT_MAX) {
 		memmove(s->datagrams, s->datagrams + s->datagram_first,
 			kept * sizeof s->datagrams[0]);
