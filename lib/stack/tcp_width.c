@@ -119,9 +119,11 @@ width_ask(struct stack *s, struct conn *c, uint32_t want)
 				      : RX_WINDOW_MAX;
 	const uint32_t limit = min_u32(want, most);
 
+	if (want < c->rcv_limit + WIDTH_STEP)
+		return; /* nothing is short */
 	if (limit >= c->rcv_limit + WIDTH_STEP && (own > 0 || w->count < WIDTHS_MAX))
 		width_set(s, c, limit);
-	else if (c->rcv_limit < RX_WINDOW_MAX)
+	else
 		take_from_others(s, c);
 }
 

@@ -374,6 +374,28 @@ who_has_been_idle_leaves_his_to_who_asks(void **state)
 	world_destroy(w);
 }
 
+/* One that sends a little more than a quarter of the least window in each of its round trips wants
+ * less than a step more: nothing is short, and nobody pays for it. */
+static void
+who_could_use_a_little_more_takes_nothing_while_there_is_enough(void **state)
+{
+	struct world *w = world_create();
+	uint64_t before;
+
+	open_peers(w, 0, 2);
+	upload(w, 0, 8);
+	before = tcp_of(w)->widths.bytes;
+	check(before > 1500000);
+	for (uint32_t k = 0; k < 10; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		send_window(w, 1, 24 * FULL);
+		round_ends(w, began_ns);
+	}
+	check_eq(tcp_of(w)->widths.bytes, before);
+	world_destroy(w);
+}
+
 /* Three that are as wide as can be hold all they may behind their holes; a fourth has its small
  * one. */
 static void
@@ -458,6 +480,7 @@ main(void)
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
 		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
 		cmocka_unit_test(who_has_been_idle_leaves_his_to_who_asks),
+		cmocka_unit_test(who_could_use_a_little_more_takes_nothing_while_there_is_enough),
 		cmocka_unit_test(a_few_with_holes_leave_room_for_the_holes_of_others),
 		cmocka_unit_test(wide_windows_shrink_while_frames_are_short),
 		cmocka_unit_test(a_wide_window_has_no_more_islands_than_any),
