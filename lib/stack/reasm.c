@@ -327,6 +327,12 @@ context_of(struct reasm *r, const struct datagram *d)
 	return at < sizeof r->set ? &r->set[0][0] + at / sizeof(struct context) : NULL;
 }
 
+bool
+reasm_holds(struct reasm *r, const struct datagram *d)
+{
+	return context_of(r, d) != NULL;
+}
+
 void
 reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count)
 {

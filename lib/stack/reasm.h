@@ -30,5 +30,7 @@ struct reasm *reasm_create(struct region *region);
 void reasm_tick(struct reasm *r, struct stack *s);
 /* What was delivered has been read, but for what lies in the datagrams kept. */
 void reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count);
+/* Does it lie in a context? */
+bool reasm_holds(struct reasm *r, const struct datagram *d);
 
 #endif

@@ -68,6 +68,9 @@ enum other_kind {
  * if it is the only one. Sources are told apart by a hash. */
 #define UDP_KEPT_PART  4u
 #define UDP_KEPT_CELLS 1024u
+/* One put together of fragments stands for so many of its source's: a quarter of all that there is
+ * memory for (reasm.h) are its share. */
+#define UDP_KEPT_WHOLE 256u
 
 /* Outbox slots that no received frame may claim: for segments and ARP of our own accord. */
 #define OUTBOX_RESERVE 64u

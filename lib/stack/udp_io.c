@@ -112,6 +112,13 @@ kept_cell(const struct stack *s, const struct ip_addr *ip)
 	return (uint32_t)(hash_word(word, s->cfg.seed) % UDP_KEPT_CELLS);
 }
 
+/* Places that it takes of its source's. */
+static uint32_t
+kept_weight(const struct stack *s, const struct datagram *d)
+{
+	return s->reasm != NULL && reasm_holds(s->reasm, d) ? UDP_KEPT_WHOLE : 1;
+}
+
 /* Is there a place for one that came in this turn, behind those kept? */
 static bool
 datagram_keep(struct stack *s, struct datagram *d, uint32_t kept)
@@ -124,7 +131,7 @@ datagram_keep(struct stack *s, struct datagram *d, uint32_t kept)
 		return false;
 	}
 	d->cell = (uint16_t)cell;
-	s->kept_of[cell]++;
+	s->kept_of[cell] += kept_weight(s, d);
 	return true;
 }
 
@@ -138,7 +145,7 @@ datagrams_keep(struct stack *s, uint32_t read)
 	uint32_t kept = s->datagrams_kept - read_kept;
 
 	for (uint32_t n = 0; n < read_kept; n++)
-		s->kept_of[d[n].cell]--;
+		s->kept_of[d[n].cell] -= kept_weight(s, &d[n]);
 	for (uint32_t n = read + kept; n < s->datagram_count; n++)
 		if (datagram_keep(s, &d[n], kept))
 			d[read + kept++] = d[n];

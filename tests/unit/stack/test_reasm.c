@@ -218,6 +218,41 @@ one_that_is_kept_stays_whole_until_it_is_read(void **state)
 	}
 }
 
+/* One source completes as many as there is memory for, and the service reads none of them: the
+ * datagrams of another are put together all the same, but for a few whose place is taken. */
+static void
+what_waits_of_one_source_leaves_memory_for_another(void **state)
+{
+	const uint32_t others = 12;
+	struct rig *r = rig_here();
+	const uint32_t lent = rig_lent(r);
+	uint64_t whole;
+	uint8_t p[NET_FRAME_BYTES];
+
+	for (uint32_t id = 0; id < 4 * REASM_SETS * REASM_WAYS + others; id++) {
+		const bool v6 = id >= 4 * REASM_SETS * REASM_WAYS;
+
+		make_datagram(v6, 2000);
+		for (uint32_t i = 0; i < 2; i++) {
+			const struct cut c = {i * 1408, i == 0 ? 1408 : l4_len - 1408, i == 0, id};
+
+			check(net_port_put(r->np, p, fragment(p, v6, c), 0));
+		}
+		if (id == 4 * REASM_SETS * REASM_WAYS)
+			rig_mark(r);
+		rig_turn(r, keep_all);
+	}
+	whole = rig_count(r, FRAG_WHOLE) - rig_count(r, DROP_UDP_BACKLOG);
+	check(whole >= others - 2);
+	memset(&got, 0, sizeof got);
+	rig_turn(r, serve);
+	check(got.seen >= whole + others / 2);
+	for (uint32_t turn = 0; turn < 3; turn++)
+		rig_turn(r, serve);
+	check_eq(rig_lent(r), lent);
+	rig_free(r);
+}
+
 struct step {
 	uint32_t at, len;
 	bool more;
@@ -416,6 +451,7 @@ main(void)
 		cmocka_unit_test(a_datagram_comes_out_whole_in_any_order),
 		cmocka_unit_test(the_largest_comes_out_whole_in_the_most_pieces),
 		cmocka_unit_test(one_that_is_kept_stays_whole_until_it_is_read),
+		cmocka_unit_test(what_waits_of_one_source_leaves_memory_for_another),
 		cmocka_unit_test(what_cannot_be_is_given_up_for_the_reason_of_its_row),
 		cmocka_unit_test(too_many_pieces_are_given_up),
 		cmocka_unit_test(what_is_late_begins_anew_and_is_counted),
