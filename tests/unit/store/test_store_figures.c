@@ -160,6 +160,10 @@ what_one_core_stored_and_another_one_takes_out_is_right(void **state)
 	check_eq(del(r.core, "key300"), STORE_OK);
 	check_eq(usage_of(b).items, 1);
 	check_figures(r.core);
+	/* The first that another one does since the flush: a longer value in place of a short one.
+	 */
+	store_keys(store_core_of(r.store, 2), 1, 2, 1000);
+	check_figures(r.core);
 	rig_down(&r);
 }
 
