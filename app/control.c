@@ -200,6 +200,7 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		if (++ticks % TICKS_S == 0) {
+			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &sums);
 			watch_link(a, &link_up);
 		}

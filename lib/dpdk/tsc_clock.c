@@ -1,5 +1,6 @@
 #include "tsc_clock.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 #include <rte_cycles.h>
@@ -7,11 +8,7 @@
 #define SAMPLES    8u
 #define WINDOW_NS  50000000ull /* at least this long between begin and finish */
 #define TICK_SHIFT 32
-
-struct moment {
-	uint64_t tsc;
-	uint64_t ns;
-};
+#define STRANGE    500u /* a rate is, if it is off by more than a part in this */
 
 /* As the kernel counts it without NTP's hand on it: a rate that is measured while the clock is
  * slewed would stay wrong by that. */
@@ -25,10 +22,10 @@ monotonic_ns(void)
 }
 
 /* Both clocks at one moment: of some tries, the one with the least time between its reads. */
-static struct moment
+static struct tsc_moment
 sample(void)
 {
-	struct moment m = {0};
+	struct tsc_moment m = {0};
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SAMPLES; i++) {
@@ -38,40 +35,195 @@ sample(void)
 
 		if (gap < best) {
 			best = gap;
-			m = (struct moment){before + gap / 2, now_ns};
+			m = (struct tsc_moment){before + gap / 2, now_ns};
 		}
 	}
 	return m;
 }
 
+/* Of a clock that is read: what a line says. */
+struct line {
+	uint64_t tsc, ns, rate_before, rate;
+};
+
+static uint64_t
+line_ns(const struct line *l, uint64_t tsc)
+{
+	const int64_t ticks = (int64_t)(tsc - l->tsc);
+	const uint64_t rate = ticks < 0 ? l->rate_before : l->rate;
+
+	return l->ns + (uint64_t)((__int128)ticks * (int64_t)rate >> TICK_SHIFT);
+}
+
+static struct line
+line_read(const struct tsc_line *from)
+{
+	return (struct line){
+		.tsc = atomic_load_explicit(&from->tsc, memory_order_relaxed),
+		.ns = atomic_load_explicit(&from->ns, memory_order_relaxed),
+		.rate_before = atomic_load_explicit(&from->rate_before, memory_order_relaxed),
+		.rate = atomic_load_explicit(&from->rate, memory_order_relaxed),
+	};
+}
+
+static void
+line_write(struct tsc_line *to, const struct line *l)
+{
+	atomic_store_explicit(&to->tsc, l->tsc, memory_order_relaxed);
+	atomic_store_explicit(&to->ns, l->ns, memory_order_relaxed);
+	atomic_store_explicit(&to->rate_before, l->rate_before, memory_order_relaxed);
+	atomic_store_explicit(&to->rate, l->rate, memory_order_relaxed);
+}
+
+/* Readers are sent to the other line, and this one is written; twice. Whoever reads one while
+ * it is written sees that the version has changed. */
+static void
+publish(struct tsc_clock *clock, const struct line *l)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t version =
+			atomic_load_explicit(&clock->version, memory_order_relaxed) + 1;
+
+		/* Release: the line that readers are sent to is complete. */
+		atomic_store_explicit(&clock->version, version, memory_order_release);
+		/* The version is out before the other line changes; pairs with the fence in
+		 * current_line. */
+		atomic_thread_fence(memory_order_release);
+		line_write(&clock->lines[(version & 1) ^ 1], l);
+	}
+}
+
+static struct line
+current_line(const struct tsc_clock *clock)
+{
+	uint32_t version, after;
+	struct line l;
+
+	do {
+		/* Acquire: pairs with the release in publish. */
+		version = atomic_load_explicit(&clock->version, memory_order_acquire);
+		l = line_read(&clock->lines[version & 1]);
+		atomic_thread_fence(memory_order_acquire);
+		after = atomic_load_explicit(&clock->version, memory_order_relaxed);
+	} while (version != after);
+	return l;
+}
+
+/* Of two moments, the rate between them. */
+static uint64_t
+rate_between(struct tsc_moment a, struct tsc_moment b)
+{
+	return (uint64_t)(((unsigned __int128)(b.ns - a.ns) << TICK_SHIFT) / (b.tsc - a.tsc));
+}
+
+void
+tsc_clock_start_at(struct tsc_clock *clock, struct tsc_moment begin, struct tsc_moment end)
+{
+	const uint64_t rate = rate_between(begin, end);
+	const struct line l = {.tsc = begin.tsc, .ns = begin.ns, .rate_before = rate, .rate = rate};
+
+	clock->base = clock->next_base = clock->last = begin;
+	publish(clock, &l);
+}
+
 void
 tsc_clock_begin(struct tsc_clock *clock)
 {
-	const struct moment m = sample();
-
-	clock->tsc_begin = m.tsc;
-	clock->ns_begin = m.ns;
+	clock->base = sample();
 }
 
 void
 tsc_clock_finish(struct tsc_clock *clock)
 {
-	struct moment m = sample();
+	struct tsc_moment m = sample();
 
-	if (m.ns - clock->ns_begin < WINDOW_NS) {
+	if (m.ns - clock->base.ns < WINDOW_NS) {
 		rte_delay_us_sleep((unsigned int)(WINDOW_NS / 1000));
 		m = sample();
 	}
-	clock->ns_per_tick =
-		(uint64_t)(((unsigned __int128)(m.ns - clock->ns_begin) << TICK_SHIFT) /
-			   (m.tsc - clock->tsc_begin));
+	tsc_clock_start_at(clock, clock->base, m);
+}
+
+uint64_t
+tsc_clock_ns_at(const struct tsc_clock *clock, uint64_t tsc)
+{
+	const struct line l = current_line(clock);
+
+	return line_ns(&l, tsc);
 }
 
 uint64_t
 tsc_clock_ns(const struct tsc_clock *clock)
 {
-	const uint64_t ticks = rte_rdtsc() - clock->tsc_begin;
+	return tsc_clock_ns_at(clock, rte_rdtsc());
+}
 
-	return clock->ns_begin +
-	       (uint64_t)((unsigned __int128)ticks * clock->ns_per_tick >> TICK_SHIFT);
+/* ---- while it runs ---- */
+
+/* Is the rate since the last measurement, as exact as that is, another one than the line's? */
+static bool
+is_strange(const struct tsc_clock *clock, const struct line *l, struct tsc_moment now)
+{
+	const uint64_t rate = rate_between(clock->last, now), off = l->rate / STRANGE;
+
+	return rate < l->rate - off || rate > l->rate + off;
+}
+
+/* The rate of the counter, over the time since the base. 0: unknown, and measuring begins anew:
+ * the machine was stopped or moved, and one of the clocks was not. Twice in a row it is so: the
+ * counter has another rate. */
+static uint64_t
+measured(struct tsc_clock *clock, const struct line *l, struct tsc_moment now)
+{
+	const bool forward = now.tsc > clock->last.tsc && now.ns > clock->last.ns;
+	const bool strange = !forward || is_strange(clock, l, now), again = clock->strange;
+	uint64_t rate;
+
+	clock->last = now;
+	clock->strange = strange;
+	if (strange && !(forward && again)) {
+		clock->base = clock->next_base = now;
+		return 0;
+	}
+	rate = rate_between(clock->base, now);
+	if (now.ns - clock->next_base.ns >= TSC_CLOCK_BASE_NS) {
+		clock->base = clock->next_base;
+		clock->next_base = now;
+	}
+	return rate;
+}
+
+/* The rate that makes good for ahead ns, in time. */
+static uint64_t
+slewed(uint64_t rate, int64_t ahead)
+{
+	const int64_t most = TSC_CLOCK_MEND_NS / TSC_CLOCK_SLEW;
+	const int64_t mend = ahead > most ? most : ahead < -most ? -most : ahead;
+
+	return rate - (uint64_t)((__int128)(int64_t)rate * mend / TSC_CLOCK_MEND_NS);
+}
+
+void
+tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_moment now)
+{
+	const struct line l = current_line(clock);
+	const uint64_t rate = measured(clock, &l, now);
+	struct line next;
+
+	/* Where the two lines meet is still to come. */
+	if (rate == 0 || (int64_t)(now.tsc - l.tsc) < 0)
+		return;
+	next.tsc =
+		now.tsc + (uint64_t)(((unsigned __int128)TSC_CLOCK_LEAD_NS << TICK_SHIFT) / rate);
+	/* One more, since both are rounded down: never back. */
+	next.ns = line_ns(&l, next.tsc) + 1;
+	next.rate_before = l.rate;
+	next.rate = slewed(rate, (int64_t)(line_ns(&l, now.tsc) - now.ns));
+	publish(clock, &next);
+}
+
+void
+tsc_clock_correct(struct tsc_clock *clock)
+{
+	tsc_clock_correct_at(clock, sample());
 }

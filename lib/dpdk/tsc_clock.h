@@ -3,25 +3,55 @@
  *
  * The rate is measured against the kernel's raw monotonic clock between tsc_clock_begin and
  * tsc_clock_finish, which starting EAL puts some tenths of a second apart: about one part in a
- * million. EAL's own figure is rounded to 10 MHz, wrong by minutes a day.
+ * million. EAL's own figure is rounded to 10 MHz, wrong by minutes a day. While it runs,
+ * tsc_clock_correct measures it over minutes and brings the clock back to the kernel's: by its rate
+ * alone, from a moment to come on, so that it neither jumps nor goes back.
  *
  * Units:  ns since an arbitrary start; never goes back on one core, and between cores only as
  *         the counters differ (invariant TSC assumed).
- * Thread: immutable after tsc_clock_finish; tsc_clock_ns by any thread.
+ * Thread: begin, finish and correct by one thread; after tsc_clock_finish, tsc_clock_ns by any,
+ *         which waits for nobody.
  */
 #ifndef CLOCKOO_TSC_CLOCK_H
 #define CLOCKOO_TSC_CLOCK_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#define TSC_CLOCK_LEAD_NS 100000000ull   /* a correction begins so much later */
+#define TSC_CLOCK_BASE_NS 64000000000ull /* rates are measured over so long, to twice that */
+#define TSC_CLOCK_SLEW    1000u          /* the clock is off its rate by a part in this at most, */
+#define TSC_CLOCK_MEND_NS 16000000000ll  /* and by what it takes to be right after so long */
+
+/* Both clocks at one time. */
+struct tsc_moment {
+	uint64_t tsc;
+	uint64_t ns;
+};
+
+/* Two straight lines that meet at a moment; rates are ns a tick, times 2^32. */
+struct tsc_line {
+	_Atomic uint64_t tsc, ns, rate_before, rate;
+};
+
 struct tsc_clock {
-	uint64_t tsc_begin;
-	uint64_t ns_begin;
-	uint64_t ns_per_tick; /* times 2^32 */
+	/* Readers take the one that is not being written: lines[version & 1]. */
+	_Alignas(64) _Atomic uint32_t version;
+	struct tsc_line lines[2];
+	_Alignas(64) struct tsc_moment base, next_base, last; /* of measurements; the writer's */
+	bool strange;                                         /* the last one was */
 };
 
 void tsc_clock_begin(struct tsc_clock *clock);
 void tsc_clock_finish(struct tsc_clock *clock);
+/* About every second. */
+void tsc_clock_correct(struct tsc_clock *clock);
 uint64_t tsc_clock_ns(const struct tsc_clock *clock);
+
+/* The same with moments given. */
+void tsc_clock_start_at(struct tsc_clock *clock, struct tsc_moment begin, struct tsc_moment end);
+void tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_moment now);
+uint64_t tsc_clock_ns_at(const struct tsc_clock *clock, uint64_t tsc);
 
 #endif

@@ -6,6 +6,7 @@
  * judged as memcached judges them and change nothing (README.md).
  */
 #include "serve_note.h"
+#include "serve_stream.h"
 
 #define IDLE_SLOTS_A_TURN 64u
 #define NS_PER_S          1000000000ull

@@ -223,18 +223,6 @@ bool op_waits(struct serve *sv, struct op *op);
 enum answer body_begin(struct serve *sv, struct op *op);
 enum answer answer_finish(struct serve *sv, struct op *op);
 
-/* ---- replies of any length (serve_stream.c) ---- */
-
-enum stream_verdict {
-	STREAM_DONE,
-	STREAM_GOES_ON, /* in a later pass */
-	STREAM_WAITS,   /* for room; the stack says when */
-};
-
-/* Begin to write it. On a connection no operation may stand behind it in this pass. */
-enum answer stream_answer(struct serve *sv, struct op *op, const struct stream *st);
-enum stream_verdict stream_go_on(struct serve *sv, struct session *ss);
-
 /* ---- where replies go (serve_reply.c) ---- */
 
 /* Contiguous room for at most bytes; never NULL. reply_end() queues what was used of it. */

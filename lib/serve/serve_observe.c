@@ -5,6 +5,7 @@
  * its kind; what it looks like as a line is the reader's business (serve_watch.c).
  */
 #include "serve_note.h"
+#include "serve_stream.h"
 
 bool
 observes(const struct serve *sv, enum mc_stream stream)

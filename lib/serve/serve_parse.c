@@ -5,6 +5,7 @@
  * the batch, its share of the turn, room for one more reply.
  */
 #include "serve_core.h"
+#include "serve_stream.h"
 
 static void
 again(struct serve *sv, struct session *ss)

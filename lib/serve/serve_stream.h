@@ -89,4 +89,14 @@ bool cachedump_step(struct serve *sv, struct stream *st, struct sheet *sheet);
 bool metadump_step(struct serve *sv, struct stream *st, struct sheet *sheet);
 bool mgdump_step(struct serve *sv, struct stream *st, struct sheet *sheet);
 
+enum stream_verdict {
+	STREAM_DONE,
+	STREAM_GOES_ON, /* in a later pass */
+	STREAM_WAITS,   /* for room; the stack says when */
+};
+
+/* Begin to write it. On a connection no operation may stand behind it in this pass. */
+enum answer stream_answer(struct serve *sv, struct op *op, const struct stream *st);
+enum stream_verdict stream_go_on(struct serve *sv, struct session *ss);
+
 #endif

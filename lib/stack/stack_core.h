@@ -13,6 +13,7 @@
 #define CLOCKOO_STACK_CORE_H
 
 #include "stack.h"
+#include "ration.h"
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "wire/inet_cksum.h"
@@ -39,20 +40,6 @@ struct stock {
 	uint8_t *data[STOCK_MAX];
 	struct frame *frame[STOCK_MAX];
 };
-
-/* How many answers of a kind may leave in a stretch of time: enough for every honest asker, too
- * little to be of use to another. */
-struct ration {
-	uint64_t since_ns;
-	uint32_t count;
-};
-
-#define RATION_NS      (10ull * 1000000)
-#define ECHOES_MAX     200u                /* in RATION_NS: RFC 4443 section 2.4 (f) */
-#define NEIGHBOURS_MAX 100u                /* answers to neighbours, the same */
-#define ANNOUNCE_TIMES 3u                  /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
-#define ANNOUNCE_NS    (1000ull * 1000000) /* RETRANS_TIMER */
-#define REPORTS_MAX    32u                 /* reports of a path MTU told to other cores, the same */
 
 /* Who handles a frame of other[]. */
 enum other_kind {

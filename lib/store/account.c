@@ -56,20 +56,20 @@ count_in(struct store_core *sc, const struct item *it)
 
 /* The counters of its class. */
 static inline struct counter *
-count_out(struct store_core *sc, const struct item *it)
+count_out(struct store_core *sc, const struct weight *w)
 {
-	const struct weight w = weigh(sc->store, it);
-	struct counter *c = sc->class_counters[w.class];
+	struct counter *c = sc->class_counters[w->class];
 
-	count(sc, STORE_BYTES_UNLINKED, w.memory);
+	count(sc, STORE_BYTES_UNLINKED, w->memory);
 	counter_add(&c[CLASS_UNLINKED], 1);
-	counter_add(&c[CLASS_BYTES_UNLINKED], w.bytes);
+	counter_add(&c[CLASS_BYTES_UNLINKED], w->bytes);
 	return c;
 }
 
 void
-account_in(struct store_core *sc, const struct item *it)
+account_in(struct store_core *sc, const struct item *it, uint32_t generation)
 {
+	account_generation(sc, generation);
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count_in(sc, it);
 }
@@ -94,15 +94,21 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 void
 account_replaced(struct store_core *sc, const struct item *it)
 {
+	const struct weight w = weigh(sc->store, it);
+
 	count(sc, STORE_ITEMS_UNLINKED, 1);
-	count_out(sc, it);
+	count_out(sc, &w);
 }
 
 void
 account_moved(struct store_core *sc, const struct item *from, const struct item *to)
 {
+	const struct weight w = weigh(sc->store, from);
+
+	/* Items of a class that has no page left go to the next larger one. */
+	account_generation(sc, store_generation(sc->store));
 	count_in(sc, to);
-	count_out(sc, from);
+	count_out(sc, &w);
 }
 
 static void
@@ -122,17 +128,26 @@ account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 		sc->evicted(sc->evicted_arg, it);
 }
 
+static void
+account_flushed_out(struct store_core *sc, const struct weight *w, struct counter *c)
+{
+	count(sc, STORE_FLUSHED, 1);
+	count(sc, STORE_BYTES_FLUSHED, w->memory);
+	counter_add(&c[CLASS_FLUSHED], 1);
+	counter_add(&c[CLASS_BYTES_FLUSHED], w->bytes);
+}
+
 /* Whose memory was wanted, and what the sweep found, are told apart as memcached does; what
  * somebody deleted or replaced is neither. */
 static void
-account_dead(struct store_core *sc, const struct item *it, enum leaving why, struct counter *c)
+account_dead(struct store_core *sc, const struct item *it, enum leaving why, bool flushed,
+	     struct counter *c)
 {
-	const bool flushed = item_flushed(it, store_generation(sc->store));
 	const bool swept = why == LEAVING_SWEPT, taken = !flushed && why == LEAVING_EVICTED;
 	const bool used = (item_head(it) & ITEM_USED) != 0;
 	const bool unfetched = !flushed && !used && why != LEAVING_TOLD;
 
-	count(sc, flushed ? STORE_FLUSHED : STORE_EXPIRED, 1);
+	count(sc, STORE_EXPIRED, !flushed);
 	count(sc, STORE_EXPIRED_UNFETCHED, unfetched);
 	count(sc, STORE_EXPIRED_TAKEN, taken);
 	count(sc, STORE_DEAD_SWEPT, swept);
@@ -144,11 +159,19 @@ account_dead(struct store_core *sc, const struct item *it, enum leaving why, str
 void
 account_out(struct store_core *sc, const struct item *it, enum leaving why)
 {
-	struct counter *c = count_out(sc, it);
+	const uint32_t generation = store_generation(sc->store);
+	const bool flushed = item_flushed(it, generation);
+	const struct weight w = weigh(sc->store, it);
+
+	account_generation(sc, generation);
+
+	struct counter *c = count_out(sc, &w);
 
 	count(sc, STORE_ITEMS_UNLINKED, 1);
-	if (item_dead(sc, it))
-		account_dead(sc, it, why, c);
+	if (flushed)
+		account_flushed_out(sc, &w, c);
+	if (flushed || item_expired(it, sc->now_s))
+		account_dead(sc, it, why, flushed, c);
 	else if (why == LEAVING_EVICTED)
 		account_evicted(sc, it, c);
 }
@@ -166,4 +189,134 @@ void
 account_missed(struct store_core *sc, const struct item *it, uint32_t generation)
 {
 	count(sc, item_flushed(it, generation) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED, 1);
+}
+
+/* ---- what is flushed ---- */
+
+/* Counters of one thing, in all or of a class. */
+struct books {
+	const struct counter *in, *out, *flushed, *base;
+};
+
+static uint64_t
+books_base(const struct books *b)
+{
+	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
+}
+
+/* What one core adds; it wraps. noted: its base is of the present generation; else all it has ever
+ * put in is of those before. */
+static uint64_t
+books_left(const struct books *b, bool noted)
+{
+	return (noted ? counter_read(b->base) : books_base(b)) - counter_read(b->flushed);
+}
+
+#define BOOKS(counters, IN, OUT, FLUSHED, noted)                                                   \
+	((struct books){&(counters)[IN], &(counters)[OUT], &(counters)[FLUSHED], noted})
+
+static struct books
+items_of(const struct store_core *sc)
+{
+	return BOOKS(sc->counters, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED, STORE_FLUSHED,
+		     &sc->flush_base.items);
+}
+
+static struct books
+bytes_of(const struct store_core *sc)
+{
+	return BOOKS(sc->counters, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED, STORE_BYTES_FLUSHED,
+		     &sc->flush_base.bytes);
+}
+
+static struct books
+class_items_of(const struct store_core *sc, uint32_t class)
+{
+	return BOOKS(sc->class_counters[class], CLASS_LINKED, CLASS_UNLINKED, CLASS_FLUSHED,
+		     &sc->class_flush_base[class].items);
+}
+
+static struct books
+class_bytes_of(const struct store_core *sc, uint32_t class)
+{
+	return BOOKS(sc->class_counters[class], CLASS_BYTES_LINKED, CLASS_BYTES_UNLINKED,
+		     CLASS_BYTES_FLUSHED, &sc->class_flush_base[class].bytes);
+}
+
+static void
+base_note(struct flush_base *base, struct books items, struct books bytes)
+{
+	atomic_store_explicit(&base->items.value, books_base(&items), memory_order_relaxed);
+	atomic_store_explicit(&base->bytes.value, books_base(&bytes), memory_order_relaxed);
+}
+
+void
+account_generation_began(struct store_core *sc, uint32_t generation)
+{
+	base_note(&sc->flush_base, items_of(sc), bytes_of(sc));
+	for (uint32_t i = 0; i < sc->store->slab.class_count; i++)
+		base_note(&sc->class_flush_base[i], class_items_of(sc, i), class_bytes_of(sc, i));
+	/* Release: pairs with the acquire in core_has_noted. */
+	atomic_store_explicit(&sc->counted_generation, generation, memory_order_release);
+}
+
+static bool
+core_has_noted(const struct store_core *sc)
+{
+	/* Acquire: pairs with the release in account_generation_began. */
+	return atomic_load_explicit(&sc->counted_generation, memory_order_acquire) ==
+	       store_generation(sc->store);
+}
+
+static bool
+nothing_is_flushed(const struct store *st)
+{
+	/* Acquire: pairs with the release in sweep_end. */
+	return atomic_load_explicit(&st->oldest_generation, memory_order_acquire) ==
+	       store_generation(st);
+}
+
+/* Cores go on while they are read: never below 0. */
+static struct tally
+not_negative(struct tally t)
+{
+	return (struct tally){(int64_t)t.items > 0 ? t.items : 0,
+			      (int64_t)t.bytes > 0 ? t.bytes : 0};
+}
+
+struct tally
+account_flushed(const struct store *st)
+{
+	struct tally left = {0};
+
+	if (nothing_is_flushed(st))
+		return left;
+	for (uint32_t i = 0; i < st->core_count; i++) {
+		const struct store_core *sc = &st->cores[i];
+		const struct books items = items_of(sc), bytes = bytes_of(sc);
+		const bool noted = core_has_noted(sc);
+
+		left.items += books_left(&items, noted);
+		left.bytes += books_left(&bytes, noted);
+	}
+	return not_negative(left);
+}
+
+struct tally
+account_flushed_of(const struct store *st, uint32_t class)
+{
+	struct tally left = {0};
+
+	if (nothing_is_flushed(st))
+		return left;
+	for (uint32_t i = 0; i < st->core_count; i++) {
+		const struct store_core *sc = &st->cores[i];
+		const struct books items = class_items_of(sc, class);
+		const struct books bytes = class_bytes_of(sc, class);
+		const bool noted = core_has_noted(sc);
+
+		left.items += books_left(&items, noted);
+		left.bytes += books_left(&bytes, noted);
+	}
+	return not_negative(left);
 }

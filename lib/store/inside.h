@@ -9,6 +9,7 @@
 #ifndef CLOCKOO_INSIDE_H
 #define CLOCKOO_INSIDE_H
 
+#include "account.h"
 #include "store_state.h"
 
 /* ---- store.c ---- */
@@ -71,26 +72,6 @@ uint32_t memory_evict(struct store_core *sc, uint32_t class, uint32_t max);
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
 /* Bytes of the item's first object, as item_new asks for it. */
 uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
-
-/* ---- account.c: what comes and goes, by class ---- */
-
-enum leaving {
-	LEAVING_TOLD,  /* deleted, replaced, or dead */
-	LEAVING_SWEPT, /* dead, and in no hurry */
-	LEAVING_EVICTED,
-};
-
-void account_in(struct store_core *sc, const struct item *it);
-/* One comes in for another; both have no chunks and are alive. */
-void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
-		      const struct item *there);
-/* Out, told to go, and not dead. */
-void account_replaced(struct store_core *sc, const struct item *it);
-/* The same item, from object to object. */
-void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
-/* While it can still be looked at. What is dead goes for that, whatever else is the matter. */
-void account_out(struct store_core *sc, const struct item *it, enum leaving why);
-void account_refused(struct store_core *sc, uint32_t bytes);
 
 /* ---- mover.c: pages on their way between classes ---- */
 

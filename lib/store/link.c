@@ -168,7 +168,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 		marks |= item_hand_over(there, l->inherit);
 	item_set_head(it, marks, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
-	account_in(sc, it);
+	account_in(sc, it, generation);
 	/* An update is a use of its key: what is read and then written stays as long as what is
 	 * read only. */
 	if (there != NULL && alive)
@@ -245,7 +245,8 @@ exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
 	if (h->spot.bucket == NULL)
 		return false;
 
-	const uint32_t generation = store_generation(st) << ITEM_FLUSH_SHIFT & 0xff;
+	const uint32_t now = store_generation(st);
+	const uint32_t generation = now << ITEM_FLUSH_SHIFT & 0xff;
 	const uint32_t old = bucket_ref(h->spot.bucket, h->spot.slot);
 	struct item *there = item_at(st, old), *it = l->item;
 	const uint32_t cas = (there->cas_form >> 8) + 1;
@@ -258,6 +259,7 @@ exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
 	const uint32_t ref = item_ref(st, it);
 
 	it->cas_form = cas << 8 | generation;
+	account_generation(sc, now);
 	account_exchange(sc, ref, it, old, there);
 	slab_set_live_used(sl, ref);
 	protocol_gap();

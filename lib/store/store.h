@@ -75,6 +75,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
 	X(STORE_EXPIRED_UNFETCHED, "of those, never used, and not replaced or deleted")            \
 	X(STORE_FLUSHED, "items found flushed and given back")                                     \
+	X(STORE_BYTES_FLUSHED, "bytes of those flushed, header and class rounding included")       \
 	X(STORE_EXPIRED_TAKEN, "of the expired, those whose memory somebody wanted")               \
 	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those that the sweep found")          \
 	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
@@ -213,8 +214,9 @@ uint32_t store_flushes(const struct store_core *sc);
 /* ---- telemetry ---- */
 
 struct store_usage {
-	uint64_t items;
-	uint64_t item_bytes;   /* class sizes of linked items */
+	uint64_t items;        /* without those flushed; with those expired, until collected */
+	uint64_t item_bytes;   /* their class sizes */
+	uint64_t flushed;      /* items flushed and not collected yet: their memory is in use */
 	uint64_t memory_bytes; /* the budget */
 	uint64_t limit_bytes;  /* what of it may be used, see store_limit_mt */
 	uint64_t index_slots;  /* they come and go with the items */

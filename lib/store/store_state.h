@@ -123,12 +123,19 @@ struct store {
 	struct resize resize;
 };
 
+/* Of one core, before its first change in a generation: what it had put in, less what it had taken
+ * out that was not flushed. It wraps: others take out what this core put in. */
+struct flush_base {
+	struct counter items, bytes;
+};
+
 struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	uint32_t recall;    /* the recall our magazines have answered */
-	uint32_t searched;  /* buckets looked into in search of room; it wraps */
+	_Atomic uint32_t counted_generation; /* that flush_base is of (account.h) */
+	uint32_t recall;                     /* the recall our magazines have answered */
+	uint32_t searched;                   /* buckets looked into in search of room; it wraps */
 	uint64_t grown_for; /* items linked that resize_turn has done its share for */
 	uint32_t untold,
 		untold_class; /* what the limbo took in of a class, less what it gave back */
@@ -144,6 +151,7 @@ struct store_core {
 	struct pinned pinned;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
+	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
 };
 
 /* Has some core not turned for so long that emptying pages is put off? */

@@ -19,20 +19,32 @@ store_sum(const struct store *st, enum store_counter what)
 	return sum;
 }
 
+/* Cores go on while they are read: never below 0. */
+static uint64_t
+without(uint64_t all, uint64_t some)
+{
+	return all > some ? all - some : 0;
+}
+
 uint64_t
 store_balance(const struct store *st, enum store_counter in, enum store_counter out)
 {
 	const uint64_t gone = store_sum(st, out);
 	const uint64_t come = store_sum(st, in);
 
-	return come > gone ? come - gone : 0;
+	return without(come, gone);
 }
 
 void
 store_usage_mt(const struct store *store, struct store_usage *out)
 {
-	out->items = store_balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
-	out->item_bytes = store_balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED);
+	const struct tally flushed = account_flushed(store);
+
+	out->items = without(store_balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED),
+			     flushed.items);
+	out->item_bytes = without(store_balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED),
+				  flushed.bytes);
+	out->flushed = flushed.items;
 	out->memory_bytes = store->memory_bytes;
 	out->limit_bytes = atomic_load_explicit(&store->limit_bytes, memory_order_relaxed);
 	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
@@ -99,12 +111,14 @@ store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
 		for (uint32_t n = 0; n < STORE_CLASS_COUNTER_COUNT; n++)
 			out->counted[n] +=
 				counter_read(&store->cores[i].class_counters[class - 1][n]);
-	/* Cores go on while they are read: never below 0. */
-	if (out->counted[CLASS_LINKED] > out->counted[CLASS_UNLINKED]) {
-		out->items = out->counted[CLASS_LINKED] - out->counted[CLASS_UNLINKED];
-		out->item_bytes =
-			out->counted[CLASS_BYTES_LINKED] - out->counted[CLASS_BYTES_UNLINKED];
-	}
+
+	const struct tally flushed = account_flushed_of(store, class - 1);
+
+	out->items = without(without(out->counted[CLASS_LINKED], out->counted[CLASS_UNLINKED]),
+			     flushed.items);
+	out->item_bytes = without(
+		without(out->counted[CLASS_BYTES_LINKED], out->counted[CLASS_BYTES_UNLINKED]),
+		flushed.bytes);
 }
 
 uint32_t

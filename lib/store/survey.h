@@ -39,6 +39,8 @@ uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t
 	X(CLASS_UNLINKED, "items taken out of it, for whatever reason")                            \
 	X(CLASS_BYTES_LINKED, "bytes asked for by those put in, headers and chunks included")      \
 	X(CLASS_BYTES_UNLINKED, "bytes asked for by those taken out")                              \
+	X(CLASS_FLUSHED, "of those, flushed ones")                                                 \
+	X(CLASS_BYTES_FLUSHED, "bytes asked for by those")                                         \
 	X(CLASS_EVICTED, "items forgotten to make room")                                           \
 	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
 	X(CLASS_EVICTED_UNFETCHED, "of those, never used")                                         \
@@ -57,7 +59,7 @@ struct store_class_usage {
 	uint32_t idle_s; /* since the hand last came by where it comes next: about the age of what
 			  * is evicted now */
 	uint64_t objects, used, free;
-	uint64_t items;
+	uint64_t items;      /* without those flushed */
 	uint64_t item_bytes; /* asked for */
 	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
 };

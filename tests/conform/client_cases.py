@@ -79,6 +79,19 @@ def pymemcache_asks_for_version_and_stats():
     c.close()
 
 
+def pymemcache_sees_a_flush_in_the_figures():
+    c = _client(default_noreply=False)
+    for i in range(100):
+        expect(c.set(f"flushed{i}", "value"), True)
+    expect_true(c.stats()[b"curr_items"] >= 100, "what was stored does not count")
+    expect(c.flush_all(), True)
+    expect([c.stats()[name] for name in (b"curr_items", b"bytes")], [0, 0])
+    expect(c.stats("items"), {})
+    expect(c.set("flushed1", "value"), True)
+    expect(c.stats()[b"curr_items"], 1)
+    c.close()
+
+
 def _tool(*words, cwd=None):
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", cwd=cwd,
                           stdin=subprocess.DEVNULL, timeout=TOOL_WAIT_S)
@@ -274,6 +287,7 @@ CASES = [
     pymemcache_counts_and_touches,
     pymemcache_handles_many_keys,
     pymemcache_asks_for_version_and_stats,
+    pymemcache_sees_a_flush_in_the_figures,
     memccp_and_memccat_carry_a_file,
     memcslap_sets_without_an_error,
     memcslap_gets_without_an_error,

@@ -16,7 +16,7 @@ forget_all(struct store_core *sc)
 		struct store_usage use;
 
 		store_usage_mt(sc->store, &use);
-		if (use.items == 0)
+		if (use.items + use.flushed == 0)
 			break;
 		for (uint32_t n = 0; n < tidies; n++)
 			store_tidy(sc);
