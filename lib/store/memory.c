@@ -75,8 +75,7 @@ take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	 * all of whose chunks were counted before. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
-		if (atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve &&
-		    !mover_is_still(sc))
+		if (slab_pool(sl) < sl->reserve && !mover_is_still(sc))
 			mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
 	}
 	ref = slab_take(sl, sc->magazines, class, mover_keep(sc->store));
@@ -250,8 +249,7 @@ store_is_short(const struct store_core *sc)
 {
 	const struct slab *sl = &sc->store->slab;
 
-	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX / 2 ||
-	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) < sl->reserve;
+	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX / 2 || slab_pool(sl) < sl->reserve;
 }
 
 bool
@@ -266,8 +264,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	if (sc->store->never_evict)
 		return (limbo_waiting(sc, slab_class_for(sl, bytes)) | limbo_waiting(sc, chunk)) !=
 		       0;
-	return sc->limbo.head != sc->limbo.tail ||
-	       atomic_load_explicit(&sl->pool_count, memory_order_relaxed) > POOL_KEEP ||
+	return sc->limbo.head != sc->limbo.tail || slab_pool(sl) > POOL_KEEP ||
 	       slab_coming(sl) != 0 || something_returns(sc);
 }
 

@@ -41,7 +41,7 @@ new_len(const struct store_core *sc, const struct rmw *rm, const struct item *ol
 	case RMW_APPEND:
 	case RMW_PREPEND:
 		*len += item_value_len(rm->more);
-		return *len > sc->store->value_max ? STORE_TOO_LARGE : STORE_OK;
+		return *len > store_value_max(sc->store) ? STORE_TOO_LARGE : STORE_OK;
 	case RMW_INCR:
 	case RMW_DECR:
 		if (!calculate(rm, old, &number))

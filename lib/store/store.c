@@ -84,7 +84,8 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 
 	st->seed = cfg->seed;
 	st->core_count = cfg->cores;
-	st->value_max = value_max_of(cfg);
+	st->value_most = value_max_of(cfg);
+	atomic_init(&st->value_max, st->value_most);
 	st->never_evict = cfg->never_evict;
 	st->memory_bytes = cfg->memory_bytes;
 	atomic_init(&st->limit_bytes, cfg->memory_bytes);

@@ -103,7 +103,8 @@ struct store {
 	uint64_t seed;
 	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
 	uint32_t core_count;
-	uint32_t value_max;
+	_Atomic uint32_t value_max; /* under the limit that holds now, */
+	uint32_t value_most;        /* and under none */
 	bool never_evict;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
@@ -160,6 +161,12 @@ mover_is_still(const struct store_core *sc)
 {
 	return sc->still_turns >= STILL_TURNS &&
 	       sc->still_epoch == (uint32_t)epoch_now(&sc->store->epoch);
+}
+
+static inline uint32_t
+store_value_max(const struct store *st)
+{
+	return atomic_load_explicit(&st->value_max, memory_order_relaxed);
 }
 
 static inline void

@@ -173,6 +173,16 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	return true;
 }
 
+/* As without a limit: half of the memory; but the reserve has places for one of the default size in
+ * any case. */
+static uint32_t
+value_max_under(const struct store *st, size_t limit)
+{
+	const size_t max = limit / 2 > STORE_VALUE_MAX ? limit / 2 : STORE_VALUE_MAX;
+
+	return max < st->value_most ? (uint32_t)max : st->value_most;
+}
+
 bool
 store_limit_mt(struct store *store, size_t bytes)
 {
@@ -192,6 +202,8 @@ store_limit_mt(struct store *store, size_t bytes)
 	/* Relaxed: cores see it in some turn; nothing else hangs on it. */
 	atomic_store_explicit(&sl->withheld, (uint32_t)beyond, memory_order_relaxed);
 	atomic_store_explicit(&store->limit_bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&store->value_max, value_max_under(store, bytes),
+			      memory_order_relaxed);
 	return true;
 }
 

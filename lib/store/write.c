@@ -47,7 +47,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 
 	*f = (struct fill){.hash = hash, .value_len = value_len};
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
-	if (unlikely(value_len > sc->store->value_max))
+	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
 	f->item = form == 0 ? item_new_plain(sc, key, value_len) : NULL;
 	if (likely(f->item != NULL))
