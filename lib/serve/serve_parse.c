@@ -185,6 +185,16 @@ fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
+/* Is all of it here? While memory is short a request has to fit a carry, in which it may wait: of a
+ * longer one that is the line, and its body stays unread. */
+static inline bool
+body_goes_along(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
+{
+	const uint64_t bytes = (uint64_t)used + req->body_len + req->body_end;
+
+	return len >= bytes && (likely(!sv->scarce) || bytes <= MC_LINE_MAX);
+}
+
 /* A request is parsed: take its body along if all of it is here. */
 static enum parse_step
 op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
@@ -193,7 +203,7 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	const bool has_body = (op->req.flags & MC_HAS_BODY) != 0;
 	uint32_t bytes = used;
 
-	if (has_body && src.len - used >= op->req.body_len + op->req.body_end) {
+	if (has_body && body_goes_along(sv, &op->req, used, src.len)) {
 		op->body = (struct view){src.data + used, op->req.body_len + op->req.body_end};
 		bytes += op->body.len;
 	}

@@ -6,6 +6,7 @@
  */
 #include "support/test.h"
 #include "fake_stack.h"
+#include "store/survey.h"
 
 #include <stdio.h>
 
@@ -20,7 +21,12 @@
 static const struct {
 	uint32_t len;
 	const char *verb;
-} loads[] = {{32, "set"}, {900, "set"}, {100, "add"}, {32, "ms"}};
+	uint32_t segment;  /* bytes */
+	uint32_t limit_mb; /* 0: none but what is set aside */
+} loads[] = {
+	{32, "set", 1460, 0},  {900, "set", 1460, 0}, {100, "add", 1460, 0}, {32, "ms", 1460, 0},
+	{900, "set", 8900, 0}, {900, "set", 8900, 8}, {5000, "ms", 8900, 0}, {5000, "set", 8900, 8},
+};
 
 static struct rig *rigs[2];
 static struct conn *clients[CLIENTS];
@@ -30,7 +36,8 @@ static uint32_t asked[CLIENTS], answered[CLIENTS], number;
 static void
 ask(uint32_t i, size_t load)
 {
-	static char text[PIPELINE * 1100], value[1024];
+	static char text[PIPELINE * 5100], value[5000];
+	const uint32_t segment = loads[load].segment;
 	const bool meta = strcmp(loads[load].verb, "ms") == 0;
 	uint32_t len = 0;
 
@@ -40,8 +47,9 @@ ask(uint32_t i, size_t load)
 					  "%s new%u %s%u\r\n%.*s\r\n", loads[load].verb, number++,
 					  meta ? "" : "0 0 ", loads[load].len, (int)loads[load].len,
 					  value);
-	for (uint32_t at = 0; at < len; at += 1460)
-		rig_receive(rigs[0], clients[i], text + at, len - at < 1460 ? len - at : 1460);
+	for (uint32_t at = 0; at < len; at += segment)
+		rig_receive(rigs[0], clients[i], text + at,
+			    len - at < segment ? len - at : segment);
 	asked[i] += PIPELINE;
 }
 
@@ -79,9 +87,11 @@ ask_until_all_wait(size_t load)
 }
 
 static void
-begin(void)
+begin(size_t load)
 {
 	rig_create_cores(rigs, 2);
+	if (loads[load].limit_mb != 0)
+		check(store_limit_mt(rigs[0]->store, (size_t)loads[load].limit_mb << 20));
 	rig_fill(rigs[0]);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		clients[i] = rig_open(rigs[0]);
@@ -102,7 +112,7 @@ sets_wait_for_a_core_that_stands_still(void **state)
 		struct conn *late;
 		uint32_t done = 0;
 
-		begin();
+		begin(load);
 		ask_until_all_wait(load);
 		for (uint32_t i = 0; i < CLIENTS; i++)
 			done += answered[i];
@@ -147,7 +157,7 @@ a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const char *sent;
 
-		begin();
+		begin(0);
 		ask_until_all_wait(0);
 		for (uint32_t n = 0; n < 100 && rig_count(rigs[0], STORE_NO_MEMORY_COUNT) == 0;
 		     n++) {
