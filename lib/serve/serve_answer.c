@@ -160,6 +160,18 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
+/* Who asked for no answer is told by the end of the connection: else he would take for flushed what
+ * is there. */
+static void
+flush_refuse(struct serve *sv, struct op *op)
+{
+	reply_error(sv, op, MC_ERR_FLUSH_BUSY);
+	if (op->session == NULL || !op_noreply(op))
+		return;
+	op->session->end = SESSION_ENDS_WRONG;
+	session_close(sv, op->session);
+}
+
 static enum answer
 answer_flush_all(struct serve *sv, struct op *op)
 {
@@ -176,7 +188,7 @@ answer_flush_all(struct serve *sv, struct op *op)
 	else if (ss != NULL && flush_wait(sv, ss))
 		return ANSWER_LATER;
 	else
-		reply_error(sv, op, MC_ERR_FLUSH_BUSY);
+		flush_refuse(sv, op);
 	if (ss != NULL)
 		ss->memory_waits = 0;
 	return ANSWER_DONE;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define FLOOD      64u
+#define CHUNKS     64u
 #define TURNS_MAX  20000u
 #define WALK_TURNS 100u  /* a walk through a full store takes more than that */
 #define TURN_ITEMS 3000u /* taken out in one turn: the walk's slice, and what sets evict ahead */
@@ -140,6 +141,30 @@ a_quiet_flood_is_in_order(void **state)
 		check_bytes(sent + i * 24, "\x81\x08\0\0\0\0\0\0", 8);
 }
 
+/* Others' unread replies have all chunks but one, so nothing can wait. A flush without an answer is
+ * not refused in silence: what it was to flush would be there, and the client would not know. */
+static void
+a_quiet_flush_that_is_refused_ends_its_connection(void **state)
+{
+	struct conn *slow = rig_open(rig), *c = rig_open(rig);
+
+	rig_set_chunks(rig, CHUNKS);
+	for (uint32_t i = 1; i < CHUNKS; i++)
+		rig_receive_text(rig, slow, "version\r\n");
+	rig_turns(rig, CHUNKS);
+	check_eq(rig_chunks_used(rig), CHUNKS - 1);
+	for (uint32_t i = 0; i < FLOOD; i++)
+		rig_receive_text(
+			rig, c,
+			"set again 0 0 1 noreply\r\nx\r\nflush_all noreply\r\nget again\r\n");
+	for (uint32_t turn = 0; turn < 16 * FLOOD && !rig_closed(c); turn++) {
+		rig_turn(rig);
+		rig_acked(rig, c);
+	}
+	check(rig_closed(c));
+	check(told(c, "END\r\n") < FLOOD); /* and nothing else was told */
+}
+
 /* A datagram cannot wait: it is told, and nothing has happened. */
 static void
 a_datagram_is_told_to_come_again(void **state)
@@ -189,6 +214,7 @@ main(void)
 		TEST(who_floods_waits_and_nobody_else),
 		TEST(flushes_with_nothing_between_wait_for_nothing),
 		TEST(a_quiet_flood_is_in_order),
+		TEST(a_quiet_flush_that_is_refused_ends_its_connection),
 		TEST(a_datagram_is_told_to_come_again),
 		TEST(whoever_waits_may_go),
 	};
