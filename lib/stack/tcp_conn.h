@@ -236,7 +236,7 @@ struct conn {
 		uint32_t rtt_at_us; /* until it is open: when our SYN was sent */
 		uint32_t epoch_us;  /* then: since when text is counted (tcp_width.c)... */
 	};
-	uint32_t epoch_seq; /* ... and rcv_nxt at that time */
+	uint32_t epoch_seq; /* ... and how far it was read then */
 	uint32_t iss;
 	uint32_t peer_fin_seq;
 };

@@ -106,12 +106,19 @@ void width_end(struct stack *s, struct conn *c);
  */
 void width_measure(struct stack *s, struct conn *c);
 
+/* Up to where the service has read: text that waits is no reason to let in more. */
+static inline uint32_t
+rx_read_to(const struct conn *c)
+{
+	return c->rcv_nxt - c->rx.bytes;
+}
+
 /* Too little for a wider window, however short the time, and there is none to take back. */
 static inline bool
 width_is_due(const struct conn *c)
 {
 	return c->rcv_limit != RX_WINDOW_BYTES ||
-	       c->rcv_nxt - c->epoch_seq > RX_WINDOW_BYTES / WIDTH_GAIN;
+	       rx_read_to(c) - c->epoch_seq > RX_WINDOW_BYTES / WIDTH_GAIN;
 }
 
 /* ---- tcp_holes.c: text after holes, and what SACK says of it ---- */

@@ -2,8 +2,9 @@
  * tcp_width.c - how wide our window may be: dynamic right-sizing (M. Fisk and W. Feng, 2001).
  *
  * Every connection may have RX_WINDOW_BYTES on its way to us. Who sends so much in a round trip is
- * held up by the window and not by the path, and gets a wider one: four times what came in the last
- * round trip, twice for a peer in slow start and twice for the round trip that the news takes.
+ * held up by the window and not by the path, and gets a wider one: four times what was read in the
+ * last round trip, twice for a peer in slow start and twice for the round trip that the news takes.
+ * Text that the service leaves unread (its request waits) counts for nothing.
  *
  * A window is a promise. The text that it lets in is read in the turn in which it comes, so that
  * the wide ones promise together more than there are frames (WIDTH_A_FRAME); what lies behind a
@@ -74,7 +75,7 @@ void
 width_open(const struct stack *s, struct conn *c)
 {
 	c->epoch_us = s->now_us;
-	c->epoch_seq = c->rcv_nxt;
+	c->epoch_seq = rx_read_to(c);
 }
 
 void
@@ -127,14 +128,14 @@ width_ask(struct stack *s, struct conn *c, uint32_t want)
 		take_from_others(s, c);
 }
 
-/* Of what came since the epoch began, the share of a round trip. */
+/* Of what was read since the epoch began, the share of a round trip. */
 static uint32_t
-came_in_round(const struct conn *c, uint32_t us)
+read_in_round(const struct conn *c, uint32_t us)
 {
-	const uint32_t came = c->rcv_nxt - c->epoch_seq;
+	const uint32_t bytes = rx_read_to(c) - c->epoch_seq;
 
 	/* Up to two it may be one that took longer. */
-	return us / 2 < c->min_rtt_us ? came : (uint32_t)((uint64_t)came * c->min_rtt_us / us);
+	return us / 2 < c->min_rtt_us ? bytes : (uint32_t)((uint64_t)bytes * c->min_rtt_us / us);
 }
 
 void
@@ -146,7 +147,7 @@ width_measure(struct stack *s, struct conn *c)
 
 	if ((c->flags & flags) != (CONN_OPENED | CONN_WSCALE) || us < c->min_rtt_us)
 		return;
-	want = WIDTH_GAIN * min_u32(came_in_round(c, us), RX_WINDOW_MAX / WIDTH_GAIN);
+	want = WIDTH_GAIN * min_u32(read_in_round(c, us), RX_WINDOW_MAX / WIDTH_GAIN);
 	width_open(s, c);
 	if (s->tcp->evict.frames || want < c->rcv_limit / WIDTH_GAIN)
 		width_set(s, c, c->rcv_limit / 2);

@@ -35,6 +35,7 @@ struct world {
 	struct sim_stack *ss;
 	struct peer peer[PEERS_MAX];
 	uint32_t gone;
+	bool waits; /* the service reads nothing: the requests that came wait for something */
 };
 
 static uint8_t text[FULL];
@@ -57,6 +58,8 @@ serve(void *arg)
 	struct world *w = arg;
 	struct conn *c;
 
+	if (w->waits)
+		return;
 	while ((c = stack_pop_ready(w->ss->stack)) != NULL) {
 		for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c))
 			conn_advance(w->ss->stack, c, v.len);
@@ -278,6 +281,24 @@ who_sends_less_than_a_window_gets_no_wider_one(void **state)
 	world_destroy(w);
 }
 
+/* A request that waits leaves what comes behind it unread: who fills one window in each round trip
+ * then is told no wider one, or a few such would have all frames. */
+static void
+text_that_waits_makes_no_window_wider(void **state)
+{
+	struct world *w = world_create();
+
+	open_peers(w, 0, 1);
+	w->waits = true;
+	upload(w, 0, 8);
+	check_eq(tcp_of(w)->widths.count, 0);
+	check(w->peer[0].edge <= RX_WINDOW_BYTES + FULL);
+	w->waits = false;
+	upload(w, 0, 12);
+	check(tcp_of(w)->widths.count == 1);
+	world_destroy(w);
+}
+
 static void
 who_stops_filling_a_wide_window_gives_it_back(void **state)
 {
@@ -476,6 +497,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
 		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
+		cmocka_unit_test(text_that_waits_makes_no_window_wider),
 		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
 		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),

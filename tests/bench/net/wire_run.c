@@ -276,7 +276,11 @@ residence_us(const struct wire_run *r, double share)
 {
 	const uint64_t ticks = histogram_quantile(&r->wire.end[CLIENT].residence, share);
 
-	return (double)ticks * ((double)r->clock.ns_per_tick / 0x1p32) / NS_PER_US;
+	const uint64_t from = r->clock.base.tsc;
+
+	return (double)(tsc_clock_ns_at(&r->clock, from + ticks) -
+			tsc_clock_ns_at(&r->clock, from)) /
+	       NS_PER_US;
 }
 
 void
