@@ -167,27 +167,32 @@ make_room(struct stack *s, struct conn *c, uint32_t aside)
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	while (t->rx_left <= aside && !list_empty(&t->holed)) {
+	/* Text that is read in its turn is a burst at most. What waits takes the last only. */
+	while (t->rx_left <= aside + min_u32(c->rx.frames, BURST_MAX) && !list_empty(&t->holed)) {
 		holes_clear(s, container_of(t->holed.next, struct conn, holed));
 		stack_count(s, TCP_HOLES_EVICTED);
 	}
-	if (t->rx_left > aside)
+	if (t->rx_left > aside + c->rx.frames)
 		return true;
 	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 	return false;
 }
 
-/* Is there a frame to be had for text in order? */
+/*
+ * Is there a frame to be had for text in order? Of what is not read yet a connection holds no more
+ * than it leaves to others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait
+ * with all that they may hold take frames from each other, and not from who has his text read.
+ */
 static inline bool
 room_in_order(struct stack *s, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
 	const uint32_t aside = c->rx.frames > 0 ? rx_aside(s) : 0;
+	const bool leaves_enough = s->tcp->rx_left > aside + c->rx.frames;
 
-	if (likely(held < CONN_RX_FRAMES_MAX && s->tcp->rx_left > aside))
+	if (likely(held < CONN_RX_FRAMES_MAX && leaves_enough))
 		return true;
-	return (s->tcp->rx_left > aside && !rx_is_full(s, c, held, aside)) ||
-	       make_room(s, c, aside);
+	return (leaves_enough && !rx_is_full(s, c, held, aside)) || make_room(s, c, aside);
 }
 
 /* Without SACK the peer counts ACKs of one number, and this text has made it another. */

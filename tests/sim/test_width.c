@@ -299,6 +299,27 @@ text_that_waits_makes_no_window_wider(void **state)
 	world_destroy(w);
 }
 
+/* Requests of sixty wait, and their text with them, all that they were told they may send: more
+ * than there are frames. Another one's burst finds room, before it is read. */
+static void
+those_who_wait_leave_room_for_a_burst(void **state)
+{
+	const uint32_t waiting = 60, victim = waiting;
+	struct world *w = world_create();
+
+	open_peers(w, 0, waiting + 1);
+	w->waits = true;
+	for (uint32_t n = 0; n < waiting * 60; n++) {
+		send_window(w, n % waiting, FULL);
+		turn(w);
+	}
+	check(refused(w) > 0);
+	send_window(w, victim, 14 * FULL);
+	check_eq(w->peer[victim].acked, w->peer[victim].next);
+	w->waits = false;
+	world_destroy(w);
+}
+
 static void
 who_stops_filling_a_wide_window_gives_it_back(void **state)
 {
@@ -455,10 +476,14 @@ wide_windows_shrink_while_frames_are_short(void **state)
 	upload(w, 2, 8);
 	upload(w, 3, 8);
 	check(w->peer[3].edge - w->peer[3].acked > 4 * RX_WINDOW_BYTES);
-	for (uint32_t i = 0; i < 3; i++)
-		leave_hole(w, i);
-	for (uint32_t k = 0; k < 20; k++)
+	for (uint32_t k = 0; k < 20; k++) {
+		/* Those whose text made room for text in order send it again. */
+		for (uint32_t i = 0; i < 3; i++) {
+			w->peer[i].next = w->peer[i].acked;
+			leave_hole(w, i);
+		}
 		upload(w, 3, 1);
+	}
 	check(w->peer[3].open);
 	check(w->peer[3].edge - w->peer[3].acked <= RX_WINDOW_BYTES + FULL);
 	check_eq(w->peer[3].acked, w->peer[3].next);
@@ -498,6 +523,7 @@ main(void)
 		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
 		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
 		cmocka_unit_test(text_that_waits_makes_no_window_wider),
+		cmocka_unit_test(those_who_wait_leave_room_for_a_burst),
 		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
 		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
