@@ -19,6 +19,7 @@
 /* In order and after holes together. Two neighbours hold more text than one frame has room for
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
+#define RX_FRAMES_FEW      32u /* unread in order, however little that leaves to others */
 /* What a wider window takes beyond them is no more than so many times what is left for all. */
 #define RX_FRAMES_PART 2u
 #define HOLES_STALE_US 1000000u /* not filled for so long: they make room for others' */

@@ -152,6 +152,19 @@ rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t 
 	return held >= RX_FRAMES_PART * left || held >= frames_max(s, c);
 }
 
+/*
+ * Of text that is not read yet a connection holds a few frames, and no more than it leaves to
+ * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait with all that they
+ * may hold take frames from each other, and not from who has his text read.
+ */
+static inline bool
+leaves_enough(const struct stack *s, const struct conn *c, uint32_t aside)
+{
+	const uint32_t held = c->rx.frames;
+
+	return s->tcp->rx_left > aside + (held > RX_FRAMES_FEW ? held : 0);
+}
+
 /* Text in order takes the place of text after a hole: of its own connection, then of the one that
  * has been without progress the longest. */
 static __attribute__((noinline)) bool
@@ -167,32 +180,28 @@ make_room(struct stack *s, struct conn *c, uint32_t aside)
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	/* Text that is read in its turn is a burst at most. What waits takes the last only. */
-	while (t->rx_left <= aside + min_u32(c->rx.frames, BURST_MAX) && !list_empty(&t->holed)) {
+	while ((t->rx_left <= aside || (c->rx.frames < BURST_MAX && !leaves_enough(s, c, aside))) &&
+	       !list_empty(&t->holed)) {
 		holes_clear(s, container_of(t->holed.next, struct conn, holed));
 		stack_count(s, TCP_HOLES_EVICTED);
 	}
-	if (t->rx_left > aside + c->rx.frames)
+	if (leaves_enough(s, c, aside))
 		return true;
 	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 	return false;
 }
 
-/*
- * Is there a frame to be had for text in order? Of what is not read yet a connection holds no more
- * than it leaves to others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait
- * with all that they may hold take frames from each other, and not from who has his text read.
- */
+/* Is there a frame to be had for text in order? */
 static inline bool
 room_in_order(struct stack *s, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
 	const uint32_t aside = c->rx.frames > 0 ? rx_aside(s) : 0;
-	const bool leaves_enough = s->tcp->rx_left > aside + c->rx.frames;
+	const bool enough = leaves_enough(s, c, aside);
 
-	if (likely(held < CONN_RX_FRAMES_MAX && leaves_enough))
+	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
-	return (leaves_enough && !rx_is_full(s, c, held, aside)) || make_room(s, c, aside);
+	return (enough && !rx_is_full(s, c, held, aside)) || make_room(s, c, aside);
 }
 
 /* Without SACK the peer counts ACKs of one number, and this text has made it another. */
