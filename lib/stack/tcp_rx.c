@@ -5,8 +5,9 @@
  * What is kept is bounded three ways: bytes by the window, frames a connection, and frames of
  * all connections together, so that the port's pool never runs dry. The last quarter of the
  * common pool is for text in order: that gets read and given back, text after a hole may not.
- * Nor is text in order read while its replies have no room: so the last frames, one for every
- * connection, are for those that hold none.
+ * Nor is text in order read while its request waits, or its replies have no room: so a connection
+ * leaves to others as many frames as it holds, and the last ones, one for every connection, are for
+ * those that hold none.
  */
 #include "tcp.h"
 
