@@ -7,7 +7,8 @@ of a link that a program of ours makes as bad as it is told to.
     NAME-k   memcached                             k0  10.99.1.1/24
 
 What is lost has to be a segment, not sixty at once: segmentation and checksum offloads are off on
-every interface, the same on both sides.
+every interface, the same on both sides. Nor an ARP request: three lost in a row fail all connects
+of a client's kernel, which says nothing of a server's TCP. So the kernels know the MACs.
 Clients, and memcached where it does not say otherwise, use the congestion control of congestion().
 """
 
@@ -75,6 +76,19 @@ class Link:
 
     def join(self):
         """For appliance.start; nothing is left to do once it runs."""
+
+    def know_server(self):
+        self._know(self.client, self.near, self.host, self._mac(self.server, self.iface))
+
+    def know_client(self):
+        self._know(self.server, self.iface, self.here, self._mac(self.client, self.near))
+
+    def _mac(self, ns, iface):
+        return json.loads(checked(*inside(ns), "ip", "-j", "link", "show", iface))[0]["address"]
+
+    def _know(self, ns, iface, address, mac):
+        checked(*inside(ns), "ip", "neigh", "replace", address, "lladdr", mac, "dev", iface, "nud",
+                "permanent")
 
     def _pair(self, ns, iface, in_middle):
         checked(*inside(ns), "ip", "link", "add", iface, "type", "veth", "peer", "name", in_middle,
@@ -204,6 +218,9 @@ class Links(Bed):
         self.memcached.make(address_of_far=True)
         self.start_appliance(ledger, self.clockoo)
         self._start_memcached()
+        for link in (self.clockoo, self.memcached):
+            link.know_server()
+        self.memcached.know_client()
 
     def _start_memcached(self):
         # It will not run as root. Changing user clears the death signal, so that comes after.
