@@ -6,7 +6,7 @@
 #include "sizes.h"
 #include "stack/neigh_table.h"
 #include "stack/conn_sources.h"
-#include "stack/path_notes.h"
+#include "stack/pmtu_reports.h"
 #include "version.h"
 #include "worker.h"
 
@@ -20,20 +20,20 @@
 
 /* Everything that can be refused without asking DPDK. */
 static bool
-judge(struct appliance *a, struct fault *f)
+prepare(struct appliance *a, struct error *err)
 {
 	struct secrets secrets;
 
-	if (!nic_judge(&a->nic, &a->config, f))
-		return config_condemn(&a->source, f);
+	if (!nic_prepare(&a->nic, &a->config, err))
+		return config_error_permanent(&a->source, err);
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
-		return fault_say(f, "no random numbers from the kernel");
+		return error_set(err, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
-	return nic_allows(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, f);
+	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, err);
 }
 
 static void
-watch(struct appliance *a, uint32_t core)
+register_counters(struct appliance *a, uint32_t core)
 {
 	const struct core *c = &a->cores[core];
 	const struct telemetry_set sets[] = {
@@ -88,19 +88,19 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 		.yield = a->config.yield,
 		/* No queue wakes a core whose frames another one receives. */
 		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
-		.carries_others = a->nic.handover != NULL && i < a->nic.plan.queues,
+		.forwards_frames = a->nic.handover != NULL && i < a->nic.plan.queues,
 	};
-	watch(a, i);
+	register_counters(a, i);
 }
 
 static bool
-build(struct appliance *a, struct fault *f)
+build(struct appliance *a, struct error *err)
 {
 	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
 	struct region region = {0};
 
-	if (!huge_block_take(&a->block, a->sizes.block_bytes, &a->config,
-			     (int)a->nic.machine.placement.node, f))
+	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
+			      (int)a->nic.machine.placement.node, err))
 		return false;
 	region.base = a->block.base;
 	region.size = a->block.bytes;
@@ -110,7 +110,7 @@ build(struct appliance *a, struct fault *f)
 			conn_sources_create(&region, a->config.conns_max,
 					    a->config.conns_per_source, a->sizes.stack.seed);
 	if (a->config.cores > 1)
-		a->sizes.stack.path_notes = path_notes_create(&region);
+		a->sizes.stack.pmtu_reports = pmtu_reports_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	policy_set(a);
@@ -121,40 +121,41 @@ build(struct appliance *a, struct fault *f)
 }
 
 static void
-say_budget(const struct appliance *a)
+print_memory(const struct appliance *a)
 {
 	const struct sizes *z = &a->sizes;
 
 	fprintf(stderr, "clockoo: %s; rings of %u and %u\n", a->nic.plan.words,
 		a->nic.device.rx_ring, a->nic.device.tx_ring);
 	fprintf(stderr,
-		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB a core, frames %llu "
+		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB per core, frames "
+		"%llu "
 		"MB\n",
 		z->store_bytes >> 20, z->stack_bytes >> 10, z->serve_bytes >> 10,
 		(unsigned long long)(z->pool_bytes >> 20));
 }
 
 bool
-appliance_start(struct appliance *a, struct fault *f)
+appliance_start(struct appliance *a, struct error *err)
 {
-	f->text[0] = '\0';
-	control_block();
+	err->text[0] = '\0';
+	control_block_signals();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
-	if (!judge(a, f) || !nic_start(&a->nic, &a->config, a->sizes.frames, f))
+	if (!prepare(a, err) || !nic_start(&a->nic, &a->config, a->sizes.frames, err))
 		return false;
-	if (!build(a, f)) {
+	if (!build(a, err)) {
 		nic_stop(&a->nic);
 		return false;
 	}
 	nic_warn(&a->nic, "clockoo");
 	if (a->config.verbosity > 0)
-		say_budget(a);
+		print_memory(a);
 	return true;
 }
 
 /* " tcp 10.99.0.1:11211", " tcp [2001:db8::1]:11211" */
 static void
-say_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
+print_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
 {
 	const bool v4 = ip_addr_is_v4(ip);
 	char text[IP_ADDR_TEXT_MAX + 1];
@@ -166,7 +167,7 @@ say_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
 }
 
 static void
-say_ready(const struct appliance *a)
+print_ready(const struct appliance *a)
 {
 	const struct config *c = &a->config;
 	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
@@ -174,10 +175,10 @@ say_ready(const struct appliance *a)
 	const char *const iface = profile_has_iface(&a->nic.profile) ? c->iface : "";
 
 	printf("clockoo %s ready:", CLOCKOO_VERSION);
-	say_address("tcp", &ip4, c->tcp_port);
-	say_address("udp", &ip4, c->udp_port);
-	say_address("tcp", &c->ipv6, c->tcp_port);
-	say_address("udp", &c->ipv6, c->udp_port);
+	print_address("tcp", &ip4, c->tcp_port);
+	print_address("udp", &ip4, c->udp_port);
+	print_address("tcp", &c->ipv6, c->tcp_port);
+	print_address("udp", &c->ipv6, c->udp_port);
 	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
 	       c->port,
 	       c->pci[0] != '\0'  ? " at "
@@ -188,26 +189,26 @@ say_ready(const struct appliance *a)
 }
 
 bool
-appliance_run(struct appliance *a, struct fault *f)
+appliance_run(struct appliance *a, struct error *err)
 {
 	void *args[CORES_MAX];
 	pthread_t control;
 
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		args[i] = &a->workers[i];
-	if (!control_start(&control, a, f))
+	if (!control_start(&control, a, err))
 		return false;
-	say_ready(a);
+	print_ready(a);
 	background_ready(&a->background, &a->config);
-	notify_say(&a->notify, "READY=1");
-	if (!lcores_run(&a->config.lcores, worker_run, args, f))
+	notify_send(&a->notify, "READY=1");
+	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
 	return true;
 }
 
 static bool
-say_counter(void *arg, const struct counter_name *name, uint64_t value)
+print_counter(void *arg, const struct counter_name *name, uint64_t value)
 {
 	(void)arg;
 	fprintf(stderr, "clockoo: %s %llu (%s)\n", name->symbol, (unsigned long long)value,
@@ -219,7 +220,7 @@ void
 appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
-		telemetry_each(&a->telemetry, say_counter, NULL);
+		telemetry_each(&a->telemetry, print_counter, NULL);
 	nic_stop(&a->nic);
-	huge_block_give(&a->block);
+	huge_block_free(&a->block);
 }

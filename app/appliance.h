@@ -5,7 +5,7 @@
  * Owner:  main, from appliance_start to appliance_stop.
  * Thread: built by the main thread. Afterwards core i belongs to lcore i, stop is written by the
  *         control thread, the rest is read only.
- * Errors: struct fault; main prints its one line and exits with 1.
+ * Errors: struct error; main prints its one line and exits with 1.
  */
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
@@ -14,7 +14,7 @@
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
-#include "identity.h"
+#include "privileges.h"
 #include "nic.h"
 #include "notify.h"
 #include "pid_file.h"
@@ -31,8 +31,8 @@ struct worker {
 	const struct tsc_clock *clock;
 	const atomic_bool *stop;
 	bool yield;
-	bool adaptive;       /* an idle core waits */
-	bool carries_others; /* frames of other cores come and go by its queue */
+	bool adaptive;        /* an idle core waits */
+	bool forwards_frames; /* frames of other cores come and go by its queue */
 };
 
 /* The bytes of each part, computed before anything is taken. */
@@ -42,7 +42,7 @@ struct sizes {
 	struct store_config store;
 	uint32_t frames; /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
-		path_notes_bytes;
+		pmtu_reports_bytes;
 	size_t block_bytes; /* all of them together */
 	uint64_t pool_bytes;
 };
@@ -65,7 +65,7 @@ struct appliance {
 	struct telemetry telemetry;
 	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
 	struct users users;
-	struct identity identity;
+	struct privileges privileges;
 	struct background background;
 	struct notify notify;
 	struct pid_file pid_file;
@@ -74,9 +74,9 @@ struct appliance {
 };
 
 /* config is filled; everything else is made here. On false nothing is left running. */
-bool appliance_start(struct appliance *a, struct fault *f);
+bool appliance_start(struct appliance *a, struct error *err);
 /* Until a signal; prints the ready line first. */
-bool appliance_run(struct appliance *a, struct fault *f);
+bool appliance_run(struct appliance *a, struct error *err);
 void appliance_stop(struct appliance *a);
 
 #endif

@@ -7,11 +7,11 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#define OUR_NAME "clockoo"
+#define SYSLOG_NAME "clockoo"
 
 /* The second process closes its end without a word only by ending. */
 static int
-wait_for(pid_t pid, int fd)
+wait_for_child(pid_t pid, int fd)
 {
 	char word;
 	int status;
@@ -20,7 +20,7 @@ wait_for(pid_t pid, int fd)
 		return 0;
 	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) != 0)
 		return WEXITSTATUS(status);
-	return FAULT_GENERAL;
+	return ERROR_GENERAL;
 }
 
 bool
@@ -29,7 +29,7 @@ background_begin(struct background *b, int *status)
 	int ends[2];
 	pid_t pid;
 
-	*status = FAULT_OS;
+	*status = ERROR_OS;
 	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
 		perror("clockoo: -d: cannot fork");
 		return false;
@@ -41,23 +41,24 @@ background_begin(struct background *b, int *status)
 		return true;
 	}
 	close(ends[1]);
-	*status = wait_for(pid, ends[0]);
+	*status = wait_for_child(pid, ends[0]);
 	return false;
 }
 
 /* A whole line at a time; syslog puts our name in front by itself. */
 static ssize_t
-write_to_log(void *unused, const char *text, size_t len)
+write_to_syslog(void *unused, const char *text, size_t len)
 {
 	const char *end = text + len;
-	const size_t name_len = strlen(OUR_NAME ": ");
+	const size_t name_len = strlen(SYSLOG_NAME ": ");
 
 	(void)unused;
 	while (text < end) {
 		const char *line = text, *stop = memchr(text, '\n', (size_t)(end - text));
 
 		stop = stop != NULL ? stop : end;
-		if ((size_t)(stop - line) > name_len && memcmp(line, OUR_NAME ": ", name_len) == 0)
+		if ((size_t)(stop - line) > name_len &&
+		    memcmp(line, SYSLOG_NAME ": ", name_len) == 0)
 			line += name_len;
 		if (stop > line)
 			syslog(LOG_NOTICE, "%.*s", (int)(stop - line), line);
@@ -68,13 +69,13 @@ write_to_log(void *unused, const char *text, size_t len)
 
 /* From here on nobody reads what we say: the system's log does. */
 static void
-speak_to_log(void)
+redirect_stderr_to_syslog(void)
 {
-	FILE *log = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_to_log});
+	FILE *log = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_to_syslog});
 
 	if (log == NULL)
 		return;
-	openlog(OUR_NAME, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	openlog(SYSLOG_NAME, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	setvbuf(log, NULL, _IOLBF, BUFSIZ);
 	stderr = log;
 }
@@ -88,15 +89,15 @@ background_ready(struct background *b, const struct config *cfg)
 		return;
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (!cfg->coredumps && chdir("/") != 0)
-		perror("clockoo: -d: cannot leave the folder");
+		perror("clockoo: -d: cannot change the directory to /");
 	/* As memcached: who asked for words keeps hearing them. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && cfg->verbosity == 0; fd++)
 		dup2(null_fd, fd);
 	close(null_fd);
 	if (cfg->verbosity == 0)
-		speak_to_log();
+		redirect_stderr_to_syslog();
 	if (write(b->ready_fd, "r", 1) != 1)
-		perror("clockoo: -d: nobody waited");
+		perror("clockoo: -d: the parent process is gone");
 	close(b->ready_fd);
 	b->ready_fd = -1;
 }

@@ -32,7 +32,7 @@ our_signals(void)
 }
 
 void
-control_block(void)
+control_block_signals(void)
 {
 	sigset_t set = our_signals();
 
@@ -89,9 +89,9 @@ watch_link(struct appliance *a, bool *was_up)
 }
 
 static void
-warn_of_checksums(struct appliance *a, struct checksum_watch *w)
+warn_bad_checksums(struct appliance *a, struct checksum_watch *w)
 {
-	const uint64_t dropped = checksum_watch_due(w, &a->telemetry);
+	const uint64_t dropped = checksum_watch_check(w, &a->telemetry);
 
 	if (dropped != 0)
 		fprintf(stderr,
@@ -108,27 +108,27 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
-	warn_of_checksums(a, sums);
+	warn_bad_checksums(a, sums);
 	if (a->config.live)
 		live_print(live, a);
 }
 
 /* The manager ends a process of which it hears nothing; the journal has the reason then. */
 static void
-show_life(const struct appliance *a, struct watchdog *w)
+notify_watchdog(const struct appliance *a, struct watchdog *w)
 {
 	uint32_t core = 0;
 
-	switch (watchdog_look(w, &a->telemetry, (uint64_t)monotonic_ns(), &core)) {
+	switch (watchdog_check(w, &a->telemetry, (uint64_t)monotonic_ns(), &core)) {
 	case WATCHDOG_NOT_DUE:
 		break;
 	case WATCHDOG_ALIVE:
-		notify_say(&a->notify, "WATCHDOG=1");
+		notify_send(&a->notify, "WATCHDOG=1");
 		break;
 	case WATCHDOG_STUCK:
 		fprintf(stderr,
-			"clockoo: core %u stands still: the service manager is not told "
-			"that we live\n",
+			"clockoo: core %u is stuck: no watchdog notification is sent "
+			"to the service manager\n",
 			core);
 		break;
 	}
@@ -144,25 +144,25 @@ reload(struct appliance *a, bool *reloading)
 
 /* A reload ends when the cores can have its users: some may not have seen the last ones yet. */
 static void
-hand_over(struct appliance *a, bool *reloading)
+apply_users(struct appliance *a, bool *reloading)
 {
-	users_hand_over(&a->users, a->shared);
-	if (*reloading && !a->users.waiting) {
-		notify_say(&a->notify, "READY=1");
+	users_apply(&a->users, a->shared);
+	if (*reloading && !a->users.pending) {
+		notify_send(&a->notify, "READY=1");
 		*reloading = false;
 	}
 }
 
 static bool
-stop_is_asked(const struct appliance *a, int signal_number)
+is_stop_requested(const struct appliance *a, int signal_number)
 {
 	return (signal_number != 0 && signal_number != SIGHUP) ||
-	       serve_stop_asked_mt(a->shared) != SERVE_GO_ON;
+	       serve_stop_requested_mt(a->shared) != SERVE_RUN;
 }
 
 /* Threads inherit the main thread's CPU, where a core never lets go. */
 static void
-take_cpu(const struct appliance *a)
+pin_control_thread(const struct appliance *a)
 {
 	const uint32_t cpu = a->nic.machine.placement.control_cpu;
 	cpu_set_t one;
@@ -185,17 +185,17 @@ control_run(void *arg)
 	uint32_t ticks = 0;
 	bool reloading = false, link_up = true;
 
-	take_cpu(a);
+	pin_control_thread(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(due_ns + TICK_NS);
 
-		if (stop_is_asked(a, number))
+		if (is_stop_requested(a, number))
 			break;
 		if (number == SIGHUP)
 			reload(a, &reloading);
-		hand_over(a, &reloading);
+		apply_users(a, &reloading);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
@@ -204,17 +204,17 @@ control_run(void *arg)
 			each_second(a, &live, &sums);
 			watch_link(a, &link_up);
 		}
-		show_life(a, &watchdog);
+		notify_watchdog(a, &watchdog);
 	}
-	notify_say(&a->notify, "STOPPING=1");
+	notify_send(&a->notify, "STOPPING=1");
 	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
 	return NULL;
 }
 
 bool
-control_start(pthread_t *thread, struct appliance *a, struct fault *f)
+control_start(pthread_t *thread, struct appliance *a, struct error *err)
 {
 	const int rc = pthread_create(thread, NULL, control_run, a);
 
-	return rc == 0 || fault_say(f, "cannot start the control thread: %s", strerror(rc));
+	return rc == 0 || error_set(err, "cannot start the control thread: %s", strerror(rc));
 }

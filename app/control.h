@@ -4,7 +4,7 @@
  *
  * Shape:  SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked in every thread and taken here one at a
  *         time, so there is no signal handler and nothing it could interrupt.
- * Thread: control_block by the main thread before it makes any other.
+ * Thread: control_block_signals by the main thread before it makes any other.
  */
 #ifndef CLOCKOO_CONTROL_H
 #define CLOCKOO_CONTROL_H
@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-void control_block(void);
-bool control_start(pthread_t *thread, struct appliance *a, struct fault *f);
+void control_block_signals(void);
+bool control_start(pthread_t *thread, struct appliance *a, struct error *err);
 
 #endif

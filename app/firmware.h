@@ -6,7 +6,7 @@
 #ifndef CLOCKOO_FIRMWARE_H
 #define CLOCKOO_FIRMWARE_H
 
-#include "layout/pci_nic.h"
+#include "topology/pci_nic.h"
 
 /* Fills nic->firmware if the kernel drives the NIC and tells it; else leaves it. */
 void firmware_ask(struct pci_nic *nic);

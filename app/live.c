@@ -43,7 +43,7 @@ busy_percent(struct live *live, const struct appliance *a, uint32_t core)
 
 /* Of keys looked for; without any there is no share. */
 static const char *
-share_found(char text[SHARE_BYTES], uint64_t hits, uint64_t misses)
+hit_rate(char text[SHARE_BYTES], uint64_t hits, uint64_t misses)
 {
 	if (hits + misses == 0)
 		return "-";
@@ -78,7 +78,7 @@ live_print(struct live *live, const struct appliance *a)
 			     (unsigned long long)per_s[LIVE_GET],
 			     (unsigned long long)per_s[LIVE_SET],
 			     (unsigned long long)per_s[LIVE_OTHER],
-			     share_found(share, per_s[LIVE_HITS], per_s[LIVE_MISSES]));
+			     hit_rate(share, per_s[LIVE_HITS], per_s[LIVE_MISSES]));
 	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
 	if (n < sizeof line)

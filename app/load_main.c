@@ -4,7 +4,7 @@
  * Errors: one line on stderr. Exit code 0: every value was right; 2: one was wrong; 1: it could not
  *         run, or not to the end.
  */
-#include "load_conductor.h"
+#include "load_coordinator.h"
 #include "load_output.h"
 #include "version.h"
 
@@ -13,26 +13,26 @@
 #define EXIT_WRONG 2
 
 static int
-refuse(const struct fault *f)
+refuse(const struct error *err)
 {
-	fprintf(stderr, "clockoo-load: %s\n", f->text);
+	fprintf(stderr, "clockoo-load: %s\n", err->text);
 	return 1;
 }
 
 static int
 measure(struct load_program *p)
 {
-	struct fault f, late;
+	struct error err, late;
 	int status = 0;
 	bool ran;
 
-	load_conductor_block();
-	if (!load_program_start(p, &f))
-		return refuse(&f);
-	ran = load_program_run(p, &f);
+	load_coordinator_block_signals();
+	if (!load_program_start(p, &err))
+		return refuse(&err);
+	ran = load_program_run(p, &err);
 	load_output_counts(p);
 	if (!ran)
-		status = refuse(&f);
+		status = refuse(&err);
 	else if (atomic_load(&p->interrupted))
 		status = 1;
 	if (!load_output_files(p, &late))
@@ -47,11 +47,11 @@ int
 main(int argc, char **argv)
 {
 	struct load_program p = {0};
-	struct fault f;
+	struct error err;
 
 	/* A sweep takes minutes: a pipe sees each run at its end. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	switch (load_options_parse(&p.options, &p.config, argc, argv, &f)) {
+	switch (load_options_parse(&p.options, &p.config, argc, argv, &err)) {
 	case CONFIG_HELP:
 		load_options_help(stdout);
 		return 0;
@@ -61,6 +61,6 @@ main(int argc, char **argv)
 	case CONFIG_RUN:
 		return measure(&p);
 	default:
-		return refuse(&f);
+		return refuse(&err);
 	}
 }

@@ -18,7 +18,7 @@ enum row_kind {
 	ROW_TEXT,  /* char[most] */
 	ROW_FLAG,
 	ROW_SERVER,
-	ROW_LAW,
+	ROW_POPULARITY,
 	ROW_SWEEP,
 	ROW_VARY,
 };
@@ -29,55 +29,57 @@ struct row {
 	size_t at;
 	double least, most;
 	const char *arg; /* with | between the words of ROW_WORD */
-	const char *words;
+	const char *help;
 };
 
-#define AT(field)   offsetof(struct load_options, field)
-#define ROOM(field) (double)sizeof(((struct load_options *)0)->field)
+#define AT(field)         offsetof(struct load_options, field)
+#define FIELD_SIZE(field) (double)sizeof(((struct load_options *)0)->field)
 
 static const struct row rows[] = {
-	{"server", ROW_SERVER, 0, 0, 0, "IP[:PORT]", "whom to ask (10.99.0.1:11211)"},
+	{"server", ROW_SERVER, 0, 0, 0, "IP[:PORT]", "server address (10.99.0.1:11211)"},
 	{"transport", ROW_WORD, AT(transport), 0, 0, "udp|tcp", "(tcp)"},
 	{"protocol", ROW_WORD, AT(protocol), 0, 0, "text|meta", "(text)"},
 	{"connections", ROW_COUNT, AT(conns), 1, CONNS_LIMIT, "N",
 	 "TCP connections, all cores together (50)"},
 	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
-	 "requests on their way: of a connection (1), over UDP of a core (256, 4096 with a rate)"},
+	 "requests in flight: per connection (1), over UDP per core (256, 4096 with a rate)"},
 	{"udp-ports", ROW_COUNT, AT(udp_ports), 1, LOAD_PORTS_MAX, "N",
-	 "source ports over UDP, a power of two: a server's NIC spreads them (16)"},
+	 "UDP source ports, a power of two, for the server's RSS (16)"},
 	{"burst", ROW_COUNT, AT(burst), 1, BURST_MAX, "N",
-	 "frames taken a turn (64; over TCP a quarter of the connections, so that both ends work)"},
+	 "packets per RX burst (64; over TCP a quarter of the connections)"},
 	{"no-timestamps", ROW_FLAG, AT(no_timestamps), 0, 0, NULL,
-	 "do not offer TCP timestamps (RFC 7323), which kernels do"},
+	 "disable TCP timestamps (RFC 7323)"},
 	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
-	 "open loop: so many requests a second, all cores together (closed loop)"},
-	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson", "of an open loop (poisson)"},
-	{"keys", ROW_COUNT, AT(keys), 1, KEYS_MAX, "N", "different keys (1m)"},
-	{"popularity", ROW_LAW, 0, 0, 0, "LAW",
+	 "open loop: requests per second, all cores together (closed loop)"},
+	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson",
+	 "arrival process of an open loop (poisson)"},
+	{"keys", ROW_COUNT, AT(keys), 1, KEYS_MAX, "N", "number of keys (1m)"},
+	{"popularity", ROW_POPULARITY, 0, 0, 0, "DIST",
 	 "uniform, zipf:S, or hot:X:Y, X % of requests to Y % of keys (uniform)"},
-	{"key-size", ROW_TEXT, AT(key_size), 0, ROOM(key_size), "SIZE",
+	{"key-size", ROW_TEXT, AT(key_size), 0, FIELD_SIZE(key_size), "SIZE",
 	 "bytes: N, A-B, usr or etc (16)"},
-	{"value-size", ROW_TEXT, AT(value_size), 0, ROOM(value_size), "SIZE",
+	{"value-size", ROW_TEXT, AT(value_size), 0, FIELD_SIZE(value_size), "SIZE",
 	 "bytes: N, A-B, usr or etc (32)"},
-	{"sets", ROW_REAL, AT(sets), 0, 100, "PERCENT", "of the requests (5)"},
-	{"deletes", ROW_REAL, AT(deletes), 0, 100, "PERCENT", "of the requests (0)"},
-	{"multiget", ROW_COUNT, AT(multiget), 1, MULTIGET_MAX, "N", "keys of a get (1)"},
-	{"seconds", ROW_REAL, AT(seconds), 0.001, 86400, "S", "to measure, each run (5)"},
-	{"warmup", ROW_REAL, AT(warmup), 0, 3600, "S", "before that, not measured (1)"},
+	{"sets", ROW_REAL, AT(sets), 0, 100, "PERCENT", "of the requests are sets (5)"},
+	{"deletes", ROW_REAL, AT(deletes), 0, 100, "PERCENT", "of the requests are deletes (0)"},
+	{"multiget", ROW_COUNT, AT(multiget), 1, MULTIGET_MAX, "N", "keys per get (1)"},
+	{"seconds", ROW_REAL, AT(seconds), 0.001, 86400, "S", "seconds to measure per run (5)"},
+	{"warmup", ROW_REAL, AT(warmup), 0, 3600, "S", "seconds of warm-up before each run (1)"},
 	{"requests", ROW_COUNT, AT(requests), 1, 4e9, "N",
-	 "end a run after so many on each core, if it is sooner"},
+	 "end a run after this many requests per core, if sooner"},
 	{"timeout", ROW_REAL, AT(timeout), 0.001, 3600, "S",
-	 "a request without an answer is lost then (1, over TCP 5)"},
+	 "seconds after which an unanswered request is lost (1, over TCP 5)"},
 	{"no-fill", ROW_FLAG, AT(no_fill), 0, 0, NULL, "do not store all keys first"},
 	{"fill-only", ROW_FLAG, AT(fill_only), 0, 0, NULL, "store all keys and stop"},
 	{"sweep", ROW_SWEEP, 0, 0, 0, "avg=T|p99=T",
-	 "find the highest rate that keeps the promise; T such as 1ms or 200us"},
+	 "find the highest rate that meets this latency; T such as 1ms or 200us"},
 	{"sweep-from", ROW_REAL, AT(sweep_from), 1, 1e9, "N", "the first rate of a sweep (50k)"},
 	{"vary", ROW_VARY, 0, 0, 0, "WHAT=LIST",
 	 "one run, or sweep, for each: connections=1,10,50 or depth=1,8,32"},
-	{"json", ROW_TEXT, AT(json), 0, ROOM(json), "FILE", "the figures by name"},
-	{"plot", ROW_TEXT, AT(plot), 0, ROOM(plot), "FILE", "latency against throughput, a PNG"},
-	{"seed", ROW_COUNT, AT(seed), 0, 4e9, "N", "of all chance (1)"},
+	{"json", ROW_TEXT, AT(json), 0, FIELD_SIZE(json), "FILE", "write the results as JSON"},
+	{"plot", ROW_TEXT, AT(plot), 0, FIELD_SIZE(plot), "FILE",
+	 "plot latency against throughput, as PNG"},
+	{"seed", ROW_COUNT, AT(seed), 0, 4e9, "N", "seed of the random numbers (1)"},
 	{"quiet", ROW_FLAG, AT(quiet), 0, 0, NULL, "no progress on stderr"},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -92,7 +94,7 @@ static const char *const port_options[] = {
 
 /* A number, perhaps with k or m behind it; *end is what follows. */
 static bool
-take_real(const char *text, double *value, const char **end)
+parse_real(const char *text, double *value, const char **end)
 {
 	char *rest;
 
@@ -106,21 +108,21 @@ take_real(const char *text, double *value, const char **end)
 }
 
 static bool
-whole_real(const char *text, double least, double most, double *value)
+parse_whole_real(const char *text, double least, double most, double *value)
 {
 	const char *end;
 
-	return take_real(text, value, &end) && *end == '\0' && *value >= least && *value <= most;
+	return parse_real(text, value, &end) && *end == '\0' && *value >= least && *value <= most;
 }
 
 static bool
-set_number(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+set_number(struct load_options *o, const struct row *row, const char *value, struct error *err)
 {
 	void *field = (char *)o + row->at;
 	double n;
 
-	if (!whole_real(value, row->least, row->most, &n))
-		return fault_say(f, "--%s: \"%s\": expected a number from %.10g to %.10g",
+	if (!parse_whole_real(value, row->least, row->most, &n))
+		return error_set(err, "--%s: \"%s\": expected a number from %.10g to %.10g",
 				 row->name, value, row->least, row->most);
 	if (row->kind == ROW_COUNT)
 		*(uint32_t *)field = (uint32_t)n;
@@ -130,7 +132,7 @@ set_number(struct load_options *o, const struct row *row, const char *value, str
 }
 
 static bool
-set_word(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+set_word(struct load_options *o, const struct row *row, const char *value, struct error *err)
 {
 	const char *word = row->arg;
 
@@ -143,23 +145,23 @@ set_word(struct load_options *o, const struct row *row, const char *value, struc
 		}
 		word += len + (word[len] == '|');
 	}
-	return fault_say(f, "--%s: \"%s\": expected %s", row->name, value, row->arg);
+	return error_set(err, "--%s: \"%s\": expected %s", row->name, value, row->arg);
 }
 
 static bool
-set_text(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+set_text(struct load_options *o, const struct row *row, const char *value, struct error *err)
 {
 	const size_t len = strlen(value);
 
 	if (len == 0 || len >= (size_t)row->most)
-		return fault_say(f, "--%s: expected 1 to %.0f characters", row->name,
+		return error_set(err, "--%s: expected 1 to %.0f characters", row->name,
 				 row->most - 1);
 	memcpy((char *)o + row->at, value, len + 1);
 	return true;
 }
 
 static bool
-set_server(struct load_options *o, const char *value, struct fault *f)
+set_server(struct load_options *o, const char *value, struct error *err)
 {
 	unsigned int part[4], port = o->server_port;
 	int used = 0, more = 0;
@@ -170,7 +172,8 @@ set_server(struct load_options *o, const char *value, struct fault *f)
 	    (value[used] != '\0' &&
 	     (sscanf(value + used, ":%5u%n", &port, &more) != 1 || value[used + more] != '\0')) ||
 	    port == 0 || port > 65535)
-		return fault_say(f, "--server: \"%s\": expected an address such as 10.99.0.1:11211",
+		return error_set(err,
+				 "--server: \"%s\": expected an address such as 10.99.0.1:11211",
 				 value);
 	o->server = part[0] << 24 | part[1] << 16 | part[2] << 8 | part[3];
 	o->server_port = (uint16_t)port;
@@ -178,33 +181,33 @@ set_server(struct load_options *o, const char *value, struct fault *f)
 }
 
 static bool
-set_law(struct load_options *o, const char *value, struct fault *f)
+set_popularity(struct load_options *o, const char *value, struct error *err)
 {
 	double requests, keys;
 	const char *end;
 
 	if (strcmp(value, "uniform") == 0) {
-		o->law.kind = KEYS_UNIFORM;
+		o->dist.kind = KEYS_UNIFORM;
 		return true;
 	}
 	if (strncmp(value, "zipf:", 5) == 0 &&
-	    whole_real(value + 5, 0.01, ZIPF_S_MAX, &o->law.zipf_s)) {
-		o->law.kind = KEYS_ZIPF;
+	    parse_whole_real(value + 5, 0.01, ZIPF_S_MAX, &o->dist.zipf_s)) {
+		o->dist.kind = KEYS_ZIPF;
 		return true;
 	}
-	if (strncmp(value, "hot:", 4) == 0 && take_real(value + 4, &requests, &end) &&
-	    requests <= 100 && *end == ':' && whole_real(end + 1, 1e-6, 100, &keys)) {
-		o->law.kind = KEYS_HOT;
-		o->law.hot_requests = requests / 100;
-		o->law.hot_keys = keys / 100;
+	if (strncmp(value, "hot:", 4) == 0 && parse_real(value + 4, &requests, &end) &&
+	    requests <= 100 && *end == ':' && parse_whole_real(end + 1, 1e-6, 100, &keys)) {
+		o->dist.kind = KEYS_HOT;
+		o->dist.hot_requests = requests / 100;
+		o->dist.hot_keys = keys / 100;
 		return true;
 	}
-	return fault_say(f, "--popularity: \"%s\": expected uniform, zipf:0.99 or hot:90:10",
+	return error_set(err, "--popularity: \"%s\": expected uniform, zipf:0.99 or hot:90:10",
 			 value);
 }
 
 static bool
-set_sweep(struct load_options *o, const char *value, struct fault *f)
+set_sweep(struct load_options *o, const char *value, struct error *err)
 {
 	const bool mean = strncmp(value, "avg=", 4) == 0, p99 = strncmp(value, "p99=", 4) == 0;
 	char *end = NULL;
@@ -212,30 +215,31 @@ set_sweep(struct load_options *o, const char *value, struct fault *f)
 	const bool ms = end != NULL && strcmp(end, "ms") == 0;
 
 	if (n <= 0 || end == NULL || (!ms && strcmp(end, "us") != 0))
-		return fault_say(f, "--sweep: \"%s\": expected avg=1ms, p99=200us or the like",
+		return error_set(err, "--sweep: \"%s\": expected avg=1ms, p99=200us or the like",
 				 value);
-	o->promise = mean ? PROMISE_MEAN : PROMISE_P99;
-	o->promise_us = ms ? n * 1000 : n;
+	o->slo = mean ? SLO_MEAN : SLO_P99;
+	o->slo_us = ms ? n * 1000 : n;
 	return true;
 }
 
 static bool
-set_vary(struct load_options *o, const char *value, struct fault *f)
+set_vary(struct load_options *o, const char *value, struct error *err)
 {
 	const bool conns = strncmp(value, "connections=", 12) == 0;
 	const char *at = value + (conns ? 12 : 6);
 
 	if (!conns && strncmp(value, "depth=", 6) != 0)
-		return fault_say(f, "--vary: \"%s\": expected connections=LIST or depth=LIST",
+		return error_set(err, "--vary: \"%s\": expected connections=LIST or depth=LIST",
 				 value);
 	o->vary = conns ? VARY_CONNECTIONS : VARY_DEPTH;
 	o->vary_count = 0;
 	for (;;) {
 		double n;
 
-		if (o->vary_count == LOAD_VARY_MAX || !take_real(at, &n, &at) || n < 1 ||
+		if (o->vary_count == LOAD_VARY_MAX || !parse_real(at, &n, &at) || n < 1 ||
 		    n > (conns ? CONNS_LIMIT : LOAD_WINDOW_MAX) || (*at != ',' && *at != '\0'))
-			return fault_say(f, "--vary: \"%s\": expected up to %u numbers with commas",
+			return error_set(err,
+					 "--vary: \"%s\": expected up to %u numbers with commas",
 					 value, LOAD_VARY_MAX);
 		o->vary_values[o->vary_count++] = (uint32_t)n;
 		if (*at++ == '\0')
@@ -244,24 +248,24 @@ set_vary(struct load_options *o, const char *value, struct fault *f)
 }
 
 static bool
-set(struct load_options *o, const struct row *row, const char *value, struct fault *f)
+set(struct load_options *o, const struct row *row, const char *value, struct error *err)
 {
 	switch (row->kind) {
 	case ROW_COUNT:
 	case ROW_REAL:
-		return set_number(o, row, value, f);
+		return set_number(o, row, value, err);
 	case ROW_WORD:
-		return set_word(o, row, value, f);
+		return set_word(o, row, value, err);
 	case ROW_TEXT:
-		return set_text(o, row, value, f);
+		return set_text(o, row, value, err);
 	case ROW_SERVER:
-		return set_server(o, value, f);
-	case ROW_LAW:
-		return set_law(o, value, f);
+		return set_server(o, value, err);
+	case ROW_POPULARITY:
+		return set_popularity(o, value, err);
 	case ROW_SWEEP:
-		return set_sweep(o, value, f);
+		return set_sweep(o, value, err);
 	case ROW_VARY:
-		return set_vary(o, value, f);
+		return set_vary(o, value, err);
 	case ROW_FLAG:
 		break;
 	}
@@ -271,50 +275,50 @@ set(struct load_options *o, const struct row *row, const char *value, struct fau
 
 /* "N", "A-B", or a name. */
 static bool
-size_law_parse(struct size_law *law, const char *name, const char *text, const uint32_t bounds[2],
-	       struct fault *f)
+size_distribution_parse(struct size_distribution *dist, const char *name, const char *text,
+			const uint32_t bounds[2], struct error *err)
 {
 	const bool key = strcmp(name, "key-size") == 0;
 	double least, most;
 	const char *end;
 
 	if (strcmp(text, "usr") == 0) {
-		key ? size_law_usr_keys(law) : size_law_usr_values(law);
+		key ? size_distribution_usr_keys(dist) : size_distribution_usr_values(dist);
 		return true;
 	}
 	if (strcmp(text, "etc") == 0) {
-		key ? size_law_etc_keys(law, bounds[0], bounds[1])
-		    : size_law_etc_values(law, bounds[0], bounds[1]);
+		key ? size_distribution_etc_keys(dist, bounds[0], bounds[1])
+		    : size_distribution_etc_values(dist, bounds[0], bounds[1]);
 		return true;
 	}
-	if (take_real(text, &least, &end)) {
+	if (parse_real(text, &least, &end)) {
 		most = least;
-		if (*end == '-' && !take_real(end + 1, &most, &end))
+		if (*end == '-' && !parse_real(end + 1, &most, &end))
 			end = "?";
 		if (*end == '\0' && least <= most && least >= bounds[0] && most <= bounds[1]) {
-			size_law_uniform(law, (uint32_t)least, (uint32_t)most);
+			size_distribution_uniform(dist, (uint32_t)least, (uint32_t)most);
 			return true;
 		}
 	}
-	return fault_say(f, "--%s: \"%s\": expected N or A-B, from %u to %u, usr or etc", name,
+	return error_set(err, "--%s: \"%s\": expected N or A-B, from %u to %u, usr or etc", name,
 			 text, bounds[0], bounds[1]);
 }
 
 bool
-load_options_workload(const struct load_options *o, struct workload *w, struct fault *f)
+load_options_workload(const struct load_options *o, struct workload *w, struct error *err)
 {
 	static const uint32_t keys[2] = {ITEM_KEY_MIN, ITEM_KEY_MAX}, values[2] = {0, 128u << 20};
 
 	*w = (struct workload){
 		.protocol = o->protocol,
-		.keys = o->law,
+		.keys = o->dist,
 		.set_share = o->sets / 100,
 		.delete_share = o->deletes / 100,
 		.multiget = o->multiget,
 	};
 	w->keys.n = o->keys;
-	if (!size_law_parse(&w->key_size, "key-size", o->key_size, keys, f) ||
-	    !size_law_parse(&w->value_size, "value-size", o->value_size, values, f))
+	if (!size_distribution_parse(&w->key_size, "key-size", o->key_size, keys, err) ||
+	    !size_distribution_parse(&w->value_size, "value-size", o->value_size, values, err))
 		return false;
 	workload_init(w);
 	return true;
@@ -351,22 +355,22 @@ default_depth(const struct load_options *o)
 {
 	if (o->transport == LOAD_TCP)
 		return 1;
-	return o->rate > 0 || o->promise != PROMISE_NONE ? LOAD_WINDOW_MAX : DEPTH_UDP;
+	return o->rate > 0 || o->slo != SLO_NONE ? LOAD_WINDOW_MAX : DEPTH_UDP;
 }
 
 static bool
-finish(struct load_options *o, struct config *cfg, struct fault *f)
+finish(struct load_options *o, struct config *cfg, struct error *err)
 {
 	uint64_t conns = o->conns, depth;
 
 	if (o->sets + o->deletes > 100)
-		return fault_say(f, "--sets and --deletes are more than 100 percent together");
+		return error_set(err, "--sets and --deletes are more than 100 percent together");
 	if ((o->udp_ports & (o->udp_ports - 1)) != 0)
-		return fault_say(f, "--udp-ports: %u: expected a power of two", o->udp_ports);
-	if (o->promise != PROMISE_NONE && o->rate > 0)
-		return fault_say(f, "--sweep finds the rate: leave --rate out");
+		return error_set(err, "--udp-ports: %u: expected a power of two", o->udp_ports);
+	if (o->slo != SLO_NONE && o->rate > 0)
+		return error_set(err, "--sweep finds the rate: leave --rate out");
 	if (o->vary == VARY_CONNECTIONS && o->transport == LOAD_UDP)
-		return fault_say(f, "--vary connections: there are none over UDP");
+		return error_set(err, "--vary connections: there are none over UDP");
 	if (o->timeout == 0)
 		o->timeout = o->transport == LOAD_UDP ? TIMEOUT_UDP_S : TIMEOUT_TCP_S;
 	if (o->depth == 0)
@@ -378,16 +382,16 @@ finish(struct load_options *o, struct config *cfg, struct fault *f)
 		*most = o->vary_values[i] > *most ? o->vary_values[i] : *most;
 	}
 	if (o->transport == LOAD_TCP && depth > LOAD_DEPTH_MAX)
-		return fault_say(f, "--depth: at most %u over TCP", LOAD_DEPTH_MAX);
+		return error_set(err, "--depth: at most %u over TCP", LOAD_DEPTH_MAX);
 	if (o->transport == LOAD_TCP && conns * depth > FLIGHTS_LIMIT)
-		return fault_say(f, "--connections and --depth: more than %u requests on their way",
+		return error_set(err, "--connections and --depth: more than %u requests in flight",
 				 FLIGHTS_LIMIT);
 	/* Of a memif's two sides the server makes the socket and the generator comes to it. */
 	if (strcmp(cfg->port, "memif") == 0)
 		strcpy(cfg->port, "memif_client");
 	if (cfg->ipv4 == o->server)
-		return fault_say(f, "--server: that is our own --address");
-	return config_finish(cfg, f);
+		return error_set(err, "--server: that is our own --address");
+	return config_finish(cfg, err);
 }
 
 static const struct row *
@@ -423,7 +427,7 @@ is_flag(const struct row *row, const char *name, size_t len)
 
 static bool
 set_port_option(struct config *cfg, const char *name, size_t len, const char *value,
-		struct fault *f)
+		struct error *err)
 {
 	char long_name[CONFIG_NAME_BYTES];
 
@@ -432,13 +436,13 @@ set_port_option(struct config *cfg, const char *name, size_t len, const char *va
 		cfg->verbosity++;
 		return true;
 	}
-	return config_set(cfg, long_name, value != NULL ? value : "yes", f);
+	return config_set(cfg, long_name, value != NULL ? value : "yes", err);
 }
 
 /* One option, and the word after it if it takes one: how many words that were; 0: wrong. */
 static int
-take_option(struct load_options *o, struct config *cfg, int left, char *const *argv,
-	    struct fault *f)
+parse_option(struct load_options *o, struct config *cfg, int left, char *const *argv,
+	     struct error *err)
 {
 	const char *name = argv[0] + 2, *equals = strchr(name, '=');
 	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
@@ -447,22 +451,23 @@ take_option(struct load_options *o, struct config *cfg, int left, char *const *a
 	const char *value = equals != NULL ? equals + 1 : !flag && left > 1 ? argv[1] : NULL;
 
 	if (row == NULL && !is_port_option(name, len)) {
-		fault_say(f, "--%.*s: there is no such option; --help lists all", (int)len, name);
+		error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
 		return 0;
 	}
 	if (flag != (value == NULL)) {
-		fault_say(f, flag ? "--%.*s: takes no value" : "--%.*s: expected a value after it",
+		error_set(err,
+			  flag ? "--%.*s: takes no value" : "--%.*s: expected a value after it",
 			  (int)len, name);
 		return 0;
 	}
-	if (row != NULL ? !set(o, row, value, f) : !set_port_option(cfg, name, len, value, f))
+	if (row != NULL ? !set(o, row, value, err) : !set_port_option(cfg, name, len, value, err))
 		return 0;
 	return flag || equals != NULL ? 1 : 2;
 }
 
-enum config_verdict
+enum config_action
 load_options_parse(struct load_options *o, struct config *cfg, int argc, char *const *argv,
-		   struct fault *f)
+		   struct error *err)
 {
 	defaults(o, cfg);
 	for (int i = 1, used; i < argc; i += used) {
@@ -471,20 +476,20 @@ load_options_parse(struct load_options *o, struct config *cfg, int argc, char *c
 		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0)
 			return CONFIG_VERSION;
 		if (strncmp(argv[i], "--", 2) != 0) {
-			fault_say(f, "%s: expected an option; --help lists all", argv[i]);
-			return CONFIG_WRONG;
+			error_set(err, "%s: expected an option; --help lists all", argv[i]);
+			return CONFIG_ERROR;
 		}
-		used = take_option(o, cfg, argc - i, argv + i, f);
+		used = parse_option(o, cfg, argc - i, argv + i, err);
 		if (used == 0)
-			return CONFIG_WRONG;
+			return CONFIG_ERROR;
 	}
-	return finish(o, cfg, f) ? CONFIG_RUN : CONFIG_WRONG;
+	return finish(o, cfg, err) ? CONFIG_RUN : CONFIG_ERROR;
 }
 
 void
 load_options_help(FILE *out)
 {
-	fputs("clockoo-load asks a memcached server over a port of its own, without a kernel, and "
+	fputs("clockoo-load loads a memcached server through a DPDK port, without the kernel, and "
 	      "checks\nevery value. It stores all keys, then measures.\n\n",
 	      out);
 	for (uint32_t i = 0; i < ROWS; i++) {
@@ -492,9 +497,9 @@ load_options_help(FILE *out)
 
 		snprintf(head, sizeof head, "--%s %s", rows[i].name,
 			 rows[i].arg != NULL ? rows[i].arg : "");
-		fprintf(out, "  %-32s %s\n", head, rows[i].words);
+		fprintf(out, "  %-32s %s\n", head, rows[i].help);
 	}
-	fputs("\nThe port is opened as the appliance's is; clockoo --help explains:\n ", out);
+	fputs("\nPort options, the same as in clockoo --help:\n ", out);
 	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
 		fprintf(out, " --%s", port_options[i]);
 	fputs("\n\nWithout a NIC, the appliance's side first:\n"
@@ -515,11 +520,10 @@ load_options_man(FILE *out)
 {
 	for (uint32_t i = 0; i < ROWS; i++) {
 		config_man_head(out, 0, rows[i].name, rows[i].arg);
-		config_man_text(out, rows[i].words);
+		config_man_text(out, rows[i].help);
 		fputc('\n', out);
 	}
-	fputs(".SS The port\nIt is opened as the appliance's is; \\fBclockoo\\fR(8) explains:\n",
-	      out);
+	fputs(".SS The port\nThe same options as in \\fBclockoo\\fR(8):\n", out);
 	for (uint32_t i = 0; i < PORT_OPTIONS; i++) {
 		fputs(i == 0 ? "\\fB\\-\\-" : ", \\fB\\-\\-", out);
 		config_man_text(out, port_options[i]);

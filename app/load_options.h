@@ -7,7 +7,7 @@
  * Shape:  plain data, immutable after load_options_parse.
  * Units:  as named.
  * Thread: main.
- * Errors: struct fault: the option, what is wrong, what is allowed.
+ * Errors: struct error: the option, what is wrong, what is allowed.
  */
 #ifndef CLOCKOO_LOAD_OPTIONS_H
 #define CLOCKOO_LOAD_OPTIONS_H
@@ -17,7 +17,7 @@
 
 #define LOAD_VARY_MAX 16u
 
-enum load_promise { PROMISE_NONE, PROMISE_MEAN, PROMISE_P99 };
+enum load_slo { SLO_NONE, SLO_MEAN, SLO_P99 };
 enum load_vary { VARY_NOTHING, VARY_CONNECTIONS, VARY_DEPTH };
 
 struct load_options {
@@ -33,7 +33,7 @@ struct load_options {
 	double rate;       /* all cores together; 0: closed loop */
 	uint32_t arrivals; /* enum arrivals */
 	uint32_t keys;
-	struct key_law law; /* kind and its numbers */
+	struct key_distribution dist; /* kind and its numbers */
 	char key_size[32], value_size[32];
 	double sets, deletes; /* percent of the requests */
 	uint32_t multiget;
@@ -41,8 +41,8 @@ struct load_options {
 	uint32_t requests; /* 0: by time */
 	uint32_t seed;
 	bool no_fill, fill_only, quiet;
-	uint32_t promise; /* enum load_promise */
-	double promise_us;
+	uint32_t slo; /* enum load_slo */
+	double slo_us;
 	double sweep_from;
 	uint32_t vary; /* enum load_vary */
 	uint32_t vary_count;
@@ -51,13 +51,13 @@ struct load_options {
 };
 
 /* cfg: the port's part, finished. */
-enum config_verdict load_options_parse(struct load_options *o, struct config *cfg, int argc,
-				       char *const *argv, struct fault *f);
+enum config_action load_options_parse(struct load_options *o, struct config *cfg, int argc,
+				      char *const *argv, struct error *err);
 void load_options_help(FILE *out);
 /* The same as a part of a manual page (config/config_man.h). */
 void load_options_man(FILE *out);
 
 /* The workload that was asked for. */
-bool load_options_workload(const struct load_options *o, struct workload *w, struct fault *f);
+bool load_options_workload(const struct load_options *o, struct workload *w, struct error *err);
 
 #endif

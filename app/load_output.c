@@ -9,13 +9,12 @@ void
 load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth)
 {
 	const struct load_options *o = &p->options;
-	const char *what = o->promise == PROMISE_MEAN ? "mean" : "p99";
+	const char *what = o->slo == SLO_MEAN ? "mean" : "p99";
 
-	if (p->knee_kept == 0) {
-		printf("knee: no rate keeps %s <= %.0f us\n", what, o->promise_us);
+	if (p->knee_rate == 0) {
+		printf("knee: no rate meets %s <= %.0f us\n", what, o->slo_us);
 	} else {
-		printf("knee: %.0f requests/s keep %s <= %.0f us (", p->knee_kept, what,
-		       o->promise_us);
+		printf("knee: %.0f requests/s meet %s <= %.0f us (", p->knee_rate, what, o->slo_us);
 		if (o->transport == LOAD_TCP)
 			printf("connections %u, ", conns);
 		printf("depth %u)\n", depth);
@@ -33,14 +32,14 @@ load_output_counts(const struct load_program *p)
 	if (r->wrong != 0)
 		printf("WRONG: %llu answers were not what had been stored\n",
 		       (unsigned long long)r->wrong);
-	if (r->fault.seen && r->fault.before == 0)
+	if (r->mismatch.seen && r->mismatch.before == 0)
 		printf("WRONG: first the value of key number %u: its length, %u bytes, or its "
 		       "flags\n",
-		       r->fault.key, r->fault.len);
-	else if (r->fault.seen)
+		       r->mismatch.key, r->mismatch.len);
+	else if (r->mismatch.seen)
 		printf("WRONG: first in the value of key number %u, of %u bytes, among its first "
 		       "%u\n",
-		       r->fault.key, r->fault.len, r->fault.before);
+		       r->mismatch.key, r->mismatch.len, r->mismatch.before);
 }
 
 /* Text of our own options: they hold no byte that JSON would mind but these. */
@@ -59,14 +58,14 @@ json_text(FILE *out, const char *name, const char *text)
 static void
 json_settings(FILE *out, const struct load_program *p)
 {
-	static const char *const laws[] = {"uniform", "zipf", "hot"};
+	static const char *const popularities[] = {"uniform", "zipf", "hot"};
 	const struct load_options *o = &p->options;
 
 	json_text(out, "version", CLOCKOO_VERSION);
 	json_text(out, "port", p->config.port);
 	json_text(out, "transport", o->transport == LOAD_UDP ? "udp" : "tcp");
 	json_text(out, "protocol", o->protocol == LOAD_TEXT ? "text" : "meta");
-	json_text(out, "popularity", laws[o->law.kind]);
+	json_text(out, "popularity", popularities[o->dist.kind]);
 	json_text(out, "key_size", o->key_size);
 	json_text(out, "value_size", o->value_size);
 	json_text(out, "arrivals", o->arrivals == ARRIVALS_POISSON ? "poisson" : "constant");
@@ -74,8 +73,8 @@ json_settings(FILE *out, const struct load_program *p)
 	fprintf(out,
 		"\"zipf_s\": %g, \"hot_requests\": %g, \"hot_keys\": %g, \"keys\": %u, "
 		"\"sets_percent\": %g, \"deletes_percent\": %g, \"multiget\": %u, \"cores\": %u",
-		o->law.zipf_s, o->law.hot_requests, o->law.hot_keys, o->keys, o->sets, o->deletes,
-		o->multiget, p->config.cores);
+		o->dist.zipf_s, o->dist.hot_requests, o->dist.hot_keys, o->keys, o->sets,
+		o->deletes, o->multiget, p->config.cores);
 }
 
 static bool
@@ -86,7 +85,7 @@ write_json(FILE *out, const struct load_program *p)
 	fputs("{\"settings\": {", out);
 	json_settings(out, p);
 	fprintf(out, "},\n \"wrong\": %llu, \"knee_per_s\": %.1f,\n \"points\": [",
-		(unsigned long long)r->wrong, p->knee_kept);
+		(unsigned long long)r->wrong, p->knee_rate);
 	for (uint32_t i = 0; i < r->count; i++) {
 		fputs(i == 0 ? "\n  " : ",\n  ", out);
 		load_json_point(out, &r->point[i]);
@@ -98,7 +97,7 @@ write_json(FILE *out, const struct load_program *p)
 /* write says whether all of it went out. */
 static bool
 file_written(const char *option, const char *name, const struct load_program *p,
-	     bool (*write)(FILE *out, const struct load_program *p), struct fault *f)
+	     bool (*write)(FILE *out, const struct load_program *p), struct error *err)
 {
 	FILE *out;
 	bool good;
@@ -107,10 +106,10 @@ file_written(const char *option, const char *name, const struct load_program *p,
 		return true;
 	out = fopen(name, "w");
 	if (out == NULL)
-		return fault_say(f, "--%s: cannot write %s: %s", option, name, strerror(errno));
+		return error_set(err, "--%s: cannot write %s: %s", option, name, strerror(errno));
 	good = write(out, p);
 	return (fclose(out) == 0 && good) ||
-	       fault_say(f, "--%s: cannot write %s: %s", option, name, strerror(errno));
+	       error_set(err, "--%s: cannot write %s: %s", option, name, strerror(errno));
 }
 
 static bool
@@ -120,8 +119,8 @@ write_plot(FILE *out, const struct load_program *p)
 }
 
 bool
-load_output_files(const struct load_program *p, struct fault *f)
+load_output_files(const struct load_program *p, struct error *err)
 {
-	return file_written("json", p->options.json, p, write_json, f) &&
-	       file_written("plot", p->options.plot, p, write_plot, f);
+	return file_written("json", p->options.json, p, write_json, err) &&
+	       file_written("plot", p->options.plot, p, write_plot, err);
 }

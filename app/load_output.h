@@ -1,18 +1,18 @@
 /*
  * load_output.h - what clockoo-load says at the end: counts, the JSON file, the plot.
  *
- * Thread: main, or the conductor before it ends.
- * Errors: struct fault: a file that cannot be written.
+ * Thread: main, or the coordinator before it ends.
+ * Errors: struct error: a file that cannot be written.
  */
 #ifndef CLOCKOO_LOAD_OUTPUT_H
 #define CLOCKOO_LOAD_OUTPUT_H
 
 #include "load_program.h"
 
-/* One line: where the promise broke. */
+/* One line: where the slo broke. */
 void load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth);
 /* Counts of the last run, and the first wrong value if there was one. */
 void load_output_counts(const struct load_program *p);
-bool load_output_files(const struct load_program *p, struct fault *f);
+bool load_output_files(const struct load_program *p, struct error *err);
 
 #endif

@@ -2,7 +2,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "load/load_plot.h"
-#include "load_conductor.h"
+#include "load_coordinator.h"
 #include "stack/neigh_table.h"
 
 #include <pthread.h>
@@ -15,13 +15,13 @@
 #define RX_FRAMES_TCP 8192u
 #define KEEPALIVE_NS  (7200ull * 1000000000u)
 #define PAGE_BYTES    4096u
-#define BURST_LEAST   8u
+#define BURST_MIN     8u
 /* Of UDP; the others if the server's is among them. */
 #define LOCAL_PORT   40000u
 #define LOCAL_PORT_2 50000u
 
 static uint32_t
-most_of(const struct load_options *o, enum load_vary what, uint32_t most)
+largest_of(const struct load_options *o, enum load_vary what, uint32_t most)
 {
 	for (uint32_t i = 0; o->vary == what && i < o->vary_count; i++)
 		most = o->vary_values[i] > most ? o->vary_values[i] : most;
@@ -32,10 +32,10 @@ static void
 count_flights(struct load_program *p)
 {
 	const struct load_options *o = &p->options;
-	const uint32_t conns = most_of(o, VARY_CONNECTIONS, o->conns);
+	const uint32_t conns = largest_of(o, VARY_CONNECTIONS, o->conns);
 
 	p->conns_of_core = (conns + p->config.cores - 1) / p->config.cores;
-	p->depth_max = most_of(o, VARY_DEPTH, o->depth);
+	p->depth_max = largest_of(o, VARY_DEPTH, o->depth);
 	if (p->depth_max < FILL_DEPTH_TCP)
 		p->depth_max = FILL_DEPTH_TCP;
 }
@@ -72,7 +72,7 @@ stack_config_of(const struct load_program *p)
 }
 
 /* Fifty requests in one burst go to and fro, and each end waits for the other: a client that takes
- * a part of them at a time keeps both at work. */
+ * a part of them at a time keeps both busy. */
 static uint32_t
 burst_of(const struct load_program *p)
 {
@@ -82,7 +82,7 @@ burst_of(const struct load_program *p)
 		return p->options.burst;
 	if (p->options.transport == LOAD_UDP || part >= BURST_MAX)
 		return BURST_MAX;
-	return part < BURST_LEAST ? BURST_LEAST : part;
+	return part < BURST_MIN ? BURST_MIN : part;
 }
 
 static struct load_config
@@ -123,7 +123,7 @@ frames_of(const struct stack_config *stack)
 
 /* A request goes out in one datagram or one reservation. */
 static bool
-requests_fit(const struct load_program *p, struct fault *f)
+requests_fit(const struct load_program *p, struct error *err)
 {
 	const struct workload *w = &p->workload;
 	const bool udp = p->options.transport == LOAD_UDP;
@@ -132,11 +132,11 @@ requests_fit(const struct load_program *p, struct fault *f)
 	const uint32_t head = workload_head_bytes(w);
 
 	if (head > room)
-		return fault_say(f, "--multiget and --key-size: a request of %u bytes; %u fit",
+		return error_set(err, "--multiget and --key-size: a request of %u bytes; %u fit",
 				 head, room);
 	if (udp && may_set && head + w->value_size.most + 2 > room)
-		return fault_say(
-			f,
+		return error_set(
+			err,
 			"--value-size: sets over UDP are one datagram: values of up to %u "
 			"bytes; --transport tcp takes any, and --no-fill --sets 0 sets none",
 			room - head - 2);
@@ -145,24 +145,24 @@ requests_fit(const struct load_program *p, struct fault *f)
 
 /* An answer must come back to the core that asked. */
 static bool
-cores_suit(const struct load_program *p, struct fault *f)
+check_cores(const struct load_program *p, struct error *err)
 {
 	if (p->config.cores == 1 || (p->nic.profile.spread == SPREAD_PEER && !p->nic.plan.handover))
 		return true;
-	return fault_say(
-		f, "--cores: more than one needs a port whose other end answers on the queue it "
-		   "was asked on, such as vhost and virtio_user");
+	return error_set(
+		err, "--cores: more than one needs a port whose other end answers on the queue it "
+		     "was asked on, such as vhost and virtio_user");
 }
 
 static bool
 build(struct load_program *p, struct stack_config *stack_cfg, struct load_config *load_cfg,
-      struct fault *f)
+      struct error *err)
 {
 	struct region region = {0};
 	struct neigh_table *neigh;
 
-	if (!huge_block_take(&p->block, block_bytes(stack_cfg, load_cfg), &p->config,
-			     p->nic.device.node, f))
+	if (!huge_block_alloc(&p->block, block_bytes(stack_cfg, load_cfg), &p->config,
+			      p->nic.device.node, err))
 		return false;
 	region.base = p->block.base;
 	region.size = p->block.bytes;
@@ -187,37 +187,37 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 }
 
 bool
-load_program_start(struct load_program *p, struct fault *f)
+load_program_start(struct load_program *p, struct error *err)
 {
 	struct stack_config stack_cfg;
 	struct load_config load_cfg;
 
 	sched_getaffinity(0, sizeof p->all_cpus, &p->all_cpus);
-	if (!load_options_workload(&p->options, &p->workload, f) || !requests_fit(p, f) ||
-	    !nic_judge(&p->nic, &p->config, f) || !cores_suit(p, f))
+	if (!load_options_workload(&p->options, &p->workload, err) || !requests_fit(p, err) ||
+	    !nic_prepare(&p->nic, &p->config, err) || !check_cores(p, err))
 		return false;
 	count_flights(p);
 	stack_cfg = stack_config_of(p);
 	load_cfg = load_config_of(p);
 	stack_cfg.seed = p->options.seed;
 	if (getrandom(&stack_cfg.secret, sizeof stack_cfg.secret, 0) < 0)
-		return fault_say(f, "no random numbers from the kernel");
-	if (!nic_allows(&p->nic, &p->config, block_bytes(&stack_cfg, &load_cfg),
-			frames_of(&stack_cfg), f) ||
-	    !nic_start(&p->nic, &p->config, frames_of(&stack_cfg), f))
+		return error_set(err, "no random numbers from the kernel");
+	if (!nic_check_resources(&p->nic, &p->config, block_bytes(&stack_cfg, &load_cfg),
+				 frames_of(&stack_cfg), err) ||
+	    !nic_start(&p->nic, &p->config, frames_of(&stack_cfg), err))
 		return false;
-	if (cores_suit(p, f) && build(p, &stack_cfg, &load_cfg, f))
+	if (check_cores(p, err) && build(p, &stack_cfg, &load_cfg, err))
 		return true;
 	nic_stop(&p->nic);
 	return false;
 }
 
 static int
-work(void *arg)
+run_core(void *arg)
 {
 	const struct load_worker *w = arg;
 
-	/* Pairs with the store in load_conductor.c; the flag carries no data. */
+	/* Pairs with the store in load_coordinator.c; the flag carries no data. */
 	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {
 		load_core_turn(w->core, tsc_clock_ns(w->clock));
 		if (!load_core_busy(w->core))
@@ -227,19 +227,19 @@ work(void *arg)
 }
 
 bool
-load_program_run(struct load_program *p, struct fault *f)
+load_program_run(struct load_program *p, struct error *err)
 {
 	void *args[CORES_MAX];
-	pthread_t conductor;
+	pthread_t coordinator;
 
 	for (uint32_t i = 0; i < p->config.cores; i++)
 		args[i] = &p->workers[i];
-	if (!load_conductor_begin(&conductor, p, f))
+	if (!load_coordinator_start(&coordinator, p, err))
 		return false;
-	if (!lcores_run(&p->config.lcores, work, args, f))
+	if (!lcores_run(&p->config.lcores, run_core, args, err))
 		return false;
-	pthread_join(conductor, NULL);
-	*f = p->fault;
+	pthread_join(coordinator, NULL);
+	*err = p->error;
 	return !p->failed;
 }
 
@@ -247,5 +247,5 @@ void
 load_program_stop(struct load_program *p)
 {
 	nic_stop(&p->nic);
-	huge_block_give(&p->block);
+	huge_block_free(&p->block);
 }

@@ -4,8 +4,8 @@
  * Shape:  one struct, made in main, passed by pointer.
  * Owner:  main, from load_program_start to load_program_stop.
  * Thread: built by the main thread. Afterwards core i belongs to lcore i; report and wrong to the
- *         conductor until it has ended; the rest is read only.
- * Errors: struct fault; main prints its one line.
+ *         coordinator until it has ended; the rest is read only.
+ * Errors: struct error; main prints its one line.
  */
 #ifndef CLOCKOO_LOAD_PROGRAM_H
 #define CLOCKOO_LOAD_PROGRAM_H
@@ -18,7 +18,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* Requests on their way while keys are stored, of a connection or over UDP. */
+/* Requests in flight while keys are stored, of a connection or over UDP. */
 #define FILL_DEPTH_TCP 8u
 #define FILL_DEPTH_UDP 128u
 
@@ -40,19 +40,19 @@ struct load_program {
 	uint32_t conns_of_core, depth_max; /* the most that any run asks for */
 	cpu_set_t all_cpus;
 	atomic_bool stop, interrupted;
-	/* the conductor's */
+	/* the coordinator's */
 	struct load_result *merged;
 	struct load_report *report;
 	uint8_t *picture; /* LOAD_PLOT_BYTES */
-	double knee_kept; /* of the last sweep */
+	double knee_rate; /* of the last sweep */
 	bool failed;
-	struct fault fault;
+	struct error error;
 };
 
 /* options and config are filled. On false nothing is left running. */
-bool load_program_start(struct load_program *p, struct fault *f);
-/* Every run, in order; what stopped them is in p->fault. */
-bool load_program_run(struct load_program *p, struct fault *f);
+bool load_program_start(struct load_program *p, struct error *err);
+/* Every run, in order; what stopped them is in p->error. */
+bool load_program_run(struct load_program *p, struct error *err);
 void load_program_stop(struct load_program *p);
 
 #endif

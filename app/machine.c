@@ -22,9 +22,9 @@ node_of_nic(const struct machine *m, const struct config *cfg)
 }
 
 bool
-machine_read(struct machine *m, const struct config *cfg, const char *where, struct fault *f)
+machine_read(struct machine *m, const struct config *cfg, const char *where, struct error *err)
 {
-	if (!tree_open(&m->tree, where, f))
+	if (!tree_open(&m->tree, where, err))
 		return false;
 	topology_read(&m->topology, &m->tree);
 	pci_nic_read(&m->nic, &m->tree, cfg->pci);
@@ -32,7 +32,7 @@ machine_read(struct machine *m, const struct config *cfg, const char *where, str
 	if (m->topology.cpus != 0)
 		return true;
 	machine_close(m);
-	return fault_say(f, "--sysfs: %s: no CPUs in sys/devices/system/cpu/online", where);
+	return error_set(err, "--sysfs: %s: no CPUs in sys/devices/system/cpu/online", where);
 }
 
 void
@@ -71,7 +71,8 @@ machine_add_isolated(const struct machine *m, struct cpu_list *cpus)
 }
 
 bool
-machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable, struct fault *f)
+machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable,
+	      struct error *err)
 {
 	const struct placement_request req = {
 		.cores = cfg->cores,
@@ -87,14 +88,14 @@ machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usab
 	placement_all_cpus(&all, &m->topology);
 	if (usable == NULL)
 		usable = &all;
-	if (!lcores_exist(&cfg->lcores, usable, f))
+	if (!lcores_exist(&cfg->lcores, usable, err))
 		return false;
 	if (cfg->control_cpu != CONFIG_NO_CPU && !has_cpu(usable, cfg->control_cpu))
-		return fault_say(f, "--control-cpu: there is no CPU %u for it", cfg->control_cpu);
-	if (!placement_make(&m->placement, &m->topology, &req, f))
+		return error_set(err, "--control-cpu: there is no CPU %u for it", cfg->control_cpu);
+	if (!placement_make(&m->placement, &m->topology, &req, err))
 		return false;
 	cfg->lcores = m->placement.lcores;
-	if (lcores_share(&cfg->lcores))
+	if (lcores_share_cpus(&cfg->lcores))
 		cfg->yield = true;
 	return true;
 }

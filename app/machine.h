@@ -3,14 +3,14 @@
  *
  * Owner:  the caller, from machine_read to machine_close.
  * Thread: main, at start.
- * Errors: struct fault.
+ * Errors: struct error.
  */
 #ifndef CLOCKOO_MACHINE_H
 #define CLOCKOO_MACHINE_H
 
 #include "config/config.h"
-#include "layout/pci_nic.h"
-#include "layout/placement.h"
+#include "topology/pci_nic.h"
+#include "topology/placement.h"
 
 struct machine {
 	struct tree tree;
@@ -21,7 +21,8 @@ struct machine {
 };
 
 /* where: "/", or what --sysfs names. On false nothing is left open. */
-bool machine_read(struct machine *m, const struct config *cfg, const char *where, struct fault *f);
+bool machine_read(struct machine *m, const struct config *cfg, const char *where,
+		  struct error *err);
 void machine_close(struct machine *m);
 
 /* CPUs that the scheduler keeps for nobody (isolcpus=) are in no process's set, yet may be asked
@@ -30,6 +31,6 @@ void machine_add_isolated(const struct machine *m, struct cpu_list *cpus);
 
 /* Where everybody runs; cfg->lcores are chosen if nobody did. usable: NULL for every CPU. */
 bool machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable,
-		   struct fault *f);
+		   struct error *err);
 
 #endif

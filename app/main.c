@@ -18,27 +18,27 @@
 /* Read if nobody names another: Debian's place for what the operator writes. */
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
 /* doctor could not even look: as if it had found a failure. */
-#define DOCTOR_STUCK 2
+#define DOCTOR_FAILED 2
 
 static int
-refuse(const struct appliance *a, struct fault *f)
+refuse(const struct appliance *a, struct error *err)
 {
-	config_blame(&a->source, f);
-	fprintf(stderr, "clockoo: %s\n", f->text);
-	return (int)f->code;
+	config_error_locate(&a->source, err);
+	fprintf(stderr, "clockoo: %s\n", err->text);
+	return (int)err->code;
 }
 
 /* The same for what the next start would say again. */
 static int
-refuse_for_good(const struct appliance *a, struct fault *f)
+refuse_permanently(const struct appliance *a, struct error *err)
 {
-	config_condemn(&a->source, f);
-	return refuse(a, f);
+	config_error_permanent(&a->source, err);
+	return refuse(a, err);
 }
 
 /* memcached's -r. A no of the kernel is a warning, as there. */
 static void
-allow_core_files(const struct config *c)
+raise_core_limit(const struct config *c)
 {
 	struct rlimit core;
 
@@ -47,7 +47,8 @@ allow_core_files(const struct config *c)
 	getrlimit(RLIMIT_CORE, &core);
 	core.rlim_cur = core.rlim_max;
 	if (setrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_max == 0)
-		fprintf(stderr, "clockoo: warning: --enable-coredumps: no core files allowed\n");
+		fprintf(stderr,
+			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
 }
 
 /* memcached's -k, a no is a warning too. Only when all memory is taken: what is locked before
@@ -70,19 +71,19 @@ lock_memory(const struct config *c)
 }
 
 static int
-serve_until_told(struct appliance *a)
+serve_until_stopped(struct appliance *a)
 {
-	struct fault f;
+	struct error err;
 
-	if (!appliance_start(a, &f))
-		return refuse(a, &f);
+	if (!appliance_start(a, &err))
+		return refuse(a, &err);
 	lock_memory(&a->config);
-	if (!pid_file_write(&a->pid_file, a->config.pid_file, &f) ||
-	    !identity_take(&a->identity, &a->config, &f) || !appliance_run(a, &f)) {
-		refuse(a, &f);
+	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
+	    !privileges_drop(&a->privileges, &a->config, &err) || !appliance_run(a, &err)) {
+		refuse(a, &err);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
-		return (int)f.code;
+		return (int)err.code;
 	}
 	pid_file_remove(&a->pid_file);
 	appliance_stop(a);
@@ -92,25 +93,25 @@ serve_until_told(struct appliance *a)
 static int
 run(struct appliance *a)
 {
-	struct fault f;
+	struct error err;
 	int status;
 
 	if (a->source.file[0] != '\0' &&
 	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
-		fault_say(&f, "--config: the current folder has no name");
-		return refuse(a, &f);
+		error_set(&err, "--config: cannot determine the current directory");
+		return refuse(a, &err);
 	}
-	if (!users_begin(&a->users, &a->config, &f))
-		return refuse_for_good(a, &f);
-	if (!identity_find(&a->identity, a->config.user, &f))
-		return refuse(a, &f);
+	if (!users_begin(&a->users, &a->config, &err))
+		return refuse_permanently(a, &err);
+	if (!privileges_lookup(&a->privileges, a->config.user, &err))
+		return refuse(a, &err);
 	config_warn(&a->config, stderr);
 	a->background.ready_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
 		return status;
-	allow_core_files(&a->config);
+	raise_core_limit(&a->config);
 	notify_begin(&a->notify);
-	status = serve_until_told(a);
+	status = serve_until_stopped(a);
 	notify_end(&a->notify);
 	return status;
 }
@@ -118,14 +119,14 @@ run(struct appliance *a)
 static int
 check_file(struct appliance *a)
 {
-	struct fault f;
+	struct error err;
 
-	if (!file_check(&a->config, &f))
-		return refuse_for_good(a, &f);
-	printf("%s: right\n", a->source.file);
-	if (!file_suffices(&a->config, &f) || !file_nic_is_ours(&a->config, &f)) {
-		config_blame(&a->source, &f);
-		printf("still missing before a start: %s\n", f.text);
+	if (!file_check(&a->config, &err))
+		return refuse_permanently(a, &err);
+	printf("%s: configuration OK\n", a->source.file);
+	if (!file_check_complete(&a->config, &err) || !file_check_nic(&a->config, &err)) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
 	}
 	return 0;
 }
@@ -133,18 +134,18 @@ check_file(struct appliance *a)
 static int
 plan(struct appliance *a)
 {
-	struct fault f;
+	struct error err;
 
-	return plan_print(&a->config, stdout, &f) ? 0 : refuse(a, &f);
+	return plan_print(&a->config, stdout, &err) ? 0 : refuse(a, &err);
 }
 
 static int
 doctor(struct appliance *a)
 {
-	struct fault f;
-	const int status = doctor_print(&a->config, &a->source, stdout, &f);
+	struct error err;
+	const int status = doctor_print(&a->config, &a->source, stdout, &err);
 
-	return status >= 0 ? status : (refuse(a, &f), DOCTOR_STUCK);
+	return status >= 0 ? status : (refuse(a, &err), DOCTOR_FAILED);
 }
 
 int
@@ -152,9 +153,9 @@ main(int argc, char **argv)
 {
 	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
-	struct fault f;
+	struct error err;
 
-	switch (config_parse(&a.config, &a.source, argc - is_doctor, argv + is_doctor, &f)) {
+	switch (config_parse(&a.config, &a.source, argc - is_doctor, argv + is_doctor, &err)) {
 	case CONFIG_CHECK:
 		return check_file(&a);
 	case CONFIG_PRINT:
@@ -172,8 +173,8 @@ main(int argc, char **argv)
 		puts("Clockoo, under the BSD 3-Clause License; its text is the file LICENSE.\n"
 		     "It runs on DPDK, which is under the same licence.");
 		return 0;
-	case CONFIG_WRONG:
-		return is_doctor ? (refuse(&a, &f), DOCTOR_STUCK) : refuse(&a, &f);
+	case CONFIG_ERROR:
+		return is_doctor ? (refuse(&a, &err), DOCTOR_FAILED) : refuse(&a, &err);
 	case CONFIG_RUN:
 		a.asked = a.config;
 		break;

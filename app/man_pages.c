@@ -48,10 +48,10 @@ appliance_page(void)
 	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing: it prints "
 	     "what "
 	     "is good, slow or\n"
-	     "wrong about this machine, each with its cure.\n"
+	     "wrong about this machine, each with its fix.\n"
 	     ".SH OPTIONS");
 	config_man_options(stdout);
-	puts(".SS After \\-o, with commas between");
+	puts(".SS Extended options (\\-o), comma separated");
 	config_man_extended(stdout);
 	puts(".SH SIGNALS\n"
 	     ".TP\nSIGTERM, SIGINT, SIGUSR1\nClose all connections, wait for at most a second, "
@@ -96,7 +96,7 @@ file_page(void)
 	     "has its\n"
 	     "default, which stands in parentheses here; a key that does not exist is an error. "
 	     "\\fBclockoo\n"
-	     "\\-\\-check\\fR \\fIFILE\\fR says whether a file is right, \\fBclockoo "
+	     "\\-\\-check\\fR \\fIFILE\\fR checks a file, \\fBclockoo "
 	     "\\-\\-print\\-config\\fR prints one with\n"
 	     "every key.\n.SH KEYS");
 	config_man_keys(stdout);
@@ -111,10 +111,10 @@ file_page(void)
 static void
 load_page(void)
 {
-	title("clockoo-load", "1", "load generator for memcached servers, without a kernel");
+	title("clockoo-load", "1", "load generator for memcached servers, on DPDK");
 	puts(".SH SYNOPSIS\n.B clockoo\\-load\n[\\fIOPTION\\fR]...\n"
 	     ".SH DESCRIPTION\n"
-	     "Asks a memcached server over a port of its own, without a kernel, and checks every "
+	     "Loads a memcached server through a DPDK port, without the kernel, and checks every "
 	     "value. It stores\n"
 	     "all keys, then measures.\n"
 	     ".SH OPTIONS");

@@ -1,12 +1,12 @@
 /*
  * nic.h - from the operator's words to a running port: profile, host, cores, plan, DPDK, clock.
  *
- * What both programs of this folder share. nic_judge and nic_allows refuse whatever can be refused
- * without asking DPDK; nic_start asks it.
+ * What both programs of this directory share. nic_prepare and nic_check_resources refuse whatever
+ * can be refused without asking DPDK; nic_start asks it.
  *
  * Owner:  the caller, from nic_start to nic_stop.
  * Thread: main.
- * Errors: struct fault; on false nothing is left running.
+ * Errors: struct error; on false nothing is left running.
  */
 #ifndef CLOCKOO_NIC_H
 #define CLOCKOO_NIC_H
@@ -34,11 +34,11 @@ struct nic {
 	struct handover *handover; /* NULL: flows find their core without us */
 	struct huge_block rings;   /* of handover */
 	int claim;                 /* nic_claim.h; this one's for as long as it runs */
-	bool made_way;             /* a socket that a crash left was removed */
+	bool removed_stale_socket; /* a socket that a crash left was removed */
 };
 
 /* Profile, host and plan; cfg->lcores are chosen if nobody did. */
-bool nic_judge(struct nic *nic, struct config *cfg, struct fault *f);
+bool nic_prepare(struct nic *nic, struct config *cfg, struct error *err);
 
 /* The memory of the rings between cores, where the plan wants any. */
 uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg);
@@ -47,11 +47,11 @@ uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
 uint64_t nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames);
 
 /* Has the machine what all this needs, block_bytes of memory of ours included? */
-bool nic_allows(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
-		uint32_t frames, struct fault *f);
+bool nic_check_resources(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
+			 uint32_t frames, struct error *err);
 
 /* DPDK, the port and the clock. */
-bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct fault *f);
+bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err);
 void nic_stop(struct nic *nic);
 
 /* The port of one core: its queue's, or the one that hands frames over. */

@@ -13,7 +13,7 @@
 
 /* What the operator calls the NIC; NULL: nothing that two could share. */
 static const char *
-nic_words(const struct config *cfg, const struct profile *profile)
+nic_name(const struct config *cfg, const struct profile *profile)
 {
 	if (cfg->pci[0] != '\0')
 		return cfg->pci;
@@ -48,22 +48,22 @@ holder(const struct sockaddr_un *name, socklen_t bytes)
 }
 
 static bool
-refuse(const char *nic, const char *address, pid_t pid, struct fault *f)
+refuse(const char *nic, const char *address, pid_t pid, struct error *err)
 {
 	char who[32] = "another process";
 
 	if (pid > 0)
 		snprintf(who, sizeof who, "process %ld", (long)pid);
-	return fault_say(f,
-			 "--address: %s serves %s on %s already; stop it, or give this one another "
+	return error_set(err,
+			 "--address: %s already serves %s on %s; stop it, or give this one another "
 			 "address",
 			 who, address, nic);
 }
 
 bool
-nic_claim(const struct config *cfg, const struct profile *profile, int *claim, struct fault *f)
+nic_claim(const struct config *cfg, const struct profile *profile, int *claim, struct error *err)
 {
-	const char *const nic = nic_words(cfg, profile);
+	const char *const nic = nic_name(cfg, profile);
 	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
 	char address[IP_ADDR_TEXT_MAX + 1];
 	struct sockaddr_un name = {0};
@@ -84,7 +84,7 @@ nic_claim(const struct config *cfg, const struct profile *profile, int *claim, s
 		close(*claim);
 		*claim = NIC_CLAIM_NONE;
 		if (why == EADDRINUSE)
-			return refuse(nic, address, holder(&name, bytes), f);
+			return refuse(nic, address, holder(&name, bytes), err);
 	}
 	return true; /* a machine without such names has served before */
 }

@@ -6,7 +6,7 @@
  *         gone with the process, however that ends.
  * Owner:  the descriptor belongs to the caller; the claim holds until it is closed.
  * Thread: main.
- * Errors: struct fault says which process has it.
+ * Errors: struct error says which process has it.
  */
 #ifndef CLOCKOO_NIC_CLAIM_H
 #define CLOCKOO_NIC_CLAIM_H
@@ -19,6 +19,6 @@
 /* False: another process has it. Of ports that are nobody else's (a socket of their own, a ring) no
  * claim is made. */
 bool nic_claim(const struct config *cfg, const struct profile *profile, int *claim,
-	       struct fault *f);
+	       struct error *err);
 
 #endif

@@ -5,7 +5,7 @@
  * port's name. What the operator says about rings and burst goes before it.
  *
  * Thread: main, at start.
- * Errors: struct fault.
+ * Errors: struct error.
  */
 #ifndef CLOCKOO_NIC_PROFILE_H
 #define CLOCKOO_NIC_PROFILE_H
@@ -13,11 +13,11 @@
 #include "config/config.h"
 #include "config/profile.h"
 
-bool nic_profile(struct profile *p, const struct config *cfg, struct fault *f);
+bool nic_profile(struct profile *p, const struct config *cfg, struct error *err);
 
 /* Once DPDK has said which driver took the NIC: if only the generic profile knew its ID, the one of
  * that driver. */
 bool nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *driver,
-			   struct fault *f);
+			   struct error *err);
 
 #endif

@@ -38,7 +38,7 @@ notify_begin(struct notify *n)
 }
 
 void
-notify_say(const struct notify *n, const char *lines)
+notify_send(const struct notify *n, const char *lines)
 {
 	if (n->fd >= 0)
 		(void)!sendto(n->fd, lines, strlen(lines), MSG_NOSIGNAL,
@@ -53,7 +53,7 @@ notify_reloading(const struct notify *n, uint64_t now_ns)
 	/* The time lets the manager tell this reload from an earlier one. */
 	snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(now_ns / NS_PER_US));
-	notify_say(n, lines);
+	notify_send(n, lines);
 }
 
 void

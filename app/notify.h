@@ -22,7 +22,7 @@ struct notify {
 };
 
 void notify_begin(struct notify *n);
-void notify_say(const struct notify *n, const char *lines);
+void notify_send(const struct notify *n, const char *lines);
 /* A reload begins; READY=1 ends it. */
 void notify_reloading(const struct notify *n, uint64_t now_ns);
 void notify_end(struct notify *n);

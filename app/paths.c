@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the program's folder: the source tree, when built in a folder of it; the install prefix. */
+/* From the program's directory: the source tree, when built in a directory of it; the install
+ * prefix. */
 static const char *const beside[] = {
 	"/../../drivers-config",
 	"/../share/clockoo/drivers-config",
@@ -37,7 +38,7 @@ paths_make_absolute(char *path, size_t bytes, const char *name)
 }
 
 bool
-paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct fault *f)
+paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct error *err)
 {
 	char program[CONFIG_PATH_BYTES];
 
@@ -51,7 +52,7 @@ paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct f
 		if (access(folder, X_OK) == 0)
 			return true;
 	}
-	return fault_say(f, "--data-dir: no NIC profiles beside %s; say where drivers-config is",
+	return error_set(err, "--data-dir: no NIC profiles beside %s; say where drivers-config is",
 			 program);
 }
 

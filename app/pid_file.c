@@ -9,7 +9,7 @@
 
 /* The number in the file, if such a process lives. */
 static pid_t
-living(int fd)
+running_pid(int fd)
 {
 	char text[24] = {0};
 	long pid;
@@ -20,7 +20,7 @@ living(int fd)
 }
 
 bool
-pid_file_write(struct pid_file *p, const char *name, struct fault *f)
+pid_file_write(struct pid_file *p, const char *name, struct error *err)
 {
 	char text[24];
 	int len;
@@ -29,16 +29,17 @@ pid_file_write(struct pid_file *p, const char *name, struct fault *f)
 	if (name[0] == '\0')
 		return true;
 	if (!paths_make_absolute(p->path, sizeof p->path, name))
-		return fault_say(f, "--pidfile: the current folder has no name");
+		return error_set(err, "--pidfile: cannot determine the current directory");
 	p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (p->fd < 0)
-		return fault_say(f, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
-	if (living(p->fd) != 0)
-		fprintf(stderr, "clockoo: warning: --pidfile: %s named process %ld, which lives\n",
-			p->path, (long)living(p->fd));
+		return error_set(err, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
+	if (running_pid(p->fd) != 0)
+		fprintf(stderr,
+			"clockoo: warning: --pidfile: %s names process %ld, which is running\n",
+			p->path, (long)running_pid(p->fd));
 	len = snprintf(text, sizeof text, "%ld\n", (long)getpid());
 	if (ftruncate(p->fd, 0) != 0 || pwrite(p->fd, text, (size_t)len, 0) != len)
-		return fault_say(f, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
+		return error_set(err, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
 	return true;
 }
 

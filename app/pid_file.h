@@ -16,7 +16,7 @@ struct pid_file {
 };
 
 /* An empty name is no file. */
-bool pid_file_write(struct pid_file *p, const char *name, struct fault *f);
+bool pid_file_write(struct pid_file *p, const char *name, struct error *err);
 void pid_file_remove(struct pid_file *p);
 
 #endif

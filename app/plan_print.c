@@ -1,6 +1,6 @@
 #include "plan_print.h"
-#include "layout/number_list.h"
-#include "prospect.h"
+#include "topology/number_list.h"
+#include "dry_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ print_node(const struct topology *t, uint32_t n, FILE *out)
 	number_list_write(list, sizeof list, has, t->cpu_end);
 	fprintf(out, "           node %u: CPUs %s; %llu MB in all; hugepages free:", n, list,
 		mb(node->memory_bytes));
-	for (uint32_t k = 0; k < HUGE_KINDS; k++)
+	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
 		fprintf(out, "%s %llu of %llu x %s", k == 0 ? "" : ",",
 			(unsigned long long)node->pages[k].free,
 			(unsigned long long)node->pages[k].total, k == 0 ? "2 MB" : "1 GB");
@@ -55,7 +55,7 @@ print_machine(const struct topology *t, FILE *out)
 }
 
 static void
-print_nic(const struct prospect *p, const struct config *cfg, FILE *out)
+print_nic(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	const struct pci_nic *nic = &p->machine.nic;
 
@@ -80,7 +80,7 @@ print_nic(const struct prospect *p, const struct config *cfg, FILE *out)
 
 /* The other hyper-threads of a worker's core, and what they do. */
 static void
-print_siblings(const struct prospect *p, uint32_t cpu, FILE *out)
+print_siblings(const struct dry_run *p, uint32_t cpu, FILE *out)
 {
 	const struct topology *t = &p->machine.topology;
 	const struct placement *l = &p->machine.placement;
@@ -100,7 +100,7 @@ print_siblings(const struct prospect *p, uint32_t cpu, FILE *out)
 }
 
 static void
-print_cores(const struct prospect *p, const struct config *cfg, FILE *out)
+print_cores(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	const struct placement *l = &p->machine.placement;
 
@@ -126,10 +126,10 @@ print_cores(const struct prospect *p, const struct config *cfg, FILE *out)
 }
 
 static void
-print_queues(const struct prospect *p, const struct config *cfg, FILE *out)
+print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	fprintf(out,
-		"rings      %u descriptors to receive, %u to send, for each of %u queue%s; "
+		"rings      %u RX and %u TX descriptors for each of %u queue%s; "
 		"bursts of %u\n",
 		cfg->rx_ring != 0 ? cfg->rx_ring : p->profile.rx_ring,
 		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
@@ -157,7 +157,7 @@ print_rules(const struct steer_plan *plan, FILE *out)
 }
 
 static void
-print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
+print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	const struct sizes *z = &p->sizes;
 	const uint64_t cores = (uint64_t)cfg->cores * (z->stack_bytes + z->serve_bytes);
@@ -167,7 +167,7 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 		mb(z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT)),
 		p->machine.placement.node, cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out,
-		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB a "
+		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB per "
 		"core)\n",
 		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
@@ -177,7 +177,7 @@ print_memory(const struct prospect *p, const struct config *cfg, FILE *out)
 	else
 		fprintf(out, "a pool of %llu MB for each queue\n",
 			mb(z->pool_bytes / p->steer.queues));
-	fprintf(out, "           DPDK itself %u MB\n", EAL_MB);
+	fprintf(out, "           EAL %u MB\n", EAL_MB);
 	for (uint32_t n = 0; n < cfg->node_count; n++)
 		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);
 }
@@ -188,24 +188,25 @@ print_warnings(const struct advice_list *list, FILE *out)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < list->count; i++)
-		count += list->at[i].grade >= ADVICE_WARN;
+		count += list->at[i].severity >= ADVICE_WARN;
 	fprintf(out, "warnings   %u\n", count);
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct advice *a = &list->at[i];
 
-		if (a->grade < ADVICE_WARN)
+		if (a->severity < ADVICE_WARN)
 			continue;
-		fprintf(out, "  %-4s %s: %s\n", advice_grade_name(a->grade), a->subject, a->words);
-		fprintf(out, "       %s\n", a->cure);
+		fprintf(out, "  %-4s %s: %s\n", advice_severity_name(a->severity), a->subject,
+			a->words);
+		fprintf(out, "       %s\n", a->fix);
 	}
 }
 
 bool
-plan_print(struct config *cfg, FILE *out, struct fault *f)
+plan_print(struct config *cfg, FILE *out, struct error *err)
 {
-	struct prospect p;
+	struct dry_run p;
 
-	if (!prospect_make(&p, cfg, f))
+	if (!dry_run_make(&p, cfg, err))
 		return false;
 	print_machine(&p.machine.topology, out);
 	print_nic(&p, cfg, out);
@@ -214,6 +215,6 @@ plan_print(struct config *cfg, FILE *out, struct fault *f)
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
 	print_warnings(&p.advice, out);
-	prospect_close(&p);
+	dry_run_close(&p);
 	return true;
 }

@@ -15,11 +15,11 @@
 #include <stdio.h>
 
 /* --plan: machine, NIC, cores, rings, rules, memory, warnings. False: there is no plan. */
-bool plan_print(struct config *cfg, FILE *out, struct fault *f);
+bool plan_print(struct config *cfg, FILE *out, struct error *err);
 
-/* doctor: a table, each line good, a warning or a failure with its cure. src: of cfg, for what asks
+/* doctor: a table, each line good, a warning or a failure with its fix. src: of cfg, for what asks
  * too much of the machine. Returns the program's exit status: 0 all good, 1 it would be slow, 2 it
- * would not start; -1: there is nothing to say but *f. */
-int doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct fault *f);
+ * would not start; -1: there is nothing to say but *err. */
+int doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct error *err);
 
 #endif

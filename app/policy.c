@@ -16,9 +16,9 @@ describe(struct appliance *a)
 	const struct ip_addr ip = ip_addr_v4(c->ipv4);
 
 	*ip_addr_text(a->inter, &ip) = '\0';
-	serve_shared_describe(
+	serve_shared_set_info(
 		a->shared,
-		&(struct serve_facts){
+		&(struct serve_info){
 			.pid = (uint32_t)getpid(),
 			.conns_max = c->conns_max,
 			.value_max = a->sizes.store.value_max,
@@ -31,7 +31,7 @@ describe(struct appliance *a)
 			.verbosity = c->verbosity,
 			.no_evict = c->no_evict,
 			.inter = a->inter,
-			.steering = steer_way(&a->nic.plan),
+			.steering = steer_mode(&a->nic.plan),
 			.steer_rules = a->nic.device.rules.made,
 			.steer_refused = a->nic.device.rules.refused,
 			.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
@@ -58,7 +58,7 @@ policy_of(const struct config *c)
 		.track_sizes = c->track_sizes,
 		.prefix_delimiter = c->prefix_delimiter,
 		.idle_timeout_s = c->idle_timeout_s,
-		.udp_guard = true,
+		.udp_rate_limit = true,
 		.udp_bytes_per_s = c->udp_budget,
 		.network_count = c->udp_allow_count,
 	};
@@ -75,8 +75,8 @@ policy_set(struct appliance *a)
 		p.networks[i] =
 			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
 	describe(a);
-	serve_shared_allow(a->shared, &p);
-	users_hand_over(&a->users, a->shared);
+	serve_shared_set_policy(a->shared, &p);
+	users_apply(&a->users, a->shared);
 }
 
 void
@@ -94,7 +94,7 @@ policy_change(struct appliance *a, const struct config *now)
 		both[i]->idle_timeout_s = now->idle_timeout_s;
 	}
 	p = policy_of(&a->config);
-	serve_policy_change_mt(a->shared, &p);
+	serve_policy_update_mt(a->shared, &p);
 }
 
 bool

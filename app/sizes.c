@@ -1,8 +1,8 @@
 #include "sizes.h"
 #include "stack/neigh_table.h"
-#include "stack/syn_memory.h"
+#include "stack/syn_history.h"
 #include "stack/conn_sources.h"
-#include "stack/path_notes.h"
+#include "stack/pmtu_reports.h"
 
 #define CHUNKS_MIN    4096u /* 8 MB a core */
 #define CHUNKS_MAX    65536u
@@ -44,7 +44,7 @@ conns_of_one_core(const struct config *cfg)
 static size_t
 store_memory(const struct config *cfg)
 {
-	const size_t bytes = (size_t)config_set_aside_mb(cfg) << 20;
+	const size_t bytes = (size_t)config_reserved_mb(cfg) << 20;
 
 	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
 }
@@ -75,7 +75,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,
-		.syn_lines = SYN_MEMORY_LINES,
+		.syn_lines = SYN_HISTORY_LINES,
 		.seed = secrets->seed,
 		.secret = secrets->key,
 	};
@@ -94,17 +94,17 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	};
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
 	 * way to and from the device. */
-	z->frames = z->stack.rx_frames_max + (cfg->udp_port != 0 ? UDP_KEPT_MAX : 0) +
+	z->frames = z->stack.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->store_bytes = store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->serve_bytes = serve_bytes(&z->serve);
 	z->shared_bytes = serve_shared_bytes(cfg->cores);
 	z->neigh_bytes = neigh_table_bytes();
-	z->path_notes_bytes = cfg->cores > 1 ? path_notes_bytes() : 0;
+	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->path_notes_bytes +
+			 z->pmtu_reports_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

@@ -18,52 +18,52 @@ file_of(const struct config *cfg)
 }
 
 bool
-users_begin(struct users *u, const struct config *cfg, struct fault *f)
+users_begin(struct users *u, const struct config *cfg, struct error *err)
 {
 	const char *file = file_of(cfg);
 
 	*u = (struct users){0};
 	if (file == NULL && cfg->sasl)
-		return fault_say(f, "--enable-sasl: no users; name their file with -Y or "
-				    "MEMCACHED_SASL_PWDB");
+		return error_set(err, "--enable-sasl: no users; name their file with -Y or "
+				      "MEMCACHED_SASL_PWDB");
 	if (file == NULL)
 		return true;
 	if (!paths_make_absolute(u->path, sizeof u->path, file))
-		return fault_say(f, "--auth-file: the current folder has no name");
-	u->waiting = true;
-	return auth_file_load(&u->now, file, f);
+		return error_set(err, "--auth-file: cannot determine the current directory");
+	u->pending = true;
+	return auth_file_load(&u->now, file, err);
 }
 
 void
 users_reload(struct users *u)
 {
-	struct fault f;
+	struct error err;
 
 	if (u->path[0] == '\0')
 		return;
-	if (!auth_file_load(&u->now, u->path, &f)) {
-		fprintf(stderr, "clockoo: %s; the users stay as they were\n", f.text);
+	if (!auth_file_load(&u->now, u->path, &err)) {
+		fprintf(stderr, "clockoo: %s; the users are unchanged\n", err.text);
 		return;
 	}
-	u->waiting = true;
+	u->pending = true;
 	fprintf(stderr, "clockoo: reload: %s: %u user%s\n", u->path, u->now.count,
 		u->now.count == 1 ? "" : "s");
 }
 
 void
-users_hand_over(struct users *u, struct serve_shared *shared)
+users_apply(struct users *u, struct serve_shared *shared)
 {
 	struct serve_users table = {.count = u->now.count};
 
-	if (!u->waiting)
+	if (!u->pending)
 		return;
 	for (uint32_t i = 0; i < u->now.count; i++) {
 		const struct auth_user *from = &u->now.user[i];
 		struct serve_user *to = &table.user[i];
 
 		to->name_len = from->name_len;
-		to->word_len = from->word_len;
+		to->password_len = from->word_len;
 		memcpy(to->bytes, from->bytes, sizeof from->bytes);
 	}
-	u->waiting = !serve_users_replace_mt(shared, &table);
+	u->pending = !serve_users_replace_mt(shared, &table);
 }

@@ -17,15 +17,15 @@
 struct users {
 	char path[USERS_PATH_BYTES]; /* absolute; empty = everybody may */
 	struct auth_users now;
-	bool waiting; /* to be handed over: some core has not seen the last ones yet */
+	bool pending; /* to be handed over: some core has not seen the last ones yet */
 };
 
-bool users_begin(struct users *u, const struct config *cfg, struct fault *f);
+bool users_begin(struct users *u, const struct config *cfg, struct error *err);
 
 /* Read the file again; what is wrong with it becomes a line on stderr. */
 void users_reload(struct users *u);
 
 /* Hand over what waits, if the cores are ready for it. */
-void users_hand_over(struct users *u, struct serve_shared *shared);
+void users_apply(struct users *u, struct serve_shared *shared);
 
 #endif

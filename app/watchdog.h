@@ -7,7 +7,7 @@
  * Shape:  the turns of each core at the last sign of life; a beat is due twice in the time the
  *         manager waits.
  * Units:  ns on the caller's clock.
- * Thread: the control thread's; reading the counters disturbs no core.
+ * Thread: the control thread; reading the counters disturbs no core.
  * Bounds: CORES_MAX cores.
  */
 #ifndef CLOCKOO_WATCHDOG_H
@@ -17,13 +17,13 @@
 #include "telemetry/telemetry.h"
 
 struct watchdog {
-	uint64_t beat_ns; /* 0 = nobody waits for a sign of life */
+	uint64_t heartbeat_ns; /* 0 = nobody waits for a sign of life */
 	uint64_t due_ns;
 	uint64_t turns[CORES_MAX];
 	uint32_t cores;
 };
 
-enum watchdog_verdict {
+enum watchdog_status {
 	WATCHDOG_NOT_DUE,
 	WATCHDOG_ALIVE, /* every core has turned since it was last so */
 	WATCHDOG_STUCK, /* *core has not */
@@ -31,7 +31,7 @@ enum watchdog_verdict {
 
 /* manager_waits_ns: 0 = not at all. */
 void watchdog_begin(struct watchdog *w, uint64_t manager_waits_ns, uint32_t cores, uint64_t now_ns);
-enum watchdog_verdict watchdog_look(struct watchdog *w, const struct telemetry *t, uint64_t now_ns,
+enum watchdog_status watchdog_check(struct watchdog *w, const struct telemetry *t, uint64_t now_ns,
 				    uint32_t *core);
 
 #endif

@@ -17,12 +17,12 @@ drain(const struct worker *w)
 		empty = stack_drain(w->core->stack, now_ns);
 		core_turn(w->core, now_ns);
 		now_ns = tsc_clock_ns(w->clock);
-	} while ((!empty || w->carries_others) && now_ns < deadline_ns);
+	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
 }
 
 /* The store counts without a core that waits for long; its next turn brings it back. */
 static void
-wait_for(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
+wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 {
 	const uint64_t from_ns = tsc_clock_ns(w->clock);
 
@@ -34,7 +34,7 @@ wait_for(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 
 /* After a turn, which began at now_ns. */
 static void
-rest(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t now_ns)
+idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {
 	uint64_t wait_ns = 0;
 
@@ -48,7 +48,7 @@ rest(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t no
 	if (wait_ns == 0)
 		lcore_idle(w->yield);
 	else
-		wait_for(w, kind, wait_ns);
+		wait_for_frame(w, kind, wait_ns);
 }
 
 int
@@ -64,7 +64,7 @@ worker_run(void *arg)
 		const uint64_t now_ns = tsc_clock_ns(w->clock);
 
 		core_turn(core, now_ns);
-		rest(w, &idle, kind, now_ns);
+		idle_wait(w, &idle, kind, now_ns);
 	}
 	drain(w);
 	store_offline(core->store);

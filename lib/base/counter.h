@@ -4,7 +4,7 @@
  * A module lists its events once, as a table of (symbol, words):
  *
  *	#define ARP_COUNTERS(X) \
- *		X(ARP_ASKED, "requests sent for an address we did not know") \
+ *		X(ARP_REQUESTS_SENT, "requests sent for an address we did not know") \
  *		X(ARP_CUT, "frames too short for ARP")
  *
  * and derives the enum and the names from it:

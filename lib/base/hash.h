@@ -1,5 +1,5 @@
 /*
- * hash.h - the one door to a hash function: XXH3, 64 bits, seeded per process.
+ * hash.h - the one interface to a hash function: XXH3, 64 bits, seeded per process.
  *
  * The seed is passed in, so that a client cannot aim at a bucket and a test can
  * replay a run. Source: xxHash 0.8 (header only, inlined).

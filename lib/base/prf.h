@@ -1,5 +1,5 @@
 /*
- * prf.h - the one door to a keyed pseudorandom function: SipHash-2-4 (Aumasson and Bernstein,
+ * prf.h - the one interface to a keyed pseudorandom function: SipHash-2-4 (Aumasson and Bernstein,
  * Indocrypt 2012), from libsodium.
  *
  * For numbers that a stranger sees and must not be able to tell in advance: what hash.h makes of a

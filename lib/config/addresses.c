@@ -10,7 +10,7 @@
 /* Four decimals with dots between, from the front of *p. A zero in front would be octal to some
  * (RFC 6943 section 3.1.1), so it is refused. */
 static bool
-take_ipv4(const char **p, uint32_t *ip)
+parse_ipv4(const char **p, uint32_t *ip)
 {
 	*ip = 0;
 	for (uint32_t part = 0; part < 4; part++) {
@@ -32,7 +32,7 @@ take_ipv4(const char **p, uint32_t *ip)
 /* What inet_pton reads: up to a slash, a comma or the end, from the front of *p. An IPv4 address in
  * IPv6 clothes is refused: it never stands in a packet. */
 static bool
-take_ipv6(const char **p, struct ip_addr *ip)
+parse_ipv6(const char **p, struct ip_addr *ip)
 {
 	const size_t len = strcspn(*p, "/,");
 	char text[INET6_ADDRSTRLEN];
@@ -48,24 +48,24 @@ take_ipv6(const char **p, struct ip_addr *ip)
 }
 
 bool
-store_address(struct config *cfg, const char *value, struct fault *f)
+option_set_address(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 	uint32_t ip, len;
 
-	if (!take_ipv4(&p, &ip) || *p != '/' || !number_of(p + 1, &len) || len > 32)
-		return fault_say(f,
+	if (!parse_ipv4(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) || len > 32)
+		return error_set(err,
 				 "--address: \"%s\": expected an IPv4 address and prefix length "
 				 "such as 10.99.0.1/24",
 				 value);
 	if (ip >> 28 >= 0xe || ip >> 24 == 0 || ip >> 24 == 127)
-		return fault_say(f,
-				 "--address: \"%s\": expected the address of a host, not of a "
-				 "group, this host or none",
+		return error_set(err,
+				 "--address: \"%s\": expected a unicast address, not a "
+				 "multicast, loopback or unspecified one",
 				 value);
 	cfg->ipv4 = ip;
 	cfg->prefix_len = len;
-	cfg->address_said = true;
+	cfg->address_given = true;
 	return true;
 }
 
@@ -82,27 +82,27 @@ is_any_address(const char *text)
 
 /* memcached's -l names sockets of the kernel; here it can only say our one address again. */
 bool
-store_listen(struct config *cfg, const char *value, struct fault *f)
+option_set_listen(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 	uint32_t ip, port = cfg->tcp_port;
 
 	if (is_any_address(value))
 		return true;
-	if (!take_ipv4(&p, &ip) ||
-	    (*p == ':' ? !number_of(p + 1, &port) || port > 65535 : *p != '\0'))
-		return fault_say(f,
+	if (!parse_ipv4(&p, &ip) ||
+	    (*p == ':' ? !parse_decimal(p + 1, &port) || port > 65535 : *p != '\0'))
+		return error_set(err,
 				 "--listen: \"%s\": expected one IPv4 address, perhaps with :PORT; "
 				 "the appliance has one address",
 				 value);
 	if (ip >> 24 == 127)
-		return fault_say(
-			f,
+		return error_set(
+			err,
 			"--listen: \"%s\": there is no loopback on a NIC; leave -l out and "
 			"give the address with --address, or a network of its own",
 			value);
 	if (ip >> 28 >= 0xe || ip >> 24 == 0)
-		return fault_say(f, "--listen: \"%s\": expected the address of a host", value);
+		return error_set(err, "--listen: \"%s\": expected a unicast address", value);
 	cfg->listen = ip;
 	cfg->tcp_port = port;
 	return true;
@@ -110,26 +110,26 @@ store_listen(struct config *cfg, const char *value, struct fault *f)
 
 /* Either family, from the front of *p. */
 static bool
-take_ip(const char **p, struct ip_addr *ip)
+parse_ip(const char **p, struct ip_addr *ip)
 {
 	const char *at = *p;
 	uint32_t v4;
 
-	if (take_ipv4(&at, &v4)) {
+	if (parse_ipv4(&at, &v4)) {
 		*ip = ip_addr_v4(v4);
 		*p = at;
 		return true;
 	}
-	return take_ipv6(p, ip);
+	return parse_ipv6(p, ip);
 }
 
 /* One network of the list; a bare address is a network of one. */
 static const char *
-take_net(const char *p, struct config_net *net)
+parse_net(const char *p, struct config_net *net)
 {
 	uint32_t digits = 0, below, len;
 
-	if (!take_ip(&p, &net->ip))
+	if (!parse_ip(&p, &net->ip))
 		return NULL;
 	below = ip_addr_is_v4(&net->ip) ? IP_ADDR_V4_BITS : 0;
 	net->prefix_len = IP_ADDR_BITS;
@@ -142,18 +142,18 @@ take_net(const char *p, struct config_net *net)
 }
 
 bool
-store_nets(struct config *cfg, const char *value, struct fault *f)
+option_set_nets(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	cfg->udp_allow_said = true;
+	cfg->udp_allow_given = true;
 	cfg->udp_allow_count = 0;
 	if (strcmp(value, "none") == 0)
 		return true;
 	while (cfg->udp_allow_count < CONFIG_NETS_MAX) {
-		p = take_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
+		p = parse_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
 		if (p == NULL || (*p != ',' && *p != '\0'))
-			return fault_say(f,
+			return error_set(err,
 					 "--udp-allow: \"%s\": expected networks such as "
 					 "10.0.0.0/8,2001:db8::/32, or none",
 					 value);
@@ -161,16 +161,16 @@ store_nets(struct config *cfg, const char *value, struct fault *f)
 		if (*p++ == '\0')
 			return true;
 	}
-	return fault_say(f, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
+	return error_set(err, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
 }
 
 bool
-store_gateway(struct config *cfg, const char *value, struct fault *f)
+option_set_gateway(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	if (!take_ipv4(&p, &cfg->gateway) || *p != '\0')
-		return fault_say(f,
+	if (!parse_ipv4(&p, &cfg->gateway) || *p != '\0')
+		return error_set(err,
 				 "--gateway: \"%s\": expected an IPv4 address such as 10.99.0.254",
 				 value);
 	return true;
@@ -192,25 +192,25 @@ is_link_local6(const struct ip_addr *ip)
 }
 
 bool
-store_address6(struct config *cfg, const char *value, struct fault *f)
+option_set_address6(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 	struct ip_addr ip;
 	uint32_t len;
 
-	if (!take_ipv6(&p, &ip) || *p != '/' || !number_of(p + 1, &len) || len > IP_ADDR_BITS)
-		return fault_say(f,
+	if (!parse_ipv6(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) || len > IP_ADDR_BITS)
+		return error_set(err,
 				 "--address6: \"%s\": expected an IPv6 address and prefix length "
 				 "such as 2001:db8::1/64",
 				 value);
 	if (!is_host6(&ip))
-		return fault_say(f,
-				 "--address6: \"%s\": expected the address of a host, not of a "
-				 "group, this host or none",
+		return error_set(err,
+				 "--address6: \"%s\": expected a unicast address, not a "
+				 "multicast, loopback or unspecified one",
 				 value);
 	if (is_link_local6(&ip))
-		return fault_say(f,
-				 "--address6: \"%s\": the address of the link (fe80::) is made "
+		return error_set(err,
+				 "--address6: \"%s\": the link-local address (fe80::) is derived "
 				 "from the MAC; give one of another network",
 				 value);
 	cfg->ipv6 = ip;
@@ -219,32 +219,32 @@ store_address6(struct config *cfg, const char *value, struct fault *f)
 }
 
 bool
-store_gateway6(struct config *cfg, const char *value, struct fault *f)
+option_set_gateway6(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	if (!take_ipv6(&p, &cfg->gateway6) || *p != '\0' || !is_host6(&cfg->gateway6))
-		return fault_say(f, "--gateway6: \"%s\": expected an IPv6 address such as fe80::1",
-				 value);
+	if (!parse_ipv6(&p, &cfg->gateway6) || *p != '\0' || !is_host6(&cfg->gateway6))
+		return error_set(
+			err, "--gateway6: \"%s\": expected an IPv6 address such as fe80::1", value);
 	return true;
 }
 
 bool
-settle_address6(struct config *cfg, struct fault *f)
+finish_address6(struct config *cfg, struct error *err)
 {
 	const bool named = !ip_addr_is_zero(&cfg->ipv6);
 	const struct config_net link = {{{0xfe, 0x80}}, 10};
 
 	if (named && cfg->mtu < CONFIG_MTU6_MIN)
-		return fault_say(f, "--address6: IPv6 needs --mtu %u at least (RFC 8200)",
+		return error_set(err, "--address6: IPv6 needs --mtu %u at least (RFC 8200)",
 				 CONFIG_MTU6_MIN);
 	if (named && ip_addr_equal(&cfg->gateway6, &cfg->ipv6))
-		return fault_say(f, "--gateway6: that is our own address");
+		return error_set(err, "--gateway6: that is our own address");
 	if (!ip_addr_is_zero(&cfg->gateway6) && !is_link_local6(&cfg->gateway6) &&
 	    !(named && ip_addr_same_prefix(&cfg->gateway6, &cfg->ipv6, cfg->prefix6_len)))
-		return fault_say(f, "--gateway6: not on the network of --address6; give a router "
-				    "that is, or its address of the link (fe80::)");
-	if (!cfg->udp_allow_said) {
+		return error_set(err, "--gateway6: not on the network of --address6; give a router "
+				      "that is, or its link-local address (fe80::)");
+	if (!cfg->udp_allow_given) {
 		cfg->udp_allow[cfg->udp_allow_count++] = link;
 		if (named)
 			cfg->udp_allow[cfg->udp_allow_count++] =

@@ -11,7 +11,7 @@
 
 /* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
 static ssize_t
-read_text(char text[TEXT_BYTES], const char *path, struct fault *f)
+read_text(char text[TEXT_BYTES], const char *path, struct error *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -19,19 +19,19 @@ read_text(char text[TEXT_BYTES], const char *path, struct fault *f)
 	ssize_t n = -1;
 
 	if (fd < 0) {
-		fault_say(f, "--auth-file: cannot read %s: %s", path, strerror(errno));
+		error_set(err, "--auth-file: cannot read %s: %s", path, strerror(errno));
 		return -1;
 	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		fault_say(f, "--auth-file: %s is not an ordinary file", path);
+		error_set(err, "--auth-file: %s is not a regular file", path);
 		return -1;
 	}
 	while (used < TEXT_BYTES && (n = read(fd, text + used, TEXT_BYTES - used)) > 0)
 		used += (size_t)n;
 	close(fd);
 	if (n < 0) {
-		fault_say(f, "--auth-file: cannot read %s: %s", path, strerror(errno));
+		error_set(err, "--auth-file: cannot read %s: %s", path, strerror(errno));
 		return -1;
 	}
 	return (ssize_t)used;
@@ -55,7 +55,7 @@ read_line(struct auth_user *user, const char *line, size_t len)
 	if (name_len + word_len > AUTH_USER_BYTES)
 		return "more than 256 bytes";
 	if (memchr(line, '\0', len) != NULL)
-		return "a byte of zero";
+		return "a NUL byte";
 	user->name_len = (uint8_t)name_len;
 	user->word_len = (uint8_t)word_len;
 	memcpy(user->bytes, line, name_len);
@@ -64,10 +64,10 @@ read_line(struct auth_user *user, const char *line, size_t len)
 }
 
 bool
-auth_file_load(struct auth_users *users, const char *path, struct fault *f)
+auth_file_load(struct auth_users *users, const char *path, struct error *err)
 {
 	char text[TEXT_BYTES];
-	const ssize_t len = read_text(text, path, f);
+	const ssize_t len = read_text(text, path, err);
 	struct auth_users read = {0};
 
 	for (ssize_t at = 0; at < len;) {
@@ -77,11 +77,11 @@ auth_file_load(struct auth_users *users, const char *path, struct fault *f)
 		const char *wrong;
 
 		if (read.count == AUTH_USERS_MAX)
-			return fault_say(f, "--auth-file: %s: line %u: more than %u users", path,
+			return error_set(err, "--auth-file: %s: line %u: more than %u users", path,
 					 read.count + 1, AUTH_USERS_MAX);
 		wrong = read_line(&read.user[read.count], line, line_len);
 		if (wrong != NULL)
-			return fault_say(f, "--auth-file: %s: line %u: %s", path, read.count + 1,
+			return error_set(err, "--auth-file: %s: line %u: %s", path, read.count + 1,
 					 wrong);
 		read.count++;
 		at += (ssize_t)line_len + 1;
@@ -89,7 +89,7 @@ auth_file_load(struct auth_users *users, const char *path, struct fault *f)
 	if (len < 0)
 		return false;
 	if (read.count == 0)
-		return fault_say(f, "--auth-file: %s: no user in it", path);
+		return error_set(err, "--auth-file: %s: no user in it", path);
 	*users = read;
 	return true;
 }

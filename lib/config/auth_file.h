@@ -7,13 +7,13 @@
  *
  * Shape:  plain data; a name and its password stand in bytes one after the other.
  * Thread: any; reads a file, no heap.
- * Errors: struct fault names file and line, and never a word of the line. users is then unchanged.
+ * Errors: struct error names file and line, and never a word of the line. users is then unchanged.
  * Bounds: AUTH_USERS_MAX lines of AUTH_LINE_BYTES with their line end, as memcached's.
  */
 #ifndef CLOCKOO_AUTH_FILE_H
 #define CLOCKOO_AUTH_FILE_H
 
-#include "fault.h"
+#include "errors.h"
 
 #include <stdint.h>
 
@@ -31,6 +31,6 @@ struct auth_users {
 	struct auth_user user[AUTH_USERS_MAX];
 };
 
-bool auth_file_load(struct auth_users *users, const char *path, struct fault *f);
+bool auth_file_load(struct auth_users *users, const char *path, struct error *err);
 
 #endif

@@ -18,21 +18,21 @@ config_defaults(struct config *cfg)
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
-	cfg->offloads = CONFIG_OWN_OFFLOADS;
+	cfg->offloads = CONFIG_PROFILE_OFFLOADS;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
 
 bool
-config_set(struct config *cfg, const char *name, const char *value, struct fault *f)
+config_set(struct config *cfg, const char *name, const char *value, struct error *err)
 {
-	const struct option_row *row = option_named(name, strlen(name));
+	const struct option_row *row = option_by_name(name, strlen(name));
 
 	if (row == NULL)
-		row = extended_named(name, strlen(name));
+		row = extended_by_name(name, strlen(name));
 	if (row == NULL)
-		return fault_say(f, "%s: there is no such option", name);
-	return option_store(cfg, row, value, f);
+		return error_set(err, "%s: unknown option", name);
+	return option_set(cfg, row, value, err);
 }
 
 static bool
@@ -45,7 +45,7 @@ same_network(const struct config *cfg, uint32_t ip)
 
 /* RFC 1122, 3.2.1.3: a host part of zeros or ones is no host's; RFC 3021 but for links of two. */
 static bool
-names_all_of_network(const struct config *cfg, uint32_t ip)
+is_network_or_broadcast(const struct config *cfg, uint32_t ip)
 {
 	const uint32_t hosts =
 		cfg->prefix_len == 0 ? UINT32_MAX : (1u << (32 - cfg->prefix_len)) - 1;
@@ -57,24 +57,25 @@ names_all_of_network(const struct config *cfg, uint32_t ip)
 /* -l beside --address: they must agree. Alone it is the address, in a network of the default size.
  */
 static bool
-settle_address(struct config *cfg, struct fault *f)
+finish_address(struct config *cfg, struct error *err)
 {
-	if (cfg->listen != 0 && cfg->address_said && cfg->listen != cfg->ipv4)
-		return fault_say(f, "--listen and --address name two addresses; give one of them");
+	if (cfg->listen != 0 && cfg->address_given && cfg->listen != cfg->ipv4)
+		return error_set(err,
+				 "--listen and --address name two addresses; give one of them");
 	if (cfg->listen != 0)
 		cfg->ipv4 = cfg->listen;
-	if (names_all_of_network(cfg, cfg->ipv4))
-		return fault_say(f, "--address: that is the network itself or all of its hosts; "
-				    "give the address of one");
+	if (is_network_or_broadcast(cfg, cfg->ipv4))
+		return error_set(err, "--address: that is the network or broadcast address; "
+				      "give the address of one");
 	if (cfg->gateway == cfg->ipv4)
-		return fault_say(f, "--gateway: that is our own address");
+		return error_set(err, "--gateway: that is our own address");
 	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
-		return fault_say(f, "--gateway: not on the network of --address; give a router "
-				    "that is, or a shorter prefix");
-	if (cfg->gateway != 0 && names_all_of_network(cfg, cfg->gateway))
-		return fault_say(f, "--gateway: that is the network itself or all of its hosts; "
-				    "give the address of one");
-	if (!cfg->udp_allow_said) {
+		return error_set(err, "--gateway: not on the network of --address; give a router "
+				      "that is, or a shorter prefix");
+	if (cfg->gateway != 0 && is_network_or_broadcast(cfg, cfg->gateway))
+		return error_set(err, "--gateway: that is the network or broadcast address; "
+				      "give the address of one");
+	if (!cfg->udp_allow_given) {
 		cfg->udp_allow[0] = (struct config_net){ip_addr_v4(cfg->ipv4),
 							IP_ADDR_V4_BITS + cfg->prefix_len};
 		cfg->udp_allow_count = 1;
@@ -83,10 +84,10 @@ settle_address(struct config *cfg, struct fault *f)
 }
 
 static bool
-settle_cores(struct config *cfg, struct fault *f)
+finish_cores(struct config *cfg, struct error *err)
 {
 	if (cfg->lcores.count != 0 && cfg->cores != 0 && cfg->cores != cfg->lcores.count)
-		return fault_say(f, "-t says %u cores and --lcores %u; give one of them",
+		return error_set(err, "-t says %u cores and --lcores %u; give one of them",
 				 cfg->cores, cfg->lcores.count);
 	if (cfg->lcores.count != 0)
 		cfg->cores = cfg->lcores.count;
@@ -95,67 +96,68 @@ settle_cores(struct config *cfg, struct fault *f)
 	if (cfg->queues == 0)
 		cfg->queues = cfg->cores;
 	if (cfg->queues > cfg->cores)
-		return fault_say(f,
+		return error_set(err,
 				 "--queues: %u for %u cores: two queues on one core; a core polls "
 				 "one, give at most %u",
 				 cfg->queues, cfg->cores, cfg->cores);
 	if (cfg->queues < cfg->cores && cfg->steering != STEERING_SOFTWARE)
-		return fault_say(f,
+		return error_set(err,
 				 "--queues: %u for %u cores: each core needs one; give %u, "
 				 "or --steering software",
 				 cfg->queues, cfg->cores, cfg->cores);
 	for (uint32_t i = 0; i < cfg->lcores.count; i++)
 		if (cfg->lcores.at[i].cpu == cfg->control_cpu)
-			return fault_say(f, "--control-cpu: CPU %u is core %u's; give another",
+			return error_set(err, "--control-cpu: CPU %u is core %u's; give another",
 					 cfg->control_cpu, cfg->lcores.at[i].id);
-	if (lcores_share(&cfg->lcores))
+	if (lcores_share_cpus(&cfg->lcores))
 		cfg->yield = true;
 	return true;
 }
 
 static bool
-settle_memory(const struct config *cfg, struct fault *f)
+finish_memory(const struct config *cfg, struct error *err)
 {
 	uint64_t sum = 0;
 
 	if (cfg->item_max_bytes > ((uint64_t)cfg->memory_mb << 20) / 2)
-		return fault_say_as(f, FAULT_USAGE,
-				    "--max-item-size: %u bytes; -m %u allows half of it at most",
-				    cfg->item_max_bytes, cfg->memory_mb);
+		return error_set_code(err, ERROR_USAGE,
+				      "--max-item-size: %u bytes; -m %u allows half of it at most",
+				      cfg->item_max_bytes, cfg->memory_mb);
 	if (cfg->no_huge && cfg->hugepage != HUGEPAGE_ANY)
-		return fault_say(f, "--hugepage-size with --no-huge: leave one of them out");
+		return error_set(err, "--hugepage-size with --no-huge: leave one of them out");
 	for (uint32_t i = 0; i < cfg->node_count; i++)
 		sum += cfg->node_mb[i];
 	if (cfg->memory_max_mb != 0 && cfg->memory_max_mb < cfg->memory_mb)
-		return fault_say(f, "--memory-max: %u MB, less than -m %u; give more, or none",
+		return error_set(err, "--memory-max: %u MB, less than -m %u; give more, or none",
 				 cfg->memory_max_mb, cfg->memory_mb);
-	if (cfg->node_count != 0 && sum != config_set_aside_mb(cfg))
-		return fault_say(
-			f, "--node-memory: %llu MB on all nodes together; %s %u is to be had",
+	if (cfg->node_count != 0 && sum != config_reserved_mb(cfg))
+		return error_set(
+			err, "--node-memory: %llu MB on all nodes together; %s %u is configured",
 			(unsigned long long)sum, cfg->memory_max_mb != 0 ? "--memory-max" : "-m",
-			config_set_aside_mb(cfg));
+			config_reserved_mb(cfg));
 	return true;
 }
 
 static bool
-settle_udp(const struct config *cfg, struct fault *f)
+finish_udp(const struct config *cfg, struct error *err)
 {
 	/* A datagram proves nothing about who sent it, so it could not be let in. */
 	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
-		return fault_say_as(f, FAULT_USAGE,
-				    "-U with -Y or -S: there is no authentication over UDP; "
-				    "leave one of them out");
+		return error_set_code(err, ERROR_USAGE,
+				      "-U with -Y or -S: there is no authentication over UDP; "
+				      "leave one of them out");
 	if (cfg->udp_port_per_core && cfg->udp_port == 0)
-		return fault_say(f, "--udp-port-per-core without -U: give the first port with -U");
+		return error_set(err,
+				 "--udp-port-per-core without -U: give the first port with -U");
 	if (cfg->udp_port_per_core && cfg->udp_port + cfg->cores - 1 > UINT16_MAX)
-		return fault_say(f,
+		return error_set(err,
 				 "--udp-port-per-core: -U %u and %u cores go beyond 65535; give a "
 				 "lower first port",
 				 cfg->udp_port, cfg->cores);
 	return true;
 }
 
-/* EAL makes a folder of it in /run/dpdk, which must be this instance's and nowhere else. */
+/* EAL makes a directory of it in /run/dpdk, which must be this instance's and nowhere else. */
 static bool
 is_prefix(const char *name)
 {
@@ -165,20 +167,20 @@ is_prefix(const char *name)
 }
 
 bool
-config_finish(struct config *cfg, struct fault *f)
+config_finish(struct config *cfg, struct error *err)
 {
 	if (!is_prefix(cfg->file_prefix))
-		return fault_say(f,
+		return error_set(err,
 				 "--file-prefix: \"%s\": expected a name of letters, digits and "
 				 "'_', and after the first of them '.' and '-'",
 				 cfg->file_prefix);
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
-		return fault_say(f, "-p and -U are both 0: nothing to serve; set one of them");
+		return error_set(err, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->daemon && cfg->live)
-		return fault_say(f, "-d with --live: nobody would see the lines; leave one out");
-	if (!settle_memory(cfg, f) || !settle_address(cfg, f) || !settle_address6(cfg, f))
+		return error_set(err, "-d with --live: nobody would see the lines; leave one out");
+	if (!finish_memory(cfg, err) || !finish_address(cfg, err) || !finish_address6(cfg, err))
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
-		return fault_say(f, "--vlan-priority without --vlan: there is no tag to hold it");
-	return settle_cores(cfg, f) && settle_udp(cfg, f);
+		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
+	return finish_cores(cfg, err) && finish_udp(cfg, err);
 }

@@ -3,18 +3,18 @@
  *
  * The options are one table (option_rows.c): name, letter, what it takes, its limits, its words for
  * --help and the README, its key in the configuration file; a second one of the same shape has the
- * names after -o. config_set() is the door for any other source, by the same tables.
+ * names after -o. config_set() is the interface for any other source, by the same tables.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
  * Thread: pure functions, but config_parse: it reads a file and uses the heap while it does.
- * Errors: struct fault: the option, what is wrong, what is allowed; of a file also name and line.
+ * Errors: struct error: the option, what is wrong, what is allowed; of a file also name and line.
  */
 #ifndef CLOCKOO_CONFIG_H
 #define CLOCKOO_CONFIG_H
 
 #include "base/ip_addr.h"
-#include "fault.h"
+#include "errors.h"
 #include "lcores.h"
 
 #include <stdio.h>
@@ -27,13 +27,13 @@
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB 65536u /* what the store can name: app/sizes.c holds them together */
-#define CONFIG_NODES_MAX     8u
-#define CONFIG_RING_MIN      64u
-#define CONFIG_RING_MAX      32768u
-#define CONFIG_BURST_MAX     64u
-#define CONFIG_NO_CPU        UINT32_MAX
-#define CONFIG_OWN_OFFLOADS  UINT32_MAX /* the profile's */
+#define CONFIG_MEMORY_MAX_MB    65536u /* what the store can name: app/sizes.c holds them together */
+#define CONFIG_NODES_MAX        8u
+#define CONFIG_RING_MIN         64u
+#define CONFIG_RING_MAX         32768u
+#define CONFIG_BURST_MAX        64u
+#define CONFIG_NO_CPU           UINT32_MAX
+#define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
@@ -89,8 +89,8 @@ struct config {
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_said; /* else it is our networks */
-	bool address_said;
+	bool udp_allow_given; /* else it is our networks */
+	bool address_given;
 	uint32_t listen;                  /* -l: our address again, 0 = not said or any */
 	uint32_t steering;                /* enum config_steering */
 	uint32_t hyperthreads;            /* enum config_hyperthreads */
@@ -99,7 +99,7 @@ struct config {
 	uint32_t control_cpu;             /* CONFIG_NO_CPU: not said */
 	uint32_t queues;                  /* 0: one a core; so after config_finish */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
-	uint32_t offloads;                /* enum offload, or CONFIG_OWN_OFFLOADS */
+	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count; /* 0: not said */
 	bool udp_port_per_core;
@@ -128,18 +128,18 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
-	uint64_t idle_rows[CONFIG_ROWS_MAX / 64]; /* options said that have no meaning here */
-	struct lcore_set lcores;                  /* count 0 = spread over the CPUs at start */
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options said that have no meaning here */
+	struct lcore_set lcores; /* count 0 = spread over the CPUs at start */
 };
 
 /* For items, at start: what a limit may rise to later. */
 static inline uint32_t
-config_set_aside_mb(const struct config *cfg)
+config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
 }
 
-enum config_verdict {
+enum config_action {
 	CONFIG_RUN,
 	CONFIG_CHECK, /* --check: the file is right by itself; the machine is still to be asked */
 	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished, as config_print wants it
@@ -148,7 +148,7 @@ enum config_verdict {
 	CONFIG_HELP,
 	CONFIG_VERSION,
 	CONFIG_LICENSE,
-	CONFIG_WRONG,
+	CONFIG_ERROR,
 };
 
 /* Where things were said. */
@@ -162,24 +162,24 @@ struct config_source {
 void config_defaults(struct config *cfg);
 
 /* Set one option by its long name. A flag takes "yes" or "no". */
-bool config_set(struct config *cfg, const char *name, const char *value, struct fault *f);
+bool config_set(struct config *cfg, const char *name, const char *value, struct error *err);
 
 /* What no single option can check. Call once, after the last config_set. */
-bool config_finish(struct config *cfg, struct fault *f);
+bool config_finish(struct config *cfg, struct error *err);
 
 /* Defaults, then the file, then the command line, then finish. argv[0] is skipped. Of *src only
  * default_file and again are read. */
-enum config_verdict config_parse(struct config *cfg, struct config_source *src, int argc,
-				 char *const *argv, struct fault *f);
+enum config_action config_parse(struct config *cfg, struct config_source *src, int argc,
+				char *const *argv, struct error *err);
 
-/* If *f speaks of an option that the file set, make it speak of the file's line instead. Always
+/* If *err speaks of an option that the file set, make it speak of the file's line instead. Always
  * false, so that a caller can return it. */
-bool config_blame(const struct config_source *src, struct fault *f);
-/* The same for what stays wrong until the file is mended: then the code is FAULT_CONFIG. */
-bool config_condemn(const struct config_source *src, struct fault *f);
+bool config_error_locate(const struct config_source *src, struct error *err);
+/* The same for what stays wrong until the file is mended: then the code is ERROR_CONFIG. */
+bool config_error_permanent(const struct config_source *src, struct error *err);
 
 /* A configuration, finished, and where it was said. */
-struct config_told {
+struct config_loaded {
 	const struct config *config;
 	const struct config_source *source;
 };
@@ -189,13 +189,13 @@ typedef void config_visit(void *arg, const char *option, const char *key, const 
 
 /* For each such key that a file of theirs sets: what merely follows from another key is not named.
  */
-void config_differ(const struct config_told *was, const struct config_told *now,
+void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* One line for each option said that has no meaning here. */
+/* One line for each option said that is ignored. */
 void config_warn(const struct config *cfg, FILE *out);
 
 void config_help(FILE *out);

@@ -9,16 +9,16 @@
 #define LINE_BYTES 512u
 
 const struct config_section config_sections[] = {
-	{"network", "who we are on the network"},
+	{"network", "IP addresses, VLAN and MTU"},
 	{"port", "the NIC"},
 	{"cores", "worker cores: one thread, one queue, one CPU each"},
-	{"memory", "where items live"},
-	{"steering", "which flow goes to which core"},
+	{"memory", "memory for items"},
+	{"steering", "distribution of flows to cores"},
 	{"cache", "limits of items"},
-	{"protocol", "what clients may do"},
-	{"auth", "who may do it"},
-	{"telemetry", "what can be seen from outside"},
-	{"process", "the program among others of the machine"},
+	{"protocol", "ports, limits and commands of clients"},
+	{"auth", "authentication"},
+	{"telemetry", "statistics and logging"},
+	{"process", "user, daemon and files of the process"},
 	{NULL, NULL},
 };
 
@@ -100,7 +100,7 @@ last_word(const char *path)
 
 /* The same name in another section first, then whatever is spelt alike. */
 static const char *
-meant(const char *path)
+closest_key(const char *path)
 {
 	struct nearest whole, last;
 
@@ -121,11 +121,11 @@ meant(const char *path)
 }
 
 static bool
-unknown(const struct yaml_key *key, struct fault *f)
+unknown(const struct yaml_key *key, struct error *err)
 {
-	char section[YAML_PATH_BYTES], words[FAULT_BYTES / 2];
+	char section[YAML_PATH_BYTES], words[ERROR_BYTES / 2];
 	const struct config_section *there;
-	const char *best = meant(key->path);
+	const char *best = closest_key(key->path);
 
 	snprintf(section, sizeof section, "%.*s", (int)strcspn(key->path, "."), key->path);
 	there = section_named(section);
@@ -138,11 +138,10 @@ unknown(const struct yaml_key *key, struct fault *f)
 		best = n.best;
 	}
 	if (best != NULL)
-		return yaml_key_fault(f, key, "there is no such key; did you mean %s?", best);
+		return yaml_key_error(err, key, "unknown key; did you mean %s?", best);
 	list_known(there, words, sizeof words);
-	return yaml_key_fault(f, key, "there is no such %s; %s%s%s: %s",
-			      there != NULL ? "key" : "section", there != NULL ? "in " : "",
-			      there != NULL ? there->name : "there are",
+	return yaml_key_error(err, key, "unknown %s; %s%s%s: %s", there != NULL ? "key" : "section",
+			      there != NULL ? "in " : "", there != NULL ? there->name : "there are",
 			      there != NULL ? " are" : "", words);
 }
 
@@ -156,29 +155,30 @@ flag_word(const char *text)
 }
 
 static bool
-take_value(struct reader *r, const struct option_row *row, const struct yaml_key *key,
-	   struct fault *f)
+parse_value(struct reader *r, const struct option_row *row, const struct yaml_key *key,
+	    struct error *err)
 {
 	const bool flag = row->kind == OPTION_FLAG;
 
 	if (key->text[0] == '\0' && row->kind != OPTION_TEXT)
-		return yaml_key_fault(f, key, "no value; give one, or leave the line out");
-	return option_store(r->cfg, row, flag ? flag_word(key->text) : key->text, f) ||
-	       config_blame(r->src, f);
+		return yaml_key_error(err, key, "no value; give one, or leave the line out");
+	return option_set(r->cfg, row, flag ? flag_word(key->text) : key->text, err) ||
+	       config_error_locate(r->src, err);
 }
 
 /* Item after item, so that an error has the line of the one at fault. */
 static bool
-take_list(struct reader *r, const struct option_row *row, const struct yaml_key *key,
-	  struct fault *f)
+parse_list(struct reader *r, const struct option_row *row, const struct yaml_key *key,
+	   struct error *err)
 {
 	char words[YAML_ITEMS_MAX * 48];
 	size_t used = 0;
 
 	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_OFFLOADS))
-		return option_store(r->cfg, row, "none", f);
+		return option_set(r->cfg, row, "none", err);
 	if (key->count == 0)
-		return yaml_key_fault(f, key, "an empty list; give a value, or leave the line out");
+		return yaml_key_error(err, key,
+				      "an empty list; give a value, or leave the line out");
 	for (uint32_t i = 0; i < key->count; i++) {
 		const struct yaml_item *item = &key->items[i];
 
@@ -186,10 +186,10 @@ take_list(struct reader *r, const struct option_row *row, const struct yaml_key 
 		used += (size_t)snprintf(words + used, sizeof words - used, "%s%s",
 					 i == 0 ? "" : ",", item->text);
 		if (used >= sizeof words || strchr(item->text, ',') != NULL)
-			return yaml_key_fault(f, key, "\"%.40s\": expected one value an item",
+			return yaml_key_error(err, key, "\"%.40s\": expected one value per item",
 					      item->text);
-		if (!option_store(r->cfg, row, words, f))
-			return config_blame(r->src, f);
+		if (!option_set(r->cfg, row, words, err))
+			return config_error_locate(r->src, err);
 	}
 	r->src->line[option_number(row)] = key->line;
 	return true;
@@ -204,7 +204,7 @@ takes_list(const struct option_row *row)
 
 /* What a value looks like, in a word or three. */
 static const char *
-form_of(const struct option_row *row)
+value_form(const struct option_row *row)
 {
 	if (row->kind == OPTION_COUNT)
 		return "a number";
@@ -212,7 +212,7 @@ form_of(const struct option_row *row)
 }
 
 static bool
-take_key(void *ctx, const struct yaml_key *key, struct fault *f)
+parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 {
 	struct reader *r = ctx;
 	const struct option_row *row = config_file_row(key->path);
@@ -221,48 +221,49 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 		const size_t list = strcspn(key->path, "[");
 
 		if (key->path[list] != '\0' && is_row(key->path, list))
-			return yaml_key_fault(f, key, "keys below it; expected one value an item");
+			return yaml_key_error(err, key, "a mapping; expected one value per item");
 		if (section_named(key->path) == NULL)
 			return (key->path[0] == '\0' && key->shape == YAML_SECTION) ||
-			       unknown(key, f);
+			       unknown(key, err);
 		/* "network:" with nothing below it says nothing, as if it were not there. */
 		if (key->shape == YAML_SECTION ||
 		    (key->shape == YAML_VALUE && key->text[0] == '\0'))
 			return true;
-		return yaml_key_fault(f, key, "a section; expected keys below it, indented");
+		return yaml_key_error(err, key, "a section; expected keys below it, indented");
 	}
 	r->src->line[option_number(row)] = key->line;
 	switch (key->shape) {
 	case YAML_VALUE:
-		return take_value(r, row, key, f);
+		return parse_value(r, row, key, err);
 	case YAML_LIST:
 		if (takes_list(row))
-			return take_list(r, row, key, f);
-		return yaml_key_fault(f, key, "a list; expected one value (%s)", form_of(row));
+			return parse_list(r, row, key, err);
+		return yaml_key_error(err, key, "a list; expected one value (%s)", value_form(row));
 	case YAML_SECTION:
 		break;
 	}
-	return yaml_key_fault(f, key, "keys below it; expected one value (%s)", form_of(row));
+	return yaml_key_error(err, key, "a mapping; expected one value (%s)", value_form(row));
 }
 
 /* Two workers on one CPU halve each other; who means it says so. */
 static bool
-check_shared(const struct config *cfg, const struct config_source *src, struct fault *f)
+check_shared(const struct config *cfg, const struct config_source *src, struct error *err)
 {
 	static const char name[] = "lcores";
-	const struct option_row *row = option_named(name, sizeof name - 1);
+	const struct option_row *row = option_by_name(name, sizeof name - 1);
 
-	if (src->line[option_number(row)] == 0 || cfg->share_cpus || !lcores_share(&cfg->lcores))
+	if (src->line[option_number(row)] == 0 || cfg->share_cpus ||
+	    !lcores_share_cpus(&cfg->lcores))
 		return true;
-	fault_say(f, "--lcores: two queues on one core: a CPU stands there twice; give each worker "
-		     "a CPU of its own, or say --share-cpus yes");
-	return config_blame(src, f);
+	error_set(err, "--lcores: a CPU is listed twice; give each worker "
+		       "a CPU of its own, or say --share-cpus yes");
+	return config_error_locate(src, err);
 }
 
 /* The line of a file with options as a command line has them, "-m 64", which no YAML of ours has;
  * 0: none. memcached.conf is such a one, and the first that a newcomer would offer. */
 static uint32_t
-line_of_options(const char *file)
+find_option_line(const char *file)
 {
 	FILE *in = fopen(file, "re");
 	char line[LINE_BYTES];
@@ -280,33 +281,33 @@ line_of_options(const char *file)
 }
 
 bool
-config_file_load(struct config *cfg, struct config_source *src, const char *file, struct fault *f)
+config_file_load(struct config *cfg, struct config_source *src, const char *file, struct error *err)
 {
 	struct reader r = {cfg, src};
-	const struct yaml_visitor v = {take_key, &r};
+	const struct yaml_visitor v = {parse_key, &r};
 	uint32_t line;
 
 	if (strlen(file) >= sizeof src->file)
-		return fault_say(f, "--config: a path of more than %zu characters",
+		return error_set(err, "--config: a path of more than %zu characters",
 				 sizeof src->file - 1);
 	strcpy(src->file, file);
-	if (yaml_keys_of_file(file, &v, f))
-		return check_shared(cfg, src, f);
-	line = line_of_options(file);
+	if (yaml_keys_of_file(file, &v, err))
+		return check_shared(cfg, src, err);
+	line = find_option_line(file);
 	return line != 0 &&
-	       fault_say_as(f, f->code,
-			    "%s:%u: options as memcached.conf has them; as a file of ours: clockoo "
-			    "--config none $(grep ^- %s) --print-config",
-			    file, line, file);
+	       error_set_code(err, err->code,
+			      "%s:%u: memcached.conf options, not YAML; convert them with: clockoo "
+			      "--config none $(grep ^- %s) --print-config",
+			      file, line, file);
 }
 
 bool
 config_file_read(struct config *cfg, struct config_source *src, const char *file, const char *text,
-		 size_t len, struct fault *f)
+		 size_t len, struct error *err)
 {
 	struct reader r = {cfg, src};
-	const struct yaml_visitor v = {take_key, &r};
+	const struct yaml_visitor v = {parse_key, &r};
 
 	snprintf(src->file, sizeof src->file, "%s", file);
-	return yaml_keys_of_text(file, text, len, &v, f) && check_shared(cfg, src, f);
+	return yaml_keys_of_text(file, text, len, &v, err) && check_shared(cfg, src, err);
 }

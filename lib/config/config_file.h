@@ -3,7 +3,7 @@
  *
  * Shape:  a key is section.name; the table of options (option_rows.c) says which option it sets.
  * Thread: one, at start: the heap is used while the file is read.
- * Errors: struct fault: "FILE:LINE: KEY: what is wrong; what is allowed", one line.
+ * Errors: struct error: "FILE:LINE: KEY: what is wrong; what is allowed", one line.
  * Bounds: those of yaml_keys.h.
  */
 #ifndef CLOCKOO_CONFIG_FILE_H
@@ -14,7 +14,7 @@
 
 struct config_section {
 	const char *name;
-	const char *words;
+	const char *title;
 };
 
 /* In the order in which --print-config writes them; the last has no name. */
@@ -22,10 +22,10 @@ extern const struct config_section config_sections[];
 
 /* Set what the file says; *src remembers where. */
 bool config_file_load(struct config *cfg, struct config_source *src, const char *file,
-		      struct fault *f);
+		      struct error *err);
 /* The same of bytes in memory; file is only a name for errors. */
 bool config_file_read(struct config *cfg, struct config_source *src, const char *file,
-		      const char *text, size_t len, struct fault *f);
+		      const char *text, size_t len, struct error *err);
 
 /* The option a key sets, or NULL. */
 const struct option_row *config_file_row(const char *key);

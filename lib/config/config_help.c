@@ -4,22 +4,22 @@
 #include <string.h>
 
 static bool
-is_idle(const struct option_row *row)
+is_ignored(const struct option_row *row)
 {
-	return row->kind == OPTION_IDLE || row->kind == OPTION_REFUSED;
+	return row->kind == OPTION_IGNORED || row->kind == OPTION_REFUSED;
 }
 
 /* Rows next to each other that say the same. */
 static bool
-says_the_same(const struct option_row *a, const struct option_row *b)
+same_reason(const struct option_row *a, const struct option_row *b)
 {
-	return a->kind == b->kind && strcmp(a->words, b->words) == 0;
+	return a->kind == b->kind && strcmp(a->help, b->help) == 0;
 }
 
 static const char *
-fate(const struct option_row *row)
+treatment(const struct option_row *row)
 {
-	return row->kind == OPTION_REFUSED ? "refused" : "no meaning here";
+	return row->kind == OPTION_REFUSED ? "refused" : "ignored";
 }
 
 static void
@@ -28,10 +28,10 @@ warn_of(const struct config *cfg, const struct option_row *rows, uint32_t count,
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t n = option_number(&rows[i]);
 
-		if ((cfg->idle_rows[n / 64] >> n % 64 & 1) == 0)
+		if ((cfg->ignored_options[n / 64] >> n % 64 & 1) == 0)
 			continue;
-		fprintf(out, "clockoo: warning: %s%s has no meaning here: %s\n",
-			rows == option_rows ? "--" : "-o ", rows[i].name, rows[i].words);
+		fprintf(out, "clockoo: warning: %s%s is ignored: %s\n",
+			rows == option_rows ? "--" : "-o ", rows[i].name, rows[i].help);
 	}
 }
 
@@ -50,8 +50,8 @@ help_option(const struct option_row *row, FILE *out)
 
 	snprintf(left, sizeof left, "  %s--%s%s%s", row->letter != 0 ? letter : "    ", row->name,
 		 row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
-	fprintf(out, "%-33s %s%s%s\n", left, is_idle(row) ? fate(row) : "",
-		is_idle(row) ? ": " : "", row->words);
+	fprintf(out, "%-33s %s%s%s\n", left, is_ignored(row) ? treatment(row) : "",
+		is_ignored(row) ? ": " : "", row->help);
 }
 
 static void
@@ -61,17 +61,17 @@ help_extended(const struct option_row *row, FILE *out)
 
 	snprintf(left, sizeof left, "  %s%s%s", row->name, row->arg != NULL ? "=" : "",
 		 row->arg != NULL ? row->arg : "");
-	fprintf(out, "%-33s %s\n", left, row->words);
+	fprintf(out, "%-33s %s\n", left, row->help);
 }
 
 /* Neighbours that share their reason share a line. */
 static uint32_t
-help_idle(uint32_t at, FILE *out)
+help_ignored(uint32_t at, FILE *out)
 {
 	const struct option_row *first = &extended_rows[at];
 
-	fprintf(out, "  %s (%s):\n     ", first->words, fate(first));
-	for (; at < extended_row_count && says_the_same(&extended_rows[at], first); at++)
+	fprintf(out, "  %s (%s):\n     ", first->help, treatment(first));
+	for (; at < extended_row_count && same_reason(&extended_rows[at], first); at++)
 		fprintf(out, " %s", extended_rows[at].name);
 	fputs("\n", out);
 	return at;
@@ -82,14 +82,14 @@ config_help(FILE *out)
 {
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
 	      "  clockoo [option...]         serve\n"
-	      "  clockoo doctor [option...]  say what is wrong with this machine for that\n\n",
+	      "  clockoo doctor [option...]  check this machine and suggest fixes\n\n",
 	      out);
 	for (uint32_t i = 0; i < option_row_count; i++)
 		help_option(&option_rows[i], out);
-	fputs("\nAfter -o, with commas between:\n\n", out);
+	fputs("\nExtended options (-o), comma separated:\n\n", out);
 	for (uint32_t i = 0; i < extended_row_count;) {
-		if (is_idle(&extended_rows[i]))
-			i = help_idle(i, out);
+		if (is_ignored(&extended_rows[i]))
+			i = help_ignored(i, out);
 		else
 			help_extended(&extended_rows[i++], out);
 	}
@@ -102,7 +102,7 @@ readme_option(const struct option_row *row, FILE *out)
 
 	fprintf(out, "| %s`--%s%s%s` | %s%s%s |\n", row->letter != 0 ? letter : "", row->name,
 		row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "",
-		is_idle(row) ? fate(row) : "", is_idle(row) ? ": " : "", row->words);
+		is_ignored(row) ? treatment(row) : "", is_ignored(row) ? ": " : "", row->help);
 }
 
 static uint32_t
@@ -112,11 +112,11 @@ readme_extended(uint32_t at, FILE *out)
 	const char *comma = "";
 
 	fputs("| ", out);
-	for (; at < extended_row_count && says_the_same(&extended_rows[at], first);
+	for (; at < extended_row_count && same_reason(&extended_rows[at], first);
 	     at++, comma = ", ")
 		fprintf(out, "%s`%s`", comma, extended_rows[at].name);
-	fprintf(out, " | %s%s%s |\n", is_idle(first) ? fate(first) : "", is_idle(first) ? ": " : "",
-		first->words);
+	fprintf(out, " | %s%s%s |\n", is_ignored(first) ? treatment(first) : "",
+		is_ignored(first) ? ": " : "", first->help);
 	return at;
 }
 

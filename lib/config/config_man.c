@@ -37,20 +37,20 @@ config_man_head(FILE *out, char letter, const char *name, const char *arg)
 
 /* Why an option does nothing, or what it does. */
 static void
-put_words(FILE *out, const struct option_row *row)
+put_help(FILE *out, const struct option_row *row)
 {
 	if (row->kind == OPTION_REFUSED)
 		fputs("Refused: ", out);
-	else if (row->kind == OPTION_IDLE)
-		fputs("No meaning here: ", out);
-	config_man_text(out, row->words);
+	else if (row->kind == OPTION_IGNORED)
+		fputs("Ignored: ", out);
+	config_man_text(out, row->help);
 	fputc('\n', out);
 }
 
 static bool
-is_idle(const struct option_row *row)
+is_ignored(const struct option_row *row)
 {
-	return row->kind == OPTION_IDLE || row->kind == OPTION_REFUSED;
+	return row->kind == OPTION_IGNORED || row->kind == OPTION_REFUSED;
 }
 
 void
@@ -60,7 +60,7 @@ config_man_options(FILE *out)
 		const struct option_row *row = &option_rows[i];
 
 		config_man_head(out, row->letter, row->name, row->arg);
-		put_words(out, row);
+		put_help(out, row);
 	}
 }
 
@@ -76,15 +76,15 @@ put_extended(FILE *out, uint32_t at)
 		fprintf(out, "%s\\fB", comma);
 		config_man_text(out, extended_rows[at].name);
 		fputs("\\fR", out);
-		if (extended_rows[at].arg != NULL && !is_idle(first))
+		if (extended_rows[at].arg != NULL && !is_ignored(first))
 			fprintf(out, "=\\fI%s\\fR", extended_rows[at].arg);
 		comma = ", ";
 		at++;
-	} while (at < extended_row_count && is_idle(first) &&
+	} while (at < extended_row_count && is_ignored(first) &&
 		 extended_rows[at].kind == first->kind &&
-		 strcmp(extended_rows[at].words, first->words) == 0);
+		 strcmp(extended_rows[at].help, first->help) == 0);
 	fputc('\n', out);
-	put_words(out, first);
+	put_help(out, first);
 	return at;
 }
 
@@ -98,7 +98,7 @@ config_man_extended(FILE *out)
 static void
 put_key(FILE *out, const struct option_row *row)
 {
-	const bool extended = extended_named(row->name, strlen(row->name)) == row;
+	const bool extended = extended_by_name(row->name, strlen(row->name)) == row;
 
 	fputs(".TP\n\\fB", out);
 	config_man_text(out, strchr(row->key, '.') + 1);
@@ -107,7 +107,7 @@ put_key(FILE *out, const struct option_row *row)
 			     : row->arg != NULL       ? row->arg
 						      : "N");
 	fputs("\\fR\n", out);
-	config_man_text(out, row->words);
+	config_man_text(out, row->help);
 	fprintf(out, ".\nOn the command line: \\fB%s", extended ? "\\-o " : "\\-\\-");
 	config_man_text(out, row->name);
 	fputs("\\fR.\n", out);
@@ -118,7 +118,7 @@ config_man_keys(FILE *out)
 {
 	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
 		fprintf(out, ".SS %s\n", s->name);
-		config_man_text(out, s->words);
+		config_man_text(out, s->title);
 		fputs(":\n", out);
 		for (uint32_t i = 0; i < option_count(); i++) {
 			const struct option_row *row = option_at(i);

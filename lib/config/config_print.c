@@ -32,7 +32,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct out *o, const char 
 
 /* Words that YAML might take for something else stand in quotes. */
 static bool
-is_plain(const char *text)
+needs_no_quotes(const char *text)
 {
 	const size_t len = strlen(text);
 
@@ -44,7 +44,7 @@ is_plain(const char *text)
 static void
 put_text(struct out *o, const char *text)
 {
-	if (is_plain(text)) {
+	if (needs_no_quotes(text)) {
 		put(o, "%s", text);
 		return;
 	}
@@ -93,7 +93,7 @@ put_nets(struct out *o, const struct config *cfg)
 		put(o, "/%u\"", net->prefix_len - (ip_addr_is_v4(&net->ip) ? IP_ADDR_V4_BITS : 0));
 	}
 	put(o, "]");
-	return cfg->udp_allow_said;
+	return cfg->udp_allow_given;
 }
 
 static bool
@@ -130,7 +130,7 @@ put_offloads(struct out *o, uint32_t offloads)
 		comma = ", ";
 	}
 	put(o, "]");
-	return offloads != CONFIG_OWN_OFFLOADS;
+	return offloads != CONFIG_PROFILE_OFFLOADS;
 }
 
 static bool
@@ -147,7 +147,7 @@ put_address(struct out *o, const struct config *cfg)
 {
 	put_ip4(o, cfg->ipv4);
 	put(o, "/%u", cfg->prefix_len);
-	return cfg->address_said;
+	return cfg->address_given;
 }
 
 static bool
@@ -205,7 +205,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		put_text(o, delimiter);
 		return cfg->detail;
 	default:
-		put(o, "%s", option_words(row->kind)[*number]);
+		put(o, "%s", option_choices(row->kind)[*number]);
 		return true;
 	}
 }
@@ -218,9 +218,9 @@ print_row(const struct config *cfg, const struct option_row *row, FILE *out)
 	const bool said = put_value(&value, cfg, row);
 
 	/* Names after -o have no dashes of their own. */
-	fprintf(out, "\n  # %s\n  # on the command line: %s%s%s\n", row->words,
+	fprintf(out, "\n  # %s\n  # on the command line: %s%s%s\n", row->help,
 		row->letter != 0 ? letter : "",
-		extended_named(row->name, strlen(row->name)) != NULL ? "-o " : "--", row->name);
+		extended_by_name(row->name, strlen(row->name)) != NULL ? "-o " : "--", row->name);
 	fprintf(out, "  %s%s: %s\n", said ? "" : "#", strchr(row->key, '.') + 1,
 		said || row->arg == NULL ? value.text : row->arg);
 }
@@ -229,11 +229,11 @@ void
 config_print(const struct config *cfg, FILE *out)
 {
 	fputs("# Clockoo's configuration. Read from the file after --config; options on the\n"
-	      "# command line come after it and win. Lines with # in front of a key: not set.\n"
-	      "# \"clockoo --check FILE\" says whether a file is right.\n",
+	      "# command line override it. Keys that are commented out are not set.\n"
+	      "# \"clockoo --check FILE\" checks a file.\n",
 	      out);
 	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
-		fprintf(out, "\n# %s\n%s:\n", s->words, s->name);
+		fprintf(out, "\n# %s\n%s:\n", s->title, s->name);
 		for (uint32_t i = 0; i < option_count(); i++) {
 			const struct option_row *row = option_at(i);
 
@@ -244,7 +244,7 @@ config_print(const struct config *cfg, FILE *out)
 }
 
 void
-config_differ(const struct config_told *was, const struct config_told *now, config_visit *visit,
+config_differ(const struct config_loaded *was, const struct config_loaded *now, config_visit *visit,
 	      void *arg)
 {
 	for (uint32_t i = 0; i < option_count(); i++) {

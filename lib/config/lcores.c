@@ -8,7 +8,7 @@
 
 /* A decimal below LCORE_ID_END; NULL if there is none. Returns what follows it. */
 static const char *
-take_id(const char *p, uint32_t *id)
+parse_id(const char *p, uint32_t *id)
 {
 	uint32_t n = 0;
 
@@ -23,41 +23,41 @@ take_id(const char *p, uint32_t *id)
 	return p;
 }
 
-/* One more core. False: *f says why not. */
+/* One more core. False: *err says why not. */
 static bool
-add(struct lcore_set *set, const struct lcore *lc, const char *text, struct fault *f)
+add(struct lcore_set *set, const struct lcore *lc, const char *text, struct error *err)
 {
 	if (set->count == CORES_MAX)
-		return fault_say(f, "--lcores: more than %u cores", CORES_MAX);
+		return error_set(err, "--lcores: more than %u cores", CORES_MAX);
 	for (uint32_t i = 0; i < set->count; i++)
 		if (set->at[i].id == lc->id)
-			return fault_say(f,
-					 "--lcores: \"%s\": core %u is there twice; each core ID "
-					 "may stand once",
+			return error_set(err,
+					 "--lcores: \"%s\": core %u is listed twice; each core ID "
+					 "may appear once",
 					 text, lc->id);
 	set->at[set->count++] = *lc;
 	return true;
 }
 
 static const char *
-take_pair(const char *p, struct lcore *lc)
+parse_pair(const char *p, struct lcore *lc)
 {
-	p = take_id(p, &lc->id);
+	p = parse_id(p, &lc->id);
 	if (p == NULL)
 		return NULL;
 	lc->cpu = lc->id;
-	return *p == '@' ? take_id(p + 1, &lc->cpu) : p;
+	return *p == '@' ? parse_id(p + 1, &lc->cpu) : p;
 }
 
 static bool
-wrong_form(const char *text, struct fault *f)
+wrong_form(const char *text, struct error *err)
 {
-	return fault_say(f, "--lcores: \"%s\": expected %s, numbers below %u", text, LCORES_FORM,
+	return error_set(err, "--lcores: \"%s\": expected %s, numbers below %u", text, LCORES_FORM,
 			 LCORE_ID_END);
 }
 
 bool
-lcores_parse(struct lcore_set *set, const char *text, struct fault *f)
+lcores_parse(struct lcore_set *set, const char *text, struct error *err)
 {
 	const char *p = text;
 
@@ -67,17 +67,17 @@ lcores_parse(struct lcore_set *set, const char *text, struct fault *f)
 		struct lcore lc;
 		uint32_t last;
 
-		p = take_pair(p, &lc);
+		p = parse_pair(p, &lc);
 		last = lc.id;
 		if (p != NULL && *p == '-' && memchr(start, '@', (size_t)(p - start)) == NULL)
-			p = take_id(p + 1, &last);
+			p = parse_id(p + 1, &last);
 		if (p == NULL || last < lc.id || (*p != ',' && *p != '\0'))
-			return wrong_form(text, f);
+			return wrong_form(text, err);
 		for (uint32_t id = lc.id; id <= last; id++) {
 			if (id != lc.id)
 				lc.cpu = id;
 			lc.id = id;
-			if (!add(set, &lc, text, f))
+			if (!add(set, &lc, text, err))
 				return false;
 		}
 	} while (*p++ != '\0');
@@ -93,10 +93,10 @@ cpu_list_parse(struct cpu_list *cpus, const char *text)
 	do {
 		uint32_t first, last;
 
-		p = take_id(p, &first);
+		p = parse_id(p, &first);
 		last = first;
 		if (p != NULL && *p == '-')
-			p = take_id(p + 1, &last);
+			p = parse_id(p + 1, &last);
 		if (p == NULL || (*p != ',' && *p != '\0' && *p != '\n'))
 			return false;
 		for (uint32_t cpu = first; cpu <= last && cpus->count < LCORE_ID_END; cpu++)
@@ -119,22 +119,23 @@ cpu_words(const struct cpu_list *cpus, char *words, size_t size)
 }
 
 bool
-lcores_spread(struct lcore_set *set, const struct cpu_list *cpus, const struct lcore_wish *wish,
-	      struct fault *f)
+lcores_assign(struct lcore_set *set, const struct cpu_list *cpus,
+	      const struct lcore_request *request, struct error *err)
 {
-	if (cpus->count == 0 || (wish->cores > cpus->count && !wish->share))
-		return fault_say(f,
-				 "-t: %u cores asked for, %u CPUs there; ask for at most %u, or "
-				 "let them share CPUs with --share-cpus",
-				 wish->cores, cpus->count, cpus->count);
-	set->count = wish->cores;
-	for (uint32_t i = 0; i < wish->cores; i++)
+	if (cpus->count == 0 || (request->cores > cpus->count && !request->share))
+		return error_set(
+			err,
+			"-t: %u cores requested, %u CPUs available; request at most %u, or "
+			"let them share CPUs with --share-cpus",
+			request->cores, cpus->count, cpus->count);
+	set->count = request->cores;
+	for (uint32_t i = 0; i < request->cores; i++)
 		set->at[i] = (struct lcore){.id = i, .cpu = cpus->at[i % cpus->count]};
 	return true;
 }
 
 bool
-lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct fault *f)
+lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct error *err)
 {
 	for (uint32_t i = 0; i < set->count; i++) {
 		char words[128];
@@ -143,7 +144,7 @@ lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct fa
 		for (uint32_t c = 0; c < cpus->count; c++)
 			found |= cpus->at[c] == set->at[i].cpu;
 		if (!found)
-			return fault_say(f,
+			return error_set(err,
 					 "--lcores: there is no CPU %u for core %u; this process "
 					 "may use CPUs %s",
 					 set->at[i].cpu, set->at[i].id,
@@ -153,7 +154,7 @@ lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct fa
 }
 
 bool
-lcores_share(const struct lcore_set *set)
+lcores_share_cpus(const struct lcore_set *set)
 {
 	for (uint32_t i = 0; i < set->count; i++)
 		for (uint32_t j = 0; j < i; j++)

@@ -3,17 +3,17 @@
  *
  * Text form, as EAL's --lcores knows it: "0@0,1@1", core ID before the CPU it is pinned to. A
  * bare "2" is "2@2", and "2-4" is "2,3,4". Two cores may name one CPU; then they must share it (see
- * lcores_share).
+ * lcores_share_cpus).
  *
  * Shape:  core i of the appliance is at[i], in the order given.
  * Thread: pure functions.
- * Errors: struct fault, one line.
+ * Errors: struct error, one line.
  * Bounds: CORES_MAX cores, IDs and CPUs below LCORE_ID_END.
  */
 #ifndef CLOCKOO_LCORES_H
 #define CLOCKOO_LCORES_H
 
-#include "fault.h"
+#include "errors.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,24 +37,24 @@ struct cpu_list {
 	uint32_t at[LCORE_ID_END];
 };
 
-bool lcores_parse(struct lcore_set *set, const char *text, struct fault *f);
+bool lcores_parse(struct lcore_set *set, const char *text, struct error *err);
 
 /* "0-15,32-47": as the kernel lists CPUs (/sys/devices/system/cpu/online). */
 bool cpu_list_parse(struct cpu_list *cpus, const char *text);
 
-struct lcore_wish {
+struct lcore_request {
 	uint32_t cores;
 	bool share; /* CPUs, where there are fewer of them */
 };
 
 /* One CPU of its own for each worker core; or one with others, if that is meant. */
-bool lcores_spread(struct lcore_set *set, const struct cpu_list *cpus,
-		   const struct lcore_wish *wish, struct fault *f);
+bool lcores_assign(struct lcore_set *set, const struct cpu_list *cpus,
+		   const struct lcore_request *request, struct error *err);
 
 /* Does every core's CPU exist? */
-bool lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct fault *f);
+bool lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct error *err);
 
 /* Do two cores share a CPU? Then an idle one must let the other run. */
-bool lcores_share(const struct lcore_set *set);
+bool lcores_share_cpus(const struct lcore_set *set);
 
 #endif

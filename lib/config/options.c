@@ -6,7 +6,7 @@
 
 /* A decimal number and nothing else. Anything beyond 32 bits is beyond every limit here. */
 bool
-number_of(const char *text, uint32_t *n)
+parse_decimal(const char *text, uint32_t *n)
 {
 	uint64_t v = 0;
 
@@ -24,17 +24,17 @@ number_of(const char *text, uint32_t *n)
 }
 
 static bool
-store_delimiter(struct config *cfg, const char *value, struct fault *f)
+set_delimiter(struct config *cfg, const char *value, struct error *err)
 {
 	if (value[0] <= ' ' || value[0] == 0x7f || value[1] != '\0')
-		return fault_say(f, "--stat-key-prefix: \"%s\": expected one character", value);
+		return error_set(err, "--stat-key-prefix: \"%s\": expected one character", value);
 	cfg->prefix_delimiter = value[0];
 	cfg->detail = true; /* as memcached: who names a delimiter wants the counts */
 	return true;
 }
 
 const char *const *
-option_words(enum option_kind kind)
+option_choices(enum option_kind kind)
 {
 	static const char *const protocols[] = {[PROTOCOL_AUTO] = "auto",
 						[PROTOCOL_ASCII] = "ascii",
@@ -72,9 +72,9 @@ option_words(enum option_kind kind)
 }
 
 static bool
-store_word(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
+set_word(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
-	const char *const *words = option_words(row->kind);
+	const char *const *words = option_choices(row->kind);
 	char list[128] = "";
 	size_t used = 0;
 
@@ -89,12 +89,12 @@ store_word(uint32_t *field, const struct option_row *row, const char *value, str
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", between,
 						 words[i]);
 	}
-	return fault_say(f, "--%s: \"%s\": expected %s", row->name, value, list);
+	return error_set(err, "--%s: \"%s\": expected %s", row->name, value, list);
 }
 
 /* MB of node 0, of node 1 and so on, with commas between. */
 static bool
-store_nodes(struct config *cfg, const char *value, struct fault *f)
+set_nodes(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
@@ -103,10 +103,10 @@ store_nodes(struct config *cfg, const char *value, struct fault *f)
 		char digits[CONFIG_NAME_BYTES];
 
 		snprintf(digits, sizeof digits, "%.*s", (int)len, p);
-		if (!number_of(digits, &cfg->node_mb[cfg->node_count]) ||
+		if (!parse_decimal(digits, &cfg->node_mb[cfg->node_count]) ||
 		    cfg->node_mb[cfg->node_count] > CONFIG_MEMORY_MAX_MB)
-			return fault_say(
-				f,
+			return error_set(
+				err,
 				"--node-memory: \"%s\": expected MB of each NUMA node, such "
 				"as 1024,1024, each at most %u",
 				value, CONFIG_MEMORY_MAX_MB);
@@ -115,7 +115,7 @@ store_nodes(struct config *cfg, const char *value, struct fault *f)
 		if (*p == '\0')
 			return true;
 	}
-	return fault_say(f, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
+	return error_set(err, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
 /* The bit of the offload whose name stands at text, or 0. */
@@ -131,7 +131,7 @@ offload_named(const char *text, size_t len)
 
 /* Names with commas between, or none. */
 static bool
-store_offloads(uint32_t *field, const char *value, struct fault *f)
+set_offloads(uint32_t *field, const char *value, struct error *err)
 {
 	const bool none = strcmp(value, "none") == 0;
 	uint32_t wanted = 0;
@@ -142,7 +142,7 @@ store_offloads(uint32_t *field, const char *value, struct fault *f)
 		const uint32_t bit = offload_named(p, len);
 
 		if (bit == 0)
-			return fault_say(f,
+			return error_set(err,
 					 "--offloads: \"%.*s\": expected none, or some of "
 					 "rx_cksum, tx_ip_cksum, tx_udp_cksum, tx_tcp_cksum, "
 					 "tx_fast_free",
@@ -157,39 +157,39 @@ store_offloads(uint32_t *field, const char *value, struct fault *f)
 }
 
 static bool
-store_extended_one(struct config *cfg, const char *item, struct fault *f)
+set_extended_one(struct config *cfg, const char *item, struct error *err)
 {
 	const char *equals = strchr(item, '=');
 	const size_t len = equals != NULL ? (size_t)(equals - item) : strlen(item);
-	const struct option_row *row = extended_named(item, len);
+	const struct option_row *row = extended_by_name(item, len);
 
 	if (row == NULL)
-		return fault_say(f, "-o: \"%.*s\": there is no such name; --help lists all",
-				 (int)len, item);
+		return error_set(err, "-o: \"%.*s\": unknown option; --help lists all", (int)len,
+				 item);
 	if (row->arg == NULL && equals != NULL)
-		return fault_say(f, "-o %s: takes no value", row->name);
+		return error_set(err, "-o %s: takes no value", row->name);
 	if (row->arg != NULL && row->arg[0] != '[' && (equals == NULL || equals[1] == '\0'))
-		return fault_say(f, "-o %s: expected a value: %s=%s", row->name, row->name,
+		return error_set(err, "-o %s: expected a value: %s=%s", row->name, row->name,
 				 row->arg);
 	if (row->kind == OPTION_FLAG)
-		return option_store(cfg, row, "yes", f);
-	return option_store(cfg, row, equals != NULL ? equals + 1 : "", f);
+		return option_set(cfg, row, "yes", err);
+	return option_set(cfg, row, equals != NULL ? equals + 1 : "", err);
 }
 
 /* The names and values after -o, with commas between. */
 static bool
-store_extended(struct config *cfg, const char *value, struct fault *f)
+set_extended(struct config *cfg, const char *value, struct error *err)
 {
 	while (*value != '\0') {
 		const size_t len = strcspn(value, ",");
 		char item[CONFIG_ARGS_BYTES];
 
 		if (len >= sizeof item)
-			return fault_say(f, "-o: a name or value of more than %zu characters",
+			return error_set(err, "-o: a name or value of more than %zu characters",
 					 sizeof item - 1);
 		memcpy(item, value, len);
 		item[len] = '\0';
-		if (len != 0 && !store_extended_one(cfg, item, f))
+		if (len != 0 && !set_extended_one(cfg, item, err))
 			return false;
 		value += len + (value[len] == ',');
 	}
@@ -197,11 +197,11 @@ store_extended(struct config *cfg, const char *value, struct fault *f)
 }
 
 static bool
-note_idle(struct config *cfg, const struct option_row *row)
+mark_ignored(struct config *cfg, const struct option_row *row)
 {
 	const uint32_t n = option_number(row);
 
-	cfg->idle_rows[n / 64] |= 1ull << n % 64;
+	cfg->ignored_options[n / 64] |= 1ull << n % 64;
 	return true;
 }
 
@@ -228,18 +228,18 @@ is_profile_name(const char *text)
 {
 	const size_t len = strlen(text);
 
-	/* A name becomes a file name: nothing that could leave the folder. */
+	/* A name becomes a file name: nothing that could leave the directory. */
 	return len > 0 && len < CONFIG_NAME_BYTES &&
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
 }
 
 static bool
-store_port(struct config *cfg, const char *value, struct fault *f)
+set_port(struct config *cfg, const char *value, struct error *err)
 {
 	uint32_t n;
 
-	if (number_of(value, &n))
-		return fault_say(f,
+	if (parse_decimal(value, &n))
+		return error_set(err,
 				 "--port: \"%s\" is a number; --port names a NIC (a profile or a "
 				 "PCI address), the TCP port is -p %s",
 				 value, value);
@@ -252,7 +252,7 @@ store_port(struct config *cfg, const char *value, struct fault *f)
 		return true;
 	}
 	if (!is_profile_name(value))
-		return fault_say(f,
+		return error_set(err,
 				 "--port: \"%s\": expected a profile of drivers-config such as "
 				 "af_packet, or a PCI address such as 0000:03:00.0",
 				 value);
@@ -262,23 +262,24 @@ store_port(struct config *cfg, const char *value, struct fault *f)
 }
 
 static bool
-store_profile(struct config *cfg, const char *value, struct fault *f)
+set_profile(struct config *cfg, const char *value, struct error *err)
 {
 	if (!is_profile_name(value))
-		return fault_say(
-			f, "--profile: \"%s\": expected a profile of drivers-config such as ixgbe",
+		return error_set(
+			err,
+			"--profile: \"%s\": expected a profile of drivers-config such as ixgbe",
 			value);
 	strcpy(cfg->profile, value);
 	return true;
 }
 
 static bool
-store_number(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
+set_number(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
 	uint32_t n;
 
-	if (!number_of(value, &n) || n < row->min || n > row->max)
-		return fault_say(f, "--%s: \"%s\": expected a number from %u to %u", row->name,
+	if (!parse_decimal(value, &n) || n < row->min || n > row->max)
+		return error_set(err, "--%s: \"%s\": expected a number from %u to %u", row->name,
 				 value, row->min, row->max);
 	*field = n;
 	return true;
@@ -286,7 +287,7 @@ store_number(uint32_t *field, const struct option_row *row, const char *value, s
 
 /* As memcached reads -I: bytes, or with a letter behind, kilobytes or megabytes. */
 static bool
-store_size(uint32_t *field, const struct option_row *row, const char *value, struct fault *f)
+set_size(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
 	const size_t len = strlen(value);
 	const char letter = len != 0 ? (char)tolower((unsigned char)value[len - 1]) : 0;
@@ -295,90 +296,91 @@ store_size(uint32_t *field, const struct option_row *row, const char *value, str
 	uint32_t n;
 
 	snprintf(digits, sizeof digits, "%.*s", (int)(len - (shift != 0)), value);
-	if (len >= sizeof digits || !number_of(digits, &n) || n > row->max >> shift ||
+	if (len >= sizeof digits || !parse_decimal(digits, &n) || n > row->max >> shift ||
 	    n << shift < row->min)
-		return fault_say(f, "--%s: \"%s\": expected %uk to %um, in bytes or with a k or m",
+		return error_set(err,
+				 "--%s: \"%s\": expected %uk to %um, in bytes or with a k or m",
 				 row->name, value, row->min >> 10, row->max >> 20);
 	*field = n << shift;
 	return true;
 }
 
 static bool
-store_text(char *field, const struct option_row *row, const char *value, struct fault *f)
+set_text(char *field, const struct option_row *row, const char *value, struct error *err)
 {
 	const size_t len = strlen(value);
 
 	if (len < row->min || len >= row->max)
-		return fault_say(f, "--%s: expected %u to %u characters, not %zu", row->name,
+		return error_set(err, "--%s: expected %u to %u characters, not %zu", row->name,
 				 row->min, row->max - 1, len);
 	memcpy(field, value, len + 1);
 	return true;
 }
 
 static bool
-store_flag(bool *field, const struct option_row *row, const char *value, struct fault *f)
+set_flag(bool *field, const struct option_row *row, const char *value, struct error *err)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return fault_say(f, "--%s: \"%s\": expected yes or no", row->name, value);
+		return error_set(err, "--%s: \"%s\": expected yes or no", row->name, value);
 	*field = value[0] == 'y';
 	return true;
 }
 
 static bool
-store(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
+set_field(struct config *cfg, const struct option_row *row, const char *value, struct error *err)
 {
 	void *field = (char *)cfg + row->at;
 
 	switch (row->kind) {
 	case OPTION_NUMBER:
 	case OPTION_COUNT:
-		return store_number(field, row, value, f);
+		return set_number(field, row, value, err);
 	case OPTION_SIZE:
-		return store_size(field, row, value, f);
+		return set_size(field, row, value, err);
 	case OPTION_TEXT:
-		return store_text(field, row, value, f);
+		return set_text(field, row, value, err);
 	case OPTION_FLAG:
-		return store_flag(field, row, value, f);
+		return set_flag(field, row, value, err);
 	case OPTION_PORT:
-		return store_port(cfg, value, f);
+		return set_port(cfg, value, err);
 	case OPTION_ADDRESS:
-		return store_address(cfg, value, f);
+		return option_set_address(cfg, value, err);
 	case OPTION_GATEWAY:
-		return store_gateway(cfg, value, f);
+		return option_set_gateway(cfg, value, err);
 	case OPTION_ADDRESS6:
-		return store_address6(cfg, value, f);
+		return option_set_address6(cfg, value, err);
 	case OPTION_GATEWAY6:
-		return store_gateway6(cfg, value, f);
+		return option_set_gateway6(cfg, value, err);
 	case OPTION_LISTEN:
-		return store_listen(cfg, value, f);
+		return option_set_listen(cfg, value, err);
 	case OPTION_NETS:
-		return store_nets(cfg, value, f);
+		return option_set_nets(cfg, value, err);
 	case OPTION_LCORES:
-		return lcores_parse(&cfg->lcores, value, f);
+		return lcores_parse(&cfg->lcores, value, err);
 	case OPTION_DELIMITER:
-		return store_delimiter(cfg, value, f);
+		return set_delimiter(cfg, value, err);
 	case OPTION_NODES:
-		return store_nodes(cfg, value, f);
+		return set_nodes(cfg, value, err);
 	case OPTION_OFFLOADS:
-		return store_offloads(field, value, f);
+		return set_offloads(field, value, err);
 	case OPTION_PROFILE:
-		return store_profile(cfg, value, f);
+		return set_profile(cfg, value, err);
 	case OPTION_PROTOCOL:
 	case OPTION_CONGESTION:
 	case OPTION_STEERING:
 	case OPTION_HYPERTHREADS:
 	case OPTION_HUGEPAGE:
 	case OPTION_POLL:
-		return store_word(field, row, value, f);
+		return set_word(field, row, value, err);
 	case OPTION_EXTENDED:
-		return store_extended(cfg, value, f);
-	case OPTION_GIVEN:
+		return set_extended(cfg, value, err);
+	case OPTION_ALWAYS_ON:
 		return true;
-	case OPTION_IDLE:
-		return note_idle(cfg, row);
+	case OPTION_IGNORED:
+		return mark_ignored(cfg, row);
 	case OPTION_REFUSED:
-		return fault_say(f, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name,
-				 row->words);
+		return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name,
+				 row->help);
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTION_LICENSE:
@@ -388,15 +390,15 @@ store(struct config *cfg, const struct option_row *row, const char *value, struc
 	case OPTION_PLAN:
 		break;
 	}
-	return fault_say(f, "--%s cannot be set", row->name);
+	return error_set(err, "--%s cannot be set", row->name);
 }
 
 bool
-option_store(struct config *cfg, const struct option_row *row, const char *value, struct fault *f)
+option_set(struct config *cfg, const struct option_row *row, const char *value, struct error *err)
 {
-	if (store(cfg, row, value, f))
+	if (set_field(cfg, row, value, err))
 		return true;
 	if (row->usage)
-		f->code = FAULT_USAGE;
+		err->code = ERROR_USAGE;
 	return false;
 }

@@ -27,16 +27,16 @@ enum option_kind {
 	OPTION_NODES,
 	OPTION_OFFLOADS, /* uint32_t, enum offload of profile.h */
 	OPTION_PROFILE,
-	OPTION_PROTOCOL, /* from here: one of option_words() */
+	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
 	OPTION_STEERING,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
-	OPTION_EXTENDED, /* -o: names of extended_rows */
-	OPTION_GIVEN,    /* what it asks for is so anyway */
-	OPTION_IDLE,     /* it has no meaning here: a warning at start */
-	OPTION_REFUSED,  /* ignoring it would be unsafe or plainly wrong */
+	OPTION_EXTENDED,  /* -o: names of extended_rows */
+	OPTION_ALWAYS_ON, /* what it asks for is so anyway */
+	OPTION_IGNORED,   /* it is ignored: a warning at start */
+	OPTION_REFUSED,   /* ignoring it would be unsafe or plainly wrong */
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_LICENSE,
@@ -52,10 +52,10 @@ struct option_row {
 	enum option_kind kind;
 	size_t at; /* offset in struct config */
 	uint32_t min, max;
-	const char *arg;   /* how --help calls the value, in brackets if it may lack; NULL = none */
-	const char *words; /* of GIVEN, IDLE and REFUSED: why */
-	bool usage;        /* a wrong value ends with FAULT_USAGE, as memcached does for it */
-	const char *key;   /* in a configuration file; NULL = only on the command line */
+	const char *arg;  /* how --help calls the value, in brackets if it may lack; NULL = none */
+	const char *help; /* of ALWAYS_ON, IGNORED and REFUSED: the reason */
+	bool usage;       /* a wrong value ends with ERROR_USAGE, as memcached does for it */
+	const char *key;  /* in a configuration file; NULL = only on the command line */
 };
 
 extern const struct option_row option_rows[];
@@ -65,35 +65,35 @@ extern const struct option_row extended_rows[];
 extern const uint32_t extended_row_count;
 
 /* The row of that name, or NULL. */
-const struct option_row *option_named(const char *name, size_t len);
-const struct option_row *extended_named(const char *name, size_t len);
+const struct option_row *option_by_name(const char *name, size_t len);
+const struct option_row *extended_by_name(const char *name, size_t len);
 
 /* The row with that letter, or NULL. */
-const struct option_row *option_lettered(char letter);
+const struct option_row *option_by_letter(char letter);
 
-/* Rows of both tables are numbered through: for idle_rows, and for all of them in turn. */
+/* Rows of both tables are numbered through: for ignored_options, and for all of them in turn. */
 uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
 uint32_t option_count(void);
 
 /* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
-const char *const *option_words(enum option_kind kind);
+const char *const *option_choices(enum option_kind kind);
 
 /* A decimal number and nothing else. */
-bool number_of(const char *text, uint32_t *n);
+bool parse_decimal(const char *text, uint32_t *n);
 
 /* addresses.c: one option each. */
-bool store_address(struct config *cfg, const char *value, struct fault *f);
-bool store_listen(struct config *cfg, const char *value, struct fault *f);
-bool store_nets(struct config *cfg, const char *value, struct fault *f);
-bool store_gateway(struct config *cfg, const char *value, struct fault *f);
-bool store_address6(struct config *cfg, const char *value, struct fault *f);
-bool store_gateway6(struct config *cfg, const char *value, struct fault *f);
+bool option_set_address(struct config *cfg, const char *value, struct error *err);
+bool option_set_listen(struct config *cfg, const char *value, struct error *err);
+bool option_set_nets(struct config *cfg, const char *value, struct error *err);
+bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
+bool option_set_address6(struct config *cfg, const char *value, struct error *err);
+bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
-bool settle_address6(struct config *cfg, struct fault *f);
+bool finish_address6(struct config *cfg, struct error *err);
 
 /* Read value into the row's field. */
-bool option_store(struct config *cfg, const struct option_row *row, const char *value,
-		  struct fault *f);
+bool option_set(struct config *cfg, const struct option_row *row, const char *value,
+		struct error *err);
 
 #endif

@@ -119,9 +119,9 @@ struct reader {
 	bool what, source;
 };
 
-/* The word's number, or -1 after *f says what is allowed. */
+/* The word's number, or -1 after *err says what is allowed. */
 static int
-word_in(const char *const *words, const char *text, const struct yaml_key *key, struct fault *f)
+word_in(const char *const *words, const char *text, const struct yaml_key *key, struct error *err)
 {
 	char list[256] = "";
 	size_t used = 0;
@@ -133,36 +133,37 @@ word_in(const char *const *words, const char *text, const struct yaml_key *key, 
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
 						 i == 0 ? "" : ", ", words[i]);
 	}
-	yaml_key_fault(f, key, "\"%.40s\": expected one of %s", text, list);
+	yaml_key_error(err, key, "\"%.40s\": expected one of %s", text, list);
 	return -1;
 }
 
 static bool
-take_number(uint32_t *to, const struct field *field, const struct yaml_key *key, struct fault *f)
+parse_number(uint32_t *to, const struct field *field, const struct yaml_key *key, struct error *err)
 {
 	uint32_t n;
 
-	if (!number_of(key->text, &n) || n < field->min || n > field->max)
-		return yaml_key_fault(f, key, "%.40s: expected a number from %u to %u", key->text,
+	if (!parse_decimal(key->text, &n) || n < field->min || n > field->max)
+		return yaml_key_error(err, key, "%.40s: expected a number from %u to %u", key->text,
 				      field->min, field->max);
 	*to = n;
 	return true;
 }
 
 static bool
-take_text(char *to, const struct field *field, const struct yaml_key *key, struct fault *f)
+parse_text(char *to, const struct field *field, const struct yaml_key *key, struct error *err)
 {
 	const size_t len = strlen(key->text);
 
 	if (len < field->min || len >= field->max)
-		return yaml_key_fault(f, key, "%zu characters; expected %u to %u", len, field->min,
-				      field->max - 1);
+		return yaml_key_error(err, key, "%zu characters; expected %u to %u", len,
+				      field->min, field->max - 1);
 	memcpy(to, key->text, len + 1);
 	return true;
 }
 
 static bool
-take_value(struct reader *r, const struct field *field, const struct yaml_key *key, struct fault *f)
+parse_value(struct reader *r, const struct field *field, const struct yaml_key *key,
+	    struct error *err)
 {
 	static const char *const answers[] = {"no", "yes", NULL};
 	void *to = (char *)r->p + field->at;
@@ -170,57 +171,59 @@ take_value(struct reader *r, const struct field *field, const struct yaml_key *k
 
 	switch (field->kind) {
 	case FIELD_TEXT:
-		return take_text(to, field, key, f);
+		return parse_text(to, field, key, err);
 	case FIELD_NUMBER:
-		return take_number(to, field, key, f);
+		return parse_number(to, field, key, err);
 	case FIELD_YES_NO:
-		word = word_in(answers, key->text, key, f);
+		word = word_in(answers, key->text, key, err);
 		*(bool *)to = word == 1;
 		return word >= 0;
 	case FIELD_ONE:
-		word = word_in(field->words, key->text, key, f);
+		word = word_in(field->words, key->text, key, err);
 		*(uint32_t *)to = (uint32_t)word;
 		return word >= 0;
 	case FIELD_NOTE:
-		return key->text[0] != '\0' || yaml_key_fault(f, key, "empty; name the source");
+		return key->text[0] != '\0' || yaml_key_error(err, key, "empty; name the source");
 	case FIELD_SOME:
 	case FIELD_IDS:
 	case FIELD_DRIVERS:
 		break;
 	}
-	return yaml_key_fault(f, key, "expected a list in brackets: [], [a, b]");
+	return yaml_key_error(err, key, "expected a list in brackets: [], [a, b]");
 }
 
 /* "8086:10fb" */
 static bool
-take_id(struct pci_id *id, const struct yaml_item *item, const struct yaml_key *key,
-	struct fault *f)
+parse_id(struct pci_id *id, const struct yaml_item *item, const struct yaml_key *key,
+	 struct error *err)
 {
 	unsigned int vendor, device;
 	int len = 0;
 
 	if (strlen(item->text) != 9 ||
 	    sscanf(item->text, "%4x:%4x%n", &vendor, &device, &len) != 2 || len != 9)
-		return yaml_key_fault(
-			f, key, "\"%.40s\": expected vendor:device, such as 8086:10fb", item->text);
+		return yaml_key_error(err, key,
+				      "\"%.40s\": expected vendor:device, such as 8086:10fb",
+				      item->text);
 	*id = (struct pci_id){(uint16_t)vendor, (uint16_t)device};
 	return true;
 }
 
 static bool
-take_driver(char driver[CONFIG_NAME_BYTES], const struct yaml_item *item,
-	    const struct yaml_key *key, struct fault *f)
+parse_driver(char driver[CONFIG_NAME_BYTES], const struct yaml_item *item,
+	     const struct yaml_key *key, struct error *err)
 {
 	if (item->text[0] == '\0' || strlen(item->text) >= CONFIG_NAME_BYTES)
-		return yaml_key_fault(
-			f, key, "\"%.40s\": expected a DPDK driver, such as net_ixgbe", item->text);
+		return yaml_key_error(err, key,
+				      "\"%.40s\": expected a DPDK driver, such as net_ixgbe",
+				      item->text);
 	strcpy(driver, item->text);
 	return true;
 }
 
 static bool
-take_item(struct reader *r, const struct field *field, uint32_t i, const struct yaml_key *key,
-	  struct fault *f)
+parse_item(struct reader *r, const struct field *field, uint32_t i, const struct yaml_key *key,
+	   struct error *err)
 {
 	const struct yaml_item *item = &key->items[i];
 	int word;
@@ -228,45 +231,46 @@ take_item(struct reader *r, const struct field *field, uint32_t i, const struct 
 	switch (field->kind) {
 	case FIELD_IDS:
 		r->p->pci_id_count = i + 1;
-		return take_id(&r->p->pci_ids[i], item, key, f);
+		return parse_id(&r->p->pci_ids[i], item, key, err);
 	case FIELD_DRIVERS:
-		return take_driver(r->p->drivers[i], item, key, f);
+		return parse_driver(r->p->drivers[i], item, key, err);
 	default:
-		word = word_in(field->words, item->text, key, f);
+		word = word_in(field->words, item->text, key, err);
 		*(uint32_t *)(void *)((char *)r->p + field->at) |= word < 0 ? 0 : 1u << word;
 		return word >= 0;
 	}
 }
 
 static bool
-take_list(struct reader *r, const struct field *field, const struct yaml_key *key, struct fault *f)
+parse_list(struct reader *r, const struct field *field, const struct yaml_key *key,
+	   struct error *err)
 {
 	struct yaml_key at = *key;
 
 	if (field->kind != FIELD_SOME && field->kind != FIELD_IDS && field->kind != FIELD_DRIVERS)
-		return yaml_key_fault(f, key, "a list; expected one value");
+		return yaml_key_error(err, key, "a list; expected one value");
 	if (field->kind != FIELD_SOME && key->count > field->max)
-		return yaml_key_fault(f, key, "more than %u items", field->max);
+		return yaml_key_error(err, key, "more than %u items", field->max);
 	for (uint32_t i = 0; i < key->count; i++) {
 		at.line = key->items[i].line;
-		if (!take_item(r, field, i, &at, f))
+		if (!parse_item(r, field, i, &at, err))
 			return false;
 	}
 	return true;
 }
 
 static bool
-entry_is_whole(const struct reader *r, const char *file, struct fault *f)
+entry_is_whole(const struct reader *r, const char *file, struct error *err)
 {
 	if (r->entry[0] == '\0' || (r->what && r->source))
 		return true;
-	return fault_say(f, "%s:%u: %s: %s is missing; an entry has what and source", file,
+	return error_set(err, "%s:%u: %s: %s is missing; an entry has what and source", file,
 			 r->entry_line, r->entry, r->what ? "source" : "what");
 }
 
 /* "quirks", "quirks[2]", "quirks[2].what". *mine: it is one of these. */
 static bool
-take_note(struct reader *r, const struct yaml_key *key, bool *mine, struct fault *f)
+parse_note(struct reader *r, const struct yaml_key *key, bool *mine, struct error *err)
 {
 	const size_t len = strcspn(key->path, "[.");
 	const char *dot = strchr(key->path, '.');
@@ -281,7 +285,7 @@ take_note(struct reader *r, const struct yaml_key *key, bool *mine, struct fault
 	if (!*mine || (key->shape == YAML_LIST && key->count == 0))
 		return true;
 	if (key->shape == YAML_SECTION && key->path[len] == '[' && dot == NULL) {
-		if (!entry_is_whole(r, key->file, f))
+		if (!entry_is_whole(r, key->file, err))
 			return false;
 		strcpy(r->entry, key->path);
 		r->entry_line = key->line;
@@ -290,13 +294,13 @@ take_note(struct reader *r, const struct yaml_key *key, bool *mine, struct fault
 	}
 	if (key->shape != YAML_VALUE || dot == NULL || key->text[0] == '\0' ||
 	    (strcmp(dot, ".what") != 0 && strcmp(dot, ".source") != 0))
-		return yaml_key_fault(f, key, "expected a list of entries with what and source");
+		return yaml_key_error(err, key, "expected a list of entries with what and source");
 	*(strcmp(dot, ".what") == 0 ? &r->what : &r->source) = true;
 	return true;
 }
 
 static bool
-unknown(const struct yaml_key *key, struct fault *f)
+unknown(const struct yaml_key *key, struct error *err)
 {
 	struct nearest n;
 
@@ -304,12 +308,12 @@ unknown(const struct yaml_key *key, struct fault *f)
 	for (uint32_t i = 0; i < FIELDS; i++)
 		nearest_offer(&n, fields[i].key, fields[i].key);
 	if (n.best != NULL)
-		return yaml_key_fault(f, key, "there is no such key; did you mean %s?", n.best);
-	return yaml_key_fault(f, key, "there is no such key; drivers-config/README.md lists them");
+		return yaml_key_error(err, key, "unknown key; did you mean %s?", n.best);
+	return yaml_key_error(err, key, "unknown key; drivers-config/README.md lists them");
 }
 
 static bool
-take_key(void *ctx, const struct yaml_key *key, struct fault *f)
+parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 {
 	struct reader *r = ctx;
 	bool mine;
@@ -317,7 +321,7 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 	if (key->shape == YAML_SECTION && (key->path[0] == '\0' || strcmp(key->path, "flow") == 0 ||
 					   strcmp(key->path, "sources") == 0))
 		return true;
-	if (!take_note(r, key, &mine, f))
+	if (!parse_note(r, key, &mine, err))
 		return false;
 	if (mine)
 		return true;
@@ -326,12 +330,12 @@ take_key(void *ctx, const struct yaml_key *key, struct fault *f)
 			continue;
 		r->line[i] = key->line;
 		if (key->shape == YAML_VALUE)
-			return take_value(r, &fields[i], key, f);
+			return parse_value(r, &fields[i], key, err);
 		if (key->shape == YAML_LIST)
-			return take_list(r, &fields[i], key, f);
-		return yaml_key_fault(f, key, "keys below it; expected one value");
+			return parse_list(r, &fields[i], key, err);
+		return yaml_key_error(err, key, "a mapping; expected one value");
 	}
-	return unknown(key, f);
+	return unknown(key, err);
 }
 
 static uint32_t
@@ -344,49 +348,50 @@ line_of(const struct reader *r, const char *key)
 }
 
 static bool
-check_all_there(const struct reader *r, const char *path, struct fault *f)
+check_all_there(const struct reader *r, const char *path, struct error *err)
 {
 	for (uint32_t i = 0; i < FIELDS; i++)
 		if (r->line[i] == 0 && !fields[i].optional)
-			return fault_say(f, "%s: %s: not there; every key must be", path,
+			return error_set(err, "%s: %s: missing; every key is required", path,
 					 fields[i].key);
 	for (uint32_t i = 0; i < NOTE_LISTS; i++)
 		if (!r->listed[i])
-			return fault_say(f, "%s: %s: not there; every key must be, if only as []",
+			return error_set(err,
+					 "%s: %s: missing; every key is required, if only as []",
 					 path, note_lists[i]);
 	if (r->p->rss_fields != 0 && line_of(r, "sources.rss") == 0)
-		return fault_say(f, "%s: sources.rss: not there; who says what rss_fields says?",
+		return error_set(err, "%s: sources.rss: missing; name the source of rss_fields",
 				 path);
 	if ((r->p->flow.ethertype_max | r->p->flow.five_tuple_max | r->p->flow.director_max) != 0 &&
 	    line_of(r, "sources.flow") == 0)
-		return fault_say(f, "%s: sources.flow: not there; who says what flow says?", path);
-	return entry_is_whole(r, path, f);
+		return error_set(err, "%s: sources.flow: missing; name the source of flow", path);
+	return entry_is_whole(r, path, err);
 }
 
 static bool
-check_profile(const struct reader *r, const char *path, const char *name, struct fault *f)
+check_profile(const struct reader *r, const char *path, const char *name, struct error *err)
 {
 	const struct profile *p = r->p;
 	const uint32_t rings[] = {p->rx_ring, p->tx_ring};
 	const char *const ring_keys[] = {"rx_ring", "tx_ring"};
 
-	if (!check_all_there(r, path, f))
+	if (!check_all_there(r, path, err))
 		return false;
 	if (strcmp(p->name, name) != 0)
-		return fault_say(f, "%s:%u: name: \"%s\": expected \"%s\", as the file is called",
+		return error_set(err, "%s:%u: name: \"%s\": expected \"%s\", as the file is called",
 				 path, line_of(r, "name"), p->name, name);
 	if (p->mbuf_bytes < p->mtu_max + 18) /* Ethernet header, one VLAN tag */
-		return fault_say(f,
+		return error_set(err,
 				 "%s:%u: mbuf_bytes: %u: too small for mtu_max %u and 18 bytes of "
 				 "Ethernet header",
 				 path, line_of(r, "mbuf_bytes"), p->mbuf_bytes, p->mtu_max);
 	for (uint32_t i = 0; i < 2; i++)
 		if (rings[i] > p->ring_max)
-			return fault_say(f, "%s:%u: %s: %u: expected at most ring_max, %u", path,
+			return error_set(err, "%s:%u: %s: %u: expected at most ring_max, %u", path,
 					 line_of(r, ring_keys[i]), ring_keys[i], rings[i],
 					 p->ring_max);
 	if (p->rss_fields != 0 && p->rss_queues_max == 0)
-		return fault_say(f,
+		return error_set(err,
 				 "%s:%u: rss_queues_max: 0: expected how many queues "
 				 "rss_fields reach",
 				 path, line_of(r, "rss_queues_max"));
@@ -395,40 +400,40 @@ check_profile(const struct reader *r, const char *path, const char *name, struct
 
 bool
 profile_read(struct profile *p, const char *path, const char *name, const char *text, size_t len,
-	     struct fault *f)
+	     struct error *err)
 {
 	struct reader r = {.p = p};
-	const struct yaml_visitor v = {take_key, &r};
+	const struct yaml_visitor v = {parse_key, &r};
 
 	memset(p, 0, sizeof *p);
-	return yaml_keys_of_text(path, text, len, &v, f) && check_profile(&r, path, name, f);
+	return yaml_keys_of_text(path, text, len, &v, err) && check_profile(&r, path, name, err);
 }
 
 bool
-profile_load(struct profile *p, const char *path, const char *name, struct fault *f)
+profile_load(struct profile *p, const char *path, const char *name, struct error *err)
 {
 	struct reader r = {.p = p};
-	const struct yaml_visitor v = {take_key, &r};
+	const struct yaml_visitor v = {parse_key, &r};
 
 	if (access(path, R_OK) != 0)
-		return fault_say(f,
+		return error_set(err,
 				 "no profile \"%s\": cannot read %s; --profile or --port names one "
 				 "of the files in drivers-config, --data-dir says where they are",
 				 name, path);
 	memset(p, 0, sizeof *p);
-	return yaml_keys_of_file(path, &v, f) && check_profile(&r, path, name, f);
+	return yaml_keys_of_file(path, &v, err) && check_profile(&r, path, name, err);
 }
 
 bool
-profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
+profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 {
 	if (cfg->rx_ring > p->ring_max || cfg->tx_ring > p->ring_max)
-		return fault_say(f, "--%s-ring: %u: port %s takes at most %u",
+		return error_set(err, "--%s-ring: %u: port %s takes at most %u",
 				 cfg->rx_ring > p->ring_max ? "rx" : "tx",
 				 cfg->rx_ring > p->ring_max ? cfg->rx_ring : cfg->tx_ring, p->name,
 				 p->ring_max);
 	if (cfg->mtu > p->mtu_max)
-		return fault_say(f, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
+		return error_set(err, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
 				 p->mtu_max);
 	if (cfg->rx_ring != 0)
 		p->rx_ring = cfg->rx_ring;
@@ -436,7 +441,7 @@ profile_apply(struct profile *p, const struct config *cfg, struct fault *f)
 		p->tx_ring = cfg->tx_ring;
 	if (cfg->burst != 0)
 		p->burst = cfg->burst;
-	if (cfg->offloads != CONFIG_OWN_OFFLOADS)
+	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS)
 		p->offloads = cfg->offloads;
 	return true;
 }

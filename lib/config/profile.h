@@ -8,7 +8,7 @@
  * Shape:  plain data without pointers. Quirks and sources stay in the file: they are for people.
  * Units:  rings in descriptors, burst in frames, mbuf_bytes of frame data in one buffer.
  * Thread: one, at start: profile_load reads a file and uses the heap while it does.
- * Errors: struct fault, one line.
+ * Errors: struct error, one line.
  */
 #ifndef CLOCKOO_PROFILE_H
 #define CLOCKOO_PROFILE_H
@@ -104,18 +104,18 @@ struct profile {
 	bool wait_link;   /* a link that is not up within seconds is an error */
 };
 
-bool profile_load(struct profile *p, const char *path, const char *name, struct fault *f);
+bool profile_load(struct profile *p, const char *path, const char *name, struct error *err);
 /* The same of bytes in memory; path is only a name for errors. */
 bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
-		  size_t len, struct fault *f);
+		  size_t len, struct error *err);
 
 /* What the operator says goes before what the profile says, as far as the NIC can. */
-bool profile_apply(struct profile *p, const struct config *cfg, struct fault *f);
+bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
 
 /* The EAL device for this profile and configuration with that many queues: placeholders filled,
  * --vdev-args appended. */
 bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
-		    char device[DEVICE_BYTES], struct fault *f);
+		    char device[DEVICE_BYTES], struct error *err);
 
 /* Is its device one of the kernel's interfaces? */
 bool profile_has_iface(const struct profile *p);

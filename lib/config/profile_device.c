@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* One {placeholder} of a device template. */
-struct blank {
+struct placeholder {
 	const char *name;
 	const char *value;
 	const char *missing; /* what to say when the operator gave no value */
@@ -30,40 +30,40 @@ put(struct writer *w, const char *text, size_t len)
 	return true;
 }
 
-static const struct blank *
-blank_named(const struct blank *blanks, const char *name, size_t len)
+static const struct placeholder *
+placeholder_by_name(const struct placeholder *placeholders, const char *name, size_t len)
 {
-	for (; blanks->name != NULL; blanks++)
-		if (strlen(blanks->name) == len && memcmp(blanks->name, name, len) == 0)
-			return blanks;
+	for (; placeholders->name != NULL; placeholders++)
+		if (strlen(placeholders->name) == len && memcmp(placeholders->name, name, len) == 0)
+			return placeholders;
 	return NULL;
 }
 
 static bool
-fill_template(struct writer *w, const struct profile *p, const struct blank *blanks,
-	      struct fault *f)
+fill_template(struct writer *w, const struct profile *p, const struct placeholder *placeholders,
+	      struct error *err)
 {
 	const char *t = p->device;
 
 	while (*t != '\0') {
 		const size_t plain = strcspn(t, "{");
-		const struct blank *b;
+		const struct placeholder *b;
 		size_t len;
 
 		if (!put(w, t, plain))
-			return fault_say(f, "profile %s: device: too long", p->name);
+			return error_set(err, "profile %s: device: too long", p->name);
 		t += plain;
 		if (*t == '\0')
 			break;
 		len = strcspn(t + 1, "}");
-		b = blank_named(blanks, t + 1, len);
+		b = placeholder_by_name(placeholders, t + 1, len);
 		if (b == NULL || t[1 + len] != '}')
-			return fault_say(f, "profile %s: device: %.*s is no placeholder", p->name,
+			return error_set(err, "profile %s: device: %.*s is no placeholder", p->name,
 					 (int)len + 1 + (t[1 + len] == '}'), t);
 		if (b->value[0] == '\0')
-			return fault_say(f, "--port %s: needs %s", p->name, b->missing);
+			return error_set(err, "--port %s: needs %s", p->name, b->missing);
 		if (!put(w, b->value, strlen(b->value)))
-			return fault_say(f, "profile %s: device: too long", p->name);
+			return error_set(err, "profile %s: device: too long", p->name);
 		t += 1 + len + 1;
 	}
 	return true;
@@ -71,12 +71,12 @@ fill_template(struct writer *w, const struct profile *p, const struct blank *bla
 
 bool
 profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
-	       char device[DEVICE_BYTES], struct fault *f)
+	       char device[DEVICE_BYTES], struct error *err)
 {
 	char count[16];
-	const struct blank blanks[] = {
+	const struct placeholder placeholders[] = {
 		{"iface", cfg->iface, "--iface NAME, the kernel interface to use"},
-		{"socket", cfg->socket, "--socket PATH, where to meet the other side"},
+		{"socket", cfg->socket, "--socket PATH, the peer's Unix socket"},
 		{"pci", cfg->pci, "the NIC's PCI address: --port 0000:03:00.0"},
 		{"queues", count, ""},
 		{NULL, NULL, NULL},
@@ -84,11 +84,11 @@ profile_device(const struct profile *p, const struct config *cfg, uint32_t queue
 	struct writer w = {device, DEVICE_BYTES};
 
 	snprintf(count, sizeof count, "%u", queues);
-	if (!fill_template(&w, p, blanks, f))
+	if (!fill_template(&w, p, placeholders, err))
 		return false;
 	if (cfg->vdev_args[0] != '\0' &&
 	    (!put(&w, ",", 1) || !put(&w, cfg->vdev_args, strlen(cfg->vdev_args))))
-		return fault_say(f, "--vdev-args: too long");
+		return error_set(err, "--vdev-args: too long");
 	return true;
 }
 

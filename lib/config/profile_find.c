@@ -34,7 +34,7 @@ knows(const struct profile *p, const struct wanted *w)
 
 /* Is it a profile's file name? Then its name is the part before the suffix. */
 static bool
-take_name(char name[CONFIG_NAME_BYTES], const char *file)
+parse_name(char name[CONFIG_NAME_BYTES], const char *file)
 {
 	const size_t len = strlen(file), suffix = sizeof SUFFIX - 1;
 
@@ -46,11 +46,11 @@ take_name(char name[CONFIG_NAME_BYTES], const char *file)
 	return true;
 }
 
-/* The first profile of the folder that knows it; the order does not matter, since no two of ours
+/* The first profile of the directory that knows it; the order does not matter, since no two of ours
  * claim the same NIC. False: a profile is wrong. */
 static bool
 search(char name[CONFIG_NAME_BYTES], DIR *dir, const char *data_dir, const struct wanted *w,
-       struct fault *f)
+       struct error *err)
 {
 	struct dirent *entry;
 
@@ -59,12 +59,12 @@ search(char name[CONFIG_NAME_BYTES], DIR *dir, const char *data_dir, const struc
 		char path[CONFIG_PATH_BYTES * 2], candidate[CONFIG_NAME_BYTES];
 		struct profile p;
 
-		if (!take_name(candidate, entry->d_name))
+		if (!parse_name(candidate, entry->d_name))
 			continue;
 		if ((size_t)snprintf(path, sizeof path, "%s/%s", data_dir, entry->d_name) >=
 		    sizeof path)
-			return fault_say(f, "--data-dir: the path is too long");
-		if (!profile_load(&p, path, candidate, f))
+			return error_set(err, "--data-dir: the path is too long");
+		if (!profile_load(&p, path, candidate, err))
 			return false;
 		if (knows(&p, w)) {
 			strcpy(name, candidate);
@@ -75,32 +75,32 @@ search(char name[CONFIG_NAME_BYTES], DIR *dir, const char *data_dir, const struc
 }
 
 static bool
-find(char name[CONFIG_NAME_BYTES], const char *data_dir, const struct wanted *w, struct fault *f)
+find(char name[CONFIG_NAME_BYTES], const char *data_dir, const struct wanted *w, struct error *err)
 {
 	DIR *dir = opendir(data_dir);
 	bool ok;
 
 	if (dir == NULL)
-		return fault_say(f, "--data-dir: cannot read %s: %s", data_dir, strerror(errno));
-	ok = search(name, dir, data_dir, w, f);
+		return error_set(err, "--data-dir: cannot read %s: %s", data_dir, strerror(errno));
+	ok = search(name, dir, data_dir, w, err);
 	closedir(dir);
 	return ok;
 }
 
 bool
 profile_find_pci(char name[CONFIG_NAME_BYTES], const char *data_dir, uint16_t vendor,
-		 uint16_t device, struct fault *f)
+		 uint16_t device, struct error *err)
 {
 	const struct wanted w = {NULL, {vendor, device}};
 
-	return find(name, data_dir, &w, f);
+	return find(name, data_dir, &w, err);
 }
 
 bool
 profile_find_driver(char name[CONFIG_NAME_BYTES], const char *data_dir, const char *driver,
-		    struct fault *f)
+		    struct error *err)
 {
 	const struct wanted w = {driver, {0, 0}};
 
-	return find(name, data_dir, &w, f);
+	return find(name, data_dir, &w, err);
 }

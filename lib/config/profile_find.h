@@ -1,13 +1,13 @@
 /*
  * profile_find.h - which profile knows a NIC?
  *
- * Each profile of a folder lists the PCI IDs and the DPDK drivers it was written for. The ID is
+ * Each profile of a directory lists the PCI IDs and the DPDK drivers it was written for. The ID is
  * known before DPDK runs, the driver's name afterwards; the latter also covers IDs that were made
  * after our lists.
  *
  * Thread: one, at start: profiles are loaded, see profile.h.
- * Errors: struct fault: a folder or a profile that cannot be read.
- * Bounds: PROFILE_FILES_MAX files of the folder.
+ * Errors: struct error: a directory or a profile that cannot be read.
+ * Bounds: PROFILE_FILES_MAX files of the directory.
  */
 #ifndef CLOCKOO_PROFILE_FIND_H
 #define CLOCKOO_PROFILE_FIND_H
@@ -18,9 +18,9 @@
 #define PROFILE_GENERIC   "pci" /* for a NIC that no other profile knows */
 
 bool profile_find_pci(char name[CONFIG_NAME_BYTES], const char *data_dir, uint16_t vendor,
-		      uint16_t device, struct fault *f);
+		      uint16_t device, struct error *err);
 bool profile_find_driver(char name[CONFIG_NAME_BYTES], const char *data_dir, const char *driver,
-			 struct fault *f);
+			 struct error *err);
 
 /* Was it written for that driver? */
 bool profile_knows_driver(const struct profile *p, const char *driver);

@@ -12,7 +12,7 @@
 struct walk {
 	const char *file;
 	const struct yaml_visitor *visitor;
-	struct fault *f;
+	struct error *err;
 	yaml_document_t *doc;
 	size_t reached; /* number of the last node: an alias leads back, or to itself */
 	struct yaml_key key;
@@ -33,24 +33,24 @@ number_of(const struct walk *w, const yaml_node_t *node)
 }
 
 bool
-yaml_key_fault(struct fault *f, const struct yaml_key *key, const char *format, ...)
+yaml_key_error(struct error *err, const struct yaml_key *key, const char *format, ...)
 {
-	char words[FAULT_BYTES];
+	char words[ERROR_BYTES];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(words, sizeof words, format, args);
 	va_end(args);
-	return fault_say(f, "%s:%u: %s%s%s", key->file, key->line, key->path,
+	return error_set(err, "%s:%u: %s%s%s", key->file, key->line, key->path,
 			 key->path[0] != '\0' ? ": " : "", words);
 }
 
 static bool
-wrong(struct walk *w, const yaml_node_t *node, const char *words)
+report_error(struct walk *w, const yaml_node_t *node, const char *words)
 {
 	if (node != NULL && number_of(w, node) >= w->reached)
 		w->key.line = line_of(node);
-	return yaml_key_fault(w->f, &w->key, "%s", words);
+	return yaml_key_error(w->err, &w->key, "%s", words);
 }
 
 static bool
@@ -70,13 +70,13 @@ static bool
 is_allowed(struct walk *w, const yaml_node_t *node)
 {
 	if (number_of(w, node) <= w->reached)
-		return wrong(w, NULL, "an alias (*); write the value again");
+		return report_error(w, NULL, "an alias (*); write the value again");
 	w->reached = number_of(w, node);
 	if (!is_plain_tag(node))
-		return wrong(w, node, "a tag (!); leave it out");
+		return report_error(w, node, "a tag (!); leave it out");
 	if (node->type == YAML_SCALAR_NODE &&
 	    memchr(node->data.scalar.value, 0, node->data.scalar.length) != NULL)
-		return wrong(w, node, "a byte of zero in the value");
+		return report_error(w, node, "a NUL byte in the value");
 	return true;
 }
 
@@ -92,7 +92,7 @@ visit(struct walk *w, const yaml_node_t *node, enum yaml_shape shape)
 {
 	w->key.shape = shape;
 	w->key.text = shape == YAML_VALUE ? text_of(node) : NULL;
-	return w->visitor->visit(w->visitor->ctx, &w->key, w->f);
+	return w->visitor->visit(w->visitor->ctx, &w->key, w->err);
 }
 
 static bool walk_node(struct walk *w, const yaml_node_t *node, uint32_t depth);
@@ -109,10 +109,11 @@ walk_sections(struct walk *w, const yaml_node_t *list, uint32_t depth)
 		const yaml_node_t *node = yaml_document_get_node(w->doc, *i);
 
 		if (node->type != YAML_MAPPING_NODE)
-			return wrong(w, node, "a value between mappings; expected mappings only");
+			return report_error(w, node,
+					    "a value between mappings; expected mappings only");
 		if ((size_t)snprintf(w->path + len, sizeof w->path - len, "[%u]", n) >=
 		    sizeof w->path - len)
-			return wrong(w, node, "a name too long");
+			return report_error(w, node, "a name too long");
 		w->key.line = line_of(node);
 		if (!walk_node(w, node, depth + 1))
 			return false;
@@ -136,9 +137,9 @@ walk_list(struct walk *w, const yaml_node_t *list, uint32_t depth)
 		if (!is_allowed(w, node))
 			return false;
 		if (node->type != YAML_SCALAR_NODE)
-			return wrong(w, node, "a list within a list; expected values");
+			return report_error(w, node, "a list within a list; expected values");
 		if (w->key.count == YAML_ITEMS_MAX)
-			return wrong(w, node, "too many items in the list");
+			return report_error(w, node, "too many items in the list");
 		w->key.items[w->key.count++] = (struct yaml_item){text_of(node), line_of(node)};
 	}
 	return visit(w, list, YAML_LIST);
@@ -146,7 +147,7 @@ walk_list(struct walk *w, const yaml_node_t *list, uint32_t depth)
 
 /* The pair of the same mapping before this one with the same key, or NULL. */
 static const yaml_node_t *
-said_before(struct walk *w, const yaml_node_t *map, const yaml_node_pair_t *pair)
+find_duplicate(struct walk *w, const yaml_node_t *map, const yaml_node_pair_t *pair)
 {
 	const yaml_node_t *key = yaml_document_get_node(w->doc, pair->key);
 
@@ -165,13 +166,13 @@ extend_path(struct walk *w, const yaml_node_t *key)
 	const size_t len = strlen(w->path), room = sizeof w->path - len;
 
 	if (key->type != YAML_SCALAR_NODE)
-		return wrong(w, key, "a key that is no word");
+		return report_error(w, key, "a key that is no scalar");
 	if (!is_allowed(w, key))
 		return false;
 	w->key.line = line_of(key);
 	if ((size_t)snprintf(w->path + len, room, "%s%s", len != 0 ? "." : "", text_of(key)) < room)
 		return true;
-	return wrong(w, key, "a name too long");
+	return report_error(w, key, "a name too long");
 }
 
 static bool
@@ -187,10 +188,10 @@ walk_mapping(struct walk *w, const yaml_node_t *map, uint32_t depth)
 
 		if (!extend_path(w, yaml_document_get_node(w->doc, p->key)))
 			return false;
-		first = said_before(w, map, p);
+		first = find_duplicate(w, map, p);
 		if (first != NULL)
-			return yaml_key_fault(w->f, &w->key,
-					      "stands here and on line %u; give it once",
+			return yaml_key_error(w->err, &w->key,
+					      "duplicate key, also on line %u; give it once",
 					      line_of(first));
 		if (!walk_node(w, yaml_document_get_node(w->doc, p->value), depth + 1))
 			return false;
@@ -203,7 +204,7 @@ static bool
 walk_node(struct walk *w, const yaml_node_t *node, uint32_t depth)
 {
 	if (depth > YAML_DEPTH_MAX)
-		return wrong(w, node, "nested too deeply");
+		return report_error(w, node, "nested too deeply");
 	if (!is_allowed(w, node))
 		return false;
 	switch (node->type) {
@@ -220,15 +221,15 @@ walk_node(struct walk *w, const yaml_node_t *node, uint32_t depth)
 }
 
 static bool
-complain(const char *file, const yaml_parser_t *parser, struct fault *f)
+report_yaml_error(const char *file, const yaml_parser_t *parser, struct error *err)
 {
 	const bool context = parser->context != NULL && parser->context[0] != '\0';
 
 	/* A reader's error, such as a byte that is no UTF-8, knows its place in bytes only. */
 	if (parser->error == YAML_READER_ERROR)
-		return fault_say(f, "%s: byte %zu: %s; expected a text file of UTF-8", file,
+		return error_set(err, "%s: byte %zu: %s; expected a text file of UTF-8", file,
 				 parser->problem_offset, parser->problem);
-	return fault_say(f, "%s:%zu: %s%s%s; expected \"key: value\" lines, indented by spaces",
+	return error_set(err, "%s:%zu: %s%s%s; expected \"key: value\" lines, indented by spaces",
 			 file, parser->problem_mark.line + 1,
 			 parser->problem != NULL ? parser->problem : "not YAML", context ? " " : "",
 			 context ? parser->context : "");
@@ -243,7 +244,7 @@ walk_document(struct walk *w)
 	if (root == NULL)
 		return true;
 	if (root->type != YAML_MAPPING_NODE)
-		return wrong(w, root, "expected \"key: value\" lines");
+		return report_error(w, root, "expected \"key: value\" lines");
 	return walk_node(w, root, 0);
 }
 
@@ -256,11 +257,11 @@ is_at_end(struct walk *w, yaml_parser_t *parser)
 	bool end;
 
 	if (!yaml_parser_load(parser, &more))
-		return complain(w->file, parser, w->f);
+		return report_yaml_error(w->file, parser, w->err);
 	root = yaml_document_get_root_node(&more);
 	end = root == NULL;
 	if (!end)
-		fault_say(w->f, "%s:%u: a second document (---); expected one", w->file,
+		error_set(w->err, "%s:%u: a second document (---); expected one", w->file,
 			  line_of(root));
 	yaml_document_delete(&more);
 	return end;
@@ -268,25 +269,25 @@ is_at_end(struct walk *w, yaml_parser_t *parser)
 
 bool
 yaml_keys_of_text(const char *file, const char *text, size_t len, const struct yaml_visitor *v,
-		  struct fault *f)
+		  struct error *err)
 {
 	yaml_document_t doc;
 	yaml_parser_t parser;
-	struct walk w = {.file = file, .visitor = v, .f = f, .doc = &doc};
+	struct walk w = {.file = file, .visitor = v, .err = err, .doc = &doc};
 	bool ok;
 
 	w.key.file = file;
 	w.key.path = w.path;
 	w.key.line = 1;
 	if (!yaml_parser_initialize(&parser))
-		return fault_say(f, "%s: no memory to read it", file);
+		return error_set(err, "%s: no memory to read it", file);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
 	ok = yaml_parser_load(&parser, &doc);
 	if (ok) {
 		ok = walk_document(&w) && is_at_end(&w, &parser);
 		yaml_document_delete(&doc);
 	} else {
-		complain(file, &parser, f);
+		report_yaml_error(file, &parser, err);
 	}
 	yaml_parser_delete(&parser);
 	return ok;
@@ -294,7 +295,7 @@ yaml_keys_of_text(const char *file, const char *text, size_t len, const struct y
 
 /* -1, or how many bytes; one more than YAML_FILE_BYTES shows that there are too many. */
 static ssize_t
-read_all(const char *file, char text[YAML_FILE_BYTES + 1], struct fault *f)
+read_all(const char *file, char text[YAML_FILE_BYTES + 1], struct error *err)
 {
 	/* A pipe or a device could make us wait for ever. */
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -303,32 +304,32 @@ read_all(const char *file, char text[YAML_FILE_BYTES + 1], struct fault *f)
 	ssize_t n = -1;
 
 	if (fd < 0) {
-		fault_say(f, "%s: cannot read it: %s", file, strerror(errno));
+		error_set(err, "%s: cannot read it: %s", file, strerror(errno));
 		return -1;
 	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		fault_say(f, "%s: not an ordinary file", file);
+		error_set(err, "%s: not a regular file", file);
 		return -1;
 	}
 	while (used < YAML_FILE_BYTES + 1 &&
 	       (n = read(fd, text + used, YAML_FILE_BYTES + 1 - used)) > 0)
 		used += (size_t)n;
 	if (n < 0)
-		fault_say(f, "%s: cannot read it: %s", file, strerror(errno));
+		error_set(err, "%s: cannot read it: %s", file, strerror(errno));
 	close(fd);
 	return n < 0 ? -1 : (ssize_t)used;
 }
 
 bool
-yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct fault *f)
+yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct error *err)
 {
 	char text[YAML_FILE_BYTES + 1];
-	const ssize_t len = read_all(file, text, f);
+	const ssize_t len = read_all(file, text, err);
 
 	if (len < 0)
 		return false;
 	if (len > (ssize_t)YAML_FILE_BYTES)
-		return fault_say(f, "%s: more than %u bytes", file, YAML_FILE_BYTES);
-	return yaml_keys_of_text(file, text, (size_t)len, v, f);
+		return error_set(err, "%s: more than %u bytes", file, YAML_FILE_BYTES);
+	return yaml_keys_of_text(file, text, (size_t)len, v, err);
 }

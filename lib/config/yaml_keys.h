@@ -8,13 +8,13 @@
  * Shape:  a key is named by its whole path: "network.mtu", "quirks[2].what". A mapping is visited
  *         before its keys.
  * Thread: any; libyaml uses the heap while the walk lasts.
- * Errors: struct fault: "FILE:LINE: KEY: what is wrong; what is allowed".
+ * Errors: struct error: "FILE:LINE: KEY: what is wrong; what is allowed".
  * Bounds: YAML_FILE_BYTES, YAML_DEPTH_MAX levels, YAML_ITEMS_MAX items of a list.
  */
 #ifndef CLOCKOO_YAML_KEYS_H
 #define CLOCKOO_YAML_KEYS_H
 
-#include "fault.h"
+#include "errors.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,21 +41,21 @@ struct yaml_key {
 	struct yaml_item items[YAML_ITEMS_MAX];
 };
 
-/* False ends the walk; *f then says why. */
-typedef bool (*yaml_visit)(void *ctx, const struct yaml_key *key, struct fault *f);
+/* False ends the walk; *err then says why. */
+typedef bool (*yaml_visit)(void *ctx, const struct yaml_key *key, struct error *err);
 
 struct yaml_visitor {
 	yaml_visit visit;
 	void *ctx;
 };
 
-bool yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct fault *f);
+bool yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct error *err);
 /* The same of bytes in memory; file is only a name for errors. */
 bool yaml_keys_of_text(const char *file, const char *text, size_t len, const struct yaml_visitor *v,
-		       struct fault *f);
+		       struct error *err);
 
 /* Always false: "FILE:LINE: KEY: " and the words. */
-bool yaml_key_fault(struct fault *f, const struct yaml_key *key, const char *format, ...)
+bool yaml_key_error(struct error *err, const struct yaml_key *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

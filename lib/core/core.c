@@ -5,7 +5,7 @@ const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTER
 #define NS_PER_S 1000000000ull
 
 static inline uint64_t
-lap(struct stage_clock *clock, enum core_stage stage, uint64_t since)
+stage_lap(struct stage_clock *clock, enum core_stage stage, uint64_t since)
 {
 	if (clock == NULL)
 		return 0;
@@ -18,26 +18,26 @@ lap(struct stage_clock *clock, enum core_stage stage, uint64_t since)
 
 /* Stages 5 to 7, until nothing is left, nothing fits, or the turn has done its share. */
 static inline uint64_t
-work(struct core *core, struct stage_clock *clock, uint64_t t)
+passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 {
 	struct serve *sv = core->serve;
 
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		serve_parse(sv);
-		t = lap(clock, STAGE_PARSE, t);
-		serve_seek(sv);
-		t = lap(clock, STAGE_SEEK, t);
-		serve_answer(sv);
-		t = lap(clock, STAGE_ANSWER, t);
-		if (!serve_more(sv))
+		t = stage_lap(clock, STAGE_PARSE, t);
+		serve_prefetch(sv);
+		t = stage_lap(clock, STAGE_PREFETCH, t);
+		serve_execute(sv);
+		t = stage_lap(clock, STAGE_EXECUTE, t);
+		if (!serve_has_work(sv))
 			break;
 	}
 	stack_release(core->stack);
-	return lap(clock, STAGE_ANSWER, t);
+	return stage_lap(clock, STAGE_EXECUTE, t);
 }
 
 static inline void
-tidy(struct core *core, uint64_t now_ns, uint32_t moved)
+housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 {
 	const uint64_t turn_ns = now_ns - core->last_ns;
 
@@ -50,15 +50,15 @@ tidy(struct core *core, uint64_t now_ns, uint32_t moved)
 	}
 	core->was_busy = moved != 0;
 	core->last_ns = now_ns;
-	if ((++core->turns & (TIDY_TURNS - 1)) == 0)
-		store_tidy(core->store);
+	if ((++core->turns & (HOUSEKEEPING_TURNS - 1)) == 0)
+		store_housekeeping(core->store);
 }
 
 static inline void
 turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 {
 	struct stack *stack = core->stack;
-	struct sorted *in = &core->in;
+	struct classified *in = &core->in;
 	const uint64_t up_s = (now_ns - core->start_ns) / NS_PER_S;
 	const struct serve_clock time = {
 		.now_ns = now_ns,
@@ -66,7 +66,7 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 		.unix_ns = core->start_unix_ns + (int64_t)(now_ns - core->start_ns),
 		.unix_s = core->start_unix_s + (int64_t)up_s,
 	};
-	const uint32_t room = stack_room(stack);
+	const uint32_t room = stack_rx_budget(stack);
 	uint64_t t = clock != NULL ? clock->cycles() : 0;
 	uint32_t moved;
 
@@ -74,28 +74,28 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	if (room != 0)
 		core->port->ops->rx(core->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);
 	moved = in->rx.count;
-	t = lap(clock, STAGE_TAKE, t);
+	t = stage_lap(clock, STAGE_RX, t);
 
-	stack_sort(stack, in);
-	t = lap(clock, STAGE_SORT, t);
+	stack_classify(stack, in);
+	t = stage_lap(clock, STAGE_CLASSIFY, t);
 	stack_match(stack, in);
-	t = lap(clock, STAGE_MATCH, t);
+	t = stage_lap(clock, STAGE_MATCH, t);
 	stack_input(stack, in, now_ns);
-	t = lap(clock, STAGE_INPUT, t);
+	t = stage_lap(clock, STAGE_INPUT, t);
 
 	/* Every item looked at in the last turn has been let go: a quiescent point. */
 	store_turn(core->store, time.now_s);
 	serve_turn(core->serve, &time);
-	t = work(core, clock, t);
+	t = passes_run(core, clock, t);
 
 	stack_tick(stack, now_ns);
-	t = lap(clock, STAGE_TICK, t);
+	t = stage_lap(clock, STAGE_TICK, t);
 	stack_output(stack, now_ns);
-	t = lap(clock, STAGE_OUTPUT, t);
-	moved += stack_give(stack);
-	t = lap(clock, STAGE_GIVE, t);
-	tidy(core, now_ns, moved);
-	lap(clock, STAGE_TIDY, t);
+	t = stage_lap(clock, STAGE_OUTPUT, t);
+	moved += stack_tx(stack);
+	t = stage_lap(clock, STAGE_TX, t);
+	housekeeping(core, now_ns, moved);
+	stage_lap(clock, STAGE_HOUSEKEEPING, t);
 }
 
 void

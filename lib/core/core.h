@@ -21,25 +21,25 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Passes of parse-seek-answer in one turn: what is left waits for the next one. With OPS_MAX each
- * they make no more answers than the outbox has places. */
+/* Passes of parse-prefetch-execute in one turn: what is left waits for the next one. With OPS_MAX
+ * each they make no more answers than the transmit queue has places. */
 #define PASSES_MAX 4u
 
 /* Upkeep (stage 11) runs every so many turns; a power of two. */
-#define TIDY_TURNS 16u
+#define HOUSEKEEPING_TURNS 16u
 
 enum core_stage {
-	STAGE_TAKE,
-	STAGE_SORT,
+	STAGE_RX,
+	STAGE_CLASSIFY,
 	STAGE_MATCH,
 	STAGE_INPUT,
 	STAGE_PARSE,
-	STAGE_SEEK,
-	STAGE_ANSWER,
+	STAGE_PREFETCH,
+	STAGE_EXECUTE,
 	STAGE_TICK,
 	STAGE_OUTPUT,
-	STAGE_GIVE,
-	STAGE_TIDY,
+	STAGE_TX,
+	STAGE_HOUSEKEEPING,
 	STAGE_COUNT,
 };
 
@@ -63,7 +63,7 @@ struct core {
 	uint64_t last_ns; /* start of the previous turn */
 	uint32_t turns;
 	bool was_busy;
-	struct sorted in;
+	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
 };
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define IDLE_SPIN_NS     50000ull  /* so long after a frame a core goes on turning */
-#define IDLE_SHARE       8u        /* a wait is at most this part of the silence so far */
+#define IDLE_SHARE       8u        /* a wait is at most this part of the quiet time so far */
 #define IDLE_WAIT_MIN_NS 5000ull   /* less is not worth a call */
 #define IDLE_WAIT_MAX_NS 500000ull /* timers and other cores may want us */
 
@@ -41,10 +41,10 @@ idle_busy(struct idle *idle, uint64_t now_ns)
 static inline uint64_t
 idle_wait_ns(const struct idle *idle, uint64_t now_ns, uint64_t timer_ns)
 {
-	const uint64_t silence_ns = now_ns - idle->since_ns;
-	uint64_t wait_ns = silence_ns / IDLE_SHARE;
+	const uint64_t quiet_ns = now_ns - idle->since_ns;
+	uint64_t wait_ns = quiet_ns / IDLE_SHARE;
 
-	if (silence_ns < IDLE_SPIN_NS)
+	if (quiet_ns < IDLE_SPIN_NS)
 		return 0;
 	if (wait_ns > IDLE_WAIT_MAX_NS)
 		wait_ns = IDLE_WAIT_MAX_NS;

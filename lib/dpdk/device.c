@@ -47,9 +47,9 @@ static const struct offload_name offload_names[] = {
 #define OFFLOAD_NAMES (sizeof offload_names / sizeof offload_names[0])
 
 static bool
-failed(const char *step, int rc, struct fault *f)
+failed(const char *step, int rc, struct error *err)
 {
-	return fault_say(f, "--port: the driver refused to %s: %s; -vv shows all it says", step,
+	return error_set(err, "--port: the driver refused to %s: %s; -vv shows the full log", step,
 			 rte_strerror(-rc));
 }
 
@@ -65,27 +65,27 @@ rss_fields_of(uint64_t types)
 }
 
 bool
-device_find(struct device *d, const struct profile *profile, struct fault *f)
+device_find(struct device *d, const struct profile *profile, struct error *err)
 {
 	struct rte_eth_dev_info info;
-	struct fault why = *f;
+	struct error why = *err;
 	int rc;
 
 	memset(d, 0, sizeof *d);
 	if (rte_eth_dev_count_avail() == 0)
-		return fault_say(f,
-				 "--port %s: the driver did not start: %s; -vv shows all it says",
+		return error_set(err,
+				 "--port %s: the driver did not start: %s; -vv shows the full log",
 				 profile->name,
 				 why.text[0] != '\0' ? why.text : "no driver took the device");
 	d->id = (uint16_t)rte_eth_find_next(0);
 	d->node = rte_eth_dev_socket_id(d->id);
 	rc = rte_eth_dev_info_get(d->id, &info);
 	if (rc != 0)
-		return failed("describe the port", rc, f);
+		return failed("describe the port", rc, err);
 	snprintf(d->driver, sizeof d->driver, "%s", info.driver_name);
 	if (info.min_rx_bufsize > profile->mbuf_bytes)
-		return fault_say(f, "profile %s: mbuf_bytes: %u: this NIC needs %u", profile->name,
-				 profile->mbuf_bytes, info.min_rx_bufsize);
+		return error_set(err, "profile %s: mbuf_bytes: %u: this NIC needs %u",
+				 profile->name, profile->mbuf_bytes, info.min_rx_bufsize);
 	d->caps = (struct port_caps){
 		.rx_queues_max = info.max_rx_queues,
 		.tx_queues_max = info.max_tx_queues,
@@ -130,7 +130,7 @@ rss_types_of(const struct steer_plan *plan, uint64_t there)
 
 static bool
 configure(struct device *d, const struct device_request *req, const struct rte_eth_dev_info *info,
-	  struct fault *f)
+	  struct error *err)
 {
 	const struct steer_plan *plan = req->plan;
 	struct rte_eth_conf conf = {
@@ -148,11 +148,11 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	}
 	rc = rte_eth_dev_configure(d->id, (uint16_t)plan->queues, (uint16_t)plan->queues, &conf);
 	if (rc != 0)
-		return failed("be configured", rc, f);
+		return failed("be configured", rc, err);
 	d->rx_ring = (uint16_t)req->profile->rx_ring;
 	d->tx_ring = (uint16_t)req->profile->tx_ring;
 	rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_ring, &d->tx_ring);
-	return rc == 0 || failed("size its rings", rc, f);
+	return rc == 0 || failed("size its rings", rc, err);
 }
 
 static uint32_t
@@ -178,36 +178,36 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 /* One a core; one for all if they hand frames over, so that still all that a queue sends comes from
  * one pool, as fast free demands. */
 static bool
-make_pools(struct device *d, const struct device_request *req, struct fault *f)
+make_pools(struct device *d, const struct device_request *req, struct error *err)
 {
 	for (uint32_t i = 0; i < d->cores; i++) {
 		d->ports[i].pool =
 			i > 0 && req->plan->handover ? d->ports[0].pool : make_pool(d, req, i);
 		if (d->ports[i].pool == NULL)
-			return fault_say(f,
-					 "memory: no room for %u frames a core (%s): reserve more "
-					 "hugepages (clockoo doctor says how many) or lower -c",
-					 pool_frames(req->profile, req->frames),
-					 rte_strerror(rte_errno));
+			return error_set(
+				err,
+				"memory: cannot allocate %u mbufs per core (%s): reserve more "
+				"hugepages (clockoo doctor says how many) or lower -c",
+				pool_frames(req->profile, req->frames), rte_strerror(rte_errno));
 	}
 	return true;
 }
 
 static bool
-set_up_queue(struct device *d, uint32_t queue, struct fault *f)
+set_up_queue(struct device *d, uint32_t queue, struct error *err)
 {
 	const unsigned int node = d->node < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)d->node;
 	int rc = rte_eth_rx_queue_setup(d->id, (uint16_t)queue, d->rx_ring, node, NULL,
 					d->ports[queue].pool);
 
 	if (rc != 0)
-		return failed("set up a receive queue", rc, f);
+		return failed("set up an RX queue", rc, err);
 	rc = rte_eth_tx_queue_setup(d->id, (uint16_t)queue, d->tx_ring, node, NULL);
-	return rc == 0 || failed("set up a send queue", rc, f);
+	return rc == 0 || failed("set up a TX queue", rc, err);
 }
 
 static bool
-fill_reta(const struct device *d, const struct steer_plan *plan, struct fault *f)
+fill_reta(const struct device *d, const struct steer_plan *plan, struct error *err)
 {
 	struct rte_eth_rss_reta_entry64 reta[RETA_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
 	int rc;
@@ -221,15 +221,15 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct fault *f
 		group->reta[i % RTE_ETH_RETA_GROUP_SIZE] = plan->reta[i];
 	}
 	rc = rte_eth_dev_rss_reta_update(d->id, reta, (uint16_t)plan->reta_size);
-	return rc == 0 || failed("fill its redirection table", rc, f);
+	return rc == 0 || failed("fill its redirection table", rc, err);
 }
 
 /* Of a port that met nobody at its socket, or somebody else. */
 static bool
-not_met(const struct profile *p, struct fault *f)
+no_peer(const struct profile *p, struct error *err)
 {
-	return fault_say(f,
-			 "--port %s: the other side of --socket does not take us: is it of "
+	return error_set(err,
+			 "--port %s: the peer at --socket rejects the connection: is it of "
 			 "another kind, or in use by another program?",
 			 p->name);
 }
@@ -243,7 +243,7 @@ device_link_up_mt(const struct device *d)
 }
 
 static bool
-wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
+wait_for_link(const struct device *d, const struct profile *p, struct error *err)
 {
 	if (!p->wait_link)
 		return true;
@@ -255,8 +255,8 @@ wait_for_link(const struct device *d, const struct profile *p, struct fault *f)
 		rte_delay_us_sleep(LINK_POLL_MS * 1000);
 	}
 	if (p->needs & NEED_SOCKET_THERE)
-		return not_met(p, f);
-	return fault_say(f,
+		return no_peer(p, err);
+	return error_set(err,
 			 "--port %s: no link after %u s: check the cable, the other end, or that "
 			 "the interface is up",
 			 p->name, LINK_WAIT_MS / 1000);
@@ -306,35 +306,35 @@ join_groups(const struct device *d, const struct config *cfg)
 }
 
 bool
-device_start(struct device *d, const struct device_request *req, struct fault *f)
+device_start(struct device *d, const struct device_request *req, struct error *err)
 {
 	struct rte_eth_dev_info info;
 	int rc = rte_eth_dev_info_get(d->id, &info);
 	uint32_t caps;
 
 	if (rc != 0)
-		return failed("describe the port", rc, f);
+		return failed("describe the port", rc, err);
 	caps = choose_offloads(d, &info, req->profile->offloads);
-	if (!configure(d, req, &info, f))
+	if (!configure(d, req, &info, err))
 		return false;
 	d->queues = req->plan->queues;
 	d->cores = req->cfg->cores;
-	if (!make_pools(d, req, f))
+	if (!make_pools(d, req, err))
 		return false;
 	for (uint32_t i = 0; i < d->queues; i++)
-		if (!set_up_queue(d, i, f))
+		if (!set_up_queue(d, i, err))
 			return false;
 	fill_ports(d, req, caps);
 	rc = rte_eth_dev_start(d->id);
 	if (rc != 0)
-		return req->profile->needs & NEED_SOCKET_THERE ? not_met(req->profile, f)
-							       : failed("start", rc, f);
+		return req->profile->needs & NEED_SOCKET_THERE ? no_peer(req->profile, err)
+							       : failed("start", rc, err);
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
-		return failed("receive every frame (promiscuous)", rc, f);
+		return failed("receive every frame (promiscuous)", rc, err);
 	join_groups(d, req->cfg);
-	if (!fill_reta(d, req->plan, f) || !wait_for_link(d, req->profile, f))
+	if (!fill_reta(d, req->plan, err) || !wait_for_link(d, req->profile, err))
 		return false;
-	flow_rules_make(d->id, req->plan, &d->rules);
+	flow_rules_create(d->id, req->plan, &d->rules);
 	return true;
 }
 
@@ -342,7 +342,7 @@ void
 device_stop(struct device *d)
 {
 	if (d->rules.made != 0)
-		flow_rules_drop(d->id);
+		flow_rules_flush(d->id);
 	rte_eth_dev_stop(d->id);
 	rte_eth_dev_close(d->id);
 }

@@ -5,7 +5,7 @@
  *         other, those behind the last queue have a port that only allocates and drops.
  * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
  * Thread: the main thread; ports[i] afterwards by core i.
- * Errors: struct fault: the step that failed and the driver's reason.
+ * Errors: struct error: the step that failed and the driver's reason.
  * Bounds: CORES_MAX queues; LINK_WAIT_MS for a link.
  */
 #ifndef CLOCKOO_DEVICE_H
@@ -39,11 +39,11 @@ struct device_request {
 	uint32_t frames; /* that one core may hold at a time; the rings come on top */
 };
 
-/* The port EAL brought up, and what it can do. *f may hold what EAL said; it becomes the reason if
- * there is no port. */
-bool device_find(struct device *d, const struct profile *profile, struct fault *f);
+/* The port EAL brought up, and what it can do. *err may hold what EAL said; it becomes the reason
+ * if there is no port. */
+bool device_find(struct device *d, const struct profile *profile, struct error *err);
 
-bool device_start(struct device *d, const struct device_request *req, struct fault *f);
+bool device_start(struct device *d, const struct device_request *req, struct error *err);
 void device_stop(struct device *d);
 
 /* Memory for the frames of all cores, frames each. */

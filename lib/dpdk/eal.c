@@ -15,7 +15,7 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
-#define CAUGHT_BYTES    16384u
+#define CAPTURE_BYTES   16384u
 #define FANOUT_FLAGS_AT 16u /* in the option's value: packet(7) */
 
 static void
@@ -92,20 +92,20 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 }
 
 void
-quiet_begin(struct quiet *q, bool noisy)
+stderr_capture_begin(struct stderr_capture *q, bool verbose)
 {
 	q->stderr_fd = -1;
-	q->caught_fd = noisy ? -1 : memfd_create("clockoo-stderr", MFD_CLOEXEC);
-	if (q->caught_fd < 0)
+	q->capture_fd = verbose ? -1 : memfd_create("clockoo-stderr", MFD_CLOEXEC);
+	if (q->capture_fd < 0)
 		return;
 	fflush(stderr);
 	q->stderr_fd = dup(STDERR_FILENO);
-	dup2(q->caught_fd, STDERR_FILENO);
+	dup2(q->capture_fd, STDERR_FILENO);
 }
 
 /* EAL's own follow-up lines say that something failed; the line before them says what. */
 static bool
-is_a_cause(const char *line)
+is_error_line(const char *line)
 {
 	static const char *const noise[] = {
 		"Bus (vdev) probe failed",
@@ -125,23 +125,23 @@ is_a_cause(const char *line)
 }
 
 void
-quiet_end(struct quiet *q, char *line, size_t size)
+stderr_capture_end(struct stderr_capture *q, char *line, size_t size)
 {
-	char text[CAUGHT_BYTES];
+	char text[CAPTURE_BYTES];
 	ssize_t len;
 	char *rest = text, *next;
 
 	line[0] = '\0';
-	if (q->caught_fd < 0)
+	if (q->capture_fd < 0)
 		return;
 	fflush(stderr);
 	dup2(q->stderr_fd, STDERR_FILENO);
 	close(q->stderr_fd);
-	len = pread(q->caught_fd, text, sizeof text - 1, 0);
-	close(q->caught_fd);
+	len = pread(q->capture_fd, text, sizeof text - 1, 0);
+	close(q->capture_fd);
 	text[len > 0 ? len : 0] = '\0';
 	while ((next = strsep(&rest, "\n")) != NULL) {
-		if (is_a_cause(next)) {
+		if (is_error_line(next)) {
 			snprintf(line, size, "%s", next);
 			return;
 		}
@@ -149,10 +149,10 @@ quiet_end(struct quiet *q, char *line, size_t size)
 }
 
 static bool
-refuse(const char *said, struct fault *f)
+refuse(const char *message, struct error *err)
 {
-	return fault_say(f, "DPDK did not start: %s (%s); -vv shows all it says",
-			 said[0] != '\0' ? said : "no reason given", rte_strerror(rte_errno));
+	return error_set(err, "EAL initialization failed: %s (%s); -vv shows the full log",
+			 message[0] != '\0' ? message : "no reason given", rte_strerror(rte_errno));
 }
 
 /*
@@ -177,39 +177,39 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 }
 
 bool
-eal_start(struct eal_args *args, bool noisy, struct fault *f)
+eal_start(struct eal_args *args, bool verbose, struct error *err)
 {
-	struct quiet quiet;
-	char said[256];
+	struct stderr_capture stderr_capture;
+	char message[256];
 	int rc;
 
-	quiet_begin(&quiet, noisy);
+	stderr_capture_begin(&stderr_capture, verbose);
 	rc = rte_eal_init(args->count, args->words);
-	if (rc >= 0 && !noisy)
+	if (rc >= 0 && !verbose)
 		rte_log_set_global_level(RTE_LOG_EMERG);
-	quiet_end(&quiet, said, sizeof said);
+	stderr_capture_end(&stderr_capture, message, sizeof message);
 	if (rc < 0)
-		return refuse(said, f);
+		return refuse(message, err);
 	/* A virtual device that cannot start does not fail rte_eal_init: nothing may have come
 	 * of it but this line. device_find sees that no port is there. */
-	if (said[0] != '\0')
-		fault_say(f, "%s", said);
+	if (message[0] != '\0')
+		error_set(err, "%s", message);
 	return true;
 }
 
 void
 eal_stop(void)
 {
-	struct quiet quiet;
-	char said[256];
+	struct stderr_capture stderr_capture;
+	char message[256];
 
-	quiet_begin(&quiet, false);
+	stderr_capture_begin(&stderr_capture, false);
 	rte_eal_cleanup();
-	quiet_end(&quiet, said, sizeof said);
+	stderr_capture_end(&stderr_capture, message, sizeof message);
 }
 
 int
-eal_claim_prefix(const char *prefix, struct fault *f)
+eal_lock_prefix(const char *prefix, struct error *err)
 {
 	/* An abstract name: no file, gone with the process, however it ends (unix(7)). */
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -221,12 +221,12 @@ eal_claim_prefix(const char *prefix, struct fault *f)
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
 		return fd;
 	if (errno == EADDRINUSE)
-		fault_say(f,
+		error_set(err,
 			  "--file-prefix: \"%s\" is in use by another instance; give this one "
 			  "another name",
 			  prefix);
 	else
-		fault_say(f, "--file-prefix: cannot claim \"%s\": %s", prefix, strerror(errno));
+		error_set(err, "--file-prefix: cannot claim \"%s\": %s", prefix, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;

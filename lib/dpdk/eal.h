@@ -6,7 +6,7 @@
  *
  * Owner:  EAL is one per process, and cannot be started twice (rte_eal_init(3)).
  * Thread: the main thread, which EAL pins to the first core's CPU.
- * Errors: struct fault.
+ * Errors: struct error.
  * Bounds: EAL_ARGS_MAX words.
  */
 #ifndef CLOCKOO_EAL_H
@@ -29,21 +29,21 @@ struct eal_args {
 void eal_args_make(struct eal_args *args, const struct config *cfg, const struct profile *profile,
 		   const char *device, uint32_t memory_mb);
 
-/* noisy: let EAL print. */
-bool eal_start(struct eal_args *args, bool noisy, struct fault *f);
+/* verbose: let EAL print. */
+bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
 /* Nobody else on this network namespace may run under the same file prefix. The claim lasts as
- * long as the process; returns its descriptor, -1 with *f set. */
-int eal_claim_prefix(const char *prefix, struct fault *f);
+ * long as the process; returns its descriptor, -1 with *err set. */
+int eal_lock_prefix(const char *prefix, struct error *err);
 
-/* Between quiet_begin and quiet_end nothing reaches stderr. */
-struct quiet {
+/* Between stderr_capture_begin and stderr_capture_end nothing reaches stderr. */
+struct stderr_capture {
 	int stderr_fd; /* the real one; -1: not silenced */
-	int caught_fd;
+	int capture_fd;
 };
-void quiet_begin(struct quiet *q, bool noisy);
+void stderr_capture_begin(struct stderr_capture *q, bool verbose);
 /* The first line caught that reads like an error; empty if none. */
-void quiet_end(struct quiet *q, char *line, size_t size);
+void stderr_capture_end(struct stderr_capture *q, char *line, size_t size);
 
 #endif

@@ -54,9 +54,9 @@ static void
 add_ip(struct rte_rule *r, const struct steer_rule *rule)
 {
 	const struct steer_match *m = &rule->match;
-	const bool look = rule->spell_protocol || rule->kind == STEER_DIRECTOR;
+	const bool look = rule->explicit_protocol || rule->kind == STEER_DIRECTOR;
 
-	if (rule->spell_protocol) {
+	if (rule->explicit_protocol) {
 		r->ip4.hdr.next_proto_id = r->ip6.hdr.proto = m->protocol;
 		r->ip4_mask.hdr.next_proto_id = r->ip6_mask.hdr.proto = UINT8_MAX;
 	}
@@ -110,7 +110,7 @@ make(uint16_t port, const struct steer_rule *rule, struct rte_flow_error *error)
 }
 
 void
-flow_rules_make(uint16_t port, const struct steer_plan *plan, struct rule_report *report)
+flow_rules_create(uint16_t port, const struct steer_plan *plan, struct rule_report *report)
 {
 	*report = (struct rule_report){0};
 	for (uint32_t i = 0; i < plan->rule_count; i++) {
@@ -125,12 +125,12 @@ flow_rules_make(uint16_t port, const struct steer_plan *plan, struct rule_report
 			snprintf(report->first, sizeof report->first,
 				 "the NIC refused the rule \"%s\": %s; instead: %s", rule->words,
 				 error.message != NULL ? error.message : rte_strerror(rte_errno),
-				 rule->otherwise);
+				 rule->if_refused);
 	}
 }
 
 void
-flow_rules_drop(uint16_t port)
+flow_rules_flush(uint16_t port)
 {
 	struct rte_flow_error error = {0};
 

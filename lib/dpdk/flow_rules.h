@@ -17,9 +17,9 @@ struct rule_report {
 	char first[256]; /* the first refusal, in words; empty: none */
 };
 
-void flow_rules_make(uint16_t port, const struct steer_plan *plan, struct rule_report *report);
+void flow_rules_create(uint16_t port, const struct steer_plan *plan, struct rule_report *report);
 
 /* Nothing of ours stays in the NIC. */
-void flow_rules_drop(uint16_t port);
+void flow_rules_flush(uint16_t port);
 
 #endif

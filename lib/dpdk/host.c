@@ -20,7 +20,7 @@
 #define LOCK_BYTES        (32u << 20) /* the two rings of one af_packet queue */
 
 static void
-look_at_cpus(struct cpu_list *cpus)
+probe_cpus(struct cpu_list *cpus)
 {
 	cpu_set_t set;
 
@@ -52,7 +52,7 @@ number_in(const char *path, const char *key, int base)
 	return n;
 }
 
-/* Free pages of every size: EAL takes from each. The folders are called hugepages-2048kB. */
+/* Free pages of every size: EAL takes from each. The directories are called hugepages-2048kB. */
 static uint64_t
 free_hugepage_bytes(void)
 {
@@ -78,17 +78,17 @@ free_hugepage_bytes(void)
 }
 
 static enum presence
-look_at_iface(const char *name)
+probe_iface(const char *name)
 {
 	struct ifreq req = {0};
-	enum presence p = THING_MISSING;
+	enum presence p = PRESENCE_MISSING;
 	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return p;
 	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", name);
 	if (name[0] != '\0' && ioctl(fd, SIOCGIFFLAGS, &req) == 0)
-		p = req.ifr_flags & IFF_UP ? THING_READY : THING_DOWN;
+		p = req.ifr_flags & IFF_UP ? PRESENCE_READY : PRESENCE_DOWN;
 	close(fd);
 	return p;
 }
@@ -136,14 +136,14 @@ may_open_group(const char *device)
 }
 
 static void
-look_at_pci(struct host *host, const char *address)
+probe_pci(struct host *host, const char *address)
 {
 	char device[96], path[128], target[256];
 	const char *domain = strlen(address) == 7 ? "0000:" : "";
 	ssize_t len;
 
 	snprintf(device, sizeof device, "/sys/bus/pci/devices/%s%.31s", domain, address);
-	host->pci_there = address[0] != '\0' && access(device, F_OK) == 0;
+	host->pci_exists = address[0] != '\0' && access(device, F_OK) == 0;
 	snprintf(path, sizeof path, "%s/driver", device);
 	len = readlink(path, target, sizeof target - 1);
 	target[len > 0 ? len : 0] = '\0';
@@ -157,58 +157,58 @@ look_at_pci(struct host *host, const char *address)
  * would connect (EPROTOTYPE); a file that a crash left has no socket (ECONNREFUSED). See unix(7).
  */
 static enum presence
-look_at_socket(const char *path)
+probe_socket(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	enum presence p = THING_READY;
+	enum presence p = PRESENCE_READY;
 	struct stat st;
 	int fd;
 
 	if (path[0] == '\0' || stat(path, &st) != 0)
-		return THING_MISSING;
+		return PRESENCE_MISSING;
 	if (!S_ISSOCK(st.st_mode))
-		return THING_OTHER;
+		return PRESENCE_OTHER;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return p;
 	if ((size_t)snprintf(name.sun_path, sizeof name.sun_path, "%s", path) <
 		    sizeof name.sun_path &&
 	    connect(fd, (const struct sockaddr *)&name, sizeof name) != 0 && errno == ECONNREFUSED)
-		p = THING_DOWN;
+		p = PRESENCE_DOWN;
 	close(fd);
 	return p;
 }
 
 void
-host_look(struct host *host, const struct config *cfg)
+host_probe(struct host *host, const struct config *cfg)
 {
 	memset(host, 0, sizeof *host);
-	look_at_cpus(&host->cpus);
+	probe_cpus(&host->cpus);
 	host->huge_free_bytes = free_hugepage_bytes();
 	host->memory_free_bytes = number_in("/proc/meminfo", "MemAvailable:", 10) * 1024;
-	host->iface = look_at_iface(cfg->iface);
+	host->iface = probe_iface(cfg->iface);
 	host->root = geteuid() == 0;
 	host->net_raw = may_open_packet_sockets();
 	host->net_admin = number_in("/proc/self/status", "CapEff:", 16) >> CAP_NET_ADMIN_BIT & 1;
 	host->tun = access("/dev/net/tun", R_OK | W_OK) == 0;
 	host->may_lock = may_lock_rings(cfg->cores);
-	host->socket = look_at_socket(cfg->socket);
-	look_at_pci(host, cfg->pci);
+	host->socket = probe_socket(cfg->socket);
+	probe_pci(host, cfg->pci);
 }
 
 static bool
-memory_is_there(const struct host *host, const struct config *cfg, uint64_t bytes, struct fault *f)
+check_memory(const struct host *host, const struct config *cfg, uint64_t bytes, struct error *err)
 {
 	const uint64_t mb = 1u << 20, need_mb = (bytes + mb - 1) / mb;
 
 	if (cfg->no_huge && host->memory_free_bytes < bytes)
-		return fault_say(f, "memory: %llu MB needed, %llu MB free: lower -m, -c or -t",
+		return error_set(err, "memory: %llu MB needed, %llu MB free: lower -m, -c or -t",
 				 (unsigned long long)need_mb,
 				 (unsigned long long)(host->memory_free_bytes / mb));
 	if (!cfg->no_huge && host->huge_free_bytes < bytes)
-		return fault_say(f,
+		return error_set(err,
 				 "hugepages: %llu MB needed, %llu MB free: reserve them (%s "
-				 "hugepages %u %s %llu), lower -m, or say --no-huge",
+				 "hugepages %u %s %llu), lower -m, or use --no-huge",
 				 (unsigned long long)need_mb,
 				 (unsigned long long)(host->huge_free_bytes / mb), host->nic_tool,
 				 host->reserve_node, host->reserve_size,
@@ -218,54 +218,56 @@ memory_is_there(const struct host *host, const struct config *cfg, uint64_t byte
 
 static bool
 iface_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
-	       struct fault *f)
+	       struct error *err)
 {
 	if (cfg->iface[0] == '\0')
-		return fault_say(f, "--port %s: needs --iface NAME, the kernel interface to use",
+		return error_set(err, "--port %s: needs --iface NAME, the kernel interface to use",
 				 p->name);
-	if (host->iface == THING_MISSING)
-		return fault_say(f,
+	if (host->iface == PRESENCE_MISSING)
+		return error_set(err,
 				 "--iface: there is no interface \"%s\" in this network namespace; "
 				 "\"ip link\" lists them",
 				 cfg->iface);
-	if (host->iface == THING_DOWN)
-		return fault_say(f, "--iface: \"%s\" is down: ip link set %s up", cfg->iface,
+	if (host->iface == PRESENCE_DOWN)
+		return error_set(err, "--iface: \"%s\" is down: ip link set %s up", cfg->iface,
 				 cfg->iface);
 	return true;
 }
 
 static bool
-rights_suffice(const struct host *host, const struct profile *p, struct fault *f)
+check_privileges(const struct host *host, const struct profile *p, struct error *err)
 {
 	if ((p->needs & NEED_NET_RAW) && !host->net_raw)
-		return fault_say(f,
+		return error_set(err,
 				 "--port %s: not permitted to open packet sockets: run as root or "
 				 "with CAP_NET_RAW",
 				 p->name);
 	if ((p->needs & NEED_NET_ADMIN) && !host->net_admin)
-		return fault_say(f,
-				 "--port %s: not permitted to make interfaces: run as root or with "
-				 "CAP_NET_ADMIN",
-				 p->name);
+		return error_set(
+			err,
+			"--port %s: not permitted to create interfaces: run as root or with "
+			"CAP_NET_ADMIN",
+			p->name);
 	if ((p->needs & NEED_NET_ADMIN) && !host->tun)
-		return fault_say(f,
+		return error_set(err,
 				 "--port %s: /dev/net/tun is not usable: modprobe tun, or allow "
 				 "this user to open it",
 				 p->name);
 	if ((p->needs & NEED_LOCK) && !host->may_lock)
-		return fault_say(f,
+		return error_set(err,
 				 "--port %s: not permitted to lock its rings in memory: raise the "
 				 "limit (ulimit -l unlimited) or run as root",
 				 p->name);
 	if ((p->needs & NEED_ROOT) && !host->root && !host->pci_ours)
-		return fault_say(f,
-				 "--port %s: only root, or who may open its file in /dev/vfio, may "
-				 "drive this port: run as root, or bind it to vfio-pci and give "
-				 "/dev/vfio/GROUP to this user",
-				 p->name);
+		return error_set(
+			err,
+			"--port %s: only root, or a user with access to its /dev/vfio group, may "
+			"drive this port: run as root, or bind it to vfio-pci and give "
+			"/dev/vfio/GROUP to this user",
+			p->name);
 	/* vfio counts every page that the NIC may write to. */
 	if ((p->needs & NEED_ROOT) && !host->root && !host->may_lock)
-		return fault_say(f,
+		return error_set(err,
 				 "--port %s: not permitted to lock memory for the NIC: raise the "
 				 "limit (ulimit -l unlimited, LimitMEMLOCK=infinity)",
 				 p->name);
@@ -280,25 +282,26 @@ side_that_listens(const struct profile *p)
 
 static bool
 socket_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
-		struct fault *f)
+		struct error *err)
 {
 	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && cfg->socket[0] == '\0')
-		return fault_say(f, "--port %s: needs --socket PATH, where to meet the other side",
+		return error_set(err, "--port %s: needs --socket PATH, the peer's Unix socket",
 				 p->name);
-	if ((p->needs & NEED_SOCKET_FREE) && host->socket == THING_READY)
-		return fault_say(f,
-				 "--socket: %s is already there and in use: end the program that "
+	if ((p->needs & NEED_SOCKET_FREE) && host->socket == PRESENCE_READY)
+		return error_set(err,
+				 "--socket: %s already exists and is in use: stop the program that "
 				 "uses it, or name another",
 				 cfg->socket);
-	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && host->socket == THING_OTHER)
-		return fault_say(f, "--socket: %s is there, and is no socket: name another",
+	if ((p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) && host->socket == PRESENCE_OTHER)
+		return error_set(err, "--socket: %s exists and is not a socket: name another",
 				 cfg->socket);
-	if ((p->needs & NEED_SOCKET_THERE) && host->socket == THING_MISSING)
-		return fault_say(f, "--socket: %s is not there: start the %s first", cfg->socket,
+	if ((p->needs & NEED_SOCKET_THERE) && host->socket == PRESENCE_MISSING)
+		return error_set(err, "--socket: %s is not there: start the %s first", cfg->socket,
 				 side_that_listens(p));
-	if ((p->needs & NEED_SOCKET_THERE) && host->socket == THING_DOWN)
-		return fault_say(f,
-				 "--socket: nobody listens at %s, which a program that crashed "
+	if ((p->needs & NEED_SOCKET_THERE) && host->socket == PRESENCE_DOWN)
+		return error_set(err,
+				 "--socket: no process listens at %s, a stale socket of a program "
+				 "that crashed and "
 				 "left: remove it, and start the %s first",
 				 cfg->socket, side_that_listens(p));
 	return true;
@@ -306,53 +309,53 @@ socket_is_ready(const struct host *host, const struct config *cfg, const struct 
 
 static bool
 pci_is_ready(const struct host *host, const struct config *cfg, const struct profile *p,
-	     struct fault *f)
+	     struct error *err)
 {
 	if (!profile_is_pci(p))
 		return true;
 	if (cfg->pci[0] == '\0')
-		return fault_say(f,
+		return error_set(err,
 				 "--port %s: needs the NIC's PCI address instead: --port "
 				 "0000:03:00.0; %s list shows them",
 				 p->name, host->nic_tool);
-	if (!host->pci_there)
-		return fault_say(f, "--port: there is no PCI device %s; %s list shows the NICs",
+	if (!host->pci_exists)
+		return error_set(err, "--port: there is no PCI device %s; %s list shows the NICs",
 				 cfg->pci, host->nic_tool);
 	if (!host->pci_bound)
-		return fault_say(f,
-				 "--port: PCI device %s is not bound for user space: "
+		return error_set(err,
+				 "--port: PCI device %s is not bound to a user-space driver: "
 				 "%s bind %s",
 				 cfg->pci, host->nic_tool, cfg->pci);
 	return true;
 }
 
 bool
-host_allows(const struct host *host, const struct config *cfg, const struct profile *p,
-	    uint64_t memory_bytes, struct fault *f)
+host_check(const struct host *host, const struct config *cfg, const struct profile *p,
+	   uint64_t memory_bytes, struct error *err)
 {
 	if (cfg->mtu > p->mtu_max)
-		return fault_say(f, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
+		return error_set(err, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
 				 p->mtu_max);
-	return pci_is_ready(host, cfg, p, f) && rights_suffice(host, p, f) &&
-	       (!(p->needs & NEED_IFACE) || iface_is_ready(host, cfg, p, f)) &&
-	       socket_is_ready(host, cfg, p, f) && memory_is_there(host, cfg, memory_bytes, f);
+	return pci_is_ready(host, cfg, p, err) && check_privileges(host, p, err) &&
+	       (!(p->needs & NEED_IFACE) || iface_is_ready(host, cfg, p, err)) &&
+	       socket_is_ready(host, cfg, p, err) && check_memory(host, cfg, memory_bytes, err);
 }
 
 bool
-host_is_in_the_way(const struct host *host, const struct profile *profile)
+host_has_stale_socket(const struct host *host, const struct profile *profile)
 {
-	return (profile->needs & NEED_SOCKET_FREE) && host->socket == THING_DOWN;
+	return (profile->needs & NEED_SOCKET_FREE) && host->socket == PRESENCE_DOWN;
 }
 
 bool
-host_make_way(const struct config *cfg, struct fault *f)
+host_remove_stale_socket(const struct config *cfg, struct error *err)
 {
 	struct stat st;
 
 	/* A link to a socket is somebody's own doing. */
 	if (lstat(cfg->socket, &st) == 0 && S_ISSOCK(st.st_mode) && unlink(cfg->socket) == 0)
 		return true;
-	return fault_say(f,
+	return error_set(err,
 			 "--socket: %s is already there, left by a program that crashed, and is "
 			 "not ours to remove: remove it",
 			 cfg->socket);

@@ -2,12 +2,12 @@
  * host.h - what the machine has, and whether it is enough.
  *
  * EAL and its drivers meet a missing hugepage, interface or right with a page of log, an abort or
- * with silence. So we look first: host_look gathers facts, host_allows judges them, and the two
+ * with silence. So we look first: host_probe gathers facts, host_check judges them, and the two
  * are apart so that the judgement is tested without the machine.
  *
  * Shape:  plain data.
  * Thread: one, at start.
- * Errors: struct fault: what is missing and how to get it.
+ * Errors: struct error: what is missing and how to get it.
  */
 #ifndef CLOCKOO_HOST_H
 #define CLOCKOO_HOST_H
@@ -15,7 +15,7 @@
 #include "config/config.h"
 #include "config/profile.h"
 
-enum presence { THING_MISSING, THING_DOWN, THING_READY, THING_OTHER };
+enum presence { PRESENCE_MISSING, PRESENCE_DOWN, PRESENCE_READY, PRESENCE_OTHER };
 
 struct host {
 	struct cpu_list cpus;
@@ -28,25 +28,25 @@ struct host {
 	bool tun;
 	bool may_lock;        /* rings for every core, locked in memory */
 	enum presence socket; /* down: its file is there, and nobody listens; other: no socket */
-	bool pci_there;
+	bool pci_exists;
 	bool pci_bound; /* to a driver that user space can use */
 	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
-	/* The words of hints, from who knows the machine's nodes; host_look leaves them empty. */
+	/* The words of hints, from who knows the machine's nodes; host_probe leaves them empty. */
 	const char *nic_tool;       /* clockoo-nic, as the operator calls it */
 	uint32_t reserve_node;      /* where to reserve hugepages, */
 	const char *reserve_size;   /* of which size, */
 	uint64_t reserve_pages_all; /* and how many there are to be then */
 };
 
-void host_look(struct host *host, const struct config *cfg);
+void host_probe(struct host *host, const struct config *cfg);
 
 /* Is there all that the profile and the configuration need, and memory_bytes of memory? */
-bool host_allows(const struct host *host, const struct config *cfg, const struct profile *profile,
-		 uint64_t memory_bytes, struct fault *f);
+bool host_check(const struct host *host, const struct config *cfg, const struct profile *profile,
+		uint64_t memory_bytes, struct error *err);
 
 /* Does the port make its socket where a program that crashed left one? Then that goes, as a service
  * that is started again has nobody to remove it: true. Right before the port is opened. */
-bool host_is_in_the_way(const struct host *host, const struct profile *profile);
-bool host_make_way(const struct config *cfg, struct fault *f);
+bool host_has_stale_socket(const struct host *host, const struct profile *profile);
+bool host_remove_stale_socket(const struct config *cfg, struct error *err);
 
 #endif

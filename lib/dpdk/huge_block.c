@@ -36,13 +36,13 @@ prefer_node(uint8_t *at, size_t bytes, int node)
 /* What the operator gave each node, as shares of the block in whole pages; the rest is the last
  * one's. */
 static void
-share_out(const struct huge_block *block, const struct config *cfg, size_t page_bytes)
+bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t page_bytes)
 {
 	size_t from = 0;
 
 	for (uint32_t n = 0; n < cfg->node_count; n++) {
 		const size_t share =
-			(size_t)((double)block->bytes * cfg->node_mb[n] / config_set_aside_mb(cfg));
+			(size_t)((double)block->bytes * cfg->node_mb[n] / config_reserved_mb(cfg));
 		const size_t left = block->bytes - from;
 		size_t bytes = align_up(share, page_bytes);
 
@@ -79,34 +79,34 @@ map_some(struct huge_block *block, size_t bytes, const struct config *cfg)
 }
 
 bool
-huge_block_take(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
-		struct fault *f)
+huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
+		 struct error *err)
 {
 	const struct page_kind *kind = map_some(block, bytes, cfg);
 
 	if (kind == NULL)
-		return fault_say(
-			f, "memory: cannot get %zu MB of %s: %s; %s", bytes >> 20,
+		return error_set(
+			err, "memory: cannot allocate %zu MB of %s: %s; %s", bytes >> 20,
 			cfg->no_huge ? "memory" : "hugepages", strerror(errno),
 			cfg->no_huge
 				? "lower -m"
-				: "reserve more (clockoo doctor says how many) or say --no-huge");
+				: "reserve more (clockoo doctor says how many) or use --no-huge");
 	if (cfg->node_count != 0)
-		share_out(block, cfg, kind->bytes);
+		bind_to_nodes(block, cfg, kind->bytes);
 	else
 		prefer_node(block->base, block->bytes, node);
 	/* Kernels before 5.14 do not know this one; there the stores' own zeroing touches. */
 	if (madvise(block->base, block->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
-		fault_say(f, "memory: %zu MB are promised but not there (%s): lower -m",
+		error_set(err, "memory: %zu MB are reserved but not available (%s): lower -m",
 			  bytes >> 20, strerror(errno));
-		huge_block_give(block);
+		huge_block_free(block);
 		return false;
 	}
 	return true;
 }
 
 void
-huge_block_give(struct huge_block *block)
+huge_block_free(struct huge_block *block)
 {
 	munmap(block->base, block->bytes);
 	block->base = NULL;

@@ -5,9 +5,9 @@
  * --no-huge. All of it is touched at start: a page that is not there must fail then, not in a turn.
  *
  * Shape:  bytes zeroed bytes at base.
- * Owner:  the caller, until huge_block_give.
+ * Owner:  the caller, until huge_block_free.
  * Thread: one, at start and at the end.
- * Errors: struct fault.
+ * Errors: struct error.
  */
 #ifndef CLOCKOO_HUGE_BLOCK_H
 #define CLOCKOO_HUGE_BLOCK_H
@@ -26,8 +26,8 @@ struct huge_block {
 
 /* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg shares the memory out.
  */
-bool huge_block_take(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
-		     struct fault *f);
-void huge_block_give(struct huge_block *block);
+bool huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
+		      struct error *err);
+void huge_block_free(struct huge_block *block);
 
 #endif

@@ -6,14 +6,15 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 
-#define NAP_NS 20000 /* and the kernel's timer slack, 50 us, where nobody set another */
+#define SHORT_SLEEP_NS 20000 /* and the kernel's timer slack, 50 us, where nobody set another */
 
 bool
-lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args, struct fault *f)
+lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
+	   struct error *err)
 {
 	for (uint32_t i = 1; i < set->count; i++)
 		if (rte_eal_remote_launch(work, args[i], set->at[i].id) != 0)
-			return fault_say(f, "core %u did not take its work", set->at[i].id);
+			return error_set(err, "cannot launch lcore %u", set->at[i].id);
 	work(args[0]);
 	rte_eal_mp_wait_lcore();
 	return true;
@@ -22,9 +23,9 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 /* Not sched_yield: the scheduler takes the rest of a slice for it, or on Linux 6.18 a whole one,
  * and who else runs has his turn first, each time. Who sleeps is let in when it wakes. */
 static void
-nap(void)
+short_sleep(void)
 {
-	const struct timespec t = {.tv_nsec = NAP_NS};
+	const struct timespec t = {.tv_nsec = SHORT_SLEEP_NS};
 
 	nanosleep(&t, NULL);
 }
@@ -33,7 +34,7 @@ void
 lcore_idle(bool yield)
 {
 	if (yield)
-		nap();
+		short_sleep();
 	else
 		rte_pause();
 }

@@ -10,7 +10,7 @@
 
 /* Run work(args[i]) on core i; returns when all have returned. */
 bool lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
-		struct fault *f);
+		struct error *err);
 
 /* Between two turns with nothing to do: give the CPU away, or spare its other half. */
 void lcore_idle(bool yield);

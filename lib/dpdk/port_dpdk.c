@@ -28,42 +28,42 @@ frame_of(struct rte_mbuf *m)
 /* "None" (both bits) means that the field is not filled in, but the bytes never left memory:
  * as good as verified. See rte_mbuf_core.h. */
 static inline uint32_t
-marks_of(uint64_t flags)
+frame_flags_of(uint64_t flags)
 {
-	uint32_t mark = 0;
+	uint32_t frame_flags = 0;
 
 	if (flags & RTE_MBUF_F_RX_IP_CKSUM_GOOD)
-		mark |= FRAME_IP_CKSUM_GOOD;
+		frame_flags |= FRAME_IP_CKSUM_GOOD;
 	else if (flags & RTE_MBUF_F_RX_IP_CKSUM_BAD)
-		mark |= FRAME_IP_CKSUM_BAD;
+		frame_flags |= FRAME_IP_CKSUM_BAD;
 	if (flags & RTE_MBUF_F_RX_L4_CKSUM_GOOD)
-		mark |= FRAME_L4_CKSUM_GOOD;
+		frame_flags |= FRAME_L4_CKSUM_GOOD;
 	else if (flags & RTE_MBUF_F_RX_L4_CKSUM_BAD)
-		mark |= FRAME_L4_CKSUM_BAD;
-	return mark;
+		frame_flags |= FRAME_L4_CKSUM_BAD;
+	return frame_flags;
 }
 
 /* May the core have this one? It must be in one piece and leave frame_bytes to write in. */
 static inline bool
-fits_the_door(struct port_dpdk *p, const struct rte_mbuf *m)
+is_acceptable(struct port_dpdk *p, const struct rte_mbuf *m)
 {
 	if (likely(m->nb_segs == 1 && m->data_off + p->port.frame_bytes <= m->buf_len))
 		return true;
-	counter_add(&p->counters[m->nb_segs != 1 ? PORT_DROP_CHAINED : PORT_DROP_CROOKED], 1);
+	counter_add(&p->counters[m->nb_segs != 1 ? PORT_DROP_CHAINED : PORT_DROP_MALFORMED], 1);
 	return false;
 }
 
 /* A tag the NIC or the kernel has taken out goes back to where it was: the stack judges tags, and
  * sees what was on the wire. There is room in front: the headroom of every mbuf is ours. */
 static bool
-put_tag_back(struct port_dpdk *p, struct rte_mbuf *m)
+reinsert_vlan_tag(struct port_dpdk *p, struct rte_mbuf *m)
 {
 	const struct be16 tag[2] = {be16_of(TYPE_VLAN), be16_of(m->vlan_tci)};
 	uint8_t *data;
 
 	if (m->data_len < ETH_HEADER_BYTES ||
 	    (data = (uint8_t *)rte_pktmbuf_prepend(m, TAG_BYTES)) == NULL) {
-		counter_add(&p->counters[PORT_DROP_CROOKED], 1);
+		counter_add(&p->counters[PORT_DROP_MALFORMED], 1);
 		return false;
 	}
 	memmove(data, data + TAG_BYTES, TAG_AT);
@@ -83,14 +83,14 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 	for (uint32_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = got[i];
 
-		if (unlikely(!fits_the_door(p, m) || ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) &&
-						      !put_tag_back(p, m)))) {
+		if (unlikely(!is_acceptable(p, m) || ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) &&
+						      !reinsert_vlan_tag(p, m)))) {
 			rte_pktmbuf_free(m);
 			continue;
 		}
 		b->data[kept] = rte_pktmbuf_mtod(m, uint8_t *);
 		b->len[kept] = m->data_len;
-		b->mark[kept] = marks_of(m->ol_flags);
+		b->ol_flags[kept] = frame_flags_of(m->ol_flags);
 		b->frame[kept] = frame_of(m);
 		rte_prefetch0(b->data[kept]);
 		kept++;
@@ -100,13 +100,13 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 
 /* What we ask of the driver. Header lengths are needed only with an offload. */
 static inline void
-set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t mark)
+set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t frame_flags)
 {
 	uint32_t type, l2 = ETH_HEADER_BYTES;
 	uint64_t flags;
 
 	m->ol_flags = 0;
-	if (likely(mark == 0))
+	if (likely(frame_flags == 0))
 		return;
 	type = be16_get(*(const struct be16 *)(data + TAG_AT));
 	if (unlikely(type == TYPE_VLAN)) {
@@ -114,10 +114,11 @@ set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t mark)
 		type = be16_get(*(const struct be16 *)(data + TAG_AT + TAG_BYTES));
 	}
 	flags = type == TYPE_IPV6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4;
-	if (mark & FRAME_IP_CKSUM_FILL)
+	if (frame_flags & FRAME_IP_CKSUM_FILL)
 		flags |= RTE_MBUF_F_TX_IP_CKSUM;
-	if (mark & FRAME_L4_CKSUM_FILL)
-		flags |= mark & FRAME_L4_IS_TCP ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+	if (frame_flags & FRAME_L4_CKSUM_FILL)
+		flags |= frame_flags & FRAME_L4_IS_TCP ? RTE_MBUF_F_TX_TCP_CKSUM
+						       : RTE_MBUF_F_TX_UDP_CKSUM;
 	m->l2_len = l2 & 0x7f;
 	/* IHL, RFC 791 section 3.1; we send no extension headers. */
 	m->l3_len = type == TYPE_IPV6 ? IPV6_BYTES : (data[l2] & 0xfu) * 4u;
@@ -127,7 +128,7 @@ set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t mark)
 static inline uint32_t
 fill_mbufs(const struct burst *b, struct rte_mbuf **out)
 {
-	uint32_t marks = 0;
+	uint32_t all_flags = 0;
 
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct rte_mbuf *m = mbuf_of(b->frame[i]);
@@ -136,12 +137,12 @@ fill_mbufs(const struct burst *b, struct rte_mbuf **out)
 		m->data_len = (uint16_t)b->len[i];
 		m->pkt_len = b->len[i];
 		set_offloads(m, b->data[i],
-			     b->mark[i] &
+			     b->ol_flags[i] &
 				     (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP));
-		marks |= b->mark[i];
+		all_flags |= b->ol_flags[i];
 		out[i] = m;
 	}
-	return marks;
+	return all_flags;
 }
 
 static uint32_t
@@ -149,11 +150,11 @@ port_tx(struct port *port, const struct burst *b)
 {
 	struct port_dpdk *p = (struct port_dpdk *)(void *)port;
 	struct rte_mbuf *out[BURST_MAX];
-	const uint32_t marks = fill_mbufs(b, out);
+	const uint32_t all_flags = fill_mbufs(b, out);
 	uint32_t ready = b->count, sent;
 
 	/* Drivers fix up what their hardware cannot do as asked: rte_eth_tx_prepare(3). */
-	if (p->tx_prepare && (marks & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
+	if (p->tx_prepare && (all_flags & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
 		ready = rte_eth_tx_prepare(p->id, p->queue, out, (uint16_t)b->count);
 	sent = rte_eth_tx_burst(p->id, p->queue, out, (uint16_t)ready);
 	if (likely(sent != ready || ready == b->count))
@@ -180,7 +181,7 @@ port_alloc(struct port *port, struct burst *b, uint32_t count)
 	for (uint32_t i = 0; i < n; i++) {
 		b->data[i] = rte_pktmbuf_mtod(fresh[i], uint8_t *);
 		b->len[i] = 0;
-		b->mark[i] = 0;
+		b->ol_flags[i] = 0;
 		b->frame[i] = frame_of(fresh[i]);
 	}
 	b->count = n;

@@ -21,11 +21,11 @@
 struct rte_mempool;
 
 #define PORT_COUNTERS(X)                                                                           \
-	X(PORT_DROP_CHAINED, "received frames in more than one buffer")                            \
-	X(PORT_DROP_CROOKED,                                                                       \
-	  "received frames that begin too late in their buffer, or lost a tag and more")           \
-	X(PORT_DROP_TX_REFUSED, "frames the driver cannot send as marked")                         \
-	X(PORT_NO_FRAMES, "allocations that found the pool empty")
+	X(PORT_DROP_CHAINED, "received multi-segment frames")                                      \
+	X(PORT_DROP_MALFORMED,                                                                     \
+	  "received frames without room in their mbuf, or for a stripped VLAN tag")                \
+	X(PORT_DROP_TX_REFUSED, "frames rejected by the TX prepare of the driver")                 \
+	X(PORT_NO_FRAMES, "mbuf allocation failures")
 
 enum port_counter { PORT_COUNTERS(COUNTER_SYMBOL) PORT_COUNTER_COUNT };
 extern const struct counter_name port_counter_names[PORT_COUNTER_COUNT];

@@ -62,7 +62,7 @@ port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns)
 }
 
 const char *
-wait_kind_words(enum wait_kind kind)
+wait_kind_text(enum wait_kind kind)
 {
 	return kind == WAIT_MONITOR ? "watches the next descriptor" : "sleeps for short times";
 }

@@ -29,6 +29,6 @@ enum wait_kind port_wait_begin(const struct port_dpdk *p);
 /* Until a frame may be there, ns at most. */
 void port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns);
 
-const char *wait_kind_words(enum wait_kind kind);
+const char *wait_kind_text(enum wait_kind kind);
 
 #endif

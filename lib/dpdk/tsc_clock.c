@@ -5,10 +5,10 @@
 
 #include <rte_cycles.h>
 
-#define SAMPLES    8u
-#define WINDOW_NS  50000000ull /* at least this long between begin and finish */
-#define TICK_SHIFT 32
-#define STRANGE    500u /* a rate is, if it is off by more than a part in this */
+#define SAMPLES      8u
+#define WINDOW_NS    50000000ull /* at least this long between begin and finish */
+#define TICK_SHIFT   32
+#define OUTLIER_PART 500u /* a rate is, if it is off by more than a part in this */
 
 /* As the kernel counts it without NTP's hand on it: a rate that is measured while the clock is
  * slewed would stay wrong by that. */
@@ -22,10 +22,10 @@ monotonic_ns(void)
 }
 
 /* Both clocks at one moment: of some tries, the one with the least time between its reads. */
-static struct tsc_moment
+static struct tsc_sample
 sample(void)
 {
-	struct tsc_moment m = {0};
+	struct tsc_sample m = {0};
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SAMPLES; i++) {
@@ -35,7 +35,7 @@ sample(void)
 
 		if (gap < best) {
 			best = gap;
-			m = (struct tsc_moment){before + gap / 2, now_ns};
+			m = (struct tsc_sample){before + gap / 2, now_ns};
 		}
 	}
 	return m;
@@ -111,13 +111,13 @@ current_line(const struct tsc_clock *clock)
 
 /* Of two moments, the rate between them. */
 static uint64_t
-rate_between(struct tsc_moment a, struct tsc_moment b)
+rate_between(struct tsc_sample a, struct tsc_sample b)
 {
 	return (uint64_t)(((unsigned __int128)(b.ns - a.ns) << TICK_SHIFT) / (b.tsc - a.tsc));
 }
 
 void
-tsc_clock_start_at(struct tsc_clock *clock, struct tsc_moment begin, struct tsc_moment end)
+tsc_clock_start_at(struct tsc_clock *clock, struct tsc_sample begin, struct tsc_sample end)
 {
 	const uint64_t rate = rate_between(begin, end);
 	const struct line l = {.tsc = begin.tsc, .ns = begin.ns, .rate_before = rate, .rate = rate};
@@ -135,7 +135,7 @@ tsc_clock_begin(struct tsc_clock *clock)
 void
 tsc_clock_finish(struct tsc_clock *clock)
 {
-	struct tsc_moment m = sample();
+	struct tsc_sample m = sample();
 
 	if (m.ns - clock->base.ns < WINDOW_NS) {
 		rte_delay_us_sleep((unsigned int)(WINDOW_NS / 1000));
@@ -162,9 +162,9 @@ tsc_clock_ns(const struct tsc_clock *clock)
 
 /* Is the rate since the last measurement, as exact as that is, another one than the line's? */
 static bool
-is_strange(const struct tsc_clock *clock, const struct line *l, struct tsc_moment now)
+is_outlier(const struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
-	const uint64_t rate = rate_between(clock->last, now), off = l->rate / STRANGE;
+	const uint64_t rate = rate_between(clock->last, now), off = l->rate / OUTLIER_PART;
 
 	return rate < l->rate - off || rate > l->rate + off;
 }
@@ -173,20 +173,20 @@ is_strange(const struct tsc_clock *clock, const struct line *l, struct tsc_momen
  * the machine was stopped or moved, and one of the clocks was not. Twice in a row it is so: the
  * counter has another rate. */
 static uint64_t
-measured(struct tsc_clock *clock, const struct line *l, struct tsc_moment now)
+measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
 	const bool forward = now.tsc > clock->last.tsc && now.ns > clock->last.ns;
-	const bool strange = !forward || is_strange(clock, l, now), again = clock->strange;
+	const bool outlier = !forward || is_outlier(clock, l, now), again = clock->outlier;
 	uint64_t rate;
 
 	clock->last = now;
-	clock->strange = strange;
-	if (strange && !(forward && again)) {
+	clock->outlier = outlier;
+	if (outlier && !(forward && again)) {
 		clock->base = clock->next_base = now;
 		return 0;
 	}
 	rate = rate_between(clock->base, now);
-	if (now.ns - clock->next_base.ns >= TSC_CLOCK_BASE_NS) {
+	if (now.ns - clock->next_base.ns >= TSC_CLOCK_WINDOW_NS) {
 		clock->base = clock->next_base;
 		clock->next_base = now;
 	}
@@ -197,14 +197,14 @@ measured(struct tsc_clock *clock, const struct line *l, struct tsc_moment now)
 static uint64_t
 slewed(uint64_t rate, int64_t ahead)
 {
-	const int64_t most = TSC_CLOCK_MEND_NS / TSC_CLOCK_SLEW;
-	const int64_t mend = ahead > most ? most : ahead < -most ? -most : ahead;
+	const int64_t most = TSC_CLOCK_CORRECTION_NS / TSC_CLOCK_SLEW;
+	const int64_t correction = ahead > most ? most : ahead < -most ? -most : ahead;
 
-	return rate - (uint64_t)((__int128)(int64_t)rate * mend / TSC_CLOCK_MEND_NS);
+	return rate - (uint64_t)((__int128)(int64_t)rate * correction / TSC_CLOCK_CORRECTION_NS);
 }
 
 void
-tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_moment now)
+tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now)
 {
 	const struct line l = current_line(clock);
 	const uint64_t rate = measured(clock, &l, now);

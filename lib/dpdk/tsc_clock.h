@@ -19,13 +19,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TSC_CLOCK_LEAD_NS 100000000ull   /* a correction begins so much later */
-#define TSC_CLOCK_BASE_NS 64000000000ull /* rates are measured over so long, to twice that */
-#define TSC_CLOCK_SLEW    1000u          /* the clock is off its rate by a part in this at most, */
-#define TSC_CLOCK_MEND_NS 16000000000ll  /* and by what it takes to be right after so long */
+#define TSC_CLOCK_LEAD_NS       100000000ull   /* a correction begins so much later */
+#define TSC_CLOCK_WINDOW_NS     64000000000ull /* rates are measured over so long, to twice that */
+#define TSC_CLOCK_SLEW          1000u /* the clock is off its rate by a part in this at most, */
+#define TSC_CLOCK_CORRECTION_NS 16000000000ll /* and by what it takes to be right after so long */
 
 /* Both clocks at one time. */
-struct tsc_moment {
+struct tsc_sample {
 	uint64_t tsc;
 	uint64_t ns;
 };
@@ -39,8 +39,8 @@ struct tsc_clock {
 	/* Readers take the one that is not being written: lines[version & 1]. */
 	_Alignas(64) _Atomic uint32_t version;
 	struct tsc_line lines[2];
-	_Alignas(64) struct tsc_moment base, next_base, last; /* of measurements; the writer's */
-	bool strange;                                         /* the last one was */
+	_Alignas(64) struct tsc_sample base, next_base, last; /* of measurements; the writer's */
+	bool outlier;                                         /* the last one was */
 };
 
 void tsc_clock_begin(struct tsc_clock *clock);
@@ -50,8 +50,8 @@ void tsc_clock_correct(struct tsc_clock *clock);
 uint64_t tsc_clock_ns(const struct tsc_clock *clock);
 
 /* The same with moments given. */
-void tsc_clock_start_at(struct tsc_clock *clock, struct tsc_moment begin, struct tsc_moment end);
-void tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_moment now);
+void tsc_clock_start_at(struct tsc_clock *clock, struct tsc_sample begin, struct tsc_sample end);
+void tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now);
 uint64_t tsc_clock_ns_at(const struct tsc_clock *clock, uint64_t tsc);
 
 #endif

@@ -14,21 +14,21 @@ knee_next(const struct knee *k, double *rate)
 	*rate = k->next;
 	if (k->runs >= KNEE_RUNS_MAX || k->next < 1)
 		return false;
-	return k->kept == 0 || k->broken == 0 || k->broken > k->kept * k->close;
+	return k->met == 0 || k->violated == 0 || k->violated > k->met * k->close;
 }
 
 void
-knee_tell(struct knee *k, bool kept)
+knee_record(struct knee *k, bool met)
 {
 	k->runs++;
-	if (kept && k->next > k->kept)
-		k->kept = k->next;
-	if (!kept && (k->broken == 0 || k->next < k->broken))
-		k->broken = k->next;
-	if (k->kept == 0)
-		k->next = k->broken / KNEE_DOWN;
-	else if (k->broken == 0)
-		k->next = k->kept * 2;
+	if (met && k->next > k->met)
+		k->met = k->next;
+	if (!met && (k->violated == 0 || k->next < k->violated))
+		k->violated = k->next;
+	if (k->met == 0)
+		k->next = k->violated / KNEE_DOWN;
+	else if (k->violated == 0)
+		k->next = k->met * 2;
 	else
-		k->next = (k->kept + k->broken) / 2;
+		k->next = (k->met + k->violated) / 2;
 }

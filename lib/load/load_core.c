@@ -1,4 +1,4 @@
-#include "load_inside.h"
+#include "load_internal.h"
 
 size_t
 load_core_bytes(const struct load_config *cfg)
@@ -30,35 +30,35 @@ load_core_create(struct region *region, const struct load_config *cfg, struct po
 }
 
 void
-load_core_order_mt(struct load_core *c, const struct load_order *order)
+load_core_command_mt(struct load_core *c, const struct load_command *command)
 {
-	c->order = *order;
-	/* Pairs with the load in take_order. */
-	atomic_fetch_add_explicit(&c->given, 1, memory_order_release);
+	c->command = *command;
+	/* Pairs with the load in begin_command. */
+	atomic_fetch_add_explicit(&c->issued, 1, memory_order_release);
 }
 
 void
-load_core_cut_mt(struct load_core *c)
+load_core_cancel_mt(struct load_core *c)
 {
-	/* Read in is_cut; carries no data. */
-	atomic_store_explicit(&c->cut, atomic_load_explicit(&c->given, memory_order_relaxed),
+	/* Read in is_cancelled; carries no data. */
+	atomic_store_explicit(&c->cancelled, atomic_load_explicit(&c->issued, memory_order_relaxed),
 			      memory_order_relaxed);
 }
 
-/* Pairs with the store in load_core_cut_mt. Orders are numbered from 1. */
+/* Pairs with the store in load_core_cancel_mt. Orders are numbered from 1. */
 static inline bool
-is_cut(const struct load_core *c)
+is_cancelled(const struct load_core *c)
 {
-	return atomic_load_explicit(&c->cut, memory_order_relaxed) ==
-	       atomic_load_explicit(&c->given, memory_order_relaxed);
+	return atomic_load_explicit(&c->cancelled, memory_order_relaxed) ==
+	       atomic_load_explicit(&c->issued, memory_order_relaxed);
 }
 
 bool
 load_core_done_mt(const struct load_core *c)
 {
-	/* Pairs with the store in finish_order: results are whole then. */
+	/* Pairs with the store in finish_command: results are whole then. */
 	return atomic_load_explicit(&c->done, memory_order_acquire) ==
-	       atomic_load_explicit(&c->given, memory_order_relaxed);
+	       atomic_load_explicit(&c->issued, memory_order_relaxed);
 }
 
 const struct load_result *
@@ -81,7 +81,7 @@ clear_result(struct load_result *r)
 		atomic_store_explicit(&r->measured[i].value, 0, memory_order_relaxed);
 	}
 	r->measured_ns = 0;
-	r->fault = (struct reply_fault){0};
+	r->mismatch = (struct reply_mismatch){0};
 	histogram_clear(&r->latency);
 }
 
@@ -93,27 +93,27 @@ fill_from(const struct load_core *c, uint32_t core)
 }
 
 static void
-take_order(struct load_core *c)
+begin_command(struct load_core *c)
 {
 	clear_result(&c->result);
 	c->begun_ns = c->now_ns;
 	c->from_ns = c->end_ns = UINT64_MAX;
 	c->fill_next = fill_from(c, c->cfg.core);
 	c->fill_end = fill_from(c, c->cfg.core + 1);
-	c->step = c->order.task == LOAD_REST     ? STEP_CLOSE
+	c->step = c->command.task == LOAD_IDLE   ? STEP_CLOSE
 		  : c->cfg.transport == LOAD_TCP ? STEP_CONNECT
-						 : STEP_GO;
+						 : STEP_RUN;
 	if (c->step == STEP_CLOSE && c->cfg.transport == LOAD_TCP)
 		load_tcp_close(c);
 }
 
 /* The clock of a run begins when its connections are there. */
 static void
-go(struct load_core *c)
+run(struct load_core *c)
 {
-	const struct load_order *o = &c->order;
+	const struct load_command *o = &c->command;
 
-	c->step = STEP_GO;
+	c->step = STEP_RUN;
 	c->open_loop = o->rate > 0;
 	c->requests_left = o->requests != 0 ? o->requests : UINT64_MAX;
 	if (o->task == LOAD_FILL)
@@ -125,7 +125,7 @@ go(struct load_core *c)
 }
 
 static void
-finish_order(struct load_core *c)
+finish_command(struct load_core *c)
 {
 	struct load_result *r = &c->result;
 
@@ -133,27 +133,27 @@ finish_order(struct load_core *c)
 		counter_add(&r->all[i], counter_read(&r->measured[i]));
 	c->step = STEP_DONE;
 	/* Pairs with the load in load_core_done_mt. */
-	atomic_store_explicit(&c->done, atomic_load_explicit(&c->given, memory_order_relaxed),
+	atomic_store_explicit(&c->done, atomic_load_explicit(&c->issued, memory_order_relaxed),
 			      memory_order_release);
 }
 
 /* Nothing more is sent from now on. */
 static void
-last_was_sent(struct load_core *c)
+stop_sending(struct load_core *c)
 {
 	struct load_result *r = &c->result;
-	uint64_t owed = 0;
+	uint64_t unsent = 0;
 
-	c->step = STEP_LAST;
-	if (c->order.task != LOAD_RUN)
+	c->step = STEP_DRAIN;
+	if (c->command.task != LOAD_RUN)
 		return;
-	if (c->open_loop && c->requests_left != 0 && !is_cut(c))
-		owed = schedule_owed(&c->schedule, c->end_ns);
+	if (c->open_loop && c->requests_left != 0 && !is_cancelled(c))
+		unsent = schedule_unsent(&c->schedule, c->end_ns);
 	/* Ended by count: the time is what it took. */
 	if (c->now_ns < c->end_ns)
 		c->end_ns = c->now_ns > c->from_ns ? c->now_ns : c->from_ns;
 	r->measured_ns = c->end_ns - c->from_ns;
-	counter_add(&r->measured[LOAD_UNSENT], owed);
+	counter_add(&r->measured[LOAD_UNSENT], unsent);
 }
 
 static void
@@ -161,36 +161,36 @@ step_connect(struct load_core *c)
 {
 	const bool late = c->now_ns - c->begun_ns > CONNECT_WAIT_NS;
 
-	if (is_cut(c))
-		finish_order(c);
-	else if (c->open_count == c->order.conns || (late && c->open_count != 0))
-		go(c);
+	if (is_cancelled(c))
+		finish_command(c);
+	else if (c->open_count == c->command.conns || (late && c->open_count != 0))
+		run(c);
 	else if (late)
-		finish_order(c);
+		finish_command(c);
 }
 
 static void
-take_step(struct load_core *c)
+advance_step(struct load_core *c)
 {
 	switch (c->step) {
 	case STEP_CONNECT:
 		step_connect(c);
 		break;
-	case STEP_GO:
-		if (is_cut(c) ||
-		    (c->order.task == LOAD_FILL ? c->fill_next == c->fill_end
+	case STEP_RUN:
+		if (is_cancelled(c) || (c->command.task == LOAD_FILL
+						? c->fill_next == c->fill_end
 						: c->now_ns >= c->end_ns || c->requests_left == 0))
-			last_was_sent(c);
+			stop_sending(c);
 		break;
-	case STEP_LAST:
+	case STEP_DRAIN:
 		/* Each of them is answered or overdue before long. */
 		if (c->in_flight == 0)
-			finish_order(c);
+			finish_command(c);
 		break;
 	case STEP_CLOSE:
 		/* TIME-WAIT is the stack's own affair. */
 		if (c->alive_count == 0 || c->now_ns - c->begun_ns > CLOSE_NS)
-			finish_order(c);
+			finish_command(c);
 		break;
 	case STEP_DONE:
 		break;
@@ -214,7 +214,7 @@ load_next_request(struct load_core *c, struct flight *f, uint32_t *keys)
 	struct request req = {.keys = keys};
 
 	f->sent_ns = f->due_ns = c->now_ns;
-	if (c->order.task == LOAD_FILL) {
+	if (c->command.task == LOAD_FILL) {
 		keys[0] = c->fill_next++;
 		req.op = LOAD_SET;
 		req.key_count = 1;
@@ -231,14 +231,14 @@ load_next_request(struct load_core *c, struct flight *f, uint32_t *keys)
 	f->op = (uint8_t)req.op;
 	f->version = req.version;
 	c->in_flight++;
-	counter_add(&load_tally(c, f)[LOAD_SENT], 1);
+	counter_add(&load_counters_for(c, f)[LOAD_SENT], 1);
 	return req;
 }
 
 void
 load_finish(struct load_core *c, const struct flight *f)
 {
-	struct counter *tally = load_tally(c, f);
+	struct counter *tally = load_counters_for(c, f);
 
 	c->in_flight--;
 	counter_add(&tally[LOAD_ANSWERED], 1);
@@ -249,14 +249,14 @@ load_finish(struct load_core *c, const struct flight *f)
 static void
 receive(struct load_core *c)
 {
-	const uint32_t room = stack_room(c->stack);
-	struct sorted *in = &c->in;
+	const uint32_t room = stack_rx_budget(c->stack);
+	struct classified *in = &c->in;
 
 	in->rx.count = 0;
 	if (room != 0)
 		c->port->ops->rx(c->port, &in->rx, room < c->cfg.burst ? room : c->cfg.burst);
 	c->moved = in->rx.count != 0;
-	stack_sort(c->stack, in);
+	stack_classify(c->stack, in);
 	stack_match(c->stack, in);
 	stack_input(c->stack, in, c->now_ns);
 	if (c->cfg.transport == LOAD_UDP)
@@ -272,13 +272,13 @@ send(struct load_core *c)
 	const bool look = ++c->turns % OVERDUE_TURNS == 0;
 
 	if (c->cfg.transport == LOAD_UDP) {
-		if (c->step == STEP_GO)
+		if (c->step == STEP_RUN)
 			load_udp_send(c);
 		if (look)
 			load_udp_overdue(c);
 		return;
 	}
-	if (c->step == STEP_CONNECT || c->step == STEP_GO)
+	if (c->step == STEP_CONNECT || c->step == STEP_RUN)
 		load_tcp_connect(c);
 	load_tcp_send(c);
 	if (look)
@@ -306,18 +306,18 @@ load_core_turn(struct load_core *c, uint64_t now_ns)
 	if (likely(c->step != STEP_DONE)) /* else its results are another thread's */
 		note_busy(c, now_ns);
 	c->now_ns = now_ns;
-	/* Pairs with the add in load_core_order_mt. */
+	/* Pairs with the add in load_core_command_mt. */
 	if (unlikely(c->step == STEP_DONE) &&
-	    atomic_load_explicit(&c->given, memory_order_acquire) !=
+	    atomic_load_explicit(&c->issued, memory_order_acquire) !=
 		    atomic_load_explicit(&c->done, memory_order_relaxed)) {
-		take_order(c);
-		if (c->step == STEP_GO)
-			go(c);
+		begin_command(c);
+		if (c->step == STEP_RUN)
+			run(c);
 	}
 	receive(c);
-	take_step(c);
+	advance_step(c);
 	send(c);
 	stack_tick(c->stack, now_ns);
 	stack_output(c->stack, now_ns);
-	c->moved |= stack_give(c->stack) != 0;
+	c->moved |= stack_tx(c->stack) != 0;
 }

@@ -2,15 +2,15 @@
  * load_core.h - one core of the load generator, and one turn of it.
  *
  * A core obeys orders: fill the server with its share of the keys, or run a workload for a time;
- * in a closed loop (so many requests are always on their way) or an open one (requests are sent
+ * in a closed loop (so many requests are always in flight) or an open one (requests are sent
  * when a schedule says so, and latency counts from then: schedule.h). lcores, the simulator and the
  * bench call the same load_core_turn(). Below it is lib/stack, as below the appliance.
  *
  * Shape:  a flight is one request on its way. UDP has one set of them a core; TCP a ring of
- *         `depth` for each connection, because replies come in order.
+ *         `depth` for each connection, because replies arrive in sequence.
  * Units:  ns on the caller's clock, which never goes back.
  * Owner:  all memory is taken at load_core_create.
- * Thread: load_core_turn by one thread. load_core_order_mt and load_core_done_mt by one other;
+ * Thread: load_core_turn by one thread. load_core_command_mt and load_core_done_mt by one other;
  *         results are its to read once load_core_done_mt says so, counters at any time.
  * Errors: counted (load_counters.h); a connection that is lost is opened again, RECONNECT_NS apart.
  * Bounds: cfg.conns_max * cfg.depth_max flights over TCP; cfg.window_max over UDP. A request has
@@ -29,7 +29,7 @@
 
 #define LOAD_WINDOW_MAX   4096u        /* flights over UDP; a power of two, 12 of an ID's 16 bits */
 #define LOAD_PORTS_MAX    64u          /* of our own, over UDP */
-#define LOAD_DEPTH_MAX    1024u        /* requests of one connection on their way */
+#define LOAD_DEPTH_MAX    1024u        /* requests of one connection in flight */
 #define LOAD_RECONNECT_NS 100000000ull /* between two tries to open the same connection */
 
 enum load_transport { LOAD_UDP, LOAD_TCP };
@@ -50,12 +50,12 @@ struct load_config {
 };
 
 enum load_task {
-	LOAD_REST, /* nothing; connections are closed */
+	LOAD_IDLE, /* nothing; connections are closed */
 	LOAD_FILL, /* set every key of this core's share once */
 	LOAD_RUN,
 };
 
-struct load_order {
+struct load_command {
 	enum load_task task;
 	uint32_t conns; /* TCP: of this core */
 	uint32_t depth; /* TCP: per connection; UDP: of this core */
@@ -68,10 +68,10 @@ struct load_order {
 
 /* What a run found. */
 struct load_result {
-	struct counter all[LOAD_COUNTER_COUNT];      /* since the order was given */
+	struct counter all[LOAD_COUNTER_COUNT];      /* since the command was given */
 	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the time that counts */
 	uint64_t measured_ns;
-	struct reply_fault fault;
+	struct reply_mismatch mismatch;
 	struct histogram latency;
 };
 
@@ -82,10 +82,10 @@ struct load_core *load_core_create(struct region *region, const struct load_conf
 				   struct port *port, struct stack *stack);
 void load_core_turn(struct load_core *c, uint64_t now_ns);
 
-/* A new order; the last one must be done. */
-void load_core_order_mt(struct load_core *c, const struct load_order *order);
-/* Send nothing more for this order: it is done once what was sent is answered or lost. */
-void load_core_cut_mt(struct load_core *c);
+/* A new command; the last one must be done. */
+void load_core_command_mt(struct load_core *c, const struct load_command *command);
+/* Send nothing more for this command: it is done once what was sent is answered or lost. */
+void load_core_cancel_mt(struct load_core *c);
 bool load_core_done_mt(const struct load_core *c);
 const struct load_result *load_core_result(const struct load_core *c);
 

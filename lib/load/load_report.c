@@ -19,8 +19,8 @@ load_result_merge(struct load_result *into, const struct load_result *from)
 	}
 	if (from->measured_ns > into->measured_ns)
 		into->measured_ns = from->measured_ns;
-	if (!into->fault.seen)
-		into->fault = from->fault;
+	if (!into->mismatch.seen)
+		into->mismatch = from->mismatch;
 	histogram_merge(&into->latency, &from->latency);
 }
 

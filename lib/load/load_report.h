@@ -27,21 +27,22 @@ struct load_point {
 	double busy; /* share of the generator's time in turns that moved a frame; 1: it limits */
 	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
 	uint64_t measured[LOAD_COUNTER_COUNT];
-	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: lies count wherever they were told */
+	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: wrong answers count wherever they
+					     occurred */
 };
 
 struct load_report {
 	uint32_t count;
 	struct load_point point[LOAD_POINTS_MAX];
-	uint64_t wrong; /* lies of all points and of the fill */
-	struct reply_fault fault;
+	uint64_t wrong; /* wrong answers of all points and of the fill */
+	struct reply_mismatch mismatch;
 };
 
 /* into starts as histogram_clear and zeros leave it: load_result_clear. */
 void load_result_clear(struct load_result *into);
 void load_result_merge(struct load_result *into, const struct load_result *from);
 
-/* How many answers were lies. */
+/* How many answers were wrong. */
 uint64_t load_result_wrong(const struct load_result *r);
 /* cores: that ran at once. */
 void load_point_fill(struct load_point *p, const struct load_result *merged, uint32_t cores);

@@ -5,7 +5,7 @@
  * may send stand in a ring of their own, so an open loop takes them by turns. A connection is asked
  * for room several requests at a time.
  */
-#include "load_inside.h"
+#include "load_internal.h"
 
 #define NO_CONN UINT32_MAX
 
@@ -31,11 +31,11 @@ load_tcp_bytes(const struct load_config *cfg)
 
 /* Into the ring of those that may send, unless it is there. */
 static void
-may_send_again(struct load_core *c, struct load_conn *lc)
+enqueue_conn(struct load_core *c, struct load_conn *lc)
 {
 	uint32_t at = c->ring_head + c->ring_count;
 
-	if (lc->queued || !lc->open || lc->count >= c->order.depth)
+	if (lc->queued || !lc->open || lc->count >= c->command.depth)
 		return;
 	if (at >= c->cfg.conns_max)
 		at -= c->cfg.conns_max;
@@ -53,12 +53,12 @@ tcp_opened(void *arg, struct conn *conn)
 	lc->open = true;
 	c->open_count++;
 	counter_add(&c->result.all[LOAD_CONNECTED], 1);
-	may_send_again(c, lc);
+	enqueue_conn(c, lc);
 }
 
 /* What was on its way is lost with the connection. */
 static void
-forget(struct load_core *c, struct load_conn *lc)
+drop_requests(struct load_core *c, struct load_conn *lc)
 {
 	const uint32_t mask = c->ring_depth - 1u;
 
@@ -67,7 +67,7 @@ forget(struct load_core *c, struct load_conn *lc)
 	for (; lc->count != 0; lc->count--, lc->head++) {
 		const size_t at = (size_t)(lc - c->conns) * c->ring_depth + (lc->head & mask);
 
-		counter_add(&load_tally(c, &c->flights[at])[LOAD_LOST], 1);
+		counter_add(&load_counters_for(c, &c->flights[at])[LOAD_LOST], 1);
 		c->in_flight--;
 	}
 	lc->writing = false;
@@ -81,7 +81,7 @@ tcp_gone(void *arg, struct conn *conn)
 	struct load_core *c = arg;
 	struct load_conn *lc = &c->conns[c->slot_conn[conn_slot(conn)]];
 
-	forget(c, lc);
+	drop_requests(c, lc);
 	lc->c = NULL;
 	lc->retry_at_ns = c->now_ns + LOAD_RECONNECT_NS;
 	c->alive_count--;
@@ -139,7 +139,7 @@ connect_one(struct load_core *c, struct load_conn *lc)
 void
 load_tcp_connect(struct load_core *c)
 {
-	const uint32_t n = c->order.conns;
+	const uint32_t n = c->command.conns;
 
 	if (likely(c->open_count == n))
 		return;
@@ -157,7 +157,7 @@ load_tcp_connect(struct load_core *c)
 /* One that is not open yet, or not any more: the stack says of the second kind that it is gone, and
  * never heard from the first (stack.h). */
 static void
-give_up(struct load_core *c, struct load_conn *lc)
+abort_conn(struct load_core *c, struct load_conn *lc)
 {
 	conn_abort(c->stack, lc->c);
 	if (lc->c == NULL)
@@ -175,7 +175,7 @@ load_tcp_close(struct load_core *c)
 		if (lc->c == NULL)
 			continue;
 		if (!lc->open) {
-			give_up(c, lc);
+			abort_conn(c, lc);
 			continue;
 		}
 		c->open_count--;
@@ -234,7 +234,7 @@ write_request(struct load_core *c, struct load_conn *lc)
 	}
 	conn_commit(c->stack, lc->c, len);
 	lc->count++;
-	counter_add(&load_tally(c, f)[LOAD_SENT_BYTES], len + (whole ? 0 : value_len + 2));
+	counter_add(&load_counters_for(c, f)[LOAD_SENT_BYTES], len + (whole ? 0 : value_len + 2));
 	if (lc->writing)
 		write_value(c, lc);
 }
@@ -243,8 +243,8 @@ write_request(struct load_core *c, struct load_conn *lc)
 static bool
 write_requests(struct load_core *c, struct load_conn *lc, uint32_t most)
 {
-	while (most != 0 && lc->count < c->order.depth && load_may_send(c)) {
-		const uint32_t room = c->order.depth - lc->count;
+	while (most != 0 && lc->count < c->command.depth && load_may_send(c)) {
+		const uint32_t room = c->command.depth - lc->count;
 		uint32_t n = room < most ? room : most;
 
 		n = n < LOAD_WRITES_A_TRY ? n : LOAD_WRITES_A_TRY;
@@ -262,7 +262,7 @@ write_requests(struct load_core *c, struct load_conn *lc, uint32_t most)
 void
 load_tcp_send(struct load_core *c)
 {
-	const uint32_t most = c->open_loop ? 1 : c->order.depth;
+	const uint32_t most = c->open_loop ? 1 : c->command.depth;
 
 	for (uint32_t i = 0; i < REQUESTS_A_TURN && c->ring_count != 0; i++) {
 		struct load_conn *lc = &c->conns[c->ring[c->ring_head]];
@@ -277,14 +277,14 @@ load_tcp_send(struct load_core *c)
 			continue;
 		room = write_requests(c, lc, most);
 		if (room)
-			may_send_again(c, lc);
+			enqueue_conn(c, lc);
 	}
 }
 
 /* ---- receiving ---- */
 
 static void
-broken(struct load_core *c, struct load_conn *lc)
+malformed(struct load_core *c, struct load_conn *lc)
 {
 	counter_add(&c->result.all[LOAD_BROKEN], 1);
 	conn_abort(c->stack, lc->c);
@@ -300,7 +300,7 @@ take_replies(struct load_core *c, struct load_conn *lc, struct view in)
 		const size_t place = (size_t)index * c->ring_depth + (lc->head & mask);
 		struct flight *f = &c->flights[place];
 		const struct request req = load_request_of(c, f, c->keys + place * c->w->multiget);
-		const struct reply_sink sink = {load_tally(c, f), &c->result.fault};
+		const struct reply_sink sink = {load_counters_for(c, f), &c->result.mismatch};
 		enum reply_status status;
 		uint32_t used;
 
@@ -310,7 +310,7 @@ take_replies(struct load_core *c, struct load_conn *lc, struct view in)
 		counter_add(&sink.tally[LOAD_RECEIVED_BYTES], used);
 		in.data += used;
 		in.len -= used;
-		if (status == REPLY_BROKEN)
+		if (status == REPLY_MALFORMED)
 			return false;
 		if (status == REPLY_MORE)
 			continue;
@@ -330,7 +330,7 @@ read_conn(struct load_core *c, struct load_conn *lc)
 	/* The stack bounds what a connection holds. */
 	while ((in = conn_peek(lc->c)).len != 0) {
 		if (unlikely(!take_replies(c, lc, in))) {
-			broken(c, lc);
+			malformed(c, lc);
 			return;
 		}
 		conn_advance(c->stack, lc->c, in.len);
@@ -341,7 +341,7 @@ read_conn(struct load_core *c, struct load_conn *lc)
 	}
 	/* It may be ready because there is room again. */
 	if (!lc->writing || write_value(c, lc))
-		may_send_again(c, lc);
+		enqueue_conn(c, lc);
 }
 
 void

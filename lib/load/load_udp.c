@@ -4,7 +4,7 @@
  * Shape:  the low 12 bits of a frame's ID are the flight's slot, the others count the slot's uses:
  * a late answer to a request that was given up is not taken for its successor's.
  */
-#include "load_inside.h"
+#include "load_internal.h"
 
 #include "proto/mc_udp.h"
 
@@ -28,7 +28,7 @@ load_udp_create(struct load_core *c, struct region *region)
 	c->keys = region_take(region, n * c->w->multiget * sizeof *c->keys, CACHE_LINE_BYTES);
 	c->replies = region_take(region, n * sizeof *c->replies, CACHE_LINE_BYTES);
 	c->free = region_take(region, n * sizeof *c->free, CACHE_LINE_BYTES);
-	c->aside = region_take(region, n * sizeof *c->aside, CACHE_LINE_BYTES);
+	c->quarantine = region_take(region, n * sizeof *c->quarantine, CACHE_LINE_BYTES);
 	ensure((c->cfg.local_ports & (c->cfg.local_ports - 1)) == 0);
 	c->flows = region_take(region, c->cfg.local_ports * sizeof *c->flows, CACHE_LINE_BYTES);
 	lines = region_take(region, n * REPLY_LINE_MAX, CACHE_LINE_BYTES);
@@ -72,7 +72,7 @@ emit(struct load_core *c, struct flight *f, const struct request *req)
 	}
 	len = (uint32_t)(p - at);
 	udp_flow_commit(c->stack, &c->flows[f->id & (c->cfg.local_ports - 1)], len);
-	counter_add(&load_tally(c, f)[LOAD_SENT_BYTES], len);
+	counter_add(&load_counters_for(c, f)[LOAD_SENT_BYTES], len);
 }
 
 static bool
@@ -98,9 +98,10 @@ load_udp_send(struct load_core *c)
 {
 	uint32_t room;
 
-	if (c->in_flight >= c->order.depth || !load_may_send(c) || !resolve(c))
+	if (c->in_flight >= c->command.depth || !load_may_send(c) || !resolve(c))
 		return;
-	room = least(udp_flow_room(c->stack), least(c->order.depth - c->in_flight, c->free_count));
+	room = least(udp_flow_room(c->stack),
+		     least(c->command.depth - c->in_flight, c->free_count));
 	for (; room != 0 && load_may_send(c); room--) {
 		const uint32_t slot = c->free[--c->free_count];
 		struct flight *f = &c->flights[slot];
@@ -122,21 +123,22 @@ slot_free(struct load_core *c, struct flight *f)
 }
 
 static void
-slot_return_oldest(struct load_core *c)
+slot_release_oldest(struct load_core *c)
 {
-	slot_free(c, &c->flights[c->aside[c->aside_head++ & UDP_SLOT_MASK]]);
-	c->aside_count--;
+	slot_free(c, &c->flights[c->quarantine[c->quarantine_head++ & UDP_SLOT_MASK]]);
+	c->quarantine_count--;
 }
 
 /* Its answer may still come. */
 static void
-slot_set_aside(struct load_core *c, struct flight *f)
+slot_quarantine(struct load_core *c, struct flight *f)
 {
-	if (c->aside_count == ASIDE_MAX)
-		slot_return_oldest(c);
+	if (c->quarantine_count == QUARANTINE_MAX)
+		slot_release_oldest(c);
 	f->tries = 0;
-	f->sent_ns = c->now_ns + ASIDE_TIMEOUTS * c->cfg.timeout_ns;
-	c->aside[(c->aside_head + c->aside_count++) & UDP_SLOT_MASK] = f->id & UDP_SLOT_MASK;
+	f->sent_ns = c->now_ns + QUARANTINE_TIMEOUTS * c->cfg.timeout_ns;
+	c->quarantine[(c->quarantine_head + c->quarantine_count++) & UDP_SLOT_MASK] =
+		f->id & UDP_SLOT_MASK;
 }
 
 /* What the frame's ID names, if it is on its way and this is the datagram it waits for. */
@@ -153,9 +155,9 @@ flight_of(struct load_core *c, const struct mc_udp_frame *frame)
 }
 
 static void
-broken(struct load_core *c, struct flight *f)
+malformed(struct load_core *c, struct flight *f)
 {
-	counter_add(&load_tally(c, f)[LOAD_BROKEN], 1);
+	counter_add(&load_counters_for(c, f)[LOAD_BROKEN], 1);
 	c->in_flight--;
 	slot_free(c, f);
 }
@@ -167,7 +169,7 @@ take_reply(struct load_core *c, struct flight *f, const struct mc_udp_frame *fra
 	const uint32_t slot = f->id & UDP_SLOT_MASK;
 	struct udp_reply *reply = &c->replies[slot];
 	const struct request req = load_request_of(c, f, keys_of(c, slot));
-	const struct reply_sink sink = {load_tally(c, f), &c->result.fault};
+	const struct reply_sink sink = {load_counters_for(c, f), &c->result.mismatch};
 	const bool last = ++reply->sequence == be16_get(frame->total);
 	enum reply_status status;
 	uint32_t used;
@@ -175,9 +177,9 @@ take_reply(struct load_core *c, struct flight *f, const struct mc_udp_frame *fra
 	counter_add(&sink.tally[LOAD_RECEIVED_BYTES], text.len + sizeof *frame);
 	status = reply_read(&reply->reader, c->w, &req, &sink, text, &used);
 	/* A reply ends where its last datagram does. */
-	if (unlikely(status == REPLY_BROKEN || (status == REPLY_DONE) != last ||
+	if (unlikely(status == REPLY_MALFORMED || (status == REPLY_DONE) != last ||
 		     used != text.len)) {
-		broken(c, f);
+		malformed(c, f);
 		return;
 	}
 	if (!last)
@@ -232,7 +234,7 @@ send_again(struct load_core *c, struct flight *f)
 	const uint32_t slot = f->id & UDP_SLOT_MASK;
 	const struct request req = load_request_of(c, f, keys_of(c, slot));
 
-	if (c->order.task != LOAD_FILL || f->tries == FILL_TRIES || !c->resolved)
+	if (c->command.task != LOAD_FILL || f->tries == FILL_TRIES || !c->resolved)
 		return false;
 	f->id = (uint16_t)(f->id + UDP_ID_STEP);
 	f->sent_ns = c->now_ns;
@@ -253,15 +255,15 @@ load_udp_overdue(struct load_core *c)
 		if (likely(f->tries == 0 || c->now_ns - f->sent_ns < c->cfg.timeout_ns) ||
 		    send_again(c, f))
 			continue;
-		counter_add(&load_tally(c, f)[LOAD_LOST], 1);
+		counter_add(&load_counters_for(c, f)[LOAD_LOST], 1);
 		c->in_flight--;
-		slot_set_aside(c, f);
+		slot_quarantine(c, f);
 	}
-	for (uint32_t i = 0; i < OVERDUE_AT_ONCE && c->aside_count != 0; i++) {
-		const uint32_t oldest = c->aside[c->aside_head & UDP_SLOT_MASK];
+	for (uint32_t i = 0; i < OVERDUE_AT_ONCE && c->quarantine_count != 0; i++) {
+		const uint32_t oldest = c->quarantine[c->quarantine_head & UDP_SLOT_MASK];
 
 		if (c->flights[oldest].sent_ns > c->now_ns)
 			break;
-		slot_return_oldest(c);
+		slot_release_oldest(c);
 	}
 }

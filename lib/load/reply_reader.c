@@ -15,7 +15,7 @@ enum line_means {
 	LINE_VALUE, /* a value follows */
 	LINE_NEXT,  /* one of several answers; more to come */
 	LINE_LAST,
-	LINE_NONSENSE,
+	LINE_MALFORMED,
 };
 
 static inline bool
@@ -34,7 +34,7 @@ line_begins(struct view line, const char *words, uint32_t len)
 
 /* A decimal number at *at; false: none, or too long. */
 static inline bool
-take_number(struct view line, uint32_t *at, uint32_t *n)
+parse_number(struct view line, uint32_t *at, uint32_t *n)
 {
 	const uint32_t from = *at;
 
@@ -44,7 +44,7 @@ take_number(struct view line, uint32_t *at, uint32_t *n)
 }
 
 static inline bool
-take_space(struct view line, uint32_t *at)
+parse_space(struct view line, uint32_t *at)
 {
 	return *at < line.len && line.data[(*at)++] == ' ';
 }
@@ -75,9 +75,9 @@ count_wrong(struct reply_reader *r, const struct reply_sink *sink)
 		return;
 	r->wrong = true;
 	counter_add(&sink->tally[LOAD_WRONG_VALUE], 1);
-	if (sink->fault->seen)
+	if (sink->mismatch->seen)
 		return;
-	*sink->fault = (struct reply_fault){
+	*sink->mismatch = (struct reply_mismatch){
 		.seen = true,
 		.key = r->value.key,
 		.len = r->value.len,
@@ -117,9 +117,9 @@ read_text_value(struct reply_reader *r, const struct workload *w, const struct r
 	uint32_t at, flags, len;
 	const uint32_t i = match_key(r, w, req, line, 6, &at);
 
-	if (!take_space(line, &at) || !take_number(line, &at, &flags) || !take_space(line, &at) ||
-	    !take_number(line, &at, &len) || at != line.len)
-		return LINE_NONSENSE;
+	if (!parse_space(line, &at) || !parse_number(line, &at, &flags) ||
+	    !parse_space(line, &at) || !parse_number(line, &at, &len) || at != line.len)
+		return LINE_MALFORMED;
 	return expect_value(r, w, req, sink, (const uint32_t[]){i, flags, len});
 }
 
@@ -130,17 +130,17 @@ read_meta_value(struct reply_reader *r, const struct workload *w, const struct r
 {
 	uint32_t at = 3, len, i;
 
-	if (!take_number(line, &at, &len) || at + 2 > line.len || line.data[at] != ' ' ||
+	if (!parse_number(line, &at, &len) || at + 2 > line.len || line.data[at] != ' ' ||
 	    line.data[at + 1] != 'k')
-		return LINE_NONSENSE;
+		return LINE_MALFORMED;
 	i = match_key(r, w, req, line, at + 2, &at);
 	if (at != line.len)
-		return LINE_NONSENSE;
+		return LINE_MALFORMED;
 	return expect_value(r, w, req, sink, (const uint32_t[]){i, 0, len});
 }
 
 static bool
-is_refusal(struct view line)
+is_error_reply(struct view line)
 {
 	return LINE_IS(line, "ERROR") || LINE_BEGINS(line, "SERVER_ERROR") ||
 	       LINE_BEGINS(line, "CLIENT_ERROR") || LINE_BEGINS(line, "ERROR ");
@@ -173,7 +173,7 @@ read_get_line(struct reply_reader *r, const struct workload *w, const struct req
 		if (likely(LINE_BEGINS(line, "VALUE ")))
 			return read_text_value(r, w, req, sink, line);
 		if (!LINE_IS(line, "END"))
-			return LINE_NONSENSE;
+			return LINE_MALFORMED;
 		end_of_get(r, req, sink->tally);
 		return LINE_LAST;
 	}
@@ -181,7 +181,7 @@ read_get_line(struct reply_reader *r, const struct workload *w, const struct req
 		return read_meta_value(r, w, req, sink, line);
 	/* memcached 1.6.45 repeats the key here too, older ones do not. */
 	if (!LINE_IS(line, "EN") && !LINE_BEGINS(line, "EN k"))
-		return LINE_NONSENSE;
+		return LINE_MALFORMED;
 	r->next++;
 	return after_meta_key(r, req, sink->tally);
 }
@@ -197,7 +197,7 @@ one_of(struct view line, const char *const words[2], const enum load_counter wha
 		counter_add(&tally[what[i]], 1);
 		return LINE_LAST;
 	}
-	return LINE_NONSENSE;
+	return LINE_MALFORMED;
 }
 
 static enum line_means
@@ -221,10 +221,10 @@ read_line(struct reply_reader *r, const struct workload *w, const struct request
 		means = read_get_line(r, w, req, sink, line);
 		break;
 	}
-	if (likely(means != LINE_NONSENSE))
+	if (likely(means != LINE_MALFORMED))
 		return means;
-	if (!is_refusal(line))
-		return LINE_NONSENSE;
+	if (!is_error_reply(line))
+		return LINE_MALFORMED;
 	counter_add(&sink->tally[LOAD_REFUSED], 1);
 	return LINE_LAST;
 }
@@ -285,7 +285,7 @@ read_value_end(struct reply_reader *r, struct view in, uint32_t *used)
 
 /* Like memcmp() == 0, for 1 to 8 bytes where room bytes may be read at `at`, 8 at words. */
 static inline bool
-few_bytes_are(const uint8_t *at, uint32_t room, const uint8_t *words, uint32_t len)
+short_equal(const uint8_t *at, uint32_t room, const uint8_t *words, uint32_t len)
 {
 	if (unlikely(len > 8 || room < 8))
 		return memcmp(at, words, len) == 0;
@@ -310,12 +310,12 @@ expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32
 		line = &other;
 	}
 	all = line->before_len + key_len + line->after_len + value_len + 2;
-	if (len < all || !few_bytes_are(at, len, line->before, line->before_len))
+	if (len < all || !short_equal(at, len, line->before, line->before_len))
 		return 0;
 	at += line->before_len;
 	if (!item_key_is(at, key, key_len) ||
-	    !few_bytes_are(at + key_len, line->after_len + value_len + 2, line->after,
-			   line->after_len))
+	    !short_equal(at + key_len, line->after_len + value_len + 2, line->after,
+			 line->after_len))
 		return 0;
 	at += key_len + line->after_len;
 	item_value_expect(&v, key, value_len);
@@ -324,9 +324,9 @@ expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32
 
 /* The same where keys and values have one length each: no look before all of it is compared. */
 static inline uint32_t
-plain_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
+match_value_fast(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
 {
-	const struct plain_value *p = &w->plain;
+	const struct fast_value *p = &w->fast;
 	uint64_t wrong;
 
 	if (unlikely(len < p->all))
@@ -353,8 +353,8 @@ read_expected(struct reply_reader *r, const struct workload *w, const struct req
 		const uint8_t *at = in.data + *used;
 		const uint32_t key = req->keys[r->next], left = in.len - *used;
 
-		n = likely(w->plain.on) ? plain_value(w, key, at, left)
-					: expected_value(w, key, at, left);
+		n = likely(w->fast.on) ? match_value_fast(w, key, at, left)
+				       : expected_value(w, key, at, left);
 		if (unlikely(n == 0))
 			break;
 		*used += n;
@@ -374,10 +374,10 @@ read_expected(struct reply_reader *r, const struct workload *w, const struct req
 	return true;
 }
 
-/* What is not whole, not plain or not as expected. */
+/* What is not whole, not fast or not as expected. */
 static __attribute__((noinline)) enum reply_status
-read_on(struct reply_reader *r, const struct workload *w, const struct request *req,
-	const struct reply_sink *sink, struct view in, uint32_t *used)
+read_slow(struct reply_reader *r, const struct workload *w, const struct request *req,
+	  const struct reply_sink *sink, struct view in, uint32_t *used)
 {
 	enum line_means means = LINE_NEXT;
 	struct view line;
@@ -392,9 +392,9 @@ read_on(struct reply_reader *r, const struct workload *w, const struct request *
 		switch (r->state) {
 		case REPLY_LINE:
 			if (!next_line(r, in, used, &line, &ok))
-				return ok ? REPLY_MORE : REPLY_BROKEN;
+				return ok ? REPLY_MORE : REPLY_MALFORMED;
 			means = read_line(r, w, req, sink, line);
-			ok = means != LINE_NONSENSE;
+			ok = means != LINE_MALFORMED;
 			break;
 		case REPLY_VALUE:
 			read_value(r, sink, in, used);
@@ -406,7 +406,7 @@ read_on(struct reply_reader *r, const struct workload *w, const struct request *
 			break;
 		}
 		if (unlikely(!ok))
-			return REPLY_BROKEN;
+			return REPLY_MALFORMED;
 	}
 	return means == LINE_LAST ? REPLY_DONE : REPLY_MORE;
 }
@@ -414,26 +414,26 @@ read_on(struct reply_reader *r, const struct workload *w, const struct request *
 /* The one value of a get and the end behind it; all of it is there and right, or it is not for us.
  */
 static inline bool
-read_plain(const struct reply_reader *r, const struct workload *w, const struct request *req,
-	   struct view in)
+read_fast(const struct reply_reader *r, const struct workload *w, const struct request *req,
+	  struct view in)
 {
-	const uint32_t all = w->plain.all;
+	const uint32_t all = w->fast.all;
 
-	return w->plain.on && w->protocol == LOAD_TEXT && req->op == LOAD_GET &&
+	return w->fast.on && w->protocol == LOAD_TEXT && req->op == LOAD_GET &&
 	       req->key_count == 1 && r->state == REPLY_LINE && r->line_len == 0 && r->next == 0 &&
 	       in.len >= all + END_BYTES && load_u32(in.data + all) == END_WORD &&
-	       in.data[all + 4] == '\n' && plain_value(w, req->keys[0], in.data, in.len) != 0;
+	       in.data[all + 4] == '\n' && match_value_fast(w, req->keys[0], in.data, in.len) != 0;
 }
 
 enum reply_status
 reply_read(struct reply_reader *r, const struct workload *w, const struct request *req,
 	   const struct reply_sink *sink, struct view in, uint32_t *used)
 {
-	if (unlikely(!read_plain(r, w, req, in)))
-		return read_on(r, w, req, sink, in, used);
+	if (unlikely(!read_fast(r, w, req, in)))
+		return read_slow(r, w, req, sink, in, used);
 	r->next = r->found = 1;
 	counter_add(&sink->tally[LOAD_KEYS_ASKED], 1);
 	counter_add(&sink->tally[LOAD_HITS], 1);
-	*used = w->plain.all + END_BYTES;
+	*used = w->fast.all + END_BYTES;
 	return REPLY_DONE;
 }

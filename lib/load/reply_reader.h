@@ -5,7 +5,7 @@
  *         piece is read where it lies; only a line cut by the piece's end is kept aside.
  * Owner:  the pieces are the caller's; nothing of them is kept but such a line.
  * Thread: core-local.
- * Errors: REPLY_BROKEN: the bytes are no reply to the request, and nobody can say where the next
+ * Errors: REPLY_MALFORMED: the bytes are no reply to the request, and nobody can say where the next
  *         one begins. Whatever else is wrong is counted in tally (load_counters.h).
  * Bounds: REPLY_LINE_MAX bytes of a line.
  */
@@ -19,7 +19,7 @@
 
 #define REPLY_LINE_MAX 320u /* a key of 250 bytes and four numbers */
 
-enum reply_status { REPLY_MORE, REPLY_DONE, REPLY_BROKEN };
+enum reply_status { REPLY_MORE, REPLY_DONE, REPLY_MALFORMED };
 
 enum reply_state {
 	REPLY_LINE,
@@ -28,7 +28,7 @@ enum reply_state {
 };
 
 /* The first value that was wrong: for people. No byte of it is kept. */
-struct reply_fault {
+struct reply_mismatch {
 	bool seen;
 	uint32_t key, len;
 	uint32_t before; /* the byte lies before this place in the value; 0: length or flags */
@@ -49,7 +49,7 @@ struct reply_reader {
 
 struct reply_sink {
 	struct counter *tally; /* LOAD_COUNTER_COUNT */
-	struct reply_fault *fault;
+	struct reply_mismatch *mismatch;
 };
 
 static inline void

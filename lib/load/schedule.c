@@ -7,9 +7,10 @@
 #define REST_BITS (FRAC_BITS - SCHEDULE_STEP_BITS)
 
 /*
- * Of the exponential law with mean 1: the negative logarithm of a share u of 1. The leading zeros
- * of random bits are u's exponent, what follows the first one is its mantissa from 1/2 to 1, whose
- * logarithm a table has, to two parts in a million. A call of log1p costs as much as the request.
+ * Of the exponential distribution with mean 1: the negative logarithm of a share u of 1. The
+ * leading zeros of random bits are u's exponent, what follows the first one is its mantissa from
+ * 1/2 to 1, whose logarithm a table has, to two parts in a million. A call of log1p costs as much
+ * as the request.
  */
 static inline double
 exponential(struct schedule *s)
@@ -46,7 +47,7 @@ schedule_pop(struct schedule *s)
 }
 
 uint64_t
-schedule_owed(const struct schedule *s, uint64_t end_ns)
+schedule_unsent(const struct schedule *s, uint64_t end_ns)
 {
 	const double left = (double)end_ns - s->next_ns;
 

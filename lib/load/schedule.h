@@ -45,6 +45,6 @@ schedule_due_ns(const struct schedule *s)
 void schedule_pop(struct schedule *s);
 
 /* How many are due before end_ns and were not popped: an estimate for Poisson arrivals. */
-uint64_t schedule_owed(const struct schedule *s, uint64_t end_ns);
+uint64_t schedule_unsent(const struct schedule *s, uint64_t end_ns);
 
 #endif

@@ -44,7 +44,7 @@ request_draw(const struct workload *w, struct load_rng *r, struct request *req)
 	req->key_count = req->op == LOAD_GET ? w->multiget : 1;
 	req->version = (uint32_t)(dice >> 32);
 	for (uint32_t i = 0; i < req->key_count; i++)
-		req->keys[i] = key_law_draw(&w->keys, r);
+		req->keys[i] = key_distribution_draw(&w->keys, r);
 }
 
 /* words: a literal of at most 8 bytes; room for 8 is there. */
@@ -106,10 +106,10 @@ mask_of(uint32_t bytes)
 }
 
 static void
-plan_plain(struct workload *w)
+plan_fast(struct workload *w)
 {
 	const struct value_line *line = &w->line;
-	struct plain_value *p = &w->plain;
+	struct fast_value *p = &w->fast;
 
 	p->on = w->key_size.least == w->key_size.most &&
 		w->value_size.least == w->value_size.most &&
@@ -129,11 +129,11 @@ plan_plain(struct workload *w)
 void
 workload_init(struct workload *w)
 {
-	key_law_init(&w->keys);
+	key_distribution_init(&w->keys);
 	w->delete_below = share_of_32_bits(w->delete_share);
 	w->set_below = share_of_32_bits(w->delete_share + w->set_share);
 	workload_value_line(w, w->value_size.least, &w->line);
-	plan_plain(w);
+	plan_fast(w);
 }
 
 static uint8_t *
@@ -182,12 +182,12 @@ put_delete(const struct workload *w, const struct request *req, uint8_t *at)
 
 /* One key, and keys have one length: what nearly every request is. */
 static uint32_t
-put_plain_get(const struct workload *w, uint32_t key, uint8_t *at)
+put_get_fast(const struct workload *w, uint32_t key, uint8_t *at)
 {
 	memcpy(at, "get ", 4);
-	item_key_put(at + 4, key, w->plain.key_len);
-	memcpy(at + 4 + w->plain.key_len, "\r\n", 2);
-	return 6 + w->plain.key_len;
+	item_key_put(at + 4, key, w->fast.key_len);
+	memcpy(at + 4 + w->fast.key_len, "\r\n", 2);
+	return 6 + w->fast.key_len;
 }
 
 uint32_t
@@ -195,9 +195,9 @@ request_put(const struct workload *w, const struct request *req, uint8_t *at)
 {
 	uint8_t *end;
 
-	if (likely(w->plain.on && req->op == LOAD_GET && req->key_count == 1 &&
+	if (likely(w->fast.on && req->op == LOAD_GET && req->key_count == 1 &&
 		   w->protocol == LOAD_TEXT))
-		return put_plain_get(w, req->keys[0], at);
+		return put_get_fast(w, req->keys[0], at);
 
 	switch (req->op) {
 	case LOAD_SET:

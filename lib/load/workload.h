@@ -11,8 +11,8 @@
 #define CLOCKOO_WORKLOAD_H
 
 #include "item_text.h"
-#include "key_law.h"
-#include "size_law.h"
+#include "key_distribution.h"
+#include "size_distribution.h"
 
 #define MULTIGET_MAX 128u
 
@@ -26,8 +26,8 @@ struct value_line {
 };
 
 /* The same round a short value, if all keys have one length and all values another: what nearly
- * every reply is, held against words. */
-struct plain_value {
+ * every reply is, compared with words. */
+struct fast_value {
 	bool on;
 	uint32_t before_len, key_len, after_len, value_len;
 	uint32_t all; /* bytes from "VALUE" to the line end behind the value */
@@ -36,17 +36,17 @@ struct plain_value {
 
 struct workload {
 	enum load_protocol protocol;
-	struct key_law keys;
-	struct size_law key_size, value_size;
+	struct key_distribution keys;
+	struct size_distribution key_size, value_size;
 	double set_share, delete_share; /* of the requests; the others are gets */
 	uint32_t multiget;              /* keys of a get */
 	/* made by workload_init */
 	uint32_t set_below, delete_below; /* of 2^32 */
 	struct value_line line;           /* of a value of value_size.least bytes */
-	struct plain_value plain;
+	struct fast_value fast;
 };
 
-/* One request, and what its reply is held against. */
+/* One request, and what its reply is compared with. */
 struct request {
 	enum load_op op;
 	uint32_t key_count;
@@ -67,17 +67,19 @@ double workload_reply_bytes(const struct workload *w);
 static inline uint32_t
 workload_key_len(const struct workload *w, uint32_t key)
 {
-	const struct size_law *law = &w->key_size;
+	const struct size_distribution *dist = &w->key_size;
 
-	return law->least == law->most ? law->least : size_law_of(law, load_mix(key + 1));
+	return dist->least == dist->most ? dist->least
+					 : size_distribution_of(dist, load_mix(key + 1));
 }
 
 static inline uint32_t
 workload_value_len(const struct workload *w, uint32_t key)
 {
-	const struct size_law *law = &w->value_size;
+	const struct size_distribution *dist = &w->value_size;
 
-	return law->least == law->most ? law->least : size_law_of(law, load_mix(~(uint64_t)key));
+	return dist->least == dist->most ? dist->least
+					 : size_distribution_of(dist, load_mix(~(uint64_t)key));
 }
 
 /* Draw the next request; req->keys has room for w->multiget. */

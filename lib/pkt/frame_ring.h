@@ -20,7 +20,7 @@ struct frame_entry {
 	struct frame *frame;
 	uint8_t *data;
 	uint32_t len;
-	uint32_t mark;
+	uint32_t ol_flags;
 };
 
 struct frame_ring {
@@ -41,7 +41,7 @@ frame_ring_put(struct frame_ring *r, uint32_t *at, const struct burst *b, uint32
 			return false;
 	}
 	r->entries[(*at)++ % HANDOVER_RING] =
-		(struct frame_entry){b->frame[i], b->data[i], b->len[i], b->mark[i]};
+		(struct frame_entry){b->frame[i], b->data[i], b->len[i], b->ol_flags[i]};
 	return true;
 }
 
@@ -73,7 +73,7 @@ frame_ring_peek(const struct frame_ring *r, struct burst *b, uint32_t count)
 		b->frame[b->count] = e->frame;
 		b->data[b->count] = e->data;
 		b->len[b->count] = e->len;
-		b->mark[b->count] = e->mark;
+		b->ol_flags[b->count] = e->ol_flags;
 		b->count++;
 	}
 	return n;

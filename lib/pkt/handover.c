@@ -24,7 +24,7 @@ const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT] = {
 struct handover_port {
 	struct port port; /* first: the port is this struct */
 	struct handover *h;
-	struct port *below;
+	struct port *lower;
 	uint32_t core;
 	uint32_t turn;   /* whose ring is first */
 	struct burst in; /* as the queue gave it */
@@ -101,7 +101,7 @@ flow_of(const uint8_t *data, uint32_t len)
 }
 
 static uint32_t
-share_of(const struct flow *f, uint32_t cores)
+hash_to_core(const struct flow *f, uint32_t cores)
 {
 	uint64_t v = f->addresses ^ f->ports * MIX_A;
 
@@ -118,7 +118,7 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 
 	/* Fragments have no ports, not even the first: all of a datagram go one way. */
 	if (f.fragment)
-		return share_of(&f, cfg->cores);
+		return hash_to_core(&f, cfg->cores);
 	if (!f.ip || (f.protocol != IP_TCP && f.protocol != IP_UDP))
 		return here;
 	if (f.protocol == IP_UDP && f.ports != 0 && cfg->udp_first != 0 &&
@@ -126,20 +126,20 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 		return to - cfg->udp_first;
 	if (f.protocol == IP_UDP && cfg->queues == cfg->cores)
 		return here;
-	return share_of(&f, cfg->cores);
+	return hash_to_core(&f, cfg->cores);
 }
 
 /* ---- receiving ---- */
 
 /* Every frame of the queue into the ring of its core, this one's own too. */
 static void
-spread(struct handover_port *p)
+distribute(struct handover_port *p)
 {
 	const struct handover_config *cfg = &p->h->cfg;
 	uint32_t at[HANDOVER_CORES_MAX], passed = 0, dropped = 0;
 	struct frame *drops[BURST_MAX];
 
-	p->below->ops->rx(p->below, &p->in, BURST_MAX);
+	p->lower->ops->rx(p->lower, &p->in, BURST_MAX);
 	if (p->in.count == 0)
 		return;
 	for (uint32_t c = 0; c < cfg->cores; c++)
@@ -155,14 +155,14 @@ spread(struct handover_port *p)
 	for (uint32_t c = 0; c < cfg->cores; c++)
 		frame_ring_publish(received_ring(p->h, p->core, c), at[c]);
 	if (dropped != 0)
-		p->below->ops->drop(p->below, drops, dropped);
-	counter_add(&p->counters[HANDOVER_PASSED], passed);
+		p->lower->ops->drop(p->lower, drops, dropped);
+	counter_add(&p->counters[HANDOVER_FORWARDED], passed);
 	counter_add(&p->counters[HANDOVER_DROP_FULL], dropped);
 }
 
 /* What cores without a queue have to send by ours: core c by queue c % queues. */
 static void
-send_for_others(struct handover_port *p)
+send_for_queueless(struct handover_port *p)
 {
 	const struct handover_config *cfg = &p->h->cfg;
 
@@ -173,7 +173,7 @@ send_for_others(struct handover_port *p)
 		p->in.count = 0;
 		if (frame_ring_peek(r, &p->in, BURST_MAX) == 0)
 			continue;
-		sent = p->below->ops->tx(p->below, &p->in);
+		sent = p->lower->ops->tx(p->lower, &p->in);
 		frame_ring_pop(r, sent);
 		counter_add(&p->counters[HANDOVER_SENT], sent);
 	}
@@ -186,8 +186,8 @@ handover_rx(struct port *port, struct burst *b, uint32_t count)
 	const struct handover_config *cfg = &p->h->cfg;
 
 	if (p->core < cfg->queues) {
-		spread(p);
-		send_for_others(p);
+		distribute(p);
+		send_for_queueless(p);
 	}
 	b->count = 0;
 	p->turn++;
@@ -208,7 +208,7 @@ handover_tx(struct port *port, const struct burst *b)
 	uint32_t at, i = 0;
 
 	if (p->core < p->h->cfg.queues)
-		return p->below->ops->tx(p->below, b);
+		return p->lower->ops->tx(p->lower, b);
 	r = &p->h->to_send[p->core - p->h->cfg.queues];
 	at = frame_ring_begin(r);
 	while (i < b->count && frame_ring_put(r, &at, b, i))
@@ -222,7 +222,7 @@ handover_alloc(struct port *port, struct burst *b, uint32_t count)
 {
 	struct handover_port *p = of(port);
 
-	p->below->ops->alloc(p->below, b, count);
+	p->lower->ops->alloc(p->lower, b, count);
 }
 
 static void
@@ -230,7 +230,7 @@ handover_drop(struct port *port, struct frame *const *frames, uint32_t count)
 {
 	struct handover_port *p = of(port);
 
-	p->below->ops->drop(p->below, frames, count);
+	p->lower->ops->drop(p->lower, frames, count);
 }
 
 static const struct port_ops handover_ops = {
@@ -268,10 +268,10 @@ handover_create(struct region *region, const struct handover_config *cfg)
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		struct handover_port *p = &h->ports[i];
 
-		p->port = *cfg->below[i];
+		p->port = *cfg->lower[i];
 		p->port.ops = &handover_ops;
 		p->h = h;
-		p->below = cfg->below[i];
+		p->lower = cfg->lower[i];
 		p->core = i;
 	}
 	return h;

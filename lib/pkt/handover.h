@@ -32,8 +32,8 @@
 #define HANDOVER_RING      512u /* a power of two */
 
 #define HANDOVER_COUNTERS(X)                                                                       \
-	X(HANDOVER_PASSED, "received frames passed on to the core that owns their flow")           \
-	X(HANDOVER_DROP_FULL, "received frames dropped: the ring to their core was full")          \
+	X(HANDOVER_FORWARDED, "received frames forwarded to the core that owns their flow")        \
+	X(HANDOVER_DROP_FULL, "received frames dropped: ring to their core full")                  \
 	X(HANDOVER_SENT, "frames sent for cores without a queue")
 
 enum handover_counter { HANDOVER_COUNTERS(COUNTER_SYMBOL) HANDOVER_COUNTER_COUNT };
@@ -42,7 +42,7 @@ extern const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT];
 struct handover_config {
 	uint32_t cores, queues;
 	uint16_t udp_first;                     /* UDP port of core 0; 0: none is any core's */
-	struct port *below[HANDOVER_CORES_MAX]; /* of each core; one without a queue allocates
+	struct port *lower[HANDOVER_CORES_MAX]; /* of each core; one without a queue allocates
 						   and drops */
 };
 

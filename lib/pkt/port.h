@@ -2,7 +2,7 @@
  * port.h - a network port, seen one burst at a time.
  *
  * A port moves frames between one NIC queue pair and one core. It is the only
- * door between our libraries and a device: lib/dpdk builds one over a PMD
+ * interface between our libraries and a device: lib/dpdk builds one over a PMD
  * queue, tests/sim over arrays in memory.
  *
  * Shape:  a burst is parallel arrays; frame i is data[i] .. data[i] + len[i], one
@@ -12,7 +12,7 @@
  * Owner:  every frame has one owner: the port, or the core. rx and alloc give
  *         frames to the core; tx and drop give them back. The core may write
  *         anywhere in data[i] .. data[i] + port->frame_bytes of a frame it owns, and may
- *         send it from PORT_LATER_MAX bytes later on: it takes VLAN tags out and puts them in.
+ *         send it from PORT_ADJ_MAX bytes later on: it takes VLAN tags out and puts them in.
  * Thread: core-local.
  * Errors: none. A short count is the only bad news, and always legal.
  * Bounds: BURST_MAX frames a call.
@@ -22,14 +22,14 @@
 
 #include <stdint.h>
 
-#define BURST_MAX      64u
-#define PORT_LATER_MAX 4u
+#define BURST_MAX    64u
+#define PORT_ADJ_MAX 4u
 
 /* The port's handle for one frame; only the port looks inside. */
 struct frame;
 
 /* What the port says about a received frame (rx), or is asked to do for it (tx). */
-enum frame_mark {
+enum frame_ol_flag {
 	FRAME_IP_CKSUM_GOOD = 1u << 0, /* rx: the header checksum was verified */
 	FRAME_IP_CKSUM_BAD = 1u << 1,
 	FRAME_L4_CKSUM_GOOD = 1u << 2, /* rx: the TCP or UDP checksum was verified */
@@ -42,7 +42,7 @@ enum frame_mark {
 struct burst {
 	uint32_t count;
 	uint32_t len[BURST_MAX];
-	uint32_t mark[BURST_MAX]; /* enum frame_mark */
+	uint32_t ol_flags[BURST_MAX]; /* enum frame_ol_flag */
 	uint8_t *data[BURST_MAX];
 	struct frame *frame[BURST_MAX];
 };
@@ -57,7 +57,7 @@ struct port_ops {
 	 * core still owns the rest and must keep or drop them. */
 	uint32_t (*tx)(struct port *port, const struct burst *b);
 
-	/* Overwrite *b with at most count fresh frames: len 0, mark 0. */
+	/* Overwrite *b with at most count fresh frames: len 0, ol_flags 0. */
 	void (*alloc)(struct port *port, struct burst *b, uint32_t count);
 
 	/* Give frames back unsent. count may exceed BURST_MAX. */

@@ -1,8 +1,8 @@
 /*
  * mc_admin.c - the arguments of administrative commands.
  *
- * How many words each takes and which error it gives is memcached's, noreply counted as a word;
- * but a second word is a whole word, where memcached takes any beginning of it.
+ * How many tokens each takes and which error it gives is memcached's, noreply counted as a token;
+ * but a subcommand is a whole word, where memcached takes any beginning of it.
  */
 #include "mc_command.h"
 #include "mc_number.h"
@@ -17,20 +17,20 @@
 static inline bool
 is(struct view word, const char *text)
 {
-	return mc_word_is(word, text, (uint32_t)strlen(text));
+	return mc_token_is(word, text, (uint32_t)strlen(text));
 }
 
 /* ---- numbers ---- */
 
 /* The one number of a command of exactly so many words. */
 static void
-only_number_read(struct mc_req *req, const struct mc_words *w)
+only_number_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t n = 0;
 
 	if (w->count != 3)
 		mc_bad(req, MC_ERR_UNKNOWN);
-	else if (!mc_read_u32(w->word[2], &n))
+	else if (!mc_read_u32(w->token[2], &n))
 		mc_bad(req, MC_ERR_FORMAT);
 	else if (req->verb == MC_CRAWLER_SLEEP && n > SLEEP_MAX_US)
 		mc_bad(req, MC_ERR_CRAWLER_SLEEP);
@@ -38,21 +38,21 @@ only_number_read(struct mc_req *req, const struct mc_words *w)
 }
 
 static void
-level_read(struct mc_req *req, const struct mc_words *w)
+level_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t level = 0;
 
-	if (w->count < 2 || !mc_read_u32(w->word[1], &level))
+	if (w->count < 2 || !mc_read_u32(w->token[1], &level))
 		mc_bad(req, MC_ERR_FORMAT);
 	req->admin.number[0] = level;
 }
 
 static void
-megabytes_read(struct mc_req *req, const struct mc_words *w)
+megabytes_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t megabytes = 0;
 
-	if (w->count < 2 || !mc_read_u32(w->word[1], &megabytes))
+	if (w->count < 2 || !mc_read_u32(w->token[1], &megabytes))
 		mc_bad(req, MC_ERR_UNKNOWN);
 	else if (megabytes < MEGABYTES_MIN)
 		mc_bad(req, MC_ERR_MEMLIMIT_SMALL);
@@ -64,18 +64,18 @@ megabytes_read(struct mc_req *req, const struct mc_words *w)
 /* ---- commands that may not be allowed: their error is answered only if they are ---- */
 
 static void
-shutdown_read(struct mc_req *req, const struct mc_words *w)
+shutdown_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	if (w->count == 1)
 		return;
-	if (w->count == 2 && is(w->word[1], "graceful"))
+	if (w->count == 2 && is(w->token[1], "graceful"))
 		req->admin.option = MC_OPTION_GRACEFUL;
 	else
 		req->error = MC_ERR_SHUTDOWN_MODE;
 }
 
 bool
-mc_detail_take(struct mc_admin *admin, struct view word)
+mc_detail_parse(struct mc_admin *admin, struct view word)
 {
 	if (is(word, "on"))
 		admin->option = MC_OPTION_ON;
@@ -87,20 +87,20 @@ mc_detail_take(struct mc_admin *admin, struct view word)
 }
 
 static void
-detail_read(struct mc_req *req, const struct mc_words *w)
+detail_read(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (w->count < 3 || !mc_detail_take(&req->admin, w->word[2]))
+	if (w->count < 3 || !mc_detail_parse(&req->admin, w->token[2]))
 		req->error = MC_ERR_DETAIL_USAGE;
 }
 
 static void
-cachedump_read(struct mc_req *req, const struct mc_words *w)
+cachedump_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t slab_class = 0, limit = 0;
 
 	if (w->count < 4)
 		req->error = MC_ERR_CACHEDUMP_LINE;
-	else if (!mc_read_u32(w->word[2], &slab_class) || !mc_read_u32(w->word[3], &limit))
+	else if (!mc_read_u32(w->token[2], &slab_class) || !mc_read_u32(w->token[3], &limit))
 		req->error = MC_ERR_FORMAT;
 	else if (slab_class > MC_CLASS_MAX)
 		req->error = MC_ERR_SLAB_ID;
@@ -119,16 +119,16 @@ stream_of(struct view word)
 }
 
 static void
-streams_read(struct mc_req *req, const struct mc_words *w)
+streams_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t *streams = &req->admin.streams;
 
 	if (w->count == 1)
 		*streams = MC_STREAM_FETCHERS;
-	if (w->count > MC_WORDS_KEPT) /* more than there are streams */
+	if (w->count > MC_TOKENS_KEPT) /* more than there are streams */
 		req->error = MC_ERR_UNKNOWN;
-	for (uint32_t i = 1; i < w->count && i < MC_WORDS_KEPT; i++) {
-		const uint32_t stream = stream_of(w->word[i]);
+	for (uint32_t i = 1; i < w->count && i < MC_TOKENS_KEPT; i++) {
+		const uint32_t stream = stream_of(w->token[i]);
 
 		*streams |= stream;
 		if (stream == 0)
@@ -138,7 +138,7 @@ streams_read(struct mc_req *req, const struct mc_words *w)
 
 /* "1,2,30": bits; false if one of them is no slab class. */
 static bool
-classes_take(struct mc_admin *admin, struct view list)
+classes_parse(struct mc_admin *admin, struct view list)
 {
 	while (list.len > 0) {
 		const uint8_t *comma = memchr(list.data, ',', list.len);
@@ -160,7 +160,7 @@ classes_take(struct mc_admin *admin, struct view list)
 }
 
 static void
-classes_read(struct mc_req *req, const struct mc_words *w)
+classes_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	struct mc_admin *admin = &req->admin;
 
@@ -168,13 +168,13 @@ classes_read(struct mc_req *req, const struct mc_words *w)
 		mc_bad(req, MC_ERR_UNKNOWN);
 		return;
 	}
-	req->key = w->word[2];
+	req->key = w->token[2];
 	admin->option = MC_OPTION_CLASSES;
 	if (is(req->key, "all"))
 		admin->option = MC_OPTION_ALL;
 	else if (is(req->key, "hash") && req->verb != MC_CRAWLER_CRAWL)
 		admin->option = MC_OPTION_HASH;
-	else if (!classes_take(admin, req->key))
+	else if (!classes_parse(admin, req->key))
 		req->error = MC_ERR_CRAWLER_CLASS;
 }
 
@@ -182,48 +182,48 @@ classes_read(struct mc_req *req, const struct mc_words *w)
 
 /* slabs reassign <from>|-1 <to> */
 static void
-reassign_read(struct mc_req *req, const struct mc_words *w)
+reassign_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	int32_t from = 0, to = 0;
 
 	if (w->count != 4)
 		mc_bad(req, MC_ERR_UNKNOWN);
-	else if (!mc_read_i32(w->word[2], &from) || !mc_read_i32(w->word[3], &to))
+	else if (!mc_read_i32(w->token[2], &from) || !mc_read_i32(w->token[3], &to))
 		mc_bad(req, MC_ERR_FORMAT);
 	req->admin.number[0] = from;
 	req->admin.number[1] = to;
 }
 
 static void
-automove_ratio_read(struct mc_req *req, const struct mc_words *w, enum mc_option option)
+automove_ratio_read(struct mc_req *req, const struct mc_tokens *w, enum mc_option option)
 {
 	req->admin.option = (uint8_t)option;
-	if (w->count < 4 || !mc_read_thousandths(w->word[3], &req->admin.number[0]))
+	if (w->count < 4 || !mc_read_thousandths(w->token[3], &req->admin.number[0]))
 		mc_bad(req, MC_ERR_UNKNOWN);
 }
 
 static void
-automove_read(struct mc_req *req, const struct mc_words *w)
+automove_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	struct mc_admin *admin = &req->admin;
 	uint32_t n = 0;
 
 	if (w->count < 3) {
 		mc_bad(req, MC_ERR_UNKNOWN);
-	} else if (is(w->word[2], "ratio")) {
+	} else if (is(w->token[2], "ratio")) {
 		automove_ratio_read(req, w, MC_OPTION_RATIO);
-	} else if (is(w->word[2], "freeratio")) {
+	} else if (is(w->token[2], "freeratio")) {
 		automove_ratio_read(req, w, MC_OPTION_FREERATIO);
-	} else if (is(w->word[2], "window")) {
+	} else if (is(w->token[2], "window")) {
 		admin->option = MC_OPTION_WINDOW;
-		if (w->count < 4 || !mc_read_u32(w->word[3], &n))
+		if (w->count < 4 || !mc_read_u32(w->token[3], &n))
 			mc_bad(req, MC_ERR_FORMAT);
 		else if (n < WINDOW_MIN || n > WINDOW_MAX)
 			mc_bad(req, MC_ERR_AUTOMOVE_WINDOW);
 		admin->number[0] = n;
 	} else {
 		admin->option = MC_OPTION_LEVEL;
-		if (!mc_read_u32(w->word[2], &n))
+		if (!mc_read_u32(w->token[2], &n))
 			mc_bad(req, MC_ERR_FORMAT);
 		else if (n > 2)
 			mc_bad(req, MC_ERR_UNKNOWN);
@@ -233,14 +233,14 @@ automove_read(struct mc_req *req, const struct mc_words *w)
 
 /* lru tune <hot> <warm> <hot factor> <warm factor> */
 static void
-lru_tune_read(struct mc_req *req, const struct mc_words *w)
+lru_tune_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	int64_t hot_factor, warm_factor;
 	uint32_t hot, warm;
 
-	if (w->count < 6 || !mc_read_u32(w->word[2], &hot) || !mc_read_u32(w->word[3], &warm) ||
-	    !mc_read_thousandths(w->word[4], &hot_factor) ||
-	    !mc_read_thousandths(w->word[5], &warm_factor))
+	if (w->count < 6 || !mc_read_u32(w->token[2], &hot) || !mc_read_u32(w->token[3], &warm) ||
+	    !mc_read_thousandths(w->token[4], &hot_factor) ||
+	    !mc_read_thousandths(w->token[5], &warm_factor))
 		mc_bad(req, MC_ERR_UNKNOWN);
 	else if ((uint64_t)hot + warm > LRU_PERCENT)
 		mc_bad(req, MC_ERR_LRU_PERCENT);
@@ -249,48 +249,48 @@ lru_tune_read(struct mc_req *req, const struct mc_words *w)
 }
 
 static void
-lru_mode_read(struct mc_req *req, const struct mc_words *w)
+lru_mode_read(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (w->count >= 3 && is(w->word[2], "flat"))
+	if (w->count >= 3 && is(w->token[2], "flat"))
 		req->admin.option = MC_OPTION_FLAT;
-	else if (w->count >= 3 && is(w->word[2], "segmented"))
+	else if (w->count >= 3 && is(w->token[2], "segmented"))
 		req->admin.option = MC_OPTION_SEGMENTED;
 	else
 		mc_bad(req, MC_ERR_UNKNOWN);
 }
 
 static void
-lru_ttl_read(struct mc_req *req, const struct mc_words *w)
+lru_ttl_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	int32_t ttl_s = 0;
 
-	if (w->count < 3 || !mc_read_i32(w->word[2], &ttl_s))
+	if (w->count < 3 || !mc_read_i32(w->token[2], &ttl_s))
 		mc_bad(req, MC_ERR_UNKNOWN);
 	req->admin.number[0] = ttl_s;
 }
 
 static void
-two_words_read(struct mc_req *req, const struct mc_words *w)
+two_tokens_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	if (w->count != 2)
 		mc_bad(req, MC_ERR_UNKNOWN);
 }
 
 void
-mc_admin_read(struct mc_req *req, const struct mc_words *w, enum mc_shape shape)
+mc_admin_read(struct mc_req *req, const struct mc_tokens *w, enum mc_syntax syntax)
 {
-	static void (*const readers[MC_SHAPES])(struct mc_req *, const struct mc_words *) = {
-		[MC_SHAPE_LEVEL] = level_read,         [MC_SHAPE_MEGABYTES] = megabytes_read,
-		[MC_SHAPE_SHUTDOWN] = shutdown_read,   [MC_SHAPE_DETAIL] = detail_read,
-		[MC_SHAPE_CACHEDUMP] = cachedump_read, [MC_SHAPE_STREAMS] = streams_read,
-		[MC_SHAPE_TWO_WORDS] = two_words_read, [MC_SHAPE_SLEEP] = only_number_read,
-		[MC_SHAPE_COUNT] = only_number_read,   [MC_SHAPE_CLASSES] = classes_read,
-		[MC_SHAPE_REASSIGN] = reassign_read,   [MC_SHAPE_AUTOMOVE] = automove_read,
-		[MC_SHAPE_LRU_TUNE] = lru_tune_read,   [MC_SHAPE_LRU_MODE] = lru_mode_read,
-		[MC_SHAPE_LRU_TTL] = lru_ttl_read,
+	static void (*const readers[MC_SYNTAX_END])(struct mc_req *, const struct mc_tokens *) = {
+		[MC_SYNTAX_LEVEL] = level_read,           [MC_SYNTAX_MEGABYTES] = megabytes_read,
+		[MC_SYNTAX_SHUTDOWN] = shutdown_read,     [MC_SYNTAX_DETAIL] = detail_read,
+		[MC_SYNTAX_CACHEDUMP] = cachedump_read,   [MC_SYNTAX_STREAMS] = streams_read,
+		[MC_SYNTAX_TWO_TOKENS] = two_tokens_read, [MC_SYNTAX_SLEEP] = only_number_read,
+		[MC_SYNTAX_COUNT] = only_number_read,     [MC_SYNTAX_CLASSES] = classes_read,
+		[MC_SYNTAX_REASSIGN] = reassign_read,     [MC_SYNTAX_AUTOMOVE] = automove_read,
+		[MC_SYNTAX_LRU_TUNE] = lru_tune_read,     [MC_SYNTAX_LRU_MODE] = lru_mode_read,
+		[MC_SYNTAX_LRU_TTL] = lru_ttl_read,
 	};
 
 	memset(&req->admin, 0, sizeof req->admin);
-	if (readers[shape] != NULL)
-		readers[shape](req, w);
+	if (readers[syntax] != NULL)
+		readers[syntax](req, w);
 }

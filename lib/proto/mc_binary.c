@@ -16,9 +16,9 @@
 	[opcode] = {1, verb, quiet, extras, MC_PART_##key, MC_PART_##value},
 #define OPCODES 256u
 
-static const struct shape {
+static const struct opcode_syntax {
 	uint8_t known, verb, quiet, extras, key, value;
-} shapes[OPCODES] = {MC_OPCODES(VERB_ROW)};
+} opcode_syntaxes[OPCODES] = {MC_OPCODES(VERB_ROW)};
 
 static inline uint32_t
 be32_at(const uint8_t *p)
@@ -48,10 +48,10 @@ result(enum mc_status status, uint32_t used)
 
 /* Answer, then close: where the next request begins cannot be told. */
 static struct mc_result
-hang_up(struct mc_req *req, enum mc_error error)
+error_and_close(struct mc_req *req, enum mc_error error)
 {
 	mc_bad(req, error);
-	req->flags |= MC_HANGUP;
+	req->flags |= MC_CLOSE_AFTER;
 	return result(MC_OK, MC_BIN_HEAD_BYTES);
 }
 
@@ -69,11 +69,11 @@ skip(struct mc_req *req, enum mc_error error, uint32_t used, uint32_t body_len)
 static inline bool
 part_fits(uint8_t part, uint32_t len)
 {
-	return part == MC_PART_ANY || (part == MC_PART_NEEDED) == (len > 0);
+	return part == MC_PART_OPTIONAL || (part == MC_PART_REQUIRED) == (len > 0);
 }
 
 static bool
-parts_fit(const struct shape *s, uint32_t extras_len, uint32_t key_len, uint32_t value_len)
+parts_fit(const struct opcode_syntax *s, uint32_t extras_len, uint32_t key_len, uint32_t value_len)
 {
 	const bool may_lack_extras = s->verb == MC_BIN_FLUSH && extras_len == 0;
 
@@ -108,7 +108,7 @@ static void
 stat_read(struct mc_req *req)
 {
 	struct mc_admin *admin = &req->admin;
-	struct mc_words w;
+	struct mc_tokens w;
 
 	memset(admin, 0, sizeof *admin);
 	admin->stats = MC_STATS;
@@ -117,11 +117,12 @@ stat_read(struct mc_req *req)
 	w.count = 0;
 	/* A key may hold a line feed, a line may not. */
 	if (memchr(req->key.data, '\n', req->key.len) == NULL)
-		mc_words_split(&w, req->key.data, req->key.len);
-	admin->stats = w.count > 0 ? (uint8_t)mc_verb_second(MC_STATS, w.word[0]) : (uint8_t)MC_BAD;
+		mc_tokenize(&w, req->key.data, req->key.len);
+	admin->stats =
+		w.count > 0 ? (uint8_t)mc_verb_subcommand(MC_STATS, w.token[0]) : (uint8_t)MC_BAD;
 	if (admin->stats == MC_STATS_CACHEDUMP)
 		admin->stats = MC_BAD; /* its reply is text */
-	if (admin->stats == MC_STATS_DETAIL && (w.count < 2 || !mc_detail_take(admin, w.word[1])))
+	if (admin->stats == MC_STATS_DETAIL && (w.count < 2 || !mc_detail_parse(admin, w.token[1])))
 		admin->stats = MC_BAD;
 }
 
@@ -178,7 +179,7 @@ fields_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint3
 static struct mc_result
 packet_read(struct mc_req *req, const uint8_t *p, uint32_t len, const struct mc_bin_head *head)
 {
-	const struct shape *s = &shapes[head->opcode];
+	const struct opcode_syntax *s = &opcode_syntaxes[head->opcode];
 	const uint32_t key_len = be16_get(head->key_len);
 	const struct packet pk = {
 		.extras = p + MC_BIN_HEAD_BYTES,
@@ -188,7 +189,7 @@ packet_read(struct mc_req *req, const uint8_t *p, uint32_t len, const struct mc_
 	};
 
 	if (!parts_fit(s, pk.extras_len, key_len, pk.value_len))
-		return hang_up(req, MC_ERR_FORMAT);
+		return error_and_close(req, MC_ERR_FORMAT);
 	if (len < pk.front)
 		return result(MC_MORE, 0);
 	req->verb = s->verb;
@@ -196,7 +197,7 @@ packet_read(struct mc_req *req, const uint8_t *p, uint32_t len, const struct mc_
 		req->flags |= MC_QUIET;
 	req->key = (struct view){pk.extras + pk.extras_len, key_len};
 	req->cas = be64_get(head->cas);
-	if (s->value == MC_PART_ANY && s->verb < MC_BIN_QUIT) {
+	if (s->value == MC_PART_OPTIONAL && s->verb < MC_BIN_QUIT) {
 		req->flags |= MC_HAS_BODY;
 		req->body_len = pk.value_len;
 	}
@@ -222,10 +223,10 @@ mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint
 	key_len = be16_get(head.key_len);
 	body_len = be32_get(head.body_len);
 	if (key_len + head.extras_len > body_len)
-		return hang_up(req, MC_ERR_UNKNOWN);
+		return error_and_close(req, MC_ERR_UNKNOWN);
 	if (body_len > BODY_LEN_MAX || key_len > MC_KEY_MAX)
-		return hang_up(req, MC_ERR_FORMAT);
-	if (!shapes[head.opcode].known)
+		return error_and_close(req, MC_ERR_FORMAT);
+	if (!opcode_syntaxes[head.opcode].known)
 		return skip(req, MC_ERR_UNKNOWN, MC_BIN_HEAD_BYTES, body_len);
 	return packet_read(req, p, len, &head);
 }
@@ -240,8 +241,8 @@ mc_binary_need(const uint8_t *p, uint32_t len)
 		return MC_BIN_HEAD_BYTES;
 	memcpy(&head, p, sizeof head);
 	need = MC_BIN_HEAD_BYTES + head.extras_len + be16_get(head.key_len);
-	if (shapes[head.opcode].verb == MC_BIN_SASL_AUTH ||
-	    shapes[head.opcode].verb == MC_BIN_SASL_STEP)
+	if (opcode_syntaxes[head.opcode].verb == MC_BIN_SASL_AUTH ||
+	    opcode_syntaxes[head.opcode].verb == MC_BIN_SASL_STEP)
 		need = MC_BIN_HEAD_BYTES + be32_get(head.body_len);
 	return need < MC_LINE_MAX ? need : MC_LINE_MAX;
 }

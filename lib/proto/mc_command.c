@@ -1,21 +1,21 @@
 #include "mc_command.h"
 
 #include "mc_number.h"
-#include "mc_words.h"
+#include "mc_tokens.h"
 
 /* ---- verbs ---- */
 
 /* A word of the table as two numbers, zero-filled. */
-struct word_pair {
+struct packed_name {
 	uint64_t head, tail;
 };
 
 /* The first words alone, side by side: the rows of the table would be a cache line each. */
-#define FIRST_WORD(symbol, word, ...) {word},
-static const char first_words[MC_COMMAND_COUNT][MC_WORD_MAX + 1] = {MC_COMMANDS(FIRST_WORD)};
+#define COMMAND_NAME(symbol, word, ...) {word},
+static const char command_names[MC_COMMAND_COUNT][MC_NAME_MAX + 1] = {MC_COMMANDS(COMMAND_NAME)};
 
 static inline bool
-same_word(const char *word, struct word_pair pair)
+same_name(const char *word, struct packed_name pair)
 {
 	return load_u64(word) == pair.head && load_u64(word + 8) == pair.tail;
 }
@@ -36,9 +36,9 @@ bytes_load(const uint8_t *p, uint32_t len)
 
 /* False: no word of the table. A byte 0 at its end would be lost. */
 static inline bool
-word_load(struct view word, struct word_pair *pair)
+name_pack(struct view word, struct packed_name *pair)
 {
-	if (word.len == 0 || word.len > MC_WORD_MAX || word.data[word.len - 1] == 0)
+	if (word.len == 0 || word.len > MC_NAME_MAX || word.data[word.len - 1] == 0)
 		return false;
 	pair->head = bytes_load(word.data, word.len);
 	pair->tail = word.len > 8 ? bytes_load(word.data + 8, word.len - 8) : 0;
@@ -48,24 +48,25 @@ word_load(struct view word, struct word_pair *pair)
 enum mc_verb
 mc_verb_of(struct view word)
 {
-	struct word_pair pair;
+	struct packed_name pair;
 
-	if (word_load(word, &pair))
+	if (name_pack(word, &pair))
 		for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
-			if (same_word(first_words[i], pair))
+			if (same_name(command_names[i], pair))
 				return (enum mc_verb)i;
 	return MC_BAD;
 }
 
 enum mc_verb
-mc_verb_second(enum mc_verb verb, struct view second)
+mc_verb_subcommand(enum mc_verb verb, struct view subcommand)
 {
-	struct word_pair pair;
+	struct packed_name pair;
 
-	if (word_load(second, &pair))
+	if (name_pack(subcommand, &pair))
 		for (uint32_t i = verb;
-		     i < MC_COMMAND_COUNT && strcmp(first_words[i], first_words[verb]) == 0; i++)
-			if (same_word(mc_commands[i].second, pair))
+		     i < MC_COMMAND_COUNT && strcmp(command_names[i], command_names[verb]) == 0;
+		     i++)
+			if (same_name(mc_commands[i].subcommand, pair))
 				return (enum mc_verb)i;
 	return MC_BAD;
 }
@@ -74,17 +75,17 @@ mc_verb_second(enum mc_verb verb, struct view second)
 
 /* noreply counts as the last word of any command, even behind words nobody asked for. */
 static void
-noreply_look(struct mc_req *req, const struct mc_words *w)
+noreply_check(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (mc_word_is(w->last, "noreply", 7))
+	if (mc_token_is(w->last, "noreply", 7))
 		req->flags |= MC_NOREPLY;
 }
 
 /* The key is the second word of every command read here. */
 static bool
-key_take(struct mc_req *req, const struct mc_words *w)
+key_parse(struct mc_req *req, const struct mc_tokens *w)
 {
-	req->key = w->word[1];
+	req->key = w->token[1];
 	if (req->key.len <= MC_KEY_MAX)
 		return true;
 	mc_bad(req, MC_ERR_FORMAT);
@@ -92,7 +93,7 @@ key_take(struct mc_req *req, const struct mc_words *w)
 }
 
 bool
-mc_body_take(struct mc_req *req, struct view word)
+mc_body_parse(struct mc_req *req, struct view word)
 {
 	int32_t bytes;
 
@@ -112,25 +113,25 @@ mc_body_take(struct mc_req *req, struct view word)
  * not heeded. With one, the body is swallowed whatever else is wrong.
  */
 static void
-storage_parse(struct mc_req *req, const struct mc_words *w)
+storage_parse(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (w->count < 5 || !mc_body_take(req, w->word[4])) {
+	if (w->count < 5 || !mc_body_parse(req, w->token[4])) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	noreply_look(req, w);
-	if (!key_take(req, w))
+	noreply_check(req, w);
+	if (!key_parse(req, w))
 		return;
-	if (!mc_read_flags(w->word[2], &req->client_flags) ||
-	    !mc_read_exptime(w->word[3], &req->exptime))
+	if (!mc_read_flags(w->token[2], &req->client_flags) ||
+	    !mc_read_exptime(w->token[3], &req->exptime))
 		mc_bad(req, MC_ERR_FORMAT);
-	else if (req->verb == MC_CAS && (w->count < 6 || !mc_read_u64(w->word[5], &req->cas)))
+	else if (req->verb == MC_CAS && (w->count < 6 || !mc_read_u64(w->token[5], &req->cas)))
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
 /* delete <key> [0] [noreply]; old clients send the 0. */
 static void
-delete_parse(struct mc_req *req, const struct mc_words *w)
+delete_parse(struct mc_req *req, const struct mc_tokens *w)
 {
 	uint32_t extra;
 
@@ -138,126 +139,126 @@ delete_parse(struct mc_req *req, const struct mc_words *w)
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	noreply_look(req, w);
-	if (!key_take(req, w))
+	noreply_check(req, w);
+	if (!key_parse(req, w))
 		return;
 	extra = w->count - 2;
 	if (w->count > 2 && (req->flags & MC_NOREPLY))
 		extra--;
-	if (extra > 1 || (extra == 1 && !mc_word_is(w->word[2], "0", 1)))
+	if (extra > 1 || (extra == 1 && !mc_token_is(w->token[2], "0", 1)))
 		mc_bad(req, MC_ERR_DELETE);
 }
 
 /* incr|decr <key> <delta> and touch <key> <exptime>. */
 static void
-key_and_number_parse(struct mc_req *req, const struct mc_words *w)
+key_and_number_parse(struct mc_req *req, const struct mc_tokens *w)
 {
 	if (w->count < 3) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	noreply_look(req, w);
-	if (!key_take(req, w))
+	noreply_check(req, w);
+	if (!key_parse(req, w))
 		return;
 	if (req->verb == MC_TOUCH) {
-		if (!mc_read_i32(w->word[2], &req->exptime))
+		if (!mc_read_i32(w->token[2], &req->exptime))
 			mc_bad(req, MC_ERR_EXPTIME);
-	} else if (!mc_read_u64(w->word[2], &req->delta)) {
+	} else if (!mc_read_u64(w->token[2], &req->delta)) {
 		mc_bad(req, MC_ERR_DELTA);
 	}
 }
 
 /* flush_all [<exptime>] [noreply] */
 static void
-flush_all_parse(struct mc_req *req, const struct mc_words *w)
+flush_all_parse(struct mc_req *req, const struct mc_tokens *w)
 {
 	if (w->count == ((req->flags & MC_NOREPLY) ? 2u : 1u))
 		return;
-	if (!mc_read_i32(w->word[1], &req->exptime))
+	if (!mc_read_i32(w->token[1], &req->exptime))
 		mc_bad(req, MC_ERR_EXPTIME);
 }
 
 /* A browser is told nothing: answering it would let web pages talk to a cache (and memcached
  * closes, too). */
 static bool
-unknown_parse(struct mc_req *req, const struct mc_words *w)
+unknown_parse(struct mc_req *req, const struct mc_tokens *w)
 {
 	mc_bad(req, MC_ERR_UNKNOWN);
 	if (w->count > 1 && w->last.len >= 5 && memcmp(w->last.data, "HTTP/", 5) == 0)
 		return false;
-	noreply_look(req, w);
+	noreply_check(req, w);
 	return true;
 }
 
 /* Commands of two words; stats is one by itself, too. Its argument is kept, and it has always
  * answered, noreply or not. */
 static enum mc_verb
-second_take(struct mc_req *req, enum mc_verb verb, const struct mc_words *w)
+subcommand_parse(struct mc_req *req, enum mc_verb verb, const struct mc_tokens *w)
 {
 	if (verb == MC_STATS)
-		req->key = w->count > 1 ? w->word[1] : (struct view){w->last.data, 0};
-	return w->count > 1       ? mc_verb_second(verb, w->word[1])
+		req->key = w->count > 1 ? w->token[1] : (struct view){w->last.data, 0};
+	return w->count > 1       ? mc_verb_subcommand(verb, w->token[1])
 	       : verb == MC_STATS ? MC_STATS
 				  : MC_BAD;
 }
 
 /* Those that memcached reads without looking for noreply. */
 static inline bool
-hears_noreply(enum mc_verb verb)
+accepts_noreply(enum mc_verb verb)
 {
 	return verb > MC_MN && !(verb >= MC_VERSION && verb <= MC_STATS_CACHEDUMP) &&
 	       verb != MC_WATCH;
 }
 
 static inline bool
-has_second(enum mc_verb verb)
+has_subcommand(enum mc_verb verb)
 {
-	return verb == MC_STATS || mc_commands[verb].second[0] != 0;
+	return verb == MC_STATS || mc_commands[verb].subcommand[0] != 0;
 }
 
 bool
 mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line)
 {
-	struct mc_words w;
+	struct mc_tokens w;
 
-	mc_words_split(&w, line.data, line.len);
+	mc_tokenize(&w, line.data, line.len);
 	if (unlikely(verb == MC_BAD))
 		return unknown_parse(req, &w);
-	if (hears_noreply(verb))
-		noreply_look(req, &w);
-	if (has_second(verb)) {
-		verb = second_take(req, verb, &w);
+	if (accepts_noreply(verb))
+		noreply_check(req, &w);
+	if (has_subcommand(verb)) {
+		verb = subcommand_parse(req, verb, &w);
 		if (verb == MC_BAD) {
 			mc_bad(req, MC_ERR_UNKNOWN);
 			return true;
 		}
 	}
 	req->verb = (uint8_t)verb;
-	switch ((enum mc_shape)mc_commands[verb].shape) {
-	case MC_SHAPE_STORAGE:
+	switch ((enum mc_syntax)mc_commands[verb].syntax) {
+	case MC_SYNTAX_STORAGE:
 		storage_parse(req, &w);
 		break;
-	case MC_SHAPE_DELETE:
+	case MC_SYNTAX_DELETE:
 		delete_parse(req, &w);
 		break;
-	case MC_SHAPE_KEY_DELTA:
-	case MC_SHAPE_KEY_EXPTIME:
+	case MC_SYNTAX_KEY_DELTA:
+	case MC_SYNTAX_KEY_EXPTIME:
 		key_and_number_parse(req, &w);
 		break;
-	case MC_SHAPE_META:
+	case MC_SYNTAX_META:
 		mc_meta_read(req, &w);
 		break;
-	case MC_SHAPE_META_BODY:
+	case MC_SYNTAX_META_BODY:
 		mc_meta_body_read(req, &w);
 		break;
-	case MC_SHAPE_META_DEBUG:
+	case MC_SYNTAX_META_DEBUG:
 		mc_meta_debug_read(req, &w);
 		break;
-	case MC_SHAPE_FLUSH:
+	case MC_SYNTAX_FLUSH:
 		flush_all_parse(req, &w);
 		break;
 	default:
-		mc_admin_read(req, &w, (enum mc_shape)mc_commands[verb].shape);
+		mc_admin_read(req, &w, (enum mc_syntax)mc_commands[verb].syntax);
 		break;
 	}
 	return true;

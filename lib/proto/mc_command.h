@@ -11,28 +11,28 @@
 #define CLOCKOO_MC_COMMAND_H
 
 #include "mc_req.h"
-#include "mc_words.h"
+#include "mc_tokens.h"
 
 /* The first row of the table whose first word this is; MC_BAD if there is none. */
 enum mc_verb mc_verb_of(struct view word);
 /* The row with these two words, verb being the first with the first; MC_BAD if there is none. */
-enum mc_verb mc_verb_second(enum mc_verb verb, struct view second);
+enum mc_verb mc_verb_subcommand(enum mc_verb verb, struct view subcommand);
 
 /* Read the line (its end cut off, at least one byte) of verb into *req, whose fields before the
  * union are zero. False: not worth an answer, close the connection. */
 bool mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line);
 
 /* The length of a body of text, with its flag; false if it is none. */
-bool mc_body_take(struct mc_req *req, struct view word);
+bool mc_body_parse(struct mc_req *req, struct view word);
 
 /* Meta commands (mc_meta_read.c). */
-void mc_meta_read(struct mc_req *req, const struct mc_words *w);
-void mc_meta_body_read(struct mc_req *req, const struct mc_words *w);
-void mc_meta_debug_read(struct mc_req *req, const struct mc_words *w);
+void mc_meta_read(struct mc_req *req, const struct mc_tokens *w);
+void mc_meta_body_read(struct mc_req *req, const struct mc_tokens *w);
+void mc_meta_debug_read(struct mc_req *req, const struct mc_tokens *w);
 
 /* Administrative commands (mc_admin.c). */
-void mc_admin_read(struct mc_req *req, const struct mc_words *w, enum mc_shape shape);
+void mc_admin_read(struct mc_req *req, const struct mc_tokens *w, enum mc_syntax syntax);
 /* on, off, dump; false: none of them. */
-bool mc_detail_take(struct mc_admin *admin, struct view word);
+bool mc_detail_parse(struct mc_admin *admin, struct view word);
 
 #endif

@@ -25,7 +25,7 @@
 	X(MC_STATUS_AUTH_CONTINUE, 0x21, "")                                                       \
 	X(MC_STATUS_UNKNOWN, 0x81, "Unknown command")                                              \
 	X(MC_STATUS_MEMORY, 0x82, "Out of memory")                                                 \
-	X(MC_STATUS_LATER, 0x86, "Temporary failure")
+	X(MC_STATUS_TEMPORARY, 0x86, "Temporary failure")
 
 #define MC_STATUS_SYMBOL(symbol, code, text) symbol = code,
 enum mc_bin_status { MC_STATUSES(MC_STATUS_SYMBOL) };
@@ -44,7 +44,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_NUMBER, "CLIENT_ERROR cannot increment or decrement non-numeric value", NOT_NUMERIC) \
 	X(MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache", TOO_LARGE) \
 	X(MC_ERR_MEMORY, "SERVER_ERROR out of memory storing object", MEMORY) \
-	X(MC_ERR_NO_ROOM, "SERVER_ERROR out of memory", MEMORY) \
+	X(MC_ERR_OUT_OF_MEMORY, "SERVER_ERROR out of memory", MEMORY) \
 	X(MC_ERR_NEW_ITEM, "SERVER_ERROR Out of memory allocating new item", MEMORY) \
 	X(MC_ERR_UDP, "CLIENT_ERROR not allowed over UDP", UNKNOWN) \
 	/* meta commands */ \
@@ -61,7 +61,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_MODE_MA, "CLIENT_ERROR invalid mode for ma M token", INVALID) \
 	/* administration */ \
 	X(MC_ERR_FLUSH_OFF, "CLIENT_ERROR flush_all not allowed", AUTH) \
-	X(MC_ERR_FLUSH_BUSY, "SERVER_ERROR flushes come too fast, try again", LATER) \
+	X(MC_ERR_FLUSH_BUSY, "SERVER_ERROR flushes come too fast, try again", TEMPORARY) \
 	X(MC_ERR_SHUTDOWN_OFF, "SERVER_ERROR: shutdown not enabled", UNKNOWN) \
 	X(MC_ERR_SHUTDOWN_MODE, "CLIENT_ERROR invalid shutdown mode", INVALID) \
 	X(MC_ERR_MEMLIMIT_SMALL, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m", INVALID) \

@@ -98,7 +98,7 @@ put_i64(uint8_t *at, int64_t v)
 
 /* " exp=... la=... cas=... fetch=... cls=... size=..." */
 static uint8_t *
-put_facts(uint8_t *at, const struct mc_item_facts *f)
+put_item_info(uint8_t *at, const struct mc_item_info *f)
 {
 	at = put_i64(put_text(at, " exp="), f->exptime);
 	at = mc_put_u64(put_text(at, " la="), f->access);
@@ -109,25 +109,25 @@ put_facts(uint8_t *at, const struct mc_item_facts *f)
 }
 
 uint8_t *
-mc_put_debug(uint8_t *at, const struct mc_item_facts *f)
+mc_put_debug(uint8_t *at, const struct mc_item_info *f)
 {
 	at = put_text(at, "ME ");
 	at = f->base64 ? mc_put_base64(at, f->key) : mc_put_view(at, f->key);
-	return mc_put_line_end(put_facts(at, f));
+	return mc_put_line_end(put_item_info(at, f));
 }
 
 /* The end is a space and a bare line feed, as memcached's is: scripts match the space. */
 uint8_t *
-mc_put_metadump(uint8_t *at, const struct mc_item_facts *f)
+mc_put_metadump(uint8_t *at, const struct mc_item_info *f)
 {
 	at = mc_put_uri(put_text(at, "key="), f->key);
-	at = put_facts(at, f);
+	at = put_item_info(at, f);
 	at = mc_put_u64(put_text(at, " flags="), f->client_flags);
 	return put_text(at, " \n");
 }
 
 uint8_t *
-mc_put_mgdump(uint8_t *at, const struct mc_item_facts *f)
+mc_put_mgdump(uint8_t *at, const struct mc_item_info *f)
 {
 	return mc_put_line_end(put_key(put_text(at, "mg "), f->key, f->base64));
 }

@@ -6,7 +6,7 @@
  *         kept in the order of the request.
  * Units:  exptimes as sent (see serve_expiry_s); ttl and idle in seconds.
  * Thread: pure functions.
- * Bounds: MC_META_WORDS_MAX words a line, MC_OPAQUE_MAX bytes of opaque, MC_META_LINE_MAX bytes
+ * Bounds: MC_META_TOKENS_MAX tokens a line, MC_OPAQUE_MAX bytes of opaque, MC_META_LINE_MAX bytes
  *         of a reply's line, its end included.
  * Source: memcached doc/protocol.txt, "Meta Commands"; limits, order and texts as in 1.6.45.
  */
@@ -18,8 +18,8 @@
 #include "mc_base64.h"
 #include "mc_number.h"
 
-#define MC_META_WORDS_MAX 20u /* command and key included */
-#define MC_OPAQUE_MAX     31u /* without its O */
+#define MC_META_TOKENS_MAX 20u /* command and key included */
+#define MC_OPAQUE_MAX      31u /* without its O */
 
 /* The letters, as bits: X(letter, name). */
 #define MC_META_LETTERS(X)                                                                         \
@@ -32,7 +32,7 @@
 	X('q', MC_FLAG_QUIET)       /* no reply where it says nothing new */                       \
 	X('s', MC_FLAG_SIZE)        /* return the value's length */                                \
 	X('t', MC_FLAG_TTL)         /* return seconds left, -1 for ever */                         \
-	X('u', MC_FLAG_UNUSED)      /* mg: do not count as a use */                                \
+	X('u', MC_FLAG_NO_BUMP)     /* mg: do not count as a use */                                \
 	X('v', MC_FLAG_VALUE)       /* return the value */                                         \
 	X('x', MC_FLAG_DROP)        /* md: drop the value, keep the item */                        \
 	X('C', MC_FLAG_COMPARE)     /* only if the cas is this: req.cas */                         \
@@ -55,12 +55,16 @@ enum { MC_META_LETTERS(MC_META_INDEX) MC_META_LETTER_COUNT };
 enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 
 /* The letters are steps, taken in the order of the request. Where it makes a difference: */
-#define MC_FLAG_TTL_OLD     (1u << 28) /* t stands before the T that sets what it shows */
-#define MC_FLAG_TTL_UNMADE  (1u << 29) /* t stands before the N that sets it on a new item */
-#define MC_FLAG_RECACHE_OLD (1u << 30) /* R stands before the T that sets what it looks at */
-#define MC_FLAG_VIVIFY_LAST (1u << 31) /* N stands behind T: a new item has its exptime */
+#define MC_FLAG_TTL_BEFORE_TOUCH (1u << 28) /* t stands before the T that sets what it shows */
+#define MC_FLAG_TTL_BEFORE_VIVIFY                                                                  \
+	(1u << 29) /* t stands before the N that sets it on a new item                             \
+		    */
+#define MC_FLAG_RECACHE_BEFORE_TOUCH                                                               \
+	(1u << 30)                            /* R stands before the T that sets what it looks at */
+#define MC_FLAG_VIVIFY_AFTER_TOUCH (1u << 31) /* N stands behind T: a new item has its exptime */
 #define MC_META_ORDER                                                                              \
-	(MC_FLAG_TTL_OLD | MC_FLAG_TTL_UNMADE | MC_FLAG_RECACHE_OLD | MC_FLAG_VIVIFY_LAST)
+	(MC_FLAG_TTL_BEFORE_TOUCH | MC_FLAG_TTL_BEFORE_VIVIFY | MC_FLAG_RECACHE_BEFORE_TOUCH |     \
+	 MC_FLAG_VIVIFY_AFTER_TOUCH)
 static_assert(MC_META_LETTER_COUNT <= 28, "bits beside the letters");
 
 /* 0: no flag. */
@@ -148,7 +152,7 @@ uint8_t *mc_put_meta_value_head(uint8_t *at, uint32_t len, const struct mc_meta 
 
 /* ---- what is known of an item: me and the dumps ---- */
 
-struct mc_item_facts {
+struct mc_item_info {
 	struct view key;
 	bool base64; /* see mc_meta_item */
 	bool fetched;
@@ -161,15 +165,15 @@ struct mc_item_facts {
 };
 
 /* Every byte of a key may need three. */
-#define MC_FACTS_LINE_MAX (3 * MC_KEY_MAX + 160)
+#define MC_ITEM_INFO_LINE_MAX (3 * MC_KEY_MAX + 160)
 
 /* me: "ME <key> exp=... la=... cas=... fetch=yes|no cls=... size=..." */
-uint8_t *mc_put_debug(uint8_t *at, const struct mc_item_facts *f);
+uint8_t *mc_put_debug(uint8_t *at, const struct mc_item_info *f);
 /* lru_crawler metadump: "key=<as in a URI> exp=... la=... cas=... fetch=... cls=... size=...
  * flags=... LF" */
-uint8_t *mc_put_metadump(uint8_t *at, const struct mc_item_facts *f);
+uint8_t *mc_put_metadump(uint8_t *at, const struct mc_item_info *f);
 /* lru_crawler mgdump: "mg <key>" or "mg <base64> b" */
-uint8_t *mc_put_mgdump(uint8_t *at, const struct mc_item_facts *f);
+uint8_t *mc_put_mgdump(uint8_t *at, const struct mc_item_info *f);
 /* A key as metadump and watch show it: what a URI does not allow becomes %XX. At most three
  * bytes a byte. */
 uint8_t *mc_put_uri(uint8_t *at, struct view key);

@@ -45,10 +45,10 @@ ma_mode(uint8_t letter)
 
 /* A letter outside A..z is not even a flag. */
 static bool
-words_are_flags(const struct mc_words *w, uint32_t first)
+tokens_are_flags(const struct mc_tokens *w, uint32_t first)
 {
-	for (uint32_t i = first; i < w->count && i < MC_WORDS_KEPT; i++) {
-		const uint8_t c = w->word[i].data[0];
+	for (uint32_t i = first; i < w->count && i < MC_TOKENS_KEPT; i++) {
+		const uint8_t c = w->token[i].data[0];
 
 		if (!(c >= 'A' && c <= 'z') && !(c >= '0' && c <= '9'))
 			return false;
@@ -58,7 +58,7 @@ words_are_flags(const struct mc_words *w, uint32_t first)
 
 /* The number behind a letter. */
 static enum mc_error
-number_take(struct mc_req *req, uint8_t letter, struct view number)
+flag_number_parse(struct mc_req *req, uint8_t letter, struct view number)
 {
 	struct mc_meta *m = &req->meta;
 
@@ -86,15 +86,15 @@ number_take(struct mc_req *req, uint8_t letter, struct view number)
 
 /* Where this flag stands behind one that it would make see something else. */
 static void
-order_note(struct mc_meta *m, uint32_t bit)
+flag_order_check(struct mc_meta *m, uint32_t bit)
 {
 	static const struct {
 		uint32_t bit, before, note;
 	} orders[] = {
-		{MC_FLAG_SET_EXPTIME, MC_FLAG_TTL, MC_FLAG_TTL_OLD},
-		{MC_FLAG_VIVIFY, MC_FLAG_TTL, MC_FLAG_TTL_UNMADE},
-		{MC_FLAG_SET_EXPTIME, MC_FLAG_RECACHE, MC_FLAG_RECACHE_OLD},
-		{MC_FLAG_VIVIFY, MC_FLAG_SET_EXPTIME, MC_FLAG_VIVIFY_LAST},
+		{MC_FLAG_SET_EXPTIME, MC_FLAG_TTL, MC_FLAG_TTL_BEFORE_TOUCH},
+		{MC_FLAG_VIVIFY, MC_FLAG_TTL, MC_FLAG_TTL_BEFORE_VIVIFY},
+		{MC_FLAG_SET_EXPTIME, MC_FLAG_RECACHE, MC_FLAG_RECACHE_BEFORE_TOUCH},
+		{MC_FLAG_VIVIFY, MC_FLAG_SET_EXPTIME, MC_FLAG_VIVIFY_AFTER_TOUCH},
 	};
 
 	if (likely(!(bit & (MC_FLAG_SET_EXPTIME | MC_FLAG_VIVIFY))))
@@ -106,14 +106,14 @@ order_note(struct mc_meta *m, uint32_t bit)
 
 /* One flag, its letter known and new. */
 static enum mc_error
-flag_take(struct mc_req *req, struct view word)
+flag_parse(struct mc_req *req, struct view word)
 {
 	struct mc_meta *m = &req->meta;
 	const uint8_t letter = word.data[0];
 	const struct view rest = {word.data + 1, word.len - 1};
 	const uint32_t bit = mc_meta_bit(letter);
 
-	order_note(m, bit);
+	flag_order_check(m, bit);
 	m->flags |= bit;
 	if (bit & MC_META_RETURNED)
 		m->order[m->order_count++] = letter;
@@ -134,7 +134,7 @@ flag_take(struct mc_req *req, struct view word)
 		m->opaque_len = (uint8_t)rest.len;
 		return MC_ERR_NONE;
 	default:
-		return number_take(req, letter, rest);
+		return flag_number_parse(req, letter, rest);
 	}
 }
 
@@ -144,23 +144,23 @@ flag_take(struct mc_req *req, struct view word)
  * which memcached finds them.
  */
 static enum mc_error
-flags_take(struct mc_req *req, const struct mc_words *w, uint32_t first)
+flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {
 	enum mc_error error = MC_ERR_NONE;
 
 	if (req->key.len > MC_KEY_MAX)
 		return MC_ERR_FORMAT;
-	if (w->count > MC_META_WORDS_MAX)
+	if (w->count > MC_META_TOKENS_MAX)
 		return MC_ERR_OPTIONS;
 	for (uint32_t i = first; i < w->count; i++) {
-		const uint32_t bit = mc_meta_bit(w->word[i].data[0]);
+		const uint32_t bit = mc_meta_bit(w->token[i].data[0]);
 		enum mc_error e;
 
 		if (bit == 0)
 			return MC_ERR_FLAG;
 		if (req->meta.flags & bit)
 			return MC_ERR_DUPLICATE;
-		e = flag_take(req, w->word[i]);
+		e = flag_parse(req, w->token[i]);
 		if (e != MC_ERR_NONE && (e != MC_ERR_OPAQUE || error == MC_ERR_NONE))
 			error = e;
 	}
@@ -168,7 +168,7 @@ flags_take(struct mc_req *req, const struct mc_words *w, uint32_t first)
 }
 
 static enum mc_error
-mode_take(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
+mode_parse(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
 {
 	struct mc_meta *m = &req->meta;
 
@@ -180,36 +180,36 @@ mode_take(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
 
 /* Errors found before the mode is looked at come first. */
 static enum mc_error
-line_judge(struct mc_req *req, const struct mc_words *w, uint32_t first)
+line_validate(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {
 	const bool is_ma = req->verb == MC_MA;
 	enum mc_error error, mode = MC_ERR_NONE;
 
-	error = flags_take(req, w, first);
+	error = flags_parse(req, w, first);
 	/* Comes before all others, but is rare: a line without an error has only letters. */
-	if (unlikely(error != MC_ERR_NONE) && !words_are_flags(w, first))
+	if (unlikely(error != MC_ERR_NONE) && !tokens_are_flags(w, first))
 		return MC_ERR_FORMAT;
 	if (error != MC_ERR_NONE && error != MC_ERR_OPAQUE)
 		return is_ma ? MC_ERR_FLAGS_MA : error;
 	if (is_ma)
-		mode = mode_take(req, ma_mode, MC_ERR_MODE_MA);
+		mode = mode_parse(req, ma_mode, MC_ERR_MODE_MA);
 	else if (req->verb == MC_MS)
-		mode = mode_take(req, ms_mode, MC_ERR_MODE_MS);
+		mode = mode_parse(req, ms_mode, MC_ERR_MODE_MS);
 	else
 		req->meta.mode = MC_MODE_NONE;
 	return mode != MC_ERR_NONE ? mode : error;
 }
 
 void
-mc_meta_read(struct mc_req *req, const struct mc_words *w)
+mc_meta_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	enum mc_error error = MC_ERR_FORMAT;
 
 	memset(&req->meta, 0, sizeof req->meta);
 	if (w->count >= 2) {
-		req->key = w->word[1];
+		req->key = w->token[1];
 		req->delta = 1; /* of ma without D */
-		error = line_judge(req, w, 2);
+		error = line_validate(req, w, 2);
 	}
 	if (error != MC_ERR_NONE)
 		mc_bad(req, error);
@@ -217,32 +217,32 @@ mc_meta_read(struct mc_req *req, const struct mc_words *w)
 
 /* ms <key> <bytes> <flag>* */
 void
-mc_meta_body_read(struct mc_req *req, const struct mc_words *w)
+mc_meta_body_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	enum mc_error error;
 
 	memset(&req->meta, 0, sizeof req->meta);
-	if (w->count < 3 || !mc_body_take(req, w->word[2])) {
+	if (w->count < 3 || !mc_body_parse(req, w->token[2])) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	req->key = w->word[1];
-	error = line_judge(req, w, 3);
+	req->key = w->token[1];
+	error = line_validate(req, w, 3);
 	if (error != MC_ERR_NONE)
 		mc_bad(req, error);
 }
 
 /* me <key> [b] */
 void
-mc_meta_debug_read(struct mc_req *req, const struct mc_words *w)
+mc_meta_debug_read(struct mc_req *req, const struct mc_tokens *w)
 {
 	memset(&req->meta, 0, sizeof req->meta);
-	if (w->count < 2 || w->word[1].len > MC_KEY_MAX || !words_are_flags(w, 2)) {
+	if (w->count < 2 || w->token[1].len > MC_KEY_MAX || !tokens_are_flags(w, 2)) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	req->key = w->word[1];
-	if (w->count < 3 || !mc_word_is(w->word[2], "b", 1))
+	req->key = w->token[1];
+	if (w->count < 3 || !mc_token_is(w->token[2], "b", 1))
 		return;
 	req->flags |= MC_KEY_BASE64;
 	req->meta.flags = MC_FLAG_BASE64;

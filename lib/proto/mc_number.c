@@ -33,7 +33,7 @@ mc_read_u32(struct view word, uint32_t *out)
 }
 
 static bool
-sign_take(struct view *word, uint8_t sign)
+sign_skip(struct view *word, uint8_t sign)
 {
 	if (word->len == 0 || word->data[0] != sign)
 		return false;
@@ -45,7 +45,7 @@ sign_take(struct view *word, uint8_t sign)
 bool
 mc_read_i32(struct view word, int32_t *out)
 {
-	const bool negative = sign_take(&word, '-');
+	const bool negative = sign_skip(&word, '-');
 	uint64_t wide;
 
 	if (!mc_read_u64(word, &wide) || wide > (uint64_t)INT32_MAX + negative)
@@ -59,7 +59,7 @@ mc_read_flags(struct view word, uint32_t *out)
 {
 	uint64_t wide;
 
-	sign_take(&word, '+');
+	sign_skip(&word, '+');
 	if (!mc_read_u64(word, &wide))
 		return false;
 	*out = (uint32_t)wide;
@@ -69,11 +69,11 @@ mc_read_flags(struct view word, uint32_t *out)
 bool
 mc_read_exptime(struct view word, int32_t *out)
 {
-	const bool negative = sign_take(&word, '-');
+	const bool negative = sign_skip(&word, '-');
 	uint64_t wide;
 
 	if (!negative)
-		sign_take(&word, '+');
+		sign_skip(&word, '+');
 	if (!mc_read_u64(word, &wide) || wide > (uint64_t)INT64_MAX + negative)
 		return false;
 	*out = (int32_t)(uint32_t)(negative ? 0 - wide : wide);
@@ -84,14 +84,14 @@ mc_read_exptime(struct view word, int32_t *out)
 bool
 mc_read_thousandths(struct view word, int64_t *out)
 {
-	const bool negative = sign_take(&word, '-');
+	const bool negative = sign_skip(&word, '-');
 	const uint8_t *point;
 	uint64_t whole = 0;
 	struct view part;
 	uint32_t fraction = 0, scale = 1000;
 
 	if (!negative)
-		sign_take(&word, '+');
+		sign_skip(&word, '+');
 	point = word.len > 0 ? memchr(word.data, '.', word.len) : NULL;
 	part = (struct view){word.data, point != NULL ? (uint32_t)(point - word.data) : word.len};
 	if (part.len > 9 || (part.len > 0 && !mc_read_u64(part, &whole)))

@@ -27,14 +27,14 @@
 #define MC_BODY_END 2u /* CR LF */
 
 enum mc_req_flag {
-	MC_NOREPLY = 1u << 0,    /* nothing is answered, errors included */
-	MC_FIRST = 1u << 1,      /* first key of a retrieval line */
-	MC_LAST = 1u << 2,       /* last key of it: END follows */
-	MC_HAS_BODY = 1u << 3,   /* body_len and body_end bytes follow */
-	MC_QUIET = 1u << 4,      /* meta q, binary Q: what says nothing new is not answered */
-	MC_BINARY = 1u << 5,     /* answer in the binary protocol: opcode and opaque */
-	MC_HANGUP = 1u << 6,     /* answer, then close: what follows cannot be read */
-	MC_KEY_BASE64 = 1u << 7, /* key is base64; mc_base64_decode gives the key */
+	MC_NOREPLY = 1u << 0,     /* nothing is answered, errors included */
+	MC_FIRST = 1u << 1,       /* first key of a retrieval line */
+	MC_LAST = 1u << 2,        /* last key of it: END follows */
+	MC_HAS_BODY = 1u << 3,    /* body_len and body_end bytes follow */
+	MC_QUIET = 1u << 4,       /* meta q, binary Q: what says nothing new is not answered */
+	MC_BINARY = 1u << 5,      /* answer in the binary protocol: opcode and opaque */
+	MC_CLOSE_AFTER = 1u << 6, /* answer, then close: what follows cannot be read */
+	MC_KEY_BASE64 = 1u << 7,  /* key is base64; mc_base64_decode gives the key */
 };
 
 /* ---- administrative commands ---- */
@@ -166,9 +166,9 @@ struct mc_parser {
  */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
-/* The same without straight paths: what they are compared with. */
-struct mc_result mc_text_parse_slowly(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
-				      uint32_t len);
+/* The same without fast paths: what they are compared with. */
+struct mc_result mc_text_parse_slow(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
+				    uint32_t len);
 struct mc_result mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 				 uint32_t len);
 

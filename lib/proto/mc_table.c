@@ -1,7 +1,7 @@
 #include "mc_table.h"
 
 #define COMMAND(symbol, word, second, shape, udp, arguments, help)                                 \
-	[symbol] = {word, second, MC_SHAPE_##shape, MC_UDP_##udp, arguments, help},
+	[symbol] = {word, second, MC_SYNTAX_##shape, MC_UDP_##udp, arguments, help},
 const struct mc_command mc_commands[MC_COMMAND_COUNT] = {MC_COMMANDS(COMMAND)};
 
 #define OPCODE(opcode, name, verb, quiet, extras, key, value)                                      \

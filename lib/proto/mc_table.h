@@ -4,10 +4,10 @@
  * The verbs of mc_req.h, the parsers, the table in README.md and the help are made from these
  * rows; a test compares them.
  *
- * Shape:  MC_COMMANDS(X) X(symbol, word, second word or "", shape, over UDP, arguments, help);
- *         a second word makes a command of its own, and stands in rows next to each other.
+ * Shape:  MC_COMMANDS(X) X(symbol, word, subcommand or "", syntax, over UDP, arguments, help);
+ *         a subcommand makes a command of its own, and stands in rows next to each other.
  *         MC_OPCODES(X) X(opcode, name, verb, quiet, extras, key, value).
- * Bounds: words of at most MC_WORD_MAX bytes.
+ * Bounds: words of at most MC_NAME_MAX bytes.
  * Source: memcached doc/protocol.txt and doc/protocol-binary.xml; 1.6.45 as observed.
  */
 #ifndef CLOCKOO_MC_TABLE_H
@@ -16,37 +16,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MC_WORD_MAX 15u
+#define MC_NAME_MAX 15u
 
 /* What stands behind the words of a command, and how it is read. */
-enum mc_shape {
-	MC_SHAPE_KEYS,         /* <key>+ */
-	MC_SHAPE_EXPTIME_KEYS, /* <exptime> <key>+ */
-	MC_SHAPE_STORAGE,
-	MC_SHAPE_DELETE,
-	MC_SHAPE_KEY_DELTA,
-	MC_SHAPE_KEY_EXPTIME,
-	MC_SHAPE_META,
-	MC_SHAPE_META_BODY,
-	MC_SHAPE_META_DEBUG,
-	MC_SHAPE_ANYTHING, /* whatever stands there is not looked at */
-	MC_SHAPE_FLUSH,
-	MC_SHAPE_LEVEL,
-	MC_SHAPE_MEGABYTES,
-	MC_SHAPE_SHUTDOWN,
-	MC_SHAPE_DETAIL,
-	MC_SHAPE_CACHEDUMP,
-	MC_SHAPE_STREAMS,
-	MC_SHAPE_TWO_WORDS, /* the two words and no more */
-	MC_SHAPE_SLEEP,
-	MC_SHAPE_COUNT,
-	MC_SHAPE_CLASSES,
-	MC_SHAPE_REASSIGN,
-	MC_SHAPE_AUTOMOVE,
-	MC_SHAPE_LRU_TUNE,
-	MC_SHAPE_LRU_MODE,
-	MC_SHAPE_LRU_TTL,
-	MC_SHAPES,
+enum mc_syntax {
+	MC_SYNTAX_KEYS,         /* <key>+ */
+	MC_SYNTAX_EXPTIME_KEYS, /* <exptime> <key>+ */
+	MC_SYNTAX_STORAGE,
+	MC_SYNTAX_DELETE,
+	MC_SYNTAX_KEY_DELTA,
+	MC_SYNTAX_KEY_EXPTIME,
+	MC_SYNTAX_META,
+	MC_SYNTAX_META_BODY,
+	MC_SYNTAX_META_DEBUG,
+	MC_SYNTAX_ANYTHING, /* whatever stands there is not looked at */
+	MC_SYNTAX_FLUSH,
+	MC_SYNTAX_LEVEL,
+	MC_SYNTAX_MEGABYTES,
+	MC_SYNTAX_SHUTDOWN,
+	MC_SYNTAX_DETAIL,
+	MC_SYNTAX_CACHEDUMP,
+	MC_SYNTAX_STREAMS,
+	MC_SYNTAX_TWO_TOKENS, /* the two words and no more */
+	MC_SYNTAX_SLEEP,
+	MC_SYNTAX_COUNT,
+	MC_SYNTAX_CLASSES,
+	MC_SYNTAX_REASSIGN,
+	MC_SYNTAX_AUTOMOVE,
+	MC_SYNTAX_LRU_TUNE,
+	MC_SYNTAX_LRU_MODE,
+	MC_SYNTAX_LRU_TTL,
+	MC_SYNTAX_END,
 };
 
 #define MC_UDP_YES true
@@ -56,15 +56,15 @@ enum mc_shape {
 #define MC_COMMANDS(X) \
 	X(MC_GET, "get", "", KEYS, YES, "<key>+", "the values of these keys") \
 	X(MC_GETS, "gets", "", KEYS, YES, "<key>+", "the same with their cas") \
-	X(MC_GAT, "gat", "", EXPTIME_KEYS, YES, "<exptime> <key>+", "values, and a new exptime") \
+	X(MC_GAT, "gat", "", EXPTIME_KEYS, YES, "<exptime> <key>+", "values, with a new exptime set") \
 	X(MC_GATS, "gats", "", EXPTIME_KEYS, YES, "<exptime> <key>+", "the same with their cas") \
 	X(MC_SET, "set", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store") \
 	X(MC_ADD, "add", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store if absent") \
 	X(MC_REPLACE, "replace", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store if present") \
-	X(MC_APPEND, "append", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store behind the value") \
-	X(MC_PREPEND, "prepend", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store before the value") \
+	X(MC_APPEND, "append", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "append to the value") \
+	X(MC_PREPEND, "prepend", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "prepend to the value") \
 	X(MC_CAS, "cas", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> <cas> [noreply]", "store if unchanged") \
-	X(MC_DELETE, "delete", "", DELETE, YES, "<key> [0] [noreply]", "forget a key") \
+	X(MC_DELETE, "delete", "", DELETE, YES, "<key> [0] [noreply]", "delete a key") \
 	X(MC_INCR, "incr", "", KEY_DELTA, YES, "<key> <delta> [noreply]", "add to a number") \
 	X(MC_DECR, "decr", "", KEY_DELTA, YES, "<key> <delta> [noreply]", "subtract from a number") \
 	X(MC_TOUCH, "touch", "", KEY_EXPTIME, YES, "<key> <exptime> [noreply]", "set a new exptime") \
@@ -72,13 +72,13 @@ enum mc_shape {
 	X(MC_MS, "ms", "", META_BODY, YES, "<key> <bytes> <flag>*", "meta set") \
 	X(MC_MD, "md", "", META, YES, "<key> <flag>*", "meta delete") \
 	X(MC_MA, "ma", "", META, YES, "<key> <flag>*", "meta arithmetic") \
-	X(MC_ME, "me", "", META_DEBUG, YES, "<key> [b]", "meta debug: what is known of an item") \
+	X(MC_ME, "me", "", META_DEBUG, YES, "<key> [b]", "meta debug: an item's metadata") \
 	X(MC_MN, "mn", "", ANYTHING, YES, "", "meta no-op: the end of a pipeline") \
-	X(MC_FLUSH_ALL, "flush_all", "", FLUSH, YES, "[<exptime>] [noreply]", "forget everything, now or then") \
+	X(MC_FLUSH_ALL, "flush_all", "", FLUSH, YES, "[<exptime>] [noreply]", "invalidate all items, now or at a given time") \
 	X(MC_VERSION, "version", "", ANYTHING, YES, "", "the server's version") \
 	X(MC_QUIT, "quit", "", ANYTHING, YES, "", "close the connection") \
 	X(MC_STATS, "stats", "", ANYTHING, YES, "", "counters and gauges") \
-	X(MC_STATS_SETTINGS, "stats", "settings", ANYTHING, YES, "", "what is configured") \
+	X(MC_STATS_SETTINGS, "stats", "settings", ANYTHING, YES, "", "configuration") \
 	X(MC_STATS_ITEMS, "stats", "items", ANYTHING, YES, "", "items by slab class") \
 	X(MC_STATS_SLABS, "stats", "slabs", ANYTHING, YES, "", "memory by slab class") \
 	X(MC_STATS_SIZES, "stats", "sizes", ANYTHING, YES, "", "items by size") \
@@ -86,60 +86,60 @@ enum mc_shape {
 	X(MC_STATS_RESET, "stats", "reset", ANYTHING, NO, "", "set the counters to zero") \
 	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, "on|off|dump", "counters by key prefix") \
 	X(MC_STATS_CACHEDUMP, "stats", "cachedump", CACHEDUMP, NO, "<class> <limit>", "keys of a slab class") \
-	X(MC_VERBOSITY, "verbosity", "", LEVEL, NO, "<level> [noreply]", "accepted, without a meaning") \
+	X(MC_VERBOSITY, "verbosity", "", LEVEL, NO, "<level> [noreply]", "accepted, no effect") \
 	X(MC_SHUTDOWN, "shutdown", "", SHUTDOWN, NO, "[graceful]", "stop the server (-A)") \
 	X(MC_CACHE_MEMLIMIT, "cache_memlimit", "", MEGABYTES, NO, "<megabytes> [noreply]", "how much memory to use") \
 	X(MC_WATCH, "watch", "", STREAMS, NO, "[<stream>]*", "turn the connection into a log") \
-	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_WORDS, NO, "", "allow crawls and dumps") \
-	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_WORDS, NO, "", "refuse crawls and dumps") \
-	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, NO, "<microseconds>", "accepted, without a meaning") \
-	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, NO, "<items>", "accepted, without a meaning") \
-	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, NO, "<classes>|all", "accepted: what has expired is dropped anyway") \
-	X(MC_METADUMP, "lru_crawler", "metadump", CLASSES, NO, "<classes>|all|hash", "all keys with what is known of them") \
+	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_TOKENS, NO, "", "allow crawls and dumps") \
+	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_TOKENS, NO, "", "refuse crawls and dumps") \
+	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, NO, "<microseconds>", "accepted, no effect") \
+	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, NO, "<items>", "accepted, no effect") \
+	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, NO, "<classes>|all", "accepted, no effect: expired items are reclaimed anyway") \
+	X(MC_METADUMP, "lru_crawler", "metadump", CLASSES, NO, "<classes>|all|hash", "all keys with their metadata") \
 	X(MC_MGDUMP, "lru_crawler", "mgdump", CLASSES, NO, "<classes>|all|hash", "all keys as mg commands") \
 	X(MC_SLABS_REASSIGN, "slabs", "reassign", REASSIGN, NO, "<from>|-1 <to>", "move a page between classes") \
-	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, NO, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, without a meaning") \
-	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, NO, "<hot> <warm> <hotf> <warmf>", "accepted, without a meaning") \
-	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, NO, "flat|segmented", "accepted, without a meaning") \
-	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, NO, "<seconds>", "accepted, without a meaning")
+	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, NO, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, no effect") \
+	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, NO, "<hot> <warm> <hotf> <warmf>", "accepted, no effect") \
+	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, NO, "flat|segmented", "accepted, no effect") \
+	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, NO, "<seconds>", "accepted, no effect")
 
 /* Bytes of extras; FLUSH takes 0 or 4. */
 #define MC_OPCODES(X) \
-	X(0x00, "Get", MC_BIN_GET, false, 0, NEEDED, NONE) \
-	X(0x01, "Set", MC_BIN_SET, false, 8, NEEDED, ANY) \
-	X(0x02, "Add", MC_BIN_ADD, false, 8, NEEDED, ANY) \
-	X(0x03, "Replace", MC_BIN_REPLACE, false, 8, NEEDED, ANY) \
-	X(0x04, "Delete", MC_BIN_DELETE, false, 0, NEEDED, NONE) \
-	X(0x05, "Increment", MC_BIN_INCR, false, 20, NEEDED, NONE) \
-	X(0x06, "Decrement", MC_BIN_DECR, false, 20, NEEDED, NONE) \
+	X(0x00, "Get", MC_BIN_GET, false, 0, REQUIRED, NONE) \
+	X(0x01, "Set", MC_BIN_SET, false, 8, REQUIRED, OPTIONAL) \
+	X(0x02, "Add", MC_BIN_ADD, false, 8, REQUIRED, OPTIONAL) \
+	X(0x03, "Replace", MC_BIN_REPLACE, false, 8, REQUIRED, OPTIONAL) \
+	X(0x04, "Delete", MC_BIN_DELETE, false, 0, REQUIRED, NONE) \
+	X(0x05, "Increment", MC_BIN_INCR, false, 20, REQUIRED, NONE) \
+	X(0x06, "Decrement", MC_BIN_DECR, false, 20, REQUIRED, NONE) \
 	X(0x07, "Quit", MC_BIN_QUIT, false, 0, NONE, NONE) \
 	X(0x08, "Flush", MC_BIN_FLUSH, false, 4, NONE, NONE) \
-	X(0x09, "GetQ", MC_BIN_GET, true, 0, NEEDED, NONE) \
+	X(0x09, "GetQ", MC_BIN_GET, true, 0, REQUIRED, NONE) \
 	X(0x0a, "No-op", MC_BIN_NOOP, false, 0, NONE, NONE) \
 	X(0x0b, "Version", MC_BIN_VERSION, false, 0, NONE, NONE) \
-	X(0x0c, "GetK", MC_BIN_GET, false, 0, NEEDED, NONE) \
-	X(0x0d, "GetKQ", MC_BIN_GET, true, 0, NEEDED, NONE) \
-	X(0x0e, "Append", MC_BIN_APPEND, false, 0, NEEDED, ANY) \
-	X(0x0f, "Prepend", MC_BIN_PREPEND, false, 0, NEEDED, ANY) \
-	X(0x10, "Stat", MC_BIN_STAT, false, 0, ANY, NONE) \
-	X(0x11, "SetQ", MC_BIN_SET, true, 8, NEEDED, ANY) \
-	X(0x12, "AddQ", MC_BIN_ADD, true, 8, NEEDED, ANY) \
-	X(0x13, "ReplaceQ", MC_BIN_REPLACE, true, 8, NEEDED, ANY) \
-	X(0x14, "DeleteQ", MC_BIN_DELETE, true, 0, NEEDED, NONE) \
-	X(0x15, "IncrementQ", MC_BIN_INCR, true, 20, NEEDED, NONE) \
-	X(0x16, "DecrementQ", MC_BIN_DECR, true, 20, NEEDED, NONE) \
+	X(0x0c, "GetK", MC_BIN_GET, false, 0, REQUIRED, NONE) \
+	X(0x0d, "GetKQ", MC_BIN_GET, true, 0, REQUIRED, NONE) \
+	X(0x0e, "Append", MC_BIN_APPEND, false, 0, REQUIRED, OPTIONAL) \
+	X(0x0f, "Prepend", MC_BIN_PREPEND, false, 0, REQUIRED, OPTIONAL) \
+	X(0x10, "Stat", MC_BIN_STAT, false, 0, OPTIONAL, NONE) \
+	X(0x11, "SetQ", MC_BIN_SET, true, 8, REQUIRED, OPTIONAL) \
+	X(0x12, "AddQ", MC_BIN_ADD, true, 8, REQUIRED, OPTIONAL) \
+	X(0x13, "ReplaceQ", MC_BIN_REPLACE, true, 8, REQUIRED, OPTIONAL) \
+	X(0x14, "DeleteQ", MC_BIN_DELETE, true, 0, REQUIRED, NONE) \
+	X(0x15, "IncrementQ", MC_BIN_INCR, true, 20, REQUIRED, NONE) \
+	X(0x16, "DecrementQ", MC_BIN_DECR, true, 20, REQUIRED, NONE) \
 	X(0x17, "QuitQ", MC_BIN_QUIT, true, 0, NONE, NONE) \
 	X(0x18, "FlushQ", MC_BIN_FLUSH, true, 4, NONE, NONE) \
-	X(0x19, "AppendQ", MC_BIN_APPEND, true, 0, NEEDED, ANY) \
-	X(0x1a, "PrependQ", MC_BIN_PREPEND, true, 0, NEEDED, ANY) \
-	X(0x1c, "Touch", MC_BIN_TOUCH, false, 4, NEEDED, NONE) \
-	X(0x1d, "GAT", MC_BIN_GAT, false, 4, NEEDED, NONE) \
-	X(0x1e, "GATQ", MC_BIN_GAT, true, 4, NEEDED, NONE) \
+	X(0x19, "AppendQ", MC_BIN_APPEND, true, 0, REQUIRED, OPTIONAL) \
+	X(0x1a, "PrependQ", MC_BIN_PREPEND, true, 0, REQUIRED, OPTIONAL) \
+	X(0x1c, "Touch", MC_BIN_TOUCH, false, 4, REQUIRED, NONE) \
+	X(0x1d, "GAT", MC_BIN_GAT, false, 4, REQUIRED, NONE) \
+	X(0x1e, "GATQ", MC_BIN_GAT, true, 4, REQUIRED, NONE) \
 	X(0x20, "SASL list", MC_BIN_SASL_LIST, false, 0, NONE, NONE) \
-	X(0x21, "SASL auth", MC_BIN_SASL_AUTH, false, 0, NEEDED, ANY) \
-	X(0x22, "SASL step", MC_BIN_SASL_STEP, false, 0, NEEDED, ANY) \
-	X(0x23, "GATK", MC_BIN_GAT, false, 4, NEEDED, NONE) \
-	X(0x24, "GATKQ", MC_BIN_GAT, true, 4, NEEDED, NONE)
+	X(0x21, "SASL auth", MC_BIN_SASL_AUTH, false, 0, REQUIRED, OPTIONAL) \
+	X(0x22, "SASL step", MC_BIN_SASL_STEP, false, 0, REQUIRED, OPTIONAL) \
+	X(0x23, "GATK", MC_BIN_GAT, false, 4, REQUIRED, NONE) \
+	X(0x24, "GATKQ", MC_BIN_GAT, true, 4, REQUIRED, NONE)
 /* clang-format on */
 
 #define MC_TABLE_SYMBOL(symbol, ...) symbol,
@@ -171,10 +171,10 @@ enum mc_verb {
 };
 
 struct mc_command {
-	char word[MC_WORD_MAX + 1]; /* zero-filled, as second */
-	char second[MC_WORD_MAX + 1];
-	uint8_t shape; /* enum mc_shape */
-	bool udp;      /* may come in a datagram: anybody can forge a datagram's source */
+	char name[MC_NAME_MAX + 1]; /* zero-filled, as subcommand */
+	char subcommand[MC_NAME_MAX + 1];
+	uint8_t syntax; /* enum mc_syntax */
+	bool udp;       /* may come in a datagram: anybody can forge a datagram's source */
 	const char *arguments;
 	const char *help;
 };
@@ -182,7 +182,7 @@ struct mc_command {
 /* By verb. */
 extern const struct mc_command mc_commands[MC_COMMAND_COUNT];
 
-enum mc_part { MC_PART_NONE, MC_PART_NEEDED, MC_PART_ANY };
+enum mc_part { MC_PART_NONE, MC_PART_REQUIRED, MC_PART_OPTIONAL };
 
 struct mc_opcode {
 	uint8_t opcode;
@@ -200,7 +200,7 @@ extern const struct mc_opcode mc_opcodes[MC_OPCODE_COUNT];
 
 /* Verbs that look a key up. */
 static inline bool
-mc_verb_seeks(uint8_t verb)
+mc_verb_has_key(uint8_t verb)
 {
 	return verb <= MC_ME || (verb >= MC_BIN_GET && verb <= MC_BIN_DECR);
 }

@@ -9,13 +9,13 @@
 #include "mc_command.h"
 #include "mc_number.h"
 #include "mc_req.h"
-#include "mc_straight.h"
-#include "mc_words.h"
+#include "mc_fast_path.h"
+#include "mc_tokens.h"
 
 #define LINE_MIN 4u /* line end included; memcached answers shorter ones with an error */
 
 /* A key is known to be too long once so many bytes of it, its CR and what follows are there. */
-#define KEY_JUDGED_BYTES (MC_KEY_MAX + 2u)
+#define KEY_TOO_LONG_BYTES (MC_KEY_MAX + 2u)
 
 static inline struct mc_result
 result(enum mc_status status, uint32_t used)
@@ -58,7 +58,7 @@ line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
  * and then the offset behind its end. len if that cannot be told yet.
  */
 static inline uint32_t
-next_word(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
+next_token(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
 {
 	at = mc_spaces_end(p, at, len);
 	*last = false;
@@ -81,19 +81,19 @@ next_word(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
  * whether it is the last, cannot be told from these len bytes.
  */
 static struct mc_result
-key_give(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
-	uint32_t end = mc_word_end(p, 0, len);
+	uint32_t end = mc_token_end(p, 0, len);
 	uint32_t next;
 	bool last;
 
-	if (end == len && len < KEY_JUDGED_BYTES)
+	if (end == len && len < KEY_TOO_LONG_BYTES)
 		return result(MC_MORE, 0);
 	if (end < len && p[end] == '\n' && p[end - 1] == '\r')
 		end--;
 	if (end > MC_KEY_MAX)
 		return bad_open_line(ps, req, MC_ERR_FORMAT, MC_KEY_MAX + 1);
-	next = next_word(p, end, len, &last);
+	next = next_token(p, end, len, &last);
 	if (next == len && !last)
 		return result(MC_MORE, 0);
 	req->verb = ps->verb;
@@ -110,14 +110,14 @@ key_give(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 
 /* Inside a retrieval line: only a run of spaces can use up MC_LINE_MAX bytes without a key. */
 static struct mc_result
-line_go_on(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+line_continue(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
 	struct mc_result r;
 
 	req->flags = 0;
 	req->error = MC_ERR_NONE;
-	r = key_give(ps, req, p, window);
+	r = key_emit(ps, req, p, window);
 	if (r.status == MC_MORE && window == MC_LINE_MAX)
 		r.status = MC_CLOSE;
 	return r;
@@ -134,7 +134,7 @@ first_key_find(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint3
 
 	if (spaces > 0)
 		return result(MC_MORE, spaces);
-	next = next_word(p, 0, len, &last);
+	next = next_token(p, 0, len, &last);
 	if (next == len && !last)
 		return result(MC_MORE, 0);
 	mc_req_clear(req, p);
@@ -143,7 +143,7 @@ first_key_find(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint3
 		return bad_line(req, MC_ERR_FORMAT, next);
 	}
 	ps->swallow = MC_SWALLOW_NOTHING;
-	r = line_go_on(ps, req, p, len);
+	r = line_continue(ps, req, p, len);
 	req->flags |= MC_FIRST;
 	if (r.status == MC_MORE)
 		ps->swallow = MC_SWALLOW_SPACES;
@@ -154,7 +154,7 @@ static bool
 keys_fit(const uint8_t *line, uint32_t at, uint32_t len)
 {
 	while (at < len) {
-		const uint32_t end = mc_word_end(line, at, len);
+		const uint32_t end = mc_token_end(line, at, len);
 
 		if (end - at > MC_KEY_MAX)
 			return false;
@@ -171,7 +171,7 @@ static uint32_t
 gat_exptime(struct mc_parser *ps, const uint8_t *line, uint32_t at, uint32_t len,
 	    enum mc_error *error)
 {
-	const uint32_t end = mc_word_end(line, at, len);
+	const uint32_t end = mc_token_end(line, at, len);
 
 	*error = MC_ERR_NONE;
 	if (!mc_read_i32((struct view){line + at, end - at}, &ps->exptime))
@@ -196,7 +196,7 @@ line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t 
 		error = MC_ERR_FORMAT;
 	if (error != MC_ERR_NONE)
 		return bad_line(req, error, used);
-	r = key_give(ps, req, line.data + at, used - at);
+	r = key_emit(ps, req, line.data + at, used - at);
 	return result(r.status, at + r.used);
 }
 
@@ -215,7 +215,7 @@ long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint
 		return result(MC_CLOSE, 0);
 	if (error != MC_ERR_NONE)
 		return bad_open_line(ps, req, error, at);
-	r = at == MC_LINE_MAX ? result(MC_MORE, 0) : key_give(ps, req, p + at, MC_LINE_MAX - at);
+	r = at == MC_LINE_MAX ? result(MC_MORE, 0) : key_emit(ps, req, p + at, MC_LINE_MAX - at);
 	if (r.status == MC_MORE)
 		ps->swallow = MC_SWALLOW_SPACES;
 	return result(r.status, at + r.used);
@@ -236,7 +236,7 @@ line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t l
 
 	if (len < MC_LINE_MAX)
 		return result(MC_MORE, 0);
-	end = mc_word_end(p, 0, len);
+	end = mc_token_end(p, 0, len);
 	verb = mc_verb_of((struct view){p, end});
 	if (end == len || !is_retrieval(verb))
 		return result(MC_CLOSE, 0);
@@ -263,7 +263,7 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	if (used < LINE_MIN)
 		return bad_line(req, MC_ERR_FORMAT, used);
 	line.len = used - 1 - (p[used - 2] == '\r');
-	end = mc_word_end(p, 0, line.len);
+	end = mc_token_end(p, 0, line.len);
 	verb = mc_verb_of((struct view){p, end});
 	if (is_retrieval(verb)) {
 		ps->verb = (uint8_t)verb;
@@ -286,7 +286,7 @@ line_resume(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t
 	case MC_SWALLOW_SPACES:
 		return first_key_find(ps, req, p, len);
 	default:
-		return line_go_on(ps, req, p, len);
+		return line_continue(ps, req, p, len);
 	}
 }
 
@@ -298,7 +298,7 @@ mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32
 	if (unlikely(ps->in_line | ps->swallow))
 		return line_resume(ps, req, p, len);
 	if (mc_set_begins(p, len)) {
-		const uint32_t used = mc_set_take(req, p, len);
+		const uint32_t used = mc_set_parse_fast(req, p, len);
 
 		if (likely(used != 0))
 			return result(MC_OK, used);
@@ -307,7 +307,7 @@ mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32
 }
 
 struct mc_result
-mc_text_parse_slowly(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
+mc_text_parse_slow(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	if (len == 0 || ps->in_line || ps->swallow)
 		return mc_text_parse(ps, req, p, len);

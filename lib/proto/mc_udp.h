@@ -23,9 +23,9 @@ static_assert(sizeof(struct mc_udp_frame) == 8, "wire format");
 
 #define MC_UDP_FRAME_BYTES ((uint32_t)sizeof(struct mc_udp_frame))
 /* Bytes of a message that one reply datagram carries. */
-#define MC_UDP_PIECE_BYTES (MC_UDP_PAYLOAD_MAX - MC_UDP_FRAME_BYTES)
+#define MC_UDP_DATAGRAM_DATA_MAX (MC_UDP_PAYLOAD_MAX - MC_UDP_FRAME_BYTES)
 /* The total is 16 bits wide: a longer message cannot be sent. */
-#define MC_UDP_PIECES_MAX 65535u
+#define MC_UDP_DATAGRAMS_MAX 65535u
 
 enum mc_udp_status {
 	MC_UDP_OK,    /* *id and *text are set */
@@ -50,9 +50,10 @@ mc_udp_parse(struct view datagram, uint16_t *id, struct view *text)
 
 /* Datagrams for a message of len bytes; an empty message is one datagram. */
 static inline uint32_t
-mc_udp_pieces(uint32_t len)
+mc_udp_datagrams(uint32_t len)
 {
-	return len == 0 ? 1 : len / MC_UDP_PIECE_BYTES + (len % MC_UDP_PIECE_BYTES != 0);
+	return len == 0 ? 1
+			: len / MC_UDP_DATAGRAM_DATA_MAX + (len % MC_UDP_DATAGRAM_DATA_MAX != 0);
 }
 
 static inline uint8_t *

@@ -122,7 +122,7 @@ event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, ui
 }
 
 bool
-event_take(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out)
+event_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out)
 {
 	if (!cursor_read(ring, cursor, skipped, out, sizeof *out))
 		return false;

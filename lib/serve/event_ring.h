@@ -6,7 +6,7 @@
  *         so that a reader can tell a slot that was overwritten while it looked (a sequence lock,
  *         H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
  * Owner:  the ring owns its events; readers copy.
- * Thread: event_put by the ring's core; event_take, event_gid by any.
+ * Thread: event_put by the ring's core; event_read, event_gid by any.
  * Bounds: EVENT_TEXT_MAX bytes of key or of a command; longer ones are cut.
  */
 #ifndef CLOCKOO_EVENT_RING_H
@@ -62,7 +62,7 @@ uint64_t event_head(const struct event_ring *ring);
 bool event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, uint64_t *gid);
 
 /* Copy the event at *cursor and step on. The same otherwise. */
-bool event_take(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped,
+bool event_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped,
 		struct event *out);
 
 #endif

@@ -1,10 +1,10 @@
-#include "serve_core.h"
+#include "serve_internal.h"
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
 /* Silence would keep a client waiting that could ask another server. */
 static void
-refuse(struct serve *sv, struct conn *c)
+reject(struct serve *sv, struct conn *c)
 {
 	const struct view line = mc_reply_line[MC_TOO_MANY];
 
@@ -12,8 +12,8 @@ refuse(struct serve *sv, struct conn *c)
 		memcpy(conn_reserve(sv->stack, c, line.len), line.data, line.len);
 		conn_commit(sv->stack, c, line.len);
 	}
-	serve_count(sv, CONN_REFUSED);
-	conn_leave(sv->stack, c);
+	serve_count(sv, CONN_REJECTED);
+	conn_close_detach(sv->stack, c);
 }
 
 /* -c of all cores, and the slots of this one. */
@@ -21,7 +21,7 @@ static bool
 admit(struct serve *sv)
 {
 	if (sv->admitted_count == sv->cfg.conns_max - sv->cfg.conns_spare ||
-	    !shared_admit(sv->shared))
+	    !shared_conn_admit(sv->shared))
 		return false;
 	sv->admitted_count++;
 	return true;
@@ -38,38 +38,38 @@ opened(void *arg, struct conn *c)
 		.admitted = admitted,
 		.parser.protocol = sv->shared->admin.policy.protocol,
 	};
-	admin_opened(sv, &sv->sessions[conn_slot(c)]);
+	admin_conn_opened(sv, &sv->sessions[conn_slot(c)]);
 	serve_count(sv, CONN_OPENED);
 	if (!admitted)
-		refuse(sv, c);
+		reject(sv, c);
 }
 
 bool
-carry_take(struct serve *sv, struct session *ss)
+read_buf_alloc(struct serve *sv, struct session *ss)
 {
-	ss->carry = stack_chunk_get(sv->stack);
-	ss->carry_at = ss->carry_len = 0;
-	ss->carry_s = sv->clock.now_s;
-	sv->carry_count += ss->carry != NULL;
-	return ss->carry != NULL;
+	ss->read_buf = stack_chunk_get(sv->stack);
+	ss->read_buf_at = ss->read_buf_len = 0;
+	ss->read_buf_since_s = sv->clock.now_s;
+	sv->read_bufs_used += ss->read_buf != NULL;
+	return ss->read_buf != NULL;
 }
 
 void
-carry_give(struct serve *sv, struct session *ss)
+read_buf_free(struct serve *sv, struct session *ss)
 {
-	stack_chunk_put(sv->stack, ss->carry);
-	sv->carry_count--;
-	ss->carry = NULL;
-	ss->carry_at = ss->carry_len = 0;
+	stack_chunk_put(sv->stack, ss->read_buf);
+	sv->read_bufs_used--;
+	ss->read_buf = NULL;
+	ss->read_buf_at = ss->read_buf_len = 0;
 }
 
 void
-session_forget(struct serve *sv, struct session *ss)
+session_release(struct serve *sv, struct session *ss)
 {
 	if (ss->filling)
 		store_abandon(sv->store, &ss->fill);
-	if (ss->carry != NULL)
-		carry_give(sv, ss);
+	if (ss->read_buf != NULL)
+		read_buf_free(sv, ss);
 	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
@@ -84,11 +84,11 @@ gone(void *arg, struct conn *c)
 
 	if (ss->admitted) {
 		sv->admitted_count--;
-		shared_dismiss(sv->shared);
+		shared_conn_release(sv->shared);
 	}
-	admin_gone(sv, ss);
-	session_forget(sv, ss);
-	serve_count(sv, CONN_GONE);
+	admin_conn_closed(sv, ss);
+	session_release(sv, ss);
+	serve_count(sv, CONN_ENDED);
 }
 
 size_t
@@ -115,7 +115,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 				   CACHE_LINE_BYTES);
 	messages_create(sv, region);
 	admin_create(sv, region);
-	gets_create(sv);
+	gets_fast_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
 	return sv;
@@ -130,41 +130,43 @@ datagrams_restart(struct serve *sv)
 
 	dc->next = 0;
 	dc->list = stack_datagrams(sv->stack, &dc->count);
-	dc->left = dc->count;
+	dc->keep_from = dc->count;
 }
 
-/* What is put off takes a chunk that a reply was promised: with few left, nothing is parsed behind
+/* What is deferred takes a chunk that a reply was promised: with few left, nothing is parsed behind
  * what may have to wait. Nor while a set may have to wait for memory: all behind it would have to
  * fit its chunk. */
 static void
-chunks_look(struct serve *sv)
+chunks_check(struct serve *sv)
 {
 	struct stack_usage usage;
 	uint32_t left;
 
 	stack_usage_mt(sv->stack, &usage);
 	left = usage.chunks > usage.chunks_used ? usage.chunks - usage.chunks_used : 0;
-	sv->scarce = left < usage.chunks / 4 || left < 2 * OPS_MAX || store_is_short(sv->store);
-	sv->carry_max = usage.chunks / 4;
+	sv->under_pressure =
+		left < usage.chunks / 4 || left < 2 * OPS_MAX || store_is_low_on_memory(sv->store);
+	sv->read_bufs_max = usage.chunks / 4;
 	sv->message_chunks_max = usage.chunks / 2;
 }
 
-#define PINS_SAY_NS 1000000u /* a line all cores read is written so often at most */
+#define PINS_PUBLISH_NS 1000000u /* a line all cores read is written so often at most */
 
 /* A core retires values that clients of any core pin. */
 static void
-pins_look(struct serve *sv)
+pins_check(struct serve *sv)
 {
-	_Atomic uint64_t *at_ns = &sv->shared->pins_press_ns;
-	uint64_t said_ns = atomic_load_explicit(at_ns, memory_order_relaxed);
+	_Atomic uint64_t *at_ns = &sv->shared->pins_pressure_ns;
+	uint64_t published_ns = atomic_load_explicit(at_ns, memory_order_relaxed);
 
-	if (unlikely(store_pins_press(sv->store)) && sv->clock.now_ns > said_ns + PINS_SAY_NS) {
-		said_ns = sv->clock.now_ns;
-		atomic_store_explicit(at_ns, said_ns, memory_order_relaxed);
+	if (unlikely(store_pins_memory_pressure(sv->store)) &&
+	    sv->clock.now_ns > published_ns + PINS_PUBLISH_NS) {
+		published_ns = sv->clock.now_ns;
+		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
 	/* Cores read the clock one by one: what another said may be ahead of us. */
-	if (unlikely(said_ns != 0) && sv->clock.now_ns <= said_ns + 2 * PINS_SAY_NS)
-		stack_press(sv->stack);
+	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS)
+		stack_memory_pressure(sv->stack);
 }
 
 void
@@ -172,12 +174,12 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 {
 	sv->clock = *clock;
 	sv->turn++;
-	chunks_look(sv);
-	pins_look(sv);
-	fills_look(sv);
+	chunks_check(sv);
+	pins_check(sv);
+	fills_check(sv);
 	admin_turn(sv);
 	datagrams_restart(sv);
-	messages_drain(sv);
+	messages_send(sv);
 }
 
 /* In turns, so that neither a flood of datagrams nor busy connections starve the other. */
@@ -200,9 +202,9 @@ serve_parse(struct serve *sv)
 }
 
 bool
-serve_more(const struct serve *sv)
+serve_has_work(const struct serve *sv)
 {
-	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_wait(sv));
+	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_pending(sv));
 }
 
 const struct counter *

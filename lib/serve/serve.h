@@ -1,12 +1,12 @@
 /*
  * serve.h - requests in, replies out: the only place where protocol meets storage.
  *
- * The core calls parse, seek, answer, in this order, until serve_more() says that nothing is
- * left or nothing fits.
+ * The core calls parse, prefetch, execute, in this order, until serve_has_work() says that nothing
+ * is left or nothing fits.
  *
- *   parse   bytes of ready connections and datagrams -> at most OPS_MAX operations
- *   seek    hash every key, prefetch its buckets, then its items
- *   answer  run the operations in order; write replies
+ *   parse    bytes of ready connections and datagrams -> at most OPS_MAX operations
+ *   prefetch hash every key, prefetch its buckets, then its items
+ *   execute  run the operations in order; write replies
  *
  * Shape:  an operation is one parsed request (one key) and where its answer goes. A request of
  *         more than one datagram's reply is one message.
@@ -14,7 +14,7 @@
  * Thread: core-local. Counters are read by telemetry.
  * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
  * Bounds: OPS_MAX operations a pass; conn_requests_max requests of one connection a turn
- *         (memcached's -R); UDP_ANSWERS_MAX replies of many datagrams waiting for room.
+ *         (memcached's -R); UDP_MESSAGES_MAX replies of many datagrams waiting for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H
@@ -25,18 +25,20 @@
 #include "store/store.h"
 
 /* So many that memory answers the first one's asking while the others still ask. */
-#define OPS_MAX         64u
-#define UDP_ANSWERS_MAX 64u
-#define UDP_PIECES_MAX  4096u /* datagrams of one reply: nobody receives more in a row */
+#define OPS_MAX          64u
+#define UDP_MESSAGES_MAX 64u
+#define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
+	4096u /* datagrams of one reply: nobody receives more in a row                             \
+	       */
 
 struct serve;
 struct serve_shared; /* what `stats` needs of the whole appliance */
 
 #define SERVE_COUNTERS(X)                                                                          \
-	X(CMD_GET, "keys asked for by get and gets")                                               \
-	X(CMD_SET, "storage commands that found room")                                             \
+	X(CMD_GET, "keys requested by get and gets")                                               \
+	X(CMD_SET, "storage commands for which memory was allocated")                              \
 	X(CMD_FLUSH, "flush_all")                                                                  \
-	X(CMD_TOUCH, "keys asked for by touch, gat and gats")                                      \
+	X(CMD_TOUCH, "keys requested by touch, gat and gats")                                      \
 	X(CMD_META, "meta commands")                                                               \
 	X(GET_HITS, "of CMD_GET, keys found")                                                      \
 	X(GET_MISSES, "of CMD_GET, keys not found")                                                \
@@ -57,28 +59,28 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(REQ_UDP, "requests over UDP")                                                            \
 	X(REQ_BAD, "requests answered with an error")                                              \
 	X(CONN_OPENED, "connections opened")                                                       \
-	X(CONN_GONE, "connections gone")                                                           \
-	X(CONN_REFUSED, "connections told that there are too many")                                \
-	X(CONN_YIELDS, "connections put off because they used up their turn")                      \
-	X(CONN_HELD, "replies put off because no room was left to queue them")                     \
-	X(CONN_SLOW_BODY, "connections reset: a body cut for seconds, while others had no memory") \
-	X(CONN_NO_SCRATCH, "connections reset: a line cut for seconds, while others had no chunk") \
+	X(CONN_ENDED, "connections ended")                                                         \
+	X(CONN_REJECTED, "connections rejected: connection limit (-c)")                            \
+	X(CONN_YIELDS, "connections deferred: request limit of a turn (-R)")                       \
+	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
+	X(CONN_SLOW_BODY, "connections reset: body stalled under memory pressure")                 \
+	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
-	X(UDP_DROP_MULTI, "requests that claim more than one datagram")                            \
-	X(UDP_DROP_CUT, "requests whose line or body is not all there")                            \
+	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \
+	X(UDP_DROP_TRUNCATED, "requests whose line or body is truncated")                          \
 	X(UDP_DROP_HTTP, "datagrams from a browser, or of a wrong magic")                          \
 	X(UDP_DROP_REPLY, "datagrams that are a reply, not a request")                             \
-	X(UDP_DROP_ERRORS, "errors not sent: their source has had its share of this second")       \
-	X(UDP_DROP_BUSY, "replies not sent: no memory to compose them in")                         \
-	X(UDP_DROP_LONG, "replies not sent: more than UDP_PIECES_MAX datagrams")                   \
-	X(UDP_DROP_BUDGET, "replies not sent: their source has had its share of this second")      \
-	X(UDP_DROP_AUTH, "datagrams where only users of a table may ask")                          \
-	X(AUTH_CMDS, "times a client named a user")                                                \
-	X(AUTH_ERRORS, "of those, with a wrong name or password")                                  \
-	X(CONN_IDLE_KICKS, "connections closed because nothing came for too long")                 \
-	X(EVENTS_NOTED, "events noted because somebody watches")                                   \
+	X(UDP_DROP_ERROR_LIMIT, "errors not sent: rate limit of the source")                       \
+	X(UDP_DROP_NO_MEMORY, "replies not sent: no memory to compose them in")                    \
+	X(UDP_DROP_TOO_LONG, "replies not sent: more than UDP_MESSAGE_DATAGRAMS_MAX datagrams")    \
+	X(UDP_DROP_RATE_LIMIT, "replies not sent: rate limit of the source")                       \
+	X(UDP_DROP_AUTH, "datagrams dropped: authentication is required")                          \
+	X(AUTH_CMDS, "authentication attempts")                                                    \
+	X(AUTH_ERRORS, "authentication failures")                                                  \
+	X(CONN_IDLE_KICKS, "connections closed: idle timeout")                                     \
+	X(EVENTS_LOGGED, "events logged for watchers")                                             \
 	X(EVENTS_SENT, "events sent to watchers")                                                  \
-	X(EVENTS_SKIPPED, "events a watcher was too slow for")
+	X(EVENTS_SKIPPED, "events skipped: watcher too slow")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
@@ -86,7 +88,7 @@ struct serve_config {
 	uint32_t conns_max;         /* the stack's */
 	uint32_t conns_spare;       /* of them, to tell those who come too many so */
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
-	uint32_t core;              /* index of this core, for its store door */
+	uint32_t core;              /* index of this core, for its store_core */
 };
 
 /* One clock read a turn; the wall clock is a constant offset from it. */
@@ -102,7 +104,7 @@ struct serve_shared *serve_shared_create(struct region *region, struct store *st
 					 const char *version);
 
 /* What `stats` and `stats settings` say about the process; conns_max is obeyed, too. */
-struct serve_facts {
+struct serve_info {
 	uint32_t pid;
 	uint32_t conns_max; /* -c, of all cores; 0 is any number */
 	uint32_t value_max;
@@ -120,7 +122,7 @@ struct serve_facts {
 	const char *steering;  /* how flows find their core */
 };
 /* All of it is known before any core turns. What is allowed: serve_policy.h. */
-void serve_shared_describe(struct serve_shared *shared, const struct serve_facts *facts);
+void serve_shared_set_info(struct serve_shared *shared, const struct serve_info *info);
 
 size_t serve_bytes(const struct serve_config *cfg);
 struct serve *serve_create(struct region *region, const struct serve_config *cfg,
@@ -128,9 +130,9 @@ struct serve *serve_create(struct region *region, const struct serve_config *cfg
 
 void serve_turn(struct serve *sv, const struct serve_clock *clock); /* before stage 5 */
 void serve_parse(struct serve *sv);                                 /* 5 */
-void serve_seek(struct serve *sv);                                  /* 6 */
-void serve_answer(struct serve *sv);                                /* 7 */
-bool serve_more(const struct serve *sv); /* another pass may get something done */
+void serve_prefetch(struct serve *sv);                              /* 6 */
+void serve_execute(struct serve *sv);                               /* 7 */
+bool serve_has_work(const struct serve *sv); /* another pass may get something done */
 
 const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];

@@ -1,20 +1,20 @@
 /*
- * serve_admin.c - administration: birth and turn of what a core keeps for it, and the commands that
- * are answered with one line.
+ * serve_admin.c - administration: creation and turn of what a core keeps for it, and the commands
+ * that are answered with one line.
  *
  * Words for mechanisms this product has none of (LRU segments, a crawler thread, slab automove) are
  * judged as memcached judges them and change nothing (README.md).
  */
-#include "serve_note.h"
+#include "serve_record.h"
 #include "serve_stream.h"
 
 #define IDLE_SLOTS_A_TURN 64u
 #define NS_PER_S          1000000000ull
 
-/* ---- birth ---- */
+/* ---- creation ---- */
 
 static uint32_t
-cores_share(uint32_t budget, uint32_t cores)
+per_core_share(uint32_t budget, uint32_t cores)
 {
 	const uint32_t share = budget / cores;
 
@@ -22,23 +22,23 @@ cores_share(uint32_t budget, uint32_t cores)
 }
 
 static void
-guard_create(struct serve *sv)
+rate_limits_create(struct serve *sv)
 {
 	const struct serve_policy *p = &sv->shared->admin.policy;
-	struct udp_guard *g = sv->admin.guard;
+	struct udp_rate_limit *g = sv->admin.rate_limit;
 
 	/* A source's datagrams may come to every core, by its ports. */
-	g->bytes_per_s = cores_share(p->udp_bytes_per_s, sv->shared->cores);
+	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
-		udp_guard_allow(g, &p->networks[i].ip, p->networks[i].prefix_len);
-	sv->admin.errors->bytes_per_s = cores_share(UDP_ERRORS_A_SECOND, sv->shared->cores);
+		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
+	sv->admin.error_limit->bytes_per_s = per_core_share(UDP_ERRORS_A_SECOND, sv->shared->cores);
 }
 
 size_t
 admin_bytes(const struct serve_config *cfg)
 {
-	return (size_t)cfg->conns_max * sizeof(struct conn_card) + sizeof(struct prefixes) +
-	       sizeof(struct event_ring) + 2 * sizeof(struct udp_guard) +
+	return (size_t)cfg->conns_max * sizeof(struct conn_snapshot) + sizeof(struct prefixes) +
+	       sizeof(struct event_ring) + 2 * sizeof(struct udp_rate_limit) +
 	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + SIZE_CELLS * sizeof(uint32_t) +
 	       7 * CACHE_LINE_BYTES;
 }
@@ -49,11 +49,11 @@ admin_create(struct serve *sv, struct region *region)
 	struct admin *a = &sv->admin;
 	const size_t line = CACHE_LINE_BYTES;
 
-	a->cards = region_take(region, sv->cfg.conns_max * sizeof(struct conn_card), line);
+	a->snapshots = region_take(region, sv->cfg.conns_max * sizeof(struct conn_snapshot), line);
 	a->prefixes = region_take(region, sizeof(struct prefixes), line);
 	a->ring = region_take(region, sizeof(struct event_ring), line);
-	a->guard = region_take(region, sizeof(struct udp_guard), line);
-	a->errors = region_take(region, sizeof(struct udp_guard), line);
+	a->rate_limit = region_take(region, sizeof(struct udp_rate_limit), line);
+	a->error_limit = region_take(region, sizeof(struct udp_rate_limit), line);
 	a->classes = region_take(region, CLASSES_MAX * sizeof *a->classes, line);
 	store_class_map(sv->shared->store, &a->map);
 	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
@@ -62,37 +62,37 @@ admin_create(struct serve *sv, struct region *region)
 /* ---- connections ---- */
 
 void
-admin_opened(struct serve *sv, struct session *ss)
+admin_conn_opened(struct serve *sv, struct session *ss)
 {
-	struct conn_card *card = &sv->admin.cards[ss - sv->sessions];
-	struct card_peer peer = {.local = conn_local(ss->conn)};
+	struct conn_snapshot *snapshot = &sv->admin.snapshots[ss - sv->sessions];
+	struct snapshot_peer peer = {.local = conn_local(ss->conn)};
 
 	conn_peer(ss->conn, &peer.ip, &peer.port);
 	session_active(sv, ss);
-	atomic_store_explicit(&card->watching, 0, memory_order_relaxed);
-	card_write(card, &peer);
+	atomic_store_explicit(&snapshot->watching, 0, memory_order_relaxed);
+	conn_snapshot_write(snapshot, &peer);
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, true);
 }
 
 void
-admin_gone(struct serve *sv, struct session *ss)
+admin_conn_closed(struct serve *sv, struct session *ss)
 {
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, false);
 	if (ss->watching)
 		watcher_remove(sv, ss);
-	if (sv->admin.sizing == ss)
-		sv->admin.sizing = NULL;
-	auth_forget(sv, ss);
-	card_write(&sv->admin.cards[ss - sv->sessions], NULL);
+	if (sv->admin.sizes_owner == ss)
+		sv->admin.sizes_owner = NULL;
+	auth_token_free(sv, ss);
+	conn_snapshot_write(&sv->admin.snapshots[ss - sv->sessions], NULL);
 }
 
 void
 session_active(struct serve *sv, struct session *ss)
 {
 	ss->active_s = sv->clock.now_s;
-	atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].active_s, ss->active_s,
+	atomic_store_explicit(&sv->admin.snapshots[ss - sv->sessions].active_s, ss->active_s,
 			      memory_order_relaxed);
 }
 
@@ -100,11 +100,11 @@ const char *
 session_end_name(const struct session *ss)
 {
 	switch ((enum session_end)ss->end) {
-	case SESSION_ENDS_IDLE:
+	case SESSION_END_IDLE:
 		return "idle_timeout";
-	case SESSION_ENDS_SHUTDOWN:
+	case SESSION_END_SHUTDOWN:
 		return "shutdown";
-	case SESSION_ENDS_WRONG:
+	case SESSION_END_ERROR:
 		return "error";
 	default:
 		return "normal";
@@ -128,7 +128,7 @@ idle_due(struct serve *sv)
 }
 
 static void
-idle_look(struct serve *sv, uint32_t timeout_s)
+idle_check(struct serve *sv, uint32_t timeout_s)
 {
 	const uint32_t due = idle_due(sv);
 
@@ -143,7 +143,7 @@ idle_look(struct serve *sv, uint32_t timeout_s)
 			session_active(sv, ss);
 			continue;
 		}
-		ss->end = SESSION_ENDS_IDLE;
+		ss->end = SESSION_END_IDLE;
 		serve_count(sv, CONN_IDLE_KICKS);
 		session_close(sv, ss);
 	}
@@ -152,7 +152,7 @@ idle_look(struct serve *sv, uint32_t timeout_s)
 /* ---- turn ---- */
 
 static void
-prefixes_look(struct serve *sv)
+prefixes_check_reset(struct serve *sv)
 {
 	const uint32_t clears =
 		atomic_load_explicit(&sv->shared->admin.prefix_clears, memory_order_relaxed);
@@ -169,23 +169,23 @@ admin_turn(struct serve *sv)
 	struct admin *a = &sv->admin;
 	const struct admin_shared *all = &sv->shared->admin;
 
-	if (unlikely(!a->begun)) {
-		a->begun = true;
+	if (unlikely(!a->started)) {
+		a->started = true;
 		a->auth = all->policy.auth;
-		a->guarded = all->policy.udp_guard;
+		a->rate_limited = all->policy.udp_rate_limit;
 		a->protocol = all->policy.protocol;
-		guard_create(sv);
+		rate_limits_create(sv);
 	}
-	users_look(sv);
-	prefixes_look(sv);
+	users_refresh(sv);
+	prefixes_check_reset(sv);
 	if (unlikely(atomic_load_explicit(&all->streams, memory_order_relaxed) != a->streams))
-		streams_look(sv);
+		streams_refresh(sv);
 	a->detail = atomic_load_explicit(&all->detail, memory_order_relaxed);
 	a->observed = a->detail || a->streams != 0;
 	if (unlikely(a->watchers != 0))
 		watchers_turn(sv);
 	if (unlikely(all->policy.idle_timeout_s != 0))
-		idle_look(sv, all->policy.idle_timeout_s);
+		idle_check(sv, all->policy.idle_timeout_s);
 }
 
 /* ---- UDP ---- */
@@ -194,55 +194,55 @@ admin_turn(struct serve *sv)
 #define DATAGRAM_HEAD_V6_BYTES 48u
 
 bool
-udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
+udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
 {
 	const uint32_t below =
 		ip_addr_is_v4(&to->ip) ? DATAGRAM_HEAD_V4_BYTES : DATAGRAM_HEAD_V6_BYTES;
 	const uint32_t head = below + MC_UDP_FRAME_BYTES;
-	const uint64_t hash = store_hash(sv->store, udp_guard_source(&to->ip));
+	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
 
-	if (udp_guard_admits(sv->admin.guard, &to->ip, hash, sv->clock.now_s, asked + head,
-			     answer + (uint64_t)mc_udp_pieces(answer) * head))
+	if (udp_rate_limit_allows(sv->admin.rate_limit, &to->ip, hash, sv->clock.now_s,
+				  asked + head, answer + (uint64_t)mc_udp_datagrams(answer) * head))
 		return true;
-	serve_count(sv, UDP_DROP_BUDGET);
+	serve_count(sv, UDP_DROP_RATE_LIMIT);
 	return false;
 }
 
 bool
-udp_admits_error(struct serve *sv, const struct udp_peer *to)
+udp_error_allowed(struct serve *sv, const struct udp_peer *to)
 {
-	const uint64_t hash = store_hash(sv->store, udp_guard_source(&to->ip));
+	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
 
-	if (udp_guard_admits(sv->admin.errors, &to->ip, hash, sv->clock.now_s, 0, 1))
+	if (udp_rate_limit_allows(sv->admin.error_limit, &to->ip, hash, sv->clock.now_s, 0, 1))
 		return true;
-	serve_count(sv, UDP_DROP_ERRORS);
+	serve_count(sv, UDP_DROP_ERROR_LIMIT);
 	return false;
 }
 
 /* ---- commands of one line ---- */
 
-static enum answer
+static enum exec_status
 done(struct serve *sv, struct op *op)
 {
 	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
-static enum answer
+static enum exec_status
 refused(struct serve *sv, struct op *op, enum mc_error error)
 {
 	reply_error(sv, op, error);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
-enum answer
-answer_accepted(struct serve *sv, struct op *op)
+enum exec_status
+execute_accepted(struct serve *sv, struct op *op)
 {
 	return done(sv, op);
 }
 
-enum answer
-answer_verbosity(struct serve *sv, struct op *op)
+enum exec_status
+execute_verbosity(struct serve *sv, struct op *op)
 {
 	const int64_t level = op->req.admin.number[0];
 
@@ -253,8 +253,8 @@ answer_verbosity(struct serve *sv, struct op *op)
 }
 
 /* The connection ends unanswered, as memcached's does; the program sees the word. */
-enum answer
-answer_shutdown(struct serve *sv, struct op *op)
+enum exec_status
+execute_shutdown(struct serve *sv, struct op *op)
 {
 	struct admin_shared *all = &sv->shared->admin;
 	const bool graceful = op->req.admin.option == MC_OPTION_GRACEFUL;
@@ -265,16 +265,16 @@ answer_shutdown(struct serve *sv, struct op *op)
 		return refused(sv, op, (enum mc_error)op->req.error);
 	atomic_store_explicit(&all->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
 			      memory_order_relaxed);
-	op->session->end = SESSION_ENDS_SHUTDOWN;
+	op->session->end = SESSION_END_SHUTDOWN;
 	session_close(sv, op->session);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 #define MEMLIMIT_MIN_MB 8
 #define MEMLIMIT_MAX_MB 1000000000
 
-enum answer
-answer_memlimit(struct serve *sv, struct op *op)
+enum exec_status
+execute_memlimit(struct serve *sv, struct op *op)
 {
 	const int64_t mb = op->req.admin.number[0];
 
@@ -287,8 +287,8 @@ answer_memlimit(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-enum answer
-answer_crawler_switch(struct serve *sv, struct op *op)
+enum exec_status
+execute_crawler_switch(struct serve *sv, struct op *op)
 {
 	const bool off = op->req.verb == MC_CRAWLER_DISABLE;
 	const bool was =
@@ -300,8 +300,8 @@ answer_crawler_switch(struct serve *sv, struct op *op)
 }
 
 /* What has expired is collected all the time, in slices; there is nothing to start. */
-enum answer
-answer_crawl(struct serve *sv, struct op *op)
+enum exec_status
+execute_crawl(struct serve *sv, struct op *op)
 {
 	struct admin_shared *all = &sv->shared->admin;
 
@@ -315,8 +315,8 @@ answer_crawl(struct serve *sv, struct op *op)
 
 /* Pages move by themselves, to where values are forgotten soonest; what is moved by hand they may
  * move back. */
-enum answer
-answer_reassign(struct serve *sv, struct op *op)
+enum exec_status
+execute_reassign(struct serve *sv, struct op *op)
 {
 	const int64_t from = op->req.admin.number[0], to = op->req.admin.number[1];
 	const uint32_t classes = store_class_count_mt(sv->shared->store);

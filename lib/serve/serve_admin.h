@@ -1,10 +1,11 @@
 /*
- * serve_admin.h - administration: what a core and all cores keep for it, and the doors inside.
+ * serve_admin.h - administration: what a core and all cores keep for it, and the internal
+ * interfaces.
  *
  * Private to lib/serve. serve_policy.c what is allowed, and words for the program; serve_admin.c
  * the commands of one line; serve_auth.c who may ask; serve_stream.c replies of any length;
  * serve_stats.c serve_class_stats.c serve_conns.c serve_prefix.c serve_dump.c what they say;
- * serve_observe.c events; serve_watch.c watchers; udp_guard.c event_ring.c their tools.
+ * serve_observe.c events; serve_watch.c watchers; udp_rate_limit.c event_ring.c their tools.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
  *         set at start, but for its atomics.
@@ -14,16 +15,16 @@
 
 #include "event_ring.h"
 #include "serve_policy.h"
-#include "udp_guard.h"
+#include "udp_rate_limit.h"
 
 #include "proto/mc_binary.h"
 #include "proto/mc_req.h"
-#include "store/survey.h"
+#include "store/introspect.h"
 
-#define WATCHERS_MAX  20u  /* memcached's */
-#define PREFIXES_MAX  256u /* memcached's */
-#define VERBOSITY_MAX 2u   /* memcached's */
-#define CARDS_A_STEP  64u  /* slots of connections looked at in one step of a stream */
+#define WATCHERS_MAX     20u  /* memcached's */
+#define PREFIXES_MAX     256u /* memcached's */
+#define VERBOSITY_MAX    2u   /* memcached's */
+#define SNAPSHOTS_A_STEP 64u  /* slots of connections looked at in one step of a stream */
 
 /* To one source over UDP, to what is no request, by all cores: as many as somebody who types needs,
  * and a client's author to see that he is wrong. */
@@ -52,10 +53,10 @@ enum stream_kind {
 
 /* Where a reply stands that is written as room comes. */
 struct stream {
-	uint8_t kind; /* enum stream_kind */
-	bool binary;  /* rows are packets of the binary protocol */
-	bool over;    /* all rows are written, the end is not */
-	bool totals;  /* slabs: all classes are written */
+	uint8_t kind;   /* enum stream_kind */
+	bool binary;    /* rows are packets of the binary protocol */
+	bool rows_done; /* all rows are written, the end is not */
+	bool totals;    /* slabs: all classes are written */
 	struct mc_bin_echo echo;
 	uint32_t row;     /* the next one; of classes and connections: of the one at `at` */
 	uint32_t at, sub; /* class; core and slot */
@@ -66,25 +67,26 @@ struct stream {
 
 /* ---- one connection, as other cores may see it ---- */
 
-/* Written by its core, read by any. who, with its address, is read by card_read; each other word
- * says something by itself, so those are relaxed. */
-struct conn_card {
+/* Written by its core, read by any. who, with its address, is read by conn_snapshot_read; each
+ * other word says something by itself, so those are relaxed. */
+struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* the peer's */
-	_Atomic uint64_t who;      /* turn << 32 | local << 16 | port; 0: no connection */
-	uint32_t turn;             /* of its core's: how many connections it has had */
+	_Atomic uint64_t peer_id;  /* generation << 32 | local << 16 | port; 0: no connection */
+	uint32_t generation;       /* of its core's: how many connections it has had */
 	_Atomic uint32_t active_s; /* store's second of its last bytes */
 	_Atomic uint32_t watching;
 };
 
-struct card_peer {
+struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
 	uint8_t local; /* enum local */
 };
 
-void card_write(struct conn_card *card, const struct card_peer *peer); /* NULL: no connection */
+void conn_snapshot_write(struct conn_snapshot *snapshot,
+			 const struct snapshot_peer *peer); /* NULL: no connection */
 /* False: there is no connection, or another one came just now. */
-bool card_read(const struct conn_card *card, struct card_peer *peer);
+bool conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer);
 
 /* ---- counts by key prefix ---- */
 
@@ -137,24 +139,25 @@ struct class_base {
 struct admin {
 	/* Looked at by every request: some watcher wants to know, or prefixes are counted. */
 	bool observed;
-	bool begun; /* the policy was looked at */
-	bool auth;  /* the policy's; so are the next two */
-	bool guarded;
+	bool started; /* the policy was looked at */
+	bool auth;    /* the policy's; so are the next two */
+	bool rate_limited;
 	uint8_t protocol;
 	bool detail;
-	uint32_t streams;        /* enum mc_stream: what some watcher wants */
-	uint32_t users_turn;     /* which table of users this core looks in */
-	uint32_t watchers;       /* on this core: a bit each */
-	uint32_t asked;          /* bytes of the requests of the message being composed */
-	uint32_t idle_slot;      /* where the look for idle connections stands */
-	uint64_t idle_ns;        /* up to when it has been paid for */
-	struct session *sizing;  /* whose count `sizes` is; NULL: nobody's */
-	uint32_t *sizes;         /* SIZE_CELLS */
-	struct conn_card *cards; /* conns_max */
+	uint32_t streams;                /* enum mc_stream: what some watcher wants */
+	uint32_t users_version;          /* which table of users this core looks in */
+	uint32_t watchers;               /* on this core: a bit each */
+	uint32_t asked;                  /* bytes of the requests of the message being composed */
+	uint32_t idle_slot;              /* where the look for idle connections stands */
+	uint64_t idle_ns;                /* up to when it has been paid for */
+	struct session *sizes_owner;     /* whose count `sizes` is; NULL: nobody's */
+	uint32_t *sizes;                 /* SIZE_CELLS */
+	struct conn_snapshot *snapshots; /* conns_max */
 	struct prefixes *prefixes;
 	struct event_ring *ring;
-	struct udp_guard *guard;
-	struct udp_guard *errors; /* the same sketch: it counts errors where that counts bytes */
+	struct udp_rate_limit *rate_limit;
+	struct udp_rate_limit
+		*error_limit; /* the same sketch: it counts errors where that counts bytes */
 	struct store_class_map map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
 };
@@ -172,11 +175,11 @@ struct watcher {
 struct admin_shared {
 	struct serve_policy policy;
 
-	/* Table users_turn % 2 is the one to use; the other may be written once every core has
+	/* Table users_version % 2 is the one to use; the other may be written once every core has
 	 * seen that (serve_policy.c). */
 	struct serve_users users[2];
-	_Atomic uint32_t users_turn;
-	_Atomic uint32_t users_seen[STORE_CORES_MAX];
+	_Atomic uint32_t users_version;
+	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 
 	/* Settings and words of their own: relaxed, nothing is read through them. */
 	_Atomic uint32_t stop; /* enum serve_stop */
@@ -192,14 +195,14 @@ struct admin_shared {
 	struct watcher watchers[WATCHERS_MAX];
 };
 
-/* ---- birth, turn, connections (serve_admin.c) ---- */
+/* ---- creation, turn, connections (serve_admin.c) ---- */
 
 size_t admin_bytes(const struct serve_config *cfg);
 void admin_create(struct serve *sv, struct region *region);
 /* Once a turn: what others changed; what watchers wait for; who has been idle too long. */
 void admin_turn(struct serve *sv);
-void admin_opened(struct serve *sv, struct session *ss);
-void admin_gone(struct serve *sv, struct session *ss);
+void admin_conn_opened(struct serve *sv, struct session *ss);
+void admin_conn_closed(struct serve *sv, struct session *ss);
 /* Something came on it, for the first time in this second. */
 void session_active(struct serve *sv, struct session *ss);
 /* Why it is closed, in watchers' words. */
@@ -211,33 +214,34 @@ uint32_t session_number(const struct serve *sv, const struct session *ss);
 
 /* The request of a connection that has not named a user: it becomes an error, or OP_AUTH. line_len
  * is of its line. False: not worth an answer, close the connection. */
-bool auth_gate(struct session *ss, struct mc_req *req, uint32_t line_len);
+bool auth_check(struct session *ss, struct mc_req *req, uint32_t line_len);
 /* Part of a token that comes in pieces; returns the bytes taken. */
-uint32_t auth_take(struct session *ss, struct view src);
-void auth_forget(struct serve *sv, struct session *ss);
+uint32_t auth_token_append(struct session *ss, struct view src);
+void auth_token_free(struct serve *sv, struct session *ss);
 
 /* Once a turn: the table that counts now. */
-void users_look(struct serve *sv);
+void users_refresh(struct serve *sv);
 
-/* ---- how much may be sent to whom over UDP (udp_guard.h) ---- */
+/* ---- how much may be sent to whom over UDP (udp_rate_limit.h) ---- */
 
 /* If the policy asks for it. asked and answer are bytes behind the frame header, of a request and
  * of all its datagrams. */
-bool udp_admits(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer);
+bool udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked,
+		       uint32_t answer);
 /* May what is no request be answered with an error? Always asked: who takes our error for something
  * to answer, and answers with what we take for none, would go on for ever. */
-bool udp_admits_error(struct serve *sv, const struct udp_peer *to);
+bool udp_error_allowed(struct serve *sv, const struct udp_peer *to);
 
 /* ---- watchers (serve_watch.c) ---- */
 
 void watchers_turn(struct serve *sv);
 void watcher_remove(struct serve *sv, struct session *ss);
 /* What is wanted has changed on some core. */
-void streams_look(struct serve *sv);
+void streams_refresh(struct serve *sv);
 
 /* ---- items as dumps show them (serve_dump.c) ---- */
 
-void item_facts(const struct serve *sv, const struct item *it, struct mc_item_facts *f);
+void item_info(const struct serve *sv, const struct item *it, struct mc_item_info *f);
 
 /* ---- sums over all cores (serve_shared.c) ---- */
 

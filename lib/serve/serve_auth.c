@@ -7,7 +7,7 @@
  *
  * Bounds: tokens of up to AUTH_TOKEN_MAX bytes are read; what no user's can be is not kept.
  */
-#include "serve_answer.h"
+#include "serve_execute.h"
 
 #define AUTH_TOKEN_MAX 16384u /* memcached's */
 #define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */
@@ -26,17 +26,17 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 }
 
 static bool
-users_know(const struct serve *sv, struct view name, struct view word)
+users_match(const struct serve *sv, struct view name, struct view password)
 {
-	const struct serve_users *users = &sv->shared->admin.users[sv->admin.users_turn % 2];
+	const struct serve_users *users = &sv->shared->admin.users[sv->admin.users_version % 2];
 	bool known = false;
 
 	for (uint32_t i = 0; i < users->count; i++) {
 		const struct serve_user *u = &users->user[i];
 
-		if (u->name_len == name.len && u->word_len == word.len &&
+		if (u->name_len == name.len && u->password_len == password.len &&
 		    !bytes_differ(u->bytes, name.data, name.len) &&
-		    !bytes_differ(u->bytes + u->name_len, word.data, word.len))
+		    !bytes_differ(u->bytes + u->name_len, password.data, password.len))
 			known = true;
 	}
 	return known;
@@ -44,25 +44,25 @@ users_know(const struct serve *sv, struct view name, struct view word)
 
 /* Once a turn: the table that counts now. */
 void
-users_look(struct serve *sv)
+users_refresh(struct serve *sv)
 {
 	/* Acquire: pairs with the release in serve_users_replace_mt; the table comes with it. */
 	const uint32_t turn =
-		atomic_load_explicit(&sv->shared->admin.users_turn, memory_order_acquire);
+		atomic_load_explicit(&sv->shared->admin.users_version, memory_order_acquire);
 
-	if (likely(turn == sv->admin.users_turn))
+	if (likely(turn == sv->admin.users_version))
 		return;
-	sv->admin.users_turn = turn;
-	/* Release: pairs with the acquire in users_all_seen; our looks into the other one are
-	 * over. */
-	atomic_store_explicit(&sv->shared->admin.users_seen[sv->cfg.core], turn,
+	sv->admin.users_version = turn;
+	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
+	 * are over. */
+	atomic_store_explicit(&sv->shared->admin.users_version_seen[sv->cfg.core], turn,
 			      memory_order_release);
 }
 
 static bool
-authenticate(struct serve *sv, struct session *ss, struct view name, struct view word)
+authenticate(struct serve *sv, struct session *ss, struct view name, struct view password)
 {
-	const bool known = users_know(sv, name, word);
+	const bool known = users_match(sv, name, password);
 
 	serve_count(sv, AUTH_CMDS);
 	if (!known)
@@ -86,7 +86,7 @@ refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 }
 
 static bool
-gate_text(struct session *ss, struct mc_req *req, uint32_t line_len)
+auth_check_text(struct session *ss, struct mc_req *req, uint32_t line_len)
 {
 	if (line_len < AUTH_LINE_MIN)
 		return false;
@@ -102,46 +102,46 @@ gate_text(struct session *ss, struct mc_req *req, uint32_t line_len)
 }
 
 static void
-gate_binary(struct mc_req *req)
+auth_check_binary(struct mc_req *req)
 {
 	if (req->verb == MC_BIN_VERSION ||
 	    (req->verb >= MC_BIN_SASL_LIST && req->verb <= MC_BIN_SASL_STEP))
 		return;
 	req->verb = MC_BAD;
 	req->error = MC_ERR_UNAUTHENTICATED;
-	req->flags = (uint8_t)((req->flags | MC_HANGUP) & ~(MC_HAS_BODY | MC_QUIET));
+	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
 bool
-auth_gate(struct session *ss, struct mc_req *req, uint32_t line_len)
+auth_check(struct session *ss, struct mc_req *req, uint32_t line_len)
 {
 	if ((req->flags & MC_BINARY) == 0)
-		return gate_text(ss, req, line_len);
-	gate_binary(req);
+		return auth_check_text(ss, req, line_len);
+	auth_check_binary(req);
 	return true;
 }
 
 /* "user password": what stands before the first space, and all behind it. */
 static void
-token_judge(struct serve *sv, struct op *op, struct view token)
+token_verify(struct serve *sv, struct op *op, struct view token)
 {
 	const uint8_t *space = memchr(token.data, ' ', token.len);
-	struct view name, word;
+	struct view name, password;
 
 	if (space == NULL) {
 		reply_error(sv, op, MC_ERR_AUTH_FORMAT);
 		return;
 	}
 	name = (struct view){token.data, (uint32_t)(space - token.data)};
-	word = (struct view){space + 1, token.len - name.len - 1};
-	if (authenticate(sv, op->session, name, word))
+	password = (struct view){space + 1, token.len - name.len - 1};
+	if (authenticate(sv, op->session, name, password))
 		reply_line(sv, op, mc_reply_line[MC_STORED]);
 	else
 		reply_error(sv, op, MC_ERR_AUTH_FAILED);
 }
 
-enum answer
-answer_auth(struct serve *sv, struct op *op)
+enum exec_status
+execute_auth(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	const uint32_t len = op->req.body_len;
@@ -154,18 +154,18 @@ answer_auth(struct serve *sv, struct op *op)
 		ss->body_end = 2;
 		ss->body = ss->token != NULL ? BODY_TOKEN : BODY_SWALLOW;
 		if (ss->token == NULL)
-			reply_error(sv, op, MC_ERR_NO_ROOM);
+			reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 	} else if (memcmp(op->body.data + len, "\r\n", 2) != 0) {
 		reply_error(sv, op, MC_ERR_AUTH_END);
 	} else {
-		token_judge(sv, op, (struct view){op->body.data, len});
+		token_verify(sv, op, (struct view){op->body.data, len});
 	}
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* What goes beyond a chunk is no user's token; it is read, and counts as wrong. */
 uint32_t
-auth_take(struct session *ss, struct view src)
+auth_token_append(struct session *ss, struct view src)
 {
 	const uint64_t left = ss->body_left > 2 ? ss->body_left - 2 : 0;
 	const uint32_t n = src.len < left ? src.len : (uint32_t)left;
@@ -182,21 +182,21 @@ auth_take(struct session *ss, struct view src)
 	return n;
 }
 
-enum answer
-answer_auth_end(struct serve *sv, struct op *op)
+enum exec_status
+execute_auth_end(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
 	if (ss->bad_end)
 		reply_error(sv, op, MC_ERR_AUTH_END);
 	else
-		token_judge(sv, op, (struct view){ss->token, ss->token_len});
-	auth_forget(sv, ss);
-	return ANSWER_DONE;
+		token_verify(sv, op, (struct view){ss->token, ss->token_len});
+	auth_token_free(sv, ss);
+	return EXEC_DONE;
 }
 
 void
-auth_forget(struct serve *sv, struct session *ss)
+auth_token_free(struct serve *sv, struct session *ss)
 {
 	if (ss->token == NULL)
 		return;
@@ -218,20 +218,20 @@ is_plain(struct view mechanism)
 /* RFC 4616: [authzid] NUL authcid NUL passwd. Who one wants to act as is not looked at: all users
  * may do the same. */
 static bool
-plain_judge(struct serve *sv, struct session *ss, struct view text)
+plain_verify(struct serve *sv, struct session *ss, struct view text)
 {
 	const uint8_t *end = text.data + text.len;
 	const uint8_t *name = text.len > 0 ? memchr(text.data, '\0', text.len) : NULL;
-	const uint8_t *word =
+	const uint8_t *password =
 		name != NULL ? memchr(name + 1, '\0', (size_t)(end - name - 1)) : NULL;
 
-	if (word == NULL) {
+	if (password == NULL) {
 		serve_count(sv, AUTH_CMDS);
 		serve_count(sv, AUTH_ERRORS);
 		return false;
 	}
-	return authenticate(sv, ss, (struct view){name + 1, (uint32_t)(word - name - 1)},
-			    (struct view){word + 1, (uint32_t)(end - word - 1)});
+	return authenticate(sv, ss, (struct view){name + 1, (uint32_t)(password - name - 1)},
+			    (struct view){password + 1, (uint32_t)(end - password - 1)});
 }
 
 static void
@@ -243,8 +243,8 @@ reply_text(struct serve *sv, struct op *op, const char *text)
 	reply_end(sv, op, at, mc_put_bin_text(at, mc_bin_echo(&op->req), v));
 }
 
-enum answer
-answer_sasl(struct serve *sv, struct op *op)
+enum exec_status
+execute_sasl(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
@@ -252,9 +252,9 @@ answer_sasl(struct serve *sv, struct op *op)
 		reply_status(sv, op, MC_STATUS_UNKNOWN);
 	else if (op->req.verb == MC_BIN_SASL_LIST)
 		reply_text(sv, op, MECHANISM);
-	else if (is_plain(op->req.key) && plain_judge(sv, ss, op->req.admin.text))
+	else if (is_plain(op->req.key) && plain_verify(sv, ss, op->req.admin.text))
 		reply_text(sv, op, "Authenticated");
 	else
 		reply_status(sv, op, MC_STATUS_AUTH);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

@@ -4,7 +4,7 @@
  * Quiet commands keep to themselves what a client expects: a quiet get its miss, every other one
  * its success. All else is told, so a client that ends a batch with a No-op knows all of it.
  */
-#include "serve_note.h"
+#include "serve_record.h"
 
 static inline bool
 quiet(const struct op *op)
@@ -54,8 +54,8 @@ reply_miss(struct serve *sv, struct op *op)
 		  mc_put_bin_miss(at, mc_bin_echo(&op->req), (struct view){copy, key.len}));
 }
 
-enum answer
-answer_bin_get(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb == MC_BIN_GAT;
 	const struct mc_bin_echo echo = mc_bin_echo(&op->req);
@@ -64,10 +64,10 @@ answer_bin_get(struct serve *sv, struct op *op)
 	struct mc_bin_value v = {.len = 0};
 	uint8_t *begin, *at;
 
-	note_get(sv, op, it, touch);
+	record_get(sv, op, it, touch);
 	if (it == NULL) {
 		reply_miss(sv, op);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	v.client_flags = item_flags(it);
 	v.len = item_value_len(it);
@@ -83,27 +83,27 @@ answer_bin_get(struct serve *sv, struct op *op)
 	begin = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX - MC_KEY_MAX + v.key.len + v.len);
 	at = mc_put_bin_value_head(begin, echo, &v);
 	reply_end(sv, op, begin, value_copy(sv, at, it, v.len));
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* A touch is answered with the item's flags, as if it were a get of no value. */
-enum answer
-answer_bin_touch(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_touch(struct serve *sv, struct op *op)
 {
 	const struct item *it = touch_and_get(sv, op);
 	struct mc_bin_value v = {.len = 0};
 	uint8_t *at;
 
-	note_get(sv, op, it, true);
+	record_get(sv, op, it, true);
 	if (it == NULL) {
 		reply_miss(sv, op);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	v.client_flags = item_flags(it);
 	v.cas = item_cas(it);
 	at = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX);
 	reply_end(sv, op, at, mc_put_bin_value_head(at, mc_bin_echo(&op->req), &v));
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- changes ---- */
@@ -141,32 +141,32 @@ binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct
 	}
 }
 
-enum answer
-answer_bin_delete(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_delete(struct serve *sv, struct op *op)
 {
 	const struct store_removal how = {.compare = op->req.cas != 0, .cas = op->req.cas};
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	const struct item *left;
 
-	note_lookup(sv, op, it);
+	record_lookup(sv, op, it);
 	switch (store_delete_with(sv->store, op->req.key, op->hash, &how, &left)) {
 	case STORE_OK:
-		note_delete(sv, op, it, true);
+		record_delete(sv, op, it, true);
 		reply_done(sv, op, 0);
 		break;
 	case STORE_EXISTS:
 		reply_status(sv, op, MC_STATUS_EXISTS);
 		break;
 	default:
-		note_delete(sv, op, it, false);
+		record_delete(sv, op, it, false);
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		break;
 	}
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 static void
-reply_sum(struct serve *sv, struct op *op, const struct store_total *total)
+reply_sum(struct serve *sv, struct op *op, const struct store_arith_result *total)
 {
 	uint8_t *at;
 
@@ -178,12 +178,12 @@ reply_sum(struct serve *sv, struct op *op, const struct store_total *total)
 		mc_put_bin_number(at, mc_bin_echo(&op->req), total->value, item_cas(total->made)));
 }
 
-enum answer
-answer_bin_sum(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_arith(struct serve *sv, struct op *op)
 {
 	const struct mc_req *req = &op->req;
 	const bool vivify = (req->meta.flags & MC_FLAG_VIVIFY) != 0;
-	const struct store_sum sum = {
+	const struct store_arith_args sum = {
 		.delta = req->delta,
 		.decr = req->verb == MC_BIN_DECR,
 		.compare = req->cas != 0,
@@ -193,17 +193,17 @@ answer_bin_sum(struct serve *sv, struct op *op)
 		.initial_expiry_s =
 			vivify ? serve_expiry_s(&sv->clock, req->meta.vivify_exptime) : 0,
 	};
-	struct store_total total;
+	struct store_arith_result total;
 
-	note_find(sv, op, op->hash);
+	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)
-			note_sum(sv, total.made, sum.decr);
+			record_arith(sv, total.made, sum.decr);
 		reply_sum(sv, op, &total);
 		break;
 	case STORE_NOT_FOUND:
-		note_sum(sv, NULL, sum.decr);
+		record_arith(sv, NULL, sum.decr);
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		break;
 	case STORE_EXISTS:
@@ -213,19 +213,19 @@ answer_bin_sum(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_NUMBER);
 		break;
 	default:
-		reply_error(sv, op, MC_ERR_NO_ROOM);
+		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 		break;
 	}
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- the others ---- */
 
-enum answer
-answer_bin_noop(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_noop(struct serve *sv, struct op *op)
 {
 	reply_done(sv, op, 0);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 void
@@ -237,19 +237,19 @@ reply_flushed(struct serve *sv, struct op *op)
 		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
 }
 
-enum answer
-answer_bin_version(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_version(struct serve *sv, struct op *op)
 {
 	const struct view word = serve_version(sv);
 	uint8_t *at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + word.len);
 
 	reply_end(sv, op, at, mc_put_bin_text(at, mc_bin_echo(&op->req), word));
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
-enum answer
-answer_bin_quit(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_quit(struct serve *sv, struct op *op)
 {
 	reply_done(sv, op, 0);
-	return answer_quit(sv, op);
+	return execute_quit(sv, op);
 }

@@ -5,19 +5,20 @@
  * any number of turns. Exactly the stated length and, in text, two bytes are used up; whether
  * the two are CR LF is judged at the end (memcached does the same).
  */
-#include "serve_answer.h"
+#include "serve_execute.h"
 
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */
-#define MEMORY_WAITS_MAX (1u << 20)
+#define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 bool
 session_wait(struct serve *sv, struct session *ss)
 {
-	if (ss->carry == NULL && (sv->carry_count >= sv->carry_max || !carry_take(sv, ss)))
+	if (ss->read_buf == NULL &&
+	    (sv->read_bufs_used >= sv->read_bufs_max || !read_buf_alloc(sv, ss)))
 		return false;
-	ss->memory_waits++;
-	ss->memory_turn = sv->turn;
+	ss->memory_wait_turns++;
+	ss->memory_wait_last_turn = sv->turn;
 	return true;
 }
 
@@ -25,25 +26,25 @@ session_wait(struct serve *sv, struct session *ss)
 static bool
 memory_wait(struct serve *sv, struct session *ss)
 {
-	if (ss->memory_waits >= MEMORY_WAITS_MAX || !session_wait(sv, ss))
+	if (ss->memory_wait_turns >= MEMORY_WAIT_TURNS_MAX || !session_wait(sv, ss))
 		return false;
-	if (ss->memory_waits >= FILL_WAITS)
-		fills_press(sv);
+	if (ss->memory_wait_turns >= FILL_WAIT_TURNS_MAX)
+		fills_memory_pressure(sv);
 	return true;
 }
 
 bool
-op_waits(struct serve *sv, struct op *op)
+op_wait_memory(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	if (ss == NULL || !hold_fits(sv, op) || !memory_wait(sv, ss))
+	if (ss == NULL || !defer_fits(sv, op) || !memory_wait(sv, ss))
 		return false;
-	conn_again(sv->stack, ss->conn);
+	conn_requeue(sv->stack, ss->conn);
 	return true;
 }
 
-enum answer
+enum exec_status
 body_begin(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
@@ -53,69 +54,69 @@ body_begin(struct serve *sv, struct op *op)
 	if (req->verb != MC_BAD) {
 		r = storage_begin(sv, op, &ss->fill);
 		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss))
-			return ANSWER_LATER;
+			return EXEC_RETRY;
 	}
-	ss->memory_waits = 0;
+	ss->memory_wait_turns = 0;
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
 	if (req->verb == MC_BAD)
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	if (r != STORE_OK) {
 		storage_refused(sv, op, r);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	ss->body = BODY_FILL;
 	ss->filling = true;
 	ss->fills++;
 	ss->bad_end = false;
 	ss->filling_req = *req;
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- values whose bytes do not come, while others find no memory ---- */
 
 void
-fills_press(struct serve *sv)
+fills_memory_pressure(struct serve *sv)
 {
-	if (sv->clock.now_s - sv->fills_press_s > 2 * FILL_STALE_S)
-		sv->fills_since_s = sv->clock.now_s;
-	sv->fills_press_s = sv->clock.now_s;
+	if (sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
+		sv->fills_pressure_since_s = sv->clock.now_s;
+	sv->fills_pressure_s = sv->clock.now_s;
 }
 
 /* Has its value stood still since it was noted, long ago? Whoever has got on is noted anew. */
 static bool
-fill_stalls(const struct serve *sv, struct session *ss)
+fill_is_stalled(const struct serve *sv, struct session *ss)
 {
-	struct fill_note *n = &ss->noted;
+	struct fill_progress *n = &ss->progress;
 	const uint32_t now_s = sv->clock.now_s;
 
-	if (n->second >= sv->fills_since_s && n->second != 0 && n->fills == ss->fills) {
+	if (n->second >= sv->fills_pressure_since_s && n->second != 0 && n->fills == ss->fills) {
 		if (now_s - n->second < FILL_STALE_S)
 			return false;
-		if (ss->fill.filled - n->filled < FILL_LEAST_BYTES)
+		if (ss->fill.filled - n->filled < FILL_PROGRESS_MIN_BYTES)
 			return true;
 	}
-	*n = (struct fill_note){now_s, ss->fills, ss->fill.filled};
+	*n = (struct fill_progress){now_s, ss->fills, ss->fill.filled};
 	return false;
 }
 
 /* A value that is begun has its memory, whether or not its bytes come: with too little of it, the
  * first one found whose client has sent less than a segment for seconds is given up, one a turn. */
 void
-fills_look(struct serve *sv)
+fills_check(struct serve *sv)
 {
-	if (likely(sv->fills_press_s == 0) ||
-	    sv->clock.now_s - sv->fills_press_s > 2 * FILL_STALE_S)
+	if (likely(sv->fills_pressure_s == 0) ||
+	    sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
 		return;
-	for (uint32_t i = 0; i < FILL_LOOKS && i < sv->cfg.conns_max; i++) {
+	for (uint32_t i = 0; i < FILL_SCAN_MAX && i < sv->cfg.conns_max; i++) {
 		struct session *ss = &sv->sessions[sv->fill_slot];
 
 		sv->fill_slot = (sv->fill_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || !ss->filling || !fill_stalls(sv, ss))
+		if (ss->conn == NULL || !ss->filling || !fill_is_stalled(sv, ss))
 			continue;
 		serve_count(sv, CONN_SLOW_BODY);
-		ss->end = SESSION_ENDS_WRONG;
+		ss->end = SESSION_END_ERROR;
 		conn_abort(sv->stack, ss->conn);
 		return;
 	}
@@ -123,7 +124,7 @@ fills_look(struct serve *sv)
 
 /* Take what is there of the value, or of the line end. */
 static uint32_t
-fill_take(struct serve *sv, struct session *ss, struct view src)
+fill_append(struct serve *sv, struct session *ss, struct view src)
 {
 	const uint64_t left = ss->body_left - ss->body_end;
 
@@ -139,7 +140,7 @@ fill_take(struct serve *sv, struct session *ss, struct view src)
 }
 
 enum parse_step
-body_feed(struct serve *sv, struct session *ss)
+body_receive(struct serve *sv, struct session *ss)
 {
 	if (ss->body == BODY_WAIT)
 		return PARSE_NEXT_PASS;
@@ -148,11 +149,11 @@ body_feed(struct serve *sv, struct session *ss)
 		uint32_t n;
 
 		if (src.len == 0)
-			return PARSE_ON; /* the next step sees whether the stream has ended */
+			return PARSE_CONTINUE; /* the next step sees whether the stream has ended */
 		if (ss->body == BODY_FILL)
-			n = fill_take(sv, ss, src);
+			n = fill_append(sv, ss, src);
 		else if (unlikely(ss->body == BODY_TOKEN))
-			n = auth_take(ss, src);
+			n = auth_token_append(ss, src);
 		else
 			n = src.len < ss->body_left ? src.len : (uint32_t)ss->body_left;
 		session_skip(sv->stack, ss, n);
@@ -165,13 +166,13 @@ body_feed(struct serve *sv, struct session *ss)
 		return PARSE_NEXT_PASS;
 	}
 	if (ss->body == BODY_FILL)
-		op_push(sv, ss, OP_FINISH);
+		op_push(sv, ss, OP_BODY_DONE);
 	ss->body = BODY_NONE;
-	return PARSE_ON;
+	return PARSE_CONTINUE;
 }
 
-enum answer
-answer_finish(struct serve *sv, struct op *op)
+enum exec_status
+execute_body_done(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	uint8_t key[MC_KEY_MAX];
@@ -184,8 +185,8 @@ answer_finish(struct serve *sv, struct op *op)
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	storage_finish(sv, op, &ss->fill);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

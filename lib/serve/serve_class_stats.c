@@ -10,7 +10,7 @@
 
 /* A row of one class: "<before><class>:<name>". */
 static void
-class_row(struct sheet *sheet, const struct stream *st, const char *before, const char *name,
+class_row(struct out_buffer *buffer, const struct stream *st, const char *before, const char *name,
 	  uint64_t value)
 {
 	char text[ROW_NAME_MAX + 1];
@@ -23,7 +23,7 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
 	*at++ = ':';
 	memcpy(at, name, name_len);
 	at[name_len] = '\0';
-	row_number(sheet, st, text, value);
+	row_number(buffer, st, text, value);
 }
 
 #define SINCE(which)                                                                               \
@@ -35,31 +35,31 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
  * last used about as long ago as the hand last came by. */
 #define ITEMS_ROWS(X)                                                                              \
 	X(NUMBER, "number", u.items)                                                               \
-	X(NOTHING, "number_hot", 0)                                                                \
-	X(NOTHING, "number_warm", 0)                                                               \
+	X(UNSUPPORTED, "number_hot", 0)                                                            \
+	X(UNSUPPORTED, "number_warm", 0)                                                           \
 	X(NUMBER, "number_cold", u.items)                                                          \
-	X(NOTHING, "age_hot", 0)                                                                   \
-	X(NOTHING, "age_warm", 0)                                                                  \
+	X(UNSUPPORTED, "age_hot", 0)                                                               \
+	X(UNSUPPORTED, "age_warm", 0)                                                              \
 	X(NUMBER, "age", u.idle_s)                                                                 \
 	X(NUMBER, "mem_requested", u.item_bytes)                                                   \
 	X(NUMBER, "evicted", SINCE(CLASS_EVICTED))                                                 \
 	X(NUMBER, "evicted_nonzero", SINCE(CLASS_EVICTED_TIMED))                                   \
 	X(NUMBER, "evicted_time", SINCE(CLASS_EVICTED) != 0 ? u.idle_s : 0)                        \
 	X(NUMBER, "outofmemory", SINCE(CLASS_OUT_OF_MEMORY))                                       \
-	X(NOTHING, "tailrepairs", 0)                                                               \
+	X(UNSUPPORTED, "tailrepairs", 0)                                                           \
 	X(NUMBER, "reclaimed", SINCE(CLASS_EXPIRED))                                               \
 	X(NUMBER, "expired_unfetched", SINCE(CLASS_EXPIRED_UNFETCHED))                             \
 	X(NUMBER, "evicted_unfetched", SINCE(CLASS_EVICTED_UNFETCHED))                             \
 	X(NUMBER, "evicted_active", SINCE(CLASS_EVICTED_ACTIVE))                                   \
 	X(NUMBER, "crawler_reclaimed", SINCE(CLASS_SWEPT))                                         \
-	X(NOTHING, "crawler_items_checked", 0)                                                     \
-	X(NOTHING, "lrutail_reflocked", 0)                                                         \
-	X(NOTHING, "moves_to_cold", 0)                                                             \
-	X(NOTHING, "moves_to_warm", 0)                                                             \
-	X(NOTHING, "moves_within_lru", 0)                                                          \
-	X(NOTHING, "direct_reclaims", 0)                                                           \
-	X(NOTHING, "hits_to_hot", 0)                                                               \
-	X(NOTHING, "hits_to_warm", 0)                                                              \
+	X(UNSUPPORTED, "crawler_items_checked", 0)                                                 \
+	X(UNSUPPORTED, "lrutail_reflocked", 0)                                                     \
+	X(UNSUPPORTED, "moves_to_cold", 0)                                                         \
+	X(UNSUPPORTED, "moves_to_warm", 0)                                                         \
+	X(UNSUPPORTED, "moves_within_lru", 0)                                                      \
+	X(UNSUPPORTED, "direct_reclaims", 0)                                                       \
+	X(UNSUPPORTED, "hits_to_hot", 0)                                                           \
+	X(UNSUPPORTED, "hits_to_warm", 0)                                                          \
 	X(NUMBER, "hits_to_cold", COMMAND(CLASS_GET_HITS))
 
 #define SLABS_ROWS(X)                                                                              \
@@ -69,7 +69,7 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
 	X(NUMBER, "total_chunks", u.objects)                                                       \
 	X(NUMBER, "used_chunks", u.used)                                                           \
 	X(NUMBER, "free_chunks", u.free)                                                           \
-	X(NOTHING, "free_chunks_end", 0)                                                           \
+	X(UNSUPPORTED, "free_chunks_end", 0)                                                       \
 	X(NUMBER, "get_hits", COMMAND(CLASS_GET_HITS))                                             \
 	X(NUMBER, "cmd_set", COMMAND(CLASS_CMD_SET))                                               \
 	X(NUMBER, "delete_hits", COMMAND(CLASS_DELETE_HITS))                                       \
@@ -80,13 +80,13 @@ class_row(struct sheet *sheet, const struct stream *st, const char *before, cons
 	X(NUMBER, "touch_hits", COMMAND(CLASS_TOUCH_HITS))
 
 #define ITEMS_ROW(kind, name, value)                                                               \
-	if (row_due(sheet, &st->row, &n))                                                          \
-		class_row(sheet, st, "items:", name, value);
+	if (row_due(buffer, &st->row, &n))                                                         \
+		class_row(buffer, st, "items:", name, value);
 #define SLABS_ROW(kind, name, value)                                                               \
-	if (row_due(sheet, &st->row, &n))                                                          \
-		class_row(sheet, st, "", name, value);
+	if (row_due(buffer, &st->row, &n))                                                         \
+		class_row(buffer, st, "", name, value);
 
-#define IS_NOTHING              true
+#define IS_UNSUPPORTED          true
 #define IS_NUMBER               false
 #define NAME(kind, name, value) {name, IS_##kind},
 const struct stat_name items_names[] = {ITEMS_ROWS(NAME)};
@@ -121,7 +121,7 @@ class_done(struct stream *st, uint32_t rows)
 }
 
 bool
-items_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct store_class_usage u;
 	uint32_t n = 0;
@@ -135,21 +135,21 @@ items_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 
 /* Behind the last class stand two rows for all of them; left has counted those shown. */
 static bool
-slabs_total(struct serve *sv, struct stream *st, struct sheet *sheet)
+slabs_total(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct store_usage usage;
 	uint32_t n = 0;
 
 	store_usage_mt(sv->shared->store, &usage);
-	if (row_due(sheet, &st->row, &n))
-		row_number(sheet, st, "active_slabs", st->left);
-	if (row_due(sheet, &st->row, &n))
-		row_number(sheet, st, "total_malloced", usage.pages_used * usage.page_bytes);
+	if (row_due(buffer, &st->row, &n))
+		row_number(buffer, st, "active_slabs", st->left);
+	if (row_due(buffer, &st->row, &n))
+		row_number(buffer, st, "total_malloced", usage.pages_used * usage.page_bytes);
 	return st->row < n;
 }
 
 bool
-slabs_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+slabs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct store_class_usage u;
 	uint32_t n = 0;
@@ -157,7 +157,7 @@ slabs_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 	/* Past the last class its rows are the total's. */
 	if (st->totals || !class_find(sv, st, true, &u)) {
 		st->totals = true;
-		return slabs_total(sv, st, sheet);
+		return slabs_total(sv, st, buffer);
 	}
 	SLABS_ROWS(SLABS_ROW)
 	st->left += class_done(st, n);
@@ -200,15 +200,15 @@ sizes_count(struct serve *sv, struct stream *st)
 }
 
 static bool
-sizes_show(struct serve *sv, struct stream *st, struct sheet *sheet)
+sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	for (; st->at < SIZE_CELLS && sheet_room(sheet) >= ROW_MAX; st->at++) {
+	for (; st->at < SIZE_CELLS && out_room(buffer) >= ROW_MAX; st->at++) {
 		char name[MC_U64_DIGITS_MAX + 1];
 
 		if (sv->admin.sizes[st->at] == 0)
 			continue;
 		*mc_put_u64((uint8_t *)name, cell_bytes(st->at)) = '\0';
-		row_number(sheet, st, name, sv->admin.sizes[st->at]);
+		row_number(buffer, st, name, sv->admin.sizes[st->at]);
 	}
 	return st->at < SIZE_CELLS;
 }
@@ -216,24 +216,24 @@ sizes_show(struct serve *sv, struct stream *st, struct sheet *sheet)
 /* All items are walked, then what was counted is shown. There is one count a core: who comes
  * second waits its turn. */
 bool
-sizes_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	if (!sv->shared->admin.policy.track_sizes) {
-		row_text(sheet, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
+		row_text(buffer, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
 		return false;
 	}
-	if (sv->admin.sizing != NULL && &sv->admin.sizing->stream != st)
+	if (sv->admin.sizes_owner != NULL && &sv->admin.sizes_owner->stream != st)
 		return true;
-	if (sv->admin.sizing == NULL) {
-		sv->admin.sizing = container_of(st, struct session, stream);
+	if (sv->admin.sizes_owner == NULL) {
+		sv->admin.sizes_owner = container_of(st, struct session, stream);
 		memset(sv->admin.sizes, 0, SIZE_CELLS * sizeof sv->admin.sizes[0]);
 	}
 	if (!st->cursor.done) {
 		sizes_count(sv, st);
 		return true;
 	}
-	if (sizes_show(sv, st, sheet))
+	if (sizes_show(sv, st, buffer))
 		return true;
-	sv->admin.sizing = NULL;
+	sv->admin.sizes_owner = NULL;
 	return false;
 }

@@ -1,8 +1,8 @@
 /*
  * serve_conns.c - stats conns: who is connected to which core.
  *
- * Each core keeps a card of every connection slot for the others to read; it is written when the
- * connection comes and goes, and once a second while it is used.
+ * Each core keeps a snapshot of every connection slot for the others to read; it is written when
+ * the connection comes and goes, and once a second while it is used.
  */
 #include "serve_stream.h"
 
@@ -26,7 +26,7 @@ session_number(const struct serve *sv, const struct session *ss)
 }
 
 static void
-conn_row(struct sheet *sheet, const struct stream *st, uint32_t number, const char *name,
+conn_row(struct out_buffer *buffer, const struct stream *st, uint32_t number, const char *name,
 	 struct view value)
 {
 	char text[ROW_NAME_MAX + 1];
@@ -34,138 +34,138 @@ conn_row(struct sheet *sheet, const struct stream *st, uint32_t number, const ch
 
 	*at++ = ':';
 	strcpy((char *)at, name);
-	row_text(sheet, st, text, value);
+	row_text(buffer, st, text, value);
 }
 
 void
-card_write(struct conn_card *card, const struct card_peer *peer)
+conn_snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 {
-	atomic_store_explicit(&card->who, 0, memory_order_relaxed);
+	atomic_store_explicit(&snapshot->peer_id, 0, memory_order_relaxed);
 	if (peer == NULL)
 		return;
-	/* Pairs with the acquire fence in card_read: who sees any of these words sees the 0, or
-	 * what comes after it. */
+	/* Pairs with the acquire fence in conn_snapshot_read: who sees any of these words sees the
+	 * 0, or what comes after it. */
 	atomic_thread_fence(memory_order_release);
 	for (uint32_t i = 0; i < 2; i++)
-		atomic_store_explicit(&card->ip[i], load_u64(peer->ip.b + 8 * i),
+		atomic_store_explicit(&snapshot->ip[i], load_u64(peer->ip.b + 8 * i),
 				      memory_order_relaxed);
-	card->turn++;
-	/* Pairs with the acquire load in card_read: the address comes with its port. */
-	atomic_store_explicit(&card->who,
-			      (uint64_t)card->turn << 32 | (uint64_t)(peer->local + 1) << 16 |
-				      peer->port,
+	snapshot->generation++;
+	/* Pairs with the acquire load in conn_snapshot_read: the address comes with its port. */
+	atomic_store_explicit(&snapshot->peer_id,
+			      (uint64_t)snapshot->generation << 32 |
+				      (uint64_t)(peer->local + 1) << 16 | peer->port,
 			      memory_order_release);
 }
 
 bool
-card_read(const struct conn_card *card, struct card_peer *peer)
+conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer)
 {
-	/* Pairs with the release store in card_write. */
-	const uint64_t who = atomic_load_explicit(&card->who, memory_order_acquire);
+	/* Pairs with the release store in conn_snapshot_write. */
+	const uint64_t peer_id = atomic_load_explicit(&snapshot->peer_id, memory_order_acquire);
 	uint64_t ip[2];
 
-	if (who == 0)
+	if (peer_id == 0)
 		return false;
 	for (uint32_t i = 0; i < 2; i++)
-		ip[i] = atomic_load_explicit(&card->ip[i], memory_order_relaxed);
-	/* Pairs with the release fence in card_write. */
+		ip[i] = atomic_load_explicit(&snapshot->ip[i], memory_order_relaxed);
+	/* Pairs with the release fence in conn_snapshot_write. */
 	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&card->who, memory_order_relaxed) != who)
+	if (atomic_load_explicit(&snapshot->peer_id, memory_order_relaxed) != peer_id)
 		return false;
 	memcpy(peer->ip.b, ip, sizeof peer->ip.b);
-	peer->port = (uint16_t)who;
-	peer->local = (uint8_t)((who >> 16) - 1);
+	peer->port = (uint16_t)peer_id;
+	peer->local = (uint8_t)((peer_id >> 16) - 1);
 	return true;
 }
 
 /* "tcp:10.99.0.1:11211", "tcp6:[2001:db8::1]:11211" */
 static void
-conn_address(struct sheet *sheet, const struct stream *st, uint32_t number, const char *name,
+conn_address(struct out_buffer *buffer, const struct stream *st, uint32_t number, const char *name,
 	     const struct ip_addr *ip, uint16_t port)
 {
 	uint8_t text[sizeof "tcp6:[]:65535" + IP_ADDR_TEXT_MAX];
-	struct sheet word = {text, text + sizeof text};
+	struct out_buffer word = {text, text + sizeof text};
 	const bool v4 = ip_addr_is_v4(ip);
 
-	sheet_view(&word, v4 ? TEXT("tcp:") : TEXT("tcp6:["));
-	sheet_ip(&word, ip);
-	sheet_view(&word, v4 ? TEXT(":") : TEXT("]:"));
-	sheet_number(&word, port);
-	conn_row(sheet, st, number, name, (struct view){text, (uint32_t)(word.at - text)});
+	out_put_view(&word, v4 ? TEXT("tcp:") : TEXT("tcp6:["));
+	out_put_ip(&word, ip);
+	out_put_view(&word, v4 ? TEXT(":") : TEXT("]:"));
+	out_put_number(&word, port);
+	conn_row(buffer, st, number, name, (struct view){text, (uint32_t)(word.at - text)});
 }
 
 static void
-conn_seconds(struct sheet *sheet, const struct stream *st, uint32_t number, uint32_t seconds)
+conn_seconds(struct out_buffer *buffer, const struct stream *st, uint32_t number, uint32_t seconds)
 {
 	uint8_t digits[MC_U64_DIGITS_MAX];
 	const uint8_t *end = mc_put_u64(digits, seconds);
 
-	conn_row(sheet, st, number, "secs_since_last_cmd",
+	conn_row(buffer, st, number, "secs_since_last_cmd",
 		 (struct view){digits, (uint32_t)(end - digits)});
 }
 
 static bool
-ports_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_shared *sh = sv->shared;
 	uint32_t n = 0;
 
-	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
-		conn_address(sheet, st, NUMBER_TCP, "addr", &sh->facts.ip[LOCAL_V4],
-			     sh->facts.tcp_port);
-	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
-		conn_row(sheet, st, NUMBER_TCP, "state", TEXT("conn_listening"));
-	if (row_due(sheet, &st->row, &n) && sh->facts.tcp_port != 0)
-		conn_seconds(sheet, st, NUMBER_TCP, sv->clock.now_s - STORE_CLOCK_START);
-	if (row_due(sheet, &st->row, &n) && sh->facts.udp_port != 0)
-		conn_row(sheet, st, NUMBER_UDP, "UDP", TEXT("UDP"));
+	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
+		conn_address(buffer, st, NUMBER_TCP, "addr", &sh->info.ip[LOCAL_V4],
+			     sh->info.tcp_port);
+	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
+		conn_row(buffer, st, NUMBER_TCP, "state", TEXT("conn_listening"));
+	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
+		conn_seconds(buffer, st, NUMBER_TCP, sv->clock.now_s - STORE_CLOCK_START);
+	if (row_due(buffer, &st->row, &n) && sh->info.udp_port != 0)
+		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
 	return st->row < n;
 }
 
-/* The rows of the connection on a card, which may be another one by the next sheet. */
+/* The rows of the connection on a snapshot, which may be another one by the next buffer. */
 static bool
-card_step(struct serve *sv, struct stream *st, struct sheet *sheet, const struct conn_card *card,
-	  uint32_t number)
+snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
+	      const struct conn_snapshot *snapshot, uint32_t number)
 {
-	const struct serve_facts *facts = &sv->shared->facts;
-	const uint32_t active_s = atomic_load_explicit(&card->active_s, memory_order_relaxed);
-	const bool watching = atomic_load_explicit(&card->watching, memory_order_relaxed) != 0;
-	struct card_peer peer;
+	const struct serve_info *info = &sv->shared->info;
+	const uint32_t active_s = atomic_load_explicit(&snapshot->active_s, memory_order_relaxed);
+	const bool watching = atomic_load_explicit(&snapshot->watching, memory_order_relaxed) != 0;
+	struct snapshot_peer peer;
 	uint32_t n = 0;
 
-	if (!card_read(card, &peer))
+	if (!conn_snapshot_read(snapshot, &peer))
 		return false;
-	if (row_due(sheet, &st->row, &n))
-		conn_address(sheet, st, number, "addr", &peer.ip, peer.port);
-	if (row_due(sheet, &st->row, &n))
-		conn_address(sheet, st, number, "listen_addr", &facts->ip[peer.local],
-			     facts->tcp_port);
-	if (row_due(sheet, &st->row, &n))
-		conn_row(sheet, st, number, "state",
+	if (row_due(buffer, &st->row, &n))
+		conn_address(buffer, st, number, "addr", &peer.ip, peer.port);
+	if (row_due(buffer, &st->row, &n))
+		conn_address(buffer, st, number, "listen_addr", &info->ip[peer.local],
+			     info->tcp_port);
+	if (row_due(buffer, &st->row, &n))
+		conn_row(buffer, st, number, "state",
 			 watching ? TEXT("conn_watch") : TEXT("conn_read"));
-	if (row_due(sheet, &st->row, &n))
-		conn_seconds(sheet, st, number,
+	if (row_due(buffer, &st->row, &n))
+		conn_seconds(buffer, st, number,
 			     sv->clock.now_s > active_s ? sv->clock.now_s - active_s : 0);
 	return st->row < n;
 }
 
 /* st->at is the core plus 1, 0 the ports; st->sub the slot. */
 static bool
-cards_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve *other = sv->shared->serves[st->at - 1];
 
-	for (uint32_t i = 0; i < CARDS_A_STEP; i++, st->sub++) {
-		const struct conn_card *card;
+	for (uint32_t i = 0; i < SNAPSHOTS_A_STEP; i++, st->sub++) {
+		const struct conn_snapshot *snapshot;
 
 		if (other == NULL || st->sub >= other->cfg.conns_max) {
 			st->at++;
 			st->sub = st->row = 0;
 			return true;
 		}
-		card = &other->admin.cards[st->sub];
-		if (card_step(sv, st, sheet, card,
-			      session_number(other, &other->sessions[st->sub])))
+		snapshot = &other->admin.snapshots[st->sub];
+		if (snapshot_step(sv, st, buffer, snapshot,
+				  session_number(other, &other->sessions[st->sub])))
 			return true;
 		st->row = 0;
 	}
@@ -173,13 +173,13 @@ cards_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 }
 
 bool
-conns_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+conns_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	if (st->at > sv->shared->cores)
 		return false;
 	if (st->at > 0)
-		return cards_step(sv, st, sheet);
-	if (!ports_step(sv, st, sheet)) {
+		return snapshots_step(sv, st, buffer);
+	if (!ports_step(sv, st, buffer)) {
 		st->at = 1;
 		st->row = 0;
 	}

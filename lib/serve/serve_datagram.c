@@ -5,7 +5,7 @@
  * read from its own first byte. Each command in it has a message of its own as its reply. What a
  * turn has no time for stays where it is, in the stack, and is read on in the next one.
  */
-#include "serve_core.h"
+#include "serve_internal.h"
 
 static void
 datagram_next(struct datagram_cursor *dc)
@@ -53,7 +53,7 @@ datagram_open(struct serve *sv)
 		datagram_drop(sv, UDP_DROP_SHORT);
 		return false;
 	default:
-		datagram_drop(sv, UDP_DROP_MULTI);
+		datagram_drop(sv, UDP_DROP_MULTI_DATAGRAM);
 		return false;
 	}
 }
@@ -72,7 +72,7 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
  * error, one forged datagram would have us and another server answer each other for ever; and what
  * stands behind it may be a value, and anything. */
 static bool
-op_judge(struct serve *sv, struct op *op, struct view rest)
+op_check_udp(struct serve *sv, struct op *op, struct view rest)
 {
 	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && mc_is_reply(rest)) {
 		datagram_drop(sv, UDP_DROP_REPLY);
@@ -84,20 +84,20 @@ op_judge(struct serve *sv, struct op *op, struct view rest)
 }
 
 static inline void
-op_take(struct serve *sv, struct view rest, uint32_t used)
+op_from_datagram(struct serve *sv, struct view rest, uint32_t used)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !op_judge(sv, op, rest))
+	if (unlikely(op->req.verb >= MC_STATS) && !op_check_udp(sv, op, rest))
 		return;
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
 		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;
 
 		if (rest.len - used < body) {
-			datagram_drop(sv, UDP_DROP_CUT);
+			datagram_drop(sv, UDP_DROP_TRUNCATED);
 			return;
 		}
 		op->body = (struct view){rest.data + used, (uint32_t)body};
@@ -109,23 +109,23 @@ op_take(struct serve *sv, struct view rest, uint32_t used)
 	op->probed = false;
 	sv->unprobed = true;
 	op->raw = (struct view){rest.data, used};
-	op->alone = used == dc->text.len && (op->req.flags & whole) == whole;
+	op->in_place = used == dc->text.len && (op->req.flags & whole) == whole;
 	sv->op_count++;
 	/* There is no connection to close. */
-	datagram_read(dc, op_hangs_up(op) ? rest.len : used);
+	datagram_read(dc, op_closes_conn(op) ? rest.len : used);
 }
 
 /* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
  * it must end. */
 static void
-line_break(struct serve *sv, struct view rest)
+line_abort(struct serve *sv, struct view rest)
 {
 	struct op *op = &sv->ops[sv->op_count];
 
 	op->req.verb = MC_BAD;
 	op->req.flags = MC_LAST;
 	op->req.error = MC_ERR_FORMAT;
-	op_take(sv, rest, rest.len);
+	op_from_datagram(sv, rest, rest.len);
 }
 
 static void
@@ -137,18 +137,18 @@ datagram_step(struct serve *sv)
 	struct mc_result r;
 
 	if (!line_is_whole(dc, rest)) {
-		datagram_drop(sv, UDP_DROP_CUT);
+		datagram_drop(sv, UDP_DROP_TRUNCATED);
 		return;
 	}
 	r = mc_parse(&dc->parser, &sv->ops[sv->op_count].req, rest.data, rest.len);
 	if (r.status == MC_OK)
-		op_take(sv, rest, r.used);
+		op_from_datagram(sv, rest, r.used);
 	else if (r.status == MC_MORE && r.used > 0)
 		datagram_read(dc, r.used);
 	else if (in_line)
-		line_break(sv, rest);
+		line_abort(sv, rest);
 	else
-		datagram_drop(sv, r.status == MC_MORE ? UDP_DROP_CUT : UDP_DROP_HTTP);
+		datagram_drop(sv, r.status == MC_MORE ? UDP_DROP_TRUNCATED : UDP_DROP_HTTP);
 }
 
 void
@@ -156,11 +156,11 @@ datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(messages_wait(sv)))
+	if (unlikely(messages_pending(sv)))
 		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
-			datagrams_straight(sv);
+			datagrams_parse_fast(sv);
 		if (sv->op_count == OPS_MAX || dc->next == dc->count)
 			break;
 		if (dc->text.data != NULL || datagram_open(sv))
@@ -169,10 +169,10 @@ datagrams_parse(struct serve *sv)
 }
 
 void
-datagrams_leave(struct serve *sv)
+datagrams_keep_rest(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	dc->left = dc->next;
-	stack_datagrams_keep(sv->stack, dc->left);
+	dc->keep_from = dc->next;
+	stack_datagrams_defer(sv->stack, dc->keep_from);
 }

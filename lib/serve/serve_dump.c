@@ -16,22 +16,22 @@ expiry_unix(const struct serve *sv, const struct item *it)
 
 /* As many items as have certainly room. */
 static uint32_t
-walk(struct serve *sv, struct stream *st, const struct sheet *sheet, uint32_t class,
+walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint32_t class,
      const struct item **items)
 {
-	const uint32_t rows = sheet_room(sheet) / DUMP_ROW_MAX;
+	const uint32_t rows = out_room(buffer) / DUMP_ROW_MAX;
 	const uint32_t max = rows < DUMP_BATCH ? rows : DUMP_BATCH;
 
 	return store_walk(sv->store, &st->cursor, class, items, max < st->left ? max : st->left);
 }
 
 void
-item_facts(const struct serve *sv, const struct item *it, struct mc_item_facts *f)
+item_info(const struct serve *sv, const struct item *it, struct mc_item_info *f)
 {
-	*f = (struct mc_item_facts){
+	*f = (struct mc_item_info){
 		.key = item_key(it),
 		.base64 = item_key_is_binary(it) || !mc_key_is_text(item_key(it)),
-		.fetched = store_used(sv->store, it),
+		.fetched = store_is_fetched(sv->store, it),
 		.exptime = item_expiry_s(it) == 0 ? -1 : expiry_unix(sv, it),
 		.access = (uint64_t)sv->clock.unix_s - store_idle_s(sv->store, it),
 		.cas = item_cas(it),
@@ -44,33 +44,33 @@ item_facts(const struct serve *sv, const struct item *it, struct mc_item_facts *
 /* ---- stats cachedump ---- */
 
 static void
-cachedump_row(const struct serve *sv, struct sheet *sheet, const struct item *it)
+cachedump_row(const struct serve *sv, struct out_buffer *buffer, const struct item *it)
 {
-	sheet_text(sheet, "ITEM ");
-	sheet_view(sheet, item_key(it));
-	sheet_text(sheet, " [");
-	sheet_number(sheet, item_value_len(it));
-	sheet_text(sheet, " b; ");
-	sheet_number(sheet, item_expiry_s(it) == 0 ? 0 : (uint64_t)expiry_unix(sv, it));
-	sheet_text(sheet, " s]\r\n");
+	out_put_text(buffer, "ITEM ");
+	out_put_view(buffer, item_key(it));
+	out_put_text(buffer, " [");
+	out_put_number(buffer, item_value_len(it));
+	out_put_text(buffer, " b; ");
+	out_put_number(buffer, item_expiry_s(it) == 0 ? 0 : (uint64_t)expiry_unix(sv, it));
+	out_put_text(buffer, " s]\r\n");
 }
 
 bool
-cachedump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+cachedump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct item *items[DUMP_BATCH];
-	const uint32_t n = walk(sv, st, sheet, st->at, items);
+	const uint32_t n = walk(sv, st, buffer, st->at, items);
 
 	for (uint32_t i = 0; i < n; i++)
 		/* A key of any bytes would break the line. */
 		if (mc_key_is_text(item_key(items[i])))
-			cachedump_row(sv, sheet, items[i]);
+			cachedump_row(sv, buffer, items[i]);
 	st->left -= n;
 	return !st->cursor.done && st->left > 0;
 }
 
-enum answer
-answer_cachedump(struct serve *sv, struct op *op)
+enum exec_status
+execute_cachedump(struct serve *sv, struct op *op)
 {
 	const int64_t class = op->req.admin.number[0], limit = op->req.admin.number[1];
 	const struct stream st = {
@@ -78,7 +78,7 @@ answer_cachedump(struct serve *sv, struct op *op)
 		.at = (uint32_t) class,
 		.left = limit == 0 ? UINT32_MAX : (uint32_t)limit,
 		/* There is no class 0, and to the store 0 means all of them. */
-		.over = class == 0,
+		.rows_done = class == 0,
 	};
 
 	if (sv->shared->admin.policy.no_dumps)
@@ -88,14 +88,14 @@ answer_cachedump(struct serve *sv, struct op *op)
 	else if (class > store_class_count_mt(sv->shared->store))
 		reply_error(sv, op, MC_ERR_SLAB_ID);
 	else
-		return stream_answer(sv, op, &st);
-	return ANSWER_DONE;
+		return stream_start(sv, op, &st);
+	return EXEC_DONE;
 }
 
 /* ---- lru_crawler metadump, mgdump ---- */
 
 static bool
-is_asked_for(const struct serve *sv, const struct stream *st, const struct item *it)
+is_requested(const struct serve *sv, const struct stream *st, const struct item *it)
 {
 	const uint32_t class = store_class_of(sv->store, it);
 
@@ -103,42 +103,42 @@ is_asked_for(const struct serve *sv, const struct stream *st, const struct item 
 }
 
 static bool
-dump_step(struct serve *sv, struct stream *st, struct sheet *sheet,
-	  uint8_t *(*put)(uint8_t *at, const struct mc_item_facts *f))
+dump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
+	  uint8_t *(*put)(uint8_t *at, const struct mc_item_info *f))
 {
 	const struct item *items[DUMP_BATCH];
-	const uint32_t n = walk(sv, st, sheet, STORE_ALL_CLASSES, items);
+	const uint32_t n = walk(sv, st, buffer, STORE_ALL_CLASSES, items);
 
 	/* OK stands in front, so that a client knows a dump from an error. */
 	if (st->row == 0) {
-		sheet_view(sheet, mc_reply_line[MC_OK_LINE]);
+		out_put_view(buffer, mc_reply_line[MC_OK_LINE]);
 		st->row = 1;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct mc_item_facts f;
+		struct mc_item_info f;
 
-		if (!is_asked_for(sv, st, items[i]))
+		if (!is_requested(sv, st, items[i]))
 			continue;
-		item_facts(sv, items[i], &f);
-		sheet->at = put(sheet->at, &f);
+		item_info(sv, items[i], &f);
+		buffer->at = put(buffer->at, &f);
 	}
 	return !st->cursor.done;
 }
 
 bool
-metadump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+metadump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	return dump_step(sv, st, sheet, mc_put_metadump);
+	return dump_step(sv, st, buffer, mc_put_metadump);
 }
 
 bool
-mgdump_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+mgdump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	return dump_step(sv, st, sheet, mc_put_mgdump);
+	return dump_step(sv, st, buffer, mc_put_mgdump);
 }
 
-enum answer
-answer_dump(struct serve *sv, struct op *op)
+enum exec_status
+execute_dump(struct serve *sv, struct op *op)
 {
 	const bool meta = op->req.verb == MC_METADUMP;
 	const struct admin_shared *all = &sv->shared->admin;
@@ -155,6 +155,6 @@ answer_dump(struct serve *sv, struct op *op)
 	else if (op->req.error != MC_ERR_NONE)
 		reply_error(sv, op, (enum mc_error)op->req.error);
 	else
-		return stream_answer(sv, op, &st);
-	return ANSWER_DONE;
+		return stream_start(sv, op, &st);
+	return EXEC_DONE;
 }

@@ -3,13 +3,14 @@
  *
  * A reply is composed as a list of parts in chunks: bytes, or a pinned value. Only once it is
  * complete is the number of its datagrams known, which each of them states; then it is sent as
- * the outbox has room, over several turns if need be, the oldest first.
+ * the transmit queue has room, over several turns if need be, the oldest first.
  *
  * A request of more keys than a turn has time for is composed over turns.
  *
- * Bounds: UDP_ANSWERS_MAX messages; UDP_PIECES_MAX datagrams each; half of the core's chunks.
+ * Bounds: UDP_MESSAGES_MAX messages; UDP_MESSAGE_DATAGRAMS_MAX datagrams each; half of the core's
+ * chunks.
  */
-#include "serve_core.h"
+#include "serve_internal.h"
 
 struct part {
 	const struct item *item; /* NULL: len bytes follow, padded to 8 */
@@ -33,7 +34,7 @@ struct message {
 	uint32_t len; /* bytes of all parts */
 	struct message_chunk *head, *tail;
 
-	uint32_t piece_bytes; /* of a datagram; 0 until the first one is begun */
+	uint32_t datagram_bytes; /* of a datagram; 0 until the first one is begun */
 	uint32_t total, sequence;
 	struct message_chunk *at; /* where the next datagram's bytes begin */
 	uint32_t at_part, at_used;
@@ -42,20 +43,20 @@ struct message {
 size_t
 messages_bytes(void)
 {
-	return UDP_ANSWERS_MAX * sizeof(struct message) + CACHE_LINE_BYTES;
+	return UDP_MESSAGES_MAX * sizeof(struct message) + CACHE_LINE_BYTES;
 }
 
 void
 messages_create(struct serve *sv, struct region *region)
 {
 	sv->messages =
-		region_take(region, UDP_ANSWERS_MAX * sizeof(struct message), CACHE_LINE_BYTES);
+		region_take(region, UDP_MESSAGES_MAX * sizeof(struct message), CACHE_LINE_BYTES);
 }
 
 static struct message *
 message_last(struct serve *sv)
 {
-	return &sv->messages[(sv->message_first + sv->message_count - 1) % UDP_ANSWERS_MAX];
+	return &sv->messages[(sv->message_first + sv->message_count - 1) % UDP_MESSAGES_MAX];
 }
 
 static struct part *
@@ -87,22 +88,22 @@ message_discard(struct serve *sv)
 		sv->message_count--;
 	}
 	sv->message_open = false;
-	sv->message_lost = false;
+	sv->message_dropped = false;
 }
 
 /* The rest of this reply is composed for nobody. */
 static void
-message_lose(struct serve *sv)
+message_drop(struct serve *sv)
 {
 	message_discard(sv);
-	sv->message_lost = true;
-	serve_count(sv, UDP_DROP_BUSY);
+	sv->message_dropped = true;
+	serve_count(sv, UDP_DROP_NO_MEMORY);
 }
 
 /* NULL: none is free, or messages have their share: anybody can ask over UDP, and connections
  * need chunks as well. */
 static struct message_chunk *
-chunk_take(struct serve *sv)
+chunk_alloc(struct serve *sv)
 {
 	struct message_chunk *chunk;
 
@@ -124,23 +125,23 @@ part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 	struct message_chunk *chunk;
 	struct message *m;
 
-	if (!sv->message_open && !sv->message_lost) {
-		if (sv->message_count == UDP_ANSWERS_MAX) {
-			message_lose(sv);
+	if (!sv->message_open && !sv->message_dropped) {
+		if (sv->message_count == UDP_MESSAGES_MAX) {
+			message_drop(sv);
 			return NULL;
 		}
 		sv->message_count++;
 		sv->message_open = true;
 		*message_last(sv) = (struct message){.to = op->datagram->from, .id = op->udp_id};
 	}
-	if (sv->message_lost)
+	if (sv->message_dropped)
 		return NULL;
 	m = message_last(sv);
 	chunk = m->tail;
 	if (chunk == NULL || chunk->used + sizeof(struct part) + bytes > sizeof chunk->parts) {
-		chunk = chunk_take(sv);
+		chunk = chunk_alloc(sv);
 		if (chunk == NULL) {
-			message_lose(sv);
+			message_drop(sv);
 			return NULL;
 		}
 		if (m->tail != NULL)
@@ -153,11 +154,11 @@ part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 }
 
 uint8_t *
-message_room(struct serve *sv, const struct op *op, uint32_t bytes)
+message_reserve(struct serve *sv, const struct op *op, uint32_t bytes)
 {
 	struct part *part = part_begin(sv, op, bytes);
 
-	return part != NULL ? (uint8_t *)(part + 1) : sv->waste;
+	return part != NULL ? (uint8_t *)(part + 1) : sv->discard_buf;
 }
 
 static void
@@ -177,7 +178,7 @@ part_end(struct message *m, const struct item *it, uint32_t len, uint32_t inside
 void
 message_commit(struct serve *sv, uint32_t bytes)
 {
-	if (!sv->message_lost)
+	if (!sv->message_dropped)
 		part_end(message_last(sv), NULL, bytes, bytes);
 }
 
@@ -196,16 +197,17 @@ message_end(struct serve *sv)
 	struct message *m;
 
 	if (!sv->message_open) {
-		sv->message_lost = false;
+		sv->message_dropped = false;
 		return;
 	}
 	m = message_last(sv);
-	if (mc_udp_pieces(m->len) > UDP_PIECES_MAX) {
-		serve_count(sv, UDP_DROP_LONG);
+	if (mc_udp_datagrams(m->len) > UDP_MESSAGE_DATAGRAMS_MAX) {
+		serve_count(sv, UDP_DROP_TOO_LONG);
 		message_discard(sv);
 		return;
 	}
-	if (unlikely(sv->admin.guarded) && !udp_admits(sv, &m->to, sv->admin.asked, m->len)) {
+	if (unlikely(sv->admin.rate_limited) &&
+	    !udp_reply_allowed(sv, &m->to, sv->admin.asked, m->len)) {
 		message_discard(sv);
 		return;
 	}
@@ -250,22 +252,22 @@ message_copy(struct serve *sv, struct message *m, uint8_t *to, uint32_t len)
 	}
 }
 
-/* One datagram; false: the outbox is full. */
+/* One datagram; false: the transmit queue is full. */
 static bool
-piece_send(struct serve *sv, struct message *m)
+message_send_datagram(struct serve *sv, struct message *m)
 {
 	uint32_t room, sent, len;
 	uint8_t *at = udp_begin(sv->stack, &m->to, &room);
 
 	if (at == NULL)
 		return false;
-	if (m->piece_bytes == 0) {
+	if (m->datagram_bytes == 0) {
 		room = room < MC_UDP_PAYLOAD_MAX ? room : MC_UDP_PAYLOAD_MAX;
-		m->piece_bytes = room - MC_UDP_FRAME_BYTES;
-		m->total = (m->len + m->piece_bytes - 1) / m->piece_bytes;
+		m->datagram_bytes = room - MC_UDP_FRAME_BYTES;
+		m->total = (m->len + m->datagram_bytes - 1) / m->datagram_bytes;
 	}
-	sent = m->sequence * m->piece_bytes;
-	len = m->len - sent < m->piece_bytes ? m->len - sent : m->piece_bytes;
+	sent = m->sequence * m->datagram_bytes;
+	len = m->len - sent < m->datagram_bytes ? m->len - sent : m->datagram_bytes;
 	at = mc_udp_put(at, m->id, (uint16_t)m->sequence, (uint16_t)m->total);
 	message_copy(sv, m, at, len);
 	udp_commit(sv->stack, MC_UDP_FRAME_BYTES + len);
@@ -274,17 +276,17 @@ piece_send(struct serve *sv, struct message *m)
 }
 
 void
-messages_drain(struct serve *sv)
+messages_send(struct serve *sv)
 {
-	while (messages_wait(sv)) {
+	while (messages_pending(sv)) {
 		struct message *m = &sv->messages[sv->message_first];
 
 		do
-			if (!piece_send(sv, m))
+			if (!message_send_datagram(sv, m))
 				return;
 		while (m->sequence < m->total);
 		message_free(sv, m);
-		sv->message_first = (sv->message_first + 1) % UDP_ANSWERS_MAX;
+		sv->message_first = (sv->message_first + 1) % UDP_MESSAGES_MAX;
 		sv->message_count--;
 	}
 }

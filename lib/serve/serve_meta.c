@@ -5,9 +5,9 @@
  * anew by one client: the first to ask is told W, all others Z. Who is first the store decides,
  * however many cores are asked at once.
  */
-#include "serve_note.h"
+#include "serve_record.h"
 
-#include "store/survey.h"
+#include "store/introspect.h"
 
 #define VIVIFY_TRIES_MAX 8u /* of a get that makes its item, against deletes of others */
 
@@ -60,7 +60,7 @@ reply_echo(struct serve *sv, struct op *op, enum mc_meta_code code)
 }
 
 static inline bool
-asks(const struct op *op, uint32_t flags)
+has_flag(const struct op *op, uint32_t flags)
 {
 	return (op->req.meta.flags & flags) != 0;
 }
@@ -80,10 +80,10 @@ static void
 vivify(struct serve *sv, struct op *op, struct found *f)
 {
 	const struct mc_meta *meta = &op->req.meta;
-	const struct store_terms terms = {
+	const struct store_conditions conditions = {
 		.mode = STORE_ADD,
 		.won = true,
-		.set_cas = asks(op, MC_FLAG_NEW_CAS),
+		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
 		.new_cas = meta->new_cas,
 		.binary_key = (op->req.flags & MC_KEY_BASE64) != 0,
 	};
@@ -95,7 +95,7 @@ vivify(struct serve *sv, struct op *op, struct found *f)
 		if (store_begin(sv->store, &fill, op->req.key, op->hash, 0, 0, expiry_s) !=
 		    STORE_OK)
 			return;
-		switch (store_finish_with(sv->store, &fill, &terms, &f->item)) {
+		switch (store_finish_with(sv->store, &fill, &conditions, &f->item)) {
 		case STORE_OK:
 			f->created = true;
 			return;
@@ -130,9 +130,10 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 /* The letters stand for steps in the order of the request: R and t see what T and N did only if
  * those stand before them. Of a new item, t before N shows what T, or nobody, has set. */
 static uint32_t
-expiry_unmade(const struct serve *sv, const struct op *op)
+expiry_before_vivify(const struct serve *sv, const struct op *op)
 {
-	const bool set = asks(op, MC_FLAG_SET_EXPTIME) && !asks(op, MC_FLAG_TTL_OLD);
+	const bool set =
+		has_flag(op, MC_FLAG_SET_EXPTIME) && !has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH);
 
 	return set ? serve_expiry_s(&sv->clock, op->req.exptime) : 0;
 }
@@ -140,37 +141,38 @@ expiry_unmade(const struct serve *sv, const struct op *op)
 static bool
 must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uint32_t after_s)
 {
-	const uint32_t expiry_s = asks(op, MC_FLAG_RECACHE_OLD) ? before_s : after_s;
+	const uint32_t expiry_s = has_flag(op, MC_FLAG_RECACHE_BEFORE_TOUCH) ? before_s : after_s;
 
-	return asks(op, MC_FLAG_RECACHE) && expiry_s != 0 &&
+	return has_flag(op, MC_FLAG_RECACHE) && expiry_s != 0 &&
 	       expiry_s < serve_expiry_s(&sv->clock, op->req.meta.recache_s);
 }
 
 /* Flags that most gets do without. */
-#define STEPS                                                                                      \
+#define RARE_FLAGS                                                                                 \
 	(MC_FLAG_HIT | MC_FLAG_IDLE | MC_FLAG_TTL | MC_FLAG_SET_EXPTIME | MC_FLAG_RECACHE |        \
 	 MC_FLAG_VIVIFY)
 
 static void
-take_steps(struct serve *sv, struct op *op, struct found *f)
+apply_flags(struct serve *sv, struct op *op, struct found *f)
 {
 	const uint32_t before_s = item_expiry_s(f->item);
 	uint32_t after_s;
 
-	if (asks(op, MC_FLAG_HIT))
-		f->fetched = store_used(sv->store, f->item);
-	if (asks(op, MC_FLAG_IDLE))
+	if (has_flag(op, MC_FLAG_HIT))
+		f->fetched = store_is_fetched(sv->store, f->item);
+	if (has_flag(op, MC_FLAG_IDLE))
 		f->idle_s = store_idle_s(sv->store, f->item);
-	if (asks(op, MC_FLAG_SET_EXPTIME) && !(f->created && asks(op, MC_FLAG_VIVIFY_LAST)))
+	if (has_flag(op, MC_FLAG_SET_EXPTIME) &&
+	    !(f->created && has_flag(op, MC_FLAG_VIVIFY_AFTER_TOUCH)))
 		set_expiry(sv, op, f);
 	if (f->item == NULL)
 		return;
 	after_s = item_expiry_s(f->item);
 	f->recache = must_recache(sv, op, before_s, after_s);
 	f->ttl_expiry_s = after_s;
-	if (f->created && asks(op, MC_FLAG_TTL_UNMADE))
-		f->ttl_expiry_s = expiry_unmade(sv, op);
-	else if (asks(op, MC_FLAG_TTL_OLD))
+	if (f->created && has_flag(op, MC_FLAG_TTL_BEFORE_VIVIFY))
+		f->ttl_expiry_s = expiry_before_vivify(sv, op);
+	else if (has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH))
 		f->ttl_expiry_s = before_s;
 }
 
@@ -178,14 +180,14 @@ static void
 find(struct serve *sv, struct op *op, struct found *f)
 {
 	f->item = store_peek_probed(sv->store, &op->probe, op->req.key);
-	if (f->item == NULL && asks(op, MC_FLAG_VIVIFY))
+	if (f->item == NULL && has_flag(op, MC_FLAG_VIVIFY))
 		vivify(sv, op, f);
-	if (f->item != NULL && asks(op, STEPS))
-		take_steps(sv, op, f);
+	if (f->item != NULL && has_flag(op, RARE_FLAGS))
+		apply_flags(sv, op, f);
 	if (f->item == NULL)
 		return;
-	if (likely(!asks(op, MC_FLAG_UNUSED)))
-		store_use(sv->store, f->item);
+	if (likely(!has_flag(op, MC_FLAG_NO_BUMP)))
+		store_bump(sv->store, f->item);
 	f->won = f->created ||
 		 ((f->recache || item_is_stale(f->item)) && store_win(sv->store, f->item));
 }
@@ -197,7 +199,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f)
 
 	return (struct mc_meta_item){
 		.shown = MC_META_RETURNED,
-		.base64 = asks(op, MC_FLAG_KEY) && shown_as_base64(it),
+		.base64 = has_flag(op, MC_FLAG_KEY) && shown_as_base64(it),
 		.fetched = f->fetched,
 		.sent = !f->won && item_is_won(it),
 		.stale = item_is_stale(it),
@@ -211,7 +213,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f)
 	};
 }
 
-static enum answer
+static enum exec_status
 reply_found(struct serve *sv, struct op *op, const struct found *f)
 {
 	const struct mc_meta_item shown = show(sv, op, f);
@@ -219,10 +221,11 @@ reply_found(struct serve *sv, struct op *op, const struct found *f)
 	uint8_t *begin, *at;
 
 	/* With the cas it asks about a client has the value already. */
-	if (!asks(op, MC_FLAG_VALUE) || (asks(op, MC_FLAG_COMPARE) && shown.cas == op->req.cas)) {
+	if (!has_flag(op, MC_FLAG_VALUE) ||
+	    (has_flag(op, MC_FLAG_COMPARE) && shown.cas == op->req.cas)) {
 		begin = reply_begin(sv, op, MC_META_LINE_MAX);
 		reply_end(sv, op, begin, mc_put_meta(begin, MC_META_HD, &op->req.meta, &shown));
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
 		reply_in_parts(op);
@@ -235,22 +238,22 @@ reply_found(struct serve *sv, struct op *op, const struct found *f)
 	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
 	at = value_copy(sv, at, f->item, len);
 	reply_end(sv, op, begin, value_tail_put(at, TAIL_LINE));
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
-enum answer
-answer_mg(struct serve *sv, struct op *op)
+enum exec_status
+execute_mg(struct serve *sv, struct op *op)
 {
 	struct found f = {.item = NULL};
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
-	note_get(sv, op, f.item, asks(op, MC_FLAG_SET_EXPTIME));
+	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	if (f.item != NULL)
 		return reply_found(sv, op, &f);
-	if (!asks(op, MC_FLAG_QUIET))
+	if (!has_flag(op, MC_FLAG_QUIET))
 		reply_echo(sv, op, MC_META_EN);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- ms ---- */
@@ -267,7 +270,7 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 	serve_count(sv, CMD_META);
 	switch (r) {
 	case STORE_OK:
-		if (!asks(op, MC_FLAG_QUIET))
+		if (!has_flag(op, MC_FLAG_QUIET))
 			reply_code(sv, op, MC_META_HD, &shown);
 		break;
 	case STORE_NOT_STORED:
@@ -290,15 +293,15 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 
 /* ---- md ---- */
 
-enum answer
-answer_md(struct serve *sv, struct op *op)
+enum exec_status
+execute_md(struct serve *sv, struct op *op)
 {
 	const struct store_removal how = {
-		.compare = asks(op, MC_FLAG_COMPARE),
-		.mark_stale = asks(op, MC_FLAG_INVALIDATE),
-		.drop_value = asks(op, MC_FLAG_DROP),
-		.new_expiry = asks(op, MC_FLAG_SET_EXPTIME),
-		.set_cas = asks(op, MC_FLAG_NEW_CAS),
+		.compare = has_flag(op, MC_FLAG_COMPARE),
+		.mark_stale = has_flag(op, MC_FLAG_INVALIDATE),
+		.drop_value = has_flag(op, MC_FLAG_DROP),
+		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
+		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
 		.expiry_s = serve_expiry_s(&sv->clock, op->req.exptime),
 		.cas = op->req.cas,
 		.new_cas = op->req.meta.new_cas,
@@ -308,23 +311,24 @@ answer_md(struct serve *sv, struct op *op)
 	enum store_result r;
 
 	serve_count(sv, CMD_META);
-	note_lookup(sv, op, it);
+	record_lookup(sv, op, it);
 	r = store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
 	if (r != STORE_OK || !how.mark_stale)
-		note_delete(sv, op, it, r == STORE_OK);
+		record_delete(sv, op, it, r == STORE_OK);
 	if (r == STORE_EXISTS)
 		reply_echo(sv, op, MC_META_EX);
 	else if (r != STORE_OK)
 		reply_echo(sv, op, MC_META_NF);
-	else if (!asks(op, MC_FLAG_QUIET))
+	else if (!has_flag(op, MC_FLAG_QUIET))
 		reply_echo(sv, op, MC_META_HD);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- ma ---- */
 
 static void
-reply_total(struct serve *sv, struct op *op, const struct store_total *total, uint32_t expiry_s)
+reply_total(struct serve *sv, struct op *op, const struct store_arith_result *total,
+	    uint32_t expiry_s)
 {
 	struct mc_meta_item shown = {
 		.shown = MC_FLAG_CAS | MC_FLAG_TTL,
@@ -335,9 +339,9 @@ reply_total(struct serve *sv, struct op *op, const struct store_total *total, ui
 	const uint32_t len = (uint32_t)(mc_put_u64(digits, total->value) - digits);
 	uint8_t *begin, *at;
 
-	if (asks(op, MC_FLAG_QUIET))
+	if (has_flag(op, MC_FLAG_QUIET))
 		return;
-	if (!asks(op, MC_FLAG_VALUE)) {
+	if (!has_flag(op, MC_FLAG_VALUE)) {
 		reply_code(sv, op, MC_META_HD, &shown);
 		return;
 	}
@@ -356,36 +360,37 @@ expiry_before(struct serve *sv, const struct op *op)
 {
 	const struct item *it = NULL;
 
-	if (asks(op, MC_FLAG_TTL_OLD))
+	if (has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH))
 		it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	return it != NULL ? item_expiry_s(it) : 0;
 }
 
 static uint32_t
-expiry_shown(const struct serve *sv, const struct op *op, const struct store_total *total,
+expiry_shown(const struct serve *sv, const struct op *op, const struct store_arith_result *total,
 	     uint32_t before_s)
 {
 	if (total->created)
-		return asks(op, MC_FLAG_TTL_UNMADE) ? expiry_unmade(sv, op)
-						    : item_expiry_s(total->made);
-	return asks(op, MC_FLAG_TTL_OLD) ? before_s : item_expiry_s(total->made);
+		return has_flag(op, MC_FLAG_TTL_BEFORE_VIVIFY) ? expiry_before_vivify(sv, op)
+							       : item_expiry_s(total->made);
+	return has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH) ? before_s : item_expiry_s(total->made);
 }
 
-static struct store_sum
+static struct store_arith_args
 sum_of(const struct serve *sv, const struct op *op)
 {
 	const struct mc_req *req = &op->req;
 	const uint32_t expiry_s = serve_expiry_s(&sv->clock, req->exptime);
 	const uint32_t vivify_s = serve_expiry_s(&sv->clock, req->meta.vivify_exptime);
-	const bool last = asks(op, MC_FLAG_VIVIFY_LAST) || !asks(op, MC_FLAG_SET_EXPTIME);
+	const bool last =
+		has_flag(op, MC_FLAG_VIVIFY_AFTER_TOUCH) || !has_flag(op, MC_FLAG_SET_EXPTIME);
 
-	return (struct store_sum){
+	return (struct store_arith_args){
 		.delta = req->delta,
 		.decr = req->meta.mode == MC_MODE_DECR,
-		.compare = asks(op, MC_FLAG_COMPARE),
-		.set_cas = asks(op, MC_FLAG_NEW_CAS),
-		.new_expiry = asks(op, MC_FLAG_SET_EXPTIME),
-		.vivify = asks(op, MC_FLAG_VIVIFY),
+		.compare = has_flag(op, MC_FLAG_COMPARE),
+		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
+		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
+		.vivify = has_flag(op, MC_FLAG_VIVIFY),
 		.binary_key = (req->flags & MC_KEY_BASE64) != 0,
 		.expiry_s = expiry_s,
 		.initial_expiry_s = last ? vivify_s : expiry_s,
@@ -395,23 +400,23 @@ sum_of(const struct serve *sv, const struct op *op)
 	};
 }
 
-enum answer
-answer_ma(struct serve *sv, struct op *op)
+enum exec_status
+execute_ma(struct serve *sv, struct op *op)
 {
-	const struct store_sum sum = sum_of(sv, op);
+	const struct store_arith_args sum = sum_of(sv, op);
 	const uint32_t before_s = expiry_before(sv, op);
-	struct store_total total;
+	struct store_arith_result total;
 
 	serve_count(sv, CMD_META);
-	note_find(sv, op, op->hash);
+	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
 		if (!total.created)
-			note_sum(sv, total.made, sum.decr);
+			record_arith(sv, total.made, sum.decr);
 		reply_total(sv, op, &total, expiry_shown(sv, op, &total, before_s));
 		break;
 	case STORE_NOT_FOUND:
-		note_sum(sv, NULL, sum.decr);
+		record_arith(sv, NULL, sum.decr);
 		reply_echo(sv, op, MC_META_NF);
 		break;
 	case STORE_EXISTS:
@@ -421,31 +426,31 @@ answer_ma(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_NUMBER);
 		break;
 	default:
-		reply_error(sv, op, sum.vivify ? MC_ERR_NEW_ITEM : MC_ERR_NO_ROOM);
+		reply_error(sv, op, sum.vivify ? MC_ERR_NEW_ITEM : MC_ERR_OUT_OF_MEMORY);
 		break;
 	}
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 /* ---- me, mn ---- */
 
-enum answer
-answer_me(struct serve *sv, struct op *op)
+enum exec_status
+execute_me(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	struct mc_item_facts facts;
+	struct mc_item_info info;
 	uint8_t *at;
 
 	serve_count(sv, CMD_META);
-	note_lookup(sv, op, it);
+	record_lookup(sv, op, it);
 	if (it == NULL) {
 		reply_echo(sv, op, MC_META_EN);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
-	facts = (struct mc_item_facts){
+	info = (struct mc_item_info){
 		.key = item_key(it),
 		.base64 = shown_as_base64(it),
-		.fetched = store_used(sv->store, it),
+		.fetched = store_is_fetched(sv->store, it),
 		.exptime = ttl_s(sv, item_expiry_s(it)),
 		.access = store_idle_s(sv->store, it),
 		.cas = item_cas(it),
@@ -453,15 +458,15 @@ answer_me(struct serve *sv, struct op *op)
 		.size = (uint32_t)item_bytes(it),
 		.client_flags = item_flags(it),
 	};
-	at = reply_begin(sv, op, MC_FACTS_LINE_MAX);
-	reply_end(sv, op, at, mc_put_debug(at, &facts));
-	return ANSWER_DONE;
+	at = reply_begin(sv, op, MC_ITEM_INFO_LINE_MAX);
+	reply_end(sv, op, at, mc_put_debug(at, &info));
+	return EXEC_DONE;
 }
 
-enum answer
-answer_mn(struct serve *sv, struct op *op)
+enum exec_status
+execute_mn(struct serve *sv, struct op *op)
 {
 	serve_count(sv, CMD_META);
 	reply_line(sv, op, mc_reply_line[MC_MN_LINE]);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

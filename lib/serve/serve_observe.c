@@ -4,7 +4,7 @@
  * An event is noted in the core's ring as it happens, in binary, and only if some watcher asked for
  * its kind; what it looks like as a line is the reader's business (serve_watch.c).
  */
-#include "serve_note.h"
+#include "serve_record.h"
 #include "serve_stream.h"
 
 bool
@@ -14,7 +14,7 @@ observes(const struct serve *sv, enum mc_stream stream)
 }
 
 static void
-event_note(struct serve *sv, struct event *e, struct view text)
+event_log(struct serve *sv, struct event *e, struct view text)
 {
 	/* Relaxed: the number orders events for people; each ring is in order by itself. */
 	e->gid = atomic_fetch_add_explicit(&sv->shared->admin.gid, 1, memory_order_relaxed) + 1;
@@ -23,7 +23,7 @@ event_note(struct serve *sv, struct event *e, struct view text)
 	if (e->text_len > 0)
 		memcpy(e->text, text.data, e->text_len);
 	event_put(sv->admin.ring, e);
-	serve_count(sv, EVENTS_NOTED);
+	serve_count(sv, EVENTS_LOGGED);
 }
 
 static void
@@ -49,7 +49,7 @@ observed_lookup(struct serve *sv, const struct op *op, struct view key, const st
 		.conn = session_number(sv, op->session),
 	};
 	event_item(sv, &e, it);
-	event_note(sv, &e, key);
+	event_log(sv, &e, key);
 }
 
 void
@@ -146,7 +146,7 @@ observed_store(struct serve *sv, const struct op *op, struct view key, enum stor
 		.size = op->req.body_len,
 	};
 	event_item(sv, &e, it);
-	event_note(sv, &e, key);
+	event_log(sv, &e, key);
 }
 
 void
@@ -164,7 +164,7 @@ observed_delete(struct serve *sv, const struct op *op, const struct item *it)
 		.command = op->req.verb == MC_MD ? "md" : "delete",
 	};
 	event_item(sv, &e, it);
-	event_note(sv, &e, item_key(it));
+	event_log(sv, &e, item_key(it));
 }
 
 void
@@ -176,13 +176,13 @@ observed_conn(struct serve *sv, const struct session *ss, bool opened)
 		.status = opened ? NULL : session_end_name(ss),
 		.conn = session_number(sv, ss),
 	};
-	struct card_peer peer;
+	struct snapshot_peer peer;
 
-	if (card_read(&sv->admin.cards[ss - sv->sessions], &peer)) {
+	if (conn_snapshot_read(&sv->admin.snapshots[ss - sv->sessions], &peer)) {
 		e.ip = peer.ip;
 		e.port = peer.port;
 	}
-	event_note(sv, &e, (struct view){NULL, 0});
+	event_log(sv, &e, (struct view){NULL, 0});
 }
 
 /* The line as it came; a retrieval line as far as its first key. */
@@ -203,7 +203,7 @@ observed_request(struct serve *sv, const struct op *op)
 	e.size = end != NULL ? (uint32_t)(end - raw.data) : raw.len;
 	if (e.size > 0 && raw.data[e.size - 1] == '\r')
 		e.size--;
-	event_note(sv, &e, (struct view){raw.data, e.size});
+	event_log(sv, &e, (struct view){raw.data, e.size});
 }
 
 /* Under the store's locks: note, and no more. */
@@ -215,11 +215,11 @@ observed_eviction(void *arg, const struct item *it)
 	struct event e = {
 		.kind = EVENT_EVICTION,
 		.stream = MC_STREAM_EVICTIONS,
-		.status = store_used(sv->store, it) ? "yes" : "no",
+		.status = store_is_fetched(sv->store, it) ? "yes" : "no",
 		.ttl_s = expiry_s == 0 ? -1 : (int64_t)expiry_s - sv->clock.now_s,
 		.idle_s = store_idle_s(sv->store, it),
 	};
 
 	event_item(sv, &e, it);
-	event_note(sv, &e, item_key(it));
+	event_log(sv, &e, item_key(it));
 }

@@ -4,25 +4,25 @@
  * A connection is visited once a pass. What it is owed is checked before each operation: room in
  * the batch, its share of the turn, room for one more reply.
  */
-#include "serve_core.h"
+#include "serve_internal.h"
 #include "serve_stream.h"
 
 static void
-again(struct serve *sv, struct session *ss)
+requeue(struct serve *sv, struct session *ss)
 {
-	ss->again_next = sv->again;
-	sv->again = ss;
+	ss->requeue_next = sv->requeue;
+	sv->requeue = ss;
 }
 
 /* A fresh operation at the end of the batch; the caller has seen that there is room. */
 static struct op *
-op_at_end(struct serve *sv, struct session *ss)
+op_append(struct serve *sv, struct session *ss)
 {
 	struct op *op = &sv->ops[sv->op_count];
 
 	op->session = ss;
 	op->datagram = NULL;
-	op->alone = false;
+	op->in_place = false;
 	op->probed = false;
 	sv->unprobed = true;
 	op->body = (struct view){NULL, 0};
@@ -32,23 +32,23 @@ op_at_end(struct serve *sv, struct session *ss)
 }
 
 static void
-op_keep(struct serve *sv, struct session *ss)
+op_commit(struct serve *sv, struct session *ss)
 {
 	const struct op *op = &sv->ops[sv->op_count++];
 
 	/* As memcached counts for -R: a line of a hundred keys is one request. */
 	ss->served += op->req.verb > MC_GATS || op_last(op);
 	ss->pass_ops++;
-	ss->promised = false;
+	ss->has_credit = false;
 }
 
 void
 op_push(struct serve *sv, struct session *ss, uint8_t verb)
 {
-	struct op *op = op_at_end(sv, ss);
+	struct op *op = op_append(sv, ss);
 
 	op->req = (struct mc_req){.verb = verb, .flags = MC_LAST};
-	op_keep(sv, ss);
+	op_commit(sv, ss);
 }
 
 /* An end in order, behind all earlier replies. */
@@ -62,38 +62,38 @@ close_push(struct serve *sv, struct session *ss)
 
 /* The same, of a stream that cannot be read on. */
 static enum parse_step
-close_wrong(struct serve *sv, struct session *ss)
+close_on_error(struct serve *sv, struct session *ss)
 {
-	ss->end = SESSION_ENDS_WRONG;
+	ss->end = SESSION_END_ERROR;
 	return close_push(sv, ss);
 }
 
 /* A line whose rest does not come, or requests behind a reply that is not read, for so long that
  * others may have their chunk; what waits for memory waits for us. */
 static bool
-carry_is_stale(const struct serve *sv, const struct session *ss)
+read_buf_is_stale(const struct serve *sv, const struct session *ss)
 {
-	return ss->carry != NULL && ss->memory_waits == 0 &&
-	       sv->clock.now_s - ss->carry_s >= CARRY_STALE_S;
+	return ss->read_buf != NULL && ss->memory_wait_turns == 0 &&
+	       sv->clock.now_s - ss->read_buf_since_s >= READ_BUF_STALE_S;
 }
 
 /*
- * All carries are taken. The first stale one found gives its connection away, so that clients who
- * never end their lines do not starve the others; who finds none comes again next turn. Bounded:
- * so many sessions are looked at, going on where the last look ended.
+ * All read buffers are taken. The first stale one found gives its connection away, so that clients
+ * who never end their lines do not starve the others; who finds none comes again next turn.
+ * Bounded: so many sessions are looked at, going on where the last look ended.
  */
 static enum parse_step
-carries_over(struct serve *sv)
+read_buf_reclaim_stale(struct serve *sv)
 {
-	for (uint32_t i = 0; i < CARRY_LOOKS; i++) {
-		struct session *other = &sv->sessions[sv->carry_slot];
+	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
+		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
 
-		sv->carry_slot = (sv->carry_slot + 1) % sv->cfg.conns_max;
+		sv->read_buf_scan_slot = (sv->read_buf_scan_slot + 1) % sv->cfg.conns_max;
 		/* Whoever was visited this turn may stand in a list of it, or have operations. */
-		if (other->turn == sv->turn || !carry_is_stale(sv, other))
+		if (other->turn == sv->turn || !read_buf_is_stale(sv, other))
 			continue;
-		serve_count(sv, CONN_NO_SCRATCH);
-		other->end = SESSION_ENDS_WRONG;
+		serve_count(sv, CONN_SLOW_REQUEST);
+		other->end = SESSION_END_ERROR;
 		conn_abort(sv->stack, other->conn);
 		break;
 	}
@@ -105,7 +105,7 @@ carries_over(struct serve *sv)
 static enum parse_step
 chunk_wait(struct serve *sv, struct session *ss)
 {
-	serve_count(sv, CONN_HELD);
+	serve_count(sv, CONN_DEFERRED);
 	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
 }
 
@@ -113,12 +113,12 @@ chunk_wait(struct serve *sv, struct session *ss)
 static uint32_t
 gather_len(const struct session *ss, struct view next, bool *whole)
 {
-	const uint32_t room = MC_LINE_MAX - ss->carry_len;
+	const uint32_t room = MC_LINE_MAX - ss->read_buf_len;
 	uint32_t len = next.len < room ? next.len : room;
 
 	if (ss->parser.protocol == MC_PROTOCOL_BINARY) {
-		const uint32_t need = mc_binary_need(ss->carry, ss->carry_len);
-		const uint32_t left = need > ss->carry_len ? need - ss->carry_len : 0;
+		const uint32_t need = mc_binary_need(ss->read_buf, ss->read_buf_len);
+		const uint32_t left = need > ss->read_buf_len ? need - ss->read_buf_len : 0;
 
 		*whole = left == 0;
 		return len < left ? len : left;
@@ -131,10 +131,10 @@ gather_len(const struct session *ss, struct view next, bool *whole)
 }
 
 /*
- * The line, or the head of the packet, at the read position is cut. Gather it in a carry, to its
- * end and no further, so that what follows is read from its frame again. Not while operations of
- * this pass stand before it: their keys may lie in the carry, and put off together they must fit
- * one.
+ * The line, or the head of the packet, at the read position is cut. Gather it in a read buffer, to
+ * its end and no further, so that what follows is read from its frame again. Not while operations
+ * of this pass stand before it: their keys may lie in the read buffer, and deferred together they
+ * must fit one.
  */
 static enum parse_step
 line_gather(struct serve *sv, struct session *ss, uint32_t had)
@@ -143,56 +143,56 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
-	if (ss->carry == NULL) {
-		if (sv->carry_count >= sv->carry_max)
-			return carries_over(sv);
-		if (!carry_take(sv, ss))
+	if (ss->read_buf == NULL) {
+		if (sv->read_bufs_used >= sv->read_bufs_max)
+			return read_buf_reclaim_stale(sv);
+		if (!read_buf_alloc(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {
-		ss->carry_len -= ss->carry_at;
-		memmove(ss->carry, ss->carry + ss->carry_at, ss->carry_len);
-		ss->carry_at = 0;
+		ss->read_buf_len -= ss->read_buf_at;
+		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
+		ss->read_buf_at = 0;
 	}
-	while (!whole && ss->carry_len < MC_LINE_MAX) {
+	while (!whole && ss->read_buf_len < MC_LINE_MAX) {
 		const struct view v = conn_peek(ss->conn);
 		uint32_t len;
 
 		if (v.len == 0)
 			break;
 		len = gather_len(ss, v, &whole);
-		memcpy(ss->carry + ss->carry_len, v.data, len);
-		ss->carry_len += len;
+		memcpy(ss->read_buf + ss->read_buf_len, v.data, len);
+		ss->read_buf_len += len;
 		conn_advance(sv->stack, ss->conn, len);
 	}
-	if (ss->carry_len > had)
-		return PARSE_ON;
+	if (ss->read_buf_len > had)
+		return PARSE_CONTINUE;
 	/* An end of the stream inside a line: nobody waits for its answer. */
 	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
 }
 
 /*
- * When a value has to wait, all behind it goes back into the carry, so together they must not
+ * When a value has to wait, all behind it goes back into the read buffer, so together they must not
  * outgrow one.
  */
 static bool
-fits_carry(struct session *ss, const struct op *op, uint32_t bytes)
+fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
-	if (ss->held_bytes == 0 && !op_is(op, VERB_VALUES))
+	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE))
 		return true;
-	if (ss->held_bytes + bytes > MC_LINE_MAX)
+	if (ss->deferrable_bytes + bytes > MC_LINE_MAX)
 		return false; /* never the first: its line alone fits */
-	ss->held_bytes += bytes;
+	ss->deferrable_bytes += bytes;
 	return true;
 }
 
-/* Is all of it here? While memory is short a request has to fit a carry, in which it may wait: of a
- * longer one that is the line, and its body stays unread. */
+/* Is all of it here? While memory is short a request has to fit a read buffer, in which it may
+ * wait: of a longer one that is the line, and its body stays unread. */
 static inline bool
-body_goes_along(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
+body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
 	const uint64_t bytes = (uint64_t)used + req->body_len + req->body_end;
 
-	return len >= bytes && (likely(!sv->scarce) || bytes <= MC_LINE_MAX);
+	return len >= bytes && (likely(!sv->under_pressure) || bytes <= MC_LINE_MAX);
 }
 
 /* A request is parsed: take its body along if all of it is here. */
@@ -203,57 +203,58 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	const bool has_body = (op->req.flags & MC_HAS_BODY) != 0;
 	uint32_t bytes = used;
 
-	if (has_body && body_goes_along(sv, &op->req, used, src.len)) {
+	if (has_body && body_is_complete(sv, &op->req, used, src.len)) {
 		op->body = (struct view){src.data + used, op->req.body_len + op->req.body_end};
 		bytes += op->body.len;
 	}
-	if (!fits_carry(ss, op, bytes)) {
+	if (!fits_read_buf(ss, op, bytes)) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
 	}
 	op->raw = (struct view){src.data, bytes};
 	session_skip(sv->stack, ss, bytes);
-	op_keep(sv, ss);
+	op_commit(sv, ss);
 	if (has_body && op->body.data == NULL) {
 		ss->body = BODY_WAIT;
 		return PARSE_NEXT_PASS;
 	}
-	if (op_hangs_up(op)) {
+	if (op_closes_conn(op)) {
 		ss->closing = true;
 		return PARSE_WAIT;
 	}
 	if (unlikely(op_is(op, VERB_ENDS_PASS)))
 		return PARSE_NEXT_PASS;
-	return unlikely(sv->scarce) && op_is(op, VERB_VALUES | VERB_WRITES) ? PARSE_NEXT_PASS
-									    : PARSE_ON;
+	return unlikely(sv->under_pressure) && op_is(op, VERB_RETURNS_VALUE | VERB_WRITES)
+		       ? PARSE_NEXT_PASS
+		       : PARSE_CONTINUE;
 }
 
 static enum parse_step
 line_parse(struct serve *sv, struct session *ss, struct view src)
 {
-	struct op *op = op_at_end(sv, ss);
+	struct op *op = op_append(sv, ss);
 	const struct mc_result r = mc_parse(&ss->parser, &op->req, src.data, src.len);
 
 	switch (r.status) {
 	case MC_OK:
 		if (unlikely(sv->admin.auth) && !ss->authenticated &&
-		    !auth_gate(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
-			return close_wrong(sv, ss);
+		    !auth_check(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
+			return close_on_error(sv, ss);
 		return op_accept(sv, ss, src, r.used);
 	case MC_CLOSE:
-		return close_wrong(sv, ss);
+		return close_on_error(sv, ss);
 	default:
 		break;
 	}
 	if (r.used == 0)
 		return line_gather(sv, ss, src.len);
-	/* As in session_step: what was skipped could not be put off with what stands before it. */
+	/* As in session_step: what was skipped could not be deferred with what stands before it. */
 	if (ss->pass_ops > 0) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
 	}
 	session_skip(sv->stack, ss, r.used);
-	return PARSE_ON;
+	return PARSE_CONTINUE;
 }
 
 static enum parse_step
@@ -268,20 +269,20 @@ session_step(struct serve *sv, struct session *ss)
 	src = session_peek(ss);
 	if (src.len == 0 && !session_eof(ss))
 		return PARSE_WAIT;
-	if (!ss->promised && !conn_writable(sv->stack, ss->conn, 1))
+	if (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1))
 		return PARSE_WAIT;
-	ss->promised = true;
+	ss->has_credit = true;
 	if (src.len == 0)
 		return close_push(sv, ss);
 	if (ss->body != BODY_NONE)
-		return body_feed(sv, ss);
-	/* Bytes skipped between operations could not be put off with them. */
+		return body_receive(sv, ss);
+	/* Bytes skipped between operations could not be deferred with them. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
-	if (gets_parse(sv, ss, src) == 0)
+	if (gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
 	/* Nothing more is there: the next segment brings us back. */
-	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_ON;
+	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_CONTINUE;
 }
 
 /* A log's connection says nothing more; what comes is dropped, and its end ends it. Bounded: a
@@ -291,31 +292,31 @@ watcher_parse(struct serve *sv, struct session *ss)
 {
 	for (struct view src = session_peek(ss); src.len > 0; src = session_peek(ss))
 		session_skip(sv->stack, ss, src.len);
-	if (ss->carry != NULL)
-		carry_give(sv, ss);
+	if (ss->read_buf != NULL)
+		read_buf_free(sv, ss);
 	if (conn_eof(ss->conn))
 		session_close(sv, ss);
 }
 
 /* What is still to be said before anything is read; false: it is not done with. */
 static bool
-reply_goes_on(struct serve *sv, struct session *ss)
+reply_resume(struct serve *sv, struct session *ss)
 {
 	if (unlikely(ss->value.item != NULL)) {
 		if (!conn_writable(sv->stack, ss->conn, 1))
 			return false;
-		if (!value_go_on(sv, ss)) {
-			again(sv, ss);
+		if (!value_resume(sv, ss)) {
+			requeue(sv, ss);
 			return false;
 		}
 	}
 	if (likely(ss->stream.kind == STREAM_NONE))
 		return true;
-	switch (stream_go_on(sv, ss)) {
-	case STREAM_GOES_ON:
-		again(sv, ss);
+	switch (stream_resume(sv, ss)) {
+	case STREAM_MORE:
+		requeue(sv, ss);
 		return false;
-	case STREAM_WAITS:
+	case STREAM_BLOCKED:
 		return false;
 	default:
 		return true;
@@ -333,37 +334,37 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (ss->turn != sv->turn) {
 		ss->turn = sv->turn;
 		ss->served = 0;
-		ss->promised = false;
+		ss->has_credit = false;
 	}
 	ss->pass_ops = 0;
-	ss->held_bytes = 0;
+	ss->deferrable_bytes = 0;
 	if (ss->active_s != sv->clock.now_s)
 		session_active(sv, ss);
 	if (unlikely(ss->watching)) {
 		watcher_parse(sv, ss);
 		return;
 	}
-	if (unlikely(ss->memory_waits != 0) && ss->memory_turn == sv->turn) {
-		again(sv, ss); /* memory comes from turn to turn, not within one */
+	if (unlikely(ss->memory_wait_turns != 0) && ss->memory_wait_last_turn == sv->turn) {
+		requeue(sv, ss); /* memory comes from turn to turn, not within one */
 		return;
 	}
-	if (!reply_goes_on(sv, ss))
+	if (!reply_resume(sv, ss))
 		return;
 	do
 		step = session_step(sv, ss);
-	while (step == PARSE_ON);
+	while (step == PARSE_CONTINUE);
 	if (step == PARSE_NEXT_PASS)
 		sv->more = true;
 	if (step == PARSE_NEXT_TURN)
 		serve_count(sv, CONN_YIELDS);
 	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
-		again(sv, ss);
-	if (ss->carry == NULL)
+		requeue(sv, ss);
+	if (ss->read_buf == NULL)
 		return;
-	if (ss->pass_ops == 0 && ss->carry_at == ss->carry_len)
-		carry_give(sv, ss); /* skipped, or part of a body: no operation lies in it */
+	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)
+		read_buf_free(sv, ss); /* skipped, or part of a body: no operation lies in it */
 	else
-		sv->carries_in_use = true;
+		sv->read_bufs_in_use = true;
 }
 
 void
@@ -372,10 +373,10 @@ conns_parse(struct serve *sv)
 	struct session *ss;
 	struct conn *c;
 
-	sv->again = NULL;
+	sv->requeue = NULL;
 	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL)
 		conn_parse(sv, &sv->sessions[conn_slot(c)]);
 	/* Only now: a connection put back at once would be popped at once. */
-	for (ss = sv->again; ss != NULL; ss = ss->again_next)
-		conn_again(sv->stack, ss->conn);
+	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
+		conn_requeue(sv->stack, ss->conn);
 }

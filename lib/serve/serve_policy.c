@@ -1,12 +1,12 @@
 /*
  * serve_policy.c - what is allowed, and the words between program and cores.
  */
-#include "serve_core.h"
+#include "serve_internal.h"
 
 #include "serve_policy.h"
 
 void
-serve_shared_allow(struct serve_shared *sh, const struct serve_policy *policy)
+serve_shared_set_policy(struct serve_shared *sh, const struct serve_policy *policy)
 {
 	ensure(policy->network_count <= SERVE_NETWORKS_MAX);
 	sh->admin.policy = *policy;
@@ -16,7 +16,7 @@ serve_shared_allow(struct serve_shared *sh, const struct serve_policy *policy)
 }
 
 void
-serve_policy_change_mt(struct serve_shared *sh, const struct serve_policy *policy)
+serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *policy)
 {
 	struct serve_policy *now = &sh->admin.policy;
 
@@ -30,12 +30,13 @@ serve_policy_change_mt(struct serve_shared *sh, const struct serve_policy *polic
 
 /* Has every core begun a turn since the table was changed last? */
 static bool
-users_all_seen(const struct serve_shared *sh, uint32_t turn)
+users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 {
 	for (uint32_t i = 0; i < sh->cores; i++)
-		/* Acquire: pairs with the release in users_look, so that a core's last look into
+		/* Acquire: pairs with the release in users_refresh, so that a core's last look into
 		 * the other table comes before we write it. */
-		if (atomic_load_explicit(&sh->admin.users_seen[i], memory_order_acquire) != turn)
+		if (atomic_load_explicit(&sh->admin.users_version_seen[i], memory_order_acquire) !=
+		    turn)
 			return false;
 	return true;
 }
@@ -43,19 +44,19 @@ users_all_seen(const struct serve_shared *sh, uint32_t turn)
 bool
 serve_users_replace_mt(struct serve_shared *sh, const struct serve_users *users)
 {
-	const uint32_t turn = atomic_load_explicit(&sh->admin.users_turn, memory_order_relaxed);
+	const uint32_t turn = atomic_load_explicit(&sh->admin.users_version, memory_order_relaxed);
 
 	ensure(users->count <= SERVE_USERS_MAX);
-	if (!users_all_seen(sh, turn))
+	if (!users_grace_period_over(sh, turn))
 		return false;
 	sh->admin.users[(turn + 1) % 2] = *users;
-	/* Release: pairs with the acquire in users_look. */
-	atomic_store_explicit(&sh->admin.users_turn, turn + 1, memory_order_release);
+	/* Release: pairs with the acquire in users_refresh. */
+	atomic_store_explicit(&sh->admin.users_version, turn + 1, memory_order_release);
 	return true;
 }
 
 enum serve_stop
-serve_stop_asked_mt(const struct serve_shared *sh)
+serve_stop_requested_mt(const struct serve_shared *sh)
 {
 	return (enum serve_stop)atomic_load_explicit(&sh->admin.stop, memory_order_relaxed);
 }

@@ -4,7 +4,7 @@
  * Shape:  the policy is set before any core turns; those of its fields that are atomic may change
  *         afterwards. The words are atomics in serve_shared.
  * Owner:  everything is copied in; nothing handed over need outlive its call.
- * Thread: serve_shared_allow at start. *_mt: any one thread at a time, while cores turn.
+ * Thread: serve_shared_set_policy at start. *_mt: any one thread at a time, while cores turn.
  * Errors: serve_users_replace_mt says false while some core has not yet seen the last table.
  * Bounds: SERVE_USERS_MAX users, SERVE_NETWORKS_MAX networks.
  */
@@ -39,20 +39,20 @@ struct serve_policy {
 
 	/* Over UDP anybody can have answers sent to anybody else. Who is in none of the networks
 	 * gets at most so many bytes a second more than it sent, all cores together. */
-	bool udp_guard;
+	bool udp_rate_limit;
 	uint32_t udp_bytes_per_s;
 	uint32_t network_count;
 	struct serve_network networks[SERVE_NETWORKS_MAX];
 };
 
-void serve_shared_allow(struct serve_shared *shared, const struct serve_policy *policy);
+void serve_shared_set_policy(struct serve_shared *shared, const struct serve_policy *policy);
 
 /* Its atomic fields, while cores turn; the others stay as they are. */
-void serve_policy_change_mt(struct serve_shared *shared, const struct serve_policy *policy);
+void serve_policy_update_mt(struct serve_shared *shared, const struct serve_policy *policy);
 
 /* A name and its password, without anything between. */
 struct serve_user {
-	uint8_t name_len, word_len;
+	uint8_t name_len, password_len;
 	uint8_t bytes[SERVE_USER_BYTES];
 };
 
@@ -64,10 +64,10 @@ struct serve_users {
 /* From each core's next turn on, these are the users. False: try again when all have turned. */
 bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_users *users);
 
-enum serve_stop { SERVE_GO_ON, SERVE_STOP, SERVE_STOP_GRACEFULLY };
+enum serve_stop { SERVE_RUN, SERVE_STOP, SERVE_STOP_GRACEFULLY };
 
 /* What a client's `shutdown` asked for. */
-enum serve_stop serve_stop_asked_mt(const struct serve_shared *shared);
+enum serve_stop serve_stop_requested_mt(const struct serve_shared *shared);
 
 /* Processor time of the process so far, for `stats`; the program reads its clock. */
 void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);

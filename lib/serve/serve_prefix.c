@@ -5,7 +5,7 @@
  * stays, so that a table can be read while it grows; what finds no room any more is not counted,
  * as in memcached.
  */
-#include "serve_note.h"
+#include "serve_record.h"
 #include "serve_stream.h"
 
 #include "base/hash.h"
@@ -39,7 +39,7 @@ prefix_find(struct prefixes *table, uint32_t count, struct view prefix)
 
 /* By hash, and made if it is new; NULL: no room. */
 static struct prefix *
-prefix_own(struct prefixes *table, struct view prefix)
+prefix_find_or_add(struct prefixes *table, struct view prefix)
 {
 	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
 	uint32_t slot = slot_of(prefix);
@@ -70,7 +70,8 @@ prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 
 	if (end == NULL)
 		return;
-	p = prefix_own(sv->admin.prefixes, (struct view){key.data, (uint32_t)(end - key.data)});
+	p = prefix_find_or_add(sv->admin.prefixes,
+			       (struct view){key.data, (uint32_t)(end - key.data)});
 	if (p != NULL)
 		counter_add(&p->counts[which], 1);
 }
@@ -92,7 +93,7 @@ prefixes_clear(struct prefixes *table)
 static const struct prefix *
 prefix_at(const struct serve *sv, uint32_t i)
 {
-	/* Acquire: pairs with the release in prefix_own. */
+	/* Acquire: pairs with the release in prefix_find_or_add. */
 	if (sv == NULL ||
 	    i >= atomic_load_explicit(&sv->admin.prefixes->count, memory_order_acquire))
 		return NULL;
@@ -117,28 +118,28 @@ prefix_shown(const struct serve_shared *sh, uint32_t core, struct view prefix)
 }
 
 static void
-prefix_line(struct sheet *line, struct view prefix, const uint64_t sum[PREFIX_COUNTS])
+prefix_line(struct out_buffer *line, struct view prefix, const uint64_t sum[PREFIX_COUNTS])
 {
-	sheet_text(line, "PREFIX ");
-	sheet_view(line, prefix);
-	sheet_text(line, " get ");
-	sheet_number(line, sum[PREFIX_GET]);
-	sheet_text(line, " hit ");
-	sheet_number(line, sum[PREFIX_HIT]);
-	sheet_text(line, " set ");
-	sheet_number(line, sum[PREFIX_SET]);
-	sheet_text(line, " del ");
-	sheet_number(line, sum[PREFIX_DEL]);
+	out_put_text(line, "PREFIX ");
+	out_put_view(line, prefix);
+	out_put_text(line, " get ");
+	out_put_number(line, sum[PREFIX_GET]);
+	out_put_text(line, " hit ");
+	out_put_number(line, sum[PREFIX_HIT]);
+	out_put_text(line, " set ");
+	out_put_number(line, sum[PREFIX_SET]);
+	out_put_text(line, " del ");
+	out_put_number(line, sum[PREFIX_DEL]);
 }
 
 static void
-prefix_row(const struct serve_shared *sh, const struct stream *st, struct sheet *sheet,
+prefix_row(const struct serve_shared *sh, const struct stream *st, struct out_buffer *buffer,
 	   struct view prefix)
 {
 	static const struct view name = {(const uint8_t *)"detailed", 8};
 	uint64_t sum[PREFIX_COUNTS] = {0}, all = 0;
 	uint8_t bytes[PREFIX_LINE_MAX];
-	struct sheet line = {bytes, bytes + sizeof bytes};
+	struct out_buffer line = {bytes, bytes + sizeof bytes};
 	struct view text = {bytes, 0};
 
 	for (uint32_t i = 0; i < sh->cores; i++) {
@@ -162,21 +163,21 @@ prefix_row(const struct serve_shared *sh, const struct stream *st, struct sheet 
 	prefix_line(&line, prefix, sum);
 	text.len = (uint32_t)(line.at - bytes);
 	if (!st->binary) {
-		sheet_view(sheet, text);
-		sheet->at = mc_put_line_end(sheet->at);
+		out_put_view(buffer, text);
+		buffer->at = mc_put_line_end(buffer->at);
 		return;
 	}
 	/* memcached puts all lines into one packet; a packet each needs no room for all. */
-	sheet->at = mc_put_bin_stat(sheet->at, st->echo, name, text);
+	buffer->at = mc_put_bin_stat(buffer->at, st->echo, name, text);
 }
 
 /* st->at is the core, st->row the prefix. */
 bool
-prefixes_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_shared *sh = sv->shared;
 
-	while (sheet_room(sheet) >= DUMP_ROW_MAX) {
+	while (out_room(buffer) >= DUMP_ROW_MAX) {
 		const struct prefix *p;
 
 		if (st->at == sh->cores)
@@ -186,7 +187,7 @@ prefixes_step(struct serve *sv, struct stream *st, struct sheet *sheet)
 			st->at++;
 			st->row = 0;
 		} else if (!prefix_shown(sh, st->at, prefix_view(p))) {
-			prefix_row(sh, st, sheet, prefix_view(p));
+			prefix_row(sh, st, buffer, prefix_view(p));
 		}
 	}
 	return true;
@@ -212,19 +213,19 @@ detail_switch(struct serve *sv, struct op *op, struct stream *st)
 	sv->admin.detail = op->req.admin.option == MC_OPTION_ON;
 	sv->admin.observed = sv->admin.detail || sv->admin.streams != 0;
 	atomic_store_explicit(&all->detail, sv->admin.detail, memory_order_relaxed);
-	st->over = true;
+	st->rows_done = true;
 	return true;
 }
 
-enum answer
-answer_detail(struct serve *sv, struct op *op)
+enum exec_status
+execute_detail(struct serve *sv, struct op *op)
 {
 	struct stream st = {.kind = STREAM_NONE};
 
 	if (!detail_switch(sv, op, &st))
-		return ANSWER_DONE;
-	if (!st.over)
-		return stream_answer(sv, op, &st);
+		return EXEC_DONE;
+	if (!st.rows_done)
+		return stream_start(sv, op, &st);
 	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

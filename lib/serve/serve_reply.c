@@ -2,14 +2,14 @@
  * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
  * message of its own. Who composes a reply need not know.
  */
-#include "serve_answer.h"
+#include "serve_execute.h"
 
 /* Over the request itself; NULL if the reply may not fit. */
 static inline uint8_t *
-room_here(struct serve *sv, struct op *op, uint32_t bytes)
+reply_room_in_place(struct serve *sv, struct op *op, uint32_t bytes)
 {
 	uint32_t room;
-	uint8_t *at = udp_here(sv->stack, op->datagram, &room);
+	uint8_t *at = udp_reply_buffer(sv->stack, op->datagram, &room);
 
 	if (room > MC_UDP_PAYLOAD_MAX)
 		room = MC_UDP_PAYLOAD_MAX;
@@ -26,13 +26,13 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 		ensure(at != NULL); /* conn_writable said so */
 		return at;
 	}
-	if (op->alone) {
-		at = room_here(sv, op, bytes);
+	if (op->in_place) {
+		at = reply_room_in_place(sv, op, bytes);
 		if (likely(at != NULL))
 			return at;
-		op->alone = false;
+		op->in_place = false;
 	}
-	return message_room(sv, op, bytes);
+	return message_reserve(sv, op, bytes);
 }
 
 void
@@ -42,12 +42,12 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 
 	if (op->session != NULL) {
 		conn_commit(sv->stack, op->session->conn, bytes);
-	} else if (op->alone) {
-		if (unlikely(sv->admin.guarded) &&
-		    !udp_admits(sv, &op->datagram->from, op->raw.len, bytes))
+	} else if (op->in_place) {
+		if (unlikely(sv->admin.rate_limited) &&
+		    !udp_reply_allowed(sv, &op->datagram->from, op->raw.len, bytes))
 			return;
 		mc_udp_put(begin - MC_UDP_FRAME_BYTES, op->udp_id, 0, 1);
-		udp_answer_here(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);
+		udp_reply_in_place(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + bytes);
 	} else {
 		message_commit(sv, bytes);
 	}
@@ -70,7 +70,7 @@ reply_error(struct serve *sv, struct op *op, enum mc_error error)
 	serve_count(sv, REQ_BAD);
 	/* One that stands behind values ends their reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
-	    !udp_admits_error(sv, &op->datagram->from))
+	    !udp_error_allowed(sv, &op->datagram->from))
 		return;
 	if (op->req.flags & MC_BINARY)
 		reply_status(sv, op, (enum mc_bin_status)mc_error_status[error]);
@@ -78,7 +78,7 @@ reply_error(struct serve *sv, struct op *op, enum mc_error error)
 		reply_line(sv, op, mc_error_line[error]);
 }
 
-enum answer
+enum exec_status
 reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_tail tail)
 {
 	struct session *ss = op->session;
@@ -87,18 +87,18 @@ reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_
 	if (ss == NULL) {
 		message_value(sv, op, it);
 		if (tail == TAIL_NONE)
-			return ANSWER_DONE;
+			return EXEC_DONE;
 		at = reply_begin(sv, op, VALUE_TAIL_MAX);
 		reply_end(sv, op, at, value_tail_put(at, tail));
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	store_pin(it);
 	ss->value = (struct value_rest){.item = it, .tail = (uint8_t)tail};
 	/* One reservation was promised when the request was parsed, and the head has it. */
 	if (!conn_writable(sv->stack, ss->conn, 1))
-		return ANSWER_PARTLY;
-	if (value_go_on(sv, ss))
-		return ANSWER_DONE;
-	conn_again(sv->stack, ss->conn);
-	return ANSWER_PARTLY;
+		return EXEC_PARTIAL;
+	if (value_resume(sv, ss))
+		return EXEC_DONE;
+	conn_requeue(sv->stack, ss->conn);
+	return EXEC_PARTIAL;
 }

@@ -3,7 +3,7 @@
  *
  * Counters never go back: telemetry reads them. A reset remembers where they stood.
  */
-#include "serve_core.h"
+#include "serve_internal.h"
 
 size_t
 serve_shared_bytes(uint32_t cores)
@@ -20,25 +20,25 @@ serve_shared_create(struct region *region, struct store *store, uint32_t cores, 
 	sh->store = store;
 	sh->cores = cores;
 	sh->version = version;
-	serve_shared_allow(sh, &(struct serve_policy){0});
+	serve_shared_set_policy(sh, &(struct serve_policy){0});
 	return sh;
 }
 
 void
-serve_shared_describe(struct serve_shared *sh, const struct serve_facts *facts)
+serve_shared_set_info(struct serve_shared *sh, const struct serve_info *info)
 {
-	sh->facts = *facts;
-	atomic_store_explicit(&sh->admin.verbosity, facts->verbosity, memory_order_relaxed);
+	sh->info = *info;
+	atomic_store_explicit(&sh->admin.verbosity, info->verbosity, memory_order_relaxed);
 }
 
 /* Adding first and looking then would refuse a connection for one that is refused itself. */
 bool
-shared_admit(struct serve_shared *sh)
+shared_conn_admit(struct serve_shared *sh)
 {
 	uint32_t now = atomic_load_explicit(&sh->admitted, memory_order_relaxed);
 
 	for (uint32_t tries = 0; tries < ADMIT_TRIES_MAX; tries++) {
-		if (sh->facts.conns_max != 0 && now >= sh->facts.conns_max)
+		if (sh->info.conns_max != 0 && now >= sh->info.conns_max)
 			return false;
 		if (atomic_compare_exchange_weak_explicit(&sh->admitted, &now, now + 1,
 							  memory_order_relaxed,
@@ -49,7 +49,7 @@ shared_admit(struct serve_shared *sh)
 }
 
 void
-shared_dismiss(struct serve_shared *sh)
+shared_conn_release(struct serve_shared *sh)
 {
 	atomic_fetch_sub_explicit(&sh->admitted, 1, memory_order_relaxed);
 }

@@ -19,7 +19,7 @@ struct serve_shared {
 	struct store *store;
 	uint32_t cores;
 	const char *version;
-	struct serve_facts facts;
+	struct serve_info info;
 	/* One slot a core, set at create, before any core turns. */
 	const struct serve *serves[STORE_CORES_MAX];
 	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
@@ -33,14 +33,14 @@ struct serve_shared {
 	/* Connections that are not one too many, of all cores; changed when one comes or goes.
 	 * Relaxed: it guards nothing but itself. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
-	/* When pinned values last filled some core's limbo, whoever's clients pin them; ns.
+	/* When pinned values last filled some core's retire list, whoever's clients pin them; ns.
 	 * Relaxed: a hint. */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_press_ns;
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
 };
 
-/* One more connection, unless facts.conns_max are there already (0: any number). */
-bool shared_admit(struct serve_shared *sh);
-void shared_dismiss(struct serve_shared *sh);
+/* One more connection, unless info.conns_max are there already (0: any number). */
+bool shared_conn_admit(struct serve_shared *sh);
+void shared_conn_release(struct serve_shared *sh);
 
 uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
 uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);

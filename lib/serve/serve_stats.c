@@ -9,7 +9,7 @@
 #include "serve_stream.h"
 #include "stat_names.h"
 
-/* What the rows are computed from: read once a sheet. */
+/* What the rows are computed from: read once a buffer. */
 struct stats_view {
 	const struct serve *sv;
 	const struct serve_shared *sh;
@@ -18,7 +18,7 @@ struct stats_view {
 };
 
 static void
-stats_look(struct stats_view *v, const struct serve *sv)
+stats_view_read(struct stats_view *v, const struct serve *sv)
 {
 	v->sv = sv;
 	v->sh = sv->shared;
@@ -34,7 +34,7 @@ power_of(uint64_t n)
 
 /* Seconds as getrusage has them: 1.000042. */
 static void
-row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
+row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name,
 	    const _Atomic uint64_t *us)
 {
 	const uint64_t t = atomic_load_explicit(us, memory_order_relaxed);
@@ -45,7 +45,7 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	*at++ = '.';
 	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
 		*at++ = (uint8_t)('0' + rest / unit);
-	row_text(sheet, st, name, (struct view){text, (uint32_t)(at - text)});
+	row_text(buffer, st, name, (struct view){text, (uint32_t)(at - text)});
 }
 
 #define SERVE(which) shared_serve_sum(v.sh, which)
@@ -53,10 +53,10 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 #define STACK(which) shared_stack_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->admin.word, memory_order_relaxed)
 
-/* In memcached's order, which some people read by eye: X(kind, name, value). NOTHING and NONE are
- * of mechanisms there are none of here, but which tools look for. */
+/* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
+ * are of mechanisms there are none of here, but which tools look for. */
 #define STATS_ROWS(X)                                                                              \
-	X(NUMBER, "pid", v.sh->facts.pid)                                                          \
+	X(NUMBER, "pid", v.sh->info.pid)                                                           \
 	X(NUMBER, "uptime", sv->clock.now_s - STORE_CLOCK_START)                                   \
 	X(NUMBER, "time", (uint64_t)sv->clock.unix_s)                                              \
 	X(TEXT, "version", v.sh->version)                                                          \
@@ -64,19 +64,19 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "pointer_size", 8 * sizeof(void *))                                              \
 	X(SECONDS, "rusage_user", &v.sh->admin.user_us)                                            \
 	X(SECONDS, "rusage_system", &v.sh->admin.system_us)                                        \
-	X(NUMBER, "max_connections", v.sh->facts.conns_max)                                        \
+	X(NUMBER, "max_connections", v.sh->info.conns_max)                                         \
 	X(NUMBER, "curr_connections", v.stack.conns_open)                                          \
 	X(NUMBER, "total_connections", SERVE(CONN_OPENED))                                         \
-	X(NUMBER, "rejected_connections", SERVE(CONN_REFUSED) + STACK(TCP_REFUSED_CONNS_MAX))      \
+	X(NUMBER, "rejected_connections", SERVE(CONN_REJECTED) + STACK(TCP_REFUSED_CONNS_MAX))     \
 	X(NUMBER, "connection_structures", v.stack.conns_max)                                      \
-	X(NUMBER, "response_obj_oom", SERVE(CONN_NO_SCRATCH))                                      \
+	X(NUMBER, "response_obj_oom", SERVE(CONN_SLOW_REQUEST))                                    \
 	X(NUMBER, "response_obj_count", v.stack.chunks_used)                                       \
 	X(NUMBER, "response_obj_bytes", (uint64_t)v.stack.chunks_used *CHUNK_BYTES)                \
 	X(NUMBER, "read_buf_count", v.stack.rx_frames_held)                                        \
 	X(NUMBER, "read_buf_bytes", (uint64_t)v.stack.rx_frames_held *CHUNK_BYTES)                 \
-	X(NOTHING, "read_buf_bytes_free", 0)                                                       \
+	X(UNSUPPORTED, "read_buf_bytes_free", 0)                                                   \
 	X(NUMBER, "read_buf_oom", STACK(TCP_DROP_RX_FRAMES_MAX))                                   \
-	X(NOTHING, "reserved_fds", 0)                                                              \
+	X(UNSUPPORTED, "reserved_fds", 0)                                                          \
 	X(NUMBER, "cmd_get", SERVE(CMD_GET))                                                       \
 	X(NUMBER, "cmd_set", SERVE(CMD_SET))                                                       \
 	X(NUMBER, "cmd_flush", SERVE(CMD_FLUSH))                                                   \
@@ -105,34 +105,34 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "bytes_read", STACK(RX_BYTES))                                                   \
 	X(NUMBER, "bytes_written", STACK(TX_BYTES))                                                \
 	X(NUMBER, "limit_maxbytes", v.store.limit_bytes)                                           \
-	X(NUMBER, "accepting_conns", v.stack.conns_open < v.sh->facts.conns_max)                   \
-	X(NOTHING, "listen_disabled_num", 0)                                                       \
-	X(NOTHING, "time_in_listen_disabled_us", 0)                                                \
+	X(NUMBER, "accepting_conns", v.stack.conns_open < v.sh->info.conns_max)                    \
+	X(UNSUPPORTED, "listen_disabled_num", 0)                                                   \
+	X(UNSUPPORTED, "time_in_listen_disabled_us", 0)                                            \
 	X(NUMBER, "threads", v.sh->cores)                                                          \
 	X(NUMBER, "conn_yields", SERVE(CONN_YIELDS))                                               \
 	X(NUMBER, "hash_power_level", power_of(v.store.index_slots))                               \
 	X(NUMBER, "hash_bytes", v.store.index_bytes)                                               \
 	X(NUMBER, "hash_is_expanding", v.store.index_resizing)                                     \
 	X(NUMBER, "slab_reassign_rescues", STORE(STORE_RESCUED))                                   \
-	X(NOTHING, "slab_reassign_chunk_rescues", 0)                                               \
-	X(NOTHING, "slab_reassign_inline_reclaim", 0)                                              \
-	X(NOTHING, "slab_reassign_busy_items", 0)                                                  \
-	X(NOTHING, "slab_reassign_busy_deletes", 0)                                                \
-	X(NOTHING, "slab_reassign_busy_nomem", 0)                                                  \
+	X(UNSUPPORTED, "slab_reassign_chunk_rescues", 0)                                           \
+	X(UNSUPPORTED, "slab_reassign_inline_reclaim", 0)                                          \
+	X(UNSUPPORTED, "slab_reassign_busy_items", 0)                                              \
+	X(UNSUPPORTED, "slab_reassign_busy_deletes", 0)                                            \
+	X(UNSUPPORTED, "slab_reassign_busy_nomem", 0)                                              \
 	X(NONE, "slab_reassign_last_busy_status", "none")                                          \
 	X(NUMBER, "slab_reassign_running", v.store.pages_moving != 0)                              \
 	X(NUMBER, "slabs_moved", shared_pages_moved(v.sh, &v.store))                               \
-	X(NOTHING, "lru_crawler_running", 0)                                                       \
+	X(UNSUPPORTED, "lru_crawler_running", 0)                                                   \
 	X(NUMBER, "lru_crawler_starts", WORD(crawls))                                              \
-	X(NOTHING, "lru_maintainer_juggles", 0)                                                    \
-	X(NOTHING, "malloc_fails", 0)                                                              \
-	X(NOTHING, "log_worker_dropped", 0)                                                        \
-	X(NUMBER, "log_worker_written", SERVE(EVENTS_NOTED))                                       \
+	X(UNSUPPORTED, "lru_maintainer_juggles", 0)                                                \
+	X(UNSUPPORTED, "malloc_fails", 0)                                                          \
+	X(UNSUPPORTED, "log_worker_dropped", 0)                                                    \
+	X(NUMBER, "log_worker_written", SERVE(EVENTS_LOGGED))                                      \
 	X(NUMBER, "log_watcher_skipped", SERVE(EVENTS_SKIPPED))                                    \
 	X(NUMBER, "log_watcher_sent", SERVE(EVENTS_SENT))                                          \
 	X(NUMBER, "log_watchers", watchers_count(v.sh))                                            \
-	X(NOTHING, "unexpected_napi_ids", 0)                                                       \
-	X(NOTHING, "round_robin_fallback", 0)                                                      \
+	X(UNSUPPORTED, "unexpected_napi_ids", 0)                                                   \
+	X(UNSUPPORTED, "round_robin_fallback", 0)                                                  \
 	X(NUMBER, "bytes", v.store.item_bytes)                                                     \
 	X(NUMBER, "curr_items", v.store.items)                                                     \
 	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED) - STORE(STORE_ITEMS_RENEWED))           \
@@ -141,15 +141,15 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 	X(NUMBER, "evicted_unfetched", STORE(STORE_EVICTED_UNFETCHED))                             \
 	X(NUMBER, "evicted_active", STORE(STORE_EVICTED_ACTIVE))                                   \
 	X(NUMBER, "evictions", STORE(STORE_EVICTED))                                               \
-	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED_TAKEN))                                         \
+	X(NUMBER, "reclaimed", STORE(STORE_EXPIRED_RECLAIMED))                                     \
 	X(NUMBER, "crawler_reclaimed", STORE(STORE_DEAD_SWEPT))                                    \
-	X(NOTHING, "crawler_items_checked", 0)                                                     \
-	X(NOTHING, "lrutail_reflocked", 0)                                                         \
-	X(NOTHING, "moves_to_cold", 0)                                                             \
-	X(NOTHING, "moves_to_warm", 0)                                                             \
-	X(NOTHING, "moves_within_lru", 0)                                                          \
-	X(NOTHING, "direct_reclaims", 0)                                                           \
-	X(NOTHING, "lru_bumps_dropped", 0)
+	X(UNSUPPORTED, "crawler_items_checked", 0)                                                 \
+	X(UNSUPPORTED, "lrutail_reflocked", 0)                                                     \
+	X(UNSUPPORTED, "moves_to_cold", 0)                                                         \
+	X(UNSUPPORTED, "moves_to_warm", 0)                                                         \
+	X(UNSUPPORTED, "moves_within_lru", 0)                                                      \
+	X(UNSUPPORTED, "direct_reclaims", 0)                                                       \
+	X(UNSUPPORTED, "lru_bumps_dropped", 0)
 
 #define YES_NO(condition) ((condition) ? "yes" : "no")
 #define OR_NULL(text)     ((text) != NULL ? (text) : "NULL")
@@ -160,28 +160,28 @@ row_seconds(struct sheet *sheet, const struct stream *st, const char *name,
 
 #define SETTINGS_ROWS(X)                                                                           \
 	X(NUMBER, "maxbytes", v.store.limit_bytes)                                                 \
-	X(NUMBER, "maxconns", v.sh->facts.conns_max)                                               \
-	X(NUMBER, "tcpport", v.sh->facts.tcp_port)                                                 \
-	X(NUMBER, "udpport", v.sh->facts.udp_port)                                                 \
-	X(TEXT, "inter", OR_NULL(v.sh->facts.inter))                                               \
+	X(NUMBER, "maxconns", v.sh->info.conns_max)                                                \
+	X(NUMBER, "tcpport", v.sh->info.tcp_port)                                                  \
+	X(NUMBER, "udpport", v.sh->info.udp_port)                                                  \
+	X(TEXT, "inter", OR_NULL(v.sh->info.inter))                                                \
 	X(NUMBER, "verbosity", WORD(verbosity))                                                    \
-	X(TEXT, "evictions", v.sh->facts.no_evict ? "off" : "on")                                  \
+	X(TEXT, "evictions", v.sh->info.no_evict ? "off" : "on")                                   \
 	X(TEXT, "domain_socket", "NULL")                                                           \
 	X(TEXT, "shutdown_command", YES_NO(policy->shutdown))                                      \
 	X(NUMBER, "num_threads", v.sh->cores)                                                      \
-	X(NUMBER, "num_threads_per_udp", v.sh->facts.udp_port != 0 ? v.sh->cores : 0)              \
-	X(TEXT, "steering", OR_NULL(v.sh->facts.steering))                                         \
-	X(NUMBER, "steering_rules", v.sh->facts.steer_rules)                                       \
-	X(NUMBER, "steering_rules_refused", v.sh->facts.steer_refused)                             \
+	X(NUMBER, "num_threads_per_udp", v.sh->info.udp_port != 0 ? v.sh->cores : 0)               \
+	X(TEXT, "steering", OR_NULL(v.sh->info.steering))                                          \
+	X(NUMBER, "steering_rules", v.sh->info.steer_rules)                                        \
+	X(NUMBER, "steering_rules_refused", v.sh->info.steer_refused)                              \
 	X(LETTER, "stat_key_prefix", policy->prefix_delimiter)                                     \
 	X(TEXT, "detail_enabled", YES_NO(WORD(detail)))                                            \
-	X(NUMBER, "reqs_per_event", v.sh->facts.requests_max)                                      \
-	X(TEXT, "cas_enabled", YES_NO(!v.sh->facts.no_cas))                                        \
+	X(NUMBER, "reqs_per_event", v.sh->info.requests_max)                                       \
+	X(TEXT, "cas_enabled", YES_NO(!v.sh->info.no_cas))                                         \
 	X(TEXT, "binding_protocol", PROTOCOL_NAME(policy->protocol))                               \
 	X(TEXT, "auth_enabled_sasl", YES_NO(policy->auth))                                         \
 	X(TEXT, "auth_enabled_ascii",                                                              \
-	  v.sh->facts.auth_file != NULL ? v.sh->facts.auth_file : YES_NO(policy->auth))            \
-	X(NUMBER, "item_size_max", v.sh->facts.value_max)                                          \
+	  v.sh->info.auth_file != NULL ? v.sh->info.auth_file : YES_NO(policy->auth))              \
+	X(NUMBER, "item_size_max", v.sh->info.value_max)                                           \
 	X(TEXT, "maxconns_fast", "yes")                                                            \
 	X(TEXT, "slab_reassign", "yes")                                                            \
 	X(NUMBER, "slab_automove", 1)                                                              \
@@ -209,42 +209,42 @@ row_view(const char *text)
 			     len < ROW_VALUE_MAX ? (uint32_t)len : ROW_VALUE_MAX};
 }
 
-#define ROW_NUMBER(name, value)  row_number(sheet, st, name, value);
-#define ROW_NOTHING(name, value) row_number(sheet, st, name, value);
-#define ROW_NONE(name, value)    row_text(sheet, st, name, row_view(value));
-#define ROW_TEXT(name, value)    row_text(sheet, st, name, row_view(value));
-#define ROW_SECONDS(name, value) row_seconds(sheet, st, name, value);
+#define ROW_NUMBER(name, value)      row_number(buffer, st, name, value);
+#define ROW_UNSUPPORTED(name, value) row_number(buffer, st, name, value);
+#define ROW_NONE(name, value)        row_text(buffer, st, name, row_view(value));
+#define ROW_TEXT(name, value)        row_text(buffer, st, name, row_view(value));
+#define ROW_SECONDS(name, value)     row_seconds(buffer, st, name, value);
 #define ROW_LETTER(name, value)                                                                    \
-	row_text(sheet, st, name, (struct view){(const uint8_t *)&(value), 1});
+	row_text(buffer, st, name, (struct view){(const uint8_t *)&(value), 1});
 #define ROW(kind, name, value)                                                                     \
-	if (row_due(sheet, &st->row, &n)) {                                                        \
+	if (row_due(buffer, &st->row, &n)) {                                                       \
 		ROW_##kind(name, value)                                                            \
 	}
 
 bool
-stats_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct stats_view v;
 	uint32_t n = 0;
 
-	stats_look(&v, sv);
+	stats_view_read(&v, sv);
 	STATS_ROWS(ROW)
 	return st->row < n;
 }
 
 bool
-settings_step(struct serve *sv, struct stream *st, struct sheet *sheet)
+settings_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_policy *policy = &sv->shared->admin.policy;
 	struct stats_view v;
 	uint32_t n = 0;
 
-	stats_look(&v, sv);
+	stats_view_read(&v, sv);
 	SETTINGS_ROWS(ROW)
 	return st->row < n;
 }
 
-#define IS_NOTHING              true
+#define IS_UNSUPPORTED          true
 #define IS_NONE                 true
 #define IS_NUMBER               false
 #define IS_TEXT                 false
@@ -277,42 +277,42 @@ stream_of(uint8_t verb)
 	}
 }
 
-enum answer
-answer_stats(struct serve *sv, struct op *op)
+enum exec_status
+execute_stats(struct serve *sv, struct op *op)
 {
 	const struct stream st = {.kind = (uint8_t)stream_of(op->req.verb)};
 
-	return stream_answer(sv, op, &st);
+	return stream_start(sv, op, &st);
 }
 
 /* One packet a row and an empty one behind them; what text answers with a line of its own is the
  * empty one alone. */
-enum answer
-answer_bin_stat(struct serve *sv, struct op *op)
+enum exec_status
+execute_bin_stat(struct serve *sv, struct op *op)
 {
 	const uint8_t verb = op->req.admin.stats;
 	struct stream st = {.binary = true, .echo = mc_bin_echo(&op->req), .kind = STREAM_STATS};
 
 	if (verb == MC_BAD || verb == MC_STATS_CONNS) {
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	if (verb == MC_STATS_RESET) {
 		shared_reset(sv->shared);
-		st.over = true;
+		st.rows_done = true;
 	} else if (verb == MC_STATS_DETAIL) {
 		if (!detail_switch(sv, op, &st))
-			return ANSWER_DONE;
+			return EXEC_DONE;
 	} else {
 		st.kind = (uint8_t)stream_of(verb);
 	}
-	return stream_answer(sv, op, &st);
+	return stream_start(sv, op, &st);
 }
 
-enum answer
-answer_stats_reset(struct serve *sv, struct op *op)
+enum exec_status
+execute_stats_reset(struct serve *sv, struct op *op)
 {
 	shared_reset(sv->shared);
 	reply_line(sv, op, mc_reply_line[MC_RESET]);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

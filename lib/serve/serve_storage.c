@@ -1,8 +1,8 @@
 /*
- * serve_storage.c - commands that store, in every protocol: the terms a request names, what
+ * serve_storage.c - commands that store, in every protocol: the conditions a request names, what
  * becomes of its body, and whose reply says so.
  */
-#include "serve_note.h"
+#include "serve_record.h"
 
 static enum store_mode
 meta_mode(const struct mc_req *req)
@@ -58,22 +58,22 @@ mode_of(const struct mc_req *req)
 	}
 }
 
-static struct store_terms
-terms_of(const struct mc_req *req)
+static struct store_conditions
+conditions_of(const struct mc_req *req)
 {
-	struct store_terms terms = {.mode = mode_of(req), .cas = req->cas};
+	struct store_conditions conditions = {.mode = mode_of(req), .cas = req->cas};
 
 	if (req->flags & MC_BINARY)
-		terms.compare = req->cas != 0;
+		conditions.compare = req->cas != 0;
 	if (req->verb != MC_MS)
-		return terms;
-	terms.compare = extends(terms.mode) && (req->meta.flags & MC_FLAG_COMPARE);
-	terms.set_cas = (req->meta.flags & MC_FLAG_NEW_CAS) != 0;
-	terms.new_cas = req->meta.new_cas;
-	terms.stale_if_older = (req->meta.flags & MC_FLAG_INVALIDATE) != 0;
-	terms.vivify = (req->meta.flags & MC_FLAG_VIVIFY) != 0;
-	terms.binary_key = (req->flags & MC_KEY_BASE64) != 0;
-	return terms;
+		return conditions;
+	conditions.compare = extends(conditions.mode) && (req->meta.flags & MC_FLAG_COMPARE);
+	conditions.set_cas = (req->meta.flags & MC_FLAG_NEW_CAS) != 0;
+	conditions.new_cas = req->meta.new_cas;
+	conditions.stale_if_older = (req->meta.flags & MC_FLAG_INVALIDATE) != 0;
+	conditions.vivify = (req->meta.flags & MC_FLAG_VIVIFY) != 0;
+	conditions.binary_key = (req->flags & MC_KEY_BASE64) != 0;
+	return conditions;
 }
 
 enum store_result
@@ -92,12 +92,13 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		class_count(sv, fill->item, CLASS_CMD_SET);
 	}
 	if (unlikely(r == STORE_NO_MEMORY))
-		fills_press(sv);
+		fills_memory_pressure(sv);
 	return r;
 }
 
-/* A set that cannot be done must not leave the old value behind: the client believes it gone. One
- * on terms that found no memory has replaced nothing; too large, it is as memcached has it. */
+/* A set that cannot be done must not leave the old value behind: the client believes it gone. A
+ * conditional one that found no memory has replaced nothing; too large, it is as memcached has it.
+ */
 static bool
 replaces(const struct mc_req *req, bool large)
 {
@@ -112,20 +113,20 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 	const bool large = r == STORE_TOO_LARGE;
 
 	serve_count(sv, large ? STORE_TOO_LARGE_COUNT : STORE_NO_MEMORY_COUNT);
-	note_store(sv, op, r, NULL);
+	record_store(sv, op, r, NULL);
 	if (replaces(&op->req, large))
 		store_delete(sv->store, op->req.key, op->hash);
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
 }
 
 /* A store that cannot begin, though its body is here. */
-static __attribute__((noinline)) enum answer
+static __attribute__((noinline)) enum exec_status
 not_begun(struct serve *sv, struct op *op, enum store_result r)
 {
-	if (r == STORE_NOT_YET && op_waits(sv, op))
-		return ANSWER_LATER;
+	if (r == STORE_NOT_YET && op_wait_memory(sv, op))
+		return EXEC_RETRY;
 	storage_refused(sv, op, r);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
 static void
@@ -165,18 +166,18 @@ count_result(struct serve *sv, enum store_result r)
 void
 storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 {
-	const struct store_terms terms = terms_of(&op->req);
-	const bool cas = terms.mode == STORE_CAS;
+	const struct store_conditions conditions = conditions_of(&op->req);
+	const bool cas = conditions.mode == STORE_CAS;
 	const uint32_t class = cas ? store_class_of(sv->store, fill->item) : 0;
 	const struct item *made = NULL;
 	enum store_result r;
 
-	note_find(sv, op, fill->hash);
-	r = store_finish_with(sv->store, fill, &terms, &made);
+	record_lookup_before_write(sv, op, fill->hash);
+	r = store_finish_with(sv->store, fill, &conditions, &made);
 	count_result(sv, r);
 	if (unlikely(cas))
-		note_cas(sv, class, r);
-	note_store(sv, op, r, made);
+		record_cas(sv, class, r);
+	record_store(sv, op, r, made);
 	if (op->req.verb == MC_MS)
 		meta_stored(sv, op, r, made);
 	else if (op->req.flags & MC_BINARY)
@@ -200,11 +201,11 @@ reply_stored(struct serve *sv, struct op *op)
 	reply_end(sv, op, at, at + STORED_BYTES);
 }
 
-/* A text set whose body is here: no terms, one reply in nearly every case. */
-enum answer
-answer_set(struct serve *sv, struct op *op)
+/* A text set whose body is here: no conditions, one reply in nearly every case. */
+enum exec_status
+execute_set(struct serve *sv, struct op *op)
 {
-	static const struct store_terms terms = {.mode = STORE_SET};
+	static const struct store_conditions conditions = {.mode = STORE_SET};
 	const struct mc_req *req = &op->req;
 	const uint8_t *body = op->body.data;
 	const struct item *made = NULL;
@@ -212,31 +213,31 @@ answer_set(struct serve *sv, struct op *op)
 	struct fill fill;
 
 	if (unlikely(body == NULL || load_u16(body + req->body_len) != load_u16("\r\n")))
-		return answer_store(sv, op);
+		return execute_store(sv, op);
 	r = store_begin(sv->store, &fill, req->key, op->hash, req->body_len, req->client_flags,
 			serve_expiry_s(&sv->clock, req->exptime));
 	if (unlikely(r != STORE_OK)) {
 		if (r == STORE_NO_MEMORY)
-			fills_press(sv);
+			fills_memory_pressure(sv);
 		return not_begun(sv, op, r);
 	}
 	serve_count(sv, CMD_SET);
 	class_count(sv, fill.item, CLASS_CMD_SET);
 	store_fill(sv->store, &fill, body, req->body_len);
-	note_find(sv, op, op->hash);
-	r = store_finish_with(sv->store, &fill, &terms, &made);
-	note_store(sv, op, r, made);
+	record_lookup_before_write(sv, op, op->hash);
+	r = store_finish_with(sv->store, &fill, &conditions, &made);
+	record_store(sv, op, r, made);
 	if (likely(r == STORE_OK)) {
 		reply_stored(sv, op);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	count_result(sv, r);
 	text_stored(sv, op, r);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }
 
-enum answer
-answer_store(struct serve *sv, struct op *op)
+enum exec_status
+execute_store(struct serve *sv, struct op *op)
 {
 	const struct mc_req *req = &op->req;
 	struct fill fill;
@@ -250,9 +251,9 @@ answer_store(struct serve *sv, struct op *op)
 	if (unlikely(req->body_end != 0 && memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
 		store_abandon(sv->store, &fill);
 		reply_error(sv, op, MC_ERR_CHUNK);
-		return ANSWER_DONE;
+		return EXEC_DONE;
 	}
 	store_fill(sv->store, &fill, op->body.data, req->body_len);
 	storage_finish(sv, op, &fill);
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

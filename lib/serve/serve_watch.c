@@ -7,7 +7,7 @@
  *
  * Bounds: WATCHERS_MAX watchers, WATCH_EVENTS_A_TURN events looked at for each of them in a turn.
  */
-#include "serve_note.h"
+#include "serve_record.h"
 #include "serve_stream.h"
 
 #define WATCH_EVENTS_A_TURN 128u
@@ -19,119 +19,119 @@
 	 MC_STREAM_DELETIONS | MC_STREAM_RAWCMDS)
 
 /* The others are watched, too, and nothing comes: a watcher of theirs must not look free. */
-#define STREAM_TAKEN (1u << 31)
+#define STREAM_SLOT_USED (1u << 31)
 
 /* ---- lines ---- */
 
 static void
-put_text(struct sheet *sheet, const char *text)
+put_text(struct out_buffer *buffer, const char *text)
 {
-	sheet_view(sheet, (struct view){(const uint8_t *)text, (uint32_t)strlen(text)});
+	out_put_view(buffer, (struct view){(const uint8_t *)text, (uint32_t)strlen(text)});
 }
 
 static void
-put_field(struct sheet *sheet, const char *name, int64_t value)
+put_field(struct out_buffer *buffer, const char *name, int64_t value)
 {
-	put_text(sheet, name);
-	sheet_signed(sheet, value);
+	put_text(buffer, name);
+	out_put_signed(buffer, value);
 }
 
 static void
-put_key(struct sheet *sheet, const char *type, const struct event *e)
+put_key(struct out_buffer *buffer, const char *type, const struct event *e)
 {
-	put_text(sheet, type);
-	put_text(sheet, " key=");
-	sheet->at = mc_put_uri(sheet->at, (struct view){e->text, e->text_len});
+	put_text(buffer, type);
+	put_text(buffer, " key=");
+	buffer->at = mc_put_uri(buffer->at, (struct view){e->text, e->text_len});
 }
 
 static void
-put_conn(struct sheet *sheet, const struct event *e)
+put_conn(struct out_buffer *buffer, const struct event *e)
 {
-	put_text(sheet, e->status == NULL ? "type=conn_new rip=" : "type=conn_close rip=");
-	sheet_ip(sheet, &e->ip);
-	put_field(sheet, " rport=", e->port);
-	put_text(sheet, " transport=tcp");
+	put_text(buffer, e->status == NULL ? "type=conn_new rip=" : "type=conn_close rip=");
+	out_put_ip(buffer, &e->ip);
+	put_field(buffer, " rport=", e->port);
+	put_text(buffer, " transport=tcp");
 	if (e->status != NULL) {
-		put_text(sheet, " reason=");
-		put_text(sheet, e->status);
+		put_text(buffer, " reason=");
+		put_text(buffer, e->status);
 	}
-	put_field(sheet, " cfd=", e->conn);
+	put_field(buffer, " cfd=", e->conn);
 }
 
 /* A line of a client's is made of any bytes: what would break ours is shown as in a URI. */
 static void
-put_line(struct sheet *sheet, const struct event *e)
+put_line(struct out_buffer *buffer, const struct event *e)
 {
-	put_field(sheet, "<", e->conn);
+	put_field(buffer, "<", e->conn);
 	for (uint32_t i = 0; i < e->text_len; i++) {
 		const struct view byte = {e->text + i, 1};
 
 		if (i == 0)
-			*sheet->at++ = ' ';
+			*buffer->at++ = ' ';
 		if (e->text[i] > ' ' && e->text[i] < 0x7f)
-			*sheet->at++ = e->text[i];
+			*buffer->at++ = e->text[i];
 		else if (e->text[i] == ' ')
-			*sheet->at++ = ' ';
+			*buffer->at++ = ' ';
 		else
-			sheet->at = mc_put_uri(sheet->at, byte);
+			buffer->at = mc_put_uri(buffer->at, byte);
 	}
 }
 
 static void
-put_event(struct sheet *sheet, const struct event *e)
+put_event(struct out_buffer *buffer, const struct event *e)
 {
 	uint32_t rest = (uint32_t)(e->at_us % 1000000);
 
-	put_field(sheet, "ts=", (int64_t)(e->at_us / 1000000));
-	*sheet->at++ = '.';
+	put_field(buffer, "ts=", (int64_t)(e->at_us / 1000000));
+	*buffer->at++ = '.';
 	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
-		*sheet->at++ = (uint8_t)('0' + rest / unit);
-	put_field(sheet, " gid=", (int64_t)e->gid);
-	*sheet->at++ = ' ';
+		*buffer->at++ = (uint8_t)('0' + rest / unit);
+	put_field(buffer, " gid=", (int64_t)e->gid);
+	*buffer->at++ = ' ';
 	switch ((enum event_kind)e->kind) {
 	case EVENT_GET:
-		put_key(sheet, "type=item_get", e);
-		put_text(sheet, " status=");
-		put_text(sheet, e->status);
-		put_field(sheet, " clsid=", e->class);
-		put_field(sheet, " cfd=", e->conn);
-		put_field(sheet, " size=", e->size);
+		put_key(buffer, "type=item_get", e);
+		put_text(buffer, " status=");
+		put_text(buffer, e->status);
+		put_field(buffer, " clsid=", e->class);
+		put_field(buffer, " cfd=", e->conn);
+		put_field(buffer, " size=", e->size);
 		break;
 	case EVENT_STORE:
-		put_key(sheet, "type=item_store", e);
-		put_text(sheet, " status=");
-		put_text(sheet, e->status);
-		put_text(sheet, " cmd=");
-		put_text(sheet, e->command);
-		put_field(sheet, " ttl=", e->ttl_s);
-		put_field(sheet, " clsid=", e->class);
-		put_field(sheet, " cfd=", e->conn);
-		put_field(sheet, " size=", e->size);
+		put_key(buffer, "type=item_store", e);
+		put_text(buffer, " status=");
+		put_text(buffer, e->status);
+		put_text(buffer, " cmd=");
+		put_text(buffer, e->command);
+		put_field(buffer, " ttl=", e->ttl_s);
+		put_field(buffer, " clsid=", e->class);
+		put_field(buffer, " cfd=", e->conn);
+		put_field(buffer, " size=", e->size);
 		break;
 	case EVENT_EVICTION:
-		put_key(sheet, "type=eviction", e);
-		put_text(sheet, " fetch=");
-		put_text(sheet, e->status);
-		put_field(sheet, " ttl=", e->ttl_s);
-		put_field(sheet, " la=", e->idle_s);
-		put_field(sheet, " clsid=", e->class);
-		put_field(sheet, " size=", e->size);
+		put_key(buffer, "type=eviction", e);
+		put_text(buffer, " fetch=");
+		put_text(buffer, e->status);
+		put_field(buffer, " ttl=", e->ttl_s);
+		put_field(buffer, " la=", e->idle_s);
+		put_field(buffer, " clsid=", e->class);
+		put_field(buffer, " size=", e->size);
 		break;
 	case EVENT_DELETED:
-		put_key(sheet, "type=deleted", e);
-		put_text(sheet, " cmd=");
-		put_text(sheet, e->command);
-		put_field(sheet, " clsid=", e->class);
-		put_field(sheet, " size=", e->size);
+		put_key(buffer, "type=deleted", e);
+		put_text(buffer, " cmd=");
+		put_text(buffer, e->command);
+		put_field(buffer, " clsid=", e->class);
+		put_field(buffer, " size=", e->size);
 		break;
 	case EVENT_CONN:
-		put_conn(sheet, e);
+		put_conn(buffer, e);
 		break;
 	case EVENT_LINE:
-		put_line(sheet, e);
+		put_line(buffer, e);
 		break;
 	}
-	*sheet->at++ = '\n';
+	*buffer->at++ = '\n';
 }
 
 /* ---- watchers ---- */
@@ -172,7 +172,7 @@ watcher_add(struct serve *sv, struct session *ss, uint32_t streams)
 		/* Acquire: pairs with the release in watcher_remove, so that what the last one
 		 * wrote into the slot comes before what we write. */
 		if (!atomic_compare_exchange_strong_explicit(
-			    &w->streams, &none, streams | STREAM_TAKEN, memory_order_acquire,
+			    &w->streams, &none, streams | STREAM_SLOT_USED, memory_order_acquire,
 			    memory_order_relaxed))
 			continue;
 		w->session = ss;
@@ -223,27 +223,27 @@ oldest_ring(const struct serve_shared *sh, struct watcher *w, uint32_t *core)
 }
 
 static void
-watcher_write(struct serve *sv, struct watcher *w, struct sheet *sheet, uint32_t *left)
+watcher_write(struct serve *sv, struct watcher *w, struct out_buffer *buffer, uint32_t *left)
 {
 	const uint32_t wanted = atomic_load_explicit(&w->streams, memory_order_relaxed);
 	uint32_t core;
 
-	while (*left > 0 && sheet_room(sheet) >= EVENT_LINE_MAX &&
+	while (*left > 0 && out_room(buffer) >= EVENT_LINE_MAX &&
 	       oldest_ring(sv->shared, w, &core)) {
 		struct event e;
 
 		--*left;
 		if (w->skipped > 0) {
-			put_field(sheet, "skipped=", (int64_t)w->skipped);
-			*sheet->at++ = '\n';
+			put_field(buffer, "skipped=", (int64_t)w->skipped);
+			*buffer->at++ = '\n';
 			counter_add(&sv->counters[EVENTS_SKIPPED], w->skipped);
 			w->skipped = 0;
 		}
-		if (!event_take(sv->shared->serves[core]->admin.ring, &w->cursor[core], &w->skipped,
+		if (!event_read(sv->shared->serves[core]->admin.ring, &w->cursor[core], &w->skipped,
 				&e) ||
 		    (e.stream & wanted) == 0)
 			continue;
-		put_event(sheet, &e);
+		put_event(buffer, &e);
 		serve_count(sv, EVENTS_SENT);
 	}
 }
@@ -256,11 +256,11 @@ watcher_turn(struct serve *sv, struct watcher *w)
 
 	while (left > 0 && oldest_ring(sv->shared, w, &core) && conn_writable(sv->stack, c, 1)) {
 		uint8_t *begin = conn_reserve(sv->stack, c, CONN_RESERVE_MAX);
-		struct sheet sheet = {begin, begin + CONN_RESERVE_MAX};
+		struct out_buffer buffer = {begin, begin + CONN_RESERVE_MAX};
 
 		ensure(begin != NULL);
-		watcher_write(sv, w, &sheet, &left);
-		conn_commit(sv->stack, c, (uint32_t)(sheet.at - begin));
+		watcher_write(sv, w, &buffer, &left);
+		conn_commit(sv->stack, c, (uint32_t)(buffer.at - begin));
 	}
 }
 
@@ -284,7 +284,7 @@ watchers_turn(struct serve *sv)
 
 /* What is wanted has changed on some core. */
 void
-streams_look(struct serve *sv)
+streams_refresh(struct serve *sv)
 {
 	const uint32_t streams =
 		atomic_load_explicit(&sv->shared->admin.streams, memory_order_relaxed);
@@ -295,8 +295,8 @@ streams_look(struct serve *sv)
 		store_watch_evictions(sv->store, had ? NULL : observed_eviction, sv);
 }
 
-enum answer
-answer_watch(struct serve *sv, struct op *op)
+enum exec_status
+execute_watch(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	uint32_t streams = op->req.admin.streams;
@@ -309,11 +309,11 @@ answer_watch(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_WATCH_MANY);
 	} else {
 		ss->watching = true;
-		atomic_store_explicit(&sv->admin.cards[ss - sv->sessions].watching, 1,
+		atomic_store_explicit(&sv->admin.snapshots[ss - sv->sessions].watching, 1,
 				      memory_order_relaxed);
-		streams_look(sv); /* on this core what comes behind it is seen at once */
+		streams_refresh(sv); /* on this core what comes behind it is seen at once */
 		sv->admin.observed = true;
 		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
 	}
-	return ANSWER_DONE;
+	return EXEC_DONE;
 }

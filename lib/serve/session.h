@@ -3,9 +3,9 @@
  *
  * Private to lib/serve.
  *
- * Owner:  the array in struct serve, indexed by conn_slot. A session owns its carry chunk, its
- *         fill while `filling`, its token's chunk, and one pin while value.item is set.
- * Thread: core-local.
+ * Owner:  the array in struct serve, indexed by conn_slot. A session owns its read buffer chunk,
+ * its fill while `filling`, its token's chunk, and one pin while value.item is set. Thread:
+ * core-local.
  */
 #ifndef CLOCKOO_SESSION_H
 #define CLOCKOO_SESSION_H
@@ -26,10 +26,10 @@ enum session_body {
 
 /* Why a connection is closed, for those who watch. */
 enum session_end {
-	SESSION_ENDS, /* as the client wants it */
-	SESSION_ENDS_WRONG,
-	SESSION_ENDS_IDLE,
-	SESSION_ENDS_SHUTDOWN,
+	SESSION_END_NORMAL, /* as the client wants it */
+	SESSION_END_ERROR,
+	SESSION_END_IDLE,
+	SESSION_END_SHUTDOWN,
 };
 
 /* What stands behind a value. */
@@ -47,7 +47,7 @@ struct value_rest {
 };
 
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */
-struct fill_note {
+struct fill_progress {
 	uint32_t second; /* 0: never */
 	uint32_t fills, filled;
 };
@@ -66,47 +66,48 @@ struct session {
 	uint8_t end;       /* enum session_end */
 	uint32_t active_s; /* the second in which something came last */
 
-	uint32_t turn;         /* in which served was counted */
-	uint32_t served;       /* requests in that turn */
-	uint32_t pass_ops;     /* operations in this pass */
-	uint32_t memory_waits; /* turns its request has waited for the store; 0: it does not */
-	uint32_t memory_turn;  /* the last of them */
-	uint32_t flushes;      /* store_flushes when its flush began to wait */
-	uint32_t held_bytes;   /* of this pass, from the first that may have to wait */
-	bool promised;         /* the stack has room for the next operation's reply, this turn */
+	uint32_t turn;              /* in which served was counted */
+	uint32_t served;            /* requests in that turn */
+	uint32_t pass_ops;          /* operations in this pass */
+	uint32_t memory_wait_turns; /* turns its request has waited for the store; 0: it does not */
+	uint32_t memory_wait_last_turn; /* the last of them */
+	uint32_t flushes;               /* store_flushes when its flush began to wait */
+	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
+	bool has_credit; /* the stack has room for the next operation's reply, this turn */
 
-	/* A chunk while a line is cut, or while requests were put off: bytes carry_at to
-	 * carry_len stand before what conn_peek shows. */
-	uint8_t *carry;
-	uint32_t carry_at, carry_len;
-	uint32_t carry_s; /* since when */
+	/* A chunk while a line is cut, or while requests were deferred: bytes read_buf_at to
+	 * read_buf_len stand before what conn_peek shows. */
+	uint8_t *read_buf;
+	uint32_t read_buf_at, read_buf_len;
+	uint32_t read_buf_since_s; /* since when */
 
 	uint64_t body_left;        /* its end included */
 	struct mc_req filling_req; /* but for its key, a view */
-	struct fill_note noted;
+	struct fill_progress progress;
 	uint32_t fills; /* begun so far */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
-	struct session *again_next;
+	struct session *requeue_next;
 };
 
-/* Unread bytes: of the carry first. */
+/* Unread bytes: of the read buffer first. */
 static inline struct view
 session_peek(const struct session *ss)
 {
-	if (ss->carry_at < ss->carry_len)
-		return (struct view){ss->carry + ss->carry_at, ss->carry_len - ss->carry_at};
+	if (ss->read_buf_at < ss->read_buf_len)
+		return (struct view){ss->read_buf + ss->read_buf_at,
+				     ss->read_buf_len - ss->read_buf_at};
 	return conn_peek(ss->conn);
 }
 
 static inline void
 session_skip(struct stack *stack, struct session *ss, uint32_t n)
 {
-	if (ss->carry_at < ss->carry_len)
-		ss->carry_at += n;
+	if (ss->read_buf_at < ss->read_buf_len)
+		ss->read_buf_at += n;
 	else
 		conn_advance(stack, ss->conn, n);
 }
@@ -114,7 +115,7 @@ session_skip(struct stack *stack, struct session *ss, uint32_t n)
 static inline bool
 session_eof(const struct session *ss)
 {
-	return ss->carry_at == ss->carry_len && conn_eof(ss->conn);
+	return ss->read_buf_at == ss->read_buf_len && conn_eof(ss->conn);
 }
 
 #endif

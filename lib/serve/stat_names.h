@@ -11,7 +11,7 @@
 
 struct stat_name {
 	const char *name;
-	bool nothing; /* of a mechanism there is none of: never anything but 0 or none */
+	bool unsupported; /* of a mechanism there is none of: never anything but 0 or none */
 };
 
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];

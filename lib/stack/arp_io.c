@@ -11,9 +11,9 @@ static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xf
 
 /* Ask for ip, or for our own address: an announcement. */
 bool
-arp_ask(struct stack *s, const struct ip_addr *ip)
+arp_send_request(struct stack *s, const struct ip_addr *ip)
 {
-	uint8_t *p = outbox_begin(s);
+	uint8_t *p = tx_queue_begin(s);
 	struct arp arp = {
 		.op = ARP_REQUEST,
 		.sender_ip = s->cfg.ipv4,
@@ -25,30 +25,30 @@ arp_ask(struct stack *s, const struct ip_addr *ip)
 	memcpy(arp.sender_mac, s->port->mac, ETH_MAC_BYTES);
 	eth_emit(p, mac_broadcast, s->port->mac, ETH_TYPE_ARP);
 	arp_emit(p + ETH_HEADER_BYTES, &arp);
-	outbox_commit(s, ARP_FRAME_BYTES, 0);
+	tx_queue_commit(s, ARP_FRAME_BYTES, 0);
 	return true;
 }
 
 /* RFC 826, "Packet Reception": merge first; add only if the packet is a request to us. */
 static void
-arp_note_sender(struct stack *s, const struct arp *arp)
+arp_learn_sender(struct stack *s, const struct arp *arp)
 {
 	const bool to_us = arp->op == ARP_REQUEST && arp->target_ip == s->cfg.ipv4;
 	const struct ip_addr ip = ip_addr_v4(arp->sender_ip);
-	bool noted;
+	bool learned;
 
 	if (!route_uses(s, &ip))
 		return; /* a probe (RFC 5227: sender 0), or nobody we send to by ARP */
 	if (to_us)
-		noted = neigh_learn_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
+		learned = neigh_learn_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
 	else
-		noted = neigh_update_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
-	if (noted)
+		learned = neigh_update_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
+	if (learned)
 		stack_count(s, ARP_LEARNED);
 }
 
 static void
-arp_answer(struct stack *s, uint32_t rx_index, const struct arp *request)
+arp_send_reply(struct stack *s, uint32_t rx_index, const struct arp *request)
 {
 	uint8_t *p = s->in->rx.data[rx_index];
 	struct arp reply = {
@@ -61,8 +61,8 @@ arp_answer(struct stack *s, uint32_t rx_index, const struct arp *request)
 	memcpy(reply.target_mac, request->sender_mac, ETH_MAC_BYTES);
 	eth_emit(p, request->sender_mac, s->port->mac, ETH_TYPE_ARP);
 	arp_emit(p + ETH_HEADER_BYTES, &reply);
-	outbox_return(s, rx_index, ARP_FRAME_BYTES, 0);
-	stack_count(s, ARP_ANSWERED);
+	tx_queue_send_rx(s, rx_index, ARP_FRAME_BYTES, 0);
+	stack_count(s, ARP_REPLIES_SENT);
 }
 
 /* The counter of the reason to drop the packet; ARP_LEARNED: it is fine. */
@@ -70,8 +70,8 @@ static enum stack_counter
 check_arp(const struct stack *s, struct arp *arp, const uint8_t *p, uint32_t len)
 {
 	switch (arp_parse(arp, p, len)) {
-	case ARP_WIRE_CUT:
-		return DROP_ARP_CUT;
+	case ARP_WIRE_TRUNCATED:
+		return DROP_ARP_TRUNCATED;
 	case ARP_WIRE_FORMAT:
 		return DROP_ARP_FORMAT;
 	case ARP_WIRE_SENDER:
@@ -95,16 +95,16 @@ arp_input(struct stack *s, uint32_t rx_index)
 	const enum stack_counter what = check_arp(s, &arp, p, l3->l4_len);
 
 	if (what == ARP_LEARNED) {
-		arp_note_sender(s, &arp);
+		arp_learn_sender(s, &arp);
 		if (arp.op == ARP_REQUEST && arp.target_ip == s->cfg.ipv4) {
-			if (ration_take(s, &s->neighbours, NEIGHBOURS_MAX)) {
-				arp_answer(s, rx_index, &arp);
+			if (rate_limit_allow(s, &s->neigh_limit, NEIGH_REPLIES_MAX)) {
+				arp_send_reply(s, rx_index, &arp);
 				return;
 			}
-			stack_count(s, DROP_NEIGH_RATION);
+			stack_count(s, DROP_NEIGH_RATE_LIMIT);
 		}
 	} else {
 		stack_count(s, what);
 	}
-	outbox_waive(s, rx_index);
+	rx_frame_drop(s, rx_index);
 }

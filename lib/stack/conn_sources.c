@@ -85,7 +85,7 @@ cell_get(const struct conn_sources *cs, uint32_t place)
 /* Its cells' sum. Two cores may have made a cell each at the same time. *free is a place for it:
  * a cell of its own if there is one. */
 static uint64_t
-look(const struct conn_sources *cs, const struct source *src, uint32_t *place)
+lookup(const struct conn_sources *cs, const struct source *src, uint32_t *place)
 {
 	uint64_t sum = 0;
 	bool own = false;
@@ -110,17 +110,17 @@ look(const struct conn_sources *cs, const struct source *src, uint32_t *place)
 }
 
 bool
-conn_sources_over_mt(const struct conn_sources *cs, const struct ip_addr *ip)
+conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip)
 {
 	const struct source src = source_of(cs, ip);
 	uint32_t place;
 
-	return look(cs, &src, &place) >= cs->limit;
+	return lookup(cs, &src, &place) >= cs->limit;
 }
 
 /* False: another core was faster there. */
 static bool
-cell_take(struct conn_sources *cs, uint32_t place, uint64_t tag)
+cell_increment(struct conn_sources *cs, uint32_t place, uint64_t tag)
 {
 	_Atomic uint64_t *cell = &cs->lines[place / LINE_CELLS].cell[place % LINE_CELLS];
 	uint64_t was = atomic_load_explicit(cell, memory_order_relaxed);
@@ -132,31 +132,31 @@ cell_take(struct conn_sources *cs, uint32_t place, uint64_t tag)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-enum sources_verdict
-conn_sources_enter_mt(struct conn_sources *cs, const struct ip_addr *ip, uint32_t *place)
+enum sources_result
+conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip, uint32_t *place)
 {
 	const struct source src = source_of(cs, ip);
 	uint32_t again;
 
 	for (uint32_t tries = 0; tries < SOURCES_TRIES_MAX; tries++) {
-		if (look(cs, &src, place) >= cs->limit)
+		if (lookup(cs, &src, place) >= cs->limit)
 			break;
 		if (*place == SOURCES_NONE)
 			return SOURCES_FULL;
-		if (!cell_take(cs, *place, src.tag))
+		if (!cell_increment(cs, *place, src.tag))
 			continue;
 		/* Another core may have counted one in a cell of its own meanwhile. */
-		if (look(cs, &src, &again) <= cs->limit)
-			return SOURCES_IN;
-		conn_sources_leave_mt(cs, *place);
+		if (lookup(cs, &src, &again) <= cs->limit)
+			return SOURCES_ADDED;
+		conn_sources_remove_mt(cs, *place);
 		break;
 	}
 	*place = SOURCES_NONE;
-	return SOURCES_OVER;
+	return SOURCES_OVER_LIMIT;
 }
 
 void
-conn_sources_leave_mt(struct conn_sources *cs, uint32_t place)
+conn_sources_remove_mt(struct conn_sources *cs, uint32_t place)
 {
 	struct sources_line *line = &cs->lines[place / LINE_CELLS];
 

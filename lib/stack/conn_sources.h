@@ -9,9 +9,9 @@
  * Shape:  cells of (tag, count), eight a cache line; a source lives in one of two lines. A cell
  * with count 0 is free. Its owner's place in the table is remembered by each connection, so leaving
  * is one subtraction. Thread: conn_sources_*_mt by any core, at the opening and closing of a
- * connection and no more. Errors: SOURCES_OVER: the source has its share. SOURCES_FULL: both lines
- * hold other sources. Bounds: twice as many cells as connections; SOURCES_TRIES_MAX tries against
- * other cores.
+ * connection and no more. Errors: SOURCES_OVER_LIMIT: the source has its share. SOURCES_FULL: both
+ * lines hold other sources. Bounds: twice as many cells as connections; SOURCES_TRIES_MAX tries
+ * against other cores.
  */
 #ifndef CLOCKOO_CONN_SOURCES_H
 #define CLOCKOO_CONN_SOURCES_H
@@ -24,7 +24,7 @@
 
 struct conn_sources;
 
-enum sources_verdict { SOURCES_IN, SOURCES_OVER, SOURCES_FULL };
+enum sources_result { SOURCES_ADDED, SOURCES_OVER_LIMIT, SOURCES_FULL };
 
 size_t conn_sources_bytes(uint32_t conns);
 /* For conns connections of all cores; a source may have limit of them. */
@@ -32,10 +32,10 @@ struct conn_sources *conn_sources_create(struct region *region, uint32_t conns, 
 					 uint64_t seed);
 
 /* Has it its share already? Costs two lines; for SYNs. */
-bool conn_sources_over_mt(const struct conn_sources *cs, const struct ip_addr *ip);
+bool conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip);
 /* One connection more; *place is for leaving. */
-enum sources_verdict conn_sources_enter_mt(struct conn_sources *cs, const struct ip_addr *ip,
-					   uint32_t *place);
-void conn_sources_leave_mt(struct conn_sources *cs, uint32_t place);
+enum sources_result conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip,
+					uint32_t *place);
+void conn_sources_remove_mt(struct conn_sources *cs, uint32_t place);
 
 #endif

@@ -6,7 +6,7 @@
  * is TCP's to judge. Hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and
  * datagrams are not sent again: all other errors are counted.
  */
-#include "path_notes.h"
+#include "pmtu_reports.h"
 #include "tcp.h"
 
 #include "wire/icmp6_wire.h"
@@ -24,7 +24,7 @@ struct quote {
 };
 
 static uint8_t
-local_of(const struct stack *s, const struct ip_addr *src)
+local_addr_of(const struct stack *s, const struct ip_addr *src)
 {
 	for (uint8_t local = 0; local < LOCAL_COUNT; local++)
 		if (!ip_addr_is_zero(src) && ip_addr_equal(src, &s->ip[local]))
@@ -34,9 +34,9 @@ local_of(const struct stack *s, const struct ip_addr *src)
 
 /* No connection of this core: one of another's, perhaps. */
 static enum stack_counter
-tell_others(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
+share_pmtu_report(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 {
-	const struct path_note note = {
+	const struct pmtu_report report = {
 		.peer = *flow.ip,
 		.peer_port = flow.port,
 		.local_port = flow.local_port,
@@ -45,52 +45,52 @@ tell_others(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 		.mtu = mtu,
 	};
 
-	if (!ration_take(s, &s->path_reports, REPORTS_MAX))
+	if (!rate_limit_allow(s, &s->pmtu_limit, PMTU_REPORTS_SHARED_MAX))
 		return ICMP_STRAY;
-	path_notes_add_mt(s->cfg.path_notes, &note);
-	return ICMP_TOLD_OTHERS;
+	pmtu_reports_add_mt(s->cfg.pmtu_reports, &report);
+	return ICMP_PMTU_SHARED;
 }
 
 void
-path_notes_tick(struct stack *s)
+pmtu_reports_poll(struct stack *s)
 {
-	struct path_note note;
+	struct pmtu_report report;
 
-	if (s->cfg.path_notes == NULL)
+	if (s->cfg.pmtu_reports == NULL)
 		return;
-	for (uint32_t i = 0; i < PATH_NOTES; i++) {
-		if (!path_notes_next_mt(s->cfg.path_notes, &s->path_cursor, &note))
+	for (uint32_t i = 0; i < PMTU_REPORTS; i++) {
+		if (!pmtu_reports_next_mt(s->cfg.pmtu_reports, &s->pmtu_cursor, &report))
 			return;
 
 		const struct flow flow = {
-			.ip = &note.peer,
-			.port = note.peer_port,
-			.local_port = note.local_port,
-			.local = note.local,
+			.ip = &report.peer,
+			.port = report.peer_port,
+			.local_port = report.local_port,
+			.local = report.local,
 		};
 
 		if (flow_find(s, flow) != NULL)
-			tcp_path_mtu(s, flow, note.seq, note.mtu);
+			tcp_path_mtu(s, flow, report.seq, report.mtu);
 	}
 }
 
 static enum stack_counter
-take_path_mtu(struct stack *s, const struct quote *q, uint32_t mtu)
+process_pmtu_report(struct stack *s, const struct quote *q, uint32_t mtu)
 {
 	const struct tcp_header *h = (const struct tcp_header *)q->l4;
 	const struct flow flow = {
 		.ip = &q->dst,
 		.port = be16_get(h->dst_port),
 		.local_port = be16_get(h->src_port),
-		.local = local_of(s, &q->src),
+		.local = local_addr_of(s, &q->src),
 	};
 
 	if (flow.local == LOCAL_COUNT)
 		return ICMP_STRAY;
 	if (q->protocol != IPV4_TCP)
 		return ICMP_ERRORS;
-	if (s->cfg.path_notes != NULL && flow_find(s, flow) == NULL)
-		return tell_others(s, flow, be32_get(h->seq), mtu);
+	if (s->cfg.pmtu_reports != NULL && flow_find(s, flow) == NULL)
+		return share_pmtu_report(s, flow, be32_get(h->seq), mtu);
 	return tcp_path_mtu(s, flow, be32_get(h->seq), mtu) ? ICMP_TOO_BIG : ICMP_STRAY;
 }
 
@@ -105,7 +105,7 @@ quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 	if (header_len < IPV4_HEADER_BYTES || h->version_ihl >> 4 != 4 ||
 	    len < header_len + QUOTED_BYTES)
 		return false;
-	if ((be16_get(h->fragment) & IPV4_FRAG_AT) != 0)
+	if ((be16_get(h->fragment) & IPV4_FRAG_OFFSET_MASK) != 0)
 		return false; /* we send none, and this one has no ports */
 	*q = (struct quote){
 		.src = ip_addr_v4(be32_get(h->src)),
@@ -123,12 +123,12 @@ icmp_error(struct stack *s, const uint8_t *p, uint32_t len)
 	struct quote q;
 
 	if (!quote_ipv4(&q, p + ICMP_HEADER_BYTES, len - ICMP_HEADER_BYTES))
-		return DROP_ICMP_CUT;
+		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP_UNREACHABLE || h->code != ICMP_FRAGMENT_NEEDED)
 		return ICMP_ERRORS;
 	/* RFC 1191 section 4: the MTU stands in the low half; 0 from a router that does not know.
 	 */
-	return take_path_mtu(s, &q, be16_get(h->seq));
+	return process_pmtu_report(s, &q, be16_get(h->seq));
 }
 
 /* We send no extension headers, so what quotes some was not ours. */
@@ -153,8 +153,8 @@ icmp6_error(struct stack *s, const uint8_t *p, uint32_t len)
 	if (h->type == 0 || h->type > ICMP6_PARAMETER)
 		return DROP_ICMP_TYPE;
 	if (!quote_ipv6(&q, p + ICMP6_HEADER_BYTES, len - ICMP6_HEADER_BYTES))
-		return DROP_ICMP_CUT;
+		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP6_TOO_BIG)
 		return ICMP_ERRORS;
-	return take_path_mtu(s, &q, be32_get(h->rest));
+	return process_pmtu_report(s, &q, be32_get(h->rest));
 }

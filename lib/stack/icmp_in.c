@@ -16,7 +16,8 @@ check_echo(struct stack *s, uint32_t packet_len)
 {
 	if (packet_len > s->port->mtu)
 		return DROP_ICMP_SIZE;
-	return ration_take(s, &s->echoes, ECHOES_MAX) ? ICMP_ECHOED : DROP_ICMP_RATION;
+	return rate_limit_allow(s, &s->echo_limit, ECHO_REPLIES_MAX) ? ICMP_ECHO_REPLIES
+								     : DROP_ICMP_RATE_LIMIT;
 }
 
 /* The counter that says what becomes of the message. */
@@ -26,7 +27,7 @@ check_icmp(struct stack *s, const uint8_t *p, uint32_t len)
 	const struct icmp_header *h = (const struct icmp_header *)p;
 
 	if (len < ICMP_HEADER_BYTES)
-		return DROP_ICMP_CUT;
+		return DROP_ICMP_TRUNCATED;
 	if (!inet_sum_good(inet_sum(0, p, len)))
 		return DROP_ICMP_CKSUM;
 	if (h->type == ICMP_UNREACHABLE || h->type == ICMP_TIME_EXCEEDED ||
@@ -53,12 +54,13 @@ icmp_input(struct stack *s, uint32_t rx_index)
 	const enum stack_counter what = check_icmp(s, p, l3->l4_len);
 
 	stack_count(s, what);
-	if (what != ICMP_ECHOED) {
-		outbox_waive(s, rx_index);
+	if (what != ICMP_ECHO_REPLIES) {
+		rx_frame_drop(s, rx_index);
 		return;
 	}
-	icmp_echo_to_reply(ip_answer_here(s, request_of(s, rx_index), l3->l4_len, IPV4_ICMP));
-	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len, s->ip_mark);
+	icmp_echo_to_reply(ip_reply_in_place(s, request_of(s, rx_index), l3->l4_len, IPV4_ICMP));
+	tx_queue_send_rx(s, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len,
+			 s->ip_ol_flags);
 }
 
 static enum stack_counter
@@ -88,18 +90,18 @@ static void
 icmp6_echo(struct stack *s, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
-	const struct ip_way way = {&l3->src_ip, l3->local, IPV6_ICMP};
-	uint8_t *p = ip_answer_here(s, request_of(s, rx_index), l3->l4_len, IPV6_ICMP);
+	const struct ip_dest dest = {&l3->src_ip, l3->local, IPV6_ICMP};
+	uint8_t *p = ip_reply_in_place(s, request_of(s, rx_index), l3->l4_len, IPV6_ICMP);
 	struct icmp6_header *h = (struct icmp6_header *)p;
 
 	h->type = ICMP6_ECHO_REPLY;
 	h->cksum = be16_of(0);
-	h->cksum = udp_cksum(inet_sum(ip_pseudo_sum(s, way, l3->l4_len), p, l3->l4_len));
-	outbox_return(s, rx_index, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + l3->l4_len, 0);
+	h->cksum = udp_cksum(inet_sum(ip_pseudo_sum(s, dest, l3->l4_len), p, l3->l4_len));
+	tx_queue_send_rx(s, rx_index, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + l3->l4_len, 0);
 }
 
 static bool
-is_neighbours(uint8_t type)
+is_neigh_discovery(uint8_t type)
 {
 	return type >= ICMP6_ROUTER_SOLICIT && type <= ICMP6_REDIRECT;
 }
@@ -109,12 +111,12 @@ icmp6_input(struct stack *s, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
 	const uint8_t *frame = s->in->rx.data[rx_index];
-	enum stack_counter what = DROP_ICMP_CUT;
+	enum stack_counter what = DROP_ICMP_TRUNCATED;
 
 	if (l3->l4_len >= ICMP6_HEADER_BYTES) {
 		if (!icmp6_cksum_good(l3, frame)) {
 			what = DROP_ICMP_CKSUM;
-		} else if (is_neighbours(frame[l3->l4_offset])) {
+		} else if (is_neigh_discovery(frame[l3->l4_offset])) {
 			nd_input(s, rx_index);
 			return;
 		} else {
@@ -122,8 +124,8 @@ icmp6_input(struct stack *s, uint32_t rx_index)
 		}
 	}
 	stack_count(s, what);
-	if (what == ICMP_ECHOED)
+	if (what == ICMP_ECHO_REPLIES)
 		icmp6_echo(s, rx_index);
 	else
-		outbox_waive(s, rx_index);
+		rx_frame_drop(s, rx_index);
 }

@@ -20,36 +20,36 @@ ipv4_finish(const struct stack *s, struct ipv4_header *h, uint16_t total_len)
 	const uint64_t sum = inet_sum_be16(inet_sum_be16(s->ip_sum, h->protocol), total_len);
 
 	h->total_len = be16_of(total_len);
-	if (s->ip_mark == 0)
+	if (s->ip_ol_flags == 0)
 		h->cksum = inet_cksum(sum + load_u32(h->dst.b));
 }
 
 uint8_t *
-ip_begin(struct stack *s, const uint8_t mac[6], struct ip_way way)
+ip_begin(struct stack *s, const uint8_t mac[6], struct ip_dest dest)
 {
-	uint8_t *p = outbox_begin(s);
+	uint8_t *p = tx_queue_begin(s);
 
 	if (p == NULL)
 		return NULL;
-	if (likely(way.local == LOCAL_V4)) {
+	if (likely(dest.local == LOCAL_V4)) {
 		eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV4);
-		ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(way.dst), way.protocol,
-			  0);
+		ipv4_emit(p + ETH_HEADER_BYTES, s->cfg.ipv4, ip_addr_v4_get(dest.dst),
+			  dest.protocol, 0);
 		return p + L4_AT;
 	}
 	eth_emit(p, mac, s->port->mac, ETH_TYPE_IPV6);
-	ipv6_emit(p + ETH_HEADER_BYTES, &s->ip[way.local], way.dst, way.protocol, 0);
+	ipv6_emit(p + ETH_HEADER_BYTES, &s->ip[dest.local], dest.dst, dest.protocol, 0);
 	return p + L4_AT6;
 }
 
 static uint32_t
-l4_mark(const struct stack *s, uint8_t protocol)
+l4_ol_flags(const struct stack *s, uint8_t protocol)
 {
 	switch (protocol) {
 	case IPV4_TCP:
-		return s->tcp_mark;
+		return s->tcp_ol_flags;
 	case IPV4_UDP:
-		return s->udp_mark;
+		return s->udp_ol_flags;
 	default:
 		return 0;
 	}
@@ -57,13 +57,13 @@ l4_mark(const struct stack *s, uint8_t protocol)
 
 /* The L4 checksum, by us or the port, from the pseudo header's sum. */
 static void
-l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t mark,
+l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t ol_flags,
 	  bool is_udp)
 {
 	struct be16 cksum = be16_of(0);
 
 	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
-	if (mark != 0) {
+	if (ol_flags != 0) {
 		cksum = inet_sum_field(pseudo);
 	} else {
 		/* All ones for zero is UDP's rule (RFC 768). To all others both zeros are equal,
@@ -79,37 +79,37 @@ static void
 ip6_commit(struct stack *s, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
 {
 	struct ipv6_header *h = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
-	const uint32_t mark = l4_mark(s, h->next);
+	const uint32_t ol_flags = l4_ol_flags(s, h->next);
 	const uint64_t pseudo = inet_sum_pseudo6(h->src.b, h->dst.b, h->next, (uint16_t)l4_len);
 
 	ensure(IPV6_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
 	h->payload_len = be16_of((uint16_t)l4_len);
-	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, mark, h->next == IPV4_UDP);
-	outbox_commit(s, L4_AT6 + l4_len, mark);
+	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, ol_flags, h->next == IPV4_UDP);
+	tx_queue_commit(s, L4_AT6 + l4_len, ol_flags);
 }
 
 void
 ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at)
 {
-	uint8_t *frame = outbox_begun(s);
+	uint8_t *frame = tx_queue_begun(s);
 	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
-	uint32_t mark;
+	uint32_t ol_flags;
 	uint64_t pseudo;
 
 	if (unlikely(h->version_ihl >> 4 == 6)) {
 		ip6_commit(s, frame, l4_len, cksum_at);
 		return;
 	}
-	mark = l4_mark(s, h->protocol);
+	ol_flags = l4_ol_flags(s, h->protocol);
 	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu && cksum_at + 2 <= l4_len);
 	ipv4_finish(s, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
 	pseudo = inet_sum_pseudo(s->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
-	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, mark, h->protocol == IPV4_UDP);
-	outbox_commit(s, L4_AT + l4_len, s->ip_mark | mark);
+	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, ol_flags, h->protocol == IPV4_UDP);
+	tx_queue_commit(s, L4_AT + l4_len, s->ip_ol_flags | ol_flags);
 }
 
 static uint8_t *
-ip6_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
+ip6_reply_in_place(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
 {
 	uint8_t *frame = from.frame;
 
@@ -122,7 +122,7 @@ ip6_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_
 }
 
 uint8_t *
-ip_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
+ip_reply_in_place(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t protocol)
 {
 	uint8_t *frame = from.frame;
 	struct eth_header *eth = (struct eth_header *)frame;
@@ -130,7 +130,7 @@ ip_answer_here(struct stack *s, struct ip_request from, uint32_t l4_len, uint8_t
 
 	if (unlikely(from.l4_offset != L4_AT)) {
 		if (from.local != LOCAL_V4)
-			return ip6_answer_here(s, from, l4_len, protocol);
+			return ip6_reply_in_place(s, from, l4_len, protocol);
 		/* Options of the request are no options of the answer: close the gap. */
 		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
 	}

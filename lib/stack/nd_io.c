@@ -16,59 +16,59 @@
 #define ND_FRAME_BYTES (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ND_EMIT_BYTES)
 
 /* Where a message of ours goes, and from which of our addresses. */
-struct nd_way {
+struct nd_dest {
 	const uint8_t *mac;
 	struct ip_addr dst;
 	uint8_t local;
 };
 
 static void
-nd_write(const struct stack *s, uint8_t *frame, const struct nd_way *way, struct nd *nd)
+nd_write(const struct stack *s, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
 {
 	struct ipv6_header *ip = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
 	uint8_t *p = (uint8_t *)(ip + 1);
 	struct be16 cksum;
 
 	memcpy(nd->mac, s->port->mac, ETH_MAC_BYTES);
-	eth_emit(frame, way->mac, s->port->mac, ETH_TYPE_IPV6);
-	ipv6_emit((uint8_t *)ip, &s->ip[way->local], &way->dst, IPV6_ICMP, ND_EMIT_BYTES);
+	eth_emit(frame, dest->mac, s->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit((uint8_t *)ip, &s->ip[dest->local], &dest->dst, IPV6_ICMP, ND_EMIT_BYTES);
 	ip->hop_limit = ND_HOP_LIMIT;
 	nd_emit(p, nd);
 	cksum = inet_cksum(
 		inet_sum(inet_sum_pseudo6(ip->src.b, ip->dst.b, IPV6_ICMP, ND_EMIT_BYTES), p,
 			 ND_EMIT_BYTES));
-	memcpy(p + ICMP6_CKSUM_AT, &cksum, sizeof cksum);
+	memcpy(p + ICMP6_CKSUM_OFFSET, &cksum, sizeof cksum);
 }
 
 /* In a fresh frame, to a group. */
 static bool
 nd_send(struct stack *s, uint8_t local, const struct ip_addr *group, struct nd *nd)
 {
-	uint8_t *frame = outbox_begin(s);
+	uint8_t *frame = tx_queue_begin(s);
 	uint8_t mac[ETH_MAC_BYTES];
-	const struct nd_way way = {mac, *group, local};
+	const struct nd_dest dest = {mac, *group, local};
 
 	if (frame == NULL)
 		return false;
 	ipv6_group_mac(group, mac);
-	nd_write(s, frame, &way, nd);
-	outbox_commit(s, ND_FRAME_BYTES, 0);
+	nd_write(s, frame, &dest, nd);
+	tx_queue_commit(s, ND_FRAME_BYTES, 0);
 	return true;
 }
 
 /* RFC 4861 section 7.2.2; a stale neighbour is asked for in the same way. */
 bool
-nd_ask(struct stack *s, const struct ip_addr *ip)
+nd_send_solicit(struct stack *s, const struct ip_addr *ip)
 {
 	const struct ip_addr group = ipv6_solicited_node(ip);
 	struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
 
-	return s->speaks6 && nd_send(s, local_for(s, ip), &group, &nd);
+	return s->ipv6_enabled && nd_send(s, local_addr_select(s, ip), &group, &nd);
 }
 
 /* RFC 4861 section 7.2.6: whoever knew our address with another MAC takes ours. */
 bool
-nd_announce(struct stack *s, uint8_t local)
+nd_send_unsolicited(struct stack *s, uint8_t local)
 {
 	const struct ip_addr all = ipv6_all_nodes();
 	struct nd nd = {
@@ -92,14 +92,14 @@ target_local(const struct stack *s, const struct ip_addr *target)
 
 /* In the frame the question came in: to who asked, or to all, if it has no address yet. */
 static void
-nd_answer(struct stack *s, uint32_t rx_index, const struct nd *asked)
+nd_send_advert(struct stack *s, uint32_t rx_index, const struct nd *asked)
 {
 	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
 	const struct ip_addr all = ipv6_all_nodes();
 	const bool probe = ip_addr_is_zero(src);
 	uint8_t *frame = s->in->rx.data[rx_index];
 	uint8_t mac[ETH_MAC_BYTES];
-	const struct nd_way way = {mac, probe ? all : *src, target_local(s, &asked->target)};
+	const struct nd_dest dest = {mac, probe ? all : *src, target_local(s, &asked->target)};
 	struct nd nd = {
 		.type = ICMP6_NEIGH_ADVERT,
 		.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED),
@@ -110,8 +110,8 @@ nd_answer(struct stack *s, uint32_t rx_index, const struct nd *asked)
 		ipv6_group_mac(&all, mac);
 	else
 		memcpy(mac, ((struct eth_header *)frame)->src, sizeof mac);
-	nd_write(s, frame, &way, &nd);
-	outbox_return(s, rx_index, ND_FRAME_BYTES, 0);
+	nd_write(s, frame, &dest, &nd);
+	tx_queue_send_rx(s, rx_index, ND_FRAME_BYTES, 0);
 }
 
 static const struct ipv6_header *
@@ -120,9 +120,9 @@ header_of(const struct stack *s, uint32_t rx_index)
 	return (const struct ipv6_header *)(s->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
-/* RFC 4861 section 7.2.3. ND_ANSWERED: it is to be answered. */
+/* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: it is to be answered. */
 static enum stack_counter
-take_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
+process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 {
 	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
 
@@ -137,13 +137,14 @@ take_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
 		stack_count(s, ND_LEARNED);
 	}
-	return ration_take(s, &s->neighbours, NEIGHBOURS_MAX) ? ND_ANSWERED : DROP_NEIGH_RATION;
+	return rate_limit_allow(s, &s->neigh_limit, NEIGH_REPLIES_MAX) ? ND_ADVERTS_SENT
+								       : DROP_NEIGH_RATE_LIMIT;
 }
 
 /* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one does not count, without
  * SOLICITED the known one is not confirmed. */
 static enum stack_counter
-take_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
+process_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
 {
 	uint8_t known[ETH_MAC_BYTES];
 	enum neigh_state state;
@@ -153,17 +154,17 @@ take_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
 	if (target_local(s, &nd->target) != LOCAL_COUNT)
 		return ND_CONFLICT;
 	if (!nd->has_mac)
-		return DROP_ND_UNASKED;
+		return DROP_ND_UNSOLICITED;
 	state = neigh_lookup_mt(s->neigh, &nd->target, s->now_ns, known);
 	if (state != NEIGH_UNKNOWN &&
 	    !(nd->flags & (eth_mac_equal(known, nd->mac) ? ND_SOLICITED : ND_OVERRIDE)))
-		return DROP_ND_UNASKED;
+		return DROP_ND_UNSOLICITED;
 	return neigh_update_mt(s->neigh, &nd->target, nd->mac, s->now_ns) ? ND_LEARNED
-									  : DROP_ND_UNASKED;
+									  : DROP_ND_UNSOLICITED;
 }
 
 /* Whoever sends a neighbour's message in a fragment means to get past somebody (RFC 6980 section
- * 5). The chain is whole: sort.c has been through it. */
+ * 5). The chain is whole: classify.c has been through it. */
 static bool
 in_fragment(const struct ipv6_header *h)
 {
@@ -180,7 +181,7 @@ in_fragment(const struct ipv6_header *h)
 }
 
 static enum stack_counter
-take_message(struct stack *s, uint32_t rx_index)
+process_message(struct stack *s, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
 	const uint8_t *p = s->in->rx.data[rx_index] + l3->l4_offset;
@@ -194,7 +195,7 @@ take_message(struct stack *s, uint32_t rx_index)
 	if (h->code != 0 || in_fragment(header_of(s, rx_index)))
 		return DROP_ND_FORMAT;
 	switch (nd_parse(&nd, p, l3->l4_len)) {
-	case ND_WIRE_CUT:
+	case ND_WIRE_TRUNCATED:
 	case ND_WIRE_TARGET:
 	case ND_WIRE_OPTION:
 		return DROP_ND_FORMAT;
@@ -206,21 +207,21 @@ take_message(struct stack *s, uint32_t rx_index)
 	if (nd.has_mac && eth_mac_equal(nd.mac, s->port->mac))
 		return DROP_ND_SENDER;
 	if (h->type == ICMP6_NEIGH_SOLICIT) {
-		const enum stack_counter what = take_solicitation(s, rx_index, &nd);
+		const enum stack_counter what = process_solicitation(s, rx_index, &nd);
 
-		if (what == ND_ANSWERED)
-			nd_answer(s, rx_index, &nd);
+		if (what == ND_ADVERTS_SENT)
+			nd_send_advert(s, rx_index, &nd);
 		return what;
 	}
-	return take_advertisement(s, rx_index, &nd);
+	return process_advertisement(s, rx_index, &nd);
 }
 
 void
 nd_input(struct stack *s, uint32_t rx_index)
 {
-	const enum stack_counter what = take_message(s, rx_index);
+	const enum stack_counter what = process_message(s, rx_index);
 
 	stack_count(s, what);
-	if (what != ND_ANSWERED)
-		outbox_waive(s, rx_index);
+	if (what != ND_ADVERTS_SENT)
+		rx_frame_drop(s, rx_index);
 }

@@ -44,7 +44,7 @@ route_uses(const struct stack *s, const struct ip_addr *ip)
 
 /* RFC 6724 section 5, rules 2 and 3, with as few addresses as we have: one of the same scope. */
 uint8_t
-local_for(const struct stack *s, const struct ip_addr *dst)
+local_addr_select(const struct stack *s, const struct ip_addr *dst)
 {
 	if (ip_addr_is_v4(dst))
 		return LOCAL_V4;
@@ -53,15 +53,15 @@ local_for(const struct stack *s, const struct ip_addr *dst)
 }
 
 static void
-ask(struct stack *s, const struct ip_addr *hop)
+solicit(struct stack *s, const struct ip_addr *hop)
 {
-	if (outbox_room(s) == 0 || !neigh_may_ask_mt(s->neigh, hop, s->now_ns))
+	if (tx_queue_room(s) == 0 || !neigh_may_solicit_mt(s->neigh, hop, s->now_ns))
 		return;
 	if (!ip_addr_is_v4(hop)) {
-		if (nd_ask(s, hop))
-			stack_count(s, ND_ASKED);
-	} else if (arp_ask(s, hop)) {
-		stack_count(s, ARP_ASKED);
+		if (nd_send_solicit(s, hop))
+			stack_count(s, ND_SOLICITS_SENT);
+	} else if (arp_send_request(s, hop)) {
+		stack_count(s, ARP_REQUESTS_SENT);
 	}
 }
 
@@ -75,7 +75,7 @@ next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[
 		return; /* no route: only the way back is known */
 	if (likely(neigh_lookup_mt(s->neigh, hop, s->now_ns, mac) == NEIGH_REACHABLE))
 		return;
-	ask(s, hop);
+	solicit(s, hop);
 }
 
 bool
@@ -90,11 +90,11 @@ next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac
 static void
 announce(struct stack *s)
 {
-	if (arp_ask(s, &s->ip[LOCAL_V4]))
-		stack_count(s, ARP_ASKED);
+	if (arp_send_request(s, &s->ip[LOCAL_V4]))
+		stack_count(s, ARP_REQUESTS_SENT);
 	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
-		if (!ip_addr_is_zero(&s->ip[local]) && nd_announce(s, local))
-			stack_count(s, ND_ASKED);
+		if (!ip_addr_is_zero(&s->ip[local]) && nd_send_unsolicited(s, local))
+			stack_count(s, ND_SOLICITS_SENT);
 }
 
 /* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
@@ -106,11 +106,11 @@ neigh_tick(struct stack *s)
 
 	if (unlikely(round != s->announce_round)) {
 		s->announce_round = round;
-		s->announces_left = neigh_may_announce_mt(s->neigh, round) ? ANNOUNCE_TIMES : 0;
+		s->announces_left = neigh_may_announce_mt(s->neigh, round) ? ANNOUNCE_COUNT : 0;
 		s->announce_at_ns = s->now_ns;
 	}
 	if (likely(s->announces_left == 0) || s->now_ns < s->announce_at_ns ||
-	    outbox_room(s) < LOCAL_COUNT)
+	    tx_queue_room(s) < LOCAL_COUNT)
 		return;
 	announce(s);
 	s->announces_left--;

@@ -9,7 +9,7 @@
 struct neigh_entry {
 	_Atomic uint64_t mac;          /* first byte lowest; 0: asked for, not answered */
 	_Atomic uint64_t confirmed_ns; /* when mac was last heard */
-	_Atomic uint64_t asked_ns;     /* 0: never */
+	_Atomic uint64_t solicited_ns; /* 0: never */
 	_Atomic uint64_t ip[2];        /* both 0: free */
 };
 
@@ -20,7 +20,7 @@ struct neigh_set {
 static_assert(sizeof(struct neigh_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
 
 struct neigh_table {
-	_Atomic uint32_t changes;
+	_Atomic uint32_t generation;
 	_Atomic uint32_t announce_round; /* how often our addresses were to be told */
 	_Atomic uint32_t announce_taken; /* the last round that a core took on */
 	struct neigh_set set[NEIGH_SETS];
@@ -29,7 +29,7 @@ static_assert(NEIGH_SETS == 256, "the set is a byte");
 
 /* What a reader takes out of an entry. */
 struct neigh_copy {
-	uint64_t mac, confirmed_ns, asked_ns;
+	uint64_t mac, confirmed_ns, solicited_ns;
 };
 
 #define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
@@ -43,13 +43,13 @@ age(uint64_t since_ns, uint64_t now_ns)
 }
 
 static bool
-ask_due(uint64_t asked_ns, uint64_t now_ns)
+solicit_due(uint64_t solicited_ns, uint64_t now_ns)
 {
-	return asked_ns == 0 || age(asked_ns, now_ns) >= NEIGH_ASK_NS;
+	return solicited_ns == 0 || age(solicited_ns, now_ns) >= NEIGH_SOLICIT_NS;
 }
 
 static uint64_t
-pack(const uint8_t mac[6])
+mac_pack(const uint8_t mac[6])
 {
 	return load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
 }
@@ -87,7 +87,7 @@ read_entry(const struct neigh_table *t, const struct ip_addr *ip, struct neigh_c
 
 		if (e != NULL)
 			*copy = (struct neigh_copy){GET(e->mac), GET(e->confirmed_ns),
-						    GET(e->asked_ns)};
+						    GET(e->solicited_ns)};
 		atomic_thread_fence(memory_order_acquire);
 		if ((version & 1) == 0 && GET(set->version) == version)
 			return e != NULL;
@@ -123,10 +123,10 @@ idle_for(const struct neigh_entry *e, uint64_t now_ns)
 		return UINT64_MAX;
 
 	const uint64_t confirmed = age(GET(e->confirmed_ns), now_ns);
-	const uint64_t asked = age(GET(e->asked_ns), now_ns);
+	const uint64_t asked = age(GET(e->solicited_ns), now_ns);
 
 	if (GET(e->mac) == 0)
-		return asked < NEIGH_ASK_NS ? 0 : asked;
+		return asked < NEIGH_SOLICIT_NS ? 0 : asked;
 	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
@@ -163,7 +163,7 @@ find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 	SET(e->ip[1], load_u64(ip->b + 8));
 	SET(e->mac, 0);
 	SET(e->confirmed_ns, 0);
-	SET(e->asked_ns, 0);
+	SET(e->solicited_ns, 0);
 	return e;
 }
 
@@ -171,18 +171,18 @@ find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 static bool
 confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 {
-	const uint64_t was = GET(e->mac), is = pack(mac);
+	const uint64_t was = GET(e->mac), is = mac_pack(mac);
 
 	SET(e->mac, is);
 	SET(e->confirmed_ns, now_ns);
 	return was != 0 && was != is;
 }
 
-/* After the unlock that it speaks of: pairs with the acquire in neigh_changes_mt. */
+/* After the unlock that it speaks of: pairs with the acquire in neigh_generation_mt. */
 static void
-tell_change(struct neigh_table *t)
+publish_change(struct neigh_table *t)
 {
-	atomic_fetch_add_explicit(&t->changes, 1, memory_order_release);
+	atomic_fetch_add_explicit(&t->generation, 1, memory_order_release);
 }
 
 size_t
@@ -201,11 +201,11 @@ neigh_table_create(struct region *region)
 }
 
 static enum neigh_state
-judge(const struct neigh_copy *copy, uint64_t now_ns, uint8_t mac[6])
+entry_state(const struct neigh_copy *copy, uint64_t now_ns, uint8_t mac[6])
 {
 	const uint64_t age_ns = age(copy->confirmed_ns, now_ns);
 
-	if (copy->mac == 0 || age_ns >= NEIGH_FORGET_NS)
+	if (copy->mac == 0 || age_ns >= NEIGH_EXPIRE_NS)
 		return NEIGH_UNKNOWN;
 	memcpy(mac, &copy->mac, 6);
 	return age_ns < NEIGH_REACHABLE_NS ? NEIGH_REACHABLE : NEIGH_STALE;
@@ -217,7 +217,7 @@ neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t 
 {
 	struct neigh_copy copy;
 
-	return read_entry(t, ip, &copy) ? judge(&copy, now_ns, mac) : NEIGH_UNKNOWN;
+	return read_entry(t, ip, &copy) ? entry_state(&copy, now_ns, mac) : NEIGH_UNKNOWN;
 }
 
 bool
@@ -229,14 +229,15 @@ neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64
 	if (!read_entry(t, ip, &copy))
 		return false;
 	*until_ns = copy.confirmed_ns + NEIGH_REACHABLE_NS;
-	return judge(&copy, now_ns, mac) == NEIGH_REACHABLE;
+	return entry_state(&copy, now_ns, mac) == NEIGH_REACHABLE;
 }
 
-/* Pairs with the release in tell_change: who reads the number of a change finds it in the table. */
+/* Pairs with the release in publish_change: who reads the number of a change finds it in the table.
+ */
 uint32_t
-neigh_changes_mt(const struct neigh_table *t)
+neigh_generation_mt(const struct neigh_table *t)
 {
-	return atomic_load_explicit(&t->changes, memory_order_acquire);
+	return atomic_load_explicit(&t->generation, memory_order_acquire);
 }
 
 bool
@@ -253,7 +254,7 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
 	if (changed)
-		tell_change(t);
+		publish_change(t);
 	return e != NULL;
 }
 
@@ -271,12 +272,12 @@ neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t ma
 	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
 	if (changed)
-		tell_change(t);
+		publish_change(t);
 	return e != NULL;
 }
 
 bool
-neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns)
+neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns)
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_copy copy;
@@ -284,14 +285,14 @@ neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_n
 	bool due;
 
 	/* Most calls end here, without writing: every segment to a stale address asks. */
-	if (read_entry(t, ip, &copy) && !ask_due(copy.asked_ns, now_ns))
+	if (read_entry(t, ip, &copy) && !solicit_due(copy.solicited_ns, now_ns))
 		return false;
 	if (!try_lock(set))
 		return false;
 	e = find_or_add(set, ip, now_ns);
-	due = e != NULL && ask_due(GET(e->asked_ns), now_ns);
+	due = e != NULL && solicit_due(GET(e->solicited_ns), now_ns);
 	if (due)
-		SET(e->asked_ns, now_ns != 0 ? now_ns : 1);
+		SET(e->solicited_ns, now_ns != 0 ? now_ns : 1);
 	unlock(set);
 	return due;
 }

@@ -12,8 +12,8 @@
  * Thread: neigh_*_mt by any core. Readers never wait: a set being written is looked at again
  *         NEIGH_TRIES_MAX times, then counts as unknown. A writer that meets another gives up.
  * Errors: none that matter: whatever is not known now is asked for again.
- * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one question an address and NEIGH_ASK_NS. A reachable
- *         entry, and one just asked for, is never replaced by another address.
+ * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one question an address and NEIGH_SOLICIT_NS. A
+ * reachable entry, and one just asked for, is never replaced by another address.
  */
 #ifndef CLOCKOO_NEIGH_TABLE_H
 #define CLOCKOO_NEIGH_TABLE_H
@@ -28,8 +28,8 @@
 #define NEIGH_TRIES_MAX 4u
 
 #define NEIGH_REACHABLE_NS (30ull * 1000000000)  /* RFC 4861's REACHABLE_TIME; ARP names none */
-#define NEIGH_FORGET_NS    (180ull * 1000000000) /* RFC 1122 2.3.2.1: out-of-date entries go */
-#define NEIGH_ASK_NS       (1ull * 1000000000)   /* RFC 1122 2.3.2.1: 1 a second, a destination */
+#define NEIGH_EXPIRE_NS    (180ull * 1000000000) /* RFC 1122 2.3.2.1: out-of-date entries go */
+#define NEIGH_SOLICIT_NS   (1ull * 1000000000)   /* RFC 1122 2.3.2.1: 1 a second, a destination */
 
 struct neigh_table;
 
@@ -51,7 +51,7 @@ bool neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, u
 
 /* Another number whenever an address has got another MAC. As long as it is what it was before
  * neigh_reachable_mt() was asked, the answer holds, until it says. */
-uint32_t neigh_changes_mt(const struct neigh_table *t);
+uint32_t neigh_generation_mt(const struct neigh_table *t);
 
 /* RFC 826's merge, RFC 4861 section 7.2.5: refresh an entry that is there, or was asked for. False:
  * it is not. */
@@ -62,8 +62,8 @@ bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint
 bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		    uint64_t now_ns);
 
-/* True: the caller sends a request for ip now, and nobody else does for NEIGH_ASK_NS. */
-bool neigh_may_ask_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
+/* True: the caller sends a request for ip now, and nobody else does for NEIGH_SOLICIT_NS. */
+bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
 
 /* Our neighbours are to hear our addresses again: the link was down. A table begins with one round.
  */

@@ -6,27 +6,27 @@
 #include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
-#define UNIT_BYTES 8u
-#define UNITS      (REASM_BYTES / UNIT_BYTES)
-#define WORD_BITS  64u
-#define TOTAL_OPEN 0u /* the last fragment has not come */
+#define UNIT_BYTES    8u
+#define UNITS         (REASM_BYTES / UNIT_BYTES)
+#define WORD_BITS     64u
+#define TOTAL_UNKNOWN 0u /* the last fragment has not come */
 
 enum context_state {
 	CONTEXT_FREE,
 	CONTEXT_OPEN,
-	CONTEXT_GIVEN_UP, /* kept, so that what still comes of it does not begin anew */
+	CONTEXT_DROPPED, /* kept, so that what still comes of it does not begin anew */
 	CONTEXT_DELIVERED,
 };
 
 struct context {
 	struct ip_addr src;
 	uint32_t id;
-	uint8_t local;  /* enum local: which of our addresses, and with it the family */
-	uint8_t state;  /* enum context_state */
-	uint16_t total; /* bytes of the whole; TOTAL_OPEN: not known yet */
-	uint16_t got;   /* bytes that are here */
-	uint16_t reach; /* where the furthest of them ends */
-	uint32_t pieces;
+	uint8_t local;     /* enum local: which of our addresses, and with it the family */
+	uint8_t state;     /* enum context_state */
+	uint16_t total;    /* bytes of the whole; TOTAL_UNKNOWN: not known yet */
+	uint16_t received; /* bytes that are here */
+	uint16_t reach;    /* where the furthest of them ends */
+	uint32_t fragments;
 	uint64_t since_ns;
 	uint64_t have[UNITS / WORD_BITS]; /* a bit a unit */
 	uint8_t bytes[REASM_BYTES];
@@ -41,7 +41,7 @@ struct reasm {
 };
 
 /* A fragment as its headers describe it. */
-struct piece {
+struct fragment {
 	const struct ip_addr *src;
 	uint32_t id;
 	uint32_t at, len; /* in the datagram */
@@ -63,12 +63,12 @@ reasm_create(struct region *region)
 }
 
 /* The headers of a fragment that sort let pass. */
-static struct piece
-piece_of(const struct stack *s, uint32_t rx_index)
+static struct fragment
+fragment_of(const struct stack *s, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &s->in->l3[rx_index];
 	const uint8_t *frame = s->in->rx.data[rx_index];
-	struct piece p = {
+	struct fragment p = {
 		.src = &l3->src_ip,
 		.len = l3->l4_len,
 		.local = l3->local,
@@ -81,22 +81,22 @@ piece_of(const struct stack *s, uint32_t rx_index)
 		const uint16_t field = be16_get(h->fragment);
 
 		p.id = be16_get(h->id);
-		p.at = (field & IPV4_FRAG_AT) * UNIT_BYTES;
-		p.more = (field & IPV4_MORE_FRAGS) != 0;
+		p.at = (field & IPV4_FRAG_OFFSET_MASK) * UNIT_BYTES;
+		p.more = (field & IPV4_MF) != 0;
 	} else {
 		const struct ipv6_fragment *h =
 			(const struct ipv6_fragment *)(p.data - IPV6_FRAGMENT_BYTES);
-		const uint16_t field = be16_get(h->at_more);
+		const uint16_t field = be16_get(h->offset_more);
 
 		p.id = be32_get(h->id);
-		p.at = field & IPV6_FRAGMENT_AT;
-		p.more = (field & IPV6_FRAGMENT_MORE) != 0;
+		p.at = field & IPV6_FRAGMENT_OFFSET_MASK;
+		p.more = (field & IPV6_MORE_FRAGMENTS) != 0;
 	}
 	return p;
 }
 
 static struct context *
-set_of(const struct stack *s, const struct piece *p)
+set_of(const struct stack *s, const struct fragment *p)
 {
 	uint8_t key[IP_ADDR_BYTES + sizeof p->id + 1];
 
@@ -109,15 +109,15 @@ set_of(const struct stack *s, const struct piece *p)
 static void
 context_free(struct reasm *r, struct context *c)
 {
-	r->waiting -= c->state == CONTEXT_OPEN || c->state == CONTEXT_GIVEN_UP;
+	r->waiting -= c->state == CONTEXT_OPEN || c->state == CONTEXT_DROPPED;
 	c->state = CONTEXT_FREE;
 }
 
 static void
-give_up(struct stack *s, struct context *c, enum stack_counter reason)
+context_drop(struct stack *s, struct context *c, enum stack_counter reason)
 {
 	stack_count(s, reason);
-	c->state = CONTEXT_GIVEN_UP;
+	c->state = CONTEXT_DROPPED;
 }
 
 /* The one to make over: a free one, else the oldest. NULL: the service still reads them all. */
@@ -138,36 +138,36 @@ victim(struct context *set)
 }
 
 static bool
-is_of(const struct context *c, const struct piece *p)
+context_matches(const struct context *c, const struct fragment *p)
 {
-	return (c->state == CONTEXT_OPEN || c->state == CONTEXT_GIVEN_UP) && c->id == p->id &&
+	return (c->state == CONTEXT_OPEN || c->state == CONTEXT_DROPPED) && c->id == p->id &&
 	       c->local == p->local && ip_addr_equal(&c->src, p->src);
 }
 
 /* The context of a fragment, a new one if need be. */
 static struct context *
-find_or_open(struct stack *s, const struct piece *p)
+find_or_open(struct stack *s, const struct fragment *p)
 {
 	struct context *set = set_of(s, p);
 	struct context *c;
 
 	for (uint32_t i = 0; i < REASM_WAYS; i++)
-		if (is_of(&set[i], p) && s->now_ns - set[i].since_ns < REASM_NS)
+		if (context_matches(&set[i], p) && s->now_ns - set[i].since_ns < REASM_NS)
 			return &set[i];
 	c = victim(set);
 	if (c == NULL)
 		return NULL;
 	if (c->state == CONTEXT_OPEN)
-		stack_count(s, s->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_MADE_ROOM
+		stack_count(s, s->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
 								  : DROP_FRAG_TIMEOUT);
 	context_free(s->reasm, c);
 	c->src = *p->src;
 	c->id = p->id;
 	c->local = p->local;
 	c->state = CONTEXT_OPEN;
-	c->total = TOTAL_OPEN;
-	c->got = c->reach = 0;
-	c->pieces = 0;
+	c->total = TOTAL_UNKNOWN;
+	c->received = c->reach = 0;
+	c->fragments = 0;
 	c->since_ns = s->now_ns;
 	memset(c->have, 0, sizeof c->have);
 	s->reasm->waiting++;
@@ -175,7 +175,7 @@ find_or_open(struct stack *s, const struct piece *p)
 }
 
 static uint32_t
-units_here(const struct context *c, uint32_t from, uint32_t units)
+units_received(const struct context *c, uint32_t from, uint32_t units)
 {
 	uint32_t here = 0;
 
@@ -187,15 +187,15 @@ units_here(const struct context *c, uint32_t from, uint32_t units)
 /* RFC 791: offsets count units of 8 bytes, so only the last fragment may end within one. Nothing
  * ends beyond 64 KiB. */
 static bool
-shape_sane(const struct piece *p)
+fragment_valid(const struct fragment *p)
 {
 	return p->len != 0 && (!p->more || p->len % UNIT_BYTES == 0) &&
 	       p->at + p->len <= UINT16_MAX;
 }
 
-/* Put a piece in its place. False: it was not taken; the datagram may have been given up. */
+/* Insert a fragment at its offset. False: it was not taken; the datagram may have been given up. */
 static bool
-place(struct stack *s, struct context *c, const struct piece *p)
+fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 {
 	const uint32_t end = p->at + p->len;
 	const uint32_t from = p->at / UNIT_BYTES;
@@ -203,30 +203,30 @@ place(struct stack *s, struct context *c, const struct piece *p)
 	uint32_t here;
 
 	if (end > REASM_BYTES) {
-		give_up(s, c, DROP_FRAG_LARGE);
+		context_drop(s, c, DROP_FRAG_TOO_LONG);
 		return false;
 	}
-	here = units_here(c, from, units);
+	here = units_received(c, from, units);
 	if (here == units && memcmp(c->bytes + p->at, p->data, p->len) == 0 &&
 	    (p->more || end == c->total)) {
-		stack_count(s, DROP_FRAG_TWICE); /* the network did it: RFC 8200 section 4.5 */
+		stack_count(s, DROP_FRAG_DUPLICATE); /* the network did it: RFC 8200 section 4.5 */
 		return false;
 	}
 	/* RFC 5722, for both families: two fragments that say something of the same bytes, or two
 	 * ends, are an attempt to get past somebody. */
-	if (here != 0 || (c->total != TOTAL_OPEN && (!p->more || end > c->total)) ||
+	if (here != 0 || (c->total != TOTAL_UNKNOWN && (!p->more || end > c->total)) ||
 	    (!p->more && c->reach > end)) {
-		give_up(s, c, DROP_FRAG_OVERLAP);
+		context_drop(s, c, DROP_FRAG_OVERLAP);
 		return false;
 	}
-	if (++c->pieces > REASM_PIECES_MAX) {
-		give_up(s, c, DROP_FRAG_PIECES);
+	if (++c->fragments > REASM_FRAGMENTS_MAX) {
+		context_drop(s, c, DROP_FRAG_TOO_MANY);
 		return false;
 	}
 	memcpy(c->bytes + p->at, p->data, p->len);
 	for (uint32_t u = from; u < from + units; u++)
 		c->have[u / WORD_BITS] |= 1ull << u % WORD_BITS;
-	c->got = (uint16_t)(c->got + p->len);
+	c->received = (uint16_t)(c->received + p->len);
 	if (end > c->reach)
 		c->reach = (uint16_t)end;
 	if (!p->more)
@@ -234,16 +234,17 @@ place(struct stack *s, struct context *c, const struct piece *p)
 	return true;
 }
 
-/* The datagram is whole: the checks of sort.c, which could not see it. UDP_RECEIVED: it is good. */
+/* The datagram is whole: the checks of classify.c, which could not see it. UDP_RECEIVED: it is
+ * good. */
 static enum stack_counter
-check_whole(const struct stack *s, const struct context *c)
+check_reassembled(const struct stack *s, const struct context *c)
 {
-	const struct ip_way back = {&c->src, c->local, IPV4_UDP};
+	const struct ip_dest back = {&c->src, c->local, IPV4_UDP};
 	struct udp udp;
 
 	switch (udp_parse(&udp, c->bytes, c->total)) {
-	case UDP_WIRE_CUT:
-		return DROP_UDP_CUT;
+	case UDP_WIRE_TRUNCATED:
+		return DROP_UDP_TRUNCATED;
 	case UDP_WIRE_LEN:
 		return DROP_UDP_LEN;
 	case UDP_WIRE_OK:
@@ -262,9 +263,9 @@ check_whole(const struct stack *s, const struct context *c)
 
 /* Its answer may stand in the frame of the last fragment, as if that were the request. */
 static bool
-deliver(struct stack *s, struct context *c, uint32_t rx_index)
+context_deliver(struct stack *s, struct context *c, uint32_t rx_index)
 {
-	const enum stack_counter what = check_whole(s, c);
+	const enum stack_counter what = check_reassembled(s, c);
 	struct reasm *r = s->reasm;
 
 	if (what != UDP_RECEIVED) {
@@ -277,27 +278,28 @@ deliver(struct stack *s, struct context *c, uint32_t rx_index)
 	r->delivered[r->delivered_count++] = c;
 	s->in->l3[rx_index].l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(c->local));
 	udp_deliver(s, rx_index, c->bytes, be16_get(((const struct udp_header *)c->bytes)->len));
-	stack_count(s, FRAG_WHOLE);
+	stack_count(s, FRAG_REASSEMBLED);
 	return true;
 }
 
 void
 fragment_input(struct stack *s, uint32_t rx_index)
 {
-	const struct piece p = piece_of(s, rx_index);
+	const struct fragment p = fragment_of(s, rx_index);
 	struct context *c;
 
 	stack_count(s, FRAG_RECEIVED);
-	if (!shape_sane(&p)) {
+	if (!fragment_valid(&p)) {
 		stack_count(s, DROP_FRAG_LEN);
 	} else if ((c = find_or_open(s, &p)) == NULL) {
-		stack_count(s, DROP_FRAG_BUSY);
-	} else if (c->state == CONTEXT_GIVEN_UP) {
+		stack_count(s, DROP_FRAG_NO_CONTEXT);
+	} else if (c->state == CONTEXT_DROPPED) {
 		stack_count(s, DROP_FRAG_LATE);
-	} else if (place(s, c, &p) && c->got == c->total && deliver(s, c, rx_index)) {
+	} else if (fragment_insert(s, c, &p) && c->received == c->total &&
+		   context_deliver(s, c, rx_index)) {
 		return;
 	}
-	outbox_waive(s, rx_index);
+	rx_frame_drop(s, rx_index);
 }
 
 void

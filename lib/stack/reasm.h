@@ -1,5 +1,5 @@
 /*
- * reasm.h - datagrams that arrive in IP fragments are put together (RFC 791, RFC 8200 section 4.5).
+ * reasm.h - datagrams that arrive in IP fragments are reassembled (RFC 791, RFC 8200 section 4.5).
  *
  * Shape:  REASM_SETS sets of REASM_WAYS contexts, a context a datagram; the set is a keyed hash of
  *         addresses and identification, so nobody aims at a set. Bytes are copied to their place
@@ -16,12 +16,12 @@
 
 #include "stack_core.h"
 
-#define REASM_SETS       16u
-#define REASM_WAYS       4u
-#define REASM_BYTES      16384u
-#define REASM_PIECES_MAX 32u /* of one datagram: REASM_BYTES over a path of 576 bytes */
-#define REASM_NS         (1500ull * 1000000) /* from the first fragment; a LAN's take microseconds */
-#define REASM_SWEEP_NS   (100ull * 1000000)  /* between looks for those that came to nothing */
+#define REASM_SETS          16u
+#define REASM_WAYS          4u
+#define REASM_BYTES         16384u
+#define REASM_FRAGMENTS_MAX 32u /* of one datagram: REASM_BYTES over a path of 576 bytes */
+#define REASM_NS            (1500ull * 1000000) /* from the first fragment; a LAN's take microseconds */
+#define REASM_SWEEP_NS      (100ull * 1000000) /* between looks for those that came to nothing */
 
 size_t reasm_bytes(void);
 struct reasm *reasm_create(struct region *region);

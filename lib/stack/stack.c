@@ -12,16 +12,16 @@
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
 
 static uint32_t
-spent_max(const struct stack_config *cfg)
+to_free_max(const struct stack_config *cfg)
 {
-	return cfg->rx_frames_max + UDP_KEPT_MAX + 2 * BURST_MAX;
+	return cfg->rx_frames_max + UDP_BACKLOG_MAX + 2 * BURST_MAX;
 }
 
 size_t
 stack_bytes(const struct stack_config *cfg)
 {
 	return sizeof(struct stack) + (cfg->udp_port != 0 ? reasm_bytes() : 0) +
-	       spent_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) + tcp_bytes(cfg) +
+	       to_free_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) + tcp_bytes(cfg) +
 	       4 * CACHE_LINE_BYTES;
 }
 
@@ -42,50 +42,50 @@ header_template_sum(uint32_t our_ip)
 }
 
 static void
-take_addresses(struct stack *s)
+init_addresses(struct stack *s)
 {
 	s->ip[LOCAL_V4] = ip_addr_v4(s->cfg.ipv4);
 	if (s->cfg.gateway != 0)
 		s->router4 = ip_addr_v4(s->cfg.gateway);
-	s->speaks6 = s->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
-	if (!s->speaks6)
+	s->ipv6_enabled = s->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
+	if (!s->ipv6_enabled)
 		return;
 	s->ip[LOCAL_LINK6] = ipv6_link_local(s->port->mac);
 	s->ip[LOCAL_GLOBAL6] = s->cfg.ipv6;
 }
 
-static struct plain_frame
-plain_frame_of(const struct stack *s)
+static struct fast_match
+fast_match_of(const struct stack *s)
 {
 	const bool broadcasts = s->cfg.prefix_len < 31;
 	const uint32_t broadcast = broadcasts ? s->cfg.ipv4 | ~s->netmask : s->cfg.ipv4;
 	uint8_t frame[ETH_HEADER_BYTES + IPV4_HEADER_BYTES], mask[sizeof frame] = {0};
 	struct ipv4_header *ip_mask = (struct ipv4_header *)(mask + ETH_HEADER_BYTES);
-	struct plain_frame plain = {
+	struct fast_match match = {
 		.mac = load_u32(s->port->mac) | (uint64_t)load_u16(s->port->mac + 4) << 32,
 		.ip = load_u32(be32_of(s->cfg.ipv4).b),
 		.broadcast = load_u32(be32_of(broadcast).b),
 		.udp_port = s->cfg.udp_port != 0 && s->cfg.udp_ports <= 1
 				    ? load_u16(be16_of(s->cfg.udp_port).b)
 				    : UINT32_MAX,
-		.len_least = s->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
+		.len_min = s->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
 	};
 
 	eth_emit(frame, s->port->mac, s->port->mac, ETH_TYPE_IPV4);
 	ipv4_emit(frame + ETH_HEADER_BYTES, 0, s->cfg.ipv4, IPV4_TCP, 0);
-	plain.out_8 = load_u64(frame + 8);
-	plain.out_16 = load_u64(frame + 16);
+	match.out_8 = load_u64(frame + 8);
+	match.out_16 = load_u64(frame + 16);
 	((struct ipv4_header *)(frame + ETH_HEADER_BYTES))->fragment = be16_of(0);
 	memset(mask, 0xff, ETH_MAC_BYTES);
 	memset(mask + 2 * ETH_MAC_BYTES, 0xff, sizeof(struct be16));
 	ip_mask->version_ihl = 0xff;
-	ip_mask->fragment = be16_of(IPV4_FRAG_BITS);
+	ip_mask->fragment = be16_of(IPV4_FRAG_MASK);
 	ip_mask->dst = be32_of(UINT32_MAX);
-	memcpy(&plain.low, frame, sizeof plain.low);
-	memcpy(&plain.low_mask, mask, sizeof plain.low_mask);
-	memcpy(&plain.high, frame + PLAIN_HIGH_AT, sizeof plain.high);
-	memcpy(&plain.high_mask, mask + PLAIN_HIGH_AT, sizeof plain.high_mask);
-	return plain;
+	memcpy(&match.low, frame, sizeof match.low);
+	memcpy(&match.low_mask, mask, sizeof match.low_mask);
+	memcpy(&match.high, frame + FAST_HIGH_OFFSET, sizeof match.high);
+	memcpy(&match.high_mask, mask + FAST_HIGH_OFFSET, sizeof match.high_mask);
+	return match;
 }
 
 struct stack *
@@ -101,19 +101,20 @@ stack_create(struct region *region, const struct stack_config *cfg, struct port 
 	s->port = port;
 	s->neigh = neigh;
 	s->netmask = mask_of(cfg->prefix_len);
-	s->ip_mark = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
-	s->udp_mark = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
-	s->tcp_mark = port->caps & PORT_TX_TCP_CKSUM ? FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP : 0;
+	s->ip_ol_flags = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
+	s->udp_ol_flags = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
+	s->tcp_ol_flags =
+		port->caps & PORT_TX_TCP_CKSUM ? FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP : 0;
 	s->ip_sum = header_template_sum(cfg->ipv4);
-	s->tag = (uint16_t)(cfg->vlan | cfg->vlan_priority << VLAN_PRIORITY_AT);
-	s->plain_type = cfg->vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
-	s->plain = plain_frame_of(s);
-	take_addresses(s);
+	s->tag = (uint16_t)(cfg->vlan | cfg->vlan_priority << VLAN_PRIORITY_SHIFT);
+	s->fast_ether_type = cfg->vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
+	s->fast = fast_match_of(s);
+	init_addresses(s);
 	s->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
-	s->spent_max = spent_max(cfg);
-	s->spent = region_take(region, s->spent_max * sizeof *s->spent, CACHE_LINE_BYTES);
-	s->spent_start =
-		region_take(region, s->spent_max * sizeof *s->spent_start, CACHE_LINE_BYTES);
+	s->to_free_max = to_free_max(cfg);
+	s->to_free = region_take(region, s->to_free_max * sizeof *s->to_free, CACHE_LINE_BYTES);
+	s->to_free_start =
+		region_take(region, s->to_free_max * sizeof *s->to_free_start, CACHE_LINE_BYTES);
 	udp_create(s);
 	if (cfg->udp_port != 0)
 		s->reasm = reasm_create(region);
@@ -128,7 +129,7 @@ stack_attach(struct stack *s, const struct stack_user *user)
 }
 
 void
-stack_match(struct stack *s, struct sorted *in)
+stack_match(struct stack *s, struct classified *in)
 {
 	tcp_match(s, in);
 }
@@ -161,7 +162,7 @@ set_now(struct stack *s, uint64_t now_ns)
 }
 
 void
-stack_input(struct stack *s, struct sorted *in, uint64_t now_ns)
+stack_input(struct stack *s, struct classified *in, uint64_t now_ns)
 {
 	set_now(s, now_ns);
 	for (uint32_t n = 0; n < in->other_count; n++) {
@@ -178,7 +179,7 @@ stack_tick(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
 	neigh_tick(s);
-	path_notes_tick(s);
+	pmtu_reports_poll(s);
 	if (s->reasm != NULL)
 		reasm_tick(s->reasm, s);
 	tcp_tick(s);
@@ -202,14 +203,14 @@ stack_next_timer(const struct stack *s)
 bool
 stack_has_work(const struct stack *s)
 {
-	return s->out.count != 0 || s->datagrams_kept != 0 || tcp_has_ready(s);
+	return s->out.count != 0 || s->backlog_count != 0 || tcp_has_ready(s);
 }
 
 bool
 stack_drain(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
-	return tcp_drain(s) && s->datagrams_kept == 0;
+	return tcp_drain(s) && s->backlog_count == 0;
 }
 
 void
@@ -225,9 +226,9 @@ stack_counters(const struct stack *s)
 }
 
 bool
-ration_take(const struct stack *s, struct ration *r, uint32_t max)
+rate_limit_allow(const struct stack *s, struct rate_limit *r, uint32_t max)
 {
-	if (s->now_ns - r->since_ns >= RATION_NS) {
+	if (s->now_ns - r->since_ns >= RATE_LIMIT_NS) {
 		r->since_ns = s->now_ns;
 		r->count = 0;
 	}

@@ -12,7 +12,7 @@
  *         them (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for neigh_table (see neigh_table.h).
  * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
- * Bounds: OUTBOX_MAX frames out a turn; UDP_KEPT_MAX datagrams kept over turns; conns_max
+ * Bounds: TX_QUEUE_MAX frames out a turn; UDP_BACKLOG_MAX datagrams kept over turns; conns_max
  * connections; chunks * CHUNK_BYTES unsent or unacknowledged bytes; rx_frames_max frames held by
  * connections.
  */
@@ -28,17 +28,17 @@
 
 #include "stack_counters.h"
 
-#define OUTBOX_MAX 256u
+#define TX_QUEUE_MAX 256u
 
-/* Empty frames in its stock: one for each place in the outbox, and a burst that was received and is
- * spent. */
-#define STOCK_MAX (OUTBOX_MAX + BURST_MAX)
-/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its stock, its
- * outbox, and the burst it works on. For whoever sizes the port's pool. */
-#define STACK_FRAMES_MAX (STOCK_MAX + OUTBOX_MAX + BURST_MAX)
+/* Empty frames in its frame cache: one for each place on the transmit queue, and a burst that was
+ * received and is to be freed. */
+#define FRAME_CACHE_MAX (TX_QUEUE_MAX + BURST_MAX)
+/* Frames of the port that a stack may own at once, besides cfg->rx_frames_max: its frame cache, its
+ * transmit queue, and the burst it works on. For whoever sizes the port's pool. */
+#define STACK_FRAMES_MAX (FRAME_CACHE_MAX + TX_QUEUE_MAX + BURST_MAX)
 /* Datagrams kept for later turns at most, and with UDP so many frames more: twenty bursts of which
  * a turn reads a fifth. */
-#define UDP_KEPT_MAX 1024u
+#define UDP_BACKLOG_MAX 1024u
 
 struct neigh_table;
 struct conn;
@@ -68,12 +68,12 @@ struct stack_config {
 	uint32_t rx_frames_max; /* received frames that connections may hold, together */
 	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
-	bool timestamps;               /* RFC 7323, with peers that offer them */
-	uint64_t seed;                 /* flow hash */
-	uint32_t conns_per_source;     /* 0 = any number */
-	struct conn_sources *sources;  /* of all cores; NULL if any number */
-	struct path_notes *path_notes; /* of all cores; NULL with one */
-	uint32_t syn_lines;    /* of syn_memory.h, a power of two; 0 = every SYN is answered */
+	bool timestamps;                   /* RFC 7323, with peers that offer them */
+	uint64_t seed;                     /* flow hash */
+	uint32_t conns_per_source;         /* 0 = any number */
+	struct conn_sources *sources;      /* of all cores; NULL if any number */
+	struct pmtu_reports *pmtu_reports; /* of all cores; NULL with one */
+	uint32_t syn_lines;    /* of syn_history.h, a power of two; 0 = every SYN is answered */
 	struct prf_key secret; /* sequence numbers, cookies, ports */
 };
 
@@ -110,7 +110,7 @@ enum local {
 };
 
 /* Received frames sorted by what handles them; indices into the burst. */
-struct sorted {
+struct classified {
 	uint32_t udp_count, tcp_count, other_count;
 	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
 	struct burst rx; /* stage 1 puts the frames here */
@@ -126,15 +126,15 @@ struct sorted {
 
 /* Frames this stack can answer now: the bound of stage 1, which asks for no less: a turn that got
  * as many as this is taken for one behind which more are waiting. */
-uint32_t stack_room(const struct stack *s);
-void stack_sort(struct stack *s, struct sorted *in);                   /* 2 */
-void stack_match(struct stack *s, struct sorted *in);                  /* 3 */
-void stack_input(struct stack *s, struct sorted *in, uint64_t now_ns); /* 4 */
+uint32_t stack_rx_budget(const struct stack *s);
+void stack_classify(struct stack *s, struct classified *in);               /* 2 */
+void stack_match(struct stack *s, struct classified *in);                  /* 3 */
+void stack_input(struct stack *s, struct classified *in, uint64_t now_ns); /* 4 */
 void stack_release(struct stack *s); /* end of 7: give back frames nobody needs any more */
 void stack_tick(struct stack *s, uint64_t now_ns);   /* 8 */
 void stack_output(struct stack *s, uint64_t now_ns); /* 9 */
-/* 10; what the port refuses waits in the outbox. Returns frames sent. */
-uint32_t stack_give(struct stack *s);
+/* 10; what the port refuses waits on the transmit queue. Returns frames sent. */
+uint32_t stack_tx(struct stack *s);
 
 /* When the next timer is due (ns), UINT64_MAX if none: for cores that may sleep and for the
  * simulator's clock. */
@@ -150,14 +150,14 @@ bool stack_drain(struct stack *s, uint64_t now_ns);
 
 #define CHUNK_BYTES      2048u
 #define CONN_RESERVE_MAX 1984u /* contiguous bytes one conn_reserve can ask for */
-#define CONN_TXQ_BYTES                                                                             \
+#define CONN_SENDQ_BYTES                                                                           \
 	(256u * 1024u) /* a connection with more than this queued is not writable                  \
 			*/
 
 /* Connections with something to read (or end of stream, or writable again after being refused
- * room), oldest first. A popped connection comes back only by a new event or conn_again(). */
+ * room), oldest first. A popped connection comes back only by a new event or conn_requeue(). */
 struct conn *stack_pop_ready(struct stack *s);
-void conn_again(struct stack *s, struct conn *c);
+void conn_requeue(struct stack *s, struct conn *c);
 
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* Who is at the other end, from opened() to gone(). */
@@ -185,32 +185,32 @@ bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were rea
  * there is. Covers `replies` reservations of CONN_RESERVE_MAX bytes. */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
 /* The same for who has many to come: so many of them as there is room for, 0 if there is none. */
-uint32_t conn_promise(struct stack *s, struct conn *c, uint32_t replies);
+uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
 /* So many of what was promised this turn will not be asked for. */
-void conn_waive(struct stack *s, uint32_t replies);
+void conn_credit_return(struct stack *s, uint32_t replies);
 /* Contiguous room at the end of the send queue; never NULL after conn_writable. */
 uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
 /* The same, and how much there is, for replies that are committed as one. */
-uint8_t *conn_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
+uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
 /* Queue bytes that lie elsewhere and stay there until release(arg) is called (they were
  * acknowledged, or the connection is gone). False: no piece left, nothing queued. */
-bool conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
-		 void (*release)(const void *arg), const void *arg);
+bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+			 void (*release)(const void *arg), const void *arg);
 
 void conn_close(struct stack *s, struct conn *c); /* send what is queued, then FIN */
 /* The same, and nothing more is to be heard of it: gone() is called before it returns. */
-void conn_leave(struct stack *s, struct conn *c);
+void conn_close_detach(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
-/* What queued bytes keep in place (conn_extern) is needed elsewhere: from now on, for some seconds,
- * who does not acknowledge them is reset. */
-void stack_press(struct stack *s);
+/* What queued bytes keep in place (conn_write_external) is needed elsewhere: from now on, for some
+ * seconds, who does not acknowledge them is reset. */
+void stack_memory_pressure(struct stack *s);
 
 /* Private scratch of one chunk for the service (a command line cut by a segment). */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
 /* The same instead of a reservation that conn_writable vouched for this turn; never NULL. */
-uint8_t *stack_chunk_promised(struct stack *s);
+uint8_t *stack_chunk_get_credited(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
 
 /* ---- datagrams, for the service ---- */
@@ -238,18 +238,19 @@ struct datagram {
 /* The datagrams of this turn, oldest first: those kept in the last one, then those that came. */
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
 /* Those from number `first` on are for the next turn: where their bytes lie they stay. The last
- * call in a turn counts; without one all are done with. Beyond UDP_KEPT_MAX the youngest are
+ * call in a turn counts; without one all are done with. Beyond UDP_BACKLOG_MAX the youngest are
  * dropped, and before that those of a source that has most of them. */
-void stack_datagrams_keep(struct stack *s, uint32_t first);
+void stack_datagrams_defer(struct stack *s, uint32_t first);
 /* Where an in-place answer is written (over the request) and how long it may be. */
-uint8_t *udp_here(struct stack *s, struct datagram *d, uint32_t *room);
+uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
 /* Send the request's frame back with payload_len bytes of payload. */
-void udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len);
+void udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len);
 /* A peer we speak to first: ip, port and local are set; finds its MAC by route. False: it is not
  * known yet, and has been asked for as far as the ARP table's rules allow; come again. Between
  * stack_input() and stack_output(). */
 bool udp_resolve(struct stack *s, struct udp_peer *to);
-/* A fresh datagram in the outbox: room for *room payload bytes; NULL: the outbox is full. */
+/* A fresh datagram on the transmit queue: room for *room payload bytes; NULL: the transmit queue is
+ * full. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
 void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 takes it back */
 

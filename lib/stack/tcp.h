@@ -1,9 +1,9 @@
 /*
- * tcp.h - what the tcp_*.c files share: struct tcp, and one door a file.
+ * tcp.h - what the tcp_*.c files share: struct tcp, and one interface a file.
  *
  * A segment's way: tcp_match (tcp_table.c) finds the connection; tcp_input (tcp_in.c) runs the
- * steps of RFC 9293 section 3.10.7.4; text goes into the receive queue (tcp_rx.c); the service
- * reads and writes (tcp_user.c); tcp_output (tcp_out.c) sends what is due; tcp_tick
+ * steps of RFC 9293 section 3.10.7.4; data goes into the receive queue (tcp_rx.c); the service
+ * reads and writes (tcp_api.c); tcp_output (tcp_out.c) sends what is due; tcp_tick
  * (tcp_timer.c) makes things due.
  *
  * Owner:  all memory is taken at tcp_create; connections, receive nodes and chunks are pools.
@@ -13,7 +13,7 @@
 #ifndef CLOCKOO_TCP_H
 #define CLOCKOO_TCP_H
 
-#include "syn_memory.h"
+#include "syn_history.h"
 #include "tcp_conn.h"
 #include "tcp_flow.h"
 #include "tcp_loss.h"
@@ -23,16 +23,18 @@
 
 #include "wire/tcp_wire.h"
 
-#define HALF_OPEN_MAX  1024u /* and at most half of conns_max; then SYNs get cookies */
-#define TIMERS_A_TURN  64u
-#define RX_MORE_TURNS  64u  /* of full bursts, while which timers wait: as long as a NIC's ring */
-#define SEGS_A_VISIT   16u  /* segments of one connection before the next has its turn */
-#define VISITS_A_TURN  256u /* connections looked at by one tcp_output */
-#define RST_A_RATION   10u  /* in RATION_NS: answers to segments of no connection... */
-#define RST_RATIONS    32u  /* ... from a 32nd of all sources: 32,000 a second in all */
-#define DRAIN_SLOTS    256u /* connections looked at by one tcp_drain */
-#define STARVED_A_TURN 16u
-#define BUCKET_FLOWS   8u
+#define HALF_OPEN_MAX   1024u /* and at most half of conns_max; then SYNs get cookies */
+#define TIMERS_PER_TURN 64u
+#define RX_BACKLOG_TURNS                                                                           \
+	64u                   /* of full bursts, while which timers wait: as long as a NIC's ring  \
+			       */
+#define SEGS_PER_VISIT   16u  /* segments of one connection before the next has its turn */
+#define VISITS_PER_TURN  256u /* connections looked at by one tcp_output */
+#define RSTS_PER_LIMIT   10u  /* in RATE_LIMIT_NS: answers to segments of no connection... */
+#define RST_LIMITS       32u  /* ... from a 32nd of all sources: 32,000 a second in all */
+#define DRAIN_SLOTS      256u /* connections looked at by one tcp_drain */
+#define BLOCKED_PER_TURN 16u
+#define BUCKET_FLOWS     8u
 
 /* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
 struct flow_bucket {
@@ -43,64 +45,64 @@ static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a lin
 
 /* How far a connection had got when it was last looked at for standing still (tcp_evict.c). */
 struct stall {
-	uint64_t noted_ns; /* 0: never */
+	uint64_t recorded_ns; /* 0: never */
 	uint32_t una_goal, rcv_goal;
 };
 
 /* What is left of each pool when it runs short. */
-struct low_marks {
-	uint32_t chunks, pieces, frames;
+struct watermarks {
+	uint32_t chunks, bufs, frames;
 };
 
 struct evict {
-	struct low_marks begins, ends;
-	struct stall *stalls;         /* of each slot */
-	uint64_t since_ns;            /* this shortage; 0: there is none */
-	uint64_t press_ns;            /* when the service last was short of what queues hold */
-	uint64_t evicted_ns;          /* the last one */
-	uint32_t slot;                /* next to be looked at */
-	bool queues, frames, pressed; /* what is short */
+	struct watermarks begins, ends;
+	struct stall *stalls; /* of each slot */
+	uint64_t since_ns;    /* this shortage; 0: there is none */
+	uint64_t pressure_ns; /* when the service last was short of what queues hold */
+	uint64_t evicted_ns;  /* the last one */
+	uint32_t slot;        /* next to be looked at */
+	bool sendq_short, frames_short, pressure; /* what is short */
 };
 
-/* Flags that a connection must have, of those in mask, for the short way (tcp_plain.c). Nobody has
- * any of none: PLAIN_CLOSED. */
-struct plain_rule {
+/* Flags that a connection must have, of those in mask, for the fast path (tcp_fast_path.c). Nobody
+ * has any of none: FAST_PATH_OFF. */
+struct fast_path_rule {
 	uint32_t mask, want;
 };
 
-#define PLAIN_CLOSED ((struct plain_rule){.mask = 0, .want = 1})
+#define FAST_PATH_OFF ((struct fast_path_rule){.mask = 0, .want = 1})
 
 struct tcp {
 	struct conn *conns;
-	struct plain_rule plain_in, plain_out;
-	uint32_t neigh_changes; /* in the neighbour table, as of this turn's output... */
-	uint32_t hop_tick;      /* ... and its time: struct conn_hop */
-	uint32_t hops_closed;   /* 0; all ones, for tests: no way is remembered */
+	struct fast_path_rule fast_path_in, fast_path_out;
+	uint32_t neigh_generation; /* in the neighbour table, as of this turn's output... */
+	uint32_t hop_tick;         /* ... and its time: struct conn_hop */
+	uint32_t hop_cache_off;    /* 0; all ones, for tests: no way is remembered */
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
-	uint32_t active_count;  /* connections of conn_connect(): their local ports are any */
-	uint32_t port_next;     /* RFC 6056 section 3.3.3 */
-	uint32_t *source_place; /* of each slot, in cfg.sources; NULL without */
-	uint64_t cookie_ns;     /* when the last cookie went out; 0: never */
-	uint64_t turns;         /* of tcp_input */
-	struct syn_ration syn_ration;
-	struct syn_memory syns; /* cfg.syn_lines: those that were put off */
+	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
+	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
+	uint64_t turns;        /* of tcp_input */
+	struct syn_budget syn_budget;
+	struct syn_history syns; /* cfg.syn_lines: those that were put off */
 
-	struct list ready, out, starved;
+	struct list ready, out, blocked;
 	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
 
-	struct list
-		holed; /* connections with text after a hole, the longest without progress first */
+	struct list ooo_list;   /* connections with out-of-order data, the longest without progress
+				   first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
-	struct txq_pool pool;
-	struct widths widths;
+	struct sendq_pool pool;
+	struct rcv_autotune rcv_autotune;
 	struct evict evict;
-	struct sent_pool sent_pool;
+	struct scoreboard_pool scoreboard_pool;
 
-	struct ration resets[RST_RATIONS];
-	uint32_t rx_more_turns; /* in succession, up to RX_MORE_TURNS */
+	struct rate_limit resets[RST_LIMITS];
+	uint32_t rx_backlog_turns; /* in succession, up to RX_BACKLOG_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
 
@@ -113,7 +115,7 @@ struct tcp {
 
 /* One received segment on its way through the steps. */
 struct arrival {
-	struct tcp_seg seg; /* trimmed to the window by take_text */
+	struct tcp_seg seg; /* trimmed to the window by process_data */
 	struct frame *frame;
 	uint8_t *start; /* of the frame */
 	const uint8_t *src_mac;
@@ -145,7 +147,7 @@ struct conn *conn_open_active(struct stack *s, struct flow flow);
 void conn_established(struct stack *s, struct conn *c);
 void conn_fin_wait_2(struct stack *s, struct conn *c);
 void conn_time_wait(struct stack *s, struct conn *c);
-void conn_gone(struct stack *s, struct conn *c);
+void conn_detach(struct stack *s, struct conn *c);
 /* To CLOSED, and the slot is free. gone() is called if opened() was. */
 void conn_free(struct stack *s, struct conn *c);
 /* The same, with a RST to the peer. */
@@ -161,7 +163,7 @@ conn_make_ready(struct stack *s, struct conn *c)
 }
 
 static inline void
-conn_make_out(struct stack *s, struct conn *c)
+conn_schedule_output(struct stack *s, struct conn *c)
 {
 	if (list_empty(&c->out))
 		list_push_back(&s->tcp->out, &c->out);
@@ -171,12 +173,12 @@ static inline void
 conn_ack_now(struct stack *s, struct conn *c)
 {
 	c->flags |= CONN_ACK_NOW;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 }
 
 /* Acknowledged bytes or freed chunks may let a refused writer go on. */
-void conn_room_made(struct stack *s, struct conn *c);
-void wake_starved(struct stack *s);
+void conn_wake_writer(struct stack *s, struct conn *c);
+void wake_blocked_writers(struct stack *s);
 
 /* ---- tcp_listen.c: segments of no connection ---- */
 
@@ -188,48 +190,49 @@ bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
 /* Has the core no time for this SYN now, and will it be known when it comes again? */
-bool syn_put_off(struct stack *s, const struct arrival *a);
+bool syn_defer(struct stack *s, const struct arrival *a);
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
-struct conn *cookie_redeem(struct stack *s, const struct arrival *a);
+struct conn *cookie_open(struct stack *s, const struct arrival *a);
 /* The same where a SYN of the flow has found a place after the one with the cookie: the peer knows
  * one of our two numbers, and that one counts. Returns the connection the segment belongs to. */
-struct conn *cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a);
+struct conn *cookie_replace_half_open(struct stack *s, struct conn *half_open,
+				      const struct arrival *a);
 
 /* ---- tcp_connect.c: connections that we open ---- */
 
 /* A segment in SYN_SENT. */
 void connect_input(struct stack *s, struct conn *c, struct arrival *a);
 /* Two SYNs have crossed, and this is the SYN-ACK of the other: make it a plain ACK. */
-void connect_crossed(struct stack *s, struct conn *c, struct tcp_seg *seg);
+void connect_simultaneous(struct stack *s, struct conn *c, struct tcp_seg *seg);
 /* Is the way there known? If not, the SYN waits for it. */
 bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 
-/* ---- tcp_mtu.c: what the path takes ---- */
+/* ---- tcp_pmtu.c: what the path takes ---- */
 
 /* A router says that a segment of this flow was too long for its next hop; seq: where the segment
  * that it quotes begins. False: that is none of ours. */
 bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
 /* A retransmission timeout, the c->tries-th in a row. */
-void mtu_timeout(struct stack *s, struct conn *c);
-/* With CONN_MTU_LOW or CONN_MTU_HOLE: is it time to try longer ones again? */
-void mtu_look(struct stack *s, struct conn *c);
-/* len bytes of text, more than MTU_TELLS, went out in one segment. */
-void mtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len);
+void pmtu_timeout(struct stack *s, struct conn *c);
+/* With CONN_PMTU_REDUCED or CONN_PMTU_BLACK_HOLE: is it time to try longer ones again? */
+void pmtu_check(struct stack *s, struct conn *c);
+/* len bytes of data, more than PMTU_SAMPLE_MIN, went out in one segment. */
+void pmtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len);
 
 static inline uint16_t
-mtu_tick(const struct stack *s)
+pmtu_tick(const struct stack *s)
 {
-	return (uint16_t)(s->now_ns >> MTU_TICK_SHIFT);
+	return (uint16_t)(s->now_ns >> PMTU_TICK_SHIFT);
 }
 
 /* The next segment long enough is sampled. */
 static inline void
-mtu_watch(const struct stack *s, struct conn *c)
+pmtu_sample_next(const struct stack *s, struct conn *c)
 {
-	c->mtu_seen = (uint16_t)(mtu_tick(s) - 1);
+	c->pmtu_sample_tick = (uint16_t)(pmtu_tick(s) - 1);
 }
 
 /* ---- tcp_ack.c: what an acknowledgment does ---- */
@@ -239,11 +242,12 @@ enum step check_ack(struct stack *s, struct conn *c, const struct arrival *a);
 /* ---- tcp_out.c: segments ---- */
 
 void out_reset(struct stack *s, struct conn *c);
-void out_reset_unknown(struct stack *s, const struct arrival *a);
+void out_stateless_rst(struct stack *s, const struct arrival *a);
 void out_challenge(struct stack *s, struct conn *c);
-/* Answer a segment of no connection, back the way it came: who is asked by ARP is no stranger's to
- * choose. Ports, sequence numbers, flags and options of seg are the answer's; false: no room. */
-bool out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
+/* Answer a segment of no connection, back the way it came: an unknown peer must not choose whom we
+ * ask by ARP. Ports, sequence numbers, flags and options of seg are the answer's; false: no room.
+ */
+bool out_stateless(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
 
 /* ---- tcp_evict.c: when memory is short ---- */
 

@@ -3,31 +3,31 @@
  */
 #include "tcp_ack.h"
 
-/* Of text sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
- * that time was lost, the peer repeats its echo when the text comes once more, and how long we have
+/* Of data sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
+ * that time was lost, the peer repeats its echo when the data comes once more, and how long we have
  * waited is not how long the way is: if the last time can have caused the ACK, it has. */
 static void
-take_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
-	  const struct sent_news *news)
+rtt_from_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
+	      const struct ack_delivered *delivered)
 {
-	const uint64_t echoed_ns = rtt_echoed_ns(s, c, seg);
-	const uint64_t last_ns = (uint64_t)(s->now_us - news->newest_us) * 1000;
+	const uint64_t echoed_ns = rtt_from_tsecr_ns(s, c, seg);
+	const uint64_t last_ns = (uint64_t)(s->now_us - delivered->newest_us) * 1000;
 
 	if (echoed_ns == 0)
 		return;
-	rtt_sample(c,
-		   (uint32_t)((news->newest && last_ns < echoed_ns ? last_ns : echoed_ns) / 1000));
+	rtt_sample(c, (uint32_t)((delivered->newest && last_ns < echoed_ns ? last_ns : echoed_ns) /
+				 1000));
 }
 
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */
 static enum step
-ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
+syn_acked(struct stack *s, struct conn *c, const struct arrival *a)
 {
 	const struct tcp_seg *seg = &a->seg;
 
 	if (seg->ack != c->iss + 1 || c->snd_max != c->iss + 1) {
 		stack_count(s, TCP_DROP_ACK_OF_SYN);
-		out_reset_unknown(s, a);
+		out_stateless_rst(s, a);
 		return STEP_DONE;
 	}
 	c->snd_una = c->snd_nxt = seg->ack;
@@ -35,17 +35,17 @@ ack_of_syn(struct stack *s, struct conn *c, const struct arrival *a)
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
 	if (c->flags & CONN_RTT_TIMED)
-		take_rtt(s, c, c->rtt_at_us);
+		rtt_measure(s, c, c->rtt_at_us);
 	else
-		take_echo(s, c, seg, &(struct sent_news){0});
+		rtt_from_echo(s, c, seg, &(struct ack_delivered){0});
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_established(s, c);
 	/* opened() may have aborted it at once. */
-	return c->state == CONN_CLOSED ? STEP_DONE : STEP_ON;
+	return c->state == CONN_CLOSED ? STEP_DONE : STEP_CONTINUE;
 }
 
-/* RFC 5681 section 2: no text, no news, while something is on its way. An answer to a window
- * probe looks the same and means nothing. */
+/* RFC 5681 section 2: no data, no window update, while something is on its way. An answer to a
+ * window probe looks the same and means nothing. */
 static bool
 is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 {
@@ -56,13 +56,13 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 
 /* The scoreboard and the round trip have been seen to. */
 static void
-ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+ack_new_data(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const uint32_t ack = seg->ack;
 	const uint32_t acked = ack - c->snd_una;
 	const bool with_fin = acked > c->tx.bytes; /* check_ack: at most snd_max */
 
-	txq_drop(&c->tx, &s->tcp->pool, with_fin ? c->tx.bytes : acked);
+	sendq_drop(&c->tx, &s->tcp->pool, with_fin ? c->tx.bytes : acked);
 	c->snd_una = ack;
 	if (seq_before(c->snd_nxt, ack))
 		c->snd_nxt = ack;
@@ -71,56 +71,56 @@ ack_is_new(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	timer_main_off(c);
 	if (c->snd_max != c->snd_una)
 		timer_flight(s, c);
-	conn_room_made(s, c);
+	conn_wake_writer(s, c);
 	if (c->tx.bytes > 0 || conn_fin_due(c))
-		conn_make_out(s, c);
+		conn_schedule_output(s, c);
 }
 
 static void
-ack_with_care(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+ack_slow_path(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const bool sack = seg->opt.seen & TCP_HAS_SACK && c->flags & CONN_SACK;
 	struct loss_ack a = {
-		.news = {.now_us = s->now_us, .min_rtt_us = c->min_rtt_us},
-		.told = {.dup = !sack && is_dup_ack(c, seg)},
+		.delivered = {.now_us = s->now_us, .min_rtt_us = c->min_rtt_us},
+		.info = {.dup = !sack && is_dup_ack(c, seg)},
 		.acked = seq_after(seg->ack, c->snd_una) ? seg->ack - c->snd_una : 0,
-		.limited = cwnd_is_limit(c),
+		.limited = cwnd_is_limiting(c),
 	};
 
-	if (sack || a.told.dup)
-		conn_troubled(c);
+	if (sack || a.info.dup)
+		conn_enter_disorder(c);
 	if (a.acked > 0) {
-		sent_ack(&c->sent, &s->tcp->sent_pool, seg->ack, &a.news);
-		if (a.news.timed && !a.news.mixed)
-			take_rtt(s, c, a.news.oldest_us);
+		scoreboard_ack(&c->scoreboard, &s->tcp->scoreboard_pool, seg->ack, &a.delivered);
+		if (a.delivered.timed && !a.delivered.mixed)
+			rtt_measure(s, c, a.delivered.oldest_us);
 		else
-			take_echo(s, c, seg, &a.news);
-		ack_is_new(s, c, seg);
+			rtt_from_echo(s, c, seg, &a.delivered);
+		ack_new_data(s, c, seg);
 	}
 	if (sack)
-		sack_take(s, c, &seg->opt, &a.told, &a.news);
-	if (c->flags & CONN_TROUBLED)
+		sack_process(s, c, &seg->opt, &a.info, &a.delivered);
+	if (c->flags & CONN_DISORDER)
 		loss_acked(s, c, seg, &a);
 	else if (a.limited && a.acked > 0)
-		cc_grow(s, c, a.acked, s->now_us);
+		cc_on_ack(s, c, a.acked, s->now_us);
 	if (!seq_before(seg->ack, c->snd_una))
-		take_window(s, c, seg->seq, seg->ack, seg->window);
+		snd_wnd_update(s, c, seg->seq, seg->ack, seg->window);
 }
 
-/* The part of an acknowledgment that is about the text we sent. A reply that arrived whole is the
- * common case, and has no news but its round trip. */
+/* The part of an acknowledgment that is about the data we sent. A reply that arrived whole is the
+ * common case, and tells nothing new but its round trip. */
 static void
-text_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+data_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
-	if (unlikely(c->flags & CONN_TROUBLED || seg->opt.seen & TCP_HAS_SACK ||
-		     cwnd_is_limit(c)) ||
-	    !sent_ack_all(&c->sent, seg->ack)) {
-		ack_with_care(s, c, seg);
+	if (unlikely(c->flags & CONN_DISORDER || seg->opt.seen & TCP_HAS_SACK ||
+		     cwnd_is_limiting(c)) ||
+	    !scoreboard_ack_all(&c->scoreboard, seg->ack)) {
+		ack_slow_path(s, c, seg);
 		return;
 	}
-	take_window(s, c, seg->seq, seg->ack, seg->window);
-	take_rtt(s, c, c->sent.first.sent_us);
-	ack_is_new(s, c, seg);
+	snd_wnd_update(s, c, seg->seq, seg->ack, seg->window);
+	rtt_measure(s, c, c->scoreboard.first.sent_us);
+	ack_new_data(s, c, seg);
 }
 
 /* What the acknowledgment of our FIN does to the state. */
@@ -130,12 +130,12 @@ fin_acked(struct stack *s, struct conn *c)
 	switch (c->state) {
 	case CONN_FIN_WAIT_1:
 		conn_fin_wait_2(s, c);
-		return STEP_ON;
+		return STEP_CONTINUE;
 	case CONN_CLOSING:
 		conn_time_wait(s, c);
-		return STEP_ON;
+		return STEP_CONTINUE;
 	default: /* LAST-ACK: conn_fin_due() allows no other */
-		stack_count(s, TCP_CLOSED_BY_BOTH);
+		stack_count(s, TCP_CLOSED);
 		conn_free(s, c);
 		return STEP_DONE;
 	}
@@ -152,8 +152,8 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 		return STEP_DONE;
 	}
 	if (c->state == CONN_SYN_RCVD)
-		return ack_of_syn(s, c, a);
-	if (!ack_is_likely(c, seg->ack)) {
+		return syn_acked(s, c, a);
+	if (!ack_acceptable(c, seg->ack)) {
 		stack_count(s, TCP_CHALLENGED_ACK);
 		out_challenge(s, c);
 		return STEP_DONE;
@@ -161,6 +161,6 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 	if (c->flags & CONN_PERSIST && !(c->flags & CONN_CLOSE))
 		c->tries = 0; /* a window may stay shut as long as its owner lives (3.8.6.1) */
 	fin = seq_after(seg->ack, c->snd_una) && conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
-	text_acked(s, c, seg);
-	return fin ? fin_acked(s, c) : STEP_ON;
+	data_acked(s, c, seg);
+	return fin ? fin_acked(s, c) : STEP_CONTINUE;
 }

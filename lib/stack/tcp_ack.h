@@ -1,5 +1,5 @@
 /*
- * tcp_ack.h - what every acknowledgment does, for tcp_ack.c, tcp_in.c and tcp_plain.c.
+ * tcp_ack.h - what every acknowledgment does, for tcp_ack.c, tcp_in.c and tcp_fast_path.c.
  *
  * Private to the three.
  *
@@ -10,9 +10,9 @@
 
 #include "tcp.h"
 
-/* Text sent once, at sent_us, is timed to the microsecond. */
+/* Data sent once, at sent_us, is timed to the microsecond. */
 static inline void
-take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
+rtt_measure(const struct stack *s, struct conn *c, uint32_t sent_us)
 {
 	uint32_t us = s->now_us - sent_us;
 
@@ -24,7 +24,7 @@ take_rtt(const struct stack *s, struct conn *c, uint32_t sent_us)
 
 /* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
 static inline bool
-ack_is_likely(const struct conn *c, uint32_t ack)
+ack_acceptable(const struct conn *c, uint32_t ack)
 {
 	return !seq_after(ack, c->snd_max) && !seq_before(ack, c->snd_una - c->snd_wnd_max);
 }
@@ -32,7 +32,7 @@ ack_is_likely(const struct conn *c, uint32_t ack)
 /* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands
  * in the segment. */
 static inline void
-take_window(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
+snd_wnd_update(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
 {
 	const bool newer =
 		seq_before(c->snd_wl1, seq) || (c->snd_wl1 == seq && !seq_after(c->snd_wl2, ack));
@@ -41,7 +41,7 @@ take_window(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_
 	if (!newer)
 		return;
 	if (window > c->snd_wnd && c->tx.bytes > 0)
-		conn_make_out(s, c);
+		conn_schedule_output(s, c);
 	c->snd_wnd = window;
 	if (unlikely(window > c->snd_wnd_max))
 		c->snd_wnd_max = window;
@@ -52,9 +52,9 @@ take_window(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_
 /* Is the congestion window what keeps us from sending more? In slow start it is also when more than
  * half of it was used (RFC 7661 section 4.3 asks for no less). */
 static inline bool
-cwnd_is_limit(const struct conn *c)
+cwnd_is_limiting(const struct conn *c)
 {
-	return c->flags & CONN_CWND_FULL ||
+	return c->flags & CONN_CWND_LIMITED ||
 	       ((c->snd_nxt - c->snd_una) > c->cwnd / 2 && c->cwnd < c->ssthresh);
 }
 

@@ -12,7 +12,7 @@
 /* RFC 3465 section 2.3 asks for L = 2. Peers whose NICs gather segments acknowledge ten and more at
  * once, as often as not, and as Linux does we count them; the limit is for freak ACKs. */
 #define SLOW_START_SEGS 16u
-/* Without SACK after a timeout an ACK may be for text that came before: RFC 3465 section 2.3. */
+/* Without SACK after a timeout an ACK may be for data that came before: RFC 3465 section 2.3. */
 #define SLOW_START_SEGS_BLIND 1u
 #define CWND_MIN_SEGS         2u
 
@@ -23,14 +23,14 @@ cc_start(struct conn *c)
 	c->ssthresh = SSTHRESH_NONE;
 	c->recover = c->snd_una - 1;
 	c->dup_acks = 0;
-	c->growth = (struct growth){0};
+	c->cc = (struct cc_state){0};
 }
 
 /* RFC 5681 section 3.1, with the byte counting of RFC 3465 section 2.1. */
 static void
-reno_avoid(struct conn *c, uint32_t bytes)
+reno_cong_avoid(struct conn *c, uint32_t bytes)
 {
-	struct growth *g = &c->growth;
+	struct cc_state *g = &c->cc;
 
 	g->part += bytes;
 	if (g->part >= c->cwnd) {
@@ -41,9 +41,9 @@ reno_avoid(struct conn *c, uint32_t bytes)
 
 /* RFC 9438 section 4.2: congestion avoidance begins anew. */
 static void
-epoch_begin(struct conn *c, uint32_t now_us)
+cubic_epoch_start(struct conn *c, uint32_t now_us)
 {
-	struct growth *g = &c->growth;
+	struct cc_state *g = &c->cc;
 
 	g->t_us = 1;
 	g->last_us = now_us;
@@ -57,7 +57,7 @@ epoch_begin(struct conn *c, uint32_t now_us)
 
 /* Whole bytes of bytes * more / cwnd; what is left of the division waits in *part. */
 static uint32_t
-share(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
+mul_div(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
 {
 	const uint64_t n = (uint64_t)bytes * more + *part;
 
@@ -70,20 +70,20 @@ share(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
 static void
 reno_estimate(struct conn *c, uint32_t bytes)
 {
-	struct growth *g = &c->growth;
+	struct cc_state *g = &c->cc;
 	const uint32_t step = g->w_est < g->prior ? c->mss * 9u / 17u : c->mss;
 
-	g->w_est += share(bytes, step, c->cwnd, &g->est_part);
+	g->w_est += mul_div(bytes, step, c->cwnd, &g->est_part);
 }
 
 static void
-cubic_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
+cubic_cong_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
 {
-	struct growth *g = &c->growth;
+	struct cc_state *g = &c->cc;
 	uint32_t target;
 
 	if (g->t_us == 0)
-		epoch_begin(c, now_us);
+		cubic_epoch_start(c, now_us);
 	/* Time in which nothing was asked of the window does not count: section 5.8. */
 	g->t_us += min_u32(now_us - g->last_us, c->srtt_us);
 	g->last_us = now_us;
@@ -94,11 +94,11 @@ cubic_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
 	}
 	target = cubic_window(g->origin, c->mss, (g->t_us + c->srtt_us) / 1000, g->k_ms);
 	target = min_u32(max_u32(target, c->cwnd), c->cwnd + c->cwnd / 2);
-	c->cwnd += share(bytes, target - c->cwnd, c->cwnd, &g->part);
+	c->cwnd += mul_div(bytes, target - c->cwnd, c->cwnd, &g->part);
 }
 
 void
-cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us)
+cc_on_ack(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us)
 {
 	const bool blind = (c->flags & (CONN_LOSS | CONN_SACK)) == CONN_LOSS;
 	const uint32_t segs = blind ? SLOW_START_SEGS_BLIND : SLOW_START_SEGS;
@@ -106,17 +106,17 @@ cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us)
 	if (c->cwnd < c->ssthresh)
 		c->cwnd += min_u32(min_u32(bytes, segs * c->mss), c->ssthresh - c->cwnd);
 	else if (s->cfg.congestion == CC_NEWRENO)
-		reno_avoid(c, bytes);
+		reno_cong_avoid(c, bytes);
 	else
-		cubic_avoid(c, bytes, now_us);
+		cubic_cong_avoid(c, bytes, now_us);
 	c->cwnd = min_u32(c->cwnd, CWND_MAX);
 }
 
 /* A loss, or what looks like one: ssthresh is what the network is thought to take. */
 void
-cc_lost(const struct stack *s, struct conn *c)
+cc_on_loss(const struct stack *s, struct conn *c)
 {
-	struct growth *g = &c->growth;
+	struct cc_state *g = &c->cc;
 	const uint32_t least = CWND_MIN_SEGS * c->mss;
 
 	g->t_us = 0;
@@ -136,9 +136,9 @@ cc_lost(const struct stack *s, struct conn *c)
 /* RFC 5681 section 4.1: after a silence nothing is known of the network but where the limit was
  * (RFC 7661 section 4.4). */
 void
-cc_idle(struct conn *c)
+cc_after_idle(struct conn *c)
 {
 	c->ssthresh = max_u32(c->ssthresh, c->cwnd / 4 * 3);
 	c->cwnd = min_u32(c->cwnd, INITIAL_CWND_SEGS * c->mss);
-	c->growth.t_us = 0;
+	c->cc.t_us = 0;
 }

@@ -1,7 +1,7 @@
 /*
  * tcp_conn.c - birth, states and death of a connection; the pools it lives from.
  */
-#include "tcp_plain.h"
+#include "tcp_fast_path.h"
 
 #include "conn_sources.h"
 
@@ -20,10 +20,10 @@ tcp_bytes(const struct stack_config *cfg)
 {
 	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
-	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + txq_pool_bytes(cfg->chunks) +
-	       sent_pool_bytes(cfg->chunks) +
+	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
+	       scoreboard_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_memory_bytes(cfg->syn_lines) +
+	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
 	       6 * CACHE_LINE_BYTES;
 }
 
@@ -37,18 +37,18 @@ conns_create(struct tcp *t, struct region *region, uint32_t conns)
 		c->slot = i;
 		list_init(&c->ready);
 		list_init(&c->out);
-		list_init(&c->holed);
+		list_init(&c->ooo_list);
 		wheel_node_init(&c->timer);
-		list_push_back(&t->free, &c->where);
+		list_push_back(&t->free, &c->state_list);
 	}
 }
 
 static void
-source_places_create(struct tcp *t, struct region *region, uint32_t conns)
+source_cells_create(struct tcp *t, struct region *region, uint32_t conns)
 {
-	t->source_place = region_take(region, conns * sizeof(uint32_t), CACHE_LINE_BYTES);
+	t->source_cell = region_take(region, conns * sizeof(uint32_t), CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < conns; i++)
-		t->source_place[i] = SOURCES_NONE;
+		t->source_cell[i] = SOURCES_NONE;
 }
 
 struct tcp *
@@ -58,11 +58,11 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 
 	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
-	plain_open(t);
+	fast_path_init(t);
 	list_init(&t->ready);
 	list_init(&t->out);
-	list_init(&t->starved);
-	list_init(&t->holed);
+	list_init(&t->blocked);
+	list_init(&t->ooo_list);
 	list_init(&t->free);
 	list_init(&t->half_open);
 	list_init(&t->fin_wait);
@@ -73,21 +73,22 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	t->bucket_mask = buckets - 1;
 	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
 	if (cfg->sources != NULL)
-		source_places_create(t, region, cfg->conns_max);
+		source_cells_create(t, region, cfg->conns_max);
 	if (cfg->syn_lines != 0)
-		syn_memory_create(&t->syns, region, cfg->syn_lines);
+		syn_history_create(&t->syns, region, cfg->syn_lines);
 	evict_create(&t->evict, region, cfg);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, cfg->rx_frames_max);
-	t->widths.bytes_max = (uint64_t)cfg->rx_frames_max * WIDTH_A_FRAME;
-	txq_pool_create(&t->pool, region, cfg->chunks);
-	sent_pool_create(&t->sent_pool, region, cfg->chunks); /* a run for each: SENT_RUNS_MAX */
+	t->rcv_autotune.bytes_max = (uint64_t)cfg->rx_frames_max * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	sendq_pool_create(&t->pool, region, cfg->chunks);
+	scoreboard_pool_create(&t->scoreboard_pool, region,
+			       cfg->chunks); /* a range for each: SENT_RANGES_MAX */
 	return t;
 }
 
-/* A slot is free, or has an owner who is owed nothing any more. */
+/* A slot is free, or its connection has nothing left to deliver. */
 static bool
-slot_left(const struct tcp *t)
+slot_available(const struct tcp *t)
 {
 	return !list_empty(&t->free) || !list_empty(&t->time_wait) || !list_empty(&t->fin_wait);
 }
@@ -96,7 +97,7 @@ static void
 recycle(struct stack *s, struct list *oldest, enum stack_counter what)
 {
 	stack_count(s, what);
-	conn_free(s, container_of(oldest, struct conn, where));
+	conn_free(s, container_of(oldest, struct conn, state_list));
 }
 
 /* A fresh one, else the oldest TIME-WAIT's, else that of the peer which has not closed for longest
@@ -112,16 +113,16 @@ free_slot(struct stack *s)
 		recycle(s, t->fin_wait.next, TCP_FIN_WAIT_RECYCLED);
 	if (list_empty(&t->free))
 		return NULL;
-	return container_of(list_pop_front(&t->free), struct conn, where);
+	return container_of(list_pop_front(&t->free), struct conn, state_list);
 }
 
 /* The same for a SYN, else the oldest half-open's. */
 static struct conn *
-slot_take(struct stack *s)
+slot_alloc(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	if (!slot_left(t) && !list_empty(&t->half_open))
+	if (!slot_available(t) && !list_empty(&t->half_open))
 		recycle(s, t->half_open.next, TCP_HALF_OPEN_DROPPED);
 	return free_slot(s);
 }
@@ -133,12 +134,12 @@ conn_half_open_full(const struct stack *s)
 
 	if (t->half_open_count >= t->half_open_max)
 		return true;
-	return !slot_left(t) && !list_empty(&t->half_open);
+	return !slot_available(t) && !list_empty(&t->half_open);
 }
 
 /* The connection begins: in the table, and in no list. False: the table has no room. */
 static bool
-conn_begin(struct stack *s, struct conn *c, struct flow flow)
+conn_init(struct stack *s, struct conn *c, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 
@@ -147,7 +148,7 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->local = flow.local & CONN_LOCAL_MASK;
 	if (!flow_add(s, c)) {
 		stack_count(s, TCP_REFUSED_TABLE);
-		list_push_back(&t->free, &c->where);
+		list_push_back(&t->free, &c->state_list);
 		return false;
 	}
 	c->flags = 0;
@@ -155,22 +156,22 @@ conn_begin(struct stack *s, struct conn *c, struct flow flow)
 	c->srtt_us = c->rttvar_us = 0;
 	c->rto_us = RTO_INITIAL_US;
 	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
-	c->heard_ns = s->now_ns;
+	c->last_rx_ns = s->now_ns;
 	c->hop.until = 0;
 	c->challenged_us = s->now_us - CHALLENGE_US; /* never */
 	c->ts_recent = c->ts_offset = 0;
 	c->rcv_mss = TCP_MSS_DEFAULT;
-	width_begin(s, c);
-	c->island_clock = 0;
+	rcv_autotune_init(s, c);
+	c->ooo_clock = 0;
 	c->acks_due = 0;
-	c->hole_bytes = 0;
-	c->mtu_falls = 0;
-	c->lengths = (struct lengths){0};
-	mtu_watch(s, c);
+	c->ooo_bytes = 0;
+	c->pmtu_reductions = 0;
+	c->pmtu = (struct pmtu_state){0};
+	pmtu_sample_next(s, c);
 	c->rx = (struct rxq){0};
-	txq_init(&c->tx);
-	t->evict.stalls[c->slot].noted_ns = 0;
-	sent_init(&c->sent);
+	sendq_init(&c->tx);
+	t->evict.stalls[c->slot].recorded_ns = 0;
+	scoreboard_init(&c->scoreboard);
 	c->min_rtt_us = RTT_UNKNOWN;
 	c->loss = (struct loss){.reo_mult = 1};
 	t->conns_count++;
@@ -181,16 +182,16 @@ struct conn *
 conn_open(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
-	struct conn *c = slot_take(s);
+	struct conn *c = slot_alloc(s);
 
 	if (c == NULL) {
 		stack_count(s, TCP_REFUSED_CONNS_MAX);
 		return NULL;
 	}
-	if (!conn_begin(s, c, flow))
+	if (!conn_init(s, c, flow))
 		return NULL;
 	c->state = CONN_SYN_RCVD;
-	list_push_back(&t->half_open, &c->where);
+	list_push_back(&t->half_open, &c->state_list);
 	t->half_open_count++;
 	stack_count(s, TCP_SYNS);
 	return c;
@@ -206,7 +207,7 @@ conn_open_active(struct stack *s, struct flow flow)
 		stack_count(s, TCP_CONNECT_NO_SLOT);
 		return NULL;
 	}
-	if (!conn_begin(s, c, flow))
+	if (!conn_init(s, c, flow))
 		return NULL;
 	c->state = CONN_SYN_SENT;
 	c->flags |= CONN_ACTIVE;
@@ -226,27 +227,26 @@ conns_open_add(struct tcp *t, uint32_t n)
 /* A share is the peer's until all was delivered, whoever has closed: else one that reads nothing
  * could have any number of slots. */
 static void
-source_leave(struct stack *s, struct conn *c)
+source_release(struct stack *s, struct conn *c)
 {
 	uint32_t *place;
 
 	if (likely(s->cfg.sources == NULL))
 		return;
-	place = &s->tcp->source_place[c->slot];
+	place = &s->tcp->source_cell[c->slot];
 	if (*place != SOURCES_NONE)
-		conn_sources_leave_mt(s->cfg.sources, *place);
+		conn_sources_remove_mt(s->cfg.sources, *place);
 	*place = SOURCES_NONE;
 }
 
 /* Is there a share left for the peer? What we open ourselves has none. */
 static bool
-source_enter(struct stack *s, struct conn *c)
+source_acquire(struct stack *s, struct conn *c)
 {
 	if (likely(s->cfg.sources == NULL) || c->flags & CONN_ACTIVE)
 		return true;
-	switch (conn_sources_enter_mt(s->cfg.sources, &c->peer_ip,
-				      &s->tcp->source_place[c->slot])) {
-	case SOURCES_IN:
+	switch (conn_sources_add_mt(s->cfg.sources, &c->peer_ip, &s->tcp->source_cell[c->slot])) {
+	case SOURCES_ADDED:
 		return true;
 	case SOURCES_FULL:
 		stack_count(s, TCP_REFUSED_SOURCES_FULL);
@@ -260,18 +260,18 @@ source_enter(struct stack *s, struct conn *c)
 void
 conn_established(struct stack *s, struct conn *c)
 {
-	if (!source_enter(s, c)) {
+	if (!source_acquire(s, c)) {
 		conn_reset(s, c);
 		return;
 	}
-	list_unlink(&c->where);
+	list_unlink(&c->state_list);
 	if (!(c->flags & CONN_ACTIVE))
 		s->tcp->half_open_count--;
 	c->state = CONN_ESTABLISHED;
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
 	cc_start(c);
-	width_open(s, c);
+	rcv_autotune_start(s, c);
 	timer_main_off(c);
 	if (s->cfg.keepalive_idle_ns != 0) {
 		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;
@@ -285,7 +285,7 @@ conn_established(struct stack *s, struct conn *c)
 /* The service lets go of it, if it has it; what it would still read or write has no reader or
  * writer. */
 void
-conn_gone(struct stack *s, struct conn *c)
+conn_detach(struct stack *s, struct conn *c)
 {
 	list_unlink(&c->ready);
 	rx_clear(s, c);
@@ -309,16 +309,16 @@ conn_free(struct stack *s, struct conn *c)
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
 	/* First out of every list and the table: gone() may ask for anything. */
-	list_unlink(&c->where);
+	list_unlink(&c->state_list);
 	list_unlink(&c->out);
-	wheel_unarm(&t->wheel, &c->timer);
+	wheel_disarm(&t->wheel, &c->timer);
 	flow_remove(s, c);
 	c->state = CONN_CLOSED;
-	source_leave(s, c);
-	conn_gone(s, c);
-	txq_clear(&c->tx, &t->pool);
-	sent_clear(&c->sent, &t->sent_pool);
-	list_push_back(&t->free, &c->where);
+	source_release(s, c);
+	conn_detach(s, c);
+	sendq_clear(&c->tx, &t->pool);
+	scoreboard_clear(&c->scoreboard, &t->scoreboard_pool);
+	list_push_back(&t->free, &c->state_list);
 	t->conns_count--;
 }
 
@@ -347,8 +347,8 @@ conn_fin_wait_2(struct stack *s, struct conn *c)
 {
 	c->state = CONN_FIN_WAIT_2;
 	c->keep_at_ns = NEVER;
-	list_push_back(&s->tcp->fin_wait, &c->where);
-	source_leave(s, c);
+	list_push_back(&s->tcp->fin_wait, &c->state_list);
+	source_release(s, c);
 	timer_main(s, c, FIN_WAIT_NS);
 }
 
@@ -357,38 +357,38 @@ conn_time_wait(struct stack *s, struct conn *c)
 {
 	c->state = CONN_TIME_WAIT;
 	c->keep_at_ns = NEVER;
-	list_unlink(&c->where);
-	list_push_back(&s->tcp->time_wait, &c->where);
+	list_unlink(&c->state_list);
+	list_push_back(&s->tcp->time_wait, &c->state_list);
 	s->tcp->time_wait_count++;
-	source_leave(s, c);
+	source_release(s, c);
 	timer_main(s, c, TIME_WAIT_NS);
-	conn_gone(s, c);
+	conn_detach(s, c);
 }
 
 void
-conn_room_made(struct stack *s, struct conn *c)
+conn_wake_writer(struct stack *s, struct conn *c)
 {
-	if (!(c->flags & CONN_WANT_ROOM) || c->tx.bytes > CONN_TXQ_BYTES / 2)
+	if (!(c->flags & CONN_WANT_WRITE) || c->tx.bytes > CONN_SENDQ_BYTES / 2)
 		return;
-	if (!list_empty(&c->where)) /* the pool is what it waits for */
+	if (!list_empty(&c->state_list)) /* the pool is what it waits for */
 		return;
-	c->flags &= ~CONN_WANT_ROOM;
+	c->flags &= ~CONN_WANT_WRITE;
 	conn_make_ready(s, c);
 }
 
 void
-wake_starved(struct stack *s)
+wake_blocked_writers(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	for (uint32_t i = 0; i < STARVED_A_TURN && i < t->pool.chunks_left; i++) {
-		struct list *first = list_pop_front(&t->starved);
+	for (uint32_t i = 0; i < BLOCKED_PER_TURN && i < t->pool.chunks_left; i++) {
+		struct list *first = list_pop_front(&t->blocked);
 		struct conn *c;
 
 		if (first == NULL)
 			return;
-		c = container_of(first, struct conn, where);
-		c->flags &= ~CONN_WANT_ROOM;
+		c = container_of(first, struct conn, state_list);
+		c->flags &= ~CONN_WANT_WRITE;
 		conn_make_ready(s, c);
 	}
 }

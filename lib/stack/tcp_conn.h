@@ -14,9 +14,9 @@
 
 #include "stack_core.h"
 #include "tcp_limits.h"
-#include "tcp_sent.h"
-#include "txq.h"
-#include "wheel.h"
+#include "tcp_scoreboard.h"
+#include "sendq.h"
+#include "timer_wheel.h"
 
 #include "base/check.h"
 #include "base/list.h"
@@ -24,7 +24,7 @@
 /* What a step of 3.10.7.4 says: run the next one, or the segment is done with (and maybe the
  * connection). */
 enum step {
-	STEP_ON,
+	STEP_CONTINUE,
 	STEP_DONE,
 };
 
@@ -44,69 +44,71 @@ enum conn_state {
 };
 
 enum conn_flag {
-	CONN_OPENED = 1u << 0,     /* opened() was called, gone() was not */
-	CONN_WSCALE = 1u << 1,     /* both sides scale their windows */
-	CONN_ACK_NOW = 1u << 2,    /* an ACK goes out this turn */
-	CONN_ACK_LATER = 1u << 3,  /* text is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
-	CONN_CLOSE = 1u << 5,      /* the user closed: no more bytes in or out of its hands */
-	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
-	CONN_EOF = 1u << 7,        /* all before the peer's FIN was received */
-	CONN_WANT_ROOM = 1u << 8,  /* the user was refused room to write */
-	CONN_RECOVERY = 1u << 9,   /* fast recovery, until `recover` is acknowledged */
-	CONN_LOSS = 1u << 10,      /* the same after a timeout */
-	CONN_RTT_TIMED = 1u << 11, /* our SYN was sent once, at rtt_at_us */
-	CONN_PERSIST = 1u << 12,   /* main_at_ns is the persist timer */
-	CONN_PROBE = 1u << 13,     /* a window probe goes out this turn */
+	CONN_OPENED = 1u << 0,      /* opened() was called, gone() was not */
+	CONN_WSCALE = 1u << 1,      /* both sides scale their windows */
+	CONN_ACK_NOW = 1u << 2,     /* an ACK goes out this turn */
+	CONN_ACK_DELAYED = 1u << 3, /* data is unacknowledged: on a reply, or when ack_at comes */
+	CONN_SEND_SYN = 1u << 4,    /* SYN or SYN-ACK goes out this turn */
+	CONN_CLOSE = 1u << 5,       /* the user closed: no more bytes in or out of its hands */
+	CONN_PEER_FIN = 1u << 6,    /* peer_fin_seq is known */
+	CONN_EOF = 1u << 7,         /* all before the peer's FIN was received */
+	CONN_WANT_WRITE = 1u << 8,  /* the user was refused room to write */
+	CONN_RECOVERY = 1u << 9,    /* fast recovery, until `recover` is acknowledged */
+	CONN_LOSS = 1u << 10,       /* the same after a timeout */
+	CONN_RTT_TIMED = 1u << 11,  /* our SYN was sent once, at rtt_at_us */
+	CONN_PERSIST = 1u << 12,    /* main_at_ns is the persist timer */
+	CONN_PROBE = 1u << 13,      /* a window probe goes out this turn */
 	CONN_KEEP_PROBE = 1u << 14,
-	CONN_ACTIVE = 1u << 15,  /* opened by us: conn_connect() */
-	CONN_TS = 1u << 16,      /* both sides send timestamps (RFC 7323) */
-	CONN_SACK = 1u << 17,    /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18,   /* dup_begin .. dup_end came twice; the next ACK says so */
-	CONN_MTU_LOW = 1u << 19, /* path_mss is less than our MTU allows, until mtu_at_s */
-	CONN_MTU_HOLE =
+	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,  /* dsack_begin .. dsack_end came twice; the next ACK says so */
+	CONN_PMTU_REDUCED =
+		1u << 19, /* path_mss is less than our MTU allows, until pmtu_raise_at_s */
+	CONN_PMTU_BLACK_HOLE =
 		1u << 20, /* the same because of timeouts, until something is acknowledged */
-	CONN_TROUBLED = 1u << 21,  /* something is SACKed, lost, or was sent again: tcp_loss.c */
-	CONN_CWND_FULL = 1u << 22, /* the congestion window kept text back */
-	CONN_PTO = 1u << 23,       /* main_at_ns is for a loss probe */
-	CONN_REO = 1u << 24,       /* main_at_ns is the end of the reordering window */
-	CONN_TLP_DUE = 1u << 25,   /* a loss probe goes out this turn */
-	CONN_TLP = 1u << 26,       /* one is on its way, up to loss.tlp_end... */
-	CONN_TLP_AGAIN = 1u << 27, /* ... and it was sent before */
-	CONN_REORDERS = 1u << 28,  /* text came out of order without a loss */
-	CONN_UNDO = 1u << 29,      /* loss.undo_* are those before the loss */
-	CONN_SLOW_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
-	CONN_ROUGH = 1u << 31,     /* text came out of order or twice, last at rough_us */
+	CONN_DISORDER = 1u << 21,     /* something is SACKed, lost, or was sent again: tcp_loss.c */
+	CONN_CWND_LIMITED = 1u << 22, /* the congestion window kept data back */
+	CONN_PTO = 1u << 23,          /* main_at_ns is for a loss probe */
+	CONN_REO = 1u << 24,          /* main_at_ns is the end of the reordering window */
+	CONN_TLP_DUE = 1u << 25,      /* a loss probe goes out this turn */
+	CONN_TLP = 1u << 26,          /* one is on its way, up to loss.tlp_end... */
+	CONN_TLP_RETRANS = 1u << 27,  /* ... and it was sent before */
+	CONN_REO_SEEN = 1u << 28,     /* data came out of order without a loss */
+	CONN_UNDO = 1u << 29,         /* loss.undo_* are those before the loss */
+	CONN_PEER_DELAYS_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_QUICKACK = 1u << 31,         /* data came out of order or twice, last at quickack_us */
 };
 
 /* What our SYN offers; the peer's says what remains of it. */
 #define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
-/* Received text, in the frame it came in. Text after a hole is in islands: nodes without a gap
- * between them. The first node of an island knows where the island ends. */
+/* Received data, in the frame it came in. Out-of-order data is in out-of-order blocks: nodes
+ * without a gap between them. The first node of an out-of-order block knows where the out-of-order
+ * block ends. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
 	uint8_t *start;      /* of the frame */
-	const uint8_t *data; /* of the text */
+	const uint8_t *data; /* of the data */
 	uint32_t seq, len;
-	/* of an island's first node: */
-	uint16_t island_frames;
-	uint16_t island_at; /* conn.island_clock when text last came for it */
-	struct rx_seg *island_last;
+	/* of an out-of-order block's first node: */
+	uint16_t block_frames;
+	uint16_t block_updated; /* conn.ooo_clock when data last came for it */
+	struct rx_seg *block_last;
 };
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *islands;     /* after holes: sorted by seq, gaps between them */
+	struct rx_seg *ooo_blocks;  /* after holes: sorted by seq, gaps between them */
 	uint32_t bytes;             /* in order, unread */
-	uint16_t frames, hole_frames;
+	uint16_t frames, ooo_frames;
 };
 
 /* What losses leave behind, touched only while there are any. Names are the RFCs'. */
 struct loss {
-	/* RFC 8985; with CONN_TROUBLED */
-	uint32_t rack_xmit_us, rack_end; /* of the delivered text that was sent last */
+	/* RFC 8985; with CONN_DISORDER */
+	uint32_t rack_xmit_us, rack_end; /* of the delivered data that was sent last */
 	uint32_t rack_rtt_us;
 	uint32_t rack_fack;   /* one past the highest delivered */
 	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
@@ -115,14 +117,14 @@ struct loss {
 	uint32_t prr_delivered, prr_out, recover_fs;
 	/* before the loss was seen */
 	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
-	uint32_t undo_again; /* segments sent again since, and not known to be in vain */
+	uint32_t undo_retrans; /* segments sent again since, and not known to be spurious */
 	uint8_t reo_mult, reo_persist;
-	uint8_t tlp_vain; /* more probes in vain than repaired something */
+	uint8_t tlp_spurious; /* more spurious probes than repaired something */
 	bool dsack_waits;
 };
 
 /* RFC 9438, and the appropriate byte counting of RFC 3465. Bytes. */
-struct growth {
+struct cc_state {
 	uint32_t w_max; /* where the last loss was, or a little below */
 	uint32_t prior; /* cwnd when it was seen */
 	uint32_t w_est; /* what Reno would have by now */
@@ -133,27 +135,27 @@ struct growth {
 	uint32_t est_part; /* ... nor w_est */
 };
 
-/* Which lengths the path has taken: tcp_mtu.c. Times in ticks of 2^MTU_TICK_SHIFT ns. */
-struct lengths {
+/* Which lengths the path has taken: tcp_pmtu.c. Times in ticks of 2^PMTU_TICK_SHIFT ns. */
+struct pmtu_state {
 	uint32_t sample_end; /* of a segment that is watched... */
-	uint16_t sample_len; /* ... with so much text; 0: none is */
-	uint16_t sampled;
-	uint16_t came_len; /* the last of them that arrived; 0: none did */
-	uint16_t came;
-	uint16_t lost_len; /* with mtu_falls: what did not */
-	uint16_t back_mss; /* with CONN_MTU_HOLE: path_mss before */
+	uint16_t sample_len; /* ... with so much data; 0: none is */
+	uint16_t sampled_tick;
+	uint16_t delivered_len; /* the last of them that arrived; 0: none did */
+	uint16_t delivered_tick;
+	uint16_t lost_len; /* with pmtu_reductions: what did not */
+	uint16_t prev_mss; /* with CONN_PMTU_BLACK_HOLE: path_mss before */
 };
 
 /* The way to the peer as the neighbour table last had it. It is so still while the table's number
- * of changes and the time say so: plain_hop() in tcp_plain.c. */
+ * of changes and the time say so: conn_hop_valid() in tcp_fast_path.c. */
 struct conn_hop {
 	uint64_t first; /* 8 bytes of a frame to there: its MAC, and what ours begins with */
-	uint32_t changes;
-	uint32_t until; /* tick of 2^MTU_TICK_SHIFT ns; 0: it was never asked for */
+	uint32_t generation;
+	uint32_t until; /* tick of 2^PMTU_TICK_SHIFT ns; 0: it was never asked for */
 };
 
-#define MTU_TICK_SHIFT 30u
-#define MTU_TELLS      500u /* shorter ones are never cut, so they tell nothing */
+#define PMTU_TICK_SHIFT 30u
+#define PMTU_SAMPLE_MIN 500u /* shorter ones are never cut, so they tell nothing */
 
 #define CONN_SLOTS_MAX  (1u << 24)
 #define CONN_LOCAL_MASK 3u
@@ -166,8 +168,8 @@ struct conn {
 	uint32_t state : 6;            /* enum conn_state */
 	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
-	uint32_t rcv_edge;  /* right edge of the window as the peer knows it */
-	uint32_t rcv_acked; /* rcv_nxt as last told to the peer */
+	uint32_t rcv_edge;      /* right edge of the window as the peer knows it */
+	uint32_t last_ack_sent; /* rcv_nxt as last told to the peer */
 	/* what was sent */
 	uint32_t snd_una;
 	uint32_t snd_nxt; /* next to send; behind snd_max after a window probe */
@@ -179,25 +181,26 @@ struct conn {
 	struct list ready; /* in tcp->ready */
 	struct list out;   /* in tcp->out */
 
-	struct txq tx;
+	struct sendq tx;
 	uint32_t cwnd, ssthresh;
 	uint16_t mss; /* of what we send */
 	uint8_t dup_acks;
 	uint8_t tries;       /* of the main timer without an answer */
 	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
 
-	struct sent sent;  /* covers [snd_una, snd_nxt) */
-	struct list where; /* free, half open, starved, in FIN_WAIT_2 or TIME_WAIT */
+	struct scoreboard scoreboard; /* covers [snd_una, snd_nxt) */
+	struct list
+		state_list; /* free, half open, blocked for memory, in FIN_WAIT_2 or TIME_WAIT */
 
 	/* deadlines; one wheel node stands for the nearest */
 	struct wheel_node timer;
 	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
 	uint64_t ack_at_ns;
 	uint64_t keep_at_ns;
-	uint64_t armed_ns;  /* what the node is armed for; NEVER: it is not */
-	uint64_t heard_ns;  /* the last acceptable segment */
-	uint32_t ts_recent; /* RFC 7323 section 4.3: the peer's clock as we echo it */
-	uint32_t ts_offset; /* of ours */
+	uint64_t armed_ns;   /* what the node is armed for; NEVER: it is not */
+	uint64_t last_rx_ns; /* the last acceptable segment */
+	uint32_t ts_recent;  /* RFC 7323 section 4.3: the peer's clock as we echo it */
+	uint32_t ts_offset;  /* of ours */
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t snd_wnd_max;
 	struct conn_hop hop;
@@ -205,36 +208,38 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
-	uint16_t rcv_mss;    /* of what the peer sends, as seen */
-	uint16_t mtu_seen;   /* the tick in which a segment was sampled: one in each will do */
-	uint16_t wide_above; /* of rcv_limit, less a segment: rx_wide_enough() */
+	uint16_t rcv_mss; /* of what the peer sends, as seen */
+	uint16_t
+		pmtu_sample_tick; /* the tick in which a segment was sampled: one in each will do */
+	uint16_t near_limit;      /* of rcv_limit, less a segment: rx_window_near_limit() */
 
 	/* losses, attacks and changes of the path */
-	struct rx_seg *last_island;
-	struct list holed; /* in tcp->holed */
-	uint32_t holed_us; /* when a hole last opened or was filled */
-	uint32_t rough_us; /* with CONN_ROUGH */
+	struct rx_seg *ooo_last;
+	struct list ooo_list;     /* in tcp->ooo_list */
+	uint32_t ooo_progress_us; /* when a hole last opened or was filled */
+	uint32_t quickack_us;     /* with CONN_QUICKACK */
 	uint32_t challenged_us;
-	uint32_t rcv_limit;          /* how wide our window may be: tcp_width.c */
-	uint32_t hole_bytes;         /* in the islands */
-	uint32_t mtu_at_s;           /* with CONN_MTU_LOW: full length is tried again then */
-	uint32_t dup_begin, dup_end; /* with CONN_DSACK */
-	uint16_t island_clock;
-	uint16_t peer_mss; /* what the peer said */
-	uint16_t path_mss; /* what the path takes: text and options */
-	uint8_t mtu_falls; /* because of timeouts, since a segment as long as those got through */
-	uint8_t acks_due;  /* with CONN_ROUGH: segments of this turn that ask for one each */
+	uint32_t rcv_limit;       /* how wide our window may be: tcp_rcv_autotune.c */
+	uint32_t ooo_bytes;       /* in the out-of-order blocks */
+	uint32_t pmtu_raise_at_s; /* with CONN_PMTU_REDUCED: full length is tried again then */
+	uint32_t dsack_begin, dsack_end; /* with CONN_DSACK */
+	uint16_t ooo_clock;
+	uint16_t peer_mss;       /* what the peer said */
+	uint16_t path_mss;       /* what the path takes: data and options */
+	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
+				    through */
+	uint8_t acks_due; /* with CONN_QUICKACK: segments of this turn that ask for one each */
 
 	/* losses and growth */
 	uint32_t recover;
 	struct loss loss;
-	struct growth growth;
-	struct lengths lengths;
+	struct cc_state cc;
+	struct pmtu_state pmtu;
 
 	/* the first and the last segments */
 	union {
 		uint32_t rtt_at_us; /* until it is open: when our SYN was sent */
-		uint32_t epoch_us;  /* then: since when text is counted (tcp_width.c)... */
+		uint32_t epoch_us;  /* then: since when data is counted (tcp_rcv_autotune.c)... */
 	};
 	uint32_t epoch_seq; /* ... and how far it was read then */
 	uint32_t iss;
@@ -243,9 +248,9 @@ struct conn {
 static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
-static_assert(offsetof(struct conn, sent) == 3 * CACHE_LINE_BYTES, "sending: two");
+static_assert(offsetof(struct conn, scoreboard) == 3 * CACHE_LINE_BYTES, "sending: two");
 static_assert(offsetof(struct conn, timer) == 4 * CACHE_LINE_BYTES, "timers: two");
-static_assert(offsetof(struct conn, last_island) == 6 * CACHE_LINE_BYTES, "timers: two");
+static_assert(offsetof(struct conn, ooo_last) == 6 * CACHE_LINE_BYTES, "timers: two");
 static_assert(sizeof(struct conn) == 9 * CACHE_LINE_BYTES, "the last are for losses");
 
 /* One past the last queued byte: where our FIN stands, if we send one. */
@@ -259,7 +264,7 @@ conn_tx_end(const struct conn *c)
 static inline uint32_t
 conn_pipe(const struct conn *c)
 {
-	const uint32_t pipe = sent_pipe(&c->sent, c->snd_nxt - c->snd_una);
+	const uint32_t pipe = scoreboard_pipe(&c->scoreboard, c->snd_nxt - c->snd_una);
 
 	if (likely(c->dup_acks == 0) || c->flags & CONN_SACK)
 		return pipe;
@@ -273,9 +278,9 @@ conn_fin_due(const struct conn *c)
 	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
 }
 
-/* States in which the peer may still send text. */
+/* States in which the peer may still send data. */
 static inline bool
-conn_takes_text(const struct conn *c)
+conn_receives_data(const struct conn *c)
 {
 	return c->state == CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_1 ||
 	       c->state == CONN_FIN_WAIT_2;

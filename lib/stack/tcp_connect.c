@@ -5,8 +5,8 @@
 #include "tcp.h"
 
 /* RFC 6056 section 3.2: all but the well-known ones. */
-#define PORT_LEAST 1024u
-#define PORT_COUNT (65536u - PORT_LEAST)
+#define PORT_MIN   1024u
+#define PORT_COUNT (65536u - PORT_MIN)
 
 /*
  * RFC 6056 section 3.3.3, algorithm 3: one counter, and an offset that only we know for each
@@ -14,7 +14,7 @@
  * again only after all others. Returns 0 if all are in use.
  */
 static uint16_t
-port_choose(struct stack *s, struct flow flow)
+port_select(struct stack *s, struct flow flow)
 {
 	struct tcp *t = s->tcp;
 	const uint32_t offset = flow_port_offset(s, flow) % PORT_COUNT;
@@ -22,7 +22,7 @@ port_choose(struct stack *s, struct flow flow)
 	for (uint32_t i = 0; i < PORT_COUNT; i++) {
 		const uint32_t at = (t->port_next++ % PORT_COUNT + offset) % PORT_COUNT;
 
-		flow.local_port = (uint16_t)(PORT_LEAST + at);
+		flow.local_port = (uint16_t)(PORT_MIN + at);
 		if (flow.local_port != s->cfg.tcp_port && flow_find(s, flow) == NULL)
 			return flow.local_port;
 	}
@@ -32,7 +32,7 @@ port_choose(struct stack *s, struct flow flow)
 struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
-	struct flow flow = {&to->ip, to->port, to->local_port, local_for(s, &to->ip)};
+	struct flow flow = {&to->ip, to->port, to->local_port, local_addr_select(s, &to->ip)};
 	struct conn *c;
 
 	ensure(s->user.failed != NULL && to->port != 0);
@@ -45,7 +45,7 @@ conn_connect(struct stack *s, const struct conn_target *to)
 		return NULL;
 	}
 	if (flow.local_port == 0)
-		flow.local_port = port_choose(s, flow);
+		flow.local_port = port_select(s, flow);
 	if (flow.local_port == 0 || flow_find(s, flow) != NULL) {
 		stack_count(s, TCP_CONNECT_NO_PORT);
 		return NULL;
@@ -55,11 +55,11 @@ conn_connect(struct stack *s, const struct conn_target *to)
 		return NULL;
 	c->iss = flow_iss(s, flow);
 	c->snd_una = c->snd_nxt = c->snd_max = c->iss;
-	c->rcv_nxt = c->rcv_edge = c->rcv_acked = 0;
+	c->rcv_nxt = c->rcv_edge = c->last_ack_sent = 0;
 	memset(c->peer_mac, 0, sizeof c->peer_mac);
 	c->flags |= CONN_SEND_SYN;
-	offer_options(s, c);
-	conn_make_out(s, c);
+	offer_syn_options(s, c);
+	conn_schedule_output(s, c);
 	return c;
 }
 
@@ -91,7 +91,7 @@ connect_timeout(struct stack *s, struct conn *c)
 			conn_fail(s, c, CONNECT_UNREACHABLE);
 			return;
 		}
-		conn_make_out(s, c);
+		conn_schedule_output(s, c);
 		return;
 	}
 	if (++c->tries > CONNECT_TRIES) {
@@ -100,31 +100,31 @@ connect_timeout(struct stack *s, struct conn *c)
 		return;
 	}
 	c->flags |= CONN_SEND_SYN;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 	timer_back_off(s, c);
 }
 
-/* 3.10.7.3, fourth: the peer's SYN. The window we told stands on its number. */
+/* 3.10.7.3, fourth: the peer's SYN. The window we advertised stands on its number. */
 static void
-take_syn(struct stack *s, struct conn *c, const struct arrival *a)
+process_syn(struct stack *s, struct conn *c, const struct arrival *a)
 {
 	const struct tcp_seg *seg = &a->seg;
-	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 
-	c->rcv_nxt = c->rcv_acked = seg->seq + 1;
-	c->rcv_edge = c->rcv_nxt + told;
+	c->rcv_nxt = c->last_ack_sent = seg->seq + 1;
+	c->rcv_edge = c->rcv_nxt + advertised;
 	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = c->iss;
-	c->heard_ns = s->now_ns;
+	c->last_rx_ns = s->now_ns;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	c->flags &= ~CONN_OFFERS;
-	take_options(s, c, seg);
+	process_syn_options(s, c, seg);
 }
 
-/* Text on a SYN-ACK is left for the peer to send again. */
+/* Data on a SYN-ACK is left for the peer to send again. */
 static void
-open_done(struct stack *s, struct conn *c, uint32_t ack)
+open_complete(struct stack *s, struct conn *c, uint32_t ack)
 {
 	const uint32_t us = s->now_us - c->rtt_at_us;
 
@@ -138,12 +138,12 @@ open_done(struct stack *s, struct conn *c, uint32_t ack)
 
 /* Our SYN has met the peer's (figure 8 of RFC 9293): now each waits for the other's ACK. */
 static void
-open_crosses(struct stack *s, struct conn *c)
+open_simultaneous(struct stack *s, struct conn *c)
 {
-	stack_count(s, TCP_CONNECT_CROSSED);
+	stack_count(s, TCP_SIMULTANEOUS_OPEN);
 	c->state = CONN_SYN_RCVD;
 	c->flags |= CONN_SEND_SYN;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 }
 
 void
@@ -156,7 +156,7 @@ connect_input(struct stack *s, struct conn *c, struct arrival *a)
 	if (acks && (seg->ack != c->iss + 1 || !syn_was_sent(c))) {
 		stack_count(s, TCP_DROP_ACK_OF_SYN);
 		if (!(seg->flags & TCP_RST))
-			out_reset_unknown(s, a);
+			out_stateless_rst(s, a);
 		return;
 	}
 	/* Second: a RST counts only from who saw our SYN. */
@@ -170,11 +170,11 @@ connect_input(struct stack *s, struct conn *c, struct arrival *a)
 		stack_count(s, TCP_DROP_NO_SYN);
 		return;
 	}
-	take_syn(s, c, a);
+	process_syn(s, c, a);
 	if (acks)
-		open_done(s, c, seg->ack);
+		open_complete(s, c, seg->ack);
 	else
-		open_crosses(s, c);
+		open_simultaneous(s, c);
 }
 
 /*
@@ -183,7 +183,7 @@ connect_input(struct stack *s, struct conn *c, struct arrival *a)
  * follow.
  */
 void
-connect_crossed(struct stack *s, struct conn *c, struct tcp_seg *seg)
+connect_simultaneous(struct stack *s, struct conn *c, struct tcp_seg *seg)
 {
 	const uint8_t both = TCP_SYN | TCP_ACK;
 

@@ -2,21 +2,21 @@
  * tcp_cookie.c - handshakes without state (SYN cookies, D. J. Bernstein 1996; RFC 4987 3.6).
  *
  * With the half-open table full a SYN is answered and forgotten: our sequence number holds all that
- * must be known when the peer acknowledges it. Only who received it can do that, so a forged source
- * costs a frame out for a frame in and nothing else.
+ * must be known when the peer acknowledges it. Only who received it can do that, so a spoofed
+ * source costs a frame out for a frame in and nothing else.
  *
  * The number's low bits choose an MSS, the rest is a keyed function of the flow, the peer's number,
  * that choice and the time. A blind guess is right once in 2^28. Where the peer sends timestamps,
  * ours holds its window scale and whether it speaks SACK in its low bits, and comes back as its
  * echo; else neither is spoken.
  *
- * A core that has time answers every SYN. One that has not, because sending is dear (a port of the
- * kernel's) or others keep it busy, answers some at once and the others when they come again
- * (syn_memory.h): whoever means it is served a second later. What could not be remembered that long
- * is answered: to forget it is as dear as a cookie, and serves nobody.
+ * A core that has time answers every SYN. One that has not, because sending is expensive (a port of
+ * the kernel's) or others keep it busy, answers some at once and the others when they come again
+ * (syn_history.h): whoever means it is served a second later. What could not be remembered that
+ * long is answered: to forget it is as expensive as a cookie, and serves nobody.
  *
  * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed. In
- * SYN_STRETCH_NS at most syn_memory_share() notes are written.
+ * SYN_INTERVAL_NS at most syn_history_budget() notes are written.
  */
 #include "tcp.h"
 
@@ -30,15 +30,15 @@
 /* What SYNs that come the first time get in a stretch of time: 20,000 a second whatever else the
  * core has to do, and all that any link brings. Short, or that least would come in bursts that
  * others see. */
-#define SYN_STRETCH_NS    1000000ull
-#define SYN_ANSWERS_LEAST 20u
-#define SYN_ANSWERS_MOST  (1u << 16)
+#define SYN_INTERVAL_NS 1000000ull
+#define SYN_ANSWERS_MIN 20u
+#define SYN_ANSWERS_MAX (1u << 16)
 /* So long after it fell behind a core tries no more than the least: what others wait while it finds
  * out is to be rare. */
 #define SYN_HOLD_NS 4000000000ull
 /* Frames a turn, on average: while it takes that few the core keeps up with its port. Bursts grow
  * as 1 / (1 - load): of 2 million frames a second, to 4 at a load of 85 % and to 64 at 99. */
-#define BURST_LIGHT 4u
+#define BURST_LIGHT_LOAD 4u
 
 /* In our timestamp: the peer's window scale, and SACK. */
 #define COOKIE_SCALE    0xfu
@@ -51,8 +51,8 @@ static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536, 
 						       1400,         1440, 1460, 8960};
 
 static uint32_t
-cookie_number(const struct stack *s, const struct arrival *a, uint32_t peer_iss, uint64_t step,
-	      uint32_t choice)
+cookie_make(const struct stack *s, const struct arrival *a, uint32_t peer_iss, uint64_t step,
+	    uint32_t choice)
 {
 	struct {
 		uint32_t flow[FLOW_KEY_WORDS];
@@ -80,7 +80,7 @@ choose_mss(const struct tcp_options *opt)
 /* Our clock as its connection would tell it, with what the peer offers in place of its low bits;
  * not ahead of time, or what comes after would lie before it. */
 static void
-offer_by_timestamp(const struct stack *s, const struct arrival *a, struct tcp_options *opt)
+cookie_timestamp_encode(const struct stack *s, const struct arrival *a, struct tcp_options *opt)
 {
 	const struct tcp_options *syn = &a->seg.opt;
 	const uint32_t scale = syn->seen & TCP_HAS_WSCALE ? syn->wscale : COOKIE_NO_SCALE;
@@ -97,7 +97,7 @@ offer_by_timestamp(const struct stack *s, const struct arrival *a, struct tcp_op
 
 /* What the peer's SYN offered, from its echo of our timestamp. */
 static void
-recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
+cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 {
 	const uint32_t echo = a->seg.opt.ts_echo;
 
@@ -113,65 +113,65 @@ recall_by_timestamp(const struct arrival *a, struct tcp_options *syn)
 
 /* Is there more to do than the core has time for? */
 static bool
-falls_behind(const struct stack *s, const struct syn_ration *r)
+is_overloaded(const struct stack *s, const struct syn_budget *r)
 {
 	const uint64_t frames = counter_read(&s->counters[RX_FRAMES]) - r->frames;
 
-	return frames > BURST_MAX + BURST_LIGHT * (s->tcp->turns - r->turns);
+	return frames > BURST_MAX + BURST_LIGHT_LOAD * (s->tcp->turns - r->turns);
 }
 
 /* What the core has left is what answers may take: more each stretch, and the least for a while
  * when that was too much. */
 static void
-syn_ration_renew(struct stack *s, struct syn_ration *r)
+syn_budget_renew(struct stack *s, struct syn_budget *r)
 {
 	const uint64_t lasts_ns = s->now_ns - r->since_ns;
 
 	/* Of one that began long ago the average says nothing of now. */
-	if (lasts_ns < 2 * SYN_STRETCH_NS && falls_behind(s, r)) {
-		r->answers_max = SYN_ANSWERS_LEAST;
+	if (lasts_ns < 2 * SYN_INTERVAL_NS && is_overloaded(s, r)) {
+		r->answers_max = SYN_ANSWERS_MIN;
 		r->hold_ns = s->now_ns + SYN_HOLD_NS;
 	}
-	if (lasts_ns < SYN_STRETCH_NS)
+	if (lasts_ns < SYN_INTERVAL_NS)
 		return;
 	if (s->now_ns >= r->hold_ns)
-		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MOST);
-	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_LEAST);
+		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MAX);
+	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_MIN);
 	r->since_ns = s->now_ns;
 	r->frames = counter_read(&s->counters[RX_FRAMES]);
 	r->turns = s->tcp->turns;
-	r->answers = r->notes = 0;
+	r->answers = r->deferred = 0;
 }
 
 /* Is it time for one more? */
 static bool
-syn_answer_now(const struct stack *s, struct syn_ration *r)
+syn_answer_now(const struct stack *s, struct syn_budget *r)
 {
 	const uint64_t lasts_ns = s->now_ns - r->since_ns;
 
-	if (r->answers > lasts_ns * r->answers_max / SYN_STRETCH_NS)
+	if (r->answers > lasts_ns * r->answers_max / SYN_INTERVAL_NS)
 		return false;
 	r->answers++;
 	return true;
 }
 
 bool
-syn_put_off(struct stack *s, const struct arrival *a)
+syn_defer(struct stack *s, const struct arrival *a)
 {
-	struct syn_ration *r = &s->tcp->syn_ration;
+	struct syn_budget *r = &s->tcp->syn_budget;
 	uint32_t key[FLOW_KEY_WORDS + 1];
 
-	syn_ration_renew(s, r);
+	syn_budget_renew(s, r);
 	if (syn_answer_now(s, r))
 		return false;
-	if (r->notes >= syn_memory_share(s->cfg.syn_lines, SYN_STRETCH_NS))
+	if (r->deferred >= syn_history_budget(s->cfg.syn_lines, SYN_INTERVAL_NS))
 		return false;
 	flow_key(key, flow_of_arrival(a));
 	key[FLOW_KEY_WORDS] = a->seg.seq;
-	if (syn_came_before(&s->tcp->syns, hash_bytes(key, sizeof key, s->cfg.seed), s->now_ns))
+	if (syn_seen_before(&s->tcp->syns, hash_bytes(key, sizeof key, s->cfg.seed), s->now_ns))
 		return false;
-	r->notes++;
-	stack_count(s, TCP_SYNS_PUT_OFF);
+	r->deferred++;
+	stack_count(s, TCP_SYNS_DEFERRED);
 	return true;
 }
 
@@ -182,16 +182,16 @@ cookie_answer(struct stack *s, const struct arrival *a)
 	const uint64_t step = s->now_ns >> COOKIE_SHIFT;
 	struct tcp_seg seg = {
 		.flags = TCP_SYN | TCP_ACK,
-		.seq = cookie_number(s, a, a->seg.seq, step, choice),
+		.seq = cookie_make(s, a, a->seg.seq, step, choice),
 		.ack = a->seg.seq + 1,
 		.window = COOKIE_WINDOW,
 		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(s, a->l3->local)},
 	};
 
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
-		offer_by_timestamp(s, a, &seg.opt);
+		cookie_timestamp_encode(s, a, &seg.opt);
 
-	if (!out_stranger(s, a, &seg))
+	if (!out_stateless(s, a, &seg))
 		return;
 	s->tcp->cookie_ns = s->now_ns;
 	stack_count(s, TCP_COOKIES_SENT);
@@ -205,13 +205,13 @@ is_cookie(const struct stack *s, const struct arrival *a, uint32_t number)
 	bool match = false;
 
 	for (uint32_t i = 0; i < COOKIE_STEPS && i <= step; i++)
-		match |= cookie_number(s, a, a->seg.seq - 1, step - i, choice) == number;
+		match |= cookie_make(s, a, a->seg.seq - 1, step - i, choice) == number;
 	return match;
 }
 
 /* As it would stand in SYN-RECEIVED if the SYN had been kept. */
 static void
-restore(const struct stack *s, struct conn *c, const struct arrival *a)
+cookie_restore(const struct stack *s, struct conn *c, const struct arrival *a)
 {
 	struct tcp_seg syn = {
 		.opt = {.seen = TCP_HAS_MSS,
@@ -219,18 +219,18 @@ restore(const struct stack *s, struct conn *c, const struct arrival *a)
 	};
 
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
-		recall_by_timestamp(a, &syn.opt);
-	take_options(s, c, &syn);
+		cookie_timestamp_decode(a, &syn.opt);
+	process_syn_options(s, c, &syn);
 	c->iss = c->snd_una = c->snd_wl2 = a->seg.ack - 1;
 	c->snd_nxt = c->snd_max = a->seg.ack;
 	c->snd_wl1 = a->seg.seq - 1;
-	c->rcv_nxt = c->rcv_acked = a->seg.seq;
+	c->rcv_nxt = c->last_ack_sent = a->seg.seq;
 	c->rcv_edge = c->rcv_nxt + COOKIE_WINDOW;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 }
 
 static bool
-may_be_out(const struct stack *s)
+cookies_outstanding(const struct stack *s)
 {
 	const uint64_t last_ns = s->tcp->cookie_ns;
 
@@ -238,12 +238,12 @@ may_be_out(const struct stack *s)
 }
 
 struct conn *
-cookie_redeem(struct stack *s, const struct arrival *a)
+cookie_open(struct stack *s, const struct arrival *a)
 {
 	const struct tcp *t = s->tcp;
 	struct conn *c;
 
-	if (!may_be_out(s))
+	if (!cookies_outstanding(s))
 		return NULL;
 	if (a->seg.flags & TCP_SYN || a->seg.src_port == 0 || t->draining)
 		return NULL;
@@ -254,23 +254,23 @@ cookie_redeem(struct stack *s, const struct arrival *a)
 	c = conn_open(s, flow_of_arrival(a));
 	if (c == NULL)
 		return NULL;
-	restore(s, c, a);
+	cookie_restore(s, c, a);
 	stack_count(s, TCP_COOKIES_OPENED);
 	return c;
 }
 
 struct conn *
-cookie_instead(struct stack *s, struct conn *half_open, const struct arrival *a)
+cookie_replace_half_open(struct stack *s, struct conn *half_open, const struct arrival *a)
 {
 	const uint8_t flags = a->seg.flags & (TCP_ACK | TCP_SYN | TCP_RST);
 	struct conn *c;
 
-	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !may_be_out(s) ||
+	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !cookies_outstanding(s) ||
 	    half_open->flags & CONN_ACTIVE || !is_cookie(s, a, a->seg.ack - 1))
 		return half_open;
 	conn_free(s, half_open);
-	c = cookie_redeem(s, a);
+	c = cookie_open(s, a);
 	if (c == NULL)
-		out_reset_unknown(s, a);
+		out_stateless_rst(s, a);
 	return c;
 }

@@ -1,5 +1,5 @@
 /*
- * tcp_flow.h - what tells connections apart, and the doors of tcp_table.c.
+ * tcp_flow.h - what tells connections apart, and the interface of tcp_table.c.
  *
  * Private to tcp_*.c and icmp_error.c, which include it by tcp.h.
  *

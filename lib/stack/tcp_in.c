@@ -3,7 +3,7 @@
  * the order of the RFC, with the blind attack mitigations of RFC 5961.
  */
 #include "tcp_ack.h"
-#include "tcp_plain.h"
+#include "tcp_fast_path.h"
 
 /* Room in sequence space: a SYN and a FIN count one each. */
 static uint32_t
@@ -14,7 +14,7 @@ seq_len(const struct tcp_seg *seg)
 
 /*
  * The acceptability table of 3.10.7.4, first. Two cases are wider: a segment that begins at
- * rcv_nxt is looked at even if the window is shut (its ACK counts, the text is cut off later),
+ * rcv_nxt is looked at even if the window is shut (its ACK counts, the data is cut off later),
  * and an empty one may stand on the right edge, where a peer that filled our window sends from.
  */
 static bool
@@ -31,54 +31,55 @@ seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
 	return begin < window || (window > 0 && begin + len - 1 < window);
 }
 
-/* The SYN that began it, once more. With text it reaches into the window, and by the letter of
+/* The SYN that began it, once more. With data it reaches into the window, and by the letter of
  * 3.10.7.4, fourth, it would end what it began. */
 static bool
-is_same_syn(const struct conn *c, const struct tcp_seg *seg)
+is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 {
 	return c->state == CONN_SYN_RCVD && seg->flags & TCP_SYN && seg->seq + 1 == c->rcv_nxt;
 }
 
 /*
- * RFC 7323 section 4.3 (2), for the last segment when it is repeated: its text is old, so no later
+ * RFC 7323 section 4.3 (2), for the last segment when it is repeated: its data is old, so no later
  * step sees it, but its number is not above what was acknowledged, and the echo of this time is
- * what tells the peer's round trip from its timeout. Older text than that proves less than a
+ * what tells the peer's round trip from its timeout. Older data than that proves less than a
  * segment in the window does (RFC 5961): whoever guesses it must not set the clock.
  */
 static void
-echo_of_repeated(struct conn *c, const struct tcp_seg *seg)
+ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
 {
 	if (c->flags & CONN_TS && seg->flags & TCP_ACK && seg->seq + seq_len(seg) == c->rcv_nxt &&
-	    ack_is_likely(c, seg->ack))
-		take_timestamp(c, seg);
+	    ack_acceptable(c, seg->ack))
+		ts_recent_update(c, seg);
 }
 
 static enum step
 check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
-	if (seq_acceptable(c, seg) && !is_same_syn(c, seg))
-		return STEP_ON;
+	if (seq_acceptable(c, seg) && !is_repeated_syn(c, seg))
+		return STEP_CONTINUE;
 	stack_count(s, TCP_DROP_OUT_OF_WINDOW);
 	if (seg->flags & TCP_RST)
 		return STEP_DONE;
-	if (is_same_syn(c, seg)) {
-		/* Our SYN-ACK was lost; a bare ACK would not help the peer. */
+	if (is_repeated_syn(c, seg)) {
+		/* Our SYN-ACK was lost; a pure ACK would not help the peer. */
 		c->flags |= CONN_SEND_SYN;
-		conn_make_out(s, c);
+		conn_schedule_output(s, c);
 		return STEP_DONE;
 	}
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
 		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
 	if (seq_before(seg->seq, c->rcv_nxt))
-		dup_seen(c, seg->seq, seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
-	/* Text sent again means our ACK was lost. An empty segment may be one half of two peers
-	 * correcting each other for ever: those answers are rationed. */
+		dsack_record(c, seg->seq,
+			     seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
+	/* Data sent again means our ACK was lost. An empty segment may be one half of two peers
+	 * correcting each other for ever: those answers are rate-limited. */
 	if (seq_len(seg) == 0) {
 		out_challenge(s, c);
 		return STEP_DONE;
 	}
-	echo_of_repeated(c, seg);
-	rough_begin(s, c);
+	ts_recent_on_repeat(c, seg);
+	quickack_enter(s, c);
 	conn_ack_now(s, c);
 	return STEP_DONE;
 }
@@ -88,7 +89,7 @@ static enum step
 check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_RST))
-		return STEP_ON;
+		return STEP_CONTINUE;
 	if (seg->seq != c->rcv_nxt) {
 		stack_count(s, TCP_CHALLENGED_RST);
 		out_challenge(s, c);
@@ -109,7 +110,7 @@ static enum step
 check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_SYN))
-		return STEP_ON;
+		return STEP_CONTINUE;
 	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
 		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
 		stack_count(s, TCP_HALF_OPEN_SYN);
@@ -125,75 +126,75 @@ check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 static void
 trim(struct conn *c, struct tcp_seg *seg)
 {
-	struct view *text = &seg->payload;
+	struct view *payload = &seg->payload;
 
 	if (seq_before(seg->seq, c->rcv_nxt)) {
-		const uint32_t old = min_u32(c->rcv_nxt - seg->seq, text->len);
+		const uint32_t old = min_u32(c->rcv_nxt - seg->seq, payload->len);
 
-		dup_seen(c, seg->seq, seg->seq + old);
-		text->data += old;
-		text->len -= old;
+		dsack_record(c, seg->seq, seg->seq + old);
+		payload->data += old;
+		payload->len -= old;
 		seg->seq += old;
 	}
-	if (seq_after(seg->seq + text->len, c->rcv_edge)) {
-		const uint32_t beyond = seg->seq + text->len - c->rcv_edge;
+	if (seq_after(seg->seq + payload->len, c->rcv_edge)) {
+		const uint32_t beyond = seg->seq + payload->len - c->rcv_edge;
 
-		text->len -= min_u32(beyond, text->len);
+		payload->len -= min_u32(beyond, payload->len);
 		seg->flags &= ~TCP_FIN; /* it stands beyond as well */
 	}
 }
 
 /*
  * The user has closed: nobody reads this. Until our FIN is acknowledged the peer may not have
- * our last answers yet, and a RST could cost it those; text is acknowledged and thrown away.
+ * our last answers yet, and a RST could cost it those; data is acknowledged and thrown away.
  * After that the peer is told that it talks to nobody (RFC 9293 section 3.6.1, SHLD-3).
  */
 static enum step
-refuse_text(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+data_after_close(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
-	stack_count(s, TCP_DROP_TEXT_CLOSED);
+	stack_count(s, TCP_DROP_DATA_AFTER_CLOSE);
 	if (c->state == CONN_FIN_WAIT_2) {
-		stack_count(s, TCP_RESET_TEXT_CLOSED);
+		stack_count(s, TCP_RESET_DATA_AFTER_CLOSE);
 		conn_reset(s, c);
 		return STEP_DONE;
 	}
 	if (seg->seq == c->rcv_nxt)
 		c->rcv_nxt += seg->payload.len;
 	conn_ack_now(s, c);
-	return STEP_ON;
+	return STEP_CONTINUE;
 }
 
 /* 3.10.7.4, seventh. */
 static enum step
-take_text(struct stack *s, struct conn *c, struct arrival *a)
+process_data(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
-	if (!conn_takes_text(c)) {
+	if (!conn_receives_data(c)) {
 		seg->payload.len = 0;
-		return STEP_ON;
+		return STEP_CONTINUE;
 	}
 	if (seg->payload.len == 0)
-		return STEP_ON;
+		return STEP_CONTINUE;
 	trim(c, seg);
 	if (seg->payload.len == 0) {
-		/* A window probe, or text sent again. */
-		stack_count(s, TCP_DROP_TEXT_OLD);
+		/* A window probe, or data sent again. */
+		stack_count(s, TCP_DROP_DATA_DUPLICATE);
 		conn_ack_now(s, c);
-		return STEP_ON;
+		return STEP_CONTINUE;
 	}
 	if (c->flags & CONN_CLOSE)
-		return refuse_text(s, c, seg);
-	if (!rx_take(s, c, a)) {
+		return data_after_close(s, c, seg);
+	if (!rx_enqueue(s, c, a)) {
 		seg->flags &= ~TCP_FIN;
 		conn_ack_now(s, c);
 	}
-	return STEP_ON;
+	return STEP_CONTINUE;
 }
 
 /* 3.10.7.4, eighth. A FIN after a hole is remembered and taken when the hole is filled. */
 static void
-take_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+process_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (seg->flags & TCP_FIN && !(c->flags & (CONN_PEER_FIN | CONN_EOF))) {
 		c->flags |= CONN_PEER_FIN;
@@ -227,7 +228,7 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 			connect_input(s, c, a);
 			return;
 		}
-		connect_crossed(s, c, seg);
+		connect_simultaneous(s, c, seg);
 	}
 	if (c->flags & CONN_TS && check_timestamps(s, c, seg) == STEP_DONE)
 		return;
@@ -240,18 +241,18 @@ conn_input(struct stack *s, struct conn *c, struct arrival *a)
 	if (check_ack(s, c, a) == STEP_DONE)
 		return;
 	if (c->flags & CONN_TS)
-		take_timestamp(c, seg);
-	c->heard_ns = s->now_ns;
+		ts_recent_update(c, seg);
+	c->last_rx_ns = s->now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
-	if (take_text(s, c, a) == STEP_DONE)
+	if (process_data(s, c, a) == STEP_DONE)
 		return;
-	take_fin(s, c, seg);
+	process_fin(s, c, seg);
 }
 
 /* Earlier segments of this burst may have opened, closed or replaced what match found. */
 static struct conn *
-flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
+conn_current(const struct stack *s, struct conn *matched, const struct arrival *a)
 {
 	const struct flow flow = flow_of_arrival(a);
 
@@ -263,7 +264,7 @@ flow_now(const struct stack *s, struct conn *matched, const struct arrival *a)
 }
 
 static void
-segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
+segment_arrives(struct stack *s, struct classified *in, uint32_t i)
 {
 	const struct l3_info *l3 = &in->l3[i];
 	struct arrival a = {
@@ -277,30 +278,30 @@ segment_arrives(struct stack *s, struct sorted *in, uint32_t i)
 	if (tcp_parse(&a.seg, in->rx.data[i] + l3->l4_offset, l3->l4_len) != TCP_WIRE_OK) {
 		stack_count(s, TCP_DROP_HEADER);
 	} else {
-		c = flow_now(s, in->conn[i], &a);
+		c = conn_current(s, in->conn[i], &a);
 		if (c == NULL)
 			c = listen_input(s, &a);
 		else if (unlikely(c->state == CONN_SYN_RCVD))
-			c = cookie_instead(s, c, &a);
+			c = cookie_replace_half_open(s, c, &a);
 		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(s, c, &a))
 			c = NULL;
 		if (c != NULL)
 			conn_input(s, c, &a);
 	}
 	if (!a.kept)
-		frame_spent(s, a.frame, a.start);
+		frame_defer_free(s, a.frame, a.start);
 }
 
 void
-tcp_input(struct stack *s, struct sorted *in)
+tcp_input(struct stack *s, struct classified *in)
 {
 	struct tcp *t = s->tcp;
 
 	t->turns++;
-	t->pool.promised = 0;
+	t->pool.credits_out = 0;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
-		if (unlikely(!plain_input(s, in, in->tcp[k])))
+		if (unlikely(!fast_path_input(s, in, in->tcp[k])))
 			segment_arrives(s, in, in->tcp[k]);
-	if (!list_empty(&t->starved))
-		wake_starved(s);
+	if (!list_empty(&t->blocked))
+		wake_blocked_writers(s);
 }

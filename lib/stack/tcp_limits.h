@@ -7,35 +7,35 @@
 #ifndef CLOCKOO_TCP_LIMITS_H
 #define CLOCKOO_TCP_LIMITS_H
 
-#include "wheel.h"
+#include "timer_wheel.h"
 
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
 #define RX_WINDOW_BYTES 131072u /* of every connection */
 #define RX_WSCALE       5u
-#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* of one that fills it: tcp_width.c */
-#define COOKIE_WINDOW   14600u                /* told with a cookie, which cannot remember it */
-/* In order and after holes together. Two neighbours hold more text than one frame has room for
+#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* of one that fills it: tcp_rcv_autotune.c */
+#define COOKIE_WINDOW   14600u /* advertised with a cookie, which cannot remember it */
+/* In order and after holes together. Two neighbours hold more data than one frame has room for
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
-#define RX_FRAMES_FEW      32u /* unread in order, however little that leaves to others */
+#define RX_FRAMES_UNSHARED 32u /* unread in order, however little that leaves to others */
 /* What a wider window takes beyond them is no more than so many times what is left for all. */
-#define RX_FRAMES_PART 2u
-#define HOLES_STALE_US 1000000u /* not filled for so long: they make room for others' */
+#define RX_FRAMES_SHARE 2u
+#define OOO_STALE_US    1000000u /* not filled for so long: they make room for others' */
 /* For so long after a hole or a repetition a burst has more than one ACK: longer than the timeouts
  * that a lost one causes, and what follows them. */
-#define ROUGH_US 1000000u
+#define QUICKACK_US 1000000u
 /* With SACK each ACK says all there is, and two are not lost together; without, the peer counts
  * three and a first one. */
 #define BURST_ACKS_SACK 2u
-#define BURST_ACKS_MAX  (1 + DUP_ACKS_RESEND)
+#define BURST_ACKS_MAX  (1 + DUP_ACK_THRESHOLD)
 /* A connection queues no more than this part of what is left, a chunk for each connection aside. */
-#define CONN_TXQ_PART 32u
+#define CONN_SENDQ_SHARE 32u
 
 /* Sending. */
 #define CONN_MSS_MIN      64u /* a smaller MSS is a way to make us work (CVE-2019-11479) */
-#define DUP_ACKS_RESEND   3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
+#define DUP_ACK_THRESHOLD 3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
 #define INITIAL_CWND_SEGS 10u /* RFC 6928 */
 #define CWND_MAX          (16u * 1024 * 1024)
 #define SSTHRESH_NONE     UINT32_MAX
@@ -48,23 +48,23 @@
 #define RTT_UNKNOWN    UINT32_MAX
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, as Linux does, since a peer may be without a
  * CPU for so long. A peer that has less than two segments to acknowledge delays: by 40 ms as a
- * rule; where probes keep being in vain, by the 200 ms of the RFC, until a timeout was needed. */
-#define PTO_MIN_US          8000u
-#define PEER_DELAY_US       50000u
-#define PEER_DELAY_MAX_US   200000u
-#define TLP_VAIN_MAX        8u
-#define RETRIES_MAX         10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES         5u
-#define SYN_RETRIES_PRESSED 1u /* while more than half of the half-open table is taken */
-#define CONNECT_TRIES       7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
-#define RESOLVE_NS          (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
-#define RESOLVE_TRIES       150u
-#define ACK_DELAY_NS        (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS        (1000 * NS_PER_MS)
-#define FIN_WAIT_NS         (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES         9u
-#define KEEP_PROBE_NS       (75000 * NS_PER_MS)
-#define CHALLENGE_US        100000u /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER               WHEEL_NEVER
+ * rule; where probes keep being spurious, by the 200 ms of the RFC, until a timeout was needed. */
+#define PTO_MIN_US           8000u
+#define PEER_DELAY_US        50000u
+#define PEER_DELAY_MAX_US    200000u
+#define TLP_SPURIOUS_MAX     8u
+#define RETRIES_MAX          10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES          5u
+#define SYN_RETRIES_PRESSURE 1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES        7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS           (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_TRIES        150u
+#define ACK_DELAY_NS         (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS         (1000 * NS_PER_MS)
+#define FIN_WAIT_NS          (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEP_PROBES          9u
+#define KEEP_PROBE_NS        (75000 * NS_PER_MS)
+#define CHALLENGE_US         100000u /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER                WHEEL_NEVER
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "conn_sources.h"
 
-/* 3.10.7.2, third: a SYN opens a connection. Text on it is left for the peer to send again. Our
+/* 3.10.7.2, third: a SYN opens a connection. Data on it is left for the peer to send again. Our
  * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
 static void
 open_from_syn(struct stack *s, struct arrival *a, const uint32_t *after)
@@ -16,34 +16,34 @@ open_from_syn(struct stack *s, struct arrival *a, const uint32_t *after)
 	struct conn *c;
 
 	if (unlikely(s->cfg.sources != NULL) &&
-	    conn_sources_over_mt(s->cfg.sources, &a->l3->src_ip)) {
+	    conn_sources_at_limit_mt(s->cfg.sources, &a->l3->src_ip)) {
 		stack_count(s, TCP_REFUSED_SOURCE);
-		out_reset_unknown(s, a);
+		out_stateless_rst(s, a);
 		return;
 	}
 	if (conn_half_open_full(s)) {
-		if (!syn_put_off(s, a))
+		if (!syn_defer(s, a))
 			cookie_answer(s, a);
 		return;
 	}
 	c = conn_open(s, flow_of_arrival(a));
 	if (c == NULL) {
-		out_reset_unknown(s, a);
+		out_stateless_rst(s, a);
 		return;
 	}
 	iss = flow_iss(s, flow_of_arrival(a));
 	if (after != NULL && !seq_after(iss, *after))
 		iss = *after + 1;
-	take_options(s, c, seg);
+	process_syn_options(s, c, seg);
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;
 	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = iss;
-	c->rcv_nxt = c->rcv_edge = c->rcv_acked = seg->seq + 1;
+	c->rcv_nxt = c->rcv_edge = c->last_ack_sent = seg->seq + 1;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	c->flags |= CONN_SEND_SYN;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 }
 
 /* 3.10.7.2, first to third; the counter of the reason not to listen, or TCP_SYNS. */
@@ -51,11 +51,11 @@ static enum stack_counter
 check_listen(const struct stack *s, const struct tcp_seg *seg)
 {
 	if (seg->flags & TCP_RST)
-		return TCP_DROP_RST_UNKNOWN;
+		return TCP_DROP_RST_NO_CONN;
 	if (seg->dst_port != s->cfg.tcp_port || s->cfg.tcp_port == 0)
 		return TCP_DROP_PORT;
 	if (seg->flags & TCP_ACK)
-		return TCP_DROP_UNKNOWN;
+		return TCP_DROP_NO_CONN;
 	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0)
 		return TCP_DROP_NO_SYN;
 	return s->tcp->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
@@ -71,12 +71,12 @@ listen_input(struct stack *s, struct arrival *a)
 	case TCP_SYNS:
 		open_from_syn(s, a, NULL);
 		return NULL;
-	case TCP_DROP_RST_UNKNOWN:
+	case TCP_DROP_RST_NO_CONN:
 	case TCP_DROP_NO_SYN:
 		stack_count(s, what);
 		return NULL;
-	case TCP_DROP_UNKNOWN:
-		c = cookie_redeem(s, a);
+	case TCP_DROP_NO_CONN:
+		c = cookie_open(s, a);
 		if (c != NULL)
 			return c;
 		break;
@@ -84,7 +84,7 @@ listen_input(struct stack *s, struct arrival *a)
 		break;
 	}
 	stack_count(s, what);
-	out_reset_unknown(s, a);
+	out_stateless_rst(s, a);
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * tcp_loss.h - the doors of what sees and mends losses: tcp_cc.c, tcp_sack.c, tcp_rack.c,
+ * tcp_loss.h - the interface of what sees and mends losses: tcp_cc.c, tcp_sack.c, tcp_rack.c,
  * tcp_loss.c.
  *
  * Private to tcp_*.c, which include it by tcp.h.
@@ -17,43 +17,43 @@
 
 void cc_start(struct conn *c);
 /* So many bytes arrived while the congestion window was the limit. */
-void cc_grow(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
-void cc_lost(const struct stack *s, struct conn *c);
-void cc_idle(struct conn *c);
+void cc_on_ack(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
+void cc_on_loss(const struct stack *s, struct conn *c);
+void cc_after_idle(struct conn *c);
 
 /* ---- tcp_sack.c: SACK blocks received ---- */
 
 /* What an ACK says beside the numbers. */
-struct sack_told {
+struct sack_info {
 	bool dup;   /* a duplicate ACK without SACK blocks */
 	bool dsack; /* [dsack_begin, dsack_end) came twice */
 	uint32_t dsack_begin, dsack_end;
 };
 
-void sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt,
-	       struct sack_told *told, struct sent_news *news);
+void sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt,
+		  struct sack_info *info, struct ack_delivered *delivered);
 
 /* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
 
 /* The first sign that not everything arrives in order: before the scoreboard hears of it. */
-void conn_troubled(struct conn *c);
+void conn_enter_disorder(struct conn *c);
 /* Both return the bytes found lost, and arm the timer for those that may be soon. */
-uint32_t rack_acked(struct stack *s, struct conn *c, const struct sent_news *news,
-		    const struct sack_told *told);
+uint32_t rack_acked(struct stack *s, struct conn *c, const struct ack_delivered *delivered,
+		    const struct sack_info *info);
 uint32_t rack_detect(struct stack *s, struct conn *c);
 void rack_timeout(struct stack *s, struct conn *c);
 void rack_recovered(struct conn *c);
 void tlp_fires(struct stack *s, struct conn *c);
-void tlp_sent(struct stack *s, struct conn *c, bool again);
+void tlp_sent(struct stack *s, struct conn *c, bool retransmit);
 /* Whether the probe has repaired a loss. */
 bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
-	       const struct sack_told *told);
+	       const struct sack_info *info);
 
 /* ---- tcp_loss.c: recovery ---- */
 
 struct loss_ack {
-	struct sent_news news;
-	struct sack_told told;
+	struct ack_delivered delivered;
+	struct sack_info info;
 	uint32_t acked; /* what snd_una has moved by */
 	bool limited;   /* the congestion window was the limit */
 };
@@ -62,8 +62,8 @@ struct loss_ack {
 void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
 void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
 void loss_timeout(struct stack *s, struct conn *c);
-void loss_resent(struct conn *c, uint32_t len);
+void loss_retransmitted(struct conn *c, uint32_t len);
 /* Segments are smaller from now on: what is in flight goes out again, cut anew. */
-void loss_path_shrank(struct stack *s, struct conn *c);
+void loss_pmtu_reduced(struct stack *s, struct conn *c);
 
 #endif

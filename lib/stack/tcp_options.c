@@ -21,14 +21,14 @@ mss_update(struct conn *c)
 }
 
 void
-offer_options(const struct stack *s, struct conn *c)
+offer_syn_options(const struct stack *s, struct conn *c)
 {
 	c->flags |= s->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
 	c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
 }
 
 void
-take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
+process_syn_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	const struct tcp_options *opt = &seg->opt;
 	const uint16_t unsaid = c->local == LOCAL_V4 ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT_V6;
@@ -87,8 +87,8 @@ put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options 
 }
 
 void
-put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-		 struct tcp_sack_block *blocks)
+put_uncommon_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+		     struct tcp_sack_block *blocks)
 {
 	if (seg->flags & TCP_SYN)
 		put_syn_options(s, c, &seg->opt);
@@ -102,11 +102,11 @@ put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uin
 static bool
 recent_is_stale(const struct stack *s, const struct conn *c)
 {
-	return s->now_ns - c->heard_ns > PAWS_IDLE_NS;
+	return s->now_ns - c->last_rx_ns > PAWS_IDLE_NS;
 }
 
 /*
- * PAWS, section 5.3 R1. The ACK it asks for is rationed as all answers to what may be made up.
+ * PAWS, section 5.3 R1. The ACK it asks for is rate-limited as all answers to what may be made up.
  * A segment without the option is dropped (section 3.2), but for a RST, and for a SYN: that is a
  * peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
  */
@@ -115,13 +115,13 @@ check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
 		if (seg->flags & (TCP_RST | TCP_SYN))
-			return STEP_ON;
+			return STEP_CONTINUE;
 		stack_count(s, TCP_DROP_NO_TIMESTAMP);
 		return STEP_DONE;
 	}
 	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
 	    recent_is_stale(s, c))
-		return STEP_ON;
+		return STEP_CONTINUE;
 	stack_count(s, TCP_DROP_PAWS);
 	out_challenge(s, c);
 	return STEP_DONE;
@@ -133,9 +133,9 @@ check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
  * After check_ack, so that a segment whose acknowledgment is made up does not set the clock.
  */
 void
-take_timestamp(struct conn *c, const struct tcp_seg *seg)
+ts_recent_update(struct conn *c, const struct tcp_seg *seg)
 {
-	if (seg->opt.seen & TCP_HAS_TIMESTAMPS && !seq_after(seg->seq, c->rcv_acked))
+	if (seg->opt.seen & TCP_HAS_TIMESTAMPS && !seq_after(seg->seq, c->last_ack_sent))
 		c->ts_recent = seg->opt.ts_value;
 }
 
@@ -158,7 +158,7 @@ syn_is_newer(const struct conn *old, const struct tcp_seg *syn)
 /* Section 4.1. In whole milliseconds, so never less than one; 0: it does not say. What is longer
  * than any timeout is not an echo of ours. */
 uint64_t
-rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg)
+rtt_from_tsecr_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg)
 {
 	uint32_t ms;
 

@@ -1,5 +1,5 @@
 /*
- * tcp_options.h - the doors of tcp_options.c: timestamps, SACK-permitted, MSS.
+ * tcp_options.h - the interface of tcp_options.c: timestamps, SACK-permitted, MSS.
  *
  * Private to tcp_*.c, which include it by tcp.h.
  *
@@ -13,9 +13,9 @@
 #include "wire/tcp_wire.h"
 
 /* What our SYN offers (CONN_OFFERS, as configured). */
-void offer_options(const struct stack *s, struct conn *c);
+void offer_syn_options(const struct stack *s, struct conn *c);
 /* What the peer's SYN offers; what it does not offer back is off. */
-void take_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
+void process_syn_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg);
 void mss_update(struct conn *c);
 /* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
 static inline uint32_t
@@ -31,9 +31,9 @@ ts_now(const struct stack *s, const struct conn *c)
 }
 
 /* What few segments carry: a SYN's options, SACK blocks. */
-void put_rare_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
-		      struct tcp_sack_block *blocks);
-/* The options of a segment with that much text; room for its SACK blocks is at blocks. */
+void put_uncommon_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+			  struct tcp_sack_block *blocks);
+/* The options of a segment with that much data; room for its SACK blocks is at blocks. */
 static inline void
 put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
 	    struct tcp_sack_block *blocks)
@@ -43,8 +43,8 @@ put_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t
 		seg->opt.ts_value = ts_now(s, c);
 		seg->opt.ts_echo = c->ts_recent;
 	}
-	if (unlikely(seg->flags & TCP_SYN || c->rx.islands != NULL || c->flags & CONN_DSACK))
-		put_rare_options(s, c, seg, len, blocks);
+	if (unlikely(seg->flags & TCP_SYN || c->rx.ooo_blocks != NULL || c->flags & CONN_DSACK))
+		put_uncommon_options(s, c, seg, len, blocks);
 }
 /* Of every segment. */
 static inline uint32_t
@@ -55,10 +55,10 @@ conn_option_bytes(const struct conn *c)
 /* RFC 7323 section 5: is it an old duplicate? */
 enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
 /* Section 4.3 (2), for an acceptable segment. */
-void take_timestamp(struct conn *c, const struct tcp_seg *seg);
+void ts_recent_update(struct conn *c, const struct tcp_seg *seg);
 /* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
 bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
 /* What the echo of a segment that acknowledges something says; 0: nothing. */
-uint64_t rtt_echoed_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
+uint64_t rtt_from_tsecr_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg);
 
 #endif

@@ -4,18 +4,18 @@
  * Connections with something to send stand in one list; each visit sends a bounded number of
  * segments and goes to the back of the list if more is left.
  */
-#include "tcp_plain.h"
+#include "tcp_fast_path.h"
 
 #include "base/hash.h"
 
 #define PROTOCOL_TCP 6
-#define SENT_SPREAD  32u /* runs of the scoreboard in a round trip of sending without pause */
+#define SENT_SPREAD  32u /* ranges of the scoreboard in a round trip of sending without pause */
 
 /* Over IPv6, or with what few segments carry. */
 static bool
-send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
+send_slow_path(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	uint8_t *at = ip_begin(s, mac, (struct ip_way){&c->peer_ip, c->local, PROTOCOL_TCP});
+	uint8_t *at = ip_begin(s, mac, (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP});
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
@@ -29,31 +29,31 @@ send_long(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape wh
 		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
-		.window = tell_window(s, c, what.flags),
+		.window = advertise_window(s, c, what.flags),
 		.flags = what.flags,
 	};
 	put_options(s, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
-	if (what.again)
-		txq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
+	if (what.retransmit)
+		sendq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
 	else
-		txq_copy_next(&c->tx, at + header, what.len);
-	ip_commit(s, header + what.len, TCP_CKSUM_AT);
+		sendq_copy_next(&c->tx, at + header, what.len);
+	ip_commit(s, header + what.len, TCP_CKSUM_OFFSET);
 	return true;
 }
 
 static bool
-send_shape(struct stack *s, struct conn *c, const uint8_t mac[6], struct shape what)
+send_segment(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	const bool plain = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
-			   c->rx.islands == NULL && !(c->flags & CONN_DSACK);
+	const bool fast = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
+			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
 
-	if (likely(plain) ? !plain_segment(s, c, hop_first(s, mac), what)
-			  : !send_long(s, c, mac, what))
+	if (likely(fast) ? !fast_path_segment(s, c, hop_header(s, mac), what)
+			 : !send_slow_path(s, c, mac, what))
 		return false;
 	stack_count(s, TCP_TX_SEGMENTS);
-	if (what.len > MTU_TELLS && mtu_tick(s) != c->mtu_seen)
-		mtu_sample(s, c, what.seq + what.len, what.len);
+	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(s) != c->pmtu_sample_tick)
+		pmtu_sample(s, c, what.seq + what.len, what.len);
 	return true;
 }
 
@@ -68,7 +68,8 @@ sendable(const struct conn *c)
 	const uint32_t flight = c->snd_nxt - c->snd_una, pipe = conn_pipe(c);
 	uint32_t unsent, len;
 
-	if (flight >= c->tx.bytes || flight >= c->snd_wnd || pipe >= c->cwnd || c->sent.lost > 0)
+	if (flight >= c->tx.bytes || flight >= c->snd_wnd || pipe >= c->cwnd ||
+	    c->scoreboard.lost > 0)
 		return 0;
 	unsent = c->tx.bytes - flight;
 	len = min_u32(min_u32(unsent, c->snd_wnd - flight), c->mss);
@@ -80,7 +81,7 @@ sendable(const struct conn *c)
 
 /* The next segment at snd_nxt; false: nothing may be sent there now. */
 static bool
-next_shape(const struct conn *c, struct shape *what)
+next_segment(const struct conn *c, struct out_seg *what)
 {
 	const uint32_t flight = c->snd_nxt - c->snd_una;
 	const uint32_t unsent = flight < c->tx.bytes ? c->tx.bytes - flight : 0;
@@ -88,7 +89,7 @@ next_shape(const struct conn *c, struct shape *what)
 	const bool last = len == unsent;
 	const bool fin = conn_fin_due(c) && last && flight <= c->tx.bytes;
 
-	*what = (struct shape){.seq = c->snd_nxt, .len = len, .flags = TCP_ACK};
+	*what = (struct out_seg){.seq = c->snd_nxt, .len = len, .flags = TCP_ACK};
 	what->flags |= last && len > 0 ? TCP_PSH : 0;
 	what->flags |= fin ? TCP_FIN : 0;
 	return len > 0 || fin;
@@ -96,19 +97,20 @@ next_shape(const struct conn *c, struct shape *what)
 
 /* Book what was just sent at snd_nxt. What a window probe has sent before is not timed (Karn). */
 static void
-sent_next(struct stack *s, struct conn *c, const struct shape *what)
+record_sent(struct stack *s, struct conn *c, const struct out_seg *what)
 {
 	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
-	const struct sent_run run = {
+	const struct sent_range range = {
 		.begin = what->seq,
 		.end = end,
 		.sent_us = s->now_us,
-		.flags = seq_before(what->seq, c->snd_max) ? RUN_UNTIMED : 0,
+		.flags = seq_before(what->seq, c->snd_max) ? RANGE_UNTIMED : 0,
 	};
 
 	/* Times that differ by less than the reordering window could use are one. */
-	if (!sent_add(&c->sent, &s->tcp->sent_pool, run, c->srtt_us / SENT_SPREAD))
-		stack_count(s, TCP_SENT_RUNS_SHORT);
+	if (!scoreboard_add(&c->scoreboard, &s->tcp->scoreboard_pool, range,
+			    c->srtt_us / SENT_SPREAD))
+		stack_count(s, TCP_SCOREBOARD_NO_NODE);
 	if (c->flags & CONN_RECOVERY)
 		c->loss.prr_out += end - what->seq;
 	c->snd_nxt = end;
@@ -120,10 +122,11 @@ sent_next(struct stack *s, struct conn *c, const struct shape *what)
 static bool
 send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	const bool bare = c->state == CONN_SYN_SENT;
-	const struct shape what = {.seq = c->iss, .flags = bare ? TCP_SYN : TCP_SYN | TCP_ACK};
+	const bool syn_only = c->state == CONN_SYN_SENT;
+	const struct out_seg what = {.seq = c->iss,
+				     .flags = syn_only ? TCP_SYN : TCP_SYN | TCP_ACK};
 
-	if (!send_shape(s, c, mac, what))
+	if (!send_segment(s, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
 		c->tries = 0; /* of finding the way there */
@@ -140,21 +143,23 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* [begin, end) again; the FIN stands behind the text. */
+/* [begin, end) again; the FIN stands behind the data. */
 static bool
-send_again(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t begin, uint32_t end)
+send_retransmission(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t begin,
+		    uint32_t end)
 {
-	struct shape what = {.seq = begin, .flags = TCP_ACK, .again = true};
+	struct out_seg what = {.seq = begin, .flags = TCP_ACK, .retransmit = true};
 	const uint32_t tx_end = conn_tx_end(c);
 
 	what.flags |= seq_after(end, tx_end) ? TCP_FIN : 0;
 	what.len = end - begin - !!(what.flags & TCP_FIN);
 	what.flags |= what.len > 0 && !seq_before(end, tx_end) ? TCP_PSH : 0;
-	if (!send_shape(s, c, mac, what))
+	if (!send_segment(s, c, mac, what))
 		return false;
-	if (!sent_again(&c->sent, &s->tcp->sent_pool, begin, end, s->now_us))
-		stack_count(s, TCP_SENT_RUNS_SHORT);
-	loss_resent(c, end - begin);
+	if (!scoreboard_retransmitted(&c->scoreboard, &s->tcp->scoreboard_pool, begin, end,
+				      s->now_us))
+		stack_count(s, TCP_SCOREBOARD_NO_NODE);
+	loss_retransmitted(c, end - begin);
 	stack_count(s, TCP_RETRANSMITS);
 	/* RFC 6298 section 5.1 counts from here; after a timeout the timer runs already, longer. */
 	if ((c->flags & (CONN_RECOVERY | CONN_REO)) == CONN_RECOVERY && begin == c->snd_una)
@@ -176,60 +181,60 @@ segment_end(const struct conn *c, uint32_t begin, uint32_t end)
 static bool
 next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 {
-	const struct sent_run *run = sent_lost(&c->sent);
+	const struct sent_range *range = scoreboard_lost(&c->scoreboard);
 	const uint32_t pipe = conn_pipe(c), edge = c->snd_una + c->snd_wnd;
 
-	if (run == NULL || (pipe > 0 && pipe >= c->cwnd))
+	if (range == NULL || (pipe > 0 && pipe >= c->cwnd))
 		return false;
-	*begin = run->begin;
-	*end = segment_end(c, run->begin, run->end);
-	if (seq_after(*end, edge) && run->begin != conn_tx_end(c)) {
-		if (!seq_before(run->begin, edge))
+	*begin = range->begin;
+	*end = segment_end(c, range->begin, range->end);
+	if (seq_after(*end, edge) && range->begin != conn_tx_end(c)) {
+		if (!seq_before(range->begin, edge))
 			return false;
 		*end = edge;
 	}
 	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
 }
 
-/* RFC 8985 section 7.3: new text if there is any and the peer takes it, else the last again. */
+/* RFC 8985 section 7.3: new data if there is any and the peer takes it, else the last again. */
 static bool
 send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
 	const uint32_t flight = c->snd_nxt - c->snd_una, cwnd = c->cwnd;
-	const struct sent_run *last = c->sent.tail;
-	struct shape what;
+	const struct sent_range *last = c->scoreboard.tail;
+	struct out_seg what;
 	uint32_t begin;
 
 	if (flight == 0 || c->flags & (CONN_RECOVERY | CONN_LOSS)) {
 		c->flags &= ~CONN_TLP_DUE;
 		return true;
 	}
-	conn_troubled(c);
+	conn_enter_disorder(c);
 	c->cwnd = max_u32(cwnd, flight + c->mss);
-	if (next_shape(c, &what)) {
+	if (next_segment(c, &what)) {
 		c->cwnd = cwnd;
-		if (!send_shape(s, c, mac, what))
+		if (!send_segment(s, c, mac, what))
 			return false;
-		sent_next(s, c, &what);
+		record_sent(s, c, &what);
 		tlp_sent(s, c, false);
 		return true;
 	}
 	c->cwnd = cwnd;
 	begin = last->end - seq_after(last->end, conn_tx_end(c)); /* before the FIN */
 	begin -= min_u32(begin - last->begin, c->mss);
-	if (!send_again(s, c, mac, begin, last->end))
+	if (!send_retransmission(s, c, mac, begin, last->end))
 		return false;
 	tlp_sent(s, c, true);
 	return true;
 }
 
 static bool
-send_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
+retransmit_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
 	uint32_t begin, end;
 
-	for (uint32_t i = 0; i < SEGS_A_VISIT && next_lost(c, &begin, &end); i++)
-		if (!send_again(s, c, mac, begin, end))
+	for (uint32_t i = 0; i < SEGS_PER_VISIT && next_lost(c, &begin, &end); i++)
+		if (!send_retransmission(s, c, mac, begin, end))
 			return false;
 	return true;
 }
@@ -241,18 +246,19 @@ send_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
 static bool
 send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	struct shape what = {.seq = c->snd_una, .flags = TCP_ACK, .again = true};
+	struct out_seg what = {.seq = c->snd_una, .flags = TCP_ACK, .retransmit = true};
 	const uint32_t fits = min_u32(c->snd_wnd, c->mss);
 
 	c->flags &= ~CONN_PROBE;
 	what.len = min_u32(max_u32(fits, 1), c->tx.bytes);
 	if (what.len == 0)
 		return true;
-	if (!send_shape(s, c, mac, what)) {
+	if (!send_segment(s, c, mac, what)) {
 		c->flags |= CONN_PROBE;
 		return false;
 	}
-	c->sent.first.flags |= RUN_UNTIMED; /* if there is a run: its ACK may be the probe's */
+	c->scoreboard.first.flags |=
+		RANGE_UNTIMED; /* if there is a range: its ACK may be the probe's */
 	if (seq_after(what.seq + what.len, c->snd_max))
 		c->snd_max = what.seq + what.len;
 	stack_count(s, TCP_WINDOW_PROBES);
@@ -260,11 +266,11 @@ send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 }
 
 static bool
-send_bare(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
+send_empty(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
 {
-	const struct shape what = {.seq = seq, .flags = TCP_ACK};
+	const struct out_seg what = {.seq = seq, .flags = TCP_ACK};
 
-	return send_shape(s, c, mac, what);
+	return send_segment(s, c, mac, what);
 }
 
 /*
@@ -274,16 +280,16 @@ send_bare(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
  * been: there it would be no better.
  */
 static uint32_t
-bare_seq(const struct conn *c)
+empty_seq(const struct conn *c)
 {
 	const uint32_t edge = c->snd_una + c->snd_wnd;
 
 	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
 }
 
-/* What is asked for by flag, before new text. */
+/* What is asked for by flag, before new data. */
 static bool
-send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_flagged(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
 	if (c->flags & CONN_SEND_SYN && !send_syn(s, c, mac))
 		return false;
@@ -292,7 +298,7 @@ send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 	if (c->flags & CONN_PROBE && !send_probe(s, c, mac))
 		return false;
 	if (c->flags & CONN_KEEP_PROBE) {
-		if (!send_bare(s, c, mac, c->snd_una - 1))
+		if (!send_empty(s, c, mac, c->snd_una - 1))
 			return false;
 		c->flags &= ~CONN_KEEP_PROBE;
 		stack_count(s, TCP_KEEPALIVES);
@@ -300,14 +306,14 @@ send_asked(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Text on its way needs the retransmission timer; text that may not go, the persist timer. */
+/* Data on its way needs the retransmission timer; data that may not go, the persist timer. */
 static void
-plan_timer(struct stack *s, struct conn *c)
+arm_timer(struct stack *s, struct conn *c)
 {
 	/* What is lost and may not go out again waits for the window. */
-	const bool flying =
-		c->snd_nxt != c->snd_una &&
-		(likely(c->sent.lost == 0) || sent_pipe(&c->sent, c->snd_nxt - c->snd_una) > 0);
+	const bool flying = c->snd_nxt != c->snd_una &&
+			    (likely(c->scoreboard.lost == 0) ||
+			     scoreboard_pipe(&c->scoreboard, c->snd_nxt - c->snd_una) > 0);
 
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_2 ||
 	    c->state == CONN_TIME_WAIT)
@@ -320,7 +326,7 @@ plan_timer(struct stack *s, struct conn *c)
 	}
 }
 
-/* Does the congestion window keep text back that the peer would take? */
+/* Does the congestion window keep data back that the peer would take? */
 static bool
 cwnd_is_full(const struct conn *c)
 {
@@ -331,20 +337,20 @@ cwnd_is_full(const struct conn *c)
 static void
 check_idle(const struct stack *s, struct conn *c)
 {
-	if (c->sent.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
-	    s->now_us - c->sent.first.sent_us > c->rto_us)
-		cc_idle(c);
+	if (c->scoreboard.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
+	    s->now_us - c->scoreboard.first.sent_us > c->rto_us)
+		cc_after_idle(c);
 }
 
 static bool
-anything_new(const struct conn *c)
+has_unsent(const struct conn *c)
 {
 	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
 /* The common case: a reply that fits into one segment, and nothing is on its way. */
 static bool
-is_one_segment(const struct conn *c)
+fits_one_segment(const struct conn *c)
 {
 	const uint32_t len = c->tx.bytes;
 
@@ -355,51 +361,51 @@ is_one_segment(const struct conn *c)
 static bool
 send_one_segment(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	const struct shape what = {
+	const struct out_seg what = {
 		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
 
-	if (!send_shape(s, c, mac, what))
+	if (!send_segment(s, c, mac, what))
 		return false;
 	c->snd_nxt = c->snd_max = what.seq + what.len;
-	sent_add_first(&c->sent, what.seq, c->snd_nxt, s->now_us);
-	c->flags &= ~CONN_CWND_FULL;
+	scoreboard_add_first(&c->scoreboard, what.seq, c->snd_nxt, s->now_us);
+	c->flags &= ~CONN_CWND_LIMITED;
 	return true;
 }
 
-/* What is new, and what is lost before it. Returns false if the outbox is full; *more: it must be
- * visited again. */
+/* What is new, and what is lost before it. Returns false if the transmit queue is full; *more: it
+ * must be visited again. */
 static bool
-send_text(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
+send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 {
-	struct shape what;
+	struct out_seg what;
 	uint32_t begin, end;
 
-	if (likely(is_one_segment(c)))
+	if (likely(fits_one_segment(c)))
 		return send_one_segment(s, c, mac);
-	if (unlikely(c->sent.lost > 0)) {
-		if (!send_lost(s, c, mac))
+	if (unlikely(c->scoreboard.lost > 0)) {
+		if (!retransmit_lost(s, c, mac))
 			return false;
 		*more = next_lost(c, &begin, &end);
 	}
-	c->flags &= ~CONN_CWND_FULL;
-	for (uint32_t i = 0; anything_new(c) && next_shape(c, &what); i++) {
-		if (i == SEGS_A_VISIT) {
+	c->flags &= ~CONN_CWND_LIMITED;
+	for (uint32_t i = 0; has_unsent(c) && next_segment(c, &what); i++) {
+		if (i == SEGS_PER_VISIT) {
 			*more = true;
 			return true;
 		}
-		if (!send_shape(s, c, mac, what))
+		if (!send_segment(s, c, mac, what))
 			return false;
-		sent_next(s, c, &what);
+		record_sent(s, c, &what);
 	}
 	if (unlikely(c->snd_nxt - c->snd_una < c->tx.bytes) && cwnd_is_full(c))
-		c->flags |= CONN_CWND_FULL;
+		c->flags |= CONN_CWND_LIMITED;
 	return true;
 }
 
 /* Nobody has proved yet that a half-open connection's peer is where its SYN says: the answer goes
  * back the way that came, and no ARP question is asked for it. */
 static void
-way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
+dst_mac_select(struct stack *s, const struct conn *c, uint8_t mac[6])
 {
 	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
 		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
@@ -408,55 +414,56 @@ way_out(struct stack *s, const struct conn *c, uint8_t mac[6])
 }
 
 /*
- * More ACKs for a burst, while the connection is rough: of in-order text one more, which is what
- * the peer goes on by; of text after a hole, without SACK, as many as it has to count (RFC 5681
+ * More ACKs for a burst, in quickack mode: of in-order data one more, which is what
+ * the peer goes on by; of out-of-order data, without SACK, as many as it has to count (RFC 5681
  * section 3.2). Never more than segments came.
  */
 static bool
 send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
-	const bool counted = !(c->flags & CONN_SACK) && c->rx.islands != NULL;
+	const bool counted = !(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL;
 	const uint32_t most = counted ? BURST_ACKS_MAX : BURST_ACKS_SACK;
 	const uint32_t acks = min_u32(c->acks_due, most);
 
 	for (uint32_t i = 1; i < acks; i++) {
-		if (!send_bare(s, c, mac, bare_seq(c)))
+		if (!send_empty(s, c, mac, empty_seq(c)))
 			return false;
-		stack_count(s, TCP_ACKS_REPEATED);
+		stack_count(s, TCP_ACKS_EXTRA);
 	}
 	c->acks_due = 0;
-	if (s->now_us - c->rough_us >= ROUGH_US)
-		c->flags &= ~CONN_ROUGH;
+	if (s->now_us - c->quickack_us >= QUICKACK_US)
+		c->flags &= ~CONN_QUICKACK;
 	return true;
 }
 
 /* Returns whether it has more to send and must be visited again. */
 static bool
-visit(struct stack *s, struct conn *c)
+conn_output(struct stack *s, struct conn *c)
 {
 	uint8_t mac[6];
 	bool fits, more = false;
 
-	if (likely(c->state >= CONN_ESTABLISHED && plain_hop(s, c)))
+	if (likely(c->state >= CONN_ESTABLISHED && conn_hop_valid(s, c)))
 		memcpy(mac, &c->hop.first, sizeof mac);
 	else
-		way_out(s, c, mac);
+		dst_mac_select(s, c, mac);
 	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
 		return false;
 	check_idle(s, c);
-	if (unlikely(c->flags & (CONN_MTU_LOW | CONN_MTU_HOLE)))
-		mtu_look(s, c);
-	fits = send_asked(s, c, mac) && send_text(s, c, mac, &more);
-	/* Unread text means that no reply is near: the peer hears at once. */
-	if (fits && (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_LATER && c->rx.head != NULL)))
-		fits = send_bare(s, c, mac, bare_seq(c));
-	if (unlikely(c->flags & CONN_ROUGH) && fits)
+	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
+		pmtu_check(s, c);
+	fits = send_flagged(s, c, mac) && send_data(s, c, mac, &more);
+	/* Unread data means that no reply is near: the peer hears at once. */
+	if (fits &&
+	    (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_DELAYED && c->rx.head != NULL)))
+		fits = send_empty(s, c, mac, empty_seq(c));
+	if (unlikely(c->flags & CONN_QUICKACK) && fits)
 		fits = send_more_acks(s, c, mac);
-	if (c->flags & CONN_ACK_LATER && c->ack_at_ns == NEVER) {
+	if (c->flags & CONN_ACK_DELAYED && c->ack_at_ns == NEVER) {
 		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
 		timer_sync(s, c);
 	}
-	plan_timer(s, c);
+	arm_timer(s, c);
 	return !fits || more;
 }
 
@@ -465,18 +472,18 @@ tcp_output(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	plain_turn(s);
-	for (uint32_t i = 0; i < VISITS_A_TURN && outbox_has_room(s); i++) {
+	fast_path_output_begin(s);
+	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(s); i++) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
-		if (likely(plain_output(s, c)))
+		if (likely(fast_path_output(s, c)))
 			continue;
-		if (visit(s, c))
-			conn_make_out(s, c);
+		if (conn_output(s, c))
+			conn_schedule_output(s, c);
 	}
 	atomic_store_explicit(&t->conns_used, t->conns_count, memory_order_relaxed);
 	atomic_store_explicit(&t->chunks_used, t->pool.chunks - t->pool.chunks_left,
@@ -492,41 +499,42 @@ tcp_output(struct stack *s)
 static uint32_t
 reset_seq(const struct conn *c)
 {
-	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : bare_seq(c);
+	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : empty_seq(c);
 }
 
 /* At once and not from the list: the connection is about to be gone. */
 void
 out_reset(struct stack *s, struct conn *c)
 {
-	const struct shape what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
+	const struct out_seg what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
-	way_out(s, c, mac);
-	if (send_shape(s, c, mac, what))
+	dst_mac_select(s, c, mac);
+	if (send_segment(s, c, mac, what))
 		stack_count(s, TCP_TX_RESETS);
 }
 
 /* Enough for peers that lost us, not enough to be a reflector. */
 static bool
-reset_rationed(struct stack *s, const struct ip_addr *src)
+reset_rate_limited(struct stack *s, const struct ip_addr *src)
 {
-	/* With one ration for all, who sends in another's name sees by what is left for him whether
-	 * that one has a connection (as in CVE-2016-5696), and a flood leaves nobody else any. */
+	/* With one rate limit for all, who sends in another's name sees by what is left for him
+	 * whether that one has a connection (as in CVE-2016-5696), and a flood leaves nobody else
+	 * any. */
 	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
 	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
 
-	if (ration_take(s, &s->tcp->resets[h % RST_RATIONS], RST_A_RATION))
+	if (rate_limit_allow(s, &s->tcp->resets[h % RST_LIMITS], RSTS_PER_LIMIT))
 		return false;
-	stack_count(s, TCP_RESETS_RATIONED);
+	stack_count(s, TCP_RESETS_RATE_LIMITED);
 	return true;
 }
 
 bool
-out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
+out_stateless(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 {
-	const struct ip_way way = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
-	uint8_t *at = ip_begin(s, a->src_mac, way);
+	const struct ip_dest dest = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
+	uint8_t *at = ip_begin(s, a->src_mac, dest);
 
 	if (at == NULL) {
 		stack_count(s, TCP_TX_NO_ROOM);
@@ -534,18 +542,18 @@ out_stranger(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
 	}
 	seg->src_port = a->seg.dst_port;
 	seg->dst_port = a->seg.src_port;
-	ip_commit(s, tcp_emit(at, seg), TCP_CKSUM_AT);
+	ip_commit(s, tcp_emit(at, seg), TCP_CKSUM_OFFSET);
 	return true;
 }
 
 /* RFC 9293 section 3.10.7.1. */
 void
-out_reset_unknown(struct stack *s, const struct arrival *a)
+out_stateless_rst(struct stack *s, const struct arrival *a)
 {
 	const struct tcp_seg *in = &a->seg;
 	struct tcp_seg seg = {.flags = TCP_RST};
 
-	if (reset_rationed(s, &a->l3->src_ip))
+	if (reset_rate_limited(s, &a->l3->src_ip))
 		return;
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;
@@ -554,17 +562,17 @@ out_reset_unknown(struct stack *s, const struct arrival *a)
 		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
 			  !!(in->flags & TCP_FIN);
 	}
-	if (out_stranger(s, a, &seg))
+	if (out_stateless(s, a, &seg))
 		stack_count(s, TCP_TX_RESETS);
 }
 
-/* Rationed by connection and not in all: a common ration tells one peer what another gets
+/* Rate-limited by connection and not in all: a common rate limit tells one peer what another gets
  * (CVE-2016-5696). */
 void
 out_challenge(struct stack *s, struct conn *c)
 {
 	if (s->now_us - c->challenged_us < CHALLENGE_US) {
-		stack_count(s, TCP_CHALLENGES_RATIONED);
+		stack_count(s, TCP_CHALLENGES_RATE_LIMITED);
 		return;
 	}
 	c->challenged_us = s->now_us;

@@ -1,11 +1,11 @@
 /*
- * tcp_rx.c - the receive queue: text in the frames it came in, in order (tcp_holes.c: after
- * holes), and the window we tell.
+ * tcp_rx.c - the receive queue: data in the frames it came in, in order (tcp_ooo.c: after
+ * holes), and the window we advertise.
  *
  * What is kept is bounded three ways: bytes by the window, frames a connection, and frames of
  * all connections together, so that the port's pool never runs dry. The last quarter of the
- * common pool is for text in order: that gets read and given back, text after a hole may not.
- * Nor is text in order read while its request waits, or its replies have no room: so a connection
+ * common pool is for in-order data: that gets read and given back, out-of-order data may not.
+ * Nor is in-order data read while its request waits, or its replies have no room: so a connection
  * leaves to others as many frames as it holds, and the last ones, one for every connection, are for
  * those that hold none.
  */
@@ -26,13 +26,13 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 }
 
 uint32_t
-rx_aside(const struct stack *s)
+rx_reserve(const struct stack *s)
 {
 	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
 }
 
 static inline struct rx_seg *
-node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view text)
+node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view payload)
 {
 	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
@@ -41,8 +41,8 @@ node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view text
 	t->rx_left--;
 	node->frame = frame;
 	node->start = start;
-	node->data = text.data;
-	node->len = text.len;
+	node->data = payload.data;
+	node->len = payload.len;
 	return node;
 }
 
@@ -59,21 +59,21 @@ rx_node_take(struct stack *s, struct arrival *a)
 /* Where the node's frame ends that we may write in (port.h), if a tag was taken out in front. One
  * that is longer than our MTU may reach over that. */
 static uint32_t
-room_behind(const struct stack *s, const struct rx_seg *node)
+tailroom(const struct stack *s, const struct rx_seg *node)
 {
 	const uint8_t *end = node->start + s->port->frame_bytes - ETH_TAG_BYTES;
-	const uint8_t *text_end = node->data + node->len;
+	const uint8_t *payload_end = node->data + node->len;
 
-	return end > text_end ? (uint32_t)(end - text_end) : 0;
+	return end > payload_end ? (uint32_t)(end - payload_end) : 0;
 }
 
 bool
-rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *text)
+rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *payload)
 {
-	if (text->len > room_behind(s, node))
+	if (payload->len > tailroom(s, node))
 		return false;
-	memcpy((uint8_t *)(uintptr_t)node->data + node->len, text->data, text->len);
-	node->len += text->len;
+	memcpy((uint8_t *)(uintptr_t)node->data + node->len, payload->data, payload->len);
+	node->len += payload->len;
 	return true;
 }
 
@@ -82,7 +82,7 @@ node_free(struct stack *s, struct rx_seg *node)
 {
 	struct tcp *t = s->tcp;
 
-	frame_spent(s, node->frame, node->start);
+	frame_defer_free(s, node->frame, node->start);
 	node->next = t->rx_free;
 	t->rx_free = node;
 	t->rx_left++;
@@ -113,34 +113,34 @@ append(struct conn *c, struct rx_seg *node)
 /* RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2: at least every second full segment at
  * once, and everything while a hole is open or has just been filled. */
 static inline void
-plan_ack(struct stack *s, struct conn *c, bool had_holes)
+schedule_ack(struct stack *s, struct conn *c, bool had_ooo)
 {
-	if (had_holes || c->rcv_nxt - c->rcv_acked >= 2u * c->rcv_mss)
+	if (had_ooo || c->rcv_nxt - c->last_ack_sent >= 2u * c->rcv_mss)
 		c->flags |= CONN_ACK_NOW;
-	c->flags |= CONN_ACK_LATER;
-	conn_make_out(s, c);
+	c->flags |= CONN_ACK_DELAYED;
+	conn_schedule_output(s, c);
 }
 
-/* What waited in vain may have been two full segments of a peer that sends shorter ones than it
- * did, and had nothing more to send: the next two count. Longer ones correct it. */
+/* What waited unnecessarily may have been two full segments of a peer that sends shorter ones than
+ * it did, and had nothing more to send: the next two count. Longer ones correct it. */
 void
-rx_ack_waited(struct conn *c)
+rx_delayed_ack_sent(struct conn *c)
 {
-	const uint32_t half = (c->rcv_nxt - c->rcv_acked) / 2;
+	const uint32_t half = (c->rcv_nxt - c->last_ack_sent) / 2;
 
 	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
-/* Frames for all the text that the peer was told it may send, or may be told. */
+/* Frames for all the data that the peer was allowed to send, or may be. */
 static uint32_t
 frames_max(const struct stack *s, const struct conn *c)
 {
-	const uint32_t promised = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
-	const uint32_t bytes = max_u32(c->rcv_limit, promised);
+	const uint32_t advertised_bytes = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
+	const uint32_t bytes = max_u32(c->rcv_limit, advertised_bytes);
 
 	if (likely(bytes <= RX_WINDOW_BYTES))
 		return CONN_RX_FRAMES_MAX;
-	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_least(s);
+	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_min(s);
 }
 
 bool
@@ -150,125 +150,126 @@ rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t 
 
 	if (likely(held < CONN_RX_FRAMES_MAX))
 		return false;
-	return held >= RX_FRAMES_PART * left || held >= frames_max(s, c);
+	return held >= RX_FRAMES_SHARE * left || held >= frames_max(s, c);
 }
 
 /*
- * Of text that is not read yet a connection holds a few frames, and no more than it leaves to
+ * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
  * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait with all that they
- * may hold take frames from each other, and not from who has his text read.
+ * may hold take frames from each other, and not from who has his data read.
  */
 static inline bool
-leaves_enough(const struct stack *s, const struct conn *c, uint32_t aside)
+within_share(const struct stack *s, const struct conn *c, uint32_t reserve)
 {
 	const uint32_t held = c->rx.frames;
 
-	return s->tcp->rx_left > aside + (held > RX_FRAMES_FEW ? held : 0);
+	return s->tcp->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held : 0);
 }
 
-/* Text in order takes the place of text after a hole: of its own connection, then of the one that
+/* In-order data takes the place of out-of-order data: of its own connection, then of the one that
  * has been without progress the longest. */
 static __attribute__((noinline)) bool
-make_room(struct stack *s, struct conn *c, uint32_t aside)
+rx_prune(struct stack *s, struct conn *c, uint32_t reserve)
 {
 	struct tcp *t = s->tcp;
 
-	if (c->rx.islands != NULL) {
-		holes_drop_last(s, c);
+	if (c->rx.ooo_blocks != NULL) {
+		ooo_drop_last(s, c);
 		return true;
 	}
-	if (rx_is_full(s, c, c->rx.frames, aside)) {
+	if (rx_is_full(s, c, c->rx.frames, reserve)) {
 		stack_count(s, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	while ((t->rx_left <= aside || (c->rx.frames < BURST_MAX && !leaves_enough(s, c, aside))) &&
-	       !list_empty(&t->holed)) {
-		holes_clear(s, container_of(t->holed.next, struct conn, holed));
-		stack_count(s, TCP_HOLES_EVICTED);
+	while ((t->rx_left <= reserve ||
+		(c->rx.frames < BURST_MAX && !within_share(s, c, reserve))) &&
+	       !list_empty(&t->ooo_list)) {
+		ooo_clear(s, container_of(t->ooo_list.next, struct conn, ooo_list));
+		stack_count(s, TCP_OOO_EVICTED);
 	}
-	if (leaves_enough(s, c, aside))
+	if (within_share(s, c, reserve))
 		return true;
 	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 	return false;
 }
 
-/* Is there a frame to be had for text in order? */
+/* Is there a frame to be had for in-order data? */
 static inline bool
-room_in_order(struct stack *s, struct conn *c)
+rx_has_room(struct stack *s, struct conn *c)
 {
-	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
-	const uint32_t aside = c->rx.frames > 0 ? rx_aside(s) : 0;
-	const bool enough = leaves_enough(s, c, aside);
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
+	const uint32_t reserve = c->rx.frames > 0 ? rx_reserve(s) : 0;
+	const bool enough = within_share(s, c, reserve);
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
-	return (enough && !rx_is_full(s, c, held, aside)) || make_room(s, c, aside);
+	return (enough && !rx_is_full(s, c, held, reserve)) || rx_prune(s, c, reserve);
 }
 
-/* Without SACK the peer counts ACKs of one number, and this text has made it another. */
+/* Without SACK the peer counts ACKs of one number, and this data has made it another. */
 static __attribute__((noinline)) void
-rough_in_order(const struct stack *s, struct conn *c, bool had_holes)
+quickack_in_order(const struct stack *s, struct conn *c, bool had_ooo)
 {
-	if (had_holes)
-		rough_begin(s, c);
+	if (had_ooo)
+		quickack_enter(s, c);
 	else
-		rough_count(c);
-	if (!(c->flags & CONN_SACK) && c->rx.islands != NULL)
+		quickack_count(c);
+	if (!(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL)
 		c->acks_due = 1;
 }
 
 /*
- * Text that finds room behind what waits unread is copied there: so what a peer makes us hold
+ * Data that finds room behind what waits unread is copied there: so what a peer makes us hold
  * does not grow with the number of its segments. What the service looks at stays where it is.
  */
 static bool
-take_in_order(struct stack *s, struct conn *c, struct arrival *a)
+enqueue_in_order(struct stack *s, struct conn *c, struct arrival *a)
 {
 	struct rxq *q = &c->rx;
-	const bool had_holes = q->islands != NULL;
+	const bool had_ooo = q->ooo_blocks != NULL;
 
-	if (unlikely(had_holes))
-		holes_cut(s, c, &a->seg);
+	if (unlikely(had_ooo))
+		ooo_trim(s, c, &a->seg);
 	if (q->head != NULL && rx_coalesce(s, q->tail, &a->seg.payload)) {
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
-	} else if (room_in_order(s, c)) {
+	} else if (rx_has_room(s, c)) {
 		append(c, rx_node_take(s, a));
 	} else {
 		return false;
 	}
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
-	if (unlikely(had_holes))
-		holes_join(s, c);
-	if (unlikely(had_holes || c->flags & CONN_ROUGH))
-		rough_in_order(s, c, had_holes);
-	plan_ack(s, c, had_holes);
+	if (unlikely(had_ooo))
+		ooo_move_in_order(s, c);
+	if (unlikely(had_ooo || c->flags & CONN_QUICKACK))
+		quickack_in_order(s, c, had_ooo);
+	schedule_ack(s, c, had_ooo);
 	conn_make_ready(s, c);
 	return true;
 }
 
 void
-rx_take_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
-	      struct view text)
+rx_enqueue_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
+		 struct view payload)
 {
-	struct rx_seg *node = node_take(s, frame, start, text);
+	struct rx_seg *node = node_take(s, frame, start, payload);
 
 	node->seq = c->rcv_nxt;
 	node->next = NULL;
 	c->rx.head = c->rx.tail = node;
 	c->rx.frames = 1;
-	c->rx.bytes = text.len;
-	c->rcv_nxt += text.len;
-	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, text.len);
-	plan_ack(s, c, false);
+	c->rx.bytes = payload.len;
+	c->rcv_nxt += payload.len;
+	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, payload.len);
+	schedule_ack(s, c, false);
 	if (likely(list_empty(&c->ready)))
 		list_push_back(&s->tcp->ready, &c->ready);
 }
 
 bool
-rx_take(struct stack *s, struct conn *c, struct arrival *a)
+rx_enqueue(struct stack *s, struct conn *c, struct arrival *a)
 {
-	return a->seg.seq == c->rcv_nxt ? take_in_order(s, c, a) : holes_take(s, c, a);
+	return a->seg.seq == c->rcv_nxt ? enqueue_in_order(s, c, a) : ooo_insert(s, c, a);
 }
 
 static void
@@ -286,54 +287,54 @@ void
 rx_clear(struct stack *s, struct conn *c)
 {
 	free_all(s, c->rx.head);
-	holes_clear(s, c);
+	ooo_clear(s, c);
 	c->rx = (struct rxq){0};
-	width_end(s, c);
+	rcv_autotune_reset(s, c);
 }
 
-/* Text that frames can be had for; what is after a hole has its own, and stands in the window. */
+/* Data that frames can be had for; what is after a hole has its own, and stands in the window. */
 static uint32_t
-room_of_frames(const struct stack *s, const struct conn *c)
+window_of_frames(const struct stack *s, const struct conn *c)
 {
-	const uint32_t held = (uint32_t)c->rx.frames + c->rx.hole_frames;
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	const uint32_t frames = frames_max(s, c);
-	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_least(s);
+	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(s);
 	const uint32_t common = s->tcp->rx_left / 2 * mss_ours(s, c->local);
 
-	return min_u32(own, common) + (c->rx.islands != NULL ? c->hole_bytes : 0);
+	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
 	const int32_t full = (int32_t)mss_ours(s, c->local);
-	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
 	uint32_t room;
 
-	/* By a segment at least, as in rx_wide_enough(), and never back. */
-	if ((int32_t)(bytes - told) < full)
-		return told;
-	room = min_u32(bytes, room_of_frames(s, c));
-	return (int32_t)(room - told) < full ? told : room;
+	/* By a segment at least, as in rx_window_near_limit(), and never back. */
+	if ((int32_t)(bytes - advertised) < full)
+		return advertised;
+	room = min_u32(bytes, window_of_frames(s, c));
+	return (int32_t)(room - advertised) < full ? advertised : room;
 }
 
 uint32_t
 rx_window_now(struct stack *s, struct conn *c)
 {
-	if (unlikely(width_is_due(c)))
-		width_measure(s, c);
+	if (unlikely(rcv_autotune_is_due(c)))
+		rcv_autotune_measure(s, c);
 	return rx_window(s, c);
 }
 
 /* A peer that waits for the window must hear that it is open again: when it is twice as wide as
- * told, and by two segments. */
+ * advertised, and by two segments. */
 static void
-window_opens(struct stack *s, struct conn *c)
+window_update(struct stack *s, struct conn *c)
 {
-	const uint32_t told = c->rcv_edge - c->rcv_nxt;
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 
-	if (rx_window(s, c) >= 2 * told + 2 * mss_ours(s, c->local))
+	if (rx_window(s, c) >= 2 * advertised + 2 * mss_ours(s, c->local))
 		conn_ack_now(s, c);
 }
 
@@ -354,5 +355,5 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	q->frames--;
 	node_free(s, node);
 	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
-		window_opens(s, c);
+		window_update(s, c);
 }

@@ -1,6 +1,6 @@
 /*
  * tcp_sack.c - SACK blocks that the peer sends: checked, sorted, put on the scoreboard (RFC 2018,
- * and RFC 2883 for those that tell of text that came twice).
+ * and RFC 2883 for those that tell of data that came twice).
  */
 #include "tcp.h"
 
@@ -20,7 +20,7 @@ is_dsack(const struct conn *c, const struct block *first, const struct block *se
 
 /* Old by no more than a window, or it is made up. */
 static bool
-dsack_sane(const struct conn *c, const struct block *b)
+dsack_valid(const struct conn *c, const struct block *b)
 {
 	return seq_after(b->end, b->begin) && !seq_after(b->end, c->snd_max) &&
 	       !seq_before(b->begin, c->snd_una - c->snd_wnd_max - c->mss);
@@ -46,33 +46,33 @@ block_read(const struct tcp_sack_block *b)
 }
 
 static bool
-take_dsack(struct conn *c, const struct tcp_options *opt, struct sack_told *told)
+parse_dsack(struct conn *c, const struct tcp_options *opt, struct sack_info *info)
 {
 	const struct block first = block_read(&opt->sack[0]);
 	const struct block second = opt->sack_count > 1 ? block_read(&opt->sack[1]) : first;
 
-	if (!is_dsack(c, &first, opt->sack_count > 1 ? &second : NULL) || !dsack_sane(c, &first))
+	if (!is_dsack(c, &first, opt->sack_count > 1 ? &second : NULL) || !dsack_valid(c, &first))
 		return false;
-	told->dsack = true;
-	told->dsack_begin = first.begin;
-	told->dsack_end = first.end;
+	info->dsack = true;
+	info->dsack_begin = first.begin;
+	info->dsack_end = first.end;
 	return true;
 }
 
 void
-sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt, struct sack_told *told,
-	  struct sent_news *news)
+sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt, struct sack_info *info,
+	     struct ack_delivered *delivered)
 {
 	struct block sorted[TCP_SACK_MAX];
 	uint32_t count = 0;
 
-	for (uint32_t i = take_dsack(c, opt, told); i < opt->sack_count; i++) {
+	for (uint32_t i = parse_dsack(c, opt, info); i < opt->sack_count; i++) {
 		struct block b = block_read(&opt->sack[i]);
 
 		if (!seq_after(b.end, c->snd_una))
 			continue; /* older than its ACK, or reordered: known */
 		if (!seq_after(b.end, b.begin) || seq_after(b.end, c->snd_nxt)) {
-			stack_count(s, TCP_SACK_NONSENSE);
+			stack_count(s, TCP_SACK_INVALID);
 			continue;
 		}
 		if (seq_before(b.begin, c->snd_una))
@@ -80,6 +80,7 @@ sack_take(struct stack *s, struct conn *c, const struct tcp_options *opt, struct
 		insert(sorted, count++, b);
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (!sent_sack(&c->sent, &s->tcp->sent_pool, sorted[i].begin, sorted[i].end, news))
-			stack_count(s, TCP_SENT_RUNS_SHORT);
+		if (!scoreboard_sack(&c->scoreboard, &s->tcp->scoreboard_pool, sorted[i].begin,
+				     sorted[i].end, delivered))
+			stack_count(s, TCP_SCOREBOARD_NO_NODE);
 }

@@ -13,7 +13,7 @@
 
 #include <emmintrin.h>
 
-struct flow_home {
+struct bucket_pair {
 	struct flow_bucket *first, *second;
 	uint32_t tag;
 };
@@ -38,25 +38,25 @@ hash_flow(struct flow f, uint64_t seed)
 	return hash_bytes(key, sizeof key, seed);
 }
 
-static struct flow_home
-home_of(const struct tcp *t, uint64_t hash)
+static struct bucket_pair
+pair_of(const struct tcp *t, uint64_t hash)
 {
-	return (struct flow_home){
+	return (struct bucket_pair){
 		.first = &t->buckets[hash & t->bucket_mask],
 		.second = &t->buckets[(hash >> 24) & t->bucket_mask],
 		.tag = (uint32_t)(hash >> 32) | 1,
 	};
 }
 
-static struct flow_home
-flow_home(const struct stack *s, struct flow f)
+static struct bucket_pair
+bucket_pair(const struct stack *s, struct flow f)
 {
-	return home_of(s->tcp, hash_flow(f, s->cfg.seed));
+	return pair_of(s->tcp, hash_flow(f, s->cfg.seed));
 }
 
 /* Bit i: place i of the bucket is taken, by a flow of this tag; free places have none. */
 static uint32_t
-bucket_same(const struct flow_bucket *b, uint32_t tag)
+bucket_match(const struct flow_bucket *b, uint32_t tag)
 {
 	const __m128i want = _mm_set1_epi32((int)tag);
 	const __m128i *tags = (const __m128i *)(const void *)b->tag;
@@ -69,7 +69,7 @@ bucket_same(const struct flow_bucket *b, uint32_t tag)
 static struct conn *
 bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, struct flow flow)
 {
-	for (uint32_t same = bucket_same(b, tag); same != 0; same &= same - 1) {
+	for (uint32_t same = bucket_match(b, tag); same != 0; same &= same - 1) {
 		struct conn *c = &t->conns[b->slot_plus_1[__builtin_ctz(same)] - 1];
 
 		if (flow_is_of(flow, c))
@@ -79,17 +79,17 @@ bucket_find(const struct tcp *t, const struct flow_bucket *b, uint32_t tag, stru
 }
 
 static struct conn *
-home_find(const struct tcp *t, struct flow_home home, struct flow flow)
+pair_find(const struct tcp *t, struct bucket_pair pair, struct flow flow)
 {
-	struct conn *c = bucket_find(t, home.first, home.tag, flow);
+	struct conn *c = bucket_find(t, pair.first, pair.tag, flow);
 
-	return c != NULL ? c : bucket_find(t, home.second, home.tag, flow);
+	return c != NULL ? c : bucket_find(t, pair.second, pair.tag, flow);
 }
 
 struct conn *
 flow_find(const struct stack *s, struct flow flow)
 {
-	return home_find(s->tcp, flow_home(s, flow), flow);
+	return pair_find(s->tcp, bucket_pair(s, flow), flow);
 }
 
 static uint32_t
@@ -105,13 +105,13 @@ bucket_used(const struct flow_bucket *b)
 bool
 flow_add(struct stack *s, struct conn *c)
 {
-	const struct flow_home home = flow_home(s, flow_of_conn(c));
-	const bool first = bucket_used(home.first) <= bucket_used(home.second);
-	struct flow_bucket *b = first ? home.first : home.second;
+	const struct bucket_pair pair = bucket_pair(s, flow_of_conn(c));
+	const bool first = bucket_used(pair.first) <= bucket_used(pair.second);
+	struct flow_bucket *b = first ? pair.first : pair.second;
 
 	for (uint32_t i = 0; i < BUCKET_FLOWS; i++)
 		if (b->slot_plus_1[i] == 0) {
-			b->tag[i] = home.tag;
+			b->tag[i] = pair.tag;
 			b->slot_plus_1[i] = c->slot + 1;
 			return true;
 		}
@@ -129,10 +129,10 @@ bucket_remove(struct flow_bucket *b, uint32_t slot)
 void
 flow_remove(struct stack *s, struct conn *c)
 {
-	const struct flow_home home = flow_home(s, flow_of_conn(c));
+	const struct bucket_pair pair = bucket_pair(s, flow_of_conn(c));
 
-	bucket_remove(home.first, c->slot);
-	bucket_remove(home.second, c->slot);
+	bucket_remove(pair.first, c->slot);
+	bucket_remove(pair.second, c->slot);
 }
 
 void
@@ -181,14 +181,14 @@ flow_port_offset(const struct stack *s, struct flow flow)
 
 /* What is most likely the flow's connection: nobody has looked at it yet. */
 static struct conn *
-home_guess(const struct tcp *t, const struct flow_home *home)
+pair_predict(const struct tcp *t, const struct bucket_pair *pair)
 {
-	const struct flow_bucket *b = home->first;
-	uint32_t same = bucket_same(b, home->tag);
+	const struct flow_bucket *b = pair->first;
+	uint32_t same = bucket_match(b, pair->tag);
 
 	if (same == 0) {
-		b = home->second;
-		same = bucket_same(b, home->tag);
+		b = pair->second;
+		same = bucket_match(b, pair->tag);
 	}
 	return same == 0 ? NULL : &t->conns[b->slot_plus_1[__builtin_ctz(same)] - 1];
 }
@@ -200,9 +200,9 @@ conn_fetch(const struct conn *c)
 	prefetch(c);
 	prefetch(&c->rx);
 	prefetch(&c->tx);
-	prefetch(&c->sent);
+	prefetch(&c->scoreboard);
 	prefetch(&c->timer);
-	prefetch(&c->heard_ns);
+	prefetch(&c->last_rx_ns);
 }
 
 static uint64_t
@@ -218,24 +218,24 @@ segment_hash(const struct stack *s, const struct l3_info *l3, uint32_t ports)
 /*
  * Stage 3, in two passes so that the cache misses overlap: first every segment's buckets, then
  * the connections. Those are not looked at here, so that nothing waits for them: who takes the
- * segment sees whether the tag was right (flow_now).
+ * segment sees whether the tag was right (conn_current).
  */
 void
-tcp_match(struct stack *s, struct sorted *in)
+tcp_match(struct stack *s, struct classified *in)
 {
 	const struct tcp *t = s->tcp;
-	struct flow_home home[BURST_MAX];
+	struct bucket_pair pair[BURST_MAX];
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
 		const struct l3_info *l3 = &in->l3[i];
 
-		home[k] = home_of(t, segment_hash(s, l3, load_u32(in->rx.data[i] + l3->l4_offset)));
-		prefetch(home[k].first);
-		prefetch(home[k].second);
+		pair[k] = pair_of(t, segment_hash(s, l3, load_u32(in->rx.data[i] + l3->l4_offset)));
+		prefetch(pair[k].first);
+		prefetch(pair[k].second);
 	}
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
-		struct conn *c = home_guess(t, &home[k]);
+		struct conn *c = pair_predict(t, &pair[k]);
 
 		in->conn[in->tcp[k]] = c;
 		if (c != NULL)

@@ -43,7 +43,7 @@ timer_back_off(struct stack *s, struct conn *c)
 static uint32_t
 syn_retries(const struct tcp *t)
 {
-	return t->half_open_count > t->half_open_max / 2 ? SYN_RETRIES_PRESSED : SYN_RETRIES;
+	return t->half_open_count > t->half_open_max / 2 ? SYN_RETRIES_PRESSURE : SYN_RETRIES;
 }
 
 static void
@@ -59,14 +59,14 @@ syn_timeout(struct stack *s, struct conn *c)
 		return;
 	}
 	c->flags |= CONN_SEND_SYN;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 	timer_back_off(s, c);
 }
 
 /* Not the last word yet: a loss probe is due (RFC 8985 section 7), or the reordering window over.
  */
 static bool
-early_timeout(struct stack *s, struct conn *c)
+probe_or_reo_timeout(struct stack *s, struct conn *c)
 {
 	if (c->flags & CONN_REO) {
 		loss_reordered(s, c);
@@ -81,9 +81,9 @@ early_timeout(struct stack *s, struct conn *c)
 }
 
 static void
-text_timeout(struct stack *s, struct conn *c)
+data_timeout(struct stack *s, struct conn *c)
 {
-	if (early_timeout(s, c))
+	if (probe_or_reo_timeout(s, c))
 		return;
 	if (++c->tries > RETRIES_MAX) {
 		stack_count(s, TCP_TIMEOUT);
@@ -94,7 +94,7 @@ text_timeout(struct stack *s, struct conn *c)
 		c->flags |= CONN_PROBE;
 	else
 		loss_timeout(s, c);
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 	timer_back_off(s, c);
 }
 
@@ -115,7 +115,7 @@ main_timeout(struct stack *s, struct conn *c)
 		conn_free(s, c);
 		return;
 	default:
-		text_timeout(s, c);
+		data_timeout(s, c);
 	}
 }
 
@@ -123,7 +123,7 @@ main_timeout(struct stack *s, struct conn *c)
 static void
 keep_timeout(struct stack *s, struct conn *c)
 {
-	const uint64_t quiet_ns = s->now_ns - c->heard_ns;
+	const uint64_t quiet_ns = s->now_ns - c->last_rx_ns;
 
 	if (c->main_at_ns != NEVER) {
 		/* Something else is waiting for the peer, and gives up earlier. */
@@ -131,7 +131,7 @@ keep_timeout(struct stack *s, struct conn *c)
 		return;
 	}
 	if (c->keep_tries == 0 && quiet_ns < s->cfg.keepalive_idle_ns) {
-		c->keep_at_ns = c->heard_ns + s->cfg.keepalive_idle_ns;
+		c->keep_at_ns = c->last_rx_ns + s->cfg.keepalive_idle_ns;
 		return;
 	}
 	if (c->keep_tries++ >= KEEP_PROBES) {
@@ -140,7 +140,7 @@ keep_timeout(struct stack *s, struct conn *c)
 		return;
 	}
 	c->flags |= CONN_KEEP_PROBE;
-	conn_make_out(s, c);
+	conn_schedule_output(s, c);
 	c->keep_at_ns = s->now_ns + KEEP_PROBE_NS;
 }
 
@@ -150,9 +150,9 @@ timer_fires(struct stack *s, struct conn *c)
 	c->armed_ns = NEVER;
 	if (c->ack_at_ns <= s->now_ns) {
 		c->ack_at_ns = NEVER;
-		if (c->flags & CONN_ACK_LATER) {
+		if (c->flags & CONN_ACK_DELAYED) {
 			stack_count(s, TCP_ACKS_DELAYED);
-			rx_ack_waited(c);
+			rx_delayed_ack_sent(c);
 			conn_ack_now(s, c);
 		}
 	}
@@ -168,18 +168,19 @@ timer_fires(struct stack *s, struct conn *c)
  * ring behind more than one burst. Until a burst was not full, or as many frames were taken as a
  * ring holds, nothing is given up for lost. */
 static bool
-acks_may_wait(struct stack *s)
+acks_may_be_queued(struct stack *s)
 {
 	struct tcp *t = s->tcp;
 
-	t->rx_more_turns = s->rx_more ? t->rx_more_turns + (t->rx_more_turns <= RX_MORE_TURNS) : 0;
-	return s->rx_more && t->rx_more_turns <= RX_MORE_TURNS;
+	t->rx_backlog_turns =
+		s->rx_backlog ? t->rx_backlog_turns + (t->rx_backlog_turns <= RX_BACKLOG_TURNS) : 0;
+	return s->rx_backlog && t->rx_backlog_turns <= RX_BACKLOG_TURNS;
 }
 
 static void
 fire_due(struct stack *s)
 {
-	uint32_t budget = TIMERS_A_TURN;
+	uint32_t budget = TIMERS_PER_TURN;
 	struct wheel_node *n;
 
 	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
@@ -189,7 +190,7 @@ fire_due(struct stack *s)
 void
 tcp_tick(struct stack *s)
 {
-	if (likely(!acks_may_wait(s)))
+	if (likely(!acks_may_be_queued(s)))
 		fire_due(s);
 	evict_tick(s);
 }

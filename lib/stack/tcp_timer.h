@@ -1,5 +1,5 @@
 /*
- * tcp_timer.h - the doors of tcp_timer.c: deadlines, and the round trip they are made from.
+ * tcp_timer.h - the interface of tcp_timer.c: deadlines, and the round trip they are made from.
  *
  * Private to tcp_*.c, which include it by tcp.h.
  *
@@ -40,11 +40,11 @@ timer_main_off(struct conn *c)
 static inline uint32_t
 flight_us(const struct conn *c, bool *probe)
 {
-	const uint32_t delay = c->flags & CONN_SLOW_ACKS ? PEER_DELAY_MAX_US : PEER_DELAY_US;
+	const uint32_t delay = c->flags & CONN_PEER_DELAYS_ACKS ? PEER_DELAY_MAX_US : PEER_DELAY_US;
 	uint32_t us;
 
 	*probe = false;
-	if ((c->flags & (CONN_SACK | CONN_TROUBLED)) != CONN_SACK || c->srtt_us == 0)
+	if ((c->flags & (CONN_SACK | CONN_DISORDER)) != CONN_SACK || c->srtt_us == 0)
 		return c->rto_us;
 	us = max_u32(2 * c->srtt_us, PTO_MIN_US);
 	us += c->snd_nxt - c->snd_una < 2u * c->mss ? delay : 0;
@@ -52,7 +52,7 @@ flight_us(const struct conn *c, bool *probe)
 	return *probe ? us : c->rto_us;
 }
 
-/* Text is on its way: the loss probe's timer if one is due, else the retransmission timer. */
+/* Data is on its way: the loss probe's timer if one is due, else the retransmission timer. */
 static inline void
 timer_flight(struct stack *s, struct conn *c)
 {

@@ -36,7 +36,7 @@ udp_create(struct stack *s)
 }
 
 static inline void
-datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uint8_t *udp,
+datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const uint8_t *udp,
 	      uint32_t udp_len)
 {
 	const struct l3_info *l3 = &in->l3[i];
@@ -57,29 +57,29 @@ datagram_fill(struct datagram *d, const struct sorted *in, uint32_t i, const uin
 
 /*
  * After a turn that left some: which of all that wait now the service may read. Each of them may
- * become its own answer, so each is owed a place in the outbox; the frames of this turn are
+ * become its own answer, so each has a transmit credit; the frames of this turn are
  * already. Half of what is left then is for replies in frames of their own, so that those get on,
  * too.
  */
 static __attribute__((noinline)) void
-datagrams_show(struct stack *s)
+datagrams_expose(struct stack *s)
 {
-	const uint32_t fresh = s->datagram_count - s->datagrams_kept;
-	const uint32_t taken = s->out.count + s->owed + OUTBOX_RESERVE;
-	const uint32_t room = taken < OUTBOX_MAX ? (OUTBOX_MAX - taken) / 2 : 0;
+	const uint32_t fresh = s->datagram_count - s->backlog_count;
+	const uint32_t taken = s->out.count + s->tx_credits + TX_QUEUE_RESERVE;
+	const uint32_t room = taken < TX_QUEUE_MAX ? (TX_QUEUE_MAX - taken) / 2 : 0;
 	const uint32_t more = room < BURST_MAX ? room : BURST_MAX;
 	uint32_t shown = fresh + more;
 
 	if (shown > s->datagram_count)
 		shown = s->datagram_count;
-	s->owed += shown - fresh;
-	s->datagrams_behind = s->datagram_count - shown;
+	s->tx_credits += shown - fresh;
+	s->datagrams_hidden = s->datagram_count - shown;
 }
 
 void
-udp_input(struct stack *s, const struct sorted *in)
+udp_input(struct stack *s, const struct classified *in)
 {
-	/* Those kept and those put together of fragments stand there already. */
+	/* Those kept and those reassembled from fragments stand there already. */
 	struct datagram *d = &s->datagrams[s->datagram_first + s->datagram_count];
 
 	for (uint32_t n = 0; n < in->udp_count; n++) {
@@ -89,10 +89,10 @@ udp_input(struct stack *s, const struct sorted *in)
 		datagram_fill(d++, in, i, in->rx.data[i] + l3->l4_offset, l3->l4_len);
 	}
 	s->datagram_count += in->udp_count;
-	if (s->datagram_count != s->datagrams_kept)
-		counter_add(&s->counters[UDP_RECEIVED], s->datagram_count - s->datagrams_kept);
-	if (unlikely(s->datagrams_kept != 0))
-		datagrams_show(s);
+	if (s->datagram_count != s->backlog_count)
+		counter_add(&s->counters[UDP_RECEIVED], s->datagram_count - s->backlog_count);
+	if (unlikely(s->backlog_count != 0))
+		datagrams_expose(s);
 }
 
 void
@@ -104,76 +104,76 @@ udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp
 
 /* Who is counted: an IPv4 address, or the half of an IPv6 address that one site has many of. */
 static uint32_t
-kept_cell(const struct stack *s, const struct ip_addr *ip)
+backlog_cell(const struct stack *s, const struct ip_addr *ip)
 {
 	const uint64_t word =
 		ip_addr_is_v4(ip) ? load_u32(ip->b + IP_ADDR_V4_BITS / 8) : load_u64(ip->b);
 
-	return (uint32_t)(hash_word(word, s->cfg.seed) % UDP_KEPT_CELLS);
+	return (uint32_t)(hash_word(word, s->cfg.seed) % UDP_BACKLOG_CELLS);
 }
 
 /* Places that it takes of its source's. */
 static uint32_t
-kept_weight(const struct stack *s, const struct datagram *d)
+backlog_weight(const struct stack *s, const struct datagram *d)
 {
-	return s->reasm != NULL && reasm_holds(s->reasm, d) ? UDP_KEPT_WHOLE : 1;
+	return s->reasm != NULL && reasm_holds(s->reasm, d) ? UDP_BACKLOG_REASSEMBLED_WEIGHT : 1;
 }
 
 /* Is there a place for one that came in this turn, behind those kept? */
 static bool
-datagram_keep(struct stack *s, struct datagram *d, uint32_t kept)
+backlog_add(struct stack *s, struct datagram *d, uint32_t kept)
 {
-	const uint32_t cell = kept_cell(s, &d->from.ip);
+	const uint32_t cell = backlog_cell(s, &d->from.ip);
 
-	if (s->kept_of[cell] >= UDP_KEPT_PART * (UDP_KEPT_MAX - kept)) {
+	if (s->backlog_of[cell] >= UDP_BACKLOG_SHARE * (UDP_BACKLOG_MAX - kept)) {
 		stack_count(s, DROP_UDP_BACKLOG);
-		frame_spent(s, d->frame, d->start);
+		frame_defer_free(s, d->frame, d->start);
 		return false;
 	}
 	d->cell = (uint16_t)cell;
-	s->kept_of[cell] += kept_weight(s, d);
+	s->backlog_of[cell] += backlog_weight(s, d);
 	return true;
 }
 
 /* Those behind the first `read` are for the next turn: as many as there is memory for, and of one
  * source as many as leave room for others. The first always is: it may be half read. */
 static __attribute__((noinline)) void
-datagrams_keep(struct stack *s, uint32_t read)
+backlog_update(struct stack *s, uint32_t read)
 {
 	struct datagram *d = &s->datagrams[s->datagram_first];
-	const uint32_t read_kept = read < s->datagrams_kept ? read : s->datagrams_kept;
-	uint32_t kept = s->datagrams_kept - read_kept;
+	const uint32_t read_kept = read < s->backlog_count ? read : s->backlog_count;
+	uint32_t kept = s->backlog_count - read_kept;
 
 	for (uint32_t n = 0; n < read_kept; n++)
-		s->kept_of[d[n].cell] -= kept_weight(s, &d[n]);
+		s->backlog_of[d[n].cell] -= backlog_weight(s, &d[n]);
 	for (uint32_t n = read + kept; n < s->datagram_count; n++)
-		if (datagram_keep(s, &d[n], kept))
+		if (backlog_add(s, &d[n], kept))
 			d[read + kept++] = d[n];
 	s->datagram_first += read;
-	if (kept == 0 || s->datagram_first > UDP_KEPT_MAX) {
+	if (kept == 0 || s->datagram_first > UDP_BACKLOG_MAX) {
 		memmove(s->datagrams, s->datagrams + s->datagram_first,
 			kept * sizeof s->datagrams[0]);
 		s->datagram_first = 0;
 	}
-	s->datagram_count = s->datagrams_kept = kept;
-	s->datagrams_behind = s->datagrams_unread = 0;
+	s->datagram_count = s->backlog_count = kept;
+	s->datagrams_hidden = s->datagrams_unread = 0;
 }
 
 void
 udp_release(struct stack *s)
 {
 	const struct datagram *d = &s->datagrams[s->datagram_first];
-	const uint32_t rest = s->datagrams_behind + s->datagrams_unread;
+	const uint32_t rest = s->datagrams_hidden + s->datagrams_unread;
 	const uint32_t read = s->datagram_count - rest;
 
 	for (uint32_t n = 0; n < read; n++)
 		if (!d[n].answered)
-			frame_spent(s, d[n].frame, d[n].start);
-	if (likely(s->datagrams_kept == 0 && rest == 0))
+			frame_defer_free(s, d[n].frame, d[n].start);
+	if (likely(s->backlog_count == 0 && rest == 0))
 		s->datagram_count = 0;
 	else
-		datagrams_keep(s, read);
-	s->owed = 0;
+		backlog_update(s, read);
+	s->tx_credits = 0;
 	if (s->reasm != NULL)
 		reasm_release(s->reasm, &s->datagrams[s->datagram_first], s->datagram_count);
 }
@@ -188,21 +188,21 @@ datagram_max(const struct stack *s, uint8_t local)
 struct datagram *
 stack_datagrams(struct stack *s, uint32_t *count)
 {
-	*count = s->datagram_count - s->datagrams_behind;
+	*count = s->datagram_count - s->datagrams_hidden;
 	return &s->datagrams[s->datagram_first];
 }
 
 void
-stack_datagrams_keep(struct stack *s, uint32_t first)
+stack_datagrams_defer(struct stack *s, uint32_t first)
 {
-	const uint32_t shown = s->datagram_count - s->datagrams_behind;
+	const uint32_t shown = s->datagram_count - s->datagrams_hidden;
 
 	ensure(first <= shown);
 	s->datagrams_unread = shown - first;
 }
 
 uint8_t *
-udp_here(struct stack *s, struct datagram *d, uint32_t *room)
+udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	/* Behind options and extension headers there is less room in the frame, and the answer
 	 * moves up later; behind an IPv6 header there is as much less as it is longer. All that
@@ -215,14 +215,14 @@ udp_here(struct stack *s, struct datagram *d, uint32_t *room)
 
 /* The header at h, over payload_len bytes behind it. */
 static inline void
-udp_finish(struct stack *s, struct udp_header *h, const struct udp_peer *to, struct ip_way way,
+udp_finish(struct stack *s, struct udp_header *h, const struct udp_peer *to, struct ip_dest dest,
 	   uint32_t payload_len)
 {
 	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
-	uint64_t sum = ip_pseudo_sum(s, way, udp_len);
+	uint64_t sum = ip_pseudo_sum(s, dest, udp_len);
 
 	udp_emit((uint8_t *)h, to->our_port, to->port, udp_len);
-	if (s->udp_mark != 0) {
+	if (s->udp_ol_flags != 0) {
 		h->cksum = inet_sum_field(sum);
 		return;
 	}
@@ -232,17 +232,17 @@ udp_finish(struct stack *s, struct udp_header *h, const struct udp_peer *to, str
 }
 
 static __attribute__((noinline)) void
-udp6_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
+udp6_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
-	const struct ip_way way = {&d->from.ip, d->from.local, IPV6_UDP};
+	const struct ip_dest dest = {&d->from.ip, d->from.local, IPV6_UDP};
 	const struct ip_request from = {d->start, &d->from.ip, d->l4_offset, d->from.local};
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
 	uint8_t *at;
 
 	ensure(payload_len <= datagram_max(s, d->from.local));
-	at = ip_answer_here(s, from, udp_len, IPV6_UDP);
-	udp_finish(s, (struct udp_header *)at, &d->from, way, payload_len);
-	outbox_return_frame(s, d->frame, d->start, L4_AT6 + udp_len, s->udp_mark);
+	at = ip_reply_in_place(s, from, udp_len, IPV6_UDP);
+	udp_finish(s, (struct udp_header *)at, &d->from, dest, payload_len);
+	tx_queue_send_rx_frame(s, d->frame, d->start, L4_AT6 + udp_len, s->udp_ol_flags);
 }
 
 /* Headers from the template, addressed to who sent the request that stands in the frame. */
@@ -259,13 +259,13 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 	memcpy(frame + TEMPLATE_AT, s->udp4_template, UDP4_TEMPLATE_BYTES);
 	ip->total_len = be16_of((uint16_t)(IPV4_HEADER_BYTES + udp_len));
 	memcpy(ip->dst.b, &dst, sizeof dst);
-	if (s->ip_mark == 0) {
+	if (s->ip_ol_flags == 0) {
 		sum = inet_sum_be16(s->ip_sum + dst, IPV4_UDP);
 		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
 	}
 	memcpy(&udp->src_port, ports.b, sizeof ports); /* both */
 	udp->len = be16_of(udp_len);
-	if (likely(s->udp_mark != 0)) {
+	if (likely(s->udp_ol_flags != 0)) {
 		udp->cksum = inet_sum_field(inet_sum_be16(s->udp4_pseudo_sum + dst, udp_len));
 		return;
 	}
@@ -276,7 +276,7 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 }
 
 void
-udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
+udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
 	uint8_t *frame = d->start;
@@ -284,13 +284,14 @@ udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
 
 	ensure(!d->answered && payload_len <= s->datagram_max);
 	if (unlikely(d->from.local != LOCAL_V4)) {
-		udp6_answer_here(s, d, payload_len);
+		udp6_reply_in_place(s, d, payload_len);
 	} else {
 		/* Options of the request are no options of the answer: close the gap. */
 		if (unlikely(at != L4_AT))
 			memmove(frame + L4_AT, frame + at, udp_len);
 		udp4_headers(s, d, frame, (uint16_t)udp_len);
-		outbox_return_frame(s, d->frame, frame, L4_AT + udp_len, s->ip_mark | s->udp_mark);
+		tx_queue_send_rx_frame(s, d->frame, frame, L4_AT + udp_len,
+				       s->ip_ol_flags | s->udp_ol_flags);
 	}
 	d->answered = true;
 	stack_count(s, UDP_ANSWERED);
@@ -310,9 +311,9 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 {
 	uint8_t *p;
 
-	if (outbox_room(s) <= OUTBOX_RESERVE)
+	if (tx_queue_room(s) <= TX_QUEUE_RESERVE)
 		return NULL;
-	p = ip_begin(s, to->mac, (struct ip_way){&to->ip, to->local, IPV4_UDP});
+	p = ip_begin(s, to->mac, (struct ip_dest){&to->ip, to->local, IPV4_UDP});
 	if (p == NULL)
 		return NULL;
 	/* The length is known at commit. */
@@ -330,11 +331,11 @@ udp_commit(struct stack *s, uint32_t payload_len)
 
 	if (payload_len == 0)
 		return;
-	eth = (const struct eth_header *)outbox_begun(s);
+	eth = (const struct eth_header *)tx_queue_begun(s);
 	local = be16_get(eth->type) == ETH_TYPE_IPV4 ? LOCAL_V4 : LOCAL_LINK6;
 	ensure(payload_len <= datagram_max(s, local));
 	h = (struct udp_header *)((uint8_t *)(eth + 1) + ip_header_bytes(local));
 	h->len = be16_of((uint16_t)(UDP_HEADER_BYTES + payload_len));
-	ip_commit(s, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_AT);
+	ip_commit(s, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_OFFSET);
 	stack_count(s, UDP_SENT);
 }

@@ -21,13 +21,13 @@ static const uint8_t rss_key[] = {0x6d, 0x5a};
 #define RSS_UDP       (RSS_KIND_UDP4 | RSS_KIND_UDP6)
 
 static uint32_t
-least(uint32_t a, uint32_t b)
+min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
 static void __attribute__((format(printf, 2, 3)))
-say(struct steer_plan *plan, const char *format, ...)
+summary_add(struct steer_plan *plan, const char *format, ...)
 {
 	const size_t used = strlen(plan->words);
 	va_list args;
@@ -38,15 +38,15 @@ say(struct steer_plan *plan, const char *format, ...)
 }
 
 /* All that one step of planning looks at. */
-struct task {
+struct plan_args {
 	const struct config *cfg;
 	const struct profile *profile;
 	const struct port_caps *caps;
-	struct fault *f;
+	struct error *err;
 };
 
 static bool
-can_hash(const struct task *t)
+can_hash(const struct plan_args *t)
 {
 	return t->profile->spread == SPREAD_RSS && t->caps->rss_fields != 0 &&
 	       t->caps->reta_size <= RETA_MAX;
@@ -54,18 +54,19 @@ can_hash(const struct task *t)
 
 /* The port cannot do what the operator asked for by name. */
 static bool
-refuse(const struct task *t, const char *way, const char *why)
+refuse(const struct plan_args *t, const char *mode, const char *why)
 {
-	return fault_say(t->f, "--steering: %s: port %s %s: use auto", way, t->profile->name, why);
+	return error_set(t->err, "--steering: %s: port %s %s: use auto", mode, t->profile->name,
+			 why);
 }
 
 static void
-plan_rss(struct steer_plan *plan, const struct task *t, uint32_t queues)
+plan_rss(struct steer_plan *plan, const struct plan_args *t, uint32_t queues)
 {
 	const struct port_caps *caps = t->caps;
 
 	plan->rss_fields = caps->rss_fields;
-	plan->rss_key_bytes = least(caps->rss_key_bytes, RSS_KEY_MAX);
+	plan->rss_key_bytes = min_u32(caps->rss_key_bytes, RSS_KEY_MAX);
 	for (uint32_t i = 0; i < plan->rss_key_bytes; i++)
 		plan->rss_key[i] = rss_key[i % sizeof rss_key];
 	plan->reta_size = caps->reta_size;
@@ -76,41 +77,44 @@ plan_rss(struct steer_plan *plan, const struct task *t, uint32_t queues)
 static void
 say_rss(struct steer_plan *plan)
 {
-	say(plan, "RSS over addresses%s%s, ", plan->rss_fields & RSS_TCP ? ", TCP ports" : "",
-	    plan->rss_fields & RSS_UDP ? ", UDP ports" : "");
+	summary_add(plan, "RSS over addresses%s%s, ",
+		    plan->rss_fields & RSS_TCP ? ", TCP ports" : "",
+		    plan->rss_fields & RSS_UDP ? ", UDP ports" : "");
 	if (plan->reta_size != 0)
-		say(plan, "table of %u", plan->reta_size);
+		summary_add(plan, "table of %u", plan->reta_size);
 	else
-		say(plan, "the NIC's own table");
+		summary_add(plan, "the NIC's own table");
 }
 
 /* RSS, with rules for TCP where its table cannot name all queues. director: rules in any case. */
 static bool
-plan_hash(struct steer_plan *plan, const struct task *t, bool director)
+plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 {
 	const uint32_t wanted = plan->queues;
 	const uint32_t most = t->profile->rss_queues_max;
-	const uint32_t named = most != 0 ? least(wanted, most) : wanted;
+	const uint32_t named = most != 0 ? min_u32(wanted, most) : wanted;
 	const bool rules = (director || named < wanted) && rules_for_tcp(plan, &t->profile->flow);
 
 	if (director && !rules)
 		return refuse(t, "flow-director", "has no rules by bits of a port");
 	if (!rules)
 		plan->queues = named;
-	say(plan, "%u queues, ", plan->queues);
+	summary_add(plan, "%u queues, ", plan->queues);
 	if (rules)
-		say(plan, "TCP over IPv4 by client port (flow director, mask 0x%04x), the rest by ",
-		    rules_tcp_mask(plan));
+		summary_add(
+			plan,
+			"TCP over IPv4 by client port (flow director, mask 0x%04x), the rest by ",
+			rules_tcp_mask(plan));
 	plan_rss(plan, t, named);
 	say_rss(plan);
 	if (named < plan->queues)
-		say(plan, " over %u queues", named);
+		summary_add(plan, " over %u queues", named);
 	return true;
 }
 
 /* Who spreads where we do not program the port; NULL: nobody. */
 static const char *
-spreader(enum spread spread)
+spread_by(enum spread spread)
 {
 	switch (spread) {
 	case SPREAD_FANOUT:
@@ -128,36 +132,36 @@ spreader(enum spread spread)
 
 /* The first that the port can do. What it cannot at all, the cores do for each other. */
 static bool
-plan_auto(struct steer_plan *plan, const struct task *t)
+plan_auto(struct steer_plan *plan, const struct plan_args *t)
 {
-	const char *who = spreader(t->profile->spread);
+	const char *who = spread_by(t->profile->spread);
 
 	if (can_hash(t))
 		return plan_hash(plan, t, false);
 	if (who != NULL) {
-		say(plan, "%u queues, %s", plan->queues, who);
+		summary_add(plan, "%u queues, %s", plan->queues, who);
 		return true;
 	}
 	plan->queues = 1;
-	say(plan, "1 queue, the port cannot spread flows");
+	summary_add(plan, "1 queue, the port cannot spread flows");
 	return true;
 }
 
 static bool
-plan_none(struct steer_plan *plan, const struct task *t)
+plan_none(struct steer_plan *plan, const struct plan_args *t)
 {
 	if (plan->queues < t->cfg->cores)
-		return fault_say(t->f,
+		return error_set(t->err,
 				 "--steering: none: %u cores need a queue each and port %s has %u: "
 				 "use -t %u, or auto",
 				 t->cfg->cores, t->profile->name, plan->queues, plan->queues);
-	say(plan, "%u queues, the port is left to spread flows as it does", plan->queues);
+	summary_add(plan, "%u queues, the port is left to spread flows as it does", plan->queues);
 	return true;
 }
 
 /* A table too long for us and no hash at all are two reasons. */
 static bool
-cannot_hash(const struct task *t)
+refuse_rss(const struct plan_args *t)
 {
 	return refuse(t, "rss",
 		      t->caps->reta_size > RETA_MAX ? "has too long a redirection table"
@@ -165,11 +169,11 @@ cannot_hash(const struct task *t)
 }
 
 static bool
-plan_as_told(struct steer_plan *plan, const struct task *t)
+plan_as_configured(struct steer_plan *plan, const struct plan_args *t)
 {
 	switch ((enum config_steering)t->cfg->steering) {
 	case STEERING_RSS:
-		return can_hash(t) ? plan_hash(plan, t, false) : cannot_hash(t);
+		return can_hash(t) ? plan_hash(plan, t, false) : refuse_rss(t);
 	case STEERING_FLOW_DIRECTOR:
 		return can_hash(t) ? plan_hash(plan, t, true)
 				   : refuse(t, "flow-director", "has no flow rules");
@@ -185,41 +189,42 @@ plan_as_told(struct steer_plan *plan, const struct task *t)
 }
 
 static void
-plan_udp_ports(struct steer_plan *plan, const struct task *t)
+plan_udp_ports(struct steer_plan *plan, const struct plan_args *t)
 {
 	const uint32_t first = t->cfg->udp_port, last = first + plan->queues - 1;
 
 	if (!t->cfg->udp_port_per_core || first == 0)
 		return;
 	if (plan->queues > 1 && rules_for_udp_ports(plan, &t->profile->flow, first)) {
-		say(plan, "; UDP ports %u to %u to queues 0 to %u%s", first, last, plan->queues - 1,
-		    t->profile->flow.ipv6 ? "" : " (IPv4)");
+		summary_add(plan, "; UDP ports %u to %u to queues 0 to %u%s", first, last,
+			    plan->queues - 1, t->profile->flow.ipv6 ? "" : " (IPv4)");
 	} else if (!plan->handover) {
-		say(plan, "; UDP ports %u to %u without rules: any core answers any of them", first,
-		    last);
+		summary_add(plan,
+			    "; UDP ports %u to %u without rules: any core answers any of them",
+			    first, last);
 		plan->fallback = true;
 	}
 }
 
 bool
-steer_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
-	   const struct port_caps *caps, struct fault *f)
+steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
+		const struct port_caps *caps, struct error *err)
 {
-	const struct task t = {cfg, profile, caps, f};
-	const uint32_t wanted = cfg->queues != 0 ? least(cfg->queues, cfg->cores) : cfg->cores;
+	const struct plan_args t = {cfg, profile, caps, err};
+	const uint32_t wanted = cfg->queues != 0 ? min_u32(cfg->queues, cfg->cores) : cfg->cores;
 	const uint32_t most =
-		least(profile->queues_max, least(caps->rx_queues_max, caps->tx_queues_max));
+		min_u32(profile->queues_max, min_u32(caps->rx_queues_max, caps->tx_queues_max));
 
 	memset(plan, 0, sizeof *plan);
-	plan->queues = least(wanted, most);
+	plan->queues = min_u32(wanted, most);
 	if (most == 0)
-		return fault_say(f, "--port %s: it has no queue to send or receive by",
+		return error_set(err, "--port %s: it has no queue to send or receive by",
 				 profile->name);
 	if (cfg->cores == 1) {
-		say(plan, "1 queue, all flows on it");
+		summary_add(plan, "1 queue, all flows on it");
 		return true;
 	}
-	if (!plan_as_told(plan, &t))
+	if (!plan_as_configured(plan, &t))
 		return false;
 	if (plan->queues > 1 && cfg->steering != STEERING_NONE)
 		rules_for_neighbours(plan, &profile->flow);
@@ -229,12 +234,13 @@ steer_make(struct steer_plan *plan, const struct config *cfg, const struct profi
 	}
 	plan_udp_ports(plan, &t);
 	if (plan->handover)
-		say(plan, "; %u cores hand frames over to each other in software", cfg->cores);
+		summary_add(plan, "; %u cores hand frames over to each other in software",
+			    cfg->cores);
 	return true;
 }
 
 void
-steer_promise(const struct profile *profile, struct port_caps *caps)
+steer_caps_max(const struct profile *profile, struct port_caps *caps)
 {
 	*caps = (struct port_caps){
 		.rx_queues_max = profile->queues_max,
@@ -248,7 +254,7 @@ steer_promise(const struct profile *profile, struct port_caps *caps)
 }
 
 const char *
-steer_way(const struct steer_plan *plan)
+steer_mode(const struct steer_plan *plan)
 {
 	if (plan->handover)
 		return "software";

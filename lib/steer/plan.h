@@ -7,7 +7,7 @@
  * Shape:  queue i of the port is polled by core i. With RSS, key and table are what the NIC is
  *         given; otherwise they are empty. Rules are in the order in which they are to be made.
  * Thread: pure functions.
- * Errors: struct fault: what the port cannot do and what to do instead.
+ * Errors: struct error: what the port cannot do and what to do instead.
  * Bounds: CORES_MAX queues, RETA_MAX table entries, RSS_KEY_MAX bytes of key, RULES_MAX rules.
  */
 #ifndef CLOCKOO_PLAN_H
@@ -50,11 +50,11 @@ struct steer_rule {
 	struct steer_match match;
 	enum steer_kind kind;
 	uint16_t queue;
-	uint32_t mark;         /* 0: none */
-	uint32_t priority;     /* 0 is the first */
-	bool spell_protocol;   /* the IP header must name it although a port does */
-	char words[80];        /* what it is for */
-	const char *otherwise; /* how these frames travel if the NIC refuses it */
+	uint32_t mark;          /* 0: none */
+	uint32_t priority;      /* 0 is the first */
+	bool explicit_protocol; /* the IP header must name it although a port does */
+	char words[80];         /* what it is for */
+	const char *if_refused; /* how these frames travel if the NIC refuses it */
 };
 
 struct steer_plan {
@@ -73,12 +73,13 @@ struct steer_plan {
 
 /* The most that a port of this profile could do: a plan made from it fails only for what no port
  * of the kind can do, before there is a port to ask. */
-void steer_promise(const struct profile *profile, struct port_caps *caps);
+void steer_caps_max(const struct profile *profile, struct port_caps *caps);
 
-bool steer_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
-		const struct port_caps *caps, struct fault *f);
+bool steer_plan_make(struct steer_plan *plan, const struct config *cfg,
+		     const struct profile *profile, const struct port_caps *caps,
+		     struct error *err);
 
 /* What "stats settings" calls the way that flows find their core: one word. */
-const char *steer_way(const struct steer_plan *plan);
+const char *steer_mode(const struct steer_plan *plan);
 
 #endif

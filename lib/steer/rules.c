@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TYPE_ARP   0x0806u /* IEEE 802 numbers, as are the protocols of IANA below */
-#define IP_ICMP    1u
-#define IP_TCP     6u
-#define IP_UDP     17u
-#define IP_ICMP6   58u
-#define PORT_WHOLE 0xffffu
+#define TYPE_ARP      0x0806u /* IEEE 802 numbers, as are the protocols of IANA below */
+#define IP_ICMP       1u
+#define IP_TCP        6u
+#define IP_UDP        17u
+#define IP_ICMP6      58u
+#define PORT_MASK_ALL 0xffffu
 
 /* A Linux client takes every other port number (inet_hash_connect), so the lowest bit says little.
  */
@@ -61,17 +61,17 @@ rules_for_neighbours(struct steer_plan *plan, const struct flow_limits *limits)
 		{.match = {.ether_type = TYPE_ARP},
 		 .kind = STEER_ETHERTYPE,
 		 .words = "ARP to queue 0",
-		 .otherwise = any_core},
+		 .if_refused = any_core},
 		{.match = {.ip_version = 4, .protocol = IP_ICMP},
 		 .kind = STEER_EXACT,
-		 .spell_protocol = true,
+		 .explicit_protocol = true,
 		 .words = "ICMP to queue 0",
-		 .otherwise = any_core},
+		 .if_refused = any_core},
 		{.match = {.ip_version = 6, .protocol = IP_ICMP6},
 		 .kind = STEER_EXACT,
-		 .spell_protocol = true,
+		 .explicit_protocol = true,
 		 .words = "ICMPv6 to queue 0",
-		 .otherwise = any_core},
+		 .if_refused = any_core},
 	};
 
 	for (uint32_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -86,7 +86,7 @@ add_udp_port(struct steer_plan *plan, const struct steer_rule *like, uint32_t po
 	struct steer_rule *r = add(plan, like);
 
 	r->match.dst_port = (uint16_t)port;
-	r->match.dst_port_mask = PORT_WHOLE;
+	r->match.dst_port_mask = PORT_MASK_ALL;
 	r->queue = (uint16_t)queue;
 	if (r->kind == STEER_DIRECTOR && like->mark != 0)
 		r->mark = plan->rule_count;
@@ -104,15 +104,15 @@ rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, u
 	struct steer_rule like = {
 		.match = {.protocol = IP_UDP},
 		.kind = STEER_EXACT,
-		.spell_protocol = limits->needs_proto,
-		.otherwise = any_core,
+		.explicit_protocol = limits->needs_proto,
+		.if_refused = any_core,
 	};
 
 	if (!room_for(plan, limits, STEER_EXACT, count)) {
 		if (!mask_free || !room_for(plan, limits, STEER_DIRECTOR, count))
 			return false;
 		like.kind = STEER_DIRECTOR;
-		like.spell_protocol = false; /* the item of UDP says it */
+		like.explicit_protocol = false; /* the item of UDP says it */
 		like.mark = limits->needs_mark;
 	}
 	for (uint32_t family = 0; family < families; family++) {
@@ -150,7 +150,7 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 								   .protocol = IP_TCP,
 								   .src_port_mask = mask},
 							 .kind = STEER_DIRECTOR,
-							 .otherwise = by_rss,
+							 .if_refused = by_rss,
 						 });
 
 		r->match.src_port = (uint16_t)(c << PORT_SHIFT);

@@ -3,7 +3,7 @@
  *
  * By the class of the item's first object: chunks are part of their item.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 /* What an item counts for. */
 struct weight {
@@ -36,7 +36,7 @@ item_bytes(const struct item *it)
 
 /* Of an item without optional fields. */
 static inline uint32_t
-plain_bytes(const struct item *it)
+simple_bytes(const struct item *it)
 {
 	const uint32_t head = item_head(it);
 
@@ -87,8 +87,8 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 	count(sc, STORE_BYTES_UNLINKED, sl->classes[out].size);
 	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
 	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
-	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], plain_bytes(it));
-	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], plain_bytes(there));
+	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], simple_bytes(it));
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(there));
 }
 
 void
@@ -114,8 +114,8 @@ account_moved(struct store_core *sc, const struct item *from, const struct item 
 static void
 account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 {
-	const bool used = (item_head(it) & ITEM_USED) != 0;
-	const bool active = slab_marked(&sc->store->slab, item_ref(sc->store, it));
+	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool active = slab_clock_bit_is_set(&sc->store->slab, item_ref(sc->store, it));
 
 	count(sc, STORE_EVICTED, 1);
 	count(sc, STORE_EVICTED_UNFETCHED, !used);
@@ -140,16 +140,16 @@ account_flushed_out(struct store_core *sc, const struct weight *w, struct counte
 /* Whose memory was wanted, and what the sweep found, are told apart as memcached does; what
  * somebody deleted or replaced is neither. */
 static void
-account_dead(struct store_core *sc, const struct item *it, enum leaving why, bool flushed,
+account_dead(struct store_core *sc, const struct item *it, enum unlink_reason why, bool flushed,
 	     struct counter *c)
 {
-	const bool swept = why == LEAVING_SWEPT, taken = !flushed && why == LEAVING_EVICTED;
-	const bool used = (item_head(it) & ITEM_USED) != 0;
-	const bool unfetched = !flushed && !used && why != LEAVING_TOLD;
+	const bool swept = why == UNLINK_SWEPT, taken = !flushed && why == UNLINK_EVICTED;
+	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool unfetched = !flushed && !used && why != UNLINK_REQUESTED;
 
 	count(sc, STORE_EXPIRED, !flushed);
 	count(sc, STORE_EXPIRED_UNFETCHED, unfetched);
-	count(sc, STORE_EXPIRED_TAKEN, taken);
+	count(sc, STORE_EXPIRED_RECLAIMED, taken);
 	count(sc, STORE_DEAD_SWEPT, swept);
 	counter_add(&c[CLASS_EXPIRED], taken);
 	counter_add(&c[CLASS_SWEPT], swept);
@@ -157,7 +157,7 @@ account_dead(struct store_core *sc, const struct item *it, enum leaving why, boo
 }
 
 void
-account_out(struct store_core *sc, const struct item *it, enum leaving why)
+account_out(struct store_core *sc, const struct item *it, enum unlink_reason why)
 {
 	const uint32_t generation = store_generation(sc->store);
 	const bool flushed = item_flushed(it, generation);
@@ -172,7 +172,7 @@ account_out(struct store_core *sc, const struct item *it, enum leaving why)
 		account_flushed_out(sc, &w, c);
 	if (flushed || item_expired(it, sc->now_s))
 		account_dead(sc, it, why, flushed, c);
-	else if (why == LEAVING_EVICTED)
+	else if (why == UNLINK_EVICTED)
 		account_evicted(sc, it, c);
 }
 
@@ -194,12 +194,12 @@ account_missed(struct store_core *sc, const struct item *it, uint32_t generation
 /* ---- what is flushed ---- */
 
 /* Counters of one thing, in all or of a class. */
-struct books {
+struct counter_set {
 	const struct counter *in, *out, *flushed, *base;
 };
 
 static uint64_t
-books_base(const struct books *b)
+counter_set_base(const struct counter_set *b)
 {
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
@@ -207,47 +207,47 @@ books_base(const struct books *b)
 /* What one core adds; it wraps. noted: its base is of the present generation; else all it has ever
  * put in is of those before. */
 static uint64_t
-books_left(const struct books *b, bool noted)
+counter_set_left(const struct counter_set *b, bool noted)
 {
-	return (noted ? counter_read(b->base) : books_base(b)) - counter_read(b->flushed);
+	return (noted ? counter_read(b->base) : counter_set_base(b)) - counter_read(b->flushed);
 }
 
-#define BOOKS(counters, IN, OUT, FLUSHED, noted)                                                   \
-	((struct books){&(counters)[IN], &(counters)[OUT], &(counters)[FLUSHED], noted})
+#define COUNTER_SET(counters, IN, OUT, FLUSHED, noted)                                             \
+	((struct counter_set){&(counters)[IN], &(counters)[OUT], &(counters)[FLUSHED], noted})
 
-static struct books
+static struct counter_set
 items_of(const struct store_core *sc)
 {
-	return BOOKS(sc->counters, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED, STORE_FLUSHED,
-		     &sc->flush_base.items);
+	return COUNTER_SET(sc->counters, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED, STORE_FLUSHED,
+			   &sc->flush_base.items);
 }
 
-static struct books
+static struct counter_set
 bytes_of(const struct store_core *sc)
 {
-	return BOOKS(sc->counters, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED, STORE_BYTES_FLUSHED,
-		     &sc->flush_base.bytes);
+	return COUNTER_SET(sc->counters, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED,
+			   STORE_BYTES_FLUSHED, &sc->flush_base.bytes);
 }
 
-static struct books
+static struct counter_set
 class_items_of(const struct store_core *sc, uint32_t class)
 {
-	return BOOKS(sc->class_counters[class], CLASS_LINKED, CLASS_UNLINKED, CLASS_FLUSHED,
-		     &sc->class_flush_base[class].items);
+	return COUNTER_SET(sc->class_counters[class], CLASS_LINKED, CLASS_UNLINKED, CLASS_FLUSHED,
+			   &sc->class_flush_base[class].items);
 }
 
-static struct books
+static struct counter_set
 class_bytes_of(const struct store_core *sc, uint32_t class)
 {
-	return BOOKS(sc->class_counters[class], CLASS_BYTES_LINKED, CLASS_BYTES_UNLINKED,
-		     CLASS_BYTES_FLUSHED, &sc->class_flush_base[class].bytes);
+	return COUNTER_SET(sc->class_counters[class], CLASS_BYTES_LINKED, CLASS_BYTES_UNLINKED,
+			   CLASS_BYTES_FLUSHED, &sc->class_flush_base[class].bytes);
 }
 
 static void
-base_note(struct flush_base *base, struct books items, struct books bytes)
+base_note(struct flush_base *base, struct counter_set items, struct counter_set bytes)
 {
-	atomic_store_explicit(&base->items.value, books_base(&items), memory_order_relaxed);
-	atomic_store_explicit(&base->bytes.value, books_base(&bytes), memory_order_relaxed);
+	atomic_store_explicit(&base->items.value, counter_set_base(&items), memory_order_relaxed);
+	atomic_store_explicit(&base->bytes.value, counter_set_base(&bytes), memory_order_relaxed);
 }
 
 void
@@ -293,11 +293,11 @@ account_flushed(const struct store *st)
 		return left;
 	for (uint32_t i = 0; i < st->core_count; i++) {
 		const struct store_core *sc = &st->cores[i];
-		const struct books items = items_of(sc), bytes = bytes_of(sc);
+		const struct counter_set items = items_of(sc), bytes = bytes_of(sc);
 		const bool noted = core_has_noted(sc);
 
-		left.items += books_left(&items, noted);
-		left.bytes += books_left(&bytes, noted);
+		left.items += counter_set_left(&items, noted);
+		left.bytes += counter_set_left(&bytes, noted);
 	}
 	return not_negative(left);
 }
@@ -311,12 +311,12 @@ account_flushed_of(const struct store *st, uint32_t class)
 		return left;
 	for (uint32_t i = 0; i < st->core_count; i++) {
 		const struct store_core *sc = &st->cores[i];
-		const struct books items = class_items_of(sc, class);
-		const struct books bytes = class_bytes_of(sc, class);
+		const struct counter_set items = class_items_of(sc, class);
+		const struct counter_set bytes = class_bytes_of(sc, class);
 		const bool noted = core_has_noted(sc);
 
-		left.items += books_left(&items, noted);
-		left.bytes += books_left(&bytes, noted);
+		left.items += counter_set_left(&items, noted);
+		left.bytes += counter_set_left(&bytes, noted);
 	}
 	return not_negative(left);
 }

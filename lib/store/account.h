@@ -35,10 +35,10 @@ struct tally {
 struct tally account_flushed(const struct store *st);
 struct tally account_flushed_of(const struct store *st, uint32_t class);
 
-enum leaving {
-	LEAVING_TOLD,  /* deleted, replaced, or dead */
-	LEAVING_SWEPT, /* dead, and in no hurry */
-	LEAVING_EVICTED,
+enum unlink_reason {
+	UNLINK_REQUESTED, /* deleted, replaced, or dead */
+	UNLINK_SWEPT,     /* dead, and in no hurry */
+	UNLINK_EVICTED,
 };
 
 /* generation: that it is stored in; account_exchange is told of it before. */
@@ -51,7 +51,7 @@ void account_replaced(struct store_core *sc, const struct item *it);
 /* The same item, from object to object. */
 void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
 /* While it can still be looked at. What is dead goes for that, whatever else is the matter. */
-void account_out(struct store_core *sc, const struct item *it, enum leaving why);
+void account_out(struct store_core *sc, const struct item *it, enum unlink_reason why);
 void account_refused(struct store_core *sc, uint32_t bytes);
 
 #endif

@@ -4,8 +4,8 @@
  * Inside the store there are references, never pointers: half the size, and still right
  * when the memory is mapped elsewhere after a restart.
  *
- * Shape:  a stamp, then pages of 1 << page_shift bytes, one after the other; the first ones are the
- *         index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does (free
+ * Shape:  a header, then pages of 1 << page_shift bytes, one after the other; the first ones are
+ * the index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does (free
  * lists, classes, the index's address) lies beside the arena and can be made anew from it. Units:
  * a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above. Owner:  the region it
  * was taken from. Thread: immutable after start. Bounds: 64 GiB.
@@ -30,16 +30,16 @@
 #define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
 #define ARENA_LAYOUT_VERSION 3u
 
-struct arena_stamp {
+struct arena_header {
 	uint64_t magic;
 	uint32_t layout_version;
-	uint32_t stamp_bytes;
+	uint32_t header_bytes;
 	uint32_t shift, page_shift;
 	uint32_t page_count;
 	uint32_t bucket_count; /* of the index in its first pages; 0: it is being resized */
 	uint64_t seed;         /* of its hash */
 };
-static_assert(sizeof(struct arena_stamp) <= ARENA_LEAD_BYTES, "the stamp stands before the pages");
+static_assert(sizeof(struct arena_header) <= ARENA_LEAD_BYTES, "the stamp stands before the pages");
 
 struct arena {
 	uint8_t *base; /* ARENA_LEAD_BYTES before the first page */
@@ -71,12 +71,12 @@ arena_init(struct arena *a, struct region *region, uint32_t page_count, uint32_t
 }
 
 static inline void
-arena_stamp(const struct arena *a, uint32_t bucket_count, uint64_t seed)
+arena_write_header(const struct arena *a, uint32_t bucket_count, uint64_t seed)
 {
-	const struct arena_stamp stamp = {
+	const struct arena_header header = {
 		.magic = ARENA_MAGIC,
 		.layout_version = ARENA_LAYOUT_VERSION,
-		.stamp_bytes = sizeof stamp,
+		.header_bytes = sizeof header,
 		.shift = a->shift,
 		.page_shift = a->page_shift,
 		.page_count = a->page_count,
@@ -84,7 +84,7 @@ arena_stamp(const struct arena *a, uint32_t bucket_count, uint64_t seed)
 		.seed = seed,
 	};
 
-	memcpy(a->base, &stamp, sizeof stamp);
+	memcpy(a->base, &header, sizeof header);
 }
 
 static inline void *

@@ -3,9 +3,9 @@
  *
  * Which keys belong here, and what is true of two buckets together, is index.h's.
  *
- * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a zombie (index.h).
- * Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock; what says
- *         "under the lock" by whoever has VERSION_LOCK.
+ * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone
+ * (index.h). Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock;
+ * what says "under the lock" by whoever has VERSION_LOCK.
  */
 #ifndef CLOCKOO_BUCKET_H
 #define CLOCKOO_BUCKET_H
@@ -24,12 +24,12 @@
 #define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
 
 /* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
-#define TAG_AWAY 0x8000u
+#define TAG_DISPLACED 0x8000u
 
-/* The version word: a writer holds the bucket; which tags have gone to their away bucket, and which
- * of those lately (homing.c); moves out of here. A reader must not take 2^17 moves for none: at
- * 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one bucket be
- * all that is written to. */
+/* The version word: a writer holds the bucket; which tags have gone to their alternate bucket, and
+ * which of those lately (relocate.c); moves out of here. A reader must not take 2^17 moves for
+ * none: at 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one
+ * bucket be all that is written to. */
 #define VERSION_LOCK   1u
 #define OVERFLOW_SHIFT 1u
 #define OVERFLOW_BITS  7u
@@ -116,7 +116,7 @@ version_same(const struct bucket *b, uint32_t version)
 static inline uint32_t
 overflow_kind(uint16_t tag)
 {
-	return (tag & ~TAG_AWAY) * OVERFLOW_BITS >> 15;
+	return (tag & ~TAG_DISPLACED) * OVERFLOW_BITS >> 15;
 }
 
 /* That one and the fresh one. */
@@ -126,7 +126,7 @@ overflow_bits(uint16_t tag)
 	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
-/* Of a home bucket's version: may an item with this tag be in its other bucket? */
+/* Of a primary bucket's version: may an item with this tag be in its alternate bucket? */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
@@ -218,7 +218,7 @@ bucket_clear(struct bucket *b, uint32_t slot)
 
 /* Take a slot out of sight without emptying it, under the lock. */
 static inline void
-bucket_hide(struct bucket *b, uint32_t slot)
+bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
 	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
 }
@@ -235,28 +235,29 @@ bucket_moved(struct bucket *b)
 	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
 }
 
-/* Say that an item with this tag is about to lie in its away bucket, under the lock of its home:
- * before it is put there, so that whoever could miss it here sees the bit, or the version
- * that a move steps afterwards. */
+/* Say that an item with this tag is about to lie in its alternate bucket, under the lock of its
+ * primary bucket: before it is put there, so that whoever could miss it here sees the bit, or the
+ * version that a move steps afterwards. */
 static inline void
-bucket_overflow(struct bucket *home, uint16_t tag)
+bucket_overflow(struct bucket *primary, uint16_t tag)
 {
-	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
+	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
 
 	/* Release: pairs with the acquire in version_open. */
 	if ((v & overflow_bits(tag)) != overflow_bits(tag) && !mutant_no_overflow())
-		atomic_store_explicit(&home->version, v | overflow_bits(tag), memory_order_release);
+		atomic_store_explicit(&primary->version, v | overflow_bits(tag),
+				      memory_order_release);
 }
 
-/* Forget what is not fresh, under the lock; from now on something else is. */
+/* Clear what is not fresh, under the lock; from now on something else is. */
 static inline void
-bucket_renew(struct bucket *home)
+bucket_age_overflow(struct bucket *primary)
 {
-	const uint32_t v = atomic_load_explicit(&home->version, memory_order_relaxed);
-	const uint32_t fresh = mutant_renew_all() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
+	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
+	const uint32_t fresh = mutant_clear_fresh() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
 
 	/* Release: pairs with the acquire in version_open. */
-	atomic_store_explicit(&home->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
+	atomic_store_explicit(&primary->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
 			      memory_order_release);
 }
 

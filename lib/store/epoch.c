@@ -14,7 +14,7 @@ epoch_init(struct epoch *e, struct region *region, uint32_t cores)
 	atomic_init(&e->now, 1);
 	/* A core counts from its first turn on: nobody waits for one that never came. */
 	for (uint32_t i = 0; i < cores; i++)
-		atomic_init(&e->cores[i].mark, EPOCH_OFFLINE);
+		atomic_init(&e->cores[i].quiescent, EPOCH_OFFLINE);
 }
 
 uint64_t
@@ -27,15 +27,16 @@ epoch_advance(struct epoch *e)
 	 * everything we have unlinked. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < e->core_count; i++) {
-		/* Acquire: pairs with the release in epoch_mark. */
-		const uint64_t mark = atomic_load_explicit(&e->cores[i].mark, memory_order_acquire);
+		/* Acquire: pairs with the release in epoch_quiescent. */
+		const uint64_t quiescent =
+			atomic_load_explicit(&e->cores[i].quiescent, memory_order_acquire);
 
-		if (mark < oldest)
-			oldest = mark;
+		if (quiescent < oldest)
+			oldest = quiescent;
 	}
 	if (oldest == EPOCH_OFFLINE)
 		oldest = now;
-	/* Release: pairs with the acquire in epoch_mark. */
+	/* Release: pairs with the acquire in epoch_quiescent. */
 	if (oldest == now)
 		atomic_compare_exchange_strong_explicit(&e->now, &now, now + 1,
 							memory_order_acq_rel, memory_order_relaxed);
@@ -45,15 +46,15 @@ epoch_advance(struct epoch *e)
 void
 epoch_offline(struct epoch *e, uint32_t core)
 {
-	/* Release: as a mark, our last look at any item comes first. */
-	atomic_store_explicit(&e->cores[core].mark, EPOCH_OFFLINE, memory_order_release);
+	/* Release: as a quiescent state, our last look at any item comes first. */
+	atomic_store_explicit(&e->cores[core].quiescent, EPOCH_OFFLINE, memory_order_release);
 }
 
 void
 epoch_online(struct epoch *e, uint32_t core)
 {
-	epoch_mark(e, core);
-	/* Our mark must be out before we look at the index: until it is, nobody waits for us.
-	 * Pairs with the fence in epoch_advance. */
+	epoch_quiescent(e, core);
+	/* Our quiescent state must be out before we look at the index: until it is, nobody waits
+	 * for us. Pairs with the fence in epoch_advance. */
 	atomic_thread_fence(memory_order_seq_cst);
 }

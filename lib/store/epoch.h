@@ -7,11 +7,11 @@
  *
  * Why two: the core that takes an item out notes the epoch right after, without a fence, so
  * the note may be from before its store is seen. The step from e + 1 to e + 2 needs that
- * core's own mark for e + 1, which it writes after that store; so whoever marks e + 2 sees
- * the item gone.
+ * core's own quiescent state for e + 1, which it writes after that store; so whoever reports e + 2
+ * sees the item gone.
  *
- * Shape:  one shared epoch number, one cache line with a mark per core.
- * Thread: epoch_mark, _offline, _online by the core named; the rest by any core.
+ * Shape:  one shared epoch number, one cache line with a quiescent state per core.
+ * Thread: epoch_quiescent, _offline, _online by the core named; the rest by any core.
  * Bounds: STORE_CORES_MAX cores; epochs are compared within 2^31.
  */
 #ifndef CLOCKOO_EPOCH_H
@@ -27,7 +27,7 @@
 #define EPOCH_OFFLINE UINT64_MAX
 
 struct epoch_core {
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t mark;
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quiescent;
 };
 
 struct epoch {
@@ -41,14 +41,14 @@ void epoch_init(struct epoch *e, struct region *region, uint32_t cores);
 
 /* This core holds nothing any more. */
 static inline void
-epoch_mark(struct epoch *e, uint32_t core)
+epoch_quiescent(struct epoch *e, uint32_t core)
 {
-	/* Acquire: pairs with the release in epoch_advance, so a core that marks an epoch sees
+	/* Acquire: pairs with the release in epoch_advance, so a core that reports an epoch sees
 	 * all that was unlinked before it began. Release: pairs with the acquire there, so that
-	 * our last look at any item comes before our mark. */
+	 * our last look at any item comes before our quiescent state. */
 	const uint64_t now = atomic_load_explicit(&e->now, memory_order_acquire);
 
-	atomic_store_explicit(&e->cores[core].mark, now, memory_order_release);
+	atomic_store_explicit(&e->cores[core].quiescent, now, memory_order_release);
 }
 
 static inline uint64_t
@@ -57,13 +57,14 @@ epoch_now(const struct epoch *e)
 	return atomic_load_explicit(&e->now, memory_order_relaxed);
 }
 
-/* The oldest mark of a core that is online; steps the epoch on if all have marked this one. */
+/* The oldest quiescent state of a core that is online; steps the epoch on if all have reported this
+ * one. */
 uint64_t epoch_advance(struct epoch *e);
 
 void epoch_offline(struct epoch *e, uint32_t core);
 void epoch_online(struct epoch *e, uint32_t core);
 
-/* Is memory unlinked in epoch then free, if oldest is the oldest mark? */
+/* Is memory unlinked in epoch then free, if oldest is the oldest quiescent state? */
 static inline bool
 epoch_passed(uint32_t then, uint64_t oldest)
 {

@@ -1,12 +1,13 @@
 /*
  * get.c - from keys to items, one at a time or many on their way at once.
  *
- * A get from memory is two waits: for the home bucket, for the item. A third one comes between them
- * if the tag is not in its home and the home says that such tags went away; if it does not say so,
- * that is a miss. A batch goes through these steps in groups, every group some steps behind the one
- * before it, so that no step waits for the slowest key.
+ * A get from memory is two waits: for the primary bucket, for the item. A third one comes between
+ * them if the tag is not in its primary bucket and the primary bucket says that items with such
+ * tags were displaced; if it does not say so, that is a miss. A batch goes through these steps in
+ * groups, every group some steps behind the one before it, so that no step waits for the slowest
+ * key.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 /* How much of an item is asked for: what a lookup reads of one whose key has 16 bytes; and where
  * the value is read next, one of 32 bytes too. An object begins anywhere in a line, so that may be
@@ -34,36 +35,37 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const struct place place = index_place(&st->ix, hash);
 
 	/* What else there is gets its meaning with the state. */
-	p->bucket = place.home;
+	p->bucket = place.primary;
 	p->seq = place.seq;
 	p->tag = place.tag;
-	p->state = PROBE_OPEN;
+	p->state = PROBE_PENDING;
 	/* At rest it follows from the tag, if it is ever asked for. */
-	if (unlikely((place.seq & GEOMETRY_MOVING) != 0))
-		p->ref = place.away;
-	prefetch(index_bucket(&st->ix, place.home));
+	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
+		p->ref = place.alternate;
+	prefetch(index_bucket(&st->ix, place.primary));
 	return hash;
 }
 
 /* Before anything was seen. */
 static inline uint32_t
-probe_other(const struct store *st, const struct probe *p)
+probe_alternate_bucket(const struct store *st, const struct probe *p)
 {
-	if (unlikely((p->seq & GEOMETRY_MOVING) != 0))
+	if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))
 		return p->ref;
 
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* The number is of the probe's geometry, or this says that it is not: then the home twice
-	 * will do, since nothing that is missed counts. */
-	return likely(index_seq(&st->ix) == p->seq) ? bucket_other(bucket_count, p->bucket, p->tag)
-						    : p->bucket;
+	/* The number is of the probe's geometry, or this says that it is not: then the primary
+	 * bucket twice will do, since nothing that is missed counts. */
+	return likely(index_seq(&st->ix) == p->seq)
+		       ? bucket_alternate(bucket_count, p->bucket, p->tag)
+		       : p->bucket;
 }
 
 /* The first of hits, of which there is one. */
 static inline enum probe_state
-probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
-	  uint32_t ahead)
+probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
+		     uint32_t ahead)
 {
 	const uint32_t slot = (uint32_t)__builtin_ctz(hits);
 	const uint32_t ref = bucket_ref(b, slot);
@@ -71,16 +73,16 @@ probe_see(const struct store *st, struct probe *p, const struct bucket *b, uint3
 
 	/* A writer has emptied it between the two looks. What ref means stays as it was. */
 	if (unlikely(ref == 0)) {
-		if (p->state == PROBE_OPEN)
-			p->state = PROBE_LOST;
+		if (p->state == PROBE_PENDING)
+			p->state = PROBE_RETRY;
 		return (enum probe_state)p->state;
 	}
-	p->state = PROBE_SEEN;
+	p->state = PROBE_CANDIDATE;
 	p->slot = (uint8_t)slot;
 	p->ref = ref;
 	prefetch(it);
 	prefetch(it + ahead - 1);
-	return PROBE_SEEN;
+	return PROBE_CANDIDATE;
 }
 
 /* Nobody has resized the index since the probe began. */
@@ -90,75 +92,77 @@ probe_is_current(const struct store *st, const struct probe *p)
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
-/* A miss in both buckets, or in the home if it is enough, counts under the geometry it was looked
- * for in only. */
+/* A miss in both buckets, or in the primary bucket if it is enough, counts under the geometry it
+ * was looked for in only. */
 static inline bool
-miss_counts(const struct store *st, const struct probe *p)
+miss_is_valid(const struct store *st, const struct probe *p)
 {
-	return probe_is_current(st, p) || mutant_old_miss();
+	return probe_is_current(st, p) || mutant_stale_miss();
 }
 
 static inline enum probe_state
-probe_home(const struct store *st, struct probe *p, uint32_t ahead)
+probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 {
-	const struct bucket *home = index_bucket(&st->ix, p->bucket);
-	const uint32_t version = version_open(home);
-	const uint32_t hits = bucket_match(home, p->tag);
+	const struct bucket *primary = index_bucket(&st->ix, p->bucket);
+	const uint32_t version = version_open(primary);
+	const uint32_t hits = bucket_match(primary, p->tag);
 
 	if (hits != 0)
-		return probe_see(st, p, home, hits, ahead);
-	if (unlikely(p->state != PROBE_OPEN)) /* a step that was taken before */
+		return probe_note_candidate(st, p, primary, hits, ahead);
+	if (unlikely(p->state != PROBE_PENDING)) /* a step that was taken before */
 		return (enum probe_state)p->state;
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
 	if (!version_overflows(version, p->tag) &&
-	    (mutant_no_version() || (version_same(home, version) && miss_counts(st, p)))) {
-		p->state = PROBE_GONE;
-		return PROBE_GONE;
+	    (mutant_no_version() || (version_same(primary, version) && miss_is_valid(st, p)))) {
+		p->state = PROBE_MISS;
+		return PROBE_MISS;
 	}
-	p->ref = probe_other(st, p);
+	p->ref = probe_alternate_bucket(st, p);
 	/* What was worked out with another number of buckets may be none. */
 	if (!probe_is_current(st, p)) {
-		p->state = PROBE_LOST;
-		return PROBE_LOST;
+		p->state = PROBE_RETRY;
+		return PROBE_RETRY;
 	}
-	p->state = PROBE_AWAY;
+	p->state = PROBE_ALTERNATE;
 	prefetch(index_bucket(&st->ix, p->ref));
-	return PROBE_AWAY;
+	return PROBE_ALTERNATE;
 }
 
-/* With a second look into the home: index_find says why both versions come first. */
+/* With a second look into the primary bucket: index_find says why both versions come first. */
 static inline void
-probe_away(const struct store *st, struct probe *p, uint32_t ahead)
+probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 {
-	if (p->state != PROBE_AWAY)
+	if (p->state != PROBE_ALTERNATE)
 		return;
 
-	const struct bucket *home = index_bucket(&st->ix, p->bucket);
-	const struct bucket *away = index_bucket(&st->ix, p->ref);
-	const uint32_t home_version = version_open(home);
-	const uint32_t away_version = version_open(away);
-	const uint32_t home_hits = bucket_match(home, p->tag);
+	const struct bucket *primary = index_bucket(&st->ix, p->bucket);
+	const struct bucket *alternate = index_bucket(&st->ix, p->ref);
+	const uint32_t primary_version = version_open(primary);
+	const uint32_t alternate_version = version_open(alternate);
+	const uint32_t primary_hits = bucket_match(primary, p->tag);
 
 	protocol_gap();
 
-	const uint32_t away_hits = bucket_match(away, p->tag | TAG_AWAY);
+	const uint32_t alternate_hits = bucket_match(alternate, p->tag | TAG_DISPLACED);
 
-	if (away_hits != 0) {
+	if (alternate_hits != 0) {
 		const uint32_t other = p->ref;
 
-		if (likely(probe_see(st, p, away, away_hits, ahead) == PROBE_SEEN)) {
+		if (likely(probe_note_candidate(st, p, alternate, alternate_hits, ahead) ==
+			   PROBE_CANDIDATE)) {
 			p->bucket = other;
-			p->tag |= TAG_AWAY;
+			p->tag |= TAG_DISPLACED;
 		}
 		return;
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (home_hits == 0 &&
-	    (mutant_no_version() || (version_same(home, home_version) &&
-				     version_same(away, away_version) && miss_counts(st, p))))
-		p->state = PROBE_GONE;
+	if (primary_hits == 0 &&
+	    (mutant_no_version() ||
+	     (version_same(primary, primary_version) &&
+	      version_same(alternate, alternate_version) && miss_is_valid(st, p))))
+		p->state = PROBE_MISS;
 }
 
 /* ---- what they lead to ---- */
@@ -172,7 +176,7 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 
 	if (unlikely(tries != 0)) {
 		count(sc, STORE_RETRIES, tries);
-		count(sc, STORE_RETRIES_OVER, tries == INDEX_TRIES_MAX);
+		count(sc, STORE_RETRIES_EXHAUSTED, tries == INDEX_TRIES_MAX);
 	}
 	return ref;
 }
@@ -182,12 +186,12 @@ static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
 	const struct index *ix = &sc->store->ix;
-	struct place place = {.home = p->bucket, .seq = p->seq, .tag = p->tag};
+	struct place place = {.primary = p->bucket, .seq = p->seq, .tag = p->tag};
 
-	if (p->state == PROBE_SEEN)
+	if (p->state == PROBE_CANDIDATE)
 		place = index_place(ix, index_hash(ix, key));
 	else
-		place.away = probe_other(sc->store, p);
+		place.alternate = probe_alternate_bucket(sc->store, p);
 	return find_at(sc, key, &place);
 }
 
@@ -201,7 +205,7 @@ miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 /* The generation is older than the look that found the reference: once an item is out of the index
  * its generation's number may come back, while whoever has found it still judges it. */
 static inline const struct item *
-look(struct store_core *sc, uint32_t ref, uint32_t generation)
+item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
 	const struct item *it = item_at(sc->store, ref);
 
@@ -215,12 +219,12 @@ look(struct store_core *sc, uint32_t ref, uint32_t generation)
 
 /* Likewise. */
 static __attribute__((noinline)) const struct item *
-use(struct store_core *sc, uint32_t ref, uint32_t generation)
+get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
-	const struct item *it = look(sc, ref, generation);
+	const struct item *it = item_if_alive(sc, ref, generation);
 
 	if (it != NULL)
-		item_use(sc, it, ref);
+		item_bump(sc, it, ref);
 	return it;
 }
 
@@ -228,7 +232,7 @@ use(struct store_core *sc, uint32_t ref, uint32_t generation)
  * comes back in a later turn only. So has a resize, that clears the slot before anyone can write to
  * the key's new bucket (migrate.c). */
 static inline bool
-probe_stands(const struct store *st, const struct probe *p)
+probe_is_valid(const struct store *st, const struct probe *p)
 {
 	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
@@ -239,39 +243,41 @@ probe_stands(const struct store *st, const struct probe *p)
 /* What was seen if it is the key's, else what is found. Out of line, too: few items have optional
  * fields, and the others come here once a stamp. */
 static __attribute__((noinline)) const struct item *
-probe_take_other(struct store_core *sc, const struct probe *p, struct view key, uint32_t generation)
+probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
+		   uint32_t generation)
 {
 	const bool same = item_has_key(item_at(sc->store, p->ref), key);
 
-	return use(sc, same ? p->ref : find(sc, p, key), generation);
+	return get_item(sc, same ? p->ref : find(sc, p, key), generation);
 }
 
 /* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
- * and value, are of this flush generation and marked as used: one compare says so, and that the
- * key is as long. */
+ * and value, are of this flush generation and counted as referenced: one compare says so, and that
+ * the key is as long. */
 static inline const struct item *
-probe_take(const struct store_run *run, const struct probe *p, struct view key)
+probe_resolve(const struct store_run *run, const struct probe *p, struct view key)
 {
 	const struct item *it = item_at(run->store, p->ref);
 
-	if (likely(item_is_plain(it, key.len, run->generation, run->stamp) &&
+	if (likely(item_is_fast_hit(it, key.len, run->generation, run->clock_stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
-	return probe_take_other(run->core, p, key, run->generation);
+	return probe_resolve_slow(run->core, p, key, run->generation);
 }
 
 /* Where this core did nothing else since the steps before, what they saw is the answer: others'
  * writes meanwhile come after it. */
 static inline const struct item *
-probe_land(const struct store_run *run, const struct probe *p, struct view key)
+probe_finish(const struct store_run *run, const struct probe *p, struct view key)
 {
-	if (p->state == PROBE_SEEN)
-		return probe_take(run, p, key);
-	return p->state == PROBE_GONE ? NULL
-				      : use(run->core, find(run->core, p, key), run->generation);
+	if (p->state == PROBE_CANDIDATE)
+		return probe_resolve(run, p, key);
+	return p->state == PROBE_MISS
+		       ? NULL
+		       : get_item(run->core, find(run->core, p, key), run->generation);
 }
 
-/* ---- the door ---- */
+/* ---- the interface ---- */
 
 uint64_t
 store_probe(const struct store_core *sc, struct probe *p, struct view key)
@@ -280,28 +286,28 @@ store_probe(const struct store_core *sc, struct probe *p, struct view key)
 }
 
 bool
-store_probe_home(const struct store_core *sc, struct probe *p)
+store_probe_primary(const struct store_core *sc, struct probe *p)
 {
-	return probe_home(sc->store, p, WHOLE_BYTES) == PROBE_AWAY;
+	return probe_primary(sc->store, p, WHOLE_BYTES) == PROBE_ALTERNATE;
 }
 
 bool
-store_probe_home_to_write(const struct store_core *sc, struct probe *p)
+store_probe_primary_to_write(const struct store_core *sc, struct probe *p)
 {
 	const struct store *st = sc->store;
 
-	if (store_probe_home(sc, p))
+	if (store_probe_primary(sc, p))
 		return true;
-	if (p->state == PROBE_GONE &&
+	if (p->state == PROBE_MISS &&
 	    bucket_empty_slot(index_bucket(&st->ix, p->bucket)) == BUCKET_SLOTS)
-		prefetch(index_bucket(&st->ix, probe_other(st, p)));
+		prefetch(index_bucket(&st->ix, probe_alternate_bucket(st, p)));
 	return false;
 }
 
 void
-store_probe_away(const struct store_core *sc, struct probe *p)
+store_probe_alternate(const struct store_core *sc, struct probe *p)
 {
-	probe_away(sc->store, p, WHOLE_BYTES);
+	probe_alternate(sc->store, p, WHOLE_BYTES);
 }
 
 struct store_run
@@ -311,16 +317,16 @@ store_run(struct store_core *sc)
 		.core = sc,
 		.store = sc->store,
 		.generation = store_generation(sc->store),
-		.stamp = slab_stamp(&sc->store->slab),
+		.clock_stamp = slab_clock_stamp(&sc->store->slab),
 	};
 }
 
 const struct item *
 store_get_run(const struct store_run *run, const struct probe *p, struct view key)
 {
-	if (likely(p->state == PROBE_SEEN && probe_stands(run->store, p)))
-		return probe_take(run, p, key);
-	return use(run->core, find(run->core, p, key), run->generation);
+	if (likely(p->state == PROBE_CANDIDATE && probe_is_valid(run->store, p)))
+		return probe_resolve(run, p, key);
+	return get_item(run->core, find(run->core, p, key), run->generation);
 }
 
 const struct item *
@@ -337,17 +343,17 @@ store_get(struct store_core *sc, struct view key, uint64_t hash)
 	const uint32_t generation = store_generation(sc->store);
 	struct place place = index_place(&sc->store->ix, hash);
 
-	return use(sc, find_at(sc, key, &place), generation);
+	return get_item(sc, find_at(sc, key, &place), generation);
 }
 
 const struct item *
 store_peek_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
 	const uint32_t generation = store_generation(sc->store);
-	const bool stands = p->state == PROBE_SEEN && probe_stands(sc->store, p) &&
+	const bool stands = p->state == PROBE_CANDIDATE && probe_is_valid(sc->store, p) &&
 			    item_has_key(item_at(sc->store, p->ref), key);
 
-	return look(sc, stands ? p->ref : find(sc, p, key), generation);
+	return item_if_alive(sc, stands ? p->ref : find(sc, p, key), generation);
 }
 
 const struct item *
@@ -365,15 +371,15 @@ store_peek(struct store_core *sc, struct view key, uint64_t hash)
 }
 
 void
-store_use(struct store_core *sc, const struct item *it)
+store_bump(struct store_core *sc, const struct item *it)
 {
-	item_use(sc, it, item_ref(sc->store, it));
+	item_bump(sc, it, item_ref(sc->store, it));
 }
 
 bool
-store_used(const struct store_core *sc, const struct item *it)
+store_is_fetched(const struct store_core *sc, const struct item *it)
 {
-	return (item_head(it) & ITEM_USED) != 0;
+	return (item_head(it) & ITEM_FETCHED) != 0;
 }
 
 /* ---- batches ---- */
@@ -397,25 +403,25 @@ flight_start(const struct store *st, struct flight *f, const struct view *keys, 
 }
 
 static inline void
-flight_home(const struct store *st, struct flight *f)
+flight_probe_primary(const struct store *st, struct flight *f)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		if (probe_home(st, &f->probes[i], HEAD_BYTES) == PROBE_AWAY)
+		if (probe_primary(st, &f->probes[i], HEAD_BYTES) == PROBE_ALTERNATE)
 			f->open |= 1u << i;
 }
 
 static inline void
-flight_away(const struct store *st, struct flight *f)
+flight_probe_alternate(const struct store *st, struct flight *f)
 {
 	for (uint32_t open = f->open; open != 0; open &= open - 1)
-		probe_away(st, &f->probes[__builtin_ctz(open)], HEAD_BYTES);
+		probe_alternate(st, &f->probes[__builtin_ctz(open)], HEAD_BYTES);
 }
 
 static inline void
-flight_land(const struct store_run *run, const struct flight *f, const struct item **items)
+flight_finish(const struct store_run *run, const struct flight *f, const struct item **items)
 {
 	for (uint32_t i = 0; i < f->count; i++)
-		items[i] = probe_land(run, &f->probes[i], f->keys[i]);
+		items[i] = probe_finish(run, &f->probes[i], f->keys[i]);
 }
 
 /* Flat: gcc takes the hash of a short key for too long to be inlined, which costs a tenth. */
@@ -433,11 +439,11 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 		if (n < groups)
 			flight_start(st, &flights[n % STEPS], keys + n * GROUP, count - n * GROUP);
 		if (n - 1 < groups)
-			flight_home(st, &flights[(n - 1) % STEPS]);
+			flight_probe_primary(st, &flights[(n - 1) % STEPS]);
 		if (n - 2 < groups)
-			flight_away(st, &flights[(n - 2) % STEPS]);
+			flight_probe_alternate(st, &flights[(n - 2) % STEPS]);
 		if (n - 3 < groups)
-			flight_land(&run, &flights[(n - 3) % STEPS], items + (n - 3) * GROUP);
+			flight_finish(&run, &flights[(n - 3) % STEPS], items + (n - 3) * GROUP);
 	}
 }
 

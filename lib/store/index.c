@@ -12,7 +12,7 @@ index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, u
 
 struct geometry {
 	uint32_t seq, old_count, new_count;
-	uint32_t left; /* old buckets that are empty by now */
+	uint32_t migrated; /* old buckets that are empty by now */
 };
 
 static struct geometry
@@ -26,8 +26,8 @@ geometry_now(const struct index *ix)
 		seq = index_seq(ix);
 		g.old_count = atomic_load_explicit(&ix->bucket_count, memory_order_relaxed);
 		g.new_count = atomic_load_explicit(&ix->new_count, memory_order_relaxed);
-		g.left = (seq - atomic_load_explicit(&ix->first_seq, memory_order_relaxed)) /
-			 GEOMETRY_STEP;
+		g.migrated = (seq - atomic_load_explicit(&ix->first_seq, memory_order_relaxed)) /
+			     GEOMETRY_STEP;
 		/* Acquire: pairs with the releases in geometry_begin, that comes after the end of
 		 * the one before. */
 		atomic_thread_fence(memory_order_acquire);
@@ -39,32 +39,33 @@ geometry_now(const struct index *ix)
 /* Has this old bucket given its items away? They go where there is room already: from the top when
  * the index grows, from the bottom when it shrinks. */
 static bool
-bucket_is_left(const struct geometry *g, uint32_t bucket)
+bucket_is_migrated(const struct geometry *g, uint32_t bucket)
 {
-	return g->new_count > g->old_count ? bucket >= g->old_count - g->left : bucket < g->left;
+	return g->new_count > g->old_count ? bucket >= g->old_count - g->migrated
+					   : bucket < g->migrated;
 }
 
 static struct place
-place_moving(const struct geometry *g, uint64_t hash)
+place_resizing(const struct geometry *g, uint64_t hash)
 {
 	const struct place from = place_among(g->old_count, hash);
 	const struct place to = place_among(g->new_count, hash);
 
 	return (struct place){
-		.home = bucket_is_left(g, from.home) ? to.home : from.home,
-		.away = bucket_is_left(g, from.away) ? to.away : from.away,
+		.primary = bucket_is_migrated(g, from.primary) ? to.primary : from.primary,
+		.alternate = bucket_is_migrated(g, from.alternate) ? to.alternate : from.alternate,
 		.seq = g->seq,
 		.tag = from.tag,
 	};
 }
 
 struct place
-index_place_moving(const struct index *ix, uint64_t hash)
+index_place_resizing(const struct index *ix, uint64_t hash)
 {
 	const struct geometry g = geometry_now(ix);
 
-	if ((g.seq & GEOMETRY_MOVING) != 0)
-		return place_moving(&g, hash);
+	if ((g.seq & GEOMETRY_RESIZING) != 0)
+		return place_resizing(&g, hash);
 
 	struct place p = place_among(g.old_count, hash); /* it is over */
 
@@ -77,7 +78,7 @@ index_bucket_target(const struct index *ix)
 {
 	const struct geometry g = geometry_now(ix);
 
-	return (g.seq & GEOMETRY_MOVING) != 0 ? g.new_count : g.old_count;
+	return (g.seq & GEOMETRY_RESIZING) != 0 ? g.new_count : g.old_count;
 }
 
 uint32_t
@@ -85,8 +86,8 @@ index_bucket_end(const struct index *ix)
 {
 	const struct geometry g = geometry_now(ix);
 
-	return (g.seq & GEOMETRY_MOVING) != 0 && g.new_count > g.old_count ? g.new_count
-									   : g.old_count;
+	return (g.seq & GEOMETRY_RESIZING) != 0 && g.new_count > g.old_count ? g.new_count
+									     : g.old_count;
 }
 
 /* ---- for resize.c ---- */
@@ -95,7 +96,7 @@ void
 geometry_begin(struct index *ix, uint32_t new_count)
 {
 	const uint32_t seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
-	const uint32_t first = (seq + GEOMETRY_STEP) | GEOMETRY_MOVING;
+	const uint32_t first = (seq + GEOMETRY_STEP) | GEOMETRY_RESIZING;
 
 	/* Release: pairs with the fence in geometry_now; who reads these sees the resize before
 	 * ended. */
@@ -110,14 +111,15 @@ geometry_next(const struct index *ix)
 {
 	const struct geometry g = geometry_now(ix);
 
-	if (g.left == g.old_count)
+	if (g.migrated == g.old_count)
 		return UINT32_MAX;
-	return g.new_count > g.old_count ? g.old_count - 1 - g.left : g.left;
+	return g.new_count > g.old_count ? g.old_count - 1 - g.migrated : g.migrated;
 }
 
-/* spread() turned round: a key's home is the hash's share of the buckets, rounded down. */
+/* spread() turned round: a key's primary bucket is the hash's share of the buckets, rounded down.
+ */
 void
-geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
+geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
 {
 	const struct geometry g = geometry_now(ix);
 
@@ -130,8 +132,8 @@ geometry_place_after(const struct index *ix, uint64_t hash)
 {
 	struct geometry g = geometry_now(ix);
 
-	g.left++;
-	return place_moving(&g, hash);
+	g.migrated++;
+	return place_resizing(&g, hash);
 }
 
 void
@@ -152,7 +154,7 @@ geometry_end(struct index *ix)
 	/* Release: pairs with the acquire in index_bucket_count. */
 	atomic_store_explicit(&ix->bucket_count, count, memory_order_release);
 	/* Release: pairs with the acquire in index_seq. */
-	atomic_store_explicit(&ix->seq, (seq + GEOMETRY_STEP) & ~GEOMETRY_MOVING,
+	atomic_store_explicit(&ix->seq, (seq + GEOMETRY_STEP) & ~GEOMETRY_RESIZING,
 			      memory_order_release);
 }
 
@@ -188,7 +190,7 @@ bucket_unlock_both(struct bucket *a, struct bucket *b)
 static void
 lock_place(const struct index *ix, const struct place *p)
 {
-	bucket_lock_both(index_bucket(ix, p->home), index_bucket(ix, p->away));
+	bucket_lock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
 struct place
@@ -201,10 +203,10 @@ index_lock(const struct index *ix, uint64_t hash)
 	/* Again only if the key has left one of the two since, which it does twice a resize. The
 	 * acquire of the lock pairs with the release of whoever emptied the bucket: if that came
 	 * first, we see it. */
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_old_pair()) {
+	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
 		const struct place now = index_place(ix, hash);
 
-		if (now.home == p.home && now.away == p.away)
+		if (now.primary == p.primary && now.alternate == p.alternate)
 			return now;
 		index_unlock(ix, &p);
 		p = now;
@@ -216,85 +218,86 @@ index_lock(const struct index *ix, uint64_t hash)
 void
 index_unlock(const struct index *ix, const struct place *p)
 {
-	bucket_unlock_both(index_bucket(ix, p->home), index_bucket(ix, p->away));
+	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
-/* As index_lock, of the home. */
+/* As index_lock, of the primary bucket. */
 static struct place
-lock_home(const struct index *ix, uint64_t hash)
+lock_primary(const struct index *ix, uint64_t hash)
 {
 	struct place p = index_place(ix, hash);
 
 	protocol_gap();
-	bucket_lock(index_bucket(ix, p.home));
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_old_pair()) {
+	bucket_lock(index_bucket(ix, p.primary));
+	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
 		const struct place now = index_place(ix, hash);
 
-		if (now.home == p.home)
+		if (now.primary == p.primary)
 			return now;
-		bucket_unlock(index_bucket(ix, p.home));
+		bucket_unlock(index_bucket(ix, p.primary));
 		p = now;
-		bucket_lock(index_bucket(ix, p.home));
+		bucket_lock(index_bucket(ix, p.primary));
 	}
 	return p;
 }
 
-/* Where the home alone will not do. Trying is as good as the order of addresses: who fails gives
- * back what it has. */
+/* Where the primary bucket alone will not do. Trying is as good as the order of addresses: who
+ * fails gives back what it has. */
 static __attribute__((noinline)) void
-hold_both(const struct index *ix, struct view key, uint64_t hash, struct hold *h)
+lock_both(const struct index *ix, struct view key, uint64_t hash, struct key_lock *h)
 {
 	h->both = true;
-	if (h->place.home != h->place.away && bucket_try_lock(index_bucket(ix, h->place.away))) {
+	if (h->place.primary != h->place.alternate &&
+	    bucket_try_lock(index_bucket(ix, h->place.alternate))) {
 		if (place_is_current(ix, &h->place)) {
 			h->spot = index_spot_of_key(ix, &h->place, key);
 			return;
 		}
-		bucket_unlock(index_bucket(ix, h->place.away));
+		bucket_unlock(index_bucket(ix, h->place.alternate));
 	}
-	bucket_unlock(index_bucket(ix, h->place.home));
+	bucket_unlock(index_bucket(ix, h->place.primary));
 	h->place = index_lock(ix, hash);
 	h->spot = index_spot_of_key(ix, &h->place, key);
 }
 
 void
-index_hold(const struct index *ix, struct view key, uint64_t hash, enum hold_need need,
-	   struct hold *h)
+index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
+	       struct key_lock *h)
 {
 	uint32_t ref;
 
-	h->place = lock_home(ix, hash);
+	h->place = lock_primary(ix, hash);
 	h->both = false;
 
-	struct bucket *home = index_bucket(ix, h->place.home);
-	const uint32_t version = atomic_load_explicit(&home->version, memory_order_relaxed);
+	struct bucket *primary = index_bucket(ix, h->place.primary);
+	const uint32_t version = atomic_load_explicit(&primary->version, memory_order_relaxed);
 
-	if (likely(need != HOLD_BOTH)) {
-		h->spot = (struct spot){.bucket = home, .tag = h->place.tag};
-		h->spot.slot = bucket_scan(ix, home, key, h->place.tag, &ref);
+	if (likely(need != LOCK_BOTH)) {
+		h->spot = (struct spot){.bucket = primary, .tag = h->place.tag};
+		h->spot.slot = bucket_scan(ix, primary, key, h->place.tag, &ref);
 		if (h->spot.slot < BUCKET_SLOTS)
 			return;
 		protocol_gap();
 		h->spot.bucket = NULL;
-		if ((!version_overflows(version, h->place.tag) || mutant_home_alone()) &&
-		    (need == HOLD_KEY || bucket_empty_slot(home) < BUCKET_SLOTS))
+		if ((!version_overflows(version, h->place.tag) || mutant_primary_only()) &&
+		    (need == LOCK_KEY || bucket_empty_slot(primary) < BUCKET_SLOTS))
 			return;
 	}
-	hold_both(ix, key, hash, h);
+	lock_both(ix, key, hash, h);
 }
 
 void
-index_release(const struct index *ix, const struct hold *h)
+index_unlock_key(const struct index *ix, const struct key_lock *h)
 {
-	bucket_unlock(index_bucket(ix, h->place.home));
-	if (unlikely(h->both) && h->place.away != h->place.home)
-		bucket_unlock(index_bucket(ix, h->place.away));
+	bucket_unlock(index_bucket(ix, h->place.primary));
+	if (unlikely(h->both) && h->place.alternate != h->place.primary)
+		bucket_unlock(index_bucket(ix, h->place.alternate));
 }
 
 uint32_t
 bucket_empty_slot(const struct bucket *b)
 {
-	/* Tag 0 is an empty slot or a zombie; the reference tells. */
+	/* Tag 0 is an empty slot or a tombstone; the reference tells. */
 	for (uint32_t free = bucket_match(b, 0); free != 0; free &= free - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctz(free);
 
@@ -306,10 +309,10 @@ bucket_empty_slot(const struct bucket *b)
 
 /* The key's buckets, and its tag as it stands in each. */
 static struct spot
-spot_in(const struct index *ix, const struct place *p, bool away)
+spot_in(const struct index *ix, const struct place *p, bool alternate)
 {
-	return (struct spot){.bucket = index_bucket(ix, away ? p->away : p->home),
-			     .tag = away ? p->tag | TAG_AWAY : p->tag};
+	return (struct spot){.bucket = index_bucket(ix, alternate ? p->alternate : p->primary),
+			     .tag = alternate ? p->tag | TAG_DISPLACED : p->tag};
 }
 
 struct spot
@@ -358,8 +361,8 @@ index_spot_empty(const struct index *ix, const struct place *p)
 void
 index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref)
 {
-	if ((spot.tag & TAG_AWAY) != 0)
-		bucket_overflow(index_bucket(ix, p->home), p->tag);
+	if ((spot.tag & TAG_DISPLACED) != 0)
+		bucket_overflow(index_bucket(ix, p->primary), p->tag);
 	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, ref, spot.tag);
 }

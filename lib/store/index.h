@@ -9,23 +9,22 @@
  *         number is any even one: the index is as large as the budget wants. The two buckets of a
  *         key add up, modulo that number, to an odd number that the tag names; so either leads to
  *         the other, and no key has one bucket twice. The tag of an item in the second of them has
- *         TAG_AWAY set, and the first has that tag's overflow bit set: where it is clear, no item
- *         with such a tag went away, and the other bucket need not be looked at.
- *         While the index is resized (resize.h), buckets give their items away one after the other.
- *         Each of a key's two buckets counts for itself: it is the new one once the old one has
- *         been emptied. So a key has two buckets at any time, and changes one only under its lock.
- *         A slot with reference 0 is empty. A slot with a reference and tag 0 is a zombie: out
- *         of every lookup's sight, waiting for room in the limbo (sweep.c).
- * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, lower
- *         address first (or by trying): one or two, or those that one bucket gives its items to.
- * Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
+ *         TAG_DISPLACED set, and the first has that tag's overflow bit set: where it is clear, no
+ * item with such a tag was displaced, and the alternate bucket need not be looked at. While the
+ * index is resized (resize.h), buckets give their items away one after the other. Each of a key's
+ * two buckets counts for itself: it is the new one once the old one has been emptied. So a key has
+ * two buckets at any time, and changes one only under its lock. A slot with reference 0 is empty. A
+ * slot with a reference and tag 0 is a tombstone: out of every lookup's sight, waiting for room on
+ * the retire list (sweep.c). Thread: lookups take no lock. All else under the lock bit of the
+ * buckets concerned, lower address first (or by trying): one or two, or those that one bucket gives
+ * its items to. Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
 
 #include "arena.h"
 #include "bucket.h"
-#include "layout.h"
+#include "item_layout.h"
 #include "mutant.h"
 #include "place.h"
 
@@ -36,8 +35,8 @@
 
 /* What place a key has follows from the number of buckets; while the index is resized, from both
  * numbers and how many of the old buckets are empty by now. seq changes whenever that does. */
-#define GEOMETRY_MOVING 1u /* bit 0 of seq: the index is being resized */
-#define GEOMETRY_STEP   2u /* another bucket is empty, or a resize begins or ends */
+#define GEOMETRY_RESIZING 1u /* bit 0 of seq: the index is being resized */
+#define GEOMETRY_STEP     2u /* another bucket is empty, or a resize begins or ends */
 
 struct index {
 	struct bucket *buckets;
@@ -99,11 +98,11 @@ spread(uint32_t n, uint32_t below)
 	return (uint32_t)((uint64_t)n * below >> 32);
 }
 
-/* The other bucket of what lies in this one under this tag; its own inverse. */
+/* The alternate bucket of what lies in this one under this tag; its own inverse. */
 static inline uint32_t
-bucket_other(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
+bucket_alternate(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
-	const uint32_t name = tag & ~TAG_AWAY;
+	const uint32_t name = tag & ~TAG_DISPLACED;
 	const uint32_t sum = 2 * spread(name * 0x9e3779b1u, bucket_count / 2) + 1;
 
 	return sum - bucket + (sum < bucket ? bucket_count : 0);
@@ -112,34 +111,34 @@ bucket_other(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 static inline uint16_t
 hash_tag(uint64_t hash)
 {
-	const uint16_t tag = (uint16_t)(hash >> 16 & ~TAG_AWAY);
+	const uint16_t tag = (uint16_t)(hash >> 16 & ~TAG_DISPLACED);
 
 	return tag != 0 ? tag : 1;
 }
 
-/* Bits 32..63 choose the home, 16..30 are the tag. */
+/* Bits 32..63 choose the primary bucket, 16..30 are the tag. */
 static inline struct place
 place_among(uint32_t bucket_count, uint64_t hash)
 {
 	struct place p = {
-		.home = spread((uint32_t)(hash >> 32), bucket_count),
+		.primary = spread((uint32_t)(hash >> 32), bucket_count),
 		.tag = hash_tag(hash),
 	};
 
-	p.away = bucket_other(bucket_count, p.home, p.tag);
+	p.alternate = bucket_alternate(bucket_count, p.primary, p.tag);
 	return p;
 }
 
 /* The same while the index is resized. */
-struct place index_place_moving(const struct index *ix, uint64_t hash);
+struct place index_place_resizing(const struct index *ix, uint64_t hash);
 
 static inline struct place
 index_place(const struct index *ix, uint64_t hash)
 {
 	const uint32_t seq = index_seq(ix);
 
-	if (unlikely((seq & GEOMETRY_MOVING) != 0))
-		return index_place_moving(ix, hash);
+	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
+		return index_place_resizing(ix, hash);
 
 	/* The number may be newer than seq: then seq is out of date, and nothing is believed that
 	 * hangs on it. */
@@ -187,9 +186,10 @@ bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uin
  * no version moved while we looked, nor the geometry since the place was worked out;
  * otherwise look again, a bounded number of times. *tries is how often we had to.
  *
- * A home without the overflow bit is enough for a miss: whoever is in the away bucket now went
- * there after the bit was set, so either we saw the bit, or it was in the home when we began; then
- * it has moved, and the home's version with it, or it was gone in between.
+ * A primary bucket without the overflow bit is enough for a miss: whoever is in the alternate
+ * bucket now went there after the bit was set, so either we saw the bit, or it was in the primary
+ * bucket when we began; then it has moved, and the primary bucket's version with it, or it was gone
+ * in between.
  */
 static inline uint32_t
 index_find(const struct index *ix, struct view key, struct place *p, uint32_t *tries)
@@ -200,23 +200,25 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 		if (unlikely(!place_is_current(ix, p)))
 			*p = index_place(ix, index_hash(ix, key));
 
-		const struct bucket *home = index_bucket(ix, p->home);
-		const struct bucket *away = index_bucket(ix, p->away);
-		const uint32_t home_version = version_open(home);
-		const bool overflows = version_overflows(home_version, p->tag);
-		const uint32_t away_version = overflows ? version_open(away) : 0;
+		const struct bucket *primary = index_bucket(ix, p->primary);
+		const struct bucket *alternate = index_bucket(ix, p->alternate);
+		const uint32_t primary_version = version_open(primary);
+		const bool overflows = version_overflows(primary_version, p->tag);
+		const uint32_t alternate_version = overflows ? version_open(alternate) : 0;
 
-		if (bucket_scan(ix, home, key, p->tag, &ref) < BUCKET_SLOTS)
+		if (bucket_scan(ix, primary, key, p->tag, &ref) < BUCKET_SLOTS)
 			return ref;
 		protocol_gap();
-		if (overflows && bucket_scan(ix, away, key, p->tag | TAG_AWAY, &ref) < BUCKET_SLOTS)
+		if (overflows &&
+		    bucket_scan(ix, alternate, key, p->tag | TAG_DISPLACED, &ref) < BUCKET_SLOTS)
 			return ref;
 		/* Pairs with the release stores that clear a slot in bucket_clear: if we saw the
 		 * slot a move left empty, we see the version it stepped on before, or seq. */
 		atomic_thread_fence(memory_order_acquire);
-		if (mutant_no_version() || (version_same(home, home_version) &&
-					    (!overflows || version_same(away, away_version)) &&
-					    (place_is_current(ix, p) || mutant_old_miss())))
+		if (mutant_no_version() ||
+		    (version_same(primary, primary_version) &&
+		     (!overflows || version_same(alternate, alternate_version)) &&
+		     (place_is_current(ix, p) || mutant_stale_miss())))
 			return 0;
 	}
 	return 0; /* a crowded bucket may cost a miss, never a wrong value */
@@ -227,8 +229,9 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 void geometry_begin(struct index *ix, uint32_t new_count);
 /* The old bucket to empty next; UINT32_MAX: none is left. */
 uint32_t geometry_next(const struct index *ix);
-/* The buckets, from *first to *last, that are the new home of keys with this old one. */
-void geometry_new_homes(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last);
+/* The buckets, from *first to *last, that are the new primary buckets of keys with this old one. */
+void geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first,
+			    uint32_t *last);
 /* Where a key belongs once that one is empty. */
 struct place geometry_place_after(const struct index *ix, uint64_t hash);
 /* From now on it is, as far as places go: its items are in their new buckets, too. */
@@ -242,35 +245,37 @@ struct place index_lock(const struct index *ix, uint64_t hash);
 void index_unlock(const struct index *ix, const struct place *p);
 
 /*
- * A key's buckets, locked as far as a write of that key needs it; most need the home alone.
+ * A key's buckets, locked as far as a write of that key needs it; most need the primary bucket
+ * alone.
  *
- * A key that is at home is replaced or taken out under the home's lock: whoever moves it, or
- * empties the bucket, holds that one as well. And where a key is not at home, and the home has no
- * overflow bit for its tag, it is in neither bucket: it could have gone away under this lock only,
- * after the bit was set, and whoever would put it anywhere needs this lock. So it can be put at
- * home.
+ * A key that is in its primary bucket is replaced or taken out under the primary bucket's lock:
+ * whoever moves it, or empties the bucket, holds that one as well. And where a key is not in its
+ * primary bucket, and the primary bucket has no overflow bit for its tag, it is in neither bucket:
+ * it could have gone away under this lock only, after the bit was set, and whoever would put it
+ * anywhere needs this lock. So it can be put into its primary bucket.
  */
-enum hold_need {
-	HOLD_KEY,   /* for what is there */
-	HOLD_PLACE, /* or for a place, which is at home where home alone is locked */
-	HOLD_BOTH,
+enum lock_scope {
+	LOCK_KEY,        /* for what is there */
+	LOCK_FOR_INSERT, /* or for a place, which is in its primary bucket where the primary bucket
+			    alone is locked */
+	LOCK_BOTH,
 };
-struct hold {
+struct key_lock {
 	struct place place;
 	struct spot spot; /* of the key */
-	bool both;        /* buckets are locked, not the home alone */
+	bool both;        /* buckets are locked, not the primary bucket alone */
 };
-void index_hold(const struct index *ix, struct view key, uint64_t hash, enum hold_need need,
-		struct hold *h);
-void index_release(const struct index *ix, const struct hold *h);
+void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
+		    struct key_lock *h);
+void index_unlock_key(const struct index *ix, const struct key_lock *h);
 
 /* Where the key is, under both locks. */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
 /* Where this very reference is, under both locks. */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
-/* An empty slot in either bucket, the home first. */
+/* An empty slot in either bucket, the primary bucket first. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
-/* Fill it, under both locks; or at home under the home's. */
+/* Fill it, under both locks; or in the primary bucket under the primary bucket's. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

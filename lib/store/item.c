@@ -1,4 +1,4 @@
-#include "inside.h"
+#include "store_internal.h"
 
 struct view
 item_key(const struct item *it)
@@ -74,48 +74,48 @@ item_key_is_binary(const struct item *it)
 }
 
 bool
-item_mark_once(struct item *it, uint32_t mark)
+item_set_status_once(struct item *it, uint32_t bit)
 {
 	if (mutant_torn_token()) {
 		const uint32_t head = item_head(it);
 
 		protocol_gap();
-		atomic_store_explicit(&it->head, head | mark, memory_order_relaxed);
-		return (head & mark) == 0;
+		atomic_store_explicit(&it->head, head | bit, memory_order_relaxed);
+		return (head & bit) == 0;
 	}
 	/* Relaxed: who wins is decided by the word itself, nothing is read through it. */
-	return (item_head(it) & mark) == 0 &&
-	       (atomic_fetch_or_explicit(&it->head, mark, memory_order_relaxed) & mark) == 0;
+	return (item_head(it) & bit) == 0 &&
+	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
 }
 
 void
-item_marks_set(struct store_core *sc)
+item_apply_clock_bits(struct store_core *sc)
 {
-	for (uint32_t i = 0; i < sc->mark_count; i++)
-		slab_mark(&sc->store->slab, sc->marks[i]);
-	sc->mark_count = 0;
+	for (uint32_t i = 0; i < sc->clock_pending_count; i++)
+		slab_set_clock_bit(&sc->store->slab, sc->clock_pending[i]);
+	sc->clock_pending_count = 0;
 }
 
 void
-item_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp)
+item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t clock_stamp)
 {
 	uint32_t head = item_head(it);
 
-	if (sc->mark_count == MARKS_MAX)
-		item_marks_set(sc);
-	slab_prefetch_mark(&sc->store->slab, ref);
-	sc->marks[sc->mark_count++] = ref;
+	if (sc->clock_pending_count == CLOCK_PENDING_MAX)
+		item_apply_clock_bits(sc);
+	slab_prefetch_clock_bit(&sc->store->slab, ref);
+	sc->clock_pending[sc->clock_pending_count++] = ref;
 	/* Relaxed, and once: nothing is read through it; if another reader was faster it has said
 	 * the same, and if a token was, the next use will. */
-	atomic_compare_exchange_strong_explicit(&it->head, &head,
-						(head & ~ITEM_STAMP) | stamp | ITEM_USED,
-						memory_order_relaxed, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(
+		&it->head, &head, (head & ~ITEM_CLOCK_STAMP) | clock_stamp | ITEM_FETCHED,
+		memory_order_relaxed, memory_order_relaxed);
 }
 
 bool
 store_win(struct store_core *sc, const struct item *it)
 {
-	return item_mark_once((struct item *)it, ITEM_WON);
+	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
 /* The token goes with the item: a reader that holds the old version must not win it a second
@@ -217,7 +217,8 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 void
 store_pin(const struct item *it)
 {
-	/* Relaxed: this core's next mark, a release, comes after it; see limbo.c. */
+	/* Relaxed: this core's next quiescent state, a release, comes after it; see retire_list.c.
+	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
 }

@@ -12,16 +12,15 @@
  * Owner:  the store. A reader may look at an item until its core's next
  *         store_turn(), longer only under store_pin().
  * Thread: immutable once published, but for three atomic words: expiry (touch writes
- *         it in place), the pin count in the long part, and marks and stamp in the first:
- *         ITEM_USED and ITEM_WON may be set by any reader, and are never cleared; a reader
- *         writes the stamp where it is not the store's (slab.h).
- * Bounds: key 1..ITEM_KEY_MAX bytes; the cas overflows into the long part, and the
- *         length is there from ITEM_PIN_MIN_BYTES on.
+ *         it in place), the pin count in the long part, and status bits and reference stamp in the
+ * first: ITEM_FETCHED and ITEM_WON may be set by any reader, and are never cleared; a reader writes
+ * the reference stamp where it is not the store's (slab.h). Bounds: key 1..ITEM_KEY_MAX bytes; the
+ * cas overflows into the long part, and the length is there from ITEM_PIN_MIN_BYTES on.
  *
  * cas: a short cas is exact, not a hash. A new version of a key takes the old one's
  * plus 1; a key that is not there starts above the store's floor, which no removed
  * item ever exceeded. So no key ever sees a number twice, and versions only grow;
- * but where a client chooses the numbers (terms.h), they are what it chooses.
+ * but where a client chooses the numbers (conditional.h), they are what it chooses.
  */
 #ifndef CLOCKOO_ITEM_H
 #define CLOCKOO_ITEM_H
@@ -46,16 +45,16 @@ enum item_form {
 
 /* In the first word, above a short value length: when CLOCK was last told of a use (slab.h); 0 is
  * never. Above that, the marks. */
-#define ITEM_STAMP_SHIFT 18u
-#define ITEM_STAMP_MAX   1023u
-#define ITEM_STAMP       (ITEM_STAMP_MAX << ITEM_STAMP_SHIFT)
-#define ITEM_MARK_SHIFT  28u
-enum item_mark {
-	ITEM_USED = 1u << 28,       /* got or touched since it was stored */
+#define ITEM_CLOCK_STAMP_SHIFT 18u
+#define ITEM_CLOCK_STAMP_MAX   1023u
+#define ITEM_CLOCK_STAMP       (ITEM_CLOCK_STAMP_MAX << ITEM_CLOCK_STAMP_SHIFT)
+#define ITEM_STATUS_SHIFT      28u
+enum item_status {
+	ITEM_FETCHED = 1u << 28,    /* got or touched since it was stored */
 	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */
 	ITEM_STALE = 1u << 30,      /* its value is said to be out of date */
 	ITEM_BINARY_KEY = 1u << 31, /* the client wrote the key in base64 */
-	ITEM_MARKS = 0xfu << 28,
+	ITEM_STATUS_MASK = 0xfu << 28,
 };
 
 struct item {

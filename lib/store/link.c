@@ -1,14 +1,14 @@
-#include "inside.h"
+#include "store_internal.h"
 
-#define LINK_PATHS_MAX 8u /* chains of moves for one item, before a neighbour is forgotten */
-#define LINK_LIMBO_MAX 8u /* items one link may retire */
+#define LINK_PATHS_MAX  8u /* chains of moves for one item, before a neighbour is evicted */
+#define LINK_RETIRE_MAX 8u /* items one link may retire */
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_WIDEN };
 
 /* An older version than the one that is there: it may be stored as what it is. The number comes
  * from a client that read it, so lower means earlier. */
 static bool
-comes_late(const struct store_terms *t, const struct item *old)
+comes_late(const struct store_conditions *t, const struct item *old)
 {
 	return t->mode == STORE_CAS && t->stale_if_older && t->cas != 0 && t->cas < item_cas(old);
 }
@@ -16,7 +16,7 @@ comes_late(const struct store_terms *t, const struct item *old)
 static enum store_result
 compare(struct link *l, const struct item *old)
 {
-	const struct store_terms *t = &l->terms;
+	const struct store_conditions *t = &l->conditions;
 
 	l->inherit = 0;
 	if ((!t->compare && t->mode != STORE_CAS) || item_cas(old) == t->cas)
@@ -33,7 +33,7 @@ judge(struct link *l, const struct item *old)
 {
 	if (l->rmw != NULL)
 		return STORE_OK;
-	switch (l->terms.mode) {
+	switch (l->conditions.mode) {
 	case STORE_ADD:
 		return old != NULL ? STORE_NOT_STORED : STORE_OK;
 	case STORE_REPLACE:
@@ -63,26 +63,26 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 	return true;
 }
 
-/* Under both locks: the place of one of the dead. The limbo has room for it (link_item), and for no
- * more of them: others store in this turn, too. */
+/* Under both locks: the place of one of the dead. The retire list has room for it (link_item), and
+ * for no more of them: others store in this turn, too. */
 static struct spot
-spot_of_zombie(struct store_core *sc, const struct place *p)
+spot_of_tombstone(struct store_core *sc, const struct place *p)
 {
-	const uint32_t buckets[] = {p->home, p->away};
+	const uint32_t buckets[] = {p->primary, p->alternate};
 
-	for (uint32_t i = 0; store_hides(sc->store) && i < 2 * BUCKET_SLOTS; i++) {
+	for (uint32_t i = 0; store_has_tombstones(sc->store) && i < 2 * BUCKET_SLOTS; i++) {
 		struct bucket *b = index_bucket(&sc->store->ix, buckets[i / BUCKET_SLOTS]);
 		const uint32_t slot = i % BUCKET_SLOTS;
 
 		if (bucket_tag(b, slot) == 0 && bucket_ref(b, slot) != 0) {
-			unlink_zombie(sc, b, slot);
+			unlink_tombstone(sc, b, slot);
 			return index_spot_empty(&sc->store->ix, p);
 		}
 	}
 	return (struct spot){.bucket = NULL};
 }
 
-/* Nothing is empty and nothing could be moved: forget one of the twenty, unused if possible. */
+/* Nothing is empty and nothing could be moved: evict one of the twenty, unused if possible. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
 {
@@ -93,18 +93,19 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 		return victim;
 	for (uint32_t i = 0; i < 2 * BUCKET_SLOTS; i++) {
 		const uint32_t slot = (uint32_t)((l->hash >> 7) + i) % BUCKET_SLOTS;
-		struct bucket *b = index_bucket(&st->ix, i < BUCKET_SLOTS ? p->home : p->away);
+		struct bucket *b =
+			index_bucket(&st->ix, i < BUCKET_SLOTS ? p->primary : p->alternate);
 
 		if (bucket_tag(b, slot) == 0)
 			continue;
-		if (victim.bucket == NULL || !slab_marked(&st->slab, bucket_ref(b, slot)))
+		if (victim.bucket == NULL || !slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
 			victim = (struct spot){.bucket = b, .slot = slot};
-		if (!slab_marked(&st->slab, bucket_ref(b, slot)))
+		if (!slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
 			break;
 	}
 	if (victim.bucket == NULL)
-		return victim; /* twenty zombies: their memory must come home first */
-	unlink_spot(sc, victim, LEAVING_EVICTED);
+		return victim; /* twenty tombstones: their memory must come back first */
+	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, p);
 }
@@ -113,8 +114,8 @@ static uint64_t
 next_cas(const struct store *st, const struct link *l, const struct place *p,
 	 const struct item *there)
 {
-	if (l->terms.set_cas)
-		return l->terms.new_cas;
+	if (l->conditions.set_cas)
+		return l->conditions.new_cas;
 	if (there == NULL)
 		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
 	if (l->rmw != NULL && l->rmw->keep_cas)
@@ -143,14 +144,14 @@ set_fields(struct store_core *sc, struct link *l, const struct place *p, const s
 static inline void
 retire(struct store_core *sc, struct link *l, const struct place *p, struct item *there, bool alive)
 {
-	if (unlikely(l->terms.set_cas))
+	if (unlikely(l->conditions.set_cas))
 		floor_raise(sc->store, p->tag, item_cas(there));
 	if (likely(alive))
 		account_replaced(sc, there);
 	else
-		account_out(sc, there, LEAVING_TOLD);
+		account_out(sc, there, UNLINK_REQUESTED);
 	item_clear_live(sc->store, there);
-	limbo_put(sc, there);
+	retire_list_add(sc, there);
 }
 
 /* Under the locks: everything is decided, make it visible. */
@@ -160,19 +161,20 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 {
 	struct store *st = sc->store;
 	struct item *it = l->item;
-	const uint32_t generation = mutant_two_looks() ? store_generation(st) : l->generation;
+	const uint32_t generation =
+		mutant_generation_reread() ? store_generation(st) : l->generation;
 	const bool late = l->rmw == NULL && l->inherit != 0;
-	uint32_t marks = l->marks | (late ? ITEM_STALE : 0);
+	uint32_t status = l->status | (late ? ITEM_STALE : 0);
 
 	if (there != NULL && l->inherit != 0)
-		marks |= item_hand_over(there, l->inherit);
-	item_set_head(it, marks, item_value_len(it), item_key_len(it));
+		status |= item_hand_over(there, l->inherit);
+	item_set_head(it, status, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
 	/* An update is a use of its key: what is read and then written stays as long as what is
 	 * read only. */
 	if (there != NULL && alive)
-		item_set_live_used(st, it);
+		item_set_live_referenced(st, it);
 	else
 		item_set_live(st, it);
 	protocol_gap();
@@ -182,7 +184,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, struct spo
 }
 
 static enum step
-link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool force)
+link_locked(struct store_core *sc, struct link *l, const struct key_lock *h, bool force)
 {
 	struct store *st = sc->store;
 	const struct place *p = &h->place;
@@ -207,7 +209,7 @@ link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool fo
 	l->result = judge(l, alive);
 	if (l->result != STORE_OK) {
 		if (alive != NULL)
-			slab_mark(&st->slab, item_ref(st, alive));
+			slab_set_clock_bit(&st->slab, item_ref(st, alive));
 		else if (there != NULL)
 			account_missed(sc, there, l->generation);
 		return STEP_REFUSED;
@@ -215,12 +217,12 @@ link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool fo
 	if (!set_fields(sc, l, p, there))
 		return STEP_WIDEN;
 	/* Whoever just sets asks for nothing. */
-	if (unlikely(alive != there) && l->rmw == NULL && l->terms.mode != STORE_SET)
+	if (unlikely(alive != there) && l->rmw == NULL && l->conditions.mode != STORE_SET)
 		account_missed(sc, there, l->generation);
 	if (there == NULL) {
 		spot = index_spot_empty(&st->ix, p);
 		if (spot.bucket == NULL)
-			spot = spot_of_zombie(sc, p);
+			spot = spot_of_tombstone(sc, p);
 		if (spot.bucket == NULL && force)
 			spot = evict_neighbour(sc, l, p);
 		if (spot.bucket == NULL)
@@ -237,7 +239,7 @@ link_locked(struct store_core *sc, struct link *l, const struct hold *h, bool fo
  * place of a plain one that is alive, whatever it was. False: it is another one, nothing was done.
  * It is a third of the instructions. */
 static inline bool
-exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
+replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 {
 	struct store *st = sc->store;
 	struct slab *sl = &st->slab;
@@ -253,7 +255,7 @@ exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
 
 	protocol_gap();
 	if ((there->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX ||
-	    mutant_no_quiescence() || mutant_two_looks())
+	    mutant_no_quiescence() || mutant_generation_reread())
 		return false;
 
 	const uint32_t ref = item_ref(st, it);
@@ -261,11 +263,11 @@ exchange_plain(struct store_core *sc, struct link *l, const struct hold *h)
 	it->cas_form = cas << 8 | generation;
 	account_generation(sc, now);
 	account_exchange(sc, ref, it, old, there);
-	slab_set_live_used(sl, ref);
+	slab_set_live_referenced(sl, ref);
 	protocol_gap();
 	index_put(&st->ix, &h->place, h->spot, ref);
 	slab_clear_live(sl, old);
-	limbo_put_plain(sc, old);
+	retire_list_add_unchunked(sc, old);
 	return true;
 }
 
@@ -291,14 +293,15 @@ widen(struct store_core *sc, struct link *l)
 static enum step
 link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
 {
-	struct hold h;
+	struct key_lock h;
 
-	index_hold(&sc->store->ix, item_key(l->item), l->hash, force ? HOLD_BOTH : HOLD_PLACE, &h);
+	index_lock_key(&sc->store->ix, item_key(l->item), l->hash,
+		       force ? LOCK_BOTH : LOCK_FOR_INSERT, &h);
 
 	const enum step step =
-		l->plain && exchange_plain(sc, l, &h) ? STEP_DONE : link_locked(sc, l, &h, force);
+		l->fast && replace_fast(sc, l, &h) ? STEP_DONE : link_locked(sc, l, &h, force);
 
-	index_release(&sc->store->ix, &h);
+	index_unlock_key(&sc->store->ix, &h);
 	*p = h.place;
 	return step;
 }
@@ -318,8 +321,8 @@ link_item(struct store_core *sc, struct link *l)
 	struct place p;
 	bool force = false;
 
-	for (uint32_t tries = 0; tries < LINK_PATHS_MAX && limbo_has_room(sc, LINK_LIMBO_MAX);
-	     tries++) {
+	for (uint32_t tries = 0;
+	     tries < LINK_PATHS_MAX && retire_list_has_room(sc, LINK_RETIRE_MAX); tries++) {
 		switch (link_once(sc, l, &p, force)) {
 		case STEP_DONE:
 			return LINK_DONE;

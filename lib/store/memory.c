@@ -1,32 +1,32 @@
 /*
- * memory.c - objects for items, and whom to forget to have them.
+ * memory.c - objects for items, and which items to evict to have them.
  *
  * An evicted object is free only after a grace period, and nothing here waits. So once the
  * pages are given out, every class evicts ahead of need, and a few pages stay in the pool for a
  * class that owns none: enough for one value of the largest size. When they are used, the
- * pages of the class that has most are emptied to replace them (mover.c). A large value that
+ * pages of the class that has most are emptied to replace them (rebalance.c). A large value that
  * finds too little waits for turns of its core, and is begun when all of it has a place.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 uint32_t
 memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
 {
 	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
 
-	item_marks_set(sc);
+	item_apply_clock_bits(sc);
 
-	const uint32_t n =
-		slab_hand(&sc->store->slab, class, refs, max < EVICT_SLICE ? max : EVICT_SLICE);
+	const uint32_t n = slab_clock_hand(&sc->store->slab, class, refs,
+					   max < EVICT_SLICE ? max : EVICT_SLICE);
 
 	for (uint32_t i = 0; i < n; i++) {
-		unlink_ahead(sc->store, refs, n, i);
+		unlink_prefetch(sc->store, refs, n, i);
 		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
 	}
 	return done;
 }
 
-/* For want of memory: the mover's clock goes on, and what it asks of the class. */
+/* For want of memory: the rebalancer's clock goes on, and what it asks of the class. */
 static uint32_t
 evict(struct store_core *sc, uint32_t class, uint32_t max)
 {
@@ -46,7 +46,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
 
-	if (!sc->store->never_evict && mover_pool_is_low(sc->store) &&
+	if (!sc->store->never_evict && rebalance_pool_is_low(sc->store) &&
 	    slab_class_waiting(c) < slab_class_ahead(c) + 1)
 		evict(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
@@ -54,57 +54,58 @@ evict_ahead(struct store_core *sc, uint32_t class)
 /* Some core has not turned for long. Whoever has begun to store shall be able to end it, so nobody
  * begins. */
 static bool
-limbo_is_full(const struct store_core *sc)
+retire_list_is_full(const struct store_core *sc)
 {
-	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX - LIMBO_KEEP_BEGUN;
+	return sc->retire_list.tail - sc->retire_list.head >
+	       RETIRE_LIST_MAX - RETIRE_LIST_KEEP_BEGUN;
 }
 
 /* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
-take_slow(struct store_core *sc, uint32_t class, uint32_t leave)
+alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t ref;
 
-	sweep_some(sc);
-	limbo_reclaim(sc);
-	limbo_tell(sc);
-	if (unlikely(limbo_is_full(sc)) && leave == 0)
+	sweep_on_demand(sc);
+	retire_list_reclaim(sc);
+	retire_list_publish(sc);
+	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
 	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
 	 * all of whose chunks were counted before. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
-		if (slab_pool(sl) < sl->reserve && !mover_is_still(sc))
-			mover_drain(sc, DRAIN_TAKEN, sl->reserve, true);
+		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
+			rebalance_evacuate(sc, EVACUATE_ON_DEMAND, sl->reserve, true);
 	}
-	ref = slab_take(sl, sc->magazines, class, mover_keep(sc->store));
+	ref = slab_alloc(sl, sc->magazines, class, rebalance_pool_keep(sc->store));
 	if (ref != 0)
 		return ref;
-	count(sc, STORE_LIMBO_WAITS, 1);
-	ref = slab_take(sl, sc->magazines, class, leave);
+	count(sc, STORE_GRACE_WAITS, 1);
+	ref = slab_alloc(sl, sc->magazines, class, leave);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
-		ref = slab_take(sl, sc->magazines, c, leave);
+		ref = slab_alloc(sl, sc->magazines, c, leave);
 	return ref;
 }
 
 static inline uint32_t
-take(struct store_core *sc, uint32_t bytes, uint32_t leave)
+alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 {
 	const uint32_t class = slab_class_for(&sc->store->slab, bytes);
 	struct magazine *m = &sc->magazines[class];
 	const uint32_t count = magazine_count(m);
 
 	if (unlikely(count == 0))
-		return take_slow(sc, class, leave);
+		return alloc_slow(sc, class, leave);
 	magazine_set(m, count - 1);
 	return m->ref[count - 1];
 }
 
 static void
-give(struct store_core *sc, uint32_t ref)
+release(struct store_core *sc, uint32_t ref)
 {
-	slab_give(&sc->store->slab, sc->magazines, ref);
+	slab_free(&sc->store->slab, sc->magazines, ref);
 }
 
 /* A short last chunk and its head ask for the same size: so a large value needs pages of two
@@ -140,17 +141,17 @@ chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
 
 /* Chunks from number 0 on; how many there was memory for. */
 static uint32_t
-take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
+alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
 	const uint32_t chunks = item_chunk_count(value_len);
 
 	for (uint32_t i = 0; i < chunks; i++) {
-		const uint32_t ref = take(sc, chunk_ask(it, value_len, i), POOL_KEEP);
+		const uint32_t ref = alloc(sc, chunk_ask(it, value_len, i), POOL_KEEP);
 		struct chunk *c = arena_at(&sc->store->arena, ref);
 
 		if (ref == 0)
 			return i;
-		atomic_init(&c->mark, 0);
+		atomic_init(&c->marker, 0);
 		c->owner = item_ref(sc->store, it);
 		memcpy(item_tail(it) + i * sizeof ref, &ref, sizeof ref);
 	}
@@ -158,11 +159,11 @@ take_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 }
 
 static inline void
-give_item(struct store_core *sc, struct item *it, uint32_t chunks)
+free_objects(struct store_core *sc, struct item *it, uint32_t chunks)
 {
 	for (uint32_t i = 0; i < chunks; i++)
-		give(sc, item_chunk_ref(it, i));
-	give(sc, item_ref(sc->store, it));
+		release(sc, item_chunk_ref(it, i));
+	release(sc, item_ref(sc->store, it));
 }
 
 static uint32_t
@@ -207,19 +208,19 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
-	limbo_tell(sc);
-	if (limbo_is_full(sc))
-		limbo_reclaim(sc);
-	if (limbo_is_full(sc))
+	retire_list_publish(sc);
+	if (retire_list_is_full(sc))
+		retire_list_reclaim(sc);
+	if (retire_list_is_full(sc))
 		return false;
 	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
-	limbo_reclaim(sc);
-	limbo_tell(sc);
+	retire_list_reclaim(sc);
+	retire_list_publish(sc);
 	if (chunks_are_free(sl, class, chunks))
 		return true;
-	count(sc, STORE_LIMBO_WAITS, 1);
+	count(sc, STORE_GRACE_WAITS, 1);
 	if (sc->store->never_evict)
 		return false;
 	hold_pages(sc->store, pages);
@@ -227,11 +228,11 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 		done = evict(sc, class, EVICT_SLICE / 2);
 	/* Few are its own, or all of those are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
-		mover_drain(sc, DRAIN_TAKEN, pages, true);
+		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* Was something taken out of the index that has not come home? It may be another core's to give
+/* Was something taken out of the index that has not come back? It may be another core's to give
  * back, while we have nothing; pinned, it comes once its reader is through, or was reset. */
 static bool
 something_returns(const struct store_core *sc)
@@ -239,17 +240,18 @@ something_returns(const struct store_core *sc)
 	const struct slab *sl = &sc->store->slab;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if ((limbo_waiting(sc, i) | slab_class_pinned(&sl->classes[i])) != 0)
+		if ((retire_list_waiting(sc, i) | slab_class_pinned(&sl->classes[i])) != 0)
 			return true;
 	return false;
 }
 
 bool
-store_is_short(const struct store_core *sc)
+store_is_low_on_memory(const struct store_core *sc)
 {
 	const struct slab *sl = &sc->store->slab;
 
-	return sc->limbo.tail - sc->limbo.head > LIMBO_MAX / 2 || slab_pool(sl) < sl->reserve;
+	return sc->retire_list.tail - sc->retire_list.head > RETIRE_LIST_MAX / 2 ||
+	       slab_pool(sl) < sl->reserve;
 }
 
 bool
@@ -258,13 +260,13 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
 
-	if (store_awaits_walk(sc->store) || limbo_is_full(sc))
+	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
 		return true;
 	/* Then nothing comes but what was deleted, and to its class. */
 	if (sc->store->never_evict)
-		return (limbo_waiting(sc, slab_class_for(sl, bytes)) | limbo_waiting(sc, chunk)) !=
-		       0;
-	return sc->limbo.head != sc->limbo.tail || slab_pool(sl) > POOL_KEEP ||
+		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
+			retire_list_waiting(sc, chunk)) != 0;
+	return sc->retire_list.head != sc->retire_list.tail || slab_pool(sl) > POOL_KEEP ||
 	       slab_coming(sl) != 0 || something_returns(sc);
 }
 
@@ -280,11 +282,11 @@ init_fields(struct item *it, uint32_t value_len, uint32_t form)
 static __attribute__((noinline)) struct item *
 with_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
-	const uint32_t got = take_chunks(sc, it, value_len);
+	const uint32_t got = alloc_chunks(sc, it, value_len);
 
 	if (got == item_chunk_count(value_len))
 		return it;
-	give_item(sc, it, got);
+	free_objects(sc, it, got);
 	return NULL;
 }
 
@@ -295,8 +297,8 @@ item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t fo
 	if (unlikely((form & ITEM_IS_CHUNKED) != 0) && !chunks_at_hand(sc, value_len))
 		return NULL;
 
-	const uint32_t ref = take(sc, item_first_bytes(form, key.len, value_len),
-				  form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
+	const uint32_t ref = alloc(sc, item_first_bytes(form, key.len, value_len),
+				   form & ITEM_IS_CHUNKED ? POOL_KEEP : 0);
 	struct item *it = item_at(sc->store, ref);
 
 	if (unlikely(ref == 0))
@@ -312,7 +314,7 @@ item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t fo
 void
 item_free(struct store_core *sc, struct item *it)
 {
-	give_item(sc, it, chunks_of(it));
+	free_objects(sc, it, chunks_of(it));
 }
 
 uint64_t
@@ -337,13 +339,13 @@ item_set_live(struct store *st, struct item *it)
 }
 
 void
-item_set_live_used(struct store *st, struct item *it)
+item_set_live_referenced(struct store *st, struct item *it)
 {
 	const uint32_t chunks = chunks_of(it);
 
-	slab_set_live_used(&st->slab, item_ref(st, it));
+	slab_set_live_referenced(&st->slab, item_ref(st, it));
 	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live_used(&st->slab, item_chunk_ref(it, i));
+		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
 }
 
 void
@@ -357,10 +359,10 @@ item_clear_live(struct store *st, struct item *it)
 }
 
 void
-item_mark_chunks(const struct store *st, const struct item *it)
+item_set_chunk_clock_bits(const struct store *st, const struct item *it)
 {
 	const uint32_t chunks = chunks_of(it);
 
 	for (uint32_t i = 0; i < chunks; i++)
-		slab_mark(&st->slab, item_chunk_ref(it, i));
+		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
 }

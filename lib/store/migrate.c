@@ -13,20 +13,20 @@
  * reference seen in the old slot never stands for a version that is out of date.
  *
  * A flushed item is dropped, not carried: the sweep may be past its new bucket (sweep.c). One that
- * finds no place is forgotten; in a store that never evicts, its bucket waits.
+ * finds no place is evicted; in a store that never evicts, its bucket waits.
  */
-#include "inside.h"
+#include "store_internal.h"
 
-#define MIGRATE_TRIES   8u /* plans for one bucket that others' writes may spoil */
-#define MIGRATE_PUT_OFF 8u /* turns that a bucket may wait for room */
-#define PUT_OFF         UINT32_MAX
-#define MIGRATE_ROOMS   16u /* chains of moves for one plan */
-#define LOCKS_MAX       (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
-#define PREFETCH_AHEAD  3u /* buckets */
+#define MIGRATE_TRIES     8u /* plans for one bucket that others' writes may spoil */
+#define MIGRATE_DEFER_MAX 8u /* turns that a bucket may wait for room */
+#define DEFERRED          UINT32_MAX
+#define MIGRATE_ROOMS     16u /* chains of moves for one plan */
+#define LOCKS_MAX         (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
+#define PREFETCH_AHEAD    3u /* buckets */
 
 /* A slot of the bucket. */
-struct leaver {
-	uint32_t ref; /* 0: empty, or a zombie */
+struct slot_plan {
+	uint32_t ref; /* 0: empty, or a tombstone */
 	uint32_t to;  /* its new bucket; the old one: it stays; NOWHERE: there is no room */
 	uint16_t tag; /* as it will lie there */
 };
@@ -35,8 +35,9 @@ struct leaver {
 
 struct migration {
 	uint32_t bucket;
-	struct leaver slots[BUCKET_SLOTS];
-	uint32_t homes[2];         /* from and to: new homes of keys that have their home here */
+	struct slot_plan slots[BUCKET_SLOTS];
+	uint32_t new_primaries[2]; /* from and to: new primary buckets of keys that have their
+				      primary bucket here */
 	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
 	uint32_t lock_count;
 };
@@ -80,32 +81,32 @@ has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 }
 
 /* Where an item goes that lies here under this tag: into the bucket that stands in for this one,
- * or, if that is full, into its other one. From away home first, if the index grows and the home is
- * above: it left a full one, and gets pay for it until the sweep comes by. Down, where buckets are
- * still to be emptied, it would get behind a walk that goes on meanwhile (walk.c), and take room
- * that is scarce there. */
-static struct leaver
+ * or, if that is full, into its other one. A displaced item to its primary bucket first, if the
+ * index grows and the primary bucket is above: it left a full one, and gets pay for it until the
+ * sweep comes by. Down, where buckets are still to be emptied, it would get behind a walk that goes
+ * on meanwhile (walk.c), and take room that is scarce there. */
+static struct slot_plan
 choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 	const uint32_t ref = bucket_ref(b, slot);
 	const uint16_t tag = bucket_tag(b, slot);
-	const bool away = (tag & TAG_AWAY) != 0;
+	const bool alternate = (tag & TAG_DISPLACED) != 0;
 
 	if (tag == 0 || ref == 0)
-		return (struct leaver){.to = NOWHERE};
+		return (struct slot_plan){.to = NOWHERE};
 	*after = geometry_place_after(&st->ix, index_hash(&st->ix, item_key(item_at(st, ref))));
 
-	const uint32_t first = away ? after->away : after->home;
-	const uint32_t second = away ? after->home : after->away;
-	const bool homewards =
-		away && index_grows(&st->ix) && second > m->bucket && has_room(st, m, second);
+	const uint32_t first = alternate ? after->alternate : after->primary;
+	const uint32_t second = alternate ? after->primary : after->alternate;
+	const bool to_primary =
+		alternate && index_grows(&st->ix) && second > m->bucket && has_room(st, m, second);
 
-	if (!homewards && (first == m->bucket || has_room(st, m, first)))
-		return (struct leaver){.ref = ref, .to = first, .tag = tag};
-	if (homewards || has_room(st, m, second))
-		return (struct leaver){.ref = ref, .to = second, .tag = tag ^ TAG_AWAY};
-	return (struct leaver){.ref = ref, .to = NOWHERE};
+	if (!to_primary && (first == m->bucket || has_room(st, m, first)))
+		return (struct slot_plan){.ref = ref, .to = first, .tag = tag};
+	if (to_primary || has_room(st, m, second))
+		return (struct slot_plan){.ref = ref, .to = second, .tag = tag ^ TAG_DISPLACED};
+	return (struct slot_plan){.ref = ref, .to = NOWHERE};
 }
 
 /* One plan. False: *crowded has no room for an item. */
@@ -115,7 +116,7 @@ plan_once(const struct store *st, struct migration *m, struct place *crowded)
 	bool good = true;
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		m->slots[i] = (struct leaver){.to = NOWHERE};
+		m->slots[i] = (struct slot_plan){.to = NOWHERE};
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		struct place after;
 
@@ -148,8 +149,8 @@ list_locks(struct migration *m)
 {
 	m->lock_count = 0;
 	add_lock(m, m->bucket);
-	for (uint32_t home = m->homes[0]; home <= m->homes[1]; home++)
-		add_lock(m, home);
+	for (uint32_t primary = m->new_primaries[0]; primary <= m->new_primaries[1]; primary++)
+		add_lock(m, primary);
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (m->slots[i].ref != 0 && m->slots[i].to != NOWHERE)
 			add_lock(m, m->slots[i].to);
@@ -193,13 +194,13 @@ unlock_all(const struct store *st, const struct migration *m)
 /* Has the item in a slot only been replaced under its key? Then the plan is for the new one: a key
  * that is written all the time would spoil every plan. The old one can be read until this core
  * turns. But what stays keeps its tag: where both buckets of a key are this one, as may be during a
- * resize, what was away may have been deleted and put back at home. */
+ * resize, what was displaced may have been deleted and put back into its primary bucket. */
 static bool
 is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 {
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 	const uint32_t ref = bucket_ref(b, slot);
-	struct leaver *planned = &m->slots[slot];
+	struct slot_plan *planned = &m->slots[slot];
 
 	if (mutant_spoiled_plan() || planned->ref == 0 || planned->to == NOWHERE ||
 	    (planned->to == m->bucket && planned->tag != bucket_tag(b, slot)) ||
@@ -236,7 +237,7 @@ give_up(const struct store *st, struct migration *m)
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (bucket_ref(b, i) != m->slots[i].ref)
-			m->slots[i] = (struct leaver){.ref = bucket_ref(b, i), .to = NOWHERE};
+			m->slots[i] = (struct slot_plan){.ref = bucket_ref(b, i), .to = NOWHERE};
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
@@ -248,7 +249,7 @@ give_up(const struct store *st, struct migration *m)
 
 /* Under the locks: what is dead goes, and what has no place. */
 static void
-leave_behind(struct store_core *sc, struct migration *m)
+drop_unplaced(struct store_core *sc, struct migration *m)
 {
 	struct store *st = sc->store;
 	struct bucket *b = index_bucket(&st->ix, m->bucket);
@@ -258,8 +259,8 @@ leave_behind(struct store_core *sc, struct migration *m)
 
 		if (ref == 0)
 			continue;
-		if (bucket_tag(b, i) == 0) { /* a zombie */
-			unlink_zombie(sc, b, i);
+		if (bucket_tag(b, i) == 0) { /* a tombstone */
+			unlink_tombstone(sc, b, i);
 			continue;
 		}
 
@@ -268,22 +269,22 @@ leave_behind(struct store_core *sc, struct migration *m)
 
 		if (!flushed && m->slots[i].to != NOWHERE)
 			continue;
-		count(sc, STORE_INDEX_FORGOTTEN, !flushed);
-		unlink_spot(sc, (struct spot){.bucket = b, .slot = i}, LEAVING_EVICTED);
+		count(sc, STORE_INDEX_EVICTED, !flushed);
+		unlink_spot(sc, (struct spot){.bucket = b, .slot = i}, UNLINK_EVICTED);
 	}
 }
 
 static bool
-leaves(const struct migration *m, const struct bucket *b, uint32_t slot)
+moves_out(const struct migration *m, const struct bucket *b, uint32_t slot)
 {
 	return bucket_ref(b, slot) != 0 && m->slots[slot].to != m->bucket;
 }
 
 static void
-copy_leavers(const struct store *st, const struct migration *m, const struct bucket *b)
+copy_moved(const struct store *st, const struct migration *m, const struct bucket *b)
 {
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-		if (!leaves(m, b, i))
+		if (!moves_out(m, b, i))
 			continue;
 
 		struct bucket *to = index_bucket(&st->ix, m->slots[i].to);
@@ -294,59 +295,60 @@ copy_leavers(const struct store *st, const struct migration *m, const struct buc
 	}
 }
 
-/* Under the locks: which keys are not at home here, their new homes must say, too. So must they of
- * an item that goes to its away bucket from here. */
+/* Under the locks: which tags are displaced from here, their new primary buckets must say, too. So
+ * must they of an item that goes to its alternate bucket from here. */
 static void
-hand_on_overflows(const struct store *st, const struct migration *m)
+copy_overflows(const struct store *st, const struct migration *m)
 {
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 	uint32_t overflows = bucket_overflows(b);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if ((bucket_tag(b, i) & TAG_AWAY) == 0 && (m->slots[i].tag & TAG_AWAY) != 0)
+		if ((bucket_tag(b, i) & TAG_DISPLACED) == 0 &&
+		    (m->slots[i].tag & TAG_DISPLACED) != 0)
 			overflows |= overflow_bits(m->slots[i].tag);
-	for (uint32_t home = m->homes[0]; home <= m->homes[1]; home++) {
-		struct bucket *to = index_bucket(&st->ix, home);
+	for (uint32_t primary = m->new_primaries[0]; primary <= m->new_primaries[1]; primary++) {
+		struct bucket *to = index_bucket(&st->ix, primary);
 
 		bucket_set_overflows(to, bucket_overflows(to) | overflows);
 	}
 }
 
-/* Nobody is at home in the emptied bucket any more, or not yet, but who stays. */
+/* No key has its primary bucket here any more, or not yet, but who stays. */
 static void
-forget_overflows(const struct store *st, const struct migration *m)
+clear_overflows(const struct store *st, const struct migration *m)
 {
-	if (m->bucket < m->homes[0] || m->bucket > m->homes[1])
+	if (m->bucket < m->new_primaries[0] || m->bucket > m->new_primaries[1])
 		bucket_set_overflows(index_bucket(&st->ix, m->bucket), 0);
 }
 
 static void
-clear_leavers(const struct migration *m, struct bucket *b)
+clear_moved(const struct migration *m, struct bucket *b)
 {
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if (leaves(m, b, i))
+		if (moves_out(m, b, i))
 			bucket_clear(b, i);
 }
 
 /* Under the locks. */
 static void
-carry_out(struct store_core *sc, struct migration *m)
+execute_plan(struct store_core *sc, struct migration *m)
 {
 	struct store *st = sc->store;
 	struct bucket *b = index_bucket(&st->ix, m->bucket);
 
-	leave_behind(sc, m);
-	copy_leavers(st, m, b);
-	hand_on_overflows(st, m);
+	drop_unplaced(sc, m);
+	copy_moved(st, m, b);
+	copy_overflows(st, m);
 	protocol_gap();
-	if (mutant_leave_first()) {
-		clear_leavers(m, b);
+	if (mutant_clear_before_step()) {
+		clear_moved(m, b);
 		mutant_linger();
 	}
 	geometry_step(&st->ix);
 	protocol_gap();
-	clear_leavers(m, b);
-	forget_overflows(st, m);
+	clear_moved(m, b);
+	clear_overflows(st, m);
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
@@ -360,18 +362,18 @@ must_wait(const struct store *st, const struct migration *m)
 	return false;
 }
 
-/* How many items it had; PUT_OFF: it still has them. */
+/* How many items it had; DEFERRED: it still has them. */
 static uint32_t
 migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 {
 	struct migration m = {.bucket = bucket};
 
-	geometry_new_homes(&sc->store->ix, bucket, &m.homes[0], &m.homes[1]);
+	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
 		/* What was done to make room stays done: the next turn goes on from there. */
-		if (!plan(sc, &m, until) && sc->store->resize.put_off < MIGRATE_PUT_OFF) {
-			sc->store->resize.put_off++;
-			return PUT_OFF;
+		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
+			sc->store->resize.deferred++;
+			return DEFERRED;
 		}
 		protocol_gap();
 		lock_all(sc->store, &m);
@@ -383,14 +385,14 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		}
 		unlock_all(sc->store, &m);
 	}
-	/* Zombies cannot be carried. */
-	if (must_wait(sc->store, &m) || !limbo_has_room(sc, BUCKET_SLOTS)) {
+	/* Tombstones cannot be carried. */
+	if (must_wait(sc->store, &m) || !retire_list_has_room(sc, BUCKET_SLOTS)) {
 		unlock_all(sc->store, &m);
-		return PUT_OFF;
+		return DEFERRED;
 	}
-	carry_out(sc, &m);
+	execute_plan(sc, &m);
 	unlock_all(sc->store, &m);
-	sc->store->resize.put_off = 0;
+	sc->store->resize.deferred = 0;
 	return items_of(&m);
 }
 
@@ -428,13 +430,13 @@ migrate_slice(struct store_core *sc)
 		if (bucket == UINT32_MAX)
 			return false;
 		/* What is flushed on the way, here and along chains, goes there. */
-		if (!limbo_has_room(sc, LIMBO_KEEP))
+		if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
 			return true;
 		prefetch_coming(st, bucket);
 
 		const uint32_t items = migrate_bucket(sc, bucket, before + MIGRATE_WORK - work);
 
-		if (items == PUT_OFF)
+		if (items == DEFERRED)
 			return true;
 		work += MIGRATE_BUCKET + MIGRATE_ITEM * items;
 	}

@@ -22,14 +22,14 @@ enum mutant {
 	MUTANT_CLEAR_FIRST,
 	/* A path is run from its full end: what was lifted out waits in hand for the next place. */
 	MUTANT_FORWARDS,
-	/* The home bucket is locked first, whichever address it has. */
+	/* The primary bucket is locked first, whichever address it has. */
 	MUTANT_LOCK_ORDER,
 	/* A version made from an old one replaces whatever is there by now. */
 	MUTANT_LOST_UPDATE,
 	/* An item that goes leaves its cas to whoever comes next under its key. */
 	MUTANT_LOW_FLOOR,
 	/* The flush generation is read once to judge the old version, and again for the new one. */
-	MUTANT_TWO_LOOKS,
+	MUTANT_GENERATION_REREAD,
 	/* What was seen early in a batch is taken for what is there at its end. */
 	MUTANT_STALE_PROBE,
 	/* An item that moves to another page takes the place of whatever its key has by now. */
@@ -42,33 +42,34 @@ enum mutant {
 	MUTANT_OPEN_TOKEN,
 	/* A number that was not there is stored over whatever is by now. */
 	MUTANT_BLIND_CREATE,
-	/* An item goes to its away bucket, and its home does not say so. */
+	/* An item goes to its alternate bucket, and its primary bucket does not say so. */
 	MUTANT_NO_OVERFLOW,
 	/* A resize clears a bucket before it says that the bucket's keys have others now. */
-	MUTANT_LEAVE_FIRST,
+	MUTANT_CLEAR_BEFORE_STEP,
 	/* A miss is believed although the index was resized while the lookup was under way. */
-	MUTANT_OLD_MISS,
+	MUTANT_STALE_MISS,
 	/* A writer that waited for its buckets does not ask whether they are still the key's. */
-	MUTANT_OLD_PAIR,
+	MUTANT_STALE_BUCKETS,
 	/* A new version of an item spoils its bucket's plan, and a spoiled plan forgets it. */
 	MUTANT_SPOILED_PLAN,
-	/* A home forgets even those that were marked lately. */
-	MUTANT_RENEW_ALL,
+	/* A primary bucket forgets even those that were marked lately. */
+	MUTANT_CLEAR_FRESH,
 	/* A search works out where a slot leads, and then reads anew what lies there. */
-	MUTANT_TWO_TAGS,
-	/* A key that may be in its other bucket is put at home, with nobody looking there. */
-	MUTANT_HOME_ALONE,
+	MUTANT_TAG_REREAD,
+	/* A key that may be in its alternate bucket is put into its primary bucket, with nobody
+	   looking there. */
+	MUTANT_PRIMARY_ONLY,
 	/* All cores have turned, so a retired value is used again, though somebody is still sent
 	   it. */
 	MUTANT_NO_PINS,
 	/* A page something on which is pinned goes back to its class as if all of it were free. */
 	MUTANT_PAGE_FREE,
 	/* A flush takes the next number, though there may be items that have it. */
-	MUTANT_EARLY_NUMBER,
+	MUTANT_EARLY_GENERATION,
 	/* The walk frees numbers of flushes that came while it was under way. */
-	MUTANT_LATE_WALK,
+	MUTANT_SWEEP_OVERRUN,
 	/* A new version does not take over that its key is in use. */
-	MUTANT_LOST_MARK,
+	MUTANT_LOST_CLOCK_BIT,
 };
 
 #ifndef STORE_MUTANT
@@ -87,7 +88,7 @@ MUTANT(forwards, MUTANT_FORWARDS)
 MUTANT(lock_order, MUTANT_LOCK_ORDER)
 MUTANT(lost_update, MUTANT_LOST_UPDATE)
 MUTANT(low_floor, MUTANT_LOW_FLOOR)
-MUTANT(two_looks, MUTANT_TWO_LOOKS)
+MUTANT(generation_reread, MUTANT_GENERATION_REREAD)
 MUTANT(stale_probe, MUTANT_STALE_PROBE)
 MUTANT(stale_rescue, MUTANT_STALE_RESCUE)
 MUTANT(early_page, MUTANT_EARLY_PAGE)
@@ -95,18 +96,18 @@ MUTANT(torn_token, MUTANT_TORN_TOKEN)
 MUTANT(open_token, MUTANT_OPEN_TOKEN)
 MUTANT(blind_create, MUTANT_BLIND_CREATE)
 MUTANT(no_overflow, MUTANT_NO_OVERFLOW)
-MUTANT(leave_first, MUTANT_LEAVE_FIRST)
-MUTANT(old_miss, MUTANT_OLD_MISS)
-MUTANT(old_pair, MUTANT_OLD_PAIR)
+MUTANT(clear_before_step, MUTANT_CLEAR_BEFORE_STEP)
+MUTANT(stale_miss, MUTANT_STALE_MISS)
+MUTANT(stale_buckets, MUTANT_STALE_BUCKETS)
 MUTANT(spoiled_plan, MUTANT_SPOILED_PLAN)
-MUTANT(renew_all, MUTANT_RENEW_ALL)
-MUTANT(two_tags, MUTANT_TWO_TAGS)
-MUTANT(home_alone, MUTANT_HOME_ALONE)
+MUTANT(clear_fresh, MUTANT_CLEAR_FRESH)
+MUTANT(tag_reread, MUTANT_TAG_REREAD)
+MUTANT(primary_only, MUTANT_PRIMARY_ONLY)
 MUTANT(no_pins, MUTANT_NO_PINS)
 MUTANT(page_free, MUTANT_PAGE_FREE)
-MUTANT(early_number, MUTANT_EARLY_NUMBER)
-MUTANT(late_walk, MUTANT_LATE_WALK)
-MUTANT(lost_mark, MUTANT_LOST_MARK)
+MUTANT(early_generation, MUTANT_EARLY_GENERATION)
+MUTANT(sweep_overrun, MUTANT_SWEEP_OVERRUN)
+MUTANT(lost_clock_bit, MUTANT_LOST_CLOCK_BIT)
 #undef MUTANT
 
 #ifdef STORE_GAPS

@@ -6,12 +6,12 @@
  * on its own, so a chain broken by another writer is only search wasted. The item moved is
  * in at least one of its buckets at every moment.
  */
-#include "inside.h"
+#include "store_internal.h"
 
-#define PATH_NODES_MAX    1024u
-#define PATH_NODES_MOVING 256u
-#define PATH_NODES_FEW    32u
-#define PATH_SEARCHES_MAX 4u
+#define PATH_NODES_MAX      1024u
+#define PATH_NODES_RESIZING 256u
+#define PATH_NODES_FEW      32u
+#define PATH_SEARCHES_MAX   4u
 
 struct node {
 	uint32_t bucket;
@@ -32,7 +32,7 @@ struct search {
 /* While the index is resized the tag does not tell where else an item may be, its key does. The
  * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
 static uint32_t
-other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
+alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
 	if (ref == 0)
 		return bucket;
@@ -41,15 +41,15 @@ other_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag
 	const struct view key = {item_key_bytes(it), item_key_len(it)};
 	const struct place p = index_place(ix, index_hash(ix, key));
 
-	if ((tag & TAG_AWAY) != 0)
-		return p.away == bucket ? p.home : bucket;
-	return p.home == bucket ? p.away : bucket;
+	if ((tag & TAG_DISPLACED) != 0)
+		return p.alternate == bucket ? p.primary : bucket;
+	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* Where a bucket's slots lead: to the other bucket of what lies there under this very tag; those
- * that are empty, to itself. */
-struct ways {
-	uint32_t others[BUCKET_SLOTS];
+/* Where a bucket's slots lead: to the alternate bucket of what lies there under this very tag;
+ * those that are empty, to itself. */
+struct successors {
+	uint32_t alternates[BUCKET_SLOTS];
 	uint16_t tags[BUCKET_SLOTS];
 };
 
@@ -57,12 +57,12 @@ struct ways {
  * is read once: a move trusts that it leads from the one bucket to the other, and would take what
  * came into the slot meanwhile to where nobody finds it. */
 static void
-find_ways(const struct index *ix, uint32_t seq, uint32_t bucket, struct ways *w)
+find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *w)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
 	/* Before the second look at seq: the number that the search began with. */
 	const uint32_t bucket_count = index_bucket_count(ix);
-	const bool moving = (seq & GEOMETRY_MOVING) != 0 || index_seq(ix) != seq;
+	const bool moving = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 
 	for (uint32_t slot = 0; moving && slot < BUCKET_SLOTS; slot++)
 		prefetch(arena_at(ix->arena, bucket_ref(b, slot)));
@@ -70,9 +70,10 @@ find_ways(const struct index *ix, uint32_t seq, uint32_t bucket, struct ways *w)
 		const uint16_t tag = bucket_tag(b, slot);
 
 		w->tags[slot] = tag;
-		w->others[slot] = moving ? other_by_key(ix, bucket, bucket_ref(b, slot), tag)
-					 : bucket_other(bucket_count, bucket, tag);
-		prefetch(index_bucket(ix, w->others[slot]));
+		w->alternates[slot] =
+			moving ? alternate_by_key(ix, bucket, bucket_ref(b, slot), tag)
+			       : bucket_alternate(bucket_count, bucket, tag);
+		prefetch(index_bucket(ix, w->alternates[slot]));
 	}
 }
 
@@ -90,14 +91,15 @@ static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
 	const uint32_t bucket = s->nodes[n].bucket;
-	struct ways w;
+	struct successors w;
 
-	find_ways(ix, s->seq, bucket, &w);
+	find_successors(ix, s->seq, bucket, &w);
 	protocol_gap();
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
-		const uint32_t other = w.others[slot];
-		const uint16_t tag = mutant_two_tags() ? bucket_tag(index_bucket(ix, bucket), slot)
-						       : w.tags[slot];
+		const uint32_t other = w.alternates[slot];
+		const uint16_t tag = mutant_tag_reread()
+					     ? bucket_tag(index_bucket(ix, bucket), slot)
+					     : w.tags[slot];
 
 		if (tag == 0 || other == bucket || is_avoided(s, other))
 			continue;
@@ -115,10 +117,10 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 static uint32_t
 nodes_max(const struct store *st, const struct search *s)
 {
-	if ((s->seq & GEOMETRY_MOVING) == 0)
+	if ((s->seq & GEOMETRY_RESIZING) == 0)
 		return PATH_NODES_MAX;
 	if (!st->never_evict)
-		return PATH_NODES_MOVING;
+		return PATH_NODES_RESIZING;
 	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
 }
 
@@ -131,8 +133,8 @@ search(const struct store *st, struct search *s, const struct place *p)
 
 	s->seq = p->seq;
 	s->max = nodes_max(st, s);
-	s->nodes[0] = (struct node){.bucket = p->home};
-	s->nodes[1] = (struct node){.bucket = p->away};
+	s->nodes[0] = (struct node){.bucket = p->primary};
+	s->nodes[1] = (struct node){.bucket = p->alternate};
 	s->count = 2;
 	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
 		found = expand(ix, s, n);
@@ -140,24 +142,24 @@ search(const struct store *st, struct search *s, const struct place *p)
 }
 
 /* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
- * key in one of them, or notices. What leaves its home is told there first; what comes back leaves
- * the bit, which others may need. */
+ * key in one of them, or notices. What leaves its primary bucket is told there first; what comes
+ * back leaves the bit, which others may need. */
 void
 bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
 {
 	const uint32_t ref = bucket_ref(from, slot);
 	const uint16_t tag = bucket_tag(from, slot);
 
-	if ((tag & TAG_AWAY) == 0)
+	if ((tag & TAG_DISPLACED) == 0)
 		bucket_overflow(from, tag);
 	if (mutant_clear_first()) {
 		bucket_moved(from);
 		bucket_clear(from, slot);
 		mutant_linger();
-		bucket_put(to, empty, ref, tag ^ TAG_AWAY);
+		bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
 		return;
 	}
-	bucket_put(to, empty, ref, tag ^ TAG_AWAY);
+	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
 	protocol_gap();
 	bucket_moved(from);
 	protocol_gap();
@@ -167,12 +169,12 @@ bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empt
 /* Under both locks: are these two buckets still those of what lies in the slot? At rest its tag
  * says so, but the index may have been resized since it was looked at. */
 static bool
-still_leads(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
+move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {
 	const uint32_t from = s->nodes[s->nodes[n].parent].bucket;
 
-	return likely(index_seq(ix) == s->seq && (s->seq & GEOMETRY_MOVING) == 0) ||
-	       other_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
+	return likely(index_seq(ix) == s->seq && (s->seq & GEOMETRY_RESIZING) == 0) ||
+	       alternate_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
 /* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
@@ -190,13 +192,13 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	const uint32_t empty = bucket_empty_slot(to);
 
 	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS &&
-	    still_leads(&st->ix, s, n, bucket_ref(from, node->slot))) {
+	    move_is_current(&st->ix, s, n, bucket_ref(from, node->slot))) {
 		const struct item *it = item_at(st, bucket_ref(from, node->slot));
 
 		/* A flushed item must not move: the sweep may be past the new place already. */
 		if (item_flushed(it, store_generation(st))) {
 			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot},
-				    LEAVING_TOLD);
+				    UNLINK_REQUESTED);
 		} else {
 			bucket_move(from, node->slot, to, empty);
 			count(sc, STORE_MOVES, 1);
@@ -209,7 +211,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 /* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
 static void
-exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
+kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
 {
 	const struct node *node = &s->nodes[n];
 	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
@@ -220,11 +222,11 @@ exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 	const uint16_t there_tag = bucket_tag(b, node->slot);
 
 	if (there_tag == node->tag) {
-		if ((there_tag & TAG_AWAY) == 0)
+		if ((there_tag & TAG_DISPLACED) == 0)
 			bucket_overflow(b, there_tag);
 		bucket_moved(b);
 		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag ^ TAG_AWAY);
+			bucket_put(b, node->slot, *ref, *tag ^ TAG_DISPLACED);
 		else
 			bucket_clear(b, node->slot);
 		*ref = there;
@@ -236,7 +238,7 @@ exchange(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 
 /* Only mutants come here: the same path from the full end, as kicked-out items wander in cuckoo
  * hashing's first description. An item is nowhere while it is in hand; one that finds its way
- * blocked by another writer is forgotten. */
+ * blocked by another writer is evicted. */
 static bool
 run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 {
@@ -246,7 +248,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
 		nodes[count++] = n;
 	while (count != 0)
-		exchange(sc, s, nodes[--count], &ref, &tag);
+		kick_out(sc, s, nodes[--count], &ref, &tag);
 
 	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
 
@@ -255,7 +257,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	const uint32_t empty = bucket_empty_slot(b);
 
 	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag ^ TAG_AWAY);
+		bucket_put(b, empty, ref, tag ^ TAG_DISPLACED);
 	bucket_unlock(b);
 	return true;
 }

@@ -1,18 +1,18 @@
 /*
- * pinned.c - retired items that somebody is still sent: they wait beside the limbo, so that whoever
- * does not read what he asked for takes its memory, and nothing else.
+ * pinned.c - retired items that somebody is still sent: they wait beside the retire list, so that
+ * whoever does not read what he asked for takes its memory, and nothing else.
  *
  * Their objects do not count as memory that is coming (slab_pinned.c), so the hand goes on; the
- * bytes of all of them are what store_pins_press() judges by. A few are visited every turn, the
- * first of the list, and go to its end if they have to stay. Their number has no bound but the
- * memory: the list is linked through the items themselves. Their cas is nobody's any more: a pin is
- * for the value (store.h).
+ * bytes of all of them are what store_pins_memory_pressure() judges by. A few are visited every
+ * turn, the first of the list, and go to its end if they have to stay. Their number has no bound
+ * but the memory: the list is linked through the items themselves. Their cas is nobody's any more:
+ * a pin is for the value (store.h).
  */
 #include "pinned.h"
 
 #define PINNED_VISITS 8u  /* of a turn, and two more for each that came in it */
 #define PINNED_SHARE  16u /* so much of the memory may be pinned before it matters */
-#define PINNED_LONG_S 2u  /* a page that is being emptied does not wait longer */
+#define PINNED_LONG_S 2u  /* a page that is being evacuated does not wait longer */
 #define PINNED_BATCH  64u
 
 /* Stands where the cas was. */
@@ -109,13 +109,13 @@ keep_pages(struct store_core *sc, const struct item *it)
 	uint32_t refs[PINNED_BATCH];
 	uint32_t n;
 
-	if (likely(atomic_load_explicit(&sl->draining_count, memory_order_relaxed) == 0))
+	if (likely(atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) == 0))
 		return;
 	for (uint32_t at = 0; (n = list_objects(sc->store, it, at, refs)) != 0; at += n)
 		for (uint32_t i = 0; i < n; i++)
-			if (slab_draining(sl, refs[i])) {
+			if (slab_evacuating(sl, refs[i])) {
 				slab_pins_block(sl);
-				slab_drain_undo(sl, refs[i]);
+				slab_evacuate_undo(sl, refs[i]);
 			}
 }
 
@@ -156,7 +156,7 @@ pinned_turn(struct store_core *sc)
 }
 
 bool
-store_pins_press(const struct store_core *sc)
+store_pins_memory_pressure(const struct store_core *sc)
 {
 	const struct store *st = sc->store;
 	const uint64_t bytes = atomic_load_explicit(&st->pinned_bytes, memory_order_relaxed);

@@ -8,7 +8,7 @@
 #ifndef CLOCKOO_PINNED_H
 #define CLOCKOO_PINNED_H
 
-#include "inside.h"
+#include "store_internal.h"
 
 /* May its memory not be used yet, though all cores have turned? */
 static inline bool
@@ -20,7 +20,7 @@ item_pinned(const struct item *it)
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 
-/* Past its grace period, out of the limbo, and pinned. */
+/* Past its grace period, out of the retire list, and pinned. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
 /* Give back some of those that nobody pins any more. */
 void pinned_turn(struct store_core *sc);

@@ -6,11 +6,11 @@
  * then it is kept as full as searches for a place bear: between 15/16 and 31/32. When the items
  * become fewer because they become larger, it gives pages back.
  *
- * To grow: pages are claimed (claim.c), cleared as they come, in slices, and become buckets; then
- * the old buckets give their items away (migrate.c). To shrink: first the items, then the pages,
- * which are others' after a grace period: a lookup may still be where it began.
+ * To grow: pages are claimed (index_pages.c), cleared as they come, in slices, and become buckets;
+ * then the old buckets give their items away (migrate.c). To shrink: first the items, then the
+ * pages, which are others' after a grace period: a lookup may still be where it began.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 /* Shares of the slots, in 64ths. */
 #define EARLY_64THS  48u /* grow from here on while there are pages for it */
@@ -26,7 +26,7 @@
 #define SHRINK_SPARE         2u  /* or at once to so many times what they need */
 #define LATE_FACTOR          4u  /* and at most to so many times as much */
 #define SMALL_PART           12u /* of all pages: where the index is less, it runs ahead of items */
-#define RISE_LOOKS           64u /* a mean of so many */
+#define RISE_CHECKS          64u /* a mean of so many */
 #define SPARSE_PART          16u /* of the items were evicted while the index was too large */
 #define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
 #define CLAIM_PAGES          4u  /* that items leave for the index at one time */
@@ -68,7 +68,7 @@ resize_init(struct store *st, const struct store_plan *plan)
 	const uint32_t pages = pages_for(st, plan->bucket_count);
 
 	for (uint32_t i = 0; i < pages; i++)
-		ensure(slab_claim(&st->slab));
+		ensure(slab_index_claim(&st->slab));
 	st->resize.step = plan->bucket_step;
 	st->resize.next = pages;
 }
@@ -84,7 +84,7 @@ items_now(const struct store *st)
 static void
 begin_migration(struct store *st)
 {
-	arena_stamp(&st->arena, 0, st->seed);
+	arena_write_header(&st->arena, 0, st->seed);
 	geometry_begin(&st->ix, st->resize.want);
 	set_phase(st, RESIZE_MIGRATE);
 }
@@ -103,7 +103,7 @@ begin(struct store_core *sc, uint64_t bucket_count)
 		return false;
 	rs->want = (uint32_t)bucket_count;
 	rs->second = sc->now_s;
-	rs->looks = 0;
+	rs->checks = 0;
 	if (pages_for(st, bucket_count) > rs->next)
 		set_phase(st, RESIZE_CLAIM);
 	else
@@ -127,7 +127,7 @@ resize_begin(struct store_core *sc, uint32_t bucket_count)
 
 /* The page does not come: somebody writes a value there, or keeps one from being given back. */
 static void
-make_do(struct store_core *sc)
+settle_for_claimed(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	struct resize *rs = &st->resize;
@@ -135,7 +135,7 @@ make_do(struct store_core *sc)
 		(uint32_t)(((size_t)rs->next << st->arena.page_shift) / sizeof(struct bucket));
 
 	rs->cleared = 0;
-	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
+	slab_index_release(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
 	rs->want = buckets;
 	if (buckets > index_bucket_count(&st->ix))
 		begin_migration(st);
@@ -152,10 +152,10 @@ claim_slice(struct store_core *sc)
 
 	for (uint32_t i = 0; i < CLAIM_PAGES; i++)
 		if (claimed_pages(st) < pages && claimed_pages(st) < rs->next + CLAIM_PAGES)
-			slab_claim(&st->slab);
-	if (!slab_claim_is_met(&st->slab, rs->next)) {
+			slab_index_claim(&st->slab);
+	if (!slab_index_claim_is_met(&st->slab, rs->next)) {
 		if (sc->now_s > rs->second + CLAIM_WAIT_S)
-			make_do(sc);
+			settle_for_claimed(sc);
 		return;
 	}
 	memset(arena_page(&st->arena, rs->next) + rs->cleared, 0, CLEAR_BYTES);
@@ -176,11 +176,11 @@ end_migration(struct store_core *sc)
 
 	count(sc, index_grows(&st->ix) ? STORE_INDEX_GROWN : STORE_INDEX_SHRUNK, 1);
 	geometry_end(&st->ix);
-	arena_stamp(&st->arena, rs->want, st->seed);
+	arena_write_header(&st->arena, rs->want, st->seed);
 	rs->next = pages_for(st, rs->want);
 	/* The epoch is read after the last item has left them (epoch.h). */
-	slab_disclaim(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
-	rs->looks_before = rs->looks;
+	slab_index_release(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
+	rs->checks_before = rs->checks;
 	set_phase(st, RESIZE_NONE);
 }
 
@@ -297,7 +297,7 @@ coming(const struct store *st)
 {
 	const struct resize *rs = &st->resize;
 
-	return rs->rise > 0 ? (uint64_t)rs->rise * rs->looks_before / RISE_LOOKS : 0;
+	return rs->rise > 0 ? (uint64_t)rs->rise * rs->checks_before / RISE_CHECKS : 0;
 }
 
 static uint64_t
@@ -354,17 +354,17 @@ right_size(struct store *st, uint64_t items)
 	/* For more than that, items would have to go. */
 	if (st->never_evict)
 		return want < now + spare ? want : now + spare;
-	if (want == now && mover_pool_is_low(st))
+	if (want == now && rebalance_pool_is_low(st))
 		want = shrink(st, items);
 	return want;
 }
 
 static void
-look(struct resize *rs, uint64_t items)
+note_items(struct resize *rs, uint64_t items)
 {
-	rs->rise += (int64_t)(items - rs->seen) - rs->rise / (int64_t)RISE_LOOKS;
+	rs->rise += (int64_t)(items - rs->seen) - rs->rise / (int64_t)RISE_CHECKS;
 	rs->seen = items;
-	rs->looks++;
+	rs->checks++;
 }
 
 void
@@ -375,7 +375,7 @@ resize_consider(struct store_core *sc)
 
 	if (rs->step == 0 || !spin_try(&rs->lock))
 		return;
-	look(rs, items_now(st));
+	note_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
 		sc->grown_for = linked(sc);
 		begin(sc, right_size(st, rs->seen));

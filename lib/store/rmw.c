@@ -4,7 +4,7 @@
  * Read the old version, write the new one aside, replace the old if it is still the same. After
  * some tries lost to other writers, write it under the bucket lock, where nobody can be faster.
  */
-#include "inside.h"
+#include "store_internal.h"
 #include "number.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
@@ -35,7 +35,7 @@ new_len(const struct store_core *sc, const struct rmw *rm, const struct item *ol
 	/* In memcached's order: an empty value is looked at before the cas, others after it. */
 	if ((rm->op == RMW_INCR || rm->op == RMW_DECR) && *len == 0)
 		return STORE_NOT_A_NUMBER;
-	if (rm->terms.compare && item_cas(old) != rm->terms.cas)
+	if (rm->conditions.compare && item_cas(old) != rm->conditions.cas)
 		return STORE_EXISTS;
 	switch (rm->op) {
 	case RMW_APPEND:
@@ -193,9 +193,9 @@ enum store_result
 rmw_run(struct store_core *sc, struct rmw *rm)
 {
 	struct link l = {.hash = rm->hash,
-			 .terms = rm->terms,
+			 .conditions = rm->conditions,
 			 .rmw = rm,
-			 .marks = rm->marks,
+			 .status = rm->status,
 			 .inherit = rm->inherit};
 
 	for (uint32_t tries = 0; tries < RMW_TRIES_MAX; tries++) {

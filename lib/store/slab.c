@@ -79,14 +79,14 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	sl->pages = region_take(region, pages * sizeof(struct page), sizeof(uint64_t));
 	init_classes(sl);
 	list_init(&sl->pool);
-	list_init(&sl->draining);
-	list_init(&sl->emptied);
+	list_init(&sl->evacuating);
+	list_init(&sl->evacuated);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
-	atomic_init(&sl->stamp, 1u << ITEM_STAMP_SHIFT);
+	atomic_init(&sl->clock_stamp, 1u << ITEM_CLOCK_STAMP_SHIFT);
 }
 
 /* Once a second: what every get reads lies in the same line. */
@@ -125,9 +125,9 @@ slab_set_live(struct slab *sl, uint32_t ref)
 }
 
 void
-slab_set_live_used(struct slab *sl, uint32_t ref)
+slab_set_live_referenced(struct slab *sl, uint32_t ref)
 {
-	set_live(sl, ref, !mutant_lost_mark());
+	set_live(sl, ref, !mutant_lost_clock_bit());
 }
 
 void
@@ -157,7 +157,7 @@ page_ref(const struct slab *sl, const struct page *p, uint32_t object)
 
 /* Under the class's lock: one page more for it, if the pool has more than it must keep. */
 static bool
-class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
+class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 {
 	struct slab_class *c = &sl->classes[class];
 	struct page *p = NULL;
@@ -173,10 +173,10 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 	if (p == NULL)
 		return false;
 	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
-	p->free_head = p->free_count = p->fresh = p->gone = p->drain_word = 0;
+	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
-	slab_set_clean(sl, c, p);
+	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
@@ -185,15 +185,15 @@ class_take_page(struct slab *sl, uint32_t class, uint32_t leave)
 }
 
 void
-slab_page_home(struct slab *sl, struct page *p)
+slab_page_release(struct slab *sl, struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 	const bool claimed = page_number(sl, p) < index_pages;
 
-	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
-		atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&sl->claimed_count, claimed, memory_order_relaxed);
-		atomic_fetch_add_explicit(&sl->drained_pages, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING) {
+		atomic_fetch_sub_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&sl->index_claimed_count, claimed, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sl->evacuated_pages, 1, memory_order_relaxed);
 	}
 	list_unlink(&p->of_class);
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
@@ -205,50 +205,50 @@ slab_page_home(struct slab *sl, struct page *p)
 	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
 }
 
-/* Under the class's lock: all objects of the page are home, so others may have it. */
+/* Under the class's lock: all objects of the page are free again, so others may have it. */
 static void
-class_lose_page(struct slab *sl, struct slab_class *c, struct page *p)
+class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
-	const bool draining =
-		atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING;
+	const bool evacuating =
+		atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING;
 
 	list_unlink(&p->has_free);
-	if (!draining) {
+	if (!evacuating) {
 		if (c->pages.next == &p->of_class)
 			c->hand_word = 0;
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
 	}
 	spin_lock(&sl->pool_lock);
-	slab_page_home(sl, p);
+	slab_page_release(sl, p);
 	spin_unlock(&sl->pool_lock);
 }
 
 /* Under the class's lock: nobody will ask for its objects any more; some may still look. */
 static void
-page_emptied(struct slab *sl, struct page *p)
+page_evacuated(struct slab *sl, struct page *p)
 {
 	spin_lock(&sl->pool_lock);
 	list_unlink(&p->of_class);
-	list_push_back(&sl->emptied, &p->of_class);
-	atomic_fetch_add_explicit(&sl->emptied_count, 1, memory_order_relaxed);
+	list_push_back(&sl->evacuated, &p->of_class);
+	atomic_fetch_add_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
 	spin_unlock(&sl->pool_lock);
 }
 
 void
 slab_page_check(struct slab *sl, struct slab_class *c, struct page *p)
 {
-	if (slab_page_free(p) + p->gone < p->objects)
+	if (slab_page_free(p) + p->retired < p->objects)
 		return;
-	if (p->gone == 0)
-		class_lose_page(sl, c, p);
+	if (p->retired == 0)
+		class_drop_page(sl, c, p);
 	else
-		page_emptied(sl, p);
+		page_evacuated(sl, p);
 }
 
 /* Under the class's lock. */
 static uint32_t
-page_take(struct slab *sl, struct slab_class *c, struct page *p)
+page_alloc_object(struct slab *sl, struct slab_class *c, struct page *p)
 {
 	uint32_t ref;
 
@@ -267,7 +267,7 @@ page_take(struct slab *sl, struct slab_class *c, struct page *p)
 
 /* Under the class's lock. */
 static void
-page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
+page_free_object(struct slab *sl, struct slab_class *c, uint32_t ref)
 {
 	struct page *p = &sl->pages[slab_page_of(sl, ref)];
 
@@ -285,46 +285,46 @@ page_give(struct slab *sl, struct slab_class *c, uint32_t ref)
 /* ---- taking and giving ---- */
 
 static uint32_t
-class_take(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint32_t leave)
+class_alloc(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint32_t leave)
 {
 	struct slab_class *c = &sl->classes[class];
 	uint32_t got = 0;
 
 	spin_lock(&c->lock);
 	if (leave != SLAB_NO_PAGE)
-		atomic_store_explicit(&c->taken_at, slab_age(sl), memory_order_relaxed);
+		atomic_store_explicit(&c->allocated_at, slab_age(sl), memory_order_relaxed);
 	while (got < want) {
-		if (list_empty(&c->has_free) && (got != 0 || !class_take_page(sl, class, leave)))
+		if (list_empty(&c->has_free) && (got != 0 || !class_add_page(sl, class, leave)))
 			break;
-		refs[got++] =
-			page_take(sl, c, container_of(c->has_free.next, struct page, has_free));
+		refs[got++] = page_alloc_object(
+			sl, c, container_of(c->has_free.next, struct page, has_free));
 	}
 	spin_unlock(&c->lock);
 	return got;
 }
 
 static void
-class_give(struct slab *sl, uint32_t class, const uint32_t *refs, uint32_t count)
+class_free(struct slab *sl, uint32_t class, const uint32_t *refs, uint32_t count)
 {
 	struct slab_class *c = &sl->classes[class];
 
 	spin_lock(&c->lock);
 	for (uint32_t i = 0; i < count; i++)
-		page_give(sl, c, refs[i]);
+		page_free_object(sl, c, refs[i]);
 	spin_unlock(&c->lock);
 }
 
 uint32_t
-slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave)
+slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave)
 {
 	struct magazine *m = &mags[class];
 	const uint32_t batch = sl->classes[class].batch;
 	uint32_t count = magazine_count(m), one;
 
 	if (batch == 0)
-		return class_take(sl, class, &one, 1, leave) == 1 ? one : 0;
+		return class_alloc(sl, class, &one, 1, leave) == 1 ? one : 0;
 	if (count == 0)
-		count = class_take(sl, class, m->ref, batch, leave);
+		count = class_alloc(sl, class, m->ref, batch, leave);
 	if (count == 0)
 		return 0;
 	magazine_set(m, count - 1);
@@ -332,22 +332,23 @@ slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave
 }
 
 void
-slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
+slab_free(struct slab *sl, struct magazine *mags, uint32_t ref)
 {
 	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
 	struct magazine *m = &mags[p->class];
 	const uint32_t batch = sl->classes[p->class].batch;
 	uint32_t count = magazine_count(m);
 
-	if (slab_give_here(sl, mags, p, ref))
+	if (slab_free_fast(sl, mags, p, ref))
 		return;
-	if (batch == 0 || atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING) {
-		class_give(sl, p->class, &ref, 1);
+	if (batch == 0 ||
+	    atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING) {
+		class_free(sl, p->class, &ref, 1);
 		return;
 	}
 	if (count == 2 * batch) {
 		count -= batch;
-		class_give(sl, p->class, m->ref + count, batch);
+		class_free(sl, p->class, m->ref + count, batch);
 	}
 	m->ref[count] = ref;
 	magazine_set(m, count + 1);
@@ -356,7 +357,7 @@ slab_give(struct slab *sl, struct magazine *mags, uint32_t ref)
 /* ---- pages move ---- */
 
 void
-slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
+slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
@@ -366,10 +367,10 @@ slab_drain_page(struct slab *sl, struct slab_class *c, struct page *p)
 	list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
-	atomic_store_explicit(&p->state, PAGE_DRAINING, memory_order_relaxed);
-	list_push_back(&sl->draining, &p->of_class);
-	atomic_fetch_add_explicit(&sl->draining_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sl->claimed_count, page_number(sl, p) < index_pages,
+	atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
+	list_push_back(&sl->evacuating, &p->of_class);
+	atomic_fetch_add_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sl->index_claimed_count, page_number(sl, p) < index_pages,
 				  memory_order_relaxed);
 	if (unlikely(slab_page_pinned(p) != 0) && page_number(sl, p) >= index_pages)
 		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
@@ -384,7 +385,7 @@ page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, str
 {
 	if (2 * load.used <= load.live)
 		return false;
-	slab_page_forget_use(sl, p);
+	slab_page_clear_clock(sl, p);
 	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
 	return true;
 }
@@ -393,7 +394,7 @@ page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, str
  * which is being filled will not be empty soon, and one on which something is pinned nobody knows
  * when: NULL if there are only such. */
 static struct page *
-page_to_empty(struct slab *sl, struct slab_class *c)
+page_to_evacuate(struct slab *sl, struct slab_class *c)
 {
 	struct page *best = NULL;
 	uint32_t best_cost = UINT32_MAX, looks = 0, passed = 0;
@@ -425,16 +426,16 @@ page_to_empty(struct slab *sl, struct slab_class *c)
 }
 
 bool
-slab_drain_start(struct slab *sl, uint32_t class)
+slab_evacuate_start(struct slab *sl, uint32_t class)
 {
 	struct slab_class *c = &sl->classes[class];
 	struct page *p;
 
 	spin_lock(&c->lock);
-	p = page_to_empty(sl, c);
+	p = page_to_evacuate(sl, c);
 	if (p != NULL) {
 		spin_lock(&sl->pool_lock);
-		slab_drain_page(sl, c, p);
+		slab_evacuate_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
 		slab_page_check(sl, c, p); /* nothing of it may ever have been taken */
 	}
@@ -443,17 +444,17 @@ slab_drain_start(struct slab *sl, uint32_t class)
 }
 
 void
-slab_drain_gone(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch)
+slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch)
 {
 	struct page *p = &sl->pages[slab_page_of(sl, refs[0])];
 	struct slab_class *c = &sl->classes[p->class];
 
 	spin_lock(&c->lock);
-	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING);
+	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING);
 	/* The latest of all who emptied it. */
-	if (p->gone == 0 || (int32_t)(epoch - p->gone_epoch) > 0)
-		p->gone_epoch = epoch;
-	p->gone += count;
+	if (p->retired == 0 || (int32_t)(epoch - p->retired_epoch) > 0)
+		p->retired_epoch = epoch;
+	p->retired += count;
 	slab_page_check(sl, c, p);
 	spin_unlock(&c->lock);
 }
@@ -462,13 +463,13 @@ void
 slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, uint64_t oldest))
 {
 	spin_lock(&sl->pool_lock);
-	while (!list_empty(&sl->emptied)) {
-		struct page *p = container_of(sl->emptied.next, struct page, of_class);
+	while (!list_empty(&sl->evacuated)) {
+		struct page *p = container_of(sl->evacuated.next, struct page, of_class);
 
-		if (!mutant_early_page() && !passed(p->gone_epoch, oldest))
+		if (!mutant_early_page() && !passed(p->retired_epoch, oldest))
 			break;
-		atomic_fetch_sub_explicit(&sl->emptied_count, 1, memory_order_relaxed);
-		slab_page_home(sl, p);
+		atomic_fetch_sub_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
+		slab_page_release(sl, p);
 	}
 	spin_unlock(&sl->pool_lock);
 }
@@ -480,7 +481,7 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 	bool granted;
 
 	spin_lock(&c->lock);
-	granted = class_take_page(sl, class, leave);
+	granted = class_add_page(sl, class, leave);
 	spin_unlock(&c->lock);
 	return granted;
 }
@@ -489,7 +490,7 @@ void
 slab_empty_magazines(struct slab *sl, struct magazine *mags)
 {
 	for (uint32_t i = 0; i < sl->class_count; i++) {
-		class_give(sl, i, mags[i].ref, magazine_count(&mags[i]));
+		class_free(sl, i, mags[i].ref, magazine_count(&mags[i]));
 		magazine_set(&mags[i], 0);
 	}
 }

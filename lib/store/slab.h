@@ -8,7 +8,7 @@
  *         index, or its chunk) and clock (used since the hand passed). Every core has a magazine
  *         of free objects a class, so that most allocations touch nothing shared.
  * Units:  an object is named by its reference (arena.h).
- * Owner:  a taken object belongs to the taker until slab_give.
+ * Owner:  a taken object belongs to the taker until slab_free.
  * Thread: every function names its magazines' core; what is shared is under the class's lock,
  *         then the pool's. Bitmaps are atomic words.
  * Errors: 0: no object.
@@ -35,24 +35,25 @@
  * 1994). */
 #define RECIPROCAL_SHIFT 40u
 
-enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_DRAINING, PAGE_INDEX };
+enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 
 struct page {
-	struct list of_class; /* pages of the class, or the pool, or those draining */
+	struct list of_class; /* pages of the class, or the pool, or those being evacuated */
 	struct list has_free; /* pages of the class with something to take */
 	uint32_t free_head;   /* objects given back, linked through their first bytes */
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never taken */
 	uint32_t objects; /* all of them */
-	uint32_t gone;    /* draining: taken out of the index, waiting with the page */
-	uint32_t gone_epoch;
-	uint32_t drain_word; /* draining, under the pool's lock: how far it was gone through */
+	uint32_t retired; /* being evacuated: taken out of the index, waiting with the page */
+	uint32_t retired_epoch;
+	uint32_t evacuate_word; /* being evacuated, under the pool's lock: how far it was gone
+				   through */
 	uint8_t class;
-	_Atomic uint8_t state;     /* enum page_state */
-	uint16_t busy;             /* draining: cores that hold a list of some of its objects */
-	_Atomic uint32_t pinned;   /* objects of it, see slab_pages.h */
-	_Atomic uint32_t clean_s;  /* when the hand came by last, or the class took the page */
-	_Atomic uint32_t stored_s; /* when something was put into the index last */
+	_Atomic uint8_t state; /* enum page_state */
+	uint16_t busy;         /* being evacuated: cores that hold a list of some of its objects */
+	_Atomic uint32_t pinned;        /* objects of it, see slab_pages.h */
+	_Atomic uint32_t hand_passed_s; /* when the hand came by last, or the class took the page */
+	_Atomic uint32_t stored_s;      /* when something was put into the index last */
 };
 
 struct slab_class {
@@ -64,14 +65,14 @@ struct slab_class {
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
 	uint32_t hand_word;
-	uint32_t stamp_words;    /* the hand went over since it stepped the stamp */
-	_Atomic uint32_t next_s; /* clean_s of the page the hand comes to next */
+	uint32_t clock_stamp_words;          /* the hand went over since it stepped the stamp */
+	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
-	_Atomic uint32_t free_count;   /* in its pages, not in magazines */
-	_Atomic uint32_t limbo_count;  /* retired, not yet given back, but for those: */
-	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
-	_Atomic uint32_t passed;       /* by its hand, lately: see mover.c; halved now and then */
-	_Atomic uint32_t taken_at;     /* slab_age when something was taken last, */
+	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
+	_Atomic uint32_t retired_count; /* retired, not yet given back, but for those: */
+	_Atomic uint32_t pinned_count;  /* past their grace period, and still pinned */
+	_Atomic uint32_t passed; /* by its hand, lately: see rebalance.c; halved now and then */
+	_Atomic uint32_t allocated_at; /* slab_age when something was taken last, */
 	_Atomic uint32_t grown_at;     /* and when it was a page */
 };
 
@@ -85,7 +86,7 @@ struct slab {
 	/* The same as a power of two, and the arena's measures in granules: every hit marks a bit.
 	 */
 	uint32_t stride_shift, page_shift, page_mask, lead;
-	_Atomic uint32_t stamp; /* as it stands in an item's first word */
+	_Atomic uint32_t clock_stamp; /* as it stands in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
@@ -93,17 +94,18 @@ struct slab {
 
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
 	struct list pool;
-	struct list draining; /* pages being emptied for the pool */
-	struct list emptied;  /* of those: nothing is left but readers of what was there */
+	struct list evacuating; /* pages being evacuated for the pool */
+	struct list evacuated;  /* of those: nothing is left but readers of what was there */
 	_Atomic uint32_t pool_count;
-	_Atomic uint32_t draining_count; /* emptied ones too */
-	_Atomic uint32_t emptied_count;
-	_Atomic uint32_t claimed_count; /* of the draining ones, those that the index waits for */
-	_Atomic uint32_t stuck_count;   /* and of the others, those that hold something pinned */
-	_Atomic uint64_t drained_pages; /* ever: that were draining, and came home */
-	_Atomic uint32_t index_pages;   /* pages below this number are the index's, once empty */
-	_Atomic uint32_t recall;        /* stepped when magazines must give back what they hold */
-	_Atomic uint32_t withheld;      /* pages the pool keeps for good, see store_limit_mt */
+	_Atomic uint32_t evacuating_count; /* emptied ones too */
+	_Atomic uint32_t evacuated_count;
+	_Atomic uint32_t
+		index_claimed_count;  /* of those being evacuated, those that the index waits for */
+	_Atomic uint32_t stuck_count; /* and of the others, those that hold something pinned */
+	_Atomic uint64_t evacuated_pages; /* ever: that were being evacuated, and came back */
+	_Atomic uint32_t index_pages;     /* pages below this number are the index's, once empty */
+	_Atomic uint32_t recall;          /* stepped when magazines must give back what they hold */
+	_Atomic uint32_t withheld;        /* pages the pool keeps for good, see store_limit_mt */
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t blocked_s; /* when a page was wanted last that pins kept; 0: never */
 
@@ -111,7 +113,7 @@ struct slab {
 	uint32_t moving;    /* under it: pages on their way for balance; and when (slab_age) one */
 	uint32_t moved_at;  /* was started last, */
 	uint32_t halved_at; /* and what hands passed was halved last */
-	uint32_t looked_at;
+	uint32_t checked_at;
 	_Atomic uint64_t evicted_bytes; /* ever */
 };
 
@@ -137,7 +139,7 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* How much was ever evicted, in parts of a page: what the mover has for a clock; it wraps. */
+/* How much was ever evicted, in parts of a page: what the rebalancer has for a clock; it wraps. */
 #define AGE_PAGE 8u
 
 static inline uint32_t
@@ -159,11 +161,11 @@ static inline uint32_t
 slab_class_waiting(const struct slab_class *c)
 {
 	return atomic_load_explicit(&c->free_count, memory_order_relaxed) +
-	       atomic_load_explicit(&c->limbo_count, memory_order_relaxed);
+	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
 }
 
-/* What a class keeps free or in limbo: a sixty-fourth of what it owns, but no fewer than it
- * needs to live through a grace period, and no more than a quarter. */
+/* What a class keeps free or on the retire list: a sixty-fourth of what it owns, but no fewer than
+ * it needs to live through a grace period, and no more than a quarter. */
 #define AHEAD_SHARE 64u
 #define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
 #define AHEAD_MAX   1024u
@@ -216,7 +218,7 @@ slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *b
 
 /* The object was used. Written only if that is news: a hot object's word stays shared. */
 static inline bool
-slab_mark(const struct slab *sl, uint32_t ref)
+slab_set_clock_bit(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
@@ -229,7 +231,7 @@ slab_mark(const struct slab *sl, uint32_t ref)
 }
 
 static inline void
-slab_prefetch_mark(const struct slab *sl, uint32_t ref)
+slab_prefetch_clock_bit(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 
@@ -237,23 +239,23 @@ slab_prefetch_mark(const struct slab *sl, uint32_t ref)
 }
 
 /*
- * The stamp saves a hit the look at that bit: an item whose stamp is the store's was marked since
- * the stamp was stepped last. Hands step it, some STAMPS_A_LAP times while they go round; so a use
- * is lost only if it follows another one in the same part of a round, with the hand in between, and
- * nothing else follows before the hand is back. An item that nobody asked for through a multiple of
- * all 1023 stamps looks marked, too.
+ * The reference stamp saves a hit the look at that bit: an item whose reference stamp is the
+ * store's was marked since the stamp was stepped last. Hands step it, some CLOCK_STAMPS_PER_LAP
+ * times while they go round; so a use is lost only if it follows another one in the same part of a
+ * round, with the hand in between, and nothing else follows before the hand is back. An item that
+ * nobody asked for through a multiple of all 1023 stamps looks marked, too.
  */
-#define STAMPS_A_LAP 16u
+#define CLOCK_STAMPS_PER_LAP 16u
 
 static inline uint32_t
-slab_stamp(const struct slab *sl)
+slab_clock_stamp(const struct slab *sl)
 {
-	/* Relaxed: as the marks. */
-	return atomic_load_explicit(&sl->stamp, memory_order_relaxed);
+	/* Relaxed: as the reference bits. */
+	return atomic_load_explicit(&sl->clock_stamp, memory_order_relaxed);
 }
 
 static inline bool
-slab_marked(const struct slab *sl, uint32_t ref)
+slab_clock_bit_is_set(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
@@ -264,24 +266,24 @@ slab_marked(const struct slab *sl, uint32_t ref)
 /* In the index now, and not used yet; or in place of another version, which is a use of its key; or
  * out of it. */
 void slab_set_live(struct slab *sl, uint32_t ref);
-void slab_set_live_used(struct slab *sl, uint32_t ref);
+void slab_set_live_referenced(struct slab *sl, uint32_t ref);
 void slab_clear_live(struct slab *sl, uint32_t ref);
 
 #define SLAB_NO_PAGE UINT32_MAX /* as leave: take none, and do not count it as asked for */
 /* An object of the class: from the magazine, the class's pages, or the pool, of which
  * leave pages stay. 0: none to be had this way. */
-uint32_t slab_take(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
-void slab_give(struct slab *sl, struct magazine *mags, uint32_t ref);
+uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
+void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 
 /* The same if there is room in the magazine, which is nearly always; false: nothing happened. */
 static inline bool
-slab_give_here(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
+slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {
 	struct magazine *m = &mags[p->class];
 	const uint32_t count = magazine_count(m);
 
 	if (unlikely(count >= 2 * sl->classes[p->class].batch ||
-		     atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING))
+		     atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING))
 		return false;
 	m->ref[count] = ref;
 	magazine_set(m, count + 1);

@@ -1,9 +1,9 @@
 /*
- * slab_pinned.c - objects that are out of the index and that somebody is still sent: they come home
+ * slab_pinned.c - objects that are out of the index and that somebody is still sent: they come back
  * nobody knows when.
  *
  * Shape:  classes and pages count them. A page that holds one is not chosen to be emptied; one that
- *         is being emptied counts as stuck, and after a while goes back to its class.
+ *         is being evacuated counts as stuck, and after a while goes back to its class.
  * Thread: a page's count is under the pool's lock, and read without it as a hint.
  */
 #include "slab_pages.h"
@@ -18,7 +18,7 @@ waits_for_pool(const struct slab *sl, const struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
-	return atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_DRAINING &&
+	return atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING &&
 	       (uint32_t)(p - sl->pages) >= index_pages;
 }
 
@@ -47,8 +47,9 @@ slab_count_pinned(struct slab *sl, const uint32_t *refs, uint32_t count, bool mo
 uint32_t
 slab_coming(const struct slab *sl)
 {
-	const uint32_t coming = atomic_load_explicit(&sl->draining_count, memory_order_relaxed) -
-				atomic_load_explicit(&sl->claimed_count, memory_order_relaxed);
+	const uint32_t coming =
+		atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) -
+		atomic_load_explicit(&sl->index_claimed_count, memory_order_relaxed);
 	const uint32_t most = STUCK_MIN + sl->arena->page_count / STUCK_SHARE;
 	const uint32_t stuck = atomic_load_explicit(&sl->stuck_count, memory_order_relaxed);
 	const uint32_t less = stuck < most ? stuck : most;
@@ -56,26 +57,26 @@ slab_coming(const struct slab *sl)
 	return coming > less ? coming - less : 0;
 }
 
-/* Under both locks. Objects that wait with the page cannot be told apart from others (drain.c), and
- * nobody may hold a list of some of them. */
+/* Under both locks. Objects that wait with the page cannot be told apart from others (evacuate.c),
+ * and nobody may hold a list of some of them. */
 static bool
 may_go_back(const struct slab *sl, const struct page *p)
 {
-	return waits_for_pool(sl, p) && p->gone == 0 && p->busy == 0;
+	return waits_for_pool(sl, p) && p->retired == 0 && p->busy == 0;
 }
 
 static void
 go_back(struct slab *sl, struct slab_class *c, struct page *p)
 {
-	atomic_fetch_sub_explicit(&sl->draining_count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
 	if (slab_page_pinned(p) != 0)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	list_unlink(&p->of_class);
-	p->drain_word = 0;
+	p->evacuate_word = 0;
 	if (mutant_page_free())
 		p->fresh = p->free_count = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
-	slab_set_clean(sl, c, p);
+	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	if (slab_page_free(p) != 0)
 		list_push_back(&c->has_free, &p->has_free);
@@ -84,7 +85,7 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 }
 
 bool
-slab_drain_undo(struct slab *sl, uint32_t ref)
+slab_evacuate_undo(struct slab *sl, uint32_t ref)
 {
 	struct page *p = &sl->pages[slab_page_of(sl, ref)];
 	struct slab_class *c = &sl->classes[p->class];

@@ -93,7 +93,7 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
 	epoch_init(&st->epoch, region, cfg->cores);
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
-	arena_stamp(&st->arena, plan->bucket_count, cfg->seed);
+	arena_write_header(&st->arena, plan->bucket_count, cfg->seed);
 	slab_init(&st->slab, region, &st->arena, plan->reserve);
 	index_init(&st->ix, &st->arena, plan->bucket_count, cfg->seed);
 	resize_init(st, plan);
@@ -126,19 +126,19 @@ store_online(struct store_core *sc)
 void
 store_offline(struct store_core *sc)
 {
-	item_marks_set(sc);
-	limbo_reclaim(sc);
-	limbo_tell(sc);
+	item_apply_clock_bits(sc);
+	retire_list_reclaim(sc);
+	retire_list_publish(sc);
 	slab_empty_magazines(&sc->store->slab, sc->magazines);
 	epoch_offline(&sc->store->epoch, sc->id);
 	sc->online = false;
 }
 
-/* A page is being emptied: some of its objects may be in our magazines. */
+/* A page is being evacuated: some of its objects may be in our magazines. */
 static void
 answer_recall(struct store_core *sc)
 {
-	/* Acquire: pairs with the release in slab_drain_start. */
+	/* Acquire: pairs with the release in slab_evacuate_start. */
 	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
 
 	if (likely(recall == sc->recall))
@@ -153,18 +153,18 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
-	item_marks_set(sc);
+	item_apply_clock_bits(sc);
 	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
-		epoch_mark(&st->epoch, sc->id);
+		epoch_quiescent(&st->epoch, sc->id);
 	else
 		store_online(sc);
-	limbo_reclaim(sc);
-	limbo_tell(sc);
+	retire_list_reclaim(sc);
+	retire_list_publish(sc);
 	if (unlikely(sc->pinned.count != 0))
 		pinned_turn(sc);
 	answer_recall(sc);
-	mover_turn(sc);
+	rebalance_turn(sc);
 	resize_turn(sc);
 	sweep_turn(sc);
 	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
@@ -172,9 +172,9 @@ store_turn(struct store_core *sc, uint32_t now_s)
 }
 
 void
-store_tidy(struct store_core *sc)
+store_housekeeping(struct store_core *sc)
 {
-	mover_balance(sc);
+	rebalance_step(sc);
 	resize_consider(sc);
 	sweep_slice(sc);
 }

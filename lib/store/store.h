@@ -4,7 +4,7 @@
  * One store serves all cores. Gets take no lock. A cache may forget, it may never
  * lie: a get returns a miss or the last value written.
  *
- * Shape:  struct store is shared; struct store_core is one core's door to it, with
+ * Shape:  struct store is shared; struct store_core is one core's handle of it, with
  *         its magazines, its retired items and its counters.
  * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START; an expiry
  *         of 0 is never, one that is not after now is already past.
@@ -16,7 +16,7 @@
  * Errors: enum store_result. Full memory evicts; STORE_NO_MEMORY only if nothing can be.
  * Bounds: keys 1..ITEM_KEY_MAX bytes; values 0..config.value_max; STORE_CORES_MAX cores.
  *
- * Writes that compare, tokens and the like: terms.h. Dumps, classes, limits: survey.h.
+ * Writes that compare, tokens and the like: conditional.h. Dumps, classes, limits: introspect.h.
  */
 #ifndef CLOCKOO_STORE_H
 #define CLOCKOO_STORE_H
@@ -62,33 +62,33 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 
 /* What happened inside, per core. */
 #define STORE_COUNTERS(X)                                                                          \
-	X(STORE_ITEMS_LINKED, "items put into the index")                                          \
-	X(STORE_ITEMS_UNLINKED, "items taken out of the index, for whatever reason")               \
-	X(STORE_ITEMS_RENEWED, "of those put in, new versions of values nobody stored anew")       \
-	X(STORE_BYTES_LINKED, "bytes of the items put in, header and class rounding included")     \
-	X(STORE_BYTES_UNLINKED, "bytes of the items taken out")                                    \
-	X(STORE_EVICTED, "items forgotten to make room")                                           \
+	X(STORE_ITEMS_LINKED, "items linked into the index")                                       \
+	X(STORE_ITEMS_UNLINKED, "items unlinked from the index, for any reason")                   \
+	X(STORE_ITEMS_RENEWED, "of those linked, updated in place in memcached (touch, incr)")     \
+	X(STORE_BYTES_LINKED, "bytes of the items linked, with header and class rounding")         \
+	X(STORE_BYTES_UNLINKED, "bytes of the items unlinked")                                     \
+	X(STORE_EVICTED, "items evicted to make room")                                             \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
-	X(STORE_EVICTED_UNFETCHED, "of those evicted, never used")                                 \
-	X(STORE_EVICTED_ACTIVE, "of those evicted, used since the hand came by")                   \
-	X(STORE_RESCUED, "items copied elsewhere, so that their page could go to others")          \
-	X(STORE_EXPIRED, "items found past their expiry and given back")                           \
-	X(STORE_EXPIRED_UNFETCHED, "of those, never used, and not replaced or deleted")            \
-	X(STORE_FLUSHED, "items found flushed and given back")                                     \
-	X(STORE_BYTES_FLUSHED, "bytes of those flushed, header and class rounding included")       \
-	X(STORE_EXPIRED_TAKEN, "of the expired, those whose memory somebody wanted")               \
-	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those that the sweep found")          \
+	X(STORE_EVICTED_UNFETCHED, "of those evicted, never fetched")                              \
+	X(STORE_EVICTED_ACTIVE, "of those evicted, referenced since the CLOCK hand passed")        \
+	X(STORE_RESCUED, "items copied to other pages while their page was evacuated")             \
+	X(STORE_EXPIRED, "expired items reclaimed")                                                \
+	X(STORE_EXPIRED_UNFETCHED, "of those, never fetched, and not replaced or deleted")         \
+	X(STORE_FLUSHED, "flushed items reclaimed")                                                \
+	X(STORE_BYTES_FLUSHED, "bytes of those flushed, with header and class rounding")           \
+	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed to make room")                 \
+	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those reclaimed by the sweep")        \
 	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
 	X(STORE_GOT_FLUSHED, "gets, touches and counts that found a flushed item")                 \
-	X(STORE_MOVES, "items moved between their two buckets")                                    \
-	X(STORE_RETRIES, "lookups repeated because a writer moved something")                      \
-	X(STORE_RETRIES_OVER, "lookups that gave up and called it a miss")                         \
+	X(STORE_MOVES, "items moved between primary and alternate bucket")                         \
+	X(STORE_RETRIES, "lookups repeated because of a concurrent move")                          \
+	X(STORE_RETRIES_EXHAUSTED, "lookups counted as misses after the last retry")               \
 	X(STORE_OUT_OF_MEMORY, "stores refused because nothing could be evicted")                  \
-	X(STORE_LIMBO_WAITS, "allocations that found freed memory not yet past its grace period")  \
-	X(STORE_INDEX_GROWN, "times the index has got larger")                                     \
-	X(STORE_INDEX_SHRUNK, "times it has got smaller")                                          \
-	X(STORE_INDEX_MIGRATED, "buckets whose items were given to others by that")                \
-	X(STORE_INDEX_FORGOTTEN, "items evicted because that found no place for them")
+	X(STORE_GRACE_WAITS, "allocations that found only memory within its grace period")         \
+	X(STORE_INDEX_GROWN, "times the index has grown")                                          \
+	X(STORE_INDEX_SHRUNK, "times the index has shrunk")                                        \
+	X(STORE_INDEX_MIGRATED, "buckets migrated by index resizes")                               \
+	X(STORE_INDEX_EVICTED, "items evicted because a resize found no slot for them")
 
 enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
 
@@ -114,7 +114,7 @@ struct store_core *store_core_of(struct store *store, uint32_t core);
 void store_turn(struct store_core *sc, uint32_t now_s);
 
 /* Bounded slices of upkeep: grace periods, pending flush, expiry, CLOCK. Some turns. */
-void store_tidy(struct store_core *sc);
+void store_housekeeping(struct store_core *sc);
 
 /* A core that will not turn for a while must not hold up the others. */
 void store_offline(struct store_core *sc);
@@ -122,11 +122,11 @@ void store_online(struct store_core *sc);
 
 /* May a set soon be told STORE_NOT_YET? Because some core has not turned for long, or since what is
  * kept for large values and new classes is in use. */
-bool store_is_short(const struct store_core *sc);
+bool store_is_low_on_memory(const struct store_core *sc);
 
 /* Do pins hold so much memory of items that are in the store no more, or a page that others wait
  * for? Then see to it that they are let go of. */
-bool store_pins_press(const struct store_core *sc);
+bool store_pins_memory_pressure(const struct store_core *sc);
 
 /* ---- reading ---- */
 
@@ -135,22 +135,22 @@ uint64_t store_hash(const struct store_core *sc, struct view key);
 /* A key's way in steps, so that a batch waits for memory three times, not three times a key: all
  * keys through the first step, then all through the next. In between the core may do anything
  * but turn. */
-/* Its hash; asks memory for its home bucket. */
+/* Its hash; asks memory for its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Looks there, asks for the item, or for the other bucket: true if that is to be looked at. */
-bool store_probe_home(const struct store_core *sc, struct probe *p);
-/* The same, and asks for the other bucket if a new item will need it. */
-bool store_probe_home_to_write(const struct store_core *sc, struct probe *p);
+/* Looks there, asks for the item, or for the alternate bucket: true if that is to be looked at. */
+bool store_probe_primary(const struct store_core *sc, struct probe *p);
+/* The same, and asks for the alternate bucket if a new item will need it. */
+bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
 /* Looks there, asks for the item. Nothing happens if nothing is to be looked at. */
-void store_probe_away(const struct store_core *sc, struct probe *p);
-/* The item as it is now, marked as used for CLOCK; NULL is a miss (absent, expired, flushed). */
+void store_probe_alternate(const struct store_core *sc, struct probe *p);
+/* The item as it is now, with its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
 /* The same for a run of gets with nothing of this core's between them: what they have in common is
  * looked at once. An item that is stored while the run is on is there, or is not yet. */
 struct store_run {
 	struct store_core *core;
 	const struct store *store;
-	uint32_t generation, stamp;
+	uint32_t generation, clock_stamp;
 };
 struct store_run store_run(struct store_core *sc);
 const struct item *store_get_run(const struct store_run *run, const struct probe *p,
@@ -203,7 +203,7 @@ enum store_result store_arith(struct store_core *sc, struct view key, uint64_t h
 enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
 			      uint32_t expiry_s, const struct item **it);
 
-/* Forget everything stored up to at_s: now if at_s is not after now. A later call
+/* Invalidate everything stored up to at_s: now if at_s is not after now. A later call
  * replaces a pending one. OK; or NOT_YET, and nothing was done: flushes come faster than what they
  * leave is collected, some turns more are needed. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);

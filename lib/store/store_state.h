@@ -2,59 +2,64 @@
  * store_state.h - what the store and each of its cores know; as its own files see it.
  *
  * Shape:  struct store is what all cores share; what every get reads stands first and is
- *         hardly ever written. struct store_core is one core's magazines, limbo and counters.
+ *         hardly ever written. struct store_core is one core's magazines, retire list and counters.
  * Thread: as store.h.
- * Bounds: LIMBO_MAX retired items a core; the others as they are named here.
+ * Bounds: RETIRE_LIST_MAX retired items a core; the others as they are named here.
  */
 #ifndef CLOCKOO_STORE_STATE_H
 #define CLOCKOO_STORE_STATE_H
 
 #include "epoch.h"
 #include "index.h"
-#include "layout.h"
+#include "item_layout.h"
 #include "slab_pages.h"
-#include "survey.h"
-#include "terms.h"
+#include "introspect.h"
+#include "conditional.h"
 #include "base/hash.h"
 
-#define LIMBO_MAX        (1u << 14)      /* power of two */
-#define LIMBO_SLICE      256u            /* items given back in one turn */
-#define LIMBO_KEEP       256u            /* evictions leave this much of it to the operations */
-#define LIMBO_KEEP_ENDED (LIMBO_MAX / 8) /* and deletes, which can hide what they take out */
-#define LIMBO_KEEP_SWEPT (LIMBO_MAX / 4) /* and the sweep so much: a turn may be all sets */
-#define LIMBO_KEEP_BEGUN (LIMBO_MAX / 4) /* and who begins to store so much to those who end it */
-#define CHUNKS_MAX       16000u          /* references fit a head object with the longest key */
-#define SWEEP_WALK_S     60u             /* for a walk through all buckets, if SWEEP_PER_S allows */
-#define SWEEP_PER_S      (1u << 17)      /* buckets a second at most, all cores together */
-#define SWEEP_SLICE_MIN  16u  /* buckets looked at in one store_tidy, and if there are too */
-#define SWEEP_SLICE_MAX  256u /* few of those a second; or in one turn of a walk in a hurry, */
-#define SWEEP_ITEMS_MAX  (SWEEP_SLICE_MIN * BUCKET_SLOTS)
+#define RETIRE_LIST_MAX   (1u << 14) /* power of two */
+#define RETIRE_LIST_SLICE 256u       /* items given back in one turn */
+#define RETIRE_LIST_KEEP  256u       /* evictions leave this much of it to the operations */
+#define RETIRE_LIST_KEEP_ENDED                                                                     \
+	(RETIRE_LIST_MAX / 8) /* and deletes, which can hide what they take out */
+#define RETIRE_LIST_KEEP_SWEPT                                                                     \
+	(RETIRE_LIST_MAX / 4) /* and the sweep so much: a turn may be all sets */
+#define RETIRE_LIST_KEEP_BEGUN                                                                     \
+	(RETIRE_LIST_MAX / 4)   /* and who begins to store so much to those who end it */
+#define CHUNKS_MAX   16000u     /* references fit a head object with the longest key */
+#define SWEEP_PASS_S 60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
+#define SWEEP_PER_S  (1u << 17) /* buckets a second at most, all cores together */
+#define SWEEP_SLICE_MIN                                                                            \
+	16u                  /* buckets looked at in one store_housekeeping, and if there are too  \
+			      */
+#define SWEEP_SLICE_MAX 256u /* few of those a second; or in one turn of an urgent sweep, */
+#define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
 #define SWEEP_WORK_TURN                                                                            \
 	256u /* but for so much work: 1 a bucket, 1 an item; a slice more at most                  \
 	      */
-#define SWEEP_WORK_MAX   1536u /* the same of one store_tidy */
-#define DRAIN_SLICE      256u  /* objects evicted from draining pages in one store_turn */
-#define DRAIN_TAKEN      192u  /* and by whoever takes memory meanwhile, or waits for some */
-#define DRAIN_BATCH      64u
-#define DRAIN_COPY_BYTES 512u /* copied at the cost of looking at an object */
-#define STILL_TURNS      4u   /* in one epoch, until no more are emptied */
-#define POOL_KEEP        1u   /* pages of the reserve that large values leave to others */
-#define HELD_EPOCHS      16u  /* for how long, if it does not ask again */
-#define EVICT_SLICE      128u /* objects evicted ahead by one refill of a magazine */
-#define FLOORS           1024u
-#define GENERATIONS_MAX  15u /* that may be in the index at once; 4 bits tell 16 apart */
-#define GENERATIONS_FEW  8u  /* left: the walk hurries */
+#define SWEEP_WORK_MAX      1536u /* the same of one store_housekeeping */
+#define EVACUATE_SLICE      256u  /* objects evicted from pages being evacuated in one store_turn */
+#define EVACUATE_ON_DEMAND  192u  /* and by whoever takes memory meanwhile, or waits for some */
+#define EVACUATE_BATCH      64u
+#define EVACUATE_COPY_BYTES 512u /* copied at the cost of looking at an object */
+#define STALL_TURNS         4u   /* in one epoch, until no more are emptied */
+#define POOL_KEEP           1u   /* pages of the reserve that large values leave to others */
+#define HELD_EPOCHS         16u  /* for how long, if it does not ask again */
+#define EVICT_SLICE         128u /* objects evicted ahead by one refill of a magazine */
+#define FLOORS              1024u
+#define GENERATIONS_MAX     15u /* that may be in the index at once; 4 bits tell 16 apart */
+#define GENERATIONS_FEW     8u  /* left: the sweep hurries */
 
-#define MARKS_MAX 32u /* objects whose CLOCK bits a core sets together */
+#define CLOCK_PENDING_MAX 32u /* objects whose CLOCK bits a core sets together */
 
-struct retired {
+struct retired_item {
 	uint32_t ref;
 	uint32_t epoch;
 };
 
-struct limbo {
+struct retire_list {
 	uint32_t head, tail; /* they wrap; tail - head retired items */
-	struct retired ring[LIMBO_MAX];
+	struct retired_item ring[RETIRE_LIST_MAX];
 };
 
 /* Retired items that are past their grace period, and still pinned (pinned.c). */
@@ -64,17 +69,18 @@ struct pinned {
 	uint32_t fresh; /* since the last turn */
 };
 
-/* The walk through all buckets that reclaims what is expired or flushed. */
+/* The sweep through all buckets that reclaims what is expired or flushed. */
 struct sweep {
 	struct spin lock;
 	uint32_t bucket;
-	uint32_t generation; /* current when the walk began */
+	uint32_t generation; /* current when the sweep began */
 	uint32_t second;     /* this one; buckets looked at in it */
 	uint32_t done;
-	uint32_t slice; /* buckets at a time: more where there are few turns a second */
-	uint32_t seq;   /* of the geometry when the walk began */
-	bool marked;    /* the walk before this one marked all homes of what is away */
-	bool renews;    /* this one makes overflow bits of the marks */
+	uint32_t slice;       /* buckets at a time: more where there are few turns a second */
+	uint32_t seq;         /* of the geometry when the sweep began */
+	bool first_pass_done; /* the sweep before this one marked all primary buckets of what is
+				 displaced */
+	bool second_pass;     /* this one makes overflow bits of the marks */
 };
 
 /* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
@@ -89,11 +95,11 @@ struct resize {
 	uint32_t next;          /* of its pages: the first that is not cleared yet */
 	uint32_t cleared;       /* bytes of that */
 	uint32_t second;        /* when a page came last */
-	uint32_t put_off;       /* turns that the bucket to be emptied next has waited for room */
-	uint32_t looks;         /* while it is resized; while it was resized last */
-	uint32_t looks_before;
+	uint32_t deferred;      /* turns that the bucket to be emptied next has waited for room */
+	uint32_t checks;        /* while it is resized; while it was resized last */
+	uint32_t checks_before;
 	uint64_t seen;    /* items, at the last look */
-	int64_t rise;     /* items more from look to look, the last RISE_LOOKS of them, about */
+	int64_t rise;     /* items more from look to look, the last RISE_CHECKS of them, about */
 	uint64_t evicted; /* items, when the index was not too large yet */
 };
 
@@ -117,7 +123,7 @@ struct store {
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
 	_Atomic uint32_t oldest_generation; /* that may still be in the index */
-	_Atomic uint64_t hidden;            /* slots with a zombie (index.h) */
+	_Atomic uint64_t tombstones;        /* slots with a tombstone (index.h) */
 	_Atomic uint64_t pinned_bytes;      /* of retired items that stay pinned */
 	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
 	struct sweep sweep;
@@ -138,17 +144,17 @@ struct store_core {
 	uint32_t recall;                     /* the recall our magazines have answered */
 	uint32_t searched;                   /* buckets looked into in search of room; it wraps */
 	uint64_t grown_for; /* items linked that resize_turn has done its share for */
-	uint32_t untold,
-		untold_class; /* what the limbo took in of a class, less what it gave back */
-	uint32_t still_turns; /* with pages to empty, in which the epoch was the same, */
-	uint32_t still_epoch; /* and which */
-	uint32_t mark_count;
-	uint32_t marks[MARKS_MAX];
+	uint32_t unpublished, unpublished_class; /* what the retire list took in of a class, less
+						    what it gave back */
+	uint32_t stalled_turns; /* with pages to empty, in which the epoch was the same, */
+	uint32_t stalled_epoch; /* and which */
+	uint32_t clock_pending_count;
+	uint32_t clock_pending[CLOCK_PENDING_MAX];
 	bool online;
 	store_evicted_fn *evicted; /* NULL: nobody watches */
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
-	struct limbo limbo;
+	struct retire_list retire_list;
 	struct pinned pinned;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
@@ -157,10 +163,10 @@ struct store_core {
 
 /* Has some core not turned for so long that emptying pages is put off? */
 static inline bool
-mover_is_still(const struct store_core *sc)
+rebalance_is_stalled(const struct store_core *sc)
 {
-	return sc->still_turns >= STILL_TURNS &&
-	       sc->still_epoch == (uint32_t)epoch_now(&sc->store->epoch);
+	return sc->stalled_turns >= STALL_TURNS &&
+	       sc->stalled_epoch == (uint32_t)epoch_now(&sc->store->epoch);
 }
 
 static inline uint32_t
@@ -182,7 +188,7 @@ store_generation(const struct store *st)
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
 }
 
-/* Flushes that the walk need not be through for. */
+/* Flushes that the sweep need not be through for. */
 static inline uint32_t
 store_generations_left(const struct store *st)
 {
@@ -214,32 +220,33 @@ item_ref(const struct store *st, const struct item *it)
 }
 
 /* item.c: true if this call set the mark. */
-bool item_mark_once(struct item *it, uint32_t mark);
+bool item_set_status_once(struct item *it, uint32_t bit);
 /* memory.c */
-void item_mark_chunks(const struct store *st, const struct item *it);
+void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
 
 /* item.c: say so in the item, and for the hand by the next turn: its word is on its way. */
-void item_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
+void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
+			  uint32_t clock_stamp);
 /* Now; before a hand of this core goes. */
-void item_marks_set(struct store_core *sc);
+void item_apply_clock_bits(struct store_core *sc);
 
 /* Of an item that is not chunked. */
 static inline void
-item_mark_used(struct store_core *sc, const struct item *it, uint32_t ref)
+item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	const uint32_t stamp = slab_stamp(&sc->store->slab);
+	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
 
-	if ((item_head(it) & ITEM_STAMP) != stamp)
-		item_stamp(sc, (struct item *)it, ref, stamp);
+	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
+		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
 }
 
 /* A get or a touch. */
 static inline void
-item_use(struct store_core *sc, const struct item *it, uint32_t ref)
+item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	item_mark_used(sc, it, ref);
+	item_set_clock_bit(sc, it, ref);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_mark_chunks(sc->store, it);
+		item_set_chunk_clock_bits(sc->store, it);
 }
 
 static inline _Atomic uint64_t *
@@ -247,6 +254,6 @@ store_floor(const struct store *st, uint16_t tag)
 {
 	return &st->floors[tag % FLOORS];
 }
-static_assert(TAG_AWAY % FLOORS == 0, "a key's floor is the same wherever it lies");
+static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
 
 #endif

@@ -1,24 +1,24 @@
 /*
- * sweep.c - flush, and the walk that gives back what is flushed or expired.
+ * sweep.c - flush, and the sweep that gives back what is flushed or expired.
  *
- * The walk keeps pace with the clock: all buckets within SWEEP_WALK_S, or SWEEP_PER_S a second
+ * The sweep keeps pace with the clock: all buckets within SWEEP_PASS_S, or SWEEP_PER_S a second
  * where they are too many; whichever core tidies takes the next few.
  *
  * A flush steps the generation; items of another generation are dead at once and are collected
  * at leisure. An item has 4 bits for it, so a number may come back only when no item of its
  * earlier use is left. Where none is free, the flush is not done yet, and who asked for it asks
- * again from turn to turn (STORE_NOT_YET) until the walk, in a hurry, is through; one flush does
- * for all who wait. A flush for later keeps a number for itself, so that it is on time. The walk
+ * again from turn to turn (STORE_NOT_YET) until the sweep, in a hurry, is through; one flush does
+ * for all who wait. A flush for later keeps a number for itself, so that it is on time. The sweep
  * knows what is free: what it has passed holds nothing older than the generation it began with. Why
  * nothing escapes it: a writer reads the generation under the bucket lock, so it either publishes
- * before the walk takes its look, or sees the step; and a move drops a flushed item instead of
- * carrying it past the walk (path.c). So does a resize (migrate.c): what it puts anywhere is of the
- * present generation, which is none before the walk's. A reader takes no lock; it reads the
+ * before the sweep takes its look, or sees the step; and a move drops a flushed item instead of
+ * carrying it past the sweep (path.c). So does a resize (migrate.c): what it puts anywhere is of
+ * the present generation, which is none before the sweep's. A reader takes no lock; it reads the
  * generation before it looks into the index (get.c), or an item that it found would be alive again
- * once the number has come back. The walk ends where the buckets end by then: those that came
+ * once the number has come back. The sweep ends where the buckets end by then: those that came
  * meanwhile are looked at, those that are gone hold nothing.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 static bool
 slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
@@ -54,9 +54,9 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 		if (!slot_is_dead(sc, b, slot))
 			continue;
 		if (bucket_tag(b, slot) != 0)
-			unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, LEAVING_SWEPT);
-		else if (limbo_has_room(sc, LIMBO_KEEP_SWEPT + 1))
-			unlink_zombie(sc, b, slot);
+			unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, UNLINK_SWEPT);
+		else if (retire_list_has_room(sc, RETIRE_LIST_KEEP_SWEPT + 1))
+			unlink_tombstone(sc, b, slot);
 	}
 	bucket_unlock(b);
 }
@@ -86,11 +86,11 @@ sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 
 	for (uint32_t i = 0; i < bucket_count; i++) {
 		cost += prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
-		homing_prefetch(st, first + i);
+		relocate_prefetch(st, first + i);
 	}
 	for (uint32_t i = 0; i < bucket_count; i++) {
 		sweep_bucket(sc, index_bucket(&st->ix, first + i));
-		homing_bucket(sc, first + i);
+		relocate_bucket(sc, first + i);
 	}
 	return cost;
 }
@@ -98,12 +98,12 @@ sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 uint32_t
 sweep_quota(const struct store *st)
 {
-	const uint32_t want = index_bucket_end(&st->ix) / SWEEP_WALK_S + 1;
+	const uint32_t want = index_bucket_end(&st->ix) / SWEEP_PASS_S + 1;
 
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* A second is over: if its share of the walk was not done, take longer steps. */
+/* A second is over: if its share of the sweep was not done, take longer steps. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -118,11 +118,11 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
-/* What only the walk gives back is wanted by others, or numbers of generations run short. */
+/* What only the sweep gives back is wanted by others, or numbers of generations run short. */
 static bool
-sweep_hurries(const struct store *st)
+sweep_is_urgent(const struct store *st)
 {
-	return store_awaits_walk(st) || store_generations_left(st) < GENERATIONS_FEW;
+	return store_awaits_sweep(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
 /* How many buckets to look at now. */
@@ -140,24 +140,24 @@ sweep_share(struct store_core *sc)
 	return share < sw->slice ? share : sw->slice;
 }
 
-/* The walk is through: numbers of generations before the one it began with are free. */
+/* The sweep is through: numbers of generations before the one it began with are free. */
 static void
 sweep_end(struct store *st)
 {
 	struct sweep *sw = &st->sweep;
-	const uint32_t passed = mutant_late_walk() ? store_generation(st) : sw->generation;
+	const uint32_t passed = mutant_sweep_overrun() ? store_generation(st) : sw->generation;
 
 	sw->bucket = 0;
-	homing_end(st);
+	relocate_end(st);
 	/* Release: pairs with the acquire in store_generations_left. */
 	atomic_store_explicit(&st->oldest_generation, passed, memory_order_release);
 }
 
-/* The next buckets of the walk, as far as the limbo has room for all of them, for so much work;
- * the last few may cost more. What is dead waits where it is: hidden, it would wait as well, and
- * keep its place from others. */
+/* The next buckets of the sweep, as far as the retire list has room for all of them, for so much
+ * work; the last few may cost more. What is dead waits where it is: hidden, it would wait as well,
+ * and keep its place from others. */
 static void
-sweep_on(struct store_core *sc, uint32_t bucket_count, uint32_t work)
+sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
 	struct store *st = sc->store;
 	struct sweep *sw = &st->sweep;
@@ -168,12 +168,12 @@ sweep_on(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 	if (bucket_count > left)
 		bucket_count = left;
 	while (bucket_count != 0 && cost < work &&
-	       limbo_has_room(sc, LIMBO_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
+	       retire_list_has_room(sc, RETIRE_LIST_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
 		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
 
 		if (sw->bucket == 0) {
 			sw->generation = store_generation(st);
-			homing_begin(st);
+			relocate_begin(st);
 		}
 		cost += sweep_buckets(sc, sw->bucket, n);
 		sw->bucket += n;
@@ -191,7 +191,7 @@ sweep_slice(struct store_core *sc)
 
 	if (!spin_try(&sw->lock))
 		return; /* another core is at it */
-	sweep_on(sc, sweep_share(sc), SWEEP_WORK_MAX);
+	sweep_advance(sc, sweep_share(sc), SWEEP_WORK_MAX);
 	spin_unlock(&sw->lock);
 }
 
@@ -200,20 +200,20 @@ sweep_turn(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
 
-	if (likely(!sweep_hurries(sc->store)) || !spin_try(&sw->lock))
+	if (likely(!sweep_is_urgent(sc->store)) || !spin_try(&sw->lock))
 		return;
-	sweep_on(sc, SWEEP_SLICE_MAX, SWEEP_WORK_TURN);
+	sweep_advance(sc, SWEEP_SLICE_MAX, SWEEP_WORK_TURN);
 	spin_unlock(&sw->lock);
 }
 
 void
-sweep_some(struct store_core *sc)
+sweep_on_demand(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
 
-	if (likely(!store_awaits_walk(sc->store)) || !spin_try(&sw->lock))
+	if (likely(!store_awaits_sweep(sc->store)) || !spin_try(&sw->lock))
 		return;
-	sweep_on(sc, SWEEP_SLICE_MIN, SWEEP_WORK_TURN);
+	sweep_advance(sc, SWEEP_SLICE_MIN, SWEEP_WORK_TURN);
 	spin_unlock(&sw->lock);
 }
 
@@ -232,7 +232,7 @@ next_generation(struct store *st)
 
 	if (linked == st->linked_at_flush)
 		return true;
-	if (store_generations_left(st) == 0 && !mutant_early_number())
+	if (store_generations_left(st) == 0 && !mutant_early_generation())
 		return false;
 	protocol_gap();
 	st->linked_at_flush = linked;

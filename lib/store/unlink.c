@@ -1,4 +1,4 @@
-#include "inside.h"
+#include "store_internal.h"
 
 /* Only a client chooses larger numbers. A floor does not follow it there: it could not be counted
  * on from for ever. */
@@ -22,7 +22,7 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 
 /* Everything about an item that ends, but its place in the bucket and its memory. */
 static struct item *
-take_leave(struct store_core *sc, struct spot spot, enum leaving why)
+unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
 	struct store *st = sc->store;
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
@@ -34,38 +34,38 @@ take_leave(struct store_core *sc, struct spot spot, enum leaving why)
 }
 
 void
-unlink_spot(struct store_core *sc, struct spot spot, enum leaving why)
+unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
-	struct item *it = take_leave(sc, spot, why);
+	struct item *it = unlink_finish(sc, spot, why);
 
-	static const uint32_t keeps[] = {[LEAVING_TOLD] = LIMBO_KEEP_ENDED,
-					 [LEAVING_SWEPT] = LIMBO_KEEP_SWEPT,
-					 [LEAVING_EVICTED] = 0};
+	static const uint32_t keeps[] = {[UNLINK_REQUESTED] = RETIRE_LIST_KEEP_ENDED,
+					 [UNLINK_SWEPT] = RETIRE_LIST_KEEP_SWEPT,
+					 [UNLINK_EVICTED] = 0};
 	const uint32_t keep = keeps[why];
 
-	if (unlikely(!limbo_has_room(sc, keep + 1))) {
-		atomic_fetch_add_explicit(&sc->store->hidden, 1, memory_order_relaxed);
-		bucket_hide(spot.bucket, spot.slot);
+	if (unlikely(!retire_list_has_room(sc, keep + 1))) {
+		atomic_fetch_add_explicit(&sc->store->tombstones, 1, memory_order_relaxed);
+		bucket_make_tombstone(spot.bucket, spot.slot);
 		return;
 	}
 	bucket_clear(spot.bucket, spot.slot);
-	limbo_put(sc, it);
+	retire_list_add(sc, it);
 }
 
 void
-unlink_zombie(struct store_core *sc, struct bucket *b, uint32_t slot)
+unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 {
 	struct item *it = item_at(sc->store, bucket_ref(b, slot));
 
-	atomic_fetch_sub_explicit(&sc->store->hidden, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&sc->store->tombstones, 1, memory_order_relaxed);
 	bucket_clear(b, slot);
-	limbo_put(sc, it);
+	retire_list_add(sc, it);
 }
 
 /* Has the item no other objects, and can nobody have pinned it? Then nothing needs to remember
  * it but the page that is emptied. */
 static bool
-goes_with_page(const struct item *it)
+retires_with_page(const struct item *it)
 {
 	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
 }
@@ -75,20 +75,21 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 {
 	if (spot.bucket == NULL)
 		return UNLINKED_NOT;
-	if (with_page && goes_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
-		take_leave(sc, spot, LEAVING_EVICTED);
+	if (with_page &&
+	    retires_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
+		unlink_finish(sc, spot, UNLINK_EVICTED);
 		bucket_clear(spot.bucket, spot.slot);
-		return UNLINKED_GONE;
+		return UNLINKED_WITH_PAGE;
 	}
-	if (!limbo_has_room(sc, LIMBO_KEEP))
+	if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
 		return UNLINKED_NOT;
-	unlink_spot(sc, spot, LEAVING_EVICTED);
+	unlink_spot(sc, spot, UNLINK_EVICTED);
 	return UNLINKED_RETIRED;
 }
 
 #define AHEAD 8u /* objects whose buckets are on their way, and as many that are so themselves */
 
-/* Where the key of a plain item is, or will be in a moment. Chunks are few. */
+/* Where the key of an unchunked item is, or will be in a moment. Chunks are few. */
 static void
 prefetch_place(const struct store *st, uint32_t ref)
 {
@@ -99,12 +100,12 @@ prefetch_place(const struct store *st, uint32_t ref)
 
 	const struct place p = index_place(&st->ix, index_hash(&st->ix, item_key(it)));
 
-	prefetch(index_bucket(&st->ix, p.home));
-	prefetch(index_bucket(&st->ix, p.away));
+	prefetch(index_bucket(&st->ix, p.primary));
+	prefetch(index_bucket(&st->ix, p.alternate));
 }
 
 void
-unlink_ahead(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i)
+unlink_prefetch(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i)
 {
 	for (uint32_t j = i == 0 ? 0 : i + 2 * AHEAD; j <= i + 2 * AHEAD && j < n; j++)
 		prefetch(item_at(st, refs[j]));
@@ -118,8 +119,8 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
 	/* A chunk's mark, or the first word of an item, in which a reader may set a mark. */
-	const uint32_t mark = atomic_load_explicit(&c->mark, memory_order_relaxed);
-	const uint32_t head = (mark & 0xff) == 0 ? c->owner : ref;
+	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
+	const uint32_t head = (marker & 0xff) == 0 ? c->owner : ref;
 	const struct item *it = item_at(st, head);
 	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
 	const struct place p = index_lock(&st->ix, hash);
@@ -135,9 +136,9 @@ delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct st
 {
 	struct store *st = sc->store;
 	enum store_result result = STORE_NOT_FOUND;
-	struct hold h;
+	struct key_lock h;
 
-	index_hold(&st->ix, key, hash, HOLD_KEY, &h);
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
 	if (h.spot.bucket != NULL) {
 		const struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
 
@@ -146,9 +147,9 @@ delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct st
 					 ? STORE_EXISTS
 					 : STORE_OK;
 		if (result != STORE_EXISTS)
-			unlink_spot(sc, h.spot, LEAVING_TOLD);
+			unlink_spot(sc, h.spot, UNLINK_REQUESTED);
 	}
-	index_release(&st->ix, &h);
+	index_unlock_key(&st->ix, &h);
 	return result;
 }
 
@@ -167,14 +168,14 @@ keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_r
 		.op = how->drop_value ? RMW_EMPTY : RMW_COPY,
 		.key = key,
 		.hash = hash,
-		.terms = {.compare = how->compare,
-			  .cas = how->cas,
-			  .set_cas = how->set_cas,
-			  .new_cas = how->new_cas},
+		.conditions = {.compare = how->compare,
+			       .cas = how->cas,
+			       .set_cas = how->set_cas,
+			       .new_cas = how->new_cas},
 		.new_expiry = how->drop_value || how->new_expiry,
 		.expiry_s = how->new_expiry ? how->expiry_s : 0,
-		.marks = how->mark_stale ? ITEM_STALE : 0,
-		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_USED),
+		.status = how->mark_stale ? ITEM_STALE : 0,
+		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_FETCHED),
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 

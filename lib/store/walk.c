@@ -4,7 +4,7 @@
  * What a bucket names is readable for the whole turn; whether it still is the key's item, a lookup
  * tells: so a version that was replaced, or that a move leaves behind, is not shown.
  */
-#include "inside.h"
+#include "store_internal.h"
 
 #define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
 
@@ -25,7 +25,7 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 {
 	const uint32_t ref = bucket_ref(b, slot);
 
-	/* A zombie's tag is 0. */
+	/* A tombstone's tag is 0. */
 	if (ref == 0 || bucket_tag(b, slot) == 0)
 		return NULL;
 

@@ -1,7 +1,7 @@
 /*
  * write.c - a value comes in, in pieces, and is published.
  */
-#include "inside.h"
+#include "store_internal.h"
 #include "number.h"
 
 #define VIVIFY_TRIES_MAX 8u /* a key that others delete and store again between our looks */
@@ -49,7 +49,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
-	f->item = form == 0 ? item_new_plain(sc, key, value_len) : NULL;
+	f->item = form == 0 ? item_new_fast(sc, key, value_len) : NULL;
 	if (likely(f->item != NULL))
 		return STORE_OK;
 	f->item = item_new(sc, key, value_len, form);
@@ -74,17 +74,18 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 
 /* Publish what was filled. It stays the fill's if it is refused. */
 static enum store_result
-finish_new(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
 {
 	struct link l = {.item = f->item,
 			 .hash = f->hash,
-			 .terms = *terms,
-			 .marks = (terms->won ? ITEM_WON : 0) |
-				  (terms->binary_key ? ITEM_BINARY_KEY : 0)};
+			 .conditions = *conditions,
+			 .status = (conditions->won ? ITEM_WON : 0) |
+				   (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
 	enum link_verdict v;
 
-	l.plain = terms->mode == STORE_SET && !terms->compare && !terms->set_cas && l.marks == 0;
+	l.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
+		 l.status == 0;
 	v = link_item(sc, &l);
 	f->item = l.item; /* it may have been made anew */
 	if (v != LINK_DONE)
@@ -95,14 +96,14 @@ finish_new(struct store_core *sc, struct fill *f, const struct store_terms *term
 }
 
 static enum store_result
-finish_extend(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+finish_extend(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
 {
 	struct rmw rm = {
-		.op = terms->mode == STORE_APPEND ? RMW_APPEND : RMW_PREPEND,
+		.op = conditions->mode == STORE_APPEND ? RMW_APPEND : RMW_PREPEND,
 		.key = item_key(f->item),
 		.hash = f->hash,
-		.terms = *terms,
+		.conditions = *conditions,
 		.more = f->item,
 		.inherit = ITEM_BINARY_KEY,
 	};
@@ -114,15 +115,15 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_terms *t
 
 /* Others may delete what is there, and store again, between our looks. */
 static enum store_result
-finish_vivify(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
 {
-	struct store_terms add = *terms;
+	struct store_conditions add = *conditions;
 	enum store_result r = STORE_NOT_STORED;
 
 	add.mode = STORE_ADD;
 	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
-		r = finish_extend(sc, f, terms, made);
+		r = finish_extend(sc, f, conditions, made);
 		if (r == STORE_NOT_STORED)
 			r = finish_new(sc, f, &add, made);
 	}
@@ -130,14 +131,14 @@ finish_vivify(struct store_core *sc, struct fill *f, const struct store_terms *t
 }
 
 static enum store_result
-finish_how(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+finish_how(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
 {
-	if (terms->mode != STORE_APPEND && terms->mode != STORE_PREPEND)
-		return finish_new(sc, f, terms, made);
-	if (terms->vivify)
-		return finish_vivify(sc, f, terms, made);
-	return finish_extend(sc, f, terms, made);
+	if (conditions->mode != STORE_APPEND && conditions->mode != STORE_PREPEND)
+		return finish_new(sc, f, conditions, made);
+	if (conditions->vivify)
+		return finish_vivify(sc, f, conditions, made);
+	return finish_extend(sc, f, conditions, made);
 }
 
 static uint32_t
@@ -147,30 +148,30 @@ fill_bytes(const struct store_core *sc, const struct fill *f)
 }
 
 enum store_result
-store_try_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
-		      const struct item **made)
+store_try_finish_with(struct store_core *sc, struct fill *f,
+		      const struct store_conditions *conditions, const struct item **made)
 {
 	ensure(f->item != NULL && f->filled == f->value_len);
 	*made = NULL;
 
-	const enum store_result r = finish_how(sc, f, terms, made);
+	const enum store_result r = finish_how(sc, f, conditions, made);
 
 	if (r == STORE_NOT_YET)
 		return r;
 	if (r == STORE_NO_MEMORY)
 		account_refused(sc, fill_bytes(sc, f));
 	/* The client believes the old value gone. */
-	if (r == STORE_NO_MEMORY && terms->mode == STORE_SET)
+	if (r == STORE_NO_MEMORY && conditions->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
 	return r;
 }
 
 enum store_result
-store_finish_with(struct store_core *sc, struct fill *f, const struct store_terms *terms,
+store_finish_with(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 		  const struct item **made)
 {
-	const enum store_result r = store_try_finish_with(sc, f, terms, made);
+	const enum store_result r = store_try_finish_with(sc, f, conditions, made);
 
 	if (r != STORE_NOT_YET)
 		return r;
@@ -182,19 +183,19 @@ store_finish_with(struct store_core *sc, struct fill *f, const struct store_term
 enum store_result
 store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
 {
-	const struct store_terms terms = {.mode = mode, .cas = cas};
+	const struct store_conditions conditions = {.mode = mode, .cas = cas};
 	const struct item *made;
 
-	return store_try_finish_with(sc, f, &terms, &made);
+	return store_try_finish_with(sc, f, &conditions, &made);
 }
 
 enum store_result
 store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
 {
-	const struct store_terms terms = {.mode = mode, .cas = cas};
+	const struct store_conditions conditions = {.mode = mode, .cas = cas};
 	const struct item *made;
 
-	return store_finish_with(sc, f, &terms, &made);
+	return store_finish_with(sc, f, &conditions, &made);
 }
 
 /* For those who do not wait. */
@@ -217,13 +218,14 @@ store_abandon(struct store_core *sc, struct fill *f)
 
 /* A number where there is none. */
 static enum store_result
-arith_create(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
-	     const struct item **made)
+arith_create(struct store_core *sc, struct view key, uint64_t hash,
+	     const struct store_arith_args *sum, const struct item **made)
 {
-	const struct store_terms terms = {.mode = mutant_blind_create() ? STORE_SET : STORE_ADD,
-					  .set_cas = sum->set_cas,
-					  .new_cas = sum->new_cas,
-					  .binary_key = sum->binary_key};
+	const struct store_conditions conditions = {.mode = mutant_blind_create() ? STORE_SET
+										  : STORE_ADD,
+						    .set_cas = sum->set_cas,
+						    .new_cas = sum->new_cas,
+						    .binary_key = sum->binary_key};
 	uint8_t text[NUMBER_DIGITS_MAX];
 	const uint32_t len = number_print(text, sum->initial);
 	struct fill f;
@@ -232,25 +234,25 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash, const struct
 	if (store_begin(sc, &f, key, hash, len, 0, sum->initial_expiry_s) != STORE_OK)
 		return STORE_NO_MEMORY;
 	store_fill(sc, &f, text, len);
-	return store_finish_with(sc, &f, &terms, made);
+	return store_finish_with(sc, &f, &conditions, made);
 }
 
 static enum store_result
-arith_change(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
-	     struct store_total *total)
+arith_change(struct store_core *sc, struct view key, uint64_t hash,
+	     const struct store_arith_args *sum, struct store_arith_result *total)
 {
 	struct rmw rm = {
 		.op = sum->decr ? RMW_DECR : RMW_INCR,
 		.key = key,
 		.hash = hash,
-		.terms = {.compare = sum->compare,
-			  .cas = sum->cas,
-			  .set_cas = sum->set_cas,
-			  .new_cas = sum->new_cas},
+		.conditions = {.compare = sum->compare,
+			       .cas = sum->cas,
+			       .set_cas = sum->set_cas,
+			       .new_cas = sum->new_cas},
 		.delta = sum->delta,
 		.new_expiry = sum->new_expiry,
 		.expiry_s = sum->expiry_s,
-		.inherit = ITEM_USED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY,
+		.inherit = ITEM_FETCHED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY,
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 
@@ -260,12 +262,12 @@ arith_change(struct store_core *sc, struct view key, uint64_t hash, const struct
 }
 
 enum store_result
-store_arith_with(struct store_core *sc, struct view key, uint64_t hash, const struct store_sum *sum,
-		 struct store_total *total)
+store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
+		 const struct store_arith_args *sum, struct store_arith_result *total)
 {
 	enum store_result r = STORE_NOT_STORED;
 
-	*total = (struct store_total){.made = NULL};
+	*total = (struct store_arith_result){.made = NULL};
 	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
 		r = arith_change(sc, key, hash, sum, total);
 		if (r != STORE_NOT_FOUND || !sum->vivify)
@@ -281,8 +283,8 @@ enum store_result
 store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
 	    uint64_t *value)
 {
-	const struct store_sum sum = {.delta = delta, .decr = decr};
-	struct store_total total;
+	const struct store_arith_args sum = {.delta = delta, .decr = decr};
+	struct store_arith_result total;
 	const enum store_result r = store_arith_with(sc, key, hash, &sum, &total);
 
 	*value = total.value;
@@ -296,11 +298,11 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 	       const struct item **there)
 {
 	struct store *st = sc->store;
-	struct hold h;
+	struct key_lock h;
 	bool done = true;
 
 	*there = NULL;
-	index_hold(&st->ix, key, hash, HOLD_KEY, &h);
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
 	if (h.spot.bucket != NULL) {
 		struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
 
@@ -311,10 +313,10 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
-			item_use(sc, it, item_ref(st, it));
+			item_bump(sc, it, item_ref(st, it));
 		}
 	}
-	index_release(&st->ix, &h);
+	index_unlock_key(&st->ix, &h);
 	return done;
 }
 
@@ -329,7 +331,7 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 			 .keep_cas = true,
 			 .new_expiry = true,
 			 .expiry_s = expiry_s,
-			 .inherit = ITEM_USED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY};
+			 .inherit = ITEM_FETCHED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY};
 	const bool done = touch_in_place(sc, key, hash, expiry_s, it);
 
 	if (*it == NULL)
@@ -341,6 +343,6 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 
 	*it = rm.made;
 	if (r == STORE_OK)
-		item_use(sc, rm.made, item_ref(sc->store, rm.made));
+		item_bump(sc, rm.made, item_ref(sc->store, rm.made));
 	return no_memory(sc, r);
 }

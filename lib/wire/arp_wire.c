@@ -3,13 +3,13 @@
 #define ARP_HARDWARE_ETHERNET 1u
 #define ARP_IPV4_BYTES        4u
 
-enum arp_verdict
+enum arp_parse_result
 arp_parse(struct arp *arp, const uint8_t *p, uint32_t len)
 {
 	const struct arp_packet *h = (const struct arp_packet *)p;
 
 	if (len < ARP_PACKET_BYTES)
-		return ARP_WIRE_CUT;
+		return ARP_WIRE_TRUNCATED;
 	arp->op = be16_get(h->op);
 	if (be16_get(h->hardware_type) != ARP_HARDWARE_ETHERNET ||
 	    be16_get(h->protocol_type) != ETH_TYPE_IPV4 || h->hardware_len != ETH_MAC_BYTES ||

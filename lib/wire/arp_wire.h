@@ -4,7 +4,7 @@
  * Shape:  a packet is 28 bytes after the Ethernet header; trailing padding is the caller's.
  *         Addresses in struct arp are in host order.
  * Thread: pure functions.
- * Errors: enum arp_verdict.
+ * Errors: enum arp_parse_result.
  */
 #ifndef CLOCKOO_ARP_WIRE_H
 #define CLOCKOO_ARP_WIRE_H
@@ -36,14 +36,14 @@ struct arp {
 	uint32_t sender_ip, target_ip;
 };
 
-enum arp_verdict {
+enum arp_parse_result {
 	ARP_WIRE_OK,
-	ARP_WIRE_CUT,
+	ARP_WIRE_TRUNCATED,
 	ARP_WIRE_FORMAT, /* not IPv4 over Ethernet, or neither request nor reply */
 	ARP_WIRE_SENDER, /* a sender no frame can be sent to: a group or zero MAC */
 };
 
-enum arp_verdict arp_parse(struct arp *arp, const uint8_t *p, uint32_t len);
+enum arp_parse_result arp_parse(struct arp *arp, const uint8_t *p, uint32_t len);
 
 /* Write ARP_PACKET_BYTES at p. */
 void arp_emit(uint8_t *p, const struct arp *arp);

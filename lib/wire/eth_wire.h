@@ -11,12 +11,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 
-#define ETH_HEADER_BYTES 14u
-#define ETH_MAC_BYTES    6u
-#define ETH_TAG_BYTES    4u
-#define ETH_TAG_AT       12u /* where a tag stands: behind both addresses */
-#define VLAN_ID          0x0fffu
-#define VLAN_PRIORITY_AT 13u /* bits up */
+#define ETH_HEADER_BYTES    14u
+#define ETH_MAC_BYTES       6u
+#define ETH_TAG_BYTES       4u
+#define ETH_TAG_OFFSET      12u /* where a tag stands: behind both addresses */
+#define VLAN_ID             0x0fffu
+#define VLAN_PRIORITY_SHIFT 13u /* bits up */
 
 enum eth_type {
 	ETH_TYPE_IPV4 = 0x0800,
@@ -59,28 +59,28 @@ eth_mac_is_zero(const uint8_t mac[ETH_MAC_BYTES])
 
 /* What the tag says: priority and VLAN (IEEE 802.1Q clause 9.6). p holds a tagged frame. */
 static inline uint16_t
-eth_tag_get(const uint8_t *p)
+eth_vlan_tci(const uint8_t *p)
 {
-	return __builtin_bswap16(load_u16(p + ETH_TAG_AT + 2));
+	return __builtin_bswap16(load_u16(p + ETH_TAG_OFFSET + 2));
 }
 
 /* Take the tag out; the frame then begins at the address returned, ETH_TAG_BYTES on. */
 static inline uint8_t *
-eth_tag_out(uint8_t *p)
+eth_vlan_strip(uint8_t *p)
 {
-	memmove(p + ETH_TAG_BYTES, p, ETH_TAG_AT);
+	memmove(p + ETH_TAG_BYTES, p, ETH_TAG_OFFSET);
 	return p + ETH_TAG_BYTES;
 }
 
 /* Put a tag in; the frame then begins ETH_TAG_BYTES before p. */
 static inline uint8_t *
-eth_tag_in(uint8_t *p, uint16_t tag)
+eth_vlan_insert(uint8_t *p, uint16_t tag)
 {
 	const struct be16 field[2] = {be16_of(ETH_TYPE_VLAN), be16_of(tag)};
 
 	p -= ETH_TAG_BYTES;
-	memmove(p, p + ETH_TAG_BYTES, ETH_TAG_AT);
-	memcpy(p + ETH_TAG_AT, field, sizeof field);
+	memmove(p, p + ETH_TAG_BYTES, ETH_TAG_OFFSET);
+	memcpy(p + ETH_TAG_OFFSET, field, sizeof field);
 	return p;
 }
 

@@ -12,7 +12,7 @@ mac_option(uint8_t type)
 	return type == ICMP6_NEIGH_SOLICIT ? OPTION_SOURCE_MAC : OPTION_TARGET_MAC;
 }
 
-static enum nd_verdict
+static enum nd_parse_result
 parse_options(struct nd *nd, const uint8_t *p, uint32_t len)
 {
 	const uint8_t wanted = mac_option(nd->type);
@@ -35,13 +35,13 @@ parse_options(struct nd *nd, const uint8_t *p, uint32_t len)
 	return ND_WIRE_OK;
 }
 
-enum nd_verdict
+enum nd_parse_result
 nd_parse(struct nd *nd, const uint8_t *p, uint32_t len)
 {
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 
 	if (len < ND_BYTES)
-		return ND_WIRE_CUT;
+		return ND_WIRE_TRUNCATED;
 	*nd = (struct nd){.type = h->type, .flags = be32_get(h->rest)};
 	memcpy(nd->target.b, p + ICMP6_HEADER_BYTES, sizeof nd->target.b);
 	if (nd->target.b[0] == 0xff)

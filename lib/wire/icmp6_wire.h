@@ -3,7 +3,7 @@
  *
  * Shape:  p is the ICMPv6 header. A solicitation and an advertisement have one struct, nd.
  * Thread: pure functions.
- * Errors: enum nd_verdict. Hop limit and checksum are the caller's.
+ * Errors: enum nd_parse_result. Hop limit and checksum are the caller's.
  * Bounds: every option takes 8 bytes at least of the len given.
  */
 #ifndef CLOCKOO_ICMP6_WIRE_H
@@ -13,7 +13,7 @@
 #include "base/ip_addr.h"
 
 #define ICMP6_HEADER_BYTES 8u
-#define ICMP6_CKSUM_AT     2u
+#define ICMP6_CKSUM_OFFSET 2u
 #define ND_BYTES           24u  /* without options */
 #define ND_EMIT_BYTES      32u  /* with the one that nd_emit writes */
 #define ND_HOP_LIMIT       255u /* whoever sees it, no router has (RFC 4861 section 6.1.1) */
@@ -54,17 +54,17 @@ struct nd {
 	struct ip_addr target;
 };
 
-enum nd_verdict {
+enum nd_parse_result {
 	ND_WIRE_OK,
-	ND_WIRE_CUT,    /* fewer than 24 bytes */
-	ND_WIRE_TARGET, /* the target is a group */
+	ND_WIRE_TRUNCATED, /* fewer than 24 bytes */
+	ND_WIRE_TARGET,    /* the target is a group */
 	ND_WIRE_OPTION, /* an option of no length, past the end, or with an address of another size
 			 */
 	ND_WIRE_MAC,    /* a MAC no frame can be sent to: group or zero */
 };
 
 /* A solicitation or advertisement; its code must be 0. */
-enum nd_verdict nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
+enum nd_parse_result nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
 
 /* Write ND_EMIT_BYTES, the address option with nd->mac included; checksum zero. */
 void nd_emit(uint8_t *p, const struct nd *nd);

@@ -5,7 +5,7 @@
  *         Ethernet padding. Options are stepped over, never read: they are inside header_len.
  * Units:  lengths in bytes; addresses in host order.
  * Thread: pure functions.
- * Errors: enum ipv4_verdict. The header checksum is the caller's: it may come from the port.
+ * Errors: enum ipv4_parse_result. The header checksum is the caller's: it may come from the port.
  */
 #ifndef CLOCKOO_IPV4_WIRE_H
 #define CLOCKOO_IPV4_WIRE_H
@@ -13,13 +13,13 @@
 #include "inet_cksum.h"
 #include "base/check.h"
 
-#define IPV4_HEADER_BYTES 20u
-#define IPV4_MTU_MIN      68u /* RFC 791: every link carries that */
-#define IPV4_TTL          64u
-#define IPV4_DONT_FRAG    0x4000u
-#define IPV4_FRAG_BITS    0x3fffu /* more fragments, and the offset: 0 in a whole packet */
-#define IPV4_MORE_FRAGS   0x2000u
-#define IPV4_FRAG_AT      0x1fffu /* the offset, in units of 8 bytes */
+#define IPV4_HEADER_BYTES     20u
+#define IPV4_MTU_MIN          68u /* RFC 791: every link carries that */
+#define IPV4_TTL              64u
+#define IPV4_DF               0x4000u
+#define IPV4_FRAG_MASK        0x3fffu /* more fragments, and the offset: 0 in a whole packet */
+#define IPV4_MF               0x2000u
+#define IPV4_FRAG_OFFSET_MASK 0x1fffu /* the offset, in units of 8 bytes */
 
 enum ipv4_protocol {
 	IPV4_ICMP = 1,
@@ -43,21 +43,21 @@ struct ipv4_packet {
 	uint8_t protocol;
 };
 
-enum ipv4_verdict {
+enum ipv4_parse_result {
 	IPV4_WIRE_OK,
-	IPV4_WIRE_CUT,      /* fewer than 20 bytes, or than the total length says */
-	IPV4_WIRE_VERSION,  /* not 4 */
-	IPV4_WIRE_IHL,      /* a header of less than 20 bytes, or longer than the packet */
-	IPV4_WIRE_FRAGMENT, /* a part of a packet; all else is filled in */
+	IPV4_WIRE_TRUNCATED, /* fewer than 20 bytes, or than the total length says */
+	IPV4_WIRE_VERSION,   /* not 4 */
+	IPV4_WIRE_IHL,       /* a header of less than 20 bytes, or longer than the packet */
+	IPV4_WIRE_FRAGMENT,  /* a part of a packet; all else is filled in */
 };
 
-static inline enum ipv4_verdict
+static inline enum ipv4_parse_result
 ipv4_parse(struct ipv4_packet *ip, const uint8_t *p, uint32_t len)
 {
 	const struct ipv4_header *h = (const struct ipv4_header *)p;
 
 	if (len < IPV4_HEADER_BYTES)
-		return IPV4_WIRE_CUT;
+		return IPV4_WIRE_TRUNCATED;
 	if (h->version_ihl >> 4 != 4)
 		return IPV4_WIRE_VERSION;
 	ip->header_len = (uint16_t)((h->version_ihl & 0xf) * 4);
@@ -65,11 +65,11 @@ ipv4_parse(struct ipv4_packet *ip, const uint8_t *p, uint32_t len)
 	if (ip->header_len < IPV4_HEADER_BYTES || ip->header_len > ip->total_len)
 		return IPV4_WIRE_IHL;
 	if (ip->total_len > len)
-		return IPV4_WIRE_CUT;
+		return IPV4_WIRE_TRUNCATED;
 	ip->src = be32_get(h->src);
 	ip->dst = be32_get(h->dst);
 	ip->protocol = h->protocol;
-	return (be16_get(h->fragment) & IPV4_FRAG_BITS) == 0 ? IPV4_WIRE_OK : IPV4_WIRE_FRAGMENT;
+	return (be16_get(h->fragment) & IPV4_FRAG_MASK) == 0 ? IPV4_WIRE_OK : IPV4_WIRE_FRAGMENT;
 }
 
 /* Does the header's own checksum hold? header_len from ipv4_parse. */
@@ -97,7 +97,7 @@ ipv4_emit(uint8_t *p, uint32_t src, uint32_t dst, uint8_t protocol, uint16_t tot
 	*h = (struct ipv4_header){
 		.version_ihl = 0x45,
 		.total_len = be16_of(total_len),
-		.fragment = be16_of(IPV4_DONT_FRAG),
+		.fragment = be16_of(IPV4_DF),
 		.ttl = IPV4_TTL,
 		.protocol = protocol,
 		.src = be32_of(src),

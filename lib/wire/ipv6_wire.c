@@ -5,8 +5,8 @@
 
 /* Hop-by-hop and destination options: pads are stepped over, so is every other option that may be.
  */
-static enum ipv6_verdict
-check_options(const uint8_t *p, uint32_t len)
+static enum ipv6_parse_result
+parse_ext_options(const uint8_t *p, uint32_t len)
 {
 	uint32_t at = 2;
 
@@ -16,7 +16,7 @@ check_options(const uint8_t *p, uint32_t len)
 			continue;
 		}
 		if (len - at < 2 || p[at + 1] > len - at - 2)
-			return IPV6_WIRE_CHAIN;
+			return IPV6_WIRE_EXT_HEADERS;
 		if (p[at] & OPTION_DISCARD)
 			return IPV6_WIRE_OPTION;
 		at += 2u + p[at + 1];
@@ -25,18 +25,18 @@ check_options(const uint8_t *p, uint32_t len)
 }
 
 /* One header of those that carry their length; *len is set. */
-static enum ipv6_verdict
-check_extension(uint8_t kind, const uint8_t *p, uint32_t left, uint32_t *len)
+static enum ipv6_parse_result
+parse_extension(uint8_t kind, const uint8_t *p, uint32_t left, uint32_t *len)
 {
 	if (left < IPV6_EXT_UNIT)
-		return IPV6_WIRE_CHAIN;
+		return IPV6_WIRE_EXT_HEADERS;
 	*len = kind == IPV6_FRAGMENT ? IPV6_FRAGMENT_BYTES : (p[1] + 1u) * IPV6_EXT_UNIT;
 	if (*len > left)
-		return IPV6_WIRE_CHAIN;
+		return IPV6_WIRE_EXT_HEADERS;
 	if (kind == IPV6_ROUTING && p[3] != 0)
 		return IPV6_WIRE_ROUTING;
 	if (kind == IPV6_HOP_BY_HOP || kind == IPV6_DESTINATION)
-		return check_options(p, *len);
+		return parse_ext_options(p, *len);
 	return IPV6_WIRE_OK;
 }
 
@@ -49,36 +49,36 @@ is_extension(uint8_t next)
 
 /* Offset zero and no more to come is a packet in one fragment: taken as whole (RFC 6946). */
 static bool
-is_part(const uint8_t *p)
+is_fragment(const uint8_t *p)
 {
 	const struct ipv6_fragment *f = (const struct ipv6_fragment *)p;
 
-	return (be16_get(f->at_more) & (IPV6_FRAGMENT_AT | IPV6_FRAGMENT_MORE)) != 0;
+	return (be16_get(f->offset_more) & (IPV6_FRAGMENT_OFFSET_MASK | IPV6_MORE_FRAGMENTS)) != 0;
 }
 
-enum ipv6_verdict
-ipv6_walk(struct ipv6_packet *ip, const uint8_t *p)
+enum ipv6_parse_result
+ipv6_parse_extensions(struct ipv6_packet *ip, const uint8_t *p)
 {
 	for (uint32_t n = 0; n < IPV6_EXT_MAX && is_extension(ip->next); n++) {
 		const uint8_t *ext = p + ip->l4_at;
 		const uint8_t kind = ip->next;
-		enum ipv6_verdict verdict;
+		enum ipv6_parse_result verdict;
 		uint32_t len = 0;
 
 		if (kind == IPV6_HOP_BY_HOP && n != 0)
-			return IPV6_WIRE_CHAIN; /* section 4.1: first or not at all */
-		verdict = check_extension(kind, ext, ip->l4_len, &len);
+			return IPV6_WIRE_EXT_HEADERS; /* section 4.1: first or not at all */
+		verdict = parse_extension(kind, ext, ip->l4_len, &len);
 		if (verdict != IPV6_WIRE_OK)
 			return verdict;
 		ip->next = ext[0];
 		ip->l4_at = (uint16_t)(ip->l4_at + len);
 		ip->l4_len = (uint16_t)(ip->l4_len - len);
 		if (ip->l4_at > IPV6_HEADER_BYTES + IPV6_EXT_BYTES_MAX)
-			return IPV6_WIRE_CHAIN;
-		if (kind == IPV6_FRAGMENT && is_part(ext))
+			return IPV6_WIRE_EXT_HEADERS;
+		if (kind == IPV6_FRAGMENT && is_fragment(ext))
 			return IPV6_WIRE_FRAGMENT;
 	}
-	return is_extension(ip->next) ? IPV6_WIRE_CHAIN : IPV6_WIRE_OK;
+	return is_extension(ip->next) ? IPV6_WIRE_EXT_HEADERS : IPV6_WIRE_OK;
 }
 
 struct ip_addr

@@ -5,7 +5,7 @@
  *         padding. Extension headers are stepped over: l4_at is behind the last of them.
  * Units:  lengths and offsets in bytes, from the IPv6 header; addresses as on the wire.
  * Thread: pure functions.
- * Errors: enum ipv6_verdict.
+ * Errors: enum ipv6_parse_result.
  * Bounds: IPV6_EXT_MAX extension headers of IPV6_EXT_BYTES_MAX bytes together (RFC 8504 section
  *         5.3 lets a host set such limits); every turn of the option loop takes a byte at least.
  */
@@ -15,15 +15,15 @@
 #include "base/check.h"
 #include "base/ip_addr.h"
 
-#define IPV6_HEADER_BYTES   40u
-#define IPV6_FRAGMENT_BYTES 8u
-#define IPV6_MTU_MIN        1280u /* RFC 8200 section 5: every link carries that */
-#define IPV6_HOP_LIMIT      64u
-#define IPV6_EXT_MAX        8u
-#define IPV6_EXT_UNIT       8u /* of their lengths, the first not counted */
-#define IPV6_EXT_BYTES_MAX  256u
-#define IPV6_FRAGMENT_MORE  0x0001u
-#define IPV6_FRAGMENT_AT    0xfff8u /* the offset, in place: in bytes */
+#define IPV6_HEADER_BYTES         40u
+#define IPV6_FRAGMENT_BYTES       8u
+#define IPV6_MTU_MIN              1280u /* RFC 8200 section 5: every link carries that */
+#define IPV6_HOP_LIMIT            64u
+#define IPV6_EXT_MAX              8u
+#define IPV6_EXT_UNIT             8u /* of their lengths, the first not counted */
+#define IPV6_EXT_BYTES_MAX        256u
+#define IPV6_MORE_FRAGMENTS       0x0001u
+#define IPV6_FRAGMENT_OFFSET_MASK 0xfff8u /* the offset, in place: in bytes */
 
 enum ipv6_next {
 	IPV6_HOP_BY_HOP = 0,
@@ -46,7 +46,7 @@ static_assert(sizeof(struct ipv6_header) == IPV6_HEADER_BYTES, "RFC 8200 section
 
 struct ipv6_fragment {
 	uint8_t next, reserved;
-	struct be16 at_more;
+	struct be16 offset_more;
 	struct be32 id;
 };
 static_assert(sizeof(struct ipv6_fragment) == IPV6_FRAGMENT_BYTES, "RFC 8200 section 4.5");
@@ -57,37 +57,37 @@ struct ipv6_packet {
 	uint16_t l4_at, l4_len;
 };
 
-enum ipv6_verdict {
+enum ipv6_parse_result {
 	IPV6_WIRE_OK,
-	IPV6_WIRE_CUT,      /* fewer than 40 bytes, or than the payload length says */
-	IPV6_WIRE_VERSION,  /* not 6 */
-	IPV6_WIRE_CHAIN,    /* extension headers cut, out of order, too many or too long */
-	IPV6_WIRE_OPTION,   /* an option we do not know that says: discard (section 4.2) */
-	IPV6_WIRE_ROUTING,  /* a routing header with segments left: we are no router */
-	IPV6_WIRE_FRAGMENT, /* a part of a packet; its fragment header ends at l4_at */
+	IPV6_WIRE_TRUNCATED,   /* fewer than 40 bytes, or than the payload length says */
+	IPV6_WIRE_VERSION,     /* not 6 */
+	IPV6_WIRE_EXT_HEADERS, /* extension headers cut, out of order, too many or too long */
+	IPV6_WIRE_OPTION,      /* an option we do not know that says: discard (section 4.2) */
+	IPV6_WIRE_ROUTING,     /* a routing header with segments left: we are no router */
+	IPV6_WIRE_FRAGMENT,    /* a part of a packet; its fragment header ends at l4_at */
 };
 
 /* The chain behind the fixed header; for ipv6_parse. */
-enum ipv6_verdict ipv6_walk(struct ipv6_packet *ip, const uint8_t *p);
+enum ipv6_parse_result ipv6_parse_extensions(struct ipv6_packet *ip, const uint8_t *p);
 
-static inline enum ipv6_verdict
+static inline enum ipv6_parse_result
 ipv6_parse(struct ipv6_packet *ip, const uint8_t *p, uint32_t len)
 {
 	const struct ipv6_header *h = (const struct ipv6_header *)p;
 
 	if (len < IPV6_HEADER_BYTES)
-		return IPV6_WIRE_CUT;
+		return IPV6_WIRE_TRUNCATED;
 	if (h->version_class >> 4 != 6)
 		return IPV6_WIRE_VERSION;
 	ip->l4_len = be16_get(h->payload_len);
 	if (IPV6_HEADER_BYTES + ip->l4_len > len)
-		return IPV6_WIRE_CUT;
+		return IPV6_WIRE_TRUNCATED;
 	ip->next = h->next;
 	ip->hop_limit = h->hop_limit;
 	ip->l4_at = IPV6_HEADER_BYTES;
 	if (likely(h->next == IPV6_UDP || h->next == IPV6_TCP))
 		return IPV6_WIRE_OK;
-	return ipv6_walk(ip, p);
+	return ipv6_parse_extensions(ip, p);
 }
 
 /* Write a plain header: class and flow label zero. */

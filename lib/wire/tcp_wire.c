@@ -41,7 +41,7 @@ put32(uint8_t *p, uint32_t v)
 
 /* RFC 2018 section 3: at least one block, and whole ones. */
 static bool
-take_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+parse_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
 	const uint32_t bytes = len - OPT_SACK_BYTES;
 	const uint32_t count = bytes / sizeof(struct tcp_sack_block);
@@ -56,7 +56,7 @@ take_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 
 /* One option with a length byte; len is that byte, and so many bytes are there. */
 static bool
-take_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
 	switch (p[0]) {
 	case OPT_MSS:
@@ -75,7 +75,7 @@ take_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 		opt->seen |= TCP_HAS_SACK_PERMITTED;
 		return len == OPT_SACK_PERMITTED_BYTES;
 	case OPT_SACK:
-		return take_sack(opt, p, len);
+		return parse_sack(opt, p, len);
 	case OPT_TIMESTAMPS:
 		if (len != OPT_TIMESTAMPS_BYTES)
 			return false;
@@ -91,7 +91,7 @@ take_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 /* The layout that RFC 7323 appendix A recommends, and that nearly every segment has: NOP, NOP,
  * timestamps, and nothing else. */
 static inline bool
-take_timestamps_alone(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
 	static const uint8_t layout[4] = {OPT_NOP, OPT_NOP, OPT_TIMESTAMPS, OPT_TIMESTAMPS_BYTES};
 
@@ -106,7 +106,7 @@ take_timestamps_alone(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 static bool
 parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
-	if (take_timestamps_alone(opt, p, len))
+	if (parse_timestamps_only(opt, p, len))
 		return true;
 	for (uint32_t at = 0; at < len;) {
 		if (p[at] == OPT_END)
@@ -119,20 +119,20 @@ parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 		 * (MUST-7: be prepared to handle an illegal option length). */
 		if (len - at < 2 || p[at + 1] < 2 || p[at + 1] > len - at)
 			return false;
-		if (!take_option(opt, p + at, p[at + 1]))
+		if (!parse_option(opt, p + at, p[at + 1]))
 			return false;
 		at += p[at + 1];
 	}
 	return true;
 }
 
-enum tcp_verdict
+enum tcp_parse_result
 tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 {
 	const struct tcp_header *h = (const struct tcp_header *)p;
 
 	if (len < TCP_HEADER_BYTES)
-		return TCP_WIRE_CUT;
+		return TCP_WIRE_TRUNCATED;
 
 	const uint32_t header_len = (uint32_t)(h->data_offset >> 4) * 4;
 

@@ -7,7 +7,7 @@
  * Units:  header_len in bytes, options included; window as it stands on the wire, unscaled.
  * Owner:  payload and opt.sack are views: into the parsed bytes, or of what is to be emitted.
  * Thread: pure functions.
- * Errors: enum tcp_verdict; on any but TCP_WIRE_OK *seg is unspecified. Checksums are the
+ * Errors: enum tcp_parse_result; on any but TCP_WIRE_OK *seg is unspecified. Checksums are the
  *         caller's (inet_cksum.h).
  * Bounds: TCP_OPTIONS_MAX bytes of options; every turn of the option loop takes at least one.
  */
@@ -20,7 +20,7 @@
 #define TCP_HEADER_BYTES     20u
 #define TCP_OPTIONS_MAX      40u
 #define TCP_HEADER_MAX       (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
-#define TCP_CKSUM_AT         16u   /* offset of the checksum in the header */
+#define TCP_CKSUM_OFFSET     16u   /* offset of the checksum in the header */
 #define TCP_WSCALE_MAX       14u   /* RFC 7323 section 2.3 */
 #define TCP_MSS_DEFAULT      536u  /* RFC 9293 MUST-15: without an MSS option */
 #define TCP_MSS_DEFAULT_V6   1220u /* the same over IPv6 */
@@ -35,7 +35,7 @@ struct tcp_header {
 	struct be16 window, cksum, urgent;
 };
 static_assert(sizeof(struct tcp_header) == TCP_HEADER_BYTES, "RFC 9293 figure 1");
-static_assert(offsetof(struct tcp_header, cksum) == TCP_CKSUM_AT, "RFC 9293 figure 1");
+static_assert(offsetof(struct tcp_header, cksum) == TCP_CKSUM_OFFSET, "RFC 9293 figure 1");
 
 enum tcp_flag {
 	TCP_FIN = 0x01,
@@ -82,16 +82,16 @@ struct tcp_seg {
 	struct view payload; /* parse only */
 };
 
-enum tcp_verdict {
+enum tcp_parse_result {
 	TCP_WIRE_OK,
-	TCP_WIRE_CUT,         /* fewer than 20 bytes */
+	TCP_WIRE_TRUNCATED,   /* fewer than 20 bytes */
 	TCP_WIRE_BAD_OFFSET,  /* data offset below 5 words, or past the end */
 	TCP_WIRE_BAD_OPTIONS, /* an option without a length, too short, too long, or of a wrong size
 			       */
 };
 
 /* len bytes at p: header and payload, from the IP total length. */
-enum tcp_verdict tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
+enum tcp_parse_result tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
 
 /* Write the header with the options that opt.seen names, each padded to words; checksum and
  * urgent pointer zero. SACK blocks that find no room behind the others are left away, the last

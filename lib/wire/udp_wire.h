@@ -3,7 +3,7 @@
  *
  * Units:  lengths in bytes, header included; ports in host order.
  * Thread: pure functions.
- * Errors: enum udp_verdict. The checksum is the caller's: it may come from the port.
+ * Errors: enum udp_parse_result. The checksum is the caller's: it may come from the port.
  */
 #ifndef CLOCKOO_UDP_WIRE_H
 #define CLOCKOO_UDP_WIRE_H
@@ -12,13 +12,13 @@
 #include "base/check.h"
 
 #define UDP_HEADER_BYTES 8u
-#define UDP_CKSUM_AT     6u /* offset of the checksum in the header */
+#define UDP_CKSUM_OFFSET 6u /* offset of the checksum in the header */
 
 struct udp_header {
 	struct be16 src_port, dst_port, len, cksum;
 };
 static_assert(sizeof(struct udp_header) == UDP_HEADER_BYTES, "RFC 768, format");
-static_assert(offsetof(struct udp_header, cksum) == UDP_CKSUM_AT, "RFC 768, format");
+static_assert(offsetof(struct udp_header, cksum) == UDP_CKSUM_OFFSET, "RFC 768, format");
 
 struct udp {
 	uint16_t src_port, dst_port;
@@ -26,19 +26,19 @@ struct udp {
 	bool has_cksum; /* zero on the wire: the sender made none */
 };
 
-enum udp_verdict {
+enum udp_parse_result {
 	UDP_WIRE_OK,
-	UDP_WIRE_CUT, /* fewer than 8 bytes */
-	UDP_WIRE_LEN, /* its length is below 8, or past the end of the packet */
+	UDP_WIRE_TRUNCATED, /* fewer than 8 bytes */
+	UDP_WIRE_LEN,       /* its length is below 8, or past the end of the packet */
 };
 
-static inline enum udp_verdict
+static inline enum udp_parse_result
 udp_parse(struct udp *udp, const uint8_t *p, uint32_t len)
 {
 	const struct udp_header *h = (const struct udp_header *)p;
 
 	if (len < UDP_HEADER_BYTES)
-		return UDP_WIRE_CUT;
+		return UDP_WIRE_TRUNCATED;
 	udp->src_port = be16_get(h->src_port);
 	udp->dst_port = be16_get(h->dst_port);
 	udp->len = be16_get(h->len);

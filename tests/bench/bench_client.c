@@ -1,6 +1,6 @@
 #include "bench_client.h"
 
-#include "bench_bed.h"
+#include "bench_fixture.h"
 #include "stack/neigh_table.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define TIMEOUT_NS   5000000000ull
 
 static struct stack_config
-stack_config_of(const struct bench_asks *a)
+stack_config_of(const struct bench_workload *a)
 {
 	const bool tcp = a->transport == LOAD_TCP;
 
@@ -31,7 +31,7 @@ stack_config_of(const struct bench_asks *a)
 }
 
 static struct load_config
-load_config_of(const struct bench_client *c, const struct bench_asks *a)
+load_config_of(const struct bench_client *c, const struct bench_workload *a)
 {
 	return (struct load_config){
 		.workload = &c->w,
@@ -51,7 +51,7 @@ load_config_of(const struct bench_client *c, const struct bench_asks *a)
 }
 
 void
-bench_client_plan(struct bench_client *c, const struct bench_asks *a)
+bench_client_plan(struct bench_client *c, const struct bench_workload *a)
 {
 	c->w = (struct workload){
 		.keys = {.kind = a->zipf > 0 ? KEYS_ZIPF : KEYS_UNIFORM,
@@ -60,13 +60,13 @@ bench_client_plan(struct bench_client *c, const struct bench_asks *a)
 		.set_share = a->sets,
 		.multiget = a->multiget,
 	};
-	size_law_uniform(&c->w.key_size, KEY_BYTES, KEY_BYTES);
-	size_law_uniform(&c->w.value_size, a->value_bytes, a->value_bytes);
+	size_distribution_uniform(&c->w.key_size, KEY_BYTES, KEY_BYTES);
+	size_distribution_uniform(&c->w.value_size, a->value_bytes, a->value_bytes);
 	workload_init(&c->w);
 }
 
 size_t
-bench_client_bytes(const struct bench_client *c, const struct bench_asks *a)
+bench_client_bytes(const struct bench_client *c, const struct bench_workload *a)
 {
 	const struct stack_config stack_cfg = stack_config_of(a);
 	const struct load_config load_cfg = load_config_of(c, a);
@@ -76,7 +76,7 @@ bench_client_bytes(const struct bench_client *c, const struct bench_asks *a)
 }
 
 void
-bench_client_make(struct bench_client *c, const struct bench_asks *a, struct region *r,
+bench_client_make(struct bench_client *c, const struct bench_workload *a, struct region *r,
 		  struct port *port)
 {
 	const struct stack_config stack_cfg = stack_config_of(a);
@@ -95,15 +95,15 @@ bench_client_count(const struct bench_client *c, enum load_counter which)
 void
 bench_client_check(const struct bench_client *c)
 {
-	static const enum load_counter lies[] = {LOAD_WRONG_KEY, LOAD_WRONG_VALUE, LOAD_BROKEN,
-						 LOAD_MISSES,    LOAD_REFUSED,     LOAD_LOST,
-						 LOAD_RESET};
+	static const enum load_counter wrong[] = {LOAD_WRONG_KEY, LOAD_WRONG_VALUE, LOAD_BROKEN,
+						  LOAD_MISSES,    LOAD_REFUSED,     LOAD_LOST,
+						  LOAD_RESET};
 
-	for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
-		if (bench_client_count(c, lies[i]) != 0) {
+	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		if (bench_client_count(c, wrong[i]) != 0) {
 			fprintf(stderr, "bench: %llu %s\n",
-				(unsigned long long)bench_client_count(c, lies[i]),
-				load_counter_names[lies[i]].words);
+				(unsigned long long)bench_client_count(c, wrong[i]),
+				load_counter_names[wrong[i]].words);
 			exit(1);
 		}
 }

@@ -1,5 +1,5 @@
 /*
- * bench_client.h - a load generator's core over a port of a bench: who asks bench_bed.h.
+ * bench_client.h - a load generator's core over a port of a bench: the client of bench_fixture.h.
  *
  * Shape:  workload, stack and generator in the caller's region; the port is the caller's. TCP
  * speaks timestamps, as kernel clients do. Thread: one. Errors: a wrong answer ends the process.
@@ -11,7 +11,7 @@
 #include "load/load_core.h"
 
 /* What is asked for. */
-struct bench_asks {
+struct bench_workload {
 	enum load_transport transport;
 	uint32_t keys, value_bytes, multiget;
 	uint32_t conns, depth_max; /* TCP */
@@ -28,10 +28,10 @@ struct bench_client {
 };
 
 /* The workload is made first: the generator's size depends on it. */
-void bench_client_plan(struct bench_client *c, const struct bench_asks *asks);
-size_t bench_client_bytes(const struct bench_client *c, const struct bench_asks *asks);
-void bench_client_make(struct bench_client *c, const struct bench_asks *asks, struct region *r,
-		       struct port *port);
+void bench_client_plan(struct bench_client *c, const struct bench_workload *workload);
+size_t bench_client_bytes(const struct bench_client *c, const struct bench_workload *workload);
+void bench_client_make(struct bench_client *c, const struct bench_workload *workload,
+		       struct region *r, struct port *port);
 
 uint64_t bench_client_count(const struct bench_client *c, enum load_counter which);
 

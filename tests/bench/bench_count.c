@@ -58,12 +58,12 @@ note_lap(enum core_stage stage)
 static void
 note_laps(uint64_t passes)
 {
-	for (uint32_t s = STAGE_TAKE; s <= STAGE_INPUT; s++)
+	for (uint32_t s = STAGE_RX; s <= STAGE_INPUT; s++)
 		note_lap(s);
 	for (uint64_t i = 0; i < passes; i++)
-		for (uint32_t s = STAGE_PARSE; s <= STAGE_ANSWER; s++)
+		for (uint32_t s = STAGE_PARSE; s <= STAGE_EXECUTE; s++)
 			note_lap(s);
-	for (uint32_t s = STAGE_ANSWER; s <= STAGE_TIDY; s++)
+	for (uint32_t s = STAGE_EXECUTE; s <= STAGE_HOUSEKEEPING; s++)
 		note_lap(s);
 }
 
@@ -71,14 +71,14 @@ static void
 staged_turns(struct bench_pair *b, FILE *out)
 {
 	struct stage_clock clock = {.cycles = lap_dump};
-	struct look look = {.clock = &clock, .around = toggle};
+	struct turn_timing turn_timing = {.clock = &clock, .hook = toggle};
 	const double requests = bench_pair_served(b);
 
 	for (uint32_t i = 0; i < STAGED_STEPS; i++) {
 		const uint64_t passes = clock.spent[STAGE_PARSE];
 
 		laps.first = true;
-		bench_pair_step(b, &look);
+		bench_pair_step(b, &turn_timing);
 		note_laps(clock.spent[STAGE_PARSE] - passes);
 	}
 	fprintf(out, ", \"staged_requests\": %.3f, \"dumps\": [\"turn\"",
@@ -91,7 +91,7 @@ staged_turns(struct bench_pair *b, FILE *out)
 void
 bench_count(struct bench_pair *b, FILE *out)
 {
-	struct look warm = {0}, counted = {.around = toggle};
+	struct turn_timing warm = {0}, counted = {.hook = toggle};
 	double requests;
 
 	bench_pair_order(b, UINT64_MAX / 4);

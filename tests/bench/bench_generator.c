@@ -100,8 +100,8 @@ build(struct bench *b)
 		.set_share = b->opt.sets / 100,
 		.multiget = 1,
 	};
-	size_law_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
-	size_law_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
+	size_distribution_uniform(&b->w.key_size, KEY_BYTES, KEY_BYTES);
+	size_distribution_uniform(&b->w.value_size, VALUE_BYTES, VALUE_BYTES);
 	workload_init(&b->w);
 	r.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(&load_cfg) +
 		 (64u << 10) + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
@@ -185,7 +185,7 @@ static double
 run_once(struct bench *b)
 {
 	const uint32_t turns = b->opt.requests / b->opt.burst;
-	const struct load_order order = {
+	const struct load_command order = {
 		.task = LOAD_RUN,
 		.depth = b->opt.burst,
 		.measure_ns = UINT64_MAX / 4,
@@ -194,7 +194,7 @@ run_once(struct bench *b)
 	const struct load_result *r = load_core_result(b->core);
 	uint64_t answered;
 
-	load_core_order_mt(b->core, &order);
+	load_core_command_mt(b->core, &order);
 	play(b);
 	histogram_clear(&b->turns);
 	for (uint32_t i = 0; i < turns && !load_core_done_mt(b->core); i++)

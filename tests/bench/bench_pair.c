@@ -28,13 +28,13 @@ static const struct kind kinds[] = {
 static uint64_t
 served(const struct bench_pair *b, enum serve_counter which)
 {
-	return counter_read(&serve_counters(b->bed.serve)[which]);
+	return counter_read(&serve_counters(b->fixture.serve)[which]);
 }
 
 static void
 make_generator(struct bench_pair *b, uint32_t keys, uint32_t core, uint32_t cores)
 {
-	const struct bench_asks asks = {
+	const struct bench_workload workload = {
 		.transport = b->kind->transport,
 		.keys = keys,
 		.value_bytes = VALUE_BYTES,
@@ -51,27 +51,27 @@ make_generator(struct bench_pair *b, uint32_t keys, uint32_t core, uint32_t core
 	struct region r;
 	bool huge;
 
-	bench_client_plan(&b->client, &asks);
-	r = bench_region(bench_client_bytes(&b->client, &asks) + frames, &huge);
+	bench_client_plan(&b->client, &workload);
+	r = bench_region(bench_client_bytes(&b->client, &workload) + frames, &huge);
 	replay_init(&b->port, region_take(&r, frames, 4096), bench_client_mac);
-	bench_client_make(&b->client, &asks, &r, &b->port.port);
+	bench_client_make(&b->client, &workload, &r, &b->port.port);
 	b->core = b->client.core;
 }
 
 static void
-turn(struct bench_pair *b, struct look *look)
+turn(struct bench_pair *b, struct turn_timing *turn_timing)
 {
 	const uint64_t from = bench_cycles();
 
-	if (look->around != NULL)
-		look->around();
-	if (look->clock != NULL)
-		core_turn_timed(&b->bed.core, b->now_ns, look->clock);
+	if (turn_timing->hook != NULL)
+		turn_timing->hook();
+	if (turn_timing->clock != NULL)
+		core_turn_timed(&b->fixture.core, b->now_ns, turn_timing->clock);
 	else
-		core_turn(&b->bed.core, b->now_ns);
-	if (look->around != NULL)
-		look->around();
-	look->cycles += bench_cycles() - from;
+		core_turn(&b->fixture.core, b->now_ns);
+	if (turn_timing->hook != NULL)
+		turn_timing->hook();
+	turn_timing->cycles += bench_cycles() - from;
 }
 
 /* Frames from..to-1 that one end sent are laid before the other. */
@@ -86,22 +86,22 @@ carry(struct replay_port *from, uint32_t first, struct replay_port *to)
 }
 
 void
-bench_pair_step(struct bench_pair *b, struct look *look)
+bench_pair_step(struct bench_pair *b, struct turn_timing *turn_timing)
 {
 	uint32_t at = 0;
 
 	b->now_ns += TURN_NS;
 	do {
-		at = carry(&b->port, at, &b->bed.port);
-		turn(b, look);
+		at = carry(&b->port, at, &b->fixture.port);
+		turn(b, turn_timing);
 	} while (at < b->port.sent_count);
 	replay_recycle(&b->port);
 	at = 0;
 	do {
-		at = carry(&b->bed.port, at, &b->port);
+		at = carry(&b->fixture.port, at, &b->port);
 		load_core_turn(b->core, b->now_ns);
-	} while (at < b->bed.port.sent_count);
-	replay_recycle(&b->bed.port);
+	} while (at < b->fixture.port.sent_count);
+	replay_recycle(&b->fixture.port);
 }
 
 void
@@ -114,7 +114,7 @@ static void
 order(struct bench_pair *b, enum load_task task, uint64_t requests)
 {
 	const struct kind *k = b->kind;
-	const struct load_order o = {
+	const struct load_command o = {
 		.task = task,
 		.conns = CONNS,
 		.depth = k->transport == LOAD_UDP || task == LOAD_RUN ? k->depth : FILL_DEPTH,
@@ -122,7 +122,7 @@ order(struct bench_pair *b, enum load_task task, uint64_t requests)
 		.requests = requests,
 	};
 
-	load_core_order_mt(b->core, &o);
+	load_core_command_mt(b->core, &o);
 }
 
 double
@@ -147,7 +147,7 @@ bench_pair_done(const struct bench_pair *b)
 static void
 fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 {
-	struct look unseen = {0};
+	struct turn_timing unseen = {0};
 	uint64_t stored = 0;
 	bool done = false;
 
@@ -160,7 +160,8 @@ fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 			done &= bench_pair_done(&pairs[i]);
 		}
 	}
-	for (uint32_t step = 0; step < FILL_STEPS_MAX && bench_bed_restless(&pairs[0].bed); step++)
+	for (uint32_t step = 0; step < FILL_STEPS_MAX && bench_fixture_resizing(&pairs[0].fixture);
+	     step++)
 		for (uint32_t i = 0; i < count; i++)
 			bench_pair_step(&pairs[i], &unseen);
 	for (uint32_t i = 0; i < count; i++) {
@@ -177,7 +178,7 @@ void
 bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
 {
 	b->kind = kind;
-	bench_bed_make(&b->bed, keys);
+	bench_fixture_create(&b->fixture, keys);
 	make_generator(b, keys, 0, 1);
 	fill(b, 1, keys);
 }
@@ -185,8 +186,8 @@ bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
 void
 bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *kind, uint32_t keys)
 {
-	const size_t one = bench_bed_bytes() + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
-	const uint32_t mib = bench_bed_mib(keys);
+	const size_t one = bench_fixture_bytes() + REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	const uint32_t mib = bench_fixture_mib(keys);
 	struct bench_shared shared;
 	bool huge;
 	struct region r = bench_region(bench_shared_bytes(mib, count) + count * one, &huge);
@@ -194,15 +195,15 @@ bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *ki
 	bench_shared_make(&shared, mib, count, &r);
 	for (uint32_t i = 0; i < count; i++) {
 		pairs[i].kind = kind;
-		pairs[i].bed.hugepages = huge;
-		bench_bed_join(&pairs[i].bed, &shared, i, &r);
+		pairs[i].fixture.hugepages = huge;
+		bench_fixture_create_shared(&pairs[i].fixture, &shared, i, &r);
 		make_generator(&pairs[i], keys, i, count);
 	}
 	fill(pairs, count, keys);
 }
 
 const struct kind *
-kind_named(const char *name)
+kind_by_name(const char *name)
 {
 	for (uint32_t i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].name, name) == 0)

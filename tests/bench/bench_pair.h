@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_BENCH_PAIR_H
 #define CLOCKOO_BENCH_PAIR_H
 
-#include "bench_bed.h"
+#include "bench_fixture.h"
 #include "bench_client.h"
 
 struct kind {
@@ -24,7 +24,7 @@ struct kind {
 
 struct bench_pair {
 	const struct kind *kind;
-	struct bench_bed bed;
+	struct bench_fixture fixture;
 	struct replay_port port; /* the generator's */
 	struct bench_client client;
 	struct load_core *core; /* the client's */
@@ -32,14 +32,14 @@ struct bench_pair {
 };
 
 /* How turns of the appliance are looked at. */
-struct look {
-	void (*around)(void);      /* called before each of them and after, or NULL */
+struct turn_timing {
+	void (*hook)(void);        /* called before each of them and after, or NULL */
 	struct stage_clock *clock; /* NULL: not by stage */
 	uint64_t cycles;           /* of all of them */
 };
 
 /* NULL: no kind is called so, and stderr has the names. */
-const struct kind *kind_named(const char *name);
+const struct kind *kind_by_name(const char *name);
 
 /* All keys are stored. */
 void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys);
@@ -52,7 +52,7 @@ void bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kin
 void bench_pair_order(struct bench_pair *b, uint64_t requests);
 bool bench_pair_done(const struct bench_pair *b);
 /* A turn of each end, more if there is more than a burst to carry. */
-void bench_pair_step(struct bench_pair *b, struct look *look);
+void bench_pair_step(struct bench_pair *b, struct turn_timing *turn_timing);
 /* Was every answer right? */
 void bench_pair_check(const struct bench_pair *b);
 /* Requests that the appliance has answered so far; of one that is half done, half. */

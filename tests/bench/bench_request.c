@@ -56,35 +56,36 @@ fail(const char *words)
 
 /* Some turns, as one block. Without a request in it there is none. */
 static void
-take_block(struct bench_pair *b, struct look *look, struct blocks *blocks)
+take_block(struct bench_pair *b, struct turn_timing *turn_timing, struct blocks *blocks)
 {
 	const double from = bench_pair_served(b);
-	const uint64_t cycles = look->cycles;
+	const uint64_t cycles = turn_timing->cycles;
 	struct stage_clock before = {0};
 	double requests;
 
-	if (look->clock != NULL)
-		before = *look->clock;
+	if (turn_timing->clock != NULL)
+		before = *turn_timing->clock;
 	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
-		bench_pair_step(b, look);
+		bench_pair_step(b, turn_timing);
 	requests = bench_pair_served(b) - from;
 	if (requests == 0 || blocks->count == BLOCKS_MAX)
 		return;
-	blocks->total[blocks->count] = (double)(look->cycles - cycles) / requests;
-	for (uint32_t s = 0; look->clock != NULL && s < STAGE_COUNT; s++)
+	blocks->total[blocks->count] = (double)(turn_timing->cycles - cycles) / requests;
+	for (uint32_t s = 0; turn_timing->clock != NULL && s < STAGE_COUNT; s++)
 		blocks->stage[s][blocks->count] =
-			(double)(look->clock->spent[s] - before.spent[s]) / requests;
+			(double)(turn_timing->clock->spent[s] - before.spent[s]) / requests;
 	blocks->count++;
 }
 
 /* An order to its end. */
 static void
-obey(struct bench_pair *b, uint64_t requests, struct look *look, struct blocks *blocks)
+run_command(struct bench_pair *b, uint64_t requests, struct turn_timing *turn_timing,
+	    struct blocks *blocks)
 {
 	bench_pair_order(b, requests);
 	blocks->count = 0;
 	for (uint32_t i = 0; i < BLOCKS_LIMIT && !bench_pair_done(b); i++)
-		take_block(b, look, blocks);
+		take_block(b, turn_timing, blocks);
 	if (!bench_pair_done(b))
 		fail("the generator found no end");
 	bench_pair_check(b);
@@ -101,12 +102,12 @@ static struct figures
 run_once(struct bench *b, struct blocks *blocks)
 {
 	struct stage_clock clock = {.cycles = bench_cycles};
-	struct look plain = {0}, staged = {.clock = &clock};
+	struct turn_timing plain = {0}, staged = {.clock = &clock};
 	struct figures f;
 
-	obey(&b->pair, b->opt.requests, &plain, blocks);
+	run_command(&b->pair, b->opt.requests, &plain, blocks);
 	f.total = median(blocks->total, blocks->count);
-	obey(&b->pair, b->opt.requests, &staged, blocks);
+	run_command(&b->pair, b->opt.requests, &staged, blocks);
 	for (uint32_t s = 0; s < STAGE_COUNT; s++)
 		f.stage[s] = median(blocks->stage[s], blocks->count);
 	return f;
@@ -125,7 +126,7 @@ json_open(const struct bench *b)
 	fprintf(out,
 		"{\"compiler\": \"" COMPILER
 		"\", \"case\": \"%s\", \"keys\": %u, \"hugepages\": %s",
-		b->opt.kind->name, b->opt.keys, b->pair.bed.hugepages ? "true" : "false");
+		b->opt.kind->name, b->opt.keys, b->pair.fixture.hugepages ? "true" : "false");
 	return out;
 }
 
@@ -152,7 +153,7 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 		v[i] = runs[i].total;
 	}
 	printf("%s, %u keys, %s\n", b->opt.kind->name, b->opt.keys,
-	       b->pair.bed.hugepages ? "hugepages" : "no hugepages");
+	       b->pair.fixture.hugepages ? "hugepages" : "no hugepages");
 	printf("cycles a request: %.1f", median(v, n));
 	printf(" (least %.1f, most %.1f of %u runs)", v[0], v[n - 1], n);
 	if (keys > 1)
@@ -166,7 +167,7 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
 		for (uint32_t i = 0; i < n; i++)
 			v[i] = runs[i].stage[s];
-		printf("  %-7s %7.1f\n", bench_stage_names[s], median(v, n));
+		printf("  %-12s %7.1f\n", bench_stage_names[s], median(v, n));
 		if (out != NULL)
 			fprintf(out, ", \"stage_%s\": %.1f", bench_stage_names[s], v[n / 2]);
 	}
@@ -197,7 +198,7 @@ options_of(int argc, char **argv)
 		else
 			exit(1);
 	}
-	opt.kind = kind_named(optind < argc ? argv[optind] : "");
+	opt.kind = kind_by_name(optind < argc ? argv[optind] : "");
 	if (opt.kind == NULL)
 		exit(1);
 	return opt;

@@ -56,7 +56,7 @@ ROWS = {
                      "operation_ns": 40} for share in (0, 5, 10, 50)],
     "bench_get": [{"part": "depth", "depth": 8, "mops": 9}, {"part": "chosen", "depth": 8},
                   {"part": "pages", "rss_kb": 10, "huge_kb": 9},
-                  *({"part": "get", "table": table, "mark": table == "boost", "kind": kind,
+                  *({"part": "get", "table": table, "baseline": table == "boost", "kind": kind,
                      "threads": threads, "mops": mops}
                     for kind in ("hit", "miss", "touch") for threads in (1, 2)
                     for table, mops in (("clockoo many", 30), ("clockoo stages", 20),
@@ -462,7 +462,7 @@ class PoorVsBed(FakeVsBed):
 class VsTest(unittest.TestCase):
     def measure(self, quick, bed=FakeVsBed, keep=lambda figures: None):
         log = []
-        cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"take": 3.0}}
+        cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"rx": 3.0}}
         for module, name, fake in ((vs_bench, "VsBed", lambda *_: bed(log)),
                                    (vs_bench, "peers_of", lambda *_: []),
                                    (budget, "cycles", lambda *_, **__: cycles)):

@@ -11,8 +11,8 @@
  *   bench_turn [--keys N] [--burst N] [--runs N] [--requests N] [--protocol text|meta|binary]
  *              [--json FILE]
  */
-#include "bench_bed.h"
-#include "get_talk.h"
+#include "bench_fixture.h"
+#include "get_codec.h"
 
 #include "proto/mc_udp.h"
 #include "wire/eth_wire.h"
@@ -40,7 +40,7 @@ struct options {
 
 struct bench {
 	struct options opt;
-	struct bench_bed bed;
+	struct bench_fixture fixture;
 	uint64_t now_ns;
 	uint8_t *images; /* IMAGES request frames of IMAGE_BYTES */
 	uint32_t *key_of;
@@ -86,14 +86,14 @@ load_keys(struct bench *b)
 
 		key_text(i, key);
 		value_text(i, value);
-		hash = store_hash(b->bed.sc, k);
-		ensure(store_begin(b->bed.sc, &f, k, hash, VALUE_BYTES, 0, 0) == STORE_OK);
-		store_fill(b->bed.sc, &f, value, VALUE_BYTES);
-		ensure(store_finish(b->bed.sc, &f, STORE_SET, 0) == STORE_OK);
+		hash = store_hash(b->fixture.sc, k);
+		ensure(store_begin(b->fixture.sc, &f, k, hash, VALUE_BYTES, 0, 0) == STORE_OK);
+		store_fill(b->fixture.sc, &f, value, VALUE_BYTES);
+		ensure(store_finish(b->fixture.sc, &f, STORE_SET, 0) == STORE_OK);
 		/* The index grows in slices of turns. */
 		if (i % 16 == 0) {
-			store_turn(b->bed.sc, STORE_CLOCK_START);
-			store_tidy(b->bed.sc);
+			store_turn(b->fixture.sc, STORE_CLOCK_START);
+			store_housekeeping(b->fixture.sc);
 		}
 		if (i % (1u << 20) == 0 && i != 0)
 			fprintf(stderr, "\rloading %u of %u keys", i, b->opt.keys);
@@ -140,16 +140,17 @@ make_images(struct bench *b)
 static void
 check_answers(const struct bench *b, uint32_t first)
 {
-	if (b->bed.port.sent_count != b->opt.burst) {
-		fprintf(stderr, "bench_turn: %u answers to %u requests\n", b->bed.port.sent_count,
-			b->opt.burst);
+	if (b->fixture.port.sent_count != b->opt.burst) {
+		fprintf(stderr, "bench_turn: %u answers to %u requests\n",
+			b->fixture.port.sent_count, b->opt.burst);
 		exit(1);
 	}
 	for (uint32_t i = 0; i < b->opt.burst; i++) {
 		const uint32_t index = b->key_of[(first + i) % IMAGES];
 		const uint32_t at = ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES +
 				    sizeof(struct mc_udp_frame);
-		const struct view answer = {b->bed.port.sent[i] + at, b->bed.port.sent_len[i] - at};
+		const struct view answer = {b->fixture.port.sent[i] + at,
+					    b->fixture.port.sent_len[i] - at};
 		char key[KEY_BYTES + 1], value[VALUE_BYTES + 1];
 
 		key_text(index, key);
@@ -169,18 +170,18 @@ play(struct bench *b, struct stage_clock *clock, bool checked)
 	uint64_t t;
 
 	for (uint32_t i = 0; i < b->opt.burst; i++, b->next++)
-		replay_load(&b->bed.port, b->images + (size_t)(b->next % IMAGES) * IMAGE_BYTES,
+		replay_load(&b->fixture.port, b->images + (size_t)(b->next % IMAGES) * IMAGE_BYTES,
 			    b->image_len);
 	b->now_ns += TURN_NS;
 	t = bench_cycles();
 	if (clock != NULL)
-		core_turn_timed(&b->bed.core, b->now_ns, clock);
+		core_turn_timed(&b->fixture.core, b->now_ns, clock);
 	else
-		core_turn(&b->bed.core, b->now_ns);
+		core_turn(&b->fixture.core, b->now_ns);
 	t = bench_cycles() - t;
 	if (checked)
 		check_answers(b, first);
-	replay_recycle(&b->bed.port);
+	replay_recycle(&b->fixture.port);
 	return t;
 }
 
@@ -213,15 +214,15 @@ report(const struct bench *b, const struct figures *runs)
 	bench_sort(v, n);
 	printf("UDP get, %u-byte keys, %u-byte values, %u keys, bursts of %u, %s\n", KEY_BYTES,
 	       VALUE_BYTES, b->opt.keys, b->opt.burst,
-	       b->bed.hugepages ? "hugepages" : "no hugepages");
+	       b->fixture.hugepages ? "hugepages" : "no hugepages");
 	printf("cycles per request: %.1f (least %.1f, most %.1f of %u runs)\n", v[n / 2], v[0],
 	       v[n - 1], n);
 	if (json != NULL)
 		fprintf(json,
 			"{\"keys\": %u, \"burst\": %u, \"hugepages\": %s, "
 			"\"cycles_per_udp_get\": %.1f, \"least\": %.1f, \"most\": %.1f",
-			b->opt.keys, b->opt.burst, b->bed.hugepages ? "true" : "false", v[n / 2],
-			v[0], v[n - 1]);
+			b->opt.keys, b->opt.burst, b->fixture.hugepages ? "true" : "false",
+			v[n / 2], v[0], v[n - 1]);
 	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
 		for (uint32_t i = 0; i < n; i++)
 			v[i] = runs[i].stage[s];
@@ -230,7 +231,7 @@ report(const struct bench *b, const struct figures *runs)
 	}
 	printf("\nby stage (with a clock between stages):\n");
 	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
-		printf("  %-7s %6.1f  %4.1f %%\n", bench_stage_names[s], stage[s],
+		printf("  %-12s %6.1f  %4.1f %%\n", bench_stage_names[s], stage[s],
 		       100 * stage[s] / sum);
 		if (json != NULL)
 			fprintf(json, ", \"stage_%s\": %.1f", bench_stage_names[s], stage[s]);
@@ -292,7 +293,7 @@ main(int argc, char **argv)
 	static struct figures runs[RUNS_MAX];
 
 	b.opt = options_of(argc, argv);
-	bench_bed_make(&b.bed, b.opt.keys);
+	bench_fixture_create(&b.fixture, b.opt.keys);
 	load_keys(&b);
 	make_images(&b);
 	play(&b, NULL, false); /* the first turn also announces our address */

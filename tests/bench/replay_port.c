@@ -20,7 +20,7 @@ replay_rx(struct port *port, struct burst *b, uint32_t count)
 	b->count = rp->loaded.count;
 	for (uint32_t i = 0; i < b->count; i++) {
 		b->len[i] = rp->loaded.len[i];
-		b->mark[i] = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
+		b->ol_flags[i] = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
 		b->data[i] = rp->loaded.data[i];
 		b->frame[i] = rp->loaded.frame[i];
 	}
@@ -48,7 +48,7 @@ replay_alloc(struct port *port, struct burst *b, uint32_t count)
 		uint8_t *data = rp->free[--rp->free_count];
 
 		b->len[b->count] = 0;
-		b->mark[b->count] = 0;
+		b->ol_flags[b->count] = 0;
 		b->data[b->count] = data;
 		b->frame[b->count] = (struct frame *)data;
 	}

@@ -80,7 +80,7 @@ CASES = [
     (["bind", AT["port0"]], 0, f"of use once its IOMMU group is bound too: {AT['port1']}",
      f"-b vfio-pci {AT['port0']}"),
     (["bind", AT["pf0"]], 1, "refused: 0000:10:00.0: it has virtual functions", ""),
-    (["bind", UNSEEN], 1, "its interface is not to be seen here", ""),
+    (["bind", UNSEEN], 1, "its interface is not visible here", ""),
     (["bind", BOUND], 0, "bound to vfio-pci", ""),
     (["bind", MLX], 0, "stays with mlx5_core", ""),
     (["bind", NOGROUP], 1, "no IOMMU: switch on", ""),
@@ -98,7 +98,7 @@ CASES = [
     (["unbind", AT["free0"]], 0, "is the kernel's already, by ixgbe", ""),
     (["unbind", BOUND], 0, "back with e1000e", f"-b e1000e {BOUND}"),
     (["frob"], 1, "expected list, bind", ""),
-    (["--frob", "list"], 1, "there is no such option", ""),
+    (["--frob", "list"], 1, "unknown option", ""),
 ]
 
 CONNECT_TRIES, CONNECT_PAUSE_S = 100, 0.05

@@ -29,7 +29,7 @@ MEANT_FOR = {
 
 # What the machine lacks yet.
 STILL = {
-    "cloud-vm.yaml": ":8: port.nic: 0000:00:03.0 is bound to virtio-pci, not to user space: "
+    "cloud-vm.yaml": ":8: port.nic: 0000:00:03.0 is bound to virtio-pci, not to a user-space driver: "
                      "tools/nic bind 0000:00:03.0",
     "small-server.yaml": ":9: port.nic: there is no PCI device 0000:03:00.0; tools/nic list shows "
                          "the NICs",
@@ -42,7 +42,7 @@ WRONG_FILE = 78
 REFUSED = [
     ("cores:\n  list: [1, 40]\n", PAPER,
      "f.yaml:2: cores.list: there is no CPU 40 for core 40; this process may use CPUs 0 1 2"),
-    ("cores:\n  count: 33\n", PAPER, "f.yaml:2: cores.count: 33 cores asked for, 32 CPUs there"),
+    ("cores:\n  count: 33\n", PAPER, "f.yaml:2: cores.count: 33 cores requested, 32 CPUs available"),
     ("cores:\n  control_cpu: 90\n", VM, "f.yaml:2: cores.control_cpu: there is no CPU 90"),
     ("port:\n  nic: 0000:04:00.0\n  rx_ring: 8192\n", PAPER,
      "f.yaml:3: port.rx_ring: 8192: port ixgbe takes at most 4096"),
@@ -76,27 +76,27 @@ class ConfigProgram(unittest.TestCase):
             done = check(EXAMPLES / name, where)
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)
             first, _, rest = done.stdout.partition("\n")
-            self.assertEqual(first, f"{EXAMPLES / name}: right")
-            still = f"still missing before a start: {EXAMPLES / name}{STILL[name]}\n" if name in STILL else ""
+            self.assertEqual(first, f"{EXAMPLES / name}: configuration OK")
+            still = f"not ready to start: {EXAMPLES / name}{STILL[name]}\n" if name in STILL else ""
             self.assertEqual(rest, still)
 
     def test_a_nic_that_is_the_kernels_or_not_there_is_said_with_line_key_and_cure(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "f.yaml"
-            for nic, words in (("0000:00:03.0", "0000:00:03.0 is bound to virtio-pci, not to user space: "
+            for nic, words in (("0000:00:03.0", "0000:00:03.0 is bound to virtio-pci, not to a user-space driver: "
                                                 "tools/nic bind 0000:00:03.0"),
                                ("00:1f.0", "there is no PCI device 0000:00:1f.0; tools/nic list shows "
                                            "the NICs")):
                 path.write_text(f"port:\n  nic: {nic}\n")
                 done = check("f.yaml", "vm", cwd=folder)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), nic)
-                self.assertEqual(done.stdout, "f.yaml: right\nstill missing before a start: "
+                self.assertEqual(done.stdout, "f.yaml: configuration OK\nnot ready to start: "
                                  f"f.yaml:2: port.nic: {words}\n")
 
     def test_an_example_is_wrong_for_a_machine_too_small(self):
         done = check(EXAMPLES / "intel-paper.yaml", VM)
         self.assertEqual(done.returncode, WRONG_FILE)
-        self.assertIn("intel-paper.yaml:16: cores.count: 16 cores asked for", done.stderr)
+        self.assertIn("intel-paper.yaml:16: cores.count: 16 cores requested", done.stderr)
 
     def test_the_papers_clients_find_all_cores_on_the_one_udp_port_they_know(self):
         done = clockoo("--config", EXAMPLES / "intel-paper.yaml", "--plan", "--sysfs", machine(PAPER),
@@ -149,15 +149,15 @@ class ConfigProgram(unittest.TestCase):
             path.write_text("port:\n  nic: tap\n")
             done = check("f.yaml", None, cwd=folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("\nstill missing before a start: f.yaml:2: port.nic tap: needs port.iface "
+            self.assertIn("\nnot ready to start: f.yaml:2: port.nic tap: needs port.iface "
                           "NAME", done.stdout)
             path.write_text("port:\n  iface: v0\nauth:\n  file: users\n")
             done = check("f.yaml", None, cwd=folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("\nstill missing before a start: f.yaml:4: auth.file: users: No such file",
+            self.assertIn("\nnot ready to start: f.yaml:4: auth.file: users: No such file",
                           done.stdout)
             (pathlib.Path(folder) / "users").write_text("a:b\n")
-            self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: right\n")
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: configuration OK\n")
 
     def test_a_memcached_conf_is_told_apart_and_converted_as_it_is_told(self):
         """As Debian's is written, but for -l 127.0.0.1, which would be refused with its reason."""
@@ -167,8 +167,8 @@ class ConfigProgram(unittest.TestCase):
                 (pathlib.Path(folder) / "memcached.conf").write_text(text)
                 done = check("memcached.conf", None, cwd=folder)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (WRONG_FILE, "", 1))
-                found = re.match(rf"clockoo: memcached.conf:{line}: options as memcached.conf has them; "
-                                 r"as a file of ours: clockoo (.*)$", done.stderr)
+                found = re.match(rf"clockoo: memcached.conf:{line}: memcached.conf options, not YAML; "
+                                 r"convert them with: clockoo (.*)$", done.stderr)
                 self.assertIsNotNone(found, done.stderr)
                 command = f"{CLOCKOO} {found[1]} >f.yaml"
                 self.assertEqual(subprocess.run(["sh", "-c", command], cwd=folder).returncode, 0)

@@ -27,7 +27,7 @@ TWO = ["--lcores", f"0@{CPU},1@{CPU}"]
 OTHER_SIDE = {"vhost": "virtio_user", "memif": "memif"}
 
 REFUSED = [
-    (["--nonsense"], "there is no such option"),
+    (["--nonsense"], "unknown option"),
     (["--rate", "fast"], "--rate"),
     (["--sets", "60", "--deletes", "60"], "more than 100 percent"),
     (["--popularity", "zipf:x"], "expected uniform, zipf:0.99 or hot:90:10"),
@@ -124,7 +124,7 @@ class LoadProgram(Bed):
                     self.assertFalse(os.path.exists(crashed.socket))
 
     def test_silence_is_said(self):
-        self.one_line(load("--port", "null", "--keys", "10"), "nobody answers ARP")
+        self.one_line(load("--port", "null", "--keys", "10"), "no ARP reply")
 
     def test_figures_of_every_kind_of_run(self):
         runs = [
@@ -150,7 +150,7 @@ class LoadProgram(Bed):
         with tempfile.TemporaryDirectory() as folder, Appliance(folder) as server:
             done = load(*server.port, "--keys", "100", "--seconds", "0.1", "--warmup", "0", "--sweep", "p99=0.001us")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("knee: no rate keeps p99", done.stdout)
+        self.assertIn("knee: no rate meets p99", done.stdout)
 
     def test_values_that_are_not_what_was_asked_for_end_with_2(self):
         short = ["--keys", "100", "--seconds", "0.1", "--warmup", "0",
@@ -201,7 +201,7 @@ class Memif(Bed):
             left = str(pathlib.Path(folder, "left.sock"))
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as crashed:
                 crashed.bind(left)
-            self.one_line(load("--port", "memif", "--socket", left), "nobody listens")
+            self.one_line(load("--port", "memif", "--socket", left), "no process listens")
 
 
 if __name__ == "__main__":

@@ -45,11 +45,11 @@ GOLDEN = [
 
 # What is asked of the paper's machine, exit status, what the one line on stderr must say.
 MISTAKES = [
-    (["--plan", "--port", "0000:04:00.0", "-t", "33"], 1, "-t: 33 cores asked for, 32 CPUs there"),
+    (["--plan", "--port", "0000:04:00.0", "-t", "33"], 1, "-t: 33 cores requested, 32 CPUs available"),
     (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
-    (["doctor", "--no-such-option"], 2, "--no-such-option: there is no such option"),
+    (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),
 ]
 
 # One line of the tuned machine changed: what doctor must then say, and its status.
@@ -77,7 +77,7 @@ def run(clockoo, machine, words):
 
 
 def unpack(text, folder):
-    """The recorded text as files: what lib/layout makes of it, written a second time."""
+    """The recorded text as files: what lib/topology makes of it, written a second time."""
     def numbers(words):
         for part in words.split(","):
             first, _, last = part.partition("-")
@@ -143,7 +143,7 @@ def check_handover(clockoo):
     total = int(re.search(r"(\d+) MB on node", memory)[1])
     parts = [int(found[1]) if found else 0 for found in (
         re.search(rf"{what} (\d+) MB", memory)
-        for what in ("items", "requests", "frames", "DPDK itself", "rings between cores"))]
+        for what in ("items", "requests", "frames", "EAL", "rings between cores"))]
     # Each part is rounded up by itself; a few small ones are not printed.
     yield ("the rings between 32 cores are part of the memory", parts[-1] > 2 * len(parts) and
            -len(parts) <= total - sum(parts) <= len(parts), memory)
@@ -163,12 +163,12 @@ def check_mistakes(clockoo):
 def check_too_much(clockoo):
     """What asks too much of the machine is the first line of doctor's table, and the rest is there."""
     for words, line, cores in (
-            (["-t", "33"], "-t: 33 cores asked for, 32 CPUs there", 32),
+            (["-t", "33"], "-t: 33 cores requested, 32 CPUs available", 32),
             (["--lcores", "0@40"], "--lcores: there is no CPU 40", 1),
             (["--control-cpu", "99"], "--control-cpu: there is no CPU 99", 1)):
         got, out, err = run(clockoo, MACHINES / "xeon-e5-2660.machine", ["doctor", *PAPER, *words])
         good = (got == 2 and err == "" and out.startswith(f"FAIL  configuration    {line}") and
-                f"judged for -t {cores}\n" in out and "ok    ports" in out and
+                f"checked for -t {cores}\n" in out and "ok    ports" in out and
                 out.splitlines()[-1].split(", ")[2] == "1 failure")
         yield f"doctor {' '.join(words)} has its table", good, f"status {got}\n{out}{err}"
 

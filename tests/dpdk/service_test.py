@@ -96,7 +96,7 @@ class ServiceTest(unittest.TestCase):
             service.process.send_signal(signal.SIGHUP)
             self.assertEqual(service.hear().get("RELOADING"), "1")
             self.assertEqual(service.hear(), {"READY": "1"})
-            self.assertIn("the users stay as they were", service.end()[2])
+            self.assertIn("the users are unchanged", service.end()[2])
 
     def reloaded(self, before, after):
         """stderr of a program that was started with one file and told of another."""
@@ -115,8 +115,8 @@ class ServiceTest(unittest.TestCase):
             "cache:\n  disable_evictions: no\nprotocol:\n  disable_flush_all: no\n",
             "cache:\n  disable_evictions: yes\nprotocol:\n  disable_flush_all: yes\n"
             "  udp_budget: 1m\n"), [
-                "clockoo: reload: FILE: protocol.udp_budget changes only by a restart",
-                "clockoo: reload: FILE: cache.disable_evictions changes only by a restart",
+                "clockoo: reload: FILE: protocol.udp_budget changes only after a restart",
+                "clockoo: reload: FILE: cache.disable_evictions changes only after a restart",
                 "clockoo: reload: FILE: protocol.disable_flush_all is yes now"])
 
     def test_a_reload_names_no_key_that_merely_follows_from_another(self):
@@ -124,9 +124,9 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(self.reloaded(
             "protocol:\n  disable_flush_all: yes\n",
             "cores:\n  count: 2\nnetwork:\n  address: 10.1.1.1/24\n"), [
-                "clockoo: reload: FILE: cores.count changes only by a restart",
+                "clockoo: reload: FILE: cores.count changes only after a restart",
                 "clockoo: reload: FILE: protocol.disable_flush_all is no now",
-                "clockoo: reload: FILE: network.address changes only by a restart"])
+                "clockoo: reload: FILE: network.address changes only after a restart"])
 
     def test_a_reload_that_changes_nothing_says_so(self):
         text = "cores:\n  count: 1\n"
@@ -136,7 +136,7 @@ class ServiceTest(unittest.TestCase):
         lines = self.reloaded("memory:\n  limit: 16\n", "memory:\n  limit: 16\n  mistake: 1\n")
         self.assertEqual(len(lines), 1)
         self.assertIn("FILE:3: ", lines[0])
-        self.assertIn("everything stays as it was", lines[0])
+        self.assertIn("the configuration is unchanged", lines[0])
 
     def test_a_daemon_reads_a_file_again_that_was_named_from_another_folder(self):
         config, pid_file = self.folder / "clockoo.yaml", self.folder / "pid"

@@ -96,23 +96,23 @@ kinds(void)
 static void
 configure(void)
 {
-	struct fault f = {0};
+	struct error err = {0};
 	char cores[8];
 
 	config_defaults(&config);
 	config.no_huge = true;
 	snprintf(cores, sizeof cores, "%u", plans[chosen].cores);
-	check(config_set(&config, "port", PCI_FOLDER_ADDRESS, &f));
-	check(config_set(&config, "udp-port", "11211", &f));
-	check(config_set(&config, "file-prefix", plans[chosen].name, &f));
+	check(config_set(&config, "port", PCI_FOLDER_ADDRESS, &err));
+	check(config_set(&config, "udp-port", "11211", &err));
+	check(config_set(&config, "file-prefix", plans[chosen].name, &err));
 	config.steering = plans[chosen].steering;
 	config.udp_port_per_core = plans[chosen].udp_ports;
 	config.cores = plans[chosen].cores;
 	config.queues = plans[chosen].queues;
 	/* EAL's cores are not the plan's: one thread polls all queues here. */
-	check(lcores_parse(&config.lcores, "0@0", &f));
-	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &f))
-		fail_msg("%s", f.text);
+	check(lcores_parse(&config.lcores, "0@0", &err));
+	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &err))
+		fail_msg("%s", err.text);
 	if (plans[chosen].five_tuples != 0)
 		profile.flow.five_tuple_max = plans[chosen].five_tuples;
 	profile.rx_ring = profile.tx_ring = RING;
@@ -121,7 +121,7 @@ configure(void)
 static int
 start(void **state)
 {
-	struct fault f = {0};
+	struct error err = {0};
 	struct eal_args args;
 	struct device_request req = {&config, &profile, &plan, FRAMES};
 
@@ -129,10 +129,10 @@ start(void **state)
 	pci_folder_make(&folder, VENDOR_INTEL, DEVICE_82599_KX4);
 	nic82599_start(&nic);
 	eal_args_make(&args, &config, &profile, config.pci, MEMORY_MB);
-	if (!eal_start(&args, false, &f) || !device_find(&device, &profile, &f) ||
-	    !steer_make(&plan, &config, &profile, &device.caps, &f) ||
-	    !device_start(&device, &req, &f))
-		fail_msg("%s", f.text);
+	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
+	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
+	    !device_start(&device, &req, &err))
+		fail_msg("%s", err.text);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ delivered(const uint8_t *frame, uint32_t len, uint32_t *mark)
 		check_eq(found, UINT32_MAX);
 		check_eq(b.len[0], len);
 		check_bytes(b.data[0], frame, len);
-		*mark = b.mark[0];
+		*mark = b.ol_flags[0];
 		found = q;
 		port->ops->drop(port, b.frame, 1);
 	}
@@ -277,7 +277,7 @@ every_queue_sends_and_the_nic_fills_in_checksums(void **state)
 		b.len[0] = probe_write(frame, &udp, nic.mac);
 		memcpy(b.data[0], frame, b.len[0]);
 		memset(b.data[0] + UDP_SUM_AT, 0, 2); /* and no sum of the pseudo header */
-		b.mark[0] = FRAME_L4_CKSUM_FILL | FRAME_IP_CKSUM_FILL;
+		b.ol_flags[0] = FRAME_L4_CKSUM_FILL | FRAME_IP_CKSUM_FILL;
 		memset(b.data[0] + 24, 0, 2);
 		check_eq(port->ops->tx(port, &b), 1);
 		check_eq(nic.sent_count, before + 1);
@@ -298,8 +298,8 @@ udp_rule(enum steer_kind kind, uint32_t version, uint16_t port, uint16_t mask, u
 		.kind = kind,
 		.queue = 1,
 		.mark = mark,
-		.spell_protocol = kind == STEER_EXACT,
-		.otherwise = "another way",
+		.explicit_protocol = kind == STEER_EXACT,
+		.if_refused = "another way",
 	};
 
 	snprintf(r.words, sizeof r.words, "UDP%u port %u/%04x", version, port, mask);
@@ -320,7 +320,7 @@ what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
 	struct rule_report report;
 
 	mmio_trap_again();
-	flow_rules_drop(device.id);
+	flow_rules_flush(device.id);
 	for (uint32_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
 		const char *begin = "the NIC refused the rule \"UDP";
 
@@ -328,14 +328,14 @@ what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
 		blind.rules[1] = refused[i];
 		blind.rules[2] = udp_rule(STEER_EXACT, 4, 6000, 0xffff, 0);
 		blind.rule_count = 3;
-		flow_rules_make(device.id, &blind, &report);
+		flow_rules_create(device.id, &blind, &report);
 		check_eq(report.made, 2);
 		check_eq(report.refused, 1);
 		check_eq(strncmp(report.first, begin, strlen(begin)), 0);
 		check(strstr(report.first, refused[i].words) != NULL);
 		check(strstr(report.first, "; instead: another way") != NULL);
 		print_message("%s\n", report.first);
-		flow_rules_drop(device.id);
+		flow_rules_flush(device.id);
 	}
 }
 
@@ -349,19 +349,19 @@ the_129th_exact_rule_is_refused(void **state)
 	many.rule_count = FIVE_TUPLES + 1;
 	for (uint32_t i = 0; i < many.rule_count; i++)
 		many.rules[i] = udp_rule(STEER_EXACT, 4, (uint16_t)(5000 + i), 0xffff, 0);
-	flow_rules_make(device.id, &many, &report);
+	flow_rules_create(device.id, &many, &report);
 	check_eq(report.made, FIVE_TUPLES);
 	check_eq(report.refused, 1);
 	print_message("%s\n", report.first);
-	flow_rules_drop(device.id);
+	flow_rules_flush(device.id);
 }
 
 static void
 no_rule_stays_in_the_nic_once_dropped(void **state)
 {
 	mmio_trap_again();
-	flow_rules_make(device.id, &plan, &device.rules);
-	flow_rules_drop(device.id);
+	flow_rules_create(device.id, &plan, &device.rules);
+	flow_rules_flush(device.id);
 	check_eq(nic.director_count, 0);
 	for (uint32_t i = 0; i < FIVE_TUPLES; i++)
 		check_eq(*nic_reg(&nic, REG_FTQF(i)) & FTQF_ENABLE, 0);

@@ -21,10 +21,10 @@ struct world {
 	uint64_t told_ns; /* by the clock, last */
 };
 
-static struct tsc_moment
+static struct tsc_sample
 now_in(const struct world *w)
 {
-	return (struct tsc_moment){w->tsc, w->ns};
+	return (struct tsc_sample){w->tsc, w->ns};
 }
 
 /* Measured at the start, wrong by so much. */
@@ -32,7 +32,7 @@ static struct world
 world_begin(double hz, double wrong_ppm)
 {
 	struct world w = {.tsc = TSC_BEGIN, .ns = NS_BEGIN, .hz = hz};
-	const struct tsc_moment begin = now_in(&w),
+	const struct tsc_sample begin = now_in(&w),
 				end = {TSC_BEGIN + (uint64_t)(hz * (1 + wrong_ppm / 1e6)),
 				       NS_BEGIN + NS_PER_S};
 
@@ -195,11 +195,11 @@ read_on(void *arg)
 }
 
 static void
-a_reader_never_takes_half_of_a_correction(void **state)
+a_reader_never_sees_half_of_a_correction(void **state)
 {
 	static struct race r;
-	const struct tsc_moment begin = {TSC_BEGIN, NS_BEGIN};
-	const struct tsc_moment end = {TSC_BEGIN + NS_PER_S, NS_BEGIN + NS_PER_S};
+	const struct tsc_sample begin = {TSC_BEGIN, NS_BEGIN};
+	const struct tsc_sample end = {TSC_BEGIN + NS_PER_S, NS_BEGIN + NS_PER_S};
 	pthread_t reader;
 
 	tsc_clock_start_at(&r.clock, begin, end);
@@ -208,7 +208,7 @@ a_reader_never_takes_half_of_a_correction(void **state)
 		const uint64_t since = 200 * NS_PER_MS * i;
 
 		tsc_clock_correct_at(&r.clock,
-				     (struct tsc_moment){TSC_BEGIN + since, NS_BEGIN + since});
+				     (struct tsc_sample){TSC_BEGIN + since, NS_BEGIN + since});
 		atomic_store(&r.since, since);
 	}
 	atomic_store(&r.over, true);
@@ -224,7 +224,7 @@ main(void)
 		cmocka_unit_test(without_corrections_it_goes_astray),
 		cmocka_unit_test(a_jump_of_either_clock_is_made_good_without_one),
 		cmocka_unit_test(another_rate_is_believed_when_it_is_measured_twice),
-		cmocka_unit_test(a_reader_never_takes_half_of_a_correction),
+		cmocka_unit_test(a_reader_never_sees_half_of_a_correction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

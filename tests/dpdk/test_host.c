@@ -19,13 +19,13 @@ static const struct host good = {
 	.cpus = {2, {0, 1}},
 	.huge_free_bytes = 1024 * MB,
 	.memory_free_bytes = 1024 * MB,
-	.iface = THING_READY,
+	.iface = PRESENCE_READY,
 	.root = true,
 	.net_raw = true,
 	.net_admin = true,
 	.tun = true,
 	.may_lock = true,
-	.pci_there = true,
+	.pci_exists = true,
 	.pci_bound = true,
 	.nic_tool = "clockoo-nic",
 	.reserve_node = 1,
@@ -37,12 +37,12 @@ static struct config
 config_for(const char *port)
 {
 	struct config cfg;
-	struct fault f;
+	struct error err;
 
 	config_defaults(&cfg);
-	check(config_set(&cfg, "port", port, &f));
-	check(config_set(&cfg, "iface", "v0", &f));
-	check(config_set(&cfg, "socket", "s.sock", &f));
+	check(config_set(&cfg, "port", port, &err));
+	check(config_set(&cfg, "iface", "v0", &err));
+	check(config_set(&cfg, "socket", "s.sock", &err));
 	return cfg;
 }
 
@@ -50,11 +50,11 @@ static void
 load(struct profile *p, const char *name)
 {
 	char path[512];
-	struct fault f;
+	struct error err;
 
 	snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", name);
-	if (!profile_load(p, path, name, &f))
-		fail_msg("%s", f.text);
+	if (!profile_load(p, path, name, &err))
+		fail_msg("%s", err.text);
 }
 
 enum lack {
@@ -88,10 +88,10 @@ take_away(enum lack lack, struct host *h, struct config *c)
 	case LACK_NOTHING:
 		break;
 	case LACK_IFACE:
-		h->iface = THING_MISSING;
+		h->iface = PRESENCE_MISSING;
 		break;
 	case LACK_IFACE_UP:
-		h->iface = THING_DOWN;
+		h->iface = PRESENCE_DOWN;
 		break;
 	case LACK_IFACE_NAME:
 		c->iface[0] = '\0';
@@ -131,16 +131,16 @@ take_away(enum lack lack, struct host *h, struct config *c)
 		c->socket[0] = '\0';
 		break;
 	case LACK_SOCKET_FREE:
-		h->socket = THING_READY;
+		h->socket = PRESENCE_READY;
 		break;
 	case LACK_SOCKET_LISTENER:
-		h->socket = THING_DOWN;
+		h->socket = PRESENCE_DOWN;
 		break;
 	case LACK_SOCKET_AT_ALL:
-		h->socket = THING_OTHER;
+		h->socket = PRESENCE_OTHER;
 		break;
 	case LACK_PCI:
-		h->pci_there = false;
+		h->pci_exists = false;
 		break;
 	case LACK_PCI_BOUND:
 		h->pci_bound = false;
@@ -178,18 +178,18 @@ static const struct {
 	{"tap", "tap", LACK_TUN, false, "/dev/net/tun"},
 	{"vhost", "vhost", LACK_NOTHING, false, NULL},
 	{"vhost", "vhost", LACK_SOCKET_NAME, false, "needs --socket PATH"},
-	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already there and in use"},
+	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already exists and is in use"},
 	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, NULL}, /* it is removed */
-	{"vhost", "vhost", LACK_SOCKET_AT_ALL, false, "s.sock is there, and is no socket"},
+	{"vhost", "vhost", LACK_SOCKET_AT_ALL, false, "s.sock exists and is not a socket"},
 	{"virtio_user", "virtio_user", LACK_NOTHING, false, "start the vhost side first"},
 	{"virtio_user", "virtio_user", LACK_SOCKET_FREE, false, NULL},
-	{"virtio_user", "virtio_user", LACK_SOCKET_LISTENER, false, "nobody listens at s.sock"},
-	{"virtio_user", "virtio_user", LACK_SOCKET_AT_ALL, false, "is no socket"},
-	{"memif", "memif", LACK_SOCKET_FREE, false, "already there"},
+	{"virtio_user", "virtio_user", LACK_SOCKET_LISTENER, false, "no process listens at s.sock"},
+	{"virtio_user", "virtio_user", LACK_SOCKET_AT_ALL, false, "exists and is not a socket"},
+	{"memif", "memif", LACK_SOCKET_FREE, false, "already exists and is in use"},
 	{"memif", "memif", LACK_NOTHING, false, NULL},
 	{"memif_client", "memif_client", LACK_NOTHING, false, "start the memif server first"},
 	{"memif_client", "memif_client", LACK_SOCKET_NAME, false, "needs --socket PATH"},
-	{"memif_client", "memif_client", LACK_SOCKET_LISTENER, false, "nobody listens"},
+	{"memif_client", "memif_client", LACK_SOCKET_LISTENER, false, "no process listens"},
 	{"memif_client", "memif_client", LACK_SOCKET_FREE, false, NULL},
 	{"null", "null", LACK_NET_RAW, false, NULL},
 	{"0000:03:00.0", "pci", LACK_NOTHING, false, NULL},
@@ -207,18 +207,18 @@ what_is_missing_is_named_and_nothing_else_is_refused(void **state)
 	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct config cfg = config_for(cases[i].port);
 		struct host host = good;
-		struct fault f = {0};
+		struct error err = {0};
 		struct profile p;
 		bool ok;
 
 		load(&p, cases[i].profile);
 		cfg.no_huge = cases[i].no_huge;
 		take_away(cases[i].lack, &host, &cfg);
-		ok = host_allows(&host, &cfg, &p, 100 * MB, &f);
+		ok = host_check(&host, &cfg, &p, 100 * MB, &err);
 		if (ok != (cases[i].line == NULL))
-			fail_msg("case %u: %s", i, ok ? "accepted" : f.text);
-		if (!ok && strstr(f.text, cases[i].line) == NULL)
-			fail_msg("case %u: %s", i, f.text);
+			fail_msg("case %u: %s", i, ok ? "accepted" : err.text);
+		if (!ok && strstr(err.text, cases[i].line) == NULL)
+			fail_msg("case %u: %s", i, err.text);
 	}
 }
 
@@ -229,15 +229,15 @@ this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
 	struct host host;
 
 	strcpy(cfg.iface, "lo");
-	host_look(&host, &cfg);
+	host_probe(&host, &cfg);
 	check(host.cpus.count >= 1);
 	check(host.memory_free_bytes > 0);
-	check(host.iface != THING_MISSING);
+	check(host.iface != PRESENCE_MISSING);
 	check_eq(host.root, geteuid() == 0);
-	check(!host.pci_there && !host.pci_bound && !host.pci_ours);
+	check(!host.pci_exists && !host.pci_bound && !host.pci_ours);
 	strcpy(cfg.iface, "no-such-iface");
-	host_look(&host, &cfg);
-	check_eq(host.iface, THING_MISSING);
+	host_probe(&host, &cfg);
+	check_eq(host.iface, PRESENCE_MISSING);
 }
 
 /* The program that looks must not be taken for a peer: a listener would accept it. */
@@ -254,17 +254,17 @@ a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
 	for (uint32_t i = 0; i < sizeof types / sizeof types[0]; i++) {
 		const int fd = socket(AF_UNIX, types[i] | SOCK_NONBLOCK, 0);
 
-		host_look(&host, &cfg);
-		check_eq(host.socket, THING_MISSING);
+		host_probe(&host, &cfg);
+		check_eq(host.socket, PRESENCE_MISSING);
 		check_eq(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
 		check_eq(listen(fd, 1), 0);
-		host_look(&host, &cfg);
-		check_eq(host.socket, THING_READY);
+		host_probe(&host, &cfg);
+		check_eq(host.socket, PRESENCE_READY);
 		check_eq(accept(fd, NULL, NULL), -1);
 		check_eq(errno, EAGAIN);
 		close(fd);
-		host_look(&host, &cfg);
-		check_eq(host.socket, THING_DOWN);
+		host_probe(&host, &cfg);
+		check_eq(host.socket, PRESENCE_DOWN);
 		check_eq(unlink(cfg.socket), 0);
 	}
 }
@@ -276,30 +276,30 @@ only_what_a_crash_left_is_removed(void **state)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	const struct profile server = {.needs = NEED_SOCKET_FREE};
 	const struct profile client = {.needs = NEED_SOCKET_THERE};
-	struct host host = {.socket = THING_READY};
-	struct fault f;
+	struct host host = {.socket = PRESENCE_READY};
+	struct error err;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	snprintf(name.sun_path, sizeof name.sun_path, "test-way-%d.sock", getpid());
 	strcpy(cfg.socket, name.sun_path);
-	check(!host_is_in_the_way(&host, &server));
+	check(!host_has_stale_socket(&host, &server));
 	check_eq(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
 	close(fd);
-	host_look(&host, &cfg);
-	check(host_is_in_the_way(&host, &server));
-	check(!host_is_in_the_way(&host, &client));
-	check(host_make_way(&cfg, &f));
-	host_look(&host, &cfg);
-	check_eq(host.socket, THING_MISSING);
-	check(!host_is_in_the_way(&host, &server));
+	host_probe(&host, &cfg);
+	check(host_has_stale_socket(&host, &server));
+	check(!host_has_stale_socket(&host, &client));
+	check(host_remove_stale_socket(&cfg, &err));
+	host_probe(&host, &cfg);
+	check_eq(host.socket, PRESENCE_MISSING);
+	check(!host_has_stale_socket(&host, &server));
 	/* Somebody's file stays. */
 	fd = open(cfg.socket, O_CREAT | O_WRONLY, 0600);
 	close(fd);
-	host_look(&host, &cfg);
-	check_eq(host.socket, THING_OTHER);
-	check(!host_is_in_the_way(&host, &server));
-	check(!host_make_way(&cfg, &f));
-	check_ptr(strstr(f.text, "remove it"));
+	host_probe(&host, &cfg);
+	check_eq(host.socket, PRESENCE_OTHER);
+	check(!host_has_stale_socket(&host, &server));
+	check(!host_remove_stale_socket(&cfg, &err));
+	check_ptr(strstr(err.text, "remove it"));
 	check_eq(unlink(cfg.socket), 0);
 }
 
@@ -318,9 +318,9 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 	struct config cfg = config_for("tap");
 	struct eal_args args;
 	struct profile p;
-	struct fault f;
+	struct error err;
 
-	check(lcores_parse(&cfg.lcores, "3@0,1@1", &f));
+	check(lcores_parse(&cfg.lcores, "3@0,1@1", &err));
 	load(&p, "tap");
 	eal_args_make(&args, &cfg, &p, "net_tap0", 100);
 	check(has_word(&args, "--no-pci"));
@@ -331,7 +331,7 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 	check_null(args.words[args.count]);
 
 	cfg = config_for("0000:03:00.0");
-	check(lcores_parse(&cfg.lcores, "0", &f));
+	check(lcores_parse(&cfg.lcores, "0", &err));
 	cfg.no_huge = true;
 	load(&p, "pci");
 	eal_args_make(&args, &cfg, &p, "0000:03:00.0", 100);
@@ -345,33 +345,33 @@ static void
 a_prefix_is_claimed_once_until_it_is_let_go(void **state)
 {
 	char prefix[CONFIG_NAME_BYTES];
-	struct fault f;
+	struct error err;
 	int fd;
 
 	snprintf(prefix, sizeof prefix, "test_host%d", (int)getpid());
-	fd = eal_claim_prefix(prefix, &f);
+	fd = eal_lock_prefix(prefix, &err);
 	check(fd >= 0);
-	check_eq(eal_claim_prefix(prefix, &f), -1);
-	check_ptr(strstr(f.text, prefix));
-	check_ptr(strstr(f.text, "is in use by another instance"));
+	check_eq(eal_lock_prefix(prefix, &err), -1);
+	check_ptr(strstr(err.text, prefix));
+	check_ptr(strstr(err.text, "is in use by another instance"));
 	close(fd);
-	fd = eal_claim_prefix(prefix, &f);
+	fd = eal_lock_prefix(prefix, &err);
 	check(fd >= 0);
 	close(fd);
 }
 
 static void
-what_is_said_in_quiet_is_caught_and_the_cause_found(void **state)
+captured_stderr_is_searched_for_the_cause(void **state)
 {
-	struct quiet quiet;
+	struct stderr_capture capture;
 	char line[64];
 
-	quiet_begin(&quiet, false);
+	stderr_capture_begin(&capture, false);
 	fputs("EAL: Detected CPU lcores: 2\nfoo: no such device\nlater\n", stderr);
-	quiet_end(&quiet, line, sizeof line);
+	stderr_capture_end(&capture, line, sizeof line);
 	check_str(line, "foo: no such device");
-	quiet_begin(&quiet, false);
-	quiet_end(&quiet, line, sizeof line);
+	stderr_capture_begin(&capture, false);
+	stderr_capture_end(&capture, line, sizeof line);
 	check_str(line, "");
 }
 
@@ -386,7 +386,7 @@ main(void)
 		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
 		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
 		cmocka_unit_test(a_prefix_is_claimed_once_until_it_is_let_go),
-		cmocka_unit_test(what_is_said_in_quiet_is_caught_and_the_cause_found),
+		cmocka_unit_test(captured_stderr_is_searched_for_the_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ counted(enum port_counter which)
 static int
 start(void **state)
 {
-	struct fault f = {0};
+	struct error err = {0};
 	struct eal_args args;
 	struct steer_plan plan;
 	struct device_request req = {&config, &profile, &plan, FRAMES};
@@ -45,18 +45,18 @@ start(void **state)
 
 	config_defaults(&config);
 	config.no_huge = true;
-	check(config_set(&config, "port", "ring", &f));
-	check(config_set(&config, "lcores", "0@0", &f));
-	check(config_set(&config, "file-prefix", "test_port", &f));
-	check(config_finish(&config, &f));
-	if (!profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &f))
-		fail_msg("%s", f.text);
-	check(profile_device(&profile, &config, 1, dev, &f));
+	check(config_set(&config, "port", "ring", &err));
+	check(config_set(&config, "lcores", "0@0", &err));
+	check(config_set(&config, "file-prefix", "test_port", &err));
+	check(config_finish(&config, &err));
+	if (!profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &err))
+		fail_msg("%s", err.text);
+	check(profile_device(&profile, &config, 1, dev, &err));
 	eal_args_make(&args, &config, &profile, dev, 64);
-	if (!eal_start(&args, false, &f) || !device_find(&device, &profile, &f) ||
-	    !steer_make(&plan, &config, &profile, &device.caps, &f) ||
-	    !device_start(&device, &req, &f))
-		fail_msg("%s", f.text);
+	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
+	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
+	    !device_start(&device, &req, &err))
+		fail_msg("%s", err.text);
 	free_at_start = device_frames_free(&device, 0);
 	return 0;
 }
@@ -71,7 +71,7 @@ stop(void **state)
 
 /* Each test gives back all it took. */
 static int
-every_frame_came_home(void **state)
+every_frame_was_freed(void **state)
 {
 	check_eq(device_frames_free(&device, 0), free_at_start);
 	return 0;
@@ -98,7 +98,7 @@ fresh_frames_are_empty_and_wholly_writable(void **state)
 	check_eq(b.count, BURST_MAX);
 	for (uint32_t i = 0; i < b.count; i++) {
 		check_eq(b.len[i], 0);
-		check_eq(b.mark[i], 0);
+		check_eq(b.ol_flags[i], 0);
 		memset(b.data[i], 0xa5, port()->frame_bytes);
 	}
 	port()->ops->drop(port(), b.frame, b.count);
@@ -234,7 +234,7 @@ static void
 a_frame_without_room_to_write_is_dropped_and_counted(void **state)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
-	const uint64_t before = counted(PORT_DROP_CROOKED);
+	const uint64_t before = counted(PORT_DROP_MALFORMED);
 	struct burst in;
 
 	rte_pktmbuf_append(m, 100);
@@ -242,7 +242,7 @@ a_frame_without_room_to_write_is_dropped_and_counted(void **state)
 	inject(m);
 	port()->ops->rx(port(), &in, BURST_MAX);
 	check_eq(in.count, 0);
-	check_eq(counted(PORT_DROP_CROOKED), before + 1);
+	check_eq(counted(PORT_DROP_MALFORMED), before + 1);
 }
 
 static const struct {
@@ -271,7 +271,7 @@ the_drivers_flags_become_marks(void **state)
 		inject(m);
 		port()->ops->rx(port(), &in, 1);
 		check_eq(in.count, 1);
-		check_eq(in.mark[0], rx_flags[i].mark);
+		check_eq(in.ol_flags[0], rx_flags[i].mark);
 		port()->ops->drop(port(), in.frame, 1);
 	}
 }
@@ -296,7 +296,7 @@ marks_become_the_drivers_flags_and_lengths(void **state)
 
 		fill(&out, 1);
 		out.data[0][14] = 0x45;
-		out.mark[0] = tx_marks[i].mark;
+		out.ol_flags[0] = tx_marks[i].mark;
 		/* As a received frame that is answered in place still has them. */
 		((struct rte_mbuf *)(void *)out.frame[0])->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 		check_eq(port()->ops->tx(port(), &out), 1);
@@ -331,7 +331,7 @@ both_families_with_and_without_a_tag_have_their_lengths(void **state)
 
 		fill(&out, 1);
 		memcpy(out.data[0] + 12, tx_headers[i].bytes, sizeof tx_headers[i].bytes);
-		out.mark[0] = FRAME_L4_CKSUM_FILL;
+		out.ol_flags[0] = FRAME_L4_CKSUM_FILL;
 		check_eq(port()->ops->tx(port(), &out), 1);
 		check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
 		check_eq(m->ol_flags, tx_headers[i].family | RTE_MBUF_F_TX_UDP_CKSUM);
@@ -367,7 +367,7 @@ static void
 a_stump_that_lost_a_tag_is_no_frame_and_counted(void **state)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
-	const uint64_t before = counted(PORT_DROP_CROOKED);
+	const uint64_t before = counted(PORT_DROP_MALFORMED);
 	struct burst in;
 
 	rte_pktmbuf_append(m, 13);
@@ -375,7 +375,7 @@ a_stump_that_lost_a_tag_is_no_frame_and_counted(void **state)
 	inject(m);
 	port()->ops->rx(port(), &in, 1);
 	check_eq(in.count, 0);
-	check_eq(counted(PORT_DROP_CROOKED), before + 1);
+	check_eq(counted(PORT_DROP_MALFORMED), before + 1);
 }
 
 static int
@@ -392,9 +392,9 @@ every_core_runs_its_work_once(void **state)
 {
 	uint32_t ran = 0;
 	void *const args[] = {&ran};
-	struct fault f;
+	struct error err;
 
-	check(lcores_run(&config.lcores, say_ran, args, &f));
+	check(lcores_run(&config.lcores, say_ran, args, &err));
 	check_eq(ran, 1);
 }
 
@@ -419,7 +419,7 @@ the_clock_keeps_the_kernels_time(void **state)
 	check(took < kernel + kernel / 1000 + 2000000);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, every_frame_came_home)
+#define TEST(name) cmocka_unit_test_teardown(name, every_frame_was_freed)
 
 int
 main(void)

@@ -195,7 +195,7 @@ check_refused(const struct refusal *refusal)
 }
 
 static const struct refusal refused[] = {
-	{{"--nonsense"}, "there is no such option"},
+	{{"--nonsense"}, "unknown option"},
 	{{"-m", "0"}, "from 1 to 65536"},
 	{{"--no-huge"}, "needs --iface NAME"},
 	{{"--no-huge", "--port", "nosuch"}, "no profile \"nosuch\""},
@@ -242,8 +242,8 @@ static void
 a_file_prefix_in_use_is_refused(void **state)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", NULL};
-	struct fault f;
-	const int fd = eal_claim_prefix(prefix, &f);
+	struct error f;
+	const int fd = eal_lock_prefix(prefix, &f);
 	struct run r;
 
 	check(fd >= 0);
@@ -301,7 +301,7 @@ static const struct {
 } codes[] = {
 	{{"-I", "1"}, 64, "--max-item-size"},
 	{{"-U", "1", "-Y", "users"}, 64, "no authentication over UDP"},
-	{{"-Z"}, 64, "there is no TLS here"},
+	{{"-Z"}, 64, "TLS is not supported"},
 	{{"-Y", "no-such-file"}, 1, "cannot read no-such-file"},
 	{{"-S"}, 1, "MEMCACHED_SASL_PWDB"},
 	{{"-d", "--no-huge", "--port", "nosuch"}, 1, "no profile \"nosuch\""},
@@ -333,7 +333,7 @@ a_user_that_is_not_there_is_exit_code_67(void **state)
 		skip();
 	start(&r, args);
 	check_eq(WEXITSTATUS(end(&r)), 67);
-	check_one_line(r.err, "no user \"no such user\"", "-u");
+	check_one_line(r.err, "no such user \"no such user\"", "-u");
 }
 
 static void
@@ -348,7 +348,7 @@ what_has_no_meaning_is_a_warning_and_no_more(void **state)
 	check_ptr(strstr(r.out, " ready: "));
 	kill(r.pid, SIGTERM);
 	check_eq(end(&r), 0);
-	check_one_line(r.err, "warning: --slab-growth-factor has no meaning here", "-f");
+	check_one_line(r.err, "warning: --slab-growth-factor is ignored", "-f");
 }
 
 /* One queue for two cores; a whole burst a turn comes from this port, so that both are busy. */
@@ -394,7 +394,7 @@ users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
 	write_file(path, "user:word\nsecret\n");
 	kill(r.pid, SIGHUP);
 	hear(r.err_fd, r.err, false);
-	check_one_line(r.err, "line 2: expected user:password; the users stay", "-Y");
+	check_one_line(r.err, "line 2: expected user:password; the users are unchanged", "-Y");
 	check_null(strstr(r.err, "secret"));
 	write_file(path, "user:word\n");
 	kill(r.pid, SIGHUP); /* a good one is read, and said, before the USR1 is taken */
@@ -424,7 +424,7 @@ users_are_read_again_through_a_link_that_was_exchanged(void **state)
 	check_eq(symlink(new, path), 0);
 	kill(r.pid, SIGHUP);
 	hear(r.err_fd, r.err, false);
-	check_one_line(r.err, "line 2: expected user:password; the users stay", "-Y");
+	check_one_line(r.err, "line 2: expected user:password; the users are unchanged", "-Y");
 	kill(r.pid, SIGTERM);
 	check_eq(end(&r), 0);
 	unlink(path);

@@ -254,7 +254,7 @@ act(struct player *p, const struct script_step *st)
 	else if (st->verb == DO_CLOSE)
 		conn_close(s, p->flow->conn);
 	else if (st->verb == DO_LEAVE)
-		conn_leave(s, p->flow->conn);
+		conn_close_detach(s, p->flow->conn);
 	else if (st->verb == DO_ABORT)
 		conn_abort(s, p->flow->conn);
 	else

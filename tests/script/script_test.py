@@ -42,7 +42,7 @@ DIFFERS = [
     ("nothing to read, either", "read 1", 7, "expected 1 bytes more to read, got none"),
     ("nothing held", "held 1", 7, "expected held 1, got 0"),
     ("another state", "state CLOSING", 7, "expected state CLOSING, got ESTABLISHED"),
-    ("other bytes", "in ACK 1+10 ack 1 other-text\nout ACK 1 ack 11\nread 10", 9,
+    ("other bytes", "in ACK 1+10 ack 1 other-data\nout ACK 1 ack 11\nread 10", 9,
      "expected the peer's byte 0, got another"),
     ("no connection", "from 50000\nwrite 5", 8, "expected an open connection, got none"),
     ("no room", "write 1000000", 7, "expected room to write"),

@@ -176,7 +176,7 @@ parse_in(struct reader *r, struct script_step *st)
 	if (!read_segment(r, st))
 		return false;
 	st->seg.bad_cksum = words_is(&r->w, "bad-checksum");
-	st->seg.other_text = words_is(&r->w, "other-text");
+	st->seg.other_text = words_is(&r->w, "other-data");
 	return !st->seg.opt.any_value && !st->seg.opt.any_echo ? true : reader_bad(r, "no * here");
 }
 

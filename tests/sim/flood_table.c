@@ -56,7 +56,7 @@ main(int argc, char **argv)
 		printf("%9u %9.3f %13.3f %13.1f %12.1f %10" PRIu64 " %10" PRIu64 "\n", rates[i],
 		       served(r, quick), (double)r->new_median_ns / 1e6,
 		       (double)r->old_median_ns / 1e3, (double)r->old_p99_ns / 1e3, r->cookies,
-		       r->put_off);
+		       r->deferred);
 	}
 	printf("{\"new_served_4s\": {");
 	for (uint32_t i = 1; i < RATES; i++)

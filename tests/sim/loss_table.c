@@ -194,7 +194,7 @@ pair_of(uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	return sim_pair_create(cfg, &faults, seed);
 }
 
-/* A connection is gone: one side must have sent in vain for as long as it may. */
+/* A connection is gone: one side must have sent without an answer for as long as it may. */
 static void
 judge_end(struct talk *t)
 {
@@ -227,7 +227,7 @@ talk_run(struct talk *t, uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	if (t->conn[0] == NULL || t->conn[1] == NULL)
 		judge_end(t);
 	for (uint32_t i = 0; i < 2; i++)
-		t->holes += sim_stack_count(t->pair->side[i], TCP_MTU_BLACK_HOLES);
+		t->holes += sim_stack_count(t->pair->side[i], TCP_PMTU_BLACK_HOLES);
 	const uint64_t took = t->pair->now_ns - t->began_ns;
 
 	sim_pair_destroy(t->pair);

@@ -33,7 +33,7 @@ mem_rx(struct port *port, struct burst *b, uint32_t count)
 		const uint32_t at = rx->head++ & RING_MASK;
 
 		b->len[i] = rx->len[at];
-		b->mark[i] = rx->mark[at];
+		b->ol_flags[i] = rx->ol_flags[at];
 		b->data[i] = rx->frame[at]->bytes;
 		b->frame[i] = rx->frame[at];
 	}
@@ -42,16 +42,16 @@ mem_rx(struct port *port, struct burst *b, uint32_t count)
 /* What the hardware would fill in: the IPv4 header's sum, and the segment's over the pseudo
  * header's, which stands in the field already. */
 static void
-fill_cksums(uint8_t *data, uint32_t mark)
+fill_cksums(uint8_t *data, uint32_t ol_flags)
 {
 	struct ipv4_header *ip = (void *)(data + ETH_HEADER_BYTES);
 	uint8_t *l4 = (uint8_t *)ip + IPV4_HEADER_BYTES;
 	const uint32_t l4_len = be16_get(ip->total_len) - IPV4_HEADER_BYTES;
-	const uint32_t at = mark & FRAME_L4_IS_TCP ? TCP_CKSUM_AT : UDP_CKSUM_AT;
+	const uint32_t at = ol_flags & FRAME_L4_IS_TCP ? TCP_CKSUM_OFFSET : UDP_CKSUM_OFFSET;
 
-	if (mark & FRAME_IP_CKSUM_FILL)
+	if (ol_flags & FRAME_IP_CKSUM_FILL)
 		ip->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
-	if (mark & FRAME_L4_CKSUM_FILL) {
+	if (ol_flags & FRAME_L4_CKSUM_FILL) {
 		const struct be16 sum = inet_cksum(inet_sum(0, l4, l4_len));
 
 		memcpy(l4 + at, sum.b, sizeof sum);
@@ -83,8 +83,8 @@ mem_tx(struct port *port, const struct burst *b)
 		ensure(b->data[i] == b->frame[i]->bytes);
 		tx->len[at] = b->len[i];
 		tx->frame[at] = b->frame[i];
-		if (b->mark[i] & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL))
-			fill_cksums(b->data[i], b->mark[i]);
+		if (b->ol_flags[i] & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL))
+			fill_cksums(b->data[i], b->ol_flags[i]);
 	}
 	return count;
 }
@@ -99,7 +99,7 @@ mem_alloc(struct port *port, struct burst *b, uint32_t count)
 		b->frame[i] = p->unused[--p->unused_count];
 		b->data[i] = b->frame[i]->bytes;
 		b->len[i] = 0;
-		b->mark[i] = 0;
+		b->ol_flags[i] = 0;
 	}
 }
 
@@ -147,7 +147,7 @@ mem_port_destroy(struct mem_port *p)
 }
 
 uint8_t *
-mem_port_feed(struct mem_port *p, uint32_t len, uint32_t mark)
+mem_port_feed(struct mem_port *p, uint32_t len, uint32_t ol_flags)
 {
 	const uint32_t at = p->rx.tail & RING_MASK;
 	struct frame *frame;
@@ -158,7 +158,7 @@ mem_port_feed(struct mem_port *p, uint32_t len, uint32_t mark)
 	frame = p->unused[--p->unused_count];
 	p->rx.tail++;
 	p->rx.len[at] = len;
-	p->rx.mark[at] = mark;
+	p->rx.ol_flags[at] = ol_flags;
 	p->rx.frame[at] = frame;
 	return frame->bytes;
 }

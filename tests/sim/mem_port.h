@@ -26,7 +26,7 @@
 struct mem_ring {
 	uint32_t head, tail; /* count is tail - head */
 	uint32_t len[MEM_RING];
-	uint32_t mark[MEM_RING];
+	uint32_t ol_flags[MEM_RING];
 	struct frame *frame[MEM_RING];
 };
 
@@ -43,8 +43,8 @@ struct mem_port {
 struct mem_port *mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps);
 void mem_port_destroy(struct mem_port *p);
 
-/* The next frame to receive: len bytes to be written at once, marked with enum frame_mark. */
-uint8_t *mem_port_feed(struct mem_port *p, uint32_t len, uint32_t mark);
+/* The next frame to receive: len bytes to be written at once, marked with enum frame_ol_flag. */
+uint8_t *mem_port_feed(struct mem_port *p, uint32_t len, uint32_t ol_flags);
 
 /* The oldest frame sent; stays until mem_port_done. */
 const uint8_t *mem_port_sent(struct mem_port *p, uint32_t *len);

@@ -116,7 +116,7 @@ crowd_destroy(struct crowd *w)
 
 /* All that one port sent arrives at once; what finds no room waits where it is. */
 static void
-carry(struct crowd *w, struct mem_port *from)
+deliver_frames(struct crowd *w, struct mem_port *from)
 {
 	const uint8_t *bytes;
 	uint32_t len;
@@ -154,10 +154,10 @@ crowd_step(struct crowd *w, uint64_t step_ns)
 	for (uint32_t i = 0; i < CROWD_STACKS; i++) {
 		w->client[i].ss->now_ns = w->sc->now_ns;
 		sim_stack_turn(w->client[i].ss);
-		carry(w, w->client[i].ss->port);
+		deliver_frames(w, w->client[i].ss->port);
 	}
 	w->turn(w);
-	carry(w, w->sc->cores[0].port);
+	deliver_frames(w, w->sc->cores[0].port);
 	w->sc->now_ns += step_ns;
 }
 

@@ -6,12 +6,12 @@
 
 #include "base/check.h"
 #include "stack/stack_counters.h"
-#include "stack/syn_memory.h"
+#include "stack/syn_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* As in test_fair.c. */
+/* As in test_fairness.c. */
 #define TURN_NS    500u
 #define FRAME_NS   90u
 #define REQUEST_NS 190u
@@ -105,7 +105,7 @@ client_sends(struct flood_run *f, uint32_t i, uint8_t flags, bool asks)
 }
 
 static void
-knock(struct flood_run *f, uint32_t i)
+send_connect_probe(struct flood_run *f, uint32_t i)
 {
 	struct client *c = &f->clients[i];
 
@@ -171,9 +171,9 @@ clients_turn(struct flood_run *f)
 		struct client *c = &f->clients[i];
 
 		if (c->state == CLIENT_AWAY && c->since_ns <= now(f))
-			knock(f, i);
+			send_connect_probe(f, i);
 		else if (c->state == CLIENT_KNOCKS && c->again_ns <= now(f))
-			knock(f, i);
+			send_connect_probe(f, i);
 		else if (c->state == CLIENT_ASKS && c->again_ns <= now(f))
 			client_sends(f, i, TCP_ACK | TCP_PSH, true), c->again_ns += REPEAT_NS;
 	}
@@ -288,7 +288,7 @@ build(struct flood_run *f)
 	options.caps = PORT_TX_IP_CKSUM | PORT_TX_TCP_CKSUM;
 	options.memory_bytes = 16u << 20;
 	options.stack.conns_max = 4096;
-	options.stack.syn_lines = SYN_MEMORY_LINES;
+	options.stack.syn_lines = SYN_HISTORY_LINES;
 	f->sc = sim_cores_create(&options);
 	f->port = f->sc->cores[0].port;
 	f->rng = (struct sim_rng){plan->seed};
@@ -333,7 +333,7 @@ judge(struct flood_run *f)
 
 	r->ns = now(f) - f->begin_ns;
 	r->cookies = counter_read(&stack[TCP_COOKIES_SENT]);
-	r->put_off = counter_read(&stack[TCP_SYNS_PUT_OFF]);
+	r->deferred = counter_read(&stack[TCP_SYNS_DEFERRED]);
 	r->new_median_ns = percentile(f->new_ns, r->news_served, 50);
 	r->old_median_ns = percentile(f->old_ns, r->old_answers, 50);
 	r->old_p99_ns = percentile(f->old_ns, r->old_answers, 99);

@@ -17,7 +17,7 @@
 #define FLOOD_CLIENTS_MAX 512u
 #define FLOOD_SAMPLES_MAX (1u << 20)
 #define FLOOD_SERVED_NS   4000000000ull /* who waits longer has gone elsewhere */
-#define FLOOD_SENT_NS     90u           /* a frame out of a NIC's ring, as test_fair.c has it */
+#define FLOOD_SENT_NS     90u           /* a frame out of a NIC's ring, as test_fairness.c has it */
 
 struct sim_flood_plan {
 	uint32_t syns_s; /* 0: no flood */
@@ -32,9 +32,9 @@ struct sim_flood_result {
 	uint64_t syns, lost;  /* lost: the port's ring was full */
 	uint32_t news_served; /* within FLOOD_SERVED_NS */
 	uint64_t new_median_ns, old_median_ns, old_p99_ns;
-	uint32_t old_answers;      /* while the flood came */
-	uint64_t ns;               /* that it lasted */
-	uint64_t cookies, put_off; /* what the core counted */
+	uint32_t old_answers;       /* while the flood came */
+	uint64_t ns;                /* that it lasted */
+	uint64_t cookies, deferred; /* what the core counted */
 };
 
 struct sim_flood_result sim_flood_run(const struct sim_flood_plan *plan);

@@ -220,7 +220,7 @@ read_frame(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 	if (kind != FRAME_SEGMENT)
 		return kind;
 	/* All ones is no complement of a sum, though receivers take it for zero (RFC 1624). */
-	if (len < TCP_HEADER_BYTES || load_u16(at + TCP_CKSUM_AT) == 0xffff)
+	if (len < TCP_HEADER_BYTES || load_u16(at + TCP_CKSUM_OFFSET) == 0xffff)
 		return FRAME_BROKEN;
 	if (!inet_sum_good(segment_sum(seg, at, len)) ||
 	    tcp_parse(&seg->tcp, at, len) != TCP_WIRE_OK)

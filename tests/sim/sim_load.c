@@ -89,11 +89,11 @@ sim_load_turn(struct sim_load *sl)
 }
 
 bool
-sim_load_obey(struct sim_load *sl, const struct load_order *order, uint64_t limit_ns)
+sim_load_execute(struct sim_load *sl, const struct load_command *order, uint64_t limit_ns)
 {
 	const uint64_t until_ns = sl->server->now_ns + limit_ns;
 
-	load_core_order_mt(sl->core, order);
+	load_core_command_mt(sl->core, order);
 	while (!load_core_done_mt(sl->core) && sl->server->now_ns < until_ns)
 		sim_load_turn(sl);
 	return load_core_done_mt(sl->core);

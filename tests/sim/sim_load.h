@@ -2,7 +2,7 @@
  * sim_load.h - the load generator and the appliance at two ends of a cable in memory, in one
  * process and under one virtual clock.
  *
- * Shape:  one core each; sim_load_obey gives an order and turns both until it is done.
+ * Shape:  one core each; sim_load_execute gives an order and turns both until it is done.
  * Units:  ns on the virtual clock; a step of it is a turn of each.
  * Owner:  sim_load_destroy gives everything back.
  * Thread: one.
@@ -37,7 +37,7 @@ void sim_load_destroy(struct sim_load *sl);
 /* One step of the clock. */
 void sim_load_turn(struct sim_load *sl);
 /* False: it was not done within limit_ns. */
-bool sim_load_obey(struct sim_load *sl, const struct load_order *order, uint64_t limit_ns);
+bool sim_load_execute(struct sim_load *sl, const struct load_command *order, uint64_t limit_ns);
 uint64_t sim_load_count(const struct sim_load *sl, enum load_counter which);
 
 #endif

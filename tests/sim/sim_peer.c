@@ -121,7 +121,7 @@ sim_peer_leave(struct sim_peers *ps, struct sim_peer *p)
 }
 
 static void
-take_syn_ack(struct sim_peer *p, const struct tcp_seg *seg)
+process_syn_ack(struct sim_peer *p, const struct tcp_seg *seg)
 {
 	if ((seg->flags & (TCP_SYN | TCP_ACK)) != (TCP_SYN | TCP_ACK) || seg->ack != p->iss + 1)
 		return;
@@ -137,7 +137,7 @@ take_syn_ack(struct sim_peer *p, const struct tcp_seg *seg)
 }
 
 static void
-take_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
+process_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
 {
 	const uint32_t acked = seg->ack - (p->iss + 1);
 
@@ -157,7 +157,7 @@ take_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
 }
 
 static void
-take_text(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg)
+peer_take_data(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg)
 {
 	const uint32_t at = seg->seq - (p->irs + 1);
 
@@ -192,7 +192,7 @@ peer_input(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg, 
 		return;
 	}
 	if (p->state == PEER_SYN_SENT)
-		take_syn_ack(p, seg);
+		process_syn_ack(p, seg);
 	if (p->state != PEER_OPEN && p->state != PEER_DONE)
 		return;
 	if (seg->flags & TCP_SYN) {
@@ -202,8 +202,8 @@ peer_input(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg, 
 	/* Empty and not where we are: a keepalive, or a peer that lost us. */
 	if (seg->payload.len == 0 && seg->seq != p->irs + 1 + p->in_len + p->fin_taken)
 		p->ack_due = true;
-	take_ack(p, seg, now_ns);
-	take_text(ps, p, seg);
+	process_ack(p, seg, now_ns);
+	peer_take_data(ps, p, seg);
 	if (p->fin_taken && p->fin_sent && p->snd_una == p->out_len + 1)
 		p->state = PEER_DONE;
 }

@@ -66,12 +66,12 @@ sim_stack_turn(struct sim_stack *ss)
 {
 	struct stack *s = ss->stack;
 	struct port *port = &ss->port->port;
-	const uint32_t room = stack_room(s);
+	const uint32_t room = stack_rx_budget(s);
 
 	ss->in.rx.count = 0;
 	if (room != 0)
 		port->ops->rx(port, &ss->in.rx, room < BURST_MAX ? room : BURST_MAX);
-	stack_sort(s, &ss->in);
+	stack_classify(s, &ss->in);
 	stack_match(s, &ss->in);
 	stack_input(s, &ss->in, ss->now_ns);
 	if (ss->serve != NULL)
@@ -79,7 +79,7 @@ sim_stack_turn(struct sim_stack *ss)
 	stack_release(s);
 	stack_tick(s, ss->now_ns);
 	stack_output(s, ss->now_ns);
-	stack_give(s);
+	stack_tx(s);
 }
 
 void

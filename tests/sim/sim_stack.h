@@ -24,7 +24,7 @@ struct sim_stack {
 	struct stack *stack;
 	struct mem_port *port;
 	struct region region;
-	struct sorted in;
+	struct classified in;
 	uint64_t now_ns;
 	/* The test's service; NULL: nobody reads. */
 	void (*serve)(void *arg);

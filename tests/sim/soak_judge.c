@@ -23,7 +23,7 @@ static const enum stack_counter reasons[] = {
 	TCP_TIMEOUT_SYN,
 	TCP_TIMEOUT_FIN_WAIT,
 	TCP_TIMEOUT_KEEPALIVE,
-	TCP_RESET_TEXT_CLOSED,
+	TCP_RESET_DATA_AFTER_CLOSE,
 	TCP_CONNECT_TIMEOUT,
 	TCP_CONNECT_UNREACHABLE,
 	TCP_EVICTED_SLOW_READER,
@@ -34,15 +34,16 @@ static const enum stack_counter reasons[] = {
 static const enum stack_counter no_room[] = {
 	TCP_DROP_RX_CONN_FULL,
 	TCP_DROP_RX_FRAMES_MAX,
-	TCP_DROP_HOLES_FULL,
-	TCP_DROP_HOLE_MADE_ROOM,
+	TCP_DROP_OOO_FULL,
+	TCP_DROP_OOO_PRUNED,
 };
 
 /* Frames that arrived and were not what was sent. */
 static const enum stack_counter broken[] = {
-	DROP_IP_CUT,        DROP_IP_VERSION, DROP_IP_HEADER, DROP_IP_CKSUM,    DROP_FRAG_TCP,
-	DROP_FRAG_PROTOCOL, DROP_FRAG_OFF,   FRAG_RECEIVED,  DROP_IP_NOT_OURS, DROP_IP_SOURCE,
-	DROP_IP_PROTOCOL,   DROP_TCP_CUT,    DROP_TCP_CKSUM, DROP_ICMP_CUT,    DROP_ICMP_CKSUM,
+	DROP_IP_TRUNCATED, DROP_IP_VERSION,     DROP_IP_HEADER,    DROP_IP_CKSUM,
+	DROP_FRAG_TCP,     DROP_FRAG_PROTOCOL,  DROP_FRAG_UDP_OFF, FRAG_RECEIVED,
+	DROP_IP_NOT_OURS,  DROP_IP_SOURCE,      DROP_IP_PROTOCOL,  DROP_TCP_TRUNCATED,
+	DROP_TCP_CKSUM,    DROP_ICMP_TRUNCATED, DROP_ICMP_CKSUM,
 };
 
 static uint64_t
@@ -86,7 +87,7 @@ static void
 judge_clean(struct world *w)
 {
 	static const enum stack_counter again[] = {TCP_RETRANSMITS};
-	static const enum stack_counter probes[] = {TCP_LOSS_PROBES_VAIN};
+	static const enum stack_counter probes[] = {TCP_LOSS_PROBES_SPURIOUS};
 	static const enum stack_counter timeouts[] = {TCP_TIMEOUTS_RETRANSMIT};
 	const struct sim_wire_counts *c = &w->wire->counts;
 
@@ -106,7 +107,7 @@ judge_held(struct world *w, const char *who, const struct stack *s, const struct
 
 	stack_usage_mt(s, &use);
 	if (use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0 &&
-	    mem_port_held(port) <= STOCK_MAX)
+	    mem_port_held(port) <= FRAME_CACHE_MAX)
 		return;
 	snprintf(words, sizeof words, "%s holds %u connections, %u chunks, %u frames, %u of %s",
 		 who, use.conns, use.chunks_used, use.rx_frames_held, mem_port_held(port),

@@ -33,7 +33,7 @@ scatter(struct spray *s)
 			rx->tail++;
 			rx->frame[at] = b.frame[i];
 			rx->len[at] = b.len[i];
-			rx->mark[at] = b.mark[i];
+			rx->ol_flags[at] = b.ol_flags[i];
 		}
 	} while (b.count == BURST_MAX);
 }
@@ -51,7 +51,7 @@ spray_rx(struct port *port, struct burst *b, uint32_t count)
 		b->frame[b->count] = p->rx.frame[at];
 		b->data[b->count] = (uint8_t *)p->rx.frame[at]; /* as mem_port has it */
 		b->len[b->count] = p->rx.len[at];
-		b->mark[b->count] = p->rx.mark[at];
+		b->ol_flags[b->count] = p->rx.ol_flags[at];
 	}
 }
 

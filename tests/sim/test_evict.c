@@ -277,7 +277,7 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 	check_eq(w->opened, GOOD + BAD);
 	run(w, 5 * SECOND_NS);
 	check_eq(w->gone_good, 0);
-	check(counted(w, TCP_MEMORY_SHORT) > 0);
+	check(counted(w, TCP_MEMORY_PRESSURE) > 0);
 	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
 	check(w->gone_bad > 0 && w->gone_bad <= counted(w, TCP_EVICTED_SLOW_READER));
 	stack_usage_mt(w->sc->cores[0].core.stack, &use);
@@ -318,7 +318,7 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 	join(w, ROLE_BAD, 3);
 	run(w, 60 * SECOND_NS);
 	check_eq(w->gone_bad, 0);
-	check_eq(counted(w, TCP_MEMORY_SHORT), 0);
+	check_eq(counted(w, TCP_MEMORY_PRESSURE), 0);
 	check(counted(w, TCP_WINDOW_PROBES) > 0);
 	world_destroy(w);
 }
@@ -507,8 +507,8 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 			conn_advance(w->ss->stack, cl->conn, conn_peek(cl->conn).len);
 	}
 	print_message("at most %u chunks of %u and %u frames held\n", most, use.chunks, frames);
-	check(most <= CONN_TXQ_BYTES / CHUNK_BYTES);
-	check(frames <= STOCK_MAX + BURST_MAX); /* the stock and what is on its way */
+	check(most <= CONN_SENDQ_BYTES / CHUNK_BYTES);
+	check(frames <= FRAME_CACHE_MAX + BURST_MAX); /* the frame cache and what is on its way */
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
 }
@@ -617,7 +617,7 @@ raw_destroy(struct raw *r)
 }
 
 static void
-who_does_not_fill_a_hole_is_reset_when_frames_run_short(void **state)
+a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 {
 	struct raw *r = raw_create();
 	const uint32_t good = HOLERS;
@@ -627,7 +627,7 @@ who_does_not_fill_a_hole_is_reset_when_frames_run_short(void **state)
 	for (uint32_t k = 0; k < 16; k++)
 		for (uint32_t i = 0; i < HOLERS; i++)
 			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
-	check(sim_stack_count(r->ss, TCP_MEMORY_SHORT) > 0);
+	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
 	drain_sent(r, 0, NULL);
 	/* One fills a little of its hole in time; it does not count as standing still. */
 	for (uint32_t second = 0; second < 6; second++) {
@@ -648,11 +648,11 @@ who_does_not_fill_a_hole_is_reset_when_frames_run_short(void **state)
 static void
 press(void *arg)
 {
-	stack_press(arg);
+	stack_memory_pressure(arg);
 }
 
 static void
-who_is_pressed_resets_who_stands_still_and_not_who_moves(void **state)
+under_memory_pressure_stalled_connections_are_reset_and_others_not(void **state)
 {
 	struct raw *r = raw_create();
 	struct conn *still, *moves;
@@ -687,7 +687,7 @@ who_is_pressed_resets_who_stands_still_and_not_who_moves(void **state)
 
 /* Whether one was enough is seen a while later: in between nobody else goes. */
 static void
-who_is_pressed_resets_one_at_a_time(void **state)
+under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
 {
 	struct raw *r = raw_create();
 	struct stack *s = r->ss->stack;
@@ -731,9 +731,10 @@ main(void)
 		cmocka_unit_test(while_memory_is_ample_nobody_is_reset_for_not_reading),
 		cmocka_unit_test(
 			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
-		cmocka_unit_test(who_does_not_fill_a_hole_is_reset_when_frames_run_short),
-		cmocka_unit_test(who_is_pressed_resets_one_at_a_time),
-		cmocka_unit_test(who_is_pressed_resets_who_stands_still_and_not_who_moves),
+		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
+		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
+		cmocka_unit_test(
+			under_memory_pressure_stalled_connections_are_reset_and_others_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

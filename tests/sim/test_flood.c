@@ -1,10 +1,10 @@
 /*
  * A flood of SYNs from sources that do not exist. Goal: whatever its rate, new clients are served
  * and the 99th percentile of the old ones' answers is at most 1.5 times what it is without; a core
- * that falls behind gives it no more answers than the ration allows, and a peer that repeats its
- * SYN after a second is served. Method: a whole core with its clients on a virtual clock that moves
- * by what a turn did (sim_flood.h), behind a NIC and behind a port on which sending is dear; and
- * SYNs into one stack, a full burst a turn, one of which is meant.
+ * that falls behind gives it no more answers than the rate limit allows, and a peer that repeats
+ * its SYN after a second is served. Method: a whole core with its clients on a virtual clock that
+ * moves by what a turn did (sim_flood.h), behind a NIC and behind a port on which sending is
+ * expensive; and SYNs into one stack, a full burst a turn, one of which is meant.
  */
 #include "sim_flood.h"
 #include "sim_frame.h"
@@ -23,7 +23,7 @@
 #define PEER_IP     0x0a000063u
 #define PEER_PORT   40000u
 #define PEER_ISS    77u
-/* Beside the ration of each 10 ms: half-open connections, answered anew when they time out. */
+/* Beside the rate limit of each 10 ms: half-open connections, answered anew when they time out. */
 #define ANSWERS_MAX   (FLOOD_STEPS / 100 * 200 + 2000)
 #define ANSWERS_LEAST (FLOOD_STEPS / 100 * 180)
 
@@ -121,7 +121,7 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 	for (uint32_t i = 0; i < FLOOD_STEPS; i++) {
 		flood_feed(&f);
 		if (i == KNOCK_STEP || i == KNOCK_STEP + AGAIN_STEPS) {
-			/* Behind the flood of its turn: the ration is gone. */
+			/* Behind the flood of its turn: the rate limit is gone. */
 			feed_syn(&f, PEER_IP, PEER_PORT, PEER_ISS);
 			check_eq(f.to_peer, 0);
 		}
@@ -129,7 +129,7 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 	}
 	check(f.answers <= ANSWERS_MAX);
 	check(f.answers >= ANSWERS_LEAST);
-	check(sim_stack_count(f.ss, TCP_SYNS_PUT_OFF) > A_STEP * FLOOD_STEPS * 9 / 10);
+	check(sim_stack_count(f.ss, TCP_SYNS_DEFERRED) > A_STEP * FLOOD_STEPS * 9 / 10);
 	check_eq(f.to_peer, 1);
 	ack.flags = TCP_ACK;
 	ack.seq = PEER_ISS + 1;
@@ -142,7 +142,7 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 
 /* 10,000 a second, none of which completes. */
 static void
-what_the_ration_holds_is_answered_at_once(void **state)
+what_the_budget_allows_is_answered_at_once(void **state)
 {
 	struct flood f = flood_create(1024);
 
@@ -152,7 +152,7 @@ what_the_ration_holds_is_answered_at_once(void **state)
 		count_answers(&f);
 		f.ss->now_ns += STEP_NS;
 	}
-	check_eq(sim_stack_count(f.ss, TCP_SYNS_PUT_OFF), 0);
+	check_eq(sim_stack_count(f.ss, TCP_SYNS_DEFERRED), 0);
 	check(sim_stack_count(f.ss, TCP_COOKIES_SENT) > 1900);
 	sim_stack_destroy(f.ss);
 }
@@ -178,7 +178,7 @@ crowd(uint32_t syns_s, uint32_t olds, uint64_t sent_ns)
 	print_message("%u SYNs/s: %u of %u new clients, half in %.1f ms; old ones p99 %.1f us; %u "
 		      "cookies, %u put off, %u lost\n",
 		      syns_s, r.news_served, NEWS, (double)r.new_median_ns / 1e6,
-		      (double)r.old_p99_ns / 1e3, (uint32_t)r.cookies, (uint32_t)r.put_off,
+		      (double)r.old_p99_ns / 1e3, (uint32_t)r.cookies, (uint32_t)r.deferred,
 		      (uint32_t)r.lost);
 	return r;
 }
@@ -209,8 +209,8 @@ a_core_with_no_time_left_serves_new_clients_at_their_second_syn(void **state)
 {
 	const struct sim_flood_result flood = crowd(1000000, 160, FLOOD_SENT_NS);
 
-	check(flood.put_off > 0);
-	check(flood.cookies > flood.put_off);
+	check(flood.deferred > 0);
+	check(flood.cookies > flood.deferred);
 	check(flood.news_served * 100 >= NEWS * 99);
 }
 
@@ -223,7 +223,7 @@ main(void)
 			new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again),
 		cmocka_unit_test(
 			a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn),
-		cmocka_unit_test(what_the_ration_holds_is_answered_at_once),
+		cmocka_unit_test(what_the_budget_allows_is_answered_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

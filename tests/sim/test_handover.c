@@ -162,7 +162,7 @@ create_server(struct world *w, uint32_t cores, uint32_t queues, bool evenly)
 	w->wire = mem_port_create(sim_mac, FRAMES, 0);
 	spray_init(&w->spray, w->wire, cores, queues, evenly);
 	for (uint32_t i = 0; i < cores; i++)
-		cfg.below[i] = &w->spray.ports[i].port;
+		cfg.lower[i] = &w->spray.ports[i].port;
 	w->region.size = handover_bytes(cores, queues);
 	w->region.base = calloc(1, w->region.size);
 	check(w->region.base != NULL);
@@ -203,7 +203,7 @@ destroy(struct world *w)
 }
 
 static void
-carry(struct mem_port *from, struct mem_port *to)
+deliver_frames(struct mem_port *from, struct mem_port *to)
 {
 	const uint8_t *bytes;
 	uint32_t len;
@@ -222,9 +222,9 @@ step(struct world *w)
 {
 	w->client->now_ns = w->server->now_ns;
 	sim_stack_turn(w->client);
-	carry(w->client->port, w->wire);
+	deliver_frames(w->client->port, w->wire);
 	sim_cores_turn(w->server);
-	carry(w->wire, w->client->port);
+	deliver_frames(w->wire, w->client->port);
 	w->server->now_ns += STEP;
 }
 
@@ -287,7 +287,7 @@ streams_are_right_wherever_their_frames_land(void **state)
 		check(all_done(w));
 		check_eq(w->gone, 0);
 		every_core_has_some(w);
-		check(handed(w, HANDOVER_PASSED) > 0);
+		check(handed(w, HANDOVER_FORWARDED) > 0);
 		check_eq(handed(w, HANDOVER_DROP_FULL), 0);
 		check_eq(handed(w, HANDOVER_SENT) > 0, nics[n].queues < nics[n].cores);
 		for (uint32_t i = 0; i < CONNS; i++)
@@ -296,7 +296,7 @@ streams_are_right_wherever_their_frames_land(void **state)
 			step(w);
 		for (uint32_t i = 0; i < 100; i++)
 			step(w);
-		check(mem_port_held(w->wire) <= w->server->count * STOCK_MAX);
+		check(mem_port_held(w->wire) <= w->server->count * FRAME_CACHE_MAX);
 		destroy(w);
 	}
 }
@@ -424,8 +424,8 @@ a_full_ring_drops_and_hinders_nobody_else(void **state)
 	struct handover *h;
 	struct burst b;
 
-	with.below[0] = &w->spray.ports[0].port;
-	with.below[1] = &w->spray.ports[1].port;
+	with.lower[0] = &w->spray.ports[0].port;
+	with.lower[1] = &w->spray.ports[1].port;
 	region.size = handover_bytes(2, 1);
 	region.base = calloc(1, region.size);
 	check(region.base != NULL);
@@ -442,7 +442,7 @@ a_full_ring_drops_and_hinders_nobody_else(void **state)
 	}
 	check_eq(mine, sent);
 	check_eq(counter_read(&handover_counters(h, 0)[HANDOVER_DROP_FULL]), 100);
-	check_eq(counter_read(&handover_counters(h, 0)[HANDOVER_PASSED]), HANDOVER_RING);
+	check_eq(counter_read(&handover_counters(h, 0)[HANDOVER_FORWARDED]), HANDOVER_RING);
 	check_eq(mem_port_held(w->wire), HANDOVER_RING);
 	for (uint32_t i = 0; i < HANDOVER_RING; i += b.count) {
 		struct port *port = handover_port(h, 1);

@@ -120,7 +120,7 @@ a_hundred_thousand_that_idle_are_closed(void **state)
 	const struct serve_policy policy = {.idle_timeout_s = IDLE_S};
 	const struct counter *kicks;
 
-	serve_shared_allow(w->sc->shared, &policy);
+	serve_shared_set_policy(w->sc->shared, &policy);
 	kicks = &serve_counters(w->sc->cores[0].core.serve)[CONN_IDLE_KICKS];
 	open_all(w);
 	ask_all(w);

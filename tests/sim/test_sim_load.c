@@ -2,7 +2,7 @@
  * The load generator against the appliance, in one process. Goal: over UDP and TCP, with loss and
  * without, every request is answered, lost or refused and counted as that; values come back right,
  * and one wrong byte in the server's memory is seen; an open loop counts latency from its schedule.
- * Method: a cable in memory, a virtual clock, and the store's own door to spoil an item.
+ * Method: a cable in memory, a virtual clock, and the store's own interface to spoil an item.
  */
 #include "sim_load.h"
 
@@ -23,21 +23,21 @@ workload_of(enum load_protocol protocol, uint32_t value_least, uint32_t value_mo
 		.multiget = 1,
 	};
 
-	size_law_uniform(&w.key_size, 12, 40);
-	size_law_uniform(&w.value_size, value_least, value_most);
+	size_distribution_uniform(&w.key_size, 12, 40);
+	size_distribution_uniform(&w.value_size, value_least, value_most);
 	return w;
 }
 
-static struct load_order
+static struct load_command
 fill_order(void)
 {
-	return (struct load_order){.task = LOAD_FILL, .conns = 4, .depth = 8};
+	return (struct load_command){.task = LOAD_FILL, .conns = 4, .depth = 8};
 }
 
-static struct load_order
+static struct load_command
 run_order(double rate)
 {
-	return (struct load_order){
+	return (struct load_command){
 		.task = LOAD_RUN,
 		.conns = 8,
 		.depth = 4,
@@ -76,19 +76,19 @@ every_request_is_accounted_for(void **unused)
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct row *row = &rows[i];
 		const struct sim_faults faults = {.delay_ns = 10000, .lose = row->lose};
-		const struct load_order fill = fill_order(), run = run_order(0),
-					rest = {.task = LOAD_REST};
+		const struct load_command fill = fill_order(), run = run_order(0),
+					  rest = {.task = LOAD_IDLE};
 		struct workload w = workload_of(row->protocol, row->value_least, row->value_most);
 		struct sim_load *sl;
 
 		w.multiget = row->multiget;
 		w.delete_share = row->delete_share;
 		sl = sim_load_create(&w, row->transport, &faults, 50 + i);
-		check(sim_load_obey(sl, &fill, 60 * S));
+		check(sim_load_execute(sl, &fill, 60 * S));
 		check_eq(sim_load_count(sl, LOAD_STORED), w.keys.n);
 		check_no_lies(sl);
 
-		check(sim_load_obey(sl, &run, 60 * S));
+		check(sim_load_execute(sl, &run, 60 * S));
 		check_no_lies(sl);
 		check(sim_load_count(sl, LOAD_ANSWERED) > 100);
 		check_eq(sim_load_count(sl, LOAD_ANSWERED) + sim_load_count(sl, LOAD_LOST),
@@ -104,7 +104,7 @@ every_request_is_accounted_for(void **unused)
 			check(sim_load_count(sl, LOAD_LOST) > 0);
 		check_eq(load_core_result(sl->core)->latency.count,
 			 counter_read(&load_core_result(sl->core)->measured[LOAD_ANSWERED]));
-		check(sim_load_obey(sl, &rest, 60 * S));
+		check(sim_load_execute(sl, &rest, 60 * S));
 		sim_load_destroy(sl);
 	}
 }
@@ -133,18 +133,18 @@ static void
 a_wrong_byte_in_the_server_is_seen(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct load_order fill = fill_order(), run = run_order(0);
+		const struct load_command fill = fill_order(), run = run_order(0);
 		struct workload w = workload_of(LOAD_TEXT, 32, 32);
 		struct sim_load *sl;
 
 		w.set_share = 0;
 		sl = sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 9);
-		check(sim_load_obey(sl, &fill, S));
+		check(sim_load_execute(sl, &fill, S));
 		spoil(sl, &w, 123);
-		check(sim_load_obey(sl, &run, S));
+		check(sim_load_execute(sl, &run, S));
 		check(sim_load_count(sl, LOAD_WRONG_VALUE) > 0);
-		check(load_core_result(sl->core)->fault.seen);
-		check_eq(load_core_result(sl->core)->fault.key, 123);
+		check(load_core_result(sl->core)->mismatch.seen);
+		check_eq(load_core_result(sl->core)->mismatch.key, 123);
 		check_eq(sim_load_count(sl, LOAD_WRONG_KEY) + sim_load_count(sl, LOAD_BROKEN), 0);
 		check_eq(sim_load_count(sl, LOAD_MISSES), 0);
 		sim_load_destroy(sl);
@@ -156,16 +156,16 @@ static void
 an_open_loop_sends_what_its_schedule_says(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct load_order fill = fill_order();
-		struct load_order run = run_order(100000);
+		const struct load_command fill = fill_order();
+		struct load_command run = run_order(100000);
 		struct workload w = workload_of(LOAD_TEXT, 32, 32);
 		struct sim_load *sl =
 			sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 4);
 		const struct load_result *r = load_core_result(sl->core);
 
 		run.depth = 64;
-		check(sim_load_obey(sl, &fill, S));
-		check(sim_load_obey(sl, &run, S));
+		check(sim_load_execute(sl, &fill, S));
+		check(sim_load_execute(sl, &run, S));
 		check_eq(counter_read(&r->measured[LOAD_UNSENT]), 0);
 		check(counter_read(&r->measured[LOAD_SENT]) >= 4999);
 		check(counter_read(&r->measured[LOAD_SENT]) <= 5001);
@@ -181,16 +181,16 @@ an_open_loop_sends_what_its_schedule_says(void **unused)
 static void
 a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 {
-	const struct load_order fill = fill_order();
-	struct load_order run = run_order(20000);
+	const struct load_command fill = fill_order();
+	struct load_command run = run_order(20000);
 	struct workload w = workload_of(LOAD_TEXT, 32, 32);
 	struct sim_load *sl = sim_load_create(&w, LOAD_UDP, &perfect, 4);
 	const struct load_result *r = load_core_result(sl->core);
 
 	run.depth = 1;
-	check(sim_load_obey(sl, &fill, S));
+	check(sim_load_execute(sl, &fill, S));
 	sl->wire->faults = (struct sim_faults){.delay_ns = 10000, .late = 5, .jitter_ns = 10 * MS};
-	check(sim_load_obey(sl, &run, S));
+	check(sim_load_execute(sl, &run, S));
 	check(counter_read(&r->measured[LOAD_SENT]) > 500);
 	/* Five in a thousand frames are late; far more than one in a hundred requests are. */
 	check(histogram_quantile(&r->latency, 0.90) > MS);
@@ -201,17 +201,17 @@ a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 static void
 a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 {
-	const struct load_order fill = fill_order();
-	struct load_order run = run_order(0);
+	const struct load_command fill = fill_order();
+	struct load_command run = run_order(0);
 	struct workload w = workload_of(LOAD_TEXT, 32, 32);
 	struct sim_load *sl = sim_load_create(&w, LOAD_UDP, &perfect, 6);
 
 	run.depth = 16;
 	run.measure_ns = 400 * MS;
-	check(sim_load_obey(sl, &fill, S));
+	check(sim_load_execute(sl, &fill, S));
 	sl->wire->faults =
 		(struct sim_faults){.delay_ns = 10000, .late = 100, .jitter_ns = 90 * MS};
-	check(sim_load_obey(sl, &run, 60 * S));
+	check(sim_load_execute(sl, &run, 60 * S));
 	check(sim_load_count(sl, LOAD_LATE) > 0);
 	check(sim_load_count(sl, LOAD_LOST) > 0);
 	check_no_lies(sl);
@@ -221,15 +221,15 @@ a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 static void
 what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
 {
-	const struct load_order fill = fill_order();
-	struct load_order run = run_order(0);
+	const struct load_command fill = fill_order();
+	struct load_command run = run_order(0);
 	struct workload w = workload_of(LOAD_TEXT, 32, 32);
 	struct sim_load *sl = sim_load_create(&w, LOAD_TCP, &perfect, 7);
 
 	run.measure_ns = 200 * S;
 	run.requests = 30000;
-	check(sim_load_obey(sl, &fill, S));
-	load_core_order_mt(sl->core, &run);
+	check(sim_load_execute(sl, &fill, S));
+	load_core_command_mt(sl->core, &run);
 	for (uint32_t i = 0; i < 2000; i++)
 		sim_load_turn(sl);
 	sl->wire->faults.lose = 1000; /* for longer than a request may take */
@@ -255,18 +255,18 @@ static void
 a_run_has_the_connections_it_asks_for(void **unused)
 {
 	static const uint32_t conns[] = {8, 2, 40, 1};
-	const struct load_order fill = fill_order();
+	const struct load_command fill = fill_order();
 	struct workload w = workload_of(LOAD_TEXT, 32, 32);
 	struct sim_load *sl = sim_load_create(&w, LOAD_TCP, &perfect, 8);
 
-	check(sim_load_obey(sl, &fill, S));
+	check(sim_load_execute(sl, &fill, S));
 	for (uint32_t i = 0; i < sizeof conns / sizeof conns[0]; i++) {
-		struct load_order run = run_order(0);
+		struct load_command run = run_order(0);
 		struct stack_usage use;
 
 		run.conns = conns[i];
 		run.measure_ns = 5 * MS;
-		check(sim_load_obey(sl, &run, S));
+		check(sim_load_execute(sl, &run, S));
 		stack_usage_mt(sl->stack, &use);
 		check_eq(use.conns_open, conns[i]);
 		check_eq(sim_load_count(sl, LOAD_LOST), 0);
@@ -279,18 +279,18 @@ static void
 a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct load_order fill = fill_order();
-		struct load_order run = run_order(50000);
+		const struct load_command fill = fill_order();
+		struct load_command run = run_order(50000);
 		struct workload w = workload_of(LOAD_TEXT, 32, 32);
 		struct sim_load *sl =
 			sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &perfect, 10);
 
 		run.measure_ns = 1000 * S;
-		check(sim_load_obey(sl, &fill, S));
-		load_core_order_mt(sl->core, &run);
+		check(sim_load_execute(sl, &fill, S));
+		load_core_command_mt(sl->core, &run);
 		for (uint32_t k = 0; k < 4000; k++)
 			sim_load_turn(sl);
-		load_core_cut_mt(sl->core);
+		load_core_cancel_mt(sl->core);
 		for (uint32_t k = 0; k < 100; k++)
 			sim_load_turn(sl);
 		check(load_core_done_mt(sl->core));
@@ -300,7 +300,7 @@ a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 		check(load_core_result(sl->core)->measured_ns < 20 * MS);
 		/* The next order is not. */
 		run = run_order(0);
-		check(sim_load_obey(sl, &run, S));
+		check(sim_load_execute(sl, &run, S));
 		check_eq(load_core_result(sl->core)->measured_ns, run.measure_ns);
 		sim_load_destroy(sl);
 	}
@@ -311,17 +311,17 @@ a_server_that_is_not_there_ends_the_run(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
-		const struct load_order run = run_order(0), rest = {.task = LOAD_REST};
+		const struct load_command run = run_order(0), rest = {.task = LOAD_IDLE};
 		struct workload w = workload_of(LOAD_TEXT, 32, 32);
 		struct sim_load *sl = sim_load_create(&w, i == 0 ? LOAD_UDP : LOAD_TCP, &cut, 4);
 		struct stack_usage usage;
 
 		sl->step_ns = 50000;
-		check(sim_load_obey(sl, &run, 60 * S));
+		check(sim_load_execute(sl, &run, 60 * S));
 		check_eq(sim_load_count(sl, LOAD_ANSWERED), 0);
 		/* Connections that were never open are let go of like others, and once. */
 		for (uint32_t k = 0; k < 2; k++) {
-			check(sim_load_obey(sl, &rest, MS));
+			check(sim_load_execute(sl, &rest, MS));
 			stack_usage_mt(sl->stack, &usage);
 			check_eq(usage.conns, 0);
 		}

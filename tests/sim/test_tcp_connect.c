@@ -279,8 +279,8 @@ opens_from_both_sides_at_once_are_one_connection(void **state)
 		check_ptr(connect_to(&p->client, SIM_IP, 7000, 8000));
 		check_ptr(connect_to(&p->server, CLIENT_IP, 8000, 7000));
 		run(p, 300 * SECOND_NS);
-		crossed += sim_stack_count(p->client.ss, TCP_CONNECT_CROSSED) != 0 &&
-			   sim_stack_count(p->server.ss, TCP_CONNECT_CROSSED) != 0;
+		crossed += sim_stack_count(p->client.ss, TCP_SIMULTANEOUS_OPEN) != 0 &&
+			   sim_stack_count(p->server.ss, TCP_SIMULTANEOUS_OPEN) != 0;
 		expect(p, p->client.opened == 1 && p->server.opened == 1);
 		expect(p, p->client.failed == 0 && p->server.failed == 0);
 		expect(p, p->client.whole == 1 && p->server.whole == 1);
@@ -529,7 +529,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources one or two share its ration. */
+/* Of 32 sources one or two share its rate limit. */
 static void
 who_floods_takes_few_others_resets(void **state)
 {
@@ -544,7 +544,7 @@ who_floods_takes_few_others_resets(void **state)
 			  TCP_RST;
 	check_eq(own, 10);
 	check(others >= 28);
-	check_eq(sim_stack_count(ss, TCP_RESETS_RATIONED), 90 + 32 - others);
+	check_eq(sim_stack_count(ss, TCP_RESETS_RATE_LIMITED), 90 + 32 - others);
 	sim_stack_destroy(ss);
 }
 

@@ -100,7 +100,8 @@ echo(struct world *w, struct conn *c, struct view v, uint32_t n)
 		return false;
 	same = in_text(w, c, v.data);
 	expect(w, same == NULL || memcmp(same, v.data, n) == 0);
-	if (same != NULL && sim_chance(&w->rng, 300) && conn_extern(s, c, same, n, on_release, w)) {
+	if (same != NULL && sim_chance(&w->rng, 300) &&
+	    conn_write_external(s, c, same, n, on_release, w)) {
 		w->lent++;
 	} else {
 		to = conn_reserve(s, c, n);
@@ -140,7 +141,7 @@ serve_one(struct world *w, struct conn *c)
 	if (conn_eof(c)) {
 		conn_close(s, c);
 	} else if (conn_peek(c).len > 0) {
-		conn_again(s, c);
+		conn_requeue(s, c);
 		w->busy = true;
 	}
 }
@@ -273,7 +274,7 @@ reasons(const struct world *w)
 	       sim_stack_count(w->ss, TCP_TIMEOUT_SYN) +
 	       sim_stack_count(w->ss, TCP_TIMEOUT_FIN_WAIT) +
 	       sim_stack_count(w->ss, TCP_TIMEOUT_KEEPALIVE) +
-	       sim_stack_count(w->ss, TCP_RESET_TEXT_CLOSED) +
+	       sim_stack_count(w->ss, TCP_RESET_DATA_AFTER_CLOSE) +
 	       sim_stack_count(w->ss, TCP_EVICTED_SLOW_READER) +
 	       sim_stack_count(w->ss, TCP_EVICTED_SLOW_WRITER);
 }
@@ -316,15 +317,22 @@ check_nothing_held(struct world *w)
 	expect(w, w->opened == w->gone);
 	expect(w, w->lent == w->released);
 	expect(w, w->aborted == sim_stack_count(w->ss, TCP_ABORTED));
-	expect(w, mem_port_held(w->ss->port) <= STOCK_MAX); /* the stock */
+	expect(w, mem_port_held(w->ss->port) <= FRAME_CACHE_MAX); /* the frame cache */
 }
 
 /* What the network and the small pools are there to bring about. */
 static const enum stack_counter provoked[] = {
-	TCP_RETRANSMITS,        TCP_FAST_RETRANSMITS, TCP_TIMEOUTS_RETRANSMIT,
-	TCP_OUT_OF_ORDER,       TCP_DROP_TEXT_OLD,    TCP_DROP_OUT_OF_WINDOW,
-	TCP_DROP_RX_FRAMES_MAX, TCP_DROP_HOLES_FULL,  TCP_WINDOW_PROBES,
-	TCP_WRITER_STARVED,     TCP_ABORTED,
+	TCP_RETRANSMITS,
+	TCP_FAST_RECOVERIES,
+	TCP_TIMEOUTS_RETRANSMIT,
+	TCP_OUT_OF_ORDER,
+	TCP_DROP_DATA_DUPLICATE,
+	TCP_DROP_OUT_OF_WINDOW,
+	TCP_DROP_RX_FRAMES_MAX,
+	TCP_DROP_OOO_FULL,
+	TCP_WINDOW_PROBES,
+	TCP_WRITE_BLOCKED_MEMORY,
+	TCP_ABORTED,
 };
 #define PROVOKED_COUNT (sizeof provoked / sizeof *provoked)
 

@@ -13,10 +13,10 @@ ask_store(struct store_core *sc, struct call *c, struct view key, const struct i
 		[CALL_APPEND] = STORE_APPEND,   [CALL_PREPEND] = STORE_PREPEND,
 		[CALL_EXTEND] = STORE_APPEND,   [CALL_LATE] = STORE_CAS,
 	};
-	const struct store_terms terms = {.mode = modes[c->kind],
-					  .cas = c->number,
-					  .stale_if_older = c->kind == CALL_LATE,
-					  .vivify = c->kind == CALL_EXTEND};
+	const struct store_conditions conditions = {.mode = modes[c->kind],
+						    .cas = c->number,
+						    .stale_if_older = c->kind == CALL_LATE,
+						    .vivify = c->kind == CALL_EXTEND};
 	const struct item *made;
 	struct fill f;
 	enum store_result r =
@@ -27,10 +27,10 @@ ask_store(struct store_core *sc, struct call *c, struct view key, const struct i
 	store_fill(sc, &f, c->bytes, c->len);
 	gaps_yield(YIELD_OF);
 	if (c->kind == CALL_EXTEND || c->kind == CALL_LATE)
-		return store_finish_with(sc, &f, &terms, it);
+		return store_finish_with(sc, &f, &conditions, it);
 	if (c->len % 2 == 0)
-		return store_finish_with(sc, &f, &terms, &made);
-	return store_finish(sc, &f, terms.mode, terms.cas);
+		return store_finish_with(sc, &f, &conditions, &made);
+	return store_finish(sc, &f, conditions.mode, conditions.cas);
 }
 
 static enum store_result
@@ -62,11 +62,11 @@ ask_win(struct store_core *sc, struct call *c, struct view key, const struct ite
 static enum store_result
 ask_count(struct store_core *sc, struct call *c, struct view key)
 {
-	const struct store_sum sum = {.delta = c->number,
-				      .vivify = true,
-				      .initial = c->initial,
-				      .initial_expiry_s = c->expiry_s};
-	struct store_total total;
+	const struct store_arith_args sum = {.delta = c->number,
+					     .vivify = true,
+					     .initial = c->initial,
+					     .initial_expiry_s = c->expiry_s};
+	struct store_arith_result total;
 	const enum store_result r = store_arith_with(sc, key, store_hash(sc, key), &sum, &total);
 
 	c->told_number = total.value;

@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_HISTORY_H
 #define CLOCKOO_HISTORY_H
 
-#include "store/terms.h"
+#include "store/conditional.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  */
 #include "caught.h"
 #include "gaps.h"
-#include "store/terms.h"
+#include "store/conditional.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -80,7 +80,7 @@ insist(struct worker *w, const char *what, uint32_t n, call_fn *call, void *arg)
 }
 
 struct writing {
-	struct store_terms terms;
+	struct store_conditions conditions;
 	const char *bytes;
 	const struct item *made;
 };
@@ -96,13 +96,13 @@ call_write(struct worker *w, struct view key, uint64_t hash, void *arg)
 	if (r != STORE_OK)
 		return r;
 	store_fill(w->core, &f, wr->bytes, len);
-	return store_finish_with(w->core, &f, &wr->terms, &wr->made);
+	return store_finish_with(w->core, &f, &wr->conditions, &wr->made);
 }
 
 static enum store_result
 call_count(struct worker *w, struct view key, uint64_t hash, void *arg)
 {
-	const struct store_sum sum = {.delta = 1, .vivify = true, .initial = 1};
+	const struct store_arith_args sum = {.delta = 1, .vivify = true, .initial = 1};
 
 	return store_arith_with(w->core, key, hash, &sum, arg);
 }
@@ -153,9 +153,10 @@ begin_all(struct worker *w, uint32_t n)
 {
 	struct score *s = &w->run->scores[n];
 	const char letter[2] = {(char)('a' + w->id), 0};
-	struct writing extend = {.terms = {.mode = STORE_APPEND, .vivify = true}, .bytes = letter};
-	struct writing make = {.terms = {.mode = STORE_ADD, .won = true}, .bytes = ""};
-	struct store_total total;
+	struct writing extend = {.conditions = {.mode = STORE_APPEND, .vivify = true},
+				 .bytes = letter};
+	struct writing make = {.conditions = {.mode = STORE_ADD, .won = true}, .bytes = ""};
+	struct store_arith_result total;
 
 	if (insist(w, "count", n, call_count, &total) == STORE_OK) {
 		s->counted++;
@@ -172,7 +173,7 @@ static void
 win_all(struct worker *w, uint32_t n)
 {
 	struct score *s = &w->run->scores[n];
-	struct store_total total;
+	struct store_arith_result total;
 
 	if (w->id == 0)
 		insist(w, "stale", n, call_touch, NULL);
@@ -244,7 +245,7 @@ static void *
 work(void *arg)
 {
 	struct worker *w = arg;
-	struct writing first = {.terms = {.mode = STORE_SET}, .bytes = "5"};
+	struct writing first = {.conditions = {.mode = STORE_SET}, .bytes = "5"};
 
 	gaps_begin(w->id + 1);
 	store_turn(w->core, TURN_NOW_S);

@@ -3,13 +3,13 @@
  * flushed ever comes back, nothing else is lost in a store that never evicts, and in the end
  * nothing hides. Method: every value has a number; who stored it notes how many flushes had begun
  * when it was there. Whoever finds it after one more of them was done has seen a lie. Sixteen
- * flushes at a time are more than there are numbers for: the last ones wait for the walk.
+ * flushes at a time are more than there are numbers for: the last ones wait for the sweep.
  *
  * With "resized" as argument the index gets larger and smaller all the time; with "evicts" the
  * store may forget. With "caught" the store is a mutant, and must be seen to fail.
  */
 #include "caught.h"
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 #define THREADS     3u
 #define RUN_MS      1500u
 #define TURN_OPS    64u
-#define KEYS        120000u /* several times what the limbo holds */
+#define KEYS        120000u /* several times what the retire list holds */
 #define FLOOD       (GENERATIONS_MAX + 1)
 #define CALM_OPS    60000u     /* of the flusher, from flood to flood */
 #define NUMBERS     (1u << 21) /* values of a writer: then it ends */
@@ -73,7 +73,7 @@ running(struct worker *w, uint64_t op)
 	if (w->run->resized && op % (TURN_OPS * 64) == 0)
 		resize_begin(w->core, LEAST + next_random(w) % (MOST - LEAST) / 2 * 2);
 	if (op % (TURN_OPS * 16) == 0)
-		store_tidy(w->core);
+		store_housekeeping(w->core);
 	return !atomic_load_explicit(&w->run->stop, memory_order_relaxed) && w->next < NUMBERS;
 }
 
@@ -229,16 +229,16 @@ check_end(struct run *run)
 			struct store_core *sc = store_core_of(st, i);
 
 			store_turn(sc, STORE_CLOCK_START + turn / 64);
-			store_tidy(sc);
-			waiting += sc->limbo.tail - sc->limbo.head;
+			store_housekeeping(sc);
+			waiting += sc->retire_list.tail - sc->retire_list.head;
 		}
 	}
-	if (atomic_load(&st->hidden) != 0)
+	if (atomic_load(&st->tombstones) != 0)
 		lie(run, "something hides for ever");
 	if (store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED) != 0)
 		lie(run, "something that was flushed was never collected");
 	if (waiting != 0)
-		lie(run, "the limbo keeps something");
+		lie(run, "the retire list keeps something");
 }
 
 static struct store *
@@ -267,9 +267,9 @@ wait_for_end(struct run *run)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < RUN_MS && !atomic_load(&run->stop); i++) {
-		const uint64_t hidden = atomic_load(&run->store->hidden);
+		const uint64_t tombstones = atomic_load(&run->store->tombstones);
 
-		most = hidden > most ? hidden : most;
+		most = tombstones > most ? tombstones : most;
 		nanosleep(&ms, NULL);
 	}
 	atomic_store(&run->stop, true);

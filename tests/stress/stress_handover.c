@@ -28,7 +28,7 @@ write_all(void *arg)
 			b.frame[i] = (struct frame *)(uintptr_t)next;
 			b.data[i] = (uint8_t *)(uintptr_t)(next * 3ull);
 			b.len[i] = next ^ 0x5555;
-			b.mark[i] = ~next;
+			b.ol_flags[i] = ~next;
 			if (!frame_ring_put(&ring, &at, &b, i))
 				break;
 			next++;
@@ -55,7 +55,7 @@ frames_arrive_once_in_order_and_whole(void **state)
 			check_eq((uintptr_t)b.frame[i], expected);
 			check_eq((uintptr_t)b.data[i], expected * 3ull);
 			check_eq(b.len[i], expected ^ 0x5555);
-			check_eq(b.mark[i], ~expected);
+			check_eq(b.ol_flags[i], ~expected);
 		}
 		frame_ring_pop(&ring, b.count);
 		if (b.count == 0)

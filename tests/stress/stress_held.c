@@ -11,7 +11,7 @@
  * the store found itself broken.
  */
 #include "caught.h"
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ run_rounds(struct rig *rig)
 		const uint32_t size = sizes[round / SHIFT_OF % (sizeof sizes / sizeof sizes[0])];
 
 		store_turn(rig->still, STORE_CLOCK_START + round);
-		store_tidy(rig->still);
+		store_housekeeping(rig->still);
 
 		const uint32_t count = hold(rig);
 
@@ -149,7 +149,7 @@ run_rounds(struct rig *rig)
 			if (i % TURN_SETS != 0)
 				continue;
 			store_turn(rig->busy, STORE_CLOCK_START + round);
-			store_tidy(rig->busy);
+			store_housekeeping(rig->busy);
 			good = all_as_they_were(rig, count);
 		}
 	}

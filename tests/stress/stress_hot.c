@@ -7,7 +7,7 @@
  *
  *   stress_hot [caught]: with "caught" the store is a mutant, and must be seen to lose some.
  */
-#include "store/terms.h"
+#include "store/conditional.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ turn(struct run *r)
 	if (r->ops++ % TURN_OPS != 0)
 		return;
 	store_turn(r->core, STORE_CLOCK_START);
-	store_tidy(r->core);
+	store_housekeeping(r->core);
 }
 
 static struct view

@@ -17,8 +17,8 @@
 #include "caught.h"
 #include "gaps.h"
 #include "linear.h"
-#include "store/inside.h"
-#include "store/survey.h"
+#include "store/store_internal.h"
+#include "store/introspect.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -293,10 +293,10 @@ probe_on(struct worker *w)
 		store_probe(w->core, &w->probe, name_of(w->round, w->probe_key, text, sizeof text));
 		break;
 	case 1:
-		store_probe_home(w->core, &w->probe);
+		store_probe_primary(w->core, &w->probe);
 		break;
 	case 2:
-		store_probe_away(w->core, &w->probe);
+		store_probe_alternate(w->core, &w->probe);
 		break;
 	default:
 		w->probe_step = PROBE_ENDS;
@@ -506,7 +506,7 @@ turn(struct worker *w)
 	atomic_store_explicit(&w->round->turned_s[w->id], now_s, TICK_ORDER);
 	if (roll(w, 4) == 0) {
 		walk_on(w->round->store);
-		store_tidy(w->core);
+		store_housekeeping(w->core);
 	}
 	if (w->round->shape->most != 0)
 		resize_now(w);

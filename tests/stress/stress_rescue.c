@@ -8,7 +8,7 @@
  */
 #include "caught.h"
 #include "gaps.h"
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -127,12 +127,12 @@ take_page_of(struct worker *w, uint64_t name, uint32_t class)
 	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++)
 		atomic_store_explicit(&sl->clock[i], i / sl->stride == page ? 0 : UINT64_MAX,
 				      memory_order_relaxed);
-	slab_drain_start(sl, class);
+	slab_evacuate_start(sl, class);
 }
 
 /* Page after page of the class goes to the pool, and from there to whoever needs it. */
 static void *
-mover(void *arg)
+rebalancer(void *arg)
 {
 	struct worker *w = arg;
 	struct slab *sl = &w->core->store->slab;
@@ -142,7 +142,7 @@ mover(void *arg)
 	gaps_begin(w->random);
 	while (!atomic_load(w->stop)) {
 		store_turn(w->core, STORE_CLOCK_START);
-		if (atomic_load(&sl->draining_count) < 2 &&
+		if (atomic_load(&sl->evacuating_count) < 2 &&
 		    atomic_load(&sl->classes[class].page_count) > 2)
 			take_page_of(w, (uint64_t)(roll(w, WRITERS) + 1) << 32 | roll(w, KEYS),
 				     class);
@@ -172,7 +172,7 @@ run(struct store *store, _Atomic bool *lied, uint64_t round)
 			store_turn(workers[0].core, STORE_CLOCK_START);
 	}
 	for (uint32_t i = 0; i <= WRITERS; i++)
-		pthread_create(&threads[i], NULL, i < WRITERS ? writer : mover, &workers[i]);
+		pthread_create(&threads[i], NULL, i < WRITERS ? writer : rebalancer, &workers[i]);
 	for (uint32_t i = 0; i < WRITERS; i++)
 		pthread_join(threads[i], NULL);
 	atomic_store(&stop, true);

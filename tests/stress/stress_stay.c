@@ -2,10 +2,10 @@
  * A key whose two buckets are one for a while, as may be during a resize, is deleted and stored
  * again between the plan for that bucket and its locks. Goal: it is found afterwards, and once it
  * is deleted it does not come back. Method: one thread as two cores; in every gap in which no
- * bucket is locked the other core does that to each such key that lies away. A small index, so that
- * there are some. Repeats exactly.
+ * bucket is locked the other core does that to each such key that is displaced. A small index, so
+ * that there are some. Repeats exactly.
  */
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +38,16 @@ put(struct store_core *sc, uint64_t n)
 }
 
 static bool
-lies_away_in_its_home(const struct index *ix, uint64_t n, uint64_t hash)
+is_displaced_within_its_primary_bucket(const struct index *ix, uint64_t n, uint64_t hash)
 {
 	const struct place p = index_place(ix, hash);
 
-	if (p.home != p.away)
+	if (p.primary != p.alternate)
 		return false;
 
 	const struct spot spot = index_spot_of_key(ix, &p, view_of(&n));
 
-	return spot.bucket != NULL && (spot.tag & TAG_AWAY) != 0;
+	return spot.bucket != NULL && (spot.tag & TAG_DISPLACED) != 0;
 }
 
 static bool
@@ -71,7 +71,7 @@ stress_gap(void)
 	for (uint64_t n = first_key; n < first_key + KEYS; n++) {
 		const uint64_t hash = store_hash(sc, view_of(&n));
 
-		if (!lies_away_in_its_home(&sc->store->ix, n, hash))
+		if (!is_displaced_within_its_primary_bucket(&sc->store->ix, n, hash))
 			continue;
 		store_delete(sc, view_of(&n), hash);
 		put(sc, n);
@@ -102,7 +102,7 @@ keys_there(struct store_core *sc)
 static uint64_t
 forgotten(const struct store *st)
 {
-	return store_sum(st, STORE_INDEX_FORGOTTEN) + store_sum(st, STORE_EVICTED);
+	return store_sum(st, STORE_INDEX_EVICTED) + store_sum(st, STORE_EVICTED);
 }
 
 int

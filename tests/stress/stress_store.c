@@ -16,7 +16,7 @@
  * if a lie was seen, or the store found itself broken.
  */
 #include "caught.h"
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -91,7 +91,7 @@ running(struct worker *w, uint64_t op)
 	if (w->run->sizes[1] != 0 && op % TURN_OPS == 0)
 		resize_now(w);
 	if (op % (TURN_OPS * 16) == 0)
-		store_tidy(w->core);
+		store_housekeeping(w->core);
 	return !atomic_load_explicit(&w->run->stop, memory_order_relaxed);
 }
 
@@ -186,10 +186,11 @@ move_reader(struct worker *w)
 		const uint64_t key = next_random(w) % MOVE_RESIDENT;
 		const struct view k = key_view(&key);
 		const uint64_t hash = store_hash(w->core, k);
-		const uint64_t over = counter_read(&store_counters(w->core)[STORE_RETRIES_OVER]);
+		const uint64_t over =
+			counter_read(&store_counters(w->core)[STORE_RETRIES_EXHAUSTED]);
 
 		if (store_get(w->core, k, hash) != NULL ||
-		    counter_read(&store_counters(w->core)[STORE_RETRIES_OVER]) != over)
+		    counter_read(&store_counters(w->core)[STORE_RETRIES_EXHAUSTED]) != over)
 			continue;
 		/* Nobody writes this key: if it is found later, it was there all the time. */
 		for (uint32_t i = 0; i < LOOKS_AGAIN; i++) {

@@ -4,7 +4,7 @@
  * one thread as two cores; at each gap between two steps of the get in turn, the other core stores
  * and flushes once more than there are numbers. Repeats exactly.
  */
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define GAPS_MAX  16u /* more than a get has */
 #define TURNS_MAX 10000u
 
-enum door { DOOR_GET, DOOR_PEEK, DOOR_PROBE, DOOR_RUN, DOOR_MANY, DOOR_COUNT };
+enum variant { VARIANT_GET, VARIANT_PEEK, VARIANT_PROBE, VARIANT_RUN, VARIANT_MANY, VARIANT_COUNT };
 
 static struct store_core *flusher; /* NULL: it is not its turn */
 static uint32_t gaps_left;
@@ -59,26 +59,26 @@ stress_gap(void)
 }
 
 static const struct item *
-get(struct store_core *sc, enum door door, struct view key)
+get(struct store_core *sc, enum variant variant, struct view key)
 {
 	const struct item *it = NULL;
 	struct store_run run;
 	struct probe p;
 
-	switch (door) {
-	case DOOR_GET:
+	switch (variant) {
+	case VARIANT_GET:
 		return store_get(sc, key, store_hash(sc, key));
-	case DOOR_PEEK:
+	case VARIANT_PEEK:
 		return store_peek(sc, key, store_hash(sc, key));
-	case DOOR_PROBE:
+	case VARIANT_PROBE:
 		store_probe(sc, &p, key);
-		if (store_probe_home(sc, &p))
-			store_probe_away(sc, &p);
+		if (store_probe_primary(sc, &p))
+			store_probe_alternate(sc, &p);
 		return store_get_probed(sc, &p, key);
-	case DOOR_RUN:
+	case VARIANT_RUN:
 		store_probe(sc, &p, key);
-		if (store_probe_home(sc, &p))
-			store_probe_away(sc, &p);
+		if (store_probe_primary(sc, &p))
+			store_probe_alternate(sc, &p);
 		run = store_run(sc);
 		stress_gap();
 		return store_get_run(&run, &p, key);
@@ -90,7 +90,7 @@ get(struct store_core *sc, enum door door, struct view key)
 
 /* With the flusher at that gap. */
 static bool
-is_a_lie(struct store *st, enum door door, uint32_t gap)
+is_a_lie(struct store *st, enum variant variant, uint32_t gap)
 {
 	struct store_core *sc = store_core_of(st, 0), *other = store_core_of(st, 1);
 
@@ -99,12 +99,12 @@ is_a_lie(struct store *st, enum door door, uint32_t gap)
 		store_turn(other, STORE_CLOCK_START);
 	}
 	put(sc, text("key"));
-	ensure(get(sc, door, text("key")) != NULL);
+	ensure(get(sc, variant, text("key")) != NULL);
 	flush(other);
 	gaps_left = gap;
 	flusher = other;
 
-	const struct item *it = get(sc, door, text("key"));
+	const struct item *it = get(sc, variant, text("key"));
 
 	flusher = NULL;
 	return it != NULL;
@@ -122,12 +122,13 @@ main(void)
 	struct store *st = store_create(&region, &cfg);
 	uint32_t lies = 0;
 
-	for (uint32_t door = 0; door < DOOR_COUNT; door++) {
+	for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
 		for (uint32_t gap = 0; gap < GAPS_MAX; gap++) {
-			if (!is_a_lie(st, door, gap))
+			if (!is_a_lie(st, variant, gap))
 				continue;
 			lies++;
-			printf("door %u: held up at gap %u, a flushed value is found\n", door, gap);
+			printf("variant %u: held up at gap %u, a flushed value is found\n", variant,
+			       gap);
 		}
 	}
 	free(memory);

@@ -48,7 +48,7 @@ class FloodBed(Bed):
 
     def _mac_of(self, wire):
         """Also the proof that it answers: the neighbour the kernel finds."""
-        self.row("the first answer", self.client, "knock", wire.host, PORT, "--ms", 300)
+        self.row("the first answer", self.client, "connect_probe", wire.host, PORT, "--ms", 300)
         words = checked(*inside(self.client), "ip", "neigh", "show", wire.host).split()
         if "lladdr" not in words:
             raise Failed(f"no MAC of {wire.host} is known: {' '.join(words)}")
@@ -85,16 +85,16 @@ class FloodBench(Figures):
                 if line == CONNECTED:
                     beside["flood"] = stack.enter_context(
                         bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))
-                    beside["knock"] = stack.enter_context(bed.ending(bed.program(
-                        bed.client, "knock", bed.host, PORT, "--ms", ms + WARM_MS, "--every-ms",
+                    beside["connect_probe"] = stack.enter_context(bed.ending(bed.program(
+                        bed.client, "connect_probe", bed.host, PORT, "--ms", ms + WARM_MS, "--every-ms",
                         KNOCK_MS, "--limit-ms", LIMIT_MS)))
 
             row = bed.row(words, bed.client, "talk", bed.host, PORT, "--connections", CONNECTIONS,
                           "--depth", DEPTH, "--value-max", VALUE_MAX, "--connect-ms", CONNECT_MS,
                           "--warm-ms", WARM_MS, "--ms", ms, on_line=begin)
-            knocks = last_row(beside["knock"])
+            probes = last_row(beside["connect_probe"])
             sent = None if beside["flood"] is None else last_row(beside["flood"])
-        row = {"phase": name, "round": number, **row, "knock": knocks, "flood": sent}
+        row = {"phase": name, "round": number, **row, "connect_probe": probes, "flood": sent}
         self.runs.append(row)
         return row
 
@@ -116,11 +116,11 @@ class FloodBench(Figures):
             self.figures[f"flood_kept_vs_{base}"] = min(self.figures[figure_of(name, base)]
                                                         for name in SYNS)
         floods = [row for name, rows in by.items() if name in (*SYNS, LONG) for row in rows]
-        knocks = [row["knock"] for row in floods]
+        probes = [row["connect_probe"] for row in floods]
         self.figures |= {
-            "flood_connect_longest_s": max(k["longest_s"] for k in knocks),
-            "flood_connect_failed": sum(k["failed"] for k in knocks),
-            "flood_connects": sum(k["tried"] for k in knocks),
+            "flood_connect_longest_s": max(k["longest_s"] for k in probes),
+            "flood_connect_failed": sum(k["failed"] for k in probes),
+            "flood_connects": sum(k["tried"] for k in probes),
             "flood_resets": sum(r["resets"] for r in floods),
             "flood_wrong_bytes": sum(r["wrong_bytes"] + r["wrong_answers"] for r in self.runs),
             "flood_longest_stall_s": max(r["longest_stall_s"] for r in floods)}
@@ -147,14 +147,14 @@ def line(name, rows, by):
         if len(mine) != len(other):
             other = [statistics.median(other)] * len(mine)
         ratios.append(statistics.median(a / max(b, 1e-6) for a, b in zip(mine, other)))
-    knocks = [r["knock"] for r in rows]
+    probes = [r["connect_probe"] for r in rows]
     floods = [r["flood"]["frames_s"] / 1e3 for r in rows if r["flood"] is not None]
     return [name, spread((r["operations_s"] / 1e3 for r in rows)), *(f"{r:.2f}" for r in ratios),
             f"{statistics.median(floods):.0f}" if floods else "-",
             f"{max(r['longest_stall_s'] for r in rows):.2f}", sum(r["resets"] for r in rows),
-            f"{sum(k['answered'] for k in knocks)}/{sum(k['tried'] for k in knocks)}",
-            f"{1e3 * statistics.median(k['median_s'] for k in knocks):.1f}",
-            f"{max(k['longest_s'] for k in knocks):.2f}"]
+            f"{sum(k['answered'] for k in probes)}/{sum(k['tried'] for k in probes)}",
+            f"{1e3 * statistics.median(k['median_s'] for k in probes):.1f}",
+            f"{max(k['longest_s'] for k in probes):.2f}"]
 
 
 def simulated(programs, quick):

@@ -36,7 +36,7 @@ END_S = 10.0
 FORGET = "net.ipv4.tcp_no_metrics_save=1"
 ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
-PROGRAMS = ("impair", "talk", "knock", "frame_flood")
+PROGRAMS = ("impair", "talk", "connect_probe", "frame_flood")
 
 
 def checked(*command):

@@ -1,8 +1,8 @@
-"""tools/bench sla: the highest rate that keeps a promise about latency, setting by setting.
+"""tools/bench sla: the highest rate that meets an SLO about latency, setting by setting.
 
 The literature has two promises: the average round trip within 1 ms (the Intel paper of 2014 on
 memcached), and the 99th percentile within it (the memtier studies). For both of them clockoo-load
-raises its rate over vhost (open loop, Poisson) until the promise is broken, and closes in on the
+raises its rate over vhost (open loop, Poisson) until the SLO is violated, and closes in on the
 knee. Settings differ from the base in one thing each; what is the appliance's own (cores, -R, --burst)
 has it started anew.
 """
@@ -54,7 +54,7 @@ def vary(text):
 
 
 def limit(text):
-    """The text of a promise's time, such as 1ms or 200us; for argparse."""
+    """The text of an SLO's time, such as 1ms or 200us; for argparse."""
     if LIMIT.fullmatch(text) is None or limit_us(text) == 0:
         raise argparse.ArgumentTypeError(f"\"{text}\": expected 1ms, 200us or the like")
     return text
@@ -94,7 +94,7 @@ class SlaBed(VsBed):
 
 
 def at_knee(found):
-    """The point that was the highest to keep the promise; None if none did."""
+    """The point that was the highest to keep the SLO; None if none did."""
     kept = [p for p in found["points"] if abs(p["offered_per_s"] - found["knee"]) < 1]
     return kept[-1] if kept else None
 

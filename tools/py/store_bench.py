@@ -164,15 +164,15 @@ def insert(bench):
 
 
 def get_lines(bench, by, kind, threads):
-    """Lines of one table; keeps ours against the best of those to beat, and against the marks."""
+    """Lines of one table; keeps ours against the best of those to beat, and against the baselines."""
     ours = {t: v for t, v in by[kind, threads].items() if t.startswith(OWN)}
     mine = ours[max(ours, key=lambda t: statistics.median(ours[t]["mops"]))]
     others = {t: v for t, v in by[kind, threads].items() if t not in ours}
-    to_beat = {t: v for t, v in others.items() if not v["mark"]}
+    to_beat = {t: v for t, v in others.items() if not v["baseline"]}
     best = max(to_beat, key=lambda t: statistics.median(to_beat[t]["mops"]))
     suffix = "" if threads == 1 else f"_{threads}t"
-    marks = [t for t in others if others[t]["mark"]]
-    for name, rival in [("best", best), *(("boost", t) for t in marks)]:
+    baselines = [t for t in others if others[t]["baseline"]]
+    for name, rival in [("best", best), *(("boost", t) for t in baselines)]:
         ratios = [a / b for a, b in zip(mine["mops"], others[rival]["mops"])]
         bench.keep(f"get_{kind}_vs_{name}{suffix}", ratios)
     bench.figures[f"get_{kind}_best{suffix}"] = best
@@ -187,7 +187,7 @@ def get(bench):
                       "--lookups", lookups, "--runs", bench.runs)
     by = collections.defaultdict(dict)
     for row in rows["get"]:
-        entry = by[row["kind"], row["threads"]].setdefault(row["table"], {"mark": row["mark"],
+        entry = by[row["kind"], row["threads"]].setdefault(row["table"], {"baseline": row["baseline"],
                                                                           "mops": []})
         entry["mops"].append(row["mops"])
     depth, pages = rows["chosen"][0]["depth"], rows["pages"][0]
@@ -197,7 +197,7 @@ def get(bench):
     best = {combo: get_lines(bench, by, *combo) for combo in combos}
     lines = []
     for t in by["hit", 1]:
-        lines.append([t + (" (mark)" if by["hit", 1][t]["mark"] else "")] +
+        lines.append([t + (" (baseline)" if by["hit", 1][t]["baseline"] else "")] +
                      [spread(by[combo][t]["mops"]) for combo in combos])
     if not any(t == "libcuckoo" for t in by["hit", 1]):
         lines.append(["libcuckoo"] + ["not given"] * len(combos))
@@ -278,7 +278,7 @@ def memory(bench):
           ["", "items", "bytes/item", "RSS/item", "memcached", "bytes/item", "RSS/item"], lines)
 
 
-def miss_counts(quick, only=None):
+def miss_is_valid(quick, only=None):
     """By share of the working set: keys, kilobytes, what is to be counted."""
     operations = 500_000 if quick else 10_000_000
     counts = {}
@@ -300,7 +300,7 @@ def miss_counts(quick, only=None):
 def miss(bench, only=None):
     whos = (OWN, "LRU, equal items", "LRU, equal bytes", "memcached")
     lines = []
-    for share, (keys, kilobytes, counts) in miss_counts(bench.quick, only).items():
+    for share, (keys, kilobytes, counts) in miss_is_valid(bench.quick, only).items():
         rows = []
         for words, count in counts.items():
             rows += bench.counted(f"misses{words} at {share * 100:g} %", count)["miss"]
@@ -377,7 +377,7 @@ def grow(bench):
 
 PARTS = {"space": space, "memory": memory, "miss": miss, "insert": insert, "get": get,
          "mixed": mixed, "churn": churn, "grow": grow}
-MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_counts(quick=False)]
+MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
 def counts_of(part, quick):
@@ -386,7 +386,7 @@ def counts_of(part, quick):
     if name == "memory":
         return [count for pair in memory_counts(quick).values() for count in pair]
     if name == "miss":
-        return [count for _, _, counts in miss_counts(quick, only or None).values()
+        return [count for _, _, counts in miss_is_valid(quick, only or None).values()
                 for count in reversed(counts.values())]
     return list(space_counts(quick).values()) if name == "space" else []
 

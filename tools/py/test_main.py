@@ -124,7 +124,7 @@ def sanitized_names(folder):
 def part_check(quick):
     counts = counting("tools/check", [str(ROOT / "tools/check")])
     counts.add(counting("tools/check on trees that break its rules",
-                        [str(CONFORM / "house_check_test.py")]))
+                        [str(CONFORM / "check_tool_test.py")]))
     return counts
 
 

@@ -2,7 +2,7 @@
  * ask.c - a kernel client that keeps many sockets busy: what a cache behind the kernel's sockets
  * answers, and whose CPU it takes.
  *
- * A closed loop over epoll: every connection has its requests on their way, and asks anew for what
+ * A closed loop over epoll: every connection has its requests in flight, and asks anew for what
  * was answered. Every value is compared. With --server-pid the CPU time of that process's threads
  * is taken at both ends of the measured time, beside our own and the machine's: a kernel does part
  * of a server's work on the CPU of whoever sent the packet. Ends with one line of JSON.
@@ -238,7 +238,7 @@ number(const char *text, uint32_t least, uint32_t most)
 }
 
 static void
-take_option(struct client *c, int option)
+parse_option(struct client *c, int option)
 {
 	struct ask_plan *plan = &c->plan;
 
@@ -296,7 +296,7 @@ options_of(struct client *c, int argc, char **argv)
 	plan->w = (struct workload){
 		.keys = {.kind = KEYS_UNIFORM, .n = 1000000}, .set_share = 0.05, .multiget = 1};
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
-		take_option(c, option);
+		parse_option(c, option);
 	plan->server.sin_family = AF_INET;
 	if (argc - optind != 2 || inet_pton(AF_INET, argv[optind], &plan->server.sin_addr) != 1)
 		fail("an IPv4 address and a port are expected");
@@ -311,8 +311,8 @@ main(int argc, char **argv)
 	static struct client c;
 
 	options_of(&c, argc, argv);
-	size_law_uniform(&c.plan.w.key_size, KEY_BYTES, KEY_BYTES);
-	size_law_uniform(&c.plan.w.value_size, VALUE_BYTES, VALUE_BYTES);
+	size_distribution_uniform(&c.plan.w.key_size, KEY_BYTES, KEY_BYTES);
+	size_distribution_uniform(&c.plan.w.value_size, VALUE_BYTES, VALUE_BYTES);
 	workload_init(&c.plan.w);
 	open_all(&c);
 	if (c.opt.fill)

@@ -1,5 +1,5 @@
 #include "ask_flow.h"
-#include "resp_talk.h"
+#include "resp_codec.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -100,7 +100,7 @@ static enum reply_status
 read_one(struct ask_flow *f, struct ask_plan *plan, struct view in, uint32_t *used)
 {
 	const struct request *req = &f->asks[f->head].req;
-	const struct reply_sink sink = {plan->tally, &plan->fault};
+	const struct reply_sink sink = {plan->tally, &plan->mismatch};
 
 	if (plan->talk == ASK_RESP)
 		return resp_read(&plan->w, req, &sink, in, used);
@@ -119,7 +119,7 @@ read_replies(struct ask_flow *f, struct ask_plan *plan)
 		const enum reply_status status = read_one(f, plan, in, &used);
 
 		at += used;
-		if (status == REPLY_BROKEN)
+		if (status == REPLY_MALFORMED)
 			return false;
 		if (status == REPLY_MORE)
 			break;

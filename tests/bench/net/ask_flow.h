@@ -4,7 +4,7 @@
  * Requests are drawn, written and checked by lib/load, so every server meets the same keys, values
  * and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own protocol.
  *
- * Shape:  a closed loop: depth requests are always on their way. Over TCP they are a ring, oldest
+ * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, oldest
  * at head; over UDP a datagram's ID names its slot. Units:  bytes; ns on the caller's clock.
  * Thread: one.
  * Errors: false: the connection is no more. What is wrong in replies is counted.
@@ -39,7 +39,7 @@ struct ask_plan {
 	uint32_t fill_next, fill_end; /* keys still to be stored, each once; then what w says */
 	bool filling, stopping;
 	struct counter tally[LOAD_COUNTER_COUNT];
-	struct reply_fault fault;
+	struct reply_mismatch mismatch;
 };
 
 struct ask {

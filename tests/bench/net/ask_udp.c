@@ -59,7 +59,7 @@ ask_udp_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns)
 static bool
 take(struct ask_flow *f, struct ask_plan *plan, struct view datagram)
 {
-	const struct reply_sink sink = {plan->tally, &plan->fault};
+	const struct reply_sink sink = {plan->tally, &plan->mismatch};
 	struct view text;
 	struct ask *a;
 	uint32_t used;

@@ -54,22 +54,22 @@ now_ns(void)
 static void
 take_block(struct worker *w)
 {
-	struct look look = {0};
+	struct turn_timing turn_timing = {0};
 	const double from = bench_pair_served(w->pair);
 	double requests;
 
 	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
-		bench_pair_step(w->pair, &look);
+		bench_pair_step(w->pair, &turn_timing);
 	requests = bench_pair_served(w->pair) - from;
 	if (requests > 0 && w->blocks < BLOCKS_MAX)
-		w->cycles[w->blocks++] = (double)look.cycles / requests;
+		w->cycles[w->blocks++] = (double)turn_timing.cycles / requests;
 }
 
 static void *
 work(void *arg)
 {
 	struct worker *w = arg;
-	struct look unseen = {0};
+	struct turn_timing unseen = {0};
 	uint64_t end_ns;
 	cpu_set_t set;
 
@@ -83,12 +83,12 @@ work(void *arg)
 	end_ns = now_ns() + w->ms * NS_PER_MS;
 	while (now_ns() < end_ns)
 		take_block(w);
-	load_core_cut_mt(w->pair->core);
+	load_core_cancel_mt(w->pair->core);
 	for (uint32_t i = 0; i < END_STEPS && !bench_pair_done(w->pair); i++)
 		bench_pair_step(w->pair, &unseen);
 	bench_pair_check(w->pair);
 	/* It turns no more: the other one is not to wait for it. */
-	store_offline(w->pair->bed.sc);
+	store_offline(w->pair->fixture.sc);
 	if (w->blocks == 0)
 		fail("no request was answered");
 	bench_sort(w->cycles, w->blocks);
@@ -125,9 +125,9 @@ measure(const char *kind, const char *suffix, uint32_t keys, struct worker *work
 	struct bench_pair *pair = pairs[suffix[0] != '\0'];
 	double one, two;
 
-	bench_pairs_make(pair, CORES, kind_named(kind), keys);
+	bench_pairs_make(pair, CORES, kind_by_name(kind), keys);
 	for (uint32_t i = 0; i < CORES; i++) {
-		store_offline(pair[i].bed.sc);
+		store_offline(pair[i].fixture.sc);
 		workers[i].pair = &pair[i];
 	}
 	one = together(workers, 1);

@@ -45,7 +45,7 @@ static const struct kind kinds[] = {
 struct bench {
 	struct wire_run run;
 	const struct kind *kind;
-	struct bench_asks asks;
+	struct bench_workload workload;
 	uint32_t depth, runs, ms, load, memory_mib;
 	bool cpus_said;
 	struct wire_row rows[RUNS_MAX];
@@ -69,7 +69,7 @@ choose_kind(struct bench *b, const char *name)
 	b->depth = b->kind->depth;
 	b->runs = 5;
 	b->ms = 400;
-	b->asks = (struct bench_asks){
+	b->workload = (struct bench_workload){
 		.transport = b->kind->transport,
 		.keys = 1000000,
 		.value_bytes = 32,
@@ -105,30 +105,30 @@ number(const char *text, uint32_t least, uint32_t most)
 }
 
 static bool
-take_option(struct bench *b, int c)
+parse_option(struct bench *b, int c)
 {
 	switch (c) {
 	case 'k':
-		b->asks.keys = number(optarg, 1, 100000000);
+		b->workload.keys = number(optarg, 1, 100000000);
 		return true;
 	case 'v':
-		b->asks.value_bytes = number(optarg, 1, 1u << 20);
+		b->workload.value_bytes = number(optarg, 1, 1u << 20);
 		return true;
 	case 'c':
-		b->asks.conns = number(optarg, 1, 256);
+		b->workload.conns = number(optarg, 1, 256);
 		return true;
 	case 'd':
 		b->depth = number(optarg, 1, LOAD_DEPTH_MAX);
 		return true;
 	case 'g':
-		b->asks.multiget = number(optarg, 1, MULTIGET_MAX);
+		b->workload.multiget = number(optarg, 1, MULTIGET_MAX);
 		return true;
 	case 's':
-		b->asks.sets = number(optarg, 0, 100) / 100.0;
+		b->workload.sets = number(optarg, 0, 100) / 100.0;
 		return true;
 	case 'z':
-		b->asks.zipf = strtod(optarg, NULL);
-		return b->asks.zipf > 0 && b->asks.zipf <= ZIPF_S_MAX;
+		b->workload.zipf = strtod(optarg, NULL);
+		return b->workload.zipf > 0 && b->workload.zipf <= ZIPF_S_MAX;
 	case 'r':
 		b->runs = number(optarg, 1, RUNS_MAX);
 		return true;
@@ -142,7 +142,7 @@ take_option(struct bench *b, int c)
 		b->memory_mib = number(optarg, 1, 1u << 20);
 		return true;
 	case 'b':
-		b->asks.burst = number(optarg, 1, BURST_MAX);
+		b->workload.burst = number(optarg, 1, BURST_MAX);
 		return true;
 	case 'p':
 		b->cpus_said = true;
@@ -176,14 +176,14 @@ options_of(struct bench *b, int argc, char **argv)
 	choose_kind(b, argc > 1 ? argv[1] : "");
 	optind = 2;
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
-		if (!take_option(b, c))
+		if (!parse_option(b, c))
 			refuse("a value is not one; the head of bench_wire.c lists the options");
 	choose_cpus(b);
-	b->asks.depth_max = b->depth < 32 ? 32 : b->depth;
+	b->workload.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
-		b->memory_mib = bench_bed_mib(b->asks.keys) +
-				(uint32_t)(ITEM_SPARE * (uint64_t)b->asks.keys *
-						   (b->asks.value_bytes & ~63u) >>
+		b->memory_mib = bench_fixture_mib(b->workload.keys) +
+				(uint32_t)(ITEM_SPARE * (uint64_t)b->workload.keys *
+						   (b->workload.value_bytes & ~63u) >>
 					   20);
 }
 
@@ -217,12 +217,12 @@ by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct load_order
+static struct load_command
 order_of(const struct bench *b)
 {
-	return (struct load_order){
+	return (struct load_command){
 		.task = LOAD_RUN,
-		.conns = b->asks.conns,
+		.conns = b->workload.conns,
 		.depth = b->depth,
 		.warmup_ns = WARM_NS,
 		.measure_ns = b->ms * NS_PER_MS,
@@ -239,9 +239,9 @@ by_residence(const void *a, const void *b)
 }
 
 static void
-runs_of(struct bench *b, const struct load_order *order, bool residence)
+runs_of(struct bench *b, const struct load_command *order, bool residence)
 {
-	struct load_order next = *order;
+	struct load_command next = *order;
 
 	for (uint32_t i = 0; i < b->runs; i++) {
 		wire_run_order(&b->run, &next, residence, &b->rows[i]);
@@ -256,7 +256,7 @@ static void
 measure(struct bench *b)
 {
 	const struct wire_row *median = &b->rows[b->runs / 2];
-	struct load_order order = order_of(b);
+	struct load_command order = order_of(b);
 
 	runs_of(b, &order, false);
 	say(b->kind->name, median, 0);
@@ -265,7 +265,7 @@ measure(struct bench *b)
 	order.rate = median->requests_s * b->load / 100;
 	order.arrivals = ARRIVALS_POISSON;
 	order.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame on */
-	order.depth = b->kind->transport == LOAD_UDP ? b->depth : b->asks.depth_max;
+	order.depth = b->kind->transport == LOAD_UDP ? b->depth : b->workload.depth_max;
 	runs_of(b, &order, true);
 	say("open_loop", median, b->rows[0].residence_p99_us);
 }
@@ -276,7 +276,7 @@ main(int argc, char **argv)
 	static struct bench b;
 
 	options_of(&b, argc, argv);
-	wire_run_start(&b.run, &b.asks, b.memory_mib);
+	wire_run_start(&b.run, &b.workload, b.memory_mib);
 	printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
 	       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2), b.run.hugepages ? "true" : "false");
 	wire_run_fill(&b.run);

@@ -31,7 +31,7 @@ echo_answer(struct port *port)
 		memcpy(eth->dst, eth->src, sizeof eth->dst);
 		memcpy(eth->src, port->mac, sizeof eth->src);
 		b.len[i] = ANSWER_BYTES;
-		b.mark[i] = 0;
+		b.ol_flags[i] = 0;
 	}
 	send_burst(port, &b);
 	return b.count;

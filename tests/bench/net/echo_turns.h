@@ -2,7 +2,7 @@
  * echo_turns.h - both ends of a port that only carries: the ceiling of whoever serves behind it.
  *
  * One end sends every frame back to where it came from, as long as the answer to a UDP get of a
- * 16-byte key and a 32-byte value; the other keeps frames as long as that get on their way.
+ * 16-byte key and a 32-byte value; the other keeps frames as long as that get in flight.
  *
  * Units:  ns on the caller's clock.
  * Owner:  as port.h says.
@@ -13,7 +13,7 @@
 
 #include "pkt/port.h"
 
-#define ECHO_WINDOW 256u /* frames on their way, as clockoo-load has over UDP */
+#define ECHO_WINDOW 256u /* frames in flight, as clockoo-load has over UDP */
 
 struct echo_asker {
 	struct port *port;

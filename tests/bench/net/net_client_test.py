@@ -2,7 +2,7 @@
 """The clients of tools/bench loss and flood see what is wrong.
 
 Goal: talk counts a wrong byte, a wrong answer, a reset and a stall, and none where there is none;
-knock times new connections and counts those that get no answer.
+connect_probe times new connections and counts those that get no answer.
 Method: a small cache in this file that lies, resets or waits on demand, on loopback.
 Usage: net_client_test.py TALK KNOCK
 """

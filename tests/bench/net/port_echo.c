@@ -4,8 +4,8 @@
  *
  *     port_echo serve OPTIONS           every frame goes back to where it came from, as long as the
  *                                       answer to a UDP get (echo_turns.h)
- *     port_echo ask --ms MS OPTIONS     frames as long as that get, ECHO_WINDOW of them on their
- * way; one line of JSON
+ *     port_echo ask --ms MS OPTIONS     frames as long as that get, ECHO_WINDOW of them in flight;
+ * one line of JSON
  *
  * OPTIONS are those of clockoo that concern the port: --port, --socket, --lcores, --no-huge and so
  * on; see clockoo --help. serve ends by a signal.
@@ -32,9 +32,9 @@ struct echo {
 };
 
 static int
-refuse(const struct fault *f)
+refuse(const struct error *err)
 {
-	fprintf(stderr, "port_echo: %s\n", f->text);
+	fprintf(stderr, "port_echo: %s\n", err->text);
 	return 1;
 }
 
@@ -66,33 +66,34 @@ work(void *arg)
 }
 
 static bool
-options_of(struct echo *e, int argc, char **argv, struct fault *f)
+options_of(struct echo *e, int argc, char **argv, struct error *err)
 {
 	e->serve = argc > 1 && strcmp(argv[1], "serve") == 0;
 	if (!e->serve && (argc < 2 || strcmp(argv[1], "ask") != 0))
-		return fault_say(f, "expected serve or ask");
+		return error_set(err, "expected serve or ask");
 	config_defaults(&e->config);
 	for (int i = 2; i < argc; i++) {
 		const char *name = argv[i] + 2;
 		const bool flag = strcmp(name, "no-huge") == 0 || strcmp(name, "yield") == 0;
 
 		if (strncmp(argv[i], "--", 2) != 0 || (!flag && i + 1 == argc))
-			return fault_say(f, "%s: expected an option, and its value", argv[i]);
+			return error_set(err, "%s: expected an option, and its value", argv[i]);
 		if (strcmp(name, "ms") == 0)
 			e->ms = (uint32_t)strtoul(argv[++i], NULL, 10);
-		else if (!config_set(&e->config, name, flag ? "yes" : argv[++i], f))
+		else if (!config_set(&e->config, name, flag ? "yes" : argv[++i], err))
 			return false;
 	}
 	if (!e->serve && (e->ms == 0 || e->ms > MS_MAX))
-		return fault_say(f, "--ms: expected 1 to %u", MS_MAX);
-	return config_finish(&e->config, f);
+		return error_set(err, "--ms: expected 1 to %u", MS_MAX);
+	return config_finish(&e->config, err);
 }
 
 static bool
-start(struct echo *e, struct fault *f)
+start(struct echo *e, struct error *err)
 {
-	return nic_judge(&e->nic, &e->config, f) && nic_allows(&e->nic, &e->config, 0, FRAMES, f) &&
-	       nic_start(&e->nic, &e->config, FRAMES, f);
+	return nic_prepare(&e->nic, &e->config, err) &&
+	       nic_check_resources(&e->nic, &e->config, 0, FRAMES, err) &&
+	       nic_start(&e->nic, &e->config, FRAMES, err);
 }
 
 int
@@ -100,16 +101,16 @@ main(int argc, char **argv)
 {
 	static struct echo e;
 	void *args[1] = {&e};
-	struct fault f;
+	struct error err;
 
-	if (!options_of(&e, argc, argv, &f) || !start(&e, &f))
-		return refuse(&f);
+	if (!options_of(&e, argc, argv, &err) || !start(&e, &err))
+		return refuse(&err);
 	if (e.serve) {
 		puts("port_echo ready: every frame goes back");
 		fflush(stdout);
 	}
-	if (!lcores_run(&e.config.lcores, work, args, &f))
-		return refuse(&f);
+	if (!lcores_run(&e.config.lcores, work, args, &err))
+		return refuse(&err);
 	nic_stop(&e.nic);
 	if (e.asker.answered == 0) {
 		fputs("port_echo: no frame came back\n", stderr);

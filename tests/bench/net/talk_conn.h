@@ -8,7 +8,7 @@
  *         them. A connection that was reset is opened anew, with new keys.
  * Units:  bytes; ns on the caller's clock.
  * Thread: one.
- * Bounds: DEPTH_MAX requests on their way, KEYS_MAX keys, READS_A_VISIT reads a visit.
+ * Bounds: DEPTH_MAX requests in flight, KEYS_MAX keys, READS_A_VISIT reads a visit.
  */
 #ifndef CLOCKOO_TALK_CONN_H
 #define CLOCKOO_TALK_CONN_H

@@ -93,7 +93,7 @@ is_timed(const struct wire_end *e)
 static inline void
 note_stamp(struct wire_end *e, const struct wire_slot *s)
 {
-	if (!e->asks)
+	if (!e->is_client)
 		e->came[s->frame] = s->stamp;
 	else if (s->stamp != 0)
 		histogram_add(&e->residence, s->stamp);
@@ -105,7 +105,7 @@ stamp_of(struct wire_end *e, uint32_t number, uint32_t now)
 {
 	const uint32_t came = e->came[number];
 
-	if (e->asks)
+	if (e->is_client)
 		return now;
 	e->came[number] = 0;
 	return came != 0 ? (now - came) | 1 : 0;
@@ -127,7 +127,7 @@ end_rx(struct port *port, struct burst *b, uint32_t count)
 		b->data[i] = bytes_of(e, s->frame) + s->at;
 		prefetch(b->data[i]);
 		b->len[i] = s->len;
-		b->mark[i] = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
+		b->ol_flags[i] = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
 		b->frame[i] = frame_of(s->frame);
 		if (is_timed(e))
 			note_stamp(e, s);
@@ -182,7 +182,7 @@ end_alloc(struct port *port, struct burst *b, uint32_t count)
 
 		b->data[i] = bytes_of(e, number) + WIRE_HEADROOM;
 		b->len[i] = 0;
-		b->mark[i] = 0;
+		b->ol_flags[i] = 0;
 		b->frame[i] = frame_of(number);
 	}
 	b->count = n;

@@ -11,7 +11,7 @@
  *         first. Frames that come in are its own from then on; what it has too many of goes back by
  * a third ring. Units:  stamps are the time stamp counter's lower half, so spans must stay below a
  * second. Owner:  as port.h says; all memory is in the region. Thread: an end is one thread's;
- * wire_make by one before both. Bounds: WIRE_RING frames on their way each way; what does not fit
+ * wire_make by one before both. Bounds: WIRE_RING frames in flight each way; what does not fit
  * is not taken.
  */
 #ifndef CLOCKOO_WIRE_PORT_H
@@ -35,7 +35,7 @@
 struct wire_slot {
 	uint32_t frame; /* its number */
 	uint16_t at, len;
-	uint32_t mark;
+	uint32_t ol_flags;
 	uint32_t stamp; /* 0: none */
 };
 static_assert(sizeof(struct wire_slot) == 16, "four a cache line");
@@ -54,12 +54,12 @@ struct wire_end {
 	struct wire_ring *in, *out, *back_in, *back_out;
 	uint8_t *frames;
 	atomic_bool timed; /* residence is measured; another thread's to say, between runs */
-	bool asks;         /* this end stamps what it sends; the other says how long it had it */
+	bool is_client;    /* this end stamps what it sends; the other says how long it had it */
 	uint32_t free_count;
 	uint32_t *free; /* 2 * WIRE_FRAMES numbers */
 	uint32_t *came; /* stamps of frames received, by number; 0: none */
 	struct histogram
-		residence; /* at the end that asks: ticks from a frame in to the same out */
+		residence; /* at the end that is_client: ticks from a frame in to the same out */
 };
 
 struct wire {

@@ -63,7 +63,7 @@ serve(void *arg)
 		if (unlikely(state_of(r) != ECHO_OFF))
 			echo_answer(port);
 		else
-			core_turn(&r->bed.core, tsc_clock_ns(&r->clock));
+			core_turn(&r->fixture.core, tsc_clock_ns(&r->clock));
 	}
 	return NULL;
 }
@@ -113,26 +113,26 @@ generate(void *arg)
 }
 
 void
-wire_run_start(struct wire_run *r, const struct bench_asks *asks, uint32_t memory_mib)
+wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32_t memory_mib)
 {
 	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 	struct bench_shared shared;
 	struct region region;
 
-	r->asks = *asks;
-	bench_client_plan(&r->client, asks);
-	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_bed_bytes() + wire_bytes() +
-				      bench_client_bytes(&r->client, asks),
+	r->workload = *workload;
+	bench_client_plan(&r->client, workload);
+	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
+				      wire_bytes() + bench_client_bytes(&r->client, workload),
 			      &r->hugepages);
-	r->bed.hugepages = r->hugepages;
+	r->fixture.hugepages = r->hugepages;
 	wire_make(&r->wire, &region, mac);
-	r->wire.end[CLIENT].asks = true;
+	r->wire.end[CLIENT].is_client = true;
 	bench_shared_make(&shared, memory_mib, 1, &region);
-	bench_bed_over(&r->bed, &shared, 0, &region, &r->wire.end[SERVER].port);
-	bench_client_make(&r->client, asks, &region, &r->wire.end[CLIENT].port);
+	bench_fixture_create_on_port(&r->fixture, &shared, 0, &region, &r->wire.end[SERVER].port);
+	bench_client_make(&r->client, workload, &region, &r->wire.end[CLIENT].port);
 	tsc_clock_begin(&r->clock);
 	tsc_clock_finish(&r->clock);
-	r->bed.core.start_ns = r->bed.core.last_ns = tsc_clock_ns(&r->clock);
+	r->fixture.core.start_ns = r->fixture.core.last_ns = tsc_clock_ns(&r->clock);
 	if (pthread_create(&r->threads[SERVER], NULL, serve, r) != 0 ||
 	    pthread_create(&r->threads[CLIENT], NULL, generate, r) != 0) {
 		perror("bench_wire: thread");
@@ -174,10 +174,10 @@ wire_run_echo(struct wire_run *r, uint64_t span_ns)
 }
 
 static void
-obey(struct wire_run *r, const struct load_order *order)
+run_command(struct wire_run *r, const struct load_command *order)
 {
 	r->slices = 0;
-	load_core_order_mt(r->client.core, order);
+	load_core_command_mt(r->client.core, order);
 	while (!load_core_done_mt(r->client.core))
 		rest();
 	bench_client_check(&r->client);
@@ -186,20 +186,20 @@ obey(struct wire_run *r, const struct load_order *order)
 void
 wire_run_fill(struct wire_run *r)
 {
-	const bool tcp = r->asks.transport == LOAD_TCP;
-	const struct load_order order = {
+	const bool tcp = r->workload.transport == LOAD_TCP;
+	const struct load_command order = {
 		.task = LOAD_FILL,
-		.conns = r->asks.conns,
+		.conns = r->workload.conns,
 		.depth = tcp ? FILL_DEPTH_TCP : FILL_DEPTH,
 	};
 
-	obey(r, &order);
-	if (bench_client_count(&r->client, LOAD_STORED) != r->asks.keys) {
+	run_command(r, &order);
+	if (bench_client_count(&r->client, LOAD_STORED) != r->workload.keys) {
 		fputs("bench_wire: not all keys were stored\n", stderr);
 		exit(1);
 	}
 	/* It has grown with the keys, and bucket by bucket gives them to its larger self. */
-	for (uint32_t i = 0; i < REST_POLLS && bench_bed_restless(&r->bed); i++)
+	for (uint32_t i = 0; i < REST_POLLS && bench_fixture_resizing(&r->fixture); i++)
 		rest();
 }
 
@@ -225,8 +225,8 @@ struct served {
 static struct served
 served(const struct wire_run *r)
 {
-	const struct counter *c = r->bed.core.counters;
-	const struct counter *s = stack_counters(r->bed.stack);
+	const struct counter *c = r->fixture.core.counters;
+	const struct counter *s = stack_counters(r->fixture.stack);
 
 	return (struct served){
 		counter_read(&c[CORE_BUSY_NS]),
@@ -284,7 +284,7 @@ residence_us(const struct wire_run *r, double share)
 }
 
 void
-wire_run_order(struct wire_run *r, const struct load_order *order, bool residence,
+wire_run_order(struct wire_run *r, const struct load_command *order, bool residence,
 	       struct wire_row *row)
 {
 	struct served from, to;
@@ -295,7 +295,7 @@ wire_run_order(struct wire_run *r, const struct load_order *order, bool residenc
 		atomic_store_explicit(&r->wire.end[i].timed, residence, memory_order_relaxed);
 	*row = (struct wire_row){0};
 	from = served(r);
-	obey(r, order);
+	run_command(r, order);
 	to = served(r);
 	row_of_server(row, &from, &to, (double)bench_client_count(&r->client, LOAD_ANSWERED));
 	row_of_client(r, row);

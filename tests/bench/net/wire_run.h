@@ -10,7 +10,7 @@
 #ifndef CLOCKOO_WIRE_RUN_H
 #define CLOCKOO_WIRE_RUN_H
 
-#include "../bench_bed.h"
+#include "../bench_fixture.h"
 #include "../bench_client.h"
 #include "dpdk/tsc_clock.h"
 #include "echo_turns.h"
@@ -23,9 +23,9 @@
 
 struct wire_run {
 	struct wire wire;
-	struct bench_bed bed;
+	struct bench_fixture fixture;
 	struct bench_client client;
-	struct bench_asks asks;
+	struct bench_workload workload;
 	struct tsc_clock clock;
 	pthread_t threads[2];
 	uint32_t cpus[2]; /* the server's, the client's */
@@ -51,11 +51,11 @@ struct wire_row {
 };
 
 /* Both threads run; no key is stored. memory_mib: the store's. */
-void wire_run_start(struct wire_run *r, const struct bench_asks *asks, uint32_t memory_mib);
+void wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32_t memory_mib);
 void wire_run_fill(struct wire_run *r);
 /* Frames a second of the wire with nobody behind it. */
 double wire_run_echo(struct wire_run *r, uint64_t span_ns);
-void wire_run_order(struct wire_run *r, const struct load_order *order, bool residence,
+void wire_run_order(struct wire_run *r, const struct load_command *order, bool residence,
 		    struct wire_row *row);
 void wire_run_end(struct wire_run *r);
 

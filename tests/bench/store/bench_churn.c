@@ -69,7 +69,7 @@ turn(struct churn *ch, struct store_core *sc)
 	const uint64_t from = bench_cpu_ns();
 
 	store_turn(sc, STORE_CLOCK_START);
-	store_tidy(sc);
+	store_housekeeping(sc);
 	span_end(&ch->turns, from);
 }
 
@@ -172,15 +172,15 @@ main(int argc, char **argv)
 
 	for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		ch.random = 1;
-		own_up(&ch.own, ch.memory_bytes, 1);
+		own_create(&ch.own, ch.memory_bytes, 1);
 		say(&ch, "fresh", sizes[i], phase(&ch, sizes[i], operations));
-		own_down(&ch.own);
+		own_destroy(&ch.own);
 	}
 	ch.random = 1;
 	ch.refused = ch.waits = 0;
-	own_up(&ch.own, ch.memory_bytes, 1);
+	own_create(&ch.own, ch.memory_bytes, 1);
 	for (uint32_t i = 0; i < PHASES; i++)
 		say(&ch, "churned", phases[i], phase(&ch, phases[i], operations));
-	own_down(&ch.own);
+	own_destroy(&ch.own);
 	return 0;
 }

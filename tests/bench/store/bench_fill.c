@@ -111,7 +111,7 @@ run_once(uint64_t slots_wanted, uint32_t writers)
 	pthread_t thread[WRITERS_MAX];
 
 	f = (struct fill_run){.writers = writers};
-	own_up_slots(&f.own, slots_wanted, writers);
+	own_create_slots(&f.own, slots_wanted, writers);
 	f.slots = (uint64_t)index_bucket_count(&f.own.store->ix) * BUCKET_SLOTS;
 	pthread_barrier_init(&f.barrier, NULL, writers);
 	for (uint32_t i = 0; i < writers; i++) {
@@ -122,7 +122,7 @@ run_once(uint64_t slots_wanted, uint32_t writers)
 		pthread_join(thread[i], NULL);
 	pthread_barrier_destroy(&f.barrier);
 	report(&f);
-	own_down(&f.own);
+	own_destroy(&f.own);
 }
 
 int

@@ -70,7 +70,7 @@ work(void *arg)
 {
 	struct job *j = arg;
 	static _Thread_local struct bench_key keys[BLOCK];
-	struct look l = {.keys = keys, .count = BLOCK, .touch = j->kind == TOUCH};
+	struct lookup_batch l = {.keys = keys, .count = BLOCK, .touch = j->kind == TOUCH};
 	uint32_t done = 0;
 	uint64_t ns = 0;
 
@@ -82,7 +82,7 @@ work(void *arg)
 
 		const uint64_t from = bench_cpu_ns();
 
-		j->c->look(j->thread, &l);
+		j->c->lookup(j->thread, &l);
 		ns += bench_cpu_ns() - from;
 	}
 	if (j->c->leave != NULL)
@@ -148,7 +148,7 @@ static void
 get_all(const struct contender *c, const struct options *opt)
 {
 	static struct bench_key keys[BLOCK];
-	struct look l = {.keys = keys, .touch = true};
+	struct lookup_batch l = {.keys = keys, .touch = true};
 	uint64_t sum = 0;
 
 	if (c->join != NULL)
@@ -159,7 +159,7 @@ get_all(const struct contender *c, const struct options *opt)
 			keys[k] = bench_key_of(i + k);
 			sum += i + k;
 		}
-		c->look(0, &l);
+		c->lookup(0, &l);
 		bench_progress(c->name, i, opt->keys);
 	}
 	if (c->leave != NULL)
@@ -198,9 +198,9 @@ round_of(const struct options *opt, const bool *there, enum kind kind, uint32_t 
 	for (uint32_t i = 0; i < ALL; i++) {
 		if (!there[i])
 			continue;
-		printf("{\"part\": \"get\", \"table\": \"%s\", \"mark\": %s, \"kind\": \"%s\", "
+		printf("{\"part\": \"get\", \"table\": \"%s\", \"baseline\": %s, \"kind\": \"%s\", "
 		       "\"threads\": %u, \"mops\": %.3f}\n",
-		       all[i]->name, all[i]->mark ? "true" : "false", kind_names[kind], threads,
+		       all[i]->name, all[i]->baseline ? "true" : "false", kind_names[kind], threads,
 		       measure(all[i], opt, kind, threads, opt->lookups));
 		fflush(stdout);
 	}

@@ -88,7 +88,7 @@ key_of(const struct worker *w, uint64_t n)
 }
 
 static void
-look(struct worker *w, uint64_t count)
+check_keys(struct worker *w, uint64_t count)
 {
 	const uint32_t at = time_of(w->g);
 	struct bench_key keys[GETS];
@@ -110,7 +110,7 @@ turn(struct worker *w)
 	const uint64_t from = bench_cpu_ns();
 
 	store_turn(w->core, (uint32_t)(STORE_CLOCK_START + w->turns++ / TURNS_A_SECOND));
-	store_tidy(w->core);
+	store_housekeeping(w->core);
 	span_end(&w->turn[at], from, 1);
 }
 
@@ -139,7 +139,7 @@ static uint64_t
 forgotten(const struct grow *g)
 {
 	return own_counted(&g->own, STORE_EVICTED_INDEX_FULL) +
-	       own_counted(&g->own, STORE_INDEX_FORGOTTEN);
+	       own_counted(&g->own, STORE_INDEX_EVICTED);
 }
 
 static void *
@@ -153,10 +153,10 @@ work(void *arg)
 		if (n % SETS_A_TURN == 0) {
 			turn(w);
 			if (w->id == 0 && n != 0 && n / SETS_A_TURN % GETS_EVERY == 0)
-				look(w, n);
+				check_keys(w, n);
 		}
 		set(w, n);
-		if (!g->full && mover_pool_is_low(g->own.store)) {
+		if (!g->full && rebalance_pool_is_low(g->own.store)) {
 			g->early = forgotten(g);
 			g->early_sets = own_counted(&g->own, STORE_ITEMS_LINKED);
 			g->full = true;
@@ -267,11 +267,11 @@ main(int argc, char **argv)
 			exit(2);
 	}
 	g.memory_bytes = mebibytes * BENCH_MIB;
-	own_up(&g.own, g.memory_bytes, THREADS);
+	own_create(&g.own, g.memory_bytes, THREADS);
 	/* A store's fill and a quarter. */
 	phase(&g, "fill", BENCH_VALUE_BYTES, g.memory_bytes / 50);
 	phase(&g, "large", LARGE_BYTES, g.memory_bytes / LARGE_BYTES * 4);
 	phase(&g, "back", BENCH_VALUE_BYTES, g.memory_bytes / 50);
-	own_down(&g.own);
+	own_destroy(&g.own);
 	return 0;
 }

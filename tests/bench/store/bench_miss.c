@@ -148,10 +148,10 @@ lru(const struct workload *w, const char *who, uint32_t capacity)
 	struct cache c = {&model, run_lru};
 	double miss;
 
-	lru_up(&model, w->keys, capacity);
+	lru_create(&model, w->keys, capacity);
 	miss = miss_percent(w, &c, who);
 	say(w, who, miss, model.count);
-	lru_down(&model);
+	lru_destroy(&model);
 }
 
 static void
@@ -162,11 +162,11 @@ own_and_lru(const struct workload *w)
 	struct store_usage usage;
 	double miss;
 
-	own_up(&o, w->memory_kb << 10, 1);
+	own_create(&o, w->memory_kb << 10, 1);
 	miss = miss_percent(w, &c, "CLOCK");
 	store_usage_mt(o.store, &usage);
 	say(w, "clockoo", miss, usage.items);
-	own_down(&o);
+	own_destroy(&o);
 
 	const double bytes = (double)(w->memory_kb << 10) / (double)usage.items;
 

@@ -99,7 +99,7 @@ delete_all(struct mixer *m, struct store_core *sc)
 
 		if (n % BATCH == 0) {
 			store_turn(sc, STORE_CLOCK_START);
-			store_tidy(sc);
+			store_housekeeping(sc);
 		}
 		ensure(store_delete(sc, own_key(&k), store_hash(sc, own_key(&k))) == STORE_OK);
 	}
@@ -119,7 +119,7 @@ work(void *arg)
 		for (uint32_t i = 0; i < BATCH; i++)
 			inserts += bench_below(&m->random, 100) < m->mix->share;
 		store_turn(sc, STORE_CLOCK_START);
-		store_tidy(sc);
+		store_housekeeping(sc);
 		get_batch(m, sc, BATCH - inserts);
 		insert_batch(m, sc, inserts);
 	}
@@ -224,7 +224,7 @@ main(int argc, char **argv)
 				"of --keys\n");
 		return 2;
 	}
-	own_up(&mix.own, (size_t)mix.keys * BYTES_AN_ITEM + 64 * BENCH_MIB, THREADS);
+	own_create(&mix.own, (size_t)mix.keys * BYTES_AN_ITEM + 64 * BENCH_MIB, THREADS);
 	pthread_barrier_init(&mix.barrier, NULL, THREADS);
 	load(&mix);
 

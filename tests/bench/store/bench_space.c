@@ -45,7 +45,7 @@ own(uint32_t mebibytes)
 	struct own_store o;
 	bool full = false;
 
-	own_up(&o, mebibytes * BENCH_MIB, 1);
+	own_create(&o, mebibytes * BENCH_MIB, 1);
 
 	struct store_core *sc = store_core_of(o.store, 0);
 
@@ -65,7 +65,7 @@ own(uint32_t mebibytes)
 	fprintf(stderr, "%.2f %% of the index's slots are used\n",
 		100.0 * (double)usage.items / (double)usage.index_slots);
 	say("clockoo", mebibytes, usage.items, o.bytes, bench_memory_kb(0, "Rss") - rss_before);
-	own_down(&o);
+	own_destroy(&o);
 }
 
 /* memcached looks once a second whether its hash table has 3 items on 2 buckets, and then doubles

@@ -1,6 +1,6 @@
 /*
  * Tables in C++: oneTBB's concurrent_hash_map, libcuckoo (if its headers are given), and boost's
- * unordered_flat_map, which is for one thread and stands here as a mark.
+ * unordered_flat_map, which is for one thread and stands here as a baseline.
  */
 #include "contender.h"
 
@@ -46,12 +46,12 @@ using Flat = boost::unordered_flat_map<Key, Item, Hash>;
 Tbb *tbb_map;
 Flat *flat_map;
 
-const Key &key_at(const look *l, uint32_t i)
+const Key &key_at(const lookup_batch *l, uint32_t i)
 {
 	return *reinterpret_cast<const Key *>(&l->keys[i]);
 }
 
-void hit(look *l, const bench_item *item)
+void hit(lookup_batch *l, const bench_item *item)
 {
 	l->hits++;
 	if (l->touch)
@@ -69,7 +69,7 @@ void tbb_insert(bench_item *item)
 	tbb_map->insert(std::make_pair(Key{item->key}, item));
 }
 
-void tbb_look(uint32_t, look *l)
+void tbb_lookup(uint32_t, lookup_batch *l)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		Tbb::const_accessor found;
@@ -90,7 +90,7 @@ void flat_insert(bench_item *item)
 	flat_map->emplace(Key{item->key}, item);
 }
 
-void flat_look(uint32_t, look *l)
+void flat_lookup(uint32_t, lookup_batch *l)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		const auto found = flat_map->find(key_at(l, i));
@@ -115,7 +115,7 @@ void cuckoo_insert(bench_item *item)
 	cuckoo_map->insert(Key{item->key}, item);
 }
 
-void cuckoo_look(uint32_t, look *l)
+void cuckoo_lookup(uint32_t, lookup_batch *l)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		Item found;
@@ -128,11 +128,11 @@ void cuckoo_look(uint32_t, look *l)
 } // namespace
 
 extern "C" {
-const contender contend_tbb = {"oneTBB", false, tbb_create, tbb_insert, nullptr, nullptr, tbb_look};
+const contender contend_tbb = {"oneTBB", false, tbb_create, tbb_insert, nullptr, nullptr, tbb_lookup};
 const contender contend_boost = {"boost flat map", true, flat_create, flat_insert,
-				 nullptr, nullptr, flat_look};
+				 nullptr, nullptr, flat_lookup};
 #ifdef HAVE_LIBCUCKOO
 const contender contend_libcuckoo = {"libcuckoo", false, cuckoo_create, cuckoo_insert,
-				     nullptr, nullptr, cuckoo_look};
+				     nullptr, nullptr, cuckoo_lookup};
 #endif
 }

@@ -14,7 +14,7 @@ static struct own_store own;
 static bool
 create(struct bench_item *items, uint32_t count)
 {
-	own_up(&own, (size_t)count * BYTES_PER_ITEM + 32 * BENCH_MIB, CONTENDER_THREADS_MAX);
+	own_create(&own, (size_t)count * BYTES_PER_ITEM + 32 * BENCH_MIB, CONTENDER_THREADS_MAX);
 	return true;
 }
 
@@ -55,7 +55,8 @@ get_many(struct store_core *sc, const struct bench_key *keys, uint32_t count,
 }
 
 static inline void
-look_batch(struct store_core *sc, struct look *l, uint32_t from, uint32_t count, get_way *get)
+lookup_part(struct store_core *sc, struct lookup_batch *l, uint32_t from, uint32_t count,
+	    get_way *get)
 {
 	const struct item *items[OWN_BATCH_MAX];
 
@@ -75,24 +76,24 @@ look_batch(struct store_core *sc, struct look *l, uint32_t from, uint32_t count,
 }
 
 static inline void
-look_all(uint32_t thread, struct look *l, uint32_t depth, get_way *get)
+lookup_all(uint32_t thread, struct lookup_batch *l, uint32_t depth, get_way *get)
 {
 	struct store_core *sc = store_core_of(own.store, thread);
 
 	for (uint32_t at = 0; at < l->count; at += depth)
-		look_batch(sc, l, at, l->count - at < depth ? l->count - at : depth, get);
+		lookup_part(sc, l, at, l->count - at < depth ? l->count - at : depth, get);
 }
 
 static void
-look_in_stages(uint32_t thread, struct look *l)
+lookup_in_stages(uint32_t thread, struct lookup_batch *l)
 {
-	look_all(thread, l, own_depth, own_get_batch);
+	lookup_all(thread, l, own_depth, own_get_batch);
 }
 
 static void
-look_many(uint32_t thread, struct look *l)
+lookup_many(uint32_t thread, struct lookup_batch *l)
 {
-	look_all(thread, l, MANY, get_many);
+	lookup_all(thread, l, MANY, get_many);
 }
 
 const struct contender contend_own = {
@@ -101,7 +102,7 @@ const struct contender contend_own = {
 	.insert = insert,
 	.join = join,
 	.leave = leave,
-	.look = look_in_stages,
+	.lookup = lookup_in_stages,
 };
 
 /* The same store, asked for many at once. */
@@ -109,5 +110,5 @@ const struct contender contend_own_many = {
 	.name = "clockoo many",
 	.join = join,
 	.leave = leave,
-	.look = look_many,
+	.lookup = lookup_many,
 };

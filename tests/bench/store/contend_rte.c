@@ -83,7 +83,7 @@ insert(struct bench_item *item)
 }
 
 static void
-look_bulk(uint32_t thread, struct look *l)
+lookup_bulk(uint32_t thread, struct lookup_batch *l)
 {
 	const void *keys[BULK];
 	hash_sig_t hash[BULK];
@@ -106,7 +106,7 @@ look_bulk(uint32_t thread, struct look *l)
 }
 
 static void
-look_single(uint32_t thread, struct look *l)
+lookup_single(uint32_t thread, struct lookup_batch *l)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		const void *key = &l->keys[i];
@@ -122,7 +122,7 @@ look_single(uint32_t thread, struct look *l)
 }
 
 const struct contender contend_rte_bulk = {
-	.name = "rte_hash bulk", .create = create, .insert = insert, .look = look_bulk};
+	.name = "rte_hash bulk", .create = create, .insert = insert, .lookup = lookup_bulk};
 
 /* The same table: created and filled by the one before. */
-const struct contender contend_rte_single = {.name = "rte_hash single", .look = look_single};
+const struct contender contend_rte_single = {.name = "rte_hash single", .lookup = lookup_single};

@@ -77,7 +77,7 @@ leave(uint32_t thread)
 }
 
 static void
-look(uint32_t thread, struct look *l)
+lookup(uint32_t thread, struct lookup_batch *l)
 {
 	struct cds_lfht_iter iter;
 
@@ -102,5 +102,5 @@ const struct contender contend_urcu = {
 	.insert = insert,
 	.join = join,
 	.leave = leave,
-	.look = look,
+	.lookup = lookup,
 };

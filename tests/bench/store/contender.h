@@ -5,7 +5,7 @@
  * inlined), keeps whole keys and compares them, and lies in huge pages. Tables that hold their
  * keys themselves do so, which spares them the way to the item.
  *
- * Thread: create and insert by one thread; look by any number, each with its own number, after
+ * Thread: create and insert by one thread; lookup by any number, each with its own number, after
  *         join and until leave.
  */
 #ifndef CLOCKOO_CONTENDER_H
@@ -26,7 +26,7 @@ struct bench_item {
 	uint64_t value[BENCH_VALUE_BYTES / sizeof(uint64_t)];
 };
 
-struct look {
+struct lookup_batch {
 	const struct bench_key *keys;
 	uint32_t count;
 	bool touch; /* read the value's first word too */
@@ -36,14 +36,15 @@ struct look {
 
 struct contender {
 	const char *name;
-	bool mark; /* no table for several threads: not one of those to beat, but to keep up with */
+	bool baseline; /* no table for several threads: not one of those to beat, but to keep up
+			  with */
 	/* False: not possible here; say why on stderr. NULL: the table before it in the list,
 	 * asked in another way. */
 	bool (*create)(struct bench_item *items, uint32_t count);
 	void (*insert)(struct bench_item *item);
 	void (*join)(uint32_t thread); /* may be NULL, as may leave */
 	void (*leave)(uint32_t thread);
-	void (*look)(uint32_t thread, struct look *l);
+	void (*lookup)(uint32_t thread, struct lookup_batch *l);
 };
 
 extern const struct contender contend_own, contend_own_many;

@@ -2,7 +2,7 @@
  * lru_model.h - which of n numbered keys an exact LRU of a given capacity would hold.
  *
  * Shape:  a doubly linked list in two arrays; place n is the list's head.
- * Owner:  lru_up allocates, lru_down frees: a bench's model, no part of the product.
+ * Owner:  lru_create allocates, lru_destroy frees: a bench's model, no part of the product.
  */
 #ifndef CLOCKOO_LRU_MODEL_H
 #define CLOCKOO_LRU_MODEL_H
@@ -21,7 +21,7 @@ struct lru {
 };
 
 static inline void
-lru_up(struct lru *l, uint32_t keys, uint32_t capacity)
+lru_create(struct lru *l, uint32_t keys, uint32_t capacity)
 {
 	const size_t places = (size_t)keys + 1;
 
@@ -35,7 +35,7 @@ lru_up(struct lru *l, uint32_t keys, uint32_t capacity)
 }
 
 static inline void
-lru_down(struct lru *l)
+lru_destroy(struct lru *l)
 {
 	free(l->next);
 	free(l->prev);

@@ -8,7 +8,7 @@
 
 #include "bench_load.h"
 
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <sched.h>
 
@@ -24,13 +24,13 @@ struct own_store {
 };
 
 static inline void
-own_down(struct own_store *o)
+own_destroy(struct own_store *o)
 {
 	bench_unmap(o->memory, o->bytes);
 }
 
 static inline void
-own_up(struct own_store *o, size_t memory_bytes, uint32_t cores)
+own_create(struct own_store *o, size_t memory_bytes, uint32_t cores)
 {
 	const struct store_config cfg = {.memory_bytes = memory_bytes,
 					 .cores = cores,
@@ -45,7 +45,7 @@ own_up(struct own_store *o, size_t memory_bytes, uint32_t cores)
 
 /* With an index of this many slots, and pages for as many items of the smallest kind. */
 static inline void
-own_up_slots(struct own_store *o, uint64_t slots, uint32_t cores)
+own_create_slots(struct own_store *o, uint64_t slots, uint32_t cores)
 {
 	const uint64_t bytes_per_item = 64;
 	const struct store_config cfg = {
@@ -96,7 +96,7 @@ own_put(struct store_core *sc, struct view key, uint64_t hash, const void *value
 	return r;
 }
 
-/* Keys on their way together, in the stages of lib/serve; items[i] is NULL for a miss. */
+/* Keys in flight together, in the stages of lib/serve; items[i] is NULL for a miss. */
 static inline void
 own_get_batch(struct store_core *sc, const struct bench_key *keys, uint32_t count,
 	      const struct item **items)
@@ -106,9 +106,9 @@ own_get_batch(struct store_core *sc, const struct bench_key *keys, uint32_t coun
 	for (uint32_t i = 0; i < count; i++)
 		store_probe(sc, &probes[i], own_key(&keys[i]));
 	for (uint32_t i = 0; i < count; i++)
-		store_probe_home(sc, &probes[i]);
+		store_probe_primary(sc, &probes[i]);
 	for (uint32_t i = 0; i < count; i++)
-		store_probe_away(sc, &probes[i]);
+		store_probe_alternate(sc, &probes[i]);
 	for (uint32_t i = 0; i < count; i++)
 		items[i] = store_get_probed(sc, &probes[i], own_key(&keys[i]));
 }
@@ -120,7 +120,7 @@ own_turn(struct own_store *o, struct store_core *sc)
 	if (o->operations++ % OWN_TURN_EVERY != 0)
 		return;
 	store_turn(sc, STORE_CLOCK_START);
-	store_tidy(sc);
+	store_housekeeping(sc);
 }
 
 static inline uint64_t

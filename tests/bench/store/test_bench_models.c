@@ -24,7 +24,7 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 	uint64_t random = 1;
 	struct lru l;
 
-	lru_up(&l, KEYS, CAPACITY);
+	lru_create(&l, KEYS, CAPACITY);
 	for (uint32_t i = 0; i < USES; i++) {
 		const uint32_t key = bench_below(&random, KEYS / (1 + i % 3));
 		uint32_t at = 0;
@@ -40,7 +40,7 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 		recent[0] = key;
 		check_eq(l.count, count);
 	}
-	lru_down(&l);
+	lru_destroy(&l);
 }
 
 static void

@@ -14,7 +14,7 @@
 #define PRINT_BYTES 65536
 
 static void
-check_line(const struct fault *f, const char *file)
+check_line(const struct error *f, const char *file)
 {
 	ensure(memchr(f->text, 0, sizeof f->text) != NULL);
 	ensure(strchr(f->text, '\n') == NULL);
@@ -25,11 +25,11 @@ check_line(const struct fault *f, const char *file)
 static bool
 settle(struct config *cfg, const struct config_source *src)
 {
-	struct fault f = {0};
+	struct error f = {0};
 
 	if (config_finish(cfg, &f))
 		return true;
-	config_blame(src, &f);
+	config_error_locate(src, &f);
 	check_line(&f, "");
 	return false;
 }
@@ -41,7 +41,7 @@ print_and_read(const struct config *cfg)
 	struct config_source src = {.default_file = NULL};
 	FILE *out = fmemopen(text, sizeof text, "w");
 	struct config again;
-	struct fault f = {0};
+	struct error f = {0};
 
 	ensure(out != NULL);
 	config_print(cfg, out);
@@ -58,7 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct config_source src = {.default_file = NULL};
 	struct config cfg, finished;
 	struct profile profile;
-	struct fault f = {0};
+	struct error f = {0};
 
 	config_defaults(&cfg);
 	if (config_file_read(&cfg, &src, "f.yaml", (const char *)data, size, &f)) {

@@ -580,7 +580,7 @@ everybody_leaves(struct fuzz *f)
 	turns(f, 20);
 	stack_usage_mt(stack, &use);
 	ensure(use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0);
-	ensure(mem_port_held(f->sc->cores[0].port) <= STOCK_MAX);
+	ensure(mem_port_held(f->sc->cores[0].port) <= FRAME_CACHE_MAX);
 }
 
 static void

@@ -23,7 +23,7 @@
 
 struct reading {
 	struct counter tally[LOAD_COUNTER_COUNT];
-	struct reply_fault fault;
+	struct reply_mismatch mismatch;
 	struct reply_reader reader;
 	uint8_t line[REPLY_LINE_MAX];
 	enum reply_status last;
@@ -43,8 +43,8 @@ setting(struct workload *w, struct request *req, uint8_t how)
 		.keys = {.n = 2000},
 		.multiget = KEYS,
 	};
-	size_law_uniform(&w->key_size, 8, how & 0x20 ? 250 : 8);
-	size_law_uniform(&w->value_size, size[0], size[1]);
+	size_distribution_uniform(&w->key_size, 8, how & 0x20 ? 250 : 8);
+	size_distribution_uniform(&w->value_size, size[0], size[1]);
 	workload_init(w);
 	*req = (struct request){
 		.op = how >> 1 & 3,
@@ -91,14 +91,14 @@ stream_make(const struct workload *w, const uint8_t *data, size_t size, uint8_t 
 static bool
 take(struct reading *r, const struct workload *w, const struct request *req, struct view in)
 {
-	const struct reply_sink sink = {r->tally, &r->fault};
+	const struct reply_sink sink = {r->tally, &r->mismatch};
 
 	while (in.len != 0) {
 		uint32_t used;
 
 		r->last = reply_read(&r->reader, w, req, &sink, in, &used);
 		must(used <= in.len);
-		if (r->last == REPLY_BROKEN)
+		if (r->last == REPLY_MALFORMED)
 			return false;
 		must(used == in.len || r->last == REPLY_DONE);
 		must(used != 0);
@@ -154,10 +154,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!good)
 			break;
 	}
-	must((whole.last == REPLY_BROKEN) == (pieces.last == REPLY_BROKEN));
+	must((whole.last == REPLY_MALFORMED) == (pieces.last == REPLY_MALFORMED));
 	must(whole.replies == pieces.replies);
 	for (uint32_t i = 0; i < LOAD_COUNTER_COUNT; i++)
 		must(counter_read(&whole.tally[i]) == counter_read(&pieces.tally[i]));
-	must(whole.fault.seen == pieces.fault.seen);
+	must(whole.mismatch.seen == pieces.mismatch.seen);
 	return 0;
 }

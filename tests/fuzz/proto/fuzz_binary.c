@@ -51,8 +51,8 @@ parts_fit(const struct mc_opcode *o, const struct packet *p)
 		p->extras_len == o->extras || (o->verb == MC_BIN_FLUSH && p->extras_len == 0);
 
 	return extras &&
-	       (o->key == MC_PART_ANY || (o->key == MC_PART_NEEDED) == (p->key_len > 0)) &&
-	       (o->value == MC_PART_ANY || p->value_len == 0);
+	       (o->key == MC_PART_OPTIONAL || (o->key == MC_PART_REQUIRED) == (p->key_len > 0)) &&
+	       (o->value == MC_PART_OPTIONAL || p->value_len == 0);
 }
 
 static void
@@ -94,7 +94,7 @@ request_agrees(const struct mc_req *req, const struct packet *p)
 	must(req->opcode == p->opcode && be32_get(req->opaque) == p->opaque);
 	if (p->key_len > MC_KEY_MAX || (o != NULL && !parts_fit(o, p)))
 		must(req->verb == MC_BAD && req->error == MC_ERR_FORMAT &&
-		     (req->flags & MC_HANGUP));
+		     (req->flags & MC_CLOSE_AFTER));
 	else if (o == NULL)
 		must(req->verb == MC_BAD && req->error == MC_ERR_UNKNOWN &&
 		     req->body_len == p->extras_len + p->key_len + p->value_len);

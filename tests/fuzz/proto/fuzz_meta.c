@@ -93,7 +93,7 @@ put_flags(struct line *l, struct input *in)
 	static const char letters[] = "cfhklqstuvxCDEFIJLNOPRT";
 	uint32_t words = 3 + ((l->flags & MC_FLAG_BASE64) != 0);
 
-	for (uint32_t n = take_u8(in) % 17; n > 0 && words < MC_META_WORDS_MAX; n--) {
+	for (uint32_t n = take_u8(in) % 17; n > 0 && words < MC_META_TOKENS_MAX; n--) {
 		const uint8_t letter = (uint8_t)letters[take_u8(in) % (sizeof letters - 1)];
 		const uint32_t bit = mc_meta_bit(letter);
 

@@ -59,21 +59,22 @@ collect(uint8_t *message, const uint8_t *frame, uint32_t len, uint32_t total)
 
 	must(((uint32_t)frame[4] << 8 | frame[5]) == total && sequence < total);
 	must(frame[6] == 0 && frame[7] == 0);
-	memcpy(message + sequence * MC_UDP_PIECE_BYTES, frame + 8, len - 8);
+	memcpy(message + sequence * MC_UDP_DATAGRAM_DATA_MAX, frame + 8, len - 8);
 }
 
 static void
 message(const uint8_t *bytes, uint32_t len, uint16_t id)
 {
-	static uint8_t again[MESSAGE_MAX + MC_UDP_PIECE_BYTES];
-	const uint32_t total = mc_udp_pieces(len);
+	static uint8_t again[MESSAGE_MAX + MC_UDP_DATAGRAM_DATA_MAX];
+	const uint32_t total = mc_udp_datagrams(len);
 
-	must(total == (len == 0 ? 1 : (len + MC_UDP_PIECE_BYTES - 1) / MC_UDP_PIECE_BYTES));
+	must(total ==
+	     (len == 0 ? 1 : (len + MC_UDP_DATAGRAM_DATA_MAX - 1) / MC_UDP_DATAGRAM_DATA_MAX));
 	for (uint32_t i = 0; i < total; i++) {
 		const uint32_t sequence = total - 1 - i; /* the last one first */
-		const uint32_t from = sequence * MC_UDP_PIECE_BYTES;
-		const uint32_t n =
-			len - from < MC_UDP_PIECE_BYTES ? len - from : MC_UDP_PIECE_BYTES;
+		const uint32_t from = sequence * MC_UDP_DATAGRAM_DATA_MAX;
+		const uint32_t n = len - from < MC_UDP_DATAGRAM_DATA_MAX ? len - from
+									 : MC_UDP_DATAGRAM_DATA_MAX;
 		uint8_t frame[MC_UDP_PAYLOAD_MAX];
 		uint8_t *at = mc_udp_put(frame, id, (uint16_t)sequence, (uint16_t)total);
 

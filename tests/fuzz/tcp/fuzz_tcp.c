@@ -351,8 +351,8 @@ user_order(struct fuzz *f, struct input *in, uint32_t what)
 		write_some(f, c, lent_bytes, 1 + take(in, 2) % CONN_RESERVE_MAX);
 		break;
 	case 3:
-		if (conn_extern(s, c, bytes_for(f, c, lent_bytes), 1 + take(in, 2) % LENT_BYTES,
-				on_release, f))
+		if (conn_write_external(s, c, bytes_for(f, c, lent_bytes),
+					1 + take(in, 2) % LENT_BYTES, on_release, f))
 			f->lent++;
 		break;
 	case 4:
@@ -360,7 +360,7 @@ user_order(struct fuzz *f, struct input *in, uint32_t what)
 		conn_advance(s, c, conn_peek(c).len);
 		break;
 	default:
-		conn_again(s, c);
+		conn_requeue(s, c);
 	}
 }
 
@@ -444,7 +444,7 @@ check_nothing_held(struct fuzz *f)
 	stack_usage_mt(f->ss->stack, &use);
 	ensure(use.conns == 0 && use.chunks_used == 0 && use.rx_frames_held == 0);
 	ensure(f->opened == f->gone && f->lent == f->released);
-	ensure(mem_port_held(f->ss->port) <= STOCK_MAX);
+	ensure(mem_port_held(f->ss->port) <= FRAME_CACHE_MAX);
 }
 
 int

@@ -99,10 +99,10 @@ serve_datagram(struct stack *s, struct datagram *d)
 		udp_commit(s, len);
 		return;
 	}
-	p = udp_here(s, d, &room);
+	p = udp_reply_buffer(s, d, &room);
 	len = answer_len(d, room);
 	memset(p, 'x', len);
-	udp_answer_here(s, d, len);
+	udp_reply_in_place(s, d, len);
 }
 
 static void
@@ -113,7 +113,7 @@ serve(struct rig *r)
 
 	if (keeps()) {
 		count = count < READ_A_TURN ? count : READ_A_TURN;
-		stack_datagrams_keep(r->stack, count);
+		stack_datagrams_defer(r->stack, count);
 	} else if (mode & MODE_SILENT) {
 		count = 0;
 	}
@@ -175,7 +175,7 @@ turn(struct rig *r)
 {
 	rig_turn(r, serve);
 	check_sent(r->np);
-	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX + UDP_KEPT_MAX);
+	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX + UDP_BACKLOG_MAX);
 }
 
 /* Options that parse are written so that they parse to the same; SACK blocks that find no room
@@ -217,7 +217,7 @@ static void
 put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 {
 	uint8_t p[FRAME_MAX];
-	uint32_t mark = 0;
+	uint32_t ol_flags = 0;
 
 	memcpy(p, bytes, len);
 	if (len >= AT_L4)
@@ -227,8 +227,8 @@ put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 	if (mode & MODE_FIX)
 		frame_fix(p, len);
 	if (mode & MODE_VOUCH)
-		mark = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
-	net_port_put(r->np, p, len, mark);
+		ol_flags = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
+	net_port_put(r->np, p, len, ol_flags);
 }
 
 static void

@@ -12,16 +12,16 @@
 static const struct counter_name names[] = {
 	{"OTHER", "not it"}, {"DROP_TCP_CKSUM", "of TCP"}, {"DROP_UDP_CKSUM", "of UDP"}};
 
-struct bed {
+struct fixture {
 	struct counter counters[CORES][3];
 	struct telemetry telemetry;
 	struct checksum_watch watch;
 };
 
 static void
-make(struct bed *b)
+make(struct fixture *b)
 {
-	*b = (struct bed){0};
+	*b = (struct fixture){0};
 	for (uint32_t i = 0; i < CORES; i++)
 		telemetry_add(&b->telemetry, &(struct telemetry_set){i, 3, names, b->counters[i]});
 }
@@ -36,14 +36,14 @@ static const struct {
 };
 
 static void
-it_is_said_at_two_and_at_ten_times_as_many(void **state)
+it_is_reported_at_two_and_at_ten_times_as_many(void **state)
 {
-	struct bed b;
+	struct fixture b;
 
 	make(&b);
 	for (uint32_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
 		counter_add(&b.counters[seconds[i].core][seconds[i].counter], seconds[i].frames);
-		check_eq(checksum_watch_due(&b.watch, &b.telemetry), seconds[i].said);
+		check_eq(checksum_watch_check(&b.watch, &b.telemetry), seconds[i].said);
 	}
 }
 
@@ -51,12 +51,12 @@ static void
 a_flood_of_them_is_a_score_of_lines(void **state)
 {
 	uint32_t lines = 0;
-	struct bed b;
+	struct fixture b;
 
 	make(&b);
 	for (uint64_t frames = 1; frames < UINT64_MAX / 4; frames += frames / 2 + 1) {
 		counter_add(&b.counters[0][1], frames / 2 + 1);
-		lines += checksum_watch_due(&b.watch, &b.telemetry) != 0;
+		lines += checksum_watch_check(&b.watch, &b.telemetry) != 0;
 	}
 	check(lines > 1 && lines <= LINES_BOUND);
 }
@@ -65,7 +65,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_said_at_two_and_at_ten_times_as_many),
+		cmocka_unit_test(it_is_reported_at_two_and_at_ten_times_as_many),
 		cmocka_unit_test(a_flood_of_them_is_a_score_of_lines),
 	};
 

@@ -29,10 +29,10 @@ config_of(const char *iface, uint32_t ipv4)
 }
 
 static bool
-claim_of(const struct config *cfg, int *claim, struct fault *f)
+claim_of(const struct config *cfg, int *claim, struct error *err)
 {
-	f->text[0] = '\0';
-	return nic_claim(cfg, &af_packet, claim, f);
+	err->text[0] = '\0';
+	return nic_claim(cfg, &af_packet, claim, err);
 }
 
 /* A child that has the claim, until it is killed. */
@@ -47,10 +47,10 @@ child_with(const struct config *cfg)
 	pid = fork();
 	check(pid >= 0);
 	if (pid == 0) {
-		struct fault f;
+		struct error err;
 		int claim;
 
-		word = claim_of(cfg, &claim, &f) ? 'y' : 'n';
+		word = claim_of(cfg, &claim, &err) ? 'y' : 'n';
 		if (write(ready[1], &word, 1) == 1)
 			pause();
 		_exit(0);
@@ -74,17 +74,17 @@ a_second_process_is_refused_by_name_until_the_first_is_gone(void **state)
 {
 	const struct config cfg = config_of("v", ADDRESS);
 	const pid_t first = child_with(&cfg);
-	struct fault f;
+	struct error err;
 	char words[128];
 	int claim;
 
-	snprintf(words, sizeof words, "process %ld serves 10.99.0.1 on %s already", (long)first,
+	snprintf(words, sizeof words, "process %ld already serves 10.99.0.1 on %s", (long)first,
 		 cfg.iface);
-	check(!claim_of(&cfg, &claim, &f));
-	check_ptr(strstr(f.text, words));
+	check(!claim_of(&cfg, &claim, &err));
+	check_ptr(strstr(err.text, words));
 	check_eq(claim, NIC_CLAIM_NONE);
 	kill_child(first);
-	check(claim_of(&cfg, &claim, &f));
+	check(claim_of(&cfg, &claim, &err));
 	check(claim >= 0);
 	close(claim);
 }
@@ -95,12 +95,12 @@ another_address_or_nic_is_free(void **state)
 	const struct config cfg = config_of("v", ADDRESS), nic = config_of("w", ADDRESS),
 			    address = config_of("v", ADDRESS + 1);
 	const pid_t first = child_with(&cfg);
-	struct fault f;
+	struct error err;
 	int claim;
 
-	check(claim_of(&nic, &claim, &f));
+	check(claim_of(&nic, &claim, &err));
 	close(claim);
-	check(claim_of(&address, &claim, &f));
+	check(claim_of(&address, &claim, &err));
 	close(claim);
 	kill_child(first);
 }
@@ -111,10 +111,10 @@ a_port_of_ones_own_is_not_claimed(void **state)
 	const struct profile ring = {.device = "net_null0"};
 	const struct config cfg = config_of("v", ADDRESS);
 	const pid_t first = child_with(&cfg);
-	struct fault f;
+	struct error err;
 	int claim;
 
-	check(nic_claim(&cfg, &ring, &claim, &f));
+	check(nic_claim(&cfg, &ring, &claim, &err));
 	check_eq(claim, NIC_CLAIM_NONE);
 	kill_child(first);
 }
@@ -124,11 +124,11 @@ an_interface_of_that_name_in_another_namespace_is_another_nic(void **state)
 {
 	const struct config cfg = config_of("v", ADDRESS);
 	const pid_t first = child_with(&cfg);
-	struct fault f;
+	struct error err;
 	int claim;
 
 	if (unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) {
-		check(claim_of(&cfg, &claim, &f));
+		check(claim_of(&cfg, &claim, &err));
 		close(claim);
 	} else {
 		print_message("no namespaces here: not judged\n");

@@ -6,22 +6,22 @@
 #include "support/test.h"
 #include "watchdog.h"
 
-#define WAITS_NS 20000000000ull
-#define BEAT_NS  (WAITS_NS / 2)
-#define CORES    2u
+#define WAITS_NS     20000000000ull
+#define HEARTBEAT_NS (WAITS_NS / 2)
+#define CORES        2u
 
 static const struct counter_name names[] = {{"OTHER", "not it"}, {"CORE_TURNS", "turns"}};
 
-struct bed {
+struct fixture {
 	struct counter counters[CORES][2];
 	struct telemetry telemetry;
 	struct watchdog watchdog;
 };
 
 static void
-make(struct bed *b, uint64_t waits_ns)
+make(struct fixture *b, uint64_t waits_ns)
 {
-	*b = (struct bed){0};
+	*b = (struct fixture){0};
 	for (uint32_t i = 0; i < CORES; i++)
 		telemetry_add(&b->telemetry, &(struct telemetry_set){i, 2, names, b->counters[i]});
 	watchdog_begin(&b->watchdog, waits_ns, CORES, 0);
@@ -31,7 +31,7 @@ make(struct bed *b, uint64_t waits_ns)
  * named: the first that has not turned since the last sign of life. */
 static const struct {
 	uint32_t turned;
-	enum watchdog_verdict seen;
+	enum watchdog_status seen;
 	uint32_t core;
 } beats[] = {
 	{3, WATCHDOG_ALIVE, 0}, {1, WATCHDOG_STUCK, 1}, {0, WATCHDOG_STUCK, 1},
@@ -42,7 +42,7 @@ static const struct {
 static void
 life_is_seen_only_while_every_core_turns(void **state)
 {
-	struct bed b;
+	struct fixture b;
 
 	make(&b, WAITS_NS);
 	for (uint32_t i = 0; i < sizeof beats / sizeof beats[0]; i++) {
@@ -51,7 +51,7 @@ life_is_seen_only_while_every_core_turns(void **state)
 		for (uint32_t c = 0; c < CORES; c++)
 			if (beats[i].turned >> c & 1)
 				counter_add(&b.counters[c][1], 1);
-		check_eq(watchdog_look(&b.watchdog, &b.telemetry, (i + 1) * BEAT_NS, &core),
+		check_eq(watchdog_check(&b.watchdog, &b.telemetry, (i + 1) * HEARTBEAT_NS, &core),
 			 beats[i].seen);
 		check_eq(core, beats[i].core);
 	}
@@ -60,14 +60,14 @@ life_is_seen_only_while_every_core_turns(void **state)
 static void
 a_beat_is_due_twice_in_the_time_the_manager_waits(void **state)
 {
-	struct bed b;
+	struct fixture b;
 	uint32_t core, seen = 0;
 
 	make(&b, WAITS_NS);
 	for (uint64_t now_ns = 0; now_ns < 10 * WAITS_NS; now_ns += WAITS_NS / 100) {
 		counter_add(&b.counters[0][1], 1);
 		counter_add(&b.counters[1][1], 1);
-		seen += watchdog_look(&b.watchdog, &b.telemetry, now_ns, &core) == WATCHDOG_ALIVE;
+		seen += watchdog_check(&b.watchdog, &b.telemetry, now_ns, &core) == WATCHDOG_ALIVE;
 	}
 	check_eq(seen, 19);
 }
@@ -75,11 +75,11 @@ a_beat_is_due_twice_in_the_time_the_manager_waits(void **state)
 static void
 where_nobody_waits_no_beat_is_due(void **state)
 {
-	struct bed b;
+	struct fixture b;
 	uint32_t core;
 
 	make(&b, 0);
-	check_eq(watchdog_look(&b.watchdog, &b.telemetry, UINT64_MAX, &core), WATCHDOG_NOT_DUE);
+	check_eq(watchdog_check(&b.watchdog, &b.telemetry, UINT64_MAX, &core), WATCHDOG_NOT_DUE);
 }
 
 int

@@ -34,40 +34,37 @@ static const struct {
 	{"network:\n  mtu: !!int 1500\n", "f.yaml:2: network.mtu: a tag (!); leave it out"},
 	{"network:\n  mtu: *nowhere\n",
 	 "f.yaml:2: found undefined alias; expected \"key: value\" lines, indented by spaces"},
-	{"? [a, b]\n: c\n", "f.yaml:1: a key that is no word"},
-	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a byte of zero in the value"},
+	{"? [a, b]\n: c\n", "f.yaml:1: a key that is no scalar"},
+	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a NUL byte in the value"},
 	{"a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}\n",
-	 "f.yaml:1: a: there is no such section; there are: network, port, cores, memory, "
+	 "f.yaml:1: a: unknown section; there are: network, port, cores, memory, "
 	 "steering, cache, protocol, auth, telemetry, process"},
 	{"net\xff: 1\n",
 	 "f.yaml: byte 3: invalid leading UTF-8 octet; expected a text file of UTF-8"},
-	{"mtu: 1500\n", "f.yaml:1: mtu: there is no such key; did you mean network.mtu?"},
-	{"networks:\n  mtu: 1500\n",
-	 "f.yaml:1: networks: there is no such key; did you mean network?"},
+	{"mtu: 1500\n", "f.yaml:1: mtu: unknown key; did you mean network.mtu?"},
+	{"networks:\n  mtu: 1500\n", "f.yaml:1: networks: unknown key; did you mean network?"},
 	{"network:\n  mtuu: 1500\n",
-	 "f.yaml:2: network.mtuu: there is no such key; did you mean network.mtu?"},
+	 "f.yaml:2: network.mtuu: unknown key; did you mean network.mtu?"},
 	{"network:\n  adress: 10.0.0.1/8\n",
-	 "f.yaml:2: network.adress: there is no such key; did you mean network.address?"},
+	 "f.yaml:2: network.adress: unknown key; did you mean network.address?"},
 	{"network:\n  threads: 4\n",
-	 "f.yaml:2: network.threads: there is no such key; did you mean cores.count?"},
+	 "f.yaml:2: network.threads: unknown key; did you mean cores.count?"},
 	{"memory:\n  memory-limit: 64\n",
-	 "f.yaml:2: memory.memory-limit: there is no such key; did you mean memory.limit?"},
+	 "f.yaml:2: memory.memory-limit: unknown key; did you mean memory.limit?"},
 	{"memory:\n  limits: 64\n",
-	 "f.yaml:2: memory.limits: there is no such key; did you mean memory.limit?"},
+	 "f.yaml:2: memory.limits: unknown key; did you mean memory.limit?"},
 	{"wibble:\n  wobble: 1\n",
-	 "f.yaml:1: wibble: there is no such section; there are: network, port, cores, memory, "
+	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
 	 "steering, cache, protocol, auth, telemetry, process"},
 	{"network:\n  wobble: 1\n",
-	 "f.yaml:2: network.wobble: there is no such key; in network are: address, gateway, "
+	 "f.yaml:2: network.wobble: unknown key; in network are: address, gateway, "
 	 "address6, gateway6, vlan, vlan_priority, mtu"},
-	{"protocol:\n  ssl: yes\n",
-	 "f.yaml:2: protocol.ssl: there is no such key; did you mean auth.sasl?"},
-	{"port:\n  rxring: 96\n",
-	 "f.yaml:2: port.rxring: there is no such key; did you mean port.rx_ring?"},
+	{"protocol:\n  ssl: yes\n", "f.yaml:2: protocol.ssl: unknown key; did you mean auth.sasl?"},
+	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
 	{"port:\n  rx_ring:\n    size: 96\n",
-	 "f.yaml:2: port.rx_ring: keys below it; expected one value (N)"},
+	 "f.yaml:2: port.rx_ring: a mapping; expected one value (N)"},
 	{"cores:\n  list:\n    - cpu: 1\n",
-	 "f.yaml:3: cores.list[0]: keys below it; expected one value an item"},
+	 "f.yaml:3: cores.list[0]: a mapping; expected one value per item"},
 	{"network: 5\n", "f.yaml:1: network: a section; expected keys below it, indented"},
 	{"network: [mtu, 1500]\n",
 	 "f.yaml:1: network: a section; expected keys below it, indented"},
@@ -103,7 +100,7 @@ static const struct {
 	 "f.yaml:3: protocol.udp_allow: \"10.0.0.0/8,10.0.0.0/33\": expected networks such as "
 	 "10.0.0.0/8,2001:db8::/32, or none"},
 	{"protocol:\n  udp_allow: [\"10.0.0.0/8,1.2.3.4\"]\n",
-	 "f.yaml:2: protocol.udp_allow: \"10.0.0.0/8,1.2.3.4\": expected one value an item"},
+	 "f.yaml:2: protocol.udp_allow: \"10.0.0.0/8,1.2.3.4\": expected one value per item"},
 	{"memory:\n  nodes: [1, two]\n", "f.yaml:2: memory.nodes: \"1,two\": expected MB of each "
 					 "NUMA node, such as 1024,1024, each at most 65536"},
 	{"memory:\n  nodes: []\n",
@@ -126,26 +123,26 @@ static const struct {
 	{"port:\n  iface: a_name_too_long_for_linux\n",
 	 "f.yaml:2: port.iface: expected 0 to 15 characters, not 25"},
 	{"network:\n  mtu: 1500\n  vlan: 3\n  mtu: 9000\n",
-	 "f.yaml:4: network.mtu: stands here and on line 2; give it once"},
+	 "f.yaml:4: network.mtu: duplicate key, also on line 2; give it once"},
 	{"network:\n  mtu: 1500\ncores:\n  count: 1\nnetwork:\n  vlan: 7\n",
-	 "f.yaml:5: network: stands here and on line 1; give it once"},
+	 "f.yaml:5: network: duplicate key, also on line 1; give it once"},
 	{"network:\n  address: 10.0.0.1\n", "f.yaml:2: network.address: \"10.0.0.1\": expected an "
 					    "IPv4 address and prefix length such as 10.99.0.1/24"},
 	{"network:\n  address: 10.0.0.0/8\n",
-	 "f.yaml:2: network.address: that is the network itself or all of its hosts; give the "
+	 "f.yaml:2: network.address: that is the network or broadcast address; give the "
 	 "address of one"},
 	{"network:\n  address: 127.0.0.1/8\n",
-	 "f.yaml:2: network.address: \"127.0.0.1/8\": expected the address of a host, not of a "
-	 "group, this host or none"},
+	 "f.yaml:2: network.address: \"127.0.0.1/8\": expected a unicast address, not a "
+	 "multicast, loopback or unspecified one"},
 	{"network:\n  address: 10.0.0.1/8\n  gateway: 11.0.0.1\n",
 	 "f.yaml:3: network.gateway: not on the network of network.address; give a router that is, "
 	 "or a shorter prefix"},
 	{"network:\n  gateway: 10.99.0.1\n", "f.yaml:2: network.gateway: that is our own address"},
 	{"network:\n  gateway: 10.99.0.255\n", "f.yaml:2: network.gateway: that is the network "
-					       "itself or all of its hosts; give the address "
+					       "or broadcast address; give the address "
 					       "of one"},
 	{"network:\n  address: 10.0.0.1/8\n  gateway: 10.0.0.0\n",
-	 "f.yaml:3: network.gateway: that is the network itself or all of its hosts; give the "
+	 "f.yaml:3: network.gateway: that is the network or broadcast address; give the "
 	 "address "
 	 "of one"},
 	{"port:\n  offloads: [rx_cksum,\n    tx_chksum]\n",
@@ -166,17 +163,17 @@ static const struct {
 	{"telemetry:\n  verbose: [1]\n",
 	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
 	{"telemetry:\n  verbose: {all: 1}\n",
-	 "f.yaml:2: telemetry.verbose: keys below it; expected one value (a number)"},
+	 "f.yaml:2: telemetry.verbose: a mapping; expected one value (a number)"},
 	{"telemetry:\n  live: [yes]\n",
 	 "f.yaml:2: telemetry.live: a list; expected one value (yes or no)"},
 	{"network:\n  address6: fe80::1/64\n",
-	 "f.yaml:2: network.address6: \"fe80::1/64\": the address of the link (fe80::) is made "
+	 "f.yaml:2: network.address6: \"fe80::1/64\": the link-local address (fe80::) is derived "
 	 "from the MAC; give one of another network"},
 	{"network:\n  address6: 2001:db8::1/64\n  mtu: 1000\n",
 	 "f.yaml:2: network.address6: IPv6 needs network.mtu 1280 at least (RFC 8200)"},
 	{"network:\n  gateway6: 2001:db8::1\n",
 	 "f.yaml:2: network.gateway6: not on the network of network.address6; give a router that "
-	 "is, or its address of the link (fe80::)"},
+	 "is, or its link-local address (fe80::)"},
 	{"port:\n  nic: 11211\n",
 	 "f.yaml:2: port.nic: \"11211\" is a number; port.nic names a NIC (a profile or a PCI "
 	 "address), the TCP port is protocol.tcp_port 11211"},
@@ -186,12 +183,12 @@ static const struct {
 	{"port:\n  profile: ../x\n",
 	 "f.yaml:2: port.profile: \"../x\": expected a profile of drivers-config such as ixgbe"},
 	{"cores:\n  list: [0@0, 1@0]\n",
-	 "f.yaml:2: cores.list: two queues on one core: a CPU stands there twice; give each worker "
+	 "f.yaml:2: cores.list: a CPU is listed twice; give each worker "
 	 "a CPU of its own, or say cores.share yes"},
 	{"cores:\n  list: [1, 1]\n",
-	 "f.yaml:2: cores.list: \"1,1\": core 1 is there twice; each core ID may stand once"},
+	 "f.yaml:2: cores.list: \"1,1\": core 1 is listed twice; each core ID may appear once"},
 	{"cores:\n  list: [1,\n   2,\n   2-4]\n",
-	 "f.yaml:4: cores.list: \"1,2,2-4\": core 2 is there twice; each core ID may stand once"},
+	 "f.yaml:4: cores.list: \"1,2,2-4\": core 2 is listed twice; each core ID may appear once"},
 	{"cores:\n  list: [1, 200]\n", "f.yaml:2: cores.list: \"1,200\": expected core@CPU pairs "
 				       "such as 0@0,1@1, or CPUs such as 2-5,8, numbers below 128"},
 	{"cores:\n  list: [4-2]\n", "f.yaml:2: cores.list: \"4-2\": expected core@CPU pairs such "
@@ -216,7 +213,7 @@ static const struct {
 	{"process:\n  daemon: yes\ntelemetry:\n  live: yes\n",
 	 "f.yaml:2: process.daemon with telemetry.live: nobody would see the lines; leave one out"},
 	{"memory:\n  limit: 1024\n  nodes: [512, 256]\n",
-	 "f.yaml:3: memory.nodes: 768 MB on all nodes together; memory.limit 1024 is to be had"},
+	 "f.yaml:3: memory.nodes: 768 MB on all nodes together; memory.limit 1024 is configured"},
 	{"memory:\n  no_huge: yes\n  hugepage_size: 2m\n",
 	 "f.yaml:3: memory.hugepage_size with memory.no_huge: leave one of them out"},
 	{"steering:\n  udp_port_per_core: yes\n",

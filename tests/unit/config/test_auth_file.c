@@ -1,7 +1,7 @@
 /*
  * The file of users. Goal: a good file gives its users byte for byte; anything else is refused by
  * line number, without a word of the line in the message, and changes nothing. Method: a table of
- * files, written to a folder of the test's own.
+ * files, written to a directory of the test's own.
  */
 #include "support/test.h"
 #include "config/auth_file.h"
@@ -50,11 +50,11 @@ a_good_file_gives_its_users_byte_for_byte(void **state)
 		const size_t len = strlen(good[i].last);
 		struct auth_users users;
 		const struct auth_user *u;
-		struct fault f;
+		struct error err;
 
 		put(good[i].text, good[i].len);
-		if (!auth_file_load(&users, path, &f))
-			fail_msg("file %u: %s", i, f.text);
+		if (!auth_file_load(&users, path, &err))
+			fail_msg("file %u: %s", i, err.text);
 		check_eq(users.count, good[i].count);
 		u = &users.user[users.count - 1];
 		check_eq(u->name_len, good[i].name_len);
@@ -75,7 +75,7 @@ static const struct {
 	{FILE_OF(":secret\n"), "line 1: user and password may not be empty"},
 	{FILE_OF("secret:\n"), "line 1: user and password may not be empty"},
 	{FILE_OF("secret:\r\n"), "line 1: user and password may not be empty"},
-	{FILE_OF("a:sec\0ret\n"), "line 1: a byte of zero"},
+	{FILE_OF("a:sec\0ret\n"), "line 1: a NUL byte"},
 	{FILE_OF(A250 ":secret\n"), "line 1: more than 256 bytes"},
 	{FILE_OF("a:1\na:2\na:3\na:4\na:5\na:6\na:7\na:8\na:secret\n"),
 	 "line 9: more than 8 users"},
@@ -86,14 +86,14 @@ a_bad_file_is_refused_by_line_and_changes_nothing(void **state)
 {
 	for (uint32_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct auth_users users, before;
-		struct fault f;
+		struct error err;
 
 		memset(&users, 0x5a, sizeof users);
 		before = users;
 		put(bad[i].text, bad[i].len);
-		check(!auth_file_load(&users, path, &f));
-		if (strstr(f.text, bad[i].line) == NULL || strstr(f.text, "sec") != NULL)
-			fail_msg("file %u: %s", i, f.text);
+		check(!auth_file_load(&users, path, &err));
+		if (strstr(err.text, bad[i].line) == NULL || strstr(err.text, "sec") != NULL)
+			fail_msg("file %u: %s", i, err.text);
 		check_bytes(&users, &before, sizeof users);
 	}
 }
@@ -102,17 +102,17 @@ static void
 what_is_no_ordinary_file_is_refused(void **state)
 {
 	struct auth_users users;
-	struct fault f;
+	struct error err;
 
-	check(!auth_file_load(&users, "no-such-file", &f));
-	check_ptr(strstr(f.text, "cannot read no-such-file"));
-	check(!auth_file_load(&users, "/dev/zero", &f));
-	check_ptr(strstr(f.text, "not an ordinary file"));
-	check(!auth_file_load(&users, ".", &f));
+	check(!auth_file_load(&users, "no-such-file", &err));
+	check_ptr(strstr(err.text, "cannot read no-such-file"));
+	check(!auth_file_load(&users, "/dev/zero", &err));
+	check_ptr(strstr(err.text, "not a regular file"));
+	check(!auth_file_load(&users, ".", &err));
 	unlink(path);
 	check_eq(mkfifo(path, 0600), 0);
-	check(!auth_file_load(&users, path, &f)); /* and does not wait for a writer */
-	check_ptr(strstr(f.text, "not an ordinary file"));
+	check(!auth_file_load(&users, path, &err)); /* and does not wait for a writer */
+	check_ptr(strstr(err.text, "not a regular file"));
 }
 
 int

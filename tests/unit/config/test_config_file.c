@@ -18,12 +18,12 @@
 
 /* As config_parse does it, of bytes in memory. */
 static bool
-read_text(struct config *cfg, struct config_source *src, const char *text, struct fault *f)
+read_text(struct config *cfg, struct config_source *src, const char *text, struct error *f)
 {
 	config_defaults(cfg);
 	*src = (struct config_source){.default_file = NULL};
 	return config_file_read(cfg, src, "f.yaml", text, strlen(text), f) &&
-	       (config_finish(cfg, f) || config_blame(src, f));
+	       (config_finish(cfg, f) || config_error_locate(src, f));
 }
 
 static void
@@ -32,7 +32,7 @@ a_mistake_earns_one_line_with_file_line_and_key(void **state)
 	for (uint32_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
 		struct config_source src;
 		struct config cfg;
-		struct fault f;
+		struct error f;
 
 		if (read_text(&cfg, &src, broken[i].text, &f))
 			fail_msg("accepted: %s", broken[i].text);
@@ -90,7 +90,7 @@ a_key_reaches_the_field_of_its_option(void **state)
 	for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
 		struct config_source src;
 		struct config cfg;
-		struct fault f;
+		struct error f;
 		uint32_t got;
 
 		if (!read_text(&cfg, &src, numbers[i].text, &f))
@@ -112,7 +112,7 @@ a_flag_is_yes_or_no_in_yamls_words(void **state)
 	for (uint32_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
 		struct config_source src;
 		struct config cfg;
-		struct fault f;
+		struct error f;
 		char text[64];
 
 		snprintf(text, sizeof text, "cache:\n  disable_evictions: %s\n", answers[i].word);
@@ -129,7 +129,7 @@ check_reads_back(const struct config *cfg)
 	FILE *out = fmemopen(text, sizeof text, "w");
 	struct config_source src = {.default_file = NULL};
 	struct config again, finished = *cfg;
-	struct fault f;
+	struct error f;
 
 	check_ptr(out);
 	config_print(cfg, out);
@@ -214,7 +214,7 @@ any_setting_printed_reads_back_as_it_was(void **state)
 {
 	for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
 		struct config cfg, before;
-		struct fault f;
+		struct error f;
 
 		config_defaults(&cfg);
 		before = cfg;
@@ -276,8 +276,8 @@ write_file(char *path, const char *text)
 	fclose(file);
 }
 
-static enum config_verdict
-parse(struct config *cfg, struct config_source *src, const char *const *words, struct fault *f)
+static enum config_action
+parse(struct config *cfg, struct config_source *src, const char *const *words, struct error *f)
 {
 	char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
 	int argc = 1;
@@ -318,7 +318,7 @@ the_command_line_wins_over_the_file(void **state)
 		char path[] = "config_XXXXXX";
 		struct config_source src = {.default_file = path};
 		struct config cfg;
-		struct fault f;
+		struct error f;
 		uint32_t got;
 
 		write_file(path, contests[i].text);
@@ -340,14 +340,14 @@ the_other_name_of_an_option_wins_as_well(void **state)
 	char path[] = "config_XXXXXX";
 	struct config_source src = {.default_file = path};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	write_file(path, "cores:\n  count: 3\n");
 	check_eq(parse(&cfg, &src, many, &f), CONFIG_RUN);
-	fault_say(&f, "-t: %u cores asked for", cfg.cores);
-	config_blame(&src, &f);
-	check_str(f.text, "-t: 40 cores asked for");
-	check_eq(parse(&cfg, &src, odd, &f), CONFIG_WRONG);
+	error_set(&f, "-t: %u cores requested", cfg.cores);
+	config_error_locate(&src, &f);
+	check_str(f.text, "-t: 40 cores requested");
+	check_eq(parse(&cfg, &src, odd, &f), CONFIG_ERROR);
 	check_str(f.text, "-t says 2 cores and --lcores 1; give one of them");
 	unlink(path);
 }
@@ -359,7 +359,7 @@ a_port_on_the_command_line_brings_its_own_profile(void **state)
 	char path[] = "config_XXXXXX";
 	struct config_source src = {.default_file = path};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	write_file(path, "port:\n  nic: 0000:03:00.0\n  profile: ixgbe\n");
 	check_eq(parse(&cfg, &src, words, &f), CONFIG_RUN);
@@ -375,15 +375,15 @@ a_named_file_must_be_there_and_the_default_one_need_not(void **state)
 	const char *const none[] = {NULL}, *const named[] = {"--config", "no/such.yaml", NULL};
 	struct config_source src = {.default_file = "no/default.yaml"};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, &src, none, &f), CONFIG_RUN);
 	check_str(src.file, "");
-	check_eq(parse(&cfg, &src, named, &f), CONFIG_WRONG);
+	check_eq(parse(&cfg, &src, named, &f), CONFIG_ERROR);
 	check_str(f.text, "no/such.yaml: cannot read it: No such file or directory");
 }
 
-/* The last option with a verdict says what becomes of the file. */
+/* The last option with a action says what becomes of the file. */
 static void
 check_and_print_read_the_file_and_run_nothing(void **state)
 {
@@ -392,7 +392,7 @@ check_and_print_read_the_file_and_run_nothing(void **state)
 	const char *const print_it[] = {"--config", path, "--print-config", NULL};
 	struct config_source src = {.default_file = NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	write_file(path, "cores:\n  list: [4, 5]\n");
 	check_eq(parse(&cfg, &src, check_it, &f), CONFIG_CHECK);
@@ -411,14 +411,14 @@ listen_is_printed_as_the_address(void **state)
 	const char *const words[] = {"-l", "10.1.2.3", "--print-config", NULL};
 	struct config_source src = {.default_file = NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, &src, words, &f), CONFIG_PRINT);
 	check_eq(cfg.ipv4, 0x0a010203);
-	check(cfg.address_said);
+	check(cfg.address_given);
 }
 
-/* A reload reads the file it began with, from whatever folder, and that must still be there. */
+/* A reload reads the file it began with, from whatever directory, and that must still be there. */
 static void
 a_file_is_read_again_whatever_the_options_name(void **state)
 {
@@ -426,13 +426,13 @@ a_file_is_read_again_whatever_the_options_name(void **state)
 	char path[] = "config_XXXXXX";
 	struct config_source src = {.default_file = NULL, .again = path};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	write_file(path, "network:\n  mtu: 1400\n");
 	check_eq(parse(&cfg, &src, words, &f), CONFIG_RUN);
 	check_eq(cfg.mtu, 1400);
 	unlink(path);
-	check_eq(parse(&cfg, &src, words, &f), CONFIG_WRONG);
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_ERROR);
 }
 
 /* What somebody says at start about a file of "port: {iface: v0}" and "cores: {list: [0, 9]}". */
@@ -444,7 +444,7 @@ static const struct {
 	{"--port af_packet: needs --iface NAME",
 	 "f.yaml:2: port.iface: port.nic af_packet: needs port.iface NAME"},
 	{"--lcores: there is no CPU 9", "f.yaml:4: cores.list: there is no CPU 9"},
-	{"-t: 2 cores asked for; lower -t or --mtu", "-t: 2 cores asked for; lower -t or --mtu"},
+	{"-t: 2 cores requested; lower -t or --mtu", "-t: 2 cores requested; lower -t or --mtu"},
 	{"-o idle_timeout: odd", "-o idle_timeout: odd"},
 	{"the plan--lcores is odd", "the plan--lcores is odd"},
 	{"no option at all", "no option at all"},
@@ -455,14 +455,14 @@ a_fault_found_later_names_the_line_that_set_it(void **state)
 {
 	struct config_source src;
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check(read_text(&cfg, &src, "port:\n  iface: v0\ncores:\n  list: [0, 9]\n", &f));
 	for (uint32_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-		fault_say_as(&f, FAULT_OS, "%s", later[i].said);
-		check(!config_blame(&src, &f));
+		error_set_code(&f, ERROR_OS, "%s", later[i].said);
+		check(!config_error_locate(&src, &f));
 		check_str(f.text, later[i].blamed);
-		check_eq(f.code, FAULT_OS);
+		check_eq(f.code, ERROR_OS);
 	}
 }
 
@@ -472,11 +472,11 @@ a_core_that_does_not_exist_is_named_with_those_that_do(void **state)
 	const struct cpu_list cpus = {.count = 2, .at = {0, 1}};
 	struct config_source src;
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check(read_text(&cfg, &src, "cores:\n  list: [0,\n    9]\n", &f));
 	check(!lcores_exist(&cfg.lcores, &cpus, &f));
-	config_blame(&src, &f);
+	config_error_locate(&src, &f);
 	check_str(f.text,
 		  "f.yaml:2: cores.list: there is no CPU 9 for core 9; this process may use "
 		  "CPUs 0 1");
@@ -489,7 +489,7 @@ a_file_too_long_is_refused(void **state)
 	char path[] = "config_XXXXXX";
 	struct config_source src = {.default_file = NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	memset(text, '#', sizeof text - 1);
 	write_file(path, text);
@@ -498,12 +498,12 @@ a_file_too_long_is_refused(void **state)
 	unlink(path);
 	check_ptr(strstr(f.text, ": more than 65536 bytes"));
 	check(!config_file_load(&cfg, &src, ".", &f));
-	check_str(f.text, ".: not an ordinary file");
+	check_str(f.text, ".: not a regular file");
 }
 
 /* Somebody who takes every key. */
 static bool
-take_all(void *ctx, const struct yaml_key *key, struct fault *f)
+take_all(void *ctx, const struct yaml_key *key, struct error *f)
 {
 	(*(uint32_t *)ctx)++;
 	return true;
@@ -526,7 +526,7 @@ a_file_nested_too_deeply_or_into_itself_ends(void **state)
 	for (uint32_t i = 0; i < sizeof nests / sizeof nests[0]; i++) {
 		uint32_t keys = 0;
 		const struct yaml_visitor v = {take_all, &keys};
-		struct fault f = {0};
+		struct error f = {0};
 
 		check_eq(yaml_keys_of_text("n.yaml", nests[i].text, strlen(nests[i].text), &v, &f),
 			 nests[i].line == NULL);

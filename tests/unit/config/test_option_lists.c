@@ -48,8 +48,8 @@ no_name_and_no_letter_stands_twice(void **state)
 	for (uint32_t i = 0; i < extended_row_count; i++) {
 		const char *name = extended_rows[i].name;
 
-		check(extended_named(name, strlen(name)) == &extended_rows[i]);
-		check_null(option_named(name, strlen(name)));
+		check(extended_by_name(name, strlen(name)) == &extended_rows[i]);
+		check_null(option_by_name(name, strlen(name)));
 	}
 }
 

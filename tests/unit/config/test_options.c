@@ -8,8 +8,8 @@
 
 #define WORDS_MAX 6
 
-static enum config_verdict
-parse(struct config *cfg, const char *const *words, struct fault *f)
+static enum config_action
+parse(struct config *cfg, const char *const *words, struct error *f)
 {
 	char *argv[WORDS_MAX + 2] = {(char *)(uintptr_t) "clockoo"};
 	struct config_source src = {.default_file = NULL};
@@ -22,11 +22,11 @@ parse(struct config *cfg, const char *const *words, struct fault *f)
 }
 
 static void
-nothing_said_is_memcacheds_defaults_on_the_house_network(void **state)
+without_options_the_defaults_are_memcacheds(void **state)
 {
 	const char *const words[] = {NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, words, &f), CONFIG_RUN);
 	check_eq(cfg.memory_mb, 64);
@@ -126,7 +126,7 @@ a_number_reaches_its_field(void **state)
 {
 	for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
 		struct config cfg;
-		struct fault f;
+		struct error f;
 		uint32_t got;
 
 		if (parse(&cfg, numbers[i].words, &f) != CONFIG_RUN)
@@ -144,7 +144,7 @@ static const struct {
 	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 65536"},
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
-	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is to be had"},
+	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is configured"},
 	{{"-m", "65537"}, "from 1 to 65536"},
 	{{"-m", ""}, "from 1 to 65536"},
 	{{"-m", "64x"}, "\"64x\""},
@@ -165,10 +165,10 @@ static const struct {
 	{{"-p", "0"}, "nothing to serve"},
 	{{"-t", "0"}, "from 1 to 64"},
 	{{"-t", "65"}, "from 1 to 64"},
-	{{"-z"}, "-z: there is no such option"},
-	{{"-vz"}, "-z: there is no such option"},
-	{{"--"}, "there is no such option"},
-	{{"--mem", "3"}, "--mem: there is no such option"},
+	{{"-z"}, "-z: unknown option"},
+	{{"-vz"}, "-z: unknown option"},
+	{{"--"}, "unknown option"},
+	{{"--mem", "3"}, "--mem: unknown option"},
 	{{"--no-huge=yes"}, "--no-huge: takes no value"},
 	{{"start"}, "start: expected an option"},
 	{{"-"}, "-: expected an option"},
@@ -179,12 +179,12 @@ static const struct {
 	{{"--address", "10.99.0.1/"}, "--address"},
 	{{"--address", "0010.99.0.1/24"}, "--address"},
 	{{"--address", "10.99.0.1/24x"}, "--address"},
-	{{"--address", "127.0.0.1/8"}, "address of a host"},
-	{{"--address", "224.0.0.1/4"}, "address of a host"},
-	{{"--address", "0.0.0.0/0"}, "address of a host"},
-	{{"--address", "10.0.0.0/8"}, "--address: that is the network itself"},
-	{{"--address", "10.99.0.255/24"}, "--address: that is the network itself"},
-	{{"-l", "10.99.0.255"}, "--address: that is the network itself"},
+	{{"--address", "127.0.0.1/8"}, "unicast address"},
+	{{"--address", "224.0.0.1/4"}, "unicast address"},
+	{{"--address", "0.0.0.0/0"}, "unicast address"},
+	{{"--address", "10.0.0.0/8"}, "--address: that is the network or broadcast address"},
+	{{"--address", "10.99.0.255/24"}, "--address: that is the network or broadcast address"},
+	{{"-l", "10.99.0.255"}, "--address: that is the network or broadcast address"},
 	{{"--gateway", "10.99.0.1"}, "--gateway: that is our own address"},
 	{{"--gateway", "10.98.0.1"}, "not on the network"},
 	{{"--gateway", "10.99.0.1/24"}, "--gateway"},
@@ -193,10 +193,10 @@ static const struct {
 	{{"--address6", "10.99.0.1/24"}, "--address6"},
 	{{"--address6", "::ffff:10.99.0.1/120"}, "--address6"},
 	{{"--address6", "1:2:3:4:5:6:7:8:9/64"}, "--address6"},
-	{{"--address6", "::1/128"}, "address of a host"},
-	{{"--address6", "::/0"}, "address of a host"},
-	{{"--address6", "ff02::1/64"}, "address of a host"},
-	{{"--address6", "fe80::1/64"}, "made from the MAC"},
+	{{"--address6", "::1/128"}, "unicast address"},
+	{{"--address6", "::/0"}, "unicast address"},
+	{{"--address6", "ff02::1/64"}, "unicast address"},
+	{{"--address6", "fe80::1/64"}, "from the MAC"},
 	{{"--address6", "2001:db8::1/64", "--mtu", "1279"}, "--mtu 1280"},
 	{{"--address6", "2001:db8::1/64", "--gateway6", "2001:db8::1"}, "our own address"},
 	{{"--address6", "2001:db8::1/64", "--gateway6", "2001:db9::1"}, "not on the network"},
@@ -212,7 +212,7 @@ static const struct {
 	{{"--lcores", "0@0;1@1"}, "--lcores"},
 	{{"--lcores", "0@128"}, "numbers below 128"},
 	{{"--lcores", "4294967296"}, "numbers below 128"},
-	{{"--lcores", "1@0,1@1"}, "core 1 is there twice"},
+	{{"--lcores", "1@0,1@1"}, "core 1 is listed twice"},
 	{{"--lcores", "0@0", "-t", "2"}, "-t says 2 cores and --lcores 1"},
 	{{"--port", "11211"}, "-p 11211"},
 	{{"-l", "127.0.0.1"}, "there is no loopback on a NIC"},
@@ -220,7 +220,7 @@ static const struct {
 	{{"-l", "10.99.0.1,10.99.0.2"}, "the appliance has one address"},
 	{{"-l", "[::1]:11211"}, "expected one IPv4 address"},
 	{{"-l", "10.99.0.1:65536"}, "expected one IPv4 address"},
-	{{"-l", "224.0.0.1"}, "the address of a host"},
+	{{"-l", "224.0.0.1"}, "a unicast address"},
 	{{"-l", "10.99.0.2", "--address", "10.99.0.1/24"}, "name two addresses"},
 	{{"--udp-allow", ""}, "expected networks"},
 	{{"--udp-allow", "10.0.0.0/33"}, "expected networks"},
@@ -239,24 +239,24 @@ static const struct {
 	{{"-U", "1", "-S"}, "no authentication over UDP"},
 	{{"-Y", ""}, "--auth-file"},
 	{{"-d", "--live"}, "nobody would see the lines"},
-	{{"-s", "path"}, "serves a network"},
-	{{"-Z"}, "there is no TLS here"},
+	{{"-s", "path"}, "Unix domain sockets are not supported"},
+	{{"-Z"}, "TLS is not supported"},
 	{{"-o"}, "expected a value"},
-	{{"-o", "nonsense"}, "\"nonsense\": there is no such name"},
-	{{"-o", "modern,idle_timeou=1"}, "\"idle_timeou\": there is no such name"},
+	{{"-o", "nonsense"}, "\"nonsense\": unknown option"},
+	{{"-o", "modern,idle_timeou=1"}, "\"idle_timeou\": unknown option"},
 	{{"-o", "idle_timeout"}, "idle_timeout=S"},
 	{{"-o", "idle_timeout="}, "idle_timeout=S"},
 	{{"-o", "idle_timeout=x"}, "expected a number"},
 	{{"-o", "modern=1"}, "takes no value"},
 	{{"-o", "hashpower"}, "hashpower=N"},
-	{{"-o", "ssl_key=file"}, "there is no TLS here"},
-	{{"-o", "proxy_config=file"}, "there is no built-in proxy"},
+	{{"-o", "ssl_key=file"}, "TLS is not supported"},
+	{{"-o", "proxy_config=file"}, "the built-in proxy is not supported"},
 	{{"--port", "../pci"}, "--port"},
 	{{"--port", ""}, "--port"},
 	{{"--port", "0000:03:00"}, "--port"},
 	{{"--iface", "sixteen_letters_"}, "--iface: expected 0 to 15 characters, not 16"},
 	{{"--file-prefix", ""}, "--file-prefix"},
-	{{"--vdev-args", "a\nb", "-\x1b"}, "-?: there is no such option"},
+	{{"--vdev-args", "a\nb", "-\x1b"}, "-?: unknown option"},
 };
 
 static void
@@ -264,9 +264,9 @@ a_wrong_word_is_refused_with_one_line_that_names_it(void **state)
 {
 	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
 		struct config cfg;
-		struct fault f;
+		struct error f;
 
-		check_eq(parse(&cfg, wrong[i].words, &f), CONFIG_WRONG);
+		check_eq(parse(&cfg, wrong[i].words, &f), CONFIG_ERROR);
 		if (strstr(f.text, wrong[i].line) == NULL)
 			fail_msg("%s: \"%s\"", wrong[i].words[0], f.text);
 		check_null(strchr(f.text, '\n'));
@@ -289,7 +289,7 @@ a_port_is_a_profile_or_a_pci_address(void **state)
 	for (uint32_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
 		const char *const words[] = {"--port", ports[i].word, NULL};
 		struct config cfg;
-		struct fault f;
+		struct error f;
 
 		check_eq(parse(&cfg, words, &f), CONFIG_RUN);
 		check_str(cfg.port, ports[i].port);
@@ -317,7 +317,7 @@ a_flag_is_off_until_said(void **state)
 {
 	const char *const none[] = {NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, none, &f), CONFIG_RUN);
 	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -333,21 +333,21 @@ a_flag_is_off_until_said(void **state)
 
 static const struct {
 	const char *words[WORDS_MAX];
-	enum fault_code code;
+	enum error_code code;
 } codes[] = {
-	{{"-c", "0"}, FAULT_GENERAL},
-	{{"-t", "0"}, FAULT_GENERAL},
-	{{"-R", "0"}, FAULT_GENERAL},
-	{{"-o", "nonsense"}, FAULT_GENERAL},
-	{{"--nonsense"}, FAULT_GENERAL},
-	{{"-B", "nonsense"}, FAULT_USAGE},
-	{{"-I", "1023"}, FAULT_USAGE},
-	{{"-I", "33m"}, FAULT_USAGE},
-	{{"-p", "65536"}, FAULT_USAGE},
-	{{"-U", "65536"}, FAULT_USAGE},
-	{{"-Y", "users", "-U", "1"}, FAULT_USAGE},
-	{{"-S", "-U", "1"}, FAULT_USAGE},
-	{{"-Z"}, FAULT_USAGE},
+	{{"-c", "0"}, ERROR_GENERAL},
+	{{"-t", "0"}, ERROR_GENERAL},
+	{{"-R", "0"}, ERROR_GENERAL},
+	{{"-o", "nonsense"}, ERROR_GENERAL},
+	{{"--nonsense"}, ERROR_GENERAL},
+	{{"-B", "nonsense"}, ERROR_USAGE},
+	{{"-I", "1023"}, ERROR_USAGE},
+	{{"-I", "33m"}, ERROR_USAGE},
+	{{"-p", "65536"}, ERROR_USAGE},
+	{{"-U", "65536"}, ERROR_USAGE},
+	{{"-Y", "users", "-U", "1"}, ERROR_USAGE},
+	{{"-S", "-U", "1"}, ERROR_USAGE},
+	{{"-Z"}, ERROR_USAGE},
 };
 
 static void
@@ -355,9 +355,9 @@ a_refusal_has_memcacheds_exit_code(void **state)
 {
 	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
 		struct config cfg;
-		struct fault f;
+		struct error f;
 
-		check_eq(parse(&cfg, codes[i].words, &f), CONFIG_WRONG);
+		check_eq(parse(&cfg, codes[i].words, &f), CONFIG_ERROR);
 		if (f.code != codes[i].code)
 			fail_msg("%s: code %d", codes[i].words[0], (int)f.code);
 	}
@@ -368,29 +368,29 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *warning; /* part of the one line; NULL = none */
 } idle[] = {
-	{{"-f", "1.07"}, "--slab-growth-factor has no meaning here"},
-	{{"-n48"}, "--slab-min-size has"},
-	{{"-C"}, "--disable-cas has"},
-	{{"-b", "4096"}, "--listen-backlog has"},
+	{{"-f", "1.07"}, "--slab-growth-factor is ignored"},
+	{{"-n48"}, "--slab-min-size is ignored"},
+	{{"-C"}, "--disable-cas is ignored"},
+	{{"-b", "4096"}, "--listen-backlog is ignored"},
 	{{"-L"}, NULL},
 	{{"-o", "modern,maxconns_fast,lru_crawler,slab_reassign"}, NULL},
-	{{"-o", "slab_automove=1"}, "-o slab_automove has"},
-	{{"-o", "slab_automove"}, "-o slab_automove has"},
-	{{"-o", "no_hashexpand"}, "-o no_hashexpand has"},
-	{{"-o", "hash_algorithm=murmur3"}, "-o hash_algorithm has"},
-	{{"-o", "ext_path=/f:1G"}, "-o ext_path has"},
-	{{"-o", "hashpower=20", "-o", "hashpower=21"}, "-o hashpower has"},
+	{{"-o", "slab_automove=1"}, "-o slab_automove is ignored"},
+	{{"-o", "slab_automove"}, "-o slab_automove is ignored"},
+	{{"-o", "no_hashexpand"}, "-o no_hashexpand is ignored"},
+	{{"-o", "hash_algorithm=murmur3"}, "-o hash_algorithm is ignored"},
+	{{"-o", "ext_path=/f:1G"}, "-o ext_path is ignored"},
+	{{"-o", "hashpower=20", "-o", "hashpower=21"}, "-o hashpower is ignored"},
 	{{"-m", "64", "-c", "1024"}, NULL},
 };
 
 static void
-what_has_no_meaning_here_is_taken_with_one_warning(void **state)
+an_ignored_option_gets_one_warning(void **state)
 {
 	for (uint32_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
 		char text[1024] = {0};
 		FILE *out = fmemopen(text, sizeof text, "w");
 		struct config cfg;
-		struct fault f;
+		struct error f;
 		const char *line_end;
 
 		check_ptr(out);
@@ -415,7 +415,7 @@ cores_that_share_a_cpu_let_each_other_run(void **state)
 	const char *const apart[] = {"--lcores", "0@0,1@1", NULL};
 	const char *const together[] = {"--lcores", "0@1,5@1", NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, apart, &f), CONFIG_RUN);
 	check(!cfg.yield);
@@ -432,7 +432,7 @@ help_and_version_win_over_what_follows(void **state)
 	const char *const version[] = {"--version", "--bad", NULL};
 	const char *const license[] = {"-i", "--bad", NULL};
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	check_eq(parse(&cfg, help, &f), CONFIG_HELP);
 	check_eq(parse(&cfg, version, &f), CONFIG_VERSION);
@@ -443,7 +443,7 @@ static void
 a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
 {
 	struct config cfg;
-	struct fault f;
+	struct error f;
 
 	config_defaults(&cfg);
 	check(config_set(&cfg, "memory-limit", "128", &f));
@@ -457,7 +457,7 @@ a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
 	check(config_set(&cfg, "track_sizes", "yes", &f));
 	check(cfg.track_sizes);
 	check(!config_set(&cfg, "nonsense", "1", &f));
-	check_str(f.text, "nonsense: there is no such option");
+	check_str(f.text, "nonsense: unknown option");
 }
 
 static void
@@ -477,7 +477,7 @@ help_names_every_option_on_a_line_of_its_own(void **state)
 }
 
 static const struct {
-	struct lcore_wish wish;
+	struct lcore_request request;
 	uint32_t cpus;
 	bool fits;
 } spreads[] = {
@@ -492,14 +492,14 @@ cores_get_a_cpu_each_or_none_at_all(void **state)
 	for (uint32_t i = 0; i < sizeof spreads / sizeof spreads[0]; i++) {
 		struct cpu_list cpus = {.count = spreads[i].cpus};
 		struct lcore_set set = {0};
-		struct fault f;
+		struct error f;
 
 		for (uint32_t c = 0; c < cpus.count; c++)
 			cpus.at[c] = 2 * c;
-		check_eq(lcores_spread(&set, &cpus, &spreads[i].wish, &f), spreads[i].fits);
+		check_eq(lcores_assign(&set, &cpus, &spreads[i].request, &f), spreads[i].fits);
 		for (uint32_t c = 0; spreads[i].fits && c < set.count; c++)
 			check_eq(set.at[c].cpu, 2 * (c % cpus.count));
-		check_eq(set.count, spreads[i].fits ? spreads[i].wish.cores : 0);
+		check_eq(set.count, spreads[i].fits ? spreads[i].request.cores : 0);
 	}
 }
 
@@ -508,7 +508,7 @@ a_core_on_a_cpu_that_is_not_there_is_refused(void **state)
 {
 	const struct cpu_list cpus = {2, {0, 3}};
 	struct lcore_set set;
-	struct fault f;
+	struct error f;
 
 	check(lcores_parse(&set, "0@0,1@3", &f));
 	check(lcores_exist(&set, &cpus, &f));
@@ -521,13 +521,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_said_is_memcacheds_defaults_on_the_house_network),
+		cmocka_unit_test(without_options_the_defaults_are_memcacheds),
 		cmocka_unit_test(a_number_reaches_its_field),
 		cmocka_unit_test(a_wrong_word_is_refused_with_one_line_that_names_it),
 		cmocka_unit_test(a_port_is_a_profile_or_a_pci_address),
 		cmocka_unit_test(a_flag_is_off_until_said),
 		cmocka_unit_test(a_refusal_has_memcacheds_exit_code),
-		cmocka_unit_test(what_has_no_meaning_here_is_taken_with_one_warning),
+		cmocka_unit_test(an_ignored_option_gets_one_warning),
 		cmocka_unit_test(cores_that_share_a_cpu_let_each_other_run),
 		cmocka_unit_test(help_and_version_win_over_what_follows),
 		cmocka_unit_test(a_name_and_a_value_from_anywhere_go_by_the_same_table),

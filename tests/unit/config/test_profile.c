@@ -23,11 +23,11 @@ every_profile_of_ours_loads(void **state)
 	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		char path[512];
 		struct profile p;
-		struct fault f;
+		struct error err;
 
 		snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", names[i]);
-		if (!profile_load(&p, path, names[i], &f))
-			fail_msg("%s", f.text);
+		if (!profile_load(&p, path, names[i], &err))
+			fail_msg("%s", err.text);
 		check_str(p.name, names[i]);
 	}
 }
@@ -74,7 +74,7 @@ static const char good[] = "name: x\n"
 
 /* The good text with one piece replaced, in a file of its own. */
 static bool
-load_with(const char *piece, const char *instead, struct profile *p, struct fault *f)
+load_with(const char *piece, const char *instead, struct profile *p, struct error *err)
 {
 	char path[] = "profileXXXXXX";
 	const char *at = strstr(good, piece);
@@ -86,9 +86,9 @@ load_with(const char *piece, const char *instead, struct profile *p, struct faul
 	check_ptr(file);
 	fprintf(file, "%.*s%s%s", (int)(at - good), good, instead, at + strlen(piece));
 	fclose(file);
-	ok = profile_load(p, path, "x", f);
-	if (!ok && strstr(f->text, path) == NULL)
-		fail_msg("the file is not named: %s", f->text);
+	ok = profile_load(p, path, "x", err);
+	if (!ok && strstr(err->text, path) == NULL)
+		fail_msg("the file is not named: %s", err->text);
 	unlink(path);
 	return ok;
 }
@@ -119,41 +119,41 @@ static const struct {
 	{"quirks: []", "quirks: [{what: a, source: b}, {source: c}]", "quirks[1]: what is missing"},
 	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":34: quirks[0].where"},
 	{"quirks: []", "quirks: odd", "quirks: expected a list of entries"},
-	{"vector: []\n", "", "vector: not there"},
+	{"vector: []\n", "", "vector: missing"},
 	{"rx_ring: 512", "rx_ring: 4097", ":9: rx_ring: 4097: expected at most ring_max, 4096"},
 	{"burst: 64", "burst: [64]", ":12: burst: a list; expected one value"},
-	{"burst: 64", "burst: {a: 1}", ":12: burst: keys below it; expected one value"},
-	{"burst: 64", "bursst: 64", "bursst: there is no such key; did you mean burst?"},
+	{"burst: 64", "burst: {a: 1}", ":12: burst: a mapping; expected one value"},
+	{"burst: 64", "bursst: 64", "bursst: unknown key; did you mean burst?"},
 	{"needs: [iface]", "needs: iface", "needs: expected a list"},
 	{"\"15b3:a2dc\"", "\"15b3:a2d\"", ":5: pci_ids: \"15b3:a2d\": expected vendor:device"},
 	{"\"15b3:a2dc\"", "\"15b3:xyzw\"", "pci_ids"},
 	{"drivers: [net_x]", "drivers: [a, b, c, d, e]", "drivers: more than 4 items"},
 	{"  one_mask: yes", "  one_mask: true",
 	 ":25: flow.one_mask: \"true\": expected one of no, yes"},
-	{"  ipv6: no\n", "", "flow.ipv6: not there"},
+	{"  ipv6: no\n", "", "flow.ipv6: missing"},
 	{"rss_fields: [tcp4, udp6]", "rss_fields: [tcp5]",
 	 ":17: rss_fields: \"tcp5\": expected one of ip4"},
 	{"rss_queues_max: 16", "rss_queues_max: 0", "rss_queues_max: 0"},
-	{"  rss: c\n", "", "sources.rss: not there"},
-	{"  flow: d\n", "", "sources.flow: not there"},
+	{"  rss: c\n", "", "sources.rss: missing"},
+	{"  flow: d\n", "", "sources.flow: missing"},
 	{"  rings: a", "  rings: \"\"", "sources.rings: empty"},
-	{"summary: s", "summary: s\nsummary: t", ":3: summary: stands here and on line 2"},
+	{"summary: s", "summary: s\nsummary: t", ":3: summary: duplicate key, also on line 2"},
 };
 
 static void
 a_damaged_profile_is_refused_by_file_and_key(void **state)
 {
 	struct profile p;
-	struct fault f;
+	struct error err;
 
-	if (!load_with("summary", "summary", &p, &f))
-		fail_msg("%s", f.text);
-	check(load_with("mtu_max: 1500", "mtu_max: 2030", &p, &f));
+	if (!load_with("summary", "summary", &p, &err))
+		fail_msg("%s", err.text);
+	check(load_with("mtu_max: 1500", "mtu_max: 2030", &p, &err));
 	for (uint32_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
-		if (load_with(damage[i].piece, damage[i].instead, &p, &f))
+		if (load_with(damage[i].piece, damage[i].instead, &p, &err))
 			fail_msg("accepted: %s", damage[i].instead);
-		if (strstr(f.text, damage[i].key) == NULL)
-			fail_msg("\"%s\" is not in: %s", damage[i].key, f.text);
+		if (strstr(err.text, damage[i].key) == NULL)
+			fail_msg("\"%s\" is not in: %s", damage[i].key, err.text);
 	}
 }
 
@@ -161,10 +161,10 @@ static void
 a_profile_says_what_its_file_says(void **state)
 {
 	struct profile p;
-	struct fault f;
+	struct error err;
 
-	if (!load_with("summary", "summary", &p, &f))
-		fail_msg("%s", f.text);
+	if (!load_with("summary", "summary", &p, &err))
+		fail_msg("%s", err.text);
 	check_str(p.drivers[0], "net_x");
 	check_eq(p.pci_id_count, 2);
 	check_eq(p.pci_ids[0].vendor, 0x8086);
@@ -202,20 +202,20 @@ the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can(void **state)
 	for (uint32_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++) {
 		struct profile p;
 		struct config cfg;
-		struct fault f = {0};
+		struct error err = {0};
 
-		check(load_with("summary", "summary", &p, &f));
+		check(load_with("summary", "summary", &p, &err));
 		config_defaults(&cfg);
-		check(config_set(&cfg, overrides[i].option, overrides[i].value, &f));
-		check_eq(profile_apply(&p, &cfg, &f), overrides[i].line == NULL);
-		check_str(f.text, overrides[i].line != NULL ? overrides[i].line : "");
+		check(config_set(&cfg, overrides[i].option, overrides[i].value, &err));
+		check_eq(profile_apply(&p, &cfg, &err), overrides[i].line == NULL);
+		check_str(err.text, overrides[i].line != NULL ? overrides[i].line : "");
 		if (overrides[i].line != NULL)
 			continue;
 		check_eq(p.rx_ring, cfg.rx_ring != 0 ? cfg.rx_ring : 512);
 		check_eq(p.tx_ring, cfg.tx_ring != 0 ? cfg.tx_ring : 512);
 		check_eq(p.burst, cfg.burst != 0 ? cfg.burst : 64);
 		check_eq(p.offloads,
-			 cfg.offloads != CONFIG_OWN_OFFLOADS ? cfg.offloads : OFFLOAD_RX_CKSUM);
+			 cfg.offloads != CONFIG_PROFILE_OFFLOADS ? cfg.offloads : OFFLOAD_RX_CKSUM);
 	}
 }
 
@@ -242,19 +242,19 @@ static void
 a_nic_is_known_by_its_pci_id_and_by_its_driver(void **state)
 {
 	char name[CONFIG_NAME_BYTES];
-	struct fault f;
+	struct error err;
 
 	for (uint32_t i = 0; i < sizeof known_ids / sizeof known_ids[0]; i++) {
 		check(profile_find_pci(name, PROFILE_DIR, known_ids[i].vendor, known_ids[i].device,
-				       &f));
+				       &err));
 		check_str(name, known_ids[i].name);
 	}
 	for (uint32_t i = 0; i < sizeof known_drivers / sizeof known_drivers[0]; i++) {
-		check(profile_find_driver(name, PROFILE_DIR, known_drivers[i].driver, &f));
+		check(profile_find_driver(name, PROFILE_DIR, known_drivers[i].driver, &err));
 		check_str(name, known_drivers[i].name);
 	}
-	check(!profile_find_pci(name, "no/such/folder", 0x8086, 0x10fb, &f));
-	check_ptr(strstr(f.text, "--data-dir: cannot read no/such/folder"));
+	check(!profile_find_pci(name, "no/such/folder", 0x8086, 0x10fb, &err));
+	check_ptr(strstr(err.text, "--data-dir: cannot read no/such/folder"));
 }
 
 static bool
@@ -271,13 +271,13 @@ no_two_profiles_claim_one_nic(void **state)
 {
 	static struct profile all[sizeof names / sizeof names[0]];
 	const uint32_t count = sizeof names / sizeof names[0];
-	struct fault f;
+	struct error err;
 
 	for (uint32_t i = 0; i < count; i++) {
 		char path[512];
 
 		snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", names[i]);
-		check(profile_load(&all[i], path, names[i], &f));
+		check(profile_load(&all[i], path, names[i], &err));
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		for (uint32_t j = 0; j < i; j++) {
@@ -290,7 +290,7 @@ no_two_profiles_claim_one_nic(void **state)
 	}
 }
 
-/* The folder has no profile that the list of names above lacks. */
+/* The directory has no profile that the list of names above lacks. */
 static void
 the_list_of_profiles_is_whole(void **state)
 {
@@ -308,10 +308,10 @@ static void
 a_missing_profile_is_refused_by_name(void **state)
 {
 	struct profile p;
-	struct fault f;
+	struct error err;
 
-	check(!profile_load(&p, "no/such.yaml", "such", &f));
-	check_ptr(strstr(f.text, "no profile \"such\""));
+	check(!profile_load(&p, "no/such.yaml", "such", &err));
+	check_ptr(strstr(err.text, "no profile \"such\""));
 }
 
 static const struct {
@@ -330,23 +330,23 @@ static const struct {
 };
 
 static void
-a_device_is_the_template_with_its_blanks_filled(void **state)
+a_device_is_the_template_with_its_placeholders_filled(void **state)
 {
 	for (uint32_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
 		struct profile p = {.name = "x"};
 		struct config cfg;
 		char device[DEVICE_BYTES];
-		struct fault f;
+		struct error err;
 		bool ok;
 
 		config_defaults(&cfg);
 		strcpy(p.device, devices[i].template);
 		strcpy(cfg.iface, devices[i].iface);
 		strcpy(cfg.vdev_args, devices[i].more);
-		ok = profile_device(&p, &cfg, 3, device, &f);
+		ok = profile_device(&p, &cfg, 3, device, &err);
 		check_eq(ok, strstr(devices[i].device, ": ") == NULL);
-		if (strcmp(ok ? device : f.text, devices[i].device) != 0)
-			fail_msg("%s: %s", devices[i].template, ok ? device : f.text);
+		if (strcmp(ok ? device : err.text, devices[i].device) != 0)
+			fail_msg("%s: %s", devices[i].template, ok ? device : err.text);
 	}
 }
 
@@ -356,13 +356,13 @@ a_device_too_long_for_eal_is_refused(void **state)
 	struct profile p = {.name = "x"};
 	struct config cfg;
 	char device[DEVICE_BYTES];
-	struct fault f;
+	struct error err;
 
 	config_defaults(&cfg);
 	memset(p.device, 'a', sizeof p.device - 1);
-	check(profile_device(&p, &cfg, 1, device, &f));
+	check(profile_device(&p, &cfg, 1, device, &err));
 	strcpy(cfg.vdev_args, "b");
-	check(!profile_device(&p, &cfg, 1, device, &f));
+	check(!profile_device(&p, &cfg, 1, device, &err));
 }
 
 int
@@ -377,7 +377,7 @@ main(void)
 		cmocka_unit_test(no_two_profiles_claim_one_nic),
 		cmocka_unit_test(the_list_of_profiles_is_whole),
 		cmocka_unit_test(a_missing_profile_is_refused_by_name),
-		cmocka_unit_test(a_device_is_the_template_with_its_blanks_filled),
+		cmocka_unit_test(a_device_is_the_template_with_its_placeholders_filled),
 		cmocka_unit_test(a_device_too_long_for_eal_is_refused),
 	};
 

@@ -12,7 +12,7 @@
 #define MS    1000000ull
 
 static const struct {
-	uint64_t silence_ns, timer_ns, wait_ns; /* timer_ns: from now on */
+	uint64_t quiet_ns, timer_ns, wait_ns; /* timer_ns: from now on */
 } rows[] = {
 	{0, NEVER - NOW, 0},
 	{IDLE_SPIN_NS - 1, NEVER - NOW, 0},
@@ -30,10 +30,10 @@ static const struct {
 };
 
 static void
-a_core_waits_for_its_share_of_the_silence_and_no_timer_waits(void **state)
+a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits(void **state)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		const struct idle idle = {.since_ns = NOW - rows[i].silence_ns};
+		const struct idle idle = {.since_ns = NOW - rows[i].quiet_ns};
 
 		check_eq(idle_wait_ns(&idle, NOW, NOW + rows[i].timer_ns), rows[i].wait_ns);
 	}
@@ -50,7 +50,7 @@ a_timer_of_the_past_is_not_slept_over(void **state)
 }
 
 static void
-a_frame_ends_the_silence(void **state)
+a_frame_ends_the_quiet_time(void **state)
 {
 	struct idle idle = {.since_ns = 0};
 
@@ -62,7 +62,7 @@ a_frame_ends_the_silence(void **state)
 }
 
 static void
-nobody_waits_longer_than_a_share_of_the_silence(void **state)
+no_core_waits_longer_than_a_share_of_the_quiet_time(void **state)
 {
 	const struct idle idle = {.since_ns = NOW};
 	uint64_t last = 0;
@@ -82,10 +82,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_core_waits_for_its_share_of_the_silence_and_no_timer_waits),
+		cmocka_unit_test(a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits),
 		cmocka_unit_test(a_timer_of_the_past_is_not_slept_over),
-		cmocka_unit_test(a_frame_ends_the_silence),
-		cmocka_unit_test(nobody_waits_longer_than_a_share_of_the_silence),
+		cmocka_unit_test(a_frame_ends_the_quiet_time),
+		cmocka_unit_test(no_core_waits_longer_than_a_share_of_the_quiet_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

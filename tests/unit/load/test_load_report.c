@@ -24,23 +24,23 @@ the_knee_is_found_from_either_side(void **unused)
 
 		knee_start(&k, FROM, CLOSE);
 		while (knee_next(&k, &rate))
-			knee_tell(&k, rate <= capacity[i]);
-		check(k.kept <= capacity[i]);
-		check(k.kept * CLOSE >= capacity[i] * 0.999);
+			knee_record(&k, rate <= capacity[i]);
+		check(k.met <= capacity[i]);
+		check(k.met * CLOSE >= capacity[i] * 0.999);
 		check(k.runs < 30);
 	}
 }
 
 static void
-a_promise_that_nothing_keeps_ends_the_search(void **unused)
+an_slo_that_no_rate_meets_ends_the_search(void **unused)
 {
 	struct knee k;
 	double rate;
 
 	knee_start(&k, FROM, CLOSE);
 	while (knee_next(&k, &rate))
-		knee_tell(&k, false);
-	check(k.kept == 0);
+		knee_record(&k, false);
+	check(k.met == 0);
 	check(k.runs < 20);
 }
 
@@ -179,7 +179,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_knee_is_found_from_either_side),
-		cmocka_unit_test(a_promise_that_nothing_keeps_ends_the_search),
+		cmocka_unit_test(an_slo_that_no_rate_meets_ends_the_search),
 		cmocka_unit_test(the_picture_is_a_png),
 		cmocka_unit_test(figures_are_those_of_the_result),
 	};

@@ -13,7 +13,7 @@ struct rig {
 	struct request req;
 	uint32_t keys[MULTIGET_MAX];
 	struct counter tally[LOAD_COUNTER_COUNT];
-	struct reply_fault fault;
+	struct reply_mismatch mismatch;
 	uint8_t line[REPLY_LINE_MAX];
 	struct reply_reader reader;
 };
@@ -22,8 +22,8 @@ static void
 rig_make(struct rig *rig, enum load_protocol protocol, uint32_t value_len)
 {
 	*rig = (struct rig){.w = {.protocol = protocol, .multiget = 3, .keys = {.n = 100}}};
-	size_law_uniform(&rig->w.key_size, 16, 16);
-	size_law_uniform(&rig->w.value_size, value_len, value_len);
+	size_distribution_uniform(&rig->w.key_size, 16, 16);
+	size_distribution_uniform(&rig->w.value_size, value_len, value_len);
 	workload_init(&rig->w);
 	rig->req = (struct request){.op = LOAD_GET, .key_count = 3, .keys = rig->keys};
 	for (uint32_t i = 0; i < 3; i++)
@@ -74,7 +74,7 @@ reply_make(const struct rig *rig, uint8_t *at, uint32_t found)
 static enum reply_status
 feed(struct rig *rig, const uint8_t *at, uint32_t len, uint32_t *used)
 {
-	const struct reply_sink sink = {rig->tally, &rig->fault};
+	const struct reply_sink sink = {rig->tally, &rig->mismatch};
 
 	return reply_read(&rig->reader, &rig->w, &rig->req, &sink, (struct view){at, len}, used);
 }
@@ -125,7 +125,7 @@ a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
 			reply[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			status = feed(&rig, reply, len, &used);
 			/* A length that became larger asks for more than there is. */
-			check(status == REPLY_BROKEN || status == REPLY_MORE ||
+			check(status == REPLY_MALFORMED || status == REPLY_MORE ||
 			      count(&rig, LOAD_WRONG_VALUE) + count(&rig, LOAD_WRONG_KEY) != 0);
 			check(count(&rig, LOAD_HITS) <= 3);
 			reply[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -183,9 +183,9 @@ the_first_wrong_value_is_remembered(void **unused)
 	reply[len - 7 - 1] ^= 4; /* the last byte of the third value */
 	check_eq(feed(&rig, reply, len, &used), REPLY_DONE);
 	check_eq(count(&rig, LOAD_WRONG_VALUE), 1);
-	check(rig.fault.seen);
-	check_eq(rig.fault.key, 9);
-	check_eq(rig.fault.len, 32);
+	check(rig.mismatch.seen);
+	check_eq(rig.mismatch.key, 9);
+	check_eq(rig.mismatch.len, 32);
 }
 
 static const struct {
@@ -200,17 +200,17 @@ static const struct {
 	{LOAD_SET, LOAD_TEXT, "SERVER_ERROR out of memory storing object\r\n", REPLY_DONE,
 	 LOAD_REFUSED},
 	{LOAD_SET, LOAD_META, "HD\r\n", REPLY_DONE, LOAD_STORED},
-	{LOAD_SET, LOAD_META, "STORED\r\n", REPLY_BROKEN, LOAD_SENT},
+	{LOAD_SET, LOAD_META, "STORED\r\n", REPLY_MALFORMED, LOAD_SENT},
 	{LOAD_DELETE, LOAD_TEXT, "DELETED\r\n", REPLY_DONE, LOAD_DELETED},
 	{LOAD_DELETE, LOAD_TEXT, "NOT_FOUND\r\n", REPLY_DONE, LOAD_NOT_FOUND},
 	{LOAD_DELETE, LOAD_META, "NF\r\n", REPLY_DONE, LOAD_NOT_FOUND},
 	{LOAD_GET, LOAD_TEXT, "ERROR\r\n", REPLY_DONE, LOAD_REFUSED},
-	{LOAD_GET, LOAD_TEXT, "STORED\r\n", REPLY_BROKEN, LOAD_SENT},
-	{LOAD_GET, LOAD_TEXT, "VALUE AAAAAAAH 0 x\r\n", REPLY_BROKEN, LOAD_SENT},
+	{LOAD_GET, LOAD_TEXT, "STORED\r\n", REPLY_MALFORMED, LOAD_SENT},
+	{LOAD_GET, LOAD_TEXT, "VALUE AAAAAAAH 0 x\r\n", REPLY_MALFORMED, LOAD_SENT},
 	{LOAD_GET, LOAD_TEXT, "VALUE nokey 0 2\r\nab\r\nEND\r\n", REPLY_DONE, LOAD_WRONG_KEY},
-	{LOAD_GET, LOAD_TEXT, "VALUE nokey 0 2\r\nabEND\r\n", REPLY_BROKEN, LOAD_WRONG_KEY},
-	{LOAD_GET, LOAD_TEXT, "END\n", REPLY_BROKEN, LOAD_SENT},
-	{LOAD_GET, LOAD_META, "VA 2\r\nab\r\n", REPLY_BROKEN, LOAD_SENT},
+	{LOAD_GET, LOAD_TEXT, "VALUE nokey 0 2\r\nabEND\r\n", REPLY_MALFORMED, LOAD_WRONG_KEY},
+	{LOAD_GET, LOAD_TEXT, "END\n", REPLY_MALFORMED, LOAD_SENT},
+	{LOAD_GET, LOAD_META, "VA 2\r\nab\r\n", REPLY_MALFORMED, LOAD_SENT},
 };
 
 static void
@@ -244,7 +244,7 @@ a_line_longer_than_any_reply_ends_it(void **unused)
 	memset(reply, 'x', sizeof reply);
 	rig_make(&rig, LOAD_TEXT, 32);
 	check_eq(feed(&rig, reply, REPLY_LINE_MAX, &used), REPLY_MORE);
-	check_eq(feed(&rig, reply, 1, &used), REPLY_BROKEN);
+	check_eq(feed(&rig, reply, 1, &used), REPLY_MALFORMED);
 }
 
 static void

@@ -155,11 +155,11 @@ row_packets(struct block *b, const struct mc_opcode *o, struct view *streams)
 {
 	struct packet p = {.opcode = o->opcode, .extras_len = o->extras, .opaque = 0x01020304};
 
-	p.key_len = o->key == MC_PART_NEEDED ? 1 : 0;
+	p.key_len = o->key == MC_PART_REQUIRED ? 1 : 0;
 	streams[0] = packet_put(b, &p);
 	p.key_len = o->key == MC_PART_NONE ? 0 : 9;
 	p.key = p.key_len != 0 ? "settings " : NULL;
-	p.value_len = o->value == MC_PART_ANY ? 7 : 0;
+	p.value_len = o->value == MC_PART_OPTIONAL ? 7 : 0;
 	p.extras_len = o->verb == MC_BIN_FLUSH ? 0 : o->extras;
 	p.cas = 0x0a0b;
 	streams[1] = packet_put(b, &p);

@@ -80,10 +80,10 @@ say_meta(struct request_trace *t, const struct mc_req *req)
 	if (m->flags & name)                                                                       \
 		say_char(t, letter);
 	MC_META_LETTERS(LETTER)
-	say(t, "]%s%s%s%s", m->flags & MC_FLAG_TTL_OLD ? " ttl-old" : "",
-	    m->flags & MC_FLAG_TTL_UNMADE ? " ttl-unmade" : "",
-	    m->flags & MC_FLAG_RECACHE_OLD ? " recache-old" : "",
-	    m->flags & MC_FLAG_VIVIFY_LAST ? " vivify-last" : "");
+	say(t, "]%s%s%s%s", m->flags & MC_FLAG_TTL_BEFORE_TOUCH ? " ttl-before-touch" : "",
+	    m->flags & MC_FLAG_TTL_BEFORE_VIVIFY ? " ttl-before-vivify" : "",
+	    m->flags & MC_FLAG_RECACHE_BEFORE_TOUCH ? " recache-before-touch" : "",
+	    m->flags & MC_FLAG_VIVIFY_AFTER_TOUCH ? " vivify-after-touch" : "");
 	if (m->order_count > 0)
 		say(t, " order=%.*s", (int)m->order_count, (const char *)m->order);
 	if (m->mode != MC_MODE_NONE)
@@ -164,7 +164,7 @@ say_binary(struct request_trace *t, const struct mc_req *req)
 		break;
 	case MC_BIN_STAT:
 		say(t, " stats=%s%s", req->admin.stats == MC_BAD ? "none" : "",
-		    req->admin.stats == MC_BAD ? "" : mc_commands[req->admin.stats].second);
+		    req->admin.stats == MC_BAD ? "" : mc_commands[req->admin.stats].subcommand);
 		say_option(t, req->admin.option);
 		break;
 	case MC_BIN_SASL_AUTH:
@@ -218,7 +218,7 @@ say_fields(struct request_trace *t, const struct mc_req *req)
 		say_error(t, req->error);
 	else if (req->verb >= MC_MG && req->verb <= MC_ME)
 		say_meta(t, req);
-	else if (mc_commands[req->verb].shape >= MC_SHAPE_LEVEL)
+	else if (mc_commands[req->verb].syntax >= MC_SYNTAX_LEVEL)
 		say_admin(t, req);
 	else
 		say_classic(t, req);
@@ -238,9 +238,9 @@ say_verb(struct request_trace *t, uint8_t verb)
 	else if (verb >= MC_COMMAND_COUNT)
 		say(t, "%s", binary[verb - MC_COMMAND_COUNT]);
 	else
-		say(t, "%s", mc_commands[verb].word);
-	if (verb < MC_COMMAND_COUNT && mc_commands[verb].second[0] != 0)
-		say(t, " %s", mc_commands[verb].second);
+		say(t, "%s", mc_commands[verb].name);
+	if (verb < MC_COMMAND_COUNT && mc_commands[verb].subcommand[0] != 0)
+		say(t, " %s", mc_commands[verb].subcommand);
 }
 
 /* The key as it is to be looked up. */
@@ -263,7 +263,7 @@ static void
 say_request(struct request_trace *t, const struct mc_req *req)
 {
 	say_verb(t, req->verb);
-	if (req->verb != MC_BAD && mc_verb_seeks(req->verb)) {
+	if (req->verb != MC_BAD && mc_verb_has_key(req->verb)) {
 		promise(req->key.len >= 1 && req->key.len <= MC_KEY_MAX);
 		say_key(t, req);
 	}
@@ -274,7 +274,7 @@ say_request(struct request_trace *t, const struct mc_req *req)
 		say(t, " noreply");
 	if (req->flags & MC_QUIET)
 		say(t, " quiet");
-	if (req->flags & MC_HANGUP)
+	if (req->flags & MC_CLOSE_AFTER)
 		say(t, " hangup");
 	if (!(req->flags & MC_FIRST))
 		say(t, " next");
@@ -310,7 +310,7 @@ parse_once(struct request_trace *t, const uint8_t *p, uint32_t len)
 		say_request(t, &req);
 		if (req.flags & MC_HAS_BODY)
 			t->body_left = (uint64_t)req.body_len + req.body_end;
-		t->closed = (req.flags & MC_HANGUP) != 0 || req.verb == MC_QUIT ||
+		t->closed = (req.flags & MC_CLOSE_AFTER) != 0 || req.verb == MC_QUIT ||
 			    req.verb == MC_BIN_QUIT;
 	}
 	return r;

@@ -176,7 +176,7 @@ every_flag_has_a_letter_of_its_own(void **state)
 static void
 what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 {
-	const struct mc_item_facts f = {
+	const struct mc_item_info f = {
 		.key = view_of("a/b c%"),
 		.exptime = -1,
 		.access = 1700000000,
@@ -185,8 +185,8 @@ what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 		.size = 96,
 		.client_flags = 7,
 	};
-	struct mc_item_facts text_key = f;
-	uint8_t text[MC_FACTS_LINE_MAX + 1];
+	struct mc_item_info text_key = f;
+	uint8_t text[MC_ITEM_INFO_LINE_MAX + 1];
 
 	*mc_put_metadump(text, &f) = 0;
 	check_str((char *)text, "key=a%2Fb%20c%25 exp=-1 la=1700000000 cas=12 fetch=no cls=3 "
@@ -232,7 +232,7 @@ static void
 the_longest_line_of_a_dump_fits_its_bound(void **state)
 {
 	uint8_t key[MC_KEY_MAX];
-	const struct mc_item_facts f = {
+	const struct mc_item_info f = {
 		.key = {key, sizeof key},
 		.exptime = INT64_MIN,
 		.access = UINT64_MAX,
@@ -241,11 +241,11 @@ the_longest_line_of_a_dump_fits_its_bound(void **state)
 		.size = UINT32_MAX,
 		.client_flags = UINT32_MAX,
 	};
-	uint8_t *text = at_page_end("", 0) - MC_FACTS_LINE_MAX;
+	uint8_t *text = at_page_end("", 0) - MC_ITEM_INFO_LINE_MAX;
 
 	memset(key, 0xff, sizeof key);
-	check(mc_put_metadump(text, &f) <= text + MC_FACTS_LINE_MAX);
-	check(mc_put_debug(text, &f) <= text + MC_FACTS_LINE_MAX);
+	check(mc_put_metadump(text, &f) <= text + MC_ITEM_INFO_LINE_MAX);
+	check(mc_put_debug(text, &f) <= text + MC_ITEM_INFO_LINE_MAX);
 }
 
 /* ---- binary responses ---- */

@@ -41,7 +41,7 @@ flags_that_mean_nothing_to_a_command_are_taken(void **state)
 	const struct row rows[] = {
 		{"mg foo D3 J4 F5 I x E6 MZ\r\n", "mg foo [xDEFIJM] new-cas=6 flags=5\n"},
 		{"md foo v h l t u N3 R4 MZ\r\n",
-		 "md foo [hltuvMNR] ttl-unmade order=hlt vivify=3 recache=4\n"},
+		 "md foo [hltuvMNR] ttl-before-vivify order=hlt vivify=3 recache=4\n"},
 	};
 
 	ROWS_HOLD(rows);
@@ -51,12 +51,13 @@ static void
 a_ttl_shown_before_it_is_set_is_the_old_one(void **state)
 {
 	const struct row rows[] = {
-		{"mg foo t T5\r\n", "mg foo [tT] ttl-old order=t exptime=5\n"},
+		{"mg foo t T5\r\n", "mg foo [tT] ttl-before-touch order=t exptime=5\n"},
 		{"mg foo T5 t\r\n", "mg foo [tT] order=t exptime=5\n"},
-		{"ma foo t N5\r\n", "ma foo [tN] ttl-unmade order=t vivify=5 delta=1 initial=0\n"},
-		{"mg foo T5 N6\r\n", "mg foo [NT] vivify-last exptime=5 vivify=6\n"},
+		{"ma foo t N5\r\n",
+		 "ma foo [tN] ttl-before-vivify order=t vivify=5 delta=1 initial=0\n"},
+		{"mg foo T5 N6\r\n", "mg foo [NT] vivify-after-touch exptime=5 vivify=6\n"},
 		{"mg foo N6 T5 t\r\n", "mg foo [tNT] order=t exptime=5 vivify=6\n"},
-		{"mg foo R9 T5\r\n", "mg foo [RT] recache-old exptime=5 recache=9\n"},
+		{"mg foo R9 T5\r\n", "mg foo [RT] recache-before-touch exptime=5 recache=9\n"},
 		{"mg foo T5 R9\r\n", "mg foo [RT] exptime=5 recache=9\n"},
 	};
 
@@ -215,7 +216,8 @@ twenty_words_are_read_and_one_more_is_too_many(void **state)
 	ROWS_HOLD(((struct row[]){
 		{"mg k v f h t l c s k O1 P L q u b C1 N1 R1 T1\r\n", "bad base64 quiet\n"},
 		{"mg k v f h t l c s k O1 P L q u x C1 N1 R1 T1\r\n",
-		 "mg k [cfhklqstuvxCLNOPRT] ttl-old ttl-unmade recache-old order=fhtlcskO opaque=1 "
+		 "mg k [cfhklqstuvxCLNOPRT] ttl-before-touch ttl-before-vivify "
+		 "recache-before-touch order=fhtlcskO opaque=1 "
 		 "cas=1 "
 		 "exptime=1 vivify=1 recache=1 quiet\n"},
 		{"mg k v f h t l c s k O1 P L q u x C1 N1 R1 T1 I\r\n", "bad options\n"},

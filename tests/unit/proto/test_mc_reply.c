@@ -92,7 +92,7 @@ static const struct {
 	{MC_ERR_NUMBER, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
 	{MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache\r\n"},
 	{MC_ERR_MEMORY, "SERVER_ERROR out of memory storing object\r\n"},
-	{MC_ERR_NO_ROOM, "SERVER_ERROR out of memory\r\n"},
+	{MC_ERR_OUT_OF_MEMORY, "SERVER_ERROR out of memory\r\n"},
 	{MC_ERR_NEW_ITEM, "SERVER_ERROR Out of memory allocating new item\r\n"},
 	{MC_ERR_UDP, "CLIENT_ERROR not allowed over UDP\r\n"},
 	{MC_ERR_OPTIONS, "CLIENT_ERROR options flags are too long\r\n"},
@@ -197,13 +197,13 @@ a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty(void **state)
 static void
 a_message_takes_as_many_datagrams_as_it_needs(void **state)
 {
-	check_eq(MC_UDP_PIECE_BYTES, 1392);
-	check_eq(mc_udp_pieces(0), 1);
-	check_eq(mc_udp_pieces(1), 1);
-	check_eq(mc_udp_pieces(1392), 1);
-	check_eq(mc_udp_pieces(1393), 2);
-	check_eq(mc_udp_pieces(2784), 2);
-	check_eq(mc_udp_pieces(2785), 3);
+	check_eq(MC_UDP_DATAGRAM_DATA_MAX, 1392);
+	check_eq(mc_udp_datagrams(0), 1);
+	check_eq(mc_udp_datagrams(1), 1);
+	check_eq(mc_udp_datagrams(1392), 1);
+	check_eq(mc_udp_datagrams(1393), 2);
+	check_eq(mc_udp_datagrams(2784), 2);
+	check_eq(mc_udp_datagrams(2785), 3);
 }
 
 int

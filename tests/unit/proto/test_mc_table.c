@@ -63,7 +63,7 @@ say_document(struct text *t)
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
 		const struct mc_command *c = &mc_commands[i];
 
-		say(t, "| `%s%s%s%s", c->word, c->second[0] != 0 ? " " : "", c->second,
+		say(t, "| `%s%s%s%s", c->name, c->subcommand[0] != 0 ? " " : "", c->subcommand,
 		    c->arguments[0] != 0 ? " " : "");
 		say_cell(t, c->arguments);
 		say(t, "` | %s | %s |\n", c->udp ? "yes" : "no", c->help);
@@ -115,41 +115,41 @@ parsed(const char *line)
 	return req;
 }
 
-/* Arguments that are right for a shape. */
+/* Arguments that are valid for a syntax. */
 static const char *
-arguments_of(enum mc_shape shape)
+arguments_of(enum mc_syntax syntax)
 {
-	switch (shape) {
-	case MC_SHAPE_KEYS:
-	case MC_SHAPE_DELETE:
-	case MC_SHAPE_META:
-	case MC_SHAPE_META_DEBUG:
+	switch (syntax) {
+	case MC_SYNTAX_KEYS:
+	case MC_SYNTAX_DELETE:
+	case MC_SYNTAX_META:
+	case MC_SYNTAX_META_DEBUG:
 		return " key";
-	case MC_SHAPE_EXPTIME_KEYS:
+	case MC_SYNTAX_EXPTIME_KEYS:
 		return " 10 key";
-	case MC_SHAPE_STORAGE:
+	case MC_SYNTAX_STORAGE:
 		return " key 1 2 3 4";
-	case MC_SHAPE_KEY_DELTA:
-	case MC_SHAPE_KEY_EXPTIME:
-	case MC_SHAPE_META_BODY:
+	case MC_SYNTAX_KEY_DELTA:
+	case MC_SYNTAX_KEY_EXPTIME:
+	case MC_SYNTAX_META_BODY:
 		return " key 1";
-	case MC_SHAPE_LEVEL:
-	case MC_SHAPE_SLEEP:
-	case MC_SHAPE_COUNT:
-	case MC_SHAPE_CLASSES:
-	case MC_SHAPE_AUTOMOVE:
-	case MC_SHAPE_LRU_TTL:
+	case MC_SYNTAX_LEVEL:
+	case MC_SYNTAX_SLEEP:
+	case MC_SYNTAX_COUNT:
+	case MC_SYNTAX_CLASSES:
+	case MC_SYNTAX_AUTOMOVE:
+	case MC_SYNTAX_LRU_TTL:
 		return " 1";
-	case MC_SHAPE_MEGABYTES:
+	case MC_SYNTAX_MEGABYTES:
 		return " 64";
-	case MC_SHAPE_DETAIL:
+	case MC_SYNTAX_DETAIL:
 		return " on";
-	case MC_SHAPE_CACHEDUMP:
-	case MC_SHAPE_REASSIGN:
+	case MC_SYNTAX_CACHEDUMP:
+	case MC_SYNTAX_REASSIGN:
 		return " 1 2";
-	case MC_SHAPE_LRU_TUNE:
+	case MC_SYNTAX_LRU_TUNE:
 		return " 1 2 3 4";
-	case MC_SHAPE_LRU_MODE:
+	case MC_SYNTAX_LRU_MODE:
 		return " flat";
 	default:
 		return "";
@@ -164,11 +164,11 @@ the_words_of_every_row_lead_to_it(void **state)
 		char line[128];
 		struct mc_req req;
 
-		snprintf(line, sizeof line, "%s %s%s\r\n", c->word, c->second,
-			 arguments_of((enum mc_shape)c->shape));
-		if (c->second[0] == 0)
-			snprintf(line, sizeof line, "%s%s\r\n", c->word,
-				 arguments_of((enum mc_shape)c->shape));
+		snprintf(line, sizeof line, "%s %s%s\r\n", c->name, c->subcommand,
+			 arguments_of((enum mc_syntax)c->syntax));
+		if (c->subcommand[0] == 0)
+			snprintf(line, sizeof line, "%s%s\r\n", c->name,
+				 arguments_of((enum mc_syntax)c->syntax));
 		req = parsed(line);
 		check_eq(req.verb, i);
 		if (req.verb >= MC_VERBOSITY)
@@ -181,8 +181,8 @@ no_two_rows_have_the_same_words(void **state)
 {
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
 		for (uint32_t j = 0; j < i; j++)
-			check(strcmp(mc_commands[i].word, mc_commands[j].word) != 0 ||
-			      strcmp(mc_commands[i].second, mc_commands[j].second) != 0);
+			check(strcmp(mc_commands[i].name, mc_commands[j].name) != 0 ||
+			      strcmp(mc_commands[i].subcommand, mc_commands[j].subcommand) != 0);
 	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
 		for (uint32_t j = 0; j < i; j++)
 			check_ne(mc_opcodes[i].opcode, mc_opcodes[j].opcode);
@@ -194,8 +194,8 @@ rows_of_one_word_are_neighbours(void **state)
 {
 	for (uint32_t i = 1; i < MC_COMMAND_COUNT; i++)
 		for (uint32_t j = 0; j + 1 < i; j++)
-			if (strcmp(mc_commands[i].word, mc_commands[j].word) == 0)
-				check_str(mc_commands[i - 1].word, mc_commands[i].word);
+			if (strcmp(mc_commands[i].name, mc_commands[j].name) == 0)
+				check_str(mc_commands[i - 1].name, mc_commands[i].name);
 }
 
 static void
@@ -206,7 +206,7 @@ what_an_operator_does_is_refused_over_udp(void **state)
 
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
 		for (size_t j = 0; j < sizeof refused / sizeof refused[0]; j++)
-			if (strcmp(mc_commands[i].word, refused[j]) == 0)
+			if (strcmp(mc_commands[i].name, refused[j]) == 0)
 				check(!mc_verb_over_udp((uint8_t)i));
 	check(!mc_verb_over_udp(MC_STATS_RESET));
 	check(!mc_verb_over_udp(MC_STATS_CACHEDUMP));

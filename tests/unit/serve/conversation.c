@@ -21,7 +21,7 @@ empty_cache(struct rig *rig)
 
 /* In two pieces, a turn apart, or in one. */
 static struct conn *
-told(struct rig *rig, struct view in, uint32_t cut)
+exchange(struct rig *rig, struct view in, uint32_t cut)
 {
 	struct conn *c;
 
@@ -48,7 +48,7 @@ rows_hold(struct rig *rig, const struct row *rows, size_t count)
 		const struct view in = {(const uint8_t *)rows[i].in, (uint32_t)strlen(rows[i].in)};
 
 		for (uint32_t cut = 0; cut <= in.len; cut++) {
-			struct conn *c = told(rig, in, cut);
+			struct conn *c = exchange(rig, in, cut);
 
 			check_str(rig_sent(c, NULL), rows[i].out);
 			forget(rig, c);
@@ -60,7 +60,7 @@ void
 bytes_hold(struct rig *rig, struct view in, struct view out)
 {
 	for (uint32_t cut = 0; cut <= in.len; cut++) {
-		struct conn *c = told(rig, in, cut);
+		struct conn *c = exchange(rig, in, cut);
 		uint32_t len;
 		const char *sent = rig_sent(c, &len);
 

@@ -46,7 +46,7 @@ struct stack {
 	struct segment *spent;
 	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
 	uint32_t presses;
-	uint32_t chunks, promised, pieces_left, outbox, outbox_left;
+	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
 	uint8_t begun[2048];
@@ -89,7 +89,7 @@ stack_pop_ready(struct stack *s)
 }
 
 void
-conn_again(struct stack *s, struct conn *c)
+conn_requeue(struct stack *s, struct conn *c)
 {
 	make_ready(s, c);
 }
@@ -153,35 +153,35 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 {
 	if (c->closed)
 		return false;
-	if (c->queued > CONN_TXQ_BYTES || s->chunks - s->chunks_used < s->promised + replies) {
+	if (c->queued > CONN_SENDQ_BYTES || s->chunks - s->chunks_used < s->credits + replies) {
 		c->wants_room = true;
 		return false;
 	}
-	s->promised += replies;
+	s->credits += replies;
 	return true;
 }
 
 uint32_t
-conn_promise(struct stack *s, struct conn *c, uint32_t replies)
+conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
-	const uint32_t left = s->chunks - s->chunks_used - s->promised;
+	const uint32_t left = s->chunks - s->chunks_used - s->credits;
 
-	if (c->closed || c->queued > CONN_TXQ_BYTES || left < replies)
+	if (c->closed || c->queued > CONN_SENDQ_BYTES || left < replies)
 		return conn_writable(s, c, 1) ? 1 : 0;
-	s->promised += replies;
+	s->credits += replies;
 	return replies;
 }
 
 void
-conn_waive(struct stack *s, uint32_t replies)
+conn_credit_return(struct stack *s, uint32_t replies)
 {
-	check(replies <= s->promised);
-	s->promised -= replies;
+	check(replies <= s->credits);
+	s->credits -= replies;
 }
 
 /* Room for as many replies as it takes to see that they are told apart. */
 uint8_t *
-conn_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
+conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
 {
 	*room = bytes < 1000 ? 1000 : bytes;
 	return conn_reserve(s, c, *room);
@@ -192,8 +192,8 @@ conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
 {
 	check(c->open && !c->closed && c->reserved == NULL);
 	check(bytes <= CONN_RESERVE_MAX);
-	check(s->promised > 0);
-	s->promised--;
+	check(s->credits > 0);
+	s->credits--;
 	c->reserved = malloc(bytes != 0 ? bytes : 1);
 	c->reserved_len = bytes;
 	return c->reserved;
@@ -222,13 +222,13 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 }
 
 bool
-conn_extern(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
-	    void (*release)(const void *arg), const void *arg)
+conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+		    void (*release)(const void *arg), const void *arg)
 {
 	check(c->open && !c->closed && len > 0);
-	if (s->pieces_left == 0)
+	if (s->bufs_left == 0)
 		return false;
-	s->pieces_left--;
+	s->bufs_left--;
 	check(c->piece_count < PIECES_MAX);
 	c->pieces[c->piece_count++] = (struct elsewhere){data, len, c->sent_len, release, arg};
 	queue(c, data, len);
@@ -266,7 +266,7 @@ tell_gone(struct stack *s, struct conn *c)
 /* Its slot is taken until the test says that the connection is lost, as the stack's is until its
  * peer has closed. */
 void
-conn_leave(struct stack *s, struct conn *c)
+conn_close_detach(struct stack *s, struct conn *c)
 {
 	check(c->open && !c->left);
 	c->closed = true;
@@ -290,7 +290,7 @@ conn_abort(struct stack *s, struct conn *c)
 }
 
 void
-stack_press(struct stack *s)
+stack_memory_pressure(struct stack *s)
 {
 	s->presses++;
 }
@@ -298,17 +298,17 @@ stack_press(struct stack *s)
 uint8_t *
 stack_chunk_get(struct stack *s)
 {
-	if (s->chunks - s->chunks_used <= s->promised)
+	if (s->chunks - s->chunks_used <= s->credits)
 		return NULL;
 	s->chunks_used++;
 	return malloc(CHUNK_BYTES);
 }
 
 uint8_t *
-stack_chunk_promised(struct stack *s)
+stack_chunk_get_credited(struct stack *s)
 {
-	check(s->promised > 0);
-	s->promised--;
+	check(s->credits > 0);
+	s->credits--;
 	return stack_chunk_get(s);
 }
 
@@ -327,14 +327,14 @@ stack_datagrams(struct stack *s, uint32_t *count)
 }
 
 void
-stack_datagrams_keep(struct stack *s, uint32_t first)
+stack_datagrams_defer(struct stack *s, uint32_t first)
 {
 	check(first <= s->datagram_count);
 	s->datagrams_read = first;
 }
 
 uint8_t *
-udp_here(struct stack *s, struct datagram *d, uint32_t *room)
+udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	*room = 1472;
 	return d->start;
@@ -350,7 +350,7 @@ send_datagram(struct stack *s, const uint8_t *bytes, uint32_t len, bool here)
 }
 
 void
-udp_answer_here(struct stack *s, struct datagram *d, uint32_t payload_len)
+udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	check(!d->answered);
 	d->answered = true;
@@ -361,7 +361,7 @@ uint8_t *
 udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 {
 	check(to->port == 4242);
-	if (s->outbox_left == 0)
+	if (s->tx_queue_left == 0)
 		return NULL;
 	s->is_begun = true;
 	*room = 1472;
@@ -373,7 +373,7 @@ udp_commit(struct stack *s, uint32_t payload_len)
 {
 	check(s->is_begun);
 	s->is_begun = false;
-	s->outbox_left--;
+	s->tx_queue_left--;
 	send_datagram(s, s->begun, payload_len, false);
 }
 
@@ -402,7 +402,7 @@ shared_create(struct rig *r, uint32_t cores)
 {
 	const struct store_config store_cfg = {
 		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
-	const struct serve_facts facts = {
+	const struct serve_info info = {
 		.pid = 77,
 		.conns_max = cores * FAKE_CONNS,
 		.tcp_port = 11211,
@@ -413,7 +413,7 @@ shared_create(struct rig *r, uint32_t cores)
 	r->region.base = calloc(1, r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
-	serve_shared_describe(r->shared, &facts);
+	serve_shared_set_info(r->shared, &info);
 }
 
 static struct stack *
@@ -422,8 +422,8 @@ fake_create(void)
 	struct stack *stack = calloc(1, sizeof *stack);
 
 	stack->chunks = 4096;
-	stack->pieces_left = 4096;
-	stack->outbox = stack->outbox_left = 256;
+	stack->bufs_left = 4096;
+	stack->tx_queue_max = stack->tx_queue_left = 256;
 	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
 		stack->conns[i].slot = i;
 		stack->conns[i].sent = calloc(1, SENT_BYTES); /* pages come when they are written */
@@ -484,8 +484,8 @@ release(struct stack *s)
 		s->datagram_count * sizeof s->datagrams[0]);
 	for (; s->datagram_count > FAKE_KEPT; s->datagram_count--)
 		free(s->datagrams[s->datagram_count - 1].start);
-	s->promised = 0;
-	s->outbox_left = s->outbox;
+	s->credits = 0;
+	s->tx_queue_left = s->tx_queue_max;
 }
 
 void
@@ -515,13 +515,13 @@ rig_turn(struct rig *r)
 	serve_turn(r->serve, &r->clock);
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
 		serve_parse(r->serve);
-		serve_seek(r->serve);
-		serve_answer(r->serve);
-		if (!serve_more(r->serve))
+		serve_prefetch(r->serve);
+		serve_execute(r->serve);
+		if (!serve_has_work(r->serve))
 			break;
 	}
 	release(r->stack);
-	store_tidy(r->core);
+	store_housekeeping(r->core);
 }
 
 struct conn *
@@ -628,7 +628,7 @@ rig_aborted(const struct conn *c)
 void
 rig_set_pieces(struct rig *r, uint32_t pieces)
 {
-	r->stack->pieces_left = pieces;
+	r->stack->bufs_left = pieces;
 }
 
 void
@@ -640,7 +640,7 @@ rig_set_chunks(struct rig *r, uint32_t chunks)
 void
 rig_set_outbox(struct rig *r, uint32_t frames)
 {
-	r->stack->outbox = r->stack->outbox_left = frames;
+	r->stack->tx_queue_max = r->stack->tx_queue_left = frames;
 }
 
 uint32_t

@@ -73,7 +73,7 @@ a_reader_sees_what_there_is_and_counts_what_is_gone(void **state)
 
 		check_eq(event_head(ring), rows[i].events);
 		while (event_gid(ring, &cursor, &skipped, &gid)) {
-			check(event_take(ring, &cursor, &skipped, &e));
+			check(event_read(ring, &cursor, &skipped, &e));
 			check_eq(e.gid, gid);
 			check_eq(e.gid, rows[i].events - rows[i].seen + seen);
 			check(is_whole(&e));
@@ -121,7 +121,7 @@ read_events(void *arg)
 		if (race->lag && !*race->written &&
 		    event_head(race->ring) - cursor < EVENT_SLOTS - 4)
 			continue;
-		if (!event_take(race->ring, &cursor, &skipped, &e))
+		if (!event_read(race->ring, &cursor, &skipped, &e))
 			continue;
 		race->torn += !is_whole(&e);
 		race->disordered += e.gid < next;

@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
-#include "store/survey.h"
+#include "store/introspect.h"
 
 #include <stdlib.h>
 
@@ -109,7 +109,7 @@ what_the_operator_forbids_is_refused(void **state)
 		 "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n"},
 	};
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	ROWS_HOLD(rig, rows);
 	check(rig_count(rig, CMD_FLUSH) > 0);
 }
@@ -129,9 +129,9 @@ what_is_forbidden_later_is_refused_from_then_on(void **state)
 		 "ERROR metadump not allowed\r\n"}};
 
 	ROWS_HOLD(rig, before);
-	serve_policy_change_mt(rig->shared, &strict);
+	serve_policy_update_mt(rig->shared, &strict);
 	ROWS_HOLD(rig, after);
-	serve_policy_change_mt(rig->shared, &(struct serve_policy){0});
+	serve_policy_update_mt(rig->shared, &(struct serve_policy){0});
 	ROWS_HOLD(rig, before);
 }
 
@@ -148,9 +148,10 @@ a_protocol_that_is_told_is_not_negotiated(void **state)
 	struct conn *c;
 	uint32_t len;
 
-	serve_shared_allow(rig->shared, &(struct serve_policy){.protocol = MC_PROTOCOL_TEXT});
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.protocol = MC_PROTOCOL_TEXT});
 	ROWS_HOLD(rig, text);
-	serve_shared_allow(rig->shared, &(struct serve_policy){.protocol = MC_PROTOCOL_BINARY});
+	serve_shared_set_policy(rig->shared,
+				&(struct serve_policy){.protocol = MC_PROTOCOL_BINARY});
 	c = rig_open(rig);
 	rig_receive(rig, c, noop, sizeof noop);
 	rig_turn(rig);
@@ -178,12 +179,12 @@ a_shutdown_closes_and_is_seen_by_the_program(void **state)
 	const struct serve_policy policy = {.shutdown = true};
 	struct conn *c;
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	c = rig_open(rig);
 	rig_receive_text(rig, c, "shutdown now\r\n");
 	rig_turn(rig);
 	check_str(rig_sent(c, NULL), "CLIENT_ERROR invalid shutdown mode\r\n");
-	check_eq(serve_stop_asked_mt(rig->shared), SERVE_GO_ON);
+	check_eq(serve_stop_requested_mt(rig->shared), SERVE_RUN);
 	rig_lose(rig, c);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		c = rig_open(rig);
@@ -191,7 +192,7 @@ a_shutdown_closes_and_is_seen_by_the_program(void **state)
 		rig_turn(rig);
 		check_str(rig_sent(c, NULL), i == 0 ? "" : "VERSION 9.8.7\r\n");
 		check(rig_closed(c));
-		check_eq(serve_stop_asked_mt(rig->shared), rows[i].stop);
+		check_eq(serve_stop_requested_mt(rig->shared), rows[i].stop);
 		rig_lose(rig, c);
 	}
 }
@@ -225,7 +226,7 @@ administration_over_udp_is_refused(void **state)
 	};
 	const struct serve_policy policy = {.shutdown = true};
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
 		const char *const refusal = "CLIENT_ERROR not allowed over UDP\r\n";
 		const struct fake_sent *sent;
@@ -239,7 +240,7 @@ administration_over_udp_is_refused(void **state)
 		check_eq(sent[0].len, 8 + strlen(refusal));
 		check_bytes(sent[0].bytes + 8, refusal, strlen(refusal));
 	}
-	check_eq(serve_stop_asked_mt(rig->shared), SERVE_GO_ON);
+	check_eq(serve_stop_requested_mt(rig->shared), SERVE_RUN);
 }
 
 static void
@@ -248,7 +249,7 @@ an_idle_connection_is_closed(void **state)
 	const struct serve_policy policy = {.idle_timeout_s = 10};
 	struct conn *idle, *busy, *watcher;
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	rig_turn(rig);
 	idle = rig_open(rig);
 	busy = rig_open(rig);
@@ -272,7 +273,7 @@ a_slow_reader_is_not_idle(void **state)
 	const struct serve_policy policy = {.idle_timeout_s = 10};
 	struct conn *c;
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	rig_turn(rig);
 	rig_set_chunks(rig, 1);
 	c = rig_open(rig);

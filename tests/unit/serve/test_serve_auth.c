@@ -19,9 +19,9 @@ user_add(struct serve_users *users, const char *name, const char *word)
 	struct serve_user *u = &users->user[users->count++];
 
 	u->name_len = (uint8_t)strlen(name);
-	u->word_len = (uint8_t)strlen(word);
+	u->password_len = (uint8_t)strlen(word);
 	memcpy(u->bytes, name, u->name_len);
-	memcpy(u->bytes + u->name_len, word, u->word_len);
+	memcpy(u->bytes + u->name_len, word, u->password_len);
 }
 
 static int
@@ -34,7 +34,7 @@ start(void **state)
 	user_add(&users, "ann", "secret");
 	user_add(&users, "bob", "with a space");
 	user_add(&users, "", "nameless");
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	check(serve_users_replace_mt(rig->shared, &users));
 	rig_turn(rig);
 	return 0;
@@ -138,7 +138,7 @@ a_token_without_a_chunk_is_refused(void **state)
 }
 
 static void
-tables_change_only_where_nobody_looks(void **state)
+user_tables_change_only_when_no_core_reads_them(void **state)
 {
 	struct serve_users users = {.count = 0};
 	const struct row before[] = {
@@ -272,7 +272,7 @@ main(void)
 		TEST(what_cannot_be_a_user_is_not_answered),
 		TEST(a_token_of_any_length_is_read_to_its_end),
 		TEST(a_token_without_a_chunk_is_refused),
-		TEST(tables_change_only_where_nobody_looks),
+		TEST(user_tables_change_only_when_no_core_reads_them),
 		TEST(datagrams_are_dropped_where_users_are_asked_for),
 		TEST(binary_clients_name_users_by_sasl),
 	};

@@ -277,7 +277,7 @@ a_touch_shows_flags_and_a_get_and_touch_the_value(void **state)
 }
 
 static void
-the_rest_is_answered_and_quit_closes(void **state)
+other_opcodes_are_answered_and_quit_closes(void **state)
 {
 	const struct talk talks[] = {
 		{.in = {{.op = NOOP}, {.op = VERSION}, {.op = QUIT}, {.op = NOOP}, LAST},
@@ -398,7 +398,7 @@ main(void)
 		TEST(a_delete_says_so_and_compares),
 		TEST(arithmetic_makes_what_is_not_there_unless_told_not_to),
 		TEST(a_touch_shows_flags_and_a_get_and_touch_the_value),
-		TEST(the_rest_is_answered_and_quit_closes),
+		TEST(other_opcodes_are_answered_and_quit_closes),
 		TEST(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last),
 		TEST(a_header_that_contradicts_itself_is_told_so_and_is_the_last),
 	};

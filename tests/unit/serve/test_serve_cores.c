@@ -87,7 +87,7 @@ exchange_users(void *arg)
 		for (uint32_t k = 0; k < users.count; k++)
 			users.user[k] = (struct serve_user){3, 1, "annx"};
 		done += serve_users_replace_mt(rigs[0]->shared, &users);
-		(void)serve_stop_asked_mt(rigs[0]->shared);
+		(void)serve_stop_requested_mt(rigs[0]->shared);
 		serve_rusage_set_mt(rigs[0]->shared, i, i);
 	}
 	wrong += done == 0;
@@ -102,7 +102,7 @@ cores_are_asked_about_while_they_work(void **state)
 	pthread_t threads[3];
 
 	rig_create_cores(rigs, 2);
-	serve_shared_allow(rigs[0]->shared, &policy);
+	serve_shared_set_policy(rigs[0]->shared, &policy);
 	check(serve_users_replace_mt(rigs[0]->shared, &users));
 	running = 2;
 	pthread_create(&threads[2], NULL, exchange_users, NULL);
@@ -119,12 +119,12 @@ cores_are_asked_about_while_they_work(void **state)
 static void
 the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 {
-	const struct serve_facts facts = {.conns_max = 5};
+	const struct serve_info info = {.conns_max = 5};
 	const char *const words = "ERROR Too many open connections\r\n";
 	struct conn *open[5], *late;
 
 	rig_create_cores(rigs, 2);
-	serve_shared_describe(rigs[0]->shared, &facts);
+	serve_shared_set_info(rigs[0]->shared, &info);
 	for (uint32_t i = 0; i < 5; i++)
 		open[i] = rig_open(rigs[i > 0]); /* one here, four there */
 	for (uint32_t i = 0; i < 2; i++) {
@@ -145,15 +145,15 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 
 /* Whoever was answered and closed is done with, however long its client keeps its end open. */
 static void
-who_is_closed_makes_room_at_once(void **state)
+a_closed_connection_makes_room_at_once(void **state)
 {
 	static const char *const ends[] = {"quit\r\n", "GET / HTTP/1.1\r\n", "version\r\nquit\r\n"};
-	const struct serve_facts facts = {.conns_max = 2};
+	const struct serve_info info = {.conns_max = 2};
 	struct conn *stays, *next;
 	struct stack_usage usage;
 
 	rig_create_cores(rigs, 1);
-	serve_shared_describe(rigs[0]->shared, &facts);
+	serve_shared_set_info(rigs[0]->shared, &info);
 	stays = rig_open(rigs[0]);
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
 		next = rig_open(rigs[0]);
@@ -161,7 +161,7 @@ who_is_closed_makes_room_at_once(void **state)
 		rig_receive_text(rigs[0], next, ends[i]);
 		rig_turn(rigs[0]);
 		check(rig_closed(next));
-		check_eq(rig_count(rigs[0], CONN_GONE), i + 1);
+		check_eq(rig_count(rigs[0], CONN_ENDED), i + 1);
 		stack_usage_mt(rigs[0]->stack, &usage);
 		check_eq(usage.conns_open, 1);
 	}
@@ -197,12 +197,12 @@ come_and_go(void *arg)
 static void
 the_limit_holds_while_connections_come_and_go_on_both_cores(void **state)
 {
-	const struct serve_facts facts = {.conns_max = AT_MOST};
+	const struct serve_info info = {.conns_max = AT_MOST};
 	pthread_t threads[2];
 	struct conn *held[2];
 
 	rig_create_cores(rigs, 2);
-	serve_shared_describe(rigs[0]->shared, &facts);
+	serve_shared_set_info(rigs[0]->shared, &info);
 	wrong = 0;
 	for (uint32_t i = 0; i < 2; i++) {
 		held[i] = rig_open(rigs[i]);
@@ -227,7 +227,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cores_are_asked_about_while_they_work),
 		cmocka_unit_test(the_limit_holds_over_all_cores_to_the_last_connection),
-		cmocka_unit_test(who_is_closed_makes_room_at_once),
+		cmocka_unit_test(a_closed_connection_makes_room_at_once),
 		cmocka_unit_test(the_limit_holds_while_connections_come_and_go_on_both_cores),
 	};
 

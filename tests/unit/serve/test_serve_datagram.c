@@ -124,12 +124,12 @@ a_bad_datagram_is_dropped_counted_and_forgotten(void **state)
 		enum serve_counter why;
 	} rows[] = {
 		{"", 1, UDP_DROP_SHORT},
-		{"version\r\n", 2, UDP_DROP_MULTI},
-		{"version\r\n", 0, UDP_DROP_MULTI},
-		{"get a", 1, UDP_DROP_CUT},
-		{"set a 0 0 10\r\nhello\r\n", 1, UDP_DROP_CUT},
-		{"set a 0 0 5\r\nhello", 1, UDP_DROP_CUT},
-		{"set a x 0 5\r\nhell", 1, UDP_DROP_CUT},
+		{"version\r\n", 2, UDP_DROP_MULTI_DATAGRAM},
+		{"version\r\n", 0, UDP_DROP_MULTI_DATAGRAM},
+		{"get a", 1, UDP_DROP_TRUNCATED},
+		{"set a 0 0 10\r\nhello\r\n", 1, UDP_DROP_TRUNCATED},
+		{"set a 0 0 5\r\nhello", 1, UDP_DROP_TRUNCATED},
+		{"set a x 0 5\r\nhell", 1, UDP_DROP_TRUNCATED},
 		{"GET / HTTP/1.1\r\n", 1, UDP_DROP_HTTP},
 	};
 
@@ -195,7 +195,7 @@ a_large_value_is_one_message_of_many_datagrams(void **state)
 		check_eq(strlen(text), strlen(head) + sizes[i] + 7);
 		check_bytes(text, head, strlen(head));
 		check_str(text + strlen(head) + sizes[i], "\r\nEND\r\n");
-		check_eq(rig_datagrams_sent(rig, &sent), mc_udp_pieces((uint32_t)strlen(text)));
+		check_eq(rig_datagrams_sent(rig, &sent), mc_udp_datagrams((uint32_t)strlen(text)));
 		check_eq(rig_chunks_used(rig), 0);
 	}
 }
@@ -230,7 +230,7 @@ a_reply_too_long_for_any_client_is_not_sent(void **state)
 	rig_datagram_text(rig, 0x1234, in);
 	rig_turn(rig);
 	check_eq(rig_datagrams_sent(rig, &sent), 0);
-	check_eq(rig_count(rig, UDP_DROP_LONG), 1);
+	check_eq(rig_count(rig, UDP_DROP_TOO_LONG), 1);
 	check_eq(rig_chunks_used(rig), 0);
 }
 
@@ -251,7 +251,7 @@ replies_without_room_wait_for_it(void **state)
 	rig_set_outbox(rig, 100);
 	rig_turns(rig, 8);
 	check_eq(rig_datagrams_sent(rig, &sent), 120 * 4);
-	check_eq(rig_count(rig, UDP_DROP_BUSY), 0);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
 	check_eq(rig_datagrams_kept(rig), 0);
 	check_eq(rig_chunks_used(rig), 0);
 }
@@ -265,7 +265,7 @@ a_reply_without_memory_is_dropped_and_counted(void **state)
 	rig_datagram_text(rig, 0x1234, "version\r\n");
 	rig_turn(rig);
 	check_str(messages(), "VERSION 9.8.7\r\n");
-	check_eq(rig_count(rig, UDP_DROP_BUSY), 1);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
 }
 
 static void
@@ -284,7 +284,7 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 	rig_datagram_text(rig, 0x1234, "get v v v v v v\r\n");
 	rig_turn(rig);
 	check(rig_chunks_used(rig) <= 40);
-	check_eq(rig_count(rig, UDP_DROP_BUSY), 1);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
 	rig_receive_text(rig, c, "version\r\n");
 	rig_turn(rig);
 	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
@@ -476,13 +476,13 @@ payload_sent(uint32_t *datagrams)
 }
 
 static void
-strangers_get_no_more_than_their_budget(void **state)
+other_sources_get_no_more_than_their_limit(void **state)
 {
-	const struct serve_policy policy = {.udp_guard = true, .udp_bytes_per_s = 10000};
+	const struct serve_policy policy = {.udp_rate_limit = true, .udp_bytes_per_s = 10000};
 	uint32_t before, bytes, datagrams;
 	struct conn *c = rig_open(rig);
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	rig_receive_text(rig, c, "set a 0 0 300\r\n");
 	for (uint32_t i = 0; i < 30; i++)
 		rig_receive_text(rig, c, "0123456789");
@@ -491,7 +491,7 @@ strangers_get_no_more_than_their_budget(void **state)
 	for (uint32_t second = 0; second < 3; second++) {
 		rig->clock.now_s++;
 		rig_forget_datagrams(rig);
-		before = (uint32_t)rig_count(rig, UDP_DROP_BUDGET);
+		before = (uint32_t)rig_count(rig, UDP_DROP_RATE_LIMIT);
 		for (uint32_t i = 0; i < 200; i++) {
 			/* One of a datagram, one of many. */
 			rig_datagram_text(rig, 1,
@@ -501,17 +501,17 @@ strangers_get_no_more_than_their_budget(void **state)
 		bytes = payload_sent(&datagrams);
 		/* What they sent is 20 bytes and more each. */
 		check(bytes > 9000 && bytes < 10000 + datagrams * 40);
-		check(rig_count(rig, UDP_DROP_BUDGET) > before + 100);
+		check(rig_count(rig, UDP_DROP_RATE_LIMIT) > before + 100);
 	}
 	check_eq(rig_chunks_used(rig), 1); /* what the connection was told */
 }
 
 static void
-short_answers_and_friends_are_let_through(void **state)
+short_replies_and_exempt_networks_are_not_limited(void **state)
 {
 	const struct serve_policy policies[] = {
-		{.udp_guard = true, .udp_bytes_per_s = 0},
-		{.udp_guard = true,
+		{.udp_rate_limit = true, .udp_bytes_per_s = 0},
+		{.udp_rate_limit = true,
 		 .udp_bytes_per_s = 0,
 		 .network_count = 2,
 		 .networks = {{ip_addr_v4(0xc0a80000), 96 + 16},
@@ -523,7 +523,7 @@ short_answers_and_friends_are_let_through(void **state)
 
 		rig_destroy(rig);
 		rig = rig_create();
-		serve_shared_allow(rig->shared, &policies[i]);
+		serve_shared_set_policy(rig->shared, &policies[i]);
 		for (uint32_t k = 0; k < 50; k++) {
 			rig_datagram_text(rig, 1,
 					  "set a 0 0 100\r\n"
@@ -559,8 +559,8 @@ main(void)
 		TEST(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole),
 		TEST(what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order),
 		TEST(a_flood_of_datagrams_does_not_starve_a_connection),
-		TEST(strangers_get_no_more_than_their_budget),
-		TEST(short_answers_and_friends_are_let_through),
+		TEST(other_sources_get_no_more_than_their_limit),
+		TEST(short_replies_and_exempt_networks_are_not_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

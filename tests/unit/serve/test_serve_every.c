@@ -87,7 +87,7 @@ walk_round(void)
 	for (uint32_t i = 0; i < WALK_TURNS && usage.flushed != 0; i++) {
 		rig->clock.now_s++;
 		store_turn(rig->core, rig->clock.now_s);
-		store_tidy(rig->core);
+		store_housekeeping(rig->core);
 		store_usage_mt(rig->store, &usage);
 	}
 	check_eq(usage.items + usage.flushed, 0);

@@ -96,7 +96,7 @@ turns_of(const char *words, uint32_t count, const char *reply)
 }
 
 static void
-who_floods_waits_and_nobody_else(void **state)
+a_flooding_client_waits_and_nobody_else(void **state)
 {
 	check(turns_of("set again 0 0 1\r\nx\r\nflush_all\r\n", FLOOD, "STORED\r\nOK\r\n") >
 	      WALK_TURNS);
@@ -167,7 +167,7 @@ a_quiet_flush_that_is_refused_ends_its_connection(void **state)
 
 /* A datagram cannot wait: it is told, and nothing has happened. */
 static void
-a_datagram_is_told_to_come_again(void **state)
+a_datagram_is_told_to_try_again(void **state)
 {
 	const struct fake_sent *list;
 	uint32_t ok = 0, busy = 0;
@@ -192,7 +192,7 @@ a_datagram_is_told_to_come_again(void **state)
 
 /* One that is gone while it waits leaves nothing behind. */
 static void
-whoever_waits_may_go(void **state)
+a_waiting_connection_may_close(void **state)
 {
 	struct conn *c;
 
@@ -211,12 +211,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(who_floods_waits_and_nobody_else),
+		TEST(a_flooding_client_waits_and_nobody_else),
 		TEST(flushes_with_nothing_between_wait_for_nothing),
 		TEST(a_quiet_flood_is_in_order),
 		TEST(a_quiet_flush_that_is_refused_ends_its_connection),
-		TEST(a_datagram_is_told_to_come_again),
-		TEST(whoever_waits_may_go),
+		TEST(a_datagram_is_told_to_try_again),
+		TEST(a_waiting_connection_may_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

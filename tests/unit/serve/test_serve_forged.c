@@ -54,12 +54,13 @@ ask_text(const char *text)
 static void
 check_unanswered(const void *bytes, uint32_t len)
 {
-	const uint64_t dropped = rig_count(rig, UDP_DROP_REPLY) + rig_count(rig, UDP_DROP_CUT);
+	const uint64_t dropped =
+		rig_count(rig, UDP_DROP_REPLY) + rig_count(rig, UDP_DROP_TRUNCATED);
 	const uint32_t before = answers();
 
 	ask(bytes, len);
 	check_eq(answers(), before);
-	check_eq(rig_count(rig, UDP_DROP_REPLY) + rig_count(rig, UDP_DROP_CUT), dropped + 1);
+	check_eq(rig_count(rig, UDP_DROP_REPLY) + rig_count(rig, UDP_DROP_TRUNCATED), dropped + 1);
 }
 
 /* Those that no table here has: heads and rows, and memcached's. */
@@ -191,14 +192,14 @@ an_echo_hears_one_answer_to_each_request(void **state)
 }
 
 static void
-errors_have_a_ration_a_second_and_requests_have_none(void **state)
+errors_are_rate_limited_and_requests_are_not(void **state)
 {
 	const char *const wrong[] = {"what\r\n", "get\r\n", "set a 0 0 x\r\n", "\r\n",
 				     "verbosity 1\r\n"};
 	const uint32_t kinds = sizeof wrong / sizeof wrong[0];
 
 	for (uint32_t second = 0; second < 3; second++) {
-		const uint64_t before = rig_count(rig, UDP_DROP_ERRORS);
+		const uint64_t before = rig_count(rig, UDP_DROP_ERROR_LIMIT);
 
 		rig->clock.now_s++;
 		rig_forget_datagrams(rig);
@@ -208,14 +209,15 @@ errors_have_a_ration_a_second_and_requests_have_none(void **state)
 				ask_text("get a\r\n");
 		}
 		check_eq(answers(), ERRORS_A_SECOND + 60 * kinds);
-		check_eq(rig_count(rig, UDP_DROP_ERRORS), before + 300 * kinds - ERRORS_A_SECOND);
+		check_eq(rig_count(rig, UDP_DROP_ERROR_LIMIT),
+			 before + 300 * kinds - ERRORS_A_SECOND);
 	}
 }
 
 /* One that stands behind values is their reply's end, and one that a good request got is no error
  * of this kind. */
 static void
-errors_that_requests_got_are_not_rationed(void **state)
+errors_in_reply_to_requests_are_not_rate_limited(void **state)
 {
 	static char in[3000];
 	uint32_t len = (uint32_t)sprintf(in, "get a");
@@ -230,7 +232,7 @@ errors_that_requests_got_are_not_rationed(void **state)
 		ask_text(in);
 	}
 	check_eq(answers(), 4 * ERRORS_A_SECOND);
-	check_eq(rig_count(rig, UDP_DROP_ERRORS), 0);
+	check_eq(rig_count(rig, UDP_DROP_ERROR_LIMIT), 0);
 }
 
 int
@@ -241,8 +243,8 @@ main(void)
 		TEST(nothing_that_a_server_says_is_answered),
 		TEST(no_binary_response_is_answered),
 		TEST(an_echo_hears_one_answer_to_each_request),
-		TEST(errors_have_a_ration_a_second_and_requests_have_none),
-		TEST(errors_that_requests_got_are_not_rationed),
+		TEST(errors_are_rate_limited_and_requests_are_not),
+		TEST(errors_in_reply_to_requests_are_not_rate_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,11 +191,11 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 		rig_forget_sent(c);
 		check_eq(rig_chunks_used(rig), 0);
 	}
-	check(rig_count(rig, CONN_HELD) > 0);
+	check(rig_count(rig, CONN_DEFERRED) > 0);
 }
 
 static void
-more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
+more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
 {
 	static char text[8192];
 	struct conn *c = rig_open(rig);
@@ -247,7 +247,7 @@ a_client_that_does_not_read_stops_being_served_and_then_gets_it_all(void **state
 		rig_receive_text(rig, c, "get big\r\n");
 	rig_turns(rig, 5);
 	rig_sent(c, &len);
-	check(len < CONN_TXQ_BYTES + 100100);
+	check(len < CONN_SENDQ_BYTES + 100100);
 	for (int i = 0; i < 12; i++) {
 		rig_acked(rig, c);
 		rig_turns(rig, 2);
@@ -275,7 +275,7 @@ a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
 	rig_lose(rig, in_line);
 	rig_lose(rig, waiting);
 	check_eq(rig_chunks_used(rig), 0);
-	check_eq(rig_count(rig, CONN_GONE), 3);
+	check_eq(rig_count(rig, CONN_ENDED), 3);
 }
 
 static void
@@ -320,7 +320,7 @@ a_large_set_waits_for_memory_and_loses_nothing(void **state)
 	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
 		rig_turns(rig, 1);
 	check(waited > 2);
-	check(rig_count(rig, CONN_HELD) > 0);
+	check(rig_count(rig, CONN_DEFERRED) > 0);
 	for (int i = 0; i < CONNS; i++) {
 		rig_receive(rig, c[i], value + LEN / 2, LEN / 2);
 		snprintf(line, sizeof line, "\r\nget big%d\r\n", i);
@@ -365,7 +365,7 @@ a_cut_line_that_nobody_ends_makes_room_for_another_after_seconds(void **state)
 	struct conn *next = rig_open(rig);
 	struct conn *good = rig_open(rig);
 
-	rig_set_chunks(rig, 7); /* a quarter of them for carries: one */
+	rig_set_chunks(rig, 7); /* a quarter of them for read buffers: one */
 	rig_receive_text(rig, lazy, "get a");
 	rig_turns(rig, 1);
 	rig_receive_text(rig, next, "get b");
@@ -379,7 +379,7 @@ a_cut_line_that_nobody_ends_makes_room_for_another_after_seconds(void **state)
 	rig->clock.now_s += 1;
 	rig_turns(rig, 2);
 	check(rig_aborted(lazy) && !rig_aborted(next));
-	check_eq(rig_count(rig, CONN_NO_SCRATCH), 1);
+	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 1);
 	rig_receive_text(rig, next, "\r\n");
 	rig_turns(rig, 2);
 	check_str(rig_sent(next, NULL), "END\r\n");
@@ -404,7 +404,7 @@ a_cut_line_that_is_ended_in_time_lets_the_next_one_in(void **state)
 	rig_turns(rig, 3);
 	check_str(rig_sent(first, NULL), "END\r\n");
 	check_str(rig_sent(next, NULL), "END\r\n");
-	check_eq(rig_count(rig, CONN_NO_SCRATCH), 0);
+	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 0);
 }
 
 static void
@@ -496,7 +496,7 @@ main(void)
 		TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged),
 		TEST(an_acknowledged_value_is_let_go),
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST(more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost),
+		TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
 		TEST(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end),
 		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
 		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),

@@ -257,12 +257,12 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 		forget(binary);
 		check_eq(rig_chunks_used(rig), 0);
 	}
-	check(rig_count(rig, CONN_HELD) > 0);
+	check(rig_count(rig, CONN_DEFERRED) > 0);
 }
 
-/* All behind it is put off in one chunk, so no more than that is read behind it. */
+/* All behind it is deferred in one chunk, so no more than that is read behind it. */
 static void
-more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost(void **state)
+more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
 {
 	struct conn *meta = rig_open(rig);
 	struct conn *binary = rig_open(rig);
@@ -474,7 +474,7 @@ a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing(void **state)
 
 	for (uint32_t cut = 1; cut < len; cut++)
 		check_eq(answered(bytes, cut).len, 0);
-	check_eq(rig_count(rig, UDP_DROP_CUT), len - 1);
+	check_eq(rig_count(rig, UDP_DROP_TRUNCATED), len - 1);
 	packets_match(answered(bytes, packets_put(bytes, get)), miss);
 }
 
@@ -507,7 +507,7 @@ main(void)
 		TEST(a_binary_value_of_any_size_comes_back),
 		TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along),
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST(more_bytes_than_a_carry_behind_a_waiting_value_are_not_lost),
+		TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
 		TEST(a_value_stays_as_it_was_until_it_is_acknowledged),
 		TEST(large_sets_wait_for_memory_and_lose_nothing),
 		TEST(a_datagram_of_meta_commands_gets_its_answers),

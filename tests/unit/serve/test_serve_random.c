@@ -1,5 +1,5 @@
 /*
- * Streams under a bad star. Goal: what a client is told does not depend on how its requests were
+ * Streams under a bad star. Goal: what a client receives does not depend on how its requests were
  * cut, on when the network took its replies, or on what ran short meanwhile. Method: random
  * conversations in text and meta commands or in binary packets (small and large values, bodies,
  * bad lines, lines longer than the parser's buffer), once in one piece with room for everything,
@@ -222,24 +222,25 @@ fresh(struct rig *rig)
 static const uint8_t *
 without_cas(const uint8_t *sent, uint32_t len)
 {
-	static uint8_t told[16u << 20];
+	static uint8_t reply[16u << 20];
 
-	memcpy(told, sent, len);
-	for (uint32_t at = 0; at + 24 <= len && told[at] == 0x81;) {
-		const uint32_t body = (uint32_t)told[at + 8] << 24 | (uint32_t)told[at + 9] << 16 |
-				      (uint32_t)told[at + 10] << 8 | told[at + 11];
+	memcpy(reply, sent, len);
+	for (uint32_t at = 0; at + 24 <= len && reply[at] == 0x81;) {
+		const uint32_t body = (uint32_t)reply[at + 8] << 24 |
+				      (uint32_t)reply[at + 9] << 16 |
+				      (uint32_t)reply[at + 10] << 8 | reply[at + 11];
 
-		memset(told + at + 16, 0, 8);
+		memset(reply + at + 16, 0, 8);
 		at += 24 + body;
 	}
-	return told;
+	return reply;
 }
 
 static char *
-told_at_ease(struct rig *rig, uint32_t *len)
+replies_unconstrained(struct rig *rig, uint32_t *len)
 {
 	struct conn *c = fresh(rig);
-	char *told;
+	char *reply;
 
 	rig_receive(rig, c, stream, stream_len);
 	for (uint32_t i = 0; i < 2000; i++) {
@@ -248,19 +249,19 @@ told_at_ease(struct rig *rig, uint32_t *len)
 	}
 	check(!rig_aborted(c));
 	rig_sent(c, len);
-	told = malloc(*len + 1);
-	memcpy(told, without_cas((const uint8_t *)rig_sent(c, NULL), *len), *len);
+	reply = malloc(*len + 1);
+	memcpy(reply, without_cas((const uint8_t *)rig_sent(c, NULL), *len), *len);
 	rig_lose(rig, c);
-	return told;
+	return reply;
 }
 
 static void
-told_under_shortage(struct rig *rig, const char *told, uint32_t told_len, bool few_chunks)
+replies_under_shortage(struct rig *rig, const char *reply, uint32_t reply_len, bool few_chunks)
 {
 	struct conn *c = fresh(rig);
 	uint32_t arrived = 0, len = 0;
 
-	for (uint32_t i = 0; i < TURNS_MAX && len < told_len; i++) {
+	for (uint32_t i = 0; i < TURNS_MAX && len < reply_len; i++) {
 		uint32_t n = below(4) == 0 ? 1 + below(20) : 1 + below(3000);
 
 		for (uint32_t k = below(4); k > 0 && arrived < stream_len; k--) {
@@ -269,7 +270,8 @@ told_under_shortage(struct rig *rig, const char *told, uint32_t told_len, bool f
 			arrived += n;
 		}
 		rig_set_pieces(rig, below(3) == 0 ? 0 : below(6));
-		/* With plenty of chunks requests are put off, with few they are not even parsed. */
+		/* With plenty of chunks requests are deferred, with few they are not even parsed.
+		 */
 		if (few_chunks)
 			rig_set_chunks(rig, rig_chunks_used(rig) + 5 + below(20));
 		rig_turn(rig);
@@ -278,9 +280,9 @@ told_under_shortage(struct rig *rig, const char *told, uint32_t told_len, bool f
 			rig_acked(rig, c);
 		rig_sent(c, &len);
 	}
-	check_eq(len, told_len);
+	check_eq(len, reply_len);
 	rig_acked(rig, c); /* pieces are what they were */
-	check_bytes(without_cas((const uint8_t *)rig_sent(c, NULL), told_len), told, told_len);
+	check_bytes(without_cas((const uint8_t *)rig_sent(c, NULL), reply_len), reply, reply_len);
 	rig_set_pieces(rig, 4096);
 	rig_set_chunks(rig, 4096);
 	rig_lose(rig, c);
@@ -288,13 +290,13 @@ told_under_shortage(struct rig *rig, const char *told, uint32_t told_len, bool f
 }
 
 static void
-what_a_client_is_told_depends_on_its_bytes_alone(void **state)
+replies_depend_on_the_bytes_of_the_requests_alone(void **state)
 {
 	struct rig *rig = rig_create();
 
 	for (uint32_t seed = 1; seed <= CONVERSATIONS; seed++) {
 		uint32_t len;
-		char *told;
+		char *reply;
 
 		rng_state = seed;
 		stream_len = 0;
@@ -305,12 +307,12 @@ what_a_client_is_told_depends_on_its_bytes_alone(void **state)
 				add_request();
 		if (seed % 3 != 0)
 			add("version\r\n");
-		told = told_at_ease(rig, &len);
-		check_eq((uint8_t)told[0] == 0x81, seed % 3 == 0);
-		told_under_shortage(rig, told, len, seed % 2 == 0);
-		free(told);
+		reply = replies_unconstrained(rig, &len);
+		check_eq((uint8_t)reply[0] == 0x81, seed % 3 == 0);
+		replies_under_shortage(rig, reply, len, seed % 2 == 0);
+		free(reply);
 	}
-	check(rig_count(rig, CONN_HELD) > CONVERSATIONS);
+	check(rig_count(rig, CONN_DEFERRED) > CONVERSATIONS);
 	rig_destroy(rig);
 }
 
@@ -318,7 +320,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_client_is_told_depends_on_its_bytes_alone),
+		cmocka_unit_test(replies_depend_on_the_bytes_of_the_requests_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
  */
 #include "support/test.h"
 #include "fake_stack.h"
-#include "store/survey.h"
+#include "store/introspect.h"
 
 #include <stdio.h>
 

@@ -153,12 +153,12 @@ static const struct {
 static const char *document_path;
 
 static int
-say_names(char *out, const struct stat_name *names, uint32_t count, bool nothing)
+say_names(char *out, const struct stat_name *names, uint32_t count, bool unsupported)
 {
 	int len = 0, column = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (names[i].nothing != nothing)
+		if (names[i].unsupported != unsupported)
 			continue;
 		if (column + strlen(names[i].name) > 96)
 			column = 0, len += sprintf(out + len, "\n");
@@ -183,7 +183,7 @@ document(void)
 		len += say_names(out + len, lists[i].names, *lists[i].count, false);
 		len += sprintf(out + len, "\n");
 		for (uint32_t k = 0; k < *lists[i].count; k++) {
-			if (!lists[i].names[k].nothing)
+			if (!lists[i].names[k].unsupported)
 				continue;
 			len += sprintf(out + len, "\nThere for tools that look for them, always 0 "
 						  "or none:\n\n");
@@ -227,7 +227,7 @@ every_name_is_shown_once_in_its_order(void **state)
 				at += strcspn(at, "1") + 2;
 			check_bytes(at, name, len);
 			check_eq(at[len], ' ');
-			if (lists[i].names[k].nothing)
+			if (lists[i].names[k].unsupported)
 				check(at[len + 1] == '0' || strncmp(at + len + 1, "none", 4) == 0);
 			at = strstr(at, "\r\n") + 2;
 		}
@@ -243,7 +243,7 @@ stats_stays_short_when_numbers_are_long(void **state)
 
 	for (uint32_t i = 0; i < stats_name_count; i++)
 		bytes += 8 + (uint32_t)strlen(stats_names[i].name) +
-			 (stats_names[i].nothing ? 4 : 14); /* up to a hundred trillion */
+			 (stats_names[i].unsupported ? 4 : 14); /* up to a hundred trillion */
 	check(bytes < 4096);
 }
 
@@ -285,14 +285,14 @@ classes_are_told_apart(void **state)
 static void
 settings_say_what_is_set(void **state)
 {
-	const struct serve_facts facts = {.conns_max = 5,
-					  .no_evict = true,
-					  .inter = "10.1.2.3",
-					  .auth_file = "/etc/users",
-					  .verbosity = 1,
-					  .steering = "flow-director",
-					  .steer_rules = 17,
-					  .steer_refused = 2};
+	const struct serve_info info = {.conns_max = 5,
+					.no_evict = true,
+					.inter = "10.1.2.3",
+					.auth_file = "/etc/users",
+					.verbosity = 1,
+					.steering = "flow-director",
+					.steer_rules = 17,
+					.steer_refused = 2};
 	const struct serve_policy policy = {.no_flush = true,
 					    .no_dumps = true,
 					    .shutdown = true,
@@ -318,8 +318,8 @@ settings_say_what_is_set(void **state)
 	};
 	const char *stats;
 
-	serve_shared_describe(rig->shared, &facts);
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_info(rig->shared, &info);
+	serve_shared_set_policy(rig->shared, &policy);
 	stats = answer("stats settings\r\n");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		row_is(stats, rows[i][0], rows[i][1]);
@@ -338,7 +338,7 @@ sizes_are_counted_where_it_is_asked_for(void **state)
 {
 	const struct serve_policy policy = {.track_sizes = true};
 
-	serve_shared_allow(rig->shared, &policy);
+	serve_shared_set_policy(rig->shared, &policy);
 	answer("set a 0 0 1\r\n5\r\nset b 0 0 2\r\n55\r\nset c 0 0 40\r\n"
 	       "0123456789012345678901234567890123456789\r\n");
 	check_str(answer("stats sizes\r\n"), "STAT 32 2\r\nSTAT 64 1\r\nEND\r\n");

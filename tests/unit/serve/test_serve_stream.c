@@ -222,7 +222,7 @@ the_end_of_the_stream_closes_behind_the_replies(void **state)
 }
 
 static void
-a_browser_is_shown_the_door(void **state)
+a_browser_gets_no_reply_and_is_closed(void **state)
 {
 	struct conn *c = rig_open(rig);
 
@@ -301,14 +301,14 @@ one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
 	late = rig_open(rig);
 	check_str(rig_sent(late, NULL), "ERROR Too many open connections\r\n");
 	check(rig_closed(late));
-	check_eq(rig_count(rig, CONN_REFUSED), 1);
+	check_eq(rig_count(rig, CONN_REJECTED), 1);
 	is_served(crowd[0]);
 	/* The refused one still has its slot, and keeps nobody out. */
 	rig_lose(rig, crowd[0]);
 	is_served(rig_open(rig));
 	rig_lose(rig, late);
 	check_str(rig_sent(rig_open(rig), NULL), "ERROR Too many open connections\r\n");
-	check_eq(rig_count(rig, CONN_REFUSED), 2);
+	check_eq(rig_count(rig, CONN_REJECTED), 2);
 }
 
 int
@@ -325,7 +325,7 @@ main(void)
 		TEST(a_delayed_flush_waits),
 		TEST(quit_closes_behind_the_earlier_replies_and_reads_no_more),
 		TEST(the_end_of_the_stream_closes_behind_the_replies),
-		TEST(a_browser_is_shown_the_door),
+		TEST(a_browser_gets_no_reply_and_is_closed),
 		TEST(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
 		TEST(a_line_of_many_keys_is_one_request_of_that_share),
 		TEST(a_get_of_many_keys_is_answered_over_many_turns),

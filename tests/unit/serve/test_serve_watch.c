@@ -290,7 +290,7 @@ a_watcher_that_does_not_read_is_told_what_it_missed(void **state)
 	check_eq(skipped + lines, GETS);
 	check_eq(rig_count(rig, EVENTS_SKIPPED), skipped);
 	check_eq(rig_count(rig, EVENTS_SENT), lines);
-	check_eq(rig_count(rig, EVENTS_NOTED), GETS);
+	check_eq(rig_count(rig, EVENTS_LOGGED), GETS);
 }
 
 static void
@@ -307,7 +307,7 @@ what_a_watcher_says_is_dropped_and_its_end_ends_it(void **state)
 	check(rig_closed(c));
 	rig_lose(rig, c);
 	said("get a\r\n");
-	check_eq(rig_count(rig, EVENTS_NOTED), 1);
+	check_eq(rig_count(rig, EVENTS_LOGGED), 1);
 	check_eq(rig_chunks_used(rig), 0);
 }
 

@@ -131,24 +131,24 @@ frame_good(const uint8_t *p, uint32_t len)
 }
 
 void
-frame_fill_cksums(uint8_t *p, uint32_t mark)
+frame_fill_cksums(uint8_t *p, uint32_t ol_flags)
 {
-	if (mark & FRAME_IP_CKSUM_FILL) {
+	if (ol_flags & FRAME_IP_CKSUM_FILL) {
 		ensure(get16(p + AT_IP_CKSUM) == 0);
 		frame_fix_ip(p);
 	}
-	if (mark & FRAME_L4_CKSUM_FILL && get16(p + AT_ETH_TYPE) == 0x86dd) {
-		ensure(((mark & FRAME_L4_IS_TCP) != 0) == (p[AT6_NEXT] == 6));
+	if (ol_flags & FRAME_L4_CKSUM_FILL && get16(p + AT_ETH_TYPE) == 0x86dd) {
+		ensure(((ol_flags & FRAME_L4_IS_TCP) != 0) == (p[AT6_NEXT] == 6));
 		frame6_fill_cksum(p);
 		return;
 	}
-	if (mark & FRAME_L4_CKSUM_FILL) {
+	if (ol_flags & FRAME_L4_CKSUM_FILL) {
 		const uint32_t l4 = AT_IP + header_len(p);
 		const uint32_t l4_len = AT_IP + get16(p + AT_IP_TOTAL_LEN) - l4;
 		uint16_t cksum;
 
 		/* The field holds the pseudo header's sum, so the device sums the rest as is. */
-		ensure(((mark & FRAME_L4_IS_TCP) != 0) == (p[AT_IP_PROTOCOL] == 6));
+		ensure(((ol_flags & FRAME_L4_IS_TCP) != 0) == (p[AT_IP_PROTOCOL] == 6));
 		cksum = slow_cksum(p + l4, l4_len, 0);
 		put16(p + cksum_at(p), cksum == 0 ? 0xffff : cksum);
 	}

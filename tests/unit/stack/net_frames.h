@@ -66,6 +66,6 @@ void frame_fix(uint8_t *p, uint32_t len);
 /* Are the IPv4 header's and the UDP or TCP or ICMP checksum right? */
 bool frame_good(const uint8_t *p, uint32_t len);
 /* What a device does at tx for marks FRAME_IP_CKSUM_FILL and FRAME_L4_CKSUM_FILL. */
-void frame_fill_cksums(uint8_t *p, uint32_t mark);
+void frame_fill_cksums(uint8_t *p, uint32_t ol_flags);
 
 #endif

@@ -12,7 +12,7 @@ enum place {
 
 struct frame {
 	enum place place;
-	uint32_t len, mark;
+	uint32_t len, ol_flags;
 	uint8_t *data; /* a block of its own, made when first lent: sanitizers watch its ends */
 };
 
@@ -31,7 +31,7 @@ lend(struct net_port *np)
 		memset(f->data, FILLER, NET_FRAME_BYTES);
 	}
 	f->place = AT_CORE;
-	f->len = f->mark = 0;
+	f->len = f->ol_flags = 0;
 	return f;
 }
 
@@ -48,7 +48,7 @@ static void
 burst_put(struct burst *b, struct frame *f)
 {
 	b->len[b->count] = f->len;
-	b->mark[b->count] = f->mark;
+	b->ol_flags[b->count] = f->ol_flags;
 	b->data[b->count] = f->data;
 	b->frame[b->count++] = f;
 }
@@ -82,9 +82,9 @@ net_tx(struct port *port, const struct burst *b)
 			struct net_sent *sent = &np->sent[np->sent_count];
 
 			sent->len = b->len[i];
-			sent->mark = b->mark[i];
+			sent->ol_flags = b->ol_flags[i];
 			memcpy(sent->bytes, b->data[i], b->len[i]);
-			frame_fill_cksums(sent->bytes, b->mark[i]);
+			frame_fill_cksums(sent->bytes, b->ol_flags[i]);
 		}
 		np->sent_count++;
 		take_back(np, b->frame[i]);
@@ -162,7 +162,7 @@ net_port_free(struct net_port *np)
 }
 
 bool
-net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t mark)
+net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t ol_flags)
 {
 	struct frame *f;
 
@@ -170,7 +170,7 @@ net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t mark
 		return false;
 	f = lend(np);
 	f->len = len;
-	f->mark = mark;
+	f->ol_flags = ol_flags;
 	memcpy(f->data, bytes, len);
 	np->queue[np->queue_count++] = f;
 	return true;

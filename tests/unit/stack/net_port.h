@@ -20,7 +20,7 @@
 #define NET_QUEUE_MAX   256u
 
 struct net_sent {
-	uint32_t len, mark;
+	uint32_t len, ol_flags;
 	uint8_t bytes[NET_FRAME_BYTES];
 };
 
@@ -44,7 +44,7 @@ void net_port_free(struct net_port *np);
 void net_port_reset(struct net_port *np, uint32_t caps);
 
 /* A copy of len bytes for the next rx. False: no frame or no place left. */
-bool net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t mark);
+bool net_port_put(struct net_port *np, const void *bytes, uint32_t len, uint32_t ol_flags);
 
 /* Frames the stack has now. */
 uint32_t net_port_lent(const struct net_port *np);

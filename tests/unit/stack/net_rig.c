@@ -53,7 +53,7 @@ rig_new(const struct rig_options *options)
 	/* The first tick announces our address; that is not what most tests look at. */
 	rig_turn(r, NULL);
 	r->np->sent_count = 0;
-	rig_mark(r);
+	rig_ol_flags(r);
 	return r;
 }
 
@@ -69,12 +69,12 @@ rig_free(struct rig *r)
 void
 rig_turn(struct rig *r, void (*serve)(struct rig *r))
 {
-	const uint32_t room = stack_room(r->stack);
+	const uint32_t room = stack_rx_budget(r->stack);
 
 	r->in.rx.count = 0;
 	if (room != 0)
 		r->np->port.ops->rx(&r->np->port, &r->in.rx, room);
-	stack_sort(r->stack, &r->in);
+	stack_classify(r->stack, &r->in);
 	stack_match(r->stack, &r->in);
 	stack_input(r->stack, &r->in, r->now_ns);
 	if (serve != NULL)
@@ -82,11 +82,11 @@ rig_turn(struct rig *r, void (*serve)(struct rig *r))
 	stack_release(r->stack);
 	stack_tick(r->stack, r->now_ns);
 	stack_output(r->stack, r->now_ns);
-	stack_give(r->stack);
+	stack_tx(r->stack);
 }
 
 void
-rig_mark(struct rig *r)
+rig_ol_flags(struct rig *r)
 {
 	for (uint32_t i = 0; i < STACK_COUNTER_COUNT; i++)
 		r->before[i] = counter_read(&stack_counters(r->stack)[i]);
@@ -101,5 +101,5 @@ rig_count(const struct rig *r, enum stack_counter which)
 uint32_t
 rig_lent(const struct rig *r)
 {
-	return net_port_lent(r->np) - r->stack->stock.count;
+	return net_port_lent(r->np) - r->stack->frame_cache.count;
 }

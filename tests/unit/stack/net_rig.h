@@ -15,10 +15,10 @@ struct rig {
 	bool owns_port;
 	struct neigh_table *neigh;
 	struct stack *stack;
-	struct sorted in;
+	struct classified in;
 	uint64_t now_ns;
 	void *memory;
-	uint64_t before[STACK_COUNTER_COUNT]; /* counters at rig_mark */
+	uint64_t before[STACK_COUNTER_COUNT]; /* counters at rig_ol_flags */
 };
 
 struct rig_options {
@@ -36,11 +36,11 @@ void rig_free(struct rig *r);
 /* One turn as core_turn does it; serve may be NULL. */
 void rig_turn(struct rig *r, void (*serve)(struct rig *r));
 
-/* Frames of the port that the stack has and that are not in its stock. */
+/* Frames of the port that the stack has and that are not in its frame cache. */
 uint32_t rig_lent(const struct rig *r);
 
-/* How often an event was counted since rig_mark (rig_new marks). */
-void rig_mark(struct rig *r);
+/* How often an event was counted since rig_ol_flags (rig_new marks). */
+void rig_ol_flags(struct rig *r);
 uint64_t rig_count(const struct rig *r, enum stack_counter which);
 
 #endif

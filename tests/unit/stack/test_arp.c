@@ -99,7 +99,7 @@ requests_and_replies_for_others_are_not_answered(void **state)
 	check_eq(r->np->sent_count, 0);
 	hear(r, 2, PEER_IP, peer_mac, OUR_IP);
 	check_eq(r->np->sent_count, 0);
-	check_eq(rig_count(r, ARP_ANSWERED), 0);
+	check_eq(rig_count(r, ARP_REPLIES_SENT), 0);
 	check_eq(rig_count(r, ARP_LEARNED), 0);
 	rig_free(r);
 }
@@ -145,7 +145,7 @@ another_station_with_our_address_is_counted_and_changes_nothing(void **state)
 	hear(r, 1, OUR_IP, peer_mac, OUR_IP);
 	hear(r, 2, OUR_IP, peer_mac, OUR_IP);
 	check_eq(rig_count(r, ARP_CONFLICT), 2);
-	check_eq(rig_count(r, ARP_ANSWERED), 0);
+	check_eq(rig_count(r, ARP_REPLIES_SENT), 0);
 	check_eq(looked_up(r, OUR_IP), NEIGH_UNKNOWN);
 	rig_free(r);
 }
@@ -161,7 +161,7 @@ while_asking_the_way_back_is_used(void **state)
 	check_eq(r->np->sent_count, 0); /* once a second */
 	hear(r, 2, PEER_IP, peer_mac, OUR_IP);
 	check_hop(r, PEER_IP, peer_mac);
-	check_eq(rig_count(r, ARP_ASKED), 1);
+	check_eq(rig_count(r, ARP_REQUESTS_SENT), 1);
 	rig_free(r);
 }
 
@@ -206,7 +206,7 @@ a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
 	rig_turn(r, NULL);
 	check_hop(r, PEER_IP, peer_mac);
 	check_asked(r, PEER_IP);
-	r->now_ns += NEIGH_FORGET_NS;
+	r->now_ns += NEIGH_EXPIRE_NS;
 	rig_turn(r, NULL);
 	check_hop(r, PEER_IP, other_mac);
 	check_asked(r, PEER_IP);
@@ -228,10 +228,10 @@ questions_are_bounded_by_the_table(void **state)
 
 		next_hop_mac(r->stack, &dst, other_mac, mac);
 		check_bytes(mac, other_mac, 6);
-		if (outbox_room(r->stack) < 8)
+		if (tx_queue_room(r->stack) < 8)
 			rig_turn(r, NULL);
 	}
-	check_eq(rig_count(r, ARP_ASKED), NEIGH_SETS * NEIGH_WAYS);
+	check_eq(rig_count(r, ARP_REQUESTS_SENT), NEIGH_SETS * NEIGH_WAYS);
 	rig_free(r);
 }
 
@@ -262,11 +262,11 @@ we_are_announced_again_and_anew_when_the_link_was_down(void **state)
 		 0); /* the first was in the rig's first turn */
 	check_eq(stack_next_timer(r->stack), start_ns + ANNOUNCE_NS);
 	check_eq(announced(r, start_ns + 2 * ANNOUNCE_NS), 1);
-	check_eq(announced(r, start_ns + 10 * ANNOUNCE_NS), ANNOUNCE_TIMES - 2);
+	check_eq(announced(r, start_ns + 10 * ANNOUNCE_NS), ANNOUNCE_COUNT - 2);
 	check_eq(stack_next_timer(r->stack), UINT64_MAX);
 	neigh_announce_mt(r->neigh);
 	check(stack_next_timer(r->stack) <= r->now_ns);
-	check_eq(announced(r, r->now_ns + 10 * ANNOUNCE_NS), ANNOUNCE_TIMES);
+	check_eq(announced(r, r->now_ns + 10 * ANNOUNCE_NS), ANNOUNCE_COUNT);
 	check(!neigh_may_announce_mt(r->neigh, neigh_announce_round_mt(r->neigh)));
 	rig_free(r);
 }

@@ -40,16 +40,16 @@ a_source_has_its_share_and_not_one_more(void **state)
 	uint32_t place[LIMIT], more;
 
 	for (uint32_t i = 0; i < LIMIT; i++) {
-		check(!conn_sources_over_mt(cs, &one));
-		check_eq(conn_sources_enter_mt(cs, &one, &place[i]), SOURCES_IN);
+		check(!conn_sources_at_limit_mt(cs, &one));
+		check_eq(conn_sources_add_mt(cs, &one, &place[i]), SOURCES_ADDED);
 	}
-	check(conn_sources_over_mt(cs, &one));
-	check_eq(conn_sources_enter_mt(cs, &one, &more), SOURCES_OVER);
+	check(conn_sources_at_limit_mt(cs, &one));
+	check_eq(conn_sources_add_mt(cs, &one, &more), SOURCES_OVER_LIMIT);
 	check_eq(more, SOURCES_NONE);
-	check_eq(conn_sources_enter_mt(cs, &other, &more), SOURCES_IN);
-	conn_sources_leave_mt(cs, place[1]);
-	check_eq(conn_sources_enter_mt(cs, &one, &place[1]), SOURCES_IN);
-	check_eq(conn_sources_enter_mt(cs, &one, &more), SOURCES_OVER);
+	check_eq(conn_sources_add_mt(cs, &other, &more), SOURCES_ADDED);
+	conn_sources_remove_mt(cs, place[1]);
+	check_eq(conn_sources_add_mt(cs, &one, &place[1]), SOURCES_ADDED);
+	check_eq(conn_sources_add_mt(cs, &one, &more), SOURCES_OVER_LIMIT);
 	free(region.base);
 }
 
@@ -64,12 +64,12 @@ a_network_of_64_bits_is_one_source(void **state)
 	struct ip_addr ip = {{0x20, 1, 0xd, 0xb8}};
 	uint32_t place;
 
-	check_eq(conn_sources_enter_mt(cs, &ip, &place), SOURCES_IN);
+	check_eq(conn_sources_add_mt(cs, &ip, &place), SOURCES_ADDED);
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct ip_addr near = ip;
 
 		near.b[rows[i].byte] ^= 1;
-		check_eq(conn_sources_over_mt(cs, &near), rows[i].same);
+		check_eq(conn_sources_at_limit_mt(cs, &near), rows[i].same);
 	}
 	free(region.base);
 }
@@ -82,9 +82,9 @@ a_link_local_address_is_one_source(void **state)
 	const struct ip_addr ip = {{0xfe, 0x80, [15] = 1}}, near = {{0xfe, 0x80, [15] = 2}};
 	uint32_t place;
 
-	check_eq(conn_sources_enter_mt(cs, &ip, &place), SOURCES_IN);
-	check(conn_sources_over_mt(cs, &ip));
-	check(!conn_sources_over_mt(cs, &near));
+	check_eq(conn_sources_add_mt(cs, &ip, &place), SOURCES_ADDED);
+	check(conn_sources_at_limit_mt(cs, &ip));
+	check(!conn_sources_at_limit_mt(cs, &near));
 	free(region.base);
 }
 
@@ -101,10 +101,10 @@ every_connection_finds_a_place(void **state)
 		for (uint32_t i = 0; i < CONNS; i++) {
 			const struct ip_addr ip = v4(round * CONNS + i);
 
-			check_eq(conn_sources_enter_mt(cs, &ip, &place[i]), SOURCES_IN);
+			check_eq(conn_sources_add_mt(cs, &ip, &place[i]), SOURCES_ADDED);
 		}
 		for (uint32_t i = 0; i < CONNS; i++)
-			conn_sources_leave_mt(cs, place[i]);
+			conn_sources_remove_mt(cs, place[i]);
 	}
 	free(place);
 	free(region.base);
@@ -121,12 +121,12 @@ core(void *arg)
 		const struct ip_addr ip = v4(n);
 		uint32_t place;
 
-		if (conn_sources_enter_mt(shared, &ip, &place) != SOURCES_IN)
+		if (conn_sources_add_mt(shared, &ip, &place) != SOURCES_ADDED)
 			continue;
 		wrong += ++inside[n] > LIMIT;
 		taken++;
 		inside[n]--;
-		conn_sources_leave_mt(shared, place);
+		conn_sources_remove_mt(shared, place);
 	}
 	return arg;
 }
@@ -143,7 +143,7 @@ no_core_lets_one_too_many_in_while_another_counts(void **state)
 
 		/* Two of three are taken for good, so that the last one is fought for. */
 		for (uint32_t i = 0; i + 1 < LIMIT; i++, inside[n]++)
-			check_eq(conn_sources_enter_mt(shared, &ip, &place), SOURCES_IN);
+			check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);
 	}
 	for (uint32_t i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, core, NULL);
@@ -154,8 +154,8 @@ no_core_lets_one_too_many_in_while_another_counts(void **state)
 	for (uint32_t n = 0; n < 4; n++) {
 		const struct ip_addr ip = v4(n);
 
-		check_eq(conn_sources_enter_mt(shared, &ip, &place), SOURCES_IN);
-		check_eq(conn_sources_enter_mt(shared, &ip, &place), SOURCES_OVER);
+		check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);
+		check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_OVER_LIMIT);
 	}
 	free(region.base);
 }

@@ -56,7 +56,7 @@ an_echo_of_any_length_comes_back_whole(void **state)
 		for (uint32_t len = 0; len <= 64; len++)
 			check_echo(r, len, 0);
 		check_echo(r, ECHO_MAX, 0);
-		check_eq(r->np->sent[0].mark, caps[i] != 0 ? FRAME_IP_CKSUM_FILL : 0);
+		check_eq(r->np->sent[0].ol_flags, caps[i] != 0 ? FRAME_IP_CKSUM_FILL : 0);
 		rig_free(r);
 	}
 }

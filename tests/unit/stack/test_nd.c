@@ -151,7 +151,7 @@ nobody_is_known_unasked(void **state)
 
 	hear_tell(r, peer_ip6, peer_mac, 0x60000000);
 	hear_tell(r, peer_ip6, peer_mac, 0x20000000);
-	check_eq(rig_count(r, DROP_ND_UNASKED), 2);
+	check_eq(rig_count(r, DROP_ND_UNSOLICITED), 2);
 	hear_ask(r, far_ip6, our_link6); /* no route of ours goes through it */
 	check_eq(rig_count(r, ND_LEARNED), 0);
 	check_hop(r, peer_ip6, other_mac);
@@ -176,7 +176,7 @@ what_comes_in_a_fragment_is_not_believed(void **state)
 	check_eq(rig_count(r, DROP_ND_FORMAT), 2);
 	len = frame6_insert(p, frame6_nd(p, 135, our_link6), 60, options[1], sizeof options[1]);
 	hear(r, p, len);
-	check_eq(rig_count(r, ND_ANSWERED), 1);
+	check_eq(rig_count(r, ND_ADVERTS_SENT), 1);
 	rig_free(r);
 }
 
@@ -198,7 +198,7 @@ a_question_goes_to_the_targets_group_once_a_second(void **state)
 		check_asked(r, rows[i].hop, rows[i].from);
 		check_hop(r, rows[i].dst, other_mac);
 		check_eq(r->np->sent_count, 0);
-		r->now_ns += NEIGH_ASK_NS;
+		r->now_ns += NEIGH_SOLICIT_NS;
 		check_hop(r, rows[i].dst, other_mac);
 		check_asked(r, rows[i].hop, rows[i].from);
 		hear_tell(r, rows[i].hop, gateway_mac, 0x60000000);
@@ -217,30 +217,30 @@ a_known_neighbour_moves_only_by_override(void **state)
 	check_hop(r, peer_ip6, peer_mac);
 	hear_tell(r, peer_ip6, gateway_mac, 0x40000000);
 	check_hop(r, peer_ip6, peer_mac);
-	check_eq(rig_count(r, DROP_ND_UNASKED), 1);
+	check_eq(rig_count(r, DROP_ND_UNSOLICITED), 1);
 	hear_tell(r, peer_ip6, gateway_mac, 0x20000000);
 	check_hop(r, peer_ip6, gateway_mac);
 	/* A known MAC that nobody asked for confirms nothing. */
 	r->now_ns += NEIGH_REACHABLE_NS;
 	hear_tell(r, peer_ip6, gateway_mac, 0x20000000);
-	check_eq(rig_count(r, DROP_ND_UNASKED), 2);
+	check_eq(rig_count(r, DROP_ND_UNSOLICITED), 2);
 	check_hop(r, peer_ip6, gateway_mac);
 	check_asked(r, peer_ip6, our_ip6);
 	rig_free(r);
 }
 
 static void
-questions_are_answered_up_to_a_ration(void **state)
+solicitations_are_answered_up_to_a_rate_limit(void **state)
 {
 	struct rig *r = rig_new(&plain);
 
-	for (uint32_t i = 0; i < NEIGHBOURS_MAX + 5; i++)
+	for (uint32_t i = 0; i < NEIGH_REPLIES_MAX + 5; i++)
 		hear_ask(r, peer_ip6, our_ip6);
-	check_eq(rig_count(r, ND_ANSWERED), NEIGHBOURS_MAX);
-	check_eq(rig_count(r, DROP_NEIGH_RATION), 5);
-	r->now_ns += RATION_NS;
+	check_eq(rig_count(r, ND_ADVERTS_SENT), NEIGH_REPLIES_MAX);
+	check_eq(rig_count(r, DROP_NEIGH_RATE_LIMIT), 5);
+	r->now_ns += RATE_LIMIT_NS;
 	hear_ask(r, peer_ip6, our_ip6);
-	check_eq(rig_count(r, ND_ANSWERED), NEIGHBOURS_MAX + 1);
+	check_eq(rig_count(r, ND_ADVERTS_SENT), NEIGH_REPLIES_MAX + 1);
 	rig_free(r);
 }
 
@@ -287,7 +287,7 @@ an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
 			len = frame6_insert(p, len, 60, chain, sizeof chain);
 		frame6_fix(p, len);
 		hear(r, p, len);
-		r->now_ns += RATION_NS;
+		r->now_ns += RATE_LIMIT_NS;
 		check_eq(r->np->sent_count, 1);
 		check_eq(r->np->sent[0].len, 62 + size);
 		check(frame6_good(sent, 62 + size));
@@ -321,15 +321,15 @@ an_echo_to_all_nodes_is_answered_from_the_link(void **state)
 }
 
 static void
-echoes_are_answered_up_to_a_ration(void **state)
+echoes_are_answered_up_to_a_rate_limit(void **state)
 {
 	struct rig *r = rig_new(&plain);
 	uint8_t p[NET_FRAME_BYTES];
 
-	for (uint32_t i = 0; i < ECHOES_MAX + 4; i++)
+	for (uint32_t i = 0; i < ECHO_REPLIES_MAX + 4; i++)
 		hear(r, p, i % 2 ? frame6_echo(p, "x", 1) : frame_echo(p, "x", 1, 0));
-	check_eq(rig_count(r, ICMP_ECHOED), ECHOES_MAX);
-	check_eq(rig_count(r, DROP_ICMP_RATION), 4);
+	check_eq(rig_count(r, ICMP_ECHO_REPLIES), ECHO_REPLIES_MAX);
+	check_eq(rig_count(r, DROP_ICMP_RATE_LIMIT), 4);
 	rig_free(r);
 }
 
@@ -346,14 +346,14 @@ answer(struct rig *r)
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint8_t *p = fresh ? udp_begin(r->stack, &d[i].from, &room_bytes)
-				   : udp_here(r->stack, &d[i], &room_bytes);
+				   : udp_reply_buffer(r->stack, &d[i], &room_bytes);
 
 		for (uint32_t k = 0; k < answer_bytes; k++)
 			p[k] = (uint8_t)(k * 5 + 1);
 		if (fresh)
 			udp_commit(r->stack, answer_bytes);
 		else
-			udp_answer_here(r->stack, &d[i], answer_bytes);
+			udp_reply_in_place(r->stack, &d[i], answer_bytes);
 	}
 }
 
@@ -399,7 +399,7 @@ a_datagram_is_answered_from_the_address_it_went_to(void **state)
 		frame6_fix(p, len);
 		check_answer(r, p, len, ours);
 		check_eq(room_bytes, NET_MTU - 48 - (n & 8 && !fresh ? 8 : 0));
-		check_eq(r->np->sent[0].mark, caps[n & 1] ? FRAME_L4_CKSUM_FILL : 0);
+		check_eq(r->np->sent[0].ol_flags, caps[n & 1] ? FRAME_L4_CKSUM_FILL : 0);
 		rig_free(r);
 	}
 }
@@ -450,7 +450,7 @@ a_vlan_hears_its_own_and_tags_what_it_says(void **state)
 		fresh = i == 1;
 		if (rows[i].tag != 0xffff)
 			len = frame_tag(p, len, rows[i].tag);
-		rig_mark(r);
+		rig_ol_flags(r);
 		r->np->sent_count = 0;
 		check(net_port_put(r->np, p, len, 0));
 		rig_turn(r, answer);
@@ -492,11 +492,11 @@ main(void)
 		cmocka_unit_test(what_comes_in_a_fragment_is_not_believed),
 		cmocka_unit_test(a_question_goes_to_the_targets_group_once_a_second),
 		cmocka_unit_test(a_known_neighbour_moves_only_by_override),
-		cmocka_unit_test(questions_are_answered_up_to_a_ration),
+		cmocka_unit_test(solicitations_are_answered_up_to_a_rate_limit),
 		cmocka_unit_test(both_addresses_are_announced_at_start),
 		cmocka_unit_test(an_echo_of_any_length_comes_back_from_the_address_it_went_to),
 		cmocka_unit_test(an_echo_to_all_nodes_is_answered_from_the_link),
-		cmocka_unit_test(echoes_are_answered_up_to_a_ration),
+		cmocka_unit_test(echoes_are_answered_up_to_a_rate_limit),
 		cmocka_unit_test(a_datagram_is_answered_from_the_address_it_went_to),
 		cmocka_unit_test(nobody_speaks_from_a_mapped_address),
 		cmocka_unit_test(a_vlan_hears_its_own_and_tags_what_it_says),

@@ -73,10 +73,10 @@ an_entry_ages_from_reachable_over_stale_to_forgotten(void **state)
 	check_entry(t, ip4(IP), NOW - 1, NEIGH_REACHABLE, mac_a); /* another core's clock */
 	check_entry(t, ip4(IP), NOW + NEIGH_REACHABLE_NS - 1, NEIGH_REACHABLE, mac_a);
 	check_entry(t, ip4(IP), NOW + NEIGH_REACHABLE_NS, NEIGH_STALE, mac_a);
-	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS - 1, NEIGH_STALE, mac_a);
-	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS, NEIGH_UNKNOWN, NULL);
-	check(neigh_update_mt(t, ip4(IP), mac_b, NOW + NEIGH_FORGET_NS));
-	check_entry(t, ip4(IP), NOW + NEIGH_FORGET_NS, NEIGH_REACHABLE, mac_b);
+	check_entry(t, ip4(IP), NOW + NEIGH_EXPIRE_NS - 1, NEIGH_STALE, mac_a);
+	check_entry(t, ip4(IP), NOW + NEIGH_EXPIRE_NS, NEIGH_UNKNOWN, NULL);
+	check(neigh_update_mt(t, ip4(IP), mac_b, NOW + NEIGH_EXPIRE_NS));
+	check_entry(t, ip4(IP), NOW + NEIGH_EXPIRE_NS, NEIGH_REACHABLE, mac_b);
 	free(memory);
 }
 
@@ -87,7 +87,7 @@ an_update_makes_no_entry_but_answers_a_question(void **state)
 
 	check(!neigh_update_mt(t, ip4(IP), mac_a, NOW));
 	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
-	check(neigh_may_ask_mt(t, ip4(IP), NOW));
+	check(neigh_may_solicit_mt(t, ip4(IP), NOW));
 	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
 	check(!neigh_update_mt(t, ip4(IP + 1), mac_a, NOW));
 	check(neigh_update_mt(t, ip4(IP), mac_a, NOW));
@@ -105,12 +105,12 @@ a_question_is_asked_once_a_second(void **state)
 		struct neigh_table *t = table_new();
 		const uint64_t now = starts[i];
 
-		check(neigh_may_ask_mt(t, ip4(IP), now));
-		check(!neigh_may_ask_mt(t, ip4(IP), now));
-		check(neigh_may_ask_mt(t, ip4(IP + 1), now));
-		check(!neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS - 1));
-		check(neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS + 1));
-		check(!neigh_may_ask_mt(t, ip4(IP), now + NEIGH_ASK_NS + 1));
+		check(neigh_may_solicit_mt(t, ip4(IP), now));
+		check(!neigh_may_solicit_mt(t, ip4(IP), now));
+		check(neigh_may_solicit_mt(t, ip4(IP + 1), now));
+		check(!neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS - 1));
+		check(neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS + 1));
+		check(!neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS + 1));
 		free(memory);
 	}
 }
@@ -124,7 +124,7 @@ a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
 		check(neigh_learn_mt(t, in_set(i), mac_a, NOW + i));
 	check(!neigh_learn_mt(t, late, mac_b, NOW + NEIGH_WAYS));
-	check(!neigh_may_ask_mt(t, late, NOW + NEIGH_WAYS));
+	check(!neigh_may_solicit_mt(t, late, NOW + NEIGH_WAYS));
 	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another */
 
 	/* All stale but the first, which was heard again: the oldest of the others goes. */
@@ -146,11 +146,11 @@ unanswered_questions_make_room_only_after_a_second(void **state)
 	const struct ip_addr *late = in_set(NEIGH_WAYS);
 
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
-		check(neigh_may_ask_mt(t, in_set(i), NOW));
-	check(!neigh_may_ask_mt(t, late, NOW));
-	check(!neigh_learn_mt(t, late, mac_a, NOW + NEIGH_ASK_NS - 1));
-	check(neigh_learn_mt(t, late, mac_a, NOW + NEIGH_ASK_NS));
-	check_entry(t, late, NOW + NEIGH_ASK_NS, NEIGH_REACHABLE, mac_a);
+		check(neigh_may_solicit_mt(t, in_set(i), NOW));
+	check(!neigh_may_solicit_mt(t, late, NOW));
+	check(!neigh_learn_mt(t, late, mac_a, NOW + NEIGH_SOLICIT_NS - 1));
+	check(neigh_learn_mt(t, late, mac_a, NOW + NEIGH_SOLICIT_NS));
+	check_entry(t, late, NOW + NEIGH_SOLICIT_NS, NEIGH_REACHABLE, mac_a);
 	free(memory);
 }
 

@@ -37,9 +37,9 @@ serve(struct rig *r)
 		memcpy(got.bytes, d[i].payload.data, d[i].payload.len);
 		if (!got.answer)
 			continue;
-		p = udp_here(r->stack, &d[i], &room);
+		p = udp_reply_buffer(r->stack, &d[i], &room);
 		memset(p, 'a', room);
-		udp_answer_here(r->stack, &d[i], room);
+		udp_reply_in_place(r->stack, &d[i], room);
 	}
 }
 
@@ -119,7 +119,7 @@ check_whole(const struct rig *r)
 	check_eq(got.seen, 1);
 	check_eq(got.len, l4_len - 8);
 	check_bytes(got.bytes, l4 + 8, l4_len - 8);
-	check_eq(rig_count(r, FRAG_WHOLE), 1);
+	check_eq(rig_count(r, FRAG_REASSEMBLED), 1);
 	check_eq(rig_count(r, UDP_RECEIVED), 1);
 }
 
@@ -159,14 +159,14 @@ a_datagram_comes_out_whole_in_any_order(void **state)
 }
 
 static void
-the_largest_comes_out_whole_in_the_most_pieces(void **state)
+the_largest_is_reassembled_from_the_most_fragments(void **state)
 {
 	for (uint32_t v6 = 0; v6 < 2; v6++) {
 		struct rig *r = rig_here();
 
 		make_datagram(v6, REASM_BYTES - 8);
-		for (uint32_t i = 0; i < REASM_PIECES_MAX; i++)
-			put(r, v6, (struct cut){i * 512, 512, i + 1 < REASM_PIECES_MAX, 9});
+		for (uint32_t i = 0; i < REASM_FRAGMENTS_MAX; i++)
+			put(r, v6, (struct cut){i * 512, 512, i + 1 < REASM_FRAGMENTS_MAX, 9});
 		check_whole(r);
 		rig_free(r);
 	}
@@ -178,7 +178,7 @@ keep_all(struct rig *r)
 	uint32_t count;
 
 	stack_datagrams(r->stack, &count);
-	stack_datagrams_keep(r->stack, 0);
+	stack_datagrams_defer(r->stack, 0);
 }
 
 /* A datagram that the service keeps stays whole, whatever comes meanwhile to the same place: as
@@ -239,10 +239,10 @@ what_waits_of_one_source_leaves_memory_for_another(void **state)
 			check(net_port_put(r->np, p, fragment(p, v6, c), 0));
 		}
 		if (id == 4 * REASM_SETS * REASM_WAYS)
-			rig_mark(r);
+			rig_ol_flags(r);
 		rig_turn(r, keep_all);
 	}
-	whole = rig_count(r, FRAG_WHOLE) - rig_count(r, DROP_UDP_BACKLOG);
+	whole = rig_count(r, FRAG_REASSEMBLED) - rig_count(r, DROP_UDP_BACKLOG);
 	check(whole >= others - 2);
 	memset(&got, 0, sizeof got);
 	rig_turn(r, serve);
@@ -269,7 +269,7 @@ struct row {
 /* Of a datagram of 1008 bytes, header included. */
 static const struct row rows[] = {
 	{"overlap by one unit", {{0, 512, true}, {504, 504, false}}, 2, 0, DROP_FRAG_OVERLAP},
-	{"one inside another", {{0, 512, true}, {8, 16, true}}, 2, 0, DROP_FRAG_TWICE},
+	{"one inside another", {{0, 512, true}, {8, 16, true}}, 2, 0, DROP_FRAG_DUPLICATE},
 	{"two ends", {{504, 504, false}, {496, 8, false}}, 2, 0, DROP_FRAG_OVERLAP},
 	{"beyond the end", {{504, 104, false}, {608, 8, true}}, 2, 0, DROP_FRAG_OVERLAP},
 	{"an end before what is there", {{608, 8, true}, {8, 104, false}}, 2, 0, DROP_FRAG_OVERLAP},
@@ -278,11 +278,11 @@ static const struct row rows[] = {
 	 2,
 	 0,
 	 DROP_FRAG_OVERLAP},
-	{"the same twice", {{0, 512, true}, {0, 512, true}}, 2, 0, DROP_FRAG_TWICE},
-	{"the last twice", {{504, 504, false}, {504, 504, false}}, 2, 0, DROP_FRAG_TWICE},
+	{"the same twice", {{0, 512, true}, {0, 512, true}}, 2, 0, DROP_FRAG_DUPLICATE},
+	{"the last twice", {{504, 504, false}, {504, 504, false}}, 2, 0, DROP_FRAG_DUPLICATE},
 	{"half a unit in the middle", {{0, 508, true}}, 1, 0, DROP_FRAG_LEN},
 	{"nothing", {{8, 0, true}}, 1, 0, DROP_FRAG_LEN},
-	{"past the room", {{REASM_BYTES - 8, 16, true}}, 1, 0, DROP_FRAG_LARGE},
+	{"past the room", {{REASM_BYTES - 8, 16, true}}, 1, 0, DROP_FRAG_TOO_LONG},
 	{"late", {{0, 512, true}, {504, 504, false}, {512, 8, true}}, 3, 0, DROP_FRAG_LATE},
 };
 
@@ -303,7 +303,7 @@ what_cannot_be_is_given_up_for_the_reason_of_its_row(void **state)
 			/* What overlaps and says the same is still an overlap, unless it is a
 			 * fragment that came before. */
 			l4[500]++;
-			if (row->counter == DROP_FRAG_TWICE)
+			if (row->counter == DROP_FRAG_DUPLICATE)
 				l4[500]--;
 		}
 		if (rig_count(r, row->counter) == 0)
@@ -315,14 +315,14 @@ what_cannot_be_is_given_up_for_the_reason_of_its_row(void **state)
 }
 
 static void
-too_many_pieces_are_given_up(void **state)
+too_many_fragments_are_dropped(void **state)
 {
 	struct rig *r = rig_here();
 
 	make_datagram(false, 2000);
-	for (uint32_t i = 0; i <= REASM_PIECES_MAX; i++)
+	for (uint32_t i = 0; i <= REASM_FRAGMENTS_MAX; i++)
 		put(r, false, (struct cut){i * 8, 8, true, 5});
-	check_eq(rig_count(r, DROP_FRAG_PIECES), 1);
+	check_eq(rig_count(r, DROP_FRAG_TOO_MANY), 1);
 	rig_free(r);
 }
 
@@ -357,7 +357,7 @@ the_oldest_makes_room_and_the_newest_comes_out_whole(void **state)
 		r->now_ns += 1000;
 		put(r, true, (struct cut){0, 512, true, id});
 	}
-	check(rig_count(r, DROP_FRAG_MADE_ROOM) >= begun - REASM_SETS * REASM_WAYS);
+	check(rig_count(r, DROP_FRAG_EVICTED) >= begun - REASM_SETS * REASM_WAYS);
 	put(r, true, (struct cut){512, 496, false, begun - 1});
 	check_whole(r);
 	rig_free(r);
@@ -370,7 +370,7 @@ one_after_the_other_comes_out_whole(void **state)
 
 	for (uint32_t id = 0; id < 4 * REASM_SETS * REASM_WAYS; id++) {
 		make_datagram(true, 1000);
-		rig_mark(r);
+		rig_ol_flags(r);
 		put(r, true, (struct cut){0, 512, true, id});
 		put(r, true, (struct cut){512, 496, false, id});
 		check_whole(r);
@@ -440,7 +440,7 @@ without_udp_there_is_nothing_to_put_together(void **state)
 
 	make_datagram(false, 1000);
 	put(r, false, (struct cut){0, 512, true, 5});
-	check_eq(rig_count(r, DROP_FRAG_OFF), 1);
+	check_eq(rig_count(r, DROP_FRAG_UDP_OFF), 1);
 	rig_free(r);
 }
 
@@ -449,11 +449,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_datagram_comes_out_whole_in_any_order),
-		cmocka_unit_test(the_largest_comes_out_whole_in_the_most_pieces),
+		cmocka_unit_test(the_largest_is_reassembled_from_the_most_fragments),
 		cmocka_unit_test(one_that_is_kept_stays_whole_until_it_is_read),
 		cmocka_unit_test(what_waits_of_one_source_leaves_memory_for_another),
 		cmocka_unit_test(what_cannot_be_is_given_up_for_the_reason_of_its_row),
-		cmocka_unit_test(too_many_pieces_are_given_up),
+		cmocka_unit_test(too_many_fragments_are_dropped),
 		cmocka_unit_test(what_is_late_begins_anew_and_is_counted),
 		cmocka_unit_test(the_oldest_makes_room_and_the_newest_comes_out_whole),
 		cmocka_unit_test(one_after_the_other_comes_out_whole),

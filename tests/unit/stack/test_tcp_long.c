@@ -24,8 +24,8 @@ an_old_recovery_holds_nothing_back(void **unused)
 		c = (struct conn){.recover = 0xffffff80u};
 		c.snd_una = c.recover + rows[i].since;
 		c.snd_nxt = c.snd_max = c.snd_una + 10000;
-		conn_troubled(&c);
-		check(c.flags & CONN_TROUBLED);
+		conn_enter_disorder(&c);
+		check(c.flags & CONN_DISORDER);
 		check_eq(!seq_after(c.snd_una, c.recover), rows[i].holds);
 	}
 }

@@ -3,7 +3,7 @@
  * wheel is popped as it asks to be, and one pop's work is bounded. Method: seeded random arming
  * over all distances, against a table of deadlines.
  */
-#include "stack/wheel.h"
+#include "stack/timer_wheel.h"
 
 #include "support/test.h"
 
@@ -74,7 +74,7 @@ timers_fire_once_and_on_time(void **unused)
 		struct timer *one = &t[random_u64() % NODES];
 
 		if (random_u64() % 8 == 0) {
-			wheel_unarm(&w, &one->node);
+			wheel_disarm(&w, &one->node);
 			one->at_ns = WHEEL_NEVER;
 		} else {
 			const uint64_t span = 1ull << (random_u64() % 46);
@@ -128,7 +128,7 @@ a_wheel_without_timers_asks_for_nothing(void **unused)
 	for (uint32_t i = 0; i < NODES; i++)
 		wheel_arm(&w, &t[i].node, i * i * TICK_NS * 50);
 	for (uint32_t i = 0; i < NODES; i++)
-		wheel_unarm(&w, &t[i].node);
+		wheel_disarm(&w, &t[i].node);
 	check(wheel_next(&w) == WHEEL_NEVER);
 }
 

@@ -48,10 +48,10 @@ answer_here(struct rig *r)
 		uint8_t *p;
 
 		look(&d[i]);
-		p = udp_here(r->stack, &d[i], &service.room);
+		p = udp_reply_buffer(r->stack, &d[i], &service.room);
 		check(p == d[i].payload.data);
 		fill(p, service.answer_len);
-		udp_answer_here(r->stack, &d[i], service.answer_len);
+		udp_reply_in_place(r->stack, &d[i], service.answer_len);
 	}
 }
 
@@ -190,7 +190,7 @@ an_answer_of_any_length_leaves_in_its_requests_frame(void **state)
 			check_eq(service.room, PAYLOAD_MAX);
 			check_eq(r->np->sent_count, 1);
 			check_answer(&r->np->sent[0], lens[k]);
-			check_eq(r->np->sent[0].mark, mark);
+			check_eq(r->np->sent[0].ol_flags, mark);
 		}
 		rig_free(r);
 	}
@@ -310,7 +310,7 @@ fresh_datagrams_leave_room_for_every_answer_in_place(void **state)
 	service.answer_len = 20;
 	rig_turn(r, fresh_first_then_here);
 	check_eq(rig_count(r, UDP_ANSWERED), BURST_MAX);
-	check_eq(service.sent, OUTBOX_MAX - BURST_MAX - 64);
+	check_eq(service.sent, TX_QUEUE_MAX - BURST_MAX - 64);
 	check_eq(r->np->sent_count, service.sent + BURST_MAX);
 	rig_free(r);
 }

@@ -293,7 +293,7 @@ static const struct {
 #define GOLDEN (sizeof golden / sizeof golden[0])
 
 static bool
-make(uint32_t i, struct steer_plan *plan, struct fault *f)
+make(uint32_t i, struct steer_plan *plan, struct error *err)
 {
 	struct profile p = {
 		.spread = golden[i].spread,
@@ -309,7 +309,7 @@ make(uint32_t i, struct steer_plan *plan, struct fault *f)
 	cfg.udp_port_per_core = golden[i].udp_ports;
 	cfg.udp_port = 11211;
 	strcpy(p.name, golden[i].port);
-	return steer_make(plan, &cfg, &p, &golden[i].caps, f);
+	return steer_plan_make(plan, &cfg, &p, &golden[i].caps, err);
 }
 
 static void
@@ -317,10 +317,10 @@ a_plan_says_what_it_chose_or_what_was_not_possible(void **state)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
-		struct fault f;
-		const bool ok = make(i, &plan, &f);
+		struct error err;
+		const bool ok = make(i, &plan, &err);
 
-		check_str(ok ? plan.words : f.text, golden[i].words);
+		check_str(ok ? plan.words : err.text, golden[i].words);
 		check_eq(ok, strncmp(golden[i].words, "--", 2) != 0);
 		if (!ok)
 			continue;
@@ -336,9 +336,9 @@ rss_is_asked_for_only_where_the_nic_shall_hash(void **state)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
-		struct fault f;
+		struct error err;
 
-		if (make(i, &plan, &f))
+		if (make(i, &plan, &err))
 			check_eq(plan.rss_fields, strstr(golden[i].words, "RSS over") != NULL
 							  ? golden[i].caps.rss_fields
 							  : 0);
@@ -354,15 +354,15 @@ rules_fit_the_nic_and_never_contradict_each_other(void **state)
 		const struct flow_limits *limits = golden[i].flow;
 		const struct steer_rule *director = NULL;
 		struct steer_plan plan;
-		struct fault f;
+		struct error err;
 
-		if (!make(i, &plan, &f))
+		if (!make(i, &plan, &err))
 			continue;
 		for (uint32_t r = 0; r < plan.rule_count; r++) {
 			const struct steer_rule *rule = &plan.rules[r];
 
 			check(rule->queue < plan.queues);
-			check(rule->words[0] != '\0' && rule->otherwise != NULL);
+			check(rule->words[0] != '\0' && rule->if_refused != NULL);
 			check(rule->match.ip_version != 6 || limits->ipv6);
 			check(rule->kind != STEER_EXACT || limits->five_tuple_max > 0);
 			for (uint32_t other = 0; other < r; other++)
@@ -400,9 +400,9 @@ rules_for_tcp_share_out_the_even_ports_of_clients(void **state)
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		uint32_t share[CORES_MAX] = {0};
 		struct steer_plan plan;
-		struct fault f;
+		struct error err;
 
-		if (!make(i, &plan, &f) || strstr(golden[i].words, "by client port") == NULL)
+		if (!make(i, &plan, &err) || strstr(golden[i].words, "by client port") == NULL)
 			continue;
 		for (uint32_t port = 32768; port < 61000; port += 2) {
 			check(queue_of_port(&plan, port) < plan.queues);
@@ -419,11 +419,11 @@ the_table_gives_every_queue_its_share(void **state)
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		uint32_t share[CORES_MAX] = {0};
 		struct steer_plan plan;
-		struct fault f;
+		struct error err;
 
 		uint32_t queues;
 
-		if (!make(i, &plan, &f) || plan.reta_size == 0)
+		if (!make(i, &plan, &err) || plan.reta_size == 0)
 			continue;
 		queues = golden[i].rss_queues != 0 && golden[i].rss_queues < plan.queues
 				 ? golden[i].rss_queues
@@ -501,9 +501,9 @@ both_directions_of_a_flow_hash_alike(void **state)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
-		struct fault f;
+		struct error err;
 
-		if (!make(i, &plan, &f) || plan.rss_key_bytes == 0)
+		if (!make(i, &plan, &err) || plan.rss_key_bytes == 0)
 			continue;
 		check_eq(plan.rss_key_bytes, golden[i].caps.rss_key_bytes);
 		for (uint32_t v = 0; v < sizeof vectors / sizeof vectors[0]; v++) {
@@ -528,12 +528,12 @@ the_key_spreads_one_client_evenly(void **state)
 	const uint32_t flows = 4096, queues = 16;
 	uint32_t share[16] = {0};
 	struct steer_plan plan;
-	struct fault f;
+	struct error err;
 	uint32_t i = 0;
 
 	while (golden[i].caps.rss_key_bytes == 0 || golden[i].cores < queues)
 		i++;
-	check(make(i, &plan, &f));
+	check(make(i, &plan, &err));
 	for (uint32_t n = 0; n < flows; n++) {
 		input[8] = (uint8_t)((32768 + 2 * n) >> 8);
 		input[9] = (uint8_t)(2 * n);
@@ -544,19 +544,19 @@ the_key_spreads_one_client_evenly(void **state)
 }
 
 static void
-what_a_port_promises_is_enough_for_a_plan(void **state)
+the_largest_caps_are_enough_for_a_plan(void **state)
 {
 	for (enum spread s = SPREAD_NONE; s <= SPREAD_PEER; s++) {
 		const struct profile p = {.name = "x", .spread = s, .queues_max = 4};
 		struct port_caps promise;
 		struct steer_plan plan;
 		struct config cfg;
-		struct fault f;
+		struct error err;
 
 		config_defaults(&cfg);
-		steer_promise(&p, &promise);
+		steer_caps_max(&p, &promise);
 		for (cfg.cores = 1; cfg.cores <= 5; cfg.cores++) {
-			check(steer_make(&plan, &cfg, &p, &promise, &f));
+			check(steer_plan_make(&plan, &cfg, &p, &promise, &err));
 			check_eq(plan.handover,
 				 cfg.cores == 5 || (s == SPREAD_NONE && cfg.cores > 1));
 		}
@@ -570,16 +570,16 @@ fewer_queues_than_the_port_has_are_a_choice_and_no_fallback(void **state)
 	struct port_caps promise;
 	struct steer_plan plan;
 	struct config cfg;
-	struct fault f;
+	struct error err;
 
 	config_defaults(&cfg);
 	cfg.cores = 4;
 	cfg.queues = 2;
-	steer_promise(&p, &promise);
-	check(steer_make(&plan, &cfg, &p, &promise, &f));
+	steer_caps_max(&p, &promise);
+	check(steer_plan_make(&plan, &cfg, &p, &promise, &err));
 	check_eq(plan.queues, 2);
 	check(plan.handover && !plan.fallback);
-	check_str(steer_way(&plan), "software");
+	check_str(steer_mode(&plan), "software");
 }
 
 int
@@ -594,7 +594,7 @@ main(void)
 		cmocka_unit_test(the_hash_of_these_tests_is_the_published_one),
 		cmocka_unit_test(both_directions_of_a_flow_hash_alike),
 		cmocka_unit_test(the_key_spreads_one_client_evenly),
-		cmocka_unit_test(what_a_port_promises_is_enough_for_a_plan),
+		cmocka_unit_test(the_largest_caps_are_enough_for_a_plan),
 		cmocka_unit_test(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback),
 	};
 

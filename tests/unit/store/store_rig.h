@@ -6,7 +6,7 @@
 #ifndef CLOCKOO_STORE_RIG_H
 #define CLOCKOO_STORE_RIG_H
 
-#include "store/inside.h"
+#include "store/store_internal.h"
 
 #include <stdlib.h>
 
@@ -91,7 +91,7 @@ turns(struct store_core *sc, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		store_turn(sc, sc->now_s);
-		store_tidy(sc);
+		store_housekeeping(sc);
 	}
 }
 
@@ -203,13 +203,13 @@ holds(struct store_core *sc, const char *key, const char *value)
 	return value_is(sc, find(sc, key), text(value));
 }
 
-/* As hands do when they have taken marks away: the next use of an item is news. */
+/* As hands do when they have cleared reference bits: the next use of an item is news. */
 static inline void
 step_stamp(struct store *st)
 {
-	const uint32_t now = slab_stamp(&st->slab) >> ITEM_STAMP_SHIFT;
+	const uint32_t now = slab_clock_stamp(&st->slab) >> ITEM_CLOCK_STAMP_SHIFT;
 
-	atomic_store(&st->slab.stamp, (now + 1) << ITEM_STAMP_SHIFT);
+	atomic_store(&st->slab.clock_stamp, (now + 1) << ITEM_CLOCK_STAMP_SHIFT);
 }
 
 static inline uint64_t

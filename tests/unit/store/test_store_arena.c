@@ -20,20 +20,20 @@ value_of(uint32_t i)
 }
 
 static void
-the_head_says_what_the_rest_is(void **state)
+the_arena_header_describes_the_arena(void **state)
 {
 	struct rig rig = rig_up(8, 1);
-	struct arena_stamp stamp;
+	struct arena_header header;
 
-	memcpy(&stamp, rig.store->arena.base, sizeof stamp);
-	check_bytes(&stamp.magic, "clockoo", 8);
-	check_eq(stamp.layout_version, ARENA_LAYOUT_VERSION);
-	check_eq(stamp.stamp_bytes, 40);
-	check_eq(stamp.shift, 3);
-	check_eq(stamp.page_shift, SLAB_PAGE_SHIFT_MIN);
-	check_eq(stamp.page_count, rig.store->arena.page_count);
-	check_eq(stamp.bucket_count, index_bucket_count(&rig.store->ix));
-	check_eq(stamp.seed, 0x5eed);
+	memcpy(&header, rig.store->arena.base, sizeof header);
+	check_bytes(&header.magic, "clockoo", 8);
+	check_eq(header.layout_version, ARENA_LAYOUT_VERSION);
+	check_eq(header.header_bytes, 40);
+	check_eq(header.shift, 3);
+	check_eq(header.page_shift, SLAB_PAGE_SHIFT_MIN);
+	check_eq(header.page_count, rig.store->arena.page_count);
+	check_eq(header.bucket_count, index_bucket_count(&rig.store->ix));
+	check_eq(header.seed, 0x5eed);
 	rig_down(&rig);
 }
 
@@ -42,7 +42,7 @@ static void
 version_three_of_the_layout_is_this(void **state)
 {
 	check_eq(ARENA_LAYOUT_VERSION, 3);
-	check_eq(ITEM_STAMP, 0x3ffu << 18);
+	check_eq(ITEM_CLOCK_STAMP, 0x3ffu << 18);
 	check_eq(ITEM_LEN_MAX, 1023);
 	check_eq(sizeof(struct bucket), 64);
 	check_eq(offsetof(struct bucket, ref), 24);
@@ -51,7 +51,7 @@ version_three_of_the_layout_is_this(void **state)
 	check_eq(offsetof(struct item, body), 8);
 	check_eq(ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY << 4 | ITEM_HAS_LONG << 8 | ITEM_IS_CHUNKED << 12,
 		 0x8421);
-	check_eq(ITEM_USED >> 28 | ITEM_WON >> 24 | ITEM_STALE >> 20 | ITEM_BINARY_KEY >> 16,
+	check_eq(ITEM_FETCHED >> 28 | ITEM_WON >> 24 | ITEM_STALE >> 20 | ITEM_BINARY_KEY >> 16,
 		 0x8421);
 	check_eq(sizeof(struct item_long), 16);
 	check_eq(offsetof(struct chunk, owner), 4);
@@ -113,7 +113,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_head_says_what_the_rest_is),
+		cmocka_unit_test(the_arena_header_describes_the_arena),
 		cmocka_unit_test(the_largest_store_names_its_last_page),
 		cmocka_unit_test(version_three_of_the_layout_is_this),
 		cmocka_unit_test(items_mean_the_same_at_another_address),

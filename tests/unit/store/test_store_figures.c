@@ -109,7 +109,7 @@ a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
 		check_eq(usage_of(r.core).items, 2);
 		check_eq(usage_of(r.core).flushed, rows[i].count - 1);
 		check_figures(r.core);
-		for (uint32_t s = 0; s < 2 * SWEEP_WALK_S; s++) {
+		for (uint32_t s = 0; s < 2 * SWEEP_PASS_S; s++) {
 			seconds(r.core, 1);
 			check_eq(usage_of(r.core).items, 2);
 		}
@@ -128,7 +128,7 @@ flushes_one_after_the_other_leave_what_came_after_the_last(void **state)
 	for (uint32_t i = 0; i < 10; i++) {
 		store_keys(r.core, 100 * i, 100 * i + 100, 10);
 		check_eq(usage_of(r.core).items, 100);
-		check(usage_of(r.core).flushed <= 100 * i); /* a walk in a hurry takes some */
+		check(usage_of(r.core).flushed <= 100 * i); /* an urgent sweep takes some */
 		flush_now(r.core);
 		check_eq(usage_of(r.core).items, 0);
 		check_figures(r.core);

@@ -1,6 +1,6 @@
 /*
  * Flushes, one after the other and faster than what they leave is collected. Goal: nothing flushed
- * comes back, nothing else is lost or refused, and no call does more than a slice of the walk,
+ * comes back, nothing else is lost or refused, and no call does more than a slice of the sweep,
  * however many flushes there are. Method: what a call takes out of the index is counted, call by
  * call; a flush that must wait is asked for again, turn by turn, as a connection does it.
  */
@@ -42,10 +42,11 @@ a_flushed_item_never_comes_back(void **state)
 	}
 }
 
-/* The walk has been there, but before the flush: as it ends, their generation's number is not free.
+/* The sweep has been there, but before the flush: as it ends, their generation's number is not
+ * free.
  */
 static void
-what_is_flushed_behind_the_walk_never_comes_back(void **state)
+what_is_flushed_behind_the_sweep_never_comes_back(void **state)
 {
 	enum { KEYS = 1000, HALF = 2048 };
 	struct rig r = rig_up_buckets(8, 1, 2 * HALF, 0);
@@ -62,7 +63,7 @@ what_is_flushed_behind_the_walk_never_comes_back(void **state)
 	flush_now(r.core);
 	while (r.store->sweep.bucket != 0) {
 		store_turn(r.core, r.core->now_s + 1);
-		store_tidy(r.core);
+		store_housekeeping(r.core);
 	}
 	for (uint32_t flushes = 1; flushes <= GENERATIONS_MAX; flushes++) {
 		check_eq(set(r.core, "again", "v"), STORE_OK);
@@ -126,9 +127,9 @@ delete_keys(struct store_core *sc, const char *name, uint32_t count)
 	}
 }
 
-/* Who deletes more in one turn than the limbo takes hides the rest. What hides must not keep others
- * from its place, nor from its memory, before the walk comes by (no store_tidy here); and the walk
- * is soon done with it. */
+/* Who deletes more in one turn than the retire list takes hides the rest. What hides must not keep
+ * others from its place, nor from its memory, before the sweep comes by (no store_housekeeping
+ * here); and the sweep is soon done with it. */
 static void
 check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
 {
@@ -137,19 +138,20 @@ check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
 	const uint64_t evicted = counted(r->core, STORE_EVICTED);
 
 	delete_keys(r->core, "key", there);
-	check(atomic_load(&r->store->hidden) > LIMBO_MAX);
-	store_turn(r->core, r->core->now_s); /* deletes leave nothing of the limbo to others */
+	check(atomic_load(&r->store->tombstones) > RETIRE_LIST_MAX);
+	store_turn(r->core,
+		   r->core->now_s); /* deletes leave nothing of the retire list to others */
 	store_turn(r->core, r->core->now_s);
 	store_keys(r->core, "new", then, false);
 	check_eq(counted(r->core, STORE_OUT_OF_MEMORY), 0);
 	check_eq(counted(r->core, STORE_EVICTED), evicted);
 	find_keys(r->core, "new", then);
 	turns(r->core, 1000);
-	check_eq(atomic_load(&r->store->hidden), 0);
+	check_eq(atomic_load(&r->store->tombstones), 0);
 }
 
 static void
-what_hides_from_lookups_gives_way_to_sets(void **state)
+tombstones_give_way_to_sets(void **state)
 {
 	static const struct {
 		uint32_t mebibytes, there, then;
@@ -178,16 +180,16 @@ what_hides_from_lookups_gives_way_to_sets(void **state)
 	}
 }
 
-/* Buckets that are given up take their zombies along. */
+/* Buckets that are given up take their tombstones along. */
 static void
-what_hides_leaves_with_its_bucket(void **state)
+tombstones_go_with_a_migrated_bucket(void **state)
 {
 	enum { THERE = 38000, THEN = 1000, BUCKETS = 4096, FEWER = 2048 };
 	struct rig r = rig_up_buckets(8, 1, BUCKETS, 0);
 
 	store_keys(r.core, "key", THERE, true);
 	delete_keys(r.core, "key", THERE);
-	check(atomic_load(&r.store->hidden) > LIMBO_MAX);
+	check(atomic_load(&r.store->tombstones) > RETIRE_LIST_MAX);
 	store_turn(r.core, r.core->now_s);
 	store_turn(r.core, r.core->now_s);
 	store_keys(r.core, "new", THEN, false);
@@ -195,16 +197,16 @@ what_hides_leaves_with_its_bucket(void **state)
 	for (uint32_t i = 0; i < 10000 && index_bucket_count(&r.store->ix) != FEWER; i++)
 		store_turn(r.core, r.core->now_s);
 	check_eq(index_bucket_count(&r.store->ix), FEWER);
-	check_eq(counted(r.core, STORE_INDEX_FORGOTTEN), 0);
+	check_eq(counted(r.core, STORE_INDEX_EVICTED), 0);
 	find_keys(r.core, "new", THEN);
 	turns(r.core, 1000);
-	check_eq(atomic_load(&r.store->hidden), 0);
+	check_eq(atomic_load(&r.store->tombstones), 0);
 	rig_down(&r);
 }
 
-/* After many flushes it takes more buckets at a time, as far as the limbo goes. */
+/* After many flushes it takes more buckets at a time, as far as the retire list goes. */
 static void
-a_walk_in_a_hurry_hides_nothing(void **state)
+an_urgent_sweep_leaves_no_tombstone(void **state)
 {
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 1, 4096, 0);
@@ -213,15 +215,15 @@ a_walk_in_a_hurry_hides_nothing(void **state)
 	flush_often(r.core, FLUSHES);
 	for (uint32_t i = 0; i < 1000; i++) {
 		turns(r.core, 1);
-		check_eq(atomic_load(&r.store->hidden), 0);
+		check_eq(atomic_load(&r.store->tombstones), 0);
 	}
 	check_eq(counted(r.core, STORE_FLUSHED), THERE + FLUSHES);
 	rig_down(&r);
 }
 
-/* Nor does it where the limbo stays full, because another core does not turn: it waits. */
+/* Nor does it where the retire list stays full, because another core does not turn: it waits. */
 static void
-a_walk_waits_for_room_in_the_limbo(void **state)
+a_sweep_waits_for_room_on_the_retire_list(void **state)
 {
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 2, 4096, 0);
@@ -232,16 +234,16 @@ a_walk_waits_for_room_in_the_limbo(void **state)
 	flush_often(r.core, FLUSHES);
 	for (uint32_t i = 0; i < 100; i++) {
 		turns(r.core, 1);
-		check_eq(atomic_load(&r.store->hidden), 0);
+		check_eq(atomic_load(&r.store->tombstones), 0);
 	}
-	check(counted(r.core, STORE_FLUSHED) > LIMBO_MAX / 2 &&
-	      counted(r.core, STORE_FLUSHED) < LIMBO_MAX);
+	check(counted(r.core, STORE_FLUSHED) > RETIRE_LIST_MAX / 2 &&
+	      counted(r.core, STORE_FLUSHED) < RETIRE_LIST_MAX);
 	for (uint32_t i = 0; i < 1000; i++) {
 		store_turn(other, STORE_CLOCK_START);
 		turns(r.core, 1);
 	}
 	check_eq(store_sum(r.store, STORE_FLUSHED), THERE + FLUSHES);
-	check_eq(atomic_load(&r.store->hidden), 0);
+	check_eq(atomic_load(&r.store->tombstones), 0);
 	rig_down(&r);
 }
 
@@ -268,7 +270,7 @@ check_slice(struct store_core *sc, uint64_t *before)
 /* The attack: flushes, each with a set before it, as fast as they are let. Sets go on all the time
  * and none is refused; what is set after a flush stays until the next. */
 static void
-a_flood_of_flushes_does_a_slice_of_the_walk_at_a_time(void **state)
+a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 {
 	enum { THERE = 300000, FLUSHES = 10 * GENERATIONS_MAX, TURNS_MAX = 200000 };
 	uint32_t done = 0, waited = 0, turn = 0;
@@ -290,25 +292,25 @@ a_flood_of_flushes_does_a_slice_of_the_walk_at_a_time(void **state)
 		waited += r == STORE_NOT_YET;
 		store_turn(rig.core, rig.core->now_s);
 		check_slice(rig.core, &before);
-		store_tidy(rig.core);
+		store_housekeeping(rig.core);
 		check(taken_out(rig.core) - before <= SWEEP_WORK_MAX + SWEEP_ITEMS_MAX);
 		before = taken_out(rig.core);
 	}
 	check_eq(done, FLUSHES);
 	check(waited > 0);
 	check_eq(counted(rig.core, STORE_OUT_OF_MEMORY), 0);
-	check_eq(atomic_load(&rig.store->hidden), 0);
+	check_eq(atomic_load(&rig.store->tombstones), 0);
 }
 
 /* Nor does it walk far where nothing is dead: buckets count, too. */
 static void
-a_walk_in_a_hurry_looks_at_few_buckets_a_turn(void **state)
+an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 {
 	uint32_t most = 0;
 
 	store_keys(rig.core, "key", 300000, true);
 	flush_now(rig.core);
-	seconds(rig.core, 2 * SWEEP_WALK_S); /* empty, and large */
+	seconds(rig.core, 2 * SWEEP_PASS_S); /* empty, and large */
 	flush_often(rig.core, GENERATIONS_MAX - 1);
 	for (uint32_t i = 0; i < 10000 && store_generations_left(rig.store) < GENERATIONS_FEW;
 	     i++) {
@@ -378,13 +380,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
 		TEST(a_flushed_item_never_comes_back),
-		TEST(what_is_flushed_behind_the_walk_never_comes_back),
-		TEST(what_hides_from_lookups_gives_way_to_sets),
-		TEST(what_hides_leaves_with_its_bucket),
-		TEST(a_walk_in_a_hurry_hides_nothing),
-		TEST(a_walk_waits_for_room_in_the_limbo),
-		TEST(a_flood_of_flushes_does_a_slice_of_the_walk_at_a_time),
-		TEST(a_walk_in_a_hurry_looks_at_few_buckets_a_turn),
+		TEST(what_is_flushed_behind_the_sweep_never_comes_back),
+		TEST(tombstones_give_way_to_sets),
+		TEST(tombstones_go_with_a_migrated_bucket),
+		TEST(an_urgent_sweep_leaves_no_tombstone),
+		TEST(a_sweep_waits_for_room_on_the_retire_list),
+		TEST(a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time),
+		TEST(an_urgent_sweep_checks_few_buckets_a_turn),
 		TEST(one_flush_does_for_all_who_wait),
 		TEST(a_flush_for_later_has_its_number),
 		TEST(a_flush_of_now_replaces_the_one_for_later),

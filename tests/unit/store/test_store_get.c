@@ -4,7 +4,7 @@
  * size around the depth of the pipeline; every write, made after the last look at the buckets.
  */
 #include "support/test.h"
-#include "store/bare.h"
+#include "store/item_simple.h"
 #include "store_rig.h"
 
 #define KEYS 300u
@@ -89,7 +89,7 @@ whatever_the_items_carry(void **state)
 
 /* A hit in a batch spares the item the hand's next pass, as any other. */
 static void
-a_batch_marks_what_it_finds_as_used(void **state)
+a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 {
 	const struct view keys[] = {text("one"), text("two"), text("none")};
 	const struct item *items[3];
@@ -99,14 +99,15 @@ a_batch_marks_what_it_finds_as_used(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct item *it = find(rig.core, i == 0 ? "one" : "two");
 
-		slab_set_live(&rig.store->slab, item_ref(rig.store, it)); /* takes the mark away */
-		check(!slab_marked(&rig.store->slab, item_ref(rig.store, it)));
+		slab_set_live(&rig.store->slab,
+			      item_ref(rig.store, it)); /* clears the reference bit */
+		check(!slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, it)));
 	}
 	step_stamp(rig.store);
 	store_get_many(rig.core, keys, 3, items);
-	item_marks_set(rig.core);
+	item_apply_clock_bits(rig.core);
 	for (uint32_t i = 0; i < 2; i++)
-		check(slab_marked(&rig.store->slab, item_ref(rig.store, items[i])));
+		check(slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, items[i])));
 	check_null(items[2]);
 }
 
@@ -147,8 +148,8 @@ what_changes_between_the_steps_is_seen(void **state)
 		if (change != 0)
 			check_eq(set(rig.core, "key", "old"), STORE_OK);
 		store_probe(rig.core, &p, key);
-		store_probe_home(rig.core, &p);
-		store_probe_away(rig.core, &p);
+		store_probe_primary(rig.core, &p);
+		store_probe_alternate(rig.core, &p);
 		switch (change) {
 		case 0: /* it comes */
 		case 1: /* another version */
@@ -178,51 +179,51 @@ what_changes_between_the_steps_is_seen(void **state)
 	}
 }
 
-/* Its memory is not home yet, so its reference still stands in the slot. */
+/* Its memory is not reclaimed yet, so its reference still stands in the slot. */
 static void
-a_deleted_item_in_a_full_limbo_is_not_found(void **state)
+an_item_deleted_while_the_retire_list_is_full_is_not_found(void **state)
 {
 	const struct view key = text("key");
 	struct probe p;
 
 	check_eq(set(rig.core, "key", "old"), STORE_OK);
 	store_probe(rig.core, &p, key);
-	store_probe_home(rig.core, &p);
-	store_probe_away(rig.core, &p);
+	store_probe_primary(rig.core, &p);
+	store_probe_alternate(rig.core, &p);
 
-	const uint32_t tail = rig.core->limbo.tail;
+	const uint32_t tail = rig.core->retire_list.tail;
 
-	rig.core->limbo.tail = rig.core->limbo.head + LIMBO_MAX;
-	for (uint32_t i = 0; i < LIMBO_MAX; i++)
-		rig.core->limbo.ring[i] =
-			(struct retired){.epoch = (uint32_t)epoch_now(&rig.store->epoch)};
+	rig.core->retire_list.tail = rig.core->retire_list.head + RETIRE_LIST_MAX;
+	for (uint32_t i = 0; i < RETIRE_LIST_MAX; i++)
+		rig.core->retire_list.ring[i] =
+			(struct retired_item){.epoch = (uint32_t)epoch_now(&rig.store->epoch)};
 	check_eq(del(rig.core, "key"), STORE_OK);
 	check_null(store_get_probed(rig.core, &p, key));
-	rig.core->limbo.tail = tail;
+	rig.core->retire_list.tail = tail;
 }
 
 /* What a writer on another core shows for an instant: the tag still, the reference no more. What
- * the probe's memory was used for before must not be taken for the other bucket. */
+ * the probe's memory was used for before must not be taken for the alternate bucket. */
 static void
-a_slot_emptied_under_the_look_is_no_place_to_go_on_from(void **state)
+a_slot_emptied_during_a_probe_makes_it_retry(void **state)
 {
 	const struct view key = text("key");
 	const struct index *ix = &rig.store->ix;
 	struct place place = index_place(ix, store_hash(rig.core, key));
-	struct bucket *home = index_bucket(ix, place.home);
+	struct bucket *primary = index_bucket(ix, place.primary);
 	struct probe p = {.ref = UINT32_MAX};
 
 	check_eq(set(rig.core, "key", "value"), STORE_OK);
 
-	const uint32_t slot = (uint32_t)__builtin_ctz(bucket_match(home, place.tag));
-	const uint32_t ref = bucket_ref(home, slot);
+	const uint32_t slot = (uint32_t)__builtin_ctz(bucket_match(primary, place.tag));
+	const uint32_t ref = bucket_ref(primary, slot);
 
 	store_probe(rig.core, &p, key);
-	atomic_store(&home->ref[slot], 0);
-	check(!store_probe_home(rig.core, &p));
-	store_probe_away(rig.core, &p);
+	atomic_store(&primary->ref[slot], 0);
+	check(!store_probe_primary(rig.core, &p));
+	store_probe_alternate(rig.core, &p);
 	check_null(store_get_probed(rig.core, &p, key));
-	atomic_store(&home->ref[slot], ref);
+	atomic_store(&primary->ref[slot], ref);
 	check_ptr(store_get_probed(rig.core, &p, key));
 }
 
@@ -248,7 +249,7 @@ keys_that_differ_in_one_bit_are_two(void **state)
 
 /* What reads key and value from where they lie sees what the store's own doors show. */
 static void
-a_bare_item_is_its_key_and_its_value(void **state)
+a_simple_item_is_its_key_and_its_value(void **state)
 {
 	static char bytes[3000];
 
@@ -261,7 +262,7 @@ a_bare_item_is_its_key_and_its_value(void **state)
 		struct fill f;
 
 		store_turn(rig.core, STORE_CLOCK_START);
-		store_tidy(rig.core);
+		store_housekeeping(rig.core);
 		memset(name, 'k', sizeof name);
 		check_eq(store_begin(rig.core, &f, key, store_hash(rig.core, key), len, flags,
 				     expiry_s),
@@ -270,11 +271,11 @@ a_bare_item_is_its_key_and_its_value(void **state)
 		check_eq(store_finish(rig.core, &f, STORE_SET, 0), STORE_OK);
 		it = store_get(rig.core, key, store_hash(rig.core, key));
 		check_ptr(it);
-		check_eq(item_is_bare(it), !flags && !expiry_s && len < ITEM_PIN_MIN_BYTES);
-		if (!item_is_bare(it))
+		check_eq(item_is_simple(it), !flags && !expiry_s && len < ITEM_PIN_MIN_BYTES);
+		if (!item_is_simple(it))
 			continue;
-		check_eq(item_bare(it).key_len, item_key(it).len);
-		check_eq(item_bare(it).value_len, item_value_len(it));
+		check_eq(item_simple_lengths(it).key_len, item_key(it).len);
+		check_eq(item_simple_lengths(it).value_len, item_value_len(it));
 		check(it->body == item_key(it).data);
 		check(len == 0 || it->body + key.len == store_value_at(rig.core, it, 0).data);
 	}
@@ -285,14 +286,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(a_bare_item_is_its_key_and_its_value),
+		TEST(a_simple_item_is_its_key_and_its_value),
 		TEST(many_keys_are_found_as_one_by_one),
 		TEST(whatever_the_items_carry),
-		TEST(a_batch_marks_what_it_finds_as_used),
+		TEST(a_batch_sets_the_reference_bit_of_what_it_finds),
 		TEST(in_a_full_index_too),
 		TEST(what_changes_between_the_steps_is_seen),
-		TEST(a_deleted_item_in_a_full_limbo_is_not_found),
-		TEST(a_slot_emptied_under_the_look_is_no_place_to_go_on_from),
+		TEST(an_item_deleted_while_the_retire_list_is_full_is_not_found),
+		TEST(a_slot_emptied_during_a_probe_makes_it_retry),
 		TEST(keys_that_differ_in_one_bit_are_two),
 	};
 

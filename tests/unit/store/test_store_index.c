@@ -1,8 +1,8 @@
 /*
  * The index. Goal: the vector compare finds what the scalar one finds; a bucket's other bucket
  * leads back; the table takes 99 of 100 slots before it gives up; keys put in stay found while
- * others are moved; every item lies where its tag says, and its home knows of it if that is not the
- * home. Method: random buckets; a real table filled with the smallest items.
+ * others are moved; every item lies where its tag says, and its primary bucket knows of it if that
+ * is not the primary bucket. Method: random buckets; a real table filled with the smallest items.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -43,7 +43,7 @@ vector_and_scalar_compare_agree_on_every_bucket(void **state)
 }
 
 static void
-the_other_bucket_leads_back_and_is_never_the_same(void **state)
+the_alternate_bucket_leads_back_and_is_never_the_same(void **state)
 {
 	uint64_t random = SEED;
 
@@ -58,38 +58,39 @@ the_other_bucket_leads_back_and_is_never_the_same(void **state)
 			const struct place p = index_place(&ix, hash);
 
 			check(p.tag != 0);
-			check(p.home < counts[c]);
-			check(p.away < counts[c]);
-			check(p.home != p.away);
-			check_eq(bucket_other(counts[c], p.away, p.tag), p.home);
-			check_eq(bucket_other(counts[c], p.away, p.tag | TAG_AWAY), p.home);
+			check(p.primary < counts[c]);
+			check(p.alternate < counts[c]);
+			check(p.primary != p.alternate);
+			check_eq(bucket_alternate(counts[c], p.alternate, p.tag), p.primary);
+			check_eq(bucket_alternate(counts[c], p.alternate, p.tag | TAG_DISPLACED),
+				 p.primary);
 		}
 	}
 }
 
 /* In the whole range, or the table would be full before its time. */
 static void
-homes_and_away_buckets_are_spread_evenly(void **state)
+primary_and_alternate_buckets_are_spread_evenly(void **state)
 {
 	enum { BUCKETS = 1000, KEYS = 1000000 };
 	const struct index ix = {.bucket_count = BUCKETS};
-	uint32_t home[BUCKETS] = {0}, away[BUCKETS] = {0};
+	uint32_t primary[BUCKETS] = {0}, alternate[BUCKETS] = {0};
 
 	for (uint64_t i = 0; i < KEYS; i++) {
 		const struct place p = index_place(&ix, hash_bytes(&i, sizeof i, SEED));
 
-		home[p.home]++;
-		away[p.away]++;
+		primary[p.primary]++;
+		alternate[p.alternate]++;
 	}
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		/* Seven standard deviations. */
-		check(home[i] > 780 && home[i] < 1220);
-		check(away[i] > 780 && away[i] < 1220);
+		check(primary[i] > 780 && primary[i] < 1220);
+		check(alternate[i] > 780 && alternate[i] < 1220);
 	}
 }
 
 static void
-ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
+ninety_nine_slots_of_a_hundred_are_used_before_an_eviction(void **state)
 {
 	struct rig rig = rig_up_buckets(64, 1, 100000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -122,7 +123,7 @@ ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten(void **state)
 	rig_down(&rig);
 }
 
-/* One bucket's items: those away; what is wrong with any of them. */
+/* One bucket's items: the displaced ones; what is wrong with any of them. */
 static uint32_t
 judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
 {
@@ -136,13 +137,13 @@ judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
 		const struct view key = item_key(item_at(st, bucket_ref(b, slot)));
 		const struct place p =
 			index_place(&st->ix, hash_bytes(key.data, key.len, st->seed));
-		const bool away = (bucket_tag(b, slot) & TAG_AWAY) != 0;
-		const struct bucket *home = index_bucket(&st->ix, p.home);
+		const bool alternate = (bucket_tag(b, slot) & TAG_DISPLACED) != 0;
+		const struct bucket *primary = index_bucket(&st->ix, p.primary);
 
-		away_count += away;
-		*wrong += n != (away ? p.away : p.home);
-		*wrong += (bucket_tag(b, slot) & ~TAG_AWAY) != p.tag;
-		*wrong += away && !version_overflows(version_open(home), p.tag);
+		away_count += alternate;
+		*wrong += n != (alternate ? p.alternate : p.primary);
+		*wrong += (bucket_tag(b, slot) & ~TAG_DISPLACED) != p.tag;
+		*wrong += alternate && !version_overflows(version_open(primary), p.tag);
 	}
 	return away_count;
 }
@@ -160,7 +161,7 @@ judge_all(const struct store *st, uint32_t *wrong)
 
 /* Filled until items are moved and forgotten, then a third is deleted and put in again. */
 static void
-an_item_that_is_not_at_home_is_known_there(void **state)
+a_displaced_item_has_its_overflow_bit_in_the_primary_bucket(void **state)
 {
 	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -183,7 +184,7 @@ an_item_that_is_not_at_home_is_known_there(void **state)
 	rig_down(&rig);
 }
 
-/* Overflow bits of a home that no item away needs. */
+/* Overflow bits of a primary bucket that no displaced item needs. */
 static uint32_t
 needless_bits(const struct store *st)
 {
@@ -194,8 +195,8 @@ needless_bits(const struct store *st)
 		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 			const uint16_t tag = bucket_tag(index_bucket(&st->ix, n), slot);
 
-			if ((tag & TAG_AWAY) != 0)
-				needed[bucket_other(buckets, n, tag)] |= overflow_bits(tag);
+			if ((tag & TAG_DISPLACED) != 0)
+				needed[bucket_alternate(buckets, n, tag)] |= overflow_bits(tag);
 		}
 	for (uint32_t n = 0; n < buckets; n++)
 		needless += (uint32_t)__builtin_popcount(version_open(index_bucket(&st->ix, n)) &
@@ -204,10 +205,10 @@ needless_bits(const struct store *st)
 	return needless;
 }
 
-/* Filled to the brim, then a third of it deleted: the sweep's walks bring home what has room, and
- * homes say no more than is true. */
+/* Filled to the brim, then a third of it deleted: the sweep's walks relocate what has room, and
+ * primary buckets say no more than is true. */
 static void
-the_sweep_brings_items_home_and_homes_forget_them(void **state)
+the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 {
 	struct rig rig = rig_up_buckets(8, 1, 13000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -232,11 +233,11 @@ the_sweep_brings_items_home_and_homes_forget_them(void **state)
 
 	check_eq(wrong, 0);
 	/* One walk to begin with, two for bits, and one more as a walk may have been half-way. */
-	seconds(rig.core, 4 * (SWEEP_WALK_S + 1));
+	seconds(rig.core, 4 * (SWEEP_PASS_S + 1));
 
 	const uint32_t after = judge_all(rig.store, &wrong);
 
-	printf("away: %u of %llu, then %u; needless bits: %u, then %u\n", before,
+	printf("displaced: %u of %llu, then %u; needless bits: %u, then %u\n", before,
 	       (unsigned long long)linked, after, needless, needless_bits(rig.store));
 	check_eq(wrong, 0);
 	check_eq(counted(rig.core, STORE_ITEMS_LINKED) - counted(rig.core, STORE_ITEMS_UNLINKED),
@@ -247,9 +248,9 @@ the_sweep_brings_items_home_and_homes_forget_them(void **state)
 	rig_down(&rig);
 }
 
-/* A miss in a table that is nine tenths full: how many homes say "look there too"? */
+/* A miss in a table that is nine tenths full: how many primary buckets say "look there too"? */
 static void
-most_misses_end_at_home(void **state)
+most_misses_end_in_the_primary_bucket(void **state)
 {
 	enum { MISSES = 100000 };
 	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
@@ -266,11 +267,11 @@ most_misses_end_at_home(void **state)
 	for (uint64_t n = slots; n < slots + MISSES; n++) {
 		const struct place p =
 			index_place(&rig.store->ix, hash_bytes(&n, sizeof n, rig.store->seed));
-		const struct bucket *home = index_bucket(&rig.store->ix, p.home);
+		const struct bucket *primary = index_bucket(&rig.store->ix, p.primary);
 
-		further += version_overflows(version_open(home), p.tag);
+		further += version_overflows(version_open(primary), p.tag);
 	}
-	printf("%u of %u misses look further than their home\n", further, MISSES);
+	printf("%u of %u misses look further than their primary bucket\n", further, MISSES);
 	check(further < MISSES * 15 / 100);
 	rig_down(&rig);
 }
@@ -280,12 +281,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vector_and_scalar_compare_agree_on_every_bucket),
-		cmocka_unit_test(the_other_bucket_leads_back_and_is_never_the_same),
-		cmocka_unit_test(homes_and_away_buckets_are_spread_evenly),
-		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_one_is_forgotten),
-		cmocka_unit_test(an_item_that_is_not_at_home_is_known_there),
-		cmocka_unit_test(the_sweep_brings_items_home_and_homes_forget_them),
-		cmocka_unit_test(most_misses_end_at_home),
+		cmocka_unit_test(the_alternate_bucket_leads_back_and_is_never_the_same),
+		cmocka_unit_test(primary_and_alternate_buckets_are_spread_evenly),
+		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_an_eviction),
+		cmocka_unit_test(a_displaced_item_has_its_overflow_bit_in_the_primary_bucket),
+		cmocka_unit_test(the_sweep_relocates_items_and_clears_their_overflow_bits),
+		cmocka_unit_test(most_misses_end_in_the_primary_bucket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ values_of_every_size_come_back_byte_for_byte(void **state)
 		0,
 		ITEM_PIN_MIN_BYTES,
 		4096,
-		ITEM_PLAIN_MAX - 32,
+		ITEM_UNCHUNKED_MAX - 32,
 		65528,
 		CHUNK_BYTES,
 		2 * CHUNK_PAYLOAD,
@@ -190,7 +190,7 @@ make_pair(uint64_t i, uint64_t key[2], uint64_t value[4])
 }
 
 static void
-a_full_store_forgets_but_never_lies(void **state)
+a_full_store_evicts_but_never_lies(void **state)
 {
 	enum { KEYS = 2000000 };
 	struct rig rig = rig_up(64, 1);
@@ -204,7 +204,7 @@ a_full_store_forgets_but_never_lies(void **state)
 		if (i % 64 == 0)
 			store_turn(rig.core, 2);
 		if (i % 1024 == 0)
-			store_tidy(rig.core);
+			store_housekeeping(rig.core);
 	}
 	for (uint64_t i = 0; i < KEYS; i++) {
 		make_pair(i, k, v);
@@ -391,7 +391,7 @@ pages_follow_the_sizes_that_come(void **state)
 }
 
 static void
-every_object_comes_home(void **state)
+every_object_is_freed(void **state)
 {
 	struct rig rig = rig_up(16, 1);
 	uint32_t x = 7;
@@ -423,7 +423,7 @@ every_object_comes_home(void **state)
 	check_eq(usage.items, 0);
 	check_eq(usage.item_bytes, 0);
 	check_eq(objects_out(&rig), 0);
-	check_eq(rig.core->limbo.head, rig.core->limbo.tail);
+	check_eq(rig.core->retire_list.head, rig.core->retire_list.tail);
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.pages_used, rig.store->slab.index_pages);
 	rig_down(&rig);
@@ -490,7 +490,7 @@ a_core_that_sleeps_holds_nobody_up(void **state)
 static void
 a_set_that_cannot_be_done_leaves_no_older_value(void **state)
 {
-	enum { FILLS = LIMBO_KEEP_ENDED + 2 };
+	enum { FILLS = RETIRE_LIST_KEEP_ENDED + 2 };
 	static struct fill fills[FILLS];
 	struct rig rig = rig_up(16, 2);
 	const struct view key = text("key");
@@ -502,12 +502,12 @@ a_set_that_cannot_be_done_leaves_no_older_value(void **state)
 			 STORE_OK);
 		store_fill(rig.core, &fills[i], "new", 3);
 	}
-	for (uint32_t i = 0; i < LIMBO_MAX; i++) {
+	for (uint32_t i = 0; i < RETIRE_LIST_MAX; i++) {
 		snprintf(other, sizeof other, "other%u", i);
 		check_eq(set(rig.core, other, "v"), STORE_OK);
 	}
-	store_turn(store_core_of(rig.store, 1), 2); /* and never again: the limbo fills up */
-	for (uint32_t i = 0; i < LIMBO_MAX; i++) {
+	store_turn(store_core_of(rig.store, 1), 2); /* and never again: the retire list fills up */
+	for (uint32_t i = 0; i < RETIRE_LIST_MAX; i++) {
 		snprintf(other, sizeof other, "other%u", i);
 		check_eq(del(rig.core, other), STORE_OK);
 	}
@@ -520,9 +520,9 @@ a_set_that_cannot_be_done_leaves_no_older_value(void **state)
 }
 
 static void
-a_full_limbo_never_stops_a_delete(void **state)
+a_full_retire_list_never_stops_a_delete(void **state)
 {
-	enum { KEYS = LIMBO_MAX + 2000 };
+	enum { KEYS = RETIRE_LIST_MAX + 2000 };
 	struct rig rig = rig_up(16, 2);
 	struct store_usage usage;
 	char key[24];
@@ -543,10 +543,10 @@ a_full_limbo_never_stops_a_delete(void **state)
 			break;
 	check_eq(set(rig.core, "key", "v"), STORE_NOT_YET);
 	check_eq(del(rig.core, "key"), STORE_OK);
-	for (uint32_t i = 0; i < 2 * SWEEP_WALK_S * TURNS_A_SECOND; i++) {
+	for (uint32_t i = 0; i < 2 * SWEEP_PASS_S * TURNS_A_SECOND; i++) {
 		store_turn(store_core_of(rig.store, 1), 2 + i / TURNS_A_SECOND);
 		store_turn(rig.core, 2 + i / TURNS_A_SECOND);
-		store_tidy(rig.core);
+		store_housekeeping(rig.core);
 	}
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 0);
@@ -563,17 +563,17 @@ main(void)
 		cmocka_unit_test(a_value_may_come_in_any_pieces),
 		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
 		cmocka_unit_test(an_append_waits_for_memory_that_is_coming),
-		cmocka_unit_test(a_full_store_forgets_but_never_lies),
+		cmocka_unit_test(a_full_store_evicts_but_never_lies),
 		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
 		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
 		cmocka_unit_test(large_and_small_values_take_turns_without_a_refusal),
 		cmocka_unit_test(the_largest_value_waits_and_comes_back_whole),
 		cmocka_unit_test(pages_follow_the_sizes_that_come),
-		cmocka_unit_test(every_object_comes_home),
+		cmocka_unit_test(every_object_is_freed),
 		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
 		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),
 		cmocka_unit_test(a_set_that_cannot_be_done_leaves_no_older_value),
-		cmocka_unit_test(a_full_limbo_never_stops_a_delete),
+		cmocka_unit_test(a_full_retire_list_never_stops_a_delete),
 	};
 
 	return cmocka_run_group_tests(tests, make_pattern, NULL);

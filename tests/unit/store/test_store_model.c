@@ -279,7 +279,7 @@ step_time(struct model *m)
 		resize_begin(m->rig.core,
 			     m->least + 2 * (uint32_t)roll(m, (m->most - m->least) / 2));
 	store_turn(m->rig.core, now);
-	store_tidy(m->rig.core);
+	store_housekeeping(m->rig.core);
 	if (m->flush_at_s != 0 && m->flush_at_s <= now) {
 		forget_all(m);
 		m->flush_at_s = 0;

@@ -90,10 +90,10 @@ a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 	struct rig rig = rig_up_with(&cfg);
 	const uint32_t big = fill_up_with(&rig, 'b', BIG_BYTES, 16);
 
-	check(slab_claim(&rig.store->slab));
+	check(slab_index_claim(&rig.store->slab));
 	for (uint32_t n = 0; n < 100; n++) {
 		turns(rig.core, 1);
-		mover_drain(rig.core, DRAIN_TAKEN, rig.store->slab.reserve, true);
+		rebalance_evacuate(rig.core, EVACUATE_ON_DEMAND, rig.store->slab.reserve, true);
 	}
 	check_eq(counted(rig.core, STORE_EVICTED), 0);
 	check_all_there(&rig, 'b', 0, big);
@@ -102,7 +102,7 @@ a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 
 /* A resize that cannot come to its end waits until it can. */
 static void
-a_resize_forgets_nobody_where_nothing_is_evicted(void **state)
+a_resize_loses_no_item_where_nothing_is_evicted(void **state)
 {
 
 	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
@@ -183,7 +183,7 @@ another_size_waits_for_what_was_flushed(void **state)
 	}
 	check_eq(r, STORE_NOT_YET);
 	turns(rig.core, 2000);
-	check(!store_awaits_walk(rig.store));
+	check(!store_awaits_sweep(rig.store));
 	rig_down(&rig);
 }
 
@@ -192,7 +192,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_that_never_evicts_grows_its_index_and_loses_nothing),
-		cmocka_unit_test(a_resize_forgets_nobody_where_nothing_is_evicted),
+		cmocka_unit_test(a_resize_loses_no_item_where_nothing_is_evicted),
 		cmocka_unit_test(a_page_for_the_index_costs_no_item_where_nothing_is_evicted),
 		cmocka_unit_test(what_was_flushed_gives_way_where_nothing_is_evicted),
 		cmocka_unit_test(another_size_waits_for_what_was_flushed),

@@ -1,8 +1,8 @@
 /*
  * Pages that move. Goal: a page that is taken from its class costs no item that is in use, and an
  * item that moved is the same in everything a client sees; chunked and pinned ones stay right.
- * Method: fill a class, take its pages away one by one as the mover does, use some items meanwhile,
- * and look for them afterwards.
+ * Method: fill a class, take its pages away one by one as the rebalancer does, use some items
+ * meanwhile, and look for them afterwards.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -85,13 +85,13 @@ take_a_page(struct rig *rig, uint32_t class, uint32_t used)
 {
 	struct slab *sl = &rig->store->slab;
 
-	check(slab_drain_start(sl, class));
-	for (uint32_t turn = 0; turn < 200 && sl->draining_count != 0; turn++) {
+	check(slab_evacuate_start(sl, class));
+	for (uint32_t turn = 0; turn < 200 && sl->evacuating_count != 0; turn++) {
 		for (uint32_t i = 0; i < used; i++)
 			item_number(rig->core, i);
 		turns(rig->core, 1);
 	}
-	check_eq(sl->draining_count, 0);
+	check_eq(sl->evacuating_count, 0);
 }
 
 static void
@@ -215,20 +215,21 @@ a_pinned_item_stays_while_its_copy_moves(void **state)
 	store_pin(it);
 	make_page_go_first(&rig, it);
 	check(value_is(rig.core, item_number(rig.core, 0), value_of(&row, 0)));
-	check(slab_drain_start(&rig.store->slab, class));
+	check(slab_evacuate_start(&rig.store->slab, class));
 	for (uint32_t turn = 0; turn < 50; turn++) {
 		check(value_is(rig.core, item_number(rig.core, 0), value_of(&row, 0)));
 		turns(rig.core, 1);
 	}
 	check(item_number(rig.core, 0) != it);
-	check_eq(rig.store->slab.draining_count, 1); /* the one that is pinned */
+	check_eq(rig.store->slab.evacuating_count, 1); /* the one that is pinned */
 	check(value_is(rig.core, it, value_of(&row, 0)));
 	store_unpin(it);
 	turns(rig.core, 8);
-	check_eq(rig.store->slab.draining_count, 0);
+	check_eq(rig.store->slab.evacuating_count, 0);
 	check_eq(del(rig.core, "item0000000000"), STORE_OK);
 	turns(rig.core, 8);
-	check_eq(rig.core->limbo.head, rig.core->limbo.tail); /* nobody has pinned the copy */
+	check_eq(rig.core->retire_list.head,
+		 rig.core->retire_list.tail); /* nobody has pinned the copy */
 	rig_down(&rig);
 }
 

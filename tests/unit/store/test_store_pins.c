@@ -44,7 +44,7 @@ store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, 
 		w.refused += r != STORE_OK;
 		w.all += waited;
 		w.longest = waited > w.longest ? waited : w.longest;
-		w.told += store_pins_press(rig->core);
+		w.told += store_pins_memory_pressure(rig->core);
 		if (i % SETS_A_SECOND == 0)
 			store_turn(rig->core, rig->core->now_s + 1);
 		turns(rig->core, 1);
@@ -164,7 +164,7 @@ shift(size_t row, bool pinned)
 		check(pages_for(&rig, old) < before - before / 8);
 	}
 	unpin_values(&rig);
-	check(!store_pins_press(rig.core));
+	check(!store_pins_memory_pressure(rig.core));
 	check_eq(rig.store->pinned_bytes, 0);
 	check_eq(rig.store->slab.stuck_count, 0);
 	rig_down(&rig);
@@ -172,7 +172,7 @@ shift(size_t row, bool pinned)
 }
 
 static void
-pages_move_past_those_that_something_is_pinned_on(void **state)
+pages_are_rebalanced_past_those_with_pinned_items(void **state)
 {
 	for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
 		const struct waits without = shift(i, false), with = shift(i, true);
@@ -191,7 +191,7 @@ static const struct {
 } alarms[] = {{60000, 60, false}, {1 << 20, 61, true}, {60000, 200, true}, {1024, 3000, false}};
 
 static void
-who_holds_much_is_told_of_and_who_holds_little_is_not(void **state)
+many_pinned_bytes_are_memory_pressure_and_few_are_not(void **state)
 {
 	for (size_t i = 0; i < sizeof alarms / sizeof *alarms; i++) {
 		struct rig rig = rig_up(64, 1);
@@ -202,13 +202,13 @@ who_holds_much_is_told_of_and_who_holds_little_is_not(void **state)
 		pin_values(&rig, "k", 0, n, 1, alarms[i].pins);
 		/* Nobody stores: what is pinned is in nobody's way. */
 		seconds(rig.core, 4);
-		check(!store_pins_press(rig.core));
+		check(!store_pins_memory_pressure(rig.core));
 		w = store_values(&rig, "k", n, 2 * n, len);
 		print_message("%u of %u bytes pinned: told %u of %u, %u refused\n", pin_count, len,
 			      w.told, w.sets, w.refused);
 		check_eq(w.told != 0, alarms[i].told);
 		unpin_values(&rig);
-		check(!store_pins_press(rig.core));
+		check(!store_pins_memory_pressure(rig.core));
 		check_eq(store_values(&rig, "k", 3 * n, n, len).refused, 0);
 		rig_down(&rig);
 	}
@@ -219,8 +219,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pinned_values_stop_no_eviction),
-		cmocka_unit_test(pages_move_past_those_that_something_is_pinned_on),
-		cmocka_unit_test(who_holds_much_is_told_of_and_who_holds_little_is_not),
+		cmocka_unit_test(pages_are_rebalanced_past_those_with_pinned_items),
+		cmocka_unit_test(many_pinned_bytes_are_memory_pressure_and_few_are_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

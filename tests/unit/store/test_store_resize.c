@@ -31,23 +31,25 @@ nth_hash(uint64_t n)
 	return hash_bytes(&n, sizeof n, SEED);
 }
 
-/* A home's new home is one of those the resize takes for it, before and after. */
+/* A primary bucket's new primary bucket is one of those the resize takes for it, before and after.
+ */
 static void
 check_role(const struct index *ix, struct place now, struct place next, uint32_t emptied)
 {
 	const uint32_t end = index_bucket_end(ix);
 
-	check(now.home < end && now.away < end && next.home < end && next.away < end);
+	check(now.primary < end && now.alternate < end && next.primary < end &&
+	      next.alternate < end);
 	check_eq(next.tag, now.tag);
-	if (next.home != now.home) {
+	if (next.primary != now.primary) {
 		uint32_t first, last;
 
-		geometry_new_homes(ix, emptied, &first, &last);
-		check_eq(now.home, emptied);
-		check(next.home >= first && next.home <= last);
+		geometry_new_primaries(ix, emptied, &first, &last);
+		check_eq(now.primary, emptied);
+		check(next.primary >= first && next.primary <= last);
 	}
-	if (next.away != now.away)
-		check_eq(now.away, emptied);
+	if (next.alternate != now.alternate)
+		check_eq(now.alternate, emptied);
 }
 
 static void
@@ -68,15 +70,15 @@ a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
 				now[k] = index_place(&ix, nth_hash(k));
 				after[k] = geometry_place_after(&ix, nth_hash(k));
 				check_role(&ix, now[k], after[k], emptied);
-				moved[k][0] += now[k].home != after[k].home;
-				moved[k][1] += now[k].away != after[k].away;
+				moved[k][0] += now[k].primary != after[k].primary;
+				moved[k][1] += now[k].alternate != after[k].alternate;
 			}
 			geometry_step(&ix);
 			for (uint64_t k = 0; k < KEYS; k++) {
 				const struct place p = index_place(&ix, nth_hash(k));
 
-				check_eq(p.home, after[k].home);
-				check_eq(p.away, after[k].away);
+				check_eq(p.primary, after[k].primary);
+				check_eq(p.alternate, after[k].alternate);
 				check(place_is_current(&ix, &p) && !place_is_current(&ix, &now[k]));
 			}
 		}
@@ -85,8 +87,8 @@ a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
 			const struct place p = index_place(&ix, nth_hash(k));
 			const struct place want = place_among(resizes[r].to, nth_hash(k));
 
-			check_eq(p.home, want.home);
-			check_eq(p.away, want.away);
+			check_eq(p.primary, want.primary);
+			check_eq(p.alternate, want.alternate);
 			check(moved[k][0] <= 1 && moved[k][1] <= 1);
 		}
 	}
@@ -107,10 +109,10 @@ what_leaves_a_bucket_goes_on_in_the_same_order(void **state)
 			const struct place old = place_among((uint32_t)from, nth_hash(k));
 			const struct place new = place_among((uint32_t)to, nth_hash(k));
 			const uint64_t margin = 3 * (to / from + 1) + 1;
-			const uint64_t scaled = old.away * to / from;
+			const uint64_t scaled = old.alternate * to / from;
 
-			check(from < to ? new.home >= old.home : new.home <= old.home);
-			far += new.away > scaled + margin || scaled > new.away + margin;
+			check(from < to ? new.primary >= old.primary : new.primary <= old.primary);
+			far += new.alternate > scaled + margin || scaled > new.alternate + margin;
 		}
 		check((double)far / KEYS < 6.0 / (double)(from < to ? from : to));
 	}
@@ -193,22 +195,22 @@ check_pages(const struct rig *rig)
 	const struct slab *sl = &rig->store->slab;
 
 	check_eq(pages_in(rig, PAGE_POOL), sl->pool_count);
-	check_eq(pages_in(rig, PAGE_DRAINING), sl->draining_count);
-	check(sl->claimed_count <= sl->draining_count);
+	check_eq(pages_in(rig, PAGE_EVACUATING), sl->evacuating_count);
+	check(sl->index_claimed_count <= sl->evacuating_count);
 	for (uint32_t i = 0; i < rig->store->arena.page_count; i++)
 		if (sl->pages[i].state == PAGE_INDEX)
 			check(i < sl->index_pages);
 }
 
-/* Items that are not in their home. */
+/* Items that are not in their primary bucket. */
 static uint32_t
-items_away(const struct store *st)
+items_displaced(const struct store *st)
 {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < index_bucket_count(&st->ix); n++)
 		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-			count += (bucket_tag(index_bucket(&st->ix, n), slot) & TAG_AWAY) != 0;
+			count += (bucket_tag(index_bucket(&st->ix, n), slot) & TAG_DISPLACED) != 0;
 	return count;
 }
 
@@ -229,8 +231,8 @@ the_index_grows_from_one_page_with_the_items(void **state)
 	check_eq(counted(rig.core, STORE_EVICTED), 0);
 	store_usage_mt(rig.store, &usage);
 	check(usage.index_slots > KEYS && usage.index_slots < KEYS * 3 / 2);
-	printf("%u of %u items are away\n", items_away(rig.store), KEYS);
-	check(items_away(rig.store) < KEYS / 20);
+	printf("%u of %u items are displaced\n", items_displaced(rig.store), KEYS);
+	check(items_displaced(rig.store) < KEYS / 20);
 	rig_down(&rig);
 }
 
@@ -255,7 +257,7 @@ the_index_keeps_up_however_much_a_turn_stores(void **state)
 				continue;
 			store_turn(rig.core, rig.core->now_s);
 			if (++done % TIDY == 0)
-				store_tidy(rig.core);
+				store_housekeeping(rig.core);
 		}
 		check_eq(numbers_missing(&rig, 0, KEYS, 1), 0);
 		check_eq(counted(rig.core, STORE_EVICTED), 0);
@@ -293,7 +295,7 @@ pages_untouched(const struct rig *rig)
 
 /* And when all is gone, every page is the index's or free for anyone. */
 static void
-the_index_follows_the_sizes_and_every_page_comes_home(void **state)
+the_index_follows_the_sizes_and_every_page_is_returned(void **state)
 {
 	struct rig rig = rig_up(16, 1);
 	const uint32_t all = rig.store->arena.page_count;
@@ -371,7 +373,7 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 
 /* Flush after flush, while items are carried from where the walk has not been to where it has. */
 static void
-nothing_flushed_is_carried_past_the_walk(void **state)
+nothing_flushed_is_moved_past_the_sweep(void **state)
 {
 	enum { FEW = 512, KEYS = FEW * 8 };
 	struct rig rig = rig_up_buckets(8, 1, FEW, 0);
@@ -382,11 +384,11 @@ nothing_flushed_is_carried_past_the_walk(void **state)
 		turns(rig.core, (uint32_t)round % 8);
 		store_flush(rig.core, 0);
 		check_eq(numbers_missing(&rig, round * KEYS, (round + 1) * KEYS, 1), KEYS);
-		seconds(rig.core, SWEEP_WALK_S / 4);
+		seconds(rig.core, SWEEP_PASS_S / 4);
 	}
 	for (uint64_t old = 0; old < 8 * GENERATIONS_MAX * KEYS; old += 11)
 		check_eq(numbers_missing(&rig, old, old + 1, 1), 1);
-	seconds(rig.core, 2 * SWEEP_WALK_S);
+	seconds(rig.core, 2 * SWEEP_PASS_S);
 	check_eq(counted(rig.core, STORE_ITEMS_LINKED), counted(rig.core, STORE_ITEMS_UNLINKED));
 	rig_down(&rig);
 }
@@ -400,9 +402,9 @@ main(void)
 		cmocka_unit_test(every_key_is_found_while_the_index_is_resized),
 		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
 		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
-		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_comes_home),
+		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_is_returned),
 		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
-		cmocka_unit_test(nothing_flushed_is_carried_past_the_walk),
+		cmocka_unit_test(nothing_flushed_is_moved_past_the_sweep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,7 +294,7 @@ a_flush_forgets_what_was_there_and_no_more(void **state)
 }
 
 static void
-upkeep_gives_back_what_is_dead(void **state)
+housekeeping_reclaims_dead_items(void **state)
 {
 	struct store_usage usage;
 	char key[16];
@@ -313,7 +313,7 @@ upkeep_gives_back_what_is_dead(void **state)
 			turns(rig.core, 1);
 	}
 	store_turn(rig.core, 20);
-	seconds(rig.core, SWEEP_WALK_S + 1);
+	seconds(rig.core, SWEEP_PASS_S + 1);
 	store_usage_mt(rig.store, &usage);
 	check_eq(usage.items, 5000);
 	check_eq(counted(rig.core, STORE_FLUSHED), 10000);
@@ -322,7 +322,7 @@ upkeep_gives_back_what_is_dead(void **state)
 
 /* Every second its share: no more than the quota, and all within a walk. */
 static void
-the_dead_are_given_back_within_a_walk_and_no_faster(void **state)
+dead_items_are_reclaimed_within_a_sweep_and_no_faster(void **state)
 {
 	uint32_t quota;
 	uint64_t before = 0;
@@ -337,7 +337,7 @@ the_dead_are_given_back_within_a_walk_and_no_faster(void **state)
 	store_turn(rig.core, 9);
 	check_eq(counted(rig.core, STORE_EXPIRED), 0);
 	quota = sweep_quota(rig.store); /* of the index as large as it is by now */
-	for (uint32_t s = 0; s <= SWEEP_WALK_S; s++) {
+	for (uint32_t s = 0; s <= SWEEP_PASS_S; s++) {
 		seconds(rig.core, 1);
 
 		const uint64_t now = counted(rig.core, STORE_EXPIRED);
@@ -385,8 +385,8 @@ main(void)
 		TEST(a_touch_changes_the_expiry_and_nothing_else),
 		TEST(an_item_lives_until_its_second_comes),
 		TEST(a_flush_forgets_what_was_there_and_no_more),
-		TEST(upkeep_gives_back_what_is_dead),
-		TEST(the_dead_are_given_back_within_a_walk_and_no_faster),
+		TEST(housekeeping_reclaims_dead_items),
+		TEST(dead_items_are_reclaimed_within_a_sweep_and_no_faster),
 		TEST(keys_of_any_bytes_and_length_are_apart),
 	};
 

@@ -1,6 +1,6 @@
 /*
  * The slab allocator alone. Goal: objects are as large as asked, lie in the arena, never overlap,
- * have names of their own in the bitmaps, and come home; with granules of 8 and of 16 bytes.
+ * have names of their own in the bitmaps, and come back; with granules of 8 and of 16 bytes.
  * Method: take everything there is, mark the bytes taken, give it back; every class in turn.
  */
 #include "support/test.h"
@@ -10,7 +10,7 @@
 
 #define PAGES 4u
 
-struct yard {
+struct slab_rig {
 	struct arena arena;
 	struct slab slab;
 	struct magazine magazines[SLAB_CLASSES_MAX];
@@ -19,10 +19,10 @@ struct yard {
 	void *memory;
 };
 
-static struct yard *
-yard_up(uint32_t arena_shift, uint32_t page_shift)
+static struct slab_rig *
+slab_rig_up(uint32_t arena_shift, uint32_t page_shift)
 {
-	struct yard *y = calloc(1, sizeof *y);
+	struct slab_rig *y = calloc(1, sizeof *y);
 	struct region region = {.size = (size_t)(PAGES + 2) << page_shift};
 
 	y->memory = aligned_alloc(4096, region.size);
@@ -35,7 +35,7 @@ yard_up(uint32_t arena_shift, uint32_t page_shift)
 }
 
 static void
-yard_down(struct yard *y)
+slab_rig_down(struct slab_rig *y)
 {
 	free(y->taken);
 	free(y->memory);
@@ -43,7 +43,7 @@ yard_down(struct yard *y)
 }
 
 static void
-take_object(struct yard *y, uint32_t class, uint32_t ref, uint32_t number)
+take_object(struct slab_rig *y, uint32_t class, uint32_t ref, uint32_t number)
 {
 	const uint32_t size = y->slab.classes[class].size;
 	uint64_t bit;
@@ -62,12 +62,12 @@ take_object(struct yard *y, uint32_t class, uint32_t ref, uint32_t number)
 }
 
 static void
-take_all_and_give_back(struct yard *y, uint32_t class)
+take_all_and_give_back(struct slab_rig *y, uint32_t class)
 {
 	const uint32_t per_page = y->slab.classes[class].per_page;
 	uint32_t count = 0, ref;
 
-	while ((ref = slab_take(&y->slab, y->magazines, class, 0)) != 0)
+	while ((ref = slab_alloc(&y->slab, y->magazines, class, 0)) != 0)
 		take_object(y, class, ref, count++);
 	check_eq(count, PAGES * per_page);
 	check_eq(y->slab.pool_count, 0);
@@ -75,7 +75,7 @@ take_all_and_give_back(struct yard *y, uint32_t class)
 		/* From both ends, so that the lists are not in the order of the page. */
 		ref = y->refs[i % 2 ? i / 2 : count - 1 - i / 2];
 		slab_clear_live(&y->slab, ref);
-		slab_give(&y->slab, y->magazines, ref);
+		slab_free(&y->slab, y->magazines, ref);
 	}
 	slab_empty_magazines(&y->slab, y->magazines);
 	check_eq(y->slab.pool_count, PAGES);
@@ -94,12 +94,12 @@ objects_of_every_class_are_whole_and_apart(void **state)
 		    {4, SLAB_PAGE_SHIFT_MAX}};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct yard *y = yard_up(rows[i].arena_shift, rows[i].page_shift);
+		struct slab_rig *y = slab_rig_up(rows[i].arena_shift, rows[i].page_shift);
 		const uint32_t step = rows[i].page_shift == SLAB_PAGE_SHIFT_MAX ? 9 : 1;
 
 		for (uint32_t class = 0; class < y->slab.class_count; class += step)
 			take_all_and_give_back(y, class);
-		yard_down(y);
+		slab_rig_down(y);
 	}
 }
 
@@ -107,7 +107,7 @@ static void
 every_size_gets_the_smallest_class_that_holds_it(void **state)
 {
 	for (uint32_t shift = 3; shift <= 4; shift++) {
-		struct yard *y = yard_up(shift, SLAB_PAGE_SHIFT_MAX);
+		struct slab_rig *y = slab_rig_up(shift, SLAB_PAGE_SHIFT_MAX);
 
 		for (uint32_t bytes = 1; bytes <= SLAB_OBJECT_MAX; bytes++) {
 			const uint32_t class = slab_class_for(&y->slab, bytes);
@@ -118,27 +118,27 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 			check(bytes <= 32 || y->slab.classes[class].size - bytes <=
 						     (8u << (shift - 3)) + bytes / 6);
 		}
-		yard_down(y);
+		slab_rig_down(y);
 	}
 }
 
 static void
-the_hand_passes_over_what_was_used(void **state)
+the_clock_hand_passes_over_what_was_referenced(void **state)
 {
-	struct yard *y = yard_up(3, SLAB_PAGE_SHIFT_MIN);
+	struct slab_rig *y = slab_rig_up(3, SLAB_PAGE_SHIFT_MIN);
 	const uint32_t class = slab_class_for(&y->slab, 4096);
 	uint32_t refs[8 + BITS_PER_WORD], used = 0, unused = 0, ref;
 
-	for (uint32_t n = 0; (ref = slab_take(&y->slab, y->magazines, class, 0)) != 0; n++) {
+	for (uint32_t n = 0; (ref = slab_alloc(&y->slab, y->magazines, class, 0)) != 0; n++) {
 		take_object(y, class, ref, n);
 		if (n % 3 == 0)
-			slab_mark(&y->slab, ref);
+			slab_set_clock_bit(&y->slab, ref);
 	}
 	for (uint32_t page = 0; page < PAGES; page++) {
-		const uint32_t found = slab_hand(&y->slab, class, refs, 1);
+		const uint32_t found = slab_clock_hand(&y->slab, class, refs, 1);
 
 		for (uint32_t i = 0; i < found; i++) {
-			used += slab_marked(&y->slab, refs[i]);
+			used += slab_clock_bit_is_set(&y->slab, refs[i]);
 			unused++;
 		}
 	}
@@ -146,8 +146,8 @@ the_hand_passes_over_what_was_used(void **state)
 	check(unused >= PAGES * y->slab.classes[class].per_page * 2 / 3);
 	check(unused < PAGES * y->slab.classes[class].per_page * 2 / 3 + PAGES);
 	/* Round again: their bits were cleared in passing, so now they are found. */
-	check_eq(slab_hand(&y->slab, class, refs, 1), y->slab.classes[class].per_page);
-	yard_down(y);
+	check_eq(slab_clock_hand(&y->slab, class, refs, 1), y->slab.classes[class].per_page);
+	slab_rig_down(y);
 }
 
 int
@@ -156,7 +156,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(objects_of_every_class_are_whole_and_apart),
 		cmocka_unit_test(every_size_gets_the_smallest_class_that_holds_it),
-		cmocka_unit_test(the_hand_passes_over_what_was_used),
+		cmocka_unit_test(the_clock_hand_passes_over_what_was_referenced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

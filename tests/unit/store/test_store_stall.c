@@ -79,7 +79,7 @@ set_while_it_lasts(struct rig *rig, uint32_t row, uint32_t first)
 }
 
 static void
-others_store_while_a_core_stands_still_and_then_wait(void **state)
+other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 {
 	for (uint32_t row = 0; row < sizeof stalls / sizeof *stalls; row++) {
 		struct rig rig = rig_up(stalls[row].mebibytes, 2);
@@ -91,7 +91,7 @@ others_store_while_a_core_stands_still_and_then_wait(void **state)
 			      stalls[row].len, n < stalls[row].keys ? "new keys" : "replaced",
 			      done);
 		check(done >= stalls[row].least);
-		check(store_is_short(rig.core));
+		check(store_is_low_on_memory(rig.core));
 		/* However long it takes, nobody is refused, and what is there stays. */
 		for (uint32_t i = 0; i < WAITS; i++) {
 			check_eq(set_number(rig.core, key, stalls[row].len), STORE_NOT_YET);
@@ -111,7 +111,7 @@ others_store_while_a_core_stands_still_and_then_wait(void **state)
 
 /* One core had all there was; another one, that retired nothing, finds nothing. */
 static void
-who_retired_nothing_waits_as_well(void **state)
+a_core_that_retired_nothing_waits_as_well(void **state)
 {
 	for (uint32_t row = 2; row < sizeof stalls / sizeof *stalls; row++) {
 		struct rig rig = rig_up(stalls[row].mebibytes, 3);
@@ -121,7 +121,7 @@ who_retired_nothing_waits_as_well(void **state)
 
 		turn_all(&rig, 3, true);
 		set_while_it_lasts(&rig, row, n);
-		for (uint32_t i = 0; i < LIMBO_MAX && r == STORE_OK; i++) {
+		for (uint32_t i = 0; i < RETIRE_LIST_MAX && r == STORE_OK; i++) {
 			r = set_number(other, i, stalls[row].len);
 			turn_all(&rig, 3, false);
 		}
@@ -161,8 +161,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(others_store_while_a_core_stands_still_and_then_wait),
-		cmocka_unit_test(who_retired_nothing_waits_as_well),
+		cmocka_unit_test(other_cores_store_while_one_is_stalled_and_then_wait),
+		cmocka_unit_test(a_core_that_retired_nothing_waits_as_well),
 		cmocka_unit_test(what_is_begun_can_be_ended),
 	};
 

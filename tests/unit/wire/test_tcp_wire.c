@@ -74,7 +74,7 @@ static const struct option_row {
 	const char *what;
 	uint8_t bytes[TCP_OPTIONS_MAX];
 	uint32_t len;
-	enum tcp_verdict verdict;
+	enum tcp_parse_result verdict;
 	struct tcp_options opt;
 } option_rows[] = {
 	{"end at once", {0}, 1, TCP_WIRE_OK, {0}},
@@ -193,7 +193,7 @@ an_option_list_has_the_verdict_and_values_of_its_row(void **state)
 		uint8_t bytes[SEG_MAX];
 		const uint32_t len = segment(bytes, row->bytes, row->len);
 		struct tcp_seg seg;
-		enum tcp_verdict verdict = tcp_parse(&seg, at_page_end(bytes, len), len);
+		enum tcp_parse_result verdict = tcp_parse(&seg, at_page_end(bytes, len), len);
 
 		if (verdict != row->verdict)
 			print_error("%s\n", row->what);
@@ -227,7 +227,7 @@ a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read(void **state)
 			struct tcp_seg seg;
 
 			check_eq(tcp_parse(&seg, at_page_end(bytes, len), len),
-				 len < TCP_HEADER_BYTES ? TCP_WIRE_CUT : TCP_WIRE_BAD_OFFSET);
+				 len < TCP_HEADER_BYTES ? TCP_WIRE_TRUNCATED : TCP_WIRE_BAD_OFFSET);
 		}
 	}
 }
@@ -248,7 +248,7 @@ no_pair_of_option_bytes_leads_past_the_end(void **state)
 			options[at + 1] = (uint8_t)pair;
 			segment(bytes, options, sizeof options);
 
-			const enum tcp_verdict verdict =
+			const enum tcp_parse_result verdict =
 				tcp_parse(&seg, at_page_end(bytes, TCP_HEADER_MAX), TCP_HEADER_MAX);
 
 			check(verdict == TCP_WIRE_OK || verdict == TCP_WIRE_BAD_OPTIONS);
@@ -349,7 +349,7 @@ what_is_emitted_parses_to_the_same(void **state)
 		check_eq(got.window, sent.window);
 		check_eq(got.flags, sent.flags);
 		check_options(&got.opt, row);
-		check_eq(bytes[TCP_CKSUM_AT] | bytes[TCP_CKSUM_AT + 1], 0);
+		check_eq(bytes[TCP_CKSUM_OFFSET] | bytes[TCP_CKSUM_OFFSET + 1], 0);
 		check_eq(bytes[18] | bytes[19], 0);
 	}
 }

@@ -127,7 +127,7 @@ a_cut_arp_packet_is_cut(void **state)
 	for (uint32_t len = 0; len < ARP_PACKET_BYTES; len++) {
 		struct arp arp;
 
-		check_eq(arp_parse(&arp, at_page_end(arp_request, len), len), ARP_WIRE_CUT);
+		check_eq(arp_parse(&arp, at_page_end(arp_request, len), len), ARP_WIRE_TRUNCATED);
 	}
 }
 
@@ -168,8 +168,8 @@ an_ipv4_header_has_the_verdict_of_its_row(void **state)
 		{"header longer than the packet", 0, {0x48}, 1, 28, IPV4_WIRE_IHL},
 		{"packet shorter than its header", 2, {0, 19}, 2, 28, IPV4_WIRE_IHL},
 		{"length zero", 2, {0, 0}, 2, 28, IPV4_WIRE_IHL},
-		{"one byte missing", 2, {0, 29}, 2, 28, IPV4_WIRE_CUT},
-		{"length 65535", 2, {0xff, 0xff}, 2, 28, IPV4_WIRE_CUT},
+		{"one byte missing", 2, {0, 29}, 2, 28, IPV4_WIRE_TRUNCATED},
+		{"length 65535", 2, {0xff, 0xff}, 2, 28, IPV4_WIRE_TRUNCATED},
 		{"the first fragment", 6, {0x20, 0}, 2, 28, IPV4_WIRE_FRAGMENT},
 		{"a later fragment", 6, {0, 1}, 2, 28, IPV4_WIRE_FRAGMENT},
 		{"the last offset", 6, {0x1f, 0xff}, 2, 28, IPV4_WIRE_FRAGMENT},
@@ -190,7 +190,7 @@ a_cut_ipv4_packet_is_cut(void **state)
 	for (uint32_t len = 0; len < sizeof ip_packet; len++) {
 		struct ipv4_packet ip;
 
-		check_eq(ipv4_parse(&ip, at_page_end(ip_packet, len), len), IPV4_WIRE_CUT);
+		check_eq(ipv4_parse(&ip, at_page_end(ip_packet, len), len), IPV4_WIRE_TRUNCATED);
 	}
 }
 
@@ -272,7 +272,7 @@ a_cut_udp_header_is_cut(void **state)
 	for (uint32_t len = 0; len < UDP_HEADER_BYTES; len++) {
 		struct udp udp;
 
-		check_eq(udp_parse(&udp, at_page_end(udp_packet, len), len), UDP_WIRE_CUT);
+		check_eq(udp_parse(&udp, at_page_end(udp_packet, len), len), UDP_WIRE_TRUNCATED);
 	}
 }
 

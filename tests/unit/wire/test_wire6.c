@@ -31,21 +31,21 @@ struct change {
 	uint32_t at;
 	uint8_t value[2];
 	uint32_t value_len, len;
-	enum ipv6_verdict verdict;
+	enum ipv6_parse_result verdict;
 };
 
 static const struct change changes[] = {
 	{"as it is", 0, {0}, 0, 80, IPV6_WIRE_OK},
 	{"with padding behind", 4, {0, 40}, 2, 80, IPV6_WIRE_OK},
 	{"version 4", 0, {0x45}, 1, 80, IPV6_WIRE_VERSION},
-	{"one byte missing", 4, {0, 41}, 2, 80, IPV6_WIRE_CUT},
-	{"length 65535", 4, {0xff, 0xff}, 2, 80, IPV6_WIRE_CUT},
-	{"hop-by-hop again", 48, {0}, 1, 80, IPV6_WIRE_CHAIN},
-	{"a header longer than the rest", 41, {5}, 1, 80, IPV6_WIRE_CHAIN},
-	{"a header cut", 4, {0, 28}, 2, 80, IPV6_WIRE_CHAIN},
-	{"an option cut", 43, {5}, 1, 80, IPV6_WIRE_CHAIN},
+	{"one byte missing", 4, {0, 41}, 2, 80, IPV6_WIRE_TRUNCATED},
+	{"length 65535", 4, {0xff, 0xff}, 2, 80, IPV6_WIRE_TRUNCATED},
+	{"hop-by-hop again", 48, {0}, 1, 80, IPV6_WIRE_EXT_HEADERS},
+	{"a header longer than the rest", 41, {5}, 1, 80, IPV6_WIRE_EXT_HEADERS},
+	{"a header cut", 4, {0, 28}, 2, 80, IPV6_WIRE_EXT_HEADERS},
+	{"an option cut", 43, {5}, 1, 80, IPV6_WIRE_EXT_HEADERS},
 	{"an option without length", 46, {0x3e, 0}, 2, 80, IPV6_WIRE_OK},
-	{"an option of one byte at the end", 47, {0x3e}, 1, 80, IPV6_WIRE_CHAIN},
+	{"an option of one byte at the end", 47, {0x3e}, 1, 80, IPV6_WIRE_EXT_HEADERS},
 	{"an option to discard for", 42, {0x7e}, 1, 80, IPV6_WIRE_OPTION},
 	{"an option to discard for and tell", 42, {0xbe}, 1, 80, IPV6_WIRE_OPTION},
 	{"segments left", 51, {1}, 1, 80, IPV6_WIRE_ROUTING},
@@ -53,7 +53,7 @@ static const struct change changes[] = {
 	{"a later fragment", 67, {8}, 1, 80, IPV6_WIRE_FRAGMENT},
 	{"reserved bits of a fragment", 67, {6}, 1, 80, IPV6_WIRE_OK},
 	{"no next header", 64, {59}, 1, 80, IPV6_WIRE_OK},
-	{"another header behind the fragment", 64, {60}, 1, 80, IPV6_WIRE_CHAIN},
+	{"another header behind the fragment", 64, {60}, 1, 80, IPV6_WIRE_EXT_HEADERS},
 };
 
 static void
@@ -62,7 +62,7 @@ an_ipv6_packet_has_the_verdict_of_its_row(void **state)
 	for (size_t i = 0; i < ROWS(changes); i++) {
 		uint8_t bytes[sizeof packet];
 		struct ipv6_packet ip;
-		enum ipv6_verdict got;
+		enum ipv6_parse_result got;
 
 		memcpy(bytes, packet, sizeof bytes);
 		memcpy(bytes + changes[i].at, changes[i].value, changes[i].value_len);
@@ -84,7 +84,7 @@ a_cut_ipv6_packet_is_cut(void **state)
 	for (uint32_t len = 0; len < sizeof packet; len++) {
 		struct ipv6_packet ip;
 
-		check_eq(ipv6_parse(&ip, at_page_end(packet, len), len), IPV6_WIRE_CUT);
+		check_eq(ipv6_parse(&ip, at_page_end(packet, len), len), IPV6_WIRE_TRUNCATED);
 	}
 }
 
@@ -125,7 +125,7 @@ a_chain_longer_than_its_bounds_is_refused(void **state)
 		if (n == 0)
 			continue;
 		check_eq(ipv6_parse(&ip, bytes, sizeof bytes),
-			 n <= IPV6_EXT_MAX ? IPV6_WIRE_OK : IPV6_WIRE_CHAIN);
+			 n <= IPV6_EXT_MAX ? IPV6_WIRE_OK : IPV6_WIRE_EXT_HEADERS);
 	}
 	/* One header of more bytes than all may have: 31 * 8 + 8 are 256, the next is too long. */
 	for (uint32_t units = 31; units <= 32; units++) {
@@ -134,7 +134,7 @@ a_chain_longer_than_its_bounds_is_refused(void **state)
 		bytes[40] = 17;
 		bytes[41] = (uint8_t)units;
 		check_eq(ipv6_parse(&ip, bytes, sizeof bytes),
-			 units == 31 ? IPV6_WIRE_OK : IPV6_WIRE_CHAIN);
+			 units == 31 ? IPV6_WIRE_OK : IPV6_WIRE_EXT_HEADERS);
 	}
 }
 
@@ -198,7 +198,7 @@ a_neighbour_message_has_the_verdict_of_its_row(void **state)
 		uint32_t at;
 		uint8_t value;
 		uint32_t len;
-		enum nd_verdict verdict;
+		enum nd_parse_result verdict;
 	} rows[] = {
 		{"as it is", 0, 135, 40, ND_WIRE_OK},
 		{"no options", 0, 135, 24, ND_WIRE_OK},
@@ -212,7 +212,7 @@ a_neighbour_message_has_the_verdict_of_its_row(void **state)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		uint8_t bytes[48] = {0};
-		enum nd_verdict got;
+		enum nd_parse_result got;
 		struct nd nd;
 
 		memcpy(bytes, question, sizeof question);
@@ -233,7 +233,7 @@ a_neighbour_message_has_the_verdict_of_its_row(void **state)
 	for (uint32_t len = 0; len < ND_BYTES; len++) {
 		struct nd nd;
 
-		check_eq(nd_parse(&nd, at_page_end(question, len), len), ND_WIRE_CUT);
+		check_eq(nd_parse(&nd, at_page_end(question, len), len), ND_WIRE_TRUNCATED);
 	}
 }
 
@@ -263,11 +263,11 @@ a_tag_comes_out_as_it_went_in(void **state)
 	uint8_t frame[4 + 20] = {0}, *p = frame + 4;
 
 	memcpy(p, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\x86\xdd\x60\0\0\0\0\0", 20);
-	p = eth_tag_in(p, 0xa007);
+	p = eth_vlan_insert(p, 0xa007);
 	check(p == frame);
 	check_bytes(p, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\x81\0\xa0\7\x86\xdd\x60\0\0\0\0\0", 24);
-	check_eq(eth_tag_get(p), 0xa007);
-	p = eth_tag_out(p);
+	check_eq(eth_vlan_tci(p), 0xa007);
+	p = eth_vlan_strip(p);
 	check(p == frame + 4);
 	check_bytes(p, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\x86\xdd\x60\0\0\0\0\0", 20);
 }

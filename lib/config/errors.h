@@ -1,0 +1,39 @@
+/*
+ * errors.h - why the program cannot go on, as one line for the operator.
+ *
+ * A function that can fail takes a struct error and returns false after writing what is wrong
+ * and what to do. Only main prints it.
+ *
+ * Shape:  text is one line without its line end: control bytes in it become '?'.
+ * Thread: the caller's.
+ * Bounds: ERROR_BYTES, longer lines are cut.
+ */
+#ifndef CLOCKOO_ERRORS_H
+#define CLOCKOO_ERRORS_H
+
+#include <stdbool.h>
+
+#define ERROR_BYTES 512u
+
+/* How the program ends: memcached's exit codes, from sysexits(3), and one for the configuration
+ * file, which memcached does not have. */
+enum error_code {
+	ERROR_GENERAL = 1,
+	ERROR_USAGE = 64,
+	ERROR_NO_USER = 67,
+	ERROR_OS = 71,
+	ERROR_CONFIG = 78, /* the file is wrong: the next start would say the same */
+};
+
+struct error {
+	enum error_code code; /* set with the text */
+	char text[ERROR_BYTES];
+};
+
+/* Always false, so that a caller can return it. The code is ERROR_GENERAL. */
+bool error_set(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with another code. */
+bool error_set_code(struct error *err, enum error_code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * key_distribution.h - which keys are asked for how often: all alike, by a Zipf distribution, or a
+ * hot set.
+ *
+ * Shape:  keys are numbers 0..n-1. Popular ones are spread over the numbers by a fixed shuffle, so
+ *         that the hottest were not stored side by side.
+ * Thread: immutable after key_distribution_init.
+ * Bounds: n from 1 to KEYS_MAX.
+ */
+#ifndef CLOCKOO_KEY_DISTRIBUTION_H
+#define CLOCKOO_KEY_DISTRIBUTION_H
+
+#include "zipf.h"
+
+#define KEYS_MAX (1u << 31)
+
+enum key_distribution_kind { KEYS_UNIFORM, KEYS_ZIPF, KEYS_HOT };
+
+struct key_distribution {
+	enum key_distribution_kind kind;
+	uint32_t n;
+	double zipf_s;
+	double hot_requests, hot_keys; /* shares: of requests, to which share of the keys */
+	/* made by key_distribution_init */
+	struct zipf zipf;
+	uint32_t hot_n;
+	uint32_t hot_below; /* of 2^32: the chance of a hot one */
+	uint32_t step;      /* of the shuffle; no divisor in common with n */
+};
+
+/* kind, n and what it needs are set; computes the rest. */
+void key_distribution_init(struct key_distribution *dist);
+uint32_t key_distribution_draw(const struct key_distribution *dist, struct load_rng *r);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * mc_fast_path.h - fast paths for most of the traffic of most caches: `get KEY`,
+ * `get KEY KEY ...` and `set KEY FLAGS EXPTIME BYTES [noreply]`.
+ *
+ * They take what they see to be the common case, and leave all else, errors included, to
+ * mc_parse(), which would have made the same of the same bytes.
+ *
+ * Thread: pure functions.
+ * Bounds: reads nothing past len; a line is judged within its first MC_LINE_MAX bytes.
+ */
+#ifndef CLOCKOO_MC_FAST_PATH_H
+#define CLOCKOO_MC_FAST_PATH_H
+
+#include "mc_req.h"
+#include "mc_tokens.h"
+
+#define MC_GET_PREFIX       0x20746567u /* "get " as the machine loads it */
+#define MC_GET_PREFIX_BYTES 4u
+
+struct mc_get {
+	uint32_t key_len; /* the key stands in front of what was taken, or behind "get " */
+	bool last;        /* of its line */
+};
+
+/* Where the word at p ends, if that is within its first 32 bytes; 0 if not, or if there is none.
+ * Two looks, that overlap rather than reach past len. */
+static inline uint32_t
+mc_short_token_end(const uint8_t *p, uint32_t len)
+{
+	uint32_t second = 16, ends;
+
+	if (unlikely(len < 32)) {
+		if (len < 16)
+			return 0;
+		second = len - 16;
+	}
+	ends = mc_token_ends(p) | mc_token_ends(p + second) << second;
+	return likely(ends != 0) ? (uint32_t)__builtin_ctz(ends) : 0;
+}
+
+/* The same of any key; 0: it is too long, or its end is not there. */
+static inline uint32_t
+mc_key_end(const uint8_t *p, uint32_t len)
+{
+	uint32_t end = mc_short_token_end(p, len);
+
+	if (likely(end != 0))
+		return end;
+	end = mc_token_end(p, 0, len);
+	return end < len && end <= MC_KEY_MAX + 1 ? end : 0; /* one more: its CR */
+}
+
+/* Bit i: p[i] is a line feed, of the 16 bytes at p. */
+static inline uint32_t
+mc_line_feeds(const uint8_t *p)
+{
+	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+}
+
+/* Take the key at p, in a line that is open, off the front of len bytes. Returns the bytes used;
+ * 0: not for this path. */
+static inline uint32_t
+mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
+{
+	uint32_t end;
+
+	/* Spaces, line ends and other control characters are rare there. */
+	if (unlikely(len < 2 || p[0] <= ' '))
+		return 0;
+	end = mc_key_end(p, len);
+	if (unlikely(end == 0))
+		return 0;
+	get->last = p[end] == '\n';
+	get->key_len = end;
+	if (get->last)
+		get->key_len -= p[end - 1] == '\r';
+	else if (unlikely(end + 1 == len || p[end + 1] <= ' '))
+		return 0; /* the next key says that this one is not the last */
+	return likely(get->key_len <= MC_KEY_MAX) ? end + 1 : 0;
+}
+
+#define MC_SCAN_BYTES 64u
+
+/* What there is among the 64 bytes at p: a space or a line feed, and a line feed. */
+static inline bool
+mc_scan_block(const uint8_t *p, bool *feed)
+{
+	__m128i ends = _mm_setzero_si128(), feeds = _mm_setzero_si128();
+
+	for (uint32_t at = 0; at < MC_SCAN_BYTES; at += 16) {
+		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
+
+		feeds = _mm_or_si128(feeds, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+		ends = _mm_or_si128(ends, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
+	}
+	*feed = _mm_movemask_epi8(feeds) != 0;
+	return _mm_movemask_epi8(_mm_or_si128(ends, feeds)) != 0;
+}
+static_assert(3 * MC_SCAN_BYTES <= MC_KEY_MAX, "a word that ends in a look and began in the one "
+					       "before, or behind the last, is none too long");
+
+/* Does the line that p[at] is in end within len bytes, no word of it being too long? False where
+ * that is not certain: 64 bytes without an end. */
+static inline bool
+mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
+{
+	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
+	bool feed = false;
+
+	for (; at + MC_SCAN_BYTES <= window; at += MC_SCAN_BYTES) {
+		if (!mc_scan_block(p + at, &feed))
+			return false;
+		if (feed)
+			return true;
+	}
+	for (; at + 16 <= window; at += 16)
+		if (mc_line_feeds(p + at) != 0)
+			return true;
+	while (at < window && p[at] != '\n')
+		at++;
+	return at < window;
+}
+
+/* The same of a new line: "get " and its first key. */
+static inline uint32_t
+mc_get_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
+{
+	uint32_t used;
+
+	if (len < MC_GET_PREFIX_BYTES || load_u32(p) != MC_GET_PREFIX)
+		return 0;
+	used = mc_key_parse_fast(p + MC_GET_PREFIX_BYTES, len - MC_GET_PREFIX_BYTES, get);
+	if (unlikely(used == 0) || (!get->last && !mc_line_fits(p, MC_GET_PREFIX_BYTES, len)))
+		return 0;
+	return MC_GET_PREFIX_BYTES + used;
+}
+
+#define MC_SET_PREFIX       0x20746573u /* "set " */
+#define MC_SET_PREFIX_BYTES 4u
+
+static inline bool
+mc_set_begins(const uint8_t *p, uint32_t len)
+{
+	return len >= MC_SET_PREFIX_BYTES && load_u32(p) == MC_SET_PREFIX;
+}
+
+/* Take the line of a set, which begins so, off the front of len bytes at p. Returns the bytes used;
+ * 0: not for this path, and what *req holds is nothing. */
+uint32_t mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len);
+
+/* What a request is before it is read. The union is its reader's. */
+static inline void
+mc_req_clear(struct mc_req *req, const uint8_t *p)
+{
+	memset(req, 0, offsetof(struct mc_req, meta));
+	req->key.data = p;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * serve_defer.c - replies that must wait for room, in order.
+ *
+ * A large value whose pieces cannot all be queued goes on in a later pass, before anything else
+ * of its connection. The requests behind it were parsed, and their frames will be gone by then:
+ * their bytes go back into a read buffer, as if they had not been read. serve_parse.c sees to it
+ * that they fit.
+ */
+#include "serve_internal.h"
+
+static void
+extern_keep(const void *arg)
+{
+}
+
+static void
+extern_unpin(const void *arg)
+{
+	store_unpin(arg);
+}
+
+static void
+value_end(struct serve *sv, struct session *ss)
+{
+	const enum value_tail tail = (enum value_tail)ss->value.tail;
+	uint8_t *at;
+
+	if (tail == TAIL_NONE)
+		return;
+	at = conn_reserve(sv->stack, ss->conn, VALUE_TAIL_MAX);
+	ensure(at != NULL);
+	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
+}
+
+bool
+value_resume(struct serve *sv, struct session *ss)
+{
+	struct value_rest *v = &ss->value;
+	const uint32_t len = item_value_len(v->item);
+
+	while (v->offset < len) {
+		const struct view piece = store_value_at(sv->store, v->item, v->offset);
+		const bool last = v->offset + piece.len == len;
+
+		/* Acknowledged in order: the last piece of a value lets go of all of it. */
+		if (!conn_write_external(sv->stack, ss->conn, piece.data, piece.len,
+					 last ? extern_unpin : extern_keep, v->item))
+			return false;
+		v->offset += piece.len;
+	}
+	value_end(sv, ss);
+	v->item = NULL;
+	return true;
+}
+
+/* The raw bytes of the connection's operations from ops[first] on, and then none of them. */
+static uint32_t
+ops_unread(struct serve *sv, struct session *ss, uint32_t first)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = first; i < sv->op_count; i++) {
+		struct op *op = &sv->ops[i];
+
+		if (op->session != ss)
+			continue;
+		if (bytes == 0)
+			ss->parser = op->before;
+		ensure(bytes + op->raw.len <= sizeof sv->scratch);
+		if (op->raw.len > 0) /* an end of stream has no bytes */
+			memcpy(sv->scratch + bytes, op->raw.data, op->raw.len);
+		bytes += op->raw.len;
+		op->req.verb = OP_SKIP;
+		op->req.flags = 0;
+	}
+	return bytes;
+}
+
+bool
+defer_fits(const struct serve *sv, const struct op *op)
+{
+	const struct session *ss = op->session;
+	uint32_t bytes = ss->read_buf_len - ss->read_buf_at;
+
+	for (; op < &sv->ops[sv->op_count]; op++)
+		bytes += op->session == ss ? op->raw.len : 0;
+	return bytes <= CHUNK_BYTES;
+}
+
+void
+session_defer(struct serve *sv, struct session *ss, uint32_t first)
+{
+	const uint32_t rest = ss->read_buf_len - ss->read_buf_at;
+	uint32_t bytes = ops_unread(sv, ss, first);
+
+	serve_count(sv, CONN_DEFERRED);
+	if (ss->closing || ss->body == BODY_WAIT) {
+		/* Whatever made it so is read again. */
+		ss->closing = false;
+		ss->body = BODY_NONE;
+	}
+	if (rest > 0)
+		memcpy(sv->scratch + bytes, ss->read_buf + ss->read_buf_at, rest);
+	bytes += rest;
+	ensure(bytes <= CHUNK_BYTES);
+	if (bytes == 0)
+		return;
+	if (ss->read_buf == NULL) {
+		/* What was promised to the first one deferred is free for all of them. */
+		ss->read_buf = stack_chunk_get_credited(sv->stack);
+		sv->read_bufs_used++;
+	}
+	ss->read_buf_since_s = sv->clock.now_s;
+	memcpy(ss->read_buf, sv->scratch, bytes);
+	ss->read_buf_at = 0;
+	ss->read_buf_len = bytes;
+}

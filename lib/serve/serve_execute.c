@@ -1,0 +1,405 @@
+/*
+ * serve_execute.c - operations to replies, in order.
+ */
+#include "serve_record.h"
+
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
+
+uint32_t
+serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
+{
+	if (likely(exptime == 0))
+		return 0;
+	if (exptime < 0)
+		return 1;
+	if (exptime <= RELATIVE_MAX_S)
+		return clock->now_s + (uint32_t)exptime;
+	if (exptime <= clock->unix_s)
+		return 1;
+	return clock->now_s + (uint32_t)(exptime - clock->unix_s);
+}
+
+/* ---- retrieval ---- */
+
+const struct item *
+touch_and_get(struct serve *sv, struct op *op)
+{
+	const struct item *it = NULL;
+	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
+						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+
+	return r == STORE_OK ? it : NULL;
+}
+
+static inline enum exec_status
+execute_get(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb >= MC_GAT;
+	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
+	uint8_t *begin, *at;
+	uint32_t len;
+	uint64_t cas;
+
+	if (it == NULL) {
+		record_get(sv, op, NULL, touch);
+		if (op_last(op))
+			reply_line(sv, op, mc_reply_line[MC_END]);
+		return EXEC_DONE;
+	}
+	len = item_value_len(it);
+	record_get(sv, op, it, touch);
+	cas = with_cas ? item_cas(it) : 0;
+	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
+		reply_in_parts(op);
+		begin = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
+		at = mc_put_value_head(begin, item_key(it), item_flags(it), len,
+				       with_cas ? &cas : NULL);
+		reply_end(sv, op, begin, at);
+		return reply_pinned(sv, op, it, op_last(op) ? TAIL_END : TAIL_LINE);
+	}
+	begin = reply_begin(
+		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
+	/* The item's key, not the request's: that one may lie where the reply is written. */
+	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
+	at = value_copy(sv, at, it, len);
+	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
+	return EXEC_DONE;
+}
+
+/* ---- the others ---- */
+
+static enum exec_status
+execute_delete(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
+	bool hit;
+
+	record_lookup(sv, op, it);
+	hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
+	record_delete(sv, op, it, hit);
+	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
+	return EXEC_DONE;
+}
+
+static void
+reply_number(struct serve *sv, struct op *op, uint64_t value)
+{
+	uint8_t *at;
+
+	if (op_noreply(op))
+		return;
+	at = reply_begin(sv, op, MC_NUMBER_LINE_MAX);
+	reply_end(sv, op, at, mc_put_line_end(mc_put_u64(at, value)));
+}
+
+static enum exec_status
+execute_arith(struct serve *sv, struct op *op)
+{
+	const struct store_arith_args sum = {.delta = op->req.delta,
+					     .decr = op->req.verb == MC_DECR};
+	struct store_arith_result total;
+
+	record_lookup_before_write(sv, op, op->hash);
+	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
+	case STORE_OK:
+		record_arith(sv, total.made, sum.decr);
+		reply_number(sv, op, total.value);
+		break;
+	case STORE_NOT_FOUND:
+		record_arith(sv, NULL, sum.decr);
+		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
+		break;
+	}
+	return EXEC_DONE;
+}
+
+static enum exec_status
+execute_touch(struct serve *sv, struct op *op)
+{
+	const struct item *it = NULL;
+	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
+						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+
+	record_get(sv, op, r == STORE_OK ? it : NULL, true);
+	if (r == STORE_NO_MEMORY)
+		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
+	else
+		reply_line(sv, op, mc_reply_line[r == STORE_OK ? MC_TOUCHED : MC_NOT_FOUND]);
+	return EXEC_DONE;
+}
+
+/* The deadline is the second before the one named, as in memcached: what is stored in that
+ * second itself stays. */
+static enum store_result
+flush_try(struct serve *sv, const struct op *op)
+{
+	const int32_t exptime = op->req.exptime;
+	const struct session *ss = op->session;
+
+	/* Another one that came while this one waited is as good. */
+	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
+	    ss->flushes != store_flushes(sv->store))
+		return STORE_OK;
+	return store_flush(sv->store,
+			   exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
+}
+
+/* The store has none left before it has collected what earlier ones left. */
+static bool
+flush_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->memory_wait_turns == 0)
+		ss->flushes = store_flushes(sv->store);
+	return session_wait(sv, ss);
+}
+
+/* Who asked for no answer is told by the end of the connection: else he would take for flushed what
+ * is there. */
+static void
+flush_refuse(struct serve *sv, struct op *op)
+{
+	reply_error(sv, op, MC_ERR_FLUSH_BUSY);
+	if (op->session == NULL || !op_noreply(op))
+		return;
+	op->session->end = SESSION_END_ERROR;
+	session_close(sv, op->session);
+}
+
+static enum exec_status
+execute_flush_all(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss == NULL || ss->memory_wait_turns == 0)
+		serve_count(sv, CMD_FLUSH);
+	if (unlikely(sv->shared->admin.policy.no_flush)) {
+		reply_error(sv, op, MC_ERR_FLUSH_OFF);
+		return EXEC_DONE;
+	}
+	if (likely(flush_try(sv, op) == STORE_OK))
+		reply_flushed(sv, op);
+	else if (ss != NULL && flush_wait(sv, ss))
+		return EXEC_RETRY;
+	else
+		flush_refuse(sv, op);
+	if (ss != NULL)
+		ss->memory_wait_turns = 0;
+	return EXEC_DONE;
+}
+
+static enum exec_status
+execute_version(struct serve *sv, struct op *op)
+{
+	const struct view word = serve_version(sv);
+	uint8_t *begin = reply_begin(sv, op, 8 + word.len + 2);
+
+	memcpy(begin, "VERSION ", 8);
+	reply_end(sv, op, begin, mc_put_line_end(mc_put_view(begin + 8, word)));
+	return EXEC_DONE;
+}
+
+void
+session_close(struct serve *sv, struct session *ss)
+{
+	/* Its pieces would lose their pin: whatever closes stands behind a value, or waits for it.
+	 */
+	ensure(ss->value.item == NULL);
+	if (ss->conn != NULL)
+		conn_close_detach(sv->stack, ss->conn);
+}
+
+enum exec_status
+execute_quit(struct serve *sv, struct op *op)
+{
+	if (op->session != NULL)
+		session_close(sv, op->session);
+	return EXEC_DONE;
+}
+
+static enum exec_status
+execute_bad(struct serve *sv, struct op *op)
+{
+	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
+		body_begin(sv, op);
+	reply_error(sv, op, (enum mc_error)op->req.error);
+	return EXEC_DONE;
+}
+
+static enum exec_status
+execute_nothing(struct serve *sv, struct op *op)
+{
+	return EXEC_DONE;
+}
+
+static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, struct op *op) = {
+	[MC_GET] = execute_get,
+	[MC_GETS] = execute_get,
+	[MC_GAT] = execute_get,
+	[MC_GATS] = execute_get,
+	[MC_SET] = execute_set,
+	[MC_ADD] = execute_store,
+	[MC_REPLACE] = execute_store,
+	[MC_APPEND] = execute_store,
+	[MC_PREPEND] = execute_store,
+	[MC_CAS] = execute_store,
+	[MC_DELETE] = execute_delete,
+	[MC_INCR] = execute_arith,
+	[MC_DECR] = execute_arith,
+	[MC_TOUCH] = execute_touch,
+	[MC_MG] = execute_mg,
+	[MC_MS] = execute_store,
+	[MC_MD] = execute_md,
+	[MC_MA] = execute_ma,
+	[MC_ME] = execute_me,
+	[MC_MN] = execute_mn,
+	[MC_FLUSH_ALL] = execute_flush_all,
+	[MC_VERSION] = execute_version,
+	[MC_VERBOSITY] = execute_verbosity,
+	[MC_STATS] = execute_stats,
+	[MC_STATS_SETTINGS] = execute_stats,
+	[MC_STATS_ITEMS] = execute_stats,
+	[MC_STATS_SLABS] = execute_stats,
+	[MC_STATS_SIZES] = execute_stats,
+	[MC_STATS_CONNS] = execute_stats,
+	[MC_STATS_RESET] = execute_stats_reset,
+	[MC_STATS_DETAIL] = execute_detail,
+	[MC_STATS_CACHEDUMP] = execute_cachedump,
+	[MC_SHUTDOWN] = execute_shutdown,
+	[MC_CACHE_MEMLIMIT] = execute_memlimit,
+	[MC_WATCH] = execute_watch,
+	[MC_CRAWLER_ENABLE] = execute_crawler_switch,
+	[MC_CRAWLER_DISABLE] = execute_crawler_switch,
+	[MC_CRAWLER_SLEEP] = execute_accepted,
+	[MC_CRAWLER_TOCRAWL] = execute_accepted,
+	[MC_CRAWLER_CRAWL] = execute_crawl,
+	[MC_METADUMP] = execute_dump,
+	[MC_MGDUMP] = execute_dump,
+	[MC_SLABS_REASSIGN] = execute_reassign,
+	[MC_SLABS_AUTOMOVE] = execute_accepted,
+	[MC_LRU_TUNE] = execute_accepted,
+	[MC_LRU_MODE] = execute_accepted,
+	[MC_LRU_TEMP_TTL] = execute_accepted,
+	[MC_QUIT] = execute_quit,
+	[MC_BIN_GET] = execute_bin_get,
+	[MC_BIN_GAT] = execute_bin_get,
+	[MC_BIN_TOUCH] = execute_bin_touch,
+	[MC_BIN_SET] = execute_store,
+	[MC_BIN_ADD] = execute_store,
+	[MC_BIN_REPLACE] = execute_store,
+	[MC_BIN_APPEND] = execute_store,
+	[MC_BIN_PREPEND] = execute_store,
+	[MC_BIN_DELETE] = execute_bin_delete,
+	[MC_BIN_INCR] = execute_bin_arith,
+	[MC_BIN_DECR] = execute_bin_arith,
+	[MC_BIN_QUIT] = execute_bin_quit,
+	[MC_BIN_FLUSH] = execute_flush_all,
+	[MC_BIN_NOOP] = execute_bin_noop,
+	[MC_BIN_VERSION] = execute_bin_version,
+	[MC_BIN_STAT] = execute_bin_stat,
+	[MC_BIN_SASL_LIST] = execute_sasl,
+	[MC_BIN_SASL_AUTH] = execute_sasl,
+	[MC_BIN_SASL_STEP] = execute_sasl,
+	[MC_BAD] = execute_bad,
+	[OP_BODY_DONE] = execute_body_done,
+	[OP_SKIP] = execute_nothing,
+	[OP_AUTH] = execute_auth,
+	[OP_AUTH_END] = execute_auth_end,
+};
+
+/* A reply that has to wait, or the last one of its connection. */
+static void
+op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
+{
+	struct op *op = &sv->ops[i];
+
+	if (op->req.flags & MC_CLOSE_AFTER)
+		execute_quit(sv, op);
+	if (a != EXEC_DONE)
+		session_defer(sv, op->session, a == EXEC_PARTIAL ? i + 1 : i);
+}
+
+/* One that has waited for memory: it was counted when it came. */
+static __attribute__((noinline)) void
+op_retry(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	const enum exec_status a = executors[op->req.verb](sv, op);
+
+	if (a != EXEC_RETRY)
+		op->session->memory_wait_turns = 0;
+	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
+		op_defer_or_close(sv, i, a);
+}
+
+static inline void
+op_execute(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	struct session *ss = op->session;
+	enum exec_status a;
+
+	if (ss != NULL && unlikely(ss->conn == NULL))
+		return;
+	if (op->req.flags & MC_FIRST) {
+		if (ss != NULL && unlikely(ss->memory_wait_turns != 0)) {
+			op_retry(sv, i);
+			return;
+		}
+		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
+		if (unlikely(sv->admin.observed))
+			observed_request(sv, op);
+	}
+	a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
+	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
+		op_defer_or_close(sv, i, a);
+	if (ss == NULL && !op->in_place) {
+		sv->admin.asked += op->raw.len;
+		if (op_last(op)) {
+			message_end(sv);
+			sv->admin.asked = 0;
+		}
+	}
+}
+
+/* Read buffers that were read to their end go back: an idle connection owns no chunk. */
+static void
+read_bufs_release(struct serve *sv)
+{
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		struct session *ss = sv->ops[i].session;
+
+		if (ss == NULL || ss->read_buf == NULL || ss->read_buf_at < ss->read_buf_len)
+			continue;
+		read_buf_free(sv, ss);
+	}
+	sv->read_bufs_in_use = false;
+}
+
+void
+serve_execute(struct serve *sv)
+{
+	const bool observed = sv->admin.observed;
+
+	for (uint32_t i = 0; i < sv->op_count;) {
+		const uint32_t gets =
+			sv->ops[i].req.verb == MC_GET && !observed ? gets_execute_fast(sv, i) : 0;
+
+		if (gets == 0)
+			op_execute(sv, i);
+		i += gets != 0 ? gets : 1;
+	}
+	if (unlikely(sv->read_bufs_in_use))
+		read_bufs_release(sv);
+	if (unlikely(sv->message_count > 0))
+		messages_send(sv);
+	if (unlikely(sv->datagrams.next != sv->datagrams.keep_from))
+		datagrams_keep_rest(sv);
+}

@@ -1,0 +1,108 @@
+/*
+ * serve_execute.h - answers: one function a verb, and what those of several protocols share.
+ *
+ * Private to lib/serve. serve_execute.c has the table of verbs; an answer is called once for an
+ * operation, in order, and replies through serve_internal.h.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_EXECUTE_H
+#define CLOCKOO_SERVE_EXECUTE_H
+
+#include "serve_internal.h"
+
+static inline struct view
+serve_version(const struct serve *sv)
+{
+	const char *version = sv->shared->version;
+
+	return (struct view){(const uint8_t *)version, (uint32_t)strnlen(version, 64)};
+}
+
+enum exec_status execute_store(struct serve *sv, struct op *op);
+enum exec_status execute_set(struct serve *sv, struct op *op);
+enum exec_status execute_stats(struct serve *sv, struct op *op);
+enum exec_status execute_quit(struct serve *sv, struct op *op);
+/* store_begin for a command that stores. */
+enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fill);
+/* Answer what it did not give room for. */
+void storage_refused(struct serve *sv, struct op *op, enum store_result r);
+/* Publish what is filled, and answer. */
+void storage_finish(struct serve *sv, struct op *op, struct fill *fill);
+/* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
+uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
+const struct item *touch_and_get(struct serve *sv, struct op *op);
+/* Answers flush_all, in whatever protocol it came. */
+void reply_flushed(struct serve *sv, struct op *op);
+
+/* What the counters of `stats` say of every protocol's commands. */
+static inline void
+count_get(struct serve *sv, bool touch, bool hit)
+{
+	if (touch) {
+		serve_count(sv, CMD_TOUCH);
+		serve_count(sv, hit ? TOUCH_HITS : TOUCH_MISSES);
+	} else {
+		serve_count(sv, CMD_GET);
+		serve_count(sv, hit ? GET_HITS : GET_MISSES);
+	}
+}
+
+static inline void
+count_delete(struct serve *sv, bool hit)
+{
+	serve_count(sv, hit ? DELETE_HITS : DELETE_MISSES);
+}
+
+static inline void
+count_arith(struct serve *sv, bool decr, bool hit)
+{
+	if (decr)
+		serve_count(sv, hit ? DECR_HITS : DECR_MISSES);
+	else
+		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
+}
+
+/* ---- meta commands (serve_meta.c) ---- */
+
+enum exec_status execute_mg(struct serve *sv, struct op *op);
+enum exec_status execute_md(struct serve *sv, struct op *op);
+enum exec_status execute_ma(struct serve *sv, struct op *op);
+enum exec_status execute_me(struct serve *sv, struct op *op);
+enum exec_status execute_mn(struct serve *sv, struct op *op);
+/* What came of an ms; made is NULL unless STORE_OK. */
+void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+
+/* ---- the binary protocol (serve_binary.c) ---- */
+
+enum exec_status execute_bin_get(struct serve *sv, struct op *op);
+enum exec_status execute_bin_touch(struct serve *sv, struct op *op);
+enum exec_status execute_bin_delete(struct serve *sv, struct op *op);
+enum exec_status execute_bin_arith(struct serve *sv, struct op *op);
+enum exec_status execute_bin_noop(struct serve *sv, struct op *op);
+enum exec_status execute_bin_version(struct serve *sv, struct op *op);
+enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
+/* What came of a set and its like; made is NULL unless STORE_OK. */
+void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
+
+/* ---- administration ---- */
+
+enum exec_status execute_accepted(struct serve *sv, struct op *op);
+enum exec_status execute_verbosity(struct serve *sv, struct op *op);
+enum exec_status execute_shutdown(struct serve *sv, struct op *op);
+enum exec_status execute_memlimit(struct serve *sv, struct op *op);
+enum exec_status execute_crawler_switch(struct serve *sv, struct op *op);
+enum exec_status execute_crawl(struct serve *sv, struct op *op);
+enum exec_status execute_reassign(struct serve *sv, struct op *op);
+enum exec_status execute_stats_reset(struct serve *sv, struct op *op);
+enum exec_status execute_bin_stat(struct serve *sv, struct op *op);
+enum exec_status execute_detail(struct serve *sv, struct op *op);
+enum exec_status execute_cachedump(struct serve *sv, struct op *op);
+enum exec_status execute_dump(struct serve *sv, struct op *op);
+enum exec_status execute_watch(struct serve *sv, struct op *op);
+enum exec_status execute_auth(struct serve *sv, struct op *op);
+enum exec_status execute_auth_end(struct serve *sv, struct op *op);
+enum exec_status execute_sasl(struct serve *sv, struct op *op);
+
+#endif

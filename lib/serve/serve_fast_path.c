@@ -1,0 +1,384 @@
+/*
+ * serve_fast_path.c - the fast path of plain gets: runs of them, from bytes to replies; and of
+ * plain sets by datagram, as far as operations.
+ *
+ * Nothing here is of its own making: whatever is not a plain get, or not answered by a small value
+ * or a miss, is left to the files beside this one, which would do the same with these, one by one.
+ * What they do for each request is done here once a run: credits, reading on,
+ * reservations, commits, counters.
+ */
+#include "serve_record.h"
+
+#include "base/copy.h"
+#include "proto/mc_fast_path.h"
+#include "store/item_simple.h"
+
+/* For the loops over a batch: gcc takes what they call for each key, linked as a whole program, for
+ * too large to be inlined, which costs a tenth (measured: gcc 12). */
+#define FLAT __attribute__((flatten))
+
+/* ---- bytes of a connection to operations ---- */
+
+/* Its way to the item begins: memory looks for the bucket while the next requests are read. */
+static inline void
+op_probe(struct serve *sv, struct op *op)
+{
+	op->hash = store_probe(sv->store, &op->probe, op->req.key);
+	op->probed = true;
+}
+
+static inline void
+op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct view raw)
+{
+	op->req.verb = MC_GET;
+	op->req.flags = flags;
+	op->req.error = MC_ERR_NONE;
+	op->req.key = key;
+	op->raw = raw;
+	op_probe(sv, op);
+}
+
+static inline bool
+gets_fast_allowed(const struct serve *sv, const struct session *ss)
+{
+	const struct mc_parser *ps = &ss->parser;
+
+	if (unlikely(ps->protocol != MC_PROTOCOL_TEXT || ps->swallow || sv->under_pressure))
+		return false;
+	if (ps->in_line && ps->verb != MC_GET)
+		return false;
+	return likely(!sv->admin.auth) || ss->authenticated;
+}
+
+/* Into a line, or out of it. */
+static inline bool
+parser_move(struct mc_parser *ps, bool out)
+{
+	*ps = (struct mc_parser){.verb = MC_GET, .in_line = !out, .protocol = MC_PROTOCOL_TEXT};
+	return !out;
+}
+
+/* Operations that a run may still make: of the credits it has, or for which it gets another. */
+static inline uint32_t
+credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t room)
+{
+	if (credits < room)
+		credits += conn_credit_take(sv->stack, ss->conn, room - credits);
+	return credits;
+}
+
+/* A run stops where its next key might have to wait for a credit, a turn, a pass or a read buffer;
+ * or where its line is another's to read. */
+FLAT uint32_t
+gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
+{
+	const uint32_t room = OPS_MAX - sv->op_count;
+	const uint32_t defer_room = MC_LINE_MAX - ss->deferrable_bytes;
+	const uint32_t window = src.len < defer_room ? src.len : defer_room;
+	struct mc_parser *ps = &ss->parser;
+	uint32_t credits = 1, used = 0, count = 0;
+	struct op *op = &sv->ops[sv->op_count];
+
+	if (unlikely(!gets_fast_allowed(sv, ss)))
+		return 0;
+	for (bool in_line = ps->in_line; used < window; op++) {
+		const uint8_t *p = src.data + used;
+		struct mc_get get;
+		uint32_t bytes;
+
+		if (count == credits && (credits = credits_take(sv, ss, credits, room)) == count)
+			break;
+		bytes = in_line ? mc_key_parse_fast(p, window - used, &get)
+				: mc_get_parse_fast(p, window - used, &get);
+		if (bytes == 0)
+			break;
+		op->session = ss;
+		op->before = *ps;
+		if (in_line)
+			op_put(sv, op, (struct view){p, get.key_len}, get.last ? MC_LAST : 0,
+			       (struct view){p, bytes});
+		else
+			op_put(sv, op, (struct view){p + MC_GET_PREFIX_BYTES, get.key_len},
+			       get.last ? MC_FIRST | MC_LAST : MC_FIRST, (struct view){p, bytes});
+		used += bytes;
+		count++;
+		if (in_line == get.last)
+			in_line = parser_move(ps, get.last);
+		if (get.last && ++ss->served == sv->cfg.conn_requests_max)
+			break;
+	}
+	if (count == 0)
+		return 0;
+	if (credits > count)
+		conn_credit_return(sv->stack, credits - count);
+	ss->has_credit = false;
+	ss->deferrable_bytes += used;
+	ss->pass_ops += count;
+	sv->op_count += count;
+	session_skip(sv->stack, ss, used);
+	return count;
+}
+
+/* ---- datagrams to operations ---- */
+
+/* A get alone in its datagram. */
+static inline bool
+datagram_get(struct serve *sv, struct view text, struct op *op)
+{
+	struct mc_get get;
+
+	if (mc_get_parse_fast(text.data, text.len, &get) != text.len || !get.last)
+		return false;
+	op_put(sv, op, (struct view){text.data + MC_GET_PREFIX_BYTES, get.key_len},
+	       MC_FIRST | MC_LAST, text);
+	return true;
+}
+
+/* A set with its body, likewise. */
+static inline bool
+datagram_set(struct serve *sv, struct view text, struct op *op)
+{
+	uint32_t used;
+
+	if (!mc_set_begins(text.data, text.len))
+		return false;
+	used = mc_set_parse_fast(&op->req, text.data, text.len);
+	if (used == 0 || (uint64_t)op->req.body_len + MC_BODY_END != text.len - used)
+		return false;
+	op->body = (struct view){text.data + used, text.len - used};
+	op->raw = text;
+	op_probe(sv, op);
+	return true;
+}
+
+void
+datagrams_parse_fast(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	struct op *op = &sv->ops[sv->op_count];
+	const struct op *end = &sv->ops[OPS_MAX];
+	struct datagram *d = &dc->list[dc->next], *list_end = &dc->list[dc->count];
+	struct view text;
+
+	if (unlikely(sv->admin.auth || sv->admin.protocol == MC_PROTOCOL_BINARY))
+		return;
+	for (; op < end && d < list_end; op++, d++) {
+		if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
+		    (!datagram_get(sv, text, op) && !datagram_set(sv, text, op)))
+			break;
+		op->session = NULL;
+		op->datagram = d;
+		op->in_place = true;
+	}
+	dc->next = (uint32_t)(d - dc->list);
+	sv->op_count = (uint32_t)(op - sv->ops);
+}
+
+/* ---- operations to replies ---- */
+
+/* What goes around a value is written as words of eight bytes, of which fewer may count: what the
+ * last one writes too much is room that was reserved. */
+#define WORD_BYTES    8u
+#define MISS_BYTES    WORD_BYTES
+#define FRAMING_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the tail */
+
+void
+gets_fast_create(struct serve *sv)
+{
+	for (uint32_t len = 0; len < GET_LENGTHS; len++) {
+		uint8_t bytes[WORD_BYTES + 2] = " 0 ";
+
+		const uint8_t *end = mc_put_line_end(mc_put_u64(bytes + 3, len));
+
+		sv->get_lengths[len] = load_u64(bytes);
+		sv->get_length_bytes[len] = (uint8_t)(end - bytes);
+	}
+}
+
+static inline uint8_t *
+end_put(uint8_t *at)
+{
+	store_u64(at, load_u64("END\r\n\0\0"));
+	return at + 5;
+}
+
+/* "VALUE key 0 length", the value, and what stands behind it. */
+static inline uint8_t *
+value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct item_lengths bare,
+	  bool last)
+{
+	const uint32_t len = bare.value_len;
+
+	store_u64(at, load_u64("VALUE \0"));
+	bytes_copy(at + 6, it->body, bare.key_len);
+	at += 6 + bare.key_len;
+	store_u64(at, sv->get_lengths[len]);
+	at += sv->get_length_bytes[len];
+	bytes_copy(at, it->body + bare.key_len, len);
+	at += len;
+	store_u64(at, load_u64("\r\nEND\r\n"));
+	return at + (last ? 7 : 2);
+}
+
+/* Counters of a run, but for its keys. */
+struct tally {
+	uint32_t lines, misses;
+};
+
+static inline void
+tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_counter lines)
+{
+	counter_add(&sv->counters[CMD_GET], keys);
+	counter_add(&sv->counters[GET_HITS], keys - t->misses);
+	counter_add(&sv->counters[GET_MISSES], t->misses);
+	counter_add(&sv->counters[lines], t->lines);
+}
+
+/* Bytes of the reply to one key, with room for what is written too much; 0: not for this path. */
+static inline uint32_t
+reply_bytes(const struct item *it, struct item_lengths *bare)
+{
+	if (unlikely(it == NULL))
+		return MISS_BYTES;
+	if (unlikely(!item_is_simple(it)))
+		return 0;
+	*bare = item_simple_lengths(it);
+	return likely(bare->value_len < GET_LENGTHS)
+		       ? FRAMING_BYTES + bare->key_len + bare->value_len
+		       : 0;
+}
+
+/* The reply to one key, and what is counted of it. */
+static inline uint8_t *
+reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
+	  struct item_lengths bare, struct tally *tally)
+{
+	const uint8_t flags = op->req.flags;
+
+	tally->lines += (flags & MC_FIRST) != 0;
+	if (likely(it != NULL)) {
+		class_count(sv, it, CLASS_GET_HITS);
+		return value_put(sv, at, it, bare, (flags & MC_LAST) != 0);
+	}
+	tally->misses++;
+	return flags & MC_LAST ? end_put(at) : at;
+}
+
+/* Where replies are written: to one connection after the other, as many a reservation as there is
+ * room for. */
+struct reply_writer {
+	struct session *session;
+	uint8_t *begin, *at, *end;
+	const struct op *first; /* of this connection */
+	uint32_t reserved;      /* times */
+};
+
+/* Operations up to op were answered: each holds one credit. */
+static inline void
+reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct op *op)
+{
+	const uint32_t credits = (uint32_t)(op - w->first);
+
+	if (w->begin != NULL)
+		conn_commit(sv->stack, w->session->conn, (uint32_t)(w->at - w->begin));
+	if (credits > w->reserved)
+		conn_credit_return(sv->stack, credits - w->reserved);
+}
+
+/* To the next connection. False: it is gone, or not for this path. */
+static inline bool
+reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss == NULL || unlikely(ss->conn == NULL || ss->memory_wait_turns != 0))
+		return false;
+	reply_writer_finish(sv, w, op);
+	*w = (struct reply_writer){.session = ss, .first = op};
+	return true;
+}
+
+static inline void
+reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
+{
+	struct conn *c = w->session->conn;
+	uint32_t room;
+
+	if (w->begin != NULL)
+		conn_commit(sv->stack, c, (uint32_t)(w->at - w->begin));
+	w->begin = w->at = conn_reserve_room(sv->stack, c, bytes, &room);
+	ensure(w->begin != NULL); /* conn_writable or conn_credit_take said so */
+	w->end = w->begin + room;
+	w->reserved++;
+}
+
+static FLAT uint32_t
+conn_gets_execute(struct serve *sv, const struct op *first)
+{
+	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	const struct store_run run = store_run(sv->store);
+	struct tally tally = {0};
+	struct reply_writer w = {.first = first};
+
+	for (; op < end && op->req.verb == MC_GET; op++) {
+		struct item_lengths bare = {0};
+		const struct item *it;
+		uint32_t bytes;
+
+		if (op->session != w.session && !reply_writer_switch(sv, &w, op))
+			break;
+		it = store_get_run(&run, &op->probe, op->req.key);
+		bytes = reply_bytes(it, &bare);
+		if (unlikely(bytes == 0))
+			break;
+		if (unlikely(bytes > (size_t)(w.end - w.at)))
+			reply_writer_reserve(sv, &w, bytes);
+		w.at = reply_put(sv, w.at, op, it, bare, &tally);
+	}
+	reply_writer_finish(sv, &w, op);
+	tally_end(sv, &tally, (uint32_t)(op - first), REQ_TCP);
+	return (uint32_t)(op - first);
+}
+
+static inline bool
+datagram_get_execute(struct serve *sv, const struct store_run *run, const struct op *op,
+		     struct tally *tally)
+{
+	const struct item *it = store_get_run(run, &op->probe, op->req.key);
+	struct item_lengths bare = {0};
+	const uint32_t bytes = reply_bytes(it, &bare);
+	uint32_t room, len;
+	uint8_t *at = udp_reply_buffer(sv->stack, op->datagram, &room), *end;
+
+	if (unlikely(bytes == 0 || MC_UDP_FRAME_BYTES + bytes > room ||
+		     MC_UDP_FRAME_BYTES + bytes > MC_UDP_PAYLOAD_MAX))
+		return false;
+	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare, tally);
+	len = (uint32_t)(end - at);
+	udp_reply_in_place(sv->stack, op->datagram, len);
+	return true;
+}
+
+static FLAT uint32_t
+datagram_gets_execute(struct serve *sv, const struct op *first)
+{
+	const struct op *op = first, *end = &sv->ops[sv->op_count];
+	const struct store_run run = store_run(sv->store);
+	struct tally tally = {0};
+
+	if (unlikely(sv->admin.rate_limited))
+		return 0;
+	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
+	       datagram_get_execute(sv, &run, op, &tally))
+		op++;
+	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
+	return (uint32_t)(op - first);
+}
+
+uint32_t
+gets_execute_fast(struct serve *sv, uint32_t first)
+{
+	const struct op *op = &sv->ops[first];
+
+	return op->session != NULL ? conn_gets_execute(sv, op) : datagram_gets_execute(sv, op);
+}

@@ -1,0 +1,294 @@
+/*
+ * serve_internal.h - what the files of this room share: struct serve, operations, internal
+ * interfaces.
+ *
+ * Private to lib/serve. One file a concern: serve_parse.c connections to operations,
+ * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_prefetch.c,
+ * serve_execute.c operations to replies, serve_storage.c those that store, serve_reply.c where a
+ * reply goes, serve_fast_path.c the fast path of plain gets, serve_defer.c replies that must
+ * wait, serve_message.c replies of many datagrams, serve_meta.c and serve_binary.c answers in their
+ * protocols, serve_stats.c.
+ *
+ * Owner:  views in an operation point into received frames or a read buffer: valid in this pass.
+ * Thread: core-local, but for struct serve_shared.
+ */
+#ifndef CLOCKOO_SERVE_INTERNAL_H
+#define CLOCKOO_SERVE_INTERNAL_H
+
+#include "serve.h"
+#include "serve_shared.h"
+#include "session.h"
+
+#include "base/check.h"
+#include "proto/mc_binary.h"
+#include "proto/mc_reply.h"
+#include "proto/mc_req.h"
+#include "proto/mc_udp.h"
+#include "store/conditional.h"
+
+/* Verbs of operations that no request line names. */
+enum op_verb {
+	OP_BODY_DONE = MC_VERB_COUNT, /* a body is complete */
+	OP_SKIP,                      /* deferred, or its connection is closed */
+	OP_AUTH,                      /* a set that names a user (serve_auth.c) */
+	OP_AUTH_END,                  /* its body is complete */
+	OP_VERB_COUNT,
+};
+
+/* What plain gets need of it lies together: two lines of the first cache an operation. */
+struct op {
+	struct session *session; /* NULL: from a datagram */
+	struct view raw;         /* the bytes it was parsed from, body included */
+	struct probe probe;
+	struct mc_parser before; /* the parser in front of raw */
+	uint16_t udp_id;
+	bool in_place; /* the only request of its datagram: answered in the frame it came in */
+	bool probed;   /* store_probe() was called */
+	uint64_t hash;
+	struct mc_req req;         /* req.verb: enum mc_verb or enum op_verb */
+	struct datagram *datagram; /* NULL: from a connection */
+	struct view body;          /* with its end; data NULL: not all there yet */
+};
+
+enum exec_status {
+	EXEC_DONE,
+	EXEC_PARTIAL, /* the rest is in session->value */
+	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
+};
+
+struct message; /* serve_message.c */
+
+/* Where the parsing of datagrams stands. */
+struct datagram_cursor {
+	struct datagram *list; /* of this turn */
+	uint32_t count, next;
+	uint32_t keep_from; /* as the stack was told: list[keep_from] and what follows is for the
+			       next turn */
+	struct view text;   /* of list[next], behind the frame; data NULL: not yet looked at */
+	uint32_t at;
+	uint16_t id;
+	struct mc_parser parser;
+};
+
+#define GET_LENGTHS 1000u /* values of so many bytes have a fast path */
+
+struct serve {
+	struct serve_config cfg;
+	struct serve_shared *shared;
+	struct stack *stack;
+	struct store_core *store;
+	struct session *sessions;
+	struct serve_clock clock;
+	uint32_t turn, pass;
+	bool more;               /* the pass left something another pass can do */
+	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer */
+	uint32_t admitted_count; /* open connections, those one too many left out */
+	uint32_t read_bufs_used, read_bufs_max;
+	uint32_t read_buf_scan_slot; /* of sessions: where the next look for a stale read buffer
+					begins */
+	bool under_pressure;       /* of chunks or memory: nothing is parsed behind what may wait */
+	uint32_t fills_pressure_s; /* when somebody last found no memory for a value; 0: never */
+	uint32_t fills_pressure_since_s; /* since when that has been so */
+	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
+	struct session *requeue;
+
+	bool unprobed; /* some operation may not be on its way yet */
+	uint32_t op_count;
+	struct op ops[OPS_MAX];
+	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */
+
+	struct datagram_cursor datagrams;
+	struct message *messages; /* ring of UDP_MESSAGES_MAX */
+	uint32_t message_first, message_count;
+	uint32_t message_chunks, message_chunks_max;
+	bool message_open;    /* the last one is being composed */
+	bool message_dropped; /* the one being composed cannot be had: its bytes go to waste */
+
+	struct admin admin;
+	uint64_t
+		get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_fast_path.c) */
+	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
+
+	uint8_t discard_buf[CONN_RESERVE_MAX]; /* where lost replies are composed */
+	uint8_t scratch[2 * CHUNK_BYTES];
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
+};
+
+static inline void
+serve_count(struct serve *sv, enum serve_counter which)
+{
+	counter_add(&sv->counters[which], 1);
+}
+
+static inline bool
+op_noreply(const struct op *op)
+{
+	return (op->req.flags & MC_NOREPLY) != 0;
+}
+
+/* What stages before the answer want to know of a verb; one look each. */
+enum verb_trait {
+	VERB_LOOKUP = 1u << 0, /* looks a key up */
+	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
+	VERB_RETURNS_VALUE =
+		1u << 2,       /* may be answered with a value, for which there may be no room */
+	VERB_CLOSES = 1u << 3, /* nothing of its connection is read behind it */
+	/* Answered with any number of rows, or changes what its connection is: nothing stands
+	 * behind it in its pass. */
+	VERB_ENDS_PASS = 1u << 4,
+};
+extern const uint8_t verb_traits[OP_VERB_COUNT];
+
+static inline bool
+op_is(const struct op *op, enum verb_trait trait)
+{
+	return (verb_traits[op->req.verb] & trait) != 0;
+}
+
+static inline bool
+op_closes_conn(const struct op *op)
+{
+	return unlikely(op_is(op, VERB_CLOSES) || (op->req.flags & MC_CLOSE_AFTER));
+}
+
+static inline bool
+op_last(const struct op *op)
+{
+	return (op->req.flags & MC_LAST) != 0;
+}
+
+#define VALUE_TAIL_MAX 7u
+
+static inline uint8_t *
+value_tail_put(uint8_t *at, enum value_tail tail)
+{
+	if (tail == TAIL_NONE)
+		return at;
+	at = mc_put_line_end(at);
+	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
+}
+
+/* ---- parse ---- */
+
+#define READ_BUF_STALE_S  3u
+#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
+
+/* How parsing a connection goes on. */
+enum parse_step {
+	PARSE_CONTINUE,
+	PARSE_NEXT_PASS, /* something is left that another pass can do */
+	PARSE_NEXT_TURN, /* its share of this turn is used up */
+	PARSE_WAIT,      /* for an event of the stack */
+	PARSE_CLOSED,    /* the connection was reset */
+};
+
+void conns_parse(struct serve *sv);
+void datagrams_parse(struct serve *sv);
+/* What was not parsed stays for the next turn. */
+void datagrams_keep_rest(struct serve *sv);
+/* An operation of this connection without a line of its own. */
+void op_push(struct serve *sv, struct session *ss, uint8_t verb);
+/* A chunk as a read buffer; false: the stack has none to spare. */
+bool read_buf_alloc(struct serve *sv, struct session *ss);
+void read_buf_free(struct serve *sv, struct session *ss);
+/* Close it in order, behind what is queued; what is unread stays unread. The session is free when
+ * it returns, however long the peer takes. */
+void session_close(struct serve *sv, struct session *ss);
+/* Give back all that the session owns. */
+void session_release(struct serve *sv, struct session *ss);
+
+/* ---- the fast path of plain gets (serve_fast_path.c) ---- */
+
+void gets_fast_create(struct serve *sv);
+/* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
+ * before it reads a line has been looked at. */
+uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
+/* The datagrams that come next, as far as each is one get, or one set with its body. */
+void datagrams_parse_fast(struct serve *sv);
+/* Answers those from ops[first] on that are for this path; returns how many. */
+uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+
+/* ---- bodies that were not all there (serve_body.c) ---- */
+
+#define FILL_STALE_S            3u
+#define FILL_PROGRESS_MIN_BYTES 1460u
+#define FILL_SCAN_MAX           64u
+#define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
+
+/* There is no memory for a value now: from now on fills that stand still are given up. */
+void fills_memory_pressure(struct serve *sv);
+void fills_check(struct serve *sv);
+/* The store is not ready for the connection's request: its bytes go into a read buffer, to be read
+ * again next turn. False: there is none. */
+bool session_wait(struct serve *sv, struct session *ss);
+enum parse_step body_receive(struct serve *sv, struct session *ss);
+/* There will be memory for this one, whose body is here: it is read again next turn. False: it
+ * cannot wait. */
+bool op_wait_memory(struct serve *sv, struct op *op);
+enum exec_status body_begin(struct serve *sv, struct op *op);
+enum exec_status execute_body_done(struct serve *sv, struct op *op);
+
+/* ---- where replies go (serve_reply.c) ---- */
+
+/* Contiguous room for at most bytes; never NULL. reply_end() queues what was used of it. */
+uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
+void reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end);
+void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
+void reply_error(struct serve *sv, struct op *op, enum mc_error error);
+/* Large values: this, then what stands in front of the value as a reply of its own, then
+ * reply_pinned(). */
+static inline void
+reply_in_parts(struct op *op)
+{
+	op->in_place = false;
+}
+
+/* A value of ITEM_PIN_MIN_BYTES or more, from where it lies. */
+enum exec_status reply_pinned(struct serve *sv, struct op *op, const struct item *it,
+			      enum value_tail tail);
+
+/* The bytes of a smaller one. */
+static inline uint8_t *
+value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
+{
+	for (uint32_t offset = 0; offset < len;) {
+		const struct view run = store_value_at(sv->store, it, offset);
+
+		at = mc_put_view(at, run);
+		offset += run.len;
+	}
+	return at;
+}
+
+/* ---- replies that must wait (serve_defer.c) ---- */
+
+/* Queue the rest of session->value, for whose tail the stack has promised room; false: it still
+ * has to wait for pieces. */
+bool value_resume(struct serve *sv, struct session *ss);
+/* Defer the connection's operations from ops[first] on: their bytes go into the read buffer. */
+void session_defer(struct serve *sv, struct session *ss, uint32_t first);
+/* Can this operation be deferred, and all behind it? */
+bool defer_fits(const struct serve *sv, const struct op *op);
+
+/* ---- replies of many datagrams (serve_message.c) ---- */
+
+size_t messages_bytes(void);
+void messages_create(struct serve *sv, struct region *region);
+uint8_t *message_reserve(struct serve *sv, const struct op *op, uint32_t bytes);
+void message_commit(struct serve *sv, uint32_t bytes);
+/* head and tail are composed by the caller around it. */
+void message_value(struct serve *sv, const struct op *op, const struct item *it);
+void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
+void message_discard(struct serve *sv);
+void messages_send(struct serve *sv);
+
+/* A complete one waits for room: until it is sent no datagram is read. So nobody's reply is thrown
+ * away because others' are slow to leave, and there is always a place in the ring. */
+static inline bool
+messages_pending(const struct serve *sv)
+{
+	static_assert(OPS_MAX <= UDP_MESSAGES_MAX, "what a pass answers has its places");
+	return sv->message_count > (sv->message_open ? 1u : 0u);
+}
+
+#endif

@@ -1,0 +1,118 @@
+#include "serve_internal.h"
+
+#define GETS   (VERB_LOOKUP | VERB_RETURNS_VALUE)
+#define LOOKUP VERB_LOOKUP
+#define WRITES (VERB_LOOKUP | VERB_WRITES)
+
+/* The others need no hash, and their answers no more room than was promised. */
+const uint8_t verb_traits[OP_VERB_COUNT] = {
+	[MC_GET] = GETS,
+	[MC_GETS] = GETS,
+	[MC_GAT] = WRITES | VERB_RETURNS_VALUE,
+	[MC_GATS] = WRITES | VERB_RETURNS_VALUE,
+	[MC_SET] = WRITES,
+	[MC_ADD] = WRITES,
+	[MC_REPLACE] = WRITES,
+	[MC_APPEND] = WRITES,
+	[MC_PREPEND] = WRITES,
+	[MC_CAS] = WRITES,
+	[MC_DELETE] = WRITES,
+	[MC_INCR] = WRITES,
+	[MC_DECR] = WRITES,
+	[MC_TOUCH] = WRITES,
+	[MC_MG] = GETS, /* those that store are rare */
+	[MC_MS] = WRITES,
+	[MC_MD] = WRITES,
+	[MC_MA] = WRITES,
+	[MC_ME] = LOOKUP,
+	[MC_FLUSH_ALL] = VERB_ENDS_PASS, /* it may have to wait */
+	[MC_QUIT] = VERB_CLOSES,
+	[MC_BIN_GET] = GETS,
+	[MC_BIN_GAT] = WRITES | VERB_RETURNS_VALUE,
+	[MC_BIN_TOUCH] = WRITES,
+	[MC_BIN_SET] = WRITES,
+	[MC_BIN_ADD] = WRITES,
+	[MC_BIN_REPLACE] = WRITES,
+	[MC_BIN_APPEND] = WRITES,
+	[MC_BIN_PREPEND] = WRITES,
+	[MC_BIN_DELETE] = WRITES,
+	[MC_BIN_INCR] = WRITES,
+	[MC_BIN_DECR] = WRITES,
+	[MC_BIN_FLUSH] = VERB_ENDS_PASS,
+	[MC_BIN_QUIT] = VERB_CLOSES,
+	[MC_STATS] = VERB_ENDS_PASS,
+	[MC_STATS_SETTINGS] = VERB_ENDS_PASS,
+	[MC_STATS_ITEMS] = VERB_ENDS_PASS,
+	[MC_STATS_SLABS] = VERB_ENDS_PASS,
+	[MC_STATS_SIZES] = VERB_ENDS_PASS,
+	[MC_STATS_CONNS] = VERB_ENDS_PASS,
+	[MC_STATS_DETAIL] = VERB_ENDS_PASS,
+	[MC_STATS_CACHEDUMP] = VERB_ENDS_PASS,
+	[MC_WATCH] = VERB_ENDS_PASS,
+	[MC_SHUTDOWN] = VERB_ENDS_PASS,
+	[MC_METADUMP] = VERB_ENDS_PASS,
+	[MC_MGDUMP] = VERB_ENDS_PASS,
+	[MC_BIN_STAT] = VERB_ENDS_PASS,
+	[MC_BIN_SASL_LIST] = VERB_ENDS_PASS,
+	[MC_BIN_SASL_AUTH] = VERB_ENDS_PASS,
+	[MC_BIN_SASL_STEP] = VERB_ENDS_PASS,
+	[OP_AUTH] = VERB_ENDS_PASS,
+};
+
+/* The key itself, of which the request has the base64. The request's bytes stay as they are: they
+ * may be read once more. */
+static void
+key_decode(struct serve *sv, uint32_t i)
+{
+	struct op *op = &sv->ops[i];
+	const uint8_t *end = mc_base64_decode(sv->keys[i], op->req.key);
+
+	op->req.key = (struct view){sv->keys[i], (uint32_t)(end - sv->keys[i])};
+}
+
+static inline bool
+prefetch_primary(struct serve *sv, struct op *op)
+{
+	if (likely(!op_is(op, VERB_WRITES)))
+		return store_probe_primary(sv->store, &op->probe);
+	return store_probe_primary_to_write(sv->store, &op->probe);
+}
+
+/* Those that the parser left to us. */
+static void
+keys_probe(struct serve *sv)
+{
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		struct op *op = &sv->ops[i];
+
+		if (op->probed || !op_is(op, VERB_LOOKUP))
+			continue;
+		if (unlikely(op->req.flags & MC_KEY_BASE64))
+			key_decode(sv, i);
+		op->hash = store_probe(sv->store, &op->probe, op->req.key);
+	}
+}
+
+/*
+ * All primary buckets first, then all items or alternate buckets, then the items found there: when
+ * the last was asked for, the first has arrived, so a burst waits for memory about three times, not
+ * three times a key.
+ */
+void
+serve_prefetch(struct serve *sv)
+{
+	uint64_t open =
+		0; /* bit i: the key of ops[i] is to be looked for in its alternate bucket */
+
+	static_assert(OPS_MAX <= 64, "a bit for each");
+	if (sv->unprobed)
+		keys_probe(sv);
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		struct op *op = &sv->ops[i];
+
+		if (op_is(op, VERB_LOOKUP))
+			open |= (uint64_t)prefetch_primary(sv, op) << i;
+	}
+	for (; open != 0; open &= open - 1)
+		store_probe_alternate(sv->store, &sv->ops[__builtin_ctzll(open)].probe);
+}

@@ -1,0 +1,50 @@
+/*
+ * udp_rate_limit.h - how much may be sent to whoever a datagram says it is from.
+ *
+ * The source of a datagram can be forged, so an answer longer than its request makes us a weapon
+ * (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks that cannot be forged
+ * from outside are let through; everybody else has a budget of bytes a second beyond what it sent.
+ *
+ * Shape:  two rows of cells, a source in one cell of each (Cormode and Muthukrishnan, "An improved
+ *         data stream summary: the count-min sketch", 2005). A cell counts at least what its
+ *         sources got, so nobody ever gets more than the budget, however many sources there are;
+ *         who shares both cells with others gets less.
+ * Units:  bytes of UDP payload, or whatever else there is a budget of; whole seconds.
+ * Thread: core-local.
+ * Bounds: SKETCH_ROWS * SKETCH_CELLS cells, SERVE_NETWORKS_MAX networks.
+ */
+#ifndef CLOCKOO_UDP_RATE_LIMIT_H
+#define CLOCKOO_UDP_RATE_LIMIT_H
+
+#include "base/ip_addr.h"
+
+#define SKETCH_ROWS         2u
+#define SKETCH_CELLS        2048u /* power of two */
+#define EXEMPT_NETWORKS_MAX 16u
+
+struct sketch_cell {
+	uint32_t second; /* of which bytes counts */
+	uint32_t bytes;
+};
+
+struct udp_rate_limit {
+	uint32_t bytes_per_s;
+	uint32_t network_count;
+	struct ip_addr ip[EXEMPT_NETWORKS_MAX];
+	uint32_t prefix_len[EXEMPT_NETWORKS_MAX];
+	struct sketch_cell cells[SKETCH_ROWS][SKETCH_CELLS];
+};
+
+/* A network let through, prefix_len of 128 bits; those beyond EXEMPT_NETWORKS_MAX are not. */
+void udp_rate_limit_exempt(struct udp_rate_limit *g, const struct ip_addr *ip, uint32_t prefix_len);
+
+/* The part of an address that has one budget: of an IPv6 one its first 64 bits, since whoever has
+ * one address of such a network can have all (RFC 7421 section 2). */
+struct view udp_rate_limit_source(const struct ip_addr *ip);
+
+/* May a request of `asked` bytes from ip be answered with `answer` bytes now? If so they are
+ * booked. hash is of the source's udp_rate_limit_source. */
+bool udp_rate_limit_allows(struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t hash,
+			   uint32_t second, uint64_t asked, uint64_t answer);
+
+#endif

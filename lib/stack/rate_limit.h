@@ -1,0 +1,25 @@
+/*
+ * rate_limit.h - bounds of answers that anybody can provoke.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_RATE_LIMIT_H
+#define CLOCKOO_RATE_LIMIT_H
+
+#include <stdint.h>
+
+/* How many answers of a kind may leave in a stretch of time: enough for every honest asker, too
+ * little to be of use to another. */
+struct rate_limit {
+	uint64_t since_ns;
+	uint32_t count;
+};
+
+#define RATE_LIMIT_NS           (10ull * 1000000)
+#define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
+#define NEIGH_REPLIES_MAX       100u /* answers to neighbours, the same */
+#define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
+#define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
+#define PMTU_REPORTS_SHARED_MAX 32u /* reports of a path MTU told to other cores, the same */
+
+#endif

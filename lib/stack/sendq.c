@@ -1,0 +1,286 @@
+#include "sendq.h"
+
+size_t
+sendq_pool_bytes(uint32_t chunks)
+{
+	return (size_t)chunks * (sizeof(struct chunk) + sizeof(struct sendq_buf)) +
+	       2 * CACHE_LINE_BYTES;
+}
+
+void
+sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks)
+{
+	struct chunk *chunk = region_take(region, (size_t)chunks * sizeof *chunk, CACHE_LINE_BYTES);
+	struct sendq_buf *buf = region_take(region, (size_t)chunks * sizeof *buf, CACHE_LINE_BYTES);
+
+	*pool = (struct sendq_pool){.chunks = chunks, .bufs_left = chunks};
+	for (uint32_t i = 0; i < chunks; i++) {
+		sendq_chunk_put(pool, (uint8_t *)&chunk[i]);
+		buf[i].next = pool->bufs_free;
+		pool->bufs_free = &buf[i];
+	}
+}
+
+static struct chunk *
+chunk_take(struct sendq_pool *pool)
+{
+	struct chunk *chunk = pool->chunks_free;
+
+	if (chunk == NULL)
+		return NULL;
+	pool->chunks_free = (struct chunk *)chunk->buf.next;
+	pool->chunks_left--;
+	return chunk;
+}
+
+uint8_t *
+sendq_chunk_get(struct sendq_pool *pool)
+{
+	/* What was credited to replies is not scratch. */
+	if (pool->chunks_left <= pool->credits_out)
+		return NULL;
+	return (uint8_t *)chunk_take(pool);
+}
+
+uint8_t *
+sendq_chunk_get_credited(struct sendq_pool *pool)
+{
+	ensure(pool->credits_out > 0 && pool->chunks_left >= pool->credits_out);
+	pool->credits_out--;
+	return (uint8_t *)chunk_take(pool);
+}
+
+void
+sendq_init(struct sendq *q)
+{
+	*q = (struct sendq){0};
+}
+
+static void
+append(struct sendq *q, struct sendq_buf *p)
+{
+	p->next = NULL;
+	if (q->tail != NULL)
+		q->tail->next = p;
+	else
+		q->head = p;
+	q->tail = p;
+	if (q->cursor == NULL) {
+		q->cursor = p;
+		q->cursor_used = 0;
+	}
+}
+
+/* Where the next byte of an inline buffer goes, and how many more fit. */
+static uint8_t *
+tail_room(const struct sendq *q, uint32_t *room)
+{
+	struct chunk *chunk = (struct chunk *)q->tail;
+	uint32_t used;
+
+	*room = 0;
+	if (chunk == NULL || !chunk->buf.inline_bytes)
+		return NULL;
+	used = (uint32_t)(chunk->buf.data - chunk->bytes) + chunk->buf.len;
+	*room = (uint32_t)sizeof chunk->bytes - used;
+	return chunk->bytes + used;
+}
+
+uint8_t *
+sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_t *room)
+{
+	uint8_t *at = tail_room(q, room);
+	struct chunk *chunk;
+
+	ensure(bytes <= CONN_RESERVE_MAX);
+	if (pool->credits_out > 0)
+		pool->credits_out--;
+	if (*room >= bytes && at != NULL)
+		return at;
+	chunk = chunk_take(pool);
+	if (chunk == NULL)
+		return NULL;
+	chunk->buf = (struct sendq_buf){.data = chunk->bytes, .inline_bytes = 1};
+	append(q, &chunk->buf);
+	*room = (uint32_t)sizeof chunk->bytes;
+	return chunk->bytes;
+}
+
+uint8_t *
+sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
+{
+	uint32_t room;
+
+	return sendq_reserve_room(q, pool, bytes, &room);
+}
+
+/* Take the tail off again: a reservation of which nothing was used. */
+static void
+drop_empty_tail(struct sendq *q, struct sendq_pool *pool)
+{
+	struct sendq_buf *last = NULL;
+
+	if (q->head != q->tail)
+		for (last = q->head; last->next != q->tail;)
+			last = last->next;
+	if (q->cursor == q->tail)
+		q->cursor = NULL;
+	sendq_chunk_put(pool, (uint8_t *)q->tail);
+	q->tail = last;
+	if (last == NULL)
+		q->head = NULL;
+	else
+		last->next = NULL;
+}
+
+void
+sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
+{
+	uint32_t room;
+
+	(void)tail_room(q, &room);
+	ensure(bytes <= room || bytes == 0);
+	if (bytes == 0) {
+		if (q->tail != NULL && q->tail->len == 0)
+			drop_empty_tail(q, pool);
+		return;
+	}
+	/* A cursor that had sent all there was stands at the end of this very buffer. */
+	q->tail->len += bytes;
+	q->bytes += bytes;
+}
+
+bool
+sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes)
+{
+	struct sendq_buf *p = pool->bufs_free;
+
+	if (p == NULL)
+		return false;
+	pool->bufs_free = p->next;
+	pool->bufs_left--;
+	*p = bytes;
+	p->inline_bytes = 0;
+	append(q, p);
+	q->bytes += p->len;
+	return true;
+}
+
+static void
+buf_free(struct sendq_pool *pool, struct sendq_buf *p)
+{
+	if (p->inline_bytes) {
+		sendq_chunk_put(pool, (uint8_t *)p);
+		return;
+	}
+	p->release(p->arg);
+	p->next = pool->bufs_free;
+	pool->bufs_free = p;
+	pool->bufs_left++;
+}
+
+/* The first bytes go away, perhaps with the buffer that the hint stands on. */
+static void
+hint_moves(struct sendq *q, uint32_t bytes)
+{
+	if (bytes >= q->hint_at + q->hint->len)
+		q->hint = NULL;
+	else
+		q->hint_at = q->hint_at > bytes ? q->hint_at - bytes : 0;
+}
+
+void
+sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
+{
+	ensure(bytes <= q->bytes);
+	q->bytes -= bytes;
+	if (q->hint != NULL)
+		hint_moves(q, bytes);
+	while (bytes > 0) {
+		struct sendq_buf *p = q->head;
+		const uint32_t n = bytes < p->len ? bytes : p->len;
+		const bool here = q->cursor == p;
+
+		bytes -= n;
+		p->data += n;
+		p->len -= n;
+		/* A window probe that was taken lies behind the cursor: it moves along. */
+		if (here)
+			q->cursor_used = q->cursor_used > n ? q->cursor_used - n : 0;
+		if (p->len > 0)
+			return;
+		q->head = p->next;
+		if (q->head == NULL)
+			q->tail = NULL;
+		if (here) {
+			q->cursor = q->head;
+			q->cursor_used = 0;
+		}
+		buf_free(pool, p);
+	}
+}
+
+void
+sendq_clear(struct sendq *q, struct sendq_pool *pool)
+{
+	while (q->head != NULL) {
+		struct sendq_buf *p = q->head;
+
+		q->head = p->next;
+		buf_free(pool, p);
+	}
+	sendq_init(q);
+}
+
+void
+sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len)
+{
+	while (len > 0) {
+		struct sendq_buf *p = q->cursor;
+		uint32_t left, n;
+
+		ensure(p != NULL);
+		left = p->len - q->cursor_used;
+		n = len < left ? len : left;
+		memcpy(to, p->data + q->cursor_used, n);
+		q->cursor_used += n;
+		to += n;
+		len -= n;
+		/* Stay at the end of the last buffer: more may be committed to it. */
+		if (q->cursor_used == p->len && p->next != NULL) {
+			q->cursor = p->next;
+			q->cursor_used = 0;
+		}
+	}
+}
+
+void
+sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len)
+{
+	struct sendq_buf *p = q->hint;
+	uint32_t at = q->hint_at;
+
+	ensure(offset + len <= q->bytes);
+	if (p == NULL || at > offset) {
+		p = q->head;
+		at = 0;
+	}
+	while (len > 0) {
+		uint32_t skip, n;
+
+		ensure(p != NULL);
+		if (offset >= at + p->len) {
+			at += p->len;
+			p = p->next;
+			continue;
+		}
+		q->hint = p;
+		q->hint_at = at;
+		skip = offset - at;
+		n = len < p->len - skip ? len : p->len - skip;
+		memcpy(to, p->data + skip, n);
+		to += n;
+		len -= n;
+		offset += n;
+	}
+}

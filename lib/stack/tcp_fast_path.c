@@ -1,0 +1,296 @@
+/*
+ * tcp_fast_path.c - the fast path of segments that are as expected: Van Jacobson's header
+ * prediction, in both directions.
+ *
+ * Nearly all segments of a cache are alike: the next request on an open connection, which also
+ * acknowledges the last reply; and a reply that fits into one segment while nothing is on its way.
+ * What they do to a connection is here in a row, without the questions whose answers are known.
+ * Whatever is not exactly so is refused before anything has changed, and goes the steps of the RFC
+ * (tcp_in.c, tcp_out.c). Where both ways are open they come to the same: struct fast_path_rule can
+ * close this one, and tests compare.
+ */
+#include "tcp_fast_path.h"
+
+#include "neigh_table.h"
+#include "tx_queue.h"
+#include "tcp_ack.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+
+#define TCP_AT            (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define HEADER_TIMESTAMPS (TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES)
+
+/* Data offset and flags of a segment, as the machine loads them; PSH says nothing. */
+#define OFFSET_ACK(bytes) ((uint16_t)(TCP_ACK << 8 | (bytes) / 4 << 4))
+#define OFFSET_MASK       ((uint16_t) ~(TCP_PSH << 8))
+
+/* What every segment of a connection with timestamps begins its options with, as the machine loads
+ * it (RFC 7323 appendix A): NOP, NOP, kind 8, 10 bytes. */
+#define TIMESTAMPS_LAYOUT 0x0a080101u
+
+void
+fast_path_init(struct tcp *t)
+{
+	const uint32_t disorder =
+		CONN_DISORDER | CONN_PERSIST | CONN_RECOVERY | CONN_LOSS | CONN_QUICKACK;
+
+	t->fast_path_in = (struct fast_path_rule){
+		.mask = CONN_OPENED | CONN_CLOSE | CONN_PEER_FIN | CONN_EOF | CONN_WANT_WRITE |
+			disorder,
+		.want = CONN_OPENED,
+	};
+	t->fast_path_out = (struct fast_path_rule){
+		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_PROBE | CONN_KEEP_PROBE | CONN_DSACK |
+			CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE | disorder,
+		.want = 0,
+	};
+}
+
+/* ---- in ---- */
+
+struct fast_seg {
+	uint32_t seq, ack, ts_value;
+	uint16_t window;
+	struct view payload;
+};
+
+/* Is it of this connection, at rcv_nxt and inside the window, an ACK, with timestamps that are not
+ * old or without, as agreed? */
+static inline __attribute__((always_inline)) bool
+is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool timestamps,
+	struct fast_seg *seg)
+{
+	const struct tcp_header *h = (const struct tcp_header *)p;
+	const uint32_t header = timestamps ? HEADER_TIMESTAMPS : TCP_HEADER_BYTES;
+
+	if (unlikely(load_u32(p) != c->ports || !ip_addr_equal(&l3->src_ip, &c->peer_ip) ||
+		     l3->local != c->local))
+		return false;
+	if (unlikely((load_u16(&h->data_offset) & OFFSET_MASK) != OFFSET_ACK(header) ||
+		     l3->l4_len < header))
+		return false;
+	seg->seq = be32_get(h->seq);
+	seg->ack = be32_get(h->ack);
+	seg->window = be16_get(h->window);
+	seg->payload = (struct view){p + header, l3->l4_len - header};
+	seg->ts_value = 0;
+	if (timestamps) {
+		if (unlikely(load_u32(p + TCP_HEADER_BYTES) != TIMESTAMPS_LAYOUT))
+			return false;
+		seg->ts_value = __builtin_bswap32(load_u32(p + TCP_HEADER_BYTES + 4));
+		if (unlikely(seq_before(seg->ts_value, c->ts_recent)))
+			return false;
+	}
+	return seg->seq == c->rcv_nxt && seg->payload.len <= c->rcv_edge - c->rcv_nxt;
+}
+
+/* Everything that was sent, in one piece and once, has arrived. */
+static inline bool
+is_all_acked(const struct conn *c, uint32_t ack)
+{
+	const struct sent_range *range = &c->scoreboard.first;
+
+	return c->scoreboard.count == 1 && range->end == ack && range->flags == 0 &&
+	       c->snd_max == ack && !cwnd_is_limiting(c);
+}
+
+static inline void
+all_acked(struct stack *s, struct conn *c, uint32_t ack)
+{
+	c->scoreboard.count = 0;
+	rtt_measure(s, c, c->scoreboard.first.sent_us);
+	sendq_drop_all(&c->tx, &s->tcp->pool, ack - c->snd_una);
+	c->snd_una = c->snd_nxt = ack;
+	c->tries = c->backoff = 0;
+	timer_main_off(c);
+	if (c->tx.bytes > 0)
+		conn_schedule_output(s, c);
+}
+
+bool
+fast_path_input(struct stack *s, struct classified *in, uint32_t i)
+{
+	struct conn *c = in->conn[i];
+	const struct l3_info *l3 = &in->l3[i];
+	uint8_t *p = in->rx.data[i];
+	struct tcp *t = s->tcp;
+	struct fast_seg seg;
+	bool acks, timestamps;
+
+	if (unlikely(c == NULL || (c->flags & t->fast_path_in.mask) != t->fast_path_in.want ||
+		     c->state != CONN_ESTABLISHED || c->rx.head != NULL ||
+		     c->rx.ooo_blocks != NULL || t->rx_left == 0))
+		return false;
+	timestamps = c->flags & CONN_TS;
+	/* Once for each, so that both know how long their header is. */
+	if (likely(timestamps) ? !is_next(c, l3, p + l3->l4_offset, true, &seg)
+			       : !is_next(c, l3, p + l3->l4_offset, false, &seg))
+		return false;
+	acks = seg.ack != c->snd_una;
+	if (unlikely(acks ? !is_all_acked(c, seg.ack) : seg.payload.len == 0))
+		return false;
+	snd_wnd_update(s, c, seg.seq, seg.ack, seg.window);
+	if (acks)
+		all_acked(s, c, seg.ack);
+	if (timestamps && !seq_after(seg.seq, c->last_ack_sent))
+		c->ts_recent = seg.ts_value;
+	c->last_rx_ns = s->now_ns;
+	c->keep_tries = 0;
+	memcpy(c->peer_mac, p + ETH_MAC_BYTES, sizeof c->peer_mac);
+	if (likely(seg.payload.len > 0))
+		rx_enqueue_first(s, c, in->rx.frame[i], p, seg.payload);
+	else
+		frame_defer_free(s, in->rx.frame[i], p);
+	return true;
+}
+
+/* ---- out ---- */
+
+void
+fast_path_output_begin(struct stack *s)
+{
+	s->tcp->neigh_generation = neigh_generation_mt(s->neigh);
+	s->tcp->hop_tick = (uint32_t)(s->now_ns >> PMTU_TICK_SHIFT) | s->tcp->hop_cache_off;
+}
+
+static __attribute__((noinline)) bool
+hop_resolve(struct stack *s, struct conn *c)
+{
+	uint64_t until_ns;
+	uint8_t mac[6];
+
+	if (!next_hop_reachable(s, &c->peer_ip, mac, &until_ns))
+		return false;
+	c->hop = (struct conn_hop){
+		.first = hop_header(s, mac),
+		.generation = s->tcp->neigh_generation,
+		.until = (uint32_t)(until_ns >> PMTU_TICK_SHIFT),
+	};
+	return true;
+}
+
+bool
+conn_hop_valid(struct stack *s, struct conn *c)
+{
+	if (likely(c->hop.generation == s->tcp->neigh_generation &&
+		   s->tcp->hop_tick < c->hop.until))
+		return true;
+	return hop_resolve(s, c);
+}
+
+static inline uint16_t
+be16_word(uint32_t v)
+{
+	return __builtin_bswap16((uint16_t)v);
+}
+
+/* The checksums of a header whose numbers are all there, or what the port wants instead. */
+static inline void
+put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
+{
+	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
+	const uint64_t pseudo =
+		(uint64_t)s->fast.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
+	struct ipv4_header *ip = (struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
+
+	if (unlikely(s->ip_ol_flags == 0))
+		ip->cksum = inet_cksum(s->ip_sum + be16_word(IPV4_TCP) + ip_len + dst);
+	if (likely(s->tcp_ol_flags != 0))
+		tcp->cksum = inet_sum_field(pseudo);
+	else
+		tcp->cksum = inet_cksum(inet_sum(pseudo, p + TCP_AT, l4_len));
+}
+
+/* Ethernet, IPv4 and TCP, with both checksums zero, in words. Returns where the data goes. */
+static inline __attribute__((always_inline)) uint8_t *
+put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
+	    bool timestamps)
+{
+	const uint32_t header = timestamps ? HEADER_TIMESTAMPS : TCP_HEADER_BYTES;
+	uint8_t *tcp = p + TCP_AT;
+
+	store_u64(p, first);
+	store_u64(p + 8, s->fast.out_8);
+	store_u64(p + 16, s->fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
+	store_u64(p + 24, (uint64_t)s->fast.ip << 16);
+	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
+	store_u32(tcp, c->ports << 16 | c->ports >> 16);
+	store_u32(tcp + 4, __builtin_bswap32(what->seq));
+	store_u32(tcp + 8, __builtin_bswap32(c->rcv_nxt));
+	store_u16(tcp + 12, (uint16_t)(header / 4 << 4 | what->flags << 8));
+	store_u16(tcp + 14, __builtin_bswap16(advertise_window(s, c, what->flags)));
+	store_u32(tcp + 16, 0);
+	if (timestamps) {
+		store_u32(tcp + TCP_HEADER_BYTES, TIMESTAMPS_LAYOUT);
+		store_u32(tcp + TCP_HEADER_BYTES + 4, __builtin_bswap32(ts_now(s, c)));
+		store_u32(tcp + TCP_HEADER_BYTES + 8, __builtin_bswap32(c->ts_recent));
+	}
+	return tcp + header;
+}
+
+/* In the frame at p, which was begun. */
+static inline __attribute__((always_inline)) void
+segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
+{
+	uint8_t *payload = likely(c->flags & CONN_TS) ? put_headers(s, c, p, first, what, true)
+						      : put_headers(s, c, p, first, what, false);
+	uint32_t l4_len;
+
+	l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
+	if (what->retransmit)
+		sendq_copy_at(&c->tx, what->seq - c->snd_una, payload, what->len);
+	else if (what->len > 0)
+		sendq_copy_last(&c->tx, payload, what->len);
+	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu);
+	put_cksums(s, p, load_u32(c->peer_ip.b + 12), l4_len);
+	tx_queue_push(s, TCP_AT + l4_len, s->ip_ol_flags | s->tcp_ol_flags);
+}
+
+bool
+fast_path_segment(struct stack *s, struct conn *c, uint64_t first, struct out_seg what)
+{
+	uint8_t *p = tx_queue_begin(s);
+
+	if (p == NULL) {
+		stack_count(s, TCP_TX_NO_ROOM);
+		return false;
+	}
+	segment(s, c, p, first, &what);
+	return true;
+}
+
+/* A reply that fits into one segment and into all windows, and nothing is on its way. */
+static inline bool
+is_one_segment_reply(const struct stack *s, const struct conn *c)
+{
+	const struct fast_path_rule *rule = &s->tcp->fast_path_out;
+	const uint32_t len = c->tx.bytes;
+
+	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
+	       c->local == LOCAL_V4 && c->rx.ooo_blocks == NULL && c->snd_una == c->snd_max &&
+	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
+	       /* RFC 5681 section 4.1: or else the congestion window has to shrink first. */
+	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
+		s->now_us - c->scoreboard.first.sent_us <= c->rto_us);
+}
+
+bool
+fast_path_output(struct stack *s, struct conn *c)
+{
+	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
+	const struct out_seg what = {.seq = seq, .len = len, .flags = TCP_ACK | TCP_PSH};
+
+	if (unlikely(!is_one_segment_reply(s, c) || !conn_hop_valid(s, c)))
+		return false;
+	segment(s, c, tx_queue_begun(s), c->hop.first, &what);
+	stack_count(s, TCP_TX_SEGMENTS);
+	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(s) != c->pmtu_sample_tick)
+		pmtu_sample(s, c, seq + len, len);
+	c->snd_nxt = c->snd_max = seq + len;
+	scoreboard_add_first(&c->scoreboard, seq, seq + len, s->now_us);
+	c->flags &= ~CONN_CWND_LIMITED;
+	if (c->main_at_ns == NEVER)
+		timer_flight(s, c);
+	return true;
+}

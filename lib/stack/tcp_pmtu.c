@@ -1,0 +1,275 @@
+/*
+ * tcp_pmtu.c - how long a segment the path takes: what routers say (RFC 1191, RFC 8201), and what
+ * their silence says (black holes, in the spirit of RFC 4821).
+ *
+ * Anybody can send an ICMP message: it is believed only if it quotes a sequence number that is on
+ * its way (RFC 5927 section 4.1), and never below a floor. What is on its way is cut anew and sent
+ * again at once; that it was lost says nothing about congestion, so the window stays.
+ *
+ * A router may drop long packets and not say so. When the first segment on its way has timed out
+ * twice in a row, is longer than BLACK_HOLE_MSS, and the peer has not SACKed as much behind it,
+ * segments fall to that length; after two more timeouts to the floor, if it is longer than that;
+ * after two more they are as before, for then it was not their length.
+ *
+ * A path that loses segments of any length looks the same for a while, so what has got through
+ * lately counts: in each tick of a second one segment is watched until it is acknowledged. If one
+ * as long got through within PROVEN_TICKS, a fall is a trial: it ends with the first segment that
+ * gets through, the next one is as long as before, and when that one times out the next trial
+ * follows at once. A long one that gets through ends the suspicion. Only if after BLACK_HOLE_TRIALS
+ * trials, in all of which a short one got through and the long one did not, there is one more,
+ * it is believed and counted. Where nothing as long ever got through, the first fall is believed.
+ *
+ * What is believed stays for the times of black_hole_life_s(), longer each time that long ones are
+ * tried again and lost again; after an ICMP message it is PMTU_LIFE_S (RFC 1191 section 6.3).
+ */
+#include "tcp.h"
+
+#define MTU_FLOOR_V4        552u /* below it nothing works but attacks; RFC 879's 576 and a tunnel */
+#define MTU_FLOOR_V6        1280u /* RFC 8200 section 5: every link takes that */
+#define PMTU_LIFE_S         600u
+#define BLACK_HOLE_MSS      1024u /* RFC 4821 section 7.2 */
+#define BLACK_HOLE_TIMEOUTS 2u    /* in a row, for each step */
+#define BLACK_HOLE_TRIALS   7u
+#define PROVEN_TICKS        30u
+
+static uint32_t
+now_s(const struct stack *s)
+{
+	return (uint32_t)(s->now_ns / (1000 * NS_PER_MS));
+}
+
+static bool
+is_v4(const struct conn *c)
+{
+	return ip_addr_is_v4(&c->peer_ip);
+}
+
+static uint32_t
+header_bytes(const struct conn *c)
+{
+	return (is_v4(c) ? 20 : 40) + TCP_HEADER_BYTES;
+}
+
+static uint32_t
+mss_floor(const struct conn *c)
+{
+	return (is_v4(c) ? MTU_FLOOR_V4 : MTU_FLOOR_V6) - header_bytes(c);
+}
+
+/* RFC 1191 section 7: a router that does not know its next hop's MTU says 0; the next lower one
+ * that links have. */
+static uint32_t
+plateau_below(uint32_t mtu)
+{
+	static const uint16_t plateaus[] = {8166, 4352, 2002, 1492, 1006, MTU_FLOOR_V4};
+
+	for (size_t i = 0; i < sizeof plateaus / sizeof plateaus[0]; i++)
+		if (plateaus[i] < mtu)
+			return plateaus[i];
+	return MTU_FLOOR_V4;
+}
+
+static void
+mss_lower(struct stack *s, struct conn *c, uint32_t path_mss, uint32_t life_s)
+{
+	c->path_mss = (uint16_t)path_mss;
+	c->pmtu_raise_at_s = now_s(s) + life_s;
+	c->flags |= CONN_PMTU_REDUCED;
+	mss_update(c);
+}
+
+/* A window below one segment would keep all of it back. */
+static void
+mss_restore(const struct stack *s, struct conn *c, uint32_t path_mss)
+{
+	c->path_mss = (uint16_t)path_mss;
+	mss_update(c);
+	c->cwnd = max_u32(c->cwnd, c->mss);
+	pmtu_sample_next(s, c);
+}
+
+static void
+mss_raise(struct stack *s, struct conn *c)
+{
+	c->flags &= ~(CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE);
+	mss_restore(s, c, mss_ours(s, (uint8_t)c->local));
+	stack_count(s, TCP_PMTU_RAISED);
+}
+
+bool
+tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
+{
+	struct conn *c = flow_find(s, flow);
+	uint32_t path_mss;
+
+	if (c == NULL || c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
+	    seq - c->snd_una >= c->snd_max - c->snd_una) {
+		stack_count(s, TCP_PMTU_STRAY);
+		return false;
+	}
+	if (mtu == 0 && is_v4(c))
+		mtu = plateau_below(c->path_mss + header_bytes(c));
+	path_mss = mtu > header_bytes(c) ? mtu - header_bytes(c) : 0;
+	/* RFC 8201 section 4: what says less than IPv6's least is not believed at all. */
+	if (is_v4(c))
+		path_mss = max_u32(path_mss, mss_floor(c));
+	if (path_mss < mss_floor(c) || path_mss >= c->path_mss) {
+		stack_count(s, TCP_PMTU_IGNORED);
+		return true;
+	}
+	stack_count(s, TCP_PMTU_LOWERED);
+	c->flags &= ~CONN_PMTU_BLACK_HOLE;
+	c->pmtu_reductions = 0;
+	mss_lower(s, c, path_mss, PMTU_LIFE_S);
+	loss_pmtu_reduced(s, c);
+	return true;
+}
+
+static uint32_t
+black_hole_life_s(const struct conn *c)
+{
+	static const uint16_t lives_s[] = {5, 60, PMTU_LIFE_S};
+	const uint32_t again = c->pmtu_reductions - BLACK_HOLE_TRIALS - 1u;
+
+	return lives_s[min_u32(again, sizeof lives_s / sizeof lives_s[0] - 1)];
+}
+
+/* Has the segment that is watched arrived? */
+static void
+pmtu_sample_check(struct conn *c)
+{
+	struct pmtu_state *l = &c->pmtu;
+
+	if (l->sample_len == 0 || seq_before(c->snd_una, l->sample_end))
+		return;
+	l->delivered_len = l->sample_len;
+	l->delivered_tick = l->sampled_tick;
+	l->sample_len = 0;
+	if (l->delivered_len >= l->lost_len)
+		c->pmtu_reductions = 0;
+}
+
+static bool
+is_recent(const struct stack *s, uint16_t tick)
+{
+	return (uint16_t)(pmtu_tick(s) - tick) <= PROVEN_TICKS;
+}
+
+void
+pmtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len)
+{
+	struct pmtu_state *l = &c->pmtu;
+
+	pmtu_sample_check(c);
+	if (l->sample_len > 0 && is_recent(s, l->sampled_tick))
+		return;
+	if (l->delivered_len > len && is_recent(s, l->delivered_tick))
+		return; /* a shorter one tells less */
+	l->sample_end = end;
+	l->sample_len = (uint16_t)len;
+	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(s);
+}
+
+/* Not believed yet: then the length before, and CONN_PMTU_REDUCED with its time, come back. */
+static bool
+in_trial(const struct conn *c)
+{
+	return c->flags & CONN_PMTU_BLACK_HOLE && c->pmtu_reductions <= BLACK_HOLE_TRIALS;
+}
+
+static void
+black_hole_enter(struct stack *s, struct conn *c, uint32_t len)
+{
+	struct pmtu_state *l = &c->pmtu;
+	const bool proven = l->delivered_len >= len && is_recent(s, l->delivered_tick);
+
+	if (c->pmtu_reductions == 0 && !proven)
+		c->pmtu_reductions = BLACK_HOLE_TRIALS;
+	c->pmtu_reductions += c->pmtu_reductions < UINT8_MAX;
+	c->flags |= CONN_PMTU_BLACK_HOLE;
+	l->lost_len = (uint16_t)len;
+	l->prev_mss = c->path_mss;
+	if (c->pmtu_reductions > BLACK_HOLE_TRIALS)
+		stack_count(s, TCP_PMTU_BLACK_HOLES);
+}
+
+static void
+black_hole_reduce(struct stack *s, struct conn *c, uint32_t path_mss)
+{
+	const uint32_t len =
+		min_u32(min_u32(c->tx.bytes, c->snd_max - c->snd_una), (uint32_t)c->mss);
+
+	if (len + conn_option_bytes(c) <= path_mss || c->scoreboard.sacked >= len)
+		return;
+	pmtu_sample_check(c);
+	c->pmtu.sample_len = 0; /* it will be sent in pieces */
+	if (!(c->flags & CONN_PMTU_BLACK_HOLE))
+		black_hole_enter(s, c, len);
+	if (in_trial(c)) {
+		c->path_mss = (uint16_t)path_mss;
+		mss_update(c);
+	} else {
+		mss_lower(s, c, path_mss, black_hole_life_s(c));
+	}
+}
+
+/* Something that was sent since the fall has been acknowledged: a life begins, or a trial ends. */
+static void
+black_hole_data_acked(struct stack *s, struct conn *c)
+{
+	if (in_trial(c))
+		mss_restore(s, c, c->pmtu.prev_mss);
+	else
+		c->pmtu_raise_at_s = now_s(s) + black_hole_life_s(c);
+	c->flags &= ~CONN_PMTU_BLACK_HOLE;
+}
+
+static void
+black_hole_undo(struct stack *s, struct conn *c)
+{
+	if (in_trial(c)) {
+		mss_restore(s, c, c->pmtu.prev_mss);
+		c->flags &= ~CONN_PMTU_BLACK_HOLE;
+	} else {
+		mss_raise(s, c);
+	}
+}
+
+void
+pmtu_timeout(struct stack *s, struct conn *c)
+{
+	const uint32_t shorter = max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c));
+
+	if (c->tries == 1 && c->flags & CONN_PMTU_BLACK_HOLE)
+		black_hole_data_acked(s, c);
+	pmtu_sample_check(c);
+	switch (c->tries) {
+	case 1:
+		if (c->pmtu_reductions > 0 && c->pmtu_reductions <= BLACK_HOLE_TRIALS)
+			black_hole_reduce(s, c, shorter);
+		return;
+	case BLACK_HOLE_TIMEOUTS:
+		black_hole_reduce(s, c, shorter);
+		return;
+	case 2 * BLACK_HOLE_TIMEOUTS:
+		black_hole_reduce(s, c, mss_floor(c));
+		return;
+	case 3 * BLACK_HOLE_TIMEOUTS:
+		if (c->flags & CONN_PMTU_BLACK_HOLE)
+			black_hole_undo(s, c);
+		return;
+	default:
+		return;
+	}
+}
+
+void
+pmtu_check(struct stack *s, struct conn *c)
+{
+	if (c->tries > 0)
+		return;
+	if (c->flags & CONN_PMTU_BLACK_HOLE)
+		black_hole_data_acked(s, c);
+	if (c->flags & CONN_PMTU_REDUCED && now_s(s) >= c->pmtu_raise_at_s)
+		mss_raise(s, c);
+}

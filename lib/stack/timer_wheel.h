@@ -1,0 +1,56 @@
+/*
+ * timer_wheel.h - a hierarchical timer wheel (Varghese and Lauck, SOSP 1987, scheme 7).
+ *
+ * Arming, disarming and finding the next deadline cost the same for one timer and a million. A
+ * timer far away waits in a coarse slot and moves to a finer one as its time comes near.
+ *
+ * Shape:  WHEEL_LEVELS rings of 64 slots; a tick is 2^20 ns. A slot is a list of nodes that
+ *         lie inside their owners; a bitmap a level says which slots hold any.
+ * Units:  ns on the caller's clock, which never goes back.
+ * Owner:  the wheel owns nothing; an owner unarms its node before it goes away.
+ * Thread: core-local.
+ * Bounds: a timer fires at most one tick late if the wheel is popped often enough. A deadline
+ *         beyond 2^44 ns (4.8 h) is looked at again when that time has passed.
+ */
+#ifndef CLOCKOO_TIMER_WHEEL_H
+#define CLOCKOO_TIMER_WHEEL_H
+
+#include "base/list.h"
+
+#include <stdint.h>
+
+#define WHEEL_LEVELS     4u
+#define WHEEL_BITS       6u
+#define WHEEL_SLOTS      (1u << WHEEL_BITS)
+#define WHEEL_TICK_SHIFT 20u
+#define WHEEL_NEVER      UINT64_MAX
+
+struct wheel_node {
+	struct list link;
+	uint64_t at_tick;
+	uint8_t level, slot; /* where it hangs; level WHEEL_LEVELS: among the due */
+};
+
+struct wheel {
+	uint64_t tick; /* slots up to here have been emptied into due */
+	struct list due;
+	uint64_t used[WHEEL_LEVELS]; /* bit i: slot i is not empty */
+	struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
+};
+
+void wheel_init(struct wheel *w);
+void wheel_node_init(struct wheel_node *n);
+bool wheel_armed(const struct wheel_node *n);
+
+/* Arm, or arm anew. Never fires before at_ns. */
+void wheel_arm(struct wheel *w, struct wheel_node *n, uint64_t at_ns);
+void wheel_disarm(struct wheel *w, struct wheel_node *n);
+
+/* The next due node, unarmed; NULL if none is due or *budget is used up. Every node looked at
+ * takes one from *budget. */
+struct wheel_node *wheel_pop(struct wheel *w, uint64_t now_ns, uint32_t *budget);
+
+/* When the wheel wants to be popped next (ns): no later than the earliest deadline's tick. */
+uint64_t wheel_next(const struct wheel *w);
+
+#endif

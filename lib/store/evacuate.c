@@ -1,0 +1,228 @@
+/*
+ * evacuate.c - pages being evacuated, object by object.
+ *
+ * What is used moves to a free object of the same class on another page: a copy with the same key,
+ * version, flags, expiry and flush generation takes its slot under the bucket locks, and a reader
+ * finds the one or the other, which are the same. What is not used is evicted, as the CLOCK hand
+ * would have: its reference bit was clear. So a page costs its class what it held least need of.
+ * What is on a retire list, a magazine or a fill comes back by itself.
+ *
+ * In a store that never evicts, all that can move moves, into new pages if need be, and the rest
+ * stays: then the page is not had.
+ *
+ * Unchunked items need no place on a retire list, they wait for their readers with the page, as
+ * one. Chunked items do not move: their chunks name them.
+ */
+#include "store_internal.h"
+
+#define NOWHERE UINT32_MAX
+
+enum evacuation {
+	EVACUATE_SKIPPED,   /* it was not in the index any more, or cannot leave it now */
+	EVACUATE_WITH_PAGE, /* out of the page; waits for readers with it */
+	EVACUATE_RETIRED,   /* out of the page; waits for readers on the retire list */
+	EVACUATE_STUCK,     /* there is no place for it elsewhere, now */
+};
+
+struct batch {
+	uint32_t with_page[EVACUATE_BATCH + BITS_PER_WORD];
+	uint32_t with_page_count;
+	uint32_t stuck, stuck_class; /* for want of objects of that class */
+	uint32_t cost;               /* as struct drain's */
+};
+
+/* Where the items of a class go: a class that gave its last page leaves those in use to the next
+ * larger one that goes on, if an object of that is no more than twice as large. */
+static uint32_t
+class_for_rescue(const struct slab *sl, uint32_t class)
+{
+	for (uint32_t c = class; c < sl->class_count; c++) {
+		if (sl->classes[c].size > 2 * sl->classes[class].size)
+			break;
+		if (slab_class_pages(&sl->classes[c]) != 0)
+			return c;
+	}
+	return NOWHERE;
+}
+
+/* An object of the class, of no page that is being evacuated itself. Magazines may hold some of
+ * those until their core answers the recall (store.c). */
+static uint32_t
+alloc_elsewhere(struct store_core *sc, uint32_t class)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t leave = sc->store->never_evict ? sl->reserve : SLAB_NO_PAGE;
+
+	for (uint32_t i = 0; i <= 2 * MAGAZINE_BATCH_MAX; i++) {
+		const uint32_t ref = slab_alloc(sl, sc->magazines, class, leave);
+
+		if (ref == 0 || !slab_evacuating(sl, ref))
+			return ref;
+		slab_free(sl, sc->magazines, ref);
+	}
+	return 0;
+}
+
+/* Word by word where others write atomically: expiry, and pins, which stay with the old one. */
+static void
+copy_item(const struct item *from, struct item *to)
+{
+	const uint32_t form = item_form(from);
+
+	item_set_head(to, 0, item_head(from) >> 8, item_key_len(from));
+	to->cas_form = from->cas_form;
+	if (form & ITEM_HAS_FLAGS)
+		memcpy(to->body, from->body, sizeof(uint32_t));
+	if (form & ITEM_HAS_LONG) {
+		memcpy(item_long_at(to), item_long_at(from), offsetof(struct item_long, pins));
+		atomic_store_explicit(item_pins_at(to), 0, memory_order_relaxed);
+	}
+	memcpy((uint8_t *)item_key_bytes(to), item_key_bytes(from),
+	       item_key_len(from) + item_value_len(from));
+}
+
+/* Under both locks: the copy takes the place of the item. */
+static enum evacuation
+replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, struct item *copy)
+{
+	struct store *st = sc->store;
+	const bool pinned = (item_form(it) & ITEM_HAS_LONG) != 0;
+
+	if (spot.bucket == NULL || item_dead(sc, it) ||
+	    (pinned && !retire_list_has_room(sc, RETIRE_LIST_KEEP)))
+		return EVACUATE_SKIPPED;
+	/* Now, since a touch writes under these locks. */
+	item_set_expiry(copy, item_expiry_s(it));
+	atomic_fetch_or_explicit(&copy->head, item_hand_over(it, ITEM_STATUS_MASK),
+				 memory_order_relaxed);
+	account_moved(sc, it, copy);
+	item_set_live(st, copy);
+	protocol_gap();
+	bucket_put(spot.bucket, spot.slot, item_ref(st, copy), bucket_tag(spot.bucket, spot.slot));
+	item_clear_live(st, it);
+	if (!pinned)
+		return EVACUATE_WITH_PAGE;
+	retire_list_add(sc, it);
+	return EVACUATE_RETIRED;
+}
+
+static enum evacuation
+rescue(struct store_core *sc, struct item *it, uint32_t class)
+{
+	struct store *st = sc->store;
+	const uint32_t ref = alloc_elsewhere(sc, class);
+	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
+
+	if (ref == 0)
+		return EVACUATE_STUCK;
+	copy_item(it, item_at(st, ref));
+	protocol_gap();
+	if (mutant_stale_rescue())
+		mutant_linger();
+
+	const struct place p = index_lock(&st->ix, hash);
+	const struct spot spot = mutant_stale_rescue()
+					 ? index_spot_of_key(&st->ix, &p, item_key(it))
+					 : index_spot_of_ref(&st->ix, &p, item_ref(st, it));
+	const enum evacuation how = replace_with_copy(sc, spot, it, item_at(st, ref));
+
+	index_unlock(&st->ix, &p);
+	if (how == EVACUATE_SKIPPED)
+		slab_free(&st->slab, sc->magazines, ref);
+	else
+		count(sc, STORE_RESCUED, 1);
+	return how;
+}
+
+/* The class that is to have it: if it is plain, and in use or there is room for it anyhow. */
+static uint32_t
+class_to_keep(const struct store *st, uint32_t ref)
+{
+	const struct slab *sl = &st->slab;
+	const uint32_t class = class_for_rescue(sl, slab_class_of_ref(sl, ref));
+	const struct item *it = item_at(st, ref);
+
+	if (class == NOWHERE || item_key_len(it) == 0 || (item_form(it) & ITEM_IS_CHUNKED) != 0)
+		return NOWHERE;
+
+	const struct slab_class *c = &sl->classes[class];
+
+	if (!st->never_evict && !slab_clock_bit_is_set(sl, ref) &&
+	    atomic_load_explicit(&c->free_count, memory_order_relaxed) <= slab_class_ahead(c))
+		return NOWHERE;
+	return class;
+}
+
+static enum evacuation
+evict_object(struct store_core *sc, uint32_t ref)
+{
+	switch (unlink_object(sc, ref, true)) {
+	case UNLINKED_WITH_PAGE:
+		return EVACUATE_WITH_PAGE;
+	case UNLINKED_RETIRED:
+		return EVACUATE_RETIRED;
+	case UNLINKED_NOT:
+		break;
+	}
+	return EVACUATE_SKIPPED;
+}
+
+static void
+evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
+{
+	const uint32_t class = class_to_keep(sc->store, ref);
+	enum evacuation how = EVACUATE_SKIPPED;
+
+	b->cost++;
+	if (class != NOWHERE) {
+		how = rescue(sc, item_at(sc->store, ref), class);
+		b->cost += slab_size_of_ref(&sc->store->slab, ref) / EVACUATE_COPY_BYTES;
+	}
+	if (how == EVACUATE_SKIPPED || (how == EVACUATE_STUCK && hurry))
+		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, ref);
+	if (how == EVACUATE_WITH_PAGE)
+		b->with_page[b->with_page_count++] = ref;
+	if (how == EVACUATE_STUCK) {
+		b->stuck++;
+		b->stuck_class = class;
+	}
+}
+
+/* Places for what is stuck: the hand evicts others of the class, and they pass their readers. */
+static void
+make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
+{
+	retire_list_publish(sc); /* or the same turn would evict for the same want again */
+
+	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
+
+	if (waiting < stuck)
+		memory_evict(sc, class, stuck - waiting);
+}
+
+uint32_t
+evacuate_batch(struct store_core *sc, bool hurry)
+{
+	struct slab *sl = &sc->store->slab;
+	uint32_t refs[EVACUATE_BATCH + BITS_PER_WORD];
+
+	item_apply_clock_bits(sc);
+
+	const uint32_t n = slab_evacuate_live(sl, refs, EVACUATE_BATCH);
+	struct batch b = {.with_page_count = 0};
+
+	if (n == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		unlink_prefetch(sc->store, refs, n, i);
+		evacuate_object(sc, &b, refs[i], hurry);
+	}
+	/* The epoch is read after the last of them left the index (epoch.h). */
+	if (b.with_page_count != 0)
+		slab_evacuate_retired(sl, b.with_page, b.with_page_count,
+				      (uint32_t)epoch_now(&sc->store->epoch));
+	slab_evacuate_done(sl, refs[0]);
+	if (b.stuck != 0 && !sc->store->never_evict)
+		make_places(sc, b.stuck_class, b.stuck);
+	return b.stuck == n ? 0 : b.cost;
+}

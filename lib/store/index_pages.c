@@ -1,0 +1,114 @@
+/*
+ * index_pages.c - the index's pages: the first of the arena, one after the other.
+ *
+ * Shape:  every page below index_pages is the index's or on its way there: slab_page_release sends
+ * it there whoever empties it. Thread: slab_index_claim and slab_index_release under the resize's
+ * lock, which is before all others.
+ */
+#include "slab_pages.h"
+
+static uint8_t
+page_state(const struct page *p)
+{
+	return atomic_load_explicit(&p->state, memory_order_relaxed);
+}
+
+/* Under the pool's lock. True: its class must be asked. */
+static bool
+claim_at_hand(struct slab *sl, struct page *p)
+{
+	switch (page_state(p)) {
+	case PAGE_POOL:
+		atomic_fetch_sub_explicit(&sl->pool_count, 1, memory_order_relaxed);
+		list_unlink(&p->of_class);
+		atomic_store_explicit(&p->state, PAGE_INDEX, memory_order_relaxed);
+		return false;
+	case PAGE_EVACUATING:
+		atomic_fetch_add_explicit(&sl->index_claimed_count, 1, memory_order_relaxed);
+		if (slab_page_pinned(p) != 0)
+			atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
+		return false;
+	default:
+		return page_state(p) == PAGE_CLASS;
+	}
+}
+
+/* The class of the page, unless it has lost it meanwhile: then it went to the index, or is on its
+ * way. */
+static void
+claim_of_class(struct slab *sl, struct page *p, uint32_t class)
+{
+	struct slab_class *c = &sl->classes[class];
+
+	spin_lock(&c->lock);
+	spin_lock(&sl->pool_lock);
+
+	const bool there = page_state(p) == PAGE_CLASS;
+
+	if (there)
+		slab_evacuate_page(sl, c, p);
+	spin_unlock(&sl->pool_lock);
+	if (there)
+		slab_page_check(sl, c, p);
+	spin_unlock(&c->lock);
+}
+
+bool
+slab_index_claim(struct slab *sl)
+{
+	const uint32_t n = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+	struct page *p = &sl->pages[n];
+	uint32_t class;
+	bool ask;
+
+	if (n == sl->arena->page_count)
+		return false;
+	spin_lock(&sl->pool_lock);
+	/* First, under the lock: from now on the page goes nowhere else. */
+	atomic_store_explicit(&sl->index_pages, n + 1, memory_order_relaxed);
+	ask = claim_at_hand(sl, p);
+	class = p->class;
+	spin_unlock(&sl->pool_lock);
+	if (ask)
+		claim_of_class(sl, p, class);
+	return true;
+}
+
+bool
+slab_index_claim_is_met(struct slab *sl, uint32_t page)
+{
+	bool met;
+
+	/* Under the lock: it pairs with whoever gave the page up, and wrote to it before. */
+	spin_lock(&sl->pool_lock);
+	met = page_state(&sl->pages[page]) == PAGE_INDEX;
+	spin_unlock(&sl->pool_lock);
+	return met;
+}
+
+void
+slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
+{
+	const uint32_t end = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+
+	spin_lock(&sl->pool_lock);
+	atomic_store_explicit(&sl->index_pages, pages, memory_order_relaxed);
+	for (uint32_t n = pages; n < end; n++) {
+		struct page *p = &sl->pages[n];
+
+		if (page_state(p) == PAGE_EVACUATING) { /* it never arrived */
+			atomic_fetch_sub_explicit(&sl->index_claimed_count, 1,
+						  memory_order_relaxed);
+			if (slab_page_pinned(p) != 0)
+				atomic_fetch_add_explicit(&sl->stuck_count, 1,
+							  memory_order_relaxed);
+			continue;
+		}
+		p->retired_epoch = epoch;
+		atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
+		list_push_back(&sl->evacuated, &p->of_class);
+		atomic_fetch_add_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
+	}
+	spin_unlock(&sl->pool_lock);
+}

@@ -1,0 +1,221 @@
+/*
+ * introspect.c - the store seen from outside.
+ */
+#include "store_internal.h"
+
+const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
+
+/* Pages that a limit leaves in use, besides the reserve and the index: some classes can have one.
+ */
+#define LIMIT_PAGES_MIN 4u
+
+uint64_t
+store_sum(const struct store *st, enum store_counter what)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[what]);
+	return sum;
+}
+
+/* Cores go on while they are read: never below 0. */
+static uint64_t
+without(uint64_t all, uint64_t some)
+{
+	return all > some ? all - some : 0;
+}
+
+uint64_t
+store_balance(const struct store *st, enum store_counter in, enum store_counter out)
+{
+	const uint64_t gone = store_sum(st, out);
+	const uint64_t come = store_sum(st, in);
+
+	return without(come, gone);
+}
+
+void
+store_usage_mt(const struct store *store, struct store_usage *out)
+{
+	const struct tally flushed = account_flushed(store);
+
+	out->items = without(store_balance(store, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED),
+			     flushed.items);
+	out->item_bytes = without(store_balance(store, STORE_BYTES_LINKED, STORE_BYTES_UNLINKED),
+				  flushed.bytes);
+	out->flushed = flushed.items;
+	out->memory_bytes = store->memory_bytes;
+	out->limit_bytes = atomic_load_explicit(&store->limit_bytes, memory_order_relaxed);
+	out->index_slots = (uint64_t)index_bucket_count(&store->ix) * BUCKET_SLOTS;
+	out->index_bytes = (uint64_t)index_bucket_count(&store->ix) * sizeof(struct bucket);
+	out->page_bytes = 1ull << store->arena.page_shift;
+	out->pages_total = store->arena.page_count;
+	out->pages_used = out->pages_total -
+			  atomic_load_explicit(&store->slab.pool_count, memory_order_relaxed);
+	out->pages_moved = atomic_load_explicit(&store->slab.evacuated_pages, memory_order_relaxed);
+	out->pages_moving =
+		atomic_load_explicit(&store->slab.evacuating_count, memory_order_relaxed);
+	out->index_resizing =
+		atomic_load_explicit(&store->resize.phase, memory_order_relaxed) != RESIZE_NONE;
+}
+
+const struct counter *
+store_counters(const struct store_core *sc)
+{
+	return sc->counters;
+}
+
+/* ---- classes ---- */
+
+uint32_t
+store_class_count_mt(const struct store *store)
+{
+	return store->slab.class_count;
+}
+
+uint32_t
+store_class_of(const struct store_core *sc, const struct item *it)
+{
+	return slab_class_of_ref(&sc->store->slab, item_ref(sc->store, it)) + 1;
+}
+
+void
+store_class_map(const struct store *store, struct store_class_map *map)
+{
+	*map = (struct store_class_map){
+		.items = store->arena.base + ARENA_LEAD_BYTES,
+		.classes = &store->slab.pages[0].class,
+		.page_shift = store->arena.page_shift,
+		.stride = sizeof store->slab.pages[0],
+	};
+}
+
+void
+store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
+		     struct store_class_usage *out)
+{
+	ensure(class >= 1 && class <= store->slab.class_count);
+
+	const struct slab_class *c = &store->slab.classes[class - 1];
+	const uint32_t next_hand_passed_s =
+		atomic_load_explicit(&c->next_hand_passed_s, memory_order_relaxed);
+
+	*out = (struct store_class_usage){.size = c->size, .per_page = c->per_page};
+	out->pages = atomic_load_explicit(&c->page_count, memory_order_relaxed);
+	out->idle_s =
+		out->pages != 0 && now_s > next_hand_passed_s ? now_s - next_hand_passed_s : 0;
+	out->objects = (uint64_t)out->pages * c->per_page;
+	out->free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
+	for (uint32_t i = 0; i < store->core_count; i++)
+		out->free += magazine_count(&store->cores[i].magazines[class - 1]);
+	out->used = out->objects > out->free ? out->objects - out->free : 0;
+	for (uint32_t i = 0; i < store->core_count; i++)
+		for (uint32_t n = 0; n < STORE_CLASS_COUNTER_COUNT; n++)
+			out->counted[n] +=
+				counter_read(&store->cores[i].class_counters[class - 1][n]);
+
+	const struct tally flushed = account_flushed_of(store, class - 1);
+
+	out->items = without(without(out->counted[CLASS_LINKED], out->counted[CLASS_UNLINKED]),
+			     flushed.items);
+	out->item_bytes = without(
+		without(out->counted[CLASS_BYTES_LINKED], out->counted[CLASS_BYTES_UNLINKED]),
+		flushed.bytes);
+}
+
+uint32_t
+store_idle_s(const struct store_core *sc, const struct item *it)
+{
+	const struct slab *sl = &sc->store->slab;
+	const uint32_t ref = item_ref(sc->store, it);
+	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
+	const uint32_t hand_passed_s =
+		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
+	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
+	/* It may be what was stored there last: never is it told to be older than it is. */
+	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
+
+	/* Its bit may be on its way (item_set_clock_stamp). */
+	if ((item_head(it) & ITEM_CLOCK_STAMP) == slab_clock_stamp(sl) ||
+	    slab_clock_bit_is_set(sl, ref) || since_s > sc->now_s)
+		return 0;
+	return sc->now_s - since_s;
+}
+
+/* ---- memory ---- */
+
+static uint32_t
+class_pages(const struct slab *sl, uint32_t class)
+{
+	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
+}
+
+/* Which has most pages, but for one. */
+static uint32_t
+class_with_most(const struct slab *sl, uint32_t but)
+{
+	uint32_t best = but == 0 ? 1 : 0;
+
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		if (i != but && class_pages(sl, i) > class_pages(sl, best))
+			best = i;
+	return best;
+}
+
+bool
+store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
+{
+	struct slab *sl = &store->slab;
+	const uint32_t giver = from == STORE_ANY_CLASS ? class_with_most(sl, to - 1) : from - 1;
+
+	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
+	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
+		return false;
+	/* The pool has lent it, and gets the other one back. */
+	(void)slab_grant(sl, to - 1, 0);
+	return true;
+}
+
+/* As without a limit: half of the memory; but the reserve has places for one of the default size in
+ * any case. */
+static uint32_t
+value_max_under(const struct store *st, size_t limit)
+{
+	const size_t max = limit / 2 > STORE_VALUE_MAX ? limit / 2 : STORE_VALUE_MAX;
+
+	return max < st->value_most ? (uint32_t)max : st->value_most;
+}
+
+bool
+store_limit_mt(struct store *store, size_t bytes)
+{
+	struct slab *sl = &store->slab;
+	const uint32_t page_shift = store->arena.page_shift;
+	const size_t a_page = slab_bytes_per_page(page_shift) + ((size_t)1 << page_shift);
+	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN +
+			      atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
+
+	if (bytes < STORE_LIMIT_MIN || bytes > store->memory_bytes)
+		return false;
+
+	size_t beyond = (store->memory_bytes - bytes + a_page - 1) / a_page;
+
+	if (beyond + keep > store->arena.page_count)
+		beyond = store->arena.page_count > keep ? store->arena.page_count - keep : 0;
+	/* Relaxed: cores see it in some turn; nothing else hangs on it. */
+	atomic_store_explicit(&sl->withheld, (uint32_t)beyond, memory_order_relaxed);
+	atomic_store_explicit(&store->limit_bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&store->value_max, value_max_under(store, bytes),
+			      memory_order_relaxed);
+	return true;
+}
+
+/* ---- watching ---- */
+
+void
+store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
+{
+	sc->evicted_arg = arg;
+	sc->evicted = fn;
+}

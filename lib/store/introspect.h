@@ -1,0 +1,114 @@
+/*
+ * introspect.h - the store seen from outside: walks over all items, classes, the memory limit.
+ *
+ * Shape:  classes are numbered from 1, as memcached's are; 0 is all of them. A class's figures are
+ *         those of items whose first object is of it; objects, used and free count chunks, too.
+ * Units:  bytes, seconds on the store's clock.
+ * Owner:  items of a walk are valid until this core's next store_turn().
+ * Thread: functions that take a store_core: that core; those ending in _mt: any thread.
+ * Bounds: STORE_WALK_BUCKETS buckets a step.
+ */
+#ifndef CLOCKOO_INTROSPECT_H
+#define CLOCKOO_INTROSPECT_H
+
+#include "store.h"
+
+/* ---- walking ---- */
+
+#define STORE_ALL_CLASSES  0u
+#define STORE_WALK_BUCKETS 64u
+
+/* Where a walk is; zero is its beginning. */
+struct store_cursor {
+	uint32_t bucket;
+	uint32_t slot;
+	uint32_t buckets; /* there were, as seen last */
+	bool done;
+};
+
+/* The next items, at most max; 0 is not yet the end, cursor.done is. While others write, an item
+ * may come twice, and one that a set of another key or the sweep moved may be missed; the walk
+ * ends. It sets no reference bit. */
+uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
+		    const struct item **items, uint32_t max);
+
+/* ---- classes ---- */
+
+#define STORE_CLASS_COUNTERS(X)                                                                    \
+	X(CLASS_LINKED, "items linked into the index")                                             \
+	X(CLASS_UNLINKED, "items unlinked from the index, for any reason")                         \
+	X(CLASS_BYTES_LINKED, "bytes requested by those linked, with headers and chunks")          \
+	X(CLASS_BYTES_UNLINKED, "bytes requested by those unlinked")                               \
+	X(CLASS_FLUSHED, "of those, flushed ones")                                                 \
+	X(CLASS_BYTES_FLUSHED, "bytes requested by those")                                         \
+	X(CLASS_EVICTED, "items evicted to make room")                                             \
+	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
+	X(CLASS_EVICTED_UNFETCHED, "of those, never fetched")                                      \
+	X(CLASS_EVICTED_ACTIVE, "of those, referenced since the CLOCK hand passed")                \
+	X(CLASS_EXPIRED, "expired items reclaimed to make room")                                   \
+	X(CLASS_SWEPT, "expired or flushed items reclaimed by the sweep")                          \
+	X(CLASS_EXPIRED_UNFETCHED, "of both, expired and never fetched")                           \
+	X(CLASS_OUT_OF_MEMORY, "stores refused")
+
+enum store_class_counter { STORE_CLASS_COUNTERS(COUNTER_SYMBOL) STORE_CLASS_COUNTER_COUNT };
+
+struct store_class_usage {
+	uint32_t size;     /* of an object */
+	uint32_t per_page; /* objects */
+	uint32_t pages;
+	uint32_t idle_s; /* since the hand last came by where it comes next: about the age of what
+			  * is evicted now */
+	uint64_t objects, used, free;
+	uint64_t items;      /* without those flushed */
+	uint64_t item_bytes; /* asked for */
+	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
+};
+
+uint32_t store_class_count_mt(const struct store *store);
+uint32_t store_class_of(const struct store_core *sc, const struct item *it);
+
+/* The same in a few instructions, for who asks with every get. */
+struct store_class_map {
+	const uint8_t *items;   /* where the first page begins */
+	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
+	uint32_t page_shift, stride;
+};
+
+void store_class_map(const struct store *store, struct store_class_map *map);
+
+static inline uint32_t
+store_class_lookup(const struct store_class_map *map, const struct item *it)
+{
+	const size_t offset = (size_t)((const uint8_t *)it - map->items);
+
+	return map->classes[(offset >> map->page_shift) * map->stride] + 1u;
+}
+
+/* What an item asked for, header, key and chunks included, before it was rounded up. */
+uint64_t item_bytes(const struct item *it);
+/* now_s: the caller's. */
+void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
+			  struct store_class_usage *out);
+
+/* ---- memory ---- */
+
+/* Use no more than bytes, of what was given at start, from now on: pages beyond are emptied in the
+ * turns that come, but for those that no store does without (the reserve, the index and a few).
+ * False: less than STORE_LIMIT_MIN, or more than there is. */
+bool store_limit_mt(struct store *store, size_t bytes);
+
+#define STORE_ANY_CLASS 0u /* whichever has most pages */
+
+/* Take a page's memory from one class for another: what lies in one of from's is evicted in the
+ * turns that come, and to has a page of the pool at once, if there is one. False: from has less
+ * than two, or none that could be emptied. */
+bool store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
+
+/* ---- watching ---- */
+
+/* Called on this core with every item it evicts, before it goes, under locks: it may look at the
+ * item and note what it sees, and no more. NULL: nobody watches. */
+typedef void store_evicted_fn(void *arg, const struct item *it);
+void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * item_simple.h - items that are nothing but a key and a value, side by side: most are.
+ *
+ * Shape:  see item.h. A simple item has no optional field and lies in one piece, so its key begins
+ *         at body, its value key_len bytes on.
+ * Thread: pure functions of an item that cannot go away meanwhile.
+ */
+#ifndef CLOCKOO_ITEM_SIMPLE_H
+#define CLOCKOO_ITEM_SIMPLE_H
+
+#include "item.h"
+
+struct item_lengths {
+	uint32_t key_len, value_len;
+};
+
+static inline bool
+item_is_simple(const struct item *it)
+{
+	const uint32_t fields = ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY | ITEM_HAS_LONG | ITEM_IS_CHUNKED;
+
+	return (it->cas_form & fields) == 0;
+}
+
+/* Valid only of a bare one. */
+static inline struct item_lengths
+item_simple_lengths(const struct item *it)
+{
+	/* Relaxed: lengths never change, and nothing hangs on a mark. */
+	const uint32_t head = atomic_load_explicit(&it->head, memory_order_relaxed);
+
+	return (struct item_lengths){head & 0xff, head >> 8 & (ITEM_PIN_MIN_BYTES - 1)};
+}
+
+#endif

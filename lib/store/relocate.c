@@ -1,0 +1,130 @@
+/*
+ * relocate.c - items back into their primary buckets, and primary buckets that forget who came
+ * back.
+ *
+ * What is displaced costs a get of it another bucket, and its bit in its primary bucket costs one
+ * for the misses that share it. The sweep relocates what finds room in its primary bucket, and
+ * makes the overflow bits anew by two passes. In the first, whoever is displaced has its fresh bit
+ * set in its primary bucket; in the second, a primary bucket's fresh bits become its overflow bits,
+ * and fresh bits begin anew. Whoever is displaced sets both at any time. So all that is displaced
+ * when its primary bucket is renewed has its fresh bit: it was there when the first pass came by,
+ * or was displaced since. If the index was resized meanwhile, primary buckets are others than the
+ * first pass marked: it is walked again.
+ */
+#include "store_internal.h"
+
+/* Are buckets still those that the sweep began with? */
+static bool
+pass_is_current(const struct store *st)
+{
+	const uint32_t seq = index_seq(&st->ix);
+
+	return seq == st->sweep.seq && (seq & GEOMETRY_RESIZING) == 0;
+}
+
+void
+relocate_begin(struct store *st)
+{
+	struct sweep *sw = &st->sweep;
+
+	sw->second_pass = sw->first_pass_done && pass_is_current(st);
+	sw->first_pass_done = false;
+	sw->seq = index_seq(&st->ix);
+}
+
+void
+relocate_end(struct store *st)
+{
+	st->sweep.first_pass_done = !st->sweep.second_pass && pass_is_current(st);
+}
+
+void
+relocate_prefetch(const struct store *st, uint32_t bucket)
+{
+	const struct bucket *b = index_bucket(&st->ix, bucket);
+	const uint32_t bucket_count = index_bucket_count(&st->ix);
+
+	if (!pass_is_current(st))
+		return;
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint16_t tag = bucket_tag(b, slot);
+
+		if ((tag & TAG_DISPLACED) != 0)
+			prefetch(
+				index_bucket(&st->ix, bucket_alternate(bucket_count, bucket, tag)));
+	}
+}
+
+/* The tag says which primary bucket that is, whatever came into the slot meanwhile. */
+static void
+relocate_item(struct store_core *sc, struct spot alternate, struct bucket *primary)
+{
+	struct store *st = sc->store;
+
+	bucket_lock_both(alternate.bucket, primary);
+
+	const uint32_t empty = bucket_empty_slot(primary);
+
+	/* A flushed item must not move: the sweep may be past the new place already. */
+	if (empty < BUCKET_SLOTS && pass_is_current(st) &&
+	    bucket_tag(alternate.bucket, alternate.slot) == alternate.tag &&
+	    !item_flushed(item_at(st, bucket_ref(alternate.bucket, alternate.slot)),
+			  store_generation(st))) {
+		bucket_move(alternate.bucket, alternate.slot, primary, empty);
+		count(sc, STORE_MOVES, 1);
+	}
+	bucket_unlock_both(alternate.bucket, primary);
+}
+
+static void
+set_overflow(struct bucket *primary, uint16_t tag)
+{
+	if ((version_open(primary) & overflow_bits(tag)) == overflow_bits(tag))
+		return;
+	bucket_lock(primary);
+	bucket_overflow(primary, tag);
+	bucket_unlock(primary);
+}
+
+/* Under the lock nobody can go away from here, nor a resize hand this primary bucket over to
+ * another. */
+static void
+age_overflow(const struct store *st, struct bucket *primary)
+{
+	if ((version_open(primary) & (OVERFLOW_MASK | FRESH_MASK)) == 0)
+		return;
+	bucket_lock(primary);
+	if (pass_is_current(st))
+		bucket_age_overflow(primary);
+	bucket_unlock(primary);
+}
+
+void
+relocate_bucket(struct store_core *sc, uint32_t bucket)
+{
+	struct store *st = sc->store;
+	struct bucket *b = index_bucket(&st->ix, bucket);
+	const uint32_t bucket_count = index_bucket_count(&st->ix);
+
+	/* After this look at the geometry the number is the sweep's; if both change now, the
+	 * buckets of the sweep stay ours until this core turns. */
+	if (!pass_is_current(st) || bucket >= bucket_count)
+		return;
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint16_t tag = bucket_tag(b, slot);
+
+		if ((tag & TAG_DISPLACED) == 0)
+			continue;
+
+		struct bucket *primary =
+			index_bucket(&st->ix, bucket_alternate(bucket_count, bucket, tag));
+
+		if (bucket_empty_slot(primary) < BUCKET_SLOTS)
+			relocate_item(sc, (struct spot){.bucket = b, .slot = slot, .tag = tag},
+				      primary);
+		if (!st->sweep.second_pass && bucket_tag(b, slot) == tag)
+			set_overflow(primary, tag);
+	}
+	if (st->sweep.second_pass)
+		age_overflow(st, b);
+}

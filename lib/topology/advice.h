@@ -1,0 +1,78 @@
+/*
+ * advice.h - what is wrong, or merely slow, about a machine for the appliance, with the fix.
+ *
+ * Each rule looks at what was read and planned and says one line: good, a warning (it costs
+ * speed), a failure (it will not start), or that the machine does not tell. --plan prints those
+ * that are not good, doctor all of them.
+ *
+ * Shape:  one entry a rule, in a fixed order. fix is a command, or what to change; empty if there
+ *         is nothing to fix.
+ * Thread: pure functions over what was read, but for the few files that only one rule wants.
+ * Bounds: ADVICE_MAX entries, longer lines are cut.
+ */
+#ifndef CLOCKOO_ADVICE_H
+#define CLOCKOO_ADVICE_H
+
+#include "config/config.h"
+#include "placement.h"
+#include "pci_nic.h"
+
+#define ADVICE_MAX       32u
+#define ADVICE_WORDS     192u
+#define ADVICE_FIX_BYTES 384u
+
+enum advice_severity { ADVICE_UNKNOWN, ADVICE_OK, ADVICE_WARN, ADVICE_FAIL };
+
+struct advice {
+	enum advice_severity severity;
+	const char *subject;
+	char words[ADVICE_WORDS];
+	char fix[ADVICE_FIX_BYTES];
+};
+
+struct advice_list {
+	uint32_t count;
+	struct advice at[ADVICE_MAX];
+};
+
+/* What the rules look at. */
+struct advice_input {
+	const struct tree *tree;
+	const struct topology *topology;
+	const struct placement *placement;
+	const struct pci_nic *nic; /* NULL: the port is no NIC on the PCI bus */
+	const struct config *config;
+	uint64_t block_bytes; /* one piece, in pages of one size */
+	uint64_t pool_bytes;  /* the frames', in pages of any */
+	const char *nic_tool; /* as the operator calls it: tools/nic, or where that is installed */
+	bool root;            /* rights to lock memory and to open devices */
+};
+
+/* What costs speed: cores, clocks, memory. */
+void advice_speed(struct advice_list *list, const struct advice_input *c);
+/* What stands between the appliance and its NIC. */
+void advice_nic(struct advice_list *list, const struct advice_input *c);
+/* What stands between it and its memory and ports. */
+void advice_start(struct advice_list *list, const struct advice_input *c);
+
+/* What to reserve on a node until bytes are free there: the new total of its pages of one size. */
+struct advice_reservation {
+	const char *size; /* 2M or 1G */
+	uint64_t pages;
+};
+
+struct advice_reservation advice_reservation(const struct topology *t, const struct config *cfg,
+					     uint32_t node, uint64_t bytes);
+
+/* The worst severity there is. */
+enum advice_severity advice_worst(const struct advice_list *list);
+
+const char *advice_severity_name(enum advice_severity severity);
+
+/* Adds one entry. Cure may be NULL. For rules, here and of the caller's own. */
+struct advice *advice_add(struct advice_list *list, enum advice_severity severity,
+			  const char *subject, const char *words, ...)
+	__attribute__((format(printf, 4, 5)));
+void advice_fix(struct advice *a, const char *words, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,228 @@
+#include "advice.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
+
+#define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
+#define MB_SHIFT   20
+#define SMALL_KB   2048u
+
+/* Rounded up: what is needed is needed whole. */
+static unsigned long long
+mb_of(uint64_t bytes)
+{
+	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
+}
+
+/* Pages of that size on the node, and how many it takes until bytes are free. */
+static uint64_t
+pages_wanted(const struct topology_pages *p, uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)p->kb << 10, wanted = (bytes + page - 1) / page;
+
+	return wanted > p->free ? p->total + wanted - p->free : p->total;
+}
+
+/* What the appliance wants of one node. */
+struct share {
+	uint32_t node;
+	uint64_t block_bytes; /* in pages of one size */
+	uint64_t bytes;       /* with the frames */
+};
+
+/* Which size to reserve: what the operator said, or has already reserved, or the smaller one. */
+static const struct topology_pages *
+kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
+{
+	const struct topology_pages *small = &t->node[n].pages[0], *large = small + 1;
+
+	if (cfg->hugepage != HUGEPAGE_ANY)
+		return cfg->hugepage == HUGEPAGE_2M ? small : large;
+	return small->total == 0 && large->total != 0 ? large : small;
+}
+
+struct advice_reservation
+advice_reservation(const struct topology *t, const struct config *cfg, uint32_t node,
+		   uint64_t bytes)
+{
+	const struct topology_pages *kind = kind_to_reserve(t, cfg, node);
+
+	return (struct advice_reservation){kind->kb == SMALL_KB ? "2M" : "1G",
+					   pages_wanted(kind, bytes)};
+}
+
+static bool
+is_of_kind(const struct advice_input *c, uint32_t k)
+{
+	return c->config->hugepage == HUGEPAGE_ANY ||
+	       c->config->hugepage == (k == 0 ? HUGEPAGE_2M : HUGEPAGE_1G);
+}
+
+static bool
+fits(const struct advice_input *c, const struct share *s)
+{
+	const struct topology_node *node = &c->topology->node[s->node];
+	bool block = s->block_bytes == 0;
+
+	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
+		block |= is_of_kind(c, k) &&
+			 node->pages[k].free * node->pages[k].kb << 10 >= s->block_bytes;
+	return block && topology_huge_free(node) >= s->bytes;
+}
+
+/* The operator's shares, or all of it where the NIC is. */
+static struct share
+share_of(const struct advice_input *c, uint32_t n)
+{
+	const struct config *cfg = c->config;
+	struct share s = {.node = n};
+
+	if (cfg->node_count == 0)
+		s.block_bytes = n == c->placement->node ? c->block_bytes : 0;
+	else if (n < cfg->node_count)
+		s.block_bytes = c->block_bytes / config_reserved_mb(cfg) * cfg->node_mb[n];
+	s.bytes = s.block_bytes + (n == c->placement->node ? c->pool_bytes : 0);
+	return s;
+}
+
+/* On all nodes together: then it starts, with some of it far away. */
+static bool
+fits_somewhere(const struct advice_input *c)
+{
+	uint64_t of_kind[HUGEPAGE_SIZES] = {0}, all = 0;
+	bool block = false;
+
+	for (uint32_t n = 0; n < c->topology->node_end; n++) {
+		const struct topology_node *node = &c->topology->node[n];
+
+		all += topology_huge_free(node);
+		for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
+			of_kind[k] += node->pages[k].free * node->pages[k].kb << 10;
+	}
+	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
+		block |= is_of_kind(c, k) && of_kind[k] >= c->block_bytes;
+	return block && all >= c->block_bytes + c->pool_bytes;
+}
+
+static void
+report_shortage(struct advice_list *list, const struct advice_input *c, const struct share *s)
+{
+	const struct advice_reservation all =
+		advice_reservation(c->topology, c->config, s->node, s->bytes);
+	const bool elsewhere = fits_somewhere(c);
+	struct advice *a;
+
+	a = advice_add(
+		list, elsewhere ? ADVICE_WARN : ADVICE_FAIL, "hugepages",
+		"%llu MB free on node %u, %llu MB needed%s",
+		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
+		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be on another node" : "");
+	advice_fix(a, "%s hugepages %u %s %llu", c->nic_tool, s->node, all.size,
+		   (unsigned long long)all.pages);
+}
+
+static void
+check_hugepages(struct advice_list *list, const struct advice_input *c)
+{
+	const uint32_t node = c->placement->node;
+	struct advice *a;
+
+	if (c->config->no_huge) {
+		a = advice_add(list, ADVICE_WARN, "hugepages",
+			       "not used: a random get misses the TLB twice");
+		advice_fix(a, "leave out --no-huge");
+		return;
+	}
+	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that is not there has nothing free. */
+	for (uint32_t n = 0; n < NODES_MAX; n++) {
+		const struct share s = share_of(c, n);
+
+		if (fits(c, &s))
+			continue;
+		report_shortage(list, c, &s);
+		return;
+	}
+	advice_add(list, ADVICE_OK, "hugepages", "%llu MB free on node %u, %llu MB needed",
+		   (unsigned long long)(topology_huge_free(&c->topology->node[node]) >> MB_SHIFT),
+		   node, mb_of(share_of(c, node).bytes));
+}
+
+static void
+check_memlock(struct advice_list *list, const struct advice_input *c)
+{
+	uint64_t bytes;
+	struct advice *a;
+
+	if (c->root || !tree_value_of(c->tree, &bytes, "Max locked memory", "proc/self/limits") ||
+	    bytes >= c->pool_bytes) {
+		advice_add(list, ADVICE_OK, "memlock",
+			   c->root ? "no limit for root" : "enough for the frames");
+		return;
+	}
+	a = advice_add(list, c->nic != NULL ? ADVICE_FAIL : ADVICE_WARN, "memlock",
+		       "%llu MB may be locked, %llu MB of packet buffers are needed", mb_of(bytes),
+		       mb_of(c->pool_bytes));
+	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
+}
+
+/* Who listens where: "  0: 0100007F:2BCB 00000000:0000 0A ...". */
+struct listeners {
+	uint32_t port;
+	uint32_t state; /* 0: any */
+	bool found;
+};
+
+static bool
+is_listener(void *arg, const char *line)
+{
+	struct listeners *l = arg;
+	unsigned int port, state;
+
+	if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*s %x", &port, &state) == 2)
+		l->found = port == l->port && (l->state == 0 || state == l->state);
+	return !l->found;
+}
+
+static bool
+has_listener(const struct tree *tree, const char *files[2], uint32_t port, uint32_t state)
+{
+	struct listeners l = {port, state, false};
+
+	for (uint32_t i = 0; i < 2 && port != 0 && !l.found; i++)
+		tree_lines(tree, files[i], is_listener, &l);
+	return l.found;
+}
+
+static void
+check_ports(struct advice_list *list, const struct advice_input *c)
+{
+	static const char *tcp[2] = {"proc/net/tcp", "proc/net/tcp6"};
+	static const char *udp[2] = {"proc/net/udp", "proc/net/udp6"};
+	const bool t = has_listener(c->tree, tcp, c->config->tcp_port, TCP_LISTEN);
+	const bool u = has_listener(c->tree, udp, c->config->udp_port, 0);
+	struct advice *a;
+
+	if (!t && !u) {
+		advice_add(list, ADVICE_OK, "ports", "no other listener on these ports");
+		return;
+	}
+	a = advice_add(list, ADVICE_WARN, "ports",
+		       "the kernel has a listener on %s port %u too: connections to the kernel's "
+		       "addresses "
+		       "reach that one",
+		       t ? "TCP" : "UDP", t ? c->config->tcp_port : c->config->udp_port);
+	advice_fix(a, "ss -lntup | grep :%u names it; systemctl disable --now memcached",
+		   t ? c->config->tcp_port : c->config->udp_port);
+}
+
+void
+advice_start(struct advice_list *list, const struct advice_input *c)
+{
+	check_hugepages(list, c);
+	check_memlock(list, c);
+	check_ports(list, c);
+}

@@ -1,0 +1,65 @@
+/*
+ * machine_tree.h - the files in which a machine describes itself: its own /sys and /proc, or
+ * those of another one.
+ *
+ * A tree is a directory that has sys/ and proc/ ("/" is this machine), or a text that was recorded
+ * from one ("tools/nic record"), so that a plan can be made for a machine elsewhere and tests have
+ * machines to read. A line of such a text is "PATH = a line of the file" or "PATH -> target of the
+ * link". One {0-7,16-23} in PATH stands for that many paths; {lists} in the value are taken entry
+ * by entry along with it, from the start again when they end. # begins a comment.
+ *
+ * Shape:  paths have no slash in front: "sys/devices/system/cpu/online".
+ * Owner:  tree_open to tree_close.
+ * Thread: one, at start; reads files, maps a recorded text.
+ * Errors: what is not there is false; only tree_open says why, in a struct error.
+ * Bounds: TREE_TEXT_MAX bytes of text, TREE_LINE_BYTES a line, TREE_LINES_MAX lines of a file,
+ *         TREE_NAMES_MAX names of a directory. What is longer is cut.
+ */
+#ifndef CLOCKOO_MACHINE_TREE_H
+#define CLOCKOO_MACHINE_TREE_H
+
+#include "config/errors.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TREE_TEXT_MAX   (4u << 20)
+#define TREE_LINE_BYTES 512u
+#define TREE_PATH_BYTES 512u
+#define TREE_LINES_MAX  65536u
+#define TREE_NAMES_MAX  65536u
+
+struct tree {
+	char root[TREE_PATH_BYTES]; /* of a directory */
+	const char *text;           /* of a recorded one; NULL: a directory */
+	size_t text_len;
+};
+
+/* Called with each line or name; false: enough. */
+typedef bool tree_each_fn(void *arg, const char *words);
+
+bool tree_open(struct tree *t, const char *where, struct error *err);
+void tree_close(struct tree *t);
+/* Is it the machine we run on? Then there is more to ask than files. */
+bool tree_is_live(const struct tree *t);
+
+void tree_lines(const struct tree *t, const char *path, tree_each_fn *each, void *arg);
+/* Names in a directory, in no order; none twice. */
+void tree_names(const struct tree *t, const char *folder, tree_each_fn *each, void *arg);
+
+/* The first line of a file. */
+bool tree_line(const struct tree *t, char *line, size_t size, const char *path, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The number it begins with, decimal, or hexadecimal with 0x in front; a minus is no number. */
+bool tree_number(const struct tree *t, uint64_t *n, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The last name of a link's target. */
+bool tree_link(const struct tree *t, char *name, size_t size, const char *path, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Is there a file, directory or link? */
+bool tree_has(const struct tree *t, const char *path, ...) __attribute__((format(printf, 2, 3)));
+/* The number after key in the first line that has it: "Node 0 MemTotal: 65951232 kB". */
+bool tree_value_of(const struct tree *t, uint64_t *n, const char *key, const char *path, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

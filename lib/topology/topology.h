@@ -1,0 +1,74 @@
+/*
+ * topology.h - what a machine is made of: sockets, cores, hyper-threads, NUMA nodes and their
+ * memory, and the switches that decide how steadily its cores run.
+ *
+ * Shape:  plain data, read once from a tree. A physical core is named by the lowest of its CPUs.
+ *         What the machine does not say is 0, or the *_UNKNOWN of its enum.
+ * Units:  bytes; microseconds (*_us); hugepages in kB, as the kernel names them.
+ * Thread: one, at start.
+ * Errors: none: a machine that says nothing has one node and no CPUs.
+ * Bounds: LCORE_ID_END CPUs (more are counted, not used), NODES_MAX nodes.
+ */
+#ifndef CLOCKOO_TOPOLOGY_H
+#define CLOCKOO_TOPOLOGY_H
+
+#include "config/lcores.h"
+#include "machine_tree.h"
+
+#define NODES_MAX           16u
+#define HUGEPAGE_SIZES      2u  /* 2 MB, 1 GB */
+#define CONTROLLERS_MAX     16u /* of memory */
+#define CHANNELS_MAX        8u  /* of a controller */
+#define IDLE_STATES_MAX     10u
+#define TOPOLOGY_NAME_BYTES 64u
+
+#define NODE_UNKNOWN (-1)
+#define CPU_NONE     UINT32_MAX
+
+enum turbo { TURBO_UNKNOWN, TURBO_ON, TURBO_OFF };
+
+struct topology_cpu {
+	bool online;
+	bool isolated; /* from the scheduler: isolcpus= */
+	bool tickless; /* nohz_full= */
+	uint32_t core; /* the lowest CPU of its physical core */
+	uint32_t socket;
+	uint32_t node;
+	uint32_t idle_us;                   /* to leave its deepest idle state that is allowed */
+	char governor[TOPOLOGY_NAME_BYTES]; /* empty: nobody scales its clock */
+};
+
+struct topology_pages {
+	uint32_t kb;
+	uint64_t total, free;
+};
+
+struct topology_node {
+	bool online;
+	uint64_t memory_bytes;
+	uint32_t distance[NODES_MAX]; /* 10 is itself */
+	struct topology_pages pages[HUGEPAGE_SIZES];
+};
+
+struct topology {
+	char model[TOPOLOGY_NAME_BYTES];
+	uint32_t cpu_end; /* highest number, plus 1 */
+	struct topology_cpu cpu[LCORE_ID_END];
+	uint32_t cpus, cores, sockets;
+	uint32_t cpus_beyond; /* of numbers we cannot use */
+	uint32_t node_end;
+	struct topology_node node[NODES_MAX];
+	enum turbo turbo;
+	bool turbo_pstate; /* intel_pstate has the switch */
+	bool irqbalance;   /* it runs */
+	bool numa_balancing;
+	uint32_t controllers;
+	uint64_t channel_mb[CONTROLLERS_MAX][CHANNELS_MAX]; /* EDAC's word; 0: empty or unknown */
+};
+
+void topology_read(struct topology *t, const struct tree *tree);
+
+/* Free bytes of hugepages on a node, all sizes. */
+uint64_t topology_huge_free(const struct topology_node *node);
+
+#endif

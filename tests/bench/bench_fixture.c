@@ -1,0 +1,182 @@
+#include "bench_fixture.h"
+
+#include "stack/neigh_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <x86intrin.h>
+
+/* As app/sizes.c has them for one core. */
+#define CONNS           256u
+#define CHUNKS          4096u
+#define RX_FRAMES       1024u
+#define CONN_REQUESTS   20u
+#define KEEPALIVE_NS    7200000000000ull
+#define KEYS_A_MIB      8192u
+#define STORE_MIB_LEAST 64u
+
+const uint8_t bench_server_mac[6] = {2, 0, 0, 0, 0, 1};
+const uint8_t bench_client_mac[6] = {2, 0, 0, 0, 0, 2};
+
+const char *const bench_stage_names[STAGE_COUNT] = {
+	"rx",      "classify", "match",  "input", "parse",        "prefetch",
+	"execute", "tick",     "output", "tx",    "housekeeping",
+};
+
+uint64_t
+bench_cycles(void)
+{
+	unsigned int cpu;
+
+	return __rdtscp(&cpu);
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+bench_sort(double *v, uint32_t n)
+{
+	qsort(v, n, sizeof *v, by_size);
+}
+
+uint32_t
+bench_option(const char *program, const char *text, uint32_t least, uint32_t most)
+{
+	char *end;
+	const unsigned long v = strtoul(text, &end, 10);
+
+	if (*end != '\0' || v < least || v > most) {
+		fprintf(stderr, "%s: \"%s\": expected a number from %u to %u\n", program, text,
+			least, most);
+		exit(1);
+	}
+	return (uint32_t)v;
+}
+
+struct region
+bench_region(size_t bytes, bool *huge)
+{
+	const size_t size = align_up(bytes, 2u << 20);
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB, -1, 0);
+
+	*huge = p != MAP_FAILED;
+	if (!*huge) {
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+		if (p == MAP_FAILED) {
+			perror("mmap");
+			exit(1);
+		}
+		madvise(p, size, MADV_HUGEPAGE);
+	}
+	return (struct region){.base = p, .size = size};
+}
+
+static struct store_config
+store_config_of(uint32_t memory_mib, uint32_t cores)
+{
+	return (struct store_config){
+		.memory_bytes = (size_t)memory_mib << 20,
+		.cores = cores,
+		.value_max = STORE_VALUE_MAX,
+		.seed = 42,
+	};
+}
+
+static const struct stack_config stack_cfg = {
+	.ipv4 = BENCH_SERVER_IP,
+	.prefix_len = 24,
+	.tcp_port = BENCH_CACHE_PORT,
+	.udp_port = BENCH_CACHE_PORT,
+	.conns_max = CONNS,
+	.chunks = CHUNKS,
+	.rx_frames_max = RX_FRAMES,
+	.keepalive_idle_ns = KEEPALIVE_NS,
+	.timestamps = true,
+	.seed = 42,
+};
+static const struct serve_config serve_cfg = {.conns_max = CONNS,
+					      .conn_requests_max = CONN_REQUESTS};
+
+size_t
+bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
+
+	return store_bytes(&store_cfg) + neigh_table_bytes() + serve_shared_bytes(cores) +
+	       (64u << 10);
+}
+
+void
+bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, struct region *r)
+{
+	const struct store_config store_cfg = store_config_of(memory_mib, cores);
+
+	s->store = store_create(r, &store_cfg);
+	s->neigh = neigh_table_create(r);
+	s->serve = serve_shared_create(r, s->store, cores, "bench");
+}
+
+size_t
+bench_fixture_bytes(void)
+{
+	return stack_bytes(&stack_cfg) + serve_bytes(&serve_cfg) + (64u << 10);
+}
+
+void
+bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared *s, uint32_t core,
+			     struct region *r, struct port *port)
+{
+	struct serve_config cfg = serve_cfg;
+
+	b->store = s->store;
+	b->sc = store_core_of(s->store, core);
+	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
+	cfg.core = core;
+	b->serve = serve_create(r, &cfg, s->serve, b->stack);
+	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000ll * 1000000000);
+}
+
+bool
+bench_fixture_resizing(const struct bench_fixture *b)
+{
+	struct store_usage usage;
+
+	store_usage_mt(b->store, &usage);
+	return usage.index_resizing;
+}
+
+uint32_t
+bench_fixture_mib(uint32_t keys)
+{
+	return STORE_MIB_LEAST + keys / KEYS_A_MIB;
+}
+
+void
+bench_fixture_create(struct bench_fixture *b, uint32_t keys)
+{
+	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
+	const uint32_t mib = bench_fixture_mib(keys);
+	struct region r = bench_region(bench_shared_bytes(mib, 1) + bench_fixture_bytes() + frames,
+				       &b->hugepages);
+	struct bench_shared shared;
+
+	bench_shared_make(&shared, mib, 1, &r);
+	bench_fixture_create_shared(b, &shared, 0, &r);
+}
+
+void
+bench_fixture_create_shared(struct bench_fixture *b, const struct bench_shared *shared,
+			    uint32_t core, struct region *r)
+{
+	replay_init(&b->port, region_take(r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
+		    bench_server_mac);
+	bench_fixture_create_on_port(b, shared, core, r, &b->port.port);
+}

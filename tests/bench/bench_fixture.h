@@ -1,0 +1,73 @@
+/*
+ * bench_fixture.h - one core of the appliance over a port that plays prepared frames: what
+ * bench_turn and bench_request turn.
+ *
+ * Shape:  port, store, stack, serve and core in one region, in hugepages if there are any.
+ * Units:  addresses in host order.
+ * Thread: one.
+ * Errors: without memory the process ends.
+ */
+#ifndef CLOCKOO_BENCH_FIXTURE_H
+#define CLOCKOO_BENCH_FIXTURE_H
+
+#include "replay_port.h"
+
+#include "core/core.h"
+
+#define BENCH_SERVER_IP  0x0a630001u /* 10.99.0.1 */
+#define BENCH_CLIENT_IP  0x0a630002u
+#define BENCH_CACHE_PORT 11211u
+
+/* What several cores have in common. */
+struct bench_shared {
+	struct store *store;
+	struct neigh_table *neigh;
+	struct serve_shared *serve;
+};
+
+struct bench_fixture {
+	struct replay_port port;
+	struct store *store;
+	struct store_core *sc;
+	struct stack *stack;
+	struct serve *serve;
+	struct core core;
+	bool hugepages;
+};
+
+extern const uint8_t bench_server_mac[6], bench_client_mac[6];
+
+/* With memory for so many small items. */
+void bench_fixture_create(struct bench_fixture *b, uint32_t keys);
+
+/* The same in steps, in the caller's region: what cores share, with so much memory for items, and a
+ * core over another port. */
+size_t bench_shared_bytes(uint32_t memory_mib, uint32_t cores);
+void bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores,
+		       struct region *r);
+size_t bench_fixture_bytes(void);
+void bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared *s,
+				  uint32_t core, struct region *r, struct port *port);
+/* A core over a port of its own that plays frames: REPLAY_FRAMES * REPLAY_FRAME_BYTES more. */
+void bench_fixture_create_shared(struct bench_fixture *b, const struct bench_shared *shared,
+				 uint32_t core, struct region *r);
+/* Is the index still being resized? */
+bool bench_fixture_resizing(const struct bench_fixture *b);
+/* Memory for so many small items. */
+uint32_t bench_fixture_mib(uint32_t keys);
+
+/* Memory for one region: hugepages if there are any, else whatever the kernel makes of it. */
+struct region bench_region(size_t bytes, bool *huge);
+
+/* The time stamp counter. */
+uint64_t bench_cycles(void);
+
+/* In order: the first is the least, the last the most, the middle the median. */
+void bench_sort(double *v, uint32_t n);
+
+/* The number that an option says, or the end of the process. */
+uint32_t bench_option(const char *program, const char *text, uint32_t least, uint32_t most);
+
+extern const char *const bench_stage_names[STAGE_COUNT];
+
+#endif

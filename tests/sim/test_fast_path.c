@@ -1,0 +1,296 @@
+/*
+ * The fast path of expected frames and segments. Goal: whether it is open or closed, the same
+ * happens: every frame sent is the same and leaves at the same time, and every counter is the same.
+ * Method: two stacks talk over a wire with faults, by a seed: requests and replies of all lengths,
+ * readers that leave some, connections that end and come again, silences longer than what the
+ * neighbour table knows for sure, neighbours that change their MAC. Each seed is played with the
+ * fast paths open on both sides, on one, and on none; the wire's hash and the counters are
+ * compared.
+ */
+#include "sim_pair.h"
+
+#include "stack/neigh_table.h"
+#include "stack/tcp.h"
+#include "support/test.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#define MAPPED_BYTES (32 << 20) /* the most that malloc takes for it */
+#define KEPT_BYTES   (1 << 30)
+#define CONNS        6u
+#define SEEDS        48u
+#define STEPS        220u
+#define STEP_NS      3000000u
+#define SILENCE_S    40u
+#define SECOND_NS    1000000000ull
+#define SHORT        400u /* most texts are shorter */
+#define LONG         9000u
+#define BULK         200000u
+
+struct talk {
+	struct sim_pair *pair;
+	struct sim_rng rng;
+	struct conn *conn[CONNS]; /* the client's */
+	uint64_t read_bytes, opened, failed;
+	bool bulk;
+	uint32_t leave; /* permille: a reader leaves some */
+};
+
+/* What one play came to. */
+struct played {
+	uint64_t hash, frames, read_bytes, opened, failed;
+	uint64_t counts[2][STACK_COUNTER_COUNT];
+};
+
+struct end {
+	struct talk *talk;
+	enum sim_side side;
+};
+
+static void
+disable_fast_paths(struct stack *s)
+{
+	s->tcp->fast_path_in = s->tcp->fast_path_out = FAST_PATH_OFF;
+	s->tcp->hop_cache_off = UINT32_MAX;
+	s->fast.len_min = s->fast.udp_port = UINT32_MAX; /* classify.c */
+}
+
+static uint32_t
+some_length(const struct talk *t, struct sim_rng *rng)
+{
+	return 1 + sim_below(rng, sim_chance(rng, 60) ? t->bulk ? BULK : LONG : SHORT);
+}
+
+static void
+say(struct talk *t, struct stack *s, struct conn *c, uint32_t len)
+{
+	while (len > 0) {
+		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
+		uint8_t *to;
+
+		if (!conn_writable(s, c, 1))
+			return;
+		to = conn_reserve(s, c, n);
+		check_ptr(to);
+		memset(to, (int)sim_below(&t->rng, 256), n);
+		conn_commit(s, c, n);
+		len -= n;
+	}
+}
+
+static void
+read_some(struct talk *t, struct stack *s, struct conn *c)
+{
+	struct view text = conn_peek(c);
+
+	while (text.len > 0) {
+		if (sim_chance(&t->rng, t->leave)) {
+			conn_advance(s, c, sim_below(&t->rng, text.len));
+			return; /* the rest with what comes next */
+		}
+		t->read_bytes += text.len;
+		conn_advance(s, c, text.len);
+		text = conn_peek(c);
+	}
+}
+
+static void
+serve(void *arg)
+{
+	struct end *end = arg;
+	struct talk *t = end->talk;
+	struct stack *s = t->pair->side[end->side]->stack;
+	struct conn *c;
+
+	while ((c = stack_pop_ready(s)) != NULL) {
+		read_some(t, s, c);
+		if (conn_eof(c))
+			conn_close(s, c);
+		else if (end->side == SIM_SERVER && sim_chance(&t->rng, 940))
+			say(t, s, c, some_length(t, &t->rng));
+	}
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	((struct end *)arg)->talk->opened++;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct end *end = arg;
+
+	for (uint32_t i = 0; i < CONNS; i++)
+		if (end->side == SIM_CLIENT && end->talk->conn[i] == c)
+			end->talk->conn[i] = NULL;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	((struct end *)arg)->talk->failed++;
+	on_gone(arg, c);
+}
+
+static struct sim_faults
+some_faults(struct sim_rng *rng)
+{
+	struct sim_faults f = {.delay_ns = 1000 + sim_below(rng, 400000)};
+
+	if (sim_chance(rng, 500)) {
+		f.lose = sim_below(rng, 25);
+		f.twice = sim_below(rng, 10);
+		f.late = sim_below(rng, 40);
+		f.jitter_ns = 10000 + sim_below(rng, 3000000);
+		f.corrupt = sim_below(rng, 6);
+	}
+	return f;
+}
+
+static struct stack_config
+some_config(struct sim_rng *rng, uint64_t seed)
+{
+	struct stack_config cfg = sim_config(seed);
+
+	cfg.timestamps = sim_chance(rng, 700);
+	cfg.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
+	cfg.keepalive_idle_ns = SECOND_NS * (1 + sim_below(rng, 30));
+	if (sim_chance(rng, 200))
+		cfg.rx_frames_max = 24;
+	if (sim_chance(rng, 200))
+		cfg.chunks = 20;
+	return cfg;
+}
+
+/* One thing that the client, or the world, does. */
+static void
+act(struct talk *t)
+{
+	struct sim_stack *client = t->pair->side[SIM_CLIENT], *server = t->pair->side[SIM_SERVER];
+	const uint32_t i = sim_below(&t->rng, CONNS);
+	const uint8_t other[6] = {2, 0, 0, 0, 9, (uint8_t)sim_below(&t->rng, 3)};
+	const struct ip_addr ip = ip_addr_v4(SIM_CLIENT_IP);
+
+	if (t->conn[i] == NULL)
+		t->conn[i] = sim_pair_connect(t->pair);
+	else if (t->conn[i]->state != CONN_ESTABLISHED)
+		return;
+	else if (sim_chance(&t->rng, 15))
+		conn_close(client->stack, t->conn[i]);
+	else
+		say(t, client->stack, t->conn[i], some_length(t, &t->rng));
+	if (sim_chance(&t->rng, 8))
+		neigh_learn_mt(server->stack->neigh, &ip,
+			       sim_chance(&t->rng, 300) ? other : client->port->port.mac,
+			       t->pair->now_ns);
+}
+
+static void
+play(uint64_t seed, bool client_open, bool server_open, struct played *p)
+{
+	struct talk t = {.rng = {seed}};
+	const struct sim_faults faults = some_faults(&t.rng);
+	const struct stack_config cfg[2] = {some_config(&t.rng, seed),
+					    some_config(&t.rng, seed + 1)};
+	struct end end[2] = {{&t, SIM_CLIENT}, {&t, SIM_SERVER}};
+
+	t.bulk = sim_chance(&t.rng, 400);
+	t.leave = sim_chance(&t.rng, 300) ? 300 : 30;
+	t.pair = sim_pair_create(cfg, &faults, seed);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct stack_user user = {&end[i], on_opened, on_gone, on_failed};
+
+		stack_attach(t.pair->side[i]->stack, &user);
+		t.pair->side[i]->serve = serve;
+		t.pair->side[i]->arg = &end[i];
+		if (!(i == SIM_CLIENT ? client_open : server_open))
+			disable_fast_paths(t.pair->side[i]->stack);
+	}
+	for (uint32_t i = 0; i < STEPS; i++) {
+		const uint64_t silence_ns =
+			sim_chance(&t.rng, 5) ? sim_below(&t.rng, SILENCE_S) * SECOND_NS : 0;
+
+		act(&t);
+		sim_pair_run(t.pair, t.pair->now_ns + sim_below(&t.rng, STEP_NS) + silence_ns + 1,
+			     NULL, NULL);
+	}
+	*p = (struct played){.hash = t.pair->wire->hash,
+			     .frames = t.pair->wire->counts.sent,
+			     .read_bytes = t.read_bytes,
+			     .opened = t.opened,
+			     .failed = t.failed};
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t k = 0; k < STACK_COUNTER_COUNT; k++)
+			p->counts[i][k] = sim_stack_count(t.pair->side[i], k);
+	sim_pair_destroy(t.pair);
+}
+
+static void
+check_same(uint64_t seed, const struct played *a, const struct played *b)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t k = 0; k < STACK_COUNTER_COUNT; k++)
+			if (a->counts[i][k] != b->counts[i][k])
+				fail_msg("seed %llu, side %u: %s %llu and %llu",
+					 (unsigned long long)seed, i, stack_counter_names[k].symbol,
+					 (unsigned long long)a->counts[i][k],
+					 (unsigned long long)b->counts[i][k]);
+	if (a->hash != b->hash)
+		fail_msg("seed %llu: frames differ", (unsigned long long)seed);
+	check_eq(a->read_bytes, b->read_bytes);
+	check_eq(a->opened, b->opened);
+	check_eq(a->failed, b->failed);
+}
+
+static void
+the_fast_path_does_the_same_as_the_slow_one(void **state)
+{
+	static struct played closed, open[3], all;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		play(seed, false, false, &closed);
+		for (uint32_t k = 0; k < 3; k++) {
+			play(seed, k != 1, k != 0, &open[k]);
+			check_same(seed, &closed, &open[k]);
+		}
+		all.frames += closed.frames;
+		all.read_bytes += closed.read_bytes;
+		all.opened += closed.opened;
+		for (uint32_t k = 0; k < STACK_COUNTER_COUNT; k++)
+			all.counts[0][k] += closed.counts[0][k] + closed.counts[1][k];
+	}
+	/* It was a real talk: with losses, ends, old neighbours, closed windows. */
+	check(all.frames > SEEDS * 400 && all.opened > SEEDS * CONNS);
+	check(all.counts[0][TCP_RETRANSMITS] > SEEDS && all.counts[0][TCP_KEEPALIVES] > 0);
+	check(all.counts[0][TCP_FAST_RECOVERIES] > 0 && all.counts[0][TCP_ACKS_DELAYED] > SEEDS);
+	check(all.counts[0][ARP_REQUESTS_SENT] > 2 * SEEDS && all.counts[0][DROP_ETH_NOT_OURS] > 0);
+	check(all.counts[0][TCP_CLOSED] > SEEDS);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fast_path_does_the_same_as_the_slow_one),
+	};
+	static struct played a, b;
+
+	/* Hundreds of worlds are made and given back: their memory stays ours in between. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+	/* For more seeds than a test has time for: FIRST LAST. */
+	if (argc == 3) {
+		for (uint64_t seed = strtoull(argv[1], NULL, 0); seed <= strtoull(argv[2], NULL, 0);
+		     seed++) {
+			play(seed, false, false, &a);
+			play(seed, true, true, &b);
+			if (a.hash != b.hash || memcmp(&a, &b, sizeof a) != 0)
+				printf("seed %llu differs\n", (unsigned long long)seed);
+		}
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

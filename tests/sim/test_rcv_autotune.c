@@ -1,0 +1,541 @@
+/*
+ * How wide receive windows become. Goal: who fills his window in a round trip gets a wider one, and
+ * so goes as fast as his path; what one or thousands take leaves the others 128 KiB each, room for
+ * their text, and a part of what is wider; nothing that was advertised is taken back; in the end
+ * nothing is held. Method: a stack whose service reads at once, and peers that send what they are
+ * advertised they may, a round trip of 10 ms after the other; every window advertised is compared
+ * with the one before.
+ */
+#include "sim_frame.h"
+#include "sim_stack.h"
+#include "stack/tcp.h"
+
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define RTT_NS    10000000ull
+#define TURN_NS   10000u
+#define BURST     60u
+#define FULL      1460u
+#define PEERS_MAX 1024u
+#define OPEN_AT   100u /* handshakes at a time */
+#define PORT_0    5000u
+#define PEER_ISS  0xfff00000u
+#define PEER_IP   (SIM_PEERS + 9)
+#define FRAMES    4096u /* that connections may hold */
+
+struct peer {
+	uint32_t iss;         /* the stack's */
+	uint32_t next, acked; /* of ours; offsets from PEER_ISS */
+	uint32_t edge;        /* as advertised */
+	bool open;
+};
+
+struct world {
+	struct sim_stack *ss;
+	struct peer peer[PEERS_MAX];
+	uint32_t gone;
+	bool waits; /* the service reads nothing: the requests that came wait for something */
+};
+
+static uint8_t text[FULL];
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	((struct world *)arg)->gone++;
+}
+
+/* The service reads all there is, as a cache does that copies values. */
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+	struct conn *c;
+
+	if (w->waits)
+		return;
+	while ((c = stack_pop_ready(w->ss->stack)) != NULL) {
+		for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c))
+			conn_advance(w->ss->stack, c, v.len);
+		if (conn_eof(c))
+			conn_close(w->ss->stack, c);
+	}
+}
+
+static struct world *
+world_create(void)
+{
+	struct world *w = calloc(1, sizeof *w);
+	const struct stack_user user = {.arg = w, .opened = on_opened, .gone = on_gone};
+	struct stack_config cfg = sim_config(1);
+
+	check_ptr(w);
+	cfg.conns_max = 2 * PEERS_MAX;
+	cfg.rx_frames_max = FRAMES;
+	w->ss = sim_stack_create(&cfg, 3 * FRAMES, 0);
+	w->ss->serve = serve;
+	w->ss->arg = w;
+	stack_attach(w->ss->stack, &user);
+	return w;
+}
+
+static const struct tcp *
+tcp_of(const struct world *w)
+{
+	return w->ss->stack->tcp;
+}
+
+static void
+hear(struct world *w, const struct sim_segment *seg)
+{
+	struct peer *p = &w->peer[seg->tcp.dst_port - PORT_0];
+	const bool syn = seg->tcp.flags & TCP_SYN;
+	const uint32_t ack = seg->tcp.ack - PEER_ISS;
+	const uint32_t edge = ack + ((uint32_t)seg->tcp.window << (syn ? 0 : RX_WSCALE));
+
+	if (seg->tcp.flags & TCP_RST) {
+		p->open = false;
+		return;
+	}
+	if (syn) {
+		check_eq(seg->tcp.opt.wscale, RX_WSCALE);
+		p->iss = seg->tcp.seq;
+	} else {
+		check((int32_t)(edge - p->edge) >= 0); /* RFC 9293 section 3.8.6 */
+		check((int32_t)(ack - p->acked) >= 0);
+	}
+	p->edge = edge;
+	p->acked = ack;
+}
+
+static void
+turn(struct world *w)
+{
+	struct sim_segment seg;
+	const uint8_t *frame;
+	uint32_t len;
+
+	w->ss->now_ns += TURN_NS;
+	sim_stack_turn(w->ss);
+	while ((frame = mem_port_sent(w->ss->port, &len)) != NULL) {
+		if (sim_read_segment(&seg, frame, len))
+			hear(w, &seg);
+		mem_port_done(w->ss->port);
+	}
+}
+
+static void
+feed(struct world *w, uint32_t i, uint8_t flags, uint32_t at, uint32_t len)
+{
+	const struct peer *p = &w->peer[i];
+	struct sim_segment seg = {
+		.src_ip = PEER_IP,
+		.dst_ip = SIM_IP,
+		.tcp = {.src_port = (uint16_t)(PORT_0 + i),
+			.dst_port = SIM_PORT,
+			.seq = PEER_ISS + at,
+			.ack = flags & TCP_ACK ? p->iss + 1 : 0,
+			.window = 30000,
+			.flags = flags,
+			.payload = {text, len}},
+	};
+
+	if (flags & TCP_SYN)
+		seg.tcp.opt = (struct tcp_options){
+			.seen = TCP_HAS_MSS | TCP_HAS_SACK_PERMITTED | TCP_HAS_WSCALE, .mss = FULL};
+	check(sim_feed_segment(w->ss->port, sim_mac, sim_peer_mac, &seg));
+}
+
+/* The clock goes to the end of the round trip that began then. */
+static void
+round_ends(struct world *w, uint64_t began_ns)
+{
+	while (w->ss->now_ns < began_ns + RTT_NS) {
+		w->ss->now_ns = w->ss->now_ns + 1000000 < began_ns + RTT_NS
+					? w->ss->now_ns + 1000000
+					: began_ns + RTT_NS;
+		turn(w);
+	}
+}
+
+static void
+open_peers(struct world *w, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i += OPEN_AT) {
+		const uint32_t end = i + OPEN_AT < first + count ? i + OPEN_AT : first + count;
+		const uint64_t began_ns = w->ss->now_ns;
+
+		for (uint32_t k = i; k < end; k++, turn(w))
+			feed(w, k, TCP_SYN, 0, 0);
+		round_ends(w, began_ns);
+		for (uint32_t k = i; k < end; k++, turn(w)) {
+			feed(w, k, TCP_ACK, 1, 0);
+			w->peer[k].next = 1;
+			w->peer[k].open = true;
+		}
+	}
+}
+
+/* Full segments from `next` on, as far as the peer was advertised at the beginning, at most most
+ * bytes.
+ */
+static void
+send_window(struct world *w, uint32_t i, uint32_t most)
+{
+	struct peer *p = &w->peer[i];
+	const uint32_t edge = p->edge, end = p->next + most;
+
+	for (uint32_t n = 1; p->open && (int32_t)(edge - p->next) >= (int32_t)FULL &&
+			     (int32_t)(end - p->next) >= (int32_t)FULL;
+	     n++) {
+		feed(w, i, TCP_ACK, p->next, FULL);
+		p->next += FULL;
+		if (n % BURST == 0)
+			turn(w);
+	}
+	turn(w);
+}
+
+/* Round trips in which the peer sends all it may; returns bytes that arrived in the last. */
+static uint32_t
+upload(struct world *w, uint32_t i, uint32_t rounds)
+{
+	uint32_t before = w->peer[i].acked;
+
+	for (uint32_t k = 0; k < rounds; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		before = w->peer[i].acked;
+		send_window(w, i, RX_WINDOW_MAX);
+		round_ends(w, began_ns);
+	}
+	return w->peer[i].acked - before;
+}
+
+/* Everybody's FIN: nothing may be left behind. */
+static void
+world_destroy(struct world *w)
+{
+	for (uint32_t i = 0; i < PEERS_MAX; i++)
+		if (w->peer[i].open) {
+			/* One of them is rcv_nxt, by whether an ACK is delayed or there is a hole.
+			 */
+			feed(w, i, TCP_RST, w->peer[i].acked, 0);
+			feed(w, i, TCP_RST, w->peer[i].next, 0);
+			turn(w);
+		}
+	check_eq(tcp_of(w)->rcv_autotune.count, 0);
+	check_eq(tcp_of(w)->rcv_autotune.bytes, 0);
+	check_eq(tcp_of(w)->rx_left, FRAMES);
+	sim_stack_destroy(w->ss);
+	free(w);
+}
+
+static uint64_t
+refused(const struct world *w)
+{
+	return sim_stack_count(w->ss, TCP_DROP_RX_FRAMES_MAX) +
+	       sim_stack_count(w->ss, TCP_DROP_RX_CONN_FULL);
+}
+
+/* A hole of one segment, and text behind it as far as the peer was advertised. */
+static void
+leave_hole(struct world *w, uint32_t i)
+{
+	w->peer[i].next += FULL;
+	send_window(w, i, RX_WINDOW_MAX);
+}
+
+static void
+an_upload_fills_its_path_after_some_round_trips(void **state)
+{
+	struct world *w = world_create();
+	uint32_t last;
+
+	open_peers(w, 0, 1);
+	last = upload(w, 0, 8);
+	check(last > 1500000);
+	check_eq(refused(w), 0);
+	world_destroy(w);
+}
+
+static void
+who_sends_less_than_a_window_gets_no_wider_one(void **state)
+{
+	struct world *w = world_create();
+
+	open_peers(w, 0, 1);
+	for (uint32_t k = 0; k < 100; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		send_window(w, 0, RX_WINDOW_BYTES / 10);
+		round_ends(w, began_ns);
+	}
+	check(w->peer[0].acked > 1000000 && w->peer[0].edge - w->peer[0].acked <= RX_WINDOW_BYTES);
+	check_eq(tcp_of(w)->rcv_autotune.count, 0);
+	world_destroy(w);
+}
+
+/* A request that waits leaves what comes behind it unread: who fills one window in each round trip
+ * then is advertised no wider one, or a few such would have all frames. */
+static void
+unread_data_does_not_widen_the_window(void **state)
+{
+	struct world *w = world_create();
+
+	open_peers(w, 0, 1);
+	w->waits = true;
+	upload(w, 0, 8);
+	check_eq(tcp_of(w)->rcv_autotune.count, 0);
+	check(w->peer[0].edge <= RX_WINDOW_BYTES + FULL);
+	w->waits = false;
+	upload(w, 0, 12);
+	check(tcp_of(w)->rcv_autotune.count == 1);
+	world_destroy(w);
+}
+
+/* Requests of sixty wait, and their text with them, all that they were advertised they may send:
+ * more than there are frames. Another one's burst finds room, before it is read. */
+static void
+those_who_wait_leave_room_for_a_burst(void **state)
+{
+	const uint32_t waiting = 60, victim = waiting;
+	struct world *w = world_create();
+
+	open_peers(w, 0, waiting + 1);
+	w->waits = true;
+	for (uint32_t n = 0; n < waiting * 60; n++) {
+		send_window(w, n % waiting, FULL);
+		turn(w);
+	}
+	check(refused(w) > 0);
+	send_window(w, victim, 14 * FULL);
+	check_eq(w->peer[victim].acked, w->peer[victim].next);
+	w->waits = false;
+	world_destroy(w);
+}
+
+static void
+who_stops_filling_a_wide_window_gives_it_back(void **state)
+{
+	struct world *w = world_create();
+
+	open_peers(w, 0, 1);
+	upload(w, 0, 8);
+	check(tcp_of(w)->rcv_autotune.bytes > RX_WINDOW_BYTES);
+	for (uint32_t k = 0; k < 400; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		send_window(w, 0, RX_WINDOW_BYTES / 10);
+		round_ends(w, began_ns);
+	}
+	check_eq(tcp_of(w)->rcv_autotune.count, 0);
+	check(w->peer[0].edge - w->peer[0].acked <= RX_WINDOW_BYTES);
+	world_destroy(w);
+}
+
+/* Each fills its window; then it leaves a hole, and text behind that. Whoever sends in order
+ * meanwhile, has all of it taken, and no less than the least window a round trip. */
+static void
+a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
+{
+	const uint32_t hostile = 1000, victim = hostile;
+	struct world *w = world_create();
+	uint64_t began_ns, before;
+
+	open_peers(w, 0, hostile + 1);
+	for (uint32_t k = 0; k < 3; k++) {
+		began_ns = w->ss->now_ns;
+		for (uint32_t i = 0; i < hostile; i++)
+			send_window(w, i, RX_WINDOW_MAX);
+		round_ends(w, began_ns);
+	}
+	check(tcp_of(w)->rcv_autotune.count > 1 &&
+	      tcp_of(w)->rcv_autotune.count <= RCV_AUTOTUNE_CONNS_MAX);
+	check(tcp_of(w)->rcv_autotune.bytes <= tcp_of(w)->rcv_autotune.bytes_max);
+	for (uint32_t i = 0; i < hostile; i++)
+		leave_hole(w, i);
+	check(sim_stack_count(w->ss, TCP_DROP_OOO_FULL) > 0);
+	before = refused(w);
+	for (uint32_t k = 0; k < 20; k++) {
+		check(w->peer[victim].edge - w->peer[victim].acked + FULL >=
+		      (k == 0 ? UINT16_MAX : RX_WINDOW_BYTES));
+		upload(w, victim, 1);
+		check_eq(w->peer[victim].acked, w->peer[victim].next);
+	}
+	check_eq(refused(w), before);
+	world_destroy(w);
+}
+
+/* They go on sending and keep what they have; one more comes, and is wide as well. */
+static void
+who_comes_late_gets_a_part_of_what_others_have(void **state)
+{
+	const uint32_t early = 40, late = early;
+	struct world *w = world_create();
+	uint32_t wide = 0;
+
+	open_peers(w, 0, early + 1);
+	for (uint32_t k = 0; k < 40; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		for (uint32_t i = 0; i < early + (k >= 10); i++)
+			send_window(w, i, RX_WINDOW_MAX);
+		round_ends(w, began_ns);
+	}
+	for (uint32_t i = 0; i < early; i++)
+		wide += w->peer[i].edge - w->peer[i].acked > RX_WINDOW_BYTES;
+	check(wide > 10);
+	check(w->peer[late].edge - w->peer[late].acked > RX_WINDOW_BYTES);
+	world_destroy(w);
+}
+
+static void
+who_has_been_idle_leaves_his_to_who_asks(void **state)
+{
+	const uint32_t early = 40, late = early;
+	struct world *w = world_create();
+
+	open_peers(w, 0, early + 1);
+	for (uint32_t k = 0; k < 5; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		for (uint32_t i = 0; i < early; i++)
+			send_window(w, i, RX_WINDOW_MAX);
+		round_ends(w, began_ns);
+	}
+	check(tcp_of(w)->rcv_autotune.count > 10);
+	for (uint32_t k = 0; k < 110; k++)
+		round_ends(w, w->ss->now_ns);
+	check(upload(w, late, 8) > 1500000);
+	check_eq(tcp_of(w)->rcv_autotune.count, 1);
+	world_destroy(w);
+}
+
+/* One that sends a little more than a quarter of the least window in each of its round trips wants
+ * less than a step more: nothing is short, and nobody pays for it. */
+static void
+who_could_use_a_little_more_takes_nothing_while_there_is_enough(void **state)
+{
+	struct world *w = world_create();
+	uint64_t before;
+
+	open_peers(w, 0, 2);
+	upload(w, 0, 8);
+	before = tcp_of(w)->rcv_autotune.bytes;
+	check(before > 1500000);
+	for (uint32_t k = 0; k < 10; k++) {
+		const uint64_t began_ns = w->ss->now_ns;
+
+		send_window(w, 1, 24 * FULL);
+		round_ends(w, began_ns);
+	}
+	check_eq(tcp_of(w)->rcv_autotune.bytes, before);
+	world_destroy(w);
+}
+
+/* Three that are as wide as can be hold all they may behind their holes; a fourth has its small
+ * one. */
+static void
+a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
+{
+	struct world *w = world_create();
+	uint64_t before;
+
+	open_peers(w, 0, 4);
+	upload(w, 0, 8);
+	upload(w, 1, 8);
+	upload(w, 2, 8);
+	for (uint32_t i = 0; i < 3; i++)
+		leave_hole(w, i);
+	check(FRAMES - tcp_of(w)->rx_left > 3 * CONN_RX_FRAMES_MAX);
+	before = sim_stack_count(w->ss, TCP_DROP_OOO_FULL);
+	w->peer[3].next += FULL;
+	send_window(w, 3, 20 * FULL);
+	check_eq(sim_stack_count(w->ss, TCP_DROP_OOO_FULL), before);
+	feed(w, 3, TCP_ACK, w->peer[3].acked, FULL);
+	turn(w);
+	check_eq(w->peer[3].acked, w->peer[3].next);
+	world_destroy(w);
+}
+
+/* While they hold frames behind holes, a wide window is not advertised anew: it falls to the least
+ * as its peer uses it up. */
+static void
+wide_windows_shrink_while_frames_are_short(void **state)
+{
+	struct world *w = world_create();
+
+	open_peers(w, 0, 4);
+	upload(w, 0, 8);
+	upload(w, 1, 8);
+	upload(w, 2, 8);
+	upload(w, 3, 8);
+	check(w->peer[3].edge - w->peer[3].acked > 4 * RX_WINDOW_BYTES);
+	for (uint32_t k = 0; k < 20; k++) {
+		/* Those whose text made room for in-order data send it again. */
+		for (uint32_t i = 0; i < 3; i++) {
+			w->peer[i].next = w->peer[i].acked;
+			leave_hole(w, i);
+		}
+		upload(w, 3, 1);
+	}
+	check(w->peer[3].open);
+	check(w->peer[3].edge - w->peer[3].acked <= RX_WINDOW_BYTES + FULL);
+	check_eq(w->peer[3].acked, w->peer[3].next);
+	world_destroy(w);
+}
+
+/* One byte in three, and a window for many: each segment and each ACK walks all ooo_blocks. */
+static void
+a_wide_window_has_no_more_ooo_blocks_than_any(void **state)
+{
+	struct world *w = world_create();
+	const struct conn *c = NULL;
+	uint32_t ooo_blocks = 0;
+
+	open_peers(w, 0, 1);
+	upload(w, 0, 8);
+	for (uint32_t i = 1; i <= 2000; i++) {
+		feed(w, 0, TCP_ACK, w->peer[0].acked + 3 * i, 1);
+		if (i % BURST == 0)
+			turn(w);
+	}
+	turn(w);
+	for (uint32_t i = 0; i < 2 * PEERS_MAX && c == NULL; i++)
+		if (tcp_of(w)->conns[i].rx.ooo_blocks != NULL)
+			c = &tcp_of(w)->conns[i];
+	check_ptr(c);
+	for (const struct rx_seg *isl = c->rx.ooo_blocks; isl != NULL; isl = isl->block_last->next)
+		ooo_blocks++;
+	check_eq(ooo_blocks, CONN_RX_FRAMES_MAX - 1);
+	world_destroy(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
+		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
+		cmocka_unit_test(unread_data_does_not_widen_the_window),
+		cmocka_unit_test(those_who_wait_leave_room_for_a_burst),
+		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
+		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
+		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
+		cmocka_unit_test(who_has_been_idle_leaves_his_to_who_asks),
+		cmocka_unit_test(who_could_use_a_little_more_takes_nothing_while_there_is_enough),
+		cmocka_unit_test(a_few_with_holes_leave_room_for_the_holes_of_others),
+		cmocka_unit_test(wide_windows_shrink_while_frames_are_short),
+		cmocka_unit_test(a_wide_window_has_no_more_ooo_blocks_than_any),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/*
+ * Runs of plain gets. Goal: on their fast path a get is answered as on the slow one, byte by
+ * byte and count by count, whatever lengths key and value have, over TCP and UDP, alone, pipelined
+ * and many to a line. Method: values of every length behind keys of many, replies composed by the C
+ * library; the same conversation twice, once with a watcher, with whom every request takes the
+ * slow path.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+#include "proto/mc_udp.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#define VALUE_MAX 1200u
+#define KEYS      40u
+
+static struct rig *rig;
+static char value[VALUE_MAX];
+
+static int
+start(void **state)
+{
+	rig = rig_create();
+	for (uint32_t i = 0; i < sizeof value; i++)
+		value[i] = (char)('!' + i % 90);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+static void
+key_make(char *key, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		key[i] = (char)('a' + (i + len) % 26);
+	key[len] = 0;
+}
+
+static void
+store_it(const char *key, uint32_t len)
+{
+	const struct view k = {(const uint8_t *)key, (uint32_t)strlen(key)};
+	struct fill f;
+
+	check_eq(store_begin(rig->core, &f, k, store_hash(rig->core, k), len, 0, 0), STORE_OK);
+	store_fill(rig->core, &f, value, len);
+	check_eq(store_finish(rig->core, &f, STORE_SET, 0), STORE_OK);
+}
+
+/* "VALUE" to the line end behind the value. */
+static uint32_t
+value_reply(char *to, const char *key, uint32_t len)
+{
+	const int n = sprintf(to, "VALUE %s 0 %u\r\n", key, len);
+
+	memcpy(to + n, value, len);
+	memcpy(to + n + len, "\r\n", 3);
+	return (uint32_t)n + len + 2;
+}
+
+static void
+stream_says(struct conn *c, const char *expect, uint32_t len)
+{
+	uint32_t sent_len;
+	const char *sent = rig_sent(c, &sent_len);
+
+	check_eq(sent_len, len);
+	check_bytes(sent, expect, len);
+	rig_acked(rig, c);
+	rig_forget_sent(c);
+}
+
+static void
+datagram_says(const char *expect, uint32_t len)
+{
+	const struct fake_sent *sent;
+
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	check_eq(sent->len, MC_UDP_FRAME_BYTES + len);
+	check_bytes(sent->bytes, "\x12\x34\0\0\0\1\0\0", MC_UDP_FRAME_BYTES);
+	check_bytes(sent->bytes + MC_UDP_FRAME_BYTES, expect, len);
+	rig_forget_datagrams(rig);
+}
+
+static void
+values_of_every_length_are_answered(void **state)
+{
+	static char expect[2 * VALUE_MAX], key[256], line[300];
+	struct conn *c = rig_open(rig);
+
+	for (uint32_t len = 0; len < VALUE_MAX; len++) {
+		uint32_t n;
+
+		key_make(key, 1 + len % 250);
+		store_it(key, len);
+		n = value_reply(expect, key, len);
+		memcpy(expect + n, "END\r\n", 5);
+		sprintf(line, "get %s\r\n", key);
+		rig_receive_text(rig, c, line);
+		rig_turn(rig);
+		stream_says(c, expect, n + 5);
+		if (n + 5 > MC_UDP_DATAGRAM_DATA_MAX)
+			continue;
+		rig_datagram_text(rig, 0x1234, line);
+		rig_turn(rig);
+		datagram_says(expect, n + 5);
+	}
+}
+
+static void
+a_miss_is_the_end_alone(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, "get nothing\r\nget no no no\r\n");
+	rig_turn(rig);
+	stream_says(c, "END\r\nEND\r\n", 10);
+	rig_datagram_text(rig, 0x1234, "get nothing\r\n");
+	rig_turn(rig);
+	datagram_says("END\r\n", 5);
+	check_eq(rig_count(rig, CMD_GET), 5);
+	check_eq(rig_count(rig, GET_MISSES), 5);
+	check_eq(rig_count(rig, REQ_TCP), 2);
+	check_eq(rig_count(rig, REQ_UDP), 1);
+}
+
+/* ---- the same conversation by both paths ---- */
+
+/* Lines of gets of some keys, of which a third is not there, some are large, some have flags. */
+static uint32_t
+lines_make(char *to, uint32_t seed)
+{
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		const uint32_t keys = i % 3 == 0 ? 1 + (seed + i) % 5 : 1;
+
+		len += (uint32_t)sprintf(to + len, i % 7 == 6 ? "gets" : "get");
+		for (uint32_t k = 0; k < keys; k++)
+			len += (uint32_t)sprintf(to + len, " key-%u", (seed * 31 + i * 7 + k) % 60);
+		len += (uint32_t)sprintf(to + len, i % 11 == 10 ? " \r\n" : "\r\n");
+		if (i % 13 == 12)
+			len += (uint32_t)sprintf(to + len, "set key-%u %u 0 3\r\nabc\r\n", i,
+						 i % 2);
+	}
+	return len;
+}
+
+struct counts {
+	uint64_t of[SERVE_COUNTER_COUNT];
+};
+
+/* Sends the lines, a piece a turn; the reply, and what was counted. */
+static char *
+talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct counts *counts)
+{
+	struct conn *watcher, *c;
+	uint32_t sent_len;
+	char *output;
+
+	rig = rig_create();
+	watcher = rig_open(rig);
+	c = rig_open(rig);
+	if (watched)
+		rig_receive_text(rig, watcher, "watch fetchers\r\n");
+	rig_turns(rig, 3);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		char key[16];
+
+		sprintf(key, "key-%u", i);
+		store_it(key, i * i % 1100);
+	}
+	for (uint32_t i = 0; i < SERVE_COUNTER_COUNT; i++)
+		counts->of[i] = rig_count(rig, i);
+	for (uint32_t at = 0; at < len; at += piece) {
+		rig_receive(rig, c, lines + at, len - at < piece ? len - at : piece);
+		rig_turn(rig);
+		rig_acked(rig, c);
+	}
+	for (uint32_t i = 0; i < 100; i++) {
+		rig_turn(rig);
+		rig_acked(rig, c);
+	}
+	for (uint32_t i = 0; i < SERVE_COUNTER_COUNT; i++)
+		counts->of[i] = rig_count(rig, i) - counts->of[i];
+	output = strdup(rig_sent(c, &sent_len));
+	rig_destroy(rig);
+	return output;
+}
+
+static void
+both_paths_reply_and_count_the_same(void **state)
+{
+	static const enum serve_counter which[] = {CMD_GET,    CMD_SET, GET_HITS,
+						   GET_MISSES, REQ_TCP, REQ_BAD};
+	static char lines[1u << 16];
+
+	for (uint32_t seed = 0; seed < 24; seed++) {
+		const uint32_t len = lines_make(lines, seed);
+		const uint32_t piece = seed % 4 == 0 ? len : 1 + seed * 37;
+		struct counts fast, slow;
+		char *a = talk(lines, len, piece, false, &fast);
+		char *b = talk(lines, len, piece, true, &slow);
+
+		check_str(a, b);
+		for (uint32_t i = 0; i < sizeof which / sizeof which[0]; i++)
+			check_eq(fast.of[which[i]], slow.of[which[i]]);
+		check(fast.of[GET_HITS] > 20 && fast.of[GET_MISSES] > 20);
+		check_eq(fast.of[EVENTS_LOGGED], 0);
+		check(slow.of[EVENTS_LOGGED] > 0);
+		free(a);
+		free(b);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+		TEST(values_of_every_length_are_answered),
+		TEST(a_miss_is_the_end_alone),
+		cmocka_unit_test(both_paths_reply_and_count_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
