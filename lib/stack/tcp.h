@@ -96,6 +96,7 @@ struct tcp {
 				   first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
+	uint32_t rx_holes;      /* frames that hold out-of-order data */
 	struct sendq_pool pool;
 	struct rcv_autotune rcv_autotune;
 	struct evict evict;

@@ -20,6 +20,7 @@
  * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
 #define CONN_RX_FRAMES_MAX 144u
 #define RX_FRAMES_UNSHARED 32u /* unread in order, however little that leaves to others */
+#define RX_FEW_PART        4u  /* of the common frames, for those who hold no more than these */
 /* What a wider window takes beyond them is no more than so many times what is left for all. */
 #define RX_FRAMES_SHARE 2u
 #define OOO_STALE_US    1000000u /* not filled for so long: they make room for others' */

@@ -44,6 +44,7 @@ ooo_block_free(struct stack *s, struct conn *c, struct rx_seg *blk)
 {
 	const struct rx_seg *end = ooo_block_next(blk);
 
+	s->tcp->rx_holes -= blk->block_frames;
 	c->rx.ooo_frames -= blk->block_frames;
 	c->ooo_bytes -= ooo_block_end(blk) - blk->seq;
 	for (struct rx_seg *node = blk; node != end;) {
@@ -92,6 +93,7 @@ ooo_block_cut(struct stack *s, struct conn *c, struct rx_seg *blk)
 	last = node;
 	for (node = last->next; node != NULL; node = next) {
 		next = node->next;
+		s->tcp->rx_holes--;
 		c->rx.ooo_frames--;
 		c->ooo_bytes -= node->len;
 		rx_node_free(s, node);
@@ -118,6 +120,7 @@ ooo_drop_last(struct stack *s, struct conn *c)
 		c->ooo_last = ooo_block_before(c, blk);
 		c->ooo_last->block_last->next = NULL;
 	}
+	s->tcp->rx_holes--;
 	c->rx.ooo_frames--;
 	c->ooo_bytes -= last->len;
 	rx_node_free(s, last);
@@ -199,6 +202,7 @@ ooo_move_in_order(struct stack *s, struct conn *c)
 		q->tail->next = blk;
 	q->tail = blk->block_last;
 	q->frames += blk->block_frames;
+	s->tcp->rx_holes -= blk->block_frames;
 	q->ooo_frames -= blk->block_frames;
 	q->bytes += bytes;
 	c->ooo_bytes -= bytes;
@@ -219,12 +223,14 @@ ooo_merge(struct conn *c, struct rx_seg *left, const struct rx_seg *right)
 /* Link the node in behind out-of-order block left (NULL: before all), where right (NULL: none)
  * comes next. */
 static void
-ooo_link(struct conn *c, struct rx_seg *node, struct rx_seg *left, struct rx_seg *right)
+ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *left,
+	 struct rx_seg *right)
 {
 	node->next = right;
 	node->block_last = node;
 	node->block_frames = 1;
 	node->block_updated = c->ooo_clock;
+	s->tcp->rx_holes++;
 	c->rx.ooo_frames++;
 	c->ooo_bytes += node->len;
 	if (left == NULL) {
@@ -356,7 +362,7 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 		stack_count(s, TCP_DROP_OOO_FULL);
 		return false;
 	}
-	ooo_link(c, rx_node_take(s, a), left, behind);
+	ooo_link(s, c, rx_node_take(s, a), left, behind);
 	if (first)
 		ooo_progressed(s, c);
 	stack_count(s, TCP_OUT_OF_ORDER);

@@ -153,17 +153,27 @@ rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t 
 	return held >= RX_FRAMES_SHARE * left || held >= frames_max(s, c);
 }
 
+/* Of what is left, so much is for those who hold a few frames or none. Out-of-order data may lie
+ * there: it gives way to them. */
+static inline uint32_t
+kept_for_few(const struct stack *s, uint32_t reserve)
+{
+	const uint32_t kept = (s->cfg.rx_frames_max - reserve) / RX_FEW_PART;
+
+	return kept - min_u32(kept, s->tcp->rx_holes);
+}
+
 /*
  * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
  * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait with all that they
  * may hold take frames from each other, and not from who has his data read.
  */
 static inline bool
-within_share(const struct stack *s, const struct conn *c, uint32_t reserve)
+within_share(const struct stack *s, const struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	const uint32_t held = c->rx.frames;
 
-	return s->tcp->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held : 0);
+	return s->tcp->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held + kept : 0);
 }
 
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
@@ -182,12 +192,12 @@ rx_prune(struct stack *s, struct conn *c, uint32_t reserve)
 		return false;
 	}
 	while ((t->rx_left <= reserve ||
-		(c->rx.frames < BURST_MAX && !within_share(s, c, reserve))) &&
+		(c->rx.frames < BURST_MAX && !within_share(s, c, reserve, 0))) &&
 	       !list_empty(&t->ooo_list)) {
 		ooo_clear(s, container_of(t->ooo_list.next, struct conn, ooo_list));
 		stack_count(s, TCP_OOO_EVICTED);
 	}
-	if (within_share(s, c, reserve))
+	if (within_share(s, c, reserve, kept_for_few(s, reserve)))
 		return true;
 	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 	return false;
@@ -199,7 +209,7 @@ rx_has_room(struct stack *s, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	const uint32_t reserve = c->rx.frames > 0 ? rx_reserve(s) : 0;
-	const bool enough = within_share(s, c, reserve);
+	const bool enough = within_share(s, c, reserve, kept_for_few(s, reserve));
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
@@ -292,6 +302,24 @@ rx_clear(struct stack *s, struct conn *c)
 	rcv_autotune_reset(s, c);
 }
 
+/* Of the common pool's frames. Who has all of his data read gives them back in the turn that they
+ * come in; who leaves some unread is advertised of what within_share() admits, and half of that,
+ * since others are advertised of the same. */
+static uint32_t
+common_frames(const struct stack *s, const struct conn *c, uint32_t held)
+{
+	const uint32_t reserve = rx_reserve(s), kept = kept_for_few(s, reserve);
+	const uint32_t left = s->tcp->rx_left;
+	uint32_t most;
+
+	if (likely(c->rx.frames == 0))
+		return left / 2;
+	most = left > reserve + kept ? (left - reserve - kept) / 2 : 0;
+	if (left > reserve)
+		most = max_u32(most, RX_FRAMES_UNSHARED);
+	return most > held ? min_u32(most - held, left / 2) : 0;
+}
+
 /* Data that frames can be had for; what is after a hole has its own, and stands in the window. */
 static uint32_t
 window_of_frames(const struct stack *s, const struct conn *c)
@@ -299,7 +327,7 @@ window_of_frames(const struct stack *s, const struct conn *c)
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	const uint32_t frames = frames_max(s, c);
 	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(s);
-	const uint32_t common = s->tcp->rx_left / 2 * mss_ours(s, c->local);
+	const uint32_t common = common_frames(s, c, held) * mss_ours(s, c->local);
 
 	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }

@@ -78,6 +78,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_BYTES_FLUSHED, "bytes of those flushed, with header and class rounding")           \
 	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed to make room")                 \
 	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those reclaimed by the sweep")        \
+	X(STORE_SWEEP_WORK, "buckets that the sweep looked at, and items in them")                 \
 	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
 	X(STORE_GOT_FLUSHED, "gets, touches and counts that found a flushed item")                 \
 	X(STORE_MOVES, "items moved between primary and alternate bucket")                         \

@@ -32,11 +32,10 @@
 #define SWEEP_SLICE_MIN                                                                            \
 	16u                  /* buckets looked at in one store_housekeeping, and if there are too  \
 			      */
-#define SWEEP_SLICE_MAX 256u /* few of those a second; or in one turn of an urgent sweep, */
+#define SWEEP_SLICE_MAX 256u /* few of those a second; or in one turn of an urgent sweep */
 #define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
-#define SWEEP_WORK_TURN                                                                            \
-	256u /* but for so much work: 1 a bucket, 1 an item; a slice more at most                  \
-	      */
+/* But for so much work: 1 a bucket, 1 an item; a slice more at most. */
+#define SWEEP_WORK_TURN     128u
 #define SWEEP_WORK_MAX      1536u /* the same of one store_housekeeping */
 #define EVACUATE_SLICE      256u  /* objects evicted from pages being evacuated in one store_turn */
 #define EVACUATE_ON_DEMAND  192u  /* and by whoever takes memory meanwhile, or waits for some */

@@ -180,6 +180,7 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 		sw->done += n;
 		bucket_count -= n;
 	}
+	count(sc, STORE_SWEEP_WORK, cost);
 	if (sw->bucket >= index_bucket_end(&st->ix))
 		sweep_end(st);
 }

@@ -1,0 +1,388 @@
+/*
+ * A flood of flushes. Goal: twenty peers that pipeline sets and flush_all slow others down no more
+ * than twenty that pipeline sets and mn; no set is refused; and no turn does more of the walk than
+ * it may. Method: a whole core, and a stack as all of its clients, on a perfect cable; a clock that
+ * moves by what a turn did: so much for the turn, for each frame, for each request, and for each
+ * bucket and item of the walk. What others wait is told in turns of the core, too.
+ */
+#include "serve/serve.h"
+#include "sim_core.h"
+#include "sim_wire.h"
+#include "stack/stack_counters.h"
+#include "store/store.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENT_IP (SIM_PEERS + 1)
+#define ATTACKERS 20u
+#define VICTIMS   3u
+#define CLIENTS   (ATTACKERS + VICTIMS)
+#ifdef __SANITIZE_ADDRESS__
+#define SAMPLES 600u /* the same, in less time */
+#else
+#define SAMPLES 900u
+#endif
+#define WARM        60u /* that do not count */
+#define LARGE       20000u
+#define BLOCK_MAX   16384u
+#define SMALL       600u
+#define BLOCK_SETS  16u
+#define QUEUE_BYTES (1u << 18) /* that an attacker keeps queued */
+#define STEPS_MAX   2000000u
+#define CLIENT_RUNS 16u /* turns of the clients between two of the core */
+
+#define TURN_NS    500u
+#define FRAME_NS   90u
+#define REQUEST_NS 190u
+#define WALK_NS    300u
+#define CABLE_NS   20000u
+#define WALK_MAX   192u     /* a turn's work: 128, a slice of nearly empty buckets, and a tidy's */
+#define NAP_NS     20000u   /* after a turn that moved nothing (lib/dpdk/lcore_run.c) */
+#define PAUSE_NS   1000000u /* of a victim, between an answer and its next question */
+
+struct client {
+	struct conn *conn;
+	bool victim;
+	uint32_t at;      /* in the attackers' block */
+	uint32_t left;    /* of what is being asked, not yet queued */
+	uint32_t got;     /* bytes of the answer */
+	uint32_t round;   /* of a victim */
+	bool miss;        /* it was flushed meanwhile */
+	bool waits;       /* for an answer */
+	uint64_t next_ns; /* when it asks again */
+	uint64_t asked_ns, asked_turn;
+};
+
+struct spread {
+	uint64_t ns[SAMPLES];
+	uint64_t turns[SAMPLES];
+};
+
+struct world {
+	struct sim_cores *sc;
+	struct sim_stack *ss; /* the clients' */
+	struct sim_wire *wire;
+	struct client client[CLIENTS]; /* by slot */
+	uint32_t opened;
+	char block[BLOCK_MAX];
+	uint32_t block_len;
+	char ask[LARGE + 128];
+	uint32_t ask_len, answers; /* in all */
+	uint64_t turns, walk_most;
+	uint32_t samples;
+	struct spread took;
+};
+
+struct result {
+	uint64_t p99_ns, p99_turns, walk_most, flushed;
+};
+
+static uint64_t
+stack_counted(const struct world *w, enum stack_counter which)
+{
+	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
+}
+
+static uint64_t
+serve_counted(const struct world *w, enum serve_counter which)
+{
+	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
+}
+
+static uint64_t
+walked(const struct world *w)
+{
+	return counter_read(&store_counters(w->sc->cores[0].core.store)[STORE_SWEEP_WORK]);
+}
+
+static uint64_t
+frames(const struct world *w)
+{
+	return stack_counted(w, RX_FRAMES) + stack_counted(w, TX_FRAMES);
+}
+
+/* What the core has done so far, in ns of its time. */
+static uint64_t
+worked_ns(const struct world *w)
+{
+	return FRAME_NS * frames(w) + REQUEST_NS * serve_counted(w, REQ_TCP) + WALK_NS * walked(w);
+}
+
+/* ---- clients ---- */
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->client[conn_slot(c)].conn = c;
+	w->opened++;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	fail_msg("a connection was ended");
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	fail_msg("a connection was not opened: %d", (int)why);
+}
+
+/* Queue up to `most` bytes of a text that repeats itself, from *at on. */
+static uint32_t
+say(struct world *w, struct client *cl, const char *text, uint32_t len, uint32_t most)
+{
+	struct stack *s = w->ss->stack;
+	uint32_t said = 0;
+
+	while (said < most && conn_writable(s, cl->conn, 1)) {
+		uint32_t n = len - cl->at;
+
+		n = n < most - said ? n : most - said;
+		n = n < CONN_RESERVE_MAX ? n : CONN_RESERVE_MAX;
+		memcpy(conn_reserve(s, cl->conn, n), text + cl->at, n);
+		conn_commit(s, cl->conn, n);
+		cl->at = (cl->at + n) % len;
+		said += n;
+	}
+	return said;
+}
+
+static void
+ask(struct world *w, struct client *cl)
+{
+	cl->round++;
+	cl->got = 0;
+	cl->miss = false;
+	cl->waits = true;
+	cl->asked_ns = w->ss->now_ns;
+	cl->asked_turn = w->turns;
+	cl->left = w->ask_len - say(w, cl, w->ask, w->ask_len, w->ask_len);
+}
+
+/* Byte at of a victim's answer: STORED, and then the value, or END if it was flushed meanwhile. */
+static void
+judge(struct client *cl, uint8_t byte)
+{
+	static const char stored[] = "STORED\r\n", head[] = "VALUE victim 0 20000\r\n",
+			  tail[] = "\r\nEND\r\n";
+	const uint32_t at = cl->got - (uint32_t)(sizeof stored - 1);
+	const uint32_t value = at - (uint32_t)(sizeof head - 1);
+
+	if (cl->got < sizeof stored - 1) {
+		check_eq(byte, stored[cl->got]);
+		return;
+	}
+	if (at == 0)
+		cl->miss = byte == 'E';
+	if (cl->miss)
+		check_eq(byte, tail[2 + at]);
+	else if (at < sizeof head - 1)
+		check_eq(byte, head[at]);
+	else
+		check_eq(byte, value < LARGE ? 'y' : tail[value - LARGE]);
+}
+
+static bool
+answered(const struct client *cl)
+{
+	const uint32_t miss = sizeof "STORED\r\nEND\r\n" - 1;
+	const uint32_t hit = miss + sizeof "VALUE victim 0 20000\r\n" - 1 + LARGE + 2;
+
+	return cl->got == (cl->miss ? miss : hit);
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		for (uint32_t i = 0; i < v.len && cl->victim; i++, cl->got++)
+			judge(cl, v.data[i]);
+		conn_advance(w->ss->stack, cl->conn, v.len);
+	}
+	if (!cl->victim || !cl->waits || cl->left > 0 || !answered(cl))
+		return;
+	cl->waits = false;
+	cl->next_ns = w->ss->now_ns + PAUSE_NS;
+	if (w->answers++ >= WARM && w->samples < SAMPLES) {
+		w->took.ns[w->samples] = w->ss->now_ns - cl->asked_ns;
+		w->took.turns[w->samples++] = w->turns - cl->asked_turn;
+	}
+}
+
+/* As a client's thread does it: what has come is read, what there is room for is written. */
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+	struct conn *c;
+
+	while ((c = stack_pop_ready(w->ss->stack)) != NULL)
+		listen_to(w, &w->client[conn_slot(c)]);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		struct client *cl = &w->client[i];
+
+		if (cl->conn == NULL || w->opened < CLIENTS)
+			continue;
+		if (!cl->victim)
+			say(w, cl, w->block, w->block_len, QUEUE_BYTES);
+		else if (!cl->waits && w->ss->now_ns >= cl->next_ns)
+			ask(w, cl);
+		else if (cl->left > 0)
+			cl->left -= say(w, cl, w->ask, w->ask_len, cl->left);
+	}
+}
+
+/* ---- the world ---- */
+
+static void
+write_texts(struct world *w, const char *command)
+{
+	int n;
+
+	for (uint32_t i = 0; i < BLOCK_SETS; i++)
+		w->block_len +=
+			(uint32_t)snprintf(w->block + w->block_len, BLOCK_MAX - w->block_len,
+					   "set a%u 0 0 %u noreply\r\n%0*u\r\n%s\r\n", i, SMALL,
+					   (int)SMALL, i, command);
+	check(w->block_len < BLOCK_MAX);
+	n = snprintf(w->ask, sizeof w->ask, "set victim 0 0 %u\r\n", LARGE);
+	memset(w->ask + n, 'y', LARGE);
+	strcpy(w->ask + n + LARGE, "\r\nget victim\r\n");
+	w->ask_len = (uint32_t)strlen(w->ask);
+}
+
+static struct world *
+world_create(const char *command)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_cores_options o = sim_cores_defaults(3);
+	const struct sim_faults none = {.delay_ns = CABLE_NS};
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+	struct stack_config cfg = sim_config(4);
+
+	check_ptr(w);
+	write_texts(w, command);
+	o.stack.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
+	o.stack.chunks = 4096;
+	o.stack.rx_frames_max = 2048;
+	o.conn_requests_max = 20;
+	o.frames = 2048 + STACK_FRAMES_MAX + 1024;
+	w->sc = sim_cores_create(&o);
+	cfg.ipv4 = CLIENT_IP;
+	cfg.tcp_port = 0;
+	cfg.chunks = 32768;
+	cfg.rx_frames_max = 4096;
+	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
+	w->ss->serve = serve;
+	w->ss->arg = w;
+	stack_attach(w->ss->stack, &user);
+	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+		struct conn *c = conn_connect(w->ss->stack, &to);
+
+		check_ptr(c);
+		w->client[conn_slot(c)].victim = i >= ATTACKERS;
+	}
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_wire_destroy(w->wire);
+	sim_stack_destroy(w->ss);
+	sim_cores_destroy(w->sc);
+	free(w);
+}
+
+/* A turn of the core, and as many of the clients as they have frames for. */
+static void
+step(struct world *w)
+{
+	const uint64_t before_ns = worked_ns(w), before = walked(w);
+	const struct mem_ring *ring = &w->ss->port->rx;
+	const uint64_t before_frames = frames(w);
+	uint64_t now_ns = w->sc->now_ns;
+
+	sim_wire_turn(w->wire, now_ns);
+	sim_cores_turn(w->sc);
+	w->turns++;
+	if (walked(w) - before > w->walk_most)
+		w->walk_most = walked(w) - before;
+	now_ns += TURN_NS + worked_ns(w) - before_ns;
+	if (frames(w) == before_frames)
+		now_ns += NAP_NS;
+	w->sc->now_ns = w->ss->now_ns = now_ns;
+	sim_wire_turn(w->wire, now_ns);
+	for (uint32_t i = 0; i == 0 || (i < CLIENT_RUNS && ring->head != ring->tail); i++)
+		sim_stack_turn(w->ss);
+	sim_wire_turn(w->wire, now_ns);
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct result
+beside(const char *command)
+{
+	struct world *w = world_create(command);
+	struct result r;
+
+	for (uint32_t i = 0; i < STEPS_MAX && w->samples < SAMPLES; i++)
+		step(w);
+	check_eq(w->samples, SAMPLES);
+	check_eq(serve_counted(w, STORE_NO_MEMORY_COUNT), 0);
+	qsort(w->took.ns, SAMPLES, sizeof w->took.ns[0], by_size);
+	qsort(w->took.turns, SAMPLES, sizeof w->took.turns[0], by_size);
+	r = (struct result){
+		.p99_ns = w->took.ns[SAMPLES * 99 / 100],
+		.p99_turns = w->took.turns[SAMPLES * 99 / 100],
+		.walk_most = w->walk_most,
+		.flushed = serve_counted(w, CMD_FLUSH),
+	};
+	print_message(
+		"%-9s p50 %6.3f ms, p99 %6.3f ms, most %6.3f; in turns %4llu %4llu %4llu; "
+		"%llu turns, %llu flushes, %llu requests, walk %llu a turn at most, %.1f mean\n",
+		command, (double)w->took.ns[SAMPLES / 2] / 1e6, (double)r.p99_ns / 1e6,
+		(double)w->took.ns[SAMPLES - 1] / 1e6,
+		(unsigned long long)w->took.turns[SAMPLES / 2], (unsigned long long)r.p99_turns,
+		(unsigned long long)w->took.turns[SAMPLES - 1], (unsigned long long)w->turns,
+		(unsigned long long)r.flushed, (unsigned long long)serve_counted(w, REQ_TCP),
+		(unsigned long long)r.walk_most, (double)walked(w) / (double)w->turns);
+	world_destroy(w);
+	return r;
+}
+
+static void
+a_flood_of_flushes_slows_nobody_by_more_than_half(void **state)
+{
+	const struct result mn = beside("mn"), flush = beside("flush_all");
+
+	check(flush.flushed > 1000);
+	check(flush.walk_most <= WALK_MAX);
+	check(flush.p99_turns * 2 <= mn.p99_turns * 3);
+	check(flush.p99_ns * 2 <= mn.p99_ns * 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flood_of_flushes_slows_nobody_by_more_than_half),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
