@@ -43,10 +43,12 @@ struct flow_bucket {
 };
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
-/* How far a connection had got when it was last looked at for standing still (tcp_evict.c). */
+/* How far a connection must get, counted from when it was last looked at for standing still
+ * (tcp_evict.c). */
 struct stall {
 	uint64_t recorded_ns; /* 0: never */
-	uint32_t una_goal, rcv_goal;
+	uint32_t goal;
+	uint8_t held; /* enum held: of what the goal is a number */
 };
 
 /* What is left of each pool when it runs short. */

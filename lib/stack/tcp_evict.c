@@ -5,16 +5,19 @@
  * 3.8.6.1). When chunks, pieces or received frames run short, or the service says that what is
  * queued is needed elsewhere, connections are looked at in turns, EVICT_SCAN_SLOTS a turn. Who
  * holds some of it is noted with how far it has got, and EVICT_STALL_NS later must have got on by a
- * segment, or by all it had; of those looked at in one turn that have not, the one that holds
- * most is reset. Nobody who moves is touched, and no segment pays for any of this.
+ * part of what it holds (EVICT_PART) and by a segment, or by all it had; of those looked at in one
+ * turn that have not, the one that holds most is reset. Nobody who moves is touched, and no segment
+ * pays for any of this.
  *
  * A slow reader does not acknowledge what is queued for it; requests that it sent meanwhile wait
- * behind that. A slow writer left a hole in its data and does not fill it.
+ * behind that, in frames: where those are short, it is requests that must get on. A slow writer
+ * left a hole in its data and does not fill it.
  */
 #include "tcp.h"
 
 #define EVICT_SCAN_SLOTS  64u /* slots a turn */
 #define EVICT_STALL_NS    (2000 * NS_PER_MS)
+#define EVICT_PART        16u /* of what is held, each EVICT_STALL_NS: all of it in half a minute */
 #define EVICT_PACE_NS     (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
 #define EVICT_PRESSURE_NS (20 * NS_PER_MS) /* the service sees what one let go of by then */
 /* Short begins when less than this part of a pool is left, beyond the reserve, and ends with
@@ -24,7 +27,8 @@
 
 enum evict_kind {
 	EVICT_NONE,
-	EVICT_SLOW_READER, /* queued bytes, and what waits behind them */
+	EVICT_SLOW_READER, /* queued bytes */
+	HELD_WAITING,      /* requests behind them */
 	EVICT_SLOW_WRITER  /* out-of-order data */
 };
 
@@ -75,7 +79,7 @@ evict_candidate(const struct evict *e, const struct conn *c)
 	if (!e->frames_short)
 		return EVICT_NONE;
 	if (c->tx.bytes > 0 && c->rx.frames > 0)
-		return EVICT_SLOW_READER;
+		return HELD_WAITING;
 	return c->rx.ooo_frames > 0 ? EVICT_SLOW_WRITER : EVICT_NONE;
 }
 
@@ -86,12 +90,40 @@ weight(const struct conn *c)
 	return c->tx.bytes + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
 
-/* Where it is now, and how far it must have got when it is looked at again. */
-static void
-stall_record(const struct stack *s, const struct conn *c, struct stall *st)
+/* How far it has got with what it holds. */
+static uint32_t
+got_to(const struct conn *c, enum evict_kind kind)
 {
-	st->una_goal = c->snd_una + min_u32(c->tx.bytes, c->mss);
-	st->rcv_goal = c->rcv_nxt + c->mss;
+	switch (held) {
+	case EVICT_SLOW_READER:
+		return c->snd_una;
+	case HELD_WAITING:
+		return rx_read_to(c);
+	default:
+		return c->rcv_nxt;
+	}
+}
+
+/* How much further it must have got when it is looked at again: who moves a segment at a time could
+ * keep the rest for hours. */
+static uint32_t
+must_get_on(const struct conn *c, enum evict_kind kind)
+{
+	switch (held) {
+	case EVICT_SLOW_READER:
+		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
+	case HELD_WAITING:
+		return max_u32(1, c->rx.bytes / EVICT_PART);
+	default:
+		return max_u32(c->mss, c->ooo_bytes / EVICT_PART);
+	}
+}
+
+static void
+stall_record(const struct stack *s, const struct conn *c, enum evict_kind kind, struct stall *st)
+{
+	st->goal = got_to(c, kind) + must_get_on(c, kind);
+	st->held = (uint8_t)held;
 	st->recorded_ns = s->now_ns;
 }
 
@@ -103,17 +135,17 @@ is_stalled(const struct stack *s, const struct conn *c, enum evict_kind kind)
 	struct stall *st = &e->stalls[c->slot];
 	bool moved;
 
-	/* A note of an earlier shortage says nothing; conn_init tears up its slot's last. */
-	if (st->recorded_ns < e->since_ns) {
-		stall_record(s, c, st);
+	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
+	 * up its slot's last. */
+	if (st->recorded_ns < e->since_ns || st->held != held) {
+		stall_record(s, c, held, st);
 		return false;
 	}
-	moved = kind == EVICT_SLOW_READER ? !seq_before(c->snd_una, st->una_goal)
-					  : !seq_before(c->rcv_nxt, st->rcv_goal);
 	if (s->now_ns - st->recorded_ns < EVICT_STALL_NS)
 		return false;
+	moved = !seq_before(got_to(c, kind), st->goal);
 	if (moved)
-		stall_record(s, c, st);
+		stall_record(s, c, held, st);
 	return !moved;
 }
 
@@ -150,7 +182,7 @@ evict_worst(struct stack *s)
 		return;
 	e->evicted_ns = s->now_ns;
 	stack_count(s,
-		    why == EVICT_SLOW_READER ? TCP_EVICTED_SLOW_READER : TCP_EVICTED_SLOW_WRITER);
+		    why == EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
 	conn_reset(s, worst);
 }
 

@@ -685,6 +685,75 @@ under_memory_pressure_stalled_connections_are_reset_and_others_not(void **state)
 	raw_destroy(r);
 }
 
+static void
+queue(struct raw *r, struct conn *c, uint32_t times)
+{
+	for (uint32_t i = 0; i < times; i++) {
+		check(conn_writable(r->ss->stack, c, 1));
+		memset(conn_reserve(r->ss->stack, c, 1900), 'x', 1900);
+		conn_commit(r->ss->stack, c, 1900);
+	}
+}
+
+/* A tenth of a second, in which some of what was sent is acknowledged: 40 bytes. */
+static void
+crawl(struct raw *r, uint32_t conns)
+{
+	sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+	for (uint32_t i = 0; i < conns; i++) {
+		r->our_next[i] += 40;
+		feed(r, i, TCP_ACK, 0, 0);
+	}
+	drain_sent(r, 0, NULL);
+}
+
+/* A peer that acknowledges a segment now and then moves, and would hold the rest for hours. */
+static void
+who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
+{
+	struct raw *r = raw_create();
+	struct conn *kept;
+
+	raw_open(r, 0);
+	kept = r->last;
+	queue(r, kept, 2);
+	raw_open(r, 1);
+	queue(r, r->last, 12);
+	r->ss->serve = press;
+	r->ss->arg = r->ss->stack;
+	for (uint32_t i = 0; i < 45; i++)
+		crawl(r, 2);
+	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 1);
+	check_eq(r->gone, 1);
+	check(conn_writable(r->ss->stack, kept, 1)); /* it is open */
+	raw_destroy(r);
+}
+
+/* The same where requests wait in frames: what was acknowledged brings them no further. */
+static void
+who_reads_in_crumbs_keeps_no_frames(void **state)
+{
+	struct raw *r = raw_create();
+
+	for (uint32_t i = 0; i < HOLERS; i++) {
+		raw_open(r, i);
+		queue(r, r->last, 1);
+	}
+	for (uint32_t k = 0; k < 10; k++)
+		for (uint32_t i = 0; i < HOLERS; i++) {
+			feed(r, i, TCP_ACK | TCP_PSH, 0, 1400);
+			r->peer_next[i] += 1400;
+		}
+	drain_sent(r, 0, NULL);
+	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
+	for (uint32_t i = 0; i < 42; i++)
+		crawl(r, HOLERS);
+	check(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER) > 0);
+	check_eq(r->gone, sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER));
+	check(r->gone < HOLERS);
+	raw_destroy(r);
+}
+
 /* Whether one was enough is seen a while later: in between nobody else goes. */
 static void
 under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
@@ -733,6 +802,8 @@ main(void)
 			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
 		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
 		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
+		cmocka_unit_test(who_reads_in_crumbs_is_reset_for_what_it_holds),
+		cmocka_unit_test(who_reads_in_crumbs_keeps_no_frames),
 		cmocka_unit_test(
 			under_memory_pressure_stalled_connections_are_reset_and_others_not),
 	};
