@@ -137,8 +137,9 @@ process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
 		stack_count(s, ND_LEARNED);
 	}
-	return rate_limit_allow(s, &s->neigh_limit, NEIGH_REPLIES_MAX) ? ND_ADVERTS_SENT
-								       : DROP_NEIGH_RATE_LIMIT;
+	return neighbour_rationed(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
+		       ? DROP_NEIGH_RATE_LIMIT
+		       : ND_ADVERTS_SENT;
 }
 
 /* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one does not count, without

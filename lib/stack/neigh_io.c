@@ -6,6 +6,7 @@
  */
 #include "neigh_table.h"
 #include "stack_core.h"
+#include "base/hash.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
 
@@ -50,6 +51,17 @@ local_addr_select(const struct stack *s, const struct ip_addr *dst)
 		return LOCAL_V4;
 	return ipv6_is_link_local(dst) || ip_addr_is_zero(&s->ip[LOCAL_GLOBAL6]) ? LOCAL_LINK6
 										 : LOCAL_GLOBAL6;
+}
+
+/* With one rate limit for all, who asks in the names of many, or only often, leaves nobody else
+ * any: and who has no answer reaches nobody here. */
+bool
+neighbour_rationed(struct stack *s, const uint8_t mac[6])
+{
+	const uint64_t station = load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
+	const uint64_t h = hash_word(station, s->cfg.seed);
+
+	return !rate_limit_allow(s, &s->neigh_limit[h % NEIGHBOURS], NEIGH_REPLIES_MAX);
 }
 
 static void

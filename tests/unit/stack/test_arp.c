@@ -90,6 +90,30 @@ a_request_for_us_is_answered_and_its_sender_learned(void **state)
 	rig_free(r);
 }
 
+/* A flood of questions by one station, then one by many: who asks once has his answer. */
+static void
+a_flood_of_questions_leaves_others_theirs(void **state)
+{
+	struct rig *r = rig_with_gateway(0);
+	uint8_t mac[6] = {2, 0, 0, 0, 0, 0};
+
+	for (uint32_t i = 0; i < NEIGH_REPLIES_MAX + 5; i++)
+		hear(r, 1, PEER_IP, peer_mac, OUR_IP);
+	check_eq(rig_count(r, ARP_REPLIES_SENT), NEIGH_REPLIES_MAX);
+	check_eq(rig_count(r, DROP_NEIGH_RATE_LIMIT), 5);
+	hear(r, 1, PEER_IP + 1, other_mac, OUR_IP);
+	check_eq(r->np->sent_count, 1);
+	for (uint32_t i = 0; i < 500; i++) {
+		mac[4] = (uint8_t)(i >> 8);
+		mac[5] = (uint8_t)i;
+		hear(r, 1, PEER_IP, mac, OUR_IP);
+	}
+	hear(r, 1, PEER_IP + 1, other_mac, OUR_IP);
+	check_eq(r->np->sent_count, 1);
+	check_bytes(r->np->sent[0].bytes + AT_ETH_DST, other_mac, 6);
+	rig_free(r);
+}
+
 static void
 requests_and_replies_for_others_are_not_answered(void **state)
 {
@@ -293,6 +317,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_for_us_is_answered_and_its_sender_learned),
 		cmocka_unit_test(requests_and_replies_for_others_are_not_answered),
+		cmocka_unit_test(a_flood_of_questions_leaves_others_theirs),
 		cmocka_unit_test(nothing_is_planted_unasked_but_what_is_there_is_merged),
 		cmocka_unit_test(a_probe_is_answered_and_not_learned),
 		cmocka_unit_test(another_station_with_our_address_is_counted_and_changes_nothing),
