@@ -197,8 +197,8 @@ bool syn_defer(struct stack *s, const struct arrival *a);
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
 struct conn *cookie_open(struct stack *s, const struct arrival *a);
-/* The same where a SYN of the flow has found a place after the one with the cookie: the peer knows
- * one of our two numbers, and that one counts. Returns the connection the segment belongs to. */
+/* The same where a SYN of the flow has found a place, too: the peer knows one of our two numbers,
+ * and that one counts. Another SYN gets a cookie. Returns the connection the segment belongs to. */
 struct conn *cookie_replace_half_open(struct stack *s, struct conn *half_open,
 				      const struct arrival *a);
 

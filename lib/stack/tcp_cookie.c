@@ -259,12 +259,29 @@ cookie_open(struct stack *s, const struct arrival *a)
 	return c;
 }
 
+/* A SYN of another number than the one whose connection is half open: of a peer that has begun
+ * anew, or the only true one. Inside the window it is the half-open's affair (tcp_in.c). */
+static bool
+is_another_syn(const struct stack *s, const struct conn *half_open, const struct tcp_seg *seg)
+{
+	const uint32_t window = max_u32(half_open->rcv_edge - half_open->rcv_nxt, 1);
+
+	return (seg->flags & (TCP_ACK | TCP_SYN | TCP_RST | TCP_FIN)) == TCP_SYN &&
+	       !(half_open->flags & CONN_ACTIVE) && !s->tcp->draining &&
+	       seg->seq + 1 != half_open->rcv_nxt && seg->seq - half_open->rcv_nxt >= window;
+}
+
 struct conn *
 cookie_replace_half_open(struct stack *s, struct conn *half_open, const struct arrival *a)
 {
 	const uint8_t flags = a->seg.flags & (TCP_ACK | TCP_SYN | TCP_RST);
 	struct conn *c;
 
+	if (is_another_syn(s, half_open, &a->seg)) {
+		if (!syn_defer(s, a))
+			cookie_answer(s, a);
+		return NULL;
+	}
 	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !cookies_outstanding(s) ||
 	    half_open->flags & CONN_ACTIVE || !is_cookie(s, a, a->seg.ack - 1))
 		return half_open;

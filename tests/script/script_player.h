@@ -36,7 +36,7 @@ struct script_flow {
 	uint32_t ts_base; /* the first TSval of the stack */
 	uint32_t ts_seen; /* its last */
 	uint32_t ts_sent; /* the peer's last */
-	bool talked, peer_ts, stack_ts;
+	bool talked, acked, peer_ts, stack_ts; /* acked: the peer has sent an ACK */
 };
 
 struct player {
