@@ -90,6 +90,15 @@ next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[
 	solicit(s, hop);
 }
 
+void
+next_hop_doubt(struct stack *s, const struct ip_addr *dst)
+{
+	const struct ip_addr *hop = next_hop(s, dst);
+
+	if (!ip_addr_is_zero(hop))
+		solicit(s, hop);
+}
+
 bool
 next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
 		   uint64_t *until_ns)

@@ -115,10 +115,9 @@ struct stack {
 	uint32_t announce_round; /* of announcements of our addresses, seen by this core */
 	uint32_t announces_left; /* of that round, if it is ours */
 	uint64_t announce_at_ns; /* the next */
-	struct rate_limit echoes, pmtu_limit;
-	struct rate_limit neighbours[NEIGHBOURS]; /* by the station that asks */
-	uint64_t pmtu_cursor;                     /* in cfg.pmtu_reports */
-	struct classified *in;                    /* of this turn */
+	struct rate_limit echoes, pmtu_limit, neighbours[NEIGHBOURS]; /* by the station that asks */
+	uint64_t pmtu_cursor;                                         /* in cfg.pmtu_reports */
+	struct classified *in;                                        /* of this turn */
 	bool rx_backlog;     /* it took all the frames it had room for, so more may be waiting */
 	uint32_t tx_credits; /* received frames that may still become their own answer this turn */
 	uint32_t datagram_first; /* of datagrams[]: where those of this turn begin */
@@ -220,6 +219,7 @@ void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t f
  * (neigh_generation_mt). */
 bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
 			uint64_t *until_ns);
+void next_hop_doubt(struct stack *s, const struct ip_addr *dst); /* nobody answers: asks for it */
 
 /* A received frame goes to the frame cache, or back to the port, at the next stack_release().
  * start: where sort has it begin. */
@@ -256,8 +256,7 @@ bool route_uses(const struct stack *s, const struct ip_addr *ip);
 /* Which of our addresses speaks to dst when we begin: enum local. */
 uint8_t local_addr_select(const struct stack *s, const struct ip_addr *dst);
 
-/* Has a station had all the answers that it may? If not, this one is counted. */
-bool neighbour_rationed(struct stack *s, const uint8_t mac[6]);
+bool neighbour_rationed(struct stack *s, const uint8_t mac[6]); /* it has had all its answers */
 /* Ask who has ip; tell all who we are. False: there is no room. */
 bool arp_send_request(struct stack *s, const struct ip_addr *ip);
 bool nd_send_solicit(struct stack *s, const struct ip_addr *ip);

@@ -90,6 +90,8 @@ data_timeout(struct stack *s, struct conn *c)
 		conn_reset(s, c);
 		return;
 	}
+	/* Its neighbours may have been told a wrong MAC, once. */
+	next_hop_doubt(s, &c->peer_ip);
 	if (c->flags & CONN_PERSIST)
 		c->flags |= CONN_PROBE;
 	else
