@@ -137,7 +137,9 @@ syn_budget_renew(struct stack *s, struct syn_budget *r)
 	if (s->now_ns >= r->hold_ns)
 		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MAX);
 	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_MIN);
-	r->since_ns = s->now_ns;
+	/* Who slept, or had a long turn, finds together what came meanwhile: a stretch of that time
+	 * counts, or one SYN a turn would have its answer. */
+	r->since_ns = s->now_ns - (lasts_ns < 2 * SYN_INTERVAL_NS ? 0 : SYN_INTERVAL_NS - 1);
 	r->frames = counter_read(&s->counters[RX_FRAMES]);
 	r->turns = s->tcp->turns;
 	r->answers = r->deferred = 0;

@@ -157,6 +157,24 @@ what_the_budget_allows_is_answered_at_once(void **state)
 	sim_stack_destroy(f.ss);
 }
 
+/* The same by a core that sleeps, or has others on its CPU: ten at once, each 10 ms. */
+static void
+what_the_ration_holds_is_answered_though_it_comes_together(void **state)
+{
+	struct flood f = flood_create(1024);
+
+	for (uint32_t i = 0; i < 2000; i++) {
+		feed_syn(&f, 0x0b000000u + i, 5000, i);
+		if (i % 10 != 9)
+			continue;
+		sim_stack_turn(f.ss);
+		count_answers(&f);
+		f.ss->now_ns += 10 * MS;
+	}
+	check_eq(sim_stack_count(f.ss, TCP_SYNS_DEFERRED), 0);
+	sim_stack_destroy(f.ss);
+}
+
 /* An af_packet port: a system call and the receiver's kernel for each frame. */
 #define DEAR_SENT_NS 1500u
 #define NEWS         100u
@@ -224,6 +242,7 @@ main(void)
 		cmocka_unit_test(
 			a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn),
 		cmocka_unit_test(what_the_budget_allows_is_answered_at_once),
+		cmocka_unit_test(what_the_ration_holds_is_answered_though_it_comes_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
