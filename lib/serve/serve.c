@@ -73,6 +73,7 @@ session_release(struct serve *sv, struct session *ss)
 	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
+	work_forget(sv, ss);
 	*ss = (struct session){0};
 }
 
@@ -113,6 +114,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->store = store_core_of(shared->store, cfg->core);
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);
+	work_create(sv);
 	messages_create(sv, region);
 	admin_create(sv, region);
 	gets_fast_create(sv);

@@ -62,6 +62,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_ENDED, "connections ended")                                                         \
 	X(CONN_REJECTED, "connections rejected: connection limit (-c)")                            \
 	X(CONN_YIELDS, "connections deferred: request limit of a turn (-R)")                       \
+	X(WORK_NS, "time such work takes, about: long replies, copies of large values")            \
+	X(WORK_WAITS, "connections put off because the turn's share of such work was done")        \
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
 	X(CONN_SLOW_BODY, "connections reset: body stalled under memory pressure")                 \
 	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \

@@ -80,7 +80,7 @@ admin_conn_closed(struct serve *sv, struct session *ss)
 {
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, false);
-	if (ss->watching)
+	if (ss->aside == ASIDE_LOG)
 		watcher_remove(sv, ss);
 	if (sv->admin.sizes_owner == ss)
 		sv->admin.sizes_owner = NULL;
@@ -136,8 +136,9 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		struct session *ss = &sv->sessions[sv->admin.idle_slot];
 
 		sv->admin.idle_slot = (sv->admin.idle_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || ss->closing || ss->watching || ss->value.item != NULL ||
-		    ss->stream.kind != STREAM_NONE || sv->clock.now_s - ss->active_s < timeout_s)
+		if (ss->conn == NULL || ss->closing || ss->aside != ASIDE_NONE ||
+		    ss->value.item != NULL || ss->stream.kind != STREAM_NONE ||
+		    sv->clock.now_s - ss->active_s < timeout_s)
 			continue;
 		if (ss->active_s == 0) { /* it came before the first turn told the time */
 			session_active(sv, ss);

@@ -25,6 +25,7 @@
 #define PREFIXES_MAX     256u /* memcached's */
 #define VERBOSITY_MAX    2u   /* memcached's */
 #define SNAPSHOTS_A_STEP 64u  /* slots of connections looked at in one step of a stream */
+#define WORK_CARD        20u  /* ns, about: of one such look */
 
 /* To one source over UDP, to what is no request, by all cores: as many as somebody who types needs,
  * and a client's author to see that he is wrong. */
@@ -57,10 +58,12 @@ struct stream {
 	bool binary;    /* rows are packets of the binary protocol */
 	bool rows_done; /* all rows are written, the end is not */
 	bool totals;    /* slabs: all classes are written */
+	bool later;     /* a step: there is nothing to be done before the next turn */
 	struct mc_bin_echo echo;
 	uint32_t row;     /* the next one; of classes and connections: of the one at `at` */
 	uint32_t at, sub; /* class; core and slot */
 	uint32_t left;    /* items that may still be listed */
+	uint32_t work;    /* a step: of this one, beyond what it writes (serve_work.h) */
 	struct store_cursor cursor;
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
 };

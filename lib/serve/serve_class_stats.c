@@ -102,6 +102,7 @@ class_find(const struct serve *sv, struct stream *st, bool pages, struct store_c
 
 	st->at = st->at == 0 ? 1 : st->at;
 	for (; st->at <= store_class_count_mt(store); st->at++) {
+		st->work += WORK_STEP * sv->shared->cores;
 		store_class_usage_mt(store, st->at, sv->clock.now_s, u);
 		if (st->row > 0 || (pages ? u->pages != 0 : u->items != 0))
 			return true;
@@ -195,6 +196,8 @@ sizes_count(struct serve *sv, struct stream *st)
 	const uint32_t n =
 		store_walk(sv->store, &st->cursor, STORE_ALL_CLASSES, items, SIZES_BATCH);
 
+	st->work += st->cursor.work_ns;
+	st->later = st->cursor.waits;
 	for (uint32_t i = 0; i < n; i++)
 		sv->admin.sizes[size_cell((uint32_t)item_bytes(items[i]))]++;
 }
@@ -222,8 +225,10 @@ sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 		row_text(buffer, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
 		return false;
 	}
-	if (sv->admin.sizes_owner != NULL && &sv->admin.sizes_owner->stream != st)
+	if (sv->admin.sizes_owner != NULL && &sv->admin.sizes_owner->stream != st) {
+		st->later = true;
 		return true;
+	}
 	if (sv->admin.sizes_owner == NULL) {
 		sv->admin.sizes_owner = container_of(st, struct session, stream);
 		memset(sv->admin.sizes, 0, SIZE_CELLS * sizeof sv->admin.sizes[0]);

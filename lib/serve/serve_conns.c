@@ -158,6 +158,8 @@ snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	for (uint32_t i = 0; i < SNAPSHOTS_A_STEP; i++, st->sub++) {
 		const struct conn_snapshot *snapshot;
 
+		st->work += WORK_CARD;
+
 		if (other == NULL || st->sub >= other->cfg.conns_max) {
 			st->at++;
 			st->sub = st->row = 0;

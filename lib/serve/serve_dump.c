@@ -21,8 +21,12 @@ walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint3
 {
 	const uint32_t rows = out_room(buffer) / DUMP_ROW_MAX;
 	const uint32_t max = rows < DUMP_BATCH ? rows : DUMP_BATCH;
+	const uint32_t n =
+		store_walk(sv->store, &st->cursor, class, items, max < st->left ? max : st->left);
 
-	return store_walk(sv->store, &st->cursor, class, items, max < st->left ? max : st->left);
+	st->work += st->cursor.work_ns;
+	st->later = st->cursor.waits;
+	return n;
 }
 
 void

@@ -17,7 +17,7 @@
 
 #include "serve.h"
 #include "serve_shared.h"
-#include "session.h"
+#include "serve_work.h"
 
 #include "base/check.h"
 #include "proto/mc_binary.h"
@@ -104,6 +104,7 @@ struct serve {
 	bool message_open;    /* the last one is being composed */
 	bool message_dropped; /* the one being composed cannot be had: its bytes go to waste */
 
+	struct work work;
 	struct admin admin;
 	uint64_t
 		get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_fast_path.c) */
@@ -183,6 +184,8 @@ enum parse_step {
 };
 
 void conns_parse(struct serve *sv);
+/* Visit it once more, in the next pass. */
+void session_again(struct serve *sv, struct session *ss);
 void datagrams_parse(struct serve *sv);
 /* What was not parsed stays for the next turn. */
 void datagrams_keep_rest(struct serve *sv);

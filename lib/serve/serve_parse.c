@@ -7,8 +7,8 @@
 #include "serve_internal.h"
 #include "serve_stream.h"
 
-static void
-requeue(struct serve *sv, struct session *ss)
+void
+session_requeue(struct serve *sv, struct session *ss)
 {
 	ss->requeue_next = sv->requeue;
 	sv->requeue = ss;
@@ -298,6 +298,16 @@ watcher_parse(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
+/* False: it is done with for now. */
+static __attribute__((noinline)) bool
+aside_visit(struct serve *sv, struct session *ss)
+{
+	if (ss->aside != ASIDE_LOG)
+		return work_visit(sv, ss);
+	watcher_parse(sv, ss);
+	return false;
+}
+
 /* What is still to be said before anything is read; false: it is not done with. */
 static bool
 reply_resume(struct serve *sv, struct session *ss)
@@ -306,7 +316,7 @@ reply_resume(struct serve *sv, struct session *ss)
 		if (!conn_writable(sv->stack, ss->conn, 1))
 			return false;
 		if (!value_resume(sv, ss)) {
-			requeue(sv, ss);
+			session_requeue(sv, ss);
 			return false;
 		}
 	}
@@ -314,7 +324,7 @@ reply_resume(struct serve *sv, struct session *ss)
 		return true;
 	switch (stream_resume(sv, ss)) {
 	case STREAM_MORE:
-		requeue(sv, ss);
+		session_requeue(sv, ss);
 		return false;
 	case STREAM_BLOCKED:
 		return false;
@@ -340,12 +350,10 @@ conn_parse(struct serve *sv, struct session *ss)
 	ss->deferrable_bytes = 0;
 	if (ss->active_s != sv->clock.now_s)
 		session_active(sv, ss);
-	if (unlikely(ss->watching)) {
-		watcher_parse(sv, ss);
+	if (unlikely(ss->aside != ASIDE_NONE) && !aside_visit(sv, ss))
 		return;
-	}
 	if (unlikely(ss->memory_wait_turns != 0) && ss->memory_wait_last_turn == sv->turn) {
-		requeue(sv, ss); /* memory comes from turn to turn, not within one */
+		session_requeue(sv, ss); /* memory comes from turn to turn, not within one */
 		return;
 	}
 	if (!reply_resume(sv, ss))
@@ -358,7 +366,7 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (step == PARSE_NEXT_TURN)
 		serve_count(sv, CONN_YIELDS);
 	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
-		requeue(sv, ss);
+		session_requeue(sv, ss);
 	if (ss->read_buf == NULL)
 		return;
 	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)

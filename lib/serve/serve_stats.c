@@ -228,6 +228,7 @@ stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	uint32_t n = 0;
 
 	stats_view_read(&v, sv);
+	st->work += WORK_CORE * sv->shared->cores;
 	STATS_ROWS(ROW)
 	return st->row < n;
 }
@@ -240,6 +241,7 @@ settings_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	uint32_t n = 0;
 
 	stats_view_read(&v, sv);
+	st->work += WORK_CORE * sv->shared->cores;
 	SETTINGS_ROWS(ROW)
 	return st->row < n;
 }

@@ -30,38 +30,57 @@ stream_end(struct stream *st, struct out_buffer *buffer)
 	st->kind = STREAM_NONE;
 }
 
-/* Write what fits, in at most *steps; the stream's kind is STREAM_NONE behind its end. */
+/* A byte written is about a nanosecond. */
 static void
-stream_fill(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t *steps)
+step(struct serve *sv, const struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
-	while (*steps > 0 && out_room(buffer) >= kinds[st->kind].row_max) {
+	const uint32_t room = out_room(buffer);
+
+	st->work = WORK_STEP;
+	st->rows_done = !kinds[st->kind].step(sv, st, buffer);
+	work_use(sv, ss, st->work + room - out_room(buffer));
+}
+
+/* Write what fits, and what there is work for; the stream's kind is STREAM_NONE behind its end. ss:
+ * NULL writes all of it. */
+static void
+stream_fill(struct serve *sv, const struct session *ss, struct stream *st,
+	    struct out_buffer *buffer)
+{
+	while (out_room(buffer) >= kinds[st->kind].row_max) {
 		if (st->rows_done) {
 			stream_end(st, buffer);
 			return;
 		}
-		st->rows_done = !kinds[st->kind].step(sv, st, buffer);
-		--*steps;
+		if (ss != NULL && (st->later || !work_goes_on(sv, ss)))
+			return;
+		step(sv, ss, st, buffer);
 	}
 }
 
 enum stream_status
 stream_resume(struct serve *sv, struct session *ss)
 {
-	uint32_t steps = STREAM_STEPS_MAX;
+	struct stream *st = &ss->stream;
 
-	for (uint32_t i = 0; i < STREAM_BUFFERS_A_PASS && steps > 0; i++) {
+	for (uint32_t i = 0; i < STREAM_BUFFERS_A_PASS; i++) {
 		struct out_buffer buffer;
 		uint8_t *begin;
 
+		if (st->later || !(i == 0 ? work_may(sv, ss) : work_goes_on(sv, ss))) {
+			st->later = false;
+			work_wait(sv, ss);
+			return STREAM_BLOCKED;
+		}
 		if (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1))
 			return STREAM_BLOCKED;
 		ss->has_credit = false;
 		begin = conn_reserve(sv->stack, ss->conn, CONN_RESERVE_MAX);
 		ensure(begin != NULL);
 		buffer = (struct out_buffer){begin, begin + CONN_RESERVE_MAX};
-		stream_fill(sv, &ss->stream, &buffer, &steps);
+		stream_fill(sv, ss, st, &buffer);
 		conn_commit(sv->stack, ss->conn, (uint32_t)(buffer.at - begin));
-		if (ss->stream.kind == STREAM_NONE)
+		if (st->kind == STREAM_NONE)
 			return STREAM_DONE;
 	}
 	return STREAM_MORE;
@@ -82,9 +101,7 @@ stream_write_all(struct serve *sv, struct op *op, struct stream *st)
 		uint8_t *begin = reply_begin(sv, op, CONN_RESERVE_MAX);
 		struct out_buffer buffer = {begin, begin + CONN_RESERVE_MAX};
 
-		uint32_t steps = STREAM_STEPS_MAX;
-
-		stream_fill(sv, st, &buffer, &steps);
+		stream_fill(sv, NULL, st, &buffer);
 		reply_end(sv, op, begin, buffer.at);
 	}
 }
@@ -100,7 +117,10 @@ stream_start(struct serve *sv, struct op *op, const struct stream *st)
 		return EXEC_DONE;
 	}
 	if (ss == NULL) {
-		stream_write_all(sv, op, &copy);
+		if (work_may(sv, NULL))
+			stream_write_all(sv, op, &copy);
+		else
+			serve_count(sv, UDP_DROP_NO_MEMORY);
 		return EXEC_DONE;
 	}
 	/* Nothing stands behind it in this pass (serve_parse.c), so what is promised is ours. */

@@ -7,8 +7,9 @@
  *
  * Owner:  a buffer is a reservation of the reply it belongs to.
  * Thread: core-local.
- * Bounds: STREAM_BUFFERS_A_PASS reservations of one connection in one pass, STREAM_STEPS_MAX steps;
- *         ROW_MAX bytes of a row of numbers, DUMP_ROW_MAX of a key with what is known of it.
+ * Bounds: STREAM_BUFFERS_A_PASS reservations of one connection in one pass; the turn's share of
+ * work (serve_work.h), which all replies have together; ROW_MAX bytes of a row of numbers,
+ * DUMP_ROW_MAX of a key with what is known of it.
  */
 #ifndef CLOCKOO_SERVE_STREAM_H
 #define CLOCKOO_SERVE_STREAM_H
@@ -16,7 +17,6 @@
 #include "serve_execute.h"
 
 #define STREAM_BUFFERS_A_PASS 8u
-#define STREAM_STEPS_MAX      64u
 #define ROW_NAME_MAX          48u
 #define ROW_VALUE_MAX         160u
 #define ROW_MAX               (MC_BIN_HEAD_BYTES + 5u + ROW_NAME_MAX + 1u + ROW_VALUE_MAX + 2u)
@@ -78,6 +78,9 @@ row_due(const struct out_buffer *buffer, uint32_t *at, uint32_t *n)
 
 /* ---- what there is to say: one step each; false: that was all ---- */
 
+/* A step is bounded whether it writes or not: it looks at so much that takes some microseconds, and
+ * says in st->work how long that is, about. */
+
 bool stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer);
 bool settings_step(struct serve *sv, struct stream *st, struct out_buffer *buffer);
 bool items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer);
@@ -94,7 +97,7 @@ bool mgdump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 enum stream_status {
 	STREAM_DONE,
 	STREAM_MORE,    /* in a later pass */
-	STREAM_BLOCKED, /* for room; the stack says when */
+	STREAM_BLOCKED, /* for room, or in line: it is visited when it may go on */
 };
 
 /* Begin to write it. On a connection no operation may stand behind it in this pass. */

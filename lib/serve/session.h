@@ -12,6 +12,7 @@
 
 #include "serve_admin.h"
 
+#include "base/list.h"
 #include "proto/mc_req.h"
 #include "stack/stack.h"
 #include "store/store.h"
@@ -46,6 +47,14 @@ struct value_rest {
 	uint8_t tail; /* enum value_tail */
 };
 
+/* Why it is not visited as others are. */
+enum session_aside {
+	ASIDE_NONE,
+	ASIDE_LOG,    /* it is a log: nothing more is read */
+	ASIDE_LINE,   /* it waits for its share of a turn's work (serve_work.h) */
+	ASIDE_TICKET, /* it is the next of those */
+};
+
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */
 struct fill_progress {
 	uint32_t second; /* 0: never */
@@ -62,7 +71,7 @@ struct session {
 	bool closing;     /* nothing more is read */
 	bool admitted;    /* not one too many */
 	bool authenticated;
-	bool watching;     /* it is a log: nothing more is read */
+	uint8_t aside;     /* enum session_aside */
 	uint8_t end;       /* enum session_end */
 	uint32_t active_s; /* the second in which something came last */
 
@@ -90,6 +99,8 @@ struct session {
 	struct stream stream;
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
+	uint32_t line_pass; /* in which it went into the line */
+	struct list line;
 	struct session *requeue_next;
 };
 

@@ -6,7 +6,7 @@
  * Units:  bytes, seconds on the store's clock.
  * Owner:  items of a walk are valid until this core's next store_turn().
  * Thread: functions that take a store_core: that core; those ending in _mt: any thread.
- * Bounds: STORE_WALK_BUCKETS buckets a step.
+ * Bounds: STORE_WALK_BUCKETS buckets a step, or fewer that take STORE_WALK_NS.
  */
 #ifndef CLOCKOO_INTROSPECT_H
 #define CLOCKOO_INTROSPECT_H
@@ -17,12 +17,15 @@
 
 #define STORE_ALL_CLASSES  0u
 #define STORE_WALK_BUCKETS 64u
+#define STORE_WALK_NS      5000u
 
 /* Where a walk is; zero is its beginning. */
 struct store_cursor {
 	uint32_t bucket;
 	uint32_t slot;
 	uint32_t buckets; /* there were, as seen last */
+	uint32_t work_ns; /* what the last step took, about, as measured: no clock is read */
+	bool waits;       /* for the index to get smaller: nothing more is seen in this turn */
 	bool done;
 };
 

@@ -8,6 +8,11 @@
 
 #define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
 
+/* What is looked at comes from memory, but for buckets, which come one after the other. */
+#define BUCKET_NS  50u
+#define ITEM_NS    80u
+#define CURRENT_NS 120u
+
 static bool
 is_current(struct store_core *sc, const struct item *it, uint32_t ref)
 {
@@ -21,7 +26,8 @@ is_current(struct store_core *sc, const struct item *it, uint32_t ref)
 
 /* The item in a slot, if it is alive and of the class. */
 static const struct item *
-slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t class)
+slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t class,
+	  uint32_t *work_ns)
 {
 	const uint32_t ref = bucket_ref(b, slot);
 
@@ -31,9 +37,13 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 
 	const struct item *it = item_at(sc->store, ref);
 
-	if ((class != STORE_ALL_CLASSES && class != store_class_of(sc, it)) || item_dead(sc, it))
+	if (class != STORE_ALL_CLASSES && class != store_class_of(sc, it))
+		return NULL;
+	*work_ns += ITEM_NS;
+	if (item_dead(sc, it))
 		return NULL;
 	protocol_gap();
+	*work_ns += CURRENT_NS;
 	return is_current(sc, it, ref) ? it : NULL;
 }
 
@@ -45,8 +55,9 @@ walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	const struct bucket *b = index_bucket(&sc->store->ix, cursor->bucket);
 	uint32_t count = 0;
 
+	cursor->work_ns += BUCKET_NS;
 	for (; cursor->slot < BUCKET_SLOTS && count < max; cursor->slot++) {
-		items[count] = slot_item(sc, b, cursor->slot, class);
+		items[count] = slot_item(sc, b, cursor->slot, class, &cursor->work_ns);
 		count += items[count] != NULL;
 	}
 	if (cursor->slot == BUCKET_SLOTS) {
@@ -83,9 +94,12 @@ store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	const struct index *ix = &sc->store->ix;
 	uint32_t count = 0;
 
-	if (!follow_resize(ix, cursor))
+	cursor->work_ns = 0;
+	cursor->waits = !follow_resize(ix, cursor);
+	if (cursor->waits)
 		return 0;
-	for (uint32_t looks = 0; looks < STORE_WALK_BUCKETS && count < max && !cursor->done;
+	for (uint32_t looks = 0; looks < STORE_WALK_BUCKETS && cursor->work_ns < STORE_WALK_NS &&
+				 count < max && !cursor->done;
 	     looks++) {
 		if (cursor->bucket < index_bucket_end(ix))
 			count += walk_bucket(sc, cursor, class, items + count, max - count);

@@ -1,0 +1,112 @@
+/*
+ * serve_work.c - who may do how much in a turn, and who waits.
+ */
+#include "serve_internal.h"
+
+/* The first look in a turn makes its budget, so that turns in which nobody asks pay nothing. */
+static struct work *
+work_now(struct serve *sv)
+{
+	struct work *w = &sv->work;
+
+	if (w->turn != sv->turn) {
+		w->turn = sv->turn;
+		w->left = WORK_A_TURN;
+		w->left_udp = WORK_A_TURN_UDP;
+	}
+	return w;
+}
+
+void
+work_create(struct serve *sv)
+{
+	list_init(&sv->work.line);
+}
+
+bool
+work_goes_on(struct serve *sv, const struct session *ss)
+{
+	const struct work *w = work_now(sv);
+
+	return (ss != NULL ? w->left : w->left_udp) > 0;
+}
+
+bool
+work_may(struct serve *sv, const struct session *ss)
+{
+	const struct work *w = work_now(sv);
+	const bool first = w->granted == ss && w->granted_pass == sv->pass;
+
+	return work_goes_on(sv, ss) && (ss == NULL || first || w->ticket == NULL);
+}
+
+void
+work_use(struct serve *sv, const struct session *ss, uint32_t ns)
+{
+	struct work *w = work_now(sv);
+	int32_t *left = ss != NULL ? &w->left : &w->left_udp;
+
+	counter_add(&sv->counters[WORK_NS], ns);
+	*left = (uint32_t)(*left - INT32_MIN) > ns ? *left - (int32_t)ns : INT32_MIN;
+}
+
+/* Ready in the stack, behind all that are. */
+static void
+ticket_give(struct serve *sv)
+{
+	struct work *w = &sv->work;
+	struct list *first;
+
+	if (w->ticket != NULL || (first = list_pop_front(&w->line)) == NULL)
+		return;
+	w->ticket = container_of(first, struct session, line);
+	w->ticket->aside = ASIDE_TICKET;
+	conn_requeue(sv->stack, w->ticket->conn);
+}
+
+void
+work_wait(struct serve *sv, struct session *ss)
+{
+	ensure(ss->aside == ASIDE_NONE);
+	serve_count(sv, WORK_WAITS);
+	ss->aside = ASIDE_LINE;
+	ss->line_pass = sv->pass;
+	list_push_back(&sv->work.line, &ss->line);
+	ticket_give(sv);
+}
+
+/* Twice in a pass nobody is visited: its operations are of one visit. */
+bool
+work_visit(struct serve *sv, struct session *ss)
+{
+	struct work *w = &sv->work;
+
+	if (ss->aside == ASIDE_LINE)
+		return false;
+	if (!work_goes_on(sv, ss) || ss->line_pass == sv->pass) {
+		sv->more |= work_goes_on(sv, ss);
+		session_again(sv, ss);
+		return false;
+	}
+	ss->aside = ASIDE_NONE;
+	w->granted = ss;
+	w->granted_pass = sv->pass;
+	w->ticket = NULL;
+	ticket_give(sv);
+	return true;
+}
+
+void
+work_forget(struct serve *sv, struct session *ss)
+{
+	struct work *w = &sv->work;
+
+	if (ss->aside == ASIDE_LINE)
+		list_unlink(&ss->line);
+	if (w->granted == ss)
+		w->granted = NULL;
+	if (w->ticket != ss)
+		return;
+	w->ticket = NULL;
+	ticket_give(sv);
+}

@@ -1,0 +1,206 @@
+/*
+ * Work that a few bytes ask for. Goal: however many connections ask for it, a turn does no more of
+ * it than its budget and one step; they get on in order, none is left behind, and requests that ask
+ * for none are answered in their turn. Method: all connections ask at once, again and again; what a
+ * turn did is what the service counted.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+
+#include "serve/serve_work.h"
+
+#include <stdlib.h>
+
+#define ITEMS 10000u
+#define CROWD (FAKE_CONNS - FAKE_SPARE - 1)
+#define STEP  (2 * STORE_WALK_NS) /* what one step may take beyond the budget */
+
+static struct rig *rig;
+static struct conn *crowd[CROWD], *calm;
+
+static int
+start(void **state)
+{
+	rig = rig_create();
+	calm = rig_open(rig);
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		char text[64];
+
+		snprintf(text, sizeof text, "set key%u 0 0 3 noreply\r\nabc\r\n", i);
+		rig_receive_text(rig, calm, text);
+		rig_turn(rig);
+	}
+	for (uint32_t i = 0; i < CROWD; i++)
+		crowd[i] = rig_open(rig);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_destroy(rig);
+	return 0;
+}
+
+static uint32_t
+times(struct conn *c, const char *line)
+{
+	uint32_t n = 0;
+
+	for (const char *at = rig_sent(c, NULL); (at = strstr(at, line)) != NULL;
+	     at += strlen(line))
+		n++;
+	return n;
+}
+
+static void
+all_ask(const char *request, uint32_t n)
+{
+	for (uint32_t i = 0; i < CROWD; i++)
+		for (uint32_t k = 0; k < n; k++)
+			rig_receive_text(rig, crowd[i], request);
+}
+
+/* One turn, in which a request that asks for little is answered. */
+static uint64_t
+turn_work(void)
+{
+	const uint64_t before = rig_count(rig, WORK_NS);
+
+	rig_forget_sent(calm);
+	rig_receive_text(rig, calm, "get key1\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(calm, NULL), "VALUE key1 0 3\r\nabc\r\nEND\r\n");
+	rig_acked(rig, calm);
+	for (uint32_t i = 0; i < CROWD; i++)
+		rig_acked(rig, crowd[i]);
+	return rig_count(rig, WORK_NS) - before;
+}
+
+/* Everybody's requests, each answered by a last line, in turns that are all bounded. Nobody is
+ * ahead of others by more than what one is given of a turn. False: their own bounds were narrower
+ * than the budget. */
+static bool
+all_get_on(const char *request, uint32_t n, uint32_t ahead)
+{
+	const uint64_t most = WORK_A_TURN + STEP;
+	uint32_t full = 0, turns = 0, least = 0;
+
+	for (uint32_t i = 0; i < CROWD; i++)
+		rig_forget_sent(crowd[i]);
+	all_ask(request, n);
+	for (; least < n && turns < 100 * n * CROWD; turns++) {
+		const uint64_t work = turn_work();
+		uint32_t lead = 0;
+
+		check(work <= most);
+		full += work >= WORK_A_TURN;
+		least = n;
+		for (uint32_t i = 0; i < CROWD; i++) {
+			const uint32_t done = times(crowd[i], "END\r\n");
+
+			least = done < least ? done : least;
+			lead = done > lead ? done : lead;
+		}
+		check(lead <= least + ahead);
+	}
+	check_eq(least, n);
+	return full > turns / 2;
+}
+
+static void
+dumps_that_show_nothing_share_the_turn(void **state)
+{
+	check(all_get_on("stats cachedump 40 0\r\n", 10, 1));
+	check(rig_count(rig, WORK_WAITS) >= 10 * CROWD);
+}
+
+static void
+dumps_of_a_class_of_none_share_the_turn(void **state)
+{
+	check(all_get_on("lru_crawler metadump 40\r\n", 5, 1));
+}
+
+static void
+dumps_that_show_all_share_the_turn(void **state)
+{
+	check(all_get_on("lru_crawler metadump all\r\n", 1, 1));
+}
+
+static void
+statistics_share_the_turn(void **state)
+{
+	all_get_on("stats\r\n", 60, 20);
+	all_get_on("stats conns\r\n", 60, 20);
+}
+
+static void
+whoever_leaves_the_line_holds_up_nobody(void **state)
+{
+	for (uint32_t gone = 0; gone < CROWD; gone++) {
+		uint32_t turns = 0;
+
+		all_ask("stats cachedump 40 0\r\n", 1);
+		turn_work();
+		rig_lose(rig, crowd[gone]);
+		for (uint32_t i = 0; i < CROWD; i++)
+			for (; i != gone && times(crowd[i], "END\r\n") == 0; turns++) {
+				check(turns < 1000);
+				turn_work();
+			}
+		crowd[gone] = rig_open(rig);
+		for (uint32_t i = 0; i < CROWD; i++)
+			rig_forget_sent(crowd[i]);
+	}
+}
+
+/* What of its own is unread meanwhile is answered behind it, in order. */
+static void
+requests_behind_one_that_waits_are_answered_behind_it(void **state)
+{
+	uint32_t turns = 0;
+
+	all_ask("stats cachedump 40 0\r\nget key2\r\n", 1);
+	for (uint32_t i = 0; i < CROWD; i++)
+		for (; times(crowd[i], "END\r\n") < 2; turns++) {
+			check(turns < 1000);
+			turn_work();
+		}
+	for (uint32_t i = 0; i < CROWD; i++)
+		check_str(rig_sent(crowd[i], NULL), "END\r\nVALUE key2 0 3\r\nabc\r\nEND\r\n");
+}
+
+static void
+datagrams_have_a_budget_of_their_own(void **state)
+{
+	const struct fake_sent *sent;
+	uint64_t work;
+
+	all_ask("stats cachedump 40 0\r\n", 1);
+	for (uint16_t i = 0; i < 60; i++)
+		rig_datagram_text(rig, i, "stats\r\n");
+	rig_datagram_text(rig, 60, "get key3\r\n");
+	work = turn_work();
+	check(work > WORK_A_TURN);
+	check(work <= WORK_A_TURN + WORK_A_TURN_UDP + 2 * STEP);
+	check(rig_count(rig, UDP_DROP_NO_MEMORY) > 0);
+	check(rig_count(rig, UDP_DROP_NO_MEMORY) < 60);
+	check(rig_datagrams_sent(rig, &sent) > 1);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(dumps_that_show_nothing_share_the_turn),
+		TEST(dumps_of_a_class_of_none_share_the_turn),
+		TEST(dumps_that_show_all_share_the_turn),
+		TEST(statistics_share_the_turn),
+		TEST(whoever_leaves_the_line_holds_up_nobody),
+		TEST(requests_behind_one_that_waits_are_answered_behind_it),
+		TEST(datagrams_have_a_budget_of_their_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
