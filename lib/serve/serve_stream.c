@@ -32,7 +32,7 @@ stream_end(struct stream *st, struct out_buffer *buffer)
 
 /* A byte written is about a nanosecond. */
 static void
-step(struct serve *sv, const struct session *ss, struct stream *st, struct out_buffer *buffer)
+step(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
 	const uint32_t room = out_room(buffer);
 
@@ -44,8 +44,7 @@ step(struct serve *sv, const struct session *ss, struct stream *st, struct out_b
 /* Write what fits, and what there is work for; the stream's kind is STREAM_NONE behind its end. ss:
  * NULL writes all of it. */
 static void
-stream_fill(struct serve *sv, const struct session *ss, struct stream *st,
-	    struct out_buffer *buffer)
+stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
 	while (out_room(buffer) >= kinds[st->kind].row_max) {
 		if (st->rows_done) {
@@ -67,8 +66,12 @@ stream_resume(struct serve *sv, struct session *ss)
 		struct out_buffer buffer;
 		uint8_t *begin;
 
-		if (st->later || !(i == 0 ? work_may(sv, ss) : work_goes_on(sv, ss))) {
+		if (st->later) {
 			st->later = false;
+			work_wait_behind(sv, ss);
+			return STREAM_BLOCKED;
+		}
+		if (!(i == 0 ? work_may(sv, ss) : work_goes_on(sv, ss))) {
 			work_wait(sv, ss);
 			return STREAM_BLOCKED;
 		}

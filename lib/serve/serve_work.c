@@ -31,23 +31,28 @@ work_goes_on(struct serve *sv, const struct session *ss)
 	return (ss != NULL ? w->left : w->left_udp) > 0;
 }
 
+static bool
+is_first(const struct serve *sv, const struct session *ss)
+{
+	return sv->work.granted == ss && sv->work.granted_pass == sv->pass;
+}
+
 bool
 work_may(struct serve *sv, const struct session *ss)
 {
-	const struct work *w = work_now(sv);
-	const bool first = w->granted == ss && w->granted_pass == sv->pass;
-
-	return work_goes_on(sv, ss) && (ss == NULL || first || w->ticket == NULL);
+	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.ticket == NULL);
 }
 
 void
-work_use(struct serve *sv, const struct session *ss, uint32_t ns)
+work_use(struct serve *sv, struct session *ss, uint32_t ns)
 {
 	struct work *w = work_now(sv);
 	int32_t *left = ss != NULL ? &w->left : &w->left_udp;
 
 	counter_add(&sv->counters[WORK_NS], ns);
-	*left = (uint32_t)(*left - INT32_MIN) > ns ? *left - (int32_t)ns : INT32_MIN;
+	*left = ns<INT32_MAX && * left> 0 ? *left - (int32_t)ns : -1;
+	if (ss != NULL && ss->line_used < WORK_A_TURN)
+		ss->line_used += ns;
 }
 
 /* Ready in the stack, behind all that are. */
@@ -64,14 +69,47 @@ ticket_give(struct serve *sv)
 	conn_requeue(sv->stack, w->ticket->conn);
 }
 
-void
-work_wait(struct serve *sv, struct session *ss)
+/* The next one has not been visited since, or this would be its turn. */
+static void
+ticket_take_back(struct serve *sv)
+{
+	struct work *w = &sv->work;
+
+	if (w->ticket == NULL)
+		return;
+	w->ticket->aside = ASIDE_LINE;
+	list_push_front(&w->line, &w->ticket->line);
+	w->ticket = NULL;
+}
+
+static void
+line_up(struct serve *sv, struct session *ss)
 {
 	ensure(ss->aside == ASIDE_NONE);
 	serve_count(sv, WORK_WAITS);
 	ss->aside = ASIDE_LINE;
 	ss->line_pass = sv->pass;
+}
+
+void
+work_wait_behind(struct serve *sv, struct session *ss)
+{
+	line_up(sv, ss);
+	ss->line_used = 0;
 	list_push_back(&sv->work.line, &ss->line);
+	ticket_give(sv);
+}
+
+void
+work_wait(struct serve *sv, struct session *ss)
+{
+	if (!is_first(sv, ss) || ss->line_used >= WORK_A_TURN) {
+		work_wait_behind(sv, ss);
+		return;
+	}
+	line_up(sv, ss);
+	ticket_take_back(sv);
+	list_push_front(&sv->work.line, &ss->line);
 	ticket_give(sv);
 }
 

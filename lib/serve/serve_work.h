@@ -3,8 +3,9 @@
  *
  * Private to lib/serve. Walks over the index, rows of long replies, copies of large values: each is
  * bounded by itself, and what bounds all of them together is here. Who finds no budget stands in
- * line and goes on in a later turn; the line moves in order, one connection at a time, and
- * whoever comes anew stands behind it. Requests that ask for none of this are not held up.
+ * line and goes on in a later turn; the line moves in order, one connection at a time, each for a
+ * turn's worth of work, and whoever comes anew stands behind it. Requests that ask for none of this
+ * are not held up.
  *
  * Shape:  a connection in the line is not visited (session.aside). The first of the line has the
  *         ticket: it is ready in the stack, so that a core with a line does not sleep.
@@ -12,7 +13,7 @@
  * Owner:  session.line is in the line while session.aside is ASIDE_LINE.
  * Thread: core-local.
  * Bounds: WORK_A_TURN, and what the last one to begin takes beyond it: a step of a reply, or the
- * copy of one value. Datagrams have WORK_A_TURN_UDP of their own: none of them can wait.
+ *         copy of one value. Datagrams have WORK_A_TURN_UDP of their own: none of them can wait.
  */
 #ifndef CLOCKOO_SERVE_WORK_H
 #define CLOCKOO_SERVE_WORK_H
@@ -39,9 +40,13 @@ void work_create(struct serve *sv);
 bool work_may(struct serve *sv, const struct session *ss);
 /* It has begun: may it go on? */
 bool work_goes_on(struct serve *sv, const struct session *ss);
-void work_use(struct serve *sv, const struct session *ss, uint32_t ns);
-/* It goes to the end of the line. Nothing of it is read before it has come to the front. */
+void work_use(struct serve *sv, struct session *ss, uint32_t ns);
+/* It goes into the line: to the front if the turn ended before its share, which it gets first then
+ * (deficit round robin, M. Shreedhar and G. Varghese, 1995), else to the end. Nothing of it is read
+ * before its turn comes. */
 void work_wait(struct serve *sv, struct session *ss);
+/* The same of one that could do nothing with its share: to the end. */
+void work_wait_behind(struct serve *sv, struct session *ss);
 /* A visit of one that stands in line; true: it is its turn. */
 bool work_visit(struct serve *sv, struct session *ss);
 void work_forget(struct serve *sv, struct session *ss);

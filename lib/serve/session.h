@@ -100,6 +100,7 @@ struct session {
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
 	uint32_t line_pass; /* in which it went into the line */
+	uint32_t line_used; /* of the share that it has when it comes to the front */
 	struct list line;
 	struct session *requeue_next;
 };

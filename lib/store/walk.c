@@ -9,9 +9,9 @@
 #define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
 
 /* What is looked at comes from memory, but for buckets, which come one after the other. */
-#define BUCKET_NS  50u
+#define BUCKET_NS  30u
 #define ITEM_NS    80u
-#define CURRENT_NS 120u
+#define CURRENT_NS 150u
 
 static bool
 is_current(struct store_core *sc, const struct item *it, uint32_t ref)

@@ -315,7 +315,9 @@ one_line(const char *request)
 	struct conn *c = rig_open(rig);
 
 	rig_receive_text(rig, c, request);
-	rig_turns(rig, 4); /* a walk over the index takes more than one */
+	/* A walk over the index takes some turns. */
+	for (uint32_t i = 0; i < 100 && rig_sent(c, NULL)[0] == '\0'; i++)
+		rig_turn(rig);
 	snprintf(line, sizeof line, "%s", rig_sent(c, NULL));
 	rig_lose(rig, c);
 	return line;

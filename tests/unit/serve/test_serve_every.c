@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define REPLY_BYTES (1u << 16)
-#define TURNS       3u
+#define TURNS       16u /* a walk over the index takes some */
 #define WALK_TURNS  1000u
 
 static struct rig *rig;
