@@ -96,16 +96,18 @@ bool conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_pe
 enum prefix_count { PREFIX_GET, PREFIX_HIT, PREFIX_SET, PREFIX_DEL, PREFIX_COUNTS };
 
 struct prefix {
+	uint64_t hash;
 	uint8_t len;
 	uint8_t bytes[MC_KEY_MAX];
 	struct counter counts[PREFIX_COUNTS];
 };
 
-/* Prefixes are added and never taken away, so that other cores may read those below count. */
+/* Prefixes are added and never taken away, so that other cores may read those below count, and
+ * those that a slot names. */
 struct prefixes {
 	_Atomic uint32_t count;
 	uint32_t cleared; /* admin_shared.prefix_clears when the counts were last set to 0 */
-	uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
+	_Atomic uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
 	struct prefix prefix[PREFIXES_MAX];
 };
 

@@ -8,18 +8,9 @@
 #include "serve_record.h"
 #include "serve_stream.h"
 
-#include "base/hash.h"
-
 #define SLOTS           (2 * PREFIXES_MAX)
+#define WORK_PREFIX     80u /* ns, about: one looked for on one core */
 #define PREFIX_LINE_MAX (MC_KEY_MAX + 4 * (MC_U64_DIGITS_MAX + 6) + 8)
-
-/* Prefixes are no secret and the table never moves one: a fixed seed will do, since a bad bucket
- * costs at most PREFIXES_MAX looks. */
-static uint32_t
-slot_of(struct view prefix)
-{
-	return (uint32_t)hash_bytes(prefix.data, prefix.len, 0) % SLOTS;
-}
 
 static struct view
 prefix_view(const struct prefix *p)
@@ -27,51 +18,64 @@ prefix_view(const struct prefix *p)
 	return (struct view){p->bytes, p->len};
 }
 
-/* NULL: not there. Own core, or any core if count was read with acquire. */
-static struct prefix *
-prefix_find(struct prefixes *table, uint32_t count, struct view prefix)
+static bool
+prefix_is(const struct prefix *p, struct view prefix, uint64_t hash)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (view_equal(prefix_view(&table->prefix[i]), prefix))
-			return &table->prefix[i];
-	return NULL;
+	return p->hash == hash && view_equal(prefix_view(p), prefix);
 }
 
-/* By hash, and made if it is new; NULL: no room. */
+/* NULL: not there; then *slot is free, where it belongs. Own core, or any. */
 static struct prefix *
-prefix_find_or_add(struct prefixes *table, struct view prefix)
+prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t *slot)
 {
-	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
-	uint32_t slot = slot_of(prefix);
-	struct prefix *p;
+	uint32_t i;
 
 	/* Half of the slots are free, so this ends. */
-	for (; table->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
-		p = &table->prefix[table->slots[slot] - 1];
-		if (view_equal(prefix_view(p), prefix))
-			return p;
+	for (*slot = (uint32_t)hash % SLOTS;; *slot = (*slot + 1) % SLOTS) {
+		/* Acquire: pairs with the release in prefix_make; the name comes with its slot. */
+		i = atomic_load_explicit(&table->slots[*slot], memory_order_acquire);
+		if (i == 0)
+			return NULL;
+		if (prefix_is(&table->prefix[i - 1], prefix, hash))
+			return &table->prefix[i - 1];
 	}
+}
+
+/* NULL: no room. */
+static struct prefix *
+prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t slot)
+{
+	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
+	struct prefix *p = &table->prefix[count];
+
 	if (count == PREFIXES_MAX)
 		return NULL;
-	p = &table->prefix[count];
+	p->hash = hash;
 	p->len = (uint8_t)prefix.len;
 	memcpy(p->bytes, prefix.data, prefix.len);
-	table->slots[slot] = (uint16_t)(count + 1);
-	/* Release: pairs with the acquire in prefix_at; the name comes with the count. */
+	/* Release: pairs with the acquire in prefix_find and that in prefix_at. */
+	atomic_store_explicit(&table->slots[slot], (uint16_t)(count + 1), memory_order_release);
 	atomic_store_explicit(&table->count, count + 1, memory_order_release);
 	return p;
 }
 
+/* The store's hash: its seed is a secret, so nobody can fill one slot's neighbours. */
 void
 prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 {
 	const uint8_t *end = memchr(key.data, sv->shared->admin.policy.prefix_delimiter, key.len);
+	struct view prefix = {key.data, 0};
 	struct prefix *p;
+	uint64_t hash;
+	uint32_t slot;
 
 	if (end == NULL)
 		return;
-	p = prefix_find_or_add(sv->admin.prefixes,
-			       (struct view){key.data, (uint32_t)(end - key.data)});
+	prefix.len = (uint32_t)(end - key.data);
+	hash = store_hash(sv->store, prefix);
+	p = prefix_find(sv->admin.prefixes, prefix, hash, &slot);
+	if (p == NULL)
+		p = prefix_make(sv->admin.prefixes, prefix, hash, slot);
 	if (p != NULL)
 		counter_add(&p->counts[which], 1);
 }
@@ -93,25 +97,31 @@ prefixes_clear(struct prefixes *table)
 static const struct prefix *
 prefix_at(const struct serve *sv, uint32_t i)
 {
-	/* Acquire: pairs with the release in prefix_find_or_add. */
+	/* Acquire: pairs with the release in prefix_make. */
 	if (sv == NULL ||
 	    i >= atomic_load_explicit(&sv->admin.prefixes->count, memory_order_acquire))
 		return NULL;
 	return &sv->admin.prefixes->prefix[i];
 }
 
+/* What a core has counted of this one; NULL: nothing, ever. */
+static const struct prefix *
+prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
+{
+	uint32_t slot;
+
+	if (sh->serves[core] == NULL)
+		return NULL;
+	return prefix_find(sh->serves[core]->admin.prefixes, prefix_view(p), p->hash, &slot);
+}
+
 /* Has a core before this one the prefix, too? Then its row has been written. */
 static bool
-prefix_shown(const struct serve_shared *sh, uint32_t core, struct view prefix)
+prefix_shown(const struct serve_shared *sh, struct stream *st, const struct prefix *p)
 {
-	for (uint32_t i = 0; i < core; i++) {
-		struct prefixes *table;
-
-		if (sh->serves[i] == NULL)
-			continue;
-		table = sh->serves[i]->admin.prefixes;
-		if (prefix_find(table, atomic_load_explicit(&table->count, memory_order_acquire),
-				prefix) != NULL)
+	for (uint32_t i = 0; i < st->at; i++) {
+		st->work += WORK_PREFIX;
+		if (prefix_on(sh, i, p) != NULL)
 			return true;
 	}
 	return false;
@@ -133,23 +143,20 @@ prefix_line(struct out_buffer *line, struct view prefix, const uint64_t sum[PREF
 }
 
 static void
-prefix_row(const struct serve_shared *sh, const struct stream *st, struct out_buffer *buffer,
-	   struct view prefix)
+prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *buffer,
+	   const struct prefix *of)
 {
 	static const struct view name = {(const uint8_t *)"detailed", 8};
+	const struct view prefix = prefix_view(of);
 	uint64_t sum[PREFIX_COUNTS] = {0}, all = 0;
 	uint8_t bytes[PREFIX_LINE_MAX];
 	struct out_buffer line = {bytes, bytes + sizeof bytes};
 	struct view text = {bytes, 0};
 
 	for (uint32_t i = 0; i < sh->cores; i++) {
-		struct prefixes *table =
-			sh->serves[i] != NULL ? sh->serves[i]->admin.prefixes : NULL;
-		const uint32_t count =
-			table != NULL ? atomic_load_explicit(&table->count, memory_order_acquire)
-				      : 0;
-		const struct prefix *p = prefix_find(table, count, prefix);
+		const struct prefix *p = prefix_on(sh, i, of);
 
+		st->work += WORK_PREFIX;
 		for (uint32_t k = 0; p != NULL && k < PREFIX_COUNTS; k++)
 			sum[k] += counter_read(&p->counts[k]);
 	}
@@ -171,25 +178,19 @@ prefix_row(const struct serve_shared *sh, const struct stream *st, struct out_bu
 	buffer->at = mc_put_bin_stat(buffer->at, st->echo, name, text);
 }
 
-/* st->at is the core, st->row the prefix. */
+/* st->at is the core, st->row the prefix. One a step, whether there is something to show or not. */
 bool
 prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_shared *sh = sv->shared;
+	const struct prefix *p = prefix_at(sh->serves[st->at], st->row++);
 
-	while (out_room(buffer) >= DUMP_ROW_MAX) {
-		const struct prefix *p;
-
-		if (st->at == sh->cores)
-			return false;
-		p = prefix_at(sh->serves[st->at], st->row++);
-		if (p == NULL) {
-			st->at++;
-			st->row = 0;
-		} else if (!prefix_shown(sh, st->at, prefix_view(p))) {
-			prefix_row(sh, st, buffer, prefix_view(p));
-		}
+	if (p == NULL) {
+		st->row = 0;
+		return ++st->at < sh->cores;
 	}
+	if (!prefix_shown(sh, st, p))
+		prefix_row(sh, st, buffer, p);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include "support/test.h"
 #include "fake_stack.h"
 
+#include "serve/serve_policy.h"
 #include "serve/serve_work.h"
 
 #include <stdlib.h>
@@ -111,14 +112,14 @@ all_get_on(const char *request, uint32_t n, uint32_t ahead)
 static void
 dumps_that_show_nothing_share_the_turn(void **state)
 {
-	check(all_get_on("stats cachedump 40 0\r\n", 10, 1));
+	check(all_get_on("stats cachedump 40 0\r\n", 10, 2));
 	check(rig_count(rig, WORK_WAITS) >= 10 * CROWD);
 }
 
 static void
 dumps_of_a_class_of_none_share_the_turn(void **state)
 {
-	check(all_get_on("lru_crawler metadump 40\r\n", 5, 1));
+	check(all_get_on("lru_crawler metadump 40\r\n", 5, 2));
 }
 
 static void
@@ -132,6 +133,27 @@ statistics_share_the_turn(void **state)
 {
 	all_get_on("stats\r\n", 60, 20);
 	all_get_on("stats conns\r\n", 60, 20);
+}
+
+/* A row each of which nothing is known any more. */
+static void
+prefixes_that_show_nothing_share_the_turn(void **state)
+{
+	const struct serve_policy policy = {.prefix_delimiter = ':'};
+	char head[201] = {0}, text[256];
+
+	serve_shared_set_policy(rig->shared, &policy);
+	memset(head, 'p', sizeof head - 1);
+	rig_receive_text(rig, calm, "stats detail on\r\n");
+	rig_turn(rig);
+	for (uint32_t i = 0; i < PREFIXES_MAX; i++) {
+		snprintf(text, sizeof text, "get %s%u:x\r\n", head, i);
+		rig_receive_text(rig, calm, text);
+		rig_turn(rig);
+	}
+	rig_receive_text(rig, calm, "stats detail off\r\nstats reset\r\n");
+	rig_turns(rig, 2);
+	check(all_get_on("stats detail dump\r\n", 40, 3));
 }
 
 static void
@@ -197,6 +219,7 @@ main(void)
 		TEST(dumps_of_a_class_of_none_share_the_turn),
 		TEST(dumps_that_show_all_share_the_turn),
 		TEST(statistics_share_the_turn),
+		TEST(prefixes_that_show_nothing_share_the_turn),
 		TEST(whoever_leaves_the_line_holds_up_nobody),
 		TEST(requests_behind_one_that_waits_are_answered_behind_it),
 		TEST(datagrams_have_a_budget_of_their_own),
