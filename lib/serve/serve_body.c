@@ -139,9 +139,23 @@ fill_append(struct serve *sv, struct session *ss, struct view src)
 	return 1;
 }
 
+/* All that is left of the body is here. If what it makes is a copy it needs its share of the turn's
+ * work; else what is left stays unread. */
+static bool
+fill_may_end(struct serve *sv, struct session *ss)
+{
+	const struct mc_req *req = &ss->filling_req;
+
+	if (likely((verb_traits[req->verb] & VERB_COPIES) == 0))
+		return true;
+	return copy_may(sv, ss, req, item_key(ss->fill.item), ss->fill.hash);
+}
+
 enum parse_step
 body_receive(struct serve *sv, struct session *ss)
 {
+	bool may_end = ss->body != BODY_FILL;
+
 	if (ss->body == BODY_WAIT)
 		return PARSE_NEXT_PASS;
 	while (ss->body_left > 0) {
@@ -150,6 +164,8 @@ body_receive(struct serve *sv, struct session *ss)
 
 		if (src.len == 0)
 			return PARSE_CONTINUE; /* the next step sees whether the stream has ended */
+		if (src.len >= ss->body_left && !may_end && !(may_end = fill_may_end(sv, ss)))
+			return PARSE_WAIT;
 		if (ss->body == BODY_FILL)
 			n = fill_append(sv, ss, src);
 		else if (unlikely(ss->body == BODY_TOKEN))

@@ -293,12 +293,19 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 
 /* ---- md ---- */
 
+/* A datagram that finds no share of the turn's work for a copy: a cache may forget. */
+static bool
+may_mark(struct serve *sv, const struct op *op)
+{
+	return op->session != NULL || copy_may(sv, NULL, &op->req, op->req.key, op->hash);
+}
+
 enum exec_status
 execute_md(struct serve *sv, struct op *op)
 {
 	const struct store_removal how = {
 		.compare = has_flag(op, MC_FLAG_COMPARE),
-		.mark_stale = has_flag(op, MC_FLAG_INVALIDATE),
+		.mark_stale = has_flag(op, MC_FLAG_INVALIDATE) && may_mark(sv, op),
 		.drop_value = has_flag(op, MC_FLAG_DROP),
 		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
 		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),

@@ -185,6 +185,35 @@ fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
+/* A request that copies a large value has its share of the turn's work, or stays unread. One whose
+ * body comes in pieces is asked at its end (serve_body.c). */
+static __attribute__((noinline)) bool
+copy_stands(struct serve *sv, struct session *ss, const struct op *op)
+{
+	const struct mc_req *req = &op->req;
+	uint8_t bytes[MC_KEY_DECODED_MAX];
+	struct view key = req->key;
+
+	if ((req->flags & MC_HAS_BODY) && op->body.data == NULL)
+		return true;
+	if (req->flags & MC_KEY_BASE64) {
+		key.len = (uint32_t)(mc_base64_decode(bytes, key) - bytes);
+		key.data = bytes;
+	}
+	return copy_may(sv, ss, req, key, store_hash(sv->store, key));
+}
+
+/* May it stand behind those of this pass? */
+static inline enum parse_step
+op_stands(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
+{
+	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE | VERB_COPIES))
+		return PARSE_CONTINUE;
+	if (!fits_read_buf(ss, op, bytes))
+		return PARSE_NEXT_PASS;
+	return op_is(op, VERB_COPIES) && !copy_stands(sv, ss, op) ? PARSE_WAIT : PARSE_CONTINUE;
+}
+
 /* Is all of it here? While memory is short a request has to fit a read buffer, in which it may
  * wait: of a longer one that is the line, and its body stays unread. */
 static inline bool
@@ -201,15 +230,17 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
 	struct op *op = &sv->ops[sv->op_count];
 	const bool has_body = (op->req.flags & MC_HAS_BODY) != 0;
+	enum parse_step step;
 	uint32_t bytes = used;
 
 	if (has_body && body_is_complete(sv, &op->req, used, src.len)) {
 		op->body = (struct view){src.data + used, op->req.body_len + op->req.body_end};
 		bytes += op->body.len;
 	}
-	if (!fits_read_buf(ss, op, bytes)) {
+	step = op_stands(sv, ss, op, bytes);
+	if (unlikely(step != PARSE_CONTINUE)) {
 		ss->parser = op->before;
-		return PARSE_NEXT_PASS;
+		return step;
 	}
 	op->raw = (struct view){src.data, bytes};
 	session_skip(sv->stack, ss, bytes);

@@ -245,6 +245,12 @@ execute_store(struct serve *sv, struct op *op)
 
 	if (unlikely(op->body.data == NULL))
 		return body_begin(sv, op);
+	/* A datagram cannot wait for its share of the turn's work. */
+	if (unlikely(op->session == NULL) && op_is(op, VERB_COPIES) &&
+	    !copy_may(sv, NULL, req, req->key, op->hash)) {
+		storage_refused(sv, op, STORE_NO_MEMORY);
+		return EXEC_DONE;
+	}
 	r = storage_begin(sv, op, &fill);
 	if (unlikely(r != STORE_OK))
 		return not_begun(sv, op, r);

@@ -148,3 +148,34 @@ work_forget(struct serve *sv, struct session *ss)
 	w->ticket = NULL;
 	ticket_give(sv);
 }
+
+/* ---- copies of large values ---- */
+
+static bool
+makes_copy(const struct mc_req *req)
+{
+	if (req->verb == MC_MS)
+		return req->meta.mode == MC_MODE_APPEND || req->meta.mode == MC_MODE_PREPEND;
+	if (req->verb == MC_MD)
+		return (req->meta.flags & (MC_FLAG_INVALIDATE | MC_FLAG_DROP)) ==
+		       MC_FLAG_INVALIDATE;
+	return true;
+}
+
+bool
+copy_may(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
+	 uint64_t hash)
+{
+	const struct item *it;
+
+	if (!makes_copy(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
+	    item_value_len(it) < COPY_FEW_BYTES)
+		return true;
+	if (work_may(sv, ss)) {
+		work_use(sv, ss, item_value_len(it) / COPY_BYTES_A_NS);
+		return true;
+	}
+	if (ss != NULL)
+		work_wait(sv, ss);
+	return false;
+}

@@ -192,6 +192,127 @@ requests_behind_one_that_waits_are_answered_behind_it(void **state)
 		check_str(rig_sent(crowd[i], NULL), "END\r\nVALUE key2 0 3\r\nabc\r\nEND\r\n");
 }
 
+/* ---- copies of large values ---- */
+
+#define LARGE  300000u
+#define A_COPY (LARGE / COPY_BYTES_A_NS)
+
+static void
+large_is_set(const char *key)
+{
+	static char value[LARGE + 2];
+	char line[64];
+
+	memset(value, 'v', LARGE);
+	memcpy(value + LARGE, "\r\n", 2);
+	rig_forget_sent(calm);
+	snprintf(line, sizeof line, "set %s 0 0 %u\r\n", key, LARGE);
+	rig_receive_text(rig, calm, line);
+	for (uint32_t at = 0; at < LARGE + 2; at += 30000)
+		rig_receive(rig, calm, value + at, LARGE + 2 - at < 30000 ? LARGE + 2 - at : 30000);
+	for (uint32_t i = 0; i < 1000 && rig_sent(calm, NULL)[0] == '\0'; i++)
+		rig_turn(rig);
+	check_str(rig_sent(calm, NULL), "STORED\r\n");
+}
+
+/* Each of the crowd says it n times; the end of it last, in a turn of its own. */
+static void
+copies_share_the_turn(const char *request, const char *end, const char *answer, uint32_t n)
+{
+	uint32_t turns = 0, least = 0;
+
+	large_is_set("big");
+	for (uint32_t i = 0; i < CROWD; i++)
+		rig_forget_sent(crowd[i]);
+	for (uint32_t k = 0; k < n; k++) {
+		all_ask(request, 1);
+		if (end != NULL) {
+			turn_work();
+			all_ask(end, 1);
+		}
+	}
+	for (; least < n && turns < 100 * n * CROWD; turns++) {
+		const uint64_t work = turn_work();
+		uint32_t lead = 0;
+
+		check(work <= WORK_A_TURN + A_COPY + n * CROWD);
+		least = n;
+		for (uint32_t i = 0; i < CROWD; i++) {
+			const uint32_t done = times(crowd[i], answer);
+
+			least = done < least ? done : least;
+			lead = done > lead ? done : lead;
+		}
+		/* The first of all has two shares: it is in line before the others have come. */
+		check(lead <= least + 2 * (1 + WORK_A_TURN / A_COPY));
+	}
+	check_eq(least, n);
+	check(rig_count(rig, WORK_NS) >= (uint64_t)n * CROWD * A_COPY);
+	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
+}
+
+static void
+appends_to_a_large_value_share_the_turn(void **state)
+{
+	copies_share_the_turn("append big 0 0 0\r\n\r\n", NULL, "STORED\r\n", 10);
+	copies_share_the_turn("prepend big 0 0 1\r\nx\r\n", NULL, "STORED\r\n", 10);
+	copies_share_the_turn("ms big 0 MA\r\n\r\n", NULL, "HD\r\n", 10);
+	copies_share_the_turn("ms Ymln 0 b MP\r\n\r\n", NULL, "HD\r\n", 10);
+}
+
+static void
+invalidations_of_a_large_value_share_the_turn(void **state)
+{
+	copies_share_the_turn("md big I\r\n", NULL, "HD\r\n", 10);
+}
+
+/* All lines are there before the first end. */
+static void
+an_append_in_pieces_has_its_share_at_its_end(void **state)
+{
+	copies_share_the_turn("append big 0 0 3\r\nab", "c\r\n", "STORED\r\n", 1);
+	copies_share_the_turn("append big 0 0 3\r\nabc", "\r\n", "STORED\r\n", 1);
+	copies_share_the_turn("append big 0 0 3\r\nabc\r", "\n", "STORED\r\n", 1);
+	rig_forget_sent(calm);
+	rig_receive_text(rig, calm, "mg big s\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(calm, NULL), "HD s300015\r\n");
+}
+
+static void
+small_values_are_not_held_up(void **state)
+{
+	all_ask("stats cachedump 40 0\r\n", 1);
+	rig_turn(rig);
+	rig_forget_sent(calm);
+	rig_receive_text(rig, calm, "append key1 0 0 1\r\nd\r\nmd key1 I\r\nget key1\r\n");
+	rig_turn(rig);
+	check_str(rig_sent(calm, NULL), "STORED\r\nHD\r\nVALUE key1 0 4\r\nabcd\r\nEND\r\n");
+}
+
+/* Refused, or forgotten: never done beyond the budget, and never said to be done without. */
+static void
+copies_by_datagram_have_that_budget_too(void **state)
+{
+	const struct fake_sent *sent;
+	uint32_t stored = 0, count;
+
+	large_is_set("big");
+	for (uint16_t i = 0; i < 50; i++)
+		rig_datagram_text(rig, i, "append big 0 0 1\r\nx\r\n");
+	check(turn_work() <= WORK_A_TURN_UDP + A_COPY);
+	count = rig_datagrams_sent(rig, &sent);
+	check_eq(count, 50);
+	for (uint32_t i = 0; i < count; i++)
+		stored += memcmp(sent[i].bytes + 8, "STORED", 6) == 0;
+	check(stored > 0 && stored < 50);
+	rig_forget_datagrams(rig);
+	for (uint16_t i = 0; i < 50; i++)
+		rig_datagram_text(rig, i, "md big I\r\n");
+	check(turn_work() <= WORK_A_TURN_UDP + A_COPY);
+	check_eq(rig_datagrams_sent(rig, &sent), 50);
+}
+
 static void
 datagrams_have_a_budget_of_their_own(void **state)
 {
@@ -222,6 +343,11 @@ main(void)
 		TEST(prefixes_that_show_nothing_share_the_turn),
 		TEST(whoever_leaves_the_line_holds_up_nobody),
 		TEST(requests_behind_one_that_waits_are_answered_behind_it),
+		TEST(appends_to_a_large_value_share_the_turn),
+		TEST(invalidations_of_a_large_value_share_the_turn),
+		TEST(an_append_in_pieces_has_its_share_at_its_end),
+		TEST(small_values_are_not_held_up),
+		TEST(copies_by_datagram_have_that_budget_too),
 		TEST(datagrams_have_a_budget_of_their_own),
 	};
 
