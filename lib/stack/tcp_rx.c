@@ -6,8 +6,8 @@
  * all connections together, so that the port's pool never runs dry. The last quarter of the
  * common pool is for in-order data: that gets read and given back, out-of-order data may not.
  * Nor is in-order data read while its request waits, or its replies have no room: so a connection
- * leaves to others as many frames as it holds, and the last ones, one for every connection, are for
- * those that hold none.
+ * leaves to others as many frames as it holds; the last ones, one for every connection, are for
+ * those that hold none, and half of those for what came in this turn.
  */
 #include "tcp.h"
 
@@ -208,7 +208,10 @@ static inline bool
 rx_has_room(struct stack *s, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
-	const uint32_t reserve = c->rx.frames > 0 ? rx_reserve(s) : 0;
+	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
+	 */
+	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
+	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(s) / 2 : rx_reserve(s);
 	const bool enough = within_share(s, c, reserve, kept_for_few(s, reserve));
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))

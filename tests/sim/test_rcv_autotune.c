@@ -322,6 +322,27 @@ those_who_wait_leave_room_for_a_burst(void **state)
 	world_destroy(w);
 }
 
+/* The first of them have all that they may hold before the others come, and those take what is then
+ * left to all. */
+static void
+those_who_wait_leave_room_for_a_burst_whoever_came_first(void **state)
+{
+	const uint32_t waiting = 100, victim = waiting;
+	struct world *w = world_create();
+
+	open_peers(w, 0, waiting + 1);
+	w->waits = true;
+	for (uint32_t n = 0; n < waiting * 60; n++) {
+		send_window(w, n / 60, FULL);
+		turn(w);
+	}
+	check(refused(w) > 0);
+	send_window(w, victim, 14 * FULL);
+	check_eq(w->peer[victim].acked, w->peer[victim].next);
+	w->waits = false;
+	world_destroy(w);
+}
+
 static void
 who_stops_filling_a_wide_window_gives_it_back(void **state)
 {
@@ -527,6 +548,7 @@ main(void)
 		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
 		cmocka_unit_test(unread_data_does_not_widen_the_window),
 		cmocka_unit_test(those_who_wait_leave_room_for_a_burst),
+		cmocka_unit_test(those_who_wait_leave_room_for_a_burst_whoever_came_first),
 		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
 		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
