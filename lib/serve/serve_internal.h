@@ -186,7 +186,7 @@ enum parse_step {
 
 void conns_parse(struct serve *sv);
 /* Visit it once more, in the next pass. */
-void session_again(struct serve *sv, struct session *ss);
+void session_requeue(struct serve *sv, struct session *ss);
 void datagrams_parse(struct serve *sv);
 /* What was not parsed stays for the next turn. */
 void datagrams_keep_rest(struct serve *sv);

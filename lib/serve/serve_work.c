@@ -123,7 +123,7 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_goes_on(sv, ss) || ss->line_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
-		session_again(sv, ss);
+		session_requeue(sv, ss);
 		return false;
 	}
 	ss->aside = ASIDE_NONE;

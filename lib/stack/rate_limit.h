@@ -18,7 +18,7 @@ struct rate_limit {
 #define RATE_LIMIT_NS           (10ull * 1000000)
 #define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
 #define NEIGH_REPLIES_MAX       10u  /* answers to neighbours, the same... */
-#define NEIGHBOURS              256u /* ... of a 256th of all stations */
+#define NEIGH_LIMITS            256u /* ... of a 256th of all stations */
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
 #define PMTU_REPORTS_SHARED_MAX 32u /* reports of a path MTU told to other cores, the same */

@@ -115,10 +115,10 @@ struct stack {
 	uint32_t announce_round; /* of announcements of our addresses, seen by this core */
 	uint32_t announces_left; /* of that round, if it is ours */
 	uint64_t announce_at_ns; /* the next */
-	struct rate_limit echoes, pmtu_limit, neighbours[NEIGHBOURS]; /* by the station that asks */
-	uint64_t pmtu_cursor;                                         /* in cfg.pmtu_reports */
-	struct classified *in;                                        /* of this turn */
-	bool rx_backlog;     /* it took all the frames it had room for, so more may be waiting */
+	struct rate_limit echo_limit, pmtu_limit, neigh_limit[NEIGH_LIMITS]; /* by the asking MAC */
+	uint64_t pmtu_cursor;  /* in cfg.pmtu_reports */
+	struct classified *in; /* of this turn */
+	bool rx_backlog;       /* it took all the frames it had room for, so more may be waiting */
 	uint32_t tx_credits; /* received frames that may still become their own answer this turn */
 	uint32_t datagram_first; /* of datagrams[]: where those of this turn begin */
 	uint32_t datagram_count;
@@ -256,7 +256,7 @@ bool route_uses(const struct stack *s, const struct ip_addr *ip);
 /* Which of our addresses speaks to dst when we begin: enum local. */
 uint8_t local_addr_select(const struct stack *s, const struct ip_addr *dst);
 
-bool neighbour_rationed(struct stack *s, const uint8_t mac[6]); /* it has had all its answers */
+bool neigh_reply_limited(struct stack *s, const uint8_t mac[6]); /* it has had all its answers */
 /* Ask who has ip; tell all who we are. False: there is no room. */
 bool arp_send_request(struct stack *s, const struct ip_addr *ip);
 bool nd_send_solicit(struct stack *s, const struct ip_addr *ip);

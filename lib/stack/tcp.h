@@ -48,7 +48,7 @@ static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a lin
 struct stall {
 	uint64_t recorded_ns; /* 0: never */
 	uint32_t goal;
-	uint8_t held; /* enum held: of what the goal is a number */
+	uint8_t kind; /* enum evict_kind: what the goal is a number of */
 };
 
 /* What is left of each pool when it runs short. */

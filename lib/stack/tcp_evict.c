@@ -28,7 +28,7 @@
 enum evict_kind {
 	EVICT_NONE,
 	EVICT_SLOW_READER, /* queued bytes */
-	HELD_WAITING,      /* requests behind them */
+	EVICT_WAITING,     /* requests behind them */
 	EVICT_SLOW_WRITER  /* out-of-order data */
 };
 
@@ -79,7 +79,7 @@ evict_candidate(const struct evict *e, const struct conn *c)
 	if (!e->frames_short)
 		return EVICT_NONE;
 	if (c->tx.bytes > 0 && c->rx.frames > 0)
-		return HELD_WAITING;
+		return EVICT_WAITING;
 	return c->rx.ooo_frames > 0 ? EVICT_SLOW_WRITER : EVICT_NONE;
 }
 
@@ -92,12 +92,12 @@ weight(const struct conn *c)
 
 /* How far it has got with what it holds. */
 static uint32_t
-got_to(const struct conn *c, enum evict_kind kind)
+progress_of(const struct conn *c, enum evict_kind kind)
 {
-	switch (held) {
+	switch (kind) {
 	case EVICT_SLOW_READER:
 		return c->snd_una;
-	case HELD_WAITING:
+	case EVICT_WAITING:
 		return rx_read_to(c);
 	default:
 		return c->rcv_nxt;
@@ -107,12 +107,12 @@ got_to(const struct conn *c, enum evict_kind kind)
 /* How much further it must have got when it is looked at again: who moves a segment at a time could
  * keep the rest for hours. */
 static uint32_t
-must_get_on(const struct conn *c, enum evict_kind kind)
+progress_due(const struct conn *c, enum evict_kind kind)
 {
-	switch (held) {
+	switch (kind) {
 	case EVICT_SLOW_READER:
 		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
-	case HELD_WAITING:
+	case EVICT_WAITING:
 		return max_u32(1, c->rx.bytes / EVICT_PART);
 	default:
 		return max_u32(c->mss, c->ooo_bytes / EVICT_PART);
@@ -122,8 +122,8 @@ must_get_on(const struct conn *c, enum evict_kind kind)
 static void
 stall_record(const struct stack *s, const struct conn *c, enum evict_kind kind, struct stall *st)
 {
-	st->goal = got_to(c, kind) + must_get_on(c, kind);
-	st->held = (uint8_t)held;
+	st->goal = progress_of(c, kind) + progress_due(c, kind);
+	st->kind = (uint8_t)kind;
 	st->recorded_ns = s->now_ns;
 }
 
@@ -137,15 +137,15 @@ is_stalled(const struct stack *s, const struct conn *c, enum evict_kind kind)
 
 	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
 	 * up its slot's last. */
-	if (st->recorded_ns < e->since_ns || st->held != held) {
-		stall_record(s, c, held, st);
+	if (st->recorded_ns < e->since_ns || st->kind != kind) {
+		stall_record(s, c, kind, st);
 		return false;
 	}
 	if (s->now_ns - st->recorded_ns < EVICT_STALL_NS)
 		return false;
-	moved = !seq_before(got_to(c, kind), st->goal);
+	moved = !seq_before(progress_of(c, kind), st->goal);
 	if (moved)
-		stall_record(s, c, held, st);
+		stall_record(s, c, kind, st);
 	return !moved;
 }
 
