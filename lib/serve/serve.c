@@ -1,4 +1,4 @@
-#include "serve_internal.h"
+#include "serve_begun.h"
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
@@ -66,8 +66,11 @@ read_buf_free(struct serve *sv, struct session *ss)
 void
 session_release(struct serve *sv, struct session *ss)
 {
-	if (ss->filling)
+	begun_leave(sv, ss);
+	if (ss->filling) {
 		store_abandon(sv->store, &ss->fill);
+		begun_give(sv, ss);
+	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);
 	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
@@ -118,6 +121,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	messages_create(sv, region);
 	admin_create(sv, region);
 	gets_fast_create(sv);
+	begun_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
 	return sv;
@@ -178,6 +182,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	sv->turn++;
 	chunks_check(sv);
 	pins_check(sv);
+	begun_press(sv);
 	fills_check(sv);
 	admin_turn(sv);
 	datagrams_restart(sv);

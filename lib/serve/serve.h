@@ -65,7 +65,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(WORK_NS, "time such work takes, about: long replies, copies of large values")            \
 	X(WORK_WAITS, "connections put off because the turn's share of such work was done")        \
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
-	X(CONN_SLOW_BODY, "connections reset: body stalled under memory pressure")                 \
+	X(CONN_SLOW_BODY, "connections reset: a body too slow for the memory others wait for")     \
+	X(BEGUN_WAITS, "values not begun at once: others are being sent for which there is more")  \
 	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \

@@ -6,6 +6,7 @@
  * the two are CR LF is judged at the end (memcached does the same).
  */
 #include "serve_execute.h"
+#include "serve_begun.h"
 
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */
@@ -33,6 +34,13 @@ memory_wait(struct serve *sv, struct session *ss)
 	return true;
 }
 
+void
+session_go_on(struct serve *sv, struct session *ss)
+{
+	ss->memory_wait_turns = 0;
+	begun_leave(sv, ss);
+}
+
 bool
 op_wait_memory(struct serve *sv, struct op *op)
 {
@@ -44,6 +52,23 @@ op_wait_memory(struct serve *sv, struct op *op)
 	return true;
 }
 
+/* Within the share of memory of values that are begun, and when it is its turn. */
+static enum store_result
+share_begin(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	enum store_result r;
+
+	if (unlikely(!begun_take(sv, ss, &op->req))) {
+		begun_wait(sv, ss, op);
+		return STORE_NOT_YET;
+	}
+	r = storage_begin(sv, op, &ss->fill);
+	if (unlikely(r != STORE_OK))
+		begun_give(sv, ss);
+	return r;
+}
+
 enum exec_status
 body_begin(struct serve *sv, struct op *op)
 {
@@ -52,11 +77,12 @@ body_begin(struct serve *sv, struct op *op)
 	enum store_result r = STORE_OK;
 
 	if (req->verb != MC_BAD) {
-		r = storage_begin(sv, op, &ss->fill);
+		r = share_begin(sv, op);
 		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss))
 			return EXEC_RETRY;
 	}
-	ss->memory_wait_turns = 0;
+	if (unlikely((ss->memory_wait_turns | ss->ticket) != 0))
+		session_go_on(sv, ss);
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
@@ -84,7 +110,17 @@ fills_memory_pressure(struct serve *sv)
 	sv->fills_pressure_s = sv->clock.now_s;
 }
 
-/* Has its value stood still since it was noted, long ago? Whoever has got on is noted anew. */
+/* What it must have got on by: who sends a segment now and then would keep the rest for hours. */
+static uint32_t
+fill_least(const struct fill *f)
+{
+	const uint32_t part = f->value_len / FILL_PART;
+
+	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
+}
+
+/* Is its value too slow for what it holds since it was noted, long ago? Whoever is not is noted
+ * anew. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
@@ -94,7 +130,7 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 	if (n->second >= sv->fills_pressure_since_s && n->second != 0 && n->fills == ss->fills) {
 		if (now_s - n->second < FILL_STALE_S)
 			return false;
-		if (ss->fill.filled - n->filled < FILL_PROGRESS_MIN_BYTES)
+		if (ss->fill.filled - n->filled < fill_least(&ss->fill))
 			return true;
 	}
 	*n = (struct fill_progress){now_s, ss->fills, ss->fill.filled};
@@ -102,7 +138,7 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 }
 
 /* A value that is begun has its memory, whether or not its bytes come: with too little of it, the
- * first one found whose client has sent less than a segment for seconds is given up, one a turn. */
+ * first one found whose client has sent too little for seconds is given up, one a turn. */
 void
 fills_check(struct serve *sv)
 {
@@ -198,6 +234,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);
 	ss->filling = false;
+	begun_give(sv, ss);
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

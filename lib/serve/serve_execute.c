@@ -190,8 +190,8 @@ execute_flush_all(struct serve *sv, struct op *op)
 		return EXEC_RETRY;
 	else
 		flush_refuse(sv, op);
-	if (ss != NULL)
-		ss->memory_wait_turns = 0;
+	if (ss != NULL && unlikely(ss->memory_wait_turns != 0))
+		session_go_on(sv, ss);
 	return EXEC_DONE;
 }
 
@@ -333,8 +333,8 @@ op_retry(struct serve *sv, uint32_t i)
 	struct op *op = &sv->ops[i];
 	const enum exec_status a = executors[op->req.verb](sv, op);
 
-	if (a != EXEC_RETRY)
-		op->session->memory_wait_turns = 0;
+	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
+		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
 		op_defer_or_close(sv, i, a);
 }

@@ -90,6 +90,8 @@ struct serve {
 	uint32_t fills_pressure_s; /* when somebody last found no memory for a value; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
+	struct list begun_queue;      /* sessions that wait to begin a value, first come first... */
+	_Atomic uint64_t begun_first; /* ... the first one's ticket, read by all cores */
 	struct session *requeue;
 
 	bool unprobed; /* some operation may not be on its way yet */
@@ -216,6 +218,7 @@ uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
+#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
 #define FILL_SCAN_MAX           64u
 #define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
 
@@ -225,6 +228,8 @@ void fills_check(struct serve *sv);
 /* The store is not ready for the connection's request: its bytes go into a read buffer, to be read
  * again next turn. False: there is none. */
 bool session_wait(struct serve *sv, struct session *ss);
+/* It waits no more. */
+void session_go_on(struct serve *sv, struct session *ss);
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 /* There will be memory for this one, whose body is here: it is read again next turn. False: it
  * cannot wait. */

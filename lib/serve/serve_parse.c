@@ -4,7 +4,7 @@
  * A connection is visited once a pass. What it is owed is checked before each operation: room in
  * the batch, its share of the turn, room for one more reply.
  */
-#include "serve_internal.h"
+#include "serve_begun.h"
 #include "serve_stream.h"
 
 void
@@ -364,6 +364,19 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
+/* Does its request wait on? Memory comes from turn to turn, not within one. */
+static __attribute__((noinline)) bool
+waits_on(struct serve *sv, struct session *ss)
+{
+	const enum begun_turn look = begun_look(sv, ss);
+
+	if (look == BEGUN_GO && ss->memory_wait_last_turn != sv->turn)
+		return false;
+	if (look != BEGUN_LATER)
+		session_requeue(sv, ss);
+	return true;
+}
+
 /* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
 static void
 conn_parse(struct serve *sv, struct session *ss)
@@ -383,10 +396,8 @@ conn_parse(struct serve *sv, struct session *ss)
 		session_active(sv, ss);
 	if (unlikely(ss->aside != ASIDE_NONE) && !aside_visit(sv, ss))
 		return;
-	if (unlikely(ss->memory_wait_turns != 0) && ss->memory_wait_last_turn == sv->turn) {
-		session_requeue(sv, ss); /* memory comes from turn to turn, not within one */
+	if (unlikely(ss->memory_wait_turns != 0) && waits_on(sv, ss))
 		return;
-	}
 	if (!reply_resume(sv, ss))
 		return;
 	do

@@ -36,6 +36,11 @@ struct serve_shared {
 	/* When pinned values last filled some core's retire list, whoever's clients pin them; ns.
 	 * Relaxed: a hint. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
+	/* Of all cores (serve_begun.c): sessions that wait to begin a value... */
+	_Atomic uint32_t begun_waiting;
+	/* ... what begun values hold, in bytes, and tickets given out so far. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t begun_bytes;
+	_Atomic uint64_t begun_tickets;
 };
 
 /* One more connection, unless info.conns_max are there already (0: any number). */

@@ -179,6 +179,8 @@ struct conn *conn_connect(struct stack *s, const struct conn_target *to);
 struct view conn_peek(const struct conn *c);
 /* Move the read position; bytes stay valid until stack_release(). n <= conn_peek().len. */
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);
+/* Bytes that wait there, all told. */
+uint32_t conn_unread(const struct conn *c);
 bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
 
 /* Is there room to queue a few replies? If not, the connection becomes ready again when

@@ -51,6 +51,12 @@ conn_advance(struct stack *s, struct conn *c, uint32_t n)
 		rx_read(s, c, n);
 }
 
+uint32_t
+conn_unread(const struct conn *c)
+{
+	return c->rx.bytes;
+}
+
 bool
 conn_eof(const struct conn *c)
 {

@@ -177,6 +177,23 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	return true;
 }
 
+#define BEGUN_PART 4u /* of memory */
+
+bool
+store_too_large(const struct store_core *sc, uint32_t value_len)
+{
+	return value_len > store_value_max(sc->store);
+}
+
+uint64_t
+store_begun_max(const struct store_core *sc)
+{
+	const size_t limit = atomic_load_explicit(&sc->store->limit_bytes, memory_order_relaxed);
+	const uint64_t part = limit / BEGUN_PART, one = store_value_max(sc->store);
+
+	return part > one ? part : one;
+}
+
 /* As without a limit: half of the memory; but the reserve has places for one of the default size in
  * any case. */
 static uint32_t

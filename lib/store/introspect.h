@@ -100,6 +100,12 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
  * False: less than STORE_LIMIT_MIN, or more than there is. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
+/* Is a value of so many bytes more than may be stored under the limit that holds now? */
+bool store_too_large(const struct store_core *sc, uint32_t value_len);
+/* What values that are begun and not ended should take of the memory, all together: a quarter under
+ * that limit, or one of the largest size. */
+uint64_t store_begun_max(const struct store_core *sc);
+
 #define STORE_ANY_CLASS 0u /* whichever has most pages */
 
 /* Take a page's memory from one class for another: what lies in one of from's is evicted in the

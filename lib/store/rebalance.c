@@ -172,8 +172,8 @@ recipient_class(const struct slab *sl)
 	return need;
 }
 
-/* A page of who can best spare one. A class may have none but pages with something pinned: then of
- * the next. */
+/* A page of who can best spare one. A class may have none but pages with something pinned, or that
+ * are being filled: then of the next. */
 static bool
 evacuate_donor(struct slab *sl)
 {
@@ -186,8 +186,6 @@ evacuate_donor(struct slab *sl)
 			return false;
 		if (slab_evacuate_start(sl, donor))
 			return true;
-		if (slab_class_pinned(&sl->classes[donor]) == 0)
-			return false;
 		tried[donor] = true;
 	}
 	return false;

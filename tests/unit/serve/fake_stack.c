@@ -142,6 +142,16 @@ conn_advance(struct stack *s, struct conn *c, uint32_t n)
 	s->spent = g;
 }
 
+uint32_t
+conn_unread(const struct conn *c)
+{
+	uint32_t bytes = 0;
+
+	for (const struct segment *g = c->head; g != NULL; g = g->next)
+		bytes += g->len - g->read;
+	return bytes;
+}
+
 bool
 conn_eof(const struct conn *c)
 {

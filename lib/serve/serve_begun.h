@@ -1,0 +1,31 @@
+/*
+ * serve_begun.h - the share of memory of values whose bytes are still to come (serve_begun.c).
+ *
+ * Private to lib/serve.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_BEGUN_H
+#define CLOCKOO_SERVE_BEGUN_H
+
+#include "serve_internal.h"
+
+enum begun_turn {
+	BEGUN_GO,    /* read the request again */
+	BEGUN_NEXT,  /* the first in the queue */
+	BEGUN_LATER, /* who leaves the queue in front of it wakes it, or its own text */
+};
+
+void begun_create(struct serve *sv);
+/* A part of the share for the connection's value, until begun_give(). False: it has to wait, or
+ * others do since before. */
+bool begun_take(struct serve *sv, struct session *ss, const struct mc_req *req);
+void begun_give(struct serve *sv, struct session *ss);
+/* Into the queue, and out of it; nothing happens if it is there already, or is not. */
+void begun_wait(struct serve *sv, struct session *ss, const struct op *op);
+void begun_leave(struct serve *sv, struct session *ss);
+enum begun_turn begun_look(const struct serve *sv, const struct session *ss);
+/* Each turn: while anybody waits, whoever holds a part must get on. */
+void begun_press(struct serve *sv);
+
+#endif
