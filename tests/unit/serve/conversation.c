@@ -9,13 +9,16 @@ turns(struct rig *rig, uint32_t n)
 		rig_turn(rig);
 }
 
-static void
+void
 empty_cache(struct rig *rig)
 {
 	struct conn *c = rig_open(rig);
+	uint32_t n = 0;
 
-	rig_receive_text(rig, c, "flush_all noreply\r\n");
-	turns(rig, 1);
+	rig_receive_text(rig, c, "flush_all\r\n");
+	for (; n < FLUSH_TURNS && rig_sent(c, NULL)[0] == '\0'; n++)
+		rig_turn(rig);
+	check_str(rig_sent(c, NULL), "OK\r\n");
 	rig_lose(rig, c);
 }
 

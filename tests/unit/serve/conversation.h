@@ -11,11 +11,15 @@
 
 #include "fake_stack.h"
 
+#define FLUSH_TURNS 1000u /* a flush that finds no free generation waits for the sweep */
+
 struct row {
 	const char *in;
 	const char *out;
 };
 
+/* By flush_all, over as many turns as it waits. */
+void empty_cache(struct rig *rig);
 void rows_hold(struct rig *rig, const struct row *rows, size_t count);
 #define ROWS_HOLD(rig, rows) rows_hold(rig, rows, sizeof(rows) / sizeof((rows)[0]))
 
