@@ -35,7 +35,7 @@ measure(struct load_program *p)
 		status = refuse(&err);
 	else if (atomic_load(&p->interrupted))
 		status = 1;
-	if (!load_output_files(p, &late))
+	if (!load_output_file(p, &late))
 		status = refuse(&late);
 	if (p->report->wrong != 0)
 		status = EXIT_WRONG;

@@ -76,9 +76,8 @@ static const struct row rows[] = {
 	{"sweep-from", ROW_REAL, AT(sweep_from), 1, 1e9, "N", "the first rate of a sweep (50k)"},
 	{"vary", ROW_VARY, 0, 0, 0, "WHAT=LIST",
 	 "one run, or sweep, for each: connections=1,10,50 or depth=1,8,32"},
-	{"json", ROW_TEXT, AT(json), 0, FIELD_SIZE(json), "FILE", "write the results as JSON"},
-	{"plot", ROW_TEXT, AT(plot), 0, FIELD_SIZE(plot), "FILE",
-	 "plot latency against throughput, as PNG"},
+	{"json", ROW_TEXT, AT(json), 0, FIELD_SIZE(json), "FILE",
+	 "write the results as JSON, which charts.py draws"},
 	{"seed", ROW_COUNT, AT(seed), 0, 4e9, "N", "seed of the random numbers (1)"},
 	{"quiet", ROW_FLAG, AT(quiet), 0, 0, NULL, "no progress on stderr"},
 };

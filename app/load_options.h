@@ -47,7 +47,7 @@ struct load_options {
 	uint32_t vary; /* enum load_vary */
 	uint32_t vary_count;
 	uint32_t vary_values[LOAD_VARY_MAX];
-	char json[CONFIG_PATH_BYTES], plot[CONFIG_PATH_BYTES];
+	char json[CONFIG_PATH_BYTES];
 };
 
 /* cfg: the port's part, finished. */

@@ -1,5 +1,4 @@
 #include "load_output.h"
-#include "load/load_plot.h"
 #include "version.h"
 
 #include <errno.h>
@@ -94,11 +93,10 @@ write_json(FILE *out, const struct load_program *p)
 	return ferror(out) == 0;
 }
 
-/* write says whether all of it went out. */
-static bool
-file_written(const char *option, const char *name, const struct load_program *p,
-	     bool (*write)(FILE *out, const struct load_program *p), struct error *err)
+bool
+load_output_file(const struct load_program *p, struct error *err)
 {
+	const char *name = p->options.json;
 	FILE *out;
 	bool good;
 
@@ -106,21 +104,8 @@ file_written(const char *option, const char *name, const struct load_program *p,
 		return true;
 	out = fopen(name, "w");
 	if (out == NULL)
-		return error_set(err, "--%s: cannot write %s: %s", option, name, strerror(errno));
-	good = write(out, p);
+		return error_set(err, "--json: cannot write %s: %s", name, strerror(errno));
+	good = write_json(out, p);
 	return (fclose(out) == 0 && good) ||
-	       error_set(err, "--%s: cannot write %s: %s", option, name, strerror(errno));
-}
-
-static bool
-write_plot(FILE *out, const struct load_program *p)
-{
-	return load_plot_write(out, p->report, p->picture);
-}
-
-bool
-load_output_files(const struct load_program *p, struct error *err)
-{
-	return file_written("json", p->options.json, p, write_json, err) &&
-	       file_written("plot", p->options.plot, p, write_plot, err);
+	       error_set(err, "--json: cannot write %s: %s", name, strerror(errno));
 }

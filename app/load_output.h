@@ -1,5 +1,5 @@
 /*
- * load_output.h - what clockoo-load says at the end: counts, the JSON file, the plot.
+ * load_output.h - what clockoo-load says at the end: counts and the JSON file.
  *
  * Thread: main, or the coordinator before it ends.
  * Errors: struct error: a file that cannot be written.
@@ -13,6 +13,7 @@
 void load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth);
 /* Counts of the last run, and the first wrong value if there was one. */
 void load_output_counts(const struct load_program *p);
-bool load_output_files(const struct load_program *p, struct error *err);
+/* --json, if it was given. */
+bool load_output_file(const struct load_program *p, struct error *err);
 
 #endif

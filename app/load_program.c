@@ -1,7 +1,6 @@
 #include "load_program.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
-#include "load/load_plot.h"
 #include "load_coordinator.h"
 #include "stack/neigh_table.h"
 
@@ -110,7 +109,6 @@ static size_t
 block_bytes(const struct stack_config *stack, const struct load_config *load)
 {
 	return neigh_table_bytes() + sizeof(struct load_result) + sizeof(struct load_report) +
-	       LOAD_PLOT_BYTES +
 	       load->cores * (stack_bytes(stack) + load_core_bytes(load) + 2 * PAGE_BYTES) +
 	       5 * PAGE_BYTES;
 }
@@ -169,7 +167,6 @@ build(struct load_program *p, struct stack_config *stack_cfg, struct load_config
 	neigh = neigh_table_create(&region);
 	p->merged = region_take(&region, sizeof *p->merged, PAGE_BYTES);
 	p->report = region_take(&region, sizeof *p->report, PAGE_BYTES);
-	p->picture = region_take(&region, LOAD_PLOT_BYTES, PAGE_BYTES);
 	for (uint32_t i = 0; i < p->config.cores; i++) {
 		struct port *port = nic_port(&p->nic, i);
 		struct stack *stack = stack_create(&region, stack_cfg, port, neigh);

@@ -43,7 +43,6 @@ struct load_program {
 	/* the coordinator's */
 	struct load_result *merged;
 	struct load_report *report;
-	uint8_t *picture; /* LOAD_PLOT_BYTES */
 	double knee_rate; /* of the last sweep */
 	bool failed;
 	struct error error;

@@ -134,7 +134,9 @@ load_page(void)
 	     ".PP\nThe highest rate that answers 99 of 100 requests within a millisecond, for two "
 	     "numbers of connections:\n.PP\n.nf\n"
 	     "clockoo\\-load ... \\-\\-sweep p99=1ms \\-\\-vary connections=1,50 "
-	     "\\-\\-json f.json \\-\\-plot f.png\n.fi");
+	     "\\-\\-json f.json\n/usr/share/clockoo/charts.py f.json\n.fi\n"
+	     "The second command draws latency against throughput (f.svg); it needs "
+	     "python3\\-matplotlib.");
 	puts(".SH EXIT STATUS\n0 if every value was right, 2 if one was wrong, 1 if it could not "
 	     "run or not to its end.\n"
 	     ".SH SEE ALSO\n.BR clockoo (8)");

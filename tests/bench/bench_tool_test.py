@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
+import charts  # noqa: E402
 import budget  # noqa: E402
 import flood_bench  # noqa: E402
 import links  # noqa: E402
@@ -200,19 +201,44 @@ class MergeTest(unittest.TestCase):
         figures = json.loads(out.read_text())
         self.assertEqual((figures["insert_ns_1w_at_950"], figures["miss_clockoo_at_2.5"]), (200, 32))
         self.assertEqual(len(figures["pieces"]), 2)
-        points = {}
         for name in ("insert", "miss"):
-            root = xml.etree.ElementTree.parse(self.folder / "plots" / f"{name}.svg").getroot()
-            points[name] = len(root.findall("{http://www.w3.org/2000/svg}circle"))
+            xml.etree.ElementTree.parse(self.folder / "plots" / f"{name}.svg")
+        points = {name: sum(len(line.get_xdata()) for line in chart.axes[0].lines)
+                  for name, chart in bench_plot.charts_of(figures).items()}
         self.assertEqual(points, {"insert": 2, "miss": 2})
+
+    def test_files_of_either_program_are_drawn(self):
+        point = {"connections": 0, "depth": 256, "offered_per_s": 0, "requests_per_s": 1e6,
+                 "mean_us": 0, "p50_us": 9, "p99_us": 20}
+        slower = point | {"offered_per_s": 9e5, "requests_per_s": 7e5}
+        loaded = self.folder / "udp.json"
+        loaded.write_text(json.dumps({"settings": {}, "points": [point, slower]}))
+        drawn = charts.load_chart(json.loads(loaded.read_text())).axes[0]
+        self.assertEqual([(line.get_label(), list(line.get_xdata()), list(line.get_ydata()))
+                          for line in drawn.lines],
+                         [(name, [7e5, 1e6], [y, y]) for name, y in (("mean", 0.1), ("p50", 9), ("p99", 20))])
+        self.assertEqual(drawn.get_yscale(), "log")
+        words = ["plot", str(loaded), self.piece("a", clockoo_udp_get_mops=12), "--plot", str(self.folder)]
+        self.assertEqual(bench_main.main(words), 0)
+        for name in ("udp", "vs"):
+            xml.etree.ElementTree.parse(self.folder / f"{name}.svg")
+        self.assertEqual(bench_main.main([*words, "--format", "png"]), 0)
+        self.assertEqual(charts.main([str(loaded), "--format", "png", "--out", str(self.folder)]), 0)
+        self.assertEqual((self.folder / "udp.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        loaded.write_text("{}")
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(charts.main([str(loaded)]), 1)
+        loaded.write_text("[1,")
+        self.assertEqual(bench_main.main(["plot", str(loaded)]), 1)
 
     def test_a_higher_figure_is_drawn_higher(self):
         series = bench_plot.insert_series({"insert_ns_2w_at_950": 200, "insert_ns_2w_at_100": 50})
         self.assertEqual(series, {"2 writers": [(10, 50), (95, 200)]})
-        points = bench_plot.chart("t", "x", "y", series).split('points="')[1].split('"')[0].split()
-        (low_x, low_y), (high_x, high_y) = [map(float, p.split(",")) for p in points]
+        axes = charts.line_chart("t", "x", "y", series).axes[0]
+        (low_x, low_y), (high_x, high_y) = axes.transData.transform(axes.lines[0].get_xydata())
         self.assertLess(low_x, high_x)
-        self.assertLess(high_y, low_y)
+        self.assertLess(low_y, high_y)
+        self.assertEqual((axes.get_xlim()[0], axes.get_ylim()[0]), (0, 0))
 
     def test_what_cannot_be_merged_is_refused(self):
         quick = self.folder / "quick"
@@ -567,7 +593,9 @@ class VsTest(unittest.TestCase):
         groups = bench_plot.vs_groups(figures)
         self.assertEqual(groups["tcp_get"][:2], [("clockoo", 10), ("memcached", 0.1)])
         self.assertEqual(len(groups), 4)
-        xml.etree.ElementTree.fromstring(bench_plot.bars("t", groups))
+        drawn = charts.bar_chart("t", groups).axes[0]
+        self.assertEqual([bar.get_width() for bar in drawn.patches],
+                         [value for rows in groups.values() for _, value in rows])
 
     def test_no_appliance_of_a_bench_reads_the_configuration_of_its_machine(self):
         commands = []

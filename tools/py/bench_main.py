@@ -13,6 +13,7 @@ import time
 import bench_plot
 import budget
 import build_tree
+import charts
 import flood_bench
 import idle_bench
 import links
@@ -67,11 +68,12 @@ def build_net(*others):
 
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/bench")
-    parser.add_argument("what", choices=[*MEASURES, "merge"])
+    parser.add_argument("what", choices=[*MEASURES, "merge", "plot"])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--format", choices=charts.FORMATS, default=charts.FORMATS[0])
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
     parser.add_argument("--part", action="append")
@@ -86,8 +88,8 @@ def arguments(argv):
             parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
     if parsed.what != "sla" and (parsed.vary or parsed.avg or parsed.p99):
         parser.error("--vary, --avg and --p99 are for sla")
-    if (parsed.what == "merge") != bool(parsed.files):
-        parser.error("files are for merge, and merge needs some")
+    if (parsed.what in ("merge", "plot")) != bool(parsed.files):
+        parser.error("files are for merge and plot, which need some")
     if parsed.libcuckoo is not None:
         parsed.libcuckoo = pathlib.Path(parsed.libcuckoo).absolute()
         if not (parsed.libcuckoo / "libcuckoo/cuckoohash_map.hh").exists():
@@ -124,7 +126,11 @@ def merge(args):
     figures = merged(args.files)
     keep(args.json, figures)
     if args.plot is not None:
-        bench_plot.plot(figures, args.plot)
+        bench_plot.plot(figures, args.plot, args.format)
+
+
+def plot(args):
+    bench_plot.plot_files(args.files, args.plot or pathlib.Path(), args.format)
 
 
 def build_request():
@@ -210,7 +216,7 @@ def measure(args):
           f"load {here['load_before']}, {here['date']}", flush=True)
     figures = MEASURES[args.what](args, keep_figures)
     if args.plot is not None:
-        bench_plot.plot(figures, args.plot)
+        bench_plot.plot(figures, args.plot, args.format)
     say(f"all in {time.monotonic() - start:.0f} s")
 
 
@@ -218,7 +224,7 @@ def main(argv):
     args = arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        (merge if args.what == "merge" else measure)(args)
+        {"merge": merge, "plot": plot}.get(args.what, measure)(args)
     except Failed as failed:
         say(str(failed))
         return 1

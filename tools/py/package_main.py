@@ -40,7 +40,8 @@ DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMM
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
-CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "))
+CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
+          ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
 # Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
 DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
 # kill is what the unit reloads with.
@@ -109,6 +110,7 @@ def contents(build, number):
     files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
+    files["usr/share/clockoo/charts.py"] = ((ROOT / "tools/py/charts.py").read_bytes(), 0o755)
     files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
     files[f"usr/share/man/man8/{NIC_PAGE}.gz"] = (packed((ROOT / "tools/debian" / NIC_PAGE).read_bytes()),
                                                   0o644)
@@ -143,7 +145,7 @@ def control(number, arch, needs, files):
     kb = sum((len(data) + 1023) // 1024 for data, _ in files.values())
     return (f"Package: {NAME}\nVersion: {number}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
             f"Installed-Size: {kb}\nDepends: {needs}\nRecommends: ethtool, pciutils\n"
-            f"Suggests: dpdk, driverctl\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
+            f"Suggests: dpdk, driverctl, python3-matplotlib\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
 
 
 def write(path, data, mode):
