@@ -19,6 +19,14 @@ config_man_text(FILE *out, const char *text)
 }
 
 void
+config_man_title(FILE *out, const char *name, const char *section, const char *version,
+		 const char *words)
+{
+	fprintf(out, ".TH %s %s \"\" \"Clockoo %s\" \"Clockoo\"\n.SH NAME\n%s \\- %s\n", name,
+		section, version, name, words);
+}
+
+void
 config_man_head(FILE *out, char letter, const char *name, const char *arg)
 {
 	fputs(".TP\n", out);

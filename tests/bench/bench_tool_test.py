@@ -606,7 +606,7 @@ class VsTest(unittest.TestCase):
         bed.start_appliance(types.SimpleNamespace(name="n"), types.SimpleNamespace(
             iface="i", host="h"))
         vs = vs_bed.VsBed.__new__(vs_bed.VsBed)
-        vs.app = pathlib.Path("x")
+        vs.build = pathlib.Path("x")
         for command in (*commands, vs._app()):
             self.assertEqual(command[1:3], ["--config", "none"])
         self.assertEqual(len(commands), 1)

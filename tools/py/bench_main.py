@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 
@@ -49,10 +48,7 @@ def build_store(libcuckoo):
     folder = folder_of_builds()
     option = f"-Dlibcuckoo={libcuckoo or ''}"
     if (folder / "build.ninja").exists():
-        done = subprocess.run(["meson", "configure", str(folder), option], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            raise Failed(done.stdout + done.stderr)
+        build_tree.configure(folder, option)
     build_tree.build(folder, [*build_tree.RELEASE, option],
                      targets=[f"tests/bench/store/{name}" for name in store_bench.PROGRAMS])
     return folder / "tests/bench/store"
@@ -168,7 +164,7 @@ def measure_idle(args, keep_figures):
     return idle_bench.measure(build_clockoo(), args.quick, keep_figures)
 
 
-VS_TARGETS = ["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
+VS_TARGETS = ["app/clockoo", "tests/load/clockoo-load", "tests/bench/bench_request",
               *(f"tests/bench/net/{p}" for p in ("ask", "bench_cores", "bench_wire", "cpu_pair",
                                               "port_echo"))]
 
@@ -190,7 +186,7 @@ def measure_vs(args, keep_figures):
 
 def measure_sla(args, keep_figures):
     limits = {"avg": args.avg or "1ms", "p99": args.p99 or "1ms"}
-    return sla_bench.measure(build_clockoo("app/clockoo-load") / "app", args.quick, args.vary, limits,
+    return sla_bench.measure(build_clockoo("tests/load/clockoo-load"), args.quick, args.vary, limits,
                              keep_figures)
 
 

@@ -70,8 +70,8 @@ class SlaBed(VsBed):
 
     SIDES = ("s",)
 
-    def __init__(self, app):
-        super().__init__(None, app, ())
+    def __init__(self, build):
+        super().__init__(None, build, ())
 
     def make(self, ledger):
         self.settle(ledger)
@@ -178,11 +178,11 @@ class SlaBench(Figures):
                   "latencies and knees are the machine's, not the appliance's alone", flush=True)
 
 
-def measure(app, quick, varies, limits, keep):
+def measure(build, quick, varies, limits, keep):
     full = [(what, values) for what, (_, values) in VARIES.items()]
     labels = {(what, value): setting(what, value)
               for what, values in varies or (QUICK_VARIES if quick else full) for value in values}
-    with SlaBed(app) as bed:
+    with SlaBed(build) as bed:
         bench = SlaBench(bed, quick, limits)
         labels = bench.leave_out(labels)
         bench.measure(labels.values())

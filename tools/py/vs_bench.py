@@ -350,8 +350,8 @@ def show_part(bench):
 
 
 def measure(programs, quick, given, keep):
-    bench_request, app = programs / "../bench_request", programs / "../../../app"
-    with VsBed(programs, app, peers_of(given, not quick)) as bed:
+    bench_request, build = programs / "../bench_request", programs / "../../.."
+    with VsBed(programs, build, peers_of(given, not quick)) as bed:
         bench = VsBench(bed, quick)
         bed.be_patient(QUICK_PATIENCE_S if quick else PATIENCE_S)
         for number, path in enumerate(given, 1):

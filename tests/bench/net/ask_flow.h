@@ -1,8 +1,9 @@
 /*
  * ask_flow.h - one socket of a kernel client that asks a cache what clockoo-load would ask it.
  *
- * Requests are drawn, written and checked by lib/load, so every server meets the same keys, values
- * and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own protocol.
+ * Requests are drawn, written and checked by tests/load, so every server meets the same keys,
+ * values and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own
+ * protocol.
  *
  * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, oldest
  * at head; over UDP a datagram's ID names its slot. Units:  bytes; ns on the caller's clock.

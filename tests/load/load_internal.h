@@ -1,5 +1,5 @@
 /*
- * load_internal.h - what load_core.c, load_udp.c and load_tcp.c share. Private to lib/load.
+ * load_internal.h - what load_core.c, load_udp.c and load_tcp.c share. Private to tests/load.
  *
  * Thread: core-local, but for issued, done and command (load_core.h).
  */
