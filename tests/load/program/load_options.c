@@ -1,5 +1,6 @@
 #include "load_options.h"
 #include "config/config_man.h"
+#include "config/options.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,154 +11,6 @@
 #define TIMEOUT_TCP_S 5 /* TCP sends again by itself, from 200 ms on */
 #define CONNS_LIMIT   100000u
 #define FLIGHTS_LIMIT (4u << 20) /* connections times depth */
-
-enum row_kind {
-	ROW_COUNT, /* uint32_t; k and m multiply by 1000 */
-	ROW_REAL,  /* double */
-	ROW_WORD,  /* uint32_t: one of words, by place */
-	ROW_TEXT,  /* char[most] */
-	ROW_FLAG,
-	ROW_SERVER,
-	ROW_POPULARITY,
-	ROW_SWEEP,
-	ROW_VARY,
-};
-
-struct row {
-	const char *name;
-	enum row_kind kind;
-	size_t at;
-	double least, most;
-	const char *arg; /* with | between the words of ROW_WORD */
-	const char *help;
-};
-
-#define AT(field)         offsetof(struct load_options, field)
-#define FIELD_SIZE(field) (double)sizeof(((struct load_options *)0)->field)
-
-static const struct row rows[] = {
-	{"server", ROW_SERVER, 0, 0, 0, "IP[:PORT]", "server address (10.99.0.1:11211)"},
-	{"transport", ROW_WORD, AT(transport), 0, 0, "udp|tcp", "(tcp)"},
-	{"protocol", ROW_WORD, AT(protocol), 0, 0, "text|meta", "(text)"},
-	{"connections", ROW_COUNT, AT(conns), 1, CONNS_LIMIT, "N",
-	 "TCP connections, all cores together (50)"},
-	{"depth", ROW_COUNT, AT(depth), 1, LOAD_WINDOW_MAX, "N",
-	 "requests in flight: per connection (1), over UDP per core (256, 4096 with a rate)"},
-	{"udp-ports", ROW_COUNT, AT(udp_ports), 1, LOAD_PORTS_MAX, "N",
-	 "UDP source ports, a power of two, for the server's RSS (16)"},
-	{"burst", ROW_COUNT, AT(burst), 1, BURST_MAX, "N",
-	 "packets per RX burst (64; over TCP a quarter of the connections)"},
-	{"no-timestamps", ROW_FLAG, AT(no_timestamps), 0, 0, NULL,
-	 "disable TCP timestamps (RFC 7323)"},
-	{"rate", ROW_REAL, AT(rate), 1, 1e9, "N",
-	 "open loop: requests per second, all cores together (closed loop)"},
-	{"arrivals", ROW_WORD, AT(arrivals), 0, 0, "constant|poisson",
-	 "arrival process of an open loop (poisson)"},
-	{"keys", ROW_COUNT, AT(keys), 1, KEYS_MAX, "N", "number of keys (1m)"},
-	{"popularity", ROW_POPULARITY, 0, 0, 0, "DIST",
-	 "uniform, zipf:S, or hot:X:Y, X % of requests to Y % of keys (uniform)"},
-	{"key-size", ROW_TEXT, AT(key_size), 0, FIELD_SIZE(key_size), "SIZE",
-	 "bytes: N, A-B, usr or etc (16)"},
-	{"value-size", ROW_TEXT, AT(value_size), 0, FIELD_SIZE(value_size), "SIZE",
-	 "bytes: N, A-B, usr or etc (32)"},
-	{"sets", ROW_REAL, AT(sets), 0, 100, "PERCENT", "of the requests are sets (5)"},
-	{"deletes", ROW_REAL, AT(deletes), 0, 100, "PERCENT", "of the requests are deletes (0)"},
-	{"multiget", ROW_COUNT, AT(multiget), 1, MULTIGET_MAX, "N", "keys per get (1)"},
-	{"seconds", ROW_REAL, AT(seconds), 0.001, 86400, "S", "seconds to measure per run (5)"},
-	{"warmup", ROW_REAL, AT(warmup), 0, 3600, "S", "seconds of warm-up before each run (1)"},
-	{"requests", ROW_COUNT, AT(requests), 1, 4e9, "N",
-	 "end a run after this many requests per core, if sooner"},
-	{"timeout", ROW_REAL, AT(timeout), 0.001, 3600, "S",
-	 "seconds after which an unanswered request is lost (1, over TCP 5)"},
-	{"no-fill", ROW_FLAG, AT(no_fill), 0, 0, NULL, "do not store all keys first"},
-	{"fill-only", ROW_FLAG, AT(fill_only), 0, 0, NULL, "store all keys and stop"},
-	{"sweep", ROW_SWEEP, 0, 0, 0, "avg=T|p99=T",
-	 "find the highest rate that meets this latency; T such as 1ms or 200us"},
-	{"sweep-from", ROW_REAL, AT(sweep_from), 1, 1e9, "N", "the first rate of a sweep (50k)"},
-	{"vary", ROW_VARY, 0, 0, 0, "WHAT=LIST",
-	 "one run, or sweep, for each: connections=1,10,50 or depth=1,8,32"},
-	{"json", ROW_TEXT, AT(json), 0, FIELD_SIZE(json), "FILE",
-	 "write the results as JSON, which charts.py draws"},
-	{"seed", ROW_COUNT, AT(seed), 0, 4e9, "N", "seed of the random numbers (1)"},
-	{"quiet", ROW_FLAG, AT(quiet), 0, 0, NULL, "no progress on stderr"},
-};
-#define ROWS (sizeof rows / sizeof rows[0])
-
-/* The appliance's options that have a meaning here. */
-static const char *const port_options[] = {
-	"port",     "profile", "rx-ring", "tx-ring", "iface",         "socket", "vdev-args",
-	"address",  "gateway", "mtu",     "no-huge", "yield",         "cores",  "file-prefix",
-	"data-dir", "lcores",  "verbose", "vlan",    "vlan-priority",
-};
-#define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
-
-/* A number, perhaps with k or m behind it; *end is what follows. */
-static bool
-parse_real(const char *text, double *value, const char **end)
-{
-	char *rest;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	*value = strtod(text, &rest);
-	if (*rest == 'k' || *rest == 'm')
-		*value *= *rest++ == 'k' ? 1e3 : 1e6;
-	*end = rest;
-	return true;
-}
-
-static bool
-parse_whole_real(const char *text, double least, double most, double *value)
-{
-	const char *end;
-
-	return parse_real(text, value, &end) && *end == '\0' && *value >= least && *value <= most;
-}
-
-static bool
-set_number(struct load_options *o, const struct row *row, const char *value, struct error *err)
-{
-	void *field = (char *)o + row->at;
-	double n;
-
-	if (!parse_whole_real(value, row->least, row->most, &n))
-		return error_set(err, "--%s: \"%s\": expected a number from %.10g to %.10g",
-				 row->name, value, row->least, row->most);
-	if (row->kind == ROW_COUNT)
-		*(uint32_t *)field = (uint32_t)n;
-	else
-		*(double *)field = n;
-	return true;
-}
-
-static bool
-set_word(struct load_options *o, const struct row *row, const char *value, struct error *err)
-{
-	const char *word = row->arg;
-
-	for (uint32_t i = 0; *word != '\0'; i++) {
-		const size_t len = strcspn(word, "|");
-
-		if (strlen(value) == len && memcmp(word, value, len) == 0) {
-			*(uint32_t *)(void *)((char *)o + row->at) = i;
-			return true;
-		}
-		word += len + (word[len] == '|');
-	}
-	return error_set(err, "--%s: \"%s\": expected %s", row->name, value, row->arg);
-}
-
-static bool
-set_text(struct load_options *o, const struct row *row, const char *value, struct error *err)
-{
-	const size_t len = strlen(value);
-
-	if (len == 0 || len >= (size_t)row->most)
-		return error_set(err, "--%s: expected 1 to %.0f characters", row->name,
-				 row->most - 1);
-	memcpy((char *)o + row->at, value, len + 1);
-	return true;
-}
 
 static bool
 set_server(struct load_options *o, const char *value, struct error *err)
@@ -190,12 +43,12 @@ set_popularity(struct load_options *o, const char *value, struct error *err)
 		return true;
 	}
 	if (strncmp(value, "zipf:", 5) == 0 &&
-	    parse_whole_real(value + 5, 0.01, ZIPF_S_MAX, &o->dist.zipf_s)) {
+	    parse_whole_amount(value + 5, 0.01, ZIPF_S_MAX, &o->dist.zipf_s)) {
 		o->dist.kind = KEYS_ZIPF;
 		return true;
 	}
-	if (strncmp(value, "hot:", 4) == 0 && parse_real(value + 4, &requests, &end) &&
-	    requests <= 100 && *end == ':' && parse_whole_real(end + 1, 1e-6, 100, &keys)) {
+	if (strncmp(value, "hot:", 4) == 0 && parse_amount(value + 4, &requests, &end) &&
+	    requests <= 100 && *end == ':' && parse_whole_amount(end + 1, 1e-6, 100, &keys)) {
 		o->dist.kind = KEYS_HOT;
 		o->dist.hot_requests = requests / 100;
 		o->dist.hot_keys = keys / 100;
@@ -235,7 +88,7 @@ set_vary(struct load_options *o, const char *value, struct error *err)
 	for (;;) {
 		double n;
 
-		if (o->vary_count == LOAD_VARY_MAX || !parse_real(at, &n, &at) || n < 1 ||
+		if (o->vary_count == LOAD_VARY_MAX || !parse_amount(at, &n, &at) || n < 1 ||
 		    n > (conns ? CONNS_LIMIT : LOAD_WINDOW_MAX) || (*at != ',' && *at != '\0'))
 			return error_set(err,
 					 "--vary: \"%s\": expected up to %u numbers with commas",
@@ -246,31 +99,76 @@ set_vary(struct load_options *o, const char *value, struct error *err)
 	}
 }
 
-static bool
-set(struct load_options *o, const struct row *row, const char *value, struct error *err)
-{
-	switch (row->kind) {
-	case ROW_COUNT:
-	case ROW_REAL:
-		return set_number(o, row, value, err);
-	case ROW_WORD:
-		return set_word(o, row, value, err);
-	case ROW_TEXT:
-		return set_text(o, row, value, err);
-	case ROW_SERVER:
-		return set_server(o, value, err);
-	case ROW_POPULARITY:
-		return set_popularity(o, value, err);
-	case ROW_SWEEP:
-		return set_sweep(o, value, err);
-	case ROW_VARY:
-		return set_vary(o, value, err);
-	case ROW_FLAG:
-		break;
-	}
-	*(bool *)((char *)o + row->at) = true;
-	return true;
-}
+#define AT(field)   offsetof(struct load_options, field)
+#define SIZE(field) sizeof(((struct load_options *)0)->field)
+
+/* Options of a form of their own, by the place of their function. */
+enum custom { CUSTOM_SERVER, CUSTOM_POPULARITY, CUSTOM_SWEEP, CUSTOM_VARY };
+
+static bool (*const set_custom[])(struct load_options *o, const char *value, struct error *err) = {
+	set_server, set_popularity, set_sweep, set_vary};
+
+#define CUSTOM(which, arg)         0, OPTION_CUSTOM, which, 0, 0, arg
+#define WORD(field, words)         0, OPTION_WORD, AT(field), 0, 0, words
+#define AMOUNT(field, min, max)    0, OPTION_AMOUNT, AT(field), min, max, "N"
+#define REAL(field, min, max, arg) 0, OPTION_REAL, AT(field), min, max, arg
+#define TEXT(field, arg)           0, OPTION_TEXT, AT(field), 1, SIZE(field), arg
+#define FLAG(field)                0, OPTION_FLAG, AT(field), 0, 0, NULL
+#define HELP(text)                 text, false, NULL
+
+static const struct option_row rows[] = {
+	{"server", CUSTOM(CUSTOM_SERVER, "IP[:PORT]"), HELP("server address (10.99.0.1:11211)")},
+	{"transport", WORD(transport, "udp|tcp"), HELP("(tcp)")},
+	{"protocol", WORD(protocol, "text|meta"), HELP("(text)")},
+	{"connections", AMOUNT(conns, 1, CONNS_LIMIT),
+	 HELP("TCP connections, all cores together (50)")},
+	{"depth", AMOUNT(depth, 1, LOAD_WINDOW_MAX),
+	 HELP("requests in flight: per connection (1), over UDP per core (256, 4096 with a rate)")},
+	{"udp-ports", AMOUNT(udp_ports, 1, LOAD_PORTS_MAX),
+	 HELP("UDP source ports, a power of two, for the server's RSS (16)")},
+	{"burst", AMOUNT(burst, 1, BURST_MAX),
+	 HELP("packets per RX burst (64; over TCP a quarter of the connections)")},
+	{"no-timestamps", FLAG(no_timestamps), HELP("disable TCP timestamps (RFC 7323)")},
+	{"rate", REAL(rate, 1, 1e9, "N"),
+	 HELP("open loop: requests per second, all cores together (closed loop)")},
+	{"arrivals", WORD(arrivals, "constant|poisson"),
+	 HELP("arrival process of an open loop (poisson)")},
+	{"keys", AMOUNT(keys, 1, KEYS_MAX), HELP("number of keys (1m)")},
+	{"popularity", CUSTOM(CUSTOM_POPULARITY, "DIST"),
+	 HELP("uniform, zipf:S, or hot:X:Y, X % of requests to Y % of keys (uniform)")},
+	{"key-size", TEXT(key_size, "SIZE"), HELP("bytes: N, A-B, usr or etc (16)")},
+	{"value-size", TEXT(value_size, "SIZE"), HELP("bytes: N, A-B, usr or etc (32)")},
+	{"sets", REAL(sets, 0, 100, "PERCENT"), HELP("of the requests are sets (5)")},
+	{"deletes", REAL(deletes, 0, 100, "PERCENT"), HELP("of the requests are deletes (0)")},
+	{"multiget", AMOUNT(multiget, 1, MULTIGET_MAX), HELP("keys per get (1)")},
+	{"seconds", REAL(seconds, 0.001, 86400, "S"), HELP("seconds to measure per run (5)")},
+	{"warmup", REAL(warmup, 0, 3600, "S"), HELP("seconds of warm-up before each run (1)")},
+	{"requests", AMOUNT(requests, 1, 4e9),
+	 HELP("end a run after this many requests per core, if sooner")},
+	{"timeout", REAL(timeout, 0.001, 3600, "S"),
+	 HELP("seconds after which an unanswered request is lost (1, over TCP 5)")},
+	{"no-fill", FLAG(no_fill), HELP("do not store all keys first")},
+	{"fill-only", FLAG(fill_only), HELP("store all keys and stop")},
+	{"sweep", CUSTOM(CUSTOM_SWEEP, "avg=T|p99=T"),
+	 HELP("find the highest rate that meets this latency; T such as 1ms or 200us")},
+	{"sweep-from", REAL(sweep_from, 1, 1e9, "N"), HELP("the first rate of a sweep (50k)")},
+	{"vary", CUSTOM(CUSTOM_VARY, "WHAT=LIST"),
+	 HELP("one run, or sweep, for each: connections=1,10,50 or depth=1,8,32")},
+	{"json", TEXT(json, "FILE"), HELP("write the results as JSON, which charts.py draws")},
+	{"seed", AMOUNT(seed, 0, 4e9), HELP("seed of the random numbers (1)")},
+	{"quiet", FLAG(quiet), HELP("no progress on stderr")},
+	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, HELP("print this help and exit")},
+	{"version", 'V', OPTION_VERSION, 0, 0, 0, NULL, HELP("print the version and exit")},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* The appliance's options that have a meaning here. */
+static const char *const port_options[] = {
+	"port",     "profile", "rx-ring", "tx-ring", "iface",         "socket", "vdev-args",
+	"address",  "gateway", "mtu",     "no-huge", "yield",         "cores",  "file-prefix",
+	"data-dir", "lcores",  "verbose", "vlan",    "vlan-priority",
+};
+#define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
 
 /* "N", "A-B", or a name. */
 static bool
@@ -290,9 +188,9 @@ size_distribution_parse(struct size_distribution *dist, const char *name, const 
 		    : size_distribution_etc_values(dist, bounds[0], bounds[1]);
 		return true;
 	}
-	if (parse_real(text, &least, &end)) {
+	if (parse_amount(text, &least, &end)) {
 		most = least;
-		if (*end == '-' && !parse_real(end + 1, &most, &end))
+		if (*end == '-' && !parse_amount(end + 1, &most, &end))
 			end = "?";
 		if (*end == '\0' && least <= most && least >= bounds[0] && most <= bounds[1]) {
 			size_distribution_uniform(dist, (uint32_t)least, (uint32_t)most);
@@ -393,96 +291,71 @@ finish(struct load_options *o, struct config *cfg, struct error *err)
 	return config_finish(cfg, err);
 }
 
-static const struct row *
-row_named(const char *name, size_t len)
+static bool
+is_own(const struct option_row *row)
 {
-	for (uint32_t i = 0; i < ROWS; i++)
-		if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
-			return &rows[i];
+	return row == option_find(rows, ROWS, row->name, strlen(row->name));
+}
+
+/* The appliance's row, if it has a meaning here. */
+static const struct option_row *
+port_row(const struct option_row *row)
+{
+	for (uint32_t i = 0; row != NULL && i < PORT_OPTIONS; i++)
+		if (strcmp(port_options[i], row->name) == 0)
+			return row;
 	return NULL;
 }
 
-static bool
-is_port_option(const char *name, size_t len)
+static const struct option_row *
+by_name(const char *name, size_t len)
 {
-	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
-		if (strlen(port_options[i]) == len && memcmp(port_options[i], name, len) == 0)
-			return true;
-	return false;
+	const struct option_row *own = option_find(rows, ROWS, name, len);
+
+	return own != NULL ? own : port_row(option_by_name(name, len));
 }
 
-static bool
-is_flag(const struct row *row, const char *name, size_t len)
+static const struct option_row *
+by_letter(char letter)
 {
-	static const char *const flags[] = {"no-huge", "yield", "verbose"};
-
-	if (row != NULL)
-		return row->kind == ROW_FLAG;
-	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-		if (strlen(flags[i]) == len && memcmp(flags[i], name, len) == 0)
-			return true;
-	return false;
+	for (uint32_t i = 0; i < ROWS; i++)
+		if (rows[i].letter == letter)
+			return &rows[i];
+	return port_row(option_by_letter(letter));
 }
 
-static bool
-set_port_option(struct config *cfg, const char *name, size_t len, const char *value,
-		struct error *err)
+struct targets {
+	struct load_options *own;
+	struct config *port;
+};
+
+static enum config_action
+apply(void *arg, const struct option_row *row, const char *value, struct error *err)
 {
-	char long_name[CONFIG_NAME_BYTES];
+	const struct targets *t = arg;
+	bool good;
 
-	snprintf(long_name, sizeof long_name, "%.*s", (int)len, name);
-	if (strcmp(long_name, "verbose") == 0) {
-		cfg->verbosity++;
-		return true;
-	}
-	return config_set(cfg, long_name, value != NULL ? value : "yes", err);
-}
-
-/* One option, and the word after it if it takes one: how many words that were; 0: wrong. */
-static int
-parse_option(struct load_options *o, struct config *cfg, int left, char *const *argv,
-	     struct error *err)
-{
-	const char *name = argv[0] + 2, *equals = strchr(name, '=');
-	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
-	const struct row *row = row_named(name, len);
-	const bool flag = is_flag(row, name, len);
-	const char *value = equals != NULL ? equals + 1 : !flag && left > 1 ? argv[1] : NULL;
-
-	if (row == NULL && !is_port_option(name, len)) {
-		error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
-		return 0;
-	}
-	if (flag != (value == NULL)) {
-		error_set(err,
-			  flag ? "--%.*s: takes no value" : "--%.*s: expected a value after it",
-			  (int)len, name);
-		return 0;
-	}
-	if (row != NULL ? !set(o, row, value, err) : !set_port_option(cfg, name, len, value, err))
-		return 0;
-	return flag || equals != NULL ? 1 : 2;
+	if (row->kind == OPTION_HELP)
+		return CONFIG_HELP;
+	if (row->kind == OPTION_VERSION)
+		return CONFIG_VERSION;
+	good = row->kind == OPTION_CUSTOM ? set_custom[row->at](t->own, value, err)
+	       : is_own(row)              ? option_set_word(t->own, row, value, err)
+					  : option_set_word(t->port, row, value, err);
+	return good ? CONFIG_RUN : CONFIG_ERROR;
 }
 
 enum config_action
 load_options_parse(struct load_options *o, struct config *cfg, int argc, char *const *argv,
 		   struct error *err)
 {
+	struct targets targets = {o, cfg};
+	const struct option_reader reader = {argc, argv, by_name, by_letter, apply, &targets};
+	enum config_action action;
+
 	defaults(o, cfg);
-	for (int i = 1, used; i < argc; i += used) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-			return CONFIG_HELP;
-		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0)
-			return CONFIG_VERSION;
-		if (strncmp(argv[i], "--", 2) != 0) {
-			error_set(err, "%s: expected an option; --help lists all", argv[i]);
-			return CONFIG_ERROR;
-		}
-		used = parse_option(o, cfg, argc - i, argv + i, err);
-		if (used == 0)
-			return CONFIG_ERROR;
-	}
-	return finish(o, cfg, err) ? CONFIG_RUN : CONFIG_ERROR;
+	action = options_read(&reader, err);
+	return action != CONFIG_RUN ? action : finish(o, cfg, err) ? CONFIG_RUN : CONFIG_ERROR;
 }
 
 void
@@ -491,13 +364,7 @@ load_options_help(FILE *out)
 	fputs("clockoo-load loads a memcached server through a DPDK port, without the kernel, and "
 	      "checks\nevery value. It stores all keys, then measures.\n\n",
 	      out);
-	for (uint32_t i = 0; i < ROWS; i++) {
-		char head[64];
-
-		snprintf(head, sizeof head, "--%s %s", rows[i].name,
-			 rows[i].arg != NULL ? rows[i].arg : "");
-		fprintf(out, "  %-32s %s\n", head, rows[i].help);
-	}
+	option_rows_help(rows, ROWS, out);
 	fputs("\nPort options, the same as in clockoo --help:\n ", out);
 	for (uint32_t i = 0; i < PORT_OPTIONS; i++)
 		fprintf(out, " --%s", port_options[i]);
@@ -517,11 +384,7 @@ load_options_help(FILE *out)
 void
 load_options_man(FILE *out)
 {
-	for (uint32_t i = 0; i < ROWS; i++) {
-		config_man_head(out, 0, rows[i].name, rows[i].arg);
-		config_man_text(out, rows[i].help);
-		fputc('\n', out);
-	}
+	option_rows_man(rows, ROWS, out);
 	fputs(".SS The port\nThe same options as in \\fBclockoo\\fR(8):\n", out);
 	for (uint32_t i = 0; i < PORT_OPTIONS; i++) {
 		fputs(i == 0 ? "\\fB\\-\\-" : ", \\fB\\-\\-", out);
