@@ -1,3 +1,6 @@
+/*
+ * bench_count.c - callgrind switched on around the turns that are counted.
+ */
 #include "bench_count.h"
 
 #ifdef HAVE_CALLGRIND

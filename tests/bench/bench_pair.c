@@ -1,3 +1,6 @@
+/*
+ * bench_pair.c - frames carried between the two ports, a turn of each end, cycles added up.
+ */
 #include "bench_pair.h"
 
 #include <stdio.h>

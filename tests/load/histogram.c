@@ -1,3 +1,6 @@
+/*
+ * histogram.c - values into log-linear buckets, and quantiles out of them.
+ */
 #include "histogram.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/*
+ * item_text.c - values written and compared piece by piece, eight bytes at a time.
+ */
 #include "item_text.h"
 
 void

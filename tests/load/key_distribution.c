@@ -1,3 +1,6 @@
+/*
+ * key_distribution.c - a drawn rank becomes a key number by a fixed shuffle of all numbers.
+ */
 #include "key_distribution.h"
 
 #define STEP_SHARE 0.6180339887 /* of n: the golden section spreads neighbours widest */

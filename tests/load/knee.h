@@ -1,10 +1,13 @@
 /*
- * knee.h - the highest rate that still meets an SLO: average (the Intel paper of 2014 on
- * memcached: average round trip of 1 ms) or 99th percentile (the memtier studies) within a limit.
+ * knee.h - the highest rate that meets an SLO: average or 99th percentile of latency within a
+ * limit.
  *
- * Shape:  the rate is doubled until the SLO is violated, then halves the gap between the highest
- *         rate that met it and the lowest that did not. A run is asked for by knee_next, and its
- *         verdict told by knee_record.
+ * The average within 1 ms is what the Intel paper of 2014 on memcached uses, the 99th percentile
+ * what studies with memtier use.
+ *
+ * Shape:  the rate is doubled until the SLO is violated. Then the gap between the highest rate
+ *         that met it and the lowest that did not is halved. knee_next names the rate of the next
+ *         run, knee_record takes its result.
  * Thread: pure functions over the struct.
  * Bounds: KNEE_RUNS_MAX runs.
  */

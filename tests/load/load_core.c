@@ -1,3 +1,6 @@
+/*
+ * load_core.c - commands, their steps (connect, run, drain, close), and one turn of a core.
+ */
 #include "load_internal.h"
 
 size_t
@@ -45,7 +48,7 @@ load_core_cancel_mt(struct load_core *c)
 			      memory_order_relaxed);
 }
 
-/* Pairs with the store in load_core_cancel_mt. Orders are numbered from 1. */
+/* Pairs with the store in load_core_cancel_mt. Commands are numbered from 1. */
 static inline bool
 is_cancelled(const struct load_core *c)
 {

@@ -1,20 +1,21 @@
 /*
  * load_core.h - one core of the load generator, and one turn of it.
  *
- * A core obeys orders: fill the server with its share of the keys, or run a workload for a time;
- * in a closed loop (so many requests are always in flight) or an open one (requests are sent
- * when a schedule says so, and latency counts from then: schedule.h). lcores, the simulator and the
- * bench call the same load_core_turn(). Below it is lib/stack, as below the appliance.
+ * A core runs commands: store its share of the keys, or run a workload for a time. A closed loop
+ * keeps a number of requests in flight. An open loop sends at the times of a schedule, and latency
+ * counts from those times (schedule.h). lcores, the simulator and the benches call the same
+ * load_core_turn(). Below it is lib/stack, as below the appliance.
  *
- * Shape:  a flight is one request on its way. UDP has one set of them a core; TCP a ring of
- *         `depth` for each connection, because replies arrive in sequence.
+ * Shape:  a flight is one request on its way. UDP has one set of flights a core; TCP has a ring of
+ *         `depth` flights for each connection, because replies arrive in order.
  * Units:  ns on the caller's clock, which never goes back.
  * Owner:  all memory is taken at load_core_create.
- * Thread: load_core_turn by one thread. load_core_command_mt and load_core_done_mt by one other;
- *         results are its to read once load_core_done_mt says so, counters at any time.
- * Errors: counted (load_counters.h); a connection that is lost is opened again, RECONNECT_NS apart.
- * Bounds: cfg.conns_max * cfg.depth_max flights over TCP; cfg.window_max over UDP. A request has
- *         timeout_ns; what has no answer then is lost.
+ * Thread: load_core_turn by one thread; load_core_command_mt, load_core_cancel_mt and
+ *         load_core_done_mt by one other thread. Results are that thread's once load_core_done_mt
+ *         is true, counters at any time.
+ * Errors: counted (load_counters.h). A lost connection is opened again after LOAD_RECONNECT_NS.
+ * Bounds: cfg.conns_max * cfg.depth_max flights over TCP, LOAD_WINDOW_MAX over UDP. A request
+ *         without a reply after cfg.timeout_ns is lost.
  */
 #ifndef CLOCKOO_LOAD_CORE_H
 #define CLOCKOO_LOAD_CORE_H
@@ -45,7 +46,7 @@ struct load_config {
 	uint32_t depth_max;   /* per connection; TCP */
 	uint32_t burst;       /* frames taken a turn at most; 0: BURST_MAX */
 	uint64_t timeout_ns;
-	uint32_t core, cores; /* this one, of how many: its share of the keys */
+	uint32_t core, cores; /* this core, and how many there are: its share of the keys */
 	uint64_t seed;
 };
 
@@ -68,7 +69,7 @@ struct load_command {
 
 /* What a run found. */
 struct load_result {
-	struct counter all[LOAD_COUNTER_COUNT];      /* since the command was given */
+	struct counter all[LOAD_COUNTER_COUNT];      /* since the command was issued */
 	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the time that counts */
 	uint64_t measured_ns;
 	struct reply_mismatch mismatch;

@@ -1,7 +1,7 @@
 /*
  * load_internal.h - what load_core.c, load_udp.c and load_tcp.c share. Private to tests/load.
  *
- * Thread: core-local, but for issued, done and command (load_core.h).
+ * Thread: core-local, but for issued, cancelled, done and command (load_core.h).
  */
 #ifndef CLOCKOO_LOAD_INTERNAL_H
 #define CLOCKOO_LOAD_INTERNAL_H
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #define RESOLVE_EVERY_NS    1000000000ull /* the server's MAC is looked up again */
-#define CONNECT_WAIT_NS     5000000000ull /* for all connections, before a run begins without some */
+#define CONNECT_WAIT_NS     5000000000ull /* for all connections; then a run begins without some */
 #define CLOSE_NS            100000000ull  /* for our FINs to be answered */
 #define CONNECTS_A_TURN     32u
 #define REQUESTS_A_TURN     512u /* sent; more than that the transmit queue does not hold */
@@ -56,7 +56,7 @@ enum load_step {
 	STEP_DONE,
 	STEP_CONNECT, /* TCP: waiting for connections */
 	STEP_RUN,
-	STEP_DRAIN, /* nothing more is sent; answers are waited for */
+	STEP_DRAIN, /* nothing more is sent; replies are awaited */
 	STEP_CLOSE,
 };
 
@@ -68,7 +68,8 @@ struct load_core {
 	uint64_t now_ns;
 	bool moved;
 
-	/* issued: another thread's; command is read once issued changed, done follows when it is */
+	/* Another thread writes command, then issued; the core reads command when issued changed,
+	 * and sets done to issued at the end. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t issued;
 	_Atomic uint32_t cancelled; /* the command that is to end early */
 	struct load_command command;

@@ -1,3 +1,6 @@
+/*
+ * load_report.c - results of the cores merged; a run as a row of the table and as JSON.
+ */
 #include "load_report.h"
 
 #define NS_PER_S  1e9

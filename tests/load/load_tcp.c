@@ -1,9 +1,9 @@
 /*
- * load_tcp.c - requests over connections that we open.
+ * load_tcp.c - requests over TCP connections.
  *
- * Shape:  connection i has ring_depth flights from i * ring_depth on, oldest at head. Those that
- * may send stand in a ring of their own, so an open loop takes them by turns. A connection is asked
- * for room several requests at a time.
+ * Shape:  connection i has ring_depth flights, from i * ring_depth on, the oldest at head.
+ *         Connections that may send are in a ring, so an open loop serves them in turn. Room in
+ *         the send queue is asked for several requests at a time.
  */
 #include "load_internal.h"
 

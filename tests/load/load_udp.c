@@ -1,8 +1,10 @@
 /*
- * load_udp.c - requests in datagrams of their own, told apart by memcached's frame.
+ * load_udp.c - requests in datagrams, told apart by the ID of memcached's frame.
  *
- * Shape:  the low 12 bits of a frame's ID are the flight's slot, the others count the slot's uses:
- * a late answer to a request that was given up is not taken for its successor's.
+ * Shape:  the low 12 bits of an ID are the flight's slot, the others count the slot's uses. A late
+ *         reply to a request that timed out has an old ID, so it is not taken for the reply to the
+ *         next request of the slot. The slot of a lost request is in quarantine until such a reply
+ *         can no longer come.
  */
 #include "load_internal.h"
 
@@ -129,7 +131,7 @@ slot_release_oldest(struct load_core *c)
 	c->quarantine_count--;
 }
 
-/* Its answer may still come. */
+/* A reply to its request may still come. */
 static void
 slot_quarantine(struct load_core *c, struct flight *f)
 {

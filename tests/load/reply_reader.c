@@ -1,3 +1,9 @@
+/*
+ * reply_reader.c - replies compared with what was stored.
+ *
+ * Two paths. The fast path compares the whole reply of one short value with words made from its
+ * key. Every other reply (in pieces, long, several keys, wrong) goes through the state machine.
+ */
 #include "reply_reader.h"
 
 #include "base/check.h"
@@ -322,7 +328,8 @@ expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32
 	return item_value_is(&v, at, value_len) && memcmp(at + value_len, "\r\n", 2) == 0 ? all : 0;
 }
 
-/* The same where keys and values have one length each: no look before all of it is compared. */
+/* The same on the fast path: keys and values have one length each, and one branch follows all
+ * comparisons. */
 static inline uint32_t
 match_value_fast(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
 {
@@ -374,7 +381,7 @@ read_expected(struct reply_reader *r, const struct workload *w, const struct req
 	return true;
 }
 
-/* What is not whole, not fast or not as expected. */
+/* All replies that the fast path does not take. */
 static __attribute__((noinline)) enum reply_status
 read_slow(struct reply_reader *r, const struct workload *w, const struct request *req,
 	  const struct reply_sink *sink, struct view in, uint32_t *used)
@@ -411,8 +418,7 @@ read_slow(struct reply_reader *r, const struct workload *w, const struct request
 	return means == LINE_LAST ? REPLY_DONE : REPLY_MORE;
 }
 
-/* The one value of a get and the end behind it; all of it is there and right, or it is not for us.
- */
+/* The fast path: a get of one key, its value and the end after it, all in this piece and right. */
 static inline bool
 read_fast(const struct reply_reader *r, const struct workload *w, const struct request *req,
 	  struct view in)

@@ -1,12 +1,12 @@
 /*
- * reply_reader.h - reads the reply to one request, wherever it was cut, and checks every byte.
+ * reply_reader.h - reads the reply to one request, in pieces of any size, and checks every byte.
  *
- * Shape:  a state machine over bytes: lines and values. The head of a reply that is whole in one
- *         piece is read where it lies; only a line cut by the piece's end is kept aside.
- * Owner:  the pieces are the caller's; nothing of them is kept but such a line.
+ * Shape:  a state machine over bytes: lines and values. A line that is whole in one piece is read
+ *         in place; only a line that ends in the next piece is copied.
+ * Owner:  pieces are the caller's; the reader keeps nothing of them but the start of such a line.
  * Thread: core-local.
- * Errors: REPLY_MALFORMED: the bytes are no reply to the request, and nobody can say where the next
- *         one begins. Whatever else is wrong is counted in tally (load_counters.h).
+ * Errors: REPLY_MALFORMED: the bytes are no reply to the request, and the start of the next reply
+ *         is unknown. All other faults are counted in tally (load_counters.h).
  * Bounds: REPLY_LINE_MAX bytes of a line.
  */
 #ifndef CLOCKOO_REPLY_READER_H

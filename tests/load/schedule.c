@@ -1,3 +1,6 @@
+/*
+ * schedule.c - gaps between requests: constant, or exponential from a table of the logarithm.
+ */
 #include "schedule.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 /*
  * schedule.h - when the next request of an open loop is due.
  *
- * The schedule does not wait for the server: a request that could not be sent when it was due is
- * sent late, and its latency counts from when it was due. Who measures from the moment of sending
- * leaves out just those requests that a stall held up: "coordinated omission" (G. Tene, "How NOT
- * to Measure Latency"; his HdrHistogram corrects for it afterwards, here nothing is omitted).
+ * The schedule does not wait for the server. A request that could not be sent when it was due is
+ * sent late, and its latency counts from when it was due. Measured from the moment of sending, the
+ * requests that a stall delayed would be missing: "coordinated omission" (G. Tene, "How NOT to
+ * Measure Latency").
  *
- * Shape:  a cursor; what was not sent yet is implied by it, so a backlog costs no memory.
+ * Shape:  a cursor; requests not sent yet follow from it, so a backlog needs no memory.
  * Units:  ns; rate in requests a second. Fractions of a ns are kept.
  * Thread: core-local.
  */

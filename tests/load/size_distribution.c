@@ -1,3 +1,6 @@
+/*
+ * size_distribution.c - quantiles of the sizes that Facebook measured, and of uniform ones.
+ */
 #include "size_distribution.h"
 
 #include <math.h>

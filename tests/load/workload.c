@@ -1,3 +1,6 @@
+/*
+ * workload.c - operations and keys drawn for a request, and the text of the request.
+ */
 #include "workload.h"
 
 #include "base/check.h"

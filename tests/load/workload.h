@@ -1,8 +1,8 @@
 /*
- * workload.h - what is asked for: keys, sizes, operations; the text of requests.
+ * workload.h - keys, sizes and operations of a load, and the text of its requests.
  *
- * Shape:  one immutable struct shared by all cores; a request is drawn from it with the core's own
- *         chance, and written into memory the caller has room in.
+ * Shape:  one immutable struct shared by all cores. A request is drawn from it with the core's
+ *         random numbers and written into memory of the caller.
  * Units:  bytes.
  * Thread: immutable after workload_init; the functions are pure.
  * Bounds: MULTIGET_MAX keys a request; a request without its value fits workload_head_bytes().
@@ -19,14 +19,15 @@
 enum load_protocol { LOAD_TEXT, LOAD_META };
 enum load_op { LOAD_GET, LOAD_SET, LOAD_DELETE };
 
-/* What stands round a found key in its line: "VALUE " and " 0 32\r\n", "VA 32 k" and "\r\n". */
+/* The bytes before and after the key in the line of a value: "VALUE " and " 0 32\r\n", "VA 32 k"
+ * and "\r\n". */
 struct value_line {
 	uint32_t before_len, after_len;
 	uint8_t before[16], after[16];
 };
 
-/* The same round a short value, if all keys have one length and all values another: what nearly
- * every reply is, compared with words. */
+/* The same for the fast path: all keys have one length and all values another, a short one. A reply
+ * is then compared with words. */
 struct fast_value {
 	bool on;
 	uint32_t before_len, key_len, after_len, value_len;
@@ -46,7 +47,7 @@ struct workload {
 	struct fast_value fast;
 };
 
-/* One request, and what its reply is compared with. */
+/* One request; its reply is compared with this too. */
 struct request {
 	enum load_op op;
 	uint32_t key_count;

@@ -1,3 +1,6 @@
+/*
+ * zipf.c - ranks by rejection-inversion.
+ */
 #include "zipf.h"
 
 #include <math.h>

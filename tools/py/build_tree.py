@@ -24,10 +24,11 @@ def _checked(words, command):
 
 
 def configure(folder, *options):
-    done = subprocess.run(["meson", "configure", str(folder), *options], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True)
+    """Change options of a folder; "meson configure" knows none that came after the folder was set up."""
+    done = subprocess.run(["meson", "setup", "--reconfigure", *options, str(folder), str(ROOT)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Failed(f"meson configure: {(done.stdout + done.stderr).strip()[-400:]}")
+        raise Failed(f"meson setup: {(done.stdout + done.stderr).strip()[-400:]}")
 
 
 def _has_bench(folder):

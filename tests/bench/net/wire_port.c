@@ -1,3 +1,6 @@
+/*
+ * wire_port.c - the two rings of a wire as a port: receive, send, give frames back.
+ */
 #include "wire_port.h"
 
 #include "base/list.h"

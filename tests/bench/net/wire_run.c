@@ -1,3 +1,6 @@
+/*
+ * wire_run.c - the two threads, their commands, and what they measured.
+ */
 #include "wire_run.h"
 
 #include <sched.h>

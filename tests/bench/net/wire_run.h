@@ -1,11 +1,12 @@
 /*
- * wire_run.h - an appliance's core and a generator's, a CPU each, joined by a wire (wire_port.h).
+ * wire_run.h - a core of the appliance and one of the generator, a CPU each, joined by a wire.
  *
- * Shape:  the server's thread turns until the end; the client's thread obeys orders. Between two
- *         orders both find nothing to do.
- * Units:  as named. A slice is SLICE_NS: what a run's best tenth of them reached is what the pair
- * does while nobody else has its CPUs. Thread: made, given orders and read by one thread; work is
- * done by two of its own. Errors: a wrong answer, or one that does not come, ends the process.
+ * Shape:  the server's thread turns until the end; the client's thread runs commands. Between two
+ *         commands both are idle.
+ * Units:  as named. A slice is SLICE_NS; the best tenth of a run's slices shows the speed of the
+ *         pair while no other process has its CPUs.
+ * Thread: made, commanded and read by one thread; the work is done by two of its own.
+ * Errors: a wrong reply, or a missing one, ends the process.
  */
 #ifndef CLOCKOO_WIRE_RUN_H
 #define CLOCKOO_WIRE_RUN_H

@@ -1,3 +1,6 @@
+/*
+ * load_coordinator.c - fill, runs and sweeps in order; progress, silence of the server, signals.
+ */
 #include "load_coordinator.h"
 #include "load/knee.h"
 #include "load_output.h"

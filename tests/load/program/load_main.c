@@ -1,8 +1,8 @@
 /*
- * clockoo-load: read the options, open the port, fill the server, measure, report.
+ * load_main.c - clockoo-load: read the options, open the port, fill the server, measure, report.
  *
- * Errors: one line on stderr. Exit code 0: every value was right; 2: one was wrong; 1: it could not
- *         run, or not to the end.
+ * Errors: one line on stderr. Exit code 0: every value was right; 2: one was wrong; 1: the run was
+ *         not possible, or did not end.
  */
 #include "load_coordinator.h"
 #include "load_output.h"

@@ -1,3 +1,6 @@
+/*
+ * load_options.c - the table of options, its defaults, and checks of several options together.
+ */
 #include "load_options.h"
 #include "config/config_man.h"
 #include "config/options.h"

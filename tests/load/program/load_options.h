@@ -1,8 +1,8 @@
 /*
- * load_options.h - what the operator of clockoo-load decides.
+ * load_options.h - the options of clockoo-load.
  *
- * The options of the port are the appliance's, by its own table (config/config.h); those of the
- * load are a table here.
+ * Options of the port are rows of the appliance's table (config/options.h); those of the load are
+ * a table of load_options.c.
  *
  * Shape:  plain data, immutable after load_options_parse.
  * Units:  as named.

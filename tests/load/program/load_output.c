@@ -1,3 +1,6 @@
+/*
+ * load_output.c - the lines after the table, and the JSON file.
+ */
 #include "load_output.h"
 #include "version.h"
 

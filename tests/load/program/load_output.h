@@ -1,8 +1,8 @@
 /*
- * load_output.h - what clockoo-load says at the end: counts and the JSON file.
+ * load_output.h - output of clockoo-load after the table: the knee, counts, the JSON file.
  *
  * Thread: main, or the coordinator before it ends.
- * Errors: struct error: a file that cannot be written.
+ * Errors: struct error: the file cannot be written.
  */
 #ifndef CLOCKOO_LOAD_OUTPUT_H
 #define CLOCKOO_LOAD_OUTPUT_H

@@ -1,3 +1,6 @@
+/*
+ * load_program.c - memory, port and cores made from the options; cores run; all of it given back.
+ */
 #include "load_program.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"

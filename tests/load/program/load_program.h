@@ -1,10 +1,10 @@
 /*
- * load_program.h - clockoo-load's state: a port, generator cores, and who gives them orders.
+ * load_program.h - the state of clockoo-load: a port, generator cores, the coordinator's results.
  *
  * Shape:  one struct, made in main, passed by pointer.
  * Owner:  main, from load_program_start to load_program_stop.
- * Thread: built by the main thread. Afterwards core i belongs to lcore i; report and wrong to the
- *         coordinator until it has ended; the rest is read only.
+ * Thread: built by the main thread. Afterwards core i belongs to lcore i, and report, merged and
+ *         error to the coordinator until it has ended; the rest is read only.
  * Errors: struct error; main prints its one line.
  */
 #ifndef CLOCKOO_LOAD_PROGRAM_H
