@@ -1,5 +1,5 @@
 /*
- * load_rng.h - chance for the load generator: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+ * load_rng.h - random numbers of the load generator: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
  *
  * Shape:  one word of state; the same seed gives the same run.
  * Thread: one stream, one thread. load_mix is pure.

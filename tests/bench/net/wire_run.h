@@ -40,7 +40,7 @@ struct wire_run {
 	float slice[SLICES_MAX]; /* requests a second */
 };
 
-/* What one order found. */
+/* What one command found. */
 struct wire_row {
 	double requests_s, slice_median, slice_best; /* of the best tenth the least */
 	double keys_s, bytes_s;
@@ -56,8 +56,8 @@ void wire_run_start(struct wire_run *r, const struct bench_workload *workload, u
 void wire_run_fill(struct wire_run *r);
 /* Frames a second of the wire with nobody behind it. */
 double wire_run_echo(struct wire_run *r, uint64_t span_ns);
-void wire_run_order(struct wire_run *r, const struct load_command *order, bool residence,
-		    struct wire_row *row);
+void wire_run_command(struct wire_run *r, const struct load_command *command, bool residence,
+		      struct wire_row *row);
 void wire_run_end(struct wire_run *r);
 
 #endif
