@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""tools/bench keeps its promises around the programs that measure.
+"""tools/bench around the programs that measure.
 
 Goal: counts start before and beside each other, speeds run alone; figures carry the names that
 others look for; what fails or is stopped leaves nothing running; pieces merge; plots are SVG with

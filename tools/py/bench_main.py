@@ -138,7 +138,7 @@ def build_request():
 
 def measure_store(args, keep_figures):
     with store_bench.Bench(build_store(args.libcuckoo), args.quick) as bench:
-        # After every part: who stops a long run keeps what it found.
+        # After every part: a long run that is stopped keeps its figures.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))
         return bench.figures

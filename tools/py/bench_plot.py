@@ -10,7 +10,7 @@ INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
 LOSS = re.compile(r"goodput_mbs_(clockoo|memcached)_(\d+)pct$")
 VS = re.compile(r"(?:(.+)_)?(udp_get|tcp_get|tcp_pipelined|multiget)_(?:mops|mkeys)$")
 SLA = re.compile(r"sla_points_([a-z]+)_(\d+)_(avg|p99)$")
-SLA_PROMISES_HIGH = 2  # what is drawn of a latency beyond the promise
+SLA_LIMITS_HIGH = 2  # what is drawn of a latency beyond its limit
 MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
 
@@ -45,16 +45,16 @@ def loss_series(figures):
 
 def sla_charts(figures):
     """{name: (series, title, labels)}: {setting: [(thousand requests a second, us)]} for each thing that
-    varies, and each promise; points far beyond it are left out."""
+    varies, and each SLO; points far beyond it are left out."""
     found = {}
     for name, points in figures.items():
         if match := SLA.match(name):
-            most = SLA_PROMISES_HIGH * figures[f"sla_{match[3]}_limit_us"]
+            most = SLA_LIMITS_HIGH * figures[f"sla_{match[3]}_limit_us"]
             if near := sorted((x / 1e3, y) for x, y in points if y <= most):
                 found.setdefault((match[1], match[3]), {})[f"{match[1]} {match[2]}"] = near
-    return {f"sla_{what}_{promise}": (
-        series, f"Latency ({promise}) against throughput, by {what}", "thousand requests a second", "us")
-        for (what, promise), series in found.items()}
+    return {f"sla_{what}_{slo}": (
+        series, f"Latency ({slo}) against throughput, by {what}", "thousand requests a second", "us")
+        for (what, slo), series in found.items()}
 
 
 def vs_groups(figures):

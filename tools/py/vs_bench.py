@@ -50,7 +50,7 @@ TITLES = {
     "b": f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} million keys of 16 "
          "bytes, values of 32, 5 % sets;\nM/s of requests, multiget of keys: median (least..most); us of "
          "CPU a request or key; busy, client: CPUs that the server and\nits client used, of ours in turns "
-         "that moved a frame: who is near 1 is what limits",
+         "that moved a frame: the one near 1 is the limit",
     "v": "The appliance by clockoo-load over vhost, where the port takes its share",
     "a": "View a, the same kernel client over a veth to all; client us: what the client's CPU paid, of "
          "the servers' work too",
