@@ -23,8 +23,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
-import charts  # noqa: E402
 import budget  # noqa: E402
+import build_tree  # noqa: E402
+import charts  # noqa: E402
 import flood_bench  # noqa: E402
 import links  # noqa: E402
 import loss_bench  # noqa: E402
@@ -176,6 +177,36 @@ class BenchToolTest(unittest.TestCase):
         self.assertEqual(store_bench.bar("done 250 %"), "done [####################] 250 %")
         for text in ("", "50", "no number %", "%", " %"):
             self.assertEqual(store_bench.bar(text), text)
+
+
+class BuildTreeTest(unittest.TestCase):
+    def told(self, options, **how):
+        """The options that a folder set up with these is given when a bench is built in it."""
+        told = []
+        for name, fake in (("configure", lambda folder, *words: told.extend(words)),
+                           ("_checked", lambda words, command: told.extend(
+                               w for w in command if str(w).startswith("-Dbench")))):
+            self.addCleanup(setattr, build_tree, name, getattr(build_tree, name))
+            setattr(build_tree, name, fake)
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
+            if options is not None:
+                path = pathlib.Path(folder, "meson-private/cmd_line.txt")
+                path.parent.mkdir()
+                path.write_text(f"[options]\nbuildtype = release\n{options}\n[properties]\n")
+                pathlib.Path(folder, "build.ninja").touch()
+            build_tree.build(folder, targets=["x"], **how)
+        return told
+
+    def test_a_folder_without_the_benches_gets_them_when_one_is_built(self):
+        self.assertEqual(self.told(""), ["-Dbench=true"])
+        self.assertEqual(self.told("bench = false"), ["-Dbench=true"])
+        self.assertEqual(self.told("bench = true"), [])
+        self.assertEqual(self.told(None), ["-Dbench=true"])
+
+    def test_the_product_alone_leaves_a_folder_as_it_is(self):
+        self.assertEqual(self.told("", bench=False), [])
+        self.assertEqual(self.told("bench = true", bench=False), [])
+        self.assertEqual(self.told(None, bench=False), ["-Dbench=false"])
 
 
 class MergeTest(unittest.TestCase):
