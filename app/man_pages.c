@@ -2,21 +2,13 @@
  * man_pages.c - writes the manual pages when the program is built, out of the tables that --help
  * and the configuration file are read by: what a page says of an option is what the option does.
  *
- *     man_pages clockoo.8 | clockoo-load.1 | clockoo.yaml.5
+ *     man_pages clockoo.8 | clockoo.yaml.5
  */
 #include "config/config_man.h"
-#include "load_options.h"
 #include "version.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static void
-title(const char *name, const char *section, const char *words)
-{
-	printf(".TH %s %s \"\" \"Clockoo %s\" \"Clockoo\"\n.SH NAME\n%s \\- %s\n", name, section,
-	       CLOCKOO_VERSION, name, words);
-}
 
 static void
 exit_codes(void)
@@ -36,7 +28,8 @@ exit_codes(void)
 static void
 appliance_page(void)
 {
-	title("clockoo", "8", "memcached\\-compatible cache on its own network stack");
+	config_man_title(stdout, "clockoo", "8", CLOCKOO_VERSION,
+			 "memcached\\-compatible cache on its own network stack");
 	puts(".SH SYNOPSIS\n.B clockoo\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".br\n.B clockoo doctor\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".SH DESCRIPTION\n"
@@ -89,7 +82,8 @@ appliance_page(void)
 static void
 file_page(void)
 {
-	title("clockoo.yaml", "5", "configuration of the cache appliance");
+	config_man_title(stdout, "clockoo.yaml", "5", CLOCKOO_VERSION,
+			 "configuration of the cache appliance");
 	puts(".SH DESCRIPTION\n"
 	     ".I /etc/clockoo/clockoo.yaml\n"
 	     "says what the appliance is to do: sections of keys in YAML. A key that is missing "
@@ -108,38 +102,6 @@ file_page(void)
 	     ".SH SEE ALSO\n.BR clockoo (8)");
 }
 
-static void
-load_page(void)
-{
-	title("clockoo-load", "1", "load generator for memcached servers, on DPDK");
-	puts(".SH SYNOPSIS\n.B clockoo\\-load\n[\\fIOPTION\\fR]...\n"
-	     ".SH DESCRIPTION\n"
-	     "Loads a memcached server through a DPDK port, without the kernel, and checks every "
-	     "value. It stores\n"
-	     "all keys, then measures.\n"
-	     ".SH OPTIONS");
-	load_options_man(stdout);
-	puts(".SH EXAMPLES\n"
-	     "Without a NIC, over memory that both programs share; \\fBmemif\\fR carries one "
-	     "queue, \\fBvhost\\fR several.\n"
-	     "Without hugepages \\fB\\-\\-no\\-huge\\fR to both.\n.PP\n.nf\n"
-	     "clockoo \\-\\-port vhost \\-\\-socket /tmp/c.sock \\-U 11211\n"
-	     "clockoo\\-load \\-\\-port virtio_user \\-\\-socket /tmp/c.sock \\-\\-transport udp\n"
-	     "\nclockoo \\-\\-port memif \\-\\-socket /tmp/c.sock \\-U 11211\n"
-	     "clockoo\\-load \\-\\-port memif \\-\\-socket /tmp/c.sock \\-\\-transport udp\n.fi\n"
-	     ".PP\nOver a NIC that \\fBclockoo\\-nic bind\\fR handed to user space, as root, from "
-	     "a machine of its own:\n.PP\n.nf\n"
-	     "clockoo\\-load \\-\\-port 0000:03:00.0 \\-\\-address 192.0.2.7/24 "
-	     "\\-\\-server 192.0.2.10\n.fi\n"
-	     ".PP\nThe highest rate that answers 99 of 100 requests within a millisecond, for two "
-	     "numbers of connections:\n.PP\n.nf\n"
-	     "clockoo\\-load ... \\-\\-sweep p99=1ms \\-\\-vary connections=1,50 "
-	     "\\-\\-json f.json \\-\\-plot f.png\n.fi");
-	puts(".SH EXIT STATUS\n0 if every value was right, 2 if one was wrong, 1 if it could not "
-	     "run or not to its end.\n"
-	     ".SH SEE ALSO\n.BR clockoo (8)");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -148,7 +110,6 @@ main(int argc, char **argv)
 		void (*print)(void);
 	} pages[] = {
 		{"clockoo.8", appliance_page},
-		{"clockoo-load.1", load_page},
 		{"clockoo.yaml.5", file_page},
 	};
 
@@ -157,6 +118,6 @@ main(int argc, char **argv)
 			pages[i].print();
 			return ferror(stdout) != 0;
 		}
-	fputs("man_pages: clockoo.8, clockoo-load.1 or clockoo.yaml.5?\n", stderr);
+	fputs("man_pages: clockoo.8 or clockoo.yaml.5?\n", stderr);
 	return 1;
 }

@@ -4,14 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the program's directory: the source tree, when built in a directory of it; the install
- * prefix. */
+/* From the program's directory: the source tree, when built in a directory of it (build/app,
+ * build/tests/load); the install prefix. */
 static const char *const beside[] = {
 	"/../../drivers-config",
+	"/../../../drivers-config",
 	"/../share/clockoo/drivers-config",
 };
-#define BESIDE        (sizeof beside / sizeof beside[0])
-#define PROGRAM_DEPTH 3u /* build/app/clockoo */
+#define BESIDE            (sizeof beside / sizeof beside[0])
+#define PROGRAM_DEPTH_MAX 4u /* build/tests/load/clockoo-load */
 
 static void
 program_folder(char folder[CONFIG_PATH_BYTES])
@@ -59,15 +60,19 @@ paths_profile_folder(char folder[PATH_BYTES], const struct config *cfg, struct e
 const char *
 paths_nic_tool(void)
 {
-	char path[PATH_MAX] = "";
-	const ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	static const char tool[] = "/tools/nic";
+	char path[PATH_MAX + sizeof tool] = "";
+	const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
 
-	for (uint32_t up = 0; len > 0 && up < PROGRAM_DEPTH; up++) {
+	for (uint32_t up = 0; len > 0 && up < PROGRAM_DEPTH_MAX; up++) {
 		char *slash = strrchr(path, '/');
 
-		if (slash != NULL)
-			*slash = '\0';
+		if (slash == NULL)
+			break;
+		strcpy(slash, tool);
+		if (access(path, X_OK) == 0)
+			return "tools/nic";
+		*slash = '\0';
 	}
-	strncat(path, "/tools/nic", sizeof path - strlen(path) - 1);
-	return access(path, X_OK) == 0 ? "tools/nic" : "clockoo-nic";
+	return "clockoo-nic";
 }

@@ -7,11 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the command line is read: the rest of the word, then the next word. */
+/* What the command line has said so far. */
 struct cursor {
-	int argc;
-	char *const *argv;
-	int at;
+	struct config *cfg;
 	const char *file;          /* after --config or --check */
 	enum config_action action; /* CONFIG_RUN, unless --check or --print-config was there */
 	bool given[CONFIG_ROWS_MAX];
@@ -29,10 +27,9 @@ mark_given(struct cursor *c, const struct option_row *row)
 }
 
 static enum config_action
-apply(struct config *cfg, struct cursor *c, const struct option_row *row, const char *value,
-      struct error *err)
+apply(void *arg, const struct option_row *row, const char *value, struct error *err)
 {
-	uint32_t *count = (uint32_t *)(void *)((char *)cfg + row->at);
+	struct cursor *c = arg;
 
 	mark_given(c, row);
 	switch (row->kind) {
@@ -55,92 +52,9 @@ apply(struct config *cfg, struct cursor *c, const struct option_row *row, const 
 	case OPTION_PLAN:
 		c->action = CONFIG_PLAN;
 		return CONFIG_RUN;
-	case OPTION_COUNT:
-		*count += *count < row->max;
-		return CONFIG_RUN;
-	case OPTION_FLAG:
-		value = "yes";
-		break;
 	default:
-		break;
+		return option_set_word(c->cfg, row, value, err) ? CONFIG_RUN : CONFIG_ERROR;
 	}
-	return option_set(cfg, row, value, err) ? CONFIG_RUN : CONFIG_ERROR;
-}
-
-/* The word after the option is its value. */
-static const char *
-next_token(struct cursor *c, const struct option_row *row, struct error *err)
-{
-	if (c->at + 1 >= c->argc) {
-		error_set(err, "--%s: expected a value (%s) after it", row->name, row->arg);
-		return NULL;
-	}
-	return c->argv[++c->at];
-}
-
-static enum config_action
-parse_long(struct config *cfg, struct cursor *c, struct error *err)
-{
-	const char *name = c->argv[c->at] + 2;
-	const char *equals = strchr(name, '=');
-	const size_t len = equals != NULL ? (size_t)(equals - name) : strlen(name);
-	const struct option_row *row = option_by_name(name, len);
-	const char *value = equals != NULL ? equals + 1 : NULL;
-
-	if (row == NULL) {
-		error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
-		return CONFIG_ERROR;
-	}
-	if (row->arg == NULL && value != NULL) {
-		error_set(err, "--%s: takes no value", row->name);
-		return CONFIG_ERROR;
-	}
-	if (row->arg != NULL && value == NULL && (value = next_token(c, row, err)) == NULL)
-		return CONFIG_ERROR;
-	return apply(cfg, c, row, value, err);
-}
-
-/* -m64, -m 64, -vv */
-static enum config_action
-parse_letters(struct config *cfg, struct cursor *c, struct error *err)
-{
-	for (const char *p = c->argv[c->at] + 1; *p != '\0'; p++) {
-		const struct option_row *row = option_by_letter(*p);
-		enum config_action action;
-		const char *value = NULL;
-
-		if (row == NULL) {
-			error_set(err, "-%c: unknown option; --help lists all", *p);
-			return CONFIG_ERROR;
-		}
-		if (row->arg != NULL) {
-			value = p[1] != '\0' ? p + 1 : next_token(c, row, err);
-			if (value == NULL)
-				return CONFIG_ERROR;
-		}
-		action = apply(cfg, c, row, value, err);
-		if (action != CONFIG_RUN || row->arg != NULL)
-			return action;
-	}
-	return CONFIG_RUN;
-}
-
-static enum config_action
-parse_words(struct config *cfg, struct cursor *c, struct error *err)
-{
-	for (c->at = 1; c->at < c->argc; c->at++) {
-		const char *word = c->argv[c->at];
-		enum config_action action;
-
-		if (word[0] != '-' || word[1] == '\0') {
-			error_set(err, "%s: expected an option; --help lists all", word);
-			return CONFIG_ERROR;
-		}
-		action = word[1] == '-' ? parse_long(cfg, c, err) : parse_letters(cfg, c, err);
-		if (action != CONFIG_RUN)
-			return action;
-	}
-	return CONFIG_RUN;
 }
 
 /* Is the option's name on the command line but not other's, which the file gave? Then the command
@@ -212,7 +126,10 @@ enum config_action
 config_parse(struct config *cfg, struct config_source *src, int argc, char *const *argv,
 	     struct error *err)
 {
-	struct cursor c = {.argc = argc, .argv = argv};
+	struct cursor c = {.cfg = cfg};
+	const struct option_reader reader = {
+		argc, argv, option_by_name, option_by_letter, apply, &c,
+	};
 	enum config_action action;
 	const char *file;
 	bool share;
@@ -221,7 +138,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	memset(src->line, 0, sizeof src->line);
 	/* Once to learn which file comes first, and to stop early at what no file can mend. */
 	config_defaults(cfg);
-	action = parse_words(cfg, &c, err);
+	action = options_read(&reader, err);
 	if (action != CONFIG_RUN)
 		return action;
 	file = file_to_read(&c, src);
@@ -232,7 +149,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 		err->code = ERROR_CONFIG;
 		return CONFIG_ERROR;
 	}
-	if (parse_words(cfg, &c, err) != CONFIG_RUN)
+	if (options_read(&reader, err) != CONFIG_RUN)
 		return CONFIG_ERROR;
 	apply_precedence(cfg, &c, src);
 	return finish(cfg, src, c.action, err) ? c.action : CONFIG_ERROR;

@@ -78,14 +78,20 @@ help_ignored(uint32_t at, FILE *out)
 }
 
 void
+option_rows_help(const struct option_row *rows, uint32_t count, FILE *out)
+{
+	for (uint32_t i = 0; i < count; i++)
+		help_option(&rows[i], out);
+}
+
+void
 config_help(FILE *out)
 {
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
 	      "  clockoo [option...]         serve\n"
 	      "  clockoo doctor [option...]  check this machine and suggest fixes\n\n",
 	      out);
-	for (uint32_t i = 0; i < option_row_count; i++)
-		help_option(&option_rows[i], out);
+	option_rows_help(option_rows, option_row_count, out);
 	fputs("\nExtended options (-o), comma separated:\n\n", out);
 	for (uint32_t i = 0; i < extended_row_count;) {
 		if (is_ignored(&extended_rows[i]))

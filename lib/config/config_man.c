@@ -19,17 +19,26 @@ config_man_text(FILE *out, const char *text)
 }
 
 void
-config_man_head(FILE *out, char letter, const char *name, const char *arg)
+config_man_title(FILE *out, const char *name, const char *section, const char *version,
+		 const char *words)
+{
+	fprintf(out, ".TH %s %s \"\" \"Clockoo %s\" \"Clockoo\"\n.SH NAME\n%s \\- %s\n", name,
+		section, version, name, words);
+}
+
+/* .TP and its first line: the option in bold, its value in italics. */
+static void
+put_head(FILE *out, const struct option_row *row)
 {
 	fputs(".TP\n", out);
-	if (letter != 0)
-		fprintf(out, "\\fB\\-%c\\fR, ", letter);
+	if (row->letter != 0)
+		fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
 	fputs("\\fB\\-\\-", out);
-	config_man_text(out, name);
+	config_man_text(out, row->name);
 	fputs("\\fR", out);
-	if (arg != NULL) {
+	if (row->arg != NULL) {
 		fputs(" \\fI", out);
-		config_man_text(out, arg);
+		config_man_text(out, row->arg);
 		fputs("\\fR", out);
 	}
 	fputc('\n', out);
@@ -54,14 +63,18 @@ is_ignored(const struct option_row *row)
 }
 
 void
+option_rows_man(const struct option_row *rows, uint32_t count, FILE *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		put_head(out, &rows[i]);
+		put_help(out, &rows[i]);
+	}
+}
+
+void
 config_man_options(FILE *out)
 {
-	for (uint32_t i = 0; i < option_row_count; i++) {
-		const struct option_row *row = &option_rows[i];
-
-		config_man_head(out, row->letter, row->name, row->arg);
-		put_help(out, row);
-	}
+	option_rows_man(option_rows, option_row_count, out);
 }
 
 /* Names next to each other that have the same reason to do nothing share a paragraph. */

@@ -9,10 +9,11 @@
 
 #include "config.h"
 
+/* .TH and the section NAME; version is the program's. */
+void config_man_title(FILE *out, const char *name, const char *section, const char *version,
+		      const char *words);
 /* Text as man(7) shows it: neither dash nor dot nor backslash means anything. */
 void config_man_text(FILE *out, const char *text);
-/* .TP and its first line: the option in bold, the value in italics (NULL: none). */
-void config_man_head(FILE *out, char letter, const char *name, const char *arg);
 
 /* Options with a letter or two dashes; then what may stand after -o. */
 void config_man_options(FILE *out);

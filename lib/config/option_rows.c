@@ -290,8 +290,8 @@ static_assert(sizeof option_rows / sizeof option_rows[0] +
 		      CONFIG_ROWS_MAX,
 	      "a row without its bit");
 
-static const struct option_row *
-row_named(const struct option_row *rows, uint32_t count, const char *name, size_t len)
+const struct option_row *
+option_find(const struct option_row *rows, uint32_t count, const char *name, size_t len)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
@@ -302,13 +302,13 @@ row_named(const struct option_row *rows, uint32_t count, const char *name, size_
 const struct option_row *
 option_by_name(const char *name, size_t len)
 {
-	return row_named(option_rows, option_row_count, name, len);
+	return option_find(option_rows, option_row_count, name, len);
 }
 
 const struct option_row *
 extended_by_name(const char *name, size_t len)
 {
-	return row_named(extended_rows, extended_row_count, name, len);
+	return option_find(extended_rows, extended_row_count, name, len);
 }
 
 const struct option_row *

@@ -2,6 +2,7 @@
 #include "profile.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A decimal number and nothing else. Anything beyond 32 bits is beyond every limit here. */
@@ -279,9 +280,46 @@ set_number(uint32_t *field, const struct option_row *row, const char *value, str
 	uint32_t n;
 
 	if (!parse_decimal(value, &n) || n < row->min || n > row->max)
-		return error_set(err, "--%s: \"%s\": expected a number from %u to %u", row->name,
-				 value, row->min, row->max);
+		return error_set(err, "--%s: \"%s\": expected a number from %.10g to %.10g",
+				 row->name, value, row->min, row->max);
 	*field = n;
+	return true;
+}
+
+bool
+parse_amount(const char *text, double *value, const char **end)
+{
+	char *rest;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	*value = strtod(text, &rest);
+	if (*rest == 'k' || *rest == 'm')
+		*value *= *rest++ == 'k' ? 1e3 : 1e6;
+	*end = rest;
+	return true;
+}
+
+bool
+parse_whole_amount(const char *text, double least, double most, double *value)
+{
+	const char *end;
+
+	return parse_amount(text, value, &end) && *end == '\0' && *value >= least && *value <= most;
+}
+
+static bool
+set_amount(void *field, const struct option_row *row, const char *value, struct error *err)
+{
+	double n;
+
+	if (!parse_whole_amount(value, row->min, row->max, &n))
+		return error_set(err, "--%s: \"%s\": expected a number from %.10g to %.10g",
+				 row->name, value, row->min, row->max);
+	if (row->kind == OPTION_AMOUNT)
+		*(uint32_t *)field = (uint32_t)n;
+	else
+		*(double *)field = n;
 	return true;
 }
 
@@ -292,15 +330,16 @@ set_size(uint32_t *field, const struct option_row *row, const char *value, struc
 	const size_t len = strlen(value);
 	const char letter = len != 0 ? (char)tolower((unsigned char)value[len - 1]) : 0;
 	const uint32_t shift = letter == 'k' ? 10 : letter == 'm' ? 20 : 0;
+	const uint32_t min = (uint32_t)row->min, max = (uint32_t)row->max;
 	char digits[CONFIG_NAME_BYTES];
 	uint32_t n;
 
 	snprintf(digits, sizeof digits, "%.*s", (int)(len - (shift != 0)), value);
-	if (len >= sizeof digits || !parse_decimal(digits, &n) || n > row->max >> shift ||
-	    n << shift < row->min)
+	if (len >= sizeof digits || !parse_decimal(digits, &n) || n > max >> shift ||
+	    n << shift < min)
 		return error_set(err,
 				 "--%s: \"%s\": expected %uk to %um, in bytes or with a k or m",
-				 row->name, value, row->min >> 10, row->max >> 20);
+				 row->name, value, min >> 10, max >> 20);
 	*field = n << shift;
 	return true;
 }
@@ -311,7 +350,7 @@ set_text(char *field, const struct option_row *row, const char *value, struct er
 	const size_t len = strlen(value);
 
 	if (len < row->min || len >= row->max)
-		return error_set(err, "--%s: expected %u to %u characters, not %zu", row->name,
+		return error_set(err, "--%s: expected %.0f to %.0f characters, not %zu", row->name,
 				 row->min, row->max - 1, len);
 	memcpy(field, value, len + 1);
 	return true;
@@ -326,12 +365,36 @@ set_flag(bool *field, const struct option_row *row, const char *value, struct er
 	return true;
 }
 
+/* OPTION_WORD */
 static bool
-set_field(struct config *cfg, const struct option_row *row, const char *value, struct error *err)
+set_word_of_arg(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
-	void *field = (char *)cfg + row->at;
+	const char *word = row->arg;
+
+	for (uint32_t i = 0; *word != '\0'; i++) {
+		const size_t len = strcspn(word, "|");
+
+		if (strlen(value) == len && memcmp(word, value, len) == 0) {
+			*field = i;
+			return true;
+		}
+		word += len + (word[len] == '|');
+	}
+	return error_set(err, "--%s: \"%s\": expected %s", row->name, value, row->arg);
+}
+
+static bool
+set_field(void *into, const struct option_row *row, const char *value, struct error *err)
+{
+	void *field = (char *)into + row->at;
+	struct config *cfg = into; /* of the kinds that only clockoo's rows have */
 
 	switch (row->kind) {
+	case OPTION_AMOUNT:
+	case OPTION_REAL:
+		return set_amount(field, row, value, err);
+	case OPTION_WORD:
+		return set_word_of_arg(field, row, value, err);
 	case OPTION_NUMBER:
 	case OPTION_COUNT:
 		return set_number(field, row, value, err);
@@ -381,6 +444,7 @@ set_field(struct config *cfg, const struct option_row *row, const char *value, s
 	case OPTION_REFUSED:
 		return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name,
 				 row->help);
+	case OPTION_CUSTOM:
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTION_LICENSE:
@@ -394,11 +458,22 @@ set_field(struct config *cfg, const struct option_row *row, const char *value, s
 }
 
 bool
-option_set(struct config *cfg, const struct option_row *row, const char *value, struct error *err)
+option_set(void *into, const struct option_row *row, const char *value, struct error *err)
 {
-	if (set_field(cfg, row, value, err))
+	if (set_field(into, row, value, err))
 		return true;
 	if (row->usage)
 		err->code = ERROR_USAGE;
 	return false;
+}
+
+bool
+option_set_word(void *into, const struct option_row *row, const char *value, struct error *err)
+{
+	uint32_t *count = (uint32_t *)(void *)((char *)into + row->at);
+
+	if (row->kind != OPTION_COUNT)
+		return option_set(into, row, row->kind == OPTION_FLAG ? "yes" : value, err);
+	*count += *count < row->max;
+	return true;
 }

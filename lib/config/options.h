@@ -1,7 +1,11 @@
 /*
- * options.h - the table of options and its rows' meaning; private to lib/config.
+ * options.h - tables of options: what a row means, how a value and a command line are read.
  *
- * Shape:  a row fills one field of struct config, found by its offset.
+ * The rows of clockoo are in option_rows.c; clockoo-load has a table of its own. Help and manual
+ * pages are printed from the same rows (config_man.h).
+ *
+ * Shape:  a row fills one field of a struct, found by its offset: of struct config, or of what the
+ *         table's program has.
  * Bounds: a number lies in min..max; a text fits its field with its zero byte.
  */
 #ifndef CLOCKOO_OPTIONS_H
@@ -15,6 +19,10 @@ enum option_kind {
 	OPTION_TEXT,   /* char[max] */
 	OPTION_FLAG,   /* bool */
 	OPTION_COUNT,  /* uint32_t, one more each time it is said */
+	OPTION_AMOUNT, /* uint32_t; k and m multiply by 1000 */
+	OPTION_REAL,   /* double; the same */
+	OPTION_WORD,   /* uint32_t: the place of the value in arg, which has | between the words */
+	OPTION_CUSTOM, /* its program reads it */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
@@ -51,12 +59,27 @@ struct option_row {
 	char letter; /* 0 = none */
 	enum option_kind kind;
 	size_t at; /* offset in struct config */
-	uint32_t min, max;
+	double min, max;
 	const char *arg;  /* how --help calls the value, in brackets if it may lack; NULL = none */
 	const char *help; /* of ALWAYS_ON, IGNORED and REFUSED: the reason */
 	bool usage;       /* a wrong value ends with ERROR_USAGE, as memcached does for it */
 	const char *key;  /* in a configuration file; NULL = only on the command line */
 };
+
+/* A program's command line. */
+struct option_reader {
+	int argc;
+	char *const *argv; /* argv[0] is skipped */
+	const struct option_row *(*by_name)(const char *name, size_t len);
+	const struct option_row *(*by_letter)(char letter);
+	/* value: NULL where the row takes none. Anything but CONFIG_RUN ends the reading. */
+	enum config_action (*apply)(void *arg, const struct option_row *row, const char *value,
+				    struct error *err);
+	void *arg;
+};
+
+/* Every option, in the order of the words. */
+enum config_action options_read(const struct option_reader *r, struct error *err);
 
 extern const struct option_row option_rows[];
 extern const uint32_t option_row_count;
@@ -79,6 +102,19 @@ uint32_t option_count(void);
 /* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
 const char *const *option_choices(enum option_kind kind);
 
+/* The row of that name in a table, or NULL. */
+const struct option_row *option_find(const struct option_row *rows, uint32_t count,
+				     const char *name, size_t len);
+/* For --help: one line a row. */
+void option_rows_help(const struct option_row *rows, uint32_t count, FILE *out);
+/* For a manual page: one paragraph a row. */
+void option_rows_man(const struct option_row *rows, uint32_t count, FILE *out);
+
+/* A number that may have k or m behind it; *end is what follows. */
+bool parse_amount(const char *text, double *value, const char **end);
+/* The same and nothing else, within least..most. */
+bool parse_whole_amount(const char *text, double least, double most, double *value);
+
 /* A decimal number and nothing else. */
 bool parse_decimal(const char *text, uint32_t *n);
 
@@ -92,8 +128,10 @@ bool option_set_gateway6(struct config *cfg, const char *value, struct error *er
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
 bool finish_address6(struct config *cfg, struct error *err);
 
-/* Read value into the row's field. */
-bool option_set(struct config *cfg, const struct option_row *row, const char *value,
-		struct error *err);
+/* Read value into the row's field of the struct that the row's table fills. */
+bool option_set(void *into, const struct option_row *row, const char *value, struct error *err);
+/* The same from a command line: a flag has no value there, and OPTION_COUNT counts. */
+bool option_set_word(void *into, const struct option_row *row, const char *value,
+		     struct error *err);
 
 #endif

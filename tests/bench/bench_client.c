@@ -1,3 +1,6 @@
+/*
+ * bench_client.c - workload, stack and generator set up on the port of a bench.
+ */
 #include "bench_client.h"
 
 #include "bench_fixture.h"

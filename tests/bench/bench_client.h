@@ -1,8 +1,10 @@
 /*
- * bench_client.h - a load generator's core over a port of a bench: the client of bench_fixture.h.
+ * bench_client.h - a load generator's core on a port of a bench: the client of bench_fixture.h.
  *
- * Shape:  workload, stack and generator in the caller's region; the port is the caller's. TCP
- * speaks timestamps, as kernel clients do. Thread: one. Errors: a wrong answer ends the process.
+ * Shape:  workload, stack and generator are in the caller's region; the port is the caller's. TCP
+ *         uses timestamps, as kernel clients do.
+ * Thread: one.
+ * Errors: a wrong reply ends the process.
  */
 #ifndef CLOCKOO_BENCH_CLIENT_H
 #define CLOCKOO_BENCH_CLIENT_H

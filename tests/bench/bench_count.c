@@ -1,3 +1,6 @@
+/*
+ * bench_count.c - callgrind switched on around the turns that are counted.
+ */
 #include "bench_count.h"
 
 #ifdef HAVE_CALLGRIND
@@ -27,7 +30,7 @@ bench_count_can(void)
 	return RUNNING_ON_VALGRIND != 0;
 }
 
-/* Dumps are told apart by their order. The clock ticks once a lap: how often it ticked for each
+/* Dumps are told apart by their number. The clock ticks once a lap: how often it ticked for each
  * stage says which lap was which. */
 static struct {
 	uint64_t ticks;
@@ -94,7 +97,7 @@ bench_count(struct bench_pair *b, FILE *out)
 	struct turn_timing warm = {0}, counted = {.hook = toggle};
 	double requests;
 
-	bench_pair_order(b, UINT64_MAX / 4);
+	bench_pair_command(b, UINT64_MAX / 4);
 	for (uint32_t i = 0; i < WARM_STEPS; i++)
 		bench_pair_step(b, &warm);
 	CALLGRIND_START_INSTRUMENTATION;

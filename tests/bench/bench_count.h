@@ -1,7 +1,7 @@
 /*
  * bench_count.h - instructions of a kind of request, by callgrind.
  *
- * They do not depend on who else runs. Under
+ * They do not depend on other processes. Under
  *
  *     valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no --callgrind-out-file=F
  *

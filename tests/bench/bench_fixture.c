@@ -1,3 +1,6 @@
+/*
+ * bench_fixture.c - a core of the appliance with its store, filled, on a replay port.
+ */
 #include "bench_fixture.h"
 
 #include "stack/neigh_table.h"

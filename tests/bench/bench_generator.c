@@ -6,7 +6,7 @@
  * many new requests. So the figure is all the generator pays but for the driver: it must stay below
  * what the appliance pays for the same request (bench_turn), else the generator is measured.
  *
- * Figures are TSC cycles a request in the median turn of a run, so that who else has the CPU
+ * Figures are TSC cycles a request in the median turn of a run, so that another process
  * between two turns is left out: the median of several runs and their spread.
  *
  *   bench_generator [--keys N] [--burst N] [--runs N] [--requests N] [--sets PERCENT] [--zipf S]
@@ -185,7 +185,7 @@ static double
 run_once(struct bench *b)
 {
 	const uint32_t turns = b->opt.requests / b->opt.burst;
-	const struct load_command order = {
+	const struct load_command command = {
 		.task = LOAD_RUN,
 		.depth = b->opt.burst,
 		.measure_ns = UINT64_MAX / 4,
@@ -194,7 +194,7 @@ run_once(struct bench *b)
 	const struct load_result *r = load_core_result(b->core);
 	uint64_t answered;
 
-	load_core_command_mt(b->core, &order);
+	load_core_command_mt(b->core, &command);
 	play(b);
 	histogram_clear(&b->turns);
 	for (uint32_t i = 0; i < turns && !load_core_done_mt(b->core); i++)

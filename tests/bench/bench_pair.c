@@ -1,3 +1,6 @@
+/*
+ * bench_pair.c - frames carried between the two ports, a turn of each end, cycles added up.
+ */
 #include "bench_pair.h"
 
 #include <stdio.h>
@@ -111,7 +114,7 @@ bench_pair_check(const struct bench_pair *b)
 }
 
 static void
-order(struct bench_pair *b, enum load_task task, uint64_t requests)
+start_command(struct bench_pair *b, enum load_task task, uint64_t requests)
 {
 	const struct kind *k = b->kind;
 	const struct load_command o = {
@@ -132,9 +135,9 @@ bench_pair_served(const struct bench_pair *b)
 }
 
 void
-bench_pair_order(struct bench_pair *b, uint64_t requests)
+bench_pair_command(struct bench_pair *b, uint64_t requests)
 {
-	order(b, LOAD_RUN, requests);
+	start_command(b, LOAD_RUN, requests);
 }
 
 bool
@@ -152,7 +155,7 @@ fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 	bool done = false;
 
 	for (uint32_t i = 0; i < count; i++)
-		order(&pairs[i], LOAD_FILL, 0);
+		start_command(&pairs[i], LOAD_FILL, 0);
 	for (uint32_t step = 0; step < FILL_STEPS_MAX && !done; step++) {
 		done = true;
 		for (uint32_t i = 0; i < count; i++) {

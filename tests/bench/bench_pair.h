@@ -49,7 +49,7 @@ void bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kin
 		      uint32_t keys);
 
 /* Give the generator so many requests to make, from the next step on. */
-void bench_pair_order(struct bench_pair *b, uint64_t requests);
+void bench_pair_command(struct bench_pair *b, uint64_t requests);
 bool bench_pair_done(const struct bench_pair *b);
 /* A turn of each end, more if there is more than a burst to carry. */
 void bench_pair_step(struct bench_pair *b, struct turn_timing *turn_timing);

@@ -2,9 +2,9 @@
  * bench_request.c - what a request costs core_turn, by kind of request: cycles, or instructions.
  *
  * The client is the load generator, in the same process (bench_pair.h); only turns of the appliance
- * are counted. Cycles: of the median block of BLOCK_STEPS turns, so that who else has the CPU for a
- * while is left out; the median of several runs of that, in total without clocks between the
- * stages, then by stage. Instructions: bench_count.h.
+ * are counted. Cycles: of the median block of BLOCK_STEPS turns, so that another process on the CPU
+ * is left out; the median of several runs of that, in total without clocks between the stages, then
+ * by stage. Instructions: bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--json FILE] [--instructions]
  */
@@ -77,12 +77,12 @@ take_block(struct bench_pair *b, struct turn_timing *turn_timing, struct blocks 
 	blocks->count++;
 }
 
-/* An order to its end. */
+/* A command to its end. */
 static void
 run_command(struct bench_pair *b, uint64_t requests, struct turn_timing *turn_timing,
 	    struct blocks *blocks)
 {
-	bench_pair_order(b, requests);
+	bench_pair_command(b, requests);
 	blocks->count = 0;
 	for (uint32_t i = 0; i < BLOCKS_LIMIT && !bench_pair_done(b); i++)
 		take_block(b, turn_timing, blocks);

@@ -3,8 +3,8 @@
  *
  * 64 connections, one request of 30 bytes each a burst, answered with 60 bytes; each request
  * acknowledges the answer before it. The service copies a prepared answer, so the figures are the
- * stack's. Cycles are the median of several runs; for instructions, which do not depend on who else
- * runs, start it under callgrind with --toggle-collect=turn.
+ * stack's. Cycles are the median of several runs; for instructions, which do not depend on other
+ * processes, start it under callgrind with --toggle-collect=turn.
  *
  *   bench_tcp [RUNS [TURNS]]
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""tools/bench keeps its promises around the programs that measure.
+"""tools/bench around the programs that measure.
 
 Goal: counts start before and beside each other, speeds run alone; figures carry the names that
 others look for; what fails or is stopped leaves nothing running; pieces merge; plots are SVG with
@@ -24,6 +24,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
 import budget  # noqa: E402
+import build_tree  # noqa: E402
+import charts  # noqa: E402
 import flood_bench  # noqa: E402
 import links  # noqa: E402
 import loss_bench  # noqa: E402
@@ -177,6 +179,36 @@ class BenchToolTest(unittest.TestCase):
             self.assertEqual(store_bench.bar(text), text)
 
 
+class BuildTreeTest(unittest.TestCase):
+    def told(self, options, **how):
+        """The options that a folder set up with these is given when a bench is built in it."""
+        told = []
+        for name, fake in (("configure", lambda folder, *words: told.extend(words)),
+                           ("_checked", lambda words, command: told.extend(
+                               w for w in command if str(w).startswith("-Dbench")))):
+            self.addCleanup(setattr, build_tree, name, getattr(build_tree, name))
+            setattr(build_tree, name, fake)
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
+            if options is not None:
+                path = pathlib.Path(folder, "meson-private/cmd_line.txt")
+                path.parent.mkdir()
+                path.write_text(f"[options]\nbuildtype = release\n{options}\n[properties]\n")
+                pathlib.Path(folder, "build.ninja").touch()
+            build_tree.build(folder, targets=["x"], **how)
+        return told
+
+    def test_a_folder_without_the_benches_gets_them_when_one_is_built(self):
+        self.assertEqual(self.told(""), ["-Dbench=true"])
+        self.assertEqual(self.told("bench = false"), ["-Dbench=true"])
+        self.assertEqual(self.told("bench = true"), [])
+        self.assertEqual(self.told(None), ["-Dbench=true"])
+
+    def test_the_product_alone_leaves_a_folder_as_it_is(self):
+        self.assertEqual(self.told("", bench=False), [])
+        self.assertEqual(self.told("bench = true", bench=False), [])
+        self.assertEqual(self.told(None, bench=False), ["-Dbench=false"])
+
+
 class MergeTest(unittest.TestCase):
     def setUp(self):
         progress.quiet = True
@@ -200,19 +232,44 @@ class MergeTest(unittest.TestCase):
         figures = json.loads(out.read_text())
         self.assertEqual((figures["insert_ns_1w_at_950"], figures["miss_clockoo_at_2.5"]), (200, 32))
         self.assertEqual(len(figures["pieces"]), 2)
-        points = {}
         for name in ("insert", "miss"):
-            root = xml.etree.ElementTree.parse(self.folder / "plots" / f"{name}.svg").getroot()
-            points[name] = len(root.findall("{http://www.w3.org/2000/svg}circle"))
+            xml.etree.ElementTree.parse(self.folder / "plots" / f"{name}.svg")
+        points = {name: sum(len(line.get_xdata()) for line in chart.axes[0].lines)
+                  for name, chart in bench_plot.charts_of(figures).items()}
         self.assertEqual(points, {"insert": 2, "miss": 2})
+
+    def test_files_of_either_program_are_drawn(self):
+        point = {"connections": 0, "depth": 256, "offered_per_s": 0, "requests_per_s": 1e6,
+                 "mean_us": 0, "p50_us": 9, "p99_us": 20}
+        slower = point | {"offered_per_s": 9e5, "requests_per_s": 7e5}
+        loaded = self.folder / "udp.json"
+        loaded.write_text(json.dumps({"settings": {}, "points": [point, slower]}))
+        drawn = charts.load_chart(json.loads(loaded.read_text())).axes[0]
+        self.assertEqual([(line.get_label(), list(line.get_xdata()), list(line.get_ydata()))
+                          for line in drawn.lines],
+                         [(name, [7e5, 1e6], [y, y]) for name, y in (("mean", 0.1), ("p50", 9), ("p99", 20))])
+        self.assertEqual(drawn.get_yscale(), "log")
+        words = ["plot", str(loaded), self.piece("a", clockoo_udp_get_mops=12), "--plot", str(self.folder)]
+        self.assertEqual(bench_main.main(words), 0)
+        for name in ("udp", "vs"):
+            xml.etree.ElementTree.parse(self.folder / f"{name}.svg")
+        self.assertEqual(bench_main.main([*words, "--format", "png"]), 0)
+        self.assertEqual(charts.main([str(loaded), "--format", "png", "--out", str(self.folder)]), 0)
+        self.assertEqual((self.folder / "udp.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        loaded.write_text("{}")
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(charts.main([str(loaded)]), 1)
+        loaded.write_text("[1,")
+        self.assertEqual(bench_main.main(["plot", str(loaded)]), 1)
 
     def test_a_higher_figure_is_drawn_higher(self):
         series = bench_plot.insert_series({"insert_ns_2w_at_950": 200, "insert_ns_2w_at_100": 50})
         self.assertEqual(series, {"2 writers": [(10, 50), (95, 200)]})
-        points = bench_plot.chart("t", "x", "y", series).split('points="')[1].split('"')[0].split()
-        (low_x, low_y), (high_x, high_y) = [map(float, p.split(",")) for p in points]
+        axes = charts.line_chart("t", "x", "y", series).axes[0]
+        (low_x, low_y), (high_x, high_y) = axes.transData.transform(axes.lines[0].get_xydata())
         self.assertLess(low_x, high_x)
-        self.assertLess(high_y, low_y)
+        self.assertLess(low_y, high_y)
+        self.assertEqual((axes.get_xlim()[0], axes.get_ylim()[0]), (0, 0))
 
     def test_what_cannot_be_merged_is_refused(self):
         quick = self.folder / "quick"
@@ -567,7 +624,9 @@ class VsTest(unittest.TestCase):
         groups = bench_plot.vs_groups(figures)
         self.assertEqual(groups["tcp_get"][:2], [("clockoo", 10), ("memcached", 0.1)])
         self.assertEqual(len(groups), 4)
-        xml.etree.ElementTree.fromstring(bench_plot.bars("t", groups))
+        drawn = charts.bar_chart("t", groups).axes[0]
+        self.assertEqual([bar.get_width() for bar in drawn.patches],
+                         [value for rows in groups.values() for _, value in rows])
 
     def test_no_appliance_of_a_bench_reads_the_configuration_of_its_machine(self):
         commands = []
@@ -578,7 +637,7 @@ class VsTest(unittest.TestCase):
         bed.start_appliance(types.SimpleNamespace(name="n"), types.SimpleNamespace(
             iface="i", host="h"))
         vs = vs_bed.VsBed.__new__(vs_bed.VsBed)
-        vs.app = pathlib.Path("x")
+        vs.build = pathlib.Path("x")
         for command in (*commands, vs._app()):
             self.assertEqual(command[1:3], ["--config", "none"])
         self.assertEqual(len(commands), 1)

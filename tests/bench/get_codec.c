@@ -1,3 +1,6 @@
+/*
+ * get_codec.c - a get and its reply as text, meta and binary commands.
+ */
 #include "get_codec.h"
 
 #include "proto/mc_binary.h"

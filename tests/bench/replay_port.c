@@ -1,3 +1,6 @@
+/*
+ * replay_port.c - frames kept in an array, handed out as bursts.
+ */
 #include "replay_port.h"
 
 #include "base/check.h"

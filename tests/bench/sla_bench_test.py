@@ -109,15 +109,15 @@ class SlaTest(unittest.TestCase):
         self.assertIsNone(sla_bench.SlaBed.lacks(bed, 1))
         self.assertIn("lets us have 3", sla_bench.SlaBed.lacks(bed, 2))
 
-    def test_latency_is_drawn_as_far_as_twice_the_promise(self):
+    def test_latency_is_drawn_as_far_as_twice_the_limit(self):
         figures, _, _ = self.measure([("connections", (50,)), ("batch", (8,))])
         charts = bench_plot.sla_charts(figures)
-        self.assertEqual(sorted(charts), [f"sla_{what}_{promise}.svg" for what in ("batch", "connections")
-                                          for promise in ("avg", "p99")])
-        self.assertEqual(charts["sla_connections_avg.svg"][0], {
+        self.assertEqual(sorted(charts), [f"sla_{what}_{slo}" for what in ("batch", "connections")
+                                          for slo in ("avg", "p99")])
+        self.assertEqual(charts["sla_connections_avg"][0], {
             "connections 50": [(4.999, 400), (49.999, 400), (49.999, 400)]})
 
-    def test_only_what_can_be_varied_and_promised_is_taken(self):
+    def test_only_what_can_be_varied_and_limited_is_taken(self):
         for wrong in (["sla", "--vary", "depth=1"], ["sla", "--vary", "cores=0"],
                       ["sla", "--vary", "cores=1,"], ["sla", "--vary", "batch=65"],
                       ["sla", "--vary", "cores=" + ",".join(["1"] * 17)], ["sla", "--avg", "1"],

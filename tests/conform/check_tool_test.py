@@ -41,6 +41,8 @@ VIOLATIONS = [
      {"lib/base/bytes.c": "#include <wire/frame.h>\n"}, "room base may not include wire/frame.h"),
     ("a room that includes around the rule", {"lib/base/bytes.c": '#include "../wire/frame.h"\n'},
      "a room is named by itself"),
+    ("a load generator that includes what it may not", {"tests/load/load.c": '#include "wire/frame.h"\n'},
+     "room tests/load may not include wire/frame.h"),
     ("a DPDK header outside lib/dpdk", {"lib/wire/frame2.c": "#include <rte_mbuf.h>\n"},
      "includes rte_mbuf.h outside"),
     ("a DPDK name outside lib/dpdk", {"app/main.c": "int n = rte_lcore_count();\n"},

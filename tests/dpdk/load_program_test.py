@@ -10,6 +10,7 @@ socket in a folder of its own. Needs no root, no NIC, no hugepages.
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import unittest
 
 CLOCKOO, LOAD = sys.argv[1], sys.argv[2]
+TUNING = pathlib.Path(__file__).resolve().parents[2] / "drivers-config/TUNING.md"
 READY_S, RUN_S = 60, 120
 PREFIX = f"load-test-{os.getpid()}"
 COMMON = ["--no-huge", "--yield"]
@@ -110,6 +112,13 @@ class LoadProgram(Bed):
         self.assertEqual(done.returncode, 0)
         for word in ("--sweep", "--rate", "--popularity", "--json", "--socket"):
             self.assertIn(word, done.stdout)
+
+    def test_the_tuning_guide_names_no_option_that_is_not_there(self):
+        own = TUNING.read_text().partition("## clockoo-load")[2]
+        options = set(re.findall(r"--[a-z]+", own))
+        self.assertGreater(len(options), 3)
+        for option in options:
+            self.assertIn(f"{option} ", load("--help").stdout)
 
     def test_a_server_that_crashed_starts_again(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,13 +6,13 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 
 import bench_plot
 import budget
 import build_tree
+import charts
 import flood_bench
 import idle_bench
 import links
@@ -48,10 +48,7 @@ def build_store(libcuckoo):
     folder = folder_of_builds()
     option = f"-Dlibcuckoo={libcuckoo or ''}"
     if (folder / "build.ninja").exists():
-        done = subprocess.run(["meson", "configure", str(folder), option], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            raise Failed(done.stdout + done.stderr)
+        build_tree.configure(folder, option)
     build_tree.build(folder, [*build_tree.RELEASE, option],
                      targets=[f"tests/bench/store/{name}" for name in store_bench.PROGRAMS])
     return folder / "tests/bench/store"
@@ -67,11 +64,12 @@ def build_net(*others):
 
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/bench")
-    parser.add_argument("what", choices=[*MEASURES, "merge"])
+    parser.add_argument("what", choices=[*MEASURES, "merge", "plot"])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--format", choices=charts.FORMATS, default=charts.FORMATS[0])
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
     parser.add_argument("--part", action="append")
@@ -86,8 +84,8 @@ def arguments(argv):
             parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
     if parsed.what != "sla" and (parsed.vary or parsed.avg or parsed.p99):
         parser.error("--vary, --avg and --p99 are for sla")
-    if (parsed.what == "merge") != bool(parsed.files):
-        parser.error("files are for merge, and merge needs some")
+    if (parsed.what in ("merge", "plot")) != bool(parsed.files):
+        parser.error("files are for merge and plot, which need some")
     if parsed.libcuckoo is not None:
         parsed.libcuckoo = pathlib.Path(parsed.libcuckoo).absolute()
         if not (parsed.libcuckoo / "libcuckoo/cuckoohash_map.hh").exists():
@@ -124,7 +122,11 @@ def merge(args):
     figures = merged(args.files)
     keep(args.json, figures)
     if args.plot is not None:
-        bench_plot.plot(figures, args.plot)
+        bench_plot.plot(figures, args.plot, args.format)
+
+
+def plot(args):
+    bench_plot.plot_files(args.files, args.plot or pathlib.Path(), args.format)
 
 
 def build_request():
@@ -136,7 +138,7 @@ def build_request():
 
 def measure_store(args, keep_figures):
     with store_bench.Bench(build_store(args.libcuckoo), args.quick) as bench:
-        # After every part: who stops a long run keeps what it found.
+        # After every part: a long run that is stopped keeps its figures.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))
         return bench.figures
@@ -162,7 +164,7 @@ def measure_idle(args, keep_figures):
     return idle_bench.measure(build_clockoo(), args.quick, keep_figures)
 
 
-VS_TARGETS = ["app/clockoo", "app/clockoo-load", "tests/bench/bench_request",
+VS_TARGETS = ["app/clockoo", "tests/load/clockoo-load", "tests/bench/bench_request",
               *(f"tests/bench/net/{p}" for p in ("ask", "bench_cores", "bench_wire", "cpu_pair",
                                               "port_echo"))]
 
@@ -184,7 +186,7 @@ def measure_vs(args, keep_figures):
 
 def measure_sla(args, keep_figures):
     limits = {"avg": args.avg or "1ms", "p99": args.p99 or "1ms"}
-    return sla_bench.measure(build_clockoo("app/clockoo-load") / "app", args.quick, args.vary, limits,
+    return sla_bench.measure(build_clockoo("tests/load/clockoo-load"), args.quick, args.vary, limits,
                              keep_figures)
 
 
@@ -210,7 +212,7 @@ def measure(args):
           f"load {here['load_before']}, {here['date']}", flush=True)
     figures = MEASURES[args.what](args, keep_figures)
     if args.plot is not None:
-        bench_plot.plot(figures, args.plot)
+        bench_plot.plot(figures, args.plot, args.format)
     say(f"all in {time.monotonic() - start:.0f} s")
 
 
@@ -218,7 +220,7 @@ def main(argv):
     args = arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        (merge if args.what == "merge" else measure)(args)
+        {"merge": merge, "plot": plot}.get(args.what, measure)(args)
     except Failed as failed:
         say(str(failed))
         return 1

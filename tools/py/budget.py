@@ -1,6 +1,6 @@
 """The budget: what a request may cost core_turn, kept in tests/bench/budget.json with its commit.
 
-Instructions are counted by callgrind, so they do not depend on who else runs, and a test compares
+Instructions are counted by callgrind, so they do not depend on other processes, and a test compares
 them with the file (tests/bench/budget_test.py). Cycles are the figures of the machine the file was
 written on, beside them for people.
 """

@@ -23,8 +23,22 @@ def _checked(words, command):
         raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
 
 
-def build(folder, options=RELEASE, targets=(), words="building"):
-    """Bring the targets (all, if none are named) in folder up to date."""
+def configure(folder, *options):
+    """Change options of a folder; "meson configure" knows none that came after the folder was set up."""
+    done = subprocess.run(["meson", "setup", "--reconfigure", *options, str(folder), str(ROOT)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"meson setup: {(done.stdout + done.stderr).strip()[-400:]}")
+
+
+def _has_bench(folder):
+    """Was the folder told to have the load generator and the benches?"""
+    return "bench = true" in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
+
+
+def build(folder, options=RELEASE, targets=(), words="building", bench=True):
+    """Bring the targets (all, if none are named) in folder up to date. bench: some of them are the load
+    generator or a bench, which meson.build leaves out by default; a folder that has them keeps them."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -35,7 +49,9 @@ def build(folder, options=RELEASE, targets=(), words="building"):
             if not (folder / "build.ninja").exists():
                 shutil.rmtree(folder / "meson-private", ignore_errors=True)
                 _checked(f"setting up {folder.name}",
-                         ["meson", "setup", *options, str(folder), str(ROOT)])
+                         ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(ROOT)])
+            elif bench and not _has_bench(folder):
+                configure(folder, "-Dbench=true")
             _checked(f"{words} {folder.name}", ["ninja", "-C", str(folder), *targets])
         finally:
             _give_to_owner_of_checkout(folder)

@@ -1,8 +1,8 @@
-"""tools/bench flood: what is left for established clients, and for new ones, while somebody sends
-SYNs as fast as the port takes them from sources that do not exist.
+"""tools/bench flood: the throughput of established clients, and new connections, while SYNs from
+sources that do not exist arrive as fast as the port takes them.
 
-The one who floods takes a CPU of the same machine, so the same frames are also sent where they reach
-no appliance (elsewhere), and to a MAC that nobody has (stray: they fill the port and go no further).
+The flood takes a CPU of the same machine, so the same frames are also sent where they reach
+no appliance (elsewhere), and to a MAC that nobody has (stray: they fill the port and are dropped there).
 What is lost against stray is the appliance's own loss.
 """
 

@@ -23,9 +23,10 @@ ROOT = build_tree.ROOT
 NAME = "clockoo"
 # Who builds it answers for it, as with Debian's own tools.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
-PROGRAMS = ("clockoo", "clockoo-load")
+# Where the build has them.
+PROGRAMS = ("app/clockoo", "tests/load/clockoo-load")
 # Written by the build from the programs' tables, and by hand.
-MAN_PAGES = ("clockoo.8", "clockoo-load.1", "clockoo.yaml.5")
+MAN_PAGES = ("app/clockoo.8", "tests/load/clockoo-load.1", "app/clockoo.yaml.5")
 NIC_PAGE = "clockoo-nic.8"
 SCRIPTS = ("postinst", "prerm", "postrm")
 CONFFILE = "etc/clockoo/clockoo.yaml"
@@ -35,12 +36,13 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
 # What an operator reads, and its name in the package.
 DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
-        "lib/serve/STATS.md": "STATS.md", "lib/load/README.md": "clockoo-load.md",
+        "lib/serve/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
         "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md",
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
-CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "))
+CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
+          ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
 # Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
 DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
 # kill is what the unit reloads with.
@@ -99,16 +101,16 @@ def documents():
 def contents(build, number):
     """{path in the package: (bytes, mode)}"""
     files = {}
-    for name in PROGRAMS:
-        files[f"usr/bin/{name}"] = (stripped(build / "app" / name), 0o755)
-    for name in MAN_PAGES:
-        files[f"usr/share/man/man{name[-1]}/{name}.gz"] = (packed((build / "app" / name).read_bytes()),
-                                                           0o644)
+    for path in (build / name for name in PROGRAMS):
+        files[f"usr/bin/{path.name}"] = (stripped(path), 0o755)
+    for path in (build / name for name in MAN_PAGES):
+        files[f"usr/share/man/man{path.suffix[1:]}/{path.name}.gz"] = (packed(path.read_bytes()), 0o644)
     for source, path in DATA:
         files[path] = ((ROOT / "tools/debian" / source).read_bytes(), 0o644)
     files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
+    files["usr/share/clockoo/charts.py"] = ((ROOT / "tools/py/charts.py").read_bytes(), 0o755)
     files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
     files[f"usr/share/man/man8/{NIC_PAGE}.gz"] = (packed((ROOT / "tools/debian" / NIC_PAGE).read_bytes()),
                                                   0o644)
@@ -132,7 +134,7 @@ def depends(build):
         debian = pathlib.Path(folder) / "debian"
         debian.mkdir()
         (debian / "control").write_text(f"Source: {NAME}\n\nPackage: {NAME}\nArchitecture: any\n")
-        out = checked("dpkg-shlibdeps", "-O", *(f"-e{build / 'app' / p}" for p in PROGRAMS), cwd=folder)
+        out = checked("dpkg-shlibdeps", "-O", *(f"-e{build / p}" for p in PROGRAMS), cwd=folder)
     found = re.search(r"shlibs:Depends=(.*)", out)
     if found is None:
         raise Failed("dpkg-shlibdeps named no libraries")
@@ -143,7 +145,7 @@ def control(number, arch, needs, files):
     kb = sum((len(data) + 1023) // 1024 for data, _ in files.values())
     return (f"Package: {NAME}\nVersion: {number}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
             f"Installed-Size: {kb}\nDepends: {needs}\nRecommends: ethtool, pciutils\n"
-            f"Suggests: dpdk, driverctl\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
+            f"Suggests: dpdk, driverctl, python3-matplotlib\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
 
 
 def write(path, data, mode):
@@ -166,7 +168,7 @@ def stage(root, files, number, arch, needs):
 
 def make(build, out):
     """Build the programs and the package; its path."""
-    trained_tree.build(build, ["app/clockoo", "app/clockoo-load", *(f"app/{p}" for p in MAN_PAGES)])
+    trained_tree.build(build, [*PROGRAMS, *MAN_PAGES])
     number = version(build)
     arch = checked("dpkg", "--print-architecture").strip()
     package = out / f"{NAME}_{number}_{arch}.deb"

@@ -20,7 +20,7 @@ def command(build, wire, name, profiles, port):
     """On the first CPU: the appliance takes that one last."""
     cpu = min(os.sched_getaffinity(0))
     net, _, _ = wire.host.rpartition(".")
-    return [str(build / "app/clockoo-load"), "--port", "af_packet", "--iface", wire.peer, "--address",
+    return [str(build / "tests/load/clockoo-load"), "--port", "af_packet", "--iface", wire.peer, "--address",
             f"{net}.3/{netns.PREFIX_LEN}", "--server", f"{wire.host}:{port}", "--no-huge",
             "--yield", "--lcores", f"0@{cpu}", "--file-prefix", name, "--data-dir", str(profiles),
             "--connections", str(CONNECTIONS), "--depth", str(DEPTH), "--keys", str(KEYS), "--seconds",

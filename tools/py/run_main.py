@@ -130,11 +130,12 @@ def become_namespace_root(argv):
 def prepare(argv, args):
     """Build and gain the rights. Returns only as root of some namespace."""
     userns = IN_USERNS in os.environ
+    programs = ["app/clockoo"] + ["tests/load/clockoo-load"] * args.load
     if not userns and not args.no_build:
-        build_tree.build(args.build, targets=["app/clockoo"] + ["app/clockoo-load"] * args.load)
-    for name in ["clockoo"] + ["clockoo-load"] * args.load:
-        if not (args.build / "app" / name).exists():
-            raise Failed(f"there is no {name} in {args.build / 'app'}")
+        build_tree.build(args.build, targets=programs, bench=args.load)
+    for name in programs:
+        if not (args.build / name).exists():
+            raise Failed(f"there is no {name} in {args.build}")
     if os.geteuid() != 0:
         say("no root: everything happens inside a user namespace")
         become_namespace_root(argv)

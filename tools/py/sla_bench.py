@@ -1,6 +1,6 @@
 """tools/bench sla: the highest rate that meets an SLO about latency, setting by setting.
 
-The literature has two promises: the average round trip within 1 ms (the Intel paper of 2014 on
+The literature has two SLOs: the average round trip within 1 ms (the Intel paper of 2014 on
 memcached), and the 99th percentile within it (the memtier studies). For both of them clockoo-load
 raises its rate over vhost (open loop, Poisson) until the SLO is violated, and closes in on the
 knee. Settings differ from the base in one thing each; what is the appliance's own (cores, -R, --burst)
@@ -23,7 +23,7 @@ VARIES = {"connections": (1000, (1, 10, 50, 200)), "cores": (64, (1, 2)),
 QUICK_VARIES = [("connections", (10, 50))]
 VALUES_MAX = 16
 LIMIT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)(us|ms)")
-PROMISES = {"avg": "mean_us", "p99": "p99_us"}  # and which figure of a point is meant
+SLO_FIELDS = {"avg": "mean_us", "p99": "p99_us"}  # and which figure of a point is meant
 ROUNDS, QUICK_ROUNDS = 5, 3
 RUN_S, QUICK_RUN_S = 0.5, 0.25
 WARM_S = 0.05
@@ -70,8 +70,8 @@ class SlaBed(VsBed):
 
     SIDES = ("s",)
 
-    def __init__(self, app):
-        super().__init__(None, app, ())
+    def __init__(self, build):
+        super().__init__(None, build, ())
 
     def make(self, ledger):
         self.settle(ledger)
@@ -104,9 +104,9 @@ class SlaBench(Figures):
         super().__init__()
         self.bed, self.limits = bed, limits
         self.rounds, self.run_s = (QUICK_ROUNDS, QUICK_RUN_S) if quick else (ROUNDS, RUN_S)
-        self.found = {}  # (setting, promise): what each round found
-        for promise, text in limits.items():
-            self.figures[f"sla_{promise}_limit_us"] = limit_us(text)
+        self.found = {}  # (setting, slo): what each round found
+        for slo, text in limits.items():
+            self.figures[f"sla_{slo}_limit_us"] = limit_us(text)
 
     def leave_out(self, labels):
         """{label: setting} without those that this machine cannot show; each is said, with its reason."""
@@ -129,27 +129,27 @@ class SlaBench(Figures):
                           server, "--fill-only")
             for turn in range(self.rounds):
                 for one in members:
-                    for promise in self.limits:
-                        self._knee(turn, server, one, promise)
+                    for slo in self.limits:
+                        self._knee(turn, server, one, slo)
             self.bed.end(server)
 
-    def _knee(self, turn, server, one, promise):
+    def _knee(self, turn, server, one, slo):
         words = " ".join(map(str, (f"{one.connections} connections, {one.cores} cores,", *one.options)))
-        self.found.setdefault((one, promise), []).append(self.bed.sweep(
-            f"round {turn + 1} of {self.rounds}, {words.rstrip(',')}: {promise} {self.limits[promise]}",
+        self.found.setdefault((one, slo), []).append(self.bed.sweep(
+            f"round {turn + 1} of {self.rounds}, {words.rstrip(',')}: {slo} {self.limits[slo]}",
             server, "--transport", "tcp", "--connections", one.connections, "--depth", one.depth,
             "--seconds", self.run_s, "--warmup", WARM_S, "--seed", turn + 1, "--sweep",
-            f"{promise}={self.limits[promise]}"))
+            f"{slo}={self.limits[slo]}"))
 
-    def line(self, label, one, promise):
+    def line(self, label, one, slo):
         """A row of the table; its figures are kept by name."""
-        rounds = self.found[one, promise]
-        name = f"sla_{label[0]}_{label[1]}_{promise}"
+        rounds = self.found[one, slo]
+        name = f"sla_{label[0]}_{label[1]}_{slo}"
         knee = self.keep(f"{name}_knee_per_s", [f["knee"] for f in rounds], 0)
-        self.figures[f"sla_points_{label[0]}_{label[1]}_{promise}"] = [
-            [p["requests_per_s"], p[PROMISES[promise]]] for f in rounds for p in f["points"]]
+        self.figures[f"sla_points_{label[0]}_{label[1]}_{slo}"] = [
+            [p["requests_per_s"], p[SLO_FIELDS[slo]]] for f in rounds for p in f["points"]]
         cpu = self.keep(f"{name}_server_cpu", [f["cpu_share"] for f in rounds])
-        line = ["=".join(map(str, label)), f"{promise} {self.limits[promise]}",
+        line = ["=".join(map(str, label)), f"{slo} {self.limits[slo]}",
                 f"{knee:,.0f}" if knee else "none", self._spread(rounds)]
         points = [p for p in map(at_knee, rounds) if p is not None and knee > 0]
         for field, digits in (("mean_us", 0), ("p99_us", 0), ("generator_busy", 2)):
@@ -163,14 +163,14 @@ class SlaBench(Figures):
         return f"{min(knees):,.0f}..{max(knees):,.0f}" if len(knees) > 1 else "-"
 
     def show(self, labels):
-        table(f"Knees over vhost: the highest open-loop rate over TCP that keeps the promise. Base: "
+        table(f"Knees over vhost: the highest open-loop rate over TCP that meets the SLO. Base: "
               f"{CONNECTIONS} connections, 1 core,\n1 request at a time (requests=: -R, {DEEP} at a time), "
               f"the profile's --burst (batch=); {KEYS / 1e6:g} million keys, 5 % sets.\n"
               "busy: share of its time in which the generator had something to do; CPUs: what the server "
               "was given (it spins)",
-              ["setting", "promise", "requests/s", "spread", "avg us", "p99 us", "busy", "CPUs"],
-              [self.line(label, one, promise) for label, one in labels.items()
-               for promise in self.limits])
+              ["setting", "SLO", "requests/s", "spread", "avg us", "p99 us", "busy", "CPUs"],
+              [self.line(label, one, slo) for label, one in labels.items()
+               for slo in self.limits])
         shares = [f["cpu_share"] / one.cores for (one, _), rounds in self.found.items() for f in rounds]
         self.figures["sla_cpu_share_least"] = round(min(shares), 3)
         if min(shares) < ALONE:
@@ -178,11 +178,11 @@ class SlaBench(Figures):
                   "latencies and knees are the machine's, not the appliance's alone", flush=True)
 
 
-def measure(app, quick, varies, limits, keep):
+def measure(build, quick, varies, limits, keep):
     full = [(what, values) for what, (_, values) in VARIES.items()]
     labels = {(what, value): setting(what, value)
               for what, values in varies or (QUICK_VARIES if quick else full) for value in values}
-    with SlaBed(app) as bed:
+    with SlaBed(build) as bed:
         bench = SlaBench(bed, quick, limits)
         labels = bench.leave_out(labels)
         bench.measure(labels.values())

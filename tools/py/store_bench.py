@@ -1,8 +1,8 @@
 """The parts of tools/bench store: run a program of tests/bench/store, print its table, keep its
 figures by name.
 
-Counts are the same whoever else runs, so what only counts starts first and goes on beside other
-counts (Bench.ahead). What measures time runs when all of that is over, and alone.
+Counts do not depend on other processes, so programs that only count start first and run beside each
+other (Bench.ahead). Programs that measure time run afterwards, alone.
 """
 
 import collections

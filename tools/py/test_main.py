@@ -187,7 +187,7 @@ def part_boot(quick):
     """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
-    build_tree.build(folder, targets=["app/clockoo", "app/clockoo-load", "tests/bench/net/talk"])
+    build_tree.build(folder, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 

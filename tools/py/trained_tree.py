@@ -31,7 +31,7 @@ def _sources():
     """What a profile depends on, as a number."""
     root, digest = build_tree.ROOT, hashlib.sha256()
     digest.update(subprocess.run(["cc", "--version"], capture_output=True, check=True).stdout)
-    for folder in ("lib", "app", "tests/bench"):
+    for folder in ("lib", "app", "tests/bench", "tests/load"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".c", ".h", ".in") or path.name == "meson.build":
                 digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
@@ -52,26 +52,19 @@ def _train(folder):
                 raise Failed(f"{TRAINER} {case}: {done.stderr.strip()[-400:]}")
 
 
-def _configure(folder, use):
-    done = subprocess.run(["meson", "configure", str(folder), f"-Db_pgo={use}"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failed(f"meson configure: {done.stdout.strip()[-400:]}")
-
-
-def build(folder, targets=("app/clockoo", "app/clockoo-load")):
+def build(folder, targets=("app/clockoo", "tests/load/clockoo-load")):
     """Bring the targets in folder up to date, by a profile of these sources."""
     folder = pathlib.Path(folder).absolute()
     stamp, now = folder / "trained-on", _sources()
     if not stamp.exists() or stamp.read_text() != now:
         stamp.unlink(missing_ok=True)
         if (folder / "build.ninja").exists():
-            _configure(folder, "generate")
+            build_tree.configure(folder, "-Db_pgo=generate")
         for old in folder.rglob("*.gcda"):
             old.unlink()
         build_tree.build(folder, [*OPTIONS, "-Db_pgo=generate"], [TRAINER], "building for training")
         _train(folder)
-        _configure(folder, "use")
+        build_tree.configure(folder, "-Db_pgo=use")
         stamp.write_text(now)
     build_tree.build(folder, OPTIONS, targets)
 

@@ -91,7 +91,7 @@ def peers_of(given, with_redis):
 class VsBed(Bed):
     SIDES = ("c", "s", "k")
 
-    def __init__(self, programs, app, peers):
+    def __init__(self, programs, build, peers):
         super().__init__(programs)
         self.cpus = sorted(os.sched_getaffinity(0))
         if len(self.cpus) < 2:
@@ -99,7 +99,7 @@ class VsBed(Bed):
         self.server_cpu, self.client_cpu = self.cpus[:2]
         # Of programs that spin, a CPU a core.
         self.server_cpus, self.client_cpus = [self.server_cpu], [self.client_cpu]
-        self.app, self.peers = app, peers
+        self.build, self.peers = build, peers
         self.huge = True
         self.pair = None  # turns are repeated where it says so
 
@@ -181,7 +181,7 @@ class VsBed(Bed):
                 os.kill(server.pid, signal.SIGSTOP)
 
     def _app(self, *options):
-        return [str(self.app / "clockoo"), "--config", "none", "-p", str(PORT), "-U", str(PORT), "-m", str(MEMORY_MB),
+        return [str(self.build / "app/clockoo"), "--config", "none", "-p", str(PORT), "-U", str(PORT), "-m", str(MEMORY_MB),
                 *options]
 
     def start_vhost(self, *options):
@@ -241,7 +241,7 @@ class VsBed(Bed):
         path = self._folder / "load.json"
         with self.turn_of(server):
             from_s, cpu_from = time.monotonic(), cpu_s(server.pid)
-            self._kernelless(words, [self.app / "clockoo-load", "--port", "virtio_user", "--socket",
+            self._kernelless(words, [self.build / "tests/load/clockoo-load", "--port", "virtio_user", "--socket",
                                      self._folder / "app.sock", "--keys", KEYS, "--quiet", "--json",
                                      path, *options], "-3", limit_s)
             share = (cpu_s(server.pid) - cpu_from) / (time.monotonic() - from_s)

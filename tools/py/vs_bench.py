@@ -50,7 +50,7 @@ TITLES = {
     "b": f"View b, each at its best client: {CONNECTIONS} connections, {KEYS / 1e6:g} million keys of 16 "
          "bytes, values of 32, 5 % sets;\nM/s of requests, multiget of keys: median (least..most); us of "
          "CPU a request or key; busy, client: CPUs that the server and\nits client used, of ours in turns "
-         "that moved a frame: who is near 1 is what limits",
+         "that moved a frame: the one near 1 is the limit",
     "v": "The appliance by clockoo-load over vhost, where the port takes its share",
     "a": "View a, the same kernel client over a veth to all; client us: what the client's CPU paid, of "
          "the servers' work too",
@@ -350,8 +350,8 @@ def show_part(bench):
 
 
 def measure(programs, quick, given, keep):
-    bench_request, app = programs / "../bench_request", programs / "../../../app"
-    with VsBed(programs, app, peers_of(given, not quick)) as bed:
+    bench_request, build = programs / "../bench_request", programs / "../../.."
+    with VsBed(programs, build, peers_of(given, not quick)) as bed:
         bench = VsBench(bed, quick)
         bed.be_patient(QUICK_PATIENCE_S if quick else PATIENCE_S)
         for number, path in enumerate(given, 1):

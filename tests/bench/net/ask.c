@@ -1,11 +1,11 @@
 /*
- * ask.c - a kernel client that keeps many sockets busy: what a cache behind the kernel's sockets
- * answers, and whose CPU it takes.
+ * ask.c - a kernel client that keeps many sockets busy: throughput of a cache behind the
+ * kernel's sockets, and the CPU time it takes.
  *
  * A closed loop over epoll: every connection has its requests in flight, and asks anew for what
  * was answered. Every value is compared. With --server-pid the CPU time of that process's threads
- * is taken at both ends of the measured time, beside our own and the machine's: a kernel does part
- * of a server's work on the CPU of whoever sent the packet. Ends with one line of JSON.
+ * is taken at both ends of the measured time, and so are our own and the machine's: a kernel does
+ * part of a server's work on the CPU of the sender. Ends with one line of JSON.
  *
  *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
  *         [--keys N] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]

@@ -1,3 +1,6 @@
+/*
+ * ask_flow.c - one TCP or unix socket: requests written, replies read, each in a ring of requests.
+ */
 #include "ask_flow.h"
 #include "resp_codec.h"
 

@@ -1,15 +1,16 @@
 /*
  * ask_flow.h - one socket of a kernel client that asks a cache what clockoo-load would ask it.
  *
- * Requests are drawn, written and checked by lib/load, so every server meets the same keys, values
- * and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own protocol.
+ * Requests are drawn, written and checked by tests/load, so every server gets the same keys,
+ * values and mixes, and a wrong byte is found. Redis alone is asked in its own protocol.
  *
- * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, oldest
- * at head; over UDP a datagram's ID names its slot. Units:  bytes; ns on the caller's clock.
+ * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, the oldest
+ *         at head; over UDP the ID of a datagram names its slot.
+ * Units:  bytes; ns on the caller's clock.
  * Thread: one.
- * Errors: false: the connection is no more. What is wrong in replies is counted.
- * Bounds: ASK_DEPTH_MAX requests, ASK_READS reads a visit; a datagram that did not come within
- *         ASK_LOST_NS is lost, and asked for anew.
+ * Errors: false: the connection is closed. Faults in replies are counted.
+ * Bounds: ASK_DEPTH_MAX requests, ASK_READS reads a visit. A datagram without a reply after
+ *         ASK_LOST_NS is lost, and the request is sent again.
  */
 #ifndef CLOCKOO_ASK_FLOW_H
 #define CLOCKOO_ASK_FLOW_H

@@ -1,3 +1,6 @@
+/*
+ * ask_udp.c - the same over UDP: a datagram for each request, its slot in the frame's ID.
+ */
 #include "ask_flow.h"
 
 #include "proto/mc_udp.h"

@@ -78,7 +78,7 @@ work(void *arg)
 	if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
 		fail("a CPU is not ours");
 	w->blocks = 0;
-	bench_pair_order(w->pair, 0);
+	bench_pair_command(w->pair, 0);
 	pthread_barrier_wait(w->start);
 	end_ns = now_ns() + w->ms * NS_PER_MS;
 	while (now_ns() < end_ns)

@@ -218,7 +218,7 @@ by_rate(const void *a, const void *b)
 }
 
 static struct load_command
-order_of(const struct bench *b)
+command_of(const struct bench *b)
 {
 	return (struct load_command){
 		.task = LOAD_RUN,
@@ -239,12 +239,12 @@ by_residence(const void *a, const void *b)
 }
 
 static void
-runs_of(struct bench *b, const struct load_command *order, bool residence)
+runs_of(struct bench *b, const struct load_command *command, bool residence)
 {
-	struct load_command next = *order;
+	struct load_command next = *command;
 
 	for (uint32_t i = 0; i < b->runs; i++) {
-		wire_run_order(&b->run, &next, residence, &b->rows[i]);
+		wire_run_command(&b->run, &next, residence, &b->rows[i]);
 		if (!residence)
 			next.warmup_ns = WARM_NEXT_NS;
 	}
@@ -256,17 +256,17 @@ static void
 measure(struct bench *b)
 {
 	const struct wire_row *median = &b->rows[b->runs / 2];
-	struct load_command order = order_of(b);
+	struct load_command command = command_of(b);
 
-	runs_of(b, &order, false);
+	runs_of(b, &command, false);
 	say(b->kind->name, median, 0);
 	if (b->load == 0)
 		return;
-	order.rate = median->requests_s * b->load / 100;
-	order.arrivals = ARRIVALS_POISSON;
-	order.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame on */
-	order.depth = b->kind->transport == LOAD_UDP ? b->depth : b->workload.depth_max;
-	runs_of(b, &order, true);
+	command.rate = median->requests_s * b->load / 100;
+	command.arrivals = ARRIVALS_POISSON;
+	command.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame on */
+	command.depth = b->kind->transport == LOAD_UDP ? b->depth : b->workload.depth_max;
+	runs_of(b, &command, true);
 	say("open_loop", median, b->rows[0].residence_p99_us);
 }
 

@@ -1,5 +1,5 @@
 /*
- * cpu_pair.c - what two CPUs are to each other, and to whoever else has their cores.
+ * cpu_pair.c - the distance of two CPUs, and the share of their cores that other work leaves.
  *
  * CPUs of a virtual machine are where the host puts them, and it moves them. Two figures say where
  * they are now:

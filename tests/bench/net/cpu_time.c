@@ -1,3 +1,6 @@
+/*
+ * cpu_time.c - CPU time out of schedstat, stat and getrusage.
+ */
 #include "cpu_time.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * cpu_time.h - whose CPU was used, as the kernel accounts it.
+ * cpu_time.h - CPU time of a process, of this one and of the machine, as the kernel accounts it.
  *
  * Units:  seconds since something began: differences mean something.
  * Thread: any.

@@ -1,3 +1,6 @@
+/*
+ * echo_turns.c - one turn of the end that echoes, and of the end that asks.
+ */
 #include "echo_turns.h"
 
 #include "wire/eth_wire.h"

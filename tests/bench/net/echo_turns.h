@@ -1,5 +1,5 @@
 /*
- * echo_turns.h - both ends of a port that only carries: the ceiling of whoever serves behind it.
+ * echo_turns.h - both ends of a port that only carries frames: the ceiling of a server behind it.
  *
  * One end sends every frame back to where it came from, as long as the answer to a UDP get of a
  * 16-byte key and a 32-byte value; the other keeps frames as long as that get in flight.

@@ -7,7 +7,7 @@
  * full-sized frame of no protocol, to see how many a link carries.
  *
  * Sources are drawn from NET/LEN: of the receiver's own network, or of any other. The frames are
- * made from the kernel's headers, not from lib/wire: who sends must not share the receiver's
+ * made from the kernel's headers, not from lib/wire: the sender must not share the receiver's
  * errors. Ends with one line of JSON.
  *
  *     frame_flood IFACE MAC TO_IP PORT [--kind syn|stray|blank] [--source NET/LEN] [--ms MS]

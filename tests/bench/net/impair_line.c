@@ -1,3 +1,6 @@
+/*
+ * impair_line.c - a decision for each frame, and the two queues of frames that wait.
+ */
 #include "impair_line.h"
 
 #include "base/check.h"

@@ -1,3 +1,6 @@
+/*
+ * packet_socket.c - AF_PACKET sockets with rings.
+ */
 #include "packet_socket.h"
 
 #include "base/check.h"

@@ -1,11 +1,10 @@
 /*
- * port_echo.c - what a virtual port carries when nobody does anything: the ceiling of whoever
- * serves behind it.
+ * port_echo.c - frames that a virtual port carries with no work behind it: the ceiling of a server.
  *
- *     port_echo serve OPTIONS           every frame goes back to where it came from, as long as the
- *                                       answer to a UDP get (echo_turns.h)
- *     port_echo ask --ms MS OPTIONS     frames as long as that get, ECHO_WINDOW of them in flight;
- * one line of JSON
+ *     port_echo serve OPTIONS          every frame goes back to its sender, as long as the reply to
+ *                                      a UDP get (echo_turns.h)
+ *     port_echo ask --ms MS OPTIONS    frames as long as that get, ECHO_WINDOW of them in flight;
+ *                                      one line of JSON
  *
  * OPTIONS are those of clockoo that concern the port: --port, --socket, --lcores, --no-huge and so
  * on; see clockoo --help. serve ends by a signal.

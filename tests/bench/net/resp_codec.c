@@ -1,3 +1,6 @@
+/*
+ * resp_codec.c - GET, MGET and SET as arrays of bulk strings; replies compared.
+ */
 #include "resp_codec.h"
 
 #include <stdio.h>

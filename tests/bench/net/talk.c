@@ -11,8 +11,8 @@
  * "connected" then: what must not meet a handshake begins at that line.
  *
  *     talk HOST PORT [--connections N] [--connect-ms MS] [--warm-ms MS] [--ms MS] [--drain-ms MS]
- *          [--depth N] [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT] [--seed
- * N]
+ *          [--depth N] [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT]
+ *          [--seed N]
  */
 #include "talk_conn.h"
 

@@ -1,3 +1,6 @@
+/*
+ * talk_conn.c - requests written and replies compared on one connection; reconnects.
+ */
 #include "talk_conn.h"
 #include "talk_value.h"
 

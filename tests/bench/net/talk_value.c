@@ -1,3 +1,6 @@
+/*
+ * talk_value.c - bytes of a value made and compared from any offset.
+ */
 #include "talk_value.h"
 
 #include "bench_load.h"

@@ -1,3 +1,6 @@
+/*
+ * wire_port.c - the two rings of a wire as a port: receive, send, give frames back.
+ */
 #include "wire_port.h"
 
 #include "base/list.h"
@@ -82,7 +85,7 @@ ring_took(struct wire_ring *r, uint32_t count)
 			      memory_order_release);
 }
 
-/* Pairs with the store in wire_run_order; carries no data. */
+/* Pairs with the store in wire_run_command; carries no data. */
 static inline bool
 is_timed(const struct wire_end *e)
 {

@@ -1,18 +1,16 @@
 /*
- * wire_port.h - two ports joined by a wire in one process: the nearest thing to a NIC that costs
- * nothing.
+ * wire_port.h - two ports joined by a wire in one process: a NIC without the cost of a NIC.
  *
- * A frame changes hands where it lies, as by a NIC's DMA: the sender writes a descriptor of 16
- * bytes into a ring, the receiver finds the bytes in the cache they share. Checksums count as done
- * in hardware. What a real NIC costs its driver on top of that (descriptors, doorbells) is not in
- * it.
+ * A frame stays where it lies, as after a NIC's DMA. The sender writes a descriptor of 16 bytes
+ * into a ring; the receiver reads the bytes in the cache that both share. Checksums count as done
+ * in hardware. The cost of a NIC's driver (descriptors, doorbells) is not included.
  *
- * Shape:  an end has a ring to it, one from it, and a stack of frames it may fill, last used
- *         first. Frames that come in are its own from then on; what it has too many of goes back by
- * a third ring. Units:  stamps are the time stamp counter's lower half, so spans must stay below a
- * second. Owner:  as port.h says; all memory is in the region. Thread: an end is one thread's;
- * wire_make by one before both. Bounds: WIRE_RING frames in flight each way; what does not fit
- * is not taken.
+ * Shape:  an end has a ring to it, a ring from it, and a stack of free frames, last used first.
+ *         Received frames become its own; surplus frames go back by a third ring.
+ * Units:  stamps are the lower half of the time stamp counter, so spans are below a second.
+ * Owner:  as port.h says; all memory is in the region.
+ * Thread: an end belongs to one thread; wire_make is called before both run.
+ * Bounds: WIRE_RING frames in flight each way; frames that do not fit are not taken.
  */
 #ifndef CLOCKOO_WIRE_PORT_H
 #define CLOCKOO_WIRE_PORT_H

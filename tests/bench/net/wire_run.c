@@ -1,3 +1,6 @@
+/*
+ * wire_run.c - the two threads, their commands, and what they measured.
+ */
 #include "wire_run.h"
 
 #include <sched.h>
@@ -37,7 +40,7 @@ rest(void)
 	nanosleep(&t, NULL);
 }
 
-/* Pairs with the stores of the thread that gives orders; the flags carry no data but for ECHO_ON,
+/* Pairs with the stores of the thread that gives commands; the flags carry no data but for ECHO_ON,
  * which comes after the asker is made ready. */
 static uint32_t
 state_of(struct wire_run *r)
@@ -174,10 +177,10 @@ wire_run_echo(struct wire_run *r, uint64_t span_ns)
 }
 
 static void
-run_command(struct wire_run *r, const struct load_command *order)
+run_command(struct wire_run *r, const struct load_command *command)
 {
 	r->slices = 0;
-	load_core_command_mt(r->client.core, order);
+	load_core_command_mt(r->client.core, command);
 	while (!load_core_done_mt(r->client.core))
 		rest();
 	bench_client_check(&r->client);
@@ -187,13 +190,13 @@ void
 wire_run_fill(struct wire_run *r)
 {
 	const bool tcp = r->workload.transport == LOAD_TCP;
-	const struct load_command order = {
+	const struct load_command command = {
 		.task = LOAD_FILL,
 		.conns = r->workload.conns,
 		.depth = tcp ? FILL_DEPTH_TCP : FILL_DEPTH,
 	};
 
-	run_command(r, &order);
+	run_command(r, &command);
 	if (bench_client_count(&r->client, LOAD_STORED) != r->workload.keys) {
 		fputs("bench_wire: not all keys were stored\n", stderr);
 		exit(1);
@@ -284,8 +287,8 @@ residence_us(const struct wire_run *r, double share)
 }
 
 void
-wire_run_order(struct wire_run *r, const struct load_command *order, bool residence,
-	       struct wire_row *row)
+wire_run_command(struct wire_run *r, const struct load_command *command, bool residence,
+		 struct wire_row *row)
 {
 	struct served from, to;
 
@@ -295,7 +298,7 @@ wire_run_order(struct wire_run *r, const struct load_command *order, bool reside
 		atomic_store_explicit(&r->wire.end[i].timed, residence, memory_order_relaxed);
 	*row = (struct wire_row){0};
 	from = served(r);
-	run_command(r, order);
+	run_command(r, command);
 	to = served(r);
 	row_of_server(row, &from, &to, (double)bench_client_count(&r->client, LOAD_ANSWERED));
 	row_of_client(r, row);

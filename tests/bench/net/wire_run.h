@@ -1,11 +1,12 @@
 /*
- * wire_run.h - an appliance's core and a generator's, a CPU each, joined by a wire (wire_port.h).
+ * wire_run.h - a core of the appliance and one of the generator, a CPU each, joined by a wire.
  *
- * Shape:  the server's thread turns until the end; the client's thread obeys orders. Between two
- *         orders both find nothing to do.
- * Units:  as named. A slice is SLICE_NS: what a run's best tenth of them reached is what the pair
- * does while nobody else has its CPUs. Thread: made, given orders and read by one thread; work is
- * done by two of its own. Errors: a wrong answer, or one that does not come, ends the process.
+ * Shape:  the server's thread turns until the end; the client's thread runs commands. Between two
+ *         commands both are idle.
+ * Units:  as named. A slice is SLICE_NS; the best tenth of a run's slices shows the speed of the
+ *         pair while no other process has its CPUs.
+ * Thread: made, commanded and read by one thread; the work is done by two of its own.
+ * Errors: a wrong reply, or a missing one, ends the process.
  */
 #ifndef CLOCKOO_WIRE_RUN_H
 #define CLOCKOO_WIRE_RUN_H
@@ -39,7 +40,7 @@ struct wire_run {
 	float slice[SLICES_MAX]; /* requests a second */
 };
 
-/* What one order found. */
+/* What one command found. */
 struct wire_row {
 	double requests_s, slice_median, slice_best; /* of the best tenth the least */
 	double keys_s, bytes_s;
@@ -55,8 +56,8 @@ void wire_run_start(struct wire_run *r, const struct bench_workload *workload, u
 void wire_run_fill(struct wire_run *r);
 /* Frames a second of the wire with nobody behind it. */
 double wire_run_echo(struct wire_run *r, uint64_t span_ns);
-void wire_run_order(struct wire_run *r, const struct load_command *order, bool residence,
-		    struct wire_row *row);
+void wire_run_command(struct wire_run *r, const struct load_command *command, bool residence,
+		      struct wire_row *row);
 void wire_run_end(struct wire_run *r);
 
 #endif

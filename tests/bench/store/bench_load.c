@@ -1,3 +1,6 @@
+/*
+ * bench_load.c - keys, random numbers, clocks and JSON rows for the benches.
+ */
 #include "bench_load.h"
 
 #include "base/region.h"

@@ -1,5 +1,6 @@
 /*
- * bench_load.h - what the benches of the store share: keys, chance, clocks, memory, results.
+ * bench_load.h - what the benches of the store share: keys, random numbers, clocks, memory,
+ * results.
  *
  * Shape:  a key is 16 bytes made from its number; numbers from keys on are keys that are not
  *         there. A result is one line of JSON on stdout; tools/bench reads it. Progress goes to
@@ -67,7 +68,7 @@ bench_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Of this thread alone: who else is on the machine is not in it. */
+/* Of this thread alone, without other processes. */
 static inline uint64_t
 bench_cpu_ns(void)
 {

@@ -1,10 +1,10 @@
 /*
  * bench_miss.c - how often a get misses (MemC3, table 3): CLOCK against exact LRU and memcached.
  *
- * Keys are drawn from a Zipf distribution (0.99); 95 of 100 operations get, 5 set; who misses
- * sets, as a cache's user does. The cache starts with the keys set from the rarest to the most
- * frequent, then warms up with as many operations as are measured afterwards. Every cache sees
- * the same keys in the same order.
+ * Keys are drawn from a Zipf distribution (0.99); 95 of 100 operations get, 5 set; a miss is
+ * followed by a set, as by a cache's user. The cache starts with the keys set from the rarest to
+ * the most frequent, then warms up with as many operations as are measured afterwards. Every cache
+ * sees the same keys in the same order.
  *
  * LRU is a model with two capacities: as many items as the store held at its end (equal items),
  * and as many as would fit into the same budget if each carried the two references that an LRU

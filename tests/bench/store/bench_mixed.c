@@ -124,7 +124,7 @@ work(void *arg)
 		insert_batch(m, sc, inserts);
 	}
 	ensure(inserts_before == 0 && m->hits == m->asked);
-	/* Who waits here has no turns, and the other may wait for one. */
+	/* A thread that waits here makes no turns, and the other may wait for one. */
 	store_offline(sc);
 	pthread_barrier_wait(&m->mix->barrier);
 

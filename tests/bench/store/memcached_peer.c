@@ -1,3 +1,6 @@
+/*
+ * memcached_peer.c - batches of gets and sets over a unix socket, replies counted.
+ */
 #include "memcached_peer.h"
 
 #include <stdio.h>

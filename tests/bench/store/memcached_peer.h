@@ -2,7 +2,7 @@
  * memcached_peer.h - a memcached at the end of a unix socket, asked in batches.
  *
  * Units:  a key is 16 characters, a value BENCH_VALUE_BYTES bytes.
- * Owner:  whoever started the memcached ends it: not this.
+ * Owner:  the process that started the memcached ends it.
  * Errors: none; a peer that fails ends the bench.
  */
 #ifndef CLOCKOO_MEMCACHED_PEER_H
