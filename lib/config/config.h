@@ -27,7 +27,8 @@
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB    65536u /* what the store can name: app/sizes.c holds them together */
+#define CONFIG_MEMORY_MAX_MB                                                                       \
+	65536u /* what the store can name: app/clockoo/sizes.c holds them together */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_RING_MIN         64u
 #define CONFIG_RING_MAX         32768u
@@ -60,6 +61,18 @@ enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
 enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
+
+/* Offloads of a NIC, as a set of bits. */
+enum offload {
+	OFFLOAD_RX_CKSUM = 1u << 0,
+	OFFLOAD_TX_IP_CKSUM = 1u << 1,
+	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
+	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
+	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
+};
+
+/* The name of bit i; NULL ends them. */
+extern const char *const config_offloads[];
 
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
@@ -197,6 +210,9 @@ void config_print(const struct config *cfg, FILE *out);
 
 /* One line for each option said that is ignored. */
 void config_warn(const struct config *cfg, FILE *out);
+
+/* A decimal number and nothing else. */
+bool parse_decimal(const char *text, uint32_t *n);
 
 void config_help(FILE *out);
 /* The same two tables as the app's README prints them. */

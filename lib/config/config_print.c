@@ -5,7 +5,6 @@
  * commented out: written it would mean something else than left out.
  */
 #include "config_file.h"
-#include "profile.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -123,10 +122,10 @@ put_offloads(struct out *o, uint32_t offloads)
 	const char *comma = "";
 
 	put(o, "[");
-	for (uint32_t i = 0; profile_offloads[i] != NULL; i++) {
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++) {
 		if (!(offloads & 1u << i))
 			continue;
-		put(o, "%s%s", comma, profile_offloads[i]);
+		put(o, "%s%s", comma, config_offloads[i]);
 		comma = ", ";
 	}
 	put(o, "]");

@@ -1,6 +1,6 @@
 #include "options.h"
-#include "profile.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -118,13 +118,16 @@ set_nodes(struct config *cfg, const char *value, struct error *err)
 	return error_set(err, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
+const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
+				       "tx_tcp_cksum", "tx_fast_free", NULL};
+static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
+
 /* The bit of the offload whose name stands at text, or 0. */
 static uint32_t
 offload_named(const char *text, size_t len)
 {
-	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
-		if (strlen(profile_offloads[i]) == len &&
-		    memcmp(profile_offloads[i], text, len) == 0)
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
+		if (strlen(config_offloads[i]) == len && memcmp(config_offloads[i], text, len) == 0)
 			return 1u << i;
 	return 0;
 }

@@ -25,7 +25,7 @@ enum option_kind {
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
-	OPTION_OFFLOADS, /* uint32_t, enum offload of profile.h */
+	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
@@ -78,9 +78,6 @@ uint32_t option_count(void);
 
 /* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
 const char *const *option_choices(enum option_kind kind);
-
-/* A decimal number and nothing else. */
-bool parse_decimal(const char *text, uint32_t *n);
 
 /* addresses.c: one option each. */
 bool option_set_address(struct config *cfg, const char *value, struct error *err);

@@ -12,7 +12,7 @@
 #define CLOCKOO_DEVICE_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "flow_rules.h"
 #include "port_dpdk.h"
 #include "steer/plan.h"

@@ -13,7 +13,7 @@
 #define CLOCKOO_EAL_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 #define EAL_ARGS_MAX   32u
 #define EAL_TEXT_BYTES 2048u

@@ -13,7 +13,7 @@
 #define CLOCKOO_HOST_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 enum presence { PRESENCE_MISSING, PRESENCE_DOWN, PRESENCE_READY, PRESENCE_OTHER };
 

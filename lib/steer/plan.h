@@ -14,7 +14,7 @@
 #define CLOCKOO_PLAN_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u

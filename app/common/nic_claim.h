@@ -12,7 +12,7 @@
 #define CLOCKOO_NIC_CLAIM_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 #define NIC_CLAIM_NONE (-1) /* nothing that others could have, or no such names on this machine */
 

@@ -1,7 +1,6 @@
 #include "profile.h"
-#include "nearest.h"
-#include "options.h"
-#include "yaml_keys.h"
+#include "config/nearest.h"
+#include "config/yaml_keys.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -33,14 +32,12 @@ static const char *const spreads[] = {
 	[SPREAD_KERNEL] = "kernel", [SPREAD_PEER] = "peer", NULL,
 };
 
-/* Bit i of enum need, enum offload and enum rss_kind is word i. */
+/* Bit i of enum need and enum rss_kind is word i. */
 static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
 				    "socket_there", "root",    "lock",      NULL};
-const char *const profile_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
-					"tx_tcp_cksum", "tx_fast_free", NULL};
 static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
 
-static_assert(NEED_LOCK == 1u << 6 && OFFLOAD_TX_FAST_FREE == 1u << 4 && RSS_KIND_UDP6 == 1u << 5,
+static_assert(NEED_LOCK == 1u << 6 && RSS_KIND_UDP6 == 1u << 5,
 	      "the words stand in the order of the bits");
 
 #define AT(field) offsetof(struct profile, field)
@@ -82,7 +79,7 @@ static const struct field fields[] = {
 	NUMBER(burst, 1, PROFILE_BURST_MAX),
 	NUMBER(mbuf_bytes, 2048, 16384),
 	NUMBER(mtu_max, 576, 9000),
-	SOME(offloads, profile_offloads),
+	SOME(offloads, config_offloads),
 	YES_NO(udp_cksum_unknown),
 	SOME(rss_fields, rss_kinds),
 	NUMBER(rss_queues_max, 0, CORES_MAX),

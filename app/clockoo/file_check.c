@@ -1,5 +1,5 @@
 #include "file_check.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "topology/pci_nic.h"
 #include "topology/topology.h"
 #include "nic_profile.h"

@@ -12,7 +12,7 @@
 #define CLOCKOO_NIC_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "dpdk/device.h"
 #include "dpdk/host.h"
 #include "dpdk/huge_block.h"

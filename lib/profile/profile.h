@@ -13,7 +13,7 @@
 #ifndef CLOCKOO_PROFILE_H
 #define CLOCKOO_PROFILE_H
 
-#include "config.h"
+#include "config/config.h"
 
 #define PROFILE_BURST_MAX   CONFIG_BURST_MAX
 #define PROFILE_DRIVERS_MAX 4u
@@ -32,17 +32,6 @@ enum spread {
 	SPREAD_KERNEL, /* the kernel hashes over the queues of its interface */
 	SPREAD_PEER,   /* the process at the other end chooses the queue */
 };
-
-enum offload {
-	OFFLOAD_RX_CKSUM = 1u << 0,
-	OFFLOAD_TX_IP_CKSUM = 1u << 1,
-	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
-	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
-	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
-};
-
-/* Name i is bit i; NULL ends them. */
-extern const char *const profile_offloads[];
 
 /* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
 enum need {

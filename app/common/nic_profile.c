@@ -1,5 +1,5 @@
 #include "nic_profile.h"
-#include "config/profile_find.h"
+#include "profile/profile_find.h"
 #include "topology/pci_nic.h"
 #include "paths.h"
 

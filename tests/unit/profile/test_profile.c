@@ -4,8 +4,8 @@
  * them all; then damage a good one, one replacement at a time, and look for the key in the error.
  */
 #include "support/test.h"
-#include "config/profile.h"
-#include "config/profile_find.h"
+#include "profile/profile.h"
+#include "profile/profile_find.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -135,9 +135,9 @@ print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
 		plural(p->steer.queues), cfg->burst != 0 ? cfg->burst : p->profile.burst);
 	fputs("offloads  ", out);
-	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
 		if (p->profile.offloads & 1u << i)
-			fprintf(out, " %s", profile_offloads[i]);
+			fprintf(out, " %s", config_offloads[i]);
 	fprintf(out, "%s\n", p->profile.offloads == 0 ? " none" : "");
 	fprintf(out, "steering   %s\n", p->steer.words);
 }

@@ -11,7 +11,7 @@
 #define CLOCKOO_NIC_PROFILE_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 bool nic_profile(struct profile *p, const struct config *cfg, struct error *err);
 
