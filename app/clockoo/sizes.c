@@ -1,27 +1,22 @@
+/*
+ * sizes.c - how many frames, chunks, connections and bytes each module gets, from the
+ * configuration.
+ */
 #include "sizes.h"
-#include "stack/neigh_table.h"
-#include "stack/syn_history.h"
 #include "stack/conn_sources.h"
+#include "stack/neigh_table.h"
 #include "stack/pmtu_reports.h"
+#include "stack/syn_history.h"
+#include "stack_sizes.h"
 
-#define CHUNKS_MIN    4096u /* 8 MB a core */
-#define CHUNKS_MAX    65536u
 #define RX_FRAMES_MIN 2048u
 #define RX_FRAMES_MAX 16384u
-#define KEEPALIVE_NS  (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
-#define PAGE_BYTES    4096u
 #define PARTS         6u
 #define CONNS_SPARE   32u   /* above -c, to tell those who come too many so */
 #define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
-
-static uint32_t
-clamp(uint64_t n, uint32_t min, uint32_t max)
-{
-	return n < min ? min : n > max ? max : (uint32_t)n;
-}
 
 /* Hashing does not share out connections evenly: a core may get twice its share. */
 static uint32_t
