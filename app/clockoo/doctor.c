@@ -27,7 +27,7 @@ check_vfio_group(struct dry_run *p)
 		advice_add(&p->advice, ADVICE_OK, "VFIO group", "not in use");
 	} else if (errno == EBUSY) {
 		a = advice_add(&p->advice, ADVICE_FAIL, "VFIO group", "in use by another program");
-		advice_fix(a, "fuser -v %s", path);
+		advice_fix(a, "fuser -v %s names it", path);
 	} else {
 		a = advice_add(&p->advice, ADVICE_FAIL, "VFIO group", "cannot open %s: %s", path,
 			       strerror(errno));
@@ -137,7 +137,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	if (err->text[0] != '\0') {
 		config_error_locate(src, err);
 		advice_fix(advice_add(&first, ADVICE_FAIL, "configuration", "%s", err->text),
-			   "change that; the rest is checked for -t %u", cfg->cores);
+			   "change that; what follows is checked for -t %u", cfg->cores);
 	}
 	check_vfio_group(&p);
 	check_port(&p, cfg);

@@ -22,15 +22,32 @@ static void
 exit_codes(void)
 {
 	puts(".SH EXIT STATUS\n"
-	     "0 after a signal or a client's \\fBshutdown\\fR; memcached's 64 for a wrong value of "
-	     "what it calls\n"
-	     "usage, 67 for an unknown user, 71 when the system refuses \\fB\\-u\\fR or "
-	     "\\fB\\-d\\fR; 78\n"
-	     "for a wrong configuration file, or one that asks for what the machine does not have; "
-	     "1 for all else.\n"
-	     "What is wrong is one line on the standard error. \\fBdoctor\\fR: 0 if all is good, 1 "
-	     "if it would be\n"
-	     "slow, 2 if it would not start.");
+	     ".TP\n0\nstopped by a signal or by a client's \\fBshutdown\\fR\n"
+	     ".TP\n64\nan option has a value that memcached refuses with this code\n"
+	     ".TP\n67\nthe user of \\fB\\-u\\fR does not exist\n"
+	     ".TP\n71\nthe system refused \\fB\\-u\\fR or \\fB\\-d\\fR\n"
+	     ".TP\n78\nthe configuration file is wrong, or asks for what this machine does not "
+	     "have\n"
+	     ".TP\n1\nany other error\n"
+	     ".PP\nAn error is one line on standard error.\n"
+	     ".PP\n\\fBclockoo doctor\\fR: 0 without findings, 1 if something makes it slow, 2 if "
+	     "it would not start.");
+}
+
+static void
+notes(void)
+{
+	puts(".SH NOTES\n"
+	     "The kernel does not see the frames of a NIC that DPDK drives: firewall rules of the "
+	     "host (nftables,\n"
+	     "iptables) do not apply to them, and tcpdump does not show them. Restrict access to "
+	     "the port in the\n"
+	     "network, with \\fB\\-Y\\fR, and for UDP with \\fB\\-\\-udp\\-allow\\fR.\n"
+	     ".PP\nAll items are in memory: after a restart the cache is empty. SIGTERM closes all "
+	     "connections\n"
+	     "properly. A crash does not: a client finds out when its next request is answered by "
+	     "a reset from the\n"
+	     "new process, or runs into its own timeout.");
 }
 
 static void
@@ -40,48 +57,35 @@ appliance_page(void)
 	puts(".SH SYNOPSIS\n.B clockoo\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".br\n.B clockoo doctor\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".SH DESCRIPTION\n"
-	     "A cache appliance that speaks memcached's protocols over TCP and UDP and takes its "
-	     "frames straight\n"
-	     "from a NIC through DPDK. Options of the command line come after those of the file "
-	     "and win;\n"
-	     "letters, names and meanings are memcached's where it has them.\n"
-	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing: it prints "
-	     "what "
-	     "is good, slow or\n"
-	     "wrong about this machine, each with its fix.\n"
-	     ".SH OPTIONS");
+	     "A cache that speaks memcached's protocols over TCP and UDP. It drives a NIC through "
+	     "DPDK and has its own\n"
+	     "TCP/IP stack. Options on the command line override the configuration file. Letters, "
+	     "names and\n"
+	     "meanings are those of memcached where it has the option; \\fB\\-\\-port\\fR is not: "
+	     "it names the NIC,\n"
+	     "and \\fB\\-p\\fR the TCP port.\n"
+	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing. It checks "
+	     "this machine and\n"
+	     "prints a line for each finding, with the fix for what is slow or wrong.\n"
+	     ".SH OPTIONS\nDefaults are in parentheses.");
 	config_man_options(stdout);
-	puts(".SS Extended options (\\-o), comma separated");
-	config_man_extended(stdout);
 	puts(".SH SIGNALS\n"
-	     ".TP\nSIGTERM, SIGINT, SIGUSR1\nClose all connections, wait for at most a second, "
-	     "end.\n"
+	     ".TP\nSIGTERM, SIGINT, SIGUSR1\n"
+	     "Close all connections, wait at most one second for the clients, and exit.\n"
 	     ".TP\nSIGHUP\n"
-	     "Read the configuration and the file of users again. What can change while it runs "
-	     "changes; of the\n"
-	     "rest there is a line that names it. If the file is wrong nothing changes.\n"
+	     "Reload the configuration and the file of users. Settings that can change at run time "
+	     "change; for every\n"
+	     "other changed key one line says that it needs a restart. A file with an error "
+	     "changes nothing.\n"
 	     ".SH ENVIRONMENT\n"
 	     ".TP\nNOTIFY_SOCKET, WATCHDOG_USEC\n"
-	     "systemd is told when it is ready, reloading, stopping, and, while every core turns, "
-	     "alive.\n"
-	     ".TP\nMEMCACHED_SASL_PWDB\nThe file of users for \\fB\\-S\\fR without "
-	     "\\fB\\-Y\\fR.");
+	     "Set by systemd, which is notified of readiness, reload and stop, and of life while "
+	     "all workers run.\n"
+	     ".TP\nMEMCACHED_SASL_PWDB\nFile of users for \\fB\\-S\\fR without \\fB\\-Y\\fR.");
 	exit_codes();
-	puts(".SH NOTES\n"
-	     "Frames go from the NIC to the program: the host's firewall (nftables, iptables), "
-	     "tcpdump and its\n"
-	     "counters see nothing of them. Who may reach the port is decided in the network, by "
-	     "\\fB\\-Y\\fR and by\n"
-	     "\\fB\\-\\-udp\\-allow\\fR.\n"
-	     ".PP\nThe cache is memory alone: after a crash or a restart it is empty. Its "
-	     "connections "
-	     "are forgotten\n"
-	     "without a word; a client learns of it by the reset that its next request gets from "
-	     "the "
-	     "new process, or\n"
-	     "by its own timeout until there is one. After a stop (SIGTERM) connections are closed "
-	     "properly.");
-	puts(".SH FILES\n.I /etc/clockoo/clockoo.yaml\n"
+	notes();
+	puts(".SH FILES\n.TP\n.I /etc/clockoo/clockoo.yaml\nRead at start if it exists and "
+	     "\\fB\\-\\-config\\fR names no other.\n"
 	     ".SH SEE ALSO\n.BR clockoo.yaml (5),\n.BR clockoo\\-nic (8),\n.BR clockoo\\-load "
 	     "(1),\n.BR memcached (1)");
 }
@@ -89,22 +93,22 @@ appliance_page(void)
 static void
 file_page(void)
 {
-	title("clockoo.yaml", "5", "configuration of the cache appliance");
+	title("clockoo.yaml", "5", "configuration file of clockoo");
 	puts(".SH DESCRIPTION\n"
-	     ".I /etc/clockoo/clockoo.yaml\n"
-	     "says what the appliance is to do: sections of keys in YAML. A key that is missing "
-	     "has its\n"
-	     "default, which stands in parentheses here; a key that does not exist is an error. "
+	     "The file is YAML: sections of keys. A key that is left out has its default, in "
+	     "parentheses below. An\n"
+	     "unknown key is an error. \\fBclockoo \\-\\-check\\fR \\fIFILE\\fR checks a file; "
 	     "\\fBclockoo\n"
-	     "\\-\\-check\\fR \\fIFILE\\fR checks a file, \\fBclockoo "
-	     "\\-\\-print\\-config\\fR prints one with\n"
-	     "every key.\n.SH KEYS");
+	     "\\-\\-print\\-config\\fR prints one with every key. Options on the command line "
+	     "override the file.\n"
+	     ".SH KEYS");
 	config_man_keys(stdout);
 	puts(".SH EXAMPLE\n.nf\n"
 	     "network:\n  address: 192.0.2.10/24\n  gateway: 192.0.2.1\n"
 	     "port:\n  nic: \"0000:03:00.0\"\n"
 	     "cores:\n  count: 4\n"
 	     "memory:\n  limit: 16384\n.fi\n"
+	     ".SH FILES\n.I /etc/clockoo/clockoo.yaml\n"
 	     ".SH SEE ALSO\n.BR clockoo (8)");
 }
 

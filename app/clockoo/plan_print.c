@@ -31,7 +31,7 @@ print_node(const struct topology *t, uint32_t n, FILE *out)
 	for (uint32_t cpu = 0; cpu < t->cpu_end; cpu++)
 		has[cpu] = t->cpu[cpu].online && t->cpu[cpu].node == n;
 	number_list_write(list, sizeof list, has, t->cpu_end);
-	fprintf(out, "           node %u: CPUs %s; %llu MB in all; hugepages free:", n, list,
+	fprintf(out, "           node %u: CPUs %s; %llu MB of memory; hugepages free:", n, list,
 		mb(node->memory_bytes));
 	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
 		fprintf(out, "%s %llu of %llu x %s", k == 0 ? "" : ",",
@@ -104,8 +104,10 @@ print_cores(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	const struct placement *l = &p->machine.placement;
 
-	fprintf(out, "cores      %u worker%s, %s\n", l->lcores.count, plural(l->lcores.count),
-		p->steer.handover ? "which share queues" : "one queue each");
+	fprintf(out, "cores      %u worker%s%s\n", l->lcores.count, plural(l->lcores.count),
+		p->steer.handover      ? ", which share queues"
+		: l->lcores.count == 1 ? ""
+				       : ", one queue each");
 	fprintf(out, "           core  CPU  socket  node  queue  isolated  other hyper-thread\n");
 	for (uint32_t i = 0; i < l->lcores.count; i++) {
 		const struct placement_core *c = &l->at[i];
@@ -119,7 +121,7 @@ print_cores(const struct dry_run *p, const struct config *cfg, FILE *out)
 		fputs("\n", out);
 	}
 	if (l->control_cpu == CPU_NONE)
-		fputs("control    no CPU of its own: beside the workers\n", out);
+		fputs("control    no CPU of its own: shares one with a worker\n", out);
 	else
 		fprintf(out, "control    CPU %u, node %u\n", l->control_cpu,
 			p->machine.topology.cpu[l->control_cpu].node);
@@ -128,12 +130,10 @@ print_cores(const struct dry_run *p, const struct config *cfg, FILE *out)
 static void
 print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
-	fprintf(out,
-		"rings      %u RX and %u TX descriptors for each of %u queue%s; "
-		"bursts of %u\n",
+	fprintf(out, "rings      %u RX and %u TX descriptors per queue; bursts of %u packets\n",
 		cfg->rx_ring != 0 ? cfg->rx_ring : p->profile.rx_ring,
-		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring, p->steer.queues,
-		plural(p->steer.queues), cfg->burst != 0 ? cfg->burst : p->profile.burst);
+		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring,
+		cfg->burst != 0 ? cfg->burst : p->profile.burst);
 	fputs("offloads  ", out);
 	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
 		if (p->profile.offloads & 1u << i)
@@ -197,7 +197,7 @@ print_warnings(const struct advice_list *list, FILE *out)
 			continue;
 		fprintf(out, "  %-4s %s: %s\n", advice_severity_name(a->severity), a->subject,
 			a->words);
-		fprintf(out, "       %s\n", a->fix);
+		fprintf(out, "       -> %s\n", a->fix);
 	}
 }
 

@@ -88,7 +88,7 @@ parse_long(struct config *cfg, struct cursor *c, struct error *err)
 	const char *value = equals != NULL ? equals + 1 : NULL;
 
 	if (row == NULL) {
-		error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
+		option_unknown(false, name, len, err);
 		return CONFIG_ERROR;
 	}
 	if (row->arg == NULL && value != NULL) {

@@ -14,9 +14,9 @@ void config_man_text(FILE *out, const char *text);
 /* .TP and its first line: the option in bold, the value in italics (NULL: none). */
 void config_man_head(FILE *out, char letter, const char *name, const char *arg);
 
-/* Options with a letter or two dashes; then what may stand after -o. */
+/* Options with a letter or two dashes, what may stand after -o, and those of memcached that change
+ * nothing. */
 void config_man_options(FILE *out);
-void config_man_extended(FILE *out);
 /* Sections and keys of the file. */
 void config_man_keys(FILE *out);
 

@@ -1,3 +1,7 @@
+/*
+ * options.c - one option: its value is read, checked and put into its field.
+ */
+#include "nearest.h"
 #include "options.h"
 
 #include <assert.h>
@@ -159,6 +163,28 @@ set_offloads(uint32_t *field, const char *value, struct error *err)
 	return true;
 }
 
+/* The beginning of a name is nearest of all: getopt_long takes it for the whole. */
+bool
+option_unknown(bool extended, const char *name, size_t len, struct error *err)
+{
+	char word[NEAREST_BYTES], hint[NEAREST_BYTES + 32] = "--help lists all";
+	struct nearest n;
+
+	snprintf(word, sizeof word, "%.*s", (int)len, name);
+	nearest_begin(&n, word);
+	for (uint32_t i = 0; len != 0 && i < option_count(); i++) {
+		const char *known = option_at(i)->name;
+
+		nearest_offer(&n, known, strncmp(known, word, strlen(word)) == 0 ? word : known);
+	}
+	if (n.best != NULL)
+		snprintf(hint, sizeof hint, "did you mean %s%s?",
+			 option_by_name(n.best, strlen(n.best)) != NULL ? "--" : "-o ", n.best);
+	return error_set(
+		err, extended ? "-o: \"%.*s\": unknown option; %s" : "--%.*s: unknown option; %s",
+		(int)len, name, hint);
+}
+
 static bool
 set_extended_one(struct config *cfg, const char *item, struct error *err)
 {
@@ -167,8 +193,7 @@ set_extended_one(struct config *cfg, const char *item, struct error *err)
 	const struct option_row *row = extended_by_name(item, len);
 
 	if (row == NULL)
-		return error_set(err, "-o: \"%.*s\": unknown option; --help lists all", (int)len,
-				 item);
+		return option_unknown(true, item, len, err);
 	if (row->arg == NULL && equals != NULL)
 		return error_set(err, "-o %s: takes no value", row->name);
 	if (row->arg != NULL && row->arg[0] != '[' && (equals == NULL || equals[1] == '\0'))

@@ -76,6 +76,22 @@ uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
 uint32_t option_count(void);
 
+/* False of an option of memcached that is always on, ignored or refused here. */
+bool option_has_effect(const struct option_row *row);
+
+/* How the options without effect are printed: a row for each reason, names first. */
+struct option_style {
+	const char *title[2];                                  /* around what they all are */
+	const char *row, *extended, *reason, *end;             /* extended: before names after -o */
+	void (*name)(FILE *out, const struct option_row *row); /* with its dashes, without -o */
+	void (*text)(FILE *out, const char *text);
+};
+void option_print_reasons(FILE *out, const struct option_style *style);
+
+/* Always false: *err says that there is no such option, and which one is meant, if one is near.
+ * extended: it stands after -o. */
+bool option_unknown(bool extended, const char *name, size_t len, struct error *err);
+
 /* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
 const char *const *option_choices(enum option_kind kind);
 

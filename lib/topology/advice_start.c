@@ -120,7 +120,8 @@ report_shortage(struct advice_list *list, const struct advice_input *c, const st
 		list, elsewhere ? ADVICE_WARN : ADVICE_FAIL, "hugepages",
 		"%llu MB free on node %u, %llu MB needed%s",
 		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
-		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be on another node" : "");
+		s->node, mb_of(s->bytes),
+		elsewhere ? "; the rest would come from another node" : "");
 	advice_fix(a, "%s hugepages %u %s %llu", c->nic_tool, s->node, all.size,
 		   (unsigned long long)all.pages);
 }
@@ -211,9 +212,8 @@ check_ports(struct advice_list *list, const struct advice_input *c)
 		return;
 	}
 	a = advice_add(list, ADVICE_WARN, "ports",
-		       "the kernel has a listener on %s port %u too: connections to the kernel's "
-		       "addresses "
-		       "reach that one",
+		       "a process of this host also listens on %s port %u: what clients send to "
+		       "the host's own addresses reaches that process",
 		       t ? "TCP" : "UDP", t ? c->config->tcp_port : c->config->udp_port);
 	advice_fix(a, "ss -lntup | grep :%u names it; systemctl disable --now memcached",
 		   t ? c->config->tcp_port : c->config->udp_port);
