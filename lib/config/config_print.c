@@ -6,7 +6,6 @@
  */
 #include "config_file.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -64,12 +63,10 @@ put_text(struct out *o, const char *text)
 static void
 put_ip(struct out *o, const struct ip_addr *ip)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[IP_ADDR_TEXT_MAX + 1];
 
-	if (ip_addr_is_v4(ip))
-		put(o, "%u.%u.%u.%u", ip->b[12], ip->b[13], ip->b[14], ip->b[15]);
-	else
-		put(o, "%s", inet_ntop(AF_INET6, ip->b, text, sizeof text));
+	*ip_addr_text(text, ip) = '\0';
+	put(o, "%s", text);
 }
 
 static void
