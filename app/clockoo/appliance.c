@@ -1,3 +1,7 @@
+/*
+ * appliance.c - builds every part of the program in order, runs the cores, and undoes it in
+ * reverse.
+ */
 #include "appliance.h"
 #include "control.h"
 #include "dpdk/eal.h"
@@ -14,8 +18,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* What clients are told: whose surface this is. libmemcached takes a major version of 0 for no
- * version at all, and others ask for one that has meta commands. */
+/* The version that clients get: its first number is memcached's. libmemcached takes a major version
+ * of 0 for no version at all, and others ask for one that has meta commands. */
 #define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
 
 /* Everything that can be refused without asking DPDK. */
@@ -86,7 +90,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 		.clock = &a->nic.clock,
 		.stop = &a->stop,
 		.yield = a->config.yield,
-		/* No queue wakes a core whose frames another one receives. */
+		/* No queue wakes a core whose frames arrive at another core. */
 		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
 		.forwards_frames = a->nic.handover != NULL && i < a->nic.plan.queues,
 	};
@@ -171,7 +175,7 @@ print_ready(const struct appliance *a)
 {
 	const struct config *c = &a->config;
 	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
-	/* Said for another port than this one it means nothing. */
+	/* --iface has a meaning only for a port of the kernel. */
 	const char *const iface = profile_has_iface(&a->nic.profile) ? c->iface : "";
 
 	printf("clockoo %s ready:", CLOCKOO_VERSION);

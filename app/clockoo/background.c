@@ -1,3 +1,7 @@
+/*
+ * background.c - -d: a fork whose parent ends when the child serves or fails, and the child's way
+ * to syslog.
+ */
 #include "background.h"
 
 #include <fcntl.h>
@@ -67,7 +71,7 @@ write_to_syslog(void *unused, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* From here on nobody reads what we say: the system's log does. */
+/* From here on the messages go to the system log. */
 static void
 redirect_stderr_to_syslog(void)
 {
@@ -90,7 +94,7 @@ background_ready(struct background *b, const struct config *cfg)
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (!cfg->coredumps && chdir("/") != 0)
 		perror("clockoo: -d: cannot change the directory to /");
-	/* As memcached: who asked for words keeps hearing them. */
+	/* As memcached does: with -v the messages stay on the terminal. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && cfg->verbosity == 0; fd++)
 		dup2(null_fd, fd);
 	close(null_fd);

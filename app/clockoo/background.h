@@ -17,8 +17,8 @@ struct background {
 /* True: go on, here or in the second process. False: the first one's end, with *status. */
 bool background_begin(struct background *b, int *status);
 
-/* The cache serves: let the first process end; let go of terminal and directory. What is said from
- * then on goes to the system's log, unless -v asked for it on the terminal. */
+/* The cache serves: the first process ends, and this one leaves the terminal and the directory. Its
+ * messages go to the system log from then on, or with -v stay on the terminal. */
 void background_ready(struct background *b, const struct config *cfg);
 
 #endif

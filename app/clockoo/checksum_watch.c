@@ -1,3 +1,6 @@
+/*
+ * checksum_watch.c - when a warning about dropped checksums is due.
+ */
 #include "checksum_watch.h"
 
 #define REPORT_FACTOR 10u

@@ -1,11 +1,11 @@
 /*
- * checksum_watch.h - are frames dropped for their checksums? Their sender only sees that nobody
- * answers, so the operator is warned while it happens.
+ * checksum_watch.h - warns the operator while frames are dropped for wrong checksums: their sender
+ * sees no more than a timeout.
  *
- * The kernel leaves TCP and UDP checksums to the NIC. A veth or tap has none to leave them to.
+ * The kernel leaves TCP and UDP checksums to the NIC. Behind a veth or tap there is none.
  *
- * Shape:  how many frames the last line spoke of; the next one comes at ten times as many, so that
- *         whoever sends such frames writes a score of lines at most.
+ * Shape:  reported is the count in the last warning. The next warning comes at ten times as many
+ *         frames, so such frames cause about 20 lines at most.
  * Thread: the control thread; reading the counters disturbs no core.
  */
 #ifndef CLOCKOO_CHECKSUM_WATCH_H
@@ -20,7 +20,7 @@ struct checksum_watch {
 	uint64_t reported;
 };
 
-/* How many frames there are to speak of; 0: none, or not so many more. */
+/* The count to warn of; 0: no warning is due. */
 uint64_t checksum_watch_check(struct checksum_watch *w, const struct telemetry *t);
 
 #endif

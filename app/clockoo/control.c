@@ -1,3 +1,7 @@
+/*
+ * control.c - the control thread: signals, requests of clients, reload, link, clock, --live,
+ * watchdog.
+ */
 #include "control.h"
 #include "checksum_watch.h"
 #include "live.h"

@@ -1,3 +1,6 @@
+/*
+ * doctor.c - `clockoo doctor`: the findings of a dry run and of the running machine as a table.
+ */
 #include "file_check.h"
 #include "plan_print.h"
 #include "dry_run.h"
@@ -7,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A group of devices has one owner at a time; opening it tells whether there is one. */
+/* A VFIO group has one owner at a time: opening its file fails while it is in use. */
 static void
 check_vfio_group(struct dry_run *p)
 {
@@ -35,8 +38,8 @@ check_vfio_group(struct dry_run *p)
 	}
 }
 
-/* What else a start would refuse: a port of the kernel's without its interface, users that are not
- * there. Of another machine nobody knows. */
+/* What else a start would refuse: a missing interface or file of users. Neither is known of another
+ * machine. */
 static void
 check_port(struct dry_run *p, const struct config *cfg)
 {

@@ -1,3 +1,7 @@
+/*
+ * dry_run.c - profile, machine, plan and sizes as a start would compute them, and the advice on
+ * them.
+ */
 #include "dry_run.h"
 #include "firmware.h"
 #include "nic_profile.h"

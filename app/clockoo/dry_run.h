@@ -1,6 +1,6 @@
 /*
- * dry_run.h - an appliance thought through to the end, but not started: what --plan and doctor
- * print.
+ * dry_run.h - a start without its effects: profile, placement, plan, sizes and advice, as --plan
+ * and doctor print them.
  *
  * Owner:  the caller, from dry_run_make to dry_run_close.
  * Thread: main.

@@ -1,3 +1,7 @@
+/*
+ * file_check.c - --check: a configuration against its profile and machine, without starting
+ * anything.
+ */
 #include "file_check.h"
 #include "profile/profile.h"
 #include "topology/pci_nic.h"
@@ -59,7 +63,7 @@ file_check(const struct config *cfg, struct error *err)
 	       steer_plan_make(&plan, cfg, &profile, &expected, err);
 }
 
-/* Not whether we may read it: who checks is not who will run. */
+/* Existence only: the user who checks need not be the user of the service. */
 static bool
 check_users_file(const struct config *cfg, struct error *err)
 {

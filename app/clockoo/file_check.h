@@ -1,8 +1,8 @@
 /*
- * file_check.h - --check: is what the operator wrote right for the machine it is meant for?
+ * file_check.h - --check: whether a configuration fits its machine.
  *
- * After config_parse: profile, CPUs, steering. Nothing is started, no
- * right and no hugepage is needed.
+ * Runs after config_parse and checks profile, CPUs and steering. Nothing is started; neither rights
+ * nor hugepages are needed.
  *
  * Thread: main.
  * Errors: struct error, one line that begins with the option.
@@ -14,11 +14,12 @@
 
 bool file_check(const struct config *cfg, struct error *err);
 
-/* Nothing wrong: but does it name all that its profile must be told, and are the users where it
- * says? The command line may name the one, and the other may come. */
+/* Does a correct file name all that its profile needs, and does the file of users exist? If not, it
+ * is not ready, but not wrong: the command line may name the one, and the other may be made later.
+ */
 bool file_check_complete(const struct config *cfg, struct error *err);
 
-/* Is its NIC there, and free of the kernel? Either may still come to pass. */
+/* Is its NIC there, and bound to a driver for user space? If not, it is not ready either. */
 bool file_check_nic(const struct config *cfg, struct error *err);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * firmware.c - the firmware version by the ethtool ioctl, since no file of the kernel has it.
+ */
 #include "firmware.h"
 
 #include <linux/ethtool.h>

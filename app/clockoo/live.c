@@ -1,3 +1,6 @@
+/*
+ * live.c - the line of --live: differences of counters over the last second, and totals.
+ */
 #include "live.h"
 
 #include <stdio.h>

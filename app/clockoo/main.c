@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Read if nobody names another: Debian's place for what the operator writes. */
+/* Read unless --config names another: Debian's place for configuration. */
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
 /* doctor could not even look: as if it had found a failure. */
 #define DOCTOR_FAILED 2

@@ -1,3 +1,6 @@
+/*
+ * notify.c - the datagrams of sd_notify(3), without libsystemd.
+ */
 #include "notify.h"
 
 #include <stddef.h>

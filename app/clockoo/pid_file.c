@@ -1,3 +1,6 @@
+/*
+ * pid_file.c - the file of -P.
+ */
 #include "pid_file.h"
 #include "paths.h"
 

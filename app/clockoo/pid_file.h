@@ -1,8 +1,8 @@
 /*
- * pid_file.h - memcached's -P: the process number, for who stops the program.
+ * pid_file.h - memcached's -P: a file with the process ID.
  *
  * Owner:  the file, from pid_file_write to pid_file_remove. Where the user of -u may not remove it,
- *         it is emptied: then nobody ends a stranger by it.
+ *         it is emptied, so that no script kills another process by it.
  * Thread: main.
  */
 #ifndef CLOCKOO_PID_FILE_H

@@ -1,3 +1,6 @@
+/*
+ * plan_print.c - --plan: a dry run as text.
+ */
 #include "plan_print.h"
 #include "topology/number_list.h"
 #include "dry_run.h"

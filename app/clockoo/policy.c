@@ -1,3 +1,6 @@
+/*
+ * policy.c - what serve allows, and the rows of `stats settings`, from the configuration.
+ */
 #include "policy.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
@@ -85,7 +88,7 @@ policy_change(struct appliance *a, const struct config *now)
 	struct config *const both[] = {&a->asked, &a->config};
 	struct serve_policy p;
 
-	/* Only the control thread looks at these from here on. */
+	/* From here on only the control thread reads these. */
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		both[i]->no_flush = now->no_flush;
 		both[i]->no_dumps = now->no_dumps;

@@ -1,8 +1,8 @@
 /*
- * privileges.h - memcached's -u: who the program is once it has what only root can take.
+ * privileges.h - memcached's -u: the user to run as after start-up.
  *
- * Shape:  the name is looked up before anything is taken, the change made when NIC and memory are
- *         there. setuid(2) of glibc reaches every thread. Does nothing for who is not root.
+ * Shape:  the name is looked up first; the user changes once NIC and memory are taken. setuid(2) of
+ *         glibc changes every thread. Without root both functions do nothing.
  * Thread: main.
  * Errors: ERROR_NO_USER, ERROR_OS, as memcached's exit codes.
  */

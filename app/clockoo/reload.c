@@ -1,3 +1,7 @@
+/*
+ * reload.c - SIGHUP: the configuration and the users are read again; each changed key is applied
+ * or reported.
+ */
 #include "reload.h"
 #include "policy.h"
 

@@ -12,7 +12,7 @@
 #define RX_FRAMES_MIN 2048u
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
-#define CONNS_SPARE   32u   /* above -c, to tell those who come too many so */
+#define CONNS_SPARE   32u   /* above -c, to send surplus clients an error */
 #define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
@@ -35,7 +35,7 @@ conns_of_one_core(const struct config *cfg)
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
-/* The store's own tables want some, however little items may have. */
+/* The store's own tables need a minimum, however small -m is. */
 static size_t
 store_memory(const struct config *cfg)
 {

@@ -1,5 +1,5 @@
 /*
- * sizes.h - how much of everything: from the few numbers the operator gives to every module's.
+ * sizes.h - every module's sizes, computed from the operator's few.
  *
  * Units:  bytes, frames, connections.
  * Thread: pure function.
@@ -12,7 +12,7 @@
 /* From the system's random source, once a start. */
 struct secrets {
 	uint64_t seed;      /* of hash tables */
-	struct prf_key key; /* of what strangers see */
+	struct prf_key key; /* of numbers that clients see */
 };
 
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,

@@ -1,3 +1,6 @@
+/*
+ * users.c - the users of -Y: read from the file, handed to serve as a whole.
+ */
 #include "users.h"
 #include "paths.h"
 

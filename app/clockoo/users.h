@@ -1,8 +1,8 @@
 /*
- * users.h - who may speak to the cache: read at start, and again on SIGHUP.
+ * users.h - the users of -Y: read at start, and again on SIGHUP.
  *
- * Shape:  the file's users are handed to serve as a whole; a file that is not right changes
- *         nothing. With neither -Y nor -S there is no file, and everybody may.
+ * Shape:  the file's users are handed to serve as a whole; a file with an error changes
+ *         nothing. With neither -Y nor -S there is no file and no authentication.
  * Thread: users_begin by main, the others by the control thread.
  */
 #ifndef CLOCKOO_USERS_H
@@ -15,7 +15,7 @@
 #define USERS_PATH_BYTES 4096u /* PATH_MAX */
 
 struct users {
-	char path[USERS_PATH_BYTES]; /* absolute; empty = everybody may */
+	char path[USERS_PATH_BYTES]; /* absolute; empty = no authentication */
 	struct auth_users now;
 	bool pending; /* to be handed over: some core has not seen the last ones yet */
 };

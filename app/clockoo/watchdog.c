@@ -1,3 +1,6 @@
+/*
+ * watchdog.c - compares the turns of every core between two heartbeats.
+ */
 #include "watchdog.h"
 
 #define HEARTBEATS 2u /* in the time the manager waits, as sd_watchdog_enabled(3) advises */

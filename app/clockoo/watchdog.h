@@ -1,10 +1,10 @@
 /*
- * watchdog.h - is every core still turning? The service manager is told so only while it is true.
+ * watchdog.h - heartbeats to the service manager, sent only while every core turns.
  *
  * A core never waits, so one whose count of turns stands still is stuck: in a driver, in a loop, or
  * without a CPU. The process looks alive from outside then, and part of the flows gets no answer.
  *
- * Shape:  the turns of each core at the last sign of life; a beat is due twice in the time the
+ * Shape:  the turns of each core at the last heartbeat; one is due twice in the time that the
  *         manager waits.
  * Units:  ns on the caller's clock.
  * Thread: the control thread; reading the counters disturbs no core.
@@ -17,7 +17,7 @@
 #include "telemetry/telemetry.h"
 
 struct watchdog {
-	uint64_t heartbeat_ns; /* 0 = nobody waits for a sign of life */
+	uint64_t heartbeat_ns; /* 0 = the manager expects no heartbeat */
 	uint64_t due_ns;
 	uint64_t turns[CORES_MAX];
 	uint32_t cores;

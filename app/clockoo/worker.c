@@ -1,11 +1,14 @@
+/*
+ * worker.c - the loop of one core: turns until the stop flag, then a drain of at most DRAIN_NS.
+ */
 #include "worker.h"
 #include "appliance.h"
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
 
-/* Say goodbye to every connection; what a dead peer does not answer in time is dropped. Whoever
- * carries the frames of others stays until they must have done so too. */
+/* Close every connection; a connection whose peer does not answer in time is dropped. A core that
+ * forwards frames of other cores stays until those must have ended. */
 static void
 drain(const struct worker *w)
 {
@@ -42,7 +45,8 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 		idle_busy(idle, now_ns);
 		return;
 	}
-	/* Who waits for memory, say, is looked at from turn to turn: nothing would wake us. */
+	/* A connection that waits for memory, for example, is tried again in every turn: nothing
+	 * would wake the core. */
 	if (w->adaptive && !stack_has_work(w->core->stack))
 		wait_ns = idle_wait_ns(idle, now_ns, stack_next_timer(w->core->stack));
 	if (wait_ns == 0)

@@ -1,3 +1,6 @@
+/*
+ * machine.c - reads the machine's topology and places workers and control thread on it.
+ */
 #include "machine.h"
 #include "base/check.h"
 

@@ -1,5 +1,5 @@
 /*
- * machine.h - the machine that the appliance runs on, or is planned for, and its place there.
+ * machine.h - the machine that a program runs on or is planned for, and the placement on it.
  *
  * Owner:  the caller, from machine_read to machine_close.
  * Thread: main, at start.
@@ -25,11 +25,12 @@ bool machine_read(struct machine *m, const struct config *cfg, const char *where
 		  struct error *err);
 void machine_close(struct machine *m);
 
-/* CPUs that the scheduler keeps for nobody (isolcpus=) are in no process's set, yet may be asked
- * for: adds those that this process may run on. */
+/* Isolated CPUs (isolcpus=) are in no process's set, yet a process may ask for them: adds those
+ * that this process may run on. */
 void machine_add_isolated(const struct machine *m, struct cpu_list *cpus);
 
-/* Where everybody runs; cfg->lcores are chosen if nobody did. usable: NULL for every CPU. */
+/* CPUs of workers and control thread; chooses cfg->lcores if they are not set. usable: NULL for
+ * every CPU. */
 bool machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable,
 		   struct error *err);
 

@@ -1,3 +1,7 @@
+/*
+ * nic.c - from a configuration to a started port: profile, host, placement, plan, EAL, device,
+ * hand-over.
+ */
 #include "nic.h"
 #include "dpdk/eal.h"
 #include "topology/advice.h"
@@ -25,7 +29,7 @@ choose_cores(struct nic *nic, struct config *cfg, struct error *err)
 }
 
 /* EAL's words for the port. memif's driver takes no relative name for its socket, and -d leaves the
- * directory before vhost's removes its own. cfg itself keeps what was said, for reload to compare.
+ * directory before vhost's removes its own. cfg keeps the name as written, for reload to compare.
  */
 static bool
 eal_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],

@@ -1,8 +1,8 @@
 /*
- * nic.h - from the operator's words to a running port: profile, host, cores, plan, DPDK, clock.
+ * nic.h - from a configuration to a running port: profile, host, cores, plan, DPDK, clock.
  *
- * What both programs of this directory share. nic_prepare and nic_check_resources refuse whatever
- * can be refused without asking DPDK; nic_start asks it.
+ * Shared by both programs. nic_prepare and nic_check_resources refuse all that can be refused
+ * without DPDK; nic_start runs it.
  *
  * Owner:  the caller, from nic_start to nic_stop.
  * Thread: main.
@@ -31,13 +31,13 @@ struct nic {
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
-	struct handover *handover; /* NULL: flows find their core without us */
+	struct handover *handover; /* NULL: flows reach their core without it */
 	struct huge_block rings;   /* of handover */
 	int claim;                 /* nic_claim.h; this one's for as long as it runs */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
 };
 
-/* Profile, host and plan; cfg->lcores are chosen if nobody did. */
+/* Profile, host and plan; chooses cfg->lcores if they are not set. */
 bool nic_prepare(struct nic *nic, struct config *cfg, struct error *err);
 
 /* The memory of the rings between cores, where the plan wants any. */
@@ -46,7 +46,7 @@ uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
 /* The memory of the frames that cores may hold: frames each. */
 uint64_t nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames);
 
-/* Has the machine what all this needs, block_bytes of memory of ours included? */
+/* Does the machine have all that is needed, with block_bytes of memory for the program? */
 bool nic_check_resources(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
 			 uint32_t frames, struct error *err);
 

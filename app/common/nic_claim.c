@@ -1,3 +1,6 @@
+/*
+ * nic_claim.c - an abstract Unix socket as the claim of one process to an address behind a NIC.
+ */
 #include "nic_claim.h"
 
 #include "base/ip_addr.h"
@@ -9,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WAITING_MAX 64 /* who was refused and asked who has it; the next ones are not told */
+#define WAITING_MAX 64 /* refused processes that ask for the holder's ID; more get no answer */
 
 /* What the operator calls the NIC; NULL: nothing that two could share. */
 static const char *
@@ -30,7 +33,7 @@ name_of(struct sockaddr_un *name, const char *nic, const char *address)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Who listens at the name; 0: it does not say. */
+/* The ID of the process that listens at the name; 0: unknown. */
 static pid_t
 holder(const struct sockaddr_un *name, socklen_t bytes)
 {

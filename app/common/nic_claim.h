@@ -14,10 +14,10 @@
 #include "config/config.h"
 #include "profile/profile.h"
 
-#define NIC_CLAIM_NONE (-1) /* nothing that others could have, or no such names on this machine */
+#define NIC_CLAIM_NONE (-1) /* no claim is needed, or the machine has no such names */
 
-/* False: another process has it. Of ports that are nobody else's (a socket of their own, a ring) no
- * claim is made. */
+/* False: another process has it. No claim is made for a port that no other process can have: a
+ * socket of its own, a ring. */
 bool nic_claim(const struct config *cfg, const struct profile *profile, int *claim,
 	       struct error *err);
 

@@ -1,3 +1,6 @@
+/*
+ * nic_profile.c - chooses and loads the NIC profile: by name, by PCI ID, by driver.
+ */
 #include "nic_profile.h"
 #include "profile/profile_find.h"
 #include "topology/pci_nic.h"

@@ -1,8 +1,8 @@
 /*
  * nic_profile.h - the profile of the port that the operator named.
  *
- * port.profile if it was said; of a PCI address the profile that lists its ID; else the one of the
- * port's name. What the operator says about rings and burst goes before it.
+ * It is the one of --profile; else for a PCI address the one that lists its ID; else the one named
+ * as the port. The operator's rings and burst replace its own.
  *
  * Thread: main, at start.
  * Errors: struct error.
@@ -15,8 +15,7 @@
 
 bool nic_profile(struct profile *p, const struct config *cfg, struct error *err);
 
-/* Once DPDK has said which driver took the NIC: if only the generic profile knew its ID, the one of
- * that driver. */
+/* After DPDK has named the driver: replaces the generic profile by the one of that driver. */
 bool nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *driver,
 			   struct error *err);
 

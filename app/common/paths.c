@@ -1,3 +1,6 @@
+/*
+ * paths.c - finds drivers-config and tools/nic from where the program is.
+ */
 #include "paths.h"
 
 #include <limits.h>

@@ -1,8 +1,11 @@
 /*
- * paths.h - where the NIC profiles are; names that stay right in any directory.
+ * paths.h - the directory of the NIC profiles; file names that stay valid in any directory.
  *
- * --data-dir if given; else drivers-config of the source tree the program was built in, else of
- * the place it was installed to. Both are found from where the program itself is.
+ * The directory is --data-dir; else drivers-config of the source tree in which the program was
+ * built; else that of the prefix to which it was installed. Both are found from the program's own
+ * path.
+ *
+ * Thread: main, at start.
  */
 #ifndef CLOCKOO_PATHS_H
 #define CLOCKOO_PATHS_H
@@ -11,8 +14,8 @@
 
 #define PATH_BYTES 512u
 
-/* -d leaves the directory in which a relative name was right. What the name leads to is looked up
- * when it is opened, since an operator may have exchanged it. False: the directory has no name. */
+/* -d leaves the directory to which a relative name refers. Links in the name are followed when it
+ * is opened, since an operator may exchange them. False: the current directory has no name. */
 bool paths_make_absolute(char *path, size_t bytes, const char *name);
 
 /* The tool that binds NICs, as the operator calls it: in the source tree, of which the program

@@ -35,7 +35,7 @@ parse_ipv4(const char **p, uint32_t *ip)
 	return true;
 }
 
-/* An IPv4 address in IPv6 clothes is refused: it never stands in a packet. */
+/* An IPv4-mapped address is refused: it never stands in a packet. */
 static bool
 parse_ipv6(const char **p, struct ip_addr *ip)
 {
@@ -171,7 +171,7 @@ option_set_gateway(struct config *cfg, const char *value, struct error *err)
 	return true;
 }
 
-/* RFC 4291 section 2.4: a group, the loopback or nobody is no host's. */
+/* RFC 4291 section 2.4: a host has no multicast, loopback or unspecified address. */
 static bool
 is_host6(const struct ip_addr *ip)
 {

@@ -1,5 +1,5 @@
 /*
- * command_line.c - options in the order they stand, after the file they come on top of.
+ * command_line.c - reads the configuration file, then the options on top of it in their order.
  */
 #include "config_file.h"
 
@@ -219,7 +219,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 
 	src->file[0] = '\0';
 	memset(src->line, 0, sizeof src->line);
-	/* Once to learn which file comes first, and to stop early at what no file can mend. */
+	/* The first pass finds the file, and stops at errors that no file can change. */
 	config_defaults(cfg);
 	action = parse_words(cfg, &c, err);
 	if (action != CONFIG_RUN)

@@ -1,8 +1,8 @@
 /*
  * config_print.c - a configuration as a file that reads back as the same configuration.
  *
- * Every key stands there, under its words. One that nobody set and that has no value of its own is
- * commented out: written it would mean something else than left out.
+ * Every key is printed below its description. A key that is not set and has no default value is
+ * commented out: written, it would mean something else than left out.
  */
 #include "config_file.h"
 
@@ -154,7 +154,7 @@ put_address6(struct out *o, const struct config *cfg)
 	return !ip_addr_is_zero(&cfg->ipv6);
 }
 
-/* The value of a row as the file writes it. False: nobody set it. */
+/* The value of a row as the file writes it. False: it is not set. */
 static bool
 put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 {

@@ -33,7 +33,7 @@ set_delimiter(struct config *cfg, const char *value, struct error *err)
 	if (value[0] <= ' ' || value[0] == 0x7f || value[1] != '\0')
 		return error_set(err, "--stat-key-prefix: \"%s\": expected one character", value);
 	cfg->prefix_delimiter = value[0];
-	cfg->detail = true; /* as memcached: who names a delimiter wants the counts */
+	cfg->detail = true; /* as memcached does: a delimiter switches the counts on */
 	return true;
 }
 
@@ -274,7 +274,7 @@ set_port(struct config *cfg, const char *value, struct error *err)
 	if (is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
-		/* As sysfs names it, whoever wrote AF:00.0. */
+		/* sysfs has lower case. */
 		for (char *c = cfg->pci; *c != '\0'; c++)
 			*c = (char)tolower((unsigned char)*c);
 		return true;

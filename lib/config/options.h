@@ -14,7 +14,7 @@ enum option_kind {
 	OPTION_SIZE,   /* uint32_t of bytes; k and m multiply */
 	OPTION_TEXT,   /* char[max] */
 	OPTION_FLAG,   /* bool */
-	OPTION_COUNT,  /* uint32_t, one more each time it is said */
+	OPTION_COUNT,  /* uint32_t, one more each time it is given */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
@@ -34,7 +34,7 @@ enum option_kind {
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
-	OPTION_ALWAYS_ON, /* what it asks for is so anyway */
+	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */
 	OPTION_REFUSED,   /* ignoring it would be unsafe or plainly wrong */
 	OPTION_HELP,

@@ -1,5 +1,6 @@
 /*
- * handover.c - the ports between queues and cores: whose frame is it, and the rings it takes.
+ * handover.c - the ports between queues and cores: the owner of a frame, and the rings between
+ * cores.
  */
 #include "handover.h"
 #include "frame_ring.h"
@@ -20,7 +21,7 @@ struct handover_port {
 	struct handover *h;
 	struct port *lower;
 	uint32_t core;
-	uint32_t turn;   /* whose ring is first */
+	uint32_t turn;   /* which ring is read first */
 	struct burst in; /* as the queue gave it */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[HANDOVER_COUNTER_COUNT];
 };
@@ -44,7 +45,7 @@ received_ring(const struct handover *h, uint32_t queue, uint32_t core)
 	return &h->received[queue * h->cfg.cores + core];
 }
 
-/* ---- whose frame ---- */
+/* ---- the owner of a frame ---- */
 
 struct flow {
 	uint64_t addresses;

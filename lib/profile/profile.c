@@ -1,3 +1,6 @@
+/*
+ * profile.c - the schema of a NIC profile, its reader, and the checks of several keys together.
+ */
 #include "profile.h"
 #include "config/nearest.h"
 #include "config/yaml_keys.h"
@@ -109,7 +112,7 @@ static const char *const note_lists[] = {"vector", "quirks"};
 
 struct reader {
 	struct profile *p;
-	uint32_t line[FIELDS]; /* 0: not said yet */
+	uint32_t line[FIELDS]; /* 0: not set yet */
 	bool listed[NOTE_LISTS];
 	char entry[YAML_PATH_BYTES]; /* of a list of notes: the one we are in */
 	uint32_t entry_line;

@@ -1,5 +1,5 @@
 /*
- * profile.h - what we know about one kind of NIC, read from drivers-config/NAME.yaml.
+ * profile.h - what is known of one kind of NIC, read from drivers-config/NAME.yaml.
  *
  * The schema in profile.c is the reference of the file format; drivers-config/README.md
  * explains it. An unknown key, a missing one or a value out of range is an error that names file,
@@ -38,8 +38,8 @@ enum need {
 	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
 	NEED_NET_RAW = 1u << 1,      /* the right to open packet sockets */
 	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, and /dev/net/tun */
-	NEED_SOCKET_FREE = 1u << 3,  /* nobody listens on --socket yet: we will */
-	NEED_SOCKET_THERE = 1u << 4, /* somebody does: we connect */
+	NEED_SOCKET_FREE = 1u << 3,  /* no listener at --socket: the port makes it */
+	NEED_SOCKET_THERE = 1u << 4, /* a listener at --socket: the port connects */
 	NEED_ROOT = 1u << 5,
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
@@ -58,11 +58,11 @@ enum rss_kind {
 struct flow_limits {
 	uint32_t ethertype_max;  /* by EtherType */
 	uint32_t five_tuple_max; /* by exact addresses, ports and protocol */
-	uint32_t director_max;   /* by perfect match with masks: flow director and its kin */
+	uint32_t director_max;   /* by perfect match with masks: flow director and the like */
 	bool one_mask;           /* all director rules of the port share one mask */
 	bool needs_proto;        /* a rule that names a port must name the protocol as well */
 	bool needs_mark;         /* a director rule must MARK what it queues */
-	bool masked_ports;       /* a director rule may look at some bits of a port */
+	bool masked_ports;       /* a director rule may match some bits of a port */
 	bool ipv6;               /* rules by IPv6 ports exist */
 };
 
@@ -82,7 +82,7 @@ struct profile {
 	uint32_t mbuf_bytes;
 	uint32_t mtu_max;
 	uint32_t offloads; /* enum offload: wanted, if the port has them */
-	/* What the family promises; the port itself has the last word. 0: unknown, or none. */
+	/* What the family has; the port itself may have less. 0: unknown, or none. */
 	uint32_t rss_fields;     /* enum rss_kind */
 	uint32_t rss_queues_max; /* that its table can name */
 	uint32_t rss_key_bytes, reta_size;
@@ -98,7 +98,7 @@ bool profile_load(struct profile *p, const char *path, const char *name, struct 
 bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
 		  size_t len, struct error *err);
 
-/* What the operator says goes before what the profile says, as far as the NIC can. */
+/* The operator's values replace the profile's, within the NIC's limits. */
 bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
 
 /* The EAL device for this profile and configuration with that many queues: placeholders filled,

@@ -1,3 +1,6 @@
+/*
+ * profile_find.c - searches a directory for the profile that lists a PCI ID or a driver.
+ */
 #include "profile_find.h"
 
 #include <dirent.h>

@@ -1,3 +1,6 @@
+/*
+ * advice_nic.c - rules about the NIC: driver, IOMMU, node, PCIe, link, firmware.
+ */
 #include "advice.h"
 
 #include <stdio.h>
@@ -59,7 +62,8 @@ check_vfio(struct advice_list *list, const struct advice_input *c)
 	}
 }
 
-/* Who makes the CPU makes the IOMMU. AMD's is on where the BIOS has it on, Intel's only when asked.
+/* The IOMMU is the CPU vendor's. AMD's is on if the BIOS has it on, Intel's needs the kernel's
+ * option.
  */
 static void
 fix_iommu(struct advice *a, const struct advice_input *c, const char *else_words)

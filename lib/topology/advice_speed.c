@@ -1,3 +1,6 @@
+/*
+ * advice_speed.c - rules about what slows cores and memory.
+ */
 #include "advice.h"
 #include "number_list.h"
 

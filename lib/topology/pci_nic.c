@@ -1,3 +1,6 @@
+/*
+ * pci_nic.c - a NIC as sysfs describes it.
+ */
 #include "pci_nic.h"
 
 #include <stdio.h>
@@ -55,7 +58,7 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 	find_iface(nic, tree);
 	if (nic->iface[0] == '\0')
 		return;
-	/* Nobody can read it of an interface that is down. */
+	/* The kernel does not report it for an interface that is down. */
 	if (tree_number(tree, &n, "sys/class/net/%s/carrier", nic->iface))
 		nic->link = n != 0 ? LINK_UP : LINK_DOWN;
 	else
