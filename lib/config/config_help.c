@@ -21,6 +21,21 @@ is_first_of_reason(uint32_t number)
 	return true;
 }
 
+void
+option_print_name(FILE *out, const struct option_row *row, const struct option_style *style)
+{
+	const char letter[] = {'-', row->letter, '\0'};
+
+	fputs(style->quotes[0], out);
+	if (row->letter != 0) {
+		style->text(out, letter);
+		fprintf(out, "%s%s%s", style->quotes[1], style->after_letter, style->quotes[0]);
+	}
+	style->text(out, option_number(row) < option_row_count ? "--" : "");
+	style->text(out, row->name);
+	fputs(style->quotes[1], out);
+}
+
 /* The row of the option that has that number, and of all behind it that share its reason. */
 static void
 print_reason(FILE *out, uint32_t number, const struct option_style *style)
@@ -37,7 +52,7 @@ print_reason(FILE *out, uint32_t number, const struct option_style *style)
 		if (!extended && n >= option_row_count)
 			fputs(style->extended, out);
 		extended = n >= option_row_count;
-		style->name(out, option_at(n));
+		option_print_name(out, option_at(n), style);
 		between = ", ";
 	}
 	fputs(style->reason, out);
@@ -105,15 +120,6 @@ help_row(const struct option_row *row, bool extended, FILE *out)
 	fprintf(out, "%-33s %s\n", left, row->help);
 }
 
-static void
-help_name(FILE *out, const struct option_row *row)
-{
-	const char letter[] = {'-', row->letter, ',', ' ', '\0'};
-
-	fprintf(out, "%s%s%s", row->letter != 0 ? letter : "",
-		option_number(row) < option_row_count ? "--" : "", row->name);
-}
-
 void
 config_help(FILE *out)
 {
@@ -123,7 +129,8 @@ config_help(FILE *out)
 		.extended = "-o ",
 		.reason = ": ",
 		.end = "\n",
-		.name = help_name,
+		.quotes = {"", ""},
+		.after_letter = ", ",
 		.text = put_text,
 	};
 
@@ -143,17 +150,6 @@ config_help(FILE *out)
 
 /* ---- the app's README ---- */
 
-static void
-readme_name(FILE *out, const struct option_row *row)
-{
-	const char letter[] = {'`', '-', row->letter, '`', ' ', '\0'};
-
-	fprintf(out, "%s`%s%s%s%s`", row->letter != 0 ? letter : "",
-		option_number(row) < option_row_count ? "--" : "", row->name,
-		row->arg != NULL && option_has_effect(row) ? " " : "",
-		row->arg != NULL && option_has_effect(row) ? row->arg : "");
-}
-
 void
 config_readme(FILE *out)
 {
@@ -163,7 +159,8 @@ config_readme(FILE *out)
 		.extended = "`-o` ",
 		.reason = " | ",
 		.end = " |\n",
-		.name = readme_name,
+		.quotes = {"`", "`"},
+		.after_letter = " ",
 		.text = put_text,
 	};
 
@@ -174,8 +171,9 @@ config_readme(FILE *out)
 		if (!option_has_effect(option_at(n)))
 			continue;
 		fputs("| ", out);
-		readme_name(out, option_at(n));
-		fprintf(out, " | %s |\n", option_at(n)->help);
+		option_print_name(out, option_at(n), &style);
+		fprintf(out, "%s%s | %s |\n", option_at(n)->arg != NULL ? " " : "",
+			option_at(n)->arg != NULL ? option_at(n)->arg : "", option_at(n)->help);
 	}
 	option_print_reasons(out, &style);
 }

@@ -38,16 +38,6 @@ config_man_head(FILE *out, char letter, const char *name, const char *arg)
 	fputc('\n', out);
 }
 
-static void
-put_name(FILE *out, const struct option_row *row)
-{
-	if (row->letter != 0)
-		fprintf(out, "\\fB\\-%c\\fR, ", row->letter);
-	fprintf(out, "\\fB%s", option_number(row) < option_row_count ? "\\-\\-" : "");
-	config_man_text(out, row->name);
-	fputs("\\fR", out);
-}
-
 void
 config_man_options(FILE *out)
 {
@@ -57,7 +47,8 @@ config_man_options(FILE *out)
 		.extended = "\\fB\\-o\\fR ",
 		.reason = "\n",
 		.end = "\n",
-		.name = put_name,
+		.quotes = {"\\fB", "\\fR"},
+		.after_letter = ", ",
 		.text = config_man_text,
 	};
 
@@ -68,13 +59,14 @@ config_man_options(FILE *out)
 			fputs(".SS Extended options (\\-o), comma separated\n", out);
 		if (!option_has_effect(row))
 			continue;
-		fputs(".TP\n", out);
-		put_name(out, row);
-		if (row->arg != NULL)
-			fprintf(out, "%s\\fI", n < option_row_count ? " " : "=");
-		if (row->arg != NULL)
-			config_man_text(out, row->arg);
-		fputs(row->arg != NULL ? "\\fR\n" : "\n", out);
+		if (n < option_row_count) {
+			config_man_head(out, row->letter, row->name, row->arg);
+		} else {
+			fputs(".TP\n", out);
+			option_print_name(out, row, &style);
+			fprintf(out, "%s\\fI%s\\fR\n", row->arg != NULL ? "=" : "",
+				row->arg != NULL ? row->arg : "");
+		}
 		config_man_text(out, row->help);
 		fputc('\n', out);
 	}

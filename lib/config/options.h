@@ -81,11 +81,12 @@ bool option_has_effect(const struct option_row *row);
 
 /* How the options without effect are printed: a row for each reason, names first. */
 struct option_style {
-	const char *title[2];                                  /* around what they all are */
-	const char *row, *extended, *reason, *end;             /* extended: before names after -o */
-	void (*name)(FILE *out, const struct option_row *row); /* with its dashes, without -o */
+	const char *title[2];                      /* around what they all are */
+	const char *row, *extended, *reason, *end; /* extended: before names after -o */
+	const char *quotes[2], *after_letter;      /* around each name; between two */
 	void (*text)(FILE *out, const char *text);
 };
+void option_print_name(FILE *out, const struct option_row *row, const struct option_style *style);
 void option_print_reasons(FILE *out, const struct option_style *style);
 
 /* Always false: *err says that there is no such option, and which one is meant, if one is near.

@@ -49,9 +49,9 @@ received_ring(const struct handover *h, uint32_t queue, uint32_t core)
 
 struct flow {
 	uint64_t addresses;
-	uint32_t ports; /* as on the wire; 0: not TCP or UDP, or a fragment */
-	uint8_t protocol;
-	bool ip, fragment;
+	uint32_t ports;   /* as on the wire; 0: not TCP or UDP, or a fragment */
+	uint8_t protocol; /* 0: no IP packet, or a malformed one */
+	bool fragment;
 };
 
 /* TCP and UDP begin with the same two ports. */
@@ -72,7 +72,6 @@ flow_of_ipv4(const uint8_t *p, uint32_t len)
 
 	if (verdict != IPV4_WIRE_OK && verdict != IPV4_WIRE_FRAGMENT)
 		return f;
-	f.ip = true;
 	f.fragment = verdict == IPV4_WIRE_FRAGMENT;
 	f.protocol = ip.protocol;
 	f.addresses = load_u64(((const struct ipv4_header *)p)->src.b);
@@ -90,7 +89,6 @@ flow_of_ipv6(const uint8_t *p, uint32_t len)
 
 	if (verdict != IPV6_WIRE_OK && verdict != IPV6_WIRE_FRAGMENT)
 		return f;
-	f.ip = true;
 	f.fragment = verdict == IPV6_WIRE_FRAGMENT;
 	f.protocol = ip.next;
 	f.addresses = load_u64(h->src.b) ^ load_u64(h->src.b + 8) * MIX_A ^ load_u64(h->dst.b) ^
@@ -135,7 +133,7 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 	/* Fragments have no ports, not even the first: all of a datagram go one way. */
 	if (f.fragment)
 		return hash_to_core(&f, cfg->cores);
-	if (!f.ip || (f.protocol != IPV4_TCP && f.protocol != IPV4_UDP))
+	if (f.protocol != IPV4_TCP && f.protocol != IPV4_UDP)
 		return here;
 	if (f.protocol == IPV4_UDP && f.ports != 0 && cfg->udp_first != 0 &&
 	    to - cfg->udp_first < cfg->cores)
