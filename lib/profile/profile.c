@@ -43,51 +43,36 @@ static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "u
 static_assert(NEED_LOCK == 1u << 6 && RSS_KIND_UDP6 == 1u << 5,
 	      "the words stand in the order of the bits");
 
-#define AT(field) offsetof(struct profile, field)
-#define TEXT(key)                                                                                  \
-	{                                                                                          \
-#key, FIELD_TEXT, false, AT(key), 1, sizeof(((struct profile *)0)->key), NULL      \
-	}
-#define NUMBER(key, min, max)                                                                      \
-	{                                                                                          \
-#key, FIELD_NUMBER, false, AT(key), min, max, NULL                                 \
-	}
-#define YES_NO(key)                                                                                \
-	{                                                                                          \
-#key, FIELD_YES_NO, false, AT(key), 0, 0, NULL                                     \
-	}
-#define SOME(key, words)                                                                           \
-	{                                                                                          \
-#key, FIELD_SOME, false, AT(key), 0, 0, words                                      \
-	}
-#define NOTE(key, optional)                                                                        \
-	{                                                                                          \
-		key, FIELD_NOTE, optional, 0, 0, 0, NULL                                           \
-	}
+#define AT(field)             offsetof(struct profile, field)
+#define TEXT(key)             #key, FIELD_TEXT, false, AT(key), 1, sizeof(((struct profile *)0)->key), NULL
+#define NUMBER(key, min, max) #key, FIELD_NUMBER, false, AT(key), min, max, NULL
+#define YES_NO(key)           #key, FIELD_YES_NO, false, AT(key), 0, 0, NULL
+#define SOME(key, words)      #key, FIELD_SOME, false, AT(key), 0, 0, words
+#define NOTE(key, optional)   key, FIELD_NOTE, optional, 0, 0, 0, NULL
 
 /* The reference of the file format. Ranges are the widest any driver of ours takes; the driver
  * itself has the last word. */
 static const struct field fields[] = {
-	TEXT(name),
-	TEXT(summary),
-	TEXT(device),
+	{TEXT(name)},
+	{TEXT(summary)},
+	{TEXT(device)},
 	{"drivers", FIELD_DRIVERS, false, AT(drivers), 0, PROFILE_DRIVERS_MAX, NULL},
 	{"pci_ids", FIELD_IDS, false, AT(pci_ids), 0, PROFILE_IDS_MAX, NULL},
 	{"spread", FIELD_ONE, false, AT(spread), 0, 0, spreads},
-	SOME(needs, needs),
-	NUMBER(queues_max, 1, CORES_MAX),
-	NUMBER(rx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX),
-	NUMBER(tx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX),
-	NUMBER(ring_max, CONFIG_RING_MIN, CONFIG_RING_MAX),
-	NUMBER(burst, 1, PROFILE_BURST_MAX),
-	NUMBER(mbuf_bytes, 2048, 16384),
-	NUMBER(mtu_max, 576, 9000),
-	SOME(offloads, config_offloads),
-	YES_NO(udp_cksum_unknown),
-	SOME(rss_fields, rss_kinds),
-	NUMBER(rss_queues_max, 0, CORES_MAX),
-	NUMBER(rss_key_bytes, 0, 64),
-	NUMBER(reta_size, 0, 2048),
+	{SOME(needs, needs)},
+	{NUMBER(queues_max, 1, CORES_MAX)},
+	{NUMBER(rx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX)},
+	{NUMBER(tx_ring, CONFIG_RING_MIN, CONFIG_RING_MAX)},
+	{NUMBER(ring_max, CONFIG_RING_MIN, CONFIG_RING_MAX)},
+	{NUMBER(burst, 1, PROFILE_BURST_MAX)},
+	{NUMBER(mbuf_bytes, 2048, 16384)},
+	{NUMBER(mtu_max, 576, 9000)},
+	{SOME(offloads, config_offloads)},
+	{YES_NO(udp_cksum_unknown)},
+	{SOME(rss_fields, rss_kinds)},
+	{NUMBER(rss_queues_max, 0, CORES_MAX)},
+	{NUMBER(rss_key_bytes, 0, 64)},
+	{NUMBER(reta_size, 0, 2048)},
 	{"flow.ethertype_max", FIELD_NUMBER, false, AT(flow.ethertype_max), 0, 65536, NULL},
 	{"flow.five_tuple_max", FIELD_NUMBER, false, AT(flow.five_tuple_max), 0, 1u << 20, NULL},
 	{"flow.director_max", FIELD_NUMBER, false, AT(flow.director_max), 0, 1u << 20, NULL},
@@ -96,13 +81,13 @@ static const struct field fields[] = {
 	{"flow.needs_mark", FIELD_YES_NO, false, AT(flow.needs_mark), 0, 0, NULL},
 	{"flow.masked_ports", FIELD_YES_NO, false, AT(flow.masked_ports), 0, 0, NULL},
 	{"flow.ipv6", FIELD_YES_NO, false, AT(flow.ipv6), 0, 0, NULL},
-	YES_NO(promiscuous),
-	YES_NO(another_mac),
-	YES_NO(wait_link),
-	NOTE("sources.rings", false),
-	NOTE("sources.offloads", false),
-	NOTE("sources.rss", true),
-	NOTE("sources.flow", true),
+	{YES_NO(promiscuous)},
+	{YES_NO(another_mac)},
+	{YES_NO(wait_link)},
+	{NOTE("sources.rings", false)},
+	{NOTE("sources.offloads", false)},
+	{NOTE("sources.rss", true)},
+	{NOTE("sources.flow", true)},
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
