@@ -1,3 +1,6 @@
+/*
+ * check.c - the message of a failed ensure().
+ */
 #include "check.h"
 
 #include <stdio.h>

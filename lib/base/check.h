@@ -1,9 +1,9 @@
 /*
  * check.h - what must hold, at compile time and at run time.
  *
- * ensure() is for broken invariants of our own code and stays in release
- * builds: a cache that lies is worse than one that stops. It never sees bytes
- * from the network: bad input is a result and a counter.
+ * ensure() is for invariants of our own code and stays in release builds. It never depends on
+ * bytes from the network: bad input is a result and a counter.
+ * Errors: a broken invariant prints one line to stderr and aborts.
  */
 #ifndef CLOCKOO_CHECK_H
 #define CLOCKOO_CHECK_H

@@ -1,6 +1,10 @@
+/*
+ * ip_addr.c - prefixes and the text of addresses.
+ */
 #include "ip_addr.h"
+#include "check.h"
 
-#define GROUPS 8u
+#include <arpa/inet.h>
 
 bool
 ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t bits)
@@ -12,84 +16,16 @@ ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t b
 	return rest == 0 || ((a->b[bytes] ^ b->b[bytes]) >> (8 - rest)) == 0;
 }
 
-static char *
-put_decimal(char *at, uint32_t byte)
-{
-	if (byte >= 100)
-		*at++ = (char)('0' + byte / 100);
-	if (byte >= 10)
-		*at++ = (char)('0' + byte / 10 % 10);
-	*at++ = (char)('0' + byte % 10);
-	return at;
-}
-
-static char *
-put_group(char *at, uint32_t group)
-{
-	bool begun = false;
-
-	for (uint32_t shift = 16; shift > 0; shift -= 4) {
-		const uint32_t digit = group >> (shift - 4) & 0xf;
-
-		begun = begun || digit != 0 || shift == 4; /* 4.1: no leading zeros */
-		if (begun)
-			*at++ = "0123456789abcdef"[digit];
-	}
-	return at;
-}
-
-static uint32_t
-group_at(const struct ip_addr *a, uint32_t i)
-{
-	return (uint32_t)(a->b[2 * i] << 8 | a->b[2 * i + 1]);
-}
-
-/* RFC 5952 section 4.2: the longest run of at least two zero groups, the first of equals. Returns
- * its length; 0: there is none. */
-static uint32_t
-longest_zeros(const struct ip_addr *a, uint32_t *first)
-{
-	uint32_t longest = 0, run = 0;
-
-	for (uint32_t i = 0; i < GROUPS; i++) {
-		run = group_at(a, i) == 0 ? run + 1 : 0;
-		if (run > longest) {
-			longest = run;
-			*first = i + 1 - run;
-		}
-	}
-	return longest >= 2 ? longest : 0;
-}
-
-static char *
-put_v6(char *at, const struct ip_addr *a)
-{
-	uint32_t first = 0;
-	const uint32_t zeros = longest_zeros(a, &first);
-
-	for (uint32_t i = 0; i < GROUPS; i++) {
-		if (zeros != 0 && i == first) {
-			*at++ = ':';
-			*at++ = ':';
-			i += zeros - 1;
-			continue;
-		}
-		if (i != 0 && at[-1] != ':')
-			*at++ = ':';
-		at = put_group(at, group_at(a, i));
-	}
-	return at;
-}
-
 char *
 ip_addr_text(char *at, const struct ip_addr *a)
 {
-	if (!ip_addr_is_v4(a))
-		return put_v6(at, a);
-	for (uint32_t i = 12; i < IP_ADDR_BYTES; i++) {
-		if (i != 12)
-			*at++ = '.';
-		at = put_decimal(at, a->b[i]);
-	}
-	return at;
+	const bool v4 = ip_addr_is_v4(a);
+	char text[INET6_ADDRSTRLEN];
+	size_t len;
+
+	ensure(inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->b + 12 : a->b, text, sizeof text) !=
+	       NULL);
+	len = strlen(text);
+	memcpy(at, text, len);
+	return at + len;
 }

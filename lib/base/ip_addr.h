@@ -63,7 +63,7 @@ ip_addr_equal(const struct ip_addr *a, const struct ip_addr *b)
 	return ((load_u64(a->b) ^ load_u64(b->b)) | (load_u64(a->b + 8) ^ load_u64(b->b + 8))) == 0;
 }
 
-/* ::, which is nobody's address. */
+/* ::, the unspecified address. */
 static inline bool
 ip_addr_is_zero(const struct ip_addr *a)
 {

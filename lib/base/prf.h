@@ -2,8 +2,8 @@
  * prf.h - the one interface to a keyed pseudorandom function: SipHash-2-4 (Aumasson and Bernstein,
  * Indocrypt 2012), from libsodium.
  *
- * For numbers that a stranger sees and must not be able to tell in advance: what hash.h makes of a
- * seed is fast and no secret. Who has seen any number of outputs knows nothing of the next.
+ * For numbers that a peer sees and must not be able to predict: any number of outputs says nothing
+ * about the next one. A seeded hash (hash.h) is faster and has no such property.
  *
  * Thread: pure functions.
  */

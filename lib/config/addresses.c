@@ -7,44 +7,39 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Four decimals with dots between, from the front of *p. A zero in front would be octal to some
- * (RFC 6943 section 3.1.1), so it is refused. */
+/* What inet_pton reads, from the front of *p up to one of the ends or the end of the text. */
 static bool
-parse_ipv4(const char **p, uint32_t *ip)
+parse_family(const char **p, int family, const char *ends, void *to)
 {
-	*ip = 0;
-	for (uint32_t part = 0; part < 4; part++) {
-		uint32_t n = 0, digits = 0;
-		const char *start;
-
-		if (part != 0 && *(*p)++ != '.')
-			return false;
-		start = *p;
-		for (; isdigit((unsigned char)**p) && digits < 3; (*p)++, digits++)
-			n = n * 10 + (uint32_t)(**p - '0');
-		if (digits == 0 || n > 255 || (digits > 1 && *start == '0'))
-			return false;
-		*ip = *ip << 8 | n;
-	}
-	return true;
-}
-
-/* What inet_pton reads: up to a slash, a comma or the end, from the front of *p. An IPv4 address in
- * IPv6 clothes is refused: it never stands in a packet. */
-static bool
-parse_ipv6(const char **p, struct ip_addr *ip)
-{
-	const size_t len = strcspn(*p, "/,");
+	const size_t len = strcspn(*p, ends);
 	char text[INET6_ADDRSTRLEN];
 
 	if (len >= sizeof text)
 		return false;
 	memcpy(text, *p, len);
 	text[len] = '\0';
-	if (inet_pton(AF_INET6, text, ip->b) != 1 || ip_addr_is_v4(ip))
+	if (inet_pton(family, text, to) != 1)
 		return false;
 	*p += len;
 	return true;
+}
+
+static bool
+parse_ipv4(const char **p, uint32_t *ip)
+{
+	struct be32 wire;
+
+	if (!parse_family(p, AF_INET, "/,:", &wire))
+		return false;
+	*ip = be32_get(wire);
+	return true;
+}
+
+/* An IPv4-mapped address is refused: it never stands in a packet. */
+static bool
+parse_ipv6(const char **p, struct ip_addr *ip)
+{
+	return parse_family(p, AF_INET6, "/,", ip->b) && !ip_addr_is_v4(ip);
 }
 
 bool
@@ -176,7 +171,7 @@ option_set_gateway(struct config *cfg, const char *value, struct error *err)
 	return true;
 }
 
-/* RFC 4291 section 2.4: a group, the loopback or nobody is no host's. */
+/* RFC 4291 section 2.4: a host has no multicast, loopback or unspecified address. */
 static bool
 is_host6(const struct ip_addr *ip)
 {

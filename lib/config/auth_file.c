@@ -1,3 +1,6 @@
+/*
+ * auth_file.c - reads the users of -Y, as memcached does.
+ */
 #include "auth_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * auth_file.h - who may speak to the cache: the file behind -Y.
+ * auth_file.h - the file of users of -Y.
  *
  * One user a line, "user:password", as memcached reads it: the name ends at the first colon, the
  * password at the end of the line (a carriage return before it is no part of it). Neither may be

@@ -1,5 +1,5 @@
 /*
- * command_line.c - options in the order they stand, after the file they come on top of.
+ * command_line.c - reads the configuration file, then the options on top of it in their order.
  */
 #include "config_file.h"
 
@@ -122,13 +122,19 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
 	return true;
 }
 
+static void
+unknown(const char *name, size_t len, struct error *err)
+{
+	option_unknown(false, name, len, err);
+}
+
 enum config_action
 config_parse(struct config *cfg, struct config_source *src, int argc, char *const *argv,
 	     struct error *err)
 {
 	struct cursor c = {.cfg = cfg};
 	const struct option_reader reader = {
-		argc, argv, option_by_name, option_by_letter, apply, &c,
+		argc, argv, option_by_name, option_by_letter, unknown, apply, &c,
 	};
 	enum config_action action;
 	const char *file;
@@ -136,7 +142,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 
 	src->file[0] = '\0';
 	memset(src->line, 0, sizeof src->line);
-	/* Once to learn which file comes first, and to stop early at what no file can mend. */
+	/* The first pass finds the file, and stops at errors that no file can change. */
 	config_defaults(cfg);
 	action = options_read(&reader, err);
 	if (action != CONFIG_RUN)

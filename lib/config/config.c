@@ -1,3 +1,6 @@
+/*
+ * config.c - defaults, and the checks of several options together.
+ */
 #include "config.h"
 #include "options.h"
 
@@ -141,7 +144,7 @@ finish_memory(const struct config *cfg, struct error *err)
 static bool
 finish_udp(const struct config *cfg, struct error *err)
 {
-	/* A datagram proves nothing about who sent it, so it could not be let in. */
+	/* The source of a datagram proves nothing, and UDP has no way to authenticate. */
 	if (cfg->udp_port != 0 && (cfg->auth_file[0] != '\0' || cfg->sasl))
 		return error_set_code(err, ERROR_USAGE,
 				      "-U with -Y or -S: there is no authentication over UDP; "

@@ -27,7 +27,8 @@
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB    65536u /* what the store can name: app/sizes.c holds them together */
+#define CONFIG_MEMORY_MAX_MB                                                                       \
+	65536u /* what the store can name: app/clockoo/sizes.c holds them together */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_RING_MIN         64u
 #define CONFIG_RING_MAX         32768u
@@ -61,6 +62,18 @@ enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
 
+/* Offloads of a NIC, as a set of bits. */
+enum offload {
+	OFFLOAD_RX_CKSUM = 1u << 0,
+	OFFLOAD_TX_IP_CKSUM = 1u << 1,
+	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
+	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
+	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
+};
+
+/* The name of bit i; NULL ends them. */
+extern const char *const config_offloads[];
+
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
@@ -72,7 +85,7 @@ struct config {
 	uint32_t udp_port; /* 0 = off */
 	uint32_t conns_max;
 	uint32_t conns_per_source; /* 0 = any number */
-	uint32_t cores;            /* 0 until config_finish, if nobody said */
+	uint32_t cores;            /* 0 until config_finish, if not set */
 	uint32_t conn_requests_max;
 	uint32_t mtu;
 	uint32_t verbosity;
@@ -91,17 +104,17 @@ struct config {
 	uint32_t udp_allow_count;
 	bool udp_allow_given; /* else it is our networks */
 	bool address_given;
-	uint32_t listen;                  /* -l: our address again, 0 = not said or any */
+	uint32_t listen;                  /* -l: our address again, 0 = not set, or any */
 	uint32_t steering;                /* enum config_steering */
 	uint32_t hyperthreads;            /* enum config_hyperthreads */
 	uint32_t hugepage;                /* enum config_hugepage */
 	uint32_t poll;                    /* enum config_poll */
-	uint32_t control_cpu;             /* CONFIG_NO_CPU: not said */
+	uint32_t control_cpu;             /* CONFIG_NO_CPU: not set */
 	uint32_t queues;                  /* 0: one a core; so after config_finish */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
-	uint32_t node_count; /* 0: not said */
+	uint32_t node_count; /* 0: not set */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
@@ -128,7 +141,7 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
-	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options said that have no meaning here */
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set that have no effect */
 	struct lcore_set lcores; /* count 0 = spread over the CPUs at start */
 };
 
@@ -151,12 +164,12 @@ enum config_action {
 	CONFIG_ERROR,
 };
 
-/* Where things were said. */
+/* Which file was read, and on which line each option stands. */
 struct config_source {
-	const char *default_file; /* read if it is there and nobody names another; may be NULL */
-	const char *again;        /* read this one, whatever the options name; NULL at start */
-	char file[CONFIG_PATH_BYTES];   /* the one that was read; empty = none */
-	uint32_t line[CONFIG_ROWS_MAX]; /* of the option in it; 0 = the file has no say in it */
+	const char *default_file;     /* read if it exists and no other is named; may be NULL */
+	const char *again;            /* read this one, whatever the options name; NULL at start */
+	char file[CONFIG_PATH_BYTES]; /* the one that was read; empty = none */
+	uint32_t line[CONFIG_ROWS_MAX]; /* of the option in it; 0 = not set by the file */
 };
 
 void config_defaults(struct config *cfg);
@@ -172,13 +185,13 @@ bool config_finish(struct config *cfg, struct error *err);
 enum config_action config_parse(struct config *cfg, struct config_source *src, int argc,
 				char *const *argv, struct error *err);
 
-/* If *err speaks of an option that the file set, make it speak of the file's line instead. Always
- * false, so that a caller can return it. */
+/* If *err names an option that the file set, it gets the file's line and key instead. Always false,
+ * so that a caller can return it. */
 bool config_error_locate(const struct config_source *src, struct error *err);
-/* The same for what stays wrong until the file is mended: then the code is ERROR_CONFIG. */
+/* The same for an error that stays until the file is changed: its code becomes ERROR_CONFIG. */
 bool config_error_permanent(const struct config_source *src, struct error *err);
 
-/* A configuration, finished, and where it was said. */
+/* A finished configuration and its source. */
 struct config_loaded {
 	const struct config *config;
 	const struct config_source *source;
@@ -187,16 +200,19 @@ struct config_loaded {
 /* A key that two configurations do not agree on, and its value in the later one. */
 typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
 
-/* For each such key that a file of theirs sets: what merely follows from another key is not named.
- */
+/* For each such key that one of the two files sets: a value that follows from another key is not
+ * named. */
 void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* One line for each option said that is ignored. */
+/* One line for each option set that is ignored. */
 void config_warn(const struct config *cfg, FILE *out);
+
+/* A decimal number and nothing else. */
+bool parse_decimal(const char *text, uint32_t *n);
 
 void config_help(FILE *out);
 /* The same two tables as the app's README prints them. */

@@ -1,9 +1,8 @@
 /*
  * config_error.c - an error line about an option becomes one about a line of the file.
  *
- * Whoever refuses something names the option, as the command line writes it: "--mtu: ...". If the
- * file set it, the operator has to mend the file: so the line names file, line and key, and
- * options in its words become keys.
+ * An error names the option as the command line writes it: "--mtu: ...". If the file set it, the
+ * line gets file, line and key in its place, and all options in its words become keys.
  */
 #include "options.h"
 

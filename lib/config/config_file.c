@@ -1,3 +1,6 @@
+/*
+ * config_file.c - the configuration file: each key sets its option.
+ */
 #include "config_file.h"
 #include "nearest.h"
 #include "yaml_keys.h"
@@ -245,7 +248,7 @@ parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 	return yaml_key_error(err, key, "a mapping; expected one value (%s)", value_form(row));
 }
 
-/* Two workers on one CPU halve each other; who means it says so. */
+/* Two workers on one CPU halve each other: that needs cores.share. */
 static bool
 check_shared(const struct config *cfg, const struct config_source *src, struct error *err)
 {

@@ -1,138 +1,186 @@
+/*
+ * config_help.c - the tables of options as --help, as the app's README, and as warnings at start.
+ */
 #include "config.h"
 #include "options.h"
 
 #include <string.h>
 
 static bool
-is_ignored(const struct option_row *row)
-{
-	return row->kind == OPTION_IGNORED || row->kind == OPTION_REFUSED;
-}
-
-/* Rows next to each other that say the same. */
-static bool
 same_reason(const struct option_row *a, const struct option_row *b)
 {
 	return a->kind == b->kind && strcmp(a->help, b->help) == 0;
 }
 
-static const char *
-treatment(const struct option_row *row)
+static bool
+is_first_of_reason(uint32_t number)
 {
-	return row->kind == OPTION_REFUSED ? "refused" : "ignored";
+	for (uint32_t n = 0; n < number; n++)
+		if (same_reason(option_at(n), option_at(number)))
+			return false;
+	return true;
 }
 
-static void
-warn_of(const struct config *cfg, const struct option_row *rows, uint32_t count, FILE *out)
+void
+option_print_name(FILE *out, const struct option_row *row, const struct option_style *style)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t n = option_number(&rows[i]);
+	const char letter[] = {'-', row->letter, '\0'};
 
-		if ((cfg->ignored_options[n / 64] >> n % 64 & 1) == 0)
-			continue;
-		fprintf(out, "clockoo: warning: %s%s is ignored: %s\n",
-			rows == option_rows ? "--" : "-o ", rows[i].name, rows[i].help);
+	fputs(style->quotes[0], out);
+	if (row->letter != 0) {
+		style->text(out, letter);
+		fprintf(out, "%s%s%s", style->quotes[1], style->after_letter, style->quotes[0]);
 	}
+	style->text(out, option_number(row) < option_row_count ? "--" : "");
+	style->text(out, row->name);
+	fputs(style->quotes[1], out);
+}
+
+/* The row of the option that has that number, and of all behind it that share its reason. */
+static void
+print_reason(FILE *out, uint32_t number, const struct option_style *style)
+{
+	const struct option_row *first = option_at(number);
+	const char *between = "";
+	bool extended = false;
+
+	fputs(style->row, out);
+	for (uint32_t n = number; n < option_count(); n++) {
+		if (!same_reason(option_at(n), first))
+			continue;
+		fputs(between, out);
+		if (!extended && n >= option_row_count)
+			fputs(style->extended, out);
+		extended = n >= option_row_count;
+		option_print_name(out, option_at(n), style);
+		between = ", ";
+	}
+	fputs(style->reason, out);
+	style->text(out, first->help);
+	fputs(style->end, out);
+}
+
+void
+option_print_reasons(FILE *out, const struct option_style *style)
+{
+	static const struct {
+		enum option_kind kind;
+		const char *words;
+	} kinds[] = {
+		{OPTION_ALWAYS_ON, "always on"},
+		{OPTION_IGNORED, "ignored, with a warning at start"},
+		{OPTION_REFUSED, "refused"},
+	};
+
+	for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		fprintf(out, "%s%s%s", style->title[0], kinds[i].words, style->title[1]);
+		for (uint32_t n = 0; n < option_count(); n++)
+			if (option_at(n)->kind == kinds[i].kind && is_first_of_reason(n))
+				print_reason(out, n, style);
+	}
+}
+
+bool
+option_has_effect(const struct option_row *row)
+{
+	return row->kind != OPTION_ALWAYS_ON && row->kind != OPTION_IGNORED &&
+	       row->kind != OPTION_REFUSED;
 }
 
 void
 config_warn(const struct config *cfg, FILE *out)
 {
-	warn_of(cfg, option_rows, option_row_count, out);
-	warn_of(cfg, extended_rows, extended_row_count, out);
+	for (uint32_t n = 0; n < option_count(); n++)
+		if (cfg->ignored_options[n / 64] >> n % 64 & 1)
+			fprintf(out, "clockoo: warning: %s%s is ignored: %s\n",
+				n < option_row_count ? "--" : "-o ", option_at(n)->name,
+				option_at(n)->help);
 }
 
 static void
-help_option(const struct option_row *row, FILE *out)
+put_text(FILE *out, const char *text)
 {
-	char left[64];
+	fputs(text, out);
+}
+
+/* ---- --help ---- */
+
+static void
+help_row(const struct option_row *row, bool extended, FILE *out)
+{
 	const char letter[] = {'-', row->letter, ',', ' ', '\0'};
-
-	snprintf(left, sizeof left, "  %s--%s%s%s", row->letter != 0 ? letter : "    ", row->name,
-		 row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
-	fprintf(out, "%-33s %s%s%s\n", left, is_ignored(row) ? treatment(row) : "",
-		is_ignored(row) ? ": " : "", row->help);
-}
-
-static void
-help_extended(const struct option_row *row, FILE *out)
-{
+	const char *before = extended ? "" : row->letter != 0 ? letter : "    ";
 	char left[64];
 
-	snprintf(left, sizeof left, "  %s%s%s", row->name, row->arg != NULL ? "=" : "",
+	snprintf(left, sizeof left, "  %s%s%s%s%s", before, extended ? "" : "--", row->name,
+		 row->arg == NULL ? ""
+		 : extended       ? "="
+				  : " ",
 		 row->arg != NULL ? row->arg : "");
 	fprintf(out, "%-33s %s\n", left, row->help);
-}
-
-/* Neighbours that share their reason share a line. */
-static uint32_t
-help_ignored(uint32_t at, FILE *out)
-{
-	const struct option_row *first = &extended_rows[at];
-
-	fprintf(out, "  %s (%s):\n     ", first->help, treatment(first));
-	for (; at < extended_row_count && same_reason(&extended_rows[at], first); at++)
-		fprintf(out, " %s", extended_rows[at].name);
-	fputs("\n", out);
-	return at;
 }
 
 void
 option_rows_help(const struct option_row *rows, uint32_t count, FILE *out)
 {
 	for (uint32_t i = 0; i < count; i++)
-		help_option(&rows[i], out);
+		help_row(&rows[i], false, out);
 }
 
 void
 config_help(FILE *out)
 {
+	static const struct option_style style = {
+		.title = {"\nOptions of memcached that are ", ":\n\n"},
+		.row = "  ",
+		.extended = "-o ",
+		.reason = ": ",
+		.end = "\n",
+		.quotes = {"", ""},
+		.after_letter = ", ",
+		.text = put_text,
+	};
+
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
 	      "  clockoo [option...]         serve\n"
-	      "  clockoo doctor [option...]  check this machine and suggest fixes\n\n",
+	      "  clockoo doctor [option...]  check this machine and suggest fixes\n\n"
+	      "Defaults are in parentheses.\n\n",
 	      out);
-	option_rows_help(option_rows, option_row_count, out);
-	fputs("\nExtended options (-o), comma separated:\n\n", out);
-	for (uint32_t i = 0; i < extended_row_count;) {
-		if (is_ignored(&extended_rows[i]))
-			i = help_ignored(i, out);
-		else
-			help_extended(&extended_rows[i++], out);
+	for (uint32_t n = 0; n < option_count(); n++) {
+		if (n == option_row_count)
+			fputs("\nExtended options (-o), comma separated:\n\n", out);
+		if (option_has_effect(option_at(n)))
+			help_row(option_at(n), n >= option_row_count, out);
 	}
+	option_print_reasons(out, &style);
 }
 
-static void
-readme_option(const struct option_row *row, FILE *out)
-{
-	const char letter[] = {'`', '-', row->letter, '`', ' ', '\0'};
-
-	fprintf(out, "| %s`--%s%s%s` | %s%s%s |\n", row->letter != 0 ? letter : "", row->name,
-		row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "",
-		is_ignored(row) ? treatment(row) : "", is_ignored(row) ? ": " : "", row->help);
-}
-
-static uint32_t
-readme_extended(uint32_t at, FILE *out)
-{
-	const struct option_row *first = &extended_rows[at];
-	const char *comma = "";
-
-	fputs("| ", out);
-	for (; at < extended_row_count && same_reason(&extended_rows[at], first);
-	     at++, comma = ", ")
-		fprintf(out, "%s`%s`", comma, extended_rows[at].name);
-	fprintf(out, " | %s%s%s |\n", is_ignored(first) ? treatment(first) : "",
-		is_ignored(first) ? ": " : "", first->help);
-	return at;
-}
+/* ---- the app's README ---- */
 
 void
 config_readme(FILE *out)
 {
+	static const struct option_style style = {
+		.title = {"\n| ", " | why |\n|---|---|\n"},
+		.row = "| ",
+		.extended = "`-o` ",
+		.reason = " | ",
+		.end = " |\n",
+		.quotes = {"`", "`"},
+		.after_letter = " ",
+		.text = put_text,
+	};
+
 	fputs("| option | what |\n|---|---|\n", out);
-	for (uint32_t i = 0; i < option_row_count; i++)
-		readme_option(&option_rows[i], out);
-	fputs("\n| after `-o` | what |\n|---|---|\n", out);
-	for (uint32_t i = 0; i < extended_row_count;)
-		i = readme_extended(i, out);
+	for (uint32_t n = 0; n < option_count(); n++) {
+		if (n == option_row_count)
+			fputs("\n| after `-o` | what |\n|---|---|\n", out);
+		if (!option_has_effect(option_at(n)))
+			continue;
+		fputs("| ", out);
+		option_print_name(out, option_at(n), &style);
+		fprintf(out, "%s%s | %s |\n", option_at(n)->arg != NULL ? " " : "",
+			option_at(n)->arg != NULL ? option_at(n)->arg : "", option_at(n)->help);
+	}
+	option_print_reasons(out, &style);
 }

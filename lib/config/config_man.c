@@ -1,3 +1,6 @@
+/*
+ * config_man.c - the tables of options and keys as parts of the manual pages.
+ */
 #include "config_man.h"
 #include "config_file.h"
 
@@ -44,74 +47,55 @@ put_head(FILE *out, const struct option_row *row)
 	fputc('\n', out);
 }
 
-/* Why an option does nothing, or what it does. */
-static void
-put_help(FILE *out, const struct option_row *row)
-{
-	if (row->kind == OPTION_REFUSED)
-		fputs("Refused: ", out);
-	else if (row->kind == OPTION_IGNORED)
-		fputs("Ignored: ", out);
-	config_man_text(out, row->help);
-	fputc('\n', out);
-}
-
-static bool
-is_ignored(const struct option_row *row)
-{
-	return row->kind == OPTION_IGNORED || row->kind == OPTION_REFUSED;
-}
-
 void
 option_rows_man(const struct option_row *rows, uint32_t count, FILE *out)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		put_head(out, &rows[i]);
-		put_help(out, &rows[i]);
+		config_man_text(out, rows[i].help);
+		fputc('\n', out);
 	}
 }
 
 void
 config_man_options(FILE *out)
 {
-	option_rows_man(option_rows, option_row_count, out);
-}
+	static const struct option_style style = {
+		.title = {".SS Options of memcached that are ", "\n"},
+		.row = ".TP\n",
+		.extended = "\\fB\\-o\\fR ",
+		.reason = "\n",
+		.end = "\n",
+		.quotes = {"\\fB", "\\fR"},
+		.after_letter = ", ",
+		.text = config_man_text,
+	};
 
-/* Names next to each other that have the same reason to do nothing share a paragraph. */
-static uint32_t
-put_extended(FILE *out, uint32_t at)
-{
-	const struct option_row *first = &extended_rows[at];
-	const char *comma = "";
+	for (uint32_t n = 0; n < option_count(); n++) {
+		const struct option_row *row = option_at(n);
 
-	fputs(".TP\n", out);
-	do {
-		fprintf(out, "%s\\fB", comma);
-		config_man_text(out, extended_rows[at].name);
-		fputs("\\fR", out);
-		if (extended_rows[at].arg != NULL && !is_ignored(first))
-			fprintf(out, "=\\fI%s\\fR", extended_rows[at].arg);
-		comma = ", ";
-		at++;
-	} while (at < extended_row_count && is_ignored(first) &&
-		 extended_rows[at].kind == first->kind &&
-		 strcmp(extended_rows[at].help, first->help) == 0);
-	fputc('\n', out);
-	put_help(out, first);
-	return at;
-}
-
-void
-config_man_extended(FILE *out)
-{
-	for (uint32_t i = 0; i < extended_row_count;)
-		i = put_extended(out, i);
+		if (n == option_row_count)
+			fputs(".SS Extended options (\\-o), comma separated\n", out);
+		if (!option_has_effect(row))
+			continue;
+		if (n < option_row_count) {
+			put_head(out, row);
+		} else {
+			fputs(".TP\n", out);
+			option_print_name(out, row, &style);
+			fprintf(out, "%s\\fI%s\\fR\n", row->arg != NULL ? "=" : "",
+				row->arg != NULL ? row->arg : "");
+		}
+		config_man_text(out, row->help);
+		fputc('\n', out);
+	}
+	option_print_reasons(out, &style);
 }
 
 static void
 put_key(FILE *out, const struct option_row *row)
 {
-	const bool extended = extended_by_name(row->name, strlen(row->name)) == row;
+	const bool extended = option_number(row) >= option_row_count;
 
 	fputs(".TP\n\\fB", out);
 	config_man_text(out, strchr(row->key, '.') + 1);
@@ -121,9 +105,9 @@ put_key(FILE *out, const struct option_row *row)
 						      : "N");
 	fputs("\\fR\n", out);
 	config_man_text(out, row->help);
-	fprintf(out, ".\nOn the command line: \\fB%s", extended ? "\\-o " : "\\-\\-");
+	fprintf(out, ";\noption \\fB%s", extended ? "\\-o " : "\\-\\-");
 	config_man_text(out, row->name);
-	fputs("\\fR.\n", out);
+	fputs("\\fR\n", out);
 }
 
 void

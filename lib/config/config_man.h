@@ -15,9 +15,9 @@ void config_man_title(FILE *out, const char *name, const char *section, const ch
 /* Text as man(7) shows it: neither dash nor dot nor backslash means anything. */
 void config_man_text(FILE *out, const char *text);
 
-/* Options with a letter or two dashes; then what may stand after -o. */
+/* Options with a letter or two dashes, what may stand after -o, and those of memcached that change
+ * nothing. */
 void config_man_options(FILE *out);
-void config_man_extended(FILE *out);
 /* Sections and keys of the file. */
 void config_man_keys(FILE *out);
 

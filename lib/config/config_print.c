@@ -1,13 +1,11 @@
 /*
  * config_print.c - a configuration as a file that reads back as the same configuration.
  *
- * Every key stands there, under its words. One that nobody set and that has no value of its own is
- * commented out: written it would mean something else than left out.
+ * Every key is printed below its description. A key that is not set and has no default value is
+ * commented out: written, it would mean something else than left out.
  */
 #include "config_file.h"
-#include "profile.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -65,12 +63,10 @@ put_text(struct out *o, const char *text)
 static void
 put_ip(struct out *o, const struct ip_addr *ip)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[IP_ADDR_TEXT_MAX + 1];
 
-	if (ip_addr_is_v4(ip))
-		put(o, "%u.%u.%u.%u", ip->b[12], ip->b[13], ip->b[14], ip->b[15]);
-	else
-		put(o, "%s", inet_ntop(AF_INET6, ip->b, text, sizeof text));
+	*ip_addr_text(text, ip) = '\0';
+	put(o, "%s", text);
 }
 
 static void
@@ -123,10 +119,10 @@ put_offloads(struct out *o, uint32_t offloads)
 	const char *comma = "";
 
 	put(o, "[");
-	for (uint32_t i = 0; profile_offloads[i] != NULL; i++) {
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++) {
 		if (!(offloads & 1u << i))
 			continue;
-		put(o, "%s%s", comma, profile_offloads[i]);
+		put(o, "%s%s", comma, config_offloads[i]);
 		comma = ", ";
 	}
 	put(o, "]");
@@ -158,7 +154,7 @@ put_address6(struct out *o, const struct config *cfg)
 	return !ip_addr_is_zero(&cfg->ipv6);
 }
 
-/* The value of a row as the file writes it. False: nobody set it. */
+/* The value of a row as the file writes it. False: it is not set. */
 static bool
 put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 {

@@ -1,3 +1,6 @@
+/*
+ * errors.c - formats an error line; control bytes become question marks.
+ */
 #include "errors.h"
 
 #include <stdarg.h>

@@ -1,3 +1,6 @@
+/*
+ * lcores.c - the text of --lcores, and lists of CPUs.
+ */
 #include "lcores.h"
 
 #include <ctype.h>

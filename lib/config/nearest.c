@@ -1,3 +1,6 @@
+/*
+ * nearest.c - the known word with the smallest Damerau distance.
+ */
 #include "nearest.h"
 
 #include <stddef.h>

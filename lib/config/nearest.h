@@ -1,7 +1,7 @@
 /*
- * nearest.h - which of the words we know did somebody mean?
+ * nearest.h - the known word that is nearest to a misspelt one.
  *
- * Shape:  start with the word, offer every candidate, then look at best.
+ * Shape:  begin with the word, offer every candidate, then read best.
  * Thread: pure functions.
  * Bounds: words are compared up to NEAREST_BYTES characters.
  */

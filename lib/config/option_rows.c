@@ -1,3 +1,6 @@
+/*
+ * option_rows.c - the tables of options and of the names after -o, and how a row is found.
+ */
 #include "options.h"
 
 #include <assert.h>
@@ -24,7 +27,7 @@
 #define NO_EXTSTORE     "flash storage (extstore) is not supported"
 #define NO_PROXY        "the built-in proxy is not supported"
 #define STATIC_BUFFERS  "buffers are allocated once at start, sized by -c"
-#define PRIVILEGES      "use -u, and systemd's SystemCallFilter"
+#define PRIVILEGES      "there is no seccomp filter; use -u, and systemd's SystemCallFilter"
 
 /* The letters and their long names are memcached's where it has the option. --port is not: there
  * it is the TCP port, here a NIC (README, decisions). */
@@ -35,17 +38,18 @@ const struct option_row option_rows[] = {
 	 "memory reserved at start, in megabytes: the most that cache_memlimit can set (-m)", false,
 	 "memory.max"},
 	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
-	 "maximum item size, with suffix k or m (1m, up to 128m)", true, "cache.max_item_size"},
+	 "maximum item size; k and m are suffixes (1m, at most 128m)", true, "cache.max_item_size"},
 	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",
 	 "TCP port to listen on, 0 is off (11211)", true, "protocol.tcp_port"},
 	{"udp-port", 'U', OPTION_NUMBER, AT(udp_port), 0, 65535, "PORT",
 	 "UDP port to listen on, 0 is off (0)", true, "protocol.udp_port"},
 	{"udp-allow", 0, OPTION_NETS, AT(udp_allow), 0, CONFIG_NETS_MAX, "NETS",
-	 "networks without a rate limit for UDP replies: 10.0.0.0/8,192.0.2.7, none (own network)",
+	 "networks whose UDP replies have no rate limit: 10.0.0.0/8,192.0.2.7, or none (own "
+	 "network)",
 	 false, "protocol.udp_allow"},
 	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
-	 "rate limit of UDP replies to each other address, bytes per second (64k)", false,
-	 "protocol.udp_budget"},
+	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second (64k)",
+	 false, "protocol.udp_budget"},
 	{"listen", 'l', OPTION_LISTEN, AT(listen), 0, 0, "IP",
 	 "address to listen on, optionally with :PORT; 0.0.0.0 and * have no effect", true, NULL},
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
@@ -61,7 +65,7 @@ const struct option_row option_rows[] = {
 	 "number of worker threads, each pinned to a CPU of its own (1)", false, "cores.count"},
 	{"cores", 0, OPTION_NUMBER, AT(cores), 1, CORES_MAX, "N", "the same as -t", false, NULL},
 	{"lcores", 0, OPTION_LCORES, AT(lcores), 0, 0, "LIST",
-	 "worker lcores and their CPUs, as EAL has them: 0@0,1@1", false, "cores.list"},
+	 "lcores of the workers and their CPUs, in EAL's form: 0@0,1@1", false, "cores.list"},
 	{"share-cpus", 0, FLAG(share_cpus), "allow several worker threads on one CPU", false,
 	 "cores.share"},
 	{"hyperthreads", 0, OPTION_HYPERTHREADS, AT(hyperthreads), 0, 0, "NAME",
@@ -93,7 +97,7 @@ const struct option_row option_rows[] = {
 	{"enable-shutdown", 'A', FLAG(shutdown), "enable the shutdown command", false,
 	 "protocol.enable_shutdown"},
 	{"stat-key-prefix", 'D', OPTION_DELIMITER, AT(prefix_delimiter), 0, 0, "CHAR",
-	 "per-prefix stats for stats detail, CHAR ends the prefix of a key (:, off)", false,
+	 "collect stats detail; CHAR ends the prefix of a key (:, not collected)", false,
 	 "telemetry.stat_key_prefix"},
 	{"daemon", 'd', FLAG(daemon), "run as a daemon; after start-up log to syslog", false,
 	 "process.daemon"},
@@ -102,23 +106,27 @@ const struct option_row option_rows[] = {
 	{"user", 'u', OPTION_TEXT, AT(user), 1, SIZE(user), "NAME",
 	 "user to run as after start-up, when started as root", false, "process.user"},
 	{"lock-memory", 'k', FLAG(lock_memory),
-	 "with --no-huge: lock all memory; hugepages are never swapped", false, "memory.lock"},
+	 "lock all memory; has an effect with --no-huge only: hugepages are never swapped", false,
+	 "memory.lock"},
 	{"enable-coredumps", 'r', FLAG(coredumps), "maximize the core file limit", false,
 	 "process.coredumps"},
 	{"extended", 'o', OPTION_EXTENDED, 0, 0, 0, "LIST",
-	 "comma separated list of extended options, see below", false, NULL},
+	 "comma separated list of extended options", false, NULL},
 	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
-	 "NIC: a PCI address, or a profile of drivers-config (af_packet)", false, "port.nic"},
+	 "PCI address of the NIC, or name of a profile in drivers-config (af_packet)", false,
+	 "port.nic"},
 	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
-	 "kernel interface for af_packet and tap", false, "port.iface"},
+	 "kernel interface of af_packet and tap", false, "port.iface"},
 	{"socket", 0, OPTION_TEXT, AT(socket), 0, 107 + 1, "PATH",
 	 "Unix socket of vhost, virtio_user and memif", false, "port.socket"},
 	{"vdev-args", 0, OPTION_TEXT, AT(vdev_args), 0, SIZE(vdev_args), "ARGS",
 	 "additional device arguments, appended to the profile's", false, "port.vdev_args"},
 	{"profile", 0, OPTION_PROFILE, AT(profile), 0, SIZE(profile), "NAME",
-	 "NIC profile for a PCI address (found by the PCI ID, else pci)", false, "port.profile"},
+	 "NIC profile for a PCI address (the one that lists its PCI ID, else pci)", false,
+	 "port.profile"},
 	{"queues", 0, OPTION_NUMBER, AT(queues), 1, CORES_MAX, "N",
-	 "number of RX/TX queue pairs (one per worker)", false, "port.queues"},
+	 "number of RX/TX queue pairs, at most one per worker (one per worker)", false,
+	 "port.queues"},
 	{"rx-ring", 0, OPTION_NUMBER, AT(rx_ring), CONFIG_RING_MIN, CONFIG_RING_MAX, "N",
 	 "RX descriptors per queue (the profile's)", false, "port.rx_ring"},
 	{"tx-ring", 0, OPTION_NUMBER, AT(tx_ring), CONFIG_RING_MIN, CONFIG_RING_MAX, "N",
@@ -142,8 +150,8 @@ const struct option_row option_rows[] = {
 	 "802.1Q VLAN ID of all frames, RX and TX (untagged)", false, "network.vlan"},
 	{"vlan-priority", 0, OPTION_NUMBER, AT(vlan_priority), 0, 7, "N",
 	 "802.1Q priority of transmitted frames (0)", false, "network.vlan_priority"},
-	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet (1500)", false,
-	 "network.mtu"},
+	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet in bytes (1500)",
+	 false, "network.mtu"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,
 	 "steering.mode"},
@@ -158,14 +166,15 @@ const struct option_row option_rows[] = {
 	 "hugepage size of the item memory: any, 2m or 1g (any: 2m, then 1g)", false,
 	 "memory.hugepage_size"},
 	{"node-memory", 0, OPTION_NODES, AT(node_mb), 0, CONFIG_NODES_MAX, "LIST",
-	 "megabytes of -m on NUMA nodes 0, 1 and so on (all on the NIC's node)", false,
-	 "memory.nodes"},
+	 "megabytes of -m on NUMA node 0, on node 1 and so on: 1024,1024 (all on the NIC's node)",
+	 false, "memory.nodes"},
 	{"poll", 0, OPTION_POLL, AT(poll), 0, 0, "NAME",
-	 "polling when idle: spin, or adaptive: sleep, backing off while no frame arrives "
+	 "what an idle core does: spin, or adaptive: sleep ever longer while no frame arrives "
 	 "(spin)",
 	 false, "cores.poll"},
-	{"yield", 0, FLAG(yield), "idle cores yield their CPU (automatic when cores share one)",
-	 false, "cores.yield"},
+	{"yield", 0, FLAG(yield),
+	 "idle cores sleep to yield their CPU (automatic when cores share one)", false,
+	 "cores.yield"},
 	{"file-prefix", 0, OPTION_TEXT, AT(file_prefix), 1, SIZE(file_prefix), "NAME",
 	 "DPDK file prefix, unique for each running instance (clockoo)", false,
 	 "process.file_prefix"},
@@ -173,8 +182,8 @@ const struct option_row option_rows[] = {
 	 "directory of the NIC profiles (drivers-config beside the program)", false,
 	 "process.data_dir"},
 	{"sysfs", 0, OPTION_TEXT, AT(sysfs), 0, SIZE(sysfs), "DIR",
-	 "with --check, --plan, doctor: directory with sys and proc of another machine, or its "
-	 "record",
+	 "another machine for --check, --plan and doctor: directory with its sys and proc, or file "
+	 "written by clockoo-nic record",
 	 false, NULL},
 	{"config", 0, OPTION_CONFIG, 0, 0, 0, "FILE",
 	 "configuration file, or none (/etc/clockoo/clockoo.yaml, if it exists)", false, NULL},
@@ -183,12 +192,12 @@ const struct option_row option_rows[] = {
 	{"print-config", 0, OPTION_PRINT, 0, 0, 0, NULL,
 	 "print the settings as a configuration file with comments and exit", false, NULL},
 	{"plan", 0, OPTION_PLAN, 0, 0, 0, NULL,
-	 "print cores, queues, rules, memory and warnings for this or --sysfs's machine and exit",
+	 "print cores, queues, rules, memory and warnings of this machine, or of --sysfs, and exit",
 	 false, NULL},
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
-	 "verbose start-up; twice: with the logs of EAL", false, "telemetry.verbose"},
+	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},
 	{"version", 'V', OPTION_VERSION, 0, 0, 0, NULL, "print the version and exit", false, NULL},
 	{"license", 'i', OPTION_LICENSE, 0, 0, 0, NULL, "print the license and exit", false, NULL},

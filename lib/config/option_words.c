@@ -27,7 +27,7 @@ read_long(const struct option_reader *r, int *at, struct error *err)
 	const char *value = equals != NULL ? equals + 1 : NULL;
 
 	if (row == NULL) {
-		error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
+		r->unknown(name, len, err);
 		return CONFIG_ERROR;
 	}
 	if (row->arg == NULL && value != NULL) {

@@ -1,6 +1,10 @@
+/*
+ * options.c - one option: its value is read, checked and put into its field.
+ */
+#include "nearest.h"
 #include "options.h"
-#include "profile.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +34,7 @@ set_delimiter(struct config *cfg, const char *value, struct error *err)
 	if (value[0] <= ' ' || value[0] == 0x7f || value[1] != '\0')
 		return error_set(err, "--stat-key-prefix: \"%s\": expected one character", value);
 	cfg->prefix_delimiter = value[0];
-	cfg->detail = true; /* as memcached: who names a delimiter wants the counts */
+	cfg->detail = true; /* as memcached does: a delimiter switches the counts on */
 	return true;
 }
 
@@ -119,13 +123,16 @@ set_nodes(struct config *cfg, const char *value, struct error *err)
 	return error_set(err, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
+const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
+				       "tx_tcp_cksum", "tx_fast_free", NULL};
+static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
+
 /* The bit of the offload whose name stands at text, or 0. */
 static uint32_t
 offload_named(const char *text, size_t len)
 {
-	for (uint32_t i = 0; profile_offloads[i] != NULL; i++)
-		if (strlen(profile_offloads[i]) == len &&
-		    memcmp(profile_offloads[i], text, len) == 0)
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
+		if (strlen(config_offloads[i]) == len && memcmp(config_offloads[i], text, len) == 0)
 			return 1u << i;
 	return 0;
 }
@@ -157,6 +164,28 @@ set_offloads(uint32_t *field, const char *value, struct error *err)
 	return true;
 }
 
+/* The beginning of a name is nearest of all: getopt_long takes it for the whole. */
+bool
+option_unknown(bool extended, const char *name, size_t len, struct error *err)
+{
+	char word[NEAREST_BYTES], hint[NEAREST_BYTES + 32] = "--help lists all";
+	struct nearest n;
+
+	snprintf(word, sizeof word, "%.*s", (int)len, name);
+	nearest_begin(&n, word);
+	for (uint32_t i = 0; len != 0 && i < option_count(); i++) {
+		const char *known = option_at(i)->name;
+
+		nearest_offer(&n, known, strncmp(known, word, strlen(word)) == 0 ? word : known);
+	}
+	if (n.best != NULL)
+		snprintf(hint, sizeof hint, "did you mean %s%s?",
+			 option_by_name(n.best, strlen(n.best)) != NULL ? "--" : "-o ", n.best);
+	return error_set(
+		err, extended ? "-o: \"%.*s\": unknown option; %s" : "--%.*s: unknown option; %s",
+		(int)len, name, hint);
+}
+
 static bool
 set_extended_one(struct config *cfg, const char *item, struct error *err)
 {
@@ -165,8 +194,7 @@ set_extended_one(struct config *cfg, const char *item, struct error *err)
 	const struct option_row *row = extended_by_name(item, len);
 
 	if (row == NULL)
-		return error_set(err, "-o: \"%.*s\": unknown option; --help lists all", (int)len,
-				 item);
+		return option_unknown(true, item, len, err);
 	if (row->arg == NULL && equals != NULL)
 		return error_set(err, "-o %s: takes no value", row->name);
 	if (row->arg != NULL && row->arg[0] != '[' && (equals == NULL || equals[1] == '\0'))
@@ -247,7 +275,7 @@ set_port(struct config *cfg, const char *value, struct error *err)
 	if (is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
-		/* As sysfs names it, whoever wrote AF:00.0. */
+		/* sysfs has lower case. */
 		for (char *c = cfg->pci; *c != '\0'; c++)
 			*c = (char)tolower((unsigned char)*c);
 		return true;

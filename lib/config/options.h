@@ -33,7 +33,7 @@ enum option_kind {
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
-	OPTION_OFFLOADS, /* uint32_t, enum offload of profile.h */
+	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
@@ -42,7 +42,7 @@ enum option_kind {
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
-	OPTION_ALWAYS_ON, /* what it asks for is so anyway */
+	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */
 	OPTION_REFUSED,   /* ignoring it would be unsafe or plainly wrong */
 	OPTION_HELP,
@@ -72,6 +72,7 @@ struct option_reader {
 	char *const *argv; /* argv[0] is skipped */
 	const struct option_row *(*by_name)(const char *name, size_t len);
 	const struct option_row *(*by_letter)(char letter);
+	void (*unknown)(const char *name, size_t len, struct error *err); /* says so */
 	/* value: NULL where the row takes none. Anything but CONFIG_RUN ends the reading. */
 	enum config_action (*apply)(void *arg, const struct option_row *row, const char *value,
 				    struct error *err);
@@ -98,6 +99,23 @@ const struct option_row *option_by_letter(char letter);
 uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
 uint32_t option_count(void);
+
+/* False of an option of memcached that is always on, ignored or refused here. */
+bool option_has_effect(const struct option_row *row);
+
+/* How the options without effect are printed: a row for each reason, names first. */
+struct option_style {
+	const char *title[2];                      /* around what they all are */
+	const char *row, *extended, *reason, *end; /* extended: before names after -o */
+	const char *quotes[2], *after_letter;      /* around each name; between two */
+	void (*text)(FILE *out, const char *text);
+};
+void option_print_name(FILE *out, const struct option_row *row, const struct option_style *style);
+void option_print_reasons(FILE *out, const struct option_style *style);
+
+/* Always false: *err says that there is no such option, and which one is meant, if one is near.
+ * extended: it stands after -o. */
+bool option_unknown(bool extended, const char *name, size_t len, struct error *err);
 
 /* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
 const char *const *option_choices(enum option_kind kind);

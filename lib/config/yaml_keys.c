@@ -1,3 +1,7 @@
+/*
+ * yaml_keys.c - libyaml's events as keys with path and line; what a configuration may not contain
+ * is refused.
+ */
 #include "yaml_keys.h"
 
 #include <errno.h>

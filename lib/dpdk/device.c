@@ -1,3 +1,7 @@
+/*
+ * device.c - finds the port, configures queues, RSS, offloads and pools by the plan, starts and
+ * stops it.
+ */
 #include "device.h"
 #include "base/region.h"
 
@@ -224,7 +228,7 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct error *e
 	return rc == 0 || failed("fill its redirection table", rc, err);
 }
 
-/* Of a port that met nobody at its socket, or somebody else. */
+/* The reason when a port finds no peer at its socket, or one of another kind. */
 static bool
 no_peer(const struct profile *p, struct error *err)
 {

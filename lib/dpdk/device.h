@@ -12,7 +12,7 @@
 #define CLOCKOO_DEVICE_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "flow_rules.h"
 #include "port_dpdk.h"
 #include "steer/plan.h"
@@ -39,7 +39,7 @@ struct device_request {
 	uint32_t frames; /* that one core may hold at a time; the rings come on top */
 };
 
-/* The port EAL brought up, and what it can do. *err may hold what EAL said; it becomes the reason
+/* The port EAL brought up, and what it can do. *err may hold a line of EAL's; it becomes the reason
  * if there is no port. */
 bool device_find(struct device *d, const struct profile *profile, struct error *err);
 
@@ -49,13 +49,13 @@ void device_stop(struct device *d);
 /* Memory for the frames of all cores, frames each. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
 
-/* Is there somebody at the other end, as far as the driver knows? Any thread. */
+/* Is there a peer, as far as the driver knows? Any thread. */
 bool device_link_up_mt(const struct device *d);
 
 /* Frames the NIC dropped for want of a buffer or a poll, since start. */
 uint64_t device_missed(const struct device *d);
 
-/* Frames that are in no core's, driver's or ring's hands: in the pool of queue. */
+/* Frames in the pool of queue: held by no core, driver or ring. */
 uint32_t device_frames_free(const struct device *d, uint32_t queue);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * eal.c - EAL's command line, its start with stderr captured, and the claim to a file prefix.
+ */
 #include "eal.h"
 #include "base/check.h"
 

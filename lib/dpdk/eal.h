@@ -1,8 +1,8 @@
 /*
- * eal.h - starts DPDK's environment with our words and keeps its words off the operator's screen.
+ * eal.h - starts DPDK's environment, and reduces what it prints to one line.
  *
  * eal_args makes the command line of EAL as plain data; eal_start runs it. What EAL and drivers
- * print while starting is caught, and the line that names the cause becomes part of our one line.
+ * print while starting is captured; the line that names the cause becomes part of the error.
  *
  * Owner:  EAL is one per process, and cannot be started twice (rte_eal_init(3)).
  * Thread: the main thread, which EAL pins to the first core's CPU.
@@ -13,7 +13,7 @@
 #define CLOCKOO_EAL_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 #define EAL_ARGS_MAX   32u
 #define EAL_TEXT_BYTES 2048u
@@ -33,8 +33,8 @@ void eal_args_make(struct eal_args *args, const struct config *cfg, const struct
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
-/* Nobody else on this network namespace may run under the same file prefix. The claim lasts as
- * long as the process; returns its descriptor, -1 with *err set. */
+/* Claims the file prefix: no other process of this network namespace may have it. The claim lasts
+ * as long as the process; returns its descriptor, -1 with *err set. */
 int eal_lock_prefix(const char *prefix, struct error *err);
 
 /* Between stderr_capture_begin and stderr_capture_end nothing reaches stderr. */

@@ -1,3 +1,6 @@
+/*
+ * flow_rules.c - the rules of a plan as rte_flow patterns and actions.
+ */
 #include "flow_rules.h"
 
 #include <netinet/in.h>

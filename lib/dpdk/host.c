@@ -1,3 +1,6 @@
+/*
+ * host.c - facts about the machine that EAL needs, and the one line for what is missing.
+ */
 #include "host.h"
 
 #include <dirent.h>
@@ -153,9 +156,8 @@ probe_pci(struct host *host, const char *address)
 	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 
-/* Nobody is disturbed: a listener's socket is of another type, which the kernel says before it
- * would connect (EPROTOTYPE); a file that a crash left has no socket (ECONNREFUSED). See unix(7).
- */
+/* A connect of the wrong type disturbs no listener: the kernel refuses it with EPROTOTYPE before it
+ * connects. A file that a crash left has no socket: ECONNREFUSED. See unix(7). */
 static enum presence
 probe_socket(const char *path)
 {
@@ -352,7 +354,7 @@ host_remove_stale_socket(const struct config *cfg, struct error *err)
 {
 	struct stat st;
 
-	/* A link to a socket is somebody's own doing. */
+	/* A symbolic link to a socket was made on purpose. */
 	if (lstat(cfg->socket, &st) == 0 && S_ISSOCK(st.st_mode) && unlink(cfg->socket) == 0)
 		return true;
 	return error_set(err,

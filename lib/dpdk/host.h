@@ -1,9 +1,9 @@
 /*
  * host.h - what the machine has, and whether it is enough.
  *
- * EAL and its drivers meet a missing hugepage, interface or right with a page of log, an abort or
- * with silence. So we look first: host_probe gathers facts, host_check judges them, and the two
- * are apart so that the judgement is tested without the machine.
+ * EAL and its drivers answer a missing hugepage, interface or right with a page of log, an abort or
+ * nothing. So the machine is checked first: host_probe gathers facts, and host_check judges them,
+ * which a test can do without the machine.
  *
  * Shape:  plain data.
  * Thread: one, at start.
@@ -13,7 +13,7 @@
 #define CLOCKOO_HOST_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 enum presence { PRESENCE_MISSING, PRESENCE_DOWN, PRESENCE_READY, PRESENCE_OTHER };
 
@@ -27,11 +27,11 @@ struct host {
 	bool net_admin;
 	bool tun;
 	bool may_lock;        /* rings for every core, locked in memory */
-	enum presence socket; /* down: its file is there, and nobody listens; other: no socket */
+	enum presence socket; /* down: a socket file without a listener; other: no socket */
 	bool pci_exists;
 	bool pci_bound; /* to a driver that user space can use */
 	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
-	/* The words of hints, from who knows the machine's nodes; host_probe leaves them empty. */
+	/* For the hints in errors; filled by the caller, host_probe leaves them empty. */
 	const char *nic_tool;       /* clockoo-nic, as the operator calls it */
 	uint32_t reserve_node;      /* where to reserve hugepages, */
 	const char *reserve_size;   /* of which size, */
@@ -40,12 +40,12 @@ struct host {
 
 void host_probe(struct host *host, const struct config *cfg);
 
-/* Is there all that the profile and the configuration need, and memory_bytes of memory? */
+/* Does the machine have what profile and configuration need, and memory_bytes of memory? */
 bool host_check(const struct host *host, const struct config *cfg, const struct profile *profile,
 		uint64_t memory_bytes, struct error *err);
 
-/* Does the port make its socket where a program that crashed left one? Then that goes, as a service
- * that is started again has nobody to remove it: true. Right before the port is opened. */
+/* Is there a socket of a crashed program where the port will make its own? It is removed right
+ * before the port is opened, so that a service starts again by itself. */
 bool host_has_stale_socket(const struct host *host, const struct profile *profile);
 bool host_remove_stale_socket(const struct config *cfg, struct error *err);
 

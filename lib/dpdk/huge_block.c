@@ -1,3 +1,6 @@
+/*
+ * huge_block.c - maps, binds and touches one block of hugepages.
+ */
 #include "huge_block.h"
 #include "base/region.h"
 

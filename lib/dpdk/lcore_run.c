@@ -1,3 +1,6 @@
+/*
+ * lcore_run.c - launches a function on every lcore; what an idle core does between turns.
+ */
 #include "lcore_run.h"
 
 #include <time.h>
@@ -6,7 +9,7 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 
-#define SHORT_SLEEP_NS 20000 /* and the kernel's timer slack, 50 us, where nobody set another */
+#define SHORT_SLEEP_NS 20000 /* plus the kernel's timer slack, 50 us by default */
 
 bool
 lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
@@ -20,8 +23,9 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 	return true;
 }
 
-/* Not sched_yield: the scheduler takes the rest of a slice for it, or on Linux 6.18 a whole one,
- * and who else runs has his turn first, each time. Who sleeps is let in when it wakes. */
+/* Not sched_yield: the scheduler then ends the slice, or on Linux 6.18 skips a whole one, and every
+ * other thread of the CPU runs first. A thread that sleeps runs when it wakes (README, decisions).
+ */
 static void
 short_sleep(void)
 {

@@ -12,7 +12,8 @@
 bool lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
 		struct error *err);
 
-/* Between two turns with nothing to do: give the CPU away, or spare its other half. */
+/* Between two turns with nothing to do: yield sleeps and frees the CPU; otherwise a pause frees the
+ * other hyper-thread. */
 void lcore_idle(bool yield);
 
 #endif

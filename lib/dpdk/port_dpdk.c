@@ -1,3 +1,6 @@
+/*
+ * port_dpdk.c - rx, tx, alloc and drop of one queue pair; offload flags in both directions.
+ */
 #include "port_dpdk.h"
 #include "base/bytes.h"
 

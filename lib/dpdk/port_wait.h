@@ -1,7 +1,7 @@
 /*
  * port_wait.h - waiting for a frame without spinning.
  *
- * What a queue can do decides, best first:
+ * The best way that the queue and the CPU have:
  *   WAIT_MONITOR  the CPU watches the descriptor the NIC writes next (umwait; rte_power_monitor):
  *                 PMDs of PCI NICs, virtio and vhost, on CPUs that have it. Awake in about a
  *                 microsecond.
@@ -11,8 +11,7 @@
  * Units:  ns.
  * Thread: the core of the queue.
  * Errors: none: a CPU that refuses to be woken by a descriptor sleeps.
- * Bounds: as long as asked for, and what it takes the kernel to wake a thread whose timers may be
- *         WAIT_SLACK_NS late.
+ * Bounds: the time asked for, plus WAIT_SLACK_NS of timer slack and the kernel's wake-up.
  */
 #ifndef CLOCKOO_PORT_WAIT_H
 #define CLOCKOO_PORT_WAIT_H

@@ -1,3 +1,7 @@
+/*
+ * tsc_clock.c - time from the TSC, with its rate measured and corrected against the kernel's
+ * clock.
+ */
 #include "tsc_clock.h"
 
 #include <stdbool.h>
@@ -10,8 +14,8 @@
 #define TICK_SHIFT   32
 #define OUTLIER_PART 500u /* a rate is, if it is off by more than a part in this */
 
-/* As the kernel counts it without NTP's hand on it: a rate that is measured while the clock is
- * slewed would stay wrong by that. */
+/* The raw clock, which NTP does not slew: a rate measured against a slewed clock would stay wrong
+ * by the slew. */
 static uint64_t
 monotonic_ns(void)
 {
@@ -75,8 +79,8 @@ line_write(struct tsc_line *to, const struct line *l)
 	atomic_store_explicit(&to->rate, l->rate, memory_order_relaxed);
 }
 
-/* Readers are sent to the other line, and this one is written; twice. Whoever reads one while
- * it is written sees that the version has changed. */
+/* Each line is written while readers use the other one. A reader that was late sees that the
+ * version has changed, and reads again. */
 static void
 publish(struct tsc_clock *clock, const struct line *l)
 {
@@ -193,7 +197,7 @@ measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 	return rate;
 }
 
-/* The rate that makes good for ahead ns, in time. */
+/* The rate that removes an error of ahead ns in the correction interval. */
 static uint64_t
 slewed(uint64_t rate, int64_t ahead)
 {

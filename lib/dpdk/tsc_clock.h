@@ -2,15 +2,15 @@
  * tsc_clock.h - nanoseconds from the CPU's time stamp counter; one read a turn.
  *
  * The rate is measured against the kernel's raw monotonic clock between tsc_clock_begin and
- * tsc_clock_finish, which starting EAL puts some tenths of a second apart: about one part in a
- * million. EAL's own figure is rounded to 10 MHz, wrong by minutes a day. While it runs,
- * tsc_clock_correct measures it over minutes and brings the clock back to the kernel's: by its rate
- * alone, from a moment to come on, so that it neither jumps nor goes back.
+ * tsc_clock_finish, some tenths of a second apart: the error is about one part in a million. (EAL's
+ * own figure is rounded to 10 MHz, an error of minutes a day.) While the program runs,
+ * tsc_clock_correct measures the rate over minutes. It brings the clock back to the kernel's by the
+ * rate alone, from a future moment on, so the clock neither jumps nor goes back.
  *
  * Units:  ns since an arbitrary start; never goes back on one core, and between cores only as
  *         the counters differ (invariant TSC assumed).
  * Thread: begin, finish and correct by one thread; after tsc_clock_finish, tsc_clock_ns by any,
- *         which waits for nobody.
+ *         without waiting.
  */
 #ifndef CLOCKOO_TSC_CLOCK_H
 #define CLOCKOO_TSC_CLOCK_H
@@ -49,7 +49,7 @@ void tsc_clock_finish(struct tsc_clock *clock);
 void tsc_clock_correct(struct tsc_clock *clock);
 uint64_t tsc_clock_ns(const struct tsc_clock *clock);
 
-/* The same with moments given. */
+/* The same for tests, with the samples given. */
 void tsc_clock_start_at(struct tsc_clock *clock, struct tsc_sample begin, struct tsc_sample end);
 void tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now);
 uint64_t tsc_clock_ns_at(const struct tsc_clock *clock, uint64_t tsc);

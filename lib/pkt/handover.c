@@ -1,19 +1,14 @@
+/*
+ * handover.c - the ports between queues and cores: the owner of a frame, and the rings between
+ * cores.
+ */
 #include "handover.h"
-#include "base/bytes.h"
 #include "frame_ring.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/udp_wire.h"
 
-#define ETH_BYTES    14u
-#define TAG_BYTES    4u
-#define TYPE_AT      12u
-#define TYPE_VLAN    0x8100u /* IEEE 802.1Q clause 9 */
-#define TYPE_IPV4    0x0800u
-#define TYPE_IPV6    0x86ddu
-#define IPV4_BYTES   20u
-#define IPV6_BYTES   40u
-#define IP_TCP       6u
-#define IP_UDP       17u
-#define IP6_FRAGMENT 44u
-#define PORT_BYTES   4u
 /* Odd, and with bits well mixed: 2^64 over the golden ratio, and a multiplier of SplitMix64. */
 #define MIX_A 0x9e3779b97f4a7c15u
 #define MIX_B 0xbf58476d1ce4e5b9u
@@ -26,7 +21,7 @@ struct handover_port {
 	struct handover *h;
 	struct port *lower;
 	uint32_t core;
-	uint32_t turn;   /* whose ring is first */
+	uint32_t turn;   /* which ring is read first */
 	struct burst in; /* as the queue gave it */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[HANDOVER_COUNTER_COUNT];
 };
@@ -50,54 +45,73 @@ received_ring(const struct handover *h, uint32_t queue, uint32_t core)
 	return &h->received[queue * h->cfg.cores + core];
 }
 
-/* ---- whose frame ---- */
+/* ---- the owner of a frame ---- */
 
 struct flow {
 	uint64_t addresses;
-	uint32_t ports;
-	uint8_t protocol;
-	bool ip, fragment;
+	uint32_t ports;   /* as on the wire; 0: not TCP or UDP, or a fragment */
+	uint8_t protocol; /* 0: no IP packet, or a malformed one */
+	bool fragment;
 };
 
-static inline uint32_t
-u16_at(const uint8_t *p)
+/* TCP and UDP begin with the same two ports. */
+static inline void
+set_ports(struct flow *f, const uint8_t *l4, uint32_t len)
 {
-	return be16_get(*(const struct be16 *)p);
+	if (!f->fragment && (f->protocol == IPV4_TCP || f->protocol == IPV4_UDP) &&
+	    len >= sizeof f->ports)
+		f->ports = load_u32(l4);
+}
+
+static inline struct flow
+flow_of_ipv4(const uint8_t *p, uint32_t len)
+{
+	struct ipv4_packet ip;
+	const enum ipv4_parse_result verdict = ipv4_parse(&ip, p, len);
+	struct flow f = {0};
+
+	if (verdict != IPV4_WIRE_OK && verdict != IPV4_WIRE_FRAGMENT)
+		return f;
+	f.fragment = verdict == IPV4_WIRE_FRAGMENT;
+	f.protocol = ip.protocol;
+	f.addresses = load_u64(((const struct ipv4_header *)p)->src.b);
+	set_ports(&f, p + ip.header_len, (uint32_t)ip.total_len - ip.header_len);
+	return f;
+}
+
+static inline struct flow
+flow_of_ipv6(const uint8_t *p, uint32_t len)
+{
+	const struct ipv6_header *h = (const struct ipv6_header *)p;
+	struct ipv6_packet ip;
+	const enum ipv6_parse_result verdict = ipv6_parse(&ip, p, len);
+	struct flow f = {0};
+
+	if (verdict != IPV6_WIRE_OK && verdict != IPV6_WIRE_FRAGMENT)
+		return f;
+	f.fragment = verdict == IPV6_WIRE_FRAGMENT;
+	f.protocol = ip.next;
+	f.addresses = load_u64(h->src.b) ^ load_u64(h->src.b + 8) * MIX_A ^ load_u64(h->dst.b) ^
+		      load_u64(h->dst.b + 8) * MIX_B;
+	set_ports(&f, p + ip.l4_at, ip.l4_len);
+	return f;
 }
 
 static struct flow
 flow_of(const uint8_t *data, uint32_t len)
 {
-	struct flow f = {0};
-	uint32_t at = ETH_BYTES, type, l4;
+	uint32_t at = ETH_HEADER_BYTES, type;
 
-	if (len < ETH_BYTES + TAG_BYTES)
-		return f;
-	type = u16_at(data + TYPE_AT);
-	if (type == TYPE_VLAN) {
-		type = u16_at(data + TYPE_AT + TAG_BYTES);
-		at += TAG_BYTES;
+	if (len < ETH_HEADER_BYTES + ETH_TAG_BYTES)
+		return (struct flow){0};
+	type = be16_get(((const struct eth_header *)data)->type);
+	if (type == ETH_TYPE_VLAN) {
+		type = be16_get(*(const struct be16 *)(data + ETH_HEADER_BYTES + 2));
+		at += ETH_TAG_BYTES;
 	}
-	if (type == TYPE_IPV4 && len >= at + IPV4_BYTES) {
-		/* RFC 791 section 3.1 */
-		f.addresses = load_u64(data + at + 12);
-		f.protocol = data[at + 9];
-		f.fragment = (u16_at(data + at + 6) & 0x3fff) != 0;
-		l4 = at + (data[at] & 0xfu) * 4;
-	} else if (type == TYPE_IPV6 && len >= at + IPV6_BYTES) {
-		/* RFC 8200 section 3; behind extension headers there are no ports to us */
-		f.addresses = load_u64(data + at + 8) ^ load_u64(data + at + 16) * MIX_A ^
-			      load_u64(data + at + 24) ^ load_u64(data + at + 32) * MIX_B;
-		f.protocol = data[at + 6];
-		f.fragment = f.protocol == IP6_FRAGMENT;
-		l4 = at + IPV6_BYTES;
-	} else {
-		return f;
-	}
-	f.ip = true;
-	if (!f.fragment && (f.protocol == IP_TCP || f.protocol == IP_UDP) && len >= l4 + PORT_BYTES)
-		f.ports = load_u32(data + l4);
-	return f;
+	if (type == ETH_TYPE_IPV4)
+		return flow_of_ipv4(data + at, len - at);
+	return type == ETH_TYPE_IPV6 ? flow_of_ipv6(data + at, len - at) : (struct flow){0};
 }
 
 static uint32_t
@@ -119,12 +133,12 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 	/* Fragments have no ports, not even the first: all of a datagram go one way. */
 	if (f.fragment)
 		return hash_to_core(&f, cfg->cores);
-	if (!f.ip || (f.protocol != IP_TCP && f.protocol != IP_UDP))
+	if (f.protocol != IPV4_TCP && f.protocol != IPV4_UDP)
 		return here;
-	if (f.protocol == IP_UDP && f.ports != 0 && cfg->udp_first != 0 &&
+	if (f.protocol == IPV4_UDP && f.ports != 0 && cfg->udp_first != 0 &&
 	    to - cfg->udp_first < cfg->cores)
 		return to - cfg->udp_first;
-	if (f.protocol == IP_UDP && cfg->queues == cfg->cores)
+	if (f.protocol == IPV4_UDP && cfg->queues == cfg->cores)
 		return here;
 	return hash_to_core(&f, cfg->cores);
 }

@@ -1,19 +1,21 @@
 /*
  * handover.h - ports for cores that share the queues of a NIC which cannot spread flows itself.
  *
- * Between a NIC's queue and its core stands a port that looks at each frame received: what belongs
- * to another core goes to that core over a ring of frames, and a core without a queue of its own
- * sends over a ring too. Nothing above the port knows. Where flows come to the right core by
- * themselves none of this is made, and costs nothing.
+ * A port between a NIC's queue and its core reads the headers of each frame received. A frame that
+ * belongs to another core goes there over a ring; a core without a queue of its own sends over a
+ * ring too. Nothing above the port changes. Where the NIC brings flows to the right core these
+ * ports are not made, and cost nothing.
  *
- * TCP belongs to the core that a hash of both ends names, for a connection lives there alone. UDP,
- * which any core may answer, is shared out in the same way if there are fewer queues than cores,
- * and a port of udp_first + i belongs to core i. Fragments belong to the core that a hash of both
- * addresses names. All else is for the core that received it.
+ * The owner of a frame:
+ * - TCP: the core that a hash of addresses and ports names, since a connection lives on one core.
+ * - UDP to port udp_first + i: core i. Other UDP: by the same hash if there are fewer queues than
+ *   cores, else the core that received it; any core may answer it.
+ * - Fragments: the core that a hash of both addresses names.
+ * - All else, malformed packets included: the core that received it.
  *
  * Shape:  a ring for each pair of a core with a queue and a core; one more for each core without.
  *         Core i has queue i; the cores behind the last queue have none.
- * Owner:  a frame in a ring belongs to nobody but the ring; all ports below must share one pool,
+ * Owner:  a frame in a ring belongs to the ring; all ports below must share one pool,
  *         so that any of them may drop any frame.
  * Thread: each port by its own core; rings have one writer and one reader.
  * Errors: counted: HANDOVER_COUNTERS.
@@ -54,7 +56,7 @@ struct handover *handover_create(struct region *region, const struct handover_co
 struct port *handover_port(struct handover *h, uint32_t core);
 const struct counter *handover_counters(const struct handover *h, uint32_t core);
 
-/* Whose frame is it? here: the core that received it. */
+/* The owner of a frame. here: the core that received it. */
 uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
 			uint32_t here);
 

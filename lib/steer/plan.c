@@ -1,3 +1,6 @@
+/*
+ * plan.c - queues, RSS, hand-over and the order in which ways of steering are tried.
+ */
 #include "plan.h"
 #include "rules.h"
 
@@ -37,7 +40,7 @@ summary_add(struct steer_plan *plan, const char *format, ...)
 	va_end(args);
 }
 
-/* All that one step of planning looks at. */
+/* The input of each step of planning. */
 struct plan_args {
 	const struct config *cfg;
 	const struct profile *profile;
@@ -112,7 +115,7 @@ plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 	return true;
 }
 
-/* Who spreads where we do not program the port; NULL: nobody. */
+/* What spreads the flows where the port is not programmed; NULL: nothing. */
 static const char *
 spread_by(enum spread spread)
 {

@@ -14,7 +14,7 @@
 #define CLOCKOO_PLAN_H
 
 #include "config/config.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u
@@ -22,7 +22,7 @@
 #define TCP_CLASSES_MAX 256u
 #define RULES_MAX       (TCP_CLASSES_MAX + 2 * CORES_MAX + 3)
 
-/* What the port said about itself. */
+/* What the port reports of itself. */
 struct port_caps {
 	uint32_t rx_queues_max, tx_queues_max;
 	uint32_t rss_fields;    /* enum rss_kind */

@@ -1,3 +1,6 @@
+/*
+ * rules.c - rules for single flows, within the limits of the NIC's filters.
+ */
 #include "rules.h"
 #include "base/check.h"
 
@@ -98,7 +101,7 @@ bool
 rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, uint32_t first)
 {
 	const uint32_t families = limits->ipv6 ? 2 : 1;
-	/* A director with one mask for all may already look at other bits. */
+	/* A director with one mask for all rules may already match other bits. */
 	const bool mask_free = !limits->one_mask || count_of(plan, STEER_DIRECTOR) == 0;
 	const uint32_t count = plan->queues * families;
 	struct steer_rule like = {

@@ -1,3 +1,6 @@
+/*
+ * telemetry.c - registers sets of counters and sums them by symbol.
+ */
 #include "telemetry.h"
 
 #include <string.h>

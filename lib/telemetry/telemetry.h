@@ -8,7 +8,7 @@
  * Owner:  the modules own counters and names and outlive the telemetry.
  * Thread: telemetry_add at start; the rest from any one thread at a time. Reading never
  *         disturbs the writers.
- * Errors: an unknown symbol reads as 0: see telemetry_find for those who must know.
+ * Errors: an unknown symbol reads as 0: telemetry_find tells whether it exists.
  * Bounds: TELEMETRY_SETS_MAX sets.
  */
 #ifndef CLOCKOO_TELEMETRY_H

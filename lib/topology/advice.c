@@ -1,3 +1,6 @@
+/*
+ * advice.c - the list of findings: adding one, its fix, the worst of them.
+ */
 #include "advice.h"
 #include "base/check.h"
 

@@ -1,13 +1,12 @@
 /*
- * advice.h - what is wrong, or merely slow, about a machine for the appliance, with the fix.
+ * advice.h - findings about a machine: what is wrong or slow for the appliance, with the fix.
  *
- * Each rule looks at what was read and planned and says one line: good, a warning (it costs
- * speed), a failure (it will not start), or that the machine does not tell. --plan prints those
- * that are not good, doctor all of them.
+ * Each rule makes one finding from what was read and planned: ok, a warning (it costs speed), a
+ * failure (it will not start), or unknown. --plan prints warnings and failures, doctor all.
  *
  * Shape:  one entry a rule, in a fixed order. fix is a command, or what to change; empty if there
  *         is nothing to fix.
- * Thread: pure functions over what was read, but for the few files that only one rule wants.
+ * Thread: pure functions over what was read; a few rules read a file of the tree themselves.
  * Bounds: ADVICE_MAX entries, longer lines are cut.
  */
 #ifndef CLOCKOO_ADVICE_H
@@ -35,7 +34,7 @@ struct advice_list {
 	struct advice at[ADVICE_MAX];
 };
 
-/* What the rules look at. */
+/* The input of the rules. */
 struct advice_input {
 	const struct tree *tree;
 	const struct topology *topology;
@@ -69,7 +68,7 @@ enum advice_severity advice_worst(const struct advice_list *list);
 
 const char *advice_severity_name(enum advice_severity severity);
 
-/* Adds one entry. Cure may be NULL. For rules, here and of the caller's own. */
+/* Adds one entry, without a fix. For the rules here, and for rules of the caller. */
 struct advice *advice_add(struct advice_list *list, enum advice_severity severity,
 			  const char *subject, const char *words, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -1,3 +1,6 @@
+/*
+ * advice_nic.c - rules about the NIC: driver, IOMMU, node, PCIe, link, firmware.
+ */
 #include "advice.h"
 
 #include <stdio.h>
@@ -59,7 +62,8 @@ check_vfio(struct advice_list *list, const struct advice_input *c)
 	}
 }
 
-/* Who makes the CPU makes the IOMMU. AMD's is on where the BIOS has it on, Intel's only when asked.
+/* The IOMMU is the CPU vendor's. AMD's is on if the BIOS has it on, Intel's needs the kernel's
+ * option.
  */
 static void
 fix_iommu(struct advice *a, const struct advice_input *c, const char *else_words)
@@ -99,7 +103,7 @@ check_iommu(struct advice_list *list, const struct advice_input *c)
 		  "sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
 	if (unsafe[0] == 'Y' || c->nic->noiommu || strstr(c->nic->driver, "uio") != NULL) {
 		a = advice_add(list, ADVICE_WARN, "IOMMU",
-			       "off: a fault of the NIC or driver may write anywhere in memory");
+			       "off: a faulty NIC or driver can write anywhere in memory");
 		fix_iommu(a, c, "");
 		return;
 	}
@@ -121,8 +125,8 @@ check_node(struct advice_list *list, const struct advice_input *c)
 	} else {
 		a = advice_add(list, ADVICE_WARN, "NIC's NUMA node",
 			       "not reported by the BIOS; assuming node %u", c->placement->node);
-		advice_fix(a, "look up the slot's socket in the board's manual; --lcores with CPUs "
-			      "of that one");
+		advice_fix(a, "look up the slot's socket in the board's manual, and choose CPUs of "
+			      "that socket with --lcores");
 	}
 }
 
@@ -142,7 +146,7 @@ check_pcie(struct advice_list *list, const struct pci_nic *nic)
 	}
 	a = advice_add(list, ADVICE_WARN, "PCIe", "x%u at %s, but the NIC supports x%u at %s",
 		       nic->pcie_width, nic->pcie_speed, nic->pcie_width_max, nic->pcie_speed_max);
-	advice_fix(a, "move it to a slot with x%u and that speed, or reseat it",
+	advice_fix(a, "reseat the card, or move it to a slot with x%u and that speed",
 		   nic->pcie_width_max);
 }
 
@@ -154,7 +158,7 @@ check_link(struct advice_list *list, const struct pci_nic *nic)
 	switch (nic->link) {
 	case LINK_UNKNOWN:
 		advice_add(list, ADVICE_UNKNOWN, "link",
-			   "known after start-up: no kernel driver is bound to this NIC");
+			   "unknown until start: no kernel driver is bound to this NIC");
 		return;
 	case LINK_UP:
 		if (nic->link_mbps != 0)

@@ -1,3 +1,6 @@
+/*
+ * advice_speed.c - rules about what slows cores and memory.
+ */
 #include "advice.h"
 #include "number_list.h"
 
@@ -54,15 +57,16 @@ check_cores(struct advice_list *list, const struct advice_input *c)
 			       "every frame crosses the socket interconnect",
 			       l->remote, count);
 		if (l->remote < count)
-			advice_fix(a, "-t %u keeps to node %u", count - l->remote, l->node);
+			advice_fix(a, "-t %u uses CPUs of node %u only", count - l->remote,
+				   l->node);
 		else
-			advice_fix(a, "--lcores with CPUs of node %u", l->node);
+			advice_fix(a, "choose CPUs of node %u with --lcores", l->node);
 	} else if (l->sharing != 0) {
 		a = advice_add(list, ADVICE_WARN, "cores",
 			       "%u of %u workers share a physical core: each is slower than "
-			       "with one of its own",
+			       "on a core of its own",
 			       l->sharing, count);
-		advice_fix(a, "-t %u leaves every worker a core of its own",
+		advice_fix(a, "-t %u gives each worker a core of its own",
 			   c->topology->cores < count ? c->topology->cores : count / 2);
 	} else {
 		advice_add(list, ADVICE_OK, "cores",
@@ -92,9 +96,9 @@ check_isolation(struct advice_list *list, const struct advice_input *c)
 			   "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot",
 			   cpus, cpus, cpus);
 	else if (l->lcores.count > 1)
-		advice_fix(a, "-t %u leaves the kernel its core", l->lcores.count - 1);
+		advice_fix(a, "-t %u leaves a core to the kernel", l->lcores.count - 1);
 	else
-		advice_fix(a, "a machine with another core: the kernel needs one");
+		advice_fix(a, "use a machine with another core: the kernel needs one");
 }
 
 static void
@@ -108,11 +112,11 @@ check_control(struct advice_list *list, const struct advice_input *c)
 		if (t->cpu[c->placement->at[i].cpu].core != t->cpu[cpu].core)
 			continue;
 		a = advice_add(list, ADVICE_WARN, "control thread",
-			       "CPU %u, beside worker %u on its physical core", cpu, i);
+			       "CPU %u, on the physical core of worker %u", cpu, i);
 		if (c->placement->lcores.count > 1)
-			advice_fix(a, "-t %u leaves it a core", c->placement->lcores.count - 1);
+			advice_fix(a, "-t %u leaves a core to it", c->placement->lcores.count - 1);
 		else
-			advice_fix(a, "a machine with another core");
+			advice_fix(a, "use a machine with another core");
 		return;
 	}
 	if (cpu != CPU_NONE) {
@@ -125,7 +129,7 @@ check_control(struct advice_list *list, const struct advice_input *c)
 	if (c->placement->lcores.count > 1)
 		advice_fix(a, "-t %u", c->placement->lcores.count - 1);
 	else
-		advice_fix(a, "a machine with another CPU");
+		advice_fix(a, "use a machine with another CPU");
 }
 
 static void
@@ -170,8 +174,8 @@ check_idle(struct advice_list *list, const struct advice_input *c)
 	}
 	a = advice_add(
 		list, ADVICE_WARN, "C-states",
-		"the deepest has an exit latency of %u us, and lets the socket's cache and links "
-		"sleep",
+		"the deepest has an exit latency of %u us and powers down the socket's cache and "
+		"links",
 		us);
 	advice_fix(a,
 		   "for d in /sys/devices/system/cpu/cpu*/cpuidle/state*; do [ $(cat $d/latency) "

@@ -1,3 +1,6 @@
+/*
+ * advice_start.c - rules about what a start needs: hugepages, locked memory, free ports.
+ */
 #include "advice.h"
 
 #include "base/check.h"
@@ -11,7 +14,7 @@ static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 #define MB_SHIFT   20
 #define SMALL_KB   2048u
 
-/* Rounded up: what is needed is needed whole. */
+/* Rounded up. */
 static unsigned long long
 mb_of(uint64_t bytes)
 {
@@ -34,7 +37,7 @@ struct share {
 	uint64_t bytes;       /* with the frames */
 };
 
-/* Which size to reserve: what the operator said, or has already reserved, or the smaller one. */
+/* The page size to reserve: the configured one, or the one already reserved, or the smaller. */
 static const struct topology_pages *
 kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
 {
@@ -74,7 +77,7 @@ fits(const struct advice_input *c, const struct share *s)
 	return block && topology_huge_free(node) >= s->bytes;
 }
 
-/* The operator's shares, or all of it where the NIC is. */
+/* --node-memory's shares, or all on the NIC's node. */
 static struct share
 share_of(const struct advice_input *c, uint32_t n)
 {
@@ -89,7 +92,7 @@ share_of(const struct advice_input *c, uint32_t n)
 	return s;
 }
 
-/* On all nodes together: then it starts, with some of it far away. */
+/* On all nodes together: then the program starts, with some memory on remote nodes. */
 static bool
 fits_somewhere(const struct advice_input *c)
 {
@@ -120,7 +123,8 @@ report_shortage(struct advice_list *list, const struct advice_input *c, const st
 		list, elsewhere ? ADVICE_WARN : ADVICE_FAIL, "hugepages",
 		"%llu MB free on node %u, %llu MB needed%s",
 		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
-		s->node, mb_of(s->bytes), elsewhere ? "; the rest would be on another node" : "");
+		s->node, mb_of(s->bytes),
+		elsewhere ? "; the rest would come from another node" : "");
 	advice_fix(a, "%s hugepages %u %s %llu", c->nic_tool, s->node, all.size,
 		   (unsigned long long)all.pages);
 }
@@ -169,7 +173,7 @@ check_memlock(struct advice_list *list, const struct advice_input *c)
 	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 
-/* Who listens where: "  0: 0100007F:2BCB 00000000:0000 0A ...". */
+/* Listeners of the kernel: "  0: 0100007F:2BCB 00000000:0000 0A ...". */
 struct listeners {
 	uint32_t port;
 	uint32_t state; /* 0: any */
@@ -211,9 +215,8 @@ check_ports(struct advice_list *list, const struct advice_input *c)
 		return;
 	}
 	a = advice_add(list, ADVICE_WARN, "ports",
-		       "the kernel has a listener on %s port %u too: connections to the kernel's "
-		       "addresses "
-		       "reach that one",
+		       "a process of this host also listens on %s port %u: what clients send to "
+		       "the host's own addresses reaches that process",
 		       t ? "TCP" : "UDP", t ? c->config->tcp_port : c->config->udp_port);
 	advice_fix(a, "ss -lntup | grep :%u names it; systemctl disable --now memcached",
 		   t ? c->config->tcp_port : c->config->udp_port);

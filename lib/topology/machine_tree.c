@@ -1,3 +1,6 @@
+/*
+ * machine_tree.c - reads files of /sys and /proc, from a directory or a recorded text.
+ */
 #include "machine_tree.h"
 #include "recorded_tree.h"
 

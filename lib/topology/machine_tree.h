@@ -1,6 +1,5 @@
 /*
- * machine_tree.h - the files in which a machine describes itself: its own /sys and /proc, or
- * those of another one.
+ * machine_tree.h - files of /sys and /proc, of this machine or of another one.
  *
  * A tree is a directory that has sys/ and proc/ ("/" is this machine), or a text that was recorded
  * from one ("tools/nic record"), so that a plan can be made for a machine elsewhere and tests have
@@ -40,7 +39,7 @@ typedef bool tree_each_fn(void *arg, const char *words);
 
 bool tree_open(struct tree *t, const char *where, struct error *err);
 void tree_close(struct tree *t);
-/* Is it the machine we run on? Then there is more to ask than files. */
+/* Is it this machine? Then system calls can be asked too. */
 bool tree_is_live(const struct tree *t);
 
 void tree_lines(const struct tree *t, const char *path, tree_each_fn *each, void *arg);

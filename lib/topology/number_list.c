@@ -1,3 +1,6 @@
+/*
+ * number_list.c - reads and writes the kernel's lists of numbers.
+ */
 #include "number_list.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/*
+ * pci_nic.c - a NIC as sysfs describes it.
+ */
 #include "pci_nic.h"
 
 #include <stdio.h>
@@ -55,7 +58,7 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 	find_iface(nic, tree);
 	if (nic->iface[0] == '\0')
 		return;
-	/* Nobody can read it of an interface that is down. */
+	/* The kernel does not report it for an interface that is down. */
 	if (tree_number(tree, &n, "sys/class/net/%s/carrier", nic->iface))
 		nic->link = n != 0 ? LINK_UP : LINK_DOWN;
 	else
@@ -78,6 +81,19 @@ is_noiommu(const struct tree *tree, const char *group)
 	       strcmp(name, "vfio-noiommu") == 0;
 }
 
+/* "8.0 GT/s"; newer kernels write " PCIe" behind it. */
+static void
+read_speed(char speed[TOPOLOGY_NAME_BYTES], const struct tree *tree, const struct pci_nic *nic,
+	   const char *file)
+{
+	char *unit;
+
+	tree_line(tree, speed, TOPOLOGY_NAME_BYTES, PCI_DIR "/%s/%s", nic->address, file);
+	unit = strstr(speed, " PCIe");
+	if (unit != NULL)
+		*unit = '\0';
+}
+
 void
 pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 {
@@ -98,10 +114,8 @@ pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 	tree_link(tree, nic->iommu_group, sizeof nic->iommu_group, PCI_DIR "/%s/iommu_group",
 		  nic->address);
 	nic->noiommu = is_noiommu(tree, nic->iommu_group);
-	tree_line(tree, nic->pcie_speed, sizeof nic->pcie_speed, PCI_DIR "/%s/current_link_speed",
-		  nic->address);
-	tree_line(tree, nic->pcie_speed_max, sizeof nic->pcie_speed_max,
-		  PCI_DIR "/%s/max_link_speed", nic->address);
+	read_speed(nic->pcie_speed, tree, nic, "current_link_speed");
+	read_speed(nic->pcie_speed_max, tree, nic, "max_link_speed");
 	nic->pcie_width = number_of(tree, nic->address, "current_link_width");
 	nic->pcie_width_max = number_of(tree, nic->address, "max_link_width");
 	read_iface(nic, tree);

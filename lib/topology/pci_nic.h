@@ -1,9 +1,8 @@
 /*
- * pci_nic.h - what a machine says about a NIC on its PCI bus.
+ * pci_nic.h - a NIC on the PCI bus, as sysfs describes it.
  *
- * Shape:  plain data, read once from a tree. Texts are empty where the machine says nothing, as it
- *         does about link and firmware of a NIC that no driver of the kernel drives.
- * Thread: one, at start.
+ * Shape:  plain data, read once from a tree. A text is empty where the machine says nothing. Link
+ * and firmware are known only while a driver of the kernel has the NIC. Thread: one, at start.
  * Bounds: PCI_NICS_MAX NICs listed; the rest are left out.
  */
 #ifndef CLOCKOO_PCI_NIC_H
@@ -38,9 +37,9 @@ void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *addr
 /* All network controllers, by address. Returns how many. */
 uint32_t pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree);
 
-/* Can user space drive it as it is now bound? */
+/* Is it bound to a driver for user space? */
 bool pci_nic_is_bound(const struct pci_nic *nic);
-/* Does the kernel's driver stay, beside ours (mlx4, mlx5)? */
+/* Does the kernel's driver stay beside DPDK's (mlx4, mlx5)? */
 bool pci_nic_is_shared(const struct pci_nic *nic);
 
 #endif

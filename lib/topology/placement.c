@@ -1,3 +1,6 @@
+/*
+ * placement.c - chooses a CPU for each worker and for the control thread.
+ */
 #include "placement.h"
 
 #include <string.h>

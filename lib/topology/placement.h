@@ -1,12 +1,15 @@
 /*
- * placement.h - which CPU each worker runs on, which the control thread, and which node's memory
- * they use: a pure plan from a topology and a few wishes.
+ * placement.h - a CPU for each worker and for the control thread, and the NUMA node of the memory.
  *
- * A worker polls without pause, so it wants a physical core of its own, on the NIC's socket: the
- * NIC writes frames into that socket's cache. Order of choice: nodes by their distance from the
- * NIC's; on a node isolated cores first, the core of CPU 0 last (the kernel does its chores
- * there); one CPU a core. When cores run out, or with both_threads before the next node, their
- * hyper-threads. The control thread gets what is left: no worker's core, not isolated, near.
+ * A worker polls without pause, so it gets a physical core of its own on the NIC's socket: the NIC
+ * writes frames into that socket's cache. Order of choice:
+ * 1. nodes by their distance from the NIC's;
+ * 2. on a node, isolated cores first, the core of CPU 0 last (the kernel's housekeeping core);
+ * 3. one CPU a core;
+ * 4. hyper-threads once all cores are used, or with both_threads before the next node.
+ *
+ * The control thread gets a core without a worker that is not isolated, on the memory's node if
+ * there is one.
  *
  * Shape:  core i of the appliance is at[i]; lcores holds the same in EAL's form.
  * Thread: pure functions.
@@ -23,9 +26,9 @@ struct placement_request {
 	const struct lcore_set *lcores; /* the operator's choice; count 0: ours */
 	const struct cpu_list *usable;  /* what this process may run on; NULL: every CPU */
 	uint32_t control_cpu;           /* CPU_NONE: ours to choose */
-	int32_t nic_node;               /* NODE_UNKNOWN: no NIC, or it does not say */
-	bool both_threads;              /* hyper-threads of a near core before a far core */
-	bool share;                     /* more workers than CPUs: by turns on those there are */
+	int32_t nic_node;               /* NODE_UNKNOWN: no NIC, or not reported */
+	bool both_threads;              /* hyper-threads of local cores before remote cores */
+	bool share;                     /* more workers than CPUs: round robin over the CPUs */
 };
 
 struct placement_core {
@@ -38,7 +41,7 @@ struct placement_core {
 struct placement {
 	struct lcore_set lcores;
 	struct placement_core at[CORES_MAX];
-	uint32_t control_cpu; /* CPU_NONE: whatever CPU is left over by the workers at the moment */
+	uint32_t control_cpu; /* CPU_NONE: none of its own; it shares the workers' */
 	uint32_t node;        /* of the memory: the NIC's, or the first worker's */
 	uint32_t remote, sharing,
 		not_isolated; /* workers on another node; on a shared core; not isolated */

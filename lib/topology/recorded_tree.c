@@ -1,3 +1,6 @@
+/*
+ * recorded_tree.c - lines, names and links of a recorded machine.
+ */
 #include "recorded_tree.h"
 #include "number_list.h"
 
@@ -53,7 +56,7 @@ cut_braces(struct record *r)
 	r->after = part(r->path, close + 1, r->path.len);
 }
 
-/* The next line that says something; *at moves behind it. */
+/* The next line that is a record; *at moves behind it. */
 static bool
 next_record(const struct tree *t, size_t *at, struct record *r)
 {

@@ -1,3 +1,6 @@
+/*
+ * topology.c - sockets, cores, NUMA nodes, hugepages and clocks as sysfs describes them.
+ */
 #include "topology.h"
 #include "number_list.h"
 
@@ -27,7 +30,7 @@ flag_cpus(struct topology *t, const struct tree *tree, const char *path, size_t 
 			*(bool *)(void *)((char *)&t->cpu[n] + flag_at) = true;
 }
 
-/* The deepest state that nobody disabled: the kernel lists them from the shallowest on. */
+/* The deepest state that is not disabled: the kernel lists them from the shallowest on. */
 static uint32_t
 idle_us_of(const struct tree *tree, uint32_t cpu)
 {

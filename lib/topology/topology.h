@@ -3,10 +3,10 @@
  * memory, and the switches that decide how steadily its cores run.
  *
  * Shape:  plain data, read once from a tree. A physical core is named by the lowest of its CPUs.
- *         What the machine does not say is 0, or the *_UNKNOWN of its enum.
+ *         What is not reported is 0, or the *_UNKNOWN of its enum.
  * Units:  bytes; microseconds (*_us); hugepages in kB, as the kernel names them.
  * Thread: one, at start.
- * Errors: none: a machine that says nothing has one node and no CPUs.
+ * Errors: none: a tree without files gives one node and no CPUs.
  * Bounds: LCORE_ID_END CPUs (more are counted, not used), NODES_MAX nodes.
  */
 #ifndef CLOCKOO_TOPOLOGY_H
@@ -35,7 +35,7 @@ struct topology_cpu {
 	uint32_t socket;
 	uint32_t node;
 	uint32_t idle_us;                   /* to leave its deepest idle state that is allowed */
-	char governor[TOPOLOGY_NAME_BYTES]; /* empty: nobody scales its clock */
+	char governor[TOPOLOGY_NAME_BYTES]; /* empty: its clock is not scaled */
 };
 
 struct topology_pages {

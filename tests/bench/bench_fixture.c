@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <x86intrin.h>
 
-/* As app/sizes.c has them for one core. */
+/* As app/clockoo/sizes.c has them for one core. */
 #define CONNS           256u
 #define CHUNKS          4096u
 #define RX_FRAMES       1024u

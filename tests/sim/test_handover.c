@@ -26,6 +26,8 @@
 #define TCP       6u
 #define UDP       17u
 #define ICMP      1u
+#define FRAGMENT  44u
+#define OPTIONS   60u
 
 static const struct {
 	uint32_t cores, queues;
@@ -327,6 +329,7 @@ write_frame(uint8_t frame[SHORT], uint32_t type, uint8_t protocol, bool tagged, 
 	put16(at, type);
 	at += 2;
 	at[0] = 0x45;
+	put16(at + 2, (uint32_t)(frame + SHORT - at));
 	put16(at + 6, fragment ? 0x2000 : 0);
 	at[9] = protocol;
 	memcpy(at + 12, "\x0a\x00\x00\x02\x0a\x00\x00\x01", 8);
@@ -362,27 +365,71 @@ udp_ports_of_cores_go_to_their_core(void **state)
 	check_eq(owner(&all, 0x0800, UDP, false, false, 40000u << 16 | 11215), 1);
 }
 
+#define IP6_AT 14u /* of the IPv6 header in a frame */
+#define L4_AT  (IP6_AT + 40 + 8)
+
+/* TCP behind one extension header of eight bytes: a fragment header with that offset field, or
+ * destination options. */
+static void
+write_frame6(uint8_t frame[SHORT + 8], uint8_t extension, uint32_t offset, uint32_t ports)
+{
+	memset(frame, 0, SHORT + 8);
+	put16(frame + 12, 0x86dd);
+	frame[IP6_AT] = 0x60;
+	put16(frame + IP6_AT + 4, SHORT + 8 - IP6_AT - 40);
+	frame[IP6_AT + 6] = extension;
+	memcpy(frame + IP6_AT + 8, "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\2", 16);
+	memcpy(frame + IP6_AT + 24, "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+	frame[IP6_AT + 40] = TCP;
+	put16(frame + IP6_AT + 42, offset);
+	put16(frame + L4_AT, ports >> 16);
+	put16(frame + L4_AT + 2, ports);
+}
+
 /* Whichever core received it and whatever stands where ports would be. */
 static void
 fragments_of_a_datagram_go_one_way(void **state)
 {
 	const struct handover_config cfg = {.cores = 4, .queues = 4, .udp_first = 11211};
-	uint8_t frame[SHORT];
+	uint8_t frame[SHORT + 8];
 	uint32_t to;
 
 	for (uint32_t v6 = 0; v6 < 2; v6++) {
-		write_frame(frame, 0x0800, UDP, false, true, 40000u << 16 | 11213);
-		if (v6 != 0) {
-			put16(frame + 12, 0x86dd);
-			frame[14 + 6] = 44;
-		}
-		to = handover_owner(&cfg, frame, SHORT, 0);
+		if (v6 != 0)
+			write_frame6(frame, FRAGMENT, 1, 40000u << 16 | 11213);
+		else
+			write_frame(frame, 0x0800, UDP, false, true, 40000u << 16 | 11213);
+		to = handover_owner(&cfg, frame, sizeof frame, 0);
 		for (uint32_t here = 0; here < cfg.cores; here++)
 			for (uint32_t ports = 0; ports < 16; ports++) {
-				put16(frame + (v6 != 0 ? 56 : 36), 11211 + ports);
-				check_eq(handover_owner(&cfg, frame, SHORT, here), to);
+				put16(frame + (v6 != 0 ? L4_AT + 2 : 36), 11211 + ports);
+				check_eq(handover_owner(&cfg, frame, sizeof frame, here), to);
 			}
 	}
+}
+
+/* A packet in one fragment (RFC 6946) and one with options are whole: their ports count. */
+static void
+a_whole_packet_goes_by_its_ports_behind_any_header(void **state)
+{
+	const struct handover_config cfg = {.cores = 4, .queues = 4};
+	uint8_t plain[SHORT + 8], atomic[SHORT + 8], options[SHORT + 8];
+	uint32_t met = 0;
+
+	for (uint32_t port = 40000; port < 40064; port++) {
+		const uint32_t ports = port << 16 | 11211;
+		uint32_t to;
+
+		write_frame6(plain, TCP, 0, ports);
+		memmove(plain + L4_AT - 8, plain + L4_AT, 4);
+		to = handover_owner(&cfg, plain, sizeof plain, 0);
+		write_frame6(atomic, FRAGMENT, 0, ports);
+		check_eq(handover_owner(&cfg, atomic, sizeof atomic, 0), to);
+		write_frame6(options, OPTIONS, 0, ports);
+		check_eq(handover_owner(&cfg, options, sizeof options, 0), to);
+		met |= 1u << to;
+	}
+	check_eq(met, 0xf);
 }
 
 static void
@@ -462,6 +509,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp_ports_of_cores_go_to_their_core),
 		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
+		cmocka_unit_test(a_whole_packet_goes_by_its_ports_behind_any_header),
 		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
 		cmocka_unit_test(flows_are_shared_out_evenly),
 		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),

@@ -6,7 +6,7 @@
  */
 #include "base/check.h"
 #include "config/config_file.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "fuzz_target.h"
 
 #include <string.h>

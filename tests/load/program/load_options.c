@@ -327,6 +327,12 @@ by_letter(char letter)
 	return port_row(option_by_letter(letter));
 }
 
+static void
+unknown(const char *name, size_t len, struct error *err)
+{
+	error_set(err, "--%.*s: unknown option; --help lists all", (int)len, name);
+}
+
 struct targets {
 	struct load_options *own;
 	struct config *port;
@@ -353,7 +359,9 @@ load_options_parse(struct load_options *o, struct config *cfg, int argc, char *c
 		   struct error *err)
 {
 	struct targets targets = {o, cfg};
-	const struct option_reader reader = {argc, argv, by_name, by_letter, apply, &targets};
+	const struct option_reader reader = {
+		argc, argv, by_name, by_letter, unknown, apply, &targets,
+	};
 	enum config_action action;
 
 	defaults(o, cfg);

@@ -6,17 +6,14 @@
 #include "dpdk/lcore_run.h"
 #include "load_coordinator.h"
 #include "stack/neigh_table.h"
+#include "stack_sizes.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 
-#define CHUNKS_MIN    4096u
-#define CHUNKS_MAX    65536u
 #define RX_FRAMES_UDP 512u
 #define RX_FRAMES_TCP 8192u
-#define KEEPALIVE_NS  (7200ull * 1000000000u)
-#define PAGE_BYTES    4096u
 #define BURST_MIN     8u
 /* Of UDP; the others if the server's is among them. */
 #define LOCAL_PORT   40000u
@@ -64,9 +61,7 @@ stack_config_of(const struct load_program *p)
 		.udp_port = tcp ? 0 : local_port(&p->options),
 		.udp_ports = tcp ? 0 : (uint16_t)p->options.udp_ports,
 		.conns_max = tcp ? p->conns_of_core : 1,
-		.chunks = chunks < CHUNKS_MIN   ? CHUNKS_MIN
-			  : chunks > CHUNKS_MAX ? CHUNKS_MAX
-						: (uint32_t)chunks,
+		.chunks = clamp(chunks, CHUNKS_MIN, CHUNKS_MAX),
 		.rx_frames_max = tcp ? RX_FRAMES_TCP : RX_FRAMES_UDP,
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.timestamps = !p->options.no_timestamps,

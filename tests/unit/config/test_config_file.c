@@ -8,7 +8,7 @@
 #include "broken_files.h"
 #include "config/config_file.h"
 #include "config/nearest.h"
-#include "config/profile.h"
+#include "profile/profile.h"
 #include "config/yaml_keys.h"
 
 #include <stdlib.h>

@@ -1,0 +1,230 @@
+/*
+ * appliance.c - builds every part of the program in order, runs the cores, and undoes it in
+ * reverse.
+ */
+#include "appliance.h"
+#include "control.h"
+#include "dpdk/eal.h"
+#include "dpdk/lcore_run.h"
+#include "policy.h"
+#include "sizes.h"
+#include "stack/neigh_table.h"
+#include "stack/conn_sources.h"
+#include "stack/pmtu_reports.h"
+#include "version.h"
+#include "worker.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* The version that clients get: its first number is memcached's. libmemcached takes a major version
+ * of 0 for no version at all, and others ask for one that has meta commands. */
+#define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
+
+/* Everything that can be refused without asking DPDK. */
+static bool
+prepare(struct appliance *a, struct error *err)
+{
+	struct secrets secrets;
+
+	if (!nic_prepare(&a->nic, &a->config, err))
+		return config_error_permanent(&a->source, err);
+	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
+		return error_set(err, "no random numbers from the kernel");
+	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
+	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, err);
+}
+
+static void
+register_counters(struct appliance *a, uint32_t core)
+{
+	const struct core *c = &a->cores[core];
+	const struct telemetry_set sets[] = {
+		{core, STACK_COUNTER_COUNT, stack_counter_names, stack_counters(c->stack)},
+		{core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)},
+		{core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)},
+		{core, CORE_COUNTER_COUNT, core_counter_names, c->counters},
+		{core, PORT_COUNTER_COUNT, port_counter_names, a->nic.device.ports[core].counters},
+	};
+
+	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	if (a->nic.handover != NULL)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){
+					     core, HANDOVER_COUNTER_COUNT, handover_counter_names,
+					     handover_counters(a->nic.handover, core)}));
+}
+
+static int64_t
+wall_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The same moment for all cores: a second begins for all of them at once. */
+struct start {
+	uint64_t ns;
+	int64_t unix_ns;
+};
+
+static void
+build_core(struct appliance *a, uint32_t i, struct region *region, const struct start *start)
+{
+	struct serve_config serve_cfg = a->sizes.serve;
+	struct port *port = nic_port(&a->nic, i);
+	struct stack *stack = stack_create(region, &a->sizes.stack, port, a->neigh);
+	struct serve *serve;
+
+	serve_cfg.core = i;
+	serve = serve_create(region, &serve_cfg, a->shared, stack);
+	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
+		  start->unix_ns);
+	a->workers[i] = (struct worker){
+		.core = &a->cores[i],
+		.port = &a->nic.device.ports[i],
+		.clock = &a->nic.clock,
+		.stop = &a->stop,
+		.yield = a->config.yield,
+		/* No queue wakes a core whose frames arrive at another core. */
+		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
+		.forwards_frames = a->nic.handover != NULL && i < a->nic.plan.queues,
+	};
+	register_counters(a, i);
+}
+
+static bool
+build(struct appliance *a, struct error *err)
+{
+	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
+	struct region region = {0};
+
+	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
+			      (int)a->nic.machine.placement.node, err))
+		return false;
+	region.base = a->block.base;
+	region.size = a->block.bytes;
+	a->neigh = neigh_table_create(&region);
+	if (a->config.conns_per_source != 0)
+		a->sizes.stack.sources =
+			conn_sources_create(&region, a->config.conns_max,
+					    a->config.conns_per_source, a->sizes.stack.seed);
+	if (a->config.cores > 1)
+		a->sizes.stack.pmtu_reports = pmtu_reports_create(&region);
+	a->store = store_create(&region, &a->sizes.store);
+	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
+	policy_set(a);
+	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		build_core(a, i, &region, &start);
+	return true;
+}
+
+static void
+print_memory(const struct appliance *a)
+{
+	const struct sizes *z = &a->sizes;
+
+	fprintf(stderr, "clockoo: %s; rings of %u and %u\n", a->nic.plan.words,
+		a->nic.device.rx_ring, a->nic.device.tx_ring);
+	fprintf(stderr,
+		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB per core, frames "
+		"%llu "
+		"MB\n",
+		z->store_bytes >> 20, z->stack_bytes >> 10, z->serve_bytes >> 10,
+		(unsigned long long)(z->pool_bytes >> 20));
+}
+
+bool
+appliance_start(struct appliance *a, struct error *err)
+{
+	err->text[0] = '\0';
+	control_block_signals();
+	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
+	if (!prepare(a, err) || !nic_start(&a->nic, &a->config, a->sizes.frames, err))
+		return false;
+	if (!build(a, err)) {
+		nic_stop(&a->nic);
+		return false;
+	}
+	nic_warn(&a->nic, "clockoo");
+	if (a->config.verbosity > 0)
+		print_memory(a);
+	return true;
+}
+
+/* " tcp 10.99.0.1:11211", " tcp [2001:db8::1]:11211" */
+static void
+print_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
+{
+	const bool v4 = ip_addr_is_v4(ip);
+	char text[IP_ADDR_TEXT_MAX + 1];
+
+	if (port == 0 || ip_addr_is_zero(ip))
+		return;
+	*ip_addr_text(text, ip) = '\0';
+	printf(" %s %s%s%s:%u", protocol, v4 ? "" : "[", text, v4 ? "" : "]", port);
+}
+
+static void
+print_ready(const struct appliance *a)
+{
+	const struct config *c = &a->config;
+	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
+	/* --iface has a meaning only for a port of the kernel. */
+	const char *const iface = profile_has_iface(&a->nic.profile) ? c->iface : "";
+
+	printf("clockoo %s ready:", CLOCKOO_VERSION);
+	print_address("tcp", &ip4, c->tcp_port);
+	print_address("udp", &ip4, c->udp_port);
+	print_address("tcp", &c->ipv6, c->tcp_port);
+	print_address("udp", &c->ipv6, c->udp_port);
+	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
+	       c->port,
+	       c->pci[0] != '\0'  ? " at "
+	       : iface[0] != '\0' ? " on "
+				  : "",
+	       c->pci[0] != '\0' ? c->pci : iface);
+	fflush(stdout);
+}
+
+bool
+appliance_run(struct appliance *a, struct error *err)
+{
+	void *args[CORES_MAX];
+	pthread_t control;
+
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		args[i] = &a->workers[i];
+	if (!control_start(&control, a, err))
+		return false;
+	print_ready(a);
+	background_ready(&a->background, &a->config);
+	notify_send(&a->notify, "READY=1");
+	if (!lcores_run(&a->config.lcores, worker_run, args, err))
+		return false;
+	pthread_join(control, NULL);
+	return true;
+}
+
+static bool
+print_counter(void *arg, const struct counter_name *name, uint64_t value)
+{
+	(void)arg;
+	fprintf(stderr, "clockoo: %s %llu (%s)\n", name->symbol, (unsigned long long)value,
+		name->words);
+	return true;
+}
+
+void
+appliance_stop(struct appliance *a)
+{
+	if (a->config.verbosity > 0)
+		telemetry_each(&a->telemetry, print_counter, NULL);
+	nic_stop(&a->nic);
+	huge_block_free(&a->block);
+}

@@ -1,0 +1,224 @@
+/*
+ * control.c - the control thread: signals, requests of clients, reload, link, clock, --live,
+ * watchdog.
+ */
+#include "control.h"
+#include "checksum_watch.h"
+#include "live.h"
+#include "reload.h"
+#include "serve/serve_policy.h"
+#include "stack/neigh_table.h"
+#include "watchdog.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ll
+#define US_PER_S 1000000ull
+#define TICK_NS  (NS_PER_S / 10) /* how soon a client's shutdown is seen */
+#define TICKS_S  10u             /* in a second */
+
+/* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
+static sigset_t
+our_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void
+control_block_signals(void)
+{
+	sigset_t set = our_signals();
+
+	sigaddset(&set, SIGPIPE); /* a reader of --live that goes away must not stop a cache */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static int64_t
+monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* The signal that came before due_ns, or 0. */
+static int
+wait_for_signal(int64_t due_ns)
+{
+	const sigset_t set = our_signals();
+	int64_t left_ns;
+
+	while ((left_ns = due_ns - monotonic_ns()) > 0) {
+		const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+		const int number = sigtimedwait(&set, NULL, &t);
+
+		if (number > 0)
+			return number;
+		if (errno == EAGAIN)
+			break;
+	}
+	return 0;
+}
+
+static uint64_t
+microseconds(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * US_PER_S + (uint64_t)t.tv_usec;
+}
+
+/* Behind a link that was down there may be another switch, which knows nothing of us. */
+static void
+watch_link(struct appliance *a, bool *was_up)
+{
+	const bool up = device_link_up_mt(&a->nic.device);
+
+	if (up != *was_up)
+		fprintf(stderr, "clockoo: --port %s: the link is %s\n", a->config.port,
+			up ? "up again: our addresses are announced" : "down");
+	if (up && !*was_up)
+		neigh_announce_mt(a->neigh);
+	*was_up = up;
+}
+
+static void
+warn_bad_checksums(struct appliance *a, struct checksum_watch *w)
+{
+	const uint64_t dropped = checksum_watch_check(w, &a->telemetry);
+
+	if (dropped != 0)
+		fprintf(stderr,
+			"clockoo: %llu frames dropped, their TCP or UDP checksum is wrong: if the "
+			"client is at the other end of a veth or tap: ethtool -K IFACE tx off, "
+			"there\n",
+			(unsigned long long)dropped);
+}
+
+static void
+each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
+	warn_bad_checksums(a, sums);
+	if (a->config.live)
+		live_print(live, a);
+}
+
+/* The manager ends a process of which it hears nothing; the journal has the reason then. */
+static void
+notify_watchdog(const struct appliance *a, struct watchdog *w)
+{
+	uint32_t core = 0;
+
+	switch (watchdog_check(w, &a->telemetry, (uint64_t)monotonic_ns(), &core)) {
+	case WATCHDOG_NOT_DUE:
+		break;
+	case WATCHDOG_ALIVE:
+		notify_send(&a->notify, "WATCHDOG=1");
+		break;
+	case WATCHDOG_STUCK:
+		fprintf(stderr,
+			"clockoo: core %u is stuck: no watchdog notification is sent "
+			"to the service manager\n",
+			core);
+		break;
+	}
+}
+
+static void
+reload(struct appliance *a, bool *reloading)
+{
+	notify_reloading(&a->notify, (uint64_t)monotonic_ns());
+	reload_all(a);
+	*reloading = true;
+}
+
+/* A reload ends when the cores can have its users: some may not have seen the last ones yet. */
+static void
+apply_users(struct appliance *a, bool *reloading)
+{
+	users_apply(&a->users, a->shared);
+	if (*reloading && !a->users.pending) {
+		notify_send(&a->notify, "READY=1");
+		*reloading = false;
+	}
+}
+
+static bool
+is_stop_requested(const struct appliance *a, int signal_number)
+{
+	return (signal_number != 0 && signal_number != SIGHUP) ||
+	       serve_stop_requested_mt(a->shared) != SERVE_RUN;
+}
+
+/* Threads inherit the main thread's CPU, where a core never lets go. */
+static void
+pin_control_thread(const struct appliance *a)
+{
+	const uint32_t cpu = a->nic.machine.placement.control_cpu;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	if (cpu != CPU_NONE)
+		CPU_SET(cpu, &one);
+	if (cpu == CPU_NONE || pthread_setaffinity_np(pthread_self(), sizeof one, &one) != 0)
+		pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
+}
+
+static void *
+control_run(void *arg)
+{
+	struct appliance *a = arg;
+	struct checksum_watch sums = {0};
+	struct live live;
+	struct watchdog watchdog;
+	int64_t due_ns = monotonic_ns();
+	uint32_t ticks = 0;
+	bool reloading = false, link_up = true;
+
+	pin_control_thread(a);
+	live_init(&live, a);
+	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
+	for (;;) {
+		const int number = wait_for_signal(due_ns + TICK_NS);
+
+		if (is_stop_requested(a, number))
+			break;
+		if (number == SIGHUP)
+			reload(a, &reloading);
+		apply_users(a, &reloading);
+		if (number != 0)
+			continue;
+		due_ns += TICK_NS;
+		if (++ticks % TICKS_S == 0) {
+			tsc_clock_correct(&a->nic.clock);
+			each_second(a, &live, &sums);
+			watch_link(a, &link_up);
+		}
+		notify_watchdog(a, &watchdog);
+	}
+	notify_send(&a->notify, "STOPPING=1");
+	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
+	return NULL;
+}
+
+bool
+control_start(pthread_t *thread, struct appliance *a, struct error *err)
+{
+	const int rc = pthread_create(thread, NULL, control_run, a);
+
+	return rc == 0 || error_set(err, "cannot start the control thread: %s", strerror(rc));
+}

@@ -1,0 +1,157 @@
+/*
+ * doctor.c - `clockoo doctor`: the findings of a dry run and of the running machine as a table.
+ */
+#include "file_check.h"
+#include "plan_print.h"
+#include "dry_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A VFIO group has one owner at a time: opening its file fails while it is in use. */
+static void
+check_vfio_group(struct dry_run *p)
+{
+	const struct pci_nic *nic = &p->machine.nic;
+	char path[128];
+	struct advice *a;
+	int fd;
+
+	if (!tree_is_live(&p->machine.tree) || nic->iommu_group[0] == '\0' ||
+	    strcmp(nic->driver, "vfio-pci") != 0)
+		return;
+	snprintf(path, sizeof path, "/dev/vfio/%s%s", nic->noiommu ? "noiommu-" : "",
+		 nic->iommu_group);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+		advice_add(&p->advice, ADVICE_OK, "VFIO group", "not in use");
+	} else if (errno == EBUSY) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "VFIO group", "in use by another program");
+		advice_fix(a, "fuser -v %s names it", path);
+	} else {
+		a = advice_add(&p->advice, ADVICE_FAIL, "VFIO group", "cannot open %s: %s", path,
+			       strerror(errno));
+		advice_fix(a, "run as root, or: chown clockoo %s", path);
+	}
+}
+
+/* What else a start would refuse: a missing interface or file of users. Neither is known of another
+ * machine. */
+static void
+check_port(struct dry_run *p, const struct config *cfg)
+{
+	struct advice *a;
+	struct host host;
+	struct error err;
+
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	host_probe(&host, cfg);
+	if (!file_check_complete(cfg, &err)) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "configuration", "%s", err.text);
+		advice_fix(a, "set what is missing, as an option or in the configuration file");
+	} else if (!(p->profile.needs & NEED_IFACE)) {
+		return;
+	} else if (host.iface == PRESENCE_READY) {
+		advice_add(&p->advice, ADVICE_OK, "interface", "%s is up", cfg->iface);
+	} else if (host.iface == PRESENCE_DOWN) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "%s is down", cfg->iface);
+		advice_fix(a, "ip link set %s up", cfg->iface);
+	} else {
+		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "there is no %s", cfg->iface);
+		advice_fix(a, "ip link lists the interfaces");
+	}
+}
+
+static void
+print_table(const struct advice_list *list, FILE *out)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct advice *a = &list->at[i];
+
+		fprintf(out, "%-4s  %-15s  %s\n", advice_severity_name(a->severity), a->subject,
+			a->words);
+		if (a->severity >= ADVICE_WARN)
+			fprintf(out, "      %-15s  -> %s\n", "", a->fix);
+	}
+}
+
+static uint32_t
+cpu_count(const struct config *cfg)
+{
+	struct machine machine;
+	struct error err;
+	uint32_t cpus;
+
+	if (!machine_read(&machine, cfg, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", &err))
+		return 0;
+	cpus = machine.topology.cpus;
+	machine_close(&machine);
+	return cpus;
+}
+
+/* Where more is asked than there is, the rest of the machine can be judged all the same: for as
+ * many workers as it has CPUs for, or one. Then *err says what was too much, else it is empty. */
+static bool
+dry_run_with_fallback(struct dry_run *p, struct config *cfg, struct error *err)
+{
+	const uint32_t asked = cfg->cores, there = cpu_count(cfg);
+	const uint32_t fewer[] = {asked < there ? asked : there, 1};
+	const struct config as_configured = *cfg;
+
+	err->text[0] = '\0';
+	if (dry_run_make(p, cfg, err))
+		return true;
+	for (uint32_t i = 0; i < sizeof fewer / sizeof fewer[0] && there != 0; i++) {
+		struct error again;
+
+		*cfg = as_configured;
+		cfg->cores = cfg->queues = fewer[i];
+		cfg->lcores.count = 0;
+		cfg->control_cpu = CONFIG_NO_CPU;
+		if (dry_run_make(p, cfg, &again))
+			return true;
+	}
+	return false;
+}
+
+static void
+count(const struct advice_list *list, uint32_t counts[ADVICE_FAIL + 1])
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		counts[list->at[i].severity]++;
+}
+
+int
+doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct error *err)
+{
+	static const int statuses[] = {
+		[ADVICE_UNKNOWN] = 0, [ADVICE_OK] = 0, [ADVICE_WARN] = 1, [ADVICE_FAIL] = 2};
+	struct advice_list first = {0};
+	struct dry_run p;
+	uint32_t counts[ADVICE_FAIL + 1] = {0};
+	int status;
+
+	if (!dry_run_with_fallback(&p, cfg, err))
+		return -1;
+	if (err->text[0] != '\0') {
+		config_error_locate(src, err);
+		advice_fix(advice_add(&first, ADVICE_FAIL, "configuration", "%s", err->text),
+			   "change that; what follows is checked for -t %u", cfg->cores);
+	}
+	check_vfio_group(&p);
+	check_port(&p, cfg);
+	print_table(&first, out);
+	print_table(&p.advice, out);
+	count(&first, counts);
+	count(&p.advice, counts);
+	fprintf(out, "%u ok, %u warning%s, %u failure%s, %u unknown\n", counts[ADVICE_OK],
+		counts[ADVICE_WARN], counts[ADVICE_WARN] == 1 ? "" : "s", counts[ADVICE_FAIL],
+		counts[ADVICE_FAIL] == 1 ? "" : "s", counts[ADVICE_UNKNOWN]);
+	dry_run_close(&p);
+	status = statuses[advice_worst(&p.advice)];
+	return first.count != 0 ? statuses[ADVICE_FAIL] : status;
+}

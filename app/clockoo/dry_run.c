@@ -1,0 +1,82 @@
+/*
+ * dry_run.c - profile, machine, plan and sizes as a start would compute them, and the advice on
+ * them.
+ */
+#include "dry_run.h"
+#include "firmware.h"
+#include "nic_profile.h"
+#include "paths.h"
+#include "sizes.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* On the machine we are on, what we may use; of another one, everything. */
+static bool
+place_workers(struct dry_run *p, struct config *cfg, struct error *err)
+{
+	struct host host;
+
+	if (!tree_is_live(&p->machine.tree))
+		return machine_place(&p->machine, cfg, NULL, err);
+	host_probe(&host, cfg);
+	machine_add_isolated(&p->machine, &host.cpus);
+	firmware_ask(&p->machine.nic);
+	return machine_place(&p->machine, cfg, &host.cpus, err);
+}
+
+static void
+collect_advice(struct dry_run *p, const struct config *cfg)
+{
+	const struct advice_input c = {
+		.tree = &p->machine.tree,
+		.topology = &p->machine.topology,
+		.placement = &p->machine.placement,
+		.nic = cfg->pci[0] != '\0' ? &p->machine.nic : NULL,
+		.config = cfg,
+		.block_bytes = p->sizes.block_bytes,
+		.pool_bytes = p->sizes.pool_bytes + nic_ring_bytes(&p->steer, cfg) +
+			      ((uint64_t)EAL_MB << 20),
+		.nic_tool = paths_nic_tool(),
+		.root = !tree_is_live(&p->machine.tree) || geteuid() == 0,
+	};
+
+	p->advice.count = 0;
+	advice_nic(&p->advice, &c);
+	advice_start(&p->advice, &c);
+	advice_speed(&p->advice, &c);
+}
+
+static bool
+run(struct dry_run *p, struct config *cfg, struct error *err)
+{
+	const struct secrets none = {0};
+	struct port_caps expected;
+
+	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err))
+		return false;
+	steer_caps_max(&p->profile, &expected);
+	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))
+		return false;
+	sizes_compute(&p->sizes, cfg, &p->profile, &none);
+	collect_advice(p, cfg);
+	return true;
+}
+
+bool
+dry_run_make(struct dry_run *p, struct config *cfg, struct error *err)
+{
+	memset(p, 0, sizeof *p);
+	if (!machine_read(&p->machine, cfg, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", err))
+		return false;
+	if (run(p, cfg, err))
+		return true;
+	dry_run_close(p);
+	return false;
+}
+
+void
+dry_run_close(struct dry_run *p)
+{
+	machine_close(&p->machine);
+}

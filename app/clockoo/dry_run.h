@@ -1,0 +1,26 @@
+/*
+ * dry_run.h - a start without its effects: profile, placement, plan, sizes and advice, as --plan
+ * and doctor print them.
+ *
+ * Owner:  the caller, from dry_run_make to dry_run_close.
+ * Thread: main.
+ * Errors: struct error; on false nothing is left open.
+ */
+#ifndef CLOCKOO_DRY_RUN_H
+#define CLOCKOO_DRY_RUN_H
+
+#include "appliance.h"
+#include "topology/advice.h"
+
+struct dry_run {
+	struct machine machine;
+	struct profile profile;
+	struct steer_plan steer;
+	struct sizes sizes;
+	struct advice_list advice;
+};
+
+bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);
+void dry_run_close(struct dry_run *p);
+
+#endif

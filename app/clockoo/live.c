@@ -1,0 +1,94 @@
+/*
+ * live.c - the line of --live: differences of counters over the last second, and totals.
+ */
+#include "live.h"
+
+#include <stdio.h>
+
+#define LINE_BYTES  1024u
+#define SHARE_BYTES 8u
+#define NS_PER_S    1e9
+
+/* Which counters make up a figure. */
+static const struct {
+	enum live_figure figure;
+	const char *symbol;
+} parts[] = {
+	{LIVE_GET, "CMD_GET"},       {LIVE_SET, "CMD_SET"},       {LIVE_OTHER, "CMD_FLUSH"},
+	{LIVE_OTHER, "CMD_TOUCH"},   {LIVE_OTHER, "DELETE_HITS"}, {LIVE_OTHER, "DELETE_MISSES"},
+	{LIVE_OTHER, "INCR_HITS"},   {LIVE_OTHER, "INCR_MISSES"}, {LIVE_OTHER, "DECR_HITS"},
+	{LIVE_OTHER, "DECR_MISSES"}, {LIVE_HITS, "GET_HITS"},     {LIVE_MISSES, "GET_MISSES"},
+};
+
+static void
+count(const struct appliance *a, uint64_t now[LIVE_FIGURES])
+{
+	for (uint32_t i = 0; i < LIVE_FIGURES; i++)
+		now[i] = 0;
+	for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		now[parts[i].figure] +=
+			telemetry_sum(&a->telemetry, parts[i].symbol, TELEMETRY_ALL_CORES);
+}
+
+/* The share of the last second this core had work, in percent. */
+static uint32_t
+busy_percent(struct live *live, const struct appliance *a, uint32_t core)
+{
+	const uint64_t busy = telemetry_sum(&a->telemetry, "CORE_BUSY_NS", core);
+	const uint64_t total = telemetry_sum(&a->telemetry, "CORE_TOTAL_NS", core);
+	const uint64_t spent = total - live->total_ns[core];
+	const uint64_t percent = spent == 0 ? 0 : (busy - live->busy_ns[core]) * 100 / spent;
+
+	live->busy_ns[core] = busy;
+	live->total_ns[core] = total;
+	return (uint32_t)percent;
+}
+
+/* Of keys looked for; without any there is no share. */
+static const char *
+hit_rate(char text[SHARE_BYTES], uint64_t hits, uint64_t misses)
+{
+	if (hits + misses == 0)
+		return "-";
+	snprintf(text, SHARE_BYTES, "%.1f%%", 100.0 * (double)hits / (double)(hits + misses));
+	return text;
+}
+
+void
+live_init(struct live *live, const struct appliance *a)
+{
+	*live = (struct live){.last_ns = tsc_clock_ns(&a->nic.clock)};
+}
+
+void
+live_print(struct live *live, const struct appliance *a)
+{
+	const uint64_t now_ns = tsc_clock_ns(&a->nic.clock);
+	const double seconds = (double)(now_ns - live->last_ns) / NS_PER_S;
+	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES];
+	struct store_usage use;
+	char line[LINE_BYTES], share[SHARE_BYTES];
+	size_t n;
+
+	count(a, now);
+	for (uint32_t i = 0; i < LIVE_FIGURES; i++) {
+		per_s[i] = (uint64_t)((double)(now[i] - live->last[i]) / seconds + 0.5);
+		live->last[i] = now[i];
+	}
+	live->last_ns = now_ns;
+	store_usage_mt(a->store, &use);
+	n = (size_t)snprintf(line, sizeof line, "get/s %llu set/s %llu other/s %llu hit %s busy",
+			     (unsigned long long)per_s[LIVE_GET],
+			     (unsigned long long)per_s[LIVE_SET],
+			     (unsigned long long)per_s[LIVE_OTHER],
+			     hit_rate(share, per_s[LIVE_HITS], per_s[LIVE_MISSES]));
+	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
+		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
+	if (n < sizeof line)
+		snprintf(line + n, sizeof line - n,
+			 " | items %llu memory %.1f of %u MB missed %llu",
+			 (unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
+			 a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
+	puts(line);
+	fflush(stdout);
+}

@@ -1,0 +1,183 @@
+/*
+ * Clockoo: read the options, build the appliance, run it until a signal, drain, stop.
+ *
+ * Errors: one line on stderr and memcached's exit code for it, 78 for a wrong configuration file,
+ *         1 for all else. On stdout: the ready line and --live lines.
+ */
+#include "appliance.h"
+#include "file_check.h"
+#include "paths.h"
+#include "plan_print.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* Read unless --config names another: Debian's place for configuration. */
+#define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
+/* doctor could not even look: as if it had found a failure. */
+#define DOCTOR_FAILED 2
+
+static int
+refuse(const struct appliance *a, struct error *err)
+{
+	config_error_locate(&a->source, err);
+	fprintf(stderr, "clockoo: %s\n", err->text);
+	return (int)err->code;
+}
+
+/* The same for what the next start would say again. */
+static int
+refuse_permanently(const struct appliance *a, struct error *err)
+{
+	config_error_permanent(&a->source, err);
+	return refuse(a, err);
+}
+
+/* memcached's -r. A no of the kernel is a warning, as there. */
+static void
+raise_core_limit(const struct config *c)
+{
+	struct rlimit core;
+
+	if (!c->coredumps)
+		return;
+	getrlimit(RLIMIT_CORE, &core);
+	core.rlim_cur = core.rlim_max;
+	if (setrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_max == 0)
+		fprintf(stderr,
+			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
+}
+
+/* memcached's -k, a no is a warning too. Only when all memory is taken: what is locked before
+ * counts against the limit piece by piece, and the piece that is refused may be anybody's. */
+static void
+lock_memory(const struct config *c)
+{
+	struct rlimit may;
+
+	if (!c->lock_memory || !c->no_huge)
+		return;
+	getrlimit(RLIMIT_MEMLOCK, &may);
+	may.rlim_cur = may.rlim_max;
+	setrlimit(RLIMIT_MEMLOCK, &may);
+	if (mlockall(MCL_CURRENT) != 0)
+		fprintf(stderr,
+			"clockoo: warning: --lock-memory: not locked, the limit is %llu MB: ulimit "
+			"-l unlimited; for a service, LimitMEMLOCK=infinity\n",
+			(unsigned long long)(may.rlim_max >> 20));
+}
+
+static int
+serve_until_stopped(struct appliance *a)
+{
+	struct error err;
+
+	if (!appliance_start(a, &err))
+		return refuse(a, &err);
+	lock_memory(&a->config);
+	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
+	    !privileges_drop(&a->privileges, &a->config, &err) || !appliance_run(a, &err)) {
+		refuse(a, &err);
+		pid_file_remove(&a->pid_file);
+		appliance_stop(a);
+		return (int)err.code;
+	}
+	pid_file_remove(&a->pid_file);
+	appliance_stop(a);
+	return 0;
+}
+
+static int
+run(struct appliance *a)
+{
+	struct error err;
+	int status;
+
+	if (a->source.file[0] != '\0' &&
+	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
+		error_set(&err, "--config: cannot determine the current directory");
+		return refuse(a, &err);
+	}
+	if (!users_begin(&a->users, &a->config, &err))
+		return refuse_permanently(a, &err);
+	if (!privileges_lookup(&a->privileges, a->config.user, &err))
+		return refuse(a, &err);
+	config_warn(&a->config, stderr);
+	a->background.ready_fd = -1;
+	if (a->config.daemon && !background_begin(&a->background, &status))
+		return status;
+	raise_core_limit(&a->config);
+	notify_begin(&a->notify);
+	status = serve_until_stopped(a);
+	notify_end(&a->notify);
+	return status;
+}
+
+static int
+check_file(struct appliance *a)
+{
+	struct error err;
+
+	if (!file_check(&a->config, &err))
+		return refuse_permanently(a, &err);
+	printf("%s: configuration OK\n", a->source.file);
+	if (!file_check_complete(&a->config, &err) || !file_check_nic(&a->config, &err)) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
+	}
+	return 0;
+}
+
+static int
+plan(struct appliance *a)
+{
+	struct error err;
+
+	return plan_print(&a->config, stdout, &err) ? 0 : refuse(a, &err);
+}
+
+static int
+doctor(struct appliance *a)
+{
+	struct error err;
+	const int status = doctor_print(&a->config, &a->source, stdout, &err);
+
+	return status >= 0 ? status : (refuse(a, &err), DOCTOR_FAILED);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
+	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
+	struct error err;
+
+	switch (config_parse(&a.config, &a.source, argc - is_doctor, argv + is_doctor, &err)) {
+	case CONFIG_CHECK:
+		return check_file(&a);
+	case CONFIG_PRINT:
+		config_print(&a.config, stdout);
+		return 0;
+	case CONFIG_PLAN:
+		return plan(&a);
+	case CONFIG_HELP:
+		config_help(stdout);
+		return 0;
+	case CONFIG_VERSION:
+		puts("clockoo " CLOCKOO_VERSION);
+		return 0;
+	case CONFIG_LICENSE:
+		puts("Clockoo, under the BSD 3-Clause License; its text is the file LICENSE.\n"
+		     "It runs on DPDK, which is under the same licence.");
+		return 0;
+	case CONFIG_ERROR:
+		return is_doctor ? (refuse(&a, &err), DOCTOR_FAILED) : refuse(&a, &err);
+	case CONFIG_RUN:
+		a.asked = a.config;
+		break;
+	}
+	return is_doctor ? doctor(&a) : run(&a);
+}

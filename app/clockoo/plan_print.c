@@ -1,0 +1,223 @@
+/*
+ * plan_print.c - --plan: a dry run as text.
+ */
+#include "plan_print.h"
+#include "topology/number_list.h"
+#include "dry_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MB_SHIFT        20
+#define LIST_BYTES      512u
+#define RULES_SHOWN_MAX 40u
+
+static unsigned long long
+mb(uint64_t bytes)
+{
+	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
+}
+
+static const char *
+plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void
+print_node(const struct topology *t, uint32_t n, FILE *out)
+{
+	const struct topology_node *node = &t->node[n];
+	bool has[LCORE_ID_END];
+	char list[LIST_BYTES];
+
+	for (uint32_t cpu = 0; cpu < t->cpu_end; cpu++)
+		has[cpu] = t->cpu[cpu].online && t->cpu[cpu].node == n;
+	number_list_write(list, sizeof list, has, t->cpu_end);
+	fprintf(out, "           node %u: CPUs %s; %llu MB of memory; hugepages free:", n, list,
+		mb(node->memory_bytes));
+	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
+		fprintf(out, "%s %llu of %llu x %s", k == 0 ? "" : ",",
+			(unsigned long long)node->pages[k].free,
+			(unsigned long long)node->pages[k].total, k == 0 ? "2 MB" : "1 GB");
+	fputs("\n", out);
+}
+
+static void
+print_machine(const struct topology *t, FILE *out)
+{
+	fprintf(out, "machine    %s\n", t->model[0] != '\0' ? t->model : "unnamed");
+	fprintf(out, "           %u socket%s, %u core%s, %u CPU%s\n", t->sockets,
+		plural(t->sockets), t->cores, plural(t->cores), t->cpus, plural(t->cpus));
+	if (t->cpus_beyond != 0)
+		fprintf(out, "           %u more with numbers from %u on, which stay unused\n",
+			t->cpus_beyond, LCORE_ID_END);
+	for (uint32_t n = 0; n < t->node_end; n++)
+		if (t->node[n].online)
+			print_node(t, n, out);
+}
+
+static void
+print_nic(const struct dry_run *p, const struct config *cfg, FILE *out)
+{
+	const struct pci_nic *nic = &p->machine.nic;
+
+	if (cfg->pci[0] == '\0') {
+		const bool iface = cfg->iface[0] != '\0' && profile_has_iface(&p->profile);
+
+		fprintf(out, "port       %s%s%s\n", cfg->port, iface ? " on " : "",
+			iface ? cfg->iface : "");
+	} else {
+		fprintf(out, "port       %s, %04x:%04x, driver %s, ", nic->address, nic->vendor,
+			nic->device, nic->driver[0] != '\0' ? nic->driver : "none");
+		if (nic->node >= 0)
+			fprintf(out, "node %d", nic->node);
+		else
+			fputs("node unknown", out);
+		if (nic->pcie_width != 0)
+			fprintf(out, ", PCIe x%u %s", nic->pcie_width, nic->pcie_speed);
+		fputs("\n", out);
+	}
+	fprintf(out, "profile    %s: %s\n", p->profile.name, p->profile.summary);
+}
+
+/* The other hyper-threads of a worker's core, and what they do. */
+static void
+print_siblings(const struct dry_run *p, uint32_t cpu, FILE *out)
+{
+	const struct topology *t = &p->machine.topology;
+	const struct placement *l = &p->machine.placement;
+
+	for (uint32_t other = 0; other < t->cpu_end; other++) {
+		const char *does = "idle";
+
+		if (other == cpu || !t->cpu[other].online || t->cpu[other].core != t->cpu[cpu].core)
+			continue;
+		for (uint32_t i = 0; i < l->lcores.count; i++)
+			if (l->at[i].cpu == other)
+				does = "a worker";
+		if (l->control_cpu == other)
+			does = "control";
+		fprintf(out, "  CPU %u: %s", other, does);
+	}
+}
+
+static void
+print_cores(const struct dry_run *p, const struct config *cfg, FILE *out)
+{
+	const struct placement *l = &p->machine.placement;
+
+	fprintf(out, "cores      %u worker%s%s\n", l->lcores.count, plural(l->lcores.count),
+		p->steer.handover      ? ", which share queues"
+		: l->lcores.count == 1 ? ""
+				       : ", one queue each");
+	fprintf(out, "           core  CPU  socket  node  queue  isolated  other hyper-thread\n");
+	for (uint32_t i = 0; i < l->lcores.count; i++) {
+		const struct placement_core *c = &l->at[i];
+		char queue[16];
+
+		snprintf(queue, sizeof queue, "%u", i);
+		fprintf(out, "           %4u %4u %7u %5u %6s  %-8s", l->lcores.at[i].id, c->cpu,
+			c->socket, c->node, i < p->steer.queues ? queue : "-",
+			c->isolated ? "yes" : "no");
+		print_siblings(p, c->cpu, out);
+		fputs("\n", out);
+	}
+	if (l->control_cpu == CPU_NONE)
+		fputs("control    no CPU of its own: shares one with a worker\n", out);
+	else
+		fprintf(out, "control    CPU %u, node %u\n", l->control_cpu,
+			p->machine.topology.cpu[l->control_cpu].node);
+}
+
+static void
+print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
+{
+	fprintf(out, "rings      %u RX and %u TX descriptors per queue; bursts of %u packets\n",
+		cfg->rx_ring != 0 ? cfg->rx_ring : p->profile.rx_ring,
+		cfg->tx_ring != 0 ? cfg->tx_ring : p->profile.tx_ring,
+		cfg->burst != 0 ? cfg->burst : p->profile.burst);
+	fputs("offloads  ", out);
+	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
+		if (p->profile.offloads & 1u << i)
+			fprintf(out, " %s", config_offloads[i]);
+	fprintf(out, "%s\n", p->profile.offloads == 0 ? " none" : "");
+	fprintf(out, "steering   %s\n", p->steer.words);
+}
+
+/* Rules of one kind follow each other: after a few of them the reader knows. */
+static void
+print_rules(const struct steer_plan *plan, FILE *out)
+{
+	const uint32_t shown =
+		plan->rule_count <= RULES_SHOWN_MAX ? plan->rule_count : RULES_SHOWN_MAX;
+
+	fprintf(out, "rules      %u\n", plan->rule_count);
+	for (uint32_t i = 0; i < shown; i++)
+		fprintf(out, "           %s\n", plan->rules[i].words);
+	if (shown != plan->rule_count)
+		fprintf(out, "           and %u more of the last kind\n", plan->rule_count - shown);
+}
+
+static void
+print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
+{
+	const struct sizes *z = &p->sizes;
+	const uint64_t cores = (uint64_t)cfg->cores * (z->stack_bytes + z->serve_bytes);
+	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
+
+	fprintf(out, "memory     %llu MB on node %u, %s:\n",
+		mb(z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT)),
+		p->machine.placement.node, cfg->no_huge ? "ordinary pages" : "hugepages");
+	fprintf(out,
+		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB per "
+		"core)\n",
+		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
+	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
+	if (p->steer.handover)
+		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
+			mb(rings));
+	else
+		fprintf(out, "a pool of %llu MB for each queue\n",
+			mb(z->pool_bytes / p->steer.queues));
+	fprintf(out, "           EAL %u MB\n", EAL_MB);
+	for (uint32_t n = 0; n < cfg->node_count; n++)
+		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);
+}
+
+static void
+print_warnings(const struct advice_list *list, FILE *out)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		count += list->at[i].severity >= ADVICE_WARN;
+	fprintf(out, "warnings   %u\n", count);
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct advice *a = &list->at[i];
+
+		if (a->severity < ADVICE_WARN)
+			continue;
+		fprintf(out, "  %-4s %s: %s\n", advice_severity_name(a->severity), a->subject,
+			a->words);
+		fprintf(out, "       -> %s\n", a->fix);
+	}
+}
+
+bool
+plan_print(struct config *cfg, FILE *out, struct error *err)
+{
+	struct dry_run p;
+
+	if (!dry_run_make(&p, cfg, err))
+		return false;
+	print_machine(&p.machine.topology, out);
+	print_nic(&p, cfg, out);
+	print_cores(&p, cfg, out);
+	print_queues(&p, cfg, out);
+	print_rules(&p.steer, out);
+	print_memory(&p, cfg, out);
+	print_warnings(&p.advice, out);
+	dry_run_close(&p);
+	return true;
+}

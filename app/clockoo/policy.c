@@ -1,0 +1,115 @@
+/*
+ * policy.c - what serve allows, and the rows of `stats settings`, from the configuration.
+ */
+#include "policy.h"
+#include "proto/mc_req.h"
+#include "serve/serve_policy.h"
+#include "wire/ipv6_wire.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
+
+/* What `stats` says about this process and its settings. */
+static void
+describe(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	const struct ip_addr ip = ip_addr_v4(c->ipv4);
+
+	*ip_addr_text(a->inter, &ip) = '\0';
+	serve_shared_set_info(
+		a->shared,
+		&(struct serve_info){
+			.pid = (uint32_t)getpid(),
+			.conns_max = c->conns_max,
+			.value_max = a->sizes.store.value_max,
+			.requests_max = c->conn_requests_max,
+			.tcp_port = (uint16_t)c->tcp_port,
+			.udp_port = (uint16_t)c->udp_port,
+			.ip = {[LOCAL_V4] = ip,
+			       [LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
+			       [LOCAL_GLOBAL6] = c->ipv6},
+			.verbosity = c->verbosity,
+			.no_evict = c->no_evict,
+			.inter = a->inter,
+			.steering = steer_mode(&a->nic.plan),
+			.steer_rules = a->nic.device.rules.made,
+			.steer_refused = a->nic.device.rules.refused,
+			.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+		});
+}
+
+/* What clients may ask for; the rest is filled in at start. */
+static struct serve_policy
+policy_of(const struct config *c)
+{
+	static const uint8_t protocols[] = {
+		[PROTOCOL_AUTO] = MC_PROTOCOL_UNKNOWN,
+		[PROTOCOL_ASCII] = MC_PROTOCOL_TEXT,
+		[PROTOCOL_BINARY] = MC_PROTOCOL_BINARY,
+	};
+
+	return (struct serve_policy){
+		.protocol = protocols[c->protocol],
+		.no_flush = c->no_flush,
+		.no_dumps = c->no_dumps,
+		.no_watch = c->no_watch,
+		.shutdown = c->shutdown,
+		.detail = c->detail,
+		.track_sizes = c->track_sizes,
+		.prefix_delimiter = c->prefix_delimiter,
+		.idle_timeout_s = c->idle_timeout_s,
+		.udp_rate_limit = true,
+		.udp_bytes_per_s = c->udp_budget,
+		.network_count = c->udp_allow_count,
+	};
+}
+
+void
+policy_set(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	struct serve_policy p = policy_of(c);
+
+	p.auth = a->users.path[0] != '\0';
+	for (uint32_t i = 0; i < c->udp_allow_count; i++)
+		p.networks[i] =
+			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
+	describe(a);
+	serve_shared_set_policy(a->shared, &p);
+	users_apply(&a->users, a->shared);
+}
+
+void
+policy_change(struct appliance *a, const struct config *now)
+{
+	struct config *const both[] = {&a->asked, &a->config};
+	struct serve_policy p;
+
+	/* From here on only the control thread reads these. */
+	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+		both[i]->no_flush = now->no_flush;
+		both[i]->no_dumps = now->no_dumps;
+		both[i]->no_watch = now->no_watch;
+		both[i]->shutdown = now->shutdown;
+		both[i]->idle_timeout_s = now->idle_timeout_s;
+	}
+	p = policy_of(&a->config);
+	serve_policy_update_mt(a->shared, &p);
+}
+
+bool
+policy_may_change(const char *option)
+{
+	static const char *const names[] = {
+		"disable-flush-all", "disable-dumping", "disable-watch",
+		"enable-shutdown",   "idle_timeout",
+	};
+
+	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,107 @@
+/*
+ * sizes.c - how many frames, chunks, connections and bytes each module gets, from the
+ * configuration.
+ */
+#include "sizes.h"
+#include "stack/conn_sources.h"
+#include "stack/neigh_table.h"
+#include "stack/pmtu_reports.h"
+#include "stack/syn_history.h"
+#include "stack_sizes.h"
+
+#define RX_FRAMES_MIN 2048u
+#define RX_FRAMES_MAX 16384u
+#define PARTS         6u
+#define CONNS_SPARE   32u   /* above -c, to send surplus clients an error */
+#define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
+
+static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
+	      "-m may be what there can be");
+
+/* Hashing does not share out connections evenly: a core may get twice its share. */
+static uint32_t
+conns_likely(const struct config *cfg)
+{
+	const uint32_t share = (cfg->conns_max + cfg->cores - 1) / cfg->cores;
+
+	return clamp(2ull * share, 1, cfg->conns_max);
+}
+
+/* Few hash less evenly than many, and their slots cost little: then -c holds on whichever cores
+ * they are. */
+static uint32_t
+conns_of_one_core(const struct config *cfg)
+{
+	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
+}
+
+/* The store's own tables need a minimum, however small -m is. */
+static size_t
+store_memory(const struct config *cfg)
+{
+	const size_t bytes = (size_t)config_reserved_mb(cfg) << 20;
+
+	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
+}
+
+void
+sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
+	      const struct secrets *secrets)
+{
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
+	const uint32_t busy = conns_likely(cfg);
+
+	z->stack = (struct stack_config){
+		.ipv4 = cfg->ipv4,
+		.prefix_len = cfg->prefix_len,
+		.gateway = cfg->gateway,
+		.ipv6 = cfg->ipv6,
+		.prefix6_len = cfg->prefix6_len,
+		.gateway6 = cfg->gateway6,
+		.vlan = (uint16_t)cfg->vlan,
+		.vlan_priority = (uint8_t)cfg->vlan_priority,
+		.tcp_port = (uint16_t)cfg->tcp_port,
+		.udp_port = (uint16_t)cfg->udp_port,
+		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
+		.conns_max = conns,
+		.conns_per_source = cfg->conns_per_source,
+		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
+		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.keepalive_idle_ns = KEEPALIVE_NS,
+		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
+		.timestamps = !cfg->no_timestamps,
+		.syn_lines = SYN_HISTORY_LINES,
+		.seed = secrets->seed,
+		.secret = secrets->key,
+	};
+	z->serve = (struct serve_config){
+		.conns_max = conns,
+		.conns_spare = CONNS_SPARE,
+		.conn_requests_max = cfg->conn_requests_max,
+	};
+	z->store = (struct store_config){
+		.memory_bytes = store_memory(cfg),
+		.limit_bytes = (size_t)cfg->memory_mb << 20,
+		.cores = cfg->cores,
+		.value_max = cfg->item_max_bytes,
+		.seed = ~secrets->seed,
+		.never_evict = cfg->no_evict,
+	};
+	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
+	 * way to and from the device. */
+	z->frames = z->stack.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
+		    STACK_FRAMES_MAX + 2 * BURST_MAX;
+	z->store_bytes = store_bytes(&z->store);
+	z->stack_bytes = stack_bytes(&z->stack);
+	z->serve_bytes = serve_bytes(&z->serve);
+	z->shared_bytes = serve_shared_bytes(cfg->cores);
+	z->neigh_bytes = neigh_table_bytes();
+	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
+	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+			 z->pmtu_reports_bytes +
+			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
+				       2 * PAGE_BYTES) +
+			 PARTS * PAGE_BYTES;
+	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
+}

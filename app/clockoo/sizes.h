@@ -1,0 +1,21 @@
+/*
+ * sizes.h - every module's sizes, computed from the operator's few.
+ *
+ * Units:  bytes, frames, connections.
+ * Thread: pure function.
+ */
+#ifndef CLOCKOO_SIZES_H
+#define CLOCKOO_SIZES_H
+
+#include "appliance.h"
+
+/* From the system's random source, once a start. */
+struct secrets {
+	uint64_t seed;      /* of hash tables */
+	struct prf_key key; /* of numbers that clients see */
+};
+
+void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
+		   const struct secrets *secrets);
+
+#endif

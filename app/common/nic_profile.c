@@ -1,0 +1,62 @@
+/*
+ * nic_profile.c - chooses and loads the NIC profile: by name, by PCI ID, by driver.
+ */
+#include "nic_profile.h"
+#include "profile/profile_find.h"
+#include "topology/pci_nic.h"
+#include "paths.h"
+
+#include <string.h>
+
+static bool
+load(struct profile *p, const struct config *cfg, const char *folder, const char *name,
+     struct error *err)
+{
+	char path[PATH_BYTES];
+
+	if ((size_t)snprintf(path, sizeof path, "%s/%s.yaml", folder, name) >= sizeof path)
+		return error_set(err, "--data-dir: the path is too long");
+	return profile_load(p, path, name, err) && profile_apply(p, cfg, err);
+}
+
+/* A machine that does not know the device has the generic profile: whether it is there is asked
+ * elsewhere. */
+static bool
+name_by_id(char name[CONFIG_NAME_BYTES], const struct config *cfg, const char *folder,
+	   struct error *err)
+{
+	struct pci_nic nic;
+	struct tree tree;
+
+	if (!tree_open(&tree, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", err))
+		return false;
+	pci_nic_read(&nic, &tree, cfg->pci);
+	tree_close(&tree);
+	return profile_find_pci(name, folder, (uint16_t)nic.vendor, (uint16_t)nic.device, err);
+}
+
+bool
+nic_profile(struct profile *p, const struct config *cfg, struct error *err)
+{
+	char folder[PATH_BYTES], name[CONFIG_NAME_BYTES];
+
+	if (!paths_profile_folder(folder, cfg, err))
+		return false;
+	strcpy(name, cfg->profile[0] != '\0' ? cfg->profile : cfg->port);
+	if (cfg->profile[0] == '\0' && cfg->pci[0] != '\0' && !name_by_id(name, cfg, folder, err))
+		return false;
+	return load(p, cfg, folder, name, err);
+}
+
+bool
+nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *driver,
+		      struct error *err)
+{
+	char folder[PATH_BYTES], name[CONFIG_NAME_BYTES];
+
+	if (cfg->profile[0] != '\0' || strcmp(p->name, PROFILE_GENERIC) != 0)
+		return true;
+	return paths_profile_folder(folder, cfg, err) &&
+	       profile_find_driver(name, folder, driver, err) &&
+	       (strcmp(name, p->name) == 0 || load(p, cfg, folder, name, err));
+}

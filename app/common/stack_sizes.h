@@ -1,0 +1,23 @@
+/*
+ * stack_sizes.h - sizes and times of a core's stack that both programs have.
+ *
+ * Units:  bytes, chunks of send queues, ns.
+ * Thread: pure functions.
+ */
+#ifndef CLOCKOO_STACK_SIZES_H
+#define CLOCKOO_STACK_SIZES_H
+
+#include <stdint.h>
+
+#define CHUNKS_MIN   4096u /* 8 MB a core */
+#define CHUNKS_MAX   65536u
+#define KEEPALIVE_NS (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
+#define PAGE_BYTES   4096u
+
+static inline uint32_t
+clamp(uint64_t n, uint32_t min, uint32_t max)
+{
+	return n < min ? min : n > max ? max : (uint32_t)n;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * profile.h - what is known of one kind of NIC, read from drivers-config/NAME.yaml.
+ *
+ * The schema in profile.c is the reference of the file format; drivers-config/README.md
+ * explains it. An unknown key, a missing one or a value out of range is an error that names file,
+ * line and key.
+ *
+ * Shape:  plain data without pointers. Quirks and sources stay in the file: they are for people.
+ * Units:  rings in descriptors, burst in frames, mbuf_bytes of frame data in one buffer.
+ * Thread: one, at start: profile_load reads a file and uses the heap while it does.
+ * Errors: struct error, one line.
+ */
+#ifndef CLOCKOO_PROFILE_H
+#define CLOCKOO_PROFILE_H
+
+#include "config/config.h"
+
+#define PROFILE_BURST_MAX   CONFIG_BURST_MAX
+#define PROFILE_DRIVERS_MAX 4u
+#define PROFILE_IDS_MAX     96u
+#define DEVICE_BYTES        512u
+
+struct pci_id {
+	uint16_t vendor, device;
+};
+
+/* How received flows find their queue. */
+enum spread {
+	SPREAD_NONE,   /* one queue */
+	SPREAD_RSS,    /* the NIC hashes, we give it key and table */
+	SPREAD_FANOUT, /* the driver asks the kernel to hash over its sockets */
+	SPREAD_KERNEL, /* the kernel hashes over the queues of its interface */
+	SPREAD_PEER,   /* the process at the other end chooses the queue */
+};
+
+/* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
+enum need {
+	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
+	NEED_NET_RAW = 1u << 1,      /* the right to open packet sockets */
+	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, and /dev/net/tun */
+	NEED_SOCKET_FREE = 1u << 3,  /* no listener at --socket: the port makes it */
+	NEED_SOCKET_THERE = 1u << 4, /* a listener at --socket: the port connects */
+	NEED_ROOT = 1u << 5,
+	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
+};
+
+/* What a NIC can hash for RSS. */
+enum rss_kind {
+	RSS_KIND_IP4 = 1u << 0,  /* addresses */
+	RSS_KIND_TCP4 = 1u << 1, /* addresses and ports */
+	RSS_KIND_UDP4 = 1u << 2,
+	RSS_KIND_IP6 = 1u << 3,
+	RSS_KIND_TCP6 = 1u << 4,
+	RSS_KIND_UDP6 = 1u << 5,
+};
+
+/* Which rules for single flows (rte_flow) a NIC takes, and how many of each. 0: none. */
+struct flow_limits {
+	uint32_t ethertype_max;  /* by EtherType */
+	uint32_t five_tuple_max; /* by exact addresses, ports and protocol */
+	uint32_t director_max;   /* by perfect match with masks: flow director and the like */
+	bool one_mask;           /* all director rules of the port share one mask */
+	bool needs_proto;        /* a rule that names a port must name the protocol as well */
+	bool needs_mark;         /* a director rule must MARK what it queues */
+	bool masked_ports;       /* a director rule may match some bits of a port */
+	bool ipv6;               /* rules by IPv6 ports exist */
+};
+
+struct profile {
+	char name[CONFIG_NAME_BYTES];
+	char summary[128];
+	char device[DEVICE_BYTES]; /* EAL's words for the device, with {placeholders} */
+	char drivers[PROFILE_DRIVERS_MAX][CONFIG_NAME_BYTES]; /* DPDK's names; empty: none more */
+	struct pci_id pci_ids[PROFILE_IDS_MAX];
+	uint32_t pci_id_count;
+	uint32_t spread; /* enum spread */
+	uint32_t needs;  /* enum need */
+	uint32_t queues_max;
+	uint32_t rx_ring, tx_ring;
+	uint32_t ring_max;
+	uint32_t burst;
+	uint32_t mbuf_bytes;
+	uint32_t mtu_max;
+	uint32_t offloads; /* enum offload: wanted, if the port has them */
+	/* What the family has; the port itself may have less. 0: unknown, or none. */
+	uint32_t rss_fields;     /* enum rss_kind */
+	uint32_t rss_queues_max; /* that its table can name */
+	uint32_t rss_key_bytes, reta_size;
+	struct flow_limits flow;
+	bool udp_cksum_unknown; /* a wrong UDP checksum is reported as unknown: look oneself */
+	bool promiscuous;
+	bool another_mac; /* the kernel has the driver's MAC at its end: answer under another */
+	bool wait_link;   /* a link that is not up within seconds is an error */
+};
+
+bool profile_load(struct profile *p, const char *path, const char *name, struct error *err);
+/* The same of bytes in memory; path is only a name for errors. */
+bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
+		  size_t len, struct error *err);
+
+/* The operator's values replace the profile's, within the NIC's limits. */
+bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
+
+/* The EAL device for this profile and configuration with that many queues: placeholders filled,
+ * --vdev-args appended. */
+bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
+		    char device[DEVICE_BYTES], struct error *err);
+
+/* Is its device one of the kernel's interfaces? */
+bool profile_has_iface(const struct profile *p);
+
+/* Is it found on the PCI bus? Else it is a virtual device. */
+bool profile_is_pci(const struct profile *p);
+
+const char *spread_name(enum spread spread);
+
+#endif
