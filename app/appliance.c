@@ -1,3 +1,7 @@
+/*
+ * appliance.c - the start in order (prepare, check, DPDK, memory, cores), the run, and the stop in
+ * the opposite order.
+ */
 #include "appliance.h"
 #include "control.h"
 #include "dpdk/eal.h"

@@ -1,3 +1,7 @@
+/*
+ * background.c - the fork of -d, the pipe by which the child reports that it serves, and stderr
+ * handed to syslog.
+ */
 #include "background.h"
 
 #include <fcntl.h>

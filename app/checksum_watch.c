@@ -1,3 +1,7 @@
+/*
+ * checksum_watch.c - one warning at CHECKSUMS_MIN dropped frames, the next at ten times as many as
+ * the last one named.
+ */
 #include "checksum_watch.h"
 
 #define REPORT_FACTOR 10u

@@ -1,3 +1,7 @@
+/*
+ * control.c - the control thread's loop: wait for a signal or the next second, then reload, stop,
+ * watch link, cores and checksums, print.
+ */
 #include "control.h"
 #include "checksum_watch.h"
 #include "live.h"

@@ -1,3 +1,7 @@
+/*
+ * doctor.c - the doctor command: a dry run, more checks of this machine, and the table of findings
+ * with their remedies.
+ */
 #include "file_check.h"
 #include "plan_print.h"
 #include "dry_run.h"

@@ -1,3 +1,6 @@
+/*
+ * dry_run.c - the steps of a start up to DPDK, and the advice on what they found.
+ */
 #include "dry_run.h"
 #include "firmware.h"
 #include "nic_profile.h"

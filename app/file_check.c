@@ -1,3 +1,6 @@
+/*
+ * file_check.c - the checks behind --check: profile, CPUs, users' file, NIC, steering.
+ */
 #include "file_check.h"
 #include "config/profile.h"
 #include "topology/pci_nic.h"

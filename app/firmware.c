@@ -1,3 +1,6 @@
+/*
+ * firmware.c - one ETHTOOL_GDRVINFO for the version of a NIC's firmware.
+ */
 #include "firmware.h"
 
 #include <linux/ethtool.h>

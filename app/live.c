@@ -1,3 +1,7 @@
+/*
+ * live.c - counters summed up to the figures of a --live line, and their difference to the second
+ * before.
+ */
 #include "live.h"
 
 #include <stdio.h>

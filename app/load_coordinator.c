@@ -1,3 +1,7 @@
+/*
+ * load_coordinator.c - the coordinator's loop: fill, then each run of the sweep, with the progress
+ * shown and signals heeded.
+ */
 #include "load_coordinator.h"
 #include "load/knee.h"
 #include "load_output.h"

@@ -1,3 +1,7 @@
+/*
+ * load_options.c - the table of clockoo-load's own options, their setters, --help and the manual
+ * page; the appliance's options that have a meaning here are passed to its table.
+ */
 #include "load_options.h"
 #include "config/config_man.h"
 

@@ -1,3 +1,6 @@
+/*
+ * load_output.c - counts on the terminal, settings and points as JSON, and the plot.
+ */
 #include "load_output.h"
 #include "load/load_plot.h"
 #include "version.h"

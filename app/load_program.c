@@ -1,3 +1,7 @@
+/*
+ * load_program.c - the generator's limits computed from its options, its memory laid out, its
+ * cores built, run and stopped.
+ */
 #include "load_program.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"

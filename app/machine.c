@@ -1,3 +1,7 @@
+/*
+ * machine.c - topology, NIC and CPU set read into one struct, and the placement of workers within
+ * the CPUs that may be used.
+ */
 #include "machine.h"
 #include "base/check.h"
 

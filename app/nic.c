@@ -1,3 +1,7 @@
+/*
+ * nic.c - the path from configuration to running port: cores chosen, EAL's words for the device
+ * made, resources checked, device and hand-over started.
+ */
 #include "nic.h"
 #include "dpdk/eal.h"
 #include "topology/advice.h"

@@ -1,3 +1,7 @@
+/*
+ * nic_claim.c - an abstract unix socket whose name holds NIC and address, bound by the one process
+ * that serves them.
+ */
 #include "nic_claim.h"
 
 #include "base/ip_addr.h"

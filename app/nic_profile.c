@@ -1,3 +1,7 @@
+/*
+ * nic_profile.c - the profile's name, from the option, the PCI ID or the port's name, and the
+ * profile loaded.
+ */
 #include "nic_profile.h"
 #include "config/profile_find.h"
 #include "topology/pci_nic.h"

@@ -1,3 +1,6 @@
+/*
+ * notify.c - datagrams to the service manager's socket.
+ */
 #include "notify.h"
 
 #include <stddef.h>

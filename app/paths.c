@@ -1,3 +1,6 @@
+/*
+ * paths.c - the program's own folder, and from it the folders of the profiles and of tools/nic.
+ */
 #include "paths.h"
 
 #include <limits.h>

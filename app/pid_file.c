@@ -1,3 +1,7 @@
+/*
+ * pid_file.c - the process number written, with a warning where the file names a process that
+ * runs; the file removed or emptied at the end.
+ */
 #include "pid_file.h"
 #include "paths.h"
 

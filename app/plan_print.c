@@ -1,3 +1,7 @@
+/*
+ * plan_print.c - a dry run printed in sections: machine, NIC, cores, queues, rules, memory,
+ * warnings.
+ */
 #include "plan_print.h"
 #include "topology/number_list.h"
 #include "dry_run.h"

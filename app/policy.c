@@ -1,3 +1,6 @@
+/*
+ * policy.c - fields of the configuration copied into the limits and settings that serve reads.
+ */
 #include "policy.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"

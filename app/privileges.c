@@ -1,3 +1,7 @@
+/*
+ * privileges.c - the user looked up by name, then groups, group and user changed in this order,
+ * and the check that root is gone.
+ */
 #include "privileges.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * reload.c - the configuration read again, compared key by key with what runs, and the keys that
+ * may change applied.
+ */
 #include "reload.h"
 #include "policy.h"
 

@@ -1,3 +1,6 @@
+/*
+ * sizes.c - the formulas from memory, connections and cores to the size of every module.
+ */
 #include "sizes.h"
 #include "stack/neigh_table.h"
 #include "stack/syn_history.h"

@@ -1,3 +1,6 @@
+/*
+ * users.c - the users' file loaded, kept until all cores can take it, and handed over.
+ */
 #include "users.h"
 #include "paths.h"
 

@@ -1,3 +1,6 @@
+/*
+ * watchdog.c - turns of each core compared with the last beat's.
+ */
 #include "watchdog.h"
 
 #define HEARTBEATS 2u /* in the time the manager waits, as sd_watchdog_enabled(3) advises */

@@ -1,3 +1,6 @@
+/*
+ * worker.c - a core's loop: turn, wait while idle, and the drain once it shall stop.
+ */
 #include "worker.h"
 #include "appliance.h"
 #include "core/idle.h"

@@ -1,3 +1,7 @@
+/*
+ * check.c - the cold half of ensure(): one line with file, line and condition on stderr, then
+ * abort().
+ */
 #include "check.h"
 
 #include <stdio.h>

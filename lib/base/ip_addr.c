@@ -1,3 +1,7 @@
+/*
+ * ip_addr.c - the comparison of prefixes, and addresses as text: IPv4 with dots, IPv6 in the form
+ * that RFC 5952 recommends.
+ */
 #include "ip_addr.h"
 
 #define GROUPS 8u

@@ -1,3 +1,6 @@
+/*
+ * auth_file.c - the users' file, read in one piece with a bound, then line by line.
+ */
 #include "auth_file.h"
 
 #include <errno.h>

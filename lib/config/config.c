@@ -1,3 +1,7 @@
+/*
+ * config.c - defaults, the public setters over the tables of options, and config_finish: the
+ * checks that need more than one option.
+ */
 #include "config.h"
 #include "options.h"
 

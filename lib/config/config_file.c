@@ -1,3 +1,7 @@
+/*
+ * config_file.c - YAML keys matched with option rows by section and name, values turned into the
+ * words that the command line takes, unknown keys answered with the closest known one.
+ */
 #include "config_file.h"
 #include "nearest.h"
 #include "yaml_keys.h"

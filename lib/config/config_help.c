@@ -1,3 +1,7 @@
+/*
+ * config_help.c - the tables of options printed for people: --help, the rows of app/README.md, and
+ * the warnings about options that are accepted and ignored.
+ */
 #include "config.h"
 #include "options.h"
 

@@ -1,3 +1,6 @@
+/*
+ * config_man.c - the tables of options and keys as man(7) paragraphs.
+ */
 #include "config_man.h"
 #include "config_file.h"
 

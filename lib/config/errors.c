@@ -1,3 +1,6 @@
+/*
+ * errors.c - the formatting of struct error, with control bytes replaced.
+ */
 #include "errors.h"
 
 #include <stdarg.h>

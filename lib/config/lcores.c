@@ -1,3 +1,7 @@
+/*
+ * lcores.c - the parser of EAL's core lists, the assignment of CPUs to cores without one, and the
+ * checks on both.
+ */
 #include "lcores.h"
 
 #include <ctype.h>

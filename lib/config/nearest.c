@@ -1,3 +1,6 @@
+/*
+ * nearest.c - Damerau's edit distance, bounded, and the best candidate so far.
+ */
 #include "nearest.h"
 
 #include <stddef.h>

@@ -1,3 +1,7 @@
+/*
+ * option_rows.c - the table of all options and the one of all -o names, with their lookups by
+ * name, letter and number.
+ */
 #include "options.h"
 
 #include <assert.h>

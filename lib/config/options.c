@@ -1,3 +1,7 @@
+/*
+ * options.c - one setter a kind of option: number, size, word, text, flag, list. Each checks its
+ * limits and names what is allowed.
+ */
 #include "options.h"
 #include "profile.h"
 

@@ -1,3 +1,7 @@
+/*
+ * profile.c - the schema of NIC profiles as a table of fields, their readers, and the checks that
+ * need the whole file.
+ */
 #include "profile.h"
 #include "nearest.h"
 #include "options.h"

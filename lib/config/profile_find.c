@@ -1,3 +1,7 @@
+/*
+ * profile_find.c - a walk over the profiles of a directory until one lists the PCI ID or the
+ * driver.
+ */
 #include "profile_find.h"
 
 #include <dirent.h>

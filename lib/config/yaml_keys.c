@@ -1,3 +1,7 @@
+/*
+ * yaml_keys.c - libyaml's document walked in the order of its lines, one call of the visitor a
+ * key, with aliases, tags, duplicates and depth refused on the way.
+ */
 #include "yaml_keys.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * device.c - the steps that bring up a DPDK port: find it, choose offloads and hash types, make
+ * the frame pools, set up queues, start, wait for the link, join multicast groups. Every step that
+ * fails names itself and the driver's reason.
+ */
 #include "device.h"
 #include "base/region.h"
 

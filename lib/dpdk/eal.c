@@ -1,3 +1,7 @@
+/*
+ * eal.c - EAL's command line from the configuration, its start with stderr captured, and the error
+ * line picked out of what it printed. The process-wide setsockopt of drivers lies here too.
+ */
 #include "eal.h"
 #include "base/check.h"
 

@@ -1,3 +1,7 @@
+/*
+ * flow_rules.c - each rule of the plan translated into an rte_flow pattern and action, validated,
+ * created, and flushed at the end.
+ */
 #include "flow_rules.h"
 
 #include <netinet/in.h>

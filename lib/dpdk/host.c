@@ -1,3 +1,7 @@
+/*
+ * host.c - probes of /proc, /sys, sockets and limits that gather facts about the machine, and the
+ * checks that turn a missing one into an error with its remedy.
+ */
 #include "host.h"
 
 #include <dirent.h>

@@ -1,3 +1,7 @@
+/*
+ * huge_block.c - one mapping of the pages that could be had, placed on the NUMA nodes and
+ * populated before anything uses it.
+ */
 #include "huge_block.h"
 #include "base/region.h"
 

@@ -1,3 +1,7 @@
+/*
+ * lcore_run.c - the launch of one function on every lcore, and what an lcore does with a moment
+ * that it gives away.
+ */
 #include "lcore_run.h"
 
 #include <time.h>

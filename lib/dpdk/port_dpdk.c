@@ -1,3 +1,8 @@
+/*
+ * port_dpdk.c - received mbufs become frames of a burst, frames become mbufs with offload flags.
+ * Offloads are translated in both directions; an mbuf that does not fit a frame is dropped and
+ * counted.
+ */
 #include "port_dpdk.h"
 #include "base/bytes.h"
 

@@ -1,3 +1,8 @@
+/*
+ * tsc_clock.c - two lines from counter to nanoseconds behind one version, of which readers use one
+ * while the other is rewritten; measurement of the counter's rate, and the slow correction towards
+ * the kernel's clock.
+ */
 #include "tsc_clock.h"
 
 #include <stdbool.h>

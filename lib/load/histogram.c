@@ -1,3 +1,6 @@
+/*
+ * histogram.c - buckets merged, and quantiles and the mean read from them.
+ */
 #include "histogram.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/*
+ * item_text.c - values made and compared word by word, wherever a piece of them begins.
+ */
 #include "item_text.h"
 
 void

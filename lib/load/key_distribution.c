@@ -1,3 +1,7 @@
+/*
+ * key_distribution.c - ranks drawn by the chosen distribution, and the shuffle that turns a rank
+ * into a key.
+ */
 #include "key_distribution.h"
 
 #define STEP_SHARE 0.6180339887 /* of n: the golden section spreads neighbours widest */

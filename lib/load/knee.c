@@ -1,3 +1,6 @@
+/*
+ * knee.c - the search for the knee: doubling first, then bisection.
+ */
 #include "knee.h"
 
 #define KNEE_DOWN 4.0 /* when even the first rate was too high */

@@ -1,3 +1,7 @@
+/*
+ * load_core.c - one turn of a generator core: orders of the coordinator, replies read, requests
+ * that are due sent, time accounted for.
+ */
 #include "load_internal.h"
 
 size_t

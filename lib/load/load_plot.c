@@ -1,3 +1,6 @@
+/*
+ * load_plot.c - the plot's axes, labels and lines.
+ */
 #include "load_plot.h"
 #include "png_image.h"
 

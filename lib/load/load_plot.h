@@ -3,8 +3,9 @@
  *
  * Shape:  a line each for mean, median and 99th percentile over the points of one setting, in the
  *         order of the rates offered (a closed loop's: achieved); latency on a logarithmic scale,
- * since it spans decades. Thread: pure function but for the file. Bounds: LOAD_PLOT_BYTES of the
- * caller's memory.
+ *         since it spans decades.
+ * Thread: pure function but for the file.
+ * Bounds: LOAD_PLOT_BYTES of the caller's memory.
  */
 #ifndef CLOCKOO_LOAD_PLOT_H
 #define CLOCKOO_LOAD_PLOT_H

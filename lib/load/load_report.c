@@ -1,3 +1,7 @@
+/*
+ * load_report.c - results of cores merged, the figures of a point computed from them, printed as
+ * table rows and JSON.
+ */
 #include "load_report.h"
 
 #define NS_PER_S  1e9

@@ -2,8 +2,8 @@
  * load_tcp.c - requests over connections that we open.
  *
  * Shape:  connection i has ring_depth flights from i * ring_depth on, oldest at head. Those that
- * may send stand in a ring of their own, so an open loop takes them by turns. A connection is asked
- * for room several requests at a time.
+ *         may send stand in a ring of their own, so an open loop takes them by turns. A connection
+ *         is asked for room several requests at a time.
  */
 #include "load_internal.h"
 

@@ -2,7 +2,7 @@
  * load_udp.c - requests in datagrams of their own, told apart by memcached's frame.
  *
  * Shape:  the low 12 bits of a frame's ID are the flight's slot, the others count the slot's uses:
- * a late answer to a request that was given up is not taken for its successor's.
+ *         a late answer to a request that was given up is not taken for its successor's.
  */
 #include "load_internal.h"
 

@@ -1,3 +1,7 @@
+/*
+ * png_image.c - lines, discs and letters drawn into the pixels, and the pixels written as a PNG
+ * file without compression.
+ */
 #include "png_image.h"
 
 #include "base/bytes.h"

@@ -1,3 +1,7 @@
+/*
+ * reply_reader.c - replies read on the fast path, where the expected bytes stand whole in one
+ * piece, or line by line on the slow path that explains what differs.
+ */
 #include "reply_reader.h"
 
 #include "base/check.h"

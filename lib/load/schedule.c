@@ -1,3 +1,6 @@
+/*
+ * schedule.c - the gaps between requests, fixed or exponential; the logarithm comes from a table.
+ */
 #include "schedule.h"
 
 #include <math.h>

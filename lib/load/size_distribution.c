@@ -1,3 +1,6 @@
+/*
+ * size_distribution.c - the tables of quantiles, filled from the formulas of the paper.
+ */
 #include "size_distribution.h"
 
 #include <math.h>

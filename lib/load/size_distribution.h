@@ -11,7 +11,7 @@
  * Shape:  SIZE_STEPS quantiles, so that a size costs one look-up: the size of a key is a function
  *         of its number, and a reply's length can be checked without a copy.
  * Units:  bytes.
- * Thread: immutable after size_law_*.
+ * Thread: immutable after size_distribution_*.
  * Bounds: every size in least .. most; tails beyond are cut there. A tail above the last quantile
  *         (1 in 2 * SIZE_STEPS) is cut at it.
  */

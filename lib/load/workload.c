@@ -1,3 +1,7 @@
+/*
+ * workload.c - requests drawn and written, and the prepared pieces for the request that nearly
+ * every one is.
+ */
 #include "workload.h"
 
 #include "base/check.h"

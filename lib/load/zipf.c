@@ -1,3 +1,6 @@
+/*
+ * zipf.c - the hat's area, its inverse, and the bounded loop of draws.
+ */
 #include "zipf.h"
 
 #include <math.h>

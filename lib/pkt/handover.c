@@ -1,3 +1,8 @@
+/*
+ * handover.c - the ports of cores that pass frames to each other: a hash of the flow names the
+ * owner, a ring for each pair of cores carries the frames, and cores without a queue send through
+ * those that have one.
+ */
 #include "handover.h"
 #include "base/bytes.h"
 #include "frame_ring.h"

@@ -1,3 +1,7 @@
+/*
+ * mc_command.c - verbs found in the table of commands by two 64-bit compares, and the parsers for
+ * the arguments of every command that is no retrieval.
+ */
 #include "mc_command.h"
 
 #include "mc_number.h"

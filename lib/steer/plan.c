@@ -1,3 +1,7 @@
+/*
+ * plan.c - the decision for RSS, RSS with rules, rules alone or hand-over between cores, from the
+ * operator's wish and the port's capabilities; the RSS key; the words that --plan prints about it.
+ */
 #include "plan.h"
 #include "rules.h"
 

@@ -1,3 +1,7 @@
+/*
+ * rules.c - flow rules within the NIC's limits: neighbour discovery, UDP ports, and TCP port
+ * classes spread evenly over the queues.
+ */
 #include "rules.h"
 #include "base/check.h"
 

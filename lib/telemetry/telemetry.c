@@ -1,3 +1,7 @@
+/*
+ * telemetry.c - a list of counter arrays registered at start, with lookup by symbol, sums over
+ * cores, and a walk over all names.
+ */
 #include "telemetry.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * advice.c - the list that rules add their findings to, and the worst of them.
+ */
 #include "advice.h"
 #include "base/check.h"
 

@@ -1,3 +1,6 @@
+/*
+ * advice_nic.c - rules about the NIC: driver, vfio, IOMMU, node, PCIe width, link, firmware.
+ */
 #include "advice.h"
 
 #include <stdio.h>

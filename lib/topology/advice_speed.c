@@ -1,3 +1,7 @@
+/*
+ * advice_speed.c - rules about what slows a worker down: shared or unisolated CPUs, governor, idle
+ * states, turbo, irqbalance, NUMA balancing, memory channels.
+ */
 #include "advice.h"
 #include "number_list.h"
 

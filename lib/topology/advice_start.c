@@ -1,3 +1,7 @@
+/*
+ * advice_start.c - rules about what a start would fail on: hugepages of each node, locked memory,
+ * ports already taken.
+ */
 #include "advice.h"
 
 #include "base/check.h"

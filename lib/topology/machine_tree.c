@@ -1,3 +1,7 @@
+/*
+ * machine_tree.c - questions to a tree of files, answered from directories of the file system or
+ * from a recorded text.
+ */
 #include "machine_tree.h"
 #include "recorded_tree.h"
 

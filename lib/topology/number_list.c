@@ -1,3 +1,7 @@
+/*
+ * number_list.c - lists such as "0-7,16-23", read entry by entry, searched, and written from a set
+ * of marks.
+ */
 #include "number_list.h"
 
 #include <stdio.h>

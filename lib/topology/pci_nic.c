@@ -1,3 +1,7 @@
+/*
+ * pci_nic.c - a NIC's attributes read from sysfs: driver, interface, node, PCIe link, IOMMU group;
+ * and the list of all network devices of the bus.
+ */
 #include "pci_nic.h"
 
 #include <stdio.h>

@@ -1,8 +1,12 @@
+/*
+ * placement.c - costs that order the CPUs for a worker and for the control thread, and the greedy
+ * choice by them.
+ */
 #include "placement.h"
 
 #include <string.h>
 
-/* What a CPU costs a worker, the dearest first: each weighs more than all below it. */
+/* What a CPU costs a worker, the most expensive first: each weighs more than all below it. */
 #define COST_NODE         16u /* times its distance, 10 to 255 */
 #define COST_THREAD       8u
 #define COST_NOT_ISOLATED 2u

@@ -1,3 +1,7 @@
+/*
+ * recorded_tree.c - answers from a recorded text: lines are matched with the path asked for, their
+ * braces expanded entry by entry.
+ */
 #include "recorded_tree.h"
 #include "number_list.h"
 

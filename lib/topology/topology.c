@@ -1,3 +1,7 @@
+/*
+ * topology.c - the machine read file by file from sysfs and procfs: CPUs, idle states, nodes,
+ * distances, hugepages, switches, memory channels.
+ */
 #include "topology.h"
 #include "number_list.h"
 

@@ -2,7 +2,9 @@
  * bench_client.h - a load generator's core over a port of a bench: the client of bench_fixture.h.
  *
  * Shape:  workload, stack and generator in the caller's region; the port is the caller's. TCP
- * speaks timestamps, as kernel clients do. Thread: one. Errors: a wrong answer ends the process.
+ *         speaks timestamps, as kernel clients do.
+ * Thread: one.
+ * Errors: a wrong answer ends the process.
  */
 #ifndef CLOCKOO_BENCH_CLIENT_H
 #define CLOCKOO_BENCH_CLIENT_H

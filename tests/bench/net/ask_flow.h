@@ -4,8 +4,9 @@
  * Requests are drawn, written and checked by lib/load, so every server meets the same keys, values
  * and mixes, and a wrong byte is seen here as there. Only redis is spoken to in its own protocol.
  *
- * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, oldest
- * at head; over UDP a datagram's ID names its slot. Units:  bytes; ns on the caller's clock.
+ * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, oldest at
+ *         head; over UDP a datagram's ID names its slot.
+ * Units:  bytes; ns on the caller's clock.
  * Thread: one.
  * Errors: false: the connection is no more. What is wrong in replies is counted.
  * Bounds: ASK_DEPTH_MAX requests, ASK_READS reads a visit; a datagram that did not come within

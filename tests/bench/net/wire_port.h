@@ -7,12 +7,13 @@
  * in hardware. What a real NIC costs its driver on top of that (descriptors, doorbells) is not in
  * it.
  *
- * Shape:  an end has a ring to it, one from it, and a stack of frames it may fill, last used
- *         first. Frames that come in are its own from then on; what it has too many of goes back by
- * a third ring. Units:  stamps are the time stamp counter's lower half, so spans must stay below a
- * second. Owner:  as port.h says; all memory is in the region. Thread: an end is one thread's;
- * wire_make by one before both. Bounds: WIRE_RING frames in flight each way; what does not fit
- * is not taken.
+ * Shape:  an end has a ring to it, one from it, and a stack of frames it may fill, last used first.
+ *         Frames that come in are its own from then on; what it has too many of goes back by a
+ *         third ring.
+ * Units:  stamps are the time stamp counter's lower half, so spans must stay below a second.
+ * Owner:  as port.h says; all memory is in the region.
+ * Thread: an end is one thread's; wire_make by one before both.
+ * Bounds: WIRE_RING frames in flight each way; what does not fit is not taken.
  */
 #ifndef CLOCKOO_WIRE_PORT_H
 #define CLOCKOO_WIRE_PORT_H

@@ -4,8 +4,9 @@
  * Shape:  the server's thread turns until the end; the client's thread obeys orders. Between two
  *         orders both find nothing to do.
  * Units:  as named. A slice is SLICE_NS: what a run's best tenth of them reached is what the pair
- * does while nobody else has its CPUs. Thread: made, given orders and read by one thread; work is
- * done by two of its own. Errors: a wrong answer, or one that does not come, ends the process.
+ *         does while nobody else has its CPUs.
+ * Thread: made, given orders and read by one thread; work is done by two of its own.
+ * Errors: a wrong answer, or one that does not come, ends the process.
  */
 #ifndef CLOCKOO_WIRE_RUN_H
 #define CLOCKOO_WIRE_RUN_H
