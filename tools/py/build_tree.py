@@ -1,6 +1,7 @@
 """Build folders: set up once, rebuilt in place, one builder at a time."""
 
 import fcntl
+import json
 import os
 import pathlib
 import shutil
@@ -10,6 +11,8 @@ from progress import Failed, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
+COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
+            "-Dc_args=-fprofile-update=prefer-atomic"]
 SANITIZE = ["-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
 
 
@@ -17,14 +20,33 @@ def default_folder():
     return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build")).absolute()
 
 
-def _checked(words, command):
-    status, tail = run_step(words, command)
+def _checked(words, command, **popen_args):
+    status, tail = run_step(words, command, **popen_args)
     if status != 0:
         raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
 
 
-def build(folder, options=RELEASE, targets=(), words="building"):
-    """Bring the targets (all, if none are named) in folder up to date."""
+def beside_default(suffix):
+    """A build folder for another purpose, beside the default one."""
+    folder = default_folder()
+    return folder.with_name(f"{folder.name}-{suffix}")
+
+
+def test_targets(folder, suites):
+    """What ninja must build for the tests of these suites of meson."""
+    def introspect(what):
+        return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
+                                         capture_output=True, text=True).stdout)
+
+    wanted = {target for test in introspect("--tests") for target in test["depends"]
+              if suites & {name.rpartition(":")[2] for name in test["suite"]}}
+    return sorted(os.path.relpath(name, folder) for target in introspect("--targets")
+                  if target["id"] in wanted for name in target["filename"])
+
+
+def build(folder, options=RELEASE, targets=(), words="building", compiler=None):
+    """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
+    the folder, asked once it is set up; compiler is what CC names to meson."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -35,7 +57,10 @@ def build(folder, options=RELEASE, targets=(), words="building"):
             if not (folder / "build.ninja").exists():
                 shutil.rmtree(folder / "meson-private", ignore_errors=True)
                 _checked(f"setting up {folder.name}",
-                         ["meson", "setup", *options, str(folder), str(ROOT)])
+                         ["meson", "setup", *options, str(folder), str(ROOT)],
+                         env={**os.environ, **({"CC": compiler} if compiler else {})})
+            if callable(targets):
+                targets = targets(folder)
             _checked(f"{words} {folder.name}", ["ninja", "-C", str(folder), *targets])
         finally:
             _give_to_owner_of_checkout(folder)
