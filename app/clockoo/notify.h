@@ -2,9 +2,10 @@
  * notify.h - what a service manager is told (sd_notify(3)): ready, alive, reloading, stopping.
  *
  * Shape:  one datagram of NAME=value lines to the socket that $NOTIFY_SOCKET names. Without that
- * variable nothing is sent. Units:  watchdog_ns: how long the manager waits for a sign of life; 0 =
- * it does not. Thread: notify_begin by main after -d has forked; the rest from any thread. Errors:
- * none: a manager that does not listen stops no cache.
+ *         variable nothing is sent.
+ * Units:  watchdog_ns: how long the manager waits for a sign of life; 0 = it does not.
+ * Thread: notify_begin by main after -d has forked; the rest from any thread.
+ * Errors: none: a manager that does not listen stops no cache.
  */
 #ifndef CLOCKOO_NOTIFY_H
 #define CLOCKOO_NOTIFY_H

@@ -2,7 +2,7 @@
  * policy.h - from the operator's options to what serve knows and allows.
  *
  * Thread: policy_set by the main thread, before any core turns; policy_change by the control
- * thread.
+ *         thread.
  */
 #ifndef CLOCKOO_POLICY_H
 #define CLOCKOO_POLICY_H

@@ -2,8 +2,9 @@
  * reload.h - SIGHUP: the configuration and the users' file are read again.
  *
  * Shape:  settings that can change while cores turn change; each other key that differs is reported
- * in a line. A file with an error changes nothing. Thread: the control thread; the heap is used
- * while the file is read. Errors: lines on stderr.
+ *         in a line. A file with an error changes nothing.
+ * Thread: the control thread; the heap is used while the file is read.
+ * Errors: lines on stderr.
  */
 #ifndef CLOCKOO_RELOAD_H
 #define CLOCKOO_RELOAD_H

@@ -94,7 +94,7 @@ cpu_list_parse(struct cpu_list *cpus, const char *text)
 
 	cpus->count = 0;
 	do {
-		uint32_t first, last;
+		uint32_t first = 0, last;
 
 		p = parse_id(p, &first);
 		last = first;

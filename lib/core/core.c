@@ -1,3 +1,7 @@
+/*
+ * core.c - the stages of one turn in their order, once plain and once with a clock read between
+ * them; the passes over stages 5 to 7; the housekeeping at the end.
+ */
 #include "core.h"
 
 const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTERS(COUNTER_NAME)};

@@ -1,3 +1,6 @@
+/*
+ * mc_base64.c - strict decoding and encoding of base64 keys (RFC 4648).
+ */
 #include "mc_base64.h"
 
 #define NO_DIGIT 0xffu

@@ -1,3 +1,7 @@
+/*
+ * mc_binary_reply.c - responses of the binary protocol, composed at a pointer: header, extras,
+ * key, value. mc_binary.h declares them.
+ */
 #include "mc_binary.h"
 
 #include "mc_reply.h"

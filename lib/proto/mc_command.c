@@ -1,3 +1,7 @@
+/*
+ * mc_command.c - verbs found in the table of commands by two 64-bit compares, and the parsers for
+ * the arguments of every command that is no retrieval.
+ */
 #include "mc_command.h"
 
 #include "mc_number.h"
@@ -172,7 +176,7 @@ key_and_number_parse(struct mc_req *req, const struct mc_tokens *w)
 static void
 flush_all_parse(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (w->count == ((req->flags & MC_NOREPLY) ? 2u : 1u))
+	if (w->count <= ((req->flags & MC_NOREPLY) ? 2u : 1u))
 		return;
 	if (!mc_read_i32(w->token[1], &req->exptime))
 		mc_bad(req, MC_ERR_EXPTIME);

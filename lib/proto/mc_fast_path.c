@@ -84,7 +84,7 @@ mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len)
 		return 0;
 	req->flags = MC_FIRST | MC_LAST | MC_HAS_BODY;
 	if (noreply_is_at(line, at)) {
-		at = end += NOREPLY_BYTES;
+		at = end + NOREPLY_BYTES;
 		req->flags |= MC_NOREPLY;
 	}
 	end = line_end_skip(line, at);

@@ -1,3 +1,7 @@
+/*
+ * mc_meta.c - reply lines of meta commands and of the debug and dump commands, composed flag by
+ * flag in the order of the request.
+ */
 #include "mc_meta.h"
 
 #include "mc_reply.h"

@@ -1,3 +1,7 @@
+/*
+ * mc_number.c - decimal parsers with the sign and range of each field, and the writer, which takes
+ * two digits a division.
+ */
 #include "mc_number.h"
 
 bool

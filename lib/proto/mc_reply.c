@@ -1,3 +1,7 @@
+/*
+ * mc_reply.c - the fixed reply lines of the text protocol, the words of binary status codes, and
+ * the test whether a line is a reply at all.
+ */
 #include "mc_reply.h"
 
 #define LINE(text)                                                                                 \

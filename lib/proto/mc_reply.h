@@ -1,12 +1,12 @@
 /*
  * mc_reply.h - the lines a server answers with.
  *
- * Shape:  fixed lines are views of constant text, line end included; the others are composed
- *         at a pointer into room the caller has. Errors: mc_error.h; meta replies: mc_meta.h;
- *         binary responses: mc_binary.h.
+ * Shape:  fixed lines are views of constant text, line end included; the others are composed at a
+ *         pointer into room the caller has.
+ * Errors: mc_error.h; meta replies: mc_meta.h; binary responses: mc_binary.h.
  * Thread: pure functions.
- * Bounds: MC_VALUE_HEAD_MAX bytes for the line in front of a value, MC_FIXED_LINE_MAX for any
- *         fixed line, MC_NUMBER_LINE_MAX for a number.
+ * Bounds: MC_VALUE_HEAD_MAX bytes for the line in front of a value, MC_FIXED_LINE_MAX for any fixed
+ *         line, MC_NUMBER_LINE_MAX for a number.
  * Source: memcached doc/protocol.txt; texts as observed on 1.6.45.
  */
 #ifndef CLOCKOO_MC_REPLY_H

@@ -1,3 +1,6 @@
+/*
+ * mc_table.c - the rows of mc_table.h as arrays.
+ */
 #include "mc_table.h"
 
 #define COMMAND(symbol, word, second, shape, udp, arguments, help)                                 \

@@ -8,7 +8,7 @@
  * A request of more keys than a turn has time for is composed over turns.
  *
  * Bounds: UDP_MESSAGES_MAX messages; UDP_MESSAGE_DATAGRAMS_MAX datagrams each; half of the core's
- * chunks.
+ *         chunks.
  */
 #include "serve_internal.h"
 

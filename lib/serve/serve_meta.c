@@ -49,6 +49,7 @@ reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_me
 	}
 	at = reply_begin(sv, op, MC_META_LINE_MAX);
 	reply_end(sv, op, at, mc_put_meta(at, code, meta, shown));
+	shown->key = op->req.key; /* the copy ends here */
 }
 
 static void

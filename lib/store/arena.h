@@ -5,10 +5,13 @@
  * when the memory is mapped elsewhere after a restart.
  *
  * Shape:  a header, then pages of 1 << page_shift bytes, one after the other; the first ones are
- * the index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does (free
- * lists, classes, the index's address) lies beside the arena and can be made anew from it. Units:
- * a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above. Owner:  the region it
- * was taken from. Thread: immutable after start. Bounds: 64 GiB.
+ *         the index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does
+ *         (free lists, classes, the index's address) lies beside the arena and can be made anew
+ *         from it.
+ * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
+ * Owner:  the region it was taken from.
+ * Thread: immutable after start.
+ * Bounds: 64 GiB.
  */
 #ifndef CLOCKOO_ARENA_H
 #define CLOCKOO_ARENA_H

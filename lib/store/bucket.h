@@ -4,8 +4,9 @@
  * Which keys belong here, and what is true of two buckets together, is index.h's.
  *
  * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone
- * (index.h). Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock;
- * what says "under the lock" by whoever has VERSION_LOCK.
+ *         (index.h).
+ * Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock; what says
+ *         "under the lock" by whoever has VERSION_LOCK.
  */
 #ifndef CLOCKOO_BUCKET_H
 #define CLOCKOO_BUCKET_H

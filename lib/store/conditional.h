@@ -3,7 +3,7 @@
  * ask for.
  *
  * An item can be stale (someone said that its value is out of date, and left it to be served) and
- * won (one reader has been told to make a new value; the others make do with what is there).
+ * won (one reader has been told to make a new value; the others are served what is there).
  * Whoever store_win says true to is that reader: exactly one, however many cores ask.
  *
  * Shape:  terms are zero but for what is asked for. *made is the item as it was published, so its

@@ -5,19 +5,20 @@
  * writers (Li et al., EuroSys 2014). A key has two buckets; either is computed from the other
  * and the tag alone, so a move never looks at the item.
  *
- * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Their
- *         number is any even one: the index is as large as the budget wants. The two buckets of a
- *         key add up, modulo that number, to an odd number that the tag names; so either leads to
- *         the other, and no key has one bucket twice. The tag of an item in the second of them has
+ * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Their number
+ *         is any even one: the index is as large as the budget wants. The two buckets of a key add
+ *         up, modulo that number, to an odd number that the tag names; so either leads to the
+ *         other, and no key has one bucket twice. The tag of an item in the second of them has
  *         TAG_DISPLACED set, and the first has that tag's overflow bit set: where it is clear, no
- * item with such a tag was displaced, and the alternate bucket need not be looked at. While the
- * index is resized (resize.h), buckets give their items away one after the other. Each of a key's
- * two buckets counts for itself: it is the new one once the old one has been emptied. So a key has
- * two buckets at any time, and changes one only under its lock. A slot with reference 0 is empty. A
- * slot with a reference and tag 0 is a tombstone: out of every lookup's sight, waiting for room on
- * the retire list (sweep.c). Thread: lookups take no lock. All else under the lock bit of the
- * buckets concerned, lower address first (or by trying): one or two, or those that one bucket gives
- * its items to. Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
+ *         item with such a tag was displaced, and the alternate bucket need not be looked at. While
+ *         the index is resized (resize.h), buckets give their items away one after the other. Each
+ *         of a key's two buckets counts for itself: it is the new one once the old one has been
+ *         emptied. So a key has two buckets at any time, and changes one only under its lock. A
+ *         slot with reference 0 is empty. A slot with a reference and tag 0 is a tombstone: out of
+ *         every lookup's sight, waiting for room on the retire list (sweep.c).
+ * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, lower address
+ *         first (or by trying): one or two, or those that one bucket gives its items to.
+ * Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H

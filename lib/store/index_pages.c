@@ -2,8 +2,9 @@
  * index_pages.c - the index's pages: the first of the arena, one after the other.
  *
  * Shape:  every page below index_pages is the index's or on its way there: slab_page_release sends
- * it there whoever empties it. Thread: slab_index_claim and slab_index_release under the resize's
- * lock, which is before all others.
+ *         it there whoever empties it.
+ * Thread: slab_index_claim and slab_index_release under the resize's lock, which is before all
+ *         others.
  */
 #include "slab_pages.h"
 

@@ -9,13 +9,14 @@
  *           |kl|vl:10|st:10|mk:4| fm | cas:24 | flags:4? | expiry:4? | long:16? | key | value...
  *
  * Units:  expiry in seconds on the store's clock, 0 or absent = never.
- * Owner:  the store. A reader may look at an item until its core's next
- *         store_turn(), longer only under store_pin().
- * Thread: immutable once published, but for three atomic words: expiry (touch writes
- *         it in place), the pin count in the long part, and status bits and reference stamp in the
- * first: ITEM_FETCHED and ITEM_WON may be set by any reader, and are never cleared; a reader writes
- * the reference stamp where it is not the store's (slab.h). Bounds: key 1..ITEM_KEY_MAX bytes; the
- * cas overflows into the long part, and the length is there from ITEM_PIN_MIN_BYTES on.
+ * Owner:  the store. A reader may look at an item until its core's next store_turn(), longer only
+ *         under store_pin().
+ * Thread: immutable once published, but for three atomic words: expiry (touch writes it in place),
+ *         the pin count in the long part, and status bits and reference stamp in the first:
+ *         ITEM_FETCHED and ITEM_WON may be set by any reader, and are never cleared; a reader
+ *         writes the reference stamp where it is not the store's (slab.h).
+ * Bounds: key 1..ITEM_KEY_MAX bytes; the cas overflows into the long part, and the length is there
+ *         from ITEM_PIN_MIN_BYTES on.
  *
  * cas: a short cas is exact, not a hash. A new version of a key takes the old one's
  * plus 1; a key that is not there starts above the store's floor, which no removed

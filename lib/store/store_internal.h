@@ -4,7 +4,7 @@
  * Shape:  a section a file.
  * Thread: as store.h.
  * Bounds: store_state.h. A store that finds no room on the retire list refuses with
- * STORE_NO_MEMORY; a delete always succeeds (index.h, tombstone).
+ *         STORE_NO_MEMORY; a delete always succeeds (index.h, tombstone).
  */
 #ifndef CLOCKOO_STORE_INTERNAL_H
 #define CLOCKOO_STORE_INTERNAL_H

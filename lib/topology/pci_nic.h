@@ -2,7 +2,8 @@
  * pci_nic.h - a NIC on the PCI bus, as sysfs describes it.
  *
  * Shape:  plain data, read once from a tree. A text is empty where the machine says nothing. Link
- * and firmware are known only while a driver of the kernel has the NIC. Thread: one, at start.
+ *         and firmware are known only while a driver of the kernel has the NIC.
+ * Thread: one, at start.
  * Bounds: PCI_NICS_MAX NICs listed; the rest are left out.
  */
 #ifndef CLOCKOO_PCI_NIC_H

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What a CPU costs a worker, the dearest first: each weighs more than all below it. */
+/* What a CPU costs a worker, the most expensive first: each weighs more than all below it. */
 #define COST_NODE         16u /* times its distance, 10 to 255 */
 #define COST_THREAD       8u
 #define COST_NOT_ISOLATED 2u

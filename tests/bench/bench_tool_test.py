@@ -361,7 +361,7 @@ class LossTest(unittest.TestCase):
         self.assertEqual(turns[0][1][:2], ("--lose", 5))
         self.assertNotEqual(turns[0][1], turns[2][1])  # another seed
 
-    def test_bulk_alone_is_sets_of_a_mebibyte_over_long_ways(self):
+    def test_bulk_alone_is_sets_of_a_mebibyte_over_long_paths(self):
         figures, tables, links, _ = self.measure(quick=True, losses=["bulk"])
         turns = [(words, how) for words, how in links.asked if "1 MiB" in words]
         self.assertEqual([how[how.index("--delay-us") + 1] for _, how in turns],

@@ -12,6 +12,9 @@ import tempfile
 
 CHECK = pathlib.Path(__file__).resolve().parents[2] / "tools/check"
 UNFINISHED = "TO" + "DO"
+BANNED = "lim" + "bo"
+GAP = "home" + " bucket"
+OPENING = "/* a file */\n"
 
 TABLE = """# lib
 <!-- rooms: here -->
@@ -22,41 +25,133 @@ TABLE = """# lib
 | dpdk | base | EAL |
 <!-- end of rooms -->
 """
+GLOSSARY = f"""# Glossary
+| term | meaning | not |
+|---|---|---|
+| **Table** | | |
+| retire list | unlinked items | {BANNED}, {GAP} |
+"""
+LAYERS = """# wire
+<!-- layers: tools/check reads the lines from here -->
+- below: {below}
+- above: `{above}` (what is built on it)
+<!-- end of layers -->
+
+## Decisions
+"""
+# A room of two layers: seg is above frame.
+LAYERED = {
+    "lib/wire/README.md": LAYERS.format(below="frame", above="seg"),
+    "lib/wire/seg.h": "bool seg_parse(const char *p);\nbool frame_parse(const char *p);\n",
+    "lib/wire/seg.c": OPENING + '#include "seg.h"\n\nbool\nseg_parse(const char *p)\n{\n'
+                                "\treturn frame_parse(p);\n}\n",
+}
 CLEAN = {
+    ".clang-format": (CHECK.parents[1] / ".clang-format").read_text(),
     "lib/README.md": TABLE.format(base=""),
+    "lib/GLOSSARY.md": GLOSSARY,
     "lib/base/README.md": "# base\n\n## Decisions\n",
     "lib/wire/README.md": "# wire\n\n## Decisions\n",
     "lib/dpdk/README.md": "# dpdk\n\n## Decisions\n",
     "lib/base/bytes.h": "int bytes;\n",
-    "lib/wire/frame.c": '#include "frame.h"\n#include "base/bytes.h"\n/* rte_eth is far away */\n',
-    "lib/wire/frame.h": 'extern const char *frame; /* "rte_" in words is no DPDK */\n',
-    "lib/dpdk/eal.c": "#include <rte_eal.h>\n",
+    "lib/wire/frame.c": OPENING + '#include "frame.h"\n#include "base/bytes.h"\n'
+                                  "/* rte_eth is far away */\n",
+    "lib/wire/frame.h": "/*\n * Shape:  a line\n *         and its rest.\n * Thread: pure.\n */\n"
+                        'extern const char *frame; /* "rte_" in words is no DPDK */\n',
+    "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n",
 }
 
 # What is changed, what tools/check must say about it.
 VIOLATIONS = [
-    ("a room that includes upwards", {"lib/base/bytes.c": '#include "wire/frame.h"\n'},
+    ("a room that includes upwards",
+     {"lib/base/bytes.c": OPENING + '#include "wire/frame.h"\n'},
      "room base may not include wire/frame.h"),
     ("a room that includes upwards with angle brackets",
-     {"lib/base/bytes.c": "#include <wire/frame.h>\n"}, "room base may not include wire/frame.h"),
-    ("a room that includes around the rule", {"lib/base/bytes.c": '#include "../wire/frame.h"\n'},
+     {"lib/base/bytes.c": OPENING + "#include <wire/frame.h>\n"},
+     "room base may not include wire/frame.h"),
+    ("a room that includes around the rule",
+     {"lib/base/bytes.c": OPENING + '#include "../wire/frame.h"\n'},
      "a room is named by itself"),
     ("a load generator that includes what it may not", {"tests/load/load.c": '#include "wire/frame.h"\n'},
      "room tests/load may not include wire/frame.h"),
     ("a DPDK header outside lib/dpdk", {"lib/wire/frame2.c": "#include <rte_mbuf.h>\n"},
      "includes rte_mbuf.h outside"),
-    ("a DPDK name outside lib/dpdk", {"app/main.c": "int n = rte_lcore_count();\n"},
-     "app/main.c:1: rte_lcore_count outside"),
-    ("a DPDK macro outside lib/dpdk", {"lib/wire/frame2.c": "\nint n = RTE_MAX_LCORE;\n"},
+    ("a DPDK name outside lib/dpdk", {"app/main.c": OPENING + "int n = rte_lcore_count();\n"},
+     "app/main.c:2: rte_lcore_count outside"),
+    ("a DPDK macro outside lib/dpdk", {"lib/wire/frame2.c": OPENING + "int n = RTE_MAX_LCORE;\n"},
      "lib/wire/frame2.c:2: RTE_MAX_LCORE outside"),
     ("two files of one name", {"lib/wire/bytes.h": "int other;\n"}, "bytes.h: more than one file"),
     ("a room without a README", {"lib/wire/README.md": None}, "lib/wire/README.md: missing"),
     ("a README without decisions", {"lib/wire/README.md": "# wire\n\n## Bounds\n"},
      "its last section is not its decisions"),
-    ("a room that is not in the table", {"lib/extra/extra.c": "int extra;\n"}, "room extra is in"),
+    ("a room that is not in the table", {"lib/extra/extra.h": "int extra;\n"}, "room extra is in"),
     ("a circle of rooms", {"lib/README.md": TABLE.format(base="wire")}, "circle of rooms"),
     ("unfinished work", {"lib/wire/frame2.c": f"/* {UNFINISHED}: later */\n"}, UNFINISHED),
-    ("C that is not formatted", {"lib/wire/frame2.c": "int   x ;\n"}, "not formatted"),
+    ("C that is not formatted", {"lib/wire/frame2.h": "int   x ;\n"}, "not formatted"),
+    ("a word the glossary refuses, in a comment", {"lib/wire/frame2.h": f"/* in {BANNED} */\n"},
+     f"lib/wire/frame2.h:1: {BANNED}"),
+    ("a word the glossary refuses, in a name", {"lib/wire/frame2.h": f"int {BANNED}_count;\n"},
+     f"lib/wire/frame2.h:1: {BANNED}"),
+    ("a word the glossary refuses, in a message",
+     {"lib/wire/frame2.h": f'static const char text[] = "{BANNED.title()}s";\n'},
+     f"lib/wire/frame2.h:1: {BANNED.title()}"),
+    ("a word the glossary refuses, in a script", {"tools/verb": f"#!/bin/sh\necho {BANNED}\n"},
+     "tools/verb:2: "),
+    ("a word the glossary refuses, in a document", {"lib/wire/notes.md": f"The {BANNED}.\n"},
+     "lib/wire/notes.md:1: "),
+    ("two words that the glossary refuses, over two lines",
+     {"lib/wire/frame2.h": f"/*\n * the {GAP.replace(' ', chr(10) + ' * ')}\n */\n"},
+     "lib/wire/frame2.h:2: "),
+    ("two words that the glossary refuses, in a name",
+     {"lib/wire/frame2.h": f"int {GAP.replace(' ', '_')};\n"}, "lib/wire/frame2.h:1: "),
+    ("a label inside a line", {"lib/wire/frame2.h": "/*\n * Units:  bytes. Thread: pure.\n */\n"},
+     "lib/wire/frame2.h:2: a label inside a line"),
+    ("a label at the end of a line",
+     {"lib/wire/frame2.h": "/*\n * Units:  bytes. Thread:\n *         pure.\n */\n"},
+     "lib/wire/frame2.h:2: a label inside a line"),
+    ("the text of a label at the margin",
+     {"lib/wire/frame2.h": "/*\n * Units:  bytes of the frame,\n * its header included.\n */\n"},
+     "lib/wire/frame2.h:3: the text of a label stands at the margin"),
+    ("a .c file that does not say what it does", {"lib/wire/frame2.c": "int frame2;\n"},
+     "lib/wire/frame2.c: does not open with a comment"),
+    ("a program's .c file that does not say what it does", {"app/main.c": "int frame2;\n"},
+     "app/main.c: does not open with a comment"),
+    ("a header of a higher layer",
+     {**LAYERED, "lib/wire/frame.c": OPENING + '#include "frame.h"\n#include "seg.h"\n'},
+     "lib/wire/frame.c:3: includes seg.h of a higher layer"),
+    ("a header of a higher layer by the room's name",
+     {**LAYERED, "lib/wire/frame.c": OPENING + '#include "wire/seg.h"\n'},
+     "lib/wire/frame.c:2: includes seg.h of a higher layer"),
+    ("a call of a higher layer",
+     {**LAYERED, "lib/wire/frame.c": OPENING + "bool\nframe_parse(const char *p)\n{\n"
+                                               "\treturn seg_parse(p);\n}\n"},
+     "lib/wire/frame.c:5: seg_parse is of seg.c, a higher layer"),
+    ("a call of a higher layer from a header",
+     {**LAYERED, "lib/wire/frame.h": "static inline bool\nframe_check(const char *p)\n{\n"
+                                     "\treturn seg_parse(p);\n}\n"},
+     "lib/wire/frame.h:4: seg_parse is of seg.c, a higher layer"),
+    ("a file in no layer", {**LAYERED, "lib/wire/extra.h": "int extra;\n"}, "extra.h is in no layer"),
+    ("a layer of a file that is not there",
+     {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame fram", above="seg")},
+     "fram of the layers is no file of wire"),
+    ("a file in two layers",
+     {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame seg.h", above="seg seg.h")},
+     "seg.h is in two layers"),
+    ("layers without an end",
+     {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg")
+      .replace("end of layers", "end")}, "the block of layers has no end"),
+]
+# What looks like a breach and is none.
+FINE = [
+    ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
+    ("a room in layers", LAYERED),
+    ("a header below and its .c file above",
+     {**LAYERED, "lib/wire/README.md": LAYERS.format(below="seg.h, frame", above="seg.c"),
+      "lib/wire/frame.c": OPENING + '#include "seg.h"\n'}),
+    ("a prototype and a member of a higher layer's name",
+     {**LAYERED, "lib/wire/frame.h": "bool seg_parse(const char *p);\n",
+      "lib/wire/frame.c": OPENING + "int\nframe_parse(struct ops *o)\n{\n"
+                                    "\treturn o->seg_parse;\n}\n"}),
 ]
 
 
@@ -76,6 +171,9 @@ def main():
     failed = 0
     status, output = run_on({})
     cases = [("a clean tree passes", status == 0, output)]
+    for words, changes in FINE:
+        status, output = run_on(changes)
+        cases.append((f"{words} passes", status == 0, output))
     for words, changes, must_say in VIOLATIONS:
         status, output = run_on(changes)
         caught = status == 1 and must_say in output and output.count("\nnot ok") <= 1

@@ -1,8 +1,8 @@
 /*
  * The port over a DPDK queue. Goal: the contract of port.h holds on real mbufs: every frame has
- * one owner, none is lost or freed twice, and what the door cannot present is dropped and
+ * one owner, none is lost or freed twice, and what the port cannot present is dropped and
  * counted. Method: net_ring in one process without hugepages, where a frame sent is a frame
- * received; the pool's free count tells whether every frame came home. One EAL for all tests.
+ * received; the pool's free count tells whether every frame went back to it. One EAL for all tests.
  */
 #include "support/test.h"
 #include "dpdk/device.h"

@@ -2,8 +2,10 @@
  * script_player.h - a script while it is played; what script_play.c and script_peer.c share.
  *
  * Units:  struct script_flow: numbers of the wire, but syn, read and written, which count from a
- * SYN. Thread: one. Errors: false: something differs, and words in player->error say what came
- * first. Bounds: FLOWS_MAX ports a script.
+ *         SYN.
+ * Thread: one.
+ * Errors: false: something differs, and words in player->error say what came first.
+ * Bounds: FLOWS_MAX ports a script.
  */
 #ifndef CLOCKOO_SCRIPT_PLAYER_H
 #define CLOCKOO_SCRIPT_PLAYER_H

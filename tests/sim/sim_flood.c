@@ -32,7 +32,7 @@
 
 enum client_state {
 	CLIENT_AWAY,
-	CLIENT_KNOCKS,
+	CLIENT_CONNECTS,
 	CLIENT_ASKS,
 	CLIENT_DONE,
 };
@@ -109,7 +109,7 @@ send_connect_probe(struct flood_run *f, uint32_t i)
 {
 	struct client *c = &f->clients[i];
 
-	c->state = CLIENT_KNOCKS;
+	c->state = CLIENT_CONNECTS;
 	client_sends(f, i, TCP_SYN, false);
 	c->again_ns = now(f) + (1000 * MS << c->repeats++);
 }
@@ -151,7 +151,7 @@ client_hears(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
 {
 	struct client *c = &f->clients[i];
 
-	if (c->state == CLIENT_KNOCKS && seg->flags == (TCP_SYN | TCP_ACK) &&
+	if (c->state == CLIENT_CONNECTS && seg->flags == (TCP_SYN | TCP_ACK) &&
 	    seg->ack == c->seq + 1) {
 		c->seq++;
 		c->ack = seg->seq + 1;
@@ -172,7 +172,7 @@ clients_turn(struct flood_run *f)
 
 		if (c->state == CLIENT_AWAY && c->since_ns <= now(f))
 			send_connect_probe(f, i);
-		else if (c->state == CLIENT_KNOCKS && c->again_ns <= now(f))
+		else if (c->state == CLIENT_CONNECTS && c->again_ns <= now(f))
 			send_connect_probe(f, i);
 		else if (c->state == CLIENT_ASKS && c->again_ns <= now(f))
 			client_sends(f, i, TCP_ACK | TCP_PSH, true), c->again_ns += REPEAT_NS;

@@ -18,7 +18,7 @@
 #define STEP_NS     (MS / 10)
 #define A_STEP      30u
 #define FLOOD_STEPS 15000u /* 1.5 s */
-#define KNOCK_STEP  2000u
+#define FIRST_STEP  2000u
 #define AGAIN_STEPS 10000u /* a second: RFC 6298 section 2.1 */
 #define PEER_IP     0x0a000063u
 #define PEER_PORT   40000u
@@ -120,7 +120,7 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 
 	for (uint32_t i = 0; i < FLOOD_STEPS; i++) {
 		flood_feed(&f);
-		if (i == KNOCK_STEP || i == KNOCK_STEP + AGAIN_STEPS) {
+		if (i == FIRST_STEP || i == FIRST_STEP + AGAIN_STEPS) {
 			/* Behind the flood of its turn: the rate limit is gone. */
 			feed_syn(&f, PEER_IP, PEER_PORT, PEER_ISS);
 			check_eq(f.to_peer, 0);
@@ -159,7 +159,7 @@ what_the_budget_allows_is_answered_at_once(void **state)
 
 /* The same by a core that sleeps, or has others on its CPU: ten at once, each 10 ms. */
 static void
-what_the_ration_holds_is_answered_though_it_comes_together(void **state)
+what_the_rate_limit_allows_is_answered_though_it_comes_together(void **state)
 {
 	struct flood f = flood_create(1024);
 
@@ -176,7 +176,7 @@ what_the_ration_holds_is_answered_though_it_comes_together(void **state)
 }
 
 /* An af_packet port: a system call and the receiver's kernel for each frame. */
-#define DEAR_SENT_NS 1500u
+#define SLOW_SENT_NS 1500u
 #define NEWS         100u
 
 static struct sim_flood_result
@@ -209,7 +209,7 @@ new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again(void 
 		uint64_t sent_ns;
 	} rows[] = {
 		{300000, FLOOD_SENT_NS},  {500000, FLOOD_SENT_NS}, {1000000, FLOOD_SENT_NS},
-		{2000000, FLOOD_SENT_NS}, {100000, DEAR_SENT_NS},  {300000, DEAR_SENT_NS},
+		{2000000, FLOOD_SENT_NS}, {100000, SLOW_SENT_NS},  {300000, SLOW_SENT_NS},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -242,7 +242,7 @@ main(void)
 		cmocka_unit_test(
 			a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn),
 		cmocka_unit_test(what_the_budget_allows_is_answered_at_once),
-		cmocka_unit_test(what_the_ration_holds_is_answered_though_it_comes_together),
+		cmocka_unit_test(what_the_rate_limit_allows_is_answered_though_it_comes_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,14 +12,14 @@
 
 #include <stdlib.h>
 
-#define FRAMES      512u
-#define PEER_IP     0x0a000063u
-#define PEER_PORT   40000u
-#define PEER_ISS    77u
-#define TEXT_BYTES  CONN_RESERVE_MAX
-#define TOLD_MTU    1000u
-#define REPORTS     100u
-#define RATION_LEFT 32u
+#define FRAMES       512u
+#define PEER_IP      0x0a000063u
+#define PEER_PORT    40000u
+#define PEER_ISS     77u
+#define TEXT_BYTES   CONN_RESERVE_MAX
+#define TOLD_MTU     1000u
+#define REPORTS      100u
+#define ANSWERS_LEFT 32u
 
 struct cores {
 	struct region shared;
@@ -181,8 +181,8 @@ many_reports_are_rate_limited(void **state)
 		w.other->now_ns += 1;
 		sim_stack_turn(w.other);
 	}
-	check_eq(sim_stack_count(w.other, ICMP_PMTU_SHARED), RATION_LEFT);
-	check_eq(sim_stack_count(w.other, ICMP_STRAY), REPORTS - RATION_LEFT);
+	check_eq(sim_stack_count(w.other, ICMP_PMTU_SHARED), ANSWERS_LEFT);
+	check_eq(sim_stack_count(w.other, ICMP_STRAY), REPORTS - ANSWERS_LEFT);
 	cores_destroy(&w);
 }
 

@@ -1,6 +1,6 @@
 /*
  * How wide receive windows become. Goal: who fills his window in a round trip gets a wider one, and
- * so goes as fast as his path; what one or thousands take leaves the others 128 KiB each, room for
+ * so goes as fast as his path; what one or thousands hold leaves the others 128 KiB each, room for
  * their text, and a part of what is wider; nothing that was advertised is taken back; in the end
  * nothing is held. Method: a stack whose service reads at once, and peers that send what they are
  * advertised they may, a round trip of 10 ms after the other; every window advertised is compared

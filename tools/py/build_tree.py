@@ -1,6 +1,7 @@
 """Build folders: set up once, rebuilt in place, one builder at a time."""
 
 import fcntl
+import json
 import os
 import pathlib
 import shutil
@@ -10,6 +11,8 @@ from progress import Failed, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
+COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
+            "-Dc_args=-fprofile-update=prefer-atomic"]
 SANITIZE = ["-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
 
 
@@ -17,8 +20,8 @@ def default_folder():
     return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build")).absolute()
 
 
-def _checked(words, command):
-    status, tail = run_step(words, command)
+def _checked(words, command, **popen_args):
+    status, tail = run_step(words, command, **popen_args)
     if status != 0:
         raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
 

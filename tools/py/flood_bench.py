@@ -24,7 +24,7 @@ LONG = "syn, 30 s"         # once, in full, after all rounds; between the quiet 
 PHASES_LONG = {LONG: PHASES["syn off-link"]}
 LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
-CONNECT_MS, WARM_MS, KNOCK_MS, LIMIT_MS = 10_000, 300, 100, 10_000
+CONNECT_MS, WARM_MS, PROBE_MS, LIMIT_MS = 10_000, 300, 100, 10_000
 CONNECTED = "connected"  # talk's word for it
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
 
@@ -87,7 +87,7 @@ class FloodBench(Figures):
                         bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))
                     beside["connect_probe"] = stack.enter_context(bed.ending(bed.program(
                         bed.client, "connect_probe", bed.host, PORT, "--ms", ms + WARM_MS, "--every-ms",
-                        KNOCK_MS, "--limit-ms", LIMIT_MS)))
+                        PROBE_MS, "--limit-ms", LIMIT_MS)))
 
             row = bed.row(words, bed.client, "talk", bed.host, PORT, "--connections", CONNECTIONS,
                           "--depth", DEPTH, "--value-max", VALUE_MAX, "--connect-ms", CONNECT_MS,

@@ -1,6 +1,6 @@
 """tools/bench loss: the appliance and Debian's memcached on the kernel's stack, behind links that
 lose, double and reorder the same share of frames; goodput, wrong bytes, stalls, resets, and timeouts
-of the clients' kernel. Then sets of 1 MiB over long ways that lose nothing.
+of the clients' kernel. Then sets of 1 MiB over long paths that lose nothing.
 
 In every round each server has its turn, so that what else the machine does meets all; the ratio is
 taken within a round.

@@ -15,6 +15,8 @@ import tempfile
 import time
 
 import build_tree
+import coverage
+import lint
 import progress
 from progress import Failed, say
 
@@ -25,6 +27,9 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
 SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
+
+# Suites of meson that the quick part runs, and the one it leaves out of them.
+QUICK_SUITES = ["--suite", "unit", "--suite", "sim", "--suite", "script", "--no-suite", "slow"]
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
@@ -78,7 +83,7 @@ def counting(words, command, **env):
 
 
 def meson_tests(folder, names=(), slowness=1):
-    """Run tests of a build folder; one test of meson is one of ours."""
+    """Run tests of a build folder, by names or suites; one test of meson is one of ours."""
     if names == []:
         return Counts()
     print(f"-- tests of {folder.name}", flush=True)
@@ -121,29 +126,59 @@ def sanitized_names(folder):
     return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])})
 
 
-def part_check(quick):
+def part_quick():
+    """What a change should pass before anything longer is tried."""
+    counts = counting("tools/check", [str(ROOT / "tools/check")])
+    folder = build_tree.default_folder()
+    build_tree.build(folder)
+    counts.add(meson_tests(folder, QUICK_SUITES))
+    counts.add(beside_appliance("conformance over af_packet", CONFORM / "run_conform", "--quick"))
+    return counts
+
+
+def part_check():
     counts = counting("tools/check", [str(ROOT / "tools/check")])
     counts.add(counting("tools/check on trees that break its rules",
                         [str(CONFORM / "check_tool_test.py")]))
     return counts
 
 
-def part_release(quick):
+def part_release():
     folder = build_tree.default_folder()
     build_tree.build(folder)
     return meson_tests(folder)
 
 
-def part_sanitize(quick):
-    folder = build_tree.default_folder()
-    folder = folder.with_name(folder.name + "-asan")
+def part_sanitize():
+    folder = build_tree.beside_default("asan")
     build_tree.build(folder, build_tree.SANITIZE)
     return meson_tests(folder, sanitized_names(folder), SANITIZED_SLOWNESS)
 
 
-def part_conform(quick):
-    counts = beside_appliance("conformance over af_packet", CONFORM / "run_conform",
-                              "--quick" if quick else "")
+def part_lint():
+    """Without clang's packages it fails in build_tree, which says what is missing."""
+    subprocess.run([ROOT / "tools/install", "lint"], stdin=subprocess.DEVNULL)
+    passed, told = lint.check_tree(lint.changed_sources())
+    return Counts(passed, len(told), told=told)
+
+
+def part_analyze():
+    subprocess.run([ROOT / "tools/install", "lint"], stdin=subprocess.DEVNULL)
+    passed, told = lint.check_tree(lint.all_sources())
+    return Counts(passed, len(told), told=told)
+
+
+def part_coverage():
+    folder = coverage.build()
+    counts = meson_tests(folder, coverage.SUITES, coverage.SLOWNESS)
+    enough, words = coverage.report(folder)
+    print(f"   {'ok' if enough else 'not ok'} - {words}", flush=True)
+    counts.add(Counts(int(enough), int(not enough), told=[] if enough else [words]))
+    return counts
+
+
+def part_conform():
+    counts = beside_appliance("conformance over af_packet", CONFORM / "run_conform")
     with tempfile.NamedTemporaryFile("w", suffix=".users") as users:
         users.write(USERS)
         users.flush()
@@ -155,23 +190,23 @@ def part_conform(quick):
     return counts
 
 
-def part_differ(quick):
+def part_differ():
     return beside_appliance("the same requests to memcached", CONFORM / "run_differ",
                             f"--requests {DIFFER_REQUESTS}")
 
 
-def part_clients(quick):
+def part_clients():
     with tempfile.TemporaryDirectory(prefix="clockoo-clients-") as folder:
         progress.say("installing client libraries from their registries")
         subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
         return beside_appliance("client libraries", CONFORM / "run_clients", folder)
 
 
-def part_scale(quick):
+def part_scale():
     return beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
 
 
-def part_peer(quick):
+def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
                               server_args="-m 256 -I 2m")
@@ -183,7 +218,7 @@ def part_peer(quick):
     return counts
 
 
-def part_boot(quick):
+def part_boot():
     """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
@@ -191,7 +226,7 @@ def part_boot(quick):
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 
-def part_package(quick):
+def part_package():
     """What needs root or an archive that cannot be had is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
@@ -205,27 +240,24 @@ def beside_appliance(words, script, options="", *run_options, server_args=SERVER
                             server_args, "--exec", f"{script} {options}"])
 
 
-def part_run(quick):
+def part_run():
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
 
 
-PARTS = {"check": part_check, "release": part_release, "sanitize": part_sanitize,
+PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "package": part_package,
-         "run": part_run}
-LEFT_OUT_BY_QUICK = ("sanitize", "differ", "clients", "scale", "peer", "boot", "package")
+         "run": part_run, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
+ONLY_BY_NAME = ("quick", "coverage", "analyze")
 
 
 def main(argv):
-    quick = "--quick" in argv
-    chosen = [word for word in argv if word != "--quick"]
-    for word in chosen:
+    for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
             return 2
-    if not chosen:
-        chosen = [p for p in PARTS if not (quick and p in LEFT_OUT_BY_QUICK)]
+    chosen = argv or [p for p in PARTS if p not in ONLY_BY_NAME]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder()))
     total, times = Counts(), []
@@ -233,7 +265,7 @@ def main(argv):
         start = time.monotonic()
         print(f"\n== {name}", flush=True)
         try:
-            counts = PARTS[name](quick)
+            counts = PARTS[name]()
         except Failed as failed:
             print(failed, flush=True)
             counts = Counts(failed=1, told=[f"{name}: {failed}"])

@@ -4,7 +4,7 @@
 Goal: talk counts a wrong byte, a wrong answer, a reset and a stall, and none where there is none;
 connect_probe times new connections and counts those that get no answer.
 Method: a small cache in this file that lies, resets or waits on demand, on loopback.
-Usage: net_client_test.py TALK KNOCK
+Usage: net_client_test.py TALK PROBE
 """
 
 import json
@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-TALK, KNOCK = sys.argv[1:3]
+TALK, PROBE = sys.argv[1:3]
 STALL_S = 0.4
 
 
@@ -151,14 +151,14 @@ class TalkTest(unittest.TestCase):
 
 
 class KnockTest(unittest.TestCase):
-    def test_every_knock_is_answered(self):
-        row = ask(KNOCK, Server(), "--ms", "500", "--every-ms", "50")
+    def test_every_probe_is_answered(self):
+        row = ask(PROBE, Server(), "--ms", "500", "--every-ms", "50")
         self.assertEqual((row["tried"], row["answered"], row["failed"]), (10, 10, 0))
         self.assertGreater(row["longest_s"], 0)
 
     def test_no_answer_within_the_limit_is_a_failure(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
-            row = ask(KNOCK, silent, "--ms", "200", "--every-ms", "50", "--limit-ms", "300")
+            row = ask(PROBE, silent, "--ms", "200", "--every-ms", "50", "--limit-ms", "300")
         self.assertEqual((row["tried"], row["answered"], row["failed"]), (4, 0, 4))
 
 

@@ -437,7 +437,7 @@ a_file_is_read_again_whatever_the_options_name(void **state)
 
 /* What somebody says at start about a file of "port: {iface: v0}" and "cores: {list: [0, 9]}". */
 static const struct {
-	const char *said, *blamed;
+	const char *said, *faulty;
 } later[] = {
 	{"--iface: there is no interface \"v0\"",
 	 "f.yaml:2: port.iface: there is no interface \"v0\""},
@@ -461,7 +461,7 @@ a_fault_found_later_names_the_line_that_set_it(void **state)
 	for (uint32_t i = 0; i < sizeof later / sizeof later[0]; i++) {
 		error_set_code(&f, ERROR_OS, "%s", later[i].said);
 		check(!config_error_locate(&src, &f));
-		check_str(f.text, later[i].blamed);
+		check_str(f.text, later[i].faulty);
 		check_eq(f.code, ERROR_OS);
 	}
 }

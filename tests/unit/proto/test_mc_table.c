@@ -48,7 +48,7 @@ say_errors(struct text *t)
 	MC_ERRORS(ERROR)
 	say(t, "\n| status | code | text |\n|---|---|---|\n");
 #define STATUS(symbol, code, words)                                                                \
-	say(t, "| %s | 0x%02x | %s |\n", #symbol + strlen("MC_STATUS_"), (unsigned)code, words);
+	say(t, "| %s | 0x%02x | %s |\n", &#symbol[strlen("MC_STATUS_")], (unsigned)code, words);
 	MC_STATUSES(STATUS)
 }
 

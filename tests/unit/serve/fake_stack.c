@@ -648,7 +648,7 @@ rig_set_chunks(struct rig *r, uint32_t chunks)
 }
 
 void
-rig_set_outbox(struct rig *r, uint32_t frames)
+rig_set_tx_room(struct rig *r, uint32_t frames)
 {
 	r->stack->tx_queue_max = r->stack->tx_queue_left = frames;
 }

@@ -70,7 +70,7 @@ bool rig_aborted(const struct conn *c);
 
 void rig_set_pieces(struct rig *r, uint32_t pieces); /* left for bytes elsewhere */
 void rig_set_chunks(struct rig *r, uint32_t chunks);
-void rig_set_outbox(struct rig *r, uint32_t frames); /* left, a turn */
+void rig_set_tx_room(struct rig *r, uint32_t frames); /* left, a turn */
 uint32_t rig_chunks_used(const struct rig *r);
 
 #define FAKE_DATAGRAM_BYTES 9000u /* put together of fragments */

@@ -241,14 +241,14 @@ replies_without_room_wait_for_it(void **state)
 	const struct fake_sent *sent;
 
 	store_value("v", 'v', 5000);
-	rig_set_outbox(rig, 0);
+	rig_set_tx_room(rig, 0);
 	for (uint32_t turn = 0; turn < 3; turn++) {
 		for (uint32_t i = 0; i < 40; i++)
 			rig_datagram_text(rig, 0x1234, "get v\r\n");
 		rig_turn(rig);
 	}
 	check_eq(rig_datagrams_kept(rig), 120 - 40);
-	rig_set_outbox(rig, 100);
+	rig_set_tx_room(rig, 100);
 	rig_turns(rig, 8);
 	check_eq(rig_datagrams_sent(rig, &sent), 120 * 4);
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
@@ -275,7 +275,7 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 	char in[300] = "get";
 
 	store_value("v", 'v', 900);
-	rig_set_outbox(rig, 0);
+	rig_set_tx_room(rig, 0);
 	rig_set_chunks(rig, 80);
 	for (uint32_t i = 0; i < 100; i++)
 		strcat(in, " v");
@@ -290,7 +290,7 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\n");
 	rig_acked(rig, c);
 
-	rig_set_outbox(rig, 256);
+	rig_set_tx_room(rig, 256);
 	rig_turns(rig, 2);
 	check_eq(rig_chunks_used(rig), 0);
 }

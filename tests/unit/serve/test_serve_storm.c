@@ -191,7 +191,7 @@ run_short(struct rig *rig)
 {
 	rig_set_pieces(rig, below(3) != 0 ? below(6) : 4000);
 	rig_set_chunks(rig, below(3) == 0 ? rig_chunks_used(rig) + below(40) : 4096);
-	rig_set_outbox(rig, below(30));
+	rig_set_tx_room(rig, below(30));
 	rig->clock.now_s += below(9) == 0 ? below(20) : 0;
 }
 
@@ -242,7 +242,7 @@ nothing_is_held_whatever_was_said(void **state)
 		rng_state = round;
 		storm(rig);
 		rig_set_chunks(rig, 4096);
-		rig_set_outbox(rig, 256);
+		rig_set_tx_room(rig, 256);
 		for (uint32_t i = 0; i < TURNS; i++) /* messages leave */
 			rig_turn(rig);
 		rig_forget_datagrams(rig);

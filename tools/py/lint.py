@@ -1,0 +1,85 @@
+"""tools/test lint and analyze: what clang says of the tree.
+
+Programs and unit tests are built by clang, warnings being errors. clang-tidy (.clang-tidy has the
+checks) then reads every .c file of lib and app; its static analyzer, which takes most of the time,
+reads those it is asked for.
+"""
+
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+import build_tree
+from progress import Step
+
+ROOT = build_tree.ROOT
+OPTIONS = ["-Dbuildtype=debug"]
+SUITES = {"unit", "sim"}
+FOLDERS = ("lib/", "app/")
+FINDING = re.compile(r"^(\S+?):(\d+):\d+: (?:warning|error): (.*)$", re.M)
+NO_ANALYZER = "--checks=-clang-analyzer-*"
+
+
+def _git_lines(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def all_sources():
+    return {str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.c")}
+
+
+def changed_sources():
+    """.c files that the last commit or the work since changed, or that include such a header."""
+    changed = set(_git_lines("diff", "--name-only", "HEAD~1")) | set(
+        _git_lines("ls-files", "--others", "--exclude-standard"))
+    headers = {name.rpartition("/")[2] for name in changed if name.endswith(".h")}
+    include = re.compile(r'^#include "(?:[^"]*/)?([^"/]+)"', re.M)
+    return {name for name in all_sources()
+            if name in changed or headers & set(include.findall((ROOT / name).read_text()))}
+
+
+def _commands(folder):
+    """The compilation of each product file, once: tests compile some of them again."""
+    kept = {}
+    for entry in json.loads((folder / "compile_commands.json").read_text()):
+        path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
+        if path.startswith(FOLDERS) and entry["output"].startswith(FOLDERS):
+            kept.setdefault(path, entry)
+    return kept
+
+
+def _tidy(database, path, analyze):
+    done = subprocess.run(["clang-tidy", "-p", database, "--quiet", *([] if analyze else [NO_ANALYZER]),
+                           str(ROOT / path)], cwd=ROOT, capture_output=True, text=True)
+    found = {f"{os.path.relpath(os.path.normpath(m[1]), ROOT)}:{m[2]}: {m[3]}"
+             for m in FINDING.finditer(done.stdout)}
+    if done.returncode != 0 and not found:
+        found.add(f"{path}: clang-tidy: {done.stderr.strip()[-200:]}")
+    return found
+
+
+def check_tree(analyzed):
+    """Build with clang, read every file; (number of files without a finding, findings)."""
+    folder = build_tree.beside_default("clang")
+    build_tree.build(folder, OPTIONS, compiler="clang",
+                     targets=lambda at: [*build_tree.test_targets(at, SUITES), "app/clockoo",
+                                         "app/clockoo-load"])
+    commands = _commands(folder)
+    found, clean = set(), 0
+    with tempfile.TemporaryDirectory(prefix="clockoo-lint-") as database, \
+            Step(f"clang-tidy over {len(commands)} files, the analyzer over {len(analyzed)}"), \
+            concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with open(f"{database}/compile_commands.json", "w") as out:
+            json.dump(list(commands.values()), out)
+        # Those that take long come first.
+        for findings in pool.map(lambda path: _tidy(database, path, path in analyzed),
+                                 sorted(commands, key=lambda path: path not in analyzed)):
+            found |= findings
+            clean += not findings
+    for finding in sorted(found):
+        print(f"   not ok - {finding}", flush=True)
+    return clean, sorted(found)
