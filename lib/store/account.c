@@ -3,7 +3,8 @@
  *
  * By the class of the item's first object: chunks are part of their item.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
 
 /* What an item counts for. */
 struct weight {
@@ -319,4 +320,25 @@ account_flushed_of(const struct store *st, uint32_t class)
 		left.bytes += counter_set_left(&bytes, noted);
 	}
 	return not_negative(left);
+}
+
+/* ---- of all cores ---- */
+
+uint64_t
+store_sum(const struct store *st, enum store_counter what)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[what]);
+	return sum;
+}
+
+uint64_t
+store_balance(const struct store *st, enum store_counter in, enum store_counter out)
+{
+	const uint64_t gone = store_sum(st, out);
+	const uint64_t come = store_sum(st, in);
+
+	return come > gone ? come - gone : 0;
 }

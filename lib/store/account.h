@@ -14,6 +14,11 @@
 
 #include "store_state.h"
 
+/* Of all cores. */
+uint64_t store_sum(const struct store *st, enum store_counter what);
+/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
+
 /* This core's counters, as they are now, are what was there when the generation began. */
 void account_generation_began(struct store_core *sc, uint32_t generation);
 
@@ -53,5 +58,7 @@ void account_moved(struct store_core *sc, const struct item *from, const struct 
 /* While it can still be looked at. What is dead goes for that, whatever else is the matter. */
 void account_out(struct store_core *sc, const struct item *it, enum unlink_reason why);
 void account_refused(struct store_core *sc, uint32_t bytes);
+/* A dead item was asked for. */
+void account_missed(struct store_core *sc, const struct item *it, uint32_t generation);
 
 #endif

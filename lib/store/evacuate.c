@@ -13,7 +13,12 @@
  * Unchunked items need no place on a retire list, they wait for their readers with the page, as
  * one. Chunked items do not move: their chunks name them.
  */
-#include "store_internal.h"
+#include "evacuate.h"
+#include "account.h"
+#include "evict.h"
+#include "item_access.h"
+#include "retire_list.h"
+#include "unlink.h"
 
 #define NOWHERE UINT32_MAX
 
@@ -117,13 +122,9 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 		return EVACUATE_STUCK;
 	copy_item(it, item_at(st, ref));
 	protocol_gap();
-	if (mutant_stale_rescue())
-		mutant_linger();
 
 	const struct place p = index_lock(&st->ix, hash);
-	const struct spot spot = mutant_stale_rescue()
-					 ? index_spot_of_key(&st->ix, &p, item_key(it))
-					 : index_spot_of_ref(&st->ix, &p, item_ref(st, it));
+	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
 	const enum evacuation how = replace_with_copy(sc, spot, it, item_at(st, ref));
 
 	index_unlock(&st->ix, &p);
@@ -197,7 +198,7 @@ make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
 
 	if (waiting < stuck)
-		memory_evict(sc, class, stuck - waiting);
+		evict_by_hand(sc, class, stuck - waiting);
 }
 
 uint32_t

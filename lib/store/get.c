@@ -7,7 +7,8 @@
  * groups, every group some steps behind the one before it, so that no step waits for the slowest
  * key.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
 
 /* How much of an item is asked for: what a lookup reads of one whose key has 16 bytes; and where
  * the value is read next, one of 32 bytes too. An object begins anywhere in a line, so that may be
@@ -92,14 +93,6 @@ probe_is_current(const struct store *st, const struct probe *p)
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
-/* A miss in both buckets, or in the primary bucket if it is enough, counts under the geometry it
- * was looked for in only. */
-static inline bool
-miss_is_valid(const struct store *st, const struct probe *p)
-{
-	return probe_is_current(st, p) || mutant_stale_miss();
-}
-
 static inline enum probe_state
 probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 {
@@ -113,8 +106,8 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 		return (enum probe_state)p->state;
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (!version_overflows(version, p->tag) &&
-	    (mutant_no_version() || (version_same(primary, version) && miss_is_valid(st, p)))) {
+	if (!version_overflows(version, p->tag) && version_same(primary, version) &&
+	    probe_is_current(st, p)) {
 		p->state = PROBE_MISS;
 		return PROBE_MISS;
 	}
@@ -158,10 +151,8 @@ probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (primary_hits == 0 &&
-	    (mutant_no_version() ||
-	     (version_same(primary, primary_version) &&
-	      version_same(alternate, alternate_version) && miss_is_valid(st, p))))
+	if (primary_hits == 0 && version_same(primary, primary_version) &&
+	    version_same(alternate, alternate_version) && probe_is_current(st, p))
 		p->state = PROBE_MISS;
 }
 
@@ -236,8 +227,7 @@ probe_is_valid(const struct store *st, const struct probe *p)
 {
 	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
-	return mutant_stale_probe() ||
-	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref);
+	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
 /* What was seen if it is the key's, else what is found. Out of line, too: few items have optional

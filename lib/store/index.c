@@ -171,7 +171,7 @@ bucket_lock_wait(struct bucket *b)
 void
 bucket_lock_both(struct bucket *a, struct bucket *b)
 {
-	const bool swap = !mutant_lock_order() && b < a;
+	const bool swap = b < a;
 
 	bucket_lock(swap ? b : a);
 	protocol_gap();
@@ -203,7 +203,7 @@ index_lock(const struct index *ix, uint64_t hash)
 	/* Again only if the key has left one of the two since, which it does twice a resize. The
 	 * acquire of the lock pairs with the release of whoever emptied the bucket: if that came
 	 * first, we see it. */
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
+	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 
 		if (now.primary == p.primary && now.alternate == p.alternate)
@@ -229,7 +229,7 @@ lock_primary(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	bucket_lock(index_bucket(ix, p.primary));
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
+	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 
 		if (now.primary == p.primary)
@@ -279,7 +279,7 @@ index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock
 			return;
 		protocol_gap();
 		h->spot.bucket = NULL;
-		if ((!version_overflows(version, h->place.tag) || mutant_primary_only()) &&
+		if (!version_overflows(version, h->place.tag) &&
 		    (need == LOCK_KEY || bucket_empty_slot(primary) < BUCKET_SLOTS))
 			return;
 	}
@@ -365,4 +365,22 @@ index_put(const struct index *ix, const struct place *p, struct spot spot, uint3
 		bucket_overflow(index_bucket(ix, p->primary), p->tag);
 	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, ref, spot.tag);
+}
+
+/* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
+ * key in one of them, or notices. What leaves its primary bucket is told there first; what comes
+ * back leaves the bit, which others may need. */
+void
+bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
+{
+	const uint32_t ref = bucket_ref(from, slot);
+	const uint16_t tag = bucket_tag(from, slot);
+
+	if ((tag & TAG_DISPLACED) == 0)
+		bucket_overflow(from, tag);
+	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
+	protocol_gap();
+	bucket_moved(from);
+	protocol_gap();
+	bucket_clear(from, slot);
 }

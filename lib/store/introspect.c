@@ -1,7 +1,7 @@
 /*
  * introspect.c - the store seen from outside.
  */
-#include "store_internal.h"
+#include "account.h"
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
@@ -9,30 +9,11 @@ const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUN
  */
 #define LIMIT_PAGES_MIN 4u
 
-uint64_t
-store_sum(const struct store *st, enum store_counter what)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < st->core_count; i++)
-		sum += counter_read(&st->cores[i].counters[what]);
-	return sum;
-}
-
 /* Cores go on while they are read: never below 0. */
 static uint64_t
 without(uint64_t all, uint64_t some)
 {
 	return all > some ? all - some : 0;
-}
-
-uint64_t
-store_balance(const struct store *st, enum store_counter in, enum store_counter out)
-{
-	const uint64_t gone = store_sum(st, out);
-	const uint64_t come = store_sum(st, in);
-
-	return without(come, gone);
 }
 
 void

@@ -1,4 +1,4 @@
-#include "store_internal.h"
+#include "item_access.h"
 
 struct view
 item_key(const struct item *it)
@@ -76,13 +76,6 @@ item_key_is_binary(const struct item *it)
 bool
 item_set_status_once(struct item *it, uint32_t bit)
 {
-	if (mutant_torn_token()) {
-		const uint32_t head = item_head(it);
-
-		protocol_gap();
-		atomic_store_explicit(&it->head, head | bit, memory_order_relaxed);
-		return (head & bit) == 0;
-	}
 	/* Relaxed: who wins is decided by the word itself, nothing is read through it. */
 	return (item_head(it) & bit) == 0 &&
 	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
@@ -127,7 +120,7 @@ item_hand_over(struct item *old, uint32_t inherit)
 	uint32_t head = item_head(old);
 
 	protocol_gap();
-	if ((inherit & ITEM_WON) != 0 && !mutant_open_token())
+	if ((inherit & ITEM_WON) != 0)
 		head = atomic_fetch_or_explicit(&old->head, ITEM_WON, memory_order_relaxed);
 	return head & inherit;
 }
@@ -230,4 +223,70 @@ store_unpin(const struct item *it)
 	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
+}
+
+/* ---- all objects of an item ---- */
+
+void
+item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks)
+{
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_free(&sc->store->slab, sc->magazines, item_chunk_ref(it, i));
+	slab_free(&sc->store->slab, sc->magazines, item_ref(sc->store, it));
+}
+
+void
+item_free(struct store_core *sc, struct item *it)
+{
+	item_free_objects(sc, it, item_chunks(it));
+}
+
+uint64_t
+item_memory(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+	uint64_t bytes = slab_size_of_ref(&st->slab, item_ref(st, it));
+
+	for (uint32_t i = 0; i < chunks; i++)
+		bytes += slab_size_of_ref(&st->slab, item_chunk_ref(it, i));
+	return bytes;
+}
+
+void
+item_set_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_set_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_set_live_referenced(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_set_live_referenced(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_clear_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_clear_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_clear_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_set_chunk_clock_bits(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
 }

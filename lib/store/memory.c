@@ -7,38 +7,13 @@
  * pages of the class that has most are emptied to replace them (rebalance.c). A large value that
  * finds too little waits for turns of its core, and is begun when all of it has a place.
  */
-#include "store_internal.h"
-
-uint32_t
-memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
-{
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
-
-	item_apply_clock_bits(sc);
-
-	const uint32_t n = slab_clock_hand(&sc->store->slab, class, refs,
-					   max < EVICT_SLICE ? max : EVICT_SLICE);
-
-	for (uint32_t i = 0; i < n; i++) {
-		unlink_prefetch(sc->store, refs, n, i);
-		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
-	}
-	return done;
-}
-
-/* For want of memory: the rebalancer's clock goes on, and what it asks of the class. */
-static uint32_t
-evict(struct store_core *sc, uint32_t class, uint32_t max)
-{
-	struct slab *sl = &sc->store->slab;
-	struct slab_class *c = &sl->classes[class];
-	const uint32_t done = memory_evict(sc, class, max);
-
-	atomic_fetch_add_explicit(&c->passed, done, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
-				  memory_order_relaxed);
-	return done;
-}
+#include "memory.h"
+#include "evict.h"
+#include "item_access.h"
+#include "rebalance.h"
+#include "retire_list.h"
+#include "sweep.h"
+#include "unlink.h"
 
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
@@ -48,7 +23,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 
 	if (!sc->store->never_evict && rebalance_pool_is_low(sc->store) &&
 	    slab_class_waiting(c) < slab_class_ahead(c) + 1)
-		evict(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
+		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
 /* Some core has not turned for long. Whoever has begun to store shall be able to end it, so nobody
@@ -102,12 +77,6 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-static void
-release(struct store_core *sc, uint32_t ref)
-{
-	slab_free(&sc->store->slab, sc->magazines, ref);
-}
-
 /* A short last chunk and its head ask for the same size: so a large value needs pages of two
  * classes, not three, when it takes them from the reserve. */
 #define CHUNK_SHORT_BYTES 2048u
@@ -156,20 +125,6 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 		memcpy(item_tail(it) + i * sizeof ref, &ref, sizeof ref);
 	}
 	return chunks;
-}
-
-static inline void
-free_objects(struct store_core *sc, struct item *it, uint32_t chunks)
-{
-	for (uint32_t i = 0; i < chunks; i++)
-		release(sc, item_chunk_ref(it, i));
-	release(sc, item_ref(sc->store, it));
-}
-
-static uint32_t
-chunks_of(const struct item *it)
-{
-	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
 }
 
 /* Pages a large value may need besides those of its full chunks: for the head and the last. */
@@ -225,7 +180,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 		return false;
 	hold_pages(sc->store, pages);
 	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
-		done = evict(sc, class, EVICT_SLICE / 2);
+		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
 	/* Few are its own, or all of those are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
 		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
@@ -286,7 +241,7 @@ with_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 
 	if (got == item_chunk_count(value_len))
 		return it;
-	free_objects(sc, it, got);
+	item_free_objects(sc, it, got);
 	return NULL;
 }
 
@@ -309,60 +264,4 @@ item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t fo
 		init_fields(it, value_len, form);
 	bytes_copy((uint8_t *)item_key_bytes(it), key.data, key.len);
 	return likely((form & ITEM_IS_CHUNKED) == 0) ? it : with_chunks(sc, it, value_len);
-}
-
-void
-item_free(struct store_core *sc, struct item *it)
-{
-	free_objects(sc, it, chunks_of(it));
-}
-
-uint64_t
-item_memory(const struct store *st, const struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-	uint64_t bytes = slab_size_of_ref(&st->slab, item_ref(st, it));
-
-	for (uint32_t i = 0; i < chunks; i++)
-		bytes += slab_size_of_ref(&st->slab, item_chunk_ref(it, i));
-	return bytes;
-}
-
-void
-item_set_live(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_set_live(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_set_live_referenced(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_set_live_referenced(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_clear_live(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_clear_live(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_clear_live(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_set_chunk_clock_bits(const struct store *st, const struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
 }

@@ -15,14 +15,15 @@
  * A flushed item is dropped, not carried: the sweep may be past its new bucket (sweep.c). One that
  * finds no place is evicted; in a store that never evicts, its bucket waits.
  */
-#include "store_internal.h"
+#include "path.h"
+#include "resize.h"
+#include "resize_limits.h"
+#include "retire_list.h"
+#include "unlink.h"
 
-#define MIGRATE_TRIES     8u /* plans for one bucket that others' writes may spoil */
-#define MIGRATE_DEFER_MAX 8u /* turns that a bucket may wait for room */
-#define DEFERRED          UINT32_MAX
-#define MIGRATE_ROOMS     16u /* chains of moves for one plan */
-#define LOCKS_MAX         (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
-#define PREFETCH_AHEAD    3u /* buckets */
+#define DEFERRED       UINT32_MAX
+#define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
+#define PREFETCH_AHEAD 3u /* buckets */
 
 /* A slot of the bucket. */
 struct slot_plan {
@@ -202,7 +203,7 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	const uint32_t ref = bucket_ref(b, slot);
 	struct slot_plan *planned = &m->slots[slot];
 
-	if (mutant_spoiled_plan() || planned->ref == 0 || planned->to == NOWHERE ||
+	if (planned->ref == 0 || planned->to == NOWHERE ||
 	    (planned->to == m->bucket && planned->tag != bucket_tag(b, slot)) ||
 	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
 		return false;
@@ -341,10 +342,6 @@ execute_plan(struct store_core *sc, struct migration *m)
 	copy_moved(st, m, b);
 	copy_overflows(st, m);
 	protocol_gap();
-	if (mutant_clear_before_step()) {
-		clear_moved(m, b);
-		mutant_linger();
-	}
 	geometry_step(&st->ix);
 	protocol_gap();
 	clear_moved(m, b);
@@ -379,7 +376,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		lock_all(sc->store, &m);
 		if (plan_holds(sc->store, &m))
 			break;
-		if (tries == MIGRATE_TRIES || mutant_spoiled_plan()) {
+		if (tries == MIGRATE_TRIES) {
 			give_up(sc->store, &m);
 			break;
 		}

@@ -6,12 +6,11 @@
  * on its own, so a chain broken by another writer is only search wasted. The item moved is
  * in at least one of its buckets at every moment.
  */
-#include "store_internal.h"
+#include "path.h"
+#include "resize_limits.h"
+#include "unlink.h"
 
-#define PATH_NODES_MAX      1024u
-#define PATH_NODES_RESIZING 256u
-#define PATH_NODES_FEW      32u
-#define PATH_SEARCHES_MAX   4u
+#define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
 
 struct node {
 	uint32_t bucket;
@@ -97,9 +96,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	protocol_gap();
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
 		const uint32_t other = w.alternates[slot];
-		const uint16_t tag = mutant_tag_reread()
-					     ? bucket_tag(index_bucket(ix, bucket), slot)
-					     : w.tags[slot];
+		const uint16_t tag = w.tags[slot];
 
 		if (tag == 0 || other == bucket || is_avoided(s, other))
 			continue;
@@ -139,31 +136,6 @@ search(const struct store *st, struct search *s, const struct place *p)
 	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
 		found = expand(ix, s, n);
 	return found;
-}
-
-/* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
- * key in one of them, or notices. What leaves its primary bucket is told there first; what comes
- * back leaves the bit, which others may need. */
-void
-bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
-{
-	const uint32_t ref = bucket_ref(from, slot);
-	const uint16_t tag = bucket_tag(from, slot);
-
-	if ((tag & TAG_DISPLACED) == 0)
-		bucket_overflow(from, tag);
-	if (mutant_clear_first()) {
-		bucket_moved(from);
-		bucket_clear(from, slot);
-		mutant_linger();
-		bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
-		return;
-	}
-	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
-	protocol_gap();
-	bucket_moved(from);
-	protocol_gap();
-	bucket_clear(from, slot);
 }
 
 /* Under both locks: are these two buckets still those of what lies in the slot? At rest its tag
@@ -209,59 +181,6 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	return done;
 }
 
-/* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
-static void
-kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
-{
-	const struct node *node = &s->nodes[n];
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
-
-	bucket_lock(b);
-
-	const uint32_t there = bucket_ref(b, node->slot);
-	const uint16_t there_tag = bucket_tag(b, node->slot);
-
-	if (there_tag == node->tag) {
-		if ((there_tag & TAG_DISPLACED) == 0)
-			bucket_overflow(b, there_tag);
-		bucket_moved(b);
-		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag ^ TAG_DISPLACED);
-		else
-			bucket_clear(b, node->slot);
-		*ref = there;
-		*tag = there_tag;
-	}
-	bucket_unlock(b);
-	mutant_linger();
-}
-
-/* Only mutants come here: the same path from the full end, as kicked-out items wander in cuckoo
- * hashing's first description. An item is nowhere while it is in hand; one that finds its way
- * blocked by another writer is evicted. */
-static bool
-run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
-{
-	uint32_t nodes[PATH_NODES_MAX], count = 0, ref = 0;
-	uint16_t tag = 0;
-
-	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
-		nodes[count++] = n;
-	while (count != 0)
-		kick_out(sc, s, nodes[--count], &ref, &tag);
-
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
-
-	bucket_lock(b);
-
-	const uint32_t empty = bucket_empty_slot(b);
-
-	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag ^ TAG_DISPLACED);
-	bucket_unlock(b);
-	return true;
-}
-
 bool
 path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 	       uint32_t avoid_count)
@@ -277,8 +196,6 @@ path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avo
 		sc->searched += s.count;
 		if (n == 0)
 			return false;
-		if (mutant_forwards())
-			return run_forwards(sc, &s, n);
 		protocol_gap();
 		while (n > 1 && move(sc, &s, n))
 			n = s.nodes[n].parent;

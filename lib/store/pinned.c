@@ -9,6 +9,7 @@
  * a pin is for the value (store.h).
  */
 #include "pinned.h"
+#include "item_access.h"
 
 #define PINNED_VISITS 8u  /* of a turn, and two more for each that came in it */
 #define PINNED_SHARE  16u /* so much of the memory may be pinned before it matters */
@@ -45,17 +46,11 @@ note_write(struct item *it, uint32_t next, uint32_t since_s)
 	memcpy(note_at(it), &note, sizeof note);
 }
 
-static uint32_t
-chunks_of(const struct item *it)
-{
-	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
-}
-
 /* Some objects of an item: the chunks from number at on, and the item itself behind them. */
 static uint32_t
 list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
 {
-	const uint32_t chunks = chunks_of(it);
+	const uint32_t chunks = item_chunks(it);
 	uint32_t n = 0;
 
 	for (; n < PINNED_BATCH && at + n <= chunks; n++)

@@ -8,7 +8,7 @@
 #ifndef CLOCKOO_PINNED_H
 #define CLOCKOO_PINNED_H
 
-#include "store_internal.h"
+#include "store_state.h"
 
 /* May its memory not be used yet, though all cores have turned? */
 static inline bool
@@ -16,7 +16,7 @@ item_pinned(const struct item *it)
 {
 	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can
 	 * still be found, so after the grace period the count can only fall. */
-	return (item_form(it) & ITEM_HAS_LONG) != 0 && !mutant_no_pins() &&
+	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 

@@ -13,7 +13,8 @@
  * though nothing is ever stored in it. Time is what was evicted for want of memory: what nobody
  * needs, stays.
  */
-#include "store_internal.h"
+#include "rebalance.h"
+#include "evacuate.h"
 
 #define FIXED_SHIFT 16u
 /* Speeds are what happened while these many parts of all memory were evicted, older counting half:

@@ -11,7 +11,7 @@
  * or was displaced since. If the index was resized meanwhile, primary buckets are others than the
  * first pass marked: it is walked again.
  */
-#include "store_internal.h"
+#include "sweep.h"
 
 /* Are buckets still those that the sweep began with? */
 static bool

@@ -10,30 +10,10 @@
  * then the old buckets give their items away (migrate.c). To shrink: first the items, then the
  * pages, which are others' after a grace period: a lookup may still be where it began.
  */
-#include "store_internal.h"
-
-/* Shares of the slots, in 64ths. */
-#define EARLY_64THS  48u /* grow from here on while there are pages for it */
-#define FULL_64THS   62u /* grow from here on if others must go */
-#define NEVER_64THS  56u /* or if nobody may: what comes meanwhile must find a place */
-#define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
-#define FEW_64THS    2u  /* so much earlier if items come fast */
-#define AIM_64THS    60u /* what a size is chosen for */
-#define SPARSE_64THS 57u /* below this it is too large */
-
-#define LATE_PART            32u /* of the index: at least so much more when memory is full */
-#define SHRINK_PART          8u  /* so much less at a time, as items may come back meanwhile; */
-#define SHRINK_SPARE         2u  /* or at once to so many times what they need */
-#define LATE_FACTOR          4u  /* and at most to so many times as much */
-#define SMALL_PART           12u /* of all pages: where the index is less, it runs ahead of items */
-#define RISE_CHECKS          64u /* a mean of so many */
-#define SPARSE_PART          16u /* of the items were evicted while the index was too large */
-#define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
-#define CLAIM_PAGES          4u  /* that items leave for the index at one time */
-#define CLAIM_WAIT_S         3u  /* for one of them; then the index makes do without */
-#define CLEAR_BYTES          (64u << 10) /* in a slice */
-#define SLICE_ITEMS          16u         /* stored in a turn: for so many more a slice more, */
-#define SLICES_MAX           16u         /* and no more than these in one turn */
+#include "resize.h"
+#include "account.h"
+#include "rebalance.h"
+#include "resize_limits.h"
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)
@@ -225,7 +205,7 @@ resize_turn(struct store_core *sc)
 	/* Where others must go for it, no faster than they can. */
 	if (slab_pool(&st->slab) <= st->slab.reserve)
 		came = 0;
-	for (uint64_t i = 0; i <= came / SLICE_ITEMS && i < SLICES_MAX; i++)
+	for (uint64_t i = 0; i <= came / RESIZE_SLICE_ITEMS && i < RESIZE_SLICES_MAX; i++)
 		if (!resize_slice(sc))
 			break;
 	spin_unlock(&st->resize.lock);

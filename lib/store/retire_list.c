@@ -1,3 +1,5 @@
+#include "retire_list.h"
+#include "item_access.h"
 #include "pinned.h"
 
 static uint32_t
@@ -60,10 +62,6 @@ retire_list_add_unchunked(struct store_core *sc, uint32_t ref)
 void
 retire_list_add(struct store_core *sc, struct item *it)
 {
-	if (mutant_no_quiescence()) {
-		item_free(sc, it);
-		return;
-	}
 	retire_list_add_unchunked(sc, item_ref(sc->store, it));
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
 		count_chunks(sc, it, 1);

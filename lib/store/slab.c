@@ -127,7 +127,7 @@ slab_set_live(struct slab *sl, uint32_t ref)
 void
 slab_set_live_referenced(struct slab *sl, uint32_t ref)
 {
-	set_live(sl, ref, !mutant_lost_clock_bit());
+	set_live(sl, ref, true);
 }
 
 void
@@ -466,7 +466,7 @@ slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, ui
 	while (!list_empty(&sl->evacuated)) {
 		struct page *p = container_of(sl->evacuated.next, struct page, of_class);
 
-		if (!mutant_early_page() && !passed(p->retired_epoch, oldest))
+		if (!passed(p->retired_epoch, oldest))
 			break;
 		atomic_fetch_sub_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
 		slab_page_release(sl, p);

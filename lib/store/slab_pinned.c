@@ -73,8 +73,6 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	list_unlink(&p->of_class);
 	p->evacuate_word = 0;
-	if (mutant_page_free())
-		p->fresh = p->free_count = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);

@@ -8,7 +8,7 @@
 #ifndef CLOCKOO_SPIN_H
 #define CLOCKOO_SPIN_H
 
-#include "mutant.h"
+#include "gap.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,4 +1,9 @@
+#include "item_access.h"
 #include "pinned.h"
+#include "rebalance.h"
+#include "resize.h"
+#include "retire_list.h"
+#include "sweep.h"
 
 /* Pages a store should have at least, before they are as large as hugepages. */
 #define PAGES_WANTED 256u

@@ -15,41 +15,8 @@
 #include "slab_pages.h"
 #include "introspect.h"
 #include "conditional.h"
+#include "store_limits.h"
 #include "base/hash.h"
-
-#define RETIRE_LIST_MAX   (1u << 14) /* power of two */
-#define RETIRE_LIST_SLICE 256u       /* items given back in one turn */
-#define RETIRE_LIST_KEEP  256u       /* evictions leave this much of it to the operations */
-#define RETIRE_LIST_KEEP_ENDED                                                                     \
-	(RETIRE_LIST_MAX / 8) /* and deletes, which can hide what they take out */
-#define RETIRE_LIST_KEEP_SWEPT                                                                     \
-	(RETIRE_LIST_MAX / 4) /* and the sweep so much: a turn may be all sets */
-#define RETIRE_LIST_KEEP_BEGUN                                                                     \
-	(RETIRE_LIST_MAX / 4)   /* and who begins to store so much to those who end it */
-#define CHUNKS_MAX   16000u     /* references fit a head object with the longest key */
-#define SWEEP_PASS_S 60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
-#define SWEEP_PER_S  (1u << 17) /* buckets a second at most, all cores together */
-#define SWEEP_SLICE_MIN                                                                            \
-	16u                  /* buckets looked at in one store_housekeeping, and if there are too  \
-			      */
-#define SWEEP_SLICE_MAX 256u /* few of those a second; or in one turn of an urgent sweep */
-#define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
-/* But for so much work: 1 a bucket, 1 an item; a slice more at most. */
-#define SWEEP_WORK_TURN     128u
-#define SWEEP_WORK_MAX      1536u /* the same of one store_housekeeping */
-#define EVACUATE_SLICE      256u  /* objects evicted from pages being evacuated in one store_turn */
-#define EVACUATE_ON_DEMAND  192u  /* and by whoever takes memory meanwhile, or waits for some */
-#define EVACUATE_BATCH      64u
-#define EVACUATE_COPY_BYTES 512u /* copied at the cost of looking at an object */
-#define STALL_TURNS         4u   /* in one epoch, until no more are emptied */
-#define POOL_KEEP           1u   /* pages of the reserve that large values leave to others */
-#define HELD_EPOCHS         16u  /* for how long, if it does not ask again */
-#define EVICT_SLICE         128u /* objects evicted ahead by one refill of a magazine */
-#define FLOORS              1024u
-#define GENERATIONS_MAX     15u /* that may be in the index at once; 4 bits tell 16 apart */
-#define GENERATIONS_FEW     8u  /* left: the sweep hurries */
-
-#define CLOCK_PENDING_MAX 32u /* objects whose CLOCK bits a core sets together */
 
 struct retired_item {
 	uint32_t ref;
@@ -160,14 +127,6 @@ struct store_core {
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
 };
 
-/* Has some core not turned for so long that emptying pages is put off? */
-static inline bool
-rebalance_is_stalled(const struct store_core *sc)
-{
-	return sc->stalled_turns >= STALL_TURNS &&
-	       sc->stalled_epoch == (uint32_t)epoch_now(&sc->store->epoch);
-}
-
 static inline uint32_t
 store_value_max(const struct store *st)
 {
@@ -203,9 +162,6 @@ item_dead(const struct store_core *sc, const struct item *it)
 	return item_flushed(it, store_generation(sc->store)) || item_expired(it, sc->now_s);
 }
 
-/* account.c: somebody asked for it, and it is dead. */
-void account_missed(struct store_core *sc, const struct item *it, uint32_t generation);
-
 static inline struct item *
 item_at(const struct store *st, uint32_t ref)
 {
@@ -216,36 +172,6 @@ static inline uint32_t
 item_ref(const struct store *st, const struct item *it)
 {
 	return arena_ref(&st->arena, it);
-}
-
-/* item.c: true if this call set the mark. */
-bool item_set_status_once(struct item *it, uint32_t bit);
-/* memory.c */
-void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
-
-/* item.c: say so in the item, and for the hand by the next turn: its word is on its way. */
-void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
-			  uint32_t clock_stamp);
-/* Now; before a hand of this core goes. */
-void item_apply_clock_bits(struct store_core *sc);
-
-/* Of an item that is not chunked. */
-static inline void
-item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
-{
-	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
-
-	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
-		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
-}
-
-/* A get or a touch. */
-static inline void
-item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
-{
-	item_set_clock_bit(sc, it, ref);
-	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_set_chunk_clock_bits(sc->store, it);
 }
 
 static inline _Atomic uint64_t *

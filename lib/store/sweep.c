@@ -18,7 +18,9 @@
  * once the number has come back. The sweep ends where the buckets end by then: those that came
  * meanwhile are looked at, those that are gone hold nothing.
  */
-#include "store_internal.h"
+#include "sweep.h"
+#include "retire_list.h"
+#include "unlink.h"
 
 static bool
 slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
@@ -145,12 +147,10 @@ static void
 sweep_end(struct store *st)
 {
 	struct sweep *sw = &st->sweep;
-	const uint32_t passed = mutant_sweep_overrun() ? store_generation(st) : sw->generation;
-
 	sw->bucket = 0;
 	relocate_end(st);
 	/* Release: pairs with the acquire in store_generations_left. */
-	atomic_store_explicit(&st->oldest_generation, passed, memory_order_release);
+	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
 /* The next buckets of the sweep, as far as the retire list has room for all of them, for so much
@@ -233,7 +233,7 @@ next_generation(struct store *st)
 
 	if (linked == st->linked_at_flush)
 		return true;
-	if (store_generations_left(st) == 0 && !mutant_early_generation())
+	if (store_generations_left(st) == 0)
 		return false;
 	protocol_gap();
 	st->linked_at_flush = linked;

@@ -4,7 +4,7 @@
  * What a bucket names is readable for the whole turn; whether it still is the key's item, a lookup
  * tells: so a version that was replaced, or that a move leaves behind, is not shown.
  */
-#include "store_internal.h"
+#include "store_state.h"
 
 #define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
 

@@ -1,7 +1,11 @@
 /*
  * write.c - a value comes in, in pieces, and is published.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
+#include "link.h"
+#include "memory.h"
+#include "new_version.h"
 #include "number.h"
 
 #define VIVIFY_TRIES_MAX 8u /* a key that others delete and store again between our looks */
@@ -130,17 +134,6 @@ finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
 }
 
-static enum store_result
-finish_how(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
-	   const struct item **made)
-{
-	if (conditions->mode != STORE_APPEND && conditions->mode != STORE_PREPEND)
-		return finish_new(sc, f, conditions, made);
-	if (conditions->vivify)
-		return finish_vivify(sc, f, conditions, made);
-	return finish_extend(sc, f, conditions, made);
-}
-
 static uint32_t
 fill_bytes(const struct store_core *sc, const struct fill *f)
 {
@@ -154,7 +147,10 @@ store_try_finish_with(struct store_core *sc, struct fill *f,
 	ensure(f->item != NULL && f->filled == f->value_len);
 	*made = NULL;
 
-	const enum store_result r = finish_how(sc, f, conditions, made);
+	const bool extend = conditions->mode == STORE_APPEND || conditions->mode == STORE_PREPEND;
+	const enum store_result r = !extend              ? finish_new(sc, f, conditions, made)
+				    : conditions->vivify ? finish_vivify(sc, f, conditions, made)
+							 : finish_extend(sc, f, conditions, made);
 
 	if (r == STORE_NOT_YET)
 		return r;
@@ -221,8 +217,7 @@ static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	     const struct store_arith_args *sum, const struct item **made)
 {
-	const struct store_conditions conditions = {.mode = mutant_blind_create() ? STORE_SET
-										  : STORE_ADD,
+	const struct store_conditions conditions = {.mode = STORE_ADD,
 						    .set_cas = sum->set_cas,
 						    .new_cas = sum->new_cas,
 						    .binary_key = sum->binary_key};

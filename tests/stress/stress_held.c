@@ -11,7 +11,8 @@
  * the store found itself broken.
  */
 #include "caught.h"
-#include "store/store_internal.h"
+#include "store/store_plan.h"
+#include "store/store_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,8 @@
 #include "caught.h"
 #include "gaps.h"
 #include "linear.h"
-#include "store/store_internal.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 #include "store/introspect.h"
 
 #include <pthread.h>

@@ -8,7 +8,8 @@
  */
 #include "caught.h"
 #include "gaps.h"
-#include "store/store_internal.h"
+#include "store/store_plan.h"
+#include "store/store_state.h"
 
 #include <pthread.h>
 #include <stdio.h>

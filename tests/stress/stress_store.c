@@ -16,7 +16,8 @@
  * if a lie was seen, or the store found itself broken.
  */
 #include "caught.h"
-#include "store/store_internal.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 
 #include <pthread.h>
 #include <sched.h>
