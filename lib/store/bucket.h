@@ -94,8 +94,8 @@ bucket_match(const struct bucket *b, uint16_t tag)
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
-	/* Acquire: pairs with the release in bucket_put; whoever sees the reference sees the item.
-	 */
+	/* Acquire: pairs with the release in bucket_put; a core that sees the reference sees the
+	 * item. */
 	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
 }
 
@@ -237,8 +237,8 @@ bucket_moved(struct bucket *b)
 {
 	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
-	/* Release: pairs with the acquire in version_open; who starts from the new version
-	 * sees the new slot. */
+	/* Release: pairs with the acquire in version_open; a lookup that begins with the new
+	 * version sees the new slot. */
 	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
 }
 

@@ -1,3 +1,6 @@
+/*
+ * item.c - the fields of an item, its value in chunks, its status and reference bits.
+ */
 #include "item_access.h"
 
 struct view
@@ -17,7 +20,7 @@ item_expiry_s(const struct item *it)
 {
 	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
 		return 0;
-	/* Relaxed: one word, nothing hangs on it. */
+	/* Relaxed: nothing is read through it. */
 	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 }
 
@@ -76,7 +79,7 @@ item_key_is_binary(const struct item *it)
 bool
 item_set_status_once(struct item *it, uint32_t bit)
 {
-	/* Relaxed: who wins is decided by the word itself, nothing is read through it. */
+	/* Relaxed: the word itself decides who wins; nothing is read through it. */
 	return (item_head(it) & bit) == 0 &&
 	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
 }
@@ -98,8 +101,8 @@ item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint3
 		item_apply_clock_bits(sc);
 	slab_prefetch_clock_bit(&sc->store->slab, ref);
 	sc->clock_pending[sc->clock_pending_count++] = ref;
-	/* Relaxed, and once: nothing is read through it; if another reader was faster it has said
-	 * the same, and if a token was, the next use will. */
+	/* Relaxed, and tried once: nothing is read through it. If another reader was faster it has
+	 * stamped the item, too; if a status bit was set meanwhile, the next use will stamp. */
 	atomic_compare_exchange_strong_explicit(
 		&it->head, &head, (head & ~ITEM_CLOCK_STAMP) | clock_stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
@@ -111,9 +114,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The token goes with the item: a reader that holds the old version must not win it a second
- * time. One that comes in between is told that somebody has won, although nobody has yet; the next
- * one will. */
+/* The token goes with the item: a reader that holds the old version must not win it a second time.
+ * A reader that comes in between is told that another has won, although none has; the next one
+ * wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {
@@ -125,7 +128,7 @@ item_hand_over(struct item *old, uint32_t inherit)
 	return head & inherit;
 }
 
-/* Where the value's byte at offset lies, and how many follow it there. */
+/* Address of the value's byte at offset, and the number of bytes that follow it there. */
 static uint8_t *
 value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_t *len)
 {

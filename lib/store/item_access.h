@@ -15,7 +15,7 @@ void item_set_expiry(struct item *it, uint32_t expiry_s);
 bool item_set_cas(struct item *it, uint64_t cas);
 /* True if this call set the status bit. */
 bool item_set_status_once(struct item *it, uint32_t bit);
-/* The old version's status bits that the new one inherits. From then on nobody wins the old one. */
+/* Status bits that the new version inherits. From then on no reader wins the old one. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);
 /* Write value bytes at an offset. */
 void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);

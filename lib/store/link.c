@@ -1,3 +1,9 @@
+/*
+ * link.c - an item is put into the index, in place of the version that is there if there is one.
+ *
+ * link_item locks the key's buckets, decides under the locks, and publishes. If no slot is empty it
+ * runs a cuckoo path and tries again; after that a neighbour is evicted.
+ */
 #include "link.h"
 #include "account.h"
 #include "item_access.h"
@@ -8,13 +14,15 @@
 #include "retire_list.h"
 #include "unlink.h"
 
-#define LINK_PATHS_MAX  8u /* chains of moves for one item, before a neighbour is evicted */
-#define LINK_RETIRE_MAX 8u /* items one link may retire */
+/* Attempts for one item, each after a cuckoo path; the last evicts a neighbour. */
+#define LINK_PATHS_MAX 8u
+/* Items one call may retire. */
+#define LINK_RETIRE_MAX 8u
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_WIDEN };
 
-/* An older version than the one that is there: it may be stored as what it is. The number comes
- * from a client that read it, so lower means earlier. */
+/* Is it an older version than the one that is there, to be stored as stale? The number comes from a
+ * client that read it, so lower means earlier. */
 static bool
 comes_late(const struct store_conditions *t, const struct item *old)
 {
@@ -35,7 +43,7 @@ compare(struct link *l, const struct item *old)
 	return STORE_OK;
 }
 
-/* What the mode says about the version that is there; old is NULL if none is alive. */
+/* The mode's verdict on the version that is there; old is NULL if none is alive. */
 static enum store_result
 judge(struct link *l, const struct item *old)
 {
@@ -53,7 +61,8 @@ judge(struct link *l, const struct item *old)
 	}
 }
 
-/* Is the version that is there the one the new one was made from, or can be made from now? */
+/* Is the version that is there the one that the new one was made from? Or can it be made from
+ * it? */
 static bool
 still_fits(struct store_core *sc, struct link *l, const struct item *old)
 {
@@ -65,14 +74,14 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 		return new_version_rewrite(sc, l->rmw, old, l->item);
 	if (item_ref(sc->store, old) != l->expect)
 		return false;
-	/* A touch may have come in since: it writes under this lock. */
+	/* A touch may have come since: it writes under this lock. */
 	if (!l->rmw->new_expiry)
 		item_set_expiry(l->item, item_expiry_s(old));
 	return true;
 }
 
-/* Under both locks: the place of one of the dead. The retire list has room for it (link_item), and
- * for no more of them: others store in this turn, too. */
+/* Under both locks: the slot of a tombstone. The retire list has room for it (link_item), and for
+ * no more of them, since other sets of this turn need room, too. */
 static struct spot
 spot_of_tombstone(struct store_core *sc, const struct place *p)
 {
@@ -90,7 +99,8 @@ spot_of_tombstone(struct store_core *sc, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Nothing is empty and nothing could be moved: evict one of the twenty, unused if possible. */
+/* No slot is empty and no path was found: evict one of the twenty neighbours, an unreferenced one
+ * if there is one. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
 {
@@ -112,7 +122,7 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 			break;
 	}
 	if (victim.bucket == NULL)
-		return victim; /* twenty tombstones: their memory must come back first */
+		return victim; /* twenty tombstones: their memory must be freed first */
 	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, p);
@@ -128,11 +138,11 @@ next_cas(const struct store *st, const struct link *l, const struct place *p,
 		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
 	if (l->rmw != NULL && l->rmw->keep_cas)
 		return item_cas(there);
-	/* A client's own number may be the last one there is; 0 is not a version's. */
+	/* A client's own number may be the largest; 0 is no version's. */
 	return item_cas(there) != UINT64_MAX ? item_cas(there) + 1 : 1;
 }
 
-/* The optional fields that hang on what is there. False: the item lacks one, l->lacks. */
+/* Set the optional fields that depend on the version there. False: the item lacks one: l->lacks. */
 static bool
 set_fields(struct store_core *sc, struct link *l, const struct place *p, const struct item *there)
 {
@@ -148,7 +158,7 @@ set_fields(struct store_core *sc, struct link *l, const struct place *p, const s
 	return l->lacks == 0;
 }
 
-/* Out of the index, or about to be. */
+/* Retire the old version. */
 static inline void
 retire(struct store_core *sc, struct link *l, const struct place *p, struct item *there, bool alive)
 {
@@ -290,7 +300,7 @@ replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 	return true;
 }
 
-/* The same item with room for what it lacks; only small items lack anything. */
+/* Copy the item into one with the fields it lacks; only small items lack any. */
 static bool
 widen(struct store_core *sc, struct link *l)
 {
@@ -308,7 +318,7 @@ widen(struct store_core *sc, struct link *l)
 	return true;
 }
 
-/* The index may be about to get larger: some more of that, before a neighbour goes. */
+/* A resize under way may bring empty slots: a slice of it before a neighbour is evicted. */
 static bool
 make_room(struct store_core *sc, const struct place *p, uint32_t tries)
 {

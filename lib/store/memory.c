@@ -1,11 +1,13 @@
 /*
- * memory.c - objects for items, and which items to evict to have them.
+ * memory.c - objects for new items.
  *
- * An evicted object is free only after a grace period, and nothing here waits. So once the
- * pages are given out, every class evicts ahead of need, and a few pages stay in the pool for a
- * class that owns none: enough for one value of the largest size. When they are used, the
- * pages of the class that has most are emptied to replace them (rebalance.c). A large value that
- * finds too little waits for turns of its core, and is begun when all of it has a place.
+ * An evicted object is free only after a grace period, and nothing here waits. So once all pages
+ * are given out, every class evicts ahead of need. A few pages stay in the pool as a reserve, for a
+ * class that owns none: enough for one value of the largest size. Pages that are taken from the
+ * reserve are replaced by evacuating others (rebalance.c).
+ *
+ * A large value that finds too little memory waits, turn by turn, and is begun once all of it has a
+ * place.
  */
 #include "memory.h"
 #include "evict.h"
@@ -26,8 +28,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
-/* Some core has not turned for long. Whoever has begun to store shall be able to end it, so nobody
- * begins. */
+/* A core has not turned for long: nothing more is begun, so that what was begun can be finished. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
@@ -35,7 +36,7 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_KEEP_BEGUN;
 }
 
-/* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
+/* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -47,8 +48,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	retire_list_publish(sc);
 	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
-	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
-	 * all of whose chunks were counted before. */
+	/* A core that takes memory while the reserve is short evacuates some. Not amid a large
+	 * value, whose chunks were all counted before. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
@@ -77,8 +78,8 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-/* A short last chunk and its head ask for the same size: so a large value needs pages of two
- * classes, not three, when it takes them from the reserve. */
+/* A short last chunk takes an object of its head's size: so a large value that takes pages from the
+ * reserve needs them for two classes, not three. */
 #define CHUNK_SHORT_BYTES 2048u
 
 static uint32_t
@@ -108,7 +109,7 @@ chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
 		       : item_first_bytes(item_form(it), item_key_len(it), value_len);
 }
 
-/* Chunks from number 0 on; how many there was memory for. */
+/* Allocate chunks from number 0 on. Returns for how many there was memory. */
 static uint32_t
 alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
@@ -127,7 +128,8 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-/* Pages a large value may need besides those of its full chunks: for the head and the last. */
+/* Pages a large value may need besides those of its full chunks: for its head and its last
+ * chunk. */
 #define PAGES_BESIDE 2u
 
 static bool
@@ -142,15 +144,15 @@ chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
 	       chunks;
 }
 
-/* Or those with small values would take page by page what is gathered here. */
+/* Set pages aside for a large value, or small values would take them one by one. */
 static void
 hold_pages(struct store *st, uint32_t pages)
 {
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* A large value is begun only when all of it has a place: half of it would be in the way of others
- * that wait. Where its class has little, pages of others are emptied for it. */
+/* A large value is begun only once all of it has memory: half a value would block others that wait.
+ * Where its class has little, pages of others are evacuated for it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
@@ -181,14 +183,13 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	hold_pages(sc->store, pages);
 	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
 		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
-	/* Few are its own, or all of those are being filled. */
+	/* Its class owns few chunks, or all of them are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
 		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* Was something taken out of the index that has not come back? It may be another core's to give
- * back, while we have nothing; pinned, it comes once its reader is through, or was reset. */
+/* Is there retired or pinned memory that will come back, of any core? */
 static bool
 something_returns(const struct store_core *sc)
 {
@@ -217,7 +218,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 
 	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
 		return true;
-	/* Then nothing comes but what was deleted, and to its class. */
+	/* Then only deleted items bring memory, and only to their class. */
 	if (sc->store->never_evict)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;

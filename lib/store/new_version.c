@@ -28,7 +28,7 @@ new_version_len(const struct store_core *sc, const struct rmw *rm, const struct 
 	uint64_t number;
 
 	*len = item_value_len(old);
-	/* In memcached's order: an empty value is looked at before the cas, others after it. */
+	/* In memcached's order: an empty value comes before the cas, another one after it. */
 	if ((rm->op == RMW_INCR || rm->op == RMW_DECR) && *len == 0)
 		return STORE_NOT_A_NUMBER;
 	if (rm->conditions.compare && item_cas(old) != rm->conditions.cas)

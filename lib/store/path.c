@@ -1,10 +1,10 @@
 /*
- * path.c - room for one more item when both its buckets are full.
+ * path.c - a cuckoo path makes room for an item when both its buckets are full.
  *
- * Breadth-first search without locks for a chain of moves that ends in an empty slot, then the
- * moves from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
- * on its own, so a chain broken by another writer is only search wasted. The item moved is
- * in at least one of its buckets at every moment.
+ * A breadth-first search without locks finds a chain of moves that ends in an empty slot. The moves
+ * are made from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
+ * by itself, so another writer who breaks the chain costs only the search. The item moved is in at
+ * least one of its buckets at every moment.
  */
 #include "path.h"
 #include "resize_limits.h"
@@ -14,13 +14,13 @@
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* whose slot moves here */
+	uint16_t parent; /* node whose slot moves here */
 	uint8_t slot;
-	uint16_t tag; /* seen there */
+	uint16_t tag; /* tag of that slot as seen */
 };
 
 struct search {
-	uint32_t seq;          /* of the geometry of the place it is for */
+	uint32_t seq;          /* of the geometry of the place that needs room */
 	const uint32_t *avoid; /* buckets that no item goes into */
 	uint32_t avoid_count;
 	uint32_t max; /* nodes */
@@ -28,8 +28,8 @@ struct search {
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* While the index is resized the tag does not tell where else an item may be, its key does. The
- * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
+/* During a resize a tag does not name the other bucket, the key does. Returns the bucket itself if
+ * there is none. The item stays readable until this core turns. */
 static uint32_t
 alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
@@ -45,21 +45,21 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* Where a bucket's slots lead: to the alternate bucket of what lies there under this very tag;
- * those that are empty, to itself. */
+/* The buckets that a bucket's slots lead to: the alternate bucket of the tag there; for an empty
+ * slot, the bucket itself. */
 struct successors {
 	uint32_t alternates[BUCKET_SLOTS];
 	uint16_t tags[BUCKET_SLOTS];
 };
 
-/* A search looks into the others next, and they are anywhere: have them come all at once. Each tag
- * is read once: a move trusts that it leads from the one bucket to the other, and would take what
- * came into the slot meanwhile to where nobody finds it. */
+/* The successors are searched next, so all are prefetched at once. Each tag is read once: a move
+ * trusts that the tag leads from the one bucket to the other; a tag read later may be another
+ * item's. */
 static void
 find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *w)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
-	/* Before the second look at seq: the number that the search began with. */
+	/* Before the second look at seq, so it is the number that the search began with. */
 	const uint32_t bucket_count = index_bucket_count(ix);
 	const bool moving = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 
@@ -85,7 +85,7 @@ is_avoided(const struct search *s, uint32_t bucket)
 	return false;
 }
 
-/* Add what the items of node n could move to. The number of a node with room, or 0. */
+/* Add the buckets that items of node n could move to. Returns a node with an empty slot, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
@@ -108,9 +108,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	return 0;
 }
 
-/* While the index is resized every node is items read, too. In a store that never evicts a resize
- * must come to its end without a loss: so who stores looks less far meanwhile, or would take the
- * last places within reach, and the resize as far as it can. */
+/* Nodes of a search: resize_limits.h has the reasons. */
 static uint32_t
 nodes_max(const struct store *st, const struct search *s)
 {
@@ -121,7 +119,7 @@ nodes_max(const struct store *st, const struct search *s)
 	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
 }
 
-/* The number of a node with an empty slot, or 0: the roots are known to be full. */
+/* Returns a node with an empty slot, or 0: the roots are known to be full. */
 static uint32_t
 search(const struct store *st, struct search *s, const struct place *p)
 {
@@ -138,8 +136,8 @@ search(const struct store *st, struct search *s, const struct place *p)
 	return found;
 }
 
-/* Under both locks: are these two buckets still those of what lies in the slot? At rest its tag
- * says so, but the index may have been resized since it was looked at. */
+/* Under both locks: are these two still the buckets of the item in the slot? Its tag says so,
+ * unless the index was resized since it was read. */
 static bool
 move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {
@@ -149,7 +147,8 @@ move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint
 	       alternate_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
-/* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
+/* Make the move of node n, from its parent's bucket into its own. False: it is not possible any
+ * more. */
 static bool
 move(struct store_core *sc, const struct search *s, uint32_t n)
 {
@@ -167,7 +166,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	    move_is_current(&st->ix, s, n, bucket_ref(from, node->slot))) {
 		const struct item *it = item_at(st, bucket_ref(from, node->slot));
 
-		/* A flushed item must not move: the sweep may be past the new place already. */
+		/* A flushed item must not move: the sweep may have passed the new bucket. */
 		if (item_flushed(it, store_generation(st))) {
 			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot},
 				    UNLINK_REQUESTED);

@@ -27,7 +27,8 @@
 /* Old and new number of buckets differ by this factor at most, rounded up: it bounds the buckets
  * that one old bucket's keys go to, and so the locks of a migration. */
 #define RESIZE_FACTOR_MAX 16u
-/* When memory is full the index grows by a 32nd at least, or resizes never end; */
+/* When memory is full the index grows by a 32nd at least: few resizes instead of many small ones;
+ */
 #define LATE_PART 32u
 /* and to four times at most: a resize under way cannot change its aim. */
 #define LATE_FACTOR 4u
@@ -51,13 +52,14 @@
 #define CLAIM_PAGES 4u
 /* Seconds that one of them is waited for; then the index makes do without it. */
 #define CLAIM_WAIT_S 3u
-/* Bytes of a claimed page cleared in a slice: some 10 us. */
+/* Bytes of a claimed page cleared in a slice: a page of 2 MiB takes 32. */
 #define CLEAR_BYTES (64u << 10)
 /* A turn does a slice, and one more for every 16 items it stored, and 16 at most: a turn that
  * stores much is long anyway, and one slice a turn comes too late for it. */
 #define RESIZE_SLICE_ITEMS 16u
 #define RESIZE_SLICES_MAX  16u
-/* Work of a slice of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item; some 20 us. */
+/* Work of a slice of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item.
+ * A turn with a slice takes 20 to 25 us (961edc0). */
 #define MIGRATE_WORK   400u
 #define MIGRATE_BUCKET 4u
 #define MIGRATE_ITEM   2u

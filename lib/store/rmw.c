@@ -1,8 +1,9 @@
 /*
- * rmw.c - new versions made from old ones: append, prepend, incr, decr, another expiry, stale.
+ * rmw.c - read, modify, write: append, prepend, incr, decr, another expiry, stale.
  *
- * Read the old version, write the new one aside, replace the old if it is still the same. After
- * some tries lost to other writers, write it under the bucket lock, where nobody can be faster.
+ * The old version is read, the new one is written aside, and replaces the old one if that is still
+ * there. After RMW_OPTIMISTIC_MAX tries lost to other writers the new version is written under the
+ * bucket lock.
  */
 #include "account.h"
 #include "item_access.h"

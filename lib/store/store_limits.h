@@ -11,12 +11,12 @@
 
 /* ---- retire list ---- */
 
-/* Retired items of a core; a power of two. At a million sets a second it lasts 16 ms while another
- * core does not turn. */
+/* Retired items of a core; a power of two. While another core does not turn it lasts for 12 ms at a
+ * million sets a second. */
 #define RETIRE_LIST_MAX (1u << 14)
 /* Retired items given back in one turn, so that no turn takes long. */
 #define RETIRE_LIST_SLICE 256u
-/* Room that each kind of work leaves to the ones below it. Evictions leave some to all others. */
+/* Evictions leave some room to all else. */
 #define RETIRE_LIST_KEEP 256u
 /* Deletes leave some to sets, since a delete can leave a tombstone instead. */
 #define RETIRE_LIST_KEEP_ENDED (RETIRE_LIST_MAX / 8)

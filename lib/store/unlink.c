@@ -1,9 +1,15 @@
+/*
+ * unlink.c - an item is taken out of the index and retired.
+ *
+ * Under the bucket's lock: the floor of its cas is raised, the counters follow, its objects are no
+ * longer live, its slot is cleared. Without room on the retire list the slot becomes a tombstone.
+ */
 #include "unlink.h"
 #include "item_access.h"
 #include "retire_list.h"
 
-/* Only a client chooses larger numbers. A floor does not follow it there: it could not be counted
- * on from for ever. */
+/* Only clients choose larger numbers. The floor does not follow them: counting on from there would
+ * end. */
 #define FLOOR_MAX (UINT64_MAX / 4)
 
 void
@@ -21,7 +27,7 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 		;
 }
 
-/* Everything about an item that ends, but its place in the bucket and its memory. */
+/* End all about an item but its slot and its memory. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -63,8 +69,8 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* Has the item no other objects, and can nobody have pinned it? Then nothing needs to remember
- * it but the page that is emptied. */
+/* Has the item no chunks, and cannot be pinned? Then it can wait for its grace period with its
+ * page. */
 static bool
 retires_with_page(const struct item *it)
 {
@@ -88,9 +94,10 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	return UNLINKED_RETIRED;
 }
 
-#define AHEAD 8u /* objects whose buckets are on their way, and as many that are so themselves */
+/* Objects ahead whose buckets are prefetched, and as many more that are prefetched themselves. */
+#define AHEAD 8u
 
-/* Where the key of an unchunked item is, or will be in a moment. Chunks are few. */
+/* Prefetch both buckets of an unchunked item's key. Chunks are few. */
 static void
 prefetch_place(const struct store *st, uint32_t ref)
 {
@@ -119,7 +126,8 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
-	/* A chunk's mark, or the first word of an item, in which a reader may set a mark. */
+	/* A chunk's marker, or the first word of an item, in which a reader may set a status
+	 * bit. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
 	const uint32_t head = (marker & 0xff) == 0 ? c->owner : ref;
 	const struct item *it = item_at(st, head);

@@ -169,9 +169,9 @@ MUTANTS = {
     ],
     # A writer that waited for its buckets does not check that they are still the key's.
     "STALE_BUCKETS": [
-        ("index.c", "	lock_place(ix, &p);\n	/* Again", "	lock_place(ix, &p);\n	return p;\n	/* Again"),
-        ("index.c", "	bucket_lock(index_bucket(ix, p.primary));\n	while",
-         "	bucket_lock(index_bucket(ix, p.primary));\n	return p;\n	while"),
+        ("index.c", "		if (now.primary == p.primary && now.alternate == p.alternate)\n"
+         "			return now;", "		return p;"),
+        ("index.c", "		if (now.primary == p.primary)\n			return now;", "		return p;"),
     ],
     # A new version of an item spoils its bucket's plan, and a spoiled plan loses it.
     "SPOILED_PLAN": [

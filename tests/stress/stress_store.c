@@ -12,7 +12,7 @@
  *
  * With "resized" as second argument the index gets larger and smaller all the time.
  *
- * With "caught" as last argument, the store is a mutant (mutant.h), and the run passes only
+ * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
 #include "caught.h"
