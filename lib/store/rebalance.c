@@ -220,7 +220,7 @@ rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool h
 	}
 }
 
-/* Count the turns since a core stopped turning. Pages evacuated meanwhile come to nobody, and their
+/* Count the turns since a core stopped turning. Pages evacuated meanwhile are not freed, and their
  * referenced items take the objects that are left. */
 static void
 count_stalled(struct store_core *sc)

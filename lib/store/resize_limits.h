@@ -7,7 +7,7 @@
 
 /* ---- how large: shares of the slots, in 64ths ---- */
 
-/* Growth begins here while there are free pages: early, since it costs nobody memory. */
+/* Growth begins here while there are free pages: early, since that memory is unused. */
 #define EARLY_64THS 48u
 /* Growth begins here once a page of index costs a page of items: searches for a slot bear 97 %. */
 #define FULL_64THS 62u

@@ -1,6 +1,6 @@
 /*
  * slab_pinned.c - counts of pinned objects, by class and page: retired, past their grace period,
- * and given back nobody knows when.
+ * and freed after their last pin ends.
  *
  * A page with such an object is not chosen to be evacuated. One that is being evacuated counts as
  * stuck, and goes back to its class after a while.
