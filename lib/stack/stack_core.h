@@ -115,7 +115,7 @@ struct stack {
 	uint32_t announce_round; /* of announcements of our addresses, seen by this core */
 	uint32_t announces_left; /* of that round, if it is ours */
 	uint64_t announce_at_ns; /* the next */
-	struct rate_limit echoes, pmtu_limit, neighbours[NEIGHBOURS]; /* by the station that asks */
+	struct rate_limit echo_limit, pmtu_limit, neigh_limit[NEIGHBOURS]; /* by the station that asks */
 	uint64_t pmtu_cursor;                                         /* in cfg.pmtu_reports */
 	struct classified *in;                                        /* of this turn */
 	bool rx_backlog;     /* it took all the frames it had room for, so more may be waiting */

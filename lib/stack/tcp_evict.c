@@ -94,7 +94,7 @@ weight(const struct conn *c)
 static uint32_t
 got_to(const struct conn *c, enum evict_kind kind)
 {
-	switch (held) {
+	switch (kind) {
 	case EVICT_SLOW_READER:
 		return c->snd_una;
 	case HELD_WAITING:
@@ -109,7 +109,7 @@ got_to(const struct conn *c, enum evict_kind kind)
 static uint32_t
 must_get_on(const struct conn *c, enum evict_kind kind)
 {
-	switch (held) {
+	switch (kind) {
 	case EVICT_SLOW_READER:
 		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
 	case HELD_WAITING:
@@ -123,7 +123,7 @@ static void
 stall_record(const struct stack *s, const struct conn *c, enum evict_kind kind, struct stall *st)
 {
 	st->goal = got_to(c, kind) + must_get_on(c, kind);
-	st->held = (uint8_t)held;
+	st->held = (uint8_t)kind;
 	st->recorded_ns = s->now_ns;
 }
 
@@ -137,15 +137,15 @@ is_stalled(const struct stack *s, const struct conn *c, enum evict_kind kind)
 
 	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
 	 * up its slot's last. */
-	if (st->recorded_ns < e->since_ns || st->held != held) {
-		stall_record(s, c, held, st);
+	if (st->recorded_ns < e->since_ns || st->held != kind) {
+		stall_record(s, c, kind, st);
 		return false;
 	}
 	if (s->now_ns - st->recorded_ns < EVICT_STALL_NS)
 		return false;
 	moved = !seq_before(got_to(c, kind), st->goal);
 	if (moved)
-		stall_record(s, c, held, st);
+		stall_record(s, c, kind, st);
 	return !moved;
 }
 
