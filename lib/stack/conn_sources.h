@@ -7,11 +7,12 @@
  * can use up another's share by forging it.
  *
  * Shape:  cells of (tag, count), eight a cache line; a source lives in one of two lines. A cell
- * with count 0 is free. Its owner's place in the table is remembered by each connection, so leaving
- * is one subtraction. Thread: conn_sources_*_mt by any core, at the opening and closing of a
- * connection and no more. Errors: SOURCES_OVER_LIMIT: the source has its share. SOURCES_FULL: both
- * lines hold other sources. Bounds: twice as many cells as connections; SOURCES_TRIES_MAX tries
- * against other cores.
+ *         with count 0 is free. Its owner's place in the table is remembered by each connection, so
+ *         leaving is one subtraction.
+ * Thread: conn_sources_*_mt by any core, at the opening and closing of a connection and no more.
+ * Errors: SOURCES_OVER_LIMIT: the source has its share. SOURCES_FULL: both lines hold other
+ *         sources.
+ * Bounds: twice as many cells as connections; SOURCES_TRIES_MAX tries against other cores.
  */
 #ifndef CLOCKOO_CONN_SOURCES_H
 #define CLOCKOO_CONN_SOURCES_H

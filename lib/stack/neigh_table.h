@@ -13,7 +13,7 @@
  *         NEIGH_TRIES_MAX times, then counts as unknown. A writer that meets another gives up.
  * Errors: none that matter: whatever is not known now is asked for again.
  * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one question an address and NEIGH_SOLICIT_NS. A
- * reachable entry, and one just asked for, is never replaced by another address.
+ *         reachable entry, and one just asked for, is never replaced by another address.
  */
 #ifndef CLOCKOO_NEIGH_TABLE_H
 #define CLOCKOO_NEIGH_TABLE_H

@@ -6,15 +6,15 @@
  * and datagrams between stack_input() and stack_output().
  *
  * Shape:  everything a core touches per packet is its own; only the ARP table is shared.
- * Units:  addresses are struct ip_addr, an IPv4 one of our own a number in host order, as
- *         ports are; times in ns on the caller's clock.
- * Owner:  between sort and the end of answer the stack owns the received frames; views into
- *         them (conn_peek, datagram payload) are valid until stack_release().
+ * Units:  addresses are struct ip_addr, an IPv4 one of our own a number in host order, as ports
+ *         are; times in ns on the caller's clock.
+ * Owner:  between sort and the end of answer the stack owns the received frames; views into them
+ *         (conn_peek, datagram payload) are valid until stack_release().
  * Thread: core-local, but for neigh_table (see neigh_table.h).
  * Errors: bad frames are dropped and counted by reason (STACK_COUNTERS).
  * Bounds: TX_QUEUE_MAX frames out a turn; UDP_BACKLOG_MAX datagrams kept over turns; conns_max
- * connections; chunks * CHUNK_BYTES unsent or unacknowledged bytes; rx_frames_max frames held by
- * connections.
+ *         connections; chunks * CHUNK_BYTES unsent or unacknowledged bytes; rx_frames_max frames
+ *         held by connections.
  */
 #ifndef CLOCKOO_STACK_H
 #define CLOCKOO_STACK_H

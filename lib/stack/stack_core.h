@@ -2,12 +2,11 @@
  * stack_core.h - what the files of this room share: struct stack, its transmit queue, its
  * interfaces inside.
  *
- * Private to lib/stack. stack.c, tx_queue.c, classify.c, neigh_*.c, arp_*.c, nd_*.c, icmp*.c,
- * ip_*.c, reasm.c, udp_*.c make the frame-level part; tcp_*.c the byte streams. They meet here and
- * nowhere else.
+ * Private to lib/stack. The files of the frame-level part and those of TCP (tcp_*.c) meet here.
  *
  * Owner:  a frame is in exactly one place: the burst being classified, the transmit queue, the
- * frame cache, the deferred-free list, or a connection's receive queue. Thread: core-local.
+ *         frame cache, the deferred-free list, or a connection's receive queue.
+ * Thread: core-local.
  */
 #ifndef CLOCKOO_STACK_CORE_H
 #define CLOCKOO_STACK_CORE_H

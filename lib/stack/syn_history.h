@@ -6,7 +6,8 @@
  * recorded here and answered when it comes again.
  *
  * Shape:  lines of SYN_LINE_ENTRIES entries; an entry is 24 bits of the SYN's hash and 8 of when it
- * came. A line's entries are replaced in turn, so a line remembers its last SYN_LINE_ENTRIES SYNs.
+ *         came. A line's entries are replaced in turn, so a line remembers its last
+ *         SYN_LINE_ENTRIES SYNs.
  * Units:  ns on the caller's clock; inside, steps of 2^SYN_STEP_SHIFT ns.
  * Thread: core-local.
  * Errors: none. An entry that was replaced too soon costs its peer one more SYN; of SYNs that never

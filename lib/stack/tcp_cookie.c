@@ -16,7 +16,7 @@
  * long is answered: to forget it is as expensive as a cookie, and serves nobody.
  *
  * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed. In
- * SYN_INTERVAL_NS at most syn_history_budget() notes are written.
+ *         SYN_INTERVAL_NS at most syn_history_budget() notes are written.
  */
 #include "tcp.h"
 

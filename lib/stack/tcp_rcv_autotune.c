@@ -18,7 +18,7 @@
  * Units:  bytes; us on the clock of 32 bits.
  * Thread: core-local.
  * Bounds: RCV_AUTOTUNE_CONNS_MAX connections are wide; nothing is looked at but once a round trip
- * of a connection that sends, all wide ones no more than once in RCV_AUTOTUNE_SHRINK_US.
+ *         of a connection that sends, all wide ones no more than once in RCV_AUTOTUNE_SHRINK_US.
  */
 #include "tcp.h"
 

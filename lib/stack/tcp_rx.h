@@ -5,7 +5,9 @@
  * Private to tcp_*.c, which include it by tcp.h.
  *
  * Owner:  a connection's queue owns its frames; what is read or let go of goes to the deferred-free
- * list. Thread: core-local. Bounds: tcp_limits.h.
+ *         list.
+ * Thread: core-local.
+ * Bounds: tcp_limits.h.
  */
 #ifndef CLOCKOO_TCP_RX_H
 #define CLOCKOO_TCP_RX_H

@@ -2,15 +2,18 @@
  * tcp_scoreboard.h - the scoreboard: what was sent and is not acknowledged.
  *
  * Shape:  ranges in order of sequence that cover [snd_una, snd_nxt) without a gap. A range is what
- * was sent at about the same time and has had the same fate since: SACKed, marked lost, sent again.
- * It is split where an edge of a SACK block or of a retransmission falls inside it, and neighbours
- * that have become equal are one again. The first range lies in the connection itself: a reply in
- * flight needs no node. Units:  sequence numbers; times in us, modulo 2^32 (71 min). Owner:  nodes
- * belong to the pool and come back as ranges merge or are acknowledged. Thread: core-local. Errors:
- * false: no node was to be had, so less is known than the peer told, always on the safe side (what
- * was SACKed counts as not SACKed, what was sent later gives its time to its range). Bytes are
- * never taken for delivered that are not. Bounds: SENT_RANGES_MAX ranges a connection, which is
- * also the longest walk; SENT_POOL nodes in all.
+ *         was sent at about the same time and has had the same fate since: SACKed, marked lost,
+ *         sent again. It is split where an edge of a SACK block or of a retransmission falls inside
+ *         it, and neighbours that have become equal are one again. The first range lies in the
+ *         connection itself: a reply in flight needs no node.
+ * Units:  sequence numbers; times in us, modulo 2^32 (71 min).
+ * Owner:  nodes belong to the pool and come back as ranges merge or are acknowledged.
+ * Thread: core-local.
+ * Errors: false: no node was to be had, so less is known than the peer told, always on the safe
+ *         side (what was SACKed counts as not SACKed, what was sent later gives its time to its
+ *         range). Bytes are never taken for delivered that are not.
+ * Bounds: SENT_RANGES_MAX ranges a connection, which is also the longest walk; SENT_POOL nodes in
+ *         all.
  */
 #ifndef CLOCKOO_TCP_SCOREBOARD_H
 #define CLOCKOO_TCP_SCOREBOARD_H
