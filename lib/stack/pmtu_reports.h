@@ -17,6 +17,7 @@
 
 #include "base/ip_addr.h"
 #include "base/region.h"
+#include "pkt/port.h"
 
 #include <stdbool.h>
 
@@ -29,6 +30,12 @@ struct pmtu_report {
 	uint16_t peer_port, local_port;
 	uint8_t local; /* enum local */
 	uint32_t seq, mtu;
+};
+
+/* Of one turn of one core: at most one for each frame received. */
+struct pmtu_inbox {
+	uint32_t count;
+	struct pmtu_report report[BURST_MAX];
 };
 
 size_t pmtu_reports_bytes(void);

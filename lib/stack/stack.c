@@ -179,7 +179,6 @@ stack_tick(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
 	neigh_tick(s);
-	pmtu_reports_poll(s);
 	if (s->reasm != NULL)
 		reasm_tick(s->reasm, s);
 	tcp_tick(s);

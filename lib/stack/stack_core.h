@@ -11,8 +11,9 @@
 #ifndef CLOCKOO_STACK_CORE_H
 #define CLOCKOO_STACK_CORE_H
 
-#include "stack.h"
+#include "pmtu_reports.h"
 #include "rate_limit.h"
+#include "stack.h"
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "wire/inet_cksum.h"
@@ -114,9 +115,8 @@ struct stack {
 	uint32_t announce_round; /* of announcements of our addresses, seen by this core */
 	uint32_t announces_left; /* of that round, if it is ours */
 	uint64_t announce_at_ns; /* the next */
-	struct rate_limit echo_limit, pmtu_limit, neigh_limit[NEIGHBOURS]; /* by the station that asks */
-	uint64_t pmtu_cursor;                                         /* in cfg.pmtu_reports */
-	struct classified *in;                                        /* of this turn */
+	struct rate_limit echo_limit, neigh_limit[NEIGHBOURS]; /* by the station that asks */
+	struct classified *in;                                 /* of this turn */
 	bool rx_backlog;     /* it took all the frames it had room for, so more may be waiting */
 	uint32_t tx_credits; /* received frames that may still become their own answer this turn */
 	uint32_t datagram_first; /* of datagrams[]: where those of this turn begin */
@@ -132,6 +132,7 @@ struct stack {
 	struct frame **to_free;
 	uint8_t **to_free_start;
 
+	struct pmtu_inbox pmtu_reports; /* for TCP, which empties it each turn */
 	struct tx_queue out;
 	struct frame_cache frame_cache;
 	/* Those kept move up only when they have come to the middle. */
@@ -265,8 +266,6 @@ bool nd_send_unsolicited(struct stack *s, uint8_t local);
  * checksum holds. Returns the counter of what it came to. */
 enum stack_counter icmp_error(struct stack *s, const uint8_t *p, uint32_t len);
 enum stack_counter icmp6_error(struct stack *s, const uint8_t *p, uint32_t len);
-/* What other cores were told of paths of our connections. */
-void pmtu_reports_poll(struct stack *s);
 
 /* Each takes over the frame: it is sent back or spent. */
 void arp_input(struct stack *s, uint32_t rx_index);

@@ -104,7 +104,8 @@ struct tcp {
 	struct evict evict;
 	struct scoreboard_pool scoreboard_pool;
 
-	struct rate_limit resets[RST_LIMITS];
+	struct rate_limit resets[RST_LIMITS], pmtu_limit;
+	uint64_t pmtu_cursor;      /* in cfg.pmtu_reports */
 	uint32_t rx_backlog_turns; /* in succession, up to RX_BACKLOG_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
@@ -215,9 +216,8 @@ void connect_timeout(struct stack *s, struct conn *c);
 
 /* ---- tcp_pmtu.c: what the path takes ---- */
 
-/* A router says that a segment of this flow was too long for its next hop; seq: where the segment
- * that it quotes begins. False: that is none of ours. */
-bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
+/* Reports of this turn, and those that other cores have shared. */
+void pmtu_reports_poll(struct stack *s);
 /* A retransmission timeout, the c->tries-th in a row. */
 void pmtu_timeout(struct stack *s, struct conn *c);
 /* With CONN_PMTU_REDUCED or CONN_PMTU_BLACK_HOLE: is it time to try longer ones again? */

@@ -22,6 +22,7 @@
  * What is believed stays for the times of black_hole_life_s(), longer each time that long ones are
  * tried again and lost again; after an ICMP message it is PMTU_LIFE_S (RFC 1191 section 6.3).
  */
+#include "pmtu_reports.h"
 #include "tcp.h"
 
 #define MTU_FLOOR_V4        552u /* below it nothing works but attacks; RFC 879's 576 and a tunnel */
@@ -96,16 +97,15 @@ mss_raise(struct stack *s, struct conn *c)
 	stack_count(s, TCP_PMTU_RAISED);
 }
 
-bool
-tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
+static void
+process_report(struct stack *s, struct conn *c, uint32_t seq, uint32_t mtu)
 {
-	struct conn *c = flow_find(s, flow);
 	uint32_t path_mss;
 
-	if (c == NULL || c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
 	    seq - c->snd_una >= c->snd_max - c->snd_una) {
 		stack_count(s, TCP_PMTU_STRAY);
-		return false;
+		return;
 	}
 	if (mtu == 0 && is_v4(c))
 		mtu = plateau_below(c->path_mss + header_bytes(c));
@@ -115,14 +115,69 @@ tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
 		path_mss = max_u32(path_mss, mss_floor(c));
 	if (path_mss < mss_floor(c) || path_mss >= c->path_mss) {
 		stack_count(s, TCP_PMTU_IGNORED);
-		return true;
+		return;
 	}
 	stack_count(s, TCP_PMTU_LOWERED);
 	c->flags &= ~CONN_PMTU_BLACK_HOLE;
 	c->pmtu_reductions = 0;
 	mss_lower(s, c, path_mss, PMTU_LIFE_S);
 	loss_pmtu_reduced(s, c);
-	return true;
+}
+
+static struct conn *
+conn_of_report(const struct stack *s, const struct pmtu_report *report)
+{
+	return flow_find(s, (struct flow){&report->peer, report->peer_port, report->local_port,
+					  report->local});
+}
+
+/* No connection of this core: another core's, perhaps. */
+static void
+share_report(struct stack *s, const struct pmtu_report *report)
+{
+	if (s->cfg.pmtu_reports == NULL) {
+		stack_count(s, TCP_PMTU_STRAY);
+	} else if (rate_limit_allow(s, &s->tcp->pmtu_limit, PMTU_REPORTS_SHARED_MAX)) {
+		pmtu_reports_add_mt(s->cfg.pmtu_reports, report);
+		stack_count(s, ICMP_PMTU_SHARED);
+	} else {
+		stack_count(s, ICMP_STRAY);
+	}
+}
+
+static void
+poll_shared(struct stack *s)
+{
+	struct pmtu_report report;
+
+	for (uint32_t i = 0; i < PMTU_REPORTS; i++) {
+		struct conn *c;
+
+		if (!pmtu_reports_next_mt(s->cfg.pmtu_reports, &s->tcp->pmtu_cursor, &report))
+			return;
+		c = conn_of_report(s, &report);
+		if (c != NULL)
+			process_report(s, c, report.seq, report.mtu);
+	}
+}
+
+void
+pmtu_reports_poll(struct stack *s)
+{
+	struct pmtu_inbox *inbox = &s->pmtu_reports;
+
+	for (uint32_t i = 0; i < inbox->count; i++) {
+		const struct pmtu_report *report = &inbox->report[i];
+		struct conn *c = conn_of_report(s, report);
+
+		if (c != NULL)
+			process_report(s, c, report->seq, report->mtu);
+		else
+			share_report(s, report);
+	}
+	inbox->count = 0;
+	if (s->cfg.pmtu_reports != NULL)
+		poll_shared(s);
 }
 
 static uint32_t

@@ -192,6 +192,7 @@ fire_due(struct stack *s)
 void
 tcp_tick(struct stack *s)
 {
+	pmtu_reports_poll(s);
 	if (likely(!acks_may_be_queued(s)))
 		fire_due(s);
 	evict_tick(s);
