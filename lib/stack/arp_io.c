@@ -97,7 +97,7 @@ arp_input(struct stack *s, uint32_t rx_index)
 	if (what == ARP_LEARNED) {
 		arp_learn_sender(s, &arp);
 		if (arp.op == ARP_REQUEST && arp.target_ip == s->cfg.ipv4) {
-			if (!neighbour_rationed(s, arp.sender_mac)) {
+			if (!neigh_rate_limited(s, arp.sender_mac)) {
 				arp_send_reply(s, rx_index, &arp);
 				return;
 			}

@@ -16,8 +16,8 @@ check_echo(struct stack *s, uint32_t packet_len)
 {
 	if (packet_len > s->port->mtu)
 		return DROP_ICMP_SIZE;
-	return rate_limit_allow(s, &s->echo_limit, ECHO_REPLIES_MAX) ? ICMP_ECHO_REPLIES
-								     : DROP_ICMP_RATE_LIMIT;
+	return rate_limit_allow(&s->echo_limit, s->now_ns, ECHO_REPLIES_MAX) ? ICMP_ECHO_REPLIES
+									     : DROP_ICMP_RATE_LIMIT;
 }
 
 /* The counter that says what becomes of the message. */

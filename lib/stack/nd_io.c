@@ -137,7 +137,7 @@ process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
 		stack_count(s, ND_LEARNED);
 	}
-	return neighbour_rationed(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
+	return neigh_rate_limited(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
 		       ? DROP_NEIGH_RATE_LIMIT
 		       : ND_ADVERTS_SENT;
 }

@@ -56,12 +56,12 @@ local_addr_select(const struct stack *s, const struct ip_addr *dst)
 /* With one rate limit for all, who asks in the names of many, or only often, leaves nobody else
  * any: and who has no answer reaches nobody here. */
 bool
-neighbour_rationed(struct stack *s, const uint8_t mac[6])
+neigh_rate_limited(struct stack *s, const uint8_t mac[6])
 {
 	const uint64_t station = load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
 	const uint64_t h = hash_word(station, s->cfg.seed);
 
-	return !rate_limit_allow(s, &s->neigh_limit[h % NEIGHBOURS], NEIGH_REPLIES_MAX);
+	return !rate_limit_allow(&s->neigh_limit[h % NEIGHBOURS], s->now_ns, NEIGH_REPLIES_MAX);
 }
 
 static void

@@ -6,6 +6,7 @@
 #ifndef CLOCKOO_RATE_LIMIT_H
 #define CLOCKOO_RATE_LIMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How many answers of a kind may leave in a stretch of time: enough for every honest asker, too
@@ -22,5 +23,19 @@ struct rate_limit {
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
 #define PMTU_REPORTS_SHARED_MAX 32u /* reports of a path MTU told to other cores, the same */
+
+/* May one more leave? It is counted if so. */
+static inline bool
+rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
+{
+	if (now_ns - r->since_ns >= RATE_LIMIT_NS) {
+		r->since_ns = now_ns;
+		r->count = 0;
+	}
+	if (r->count >= max)
+		return false;
+	r->count++;
+	return true;
+}
 
 #endif

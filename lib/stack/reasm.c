@@ -261,9 +261,9 @@ check_reassembled(const struct stack *s, const struct context *c)
 	return UDP_RECEIVED;
 }
 
-/* Its answer may stand in the frame of the last fragment, as if that were the request. */
-static bool
-context_deliver(struct stack *s, struct context *c, uint32_t rx_index)
+/* The whole datagram, until reasm_release(). NULL: it is dropped and counted. */
+static const uint8_t *
+context_deliver(struct stack *s, struct context *c)
 {
 	const enum stack_counter what = check_reassembled(s, c);
 	struct reasm *r = s->reasm;
@@ -271,19 +271,17 @@ context_deliver(struct stack *s, struct context *c, uint32_t rx_index)
 	if (what != UDP_RECEIVED) {
 		stack_count(s, what);
 		context_free(r, c);
-		return false;
+		return NULL;
 	}
 	context_free(r, c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
-	s->in->l3[rx_index].l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(c->local));
-	udp_deliver(s, rx_index, c->bytes, be16_get(((const struct udp_header *)c->bytes)->len));
 	stack_count(s, FRAG_REASSEMBLED);
-	return true;
+	return c->bytes;
 }
 
-void
-fragment_input(struct stack *s, uint32_t rx_index)
+const uint8_t *
+reasm_insert(struct stack *s, uint32_t rx_index)
 {
 	const struct fragment p = fragment_of(s, rx_index);
 	struct context *c;
@@ -295,11 +293,10 @@ fragment_input(struct stack *s, uint32_t rx_index)
 		stack_count(s, DROP_FRAG_NO_CONTEXT);
 	} else if (c->state == CONTEXT_DROPPED) {
 		stack_count(s, DROP_FRAG_LATE);
-	} else if (fragment_insert(s, c, &p) && c->received == c->total &&
-		   context_deliver(s, c, rx_index)) {
-		return;
+	} else if (fragment_insert(s, c, &p) && c->received == c->total) {
+		return context_deliver(s, c);
 	}
-	rx_frame_drop(s, rx_index);
+	return NULL;
 }
 
 void

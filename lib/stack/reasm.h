@@ -26,7 +26,10 @@
 size_t reasm_bytes(void);
 struct reasm *reasm_create(struct region *region);
 
-/* Give up what has waited too long. */
+/* Adds the fragment in received frame rx_index, whose bytes are copied. Returns the datagram, from
+ * its UDP header on, if it is complete now; NULL: it is not, or was dropped and counted. */
+const uint8_t *reasm_insert(struct stack *s, uint32_t rx_index);
+/* Drops contexts older than REASM_NS. */
 void reasm_tick(struct reasm *r, struct stack *s);
 /* What was delivered has been read, but for what lies in the datagrams kept. */
 void reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count);

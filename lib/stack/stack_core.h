@@ -199,9 +199,6 @@ ip_pseudo_sum(const struct stack *s, struct ip_dest dest, uint16_t l4_len)
 	return inet_sum_pseudo6(s->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
-/* May one more leave? It is counted if so. */
-bool rate_limit_allow(const struct stack *s, struct rate_limit *r, uint32_t max);
-
 /* Start an IP packet in a fresh frame at the transmit queue's end, addressed to mac. Returns where
  * its L4 header goes; NULL if the transmit queue is full or no frame is to be had. */
 uint8_t *ip_begin(struct stack *s, const uint8_t mac[6], struct ip_dest dest);
@@ -224,6 +221,9 @@ void next_hop_doubt(struct stack *s, const struct ip_addr *dst); /* nobody answe
 /* A received frame goes to the frame cache, or back to the port, at the next stack_release().
  * start: where sort has it begin. */
 void frame_defer_free(struct stack *s, struct frame *f, uint8_t *start);
+
+/* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
+void frames_release(struct stack *s);
 
 /* ---- frame level, among its own files ---- */
 
@@ -256,7 +256,7 @@ bool route_uses(const struct stack *s, const struct ip_addr *ip);
 /* Which of our addresses speaks to dst when we begin: enum local. */
 uint8_t local_addr_select(const struct stack *s, const struct ip_addr *dst);
 
-bool neighbour_rationed(struct stack *s, const uint8_t mac[6]); /* it has had all its answers */
+bool neigh_rate_limited(struct stack *s, const uint8_t mac[6]); /* it has had all its answers */
 /* Ask who has ip; tell all who we are. False: there is no room. */
 bool arp_send_request(struct stack *s, const struct ip_addr *ip);
 bool nd_send_solicit(struct stack *s, const struct ip_addr *ip);
@@ -275,9 +275,6 @@ void nd_input(struct stack *s, uint32_t rx_index);
 void fragment_input(struct stack *s, uint32_t rx_index);
 void udp_create(struct stack *s);
 void udp_input(struct stack *s, const struct classified *in);
-/* A datagram reassembled from fragments, its headers checked; its frame is the last of them, where
- * an answer may stand. */
-void udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len);
 void udp_release(struct stack *s);
 void neigh_tick(struct stack *s);
 uint64_t neigh_next(const struct stack *s); /* when it has something to say; UINT64_MAX: nothing */

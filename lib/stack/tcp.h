@@ -17,7 +17,6 @@
 #include "tcp_conn.h"
 #include "tcp_flow.h"
 #include "tcp_loss.h"
-#include "tcp_options.h"
 #include "tcp_rx.h"
 #include "tcp_timer.h"
 
@@ -209,8 +208,6 @@ struct conn *cookie_replace_half_open(struct stack *s, struct conn *half_open,
 void connect_input(struct stack *s, struct conn *c, struct arrival *a);
 /* Two SYNs have crossed, and this is the SYN-ACK of the other: make it a plain ACK. */
 void connect_simultaneous(struct stack *s, struct conn *c, struct tcp_seg *seg);
-/* Is the way there known? If not, the SYN waits for it. */
-bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 

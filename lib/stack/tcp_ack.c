@@ -2,6 +2,7 @@
  * tcp_ack.c - what an acknowledgment does: RFC 9293 section 3.10.7.4, fifth.
  */
 #include "tcp_ack.h"
+#include "tcp_options.h"
 
 /* Of data sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
  * that time was lost, the peer repeats its echo when the data comes once more, and how long we have

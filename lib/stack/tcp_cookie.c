@@ -19,6 +19,7 @@
  *         SYN_INTERVAL_NS at most syn_history_budget() notes are written.
  */
 #include "tcp.h"
+#include "tcp_options.h"
 
 #include "base/hash.h"
 

@@ -10,6 +10,7 @@
  * close this one, and tests compare.
  */
 #include "tcp_fast_path.h"
+#include "tcp_options.h"
 
 #include "neigh_table.h"
 #include "tx_queue.h"

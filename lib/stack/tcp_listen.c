@@ -3,6 +3,7 @@
  * (LISTEN), and a new connection in the place of one in TIME-WAIT.
  */
 #include "tcp.h"
+#include "tcp_options.h"
 
 #include "conn_sources.h"
 

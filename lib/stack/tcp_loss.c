@@ -259,7 +259,6 @@ reneged(const struct conn *c)
 void
 loss_timeout(struct stack *s, struct conn *c)
 {
-	pmtu_timeout(s, c);
 	conn_enter_disorder(c);
 	if (!in_recovery(c) || !seq_before(c->snd_una, c->recover)) {
 		undo_save(c);

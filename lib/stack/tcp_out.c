@@ -5,6 +5,7 @@
  * segments and goes to the back of the list if more is left.
  */
 #include "tcp_fast_path.h"
+#include "tcp_options.h"
 
 #include "base/hash.h"
 
@@ -436,6 +437,19 @@ send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
+/* Nothing came from there yet, so there is no way back to fall back on: ask, and come again. */
+static bool
+syn_mac_known(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	static const uint8_t unknown[sizeof c->peer_mac];
+
+	if (memcmp(mac, unknown, sizeof unknown) != 0)
+		return true;
+	if (c->main_at_ns == NEVER)
+		timer_main(s, c, RESOLVE_NS);
+	return false;
+}
+
 /* Returns whether it has more to send and must be visited again. */
 static bool
 conn_output(struct stack *s, struct conn *c)
@@ -447,7 +461,7 @@ conn_output(struct stack *s, struct conn *c)
 		memcpy(mac, &c->hop.first, sizeof mac);
 	else
 		dst_mac_select(s, c, mac);
-	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
+	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(s, c, mac))
 		return false;
 	check_idle(s, c);
 	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
@@ -524,7 +538,7 @@ reset_rate_limited(struct stack *s, const struct ip_addr *src)
 	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
 	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
 
-	if (rate_limit_allow(s, &s->tcp->resets[h % RST_LIMITS], RSTS_PER_LIMIT))
+	if (rate_limit_allow(&s->tcp->resets[h % RST_LIMITS], s->now_ns, RSTS_PER_LIMIT))
 		return false;
 	stack_count(s, TCP_RESETS_RATE_LIMITED);
 	return true;

@@ -24,6 +24,7 @@
  */
 #include "pmtu_reports.h"
 #include "tcp.h"
+#include "tcp_options.h"
 
 #define MTU_FLOOR_V4        552u /* below it nothing works but attacks; RFC 879's 576 and a tunnel */
 #define MTU_FLOOR_V6        1280u /* RFC 8200 section 5: every link takes that */
@@ -137,7 +138,7 @@ share_report(struct stack *s, const struct pmtu_report *report)
 {
 	if (s->cfg.pmtu_reports == NULL) {
 		stack_count(s, TCP_PMTU_STRAY);
-	} else if (rate_limit_allow(s, &s->tcp->pmtu_limit, PMTU_REPORTS_SHARED_MAX)) {
+	} else if (rate_limit_allow(&s->tcp->pmtu_limit, s->now_ns, PMTU_REPORTS_SHARED_MAX)) {
 		pmtu_reports_add_mt(s->cfg.pmtu_reports, report);
 		stack_count(s, ICMP_PMTU_SHARED);
 	} else {

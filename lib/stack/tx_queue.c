@@ -187,9 +187,8 @@ frame_recycle(struct stack *s)
 }
 
 void
-stack_release(struct stack *s)
+frames_release(struct stack *s)
 {
-	udp_release(s);
 	if (s->to_free_count != 0)
 		frame_recycle(s);
 	if (s->to_free_count != 0)

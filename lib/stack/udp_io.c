@@ -95,11 +95,20 @@ udp_input(struct stack *s, const struct classified *in)
 		datagrams_expose(s);
 }
 
+/* The reply to a reassembled datagram may be written into the frame of its last fragment. */
 void
-udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len)
+fragment_input(struct stack *s, uint32_t rx_index)
 {
+	struct l3_info *l3 = &s->in->l3[rx_index];
+	const uint8_t *udp = reasm_insert(s, rx_index);
+
+	if (udp == NULL) {
+		rx_frame_drop(s, rx_index);
+		return;
+	}
+	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(l3->local));
 	datagram_fill(&s->datagrams[s->datagram_first + s->datagram_count++], s->in, rx_index, udp,
-		      udp_len);
+		      be16_get(((const struct udp_header *)udp)->len));
 }
 
 /* Who is counted: an IPv4 address, or the half of an IPv6 address that one site has many of. */
