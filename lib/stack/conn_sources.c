@@ -1,3 +1,7 @@
+/*
+ * conn_sources.c - counts connections by source in a table of atomic cells that all cores share:
+ * two candidate lines a source, compare-and-swap, no lock.
+ */
 #include "conn_sources.h"
 
 #include "base/check.h"

@@ -1,3 +1,7 @@
+/*
+ * reasm.c - reassembly of UDP datagrams: finds or opens the context, copies the fragment into
+ * place, validates the datagram once it is complete.
+ */
 #include "reasm.h"
 
 #include "base/hash.h"
