@@ -1,5 +1,5 @@
 /*
- * tx_queue.c - frames on their way out, the frame cache, and received ones to be freed.
+ * tx_queue.c - the transmit queue, the frame cache, and the deferred free of received frames.
  */
 #include "tx_queue.h"
 #include "wire/eth_wire.h"
