@@ -81,8 +81,7 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 	rx_pool_create(t, region, cfg->rx_frames_max);
 	t->rcv_autotune.bytes_max = (uint64_t)cfg->rx_frames_max * RCV_AUTOTUNE_BYTES_PER_FRAME;
 	sendq_pool_create(&t->pool, region, cfg->chunks);
-	scoreboard_pool_create(&t->scoreboard_pool, region,
-			       cfg->chunks); /* a range for each: SENT_RANGES_MAX */
+	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */
 	return t;
 }
 
@@ -92,13 +91,13 @@ tcp_next_timer(const struct stack *s)
 	const uint64_t timer = wheel_next(&s->tcp->wheel);
 	const uint64_t evict = evict_next(s);
 
-	/* What had no room in this turn goes out in the next. */
+	/* Output that had no room continues in the next turn. */
 	if (!list_empty(&s->tcp->out))
 		return s->now_ns;
 	return timer < evict ? timer : evict;
 }
 
-/* Put back by the service, which wants it in the next turn. */
+/* Connections that the service has requeued. */
 bool
 tcp_has_ready(const struct stack *s)
 {

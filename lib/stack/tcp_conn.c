@@ -1,5 +1,6 @@
 /*
- * tcp_conn.c - birth, states and death of a connection; the pools it lives from.
+ * tcp_conn.c - the life of a connection: slot, open, state changes with their lists and counts,
+ * free.
  */
 #include "tcp.h"
 
@@ -19,8 +20,8 @@ recycle(struct stack *s, struct list *oldest, enum stack_counter what)
 	conn_free(s, container_of(oldest, struct conn, state_list));
 }
 
-/* A fresh one, else the oldest TIME-WAIT's, else that of the peer which has not closed for longest
- * (it has all we sent; should it say any more, a RST answers). */
+/* A free slot, else the oldest TIME-WAIT's, else the oldest FIN-WAIT-2's, whose peer has all we
+ * sent. */
 static struct conn *
 free_slot(struct stack *s)
 {
@@ -56,7 +57,8 @@ conn_half_open_full(const struct stack *s)
 	return !slot_available(t) && !list_empty(&t->half_open);
 }
 
-/* The connection begins: in the table, and in no list. False: the table has no room. */
+/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
+ * full. */
 static bool
 conn_init(struct stack *s, struct conn *c, struct flow flow)
 {
@@ -143,8 +145,8 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
-/* A share is the peer's until all was delivered, whoever has closed: else one that reads nothing
- * could have any number of slots. */
+/* A connection counts for its source until all data was delivered, also after close: or a source
+ * that reads nothing could hold any number of slots. */
 static void
 source_release(struct stack *s, struct conn *c)
 {
@@ -158,7 +160,7 @@ source_release(struct stack *s, struct conn *c)
 	*place = SOURCES_NONE;
 }
 
-/* Is there a share left for the peer? What we open ourselves has none. */
+/* Counts the connection for its source; false: at the limit. Active opens are not counted. */
 static bool
 source_acquire(struct stack *s, struct conn *c)
 {
@@ -201,8 +203,7 @@ conn_established(struct stack *s, struct conn *c)
 	s->user.opened(s->user.arg, c);
 }
 
-/* The service lets go of it, if it has it; what it would still read or write has no reader or
- * writer. */
+/* Detaches the connection from the service; unread data is dropped. */
 void
 conn_detach(struct stack *s, struct conn *c)
 {
@@ -227,7 +228,7 @@ conn_free(struct stack *s, struct conn *c)
 		t->half_open_count--;
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
-	/* First out of every list and the table: gone() may ask for anything. */
+	/* Out of every list and the table first: gone() may call the stack. */
 	list_unlink(&c->state_list);
 	list_unlink(&c->out);
 	wheel_disarm(&t->wheel, &c->timer);
@@ -244,7 +245,7 @@ conn_free(struct stack *s, struct conn *c)
 void
 conn_reset(struct stack *s, struct conn *c)
 {
-	/* RFC 9293 section 3.10.5: nobody has heard of one in SYN-SENT. */
+	/* RFC 9293 section 3.10.5: none in SYN-SENT. */
 	if (c->state != CONN_SYN_SENT)
 		out_reset(s, c);
 	conn_free(s, c);
@@ -260,7 +261,7 @@ conn_fail(struct stack *s, struct conn *c, enum conn_failure why)
 		s->user.failed(s->user.arg, c, why);
 }
 
-/* Our FIN is acknowledged; the peer's must come in a bounded time, whoever it is. */
+/* Our FIN is acknowledged; the wait for the peer's is bounded. */
 void
 conn_fin_wait_2(struct stack *s, struct conn *c)
 {

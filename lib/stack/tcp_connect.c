@@ -1,6 +1,6 @@
 /*
- * tcp_connect.c - connections that we open: RFC 9293 sections 3.10.1 (OPEN, active) and 3.10.7.3
- * (SYN-SENT), opens from both sides at once, and which local port (RFC 6056).
+ * tcp_connect.c - active open: OPEN and SYN-SENT (RFC 9293 sections 3.10.1 and 3.10.7.3),
+ * simultaneous open, local port selection (RFC 6056).
  */
 #include "tcp.h"
 #include "tcp_options.h"

@@ -4,7 +4,7 @@
  */
 #include "tcp.h"
 
-/* With many half open most of them are nobody's: their places are worth more than patience. */
+/* A half-open table that is mostly full is mostly spoofed: handshakes get less time. */
 static uint32_t
 syn_retries(const struct tcp *t)
 {
@@ -55,7 +55,7 @@ data_timeout(struct stack *s, struct conn *c)
 		conn_reset(s, c);
 		return;
 	}
-	/* Its neighbours may have been told a wrong MAC, once. */
+	/* The cached MAC may be false (ARP spoofing). */
 	next_hop_doubt(s, &c->peer_ip);
 	if (c->flags & CONN_PERSIST) {
 		c->flags |= CONN_PROBE;
@@ -88,14 +88,14 @@ main_timeout(struct stack *s, struct conn *c)
 	}
 }
 
-/* RFC 9293 section 3.8.4: only after silence, and only death after many silences. */
+/* RFC 9293 section 3.8.4. */
 static void
 keep_timeout(struct stack *s, struct conn *c)
 {
 	const uint64_t quiet_ns = s->now_ns - c->last_rx_ns;
 
 	if (c->main_at_ns != NEVER) {
-		/* Something else is waiting for the peer, and gives up earlier. */
+		/* The main timer waits for the peer too, and gives up earlier. */
 		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;
 		return;
 	}

@@ -1,10 +1,8 @@
 /*
- * tcp_timer.c - what happens when nothing happens: retransmission, persist, delayed ACK,
- * keepalive, TIME-WAIT, half-open connections.
+ * tcp_timer.c - the deadlines of a connection on the timer wheel, and the RTO's backoff.
  *
- * A connection has three deadlines and one node on the wheel. Putting a deadline off (every
- * ACK does) only writes the deadline; the node fires at the old time, finds nothing due and is
- * armed for what is next.
+ * A connection has three deadlines and one wheel node. Postponing a deadline only writes it; the
+ * node fires at the old time, finds nothing due, and is armed for the next (tcp_tick.c).
  */
 #include "tcp.h"
 
