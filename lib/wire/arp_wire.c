@@ -1,3 +1,6 @@
+/*
+ * arp_wire.c - ARP packets parsed field by field, with a reason for each refusal, and written.
+ */
 #include "arp_wire.h"
 
 #define ARP_HARDWARE_ETHERNET 1u

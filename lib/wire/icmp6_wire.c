@@ -1,3 +1,7 @@
+/*
+ * icmp6_wire.c - neighbour solicitations and advertisements parsed with their options, and
+ * written.
+ */
 #include "icmp6_wire.h"
 
 #include "eth_wire.h"

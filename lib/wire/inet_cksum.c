@@ -1,3 +1,6 @@
+/*
+ * inet_cksum.c - the sum over bytes, 64 bits at a time.
+ */
 #include "inet_cksum.h"
 
 /* Two halves instead of an add with carry: the sum is wide enough, and the compiler may use

@@ -1,3 +1,6 @@
+/*
+ * ipv6_wire.c - the IPv6 header and a bounded walk over its extension headers.
+ */
 #include "ipv6_wire.h"
 
 #define OPTION_PAD_1   0u

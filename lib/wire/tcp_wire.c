@@ -1,3 +1,7 @@
+/*
+ * tcp_wire.c - TCP headers parsed and written. The options that nearly every segment carries,
+ * timestamps alone, are recognised without the loop over options.
+ */
 #include "tcp_wire.h"
 
 /* RFC 9293 section 3.2 and the registry it names: kind, and whole length where it is fixed. */
