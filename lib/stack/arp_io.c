@@ -1,5 +1,6 @@
 /*
- * arp_io.c - ARP (RFC 826) as one core speaks it: answer, learn, ask.
+ * arp_io.c - ARP (RFC 826): replies to requests, learns from packets, sends requests and
+ * announcements.
  */
 #include "neigh_table.h"
 #include "stack_core.h"
@@ -9,7 +10,7 @@
 
 static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* Ask for ip, or for our own address: an announcement. */
+/* Requests ip; for our own address this is an announcement. */
 bool
 arp_send_request(struct stack *s, const struct ip_addr *ip)
 {
@@ -38,7 +39,7 @@ arp_learn_sender(struct stack *s, const struct arp *arp)
 	bool learned;
 
 	if (!route_uses(s, &ip))
-		return; /* a probe (RFC 5227: sender 0), or nobody we send to by ARP */
+		return; /* a probe (RFC 5227: sender 0), or not on-link */
 	if (to_us)
 		learned = neigh_learn_mt(s->neigh, &ip, arp->sender_mac, s->now_ns);
 	else
@@ -65,7 +66,7 @@ arp_send_reply(struct stack *s, uint32_t rx_index, const struct arp *request)
 	stack_count(s, ARP_REPLIES_SENT);
 }
 
-/* The counter of the reason to drop the packet; ARP_LEARNED: it is fine. */
+/* The reason to drop the packet; ARP_LEARNED: it is valid. */
 static enum stack_counter
 check_arp(const struct stack *s, struct arp *arp, const uint8_t *p, uint32_t len)
 {
@@ -97,7 +98,7 @@ arp_input(struct stack *s, uint32_t rx_index)
 	if (what == ARP_LEARNED) {
 		arp_learn_sender(s, &arp);
 		if (arp.op == ARP_REQUEST && arp.target_ip == s->cfg.ipv4) {
-			if (!neigh_reply_limited(s, arp.sender_mac)) {
+			if (!neigh_rate_limited(s, arp.sender_mac)) {
 				arp_send_reply(s, rx_index, &arp);
 				return;
 			}

@@ -1,8 +1,10 @@
 /*
- * classify.c - stage 2: is a frame whole, ours and sane, and who handles it?
+ * classify.c - stage 2: validates each received frame and sorts it by handler (UDP, TCP, other).
  *
- * Each check_* looks at one layer and hands on to the next; the answer is the counter of the
- * reason to drop, or CLASSIFY_KEEP. Nothing here writes to a frame, but for taking a VLAN tag out.
+ * Each check_* validates one layer and calls the next. The result is CLASSIFY_KEEP, or the counter
+ * of the reason to drop. Frames are not modified, except that a VLAN tag is removed. Frames with
+ * the expected Ethernet and IPv4 headers pass one masked compare (is_fast_path) instead of the
+ * layers.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -34,8 +36,8 @@ l4_cksum_good(const struct stack *s, const struct l3_info *l3, const uint8_t *p,
 	return inet_sum_good(inet_sum(ip_pseudo_sum(s, back, l3->l4_len), p, l3->l4_len));
 }
 
-/* Does a datagram pass all that check_udp() asks, and nobody has to sum it up? As is_fast_path()
- * below: who asks for a reason goes there. */
+/* Fast path of check_udp(): would it keep the datagram, with the checksum verified by the port? The
+ * slow path finds the reason to drop. */
 static inline bool
 udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_len,
 		 uint32_t ol_flags)
@@ -47,7 +49,7 @@ udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_l
 	       l4_len >= UDP_HEADER_BYTES && ol_flags & FRAME_L4_CKSUM_GOOD;
 }
 
-/* Made twice, so that the one in the way of IPv4 asks nothing of IPv6. */
+/* Inlined once for each family, so that IPv4 has no branches for IPv6. */
 static inline __attribute__((always_inline)) enum stack_counter
 check_udp(struct stack *s, struct classified *in, uint32_t i, bool v6)
 {
@@ -70,7 +72,7 @@ check_udp(struct stack *s, struct classified *in, uint32_t i, bool v6)
 	if (unlikely(udp_source_is_bad(s, &udp)))
 		return DROP_UDP_SOURCE;
 	l3->l4_len = udp.len;
-	/* Where UDP is shorter than its packet, devices differ in what they sum up. */
+	/* If UDP is shorter than its packet, devices differ in which bytes they sum. */
 	verified = (in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
 	if (v6 && !udp.has_cksum)
 		return DROP_UDP_NO_CKSUM; /* RFC 8200 section 8.1 */
@@ -103,7 +105,7 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 	return CLASSIFY_KEEP;
 }
 
-/* Only datagrams are reassembled: our segments fit the path, and so must the peers'. */
+/* Only UDP is reassembled: TCP peers have path MTU discovery. */
 static enum stack_counter
 check_fragment(const struct stack *s, struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -116,7 +118,7 @@ check_fragment(const struct stack *s, struct classified *in, uint32_t i, uint8_t
 	return keep_other(in, i, OTHER_FRAGMENT);
 }
 
-/* RFC 1122 section 3.2.1.3: what must not stand as a source address. */
+/* RFC 1122 section 3.2.1.3: martian source addresses are invalid. */
 static bool
 source_valid(const struct stack *s, uint32_t ip)
 {
@@ -137,7 +139,7 @@ ip_cksum_good(uint32_t ol_flags, const uint8_t *p, uint32_t header_len)
 	return ipv4_cksum_good(p, header_len);
 }
 
-/* Is a header that parses one that we take? */
+/* A parsed header: checksum, destination, source. */
 static inline enum stack_counter
 check_header4(const struct stack *s, const struct ipv4_packet *ip, const uint8_t *p,
 	      uint32_t ol_flags)
@@ -217,8 +219,8 @@ check_ipv4(struct stack *s, struct classified *in, uint32_t i)
 	return check_next4(s, in, i, ip.protocol);
 }
 
-/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7; a mapped address would be taken for one of IPv4. Nobody
- * has ::, but who asks whether an address is free says so (RFC 4862 section 5.4.2). */
+/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be taken for IPv4. The source of a
+ * duplicate address probe is :: (RFC 4862 section 5.4.2). */
 static bool
 source6_valid(const struct stack *s, const struct ip_addr *src, uint8_t next)
 {
@@ -246,8 +248,8 @@ is_our_group(const struct stack *s, const struct ip_addr *dst)
 	return false;
 }
 
-/* Which of our addresses is it? LOCAL_COUNT: none. ICMPv6 may come to a group: it is answered from
- * the address of the link. */
+/* The local address that dst is; LOCAL_COUNT: none. ICMPv6 may come to a group of ours, and is
+ * answered from the link-local address. */
 static uint8_t
 local6(const struct stack *s, const struct ip_addr *dst, uint8_t next)
 {
@@ -314,17 +316,17 @@ check_ipv6(struct stack *s, struct classified *in, uint32_t i)
 	return fragment ? check_fragment(s, in, i, ip.next) : check_next6(s, in, i, ip.next);
 }
 
-/* Frames to a group that we are in; a broadcast is for ARP alone. */
+/* Frames to a multicast group of ours. Broadcast is accepted for ARP only. */
 static bool
 multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
 {
 	if (type == ETH_TYPE_ARP)
 		return eth_mac_is_broadcast(eth->dst);
-	/* RFC 2464 section 7. Which groups are ours, their addresses say. */
+	/* RFC 2464 section 7. The IPv6 destination decides whether the group is ours. */
 	return type == ETH_TYPE_IPV6 && eth->dst[0] == 0x33 && eth->dst[1] == 0x33;
 }
 
-/* IEEE 802.1Q clause 6.9.1, 9.6: a tag of VLAN 0 is a priority and no more. */
+/* IEEE 802.1Q clauses 6.9.1, 9.6: a tag with VLAN 0 carries only a priority. */
 static enum stack_counter
 check_tag(struct stack *s, struct classified *in, uint32_t i)
 {
@@ -346,11 +348,11 @@ check_tag(struct stack *s, struct classified *in, uint32_t i)
 static bool
 eth_source_valid(const struct stack *s, const struct eth_header *eth)
 {
-	/* Answers go back to the source: it must be one station, and not this one. */
+	/* Replies go to the source MAC: it must be one station, and not this one. */
 	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, s->port->mac);
 }
 
-/* Whatever is not plainly IPv4: tags, groups, the other types. CLASSIFY_IPV4: it is, after all. */
+/* Frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: IPv4 behind a tag. */
 static __attribute__((noinline)) int
 check_other(struct stack *s, struct classified *in, uint32_t i)
 {
@@ -382,7 +384,7 @@ check_other(struct stack *s, struct classified *in, uint32_t i)
 	return keep_other(in, i, OTHER_ARP);
 }
 
-/* Whatever is not plain: the layers one by one, which say why. */
+/* The slow path: layer by layer, with the reason to drop. */
 static __attribute__((noinline)) enum stack_counter
 classify_slow(struct stack *s, struct classified *in, uint32_t i)
 {
@@ -397,7 +399,7 @@ classify_slow(struct stack *s, struct classified *in, uint32_t i)
 			return (enum stack_counter)what;
 		eth = (const struct eth_header *)in->rx.data[i];
 	}
-	/* RFC 1122 section 3.3.6: a link broadcast is no way to address one host. */
+	/* RFC 1122 section 3.3.6: a unicast packet in a link broadcast is dropped. */
 	if (unlikely(!eth_mac_equal(eth->dst, s->port->mac)))
 		return DROP_ETH_NOT_OURS;
 	if (unlikely(!eth_source_valid(s, eth)))
@@ -405,13 +407,13 @@ classify_slow(struct stack *s, struct classified *in, uint32_t i)
 	return check_ipv4(s, in, i);
 }
 
-/* First bytes of addresses that RFC 1122 section 3.2.1.3 lets nobody send from: source_valid(). */
+/* First bytes of martian source addresses, as in source_valid(). */
 static const bool martian_net[256] = {[0] = true, [127] = true, [224 ... 255] = true};
 
 /*
- * Does a frame pass all that classify_slow() asks of Ethernet and of an IPv4 header without
- * options? All at once and by words as the machine loads them: who asks for a reason goes there.
- * The frame's memory is longer than the headers in any case (port.h).
+ * Would classify_slow() accept the Ethernet header and an IPv4 header without options? Both are
+ * compared under a mask, word by word in memory order. Reading beyond a short frame is safe: its
+ * memory is longer than the headers (port.h).
  */
 static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags)

@@ -1,3 +1,7 @@
+/*
+ * conn_sources.c - counts connections by source in a table of atomic cells that all cores share:
+ * two candidate lines a source, compare-and-swap, no lock.
+ */
 #include "conn_sources.h"
 
 #include "base/check.h"
@@ -73,7 +77,7 @@ source_of(const struct conn_sources *cs, const struct ip_addr *ip)
 	};
 }
 
-/* Relaxed throughout: a count guards nothing but itself. */
+/* Relaxed throughout: a count orders no other memory. */
 static uint64_t
 cell_get(const struct conn_sources *cs, uint32_t place)
 {
@@ -82,8 +86,8 @@ cell_get(const struct conn_sources *cs, uint32_t place)
 	return atomic_load_explicit(&line->cell[place % LINE_CELLS], memory_order_relaxed);
 }
 
-/* Its cells' sum. Two cores may have made a cell each at the same time. *free is a place for it:
- * a cell of its own if there is one. */
+/* The sum of the source's cells: two cores may each have made one. *free: its own cell, or a free
+ * one. */
 static uint64_t
 lookup(const struct conn_sources *cs, const struct source *src, uint32_t *place)
 {
@@ -118,7 +122,7 @@ conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip
 	return lookup(cs, &src, &place) >= cs->limit;
 }
 
-/* False: another core was faster there. */
+/* False: another core changed the cell first. */
 static bool
 cell_increment(struct conn_sources *cs, uint32_t place, uint64_t tag)
 {
@@ -145,7 +149,7 @@ conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip, uint32_t 
 			return SOURCES_FULL;
 		if (!cell_increment(cs, *place, src.tag))
 			continue;
-		/* Another core may have counted one in a cell of its own meanwhile. */
+		/* Another core may have counted one in a second cell meanwhile. */
 		if (lookup(cs, &src, &again) <= cs->limit)
 			return SOURCES_ADDED;
 		conn_sources_remove_mt(cs, *place);
@@ -160,6 +164,6 @@ conn_sources_remove_mt(struct conn_sources *cs, uint32_t place)
 {
 	struct sources_line *line = &cs->lines[place / LINE_CELLS];
 
-	/* Ours has kept it above zero, so it is our source's still. */
+	/* Our count kept the cell above zero, so it is still our source's. */
 	atomic_fetch_sub_explicit(&line->cell[place % LINE_CELLS], 1, memory_order_relaxed);
 }

@@ -1,18 +1,16 @@
 /*
- * conn_sources.h - how many connections each source has, over all cores: --conns-per-source.
+ * conn_sources.h - connections of each source over all cores: --conns-per-source.
  *
- * A source is an IPv4 address or the first 64 bits of an IPv6 one: whoever has one address of such
- * a network can have all (RFC 7421 section 2). The link's own network is shared by all neighbours:
- * there each address is one. Only proved peers are counted, at the end of their handshake: nobody
- * can use up another's share by forging it.
+ * A source is an IPv4 address, or the first 64 bits of an IPv6 one (RFC 7421 section 2); on-link
+ * IPv6 addresses count singly. Connections count from the end of their handshake, so that a spoofed
+ * source uses up nothing.
  *
- * Shape:  cells of (tag, count), eight a cache line; a source lives in one of two lines. A cell
- *         with count 0 is free. Its owner's place in the table is remembered by each connection, so
- *         leaving is one subtraction.
- * Thread: conn_sources_*_mt by any core, at the opening and closing of a connection and no more.
- * Errors: SOURCES_OVER_LIMIT: the source has its share. SOURCES_FULL: both lines hold other
+ * Shape:  cells of (tag, count), eight a cache line; a source is in one of two lines. A cell with
+ *         count 0 is free. A connection remembers its cell, so removal is one subtraction.
+ * Thread: conn_sources_*_mt by any core, when a connection opens or closes.
+ * Errors: SOURCES_OVER_LIMIT: the source is at its limit. SOURCES_FULL: both lines hold other
  *         sources.
- * Bounds: twice as many cells as connections; SOURCES_TRIES_MAX tries against other cores.
+ * Bounds: twice as many cells as connections; SOURCES_TRIES_MAX attempts against other cores.
  */
 #ifndef CLOCKOO_CONN_SOURCES_H
 #define CLOCKOO_CONN_SOURCES_H
@@ -32,9 +30,9 @@ size_t conn_sources_bytes(uint32_t conns);
 struct conn_sources *conn_sources_create(struct region *region, uint32_t conns, uint32_t limit,
 					 uint64_t seed);
 
-/* Has it its share already? Costs two lines; for SYNs. */
+/* Is the source at its limit? Reads two lines; for SYNs. */
 bool conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip);
-/* One connection more; *place is for leaving. */
+/* Counts a connection; *place is for its removal. */
 enum sources_result conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip,
 					uint32_t *place);
 void conn_sources_remove_mt(struct conn_sources *cs, uint32_t place);

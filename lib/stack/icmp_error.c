@@ -1,22 +1,20 @@
 /*
- * icmp_error.c - ICMP errors: routers tell that a segment was too long for what comes next.
- *
- * Anybody can say so, so only what quotes a segment of a connection we have is believed: both
- * addresses, both ports and a sequence number that is on its way (RFC 5927 section 4.1); the last
- * is TCP's to judge. Hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and
- * datagrams are not sent again: all other errors are counted.
+ * icmp_error.c - ICMP and ICMPv6 errors. A report of a path MTU that quotes a TCP segment of ours
+ * goes to s->pmtu_reports, which TCP reads in the same turn (tcp_pmtu.c). All other errors are only
+ * counted: hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are
+ * not retransmitted.
  */
-#include "pmtu_reports.h"
-#include "tcp.h"
+#include "stack_core.h"
 
 #include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
+#include "wire/tcp_wire.h"
 
 #define QUOTED_BYTES 8u /* of TCP: its ports and the sequence number */
 
-/* What a message says about a segment of ours. */
+/* The quoted packet. */
 struct quote {
 	struct ip_addr src, dst;
 	uint8_t protocol;
@@ -32,70 +30,29 @@ local_addr_of(const struct stack *s, const struct ip_addr *src)
 	return LOCAL_COUNT;
 }
 
-/* No connection of this core: one of another's, perhaps. */
 static enum stack_counter
-share_pmtu_report(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
-{
-	const struct pmtu_report report = {
-		.peer = *flow.ip,
-		.peer_port = flow.port,
-		.local_port = flow.local_port,
-		.local = flow.local,
-		.seq = seq,
-		.mtu = mtu,
-	};
-
-	if (!rate_limit_allow(s, &s->pmtu_limit, PMTU_REPORTS_SHARED_MAX))
-		return ICMP_STRAY;
-	pmtu_reports_add_mt(s->cfg.pmtu_reports, &report);
-	return ICMP_PMTU_SHARED;
-}
-
-void
-pmtu_reports_poll(struct stack *s)
-{
-	struct pmtu_report report;
-
-	if (s->cfg.pmtu_reports == NULL)
-		return;
-	for (uint32_t i = 0; i < PMTU_REPORTS; i++) {
-		if (!pmtu_reports_next_mt(s->cfg.pmtu_reports, &s->pmtu_cursor, &report))
-			return;
-
-		const struct flow flow = {
-			.ip = &report.peer,
-			.port = report.peer_port,
-			.local_port = report.local_port,
-			.local = report.local,
-		};
-
-		if (flow_find(s, flow) != NULL)
-			tcp_path_mtu(s, flow, report.seq, report.mtu);
-	}
-}
-
-static enum stack_counter
-process_pmtu_report(struct stack *s, const struct quote *q, uint32_t mtu)
+add_pmtu_report(struct stack *s, const struct quote *q, uint32_t mtu)
 {
 	const struct tcp_header *h = (const struct tcp_header *)q->l4;
-	const struct flow flow = {
-		.ip = &q->dst,
-		.port = be16_get(h->dst_port),
-		.local_port = be16_get(h->src_port),
-		.local = local_addr_of(s, &q->src),
-	};
+	const uint8_t local = local_addr_of(s, &q->src);
 
-	if (flow.local == LOCAL_COUNT)
+	if (local == LOCAL_COUNT || s->pmtu_reports.count == BURST_MAX)
 		return ICMP_STRAY;
 	if (q->protocol != IPV4_TCP)
 		return ICMP_ERRORS;
-	if (s->cfg.pmtu_reports != NULL && flow_find(s, flow) == NULL)
-		return share_pmtu_report(s, flow, be32_get(h->seq), mtu);
-	return tcp_path_mtu(s, flow, be32_get(h->seq), mtu) ? ICMP_TOO_BIG : ICMP_STRAY;
+	s->pmtu_reports.report[s->pmtu_reports.count++] = (struct pmtu_report){
+		.peer = q->dst,
+		.peer_port = be16_get(h->dst_port),
+		.local_port = be16_get(h->src_port),
+		.local = local,
+		.seq = be32_get(h->seq),
+		.mtu = mtu,
+	};
+	return ICMP_TOO_BIG;
 }
 
-/* RFC 792: the header of the packet and 8 bytes more at least. Its total length is what was sent,
- * so only the header's own length can be held against what is here. */
+/* RFC 792: the IP header and at least 8 bytes of its payload. The total length is that of the
+ * packet as it was sent, so only the header's length is compared with the bytes that are here. */
 static bool
 quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 {
@@ -106,7 +63,7 @@ quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 	    len < header_len + QUOTED_BYTES)
 		return false;
 	if ((be16_get(h->fragment) & IPV4_FRAG_OFFSET_MASK) != 0)
-		return false; /* we send none, and this one has no ports */
+		return false; /* we send no fragments, and this one has no ports */
 	*q = (struct quote){
 		.src = ip_addr_v4(be32_get(h->src)),
 		.dst = ip_addr_v4(be32_get(h->dst)),
@@ -126,12 +83,11 @@ icmp_error(struct stack *s, const uint8_t *p, uint32_t len)
 		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP_UNREACHABLE || h->code != ICMP_FRAGMENT_NEEDED)
 		return ICMP_ERRORS;
-	/* RFC 1191 section 4: the MTU stands in the low half; 0 from a router that does not know.
-	 */
-	return process_pmtu_report(s, &q, be16_get(h->seq));
+	/* RFC 1191 section 4: the MTU is in the low half; old routers send 0. */
+	return add_pmtu_report(s, &q, be16_get(h->seq));
 }
 
-/* We send no extension headers, so what quotes some was not ours. */
+/* We send no extension headers: a quote with one is not of our packet. */
 static bool
 quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 {
@@ -156,5 +112,5 @@ icmp6_error(struct stack *s, const uint8_t *p, uint32_t len)
 		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP6_TOO_BIG)
 		return ICMP_ERRORS;
-	return process_pmtu_report(s, &q, be32_get(h->rest));
+	return add_pmtu_report(s, &q, be32_get(h->rest));
 }

@@ -1,7 +1,7 @@
 /*
- * icmp_in.c - ICMP and ICMPv6: echo is answered in the frame it came in (RFC 1122 section 3.2.2.6,
- * RFC 4443 section 4.2: the whole data, unchanged), errors are looked at (icmp_error.c), neighbour
- * discovery goes its own way (nd_io.c), everything else is counted and dropped.
+ * icmp_in.c - ICMP and ICMPv6: echo requests are answered in place (RFC 1122 section 3.2.2.6, RFC
+ * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, the rest is
+ * counted.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -16,11 +16,11 @@ check_echo(struct stack *s, uint32_t packet_len)
 {
 	if (packet_len > s->port->mtu)
 		return DROP_ICMP_SIZE;
-	return rate_limit_allow(s, &s->echo_limit, ECHO_REPLIES_MAX) ? ICMP_ECHO_REPLIES
-								     : DROP_ICMP_RATE_LIMIT;
+	return rate_limit_allow(&s->echo_limit, s->now_ns, ECHO_REPLIES_MAX) ? ICMP_ECHO_REPLIES
+									     : DROP_ICMP_RATE_LIMIT;
 }
 
-/* The counter that says what becomes of the message. */
+/* The counter of what is done with the message. */
 static enum stack_counter
 check_icmp(struct stack *s, const uint8_t *p, uint32_t len)
 {
@@ -75,8 +75,7 @@ check_icmp6(struct stack *s, const struct l3_info *l3, const uint8_t *p)
 	return check_echo(s, IPV6_HEADER_BYTES + l3->l4_len);
 }
 
-/* RFC 4443 section 2.3: the pseudo header is part of the sum, with the address that was asked,
- * which may be a group's. */
+/* RFC 4443 section 2.3: the sum includes the pseudo header; its destination may be a group. */
 static bool
 icmp6_cksum_good(const struct l3_info *l3, const uint8_t *frame)
 {

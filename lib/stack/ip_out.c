@@ -1,5 +1,5 @@
 /*
- * ip_out.c - IP packets on their way out: in fresh frames, and answers in the request's.
+ * ip_out.c - IP headers of packets sent: in fresh frames, and in place over the request's.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -12,8 +12,8 @@
 static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
 	      "one number for both families");
 
-/* Length and checksum of a header that is plain but for them. The sum starts from our template
- * (ip_sum) instead of the bytes just written: no waiting for stores. */
+/* Length and checksum of an IPv4 header without options. The sum starts from the template's
+ * (ip_sum) and not from the bytes just written, which would wait for the stores. */
 static inline void
 ipv4_finish(const struct stack *s, struct ipv4_header *h, uint16_t total_len)
 {
@@ -55,7 +55,7 @@ l4_ol_flags(const struct stack *s, uint8_t protocol)
 	}
 }
 
-/* The L4 checksum, by us or the port, from the pseudo header's sum. */
+/* The L4 checksum from the pseudo header's sum, in software or by the port. */
 static void
 l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t ol_flags,
 	  bool is_udp)
@@ -131,7 +131,7 @@ ip_reply_in_place(struct stack *s, struct ip_request from, uint32_t l4_len, uint
 	if (unlikely(from.l4_offset != L4_AT)) {
 		if (from.local != LOCAL_V4)
 			return ip6_reply_in_place(s, from, l4_len, protocol);
-		/* Options of the request are no options of the answer: close the gap. */
+		/* The reply has no options: the payload moves up. */
 		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
 	}
 	memcpy(eth->dst, eth->src, sizeof eth->dst);

@@ -1,10 +1,10 @@
 /*
- * nd_io.c - neighbour discovery (RFC 4861) as one core speaks it: answer, learn, ask, announce.
+ * nd_io.c - neighbour discovery (RFC 4861) for a host: replies to solicitations, learns, solicits,
+ * announces.
  *
- * Hosts only: our addresses, prefix and router are configured, so router advertisements and
- * redirects are counted and not believed, and none is asked for. Of RFC 4862 there is what other
- * stations need of us: who probes for our address is told that it is taken, and another that says
- * it has it is counted; we do not wait for the end of a probe of our own before we answer.
+ * Addresses, prefix and router are configured. So router advertisements and redirects are counted
+ * and ignored, and no router is solicited. Of RFC 4862: probes for our addresses are answered and
+ * conflicts are counted; addresses are used without a probe of our own.
  */
 #include "neigh_table.h"
 #include "stack_core.h"
@@ -15,7 +15,7 @@
 
 #define ND_FRAME_BYTES (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ND_EMIT_BYTES)
 
-/* Where a message of ours goes, and from which of our addresses. */
+/* Destination and source of a message. */
 struct nd_dest {
 	const uint8_t *mac;
 	struct ip_addr dst;
@@ -56,7 +56,7 @@ nd_send(struct stack *s, uint8_t local, const struct ip_addr *group, struct nd *
 	return true;
 }
 
-/* RFC 4861 section 7.2.2; a stale neighbour is asked for in the same way. */
+/* RFC 4861 section 7.2.2; for stale entries too. */
 bool
 nd_send_solicit(struct stack *s, const struct ip_addr *ip)
 {
@@ -66,7 +66,7 @@ nd_send_solicit(struct stack *s, const struct ip_addr *ip)
 	return s->ipv6_enabled && nd_send(s, local_addr_select(s, ip), &group, &nd);
 }
 
-/* RFC 4861 section 7.2.6: whoever knew our address with another MAC takes ours. */
+/* RFC 4861 section 7.2.6: replaces an old MAC in the caches of neighbours. */
 bool
 nd_send_unsolicited(struct stack *s, uint8_t local)
 {
@@ -80,7 +80,7 @@ nd_send_unsolicited(struct stack *s, uint8_t local)
 	return nd_send(s, local, &all, &nd);
 }
 
-/* Which of our addresses it is about; LOCAL_COUNT: none. */
+/* The local address that is the target; LOCAL_COUNT: none. */
 static uint8_t
 target_local(const struct stack *s, const struct ip_addr *target)
 {
@@ -90,7 +90,7 @@ target_local(const struct stack *s, const struct ip_addr *target)
 	return LOCAL_COUNT;
 }
 
-/* In the frame the question came in: to who asked, or to all, if it has no address yet. */
+/* In the solicitation's frame: to the sender, or to all nodes if it has no address yet. */
 static void
 nd_send_advert(struct stack *s, uint32_t rx_index, const struct nd *asked)
 {
@@ -120,7 +120,7 @@ header_of(const struct stack *s, uint32_t rx_index)
 	return (const struct ipv6_header *)(s->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
-/* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: it is to be answered. */
+/* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: an advertisement is due. */
 static enum stack_counter
 process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 {
@@ -129,7 +129,7 @@ process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 	if (target_local(s, &nd->target) == LOCAL_COUNT)
 		return DROP_ND_TARGET;
 	if (ip_addr_is_zero(src)) {
-		/* Section 7.1.1. Somebody is about to take our address. */
+		/* Section 7.1.1: a duplicate address probe. */
 		if (nd->has_mac || !ipv6_is_group(&header_of(s, rx_index)->dst))
 			return DROP_ND_FORMAT;
 		stack_count(s, ND_CONFLICT);
@@ -137,12 +137,12 @@ process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
 		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
 		stack_count(s, ND_LEARNED);
 	}
-	return neigh_reply_limited(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
+	return neigh_rate_limited(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
 		       ? DROP_NEIGH_RATE_LIMIT
 		       : ND_ADVERTS_SENT;
 }
 
-/* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one does not count, without
+/* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one is ignored; without
  * SOLICITED the known one is not confirmed. */
 static enum stack_counter
 process_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
@@ -164,8 +164,8 @@ process_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
 									  : DROP_ND_UNSOLICITED;
 }
 
-/* Whoever sends a neighbour's message in a fragment means to get past somebody (RFC 6980 section
- * 5). The chain is whole: classify.c has been through it. */
+/* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
+ * header chain. */
 static bool
 in_fragment(const struct ipv6_header *h)
 {

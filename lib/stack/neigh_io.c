@@ -1,8 +1,9 @@
 /*
- * neigh_io.c - which way a packet goes, and who we are: what ARP and neighbour discovery share.
+ * neigh_io.c - routing (next hop, source address), resolution of next hops, and announcements, for
+ * both families.
  *
- * Nobody can plant an entry unasked: entries are made by who asks us (it is about to talk to us)
- * and by our own question; everything else only refreshes what is in the table already.
+ * Invariant: only packets that ask for our address and our own requests create entries; all others
+ * refresh existing ones (tests/unit/stack/test_arp, test_nd).
  */
 #include "neigh_table.h"
 #include "stack_core.h"
@@ -25,7 +26,7 @@ on_link6(const struct stack *s, const struct ip_addr *ip)
 		ip_addr_same_prefix(ip, &s->cfg.ipv6, s->cfg.prefix6_len));
 }
 
-/* The neighbour that a packet to dst is given to; zero: there is no route. */
+/* The next hop of dst; zero: no route. */
 static const struct ip_addr *
 next_hop(const struct stack *s, const struct ip_addr *dst)
 {
@@ -43,7 +44,7 @@ route_uses(const struct stack *s, const struct ip_addr *ip)
 	return !ip_addr_is_zero(ip) && (on_link6(s, ip) || ip_addr_equal(ip, &s->cfg.gateway6));
 }
 
-/* RFC 6724 section 5, rules 2 and 3, with as few addresses as we have: one of the same scope. */
+/* RFC 6724 section 5, rules 2 and 3: the address of the same scope. */
 uint8_t
 local_addr_select(const struct stack *s, const struct ip_addr *dst)
 {
@@ -53,15 +54,15 @@ local_addr_select(const struct stack *s, const struct ip_addr *dst)
 										 : LOCAL_GLOBAL6;
 }
 
-/* One rate limit for all would let one station use it up: others would get no answer, and
- * without one they reach nobody here. */
+/* A limit for each group of stations: with one for all, a flood of requests would use up the
+ * replies of honest stations, which then could not reach us. */
 bool
-neigh_reply_limited(struct stack *s, const uint8_t mac[6])
+neigh_rate_limited(struct stack *s, const uint8_t mac[6])
 {
 	const uint64_t station = load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32;
 	const uint64_t h = hash_word(station, s->cfg.seed);
 
-	return !rate_limit_allow(s, &s->neigh_limit[h % NEIGH_LIMITS], NEIGH_REPLIES_MAX);
+	return !rate_limit_allow(&s->neigh_limit[h % NEIGH_LIMITS], s->now_ns, NEIGH_REPLIES_MAX);
 }
 
 static void
@@ -84,7 +85,7 @@ next_hop_mac(struct stack *s, const struct ip_addr *dst, const uint8_t fallback[
 
 	memcpy(mac, fallback, ETH_MAC_BYTES);
 	if (ip_addr_is_zero(hop))
-		return; /* no route: only the way back is known */
+		return; /* no route: fallback */
 	if (likely(neigh_lookup_mt(s->neigh, hop, s->now_ns, mac) == NEIGH_REACHABLE))
 		return;
 	solicit(s, hop);
@@ -118,8 +119,8 @@ announce(struct stack *s)
 			stack_count(s, ND_SOLICITS_SENT);
 }
 
-/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may still have the MAC of whoever had
- * our address before, and switches another port. More than once, since nobody says that it came. */
+/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may have another MAC for our address,
+ * and switches another port. Repeated, since announcements are not acknowledged. */
 void
 neigh_tick(struct stack *s)
 {

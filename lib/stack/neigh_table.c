@@ -1,3 +1,7 @@
+/*
+ * neigh_table.c - the neighbour table: sets under sequence locks; lookups never wait, a writer that
+ * finds a set locked gives up.
+ */
 #include "neigh_table.h"
 #include "base/bytes.h"
 #include "base/check.h"

@@ -1,19 +1,18 @@
 /*
- * neigh_table.h - which MAC an on-link address has: one table for all cores and both families.
+ * neigh_table.h - the neighbour table: on-link address -> MAC, for all cores and both families.
  *
- * ARP and neighbour discovery differ in their packets; what is known, for how long, and who may
- * ask when, is the same. States as in RFC 4861 section 7.3.2, without DELAY and PROBE: a stale
- * address is used and asked for at the same time.
+ * States as in RFC 4861 section 7.3.2 without DELAY and PROBE: a stale entry is used and solicited
+ * at the same time.
  *
  * Shape:  NEIGH_SETS sets of NEIGH_WAYS entries, each set under one sequence lock. An entry is
- *         asked for (no MAC yet), reachable (confirmed less than NEIGH_REACHABLE_NS ago), stale
- *         (usable, ask again), or forgotten.
- * Units:  times in ns on the cores' common clock.
- * Thread: neigh_*_mt by any core. Readers never wait: a set being written is looked at again
- *         NEIGH_TRIES_MAX times, then counts as unknown. A writer that meets another gives up.
- * Errors: none that matter: whatever is not known now is asked for again.
- * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one question an address and NEIGH_SOLICIT_NS. A
- *         reachable entry, and one just asked for, is never replaced by another address.
+ *         incomplete (solicited, no MAC), reachable (confirmed less than NEIGH_REACHABLE_NS ago),
+ *         stale (usable, to be solicited), or expired.
+ * Units:  ns on the cores' common clock.
+ * Thread: neigh_*_mt by any core. A reader retries a set that is being written NEIGH_TRIES_MAX
+ *         times, then the address counts as unknown. A writer that finds the lock taken gives up.
+ * Errors: none: what is unknown is solicited again.
+ * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one request an address in NEIGH_SOLICIT_NS. Reachable
+ *         and incomplete entries are never replaced.
  */
 #ifndef CLOCKOO_NEIGH_TABLE_H
 #define CLOCKOO_NEIGH_TABLE_H
@@ -35,7 +34,7 @@ struct neigh_table;
 
 enum neigh_state {
 	NEIGH_UNKNOWN,
-	NEIGH_STALE,     /* mac is filled in; ask */
+	NEIGH_STALE,     /* mac is filled in; to be solicited */
 	NEIGH_REACHABLE, /* mac is filled in */
 };
 
@@ -49,27 +48,25 @@ enum neigh_state neigh_lookup_mt(const struct neigh_table *t, const struct ip_ad
 bool neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
 			uint8_t mac[6], uint64_t *until_ns);
 
-/* Another number whenever an address has got another MAC. As long as it is what it was before
- * neigh_reachable_mt() was asked, the answer holds, until it says. */
+/* Changes whenever an address gets another MAC. A result of neigh_reachable_mt() is valid until its
+ * time while this stays what it was before that call. */
 uint32_t neigh_generation_mt(const struct neigh_table *t);
 
-/* RFC 826's merge, RFC 4861 section 7.2.5: refresh an entry that is there, or was asked for. False:
- * it is not. */
+/* RFC 826's merge, RFC 4861 section 7.2.5: refreshes an existing entry. False: none. */
 bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		     uint64_t now_ns);
 
-/* Refresh or add: for who talks to us. False: no room, or the set is being written. */
+/* Refreshes or adds. False: no room, or the set is locked. */
 bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		    uint64_t now_ns);
 
-/* True: the caller sends a request for ip now, and nobody else does for NEIGH_SOLICIT_NS. */
+/* True: the caller sends the request; no other core may for NEIGH_SOLICIT_NS. */
 bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
 
-/* Our neighbours are to hear our addresses again: the link was down. A table begins with one round.
- */
+/* Begins a round of announcements, after link-up. A new table begins with one. */
 void neigh_announce_mt(struct neigh_table *t);
 uint32_t neigh_announce_round_mt(const struct neigh_table *t);
-/* True once a round: the caller announces our addresses. */
+/* True for one core a round: the caller announces. */
 bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * pmtu_reports.c - a ring of path MTU reports that every core reads: each slot has a version, so a
+ * reader knows whether the words it has read belong to one report.
+ */
 #include "pmtu_reports.h"
 #include "base/bytes.h"
 #include "base/check.h"

@@ -1,15 +1,16 @@
 /*
- * rate_limit.h - bounds of answers that anybody can provoke.
+ * rate_limit.h - rate limits of replies that anybody can cause.
  *
  * Thread: core-local.
+ * Bounds: the constants.
  */
 #ifndef CLOCKOO_RATE_LIMIT_H
 #define CLOCKOO_RATE_LIMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* How many answers of a kind may leave in a stretch of time: enough for every honest asker, too
- * little to be of use to another. */
+/* Replies of a kind in an interval of RATE_LIMIT_NS. */
 struct rate_limit {
 	uint64_t since_ns;
 	uint32_t count;
@@ -17,10 +18,24 @@ struct rate_limit {
 
 #define RATE_LIMIT_NS           (10ull * 1000000)
 #define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
-#define NEIGH_REPLIES_MAX       10u  /* answers to neighbours, the same... */
-#define NEIGH_LIMITS            256u /* ... of a 256th of all stations */
+#define NEIGH_REPLIES_MAX       10u  /* to neighbours, in RATE_LIMIT_NS... */
+#define NEIGH_LIMITS            256u /* ... for each of so many groups of stations */
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
-#define PMTU_REPORTS_SHARED_MAX 32u /* reports of a path MTU told to other cores, the same */
+#define PMTU_REPORTS_SHARED_MAX 32u                 /* path MTU reports, in RATE_LIMIT_NS */
+
+/* May one more be sent? It is counted if so. */
+static inline bool
+rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
+{
+	if (now_ns - r->since_ns >= RATE_LIMIT_NS) {
+		r->since_ns = now_ns;
+		r->count = 0;
+	}
+	if (r->count >= max)
+		return false;
+	r->count++;
+	return true;
+}
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * reasm.c - reassembly of UDP datagrams: finds or opens the context, copies the fragment into
+ * place, validates the datagram once it is complete.
+ */
 #include "reasm.h"
 
 #include "base/hash.h"
@@ -14,7 +18,7 @@
 enum context_state {
 	CONTEXT_FREE,
 	CONTEXT_OPEN,
-	CONTEXT_DROPPED, /* kept, so that what still comes of it does not begin anew */
+	CONTEXT_DROPPED, /* kept, so that its later fragments open no new context */
 	CONTEXT_DELIVERED,
 };
 
@@ -34,7 +38,7 @@ struct context {
 
 struct reasm {
 	uint64_t swept_ns;
-	uint32_t waiting; /* contexts open or given up */
+	uint32_t waiting; /* contexts open or dropped */
 	uint32_t delivered_count;
 	struct context *delivered[REASM_SETS * REASM_WAYS];
 	struct context set[REASM_SETS][REASM_WAYS];
@@ -62,7 +66,7 @@ reasm_create(struct region *region)
 	return region_take(region, sizeof(struct reasm), CACHE_LINE_BYTES);
 }
 
-/* The headers of a fragment that sort let pass. */
+/* The headers of a fragment that classify.c has validated. */
 static struct fragment
 fragment_of(const struct stack *s, uint32_t rx_index)
 {
@@ -120,7 +124,7 @@ context_drop(struct stack *s, struct context *c, enum stack_counter reason)
 	c->state = CONTEXT_DROPPED;
 }
 
-/* The one to make over: a free one, else the oldest. NULL: the service still reads them all. */
+/* A free context, else the oldest. NULL: the service reads them all. */
 static struct context *
 victim(struct context *set)
 {
@@ -193,7 +197,7 @@ fragment_valid(const struct fragment *p)
 	       p->at + p->len <= UINT16_MAX;
 }
 
-/* Insert a fragment at its offset. False: it was not taken; the datagram may have been given up. */
+/* Copies a fragment to its offset. False: not taken; the datagram may have been dropped. */
 static bool
 fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 {
@@ -212,8 +216,7 @@ fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 		stack_count(s, DROP_FRAG_DUPLICATE); /* the network did it: RFC 8200 section 4.5 */
 		return false;
 	}
-	/* RFC 5722, for both families: two fragments that say something of the same bytes, or two
-	 * ends, are an attempt to get past somebody. */
+	/* RFC 5722, for both families: overlaps, or two different ends, drop the datagram. */
 	if (here != 0 || (c->total != TOTAL_UNKNOWN && (!p->more || end > c->total)) ||
 	    (!p->more && c->reach > end)) {
 		context_drop(s, c, DROP_FRAG_OVERLAP);
@@ -234,8 +237,7 @@ fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 	return true;
 }
 
-/* The datagram is whole: the checks of classify.c, which could not see it. UDP_RECEIVED: it is
- * good. */
+/* The UDP checks of classify.c, for the complete datagram. UDP_RECEIVED: it is valid. */
 static enum stack_counter
 check_reassembled(const struct stack *s, const struct context *c)
 {
@@ -261,9 +263,9 @@ check_reassembled(const struct stack *s, const struct context *c)
 	return UDP_RECEIVED;
 }
 
-/* Its answer may stand in the frame of the last fragment, as if that were the request. */
-static bool
-context_deliver(struct stack *s, struct context *c, uint32_t rx_index)
+/* The whole datagram, until reasm_release(). NULL: it is dropped and counted. */
+static const uint8_t *
+context_deliver(struct stack *s, struct context *c)
 {
 	const enum stack_counter what = check_reassembled(s, c);
 	struct reasm *r = s->reasm;
@@ -271,19 +273,17 @@ context_deliver(struct stack *s, struct context *c, uint32_t rx_index)
 	if (what != UDP_RECEIVED) {
 		stack_count(s, what);
 		context_free(r, c);
-		return false;
+		return NULL;
 	}
 	context_free(r, c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
-	s->in->l3[rx_index].l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(c->local));
-	udp_deliver(s, rx_index, c->bytes, be16_get(((const struct udp_header *)c->bytes)->len));
 	stack_count(s, FRAG_REASSEMBLED);
-	return true;
+	return c->bytes;
 }
 
-void
-fragment_input(struct stack *s, uint32_t rx_index)
+const uint8_t *
+reasm_insert(struct stack *s, uint32_t rx_index)
 {
 	const struct fragment p = fragment_of(s, rx_index);
 	struct context *c;
@@ -295,11 +295,10 @@ fragment_input(struct stack *s, uint32_t rx_index)
 		stack_count(s, DROP_FRAG_NO_CONTEXT);
 	} else if (c->state == CONTEXT_DROPPED) {
 		stack_count(s, DROP_FRAG_LATE);
-	} else if (fragment_insert(s, c, &p) && c->received == c->total &&
-		   context_deliver(s, c, rx_index)) {
-		return;
+	} else if (fragment_insert(s, c, &p) && c->received == c->total) {
+		return context_deliver(s, c);
 	}
-	rx_frame_drop(s, rx_index);
+	return NULL;
 }
 
 void
@@ -320,7 +319,7 @@ reasm_tick(struct reasm *r, struct stack *s)
 	}
 }
 
-/* NULL: it came in one piece, and lies in its frame. */
+/* NULL: it was not fragmented. */
 static struct context *
 context_of(struct reasm *r, const struct datagram *d)
 {

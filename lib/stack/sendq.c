@@ -1,3 +1,7 @@
+/*
+ * sendq.c - the send queue: a list of buffers (chunks, or external data), a cursor where new data
+ * is sent from, and the pools both are taken from.
+ */
 #include "sendq.h"
 
 size_t

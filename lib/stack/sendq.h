@@ -1,16 +1,16 @@
 /*
- * sendq.h - bytes sent and not acknowledged, and bytes waiting to be sent.
+ * sendq.h - the send queue: unacknowledged bytes, and bytes not sent yet.
  *
- * A segment is copied out of the queue each time it is sent, so a retransmission needs no
- * frame held back, and the queue may be cut anywhere.
+ * Segments are copied out each time they are sent, so a retransmission holds no frame, and segments
+ * may begin and end anywhere.
  *
- * Shape:  a list of buffers. A buffer is the filled part of a chunk, or bytes that lie elsewhere
- *         (a pinned value). The cursor stands where the next new byte is sent from.
+ * Shape:  a list of buffers: the filled part of a chunk, or an external buffer (a pinned value).
+ *         The cursor is where the next new byte is sent from.
  * Units:  bytes; offset 0 is the oldest unacknowledged byte.
- * Owner:  chunks belong to the pool; bytes elsewhere to whoever gave them, until release().
+ * Owner:  chunks belong to the pool, external buffers to the caller until release().
  * Thread: core-local.
  * Errors: NULL or false when the pool is empty; nothing is queued then.
- * Bounds: the pool has cfg.chunks chunks and as many descriptors for bytes elsewhere.
+ * Bounds: cfg.chunks chunks, and as many descriptors of external buffers.
  */
 #ifndef CLOCKOO_SENDQ_H
 #define CLOCKOO_SENDQ_H
@@ -23,8 +23,8 @@ struct sendq_buf {
 	struct sendq_buf *next;
 	const uint8_t *data; /* oldest unacknowledged byte of this buffer */
 	uint32_t len;
-	bool inline_bytes;                /* in a chunk; else elsewhere */
-	void (*release)(const void *arg); /* elsewhere only */
+	bool inline_bytes;                /* in a chunk; else external */
+	void (*release)(const void *arg); /* external only */
 	const void *arg;
 };
 
@@ -36,10 +36,10 @@ static_assert(sizeof(struct chunk) == CHUNK_BYTES, "chunks lie side by side");
 static_assert(CHUNK_BYTES - sizeof(struct sendq_buf) >= CONN_RESERVE_MAX, "a reservation fits");
 
 struct sendq_pool {
-	struct chunk *chunks_free; /* a stack: the last used is the warmest */
+	struct chunk *chunks_free; /* a stack: the chunk used last is most likely cached */
 	struct sendq_buf *bufs_free;
 	uint32_t chunks, chunks_left, bufs_left; /* as many buffers as chunks */
-	uint32_t credits_out; /* of chunks_left: reservations conn_writable vouched for this turn */
+	uint32_t credits_out; /* of chunks_left: credited this turn and not used */
 };
 
 struct sendq {
@@ -47,7 +47,7 @@ struct sendq {
 	struct sendq_buf *cursor; /* NULL: at the end */
 	uint32_t cursor_used;     /* bytes of the cursor's buffer before the cursor */
 	uint32_t bytes;
-	struct sendq_buf *hint; /* where something was last sent again; NULL: nowhere */
+	struct sendq_buf *hint; /* where the last retransmission began; NULL: nowhere */
 	uint32_t hint_at;       /* offset of that buffer */
 };
 
@@ -76,9 +76,9 @@ uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t b
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
 bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
 
-/* Forget the first bytes (acknowledged). */
+/* Drops the first bytes: acknowledged. */
 void sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
-/* The same; all there is in one chunk, as a rule. */
+/* The same, when all that is queued goes; fast for one chunk. */
 static inline void
 sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 {
@@ -96,7 +96,7 @@ sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 void sendq_clear(struct sendq *q, struct sendq_pool *pool);
 
 void sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len); /* moves the cursor */
-/* The same; all there is in one buffer, as a rule. */
+/* The same, up to the end of the queue; fast for one buffer. */
 static inline void
 sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 {
@@ -109,7 +109,7 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 	memcpy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
-/* Leaves it. Offsets that rise from call to call cost no walk. */
+/* Copies without moving the cursor. Rising offsets need no walk. */
 void sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len);
 
 #endif

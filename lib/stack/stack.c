@@ -175,11 +175,17 @@ stack_input(struct stack *s, struct classified *in, uint64_t now_ns)
 }
 
 void
+stack_release(struct stack *s)
+{
+	udp_release(s);
+	frames_release(s);
+}
+
+void
 stack_tick(struct stack *s, uint64_t now_ns)
 {
 	set_now(s, now_ns);
 	neigh_tick(s);
-	pmtu_reports_poll(s);
 	if (s->reasm != NULL)
 		reasm_tick(s->reasm, s);
 	tcp_tick(s);
@@ -223,17 +229,4 @@ const struct counter *
 stack_counters(const struct stack *s)
 {
 	return s->counters;
-}
-
-bool
-rate_limit_allow(const struct stack *s, struct rate_limit *r, uint32_t max)
-{
-	if (s->now_ns - r->since_ns >= RATE_LIMIT_NS) {
-		r->since_ns = s->now_ns;
-		r->count = 0;
-	}
-	if (r->count >= max)
-		return false;
-	r->count++;
-	return true;
 }

@@ -1,3 +1,6 @@
+/*
+ * syn_history.c - hashes of SYNs with the time they came, one cache line a set, replaced in turn.
+ */
 #include "syn_history.h"
 
 #define STEP_BITS 8u
@@ -22,7 +25,7 @@ syn_seen_before(struct syn_history *m, uint64_t hash, uint64_t now_ns)
 {
 	struct syn_line *line = &m->lines[hash & m->mask];
 	const uint32_t step = (uint32_t)(now_ns >> SYN_STEP_SHIFT) & STEP_MASK;
-	/* The lowest tag bit is set: no entry looks like the zeros of the start. */
+	/* The lowest tag bit is set, so that an empty entry matches no tag. */
 	const uint32_t tag = (uint32_t)(hash >> 32) & ~STEP_MASK;
 	const uint32_t tag_mark = tag | (1u << STEP_BITS);
 
@@ -33,7 +36,7 @@ syn_seen_before(struct syn_history *m, uint64_t hash, uint64_t now_ns)
 			continue;
 		if (ago <= SYN_RETRY_MAX)
 			return ago >= SYN_RETRY_MIN;
-		line->entry[i] = tag_mark | step; /* of another time */
+		line->entry[i] = tag_mark | step; /* expired */
 		return false;
 	}
 	line->entry[line->next] = tag_mark | step;

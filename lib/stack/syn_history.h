@@ -1,19 +1,18 @@
 /*
- * syn_history.h - which SYNs came before: a core that has no time for all answers those.
+ * syn_history.h - the SYN history: hashes of deferred SYNs, so that an overloaded core answers
+ * their retransmissions only (tcp_cookie.c).
  *
- * A peer that means it sends its SYN again, the same one, after about a second (RFC 6298 section
- * 2.1); a flood of made-up sources never says the same twice. So what a core has no time for is
- * recorded here and answered when it comes again.
+ * A real client retransmits the same SYN after about a second (RFC 6298 section 2.1). A flood with
+ * random sources repeats none.
  *
- * Shape:  lines of SYN_LINE_ENTRIES entries; an entry is 24 bits of the SYN's hash and 8 of when it
- *         came. A line's entries are replaced in turn, so a line remembers its last
- *         SYN_LINE_ENTRIES SYNs.
+ * Shape:  lines of SYN_LINE_ENTRIES entries. An entry has 24 bits of the SYN's hash and 8 bits of
+ *         the time it came. Entries of a line are replaced in turn.
  * Units:  ns on the caller's clock; inside, steps of 2^SYN_STEP_SHIFT ns.
  * Thread: core-local.
- * Errors: none. An entry that was replaced too soon costs its peer one more SYN; of SYNs that never
- *         came, one in 2^20 counts as known.
- * Bounds: the lines taken at start. Who writes no more than syn_history_budget() finds nineteen in
- *         twenty a second later: 307,200 a second with SYN_HISTORY_LINES.
+ * Errors: none. An entry replaced too soon costs its client one more SYN. Of new SYNs one in 2^20
+ *         counts as a retransmission.
+ * Bounds: the lines taken at start. With at most syn_history_budget() entries written, 95 % are
+ *         found a second later: 307,200 a second with SYN_HISTORY_LINES.
  */
 #ifndef CLOCKOO_SYN_HISTORY_H
 #define CLOCKOO_SYN_HISTORY_H
@@ -25,10 +24,10 @@
 
 #define SYN_LINE_ENTRIES    15u
 #define SYN_HISTORY_LINES   32768u        /* 2 MiB */
-#define SYN_HISTORY_SPAN_NS 1600000000ull /* ns in which all entries may be written once */
+#define SYN_HISTORY_SPAN_NS 1600000000ull /* ns: all entries may be written once in it */
 #define SYN_STEP_SHIFT      27u           /* 134 ms */
-#define SYN_RETRY_MIN       2u            /* steps: sooner it may be the link that doubled it */
-#define SYN_RETRY_MAX       64u           /* 8.6 s: the third repetition of a second's back-off */
+#define SYN_RETRY_MIN       2u            /* steps: sooner, the network may have duplicated it */
+#define SYN_RETRY_MAX       64u           /* 8.6 s: the third retransmission with an RTO of 1 s */
 
 struct syn_line {
 	uint32_t next; /* the entry to be replaced */
@@ -41,28 +40,28 @@ struct syn_history {
 	uint32_t mask;
 };
 
-/* What SYNs that come the first time may get, beyond the half-open ones (tcp_cookie.c). */
+/* The limit of cookies sent for first SYNs (tcp_cookie.c). */
 struct syn_budget {
-	uint64_t since_ns;          /* this stretch */
-	uint64_t frames, turns;     /* all up to its beginning */
-	uint32_t answers, deferred; /* given and made in it */
-	uint32_t answers_max;       /* what the core has left for them... */
-	uint64_t hold_ns;           /* ... which is not tried to be more before that */
+	uint64_t since_ns;          /* when the interval began */
+	uint64_t frames, turns;     /* counters when it began */
+	uint32_t answers, deferred; /* in the interval */
+	uint32_t answers_max;       /* limit of answers in an interval... */
+	uint64_t hold_ns;           /* ... which does not grow before this time */
 };
 
 size_t syn_history_bytes(uint32_t lines);
 /* lines: a power of two. */
 void syn_history_create(struct syn_history *m, struct region *region, uint32_t lines);
 
-/* How many entries may be written in that time, if those before are to last a second. */
+/* Entries that may be written in ns, so that earlier ones last a second. */
 static inline uint32_t
 syn_history_budget(uint32_t lines, uint64_t ns)
 {
 	return (uint32_t)((uint64_t)lines * SYN_LINE_ENTRIES * ns / SYN_HISTORY_SPAN_NS);
 }
 
-/* Has the SYN of this hash come before, SYN_RETRY_MIN to SYN_RETRY_MAX steps ago? If it is not
- * known it is recorded. */
+/* Did a SYN of this hash come SYN_RETRY_MIN to SYN_RETRY_MAX steps ago? A hash that is not found is
+ * recorded. */
 bool syn_seen_before(struct syn_history *m, uint64_t hash, uint64_t now_ns);
 
 #endif

@@ -17,7 +17,6 @@
 #include "tcp_conn.h"
 #include "tcp_flow.h"
 #include "tcp_loss.h"
-#include "tcp_options.h"
 #include "tcp_rx.h"
 #include "tcp_timer.h"
 
@@ -43,15 +42,14 @@ struct flow_bucket {
 };
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
-/* How far a connection must get, counted from when it was last looked at for standing still
- * (tcp_evict.c). */
+/* The progress that a connection must make (tcp_evict.c). */
 struct stall {
 	uint64_t recorded_ns; /* 0: never */
 	uint32_t goal;
-	uint8_t kind; /* enum evict_kind: what the goal is a number of */
+	uint8_t kind; /* enum evict_kind: what the goal measures */
 };
 
-/* What is left of each pool when it runs short. */
+/* Watermarks: what is left of each pool when pressure begins or ends. */
 struct watermarks {
 	uint32_t chunks, bufs, frames;
 };
@@ -62,12 +60,12 @@ struct evict {
 	uint64_t since_ns;    /* this shortage; 0: there is none */
 	uint64_t pressure_ns; /* when the service last was short of what queues hold */
 	uint64_t evicted_ns;  /* the last one */
-	uint32_t slot;        /* next to be looked at */
+	uint32_t slot;        /* next to be scanned */
 	bool sendq_short, frames_short, pressure; /* what is short */
 };
 
-/* Flags that a connection must have, of those in mask, for the fast path (tcp_fast_path.c). Nobody
- * has any of none: FAST_PATH_OFF. */
+/* The flags in mask that a connection must have for the fast path (tcp_fast_path.c). FAST_PATH_OFF
+ * is never met. */
 struct fast_path_rule {
 	uint32_t mask, want;
 };
@@ -79,7 +77,7 @@ struct tcp {
 	struct fast_path_rule fast_path_in, fast_path_out;
 	uint32_t neigh_generation; /* in the neighbour table, as of this turn's output... */
 	uint32_t hop_tick;         /* ... and its time: struct conn_hop */
-	uint32_t hop_cache_off;    /* 0; all ones, for tests: no way is remembered */
+	uint32_t hop_cache_off;    /* 0; all ones, in tests: no hop is cached */
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
@@ -89,7 +87,7 @@ struct tcp {
 	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
 	uint64_t turns;        /* of tcp_input */
 	struct syn_budget syn_budget;
-	struct syn_history syns; /* cfg.syn_lines: those that were put off */
+	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */
 
 	struct list ready, out, blocked;
 	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
@@ -98,13 +96,14 @@ struct tcp {
 				   first */
 	struct rx_seg *rx_free; /* nodes without a frame */
 	uint32_t rx_left;       /* that many */
-	uint32_t rx_holes;      /* frames that hold out-of-order data */
+	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
 	struct sendq_pool pool;
 	struct rcv_autotune rcv_autotune;
 	struct evict evict;
 	struct scoreboard_pool scoreboard_pool;
 
-	struct rate_limit resets[RST_LIMITS];
+	struct rate_limit resets[RST_LIMITS], pmtu_limit;
+	uint64_t pmtu_cursor;      /* in cfg.pmtu_reports */
 	uint32_t rx_backlog_turns; /* in succession, up to RX_BACKLOG_TURNS */
 	bool draining;
 	uint32_t drain_slot; /* where the walk over all connections stands */
@@ -140,10 +139,10 @@ flow_of_arrival(const struct arrival *a)
 
 /* ---- tcp_conn.c: birth, states, death ---- */
 
-/* Is there no place for another half-open connection, but one that another must leave? */
+/* Is the half-open table full, or are all slots taken? */
 bool conn_half_open_full(const struct stack *s);
-/* A connection in SYN_RCVD, in the place of the oldest half-open one if there is no other; NULL:
- * refused, and counted why. */
+/* A connection in SYN_RCVD, if need be in the slot of the oldest half-open one; NULL: refused, and
+ * counted by reason. */
 struct conn *conn_open(struct stack *s, struct flow flow);
 /* One in SYN_SENT, likewise. */
 struct conn *conn_open_active(struct stack *s, struct flow flow);
@@ -192,13 +191,14 @@ bool listen_reopen(struct stack *s, struct conn *old, struct arrival *a);
 
 /* ---- tcp_cookie.c: handshakes without state ---- */
 
-/* Has the core no time for this SYN now, and will it be known when it comes again? */
+/* Is this SYN deferred to its retransmission? */
 bool syn_defer(struct stack *s, const struct arrival *a);
 void cookie_answer(struct stack *s, const struct arrival *a);
 /* The connection that the cookie in this ACK opens, in SYN_RCVD; NULL: none. */
 struct conn *cookie_open(struct stack *s, const struct arrival *a);
-/* The same where a SYN of the flow has found a place, too: the peer knows one of our two numbers,
- * and that one counts. Another SYN gets a cookie. Returns the connection the segment belongs to. */
+/* For a half-open connection: a valid cookie of the same flow replaces it, since the peer
+ * acknowledges that number; a SYN outside its window gets a cookie. Returns the segment's
+ * connection, or NULL. */
 struct conn *cookie_replace_half_open(struct stack *s, struct conn *half_open,
 				      const struct arrival *a);
 
@@ -208,16 +208,13 @@ struct conn *cookie_replace_half_open(struct stack *s, struct conn *half_open,
 void connect_input(struct stack *s, struct conn *c, struct arrival *a);
 /* Two SYNs have crossed, and this is the SYN-ACK of the other: make it a plain ACK. */
 void connect_simultaneous(struct stack *s, struct conn *c, struct tcp_seg *seg);
-/* Is the way there known? If not, the SYN waits for it. */
-bool connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6]);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct stack *s, struct conn *c);
 
-/* ---- tcp_pmtu.c: what the path takes ---- */
+/* ---- tcp_pmtu.c: path MTU ---- */
 
-/* A router says that a segment of this flow was too long for its next hop; seq: where the segment
- * that it quotes begins. False: that is none of ours. */
-bool tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu);
+/* Processes the reports of this turn, and those that other cores have shared. */
+void pmtu_reports_poll(struct stack *s);
 /* A retransmission timeout, the c->tries-th in a row. */
 void pmtu_timeout(struct stack *s, struct conn *c);
 /* With CONN_PMTU_REDUCED or CONN_PMTU_BLACK_HOLE: is it time to try longer ones again? */
@@ -247,15 +244,14 @@ enum step check_ack(struct stack *s, struct conn *c, const struct arrival *a);
 void out_reset(struct stack *s, struct conn *c);
 void out_stateless_rst(struct stack *s, const struct arrival *a);
 void out_challenge(struct stack *s, struct conn *c);
-/* Answer a segment of no connection, back the way it came: an unknown peer must not choose whom we
- * ask by ARP. Ports, sequence numbers, flags and options of seg are the answer's; false: no room.
- */
+/* Sends a stateless reply to the MAC the segment came from: an unknown peer must not cause ARP
+ * requests. Sequence numbers, flags and options of seg are the reply's; false: no room. */
 bool out_stateless(struct stack *s, const struct arrival *a, struct tcp_seg *seg);
 
-/* ---- tcp_evict.c: when memory is short ---- */
+/* ---- tcp_evict.c: memory pressure ---- */
 
 void evict_create(struct evict *e, struct region *region, const struct stack_config *cfg);
 void evict_tick(struct stack *s);
-uint64_t evict_next(const struct stack *s); /* when it wants to look again; NEVER: not */
+uint64_t evict_next(const struct stack *s); /* the next scan; NEVER: none */
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * tcp_ack.c - what an acknowledgment does: RFC 9293 section 3.10.7.4, fifth.
+ * tcp_ack.c - the ACK of a segment: RFC 9293 section 3.10.7.4, fifth step.
  */
 #include "tcp_ack.h"
+#include "tcp_options.h"
 
-/* Of data sent again the echo says which time it was (RFC 7323 section 4.1). But where the ACK of
- * that time was lost, the peer repeats its echo when the data comes once more, and how long we have
- * waited is not how long the way is: if the last time can have caused the ACK, it has. */
+/* The echoed timestamp tells which transmission was acknowledged (RFC 7323 section 4.1). But if
+ * that ACK was lost, the peer repeats the echo for the retransmission, and the sample would include
+ * our timeout. So the echo is ignored if the last transmission can have caused the ACK. */
 static void
 rtt_from_echo(const struct stack *s, struct conn *c, const struct tcp_seg *seg,
 	      const struct ack_delivered *delivered)
@@ -44,8 +45,8 @@ syn_acked(struct stack *s, struct conn *c, const struct arrival *a)
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_CONTINUE;
 }
 
-/* RFC 5681 section 2: no data, no window update, while something is on its way. An answer to a
- * window probe looks the same and means nothing. */
+/* A duplicate ACK, RFC 5681 section 2: no data, no window update, data in flight. The reply to a
+ * window probe looks the same and is none. */
 static bool
 is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 {
@@ -54,7 +55,7 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 	       (uint32_t)seg->window << c->snd_wscale == c->snd_wnd;
 }
 
-/* The scoreboard and the round trip have been seen to. */
+/* After the scoreboard and the RTT are updated. */
 static void
 ack_new_data(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
@@ -107,8 +108,8 @@ ack_slow_path(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 		snd_wnd_update(s, c, seg->seq, seg->ack, seg->window);
 }
 
-/* The part of an acknowledgment that is about the data we sent. A reply that arrived whole is the
- * common case, and tells nothing new but its round trip. */
+/* The effect of an ACK on data sent. Commonly a whole reply is acknowledged, and only its RTT is
+ * new. */
 static void
 data_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 {
@@ -123,7 +124,7 @@ data_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	ack_new_data(s, c, seg);
 }
 
-/* What the acknowledgment of our FIN does to the state. */
+/* State change when our FIN is acknowledged. */
 static enum step
 fin_acked(struct stack *s, struct conn *c)
 {
@@ -159,7 +160,7 @@ check_ack(struct stack *s, struct conn *c, const struct arrival *a)
 		return STEP_DONE;
 	}
 	if (c->flags & CONN_PERSIST && !(c->flags & CONN_CLOSE))
-		c->tries = 0; /* a window may stay shut as long as its owner lives (3.8.6.1) */
+		c->tries = 0; /* a window may stay closed while the peer answers (3.8.6.1) */
 	fin = seq_after(seg->ack, c->snd_una) && conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
 	data_acked(s, c, seg);
 	return fin ? fin_acked(s, c) : STEP_CONTINUE;

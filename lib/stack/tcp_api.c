@@ -63,8 +63,7 @@ conn_eof(const struct conn *c)
 	return c->flags & CONN_EOF && c->rx.head == NULL;
 }
 
-/* A part of what is left, so that those who do not read leave room for those who do, however many
- * they are. */
+/* A part of what is left, so that any number of peers that do not read leave room for others. */
 static uint32_t
 sendq_bytes_max(const struct stack *s)
 {
@@ -141,7 +140,7 @@ conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
 void
 conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 {
-	/* Our FIN has its place in the stream: nothing goes after it. */
+	/* Nothing can be queued behind our FIN. */
 	if (c->flags & CONN_CLOSE)
 		bytes = 0;
 	sendq_commit(&c->tx, &s->tcp->pool, bytes);
@@ -169,7 +168,7 @@ conn_close(struct stack *s, struct conn *c)
 	if (c->flags & CONN_CLOSE)
 		return;
 	if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD) {
-		conn_reset(s, c); /* nobody was told that it is open */
+		conn_reset(s, c); /* opened() was not called */
 		return;
 	}
 	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);

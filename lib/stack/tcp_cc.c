@@ -1,10 +1,9 @@
 /*
- * tcp_cc.c - how much the network takes: slow start and congestion avoidance (RFC 5681), by CUBIC
- * (RFC 9438) or NewReno; what a loss, a timeout and silence do to the window.
+ * tcp_cc.c - congestion control: slow start and congestion avoidance (RFC 5681) by CUBIC (RFC 9438)
+ * or NewReno; reductions on loss, timeout and idle time.
  *
- * The window grows only while it is what keeps us from sending (RFC 7661 section 4.3, RFC 9438
- * section 5.8): a connection of requests and replies keeps the initial window and never comes here
- * for more than a comparison.
+ * cwnd grows only while it is the limit (RFC 7661 section 4.3, RFC 9438 section 5.8), so a
+ * connection of requests and replies keeps the initial window.
  */
 #include "tcp.h"
 #include "tcp_cubic.h"

@@ -1,90 +1,10 @@
 /*
- * tcp_conn.c - birth, states and death of a connection; the pools it lives from.
+ * tcp_conn.c - the life of a connection: slot, open, state changes with their lists and counts,
+ * free.
  */
-#include "tcp_fast_path.h"
+#include "tcp.h"
 
 #include "conn_sources.h"
-
-static uint32_t
-bucket_count(uint32_t conns)
-{
-	uint32_t n = 1;
-
-	while (n < conns / (BUCKET_FLOWS / 2) + 1)
-		n *= 2;
-	return n;
-}
-
-size_t
-tcp_bytes(const struct stack_config *cfg)
-{
-	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
-	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
-	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
-	       scoreboard_pool_bytes(cfg->chunks) +
-	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
-	       6 * CACHE_LINE_BYTES;
-}
-
-static void
-conns_create(struct tcp *t, struct region *region, uint32_t conns)
-{
-	t->conns = region_take(region, (size_t)conns * sizeof *t->conns, CACHE_LINE_BYTES);
-	for (uint32_t i = 0; i < conns; i++) {
-		struct conn *c = &t->conns[i];
-
-		c->slot = i;
-		list_init(&c->ready);
-		list_init(&c->out);
-		list_init(&c->ooo_list);
-		wheel_node_init(&c->timer);
-		list_push_back(&t->free, &c->state_list);
-	}
-}
-
-static void
-source_cells_create(struct tcp *t, struct region *region, uint32_t conns)
-{
-	t->source_cell = region_take(region, conns * sizeof(uint32_t), CACHE_LINE_BYTES);
-	for (uint32_t i = 0; i < conns; i++)
-		t->source_cell[i] = SOURCES_NONE;
-}
-
-struct tcp *
-tcp_create(struct region *region, const struct stack_config *cfg)
-{
-	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
-	const uint32_t buckets = bucket_count(cfg->conns_max);
-
-	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
-	fast_path_init(t);
-	list_init(&t->ready);
-	list_init(&t->out);
-	list_init(&t->blocked);
-	list_init(&t->ooo_list);
-	list_init(&t->free);
-	list_init(&t->half_open);
-	list_init(&t->fin_wait);
-	list_init(&t->time_wait);
-	wheel_init(&t->wheel);
-	conns_create(t, region, cfg->conns_max);
-	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
-	t->bucket_mask = buckets - 1;
-	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
-	if (cfg->sources != NULL)
-		source_cells_create(t, region, cfg->conns_max);
-	if (cfg->syn_lines != 0)
-		syn_history_create(&t->syns, region, cfg->syn_lines);
-	evict_create(&t->evict, region, cfg);
-	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
-	rx_pool_create(t, region, cfg->rx_frames_max);
-	t->rcv_autotune.bytes_max = (uint64_t)cfg->rx_frames_max * RCV_AUTOTUNE_BYTES_PER_FRAME;
-	sendq_pool_create(&t->pool, region, cfg->chunks);
-	scoreboard_pool_create(&t->scoreboard_pool, region,
-			       cfg->chunks); /* a range for each: SENT_RANGES_MAX */
-	return t;
-}
 
 /* A slot is free, or its connection has nothing left to deliver. */
 static bool
@@ -100,8 +20,8 @@ recycle(struct stack *s, struct list *oldest, enum stack_counter what)
 	conn_free(s, container_of(oldest, struct conn, state_list));
 }
 
-/* A fresh one, else the oldest TIME-WAIT's, else that of the peer which has not closed for longest
- * (it has all we sent; should it say any more, a RST answers). */
+/* A free slot, else the oldest TIME-WAIT's, else the oldest FIN-WAIT-2's, whose peer has all we
+ * sent. */
 static struct conn *
 free_slot(struct stack *s)
 {
@@ -137,7 +57,8 @@ conn_half_open_full(const struct stack *s)
 	return !slot_available(t) && !list_empty(&t->half_open);
 }
 
-/* The connection begins: in the table, and in no list. False: the table has no room. */
+/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
+ * full. */
 static bool
 conn_init(struct stack *s, struct conn *c, struct flow flow)
 {
@@ -224,8 +145,8 @@ conns_open_add(struct tcp *t, uint32_t n)
 	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
-/* A share is the peer's until all was delivered, whoever has closed: else one that reads nothing
- * could have any number of slots. */
+/* A connection counts for its source until all data was delivered, also after close: or a source
+ * that reads nothing could hold any number of slots. */
 static void
 source_release(struct stack *s, struct conn *c)
 {
@@ -239,7 +160,7 @@ source_release(struct stack *s, struct conn *c)
 	*place = SOURCES_NONE;
 }
 
-/* Is there a share left for the peer? What we open ourselves has none. */
+/* Counts the connection for its source; false: at the limit. Active opens are not counted. */
 static bool
 source_acquire(struct stack *s, struct conn *c)
 {
@@ -282,8 +203,7 @@ conn_established(struct stack *s, struct conn *c)
 	s->user.opened(s->user.arg, c);
 }
 
-/* The service lets go of it, if it has it; what it would still read or write has no reader or
- * writer. */
+/* Detaches the connection from the service; unread data is dropped. */
 void
 conn_detach(struct stack *s, struct conn *c)
 {
@@ -308,7 +228,7 @@ conn_free(struct stack *s, struct conn *c)
 		t->half_open_count--;
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
-	/* First out of every list and the table: gone() may ask for anything. */
+	/* Out of every list and the table first: gone() may call the stack. */
 	list_unlink(&c->state_list);
 	list_unlink(&c->out);
 	wheel_disarm(&t->wheel, &c->timer);
@@ -325,7 +245,7 @@ conn_free(struct stack *s, struct conn *c)
 void
 conn_reset(struct stack *s, struct conn *c)
 {
-	/* RFC 9293 section 3.10.5: nobody has heard of one in SYN-SENT. */
+	/* RFC 9293 section 3.10.5: none in SYN-SENT. */
 	if (c->state != CONN_SYN_SENT)
 		out_reset(s, c);
 	conn_free(s, c);
@@ -341,7 +261,7 @@ conn_fail(struct stack *s, struct conn *c, enum conn_failure why)
 		s->user.failed(s->user.arg, c, why);
 }
 
-/* Our FIN is acknowledged; the peer's must come in a bounded time, whoever it is. */
+/* Our FIN is acknowledged; the wait for the peer's is bounded. */
 void
 conn_fin_wait_2(struct stack *s, struct conn *c)
 {
@@ -391,61 +311,4 @@ wake_blocked_writers(struct stack *s)
 		c->flags &= ~CONN_WANT_WRITE;
 		conn_make_ready(s, c);
 	}
-}
-
-uint64_t
-tcp_next_timer(const struct stack *s)
-{
-	const uint64_t timer = wheel_next(&s->tcp->wheel);
-	const uint64_t evict = evict_next(s);
-
-	/* What had no room in this turn goes out in the next. */
-	if (!list_empty(&s->tcp->out))
-		return s->now_ns;
-	return timer < evict ? timer : evict;
-}
-
-/* Put back by the service, which wants it in the next turn. */
-bool
-tcp_has_ready(const struct stack *s)
-{
-	return !list_empty(&s->tcp->ready);
-}
-
-/*
- * The walk over all connections closes a slice a call; new ones are refused from the first
- * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.
- */
-bool
-tcp_drain(struct stack *s)
-{
-	struct tcp *t = s->tcp;
-
-	t->draining = true;
-	for (uint32_t i = 0; i < DRAIN_SLOTS && t->drain_slot < s->cfg.conns_max; i++) {
-		struct conn *c = &t->conns[t->drain_slot++];
-
-		if (c->state == CONN_SYN_RCVD)
-			out_reset(s, c);
-		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
-			conn_fail(s, c, CONNECT_STOPPED);
-		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
-			conn_close(s, c);
-	}
-	if (t->drain_slot < s->cfg.conns_max)
-		return false;
-	return t->conns_count == t->time_wait_count;
-}
-
-void
-tcp_usage_mt(const struct stack *s, struct stack_usage *out)
-{
-	const struct tcp *t = s->tcp;
-
-	out->conns = atomic_load_explicit(&t->conns_used, memory_order_relaxed);
-	out->conns_open = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
-	out->conns_max = s->cfg.conns_max;
-	out->chunks_used = atomic_load_explicit(&t->chunks_used, memory_order_relaxed);
-	out->chunks = s->cfg.chunks;
-	out->rx_frames_held = atomic_load_explicit(&t->frames_held, memory_order_relaxed);
 }

@@ -21,15 +21,15 @@
 #include "base/check.h"
 #include "base/list.h"
 
-/* What a step of 3.10.7.4 says: run the next one, or the segment is done with (and maybe the
- * connection). */
+/* Result of a step of 3.10.7.4: run the next one, or the segment (and perhaps the connection) is
+ * done. */
 enum step {
 	STEP_CONTINUE,
 	STEP_DONE,
 };
 
-/* LISTEN is not a connection. In the order of the RFC's figure: what stands before ESTABLISHED has
- * no user yet. */
+/* In the order of the RFC's figure; states before ESTABLISHED are unknown to the service. LISTEN is
+ * not a connection. */
 enum conn_state {
 	CONN_CLOSED,
 	CONN_SYN_SENT,
@@ -49,10 +49,10 @@ enum conn_flag {
 	CONN_ACK_NOW = 1u << 2,     /* an ACK goes out this turn */
 	CONN_ACK_DELAYED = 1u << 3, /* data is unacknowledged: on a reply, or when ack_at comes */
 	CONN_SEND_SYN = 1u << 4,    /* SYN or SYN-ACK goes out this turn */
-	CONN_CLOSE = 1u << 5,       /* the user closed: no more bytes in or out of its hands */
+	CONN_CLOSE = 1u << 5,       /* the service has closed: it reads and writes no more */
 	CONN_PEER_FIN = 1u << 6,    /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,         /* all before the peer's FIN was received */
-	CONN_WANT_WRITE = 1u << 8,  /* the user was refused room to write */
+	CONN_WANT_WRITE = 1u << 8,  /* the service was refused room to write */
 	CONN_RECOVERY = 1u << 9,    /* fast recovery, until `recover` is acknowledged */
 	CONN_LOSS = 1u << 10,       /* the same after a timeout */
 	CONN_RTT_TIMED = 1u << 11,  /* our SYN was sent once, at rtt_at_us */
@@ -62,30 +62,29 @@ enum conn_flag {
 	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
 	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
 	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
-	CONN_DSACK = 1u << 18,  /* dsack_begin .. dsack_end came twice; the next ACK says so */
+	CONN_DSACK = 1u << 18,  /* the next ACK reports dsack_begin .. dsack_end as duplicate */
 	CONN_PMTU_REDUCED =
 		1u << 19, /* path_mss is less than our MTU allows, until pmtu_raise_at_s */
 	CONN_PMTU_BLACK_HOLE =
 		1u << 20, /* the same because of timeouts, until something is acknowledged */
-	CONN_DISORDER = 1u << 21,     /* something is SACKed, lost, or was sent again: tcp_loss.c */
-	CONN_CWND_LIMITED = 1u << 22, /* the congestion window kept data back */
-	CONN_PTO = 1u << 23,          /* main_at_ns is for a loss probe */
-	CONN_REO = 1u << 24,          /* main_at_ns is the end of the reordering window */
-	CONN_TLP_DUE = 1u << 25,      /* a loss probe goes out this turn */
-	CONN_TLP = 1u << 26,          /* one is on its way, up to loss.tlp_end... */
-	CONN_TLP_RETRANS = 1u << 27,  /* ... and it was sent before */
-	CONN_REO_SEEN = 1u << 28,     /* data came out of order without a loss */
-	CONN_UNDO = 1u << 29,         /* loss.undo_* are those before the loss */
+	CONN_DISORDER = 1u << 21, /* data in flight is SACKed, lost or retransmitted: tcp_loss.c */
+	CONN_CWND_LIMITED = 1u << 22,     /* cwnd held data back */
+	CONN_PTO = 1u << 23,              /* main_at_ns is for a loss probe */
+	CONN_REO = 1u << 24,              /* main_at_ns is the end of the reordering window */
+	CONN_TLP_DUE = 1u << 25,          /* a loss probe goes out this turn */
+	CONN_TLP = 1u << 26,              /* one is in flight, up to loss.tlp_end... */
+	CONN_TLP_RETRANS = 1u << 27,      /* ... and is a retransmission */
+	CONN_REO_SEEN = 1u << 28,         /* data came out of order without a loss */
+	CONN_UNDO = 1u << 29,             /* loss.undo_* is valid */
 	CONN_PEER_DELAYS_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
-	CONN_QUICKACK = 1u << 31,         /* data came out of order or twice, last at quickack_us */
+	CONN_QUICKACK = 1u << 31,         /* quickack mode, since quickack_us */
 };
 
-/* What our SYN offers; the peer's says what remains of it. */
+/* Offered in our SYN; cleared unless the peer offers it too. */
 #define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
-/* Received data, in the frame it came in. Out-of-order data is in out-of-order blocks: nodes
- * without a gap between them. The first node of an out-of-order block knows where the out-of-order
- * block ends. */
+/* Received data, in the frame it came in. An out-of-order block is a chain of nodes without a gap;
+ * its first node knows the last. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
@@ -94,7 +93,7 @@ struct rx_seg {
 	uint32_t seq, len;
 	/* of an out-of-order block's first node: */
 	uint16_t block_frames;
-	uint16_t block_updated; /* conn.ooo_clock when data last came for it */
+	uint16_t block_updated; /* conn.ooo_clock of its last data */
 	struct rx_seg *block_last;
 };
 
@@ -105,7 +104,7 @@ struct rxq {
 	uint16_t frames, ooo_frames;
 };
 
-/* What losses leave behind, touched only while there are any. Names are the RFCs'. */
+/* Loss recovery, touched only in CONN_DISORDER. Names are the RFCs'. */
 struct loss {
 	/* RFC 8985; with CONN_DISORDER */
 	uint32_t rack_xmit_us, rack_end; /* of the delivered data that was sent last */
@@ -115,11 +114,11 @@ struct loss {
 	uint32_t tlp_end;
 	/* RFC 9937 */
 	uint32_t prr_delivered, prr_out, recover_fs;
-	/* before the loss was seen */
+	/* before the reduction */
 	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
-	uint32_t undo_retrans; /* segments sent again since, and not known to be spurious */
+	uint32_t undo_retrans; /* retransmissions since, not known to be spurious */
 	uint8_t reo_mult, reo_persist;
-	uint8_t tlp_spurious; /* more spurious probes than repaired something */
+	uint8_t tlp_spurious; /* spurious probes less useful ones */
 	bool dsack_waits;
 };
 
@@ -131,46 +130,46 @@ struct cc_state {
 	uint32_t origin, k_ms;
 	uint32_t t_us;     /* time in this epoch in which cwnd was the limit; 0: it has not begun */
 	uint32_t last_us;  /* the ACK before */
-	uint32_t part;     /* what was acknowledged and has not moved cwnd yet... */
-	uint32_t est_part; /* ... nor w_est */
+	uint32_t part;     /* acknowledged and not yet in cwnd... */
+	uint32_t est_part; /* ... nor in w_est */
 };
 
-/* Which lengths the path has taken: tcp_pmtu.c. Times in ticks of 2^PMTU_TICK_SHIFT ns. */
+/* Delivered lengths (tcp_pmtu.c). Times in ticks of 2^PMTU_TICK_SHIFT ns. */
 struct pmtu_state {
-	uint32_t sample_end; /* of a segment that is watched... */
-	uint16_t sample_len; /* ... with so much data; 0: none is */
+	uint32_t sample_end; /* of the sampled segment... */
+	uint16_t sample_len; /* ... its data; 0: none is sampled */
 	uint16_t sampled_tick;
-	uint16_t delivered_len; /* the last of them that arrived; 0: none did */
+	uint16_t delivered_len; /* of the last sample delivered; 0: none */
 	uint16_t delivered_tick;
-	uint16_t lost_len; /* with pmtu_reductions: what did not */
+	uint16_t lost_len; /* with pmtu_reductions: the length lost */
 	uint16_t prev_mss; /* with CONN_PMTU_BLACK_HOLE: path_mss before */
 };
 
-/* The way to the peer as the neighbour table last had it. It is so still while the table's number
- * of changes and the time say so: conn_hop_valid() in tcp_fast_path.c. */
+/* The hop cache: the peer's next hop MAC, valid while the neighbour table's generation and the time
+ * allow (conn_hop_valid). */
 struct conn_hop {
-	uint64_t first; /* 8 bytes of a frame to there: its MAC, and what ours begins with */
+	uint64_t first; /* the first 8 bytes of a frame: its MAC, and 2 bytes of ours */
 	uint32_t generation;
-	uint32_t until; /* tick of 2^PMTU_TICK_SHIFT ns; 0: it was never asked for */
+	uint32_t until; /* tick of 2^PMTU_TICK_SHIFT ns; 0: empty */
 };
 
 #define PMTU_TICK_SHIFT 30u
-#define PMTU_SAMPLE_MIN 500u /* shorter ones are never cut, so they tell nothing */
+#define PMTU_SAMPLE_MIN 500u /* shorter segments are never reduced */
 
 #define CONN_SLOTS_MAX  (1u << 24)
 #define CONN_LOCAL_MASK 3u
 
 struct conn {
-	/* who, and what was received */
+	/* flow, and receive state */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
-	uint32_t ports; /* the peer's and ours, as they stand in a segment from it: tcp_ports() */
+	uint32_t ports;                /* the peer's and ours, as in its segments: tcp_ports() */
 	uint32_t slot : 24, local : 2; /* local: enum local */
 	uint32_t state : 6;            /* enum conn_state */
 	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
-	uint32_t rcv_edge;      /* right edge of the window as the peer knows it */
-	uint32_t last_ack_sent; /* rcv_nxt as last told to the peer */
-	/* what was sent */
+	uint32_t rcv_edge;      /* advertised right edge of the window */
+	uint32_t last_ack_sent; /* rcv_nxt as last sent to the peer */
+	/* send state */
 	uint32_t snd_una;
 	uint32_t snd_nxt; /* next to send; behind snd_max after a window probe */
 	uint32_t snd_max; /* one past the highest ever sent */
@@ -185,7 +184,7 @@ struct conn {
 	uint32_t cwnd, ssthresh;
 	uint16_t mss; /* of what we send */
 	uint8_t dup_acks;
-	uint8_t tries;       /* of the main timer without an answer */
+	uint8_t tries;       /* of the main timer without progress */
 	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
 
 	struct scoreboard scoreboard; /* covers [snd_una, snd_nxt) */
@@ -208,7 +207,7 @@ struct conn {
 	uint8_t keep_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
-	uint16_t rcv_mss; /* of what the peer sends, as seen */
+	uint16_t rcv_mss; /* estimate of the peer's segment length */
 	uint16_t
 		pmtu_sample_tick; /* the tick in which a segment was sampled: one in each will do */
 	uint16_t near_limit;      /* of rcv_limit, less a segment: rx_window_near_limit() */
@@ -216,16 +215,16 @@ struct conn {
 	/* losses, attacks and changes of the path */
 	struct rx_seg *ooo_last;
 	struct list ooo_list;     /* in tcp->ooo_list */
-	uint32_t ooo_progress_us; /* when a hole last opened or was filled */
+	uint32_t ooo_progress_us; /* when a hole was last opened or filled */
 	uint32_t quickack_us;     /* with CONN_QUICKACK */
 	uint32_t challenged_us;
-	uint32_t rcv_limit;       /* how wide our window may be: tcp_rcv_autotune.c */
+	uint32_t rcv_limit;       /* limit of our window: tcp_rcv_autotune.c */
 	uint32_t ooo_bytes;       /* in the out-of-order blocks */
 	uint32_t pmtu_raise_at_s; /* with CONN_PMTU_REDUCED: full length is tried again then */
 	uint32_t dsack_begin, dsack_end; /* with CONN_DSACK */
 	uint16_t ooo_clock;
-	uint16_t peer_mss;       /* what the peer said */
-	uint16_t path_mss;       /* what the path takes: data and options */
+	uint16_t peer_mss;       /* the peer's MSS option */
+	uint16_t path_mss;       /* data and options that the path takes */
 	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
 				    through */
 	uint8_t acks_due; /* with CONN_QUICKACK: segments of this turn that ask for one each */

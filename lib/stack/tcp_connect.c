@@ -1,8 +1,9 @@
 /*
- * tcp_connect.c - connections that we open: RFC 9293 sections 3.10.1 (OPEN, active) and 3.10.7.3
- * (SYN-SENT), opens from both sides at once, and which local port (RFC 6056).
+ * tcp_connect.c - active open: OPEN and SYN-SENT (RFC 9293 sections 3.10.1 and 3.10.7.3),
+ * simultaneous open, local port selection (RFC 6056).
  */
 #include "tcp.h"
+#include "tcp_options.h"
 
 /* RFC 6056 section 3.2: all but the well-known ones. */
 #define PORT_MIN   1024u
@@ -61,19 +62,6 @@ conn_connect(struct stack *s, const struct conn_target *to)
 	offer_syn_options(s, c);
 	conn_schedule_output(s, c);
 	return c;
-}
-
-/* Nothing came from there yet, so there is no way back to fall back on: ask, and come again. */
-bool
-connect_resolved(struct stack *s, struct conn *c, const uint8_t mac[6])
-{
-	static const uint8_t unknown[sizeof c->peer_mac];
-
-	if (memcmp(mac, unknown, sizeof unknown) != 0)
-		return true;
-	if (c->main_at_ns == NEVER)
-		timer_main(s, c, RESOLVE_NS);
-	return false;
 }
 
 static bool

@@ -1,43 +1,41 @@
 /*
- * tcp_cookie.c - handshakes without state (SYN cookies, D. J. Bernstein 1996; RFC 4987 3.6).
+ * tcp_cookie.c - SYN cookies (D. J. Bernstein 1996; RFC 4987 section 3.6), and which SYNs an
+ * overloaded core defers.
  *
- * With the half-open table full a SYN is answered and forgotten: our sequence number holds all that
- * must be known when the peer acknowledges it. Only who received it can do that, so a spoofed
- * source costs a frame out for a frame in and nothing else.
+ * Cookie: while the half-open table is full, a SYN is answered and no state is kept. The SYN-ACK's
+ * sequence number is a keyed hash of the flow, the peer's sequence number, an MSS index and the
+ * time; its low bits are the MSS index. A blind guess is right once in 2^28. With timestamps, the
+ * low bits of ours carry the peer's window scale and SACK-permitted, and return as its echo;
+ * without, neither is used. A spoofed source costs one frame out for one frame in.
  *
- * The number's low bits choose an MSS, the rest is a keyed function of the flow, the peer's number,
- * that choice and the time. A blind guess is right once in 2^28. Where the peer sends timestamps,
- * ours holds its window scale and whether it speaks SACK in its low bits, and comes back as its
- * echo; else neither is spoken.
+ * Deferral: a core that keeps up answers every SYN. An overloaded core answers SYN_ANSWERS_MIN in
+ * SYN_INTERVAL_NS, and of the others only retransmissions (syn_history.h), so that a real client is
+ * served a second later. What the SYN history cannot hold is answered at once: recording it would
+ * cost as much and serve nobody.
  *
- * A core that has time answers every SYN. One that has not, because sending is expensive (a port of
- * the kernel's) or others keep it busy, answers some at once and the others when they come again
- * (syn_history.h): whoever means it is served a second later. What could not be remembered that
- * long is answered: to forget it is as expensive as a cookie, and serves nobody.
- *
- * Bounds: nothing is kept but when the last one went out; COOKIE_LIFE_NS later none is believed. In
- *         SYN_INTERVAL_NS at most syn_history_budget() notes are written.
+ * Bounds: the only state is when the last cookie was sent; after COOKIE_LIFE_NS no cookie is
+ *         accepted. In SYN_INTERVAL_NS at most syn_history_budget() entries are written.
  */
 #include "tcp.h"
+#include "tcp_options.h"
 
 #include "base/hash.h"
 
 #define COOKIE_SHIFT   36u /* of a time step: 69 s */
-#define COOKIE_STEPS   2u  /* this one and the one before */
+#define COOKIE_STEPS   2u  /* the current step and the one before */
 #define COOKIE_LIFE_NS ((uint64_t)COOKIE_STEPS << COOKIE_SHIFT)
 #define COOKIE_BITS    3u /* which MSS */
 
-/* What SYNs that come the first time get in a stretch of time: 20,000 a second whatever else the
- * core has to do, and all that any link brings. Short, or that least would come in bursts that
- * others see. */
+/* Answers to first SYNs in an interval: at least 20,000 a second under any load, at most what a
+ * link can deliver. The interval is short so that the minimum does not come in bursts. */
 #define SYN_INTERVAL_NS 1000000ull
 #define SYN_ANSWERS_MIN 20u
 #define SYN_ANSWERS_MAX (1u << 16)
-/* So long after it fell behind a core tries no more than the least: what others wait while it finds
- * out is to be rare. */
+/* After an overload the core stays at the minimum for so long, since each attempt at more delays
+ * established connections. */
 #define SYN_HOLD_NS 4000000000ull
-/* Frames a turn, on average: while it takes that few the core keeps up with its port. Bursts grow
- * as 1 / (1 - load): of 2 million frames a second, to 4 at a load of 85 % and to 64 at 99. */
+/* Mean frames a turn below which the core keeps up with its port. Bursts grow as 1 / (1 - load): at
+ * 2 million frames a second to 4 at a load of 85 %, to 64 at 99 %. */
 #define BURST_LIGHT_LOAD 4u
 
 /* In our timestamp: the peer's window scale, and SACK. */
@@ -46,7 +44,7 @@
 #define COOKIE_SACK     0x10u
 #define COOKIE_TS_MASK  0x1fu
 
-/* What peers have: tiny ones, RFC 9293's default, IPv6's least, tunnels, Ethernet, jumbo frames. */
+/* Common values: small, RFC 9293's default, IPv6's minimum, tunnels, Ethernet, jumbo frames. */
 static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536,  1220,
 						       1400,         1440, 1460, 8960};
 
@@ -77,8 +75,8 @@ choose_mss(const struct tcp_options *opt)
 	return choice;
 }
 
-/* Our clock as its connection would tell it, with what the peer offers in place of its low bits;
- * not ahead of time, or what comes after would lie before it. */
+/* The timestamp that the connection would send, with the peer's options in its low bits; never
+ * ahead of the clock, or later timestamps would be older. */
 static void
 cookie_timestamp_encode(const struct stack *s, const struct arrival *a, struct tcp_options *opt)
 {
@@ -95,7 +93,7 @@ cookie_timestamp_encode(const struct stack *s, const struct arrival *a, struct t
 	opt->wscale = RX_WSCALE;
 }
 
-/* What the peer's SYN offered, from its echo of our timestamp. */
+/* The options of the peer's SYN, from its echo of our timestamp. */
 static void
 cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 {
@@ -111,7 +109,7 @@ cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 		syn->seen |= TCP_HAS_SACK_PERMITTED;
 }
 
-/* Is there more to do than the core has time for? */
+/* Did turns of this interval take more frames than a core that keeps up does? */
 static bool
 is_overloaded(const struct stack *s, const struct syn_budget *r)
 {
@@ -120,14 +118,14 @@ is_overloaded(const struct stack *s, const struct syn_budget *r)
 	return frames > BURST_MAX + BURST_LIGHT_LOAD * (s->tcp->turns - r->turns);
 }
 
-/* What the core has left is what answers may take: more each stretch, and the least for a while
- * when that was too much. */
+/* Begins a new interval: the limit doubles in each, and falls to the minimum for SYN_HOLD_NS after
+ * an overload. */
 static void
 syn_budget_renew(struct stack *s, struct syn_budget *r)
 {
 	const uint64_t lasts_ns = s->now_ns - r->since_ns;
 
-	/* Of one that began long ago the average says nothing of now. */
+	/* The mean of a long interval says nothing about the present load. */
 	if (lasts_ns < 2 * SYN_INTERVAL_NS && is_overloaded(s, r)) {
 		r->answers_max = SYN_ANSWERS_MIN;
 		r->hold_ns = s->now_ns + SYN_HOLD_NS;
@@ -137,15 +135,15 @@ syn_budget_renew(struct stack *s, struct syn_budget *r)
 	if (s->now_ns >= r->hold_ns)
 		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MAX);
 	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_MIN);
-	/* Who slept, or had a long turn, finds together what came meanwhile: a stretch of that time
-	 * counts, or one SYN a turn would have its answer. */
+	/* After a pause the SYNs of that time come in one burst: one interval of it counts as
+	 * elapsed, or only one SYN a turn would be answered. */
 	r->since_ns = s->now_ns - (lasts_ns < 2 * SYN_INTERVAL_NS ? 0 : SYN_INTERVAL_NS - 1);
 	r->frames = counter_read(&s->counters[RX_FRAMES]);
 	r->turns = s->tcp->turns;
 	r->answers = r->deferred = 0;
 }
 
-/* Is it time for one more? */
+/* May one more be answered in this interval? Answers are spread evenly over it. */
 static bool
 syn_answer_now(const struct stack *s, struct syn_budget *r)
 {
@@ -211,7 +209,7 @@ is_cookie(const struct stack *s, const struct arrival *a, uint32_t number)
 	return match;
 }
 
-/* As it would stand in SYN-RECEIVED if the SYN had been kept. */
+/* The state of SYN-RECEIVED as it would be had the SYN been kept. */
 static void
 cookie_restore(const struct stack *s, struct conn *c, const struct arrival *a)
 {
@@ -261,8 +259,8 @@ cookie_open(struct stack *s, const struct arrival *a)
 	return c;
 }
 
-/* A SYN of another number than the one whose connection is half open: of a peer that has begun
- * anew, or the only true one. Inside the window it is the half-open's affair (tcp_in.c). */
+/* A SYN outside the half-open connection's window: its peer has restarted, or the half-open one is
+ * spoofed. A SYN inside the window goes to tcp_in.c. */
 static bool
 is_another_syn(const struct stack *s, const struct conn *half_open, const struct tcp_seg *seg)
 {

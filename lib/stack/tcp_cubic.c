@@ -1,3 +1,6 @@
+/*
+ * tcp_cubic.c - CUBIC's window and K (RFC 9438 section 4.2) in integer arithmetic.
+ */
 #include "tcp_cubic.h"
 
 /* C = 2 / 5. */

@@ -1,17 +1,16 @@
 /*
- * tcp_evict.c - who holds what others need and does not move is reset, while there is too little.
+ * tcp_evict.c - stall detection under memory pressure: resets connections that hold memory and make
+ * no progress.
  *
- * With memory to spare a peer may keep its window shut as long as it lives (RFC 9293 section
- * 3.8.6.1). When chunks, pieces or received frames run short, or the service says that what is
- * queued is needed elsewhere, connections are looked at in turns, EVICT_SCAN_SLOTS a turn. Who
- * holds some of it is noted with how far it has got, and EVICT_STALL_NS later must have got on by a
- * part of what it holds (EVICT_PART) and by a segment, or by all it had; of those looked at in one
- * turn that have not, the one that holds most is reset. Nobody who moves is touched, and no segment
- * pays for any of this.
+ * Without pressure a peer may keep its window closed as long as it likes (RFC 9293
+ * section 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short,
+ * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
+ * examined. The progress of one that holds what is short is recorded; EVICT_STALL_NS later it must
+ * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had. Of the
+ * stalled connections of a turn the one that holds most is reset. No segment pays for this.
  *
- * A slow reader does not acknowledge what is queued for it; requests that it sent meanwhile wait
- * behind that, in frames: where those are short, it is requests that must get on. A slow writer
- * left a hole in its data and does not fill it.
+ * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
+ * those are short, requests read are its progress. Slow writer: leaves a hole open.
  */
 #include "tcp.h"
 

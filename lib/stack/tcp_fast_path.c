@@ -1,15 +1,17 @@
 /*
- * tcp_fast_path.c - the fast path of segments that are as expected: Van Jacobson's header
- * prediction, in both directions.
+ * tcp_fast_path.c - the fast path: header prediction (Van Jacobson) for input, and replies of one
+ * segment for output.
  *
- * Nearly all segments of a cache are alike: the next request on an open connection, which also
- * acknowledges the last reply; and a reply that fits into one segment while nothing is on its way.
- * What they do to a connection is here in a row, without the questions whose answers are known.
- * Whatever is not exactly so is refused before anything has changed, and goes the steps of the RFC
- * (tcp_in.c, tcp_out.c). Where both ways are open they come to the same: struct fast_path_rule can
- * close this one, and tests compare.
+ * Input: the next in-order segment of an open connection, which acknowledges all that was sent or
+ * nothing new. Output: queued data that fits into one segment and all windows while nothing is in
+ * flight. Everything else is refused before any state has changed, and takes the slow path
+ * (tcp_in.c, tcp_out.c).
+ *
+ * Invariant: a segment that qualifies has the same effect on both paths. struct fast_path_rule
+ * switches the fast path off; tests/sim/test_fast_path compares frames, times and counters.
  */
 #include "tcp_fast_path.h"
+#include "tcp_options.h"
 
 #include "neigh_table.h"
 #include "tx_queue.h"
@@ -20,12 +22,12 @@
 #define TCP_AT            (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
 #define HEADER_TIMESTAMPS (TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES)
 
-/* Data offset and flags of a segment, as the machine loads them; PSH says nothing. */
+/* Data offset and flags of a segment, in memory order; PSH is ignored. */
 #define OFFSET_ACK(bytes) ((uint16_t)(TCP_ACK << 8 | (bytes) / 4 << 4))
 #define OFFSET_MASK       ((uint16_t) ~(TCP_PSH << 8))
 
-/* What every segment of a connection with timestamps begins its options with, as the machine loads
- * it (RFC 7323 appendix A): NOP, NOP, kind 8, 10 bytes. */
+/* The options of a segment with timestamps, in memory order (RFC 7323 appendix A): NOP, NOP, kind
+ * 8, length 10. */
 #define TIMESTAMPS_LAYOUT 0x0a080101u
 
 void
@@ -54,8 +56,8 @@ struct fast_seg {
 	struct view payload;
 };
 
-/* Is it of this connection, at rcv_nxt and inside the window, an ACK, with timestamps that are not
- * old or without, as agreed? */
+/* Does the segment belong to c, with only ACK and PSH set, timestamps as negotiated and not old, at
+ * rcv_nxt and inside the window? */
 static inline __attribute__((always_inline)) bool
 is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool timestamps,
 	struct fast_seg *seg)
@@ -84,7 +86,7 @@ is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool t
 	return seg->seq == c->rcv_nxt && seg->payload.len <= c->rcv_edge - c->rcv_nxt;
 }
 
-/* Everything that was sent, in one piece and once, has arrived. */
+/* ack covers all data in flight, which is one range that was sent once. */
 static inline bool
 is_all_acked(const struct conn *c, uint32_t ack)
 {
@@ -122,7 +124,7 @@ fast_path_input(struct stack *s, struct classified *in, uint32_t i)
 		     c->rx.ooo_blocks != NULL || t->rx_left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;
-	/* Once for each, so that both know how long their header is. */
+	/* Two instances: the header length is a constant in each. */
 	if (likely(timestamps) ? !is_next(c, l3, p + l3->l4_offset, true, &seg)
 			       : !is_next(c, l3, p + l3->l4_offset, false, &seg))
 		return false;
@@ -184,7 +186,7 @@ be16_word(uint32_t v)
 	return __builtin_bswap16((uint16_t)v);
 }
 
-/* The checksums of a header whose numbers are all there, or what the port wants instead. */
+/* Fills the checksums of a finished header, or what the port's offload expects in their place. */
 static inline void
 put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
 {
@@ -202,7 +204,8 @@ put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
 		tcp->cksum = inet_cksum(inet_sum(pseudo, p + TCP_AT, l4_len));
 }
 
-/* Ethernet, IPv4 and TCP, with both checksums zero, in words. Returns where the data goes. */
+/* Writes Ethernet, IPv4 and TCP headers word by word, both checksums zero. Returns where the
+ * payload goes. */
 static inline __attribute__((always_inline)) uint8_t *
 put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
 	    bool timestamps)
@@ -229,7 +232,7 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 	return tcp + header;
 }
 
-/* In the frame at p, which was begun. */
+/* Builds and queues the segment in the frame at p, which tx_queue_begin() returned. */
 static inline __attribute__((always_inline)) void
 segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
 {
@@ -260,7 +263,7 @@ fast_path_segment(struct stack *s, struct conn *c, uint64_t first, struct out_se
 	return true;
 }
 
-/* A reply that fits into one segment and into all windows, and nothing is on its way. */
+/* The queued data fits into one segment and all windows, and nothing is in flight. */
 static inline bool
 is_one_segment_reply(const struct stack *s, const struct conn *c)
 {
@@ -270,7 +273,7 @@ is_one_segment_reply(const struct stack *s, const struct conn *c)
 	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
 	       c->local == LOCAL_V4 && c->rx.ooo_blocks == NULL && c->snd_una == c->snd_max &&
 	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
-	       /* RFC 5681 section 4.1: or else the congestion window has to shrink first. */
+	       /* RFC 5681 section 4.1: after an idle RTO, cwnd has to shrink first. */
 	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
 		s->now_us - c->scoreboard.first.sent_us <= c->rto_us);
 }

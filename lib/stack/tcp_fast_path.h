@@ -1,8 +1,8 @@
 /*
- * tcp_fast_path.h - the fast path of segments that are as expected (tcp_fast_path.c).
+ * tcp_fast_path.h - the fast path for expected segments, and what it shares with tcp_out.c: the hop
+ * cache and the window field.
  *
- * Private to tcp_in.c, tcp_out.c and tcp_fast_path.c.
- *
+ * Shape:  input and output each refuse or handle a segment whole.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TCP_FAST_PATH_H
@@ -10,29 +10,29 @@
 
 #include "tcp.h"
 
-/* One segment to be: where it lies in the stream, and what it carries. */
+/* A segment to send: its place in the stream, and what it carries. */
 struct out_seg {
 	uint32_t seq, len;
 	uint8_t flags;
-	bool retransmit; /* the data was sent before: not from the cursor */
+	bool retransmit; /* the data is not at the send queue's cursor */
 };
 
 void fast_path_init(struct tcp *t);
-/* Received frame i, of TCP: has it taken the fast path? */
+/* Handles received frame i; false: it does not qualify, and nothing has changed. */
 bool fast_path_input(struct stack *s, struct classified *in, uint32_t i);
 /* At the beginning of a turn's output. */
 void fast_path_output_begin(struct stack *s);
-/* Has all that the connection has to send gone out on the fast path? There is room for one frame.
- */
+/* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
+ * queue has room for one frame. */
 bool fast_path_output(struct stack *s, struct conn *c);
-/* Is c->hop where its frames go? Only between fast_path_output_begin() and the end of the output.
- */
+/* Is the cached MAC c->hop valid, or could it be resolved? Call between fast_path_output_begin()
+ * and the end of output. */
 bool conn_hop_valid(struct stack *s, struct conn *c);
-/* A segment over IPv4 with no options but timestamps; first: as in struct conn_hop. False: there is
- * no room. */
+/* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
+ * False: no room. */
 bool fast_path_segment(struct stack *s, struct conn *c, uint64_t first, struct out_seg what);
 
-/* The first bytes of a frame to that station. */
+/* The first 8 bytes of a frame to that MAC. */
 static inline uint64_t
 hop_header(const struct stack *s, const uint8_t mac[6])
 {
@@ -40,8 +40,8 @@ hop_header(const struct stack *s, const uint8_t mac[6])
 	       (uint64_t)load_u16(s->port->mac) << 48;
 }
 
-/* The window field; from here on the peer knows the edge it tells. Rounded up, because a scaled
- * window rounded down takes back what was promised. */
+/* The window field of a segment; the advertised right edge and the ACK state are updated. Rounded
+ * up: rounding a scaled window down would move the right edge back (RFC 9293 section 3.8.6). */
 static inline uint16_t
 advertise_window(struct stack *s, struct conn *c, uint8_t flags)
 {

@@ -1,7 +1,7 @@
 /*
  * tcp_flow.h - what tells connections apart, and the interface of tcp_table.c.
  *
- * Private to tcp_*.c and icmp_error.c, which include it by tcp.h.
+ * Private to tcp_*.c, which include it by tcp.h.
  *
  * Shape:  a flow is the peer's (address, port), and which of our addresses and ports it talks to.
  * Units:  ports in host order, but for tcp_ports(): two as they stand in a segment.

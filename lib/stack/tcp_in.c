@@ -3,7 +3,10 @@
  * the order of the RFC, with the blind attack mitigations of RFC 5961.
  */
 #include "tcp_ack.h"
+#include "tcp_options.h"
 #include "tcp_fast_path.h"
+
+#define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
 
 /* Room in sequence space: a SYN and a FIN count one each. */
 static uint32_t
@@ -216,6 +219,35 @@ process_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	} else if (c->state == CONN_FIN_WAIT_2) {
 		conn_time_wait(s, c);
 	}
+}
+
+/* Nothing was heard for so long that the peer's clock may have come round (section 5.5). */
+static bool
+recent_is_stale(const struct stack *s, const struct conn *c)
+{
+	return s->now_ns - c->last_rx_ns > PAWS_IDLE_NS;
+}
+
+/*
+ * PAWS, RFC 7323 section 5.3 R1. The ACK it asks for is rate-limited as all answers to what may be
+ * made up. A segment without the option is dropped (section 3.2), but for a RST, and for a SYN:
+ * that is a peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
+ */
+static enum step
+check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
+		if (seg->flags & (TCP_RST | TCP_SYN))
+			return STEP_CONTINUE;
+		stack_count(s, TCP_DROP_NO_TIMESTAMP);
+		return STEP_DONE;
+	}
+	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
+	    recent_is_stale(s, c))
+		return STEP_CONTINUE;
+	stack_count(s, TCP_DROP_PAWS);
+	out_challenge(s, c);
+	return STEP_DONE;
 }
 
 static void

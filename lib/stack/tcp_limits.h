@@ -1,6 +1,6 @@
 /*
- * tcp_limits.h - what a TCP connection may hold, send and wait for. What all of them together may
- * is in tcp.h.
+ * tcp_limits.h - constants of one TCP connection: memory, windows, timers. Those of all connections
+ * are in tcp.h.
  *
  * Units:  as the names say.
  */
@@ -14,28 +14,27 @@
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
 #define RX_WINDOW_BYTES 131072u /* of every connection */
 #define RX_WSCALE       5u
-#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* of one that fills it: tcp_rcv_autotune.c */
-#define COOKIE_WINDOW   14600u /* advertised with a cookie, which cannot remember it */
-/* In order and after holes together. Two neighbours hold more data than one frame has room for
- * (rx_coalesce), so a whole window finds its place however the peer cuts it. */
+#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
+#define COOKIE_WINDOW   14600u                /* advertised with a cookie, which cannot hold it */
+/* In-order and out-of-order. Two adjacent nodes hold more data than one frame has room for
+ * (rx_coalesce), so a whole window fits however it is segmented. */
 #define CONN_RX_FRAMES_MAX 144u
-#define RX_FRAMES_UNSHARED 32u /* unread in order, however little that leaves to others */
-#define RX_FEW_PART        4u  /* of the common frames, for those who hold no more than these */
-/* What a wider window takes beyond them is no more than so many times what is left for all. */
+#define RX_FRAMES_UNSHARED 32u /* unread, in order, without regard to others */
+#define RX_FEW_PART        4u  /* 1/4 of the common frames is for connections that hold no more */
+/* Beyond CONN_RX_FRAMES_MAX a connection holds at most so many times what is left for all. */
 #define RX_FRAMES_SHARE 2u
-#define OOO_STALE_US    1000000u /* not filled for so long: they make room for others' */
-/* For so long after a hole or a repetition a burst has more than one ACK: longer than the timeouts
- * that a lost one causes, and what follows them. */
+#define OOO_STALE_US    1000000u /* holes not filled for so long yield their frames */
+/* Quickack mode lasts longer than the timeout that a lost ACK causes. */
 #define QUICKACK_US 1000000u
-/* With SACK each ACK says all there is, and two are not lost together; without, the peer counts
- * three and a first one. */
+/* ACKs a burst: with SACK each has all information, so two are enough; without, the peer counts
+ * three duplicates of a first one. */
 #define BURST_ACKS_SACK 2u
 #define BURST_ACKS_MAX  (1 + DUP_ACK_THRESHOLD)
-/* A connection queues no more than this part of what is left, a chunk for each connection aside. */
+/* A connection queues at most 1/32 of the free chunks, less the reserve of one a connection. */
 #define CONN_SENDQ_SHARE 32u
 
 /* Sending. */
-#define CONN_MSS_MIN      64u /* a smaller MSS is a way to make us work (CVE-2019-11479) */
+#define CONN_MSS_MIN      64u /* smaller ones are an attack (CVE-2019-11479) */
 #define DUP_ACK_THRESHOLD 3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
 #define INITIAL_CWND_SEGS 10u /* RFC 6928 */
 #define CWND_MAX          (16u * 1024 * 1024)
@@ -47,9 +46,9 @@
 #define RTO_MAX_US     60000000u
 #define RTO_INITIAL_US 1000000u
 #define RTT_UNKNOWN    UINT32_MAX
-/* Loss probes, RFC 8985 section 7.2: at least 8 ms, as Linux does, since a peer may be without a
- * CPU for so long. A peer that has less than two segments to acknowledge delays: by 40 ms as a
- * rule; where probes keep being spurious, by the 200 ms of the RFC, until a timeout was needed. */
+/* Loss probes, RFC 8985 section 7.2: at least 8 ms, since a peer may wait that long for a CPU. With
+ * less than two segments in flight the peer may delay its ACK: by 40 ms usually; after many
+ * spurious probes the RFC's 200 ms is used, until a timeout. */
 #define PTO_MIN_US           8000u
 #define PEER_DELAY_US        50000u
 #define PEER_DELAY_MAX_US    200000u
@@ -58,7 +57,7 @@
 #define SYN_RETRIES          5u
 #define SYN_RETRIES_PRESSURE 1u /* while more than half of the half-open table is taken */
 #define CONNECT_TRIES        7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
-#define RESOLVE_NS           (20 * NS_PER_MS) /* until our SYN looks for the next hop's MAC again */
+#define RESOLVE_NS           (20 * NS_PER_MS) /* between lookups of the next hop's MAC for our SYN */
 #define RESOLVE_TRIES        150u
 #define ACK_DELAY_NS         (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
 #define TIME_WAIT_NS         (1000 * NS_PER_MS)

@@ -1,8 +1,9 @@
 /*
- * tcp_listen.c - segments of no connection: RFC 9293 sections 3.10.7.1 (CLOSED) and 3.10.7.2
- * (LISTEN), and a new connection in the place of one in TIME-WAIT.
+ * tcp_listen.c - segments without a connection: CLOSED and LISTEN (RFC 9293 sections 3.10.7.1 and
+ * 3.10.7.2), and a SYN that reopens a connection in TIME-WAIT.
  */
 #include "tcp.h"
+#include "tcp_options.h"
 
 #include "conn_sources.h"
 

@@ -1,8 +1,8 @@
 /*
- * tcp_loss.c - losses, from the first sign to the last repair: recovery by SACK (RFC 8985, sent at
- * the pace of RFC 9937) or without (RFC 6582), timeouts, and taking back what was no loss.
+ * tcp_loss.c - loss recovery: with SACK (RFC 8985, paced by RFC 9937) or without (RFC 6582),
+ * timeouts, and the undo of spurious reductions (RFC 4015, RFC 5682).
  *
- * Only what is in trouble comes here: the ACK of a reply that arrived does not.
+ * Only connections with CONN_DISORDER come here, and timeouts.
  */
 #include "tcp.h"
 
@@ -12,7 +12,7 @@ in_recovery(const struct conn *c)
 	return c->flags & (CONN_RECOVERY | CONN_LOSS);
 }
 
-/* RFC 3522, RFC 4015: what to go back to if there was no loss. */
+/* RFC 3522, RFC 4015: the state to restore if the reduction was spurious. */
 static void
 undo_save(struct conn *c)
 {
@@ -39,7 +39,7 @@ undo_restore(struct conn *c)
 	c->dup_acks = 0;
 }
 
-/* RFC 9937: volume that this ACK, the first of the recovery, has delivered counts in. */
+/* RFC 9937: data delivered by the first ACK of a recovery counts. */
 static void
 recovery_begin(struct stack *s, struct conn *c, const struct ack_delivered *delivered)
 {
@@ -55,7 +55,7 @@ recovery_begin(struct stack *s, struct conn *c, const struct ack_delivered *deli
 	stack_count(s, TCP_FAST_RECOVERIES);
 }
 
-/* RFC 9937: how much may go out for what has arrived. */
+/* RFC 9937: how much may be sent for what was delivered. */
 static void
 prr(struct conn *c, uint32_t delivered, bool safe)
 {
@@ -77,7 +77,7 @@ prr(struct conn *c, uint32_t delivered, bool safe)
 		if (count > c->ssthresh - pipe)
 			count = c->ssthresh - pipe;
 	}
-	/* The first segment of a recovery goes out whatever the sums say. */
+	/* The first segment of a recovery is sent in any case. */
 	if (l->prr_out == 0 && count < c->mss)
 		count = c->mss;
 	c->cwnd = pipe + (count > 0 ? (uint32_t)count : 0);
@@ -96,7 +96,7 @@ recovery_end(struct conn *c)
 	rack_recovered(c);
 }
 
-/* RFC 4015: every segment that went out again came twice, so none was lost. */
+/* RFC 4015: D-SACKs cover every retransmission, so none was needed. */
 static void
 undo_by_dsack(struct stack *s, struct conn *c, const struct sack_info *info)
 {
@@ -104,7 +104,7 @@ undo_by_dsack(struct stack *s, struct conn *c, const struct sack_info *info)
 
 	if (!info->dsack || !(c->flags & CONN_UNDO) || l->undo_retrans == 0)
 		return;
-	/* The last DSACK comes after the repair is done, but not long after. */
+	/* The last D-SACK comes after recovery has ended, but not long after. */
 	if (seq_after(c->snd_una, c->recover + l->undo_cwnd)) {
 		c->flags &= ~CONN_UNDO;
 		return;
@@ -115,8 +115,8 @@ undo_by_dsack(struct stack *s, struct conn *c, const struct sack_info *info)
 	undo_restore(c);
 }
 
-/* RFC 5682 section 3, by SACK: what had been given up after the first timeout and was not sent
- * again arrives, so it was late and not lost. */
+/* RFC 5682 section 3, by SACK: data marked lost by the first timeout and not retransmitted is
+ * delivered: the timeout was spurious. */
 static void
 undo_spurious_timeout(struct stack *s, struct conn *c, const struct ack_delivered *delivered)
 {
@@ -129,8 +129,7 @@ undo_spurious_timeout(struct stack *s, struct conn *c, const struct ack_delivere
 	undo_restore(c);
 }
 
-/* Without SACK: what a duplicate ACK, or a partial one, says (RFC 6582 section 3.2). Returns the
- * bytes found lost. */
+/* Without SACK: duplicate and partial ACKs (RFC 6582 section 3.2). Returns the bytes found lost. */
 static uint32_t
 reno_detect(struct stack *s, struct conn *c, const struct sack_info *info, uint32_t acked)
 {
@@ -146,8 +145,8 @@ reno_detect(struct stack *s, struct conn *c, const struct sack_info *info, uint3
 
 		c->dup_acks = partial ? (uint8_t)(c->dup_acks - min_u32(segs, c->dup_acks)) : 0;
 	}
-	/* Step 2: not again for what was in flight when the last loss was seen, nor for the echo of
-	 * what went out twice. */
+	/* Step 2: not again for data of the last recovery, nor for duplicates of retransmissions.
+	 */
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACK_THRESHOLD ||
 			 !info->dup || !seq_after(c->snd_una, c->recover)))
 		return 0;
@@ -156,8 +155,8 @@ reno_detect(struct stack *s, struct conn *c, const struct sack_info *info, uint3
 	return c->scoreboard.lost - before;
 }
 
-/* RFC 9937: without SACK a duplicate ACK stands for a segment that arrived, and what it stood for
- * is taken from the ACK that covers it. */
+/* RFC 9937: without SACK a duplicate ACK counts as one delivered segment, which is subtracted from
+ * the ACK that covers it. */
 static uint32_t
 delivered_by(const struct conn *c, const struct ack_delivered *delivered,
 	     const struct sack_info *info, uint8_t dups_before)
@@ -205,7 +204,7 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 	if (delivered->newest)
 		c->min_rtt_us = min_u32(c->min_rtt_us,
 					max_u32(delivered->now_us - delivered->newest_us, 1));
-	/* What was not sent again was doubled on the way, and says nothing of our patience. */
+	/* A duplicate of data sent once was made by the network, and is no sign of reordering. */
 	a->info.dsack = a->info.dsack && c->loss.undo_retrans > 0;
 	if (tlp_acked(s, c, seg, &a->info) && !in_recovery(c)) {
 		cc_on_loss(s, c);
@@ -225,13 +224,13 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 		cc_on_ack(s, c, delivered->bytes, delivered->now_us);
 	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
 	leave_disorder(c);
-	/* The timer was set while there was trouble: now a loss probe is in place again. */
+	/* The timer was armed in disorder: now a loss probe may replace it. */
 	if (!(c->flags & CONN_DISORDER) && a->acked > 0 && c->snd_nxt != c->snd_una)
 		timer_flight(s, c);
 	conn_schedule_output(s, c);
 }
 
-/* The reordering window is over (RFC 8985 section 6.2, end). */
+/* The reordering window has expired (RFC 8985 section 6.2, end). */
 void
 loss_reordered(struct stack *s, struct conn *c)
 {
@@ -248,8 +247,8 @@ loss_reordered(struct stack *s, struct conn *c)
 	conn_schedule_output(s, c);
 }
 
-/* RFC 2018 section 8: a peer whose window still begins with what it has SACKed has thrown it away.
- * If it did so further up, that comes to be the beginning. */
+/* RFC 2018 section 8: if the first unacknowledged range is SACKed, the peer has reneged. Reneging
+ * further up shows when that range becomes the first. */
 static bool
 reneged(const struct conn *c)
 {
@@ -259,7 +258,6 @@ reneged(const struct conn *c)
 void
 loss_timeout(struct stack *s, struct conn *c)
 {
-	pmtu_timeout(s, c);
 	conn_enter_disorder(c);
 	if (!in_recovery(c) || !seq_before(c->snd_una, c->recover)) {
 		undo_save(c);
@@ -278,7 +276,7 @@ loss_timeout(struct stack *s, struct conn *c)
 	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
 	c->recover = c->snd_nxt;
 	c->dup_acks = 0;
-	/* RFC 5681 equation 4, on top of what has not had its time: the first segment goes out. */
+	/* RFC 5681 equation 4: one segment beyond what is still in flight. */
 	c->cwnd = conn_pipe(c) + c->mss;
 	c->cc.t_us = 0;
 	c->loss.tlp_spurious = 0;

@@ -1,6 +1,6 @@
 /*
- * tcp_loss.h - the interface of what sees and mends losses: tcp_cc.c, tcp_sack.c, tcp_rack.c,
- * tcp_loss.c.
+ * tcp_loss.h - congestion control and loss recovery: the interfaces of tcp_cc.c, tcp_sack.c,
+ * tcp_rack.c, tcp_loss.c.
  *
  * Private to tcp_*.c, which include it by tcp.h.
  *
@@ -13,31 +13,31 @@
 
 #include "wire/tcp_wire.h"
 
-/* ---- tcp_cc.c: how much the network takes ---- */
+/* ---- tcp_cc.c: congestion window ---- */
 
 void cc_start(struct conn *c);
-/* So many bytes arrived while the congestion window was the limit. */
+/* bytes were delivered while cwnd was the limit. */
 void cc_on_ack(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us);
 void cc_on_loss(const struct stack *s, struct conn *c);
 void cc_after_idle(struct conn *c);
 
 /* ---- tcp_sack.c: SACK blocks received ---- */
 
-/* What an ACK says beside the numbers. */
+/* What an ACK says besides its number. */
 struct sack_info {
 	bool dup;   /* a duplicate ACK without SACK blocks */
-	bool dsack; /* [dsack_begin, dsack_end) came twice */
+	bool dsack; /* [dsack_begin, dsack_end) is a duplicate */
 	uint32_t dsack_begin, dsack_end;
 };
 
 void sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt,
 		  struct sack_info *info, struct ack_delivered *delivered);
 
-/* ---- tcp_rack.c: what is lost, by time; loss probes ---- */
+/* ---- tcp_rack.c: RACK loss detection, loss probes ---- */
 
-/* The first sign that not everything arrives in order: before the scoreboard hears of it. */
+/* Begins CONN_DISORDER; before the scoreboard is changed. */
 void conn_enter_disorder(struct conn *c);
-/* Both return the bytes found lost, and arm the timer for those that may be soon. */
+/* Both return the bytes marked lost, and arm the reordering timer for others. */
 uint32_t rack_acked(struct stack *s, struct conn *c, const struct ack_delivered *delivered,
 		    const struct sack_info *info);
 uint32_t rack_detect(struct stack *s, struct conn *c);
@@ -45,7 +45,7 @@ void rack_timeout(struct stack *s, struct conn *c);
 void rack_recovered(struct conn *c);
 void tlp_fires(struct stack *s, struct conn *c);
 void tlp_sent(struct stack *s, struct conn *c, bool retransmit);
-/* Whether the probe has repaired a loss. */
+/* Did the probe repair a loss? */
 bool tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg,
 	       const struct sack_info *info);
 
@@ -58,12 +58,12 @@ struct loss_ack {
 	bool limited;   /* the congestion window was the limit */
 };
 
-/* An ACK while something is in trouble; the scoreboard knows it already. */
+/* An ACK in CONN_DISORDER; the scoreboard is updated already. */
 void loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a);
 void loss_reordered(struct stack *s, struct conn *c); /* CONN_REO's timer fires */
 void loss_timeout(struct stack *s, struct conn *c);
 void loss_retransmitted(struct conn *c, uint32_t len);
-/* Segments are smaller from now on: what is in flight goes out again, cut anew. */
+/* The MSS was reduced: data in flight is retransmitted in smaller segments. */
 void loss_pmtu_reduced(struct stack *s, struct conn *c);
 
 #endif

@@ -1,14 +1,17 @@
 /*
- * tcp_ooo.c - out-of-order data: kept in out-of-order blocks until the hole before it is filled,
- * and what our SACK blocks say of it (RFC 2018, RFC 2883).
+ * tcp_ooo.c - the out-of-order queue, and the SACK and D-SACK blocks made from it (RFC 2018, 2883).
  *
- * An out-of-order block is a chain of nodes without a gap between them, and there is a gap before
- * each out-of-order block. No byte is held twice: what overlaps is cut off, and what covers held
- * data whole takes its place, so overlaps never make anything grow. Data that is sent in order, as
- * it is after a loss, goes to the end of the last out-of-order block, which is known; other data
- * walks the out-of-order blocks, of which there are fewer than CONN_RX_FRAMES_MAX.
+ * Data after a hole is kept in out-of-order blocks. A block is a chain of nodes without a gap;
+ * there is a gap before each block. Blocks are sorted by sequence number.
  *
- * What was reported by SACK may still be let go of (RFC 2018 section 8) where others need the room.
+ * Invariants (tests/sim/test_tcp_ooo):
+ *  - No byte is held twice: new data is trimmed where it overlaps held data, and replaces blocks
+ *    that it covers whole. Overlaps never make the queue grow.
+ *  - A block's first node has the block's end, frames and age.
+ *  - There are fewer than CONN_RX_FRAMES_MAX blocks, which bounds every walk.
+ *
+ * Segments in order behind a loss append to the last block, which is known. SACKed data may be
+ * discarded (RFC 2018 section 8) when in-order data or other connections need its frames.
  */
 #include "tcp.h"
 
@@ -20,14 +23,14 @@ ooo_block_end(const struct rx_seg *blk)
 	return blk->block_last->seq + blk->block_last->len;
 }
 
-/* The first node of the out-of-order block after; NULL: this is the last. */
+/* The first node of the next block; NULL: this is the last. */
 static struct rx_seg *
 ooo_block_next(const struct rx_seg *blk)
 {
 	return blk->block_last->next;
 }
 
-/* There is a hole where there was none, or one has been filled: not stale for now. */
+/* A hole has opened or was filled: the connection is stale last of all. */
 static void
 ooo_progressed(struct stack *s, struct conn *c)
 {
@@ -38,13 +41,13 @@ ooo_progressed(struct stack *s, struct conn *c)
 	c->ooo_progress_us = s->now_us;
 }
 
-/* Let go of an out-of-order block's nodes; the caller has unlinked it. */
+/* Frees a block's nodes; the caller has unlinked it. */
 static void
 ooo_block_free(struct stack *s, struct conn *c, struct rx_seg *blk)
 {
 	const struct rx_seg *end = ooo_block_next(blk);
 
-	s->tcp->rx_holes -= blk->block_frames;
+	s->tcp->rx_ooo_frames -= blk->block_frames;
 	c->rx.ooo_frames -= blk->block_frames;
 	c->ooo_bytes -= ooo_block_end(blk) - blk->seq;
 	for (struct rx_seg *node = blk; node != end;) {
@@ -68,7 +71,7 @@ ooo_clear(struct stack *s, struct conn *c)
 	list_unlink(&c->ooo_list);
 }
 
-/* The out-of-order block before one that is not the first. */
+/* The block before blk, which is not the first. */
 static struct rx_seg *
 ooo_block_before(const struct conn *c, const struct rx_seg *blk)
 {
@@ -79,8 +82,8 @@ ooo_block_before(const struct conn *c, const struct rx_seg *blk)
 	return before;
 }
 
-/* Let go of a long out-of-order block's end: a part of it, so that no frame is walked over more
- * than so many times. */
+/* Frees 1/OOO_CUT_PART of a long block at its end, so that repeated cuts walk each node at most
+ * OOO_CUT_PART times. */
 static void
 ooo_block_cut(struct stack *s, struct conn *c, struct rx_seg *blk)
 {
@@ -93,7 +96,7 @@ ooo_block_cut(struct stack *s, struct conn *c, struct rx_seg *blk)
 	last = node;
 	for (node = last->next; node != NULL; node = next) {
 		next = node->next;
-		s->tcp->rx_holes--;
+		s->tcp->rx_ooo_frames--;
 		c->rx.ooo_frames--;
 		c->ooo_bytes -= node->len;
 		rx_node_free(s, node);
@@ -120,7 +123,7 @@ ooo_drop_last(struct stack *s, struct conn *c)
 		c->ooo_last = ooo_block_before(c, blk);
 		c->ooo_last->block_last->next = NULL;
 	}
-	s->tcp->rx_holes--;
+	s->tcp->rx_ooo_frames--;
 	c->rx.ooo_frames--;
 	c->ooo_bytes -= last->len;
 	rx_node_free(s, last);
@@ -130,7 +133,7 @@ ooo_drop_last(struct stack *s, struct conn *c)
 void
 dsack_record(struct conn *c, uint32_t begin, uint32_t end)
 {
-	/* RFC 2883 section 4: one range a segment. The first since the last ACK is reported. */
+	/* RFC 2883 section 4: one D-SACK a segment. The first since the last ACK is reported. */
 	if ((c->flags & (CONN_SACK | CONN_DSACK)) != CONN_SACK || begin == end)
 		return;
 	c->flags |= CONN_DSACK;
@@ -138,7 +141,7 @@ dsack_record(struct conn *c, uint32_t begin, uint32_t end)
 	c->dsack_end = end;
 }
 
-/* Cut the first n bytes off. */
+/* Removes the first n bytes. */
 static void
 trim_front(struct tcp_seg *seg, uint32_t n)
 {
@@ -148,9 +151,9 @@ trim_front(struct tcp_seg *seg, uint32_t n)
 }
 
 /*
- * Let go of what the data covers whole from out-of-order block *at on, and cut the data's end off
- * where the next one begins. Returns how many nodes were freed. *at is then the first out-of-order
- * block behind it.
+ * Frees the blocks from *at on that the segment covers whole, and trims the segment's end where it
+ * overlaps the next one. *at becomes the first block behind the segment. Returns the number of
+ * nodes freed.
  */
 static uint32_t
 ooo_absorb(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg **at)
@@ -169,7 +172,7 @@ ooo_absorb(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg *
 		dsack_record(c, blk->seq, ooo_block_end(blk));
 		*at = ooo_block_next(blk);
 		if (c->ooo_last == blk)
-			c->ooo_last = NULL; /* whoever links the data in sets it */
+			c->ooo_last = NULL; /* ooo_link() sets it again */
 		ooo_block_free(s, c, blk);
 	}
 	return held - c->rx.ooo_frames;
@@ -202,7 +205,7 @@ ooo_move_in_order(struct stack *s, struct conn *c)
 		q->tail->next = blk;
 	q->tail = blk->block_last;
 	q->frames += blk->block_frames;
-	s->tcp->rx_holes -= blk->block_frames;
+	s->tcp->rx_ooo_frames -= blk->block_frames;
 	q->ooo_frames -= blk->block_frames;
 	q->bytes += bytes;
 	c->ooo_bytes -= bytes;
@@ -210,7 +213,7 @@ ooo_move_in_order(struct stack *s, struct conn *c)
 	ooo_progressed(s, c);
 }
 
-/* Two out-of-order blocks have met: the second's nodes become the first's. */
+/* Two blocks are adjacent now: the right one's nodes become the left one's. */
 static void
 ooo_merge(struct conn *c, struct rx_seg *left, const struct rx_seg *right)
 {
@@ -220,8 +223,7 @@ ooo_merge(struct conn *c, struct rx_seg *left, const struct rx_seg *right)
 		c->ooo_last = left;
 }
 
-/* Link the node in behind out-of-order block left (NULL: before all), where right (NULL: none)
- * comes next. */
+/* Inserts the node between the blocks left (NULL: first) and right (NULL: last). */
 static void
 ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *left,
 	 struct rx_seg *right)
@@ -230,7 +232,7 @@ ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *le
 	node->block_last = node;
 	node->block_frames = 1;
 	node->block_updated = c->ooo_clock;
-	s->tcp->rx_holes++;
+	s->tcp->rx_ooo_frames++;
 	c->rx.ooo_frames++;
 	c->ooo_bytes += node->len;
 	if (left == NULL) {
@@ -249,7 +251,7 @@ ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *le
 		ooo_merge(c, node, right);
 }
 
-/* It goes on where left ends, and finds room in its last frame. */
+/* The data continues block left and fits into its last frame: copied there. */
 static bool
 ooo_extend(const struct stack *s, struct conn *c, struct rx_seg *left, struct rx_seg *right,
 	   const struct tcp_seg *seg)
@@ -267,9 +269,8 @@ ooo_extend(const struct stack *s, struct conn *c, struct rx_seg *left, struct rx
 }
 
 /*
- * Is there a frame to be had for out-of-order data? The last quarter of the common pool is for
- * in-order data, and so is a connection's last frame. Holes that their peer has not filled for
- * long make room for others.
+ * May one more frame hold out-of-order data? The last quarter of the pool and a connection's last
+ * frame are for in-order data. A stale connection (no progress for OOO_STALE_US) yields its frames.
  */
 static bool
 ooo_has_room(struct stack *s, struct conn *c)
@@ -292,8 +293,8 @@ ooo_has_room(struct stack *s, struct conn *c)
 	return t->rx_left > kept;
 }
 
-/* Each ACK and each segment walks the out-of-order blocks: as few as they are with a window that
- * nobody made wider, however many frames they have. Data beside one is one of it. */
+/* Each ACK and each segment walks the blocks, so their number is bounded also where the window is
+ * wide. Data adjacent to a block adds none. */
 static bool
 ooo_blocks_full(const struct conn *c, const struct tcp_seg *seg, const struct rx_seg *left,
 		const struct rx_seg *right)
@@ -309,7 +310,7 @@ ooo_blocks_full(const struct conn *c, const struct tcp_seg *seg, const struct rx
 	return count >= CONN_RX_FRAMES_MAX - 1;
 }
 
-/* The out-of-order block that the data may lie on or behind; NULL: it is before all. */
+/* The last block that begins at or before seq; NULL: none. */
 static struct rx_seg *
 ooo_block_left_of(const struct conn *c, uint32_t seq)
 {
@@ -333,7 +334,7 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 	struct rx_seg *behind = right;
 	uint32_t freed;
 
-	conn_ack_now(s, c); /* a duplicate ACK says where the hole is (RFC 5681 section 4.2) */
+	conn_ack_now(s, c); /* duplicate ACK, RFC 5681 section 4.2 */
 	quickack_enter(s, c);
 	c->ooo_clock++;
 	if (left != NULL && seq_before(seg->seq, ooo_block_end(left))) {
@@ -353,7 +354,7 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 	else
 		c->rx.ooo_blocks = behind;
 	if (behind != NULL && c->ooo_last == NULL)
-		c->ooo_last = behind; /* cannot be: the last was not swallowed */
+		c->ooo_last = behind; /* unreachable: ooo_absorb() left the last block */
 	if (ooo_extend(s, c, left, behind, seg)) {
 		stack_count(s, TCP_OUT_OF_ORDER);
 		return true;
@@ -369,7 +370,7 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 	return true;
 }
 
-/* ---- what we say of it ---- */
+/* ---- SACK blocks sent ---- */
 
 static struct tcp_sack_block
 block_of(uint32_t begin, uint32_t end)
@@ -377,7 +378,7 @@ block_of(uint32_t begin, uint32_t end)
 	return (struct tcp_sack_block){be32_of(begin), be32_of(end)};
 }
 
-/* The out-of-order blocks that data came for last, the latest first. */
+/* The blocks updated last, the latest first (RFC 2018 section 4). */
 static uint32_t
 most_recent(const struct conn *c, const struct rx_seg **to, uint32_t max)
 {
@@ -399,8 +400,8 @@ most_recent(const struct conn *c, const struct rx_seg **to, uint32_t max)
 	return count;
 }
 
-/* What came twice, as far as it is there still: some may have been let go of in this turn, and to
- * say that it came would stop the peer from sending it again. */
+/* The D-SACK range, if all of it is still held: a range discarded in this turn must not be
+ * reported, or the peer would not retransmit it. */
 static bool
 dsack_take(struct conn *c, struct tcp_sack_block *to)
 {
@@ -425,9 +426,9 @@ dsack_take(struct conn *c, struct tcp_sack_block *to)
 }
 
 /*
- * RFC 2018 section 4: first the block of the segment that made us send this, then those
- * reported last. RFC 2883 section 4: before them what came twice; if that lies in an out-of-order
- * block, the out-of-order block's block is the second, which it is anyway, since data came for it.
+ * RFC 2018 section 4: the block of the latest segment first, then those updated before it. RFC 2883
+ * section 4: a D-SACK before them; if it lies in a block, that block is second, since it was
+ * updated last.
  */
 uint32_t
 sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max)

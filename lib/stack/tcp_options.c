@@ -6,9 +6,9 @@
  * offset of the flow's own, so that it tells nobody how long we have been up and how many we
  * are (section 7.1), and a flow that comes again goes on where it was.
  */
-#include "tcp.h"
+#include "tcp_options.h"
 
-#define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
+#include "tcp.h"
 
 /* RFC 9293 section 3.7.1: what the peer and the path take, less what each segment's options do.
  * SACK blocks are not counted: they go where there is room (put_sack). */
@@ -97,35 +97,6 @@ put_uncommon_options(const struct stack *s, struct conn *c, struct tcp_seg *seg,
 }
 
 /* ---- received ---- */
-
-/* Nothing was heard for so long that the peer's clock may have come round (section 5.5). */
-static bool
-recent_is_stale(const struct stack *s, const struct conn *c)
-{
-	return s->now_ns - c->last_rx_ns > PAWS_IDLE_NS;
-}
-
-/*
- * PAWS, section 5.3 R1. The ACK it asks for is rate-limited as all answers to what may be made up.
- * A segment without the option is dropped (section 3.2), but for a RST, and for a SYN: that is a
- * peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
- */
-enum step
-check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
-{
-	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
-		if (seg->flags & (TCP_RST | TCP_SYN))
-			return STEP_CONTINUE;
-		stack_count(s, TCP_DROP_NO_TIMESTAMP);
-		return STEP_DONE;
-	}
-	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
-	    recent_is_stale(s, c))
-		return STEP_CONTINUE;
-	stack_count(s, TCP_DROP_PAWS);
-	out_challenge(s, c);
-	return STEP_DONE;
-}
 
 /*
  * Section 4.3 (2): the echo is of the segment that our next ACK answers, and not of a later one:

@@ -52,8 +52,6 @@ conn_option_bytes(const struct conn *c)
 {
 	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
 }
-/* RFC 7323 section 5: is it an old duplicate? */
-enum step check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg);
 /* Section 4.3 (2), for an acceptable segment. */
 void ts_recent_update(struct conn *c, const struct tcp_seg *seg);
 /* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */

@@ -1,17 +1,18 @@
 /*
- * tcp_out.c - segments, made from the send queue when there is room for them.
+ * tcp_out.c - output: segments, ACKs, probes, resets, and stateless replies.
  *
- * Connections with something to send stand in one list; each visit sends a bounded number of
- * segments and goes to the back of the list if more is left.
+ * Connections with something to send are in one list. A visit sends a bounded number of segments
+ * and puts the connection at the end of the list if more is left.
  */
 #include "tcp_fast_path.h"
+#include "tcp_options.h"
 
 #include "base/hash.h"
 
 #define PROTOCOL_TCP 6
-#define SENT_SPREAD  32u /* ranges of the scoreboard in a round trip of sending without pause */
+#define SENT_SPREAD  32u /* scoreboard ranges in an RTT of continuous sending */
 
-/* Over IPv6, or with what few segments carry. */
+/* The slow path: IPv6, or options other than timestamps. */
 static bool
 send_slow_path(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
@@ -58,9 +59,9 @@ send_segment(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_s
 }
 
 /*
- * Bytes that may go out at snd_nxt now. A segment that the window cuts short waits for the
- * window, unless nothing is on its way and it is half of the largest window the peer ever had
- * (RFC 9293 section 3.8.6.2.1, without Nagle: the last bytes never wait).
+ * Bytes that may be sent at snd_nxt. A segment that the window cuts short waits for the window,
+ * unless nothing is in flight and it is half of the largest window seen (RFC 9293
+ * section 3.8.6.2.1, without Nagle: the last bytes never wait).
  */
 static uint32_t
 sendable(const struct conn *c)
@@ -95,7 +96,7 @@ next_segment(const struct conn *c, struct out_seg *what)
 	return len > 0 || fin;
 }
 
-/* Book what was just sent at snd_nxt. What a window probe has sent before is not timed (Karn). */
+/* Records the data sent at snd_nxt. Data that a window probe sent before is not timed (Karn). */
 static void
 record_sent(struct stack *s, struct conn *c, const struct out_seg *what)
 {
@@ -107,7 +108,7 @@ record_sent(struct stack *s, struct conn *c, const struct out_seg *what)
 		.flags = seq_before(what->seq, c->snd_max) ? RANGE_UNTIMED : 0,
 	};
 
-	/* Times that differ by less than the reordering window could use are one. */
+	/* Times closer than the reordering window can resolve share a range. */
 	if (!scoreboard_add(&c->scoreboard, &s->tcp->scoreboard_pool, range,
 			    c->srtt_us / SENT_SPREAD))
 		stack_count(s, TCP_SCOREBOARD_NO_NODE);
@@ -129,11 +130,11 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	if (!send_segment(s, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
-		c->tries = 0; /* of finding the way there */
+		c->tries = 0; /* of resolving the next hop */
 		c->flags |= CONN_RTT_TIMED;
 		c->rtt_at_us = s->now_us;
 	} else {
-		c->flags &= ~CONN_RTT_TIMED; /* Karn: whose ACK would it be? */
+		c->flags &= ~CONN_RTT_TIMED; /* Karn */
 		stack_count(s, TCP_RETRANSMITS);
 	}
 	c->snd_nxt = c->snd_max = c->iss + 1;
@@ -143,7 +144,7 @@ send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* [begin, end) again; the FIN stands behind the data. */
+/* Retransmits [begin, end); the FIN is behind the data. */
 static bool
 send_retransmission(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t begin,
 		    uint32_t end)
@@ -161,13 +162,13 @@ send_retransmission(struct stack *s, struct conn *c, const uint8_t mac[6], uint3
 		stack_count(s, TCP_SCOREBOARD_NO_NODE);
 	loss_retransmitted(c, end - begin);
 	stack_count(s, TCP_RETRANSMITS);
-	/* RFC 6298 section 5.1 counts from here; after a timeout the timer runs already, longer. */
+	/* RFC 6298 section 5.1; after a timeout the timer already runs, backed off. */
 	if ((c->flags & (CONN_RECOVERY | CONN_REO)) == CONN_RECOVERY && begin == c->snd_una)
 		timer_flight(s, c);
 	return true;
 }
 
-/* Where a segment that begins there ends at most: the FIN takes no room in it. */
+/* The end of a full segment from there; the FIN takes no room. */
 static uint32_t
 segment_end(const struct conn *c, uint32_t begin, uint32_t end)
 {
@@ -176,8 +177,8 @@ segment_end(const struct conn *c, uint32_t begin, uint32_t end)
 	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
 }
 
-/* What is lost goes before what is new (RFC 6675 section 5, NextSeg), as far as both windows go: a
- * peer may have shut its own meanwhile. */
+/* Lost ranges before new data (RFC 6675 section 5, NextSeg), within both windows: the peer may have
+ * closed its own meanwhile. */
 static bool
 next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 {
@@ -196,7 +197,7 @@ next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
 }
 
-/* RFC 8985 section 7.3: new data if there is any and the peer takes it, else the last again. */
+/* RFC 8985 section 7.3: new data if the window allows, else the last segment again. */
 static bool
 send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
@@ -240,8 +241,8 @@ retransmit_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
 }
 
 /*
- * The window is shut, or too small for us: ask with what fits, at least one byte (RFC 9293
- * section 3.8.6.1). snd_nxt stays: the byte is sent again in its segment when the window opens.
+ * A window probe: what fits into the window, at least one byte (RFC 9293 section 3.8.6.1). snd_nxt
+ * stays: the byte is sent again in its segment when the window opens.
  */
 static bool
 send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
@@ -274,10 +275,9 @@ send_empty(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
 }
 
 /*
- * Where an empty segment stands: behind all that was ever sent, or the peer takes it for an old one
- * and does not look at its ACK. After a timeout snd_nxt is behind that, and two peers that both
- * sent again would never hear each other. Not beyond the window, though, where a probe may have
- * been: there it would be no better.
+ * The sequence number of an empty segment: snd_max, or the peer takes it for an old one and ignores
+ * its ACK. After a timeout snd_nxt is below it, and two peers that both retransmit would ignore
+ * each other forever. At most the window's end: a probe may have been beyond it.
  */
 static uint32_t
 empty_seq(const struct conn *c)
@@ -287,7 +287,7 @@ empty_seq(const struct conn *c)
 	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
 }
 
-/* What is asked for by flag, before new data. */
+/* SYN, probes and loss probes, which flags request, before new data. */
 static bool
 send_flagged(struct stack *s, struct conn *c, const uint8_t mac[6])
 {
@@ -306,11 +306,12 @@ send_flagged(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Data on its way needs the retransmission timer; data that may not go, the persist timer. */
+/* Data in flight needs the retransmission timer; data that the window holds back, the persist
+ * timer. */
 static void
 arm_timer(struct stack *s, struct conn *c)
 {
-	/* What is lost and may not go out again waits for the window. */
+	/* Lost data that the window holds back waits for the window. */
 	const bool flying = c->snd_nxt != c->snd_una &&
 			    (likely(c->scoreboard.lost == 0) ||
 			     scoreboard_pipe(&c->scoreboard, c->snd_nxt - c->snd_una) > 0);
@@ -326,14 +327,14 @@ arm_timer(struct stack *s, struct conn *c)
 	}
 }
 
-/* Does the congestion window keep data back that the peer would take? */
+/* Does cwnd hold back data that the peer's window allows? */
 static bool
 cwnd_is_full(const struct conn *c)
 {
 	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
 }
 
-/* RFC 5681 section 4.1: nothing was sent for longer than a timeout. */
+/* RFC 5681 section 4.1: idle for longer than an RTO. */
 static void
 check_idle(const struct stack *s, struct conn *c)
 {
@@ -348,7 +349,7 @@ has_unsent(const struct conn *c)
 	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
-/* The common case: a reply that fits into one segment, and nothing is on its way. */
+/* The common case: a reply of one segment, nothing in flight. */
 static bool
 fits_one_segment(const struct conn *c)
 {
@@ -372,8 +373,7 @@ send_one_segment(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* What is new, and what is lost before it. Returns false if the transmit queue is full; *more: it
- * must be visited again. */
+/* Lost ranges, then new data. False: the transmit queue is full; *more: visit again. */
 static bool
 send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 {
@@ -402,8 +402,8 @@ send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 	return true;
 }
 
-/* Nobody has proved yet that a half-open connection's peer is where its SYN says: the answer goes
- * back the way that came, and no ARP question is asked for it. */
+/* The address of a half-open connection's peer is unproved: the reply goes to the MAC the SYN came
+ * from, and nothing is solicited. */
 static void
 dst_mac_select(struct stack *s, const struct conn *c, uint8_t mac[6])
 {
@@ -414,9 +414,8 @@ dst_mac_select(struct stack *s, const struct conn *c, uint8_t mac[6])
 }
 
 /*
- * More ACKs for a burst, in quickack mode: of in-order data one more, which is what
- * the peer goes on by; of out-of-order data, without SACK, as many as it has to count (RFC 5681
- * section 3.2). Never more than segments came.
+ * More ACKs for a burst in quickack mode: one more for in-order data; for out-of-order data without
+ * SACK as many as the peer must count (RFC 5681 section 3.2). Never more than segments received.
  */
 static bool
 send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
@@ -436,7 +435,21 @@ send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Returns whether it has more to send and must be visited again. */
+/* A peer in SYN-SENT has sent nothing, so there is no fallback MAC: the SYN waits for resolution.
+ */
+static bool
+syn_mac_known(struct stack *s, struct conn *c, const uint8_t mac[6])
+{
+	static const uint8_t unknown[sizeof c->peer_mac];
+
+	if (memcmp(mac, unknown, sizeof unknown) != 0)
+		return true;
+	if (c->main_at_ns == NEVER)
+		timer_main(s, c, RESOLVE_NS);
+	return false;
+}
+
+/* Returns whether more is left to send. */
 static bool
 conn_output(struct stack *s, struct conn *c)
 {
@@ -447,13 +460,13 @@ conn_output(struct stack *s, struct conn *c)
 		memcpy(mac, &c->hop.first, sizeof mac);
 	else
 		dst_mac_select(s, c, mac);
-	if (unlikely(c->state == CONN_SYN_SENT) && !connect_resolved(s, c, mac))
+	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(s, c, mac))
 		return false;
 	check_idle(s, c);
 	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
 		pmtu_check(s, c);
 	fits = send_flagged(s, c, mac) && send_data(s, c, mac, &more);
-	/* Unread data means that no reply is near: the peer hears at once. */
+	/* With unread data no reply is near: the ACK goes out at once. */
 	if (fits &&
 	    (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_DELAYED && c->rx.head != NULL)))
 		fits = send_empty(s, c, mac, empty_seq(c));
@@ -493,8 +506,8 @@ tcp_output(struct stack *s)
 }
 
 /*
- * RFC 5961 section 3.2: the peer believes a RST at its rcv_nxt only. Of one that has not answered
- * for a while, or whose window is shut, that is where it acknowledged last.
+ * RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. For one that has not answered, or
+ * whose window is closed, that is its last ACK.
  */
 static uint32_t
 reset_seq(const struct conn *c)
@@ -502,7 +515,7 @@ reset_seq(const struct conn *c)
 	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : empty_seq(c);
 }
 
-/* At once and not from the list: the connection is about to be gone. */
+/* Sent at once, not from the list: the connection is freed next. */
 void
 out_reset(struct stack *s, struct conn *c)
 {
@@ -514,17 +527,16 @@ out_reset(struct stack *s, struct conn *c)
 		stack_count(s, TCP_TX_RESETS);
 }
 
-/* Enough for peers that lost us, not enough to be a reflector. */
+/* Enough for restarted peers, too few for reflection. */
 static bool
 reset_rate_limited(struct stack *s, const struct ip_addr *src)
 {
-	/* With one rate limit for all, who sends in another's name sees by what is left for him
-	 * whether that one has a connection (as in CVE-2016-5696), and a flood leaves nobody else
-	 * any. */
+	/* By groups of sources: with one limit a spoofer could infer from its own replies whether
+	 * another source has a connection (CVE-2016-5696), and a flood would use up all replies. */
 	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
 	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
 
-	if (rate_limit_allow(s, &s->tcp->resets[h % RST_LIMITS], RSTS_PER_LIMIT))
+	if (rate_limit_allow(&s->tcp->resets[h % RST_LIMITS], s->now_ns, RSTS_PER_LIMIT))
 		return false;
 	stack_count(s, TCP_RESETS_RATE_LIMITED);
 	return true;
@@ -566,8 +578,7 @@ out_stateless_rst(struct stack *s, const struct arrival *a)
 		stack_count(s, TCP_TX_RESETS);
 }
 
-/* Rate-limited by connection and not in all: a common rate limit tells one peer what another gets
- * (CVE-2016-5696). */
+/* The rate limit is the connection's: a common one is a side channel (CVE-2016-5696). */
 void
 out_challenge(struct stack *s, struct conn *c)
 {

@@ -1,31 +1,32 @@
 /*
- * tcp_pmtu.c - how long a segment the path takes: what routers say (RFC 1191, RFC 8201), and what
- * their silence says (black holes, in the spirit of RFC 4821).
+ * tcp_pmtu.c - path MTU discovery (RFC 1191, RFC 8201) and black hole detection (after RFC 4821).
  *
- * Anybody can send an ICMP message: it is believed only if it quotes a sequence number that is on
- * its way (RFC 5927 section 4.1), and never below a floor. What is on its way is cut anew and sent
- * again at once; that it was lost says nothing about congestion, so the window stays.
+ * Reports: ICMP is unauthenticated, so a report counts only if it quotes a sequence number in
+ * flight (RFC 5927 section 4.1), and the MTU has a minimum. The data in flight is segmented anew
+ * and retransmitted at once; cwnd stays, since the loss was not congestion. The reduction lasts
+ * PMTU_LIFE_S (RFC 1191 section 6.3).
  *
- * A router may drop long packets and not say so. When the first segment on its way has timed out
- * twice in a row, is longer than BLACK_HOLE_MSS, and the peer has not SACKed as much behind it,
- * segments fall to that length; after two more timeouts to the floor, if it is longer than that;
- * after two more they are as before, for then it was not their length.
+ * Black holes: a router may drop long packets without a report. The first segment in flight is
+ * suspect if it is longer than BLACK_HOLE_MSS, timed out BLACK_HOLE_TIMEOUTS times in a row, and
+ * less data than its length is SACKed behind it. Segments are then reduced to BLACK_HOLE_MSS, after
+ * two more timeouts to the minimum, and after two more restored: their length was not the cause.
  *
- * A path that loses segments of any length looks the same for a while, so what has got through
- * lately counts: in each tick of a second one segment is watched until it is acknowledged. If one
- * as long got through within PROVEN_TICKS, a fall is a trial: it ends with the first segment that
- * gets through, the next one is as long as before, and when that one times out the next trial
- * follows at once. A long one that gets through ends the suspicion. Only if after BLACK_HOLE_TRIALS
- * trials, in all of which a short one got through and the long one did not, there is one more,
- * it is believed and counted. Where nothing as long ever got through, the first fall is believed.
- *
- * What is believed stays for the times of black_hole_life_s(), longer each time that long ones are
- * tried again and lost again; after an ICMP message it is PMTU_LIFE_S (RFC 1191 section 6.3).
+ * Trials: a path that loses segments of any length looks the same for a while. So one segment in
+ * each tick (about a second) is sampled until it is acknowledged. If a sample as long as the
+ * suspect was delivered within PROVEN_TICKS, the reduction is a trial:
+ *  - it ends with the first short segment that is acknowledged, and long segments are sent again;
+ *  - if the next long segment times out, the next trial begins at its first timeout;
+ *  - if a long segment is delivered, the count of trials is zero again;
+ *  - after BLACK_HOLE_TRIALS trials the next reduction is confirmed, and counted.
+ * Without such a sample the first reduction is confirmed at once. A confirmed reduction lasts
+ * black_hole_life_s(), longer each time it is confirmed again.
  */
+#include "pmtu_reports.h"
 #include "tcp.h"
+#include "tcp_options.h"
 
-#define MTU_FLOOR_V4        552u /* below it nothing works but attacks; RFC 879's 576 and a tunnel */
-#define MTU_FLOOR_V6        1280u /* RFC 8200 section 5: every link takes that */
+#define MTU_FLOOR_V4        552u  /* RFC 879's 576, less a tunnel header */
+#define MTU_FLOOR_V6        1280u /* RFC 8200 section 5: minimum link MTU */
 #define PMTU_LIFE_S         600u
 #define BLACK_HOLE_MSS      1024u /* RFC 4821 section 7.2 */
 #define BLACK_HOLE_TIMEOUTS 2u    /* in a row, for each step */
@@ -56,8 +57,7 @@ mss_floor(const struct conn *c)
 	return (is_v4(c) ? MTU_FLOOR_V4 : MTU_FLOOR_V6) - header_bytes(c);
 }
 
-/* RFC 1191 section 7: a router that does not know its next hop's MTU says 0; the next lower one
- * that links have. */
+/* RFC 1191 section 7: old routers report 0. The next lower MTU in use. */
 static uint32_t
 plateau_below(uint32_t mtu)
 {
@@ -78,7 +78,7 @@ mss_lower(struct stack *s, struct conn *c, uint32_t path_mss, uint32_t life_s)
 	mss_update(c);
 }
 
-/* A window below one segment would keep all of it back. */
+/* cwnd is at least one segment, or nothing would be sent. */
 static void
 mss_restore(const struct stack *s, struct conn *c, uint32_t path_mss)
 {
@@ -96,33 +96,87 @@ mss_raise(struct stack *s, struct conn *c)
 	stack_count(s, TCP_PMTU_RAISED);
 }
 
-bool
-tcp_path_mtu(struct stack *s, struct flow flow, uint32_t seq, uint32_t mtu)
+static void
+process_report(struct stack *s, struct conn *c, uint32_t seq, uint32_t mtu)
 {
-	struct conn *c = flow_find(s, flow);
 	uint32_t path_mss;
 
-	if (c == NULL || c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
 	    seq - c->snd_una >= c->snd_max - c->snd_una) {
 		stack_count(s, TCP_PMTU_STRAY);
-		return false;
+		return;
 	}
 	if (mtu == 0 && is_v4(c))
 		mtu = plateau_below(c->path_mss + header_bytes(c));
 	path_mss = mtu > header_bytes(c) ? mtu - header_bytes(c) : 0;
-	/* RFC 8201 section 4: what says less than IPv6's least is not believed at all. */
+	/* RFC 8201 section 4: a report below the minimum of IPv6 is ignored. */
 	if (is_v4(c))
 		path_mss = max_u32(path_mss, mss_floor(c));
 	if (path_mss < mss_floor(c) || path_mss >= c->path_mss) {
 		stack_count(s, TCP_PMTU_IGNORED);
-		return true;
+		return;
 	}
 	stack_count(s, TCP_PMTU_LOWERED);
 	c->flags &= ~CONN_PMTU_BLACK_HOLE;
 	c->pmtu_reductions = 0;
 	mss_lower(s, c, path_mss, PMTU_LIFE_S);
 	loss_pmtu_reduced(s, c);
-	return true;
+}
+
+static struct conn *
+conn_of_report(const struct stack *s, const struct pmtu_report *report)
+{
+	return flow_find(s, (struct flow){&report->peer, report->peer_port, report->local_port,
+					  report->local});
+}
+
+/* The connection may be another core's: a NIC hashes the router's address, not the peer's. */
+static void
+share_report(struct stack *s, const struct pmtu_report *report)
+{
+	if (s->cfg.pmtu_reports == NULL) {
+		stack_count(s, TCP_PMTU_STRAY);
+	} else if (rate_limit_allow(&s->tcp->pmtu_limit, s->now_ns, PMTU_REPORTS_SHARED_MAX)) {
+		pmtu_reports_add_mt(s->cfg.pmtu_reports, report);
+		stack_count(s, ICMP_PMTU_SHARED);
+	} else {
+		stack_count(s, ICMP_STRAY);
+	}
+}
+
+static void
+poll_shared(struct stack *s)
+{
+	struct pmtu_report report;
+
+	for (uint32_t i = 0; i < PMTU_REPORTS; i++) {
+		struct conn *c;
+
+		if (!pmtu_reports_next_mt(s->cfg.pmtu_reports, &s->tcp->pmtu_cursor, &report))
+			return;
+		c = conn_of_report(s, &report);
+		if (c != NULL)
+			process_report(s, c, report.seq, report.mtu);
+	}
+}
+
+void
+pmtu_reports_poll(struct stack *s)
+{
+	struct pmtu_inbox *inbox = &s->pmtu_reports;
+
+	for (uint32_t i = 0; i < inbox->count; i++) {
+		const struct pmtu_report *report = &inbox->report[i];
+		struct conn *c = conn_of_report(s, report);
+
+		if (c != NULL)
+			process_report(s, c, report->seq, report->mtu);
+		else
+			share_report(s, report);
+	}
+	inbox->count = 0;
+	if (s->cfg.pmtu_reports != NULL)
+		poll_shared(s);
 }
 
 static uint32_t
@@ -134,7 +188,7 @@ black_hole_life_s(const struct conn *c)
 	return lives_s[min_u32(again, sizeof lives_s / sizeof lives_s[0] - 1)];
 }
 
-/* Has the segment that is watched arrived? */
+/* Is the sampled segment acknowledged? */
 static void
 pmtu_sample_check(struct conn *c)
 {
@@ -164,13 +218,13 @@ pmtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len)
 	if (l->sample_len > 0 && is_recent(s, l->sampled_tick))
 		return;
 	if (l->delivered_len > len && is_recent(s, l->delivered_tick))
-		return; /* a shorter one tells less */
+		return; /* a shorter sample proves less */
 	l->sample_end = end;
 	l->sample_len = (uint16_t)len;
 	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(s);
 }
 
-/* Not believed yet: then the length before, and CONN_PMTU_REDUCED with its time, come back. */
+/* Not confirmed: the length before, and CONN_PMTU_REDUCED with its time, are restored. */
 static bool
 in_trial(const struct conn *c)
 {
@@ -202,7 +256,7 @@ black_hole_reduce(struct stack *s, struct conn *c, uint32_t path_mss)
 	if (len + conn_option_bytes(c) <= path_mss || c->scoreboard.sacked >= len)
 		return;
 	pmtu_sample_check(c);
-	c->pmtu.sample_len = 0; /* it will be sent in pieces */
+	c->pmtu.sample_len = 0; /* the sampled data is segmented anew */
 	if (!(c->flags & CONN_PMTU_BLACK_HOLE))
 		black_hole_enter(s, c, len);
 	if (in_trial(c)) {
@@ -213,7 +267,7 @@ black_hole_reduce(struct stack *s, struct conn *c, uint32_t path_mss)
 	}
 }
 
-/* Something that was sent since the fall has been acknowledged: a life begins, or a trial ends. */
+/* Data sent since the reduction is acknowledged: a trial ends, or the lifetime begins. */
 static void
 black_hole_data_acked(struct stack *s, struct conn *c)
 {

@@ -1,14 +1,13 @@
 /*
- * tcp_rack.c - what is lost, by time: RACK-TLP (RFC 8985), for connections with SACK.
+ * tcp_rack.c - RACK-TLP (RFC 8985), for connections with SACK.
  *
- * Data counts as lost when something sent later has arrived and it would have had a round trip and
- * a reordering window to do so too. While everything arrives in order none of this is touched: what
- * was delivered then was sent before all that is in flight, and RACK begins where the first trouble
- * is (conn_enter_disorder).
+ * A segment is lost when one sent later was delivered and an RTT and a reordering window have
+ * passed. While all is delivered in order, RACK's state is not touched: it begins at the first
+ * disorder (conn_enter_disorder).
  */
 #include "tcp.h"
 
-#define REO_PERSIST  16u /* recoveries without a DSACK until the window is least again */
+#define REO_PERSIST  16u /* recoveries without a D-SACK until the window is reset */
 #define REO_MULT_MAX 100u
 
 void
@@ -23,8 +22,8 @@ conn_enter_disorder(struct conn *c)
 	l->rack_end = l->rack_fack = c->snd_una;
 	l->rack_rtt_us = c->srtt_us;
 	if (l->dsack_round - c->snd_una > c->snd_nxt - c->snd_una)
-		l->dsack_waits = false; /* long ago */
-	/* So long that it seems to lie ahead, where nothing was sent yet (RFC 6582 section 3.2). */
+		l->dsack_waits = false; /* passed long ago */
+	/* Old enough to appear ahead of snd_max after wraparound (RFC 6582 section 3.2). */
 	if (seq_after(c->recover, c->snd_nxt)) {
 		c->recover = c->snd_una - 1;
 		c->flags &= ~CONN_UNDO;
@@ -37,7 +36,7 @@ rack_update(struct conn *c, const struct ack_delivered *delivered)
 {
 	struct loss *l = &c->loss;
 
-	/* Half a turn of the clock ago or more, before a silence: it seems to lie ahead. */
+	/* From before a long idle time: the 32-bit clock has wrapped. */
 	if (seq_after(l->rack_xmit_us, delivered->now_us))
 		l->rack_xmit_us = c->scoreboard.first.sent_us - 1;
 	if (delivered->once && seq_before(delivered->low_once, l->rack_fack))
@@ -55,7 +54,7 @@ rack_update(struct conn *c, const struct ack_delivered *delivered)
 	}
 }
 
-/* Step 4: what came twice was not lost, only late, so more patience is in place. */
+/* Step 4: a D-SACK shows reordering: the window grows. */
 static void
 reo_wnd_adapt(struct conn *c, bool dsack)
 {
@@ -80,7 +79,7 @@ rack_recovered(struct conn *c)
 		l->reo_mult = 1;
 }
 
-/* Without any sign of reordering three segments' worth of SACKs are enough, as of old. */
+/* While no reordering was seen, three SACKed segments suffice, as in RFC 6675. */
 static uint32_t
 reo_wnd_us(const struct conn *c)
 {
@@ -122,7 +121,7 @@ rack_acked(struct stack *s, struct conn *c, const struct ack_delivered *delivere
 	return rack_detect(s, c);
 }
 
-/* Section 6.3: after a timeout the first segment is lost, and what has had its time. */
+/* Section 6.3: a timeout marks the first segment and all whose RTT and window have passed. */
 void
 rack_timeout(struct stack *s, struct conn *c)
 {
@@ -139,7 +138,7 @@ rack_timeout(struct stack *s, struct conn *c)
 		stack_count(s, TCP_SCOREBOARD_NO_NODE);
 }
 
-/* Section 7.3. The output sends it: new data if there is any and the peer takes it. */
+/* Section 7.3. tcp_out.c sends it: new data if there is any and the window allows. */
 void
 tlp_fires(struct stack *s, struct conn *c)
 {
@@ -157,8 +156,8 @@ tlp_sent(struct stack *s, struct conn *c, bool retransmit)
 	stack_count(s, TCP_LOSS_PROBES);
 }
 
-/* A spurious probe may mean that the peer delays its ACKs, or that the ACK was lost, which happens
- * as often as the data is lost: only where the first kind is the rule probes wait longer. */
+/* A spurious probe means a delayed ACK or a lost one. Only if spurious ones prevail do later probes
+ * wait longer. */
 static void
 tlp_account(struct stack *s, struct conn *c, bool spurious)
 {
@@ -171,7 +170,7 @@ tlp_account(struct stack *s, struct conn *c, bool spurious)
 		c->flags |= CONN_PEER_DELAYS_ACKS;
 }
 
-/* Section 7.4.2. Returns whether the probe has repaired a loss. */
+/* Section 7.4.2. Returns whether the probe repaired a loss. */
 bool
 tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const struct sack_info *info)
 {
@@ -187,7 +186,7 @@ tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const stru
 			tlp_account(s, c, false);
 			repaired = true;
 		} else if (!info->dup) {
-			return false; /* which of the two it acknowledges the next ACK says */
+			return false; /* ambiguous until the next ACK */
 		}
 	}
 	c->flags &= ~(CONN_TLP | CONN_TLP_RETRANS);

@@ -1,24 +1,25 @@
 /*
- * tcp_rcv_autotune.c - how wide our window may be: dynamic right-sizing (M. Fisk and W. Feng,
- * 2001).
+ * tcp_rcv_autotune.c - receive window autotuning: dynamic right-sizing (M. Fisk and W. Feng, 2001).
  *
- * Every connection may have RX_WINDOW_BYTES on its way to us. Who sends so much in a round trip is
- * held up by the window and not by the path, and gets a wider one: four times what was read in the
- * last round trip, twice for a peer in slow start and twice for the round trip that the news takes.
- * Data that the service leaves unread (its request waits) counts for nothing.
+ * Growth: every connection may use RX_WINDOW_BYTES. A connection whose data read in a least RTT,
+ * times RCV_AUTOTUNE_GAIN, exceeds its limit gets that limit. The factor is two for a peer in slow
+ * start, and two for the RTT until the wider window takes effect. Data that the service leaves
+ * unread does not count.
  *
- * A window is a promise. The data that it lets in is read in the turn in which it comes, so that
- * the wide ones promise together more than there are frames (RCV_AUTOTUNE_BYTES_PER_FRAME); what
- * lies behind a hole is bounded where it is kept (rx_is_full). One connection gets a part of what
- * is left to all; where too little is left, who has not filled his for RCV_AUTOTUNE_IDLE_US goes
- * back to the least, or else the widest gives half of his. While received frames are short every
- * wide one is halved each round trip. What was advertised stays advertised (RFC 9293
- * section 3.8.6): a limit that shrinks holds the right edge until the peer has used it up.
+ * Budget: limits beyond RX_WINDOW_BYTES come out of RCV_AUTOTUNE_BYTES_PER_FRAME for each frame of
+ * rx_frames_max, which overcommits frames, since in-order data is read in the turn in which it
+ * comes (rx_is_full bounds the rest). A connection gets 1 / RCV_AUTOTUNE_SHARE of what is left. If
+ * that is too little, connections idle for RCV_AUTOTUNE_IDLE_US fall back to RX_WINDOW_BYTES, or
+ * else the widest limit is halved. While received frames are short every wide limit is halved once
+ * in an RTT.
  *
- * Units:  bytes; us on the clock of 32 bits.
+ * Invariant: the right edge never moves back (RFC 9293 section 3.8.6). A lower limit holds the edge
+ * until the peer has used the window up.
+ *
+ * Units:  bytes; us modulo 2^32.
  * Thread: core-local.
- * Bounds: RCV_AUTOTUNE_CONNS_MAX connections are wide; nothing is looked at but once a round trip
- *         of a connection that sends, all wide ones no more than once in RCV_AUTOTUNE_SHRINK_US.
+ * Bounds: RCV_AUTOTUNE_CONNS_MAX connections are wide. A measurement is made once in an RTT of a
+ *         connection that sends; others are shrunk at most once in RCV_AUTOTUNE_SHRINK_US.
  */
 #include "tcp.h"
 

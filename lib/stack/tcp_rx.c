@@ -1,13 +1,13 @@
 /*
- * tcp_rx.c - the receive queue: data in the frames it came in, in order (tcp_ooo.c: after
- * holes), and the window we advertise.
+ * tcp_rx.c - the receive queue: in-order data in the frames it came in (tcp_ooo.c: out-of-order
+ * data), delayed ACKs, and the advertised window.
  *
- * What is kept is bounded three ways: bytes by the window, frames a connection, and frames of
- * all connections together, so that the port's pool never runs dry. The last quarter of the
- * common pool is for in-order data: that gets read and given back, out-of-order data may not.
- * Nor is in-order data read while its request waits, or its replies have no room: so a connection
- * leaves to others as many frames as it holds; the last ones, one for every connection, are for
- * those that hold none, and half of those for what came in this turn.
+ * Limits of what is held: bytes by the window, frames of a connection, and frames of all
+ * connections, so that the port's pool never runs dry. The last quarter of the common pool is for
+ * in-order data. In-order data may also stay unread, while its request waits or its replies have no
+ * room. So beyond a few frames a connection holds no more than it leaves to others (dynamic
+ * thresholds, Choudhury and Hahne 1998), and one frame for each connection is reserved for those
+ * that hold none; a burst of this turn may take half of these.
  */
 #include "tcp.h"
 
@@ -160,7 +160,7 @@ kept_for_few(const struct stack *s, uint32_t reserve)
 {
 	const uint32_t kept = (s->cfg.rx_frames_max - reserve) / RX_FEW_PART;
 
-	return kept - min_u32(kept, s->tcp->rx_holes);
+	return kept - min_u32(kept, s->tcp->rx_ooo_frames);
 }
 
 /*

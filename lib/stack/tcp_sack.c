@@ -1,6 +1,6 @@
 /*
- * tcp_sack.c - SACK blocks that the peer sends: checked, sorted, put on the scoreboard (RFC 2018,
- * and RFC 2883 for those that tell of data that came twice).
+ * tcp_sack.c - SACK blocks received: validated, sorted, applied to the scoreboard (RFC 2018, RFC
+ * 2883).
  */
 #include "tcp.h"
 
@@ -18,7 +18,7 @@ is_dsack(const struct conn *c, const struct block *first, const struct block *se
 	       !seq_after(first->end, second->end);
 }
 
-/* Old by no more than a window, or it is made up. */
+/* A D-SACK older than a window is invalid. */
 static bool
 dsack_valid(const struct conn *c, const struct block *b)
 {

@@ -1,3 +1,7 @@
+/*
+ * tcp_scoreboard.c - the scoreboard's ranges: appended when data is sent, split at the edges of
+ * SACK blocks and retransmissions, merged when they are equal again, dropped when acknowledged.
+ */
 #include "tcp_scoreboard.h"
 
 size_t

@@ -1,3 +1,7 @@
+/*
+ * timer_wheel.c - the hierarchical timer wheel: arming, cascading to finer levels, and the nearest
+ * deadline by bitmaps.
+ */
 #include "timer_wheel.h"
 
 #include "base/check.h"

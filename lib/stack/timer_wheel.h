@@ -1,8 +1,8 @@
 /*
  * timer_wheel.h - a hierarchical timer wheel (Varghese and Lauck, SOSP 1987, scheme 7).
  *
- * Arming, disarming and finding the next deadline cost the same for one timer and a million. A
- * timer far away waits in a coarse slot and moves to a finer one as its time comes near.
+ * Arming, disarming and the next deadline are O(1). A distant timer is in a coarse slot and
+ * cascades to finer ones as its deadline approaches.
  *
  * Shape:  WHEEL_LEVELS rings of 64 slots; a tick is 2^20 ns. A slot is a list of nodes that
  *         lie inside their owners; a bitmap a level says which slots hold any.
@@ -10,7 +10,7 @@
  * Owner:  the wheel owns nothing; an owner unarms its node before it goes away.
  * Thread: core-local.
  * Bounds: a timer fires at most one tick late if the wheel is popped often enough. A deadline
- *         beyond 2^44 ns (4.8 h) is looked at again when that time has passed.
+ *         beyond 2^44 ns (4.8 h) is rearmed internally after that time.
  */
 #ifndef CLOCKOO_TIMER_WHEEL_H
 #define CLOCKOO_TIMER_WHEEL_H
@@ -28,7 +28,7 @@
 struct wheel_node {
 	struct list link;
 	uint64_t at_tick;
-	uint8_t level, slot; /* where it hangs; level WHEEL_LEVELS: among the due */
+	uint8_t level, slot; /* its slot; level WHEEL_LEVELS: in the due list */
 };
 
 struct wheel {

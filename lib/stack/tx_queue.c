@@ -1,5 +1,5 @@
 /*
- * tx_queue.c - frames on their way out, the frame cache, and received ones to be freed.
+ * tx_queue.c - the transmit queue, the frame cache, and the deferred free of received frames.
  */
 #include "tx_queue.h"
 #include "wire/eth_wire.h"
@@ -187,9 +187,8 @@ frame_recycle(struct stack *s)
 }
 
 void
-stack_release(struct stack *s)
+frames_release(struct stack *s)
 {
-	udp_release(s);
 	if (s->to_free_count != 0)
 		frame_recycle(s);
 	if (s->to_free_count != 0)

@@ -1,9 +1,9 @@
 /*
- * udp_io.c - datagrams to the service, and its answers: in the request's frame, or fresh.
+ * udp_io.c - datagrams: received ones for the service, their backlog, replies in place and in fresh
+ * frames.
  *
- * An answer goes back to the MAC the request came from, without a look at the ARP table: the
- * station that sent it can take the answer, and the path stays free of shared state. Who speaks
- * first asks the table (udp_resolve).
+ * Replies go to the MAC that the request came from, without a lookup in the shared neighbour table.
+ * Only a datagram that answers none resolves its next hop (udp_resolve).
  */
 #include "reasm.h"
 
@@ -17,7 +17,7 @@
 #define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
 #define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
 
-#define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind where it goes */
+#define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind the destination MAC */
 
 static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
 	      "the template ends behind the ports");
@@ -56,10 +56,9 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 }
 
 /*
- * After a turn that left some: which of all that wait now the service may read. Each of them may
- * become its own answer, so each has a transmit credit; the frames of this turn are
- * already. Half of what is left then is for replies in frames of their own, so that those get on,
- * too.
+ * With a backlog: how many datagrams the service may read this turn. Each needs a transmit credit
+ * for its reply in place; those of this turn have theirs. Half of the slots then left are for
+ * replies in fresh frames.
  */
 static __attribute__((noinline)) void
 datagrams_expose(struct stack *s)
@@ -79,7 +78,7 @@ datagrams_expose(struct stack *s)
 void
 udp_input(struct stack *s, const struct classified *in)
 {
-	/* Those kept and those reassembled from fragments stand there already. */
+	/* Behind the backlog and reassembled datagrams. */
 	struct datagram *d = &s->datagrams[s->datagram_first + s->datagram_count];
 
 	for (uint32_t n = 0; n < in->udp_count; n++) {
@@ -95,14 +94,23 @@ udp_input(struct stack *s, const struct classified *in)
 		datagrams_expose(s);
 }
 
+/* The reply to a reassembled datagram may be written into the frame of its last fragment. */
 void
-udp_deliver(struct stack *s, uint32_t rx_index, const uint8_t *udp, uint32_t udp_len)
+fragment_input(struct stack *s, uint32_t rx_index)
 {
+	struct l3_info *l3 = &s->in->l3[rx_index];
+	const uint8_t *udp = reasm_insert(s, rx_index);
+
+	if (udp == NULL) {
+		rx_frame_drop(s, rx_index);
+		return;
+	}
+	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(l3->local));
 	datagram_fill(&s->datagrams[s->datagram_first + s->datagram_count++], s->in, rx_index, udp,
-		      udp_len);
+		      be16_get(((const struct udp_header *)udp)->len));
 }
 
-/* Who is counted: an IPv4 address, or the half of an IPv6 address that one site has many of. */
+/* The cell of a source: an IPv4 address, or the /64 of an IPv6 address. */
 static uint32_t
 backlog_cell(const struct stack *s, const struct ip_addr *ip)
 {
@@ -112,14 +120,14 @@ backlog_cell(const struct stack *s, const struct ip_addr *ip)
 	return (uint32_t)(hash_word(word, s->cfg.seed) % UDP_BACKLOG_CELLS);
 }
 
-/* Places that it takes of its source's. */
+/* What the datagram counts for its source. */
 static uint32_t
 backlog_weight(const struct stack *s, const struct datagram *d)
 {
 	return s->reasm != NULL && reasm_holds(s->reasm, d) ? UDP_BACKLOG_REASSEMBLED_WEIGHT : 1;
 }
 
-/* Is there a place for one that came in this turn, behind those kept? */
+/* Is the source below its limit? Then a datagram of this turn is kept. */
 static bool
 backlog_add(struct stack *s, struct datagram *d, uint32_t kept)
 {
@@ -135,8 +143,8 @@ backlog_add(struct stack *s, struct datagram *d, uint32_t kept)
 	return true;
 }
 
-/* Those behind the first `read` are for the next turn: as many as there is memory for, and of one
- * source as many as leave room for others. The first always is: it may be half read. */
+/* Keeps the datagrams behind the first `read`, within the limits of backlog and sources. The first
+ * is always kept: it may be partly answered. */
 static __attribute__((noinline)) void
 backlog_update(struct stack *s, uint32_t read)
 {
@@ -178,7 +186,7 @@ udp_release(struct stack *s)
 		reasm_release(s->reasm, &s->datagrams[s->datagram_first], s->datagram_count);
 }
 
-/* Bytes of payload in one datagram from that address of ours. */
+/* Largest payload of one datagram from a local address. */
 static uint32_t
 datagram_max(const struct stack *s, uint8_t local)
 {
@@ -204,9 +212,8 @@ stack_datagrams_defer(struct stack *s, uint32_t first)
 uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
-	/* Behind options and extension headers there is less room in the frame, and the answer
-	 * moves up later; behind an IPv6 header there is as much less as it is longer. All that
-	 * can stand there is shorter than the least MTU of its family. */
+	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
+	 * moves up later. They are shorter than the minimum MTU of their family. */
 	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
 	*room = s->datagram_max - (at - UDP_PAYLOAD_AT);
@@ -245,7 +252,7 @@ udp6_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 	tx_queue_send_rx_frame(s, d->frame, d->start, L4_AT6 + udp_len, s->udp_ol_flags);
 }
 
-/* Headers from the template, addressed to who sent the request that stands in the frame. */
+/* Headers from the template, to the sender of the request in the frame. */
 static inline void
 udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, uint16_t udp_len)
 {
@@ -269,7 +276,7 @@ udp4_headers(const struct stack *s, const struct datagram *d, uint8_t *frame, ui
 		udp->cksum = inet_sum_field(inet_sum_be16(s->udp4_pseudo_sum + dst, udp_len));
 		return;
 	}
-	/* The length counts twice: in the pseudo header, and in ours. */
+	/* The length is summed twice: in the pseudo header and in the UDP header. */
 	sum = s->udp4_pseudo_sum + dst + load_u32(ports.b);
 	sum = inet_sum_be16(inet_sum_be16(sum, udp_len), udp_len);
 	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
@@ -286,7 +293,7 @@ udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 	if (unlikely(d->from.local != LOCAL_V4)) {
 		udp6_reply_in_place(s, d, payload_len);
 	} else {
-		/* Options of the request are no options of the answer: close the gap. */
+		/* The reply has no options: the payload moves up. */
 		if (unlikely(at != L4_AT))
 			memmove(frame + L4_AT, frame + at, udp_len);
 		udp4_headers(s, d, frame, (uint16_t)udp_len);

@@ -1,8 +1,6 @@
 /*
- * udp_template.c - many datagrams to one peer: for who asks, not for who answers.
- *
- * All that two such datagrams differ in is two lengths and what follows from them, so headers are
- * copied from a template and sums start from what the template adds up to.
+ * udp_template.c - a header template for many datagrams to one peer (a client's requests): they
+ * differ in two lengths and the checksums, whose sums start from the template's.
  */
 #include "stack_core.h"
 #include "wire/eth_wire.h"
@@ -25,7 +23,7 @@ udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
 	udp_emit(flow->headers + UDP_AT, from, to->port, 0);
 	flow->ip_sum = ipv4_header_sum(flow->headers + ETH_HEADER_BYTES);
 	flow->udp_sum = inet_sum_pseudo(s->cfg.ipv4, ip, IPV4_UDP, 0);
-	/* What fills the checksum adds up the ports itself. */
+	/* The offload sums the ports itself. */
 	if (s->udp_ol_flags == 0)
 		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, from), to->port);
 }
@@ -52,7 +50,7 @@ udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_l
 	struct udp_header *udp = (struct udp_header *)(frame + UDP_AT);
 	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
 	const uint16_t ip_len = (uint16_t)(IPV4_HEADER_BYTES + udp_len);
-	/* The length counts twice: in the pseudo header and in UDP's own. */
+	/* The length is summed twice: in the pseudo header and in the UDP header. */
 	const uint64_t sum = inet_sum_be16(flow->udp_sum, udp_len);
 
 	ensure(payload_len <= s->datagram_max);

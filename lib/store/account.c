@@ -1,9 +1,10 @@
 /*
- * account.c - what comes into the index and what leaves it, in all and by class.
+ * account.c - what enters and leaves the index, counted in all and by class.
  *
- * By the class of the item's first object: chunks are part of their item.
+ * The class is that of an item's first object: chunks are part of their item.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
 
 /* What an item counts for. */
 struct weight {
@@ -137,8 +138,8 @@ account_flushed_out(struct store_core *sc, const struct weight *w, struct counte
 	counter_add(&c[CLASS_BYTES_FLUSHED], w->bytes);
 }
 
-/* Whose memory was wanted, and what the sweep found, are told apart as memcached does; what
- * somebody deleted or replaced is neither. */
+/* As memcached does, tell apart what was reclaimed for memory and what the sweep found. What a
+ * client deleted or replaced is neither. */
 static void
 account_dead(struct store_core *sc, const struct item *it, enum unlink_reason why, bool flushed,
 	     struct counter *c)
@@ -276,7 +277,7 @@ nothing_is_flushed(const struct store *st)
 	       store_generation(st);
 }
 
-/* Cores go on while they are read: never below 0. */
+/* Other cores write meanwhile: never below 0. */
 static struct tally
 not_negative(struct tally t)
 {
@@ -319,4 +320,25 @@ account_flushed_of(const struct store *st, uint32_t class)
 		left.bytes += counter_set_left(&bytes, noted);
 	}
 	return not_negative(left);
+}
+
+/* ---- of all cores ---- */
+
+uint64_t
+store_sum(const struct store *st, enum store_counter what)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < st->core_count; i++)
+		sum += counter_read(&st->cores[i].counters[what]);
+	return sum;
+}
+
+uint64_t
+store_balance(const struct store *st, enum store_counter in, enum store_counter out)
+{
+	const uint64_t gone = store_sum(st, out);
+	const uint64_t come = store_sum(st, in);
+
+	return come > gone ? come - gone : 0;
 }

@@ -1,16 +1,19 @@
 /*
- * arena.h - the memory all items lie in, cut into pages, named by 32-bit references.
+ * arena.h - the memory that items and index lie in: pages, and 32-bit references into them.
  *
- * Inside the store there are references, never pointers: half the size, and still right
- * when the memory is mapped elsewhere after a restart.
+ * References instead of pointers take half the space, and stay right if the memory is mapped
+ * elsewhere after a restart.
  *
- * Shape:  a header, then pages of 1 << page_shift bytes, one after the other; the first ones are
- *         the index's. Reference 0 is nothing. What lies in pages holds no pointer; all that does
- *         (free lists, classes, the index's address) lies beside the arena and can be made anew
- *         from it.
+ * Shape:  a header, then pages of 1 << page_shift bytes; the index has the first ones. Reference 0
+ *         names nothing. Pages hold no pointer. What does (free lists, classes, the index's
+ *         address) lies beside the arena, and can be rebuilt from it.
+ *
  * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
+ *
  * Owner:  the region it was taken from.
+ *
  * Thread: immutable after start.
+ *
  * Bounds: 64 GiB.
  */
 #ifndef CLOCKOO_ARENA_H
@@ -20,7 +23,7 @@
 #include "base/prefetch.h"
 #include "base/region.h"
 
-/* In front of the first page, so that no object has reference 0; a multiple of both granules. */
+/* Bytes before the first page, so that no object has reference 0; a multiple of both granules. */
 #define ARENA_LEAD_BYTES 64u
 
 #define ARENA_SHIFT_SMALL 3u
@@ -28,8 +31,8 @@
 #define ARENA_SMALL_MAX   ((32ull << 30) - ARENA_LEAD_BYTES)
 #define ARENA_BYTES_MAX   ((64ull << 30) - ARENA_LEAD_BYTES)
 
-/* Says what the bytes behind it are: a process that did not write them reads this first. Any change
- * to the layout of items, chunks or references is a new version. */
+/* The header describes the pages to a process that did not write them. A change to the layout of
+ * items, chunks or references is a new version. */
 #define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
 #define ARENA_LAYOUT_VERSION 3u
 
@@ -42,7 +45,8 @@ struct arena_header {
 	uint32_t bucket_count; /* of the index in its first pages; 0: it is being resized */
 	uint64_t seed;         /* of its hash */
 };
-static_assert(sizeof(struct arena_header) <= ARENA_LEAD_BYTES, "the stamp stands before the pages");
+static_assert(sizeof(struct arena_header) <= ARENA_LEAD_BYTES,
+	      "the header stands before the pages");
 
 struct arena {
 	uint8_t *base; /* ARENA_LEAD_BYTES before the first page */

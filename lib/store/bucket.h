@@ -1,17 +1,17 @@
 /*
  * bucket.h - one cache line of the index: ten tags, a version and lock word, ten references.
  *
- * Which keys belong here, and what is true of two buckets together, is index.h's.
+ * index.h says which keys belong to a bucket, and what two buckets promise together.
  *
- * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone
- *         (index.h).
- * Thread: bucket_match, bucket_ref, bucket_tag, version_* by any core without a lock; what says
- *         "under the lock" by whoever has VERSION_LOCK.
+ * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone.
+ *
+ * Thread: bucket_match, bucket_ref, bucket_tag and version_*: any core without a lock. "Under the
+ *         lock": the core that has set VERSION_LOCK.
  */
 #ifndef CLOCKOO_BUCKET_H
 #define CLOCKOO_BUCKET_H
 
-#include "mutant.h"
+#include "gap.h"
 #include "spin.h"
 
 #include "base/check.h"
@@ -24,13 +24,19 @@
 #define BUCKET_SLOTS 10u
 #define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
 
-/* 15 bits of the hash, and where the item lies: a lookup compares both at once. */
+/* A tag is 15 bits of the hash; this bit is set where the item is displaced. A lookup compares all
+ * 16 at once. */
 #define TAG_DISPLACED 0x8000u
 
-/* The version word: a writer holds the bucket; which tags have gone to their alternate bucket, and
- * which of those lately (relocate.c); moves out of here. A reader must not take 2^17 moves for
- * none: at 100 ns a move, it would have to stop for a multiple of 13 ms between two loads, and one
- * bucket be all that is written to. */
+/*
+ * The version word, from bit 0 on:
+ *   1 bit    lock: a writer holds the bucket
+ *   7 bits   overflow: items with tags of this kind were displaced from here
+ *   7 bits   fresh: the same since the last renewal (relocate.c)
+ *  17 bits   version counter: moves out of here
+ * A lookup would take 2^17 moves for none. At 100 ns a move it would have to stop for a multiple of
+ * 13 ms between two loads, in which all moves are out of one bucket.
+ */
 #define VERSION_LOCK   1u
 #define OVERFLOW_SHIFT 1u
 #define OVERFLOW_BITS  7u
@@ -47,7 +53,7 @@ struct bucket {
 static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
 static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
 
-/* Bit i is set if slot i has this tag. The scalar twin of bucket_match. */
+/* Bit i is set if slot i has this tag: the scalar twin of bucket_match. */
 static inline uint32_t
 bucket_match_scalar(const struct bucket *b, uint16_t tag)
 {
@@ -59,16 +65,16 @@ bucket_match_scalar(const struct bucket *b, uint16_t tag)
 	return hits;
 }
 
-/* ThreadSanitizer follows atomic loads, not vectors: it is shown the scalar twin. */
+/* ThreadSanitizer follows atomic loads, not vectors: its build uses the scalar twin. */
 #ifdef __SANITIZE_THREAD__
 #define MATCH_IN_VECTORS false
 #else
 #define MATCH_IN_VECTORS true
 #endif
 
-/* The same for all ten tags at once. The second load takes in tags 8 and 9 and what follows;
- * the mask drops the rest. A vector load of a line that a writer is changing may see some
- * tags before and some after: what the versions are for. */
+/* The same for all ten tags at once. The second load covers tags 8 and 9 and what follows them; the
+ * mask drops the rest. A vector load of a line that a writer is changing may see old and new tags
+ * together; the version counter tells. */
 static inline uint32_t
 bucket_match(const struct bucket *b, uint16_t tag)
 {
@@ -88,8 +94,8 @@ bucket_match(const struct bucket *b, uint16_t tag)
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
-	/* Acquire: pairs with the release in bucket_put; whoever sees the reference sees the item.
-	 */
+	/* Acquire: pairs with the release in bucket_put; a core that sees the reference sees the
+	 * item. */
 	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
 }
 
@@ -99,7 +105,7 @@ bucket_tag(const struct bucket *b, uint32_t slot)
 	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
 }
 
-/* The version as it is now, whoever holds the lock: moves change it, and overflow bits do. */
+/* The version word without the lock bit. Moves and overflow bits change it. */
 static inline uint32_t
 version_open(const struct bucket *b)
 {
@@ -113,21 +119,21 @@ version_same(const struct bucket *b, uint32_t version)
 	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
 }
 
-/* Which of the overflow bits stands for a tag: a product instead of a division. */
+/* Number of the overflow bit that stands for a tag: a product instead of a division. */
 static inline uint32_t
 overflow_kind(uint16_t tag)
 {
 	return (tag & ~TAG_DISPLACED) * OVERFLOW_BITS >> 15;
 }
 
-/* That one and the fresh one. */
+/* The overflow bit and the fresh bit of a tag. */
 static inline uint32_t
 overflow_bits(uint16_t tag)
 {
 	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
-/* Of a primary bucket's version: may an item with this tag be in its alternate bucket? */
+/* May an item with this tag be in its alternate bucket? By its primary bucket's version. */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
@@ -166,21 +172,21 @@ bucket_unlock(struct bucket *b)
 	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
 }
 
-/* Lower address first; a bucket that comes twice is locked once. */
+/* In the order of their addresses; a bucket that comes twice is locked once. */
 void bucket_lock_both(struct bucket *a, struct bucket *b);
 void bucket_unlock_both(struct bucket *a, struct bucket *b);
 
 static inline bool
 bucket_locked(const struct bucket *b)
 {
-	/* Sequentially consistent: see sweep.c, which must not miss a writer at work. */
+	/* Sequentially consistent: the sweep must not miss a writer at work (sweep.c). */
 	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
 }
 
 /* An empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
 
-/* All bits, under the lock: a resize hands them on with the keys they speak of. */
+/* All overflow and fresh bits, under the lock: a migration copies them to the new buckets. */
 static inline uint32_t
 bucket_overflows(const struct bucket *b)
 {
@@ -198,7 +204,7 @@ bucket_set_overflows(struct bucket *b, uint32_t overflows)
 			      memory_order_release);
 }
 
-/* Fill an empty slot, or replace what is in one, under the lock. */
+/* Under the lock: fill a slot, or replace what it holds. */
 static inline void
 bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
 {
@@ -208,7 +214,7 @@ bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
 	atomic_store_explicit(&b->tag[slot], tag, memory_order_release);
 }
 
-/* Empty a slot, under the lock. */
+/* Under the lock: empty a slot. */
 static inline void
 bucket_clear(struct bucket *b, uint32_t slot)
 {
@@ -217,45 +223,44 @@ bucket_clear(struct bucket *b, uint32_t slot)
 	atomic_store_explicit(&b->ref[slot], 0, memory_order_release);
 }
 
-/* Take a slot out of sight without emptying it, under the lock. */
+/* Under the lock: hide a slot from lookups without emptying it. */
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
 	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
 }
 
-/* Say that something is about to leave this bucket for its other one, under the lock: after
- * the new slot is filled, before the old one is cleared. */
+/* Under the lock: step the version counter, after the new slot of a move is filled and before the
+ * old one is cleared. */
 static inline void
 bucket_moved(struct bucket *b)
 {
 	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
-	/* Release: pairs with the acquire in version_open; who starts from the new version
-	 * sees the new slot. */
+	/* Release: pairs with the acquire in version_open; a lookup that begins with the new
+	 * version sees the new slot. */
 	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
 }
 
-/* Say that an item with this tag is about to lie in its alternate bucket, under the lock of its
- * primary bucket: before it is put there, so that whoever could miss it here sees the bit, or the
- * version that a move steps afterwards. */
+/* Under the lock: set a tag's overflow bit, before its item is put into the alternate bucket. A
+ * lookup that misses the item here then sees the bit, or the version that the move steps. */
 static inline void
 bucket_overflow(struct bucket *primary, uint16_t tag)
 {
 	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
 
 	/* Release: pairs with the acquire in version_open. */
-	if ((v & overflow_bits(tag)) != overflow_bits(tag) && !mutant_no_overflow())
+	if ((v & overflow_bits(tag)) != overflow_bits(tag))
 		atomic_store_explicit(&primary->version, v | overflow_bits(tag),
 				      memory_order_release);
 }
 
-/* Clear what is not fresh, under the lock; from now on something else is. */
+/* Under the lock: fresh bits become the overflow bits, and none is fresh. */
 static inline void
 bucket_age_overflow(struct bucket *primary)
 {
 	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
-	const uint32_t fresh = mutant_clear_fresh() ? 0 : (v & FRESH_MASK) >> OVERFLOW_BITS;
+	const uint32_t fresh = (v & FRESH_MASK) >> OVERFLOW_BITS;
 
 	/* Release: pairs with the acquire in version_open. */
 	atomic_store_explicit(&primary->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,

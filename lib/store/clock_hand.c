@@ -1,14 +1,14 @@
 /*
- * clock_hand.c - which objects to evict: the CLOCK hand of a class, and pages being evacuated.
+ * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over bitmaps: 64 objects a look. The hand only names candidates; the
- * store unlinks each under its bucket locks, if the index still holds that very reference.
- * A candidate was live in this core's turn, so its memory stays readable for the whole turn.
+ * CLOCK (Corbato 1968) over bitmaps, 64 objects a look. The hand only names candidates. The store
+ * evicts each under its bucket locks, if the index still holds that very reference. A candidate was
+ * live in this core's turn, so its memory stays readable until the turn ends.
  */
 #include "slab_pages.h"
 
-/* Words the hand looks at under one hold of the lock; if all were in use, it takes some that are.
- */
+/* Words the hand looks at under one hold of the lock; if all were referenced, it takes some that
+ * are. */
 #define HAND_WORDS_MAX 512u
 
 static uint64_t
@@ -35,7 +35,7 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 	return count;
 }
 
-/* Those of a word that were not used since the hand came by last; their bits are cleared. */
+/* Live objects of a word whose reference bit was clear; the bits are cleared. */
 static uint64_t
 unreferenced_word(struct slab *sl, const struct page *p, uint32_t word)
 {
@@ -76,7 +76,7 @@ hand_step(struct slab *sl, struct slab_class *c)
 }
 
 /* Reference bits were cleared: objects used from now on must set theirs again (slab.h). Two hands
- * at once may step it once: both want another one. */
+ * at once may step it once, which serves both. */
 static void
 clock_stamp_step(struct slab *sl)
 {
@@ -101,7 +101,7 @@ hand_passed(struct slab *sl, struct slab_class *c, uint32_t words)
 	clock_stamp_step(sl);
 }
 
-/* How far the hand may go: not round more than once, or what is in use had no second chance. */
+/* Words the hand may pass: one round at most, or referenced objects would have no second chance. */
 static uint32_t
 hand_words(const struct slab_class *c)
 {
@@ -184,7 +184,7 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max)
 			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
 		p->busy += count != 0;
 		p->evacuate_word = w < words ? w : 0;
-		/* Once through: what is left has to wait, for readers, for a fill, for places
+		/* Through with the page: what is left waits for readers, a fill, or free objects
 		 * elsewhere. The next page. */
 		if (w == words) {
 			list_unlink(front);

@@ -1,18 +1,23 @@
 /*
- * conditional.h - conditional writes, and tokens: what the meta commands and the binary protocol
- * ask for.
+ * conditional.h - writes that depend on the version that is there, and tokens: what the meta
+ * commands and the binary protocol ask for.
  *
- * An item can be stale (someone said that its value is out of date, and left it to be served) and
- * won (one reader has been told to make a new value; the others are served what is there).
- * Whoever store_win says true to is that reader: exactly one, however many cores ask.
+ * An item can be stale: a client marked its value as out of date, and left it to be served. It can
+ * be won: one reader was told to make a new value, the others use what is there. store_win chooses
+ * that reader: it is true exactly once a version, however many cores ask.
  *
- * Shape:  terms are zero but for what is asked for. *made is the item as it was published, so its
- *         cas, length and expiry are those of this very write.
+ * Shape:  a condition that is zero is not asked for. *made is the item as published, so its cas,
+ *         length and expiry are those of this very write.
+ *
  * Units:  as store.h.
+ *
  * Owner:  as store.h; *made is valid until this core's next store_turn().
+ *
  * Thread: as store.h.
- * Errors: enum store_result. A write that compares and finds another cas is STORE_EXISTS.
- * Bounds: VIVIFY_TRIES_MAX (write.c): who creates against another's deletes without end is told
+ *
+ * Errors: enum store_result. STORE_EXISTS: the version that is there has another cas.
+ *
+ * Bounds: VIVIFY_TRIES_MAX (write.c) tries to create a key that other cores delete; then
  *         STORE_NO_MEMORY.
  */
 #ifndef CLOCKOO_CONDITIONAL_H
@@ -22,25 +27,25 @@
 
 /* ---- looking ---- */
 
-/* As store_get and store_get_probed, but the item is not counted as referenced; and the first does
- * not count what it finds dead. */
+/* store_get and store_get_probed without setting the reference bit; and store_peek does not count a
+ * dead item it finds. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* Mark an item that was peeked at as used, as a get does. */
+/* Set the reference bit of an item that was peeked at, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
-/* Was this version ever got or touched (not counting peeks)? Before a get marks it: peek first. */
+/* Was this version ever read or touched? A get sets this, so it is asked after a peek. */
 bool store_is_fetched(const struct store_core *sc, const struct item *it);
-/* About how long ago the item was last used, as far as CLOCK knows: 0 if since the hand came by its
- * page, else the time since then, or since something was last stored there. Never longer than it
- * has been there. */
+/* Seconds since the item was last used, as far as CLOCK knows: 0 if that was since the hand passed
+ * its page, else the time since then, or since something was last stored there. Never longer than
+ * the item has been there. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
 bool item_is_stale(const struct item *it);
 bool item_is_won(const struct item *it);
 bool item_key_is_binary(const struct item *it);
 
-/* Win the right to make a new value. True for exactly one caller a version, and for none if it was
- * published as won. Only while the item may be looked at. */
+/* Win the right to make a new value: true for exactly one caller a version, and for none if it was
+ * published as won. The caller may look at the item. */
 bool store_win(struct store_core *sc, const struct item *it);
 
 /* ---- writing ---- */
@@ -48,11 +53,11 @@ bool store_win(struct store_core *sc, const struct item *it);
 struct store_conditions {
 	enum store_mode mode;
 	bool compare;        /* a version that is there must have .cas; STORE_CAS always compares */
-	bool set_cas;        /* the new version's is .new_cas, not the next number */
+	bool set_cas;        /* the new version has .new_cas, not the next number */
 	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
-			      * stale, with the expiry and the token of what was there */
-	bool won;            /* publish as won: for an empty item whose maker is to fill it */
-	bool vivify;         /* APPEND, PREPEND: where there is nothing, store what was begun */
+			      * stale, with the old version's expiry and token */
+	bool won;            /* publish as won: an empty item that its maker will fill */
+	bool vivify;         /* APPEND, PREPEND: if there is nothing, store the value */
 	bool binary_key;     /* the client wrote the key in base64 */
 	uint64_t cas;
 	uint64_t new_cas;
@@ -63,12 +68,12 @@ enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
 				    const struct item **made);
 
-/* The same for who can wait: as store_try_finish. */
+/* The same for a caller that can wait, as store_try_finish. */
 enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 					const struct store_conditions *conditions,
 					const struct item **made);
 
-/* A delete that compares; or keeps the item: as stale and to be won, or without its value. */
+/* A delete that compares; or that keeps the item as stale and not won, or without its value. */
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
@@ -80,8 +85,7 @@ struct store_removal {
 	uint64_t new_cas;
 };
 
-/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, also where there was no memory for
- * it (a cache may forget). */
+/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 

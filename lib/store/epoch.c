@@ -1,3 +1,6 @@
+/*
+ * epoch.c - the shared epoch steps once every online core has reported it.
+ */
 #include "epoch.h"
 
 size_t
@@ -12,7 +15,7 @@ epoch_init(struct epoch *e, struct region *region, uint32_t cores)
 	e->cores = region_take(region, epoch_bytes(cores), CACHE_LINE_BYTES);
 	e->core_count = cores;
 	atomic_init(&e->now, 1);
-	/* A core counts from its first turn on: nobody waits for one that never came. */
+	/* Offline until its first turn: no grace period waits for a core that never comes. */
 	for (uint32_t i = 0; i < cores; i++)
 		atomic_init(&e->cores[i].quiescent, EPOCH_OFFLINE);
 }
@@ -23,8 +26,8 @@ epoch_advance(struct epoch *e)
 	uint64_t now = atomic_load_explicit(&e->now, memory_order_relaxed);
 	uint64_t oldest = EPOCH_OFFLINE;
 
-	/* Pairs with the fence in epoch_online: either we see that core online, or it sees
-	 * everything we have unlinked. */
+	/* Pairs with the fence in epoch_online: either this core sees that one online, or that one
+	 * sees everything this core has unlinked. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < e->core_count; i++) {
 		/* Acquire: pairs with the release in epoch_quiescent. */
@@ -46,7 +49,7 @@ epoch_advance(struct epoch *e)
 void
 epoch_offline(struct epoch *e, uint32_t core)
 {
-	/* Release: as a quiescent state, our last look at any item comes first. */
+	/* Release: as a quiescent state; this core's last look at any item comes first. */
 	atomic_store_explicit(&e->cores[core].quiescent, EPOCH_OFFLINE, memory_order_release);
 }
 
@@ -54,7 +57,7 @@ void
 epoch_online(struct epoch *e, uint32_t core)
 {
 	epoch_quiescent(e, core);
-	/* Our quiescent state must be out before we look at the index: until it is, nobody waits
-	 * for us. Pairs with the fence in epoch_advance. */
+	/* The report must be visible before this core looks at the index: until then no grace
+	 * period waits for it. Pairs with the fence in epoch_advance. */
 	atomic_thread_fence(memory_order_seq_cst);
 }

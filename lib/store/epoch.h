@@ -1,17 +1,19 @@
 /*
- * epoch.h - when may memory that readers might still look at be used again?
+ * epoch.h - grace periods: when memory that readers may still look at is used again.
  *
- * Quiescent-state reclamation (McKenney and Slingwine, Read-copy update, 1998; Hart et al.,
- * IPDPS 2006): a core says once a turn that it holds nothing. Memory taken out of the index
- * in epoch e is free for reuse once every core has said so in epoch e + EPOCH_GRACE.
+ * Quiescent-state reclamation (McKenney and Slingwine, Read-copy update, 1998; Hart et al., IPDPS
+ * 2006): a core reports once a turn that it holds no reference. Memory taken out of the index in
+ * epoch e is free once every core has reported epoch e + EPOCH_GRACE.
  *
- * Why two: the core that takes an item out notes the epoch right after, without a fence, so
- * the note may be from before its store is seen. The step from e + 1 to e + 2 needs that
- * core's own quiescent state for e + 1, which it writes after that store; so whoever reports e + 2
- * sees the item gone.
+ * Why two: the core that unlinks an item reads the epoch right after, without a fence, so the epoch
+ * noted may be from before its store is visible. The step from e + 1 to e + 2 needs that core's own
+ * report of e + 1, which it writes after that store. So a core that reports e + 2 sees the item
+ * unlinked.
  *
- * Shape:  one shared epoch number, one cache line with a quiescent state per core.
- * Thread: epoch_quiescent, _offline, _online by the core named; the rest by any core.
+ * Shape:  one shared epoch number, and a cache line a core with the last epoch it reported.
+ *
+ * Thread: epoch_quiescent, _offline and _online: the core named. The rest: any core.
+ *
  * Bounds: STORE_CORES_MAX cores; epochs are compared within 2^31.
  */
 #ifndef CLOCKOO_EPOCH_H
@@ -39,7 +41,7 @@ struct epoch {
 size_t epoch_bytes(uint32_t cores);
 void epoch_init(struct epoch *e, struct region *region, uint32_t cores);
 
-/* This core holds nothing any more. */
+/* Report the epoch: this core holds no reference. */
 static inline void
 epoch_quiescent(struct epoch *e, uint32_t core)
 {
@@ -57,14 +59,14 @@ epoch_now(const struct epoch *e)
 	return atomic_load_explicit(&e->now, memory_order_relaxed);
 }
 
-/* The oldest quiescent state of a core that is online; steps the epoch on if all have reported this
- * one. */
+/* The oldest epoch that an online core has reported last; steps the epoch if all have reported it.
+ */
 uint64_t epoch_advance(struct epoch *e);
 
 void epoch_offline(struct epoch *e, uint32_t core);
 void epoch_online(struct epoch *e, uint32_t core);
 
-/* Is memory unlinked in epoch then free, if oldest is the oldest quiescent state? */
+/* Is memory unlinked in epoch then free, with oldest from epoch_advance? */
 static inline bool
 epoch_passed(uint32_t then, uint64_t oldest)
 {

@@ -1,27 +1,33 @@
 /*
- * evacuate.c - pages being evacuated, object by object.
+ * evacuate.c - a page being evacuated is emptied, object by object.
  *
- * What is used moves to a free object of the same class on another page: a copy with the same key,
- * version, flags, expiry and flush generation takes its slot under the bucket locks, and a reader
- * finds the one or the other, which are the same. What is not used is evicted, as the CLOCK hand
- * would have: its reference bit was clear. So a page costs its class what it held least need of.
- * What is on a retire list, a magazine or a fill comes back by itself.
+ * - A referenced item moves: a copy on another page of its class, with the same key, cas, flags,
+ *   expiry and flush generation, takes its slot under the bucket locks. A reader finds the one or
+ *   the other, which are the same.
+ * - Any other item is evicted, as the CLOCK hand would have: its reference bit is clear.
+ * - Objects on a retire list, in a magazine or in a fill are given back by themselves.
+ * - Chunked items do not move, since their chunks name them; they are evicted.
  *
- * In a store that never evicts, all that can move moves, into new pages if need be, and the rest
- * stays: then the page is not had.
+ * Unchunked items that leave need no place on a retire list: they wait for their grace period
+ * together with the page.
  *
- * Unchunked items need no place on a retire list, they wait for their readers with the page, as
- * one. Chunked items do not move: their chunks name them.
+ * In a store that never evicts all that can move moves, into new pages if need be. If anything is
+ * left, the page is not freed.
  */
-#include "store_internal.h"
+#include "evacuate.h"
+#include "account.h"
+#include "evict.h"
+#include "item_access.h"
+#include "retire_list.h"
+#include "unlink.h"
 
 #define NOWHERE UINT32_MAX
 
 enum evacuation {
 	EVACUATE_SKIPPED,   /* it was not in the index any more, or cannot leave it now */
-	EVACUATE_WITH_PAGE, /* out of the page; waits for readers with it */
-	EVACUATE_RETIRED,   /* out of the page; waits for readers on the retire list */
-	EVACUATE_STUCK,     /* there is no place for it elsewhere, now */
+	EVACUATE_WITH_PAGE, /* out of the index; waits for its grace period with the page */
+	EVACUATE_RETIRED,   /* out of the index; waits for it on the retire list */
+	EVACUATE_STUCK,     /* there is no free object for it elsewhere now */
 };
 
 struct batch {
@@ -31,8 +37,8 @@ struct batch {
 	uint32_t cost;               /* as struct drain's */
 };
 
-/* Where the items of a class go: a class that gave its last page leaves those in use to the next
- * larger one that goes on, if an object of that is no more than twice as large. */
+/* The class that items of a class move to. A class that gave its last page leaves them to the next
+ * larger one with pages, if its objects are no more than twice as large. */
 static uint32_t
 class_for_rescue(const struct slab *sl, uint32_t class)
 {
@@ -45,8 +51,8 @@ class_for_rescue(const struct slab *sl, uint32_t class)
 	return NOWHERE;
 }
 
-/* An object of the class, of no page that is being evacuated itself. Magazines may hold some of
- * those until their core answers the recall (store.c). */
+/* Allocate an object on no page being evacuated. Magazines may hold objects of such pages until
+ * their core answers the recall (store.c). */
 static uint32_t
 alloc_elsewhere(struct store_core *sc, uint32_t class)
 {
@@ -63,7 +69,8 @@ alloc_elsewhere(struct store_core *sc, uint32_t class)
 	return 0;
 }
 
-/* Word by word where others write atomically: expiry, and pins, which stay with the old one. */
+/* Expiry and pin count are atomic words: the expiry is copied under the locks, and pins stay with
+ * the old item. */
 static void
 copy_item(const struct item *from, struct item *to)
 {
@@ -91,7 +98,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	if (spot.bucket == NULL || item_dead(sc, it) ||
 	    (pinned && !retire_list_has_room(sc, RETIRE_LIST_KEEP)))
 		return EVACUATE_SKIPPED;
-	/* Now, since a touch writes under these locks. */
+	/* Copied here, since a touch writes it under these locks. */
 	item_set_expiry(copy, item_expiry_s(it));
 	atomic_fetch_or_explicit(&copy->head, item_hand_over(it, ITEM_STATUS_MASK),
 				 memory_order_relaxed);
@@ -117,13 +124,9 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 		return EVACUATE_STUCK;
 	copy_item(it, item_at(st, ref));
 	protocol_gap();
-	if (mutant_stale_rescue())
-		mutant_linger();
 
 	const struct place p = index_lock(&st->ix, hash);
-	const struct spot spot = mutant_stale_rescue()
-					 ? index_spot_of_key(&st->ix, &p, item_key(it))
-					 : index_spot_of_ref(&st->ix, &p, item_ref(st, it));
+	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
 	const enum evacuation how = replace_with_copy(sc, spot, it, item_at(st, ref));
 
 	index_unlock(&st->ix, &p);
@@ -134,7 +137,8 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 	return how;
 }
 
-/* The class that is to have it: if it is plain, and in use or there is room for it anyhow. */
+/* The class that an item moves to; NOWHERE: it is evicted. An item that is not referenced moves
+ * only where its class has objects to spare. */
 static uint32_t
 class_to_keep(const struct store *st, uint32_t ref)
 {
@@ -188,16 +192,17 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry
 	}
 }
 
-/* Places for what is stuck: the hand evicts others of the class, and they pass their readers. */
+/* Free objects for stuck items: the hand evicts others of the class, which come back after their
+ * grace period. */
 static void
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
-	retire_list_publish(sc); /* or the same turn would evict for the same want again */
+	retire_list_publish(sc); /* else the same turn would evict for the same items again */
 
 	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
 
 	if (waiting < stuck)
-		memory_evict(sc, class, stuck - waiting);
+		evict_by_hand(sc, class, stuck - waiting);
 }
 
 uint32_t

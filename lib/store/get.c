@@ -1,22 +1,22 @@
 /*
- * get.c - from keys to items, one at a time or many on their way at once.
+ * get.c - from keys to items, one at a time or in batches.
  *
- * A get from memory is two waits: for the primary bucket, for the item. A third one comes between
- * them if the tag is not in its primary bucket and the primary bucket says that items with such
- * tags were displaced; if it does not say so, that is a miss. A batch goes through these steps in
- * groups, every group some steps behind the one before it, so that no step waits for the slowest
- * key.
+ * A get from memory waits twice: for the primary bucket and for the item. It waits a third time,
+ * for the alternate bucket, if its tag is not in the primary bucket and the overflow bit is set; if
+ * the bit is clear, that is a miss. A batch takes these steps in groups of keys, each group some
+ * steps behind the one before, so that no step waits for the slowest key.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
 
-/* How much of an item is asked for: what a lookup reads of one whose key has 16 bytes; and where
- * the value is read next, one of 32 bytes too. An object begins anywhere in a line, so that may be
- * one line or two. */
+/* Bytes of an item that are prefetched: what a lookup reads of one with a key of 16 bytes; and,
+ * where the value is read next, a value of 32 bytes, too. An object may begin anywhere in a line,
+ * so that is one line or two. */
 #define HEAD_BYTES  24u
 #define WHOLE_BYTES 56u
 
-/* Keys of a batch that take a step together: so many that memory has answered the first when the
- * last was asked for (README, decisions). */
+/* Keys of a batch that take a step together: memory has answered the first when the last is asked
+ * for (STORE_DECISIONS.md). */
 #define GROUP 32u
 #define STEPS 4u /* groups on their way; a power of two */
 
@@ -34,19 +34,19 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
 	const struct place place = index_place(&st->ix, hash);
 
-	/* What else there is gets its meaning with the state. */
+	/* The other fields have a meaning once the state says so. */
 	p->bucket = place.primary;
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* At rest it follows from the tag, if it is ever asked for. */
+	/* Outside a resize the alternate bucket follows from the tag, if it is needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
 	return hash;
 }
 
-/* Before anything was seen. */
+/* Of a probe that has not seen anything. */
 static inline uint32_t
 probe_alternate_bucket(const struct store *st, const struct probe *p)
 {
@@ -55,14 +55,13 @@ probe_alternate_bucket(const struct store *st, const struct probe *p)
 
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* The number is of the probe's geometry, or this says that it is not: then the primary
-	 * bucket twice will do, since nothing that is missed counts. */
+	/* If the geometry has changed, the primary bucket twice will do: no miss counts. */
 	return likely(index_seq(&st->ix) == p->seq)
 		       ? bucket_alternate(bucket_count, p->bucket, p->tag)
 		       : p->bucket;
 }
 
-/* The first of hits, of which there is one. */
+/* Note the first of the matching slots; there is one. */
 static inline enum probe_state
 probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
 		     uint32_t ahead)
@@ -71,7 +70,7 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	const uint32_t ref = bucket_ref(b, slot);
 	const uint8_t *it = arena_at(&st->arena, ref);
 
-	/* A writer has emptied it between the two looks. What ref means stays as it was. */
+	/* A writer has emptied the slot between the two looks. */
 	if (unlikely(ref == 0)) {
 		if (p->state == PROBE_PENDING)
 			p->state = PROBE_RETRY;
@@ -85,19 +84,11 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	return PROBE_CANDIDATE;
 }
 
-/* Nobody has resized the index since the probe began. */
+/* A miss counts only under the geometry it was looked for in. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
 {
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
-}
-
-/* A miss in both buckets, or in the primary bucket if it is enough, counts under the geometry it
- * was looked for in only. */
-static inline bool
-miss_is_valid(const struct store *st, const struct probe *p)
-{
-	return probe_is_current(st, p) || mutant_stale_miss();
 }
 
 static inline enum probe_state
@@ -109,17 +100,17 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 
 	if (hits != 0)
 		return probe_note_candidate(st, p, primary, hits, ahead);
-	if (unlikely(p->state != PROBE_PENDING)) /* a step that was taken before */
+	if (unlikely(p->state != PROBE_PENDING)) /* the step was taken before */
 		return (enum probe_state)p->state;
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (!version_overflows(version, p->tag) &&
-	    (mutant_no_version() || (version_same(primary, version) && miss_is_valid(st, p)))) {
+	if (!version_overflows(version, p->tag) && version_same(primary, version) &&
+	    probe_is_current(st, p)) {
 		p->state = PROBE_MISS;
 		return PROBE_MISS;
 	}
 	p->ref = probe_alternate_bucket(st, p);
-	/* What was worked out with another number of buckets may be none. */
+	/* A bucket computed with another number of buckets may not exist. */
 	if (!probe_is_current(st, p)) {
 		p->state = PROBE_RETRY;
 		return PROBE_RETRY;
@@ -129,7 +120,7 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 	return PROBE_ALTERNATE;
 }
 
-/* With a second look into the primary bucket: index_find says why both versions come first. */
+/* The primary bucket is read again: index_find says why both versions come first. */
 static inline void
 probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 {
@@ -158,16 +149,14 @@ probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 	}
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
-	if (primary_hits == 0 &&
-	    (mutant_no_version() ||
-	     (version_same(primary, primary_version) &&
-	      version_same(alternate, alternate_version) && miss_is_valid(st, p))))
+	if (primary_hits == 0 && version_same(primary, primary_version) &&
+	    version_same(alternate, alternate_version) && probe_is_current(st, p))
 		p->state = PROBE_MISS;
 }
 
 /* ---- what they lead to ---- */
 
-/* Out of line, as hardly any key of a batch needs it. */
+/* Out of line: hardly any key of a batch needs it. */
 static __attribute__((noinline)) uint32_t
 find_at(struct store_core *sc, struct view key, struct place *place)
 {
@@ -181,7 +170,7 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Once more from the start, but for the hash where nothing was seen. */
+/* Look the key up from the start; the hash is computed again only if the probe no longer has it. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -202,8 +191,8 @@ miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 	return NULL;
 }
 
-/* The generation is older than the look that found the reference: once an item is out of the index
- * its generation's number may come back, while whoever has found it still judges it. */
+/* The generation was read before the lookup found the reference: once an item is out of the index
+ * its generation's number may return, while a reader still judges it. */
 static inline const struct item *
 item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -217,7 +206,7 @@ item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 	return it;
 }
 
-/* Likewise. */
+/* Out of line, too. */
 static __attribute__((noinline)) const struct item *
 get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -228,20 +217,19 @@ get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
 	return it;
 }
 
-/* Is what was seen still where it was? Whatever came between has changed the slot: a reference
- * comes back in a later turn only. So has a resize, that clears the slot before anyone can write to
- * the key's new bucket (migrate.c). */
+/* Is the item still in its slot? Any change since has changed the slot, since a reference comes
+ * back in a later turn only. A resize has changed it, too: it clears the slot before a writer can
+ * use the key's new bucket (migrate.c). */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
 	const struct bucket *b = index_bucket(&st->ix, p->bucket);
 
-	return mutant_stale_probe() ||
-	       (bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref);
+	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* What was seen if it is the key's, else what is found. Out of line, too: few items have optional
- * fields, and the others come here once a stamp. */
+/* The item seen if it is the key's, else the one found. Out of line: few items have optional
+ * fields, and the others come here once a reference stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -251,9 +239,8 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), generation);
 }
 
-/* What was seen, if it is the key's: a hit, and a hit is final. Most items have no field but key
- * and value, are of this flush generation and counted as referenced: one compare says so, and that
- * the key is as long. */
+/* The item seen if it is the key's: a hit, and a hit is final. One compare tells the usual item:
+ * simple, of this flush generation, referenced, with a key of this length. */
 static inline const struct item *
 probe_resolve(const struct store_run *run, const struct probe *p, struct view key)
 {
@@ -265,8 +252,8 @@ probe_resolve(const struct store_run *run, const struct probe *p, struct view ke
 	return probe_resolve_slow(run->core, p, key, run->generation);
 }
 
-/* Where this core did nothing else since the steps before, what they saw is the answer: others'
- * writes meanwhile come after it. */
+/* This core did nothing else since the steps before, so what they saw is the answer: writes of
+ * other cores meanwhile count as later. */
 static inline const struct item *
 probe_finish(const struct store_run *run, const struct probe *p, struct view key)
 {
@@ -384,12 +371,12 @@ store_is_fetched(const struct store_core *sc, const struct item *it)
 
 /* ---- batches ---- */
 
-/* One group on its way. */
+/* One group of keys between two steps. */
 struct flight {
 	struct probe probes[GROUP];
 	const struct view *keys;
 	uint32_t count;
-	uint32_t open; /* bit i: nothing seen of key i yet */
+	uint32_t open; /* bit i: key i is looked for in its alternate bucket */
 };
 
 static inline void
@@ -424,7 +411,7 @@ flight_finish(const struct store_run *run, const struct flight *f, const struct 
 		items[i] = probe_finish(run, &f->probes[i], f->keys[i]);
 }
 
-/* Flat: gcc takes the hash of a short key for too long to be inlined, which costs a tenth. */
+/* Flattened: gcc does not inline the hash of a short key, which costs a tenth. */
 __attribute__((flatten)) void
 store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	       const struct item **items)
@@ -434,7 +421,7 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	const uint32_t groups = (count + GROUP - 1) / GROUP;
 	struct flight flights[STEPS];
 
-	/* Numbers below 0 wrap to large ones: those groups are not there yet. */
+	/* Numbers below 0 wrap to large ones: those groups do not exist. */
 	for (uint32_t n = 0; n < groups + STEPS - 1; n++) {
 		if (n < groups)
 			flight_start(st, &flights[n % STEPS], keys + n * GROUP, count - n * GROUP);

@@ -1,3 +1,6 @@
+/*
+ * index.c - geometry, locks and slots of the index; index.h has the lookup.
+ */
 #include "index.h"
 
 void
@@ -21,23 +24,23 @@ geometry_now(const struct index *ix)
 	struct geometry g;
 	uint32_t seq;
 
-	/* As often as a resize begins or ends meanwhile, so hardly ever. */
+	/* Repeated only if a resize begins or ends meanwhile. */
 	do {
 		seq = index_seq(ix);
 		g.old_count = atomic_load_explicit(&ix->bucket_count, memory_order_relaxed);
 		g.new_count = atomic_load_explicit(&ix->new_count, memory_order_relaxed);
 		g.migrated = (seq - atomic_load_explicit(&ix->first_seq, memory_order_relaxed)) /
 			     GEOMETRY_STEP;
-		/* Acquire: pairs with the releases in geometry_begin, that comes after the end of
-		 * the one before. */
+		/* Acquire: pairs with the releases in geometry_begin, which come after the end of
+		 * the resize before. */
 		atomic_thread_fence(memory_order_acquire);
 		g.seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
 	} while (g.seq != seq);
 	return g;
 }
 
-/* Has this old bucket given its items away? They go where there is room already: from the top when
- * the index grows, from the bottom when it shrinks. */
+/* Is this old bucket empty? Buckets are migrated from the top when the index grows, from the bottom
+ * when it shrinks. */
 static bool
 bucket_is_migrated(const struct geometry *g, uint32_t bucket)
 {
@@ -67,7 +70,7 @@ index_place_resizing(const struct index *ix, uint64_t hash)
 	if ((g.seq & GEOMETRY_RESIZING) != 0)
 		return place_resizing(&g, hash);
 
-	struct place p = place_among(g.old_count, hash); /* it is over */
+	struct place p = place_among(g.old_count, hash); /* the resize has ended */
 
 	p.seq = g.seq;
 	return p;
@@ -98,8 +101,8 @@ geometry_begin(struct index *ix, uint32_t new_count)
 	const uint32_t seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
 	const uint32_t first = (seq + GEOMETRY_STEP) | GEOMETRY_RESIZING;
 
-	/* Release: pairs with the fence in geometry_now; who reads these sees the resize before
-	 * ended. */
+	/* Release: pairs with the fence in geometry_now; a core that reads these sees the end of
+	 * the resize before. */
 	atomic_store_explicit(&ix->new_count, new_count, memory_order_release);
 	atomic_store_explicit(&ix->first_seq, first, memory_order_release);
 	/* Release: pairs with the acquire in index_seq. */
@@ -116,8 +119,8 @@ geometry_next(const struct index *ix)
 	return g.new_count > g.old_count ? g.old_count - 1 - g.migrated : g.migrated;
 }
 
-/* spread() turned round: a key's primary bucket is the hash's share of the buckets, rounded down.
- */
+/* The inverse of spread(): a key's primary bucket is its hash's share of the buckets, rounded
+ * down. */
 void
 geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
 {
@@ -171,7 +174,7 @@ bucket_lock_wait(struct bucket *b)
 void
 bucket_lock_both(struct bucket *a, struct bucket *b)
 {
-	const bool swap = !mutant_lock_order() && b < a;
+	const bool swap = b < a;
 
 	bucket_lock(swap ? b : a);
 	protocol_gap();
@@ -200,10 +203,10 @@ index_lock(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	lock_place(ix, &p);
-	/* Again only if the key has left one of the two since, which it does twice a resize. The
-	 * acquire of the lock pairs with the release of whoever emptied the bucket: if that came
-	 * first, we see it. */
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
+	/* Repeated only if the key has left one of the two buckets since, which it does twice a
+	 * resize. The lock's acquire pairs with the release of the core that emptied the bucket: if
+	 * it came first, this core sees the step. */
+	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 
 		if (now.primary == p.primary && now.alternate == p.alternate)
@@ -221,7 +224,7 @@ index_unlock(const struct index *ix, const struct place *p)
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
-/* As index_lock, of the primary bucket. */
+/* index_lock for the primary bucket alone. */
 static struct place
 lock_primary(const struct index *ix, uint64_t hash)
 {
@@ -229,7 +232,7 @@ lock_primary(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	bucket_lock(index_bucket(ix, p.primary));
-	while (unlikely(!place_is_current(ix, &p)) && !mutant_stale_buckets()) {
+	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 
 		if (now.primary == p.primary)
@@ -241,8 +244,8 @@ lock_primary(const struct index *ix, uint64_t hash)
 	return p;
 }
 
-/* Where the primary bucket alone will not do. Trying is as good as the order of addresses: who
- * fails gives back what it has. */
+/* Lock the alternate bucket, too. Trying needs no order of addresses: on failure both are released
+ * and locked in order. */
 static __attribute__((noinline)) void
 lock_both(const struct index *ix, struct view key, uint64_t hash, struct key_lock *h)
 {
@@ -279,7 +282,7 @@ index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock
 			return;
 		protocol_gap();
 		h->spot.bucket = NULL;
-		if ((!version_overflows(version, h->place.tag) || mutant_primary_only()) &&
+		if (!version_overflows(version, h->place.tag) &&
 		    (need == LOCK_KEY || bucket_empty_slot(primary) < BUCKET_SLOTS))
 			return;
 	}
@@ -297,7 +300,7 @@ index_unlock_key(const struct index *ix, const struct key_lock *h)
 uint32_t
 bucket_empty_slot(const struct bucket *b)
 {
-	/* Tag 0 is an empty slot or a tombstone; the reference tells. */
+	/* Tag 0 is an empty slot or a tombstone; only the reference tells. */
 	for (uint32_t free = bucket_match(b, 0); free != 0; free &= free - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctz(free);
 
@@ -307,7 +310,7 @@ bucket_empty_slot(const struct bucket *b)
 	return BUCKET_SLOTS;
 }
 
-/* The key's buckets, and its tag as it stands in each. */
+/* One of the key's buckets, with its tag as it stands there. */
 static struct spot
 spot_in(const struct index *ix, const struct place *p, bool alternate)
 {
@@ -365,4 +368,22 @@ index_put(const struct index *ix, const struct place *p, struct spot spot, uint3
 		bucket_overflow(index_bucket(ix, p->primary), p->tag);
 	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, ref, spot.tag);
+}
+
+/* The new slot is filled, the version stepped, the old slot cleared: a lookup finds the key in one
+ * of them, or sees the step. An item that leaves its primary bucket sets the overflow bit first;
+ * one that returns leaves the bit, which other items may need. */
+void
+bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
+{
+	const uint32_t ref = bucket_ref(from, slot);
+	const uint16_t tag = bucket_tag(from, slot);
+
+	if ((tag & TAG_DISPLACED) == 0)
+		bucket_overflow(from, tag);
+	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
+	protocol_gap();
+	bucket_moved(from);
+	protocol_gap();
+	bucket_clear(from, slot);
 }

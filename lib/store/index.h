@@ -1,24 +1,20 @@
 /*
  * index.h - which item has this key: an optimistic cuckoo table.
  *
- * Partial-key cuckoo hashing after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) with many
- * writers (Li et al., EuroSys 2014). A key has two buckets; either is computed from the other
- * and the tag alone, so a move never looks at the item.
+ * Partial-key cuckoo hashing after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013) with many writers (Li
+ * et al., EuroSys 2014). Either bucket of a key follows from the other one and the tag, so a move
+ * does not read the item. What must hold is in INVARIANTS.md.
  *
- * Shape:  a bucket is one cache line: 10 tags, a version and lock word, 10 references. Their number
- *         is any even one: the index is as large as the budget wants. The two buckets of a key add
- *         up, modulo that number, to an odd number that the tag names; so either leads to the
- *         other, and no key has one bucket twice. The tag of an item in the second of them has
- *         TAG_DISPLACED set, and the first has that tag's overflow bit set: where it is clear, no
- *         item with such a tag was displaced, and the alternate bucket need not be looked at. While
- *         the index is resized (resize.h), buckets give their items away one after the other. Each
- *         of a key's two buckets counts for itself: it is the new one once the old one has been
- *         emptied. So a key has two buckets at any time, and changes one only under its lock. A
- *         slot with reference 0 is empty. A slot with a reference and tag 0 is a tombstone: out of
- *         every lookup's sight, waiting for room on the retire list (sweep.c).
- * Thread: lookups take no lock. All else under the lock bit of the buckets concerned, lower address
- *         first (or by trying): one or two, or those that one bucket gives its items to.
- * Bounds: INDEX_TRIES_MAX looks a lookup. 10 slots of 6.4 bytes: see README.md.
+ * Shape:  a bucket is one cache line: 10 tags, a version word, 10 references. The number of buckets
+ *         is even. A key's two buckets add up, modulo that number, to an odd number made from its
+ *         tag; so they differ. An item in its alternate bucket is displaced: its tag has
+ *         TAG_DISPLACED, and its primary bucket the tag's overflow bit. A slot with a reference and
+ *         tag 0 is a tombstone: hidden from lookups, waiting for room on the retire list.
+ *
+ * Thread: lookups take no lock. All else: under the locks of the buckets concerned, taken in the
+ *         order of their addresses, or by trying.
+ *
+ * Bounds: INDEX_TRIES_MAX looks a lookup. README.md has the bytes a key takes.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
@@ -26,7 +22,7 @@
 #include "arena.h"
 #include "bucket.h"
 #include "item_layout.h"
-#include "mutant.h"
+#include "gap.h"
 #include "place.h"
 
 #include "base/hash.h"
@@ -34,9 +30,9 @@
 #define INDEX_BUCKETS_MIN 16u
 #define INDEX_TRIES_MAX   64u
 
-/* What place a key has follows from the number of buckets; while the index is resized, from both
- * numbers and how many of the old buckets are empty by now. seq changes whenever that does. */
-#define GEOMETRY_RESIZING 1u /* bit 0 of seq: the index is being resized */
+/* The geometry says which buckets a key has: the number of buckets; during a resize both numbers,
+ * and how many old buckets are empty. seq changes whenever the geometry does. */
+#define GEOMETRY_RESIZING 1u /* bit 0 of seq: a resize is under way */
 #define GEOMETRY_STEP     2u /* another bucket is empty, or a resize begins or ends */
 
 struct index {
@@ -44,24 +40,24 @@ struct index {
 	const struct arena *arena;
 	uint64_t seed;                 /* of the hash */
 	_Atomic uint32_t seq;          /* of the geometry */
-	_Atomic uint32_t bucket_count; /* even; while it is resized the old number */
-	_Atomic uint32_t new_count;    /* while it is resized; likewise */
-	_Atomic uint32_t first_seq;    /* of this resize: nothing is empty yet */
+	_Atomic uint32_t bucket_count; /* even; during a resize the old number */
+	_Atomic uint32_t new_count;    /* during a resize */
+	_Atomic uint32_t first_seq;    /* seq at which this resize began */
 };
 
-/* Where an item is, or could be. */
+/* A slot. */
 struct spot {
 	struct bucket *bucket; /* NULL: nowhere */
 	uint32_t slot;
 	uint16_t tag; /* as it stands there */
 };
 
-/* In the first pages of the arena, which are zero. */
+/* The index takes the first pages of the arena, which are zero. */
 void index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed);
 
-/* One more than the last bucket that may hold an item. */
+/* One more than the number of the last bucket that may hold an item. */
 uint32_t index_bucket_end(const struct index *ix);
-/* How many there are, or will be after this resize. */
+/* Number of buckets, after the resize if one is under way. */
 uint32_t index_bucket_target(const struct index *ix);
 
 static inline uint32_t
@@ -71,7 +67,7 @@ index_bucket_count(const struct index *ix)
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
 }
 
-/* Is it being resized, and to more buckets? For whoever resizes it. */
+/* Does the resize under way make it larger? For the core that has the resize's lock. */
 static inline bool
 index_grows(const struct index *ix)
 {
@@ -81,8 +77,8 @@ index_grows(const struct index *ix)
 static inline uint32_t
 index_seq(const struct index *ix)
 {
-	/* Acquire: pairs with the release in geometry_step; whoever sees a bucket left sees its
-	 * items in their new places. */
+	/* Acquire: pairs with the release in geometry_step; a core that sees a bucket as emptied
+	 * sees its items in their new buckets. */
 	return atomic_load_explicit(&ix->seq, memory_order_acquire);
 }
 
@@ -117,7 +113,7 @@ hash_tag(uint64_t hash)
 	return tag != 0 ? tag : 1;
 }
 
-/* Bits 32..63 choose the primary bucket, 16..30 are the tag. */
+/* Bits 32..63 of the hash choose the primary bucket, bits 16..30 are the tag. */
 static inline struct place
 place_among(uint32_t bucket_count, uint64_t hash)
 {
@@ -130,7 +126,7 @@ place_among(uint32_t bucket_count, uint64_t hash)
 	return p;
 }
 
-/* The same while the index is resized. */
+/* The same during a resize. */
 struct place index_place_resizing(const struct index *ix, uint64_t hash);
 
 static inline struct place
@@ -141,8 +137,7 @@ index_place(const struct index *ix, uint64_t hash)
 	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
 		return index_place_resizing(ix, hash);
 
-	/* The number may be newer than seq: then seq is out of date, and nothing is believed that
-	 * hangs on it. */
+	/* The number may be newer than seq. Then seq is out of date, and a miss does not count. */
 	struct place p = place_among(index_bucket_count(ix), hash);
 
 	p.seq = seq;
@@ -181,16 +176,16 @@ bucket_scan(const struct index *ix, const struct bucket *b, struct view key, uin
 /*
  * Find the item for one key, without locks. 0 is a miss.
  *
- * A hit is final: items never change once published, and none is reused before every core
- * has passed a quiescent point. Only a miss can lie: a writer may be moving the key between
- * its two buckets, or one of them may have been left for a new one. So a miss counts only if
- * no version moved while we looked, nor the geometry since the place was worked out;
- * otherwise look again, a bounded number of times. *tries is how often we had to.
+ * - A hit is final: a published item does not change, and its memory is not reused before every
+ *   core has passed a quiescent state.
+ * - A miss may be false: a writer may be moving the key between its buckets, or a resize may have
+ *   given it another one. So a miss counts only if no version moved meanwhile, nor the geometry
+ *   since the place was computed. Otherwise the lookup is repeated, a bounded number of times.
+ * - A primary bucket without the overflow bit is enough for a miss. An item that is displaced now
+ *   was displaced after the bit was set. Either this lookup saw the bit; or the item was in the
+ *   primary bucket when it began, and the move stepped the version.
  *
- * A primary bucket without the overflow bit is enough for a miss: whoever is in the alternate
- * bucket now went there after the bit was set, so either we saw the bit, or it was in the primary
- * bucket when we began; then it has moved, and the primary bucket's version with it, or it was gone
- * in between.
+ * *tries is the number of repetitions.
  */
 static inline uint32_t
 index_find(const struct index *ix, struct view key, struct place *p, uint32_t *tries)
@@ -213,70 +208,69 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 		if (overflows &&
 		    bucket_scan(ix, alternate, key, p->tag | TAG_DISPLACED, &ref) < BUCKET_SLOTS)
 			return ref;
-		/* Pairs with the release stores that clear a slot in bucket_clear: if we saw the
-		 * slot a move left empty, we see the version it stepped on before, or seq. */
+		/* Acquire: pairs with the release in bucket_clear; a core that sees the slot that a
+		 * move cleared sees the version it stepped before, or seq. */
 		atomic_thread_fence(memory_order_acquire);
-		if (mutant_no_version() ||
-		    (version_same(primary, primary_version) &&
-		     (!overflows || version_same(alternate, alternate_version)) &&
-		     (place_is_current(ix, p) || mutant_stale_miss())))
+		if (version_same(primary, primary_version) &&
+		    (!overflows || version_same(alternate, alternate_version)) &&
+		    place_is_current(ix, p))
 			return 0;
 	}
-	return 0; /* a crowded bucket may cost a miss, never a wrong value */
+	return 0; /* many moves may cost a false miss, never a wrong value */
 }
 
-/* ---- for resize.c, one core at a time ---- */
+/* ---- for a resize: one core at a time ---- */
 
 void geometry_begin(struct index *ix, uint32_t new_count);
-/* The old bucket to empty next; UINT32_MAX: none is left. */
+/* The old bucket to be emptied next; UINT32_MAX: none is left. */
 uint32_t geometry_next(const struct index *ix);
 /* The buckets, from *first to *last, that are the new primary buckets of keys with this old one. */
 void geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first,
 			    uint32_t *last);
-/* Where a key belongs once that one is empty. */
+/* A key's place once the next bucket is empty. */
 struct place geometry_place_after(const struct index *ix, uint64_t hash);
-/* From now on it is, as far as places go: its items are in their new buckets, too. */
+/* From now on it counts as empty: its items have been copied to their new buckets. */
 void geometry_step(struct index *ix);
 void geometry_end(struct index *ix);
 
 /* ---- for writers ---- */
 
-/* Both buckets of a hash, and they stay that: a key leaves a bucket under that bucket's lock. */
+/* Lock both buckets of a hash. They stay the key's: it leaves a bucket under that bucket's lock. */
 struct place index_lock(const struct index *ix, uint64_t hash);
 void index_unlock(const struct index *ix, const struct place *p);
 
 /*
- * A key's buckets, locked as far as a write of that key needs it; most need the primary bucket
- * alone.
+ * A key's buckets, locked as far as a write of that key needs it. The primary bucket is enough:
  *
- * A key that is in its primary bucket is replaced or taken out under the primary bucket's lock:
- * whoever moves it, or empties the bucket, holds that one as well. And where a key is not in its
- * primary bucket, and the primary bucket has no overflow bit for its tag, it is in neither bucket:
- * it could have gone away under this lock only, after the bit was set, and whoever would put it
- * anywhere needs this lock. So it can be put into its primary bucket.
+ * - for a key that is in it: a core that moves the item, or empties the bucket, holds that lock;
+ * - for a key that is not in it, if the tag's overflow bit is clear: then the key is in neither
+ *   bucket. It could have been displaced only under this lock, after the bit was set, and a core
+ *   that inserts it anywhere needs this lock. So it can be inserted into the primary bucket.
  */
 enum lock_scope {
-	LOCK_KEY,        /* for what is there */
-	LOCK_FOR_INSERT, /* or for a place, which is in its primary bucket where the primary bucket
+	LOCK_KEY,        /* to find the key */
+	LOCK_FOR_INSERT, /* and an empty slot, if it is not there; in the primary bucket where that
 			    alone is locked */
 	LOCK_BOTH,
 };
 struct key_lock {
 	struct place place;
 	struct spot spot; /* of the key */
-	bool both;        /* buckets are locked, not the primary bucket alone */
+	bool both;        /* both buckets are locked */
 };
 void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
 		    struct key_lock *h);
 void index_unlock_key(const struct index *ix, const struct key_lock *h);
 
-/* Where the key is, under both locks. */
+/* Under both locks: the slot of the key; */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
-/* Where this very reference is, under both locks. */
+/* of this very reference; */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
-/* An empty slot in either bucket, the primary bucket first. */
+/* an empty slot, in the primary bucket if it has one. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
-/* Fill it, under both locks; or in the primary bucket under the primary bucket's. */
+/* Under both locks: an item goes to an empty slot of its other bucket. */
+void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
+/* Fill a slot, under both locks; one of the primary bucket under that bucket's lock. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * index_pages.c - the index's pages: the first of the arena, one after the other.
+ * index_pages.c - pages for the index: the first ones of the arena, in order.
  *
- * Shape:  every page below index_pages is the index's or on its way there: slab_page_release sends
- *         it there whoever empties it.
- * Thread: slab_index_claim and slab_index_release under the resize's lock, which is before all
+ * Shape:  every page below index_pages is the index's, or goes to it once slab_page_release is
+ *         called for it.
+ *
+ * Thread: slab_index_claim and slab_index_release under the resize's lock, which comes before all
  *         others.
  */
 #include "slab_pages.h"
@@ -14,7 +15,7 @@ page_state(const struct page *p)
 	return atomic_load_explicit(&p->state, memory_order_relaxed);
 }
 
-/* Under the pool's lock. True: its class must be asked. */
+/* Under the pool's lock. True: the page belongs to a class, which must give it up. */
 static bool
 claim_at_hand(struct slab *sl, struct page *p)
 {
@@ -34,8 +35,7 @@ claim_at_hand(struct slab *sl, struct page *p)
 	}
 }
 
-/* The class of the page, unless it has lost it meanwhile: then it went to the index, or is on its
- * way. */
+/* Evacuate the page, unless its class has lost it meanwhile; then it went to the index, or will. */
 static void
 claim_of_class(struct slab *sl, struct page *p, uint32_t class)
 {
@@ -65,7 +65,7 @@ slab_index_claim(struct slab *sl)
 	if (n == sl->arena->page_count)
 		return false;
 	spin_lock(&sl->pool_lock);
-	/* First, under the lock: from now on the page goes nowhere else. */
+	/* First, under the lock: from here on the page goes nowhere else. */
 	atomic_store_explicit(&sl->index_pages, n + 1, memory_order_relaxed);
 	ask = claim_at_hand(sl, p);
 	class = p->class;
@@ -80,7 +80,7 @@ slab_index_claim_is_met(struct slab *sl, uint32_t page)
 {
 	bool met;
 
-	/* Under the lock: it pairs with whoever gave the page up, and wrote to it before. */
+	/* The lock pairs with that of the core that freed the page, and wrote to it before. */
 	spin_lock(&sl->pool_lock);
 	met = page_state(&sl->pages[page]) == PAGE_INDEX;
 	spin_unlock(&sl->pool_lock);
@@ -97,7 +97,7 @@ slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
 	for (uint32_t n = pages; n < end; n++) {
 		struct page *p = &sl->pages[n];
 
-		if (page_state(p) == PAGE_EVACUATING) { /* it never arrived */
+		if (page_state(p) == PAGE_EVACUATING) { /* it was not evacuated yet */
 			atomic_fetch_sub_explicit(&sl->index_claimed_count, 1,
 						  memory_order_relaxed);
 			if (slab_page_pinned(p) != 0)

@@ -1,38 +1,18 @@
 /*
- * introspect.c - the store seen from outside.
+ * introspect.c - figures of the store and its classes, the memory limit, evictions watched.
  */
-#include "store_internal.h"
+#include "account.h"
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* Pages that a limit leaves in use, besides the reserve and the index: some classes can have one.
- */
+/* Pages that a limit leaves in use besides reserve and index, so that some classes can have one. */
 #define LIMIT_PAGES_MIN 4u
 
-uint64_t
-store_sum(const struct store *st, enum store_counter what)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < st->core_count; i++)
-		sum += counter_read(&st->cores[i].counters[what]);
-	return sum;
-}
-
-/* Cores go on while they are read: never below 0. */
+/* Other cores write meanwhile: never below 0. */
 static uint64_t
 without(uint64_t all, uint64_t some)
 {
 	return all > some ? all - some : 0;
-}
-
-uint64_t
-store_balance(const struct store *st, enum store_counter in, enum store_counter out)
-{
-	const uint64_t gone = store_sum(st, out);
-	const uint64_t come = store_sum(st, in);
-
-	return without(come, gone);
 }
 
 void
@@ -133,10 +113,11 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t hand_passed_s =
 		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
 	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-	/* It may be what was stored there last: never is it told to be older than it is. */
+	/* The item may be the one stored there last: its time is never longer than it has been
+	 * there. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
-	/* Its bit may be on its way (item_set_clock_stamp). */
+	/* Its reference bit may not be set yet (item_set_clock_stamp). */
 	if ((item_head(it) & ITEM_CLOCK_STAMP) == slab_clock_stamp(sl) ||
 	    slab_clock_bit_is_set(sl, ref) || since_s > sc->now_s)
 		return 0;
@@ -151,7 +132,7 @@ class_pages(const struct slab *sl, uint32_t class)
 	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
 }
 
-/* Which has most pages, but for one. */
+/* The class with most pages, other than one. */
 static uint32_t
 class_with_most(const struct slab *sl, uint32_t but)
 {
@@ -172,7 +153,7 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
 	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
 		return false;
-	/* The pool has lent it, and gets the other one back. */
+	/* The pool lends the page, and gets the evacuated one. */
 	(void)slab_grant(sl, to - 1, 0);
 	return true;
 }
@@ -194,8 +175,8 @@ store_begun_max(const struct store_core *sc)
 	return part > one ? part : one;
 }
 
-/* As without a limit: half of the memory; but the reserve has places for one of the default size in
- * any case. */
+/* Half of the memory, as without a limit; but the reserve has pages for a value of the default size
+ * in any case. */
 static uint32_t
 value_max_under(const struct store *st, size_t limit)
 {
@@ -220,7 +201,7 @@ store_limit_mt(struct store *store, size_t bytes)
 
 	if (beyond + keep > store->arena.page_count)
 		beyond = store->arena.page_count > keep ? store->arena.page_count - keep : 0;
-	/* Relaxed: cores see it in some turn; nothing else hangs on it. */
+	/* Relaxed: cores see it in some turn; nothing is read through it. */
 	atomic_store_explicit(&sl->withheld, (uint32_t)beyond, memory_order_relaxed);
 	atomic_store_explicit(&store->limit_bytes, bytes, memory_order_relaxed);
 	atomic_store_explicit(&store->value_max, value_max_under(store, bytes),

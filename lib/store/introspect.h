@@ -1,11 +1,15 @@
 /*
- * introspect.h - the store seen from outside: walks over all items, classes, the memory limit.
+ * introspect.h - walks over all items, figures by class, the memory limit.
  *
  * Shape:  classes are numbered from 1, as memcached's are; 0 is all of them. A class's figures are
  *         those of items whose first object is of it; objects, used and free count chunks, too.
+ *
  * Units:  bytes, seconds on the store's clock.
+ *
  * Owner:  items of a walk are valid until this core's next store_turn().
+ *
  * Thread: functions that take a store_core: that core; those ending in _mt: any thread.
+ *
  * Bounds: STORE_WALK_BUCKETS buckets a step, or fewer that take STORE_WALK_NS.
  */
 #ifndef CLOCKOO_INTROSPECT_H
@@ -19,19 +23,19 @@
 #define STORE_WALK_BUCKETS 64u
 #define STORE_WALK_NS      5000u
 
-/* Where a walk is; zero is its beginning. */
+/* The state of a walk; zero is its beginning. */
 struct store_cursor {
 	uint32_t bucket;
 	uint32_t slot;
-	uint32_t buckets; /* there were, as seen last */
-	uint32_t work_ns; /* what the last step took, about, as measured: no clock is read */
+	uint32_t buckets; /* of the index, as seen last */
+	uint32_t work_ns; /* of the last step, as estimated: no clock is read */
 	bool waits;       /* for the index to get smaller: nothing more is seen in this turn */
 	bool done;
 };
 
-/* The next items, at most max; 0 is not yet the end, cursor.done is. While others write, an item
- * may come twice, and one that a set of another key or the sweep moved may be missed; the walk
- * ends. It sets no reference bit. */
+/* The next items, at most max. 0 is not the end, cursor.done is. While others write, an item may
+ * come twice, and one that a cuckoo move or the sweep moved may be missed. The walk ends in any
+ * case, and sets no reference bit. */
 uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
 
@@ -59,18 +63,18 @@ struct store_class_usage {
 	uint32_t size;     /* of an object */
 	uint32_t per_page; /* objects */
 	uint32_t pages;
-	uint32_t idle_s; /* since the hand last came by where it comes next: about the age of what
-			  * is evicted now */
+	uint32_t idle_s; /* since the hand last passed the page it comes to next: about the age of
+			  * what is evicted now */
 	uint64_t objects, used, free;
 	uint64_t items;      /* without those flushed */
-	uint64_t item_bytes; /* asked for */
+	uint64_t item_bytes; /* requested */
 	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
 };
 
 uint32_t store_class_count_mt(const struct store *store);
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
-/* The same in a few instructions, for who asks with every get. */
+/* The same in a few instructions, for a caller that asks with every get. */
 struct store_class_map {
 	const uint8_t *items;   /* where the first page begins */
 	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
@@ -87,7 +91,7 @@ store_class_lookup(const struct store_class_map *map, const struct item *it)
 	return map->classes[(offset >> map->page_shift) * map->stride] + 1u;
 }
 
-/* What an item asked for, header, key and chunks included, before it was rounded up. */
+/* Bytes of an item, with header, key and chunks, before rounding to classes. */
 uint64_t item_bytes(const struct item *it);
 /* now_s: the caller's. */
 void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
@@ -95,9 +99,9 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 
 /* ---- memory ---- */
 
-/* Use no more than bytes, of what was given at start, from now on: pages beyond are emptied in the
- * turns that come, but for those that no store does without (the reserve, the index and a few).
- * False: less than STORE_LIMIT_MIN, or more than there is. */
+/* Use no more than so many bytes of what was given at start. Pages beyond are evacuated in the
+ * turns that come, but for those that no store can miss: the reserve, the index and a few. False:
+ * less than STORE_LIMIT_MIN, or more than there is. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
 /* Is a value of so many bytes more than may be stored under the limit that holds now? */
@@ -106,17 +110,17 @@ bool store_too_large(const struct store_core *sc, uint32_t value_len);
  * that limit, or one of the largest size. */
 uint64_t store_begun_max(const struct store_core *sc);
 
-#define STORE_ANY_CLASS 0u /* whichever has most pages */
+#define STORE_ANY_CLASS 0u /* the one with most pages */
 
-/* Take a page's memory from one class for another: what lies in one of from's is evicted in the
- * turns that come, and to has a page of the pool at once, if there is one. False: from has less
- * than two, or none that could be emptied. */
+/* Move a page's memory from one class to another: one of from's pages is evacuated in the turns
+ * that come, and to gets a page of the pool at once, if there is one. False: from has less than two
+ * pages, or none that could be evacuated. */
 bool store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
 
 /* ---- watching ---- */
 
-/* Called on this core with every item it evicts, before it goes, under locks: it may look at the
- * item and note what it sees, and no more. NULL: nobody watches. */
+/* Called on this core with every item it evicts, before it leaves, under locks: the callback may
+ * only look at the item. NULL: none. */
 typedef void store_evicted_fn(void *arg, const struct item *it);
 void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
 

@@ -1,4 +1,7 @@
-#include "store_internal.h"
+/*
+ * item.c - the fields of an item, its value in chunks, its status and reference bits.
+ */
+#include "item_access.h"
 
 struct view
 item_key(const struct item *it)
@@ -17,7 +20,7 @@ item_expiry_s(const struct item *it)
 {
 	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
 		return 0;
-	/* Relaxed: one word, nothing hangs on it. */
+	/* Relaxed: nothing is read through it. */
 	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 }
 
@@ -76,14 +79,7 @@ item_key_is_binary(const struct item *it)
 bool
 item_set_status_once(struct item *it, uint32_t bit)
 {
-	if (mutant_torn_token()) {
-		const uint32_t head = item_head(it);
-
-		protocol_gap();
-		atomic_store_explicit(&it->head, head | bit, memory_order_relaxed);
-		return (head & bit) == 0;
-	}
-	/* Relaxed: who wins is decided by the word itself, nothing is read through it. */
+	/* Relaxed: the word itself decides who wins; nothing is read through it. */
 	return (item_head(it) & bit) == 0 &&
 	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
 }
@@ -105,8 +101,8 @@ item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint3
 		item_apply_clock_bits(sc);
 	slab_prefetch_clock_bit(&sc->store->slab, ref);
 	sc->clock_pending[sc->clock_pending_count++] = ref;
-	/* Relaxed, and once: nothing is read through it; if another reader was faster it has said
-	 * the same, and if a token was, the next use will. */
+	/* Relaxed, and tried once: nothing is read through it. If another reader was faster it has
+	 * stamped the item, too; if a status bit was set meanwhile, the next use will stamp. */
 	atomic_compare_exchange_strong_explicit(
 		&it->head, &head, (head & ~ITEM_CLOCK_STAMP) | clock_stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
@@ -118,21 +114,21 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The token goes with the item: a reader that holds the old version must not win it a second
- * time. One that comes in between is told that somebody has won, although nobody has yet; the next
- * one will. */
+/* The token goes with the item: a reader that holds the old version must not win it a second time.
+ * A reader that comes in between is told that another has won, although none has; the next one
+ * wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {
 	uint32_t head = item_head(old);
 
 	protocol_gap();
-	if ((inherit & ITEM_WON) != 0 && !mutant_open_token())
+	if ((inherit & ITEM_WON) != 0)
 		head = atomic_fetch_or_explicit(&old->head, ITEM_WON, memory_order_relaxed);
 	return head & inherit;
 }
 
-/* Where the value's byte at offset lies, and how many follow it there. */
+/* Address of the value's byte at offset, and the number of bytes that follow it there. */
 static uint8_t *
 value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_t *len)
 {
@@ -230,4 +226,70 @@ store_unpin(const struct item *it)
 	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
+}
+
+/* ---- all objects of an item ---- */
+
+void
+item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks)
+{
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_free(&sc->store->slab, sc->magazines, item_chunk_ref(it, i));
+	slab_free(&sc->store->slab, sc->magazines, item_ref(sc->store, it));
+}
+
+void
+item_free(struct store_core *sc, struct item *it)
+{
+	item_free_objects(sc, it, item_chunks(it));
+}
+
+uint64_t
+item_memory(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+	uint64_t bytes = slab_size_of_ref(&st->slab, item_ref(st, it));
+
+	for (uint32_t i = 0; i < chunks; i++)
+		bytes += slab_size_of_ref(&st->slab, item_chunk_ref(it, i));
+	return bytes;
+}
+
+void
+item_set_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_set_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_set_live_referenced(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_set_live_referenced(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_clear_live(struct store *st, struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	slab_clear_live(&st->slab, item_ref(st, it));
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_clear_live(&st->slab, item_chunk_ref(it, i));
+}
+
+void
+item_set_chunk_clock_bits(const struct store *st, const struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
 }

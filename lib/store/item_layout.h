@@ -1,10 +1,11 @@
 /*
- * item_layout.h - where the parts of an item lie; the store's own view of item.h.
+ * item_layout.h - where the parts of an item lie: the store's own view of item.h.
  *
- * Shape:  see item.h. A chunked item's value is in chunks of CHUNK_BYTES, the last one in the
- *         smallest class that holds it; references to them follow the key. Every chunk starts
- *         with its owner, so that whoever meets a chunk in a page finds the item.
- * Thread: pure functions of an item that cannot go away meanwhile.
+ * Shape:  a chunked item's value is in chunks of CHUNK_BYTES, the last one in the smallest class
+ *         that holds it; references to them follow the key. A chunk begins with its owner, so that
+ *         a chunk met in a page leads to the item.
+ *
+ * Thread: pure functions of an item that the caller may look at.
  */
 #ifndef CLOCKOO_ITEM_LAYOUT_H
 #define CLOCKOO_ITEM_LAYOUT_H
@@ -28,7 +29,7 @@ static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_CLOCK_STAMP_SHIFT,
 #define CHUNK_BYTES   SLAB_OBJECT_MAX
 #define CHUNK_PAYLOAD (CHUNK_BYTES - (uint32_t)sizeof(struct chunk))
 
-/* Key lengths are never 0, so a zero where an item has its key length marks a chunk. */
+/* An item has its key length, which is not 0, where a chunk has 0. */
 struct chunk {
 	_Atomic uint32_t marker; /* 0 */
 	uint32_t owner;
@@ -45,7 +46,7 @@ item_form(const struct item *it)
 static inline uint32_t
 item_head(const struct item *it)
 {
-	/* Relaxed: lengths never change, and nothing hangs on a mark. */
+	/* Relaxed: lengths never change, and nothing is read through a status bit. */
 	return atomic_load_explicit(&it->head, memory_order_relaxed);
 }
 
@@ -61,7 +62,7 @@ item_status_bits(const struct item *it)
 	return item_head(it) >> ITEM_STATUS_SHIFT << ITEM_STATUS_SHIFT;
 }
 
-/* Nobody else knows the item yet. A length that has no place here stands in the long part. */
+/* Of an unpublished item. A longer value length is in the long part. */
 static inline void
 item_set_head(struct item *it, uint32_t status, uint32_t value_len, uint32_t key_len)
 {
@@ -97,8 +98,8 @@ words_same(const uint8_t *a, const uint8_t *b, uint32_t at)
 	return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xffff;
 }
 
-/* Like memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as
- * the compare. Words overlap at the end, so that nothing past it is read. */
+/* memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as the
+ * compare. The last words overlap, so that nothing past the end is read. */
 static inline bool
 bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -124,8 +125,8 @@ item_has_key(const struct item *it, struct view key)
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
-/* Has the item a key of this length, no optional field, no chunks, this flush generation, and this
- * stamp? */
+/* Has the item a key of this length, no optional field, no chunks, this flush generation and this
+ * reference stamp? */
 static inline bool
 item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t clock_stamp)
 {
@@ -133,7 +134,7 @@ item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, u
 		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
-/* Valid only if the form has the field. */
+/* For items whose form has the field. */
 static inline uint8_t *
 item_long_at(const struct item *it)
 {
@@ -153,7 +154,7 @@ item_pins_at(const struct item *it)
 	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, pins));
 }
 
-/* The value of an unchunked item, the chunk references of a chunked one. */
+/* The value of an unchunked item, or the chunk references of a chunked one. */
 static inline uint8_t *
 item_tail(const struct item *it)
 {
@@ -208,7 +209,7 @@ item_expired(const struct item *it, uint32_t now_s)
 	if ((item_form(it) & ITEM_HAS_EXPIRY) == 0)
 		return false;
 
-	/* Relaxed: one word, nothing hangs on it; store_touch writes it. */
+	/* Relaxed: nothing is read through it; store_touch writes it. */
 	const uint32_t at = atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 
 	return at != 0 && at <= now_s;

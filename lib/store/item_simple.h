@@ -1,9 +1,10 @@
 /*
- * item_simple.h - items that are nothing but a key and a value, side by side: most are.
+ * item_simple.h - simple items: key and value side by side, as most are.
  *
- * Shape:  see item.h. A simple item has no optional field and lies in one piece, so its key begins
- *         at body, its value key_len bytes on.
- * Thread: pure functions of an item that cannot go away meanwhile.
+ * Shape:  a simple item has no optional field and no chunks; its key begins at body, its value
+ *         key_len bytes on.
+ *
+ * Thread: pure functions of an item that the caller may look at.
  */
 #ifndef CLOCKOO_ITEM_SIMPLE_H
 #define CLOCKOO_ITEM_SIMPLE_H
@@ -22,11 +23,11 @@ item_is_simple(const struct item *it)
 	return (it->cas_form & fields) == 0;
 }
 
-/* Valid only of a bare one. */
+/* Of a simple item. */
 static inline struct item_lengths
 item_simple_lengths(const struct item *it)
 {
-	/* Relaxed: lengths never change, and nothing hangs on a mark. */
+	/* Relaxed: lengths never change, and nothing is read through a status bit. */
 	const uint32_t head = atomic_load_explicit(&it->head, memory_order_relaxed);
 
 	return (struct item_lengths){head & 0xff, head >> 8 & (ITEM_PIN_MIN_BYTES - 1)};

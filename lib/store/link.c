@@ -1,12 +1,28 @@
-#include "store_internal.h"
+/*
+ * link.c - an item is put into the index, in place of the version that is there if there is one.
+ *
+ * link_item locks the key's buckets, decides under the locks, and publishes. If no slot is empty it
+ * runs a cuckoo path and tries again; after that a neighbour is evicted.
+ */
+#include "link.h"
+#include "account.h"
+#include "item_access.h"
+#include "memory.h"
+#include "new_version.h"
+#include "path.h"
+#include "resize.h"
+#include "retire_list.h"
+#include "unlink.h"
 
-#define LINK_PATHS_MAX  8u /* chains of moves for one item, before a neighbour is evicted */
-#define LINK_RETIRE_MAX 8u /* items one link may retire */
+/* Attempts for one item, each after a cuckoo path; the last evicts a neighbour. */
+#define LINK_PATHS_MAX 8u
+/* Items one call may retire. */
+#define LINK_RETIRE_MAX 8u
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_WIDEN };
 
-/* An older version than the one that is there: it may be stored as what it is. The number comes
- * from a client that read it, so lower means earlier. */
+/* Is it an older version than the one that is there, to be stored as stale? The number comes from a
+ * client that read it, so lower means earlier. */
 static bool
 comes_late(const struct store_conditions *t, const struct item *old)
 {
@@ -27,7 +43,7 @@ compare(struct link *l, const struct item *old)
 	return STORE_OK;
 }
 
-/* What the mode says about the version that is there; old is NULL if none is alive. */
+/* The mode's verdict on the version that is there; old is NULL if none is alive. */
 static enum store_result
 judge(struct link *l, const struct item *old)
 {
@@ -45,7 +61,8 @@ judge(struct link *l, const struct item *old)
 	}
 }
 
-/* Is the version that is there the one the new one was made from, or can be made from now? */
+/* Is the version that is there the one that the new one was made from? Or can it be made from
+ * it? */
 static bool
 still_fits(struct store_core *sc, struct link *l, const struct item *old)
 {
@@ -54,17 +71,17 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 	if (old == NULL)
 		return false;
 	if (l->expect == 0)
-		return rmw_build(sc, l->rmw, old, l->item);
-	if (!mutant_lost_update() && item_ref(sc->store, old) != l->expect)
+		return new_version_rewrite(sc, l->rmw, old, l->item);
+	if (item_ref(sc->store, old) != l->expect)
 		return false;
-	/* A touch may have come in since: it writes under this lock. */
+	/* A touch may have come since: it writes under this lock. */
 	if (!l->rmw->new_expiry)
 		item_set_expiry(l->item, item_expiry_s(old));
 	return true;
 }
 
-/* Under both locks: the place of one of the dead. The retire list has room for it (link_item), and
- * for no more of them: others store in this turn, too. */
+/* Under both locks: the slot of a tombstone. The retire list has room for it (link_item), and for
+ * no more of them, since other sets of this turn need room, too. */
 static struct spot
 spot_of_tombstone(struct store_core *sc, const struct place *p)
 {
@@ -82,7 +99,8 @@ spot_of_tombstone(struct store_core *sc, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Nothing is empty and nothing could be moved: evict one of the twenty, unused if possible. */
+/* No slot is empty and no path was found: evict one of the twenty neighbours, an unreferenced one
+ * if there is one. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
 {
@@ -104,7 +122,7 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 			break;
 	}
 	if (victim.bucket == NULL)
-		return victim; /* twenty tombstones: their memory must come back first */
+		return victim; /* twenty tombstones: their memory must be freed first */
 	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, p);
@@ -120,11 +138,11 @@ next_cas(const struct store *st, const struct link *l, const struct place *p,
 		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
 	if (l->rmw != NULL && l->rmw->keep_cas)
 		return item_cas(there);
-	/* A client's own number may be the last one there is; 0 is not a version's. */
+	/* A client's own number may be the largest; 0 is no version's. */
 	return item_cas(there) != UINT64_MAX ? item_cas(there) + 1 : 1;
 }
 
-/* The optional fields that hang on what is there. False: the item lacks one, l->lacks. */
+/* Set the optional fields that depend on the version there. False: the item lacks one: l->lacks. */
 static bool
 set_fields(struct store_core *sc, struct link *l, const struct place *p, const struct item *there)
 {
@@ -140,7 +158,7 @@ set_fields(struct store_core *sc, struct link *l, const struct place *p, const s
 	return l->lacks == 0;
 }
 
-/* Out of the index, or about to be. */
+/* Retire the old version. */
 static inline void
 retire(struct store_core *sc, struct link *l, const struct place *p, struct item *there, bool alive)
 {
@@ -154,90 +172,102 @@ retire(struct store_core *sc, struct link *l, const struct place *p, struct item
 	retire_list_add(sc, there);
 }
 
-/* Under the locks: everything is decided, make it visible. */
-static inline void
-publish(struct store_core *sc, struct link *l, const struct place *p, struct spot spot,
-	struct item *there, bool alive)
-{
-	struct store *st = sc->store;
-	struct item *it = l->item;
-	const uint32_t generation =
-		mutant_generation_reread() ? store_generation(st) : l->generation;
-	const bool late = l->rmw == NULL && l->inherit != 0;
-	uint32_t status = l->status | (late ? ITEM_STALE : 0);
+/* Where the new version goes, and the one that is there. */
+struct decision {
+	struct spot spot;
+	struct item *there; /* NULL: none; it may be dead */
+	bool alive;
+};
 
-	if (there != NULL && l->inherit != 0)
-		status |= item_hand_over(there, l->inherit);
-	item_set_head(it, status, item_value_len(it), item_key_len(it));
-	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
-	account_in(sc, it, generation);
-	/* An update is a use of its key: what is read and then written stays as long as what is
-	 * read only. */
-	if (there != NULL && alive)
-		item_set_live_referenced(st, it);
-	else
-		item_set_live(st, it);
-	protocol_gap();
-	index_put(&st->ix, p, spot, item_ref(st, it));
-	if (there != NULL)
-		retire(sc, l, p, there, alive);
+/* Under the locks: a slot for a key that is not there. */
+static enum step
+find_slot(struct store_core *sc, struct link *l, const struct place *p, bool force,
+	  struct spot *spot)
+{
+	*spot = index_spot_empty(&sc->store->ix, p);
+	if (spot->bucket == NULL)
+		*spot = spot_of_tombstone(sc, p);
+	if (spot->bucket == NULL && force)
+		*spot = evict_neighbour(sc, l, p);
+	if (spot->bucket == NULL)
+		return STEP_CROWDED;
+	/* The neighbour evicted may have raised the floor. */
+	return force && !set_fields(sc, l, p, NULL) ? STEP_WIDEN : STEP_DONE;
 }
 
+/* The verdict on a write that stores nothing. */
 static enum step
-link_locked(struct store_core *sc, struct link *l, const struct key_lock *h, bool force)
+refuse(struct store_core *sc, const struct link *l, const struct decision *d)
+{
+	if (d->alive)
+		slab_set_clock_bit(&sc->store->slab, item_ref(sc->store, d->there));
+	else if (d->there != NULL)
+		account_missed(sc, d->there, l->generation);
+	return STEP_REFUSED;
+}
+
+/* Under the locks: is the item to be published, and where? */
+static enum step
+decide(struct store_core *sc, struct link *l, const struct key_lock *h, bool force,
+       struct decision *d)
 {
 	struct store *st = sc->store;
-	const struct place *p = &h->place;
-	struct spot spot = h->spot;
-	struct item *there = NULL;
 
-	if (spot.bucket != NULL)
-		there = item_at(st, bucket_ref(spot.bucket, spot.slot));
-
-	/* Once: a flush that comes after this look must flush the new version as well, or one
-	 * made from a flushed version would outlive it. */
+	d->spot = h->spot;
+	d->there = d->spot.bucket != NULL ? item_at(st, bucket_ref(d->spot.bucket, d->spot.slot))
+					  : NULL;
+	/* Read once: a flush that comes after this look must flush the new version as well, or
+	 * one made from a flushed version would outlive it. */
 	l->generation = store_generation(st);
+	d->alive = d->there != NULL && !item_flushed(d->there, l->generation) &&
+		   !item_expired(d->there, sc->now_s);
 
-	struct item *alive = there != NULL && !item_flushed(there, l->generation) &&
-					     !item_expired(there, sc->now_s)
-				     ? there
-				     : NULL;
+	const struct item *alive = d->alive ? d->there : NULL;
 
 	protocol_gap();
 	if (!still_fits(sc, l, alive))
 		return STEP_CHANGED;
 	l->result = judge(l, alive);
-	if (l->result != STORE_OK) {
-		if (alive != NULL)
-			slab_set_clock_bit(&st->slab, item_ref(st, alive));
-		else if (there != NULL)
-			account_missed(sc, there, l->generation);
-		return STEP_REFUSED;
-	}
-	if (!set_fields(sc, l, p, there))
+	if (l->result != STORE_OK)
+		return refuse(sc, l, d);
+	if (!set_fields(sc, l, &h->place, d->there))
 		return STEP_WIDEN;
-	/* Whoever just sets asks for nothing. */
-	if (unlikely(alive != there) && l->rmw == NULL && l->conditions.mode != STORE_SET)
-		account_missed(sc, there, l->generation);
-	if (there == NULL) {
-		spot = index_spot_empty(&st->ix, p);
-		if (spot.bucket == NULL)
-			spot = spot_of_tombstone(sc, p);
-		if (spot.bucket == NULL && force)
-			spot = evict_neighbour(sc, l, p);
-		if (spot.bucket == NULL)
-			return STEP_CROWDED;
-		/* The neighbour may have been the one to set the floor. */
-		if (force && !set_fields(sc, l, p, NULL))
-			return STEP_WIDEN;
-	}
-	publish(sc, l, p, spot, there, alive != NULL);
-	return STEP_DONE;
+	/* A plain set did not ask for the old version. */
+	if (unlikely(alive != d->there) && l->rmw == NULL && l->conditions.mode != STORE_SET)
+		account_missed(sc, d->there, l->generation);
+	return d->there != NULL ? STEP_DONE : find_slot(sc, l, &h->place, force, &d->spot);
 }
 
-/* What follows is link_locked for the commonest of writes, all in one place: a plain item takes the
- * place of a plain one that is alive, whatever it was. False: it is another one, nothing was done.
- * It is a third of the instructions. */
+/* Under the locks: make it visible. */
+static inline void
+publish(struct store_core *sc, struct link *l, const struct place *p, const struct decision *d)
+{
+	struct store *st = sc->store;
+	struct item *it = l->item;
+	const uint32_t generation = l->generation;
+	const bool late = l->rmw == NULL && l->inherit != 0;
+	uint32_t status = l->status | (late ? ITEM_STALE : 0);
+
+	if (d->there != NULL && l->inherit != 0)
+		status |= item_hand_over(d->there, l->inherit);
+	item_set_head(it, status, item_value_len(it), item_key_len(it));
+	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
+	account_in(sc, it, generation);
+	/* An update is a use of its key: a key that is read and then written stays as long as one
+	 * that is only read. */
+	if (d->alive)
+		item_set_live_referenced(st, it);
+	else
+		item_set_live(st, it);
+	protocol_gap();
+	index_put(&st->ix, p, d->spot, item_ref(st, it));
+	if (d->there != NULL)
+		retire(sc, l, p, d->there, d->alive);
+}
+
+/* decide and publish for the commonest write, in a third of the instructions: a simple item
+ * replaces a simple one that is alive, unconditionally. False: it is another case, nothing was
+ * done. */
 static inline bool
 replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 {
@@ -254,8 +284,7 @@ replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 	const uint32_t cas = (there->cas_form >> 8) + 1;
 
 	protocol_gap();
-	if ((there->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX ||
-	    mutant_no_quiescence() || mutant_generation_reread())
+	if ((there->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX)
 		return false;
 
 	const uint32_t ref = item_ref(st, it);
@@ -271,7 +300,7 @@ replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 	return true;
 }
 
-/* The same item with room for what it lacks; only small items lack anything. */
+/* Copy the item into one with the fields it lacks; only small items lack any. */
 static bool
 widen(struct store_core *sc, struct link *l)
 {
@@ -289,24 +318,7 @@ widen(struct store_core *sc, struct link *l)
 	return true;
 }
 
-/* *p is where that was. */
-static enum step
-link_once(struct store_core *sc, struct link *l, struct place *p, bool force)
-{
-	struct key_lock h;
-
-	index_lock_key(&sc->store->ix, item_key(l->item), l->hash,
-		       force ? LOCK_BOTH : LOCK_FOR_INSERT, &h);
-
-	const enum step step =
-		l->fast && replace_fast(sc, l, &h) ? STEP_DONE : link_locked(sc, l, &h, force);
-
-	index_unlock_key(&sc->store->ix, &h);
-	*p = h.place;
-	return step;
-}
-
-/* The index may be about to get larger: some more of that, before a neighbour goes. */
+/* A resize under way may bring empty slots: a slice of it before a neighbour is evicted. */
 static bool
 make_room(struct store_core *sc, const struct place *p, uint32_t tries)
 {
@@ -318,12 +330,23 @@ make_room(struct store_core *sc, const struct place *p, uint32_t tries)
 enum link_verdict
 link_item(struct store_core *sc, struct link *l)
 {
-	struct place p;
 	bool force = false;
 
 	for (uint32_t tries = 0;
 	     tries < LINK_PATHS_MAX && retire_list_has_room(sc, LINK_RETIRE_MAX); tries++) {
-		switch (link_once(sc, l, &p, force)) {
+		struct key_lock h;
+		struct decision d;
+		enum step step = STEP_DONE;
+
+		index_lock_key(&sc->store->ix, item_key(l->item), l->hash,
+			       force ? LOCK_BOTH : LOCK_FOR_INSERT, &h);
+		if (!l->fast || !replace_fast(sc, l, &h)) {
+			step = decide(sc, l, &h, force, &d);
+			if (step == STEP_DONE)
+				publish(sc, l, &h.place, &d);
+		}
+		index_unlock_key(&sc->store->ix, &h);
+		switch (step) {
 		case STEP_DONE:
 			return LINK_DONE;
 		case STEP_REFUSED:
@@ -331,7 +354,7 @@ link_item(struct store_core *sc, struct link *l)
 		case STEP_CHANGED:
 			return LINK_CHANGED;
 		case STEP_CROWDED:
-			force = !make_room(sc, &p, tries) || tries + 2 >= LINK_PATHS_MAX;
+			force = !make_room(sc, &h.place, tries) || tries + 2 >= LINK_PATHS_MAX;
 			break;
 		case STEP_WIDEN:
 			if (!widen(sc, l))

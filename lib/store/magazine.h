@@ -2,7 +2,9 @@
  * magazine.h - free objects of one class that a core keeps at hand.
  *
  * Shape:  a stack of references.
- * Thread: its core's; the count is read by others, for figures.
+ *
+ * Thread: its core; other cores read the count, for figures.
+ *
  * Bounds: 2 * MAGAZINE_BATCH_MAX objects.
  */
 #ifndef CLOCKOO_MAGAZINE_H

@@ -1,44 +1,21 @@
 /*
- * memory.c - objects for items, and which items to evict to have them.
+ * memory.c - objects for new items.
  *
- * An evicted object is free only after a grace period, and nothing here waits. So once the
- * pages are given out, every class evicts ahead of need, and a few pages stay in the pool for a
- * class that owns none: enough for one value of the largest size. When they are used, the
- * pages of the class that has most are emptied to replace them (rebalance.c). A large value that
- * finds too little waits for turns of its core, and is begun when all of it has a place.
+ * An evicted object is free only after a grace period, and nothing here waits. So once all pages
+ * are given out, every class evicts ahead of need. A few pages stay in the pool as a reserve, for a
+ * class that owns none: enough for one value of the largest size. Pages that are taken from the
+ * reserve are replaced by evacuating others (rebalance.c).
+ *
+ * A large value that finds too little memory waits, turn by turn, and is begun once all of it has a
+ * place.
  */
-#include "store_internal.h"
-
-uint32_t
-memory_evict(struct store_core *sc, uint32_t class, uint32_t max)
-{
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
-
-	item_apply_clock_bits(sc);
-
-	const uint32_t n = slab_clock_hand(&sc->store->slab, class, refs,
-					   max < EVICT_SLICE ? max : EVICT_SLICE);
-
-	for (uint32_t i = 0; i < n; i++) {
-		unlink_prefetch(sc->store, refs, n, i);
-		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
-	}
-	return done;
-}
-
-/* For want of memory: the rebalancer's clock goes on, and what it asks of the class. */
-static uint32_t
-evict(struct store_core *sc, uint32_t class, uint32_t max)
-{
-	struct slab *sl = &sc->store->slab;
-	struct slab_class *c = &sl->classes[class];
-	const uint32_t done = memory_evict(sc, class, max);
-
-	atomic_fetch_add_explicit(&c->passed, done, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
-				  memory_order_relaxed);
-	return done;
-}
+#include "memory.h"
+#include "evict.h"
+#include "item_access.h"
+#include "rebalance.h"
+#include "retire_list.h"
+#include "sweep.h"
+#include "unlink.h"
 
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
@@ -48,11 +25,10 @@ evict_ahead(struct store_core *sc, uint32_t class)
 
 	if (!sc->store->never_evict && rebalance_pool_is_low(sc->store) &&
 	    slab_class_waiting(c) < slab_class_ahead(c) + 1)
-		evict(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
+		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
-/* Some core has not turned for long. Whoever has begun to store shall be able to end it, so nobody
- * begins. */
+/* A core has not turned for long: nothing more is begun, so that what was begun can be finished. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
@@ -60,7 +36,7 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_KEEP_BEGUN;
 }
 
-/* The way when the magazine is empty: own pages, the pool, the reserve, a larger class. */
+/* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -72,8 +48,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	retire_list_publish(sc);
 	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
-	/* Whoever takes memory while the reserve is not whole, helps. But not amid a large value,
-	 * all of whose chunks were counted before. */
+	/* A core that takes memory while the reserve is short evacuates some. Not amid a large
+	 * value, whose chunks were all counted before. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
@@ -102,14 +78,8 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-static void
-release(struct store_core *sc, uint32_t ref)
-{
-	slab_free(&sc->store->slab, sc->magazines, ref);
-}
-
-/* A short last chunk and its head ask for the same size: so a large value needs pages of two
- * classes, not three, when it takes them from the reserve. */
+/* A short last chunk takes an object of its head's size: so a large value that takes pages from the
+ * reserve needs them for two classes, not three. */
 #define CHUNK_SHORT_BYTES 2048u
 
 static uint32_t
@@ -139,7 +109,7 @@ chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
 		       : item_first_bytes(item_form(it), item_key_len(it), value_len);
 }
 
-/* Chunks from number 0 on; how many there was memory for. */
+/* Allocate chunks from number 0 on. Returns for how many there was memory. */
 static uint32_t
 alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
@@ -158,21 +128,8 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-static inline void
-free_objects(struct store_core *sc, struct item *it, uint32_t chunks)
-{
-	for (uint32_t i = 0; i < chunks; i++)
-		release(sc, item_chunk_ref(it, i));
-	release(sc, item_ref(sc->store, it));
-}
-
-static uint32_t
-chunks_of(const struct item *it)
-{
-	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
-}
-
-/* Pages a large value may need besides those of its full chunks: for the head and the last. */
+/* Pages a large value may need besides those of its full chunks: for its head and its last
+ * chunk. */
 #define PAGES_BESIDE 2u
 
 static bool
@@ -187,15 +144,15 @@ chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
 	       chunks;
 }
 
-/* Or those with small values would take page by page what is gathered here. */
+/* Set pages aside for a large value, or small values would take them one by one. */
 static void
 hold_pages(struct store *st, uint32_t pages)
 {
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* A large value is begun only when all of it has a place: half of it would be in the way of others
- * that wait. Where its class has little, pages of others are emptied for it. */
+/* A large value is begun only once all of it has memory: half a value would block others that wait.
+ * Where its class has little, pages of others are evacuated for it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
@@ -225,15 +182,14 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 		return false;
 	hold_pages(sc->store, pages);
 	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
-		done = evict(sc, class, EVICT_SLICE / 2);
-	/* Few are its own, or all of those are being filled. */
+		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
+	/* Its class owns few chunks, or all of them are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
 		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* Was something taken out of the index that has not come back? It may be another core's to give
- * back, while we have nothing; pinned, it comes once its reader is through, or was reset. */
+/* Is there retired or pinned memory that will come back, of any core? */
 static bool
 something_returns(const struct store_core *sc)
 {
@@ -262,7 +218,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 
 	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
 		return true;
-	/* Then nothing comes but what was deleted, and to its class. */
+	/* Then only deleted items bring memory, and only to their class. */
 	if (sc->store->never_evict)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;
@@ -286,7 +242,7 @@ with_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 
 	if (got == item_chunk_count(value_len))
 		return it;
-	free_objects(sc, it, got);
+	item_free_objects(sc, it, got);
 	return NULL;
 }
 
@@ -309,60 +265,4 @@ item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t fo
 		init_fields(it, value_len, form);
 	bytes_copy((uint8_t *)item_key_bytes(it), key.data, key.len);
 	return likely((form & ITEM_IS_CHUNKED) == 0) ? it : with_chunks(sc, it, value_len);
-}
-
-void
-item_free(struct store_core *sc, struct item *it)
-{
-	free_objects(sc, it, chunks_of(it));
-}
-
-uint64_t
-item_memory(const struct store *st, const struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-	uint64_t bytes = slab_size_of_ref(&st->slab, item_ref(st, it));
-
-	for (uint32_t i = 0; i < chunks; i++)
-		bytes += slab_size_of_ref(&st->slab, item_chunk_ref(it, i));
-	return bytes;
-}
-
-void
-item_set_live(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_set_live(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_set_live_referenced(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_set_live_referenced(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_clear_live(struct store *st, struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	slab_clear_live(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_clear_live(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_set_chunk_clock_bits(const struct store *st, const struct item *it)
-{
-	const uint32_t chunks = chunks_of(it);
-
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
 }

@@ -1,33 +1,36 @@
 /*
- * migrate.c - a bucket gives its items to their new buckets.
+ * migrate.c - during a resize an old bucket is emptied into the new buckets of its items.
  *
- * First, without locks: where does each item go, and is there room? Where there is none, others are
- * moved out of the way (path.c). Then the bucket and all those its items go to are locked, in order
- * of their addresses, and if all is still so: the items are copied, the geometry is stepped on, the
- * old slots are cleared, and only then the locks are given back.
+ * 1. Without locks: a plan says where each item goes. Where there is no slot, others are moved out
+ *    of the way (path.c).
+ * 2. The bucket and all buckets its items go to are locked, in the order of their addresses. If the
+ *    plan no longer holds, all starts anew.
+ * 3. The items are copied, the geometry steps, the old slots are cleared, the locks are released.
  *
- * Why no lookup misses what is there: copies come before the step, the step before the clearing.
- * One that looked where the key was before finds it there, or sees the step and looks again. Why no
- * writer does harm: who has locked an old pair holds the bucket up; who has locked a new one sees
- * it filled and the old one cleared, since all of them are locked until then. For the same reason a
- * reference seen in the old slot never stands for a version that is out of date.
+ * Why no lookup misses an item: copies come before the step, the step before the clearing. A lookup
+ * in the old bucket finds the item there, or sees the step and looks again.
  *
- * A flushed item is dropped, not carried: the sweep may be past its new bucket (sweep.c). One that
- * finds no place is evicted; in a store that never evicts, its bucket waits.
+ * Why no writer does harm: one that holds the old buckets delays the migration. One that holds new
+ * buckets sees them filled and the old one cleared, since all are locked until then. So a reference
+ * in the old slot never stands for an outdated version.
+ *
+ * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item that
+ * finds no slot is evicted; in a store that never evicts its bucket waits.
  */
-#include "store_internal.h"
+#include "path.h"
+#include "resize.h"
+#include "resize_limits.h"
+#include "retire_list.h"
+#include "unlink.h"
 
-#define MIGRATE_TRIES     8u /* plans for one bucket that others' writes may spoil */
-#define MIGRATE_DEFER_MAX 8u /* turns that a bucket may wait for room */
-#define DEFERRED          UINT32_MAX
-#define MIGRATE_ROOMS     16u /* chains of moves for one plan */
-#define LOCKS_MAX         (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
-#define PREFETCH_AHEAD    3u /* buckets */
+#define DEFERRED       UINT32_MAX
+#define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
+#define PREFETCH_AHEAD 3u /* buckets */
 
-/* A slot of the bucket. */
+/* The plan for one slot of the bucket. */
 struct slot_plan {
 	uint32_t ref; /* 0: empty, or a tombstone */
-	uint32_t to;  /* its new bucket; the old one: it stays; NOWHERE: there is no room */
+	uint32_t to;  /* its new bucket; the old one: it stays; NOWHERE: no slot was found */
 	uint16_t tag; /* as it will lie there */
 };
 
@@ -36,8 +39,8 @@ struct slot_plan {
 struct migration {
 	uint32_t bucket;
 	struct slot_plan slots[BUCKET_SLOTS];
-	uint32_t new_primaries[2]; /* from and to: new primary buckets of keys that have their
-				      primary bucket here */
+	uint32_t new_primaries[2]; /* first and last new primary bucket of keys with their primary
+				      bucket here */
 	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
 	uint32_t lock_count;
 };
@@ -52,7 +55,7 @@ empty_slots(const struct bucket *b)
 	return count;
 }
 
-/* Items of the plan that go to a bucket. */
+/* Items that the plan moves to a bucket. */
 static uint32_t
 bound_for(const struct migration *m, uint32_t bucket)
 {
@@ -80,11 +83,10 @@ has_room(const struct store *st, const struct migration *m, uint32_t bucket)
 	       bound_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
 }
 
-/* Where an item goes that lies here under this tag: into the bucket that stands in for this one,
- * or, if that is full, into its other one. A displaced item to its primary bucket first, if the
- * index grows and the primary bucket is above: it left a full one, and gets pay for it until the
- * sweep comes by. Down, where buckets are still to be emptied, it would get behind a walk that goes
- * on meanwhile (walk.c), and take room that is scarce there. */
+/* Choose the new bucket of the item in a slot: the one that replaces this one for its key, or, if
+ * that is full, the key's other bucket. When the index grows, a displaced item goes to its primary
+ * bucket if that is above: gets of it then read one bucket. One below would be behind a walk that
+ * is under way (walk.c), and its slots are scarce. */
 static struct slot_plan
 choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
@@ -109,7 +111,7 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 	return (struct slot_plan){.ref = ref, .to = NOWHERE};
 }
 
-/* One plan. False: *crowded has no room for an item. */
+/* Plan all slots. False: *crowded has no slot for an item. */
 static bool
 plan_once(const struct store *st, struct migration *m, struct place *crowded)
 {
@@ -143,7 +145,7 @@ add_lock(struct migration *m, uint32_t bucket)
 	m->lock_count++;
 }
 
-/* All the plan is about. */
+/* List the buckets that the plan is about. */
 static void
 list_locks(struct migration *m)
 {
@@ -156,8 +158,8 @@ list_locks(struct migration *m)
 			add_lock(m, m->slots[i].to);
 }
 
-/* As good a plan as can be had. False: a better one may be had with some more work, which is enough
- * for now: until is what searched may come to. */
+/* Make as good a plan as possible. False: more work may find a better one, but the slice has
+ * searched as far as until. */
 static bool
 plan(struct store_core *sc, struct migration *m, uint32_t until)
 {
@@ -168,7 +170,7 @@ plan(struct store_core *sc, struct migration *m, uint32_t until)
 			return true;
 		if ((int32_t)(sc->searched - until) >= 0)
 			return false;
-		/* Not out of one bucket that is needed into another: that would go on for ever. */
+		/* Not from one bucket of the plan into another, or this would not end. */
 		list_locks(m);
 		if (!path_make_room(sc, &crowded, m->locks, m->lock_count))
 			return true;
@@ -191,10 +193,11 @@ unlock_all(const struct store *st, const struct migration *m)
 		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
 }
 
-/* Has the item in a slot only been replaced under its key? Then the plan is for the new one: a key
- * that is written all the time would spoil every plan. The old one can be read until this core
- * turns. But what stays keeps its tag: where both buckets of a key are this one, as may be during a
- * resize, what was displaced may have been deleted and put back into its primary bucket. */
+/* Was the item in a slot replaced under its key since the plan was made? Then the plan holds for
+ * the new one; else a key that is written all the time would spoil every plan. The old item is
+ * readable until this core turns. An item that stays must have kept its tag: during a resize both
+ * buckets of a key may be this one, and the key may have been deleted and stored again, no longer
+ * displaced. */
 static bool
 is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 {
@@ -202,7 +205,7 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	const uint32_t ref = bucket_ref(b, slot);
 	struct slot_plan *planned = &m->slots[slot];
 
-	if (mutant_spoiled_plan() || planned->ref == 0 || planned->to == NOWHERE ||
+	if (planned->ref == 0 || planned->to == NOWHERE ||
 	    (planned->to == m->bucket && planned->tag != bucket_tag(b, slot)) ||
 	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
 		return false;
@@ -210,7 +213,7 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	return true;
 }
 
-/* Under the locks: is the bucket as it was, and is there still room? */
+/* Under the locks: is the bucket as planned, and are there still the slots? */
 static bool
 plan_holds(const struct store *st, struct migration *m)
 {
@@ -229,7 +232,7 @@ plan_holds(const struct store *st, struct migration *m)
 	return true;
 }
 
-/* Under the locks: others write here all the time, so what is not as planned has no place. */
+/* Under the locks: what is not as planned has no slot, since other writers spoil every plan. */
 static void
 give_up(const struct store *st, struct migration *m)
 {
@@ -247,7 +250,7 @@ give_up(const struct store *st, struct migration *m)
 	}
 }
 
-/* Under the locks: what is dead goes, and what has no place. */
+/* Under the locks: drop what is flushed, and evict what has no slot. */
 static void
 drop_unplaced(struct store_core *sc, struct migration *m)
 {
@@ -295,8 +298,8 @@ copy_moved(const struct store *st, const struct migration *m, const struct bucke
 	}
 }
 
-/* Under the locks: which tags are displaced from here, their new primary buckets must say, too. So
- * must they of an item that goes to its alternate bucket from here. */
+/* Under the locks: new primary buckets inherit the overflow bits of this bucket, and get those of
+ * items that this migration displaces. */
 static void
 copy_overflows(const struct store *st, const struct migration *m)
 {
@@ -314,7 +317,7 @@ copy_overflows(const struct store *st, const struct migration *m)
 	}
 }
 
-/* No key has its primary bucket here any more, or not yet, but who stays. */
+/* Clear the overflow bits if no key has its primary bucket here after the step. */
 static void
 clear_overflows(const struct store *st, const struct migration *m)
 {
@@ -341,10 +344,6 @@ execute_plan(struct store_core *sc, struct migration *m)
 	copy_moved(st, m, b);
 	copy_overflows(st, m);
 	protocol_gap();
-	if (mutant_clear_before_step()) {
-		clear_moved(m, b);
-		mutant_linger();
-	}
 	geometry_step(&st->ix);
 	protocol_gap();
 	clear_moved(m, b);
@@ -352,7 +351,7 @@ execute_plan(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
-/* Is somebody to be forgotten, and may nobody be? Others' deletes make room, sooner or later. */
+/* In a store that never evicts: is there an item without a slot? Deletes will make room. */
 static bool
 must_wait(const struct store *st, const struct migration *m)
 {
@@ -362,7 +361,7 @@ must_wait(const struct store *st, const struct migration *m)
 	return false;
 }
 
-/* How many items it had; DEFERRED: it still has them. */
+/* Migrate a bucket. Returns how many items it had; DEFERRED: it still has them. */
 static uint32_t
 migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 {
@@ -370,7 +369,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 
 	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
-		/* What was done to make room stays done: the next turn goes on from there. */
+		/* The room made stays: the next turn goes on from there. */
 		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
 			sc->store->resize.deferred++;
 			return DEFERRED;
@@ -379,13 +378,13 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		lock_all(sc->store, &m);
 		if (plan_holds(sc->store, &m))
 			break;
-		if (tries == MIGRATE_TRIES || mutant_spoiled_plan()) {
+		if (tries == MIGRATE_TRIES) {
 			give_up(sc->store, &m);
 			break;
 		}
 		unlock_all(sc->store, &m);
 	}
-	/* Tombstones cannot be carried. */
+	/* Tombstones do not migrate: they are retired. */
 	if (must_wait(sc->store, &m) || !retire_list_has_room(sc, BUCKET_SLOTS)) {
 		unlock_all(sc->store, &m);
 		return DEFERRED;
@@ -405,7 +404,8 @@ prefetch_items(const struct store *st, uint32_t bucket)
 		prefetch(item_at(st, bucket_ref(b, i)));
 }
 
-/* Buckets that come soon: those below while the index grows, those above while it shrinks. */
+/* Prefetch the items of a bucket that comes soon: below when the index grows, above when it
+ * shrinks. */
 static void
 prefetch_coming(const struct store *st, uint32_t bucket)
 {
@@ -429,7 +429,7 @@ migrate_slice(struct store_core *sc)
 
 		if (bucket == UINT32_MAX)
 			return false;
-		/* What is flushed on the way, here and along chains, goes there. */
+		/* Flushed items, here and along paths, go to the retire list. */
 		if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
 			return true;
 		prefetch_coming(st, bucket);

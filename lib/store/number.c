@@ -1,3 +1,6 @@
+/*
+ * number.c - decimal numbers read as strtoull does, and printed.
+ */
 #include "number.h"
 
 #include <string.h>

@@ -1,27 +1,26 @@
 /*
- * path.c - room for one more item when both its buckets are full.
+ * path.c - a cuckoo path makes room for an item when both its buckets are full.
  *
- * Breadth-first search without locks for a chain of moves that ends in an empty slot, then the
- * moves from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
- * on its own, so a chain broken by another writer is only search wasted. The item moved is
- * in at least one of its buckets at every moment.
+ * A breadth-first search without locks finds a chain of moves that ends in an empty slot. The moves
+ * are made from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
+ * by itself, so another writer who breaks the chain costs only the search. The item moved is in at
+ * least one of its buckets at every moment.
  */
-#include "store_internal.h"
+#include "path.h"
+#include "resize_limits.h"
+#include "unlink.h"
 
-#define PATH_NODES_MAX      1024u
-#define PATH_NODES_RESIZING 256u
-#define PATH_NODES_FEW      32u
-#define PATH_SEARCHES_MAX   4u
+#define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* whose slot moves here */
+	uint16_t parent; /* node whose slot moves here */
 	uint8_t slot;
-	uint16_t tag; /* seen there */
+	uint16_t tag; /* tag of that slot as seen */
 };
 
 struct search {
-	uint32_t seq;          /* of the geometry of the place it is for */
+	uint32_t seq;          /* of the geometry of the place that needs room */
 	const uint32_t *avoid; /* buckets that no item goes into */
 	uint32_t avoid_count;
 	uint32_t max; /* nodes */
@@ -29,8 +28,8 @@ struct search {
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* While the index is resized the tag does not tell where else an item may be, its key does. The
- * bucket itself: nowhere. What the reference leads to stays readable until this core turns. */
+/* During a resize a tag does not name the other bucket, the key does. Returns the bucket itself if
+ * there is none. The item stays readable until this core turns. */
 static uint32_t
 alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
@@ -46,21 +45,21 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* Where a bucket's slots lead: to the alternate bucket of what lies there under this very tag;
- * those that are empty, to itself. */
+/* The buckets that a bucket's slots lead to: the alternate bucket of the tag there; for an empty
+ * slot, the bucket itself. */
 struct successors {
 	uint32_t alternates[BUCKET_SLOTS];
 	uint16_t tags[BUCKET_SLOTS];
 };
 
-/* A search looks into the others next, and they are anywhere: have them come all at once. Each tag
- * is read once: a move trusts that it leads from the one bucket to the other, and would take what
- * came into the slot meanwhile to where nobody finds it. */
+/* The successors are searched next, so all are prefetched at once. Each tag is read once: a move
+ * trusts that the tag leads from the one bucket to the other; a tag read later may be another
+ * item's. */
 static void
 find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *w)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
-	/* Before the second look at seq: the number that the search began with. */
+	/* Before the second look at seq, so it is the number that the search began with. */
 	const uint32_t bucket_count = index_bucket_count(ix);
 	const bool moving = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 
@@ -86,7 +85,7 @@ is_avoided(const struct search *s, uint32_t bucket)
 	return false;
 }
 
-/* Add what the items of node n could move to. The number of a node with room, or 0. */
+/* Add the buckets that items of node n could move to. Returns a node with an empty slot, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
@@ -97,9 +96,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	protocol_gap();
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
 		const uint32_t other = w.alternates[slot];
-		const uint16_t tag = mutant_tag_reread()
-					     ? bucket_tag(index_bucket(ix, bucket), slot)
-					     : w.tags[slot];
+		const uint16_t tag = w.tags[slot];
 
 		if (tag == 0 || other == bucket || is_avoided(s, other))
 			continue;
@@ -111,9 +108,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	return 0;
 }
 
-/* While the index is resized every node is items read, too. In a store that never evicts a resize
- * must come to its end without a loss: so who stores looks less far meanwhile, or would take the
- * last places within reach, and the resize as far as it can. */
+/* Nodes of a search: resize_limits.h has the reasons. */
 static uint32_t
 nodes_max(const struct store *st, const struct search *s)
 {
@@ -124,7 +119,7 @@ nodes_max(const struct store *st, const struct search *s)
 	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
 }
 
-/* The number of a node with an empty slot, or 0: the roots are known to be full. */
+/* Returns a node with an empty slot, or 0: the roots are known to be full. */
 static uint32_t
 search(const struct store *st, struct search *s, const struct place *p)
 {
@@ -141,33 +136,8 @@ search(const struct store *st, struct search *s, const struct place *p)
 	return found;
 }
 
-/* The new slot is filled, then the version stepped, then the old slot cleared: a lookup finds the
- * key in one of them, or notices. What leaves its primary bucket is told there first; what comes
- * back leaves the bit, which others may need. */
-void
-bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty)
-{
-	const uint32_t ref = bucket_ref(from, slot);
-	const uint16_t tag = bucket_tag(from, slot);
-
-	if ((tag & TAG_DISPLACED) == 0)
-		bucket_overflow(from, tag);
-	if (mutant_clear_first()) {
-		bucket_moved(from);
-		bucket_clear(from, slot);
-		mutant_linger();
-		bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
-		return;
-	}
-	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);
-	protocol_gap();
-	bucket_moved(from);
-	protocol_gap();
-	bucket_clear(from, slot);
-}
-
-/* Under both locks: are these two buckets still those of what lies in the slot? At rest its tag
- * says so, but the index may have been resized since it was looked at. */
+/* Under both locks: are these two still the buckets of the item in the slot? Its tag says so,
+ * unless the index was resized since it was read. */
 static bool
 move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {
@@ -177,7 +147,8 @@ move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint
 	       alternate_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
-/* Move what node n says from its parent's bucket into n's. False: it is not so any more. */
+/* Make the move of node n, from its parent's bucket into its own. False: it is not possible any
+ * more. */
 static bool
 move(struct store_core *sc, const struct search *s, uint32_t n)
 {
@@ -195,7 +166,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	    move_is_current(&st->ix, s, n, bucket_ref(from, node->slot))) {
 		const struct item *it = item_at(st, bucket_ref(from, node->slot));
 
-		/* A flushed item must not move: the sweep may be past the new place already. */
+		/* A flushed item must not move: the sweep may have passed the new bucket. */
 		if (item_flushed(it, store_generation(st))) {
 			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot},
 				    UNLINK_REQUESTED);
@@ -207,59 +178,6 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	}
 	bucket_unlock_both(from, to);
 	return done;
-}
-
-/* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
-static void
-kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
-{
-	const struct node *node = &s->nodes[n];
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
-
-	bucket_lock(b);
-
-	const uint32_t there = bucket_ref(b, node->slot);
-	const uint16_t there_tag = bucket_tag(b, node->slot);
-
-	if (there_tag == node->tag) {
-		if ((there_tag & TAG_DISPLACED) == 0)
-			bucket_overflow(b, there_tag);
-		bucket_moved(b);
-		if (*ref != 0)
-			bucket_put(b, node->slot, *ref, *tag ^ TAG_DISPLACED);
-		else
-			bucket_clear(b, node->slot);
-		*ref = there;
-		*tag = there_tag;
-	}
-	bucket_unlock(b);
-	mutant_linger();
-}
-
-/* Only mutants come here: the same path from the full end, as kicked-out items wander in cuckoo
- * hashing's first description. An item is nowhere while it is in hand; one that finds its way
- * blocked by another writer is evicted. */
-static bool
-run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
-{
-	uint32_t nodes[PATH_NODES_MAX], count = 0, ref = 0;
-	uint16_t tag = 0;
-
-	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
-		nodes[count++] = n;
-	while (count != 0)
-		kick_out(sc, s, nodes[--count], &ref, &tag);
-
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
-
-	bucket_lock(b);
-
-	const uint32_t empty = bucket_empty_slot(b);
-
-	if (empty < BUCKET_SLOTS)
-		bucket_put(b, empty, ref, tag ^ TAG_DISPLACED);
-	bucket_unlock(b);
-	return true;
 }
 
 bool
@@ -277,8 +195,6 @@ path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avo
 		sc->searched += s.count;
 		if (n == 0)
 			return false;
-		if (mutant_forwards())
-			return run_forwards(sc, &s, n);
 		protocol_gap();
 		while (n > 1 && move(sc, &s, n))
 			n = s.nodes[n].parent;

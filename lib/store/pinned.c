@@ -1,24 +1,26 @@
 /*
- * pinned.c - retired items that somebody is still sent: they wait beside the retire list, so that
- * whoever does not read what he asked for takes its memory, and nothing else.
+ * pinned.c - retired items that replies still send wait in a list of their own.
  *
- * Their objects do not count as memory that is coming (slab_pinned.c), so the hand goes on; the
- * bytes of all of them are what store_pins_memory_pressure() judges by. A few are visited every
- * turn, the first of the list, and go to its end if they have to stay. Their number has no bound
- * but the memory: the list is linked through the items themselves. Their cas is nobody's any more:
- * a pin is for the value (store.h).
+ * A client that does not read what it asked for holds the memory of that, and nothing else:
+ * - their objects do not count as memory that is coming (slab_pinned.c), so the hand goes on;
+ * - their bytes in all are what store_pins_memory_pressure judges by;
+ * - a turn visits a few at the front of the list: it frees them, or moves them to the end.
+ *
+ * Their number is bounded by the memory only, so the list is linked through the items: a note
+ * replaces the cas, which nobody reads any more, since a pin keeps the value alone (store.h).
  */
 #include "pinned.h"
+#include "item_access.h"
 
-#define PINNED_VISITS 8u  /* of a turn, and two more for each that came in it */
-#define PINNED_SHARE  16u /* so much of the memory may be pinned before it matters */
-#define PINNED_LONG_S 2u  /* a page that is being evacuated does not wait longer */
+#define PINNED_VISITS 8u  /* in a turn, and two more for each that was added in it */
+#define PINNED_SHARE  16u /* pinned memory counts as pressure from a 16th of all memory on */
+#define PINNED_LONG_S 2u  /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH  64u
 
-/* Stands where the cas was. */
+/* The list's link, in place of the cas. */
 struct pinned_note {
 	uint32_t next;
-	uint32_t since_s; /* in the list; or when its pages were last seen to */
+	uint32_t since_s; /* when it was added, or its pages were last released from evacuation */
 };
 static_assert(sizeof(struct pinned_note) == sizeof(uint64_t), "takes the place of a cas");
 
@@ -45,17 +47,11 @@ note_write(struct item *it, uint32_t next, uint32_t since_s)
 	memcpy(note_at(it), &note, sizeof note);
 }
 
-static uint32_t
-chunks_of(const struct item *it)
-{
-	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
-}
-
-/* Some objects of an item: the chunks from number at on, and the item itself behind them. */
+/* Some objects of an item: chunks from number at on, and the item itself after them. */
 static uint32_t
 list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
 {
-	const uint32_t chunks = chunks_of(it);
+	const uint32_t chunks = item_chunks(it);
 	uint32_t n = 0;
 
 	for (; n < PINNED_BATCH && at + n <= chunks; n++)
@@ -101,7 +97,8 @@ pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
 	sc->pinned.fresh++;
 }
 
-/* Pages it lies on may be on their way to others: these shall have other ones. */
+/* Pages that the item lies on go back to their class if they are being evacuated; others will
+ * be. */
 static void
 keep_pages(struct store_core *sc, const struct item *it)
 {
@@ -165,7 +162,7 @@ store_pins_memory_pressure(const struct store_core *sc)
 
 	if (likely(bytes == 0))
 		return false;
-	/* Cores see a second come one by one. */
+	/* Cores see a second come at different times. */
 	return bytes > limit / PINNED_SHARE ||
 	       (blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S);
 }

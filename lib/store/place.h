@@ -1,5 +1,5 @@
 /*
- * place.h - where in the index a key may be, and one key on its way through a batch.
+ * place.h - the buckets a key may be in, and one key of a batch of lookups.
  *
  * Thread: plain values of their owner.
  */
@@ -9,17 +9,17 @@
 #include <stdint.h>
 
 struct place {
-	uint32_t primary, alternate; /* buckets; the same one, rarely, while the index is resized */
-	uint32_t seq;                /* of the geometry that makes them so (index.h) */
+	uint32_t primary, alternate; /* buckets; during a resize they may be the same one */
+	uint32_t seq;                /* of the geometry they were computed with (index.h) */
 	uint16_t tag;
 };
 
-/* Steps and life: store.h, reading. The fields are the store's. Small, as many are on their way. */
+/* One key between the steps of a lookup (store.h, reading). The fields are the store's. */
 struct probe {
-	uint32_t bucket; /* the primary bucket; where the item was seen */
-	uint32_t ref;    /* what was seen; before that, the alternate bucket */
-	uint32_t seq;    /* of the geometry that makes them so */
-	uint16_t tag;    /* as it stands, or would stand, in that bucket */
+	uint32_t bucket; /* the primary bucket; after that, the one the item was seen in */
+	uint32_t ref;    /* the alternate bucket; after that, the item seen */
+	uint32_t seq;    /* as in struct place */
+	uint16_t tag;    /* in that bucket */
 	uint8_t slot;    /* where it was seen */
 	uint8_t state;   /* enum probe_state */
 };
@@ -29,7 +29,7 @@ enum probe_state {
 	PROBE_CANDIDATE, /* ref has the tag: most likely the item */
 	PROBE_ALTERNATE, /* not in its primary bucket; ref is the alternate bucket */
 	PROBE_MISS,      /* there was no such item then */
-	PROBE_RETRY,     /* written to under the look, or the index was resized: nothing is known */
+	PROBE_RETRY,     /* a writer or a resize came in between: nothing is known */
 };
 
 #endif

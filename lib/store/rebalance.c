@@ -1,35 +1,36 @@
 /*
- * rebalance.c - pages on their way from one class to another: whose, whither, and when.
+ * rebalance.c - which page moves from which class to which, and when.
  *
- * The age of what a class forgets is the time its hand takes to go round; where hands go round
- * equally fast, memory is as well spent as if all items were in one CLOCK. So a page goes from the
- * class whose hand is slowest to the one whose hand is fastest, the sooner the further they are
- * apart, and not at all where they differ little. A class with a page's worth of objects free
- * gives it first.
+ * The age of what a class evicts is the time its hand takes for a round. Where all hands go equally
+ * fast, memory is used as well as if all items shared one CLOCK. So a page moves from the class
+ * with the slowest hand to the one with the fastest; the further apart they are, the sooner; and
+ * not at all below 3 : 2. A class with a page's worth of free objects gives first.
  *
- * Of what a hand goes by, what it forgets counts only if that was for want of memory, and not to
- * make places for items of a page that goes (evacuate.c): else whoever gives pages would look as if
- * it needed some. What it finds in use always counts: a class of hot items is soon left alone,
- * though nothing is ever stored in it. Time is what was evicted for want of memory: what nobody
- * needs, stays.
+ * A hand's speed counts what it passes:
+ * - items evicted for want of memory, but not those evicted to empty a page: else a class that
+ *   gives pages would look as if it needed some;
+ * - referenced items, always: so a class of hot items that is never written keeps its pages.
+ *
+ * Time is measured in bytes evicted for want of memory: where nothing is needed, nothing moves.
  */
-#include "store_internal.h"
+#include "rebalance.h"
+#include "evacuate.h"
 
 #define FIXED_SHIFT 16u
-/* Speeds are what happened while these many parts of all memory were evicted, older counting half:
- * shorter, and chance would move pages. */
+/* Speeds are measured over an eviction of a 16th of all memory, older passes counting half: over
+ * less, chance would move pages. */
 #define SPEED_PARTS 16u
-/* A class that took nothing while so many parts of memory were evicted lives on no more. */
+/* A class is dead that allocated nothing while a fourth of all memory was evicted. */
 #define DEAD_PARTS 4u
-/* Pages on their way at once: two and one for so many there are. Some wait long for a fill. */
+/* Pages that move at once: two, and one for every 64 pages. Some wait long for a fill. */
 #define MOVING_SHARE 64u
-/* Classes asked for a page before it is given up. */
+/* Classes asked for a page before the attempt ends. */
 #define DONORS_TRIED 8u
 
-/* At which ratio of speeds a page moves once how much was evicted. */
+/* A page moves at this ratio of speeds once so much was evicted since the last one. */
 static const struct {
 	uint32_t fast, slow; /* fast : slow */
-	uint32_t between;    /* of slab_age */
+	uint32_t between;    /* in units of slab_age */
 } pace[] = {{16, 1, AGE_PAGE / 2},
 	    {8, 1, AGE_PAGE},
 	    {4, 1, 2 * AGE_PAGE},
@@ -52,35 +53,35 @@ rebalance_pool_is_low(const struct store *st)
 	return slab_pool(&st->slab) <= rebalance_pool_keep(st);
 }
 
-/* Those that a limit withholds do not count, but what is on its way to them does: so pages go a few
- * at a time, and what comes free beside them is seen before more are emptied. */
+/* Pages that a limit withholds do not count, but those that move to them do: so pages move a few at
+ * a time, and what comes free beside them is seen before more are evacuated. */
 static uint32_t
 pages_coming(const struct slab *sl)
 {
 	return slab_coming(sl) + slab_pool(sl);
 }
 
-/* How often, lately, the hand of a class went round what is there; fixed point. */
+/* Rounds of a class's hand lately over what is live; fixed point. */
 static uint64_t
 hand_speed(const struct slab_class *c)
 {
 	const uint32_t owned = c->per_page * slab_class_pages(c);
 	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
 	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
-	/* Little is left of a class that gave much. */
+	/* A class that gave much has little left. */
 	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
 
 	return owned != 0 ? (passed << FIXED_SHIFT) / live : 0;
 }
 
-/* Was this within so many parts of all memory, as it is evicted? */
+/* Was this since a parts-th of all memory was evicted? */
 static bool
 age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 {
 	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
 }
 
-/* Is it younger than its hand tells? */
+/* Has the class grown so lately that its hand's speed says little? */
 static bool
 class_is_growing(const struct slab *sl, const struct slab_class *c)
 {
@@ -88,8 +89,8 @@ class_is_growing(const struct slab *sl, const struct slab_class *c)
 			  SPEED_PARTS);
 }
 
-/* Objects that are free beyond what the class needs, if that is a page and a half; else 0. Chunks
- * do not move, and a value may be waiting for them. */
+/* Free objects beyond what the class needs, if that is a page and a half; else 0. Chunks do not
+ * move, and a value may be waiting for them. */
 static uint32_t
 class_slack(const struct slab *sl, const struct slab_class *c)
 {
@@ -101,7 +102,7 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 	return free > need ? free - need : 0;
 }
 
-/* Does nobody ask for such objects any more? */
+/* Has the class allocated nothing for long? */
 static bool
 class_is_dead(const struct slab *sl, const struct slab_class *c)
 {
@@ -111,8 +112,8 @@ class_is_dead(const struct slab *sl, const struct slab_class *c)
 
 enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
 
-/* Which class can best spare a page? Those with the least number; a last page stays where others
- * have more, unless its class is dead. */
+/* Rank of a class as a donor, lowest first. A class keeps its last page while others have more,
+ * unless it is dead. */
 static enum donor
 donor_rank(const struct slab *sl, const struct slab_class *c)
 {
@@ -138,7 +139,7 @@ donates_sooner(const struct slab *sl, const struct slab_class *a, const struct s
 	return slab_class_pages(a) > slab_class_pages(b);
 }
 
-/* Of the classes but those; UINT32_MAX: none of them has a page. */
+/* The best donor but for some classes; UINT32_MAX: none has a page. */
 static uint32_t
 donor_class(const struct slab *sl, const bool *but)
 {
@@ -152,7 +153,7 @@ donor_class(const struct slab *sl, const bool *but)
 	return donor;
 }
 
-/* UINT32_MAX: none evicts. */
+/* The class with the fastest hand; UINT32_MAX: none evicts. */
 static uint32_t
 recipient_class(const struct slab *sl)
 {
@@ -172,8 +173,8 @@ recipient_class(const struct slab *sl)
 	return need;
 }
 
-/* A page of who can best spare one. A class may have none but pages with something pinned, or that
- * are being filled: then of the next. */
+/* Evacuate a page of the best donor. If all of its pages hold something pinned or are being filled,
+ * of the next one. */
 static bool
 evacuate_donor(struct slab *sl)
 {
@@ -191,7 +192,7 @@ evacuate_donor(struct slab *sl)
 	return false;
 }
 
-/* Where all that could be spared is being filled, from whom has most to evict. */
+/* If donors have none, a page of the class that evicts most. */
 static bool
 evacuate_another(struct slab *sl)
 {
@@ -206,26 +207,27 @@ rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool h
 	struct slab *sl = &sc->store->slab;
 
 	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages;) {
-		/* Where nothing is evicted, the index has its pages emptied, and nobody else. */
+		/* In a store that never evicts, pages are evacuated for the index only. */
 		if (!sc->store->never_evict && pages_coming(sl) < pages && !evacuate_another(sl))
 			return;
 
 		const uint32_t cost = evacuate_batch(sc, hurry);
 
-		/* A page all of whose objects are on their way, or have to wait: the next. */
+		/* A page all of whose objects are retired or must wait: the next page. */
 		idle += cost == 0;
 		done += cost;
 	}
 }
 
-/* For how long has some core not turned? Pages that are evacuated meanwhile come to nobody, and
- * what is in use on them takes the places that are left. */
+/* Count the turns since a core stopped turning. Pages evacuated meanwhile are not freed, and their
+ * referenced items take the objects that are left. */
 static void
 count_stalled(struct store_core *sc)
 {
 	uint32_t epoch;
 
-	epoch_advance(&sc->store->epoch); /* it stands still, too, where nobody asks it to go on */
+	epoch_advance(
+		&sc->store->epoch); /* else the epoch would stand still for want of a caller */
 	epoch = (uint32_t)epoch_now(&sc->store->epoch);
 	sc->stalled_turns = epoch == sc->stalled_epoch ? sc->stalled_turns + 1 : 0;
 	sc->stalled_epoch = epoch;
@@ -239,8 +241,8 @@ rebalance_turn(struct store_core *sc)
 
 	if (unlikely(atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed) != 0))
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
-	/* The reserve is whole again before the next large value has come in; and what is being
-	 * evacuated for a value that waits, or for balance, becomes empty. */
+	/* The reserve must be whole again before the next large value has come in; and pages under
+	 * evacuation become empty. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed))) {
@@ -250,7 +252,7 @@ rebalance_turn(struct store_core *sc)
 	}
 }
 
-/* Halved, so that what was long ago counts less. */
+/* Halve all counts, so that what was long ago counts less. */
 static void
 forget_half(struct slab *sl)
 {
@@ -262,7 +264,7 @@ forget_half(struct slab *sl)
 	}
 }
 
-/* How much is evicted between two moves, from that class to that; 0: none is due. */
+/* Eviction between two moves from one class to another, in slab_age; 0: none is due. */
 static uint32_t
 age_between(const struct slab *sl, uint32_t from, uint32_t to)
 {
@@ -301,8 +303,8 @@ move_page(struct slab *sl, uint32_t age)
 	sl->moving++;
 }
 
-/* What came free for balance goes to who needs it most by now; somebody may have taken it before.
- */
+/* A page that came free for balance goes to the class with the fastest hand by now; another core
+ * may have taken it before. */
 static void
 grant_page(struct store *st)
 {
@@ -324,7 +326,7 @@ rebalance_step(struct store_core *sc)
 	struct slab *sl = &sc->store->slab;
 
 	if (sc->store->never_evict || !spin_try(&sl->balance_lock))
-		return; /* or another core is at it */
+		return; /* another core is at it */
 
 	const uint32_t age = slab_age(sl), pages = sl->arena->page_count;
 

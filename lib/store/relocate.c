@@ -1,19 +1,21 @@
 /*
- * relocate.c - items back into their primary buckets, and primary buckets that forget who came
- * back.
+ * relocate.c - the sweep moves displaced items back to their primary buckets, and renews overflow
+ * bits.
  *
- * What is displaced costs a get of it another bucket, and its bit in its primary bucket costs one
- * for the misses that share it. The sweep relocates what finds room in its primary bucket, and
- * makes the overflow bits anew by two passes. In the first, whoever is displaced has its fresh bit
- * set in its primary bucket; in the second, a primary bucket's fresh bits become its overflow bits,
- * and fresh bits begin anew. Whoever is displaced sets both at any time. So all that is displaced
- * when its primary bucket is renewed has its fresh bit: it was there when the first pass came by,
- * or was displaced since. If the index was resized meanwhile, primary buckets are others than the
- * first pass marked: it is walked again.
+ * A displaced item costs a get one more bucket; its overflow bit costs the misses that share it one
+ * more. The sweep moves an item to its primary bucket if that has a slot. Bits are renewed in two
+ * passes:
+ *
+ * 1. For every displaced item the fresh bit is set in its primary bucket.
+ * 2. Each bucket's fresh bits become its overflow bits; then no bit is fresh.
+ *
+ * A core that displaces an item sets both bits. So when a bucket is renewed, every item displaced
+ * from it has its fresh bit: the first pass has set it, or the item was displaced since. If the
+ * index was resized meanwhile, the first pass is repeated: the primary buckets are others.
  */
-#include "store_internal.h"
+#include "sweep.h"
 
-/* Are buckets still those that the sweep began with? */
+/* Is the geometry still the one that the pass began with? */
 static bool
 pass_is_current(const struct store *st)
 {
@@ -55,7 +57,7 @@ relocate_prefetch(const struct store *st, uint32_t bucket)
 	}
 }
 
-/* The tag says which primary bucket that is, whatever came into the slot meanwhile. */
+/* The tag names the primary bucket, whichever item is in the slot by now. */
 static void
 relocate_item(struct store_core *sc, struct spot alternate, struct bucket *primary)
 {
@@ -65,7 +67,7 @@ relocate_item(struct store_core *sc, struct spot alternate, struct bucket *prima
 
 	const uint32_t empty = bucket_empty_slot(primary);
 
-	/* A flushed item must not move: the sweep may be past the new place already. */
+	/* A flushed item must not move: the sweep may have passed the new bucket. */
 	if (empty < BUCKET_SLOTS && pass_is_current(st) &&
 	    bucket_tag(alternate.bucket, alternate.slot) == alternate.tag &&
 	    !item_flushed(item_at(st, bucket_ref(alternate.bucket, alternate.slot)),
@@ -86,8 +88,7 @@ set_overflow(struct bucket *primary, uint16_t tag)
 	bucket_unlock(primary);
 }
 
-/* Under the lock nobody can go away from here, nor a resize hand this primary bucket over to
- * another. */
+/* Under the lock no item is displaced from here, and no resize replaces this primary bucket. */
 static void
 age_overflow(const struct store *st, struct bucket *primary)
 {
@@ -106,8 +107,8 @@ relocate_bucket(struct store_core *sc, uint32_t bucket)
 	struct bucket *b = index_bucket(&st->ix, bucket);
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* After this look at the geometry the number is the sweep's; if both change now, the
-	 * buckets of the sweep stay ours until this core turns. */
+	/* After this look the number of buckets is the pass's. If both change now, the buckets of
+	 * the pass stay readable until this core turns. */
 	if (!pass_is_current(st) || bucket >= bucket_count)
 		return;
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {

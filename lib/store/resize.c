@@ -1,39 +1,19 @@
 /*
- * resize.c - how large the index is.
+ * resize.c - how large the index is, and the slices of a resize.
  *
- * It starts with one page and follows the number of items. As long as there is memory for all, it
- * grows early and by much; once memory is full, a page of items goes for every page of index, so
- * then it is kept as full as searches for a place bear: between 15/16 and 31/32. When the items
- * become fewer because they become larger, it gives pages back.
+ * The index begins with one page and follows the number of items. While there are free pages it
+ * grows early and by much. Once memory is full a page of index costs a page of items, so it is kept
+ * as full as searches bear, between 15/16 and 31/32. When items become fewer, because they become
+ * larger, it gives pages back.
  *
- * To grow: pages are claimed (index_pages.c), cleared as they come, in slices, and become buckets;
- * then the old buckets give their items away (migrate.c). To shrink: first the items, then the
- * pages, which are others' after a grace period: a lookup may still be where it began.
+ * To grow, pages are claimed (index_pages.c), cleared in slices as they come, and become buckets;
+ * then the old buckets are migrated (migrate.c). To shrink, the buckets are migrated first; then
+ * the pages go to others after a grace period, since a lookup may still read them.
  */
-#include "store_internal.h"
-
-/* Shares of the slots, in 64ths. */
-#define EARLY_64THS  48u /* grow from here on while there are pages for it */
-#define FULL_64THS   62u /* grow from here on if others must go */
-#define NEVER_64THS  56u /* or if nobody may: what comes meanwhile must find a place */
-#define ALL_64THS    63u /* of what pages hold: every class evicts ahead of need */
-#define FEW_64THS    2u  /* so much earlier if items come fast */
-#define AIM_64THS    60u /* what a size is chosen for */
-#define SPARSE_64THS 57u /* below this it is too large */
-
-#define LATE_PART            32u /* of the index: at least so much more when memory is full */
-#define SHRINK_PART          8u  /* so much less at a time, as items may come back meanwhile; */
-#define SHRINK_SPARE         2u  /* or at once to so many times what they need */
-#define LATE_FACTOR          4u  /* and at most to so many times as much */
-#define SMALL_PART           12u /* of all pages: where the index is less, it runs ahead of items */
-#define RISE_CHECKS          64u /* a mean of so many */
-#define SPARSE_PART          16u /* of the items were evicted while the index was too large */
-#define INDEX_BYTES_PER_ITEM 7u  /* as full as it is meant to be */
-#define CLAIM_PAGES          4u  /* that items leave for the index at one time */
-#define CLAIM_WAIT_S         3u  /* for one of them; then the index makes do without */
-#define CLEAR_BYTES          (64u << 10) /* in a slice */
-#define SLICE_ITEMS          16u         /* stored in a turn: for so many more a slice more, */
-#define SLICES_MAX           16u         /* and no more than these in one turn */
+#include "resize.h"
+#include "account.h"
+#include "rebalance.h"
+#include "resize_limits.h"
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)
@@ -58,7 +38,7 @@ phase(const struct store *st)
 static void
 set_phase(struct store *st, enum resize_phase to)
 {
-	/* Relaxed: whoever goes by it takes the lock and looks again. */
+	/* Relaxed: a core that reads it takes the lock and looks again. */
 	atomic_store_explicit(&st->resize.phase, to, memory_order_relaxed);
 }
 
@@ -125,7 +105,8 @@ resize_begin(struct store_core *sc, uint32_t bucket_count)
 	return begun;
 }
 
-/* The page does not come: somebody writes a value there, or keeps one from being given back. */
+/* Do without a page that does not come: a value is being written there, or a pin keeps an
+ * object. */
 static void
 settle_for_claimed(struct store_core *sc)
 {
@@ -178,13 +159,14 @@ end_migration(struct store_core *sc)
 	geometry_end(&st->ix);
 	arena_write_header(&st->arena, rs->want, st->seed);
 	rs->next = pages_for(st, rs->want);
-	/* The epoch is read after the last item has left them (epoch.h). */
+	/* The epoch is read after the last item left them (epoch.h). */
 	slab_index_release(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
 	rs->checks_before = rs->checks;
 	set_phase(st, RESIZE_NONE);
 }
 
-/* False: no more of it in this turn. A bucket that waits for room counts the turns it waits. */
+/* One slice. False: no more in this turn. A bucket that waits for slots counts the turns it
+ * waits. */
 static bool
 resize_slice(struct store_core *sc)
 {
@@ -210,8 +192,7 @@ linked(const struct store_core *sc)
 	return counter_read(&sc->counters[STORE_ITEMS_LINKED]);
 }
 
-/* Whoever fills the index does its share of the work that makes it larger: a turn that stored much
- * was a long one anyway, and a slice a turn would come too late for what is stored meanwhile. */
+/* A turn does slices in proportion to what it stored (resize_limits.h). */
 bool
 resize_turn(struct store_core *sc)
 {
@@ -222,10 +203,10 @@ resize_turn(struct store_core *sc)
 		return false;
 	came = linked(sc) - sc->grown_for;
 	sc->grown_for += came;
-	/* Where others must go for it, no faster than they can. */
+	/* If items must be evicted for it, no faster than one slice a turn. */
 	if (slab_pool(&st->slab) <= st->slab.reserve)
 		came = 0;
-	for (uint64_t i = 0; i <= came / SLICE_ITEMS && i < SLICES_MAX; i++)
+	for (uint64_t i = 0; i <= came / RESIZE_SLICE_ITEMS && i < RESIZE_SLICES_MAX; i++)
 		if (!resize_slice(sc))
 			break;
 	spin_unlock(&st->resize.lock);
@@ -240,7 +221,7 @@ share(uint64_t n, uint32_t of_64)
 	return n * of_64 / 64;
 }
 
-/* Buckets for so many items, AIM_64THS full; a multiple of the step. */
+/* Buckets for so many items at a fill of AIM_64THS; a multiple of the step. */
 static uint64_t
 buckets_for(const struct store *st, uint64_t items)
 {
@@ -250,7 +231,7 @@ buckets_for(const struct store *st, uint64_t items)
 	return (slots / BUCKET_SLOTS / step + 1) * step;
 }
 
-/* How many items there will be when no page is left, if they stay as large as they are. */
+/* Items there will be when no page is left, if they stay as large as they are. */
 static uint64_t
 items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
 {
@@ -262,7 +243,7 @@ items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
 	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
 }
 
-/* Buckets for which nobody has to give a page. */
+/* Buckets for which the pool has pages beyond the reserve. */
 static uint64_t
 buckets_to_spare(const struct store *st, uint64_t pool)
 {
@@ -272,14 +253,14 @@ buckets_to_spare(const struct store *st, uint64_t pool)
 	return (pages << st->arena.page_shift) / sizeof(struct bucket) / step * step;
 }
 
-/* While there are pages for all: in large steps, but not past what the end will need. */
+/* While there are free pages: in large steps, but not past what a full store will need. */
 static uint64_t
 grow_early(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const uint64_t half = now / 2 / step * step;
 	const uint64_t spare = buckets_to_spare(st, pool);
-	/* Rather a step too few: the last one is taken when it is needed. */
+	/* One step too few: the last one is taken when it is needed. */
 	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
 
@@ -290,8 +271,8 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < spare ? more : spare);
 }
 
-/* Items that come while the index gets larger need a place by then: as many as come now, for as
- * long as the last resize took. */
+/* Items that come during a resize need slots: as many as come now, for as long as the last resize
+ * took. */
 static uint64_t
 coming(const struct store *st)
 {
@@ -318,7 +299,7 @@ grow_late(const struct store *st, uint64_t items)
 	return fit > least ? fit : least;
 }
 
-/* Only once evictions have gone on for a while: then somebody has a use for the memory. */
+/* Shrink only after evictions: then the memory is wanted. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -351,7 +332,7 @@ right_size(struct store *st, uint64_t items)
 		want = grow_early(st, items, pool);
 	if (want == now)
 		want = grow_late(st, items);
-	/* For more than that, items would have to go. */
+	/* For more than the spare pages items would have to be evicted. */
 	if (st->never_evict)
 		return want < now + spare ? want : now + spare;
 	if (want == now && rebalance_pool_is_low(st))

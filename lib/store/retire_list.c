@@ -1,3 +1,10 @@
+/*
+ * retire_list.c - a core's retired items, oldest first, until every core has reported two epochs.
+ *
+ * An item that is still pinned then moves to the list in pinned.c.
+ */
+#include "retire_list.h"
+#include "item_access.h"
 #include "pinned.h"
 
 static uint32_t
@@ -25,8 +32,8 @@ retire_list_publish(struct store_core *sc)
 	sc->unpublished = 0;
 }
 
-/* So many objects more, or less, of a class wait. The class's line is all cores': it is told once a
- * turn, or when it is another class's turn. */
+/* Count objects of a class that wait, more or fewer. The class's line is shared: it is written once
+ * a turn, or when another class follows. */
 static inline void
 count_class(struct store_core *sc, uint32_t class, uint32_t step)
 {
@@ -60,16 +67,12 @@ retire_list_add_unchunked(struct store_core *sc, uint32_t ref)
 void
 retire_list_add(struct store_core *sc, struct item *it)
 {
-	if (mutant_no_quiescence()) {
-		item_free(sc, it);
-		return;
-	}
 	retire_list_add_unchunked(sc, item_ref(sc->store, it));
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
 		count_chunks(sc, it, 1);
 }
 
-/* Its readers are gone, but for those who pinned it. */
+/* The item's grace period is over: free it, unless it is pinned. */
 static inline void
 reclaim_item(struct store_core *sc, struct item *it, uint32_t ref)
 {

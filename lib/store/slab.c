@@ -1,7 +1,13 @@
+/*
+ * slab.c - size classes, their pages, and objects taken from them and given back.
+ *
+ * A magazine serves most calls. A class serves magazines from its pages, under its lock; the pool
+ * serves classes with pages, under its own.
+ */
 #include "slab_pages.h"
 
-#define LOOKS_MAX    8u   /* pages looked at when one is to be emptied */
-#define PASSED_PAGES 256u /* and gone by, at most, since something on them is pinned */
+#define LOOKS_MAX    8u   /* pages compared when one is to be evacuated */
+#define PASSED_PAGES 256u /* pages with something pinned that are skipped at most */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift)
@@ -89,7 +95,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	atomic_init(&sl->clock_stamp, 1u << ITEM_CLOCK_STAMP_SHIFT);
 }
 
-/* Once a second: what every get reads lies in the same line. */
+/* Written once a second at most: what every get reads is in the same line. */
 static inline void
 page_stored(struct slab *sl, uint32_t ref)
 {
@@ -112,7 +118,7 @@ set_live(struct slab *sl, uint32_t ref, bool used)
 		atomic_fetch_or_explicit(clock, bit, memory_order_relaxed);
 	if (!used && was)
 		atomic_fetch_and_explicit(clock, ~bit, memory_order_relaxed);
-	/* Release: pairs with the acquire in live_candidates; who meets the bit may read the
+	/* Release: pairs with the acquire in live_word; a core that sees the bit may read the
 	 * item. */
 	atomic_fetch_or_explicit(word, bit, memory_order_release);
 	page_stored(sl, ref);
@@ -127,7 +133,7 @@ slab_set_live(struct slab *sl, uint32_t ref)
 void
 slab_set_live_referenced(struct slab *sl, uint32_t ref)
 {
-	set_live(sl, ref, !mutant_lost_clock_bit());
+	set_live(sl, ref, true);
 }
 
 void
@@ -155,7 +161,7 @@ page_ref(const struct slab *sl, const struct page *p, uint32_t object)
 	return arena_ref_of_offset(sl->arena, start + (size_t)object * sl->classes[p->class].size);
 }
 
-/* Under the class's lock: one page more for it, if the pool has more than it must keep. */
+/* Under the class's lock: a page of the pool for the class, if leave pages stay. */
 static bool
 class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 {
@@ -199,13 +205,12 @@ slab_page_release(struct slab *sl, struct page *p)
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
 	if (claimed)
 		return;
-	/* To the front: those behind, that were never used, have the numbers the index wants next.
-	 */
+	/* To the front: those behind were never used, and have the numbers the index wants next. */
 	list_push_front(&sl->pool, &p->of_class);
 	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
 }
 
-/* Under the class's lock: all objects of the page are free again, so others may have it. */
+/* Under the class's lock: all objects of the page are free, so it leaves the class. */
 static void
 class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
@@ -224,7 +229,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 	spin_unlock(&sl->pool_lock);
 }
 
-/* Under the class's lock: nobody will ask for its objects any more; some may still look. */
+/* Under the class's lock: the page is empty but for its grace period. */
 static void
 page_evacuated(struct slab *sl, struct page *p)
 {
@@ -374,12 +379,13 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 				  memory_order_relaxed);
 	if (unlikely(slab_page_pinned(p) != 0) && page_number(sl, p) >= index_pages)
 		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
-	/* Release: pairs with the acquire in store_turn; whoever sees it sees the page's state. */
+	/* Release: pairs with the acquire in answer_recall (store.c); a core that sees it sees the
+	 * page's state. */
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
-/* A page most of which is in use has a second chance, and its class counts for one whose hand found
- * it so: to make places for its items would cost others in use, and chunks cannot move. */
+/* A page most of whose objects are referenced has a second chance, and counts as passed by the
+ * hand: places for its items would cost other referenced items, and chunks cannot move. */
 static bool
 page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
 {
@@ -390,9 +396,9 @@ page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, str
 	return true;
 }
 
-/* Under the class's lock. Pages the hand comes to soon had most time to be used in. One half of
- * which is being filled will not be empty soon, and one on which something is pinned nobody knows
- * when: NULL if there are only such. */
+/* Under the class's lock: the page to evacuate. Pages that the hand comes to next had most time to
+ * be referenced. A page half of which is being filled will not be empty soon; one with something
+ * pinned may never be. NULL: there are only such. */
 static struct page *
 page_to_evacuate(struct slab *sl, struct slab_class *c)
 {
@@ -437,7 +443,7 @@ slab_evacuate_start(struct slab *sl, uint32_t class)
 		spin_lock(&sl->pool_lock);
 		slab_evacuate_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
-		slab_page_check(sl, c, p); /* nothing of it may ever have been taken */
+		slab_page_check(sl, c, p); /* none of its objects may be allocated */
 	}
 	spin_unlock(&c->lock);
 	return p != NULL;
@@ -451,7 +457,7 @@ slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uin
 
 	spin_lock(&c->lock);
 	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING);
-	/* The latest of all who emptied it. */
+	/* The latest epoch of all cores that emptied it. */
 	if (p->retired == 0 || (int32_t)(epoch - p->retired_epoch) > 0)
 		p->retired_epoch = epoch;
 	p->retired += count;
@@ -466,7 +472,7 @@ slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, ui
 	while (!list_empty(&sl->evacuated)) {
 		struct page *p = container_of(sl->evacuated.next, struct page, of_class);
 
-		if (!mutant_early_page() && !passed(p->retired_epoch, oldest))
+		if (!passed(p->retired_epoch, oldest))
 			break;
 		atomic_fetch_sub_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
 		slab_page_release(sl, p);

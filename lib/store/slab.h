@@ -1,17 +1,20 @@
 /*
- * slab.h - memory for items: size classes, pages, magazines.
+ * slab.h - size classes, their pages, and free objects.
  *
- * Shape:  a page belongs to the free pool, to the index, or to one class and is cut into
- *         objects of its size. The index has the first pages of the arena, as many as it wants;
- *         so the pool gives the last ones first. What is known about a page lies beside it: who
- *         owns it, its free objects, and two bitmaps with one bit an object: live (an item in the
- *         index, or its chunk) and clock (used since the hand passed). Every core has a magazine
- *         of free objects a class, so that most allocations touch nothing shared.
+ * Shape:  a class has pages, each cut into objects of the class's size, and two bitmaps with one
+ *         bit an object: live (an item in the index, or its chunk) and clock (the reference bit).
+ *         Every core has a magazine of free objects a class, so that most allocations touch nothing
+ *         shared.
+ *
  * Units:  an object is named by its reference (arena.h).
- * Owner:  a taken object belongs to the taker until slab_free.
- * Thread: every function names its magazines' core; what is shared is under the class's lock,
- *         then the pool's. Bitmaps are atomic words.
+ *
+ * Owner:  an allocated object belongs to its taker until slab_free.
+ *
+ * Thread: every function names its magazines' core. What is shared is under the class's lock, then
+ *         the pool's. Bitmaps are atomic words.
+ *
  * Errors: 0: no object.
+ *
  * Bounds: slab_sizes.h; MAGAZINE_BATCH_MAX objects move between magazine and class at once.
  */
 #ifndef CLOCKOO_SLAB_H
@@ -30,8 +33,8 @@
 #define MAGAZINE_BATCH_BYTES 8192u
 #define BITS_PER_WORD        64u
 
-/* object number = offset in page * reciprocal >> 40, both in granules: exact for offsets below 2^21
- * and sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund, Montgomery
+/* Object number = offset in page * reciprocal >> 40, in granules: exact for offsets below 2^21 and
+ * sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund and Montgomery
  * 1994). */
 #define RECIPROCAL_SHIFT 40u
 
@@ -39,54 +42,53 @@ enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 
 struct page {
 	struct list of_class; /* pages of the class, or the pool, or those being evacuated */
-	struct list has_free; /* pages of the class with something to take */
-	uint32_t free_head;   /* objects given back, linked through their first bytes */
+	struct list has_free; /* pages of the class with a free object */
+	uint32_t free_head;   /* freed objects, linked through their first bytes */
 	uint32_t free_count;
-	uint32_t fresh;   /* objects from this number on were never taken */
-	uint32_t objects; /* all of them */
-	uint32_t retired; /* being evacuated: taken out of the index, waiting with the page */
+	uint32_t fresh;   /* objects from this number on were never allocated */
+	uint32_t objects; /* in all */
+	uint32_t retired; /* being evacuated: objects out of the index that wait with the page */
 	uint32_t retired_epoch;
-	uint32_t evacuate_word; /* being evacuated, under the pool's lock: how far it was gone
-				   through */
+	uint32_t
+		evacuate_word; /* being evacuated, under the pool's lock: next word of its bitmap */
 	uint8_t class;
-	_Atomic uint8_t state; /* enum page_state */
-	uint16_t busy;         /* being evacuated: cores that hold a list of some of its objects */
-	_Atomic uint32_t pinned;        /* objects of it, see slab_pages.h */
-	_Atomic uint32_t hand_passed_s; /* when the hand came by last, or the class took the page */
-	_Atomic uint32_t stored_s;      /* when something was put into the index last */
+	_Atomic uint8_t state;   /* enum page_state */
+	uint16_t busy;           /* being evacuated: cores at work on some of its objects */
+	_Atomic uint32_t pinned; /* retired objects past their grace period (slab_pinned.c) */
+	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
+	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
 };
 
 struct slab_class {
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
 	uint32_t size;
 	uint32_t per_page;
-	uint32_t batch; /* of a magazine; 0: large objects come straight from the pages */
+	uint32_t batch; /* of a magazine; 0: large objects have none */
 	uint64_t reciprocal;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
 	uint32_t hand_word;
-	uint32_t clock_stamp_words;          /* the hand went over since it stepped the stamp */
+	uint32_t clock_stamp_words;          /* passed by the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
-	_Atomic uint32_t retired_count; /* retired, not yet given back, but for those: */
-	_Atomic uint32_t pinned_count;  /* past their grace period, and still pinned */
-	_Atomic uint32_t passed; /* by its hand, lately: see rebalance.c; halved now and then */
-	_Atomic uint32_t allocated_at; /* slab_age when something was taken last, */
-	_Atomic uint32_t grown_at;     /* and when it was a page */
+	_Atomic uint32_t retired_count; /* within their grace period */
+	_Atomic uint32_t pinned_count;  /* past it, and still pinned */
+	_Atomic uint32_t passed;        /* by its hand, lately (rebalance.c); halved now and then */
+	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
+	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
 };
 
 struct slab {
 	const struct arena *arena;
 	struct page *pages;
-	uint64_t *reciprocal; /* of each page: what a get needs, kept dense */
+	uint64_t *reciprocal; /* of each page, kept dense for gets */
 	_Atomic uint64_t *live;
 	_Atomic uint64_t *clock;
 	uint32_t stride; /* words of a bitmap a page */
-	/* The same as a power of two, and the arena's measures in granules: every hit marks a bit.
-	 */
+	/* Stride as a power of two, and the arena's measures in granules, for slab_bit. */
 	uint32_t stride_shift, page_shift, page_mask, lead;
-	_Atomic uint32_t clock_stamp; /* as it stands in an item's first word */
+	_Atomic uint32_t clock_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
@@ -94,34 +96,33 @@ struct slab {
 
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
 	struct list pool;
-	struct list evacuating; /* pages being evacuated for the pool */
-	struct list evacuated;  /* of those: nothing is left but readers of what was there */
+	struct list evacuating; /* pages being evacuated */
+	struct list evacuated;  /* pages that only wait for their grace period */
 	_Atomic uint32_t pool_count;
-	_Atomic uint32_t evacuating_count; /* emptied ones too */
+	_Atomic uint32_t evacuating_count; /* evacuated ones too */
 	_Atomic uint32_t evacuated_count;
 	_Atomic uint32_t
-		index_claimed_count;  /* of those being evacuated, those that the index waits for */
-	_Atomic uint32_t stuck_count; /* and of the others, those that hold something pinned */
-	_Atomic uint64_t evacuated_pages; /* ever: that were being evacuated, and came back */
-	_Atomic uint32_t index_pages;     /* pages below this number are the index's, once empty */
-	_Atomic uint32_t recall;          /* stepped when magazines must give back what they hold */
-	_Atomic uint32_t withheld;        /* pages the pool keeps for good, see store_limit_mt */
+		index_claimed_count;      /* of those being evacuated: the index waits for them */
+	_Atomic uint32_t stuck_count;     /* of the others: they hold something pinned */
+	_Atomic uint64_t evacuated_pages; /* ever */
+	_Atomic uint32_t index_pages;     /* pages below this are the index's, or will be */
+	_Atomic uint32_t recall;          /* stepped when cores must empty their magazines */
+	_Atomic uint32_t withheld;        /* pages the pool keeps: store_limit_mt */
 	_Atomic uint32_t now_s;
-	_Atomic uint32_t blocked_s; /* when a page was wanted last that pins kept; 0: never */
+	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
-	uint32_t moving;    /* under it: pages on their way for balance; and when (slab_age) one */
-	uint32_t moved_at;  /* was started last, */
-	uint32_t halved_at; /* and what hands passed was halved last */
-	uint32_t checked_at;
+	/* Under it: pages that move for balance; slab_age of what was done last. */
+	uint32_t moving;
+	uint32_t moved_at, halved_at, checked_at;
 	_Atomic uint64_t evicted_bytes; /* ever */
 };
 
-/* Bytes beside the pages, for each of them. */
+/* Bytes beside the pages, a page. */
 size_t slab_bytes_per_page(uint32_t page_shift);
 void slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve);
 
-/* Pages in the pool that may be given out. */
+/* Pages of the pool that a class may get. */
 static inline uint32_t
 slab_pool(const struct slab *sl)
 {
@@ -131,7 +132,7 @@ slab_pool(const struct slab *sl)
 	return pool > withheld ? pool - withheld : 0;
 }
 
-/* Written once a second, by whichever core is the first. */
+/* The first core to see a second writes it. */
 static inline void
 slab_tick(struct slab *sl, uint32_t now_s)
 {
@@ -139,7 +140,7 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* How much was ever evicted, in parts of a page: what the rebalancer has for a clock; it wraps. */
+/* Bytes ever evicted, in eighths of a page: the rebalancer's clock; it wraps. */
 #define AGE_PAGE 8u
 
 static inline uint32_t
@@ -156,7 +157,7 @@ slab_class_pages(const struct slab_class *c)
 	return atomic_load_explicit(&c->page_count, memory_order_relaxed);
 }
 
-/* Objects of the class that are free, or will be after a grace period; nothing that is pinned. */
+/* Objects that are free, or will be after a grace period; none that is pinned. */
 static inline uint32_t
 slab_class_waiting(const struct slab_class *c)
 {
@@ -164,10 +165,10 @@ slab_class_waiting(const struct slab_class *c)
 	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
 }
 
-/* What a class keeps free or on the retire list: a sixty-fourth of what it owns, but no fewer than
- * it needs to live through a grace period, and no more than a quarter. */
+/* Objects a class keeps free or on retire lists: a 64th of what it owns; at least what it needs
+ * within a grace period, and at most a quarter. */
 #define AHEAD_SHARE 64u
-#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them in grace */
+#define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them retired */
 #define AHEAD_MAX   1024u
 
 static inline uint32_t
@@ -204,7 +205,7 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 	return sl->classes[slab_class_of_ref(sl, ref)].size;
 }
 
-/* Which word and bit of a bitmap stand for an object. */
+/* Word and bit of a bitmap that stand for an object. */
 static inline _Atomic uint64_t *
 slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *bit)
 {
@@ -216,14 +217,14 @@ slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *b
 	return &map[(page << sl->stride_shift) + n / BITS_PER_WORD];
 }
 
-/* The object was used. Written only if that is news: a hot object's word stays shared. */
+/* Set the reference bit. False: it was set, and nothing is written: a hot word stays shared. */
 static inline bool
 slab_set_clock_bit(const struct slab *sl, uint32_t ref)
 {
 	uint64_t bit;
 	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
 
-	/* Relaxed: a hint for eviction, nothing is read through it. */
+	/* Relaxed: a hint for eviction; nothing is read through it. */
 	if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
 		return false;
 	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
@@ -239,11 +240,12 @@ slab_prefetch_clock_bit(const struct slab *sl, uint32_t ref)
 }
 
 /*
- * The reference stamp saves a hit the look at that bit: an item whose reference stamp is the
- * store's was marked since the stamp was stepped last. Hands step it, some CLOCK_STAMPS_PER_LAP
- * times while they go round; so a use is lost only if it follows another one in the same part of a
- * round, with the hand in between, and nothing else follows before the hand is back. An item that
- * nobody asked for through a multiple of all 1023 stamps looks marked, too.
+ * The reference stamp saves a hit the look at the reference bit. An item whose stamp is the store's
+ * was marked since the store's stamp was stepped last. Hands step it CLOCK_STAMPS_PER_LAP times a
+ * round. Two errors are accepted:
+ * - a use is lost if it follows another one in the same part of a round, the hand passes in
+ * between, and no other use follows before the hand is back;
+ * - an item that was not used through a multiple of all 1023 stamps looks marked.
  */
 #define CLOCK_STAMPS_PER_LAP 16u
 
@@ -263,19 +265,19 @@ slab_clock_bit_is_set(const struct slab *sl, uint32_t ref)
 	return (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
 }
 
-/* In the index now, and not used yet; or in place of another version, which is a use of its key; or
- * out of it. */
+/* The object is in the index, with its reference bit clear; or set, since an update is a use of its
+ * key; or it is out of the index. */
 void slab_set_live(struct slab *sl, uint32_t ref);
 void slab_set_live_referenced(struct slab *sl, uint32_t ref);
 void slab_clear_live(struct slab *sl, uint32_t ref);
 
-#define SLAB_NO_PAGE UINT32_MAX /* as leave: take none, and do not count it as asked for */
-/* An object of the class: from the magazine, the class's pages, or the pool, of which
- * leave pages stay. 0: none to be had this way. */
+#define SLAB_NO_PAGE UINT32_MAX /* as leave: take no page, nor count the class as asked for */
+/* An object of the class: from the magazine, the class's pages, or the pool, of which leave pages
+ * stay. 0: there is none. */
 uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 
-/* The same if there is room in the magazine, which is nearly always; false: nothing happened. */
+/* The same if the magazine has room, as it mostly has. False: nothing was done. */
 static inline bool
 slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {
@@ -289,7 +291,7 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	magazine_set(m, count + 1);
 	return true;
 }
-/* Give back everything this core's magazines hold. */
+/* Free everything this core's magazines hold. */
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 
 #endif

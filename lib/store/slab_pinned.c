@@ -1,15 +1,16 @@
 /*
- * slab_pinned.c - objects that are out of the index and that somebody is still sent: they come back
- * nobody knows when.
+ * slab_pinned.c - counts of pinned objects, by class and page: retired, past their grace period,
+ * and freed after their last pin ends.
  *
- * Shape:  classes and pages count them. A page that holds one is not chosen to be emptied; one that
- *         is being evacuated counts as stuck, and after a while goes back to its class.
+ * A page with such an object is not chosen to be evacuated. One that is being evacuated counts as
+ * stuck, and goes back to its class after a while.
+ *
  * Thread: a page's count is under the pool's lock, and read without it as a hint.
  */
 #include "slab_pages.h"
 
-/* So many stuck pages at once are made up for by others; in part of all. What has been asked for
- * lately is often let go of soon, and more than that would be emptied for nothing. */
+/* Stuck pages that others replace at once: 4 and a 64th of all. Replies sent lately often end soon,
+ * and more pages would be evacuated for nothing. */
 #define STUCK_MIN   4u
 #define STUCK_SHARE 64u
 
@@ -57,8 +58,8 @@ slab_coming(const struct slab *sl)
 	return coming > less ? coming - less : 0;
 }
 
-/* Under both locks. Objects that wait with the page cannot be told apart from others (evacuate.c),
- * and nobody may hold a list of some of them. */
+/* Under both locks: may the page go back to its class? Objects that wait with it cannot be told
+ * from others (evacuate.c), and no core may be at work on it. */
 static bool
 may_go_back(const struct slab *sl, const struct page *p)
 {
@@ -73,8 +74,6 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	list_unlink(&p->of_class);
 	p->evacuate_word = 0;
-	if (mutant_page_free())
-		p->fresh = p->free_count = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);

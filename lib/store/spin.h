@@ -1,14 +1,15 @@
 /*
  * spin.h - a lock held for some hundred nanoseconds, by writers only.
  *
- * Thread: any. No holder waits for anything but a lock further down the order:
- *         index buckets (by address), then slab class, then page pool.
- * Bounds: the wait is as long as the holders before us; no get ever takes one.
+ * Thread: any. A holder waits only for a lock further down the order: resize, index buckets (by
+ *         address), slab class, page pool.
+ *
+ * Bounds: the wait is as long as the holders before; no get ever takes one.
  */
 #ifndef CLOCKOO_SPIN_H
 #define CLOCKOO_SPIN_H
 
-#include "mutant.h"
+#include "gap.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

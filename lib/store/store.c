@@ -1,13 +1,21 @@
+/*
+ * store.c - the memory is cut into parts at start; a turn does what is due in each.
+ */
+#include "item_access.h"
 #include "pinned.h"
+#include "rebalance.h"
+#include "resize.h"
+#include "retire_list.h"
+#include "sweep.h"
 
-/* Pages a store should have at least, before they are as large as hugepages. */
+/* Pages a store has at least before they become as large as hugepages. */
 #define PAGES_WANTED 256u
 /* Alignment of what is taken from the region, all told. */
 #define SLACK_BYTES 1024u
 
 static_assert(STORE_MEMORY_MAX - ARENA_LEAD_BYTES <= ARENA_BYTES_MAX, "its pages can be named");
 
-/* What its sizes are made for; more may be allowed later. */
+/* The limit that sizes are made for; it may be raised later. */
 static size_t
 limit_of(const struct store_config *cfg)
 {
@@ -26,8 +34,8 @@ value_max_of(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages that hold the chunks of one value of the largest size, and one for its head. Values beyond
- * the default size wait until they have a place; nothing is held for them. */
+/* Pages for the chunks of one value of the largest size and for its head. Values beyond the default
+ * size wait for memory instead. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -134,11 +142,11 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* A page is being evacuated: some of its objects may be in our magazines. */
+/* Empty this core's magazines if a page is being evacuated: some of its objects may be there. */
 static void
 answer_recall(struct store_core *sc)
 {
-	/* Acquire: pairs with the release in slab_evacuate_start. */
+	/* Acquire: pairs with the release in slab_evacuate_page. */
 	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
 
 	if (likely(recall == sc->recall))

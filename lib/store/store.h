@@ -4,19 +4,24 @@
  * One store serves all cores. Gets take no lock. A cache may forget, it may never
  * lie: a get returns a miss or the last value written.
  *
- * Shape:  struct store is shared; struct store_core is one core's handle of it, with
- *         its magazines, its retired items and its counters.
- * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START; an expiry
- *         of 0 is never, one that is not after now is already past.
- * Owner:  the store owns items. A const struct item * is valid until the same core's
- *         next store_turn(); a pinned one until store_unpin(). A struct fill belongs
- *         to its core until store_finish() or store_abandon(), over any number of turns.
- * Thread: every function takes a store_core and is called by that core only; cores
- *         call concurrently. Functions ending in _mt: any thread.
- * Errors: enum store_result. Full memory evicts; STORE_NO_MEMORY only if nothing can be.
+ * Shape:  struct store is shared; struct store_core is one core's handle of it, with its magazines,
+ *         its retired items and its counters.
+ *
+ * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START. An expiry of 0 is never;
+ *         one that is not after now is past.
+ *
+ * Owner:  the store owns items. A const struct item * is valid until the same core's next
+ *         store_turn(); a pinned one until store_unpin(). A struct fill belongs to its core until
+ *         store_finish() or store_abandon(), over any number of turns.
+ *
+ * Thread: every function takes a store_core and is called by that core only; cores call
+ *         concurrently. Functions ending in _mt: any thread.
+ *
+ * Errors: enum store_result. A full store evicts; STORE_NO_MEMORY only if nothing can be evicted.
+ *
  * Bounds: keys 1..ITEM_KEY_MAX bytes; values 0..config.value_max; STORE_CORES_MAX cores.
  *
- * Writes that compare, tokens and the like: conditional.h. Dumps, classes, limits: introspect.h.
+ * Writes that compare, and tokens: conditional.h. Dumps, classes, limits: introspect.h.
  */
 #ifndef CLOCKOO_STORE_H
 #define CLOCKOO_STORE_H
@@ -32,14 +37,14 @@
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
 #define STORE_MEMORY_MAX  (64ull << 30) /* what references can name (arena.h) */
-#define STORE_CLOCK_START 2u            /* so that 1 is a second that is always past */
+#define STORE_CLOCK_START 2u            /* 1 is a second that is always past */
 
 struct store;
 struct store_core;
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
-	size_t limit_bytes;  /* of that, to be used until store_limit_mt says otherwise; 0: all */
+	size_t limit_bytes;  /* of that in use, until store_limit_mt changes it; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
@@ -54,13 +59,12 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin, store_try_finish: memory is coming; ask again next turn;
-			* store_flush: likewise, its turn is coming */
+	STORE_NOT_YET, /* store_begin, store_try_finish, store_flush: ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };
 
-/* What happened inside, per core. */
+/* Events, per core. */
 #define STORE_COUNTERS(X)                                                                          \
 	X(STORE_ITEMS_LINKED, "items linked into the index")                                       \
 	X(STORE_ITEMS_UNLINKED, "items unlinked from the index, for any reason")                   \
@@ -93,7 +97,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 
 enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
 
-/* A value being written, not yet visible to anyone. The fields are the store's. */
+/* A value being written, not yet visible. The fields are the store's. */
 struct fill {
 	struct item *item;
 	uint64_t hash;
@@ -103,51 +107,49 @@ struct fill {
 
 /* ---- start ---- */
 
-/* Bytes of region the store takes; never more than memory_bytes plus per-core tables,
- * which the room's README states. */
+/* Bytes of region the store takes: at most memory_bytes and the tables of cores (README.md). */
 size_t store_bytes(const struct store_config *cfg);
 struct store *store_create(struct region *region, const struct store_config *cfg);
 struct store_core *store_core_of(struct store *store, uint32_t core);
 
 /* ---- once a turn ---- */
 
-/* A quiescent point: this core holds no item any more (but pinned ones). Sets its clock. */
+/* A quiescent state: this core holds no item any more, but pinned ones. Sets its clock. */
 void store_turn(struct store_core *sc, uint32_t now_s);
 
-/* Bounded slices of upkeep: grace periods, pending flush, expiry, CLOCK. Some turns. */
+/* Some turns: bounded slices of upkeep. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while must not hold up the others. */
+/* A core that will not turn for a while goes offline, or it would hold up the others. */
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* May a set soon be told STORE_NOT_YET? Because some core has not turned for long, or since what is
- * kept for large values and new classes is in use. */
+/* May a set soon answer STORE_NOT_YET? A core has not turned for long, or the reserve is in use. */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Do pins hold so much memory of items that are in the store no more, or a page that others wait
- * for? Then see to it that they are let go of. */
+/* Do pins hold much memory of retired items, or a page that is wanted? Then the caller should end
+ * some of them. */
 bool store_pins_memory_pressure(const struct store_core *sc);
 
 /* ---- reading ---- */
 
 uint64_t store_hash(const struct store_core *sc, struct view key);
 
-/* A key's way in steps, so that a batch waits for memory three times, not three times a key: all
- * keys through the first step, then all through the next. In between the core may do anything
- * but turn. */
-/* Its hash; asks memory for its primary bucket. */
+/* A lookup in steps, so that a batch waits for memory three times, not three times a key: all keys
+ * take the first step, then all take the next. In between the core may do anything but turn. */
+/* Returns the key's hash; prefetches its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Looks there, asks for the item, or for the alternate bucket: true if that is to be looked at. */
+/* Looks there; prefetches the item, or the alternate bucket. True: the next step is to look there.
+ */
 bool store_probe_primary(const struct store_core *sc, struct probe *p);
-/* The same, and asks for the alternate bucket if a new item will need it. */
+/* The same, and prefetches the alternate bucket if a new item will need it. */
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
-/* Looks there, asks for the item. Nothing happens if nothing is to be looked at. */
+/* Looks there, if that is to be done; prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
 /* The item as it is now, with its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* The same for a run of gets with nothing of this core's between them: what they have in common is
- * looked at once. An item that is stored while the run is on is there, or is not yet. */
+/* The same for a run of gets with no other call of this core between them: what they share is read
+ * once. Items that other cores store meanwhile may be found or not. */
 struct store_run {
 	struct store_core *core;
 	const struct store *store;
@@ -171,32 +173,32 @@ uint32_t item_value_len(const struct item *it);
 /* The longest contiguous run of value bytes from offset on (offset < value length). */
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 
-/* Keep an item's value beyond this turn, and nothing else of it; only for values of
- * ITEM_PIN_MIN_BYTES and more. Pin on the core that found it, this turn; unpin on any core. */
+/* Keep an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
+ * and more. The core that found the item pins it, in the same turn; any core unpins it. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 
 /* ---- writing ---- */
 
-/* Set memory aside for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
+/* Allocate an item for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
 enum store_result store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Append len bytes; never more than value_len in all. */
 void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
-/* Publish (all bytes are there) according to mode; cas counts for STORE_CAS only. Ends the
- * fill in every case. APPEND and PREPEND keep the old item's flags and expiry. */
+/* Publish, once all bytes are there, according to mode; cas counts for STORE_CAS only. The fill
+ * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
-/* The same for who can wait: NOT_YET (APPEND and PREPEND only, whose new value needs memory of its
- * own) has done nothing and leaves the fill as it is, to be finished next turn or abandoned. */
+/* The same for a caller that can wait. NOT_YET (APPEND and PREPEND only, whose new version needs
+ * memory of its own): nothing was done; the fill is to be finished next turn, or abandoned. */
 enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 				   uint64_t cas);
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
 
-/* Add or take away delta from a decimal number, as memcached's incr and decr do (wrap at
- * 2^64, floor at 0, space padding on decr). *value is the new number. */
+/* Add delta to a decimal number or subtract it, as memcached's incr and decr do (wrap at 2^64,
+ * floor at 0, space padding on decr). *value is the new number. */
 enum store_result store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta,
 			      bool decr, uint64_t *value);
 
@@ -204,28 +206,28 @@ enum store_result store_arith(struct store_core *sc, struct view key, uint64_t h
 enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
 			      uint32_t expiry_s, const struct item **it);
 
-/* Invalidate everything stored up to at_s: now if at_s is not after now. A later call
- * replaces a pending one. OK; or NOT_YET, and nothing was done: flushes come faster than what they
- * leave is collected, some turns more are needed. */
+/* Invalidate everything stored up to at_s: now if at_s is not after now. A later call replaces a
+ * pending one. OK; or NOT_YET, and nothing was done: flushes come faster than the sweep reclaims
+ * what they leave. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);
-/* Another number than before: everything stored before then has been flushed. Who waits for a
- * flush of now looks at this, too: one does for all who wait. */
+/* A number that changes with every flush. All that wait for a flush of now are served by one: so a
+ * caller that sees the number change is done. */
 uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
 
 struct store_usage {
-	uint64_t items;        /* without those flushed; with those expired, until collected */
+	uint64_t items;        /* without flushed ones; with expired ones, until reclaimed */
 	uint64_t item_bytes;   /* their class sizes */
-	uint64_t flushed;      /* items flushed and not collected yet: their memory is in use */
+	uint64_t flushed;      /* items flushed and not reclaimed yet: their memory is in use */
 	uint64_t memory_bytes; /* the budget */
-	uint64_t limit_bytes;  /* what of it may be used, see store_limit_mt */
-	uint64_t index_slots;  /* they come and go with the items */
+	uint64_t limit_bytes;  /* of it, to be used: store_limit_mt */
+	uint64_t index_slots;  /* follow the number of items */
 	uint64_t index_bytes;
 	uint64_t page_bytes;              /* of one page */
-	uint64_t pages_total, pages_used; /* those of the index, too */
-	uint64_t pages_moved;             /* ever emptied for another class, or for the index */
-	uint64_t pages_moving;            /* being emptied now */
+	uint64_t pages_total, pages_used; /* with those of the index */
+	uint64_t pages_moved;             /* ever evacuated for another class, or the index */
+	uint64_t pages_moving;            /* being evacuated now */
 	bool index_resizing;
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);

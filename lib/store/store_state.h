@@ -1,10 +1,12 @@
 /*
- * store_state.h - what the store and each of its cores know; as its own files see it.
+ * store_state.h - the state of the store and of its cores, as the store's own files see it.
  *
- * Shape:  struct store is what all cores share; what every get reads stands first and is
- *         hardly ever written. struct store_core is one core's magazines, retire list and counters.
+ * Shape:  struct store is what all cores share; what every get reads stands first and is hardly
+ *         ever written. struct store_core is one core's magazines, retire list and counters.
+ *
  * Thread: as store.h.
- * Bounds: RETIRE_LIST_MAX retired items a core; the others as they are named here.
+ *
+ * Bounds: store_limits.h.
  */
 #ifndef CLOCKOO_STORE_STATE_H
 #define CLOCKOO_STORE_STATE_H
@@ -15,41 +17,8 @@
 #include "slab_pages.h"
 #include "introspect.h"
 #include "conditional.h"
+#include "store_limits.h"
 #include "base/hash.h"
-
-#define RETIRE_LIST_MAX   (1u << 14) /* power of two */
-#define RETIRE_LIST_SLICE 256u       /* items given back in one turn */
-#define RETIRE_LIST_KEEP  256u       /* evictions leave this much of it to the operations */
-#define RETIRE_LIST_KEEP_ENDED                                                                     \
-	(RETIRE_LIST_MAX / 8) /* and deletes, which can hide what they take out */
-#define RETIRE_LIST_KEEP_SWEPT                                                                     \
-	(RETIRE_LIST_MAX / 4) /* and the sweep so much: a turn may be all sets */
-#define RETIRE_LIST_KEEP_BEGUN                                                                     \
-	(RETIRE_LIST_MAX / 4)   /* and who begins to store so much to those who end it */
-#define CHUNKS_MAX   16000u     /* references fit a head object with the longest key */
-#define SWEEP_PASS_S 60u        /* for a walk through all buckets, if SWEEP_PER_S allows */
-#define SWEEP_PER_S  (1u << 17) /* buckets a second at most, all cores together */
-#define SWEEP_SLICE_MIN                                                                            \
-	16u                  /* buckets looked at in one store_housekeeping, and if there are too  \
-			      */
-#define SWEEP_SLICE_MAX 256u /* few of those a second; or in one turn of an urgent sweep */
-#define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
-/* But for so much work: 1 a bucket, 1 an item; a slice more at most. */
-#define SWEEP_WORK_TURN     128u
-#define SWEEP_WORK_MAX      1536u /* the same of one store_housekeeping */
-#define EVACUATE_SLICE      256u  /* objects evicted from pages being evacuated in one store_turn */
-#define EVACUATE_ON_DEMAND  192u  /* and by whoever takes memory meanwhile, or waits for some */
-#define EVACUATE_BATCH      64u
-#define EVACUATE_COPY_BYTES 512u /* copied at the cost of looking at an object */
-#define STALL_TURNS         4u   /* in one epoch, until no more are emptied */
-#define POOL_KEEP           1u   /* pages of the reserve that large values leave to others */
-#define HELD_EPOCHS         16u  /* for how long, if it does not ask again */
-#define EVICT_SLICE         128u /* objects evicted ahead by one refill of a magazine */
-#define FLOORS              1024u
-#define GENERATIONS_MAX     15u /* that may be in the index at once; 4 bits tell 16 apart */
-#define GENERATIONS_FEW     8u  /* left: the sweep hurries */
-
-#define CLOCK_PENDING_MAX 32u /* objects whose CLOCK bits a core sets together */
 
 struct retired_item {
 	uint32_t ref;
@@ -57,49 +26,47 @@ struct retired_item {
 };
 
 struct retire_list {
-	uint32_t head, tail; /* they wrap; tail - head retired items */
+	uint32_t head, tail; /* they wrap; tail - head items are retired */
 	struct retired_item ring[RETIRE_LIST_MAX];
 };
 
-/* Retired items that are past their grace period, and still pinned (pinned.c). */
+/* List of retired items past their grace period that are still pinned (pinned.c). */
 struct pinned {
 	uint32_t first, last; /* references; 0: none */
 	uint32_t count;
-	uint32_t fresh; /* since the last turn */
+	uint32_t fresh; /* added since the last turn */
 };
 
 /* The sweep through all buckets that reclaims what is expired or flushed. */
 struct sweep {
 	struct spin lock;
 	uint32_t bucket;
-	uint32_t generation; /* current when the sweep began */
-	uint32_t second;     /* this one; buckets looked at in it */
-	uint32_t done;
-	uint32_t slice;       /* buckets at a time: more where there are few turns a second */
+	uint32_t generation;  /* current when the sweep began */
+	uint32_t second;      /* the present one, */
+	uint32_t done;        /* and buckets looked at in it */
+	uint32_t slice;       /* buckets of a step: more where turns a second are few */
 	uint32_t seq;         /* of the geometry when the sweep began */
-	bool first_pass_done; /* the sweep before this one marked all primary buckets of what is
-				 displaced */
-	bool second_pass;     /* this one makes overflow bits of the marks */
+	bool first_pass_done; /* by the sweep before this one (relocate.c) */
+	bool second_pass;     /* is this one */
 };
 
-/* From one number of buckets to another: pages are claimed and cleared, then buckets are migrated.
- */
+/* A resize to more buckets claims and clears pages first; then buckets are migrated. */
 enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
 
 struct resize {
 	struct spin lock;
 	_Atomic uint32_t phase; /* enum resize_phase */
-	uint32_t step;          /* buckets come and go in so many; 0: the index stays as it is */
+	uint32_t step;          /* the number of buckets changes by multiples of it; 0: never */
 	uint32_t want;          /* buckets */
-	uint32_t next;          /* of its pages: the first that is not cleared yet */
-	uint32_t cleared;       /* bytes of that */
-	uint32_t second;        /* when a page came last */
-	uint32_t deferred;      /* turns that the bucket to be emptied next has waited for room */
-	uint32_t checks;        /* while it is resized; while it was resized last */
-	uint32_t checks_before;
-	uint64_t seen;    /* items, at the last look */
-	int64_t rise;     /* items more from look to look, the last RISE_CHECKS of them, about */
-	uint64_t evicted; /* items, when the index was not too large yet */
+	uint32_t next;          /* page of the index: the first that is not cleared */
+	uint32_t cleared;       /* bytes of that page */
+	uint32_t second;        /* in which the last page came */
+	uint32_t deferred;      /* turns that the next bucket has waited for slots */
+	uint32_t checks;        /* looks at the number of items since the resize began */
+	uint32_t checks_before; /* the same of the resize before */
+	uint64_t seen;          /* items at the last look */
+	int64_t rise;           /* of items over RISE_CHECKS looks, as a running mean */
+	uint64_t evicted;       /* items, when the index last was not too large */
 };
 
 struct store {
@@ -108,29 +75,29 @@ struct store {
 	uint64_t seed;
 	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
 	uint32_t core_count;
-	_Atomic uint32_t value_max; /* under the limit that holds now, */
-	uint32_t value_most;        /* and under none */
+	_Atomic uint32_t value_max; /* longest value under the present limit */
+	uint32_t value_most;        /* longest value without one */
 	bool never_evict;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
 	struct store_core *cores;
-	_Atomic uint64_t *floors; /* FLOORS; by tag: no removed item had a higher cas */
+	_Atomic uint64_t *floors; /* FLOORS, by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
-	_Atomic uint64_t held; /* pages a large value waits for, and since which epoch (memory.c) */
+	_Atomic uint64_t held; /* pages a large value waits for | epoch it last asked in << 32 */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
-	_Atomic uint32_t oldest_generation; /* that may still be in the index */
-	_Atomic uint64_t tombstones;        /* slots with a tombstone (index.h) */
-	_Atomic uint64_t pinned_bytes;      /* of retired items that stay pinned */
-	uint64_t linked_at_flush;           /* stores ever done when the generation last changed */
+	_Atomic uint32_t oldest_generation; /* that may be in the index */
+	_Atomic uint64_t tombstones;        /* in the index */
+	_Atomic uint64_t pinned_bytes;      /* of retired items that are pinned */
+	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
 	struct sweep sweep;
 	struct resize resize;
 };
 
-/* Of one core, before its first change in a generation: what it had put in, less what it had taken
- * out that was not flushed. It wraps: others take out what this core put in. */
+/* A core's counters before its first change in a generation: what it had put in, less what it had
+ * taken out that was not flushed. They wrap: a core may take out what another has put in. */
 struct flush_base {
 	struct counter items, bytes;
 };
@@ -139,18 +106,18 @@ struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	_Atomic uint32_t counted_generation; /* that flush_base is of (account.h) */
-	uint32_t recall;                     /* the recall our magazines have answered */
-	uint32_t searched;                   /* buckets looked into in search of room; it wraps */
-	uint64_t grown_for; /* items linked that resize_turn has done its share for */
-	uint32_t unpublished, unpublished_class; /* what the retire list took in of a class, less
-						    what it gave back */
-	uint32_t stalled_turns; /* with pages to empty, in which the epoch was the same, */
-	uint32_t stalled_epoch; /* and which */
+	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
+	uint32_t recall;    /* the slab's recall that this core's magazines have answered */
+	uint32_t searched;  /* buckets searched for a cuckoo path; it wraps */
+	uint64_t grown_for; /* items linked that resize_turn has worked for */
+	uint32_t unpublished, unpublished_class; /* objects of a class retired less those freed,
+						    not yet in its retired_count */
+	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
+	uint32_t stalled_epoch; /* that epoch */
 	uint32_t clock_pending_count;
 	uint32_t clock_pending[CLOCK_PENDING_MAX];
 	bool online;
-	store_evicted_fn *evicted; /* NULL: nobody watches */
+	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	struct retire_list retire_list;
@@ -159,14 +126,6 @@ struct store_core {
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
 };
-
-/* Has some core not turned for so long that emptying pages is put off? */
-static inline bool
-rebalance_is_stalled(const struct store_core *sc)
-{
-	return sc->stalled_turns >= STALL_TURNS &&
-	       sc->stalled_epoch == (uint32_t)epoch_now(&sc->store->epoch);
-}
 
 static inline uint32_t
 store_value_max(const struct store *st)
@@ -183,11 +142,11 @@ count(struct store_core *sc, enum store_counter what, uint64_t n)
 static inline uint32_t
 store_generation(const struct store *st)
 {
-	/* Sequentially consistent: read after a bucket lock's bit is out, see sweep.c. */
+	/* Sequentially consistent: read after the bucket lock's bit is visible (sweep.c). */
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
 }
 
-/* Flushes that the sweep need not be through for. */
+/* Generation numbers that are free. */
 static inline uint32_t
 store_generations_left(const struct store *st)
 {
@@ -203,9 +162,6 @@ item_dead(const struct store_core *sc, const struct item *it)
 	return item_flushed(it, store_generation(sc->store)) || item_expired(it, sc->now_s);
 }
 
-/* account.c: somebody asked for it, and it is dead. */
-void account_missed(struct store_core *sc, const struct item *it, uint32_t generation);
-
 static inline struct item *
 item_at(const struct store *st, uint32_t ref)
 {
@@ -216,36 +172,6 @@ static inline uint32_t
 item_ref(const struct store *st, const struct item *it)
 {
 	return arena_ref(&st->arena, it);
-}
-
-/* item.c: true if this call set the mark. */
-bool item_set_status_once(struct item *it, uint32_t bit);
-/* memory.c */
-void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
-
-/* item.c: say so in the item, and for the hand by the next turn: its word is on its way. */
-void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
-			  uint32_t clock_stamp);
-/* Now; before a hand of this core goes. */
-void item_apply_clock_bits(struct store_core *sc);
-
-/* Of an item that is not chunked. */
-static inline void
-item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
-{
-	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
-
-	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
-		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
-}
-
-/* A get or a touch. */
-static inline void
-item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
-{
-	item_set_clock_bit(sc, it, ref);
-	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_set_chunk_clock_bits(sc->store, it);
 }
 
 static inline _Atomic uint64_t *

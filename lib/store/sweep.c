@@ -1,24 +1,31 @@
 /*
- * sweep.c - flush, and the sweep that gives back what is flushed or expired.
+ * sweep.c - flush, and the sweep that reclaims what is flushed or expired.
  *
- * The sweep keeps pace with the clock: all buckets within SWEEP_PASS_S, or SWEEP_PER_S a second
- * where they are too many; whichever core tidies takes the next few.
+ * The sweep keeps pace with the clock: all buckets within SWEEP_PASS_S, or SWEEP_PER_S a second if
+ * they are too many. The core whose upkeep is due takes the next few.
  *
- * A flush steps the generation; items of another generation are dead at once and are collected
- * at leisure. An item has 4 bits for it, so a number may come back only when no item of its
- * earlier use is left. Where none is free, the flush is not done yet, and who asked for it asks
- * again from turn to turn (STORE_NOT_YET) until the sweep, in a hurry, is through; one flush does
- * for all who wait. A flush for later keeps a number for itself, so that it is on time. The sweep
- * knows what is free: what it has passed holds nothing older than the generation it began with. Why
- * nothing escapes it: a writer reads the generation under the bucket lock, so it either publishes
- * before the sweep takes its look, or sees the step; and a move drops a flushed item instead of
- * carrying it past the sweep (path.c). So does a resize (migrate.c): what it puts anywhere is of
- * the present generation, which is none before the sweep's. A reader takes no lock; it reads the
- * generation before it looks into the index (get.c), or an item that it found would be alive again
- * once the number has come back. The sweep ends where the buckets end by then: those that came
- * meanwhile are looked at, those that are gone hold nothing.
+ * A flush steps the generation. Items of another generation are dead at once, and are reclaimed by
+ * the sweep. An item has 4 bits for its generation, so a number may return only when no item of its
+ * earlier use is left in the index. What the sweep has passed holds nothing older than the
+ * generation it began with; so at its end (sweep_end) the numbers before that are free.
+ *
+ * Why no number returns early:
+ * - A writer reads the generation under the bucket lock. Either it publishes before the sweep looks
+ *   at the bucket, or it sees the step.
+ * - A cuckoo move or a relocation leaves or drops a flushed item, so none gets behind the sweep
+ *   (path.c, relocate.c). A migration drops it, too (migrate.c).
+ * - A reader takes no lock. It reads the generation before it looks into the index (get.c); else an
+ *   item it has found would be alive again once the number has returned.
+ * - The sweep ends where the buckets end by then. Buckets that a resize has added are looked at;
+ *   those it has removed hold nothing.
+ *
+ * If no number is free a flush is not done yet (STORE_NOT_YET). It is asked for again each turn,
+ * and the sweep is urgent meanwhile; one flush does for all that wait. A delayed flush keeps a
+ * number for itself, so that it is on time.
  */
-#include "store_internal.h"
+#include "sweep.h"
+#include "retire_list.h"
+#include "unlink.h"
 
 static bool
 slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
@@ -30,8 +37,8 @@ slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
 	return bucket_tag(b, slot) == 0 || item_dead(sc, item_at(sc->store, ref));
 }
 
-/* A look without the lock, unless a writer is at work there: its item may be of the generation
- * before, and not in the slot yet. */
+/* Looked at without the lock, unless a writer holds it: its item may be of the generation before,
+ * and not in the slot yet. */
 static bool
 bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
 {
@@ -61,7 +68,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 	bucket_unlock(b);
 }
 
-/* Of its items; how many there are. */
+/* Prefetch a bucket's items. Returns how many there are. */
 static uint32_t
 prefetch_bucket_items(const struct store *st, const struct bucket *b)
 {
@@ -76,8 +83,8 @@ prefetch_bucket_items(const struct store *st, const struct bucket *b)
 	return items;
 }
 
-/* So many that what is asked for is still there when it is looked at. What it cost: 1 a bucket, and
- * 1 an item. */
+/* Sweep some buckets, few enough that what is prefetched stays in the cache. Returns the cost: 1 a
+ * bucket, and 1 an item. */
 static uint32_t
 sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 {
@@ -103,7 +110,7 @@ sweep_quota(const struct store *st)
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* A second is over: if its share of the sweep was not done, take longer steps. */
+/* At the end of a second: longer steps if its share was not done. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -118,14 +125,14 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
-/* What only the sweep gives back is wanted by others, or numbers of generations run short. */
+/* Memory is wanted that only the sweep frees, or generation numbers run short. */
 static bool
 sweep_is_urgent(const struct store *st)
 {
 	return store_awaits_sweep(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
-/* How many buckets to look at now. */
+/* Buckets to look at now. */
 static uint32_t
 sweep_share(struct store_core *sc)
 {
@@ -133,29 +140,27 @@ sweep_share(struct store_core *sc)
 	const uint32_t quota = sweep_quota(sc->store);
 	uint32_t share;
 
-	/* Cores do not see a second come at the same time: never back. */
+	/* Cores see a second come at different times: never back. */
 	if (sc->now_s > sw->second)
 		sweep_next_second(sc);
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
 }
 
-/* The sweep is through: numbers of generations before the one it began with are free. */
+/* The pass is complete: numbers of generations before the one it began with are free. */
 static void
 sweep_end(struct store *st)
 {
 	struct sweep *sw = &st->sweep;
-	const uint32_t passed = mutant_sweep_overrun() ? store_generation(st) : sw->generation;
-
 	sw->bucket = 0;
 	relocate_end(st);
 	/* Release: pairs with the acquire in store_generations_left. */
-	atomic_store_explicit(&st->oldest_generation, passed, memory_order_release);
+	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
-/* The next buckets of the sweep, as far as the retire list has room for all of them, for so much
- * work; the last few may cost more. What is dead waits where it is: hidden, it would wait as well,
- * and keep its place from others. */
+/* Sweep the next buckets while the retire list has room for all their items, up to an amount of
+ * work; the last few may cost more. Dead items stay where they are otherwise: a tombstone would
+ * keep the slot as well. */
 static void
 sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
@@ -224,8 +229,8 @@ linked_ever(const struct store *st)
 	return store_sum(st, STORE_ITEMS_LINKED);
 }
 
-/* Under the flush's lock. A flush of what was flushed before and not touched since costs no
- * generation. False: there is none. */
+/* Under the flush's lock: step the generation, unless nothing was stored since the last step.
+ * False: no number is free. */
 static bool
 next_generation(struct store *st)
 {
@@ -233,12 +238,12 @@ next_generation(struct store *st)
 
 	if (linked == st->linked_at_flush)
 		return true;
-	if (store_generations_left(st) == 0 && !mutant_early_generation())
+	if (store_generations_left(st) == 0)
 		return false;
 	protocol_gap();
 	st->linked_at_flush = linked;
-	/* Sequentially consistent: either a writer sees the step, or the sweep, which
-	 * begins after it, sees that writer's lock or its item. */
+	/* Sequentially consistent: either a writer sees the step, or the sweep, which begins after
+	 * it, sees that writer's lock or its item. */
 	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
 	return true;
 }
@@ -254,7 +259,7 @@ flush_due(struct store_core *sc)
 
 	const uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
 
-	/* Done first: whoever sees that it is not pending any more finds nothing of it. */
+	/* Done first: a core that sees that no flush is pending finds nothing of it. */
 	if (at != 0 && at <= sc->now_s) {
 		ensure(next_generation(st));
 		atomic_store_explicit(&st->flush_at_s, 0, memory_order_release);
@@ -262,8 +267,8 @@ flush_due(struct store_core *sc)
 	spin_unlock(&st->flush_lock);
 }
 
-/* Under the flush's lock: one for later needs a number in its second, and keeps it for itself,
- * since whoever takes one before takes its place. */
+/* Under the flush's lock: a delayed flush needs a number in its second. It keeps one, since any
+ * flush before then replaces it. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {

@@ -1,7 +1,15 @@
-#include "store_internal.h"
+/*
+ * unlink.c - an item is taken out of the index and retired.
+ *
+ * Under the bucket's lock: the floor of its cas is raised, the counters follow, its objects are no
+ * longer live, its slot is cleared. Without room on the retire list the slot becomes a tombstone.
+ */
+#include "unlink.h"
+#include "item_access.h"
+#include "retire_list.h"
 
-/* Only a client chooses larger numbers. A floor does not follow it there: it could not be counted
- * on from for ever. */
+/* Only clients choose larger numbers. The floor does not follow them: counting on from there would
+ * end. */
 #define FLOOR_MAX (UINT64_MAX / 4)
 
 void
@@ -14,13 +22,12 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 		return;
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */
-	while (!mutant_low_floor() && now < cas &&
-	       !atomic_compare_exchange_weak_explicit(floor, &now, cas, memory_order_relaxed,
-						      memory_order_relaxed))
+	while (now < cas && !atomic_compare_exchange_weak_explicit(
+				    floor, &now, cas, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
-/* Everything about an item that ends, but its place in the bucket and its memory. */
+/* End all about an item but its slot and its memory. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -62,8 +69,8 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* Has the item no other objects, and can nobody have pinned it? Then nothing needs to remember
- * it but the page that is emptied. */
+/* Has the item no chunks, and cannot be pinned? Then it can wait for its grace period with its
+ * page. */
 static bool
 retires_with_page(const struct item *it)
 {
@@ -87,9 +94,10 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	return UNLINKED_RETIRED;
 }
 
-#define AHEAD 8u /* objects whose buckets are on their way, and as many that are so themselves */
+/* Objects ahead whose buckets are prefetched, and as many more that are prefetched themselves. */
+#define AHEAD 8u
 
-/* Where the key of an unchunked item is, or will be in a moment. Chunks are few. */
+/* Prefetch both buckets of an unchunked item's key. Chunks are few. */
 static void
 prefetch_place(const struct store *st, uint32_t ref)
 {
@@ -118,7 +126,8 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
-	/* A chunk's mark, or the first word of an item, in which a reader may set a mark. */
+	/* A chunk's marker, or the first word of an item, in which a reader may set a status
+	 * bit. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
 	const uint32_t head = (marker & 0xff) == 0 ? c->owner : ref;
 	const struct item *it = item_at(st, head);
@@ -128,71 +137,4 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 
 	index_unlock(&st->ix, &p);
 	return how;
-}
-
-/* how: NULL, or what to compare with. */
-static enum store_result
-delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
-{
-	struct store *st = sc->store;
-	enum store_result result = STORE_NOT_FOUND;
-	struct key_lock h;
-
-	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
-	if (h.spot.bucket != NULL) {
-		const struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
-
-		if (!item_dead(sc, it))
-			result = how != NULL && how->compare && item_cas(it) != how->cas
-					 ? STORE_EXISTS
-					 : STORE_OK;
-		if (result != STORE_EXISTS)
-			unlink_spot(sc, h.spot, UNLINK_REQUESTED);
-	}
-	index_unlock_key(&st->ix, &h);
-	return result;
-}
-
-enum store_result
-store_delete(struct store_core *sc, struct view key, uint64_t hash)
-{
-	return delete_if(sc, key, hash, NULL);
-}
-
-/* Readers may hold what is there, so what is kept is a new version. */
-static enum store_result
-keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
-     const struct item **left)
-{
-	struct rmw rm = {
-		.op = how->drop_value ? RMW_EMPTY : RMW_COPY,
-		.key = key,
-		.hash = hash,
-		.conditions = {.compare = how->compare,
-			       .cas = how->cas,
-			       .set_cas = how->set_cas,
-			       .new_cas = how->new_cas},
-		.new_expiry = how->drop_value || how->new_expiry,
-		.expiry_s = how->new_expiry ? how->expiry_s : 0,
-		.status = how->mark_stale ? ITEM_STALE : 0,
-		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_FETCHED),
-	};
-	const enum store_result r = rmw_run(sc, &rm);
-
-	*left = rm.made;
-	return r;
-}
-
-enum store_result
-store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
-		  const struct store_removal *how, const struct item **left)
-{
-	*left = NULL;
-	if (how->mark_stale || how->drop_value) {
-		const enum store_result r = keep(sc, key, hash, how, left);
-
-		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET)
-			return r;
-	}
-	return delete_if(sc, key, hash, how);
 }

@@ -1,12 +1,12 @@
 /*
  * walk.c - all items, some buckets at a time, without locks.
  *
- * What a bucket names is readable for the whole turn; whether it still is the key's item, a lookup
- * tells: so a version that was replaced, or that a move leaves behind, is not shown.
+ * What a slot names is readable for the whole turn. A lookup tells whether it still is its key's
+ * item, so a replaced version, or one that a move leaves behind, is not shown.
  */
-#include "store_internal.h"
+#include "store_state.h"
 
-#define WALK_MARGIN 16u /* buckets, by which a place may be off after a resize */
+#define WALK_MARGIN 16u /* buckets by which a scaled position may be off */
 
 /* What is looked at comes from memory, but for buckets, which come one after the other. */
 #define BUCKET_NS  30u
@@ -47,7 +47,7 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 	return is_current(sc, it, ref) ? it : NULL;
 }
 
-/* The rest of the bucket the cursor is at, as far as there is room. */
+/* The rest of the cursor's bucket, as far as there is room. */
 static uint32_t
 walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	    const struct item **items, uint32_t max)
@@ -67,9 +67,9 @@ walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	return count;
 }
 
-/* The index may be resized under the walk. What has not been seen yet moves up or down by the ratio
- * of the numbers of buckets, give or take a few. Up is where the walk has not been; for the way
- * down it waits, and goes back as far. False: wait. */
+/* Follow a resize. What has not been shown yet moves up or down by the ratio of the numbers of
+ * buckets, give or take a few. Up is ahead of the walk. For a shrinking index the walk waits, and
+ * then goes back by the ratio. False: wait. */
 static bool
 follow_resize(const struct index *ix, struct store_cursor *cursor)
 {

@@ -1,13 +1,18 @@
 /*
- * write.c - a value comes in, in pieces, and is published.
+ * write.c - a value comes in, in pieces, and is published; numbers are counted, expiries changed.
  */
-#include "store_internal.h"
+#include "account.h"
+#include "item_access.h"
+#include "link.h"
+#include "memory.h"
+#include "new_version.h"
 #include "number.h"
 
-#define VIVIFY_TRIES_MAX 8u /* a key that others delete and store again between our looks */
+/* Tries on a key that other cores delete and store between two looks. */
+#define VIVIFY_TRIES_MAX 8u
 
-/* Optional fields of a new item. Large ones have a place for an expiry in any case, so that no
- * touch ever copies much; and all have a long cas where short ones have run out. */
+/* Optional fields of a new item. Large ones always have an expiry, so that no touch copies much;
+ * all have a long cas once short ones are used up. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -72,7 +77,7 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
-/* Publish what was filled. It stays the fill's if it is refused. */
+/* Publish the item. It stays the fill's if it is refused. */
 static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
@@ -113,7 +118,7 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
-/* Others may delete what is there, and store again, between our looks. */
+/* Extend or add, in turn: other cores may delete and store the key in between. */
 static enum store_result
 finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
@@ -130,17 +135,6 @@ finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
 }
 
-static enum store_result
-finish_how(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
-	   const struct item **made)
-{
-	if (conditions->mode != STORE_APPEND && conditions->mode != STORE_PREPEND)
-		return finish_new(sc, f, conditions, made);
-	if (conditions->vivify)
-		return finish_vivify(sc, f, conditions, made);
-	return finish_extend(sc, f, conditions, made);
-}
-
 static uint32_t
 fill_bytes(const struct store_core *sc, const struct fill *f)
 {
@@ -154,7 +148,10 @@ store_try_finish_with(struct store_core *sc, struct fill *f,
 	ensure(f->item != NULL && f->filled == f->value_len);
 	*made = NULL;
 
-	const enum store_result r = finish_how(sc, f, conditions, made);
+	const bool extend = conditions->mode == STORE_APPEND || conditions->mode == STORE_PREPEND;
+	const enum store_result r = !extend              ? finish_new(sc, f, conditions, made)
+				    : conditions->vivify ? finish_vivify(sc, f, conditions, made)
+							 : finish_extend(sc, f, conditions, made);
 
 	if (r == STORE_NOT_YET)
 		return r;
@@ -198,7 +195,7 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
-/* For those who do not wait. */
+/* The result for a caller that does not wait. */
 static enum store_result
 no_memory(struct store_core *sc, enum store_result r)
 {
@@ -216,13 +213,12 @@ store_abandon(struct store_core *sc, struct fill *f)
 	f->item = NULL;
 }
 
-/* A number where there is none. */
+/* Store the initial number where there is none. */
 static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	     const struct store_arith_args *sum, const struct item **made)
 {
-	const struct store_conditions conditions = {.mode = mutant_blind_create() ? STORE_SET
-										  : STORE_ADD,
+	const struct store_conditions conditions = {.mode = STORE_ADD,
 						    .set_cas = sum->set_cas,
 						    .new_cas = sum->new_cas,
 						    .binary_key = sum->binary_key};
@@ -230,7 +226,7 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	const uint32_t len = number_print(text, sum->initial);
 	struct fill f;
 
-	/* Nobody waits here: memory that is coming is none. */
+	/* The caller does not wait, so memory that is coming is none. */
 	if (store_begin(sc, &f, key, hash, len, 0, sum->initial_expiry_s) != STORE_OK)
 		return STORE_NO_MEMORY;
 	store_fill(sc, &f, text, len);
@@ -291,8 +287,8 @@ store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delt
 	return r;
 }
 
-/* Write the expiry where it stands, under the bucket locks, so that a version made at the same
- * time inherits it. *there is the item, NULL if none is alive. False: it has no such field. */
+/* Write the expiry in place, under the bucket locks, so that a version made at the same time
+ * inherits it. *there is the item, NULL if none is alive. False: it has no such field. */
 static bool
 touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	       const struct item **there)
@@ -324,7 +320,7 @@ enum store_result
 store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	    const struct item **it)
 {
-	/* No byte that a client sees changes: the version stays, and so do its marks. */
+	/* No byte that a client sees changes: the version stays, and its status bits. */
 	struct rmw rm = {.op = RMW_COPY,
 			 .key = key,
 			 .hash = hash,

@@ -1,5 +1,5 @@
 /*
- * caught.h - a mutant (mutant.h) that falls over is caught, too.
+ * caught.h - a mutant (mutants.py) that falls over is caught, too.
  *
  * Thread: one, before the others.
  */

@@ -1,6 +1,6 @@
 #include "gaps.h"
 
-#include "store/mutant.h"
+#include "store/gap.h"
 
 #include <sched.h>
 

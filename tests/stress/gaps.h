@@ -1,5 +1,5 @@
 /*
- * gaps.h - what happens between two steps of a store compiled with STORE_GAPS (mutant.h): now and
+ * gaps.h - what happens between two steps of a store compiled with STORE_GAPS (gap.h): now and
  * then another thread comes in.
  *
  * Thread: each has its own random numbers.

@@ -9,7 +9,9 @@
  * store may forget. With "caught" the store is a mutant, and must be seen to fail.
  */
 #include "caught.h"
-#include "store/store_internal.h"
+#include "store/account.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 
 #include <pthread.h>
 #include <sched.h>

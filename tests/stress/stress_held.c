@@ -7,11 +7,12 @@
  * rounds, of which each is a second. Nothing depends on when threads meet, so a run repeats
  * exactly.
  *
- * With "caught" the store is a mutant (mutant.h), and the run passes only if an item changed, or
+ * With "caught" the store is a mutant (mutants.py), and the run passes only if an item changed, or
  * the store found itself broken.
  */
 #include "caught.h"
-#include "store/store_internal.h"
+#include "store/store_plan.h"
+#include "store/store_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * in an index so full that items move and are evicted all the time; every call is written down
  * with its times (history.h), and when the threads are done linear.c looks for an order. Each
  * round has keys of its own. Threads outnumber processors; yields at random places between calls,
- * and within them where the store was compiled with gaps (mutant.h), make them meet.
+ * and within them where the store was compiled with gaps (gap.h), make them meet.
  *
  *   stress_model [caught] [SEED [MILLISECONDS [SHAPE]]]
  *
@@ -17,7 +17,8 @@
 #include "caught.h"
 #include "gaps.h"
 #include "linear.h"
-#include "store/store_internal.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 #include "store/introspect.h"
 
 #include <pthread.h>

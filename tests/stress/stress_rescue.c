@@ -4,11 +4,12 @@
  * nothing after a delete. Method: every writer has keys of its own, writes rising versions, deletes
  * now and then, and looks; another core takes page after page from the class all of them lie in.
  *
- * With "caught" the store is a mutant (mutant.h), and the run passes only if a lie was seen.
+ * With "caught" the store is a mutant (mutants.py), and the run passes only if a lie was seen.
  */
 #include "caught.h"
 #include "gaps.h"
-#include "store/store_internal.h"
+#include "store/store_plan.h"
+#include "store/store_state.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -5,7 +5,9 @@
  * bucket is locked the other core does that to each such key that is displaced. A small index, so
  * that there are some. Repeats exactly.
  */
-#include "store/store_internal.h"
+#include "store/account.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,11 +12,12 @@
  *
  * With "resized" as second argument the index gets larger and smaller all the time.
  *
- * With "caught" as last argument, the store is a mutant (mutant.h), and the run passes only
+ * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
 #include "caught.h"
-#include "store/store_internal.h"
+#include "store/resize.h"
+#include "store/store_plan.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -4,7 +4,8 @@
  * one thread as two cores; at each gap between two steps of the get in turn, the other core stores
  * and flushes once more than there are numbers. Repeats exactly.
  */
-#include "store/store_internal.h"
+#include "store/store_plan.h"
+#include "store/store_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,8 @@
 
 #include "bench_load.h"
 
-#include "store/store_internal.h"
+#include "store/rebalance.h"
+#include "store/store_plan.h"
 
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 #include "core_empty.h"
 
-#include "store/store_internal.h"
+#include "store/sweep.h"
 
 #define TURNS (4 + RETIRE_LIST_MAX / RETIRE_LIST_SLICE)
 

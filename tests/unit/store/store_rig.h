@@ -6,7 +6,15 @@
 #ifndef CLOCKOO_STORE_RIG_H
 #define CLOCKOO_STORE_RIG_H
 
-#include "store/store_internal.h"
+#include "store/account.h"
+#include "store/item_access.h"
+#include "store/rebalance.h"
+#include "store/resize.h"
+#include "store/resize_limits.h"
+#include "store/retire_list.h"
+#include "store/store_plan.h"
+#include "store/sweep.h"
+#include "store/unlink.h"
 
 #include <stdlib.h>
 

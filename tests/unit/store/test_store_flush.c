@@ -42,9 +42,8 @@ a_flushed_item_never_comes_back(void **state)
 	}
 }
 
-/* The sweep has been there, but before the flush: as it ends, their generation's number is not
- * free.
- */
+/* The sweep has passed their buckets before the flush: at its end their generation's number is not
+ * free. */
 static void
 what_is_flushed_behind_the_sweep_never_comes_back(void **state)
 {
@@ -78,7 +77,7 @@ what_is_flushed_behind_the_sweep_never_comes_back(void **state)
 
 /* ---- floods of flushes ---- */
 
-/* Keys "<name>0" and so on, 64 a turn; the store is tidied, or not. */
+/* Store keys "<name>0" and so on, 64 a turn, with upkeep or without. */
 static void
 store_keys(struct store_core *sc, const char *name, uint32_t count, bool tidies)
 {
@@ -106,7 +105,7 @@ find_keys(struct store_core *sc, const char *name, uint32_t count)
 	}
 }
 
-/* Each costs a generation, for the one item before it. */
+/* Each flush costs a generation, for the one item stored before it. */
 static void
 flush_often(struct store_core *sc, uint32_t flushes)
 {
@@ -127,8 +126,8 @@ delete_keys(struct store_core *sc, const char *name, uint32_t count)
 	}
 }
 
-/* Who deletes more in one turn than the retire list takes hides the rest. What hides must not keep
- * others from its place, nor from its memory, before the sweep comes by (no store_housekeeping
+/* A core that deletes more in one turn than the retire list takes leaves tombstones. A tombstone
+ * must not keep its slot or its memory from sets until the sweep comes by (no store_housekeeping
  * here); and the sweep is soon done with it. */
 static void
 check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
@@ -139,8 +138,7 @@ check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
 
 	delete_keys(r->core, "key", there);
 	check(atomic_load(&r->store->tombstones) > RETIRE_LIST_MAX);
-	store_turn(r->core,
-		   r->core->now_s); /* deletes leave nothing of the retire list to others */
+	store_turn(r->core, r->core->now_s); /* deletes use up the retire list */
 	store_turn(r->core, r->core->now_s);
 	store_keys(r->core, "new", then, false);
 	check_eq(counted(r->core, STORE_OUT_OF_MEMORY), 0);
@@ -180,7 +178,7 @@ tombstones_give_way_to_sets(void **state)
 	}
 }
 
-/* Buckets that are given up take their tombstones along. */
+/* A bucket that is migrated takes its tombstones with it. */
 static void
 tombstones_go_with_a_migrated_bucket(void **state)
 {
@@ -204,7 +202,7 @@ tombstones_go_with_a_migrated_bucket(void **state)
 	rig_down(&r);
 }
 
-/* After many flushes it takes more buckets at a time, as far as the retire list goes. */
+/* An urgent sweep takes more buckets at a time, as far as the retire list has room. */
 static void
 an_urgent_sweep_leaves_no_tombstone(void **state)
 {
@@ -221,7 +219,8 @@ an_urgent_sweep_leaves_no_tombstone(void **state)
 	rig_down(&r);
 }
 
-/* Nor does it where the retire list stays full, because another core does not turn: it waits. */
+/* Nor does it leave tombstones while the retire list stays full, because another core does not
+ * turn: it waits. */
 static void
 a_sweep_waits_for_room_on_the_retire_list(void **state)
 {
@@ -247,7 +246,7 @@ a_sweep_waits_for_room_on_the_retire_list(void **state)
 	rig_down(&r);
 }
 
-/* ---- no call does much, and nobody is lied to ---- */
+/* ---- no call does much, and no answer is false ---- */
 
 #define SLICE_ITEMS (SWEEP_WORK_TURN + SWEEP_ITEMS_MAX) /* taken out by one call, at most */
 
@@ -257,7 +256,7 @@ taken_out(struct store_core *sc)
 	return counted(sc, STORE_ITEMS_UNLINKED);
 }
 
-/* What one call did since *before. */
+/* Work of one call since *before. */
 static void
 check_slice(struct store_core *sc, uint64_t *before)
 {
@@ -267,8 +266,8 @@ check_slice(struct store_core *sc, uint64_t *before)
 	*before = now;
 }
 
-/* The attack: flushes, each with a set before it, as fast as they are let. Sets go on all the time
- * and none is refused; what is set after a flush stays until the next. */
+/* The attack: flushes, each after a set, as fast as they are accepted. Sets go on all the time and
+ * none is refused; what is set after a flush stays until the next. */
 static void
 a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 {
@@ -302,7 +301,7 @@ a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 	check_eq(atomic_load(&rig.store->tombstones), 0);
 }
 
-/* Nor does it walk far where nothing is dead: buckets count, too. */
+/* Nor does it go far where nothing is dead: buckets count, too. */
 static void
 an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 {
@@ -324,7 +323,7 @@ an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 	check(most > SWEEP_SLICE_MIN && most <= SWEEP_SLICE_MAX);
 }
 
-/* One asks, and waits; another one is faster. */
+/* One caller waits; another one's flush is done first. */
 static void
 one_flush_does_for_all_who_wait(void **state)
 {
@@ -343,7 +342,7 @@ one_flush_does_for_all_who_wait(void **state)
 	check_null(find(rig.core, "k"));
 }
 
-/* One for later is on time, however many come before its second: it waits first, if need be. */
+/* A delayed flush is on time, however many come before its second. */
 static void
 a_flush_for_later_has_its_number(void **state)
 {
@@ -360,7 +359,7 @@ a_flush_for_later_has_its_number(void **state)
 	check_ptr(find(rig.core, "k"));
 }
 
-/* One of now takes its place, and its number. */
+/* A flush of now replaces a delayed one, and takes its number. */
 static void
 a_flush_of_now_replaces_the_one_for_later(void **state)
 {

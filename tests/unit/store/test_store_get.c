@@ -247,7 +247,7 @@ keys_that_differ_in_one_bit_are_two(void **state)
 	}
 }
 
-/* What reads key and value from where they lie sees what the store's own calls show. */
+/* Key and value read from where they lie are what the store's functions return. */
 static void
 a_simple_item_is_its_key_and_its_value(void **state)
 {

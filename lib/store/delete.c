@@ -1,0 +1,75 @@
+/*
+ * delete.c - deletes: an item is taken out of the index, or kept as a new version without its value
+ * or marked stale.
+ */
+#include "account.h"
+#include "link.h"
+#include "new_version.h"
+#include "unlink.h"
+
+/* how: NULL: unconditional. */
+static enum store_result
+delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
+{
+	struct store *st = sc->store;
+	enum store_result result = STORE_NOT_FOUND;
+	struct key_lock h;
+
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
+	if (h.spot.bucket != NULL) {
+		const struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
+
+		if (!item_dead(sc, it))
+			result = how != NULL && how->compare && item_cas(it) != how->cas
+					 ? STORE_EXISTS
+					 : STORE_OK;
+		if (result != STORE_EXISTS)
+			unlink_spot(sc, h.spot, UNLINK_REQUESTED);
+	}
+	index_unlock_key(&st->ix, &h);
+	return result;
+}
+
+enum store_result
+store_delete(struct store_core *sc, struct view key, uint64_t hash)
+{
+	return delete_if(sc, key, hash, NULL);
+}
+
+/* Readers may hold the item, so what is kept is a new version. */
+static enum store_result
+keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
+     const struct item **left)
+{
+	struct rmw rm = {
+		.op = how->drop_value ? RMW_EMPTY : RMW_COPY,
+		.key = key,
+		.hash = hash,
+		.conditions = {.compare = how->compare,
+			       .cas = how->cas,
+			       .set_cas = how->set_cas,
+			       .new_cas = how->new_cas},
+		.new_expiry = how->drop_value || how->new_expiry,
+		.expiry_s = how->new_expiry ? how->expiry_s : 0,
+		.status = how->mark_stale ? ITEM_STALE : 0,
+		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_FETCHED),
+	};
+	const enum store_result r = rmw_run(sc, &rm);
+
+	*left = rm.made;
+	return r;
+}
+
+enum store_result
+store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
+		  const struct store_removal *how, const struct item **left)
+{
+	*left = NULL;
+	if (how->mark_stale || how->drop_value) {
+		const enum store_result r = keep(sc, key, hash, how, left);
+
+		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET)
+			return r;
+	}
+	return delete_if(sc, key, hash, how);
+}

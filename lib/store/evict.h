@@ -1,0 +1,16 @@
+/*
+ * evict.h - items leave the index by the CLOCK hand of their class.
+ *
+ * Thread: the core named.
+ */
+#ifndef CLOCKOO_EVICT_H
+#define CLOCKOO_EVICT_H
+
+#include "store_state.h"
+
+/* Evict up to max items of a class, EVICT_SLICE at most. Returns how many. */
+uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
+/* The same for want of memory, which the rebalancer counts. */
+uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
+
+#endif

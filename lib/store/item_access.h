@@ -1,0 +1,77 @@
+/*
+ * item_access.h - fields of an item read and written, and its reference bit set.
+ *
+ * What store.h and conditional.h promise of item_* is in item.c, too.
+ *
+ * Thread: an item not yet published by its owner; a published one as item.h says.
+ */
+#ifndef CLOCKOO_ITEM_ACCESS_H
+#define CLOCKOO_ITEM_ACCESS_H
+
+#include "store_state.h"
+
+void item_set_expiry(struct item *it, uint32_t expiry_s);
+/* False: the number needs the long part. */
+bool item_set_cas(struct item *it, uint64_t cas);
+/* True if this call set the status bit. */
+bool item_set_status_once(struct item *it, uint32_t bit);
+/* Status bits that the new version inherits. From then on no reader wins the old one. */
+uint32_t item_hand_over(struct item *old, uint32_t inherit);
+/* Write value bytes at an offset. */
+void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
+/* Write all of from's value at an offset of to's. */
+void item_write_value(const struct store *st, struct item *to, uint32_t offset,
+		      const struct item *from);
+struct view item_value_at(const struct store *st, const struct item *it, uint32_t offset);
+/* Give an unpublished item another form and value length, its key unchanged. False: its object is
+ * too small, or one of the two is chunked. */
+bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len);
+
+/* ---- all objects of an item: the item and its chunks ---- */
+
+/* Chunks of an item that exists. */
+static inline uint32_t
+item_chunks(const struct item *it)
+{
+	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
+}
+
+/* Sum of their class sizes. */
+uint64_t item_memory(const struct store *st, const struct item *it);
+void item_set_live(struct store *st, struct item *it);
+void item_set_live_referenced(struct store *st, struct item *it);
+void item_clear_live(struct store *st, struct item *it);
+/* Free an item that was never published, or whose grace period has passed. */
+void item_free(struct store_core *sc, struct item *it);
+/* The same for its first chunks only. */
+void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
+
+/* ---- reference bits ---- */
+
+void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
+/* Stamp the item; its reference bit is set by the next turn, when the bitmap's line has arrived. */
+void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
+			  uint32_t clock_stamp);
+/* Set the reference bits that wait: once a turn, and before a hand of this core moves. */
+void item_apply_clock_bits(struct store_core *sc);
+
+/* Of the item's first object. */
+static inline void
+item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
+{
+	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
+
+	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
+		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
+}
+
+/* A get or a touch. */
+static inline void
+item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
+{
+	item_set_clock_bit(sc, it, ref);
+	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
+		item_set_chunk_clock_bits(sc->store, it);
+}
+
+#endif

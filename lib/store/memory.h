@@ -1,0 +1,43 @@
+/*
+ * memory.h - objects for new items.
+ *
+ * Thread: the core named.
+ *
+ * Errors: NULL: no memory; memory_is_coming says whether to wait.
+ */
+#ifndef CLOCKOO_MEMORY_H
+#define CLOCKOO_MEMORY_H
+
+#include "store_state.h"
+
+/* An item with its header, key and chunks, its value unwritten. */
+struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
+
+/* The same without optional fields, if this core's magazine has an object for it. */
+static inline struct item *
+item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
+{
+	const uint32_t bytes = (uint32_t)sizeof(struct item) + key.len + value_len;
+
+	if (unlikely(value_len > ITEM_LEN_MAX))
+		return NULL;
+
+	struct magazine *m = &sc->magazines[slab_class_for(&sc->store->slab, bytes)];
+
+	if (unlikely(m->count == 0))
+		return NULL;
+
+	struct item *it = item_at(sc->store, m->ref[--m->count]);
+
+	item_set_head(it, 0, value_len, key.len);
+	it->cas_form = 0;
+	bytes_copy(it->body, key.data, key.len);
+	return it;
+}
+
+/* After item_new failed: will there be more memory in some turns? */
+bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
+/* Bytes of the item's first object, as item_new takes it. */
+uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
+
+#endif

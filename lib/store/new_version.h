@@ -1,0 +1,50 @@
+/*
+ * new_version.h - the new version of an item, made from the one that is there.
+ *
+ * Thread: the core named.
+ */
+#ifndef CLOCKOO_NEW_VERSION_H
+#define CLOCKOO_NEW_VERSION_H
+
+#include "store_state.h"
+
+enum rmw_op {
+	RMW_APPEND,
+	RMW_PREPEND,
+	RMW_INCR,
+	RMW_DECR,
+	RMW_COPY,  /* the same value: for an expiry, or to be stale */
+	RMW_EMPTY, /* no value, no flags */
+};
+
+/* A read, modify, write of one key. */
+struct rmw {
+	enum rmw_op op;
+	struct view key;
+	uint64_t hash;
+	struct store_conditions conditions; /* of these, compare and set_cas with their numbers */
+	const struct item *more;            /* append, prepend: its value is what is added */
+	uint64_t delta;
+	uint64_t value; /* incr, decr: the new number */
+	bool keep_cas;  /* no byte that a client sees changes */
+	bool renews;    /* memcached would write in place: nothing counts as stored anew */
+	bool new_expiry;
+	uint32_t expiry_s;
+	uint32_t status; /* as in struct link */
+	uint32_t inherit;
+	const struct item *made; /* the version that was published */
+};
+
+/* May there be a new version of old, and how long is its value? */
+enum store_result new_version_len(const struct store_core *sc, const struct rmw *rm,
+				  const struct item *old, uint32_t *len);
+/* Its optional fields. */
+uint32_t new_version_form(const struct rmw *rm, const struct item *old, uint32_t len);
+/* Write it into an item of that length and form. */
+void new_version_write(const struct store *st, struct rmw *rm, const struct item *old,
+		       struct item *it);
+/* The same into an item of any form. False: the new version does not fit its object. */
+bool new_version_rewrite(struct store_core *sc, struct rmw *rm, const struct item *old,
+			 struct item *it);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * path.h - cuckoo paths.
+ *
+ * Thread: the core named, which holds no bucket's lock.
+ */
+#ifndef CLOCKOO_PATH_H
+#define CLOCKOO_PATH_H
+
+#include "store_state.h"
+
+/* Move items until one of the two buckets has an empty slot; none into a bucket to be avoided.
+ * False: no path was found. */
+bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+		    uint32_t avoid_count);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * resize.h - the index changes its size.
+ *
+ * Thread: the core named; one core at a time works on a resize.
+ *
+ * Bounds: resize_limits.h.
+ */
+#ifndef CLOCKOO_RESIZE_H
+#define CLOCKOO_RESIZE_H
+
+#include "store_plan.h"
+#include "store_state.h"
+
+void resize_init(struct store *st, const struct store_plan *plan);
+/* Begin a resize. False: it has that size, is being resized, or there is no memory for it. */
+bool resize_begin(struct store_core *sc, uint32_t bucket_count);
+/* Every turn: slices of a resize under way. False: there is none, or another core is at it. */
+bool resize_turn(struct store_core *sc);
+/* Some turns: begin a resize if the index is too small or too large for its items. */
+void resize_consider(struct store_core *sc);
+
+/* ---- migrate.c ---- */
+
+/* Empty some old buckets, under the resize's lock. False: none is left. */
+bool migrate_slice(struct store_core *sc);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * store_limits.h - the bounds of the store's own work: one place, with the reason of each.
+ *
+ * How large the index is, and how it gets there: resize_limits.h. Sizes of objects and pages:
+ * slab_sizes.h.
+ */
+#ifndef CLOCKOO_STORE_LIMITS_H
+#define CLOCKOO_STORE_LIMITS_H
+
+#include "bucket.h"
+
+/* ---- retire list ---- */
+
+/* Retired items of a core; a power of two. While another core does not turn it lasts for 12 ms at a
+ * million sets a second. */
+#define RETIRE_LIST_MAX (1u << 14)
+/* Retired items given back in one turn, so that no turn takes long. */
+#define RETIRE_LIST_SLICE 256u
+/* Evictions leave some room to all else. */
+#define RETIRE_LIST_KEEP 256u
+/* Deletes leave some to sets, since a delete can leave a tombstone instead. */
+#define RETIRE_LIST_KEEP_ENDED (RETIRE_LIST_MAX / 8)
+/* The sweep is not urgent, and a turn may be all sets. */
+#define RETIRE_LIST_KEEP_SWEPT (RETIRE_LIST_MAX / 4)
+/* store_begin leaves this much to the store_finish of what was begun before. */
+#define RETIRE_LIST_KEEP_BEGUN (RETIRE_LIST_MAX / 4)
+
+/* ---- items ---- */
+
+/* Chunks of one value: their references fit into a head object with the longest key. */
+#define CHUNKS_MAX 16000u
+/* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
+#define FLOORS 1024u
+/* Reference bits that a core sets together, once the lines of the bitmap have arrived. */
+#define CLOCK_PENDING_MAX 32u
+
+/* ---- flush generations ---- */
+
+/* Generations that may be in the index at once: the 4 bits of an item tell 16 apart. */
+#define GENERATIONS_MAX 15u
+/* With fewer numbers left the sweep is urgent. */
+#define GENERATIONS_FEW 8u
+
+/* ---- sweep ---- */
+
+/* Seconds for one pass through all buckets, unless SWEEP_PER_S is less. */
+#define SWEEP_PASS_S 60u
+/* Buckets a second, all cores together: 4 % of a core at 300 ns a bucket. */
+#define SWEEP_PER_S (1u << 17)
+/* Buckets of one step: as many as the prefetches of one step keep in the cache. */
+#define SWEEP_SLICE_MIN 16u
+/* Buckets of one store_housekeeping where turns are few, or of one turn of an urgent sweep. */
+#define SWEEP_SLICE_MAX 256u
+#define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
+/* Work of an urgent sweep in one turn: 1 a bucket and 1 an item, some 300 ns each; so 40 us. */
+#define SWEEP_WORK_TURN 128u
+/* Work of the sweep in one store_housekeeping. */
+#define SWEEP_WORK_MAX 1536u
+
+/* ---- eviction and evacuation ---- */
+
+/* Objects evicted ahead of need by one refill of a magazine. */
+#define EVICT_SLICE 128u
+/* Objects evacuated in one turn, and by a core that takes memory or waits for some meanwhile: no
+ * turn and no set takes 100 us. */
+#define EVACUATE_SLICE     256u
+#define EVACUATE_ON_DEMAND 192u
+#define EVACUATE_BATCH     64u
+/* Bytes copied at the cost of looking at one object. */
+#define EVACUATE_COPY_BYTES 512u
+/* Turns in one epoch after which no more pages are evacuated: a core has stopped turning. */
+#define STALL_TURNS 4u
+/* Pages of the reserve that large values leave to others. */
+#define POOL_KEEP 1u
+/* Epochs for which pages stay set aside for a large value that does not ask again. */
+#define HELD_EPOCHS 16u
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * store_plan.h - what a store's memory is cut into.
+ *
+ * Thread: at start.
+ */
+#ifndef CLOCKOO_STORE_PLAN_H
+#define CLOCKOO_STORE_PLAN_H
+
+#include "store.h"
+
+struct store_plan {
+	uint32_t page_shift, page_count; /* all pages, those of the index too */
+	uint32_t bucket_count;           /* at the start */
+	uint32_t bucket_step;            /* the index changes by multiples of this; 0: never */
+	uint32_t reserve;                /* pages */
+};
+
+struct store_plan store_plan_of(const struct store_config *cfg);
+/* A store with this plan: tests make the index so small that everything collides. */
+struct store *store_create_planned(struct region *region, const struct store_config *cfg,
+				   const struct store_plan *plan);
+
+#endif

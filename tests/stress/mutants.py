@@ -1,0 +1,220 @@
+#!/usr/bin/python3 -B
+"""mutants.py MUTANT STORE OUT... - the store's files, one rule of its protocol broken.
+
+Each mutant is a list of edits (file, text, replacement). A text must be in its file exactly once, or
+the build fails: a mutant follows the code it breaks. OUT are the files to write, FOLDER/MUTANT_FILE
+each, and must be all that the mutant edits.
+"""
+
+import pathlib
+import sys
+
+# A moment of a few instructions, stretched: a short run meets it for certain.
+LINGER = """for (uint32_t turn = 0; turn < 64; turn++) {
+	__builtin_ia32_pause();
+	protocol_gap();
+}
+"""
+
+PATH_FORWARDS = """
+/* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
+static void
+kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
+{
+	const struct node *node = &s->nodes[n];
+	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
+
+	bucket_lock(b);
+
+	const uint32_t there = bucket_ref(b, node->slot);
+	const uint16_t there_tag = bucket_tag(b, node->slot);
+
+	if (there_tag == node->tag) {
+		if ((there_tag & TAG_DISPLACED) == 0)
+			bucket_overflow(b, there_tag);
+		bucket_moved(b);
+		if (*ref != 0)
+			bucket_put(b, node->slot, *ref, *tag ^ TAG_DISPLACED);
+		else
+			bucket_clear(b, node->slot);
+		*ref = there;
+		*tag = there_tag;
+	}
+	bucket_unlock(b);
+	""" + LINGER + """
+}
+
+/* The same path from its full end, as kicked-out items wander in cuckoo hashing's first
+ * description: an item is in no bucket while it is in hand. */
+static bool
+run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
+{
+	uint32_t nodes[PATH_NODES_MAX], count = 0, ref = 0;
+	uint16_t tag = 0;
+
+	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
+		nodes[count++] = n;
+	while (count != 0)
+		kick_out(sc, s, nodes[--count], &ref, &tag);
+
+	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
+
+	bucket_lock(b);
+
+	const uint32_t empty = bucket_empty_slot(b);
+
+	if (empty < BUCKET_SLOTS)
+		bucket_put(b, empty, ref, tag ^ TAG_DISPLACED);
+	bucket_unlock(b);
+	return true;
+}
+
+bool
+path_make_room("""
+
+MUTANTS = {
+    # A lookup believes a miss although a writer may have moved the key meanwhile.
+    "NO_VERSION": [
+        ("index.h", "if (version_same(primary, primary_version) &&\n"
+         "		    (!overflows || version_same(alternate, alternate_version)) &&\n"
+         "		    place_is_current(ix, p))", ""),
+        ("get.c", "version_same(primary, version) &&\n	    probe_is_current(st, p)", "true"),
+        ("get.c", "if (primary_hits == 0 && version_same(primary, primary_version) &&\n"
+         "	    version_same(alternate, alternate_version) && probe_is_current(st, p))",
+         "if (primary_hits == 0)"),
+    ],
+    # A lookup believes a miss although the index was resized while it was under way.
+    "STALE_MISS": [
+        ("index.h", " &&\n		    place_is_current(ix, p))\n			return 0;",
+         ")\n			return 0;"),
+        ("get.c", "version_same(primary, version) &&\n	    probe_is_current(st, p)",
+         "version_same(primary, version)"),
+        ("get.c", "version_same(alternate, alternate_version) && probe_is_current(st, p)",
+         "version_same(alternate, alternate_version)"),
+    ],
+    # Retired memory is reused without a grace period.
+    "NO_QUIESCENCE": [
+        ("retire_list.c", "	retire_list_add_unchunked(sc, item_ref(sc->store, it));",
+         "	item_free(sc, it);\n	return;"),
+        ("link.c", "item_form(it) != 0 ||", "true ||"),
+    ],
+    # A move clears the old slot before it fills the new one.
+    "CLEAR_FIRST": [
+        ("index.c", "	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);\n"
+         "	protocol_gap();\n"
+         "	bucket_moved(from);\n"
+         "	protocol_gap();\n"
+         "	bucket_clear(from, slot);\n",
+         "	bucket_moved(from);\n"
+         "	bucket_clear(from, slot);\n" + LINGER +
+         "	bucket_put(to, empty, ref, tag ^ TAG_DISPLACED);\n"),
+    ],
+    # A cuckoo path is run from its full end, with an item in no bucket between two steps.
+    "FORWARDS": [
+        ("path.c", "\nbool\npath_make_room(", PATH_FORWARDS),
+        ("path.c", "		while (n > 1 && move(sc, &s, n))",
+         "		return run_forwards(sc, &s, n);\n		while (n > 1 && move(sc, &s, n))"),
+    ],
+    # The primary bucket is locked first, whichever address it has.
+    "LOCK_ORDER": [("index.c", "const bool swap = b < a;", "const bool swap = false;")],
+    # A version made from an old one replaces whatever version is there by now.
+    "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != l->expect)", "if (false)")],
+    # A removed item does not raise the floor of its key's cas numbers.
+    "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
+    # The flush generation is read again for the new version.
+    "GENERATION_REREAD": [
+        ("link.c", "const uint32_t generation = l->generation;",
+         "const uint32_t generation = store_generation(st);"),
+        ("link.c", "item_form(it) != 0 ||", "true ||"),
+    ],
+    # A batch takes what an early step saw for what is there at the end.
+    "STALE_PROBE": [
+        ("get.c", "return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;",
+         "return true;"),
+    ],
+    # An item that moves to another page replaces whatever its key has by now.
+    "STALE_RESCUE": [
+        ("evacuate.c", "	const struct place p = index_lock(&st->ix, hash);",
+         LINGER + "	const struct place p = index_lock(&st->ix, hash);"),
+        ("evacuate.c", "index_spot_of_ref(&st->ix, &p, item_ref(st, it))",
+         "index_spot_of_key(&st->ix, &p, item_key(it))"),
+    ],
+    # An evacuated page is used again without a grace period.
+    "EARLY_PAGE": [("slab.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
+    # A status bit is read and then written: two readers may both find it clear.
+    "TORN_TOKEN": [
+        ("item.c", "return (item_head(it) & bit) == 0 &&\n"
+         "	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;",
+         "const uint32_t head = item_head(it);\n\n"
+         "	protocol_gap();\n"
+         "	atomic_store_explicit(&it->head, head | bit, memory_order_relaxed);\n"
+         "	return (head & bit) == 0;"),
+    ],
+    # A new version copies the token, and the old version's can still be won.
+    "OPEN_TOKEN": [("item.c", "if ((inherit & ITEM_WON) != 0)", "if (false)")],
+    # A number created where there was none is stored over whatever is there by now.
+    "BLIND_CREATE": [("write.c", "{.mode = STORE_ADD,", "{.mode = STORE_SET,")],
+    # A displaced item does not set the overflow bit of its primary bucket.
+    "NO_OVERFLOW": [("bucket.h", "if ((v & overflow_bits(tag)) != overflow_bits(tag))",
+                     "if (false)")],
+    # The sweep clears overflow bits that are still needed.
+    "CLEAR_FRESH": [("bucket.h", "const uint32_t fresh = (v & FRESH_MASK) >> OVERFLOW_BITS;",
+                     "const uint32_t fresh = 0;")],
+    # A key that may be in its alternate bucket is put into its primary bucket unseen.
+    "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, h->place.tag) &&", "if (true &&")],
+    # A resize clears a bucket before it steps the geometry.
+    "CLEAR_BEFORE_STEP": [
+        ("migrate.c", "	geometry_step(&st->ix);",
+         "	clear_moved(m, b);\n" + LINGER + "	geometry_step(&st->ix);"),
+    ],
+    # A writer that waited for its buckets does not check that they are still the key's.
+    "STALE_BUCKETS": [
+        ("index.c", "		if (now.primary == p.primary && now.alternate == p.alternate)\n"
+         "			return now;", "		return p;"),
+        ("index.c", "		if (now.primary == p.primary)\n			return now;", "		return p;"),
+    ],
+    # A new version of an item spoils its bucket's plan, and a spoiled plan loses it.
+    "SPOILED_PLAN": [
+        ("migrate.c", "if (planned->ref == 0 ||", "if (true ||"),
+        ("migrate.c", "if (tries == MIGRATE_TRIES)", "if (true)"),
+    ],
+    # A search computes where a slot leads, and then reads its tag again.
+    "TAG_REREAD": [("path.c", "const uint16_t tag = w.tags[slot];",
+                    "const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);")],
+    # Pinned memory is reused once its grace period is over.
+    "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
+    # A page with a pinned object goes back to its class as if all of it were free.
+    "PAGE_FREE": [
+        ("slab_pinned.c", "	p->evacuate_word = 0;",
+         "	p->evacuate_word = 0;\n	p->fresh = p->free_count = 0;"),
+    ],
+    # A flush takes the next generation number although items may have it.
+    "EARLY_GENERATION": [
+        ("sweep.c", "	if (store_generations_left(st) == 0)\n		return false;\n", ""),
+    ],
+    # The sweep frees the numbers of flushes that came while it was under way.
+    "SWEEP_OVERRUN": [
+        ("sweep.c", "atomic_store_explicit(&st->oldest_generation, sw->generation,",
+         "atomic_store_explicit(&st->oldest_generation, store_generation(st),"),
+    ],
+    # A new version does not inherit the reference bit.
+    "LOST_CLOCK_BIT": [("slab.c", "set_live(sl, ref, true);", "set_live(sl, ref, false);")],
+}
+
+
+def main(mutant, store, outs):
+    texts = {}
+    for name, old, new in MUTANTS[mutant]:
+        text = texts.get(name) or pathlib.Path(store, name).read_text()
+        if text.count(old) != 1:
+            sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
+        texts[name] = text.replace(old, new)
+    files = {pathlib.Path(o).name.removeprefix(mutant.lower() + "_"): o for o in outs}
+    if files.keys() != texts.keys():
+        sys.exit(f"{mutant} edits {sorted(texts)}, and is built from {sorted(files)}")
+    for name, out in files.items():
+        pathlib.Path(out).write_text(texts[name])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])
