@@ -26,6 +26,24 @@ def _checked(words, command, **popen_args):
         raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
 
 
+def beside_default(suffix):
+    """A build folder for another purpose, beside the default one."""
+    folder = default_folder()
+    return folder.with_name(f"{folder.name}-{suffix}")
+
+
+def test_targets(folder, suites):
+    """What ninja must build for the tests of these suites of meson."""
+    def introspect(what):
+        return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
+                                         capture_output=True, text=True).stdout)
+
+    wanted = {target for test in introspect("--tests") for target in test["depends"]
+              if suites & {name.rpartition(":")[2] for name in test["suite"]}}
+    return sorted(os.path.relpath(name, folder) for target in introspect("--targets")
+                  if target["id"] in wanted for name in target["filename"])
+
+
 def configure(folder, *options):
     """Change options of a folder; "meson configure" knows none that came after the folder was set up."""
     done = subprocess.run(["meson", "setup", "--reconfigure", *options, str(folder), str(ROOT)],
@@ -39,9 +57,10 @@ def _has_bench(folder):
     return "bench = true" in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
 
 
-def build(folder, options=RELEASE, targets=(), words="building", bench=True):
-    """Bring the targets (all, if none are named) in folder up to date. bench: some of them are the load
-    generator or a bench, which meson.build leaves out by default; a folder that has them keeps them."""
+def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None):
+    """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
+    the folder, asked once it is set up; compiler is what CC names to meson. bench: some of them are the
+    load generator or a bench, which meson.build leaves out by default; a folder that has them keeps them."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -52,9 +71,12 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True):
             if not (folder / "build.ninja").exists():
                 shutil.rmtree(folder / "meson-private", ignore_errors=True)
                 _checked(f"setting up {folder.name}",
-                         ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(ROOT)])
+                         ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(ROOT)],
+                         env={**os.environ, **({"CC": compiler} if compiler else {})})
             elif bench and not _has_bench(folder):
                 configure(folder, "-Dbench=true")
+            if callable(targets):
+                targets = targets(folder)
             _checked(f"{words} {folder.name}", ["ninja", "-C", str(folder), *targets])
         finally:
             _give_to_owner_of_checkout(folder)
