@@ -377,7 +377,7 @@ set_text(char *field, const struct option_row *row, const char *value, struct er
 {
 	const size_t len = strlen(value);
 
-	if (len < row->min || len >= row->max)
+	if (len < (uint64_t)row->min || len >= (uint64_t)row->max)
 		return error_set(err, "--%s: expected %.0f to %.0f characters, not %zu", row->name,
 				 row->min, row->max - 1, len);
 	memcpy(field, value, len + 1);

@@ -18,7 +18,7 @@ from progress import Step
 ROOT = build_tree.ROOT
 OPTIONS = ["-Dbuildtype=debug"]
 SUITES = {"unit", "sim"}
-FOLDERS = ("lib/", "app/")
+FOLDERS = ("lib/", "app/", "tests/load/")
 FINDING = re.compile(r"^(\S+?):(\d+):\d+: (?:warning|error): (.*)$", re.M)
 NO_ANALYZER = "--checks=-clang-analyzer-*"
 
@@ -67,7 +67,7 @@ def check_tree(analyzed):
     folder = build_tree.beside_default("clang")
     build_tree.build(folder, OPTIONS, compiler="clang",
                      targets=lambda at: [*build_tree.test_targets(at, SUITES), "app/clockoo",
-                                         "app/clockoo-load"])
+                                         "tests/load/clockoo-load"])
     commands = _commands(folder)
     found, clean = set(), 0
     with tempfile.TemporaryDirectory(prefix="clockoo-lint-") as database, \
