@@ -12,7 +12,8 @@
  * queue looks each turn whether it is his.
  *
  * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
- *         they rate_limit nothing but the share, and who sees an old one looks again next turn.
+ *         they limit nothing but the share, and a core that reads an old value looks again next
+ *         turn.
  * Bounds: one look a turn and core, over STORE_CORES_MAX cores.
  */
 #include "serve_begun.h"

@@ -8,6 +8,12 @@
 #include "serve_execute.h"
 #include "serve_begun.h"
 
+#define FILL_STALE_S            3u
+#define FILL_PROGRESS_MIN_BYTES 1460u
+#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
+#define FILL_SCAN_MAX           64u
+#define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
+
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)

@@ -216,12 +216,6 @@ uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
 
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
-#define FILL_STALE_S            3u
-#define FILL_PROGRESS_MIN_BYTES 1460u
-#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
-#define FILL_SCAN_MAX           64u
-#define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
-
 /* There is no memory for a value now: from now on fills that stand still are given up. */
 void fills_memory_pressure(struct serve *sv);
 void fills_check(struct serve *sv);

@@ -50,7 +50,7 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 	int32_t *left = ss != NULL ? &w->left : &w->left_udp;
 
 	counter_add(&sv->counters[WORK_NS], ns);
-	*left = ns<INT32_MAX && * left> 0 ? *left - (int32_t)ns : -1;
+	*left = (*left > 0 && ns < (uint32_t)INT32_MAX) ? *left - (int32_t)ns : -1;
 	if (ss != NULL && ss->line_used < WORK_A_TURN)
 		ss->line_used += ns;
 }
