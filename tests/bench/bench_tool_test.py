@@ -184,7 +184,7 @@ class BuildTreeTest(unittest.TestCase):
         """The options that a folder set up with these is given when a bench is built in it."""
         told = []
         for name, fake in (("configure", lambda folder, *words: told.extend(words)),
-                           ("_checked", lambda words, command: told.extend(
+                           ("_checked", lambda words, command, env=None: told.extend(
                                w for w in command if str(w).startswith("-Dbench")))):
             self.addCleanup(setattr, build_tree, name, getattr(build_tree, name))
             setattr(build_tree, name, fake)
