@@ -22,7 +22,7 @@
 #include "steer/plan.h"
 
 /* EAL's own tables, and the rounding of pools up to pages. */
-#define EAL_MB 32u
+#define EAL_MB 8u
 
 struct nic {
 	struct profile profile;

@@ -1,5 +1,5 @@
 """The appliance's image: a first process of fifty lines of shell, busybox, clockoo with the libraries
-and drivers it needs, a few modules. A file system in the format that the kernel unpacks at start
+it needs, a few modules. A file system in the format that the kernel unpacks at start
 (Documentation/driver-api/early-userspace/buffer-format.rst), written here so that no root, no cpio
 and no folder of staged files are needed.
 """
@@ -12,8 +12,6 @@ import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PMD_FOLDER = re.compile(r"dpdk/pmds-[0-9.]+$")
-PMDS = ("bus_pci", "bus_vdev", "mempool_ring", "net_af_packet", "net_e1000", "net_virtio")
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
            "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync",
@@ -103,14 +101,6 @@ def tool(name):
     raise Missing(f"{name} is not installed: tools/install boot")
 
 
-def pmds():
-    """DPDK's own folder of drivers: EAL looks there in the guest as it does here."""
-    for folder, _, _ in os.walk("/usr/lib"):
-        if PMD_FOLDER.search(folder):
-            return [f"{folder}/librte_{name}.so" for name in PMDS]
-    raise Missing("DPDK's drivers are not installed: tools/install build")
-
-
 def add_program(archive, source, path=None):
     for library in libraries(source):
         archive.copy(library)
@@ -145,8 +135,6 @@ def make(image, kernel, programs, scripts):
         add_program(archive, source, path)
     for path, source in scripts.items():
         archive.file(path, source.read_bytes())
-    for pmd in pmds():
-        add_program(archive, pmd)
     for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):
         archive.file(f"usr/share/clockoo/drivers-config/{profile.name}", profile.read_bytes(), 0o644)
     add_modules(archive, kernel)

@@ -43,8 +43,6 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
 CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
-# Drivers are opened at run time, so dpkg-shlibdeps cannot see them.
-DRIVERS = "librte-meta-bus, librte-meta-mempool, librte-meta-net"
 # kill is what the unit reloads with.
 OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
@@ -138,7 +136,7 @@ def depends(build):
     found = re.search(r"shlibs:Depends=(.*)", out)
     if found is None:
         raise Failed("dpkg-shlibdeps named no libraries")
-    return f"{found.group(1)}, {DRIVERS}, {OTHERS}"
+    return f"{found.group(1)}, {OTHERS}"
 
 
 def control(number, arch, needs, files):
