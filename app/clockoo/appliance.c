@@ -3,6 +3,7 @@
  * reverse.
  */
 #include "appliance.h"
+#include "admin/admin.h"
 #include "control.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
@@ -82,6 +83,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
+	admin_create(region, serve);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
 	a->workers[i] = (struct worker){
@@ -117,6 +119,7 @@ build(struct appliance *a, struct error *err)
 		a->sizes.stack.pmtu_reports = pmtu_reports_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
+	admin_shared_create(&region, a->shared);
 	policy_set(a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)

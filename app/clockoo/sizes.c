@@ -3,6 +3,7 @@
  * configuration.
  */
 #include "sizes.h"
+#include "admin/admin.h"
 #include "stack/conn_sources.h"
 #include "stack/neigh_table.h"
 #include "stack/pmtu_reports.h"
@@ -93,8 +94,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->store_bytes = store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
-	z->serve_bytes = serve_bytes(&z->serve);
-	z->shared_bytes = serve_shared_bytes(cfg->cores);
+	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve);
+	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;

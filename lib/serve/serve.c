@@ -1,3 +1,5 @@
+#include "serve_access.h"
+#include "serve_admin.h"
 #include "serve_begun.h"
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
@@ -36,9 +38,10 @@ opened(void *arg, struct conn *c)
 	sv->sessions[conn_slot(c)] = (struct session){
 		.conn = c,
 		.admitted = admitted,
-		.parser.protocol = sv->shared->admin.policy.protocol,
+		.active_s = sv->clock.now_s,
+		.parser.protocol = sv->shared->policy.protocol,
 	};
-	admin_conn_opened(sv, &sv->sessions[conn_slot(c)]);
+	sv->admin_ops->conn_opened(sv, &sv->sessions[conn_slot(c)]);
 	serve_count(sv, CONN_OPENED);
 	if (!admitted)
 		reject(sv, c);
@@ -77,6 +80,7 @@ session_release(struct serve *sv, struct session *ss)
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
 	work_forget(sv, ss);
+	auth_token_free(sv, ss);
 	*ss = (struct session){0};
 }
 
@@ -90,7 +94,7 @@ gone(void *arg, struct conn *c)
 		sv->admitted_count--;
 		shared_conn_release(sv->shared);
 	}
-	admin_conn_closed(sv, ss);
+	sv->admin_ops->conn_closed(sv, ss);
 	session_release(sv, ss);
 	serve_count(sv, CONN_ENDED);
 }
@@ -99,7 +103,8 @@ size_t
 serve_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct serve) + (size_t)cfg->conns_max * sizeof(struct session) +
-	       messages_bytes() + admin_bytes(cfg) + 3 * CACHE_LINE_BYTES;
+	       messages_bytes() + policy_bytes() +
+	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + 4 * CACHE_LINE_BYTES;
 }
 
 struct serve *
@@ -119,7 +124,9 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 				   CACHE_LINE_BYTES);
 	work_create(sv);
 	messages_create(sv, region);
-	admin_create(sv, region);
+	policy_create(sv, region);
+	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);
+	store_class_map(shared->store, &sv->class_map);
 	gets_fast_create(sv);
 	begun_create(sv);
 	shared->serves[cfg->core] = sv;
@@ -184,7 +191,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	pins_check(sv);
 	begun_press(sv);
 	fills_check(sv);
-	admin_turn(sv);
+	policy_turn(sv);
+	sv->admin_ops->turn(sv);
 	datagrams_restart(sv);
 	messages_send(sv);
 }

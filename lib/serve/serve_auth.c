@@ -7,6 +7,7 @@
  *
  * Bounds: tokens of up to AUTH_TOKEN_MAX bytes are read; what no user's can be is not kept.
  */
+#include "serve_access.h"
 #include "serve_execute.h"
 
 #define AUTH_TOKEN_MAX 16384u /* memcached's */
@@ -28,7 +29,7 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 static bool
 users_match(const struct serve *sv, struct view name, struct view password)
 {
-	const struct serve_users *users = &sv->shared->admin.users[sv->admin.users_version % 2];
+	const struct serve_users *users = &sv->shared->users[sv->users_version % 2];
 	bool known = false;
 
 	for (uint32_t i = 0; i < users->count; i++) {
@@ -48,14 +49,14 @@ users_refresh(struct serve *sv)
 {
 	/* Acquire: pairs with the release in serve_users_replace_mt; the table comes with it. */
 	const uint32_t turn =
-		atomic_load_explicit(&sv->shared->admin.users_version, memory_order_acquire);
+		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 
-	if (likely(turn == sv->admin.users_version))
+	if (likely(turn == sv->users_version))
 		return;
-	sv->admin.users_version = turn;
+	sv->users_version = turn;
 	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
 	 * are over. */
-	atomic_store_explicit(&sv->shared->admin.users_version_seen[sv->cfg.core], turn,
+	atomic_store_explicit(&sv->shared->users_version_seen[sv->cfg.core], turn,
 			      memory_order_release);
 }
 
@@ -248,7 +249,7 @@ execute_sasl(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	if (!sv->admin.auth)
+	if (!sv->auth)
 		reply_status(sv, op, MC_STATUS_UNKNOWN);
 	else if (op->req.verb == MC_BIN_SASL_LIST)
 		reply_text(sv, op, MECHANISM);

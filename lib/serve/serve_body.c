@@ -5,8 +5,9 @@
  * any number of turns. Exactly the stated length and, in text, two bytes are used up; whether
  * the two are CR LF is judged at the end (memcached does the same).
  */
-#include "serve_execute.h"
+#include "serve_access.h"
 #include "serve_begun.h"
+#include "serve_execute.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u

@@ -36,14 +36,14 @@ datagram_open(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(sv->admin.auth)) {
+	if (unlikely(sv->auth)) {
 		/* A datagram's sender cannot be known. The program does not even start so. */
 		datagram_drop(sv, UDP_DROP_AUTH);
 		return false;
 	}
 	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
 	case MC_UDP_OK:
-		dc->parser.protocol = sv->admin.protocol;
+		dc->parser.protocol = sv->protocol;
 		if (likely(dc->parser.protocol == MC_PROTOCOL_UNKNOWN))
 			dc->parser.protocol = dc->text.data[0] == MC_BIN_REQUEST_MAGIC
 						      ? MC_PROTOCOL_BINARY

@@ -1,6 +1,7 @@
 /*
  * serve_execute.c - operations to replies, in order.
  */
+#include "serve_access.h"
 #include "serve_record.h"
 
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
@@ -180,7 +181,7 @@ execute_flush_all(struct serve *sv, struct op *op)
 
 	if (ss == NULL || ss->memory_wait_turns == 0)
 		serve_count(sv, CMD_FLUSH);
-	if (unlikely(sv->shared->admin.policy.no_flush)) {
+	if (unlikely(sv->shared->policy.no_flush)) {
 		reply_error(sv, op, MC_ERR_FLUSH_OFF);
 		return EXEC_DONE;
 	}
@@ -234,6 +235,12 @@ execute_bad(struct serve *sv, struct op *op)
 }
 
 static enum exec_status
+execute_admin(struct serve *sv, struct op *op)
+{
+	return sv->admin_ops->execute(sv, op);
+}
+
+static enum exec_status
 execute_nothing(struct serve *sv, struct op *op)
 {
 	return EXEC_DONE;
@@ -262,32 +269,8 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[MC_MN] = execute_mn,
 	[MC_FLUSH_ALL] = execute_flush_all,
 	[MC_VERSION] = execute_version,
-	[MC_VERBOSITY] = execute_verbosity,
-	[MC_STATS] = execute_stats,
-	[MC_STATS_SETTINGS] = execute_stats,
-	[MC_STATS_ITEMS] = execute_stats,
-	[MC_STATS_SLABS] = execute_stats,
-	[MC_STATS_SIZES] = execute_stats,
-	[MC_STATS_CONNS] = execute_stats,
-	[MC_STATS_RESET] = execute_stats_reset,
-	[MC_STATS_DETAIL] = execute_detail,
-	[MC_STATS_CACHEDUMP] = execute_cachedump,
-	[MC_SHUTDOWN] = execute_shutdown,
-	[MC_CACHE_MEMLIMIT] = execute_memlimit,
-	[MC_WATCH] = execute_watch,
-	[MC_CRAWLER_ENABLE] = execute_crawler_switch,
-	[MC_CRAWLER_DISABLE] = execute_crawler_switch,
-	[MC_CRAWLER_SLEEP] = execute_accepted,
-	[MC_CRAWLER_TOCRAWL] = execute_accepted,
-	[MC_CRAWLER_CRAWL] = execute_crawl,
-	[MC_METADUMP] = execute_dump,
-	[MC_MGDUMP] = execute_dump,
-	[MC_SLABS_REASSIGN] = execute_reassign,
-	[MC_SLABS_AUTOMOVE] = execute_accepted,
-	[MC_LRU_TUNE] = execute_accepted,
-	[MC_LRU_MODE] = execute_accepted,
-	[MC_LRU_TEMP_TTL] = execute_accepted,
 	[MC_QUIT] = execute_quit,
+	[MC_STATS... MC_LRU_TEMP_TTL] = execute_admin,
 	[MC_BIN_GET] = execute_bin_get,
 	[MC_BIN_GAT] = execute_bin_get,
 	[MC_BIN_TOUCH] = execute_bin_touch,
@@ -303,7 +286,7 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[MC_BIN_FLUSH] = execute_flush_all,
 	[MC_BIN_NOOP] = execute_bin_noop,
 	[MC_BIN_VERSION] = execute_bin_version,
-	[MC_BIN_STAT] = execute_bin_stat,
+	[MC_BIN_STAT] = execute_admin,
 	[MC_BIN_SASL_LIST] = execute_sasl,
 	[MC_BIN_SASL_AUTH] = execute_sasl,
 	[MC_BIN_SASL_STEP] = execute_sasl,
@@ -354,17 +337,17 @@ op_execute(struct serve *sv, uint32_t i)
 			return;
 		}
 		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
-		if (unlikely(sv->admin.observed))
-			observed_request(sv, op);
+		if (unlikely(sv->observed))
+			sv->admin_ops->request(sv, op);
 	}
 	a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
 		op_defer_or_close(sv, i, a);
 	if (ss == NULL && !op->in_place) {
-		sv->admin.asked += op->raw.len;
+		sv->asked += op->raw.len;
 		if (op_last(op)) {
 			message_end(sv);
-			sv->admin.asked = 0;
+			sv->asked = 0;
 		}
 	}
 }
@@ -386,7 +369,7 @@ read_bufs_release(struct serve *sv)
 void
 serve_execute(struct serve *sv)
 {
-	const bool observed = sv->admin.observed;
+	const bool observed = sv->observed;
 
 	for (uint32_t i = 0; i < sv->op_count;) {
 		const uint32_t gets =

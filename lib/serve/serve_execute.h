@@ -35,6 +35,19 @@ const struct item *touch_and_get(struct serve *sv, struct op *op);
 /* Answers flush_all, in whatever protocol it came. */
 void reply_flushed(struct serve *sv, struct op *op);
 
+/* The bytes of a value below ITEM_PIN_MIN_BYTES. */
+static inline uint8_t *
+value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
+{
+	for (uint32_t offset = 0; offset < len;) {
+		const struct view run = store_value_at(sv->store, it, offset);
+
+		at = mc_put_view(at, run);
+		offset += run.len;
+	}
+	return at;
+}
+
 /* What the counters of `stats` say of every protocol's commands. */
 static inline void
 count_get(struct serve *sv, bool touch, bool hit)
@@ -85,24 +98,5 @@ enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
 /* What came of a set and its like; made is NULL unless STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
-
-/* ---- administration ---- */
-
-enum exec_status execute_accepted(struct serve *sv, struct op *op);
-enum exec_status execute_verbosity(struct serve *sv, struct op *op);
-enum exec_status execute_shutdown(struct serve *sv, struct op *op);
-enum exec_status execute_memlimit(struct serve *sv, struct op *op);
-enum exec_status execute_crawler_switch(struct serve *sv, struct op *op);
-enum exec_status execute_crawl(struct serve *sv, struct op *op);
-enum exec_status execute_reassign(struct serve *sv, struct op *op);
-enum exec_status execute_stats_reset(struct serve *sv, struct op *op);
-enum exec_status execute_bin_stat(struct serve *sv, struct op *op);
-enum exec_status execute_detail(struct serve *sv, struct op *op);
-enum exec_status execute_cachedump(struct serve *sv, struct op *op);
-enum exec_status execute_dump(struct serve *sv, struct op *op);
-enum exec_status execute_watch(struct serve *sv, struct op *op);
-enum exec_status execute_auth(struct serve *sv, struct op *op);
-enum exec_status execute_auth_end(struct serve *sv, struct op *op);
-enum exec_status execute_sasl(struct serve *sv, struct op *op);
 
 #endif

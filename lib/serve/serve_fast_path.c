@@ -47,7 +47,7 @@ gets_fast_allowed(const struct serve *sv, const struct session *ss)
 		return false;
 	if (ps->in_line && ps->verb != MC_GET)
 		return false;
-	return likely(!sv->admin.auth) || ss->authenticated;
+	return likely(!sv->auth) || ss->authenticated;
 }
 
 /* Into a line, or out of it. */
@@ -160,7 +160,7 @@ datagrams_parse_fast(struct serve *sv)
 	struct datagram *d = &dc->list[dc->next], *list_end = &dc->list[dc->count];
 	struct view text;
 
-	if (unlikely(sv->admin.auth || sv->admin.protocol == MC_PROTOCOL_BINARY))
+	if (unlikely(sv->auth || sv->protocol == MC_PROTOCOL_BINARY))
 		return;
 	for (; op < end && d < list_end; op++, d++) {
 		if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
@@ -366,7 +366,7 @@ datagram_gets_execute(struct serve *sv, const struct op *first)
 	const struct store_run run = store_run(sv->store);
 	struct tally tally = {0};
 
-	if (unlikely(sv->admin.rate_limited))
+	if (unlikely(sv->rate_limited))
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
 	       datagram_get_execute(sv, &run, op, &tally))

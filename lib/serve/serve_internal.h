@@ -2,12 +2,9 @@
  * serve_internal.h - what the files of this room share: struct serve, operations, internal
  * interfaces.
  *
- * Private to lib/serve. One file a concern: serve_parse.c connections to operations,
- * serve_body.c bodies, serve_datagram.c datagrams to operations, serve_prefetch.c,
- * serve_execute.c operations to replies, serve_storage.c those that store, serve_reply.c where a
- * reply goes, serve_fast_path.c the fast path of plain gets, serve_defer.c replies that must
- * wait, serve_message.c replies of many datagrams, serve_meta.c and serve_binary.c answers in their
- * protocols, serve_stats.c.
+ * Private to lib/serve and lib/admin. Administration reads all of struct serve and struct session,
+ * replies as the verbs of this room do, and writes `observed`, `detail`, session.aside and
+ * session.end; all else is written here only.
  *
  * Owner:  views in an operation point into received frames or a read buffer: valid in this pass.
  * Thread: core-local, but for struct serve_shared.
@@ -62,8 +59,7 @@ struct message; /* serve_message.c */
 struct datagram_cursor {
 	struct datagram *list; /* of this turn */
 	uint32_t count, next;
-	uint32_t keep_from; /* as the stack was told: list[keep_from] and what follows is for the
-			       next turn */
+	uint32_t keep_from; /* as the stack was told: from here on it is for the next turn */
 	struct view text;   /* of list[next], behind the frame; data NULL: not yet looked at */
 	uint32_t at;
 	uint16_t id;
@@ -84,8 +80,7 @@ struct serve {
 	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
-	uint32_t read_buf_scan_slot; /* of sessions: where the next look for a stale read buffer
-					begins */
+	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
 	bool under_pressure;       /* of chunks or memory: nothing is parsed behind what may wait */
 	uint32_t fills_pressure_s; /* when somebody last found no memory for a value; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
@@ -107,9 +102,24 @@ struct serve {
 	bool message_dropped; /* the one being composed cannot be had: its bytes go to waste */
 
 	struct work work;
-	struct admin admin;
-	uint64_t
-		get_lengths[GET_LENGTHS]; /* " 0 LENGTH CR LF" as eight bytes (serve_fast_path.c) */
+
+	/* The policy as this core obeys it, from its first turn on (serve_policy.c). */
+	bool policy_seen, auth, rate_limited;
+	uint8_t protocol;
+	uint32_t users_version; /* which table of users this core looks in */
+	uint32_t asked;         /* bytes of the requests of the message being composed */
+	uint32_t idle_slot;     /* where the look for idle connections stands */
+	uint64_t idle_ns;       /* up to when it has been paid for */
+	struct udp_rate_limit *rate_limit;
+	struct udp_rate_limit *error_limit; /* it counts errors where that counts bytes */
+
+	const struct serve_admin_ops *admin_ops;
+	struct admin *admin; /* lib/admin's */
+	bool observed;       /* some watcher wants to know, or prefixes are counted */
+	struct store_class_map class_map;
+	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
+
+	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
 
 	uint8_t discard_buf[CONN_RESERVE_MAX]; /* where lost replies are composed */
@@ -133,9 +143,8 @@ op_noreply(const struct op *op)
 enum verb_trait {
 	VERB_LOOKUP = 1u << 0, /* looks a key up */
 	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
-	VERB_RETURNS_VALUE =
-		1u << 2,       /* may be answered with a value, for which there may be no room */
-	VERB_CLOSES = 1u << 3, /* nothing of its connection is read behind it */
+	VERB_RETURNS_VALUE = 1u << 2, /* by a reply for which there may be no room */
+	VERB_CLOSES = 1u << 3,        /* nothing of its connection is read behind it */
 	/* Answered with any number of rows, or changes what its connection is: nothing stands
 	 * behind it in its pass. */
 	VERB_ENDS_PASS = 1u << 4,
@@ -249,19 +258,6 @@ reply_in_parts(struct op *op)
 /* A value of ITEM_PIN_MIN_BYTES or more, from where it lies. */
 enum exec_status reply_pinned(struct serve *sv, struct op *op, const struct item *it,
 			      enum value_tail tail);
-
-/* The bytes of a smaller one. */
-static inline uint8_t *
-value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
-{
-	for (uint32_t offset = 0; offset < len;) {
-		const struct view run = store_value_at(sv->store, it, offset);
-
-		at = mc_put_view(at, run);
-		offset += run.len;
-	}
-	return at;
-}
 
 /* ---- replies that must wait (serve_defer.c) ---- */
 

@@ -10,7 +10,7 @@
  * Bounds: UDP_MESSAGES_MAX messages; UDP_MESSAGE_DATAGRAMS_MAX datagrams each; half of the core's
  *         chunks.
  */
-#include "serve_internal.h"
+#include "serve_access.h"
 
 struct part {
 	const struct item *item; /* NULL: len bytes follow, padded to 8 */
@@ -206,8 +206,7 @@ message_end(struct serve *sv)
 		message_discard(sv);
 		return;
 	}
-	if (unlikely(sv->admin.rate_limited) &&
-	    !udp_reply_allowed(sv, &m->to, sv->admin.asked, m->len)) {
+	if (unlikely(sv->rate_limited) && !udp_reply_allowed(sv, &m->to, sv->asked, m->len)) {
 		message_discard(sv);
 		return;
 	}

@@ -4,6 +4,8 @@
  * A connection is visited once a pass. Its shares are checked before each operation: room in
  * the batch, its share of the turn, room for one more reply.
  */
+#include "serve_access.h"
+#include "serve_admin.h"
 #include "serve_begun.h"
 #include "serve_stream.h"
 
@@ -268,7 +270,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 
 	switch (r.status) {
 	case MC_OK:
-		if (unlikely(sv->admin.auth) && !ss->authenticated &&
+		if (unlikely(sv->auth) && !ss->authenticated &&
 		    !auth_check(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
 			return close_on_error(sv, ss);
 		return op_accept(sv, ss, src, r.used);
@@ -351,7 +353,7 @@ reply_resume(struct serve *sv, struct session *ss)
 			return false;
 		}
 	}
-	if (likely(ss->stream.kind == STREAM_NONE))
+	if (likely(ss->stream.kind == NULL))
 		return true;
 	switch (stream_resume(sv, ss)) {
 	case STREAM_MORE:

@@ -1,24 +1,29 @@
 /*
- * serve_policy.c - what is allowed, and the words between program and cores.
+ * serve_policy.c - what is allowed, as the program sets it and as each core obeys it; the words
+ * between program and cores.
  */
-#include "serve_internal.h"
+#include "serve_access.h"
+#include "serve_admin.h"
 
-#include "serve_policy.h"
+#include "udp_rate_limit.h"
+
+#define IDLE_SLOTS_A_TURN 64u
+#define NS_PER_S          1000000000ull
 
 void
 serve_shared_set_policy(struct serve_shared *sh, const struct serve_policy *policy)
 {
 	ensure(policy->network_count <= SERVE_NETWORKS_MAX);
-	sh->admin.policy = *policy;
+	sh->policy = *policy;
 	if (policy->prefix_delimiter == 0)
-		sh->admin.policy.prefix_delimiter = ':';
-	atomic_store_explicit(&sh->admin.detail, policy->detail, memory_order_relaxed);
+		sh->policy.prefix_delimiter = ':';
+	atomic_store_explicit(&sh->detail, policy->detail, memory_order_relaxed);
 }
 
 void
 serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *policy)
 {
-	struct serve_policy *now = &sh->admin.policy;
+	struct serve_policy *now = &sh->policy;
 
 	/* Each stands for itself, so a core may see some of them earlier than others. */
 	now->no_flush = policy->no_flush;
@@ -35,8 +40,7 @@ users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 	for (uint32_t i = 0; i < sh->cores; i++)
 		/* Acquire: pairs with the release in users_refresh, so that a core's last look into
 		 * the other table comes before we write it. */
-		if (atomic_load_explicit(&sh->admin.users_version_seen[i], memory_order_acquire) !=
-		    turn)
+		if (atomic_load_explicit(&sh->users_version_seen[i], memory_order_acquire) != turn)
 			return false;
 	return true;
 }
@@ -44,32 +48,155 @@ users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 bool
 serve_users_replace_mt(struct serve_shared *sh, const struct serve_users *users)
 {
-	const uint32_t turn = atomic_load_explicit(&sh->admin.users_version, memory_order_relaxed);
+	const uint32_t turn = atomic_load_explicit(&sh->users_version, memory_order_relaxed);
 
 	ensure(users->count <= SERVE_USERS_MAX);
 	if (!users_grace_period_over(sh, turn))
 		return false;
-	sh->admin.users[(turn + 1) % 2] = *users;
+	sh->users[(turn + 1) % 2] = *users;
 	/* Release: pairs with the acquire in users_refresh. */
-	atomic_store_explicit(&sh->admin.users_version, turn + 1, memory_order_release);
+	atomic_store_explicit(&sh->users_version, turn + 1, memory_order_release);
 	return true;
 }
 
 enum serve_stop
 serve_stop_requested_mt(const struct serve_shared *sh)
 {
-	return (enum serve_stop)atomic_load_explicit(&sh->admin.stop, memory_order_relaxed);
+	return (enum serve_stop)atomic_load_explicit(&sh->stop, memory_order_relaxed);
 }
 
 void
 serve_rusage_set_mt(struct serve_shared *sh, uint64_t user_us, uint64_t system_us)
 {
-	atomic_store_explicit(&sh->admin.user_us, user_us, memory_order_relaxed);
-	atomic_store_explicit(&sh->admin.system_us, system_us, memory_order_relaxed);
+	atomic_store_explicit(&sh->user_us, user_us, memory_order_relaxed);
+	atomic_store_explicit(&sh->system_us, system_us, memory_order_relaxed);
 }
 
 uint32_t
 serve_verbosity_mt(const struct serve_shared *sh)
 {
-	return atomic_load_explicit(&sh->admin.verbosity, memory_order_relaxed);
+	return atomic_load_explicit(&sh->verbosity, memory_order_relaxed);
+}
+
+/* ---- one core ---- */
+
+static uint32_t
+per_core_share(uint32_t budget, uint32_t cores)
+{
+	const uint32_t share = budget / cores;
+
+	return share > 0 || budget == 0 ? share : 1;
+}
+
+static void
+rate_limits_create(struct serve *sv)
+{
+	const struct serve_policy *p = &sv->shared->policy;
+	struct udp_rate_limit *g = sv->rate_limit;
+
+	/* A source's datagrams may come to every core, by its ports. */
+	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
+	for (uint32_t i = 0; i < p->network_count; i++)
+		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
+	sv->error_limit->bytes_per_s = per_core_share(UDP_ERRORS_A_SECOND, sv->shared->cores);
+}
+
+size_t
+policy_bytes(void)
+{
+	return 2 * (sizeof(struct udp_rate_limit) + CACHE_LINE_BYTES);
+}
+
+void
+policy_create(struct serve *sv, struct region *region)
+{
+	sv->rate_limit = region_take(region, sizeof *sv->rate_limit, CACHE_LINE_BYTES);
+	sv->error_limit = region_take(region, sizeof *sv->error_limit, CACHE_LINE_BYTES);
+}
+
+/* As many slots as the time since the last look is worth: each about once a second, however many
+ * there are and however often the core turns. */
+static uint32_t
+idle_due(struct serve *sv)
+{
+	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
+	const uint64_t due = (sv->clock.now_ns - sv->idle_ns) / slot_ns;
+
+	if (due < IDLE_SLOTS_A_TURN) {
+		sv->idle_ns += due * slot_ns;
+		return (uint32_t)due;
+	}
+	sv->idle_ns = sv->clock.now_ns;
+	return IDLE_SLOTS_A_TURN;
+}
+
+static void
+idle_check(struct serve *sv, uint32_t timeout_s)
+{
+	const uint32_t due = idle_due(sv);
+
+	for (uint32_t i = 0; i < due; i++) {
+		struct session *ss = &sv->sessions[sv->idle_slot];
+
+		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
+		if (ss->conn == NULL || ss->closing || ss->aside != ASIDE_NONE ||
+		    ss->value.item != NULL || ss->stream.kind != NULL ||
+		    sv->clock.now_s - ss->active_s < timeout_s)
+			continue;
+		if (ss->active_s == 0) { /* it came before the first turn told the time */
+			session_active(sv, ss);
+			continue;
+		}
+		ss->end = SESSION_END_IDLE;
+		serve_count(sv, CONN_IDLE_KICKS);
+		session_close(sv, ss);
+	}
+}
+
+void
+policy_turn(struct serve *sv)
+{
+	const struct serve_policy *p = &sv->shared->policy;
+
+	if (unlikely(!sv->policy_seen)) {
+		sv->policy_seen = true;
+		sv->auth = p->auth;
+		sv->rate_limited = p->udp_rate_limit;
+		sv->protocol = p->protocol;
+		rate_limits_create(sv);
+	}
+	users_refresh(sv);
+	if (unlikely(p->idle_timeout_s != 0))
+		idle_check(sv, p->idle_timeout_s);
+}
+
+/* ---- UDP ---- */
+
+#define DATAGRAM_HEAD_V4_BYTES 28u /* IP and UDP; ours comes on top */
+#define DATAGRAM_HEAD_V6_BYTES 48u
+
+bool
+udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
+{
+	const uint32_t below =
+		ip_addr_is_v4(&to->ip) ? DATAGRAM_HEAD_V4_BYTES : DATAGRAM_HEAD_V6_BYTES;
+	const uint32_t head = below + MC_UDP_FRAME_BYTES;
+	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
+
+	if (udp_rate_limit_allows(sv->rate_limit, &to->ip, hash, sv->clock.now_s, asked + head,
+				  answer + (uint64_t)mc_udp_datagrams(answer) * head))
+		return true;
+	serve_count(sv, UDP_DROP_RATE_LIMIT);
+	return false;
+}
+
+bool
+udp_error_allowed(struct serve *sv, const struct udp_peer *to)
+{
+	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
+
+	if (udp_rate_limit_allows(sv->error_limit, &to->ip, hash, sv->clock.now_s, 0, 1))
+		return true;
+	serve_count(sv, UDP_DROP_ERROR_LIMIT);
+	return false;
 }

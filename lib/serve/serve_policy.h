@@ -19,6 +19,10 @@
 #define SERVE_USER_BYTES   254u /* of a name and its password together */
 #define SERVE_NETWORKS_MAX 16u
 
+/* To one source over UDP, to what is no request, by all cores: as many as somebody who types needs,
+ * and a client's author to see that he is wrong. */
+#define UDP_ERRORS_A_SECOND 100u
+
 struct serve_network {
 	struct ip_addr ip;
 	uint32_t prefix_len; /* of 128 bits, as in ip_addr.h */

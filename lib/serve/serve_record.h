@@ -11,32 +11,13 @@
 #ifndef CLOCKOO_SERVE_RECORD_H
 #define CLOCKOO_SERVE_RECORD_H
 
+#include "serve_admin.h"
 #include "serve_execute.h"
-
-/* ---- events (serve_observe.c) ---- */
-
-enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_CONN, EVENT_LINE };
-
-bool observes(const struct serve *sv, enum mc_stream stream);
-void observed_request(struct serve *sv, const struct op *op);
-/* memcached looks the key up for nearly every command, and its watchers see that. */
-void observed_lookup(struct serve *sv, const struct op *op, struct view key, const struct item *it);
-void observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it);
-void observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
-		    const struct item *it);
-void observed_delete(struct serve *sv, const struct op *op, const struct item *it);
-/* store_evicted_fn; arg is the service. */
-void observed_eviction(void *arg, const struct item *it);
-void observed_conn(struct serve *sv, const struct session *ss, bool opened);
-void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
-void prefixes_clear(struct prefixes *table);
-
-/* ---- records ---- */
 
 static inline void
 class_count(struct serve *sv, const struct item *it, enum class_count which)
 {
-	counter_add(&sv->admin.classes[store_class_lookup(&sv->admin.map, it)][which], 1);
+	counter_add(&sv->classes[store_class_lookup(&sv->class_map, it)][which], 1);
 }
 
 /* Of any retrieval, gat and its like included; it NULL: a miss. */
@@ -46,16 +27,16 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 	count_get(sv, touch, it != NULL);
 	if (it != NULL)
 		class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
-	if (unlikely(sv->admin.observed))
-		observed_get(sv, op, op->req.key, it);
+	if (unlikely(sv->observed))
+		sv->admin_ops->got(sv, op, it);
 }
 
 /* Of a command that is no retrieval; it NULL: there was none. */
 static inline void
 record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 {
-	if (unlikely(sv->admin.observed))
-		observed_lookup(sv, op, op->req.key, it);
+	if (unlikely(sv->observed))
+		sv->admin_ops->looked_up(sv, op, it);
 }
 
 /* it: what was to be deleted, looked at before; somebody may have been faster, or have come
@@ -66,8 +47,8 @@ record_delete(struct serve *sv, const struct op *op, const struct item *it, bool
 	count_delete(sv, hit);
 	if (hit && it != NULL)
 		class_count(sv, it, CLASS_DELETE_HITS);
-	if (unlikely(sv->admin.observed))
-		observed_delete(sv, op, hit ? it : NULL);
+	if (unlikely(sv->observed))
+		sv->admin_ops->deleted(sv, op, hit ? it : NULL);
 }
 
 /* it: the new number; NULL: there was none. */
@@ -85,10 +66,10 @@ record_cas(struct serve *sv, uint32_t class, enum store_result r)
 {
 	if (r == STORE_OK) {
 		serve_count(sv, CAS_HITS);
-		counter_add(&sv->admin.classes[class][CLASS_CAS_HITS], 1);
+		counter_add(&sv->classes[class][CLASS_CAS_HITS], 1);
 	} else if (r == STORE_EXISTS) {
 		serve_count(sv, CAS_BADVAL);
-		counter_add(&sv->admin.classes[class][CLASS_CAS_BADVAL], 1);
+		counter_add(&sv->classes[class][CLASS_CAS_BADVAL], 1);
 	} else if (r == STORE_NOT_FOUND) {
 		serve_count(sv, CAS_MISSES);
 	}
@@ -98,16 +79,16 @@ record_cas(struct serve *sv, uint32_t class, enum store_result r)
 static inline void
 record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 {
-	if (unlikely(sv->admin.observed) && observes(sv, MC_STREAM_FETCHERS))
-		record_lookup(sv, op, store_peek(sv->store, op->req.key, hash));
+	if (unlikely(sv->observed))
+		sv->admin_ops->writes(sv, op, hash);
 }
 
 /* it: the item as it was published; NULL: none was. */
 static inline void
 record_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
 {
-	if (unlikely(sv->admin.observed))
-		observed_store(sv, op, op->req.key, r, it);
+	if (unlikely(sv->observed))
+		sv->admin_ops->stored(sv, op, r, it);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
  * message of its own. Who composes a reply need not know.
  */
+#include "serve_access.h"
 #include "serve_execute.h"
 
 /* Over the request itself; NULL if the reply may not fit. */
@@ -43,7 +44,7 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 	if (op->session != NULL) {
 		conn_commit(sv->stack, op->session->conn, bytes);
 	} else if (op->in_place) {
-		if (unlikely(sv->admin.rate_limited) &&
+		if (unlikely(sv->rate_limited) &&
 		    !udp_reply_allowed(sv, &op->datagram->from, op->raw.len, bytes))
 			return;
 		mc_udp_put(begin - MC_UDP_FRAME_BYTES, op->udp_id, 0, 1);

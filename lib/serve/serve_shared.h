@@ -1,19 +1,38 @@
 /*
- * serve_shared.h - what the services of all cores have in common, and sums over their counters.
+ * serve_shared.h - what the services of all cores have in common.
  *
- * Private to lib/serve.
+ * Private to lib/serve and lib/admin.
  *
- * Owner:  whoever made it; it outlives the services.
- * Thread: set at create, but for its atomics; the sums are relaxed reads of counters of others.
+ * Owner:  the caller of serve_shared_create; it outlives the services.
+ * Thread: set at create, but for its atomics.
  */
 #ifndef CLOCKOO_SERVE_SHARED_H
 #define CLOCKOO_SERVE_SHARED_H
 
-#include "serve.h"
-#include "serve_admin.h"
+#include "serve_policy.h"
+
+#include "proto/mc_req.h"
 
 /* Tries of one core against all others that open or close a connection at the same moment. */
 #define ADMIT_TRIES_MAX 1024u
+
+/* ---- counts by slab class ---- */
+
+enum class_count {
+	CLASS_GET_HITS,
+	CLASS_CMD_SET,
+	CLASS_DELETE_HITS,
+	CLASS_INCR_HITS,
+	CLASS_DECR_HITS,
+	CLASS_CAS_HITS,
+	CLASS_CAS_BADVAL,
+	CLASS_TOUCH_HITS,
+	CLASS_COUNTS,
+};
+
+#define CLASSES_MAX (MC_CLASS_MAX + 1)
+
+/* ---- all cores ---- */
 
 struct serve_shared {
 	struct store *store;
@@ -22,14 +41,21 @@ struct serve_shared {
 	struct serve_info info;
 	/* One slot a core, set at create, before any core turns. */
 	const struct serve *serves[STORE_CORES_MAX];
-	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
-	 * reader that sees one base new and the next one old shows what a reset a moment
-	 * earlier or later would have shown. */
-	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
-	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
-	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
-	_Atomic uint64_t pages_moved_base;
-	struct admin_shared admin;
+	struct serve_policy policy;
+
+	/* Table users_version % 2 is the one to use; the other may be written once every core has
+	 * seen that (serve_policy.c). */
+	struct serve_users users[2];
+	_Atomic uint32_t users_version;
+	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
+
+	/* Words between program and commands: relaxed, nothing is read through them. */
+	_Atomic uint32_t stop; /* enum serve_stop */
+	_Atomic uint32_t verbosity;
+	_Atomic uint64_t user_us, system_us;
+	_Atomic bool detail;
+
+	struct admin_shared *admin; /* lib/admin's */
 	/* Connections that are not one too many, of all cores; changed when one comes or goes.
 	 * Relaxed: it guards nothing but itself. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
@@ -46,12 +72,5 @@ struct serve_shared {
 /* One more connection, unless info.conns_max are there already (0: any number). */
 bool shared_conn_admit(struct serve_shared *sh);
 void shared_conn_release(struct serve_shared *sh);
-
-uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
-uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
-uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
-void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
-uint64_t shared_pages_moved(const struct serve_shared *sh, const struct store_usage *usage);
-void shared_reset(struct serve_shared *sh);
 
 #endif

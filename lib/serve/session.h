@@ -1,7 +1,7 @@
 /*
  * session.h - what the service remembers of one connection between its turns.
  *
- * Private to lib/serve.
+ * Private to lib/serve and lib/admin.
  *
  * Owner:  the array in struct serve, indexed by conn_slot. A session owns its read buffer chunk,
  *         its fill while `filling`, its token's chunk, and one pin while value.item is set.
@@ -10,12 +10,11 @@
 #ifndef CLOCKOO_SESSION_H
 #define CLOCKOO_SESSION_H
 
-#include "serve_admin.h"
-
 #include "base/list.h"
+#include "proto/mc_binary.h"
 #include "proto/mc_req.h"
 #include "stack/stack.h"
-#include "store/store.h"
+#include "store/introspect.h"
 
 enum session_body {
 	BODY_NONE,
@@ -45,6 +44,24 @@ struct value_rest {
 	const struct item *item; /* NULL: none */
 	uint32_t offset;
 	uint8_t tail; /* enum value_tail */
+};
+
+struct stream_kind; /* serve_stream.h */
+
+/* Where a reply stands that is written as room comes. */
+struct stream {
+	const struct stream_kind *kind; /* NULL: there is none */
+	bool binary;                    /* rows are packets of the binary protocol */
+	bool rows_done;                 /* all rows are written, the end is not */
+	bool totals;                    /* slabs: all classes are written */
+	bool later; /* a step: there is nothing to be done before the next turn */
+	struct mc_bin_echo echo;
+	uint32_t row;     /* the next one; of classes and connections: of the one at `at` */
+	uint32_t at, sub; /* class; core and slot */
+	uint32_t left;    /* items that may still be listed */
+	uint32_t work;    /* a step: of this one, beyond what it writes (serve_work.h) */
+	struct store_cursor cursor;
+	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
 };
 
 /* Why it is not visited as others are. */

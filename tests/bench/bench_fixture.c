@@ -3,6 +3,7 @@
  */
 #include "bench_fixture.h"
 
+#include "admin/admin.h"
 #include "stack/neigh_table.h"
 
 #include <stdio.h>
@@ -114,7 +115,7 @@ bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 	const struct store_config store_cfg = store_config_of(memory_mib, cores);
 
 	return store_bytes(&store_cfg) + neigh_table_bytes() + serve_shared_bytes(cores) +
-	       (64u << 10);
+	       admin_shared_bytes() + (64u << 10);
 }
 
 void
@@ -125,12 +126,14 @@ bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, s
 	s->store = store_create(r, &store_cfg);
 	s->neigh = neigh_table_create(r);
 	s->serve = serve_shared_create(r, s->store, cores, "bench");
+	admin_shared_create(r, s->serve);
 }
 
 size_t
 bench_fixture_bytes(void)
 {
-	return stack_bytes(&stack_cfg) + serve_bytes(&serve_cfg) + (64u << 10);
+	return stack_bytes(&stack_cfg) + serve_bytes(&serve_cfg) + admin_bytes(&serve_cfg) +
+	       (64u << 10);
 }
 
 void
@@ -144,6 +147,7 @@ bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared 
 	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
 	cfg.core = core;
 	b->serve = serve_create(r, &cfg, s->serve, b->stack);
+	admin_create(r, b->serve);
 	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000ll * 1000000000);
 }
 

@@ -11,6 +11,7 @@
 #include "sim_crowd.h"
 #include "sim_rng.h"
 
+#include "admin/admin.h"
 #include "base/check.h"
 
 #include <stdio.h>
@@ -37,9 +38,10 @@ say_bytes(void)
 
 	few.conns_max = 1000;
 	many.conns_max = serve_many.conns_max = 1000 + more;
-	printf("bytes a connection: stack %.0f, serve %.0f\n",
+	printf("bytes a connection: stack %.0f, serve %.0f, admin %.0f\n",
 	       (double)(stack_bytes(&many) - stack_bytes(&few)) / more,
-	       (double)(serve_bytes(&serve_many) - serve_bytes(&serve_few)) / more);
+	       (double)(serve_bytes(&serve_many) - serve_bytes(&serve_few)) / more,
+	       (double)(admin_bytes(&serve_many) - admin_bytes(&serve_few)) / more);
 }
 
 int

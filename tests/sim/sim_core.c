@@ -1,5 +1,6 @@
 #include "sim_core.h"
 
+#include "admin/admin.h"
 #include "stack/neigh_table.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
 	port = o->ports == NULL ? &c->port->port : o->ports[i];
 	stack = stack_create(&sc->region, &o->stack, port, neigh);
 	serve = serve_create(&sc->region, &serve_cfg, shared, stack);
+	admin_create(&sc->region, serve);
 	core_init(&c->core, port, stack, serve, store_core_of(sc->store, i), sc->now_ns,
 		  SIM_UNIX_START * 1000000000ll);
 }
@@ -60,7 +62,8 @@ sim_cores_create(const struct sim_cores_options *o)
 {
 	const struct store_config store_cfg = store_of(o);
 	const struct serve_config serve_cfg = serve_of(o, 0);
-	const size_t one = stack_bytes(&o->stack) + serve_bytes(&serve_cfg) + 4 * CACHE_LINE_BYTES;
+	const size_t one = stack_bytes(&o->stack) + serve_bytes(&serve_cfg) +
+			   admin_bytes(&serve_cfg) + 4 * CACHE_LINE_BYTES;
 	struct sim_cores *sc = calloc(1, sizeof *sc);
 	struct serve_shared *shared;
 	struct neigh_table *neigh;
@@ -70,11 +73,13 @@ sim_cores_create(const struct sim_cores_options *o)
 	sc->now_ns = SIM_START;
 	sc->cores = aligned_alloc(CACHE_LINE_BYTES, o->cores * sizeof *sc->cores);
 	sc->region.size = store_bytes(&store_cfg) + serve_shared_bytes(o->cores) +
-			  neigh_table_bytes() + o->cores * one + 8 * CACHE_LINE_BYTES;
+			  admin_shared_bytes() + neigh_table_bytes() + o->cores * one +
+			  8 * CACHE_LINE_BYTES;
 	sc->region.base = calloc(1, sc->region.size);
 	ensure(sc->cores != NULL && sc->region.base != NULL);
 	sc->store = store_create(&sc->region, &store_cfg);
 	shared = serve_shared_create(&sc->region, sc->store, o->cores, "sim");
+	admin_shared_create(&sc->region, shared);
 	sc->shared = shared;
 	neigh = neigh_table_create(&sc->region);
 	for (uint32_t i = 0; i < o->cores; i++)

@@ -8,7 +8,7 @@
 #include "sim_core.h"
 
 #include "proto/mc_udp.h"
-#include "serve/serve_admin.h"
+#include "serve/serve_policy.h"
 #include "support/test.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"

@@ -36,7 +36,7 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
 # What an operator reads, and its name in the package.
 DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
-        "lib/serve/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
+        "lib/admin/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
         "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md",
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")

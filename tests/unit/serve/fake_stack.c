@@ -1,6 +1,7 @@
 #include "fake_stack.h"
 
 #include "support/test.h"
+#include "admin/admin.h"
 #include "base/check.h"
 #include "core/core.h"
 #include "proto/mc_udp.h"
@@ -419,10 +420,12 @@ shared_create(struct rig *r, uint32_t cores)
 		.ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS), [LOCAL_GLOBAL6] = {FAKE_OURS6}}};
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
-			 cores * serve_bytes(&serve_cfg) + 4096;
+			 admin_shared_bytes() +
+			 cores * (serve_bytes(&serve_cfg) + admin_bytes(&serve_cfg)) + 4096;
 	r->region.base = calloc(1, r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
+	admin_shared_create(&r->region, r->shared);
 	serve_shared_set_info(r->shared, &info);
 }
 
@@ -456,6 +459,7 @@ rig_create_cores(struct rig **rigs, uint32_t cores)
 		r->stack = fake_create();
 		cfg.core = i;
 		r->serve = serve_create(&rigs[0]->region, &cfg, r->shared, r->stack);
+		admin_create(&rigs[0]->region, r->serve);
 		r->clock =
 			(struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
 	}

@@ -7,6 +7,7 @@
 #include "support/test.h"
 #include "fake_stack.h"
 
+#include "admin/admin.h"
 #include "serve/serve_policy.h"
 #include "serve/serve_work.h"
 

@@ -1,12 +1,11 @@
 /*
- * serve_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter.
+ * admin_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter.
  *
  * Each core counts in a table of its own; `dump` adds them up, prefix by prefix. A prefix once seen
  * stays, so that a table can be read while it grows; what finds no room any more is not counted,
  * as in memcached.
  */
-#include "serve_record.h"
-#include "serve_stream.h"
+#include "admin_internal.h"
 
 #define SLOTS           (2 * PREFIXES_MAX)
 #define WORK_PREFIX     80u /* ns, about: one looked for on one core */
@@ -63,7 +62,7 @@ prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 void
 prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 {
-	const uint8_t *end = memchr(key.data, sv->shared->admin.policy.prefix_delimiter, key.len);
+	const uint8_t *end = memchr(key.data, sv->shared->policy.prefix_delimiter, key.len);
 	struct view prefix = {key.data, 0};
 	struct prefix *p;
 	uint64_t hash;
@@ -73,9 +72,9 @@ prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 		return;
 	prefix.len = (uint32_t)(end - key.data);
 	hash = store_hash(sv->store, prefix);
-	p = prefix_find(sv->admin.prefixes, prefix, hash, &slot);
+	p = prefix_find(sv->admin->prefixes, prefix, hash, &slot);
 	if (p == NULL)
-		p = prefix_make(sv->admin.prefixes, prefix, hash, slot);
+		p = prefix_make(sv->admin->prefixes, prefix, hash, slot);
 	if (p != NULL)
 		counter_add(&p->counts[which], 1);
 }
@@ -99,9 +98,9 @@ prefix_at(const struct serve *sv, uint32_t i)
 {
 	/* Acquire: pairs with the release in prefix_make. */
 	if (sv == NULL ||
-	    i >= atomic_load_explicit(&sv->admin.prefixes->count, memory_order_acquire))
+	    i >= atomic_load_explicit(&sv->admin->prefixes->count, memory_order_acquire))
 		return NULL;
-	return &sv->admin.prefixes->prefix[i];
+	return &sv->admin->prefixes->prefix[i];
 }
 
 /* What a core has counted of this one; NULL: nothing, ever. */
@@ -112,7 +111,7 @@ prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
 
 	if (sh->serves[core] == NULL)
 		return NULL;
-	return prefix_find(sh->serves[core]->admin.prefixes, prefix_view(p), p->hash, &slot);
+	return prefix_find(sh->serves[core]->admin->prefixes, prefix_view(p), p->hash, &slot);
 }
 
 /* Has a core before this one the prefix, too? Then its row has been written. */
@@ -179,7 +178,7 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 }
 
 /* st->at is the core, st->row the prefix. One a step, whether there is something to show or not. */
-bool
+static bool
 prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_shared *sh = sv->shared;
@@ -194,13 +193,13 @@ prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return true;
 }
 
+static const struct stream_kind prefixes_stream = {prefixes_step, DUMP_ROW_MAX, MC_END};
+
 bool
 detail_switch(struct serve *sv, struct op *op, struct stream *st)
 {
-	struct admin_shared *all = &sv->shared->admin;
-
-	st->kind = STREAM_PREFIXES;
-	if (all->policy.no_dumps) {
+	st->kind = &prefixes_stream;
+	if (sv->shared->policy.no_dumps) {
 		reply_error(sv, op, MC_ERR_DETAIL_OFF);
 		return false;
 	}
@@ -211,9 +210,9 @@ detail_switch(struct serve *sv, struct op *op, struct stream *st)
 	if (op->req.admin.option == MC_OPTION_DUMP)
 		return true;
 	/* Each core sees it in its next turn; this one at once. */
-	sv->admin.detail = op->req.admin.option == MC_OPTION_ON;
-	sv->admin.observed = sv->admin.detail || sv->admin.streams != 0;
-	atomic_store_explicit(&all->detail, sv->admin.detail, memory_order_relaxed);
+	sv->admin->detail = op->req.admin.option == MC_OPTION_ON;
+	sv->observed = sv->admin->detail || sv->admin->streams != 0;
+	atomic_store_explicit(&sv->shared->detail, sv->admin->detail, memory_order_relaxed);
 	st->rows_done = true;
 	return true;
 }
@@ -221,7 +220,7 @@ detail_switch(struct serve *sv, struct op *op, struct stream *st)
 enum exec_status
 execute_detail(struct serve *sv, struct op *op)
 {
-	struct stream st = {.kind = STREAM_NONE};
+	struct stream st = {.kind = NULL};
 
 	if (!detail_switch(sv, op, &st))
 		return EXEC_DONE;

@@ -1,7 +1,7 @@
 /*
- * serve_class_stats.c - stats items, slabs and sizes: what is known by slab class.
+ * admin_class_stats.c - stats items, slabs and sizes: what is known by slab class.
  */
-#include "serve_stream.h"
+#include "admin_internal.h"
 #include "stat_names.h"
 
 #include "base/list.h"
@@ -27,7 +27,7 @@ class_row(struct out_buffer *buffer, const struct stream *st, const char *before
 }
 
 #define SINCE(which)                                                                               \
-	(u.counted[which] - atomic_load_explicit(&sv->shared->admin.bases[st->at].store[which],    \
+	(u.counted[which] - atomic_load_explicit(&sv->shared->admin->bases[st->at].store[which],   \
 						 memory_order_relaxed))
 #define COMMAND(which) shared_class_sum(sv->shared, st->at, which)
 
@@ -121,7 +121,7 @@ class_done(struct stream *st, uint32_t rows)
 	return true;
 }
 
-bool
+static bool
 items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct store_class_usage u;
@@ -133,6 +133,8 @@ items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	class_done(st, n);
 	return true;
 }
+
+const struct stream_kind items_stream = {items_step, ROW_MAX, MC_END};
 
 /* Behind the last class stand two rows for all of them; left has counted those shown. */
 static bool
@@ -149,7 +151,7 @@ slabs_total(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->row < n;
 }
 
-bool
+static bool
 slabs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct store_class_usage u;
@@ -164,6 +166,8 @@ slabs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	st->left += class_done(st, n);
 	return true;
 }
+
+const struct stream_kind slabs_stream = {slabs_step, ROW_MAX, MC_END};
 
 /* ---- sizes ---- */
 
@@ -199,7 +203,7 @@ sizes_count(struct serve *sv, struct stream *st)
 	st->work += st->cursor.work_ns;
 	st->later = st->cursor.waits;
 	for (uint32_t i = 0; i < n; i++)
-		sv->admin.sizes[size_cell((uint32_t)item_bytes(items[i]))]++;
+		sv->admin->sizes[size_cell((uint32_t)item_bytes(items[i]))]++;
 }
 
 static bool
@@ -208,30 +212,30 @@ sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	for (; st->at < SIZE_CELLS && out_room(buffer) >= ROW_MAX; st->at++) {
 		char name[MC_U64_DIGITS_MAX + 1];
 
-		if (sv->admin.sizes[st->at] == 0)
+		if (sv->admin->sizes[st->at] == 0)
 			continue;
 		*mc_put_u64((uint8_t *)name, cell_bytes(st->at)) = '\0';
-		row_number(buffer, st, name, sv->admin.sizes[st->at]);
+		row_number(buffer, st, name, sv->admin->sizes[st->at]);
 	}
 	return st->at < SIZE_CELLS;
 }
 
 /* All items are walked, then what was counted is shown. There is one count a core: who comes
  * second waits its turn. */
-bool
+static bool
 sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	if (!sv->shared->admin.policy.track_sizes) {
+	if (!sv->shared->policy.track_sizes) {
 		row_text(buffer, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
 		return false;
 	}
-	if (sv->admin.sizes_owner != NULL && &sv->admin.sizes_owner->stream != st) {
+	if (sv->admin->sizes_owner != NULL && &sv->admin->sizes_owner->stream != st) {
 		st->later = true;
 		return true;
 	}
-	if (sv->admin.sizes_owner == NULL) {
-		sv->admin.sizes_owner = container_of(st, struct session, stream);
-		memset(sv->admin.sizes, 0, SIZE_CELLS * sizeof sv->admin.sizes[0]);
+	if (sv->admin->sizes_owner == NULL) {
+		sv->admin->sizes_owner = container_of(st, struct session, stream);
+		memset(sv->admin->sizes, 0, SIZE_CELLS * sizeof sv->admin->sizes[0]);
 	}
 	if (!st->cursor.done) {
 		sizes_count(sv, st);
@@ -239,6 +243,8 @@ sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	}
 	if (sizes_show(sv, st, buffer))
 		return true;
-	sv->admin.sizes_owner = NULL;
+	sv->admin->sizes_owner = NULL;
 	return false;
 }
+
+const struct stream_kind sizes_stream = {sizes_step, ROW_MAX, MC_END};

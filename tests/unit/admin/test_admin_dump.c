@@ -5,7 +5,7 @@
  * a writer beside it.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "unit/serve/fake_stack.h"
 
 #include <stdlib.h>
 

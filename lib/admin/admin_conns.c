@@ -1,10 +1,10 @@
 /*
- * serve_conns.c - stats conns: who is connected to which core.
+ * admin_conns.c - stats conns: who is connected to which core.
  *
  * Each core keeps a snapshot of every connection slot for the others to read; it is written when
  * the connection comes and goes, and once a second while it is used.
  */
-#include "serve_stream.h"
+#include "admin_internal.h"
 
 /* As memcached's file descriptors: numbers that tell connections apart, and no more. */
 #define NUMBER_TCP    1u
@@ -37,8 +37,9 @@ conn_row(struct out_buffer *buffer, const struct stream *st, uint32_t number, co
 	row_text(buffer, st, text, value);
 }
 
-void
-conn_snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
+/* peer NULL: no connection. */
+static void
+snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 {
 	atomic_store_explicit(&snapshot->peer_id, 0, memory_order_relaxed);
 	if (peer == NULL)
@@ -60,7 +61,7 @@ conn_snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *
 bool
 conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer)
 {
-	/* Pairs with the release store in conn_snapshot_write. */
+	/* Pairs with the release store in snapshot_write. */
 	const uint64_t peer_id = atomic_load_explicit(&snapshot->peer_id, memory_order_acquire);
 	uint64_t ip[2];
 
@@ -68,7 +69,7 @@ conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *p
 		return false;
 	for (uint32_t i = 0; i < 2; i++)
 		ip[i] = atomic_load_explicit(&snapshot->ip[i], memory_order_relaxed);
-	/* Pairs with the release fence in conn_snapshot_write. */
+	/* Pairs with the release fence in snapshot_write. */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&snapshot->peer_id, memory_order_relaxed) != peer_id)
 		return false;
@@ -76,6 +77,35 @@ conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *p
 	peer->port = (uint16_t)peer_id;
 	peer->local = (uint8_t)((peer_id >> 16) - 1);
 	return true;
+}
+
+static struct conn_snapshot *
+snapshot_of(const struct serve *sv, const struct session *ss)
+{
+	return &sv->admin->snapshots[ss - sv->sessions];
+}
+
+void
+conn_is_active(struct serve *sv, const struct session *ss)
+{
+	atomic_store_explicit(&snapshot_of(sv, ss)->active_s, ss->active_s, memory_order_relaxed);
+}
+
+void
+conn_listed(struct serve *sv, const struct session *ss)
+{
+	struct snapshot_peer peer = {.local = conn_local(ss->conn)};
+
+	conn_peer(ss->conn, &peer.ip, &peer.port);
+	conn_is_active(sv, ss);
+	atomic_store_explicit(&snapshot_of(sv, ss)->watching, 0, memory_order_relaxed);
+	snapshot_write(snapshot_of(sv, ss), &peer);
+}
+
+void
+conn_unlisted(struct serve *sv, const struct session *ss)
+{
+	snapshot_write(snapshot_of(sv, ss), NULL);
 }
 
 /* "tcp:10.99.0.1:11211", "tcp6:[2001:db8::1]:11211" */
@@ -165,7 +195,7 @@ snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 			st->sub = st->row = 0;
 			return true;
 		}
-		snapshot = &other->admin.snapshots[st->sub];
+		snapshot = &other->admin->snapshots[st->sub];
 		if (snapshot_step(sv, st, buffer, snapshot,
 				  session_number(other, &other->sessions[st->sub])))
 			return true;
@@ -174,7 +204,7 @@ snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return true;
 }
 
-bool
+static bool
 conns_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	if (st->at > sv->shared->cores)
@@ -187,3 +217,5 @@ conns_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	}
 	return true;
 }
+
+const struct stream_kind conns_stream = {conns_step, ROW_MAX, MC_END};

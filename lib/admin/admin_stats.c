@@ -1,12 +1,12 @@
 /*
- * serve_stats.c - stats and stats settings: what monitors read, summed over all cores.
+ * admin_stats.c - stats and stats settings: what monitors read, summed over all cores.
  *
  * Every name memcached has is there, as tools look for it; those of mechanisms this product has
  * none of count nothing, and README.md says which. Settings show only what is set here.
  *
  * Bounds: a reply of stats stays below 4096 bytes; collectd reads no more.
  */
-#include "serve_stream.h"
+#include "admin_internal.h"
 #include "stat_names.h"
 
 /* What the rows are computed from: read once a buffer. */
@@ -51,7 +51,7 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define SERVE(which) shared_serve_sum(v.sh, which)
 #define STORE(which) shared_store_sum(v.sh, which)
 #define STACK(which) shared_stack_sum(v.sh, which)
-#define WORD(word)   atomic_load_explicit(&v.sh->admin.word, memory_order_relaxed)
+#define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
  * are of mechanisms there are none of here, but which tools look for. */
@@ -62,8 +62,8 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 	X(TEXT, "version", v.sh->version)                                                          \
 	X(NONE, "libevent", "none")                                                                \
 	X(NUMBER, "pointer_size", 8 * sizeof(void *))                                              \
-	X(SECONDS, "rusage_user", &v.sh->admin.user_us)                                            \
-	X(SECONDS, "rusage_system", &v.sh->admin.system_us)                                        \
+	X(SECONDS, "rusage_user", &v.sh->user_us)                                                  \
+	X(SECONDS, "rusage_system", &v.sh->system_us)                                              \
 	X(NUMBER, "max_connections", v.sh->info.conns_max)                                         \
 	X(NUMBER, "curr_connections", v.stack.conns_open)                                          \
 	X(NUMBER, "total_connections", SERVE(CONN_OPENED))                                         \
@@ -123,7 +123,7 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 	X(NUMBER, "slab_reassign_running", v.store.pages_moving != 0)                              \
 	X(NUMBER, "slabs_moved", shared_pages_moved(v.sh, &v.store))                               \
 	X(UNSUPPORTED, "lru_crawler_running", 0)                                                   \
-	X(NUMBER, "lru_crawler_starts", WORD(crawls))                                              \
+	X(NUMBER, "lru_crawler_starts", WORD(admin->crawls))                                       \
 	X(UNSUPPORTED, "lru_maintainer_juggles", 0)                                                \
 	X(UNSUPPORTED, "malloc_fails", 0)                                                          \
 	X(UNSUPPORTED, "log_worker_dropped", 0)                                                    \
@@ -185,7 +185,7 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 	X(TEXT, "maxconns_fast", "yes")                                                            \
 	X(TEXT, "slab_reassign", "yes")                                                            \
 	X(NUMBER, "slab_automove", 1)                                                              \
-	X(TEXT, "lru_crawler", YES_NO(!WORD(crawler_off)))                                         \
+	X(TEXT, "lru_crawler", YES_NO(!WORD(admin->crawler_off)))                                  \
 	X(TEXT, "flush_enabled", YES_NO(!policy->no_flush))                                        \
 	X(TEXT, "dump_enabled", YES_NO(!policy->no_dumps))                                         \
 	X(TEXT, "watch_enabled", YES_NO(!policy->no_watch))                                        \
@@ -221,7 +221,7 @@ row_view(const char *text)
 		ROW_##kind(name, value)                                                            \
 	}
 
-bool
+static bool
 stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	struct stats_view v;
@@ -233,10 +233,10 @@ stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->row < n;
 }
 
-bool
+static bool
 settings_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	const struct serve_policy *policy = &sv->shared->admin.policy;
+	const struct serve_policy *policy = &sv->shared->policy;
 	struct stats_view v;
 	uint32_t n = 0;
 
@@ -260,31 +260,44 @@ const uint32_t settings_name_count = sizeof settings_names / sizeof settings_nam
 
 /* ---- the command ---- */
 
-static enum stream_kind
+static const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
+static const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
+
+static const struct stream_kind *
 stream_of(uint8_t verb)
 {
 	switch (verb) {
 	case MC_STATS:
-		return STREAM_STATS;
+		return &stats_stream;
 	case MC_STATS_SETTINGS:
-		return STREAM_SETTINGS;
+		return &settings_stream;
 	case MC_STATS_ITEMS:
-		return STREAM_ITEMS;
+		return &items_stream;
 	case MC_STATS_SLABS:
-		return STREAM_SLABS;
+		return &slabs_stream;
 	case MC_STATS_SIZES:
-		return STREAM_SIZES;
+		return &sizes_stream;
 	default:
-		return STREAM_CONNS;
+		return &conns_stream;
 	}
+}
+
+/* Sizes are counted item by item: too much to be done at once for a datagram. */
+static enum exec_status
+stats_start(struct serve *sv, struct op *op, const struct stream *st)
+{
+	if (op->session != NULL || st->kind != &sizes_stream || !sv->shared->policy.track_sizes)
+		return stream_start(sv, op, st);
+	reply_error(sv, op, MC_ERR_UDP);
+	return EXEC_DONE;
 }
 
 enum exec_status
 execute_stats(struct serve *sv, struct op *op)
 {
-	const struct stream st = {.kind = (uint8_t)stream_of(op->req.verb)};
+	const struct stream st = {.kind = stream_of(op->req.verb)};
 
-	return stream_start(sv, op, &st);
+	return stats_start(sv, op, &st);
 }
 
 /* One packet a row and an empty one behind them; what text answers with a line of its own is the
@@ -293,7 +306,7 @@ enum exec_status
 execute_bin_stat(struct serve *sv, struct op *op)
 {
 	const uint8_t verb = op->req.admin.stats;
-	struct stream st = {.binary = true, .echo = mc_bin_echo(&op->req), .kind = STREAM_STATS};
+	struct stream st = {.binary = true, .echo = mc_bin_echo(&op->req), .kind = &stats_stream};
 
 	if (verb == MC_BAD || verb == MC_STATS_CONNS) {
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
@@ -306,9 +319,9 @@ execute_bin_stat(struct serve *sv, struct op *op)
 		if (!detail_switch(sv, op, &st))
 			return EXEC_DONE;
 	} else {
-		st.kind = (uint8_t)stream_of(verb);
+		st.kind = stream_of(verb);
 	}
-	return stream_start(sv, op, &st);
+	return stats_start(sv, op, &st);
 }
 
 enum exec_status

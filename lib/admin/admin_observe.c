@@ -1,28 +1,27 @@
 /*
- * serve_observe.c - events: what happens on this core, noted while somebody wants to know.
+ * admin_observe.c - events: what happens on this core, noted while somebody wants to know.
  *
  * An event is noted in the core's ring as it happens, in binary, and only if some watcher asked for
- * its kind; what it looks like as a line is the reader's business (serve_watch.c).
+ * its kind; what it looks like as a line is the reader's business (admin_watch.c).
  */
-#include "serve_record.h"
-#include "serve_stream.h"
+#include "admin_internal.h"
 
 bool
 observes(const struct serve *sv, enum mc_stream stream)
 {
-	return (sv->admin.streams & stream) != 0;
+	return (sv->admin->streams & stream) != 0;
 }
 
 static void
 event_log(struct serve *sv, struct event *e, struct view text)
 {
 	/* Relaxed: the number orders events for people; each ring is in order by itself. */
-	e->gid = atomic_fetch_add_explicit(&sv->shared->admin.gid, 1, memory_order_relaxed) + 1;
+	e->gid = atomic_fetch_add_explicit(&sv->shared->admin->gid, 1, memory_order_relaxed) + 1;
 	e->at_us = (uint64_t)sv->clock.unix_ns / 1000;
 	e->text_len = (uint16_t)(text.len < EVENT_TEXT_MAX ? text.len : EVENT_TEXT_MAX);
 	if (e->text_len > 0)
 		memcpy(e->text, text.data, e->text_len);
-	event_put(sv->admin.ring, e);
+	event_put(sv->admin->ring, e);
 	serve_count(sv, EVENTS_LOGGED);
 }
 
@@ -36,7 +35,7 @@ event_item(const struct serve *sv, struct event *e, const struct item *it)
 }
 
 void
-observed_lookup(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+observed_lookup(struct serve *sv, const struct op *op, const struct item *it)
 {
 	struct event e;
 
@@ -49,18 +48,26 @@ observed_lookup(struct serve *sv, const struct op *op, struct view key, const st
 		.conn = session_number(sv, op->session),
 	};
 	event_item(sv, &e, it);
-	event_log(sv, &e, key);
+	event_log(sv, &e, op->req.key);
 }
 
 void
-observed_get(struct serve *sv, const struct op *op, struct view key, const struct item *it)
+observed_get(struct serve *sv, const struct op *op, const struct item *it)
 {
-	if (sv->admin.detail) {
-		prefix_count(sv, key, PREFIX_GET);
+	if (sv->admin->detail) {
+		prefix_count(sv, op->req.key, PREFIX_GET);
 		if (it != NULL)
-			prefix_count(sv, key, PREFIX_HIT);
+			prefix_count(sv, op->req.key, PREFIX_HIT);
 	}
-	observed_lookup(sv, op, key, it);
+	observed_lookup(sv, op, it);
+}
+
+/* Only watchers pay for the lookup. */
+void
+observed_write(struct serve *sv, const struct op *op, uint64_t hash)
+{
+	if (observes(sv, MC_STREAM_FETCHERS))
+		observed_lookup(sv, op, store_peek(sv->store, op->req.key, hash));
 }
 
 static const char *
@@ -125,14 +132,13 @@ command_name(const struct mc_req *req)
 }
 
 void
-observed_store(struct serve *sv, const struct op *op, struct view key, enum store_result r,
-	       const struct item *it)
+observed_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
 {
 	struct event e;
 	uint32_t expiry_s;
 
-	if (sv->admin.detail)
-		prefix_count(sv, key, PREFIX_SET);
+	if (sv->admin->detail)
+		prefix_count(sv, op->req.key, PREFIX_SET);
 	if (!observes(sv, MC_STREAM_MUTATIONS))
 		return;
 	expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
@@ -146,7 +152,7 @@ observed_store(struct serve *sv, const struct op *op, struct view key, enum stor
 		.size = op->req.body_len,
 	};
 	event_item(sv, &e, it);
-	event_log(sv, &e, key);
+	event_log(sv, &e, op->req.key);
 }
 
 void
@@ -154,7 +160,7 @@ observed_delete(struct serve *sv, const struct op *op, const struct item *it)
 {
 	struct event e;
 
-	if (sv->admin.detail)
+	if (sv->admin->detail)
 		prefix_count(sv, op->req.key, PREFIX_DEL);
 	if (!observes(sv, MC_STREAM_DELETIONS) || it == NULL)
 		return;
@@ -165,6 +171,21 @@ observed_delete(struct serve *sv, const struct op *op, const struct item *it)
 	};
 	event_item(sv, &e, it);
 	event_log(sv, &e, item_key(it));
+}
+
+static const char *
+session_end_name(const struct session *ss)
+{
+	switch ((enum session_end)ss->end) {
+	case SESSION_END_IDLE:
+		return "idle_timeout";
+	case SESSION_END_SHUTDOWN:
+		return "shutdown";
+	case SESSION_END_ERROR:
+		return "error";
+	default:
+		return "normal";
+	}
 }
 
 void
@@ -178,7 +199,7 @@ observed_conn(struct serve *sv, const struct session *ss, bool opened)
 	};
 	struct snapshot_peer peer;
 
-	if (conn_snapshot_read(&sv->admin.snapshots[ss - sv->sessions], &peer)) {
+	if (conn_snapshot_read(&sv->admin->snapshots[ss - sv->sessions], &peer)) {
 		e.ip = peer.ip;
 		e.port = peer.port;
 	}

@@ -1,5 +1,5 @@
 /*
- * serve_watch.c - watch: a connection becomes a log of what happens on all cores.
+ * admin_watch.c - watch: a connection becomes a log of what happens on all cores.
  *
  * The core that has the watcher's connection reads all rings of events, oldest event first, and
  * writes lines as there is room. A watcher that is too slow is told how much it missed; nobody
@@ -7,8 +7,7 @@
  *
  * Bounds: WATCHERS_MAX watchers, WATCH_EVENTS_A_TURN events looked at for each of them in a turn.
  */
-#include "serve_record.h"
-#include "serve_stream.h"
+#include "admin_internal.h"
 
 #define WATCH_EVENTS_A_TURN 128u
 #define EVENT_LINE_MAX      (3u * EVENT_TEXT_MAX + 320u)
@@ -142,7 +141,7 @@ watchers_count(const struct serve_shared *sh)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
-		n += atomic_load_explicit(&sh->admin.watchers[i].streams, memory_order_relaxed) !=
+		n += atomic_load_explicit(&sh->admin->watchers[i].streams, memory_order_relaxed) !=
 		     0;
 	return n;
 }
@@ -156,8 +155,8 @@ streams_sum(struct serve_shared *sh)
 	uint32_t all = 0;
 
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
-		all |= atomic_load_explicit(&sh->admin.watchers[i].streams, memory_order_relaxed);
-	atomic_store_explicit(&sh->admin.streams, all & STREAMS_KNOWN, memory_order_relaxed);
+		all |= atomic_load_explicit(&sh->admin->watchers[i].streams, memory_order_relaxed);
+	atomic_store_explicit(&sh->admin->streams, all & STREAMS_KNOWN, memory_order_relaxed);
 }
 
 static bool
@@ -166,7 +165,7 @@ watcher_add(struct serve *sv, struct session *ss, uint32_t streams)
 	struct serve_shared *sh = sv->shared;
 
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
-		struct watcher *w = &sh->admin.watchers[i];
+		struct watcher *w = &sh->admin->watchers[i];
 		uint32_t none = 0;
 
 		/* Acquire: pairs with the release in watcher_remove, so that what the last one
@@ -179,8 +178,8 @@ watcher_add(struct serve *sv, struct session *ss, uint32_t streams)
 		w->skipped = 0;
 		for (uint32_t k = 0; k < sh->cores; k++)
 			w->cursor[k] =
-				sh->serves[k] != NULL ? event_head(sh->serves[k]->admin.ring) : 0;
-		sv->admin.watchers |= 1u << i;
+				sh->serves[k] != NULL ? event_head(sh->serves[k]->admin->ring) : 0;
+		sv->admin->watchers |= 1u << i;
 		streams_sum(sh);
 		return true;
 	}
@@ -191,11 +190,11 @@ void
 watcher_remove(struct serve *sv, struct session *ss)
 {
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
-		struct watcher *w = &sv->shared->admin.watchers[i];
+		struct watcher *w = &sv->shared->admin->watchers[i];
 
-		if ((sv->admin.watchers >> i & 1) == 0 || w->session != ss)
+		if ((sv->admin->watchers >> i & 1) == 0 || w->session != ss)
 			continue;
-		sv->admin.watchers &= ~(1u << i);
+		sv->admin->watchers &= ~(1u << i);
 		w->session = NULL;
 		/* Pairs with the acquire in watcher_add. */
 		atomic_store_explicit(&w->streams, 0, memory_order_release);
@@ -213,7 +212,7 @@ oldest_ring(const struct serve_shared *sh, struct watcher *w, uint32_t *core)
 		uint64_t gid;
 
 		if (sh->serves[i] == NULL ||
-		    !event_gid(sh->serves[i]->admin.ring, &w->cursor[i], &w->skipped, &gid) ||
+		    !event_gid(sh->serves[i]->admin->ring, &w->cursor[i], &w->skipped, &gid) ||
 		    gid >= oldest)
 			continue;
 		oldest = gid;
@@ -239,8 +238,8 @@ watcher_write(struct serve *sv, struct watcher *w, struct out_buffer *buffer, ui
 			counter_add(&sv->counters[EVENTS_SKIPPED], w->skipped);
 			w->skipped = 0;
 		}
-		if (!event_read(sv->shared->serves[core]->admin.ring, &w->cursor[core], &w->skipped,
-				&e) ||
+		if (!event_read(sv->shared->serves[core]->admin->ring, &w->cursor[core],
+				&w->skipped, &e) ||
 		    (e.stream & wanted) == 0)
 			continue;
 		put_event(buffer, &e);
@@ -267,13 +266,13 @@ watcher_turn(struct serve *sv, struct watcher *w)
 void
 watchers_turn(struct serve *sv)
 {
-	struct admin_shared *all = &sv->shared->admin;
+	struct admin_shared *all = sv->shared->admin;
 
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
 		struct watcher *w = &all->watchers[i];
 		uint32_t wanted;
 
-		if ((sv->admin.watchers >> i & 1) == 0)
+		if ((sv->admin->watchers >> i & 1) == 0)
 			continue;
 		wanted = atomic_load_explicit(&w->streams, memory_order_relaxed) & STREAMS_KNOWN;
 		if ((atomic_load_explicit(&all->streams, memory_order_relaxed) & wanted) != wanted)
@@ -287,10 +286,10 @@ void
 streams_refresh(struct serve *sv)
 {
 	const uint32_t streams =
-		atomic_load_explicit(&sv->shared->admin.streams, memory_order_relaxed);
+		atomic_load_explicit(&sv->shared->admin->streams, memory_order_relaxed);
 	const bool had = observes(sv, MC_STREAM_EVICTIONS);
 
-	sv->admin.streams = streams;
+	sv->admin->streams = streams;
 	if (observes(sv, MC_STREAM_EVICTIONS) != had)
 		store_watch_evictions(sv->store, had ? NULL : observed_eviction, sv);
 }
@@ -301,7 +300,7 @@ execute_watch(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	uint32_t streams = op->req.admin.streams;
 
-	if (sv->shared->admin.policy.no_watch) {
+	if (sv->shared->policy.no_watch) {
 		reply_error(sv, op, MC_ERR_WATCH_OFF);
 	} else if (op->req.error != MC_ERR_NONE) {
 		reply_error(sv, op, (enum mc_error)op->req.error);
@@ -309,10 +308,10 @@ execute_watch(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_WATCH_MANY);
 	} else {
 		ss->aside = ASIDE_LOG;
-		atomic_store_explicit(&sv->admin.snapshots[ss - sv->sessions].watching, 1,
+		atomic_store_explicit(&sv->admin->snapshots[ss - sv->sessions].watching, 1,
 				      memory_order_relaxed);
 		streams_refresh(sv); /* on this core what comes behind it is seen at once */
-		sv->admin.observed = true;
+		sv->observed = true;
 		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
 	}
 	return EXEC_DONE;

@@ -4,7 +4,7 @@
  * nobody. Method: known requests on other connections, lines compared but for their time.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "unit/serve/fake_stack.h"
 #include "proto/mc_req.h"
 
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * requests, then the reply by name; two cores where sums are shown.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "unit/serve/fake_stack.h"
 #include "serve/serve_policy.h"
-#include "serve/stat_names.h"
+#include "admin/stat_names.h"
 
 static struct rig *rig;
 
@@ -534,6 +534,6 @@ main(int argc, char **argv)
 		fputs(document(), stdout);
 		return 0;
 	}
-	document_path = argc == 2 ? argv[1] : "lib/serve/STATS.md";
+	document_path = argc == 2 ? argv[1] : "lib/admin/STATS.md";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

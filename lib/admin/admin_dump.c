@@ -1,10 +1,10 @@
 /*
- * serve_dump.c - listing keys: stats cachedump, lru_crawler metadump and mgdump.
+ * admin_dump.c - listing keys: stats cachedump, lru_crawler metadump and mgdump.
  *
  * A dump is a walk over the index in slices, as the reader takes them; it holds nothing between
  * them and stops no one. An item may be listed twice, and one moved meanwhile be missed.
  */
-#include "serve_stream.h"
+#include "admin_internal.h"
 
 #define DUMP_BATCH 16u
 
@@ -29,7 +29,7 @@ walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint3
 	return n;
 }
 
-void
+static void
 item_info(const struct serve *sv, const struct item *it, struct mc_item_info *f)
 {
 	*f = (struct mc_item_info){
@@ -59,7 +59,7 @@ cachedump_row(const struct serve *sv, struct out_buffer *buffer, const struct it
 	out_put_text(buffer, " s]\r\n");
 }
 
-bool
+static bool
 cachedump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct item *items[DUMP_BATCH];
@@ -73,19 +73,21 @@ cachedump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return !st->cursor.done && st->left > 0;
 }
 
+static const struct stream_kind cachedump_stream = {cachedump_step, DUMP_ROW_MAX, MC_END};
+
 enum exec_status
 execute_cachedump(struct serve *sv, struct op *op)
 {
 	const int64_t class = op->req.admin.number[0], limit = op->req.admin.number[1];
 	const struct stream st = {
-		.kind = STREAM_CACHEDUMP,
+		.kind = &cachedump_stream,
 		.at = (uint32_t) class,
 		.left = limit == 0 ? UINT32_MAX : (uint32_t)limit,
 		/* There is no class 0, and to the store 0 means all of them. */
 		.rows_done = class == 0,
 	};
 
-	if (sv->shared->admin.policy.no_dumps)
+	if (sv->shared->policy.no_dumps)
 		reply_error(sv, op, MC_ERR_CACHEDUMP_OFF);
 	else if (op->req.error != MC_ERR_NONE)
 		reply_error(sv, op, (enum mc_error)op->req.error);
@@ -129,32 +131,34 @@ dump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	return !st->cursor.done;
 }
 
-bool
+static bool
 metadump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	return dump_step(sv, st, buffer, mc_put_metadump);
 }
 
-bool
+static bool
 mgdump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	return dump_step(sv, st, buffer, mc_put_mgdump);
 }
 
+static const struct stream_kind metadump_stream = {metadump_step, DUMP_ROW_MAX, MC_END};
+static const struct stream_kind mgdump_stream = {mgdump_step, DUMP_ROW_MAX, MC_EN_LINE};
+
 enum exec_status
 execute_dump(struct serve *sv, struct op *op)
 {
 	const bool meta = op->req.verb == MC_METADUMP;
-	const struct admin_shared *all = &sv->shared->admin;
-	struct stream st = {.kind = meta ? STREAM_METADUMP : STREAM_MGDUMP, .left = UINT32_MAX};
+	struct stream st = {.kind = meta ? &metadump_stream : &mgdump_stream, .left = UINT32_MAX};
 
 	if (op->req.admin.option == MC_OPTION_CLASSES)
 		memcpy(st.classes, op->req.admin.classes, sizeof st.classes);
 	else
 		memset(st.classes, 0xff, sizeof st.classes);
-	if (atomic_load_explicit(&all->crawler_off, memory_order_relaxed))
+	if (atomic_load_explicit(&sv->shared->admin->crawler_off, memory_order_relaxed))
 		reply_error(sv, op, MC_ERR_CRAWLER_OFF);
-	else if (all->policy.no_dumps)
+	else if (sv->shared->policy.no_dumps)
 		reply_error(sv, op, meta ? MC_ERR_METADUMP_OFF : MC_ERR_MGDUMP_OFF);
 	else if (op->req.error != MC_ERR_NONE)
 		reply_error(sv, op, (enum mc_error)op->req.error);

@@ -3,7 +3,7 @@
  * wherever the stream is cut; what the operator forbids is refused with memcached's text; what a
  * word sets is seen by all. Method: conversations as tables, under several policies.
  */
-#include "conversation.h"
+#include "unit/serve/conversation.h"
 #include "support/test.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"

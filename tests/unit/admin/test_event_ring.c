@@ -5,7 +5,7 @@
  * does not look twice (EVENT_RING_MUTANT), the last test must find it.
  */
 #include "support/test.h"
-#include "serve/event_ring.h"
+#include "admin/event_ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * event_ring.c - a ring of events with one writer: a sequence lock in each slot.
+ */
 #include "event_ring.h"
 
 #include <stddef.h>

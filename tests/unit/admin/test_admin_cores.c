@@ -7,7 +7,7 @@
  * holds over all cores together, to the last connection.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "unit/serve/fake_stack.h"
 #include "serve/serve_policy.h"
 
 #include <pthread.h>

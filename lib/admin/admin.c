@@ -1,0 +1,253 @@
+/*
+ * admin.c - administration: its creation and turn, the table that the service calls, and the
+ * commands that are answered with one line.
+ *
+ * Words for mechanisms this product has none of (LRU segments, a crawler thread, slab automove) are
+ * judged as memcached judges them and change nothing (README.md).
+ */
+#include "admin_internal.h"
+
+/* ---- turn ---- */
+
+static void
+prefixes_check_reset(struct serve *sv)
+{
+	const uint32_t clears =
+		atomic_load_explicit(&sv->shared->admin->prefix_clears, memory_order_relaxed);
+
+	if (sv->admin->prefixes->cleared == clears)
+		return;
+	sv->admin->prefixes->cleared = clears;
+	prefixes_clear(sv->admin->prefixes);
+}
+
+static void
+admin_turn(struct serve *sv)
+{
+	struct admin *a = sv->admin;
+	const struct serve_shared *sh = sv->shared;
+
+	prefixes_check_reset(sv);
+	if (unlikely(atomic_load_explicit(&sh->admin->streams, memory_order_relaxed) != a->streams))
+		streams_refresh(sv);
+	a->detail = atomic_load_explicit(&sh->detail, memory_order_relaxed);
+	sv->observed = a->detail || a->streams != 0;
+	if (unlikely(a->watchers != 0))
+		watchers_turn(sv);
+}
+
+static void
+conn_opened(struct serve *sv, const struct session *ss)
+{
+	conn_listed(sv, ss);
+	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
+		observed_conn(sv, ss, true);
+}
+
+static void
+conn_closed(struct serve *sv, struct session *ss)
+{
+	if (ss->aside == ASIDE_LOG)
+		watcher_remove(sv, ss);
+	if (sv->admin->sizes_owner == ss)
+		sv->admin->sizes_owner = NULL;
+	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
+		observed_conn(sv, ss, false);
+	conn_unlisted(sv, ss);
+}
+
+/* ---- commands of one line ---- */
+
+static enum exec_status
+done(struct serve *sv, struct op *op)
+{
+	reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
+	return EXEC_DONE;
+}
+
+static enum exec_status
+refused(struct serve *sv, struct op *op, enum mc_error error)
+{
+	reply_error(sv, op, error);
+	return EXEC_DONE;
+}
+
+static enum exec_status
+execute_accepted(struct serve *sv, struct op *op)
+{
+	return done(sv, op);
+}
+
+static enum exec_status
+execute_verbosity(struct serve *sv, struct op *op)
+{
+	const int64_t level = op->req.admin.number[0];
+
+	atomic_store_explicit(&sv->shared->verbosity,
+			      level > VERBOSITY_MAX ? VERBOSITY_MAX : (uint32_t)level,
+			      memory_order_relaxed);
+	return done(sv, op);
+}
+
+/* The connection ends unanswered, as memcached's does; the program sees the word. */
+static enum exec_status
+execute_shutdown(struct serve *sv, struct op *op)
+{
+	const bool graceful = op->req.admin.option == MC_OPTION_GRACEFUL;
+
+	if (!sv->shared->policy.shutdown)
+		return refused(sv, op, MC_ERR_SHUTDOWN_OFF);
+	if (op->req.error != MC_ERR_NONE)
+		return refused(sv, op, (enum mc_error)op->req.error);
+	atomic_store_explicit(&sv->shared->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
+			      memory_order_relaxed);
+	op->session->end = SESSION_END_SHUTDOWN;
+	session_close(sv, op->session);
+	return EXEC_DONE;
+}
+
+#define MEMLIMIT_MIN_MB 8
+#define MEMLIMIT_MAX_MB 1000000000
+
+static enum exec_status
+execute_memlimit(struct serve *sv, struct op *op)
+{
+	const int64_t mb = op->req.admin.number[0];
+
+	if (mb < MEMLIMIT_MIN_MB)
+		return refused(sv, op, MC_ERR_MEMLIMIT_SMALL);
+	if (mb > MEMLIMIT_MAX_MB)
+		return refused(sv, op, MC_ERR_MEMLIMIT_BYTES);
+	if (!store_limit_mt(sv->shared->store, (size_t)mb << 20))
+		return refused(sv, op, MC_ERR_MEMLIMIT);
+	return done(sv, op);
+}
+
+static enum exec_status
+execute_crawler_switch(struct serve *sv, struct op *op)
+{
+	const bool off = op->req.verb == MC_CRAWLER_DISABLE;
+	const bool was = atomic_exchange_explicit(&sv->shared->admin->crawler_off, off,
+						  memory_order_relaxed);
+
+	if (was == off)
+		return refused(sv, op, off ? MC_ERR_CRAWLER_STOP : MC_ERR_CRAWLER_START);
+	return done(sv, op);
+}
+
+/* What has expired is collected all the time, in slices; there is nothing to start. */
+static enum exec_status
+execute_crawl(struct serve *sv, struct op *op)
+{
+	struct admin_shared *all = sv->shared->admin;
+
+	if (atomic_load_explicit(&all->crawler_off, memory_order_relaxed))
+		return refused(sv, op, MC_ERR_CRAWLER_OFF);
+	if (op->req.error != MC_ERR_NONE)
+		return refused(sv, op, (enum mc_error)op->req.error);
+	atomic_fetch_add_explicit(&all->crawls, 1, memory_order_relaxed);
+	return done(sv, op);
+}
+
+/* Pages move by themselves, to where values are forgotten soonest; what is moved by hand they may
+ * move back. */
+static enum exec_status
+execute_reassign(struct serve *sv, struct op *op)
+{
+	const int64_t from = op->req.admin.number[0], to = op->req.admin.number[1];
+	const uint32_t classes = store_class_count_mt(sv->shared->store);
+
+	if (from == to)
+		return refused(sv, op, MC_ERR_REASSIGN_SAME);
+	if (from < -1 || from == 0 || from > classes || to < 1 || to > classes)
+		return refused(sv, op, MC_ERR_REASSIGN_CLASS);
+	if (!store_page_move_mt(sv->shared->store, from < 0 ? STORE_ANY_CLASS : (uint32_t)from,
+				(uint32_t)to))
+		return refused(sv, op, MC_ERR_REASSIGN_SPARE);
+	return done(sv, op);
+}
+
+/* ---- the table ---- */
+
+static enum exec_status (*const commands[MC_VERB_COUNT])(struct serve *sv, struct op *op) = {
+	[MC_VERBOSITY] = execute_verbosity,
+	[MC_STATS] = execute_stats,
+	[MC_STATS_SETTINGS] = execute_stats,
+	[MC_STATS_ITEMS] = execute_stats,
+	[MC_STATS_SLABS] = execute_stats,
+	[MC_STATS_SIZES] = execute_stats,
+	[MC_STATS_CONNS] = execute_stats,
+	[MC_STATS_RESET] = execute_stats_reset,
+	[MC_STATS_DETAIL] = execute_detail,
+	[MC_STATS_CACHEDUMP] = execute_cachedump,
+	[MC_SHUTDOWN] = execute_shutdown,
+	[MC_CACHE_MEMLIMIT] = execute_memlimit,
+	[MC_WATCH] = execute_watch,
+	[MC_CRAWLER_ENABLE] = execute_crawler_switch,
+	[MC_CRAWLER_DISABLE] = execute_crawler_switch,
+	[MC_CRAWLER_SLEEP] = execute_accepted,
+	[MC_CRAWLER_TOCRAWL] = execute_accepted,
+	[MC_CRAWLER_CRAWL] = execute_crawl,
+	[MC_METADUMP] = execute_dump,
+	[MC_MGDUMP] = execute_dump,
+	[MC_SLABS_REASSIGN] = execute_reassign,
+	[MC_SLABS_AUTOMOVE] = execute_accepted,
+	[MC_LRU_TUNE] = execute_accepted,
+	[MC_LRU_MODE] = execute_accepted,
+	[MC_LRU_TEMP_TTL] = execute_accepted,
+	[MC_BIN_STAT] = execute_bin_stat,
+};
+
+static enum exec_status
+admin_execute(struct serve *sv, struct op *op)
+{
+	return commands[op->req.verb](sv, op);
+}
+
+static const struct serve_admin_ops admin_ops = {
+	.execute = admin_execute,
+	.turn = admin_turn,
+	.conn_opened = conn_opened,
+	.conn_active = conn_is_active,
+	.conn_closed = conn_closed,
+	.request = observed_request,
+	.got = observed_get,
+	.looked_up = observed_lookup,
+	.writes = observed_write,
+	.stored = observed_store,
+	.deleted = observed_delete,
+};
+
+size_t
+admin_shared_bytes(void)
+{
+	return sizeof(struct admin_shared) + CACHE_LINE_BYTES;
+}
+
+void
+admin_shared_create(struct region *region, struct serve_shared *shared)
+{
+	shared->admin = region_take(region, sizeof *shared->admin, CACHE_LINE_BYTES);
+}
+
+size_t
+admin_bytes(const struct serve_config *cfg)
+{
+	return sizeof(struct admin) + cfg->conns_max * sizeof(struct conn_snapshot) +
+	       sizeof(struct prefixes) + sizeof(struct event_ring) + SIZE_CELLS * sizeof(uint32_t) +
+	       5 * CACHE_LINE_BYTES;
+}
+
+void
+admin_create(struct region *region, struct serve *sv)
+{
+	const size_t line = CACHE_LINE_BYTES;
+	struct admin *a = region_take(region, sizeof *a, line);
+
+	a->snapshots = region_take(region, sv->cfg.conns_max * sizeof(struct conn_snapshot), line);
+	a->prefixes = region_take(region, sizeof(struct prefixes), line);
+	a->ring = region_take(region, sizeof(struct event_ring), line);
+	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
+	sv->admin = a;
+	sv->admin_ops = &admin_ops;
+}

@@ -1,0 +1,36 @@
+/*
+ * admin_rows.c - parts of rows.
+ */
+#include "admin_rows.h"
+
+void
+row_text(struct out_buffer *buffer, const struct stream *st, const char *name, struct view value)
+{
+	const struct view word = {(const uint8_t *)name, (uint32_t)strlen(name)};
+
+	ensure(word.len <= ROW_NAME_MAX && value.len <= ROW_VALUE_MAX);
+	if (st->binary) {
+		buffer->at = mc_put_bin_stat(buffer->at, st->echo, word, value);
+		return;
+	}
+	out_put_text(buffer, "STAT ");
+	out_put_view(buffer, word);
+	*buffer->at++ = ' ';
+	out_put_view(buffer, value);
+	buffer->at = mc_put_line_end(buffer->at);
+}
+
+void
+row_number(struct out_buffer *buffer, const struct stream *st, const char *name, uint64_t value)
+{
+	uint8_t digits[MC_U64_DIGITS_MAX];
+	const uint8_t *end = mc_put_u64(digits, value);
+
+	row_text(buffer, st, name, (struct view){digits, (uint32_t)(end - digits)});
+}
+
+void
+out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip)
+{
+	buffer->at = (uint8_t *)ip_addr_text((char *)buffer->at, ip);
+}

@@ -1,0 +1,63 @@
+/*
+ * admin_rows.h - parts of rows: numbers, addresses, `STAT name value`.
+ *
+ * Private to lib/admin.
+ *
+ * Thread: core-local.
+ * Bounds: ROW_MAX bytes of a row of numbers, DUMP_ROW_MAX of a key with what is known of it. The
+ *         caller has looked for the room.
+ */
+#ifndef CLOCKOO_ADMIN_ROWS_H
+#define CLOCKOO_ADMIN_ROWS_H
+
+#include "serve/serve_stream.h"
+
+#define ROW_NAME_MAX  48u
+#define ROW_VALUE_MAX 160u
+#define ROW_MAX       (MC_BIN_HEAD_BYTES + 5u + ROW_NAME_MAX + 1u + ROW_VALUE_MAX + 2u)
+#define DUMP_ROW_MAX  MC_ITEM_INFO_LINE_MAX
+
+static inline void
+out_put_view(struct out_buffer *buffer, struct view v)
+{
+	buffer->at = mc_put_view(buffer->at, v);
+}
+
+/* text is a constant of ours. */
+#define out_put_text(buffer, text)                                                                 \
+	out_put_view(buffer, (struct view){(const uint8_t *)(text), sizeof(text) - 1})
+
+static inline void
+out_put_number(struct out_buffer *buffer, uint64_t n)
+{
+	buffer->at = mc_put_u64(buffer->at, n);
+}
+
+static inline void
+out_put_signed(struct out_buffer *buffer, int64_t n)
+{
+	if (n < 0)
+		*buffer->at++ = '-';
+	out_put_number(buffer, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+}
+
+void out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip);
+
+/* ---- rows: STAT name value, or a packet of the binary protocol ---- */
+
+void row_text(struct out_buffer *buffer, const struct stream *st, const char *name,
+	      struct view value);
+void row_number(struct out_buffer *buffer, const struct stream *st, const char *name,
+		uint64_t value);
+
+/* Is it the turn of the row numbered *n, and is there room for it? Steps *n, and *at if so. */
+static inline bool
+row_due(const struct out_buffer *buffer, uint32_t *at, uint32_t *n)
+{
+	if ((*n)++ != *at || out_room(buffer) < ROW_MAX)
+		return false;
+	++*at;
+	return true;
+}
+
+#endif
