@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COMMAND "doctor" /* app/clockoo/main.c reads it when it is the first word */
+
 /* What the command line has said so far. */
 struct cursor {
 	struct config *cfg;
@@ -134,7 +136,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 {
 	struct cursor c = {.cfg = cfg};
 	const struct option_reader reader = {
-		argc, argv, option_by_name, option_by_letter, unknown, apply, &c,
+		argc, argv, COMMAND, option_by_name, option_by_letter, unknown, apply, &c,
 	};
 	enum config_action action;
 	const char *file;

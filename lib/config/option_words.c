@@ -71,6 +71,11 @@ options_read(const struct option_reader *r, struct error *err)
 		const char *word = r->argv[at];
 		enum config_action action;
 
+		if (r->command != NULL && strcmp(word, r->command) == 0) {
+			error_set(err, "%s: a command, not an option; it stands before all options",
+				  word);
+			return CONFIG_ERROR;
+		}
 		if (word[0] != '-' || word[1] == '\0') {
 			error_set(err, "%s: expected an option; --help lists all", word);
 			return CONFIG_ERROR;

@@ -69,7 +69,8 @@ struct option_row {
 /* A program's command line. */
 struct option_reader {
 	int argc;
-	char *const *argv; /* argv[0] is skipped */
+	char *const *argv;   /* argv[0] is skipped */
+	const char *command; /* a word that only stands before them; NULL: there is none */
 	const struct option_row *(*by_name)(const char *name, size_t len);
 	const struct option_row *(*by_letter)(char letter);
 	void (*unknown)(const char *name, size_t len, struct error *err); /* says so */

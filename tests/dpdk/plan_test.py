@@ -50,6 +50,7 @@ MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),
+    (["-v", "doctor"], 1, "doctor: a command, not an option; it stands before all options"),
 ]
 
 # One line of the tuned machine changed: what doctor must then say, and its status.

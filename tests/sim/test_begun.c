@@ -3,15 +3,13 @@
  * however slowly it is sent, and who sends steadily gets his value stored.
  * Method: a whole core, and a stack as its clients, on a perfect cable.
  */
-#include "sim_core.h"
-#include "sim_wire.h"
+#include "sim_service.h"
 
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENT_IP (SIM_PEERS + 1)
 #define CLIENTS   64u
 #define SECOND_NS 1000000000ull
 #define STEP_NS   100000u /* between two turns, at most */
@@ -30,9 +28,7 @@ struct client {
 };
 
 struct world {
-	struct sim_cores *sc;
-	struct sim_stack *ss; /* the clients' */
-	struct sim_wire *wire;
+	struct sim_service sim;
 	struct client client[CLIENTS];
 	struct client *of_slot[CLIENTS];
 	uint32_t count, keys;
@@ -56,30 +52,16 @@ on_gone(void *arg, struct conn *c)
 }
 
 static void
-on_failed(void *arg, struct conn *c, enum conn_failure why)
-{
-	fail_msg("a connection was not opened: %d", (int)why);
-}
-
-static void
-put(struct world *w, struct client *cl, const void *bytes, uint32_t len)
-{
-	memcpy(conn_reserve(w->ss->stack, cl->conn, len), bytes, len);
-	conn_commit(w->ss->stack, cl->conn, len);
-}
-
-static void
 begin(struct world *w, struct client *cl, uint32_t len, uint32_t allowed)
 {
 	char line[64];
 	const int n = snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", w->keys++, len);
 
-	check(conn_writable(w->ss->stack, cl->conn, 1));
-	put(w, cl, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
 	cl->busy = true;
 	cl->left = len + 2;
 	cl->allowed = allowed;
-	cl->asked_ns = w->ss->now_ns;
+	cl->asked_ns = w->sim.ss->now_ns;
 }
 
 static void
@@ -88,12 +70,12 @@ send_on(struct world *w, struct client *cl)
 	static uint8_t bytes[1460];
 
 	memset(bytes, 'v', sizeof bytes);
-	while (cl->left > 0 && cl->allowed > 0 && conn_writable(w->ss->stack, cl->conn, 1)) {
+	while (cl->left > 0 && cl->allowed > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
 		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
 
 		n = n < cl->allowed ? n : cl->allowed;
 		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
-		put(w, cl, cl->left > 2 ? (const void *)bytes : "\r\n", n);
+		sim_service_say(&w->sim, cl->conn, cl->left > 2 ? (const void *)bytes : "\r\n", n);
 		cl->left -= n;
 		cl->allowed -= n;
 	}
@@ -106,7 +88,7 @@ listen_to(struct world *w, struct client *cl)
 		check(cl->answer_len + v.len < sizeof cl->answer);
 		memcpy(cl->answer + cl->answer_len, v.data, v.len);
 		cl->answer_len += v.len;
-		conn_advance(w->ss->stack, cl->conn, v.len);
+		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}
 	if (cl->answer_len < 8)
 		return;
@@ -114,8 +96,8 @@ listen_to(struct world *w, struct client *cl)
 	cl->answer_len = 0;
 	cl->busy = false;
 	cl->stored++;
-	if (w->ss->now_ns - cl->asked_ns > cl->slowest_ns)
-		cl->slowest_ns = w->ss->now_ns - cl->asked_ns;
+	if (w->sim.ss->now_ns - cl->asked_ns > cl->slowest_ns)
+		cl->slowest_ns = w->sim.ss->now_ns - cl->asked_ns;
 }
 
 static void
@@ -123,7 +105,7 @@ serve(void *arg)
 {
 	struct world *w = arg;
 
-	while (stack_pop_ready(w->ss->stack) != NULL)
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
 		;
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct client *cl = &w->client[i];
@@ -139,72 +121,37 @@ static struct world *
 world_create(uint32_t memory_mb)
 {
 	struct world *w = calloc(1, sizeof *w);
-	struct sim_cores_options o = sim_cores_defaults(3);
-	const struct sim_faults none = {.delay_ns = 50000};
-	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
-	struct stack_config cfg = sim_config(4);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
 
 	check_ptr(w);
-	o.stack.conns_max = 1024;
-	o.stack.chunks = 4096;
-	o.memory_bytes = (size_t)memory_mb << 20;
-	o.stack.rx_frames_max = 2048;
-	o.frames = 4096;
-	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.conns_max = CLIENTS;
-	cfg.chunks = 16384;
-	cfg.rx_frames_max = 4096;
-	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
-	w->ss->serve = serve;
-	w->ss->arg = w;
-	stack_attach(w->ss->stack, &user);
-	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	o.cores.memory_bytes = (size_t)memory_mb << 20;
+	sim_service_create(&w->sim, &o, &user, serve);
 	return w;
 }
 
 static void
 world_destroy(struct world *w)
 {
-	sim_wire_destroy(w->wire);
-	sim_stack_destroy(w->ss);
-	sim_cores_destroy(w->sc);
+	sim_service_destroy(&w->sim);
 	free(w);
 }
 
 static void
 run(struct world *w, uint64_t for_ns)
 {
-	const uint64_t end_ns = w->ss->now_ns + for_ns;
-
-	while (w->ss->now_ns < end_ns) {
-		uint64_t *now = &w->ss->now_ns;
-		const uint64_t wire = sim_wire_next(w->wire);
-		uint64_t next;
-
-		sim_wire_turn(w->wire, *now);
-		sim_stack_turn(w->ss);
-		w->sc->now_ns = *now;
-		sim_cores_turn(w->sc);
-		sim_wire_turn(w->wire, *now);
-		next = wire < *now + STEP_NS ? wire : *now + STEP_NS;
-		*now = next > *now ? next : *now + 2000;
-	}
+	sim_service_run(&w->sim, for_ns, STEP_NS);
 }
 
 static struct client *
 join(struct world *w, uint32_t count)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
 	struct client *first = &w->client[w->count];
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct client *cl = &w->client[w->count];
 
-		cl->conn = conn_connect(w->ss->stack, &to);
-		check_ptr(cl->conn);
+		cl->conn = sim_service_connect(&w->sim);
 		w->of_slot[conn_slot(cl->conn)] = cl;
 		w->count++;
 	}
@@ -214,18 +161,12 @@ join(struct world *w, uint32_t count)
 	return first;
 }
 
-static uint64_t
-served(const struct world *w, enum serve_counter which)
-{
-	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
-}
-
 static struct store_usage
 usage(const struct world *w)
 {
 	struct store_usage use;
 
-	store_usage_mt(w->sc->store, &use);
+	store_usage_mt(w->sim.sc->store, &use);
 	return use;
 }
 
@@ -233,21 +174,13 @@ usage(const struct world *w)
 static void
 fill(struct world *w)
 {
-	struct store_core *sc = store_core_of(w->sc->store, 0);
-	static const uint8_t bytes[900];
-
 	for (uint32_t i = 0; i < 40000; i++) {
 		char name[16];
-		const struct view key = {(const uint8_t *)name,
-					 (uint32_t)snprintf(name, sizeof name, "fill%u", i)};
-		struct fill f;
 
+		snprintf(name, sizeof name, "fill%u", i);
 		if (i % 32 == 0)
 			run(w, 2000);
-		if (store_begin(sc, &f, key, store_hash(sc, key), sizeof bytes, 0, 0) != STORE_OK)
-			continue;
-		store_fill(sc, &f, bytes, sizeof bytes);
-		check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+		sim_service_set(&w->sim, name, 900); /* or there is no room for the moment */
 	}
 }
 
@@ -281,14 +214,14 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 	print_message("items %.1f MB before, %.1f at least; %u reset, 20 KB within %.1f ms, 1 MB "
 		      "within %.1f s\n",
 		      (double)before / 1e6, (double)least / 1e6,
-		      (uint32_t)served(w, CONN_SLOW_BODY), (double)good->slowest_ns / 1e6,
-		      (double)steady->slowest_ns / 1e9);
+		      (uint32_t)sim_service_count(&w->sim, CONN_SLOW_BODY),
+		      (double)good->slowest_ns / 1e6, (double)steady->slowest_ns / 1e9);
 	check(least > before / 2);
-	check(served(w, CONN_SLOW_BODY) > 0);
-	check(served(w, BEGUN_WAITS) > 0);
+	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
+	check(sim_service_count(&w->sim, BEGUN_WAITS) > 0);
 	check(!good->gone && good->stored >= 190 && good->slowest_ns < 20000000);
 	check(!steady->gone && steady->stored == 1);
-	check_eq(served(w, STORE_NO_MEMORY_COUNT), 0);
+	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
 	world_destroy(w);
 }
 
@@ -308,7 +241,7 @@ who_is_alone_may_be_as_slow_as_he_likes(void **state)
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		check_eq(slow[i].stored, 1);
-	check_eq(served(w, CONN_SLOW_BODY), 0);
+	check_eq(sim_service_count(&w->sim, CONN_SLOW_BODY), 0);
 	world_destroy(w);
 }
 

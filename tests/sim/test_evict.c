@@ -4,17 +4,15 @@
  * may stay; and what one of them asks for is never held in chunks or frames. Method: a whole core,
  * and a stack as its clients, on a perfect cable; for holes segments by hand.
  */
-#include "sim_core.h"
 #include "sim_frame.h"
-#include "sim_wire.h"
+#include "sim_service.h"
 
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENT_IP (SIM_PEERS + 1)
-#define CLIENTS   1024u
+#define CLIENTS 1024u
 #ifdef __SANITIZE_ADDRESS__
 #define BAD 300u /* the same, in a tenth of the time */
 #else
@@ -34,9 +32,7 @@ struct client {
 };
 
 struct world {
-	struct sim_cores *sc;
-	struct sim_stack *ss; /* the clients' */
-	struct sim_wire *wire;
+	struct sim_service sim;
 	struct client client[CLIENTS]; /* by slot */
 	const char *bad_asks;
 	uint32_t times;
@@ -51,24 +47,14 @@ struct world {
 static void
 say(struct world *w, struct conn *c, const void *bytes, uint32_t len)
 {
-	struct stack *s = w->ss->stack;
-
-	while (len > 0) {
-		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
-
-		check(conn_writable(s, c, 1));
-		memcpy(conn_reserve(s, c, n), bytes, n);
-		conn_commit(s, c, n);
-		bytes = (const uint8_t *)bytes + n;
-		len -= n;
-	}
+	sim_service_say(&w->sim, c, bytes, len);
 }
 
 static void
 ask(struct world *w, struct client *cl)
 {
 	say(w, cl->conn, GOOD_ASKS, sizeof GOOD_ASKS - 1);
-	w->asked_ns[conn_slot(cl->conn)] = w->ss->now_ns;
+	w->asked_ns[conn_slot(cl->conn)] = w->sim.ss->now_ns;
 	cl->asked++;
 }
 
@@ -100,24 +86,18 @@ on_gone(void *arg, struct conn *c)
 }
 
 static void
-on_failed(void *arg, struct conn *c, enum conn_failure why)
-{
-	fail_msg("a connection was not opened: %d", (int)why);
-}
-
-static void
 listen_to(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
 		for (uint32_t i = 0; i < v.len; i++)
 			check_eq(v.data[i], GOOD_ANSWER[(cl->got + i) % GOOD_ANSWERS]);
 		cl->got += v.len;
-		conn_advance(w->ss->stack, cl->conn, v.len);
+		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}
 	if (cl->got / GOOD_ANSWERS < cl->asked)
 		return;
-	if (w->ss->now_ns - w->asked_ns[conn_slot(cl->conn)] > w->slowest_ns)
-		w->slowest_ns = w->ss->now_ns - w->asked_ns[conn_slot(cl->conn)];
+	if (w->sim.ss->now_ns - w->asked_ns[conn_slot(cl->conn)] > w->slowest_ns)
+		w->slowest_ns = w->sim.ss->now_ns - w->asked_ns[conn_slot(cl->conn)];
 	cl->answered++;
 	ask(w, cl);
 }
@@ -128,7 +108,7 @@ serve(void *arg)
 	struct world *w = arg;
 	struct conn *c;
 
-	while ((c = stack_pop_ready(w->ss->stack)) != NULL)
+	while ((c = stack_pop_ready(w->sim.ss->stack)) != NULL)
 		if (w->client[conn_slot(c)].role == ROLE_GOOD)
 			listen_to(w, &w->client[conn_slot(c)]);
 }
@@ -137,70 +117,36 @@ static struct world *
 world_create(uint32_t chunks, uint32_t memory_mb)
 {
 	struct world *w = calloc(1, sizeof *w);
-	struct sim_cores_options o = sim_cores_defaults(3);
-	const struct sim_faults none = {.delay_ns = 200000};
-	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
-	struct stack_config cfg = sim_config(4);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
 
 	check_ptr(w);
-	o.stack.conns_max = CLIENTS;
-	o.stack.chunks = chunks;
-	o.memory_bytes = (size_t)memory_mb << 20;
-	o.stack.rx_frames_max = 4096;
-	o.frames = 8192;
-	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.conns_max = CLIENTS;
-	cfg.chunks = 32768;
-	cfg.rx_frames_max = 4096;
-	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
-	w->ss->serve = serve;
-	w->ss->arg = w;
-	stack_attach(w->ss->stack, &user);
-	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	o.cores.stack.chunks = chunks;
+	o.cores.memory_bytes = (size_t)memory_mb << 20;
+	o.delay_ns = 200000;
+	sim_service_create(&w->sim, &o, &user, serve);
 	return w;
 }
 
 static void
 world_destroy(struct world *w)
 {
-	sim_wire_destroy(w->wire);
-	sim_stack_destroy(w->ss);
-	sim_cores_destroy(w->sc);
+	sim_service_destroy(&w->sim);
 	free(w);
 }
 
 static void
 run(struct world *w, uint64_t for_ns)
 {
-	const uint64_t end_ns = w->ss->now_ns + for_ns;
-
-	while (w->ss->now_ns < end_ns) {
-		uint64_t *now = &w->ss->now_ns;
-		const uint64_t wire = sim_wire_next(w->wire);
-		uint64_t next;
-
-		sim_wire_turn(w->wire, *now);
-		sim_stack_turn(w->ss);
-		w->sc->now_ns = *now;
-		sim_cores_turn(w->sc);
-		sim_wire_turn(w->wire, *now);
-		next = wire < *now + STEP_NS ? wire : *now + STEP_NS;
-		*now = next > *now ? next : *now + 2000;
-	}
+	sim_service_run(&w->sim, for_ns, STEP_NS);
 }
 
 static void
 join(struct world *w, enum role role, uint32_t count)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
-
 	for (uint32_t i = 0; i < count; i++) {
-		struct conn *c = conn_connect(w->ss->stack, &to);
+		struct conn *c = sim_service_connect(&w->sim);
 
-		check_ptr(c);
 		w->client[conn_slot(c)] = (struct client){.conn = c, .role = role};
 		if (i % 32 == 31)
 			run(w, 1000000);
@@ -212,8 +158,7 @@ join(struct world *w, enum role role, uint32_t count)
 static void
 store(struct world *w, const char *key, uint32_t len)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
-	struct conn *c = conn_connect(w->ss->stack, &to);
+	struct conn *c = sim_service_connect(&w->sim);
 	static uint8_t piece[1024];
 	char head[64];
 
@@ -237,16 +182,10 @@ store(struct world *w, const char *key, uint32_t len)
 	}
 	run(w, 50000000);
 	check_eq(conn_peek(c).len, 8); /* STORED */
-	conn_abort(w->ss->stack, c);
+	conn_abort(w->sim.ss->stack, c);
 	run(w, 5000000);
 	w->gone_bad = 0;
 	w->opened = 0;
-}
-
-static uint64_t
-counted(const struct world *w, enum stack_counter which)
-{
-	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
 }
 
 static uint32_t
@@ -277,11 +216,13 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 	check_eq(w->opened, GOOD + BAD);
 	run(w, 5 * SECOND_NS);
 	check_eq(w->gone_good, 0);
-	check(counted(w, TCP_MEMORY_PRESSURE) > 0);
-	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
-	check(w->gone_bad > 0 && w->gone_bad <= counted(w, TCP_EVICTED_SLOW_READER));
-	stack_usage_mt(w->sc->cores[0].core.stack, &use);
-	check_eq(use.conns_open, GOOD + BAD - counted(w, TCP_EVICTED_SLOW_READER));
+	check(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE) > 0);
+	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
+	check(w->gone_bad > 0 &&
+	      w->gone_bad <= sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
+	stack_usage_mt(w->sim.sc->cores[0].core.stack, &use);
+	check_eq(use.conns_open,
+		 GOOD + BAD - sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
 	before = answers(w);
 	w->slowest_ns = 0;
 	run(w, 2 * SECOND_NS);
@@ -318,8 +259,8 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 	join(w, ROLE_BAD, 3);
 	run(w, 60 * SECOND_NS);
 	check_eq(w->gone_bad, 0);
-	check_eq(counted(w, TCP_MEMORY_PRESSURE), 0);
-	check(counted(w, TCP_WINDOW_PROBES) > 0);
+	check_eq(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE), 0);
+	check(sim_service_stack_count(&w->sim, TCP_WINDOW_PROBES) > 0);
 	world_destroy(w);
 }
 
@@ -340,15 +281,15 @@ values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
 	w->times = 200;
 	join(w, ROLE_BAD, 60);
 	run(w, SECOND_NS);
-	check_eq(counted(w, TCP_EVICTED_SLOW_READER), 0);
+	check_eq(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER), 0);
 	run(w, 5 * SECOND_NS);
-	check(counted(w, TCP_EVICTED_SLOW_READER) > 0);
-	print_message("%u of 60 reset\n", (uint32_t)counted(w, TCP_EVICTED_SLOW_READER));
+	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
+	print_message("%u of 60 reset\n",
+		      (uint32_t)sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
 	/* No more than it takes: what is left may stay. */
-	check(counted(w, TCP_EVICTED_SLOW_READER) < 60);
+	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) < 60);
 	check_eq(w->gone_good, 0);
-	check_eq(counter_read(&serve_counters(w->sc->cores[0].core.serve)[STORE_NO_MEMORY_COUNT]),
-		 0);
+	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
 	world_destroy(w);
 }
 
@@ -365,8 +306,6 @@ struct sets {
 static struct sets
 set_large(struct world *w, uint32_t first, uint32_t count)
 {
-	struct store_core *sc = store_core_of(w->sc->store, 0);
-	static const uint8_t bytes[LARGE];
 	struct sets sets = {0};
 
 	w->slowest_ns = 0;
@@ -374,20 +313,14 @@ set_large(struct world *w, uint32_t first, uint32_t count)
 		enum store_result r = STORE_NOT_YET;
 		uint32_t waited = 0;
 		char name[16];
-		const struct view key = {(const uint8_t *)name,
-					 (uint32_t)snprintf(name, sizeof name, "v%u", first + i)};
-		struct fill f;
 
+		snprintf(name, sizeof name, "v%u", first + i);
 		for (; waited < SET_TURNS && r == STORE_NOT_YET; waited++) {
 			run(w, 1000);
-			r = store_begin(sc, &f, key, store_hash(sc, key), LARGE, 0, 0);
+			r = sim_service_set(&w->sim, name, LARGE);
 		}
 		sets.longest = waited > sets.longest ? waited : sets.longest;
 		sets.refused += r != STORE_OK;
-		if (r != STORE_OK)
-			continue;
-		store_fill(sc, &f, bytes, LARGE);
-		check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
 	}
 	sets.slowest_ns = w->slowest_ns;
 	return sets;
@@ -425,12 +358,6 @@ sixty_who_do_not_read_hold_up_nobody_s_sets(void **state)
 	world_destroy(w);
 }
 
-static uint64_t
-served(const struct world *w, enum serve_counter which)
-{
-	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
-}
-
 /* A value that is begun has its memory. More of them than there is memory for, none of them sent:
  * in the end whoever sends a value finds room for it. */
 static void
@@ -456,7 +383,7 @@ values_begun_and_not_sent_do_not_keep_the_memory(void **state)
 		run(w, SECOND_NS);
 	}
 	check_eq(w->gone_slow, 0);
-	check(served(w, CONN_SLOW_BODY) > 0);
+	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
 	/* All of them have had their turn to send theirs. */
 	run(w, 40 * SECOND_NS);
 	store(w, "late", 900000);
@@ -474,7 +401,7 @@ while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
 	w->times = 1;
 	join(w, ROLE_BAD, 10);
 	run(w, 10 * SECOND_NS);
-	check_eq(served(w, CONN_SLOW_BODY), 0);
+	check_eq(sim_service_count(&w->sim, CONN_SLOW_BODY), 0);
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
 }
@@ -499,15 +426,15 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 		struct client *cl = NULL;
 
 		run(w, 10000000);
-		stack_usage_mt(w->sc->cores[0].core.stack, &use);
+		stack_usage_mt(w->sim.sc->cores[0].core.stack, &use);
 		most = use.chunks_used > most ? use.chunks_used : most;
-		if (mem_port_held(w->sc->cores[0].port) > frames)
-			frames = mem_port_held(w->sc->cores[0].port);
+		if (mem_port_held(w->sim.sc->cores[0].port) > frames)
+			frames = mem_port_held(w->sim.sc->cores[0].port);
 		for (uint32_t k = 0; k < CLIENTS && cl == NULL; k++)
 			cl = w->client[k].conn != NULL ? &w->client[k] : NULL;
 		check_ptr(cl);
 		if (conn_peek(cl->conn).len > 0)
-			conn_advance(w->ss->stack, cl->conn, conn_peek(cl->conn).len);
+			conn_advance(w->sim.ss->stack, cl->conn, conn_peek(cl->conn).len);
 	}
 	print_message("at most %u chunks of %u and %u frames held\n", most, use.chunks, frames);
 	check(most <= CONN_SENDQ_BYTES / CHUNK_BYTES);

@@ -5,18 +5,14 @@
  * moves by what a turn did: so much for the turn, for each frame, for each request, and for each
  * bucket and item of the walk. What others wait is told in turns of the core, too.
  */
-#include "serve/serve.h"
-#include "sim_core.h"
-#include "sim_wire.h"
+#include "sim_service.h"
 #include "stack/stack_counters.h"
-#include "store/store.h"
 
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENT_IP (SIM_PEERS + 1)
 #define ATTACKERS 20u
 #define VICTIMS   3u
 #define CLIENTS   (ATTACKERS + VICTIMS)
@@ -62,9 +58,7 @@ struct spread {
 };
 
 struct world {
-	struct sim_cores *sc;
-	struct sim_stack *ss; /* the clients' */
-	struct sim_wire *wire;
+	struct sim_service sim;
 	struct client client[CLIENTS]; /* by slot */
 	uint32_t opened;
 	char block[BLOCK_MAX];
@@ -81,34 +75,24 @@ struct result {
 };
 
 static uint64_t
-stack_counted(const struct world *w, enum stack_counter which)
-{
-	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
-}
-
-static uint64_t
-serve_counted(const struct world *w, enum serve_counter which)
-{
-	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
-}
-
-static uint64_t
 walked(const struct world *w)
 {
-	return counter_read(&store_counters(w->sc->cores[0].core.store)[STORE_SWEEP_WORK]);
+	return counter_read(&store_counters(w->sim.sc->cores[0].core.store)[STORE_SWEEP_WORK]);
 }
 
 static uint64_t
 frames(const struct world *w)
 {
-	return stack_counted(w, RX_FRAMES) + stack_counted(w, TX_FRAMES);
+	return sim_service_stack_count(&w->sim, RX_FRAMES) +
+	       sim_service_stack_count(&w->sim, TX_FRAMES);
 }
 
 /* What the core has done so far, in ns of its time. */
 static uint64_t
 worked_ns(const struct world *w)
 {
-	return FRAME_NS * frames(w) + REQUEST_NS * serve_counted(w, REQ_TCP) + WALK_NS * walked(w);
+	return FRAME_NS * frames(w) + REQUEST_NS * sim_service_count(&w->sim, REQ_TCP) +
+	       WALK_NS * walked(w);
 }
 
 /* ---- clients ---- */
@@ -128,17 +112,11 @@ on_gone(void *arg, struct conn *c)
 	fail_msg("a connection was ended");
 }
 
-static void
-on_failed(void *arg, struct conn *c, enum conn_failure why)
-{
-	fail_msg("a connection was not opened: %d", (int)why);
-}
-
 /* Queue up to `most` bytes of a text that repeats itself, from *at on. */
 static uint32_t
 say(struct world *w, struct client *cl, const char *text, uint32_t len, uint32_t most)
 {
-	struct stack *s = w->ss->stack;
+	struct stack *s = w->sim.ss->stack;
 	uint32_t said = 0;
 
 	while (said < most && conn_writable(s, cl->conn, 1)) {
@@ -161,7 +139,7 @@ ask(struct world *w, struct client *cl)
 	cl->got = 0;
 	cl->miss = false;
 	cl->waits = true;
-	cl->asked_ns = w->ss->now_ns;
+	cl->asked_ns = w->sim.ss->now_ns;
 	cl->asked_turn = w->turns;
 	cl->left = w->ask_len - say(w, cl, w->ask, w->ask_len, w->ask_len);
 }
@@ -204,14 +182,14 @@ listen_to(struct world *w, struct client *cl)
 	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
 		for (uint32_t i = 0; i < v.len && cl->victim; i++, cl->got++)
 			judge(cl, v.data[i]);
-		conn_advance(w->ss->stack, cl->conn, v.len);
+		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}
 	if (!cl->victim || !cl->waits || cl->left > 0 || !answered(cl))
 		return;
 	cl->waits = false;
-	cl->next_ns = w->ss->now_ns + PAUSE_NS;
+	cl->next_ns = w->sim.ss->now_ns + PAUSE_NS;
 	if (w->answers++ >= WARM && w->samples < SAMPLES) {
-		w->took.ns[w->samples] = w->ss->now_ns - cl->asked_ns;
+		w->took.ns[w->samples] = w->sim.ss->now_ns - cl->asked_ns;
 		w->took.turns[w->samples++] = w->turns - cl->asked_turn;
 	}
 }
@@ -223,7 +201,7 @@ serve(void *arg)
 	struct world *w = arg;
 	struct conn *c;
 
-	while ((c = stack_pop_ready(w->ss->stack)) != NULL)
+	while ((c = stack_pop_ready(w->sim.ss->stack)) != NULL)
 		listen_to(w, &w->client[conn_slot(c)]);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		struct client *cl = &w->client[i];
@@ -232,7 +210,7 @@ serve(void *arg)
 			continue;
 		if (!cl->victim)
 			say(w, cl, w->block, w->block_len, QUEUE_BYTES);
-		else if (!cl->waits && w->ss->now_ns >= cl->next_ns)
+		else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
 			ask(w, cl);
 		else if (cl->left > 0)
 			cl->left -= say(w, cl, w->ask, w->ask_len, cl->left);
@@ -262,34 +240,20 @@ static struct world *
 world_create(const char *command)
 {
 	struct world *w = calloc(1, sizeof *w);
-	struct sim_cores_options o = sim_cores_defaults(3);
-	const struct sim_faults none = {.delay_ns = CABLE_NS};
-	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
-	struct stack_config cfg = sim_config(4);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
 
 	check_ptr(w);
 	write_texts(w, command);
-	o.stack.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
-	o.stack.chunks = 4096;
-	o.stack.rx_frames_max = 2048;
-	o.conn_requests_max = 20;
-	o.frames = 2048 + STACK_FRAMES_MAX + 1024;
-	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.chunks = 32768;
-	cfg.rx_frames_max = 4096;
-	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
-	w->ss->serve = serve;
-	w->ss->arg = w;
-	stack_attach(w->ss->stack, &user);
-	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	o.cores.stack.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
+	o.cores.stack.rx_frames_max = 2048;
+	o.cores.conn_requests_max = 20;
+	o.cores.frames = 2048 + STACK_FRAMES_MAX + 1024;
+	o.delay_ns = CABLE_NS;
+	sim_service_create(&w->sim, &o, &user, serve);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
-		const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
-		struct conn *c = conn_connect(w->ss->stack, &to);
+		struct conn *c = sim_service_connect(&w->sim);
 
-		check_ptr(c);
 		w->client[conn_slot(c)].victim = i >= ATTACKERS;
 	}
 	return w;
@@ -298,9 +262,7 @@ world_create(const char *command)
 static void
 world_destroy(struct world *w)
 {
-	sim_wire_destroy(w->wire);
-	sim_stack_destroy(w->ss);
-	sim_cores_destroy(w->sc);
+	sim_service_destroy(&w->sim);
 	free(w);
 }
 
@@ -309,23 +271,23 @@ static void
 step(struct world *w)
 {
 	const uint64_t before_ns = worked_ns(w), before = walked(w);
-	const struct mem_ring *ring = &w->ss->port->rx;
+	const struct mem_ring *ring = &w->sim.ss->port->rx;
 	const uint64_t before_frames = frames(w);
-	uint64_t now_ns = w->sc->now_ns;
+	uint64_t now_ns = w->sim.sc->now_ns;
 
-	sim_wire_turn(w->wire, now_ns);
-	sim_cores_turn(w->sc);
+	sim_wire_turn(w->sim.wire, now_ns);
+	sim_cores_turn(w->sim.sc);
 	w->turns++;
 	if (walked(w) - before > w->walk_most)
 		w->walk_most = walked(w) - before;
 	now_ns += TURN_NS + worked_ns(w) - before_ns;
 	if (frames(w) == before_frames)
 		now_ns += NAP_NS;
-	w->sc->now_ns = w->ss->now_ns = now_ns;
-	sim_wire_turn(w->wire, now_ns);
+	w->sim.sc->now_ns = w->sim.ss->now_ns = now_ns;
+	sim_wire_turn(w->sim.wire, now_ns);
 	for (uint32_t i = 0; i == 0 || (i < CLIENT_RUNS && ring->head != ring->tail); i++)
-		sim_stack_turn(w->ss);
-	sim_wire_turn(w->wire, now_ns);
+		sim_stack_turn(w->sim.ss);
+	sim_wire_turn(w->sim.wire, now_ns);
 }
 
 static int
@@ -345,14 +307,14 @@ beside(const char *command)
 	for (uint32_t i = 0; i < STEPS_MAX && w->samples < SAMPLES; i++)
 		step(w);
 	check_eq(w->samples, SAMPLES);
-	check_eq(serve_counted(w, STORE_NO_MEMORY_COUNT), 0);
+	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
 	qsort(w->took.ns, SAMPLES, sizeof w->took.ns[0], by_size);
 	qsort(w->took.turns, SAMPLES, sizeof w->took.turns[0], by_size);
 	r = (struct result){
 		.p99_ns = w->took.ns[SAMPLES * 99 / 100],
 		.p99_turns = w->took.turns[SAMPLES * 99 / 100],
 		.walk_most = w->walk_most,
-		.flushed = serve_counted(w, CMD_FLUSH),
+		.flushed = sim_service_count(&w->sim, CMD_FLUSH),
 	};
 	print_message(
 		"%-9s p50 %6.3f ms, p99 %6.3f ms, most %6.3f; in turns %4llu %4llu %4llu; "
@@ -361,7 +323,8 @@ beside(const char *command)
 		(double)w->took.ns[SAMPLES - 1] / 1e6,
 		(unsigned long long)w->took.turns[SAMPLES / 2], (unsigned long long)r.p99_turns,
 		(unsigned long long)w->took.turns[SAMPLES - 1], (unsigned long long)w->turns,
-		(unsigned long long)r.flushed, (unsigned long long)serve_counted(w, REQ_TCP),
+		(unsigned long long)r.flushed,
+		(unsigned long long)sim_service_count(&w->sim, REQ_TCP),
 		(unsigned long long)r.walk_most, (double)walked(w) / (double)w->turns);
 	world_destroy(w);
 	return r;

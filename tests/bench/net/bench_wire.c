@@ -9,8 +9,10 @@
  * put there (UDP: a get is answered in the frame it came in).
  *
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
- *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--load PERCENT] [--memory MIB]
- *              [--burst N] [--cpus SERVER,CLIENT]
+ *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
+ *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT]
+ *
+ * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
 #include "wire_run.h"
 
@@ -24,6 +26,7 @@
 #define WARM_NEXT_NS 50000000ull  /* of the runs behind the first one */
 #define WARM_OPEN_NS 2000000ull
 #define NS_PER_MS    1000000ull
+#define REQUESTS_MS  60000u /* for --requests, at most */
 #define RX_FRAMES    8192u
 #define ITEM_SPARE   2u /* times what values and keys take */
 
@@ -46,7 +49,7 @@ struct bench {
 	struct wire_run run;
 	const struct kind *kind;
 	struct bench_workload workload;
-	uint32_t depth, runs, ms, load, memory_mib;
+	uint32_t depth, runs, ms, requests, load, memory_mib;
 	bool cpus_said;
 	struct wire_row rows[RUNS_MAX];
 };
@@ -135,6 +138,9 @@ parse_option(struct bench *b, int c)
 	case 'm':
 		b->ms = number(optarg, 1, 60000);
 		return true;
+	case 'n':
+		b->requests = number(optarg, 1, UINT32_MAX);
+		return true;
 	case 'l':
 		b->load = number(optarg, 1, 100);
 		return true;
@@ -165,6 +171,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"zipf", required_argument, NULL, 'z'},
 		{"runs", required_argument, NULL, 'r'},
 		{"ms", required_argument, NULL, 'm'},
+		{"requests", required_argument, NULL, 'n'},
 		{"load", required_argument, NULL, 'l'},
 		{"memory", required_argument, NULL, 'M'},
 		{"burst", required_argument, NULL, 'b'},
@@ -191,14 +198,15 @@ options_of(struct bench *b, int argc, char **argv)
 static void
 say(const char *part, const struct wire_row *w, double least_us)
 {
-	printf("{\"part\": \"%s\", \"requests_per_s\": %.1f, \"slice_median_per_s\": %.1f, "
+	printf("{\"part\": \"%s\", \"requests\": %.0f, \"requests_per_s\": %.1f, "
+	       "\"slice_median_per_s\": %.1f, "
 	       "\"slice_best_tenth_per_s\": %.1f, \"keys_per_s\": %.1f, \"bytes_per_s\": %.0f, "
 	       "\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
 	       "\"generator_busy\": %.3f, \"server_busy\": %.3f, \"generator_ns\": %.1f, "
 	       "\"server_ns\": %.1f, \"server_burst\": %.1f",
-	       part, w->requests_s, w->slice_median, w->slice_best, w->keys_s, w->bytes_s,
-	       w->p50_us, w->p99_us, w->p999_us, w->generator_busy, w->server_busy, w->generator_ns,
-	       w->server_ns, w->server_burst);
+	       part, w->requests, w->requests_s, w->slice_median, w->slice_best, w->keys_s,
+	       w->bytes_s, w->p50_us, w->p99_us, w->p999_us, w->generator_busy, w->server_busy,
+	       w->generator_ns, w->server_ns, w->server_burst);
 	if (least_us > 0)
 		printf(", \"residence_p99_least_us\": %.3f, \"residence_p50_us\": %.3f, "
 		       "\"residence_p99_us\": %.3f, "
@@ -225,7 +233,8 @@ command_of(const struct bench *b)
 		.conns = b->workload.conns,
 		.depth = b->depth,
 		.warmup_ns = WARM_NS,
-		.measure_ns = b->ms * NS_PER_MS,
+		.measure_ns = (b->requests != 0 ? REQUESTS_MS : b->ms) * NS_PER_MS,
+		.requests = b->requests,
 	};
 }
 

@@ -259,6 +259,7 @@ row_of_client(struct wire_run *r, struct wire_row *row)
 	const double s = (double)res->measured_ns / 1e9;
 	const double answered = (double)counter_read(&m[LOAD_ANSWERED]);
 
+	row->requests = answered;
 	row->requests_s = answered / s;
 	row->keys_s = (double)counter_read(&m[LOAD_KEYS_ASKED]) / s;
 	row->bytes_s = (double)counter_read(&m[LOAD_RECEIVED_BYTES]) / s;

@@ -42,6 +42,7 @@ struct wire_run {
 
 /* What one command found. */
 struct wire_row {
+	double requests;                             /* that were answered */
 	double requests_s, slice_median, slice_best; /* of the best tenth the least */
 	double keys_s, bytes_s;
 	double p50_us, p99_us, p999_us;

@@ -360,7 +360,7 @@ load_options_parse(struct load_options *o, struct config *cfg, int argc, char *c
 {
 	struct targets targets = {o, cfg};
 	const struct option_reader reader = {
-		argc, argv, by_name, by_letter, unknown, apply, &targets,
+		argc, argv, NULL, by_name, by_letter, unknown, apply, &targets,
 	};
 	enum config_action action;
 

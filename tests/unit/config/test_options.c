@@ -177,6 +177,8 @@ static const struct {
 	{{"--no-huge=yes"}, "--no-huge: takes no value"},
 	{{"start"}, "start: expected an option"},
 	{{"-"}, "-: expected an option"},
+	{{"-v", "doctor"}, "doctor: a command, not an option; it stands before all options"},
+	{{"-v", "doctors"}, "doctors: expected an option"},
 	{{"--address", "10.99.0.1"}, "such as 10.99.0.1/24"},
 	{{"--address", "10.99.0.256/24"}, "--address"},
 	{{"--address", "10.99.0/24"}, "--address"},

@@ -1,0 +1,140 @@
+/*
+ * A core that serves and the stack of its clients, joined by a cable: set up, turned and counted
+ * for the tests that watch one core under many clients.
+ */
+#include "sim_service.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+#define CLIENT_IP     (SIM_PEERS + 1)
+#define CLIENT_FRAMES 8192u
+#define STEP_LEAST_NS 2000u
+
+static const uint8_t client_mac[6] = {2, 0, 0, 0, 0, 9};
+
+struct sim_service_options
+sim_service_defaults(void)
+{
+	struct sim_service_options o = {
+		.cores = sim_cores_defaults(3), .clients = sim_config(4), .delay_ns = 50000};
+
+	o.cores.stack.conns_max = 1024;
+	o.cores.stack.chunks = 4096;
+	o.cores.stack.rx_frames_max = 4096;
+	o.cores.frames = 8192;
+	o.clients.ipv4 = CLIENT_IP;
+	o.clients.tcp_port = 0;
+	o.clients.conns_max = 1024;
+	o.clients.chunks = 32768;
+	o.clients.rx_frames_max = 4096;
+	return o;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	(void)arg;
+	(void)why;
+	ensure(c == NULL); /* a connection was refused */
+}
+
+void
+sim_service_create(struct sim_service *s, const struct sim_service_options *o,
+		   const struct stack_user *user, void (*serve)(void *arg))
+{
+	const struct sim_faults none = {.delay_ns = o->delay_ns};
+	struct stack_user with_failed = *user;
+
+	if (with_failed.failed == NULL)
+		with_failed.failed = on_failed;
+	s->sc = sim_cores_create(&o->cores);
+	s->ss = sim_stack_create_as(&o->clients, CLIENT_FRAMES, 0, client_mac);
+	s->ss->serve = serve;
+	s->ss->arg = user->arg;
+	stack_attach(s->ss->stack, &with_failed);
+	s->wire = sim_wire_create(s->ss->port, s->sc->cores[0].port, &none, 1);
+}
+
+void
+sim_service_destroy(struct sim_service *s)
+{
+	sim_wire_destroy(s->wire);
+	sim_stack_destroy(s->ss);
+	sim_cores_destroy(s->sc);
+}
+
+void
+sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns)
+{
+	uint64_t *now = &s->ss->now_ns;
+	const uint64_t end_ns = *now + for_ns;
+
+	while (*now < end_ns) {
+		const uint64_t arrival = sim_wire_next(s->wire);
+		uint64_t next = *now + step_ns;
+
+		sim_wire_turn(s->wire, *now);
+		sim_stack_turn(s->ss);
+		s->sc->now_ns = *now;
+		sim_cores_turn(s->sc);
+		sim_wire_turn(s->wire, *now);
+		next = arrival < next ? arrival : next;
+		*now = next > *now ? next : *now + STEP_LEAST_NS;
+	}
+}
+
+struct conn *
+sim_service_connect(struct sim_service *s)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+	struct conn *c = conn_connect(s->ss->stack, &to);
+
+	ensure(c != NULL);
+	return c;
+}
+
+void
+sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len)
+{
+	for (const uint8_t *at = bytes; len > 0;) {
+		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
+
+		ensure(conn_writable(s->ss->stack, c, 1));
+		memcpy(conn_reserve(s->ss->stack, c, n), at, n);
+		conn_commit(s->ss->stack, c, n);
+		at += n;
+		len -= n;
+	}
+}
+
+enum store_result
+sim_service_set(struct sim_service *s, const char *name, uint32_t len)
+{
+	static const uint8_t zeros[1 << 16];
+	const struct view key = {(const uint8_t *)name, (uint32_t)strlen(name)};
+	struct store_core *sc = store_core_of(s->sc->store, 0);
+	enum store_result r;
+	struct fill f;
+
+	ensure(len <= sizeof zeros);
+	r = store_begin(sc, &f, key, store_hash(sc, key), len, 0, 0);
+	if (r != STORE_OK)
+		return r;
+	store_fill(sc, &f, zeros, len);
+	ensure(store_finish(sc, &f, STORE_SET, 0) == STORE_OK);
+	return STORE_OK;
+}
+
+uint64_t
+sim_service_stack_count(const struct sim_service *s, enum stack_counter which)
+{
+	return counter_read(&stack_counters(s->sc->cores[0].core.stack)[which]);
+}
+
+uint64_t
+sim_service_count(const struct sim_service *s, enum serve_counter which)
+{
+	return counter_read(&serve_counters(s->sc->cores[0].core.serve)[which]);
+}
