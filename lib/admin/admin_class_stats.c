@@ -86,12 +86,9 @@ class_row(struct out_buffer *buffer, const struct stream *st, const char *before
 	if (row_due(buffer, &st->row, &n))                                                         \
 		class_row(buffer, st, "", name, value);
 
-#define IS_UNSUPPORTED          true
-#define IS_NUMBER               false
-#define NAME(kind, name, value) {name, IS_##kind},
-const struct stat_name items_names[] = {ITEMS_ROWS(NAME)};
+const struct stat_name items_names[] = {ITEMS_ROWS(STAT_NAME)};
 const uint32_t items_name_count = sizeof items_names / sizeof items_names[0];
-const struct stat_name slabs_names[] = {SLABS_ROWS(NAME)};
+const struct stat_name slabs_names[] = {SLABS_ROWS(STAT_NAME)};
 const uint32_t slabs_name_count = sizeof slabs_names / sizeof slabs_names[0];
 
 /* The next class of which there is something, from st->at on; false: none. */

@@ -90,46 +90,10 @@ result_name(enum store_result r)
 }
 
 /* What memcached's log calls it: the operation, not the word that asked for it. */
-static const char *
-command_name(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_ADD:
-	case MC_BIN_ADD:
-		return "add";
-	case MC_REPLACE:
-	case MC_BIN_REPLACE:
-		return "replace";
-	case MC_APPEND:
-	case MC_BIN_APPEND:
-		return "append";
-	case MC_PREPEND:
-	case MC_BIN_PREPEND:
-		return "prepend";
-	case MC_CAS:
-		return "cas";
-	case MC_BIN_SET:
-		return req->cas != 0 ? "cas" : "set";
-	default:
-		break;
-	}
-	if (req->verb != MC_MS)
-		return "set";
-	if (req->meta.flags & MC_FLAG_COMPARE)
-		return "cas";
-	switch (req->meta.mode) {
-	case MC_MODE_ADD:
-		return "add";
-	case MC_MODE_REPLACE:
-		return "replace";
-	case MC_MODE_APPEND:
-		return "append";
-	case MC_MODE_PREPEND:
-		return "prepend";
-	default:
-		return "set";
-	}
-}
+static const char *const mode_names[] = {
+	[STORE_SET] = "set",       [STORE_ADD] = "add",         [STORE_REPLACE] = "replace",
+	[STORE_APPEND] = "append", [STORE_PREPEND] = "prepend", [STORE_CAS] = "cas",
+};
 
 void
 observed_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
@@ -146,7 +110,7 @@ observed_store(struct serve *sv, const struct op *op, enum store_result r, const
 		.kind = EVENT_STORE,
 		.stream = MC_STREAM_MUTATIONS,
 		.status = result_name(r),
-		.command = command_name(&op->req),
+		.command = mode_names[store_mode_of(&op->req)],
 		.conn = session_number(sv, op->session),
 		.ttl_s = expiry_s > sv->clock.now_s ? expiry_s - sv->clock.now_s : 0,
 		.size = op->req.body_len,

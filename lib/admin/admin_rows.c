@@ -30,6 +30,17 @@ row_number(struct out_buffer *buffer, const struct stream *st, const char *name,
 }
 
 void
+out_put_seconds(struct out_buffer *buffer, uint64_t us)
+{
+	uint32_t rest = (uint32_t)(us % 1000000);
+
+	out_put_number(buffer, us / 1000000);
+	*buffer->at++ = '.';
+	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
+		*buffer->at++ = (uint8_t)('0' + rest / unit);
+}
+
+void
 out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip)
 {
 	buffer->at = (uint8_t *)ip_addr_text((char *)buffer->at, ip);

@@ -41,6 +41,8 @@ out_put_signed(struct out_buffer *buffer, int64_t n)
 	out_put_number(buffer, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
+/* Microseconds as getrusage has them: 1.000042. */
+void out_put_seconds(struct out_buffer *buffer, uint64_t us);
 void out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip);
 
 /* ---- rows: STAT name value, or a packet of the binary protocol ---- */

@@ -18,8 +18,9 @@ struct stats_view {
 };
 
 static void
-stats_view_read(struct stats_view *v, const struct serve *sv)
+stats_view_read(struct stats_view *v, const struct serve *sv, struct stream *st)
 {
+	st->work += WORK_CORE * sv->shared->cores;
 	v->sv = sv;
 	v->sh = sv->shared;
 	store_usage_mt(sv->shared->store, &v->store);
@@ -32,20 +33,15 @@ power_of(uint64_t n)
 	return n == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(n);
 }
 
-/* Seconds as getrusage has them: 1.000042. */
 static void
 row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name,
 	    const _Atomic uint64_t *us)
 {
-	const uint64_t t = atomic_load_explicit(us, memory_order_relaxed);
 	uint8_t text[MC_U64_DIGITS_MAX + 8];
-	uint8_t *at = mc_put_u64(text, t / 1000000);
-	uint32_t rest = (uint32_t)(t % 1000000);
+	struct out_buffer value = {text, text + sizeof text};
 
-	*at++ = '.';
-	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
-		*at++ = (uint8_t)('0' + rest / unit);
-	row_text(buffer, st, name, (struct view){text, (uint32_t)(at - text)});
+	out_put_seconds(&value, atomic_load_explicit(us, memory_order_relaxed));
+	row_text(buffer, st, name, (struct view){text, (uint32_t)(value.at - text)});
 }
 
 #define SERVE(which) shared_serve_sum(v.sh, which)
@@ -227,8 +223,7 @@ stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	struct stats_view v;
 	uint32_t n = 0;
 
-	stats_view_read(&v, sv);
-	st->work += WORK_CORE * sv->shared->cores;
+	stats_view_read(&v, sv, st);
 	STATS_ROWS(ROW)
 	return st->row < n;
 }
@@ -240,22 +235,14 @@ settings_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	struct stats_view v;
 	uint32_t n = 0;
 
-	stats_view_read(&v, sv);
-	st->work += WORK_CORE * sv->shared->cores;
+	stats_view_read(&v, sv, st);
 	SETTINGS_ROWS(ROW)
 	return st->row < n;
 }
 
-#define IS_UNSUPPORTED          true
-#define IS_NONE                 true
-#define IS_NUMBER               false
-#define IS_TEXT                 false
-#define IS_SECONDS              false
-#define IS_LETTER               false
-#define NAME(kind, name, value) {name, IS_##kind},
-const struct stat_name stats_names[] = {STATS_ROWS(NAME)};
+const struct stat_name stats_names[] = {STATS_ROWS(STAT_NAME)};
 const uint32_t stats_name_count = sizeof stats_names / sizeof stats_names[0];
-const struct stat_name settings_names[] = {SETTINGS_ROWS(NAME)};
+const struct stat_name settings_names[] = {SETTINGS_ROWS(STAT_NAME)};
 const uint32_t settings_name_count = sizeof settings_names / sizeof settings_names[0];
 
 /* ---- the command ---- */

@@ -35,12 +35,43 @@ put_field(struct out_buffer *buffer, const char *name, int64_t value)
 	out_put_signed(buffer, value);
 }
 
+/* Lines of items: their fields stand in one order, and each kind has some of them. */
+enum item_field { FIELD_COMMAND = 1, FIELD_TTL = 2, FIELD_IDLE = 4, FIELD_CONN = 8 };
+
+static const struct item_line {
+	const char *type, *status; /* status NULL: it has none */
+	uint32_t fields;
+} item_lines[] = {
+	[EVENT_GET] = {"type=item_get key=", " status=", FIELD_CONN},
+	[EVENT_STORE] = {"type=item_store key=", " status=",
+			 FIELD_COMMAND | FIELD_TTL | FIELD_CONN},
+	[EVENT_EVICTION] = {"type=eviction key=", " fetch=", FIELD_TTL | FIELD_IDLE},
+	[EVENT_DELETED] = {"type=deleted key=", NULL, FIELD_COMMAND},
+};
+
 static void
-put_key(struct out_buffer *buffer, const char *type, const struct event *e)
+put_item(struct out_buffer *buffer, const struct event *e)
 {
-	put_text(buffer, type);
-	put_text(buffer, " key=");
+	const struct item_line *line = &item_lines[e->kind];
+
+	put_text(buffer, line->type);
 	buffer->at = mc_put_uri(buffer->at, (struct view){e->text, e->text_len});
+	if (line->status != NULL) {
+		put_text(buffer, line->status);
+		put_text(buffer, e->status);
+	}
+	if (line->fields & FIELD_COMMAND) {
+		put_text(buffer, " cmd=");
+		put_text(buffer, e->command);
+	}
+	if (line->fields & FIELD_TTL)
+		put_field(buffer, " ttl=", e->ttl_s);
+	if (line->fields & FIELD_IDLE)
+		put_field(buffer, " la=", e->idle_s);
+	put_field(buffer, " clsid=", e->class);
+	if (line->fields & FIELD_CONN)
+		put_field(buffer, " cfd=", e->conn);
+	put_field(buffer, " size=", e->size);
 }
 
 static void
@@ -62,74 +93,29 @@ static void
 put_line(struct out_buffer *buffer, const struct event *e)
 {
 	put_field(buffer, "<", e->conn);
+	if (e->text_len > 0)
+		*buffer->at++ = ' ';
 	for (uint32_t i = 0; i < e->text_len; i++) {
-		const struct view byte = {e->text + i, 1};
-
-		if (i == 0)
-			*buffer->at++ = ' ';
-		if (e->text[i] > ' ' && e->text[i] < 0x7f)
+		if (e->text[i] >= ' ' && e->text[i] < 0x7f)
 			*buffer->at++ = e->text[i];
-		else if (e->text[i] == ' ')
-			*buffer->at++ = ' ';
 		else
-			buffer->at = mc_put_uri(buffer->at, byte);
+			buffer->at = mc_put_uri(buffer->at, (struct view){e->text + i, 1});
 	}
 }
 
 static void
 put_event(struct out_buffer *buffer, const struct event *e)
 {
-	uint32_t rest = (uint32_t)(e->at_us % 1000000);
-
-	put_field(buffer, "ts=", (int64_t)(e->at_us / 1000000));
-	*buffer->at++ = '.';
-	for (uint32_t unit = 100000; unit > 0; rest %= unit, unit /= 10)
-		*buffer->at++ = (uint8_t)('0' + rest / unit);
+	put_text(buffer, "ts=");
+	out_put_seconds(buffer, e->at_us);
 	put_field(buffer, " gid=", (int64_t)e->gid);
 	*buffer->at++ = ' ';
-	switch ((enum event_kind)e->kind) {
-	case EVENT_GET:
-		put_key(buffer, "type=item_get", e);
-		put_text(buffer, " status=");
-		put_text(buffer, e->status);
-		put_field(buffer, " clsid=", e->class);
-		put_field(buffer, " cfd=", e->conn);
-		put_field(buffer, " size=", e->size);
-		break;
-	case EVENT_STORE:
-		put_key(buffer, "type=item_store", e);
-		put_text(buffer, " status=");
-		put_text(buffer, e->status);
-		put_text(buffer, " cmd=");
-		put_text(buffer, e->command);
-		put_field(buffer, " ttl=", e->ttl_s);
-		put_field(buffer, " clsid=", e->class);
-		put_field(buffer, " cfd=", e->conn);
-		put_field(buffer, " size=", e->size);
-		break;
-	case EVENT_EVICTION:
-		put_key(buffer, "type=eviction", e);
-		put_text(buffer, " fetch=");
-		put_text(buffer, e->status);
-		put_field(buffer, " ttl=", e->ttl_s);
-		put_field(buffer, " la=", e->idle_s);
-		put_field(buffer, " clsid=", e->class);
-		put_field(buffer, " size=", e->size);
-		break;
-	case EVENT_DELETED:
-		put_key(buffer, "type=deleted", e);
-		put_text(buffer, " cmd=");
-		put_text(buffer, e->command);
-		put_field(buffer, " clsid=", e->class);
-		put_field(buffer, " size=", e->size);
-		break;
-	case EVENT_CONN:
+	if (e->kind == EVENT_CONN)
 		put_conn(buffer, e);
-		break;
-	case EVENT_LINE:
+	else if (e->kind == EVENT_LINE)
 		put_line(buffer, e);
-		break;
-	}
+	else
+		put_item(buffer, e);
 	*buffer->at++ = '\n';
 }
 

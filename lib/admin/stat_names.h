@@ -14,6 +14,15 @@ struct stat_name {
 	bool unsupported; /* of a mechanism there is none of: never anything but 0 or none */
 };
 
+/* From a row of such a table: X(kind, name, value). */
+#define STAT_IS_UNSUPPORTED          true
+#define STAT_IS_NONE                 true
+#define STAT_IS_NUMBER               false
+#define STAT_IS_TEXT                 false
+#define STAT_IS_SECONDS              false
+#define STAT_IS_LETTER               false
+#define STAT_NAME(kind, name, value) {name, STAT_IS_##kind},
+
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];
 extern const uint32_t stats_name_count, settings_name_count, items_name_count, slabs_name_count;
 

@@ -1,85 +1,44 @@
 /*
- * mc_base64.c - strict decoding and encoding of base64 keys (RFC 4648).
+ * mc_base64.c - keys in base64 (RFC 4648), by libsodium, which decodes strictly.
  */
 #include "mc_base64.h"
 
-#define NO_DIGIT 0xffu
+#include <sodium/utils.h>
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static inline uint32_t
-digit_of(uint8_t c)
+static uint32_t
+decode(uint8_t *bytes, struct view text)
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26u;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52u;
-	return c == '+' ? 62 : c == '/' ? 63 : NO_DIGIT;
-}
+	size_t len = 0;
 
-/* '=' at the end: 0, 1 or 2. */
-static inline uint32_t
-padding_of(struct view text)
-{
-	if (text.data[text.len - 1] != '=')
-		return 0;
-	return text.data[text.len - 2] == '=' ? 2 : 1;
+	return sodium_base642bin(bytes, MC_KEY_MAX, (const char *)text.data, text.len, NULL, &len,
+				 NULL, sodium_base64_VARIANT_ORIGINAL) == 0
+		       ? (uint32_t)len
+		       : 0;
 }
 
 uint32_t
 mc_base64_len(struct view text)
 {
-	uint32_t pad;
+	uint8_t bytes[MC_KEY_MAX];
 
-	if (text.len == 0 || text.len % 4 != 0)
-		return 0;
-	pad = padding_of(text);
-	for (uint32_t i = 0; i < text.len - pad; i++)
-		if (digit_of(text.data[i]) == NO_DIGIT)
-			return 0;
-	/* Bits under the padding carry nothing, and must say so: one key, one text. */
-	if (pad != 0 && (digit_of(text.data[text.len - pad - 1]) & (pad == 1 ? 3 : 15)) != 0)
-		return 0;
-	return text.len / 4 * 3 - pad;
+	return decode(bytes, text);
 }
 
 uint8_t *
 mc_base64_decode(uint8_t *at, struct view text)
 {
-	const uint32_t len = mc_base64_len(text);
-	uint32_t bits = 0, have = 0;
-	uint8_t *const end = at + len;
-
-	for (uint32_t i = 0; at < end; i++) {
-		bits = bits << 6 | digit_of(text.data[i]);
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		*at++ = (uint8_t)(bits >> have);
-	}
-	return end;
+	return at + decode(at, text);
 }
 
 uint8_t *
 mc_put_base64(uint8_t *at, struct view bytes)
 {
-	uint32_t i = 0;
+	char text[MC_KEY_BASE64_MAX + 1]; /* closed by a zero, for which `at` may have no room */
+	const uint32_t len = (bytes.len + 2) / 3 * 4;
 
-	for (; i < bytes.len; i += 3) {
-		const uint32_t left = bytes.len - i;
-		const uint32_t bits = (uint32_t)bytes.data[i] << 16 |
-				      (left > 1 ? (uint32_t)bytes.data[i + 1] << 8 : 0) |
-				      (left > 2 ? (uint32_t)bytes.data[i + 2] : 0);
-
-		*at++ = (uint8_t)digits[bits >> 18];
-		*at++ = (uint8_t)digits[bits >> 12 & 63];
-		*at++ = left > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=';
-		*at++ = left > 2 ? (uint8_t)digits[bits & 63] : '=';
-	}
-	return at;
+	sodium_bin2base64(text, sizeof text, bytes.data, bytes.len, sodium_base64_VARIANT_ORIGINAL);
+	memcpy(at, text, len);
+	return at + len;
 }
 
 bool

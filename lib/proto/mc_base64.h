@@ -21,7 +21,7 @@
 uint32_t mc_base64_len(struct view text);
 /* Decode a text of which mc_base64_len said that it is base64; returns the byte after it. */
 uint8_t *mc_base64_decode(uint8_t *at, struct view text);
-/* Returns the byte after it. */
+/* A key of at most MC_KEY_MAX bytes; returns the byte after it. */
 uint8_t *mc_put_base64(uint8_t *at, struct view bytes);
 
 /* Can this key stand in a line of text as it is? */

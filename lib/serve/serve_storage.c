@@ -29,8 +29,8 @@ extends(enum store_mode mode)
 	return mode == STORE_APPEND || mode == STORE_PREPEND;
 }
 
-static enum store_mode
-mode_of(const struct mc_req *req)
+enum store_mode
+store_mode_of(const struct mc_req *req)
 {
 	switch (req->verb) {
 	case MC_ADD:
@@ -61,7 +61,7 @@ mode_of(const struct mc_req *req)
 static struct store_conditions
 conditions_of(const struct mc_req *req)
 {
-	struct store_conditions conditions = {.mode = mode_of(req), .cas = req->cas};
+	struct store_conditions conditions = {.mode = store_mode_of(req), .cas = req->cas};
 
 	if (req->flags & MC_BINARY)
 		conditions.compare = req->cas != 0;
@@ -104,7 +104,7 @@ replaces(const struct mc_req *req, bool large)
 {
 	if (large)
 		return req->verb == MC_SET || req->verb == MC_MS || req->verb == MC_BIN_SET;
-	return mode_of(req) == STORE_SET;
+	return store_mode_of(req) == STORE_SET;
 }
 
 void

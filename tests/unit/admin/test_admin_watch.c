@@ -104,12 +104,17 @@ each_stream_shows_what_is_its(void **state)
 		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"},
 		{"mutations",
 		 "set a 0 90 2\r\nhi\r\nadd a 0 0 3\r\nhoi\r\ncas b 0 0 1 5\r\nx\r\n"
-		 "append a 0 0 1\r\n!\r\nms a 2 MR\r\nho\r\nget a\r\nset b 0 0 2000000\r\n",
+		 "append a 0 0 1\r\n!\r\nms a 2 MR\r\nho\r\nget a\r\n"
+		 "ms a 1 ME C7\r\nx\r\nms a 1 MR C7\r\nx\r\nset b 0 0 2000000\r\n",
 		 "type=item_store key=a status=stored cmd=set ttl=90 clsid=1 cfd=N size=2\n"
 		 "type=item_store key=a status=not_stored cmd=add ttl=0 clsid=0 cfd=N size=3\n"
 		 "type=item_store key=b status=not_found cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=a status=stored cmd=append ttl=0 clsid=1 cfd=N size=3\n"
 		 "type=item_store key=a status=stored cmd=replace ttl=0 clsid=1 cfd=N size=2\n"
+		 /* A version to compare with makes a cas of a set and a replace, of no other mode.
+		  */
+		 "type=item_store key=a status=not_stored cmd=add ttl=0 clsid=0 cfd=N size=1\n"
+		 "type=item_store key=a status=exists cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=b status=too_large cmd=set ttl=0 clsid=0 cfd=N "
 		 "size=2000000\n"},
 		{"deletions",
