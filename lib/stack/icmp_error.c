@@ -1,10 +1,10 @@
 /*
  * icmp_error.c - ICMP and ICMPv6 errors. A report of a path MTU that quotes a TCP segment of ours
- * goes to s->pmtu_reports, which TCP reads in the same turn (tcp_pmtu.c). All other errors are only
- * counted: hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are
- * not retransmitted.
+ * goes to net->pmtu_reports, which TCP reads in the same turn (tcp_pmtu.c). All other errors are
+ * only counted: hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams
+ * are not retransmitted.
  */
-#include "stack_core.h"
+#include "net_core.h"
 
 #include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
@@ -22,25 +22,25 @@ struct quote {
 };
 
 static uint8_t
-local_addr_of(const struct stack *s, const struct ip_addr *src)
+local_addr_of(const struct net *net, const struct ip_addr *src)
 {
 	for (uint8_t local = 0; local < LOCAL_COUNT; local++)
-		if (!ip_addr_is_zero(src) && ip_addr_equal(src, &s->ip[local]))
+		if (!ip_addr_is_zero(src) && ip_addr_equal(src, &net->ip[local]))
 			return local;
 	return LOCAL_COUNT;
 }
 
-static enum stack_counter
-add_pmtu_report(struct stack *s, const struct quote *q, uint32_t mtu)
+static enum net_counter
+add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu)
 {
 	const struct tcp_header *h = (const struct tcp_header *)q->l4;
-	const uint8_t local = local_addr_of(s, &q->src);
+	const uint8_t local = local_addr_of(net, &q->src);
 
-	if (local == LOCAL_COUNT || s->pmtu_reports.count == BURST_MAX)
+	if (local == LOCAL_COUNT || net->pmtu_reports.count == BURST_MAX)
 		return ICMP_STRAY;
 	if (q->protocol != IPV4_TCP)
 		return ICMP_ERRORS;
-	s->pmtu_reports.report[s->pmtu_reports.count++] = (struct pmtu_report){
+	net->pmtu_reports.report[net->pmtu_reports.count++] = (struct pmtu_report){
 		.peer = q->dst,
 		.peer_port = be16_get(h->dst_port),
 		.local_port = be16_get(h->src_port),
@@ -73,8 +73,8 @@ quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-enum stack_counter
-icmp_error(struct stack *s, const uint8_t *p, uint32_t len)
+enum net_counter
+icmp_error(struct net *net, const uint8_t *p, uint32_t len)
 {
 	const struct icmp_header *h = (const struct icmp_header *)p;
 	struct quote q;
@@ -84,7 +84,7 @@ icmp_error(struct stack *s, const uint8_t *p, uint32_t len)
 	if (h->type != ICMP_UNREACHABLE || h->code != ICMP_FRAGMENT_NEEDED)
 		return ICMP_ERRORS;
 	/* RFC 1191 section 4: the MTU is in the low half; old routers send 0. */
-	return add_pmtu_report(s, &q, be16_get(h->seq));
+	return add_pmtu_report(net, &q, be16_get(h->seq));
 }
 
 /* We send no extension headers: a quote with one is not of our packet. */
@@ -100,8 +100,8 @@ quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-enum stack_counter
-icmp6_error(struct stack *s, const uint8_t *p, uint32_t len)
+enum net_counter
+icmp6_error(struct net *net, const uint8_t *p, uint32_t len)
 {
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 	struct quote q;
@@ -112,5 +112,5 @@ icmp6_error(struct stack *s, const uint8_t *p, uint32_t len)
 		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP6_TOO_BIG)
 		return ICMP_ERRORS;
-	return add_pmtu_report(s, &q, be32_get(h->rest));
+	return add_pmtu_report(net, &q, be32_get(h->rest));
 }

@@ -7,7 +7,7 @@
  * conflicts are counted; addresses are used without a probe of our own.
  */
 #include "neigh_table.h"
-#include "stack_core.h"
+#include "net_core.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/inet_cksum.h"
@@ -23,15 +23,15 @@ struct nd_dest {
 };
 
 static void
-nd_write(const struct stack *s, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
+nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
 {
 	struct ipv6_header *ip = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
 	uint8_t *p = (uint8_t *)(ip + 1);
 	struct be16 cksum;
 
-	memcpy(nd->mac, s->port->mac, ETH_MAC_BYTES);
-	eth_emit(frame, dest->mac, s->port->mac, ETH_TYPE_IPV6);
-	ipv6_emit((uint8_t *)ip, &s->ip[dest->local], &dest->dst, IPV6_ICMP, ND_EMIT_BYTES);
+	memcpy(nd->mac, net->port->mac, ETH_MAC_BYTES);
+	eth_emit(frame, dest->mac, net->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit((uint8_t *)ip, &net->ip[dest->local], &dest->dst, IPV6_ICMP, ND_EMIT_BYTES);
 	ip->hop_limit = ND_HOP_LIMIT;
 	nd_emit(p, nd);
 	cksum = inet_cksum(
@@ -42,64 +42,64 @@ nd_write(const struct stack *s, uint8_t *frame, const struct nd_dest *dest, stru
 
 /* In a fresh frame, to a group. */
 static bool
-nd_send(struct stack *s, uint8_t local, const struct ip_addr *group, struct nd *nd)
+nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *nd)
 {
-	uint8_t *frame = tx_queue_begin(s);
+	uint8_t *frame = tx_queue_begin(net);
 	uint8_t mac[ETH_MAC_BYTES];
 	const struct nd_dest dest = {mac, *group, local};
 
 	if (frame == NULL)
 		return false;
 	ipv6_group_mac(group, mac);
-	nd_write(s, frame, &dest, nd);
-	tx_queue_commit(s, ND_FRAME_BYTES, 0);
+	nd_write(net, frame, &dest, nd);
+	tx_queue_commit(net, ND_FRAME_BYTES, 0);
 	return true;
 }
 
 /* RFC 4861 section 7.2.2; for stale entries too. */
 bool
-nd_send_solicit(struct stack *s, const struct ip_addr *ip)
+nd_send_solicit(struct net *net, const struct ip_addr *ip)
 {
 	const struct ip_addr group = ipv6_solicited_node(ip);
 	struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
 
-	return s->ipv6_enabled && nd_send(s, local_addr_select(s, ip), &group, &nd);
+	return net->ipv6_enabled && nd_send(net, local_addr_select(net, ip), &group, &nd);
 }
 
 /* RFC 4861 section 7.2.6: replaces an old MAC in the caches of neighbours. */
 bool
-nd_send_unsolicited(struct stack *s, uint8_t local)
+nd_send_unsolicited(struct net *net, uint8_t local)
 {
 	const struct ip_addr all = ipv6_all_nodes();
 	struct nd nd = {
 		.type = ICMP6_NEIGH_ADVERT,
 		.flags = ND_OVERRIDE,
-		.target = s->ip[local],
+		.target = net->ip[local],
 	};
 
-	return nd_send(s, local, &all, &nd);
+	return nd_send(net, local, &all, &nd);
 }
 
 /* The local address that is the target; LOCAL_COUNT: none. */
 static uint8_t
-target_local(const struct stack *s, const struct ip_addr *target)
+target_local(const struct net *net, const struct ip_addr *target)
 {
 	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
-		if (!ip_addr_is_zero(target) && ip_addr_equal(target, &s->ip[local]))
+		if (!ip_addr_is_zero(target) && ip_addr_equal(target, &net->ip[local]))
 			return local;
 	return LOCAL_COUNT;
 }
 
 /* In the solicitation's frame: to the sender, or to all nodes if it has no address yet. */
 static void
-nd_send_advert(struct stack *s, uint32_t rx_index, const struct nd *asked)
+nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked)
 {
-	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
+	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
 	const struct ip_addr all = ipv6_all_nodes();
 	const bool probe = ip_addr_is_zero(src);
-	uint8_t *frame = s->in->rx.data[rx_index];
+	uint8_t *frame = net->in->rx.data[rx_index];
 	uint8_t mac[ETH_MAC_BYTES];
-	const struct nd_dest dest = {mac, probe ? all : *src, target_local(s, &asked->target)};
+	const struct nd_dest dest = {mac, probe ? all : *src, target_local(net, &asked->target)};
 	struct nd nd = {
 		.type = ICMP6_NEIGH_ADVERT,
 		.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED),
@@ -110,58 +110,58 @@ nd_send_advert(struct stack *s, uint32_t rx_index, const struct nd *asked)
 		ipv6_group_mac(&all, mac);
 	else
 		memcpy(mac, ((struct eth_header *)frame)->src, sizeof mac);
-	nd_write(s, frame, &dest, &nd);
-	tx_queue_send_rx(s, rx_index, ND_FRAME_BYTES, 0);
+	nd_write(net, frame, &dest, &nd);
+	tx_queue_send_rx(net, rx_index, ND_FRAME_BYTES, 0);
 }
 
 static const struct ipv6_header *
-header_of(const struct stack *s, uint32_t rx_index)
+header_of(const struct net *net, uint32_t rx_index)
 {
-	return (const struct ipv6_header *)(s->in->rx.data[rx_index] + ETH_HEADER_BYTES);
+	return (const struct ipv6_header *)(net->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
 /* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: an advertisement is due. */
-static enum stack_counter
-process_solicitation(struct stack *s, uint32_t rx_index, const struct nd *nd)
+static enum net_counter
+process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 {
-	const struct ip_addr *src = &s->in->l3[rx_index].src_ip;
+	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
 
-	if (target_local(s, &nd->target) == LOCAL_COUNT)
+	if (target_local(net, &nd->target) == LOCAL_COUNT)
 		return DROP_ND_TARGET;
 	if (ip_addr_is_zero(src)) {
 		/* Section 7.1.1: a duplicate address probe. */
-		if (nd->has_mac || !ipv6_is_group(&header_of(s, rx_index)->dst))
+		if (nd->has_mac || !ipv6_is_group(&header_of(net, rx_index)->dst))
 			return DROP_ND_FORMAT;
-		stack_count(s, ND_CONFLICT);
-	} else if (nd->has_mac && route_uses(s, src) &&
-		   neigh_learn_mt(s->neigh, src, nd->mac, s->now_ns)) {
-		stack_count(s, ND_LEARNED);
+		net_count(net, ND_CONFLICT);
+	} else if (nd->has_mac && route_uses(net, src) &&
+		   neigh_learn_mt(net->neigh, src, nd->mac, net->now_ns)) {
+		net_count(net, ND_LEARNED);
 	}
-	return neigh_rate_limited(s, ((const struct eth_header *)s->in->rx.data[rx_index])->src)
+	return neigh_rate_limited(net, ((const struct eth_header *)net->in->rx.data[rx_index])->src)
 		       ? DROP_NEIGH_RATE_LIMIT
 		       : ND_ADVERTS_SENT;
 }
 
 /* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one is ignored; without
  * SOLICITED the known one is not confirmed. */
-static enum stack_counter
-process_advertisement(struct stack *s, uint32_t rx_index, const struct nd *nd)
+static enum net_counter
+process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd)
 {
 	uint8_t known[ETH_MAC_BYTES];
 	enum neigh_state state;
 
-	if (ipv6_is_group(&header_of(s, rx_index)->dst) && (nd->flags & ND_SOLICITED))
+	if (ipv6_is_group(&header_of(net, rx_index)->dst) && (nd->flags & ND_SOLICITED))
 		return DROP_ND_FORMAT; /* section 7.1.2 */
-	if (target_local(s, &nd->target) != LOCAL_COUNT)
+	if (target_local(net, &nd->target) != LOCAL_COUNT)
 		return ND_CONFLICT;
 	if (!nd->has_mac)
 		return DROP_ND_UNSOLICITED;
-	state = neigh_lookup_mt(s->neigh, &nd->target, s->now_ns, known);
+	state = neigh_lookup_mt(net->neigh, &nd->target, net->now_ns, known);
 	if (state != NEIGH_UNKNOWN &&
 	    !(nd->flags & (eth_mac_equal(known, nd->mac) ? ND_SOLICITED : ND_OVERRIDE)))
 		return DROP_ND_UNSOLICITED;
-	return neigh_update_mt(s->neigh, &nd->target, nd->mac, s->now_ns) ? ND_LEARNED
-									  : DROP_ND_UNSOLICITED;
+	return neigh_update_mt(net->neigh, &nd->target, nd->mac, net->now_ns) ? ND_LEARNED
+									      : DROP_ND_UNSOLICITED;
 }
 
 /* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
@@ -181,19 +181,19 @@ in_fragment(const struct ipv6_header *h)
 	return false;
 }
 
-static enum stack_counter
-process_message(struct stack *s, uint32_t rx_index)
+static enum net_counter
+process_message(struct net *net, uint32_t rx_index)
 {
-	const struct l3_info *l3 = &s->in->l3[rx_index];
-	const uint8_t *p = s->in->rx.data[rx_index] + l3->l4_offset;
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 	struct nd nd;
 
-	if (header_of(s, rx_index)->hop_limit != ND_HOP_LIMIT)
+	if (header_of(net, rx_index)->hop_limit != ND_HOP_LIMIT)
 		return DROP_ND_HOP_LIMIT;
 	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT)
 		return DROP_ND_ROUTER;
-	if (h->code != 0 || in_fragment(header_of(s, rx_index)))
+	if (h->code != 0 || in_fragment(header_of(net, rx_index)))
 		return DROP_ND_FORMAT;
 	switch (nd_parse(&nd, p, l3->l4_len)) {
 	case ND_WIRE_TRUNCATED:
@@ -205,24 +205,24 @@ process_message(struct stack *s, uint32_t rx_index)
 	case ND_WIRE_OK:
 		break;
 	}
-	if (nd.has_mac && eth_mac_equal(nd.mac, s->port->mac))
+	if (nd.has_mac && eth_mac_equal(nd.mac, net->port->mac))
 		return DROP_ND_SENDER;
 	if (h->type == ICMP6_NEIGH_SOLICIT) {
-		const enum stack_counter what = process_solicitation(s, rx_index, &nd);
+		const enum net_counter what = process_solicitation(net, rx_index, &nd);
 
 		if (what == ND_ADVERTS_SENT)
-			nd_send_advert(s, rx_index, &nd);
+			nd_send_advert(net, rx_index, &nd);
 		return what;
 	}
-	return process_advertisement(s, rx_index, &nd);
+	return process_advertisement(net, rx_index, &nd);
 }
 
 void
-nd_input(struct stack *s, uint32_t rx_index)
+nd_input(struct net *net, uint32_t rx_index)
 {
-	const enum stack_counter what = process_message(s, rx_index);
+	const enum net_counter what = process_message(net, rx_index);
 
-	stack_count(s, what);
+	net_count(net, what);
 	if (what != ND_ADVERTS_SENT)
-		rx_frame_drop(s, rx_index);
+		rx_frame_drop(net, rx_index);
 }

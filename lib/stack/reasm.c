@@ -68,10 +68,10 @@ reasm_create(struct region *region)
 
 /* The headers of a fragment that classify.c has validated. */
 static struct fragment
-fragment_of(const struct stack *s, uint32_t rx_index)
+fragment_of(const struct net *net, uint32_t rx_index)
 {
-	const struct l3_info *l3 = &s->in->l3[rx_index];
-	const uint8_t *frame = s->in->rx.data[rx_index];
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *frame = net->in->rx.data[rx_index];
 	struct fragment p = {
 		.src = &l3->src_ip,
 		.len = l3->l4_len,
@@ -100,14 +100,14 @@ fragment_of(const struct stack *s, uint32_t rx_index)
 }
 
 static struct context *
-set_of(const struct stack *s, const struct fragment *p)
+set_of(const struct net *net, const struct fragment *p)
 {
 	uint8_t key[IP_ADDR_BYTES + sizeof p->id + 1];
 
 	memcpy(key, p->src->b, IP_ADDR_BYTES);
 	memcpy(key + IP_ADDR_BYTES, &p->id, sizeof p->id);
 	key[sizeof key - 1] = p->local;
-	return s->reasm->set[hash_bytes(key, sizeof key, s->cfg.seed) % REASM_SETS];
+	return net->reasm->set[hash_bytes(key, sizeof key, net->cfg.seed) % REASM_SETS];
 }
 
 static void
@@ -118,9 +118,9 @@ context_free(struct reasm *r, struct context *c)
 }
 
 static void
-context_drop(struct stack *s, struct context *c, enum stack_counter reason)
+context_drop(struct net *net, struct context *c, enum net_counter reason)
 {
-	stack_count(s, reason);
+	net_count(net, reason);
 	c->state = CONTEXT_DROPPED;
 }
 
@@ -150,21 +150,21 @@ context_matches(const struct context *c, const struct fragment *p)
 
 /* The context of a fragment, a new one if need be. */
 static struct context *
-find_or_open(struct stack *s, const struct fragment *p)
+find_or_open(struct net *net, const struct fragment *p)
 {
-	struct context *set = set_of(s, p);
+	struct context *set = set_of(net, p);
 	struct context *c;
 
 	for (uint32_t i = 0; i < REASM_WAYS; i++)
-		if (context_matches(&set[i], p) && s->now_ns - set[i].since_ns < REASM_NS)
+		if (context_matches(&set[i], p) && net->now_ns - set[i].since_ns < REASM_NS)
 			return &set[i];
 	c = victim(set);
 	if (c == NULL)
 		return NULL;
 	if (c->state == CONTEXT_OPEN)
-		stack_count(s, s->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
-								  : DROP_FRAG_TIMEOUT);
-	context_free(s->reasm, c);
+		net_count(net, net->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
+								    : DROP_FRAG_TIMEOUT);
+	context_free(net->reasm, c);
 	c->src = *p->src;
 	c->id = p->id;
 	c->local = p->local;
@@ -172,9 +172,9 @@ find_or_open(struct stack *s, const struct fragment *p)
 	c->total = TOTAL_UNKNOWN;
 	c->received = c->reach = 0;
 	c->fragments = 0;
-	c->since_ns = s->now_ns;
+	c->since_ns = net->now_ns;
 	memset(c->have, 0, sizeof c->have);
-	s->reasm->waiting++;
+	net->reasm->waiting++;
 	return c;
 }
 
@@ -199,7 +199,7 @@ fragment_valid(const struct fragment *p)
 
 /* Copies a fragment to its offset. False: not taken; the datagram may have been dropped. */
 static bool
-fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
+fragment_insert(struct net *net, struct context *c, const struct fragment *p)
 {
 	const uint32_t end = p->at + p->len;
 	const uint32_t from = p->at / UNIT_BYTES;
@@ -207,23 +207,23 @@ fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 	uint32_t here;
 
 	if (end > REASM_BYTES) {
-		context_drop(s, c, DROP_FRAG_TOO_LONG);
+		context_drop(net, c, DROP_FRAG_TOO_LONG);
 		return false;
 	}
 	here = units_received(c, from, units);
 	if (here == units && memcmp(c->bytes + p->at, p->data, p->len) == 0 &&
 	    (p->more || end == c->total)) {
-		stack_count(s, DROP_FRAG_DUPLICATE); /* the network did it: RFC 8200 section 4.5 */
+		net_count(net, DROP_FRAG_DUPLICATE); /* the network did it: RFC 8200 section 4.5 */
 		return false;
 	}
 	/* RFC 5722, for both families: overlaps, or two different ends, drop the datagram. */
 	if (here != 0 || (c->total != TOTAL_UNKNOWN && (!p->more || end > c->total)) ||
 	    (!p->more && c->reach > end)) {
-		context_drop(s, c, DROP_FRAG_OVERLAP);
+		context_drop(net, c, DROP_FRAG_OVERLAP);
 		return false;
 	}
 	if (++c->fragments > REASM_FRAGMENTS_MAX) {
-		context_drop(s, c, DROP_FRAG_TOO_MANY);
+		context_drop(net, c, DROP_FRAG_TOO_MANY);
 		return false;
 	}
 	memcpy(c->bytes + p->at, p->data, p->len);
@@ -238,8 +238,8 @@ fragment_insert(struct stack *s, struct context *c, const struct fragment *p)
 }
 
 /* The UDP checks of classify.c, for the complete datagram. UDP_RECEIVED: it is valid. */
-static enum stack_counter
-check_reassembled(const struct stack *s, const struct context *c)
+static enum net_counter
+check_reassembled(const struct net *net, const struct context *c)
 {
 	const struct ip_dest back = {&c->src, c->local, IPV4_UDP};
 	struct udp udp;
@@ -252,69 +252,69 @@ check_reassembled(const struct stack *s, const struct context *c)
 	case UDP_WIRE_OK:
 		break;
 	}
-	if (!udp_port_is_ours(s, udp.dst_port))
+	if (!udp_port_is_ours(net, udp.dst_port))
 		return DROP_UDP_PORT;
-	if (udp_source_is_bad(s, &udp))
+	if (udp_source_is_bad(net, &udp))
 		return DROP_UDP_SOURCE;
 	if (!udp.has_cksum)
 		return c->local == LOCAL_V4 ? UDP_RECEIVED : DROP_UDP_NO_CKSUM;
-	if (!inet_sum_good(inet_sum(ip_pseudo_sum(s, back, udp.len), c->bytes, udp.len)))
+	if (!inet_sum_good(inet_sum(ip_pseudo_sum(net, back, udp.len), c->bytes, udp.len)))
 		return DROP_UDP_CKSUM;
 	return UDP_RECEIVED;
 }
 
 /* The whole datagram, until reasm_release(). NULL: it is dropped and counted. */
 static const uint8_t *
-context_deliver(struct stack *s, struct context *c)
+context_deliver(struct net *net, struct context *c)
 {
-	const enum stack_counter what = check_reassembled(s, c);
-	struct reasm *r = s->reasm;
+	const enum net_counter what = check_reassembled(net, c);
+	struct reasm *r = net->reasm;
 
 	if (what != UDP_RECEIVED) {
-		stack_count(s, what);
+		net_count(net, what);
 		context_free(r, c);
 		return NULL;
 	}
 	context_free(r, c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
-	stack_count(s, FRAG_REASSEMBLED);
+	net_count(net, FRAG_REASSEMBLED);
 	return c->bytes;
 }
 
 const uint8_t *
-reasm_insert(struct stack *s, uint32_t rx_index)
+reasm_insert(struct net *net, uint32_t rx_index)
 {
-	const struct fragment p = fragment_of(s, rx_index);
+	const struct fragment p = fragment_of(net, rx_index);
 	struct context *c;
 
-	stack_count(s, FRAG_RECEIVED);
+	net_count(net, FRAG_RECEIVED);
 	if (!fragment_valid(&p)) {
-		stack_count(s, DROP_FRAG_LEN);
-	} else if ((c = find_or_open(s, &p)) == NULL) {
-		stack_count(s, DROP_FRAG_NO_CONTEXT);
+		net_count(net, DROP_FRAG_LEN);
+	} else if ((c = find_or_open(net, &p)) == NULL) {
+		net_count(net, DROP_FRAG_NO_CONTEXT);
 	} else if (c->state == CONTEXT_DROPPED) {
-		stack_count(s, DROP_FRAG_LATE);
-	} else if (fragment_insert(s, c, &p) && c->received == c->total) {
-		return context_deliver(s, c);
+		net_count(net, DROP_FRAG_LATE);
+	} else if (fragment_insert(net, c, &p) && c->received == c->total) {
+		return context_deliver(net, c);
 	}
 	return NULL;
 }
 
 void
-reasm_tick(struct reasm *r, struct stack *s)
+reasm_tick(struct reasm *r, struct net *net)
 {
-	if (likely(r->waiting == 0) || s->now_ns - r->swept_ns < REASM_SWEEP_NS)
+	if (likely(r->waiting == 0) || net->now_ns - r->swept_ns < REASM_SWEEP_NS)
 		return;
-	r->swept_ns = s->now_ns;
+	r->swept_ns = net->now_ns;
 	for (uint32_t i = 0; i < REASM_SETS * REASM_WAYS; i++) {
 		struct context *c = &r->set[i / REASM_WAYS][i % REASM_WAYS];
 
 		if (c->state == CONTEXT_FREE || c->state == CONTEXT_DELIVERED ||
-		    s->now_ns - c->since_ns < REASM_NS)
+		    net->now_ns - c->since_ns < REASM_NS)
 			continue;
 		if (c->state == CONTEXT_OPEN)
-			stack_count(s, DROP_FRAG_TIMEOUT);
+			net_count(net, DROP_FRAG_TIMEOUT);
 		context_free(r, c);
 	}
 }

@@ -13,7 +13,7 @@
 #ifndef CLOCKOO_REASM_H
 #define CLOCKOO_REASM_H
 
-#include "stack_core.h"
+#include "net_core.h"
 
 #define REASM_SETS          16u
 #define REASM_WAYS          4u
@@ -27,9 +27,9 @@ struct reasm *reasm_create(struct region *region);
 
 /* Adds the fragment in received frame rx_index, whose bytes are copied. Returns the datagram, from
  * its UDP header on, if it is complete now; NULL: it is not, or was dropped and counted. */
-const uint8_t *reasm_insert(struct stack *s, uint32_t rx_index);
+const uint8_t *reasm_insert(struct net *net, uint32_t rx_index);
 /* Drops contexts older than REASM_NS. */
-void reasm_tick(struct reasm *r, struct stack *s);
+void reasm_tick(struct reasm *r, struct net *net);
 /* Frees delivered contexts, except those of the datagrams kept. */
 void reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count);
 /* Was the datagram reassembled? */

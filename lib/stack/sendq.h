@@ -15,9 +15,10 @@
 #ifndef CLOCKOO_SENDQ_H
 #define CLOCKOO_SENDQ_H
 
-#include "stack.h"
+#include "conn.h"
 
 #include "base/check.h"
+#include "base/region.h"
 
 struct sendq_buf {
 	struct sendq_buf *next;

@@ -16,15 +16,15 @@ bucket_count(uint32_t conns)
 }
 
 size_t
-tcp_bytes(const struct stack_config *cfg)
+tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
 {
-	return sizeof(struct tcp) + (size_t)cfg->conns_max * sizeof(struct conn) +
+	return (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
-	       (size_t)cfg->rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
+	       (size_t)rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
 	       scoreboard_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
-	       6 * CACHE_LINE_BYTES;
+	       5 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -51,13 +51,14 @@ source_cells_create(struct tcp *t, struct region *region, uint32_t conns)
 		t->source_cell[i] = SOURCES_NONE;
 }
 
-struct tcp *
-tcp_create(struct region *region, const struct stack_config *cfg)
+void
+tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 {
-	struct tcp *t = region_take(region, sizeof *t, CACHE_LINE_BYTES);
 	const uint32_t buckets = bucket_count(cfg->conns_max);
+	const uint32_t frames = t->net.cfg.rx_frames_max;
 
 	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
+	t->cfg = *cfg;
 	fast_path_init(t);
 	list_init(&t->ready);
 	list_init(&t->out);
@@ -76,32 +77,31 @@ tcp_create(struct region *region, const struct stack_config *cfg)
 		source_cells_create(t, region, cfg->conns_max);
 	if (cfg->syn_lines != 0)
 		syn_history_create(&t->syns, region, cfg->syn_lines);
-	evict_create(&t->evict, region, cfg);
+	evict_create(t, region);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
-	rx_pool_create(t, region, cfg->rx_frames_max);
-	t->rcv_autotune.bytes_max = (uint64_t)cfg->rx_frames_max * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	rx_pool_create(t, region, frames);
+	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
 	sendq_pool_create(&t->pool, region, cfg->chunks);
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */
-	return t;
 }
 
 uint64_t
-tcp_next_timer(const struct stack *s)
+tcp_next_timer(const struct tcp *t)
 {
-	const uint64_t timer = wheel_next(&s->tcp->wheel);
-	const uint64_t evict = evict_next(s);
+	const uint64_t timer = wheel_next(&t->wheel);
+	const uint64_t evict = evict_next(t);
 
 	/* Output that had no room continues in the next turn. */
-	if (!list_empty(&s->tcp->out))
-		return s->now_ns;
+	if (!list_empty(&t->out))
+		return t->net.now_ns;
 	return timer < evict ? timer : evict;
 }
 
 /* Connections that the service has requeued. */
 bool
-tcp_has_ready(const struct stack *s)
+tcp_has_ready(const struct tcp *t)
 {
-	return !list_empty(&s->tcp->ready);
+	return !list_empty(&t->ready);
 }
 
 /*
@@ -111,33 +111,33 @@ tcp_has_ready(const struct stack *s)
 bool
 tcp_drain(struct stack *s)
 {
-	struct tcp *t = s->tcp;
+	struct tcp *t = stack_tcp(s);
 
 	t->draining = true;
-	for (uint32_t i = 0; i < DRAIN_SLOTS && t->drain_slot < s->cfg.conns_max; i++) {
+	for (uint32_t i = 0; i < DRAIN_SLOTS && t->drain_slot < t->cfg.conns_max; i++) {
 		struct conn *c = &t->conns[t->drain_slot++];
 
 		if (c->state == CONN_SYN_RCVD)
-			out_reset(s, c);
+			out_reset(t, c);
 		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
-			conn_fail(s, c, CONNECT_STOPPED);
+			conn_fail(t, c, CONNECT_STOPPED);
 		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
 			conn_close(s, c);
 	}
-	if (t->drain_slot < s->cfg.conns_max)
+	if (t->drain_slot < t->cfg.conns_max)
 		return false;
 	return t->conns_count == t->time_wait_count;
 }
 
 void
-tcp_usage_mt(const struct stack *s, struct stack_usage *out)
+stack_usage_mt(const struct stack *s, struct stack_usage *out)
 {
-	const struct tcp *t = s->tcp;
+	const struct tcp *t = stack_tcp(s);
 
 	out->conns = atomic_load_explicit(&t->conns_used, memory_order_relaxed);
 	out->conns_open = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
-	out->conns_max = s->cfg.conns_max;
+	out->conns_max = t->cfg.conns_max;
 	out->chunks_used = atomic_load_explicit(&t->chunks_used, memory_order_relaxed);
-	out->chunks = s->cfg.chunks;
+	out->chunks = t->cfg.chunks;
 	out->rx_frames_held = atomic_load_explicit(&t->frames_held, memory_order_relaxed);
 }

@@ -12,9 +12,9 @@
 
 /* Data sent once, at sent_us, is timed to the microsecond. */
 static inline void
-rtt_measure(const struct stack *s, struct conn *c, uint32_t sent_us)
+rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 {
-	uint32_t us = s->now_us - sent_us;
+	uint32_t us = t->net.now_us - sent_us;
 
 	us += us == 0;
 	if (unlikely(us < c->min_rtt_us))
@@ -32,7 +32,7 @@ ack_acceptable(const struct conn *c, uint32_t ack)
 /* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands
  * in the segment. */
 static inline void
-snd_wnd_update(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
+snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
 {
 	const bool newer =
 		seq_before(c->snd_wl1, seq) || (c->snd_wl1 == seq && !seq_after(c->snd_wl2, ack));
@@ -41,7 +41,7 @@ snd_wnd_update(struct stack *s, struct conn *c, uint32_t seq, uint32_t ack, uint
 	if (!newer)
 		return;
 	if (window > c->snd_wnd && c->tx.bytes > 0)
-		conn_schedule_output(s, c);
+		conn_schedule_output(t, c);
 	c->snd_wnd = window;
 	if (unlikely(window > c->snd_wnd_max))
 		c->snd_wnd_max = window;

@@ -97,14 +97,14 @@ cubic_cong_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
 }
 
 void
-cc_on_ack(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us)
+cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t now_us)
 {
 	const bool blind = (c->flags & (CONN_LOSS | CONN_SACK)) == CONN_LOSS;
 	const uint32_t segs = blind ? SLOW_START_SEGS_BLIND : SLOW_START_SEGS;
 
 	if (c->cwnd < c->ssthresh)
 		c->cwnd += min_u32(min_u32(bytes, segs * c->mss), c->ssthresh - c->cwnd);
-	else if (s->cfg.congestion == CC_NEWRENO)
+	else if (t->cfg.congestion == CC_NEWRENO)
 		reno_cong_avoid(c, bytes);
 	else
 		cubic_cong_avoid(c, bytes, now_us);
@@ -113,14 +113,14 @@ cc_on_ack(const struct stack *s, struct conn *c, uint32_t bytes, uint32_t now_us
 
 /* A loss, or what looks like one: ssthresh is what the network is thought to take. */
 void
-cc_on_loss(const struct stack *s, struct conn *c)
+cc_on_loss(const struct tcp *t, struct conn *c)
 {
 	struct cc_state *g = &c->cc;
 	const uint32_t least = CWND_MIN_SEGS * c->mss;
 
 	g->t_us = 0;
 	g->part = 0;
-	if (s->cfg.congestion == CC_NEWRENO) {
+	if (t->cfg.congestion == CC_NEWRENO) {
 		/* RFC 5681 equation 4. */
 		c->ssthresh = max_u32((c->snd_nxt - c->snd_una) / 2, least);
 		return;

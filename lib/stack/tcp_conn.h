@@ -12,7 +12,8 @@
 #ifndef CLOCKOO_TCP_CONN_H
 #define CLOCKOO_TCP_CONN_H
 
-#include "stack_core.h"
+#include "net_core.h"
+#include "tcp_counters.h"
 #include "tcp_limits.h"
 #include "tcp_scoreboard.h"
 #include "sendq.h"

@@ -49,7 +49,7 @@ static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536, 
 						       1400,         1440, 1460, 8960};
 
 static uint32_t
-cookie_make(const struct stack *s, const struct arrival *a, uint32_t peer_iss, uint64_t step,
+cookie_make(const struct tcp *t, const struct arrival *a, uint32_t peer_iss, uint64_t step,
 	    uint32_t choice)
 {
 	struct {
@@ -60,7 +60,7 @@ cookie_make(const struct stack *s, const struct arrival *a, uint32_t peer_iss, u
 	uint32_t out;
 
 	flow_key(in.flow, flow_of_arrival(a));
-	out = (uint32_t)prf_bytes(&in, sizeof in, &s->cfg.secret);
+	out = (uint32_t)prf_bytes(&in, sizeof in, &t->cfg.secret);
 	return (out << COOKIE_BITS) | choice;
 }
 
@@ -78,12 +78,12 @@ choose_mss(const struct tcp_options *opt)
 /* The timestamp that the connection would send, with the peer's options in its low bits; never
  * ahead of the clock, or later timestamps would be older. */
 static void
-cookie_timestamp_encode(const struct stack *s, const struct arrival *a, struct tcp_options *opt)
+cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp_options *opt)
 {
 	const struct tcp_options *syn = &a->seg.opt;
 	const uint32_t scale = syn->seen & TCP_HAS_WSCALE ? syn->wscale : COOKIE_NO_SCALE;
 	const uint32_t sack = syn->seen & TCP_HAS_SACK_PERMITTED ? COOKIE_SACK : 0;
-	const uint32_t now = ts_clock(s) + flow_ts_offset(s, flow_of_arrival(a));
+	const uint32_t now = ts_clock(t) + flow_ts_offset(t, flow_of_arrival(a));
 
 	opt->seen |= TCP_HAS_TIMESTAMPS | (syn->seen & (TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED));
 	opt->ts_value = (now & ~COOKIE_TS_MASK) | sack | scale;
@@ -111,43 +111,43 @@ cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 
 /* Did turns of this interval take more frames than a core that keeps up does? */
 static bool
-is_overloaded(const struct stack *s, const struct syn_budget *r)
+is_overloaded(const struct tcp *t, const struct syn_budget *r)
 {
-	const uint64_t frames = counter_read(&s->counters[RX_FRAMES]) - r->frames;
+	const uint64_t frames = counter_read(&t->net.counters[RX_FRAMES]) - r->frames;
 
-	return frames > BURST_MAX + BURST_LIGHT_LOAD * (s->tcp->turns - r->turns);
+	return frames > BURST_MAX + BURST_LIGHT_LOAD * (t->turns - r->turns);
 }
 
 /* Begins a new interval: the limit doubles in each, and falls to the minimum for SYN_HOLD_NS after
  * an overload. */
 static void
-syn_budget_renew(struct stack *s, struct syn_budget *r)
+syn_budget_renew(struct tcp *t, struct syn_budget *r)
 {
-	const uint64_t lasts_ns = s->now_ns - r->since_ns;
+	const uint64_t lasts_ns = t->net.now_ns - r->since_ns;
 
 	/* The mean of a long interval says nothing about the present load. */
-	if (lasts_ns < 2 * SYN_INTERVAL_NS && is_overloaded(s, r)) {
+	if (lasts_ns < 2 * SYN_INTERVAL_NS && is_overloaded(t, r)) {
 		r->answers_max = SYN_ANSWERS_MIN;
-		r->hold_ns = s->now_ns + SYN_HOLD_NS;
+		r->hold_ns = t->net.now_ns + SYN_HOLD_NS;
 	}
 	if (lasts_ns < SYN_INTERVAL_NS)
 		return;
-	if (s->now_ns >= r->hold_ns)
+	if (t->net.now_ns >= r->hold_ns)
 		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MAX);
 	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_MIN);
 	/* After a pause the SYNs of that time come in one burst: one interval of it counts as
 	 * elapsed, or only one SYN a turn would be answered. */
-	r->since_ns = s->now_ns - (lasts_ns < 2 * SYN_INTERVAL_NS ? 0 : SYN_INTERVAL_NS - 1);
-	r->frames = counter_read(&s->counters[RX_FRAMES]);
-	r->turns = s->tcp->turns;
+	r->since_ns = t->net.now_ns - (lasts_ns < 2 * SYN_INTERVAL_NS ? 0 : SYN_INTERVAL_NS - 1);
+	r->frames = counter_read(&t->net.counters[RX_FRAMES]);
+	r->turns = t->turns;
 	r->answers = r->deferred = 0;
 }
 
 /* May one more be answered in this interval? Answers are spread evenly over it. */
 static bool
-syn_answer_now(const struct stack *s, struct syn_budget *r)
+syn_answer_now(const struct tcp *t, struct syn_budget *r)
 {
-	const uint64_t lasts_ns = s->now_ns - r->since_ns;
+	const uint64_t lasts_ns = t->net.now_ns - r->since_ns;
 
 	if (r->answers > lasts_ns * r->answers_max / SYN_INTERVAL_NS)
 		return false;
@@ -156,71 +156,71 @@ syn_answer_now(const struct stack *s, struct syn_budget *r)
 }
 
 bool
-syn_defer(struct stack *s, const struct arrival *a)
+syn_defer(struct tcp *t, const struct arrival *a)
 {
-	struct syn_budget *r = &s->tcp->syn_budget;
+	struct syn_budget *r = &t->syn_budget;
 	uint32_t key[FLOW_KEY_WORDS + 1];
 
-	syn_budget_renew(s, r);
-	if (syn_answer_now(s, r))
+	syn_budget_renew(t, r);
+	if (syn_answer_now(t, r))
 		return false;
-	if (r->deferred >= syn_history_budget(s->cfg.syn_lines, SYN_INTERVAL_NS))
+	if (r->deferred >= syn_history_budget(t->cfg.syn_lines, SYN_INTERVAL_NS))
 		return false;
 	flow_key(key, flow_of_arrival(a));
 	key[FLOW_KEY_WORDS] = a->seg.seq;
-	if (syn_seen_before(&s->tcp->syns, hash_bytes(key, sizeof key, s->cfg.seed), s->now_ns))
+	if (syn_seen_before(&t->syns, hash_bytes(key, sizeof key, t->net.cfg.seed), t->net.now_ns))
 		return false;
 	r->deferred++;
-	stack_count(s, TCP_SYNS_DEFERRED);
+	tcp_count(t, TCP_SYNS_DEFERRED);
 	return true;
 }
 
 void
-cookie_answer(struct stack *s, const struct arrival *a)
+cookie_answer(struct tcp *t, const struct arrival *a)
 {
 	const uint32_t choice = choose_mss(&a->seg.opt);
-	const uint64_t step = s->now_ns >> COOKIE_SHIFT;
+	const uint64_t step = t->net.now_ns >> COOKIE_SHIFT;
 	struct tcp_seg seg = {
 		.flags = TCP_SYN | TCP_ACK,
-		.seq = cookie_make(s, a, a->seg.seq, step, choice),
+		.seq = cookie_make(t, a, a->seg.seq, step, choice),
 		.ack = a->seg.seq + 1,
 		.window = COOKIE_WINDOW,
-		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(s, a->l3->local)},
+		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(t, a->l3->local)},
 	};
 
-	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
-		cookie_timestamp_encode(s, a, &seg.opt);
+	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps)
+		cookie_timestamp_encode(t, a, &seg.opt);
 
-	if (!out_stateless(s, a, &seg))
+	if (!out_stateless(t, a, &seg))
 		return;
-	s->tcp->cookie_ns = s->now_ns;
-	stack_count(s, TCP_COOKIES_SENT);
+	t->cookie_ns = t->net.now_ns;
+	tcp_count(t, TCP_COOKIES_SENT);
 }
 
 static bool
-is_cookie(const struct stack *s, const struct arrival *a, uint32_t number)
+is_cookie(const struct tcp *t, const struct arrival *a, uint32_t number)
 {
-	const uint64_t step = s->now_ns >> COOKIE_SHIFT;
+	const uint64_t step = t->net.now_ns >> COOKIE_SHIFT;
 	const uint32_t choice = number & ((1u << COOKIE_BITS) - 1);
 	bool match = false;
 
 	for (uint32_t i = 0; i < COOKIE_STEPS && i <= step; i++)
-		match |= cookie_make(s, a, a->seg.seq - 1, step - i, choice) == number;
+		match |= cookie_make(t, a, a->seg.seq - 1, step - i, choice) == number;
 	return match;
 }
 
 /* The state of SYN-RECEIVED as it would be had the SYN been kept. */
 static void
-cookie_restore(const struct stack *s, struct conn *c, const struct arrival *a)
+cookie_restore(const struct tcp *t, struct conn *c, const struct arrival *a)
 {
 	struct tcp_seg syn = {
 		.opt = {.seen = TCP_HAS_MSS,
 			.mss = cookie_mss[(a->seg.ack - 1) & ((1u << COOKIE_BITS) - 1)]},
 	};
 
-	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps)
+	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps)
 		cookie_timestamp_decode(a, &syn.opt);
-	process_syn_options(s, c, &syn);
+	process_syn_options(t, c, &syn);
 	c->iss = c->snd_una = c->snd_wl2 = a->seg.ack - 1;
 	c->snd_nxt = c->snd_max = a->seg.ack;
 	c->snd_wl1 = a->seg.seq - 1;
@@ -230,64 +230,63 @@ cookie_restore(const struct stack *s, struct conn *c, const struct arrival *a)
 }
 
 static bool
-cookies_outstanding(const struct stack *s)
+cookies_outstanding(const struct tcp *t)
 {
-	const uint64_t last_ns = s->tcp->cookie_ns;
+	const uint64_t last_ns = t->cookie_ns;
 
-	return last_ns != 0 && s->now_ns - last_ns <= COOKIE_LIFE_NS;
+	return last_ns != 0 && t->net.now_ns - last_ns <= COOKIE_LIFE_NS;
 }
 
 struct conn *
-cookie_open(struct stack *s, const struct arrival *a)
+cookie_open(struct tcp *t, const struct arrival *a)
 {
-	const struct tcp *t = s->tcp;
 	struct conn *c;
 
-	if (!cookies_outstanding(s))
+	if (!cookies_outstanding(t))
 		return NULL;
 	if (a->seg.flags & TCP_SYN || a->seg.src_port == 0 || t->draining)
 		return NULL;
-	if (!is_cookie(s, a, a->seg.ack - 1)) {
-		stack_count(s, TCP_COOKIES_BAD);
+	if (!is_cookie(t, a, a->seg.ack - 1)) {
+		tcp_count(t, TCP_COOKIES_BAD);
 		return NULL;
 	}
-	c = conn_open(s, flow_of_arrival(a));
+	c = conn_open(t, flow_of_arrival(a));
 	if (c == NULL)
 		return NULL;
-	cookie_restore(s, c, a);
-	stack_count(s, TCP_COOKIES_OPENED);
+	cookie_restore(t, c, a);
+	tcp_count(t, TCP_COOKIES_OPENED);
 	return c;
 }
 
 /* A SYN outside the half-open connection's window: its peer has restarted, or the half-open one is
  * spoofed. A SYN inside the window goes to tcp_in.c. */
 static bool
-is_another_syn(const struct stack *s, const struct conn *half_open, const struct tcp_seg *seg)
+is_another_syn(const struct tcp *t, const struct conn *half_open, const struct tcp_seg *seg)
 {
 	const uint32_t window = max_u32(half_open->rcv_edge - half_open->rcv_nxt, 1);
 
 	return (seg->flags & (TCP_ACK | TCP_SYN | TCP_RST | TCP_FIN)) == TCP_SYN &&
-	       !(half_open->flags & CONN_ACTIVE) && !s->tcp->draining &&
+	       !(half_open->flags & CONN_ACTIVE) && !t->draining &&
 	       seg->seq + 1 != half_open->rcv_nxt && seg->seq - half_open->rcv_nxt >= window;
 }
 
 struct conn *
-cookie_replace_half_open(struct stack *s, struct conn *half_open, const struct arrival *a)
+cookie_replace_half_open(struct tcp *t, struct conn *half_open, const struct arrival *a)
 {
 	const uint8_t flags = a->seg.flags & (TCP_ACK | TCP_SYN | TCP_RST);
 	struct conn *c;
 
-	if (is_another_syn(s, half_open, &a->seg)) {
-		if (!syn_defer(s, a))
-			cookie_answer(s, a);
+	if (is_another_syn(t, half_open, &a->seg)) {
+		if (!syn_defer(t, a))
+			cookie_answer(t, a);
 		return NULL;
 	}
-	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !cookies_outstanding(s) ||
-	    half_open->flags & CONN_ACTIVE || !is_cookie(s, a, a->seg.ack - 1))
+	if (flags != TCP_ACK || a->seg.ack == half_open->iss + 1 || !cookies_outstanding(t) ||
+	    half_open->flags & CONN_ACTIVE || !is_cookie(t, a, a->seg.ack - 1))
 		return half_open;
-	conn_free(s, half_open);
-	c = cookie_open(s, a);
+	conn_free(t, half_open);
+	c = cookie_open(t, a);
 	if (c == NULL)
-		out_stateless_rst(s, a);
+		out_stateless_rst(t, a);
 	return c;
 }

@@ -41,9 +41,10 @@ watermark(uint32_t total, uint32_t reserve, uint32_t part)
 /* The last quarter of frames takes no out-of-order data: who stands still with theirs would keep
  * all others' out, so it begins above that. */
 static struct watermarks
-watermarks(const struct stack_config *cfg, uint32_t part)
+watermarks(const struct tcp *t, uint32_t part)
 {
-	const uint32_t frames = cfg->rx_frames_max;
+	const struct tcp_config *cfg = &t->cfg;
+	const uint32_t frames = t->net.cfg.rx_frames_max;
 	const uint32_t reserve = max_u32(frames / 4, min_u32(cfg->conns_max, frames / 2));
 
 	return (struct watermarks){
@@ -54,11 +55,13 @@ watermarks(const struct stack_config *cfg, uint32_t part)
 }
 
 void
-evict_create(struct evict *e, struct region *region, const struct stack_config *cfg)
+evict_create(struct tcp *t, struct region *region)
 {
-	e->stalls = region_take(region, cfg->conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
-	e->begins = watermarks(cfg, SHORTAGE_BEGIN_PART);
-	e->ends = watermarks(cfg, SHORTAGE_END_PART);
+	struct evict *e = &t->evict;
+
+	e->stalls = region_take(region, t->cfg.conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
+	e->begins = watermarks(t, SHORTAGE_BEGIN_PART);
+	e->ends = watermarks(t, SHORTAGE_END_PART);
 }
 
 static bool
@@ -119,100 +122,102 @@ progress_due(const struct conn *c, enum evict_kind kind)
 }
 
 static void
-stall_record(const struct stack *s, const struct conn *c, enum evict_kind kind, struct stall *st)
+stall_record(const struct tcp *t, const struct conn *c, enum evict_kind kind, struct stall *st)
 {
 	st->goal = progress_of(c, kind) + progress_due(c, kind);
 	st->kind = (uint8_t)kind;
-	st->recorded_ns = s->now_ns;
+	st->recorded_ns = t->net.now_ns;
 }
 
 /* Has it stood still for so long? Whoever has not is noted anew. */
 static bool
-is_stalled(const struct stack *s, const struct conn *c, enum evict_kind kind)
+is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
 {
-	struct evict *e = &s->tcp->evict;
+	struct evict *e = &t->evict;
 	struct stall *st = &e->stalls[c->slot];
 	bool moved;
 
 	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
 	 * up its slot's last. */
 	if (st->recorded_ns < e->since_ns || st->kind != kind) {
-		stall_record(s, c, kind, st);
+		stall_record(t, c, kind, st);
 		return false;
 	}
-	if (s->now_ns - st->recorded_ns < EVICT_STALL_NS)
+	if (t->net.now_ns - st->recorded_ns < EVICT_STALL_NS)
 		return false;
 	moved = !seq_before(progress_of(c, kind), st->goal);
 	if (moved)
-		stall_record(s, c, kind, st);
+		stall_record(t, c, kind, st);
 	return !moved;
 }
 
 /* Of a pool one may go each turn. The service says only a while later whether that was enough. */
 static bool
-may_evict(const struct stack *s)
+may_evict(const struct tcp *t)
 {
-	const struct evict *e = &s->tcp->evict;
+	const struct evict *e = &t->evict;
 
 	return e->sendq_short || e->frames_short ||
-	       (e->pressure_ns == s->now_ns && s->now_ns - e->evicted_ns >= EVICT_PRESSURE_NS);
+	       (e->pressure_ns == t->net.now_ns &&
+		t->net.now_ns - e->evicted_ns >= EVICT_PRESSURE_NS);
 }
 
 static void
-evict_worst(struct stack *s)
+evict_worst(struct tcp *t)
 {
-	struct evict *e = &s->tcp->evict;
+	struct evict *e = &t->evict;
 	struct conn *worst = NULL;
 	enum evict_kind why = EVICT_NONE;
 
-	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < s->cfg.conns_max; i++) {
-		struct conn *c = &s->tcp->conns[e->slot];
+	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < t->cfg.conns_max; i++) {
+		struct conn *c = &t->conns[e->slot];
 		const enum evict_kind kind = evict_candidate(e, c);
 
-		e->slot = e->slot + 1 < s->cfg.conns_max ? e->slot + 1 : 0;
-		if (kind == EVICT_NONE || !is_stalled(s, c, kind))
+		e->slot = e->slot + 1 < t->cfg.conns_max ? e->slot + 1 : 0;
+		if (kind == EVICT_NONE || !is_stalled(t, c, kind))
 			continue;
 		if (worst == NULL || weight(c) > weight(worst)) {
 			worst = c;
 			why = kind;
 		}
 	}
-	if (worst == NULL || !may_evict(s))
+	if (worst == NULL || !may_evict(t))
 		return;
-	e->evicted_ns = s->now_ns;
-	stack_count(s,
-		    why == EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
-	conn_reset(s, worst);
+	e->evicted_ns = t->net.now_ns;
+	tcp_count(t, why == EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
+	conn_reset(t, worst);
 }
 
 void
-evict_tick(struct stack *s)
+evict_tick(struct tcp *t)
 {
-	struct evict *e = &s->tcp->evict;
+	struct evict *e = &t->evict;
 
-	e->sendq_short = sendq_is_short(s->tcp, e->sendq_short ? &e->ends : &e->begins);
-	e->frames_short = s->tcp->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
+	e->sendq_short = sendq_is_short(t, e->sendq_short ? &e->ends : &e->begins);
+	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
 	/* Once said, it is watched who stands still, or nobody ever has for long enough. */
-	e->pressure = e->pressure_ns != 0 && s->now_ns - e->pressure_ns < 2 * EVICT_STALL_NS;
+	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < 2 * EVICT_STALL_NS;
 	if (likely(!e->sendq_short && !e->frames_short && !e->pressure)) {
 		e->since_ns = 0;
 		return;
 	}
 	if (e->since_ns == 0) {
-		e->since_ns = s->now_ns;
-		stack_count(s, TCP_MEMORY_PRESSURE);
+		e->since_ns = t->net.now_ns;
+		tcp_count(t, TCP_MEMORY_PRESSURE);
 	}
-	evict_worst(s);
+	evict_worst(t);
 }
 
 uint64_t
-evict_next(const struct stack *s)
+evict_next(const struct tcp *t)
 {
-	return s->tcp->evict.since_ns != 0 ? s->now_ns + EVICT_PACE_NS : NEVER;
+	return t->evict.since_ns != 0 ? t->net.now_ns + EVICT_PACE_NS : NEVER;
 }
 
 void
 stack_memory_pressure(struct stack *s)
 {
-	s->tcp->evict.pressure_ns = s->now_ns;
+	struct tcp *t = stack_tcp(s);
+
+	t->evict.pressure_ns = t->net.now_ns;
 }

@@ -97,25 +97,24 @@ is_all_acked(const struct conn *c, uint32_t ack)
 }
 
 static inline void
-all_acked(struct stack *s, struct conn *c, uint32_t ack)
+all_acked(struct tcp *t, struct conn *c, uint32_t ack)
 {
 	c->scoreboard.count = 0;
-	rtt_measure(s, c, c->scoreboard.first.sent_us);
-	sendq_drop_all(&c->tx, &s->tcp->pool, ack - c->snd_una);
+	rtt_measure(t, c, c->scoreboard.first.sent_us);
+	sendq_drop_all(&c->tx, &t->pool, ack - c->snd_una);
 	c->snd_una = c->snd_nxt = ack;
 	c->tries = c->backoff = 0;
 	timer_main_off(c);
 	if (c->tx.bytes > 0)
-		conn_schedule_output(s, c);
+		conn_schedule_output(t, c);
 }
 
 bool
-fast_path_input(struct stack *s, struct classified *in, uint32_t i)
+fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 {
-	struct conn *c = in->conn[i];
+	struct conn *c = t->matched[i];
 	const struct l3_info *l3 = &in->l3[i];
 	uint8_t *p = in->rx.data[i];
-	struct tcp *t = s->tcp;
 	struct fast_seg seg;
 	bool acks, timestamps;
 
@@ -131,53 +130,52 @@ fast_path_input(struct stack *s, struct classified *in, uint32_t i)
 	acks = seg.ack != c->snd_una;
 	if (unlikely(acks ? !is_all_acked(c, seg.ack) : seg.payload.len == 0))
 		return false;
-	snd_wnd_update(s, c, seg.seq, seg.ack, seg.window);
+	snd_wnd_update(t, c, seg.seq, seg.ack, seg.window);
 	if (acks)
-		all_acked(s, c, seg.ack);
+		all_acked(t, c, seg.ack);
 	if (timestamps && !seq_after(seg.seq, c->last_ack_sent))
 		c->ts_recent = seg.ts_value;
-	c->last_rx_ns = s->now_ns;
+	c->last_rx_ns = t->net.now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, p + ETH_MAC_BYTES, sizeof c->peer_mac);
 	if (likely(seg.payload.len > 0))
-		rx_enqueue_first(s, c, in->rx.frame[i], p, seg.payload);
+		rx_enqueue_first(t, c, in->rx.frame[i], p, seg.payload);
 	else
-		frame_defer_free(s, in->rx.frame[i], p);
+		frame_defer_free(&t->net, in->rx.frame[i], p);
 	return true;
 }
 
 /* ---- out ---- */
 
 void
-fast_path_output_begin(struct stack *s)
+fast_path_output_begin(struct tcp *t)
 {
-	s->tcp->neigh_generation = neigh_generation_mt(s->neigh);
-	s->tcp->hop_tick = (uint32_t)(s->now_ns >> PMTU_TICK_SHIFT) | s->tcp->hop_cache_off;
+	t->neigh_generation = neigh_generation_mt(t->net.neigh);
+	t->hop_tick = (uint32_t)(t->net.now_ns >> PMTU_TICK_SHIFT) | t->hop_cache_off;
 }
 
 static __attribute__((noinline)) bool
-hop_resolve(struct stack *s, struct conn *c)
+hop_resolve(struct tcp *t, struct conn *c)
 {
 	uint64_t until_ns;
 	uint8_t mac[6];
 
-	if (!next_hop_reachable(s, &c->peer_ip, mac, &until_ns))
+	if (!next_hop_reachable(&t->net, &c->peer_ip, mac, &until_ns))
 		return false;
 	c->hop = (struct conn_hop){
-		.first = hop_header(s, mac),
-		.generation = s->tcp->neigh_generation,
+		.first = hop_header(t, mac),
+		.generation = t->neigh_generation,
 		.until = (uint32_t)(until_ns >> PMTU_TICK_SHIFT),
 	};
 	return true;
 }
 
 bool
-conn_hop_valid(struct stack *s, struct conn *c)
+conn_hop_valid(struct tcp *t, struct conn *c)
 {
-	if (likely(c->hop.generation == s->tcp->neigh_generation &&
-		   s->tcp->hop_tick < c->hop.until))
+	if (likely(c->hop.generation == t->neigh_generation && t->hop_tick < c->hop.until))
 		return true;
-	return hop_resolve(s, c);
+	return hop_resolve(t, c);
 }
 
 static inline uint16_t
@@ -188,17 +186,17 @@ be16_word(uint32_t v)
 
 /* Fills the checksums of a finished header, or what the port's offload expects in their place. */
 static inline void
-put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
+put_cksums(const struct tcp *t, uint8_t *p, uint32_t dst, uint32_t l4_len)
 {
 	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
 	const uint64_t pseudo =
-		(uint64_t)s->fast.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
+		(uint64_t)t->net.fast.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
 	struct ipv4_header *ip = (struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
 
-	if (unlikely(s->ip_ol_flags == 0))
-		ip->cksum = inet_cksum(s->ip_sum + be16_word(IPV4_TCP) + ip_len + dst);
-	if (likely(s->tcp_ol_flags != 0))
+	if (unlikely(t->net.ip_ol_flags == 0))
+		ip->cksum = inet_cksum(t->net.ip_sum + be16_word(IPV4_TCP) + ip_len + dst);
+	if (likely(t->net.tcp_ol_flags != 0))
 		tcp->cksum = inet_sum_field(pseudo);
 	else
 		tcp->cksum = inet_cksum(inet_sum(pseudo, p + TCP_AT, l4_len));
@@ -207,26 +205,26 @@ put_cksums(const struct stack *s, uint8_t *p, uint32_t dst, uint32_t l4_len)
 /* Writes Ethernet, IPv4 and TCP headers word by word, both checksums zero. Returns where the
  * payload goes. */
 static inline __attribute__((always_inline)) uint8_t *
-put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
+put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
 	    bool timestamps)
 {
 	const uint32_t header = timestamps ? HEADER_TIMESTAMPS : TCP_HEADER_BYTES;
 	uint8_t *tcp = p + TCP_AT;
 
 	store_u64(p, first);
-	store_u64(p + 8, s->fast.out_8);
-	store_u64(p + 16, s->fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
-	store_u64(p + 24, (uint64_t)s->fast.ip << 16);
+	store_u64(p + 8, t->net.fast.out_8);
+	store_u64(p + 16, t->net.fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
+	store_u64(p + 24, (uint64_t)t->net.fast.ip << 16);
 	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
 	store_u32(tcp, c->ports << 16 | c->ports >> 16);
 	store_u32(tcp + 4, __builtin_bswap32(what->seq));
 	store_u32(tcp + 8, __builtin_bswap32(c->rcv_nxt));
 	store_u16(tcp + 12, (uint16_t)(header / 4 << 4 | what->flags << 8));
-	store_u16(tcp + 14, __builtin_bswap16(advertise_window(s, c, what->flags)));
+	store_u16(tcp + 14, __builtin_bswap16(advertise_window(t, c, what->flags)));
 	store_u32(tcp + 16, 0);
 	if (timestamps) {
 		store_u32(tcp + TCP_HEADER_BYTES, TIMESTAMPS_LAYOUT);
-		store_u32(tcp + TCP_HEADER_BYTES + 4, __builtin_bswap32(ts_now(s, c)));
+		store_u32(tcp + TCP_HEADER_BYTES + 4, __builtin_bswap32(ts_now(t, c)));
 		store_u32(tcp + TCP_HEADER_BYTES + 8, __builtin_bswap32(c->ts_recent));
 	}
 	return tcp + header;
@@ -234,10 +232,10 @@ put_headers(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const s
 
 /* Builds and queues the segment in the frame at p, which tx_queue_begin() returned. */
 static inline __attribute__((always_inline)) void
-segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
+segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
 {
-	uint8_t *payload = likely(c->flags & CONN_TS) ? put_headers(s, c, p, first, what, true)
-						      : put_headers(s, c, p, first, what, false);
+	uint8_t *payload = likely(c->flags & CONN_TS) ? put_headers(t, c, p, first, what, true)
+						      : put_headers(t, c, p, first, what, false);
 	uint32_t l4_len;
 
 	l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
@@ -245,29 +243,29 @@ segment(struct stack *s, struct conn *c, uint8_t *p, uint64_t first, const struc
 		sendq_copy_at(&c->tx, what->seq - c->snd_una, payload, what->len);
 	else if (what->len > 0)
 		sendq_copy_last(&c->tx, payload, what->len);
-	ensure(IPV4_HEADER_BYTES + l4_len <= s->port->mtu);
-	put_cksums(s, p, load_u32(c->peer_ip.b + 12), l4_len);
-	tx_queue_push(s, TCP_AT + l4_len, s->ip_ol_flags | s->tcp_ol_flags);
+	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
+	put_cksums(t, p, load_u32(c->peer_ip.b + 12), l4_len);
+	tx_queue_push(&t->net, TCP_AT + l4_len, t->net.ip_ol_flags | t->net.tcp_ol_flags);
 }
 
 bool
-fast_path_segment(struct stack *s, struct conn *c, uint64_t first, struct out_seg what)
+fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what)
 {
-	uint8_t *p = tx_queue_begin(s);
+	uint8_t *p = tx_queue_begin(&t->net);
 
 	if (p == NULL) {
-		stack_count(s, TCP_TX_NO_ROOM);
+		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(s, c, p, first, &what);
+	segment(t, c, p, first, &what);
 	return true;
 }
 
 /* The queued data fits into one segment and all windows, and nothing is in flight. */
 static inline bool
-is_one_segment_reply(const struct stack *s, const struct conn *c)
+is_one_segment_reply(const struct tcp *t, const struct conn *c)
 {
-	const struct fast_path_rule *rule = &s->tcp->fast_path_out;
+	const struct fast_path_rule *rule = &t->fast_path_out;
 	const uint32_t len = c->tx.bytes;
 
 	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
@@ -275,25 +273,25 @@ is_one_segment_reply(const struct stack *s, const struct conn *c)
 	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
 	       /* RFC 5681 section 4.1: after an idle RTO, cwnd has to shrink first. */
 	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
-		s->now_us - c->scoreboard.first.sent_us <= c->rto_us);
+		t->net.now_us - c->scoreboard.first.sent_us <= c->rto_us);
 }
 
 bool
-fast_path_output(struct stack *s, struct conn *c)
+fast_path_output(struct tcp *t, struct conn *c)
 {
 	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
 	const struct out_seg what = {.seq = seq, .len = len, .flags = TCP_ACK | TCP_PSH};
 
-	if (unlikely(!is_one_segment_reply(s, c) || !conn_hop_valid(s, c)))
+	if (unlikely(!is_one_segment_reply(t, c) || !conn_hop_valid(t, c)))
 		return false;
-	segment(s, c, tx_queue_begun(s), c->hop.first, &what);
-	stack_count(s, TCP_TX_SEGMENTS);
-	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(s) != c->pmtu_sample_tick)
-		pmtu_sample(s, c, seq + len, len);
+	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what);
+	tcp_count(t, TCP_TX_SEGMENTS);
+	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
+		pmtu_sample(t, c, seq + len, len);
 	c->snd_nxt = c->snd_max = seq + len;
-	scoreboard_add_first(&c->scoreboard, seq, seq + len, s->now_us);
+	scoreboard_add_first(&c->scoreboard, seq, seq + len, t->net.now_us);
 	c->flags &= ~CONN_CWND_LIMITED;
 	if (c->main_at_ns == NEVER)
-		timer_flight(s, c);
+		timer_flight(t, c);
 	return true;
 }

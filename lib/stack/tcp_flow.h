@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_TCP_FLOW_H
 #define CLOCKOO_TCP_FLOW_H
 
-#include "tcp_conn.h"
+#include "tcp_core.h"
 
 /* Source and destination port of a segment, as the machine loads them. */
 static inline uint32_t
@@ -53,15 +53,15 @@ flow_is_of(struct flow f, const struct conn *c)
 	       f.local == c->local;
 }
 
-struct conn *flow_find(const struct stack *s, struct flow flow);
-bool flow_add(struct stack *s, struct conn *c); /* false: both buckets are full */
-void flow_remove(struct stack *s, struct conn *c);
-uint32_t flow_iss(const struct stack *s, struct flow flow);       /* RFC 6528 */
-uint32_t flow_ts_offset(const struct stack *s, struct flow flow); /* RFC 7323 section 7.1 */
+struct conn *flow_find(const struct tcp *t, struct flow flow);
+bool flow_add(struct tcp *t, struct conn *c); /* false: both buckets are full */
+void flow_remove(struct tcp *t, struct conn *c);
+uint32_t flow_iss(const struct tcp *t, struct flow flow);       /* RFC 6528 */
+uint32_t flow_ts_offset(const struct tcp *t, struct flow flow); /* RFC 7323 section 7.1 */
 /* Everything of a flow in a row, for what is keyed. */
 #define FLOW_KEY_WORDS 6u
 void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
 /* The same for all local ports and known to nobody outside: where the search for one begins. */
-uint32_t flow_port_offset(const struct stack *s, struct flow flow);
+uint32_t flow_port_offset(const struct tcp *t, struct flow flow);
 
 #endif

@@ -57,71 +57,71 @@ ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
 }
 
 static enum step
-check_seq(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	if (seq_acceptable(c, seg) && !is_repeated_syn(c, seg))
 		return STEP_CONTINUE;
-	stack_count(s, TCP_DROP_OUT_OF_WINDOW);
+	tcp_count(t, TCP_DROP_OUT_OF_WINDOW);
 	if (seg->flags & TCP_RST)
 		return STEP_DONE;
 	if (is_repeated_syn(c, seg)) {
 		/* Our SYN-ACK was lost; a pure ACK would not help the peer. */
 		c->flags |= CONN_SEND_SYN;
-		conn_schedule_output(s, c);
+		conn_schedule_output(t, c);
 		return STEP_DONE;
 	}
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
-		timer_main(s, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
+		timer_main(t, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
 	if (seq_before(seg->seq, c->rcv_nxt))
 		dsack_record(c, seg->seq,
 			     seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
 	/* Data sent again means our ACK was lost. An empty segment may be one half of two peers
 	 * correcting each other for ever: those answers are rate-limited. */
 	if (seq_len(seg) == 0) {
-		out_challenge(s, c);
+		out_challenge(t, c);
 		return STEP_DONE;
 	}
 	ts_recent_on_repeat(c, seg);
-	quickack_enter(s, c);
-	conn_ack_now(s, c);
+	quickack_enter(t, c);
+	conn_ack_now(t, c);
 	return STEP_DONE;
 }
 
 /* RFC 5961 section 3.2: a RST counts only at rcv_nxt; elsewhere in the window it may be a guess. */
 static enum step
-check_rst(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+check_rst(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_RST))
 		return STEP_CONTINUE;
 	if (seg->seq != c->rcv_nxt) {
-		stack_count(s, TCP_CHALLENGED_RST);
-		out_challenge(s, c);
+		tcp_count(t, TCP_CHALLENGED_RST);
+		out_challenge(t, c);
 		return STEP_DONE;
 	}
 	if (c->state == CONN_SYN_RCVD && c->flags & CONN_ACTIVE) {
-		stack_count(s, TCP_CONNECT_REFUSED);
-		conn_fail(s, c, CONNECT_REFUSED);
+		tcp_count(t, TCP_CONNECT_REFUSED);
+		conn_fail(t, c, CONNECT_REFUSED);
 		return STEP_DONE;
 	}
-	stack_count(s, TCP_RESET_BY_PEER);
-	conn_free(s, c);
+	tcp_count(t, TCP_RESET_BY_PEER);
+	conn_free(t, c);
 	return STEP_DONE;
 }
 
 /* RFC 5961 section 4.2: a SYN in a synchronized state is answered, never believed. */
 static enum step
-check_syn(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+check_syn(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_SYN))
 		return STEP_CONTINUE;
 	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
 		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
-		stack_count(s, TCP_HALF_OPEN_SYN);
-		conn_free(s, c);
+		tcp_count(t, TCP_HALF_OPEN_SYN);
+		conn_free(t, c);
 		return STEP_DONE;
 	}
-	stack_count(s, TCP_CHALLENGED_SYN);
-	out_challenge(s, c);
+	tcp_count(t, TCP_CHALLENGED_SYN);
+	out_challenge(t, c);
 	return STEP_DONE;
 }
 
@@ -153,23 +153,23 @@ trim(struct conn *c, struct tcp_seg *seg)
  * After that the peer is told that it talks to nobody (RFC 9293 section 3.6.1, SHLD-3).
  */
 static enum step
-data_after_close(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+data_after_close(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
-	stack_count(s, TCP_DROP_DATA_AFTER_CLOSE);
+	tcp_count(t, TCP_DROP_DATA_AFTER_CLOSE);
 	if (c->state == CONN_FIN_WAIT_2) {
-		stack_count(s, TCP_RESET_DATA_AFTER_CLOSE);
-		conn_reset(s, c);
+		tcp_count(t, TCP_RESET_DATA_AFTER_CLOSE);
+		conn_reset(t, c);
 		return STEP_DONE;
 	}
 	if (seg->seq == c->rcv_nxt)
 		c->rcv_nxt += seg->payload.len;
-	conn_ack_now(s, c);
+	conn_ack_now(t, c);
 	return STEP_CONTINUE;
 }
 
 /* 3.10.7.4, seventh. */
 static enum step
-process_data(struct stack *s, struct conn *c, struct arrival *a)
+process_data(struct tcp *t, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
@@ -182,27 +182,27 @@ process_data(struct stack *s, struct conn *c, struct arrival *a)
 	trim(c, seg);
 	if (seg->payload.len == 0) {
 		/* A window probe, or data sent again. */
-		stack_count(s, TCP_DROP_DATA_DUPLICATE);
-		conn_ack_now(s, c);
+		tcp_count(t, TCP_DROP_DATA_DUPLICATE);
+		conn_ack_now(t, c);
 		return STEP_CONTINUE;
 	}
 	if (c->flags & CONN_CLOSE)
-		return data_after_close(s, c, seg);
-	if (!rx_enqueue(s, c, a)) {
+		return data_after_close(t, c, seg);
+	if (!rx_enqueue(t, c, a)) {
 		seg->flags &= ~TCP_FIN;
-		conn_ack_now(s, c);
+		conn_ack_now(t, c);
 	}
 	return STEP_CONTINUE;
 }
 
 /* 3.10.7.4, eighth. A FIN after a hole is remembered and taken when the hole is filled. */
 static void
-process_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+process_fin(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	if (seg->flags & TCP_FIN && !(c->flags & (CONN_PEER_FIN | CONN_EOF))) {
 		c->flags |= CONN_PEER_FIN;
 		c->peer_fin_seq = seg->seq + seg->payload.len;
-		conn_ack_now(s, c);
+		conn_ack_now(t, c);
 	}
 	if (!(c->flags & CONN_PEER_FIN) || seq_before(c->rcv_nxt, c->peer_fin_seq))
 		return;
@@ -210,22 +210,22 @@ process_fin(struct stack *s, struct conn *c, const struct tcp_seg *seg)
 	c->rcv_nxt++;
 	if (seq_before(c->rcv_edge, c->rcv_nxt))
 		c->rcv_edge = c->rcv_nxt;
-	conn_ack_now(s, c);
+	conn_ack_now(t, c);
 	if (c->state == CONN_ESTABLISHED) {
 		c->state = CONN_CLOSE_WAIT;
-		conn_make_ready(s, c);
+		conn_make_ready(t, c);
 	} else if (c->state == CONN_FIN_WAIT_1) {
 		c->state = CONN_CLOSING;
 	} else if (c->state == CONN_FIN_WAIT_2) {
-		conn_time_wait(s, c);
+		conn_time_wait(t, c);
 	}
 }
 
 /* Nothing was heard for so long that the peer's clock may have come round (section 5.5). */
 static bool
-recent_is_stale(const struct stack *s, const struct conn *c)
+recent_is_stale(const struct tcp *t, const struct conn *c)
 {
-	return s->now_ns - c->last_rx_ns > PAWS_IDLE_NS;
+	return t->net.now_ns - c->last_rx_ns > PAWS_IDLE_NS;
 }
 
 /*
@@ -234,69 +234,69 @@ recent_is_stale(const struct stack *s, const struct conn *c)
  * that is a peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
  */
 static enum step
-check_timestamps(struct stack *s, struct conn *c, const struct tcp_seg *seg)
+check_timestamps(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
 		if (seg->flags & (TCP_RST | TCP_SYN))
 			return STEP_CONTINUE;
-		stack_count(s, TCP_DROP_NO_TIMESTAMP);
+		tcp_count(t, TCP_DROP_NO_TIMESTAMP);
 		return STEP_DONE;
 	}
 	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
-	    recent_is_stale(s, c))
+	    recent_is_stale(t, c))
 		return STEP_CONTINUE;
-	stack_count(s, TCP_DROP_PAWS);
-	out_challenge(s, c);
+	tcp_count(t, TCP_DROP_PAWS);
+	out_challenge(t, c);
 	return STEP_DONE;
 }
 
 static void
-conn_input(struct stack *s, struct conn *c, struct arrival *a)
+conn_input(struct tcp *t, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 
 	if (unlikely(c->state < CONN_ESTABLISHED)) {
 		if (c->state == CONN_SYN_SENT) {
-			connect_input(s, c, a);
+			connect_input(t, c, a);
 			return;
 		}
-		connect_simultaneous(s, c, seg);
+		connect_simultaneous(t, c, seg);
 	}
-	if (c->flags & CONN_TS && check_timestamps(s, c, seg) == STEP_DONE)
+	if (c->flags & CONN_TS && check_timestamps(t, c, seg) == STEP_DONE)
 		return;
-	if (check_seq(s, c, seg) == STEP_DONE)
+	if (check_seq(t, c, seg) == STEP_DONE)
 		return;
-	if (check_rst(s, c, seg) == STEP_DONE)
+	if (check_rst(t, c, seg) == STEP_DONE)
 		return;
-	if (check_syn(s, c, seg) == STEP_DONE)
+	if (check_syn(t, c, seg) == STEP_DONE)
 		return;
-	if (check_ack(s, c, a) == STEP_DONE)
+	if (check_ack(t, c, a) == STEP_DONE)
 		return;
 	if (c->flags & CONN_TS)
 		ts_recent_update(c, seg);
-	c->last_rx_ns = s->now_ns;
+	c->last_rx_ns = t->net.now_ns;
 	c->keep_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
-	if (process_data(s, c, a) == STEP_DONE)
+	if (process_data(t, c, a) == STEP_DONE)
 		return;
-	process_fin(s, c, seg);
+	process_fin(t, c, seg);
 }
 
 /* Earlier segments of this burst may have opened, closed or replaced what match found. */
 static struct conn *
-conn_current(const struct stack *s, struct conn *matched, const struct arrival *a)
+conn_current(const struct tcp *t, struct conn *matched, const struct arrival *a)
 {
 	const struct flow flow = flow_of_arrival(a);
 
 	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
-	if (a->seg.dst_port != s->cfg.tcp_port && s->tcp->active_count == 0)
+	if (a->seg.dst_port != t->cfg.port && t->active_count == 0)
 		return NULL;
-	return flow_find(s, flow);
+	return flow_find(t, flow);
 }
 
 static void
-segment_arrives(struct stack *s, struct classified *in, uint32_t i)
+segment_arrives(struct tcp *t, const struct classified *in, uint32_t i)
 {
 	const struct l3_info *l3 = &in->l3[i];
 	struct arrival a = {
@@ -308,32 +308,31 @@ segment_arrives(struct stack *s, struct classified *in, uint32_t i)
 	struct conn *c;
 
 	if (tcp_parse(&a.seg, in->rx.data[i] + l3->l4_offset, l3->l4_len) != TCP_WIRE_OK) {
-		stack_count(s, TCP_DROP_HEADER);
+		tcp_count(t, TCP_DROP_HEADER);
 	} else {
-		c = conn_current(s, in->conn[i], &a);
+		c = conn_current(t, t->matched[i], &a);
 		if (c == NULL)
-			c = listen_input(s, &a);
+			c = listen_input(t, &a);
 		else if (unlikely(c->state == CONN_SYN_RCVD))
-			c = cookie_replace_half_open(s, c, &a);
-		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(s, c, &a))
+			c = cookie_replace_half_open(t, c, &a);
+		else if (unlikely(c->state == CONN_TIME_WAIT) && listen_reopen(t, c, &a))
 			c = NULL;
 		if (c != NULL)
-			conn_input(s, c, &a);
+			conn_input(t, c, &a);
 	}
 	if (!a.kept)
-		frame_defer_free(s, a.frame, a.start);
+		frame_defer_free(&t->net, a.frame, a.start);
 }
 
-void
-tcp_input(struct stack *s, struct classified *in)
+/* Not inlined into the turn, so that the fast path is inlined here. */
+__attribute__((noinline)) void
+tcp_input(struct tcp *t, const struct classified *in)
 {
-	struct tcp *t = s->tcp;
-
 	t->turns++;
 	t->pool.credits_out = 0;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
-		if (unlikely(!fast_path_input(s, in, in->tcp[k])))
-			segment_arrives(s, in, in->tcp[k]);
+		if (unlikely(!fast_path_input(t, in, in->tcp[k])))
+			segment_arrives(t, in, in->tcp[k]);
 	if (!list_empty(&t->blocked))
-		wake_blocked_writers(s);
+		wake_blocked_writers(t);
 }

@@ -10,32 +10,32 @@
 /* 3.10.7.2, third: a SYN opens a connection. Data on it is left for the peer to send again. Our
  * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
 static void
-open_from_syn(struct stack *s, struct arrival *a, const uint32_t *after)
+open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 {
 	const struct tcp_seg *seg = &a->seg;
 	uint32_t iss;
 	struct conn *c;
 
-	if (unlikely(s->cfg.sources != NULL) &&
-	    conn_sources_at_limit_mt(s->cfg.sources, &a->l3->src_ip)) {
-		stack_count(s, TCP_REFUSED_SOURCE);
-		out_stateless_rst(s, a);
+	if (unlikely(t->cfg.sources != NULL) &&
+	    conn_sources_at_limit_mt(t->cfg.sources, &a->l3->src_ip)) {
+		tcp_count(t, TCP_REFUSED_SOURCE);
+		out_stateless_rst(t, a);
 		return;
 	}
-	if (conn_half_open_full(s)) {
-		if (!syn_defer(s, a))
-			cookie_answer(s, a);
+	if (conn_half_open_full(t)) {
+		if (!syn_defer(t, a))
+			cookie_answer(t, a);
 		return;
 	}
-	c = conn_open(s, flow_of_arrival(a));
+	c = conn_open(t, flow_of_arrival(a));
 	if (c == NULL) {
-		out_stateless_rst(s, a);
+		out_stateless_rst(t, a);
 		return;
 	}
-	iss = flow_iss(s, flow_of_arrival(a));
+	iss = flow_iss(t, flow_of_arrival(a));
 	if (after != NULL && !seq_after(iss, *after))
 		iss = *after + 1;
-	process_syn_options(s, c, seg);
+	process_syn_options(t, c, seg);
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;
 	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
@@ -44,48 +44,48 @@ open_from_syn(struct stack *s, struct arrival *a, const uint32_t *after)
 	c->rcv_nxt = c->rcv_edge = c->last_ack_sent = seg->seq + 1;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	c->flags |= CONN_SEND_SYN;
-	conn_schedule_output(s, c);
+	conn_schedule_output(t, c);
 }
 
 /* 3.10.7.2, first to third; the counter of the reason not to listen, or TCP_SYNS. */
-static enum stack_counter
-check_listen(const struct stack *s, const struct tcp_seg *seg)
+static enum tcp_counter
+check_listen(const struct tcp *t, const struct tcp_seg *seg)
 {
 	if (seg->flags & TCP_RST)
 		return TCP_DROP_RST_NO_CONN;
-	if (seg->dst_port != s->cfg.tcp_port || s->cfg.tcp_port == 0)
+	if (seg->dst_port != t->cfg.port || t->cfg.port == 0)
 		return TCP_DROP_PORT;
 	if (seg->flags & TCP_ACK)
 		return TCP_DROP_NO_CONN;
 	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0)
 		return TCP_DROP_NO_SYN;
-	return s->tcp->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
+	return t->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
 }
 
 struct conn *
-listen_input(struct stack *s, struct arrival *a)
+listen_input(struct tcp *t, struct arrival *a)
 {
-	const enum stack_counter what = check_listen(s, &a->seg);
+	const enum tcp_counter what = check_listen(t, &a->seg);
 	struct conn *c;
 
 	switch (what) {
 	case TCP_SYNS:
-		open_from_syn(s, a, NULL);
+		open_from_syn(t, a, NULL);
 		return NULL;
 	case TCP_DROP_RST_NO_CONN:
 	case TCP_DROP_NO_SYN:
-		stack_count(s, what);
+		tcp_count(t, what);
 		return NULL;
 	case TCP_DROP_NO_CONN:
-		c = cookie_open(s, a);
+		c = cookie_open(t, a);
 		if (c != NULL)
 			return c;
 		break;
 	default:
 		break;
 	}
-	stack_count(s, what);
-	out_stateless_rst(s, a);
+	tcp_count(t, what);
+	out_stateless_rst(t, a);
 	return NULL;
 }
 
@@ -94,18 +94,18 @@ listen_input(struct stack *s, struct arrival *a)
  * received is of a new one. Our numbers must lie above the old ones as well.
  */
 bool
-listen_reopen(struct stack *s, struct conn *old, struct arrival *a)
+listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
 {
 	const uint32_t snd_max = old->snd_max;
 
-	if (old->flags & CONN_ACTIVE || s->tcp->draining)
+	if (old->flags & CONN_ACTIVE || t->draining)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;
 	if (!syn_is_newer(old, &a->seg))
 		return false;
-	conn_free(s, old);
-	stack_count(s, TCP_TIME_WAIT_REUSED);
-	open_from_syn(s, a, &snd_max);
+	conn_free(t, old);
+	tcp_count(t, TCP_TIME_WAIT_REUSED);
+	open_from_syn(t, a, &snd_max);
 	return true;
 }

@@ -41,18 +41,18 @@ undo_restore(struct conn *c)
 
 /* RFC 9937: data delivered by the first ACK of a recovery counts. */
 static void
-recovery_begin(struct stack *s, struct conn *c, const struct ack_delivered *delivered)
+recovery_begin(struct tcp *t, struct conn *c, const struct ack_delivered *delivered)
 {
 	struct loss *l = &c->loss;
 	const uint32_t flight = c->snd_nxt - c->snd_una;
 
 	undo_save(c);
-	cc_on_loss(s, c);
+	cc_on_loss(t, c);
 	c->recover = c->snd_nxt;
 	c->flags |= CONN_RECOVERY;
 	l->prr_delivered = l->prr_out = 0;
 	l->recover_fs = max_u32(flight - c->scoreboard.sacked + delivered->bytes, 1);
-	stack_count(s, TCP_FAST_RECOVERIES);
+	tcp_count(t, TCP_FAST_RECOVERIES);
 }
 
 /* RFC 9937: how much may be sent for what was delivered. */
@@ -98,7 +98,7 @@ recovery_end(struct conn *c)
 
 /* RFC 4015: D-SACKs cover every retransmission, so none was needed. */
 static void
-undo_by_dsack(struct stack *s, struct conn *c, const struct sack_info *info)
+undo_by_dsack(struct tcp *t, struct conn *c, const struct sack_info *info)
 {
 	struct loss *l = &c->loss;
 
@@ -111,27 +111,27 @@ undo_by_dsack(struct stack *s, struct conn *c, const struct sack_info *info)
 	}
 	if (--l->undo_retrans > 0)
 		return;
-	stack_count(s, c->flags & CONN_LOSS ? TCP_TIMEOUTS_SPURIOUS : TCP_RECOVERIES_SPURIOUS);
+	tcp_count(t, c->flags & CONN_LOSS ? TCP_TIMEOUTS_SPURIOUS : TCP_RECOVERIES_SPURIOUS);
 	undo_restore(c);
 }
 
 /* RFC 5682 section 3, by SACK: data marked lost by the first timeout and not retransmitted is
  * delivered: the timeout was spurious. */
 static void
-undo_spurious_timeout(struct stack *s, struct conn *c, const struct ack_delivered *delivered)
+undo_spurious_timeout(struct tcp *t, struct conn *c, const struct ack_delivered *delivered)
 {
 	const uint32_t needed = CONN_SACK | CONN_LOSS | CONN_UNDO;
 
 	if (!delivered->lost_came || (c->flags & needed) != needed ||
 	    !seq_before(c->snd_una, c->recover))
 		return;
-	stack_count(s, TCP_TIMEOUTS_SPURIOUS);
+	tcp_count(t, TCP_TIMEOUTS_SPURIOUS);
 	undo_restore(c);
 }
 
 /* Without SACK: duplicate and partial ACKs (RFC 6582 section 3.2). Returns the bytes found lost. */
 static uint32_t
-reno_detect(struct stack *s, struct conn *c, const struct sack_info *info, uint32_t acked)
+reno_detect(struct tcp *t, struct conn *c, const struct sack_info *info, uint32_t acked)
 {
 	const uint32_t before = c->scoreboard.lost;
 	const bool partial = acked > 0 && c->flags & CONN_RECOVERY;
@@ -150,8 +150,8 @@ reno_detect(struct stack *s, struct conn *c, const struct sack_info *info, uint3
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACK_THRESHOLD ||
 			 !info->dup || !seq_after(c->snd_una, c->recover)))
 		return 0;
-	if (!scoreboard_mark_first(&c->scoreboard, &s->tcp->scoreboard_pool, c->mss))
-		stack_count(s, TCP_SCOREBOARD_NO_NODE);
+	if (!scoreboard_mark_first(&c->scoreboard, &t->scoreboard_pool, c->mss))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 	return c->scoreboard.lost - before;
 }
 
@@ -181,20 +181,20 @@ leave_disorder(struct conn *c)
 }
 
 static uint32_t
-detect(struct stack *s, struct conn *c, const struct ack_delivered *delivered,
+detect(struct tcp *t, struct conn *c, const struct ack_delivered *delivered,
        const struct sack_info *info, uint32_t acked)
 {
 	if (!(c->flags & CONN_SACK))
-		return reno_detect(s, c, info, acked);
+		return reno_detect(t, c, info, acked);
 	if (delivered->sacked > 0 && c->dup_acks < UINT8_MAX)
 		c->dup_acks++;
 	if (acked > 0)
 		c->dup_acks = 0;
-	return rack_acked(s, c, delivered, info);
+	return rack_acked(t, c, delivered, info);
 }
 
 void
-loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a)
+loss_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, struct loss_ack *a)
 {
 	const struct ack_delivered *delivered = &a->delivered;
 	const uint8_t dups = c->dup_acks;
@@ -206,45 +206,45 @@ loss_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, struct lo
 					max_u32(delivered->now_us - delivered->newest_us, 1));
 	/* A duplicate of data sent once was made by the network, and is no sign of reordering. */
 	a->info.dsack = a->info.dsack && c->loss.undo_retrans > 0;
-	if (tlp_acked(s, c, seg, &a->info) && !in_recovery(c)) {
-		cc_on_loss(s, c);
+	if (tlp_acked(t, c, seg, &a->info) && !in_recovery(c)) {
+		cc_on_loss(t, c);
 		c->cwnd = c->ssthresh;
 	}
-	undo_by_dsack(s, c, &a->info);
-	undo_spurious_timeout(s, c, delivered);
+	undo_by_dsack(t, c, &a->info);
+	undo_spurious_timeout(t, c, delivered);
 	if (in_recovery(c) && a->acked > 0 && !seq_before(c->snd_una, c->recover))
 		recovery_end(c);
 	was_recovering = in_recovery(c);
-	found = detect(s, c, delivered, &a->info, a->acked);
+	found = detect(t, c, delivered, &a->info, a->acked);
 	if (found > 0 && !was_recovering)
-		recovery_begin(s, c, delivered);
+		recovery_begin(t, c, delivered);
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, delivered, &a->info, dups), a->acked > 0 && found == 0);
 	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
-		cc_on_ack(s, c, delivered->bytes, delivered->now_us);
-	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
+		cc_on_ack(t, c, delivered->bytes, delivered->now_us);
+	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
 	leave_disorder(c);
 	/* The timer was armed in disorder: now a loss probe may replace it. */
 	if (!(c->flags & CONN_DISORDER) && a->acked > 0 && c->snd_nxt != c->snd_una)
-		timer_flight(s, c);
-	conn_schedule_output(s, c);
+		timer_flight(t, c);
+	conn_schedule_output(t, c);
 }
 
 /* The reordering window has expired (RFC 8985 section 6.2, end). */
 void
-loss_reordered(struct stack *s, struct conn *c)
+loss_reordered(struct tcp *t, struct conn *c)
 {
-	const struct ack_delivered delivered = {.now_us = s->now_us};
+	const struct ack_delivered delivered = {.now_us = t->net.now_us};
 
-	timer_flight(s, c);
-	if (rack_detect(s, c) == 0)
+	timer_flight(t, c);
+	if (rack_detect(t, c) == 0)
 		return;
 	if (!in_recovery(c))
-		recovery_begin(s, c, &delivered);
+		recovery_begin(t, c, &delivered);
 	if (c->flags & CONN_RECOVERY)
 		prr(c, 0, false);
-	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
-	conn_schedule_output(s, c);
+	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
+	conn_schedule_output(t, c);
 }
 
 /* RFC 2018 section 8: if the first unacknowledged range is SACKed, the peer has reneged. Reneging
@@ -256,24 +256,24 @@ reneged(const struct conn *c)
 }
 
 void
-loss_timeout(struct stack *s, struct conn *c)
+loss_timeout(struct tcp *t, struct conn *c)
 {
 	conn_enter_disorder(c);
 	if (!in_recovery(c) || !seq_before(c->snd_una, c->recover)) {
 		undo_save(c);
-		cc_on_loss(s, c);
+		cc_on_loss(t, c);
 	}
 	if (c->tries > 1)
 		c->flags &= ~CONN_UNDO;
 	if (reneged(c)) {
 		scoreboard_forget_sacks(&c->scoreboard);
-		stack_count(s, TCP_SACK_RENEGED);
+		tcp_count(t, TCP_SACK_RENEGED);
 	}
 	if (c->flags & CONN_SACK && c->tries == 1)
-		rack_timeout(s, c);
+		rack_timeout(t, c);
 	else
 		scoreboard_mark_all(&c->scoreboard);
-	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
+	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
 	c->recover = c->snd_nxt;
 	c->dup_acks = 0;
 	/* RFC 5681 equation 4: one segment beyond what is still in flight. */
@@ -283,7 +283,7 @@ loss_timeout(struct stack *s, struct conn *c)
 	c->flags &= ~(CONN_PEER_DELAYS_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_RETRANS |
 		      CONN_TLP_DUE);
 	c->flags |= CONN_LOSS;
-	stack_count(s, TCP_TIMEOUTS_RETRANSMIT);
+	tcp_count(t, TCP_TIMEOUTS_RETRANSMIT);
 }
 
 void
@@ -294,12 +294,12 @@ loss_retransmitted(struct conn *c, uint32_t len)
 }
 
 void
-loss_pmtu_reduced(struct stack *s, struct conn *c)
+loss_pmtu_reduced(struct tcp *t, struct conn *c)
 {
 	if (c->scoreboard.count == 0)
 		return;
 	conn_enter_disorder(c);
 	scoreboard_mark_all(&c->scoreboard);
-	scoreboard_merge(&c->scoreboard, &s->tcp->scoreboard_pool);
-	conn_schedule_output(s, c);
+	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
+	conn_schedule_output(t, c);
 }

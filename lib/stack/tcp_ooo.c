@@ -32,40 +32,40 @@ ooo_block_next(const struct rx_seg *blk)
 
 /* A hole has opened or was filled: the connection is stale last of all. */
 static void
-ooo_progressed(struct stack *s, struct conn *c)
+ooo_progressed(struct tcp *t, struct conn *c)
 {
 	list_unlink(&c->ooo_list);
 	if (c->rx.ooo_blocks == NULL)
 		return;
-	list_push_back(&s->tcp->ooo_list, &c->ooo_list);
-	c->ooo_progress_us = s->now_us;
+	list_push_back(&t->ooo_list, &c->ooo_list);
+	c->ooo_progress_us = t->net.now_us;
 }
 
 /* Frees a block's nodes; the caller has unlinked it. */
 static void
-ooo_block_free(struct stack *s, struct conn *c, struct rx_seg *blk)
+ooo_block_free(struct tcp *t, struct conn *c, struct rx_seg *blk)
 {
 	const struct rx_seg *end = ooo_block_next(blk);
 
-	s->tcp->rx_ooo_frames -= blk->block_frames;
+	t->rx_ooo_frames -= blk->block_frames;
 	c->rx.ooo_frames -= blk->block_frames;
 	c->ooo_bytes -= ooo_block_end(blk) - blk->seq;
 	for (struct rx_seg *node = blk; node != end;) {
 		struct rx_seg *next = node->next;
 
-		rx_node_free(s, node);
+		rx_node_free(t, node);
 		node = next;
 	}
 }
 
 void
-ooo_clear(struct stack *s, struct conn *c)
+ooo_clear(struct tcp *t, struct conn *c)
 {
 	struct rx_seg *next;
 
 	for (struct rx_seg *blk = c->rx.ooo_blocks; blk != NULL; blk = next) {
 		next = ooo_block_next(blk);
-		ooo_block_free(s, c, blk);
+		ooo_block_free(t, c, blk);
 	}
 	c->rx.ooo_blocks = c->ooo_last = NULL;
 	list_unlink(&c->ooo_list);
@@ -85,7 +85,7 @@ ooo_block_before(const struct conn *c, const struct rx_seg *blk)
 /* Frees 1/OOO_CUT_PART of a long block at its end, so that repeated cuts walk each node at most
  * OOO_CUT_PART times. */
 static void
-ooo_block_cut(struct stack *s, struct conn *c, struct rx_seg *blk)
+ooo_block_cut(struct tcp *t, struct conn *c, struct rx_seg *blk)
 {
 	uint32_t keep = blk->block_frames - 1 - blk->block_frames / OOO_CUT_PART;
 	struct rx_seg *node = blk, *last, *next;
@@ -96,24 +96,24 @@ ooo_block_cut(struct stack *s, struct conn *c, struct rx_seg *blk)
 	last = node;
 	for (node = last->next; node != NULL; node = next) {
 		next = node->next;
-		s->tcp->rx_ooo_frames--;
+		t->rx_ooo_frames--;
 		c->rx.ooo_frames--;
 		c->ooo_bytes -= node->len;
-		rx_node_free(s, node);
-		stack_count(s, TCP_DROP_OOO_PRUNED);
+		rx_node_free(t, node);
+		tcp_count(t, TCP_DROP_OOO_PRUNED);
 	}
 	last->next = NULL;
 	blk->block_last = last;
 }
 
 void
-ooo_drop_last(struct stack *s, struct conn *c)
+ooo_drop_last(struct tcp *t, struct conn *c)
 {
 	struct rx_seg *blk = c->ooo_last;
 	struct rx_seg *last = blk->block_last;
 
 	if (last != blk) {
-		ooo_block_cut(s, c, blk);
+		ooo_block_cut(t, c, blk);
 		return;
 	}
 	if (blk == c->rx.ooo_blocks) {
@@ -123,11 +123,11 @@ ooo_drop_last(struct stack *s, struct conn *c)
 		c->ooo_last = ooo_block_before(c, blk);
 		c->ooo_last->block_last->next = NULL;
 	}
-	s->tcp->rx_ooo_frames--;
+	t->rx_ooo_frames--;
 	c->rx.ooo_frames--;
 	c->ooo_bytes -= last->len;
-	rx_node_free(s, last);
-	stack_count(s, TCP_DROP_OOO_PRUNED);
+	rx_node_free(t, last);
+	tcp_count(t, TCP_DROP_OOO_PRUNED);
 }
 
 void
@@ -156,7 +156,7 @@ trim_front(struct tcp_seg *seg, uint32_t n)
  * nodes freed.
  */
 static uint32_t
-ooo_absorb(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg **at)
+ooo_absorb(struct tcp *t, struct conn *c, struct tcp_seg *seg, struct rx_seg **at)
 {
 	const uint32_t held = c->rx.ooo_frames;
 
@@ -173,20 +173,20 @@ ooo_absorb(struct stack *s, struct conn *c, struct tcp_seg *seg, struct rx_seg *
 		*at = ooo_block_next(blk);
 		if (c->ooo_last == blk)
 			c->ooo_last = NULL; /* ooo_link() sets it again */
-		ooo_block_free(s, c, blk);
+		ooo_block_free(t, c, blk);
 	}
 	return held - c->rx.ooo_frames;
 }
 
 void
-ooo_trim(struct stack *s, struct conn *c, struct tcp_seg *seg)
+ooo_trim(struct tcp *t, struct conn *c, struct tcp_seg *seg)
 {
-	if (ooo_absorb(s, c, seg, &c->rx.ooo_blocks) > 0)
-		ooo_progressed(s, c);
+	if (ooo_absorb(t, c, seg, &c->rx.ooo_blocks) > 0)
+		ooo_progressed(t, c);
 }
 
 void
-ooo_move_in_order(struct stack *s, struct conn *c)
+ooo_move_in_order(struct tcp *t, struct conn *c)
 {
 	struct rxq *q = &c->rx;
 	struct rx_seg *blk = q->ooo_blocks;
@@ -205,12 +205,12 @@ ooo_move_in_order(struct stack *s, struct conn *c)
 		q->tail->next = blk;
 	q->tail = blk->block_last;
 	q->frames += blk->block_frames;
-	s->tcp->rx_ooo_frames -= blk->block_frames;
+	t->rx_ooo_frames -= blk->block_frames;
 	q->ooo_frames -= blk->block_frames;
 	q->bytes += bytes;
 	c->ooo_bytes -= bytes;
 	c->rcv_nxt += bytes;
-	ooo_progressed(s, c);
+	ooo_progressed(t, c);
 }
 
 /* Two blocks are adjacent now: the right one's nodes become the left one's. */
@@ -225,14 +225,14 @@ ooo_merge(struct conn *c, struct rx_seg *left, const struct rx_seg *right)
 
 /* Inserts the node between the blocks left (NULL: first) and right (NULL: last). */
 static void
-ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *left,
+ooo_link(struct tcp *t, struct conn *c, struct rx_seg *node, struct rx_seg *left,
 	 struct rx_seg *right)
 {
 	node->next = right;
 	node->block_last = node;
 	node->block_frames = 1;
 	node->block_updated = c->ooo_clock;
-	s->tcp->rx_ooo_frames++;
+	t->rx_ooo_frames++;
 	c->rx.ooo_frames++;
 	c->ooo_bytes += node->len;
 	if (left == NULL) {
@@ -253,11 +253,11 @@ ooo_link(struct stack *s, struct conn *c, struct rx_seg *node, struct rx_seg *le
 
 /* The data continues block left and fits into its last frame: copied there. */
 static bool
-ooo_extend(const struct stack *s, struct conn *c, struct rx_seg *left, struct rx_seg *right,
+ooo_extend(const struct tcp *t, struct conn *c, struct rx_seg *left, struct rx_seg *right,
 	   const struct tcp_seg *seg)
 {
 	if (left == NULL || ooo_block_end(left) != seg->seq ||
-	    !rx_coalesce(s, left->block_last, &seg->payload))
+	    !rx_coalesce(t, left->block_last, &seg->payload))
 		return false;
 	c->ooo_bytes += seg->payload.len;
 	left->block_updated = c->ooo_clock;
@@ -273,23 +273,22 @@ ooo_extend(const struct stack *s, struct conn *c, struct rx_seg *left, struct rx
  * frame are for in-order data. A stale connection (no progress for OOO_STALE_US) yields its frames.
  */
 static bool
-ooo_has_room(struct stack *s, struct conn *c)
+ooo_has_room(struct tcp *t, struct conn *c)
 {
-	struct tcp *t = s->tcp;
-	const uint32_t kept = max_u32(s->cfg.rx_frames_max / 4, rx_reserve(s));
+	const uint32_t kept = max_u32(t->net.cfg.rx_frames_max / 4, rx_reserve(t));
 	struct conn *stale;
 
-	if (rx_is_full(s, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
+	if (rx_is_full(t, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
 		return false;
 	if (t->rx_left > kept)
 		return true;
 	if (list_empty(&t->ooo_list))
 		return false;
 	stale = container_of(t->ooo_list.next, struct conn, ooo_list);
-	if (stale == c || s->now_us - stale->ooo_progress_us < OOO_STALE_US)
+	if (stale == c || t->net.now_us - stale->ooo_progress_us < OOO_STALE_US)
 		return false;
-	ooo_clear(s, stale);
-	stack_count(s, TCP_OOO_EVICTED);
+	ooo_clear(t, stale);
+	tcp_count(t, TCP_OOO_EVICTED);
 	return t->rx_left > kept;
 }
 
@@ -325,7 +324,7 @@ ooo_block_left_of(const struct conn *c, uint32_t seq)
 }
 
 bool
-ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
+ooo_insert(struct tcp *t, struct conn *c, struct arrival *a)
 {
 	struct tcp_seg *seg = &a->seg;
 	struct rx_seg *left = ooo_block_left_of(c, seg->seq);
@@ -334,8 +333,8 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 	struct rx_seg *behind = right;
 	uint32_t freed;
 
-	conn_ack_now(s, c); /* duplicate ACK, RFC 5681 section 4.2 */
-	quickack_enter(s, c);
+	conn_ack_now(t, c); /* duplicate ACK, RFC 5681 section 4.2 */
+	quickack_enter(t, c);
 	c->ooo_clock++;
 	if (left != NULL && seq_before(seg->seq, ooo_block_end(left))) {
 		const uint32_t have = min_u32(ooo_block_end(left) - seg->seq, seg->payload.len);
@@ -344,29 +343,29 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 		left->block_updated = c->ooo_clock;
 		trim_front(seg, have);
 		if (seg->payload.len == 0) {
-			stack_count(s, TCP_DROP_DATA_DUPLICATE);
+			tcp_count(t, TCP_DROP_DATA_DUPLICATE);
 			return true;
 		}
 	}
-	freed = ooo_absorb(s, c, seg, &behind);
+	freed = ooo_absorb(t, c, seg, &behind);
 	if (left != NULL)
 		left->block_last->next = behind;
 	else
 		c->rx.ooo_blocks = behind;
 	if (behind != NULL && c->ooo_last == NULL)
 		c->ooo_last = behind; /* unreachable: ooo_absorb() left the last block */
-	if (ooo_extend(s, c, left, behind, seg)) {
-		stack_count(s, TCP_OUT_OF_ORDER);
+	if (ooo_extend(t, c, left, behind, seg)) {
+		tcp_count(t, TCP_OUT_OF_ORDER);
 		return true;
 	}
-	if (freed == 0 && (ooo_blocks_full(c, seg, left, behind) || !ooo_has_room(s, c))) {
-		stack_count(s, TCP_DROP_OOO_FULL);
+	if (freed == 0 && (ooo_blocks_full(c, seg, left, behind) || !ooo_has_room(t, c))) {
+		tcp_count(t, TCP_DROP_OOO_FULL);
 		return false;
 	}
-	ooo_link(s, c, rx_node_take(s, a), left, behind);
+	ooo_link(t, c, rx_node_take(t, a), left, behind);
 	if (first)
-		ooo_progressed(s, c);
-	stack_count(s, TCP_OUT_OF_ORDER);
+		ooo_progressed(t, c);
+	tcp_count(t, TCP_OUT_OF_ORDER);
 	return true;
 }
 

@@ -21,20 +21,20 @@ mss_update(struct conn *c)
 }
 
 void
-offer_syn_options(const struct stack *s, struct conn *c)
+offer_syn_options(const struct tcp *t, struct conn *c)
 {
-	c->flags |= s->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
-	c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
+	c->flags |= t->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
+	c->ts_offset = flow_ts_offset(t, flow_of_conn(c));
 }
 
 void
-process_syn_options(const struct stack *s, struct conn *c, const struct tcp_seg *seg)
+process_syn_options(const struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	const struct tcp_options *opt = &seg->opt;
 	const uint16_t unsaid = c->local == LOCAL_V4 ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT_V6;
 
 	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : unsaid;
-	c->path_mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
+	c->path_mss = (uint16_t)mss_ours(t, (uint8_t)c->local);
 	c->snd_wscale = 0;
 	if (opt->seen & TCP_HAS_WSCALE) {
 		c->flags |= CONN_WSCALE;
@@ -42,10 +42,10 @@ process_syn_options(const struct stack *s, struct conn *c, const struct tcp_seg 
 	}
 	if (opt->seen & TCP_HAS_SACK_PERMITTED)
 		c->flags |= CONN_SACK;
-	if (opt->seen & TCP_HAS_TIMESTAMPS && s->cfg.timestamps) {
+	if (opt->seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps) {
 		c->flags |= CONN_TS;
 		c->ts_recent = opt->ts_value;
-		c->ts_offset = flow_ts_offset(s, flow_of_conn(c));
+		c->ts_offset = flow_ts_offset(t, flow_of_conn(c));
 	}
 	mss_update(c);
 }
@@ -74,10 +74,10 @@ put_sack(struct conn *c, struct tcp_seg *seg, uint32_t len, struct tcp_sack_bloc
 }
 
 static void
-put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options *opt)
+put_syn_options(const struct tcp *t, const struct conn *c, struct tcp_options *opt)
 {
 	opt->seen |= TCP_HAS_MSS;
-	opt->mss = (uint16_t)mss_ours(s, (uint8_t)c->local);
+	opt->mss = (uint16_t)mss_ours(t, (uint8_t)c->local);
 	if (c->flags & CONN_WSCALE) {
 		opt->seen |= TCP_HAS_WSCALE;
 		opt->wscale = RX_WSCALE;
@@ -87,11 +87,11 @@ put_syn_options(const struct stack *s, const struct conn *c, struct tcp_options 
 }
 
 void
-put_uncommon_options(const struct stack *s, struct conn *c, struct tcp_seg *seg, uint32_t len,
+put_uncommon_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, uint32_t len,
 		     struct tcp_sack_block *blocks)
 {
 	if (seg->flags & TCP_SYN)
-		put_syn_options(s, c, &seg->opt);
+		put_syn_options(t, c, &seg->opt);
 	else
 		put_sack(c, seg, len, blocks);
 }
@@ -129,13 +129,13 @@ syn_is_newer(const struct conn *old, const struct tcp_seg *syn)
 /* Section 4.1. In whole milliseconds, so never less than one; 0: it does not say. What is longer
  * than any timeout is not an echo of ours. */
 uint64_t
-rtt_from_tsecr_ns(const struct stack *s, const struct conn *c, const struct tcp_seg *seg)
+rtt_from_tsecr_ns(const struct tcp *t, const struct conn *c, const struct tcp_seg *seg)
 {
 	uint32_t ms;
 
 	if (!(c->flags & CONN_TS) || !(seg->opt.seen & TCP_HAS_TIMESTAMPS) || seg->opt.ts_echo == 0)
 		return 0;
-	ms = ts_now(s, c) - seg->opt.ts_echo;
+	ms = ts_now(t, c) - seg->opt.ts_echo;
 	if (ms > RTO_MAX_US / 1000)
 		return 0;
 	return max_u32(ms, 1) * NS_PER_MS;

@@ -14,15 +14,15 @@
 
 /* The slow path: IPv6, or options other than timestamps. */
 static bool
-send_slow_path(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_seg what)
+send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	uint8_t *at = ip_begin(s, mac, (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP});
+	uint8_t *at = ip_begin(&t->net, mac, (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP});
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
 
 	if (at == NULL) {
-		stack_count(s, TCP_TX_NO_ROOM);
+		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
 	seg = (struct tcp_seg){
@@ -30,31 +30,31 @@ send_slow_path(struct stack *s, struct conn *c, const uint8_t mac[6], struct out
 		.dst_port = tcp_ports_src(c->ports),
 		.seq = what.seq,
 		.ack = c->rcv_nxt,
-		.window = advertise_window(s, c, what.flags),
+		.window = advertise_window(t, c, what.flags),
 		.flags = what.flags,
 	};
-	put_options(s, c, &seg, what.len, blocks);
+	put_options(t, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
 	if (what.retransmit)
 		sendq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
 	else
 		sendq_copy_next(&c->tx, at + header, what.len);
-	ip_commit(s, header + what.len, TCP_CKSUM_OFFSET);
+	ip_commit(&t->net, header + what.len, TCP_CKSUM_OFFSET);
 	return true;
 }
 
 static bool
-send_segment(struct stack *s, struct conn *c, const uint8_t mac[6], struct out_seg what)
+send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
 	const bool fast = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
 			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
 
-	if (likely(fast) ? !fast_path_segment(s, c, hop_header(s, mac), what)
-			 : !send_slow_path(s, c, mac, what))
+	if (likely(fast) ? !fast_path_segment(t, c, hop_header(t, mac), what)
+			 : !send_slow_path(t, c, mac, what))
 		return false;
-	stack_count(s, TCP_TX_SEGMENTS);
-	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(s) != c->pmtu_sample_tick)
-		pmtu_sample(s, c, what.seq + what.len, what.len);
+	tcp_count(t, TCP_TX_SEGMENTS);
+	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(t) != c->pmtu_sample_tick)
+		pmtu_sample(t, c, what.seq + what.len, what.len);
 	return true;
 }
 
@@ -98,20 +98,19 @@ next_segment(const struct conn *c, struct out_seg *what)
 
 /* Records the data sent at snd_nxt. Data that a window probe sent before is not timed (Karn). */
 static void
-record_sent(struct stack *s, struct conn *c, const struct out_seg *what)
+record_sent(struct tcp *t, struct conn *c, const struct out_seg *what)
 {
 	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
 	const struct sent_range range = {
 		.begin = what->seq,
 		.end = end,
-		.sent_us = s->now_us,
+		.sent_us = t->net.now_us,
 		.flags = seq_before(what->seq, c->snd_max) ? RANGE_UNTIMED : 0,
 	};
 
 	/* Times closer than the reordering window can resolve share a range. */
-	if (!scoreboard_add(&c->scoreboard, &s->tcp->scoreboard_pool, range,
-			    c->srtt_us / SENT_SPREAD))
-		stack_count(s, TCP_SCOREBOARD_NO_NODE);
+	if (!scoreboard_add(&c->scoreboard, &t->scoreboard_pool, range, c->srtt_us / SENT_SPREAD))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 	if (c->flags & CONN_RECOVERY)
 		c->loss.prr_out += end - what->seq;
 	c->snd_nxt = end;
@@ -121,32 +120,32 @@ record_sent(struct stack *s, struct conn *c, const struct out_seg *what)
 
 /* In SYN-SENT the SYN alone: there is nothing to acknowledge, and rcv_nxt is 0. */
 static bool
-send_syn(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	const bool syn_only = c->state == CONN_SYN_SENT;
 	const struct out_seg what = {.seq = c->iss,
 				     .flags = syn_only ? TCP_SYN : TCP_SYN | TCP_ACK};
 
-	if (!send_segment(s, c, mac, what))
+	if (!send_segment(t, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
 		c->tries = 0; /* of resolving the next hop */
 		c->flags |= CONN_RTT_TIMED;
-		c->rtt_at_us = s->now_us;
+		c->rtt_at_us = t->net.now_us;
 	} else {
 		c->flags &= ~CONN_RTT_TIMED; /* Karn */
-		stack_count(s, TCP_RETRANSMITS);
+		tcp_count(t, TCP_RETRANSMITS);
 	}
 	c->snd_nxt = c->snd_max = c->iss + 1;
 	c->flags &= ~CONN_SEND_SYN;
 	if (c->main_at_ns == NEVER)
-		timer_main(s, c, (uint64_t)c->rto_us * 1000);
+		timer_main(t, c, (uint64_t)c->rto_us * 1000);
 	return true;
 }
 
 /* Retransmits [begin, end); the FIN is behind the data. */
 static bool
-send_retransmission(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t begin,
+send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t begin,
 		    uint32_t end)
 {
 	struct out_seg what = {.seq = begin, .flags = TCP_ACK, .retransmit = true};
@@ -155,16 +154,16 @@ send_retransmission(struct stack *s, struct conn *c, const uint8_t mac[6], uint3
 	what.flags |= seq_after(end, tx_end) ? TCP_FIN : 0;
 	what.len = end - begin - !!(what.flags & TCP_FIN);
 	what.flags |= what.len > 0 && !seq_before(end, tx_end) ? TCP_PSH : 0;
-	if (!send_segment(s, c, mac, what))
+	if (!send_segment(t, c, mac, what))
 		return false;
-	if (!scoreboard_retransmitted(&c->scoreboard, &s->tcp->scoreboard_pool, begin, end,
-				      s->now_us))
-		stack_count(s, TCP_SCOREBOARD_NO_NODE);
+	if (!scoreboard_retransmitted(&c->scoreboard, &t->scoreboard_pool, begin, end,
+				      t->net.now_us))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 	loss_retransmitted(c, end - begin);
-	stack_count(s, TCP_RETRANSMITS);
+	tcp_count(t, TCP_RETRANSMITS);
 	/* RFC 6298 section 5.1; after a timeout the timer already runs, backed off. */
 	if ((c->flags & (CONN_RECOVERY | CONN_REO)) == CONN_RECOVERY && begin == c->snd_una)
-		timer_flight(s, c);
+		timer_flight(t, c);
 	return true;
 }
 
@@ -199,7 +198,7 @@ next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 
 /* RFC 8985 section 7.3: new data if the window allows, else the last segment again. */
 static bool
-send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	const uint32_t flight = c->snd_nxt - c->snd_una, cwnd = c->cwnd;
 	const struct sent_range *last = c->scoreboard.tail;
@@ -214,28 +213,28 @@ send_loss_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 	c->cwnd = max_u32(cwnd, flight + c->mss);
 	if (next_segment(c, &what)) {
 		c->cwnd = cwnd;
-		if (!send_segment(s, c, mac, what))
+		if (!send_segment(t, c, mac, what))
 			return false;
-		record_sent(s, c, &what);
-		tlp_sent(s, c, false);
+		record_sent(t, c, &what);
+		tlp_sent(t, c, false);
 		return true;
 	}
 	c->cwnd = cwnd;
 	begin = last->end - seq_after(last->end, conn_tx_end(c)); /* before the FIN */
 	begin -= min_u32(begin - last->begin, c->mss);
-	if (!send_retransmission(s, c, mac, begin, last->end))
+	if (!send_retransmission(t, c, mac, begin, last->end))
 		return false;
-	tlp_sent(s, c, true);
+	tlp_sent(t, c, true);
 	return true;
 }
 
 static bool
-retransmit_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
+retransmit_lost(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	uint32_t begin, end;
 
 	for (uint32_t i = 0; i < SEGS_PER_VISIT && next_lost(c, &begin, &end); i++)
-		if (!send_retransmission(s, c, mac, begin, end))
+		if (!send_retransmission(t, c, mac, begin, end))
 			return false;
 	return true;
 }
@@ -245,7 +244,7 @@ retransmit_lost(struct stack *s, struct conn *c, const uint8_t mac[6])
  * stays: the byte is sent again in its segment when the window opens.
  */
 static bool
-send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	struct out_seg what = {.seq = c->snd_una, .flags = TCP_ACK, .retransmit = true};
 	const uint32_t fits = min_u32(c->snd_wnd, c->mss);
@@ -254,7 +253,7 @@ send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 	what.len = min_u32(max_u32(fits, 1), c->tx.bytes);
 	if (what.len == 0)
 		return true;
-	if (!send_segment(s, c, mac, what)) {
+	if (!send_segment(t, c, mac, what)) {
 		c->flags |= CONN_PROBE;
 		return false;
 	}
@@ -262,16 +261,16 @@ send_probe(struct stack *s, struct conn *c, const uint8_t mac[6])
 		RANGE_UNTIMED; /* if there is a range: its ACK may be the probe's */
 	if (seq_after(what.seq + what.len, c->snd_max))
 		c->snd_max = what.seq + what.len;
-	stack_count(s, TCP_WINDOW_PROBES);
+	tcp_count(t, TCP_WINDOW_PROBES);
 	return true;
 }
 
 static bool
-send_empty(struct stack *s, struct conn *c, const uint8_t mac[6], uint32_t seq)
+send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
 {
 	const struct out_seg what = {.seq = seq, .flags = TCP_ACK};
 
-	return send_segment(s, c, mac, what);
+	return send_segment(t, c, mac, what);
 }
 
 /*
@@ -289,19 +288,19 @@ empty_seq(const struct conn *c)
 
 /* SYN, probes and loss probes, which flags request, before new data. */
 static bool
-send_flagged(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_flagged(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
-	if (c->flags & CONN_SEND_SYN && !send_syn(s, c, mac))
+	if (c->flags & CONN_SEND_SYN && !send_syn(t, c, mac))
 		return false;
-	if (c->flags & CONN_TLP_DUE && !send_loss_probe(s, c, mac))
+	if (c->flags & CONN_TLP_DUE && !send_loss_probe(t, c, mac))
 		return false;
-	if (c->flags & CONN_PROBE && !send_probe(s, c, mac))
+	if (c->flags & CONN_PROBE && !send_probe(t, c, mac))
 		return false;
 	if (c->flags & CONN_KEEP_PROBE) {
-		if (!send_empty(s, c, mac, c->snd_una - 1))
+		if (!send_empty(t, c, mac, c->snd_una - 1))
 			return false;
 		c->flags &= ~CONN_KEEP_PROBE;
-		stack_count(s, TCP_KEEPALIVES);
+		tcp_count(t, TCP_KEEPALIVES);
 	}
 	return true;
 }
@@ -309,7 +308,7 @@ send_flagged(struct stack *s, struct conn *c, const uint8_t mac[6])
 /* Data in flight needs the retransmission timer; data that the window holds back, the persist
  * timer. */
 static void
-arm_timer(struct stack *s, struct conn *c)
+arm_timer(struct tcp *t, struct conn *c)
 {
 	/* Lost data that the window holds back waits for the window. */
 	const bool flying = c->snd_nxt != c->snd_una &&
@@ -320,10 +319,10 @@ arm_timer(struct stack *s, struct conn *c)
 	    c->state == CONN_TIME_WAIT)
 		return;
 	if (flying && (c->main_at_ns == NEVER || c->flags & CONN_PERSIST)) {
-		timer_flight(s, c);
+		timer_flight(t, c);
 	} else if (!flying && c->tx.bytes > 0 && !(c->flags & CONN_PERSIST)) {
 		c->flags = (c->flags & ~(CONN_PTO | CONN_REO)) | CONN_PERSIST;
-		timer_main(s, c, (uint64_t)c->rto_us * 1000);
+		timer_main(t, c, (uint64_t)c->rto_us * 1000);
 	}
 }
 
@@ -336,10 +335,10 @@ cwnd_is_full(const struct conn *c)
 
 /* RFC 5681 section 4.1: idle for longer than an RTO. */
 static void
-check_idle(const struct stack *s, struct conn *c)
+check_idle(const struct tcp *t, struct conn *c)
 {
 	if (c->scoreboard.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
-	    s->now_us - c->scoreboard.first.sent_us > c->rto_us)
+	    t->net.now_us - c->scoreboard.first.sent_us > c->rto_us)
 		cc_after_idle(c);
 }
 
@@ -360,30 +359,30 @@ fits_one_segment(const struct conn *c)
 }
 
 static bool
-send_one_segment(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_one_segment(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	const struct out_seg what = {
 		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
 
-	if (!send_segment(s, c, mac, what))
+	if (!send_segment(t, c, mac, what))
 		return false;
 	c->snd_nxt = c->snd_max = what.seq + what.len;
-	scoreboard_add_first(&c->scoreboard, what.seq, c->snd_nxt, s->now_us);
+	scoreboard_add_first(&c->scoreboard, what.seq, c->snd_nxt, t->net.now_us);
 	c->flags &= ~CONN_CWND_LIMITED;
 	return true;
 }
 
 /* Lost ranges, then new data. False: the transmit queue is full; *more: visit again. */
 static bool
-send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
+send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 {
 	struct out_seg what;
 	uint32_t begin, end;
 
 	if (likely(fits_one_segment(c)))
-		return send_one_segment(s, c, mac);
+		return send_one_segment(t, c, mac);
 	if (unlikely(c->scoreboard.lost > 0)) {
-		if (!retransmit_lost(s, c, mac))
+		if (!retransmit_lost(t, c, mac))
 			return false;
 		*more = next_lost(c, &begin, &end);
 	}
@@ -393,9 +392,9 @@ send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 			*more = true;
 			return true;
 		}
-		if (!send_segment(s, c, mac, what))
+		if (!send_segment(t, c, mac, what))
 			return false;
-		record_sent(s, c, &what);
+		record_sent(t, c, &what);
 	}
 	if (unlikely(c->snd_nxt - c->snd_una < c->tx.bytes) && cwnd_is_full(c))
 		c->flags |= CONN_CWND_LIMITED;
@@ -405,12 +404,12 @@ send_data(struct stack *s, struct conn *c, const uint8_t mac[6], bool *more)
 /* The address of a half-open connection's peer is unproved: the reply goes to the MAC the SYN came
  * from, and nothing is solicited. */
 static void
-dst_mac_select(struct stack *s, const struct conn *c, uint8_t mac[6])
+dst_mac_select(struct tcp *t, const struct conn *c, uint8_t mac[6])
 {
 	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
 		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
 	else
-		next_hop_mac(s, &c->peer_ip, c->peer_mac, mac);
+		next_hop_mac(&t->net, &c->peer_ip, c->peer_mac, mac);
 }
 
 /*
@@ -418,19 +417,19 @@ dst_mac_select(struct stack *s, const struct conn *c, uint8_t mac[6])
  * SACK as many as the peer must count (RFC 5681 section 3.2). Never more than segments received.
  */
 static bool
-send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
+send_more_acks(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	const bool counted = !(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL;
 	const uint32_t most = counted ? BURST_ACKS_MAX : BURST_ACKS_SACK;
 	const uint32_t acks = min_u32(c->acks_due, most);
 
 	for (uint32_t i = 1; i < acks; i++) {
-		if (!send_empty(s, c, mac, empty_seq(c)))
+		if (!send_empty(t, c, mac, empty_seq(c)))
 			return false;
-		stack_count(s, TCP_ACKS_EXTRA);
+		tcp_count(t, TCP_ACKS_EXTRA);
 	}
 	c->acks_due = 0;
-	if (s->now_us - c->quickack_us >= QUICKACK_US)
+	if (t->net.now_us - c->quickack_us >= QUICKACK_US)
 		c->flags &= ~CONN_QUICKACK;
 	return true;
 }
@@ -438,70 +437,68 @@ send_more_acks(struct stack *s, struct conn *c, const uint8_t mac[6])
 /* A peer in SYN-SENT has sent nothing, so there is no fallback MAC: the SYN waits for resolution.
  */
 static bool
-syn_mac_known(struct stack *s, struct conn *c, const uint8_t mac[6])
+syn_mac_known(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	static const uint8_t unknown[sizeof c->peer_mac];
 
 	if (memcmp(mac, unknown, sizeof unknown) != 0)
 		return true;
 	if (c->main_at_ns == NEVER)
-		timer_main(s, c, RESOLVE_NS);
+		timer_main(t, c, RESOLVE_NS);
 	return false;
 }
 
 /* Returns whether more is left to send. */
 static bool
-conn_output(struct stack *s, struct conn *c)
+conn_output(struct tcp *t, struct conn *c)
 {
 	uint8_t mac[6];
 	bool fits, more = false;
 
-	if (likely(c->state >= CONN_ESTABLISHED && conn_hop_valid(s, c)))
+	if (likely(c->state >= CONN_ESTABLISHED && conn_hop_valid(t, c)))
 		memcpy(mac, &c->hop.first, sizeof mac);
 	else
-		dst_mac_select(s, c, mac);
-	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(s, c, mac))
+		dst_mac_select(t, c, mac);
+	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(t, c, mac))
 		return false;
-	check_idle(s, c);
+	check_idle(t, c);
 	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
-		pmtu_check(s, c);
-	fits = send_flagged(s, c, mac) && send_data(s, c, mac, &more);
+		pmtu_check(t, c);
+	fits = send_flagged(t, c, mac) && send_data(t, c, mac, &more);
 	/* With unread data no reply is near: the ACK goes out at once. */
 	if (fits &&
 	    (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_DELAYED && c->rx.head != NULL)))
-		fits = send_empty(s, c, mac, empty_seq(c));
+		fits = send_empty(t, c, mac, empty_seq(c));
 	if (unlikely(c->flags & CONN_QUICKACK) && fits)
-		fits = send_more_acks(s, c, mac);
+		fits = send_more_acks(t, c, mac);
 	if (c->flags & CONN_ACK_DELAYED && c->ack_at_ns == NEVER) {
-		c->ack_at_ns = s->now_ns + ACK_DELAY_NS;
-		timer_sync(s, c);
+		c->ack_at_ns = t->net.now_ns + ACK_DELAY_NS;
+		timer_sync(t, c);
 	}
-	arm_timer(s, c);
+	arm_timer(t, c);
 	return !fits || more;
 }
 
 void
-tcp_output(struct stack *s)
+tcp_output(struct tcp *t)
 {
-	struct tcp *t = s->tcp;
-
-	fast_path_output_begin(s);
-	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(s); i++) {
+	fast_path_output_begin(t);
+	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(&t->net); i++) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
-		if (likely(fast_path_output(s, c)))
+		if (likely(fast_path_output(t, c)))
 			continue;
-		if (conn_output(s, c))
-			conn_schedule_output(s, c);
+		if (conn_output(t, c))
+			conn_schedule_output(t, c);
 	}
 	atomic_store_explicit(&t->conns_used, t->conns_count, memory_order_relaxed);
 	atomic_store_explicit(&t->chunks_used, t->pool.chunks - t->pool.chunks_left,
 			      memory_order_relaxed);
-	atomic_store_explicit(&t->frames_held, s->cfg.rx_frames_max - t->rx_left,
+	atomic_store_explicit(&t->frames_held, t->net.cfg.rx_frames_max - t->rx_left,
 			      memory_order_relaxed);
 }
 
@@ -517,55 +514,55 @@ reset_seq(const struct conn *c)
 
 /* Sent at once, not from the list: the connection is freed next. */
 void
-out_reset(struct stack *s, struct conn *c)
+out_reset(struct tcp *t, struct conn *c)
 {
 	const struct out_seg what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
 	uint8_t mac[6];
 
-	dst_mac_select(s, c, mac);
-	if (send_segment(s, c, mac, what))
-		stack_count(s, TCP_TX_RESETS);
+	dst_mac_select(t, c, mac);
+	if (send_segment(t, c, mac, what))
+		tcp_count(t, TCP_TX_RESETS);
 }
 
 /* Enough for restarted peers, too few for reflection. */
 static bool
-reset_rate_limited(struct stack *s, const struct ip_addr *src)
+reset_rate_limited(struct tcp *t, const struct ip_addr *src)
 {
 	/* By groups of sources: with one limit a spoofer could infer from its own replies whether
 	 * another source has a connection (CVE-2016-5696), and a flood would use up all replies. */
 	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
-	const uint64_t h = hash_bytes(src->b, len, s->cfg.seed);
+	const uint64_t h = hash_bytes(src->b, len, t->net.cfg.seed);
 
-	if (rate_limit_allow(&s->tcp->resets[h % RST_LIMITS], s->now_ns, RSTS_PER_LIMIT))
+	if (rate_limit_allow(&t->resets[h % RST_LIMITS], t->net.now_ns, RSTS_PER_LIMIT))
 		return false;
-	stack_count(s, TCP_RESETS_RATE_LIMITED);
+	tcp_count(t, TCP_RESETS_RATE_LIMITED);
 	return true;
 }
 
 bool
-out_stateless(struct stack *s, const struct arrival *a, struct tcp_seg *seg)
+out_stateless(struct tcp *t, const struct arrival *a, struct tcp_seg *seg)
 {
 	const struct ip_dest dest = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
-	uint8_t *at = ip_begin(s, a->src_mac, dest);
+	uint8_t *at = ip_begin(&t->net, a->src_mac, dest);
 
 	if (at == NULL) {
-		stack_count(s, TCP_TX_NO_ROOM);
+		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
 	seg->src_port = a->seg.dst_port;
 	seg->dst_port = a->seg.src_port;
-	ip_commit(s, tcp_emit(at, seg), TCP_CKSUM_OFFSET);
+	ip_commit(&t->net, tcp_emit(at, seg), TCP_CKSUM_OFFSET);
 	return true;
 }
 
 /* RFC 9293 section 3.10.7.1. */
 void
-out_stateless_rst(struct stack *s, const struct arrival *a)
+out_stateless_rst(struct tcp *t, const struct arrival *a)
 {
 	const struct tcp_seg *in = &a->seg;
 	struct tcp_seg seg = {.flags = TCP_RST};
 
-	if (reset_rate_limited(s, &a->l3->src_ip))
+	if (reset_rate_limited(t, &a->l3->src_ip))
 		return;
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;
@@ -574,18 +571,18 @@ out_stateless_rst(struct stack *s, const struct arrival *a)
 		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
 			  !!(in->flags & TCP_FIN);
 	}
-	if (out_stateless(s, a, &seg))
-		stack_count(s, TCP_TX_RESETS);
+	if (out_stateless(t, a, &seg))
+		tcp_count(t, TCP_TX_RESETS);
 }
 
 /* The rate limit is the connection's: a common one is a side channel (CVE-2016-5696). */
 void
-out_challenge(struct stack *s, struct conn *c)
+out_challenge(struct tcp *t, struct conn *c)
 {
-	if (s->now_us - c->challenged_us < CHALLENGE_US) {
-		stack_count(s, TCP_CHALLENGES_RATE_LIMITED);
+	if (t->net.now_us - c->challenged_us < CHALLENGE_US) {
+		tcp_count(t, TCP_CHALLENGES_RATE_LIMITED);
 		return;
 	}
-	c->challenged_us = s->now_us;
-	conn_ack_now(s, c);
+	c->challenged_us = t->net.now_us;
+	conn_ack_now(t, c);
 }

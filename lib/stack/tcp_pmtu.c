@@ -34,9 +34,9 @@
 #define PROVEN_TICKS        30u
 
 static uint32_t
-now_s(const struct stack *s)
+now_s(const struct tcp *t)
 {
-	return (uint32_t)(s->now_ns / (1000 * NS_PER_MS));
+	return (uint32_t)(t->net.now_ns / (1000 * NS_PER_MS));
 }
 
 static bool
@@ -70,40 +70,40 @@ plateau_below(uint32_t mtu)
 }
 
 static void
-mss_lower(struct stack *s, struct conn *c, uint32_t path_mss, uint32_t life_s)
+mss_lower(struct tcp *t, struct conn *c, uint32_t path_mss, uint32_t life_s)
 {
 	c->path_mss = (uint16_t)path_mss;
-	c->pmtu_raise_at_s = now_s(s) + life_s;
+	c->pmtu_raise_at_s = now_s(t) + life_s;
 	c->flags |= CONN_PMTU_REDUCED;
 	mss_update(c);
 }
 
 /* cwnd is at least one segment, or nothing would be sent. */
 static void
-mss_restore(const struct stack *s, struct conn *c, uint32_t path_mss)
+mss_restore(const struct tcp *t, struct conn *c, uint32_t path_mss)
 {
 	c->path_mss = (uint16_t)path_mss;
 	mss_update(c);
 	c->cwnd = max_u32(c->cwnd, c->mss);
-	pmtu_sample_next(s, c);
+	pmtu_sample_next(t, c);
 }
 
 static void
-mss_raise(struct stack *s, struct conn *c)
+mss_raise(struct tcp *t, struct conn *c)
 {
 	c->flags &= ~(CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE);
-	mss_restore(s, c, mss_ours(s, (uint8_t)c->local));
-	stack_count(s, TCP_PMTU_RAISED);
+	mss_restore(t, c, mss_ours(t, (uint8_t)c->local));
+	tcp_count(t, TCP_PMTU_RAISED);
 }
 
 static void
-process_report(struct stack *s, struct conn *c, uint32_t seq, uint32_t mtu)
+process_report(struct tcp *t, struct conn *c, uint32_t seq, uint32_t mtu)
 {
 	uint32_t path_mss;
 
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT ||
 	    seq - c->snd_una >= c->snd_max - c->snd_una) {
-		stack_count(s, TCP_PMTU_STRAY);
+		tcp_count(t, TCP_PMTU_STRAY);
 		return;
 	}
 	if (mtu == 0 && is_v4(c))
@@ -113,70 +113,70 @@ process_report(struct stack *s, struct conn *c, uint32_t seq, uint32_t mtu)
 	if (is_v4(c))
 		path_mss = max_u32(path_mss, mss_floor(c));
 	if (path_mss < mss_floor(c) || path_mss >= c->path_mss) {
-		stack_count(s, TCP_PMTU_IGNORED);
+		tcp_count(t, TCP_PMTU_IGNORED);
 		return;
 	}
-	stack_count(s, TCP_PMTU_LOWERED);
+	tcp_count(t, TCP_PMTU_LOWERED);
 	c->flags &= ~CONN_PMTU_BLACK_HOLE;
 	c->pmtu_reductions = 0;
-	mss_lower(s, c, path_mss, PMTU_LIFE_S);
-	loss_pmtu_reduced(s, c);
+	mss_lower(t, c, path_mss, PMTU_LIFE_S);
+	loss_pmtu_reduced(t, c);
 }
 
 static struct conn *
-conn_of_report(const struct stack *s, const struct pmtu_report *report)
+conn_of_report(const struct tcp *t, const struct pmtu_report *report)
 {
-	return flow_find(s, (struct flow){&report->peer, report->peer_port, report->local_port,
+	return flow_find(t, (struct flow){&report->peer, report->peer_port, report->local_port,
 					  report->local});
 }
 
 /* The connection may be another core's: a NIC hashes the router's address, not the peer's. */
 static void
-share_report(struct stack *s, const struct pmtu_report *report)
+share_report(struct tcp *t, const struct pmtu_report *report)
 {
-	if (s->cfg.pmtu_reports == NULL) {
-		stack_count(s, TCP_PMTU_STRAY);
-	} else if (rate_limit_allow(&s->tcp->pmtu_limit, s->now_ns, PMTU_REPORTS_SHARED_MAX)) {
-		pmtu_reports_add_mt(s->cfg.pmtu_reports, report);
-		stack_count(s, ICMP_PMTU_SHARED);
+	if (t->cfg.pmtu_reports == NULL) {
+		tcp_count(t, TCP_PMTU_STRAY);
+	} else if (rate_limit_allow(&t->pmtu_limit, t->net.now_ns, PMTU_REPORTS_SHARED_MAX)) {
+		pmtu_reports_add_mt(t->cfg.pmtu_reports, report);
+		net_count(&t->net, ICMP_PMTU_SHARED);
 	} else {
-		stack_count(s, ICMP_STRAY);
+		net_count(&t->net, ICMP_STRAY);
 	}
 }
 
 static void
-poll_shared(struct stack *s)
+poll_shared(struct tcp *t)
 {
 	struct pmtu_report report;
 
 	for (uint32_t i = 0; i < PMTU_REPORTS; i++) {
 		struct conn *c;
 
-		if (!pmtu_reports_next_mt(s->cfg.pmtu_reports, &s->tcp->pmtu_cursor, &report))
+		if (!pmtu_reports_next_mt(t->cfg.pmtu_reports, &t->pmtu_cursor, &report))
 			return;
-		c = conn_of_report(s, &report);
+		c = conn_of_report(t, &report);
 		if (c != NULL)
-			process_report(s, c, report.seq, report.mtu);
+			process_report(t, c, report.seq, report.mtu);
 	}
 }
 
 void
-pmtu_reports_poll(struct stack *s)
+pmtu_reports_poll(struct tcp *t)
 {
-	struct pmtu_inbox *inbox = &s->pmtu_reports;
+	struct pmtu_inbox *inbox = &t->net.pmtu_reports;
 
 	for (uint32_t i = 0; i < inbox->count; i++) {
 		const struct pmtu_report *report = &inbox->report[i];
-		struct conn *c = conn_of_report(s, report);
+		struct conn *c = conn_of_report(t, report);
 
 		if (c != NULL)
-			process_report(s, c, report->seq, report->mtu);
+			process_report(t, c, report->seq, report->mtu);
 		else
-			share_report(s, report);
+			share_report(t, report);
 	}
 	inbox->count = 0;
-	if (s->cfg.pmtu_reports != NULL)
-		poll_shared(s);
+	if (t->cfg.pmtu_reports != NULL)
+		poll_shared(t);
 }
 
 static uint32_t
@@ -204,24 +204,24 @@ pmtu_sample_check(struct conn *c)
 }
 
 static bool
-is_recent(const struct stack *s, uint16_t tick)
+is_recent(const struct tcp *t, uint16_t tick)
 {
-	return (uint16_t)(pmtu_tick(s) - tick) <= PROVEN_TICKS;
+	return (uint16_t)(pmtu_tick(t) - tick) <= PROVEN_TICKS;
 }
 
 void
-pmtu_sample(const struct stack *s, struct conn *c, uint32_t end, uint32_t len)
+pmtu_sample(const struct tcp *t, struct conn *c, uint32_t end, uint32_t len)
 {
 	struct pmtu_state *l = &c->pmtu;
 
 	pmtu_sample_check(c);
-	if (l->sample_len > 0 && is_recent(s, l->sampled_tick))
+	if (l->sample_len > 0 && is_recent(t, l->sampled_tick))
 		return;
-	if (l->delivered_len > len && is_recent(s, l->delivered_tick))
+	if (l->delivered_len > len && is_recent(t, l->delivered_tick))
 		return; /* a shorter sample proves less */
 	l->sample_end = end;
 	l->sample_len = (uint16_t)len;
-	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(s);
+	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(t);
 }
 
 /* Not confirmed: the length before, and CONN_PMTU_REDUCED with its time, are restored. */
@@ -232,10 +232,10 @@ in_trial(const struct conn *c)
 }
 
 static void
-black_hole_enter(struct stack *s, struct conn *c, uint32_t len)
+black_hole_enter(struct tcp *t, struct conn *c, uint32_t len)
 {
 	struct pmtu_state *l = &c->pmtu;
-	const bool proven = l->delivered_len >= len && is_recent(s, l->delivered_tick);
+	const bool proven = l->delivered_len >= len && is_recent(t, l->delivered_tick);
 
 	if (c->pmtu_reductions == 0 && !proven)
 		c->pmtu_reductions = BLACK_HOLE_TRIALS;
@@ -244,11 +244,11 @@ black_hole_enter(struct stack *s, struct conn *c, uint32_t len)
 	l->lost_len = (uint16_t)len;
 	l->prev_mss = c->path_mss;
 	if (c->pmtu_reductions > BLACK_HOLE_TRIALS)
-		stack_count(s, TCP_PMTU_BLACK_HOLES);
+		tcp_count(t, TCP_PMTU_BLACK_HOLES);
 }
 
 static void
-black_hole_reduce(struct stack *s, struct conn *c, uint32_t path_mss)
+black_hole_reduce(struct tcp *t, struct conn *c, uint32_t path_mss)
 {
 	const uint32_t len =
 		min_u32(min_u32(c->tx.bytes, c->snd_max - c->snd_una), (uint32_t)c->mss);
@@ -258,59 +258,59 @@ black_hole_reduce(struct stack *s, struct conn *c, uint32_t path_mss)
 	pmtu_sample_check(c);
 	c->pmtu.sample_len = 0; /* the sampled data is segmented anew */
 	if (!(c->flags & CONN_PMTU_BLACK_HOLE))
-		black_hole_enter(s, c, len);
+		black_hole_enter(t, c, len);
 	if (in_trial(c)) {
 		c->path_mss = (uint16_t)path_mss;
 		mss_update(c);
 	} else {
-		mss_lower(s, c, path_mss, black_hole_life_s(c));
+		mss_lower(t, c, path_mss, black_hole_life_s(c));
 	}
 }
 
 /* Data sent since the reduction is acknowledged: a trial ends, or the lifetime begins. */
 static void
-black_hole_data_acked(struct stack *s, struct conn *c)
+black_hole_data_acked(struct tcp *t, struct conn *c)
 {
 	if (in_trial(c))
-		mss_restore(s, c, c->pmtu.prev_mss);
+		mss_restore(t, c, c->pmtu.prev_mss);
 	else
-		c->pmtu_raise_at_s = now_s(s) + black_hole_life_s(c);
+		c->pmtu_raise_at_s = now_s(t) + black_hole_life_s(c);
 	c->flags &= ~CONN_PMTU_BLACK_HOLE;
 }
 
 static void
-black_hole_undo(struct stack *s, struct conn *c)
+black_hole_undo(struct tcp *t, struct conn *c)
 {
 	if (in_trial(c)) {
-		mss_restore(s, c, c->pmtu.prev_mss);
+		mss_restore(t, c, c->pmtu.prev_mss);
 		c->flags &= ~CONN_PMTU_BLACK_HOLE;
 	} else {
-		mss_raise(s, c);
+		mss_raise(t, c);
 	}
 }
 
 void
-pmtu_timeout(struct stack *s, struct conn *c)
+pmtu_timeout(struct tcp *t, struct conn *c)
 {
 	const uint32_t shorter = max_u32(BLACK_HOLE_MSS + conn_option_bytes(c), mss_floor(c));
 
 	if (c->tries == 1 && c->flags & CONN_PMTU_BLACK_HOLE)
-		black_hole_data_acked(s, c);
+		black_hole_data_acked(t, c);
 	pmtu_sample_check(c);
 	switch (c->tries) {
 	case 1:
 		if (c->pmtu_reductions > 0 && c->pmtu_reductions <= BLACK_HOLE_TRIALS)
-			black_hole_reduce(s, c, shorter);
+			black_hole_reduce(t, c, shorter);
 		return;
 	case BLACK_HOLE_TIMEOUTS:
-		black_hole_reduce(s, c, shorter);
+		black_hole_reduce(t, c, shorter);
 		return;
 	case 2 * BLACK_HOLE_TIMEOUTS:
-		black_hole_reduce(s, c, mss_floor(c));
+		black_hole_reduce(t, c, mss_floor(c));
 		return;
 	case 3 * BLACK_HOLE_TIMEOUTS:
 		if (c->flags & CONN_PMTU_BLACK_HOLE)
-			black_hole_undo(s, c);
+			black_hole_undo(t, c);
 		return;
 	default:
 		return;
@@ -318,12 +318,12 @@ pmtu_timeout(struct stack *s, struct conn *c)
 }
 
 void
-pmtu_check(struct stack *s, struct conn *c)
+pmtu_check(struct tcp *t, struct conn *c)
 {
 	if (c->tries > 0)
 		return;
 	if (c->flags & CONN_PMTU_BLACK_HOLE)
-		black_hole_data_acked(s, c);
-	if (c->flags & CONN_PMTU_REDUCED && now_s(s) >= c->pmtu_raise_at_s)
-		mss_raise(s, c);
+		black_hole_data_acked(t, c);
+	if (c->flags & CONN_PMTU_REDUCED && now_s(t) >= c->pmtu_raise_at_s)
+		mss_raise(t, c);
 }

@@ -94,10 +94,10 @@ reo_wnd_us(const struct conn *c)
 
 /* Step 5. Returns the bytes found lost. */
 uint32_t
-rack_detect(struct stack *s, struct conn *c)
+rack_detect(struct tcp *t, struct conn *c)
 {
 	const struct rack_rule rule = {
-		.now_us = s->now_us,
+		.now_us = t->net.now_us,
 		.xmit_us = c->loss.rack_xmit_us,
 		.end_seq = c->loss.rack_end,
 		.wait_us = c->loss.rack_rtt_us + reo_wnd_us(c),
@@ -107,63 +107,63 @@ rack_detect(struct stack *s, struct conn *c)
 
 	if (wait_us > 0) {
 		c->flags = (c->flags & ~CONN_PTO) | CONN_REO;
-		timer_main(s, c, (uint64_t)wait_us * 1000);
+		timer_main(t, c, (uint64_t)wait_us * 1000);
 	}
 	return marked;
 }
 
 uint32_t
-rack_acked(struct stack *s, struct conn *c, const struct ack_delivered *delivered,
+rack_acked(struct tcp *t, struct conn *c, const struct ack_delivered *delivered,
 	   const struct sack_info *info)
 {
 	rack_update(c, delivered);
 	reo_wnd_adapt(c, info->dsack);
-	return rack_detect(s, c);
+	return rack_detect(t, c);
 }
 
 /* Section 6.3: a timeout marks the first segment and all whose RTT and window have passed. */
 void
-rack_timeout(struct stack *s, struct conn *c)
+rack_timeout(struct tcp *t, struct conn *c)
 {
 	const struct rack_rule rule = {
-		.now_us = s->now_us,
-		.xmit_us = s->now_us,
+		.now_us = t->net.now_us,
+		.xmit_us = t->net.now_us,
 		.end_seq = c->snd_nxt,
 		.wait_us = c->loss.rack_rtt_us + reo_wnd_us(c),
 	};
 	uint32_t marked;
 
 	scoreboard_mark_lost(&c->scoreboard, &rule, &marked);
-	if (!scoreboard_mark_first(&c->scoreboard, &s->tcp->scoreboard_pool, c->mss))
-		stack_count(s, TCP_SCOREBOARD_NO_NODE);
+	if (!scoreboard_mark_first(&c->scoreboard, &t->scoreboard_pool, c->mss))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 }
 
 /* Section 7.3. tcp_out.c sends it: new data if there is any and the window allows. */
 void
-tlp_fires(struct stack *s, struct conn *c)
+tlp_fires(struct tcp *t, struct conn *c)
 {
 	c->flags |= CONN_TLP_DUE;
-	conn_schedule_output(s, c);
+	conn_schedule_output(t, c);
 }
 
 void
-tlp_sent(struct stack *s, struct conn *c, bool retransmit)
+tlp_sent(struct tcp *t, struct conn *c, bool retransmit)
 {
 	conn_enter_disorder(c);
 	c->flags = (c->flags & ~(CONN_TLP_DUE | CONN_TLP_RETRANS)) | CONN_TLP;
 	c->flags |= retransmit ? CONN_TLP_RETRANS : 0;
 	c->loss.tlp_end = c->snd_nxt;
-	stack_count(s, TCP_LOSS_PROBES);
+	tcp_count(t, TCP_LOSS_PROBES);
 }
 
 /* A spurious probe means a delayed ACK or a lost one. Only if spurious ones prevail do later probes
  * wait longer. */
 static void
-tlp_account(struct stack *s, struct conn *c, bool spurious)
+tlp_account(struct tcp *t, struct conn *c, bool spurious)
 {
 	struct loss *l = &c->loss;
 
-	stack_count(s, spurious ? TCP_LOSS_PROBES_SPURIOUS : TCP_LOSS_PROBES_RECOVERED);
+	tcp_count(t, spurious ? TCP_LOSS_PROBES_SPURIOUS : TCP_LOSS_PROBES_RECOVERED);
 	if (!spurious)
 		l->tlp_spurious -= (uint8_t)min_u32(l->tlp_spurious, 2);
 	else if (++l->tlp_spurious >= TLP_SPURIOUS_MAX)
@@ -172,7 +172,7 @@ tlp_account(struct stack *s, struct conn *c, bool spurious)
 
 /* Section 7.4.2. Returns whether the probe repaired a loss. */
 bool
-tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const struct sack_info *info)
+tlp_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, const struct sack_info *info)
 {
 	const uint32_t end = c->loss.tlp_end;
 	bool repaired = false;
@@ -181,9 +181,9 @@ tlp_acked(struct stack *s, struct conn *c, const struct tcp_seg *seg, const stru
 		return false;
 	if (c->flags & CONN_TLP_RETRANS) {
 		if (info->dsack && info->dsack_end == end) {
-			tlp_account(s, c, true);
+			tlp_account(t, c, true);
 		} else if (seq_after(seg->ack, end)) {
-			tlp_account(s, c, false);
+			tlp_account(t, c, false);
 			repaired = true;
 		} else if (!info->dup) {
 			return false; /* ambiguous until the next ACK */

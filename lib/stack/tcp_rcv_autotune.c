@@ -29,9 +29,9 @@
 #define RCV_AUTOTUNE_SHRINK_US 1000u
 
 static void
-rcv_limit_write(const struct stack *s, struct conn *c, uint32_t limit)
+rcv_limit_write(const struct tcp *t, struct conn *c, uint32_t limit)
 {
-	const uint32_t full = mss_ours(s, (uint8_t)c->local);
+	const uint32_t full = mss_ours(t, (uint8_t)c->local);
 
 	c->rcv_limit = limit;
 	/* Rounded down: what is advertised anew is wider by a segment at least. */
@@ -51,9 +51,9 @@ slot_remove(struct rcv_autotune *w, uint32_t slot)
 
 /* At least RX_WINDOW_BYTES; a place is there if it is the first time that it is more. */
 static void
-rcv_limit_set(struct stack *s, struct conn *c, uint32_t limit)
+rcv_limit_set(struct tcp *t, struct conn *c, uint32_t limit)
 {
-	struct rcv_autotune *w = &s->tcp->rcv_autotune;
+	struct rcv_autotune *w = &t->rcv_autotune;
 	const uint32_t before = c->rcv_limit, now = max_u32(limit, RX_WINDOW_BYTES);
 
 	if (now == before)
@@ -64,57 +64,57 @@ rcv_limit_set(struct stack *s, struct conn *c, uint32_t limit)
 		slot_remove(w, c->slot);
 	w->bytes += now;
 	w->bytes -= before;
-	rcv_limit_write(s, c, now);
+	rcv_limit_write(t, c, now);
 }
 
 void
-rcv_autotune_init(struct stack *s, struct conn *c)
+rcv_autotune_init(struct tcp *t, struct conn *c)
 {
-	rcv_limit_write(s, c, RX_WINDOW_BYTES);
+	rcv_limit_write(t, c, RX_WINDOW_BYTES);
 }
 
 void
-rcv_autotune_start(const struct stack *s, struct conn *c)
+rcv_autotune_start(const struct tcp *t, struct conn *c)
 {
-	c->epoch_us = s->now_us;
+	c->epoch_us = t->net.now_us;
 	c->epoch_seq = rx_read_to(c);
 }
 
 void
-rcv_autotune_reset(struct stack *s, struct conn *c)
+rcv_autotune_reset(struct tcp *t, struct conn *c)
 {
-	rcv_limit_set(s, c, RX_WINDOW_BYTES);
+	rcv_limit_set(t, c, RX_WINDOW_BYTES);
 }
 
 /* Too little is left for one that could use it. */
 static void
-rcv_autotune_shrink_others(struct stack *s, const struct conn *asker)
+rcv_autotune_shrink_others(struct tcp *t, const struct conn *asker)
 {
-	struct rcv_autotune *w = &s->tcp->rcv_autotune;
+	struct rcv_autotune *w = &t->rcv_autotune;
 	struct conn *widest = NULL;
 	bool taken = false;
 
-	if (s->now_us - w->taken_us < RCV_AUTOTUNE_SHRINK_US)
+	if (t->net.now_us - w->taken_us < RCV_AUTOTUNE_SHRINK_US)
 		return;
-	w->taken_us = s->now_us;
+	w->taken_us = t->net.now_us;
 	for (uint32_t i = w->count; i-- > 0;) {
-		struct conn *c = &s->tcp->conns[w->slot[i]];
+		struct conn *c = &t->conns[w->slot[i]];
 
-		if (s->now_us - c->epoch_us >= RCV_AUTOTUNE_IDLE_US) {
-			rcv_limit_set(s, c, RX_WINDOW_BYTES);
+		if (t->net.now_us - c->epoch_us >= RCV_AUTOTUNE_IDLE_US) {
+			rcv_limit_set(t, c, RX_WINDOW_BYTES);
 			taken = true;
 		} else if (widest == NULL || c->rcv_limit > widest->rcv_limit) {
 			widest = c;
 		}
 	}
 	if (!taken && widest != NULL && widest->rcv_limit / 2 >= asker->rcv_limit)
-		rcv_limit_set(s, widest, widest->rcv_limit / 2);
+		rcv_limit_set(t, widest, widest->rcv_limit / 2);
 }
 
 static void
-rcv_autotune_grow(struct stack *s, struct conn *c, uint32_t want)
+rcv_autotune_grow(struct tcp *t, struct conn *c, uint32_t want)
 {
-	const struct rcv_autotune *w = &s->tcp->rcv_autotune;
+	const struct rcv_autotune *w = &t->rcv_autotune;
 	const uint32_t own = c->rcv_limit - RX_WINDOW_BYTES;
 	const uint64_t part = (w->bytes_max - w->bytes + own) / RCV_AUTOTUNE_SHARE;
 	const uint32_t most = part < RX_WINDOW_MAX - RX_WINDOW_BYTES
@@ -126,9 +126,9 @@ rcv_autotune_grow(struct stack *s, struct conn *c, uint32_t want)
 		return; /* nothing is short */
 	if (limit >= c->rcv_limit + RCV_AUTOTUNE_STEP &&
 	    (own > 0 || w->count < RCV_AUTOTUNE_CONNS_MAX))
-		rcv_limit_set(s, c, limit);
+		rcv_limit_set(t, c, limit);
 	else
-		rcv_autotune_shrink_others(s, c);
+		rcv_autotune_shrink_others(t, c);
 }
 
 /* Of what was read since the epoch began, the share of a round trip. */
@@ -142,18 +142,18 @@ read_per_rtt(const struct conn *c, uint32_t us)
 }
 
 void
-rcv_autotune_measure(struct stack *s, struct conn *c)
+rcv_autotune_measure(struct tcp *t, struct conn *c)
 {
 	const uint32_t flags = CONN_OPENED | CONN_WSCALE | CONN_CLOSE;
-	const uint32_t us = s->now_us - c->epoch_us;
+	const uint32_t us = t->net.now_us - c->epoch_us;
 	uint32_t want;
 
 	if ((c->flags & flags) != (CONN_OPENED | CONN_WSCALE) || us < c->min_rtt_us)
 		return;
 	want = RCV_AUTOTUNE_GAIN * min_u32(read_per_rtt(c, us), RX_WINDOW_MAX / RCV_AUTOTUNE_GAIN);
-	rcv_autotune_start(s, c);
-	if (s->tcp->evict.frames_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
-		rcv_limit_set(s, c, c->rcv_limit / 2);
+	rcv_autotune_start(t, c);
+	if (t->evict.frames_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
+		rcv_limit_set(t, c, c->rcv_limit / 2);
 	else if (want > c->rcv_limit)
-		rcv_autotune_grow(s, c, want);
+		rcv_autotune_grow(t, c, want);
 }

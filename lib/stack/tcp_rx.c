@@ -26,15 +26,14 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 }
 
 uint32_t
-rx_reserve(const struct stack *s)
+rx_reserve(const struct tcp *t)
 {
-	return min_u32(s->cfg.conns_max, s->cfg.rx_frames_max / 2);
+	return min_u32(t->cfg.conns_max, t->net.cfg.rx_frames_max / 2);
 }
 
 static inline struct rx_seg *
-node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view payload)
+node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payload)
 {
-	struct tcp *t = s->tcp;
 	struct rx_seg *node = t->rx_free;
 
 	t->rx_free = node->next;
@@ -47,9 +46,9 @@ node_take(struct stack *s, struct frame *frame, uint8_t *start, struct view payl
 }
 
 struct rx_seg *
-rx_node_take(struct stack *s, struct arrival *a)
+rx_node_take(struct tcp *t, struct arrival *a)
 {
-	struct rx_seg *node = node_take(s, a->frame, a->start, a->seg.payload);
+	struct rx_seg *node = node_take(t, a->frame, a->start, a->seg.payload);
 
 	node->seq = a->seg.seq;
 	a->kept = true;
@@ -59,18 +58,18 @@ rx_node_take(struct stack *s, struct arrival *a)
 /* Where the node's frame ends that we may write in (port.h), if a tag was taken out in front. One
  * that is longer than our MTU may reach over that. */
 static uint32_t
-tailroom(const struct stack *s, const struct rx_seg *node)
+tailroom(const struct tcp *t, const struct rx_seg *node)
 {
-	const uint8_t *end = node->start + s->port->frame_bytes - ETH_TAG_BYTES;
+	const uint8_t *end = node->start + t->net.port->frame_bytes - ETH_TAG_BYTES;
 	const uint8_t *payload_end = node->data + node->len;
 
 	return end > payload_end ? (uint32_t)(end - payload_end) : 0;
 }
 
 bool
-rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *payload)
+rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload)
 {
-	if (payload->len > tailroom(s, node))
+	if (payload->len > tailroom(t, node))
 		return false;
 	memcpy((uint8_t *)(uintptr_t)node->data + node->len, payload->data, payload->len);
 	node->len += payload->len;
@@ -78,20 +77,18 @@ rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *paylo
 }
 
 static inline void
-node_free(struct stack *s, struct rx_seg *node)
+node_free(struct tcp *t, struct rx_seg *node)
 {
-	struct tcp *t = s->tcp;
-
-	frame_defer_free(s, node->frame, node->start);
+	frame_defer_free(&t->net, node->frame, node->start);
 	node->next = t->rx_free;
 	t->rx_free = node;
 	t->rx_left++;
 }
 
 void
-rx_node_free(struct stack *s, struct rx_seg *node)
+rx_node_free(struct tcp *t, struct rx_seg *node)
 {
-	node_free(s, node);
+	node_free(t, node);
 }
 
 static inline void
@@ -113,12 +110,12 @@ append(struct conn *c, struct rx_seg *node)
 /* RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2: at least every second full segment at
  * once, and everything while a hole is open or has just been filled. */
 static inline void
-schedule_ack(struct stack *s, struct conn *c, bool had_ooo)
+schedule_ack(struct tcp *t, struct conn *c, bool had_ooo)
 {
 	if (had_ooo || c->rcv_nxt - c->last_ack_sent >= 2u * c->rcv_mss)
 		c->flags |= CONN_ACK_NOW;
 	c->flags |= CONN_ACK_DELAYED;
-	conn_schedule_output(s, c);
+	conn_schedule_output(t, c);
 }
 
 /* What waited unnecessarily may have been two full segments of a peer that sends shorter ones than
@@ -133,34 +130,34 @@ rx_delayed_ack_sent(struct conn *c)
 
 /* Frames for all the data that the peer was allowed to send, or may be. */
 static uint32_t
-frames_max(const struct stack *s, const struct conn *c)
+frames_max(const struct tcp *t, const struct conn *c)
 {
 	const uint32_t advertised_bytes = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
 	const uint32_t bytes = max_u32(c->rcv_limit, advertised_bytes);
 
 	if (likely(bytes <= RX_WINDOW_BYTES))
 		return CONN_RX_FRAMES_MAX;
-	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_min(s);
+	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_min(t);
 }
 
 bool
-rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t kept)
+rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept)
 {
-	const uint32_t left = s->tcp->rx_left > kept ? s->tcp->rx_left - kept : 0;
+	const uint32_t left = t->rx_left > kept ? t->rx_left - kept : 0;
 
 	if (likely(held < CONN_RX_FRAMES_MAX))
 		return false;
-	return held >= RX_FRAMES_SHARE * left || held >= frames_max(s, c);
+	return held >= RX_FRAMES_SHARE * left || held >= frames_max(t, c);
 }
 
 /* Of what is left, so much is for those who hold a few frames or none. Out-of-order data may lie
  * there: it gives way to them. */
 static inline uint32_t
-kept_for_few(const struct stack *s, uint32_t reserve)
+kept_for_few(const struct tcp *t, uint32_t reserve)
 {
-	const uint32_t kept = (s->cfg.rx_frames_max - reserve) / RX_FEW_PART;
+	const uint32_t kept = (t->net.cfg.rx_frames_max - reserve) / RX_FEW_PART;
 
-	return kept - min_u32(kept, s->tcp->rx_ooo_frames);
+	return kept - min_u32(kept, t->rx_ooo_frames);
 }
 
 /*
@@ -169,62 +166,60 @@ kept_for_few(const struct stack *s, uint32_t reserve)
  * may hold take frames from each other, and not from who has his data read.
  */
 static inline bool
-within_share(const struct stack *s, const struct conn *c, uint32_t reserve, uint32_t kept)
+within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	const uint32_t held = c->rx.frames;
 
-	return s->tcp->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held + kept : 0);
+	return t->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held + kept : 0);
 }
 
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
  * has been without progress the longest. */
 static __attribute__((noinline)) bool
-rx_prune(struct stack *s, struct conn *c, uint32_t reserve)
+rx_prune(struct tcp *t, struct conn *c, uint32_t reserve)
 {
-	struct tcp *t = s->tcp;
-
 	if (c->rx.ooo_blocks != NULL) {
-		ooo_drop_last(s, c);
+		ooo_drop_last(t, c);
 		return true;
 	}
-	if (rx_is_full(s, c, c->rx.frames, reserve)) {
-		stack_count(s, TCP_DROP_RX_CONN_FULL);
+	if (rx_is_full(t, c, c->rx.frames, reserve)) {
+		tcp_count(t, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
 	while ((t->rx_left <= reserve ||
-		(c->rx.frames < BURST_MAX && !within_share(s, c, reserve, 0))) &&
+		(c->rx.frames < BURST_MAX && !within_share(t, c, reserve, 0))) &&
 	       !list_empty(&t->ooo_list)) {
-		ooo_clear(s, container_of(t->ooo_list.next, struct conn, ooo_list));
-		stack_count(s, TCP_OOO_EVICTED);
+		ooo_clear(t, container_of(t->ooo_list.next, struct conn, ooo_list));
+		tcp_count(t, TCP_OOO_EVICTED);
 	}
-	if (within_share(s, c, reserve, kept_for_few(s, reserve)))
+	if (within_share(t, c, reserve, kept_for_few(t, reserve)))
 		return true;
-	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
+	tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
 	return false;
 }
 
 /* Is there a frame to be had for in-order data? */
 static inline bool
-rx_has_room(struct stack *s, struct conn *c)
+rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
 	 */
 	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
-	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(s) / 2 : rx_reserve(s);
-	const bool enough = within_share(s, c, reserve, kept_for_few(s, reserve));
+	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(t) / 2 : rx_reserve(t);
+	const bool enough = within_share(t, c, reserve, kept_for_few(t, reserve));
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
-	return (enough && !rx_is_full(s, c, held, reserve)) || rx_prune(s, c, reserve);
+	return (enough && !rx_is_full(t, c, held, reserve)) || rx_prune(t, c, reserve);
 }
 
 /* Without SACK the peer counts ACKs of one number, and this data has made it another. */
 static __attribute__((noinline)) void
-quickack_in_order(const struct stack *s, struct conn *c, bool had_ooo)
+quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 {
 	if (had_ooo)
-		quickack_enter(s, c);
+		quickack_enter(t, c);
 	else
 		quickack_count(c);
 	if (!(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL)
@@ -236,36 +231,36 @@ quickack_in_order(const struct stack *s, struct conn *c, bool had_ooo)
  * does not grow with the number of its segments. What the service looks at stays where it is.
  */
 static bool
-enqueue_in_order(struct stack *s, struct conn *c, struct arrival *a)
+enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
 {
 	struct rxq *q = &c->rx;
 	const bool had_ooo = q->ooo_blocks != NULL;
 
 	if (unlikely(had_ooo))
-		ooo_trim(s, c, &a->seg);
-	if (q->head != NULL && rx_coalesce(s, q->tail, &a->seg.payload)) {
+		ooo_trim(t, c, &a->seg);
+	if (q->head != NULL && rx_coalesce(t, q->tail, &a->seg.payload)) {
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
-	} else if (rx_has_room(s, c)) {
-		append(c, rx_node_take(s, a));
+	} else if (rx_has_room(t, c)) {
+		append(c, rx_node_take(t, a));
 	} else {
 		return false;
 	}
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
 	if (unlikely(had_ooo))
-		ooo_move_in_order(s, c);
+		ooo_move_in_order(t, c);
 	if (unlikely(had_ooo || c->flags & CONN_QUICKACK))
-		quickack_in_order(s, c, had_ooo);
-	schedule_ack(s, c, had_ooo);
-	conn_make_ready(s, c);
+		quickack_in_order(t, c, had_ooo);
+	schedule_ack(t, c, had_ooo);
+	conn_make_ready(t, c);
 	return true;
 }
 
 void
-rx_enqueue_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
+rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		 struct view payload)
 {
-	struct rx_seg *node = node_take(s, frame, start, payload);
+	struct rx_seg *node = node_take(t, frame, start, payload);
 
 	node->seq = c->rcv_nxt;
 	node->next = NULL;
@@ -274,45 +269,45 @@ rx_enqueue_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *
 	c->rx.bytes = payload.len;
 	c->rcv_nxt += payload.len;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, payload.len);
-	schedule_ack(s, c, false);
+	schedule_ack(t, c, false);
 	if (likely(list_empty(&c->ready)))
-		list_push_back(&s->tcp->ready, &c->ready);
+		list_push_back(&t->ready, &c->ready);
 }
 
 bool
-rx_enqueue(struct stack *s, struct conn *c, struct arrival *a)
+rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a)
 {
-	return a->seg.seq == c->rcv_nxt ? enqueue_in_order(s, c, a) : ooo_insert(s, c, a);
+	return a->seg.seq == c->rcv_nxt ? enqueue_in_order(t, c, a) : ooo_insert(t, c, a);
 }
 
 static void
-free_all(struct stack *s, struct rx_seg *node)
+free_all(struct tcp *t, struct rx_seg *node)
 {
 	while (node != NULL) {
 		struct rx_seg *next = node->next;
 
-		rx_node_free(s, node);
+		rx_node_free(t, node);
 		node = next;
 	}
 }
 
 void
-rx_clear(struct stack *s, struct conn *c)
+rx_clear(struct tcp *t, struct conn *c)
 {
-	free_all(s, c->rx.head);
-	ooo_clear(s, c);
+	free_all(t, c->rx.head);
+	ooo_clear(t, c);
 	c->rx = (struct rxq){0};
-	rcv_autotune_reset(s, c);
+	rcv_autotune_reset(t, c);
 }
 
 /* Of the common pool's frames. Who has all of his data read gives them back in the turn that they
  * come in; who leaves some unread is advertised of what within_share() admits, and half of that,
  * since others are advertised of the same. */
 static uint32_t
-common_frames(const struct stack *s, const struct conn *c, uint32_t held)
+common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
-	const uint32_t reserve = rx_reserve(s), kept = kept_for_few(s, reserve);
-	const uint32_t left = s->tcp->rx_left;
+	const uint32_t reserve = rx_reserve(t), kept = kept_for_few(t, reserve);
+	const uint32_t left = t->rx_left;
 	uint32_t most;
 
 	if (likely(c->rx.frames == 0))
@@ -325,20 +320,20 @@ common_frames(const struct stack *s, const struct conn *c, uint32_t held)
 
 /* Data that frames can be had for; what is after a hole has its own, and stands in the window. */
 static uint32_t
-window_of_frames(const struct stack *s, const struct conn *c)
+window_of_frames(const struct tcp *t, const struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
-	const uint32_t frames = frames_max(s, c);
-	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(s);
-	const uint32_t common = common_frames(s, c, held) * mss_ours(s, c->local);
+	const uint32_t frames = frames_max(t, c);
+	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(t);
+	const uint32_t common = common_frames(t, c, held) * mss_ours(t, c->local);
 
 	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
 uint32_t
-rx_window(const struct stack *s, const struct conn *c)
+rx_window(const struct tcp *t, const struct conn *c)
 {
-	const int32_t full = (int32_t)mss_ours(s, c->local);
+	const int32_t full = (int32_t)mss_ours(t, c->local);
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
 	uint32_t room;
@@ -346,31 +341,31 @@ rx_window(const struct stack *s, const struct conn *c)
 	/* By a segment at least, as in rx_window_near_limit(), and never back. */
 	if ((int32_t)(bytes - advertised) < full)
 		return advertised;
-	room = min_u32(bytes, window_of_frames(s, c));
+	room = min_u32(bytes, window_of_frames(t, c));
 	return (int32_t)(room - advertised) < full ? advertised : room;
 }
 
 uint32_t
-rx_window_now(struct stack *s, struct conn *c)
+rx_window_now(struct tcp *t, struct conn *c)
 {
 	if (unlikely(rcv_autotune_is_due(c)))
-		rcv_autotune_measure(s, c);
-	return rx_window(s, c);
+		rcv_autotune_measure(t, c);
+	return rx_window(t, c);
 }
 
 /* A peer that waits for the window must hear that it is open again: when it is twice as wide as
  * advertised, and by two segments. */
 static void
-window_update(struct stack *s, struct conn *c)
+window_update(struct tcp *t, struct conn *c)
 {
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 
-	if (rx_window(s, c) >= 2 * advertised + 2 * mss_ours(s, c->local))
-		conn_ack_now(s, c);
+	if (rx_window(t, c) >= 2 * advertised + 2 * mss_ours(t, c->local))
+		conn_ack_now(t, c);
 }
 
 void
-rx_read(struct stack *s, struct conn *c, uint32_t n)
+rx_read(struct tcp *t, struct conn *c, uint32_t n)
 {
 	struct rxq *q = &c->rx;
 	struct rx_seg *node = q->head;
@@ -384,7 +379,7 @@ rx_read(struct stack *s, struct conn *c, uint32_t n)
 	}
 	q->head = node->next;
 	q->frames--;
-	node_free(s, node);
+	node_free(t, node);
 	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
-		window_update(s, c);
+		window_update(t, c);
 }

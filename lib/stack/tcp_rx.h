@@ -9,45 +9,36 @@
 #ifndef CLOCKOO_TCP_RX_H
 #define CLOCKOO_TCP_RX_H
 
-#include "tcp_conn.h"
+#include "tcp_core.h"
 
 #include "wire/tcp_wire.h"
 
 struct arrival;
-struct tcp;
 
 #define RX_HEADERS_MAX (18u + 40u + TCP_HEADER_MAX) /* Ethernet with a tag, IPv6, TCP */
 
-#define RCV_AUTOTUNE_CONNS_MAX       64u /* connections whose window is wider than RX_WINDOW_BYTES */
 #define RCV_AUTOTUNE_BYTES_PER_FRAME 3072u /* budget of all limits, for each frame of the pool */
 #define RCV_AUTOTUNE_GAIN            4u    /* limit / bytes read in an RTT */
 #define NEAR_LIMIT_SHIFT             6u    /* of conn.near_limit: 64 bytes */
-
-struct rcv_autotune {
-	uint64_t bytes, bytes_max; /* beyond RX_WINDOW_BYTES, of all connections */
-	uint32_t taken_us;         /* when others were last shrunk */
-	uint32_t count;
-	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* those connections, unordered */
-};
 
 /* ---- tcp_rx.c: receive queue, advertised window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
 /* Queues in-order or out-of-order data; false: no room, nothing kept. */
-bool rx_enqueue(struct stack *s, struct conn *c, struct arrival *a);
+bool rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a);
 /* The same for data at rcv_nxt when both queues are empty and a node is free. */
-void rx_enqueue_first(struct stack *s, struct conn *c, struct frame *frame, uint8_t *start,
+void rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		      struct view payload);
-void rx_clear(struct stack *s, struct conn *c);
-void rx_read(struct stack *s, struct conn *c, uint32_t n);
+void rx_clear(struct tcp *t, struct conn *c);
+void rx_read(struct tcp *t, struct conn *c, uint32_t n);
 /* The delayed ACK timer fired. */
 void rx_delayed_ack_sent(struct conn *c);
 /* The window to advertise to the peer, unscaled; never takes back what was advertised (RFC
  * 9293 3.8.6). */
-uint32_t rx_window(const struct stack *s, const struct conn *c);
+uint32_t rx_window(const struct tcp *t, const struct conn *c);
 
 /* The same, after a measurement for autotuning. */
-uint32_t rx_window_now(struct stack *s, struct conn *c);
+uint32_t rx_window_now(struct tcp *t, struct conn *c);
 
 /* Is the window advertised within a full segment of rcv_limit? Silly window avoidance, RFC 9293
  * section 3.8.6.2.2: the edge moves by at least that, or not at all. */
@@ -69,40 +60,40 @@ quickack_count(struct conn *c)
 }
 
 static inline void
-quickack_enter(const struct stack *s, struct conn *c)
+quickack_enter(const struct tcp *t, struct conn *c)
 {
 	c->flags |= CONN_QUICKACK;
-	c->quickack_us = s->now_us;
+	c->quickack_us = t->net.now_us;
 	quickack_count(c);
 }
 
 /* For tcp_ooo.c: */
-struct rx_seg *rx_node_take(struct stack *s, struct arrival *a);
-void rx_node_free(struct stack *s, struct rx_seg *node);
+struct rx_seg *rx_node_take(struct tcp *t, struct arrival *a);
+void rx_node_free(struct tcp *t, struct rx_seg *node);
 /* Appends the data to the node's frame; false: no room there. */
-bool rx_coalesce(const struct stack *s, struct rx_seg *node, const struct view *payload);
+bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
 /* Is `held` the connection's limit, if `kept` of the frames left are for others? */
-bool rx_is_full(const struct stack *s, const struct conn *c, uint32_t held, uint32_t kept);
+bool rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept);
 /* Mean data in a frame, at least: two adjacent frames that rx_coalesce could not join hold more
  * than one frame can. */
 static inline uint32_t
-rx_frame_min(const struct stack *s)
+rx_frame_min(const struct tcp *t)
 {
-	return (s->port->frame_bytes - RX_HEADERS_MAX) / 2;
+	return (t->net.port->frame_bytes - RX_HEADERS_MAX) / 2;
 }
 /* Nodes reserved for connections without unread data. */
-uint32_t rx_reserve(const struct stack *s);
+uint32_t rx_reserve(const struct tcp *t);
 
 /* ---- tcp_rcv_autotune.c: limit of the window ---- */
 
-void rcv_autotune_init(struct stack *s, struct conn *c);
-void rcv_autotune_start(const struct stack *s, struct conn *c);
+void rcv_autotune_init(struct tcp *t, struct conn *c);
+void rcv_autotune_start(const struct tcp *t, struct conn *c);
 /* Back to RX_WINDOW_BYTES. */
-void rcv_autotune_reset(struct stack *s, struct conn *c);
+void rcv_autotune_reset(struct tcp *t, struct conn *c);
 /* A new edge is about to be advertised: has the peer filled what it was advertised before? If
  * rcv_autotune_is_due().
  */
-void rcv_autotune_measure(struct stack *s, struct conn *c);
+void rcv_autotune_measure(struct tcp *t, struct conn *c);
 
 /* Up to where the service has read; unread data does not widen the window. */
 static inline uint32_t
@@ -121,14 +112,14 @@ rcv_autotune_is_due(const struct conn *c)
 
 /* ---- tcp_ooo.c: out-of-order queue, SACK blocks ---- */
 
-bool ooo_insert(struct stack *s, struct conn *c, struct arrival *a);
+bool ooo_insert(struct tcp *t, struct conn *c, struct arrival *a);
 /* Removes what overlaps data that begins at rcv_nxt. */
-void ooo_trim(struct stack *s, struct conn *c, struct tcp_seg *seg);
+void ooo_trim(struct tcp *t, struct conn *c, struct tcp_seg *seg);
 /* After rcv_nxt has moved: the first block may be in order now. */
-void ooo_move_in_order(struct stack *s, struct conn *c);
+void ooo_move_in_order(struct tcp *t, struct conn *c);
 /* Drops the last node: out-of-order data can be retransmitted. */
-void ooo_drop_last(struct stack *s, struct conn *c);
-void ooo_clear(struct stack *s, struct conn *c);
+void ooo_drop_last(struct tcp *t, struct conn *c);
+void ooo_clear(struct tcp *t, struct conn *c);
 /* These bytes are duplicates (RFC 2883). */
 void dsack_record(struct conn *c, uint32_t begin, uint32_t end);
 /* Writes at most max blocks (RFC 2018 section 4). Returns their number. */

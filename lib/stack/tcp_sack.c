@@ -60,7 +60,7 @@ parse_dsack(struct conn *c, const struct tcp_options *opt, struct sack_info *inf
 }
 
 void
-sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt, struct sack_info *info,
+sack_process(struct tcp *t, struct conn *c, const struct tcp_options *opt, struct sack_info *info,
 	     struct ack_delivered *delivered)
 {
 	struct block sorted[TCP_SACK_MAX];
@@ -72,7 +72,7 @@ sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt, str
 		if (!seq_after(b.end, c->snd_una))
 			continue; /* older than its ACK, or reordered: known */
 		if (!seq_after(b.end, b.begin) || seq_after(b.end, c->snd_nxt)) {
-			stack_count(s, TCP_SACK_INVALID);
+			tcp_count(t, TCP_SACK_INVALID);
 			continue;
 		}
 		if (seq_before(b.begin, c->snd_una))
@@ -80,7 +80,7 @@ sack_process(struct stack *s, struct conn *c, const struct tcp_options *opt, str
 		insert(sorted, count++, b);
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (!scoreboard_sack(&c->scoreboard, &s->tcp->scoreboard_pool, sorted[i].begin,
+		if (!scoreboard_sack(&c->scoreboard, &t->scoreboard_pool, sorted[i].begin,
 				     sorted[i].end, delivered))
-			stack_count(s, TCP_SCOREBOARD_NO_NODE);
+			tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 }

@@ -49,9 +49,9 @@ pair_of(const struct tcp *t, uint64_t hash)
 }
 
 static struct bucket_pair
-bucket_pair(const struct stack *s, struct flow f)
+bucket_pair(const struct tcp *t, struct flow f)
 {
-	return pair_of(s->tcp, hash_flow(f, s->cfg.seed));
+	return pair_of(t, hash_flow(f, t->net.cfg.seed));
 }
 
 /* Bit i: place i of the bucket is taken, by a flow of this tag; free places have none. */
@@ -87,9 +87,9 @@ pair_find(const struct tcp *t, struct bucket_pair pair, struct flow flow)
 }
 
 struct conn *
-flow_find(const struct stack *s, struct flow flow)
+flow_find(const struct tcp *t, struct flow flow)
 {
-	return pair_find(s->tcp, bucket_pair(s, flow), flow);
+	return pair_find(t, bucket_pair(t, flow), flow);
 }
 
 static uint32_t
@@ -103,9 +103,9 @@ bucket_used(const struct flow_bucket *b)
 }
 
 bool
-flow_add(struct stack *s, struct conn *c)
+flow_add(struct tcp *t, struct conn *c)
 {
-	const struct bucket_pair pair = bucket_pair(s, flow_of_conn(c));
+	const struct bucket_pair pair = bucket_pair(t, flow_of_conn(c));
 	const bool first = bucket_used(pair.first) <= bucket_used(pair.second);
 	struct flow_bucket *b = first ? pair.first : pair.second;
 
@@ -127,9 +127,9 @@ bucket_remove(struct flow_bucket *b, uint32_t slot)
 }
 
 void
-flow_remove(struct stack *s, struct conn *c)
+flow_remove(struct tcp *t, struct conn *c)
 {
-	const struct bucket_pair pair = bucket_pair(s, flow_of_conn(c));
+	const struct bucket_pair pair = bucket_pair(t, flow_of_conn(c));
 
 	bucket_remove(pair.first, c->slot);
 	bucket_remove(pair.second, c->slot);
@@ -148,35 +148,35 @@ flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow)
  * starts above where it left off; F keeps one flow's numbers from telling another's.
  */
 uint32_t
-flow_iss(const struct stack *s, struct flow flow)
+flow_iss(const struct tcp *t, struct flow flow)
 {
 	uint32_t key[FLOW_KEY_WORDS];
 	uint64_t f;
 
 	flow_key(key, flow);
-	f = prf_bytes(key, sizeof key, &s->cfg.secret);
-	return (uint32_t)(s->now_ns >> 12) + (uint32_t)(f >> 32);
+	f = prf_bytes(key, sizeof key, &t->cfg.secret);
+	return (uint32_t)(t->net.now_ns >> 12) + (uint32_t)(f >> 32);
 }
 
 /* The same for a flow that comes again, so that its clock does not go back (RFC 6191). Of the
  * function's 64 bits these are the ones that no sequence number shows. */
 uint32_t
-flow_ts_offset(const struct stack *s, struct flow flow)
+flow_ts_offset(const struct tcp *t, struct flow flow)
 {
 	uint32_t key[FLOW_KEY_WORDS];
 
 	flow_key(key, flow);
-	return (uint32_t)prf_bytes(key, sizeof key, &s->cfg.secret);
+	return (uint32_t)prf_bytes(key, sizeof key, &t->cfg.secret);
 }
 
 uint32_t
-flow_port_offset(const struct stack *s, struct flow flow)
+flow_port_offset(const struct tcp *t, struct flow flow)
 {
 	uint32_t key[FLOW_KEY_WORDS];
 
 	flow.local_port = 0;
 	flow_key(key, flow);
-	return (uint32_t)prf_bytes(key, sizeof key, &s->cfg.secret);
+	return (uint32_t)prf_bytes(key, sizeof key, &t->cfg.secret);
 }
 
 /* What is most likely the flow's connection: nobody has looked at it yet. */
@@ -206,13 +206,13 @@ conn_fetch(const struct conn *c)
 }
 
 static uint64_t
-segment_hash(const struct stack *s, const struct l3_info *l3, uint32_t ports)
+segment_hash(const struct tcp *t, const struct l3_info *l3, uint32_t ports)
 {
 	if (likely(l3->local == LOCAL_V4))
-		return hash_flow4(&l3->src_ip, ports, s->cfg.seed);
+		return hash_flow4(&l3->src_ip, ports, t->net.cfg.seed);
 	return hash_flow(
 		(struct flow){&l3->src_ip, tcp_ports_src(ports), tcp_ports_dst(ports), l3->local},
-		s->cfg.seed);
+		t->net.cfg.seed);
 }
 
 /*
@@ -221,23 +221,22 @@ segment_hash(const struct stack *s, const struct l3_info *l3, uint32_t ports)
  * segment sees whether the tag was right (conn_current).
  */
 void
-tcp_match(struct stack *s, struct classified *in)
+tcp_match(struct tcp *t, const struct classified *in)
 {
-	const struct tcp *t = s->tcp;
 	struct bucket_pair pair[BURST_MAX];
 
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		const uint32_t i = in->tcp[k];
 		const struct l3_info *l3 = &in->l3[i];
 
-		pair[k] = pair_of(t, segment_hash(s, l3, load_u32(in->rx.data[i] + l3->l4_offset)));
+		pair[k] = pair_of(t, segment_hash(t, l3, load_u32(in->rx.data[i] + l3->l4_offset)));
 		prefetch(pair[k].first);
 		prefetch(pair[k].second);
 	}
 	for (uint32_t k = 0; k < in->tcp_count; k++) {
 		struct conn *c = pair_predict(t, &pair[k]);
 
-		in->conn[in->tcp[k]] = c;
+		t->matched[in->tcp[k]] = c;
 		if (c != NULL)
 			conn_fetch(c);
 	}

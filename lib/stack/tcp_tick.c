@@ -12,155 +12,154 @@ syn_retries(const struct tcp *t)
 }
 
 static void
-syn_timeout(struct stack *s, struct conn *c)
+syn_timeout(struct tcp *t, struct conn *c)
 {
 	if (c->flags & CONN_ACTIVE) {
-		connect_timeout(s, c);
+		connect_timeout(t, c);
 		return;
 	}
-	if (++c->tries > syn_retries(s->tcp)) {
-		stack_count(s, TCP_TIMEOUT_SYN);
-		conn_free(s, c);
+	if (++c->tries > syn_retries(t)) {
+		tcp_count(t, TCP_TIMEOUT_SYN);
+		conn_free(t, c);
 		return;
 	}
 	c->flags |= CONN_SEND_SYN;
-	conn_schedule_output(s, c);
-	timer_back_off(s, c);
+	conn_schedule_output(t, c);
+	timer_back_off(t, c);
 }
 
 /* Not the last word yet: a loss probe is due (RFC 8985 section 7), or the reordering window over.
  */
 static bool
-probe_or_reo_timeout(struct stack *s, struct conn *c)
+probe_or_reo_timeout(struct tcp *t, struct conn *c)
 {
 	if (c->flags & CONN_REO) {
-		loss_reordered(s, c);
+		loss_reordered(t, c);
 		return true;
 	}
 	if (!(c->flags & CONN_PTO))
 		return false;
 	c->flags &= ~CONN_PTO;
-	tlp_fires(s, c);
-	timer_main(s, c, (uint64_t)c->rto_us * 1000);
+	tlp_fires(t, c);
+	timer_main(t, c, (uint64_t)c->rto_us * 1000);
 	return true;
 }
 
 static void
-data_timeout(struct stack *s, struct conn *c)
+data_timeout(struct tcp *t, struct conn *c)
 {
-	if (probe_or_reo_timeout(s, c))
+	if (probe_or_reo_timeout(t, c))
 		return;
 	if (++c->tries > RETRIES_MAX) {
-		stack_count(s, TCP_TIMEOUT);
-		conn_reset(s, c);
+		tcp_count(t, TCP_TIMEOUT);
+		conn_reset(t, c);
 		return;
 	}
 	/* The cached MAC may be false (ARP spoofing). */
-	next_hop_doubt(s, &c->peer_ip);
+	next_hop_doubt(&t->net, &c->peer_ip);
 	if (c->flags & CONN_PERSIST) {
 		c->flags |= CONN_PROBE;
 	} else {
-		pmtu_timeout(s, c);
-		loss_timeout(s, c);
+		pmtu_timeout(t, c);
+		loss_timeout(t, c);
 	}
-	conn_schedule_output(s, c);
-	timer_back_off(s, c);
+	conn_schedule_output(t, c);
+	timer_back_off(t, c);
 }
 
 static void
-main_timeout(struct stack *s, struct conn *c)
+main_timeout(struct tcp *t, struct conn *c)
 {
 	c->main_at_ns = NEVER;
 	switch (c->state) {
 	case CONN_SYN_SENT:
 	case CONN_SYN_RCVD:
-		syn_timeout(s, c);
+		syn_timeout(t, c);
 		return;
 	case CONN_FIN_WAIT_2:
-		stack_count(s, TCP_TIMEOUT_FIN_WAIT);
-		conn_free(s, c);
+		tcp_count(t, TCP_TIMEOUT_FIN_WAIT);
+		conn_free(t, c);
 		return;
 	case CONN_TIME_WAIT:
-		conn_free(s, c);
+		conn_free(t, c);
 		return;
 	default:
-		data_timeout(s, c);
+		data_timeout(t, c);
 	}
 }
 
 /* RFC 9293 section 3.8.4. */
 static void
-keep_timeout(struct stack *s, struct conn *c)
+keep_timeout(struct tcp *t, struct conn *c)
 {
-	const uint64_t quiet_ns = s->now_ns - c->last_rx_ns;
+	const uint64_t quiet_ns = t->net.now_ns - c->last_rx_ns;
 
 	if (c->main_at_ns != NEVER) {
 		/* The main timer waits for the peer too, and gives up earlier. */
-		c->keep_at_ns = s->now_ns + s->cfg.keepalive_idle_ns;
+		c->keep_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
 		return;
 	}
-	if (c->keep_tries == 0 && quiet_ns < s->cfg.keepalive_idle_ns) {
-		c->keep_at_ns = c->last_rx_ns + s->cfg.keepalive_idle_ns;
+	if (c->keep_tries == 0 && quiet_ns < t->cfg.keepalive_idle_ns) {
+		c->keep_at_ns = c->last_rx_ns + t->cfg.keepalive_idle_ns;
 		return;
 	}
 	if (c->keep_tries++ >= KEEP_PROBES) {
-		stack_count(s, TCP_TIMEOUT_KEEPALIVE);
-		conn_reset(s, c);
+		tcp_count(t, TCP_TIMEOUT_KEEPALIVE);
+		conn_reset(t, c);
 		return;
 	}
 	c->flags |= CONN_KEEP_PROBE;
-	conn_schedule_output(s, c);
-	c->keep_at_ns = s->now_ns + KEEP_PROBE_NS;
+	conn_schedule_output(t, c);
+	c->keep_at_ns = t->net.now_ns + KEEP_PROBE_NS;
 }
 
 static void
-timer_fires(struct stack *s, struct conn *c)
+timer_fires(struct tcp *t, struct conn *c)
 {
 	c->armed_ns = NEVER;
-	if (c->ack_at_ns <= s->now_ns) {
+	if (c->ack_at_ns <= t->net.now_ns) {
 		c->ack_at_ns = NEVER;
 		if (c->flags & CONN_ACK_DELAYED) {
-			stack_count(s, TCP_ACKS_DELAYED);
+			tcp_count(t, TCP_ACKS_DELAYED);
 			rx_delayed_ack_sent(c);
-			conn_ack_now(s, c);
+			conn_ack_now(t, c);
 		}
 	}
-	if (c->main_at_ns <= s->now_ns)
-		main_timeout(s, c);
-	if (c->state != CONN_CLOSED && c->keep_at_ns <= s->now_ns)
-		keep_timeout(s, c);
+	if (c->main_at_ns <= t->net.now_ns)
+		main_timeout(t, c);
+	if (c->state != CONN_CLOSED && c->keep_at_ns <= t->net.now_ns)
+		keep_timeout(t, c);
 	if (c->state != CONN_CLOSED)
-		timer_sync(s, c);
+		timer_sync(t, c);
 }
 
 /* After a pause of ours many timers are due, and the ACKs that they wait for may lie in the NIC's
  * ring behind more than one burst. Until a burst was not full, or as many frames were taken as a
  * ring holds, nothing is given up for lost. */
 static bool
-acks_may_be_queued(struct stack *s)
+acks_may_be_queued(struct tcp *t)
 {
-	struct tcp *t = s->tcp;
-
 	t->rx_backlog_turns =
-		s->rx_backlog ? t->rx_backlog_turns + (t->rx_backlog_turns <= RX_BACKLOG_TURNS) : 0;
-	return s->rx_backlog && t->rx_backlog_turns <= RX_BACKLOG_TURNS;
+		t->net.rx_backlog ? t->rx_backlog_turns + (t->rx_backlog_turns <= RX_BACKLOG_TURNS)
+				  : 0;
+	return t->net.rx_backlog && t->rx_backlog_turns <= RX_BACKLOG_TURNS;
 }
 
 static void
-fire_due(struct stack *s)
+fire_due(struct tcp *t)
 {
 	uint32_t budget = TIMERS_PER_TURN;
 	struct wheel_node *n;
 
-	while ((n = wheel_pop(&s->tcp->wheel, s->now_ns, &budget)) != NULL)
-		timer_fires(s, container_of(n, struct conn, timer));
+	while ((n = wheel_pop(&t->wheel, t->net.now_ns, &budget)) != NULL)
+		timer_fires(t, container_of(n, struct conn, timer));
 }
 
 void
-tcp_tick(struct stack *s)
+tcp_tick(struct tcp *t)
 {
-	pmtu_reports_poll(s);
-	if (likely(!acks_may_be_queued(s)))
-		fire_due(s);
-	evict_tick(s);
+	pmtu_reports_poll(t);
+	if (likely(!acks_may_be_queued(t)))
+		fire_due(t);
+	evict_tick(t);
 }

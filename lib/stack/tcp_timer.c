@@ -16,23 +16,23 @@ nearest(const struct conn *c)
 }
 
 void
-timer_sync(struct stack *s, struct conn *c)
+timer_sync(struct tcp *t, struct conn *c)
 {
 	const uint64_t at = nearest(c);
 
 	if (c->armed_ns <= at)
 		return;
 	c->armed_ns = at;
-	wheel_arm(&s->tcp->wheel, &c->timer, at);
+	wheel_arm(&t->wheel, &c->timer, at);
 }
 
 void
-timer_back_off(struct stack *s, struct conn *c)
+timer_back_off(struct tcp *t, struct conn *c)
 {
 	uint64_t us;
 
 	if (c->backoff < 16)
 		c->backoff++;
 	us = (uint64_t)c->rto_us << c->backoff;
-	timer_main(s, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
+	timer_main(t, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
 }

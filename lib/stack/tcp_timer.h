@@ -11,20 +11,20 @@
 #ifndef CLOCKOO_TCP_TIMER_H
 #define CLOCKOO_TCP_TIMER_H
 
-#include "tcp_conn.h"
+#include "tcp_core.h"
 
 /* After any deadline came nearer. */
-void timer_sync(struct stack *s, struct conn *c);
+void timer_sync(struct tcp *t, struct conn *c);
 /* RFC 6298 section 5.5: the main timer again, twice as long each time. */
-void timer_back_off(struct stack *s, struct conn *c);
+void timer_back_off(struct tcp *t, struct conn *c);
 
 /* The node stands for the nearest of the others already, so it is armed for no later than them. */
 static inline void
-timer_main(struct stack *s, struct conn *c, uint64_t in_ns)
+timer_main(struct tcp *t, struct conn *c, uint64_t in_ns)
 {
-	c->main_at_ns = s->now_ns + in_ns;
+	c->main_at_ns = t->net.now_ns + in_ns;
 	if (unlikely(c->armed_ns > c->main_at_ns))
-		timer_sync(s, c);
+		timer_sync(t, c);
 }
 
 static inline void
@@ -54,13 +54,13 @@ flight_us(const struct conn *c, bool *probe)
 
 /* Data is on its way: the loss probe's timer if one is due, else the retransmission timer. */
 static inline void
-timer_flight(struct stack *s, struct conn *c)
+timer_flight(struct tcp *t, struct conn *c)
 {
 	bool probe;
 	const uint32_t us = flight_us(c, &probe);
 
 	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
-	timer_main(s, c, (uint64_t)us * 1000);
+	timer_main(t, c, (uint64_t)us * 1000);
 }
 
 /* RFC 6298 section 2, in integers: srtt gains 1/8 of the difference, rttvar 1/4. */

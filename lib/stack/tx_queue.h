@@ -9,11 +9,11 @@
 #ifndef CLOCKOO_TX_QUEUE_H
 #define CLOCKOO_TX_QUEUE_H
 
-#include "stack_core.h"
+#include "net_core.h"
 
 /* The tag goes in where frames leave, as it is taken out where they come in (classify.c): in
  * between, no frame has one. */
-void tx_queue_put_tagged(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len,
+void tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 			 uint32_t ol_flags);
 
 static inline void
@@ -31,23 +31,23 @@ tx_queue_put(struct tx_queue *out, struct frame *frame, uint8_t *data, uint32_t 
 }
 
 static inline void
-tx_queue_send(struct stack *s, struct frame *frame, uint8_t *data, uint32_t len, uint32_t ol_flags)
+tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len, uint32_t ol_flags)
 {
-	if (unlikely(s->cfg.vlan != 0))
-		tx_queue_put_tagged(s, frame, data, len, ol_flags);
+	if (unlikely(net->cfg.vlan != 0))
+		tx_queue_put_tagged(net, frame, data, len, ol_flags);
 	else
-		tx_queue_put(&s->out, frame, data, len, ol_flags);
+		tx_queue_put(&net->out, frame, data, len, ol_flags);
 }
 
 /* The frame that was begun leaves. */
 static inline void
-tx_queue_push(struct stack *s, uint32_t len, uint32_t ol_flags)
+tx_queue_push(struct net *net, uint32_t len, uint32_t ol_flags)
 {
-	struct frame_cache *cache = &s->frame_cache;
+	struct frame_cache *cache = &net->frame_cache;
 
-	ensure(cache->count != 0 && s->out.count < TX_QUEUE_MAX && len <= s->port->frame_bytes);
+	ensure(cache->count != 0 && net->out.count < TX_QUEUE_MAX && len <= net->port->frame_bytes);
 	cache->count--;
-	tx_queue_send(s, cache->frame[cache->count], cache->data[cache->count], len, ol_flags);
+	tx_queue_send(net, cache->frame[cache->count], cache->data[cache->count], len, ol_flags);
 	if (cache->count != 0)
 		prefetch(cache->data[cache->count - 1]);
 }

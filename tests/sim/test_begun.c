@@ -146,17 +146,17 @@ world_create(uint32_t memory_mb)
 	struct stack_config cfg = sim_config(4);
 
 	check_ptr(w);
-	o.stack.conns_max = 1024;
-	o.stack.chunks = 4096;
+	o.stack.tcp.conns_max = 1024;
+	o.stack.tcp.chunks = 4096;
 	o.memory_bytes = (size_t)memory_mb << 20;
-	o.stack.rx_frames_max = 2048;
+	o.stack.net.rx_frames_max = 2048;
 	o.frames = 4096;
 	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.conns_max = CLIENTS;
-	cfg.chunks = 16384;
-	cfg.rx_frames_max = 4096;
+	cfg.net.ipv4 = CLIENT_IP;
+	cfg.tcp.port = 0;
+	cfg.tcp.conns_max = CLIENTS;
+	cfg.tcp.chunks = 16384;
+	cfg.net.rx_frames_max = 4096;
 	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
 	w->ss->serve = serve;
 	w->ss->arg = w;

@@ -144,17 +144,17 @@ world_create(uint32_t chunks, uint32_t memory_mb)
 	struct stack_config cfg = sim_config(4);
 
 	check_ptr(w);
-	o.stack.conns_max = CLIENTS;
-	o.stack.chunks = chunks;
+	o.stack.tcp.conns_max = CLIENTS;
+	o.stack.tcp.chunks = chunks;
 	o.memory_bytes = (size_t)memory_mb << 20;
-	o.stack.rx_frames_max = 4096;
+	o.stack.net.rx_frames_max = 4096;
 	o.frames = 8192;
 	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.conns_max = CLIENTS;
-	cfg.chunks = 32768;
-	cfg.rx_frames_max = 4096;
+	cfg.net.ipv4 = CLIENT_IP;
+	cfg.tcp.port = 0;
+	cfg.tcp.conns_max = CLIENTS;
+	cfg.tcp.chunks = 32768;
+	cfg.net.rx_frames_max = 4096;
 	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
 	w->ss->serve = serve;
 	w->ss->arg = w;
@@ -244,7 +244,7 @@ store(struct world *w, const char *key, uint32_t len)
 }
 
 static uint64_t
-counted(const struct world *w, enum stack_counter which)
+counted(const struct world *w, uint32_t which)
 {
 	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
 }
@@ -605,7 +605,7 @@ raw_create(void)
 	struct stack_config cfg = sim_config(9);
 
 	check_ptr(r);
-	cfg.keepalive_idle_ns = 0;
+	cfg.tcp.keepalive_idle_ns = 0;
 	r->ss = sim_stack_create(&cfg, 2048, 0);
 	stack_attach(r->ss->stack, &user);
 	sim_stack_turn(r->ss);

@@ -8,7 +8,7 @@
 #include "serve/serve.h"
 #include "sim_core.h"
 #include "sim_wire.h"
-#include "stack/stack_counters.h"
+#include "stack/stack.h"
 #include "store/store.h"
 
 #include "support/test.h"
@@ -81,7 +81,7 @@ struct result {
 };
 
 static uint64_t
-stack_counted(const struct world *w, enum stack_counter which)
+stack_counted(const struct world *w, uint32_t which)
 {
 	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
 }
@@ -270,16 +270,16 @@ world_create(const char *command)
 
 	check_ptr(w);
 	write_texts(w, command);
-	o.stack.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
-	o.stack.chunks = 4096;
-	o.stack.rx_frames_max = 2048;
+	o.stack.tcp.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
+	o.stack.tcp.chunks = 4096;
+	o.stack.net.rx_frames_max = 2048;
 	o.conn_requests_max = 20;
 	o.frames = 2048 + STACK_FRAMES_MAX + 1024;
 	w->sc = sim_cores_create(&o);
-	cfg.ipv4 = CLIENT_IP;
-	cfg.tcp_port = 0;
-	cfg.chunks = 32768;
-	cfg.rx_frames_max = 4096;
+	cfg.net.ipv4 = CLIENT_IP;
+	cfg.tcp.port = 0;
+	cfg.tcp.chunks = 32768;
+	cfg.net.rx_frames_max = 4096;
 	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
 	w->ss->serve = serve;
 	w->ss->arg = w;

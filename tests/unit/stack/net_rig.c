@@ -1,6 +1,6 @@
 #include "net_rig.h"
 
-#include "stack/stack_core.h"
+#include "stack/net_core.h"
 #include "net_frames6.h"
 #include "base/check.h"
 
@@ -19,23 +19,23 @@ rig_new(const struct rig_options *options)
 {
 	static const struct stack_user nobody = {.opened = ignore, .gone = ignore};
 	struct stack_config cfg = {
-		.ipv4 = OUR_IP,
-		.prefix_len = 24,
-		.gateway = options->gateway,
-		.prefix6_len = 64,
-		.vlan = options->vlan,
-		.vlan_priority = options->vlan != 0 ? 5 : 0,
-		.tcp_port = UDP_PORT,
-		.udp_port = options->udp_port,
-		.udp_ports = options->udp_ports,
-		.conns_max = 16,
-		.chunks = 64,
-		.rx_frames_max = 64,
-		.keepalive_idle_ns = 7200ull * 1000000000,
-		.seed = 1,
+		.net.ipv4 = OUR_IP,
+		.net.prefix_len = 24,
+		.net.gateway = options->gateway,
+		.net.prefix6_len = 64,
+		.net.vlan = options->vlan,
+		.net.vlan_priority = options->vlan != 0 ? 5 : 0,
+		.tcp.port = UDP_PORT,
+		.net.udp_port = options->udp_port,
+		.net.udp_ports = options->udp_ports,
+		.tcp.conns_max = 16,
+		.tcp.chunks = 64,
+		.net.rx_frames_max = 64,
+		.tcp.keepalive_idle_ns = 7200ull * 1000000000,
+		.net.seed = 1,
 	};
-	memcpy(cfg.ipv6.b, our_ip6, sizeof cfg.ipv6.b);
-	memcpy(cfg.gateway6.b, router_link6, sizeof cfg.gateway6.b);
+	memcpy(cfg.net.ipv6.b, our_ip6, sizeof cfg.net.ipv6.b);
+	memcpy(cfg.net.gateway6.b, router_link6, sizeof cfg.net.gateway6.b);
 
 	const size_t bytes = stack_bytes(&cfg) + neigh_table_bytes();
 	struct rig *r = calloc(1, sizeof *r);
@@ -93,7 +93,7 @@ rig_ol_flags(struct rig *r)
 }
 
 uint64_t
-rig_count(const struct rig *r, enum stack_counter which)
+rig_count(const struct rig *r, uint32_t which)
 {
 	return counter_read(&stack_counters(r->stack)[which]) - r->before[which];
 }
@@ -101,5 +101,5 @@ rig_count(const struct rig *r, enum stack_counter which)
 uint32_t
 rig_lent(const struct rig *r)
 {
-	return net_port_lent(r->np) - r->stack->frame_cache.count;
+	return net_port_lent(r->np) - stack_net(r->stack)->frame_cache.count;
 }

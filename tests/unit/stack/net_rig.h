@@ -41,6 +41,6 @@ uint32_t rig_lent(const struct rig *r);
 
 /* How often an event was counted since rig_ol_flags (rig_new marks). */
 void rig_ol_flags(struct rig *r);
-uint64_t rig_count(const struct rig *r, enum stack_counter which);
+uint64_t rig_count(const struct rig *r, uint32_t which);
 
 #endif

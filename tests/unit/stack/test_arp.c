@@ -6,7 +6,7 @@
 #include "support/test.h"
 #include "net_frames.h"
 #include "net_rig.h"
-#include "stack/stack_core.h"
+#include "stack/net_core.h"
 
 #define SECOND 1000000000ull
 
@@ -37,7 +37,7 @@ check_hop(struct rig *r, uint32_t dst, const uint8_t *mac)
 
 	const struct ip_addr ip = ip_addr_v4(dst);
 
-	next_hop_mac(r->stack, &ip, other_mac, got);
+	next_hop_mac(stack_net(r->stack), &ip, other_mac, got);
 	check_bytes(got, mac, 6);
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
@@ -246,13 +246,13 @@ questions_are_bounded_by_the_table(void **state)
 	uint8_t mac[6];
 
 	/* A table is for one subnet; seen from /0 every address is a neighbour. */
-	r->stack->netmask = 0;
+	stack_net(r->stack)->netmask = 0;
 	for (uint32_t ip = 0x01000000; ip < 0x01000000 + 8 * NEIGH_SETS * NEIGH_WAYS; ip++) {
 		const struct ip_addr dst = ip_addr_v4(ip);
 
-		next_hop_mac(r->stack, &dst, other_mac, mac);
+		next_hop_mac(stack_net(r->stack), &dst, other_mac, mac);
 		check_bytes(mac, other_mac, 6);
-		if (tx_queue_room(r->stack) < 8)
+		if (tx_queue_room(stack_net(r->stack)) < 8)
 			rig_turn(r, NULL);
 	}
 	check_eq(rig_count(r, ARP_REQUESTS_SENT), NEIGH_SETS * NEIGH_WAYS);

@@ -6,7 +6,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
-#include "stack/stack_core.h"
+#include "stack/net_core.h"
 
 enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP, UDP6, TCP6, ECHO6, ND6, EXT6, OPT6, ROUTE6, ATOMIC6 };
 
@@ -25,7 +25,7 @@ struct row {
 	int32_t longer; /* bytes added at the end (padding), or cut off */
 	enum fix fix;
 	uint32_t mark;
-	enum stack_counter counter; /* the one that moves */
+	uint32_t counter; /* the one that moves */
 };
 
 /* Extension headers of 8 bytes in front of UDP: three that are in order, a padded destination
@@ -295,7 +295,7 @@ static const struct row rows[] = {
 
 /* The counters that say a frame was wanted; exactly one of them or of the drops may move. */
 static bool
-is_traffic(enum stack_counter c)
+is_traffic(uint32_t c)
 {
 	return c == RX_FRAMES || c == RX_BYTES || c == TX_FRAMES || c == TX_BYTES ||
 	       c == ARP_LEARNED || c == ND_LEARNED;
@@ -410,7 +410,7 @@ the_fast_path_classifies_as_the_slow_one(void **state)
 	uint8_t p[NET_FRAME_BYTES] = {0};
 	uint64_t rng = 1;
 
-	r[1]->stack->fast.len_min = r[1]->stack->fast.udp_port = UINT32_MAX;
+	stack_net(r[1]->stack)->fast.len_min = stack_net(r[1]->stack)->fast.udp_port = UINT32_MAX;
 	for (uint32_t turn = 0; turn < RANDOM_TURNS; turn++) {
 		for (uint32_t i = 0; i < RANDOM_FRAMES; i++) {
 			const uint32_t len = random_frame(&rng, p);
@@ -441,7 +441,7 @@ the_fast_path_classifies_as_the_slow_one(void **state)
 /* What takes a long frame, many frames, time, or another configuration: test_icmp.c, test_reasm.c,
  * test_nd.c, test_udp_backlog.c, and below. */
 static bool
-has_a_test_of_its_own(enum stack_counter c)
+has_a_test_of_its_own(uint32_t c)
 {
 	return c == DROP_ICMP_SIZE || c == DROP_ICMP_RATE_LIMIT || c == DROP_NEIGH_RATE_LIMIT ||
 	       c == DROP_VLAN_UNTAGGED || (c >= DROP_FRAG_UDP_OFF && c <= FRAG_REASSEMBLED) ||

@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
-#include "stack/stack_core.h"
+#include "stack/net_core.h"
 
 static const struct rig_options plain = {.udp_port = UDP_PORT};
 
@@ -67,7 +67,7 @@ check_hop(struct rig *r, const uint8_t dst[16], const uint8_t *mac)
 	uint8_t got[6];
 
 	rig_turn(r, NULL); /* the clock is read */
-	next_hop_mac(r->stack, &ip, other_mac, got);
+	next_hop_mac(stack_net(r->stack), &ip, other_mac, got);
 	check_bytes(got, mac, 6);
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
@@ -273,7 +273,7 @@ an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
 	uint8_t payload[NET_MTU], p[NET_FRAME_BYTES];
 	struct rig *r = rig_new(&plain);
 
-	r->stack->announces_left = 0; /* it lasts longer than a second */
+	stack_net(r->stack)->announces_left = 0; /* it lasts longer than a second */
 	for (uint32_t i = 0; i < sizeof payload; i++)
 		payload[i] = (uint8_t)(i * 7 + 3);
 	for (uint32_t n = 0; n < 3 * 80; n++) {
@@ -433,7 +433,7 @@ a_vlan_hears_its_own_and_tags_what_it_says(void **state)
 	struct rig *r = rig_new(&options);
 	const struct {
 		uint16_t tag;
-		enum stack_counter counter;
+		uint32_t counter;
 	} rows[] = {{7, UDP_RECEIVED},
 		    {0xe007, UDP_RECEIVED},
 		    {8, DROP_VLAN_OTHER},

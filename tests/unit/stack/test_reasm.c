@@ -263,7 +263,7 @@ struct row {
 	struct step steps[4];
 	uint32_t count;
 	uint8_t only; /* 4 or 6: of one family */
-	enum stack_counter counter;
+	uint32_t counter;
 };
 
 /* Of a datagram of 1008 bytes, header included. */
@@ -409,7 +409,7 @@ the_whole_is_checked_as_any_datagram(void **state)
 	const struct {
 		uint32_t at;
 		uint16_t value;
-		enum stack_counter counter;
+		uint32_t counter;
 	} rows2[] = {
 		{600, 0xdead, DROP_UDP_CKSUM},  {2, 9, DROP_UDP_PORT}, {0, 0, DROP_UDP_SOURCE},
 		{0, UDP_PORT, DROP_UDP_SOURCE}, {4, 7, DROP_UDP_LEN},  {4, 1009, DROP_UDP_LEN},

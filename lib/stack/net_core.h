@@ -1,20 +1,27 @@
 /*
- * stack_core.h - struct stack and what the files of the room share; private to lib/stack.
+ * net_core.h - struct net, and what the transport above it calls (lib/tcp) and drives (lib/stack).
  *
+ * A net knows of TCP only its protocol number: the frames of tcp[] are the transport's, and path
+ * MTU reports that quote TCP are data in `pmtu_reports`, which the transport empties each turn.
+ *
+ * Shape:  a transport embeds its net as the first member, so that one pointer serves for both, and
+ *         counts in the same array, from NET_COUNTER_COUNT on.
  * Owner:  a frame is in exactly one place: the burst being classified, the datagram backlog, the
  *         transmit queue, the frame cache, the deferred-free list, or a connection's receive queue.
  * Thread: core-local, except *_mt.
  * Bounds: a received frame that may become its own reply holds a transmit credit, so the transmit
  *         queue has a slot for it.
  */
-#ifndef CLOCKOO_STACK_CORE_H
-#define CLOCKOO_STACK_CORE_H
+#ifndef CLOCKOO_NET_CORE_H
+#define CLOCKOO_NET_CORE_H
 
+#include "net.h"
+#include "net_counters.h"
 #include "pmtu_reports.h"
 #include "rate_limit.h"
-#include "stack.h"
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "base/region.h"
 #include "wire/inet_cksum.h"
 #include "wire/udp_wire.h"
 
@@ -50,19 +57,15 @@ enum other_kind {
 
 #define UDP4_TEMPLATE_BYTES 32u
 
-/* A source's part of the datagram backlog is at most so many times what is left: four fifths of it
- * for a single source (dynamic thresholds). Sources are counted in hashed cells. */
-#define UDP_BACKLOG_SHARE 4u
-#define UDP_BACKLOG_CELLS 1024u
-/* A reassembled datagram counts as so many: a source may keep a quarter of the contexts (reasm.h).
- */
-#define UDP_BACKLOG_REASSEMBLED_WEIGHT 256u
+#define UDP_BACKLOG_CELLS 1024u /* sources are counted in hashed cells */
 
 /* Transmit queue slots without transmit credits: for TCP segments, ARP and ND requests. */
 #define TX_QUEUE_RESERVE 64u
 
+#define NET_TRANSPORT_COUNTERS_MAX 128u
+
+struct neigh_table;
 struct reasm; /* reasm.h */
-struct tcp;   /* tcp.h */
 
 /* The headers of an expected frame, for one masked compare (classify.c); words in memory order. */
 #define FAST_HIGH_OFFSET 18u /* from behind IPv4's total length to the end of its header */
@@ -78,15 +81,13 @@ struct fast_match {
 	uint32_t len_min;       /* UINT32_MAX with VLAN tags: no fast path */
 };
 
-struct stack {
-	struct stack_config cfg;
+struct net {
+	struct net_config cfg;
 	struct port *port;
 	struct neigh_table *neigh;
-	struct stack_user user;
-	uint64_t now_ns; /* of this turn */
-	uint32_t now_us; /* modulo 2^32, for the scoreboard */
-	uint32_t now_ms; /* modulo 2^32, for timestamps */
-	struct tcp *tcp;
+	uint64_t now_ns;     /* of this turn */
+	uint32_t now_us;     /* modulo 2^32, for the scoreboard */
+	uint32_t now_ms;     /* modulo 2^32, for timestamps */
 	struct reasm *reasm; /* NULL without UDP */
 
 	uint32_t netmask;
@@ -128,47 +129,55 @@ struct stack {
 	struct frame **to_free;
 	uint8_t **to_free_start;
 
-	struct pmtu_inbox pmtu_reports; /* for TCP, which empties it each turn */
+	struct pmtu_inbox pmtu_reports; /* for the transport, which empties it each turn */
 	struct tx_queue out;
 	struct frame_cache frame_cache;
 	/* The backlog moves to the front only once it begins in the second half. */
 	struct datagram datagrams[2 * UDP_BACKLOG_MAX + BURST_MAX];
-	_Alignas(CACHE_LINE_BYTES) struct counter counters[STACK_COUNTER_COUNT];
+	_Alignas(CACHE_LINE_BYTES) struct counter
+		counters[NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX];
 };
+
+/* The net of a handle, which begins with it. */
+static inline struct net *
+stack_net(const struct stack *s)
+{
+	return (struct net *)(void *)s;
+}
 
 /* A server has one port, or one a core. A client of its own has several, so that RSS spreads the
  * replies. */
 static inline bool
-udp_port_is_ours(const struct stack *s, uint16_t port)
+udp_port_is_ours(const struct net *net, uint16_t port)
 {
-	return (uint16_t)(port - s->cfg.udp_port) < s->udp_span;
+	return (uint16_t)(port - net->cfg.udp_port) < net->udp_span;
 }
 
 /* With a source port of ours, a spoofed datagram would make two caches answer each other forever.
  */
 static inline bool
-udp_source_is_bad(const struct stack *s, const struct udp *udp)
+udp_source_is_bad(const struct net *net, const struct udp *udp)
 {
-	return udp->src_port == 0 || udp_port_is_ours(s, udp->src_port);
+	return udp->src_port == 0 || udp_port_is_ours(net, udp->src_port);
 }
 
 static inline void
-stack_count(struct stack *s, enum stack_counter which)
+net_count(struct net *net, enum net_counter which)
 {
-	counter_add(&s->counters[which], 1);
+	counter_add(&net->counters[which], 1);
 }
 
-/* ---- frame level, for tcp_*.c (stack.c, ip_out.c) ---- */
+/* ---- for the transport ---- */
 
 /* Free slots of the transmit queue for fresh frames: less transmit credits, at most the frame
  * cache. */
-uint32_t tx_queue_room(const struct stack *s);
+uint32_t tx_queue_room(const struct net *net);
 
 /* Is there at least one? */
 static inline bool
-tx_queue_has_room(const struct stack *s)
+tx_queue_has_room(const struct net *net)
 {
-	return s->out.count + s->tx_credits < TX_QUEUE_MAX && s->frame_cache.count != 0;
+	return net->out.count + net->tx_credits < TX_QUEUE_MAX && net->frame_cache.count != 0;
 }
 
 /* Destination and local address (enum local) of a packet. */
@@ -187,49 +196,65 @@ ip_header_bytes(uint8_t local)
 
 /* The sum of the pseudo header between a local address and dst; both directions have the same. */
 static inline uint64_t
-ip_pseudo_sum(const struct stack *s, struct ip_dest dest, uint16_t l4_len)
+ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 {
 	if (likely(dest.local == LOCAL_V4))
-		return inet_sum_pseudo(s->cfg.ipv4, ip_addr_v4_get(dest.dst), dest.protocol,
+		return inet_sum_pseudo(net->cfg.ipv4, ip_addr_v4_get(dest.dst), dest.protocol,
 				       l4_len);
-	return inet_sum_pseudo6(s->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
+	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
 /* Begins an IP packet to mac in a fresh frame at the end of the transmit queue. Returns where its
  * L4 header goes; NULL: no slot or no frame. */
-uint8_t *ip_begin(struct stack *s, const uint8_t mac[6], struct ip_dest dest);
+uint8_t *ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest);
 /* Finishes the packet: IP length and checksum, the L4 checksum over l4_len bytes in software or by
  * the port. cksum_at: offset of that field in the L4 header. Without a commit nothing is sent. */
-void ip_commit(struct stack *s, uint32_t l4_len, uint32_t cksum_at);
+void ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at);
 
 /* The next hop's MAC (on-link or gateway); if it is not in the neighbour table, it is solicited and
  * fallback is returned: the MAC that the peer's frames come from. */
-void next_hop_mac(struct stack *s, const struct ip_addr *dst_ip, const uint8_t fallback[6],
+void next_hop_mac(struct net *net, const struct ip_addr *dst_ip, const uint8_t fallback[6],
 		  uint8_t mac[6]);
 
 /* The next hop's MAC if the entry is reachable, and until when it is, provided the table's
  * generation stays (neigh_generation_mt). */
-bool next_hop_reachable(const struct stack *s, const struct ip_addr *dst, uint8_t mac[6],
+bool next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac[6],
 			uint64_t *until_ns);
-void next_hop_doubt(struct stack *s, const struct ip_addr *dst); /* no reply: solicits it */
+void next_hop_doubt(struct net *net, const struct ip_addr *dst); /* no reply: solicits it */
 
 /* Puts a received frame on the deferred-free list. start: its first byte as classify.c left it. */
-void frame_defer_free(struct stack *s, struct frame *f, uint8_t *start);
+void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 
 /* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
-void frames_release(struct stack *s);
+void frames_release(struct net *net);
 
-/* ---- frame level, among its own files ---- */
+/* ---- the stages, for lib/stack ---- */
+
+size_t net_bytes(const struct net_config *cfg);
+/* Fills *net, which is zero. */
+void net_create(struct net *net, struct region *region, const struct net_config *cfg,
+		struct port *port, struct neigh_table *neigh);
+uint32_t net_rx_budget(const struct net *net);
+void net_classify(struct net *net, struct classified *in);
+/* Owns the frames of in->other and in->udp. */
+void net_input(struct net *net, const struct classified *in);
+void net_release(struct net *net);
+void net_tick(struct net *net);
+uint32_t net_tx(struct net *net);
+uint64_t neigh_next(const struct net *net); /* the next announcement; UINT64_MAX: none */
+bool net_has_work(const struct net *net);
+
+/* ---- among its own files ---- */
 
 /* tx_queue.c */
-void frame_cache_refill(struct stack *s);
-uint8_t *tx_queue_begin(struct stack *s); /* a fresh frame; NULL: no slot or no frame */
-uint8_t *tx_queue_begun(struct stack *s); /* the same frame again */
-void tx_queue_commit(struct stack *s, uint32_t len, uint32_t ol_flags);
-void tx_queue_send_rx(struct stack *s, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
-void tx_queue_send_rx_frame(struct stack *s, struct frame *f, uint8_t *start, uint32_t len,
+void frame_cache_refill(struct net *net);
+uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
+uint8_t *tx_queue_begun(struct net *net); /* the same frame again */
+void tx_queue_commit(struct net *net, uint32_t len, uint32_t ol_flags);
+void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
+void tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
 			    uint32_t ol_flags);
-void rx_frame_drop(struct stack *s, uint32_t rx_index);
+void rx_frame_drop(struct net *net, uint32_t rx_index);
 
 /* A received packet that is answered in place. */
 struct ip_request {
@@ -241,49 +266,33 @@ struct ip_request {
 
 /* ip_out.c: headers back to the sender, without options, in front of the l4_len bytes of L4, which
  * move up if there were options. Returns where they are. */
-uint8_t *ip_reply_in_place(struct stack *s, struct ip_request from, uint32_t l4_len,
+uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
 /* neigh_io.c: is ip on-link or a gateway? */
-bool route_uses(const struct stack *s, const struct ip_addr *ip);
+bool route_uses(const struct net *net, const struct ip_addr *ip);
 /* Source address selection: enum local (RFC 6724). */
-uint8_t local_addr_select(const struct stack *s, const struct ip_addr *dst);
+uint8_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
-bool neigh_rate_limited(struct stack *s, const uint8_t mac[6]); /* replies to it are used up */
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
 /* Requests and announcements. False: no room. */
-bool arp_send_request(struct stack *s, const struct ip_addr *ip);
-bool nd_send_solicit(struct stack *s, const struct ip_addr *ip);
-bool nd_send_unsolicited(struct stack *s, uint8_t local);
+bool arp_send_request(struct net *net, const struct ip_addr *ip);
+bool nd_send_solicit(struct net *net, const struct ip_addr *ip);
+bool nd_send_unsolicited(struct net *net, uint8_t local);
 
 /* icmp_error.c: processes an ICMP error of valid checksum at p. Returns the counter to count. */
-enum stack_counter icmp_error(struct stack *s, const uint8_t *p, uint32_t len);
-enum stack_counter icmp6_error(struct stack *s, const uint8_t *p, uint32_t len);
+enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len);
+enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len);
 
 /* Input handlers. Each owns the frame: it is sent back or freed. */
-void arp_input(struct stack *s, uint32_t rx_index);
-void icmp_input(struct stack *s, uint32_t rx_index);
-void icmp6_input(struct stack *s, uint32_t rx_index);
-void nd_input(struct stack *s, uint32_t rx_index);
-void fragment_input(struct stack *s, uint32_t rx_index);
-void udp_create(struct stack *s);
-void udp_input(struct stack *s, const struct classified *in);
-void udp_release(struct stack *s);
-void neigh_tick(struct stack *s);
-uint64_t neigh_next(const struct stack *s); /* the next announcement; UINT64_MAX: none */
-
-/* ---- byte streams, for stack.c (tcp_*.c) ---- */
-
-size_t tcp_bytes(const struct stack_config *cfg);
-struct tcp *tcp_create(struct region *region, const struct stack_config *cfg);
-void tcp_match(struct stack *s, struct classified *in);
-/* Owns the frames of in->tcp: each goes to a receive queue or the deferred-free list. */
-void tcp_input(struct stack *s, struct classified *in);
-void tcp_tick(struct stack *s);
-void tcp_output(struct stack *s);
-uint64_t tcp_next_timer(const struct stack *s);
-bool tcp_has_ready(const struct stack *s);
-bool tcp_drain(struct stack *s);
-/* Pools in use; any thread. */
-void tcp_usage_mt(const struct stack *s, struct stack_usage *out);
+void arp_input(struct net *net, uint32_t rx_index);
+void icmp_input(struct net *net, uint32_t rx_index);
+void icmp6_input(struct net *net, uint32_t rx_index);
+void nd_input(struct net *net, uint32_t rx_index);
+void fragment_input(struct net *net, uint32_t rx_index);
+void udp_create(struct net *net);
+void udp_input(struct net *net, const struct classified *in);
+void udp_release(struct net *net);
+void neigh_tick(struct net *net);
 
 #endif
