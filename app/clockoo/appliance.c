@@ -8,9 +8,9 @@
 #include "dpdk/lcore_run.h"
 #include "policy.h"
 #include "sizes.h"
-#include "stack/neigh_table.h"
-#include "stack/conn_sources.h"
-#include "stack/pmtu_reports.h"
+#include "net/neigh_table.h"
+#include "tcp/conn_sources.h"
+#include "net/pmtu_reports.h"
 #include "version.h"
 #include "worker.h"
 

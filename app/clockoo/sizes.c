@@ -3,10 +3,10 @@
  * configuration.
  */
 #include "sizes.h"
-#include "stack/conn_sources.h"
-#include "stack/neigh_table.h"
-#include "stack/pmtu_reports.h"
-#include "stack/syn_history.h"
+#include "tcp/conn_sources.h"
+#include "net/neigh_table.h"
+#include "net/pmtu_reports.h"
+#include "tcp/syn_history.h"
 #include "stack_sizes.h"
 
 #define RX_FRAMES_MIN 2048u

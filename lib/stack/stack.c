@@ -2,7 +2,7 @@
  * stack.c - one core's stack, net and TCP: made at start, then driven stage by stage.
  */
 #include "stack.h"
-#include "tcp.h"
+#include "tcp/tcp.h"
 
 struct stack {
 	struct tcp tcp;

@@ -17,10 +17,10 @@
 #define CLOCKOO_STACK_H
 
 #include "base/region.h"
-#include "conn.h"
-#include "net.h"
-#include "net_counters.h"
-#include "tcp_counters.h"
+#include "tcp/conn.h"
+#include "net/net.h"
+#include "net/net_counters.h"
+#include "tcp/tcp_counters.h"
 
 #define STACK_COUNTERS(X) NET_COUNTERS(X) TCP_COUNTERS(X)
 

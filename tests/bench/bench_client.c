@@ -4,7 +4,7 @@
 #include "bench_client.h"
 
 #include "bench_fixture.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "load/load_core.h"
 #include "proto/mc_udp.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"

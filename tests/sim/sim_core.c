@@ -1,6 +1,6 @@
 #include "sim_core.h"
 
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdlib.h>
 

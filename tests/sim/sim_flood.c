@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "stack/stack.h"
-#include "stack/syn_history.h"
+#include "tcp/syn_history.h"
 
 #include <stdlib.h>
 #include <string.h>

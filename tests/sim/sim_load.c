@@ -1,7 +1,7 @@
 #include "sim_load.h"
 
 #include "base/check.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
  */
 #include "sim_pair.h"
 
-#include "stack/neigh_table.h"
-#include "stack/tcp.h"
+#include "net/neigh_table.h"
+#include "tcp/tcp.h"
 #include "support/test.h"
 
 #include <malloc.h>

@@ -6,7 +6,7 @@
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
-#include "stack/pmtu_reports.h"
+#include "net/pmtu_reports.h"
 
 #include "support/test.h"
 

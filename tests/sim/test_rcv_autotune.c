@@ -8,7 +8,7 @@
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
-#include "stack/tcp.h"
+#include "tcp/tcp.h"
 
 #include "support/test.h"
 

@@ -8,7 +8,7 @@
 #include "sim_rng.h"
 #include "sim_stack.h"
 #include "sim_wire.h"
-#include "stack/conn_sources.h"
+#include "tcp/conn_sources.h"
 
 #include "support/test.h"
 

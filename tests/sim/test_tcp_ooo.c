@@ -7,7 +7,7 @@
 #include "sim_frame.h"
 #include "sim_rng.h"
 #include "sim_stack.h"
-#include "stack/tcp_conn.h"
+#include "tcp/tcp_conn.h"
 
 #include "support/test.h"
 #include "wire/eth_wire.h"

@@ -17,7 +17,7 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
-#include "stack/tcp_conn.h"
+#include "tcp/tcp_conn.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 

@@ -5,7 +5,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "load_coordinator.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "stack_sizes.h"
 
 #include <pthread.h>

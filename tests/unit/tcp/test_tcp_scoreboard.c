@@ -3,7 +3,7 @@
  * of each byte what happened to it; and when no node is left they say less, never more. Method:
  * seeded random operations against one record a byte.
  */
-#include "stack/tcp_scoreboard.h"
+#include "tcp/tcp_scoreboard.h"
 
 #include "support/test.h"
 

@@ -6,7 +6,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
-#include "stack/net_core.h"
+#include "net/net_core.h"
 
 enum base { UDP, UDP_OPTIONS, TCP, ECHO, ARP, UDP6, TCP6, ECHO6, ND6, EXT6, OPT6, ROUTE6, ATOMIC6 };
 

@@ -4,7 +4,7 @@
  * A segment's way: tcp_match (tcp_table.c) finds the connection; tcp_input (tcp_in.c) runs the
  * steps of RFC 9293 section 3.10.7.4; data goes into the receive queue (tcp_rx.c); the service
  * reads and writes (tcp_api.c); tcp_output (tcp_out.c) sends what is due; tcp_tick
- * (tcp_timer.c) makes things due.
+ * (tcp_tick.c) makes things due.
  *
  * Thread: core-local.
  * Bounds: the constants here and in tcp_limits.h.

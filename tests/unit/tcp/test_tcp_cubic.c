@@ -2,7 +2,7 @@
  * The curve of CUBIC in integers. Goal: it is RFC 9438's, to the byte and millisecond it can be,
  * for every window and segment size, and never overflows. Method: against long double.
  */
-#include "stack/tcp_cubic.h"
+#include "tcp/tcp_cubic.h"
 
 #include "support/test.h"
 

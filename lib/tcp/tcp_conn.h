@@ -12,7 +12,7 @@
 #ifndef CLOCKOO_TCP_CONN_H
 #define CLOCKOO_TCP_CONN_H
 
-#include "net_core.h"
+#include "net/net_core.h"
 #include "tcp_counters.h"
 #include "tcp_limits.h"
 #include "tcp_scoreboard.h"

@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
-#include "stack/net_core.h"
+#include "net/net_core.h"
 
 static const struct rig_options plain = {.udp_port = UDP_PORT};
 

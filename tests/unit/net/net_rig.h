@@ -7,7 +7,7 @@
 #define CLOCKOO_NET_RIG_H
 
 #include "net_port.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "stack/stack.h"
 
 struct rig {

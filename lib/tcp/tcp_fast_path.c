@@ -13,8 +13,8 @@
 #include "tcp_fast_path.h"
 #include "tcp_options.h"
 
-#include "neigh_table.h"
-#include "tx_queue.h"
+#include "net/neigh_table.h"
+#include "net/tx_queue.h"
 #include "tcp_ack.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"

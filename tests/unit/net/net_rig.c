@@ -1,6 +1,6 @@
 #include "net_rig.h"
 
-#include "stack/net_core.h"
+#include "net/net_core.h"
 #include "net_frames6.h"
 #include "base/check.h"
 

@@ -3,7 +3,7 @@
  * both families.
  *
  * Invariant: only packets that ask for our address and our own requests create entries; all others
- * refresh existing ones (tests/unit/stack/test_arp, test_nd).
+ * refresh existing ones (tests/unit/net/test_arp, test_nd).
  */
 #include "neigh_table.h"
 #include "net_core.h"

@@ -3,7 +3,7 @@
  * ago does not keep the next one from being repaired. Method: a connection that says it has sent so
  * much since; sending it would take minutes.
  */
-#include "stack/tcp.h"
+#include "tcp/tcp.h"
 
 #include "support/test.h"
 

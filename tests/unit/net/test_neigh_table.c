@@ -5,7 +5,7 @@
  * entries of one set over and over against a reader.
  */
 #include "support/test.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
  * and at whatever moment; nobody pays for another; what left is forgotten. Method: the table alone,
  * filled to the last connection it is made for, and under two threads.
  */
-#include "stack/conn_sources.h"
+#include "tcp/conn_sources.h"
 
 #include "support/test.h"
 

@@ -21,7 +21,7 @@
  * Without such a sample the first reduction is confirmed at once. A confirmed reduction lasts
  * black_hole_life_s(), longer each time it is confirmed again.
  */
-#include "pmtu_reports.h"
+#include "net/pmtu_reports.h"
 #include "tcp.h"
 #include "tcp_options.h"
 

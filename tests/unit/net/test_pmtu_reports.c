@@ -4,7 +4,7 @@
  * Method: additions and looks one by one, then two writers against a reader.
  */
 #include "base/check.h"
-#include "stack/pmtu_reports.h"
+#include "net/pmtu_reports.h"
 
 #include "support/test.h"
 

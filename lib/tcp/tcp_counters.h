@@ -6,7 +6,7 @@
 #ifndef CLOCKOO_TCP_COUNTERS_H
 #define CLOCKOO_TCP_COUNTERS_H
 
-#include "net_counters.h"
+#include "net/net_counters.h"
 
 #define TCP_COUNTERS(X)                                                                            \
 	X(TCP_SYNS, "connections in SYN-RECEIVED opened by a SYN")                                 \

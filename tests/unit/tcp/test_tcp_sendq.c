@@ -3,7 +3,7 @@
  * sent again or acknowledged; every chunk and every lent byte comes back; a promise of room is
  * kept. Method: seeded random operations against a flat array; small tables for the promises.
  */
-#include "stack/sendq.h"
+#include "tcp/sendq.h"
 
 #include "support/test.h"
 

@@ -3,7 +3,7 @@
  * wheel is popped as it asks to be, and one pop's work is bounded. Method: seeded random arming
  * over all distances, against a table of deadlines.
  */
-#include "stack/timer_wheel.h"
+#include "tcp/timer_wheel.h"
 
 #include "support/test.h"
 

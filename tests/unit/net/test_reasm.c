@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
-#include "stack/reasm.h"
+#include "net/reasm.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * line forgets its oldest first. Method: tables, and a flood of as many as the header promises.
  */
 #include "base/hash.h"
-#include "stack/syn_history.h"
+#include "tcp/syn_history.h"
 
 #include "support/test.h"
 
