@@ -9,9 +9,9 @@
 #include "dpdk/lcore_run.h"
 #include "policy.h"
 #include "sizes.h"
-#include "stack/neigh_table.h"
-#include "stack/conn_sources.h"
-#include "stack/pmtu_reports.h"
+#include "net/neigh_table.h"
+#include "tcp/conn_sources.h"
+#include "net/pmtu_reports.h"
 #include "version.h"
 #include "worker.h"
 
@@ -112,11 +112,11 @@ build(struct appliance *a, struct error *err)
 	region.size = a->block.bytes;
 	a->neigh = neigh_table_create(&region);
 	if (a->config.conns_per_source != 0)
-		a->sizes.stack.sources =
+		a->sizes.stack.tcp.sources =
 			conn_sources_create(&region, a->config.conns_max,
-					    a->config.conns_per_source, a->sizes.stack.seed);
+					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
-		a->sizes.stack.pmtu_reports = pmtu_reports_create(&region);
+		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
 	a->store = store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);

@@ -7,7 +7,7 @@
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "watchdog.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
  */
 #include "sizes.h"
 #include "admin/admin.h"
-#include "stack/conn_sources.h"
-#include "stack/neigh_table.h"
-#include "stack/pmtu_reports.h"
-#include "stack/syn_history.h"
+#include "tcp/conn_sources.h"
+#include "net/neigh_table.h"
+#include "net/pmtu_reports.h"
+#include "tcp/syn_history.h"
 #include "stack_sizes.h"
 
 #define RX_FRAMES_MIN 2048u
@@ -52,7 +52,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
 	const uint32_t busy = conns_likely(cfg);
 
-	z->stack = (struct stack_config){
+	z->stack.net = (struct net_config){
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
@@ -61,18 +61,20 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.gateway6 = cfg->gateway6,
 		.vlan = (uint16_t)cfg->vlan,
 		.vlan_priority = (uint8_t)cfg->vlan_priority,
-		.tcp_port = (uint16_t)cfg->tcp_port,
 		.udp_port = (uint16_t)cfg->udp_port,
 		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
+		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.seed = secrets->seed,
+	};
+	z->stack.tcp = (struct tcp_config){
+		.port = (uint16_t)cfg->tcp_port,
 		.conns_max = conns,
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
-		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,
 		.syn_lines = SYN_HISTORY_LINES,
-		.seed = secrets->seed,
 		.secret = secrets->key,
 	};
 	z->serve = (struct serve_config){
@@ -90,7 +92,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	};
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
 	 * way to and from the device. */
-	z->frames = z->stack.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
+	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->store_bytes = store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);

@@ -182,7 +182,7 @@ uint32_t watchers_count(const struct serve_shared *sh);
 
 uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
 uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
-uint64_t shared_stack_sum(const struct serve_shared *sh, enum stack_counter which);
+uint64_t shared_stack_sum(const struct serve_shared *sh, uint32_t which);
 uint64_t shared_class_sum(const struct serve_shared *sh, uint32_t class, enum class_count which);
 void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
 uint64_t shared_pages_moved(const struct serve_shared *sh, const struct store_usage *usage);

@@ -57,7 +57,7 @@ shared_store_sum(const struct serve_shared *sh, enum store_counter which)
 }
 
 uint64_t
-shared_stack_sum(const struct serve_shared *sh, enum stack_counter which)
+shared_stack_sum(const struct serve_shared *sh, uint32_t which)
 {
 	return since(stack_sum(sh, which), &sh->admin->stack_base[which]);
 }

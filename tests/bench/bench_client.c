@@ -4,7 +4,7 @@
 #include "bench_client.h"
 
 #include "bench_fixture.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@ stack_config_of(const struct bench_workload *a)
 	const bool tcp = a->transport == LOAD_TCP;
 
 	return (struct stack_config){
-		.ipv4 = BENCH_CLIENT_IP,
-		.prefix_len = 24,
-		.udp_port = tcp ? 0 : CLIENT_PORT,
-		.udp_ports = tcp ? 0 : CLIENT_PORTS,
-		.conns_max = tcp ? a->conns : 1,
-		.chunks = CHUNKS,
-		.rx_frames_max = a->rx_frames_max,
-		.keepalive_idle_ns = 7200000000000ull,
-		.timestamps = true,
+		.net.ipv4 = BENCH_CLIENT_IP,
+		.net.prefix_len = 24,
+		.net.udp_port = tcp ? 0 : CLIENT_PORT,
+		.net.udp_ports = tcp ? 0 : CLIENT_PORTS,
+		.tcp.conns_max = tcp ? a->conns : 1,
+		.tcp.chunks = CHUNKS,
+		.net.rx_frames_max = a->rx_frames_max,
+		.tcp.keepalive_idle_ns = 7200000000000ull,
+		.tcp.timestamps = true,
 	};
 }
 

@@ -4,7 +4,7 @@
 #include "bench_fixture.h"
 
 #include "admin/admin.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,16 +95,16 @@ store_config_of(uint32_t memory_mib, uint32_t cores)
 }
 
 static const struct stack_config stack_cfg = {
-	.ipv4 = BENCH_SERVER_IP,
-	.prefix_len = 24,
-	.tcp_port = BENCH_CACHE_PORT,
-	.udp_port = BENCH_CACHE_PORT,
-	.conns_max = CONNS,
-	.chunks = CHUNKS,
-	.rx_frames_max = RX_FRAMES,
-	.keepalive_idle_ns = KEEPALIVE_NS,
-	.timestamps = true,
-	.seed = 42,
+	.net.ipv4 = BENCH_SERVER_IP,
+	.net.prefix_len = 24,
+	.tcp.port = BENCH_CACHE_PORT,
+	.net.udp_port = BENCH_CACHE_PORT,
+	.tcp.conns_max = CONNS,
+	.tcp.chunks = CHUNKS,
+	.net.rx_frames_max = RX_FRAMES,
+	.tcp.keepalive_idle_ns = KEEPALIVE_NS,
+	.tcp.timestamps = true,
+	.net.seed = 42,
 };
 static const struct serve_config serve_cfg = {.conns_max = CONNS,
 					      .conn_requests_max = CONN_REQUESTS};

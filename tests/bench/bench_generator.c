@@ -15,7 +15,7 @@
 
 #include "load/load_core.h"
 #include "proto/mc_udp.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -68,14 +68,14 @@ static void
 build(struct bench *b)
 {
 	const struct stack_config stack_cfg = {
-		.ipv4 = CLIENT_IP,
-		.prefix_len = 24,
-		.udp_port = CLIENT_PORT,
-		.udp_ports = CLIENT_PORTS,
-		.conns_max = 1,
-		.chunks = 64,
-		.rx_frames_max = 64,
-		.keepalive_idle_ns = 7200000000000ull,
+		.net.ipv4 = CLIENT_IP,
+		.net.prefix_len = 24,
+		.net.udp_port = CLIENT_PORT,
+		.net.udp_ports = CLIENT_PORTS,
+		.tcp.conns_max = 1,
+		.tcp.chunks = 64,
+		.net.rx_frames_max = 64,
+		.tcp.keepalive_idle_ns = 7200000000000ull,
 	};
 	const struct load_config load_cfg = {
 		.workload = &b->w,

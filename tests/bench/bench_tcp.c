@@ -155,7 +155,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_tcp [RUNS (1-%u) [TURNS]]\n", RUNS_MAX);
 		return 1;
 	}
-	cfg.conns_max = 2 * CONNS;
+	cfg.tcp.conns_max = 2 * CONNS;
 	b.ss = sim_stack_create(&cfg, FRAMES, PORT_TX_IP_CKSUM | PORT_TX_TCP_CKSUM);
 	b.ss->serve = serve;
 	b.ss->arg = &b;

@@ -58,7 +58,7 @@ CLEAN = {
                                   "/* rte_eth is far away */\n",
     "lib/wire/frame.h": "/*\n * Shape:  a line\n *         and its rest.\n * Thread: pure.\n */\n"
                         'extern const char *frame; /* "rte_" in words is no DPDK */\n',
-    "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n",
+    "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n#include <wire/if.h>\n",
 }
 
 # What is changed, what tools/check must say about it.

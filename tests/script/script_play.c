@@ -182,7 +182,7 @@ static bool
 expect_state(struct player *p, uint32_t want)
 {
 	const struct flow flow = {&p->ends.src, p->flow->port, SIM_PORT, (uint8_t)p->script->local};
-	const struct conn *c = flow_find(p->ss->stack, flow);
+	const struct conn *c = flow_find(stack_tcp(p->ss->stack), flow);
 	const uint32_t got = c != NULL ? c->state : CONN_CLOSED;
 
 	return want == got ||
@@ -344,8 +344,8 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	p.header_bytes = script->local == LOCAL_V4 ? 40 : 60;
 	p.flow = flow_of(&p, PEER_PORT);
 	if (script->local == LOCAL_GLOBAL6) {
-		cfg.ipv6 = p.ends.dst;
-		cfg.prefix6_len = 64;
+		cfg.net.ipv6 = p.ends.dst;
+		cfg.net.prefix6_len = 64;
 	}
 	p.ss = sim_stack_create(&cfg, PORT_FRAMES, script->caps);
 	p.ss->port->port.mtu = (uint16_t)script->mtu;

@@ -13,7 +13,7 @@
 #include "script.h"
 
 #include "base/check.h"
-#include "stack/tcp.h"
+#include "tcp/tcp.h"
 
 #define PEER_IP     (SIM_PEERS + 5)
 #define ROUTER_BYTE 0xfeu /* the last of a router's address; the others are the peer's */

@@ -65,13 +65,13 @@ static const struct {
 	const char *word;
 	size_t at, size;
 } settings[] = {
-	SETTING("conns", stack.conns_max),
-	SETTING("chunks", stack.chunks),
-	SETTING("rx-frames", stack.rx_frames_max),
-	SETTING("keepalive", stack.keepalive_idle_ns),
+	SETTING("conns", stack.tcp.conns_max),
+	SETTING("chunks", stack.tcp.chunks),
+	SETTING("rx-frames", stack.net.rx_frames_max),
+	SETTING("keepalive", stack.tcp.keepalive_idle_ns),
 	SETTING("mtu", mtu),
-	SETTING("timestamps", stack.timestamps),
-	SETTING("congestion", stack.congestion),
+	SETTING("timestamps", stack.tcp.timestamps),
+	SETTING("congestion", stack.tcp.congestion),
 };
 
 /* set ip 4, 6 or link6 */

@@ -266,7 +266,7 @@ parse_counter(struct reader *r, struct script_step *st)
 	for (st->which = 0; st->which < STACK_COUNTER_COUNT; st->which++)
 		if (words_is(&r->w, stack_counter_names[st->which].symbol))
 			return parse_count(r, st);
-	return reader_bad(r, "a counter of lib/stack/stack_counters.h");
+	return reader_bad(r, "a counter of net_counters.h or tcp_counters.h");
 }
 
 static const struct {

@@ -187,9 +187,9 @@ pair_of(uint32_t permille, uint64_t rtt_us, uint64_t seed)
 
 	for (uint32_t i = 0; i < 2; i++) {
 		cfg[i] = sim_config(seed * 2 + i);
-		cfg[i].conns_max = 4;
-		cfg[i].chunks = 4200;
-		cfg[i].rx_frames_max = 4096;
+		cfg[i].tcp.conns_max = 4;
+		cfg[i].tcp.chunks = 4200;
+		cfg[i].net.rx_frames_max = 4096;
 	}
 	return sim_pair_create(cfg, &faults, seed);
 }

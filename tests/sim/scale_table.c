@@ -36,8 +36,8 @@ say_bytes(void)
 	struct serve_config serve_few = {.conns_max = 1000}, serve_many = serve_few;
 	const uint32_t more = 99000;
 
-	few.conns_max = 1000;
-	many.conns_max = serve_many.conns_max = 1000 + more;
+	few.tcp.conns_max = 1000;
+	many.tcp.conns_max = serve_many.conns_max = 1000 + more;
 	printf("bytes a connection: stack %.0f, serve %.0f, admin %.0f\n",
 	       (double)(stack_bytes(&many) - stack_bytes(&few)) / more,
 	       (double)(serve_bytes(&serve_many) - serve_bytes(&serve_few)) / more,

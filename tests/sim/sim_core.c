@@ -1,7 +1,7 @@
 #include "sim_core.h"
 
 #include "admin/admin.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ store_of(const struct sim_cores_options *o)
 		.memory_bytes = o->memory_bytes,
 		.cores = o->cores,
 		.value_max = STORE_VALUE_MAX,
-		.seed = o->stack.seed,
+		.seed = o->stack.net.seed,
 	};
 }
 
@@ -32,7 +32,7 @@ static struct serve_config
 serve_of(const struct sim_cores_options *o, uint32_t core)
 {
 	return (struct serve_config){
-		.conns_max = o->stack.conns_max,
+		.conns_max = o->stack.tcp.conns_max,
 		.conn_requests_max = o->conn_requests_max,
 		.core = core,
 	};

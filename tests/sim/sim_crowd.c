@@ -70,12 +70,12 @@ client_create(struct crowd *w, uint32_t i)
 	const struct stack_user user = {cl, on_opened, on_gone, on_failed};
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(CLIENT_MAC0 + i)};
 
-	cfg.ipv4 = SIM_PEERS + 1 + i;
-	cfg.tcp_port = 0;
-	cfg.conns_max = (w->conns + CROWD_STACKS - 1) / CROWD_STACKS;
-	cfg.keepalive_idle_ns = 0;
+	cfg.net.ipv4 = SIM_PEERS + 1 + i;
+	cfg.tcp.port = 0;
+	cfg.tcp.conns_max = (w->conns + CROWD_STACKS - 1) / CROWD_STACKS;
+	cfg.tcp.keepalive_idle_ns = 0;
 	cl->crowd = w;
-	cl->conn = calloc(cfg.conns_max, sizeof(struct conn *));
+	cl->conn = calloc(cfg.tcp.conns_max, sizeof(struct conn *));
 	ensure(cl->conn != NULL);
 	cl->ss = sim_stack_create_as(&cfg, 4096, 0, mac);
 	cl->ss->serve = serve;
@@ -92,10 +92,10 @@ crowd_create(uint32_t conns)
 	ensure(w != NULL);
 	w->conns = conns;
 	w->turn = crowd_turn;
-	o.stack.conns_max = conns;
-	o.stack.chunks = 16384; /* a reply has one until it is acknowledged, 40 ms later */
-	o.stack.rx_frames_max = 4096;
-	o.stack.keepalive_idle_ns = 0;
+	o.stack.tcp.conns_max = conns;
+	o.stack.tcp.chunks = 16384; /* a reply has one until it is acknowledged, 40 ms later */
+	o.stack.net.rx_frames_max = 4096;
+	o.stack.tcp.keepalive_idle_ns = 0;
 	o.frames = 8192;
 	w->sc = sim_cores_create(&o);
 	for (uint32_t i = 0; i < CROWD_STACKS; i++)
@@ -206,7 +206,7 @@ crowd_close(struct crowd *w, uint32_t i)
 }
 
 uint64_t
-crowd_count(const struct crowd *w, enum stack_counter which)
+crowd_count(const struct crowd *w, uint32_t which)
 {
 	return counter_read(&stack_counters(w->sc->cores[0].core.stack)[which]);
 }

@@ -43,6 +43,6 @@ void crowd_close(struct crowd *w, uint32_t i);
 /* A turn of the core alone, for whoever counts instructions. */
 void crowd_turn(struct crowd *w);
 
-uint64_t crowd_count(const struct crowd *w, enum stack_counter which);
+uint64_t crowd_count(const struct crowd *w, uint32_t which);
 
 #endif

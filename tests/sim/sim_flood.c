@@ -5,8 +5,8 @@
 #include "sim_rng.h"
 
 #include "base/check.h"
-#include "stack/stack_counters.h"
-#include "stack/syn_history.h"
+#include "stack/stack.h"
+#include "tcp/syn_history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,8 +287,8 @@ build(struct flood_run *f)
 	options.frames = FRAMES;
 	options.caps = PORT_TX_IP_CKSUM | PORT_TX_TCP_CKSUM;
 	options.memory_bytes = 16u << 20;
-	options.stack.conns_max = 4096;
-	options.stack.syn_lines = SYN_HISTORY_LINES;
+	options.stack.tcp.conns_max = 4096;
+	options.stack.tcp.syn_lines = SYN_HISTORY_LINES;
 	f->sc = sim_cores_create(&options);
 	f->port = f->sc->cores[0].port;
 	f->rng = (struct sim_rng){plan->seed};

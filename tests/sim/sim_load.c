@@ -1,7 +1,7 @@
 #include "sim_load.h"
 
 #include "base/check.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -37,10 +37,10 @@ create_generator(struct sim_load *sl, const struct load_config *cfg)
 	struct stack_config stack_cfg = sim_config(cfg->seed + 1);
 	struct neigh_table *neigh;
 
-	stack_cfg.ipv4 = SIM_LOAD_IP;
-	stack_cfg.tcp_port = 0;
-	stack_cfg.udp_port = SIM_LOAD_PORT;
-	stack_cfg.udp_ports = SIM_LOAD_PORTS;
+	stack_cfg.net.ipv4 = SIM_LOAD_IP;
+	stack_cfg.tcp.port = 0;
+	stack_cfg.net.udp_port = SIM_LOAD_PORT;
+	stack_cfg.net.udp_ports = SIM_LOAD_PORTS;
 	sl->port = mem_port_create(load_mac, FRAMES, 0);
 	sl->region.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(cfg) +
 			  8 * CACHE_LINE_BYTES;

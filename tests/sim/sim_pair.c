@@ -13,8 +13,8 @@ side_create(struct stack_config cfg, enum sim_side side)
 {
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x10 + side)};
 
-	cfg.ipv4 = side == SIM_CLIENT ? SIM_CLIENT_IP : SIM_IP;
-	cfg.tcp_port = side == SIM_CLIENT ? 0 : SIM_PORT;
+	cfg.net.ipv4 = side == SIM_CLIENT ? SIM_CLIENT_IP : SIM_IP;
+	cfg.tcp.port = side == SIM_CLIENT ? 0 : SIM_PORT;
 	return sim_stack_create_as(&cfg, PORT_FRAMES, 0, mac);
 }
 

@@ -20,15 +20,15 @@ sim_service_defaults(void)
 	struct sim_service_options o = {
 		.cores = sim_cores_defaults(3), .clients = sim_config(4), .delay_ns = 50000};
 
-	o.cores.stack.conns_max = 1024;
-	o.cores.stack.chunks = 4096;
-	o.cores.stack.rx_frames_max = 4096;
+	o.cores.stack.tcp.conns_max = 1024;
+	o.cores.stack.tcp.chunks = 4096;
+	o.cores.stack.net.rx_frames_max = 4096;
 	o.cores.frames = 8192;
-	o.clients.ipv4 = CLIENT_IP;
-	o.clients.tcp_port = 0;
-	o.clients.conns_max = 1024;
-	o.clients.chunks = 32768;
-	o.clients.rx_frames_max = 4096;
+	o.clients.net.ipv4 = CLIENT_IP;
+	o.clients.tcp.port = 0;
+	o.clients.tcp.conns_max = 1024;
+	o.clients.tcp.chunks = 32768;
+	o.clients.net.rx_frames_max = 4096;
 	return o;
 }
 
@@ -128,7 +128,7 @@ sim_service_set(struct sim_service *s, const char *name, uint32_t len)
 }
 
 uint64_t
-sim_service_stack_count(const struct sim_service *s, enum stack_counter which)
+sim_service_stack_count(const struct sim_service *s, uint32_t which)
 {
 	return counter_read(&stack_counters(s->sc->cores[0].core.stack)[which]);
 }

@@ -47,7 +47,7 @@ void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, u
 enum store_result sim_service_set(struct sim_service *s, const char *name, uint32_t len);
 
 /* Counters of the core: of its stack, and of serve. */
-uint64_t sim_service_stack_count(const struct sim_service *s, enum stack_counter which);
+uint64_t sim_service_stack_count(const struct sim_service *s, uint32_t which);
 uint64_t sim_service_count(const struct sim_service *s, enum serve_counter which);
 
 #endif

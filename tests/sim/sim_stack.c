@@ -1,7 +1,7 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 
 #include <stdlib.h>
 
@@ -15,17 +15,17 @@ struct stack_config
 sim_config(uint64_t seed)
 {
 	return (struct stack_config){
-		.ipv4 = SIM_IP,
-		.prefix_len = SIM_PREFIX,
-		.tcp_port = SIM_PORT,
-		.udp_port = SIM_PORT,
-		.conns_max = 64,
-		.chunks = 1024,
-		.rx_frames_max = 512,
-		.keepalive_idle_ns = 60000000000ull,
-		.timestamps = true,
-		.seed = seed,
-		.secret = {{(uint8_t)seed, (uint8_t)(seed >> 8), 's', 'i', 'm'}},
+		.net.ipv4 = SIM_IP,
+		.net.prefix_len = SIM_PREFIX,
+		.tcp.port = SIM_PORT,
+		.net.udp_port = SIM_PORT,
+		.tcp.conns_max = 64,
+		.tcp.chunks = 1024,
+		.net.rx_frames_max = 512,
+		.tcp.keepalive_idle_ns = 60000000000ull,
+		.tcp.timestamps = true,
+		.net.seed = seed,
+		.tcp.secret = {{(uint8_t)seed, (uint8_t)(seed >> 8), 's', 'i', 'm'}},
 	};
 }
 
@@ -102,7 +102,7 @@ sim_stack_run(struct sim_stack *ss, uint64_t until_ns)
 }
 
 uint64_t
-sim_stack_count(const struct sim_stack *ss, enum stack_counter which)
+sim_stack_count(const struct sim_stack *ss, uint32_t which)
 {
 	return counter_read(&stack_counters(ss->stack)[which]);
 }

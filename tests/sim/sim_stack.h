@@ -44,6 +44,6 @@ void sim_stack_turn(struct sim_stack *ss);
 /* Turns, until the clock is at until_ns and every timer up to there has fired. */
 void sim_stack_run(struct sim_stack *ss, uint64_t until_ns);
 
-uint64_t sim_stack_count(const struct sim_stack *ss, enum stack_counter which);
+uint64_t sim_stack_count(const struct sim_stack *ss, uint32_t which);
 
 #endif

@@ -145,12 +145,12 @@ stack_clients_create(struct world *w)
 				       .port = SIM_PORT};
 	struct stack_config cfg = sim_config(w->seed + 1);
 
-	cfg.ipv4 = CLIENT_IP;
-	cfg.ipv6 = client6;
-	cfg.prefix6_len = PREFIX6_BITS;
-	cfg.vlan = w->vlan;
-	cfg.tcp_port = 0;
-	cfg.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : cfg.rx_frames_max;
+	cfg.net.ipv4 = CLIENT_IP;
+	cfg.net.ipv6 = client6;
+	cfg.net.prefix6_len = PREFIX6_BITS;
+	cfg.net.vlan = w->vlan;
+	cfg.tcp.port = 0;
+	cfg.net.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : cfg.net.rx_frames_max;
 	w->stack = sim_stack_create_as(&cfg, PORT_FRAMES, 0, sim_peer_mac);
 	w->stack->serve = clients_serve;
 	w->stack->arg = w;
@@ -281,12 +281,13 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 	options.frames = PORT_FRAMES;
 	options.memory_bytes = STORE_BYTES;
 	options.conn_requests_max = 1 + sim_below(&w->rng, 32);
-	options.stack.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : options.stack.rx_frames_max;
-	options.stack.chunks = sim_chance(&w->rng, 300) ? 100 : options.stack.chunks;
+	options.stack.net.rx_frames_max =
+		sim_chance(&w->rng, 300) ? 80 : options.stack.net.rx_frames_max;
+	options.stack.tcp.chunks = sim_chance(&w->rng, 300) ? 100 : options.stack.tcp.chunks;
 	draw_network(w);
-	options.stack.ipv6 = server6;
-	options.stack.prefix6_len = PREFIX6_BITS;
-	options.stack.vlan = w->vlan;
+	options.stack.net.ipv6 = server6;
+	options.stack.net.prefix6_len = PREFIX6_BITS;
+	options.stack.net.vlan = w->vlan;
 	w->server = sim_cores_create(&options);
 	w->clients = 1 + sim_below(&w->rng, CLIENTS_MAX);
 	bytes = 1 + sim_below(&w->rng, sim_chance(&w->rng, 300) ? 200000 : 20000);

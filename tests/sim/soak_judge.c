@@ -18,7 +18,7 @@ soak_wrong(struct world *w, const char *what, uint64_t client)
 }
 
 /* Why a connection may end before its streams have. */
-static const enum stack_counter reasons[] = {
+static const uint32_t reasons[] = {
 	TCP_TIMEOUT,
 	TCP_TIMEOUT_SYN,
 	TCP_TIMEOUT_FIN_WAIT,
@@ -31,7 +31,7 @@ static const enum stack_counter reasons[] = {
 };
 
 /* Text that we threw away ourselves for want of room. */
-static const enum stack_counter no_room[] = {
+static const uint32_t no_room[] = {
 	TCP_DROP_RX_CONN_FULL,
 	TCP_DROP_RX_FRAMES_MAX,
 	TCP_DROP_OOO_FULL,
@@ -39,7 +39,7 @@ static const enum stack_counter no_room[] = {
 };
 
 /* Frames that arrived and were not what was sent. */
-static const enum stack_counter broken[] = {
+static const uint32_t broken[] = {
 	DROP_IP_TRUNCATED, DROP_IP_VERSION,     DROP_IP_HEADER,    DROP_IP_CKSUM,
 	DROP_FRAG_TCP,     DROP_FRAG_PROTOCOL,  DROP_FRAG_UDP_OFF, FRAG_RECEIVED,
 	DROP_IP_NOT_OURS,  DROP_IP_SOURCE,      DROP_IP_PROTOCOL,  DROP_TCP_TRUNCATED,
@@ -47,7 +47,7 @@ static const enum stack_counter broken[] = {
 };
 
 static uint64_t
-sum(const struct stack *s, const enum stack_counter *which, size_t count)
+sum(const struct stack *s, const uint32_t *which, size_t count)
 {
 	uint64_t n = 0;
 
@@ -57,7 +57,7 @@ sum(const struct stack *s, const enum stack_counter *which, size_t count)
 }
 
 static uint64_t
-sum_both(const struct world *w, const enum stack_counter *which, size_t count)
+sum_both(const struct world *w, const uint32_t *which, size_t count)
 {
 	return sum(w->server->cores[0].core.stack, which, count) +
 	       sum(w->stack != NULL ? w->stack->stack : NULL, which, count);
@@ -86,9 +86,9 @@ judge_clients(struct world *w)
 static void
 judge_clean(struct world *w)
 {
-	static const enum stack_counter again[] = {TCP_RETRANSMITS};
-	static const enum stack_counter probes[] = {TCP_LOSS_PROBES_SPURIOUS};
-	static const enum stack_counter timeouts[] = {TCP_TIMEOUTS_RETRANSMIT};
+	static const uint32_t again[] = {TCP_RETRANSMITS};
+	static const uint32_t probes[] = {TCP_LOSS_PROBES_SPURIOUS};
+	static const uint32_t timeouts[] = {TCP_TIMEOUTS_RETRANSMIT};
 	const struct sim_wire_counts *c = &w->wire->counts;
 
 	if (!w->ours || c->lost + c->twice + c->late + c->corrupted + c->too_big != 0 ||

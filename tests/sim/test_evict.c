@@ -121,7 +121,7 @@ world_create(uint32_t chunks, uint32_t memory_mb)
 	const struct stack_user user = {w, on_opened, on_gone, NULL};
 
 	check_ptr(w);
-	o.cores.stack.chunks = chunks;
+	o.cores.stack.tcp.chunks = chunks;
 	o.cores.memory_bytes = (size_t)memory_mb << 20;
 	o.delay_ns = 200000;
 	sim_service_create(&w->sim, &o, &user, serve);
@@ -532,7 +532,7 @@ raw_create(void)
 	struct stack_config cfg = sim_config(9);
 
 	check_ptr(r);
-	cfg.keepalive_idle_ns = 0;
+	cfg.tcp.keepalive_idle_ns = 0;
 	r->ss = sim_stack_create(&cfg, 2048, 0);
 	stack_attach(r->ss->stack, &user);
 	sim_stack_turn(r->ss);

@@ -9,7 +9,7 @@
 #include "sim_core.h"
 #include "sim_peer.h"
 #include "sim_wire.h"
-#include "stack/stack_counters.h"
+#include "stack/stack.h"
 
 #include "support/test.h"
 
@@ -106,7 +106,7 @@ build(struct run *r, uint32_t requests_max, bool greedy)
 
 	options.conn_requests_max = requests_max;
 	options.memory_bytes = 16u << 20;
-	options.stack.conns_max = 128; /* some are spare */
+	options.stack.tcp.conns_max = 128; /* some are spare */
 	r->sc = sim_cores_create(&options);
 	r->cable = mem_port_create(sim_peer_mac, 2048, 0);
 	r->wire = sim_wire_create(r->sc->cores[0].port, r->cable, &none, 1);

@@ -9,8 +9,8 @@
  */
 #include "sim_pair.h"
 
-#include "stack/neigh_table.h"
-#include "stack/tcp.h"
+#include "net/neigh_table.h"
+#include "tcp/tcp.h"
 #include "support/test.h"
 
 #include <malloc.h>
@@ -51,9 +51,11 @@ struct end {
 static void
 disable_fast_paths(struct stack *s)
 {
-	s->tcp->fast_path_in = s->tcp->fast_path_out = FAST_PATH_OFF;
-	s->tcp->hop_cache_off = UINT32_MAX;
-	s->fast.len_min = s->fast.udp_port = UINT32_MAX; /* classify.c */
+	struct tcp *t = stack_tcp(s);
+
+	t->fast_path_in = t->fast_path_out = FAST_PATH_OFF;
+	t->hop_cache_off = UINT32_MAX;
+	t->net.fast.len_min = t->net.fast.udp_port = UINT32_MAX; /* classify.c */
 }
 
 static uint32_t
@@ -155,13 +157,13 @@ some_config(struct sim_rng *rng, uint64_t seed)
 {
 	struct stack_config cfg = sim_config(seed);
 
-	cfg.timestamps = sim_chance(rng, 700);
-	cfg.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
-	cfg.keepalive_idle_ns = SECOND_NS * (1 + sim_below(rng, 30));
+	cfg.tcp.timestamps = sim_chance(rng, 700);
+	cfg.tcp.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
+	cfg.tcp.keepalive_idle_ns = SECOND_NS * (1 + sim_below(rng, 30));
 	if (sim_chance(rng, 200))
-		cfg.rx_frames_max = 24;
+		cfg.net.rx_frames_max = 24;
 	if (sim_chance(rng, 200))
-		cfg.chunks = 20;
+		cfg.tcp.chunks = 20;
 	return cfg;
 }
 
@@ -183,7 +185,7 @@ act(struct talk *t)
 	else
 		say(t, client->stack, t->conn[i], some_length(t, &t->rng));
 	if (sim_chance(&t->rng, 8))
-		neigh_learn_mt(server->stack->neigh, &ip,
+		neigh_learn_mt(stack_net(server->stack)->neigh, &ip,
 			       sim_chance(&t->rng, 300) ? other : client->port->port.mac,
 			       t->pair->now_ns);
 }

@@ -106,7 +106,7 @@ flood_create(uint32_t syn_lines)
 	struct stack_config cfg = sim_config(3);
 	struct flood f = {.rng = {5}};
 
-	cfg.syn_lines = syn_lines;
+	cfg.tcp.syn_lines = syn_lines;
 	f.ss = sim_stack_create(&cfg, FRAMES, 0);
 	stack_attach(f.ss->stack, &user);
 	return f;

@@ -6,7 +6,6 @@
  * bucket and item of the walk. What others wait is told in turns of the core, too.
  */
 #include "sim_service.h"
-#include "stack/stack_counters.h"
 
 #include "support/test.h"
 
@@ -245,8 +244,8 @@ world_create(const char *command)
 
 	check_ptr(w);
 	write_texts(w, command);
-	o.cores.stack.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
-	o.cores.stack.rx_frames_max = 2048;
+	o.cores.stack.tcp.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
+	o.cores.stack.net.rx_frames_max = 2048;
 	o.cores.conn_requests_max = 20;
 	o.cores.frames = 2048 + STACK_FRAMES_MAX + 1024;
 	o.delay_ns = CABLE_NS;

@@ -185,8 +185,8 @@ create(uint32_t cores, uint32_t queues, bool evenly)
 
 	check(w != NULL);
 	create_server(w, cores, queues, evenly);
-	cfg.ipv4 = SIM_PEERS + 1;
-	cfg.tcp_port = 0;
+	cfg.net.ipv4 = SIM_PEERS + 1;
+	cfg.tcp.port = 0;
 	w->client = sim_stack_create_as(&cfg, FRAMES, 0, sim_peer_mac);
 	w->client->serve = serve_client;
 	w->client->arg = w;

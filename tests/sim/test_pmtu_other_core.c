@@ -6,7 +6,7 @@
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
-#include "stack/pmtu_reports.h"
+#include "net/pmtu_reports.h"
 
 #include "support/test.h"
 
@@ -90,7 +90,7 @@ cores_create(void)
 	struct stack_config cfg = sim_config(3);
 
 	w.shared.base = malloc(w.shared.size);
-	cfg.pmtu_reports = pmtu_reports_create(&w.shared);
+	cfg.tcp.pmtu_reports = pmtu_reports_create(&w.shared);
 	w.mine = sim_stack_create(&cfg, FRAMES, 0);
 	w.other = sim_stack_create(&cfg, FRAMES, 0);
 	return w;

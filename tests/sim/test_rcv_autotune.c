@@ -8,7 +8,7 @@
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
-#include "stack/tcp.h"
+#include "tcp/tcp.h"
 
 #include "support/test.h"
 
@@ -77,8 +77,8 @@ world_create(void)
 	struct stack_config cfg = sim_config(1);
 
 	check_ptr(w);
-	cfg.conns_max = 2 * PEERS_MAX;
-	cfg.rx_frames_max = FRAMES;
+	cfg.tcp.conns_max = 2 * PEERS_MAX;
+	cfg.net.rx_frames_max = FRAMES;
 	w->ss = sim_stack_create(&cfg, 3 * FRAMES, 0);
 	w->ss->serve = serve;
 	w->ss->arg = w;
@@ -89,7 +89,7 @@ world_create(void)
 static const struct tcp *
 tcp_of(const struct world *w)
 {
-	return w->ss->stack->tcp;
+	return stack_tcp(w->ss->stack);
 }
 
 static void

@@ -5,7 +5,7 @@
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
-#include "stack/tcp_conn.h"
+#include "tcp/tcp_conn.h"
 
 #include "support/test.h"
 

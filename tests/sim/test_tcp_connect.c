@@ -8,7 +8,7 @@
 #include "sim_rng.h"
 #include "sim_stack.h"
 #include "sim_wire.h"
-#include "stack/conn_sources.h"
+#include "tcp/conn_sources.h"
 
 #include "support/test.h"
 
@@ -145,8 +145,8 @@ side_create(struct pair *p, struct side *side, uint32_t ip, uint16_t port)
 	const struct stack_user user = {side, on_opened, on_gone, on_failed};
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x10 + (ip >> 8))};
 
-	cfg.ipv4 = ip;
-	cfg.tcp_port = port;
+	cfg.net.ipv4 = ip;
+	cfg.tcp.port = port;
 	*side = (struct side){.pair = p};
 	side->ss = sim_stack_create_as(&cfg, FRAMES, 0, mac);
 	side->ss->serve = serve;
@@ -420,8 +420,8 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 	region.base = calloc(1, region.size);
 	check_ptr(region.base);
 	p->client.early = true;
-	cfg.conns_per_source = 3;
-	cfg.sources = conn_sources_create(&region, 64, 3, 1);
+	cfg.tcp.conns_per_source = 3;
+	cfg.tcp.sources = conn_sources_create(&region, 64, 3, 1);
 	sim_stack_destroy(p->server.ss);
 	p->server.ss = sim_stack_create(&cfg, FRAMES, 0);
 	p->server.ss->now_ns = p->client.ss->now_ns;
@@ -557,7 +557,7 @@ a_cookie_counts_though_its_flow_is_half_open(void **state)
 	struct stack_config cfg = sim_config(1);
 	struct sim_stack *ss;
 
-	cfg.conns_max = 2;
+	cfg.tcp.conns_max = 2;
 	ss = sim_stack_create(&cfg, FRAMES, 0);
 	stack_attach(ss->stack, &user);
 	for (uint16_t port = 1; port <= 2; port++)

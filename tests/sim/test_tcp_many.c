@@ -120,7 +120,7 @@ every_flow_has_its_own_bytes(void **unused)
 	const struct stack_user user = {.arg = w, .opened = on_opened, .gone = on_gone};
 	struct sim_segment answer;
 
-	cfg.conns_max = FLOWS;
+	cfg.tcp.conns_max = FLOWS;
 	w->rng.state = 11;
 	w->ss = sim_stack_create(&cfg, 1024, 0);
 	stack_attach(w->ss->stack, &user);

@@ -7,7 +7,7 @@
 #include "sim_frame.h"
 #include "sim_rng.h"
 #include "sim_stack.h"
-#include "stack/tcp_conn.h"
+#include "tcp/tcp_conn.h"
 
 #include "support/test.h"
 #include "wire/eth_wire.h"
@@ -260,8 +260,8 @@ receiver_create_short(uint64_t seed, uint16_t vlan, uint32_t frames)
 	const struct stack_user user = {.arg = &r, .opened = on_opened, .gone = on_gone};
 	struct stack_config cfg = sim_config(seed);
 
-	cfg.vlan = vlan;
-	cfg.rx_frames_max = frames;
+	cfg.net.vlan = vlan;
+	cfg.net.rx_frames_max = frames;
 	r = (struct receiver){.rng = {seed}, .vlan = vlan};
 	for (uint32_t i = 0; i < STREAM; i++)
 		r.text[i] = (uint8_t)sim_random(&r.rng);
@@ -274,16 +274,15 @@ receiver_create_short(uint64_t seed, uint16_t vlan, uint32_t frames)
 static struct receiver *
 receiver_create(uint64_t seed, uint16_t vlan)
 {
-	return receiver_create_short(seed, vlan, sim_config(seed).rx_frames_max);
+	return receiver_create_short(seed, vlan, sim_config(seed).net.rx_frames_max);
 }
 
 static void
 stream(uint64_t seed)
 {
 	struct receiver *r = receiver_create(seed, seed % 4 == 0 ? 7 : 0);
-	const enum stack_counter never[] = {TCP_DROP_OOO_FULL, TCP_DROP_OOO_PRUNED,
-					    TCP_DROP_RX_CONN_FULL, TCP_DROP_RX_FRAMES_MAX,
-					    TCP_OOO_EVICTED};
+	const uint32_t never[] = {TCP_DROP_OOO_FULL, TCP_DROP_OOO_PRUNED, TCP_DROP_RX_CONN_FULL,
+				  TCP_DROP_RX_FRAMES_MAX, TCP_OOO_EVICTED};
 
 	for (uint32_t i = 0; i < PIECES && r->acked < STREAM; i++)
 		receive(r, choose(r));

@@ -189,8 +189,8 @@ world_create(struct world *w, uint64_t seed)
 		.delay_ns = 10000 + sim_below(&w->rng, 2000000),
 		.jitter_ns = sim_below(&w->rng, 5000000),
 	};
-	cfg.chunks = sim_chance(&w->rng, 300) ? 2 : cfg.chunks;
-	cfg.rx_frames_max = sim_chance(&w->rng, 300) ? 16 : cfg.rx_frames_max;
+	cfg.tcp.chunks = sim_chance(&w->rng, 300) ? 2 : cfg.tcp.chunks;
+	cfg.net.rx_frames_max = sim_chance(&w->rng, 300) ? 16 : cfg.net.rx_frames_max;
 	w->stalls = sim_chance(&w->rng, 300);
 	w->abort_permille = sim_chance(&w->rng, 100) ? 10 : 0;
 	w->ss = sim_stack_create(&cfg, FRAMES, sim_chance(&w->rng, 500) ? PORT_TX_TCP_CKSUM : 0);
@@ -321,7 +321,7 @@ check_nothing_held(struct world *w)
 }
 
 /* What the network and the small pools are there to bring about. */
-static const enum stack_counter provoked[] = {
+static const uint32_t provoked[] = {
 	TCP_RETRANSMITS,
 	TCP_FAST_RECOVERIES,
 	TCP_TIMEOUTS_RETRANSMIT,

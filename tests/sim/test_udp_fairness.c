@@ -7,7 +7,7 @@
 #include "sim_core.h"
 
 #include "proto/mc_udp.h"
-#include "stack/stack_counters.h"
+#include "stack/stack.h"
 #include "support/test.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"

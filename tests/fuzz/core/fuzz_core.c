@@ -591,9 +591,9 @@ core_up(struct fuzz *f, uint32_t how)
 	options.frames = FRAMES;
 	options.memory_bytes = MEMORY;
 	options.conn_requests_max = how & 1 ? 20 : 3;
-	options.stack.conns_max = how & 2 ? 4 : 8;
-	options.stack.chunks = how & 4 ? 10 : how & 8 ? 40 : 300;
-	options.stack.rx_frames_max = how & 16 ? 16 : 100;
+	options.stack.tcp.conns_max = how & 2 ? 4 : 8;
+	options.stack.tcp.chunks = how & 4 ? 10 : how & 8 ? 40 : 300;
+	options.stack.net.rx_frames_max = how & 16 ? 16 : 100;
 	f->sc = sim_cores_create(&options);
 	f->cable = mem_port_create(sim_peer_mac, FRAMES, 0);
 	f->peers = sim_peers_create(f->cable, how);

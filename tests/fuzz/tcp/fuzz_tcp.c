@@ -17,7 +17,7 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
-#include "stack/tcp_conn.h"
+#include "tcp/tcp_conn.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 
@@ -461,12 +461,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f.honest = settings & SET_HONEST;
 	f.icmp = settings & SET_ICMP;
 	f.ipv6 = settings & SET_IPV6;
-	cfg.timestamps = settings & SET_STAMPS;
-	cfg.ipv6 = sim_ip6(SIM_IP);
-	cfg.prefix6_len = 64;
-	cfg.conns_max = settings & SET_MORE ? 8 : 2;
-	cfg.chunks = 8;
-	cfg.rx_frames_max = 16;
+	cfg.tcp.timestamps = settings & SET_STAMPS;
+	cfg.net.ipv6 = sim_ip6(SIM_IP);
+	cfg.net.prefix6_len = 64;
+	cfg.tcp.conns_max = settings & SET_MORE ? 8 : 2;
+	cfg.tcp.chunks = 8;
+	cfg.net.rx_frames_max = 16;
 	for (uint32_t i = 0; i < PEERS; i++)
 		f.peer[i] = (struct peer){.port = (uint16_t)(1000 + i), .nxt = PEER_ISS};
 	f.ss = sim_stack_create(&cfg, FRAMES, 0);

@@ -5,7 +5,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "load_coordinator.h"
-#include "stack/neigh_table.h"
+#include "net/neigh_table.h"
 #include "stack_sizes.h"
 
 #include <pthread.h>
@@ -53,18 +53,18 @@ stack_config_of(const struct load_program *p)
 	const uint64_t chunks = 4ull * p->conns_of_core * (1 + p->depth_max / 16);
 
 	return (struct stack_config){
-		.ipv4 = cfg->ipv4,
-		.prefix_len = cfg->prefix_len,
-		.gateway = cfg->gateway,
-		.vlan = (uint16_t)cfg->vlan,
-		.vlan_priority = (uint8_t)cfg->vlan_priority,
-		.udp_port = tcp ? 0 : local_port(&p->options),
-		.udp_ports = tcp ? 0 : (uint16_t)p->options.udp_ports,
-		.conns_max = tcp ? p->conns_of_core : 1,
-		.chunks = clamp(chunks, CHUNKS_MIN, CHUNKS_MAX),
-		.rx_frames_max = tcp ? RX_FRAMES_TCP : RX_FRAMES_UDP,
-		.keepalive_idle_ns = KEEPALIVE_NS,
-		.timestamps = !p->options.no_timestamps,
+		.net.ipv4 = cfg->ipv4,
+		.net.prefix_len = cfg->prefix_len,
+		.net.gateway = cfg->gateway,
+		.net.vlan = (uint16_t)cfg->vlan,
+		.net.vlan_priority = (uint8_t)cfg->vlan_priority,
+		.net.udp_port = tcp ? 0 : local_port(&p->options),
+		.net.udp_ports = tcp ? 0 : (uint16_t)p->options.udp_ports,
+		.tcp.conns_max = tcp ? p->conns_of_core : 1,
+		.tcp.chunks = clamp(chunks, CHUNKS_MIN, CHUNKS_MAX),
+		.net.rx_frames_max = tcp ? RX_FRAMES_TCP : RX_FRAMES_UDP,
+		.tcp.keepalive_idle_ns = KEEPALIVE_NS,
+		.tcp.timestamps = !p->options.no_timestamps,
 	};
 }
 
@@ -114,7 +114,7 @@ block_bytes(const struct stack_config *stack, const struct load_config *load)
 static uint32_t
 frames_of(const struct stack_config *stack)
 {
-	return stack->rx_frames_max + STACK_FRAMES_MAX + 2 * BURST_MAX;
+	return stack->net.rx_frames_max + STACK_FRAMES_MAX + 2 * BURST_MAX;
 }
 
 /* A request goes out in one datagram or one reservation. */
@@ -194,8 +194,8 @@ load_program_start(struct load_program *p, struct error *err)
 	count_flights(p);
 	stack_cfg = stack_config_of(p);
 	load_cfg = load_config_of(p);
-	stack_cfg.seed = p->options.seed;
-	if (getrandom(&stack_cfg.secret, sizeof stack_cfg.secret, 0) < 0)
+	stack_cfg.net.seed = p->options.seed;
+	if (getrandom(&stack_cfg.tcp.secret, sizeof stack_cfg.tcp.secret, 0) < 0)
 		return error_set(err, "no random numbers from the kernel");
 	if (!nic_check_resources(&p->nic, &p->config, block_bytes(&stack_cfg, &load_cfg),
 				 frames_of(&stack_cfg), err) ||

@@ -1,0 +1,111 @@
+/*
+ * arp_io.c - ARP (RFC 826): replies to requests, learns from packets, sends requests and
+ * announcements.
+ */
+#include "neigh_table.h"
+#include "net_core.h"
+#include "wire/arp_wire.h"
+
+#define ARP_FRAME_BYTES (ETH_HEADER_BYTES + ARP_PACKET_BYTES)
+
+static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* Requests ip; for our own address this is an announcement. */
+bool
+arp_send_request(struct net *net, const struct ip_addr *ip)
+{
+	uint8_t *p = tx_queue_begin(net);
+	struct arp arp = {
+		.op = ARP_REQUEST,
+		.sender_ip = net->cfg.ipv4,
+		.target_ip = ip_addr_v4_get(ip),
+	};
+
+	if (p == NULL)
+		return false;
+	memcpy(arp.sender_mac, net->port->mac, ETH_MAC_BYTES);
+	eth_emit(p, mac_broadcast, net->port->mac, ETH_TYPE_ARP);
+	arp_emit(p + ETH_HEADER_BYTES, &arp);
+	tx_queue_commit(net, ARP_FRAME_BYTES, 0);
+	return true;
+}
+
+/* RFC 826, "Packet Reception": merge first; add only if the packet is a request to us. */
+static void
+arp_learn_sender(struct net *net, const struct arp *arp)
+{
+	const bool to_us = arp->op == ARP_REQUEST && arp->target_ip == net->cfg.ipv4;
+	const struct ip_addr ip = ip_addr_v4(arp->sender_ip);
+	bool learned;
+
+	if (!route_uses(net, &ip))
+		return; /* a probe (RFC 5227: sender 0), or not on-link */
+	if (to_us)
+		learned = neigh_learn_mt(net->neigh, &ip, arp->sender_mac, net->now_ns);
+	else
+		learned = neigh_update_mt(net->neigh, &ip, arp->sender_mac, net->now_ns);
+	if (learned)
+		net_count(net, ARP_LEARNED);
+}
+
+static void
+arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request)
+{
+	uint8_t *p = net->in->rx.data[rx_index];
+	struct arp reply = {
+		.op = ARP_REPLY,
+		.sender_ip = net->cfg.ipv4,
+		.target_ip = request->sender_ip,
+	};
+
+	memcpy(reply.sender_mac, net->port->mac, ETH_MAC_BYTES);
+	memcpy(reply.target_mac, request->sender_mac, ETH_MAC_BYTES);
+	eth_emit(p, request->sender_mac, net->port->mac, ETH_TYPE_ARP);
+	arp_emit(p + ETH_HEADER_BYTES, &reply);
+	tx_queue_send_rx(net, rx_index, ARP_FRAME_BYTES, 0);
+	net_count(net, ARP_REPLIES_SENT);
+}
+
+/* The reason to drop the packet; ARP_LEARNED: it is valid. */
+static enum net_counter
+check_arp(const struct net *net, struct arp *arp, const uint8_t *p, uint32_t len)
+{
+	switch (arp_parse(arp, p, len)) {
+	case ARP_WIRE_TRUNCATED:
+		return DROP_ARP_TRUNCATED;
+	case ARP_WIRE_FORMAT:
+		return DROP_ARP_FORMAT;
+	case ARP_WIRE_SENDER:
+		return DROP_ARP_SENDER;
+	case ARP_WIRE_OK:
+		break;
+	}
+	if (eth_mac_equal(arp->sender_mac, net->port->mac))
+		return DROP_ARP_SENDER;
+	if (arp->sender_ip == net->cfg.ipv4)
+		return ARP_CONFLICT;
+	return ARP_LEARNED;
+}
+
+void
+arp_input(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
+	struct arp arp;
+	const enum net_counter what = check_arp(net, &arp, p, l3->l4_len);
+
+	if (what == ARP_LEARNED) {
+		arp_learn_sender(net, &arp);
+		if (arp.op == ARP_REQUEST && arp.target_ip == net->cfg.ipv4) {
+			if (!neigh_rate_limited(net, arp.sender_mac)) {
+				arp_send_reply(net, rx_index, &arp);
+				return;
+			}
+			net_count(net, DROP_NEIGH_RATE_LIMIT);
+		}
+	} else {
+		net_count(net, what);
+	}
+	rx_frame_drop(net, rx_index);
+}

@@ -1,0 +1,504 @@
+/*
+ * classify.c - stage 2: validates each received frame and sorts it by handler (UDP, TCP, other).
+ *
+ * Each check_* validates one layer and calls the next. The result is CLASSIFY_KEEP, or the counter
+ * of the reason to drop. Frames are not modified, except that a VLAN tag is removed. Frames with
+ * the expected Ethernet and IPv4 headers pass one masked compare (is_fast_path) instead of the
+ * layers.
+ */
+#include "net_core.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/tcp_wire.h"
+#include "wire/udp_wire.h"
+
+#include <smmintrin.h>
+
+#define CLASSIFY_KEEP NET_COUNTER_COUNT
+#define CLASSIFY_IPV4 (NET_COUNTER_COUNT + 1)
+
+/* Frames whose first lines are fetched ahead of the one looked at. */
+#define CLASSIFY_PREFETCH 6u
+
+static inline struct ip_dest
+reply_dest(const struct l3_info *l3, bool v6, uint8_t protocol)
+{
+	return (struct ip_dest){&l3->src_ip, v6 ? l3->local : LOCAL_V4, protocol};
+}
+
+/* The checksum over a datagram or segment and its pseudo header. */
+static inline bool
+l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
+	      struct ip_dest back)
+{
+
+	return inet_sum_good(inet_sum(ip_pseudo_sum(net, back, l3->l4_len), p, l3->l4_len));
+}
+
+/* Fast path of check_udp(): would it keep the datagram, with the checksum verified by the port? The
+ * slow path finds the reason to drop. */
+static inline bool
+udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_len,
+		 uint32_t ol_flags)
+{
+	const struct udp_header *h = (const struct udp_header *)p;
+	const uint32_t src = load_u16(h->src_port.b), dst = load_u16(h->dst_port.b);
+
+	return dst == match->udp_port && src != 0 && src != dst && be16_get(h->len) == l4_len &&
+	       l4_len >= UDP_HEADER_BYTES && ol_flags & FRAME_L4_CKSUM_GOOD;
+}
+
+/* Inlined once for each family, so that IPv4 has no branches for IPv6. */
+static inline __attribute__((always_inline)) enum net_counter
+check_udp(struct net *net, struct classified *in, uint32_t i, bool v6)
+{
+	struct l3_info *l3 = &in->l3[i];
+	const uint8_t *p = in->rx.data[i] + l3->l4_offset;
+	const uint16_t l4_len = l3->l4_len;
+	bool verified;
+	struct udp udp;
+
+	switch (udp_parse(&udp, p, l4_len)) {
+	case UDP_WIRE_TRUNCATED:
+		return DROP_UDP_TRUNCATED;
+	case UDP_WIRE_LEN:
+		return DROP_UDP_LEN;
+	case UDP_WIRE_OK:
+		break;
+	}
+	if (unlikely(!udp_port_is_ours(net, udp.dst_port)))
+		return DROP_UDP_PORT;
+	if (unlikely(udp_source_is_bad(net, &udp)))
+		return DROP_UDP_SOURCE;
+	l3->l4_len = udp.len;
+	/* If UDP is shorter than its packet, devices differ in which bytes they sum. */
+	verified = (in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
+	if (v6 && !udp.has_cksum)
+		return DROP_UDP_NO_CKSUM; /* RFC 8200 section 8.1 */
+	if (!verified && udp.has_cksum && !l4_cksum_good(net, l3, p, reply_dest(l3, v6, IPV4_UDP)))
+		return DROP_UDP_CKSUM;
+	in->udp[in->udp_count++] = (uint8_t)i;
+	return CLASSIFY_KEEP;
+}
+
+static inline __attribute__((always_inline)) enum net_counter
+check_tcp(struct net *net, struct classified *in, uint32_t i, bool v6)
+{
+	const struct l3_info *l3 = &in->l3[i];
+	const uint8_t *p = in->rx.data[i] + l3->l4_offset;
+
+	if (l3->l4_len < TCP_HEADER_BYTES)
+		return DROP_TCP_TRUNCATED;
+	if ((in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) == 0 &&
+	    !l4_cksum_good(net, l3, p, reply_dest(l3, v6, IPV4_TCP)))
+		return DROP_TCP_CKSUM;
+	in->tcp[in->tcp_count++] = (uint8_t)i;
+	return CLASSIFY_KEEP;
+}
+
+static enum net_counter
+keep_other(struct classified *in, uint32_t i, enum other_kind kind)
+{
+	in->l3[i].kind = (uint8_t)kind;
+	in->other[in->other_count++] = (uint8_t)i;
+	return CLASSIFY_KEEP;
+}
+
+/* Only UDP is reassembled: TCP peers have path MTU discovery. */
+static enum net_counter
+check_fragment(const struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
+{
+	if (protocol == IPV4_TCP)
+		return DROP_FRAG_TCP;
+	if (protocol != IPV4_UDP)
+		return DROP_FRAG_PROTOCOL;
+	if (net->reasm == NULL)
+		return DROP_FRAG_UDP_OFF;
+	return keep_other(in, i, OTHER_FRAGMENT);
+}
+
+/* RFC 1122 section 3.2.1.3: martian source addresses are invalid. */
+static bool
+source_valid(const struct net *net, uint32_t ip)
+{
+	const uint32_t first = ip >> 24;
+	const bool broadcast = net->cfg.prefix_len < 31 &&
+			       ((ip ^ net->cfg.ipv4) & net->netmask) == 0 &&
+			       (ip | net->netmask) == 0xffffffff;
+
+	return first != 0 && first != 127 && first < 224 && ip != net->cfg.ipv4 && !broadcast;
+}
+
+static bool
+ip_cksum_good(uint32_t ol_flags, const uint8_t *p, uint32_t header_len)
+{
+	if (ol_flags & (FRAME_IP_CKSUM_GOOD | FRAME_IP_CKSUM_BAD))
+		return (ol_flags & FRAME_IP_CKSUM_BAD) == 0;
+	if (likely(header_len == IPV4_HEADER_BYTES))
+		return inet_sum_good(ipv4_header_sum(p));
+	return ipv4_cksum_good(p, header_len);
+}
+
+/* A parsed header: checksum, destination, source. */
+static inline enum net_counter
+check_header4(const struct net *net, const struct ipv4_packet *ip, const uint8_t *p,
+	      uint32_t ol_flags)
+{
+	if (unlikely(!ip_cksum_good(ol_flags, p, ip->header_len)))
+		return DROP_IP_CKSUM;
+	if (unlikely(ip->dst != net->cfg.ipv4))
+		return DROP_IP_NOT_OURS;
+	if (unlikely(!source_valid(net, ip->src)))
+		return DROP_IP_SOURCE;
+	return CLASSIFY_KEEP;
+}
+
+static inline void
+l3_fill_ipv4(struct l3_info *l3, const struct ipv4_packet *ip)
+{
+	ip_addr_set_v4(&l3->src_ip, ip->src);
+	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip->header_len);
+	l3->l4_len = (uint16_t)(ip->total_len - ip->header_len);
+	l3->local = LOCAL_V4;
+}
+
+static __attribute__((noinline)) enum net_counter
+check_fragment4(struct net *net, struct classified *in, uint32_t i, const struct ipv4_packet *ip)
+{
+	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	const enum net_counter reason = check_header4(net, ip, p, in->rx.ol_flags[i]);
+
+	if (reason != CLASSIFY_KEEP)
+		return reason;
+	l3_fill_ipv4(&in->l3[i], ip);
+	return check_fragment(net, in, i, ip->protocol);
+}
+
+static inline __attribute__((always_inline)) enum net_counter
+check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
+{
+	if (protocol == IPV4_TCP)
+		return check_tcp(net, in, i, false);
+	if (protocol == IPV4_UDP) {
+		const struct l3_info *l3 = &in->l3[i];
+
+		if (unlikely(!udp_is_fast_path(&net->fast, in->rx.data[i] + l3->l4_offset,
+					       l3->l4_len, in->rx.ol_flags[i])))
+			return check_udp(net, in, i, false);
+		in->udp[in->udp_count++] = (uint8_t)i;
+		return CLASSIFY_KEEP;
+	}
+	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
+}
+
+static __attribute__((noinline)) enum net_counter
+check_ipv4(struct net *net, struct classified *in, uint32_t i)
+{
+	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	enum net_counter reason;
+	struct ipv4_packet ip;
+
+	switch (ipv4_parse(&ip, p, in->rx.len[i] - ETH_HEADER_BYTES)) {
+	case IPV4_WIRE_TRUNCATED:
+		return DROP_IP_TRUNCATED;
+	case IPV4_WIRE_VERSION:
+		return DROP_IP_VERSION;
+	case IPV4_WIRE_IHL:
+		return DROP_IP_HEADER;
+	case IPV4_WIRE_FRAGMENT:
+		return check_fragment4(net, in, i,
+				       &(struct ipv4_packet){ip.src, ip.dst, ip.header_len,
+							     ip.total_len, ip.protocol});
+	case IPV4_WIRE_OK:
+		break;
+	}
+	reason = check_header4(net, &ip, p, in->rx.ol_flags[i]);
+	if (unlikely(reason != CLASSIFY_KEEP))
+		return reason;
+	l3_fill_ipv4(&in->l3[i], &ip);
+	return check_next4(net, in, i, ip.protocol);
+}
+
+/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be taken for IPv4. The source of a
+ * duplicate address probe is :: (RFC 4862 section 5.4.2). */
+static bool
+source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next)
+{
+	if (ipv6_is_group(src) || ipv6_is_loopback(src) || ip_addr_is_v4(src))
+		return false;
+	if (ip_addr_is_zero(src))
+		return next == IPV6_ICMP;
+	return !ip_addr_equal(src, &net->ip[LOCAL_LINK6]) &&
+	       !ip_addr_equal(src, &net->ip[LOCAL_GLOBAL6]);
+}
+
+static bool
+is_our_group(const struct net *net, const struct ip_addr *dst)
+{
+	const struct ip_addr all = ipv6_all_nodes();
+
+	if (ip_addr_equal(dst, &all))
+		return true;
+	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++) {
+		const struct ip_addr group = ipv6_solicited_node(&net->ip[local]);
+
+		if (!ip_addr_is_zero(&net->ip[local]) && ip_addr_equal(dst, &group))
+			return true;
+	}
+	return false;
+}
+
+/* The local address that dst is; LOCAL_COUNT: none. ICMPv6 may come to a group of ours, and is
+ * answered from the link-local address. */
+static uint8_t
+local6(const struct net *net, const struct ip_addr *dst, uint8_t next)
+{
+	if (ip_addr_equal(dst, &net->ip[LOCAL_GLOBAL6]))
+		return ip_addr_is_zero(dst) ? LOCAL_COUNT : LOCAL_GLOBAL6;
+	if (ip_addr_equal(dst, &net->ip[LOCAL_LINK6]))
+		return LOCAL_LINK6;
+	return next == IPV6_ICMP && ipv6_is_group(dst) && is_our_group(net, dst) ? LOCAL_LINK6
+										 : LOCAL_COUNT;
+}
+
+static enum net_counter
+check_next6(struct net *net, struct classified *in, uint32_t i, uint8_t next)
+{
+	switch (next) {
+	case IPV6_UDP:
+		return check_udp(net, in, i, true);
+	case IPV6_TCP:
+		return check_tcp(net, in, i, true);
+	case IPV6_ICMP:
+		return keep_other(in, i, OTHER_ICMP6);
+	default:
+		return DROP_IP6_NEXT;
+	}
+}
+
+static __attribute__((noinline)) enum net_counter
+check_ipv6(struct net *net, struct classified *in, uint32_t i)
+{
+	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
+	const struct ipv6_header *h = (const struct ipv6_header *)p;
+	struct ipv6_packet ip;
+	bool fragment = false;
+	uint8_t local;
+
+	switch (ipv6_parse(&ip, p, in->rx.len[i] - ETH_HEADER_BYTES)) {
+	case IPV6_WIRE_TRUNCATED:
+		return DROP_IP6_TRUNCATED;
+	case IPV6_WIRE_VERSION:
+		return DROP_IP6_VERSION;
+	case IPV6_WIRE_EXT_HEADERS:
+		return DROP_IP6_EXT_HEADERS;
+	case IPV6_WIRE_OPTION:
+		return DROP_IP6_OPTION;
+	case IPV6_WIRE_ROUTING:
+		return DROP_IP6_ROUTING;
+	case IPV6_WIRE_FRAGMENT:
+		fragment = true;
+		break;
+	case IPV6_WIRE_OK:
+		break;
+	}
+	local = local6(net, &h->dst, ip.next);
+	if (local == LOCAL_COUNT)
+		return DROP_IP6_NOT_OURS;
+	if (!source6_valid(net, &h->src, ip.next))
+		return DROP_IP6_SOURCE;
+	in->l3[i] = (struct l3_info){
+		.src_ip = h->src,
+		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip.l4_at),
+		.l4_len = ip.l4_len,
+		.local = local,
+	};
+	return fragment ? check_fragment(net, in, i, ip.next) : check_next6(net, in, i, ip.next);
+}
+
+/* Frames to a multicast group of ours. Broadcast is accepted for ARP only. */
+static bool
+multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
+{
+	if (type == ETH_TYPE_ARP)
+		return eth_mac_is_broadcast(eth->dst);
+	/* RFC 2464 section 7. The IPv6 destination decides whether the group is ours. */
+	return type == ETH_TYPE_IPV6 && eth->dst[0] == 0x33 && eth->dst[1] == 0x33;
+}
+
+/* IEEE 802.1Q clauses 6.9.1, 9.6: a tag with VLAN 0 carries only a priority. */
+static enum net_counter
+check_tag(struct net *net, struct classified *in, uint32_t i)
+{
+	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+	uint16_t id;
+
+	if (be16_get(eth->type) != ETH_TYPE_VLAN)
+		return DROP_VLAN_UNTAGGED;
+	if (in->rx.len[i] < ETH_HEADER_BYTES + ETH_TAG_BYTES)
+		return DROP_VLAN_TRUNCATED;
+	id = eth_vlan_tci(in->rx.data[i]) & VLAN_ID;
+	if (id != net->cfg.vlan)
+		return id == 0 ? DROP_VLAN_UNTAGGED : DROP_VLAN_OTHER;
+	in->rx.data[i] = eth_vlan_strip(in->rx.data[i]);
+	in->rx.len[i] -= ETH_TAG_BYTES;
+	return CLASSIFY_KEEP;
+}
+
+static bool
+eth_source_valid(const struct net *net, const struct eth_header *eth)
+{
+	/* Replies go to the source MAC: it must be one station, and not this one. */
+	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, net->port->mac);
+}
+
+/* Frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: IPv4 behind a tag. */
+static __attribute__((noinline)) int
+check_other(struct net *net, struct classified *in, uint32_t i)
+{
+	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+	uint16_t type = be16_get(eth->type);
+
+	if (type == ETH_TYPE_VLAN || net->cfg.vlan != 0) {
+		const enum net_counter reason = check_tag(net, in, i);
+
+		if (reason != CLASSIFY_KEEP)
+			return reason;
+		eth = (const struct eth_header *)in->rx.data[i];
+		type = be16_get(eth->type);
+	}
+	if (type == ETH_TYPE_IPV4)
+		return CLASSIFY_IPV4;
+	if (!eth_mac_equal(eth->dst, net->port->mac) && !multicast_frame_is_ours(eth, type))
+		return DROP_ETH_NOT_OURS;
+	if (!eth_source_valid(net, eth))
+		return DROP_ETH_SOURCE;
+	if (type == ETH_TYPE_IPV6 && net->ipv6_enabled)
+		return check_ipv6(net, in, i);
+	if (type != ETH_TYPE_ARP)
+		return DROP_ETH_TYPE;
+	in->l3[i] = (struct l3_info){
+		.l4_offset = ETH_HEADER_BYTES,
+		.l4_len = (uint16_t)(in->rx.len[i] - ETH_HEADER_BYTES),
+	};
+	return keep_other(in, i, OTHER_ARP);
+}
+
+/* The slow path: layer by layer, with the reason to drop. */
+static __attribute__((noinline)) enum net_counter
+classify_slow(struct net *net, struct classified *in, uint32_t i)
+{
+	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+
+	if (unlikely(in->rx.len[i] < ETH_HEADER_BYTES))
+		return DROP_ETH_TRUNCATED;
+	if (unlikely(be16_get(eth->type) != net->fast_ether_type)) {
+		const int what = check_other(net, in, i);
+
+		if (what != CLASSIFY_IPV4)
+			return (enum net_counter)what;
+		eth = (const struct eth_header *)in->rx.data[i];
+	}
+	/* RFC 1122 section 3.3.6: a unicast packet in a link broadcast is dropped. */
+	if (unlikely(!eth_mac_equal(eth->dst, net->port->mac)))
+		return DROP_ETH_NOT_OURS;
+	if (unlikely(!eth_source_valid(net, eth)))
+		return DROP_ETH_SOURCE;
+	return check_ipv4(net, in, i);
+}
+
+/* First bytes of martian source addresses, as in source_valid(). */
+static const bool martian_net[256] = {[0] = true, [127] = true, [224 ... 255] = true};
+
+/*
+ * Would classify_slow() accept the Ethernet header and an IPv4 header without options? Both are
+ * compared under a mask, word by word in memory order. Reading beyond a short frame is safe: its
+ * memory is longer than the headers (port.h).
+ */
+static inline __attribute__((always_inline)) bool
+is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags)
+{
+	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	const uint64_t station = load_u64(p + 4) >> 16;
+	const uint32_t src = load_u32(h->src.b);
+	const __m128i low = _mm_and_si128(
+		_mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), match->low),
+		match->low_mask);
+	const __m128i high = _mm_and_si128(
+		_mm_xor_si128(
+			_mm_loadu_si128((const __m128i *)(const void *)(p + FAST_HIGH_OFFSET)),
+			match->high),
+		match->high_mask);
+	const __m128i other = _mm_or_si128(low, high);
+
+	if (unlikely(!_mm_testz_si128(other, other) || len < match->len_min))
+		return false;
+	if (unlikely(station == match->mac || station & 1 || src == match->ip ||
+		     src == match->broadcast || martian_net[h->src.b[0]]))
+		return false;
+	if (unlikely(be16_get(h->total_len) - IPV4_HEADER_BYTES >
+		     len - ETH_HEADER_BYTES - IPV4_HEADER_BYTES))
+		return false;
+	return likely((ol_flags & (FRAME_IP_CKSUM_GOOD | FRAME_IP_CKSUM_BAD)) ==
+		      FRAME_IP_CKSUM_GOOD) ||
+	       ip_cksum_good(ol_flags, (const uint8_t *)h, IPV4_HEADER_BYTES);
+}
+
+static inline enum net_counter
+check_frame(struct net *net, struct classified *in, uint32_t i)
+{
+	const uint8_t *p = in->rx.data[i];
+	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
+	struct l3_info *l3 = &in->l3[i];
+	uint16_t l4_len;
+
+	if (unlikely(!is_fast_path(&net->fast, p, in->rx.len[i], in->rx.ol_flags[i])))
+		return classify_slow(net, in, i);
+	l4_len = (uint16_t)(be16_get(h->total_len) - IPV4_HEADER_BYTES);
+	ip_addr_set_v4(&l3->src_ip, be32_get(h->src));
+	l3->l4_offset = ETH_HEADER_BYTES + IPV4_HEADER_BYTES;
+	l3->l4_len = l4_len;
+	l3->local = LOCAL_V4;
+	return check_next4(net, in, i, h->protocol);
+}
+
+/* A request is often longer than one line; the frame's start is aligned to one. */
+static inline void
+fetch(const struct burst *rx, uint32_t i, uint32_t count)
+{
+	if (i >= count)
+		return;
+	prefetch(rx->data[i]);
+	prefetch(rx->data[i] + CACHE_LINE_BYTES);
+}
+
+void
+net_classify(struct net *net, struct classified *in)
+{
+	const uint32_t count = in->rx.count;
+	uint64_t bytes = 0;
+
+	net->in = in;
+	net->rx_backlog = count >= net_rx_budget(net);
+	in->udp_count = in->tcp_count = in->other_count = 0;
+	for (uint32_t i = 0; i < CLASSIFY_PREFETCH; i++)
+		fetch(&in->rx, i, count);
+	for (uint32_t i = 0; i < count; i++) {
+		enum net_counter reason;
+
+		fetch(&in->rx, i + CLASSIFY_PREFETCH, count);
+		bytes += in->rx.len[i];
+		reason = check_frame(net, in, i);
+		if (unlikely(reason != CLASSIFY_KEEP)) {
+			net_count(net, reason);
+			frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
+		}
+	}
+	net->tx_credits = in->udp_count + in->other_count;
+	if (count != 0) {
+		counter_add(&net->counters[RX_FRAMES], count);
+		counter_add(&net->counters[RX_BYTES], bytes);
+	}
+	frame_cache_refill(net);
+}

@@ -1,0 +1,133 @@
+/*
+ * icmp_in.c - ICMP and ICMPv6: echo requests are answered in place (RFC 1122 section 3.2.2.6, RFC
+ * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, the rest is
+ * counted.
+ */
+#include "net_core.h"
+#include "wire/eth_wire.h"
+#include "wire/icmp6_wire.h"
+#include "wire/icmp_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/udp_wire.h"
+
+static enum net_counter
+check_echo(struct net *net, uint32_t packet_len)
+{
+	if (packet_len > net->port->mtu)
+		return DROP_ICMP_SIZE;
+	return rate_limit_allow(&net->echo_limit, net->now_ns, ECHO_REPLIES_MAX)
+		       ? ICMP_ECHO_REPLIES
+		       : DROP_ICMP_RATE_LIMIT;
+}
+
+/* The counter of what is done with the message. */
+static enum net_counter
+check_icmp(struct net *net, const uint8_t *p, uint32_t len)
+{
+	const struct icmp_header *h = (const struct icmp_header *)p;
+
+	if (len < ICMP_HEADER_BYTES)
+		return DROP_ICMP_TRUNCATED;
+	if (!inet_sum_good(inet_sum(0, p, len)))
+		return DROP_ICMP_CKSUM;
+	if (h->type == ICMP_UNREACHABLE || h->type == ICMP_TIME_EXCEEDED ||
+	    h->type == ICMP_PARAMETER)
+		return icmp_error(net, p, len);
+	if (h->type != ICMP_ECHO || h->code != 0)
+		return DROP_ICMP_TYPE;
+	return check_echo(net, IPV4_HEADER_BYTES + len);
+}
+
+static struct ip_request
+request_of(const struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+
+	return (struct ip_request){net->in->rx.data[rx_index], &l3->src_ip, l3->l4_offset,
+				   l3->local};
+}
+
+void
+icmp_input(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
+	const enum net_counter what = check_icmp(net, p, l3->l4_len);
+
+	net_count(net, what);
+	if (what != ICMP_ECHO_REPLIES) {
+		rx_frame_drop(net, rx_index);
+		return;
+	}
+	icmp_echo_to_reply(
+		ip_reply_in_place(net, request_of(net, rx_index), l3->l4_len, IPV4_ICMP));
+	tx_queue_send_rx(net, rx_index, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + l3->l4_len,
+			 net->ip_ol_flags);
+}
+
+static enum net_counter
+check_icmp6(struct net *net, const struct l3_info *l3, const uint8_t *p)
+{
+	const struct icmp6_header *h = (const struct icmp6_header *)p;
+
+	if (h->type < ICMP6_ECHO)
+		return icmp6_error(net, p, l3->l4_len);
+	if (h->type != ICMP6_ECHO || h->code != 0 || ip_addr_is_zero(&l3->src_ip))
+		return DROP_ICMP_TYPE;
+	return check_echo(net, IPV6_HEADER_BYTES + l3->l4_len);
+}
+
+/* RFC 4443 section 2.3: the sum includes the pseudo header; its destination may be a group. */
+static bool
+icmp6_cksum_good(const struct l3_info *l3, const uint8_t *frame)
+{
+	const struct ipv6_header *h = (const struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	const uint64_t pseudo = inet_sum_pseudo6(h->src.b, h->dst.b, IPV6_ICMP, l3->l4_len);
+
+	return inet_sum_good(inet_sum(pseudo, frame + l3->l4_offset, l3->l4_len));
+}
+
+static void
+icmp6_echo(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const struct ip_dest dest = {&l3->src_ip, l3->local, IPV6_ICMP};
+	uint8_t *p = ip_reply_in_place(net, request_of(net, rx_index), l3->l4_len, IPV6_ICMP);
+	struct icmp6_header *h = (struct icmp6_header *)p;
+
+	h->type = ICMP6_ECHO_REPLY;
+	h->cksum = be16_of(0);
+	h->cksum = udp_cksum(inet_sum(ip_pseudo_sum(net, dest, l3->l4_len), p, l3->l4_len));
+	tx_queue_send_rx(net, rx_index, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + l3->l4_len, 0);
+}
+
+static bool
+is_neigh_discovery(uint8_t type)
+{
+	return type >= ICMP6_ROUTER_SOLICIT && type <= ICMP6_REDIRECT;
+}
+
+void
+icmp6_input(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *frame = net->in->rx.data[rx_index];
+	enum net_counter what = DROP_ICMP_TRUNCATED;
+
+	if (l3->l4_len >= ICMP6_HEADER_BYTES) {
+		if (!icmp6_cksum_good(l3, frame)) {
+			what = DROP_ICMP_CKSUM;
+		} else if (is_neigh_discovery(frame[l3->l4_offset])) {
+			nd_input(net, rx_index);
+			return;
+		} else {
+			what = check_icmp6(net, l3, frame + l3->l4_offset);
+		}
+	}
+	net_count(net, what);
+	if (what == ICMP_ECHO_REPLIES)
+		icmp6_echo(net, rx_index);
+	else
+		rx_frame_drop(net, rx_index);
+}

@@ -1,0 +1,143 @@
+/*
+ * ip_out.c - IP headers of packets sent: in fresh frames, and in place over the request's.
+ */
+#include "net_core.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+
+#define L4_AT  (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define L4_AT6 (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
+
+static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
+	      "one number for both families");
+
+/* Length and checksum of an IPv4 header without options. The sum starts from the template's
+ * (ip_sum) and not from the bytes just written, which would wait for the stores. */
+static inline void
+ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
+{
+	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum, h->protocol), total_len);
+
+	h->total_len = be16_of(total_len);
+	if (net->ip_ol_flags == 0)
+		h->cksum = inet_cksum(sum + load_u32(h->dst.b));
+}
+
+uint8_t *
+ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest)
+{
+	uint8_t *p = tx_queue_begin(net);
+
+	if (p == NULL)
+		return NULL;
+	if (likely(dest.local == LOCAL_V4)) {
+		eth_emit(p, mac, net->port->mac, ETH_TYPE_IPV4);
+		ipv4_emit(p + ETH_HEADER_BYTES, net->cfg.ipv4, ip_addr_v4_get(dest.dst),
+			  dest.protocol, 0);
+		return p + L4_AT;
+	}
+	eth_emit(p, mac, net->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit(p + ETH_HEADER_BYTES, &net->ip[dest.local], dest.dst, dest.protocol, 0);
+	return p + L4_AT6;
+}
+
+static uint32_t
+l4_ol_flags(const struct net *net, uint8_t protocol)
+{
+	switch (protocol) {
+	case IPV4_TCP:
+		return net->tcp_ol_flags;
+	case IPV4_UDP:
+		return net->udp_ol_flags;
+	default:
+		return 0;
+	}
+}
+
+/* The L4 checksum from the pseudo header's sum, in software or by the port. */
+static void
+l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t ol_flags,
+	  bool is_udp)
+{
+	struct be16 cksum = be16_of(0);
+
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+	if (ol_flags != 0) {
+		cksum = inet_sum_field(pseudo);
+	} else {
+		/* All ones for zero is UDP's rule (RFC 768). To all others both zeros are equal,
+		 * but all ones is no complement of a sum (RFC 1624), and Wireshark says so. */
+		cksum = inet_cksum(inet_sum(pseudo, l4, l4_len));
+		if (is_udp && load_u16(cksum.b) == 0)
+			cksum = be16_of(0xffff);
+	}
+	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
+}
+
+static void
+ip6_commit(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
+{
+	struct ipv6_header *h = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	const uint32_t ol_flags = l4_ol_flags(net, h->next);
+	const uint64_t pseudo = inet_sum_pseudo6(h->src.b, h->dst.b, h->next, (uint16_t)l4_len);
+
+	ensure(IPV6_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
+	h->payload_len = be16_of((uint16_t)l4_len);
+	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, ol_flags, h->next == IPV4_UDP);
+	tx_queue_commit(net, L4_AT6 + l4_len, ol_flags);
+}
+
+void
+ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at)
+{
+	uint8_t *frame = tx_queue_begun(net);
+	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
+	uint32_t ol_flags;
+	uint64_t pseudo;
+
+	if (unlikely(h->version_ihl >> 4 == 6)) {
+		ip6_commit(net, frame, l4_len, cksum_at);
+		return;
+	}
+	ol_flags = l4_ol_flags(net, h->protocol);
+	ensure(IPV4_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
+	ipv4_finish(net, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	pseudo = inet_sum_pseudo(net->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
+	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, ol_flags, h->protocol == IPV4_UDP);
+	tx_queue_commit(net, L4_AT + l4_len, net->ip_ol_flags | ol_flags);
+}
+
+static uint8_t *
+ip6_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len, uint8_t protocol)
+{
+	uint8_t *frame = from.frame;
+
+	if (from.l4_offset != L4_AT6)
+		memmove(frame + L4_AT6, frame + from.l4_offset, l4_len);
+	eth_emit(frame, ((struct eth_header *)frame)->src, net->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit(frame + ETH_HEADER_BYTES, &net->ip[from.local], from.src, protocol,
+		  (uint16_t)l4_len);
+	return frame + L4_AT6;
+}
+
+uint8_t *
+ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len, uint8_t protocol)
+{
+	uint8_t *frame = from.frame;
+	struct eth_header *eth = (struct eth_header *)frame;
+	const uint16_t total_len = (uint16_t)(IPV4_HEADER_BYTES + l4_len);
+
+	if (unlikely(from.l4_offset != L4_AT)) {
+		if (from.local != LOCAL_V4)
+			return ip6_reply_in_place(net, from, l4_len, protocol);
+		/* The reply has no options: the payload moves up. */
+		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
+	}
+	memcpy(eth->dst, eth->src, sizeof eth->dst);
+	memcpy(eth->src, net->port->mac, sizeof eth->src);
+	ipv4_emit(frame + ETH_HEADER_BYTES, net->cfg.ipv4, ip_addr_v4_get(from.src), protocol,
+		  total_len);
+	ipv4_finish(net, (struct ipv4_header *)(frame + ETH_HEADER_BYTES), total_len);
+	return frame + L4_AT;
+}

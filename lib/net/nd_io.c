@@ -1,0 +1,228 @@
+/*
+ * nd_io.c - neighbour discovery (RFC 4861) for a host: replies to solicitations, learns, solicits,
+ * announces.
+ *
+ * Addresses, prefix and router are configured. So router advertisements and redirects are counted
+ * and ignored, and no router is solicited. Of RFC 4862: probes for our addresses are answered and
+ * conflicts are counted; addresses are used without a probe of our own.
+ */
+#include "neigh_table.h"
+#include "net_core.h"
+#include "wire/eth_wire.h"
+#include "wire/icmp6_wire.h"
+#include "wire/inet_cksum.h"
+#include "wire/ipv6_wire.h"
+
+#define ND_FRAME_BYTES (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ND_EMIT_BYTES)
+
+/* Destination and source of a message. */
+struct nd_dest {
+	const uint8_t *mac;
+	struct ip_addr dst;
+	uint8_t local;
+};
+
+static void
+nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
+{
+	struct ipv6_header *ip = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	uint8_t *p = (uint8_t *)(ip + 1);
+	struct be16 cksum;
+
+	memcpy(nd->mac, net->port->mac, ETH_MAC_BYTES);
+	eth_emit(frame, dest->mac, net->port->mac, ETH_TYPE_IPV6);
+	ipv6_emit((uint8_t *)ip, &net->ip[dest->local], &dest->dst, IPV6_ICMP, ND_EMIT_BYTES);
+	ip->hop_limit = ND_HOP_LIMIT;
+	nd_emit(p, nd);
+	cksum = inet_cksum(
+		inet_sum(inet_sum_pseudo6(ip->src.b, ip->dst.b, IPV6_ICMP, ND_EMIT_BYTES), p,
+			 ND_EMIT_BYTES));
+	memcpy(p + ICMP6_CKSUM_OFFSET, &cksum, sizeof cksum);
+}
+
+/* In a fresh frame, to a group. */
+static bool
+nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *nd)
+{
+	uint8_t *frame = tx_queue_begin(net);
+	uint8_t mac[ETH_MAC_BYTES];
+	const struct nd_dest dest = {mac, *group, local};
+
+	if (frame == NULL)
+		return false;
+	ipv6_group_mac(group, mac);
+	nd_write(net, frame, &dest, nd);
+	tx_queue_commit(net, ND_FRAME_BYTES, 0);
+	return true;
+}
+
+/* RFC 4861 section 7.2.2; for stale entries too. */
+bool
+nd_send_solicit(struct net *net, const struct ip_addr *ip)
+{
+	const struct ip_addr group = ipv6_solicited_node(ip);
+	struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
+
+	return net->ipv6_enabled && nd_send(net, local_addr_select(net, ip), &group, &nd);
+}
+
+/* RFC 4861 section 7.2.6: replaces an old MAC in the caches of neighbours. */
+bool
+nd_send_unsolicited(struct net *net, uint8_t local)
+{
+	const struct ip_addr all = ipv6_all_nodes();
+	struct nd nd = {
+		.type = ICMP6_NEIGH_ADVERT,
+		.flags = ND_OVERRIDE,
+		.target = net->ip[local],
+	};
+
+	return nd_send(net, local, &all, &nd);
+}
+
+/* The local address that is the target; LOCAL_COUNT: none. */
+static uint8_t
+target_local(const struct net *net, const struct ip_addr *target)
+{
+	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
+		if (!ip_addr_is_zero(target) && ip_addr_equal(target, &net->ip[local]))
+			return local;
+	return LOCAL_COUNT;
+}
+
+/* In the solicitation's frame: to the sender, or to all nodes if it has no address yet. */
+static void
+nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked)
+{
+	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
+	const struct ip_addr all = ipv6_all_nodes();
+	const bool probe = ip_addr_is_zero(src);
+	uint8_t *frame = net->in->rx.data[rx_index];
+	uint8_t mac[ETH_MAC_BYTES];
+	const struct nd_dest dest = {mac, probe ? all : *src, target_local(net, &asked->target)};
+	struct nd nd = {
+		.type = ICMP6_NEIGH_ADVERT,
+		.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED),
+		.target = asked->target,
+	};
+
+	if (probe)
+		ipv6_group_mac(&all, mac);
+	else
+		memcpy(mac, ((struct eth_header *)frame)->src, sizeof mac);
+	nd_write(net, frame, &dest, &nd);
+	tx_queue_send_rx(net, rx_index, ND_FRAME_BYTES, 0);
+}
+
+static const struct ipv6_header *
+header_of(const struct net *net, uint32_t rx_index)
+{
+	return (const struct ipv6_header *)(net->in->rx.data[rx_index] + ETH_HEADER_BYTES);
+}
+
+/* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: an advertisement is due. */
+static enum net_counter
+process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
+{
+	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
+
+	if (target_local(net, &nd->target) == LOCAL_COUNT)
+		return DROP_ND_TARGET;
+	if (ip_addr_is_zero(src)) {
+		/* Section 7.1.1: a duplicate address probe. */
+		if (nd->has_mac || !ipv6_is_group(&header_of(net, rx_index)->dst))
+			return DROP_ND_FORMAT;
+		net_count(net, ND_CONFLICT);
+	} else if (nd->has_mac && route_uses(net, src) &&
+		   neigh_learn_mt(net->neigh, src, nd->mac, net->now_ns)) {
+		net_count(net, ND_LEARNED);
+	}
+	return neigh_rate_limited(net, ((const struct eth_header *)net->in->rx.data[rx_index])->src)
+		       ? DROP_NEIGH_RATE_LIMIT
+		       : ND_ADVERTS_SENT;
+}
+
+/* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one is ignored; without
+ * SOLICITED the known one is not confirmed. */
+static enum net_counter
+process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd)
+{
+	uint8_t known[ETH_MAC_BYTES];
+	enum neigh_state state;
+
+	if (ipv6_is_group(&header_of(net, rx_index)->dst) && (nd->flags & ND_SOLICITED))
+		return DROP_ND_FORMAT; /* section 7.1.2 */
+	if (target_local(net, &nd->target) != LOCAL_COUNT)
+		return ND_CONFLICT;
+	if (!nd->has_mac)
+		return DROP_ND_UNSOLICITED;
+	state = neigh_lookup_mt(net->neigh, &nd->target, net->now_ns, known);
+	if (state != NEIGH_UNKNOWN &&
+	    !(nd->flags & (eth_mac_equal(known, nd->mac) ? ND_SOLICITED : ND_OVERRIDE)))
+		return DROP_ND_UNSOLICITED;
+	return neigh_update_mt(net->neigh, &nd->target, nd->mac, net->now_ns) ? ND_LEARNED
+									      : DROP_ND_UNSOLICITED;
+}
+
+/* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
+ * header chain. */
+static bool
+in_fragment(const struct ipv6_header *h)
+{
+	const uint8_t *ext = (const uint8_t *)(h + 1);
+	uint8_t next = h->next;
+
+	for (uint32_t n = 0; n < IPV6_EXT_MAX && next != IPV6_ICMP; n++) {
+		if (next == IPV6_FRAGMENT)
+			return true;
+		next = ext[0];
+		ext += (ext[1] + 1u) * IPV6_EXT_UNIT;
+	}
+	return false;
+}
+
+static enum net_counter
+process_message(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
+	const struct icmp6_header *h = (const struct icmp6_header *)p;
+	struct nd nd;
+
+	if (header_of(net, rx_index)->hop_limit != ND_HOP_LIMIT)
+		return DROP_ND_HOP_LIMIT;
+	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT)
+		return DROP_ND_ROUTER;
+	if (h->code != 0 || in_fragment(header_of(net, rx_index)))
+		return DROP_ND_FORMAT;
+	switch (nd_parse(&nd, p, l3->l4_len)) {
+	case ND_WIRE_TRUNCATED:
+	case ND_WIRE_TARGET:
+	case ND_WIRE_OPTION:
+		return DROP_ND_FORMAT;
+	case ND_WIRE_MAC:
+		return DROP_ND_SENDER;
+	case ND_WIRE_OK:
+		break;
+	}
+	if (nd.has_mac && eth_mac_equal(nd.mac, net->port->mac))
+		return DROP_ND_SENDER;
+	if (h->type == ICMP6_NEIGH_SOLICIT) {
+		const enum net_counter what = process_solicitation(net, rx_index, &nd);
+
+		if (what == ND_ADVERTS_SENT)
+			nd_send_advert(net, rx_index, &nd);
+		return what;
+	}
+	return process_advertisement(net, rx_index, &nd);
+}
+
+void
+nd_input(struct net *net, uint32_t rx_index)
+{
+	const enum net_counter what = process_message(net, rx_index);
+
+	net_count(net, what);
+	if (what != ND_ADVERTS_SENT)
+		rx_frame_drop(net, rx_index);
+}

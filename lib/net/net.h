@@ -1,0 +1,130 @@
+/*
+ * net.h - one core's net: Ethernet, neighbours, IPv4, IPv6, ICMP and UDP. Public: what all
+ * rooms above name, and datagrams for the service.
+ *
+ * lib/stack drives it, and lib/tcp sends through it (net_core.h); it knows neither.
+ *
+ * Shape:  one net a core; only the neighbour table is shared.
+ * Units:  peers' addresses are struct ip_addr; our IPv4 address and all ports are in host order.
+ * Owner:  payloads are valid until stack_release(), those of datagrams kept until the next one.
+ * Thread: core-local.
+ * Errors: false or NULL; what is dropped is counted by reason (NET_COUNTERS).
+ * Bounds: frames sent in a turn: TX_QUEUE_MAX. Datagrams kept over turns: UDP_BACKLOG_MAX.
+ *         Received frames that connections hold: rx_frames_max.
+ */
+#ifndef CLOCKOO_NET_H
+#define CLOCKOO_NET_H
+
+#include "base/bytes.h"
+#include "base/ip_addr.h"
+#include "pkt/port.h"
+
+#define TX_QUEUE_MAX 256u
+
+/* Free frames in the frame cache: one for each slot of the transmit queue, and a received burst
+ * that is freed. */
+#define FRAME_CACHE_MAX (TX_QUEUE_MAX + BURST_MAX)
+/* Frames that a stack may own at once, besides cfg->rx_frames_max: its frame cache, its transmit
+ * queue, and a burst. The port's pool is sized by it. */
+#define STACK_FRAMES_MAX (FRAME_CACHE_MAX + TX_QUEUE_MAX + BURST_MAX)
+/* Unread datagrams kept for later turns; with UDP a stack owns so many frames more. */
+#define UDP_BACKLOG_MAX 1024u
+
+struct net_config {
+	uint32_t ipv4;       /* our address */
+	uint32_t prefix_len; /* 0..32 */
+	uint32_t gateway;    /* 0 = none */
+	/* IPv6: the link-local address is made from the port's MAC; this is a second one. */
+	struct ip_addr ipv6;     /* zero = none */
+	uint32_t prefix6_len;    /* 0..128 */
+	struct ip_addr gateway6; /* zero = none */
+	uint16_t vlan;           /* 802.1Q tag on every frame, in and out; 0 = none */
+	uint8_t vlan_priority;   /* of what we send, 0..7 */
+	uint16_t udp_port;       /* 0 = off */
+	uint16_t udp_ports;      /* number of ports from udp_port on; 0 is one */
+	uint32_t rx_frames_max;  /* received frames that all connections may hold */
+	uint64_t seed;           /* of hashes: flows, stations, sources */
+};
+
+/* Local addresses: a reply leaves from the one that the request was sent to. */
+enum local {
+	LOCAL_V4,
+	LOCAL_LINK6,
+	LOCAL_GLOBAL6,
+	LOCAL_COUNT,
+};
+
+/* Received frames by handler: indices into the burst. */
+struct classified {
+	uint32_t udp_count, tcp_count, other_count;
+	uint8_t udp[BURST_MAX], tcp[BURST_MAX], other[BURST_MAX];
+	struct burst rx; /* filled by stage 1 */
+	struct l3_info {
+		_Alignas(8) struct ip_addr src_ip; /* a row is 24 bytes */
+		uint16_t l4_offset;                /* bytes from the frame's start */
+		uint16_t l4_len; /* header and payload, from the IP total length */
+		uint8_t local;   /* enum local: the destination */
+		uint8_t kind;    /* of other[]: enum other_kind */
+	} l3[BURST_MAX];
+};
+
+/* ---- datagrams, for the service ---- */
+
+/* The handle that users hold: it begins with a struct net (net_core.h). */
+struct stack;
+
+/* The sender of a datagram, and where the reply goes. */
+struct udp_peer {
+	uint8_t mac[6];
+	uint16_t our_port; /* destination of the request, source of the reply */
+	uint16_t port;
+	struct ip_addr ip;
+	uint8_t local; /* enum local: the same for the address */
+};
+
+struct datagram {
+	struct udp_peer from;
+	struct view payload;
+	/* Private to the stack: the frame it came in, or the last fragment's. */
+	struct frame *frame;
+	uint8_t *start;
+	uint16_t l4_offset; /* bytes from start */
+	uint16_t cell;      /* of its source, while it is kept */
+	bool answered;
+};
+
+/* The datagrams of this turn, oldest first: those kept, then those received. */
+struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
+/* Keeps the datagrams from number `first` on for the next turn, bytes in place. The last call of a
+ * turn counts; without one all are freed. Beyond a source's limit or UDP_BACKLOG_MAX the newest are
+ * dropped. */
+void stack_datagrams_defer(struct stack *s, uint32_t first);
+/* Where an in-place reply is written (over the request), and its room. */
+uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
+/* Sends the request's frame back with payload_len bytes of payload. */
+void udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len);
+/* Resolves to->mac by route; ip, port and local are set. False: not known yet, and solicited as far
+ * as the limits allow; try again. Call between stack_input() and stack_output(). */
+bool udp_resolve(struct stack *s, struct udp_peer *to);
+/* Begins a datagram in a fresh frame, with room for *room bytes of payload; NULL: no room. */
+uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
+void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 discards it */
+
+/* Many datagrams from one port to one peer over IPv4: a header template. */
+#define UDP_FLOW_HEADERS 42u
+struct udp_flow {
+	uint8_t headers[UDP_FLOW_HEADERS]; /* lengths and checksums are zero */
+	uint64_t ip_sum, udp_sum;          /* of the headers, of the pseudo header and ports */
+};
+/* to: resolved; from: one of our UDP ports. */
+void udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
+		   struct udp_flow *flow);
+/* Datagrams that may be begun now. */
+uint32_t udp_flow_room(const struct stack *s);
+/* Where the next payload goes, with room for stack_datagram_max() bytes; not NULL while
+ * udp_flow_room() is not 0. */
+uint8_t *udp_flow_begin(struct stack *s);
+void udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_len);
+uint32_t stack_datagram_max(const struct stack *s);
+
+#endif

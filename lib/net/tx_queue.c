@@ -1,0 +1,199 @@
+/*
+ * tx_queue.c - the transmit queue, the frame cache, and the deferred free of received frames.
+ */
+#include "tx_queue.h"
+#include "wire/eth_wire.h"
+
+static_assert(TX_QUEUE_MAX % BURST_MAX == 0, "the transmit queue is whole bursts");
+static_assert(TX_QUEUE_RESERVE + BURST_MAX <= TX_QUEUE_MAX, "there is room for one full burst");
+
+uint32_t
+tx_queue_room(const struct net *net)
+{
+	const uint32_t taken = net->out.count + net->tx_credits;
+	const uint32_t slots = taken < TX_QUEUE_MAX ? TX_QUEUE_MAX - taken : 0;
+
+	return slots < net->frame_cache.count ? slots : net->frame_cache.count;
+}
+
+uint32_t
+net_rx_budget(const struct net *net)
+{
+	const uint32_t taken = net->out.count + TX_QUEUE_RESERVE;
+	const uint32_t slots = taken < TX_QUEUE_MAX ? TX_QUEUE_MAX - taken : 0;
+
+	return slots < BURST_MAX ? slots : BURST_MAX;
+}
+
+/* Room in front of a fresh frame for the tag it gets on its way out; received ones had one. */
+static uint32_t
+tag_room(const struct net *net)
+{
+	return net->cfg.vlan != 0 ? ETH_TAG_BYTES : 0;
+}
+
+void
+frame_cache_refill(struct net *net)
+{
+	struct frame_cache *cache = &net->frame_cache;
+	struct burst fresh;
+
+	for (uint32_t calls = 0; cache->count < FRAME_CACHE_TARGET && calls < TX_QUEUE_BURSTS;
+	     calls++) {
+		const uint32_t want = FRAME_CACHE_TARGET - cache->count;
+
+		fresh.count = 0;
+		net->port->ops->alloc(net->port, &fresh, want < BURST_MAX ? want : BURST_MAX);
+		ensure(fresh.count <= want);
+		for (uint32_t i = 0; i < fresh.count; i++) {
+			cache->data[cache->count] = fresh.data[i] + tag_room(net);
+			cache->frame[cache->count++] = fresh.frame[i];
+		}
+		if (fresh.count == 0)
+			break;
+	}
+	if (unlikely(cache->count == 0))
+		net_count(net, TX_NO_FRAME);
+}
+
+void
+tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
+		    uint32_t ol_flags)
+{
+	tx_queue_put(&net->out, frame, eth_vlan_insert(data, net->tag), len + ETH_TAG_BYTES,
+		     ol_flags);
+}
+
+uint8_t *
+tx_queue_begin(struct net *net)
+{
+	if (tx_queue_room(net) == 0)
+		return NULL;
+	return net->frame_cache.data[net->frame_cache.count - 1];
+}
+
+uint8_t *
+tx_queue_begun(struct net *net)
+{
+	ensure(net->frame_cache.count != 0);
+	return net->frame_cache.data[net->frame_cache.count - 1];
+}
+
+void
+tx_queue_commit(struct net *net, uint32_t len, uint32_t ol_flags)
+{
+	tx_queue_push(net, len, ol_flags);
+}
+
+void
+tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags)
+{
+	const struct burst *rx = &net->in->rx;
+
+	tx_queue_send_rx_frame(net, rx->frame[rx_index], rx->data[rx_index], len, ol_flags);
+}
+
+void
+tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
+		       uint32_t ol_flags)
+{
+	ensure(net->tx_credits != 0 && net->out.count < TX_QUEUE_MAX &&
+	       len <= net->port->frame_bytes);
+	net->tx_credits--;
+	tx_queue_send(net, f, start, len, ol_flags);
+}
+
+void
+rx_frame_drop(struct net *net, uint32_t rx_index)
+{
+	ensure(net->tx_credits != 0);
+	net->tx_credits--;
+	frame_defer_free(net, net->in->rx.frame[rx_index], net->in->rx.data[rx_index]);
+}
+
+/* The transmit queue again, without the first sent frames. Rare: the port's ring was full. */
+static void
+tx_queue_compact(struct tx_queue *out, uint32_t sent)
+{
+	const uint32_t count = out->count;
+
+	out->count = 0;
+	for (uint32_t i = sent; i < count; i++) {
+		const struct burst *from = &out->burst[i / BURST_MAX];
+		const uint32_t k = i % BURST_MAX;
+
+		tx_queue_put(out, from->frame[k], from->data[k], from->len[k], from->ol_flags[k]);
+	}
+}
+
+uint32_t
+net_tx(struct net *net)
+{
+	struct tx_queue *out = &net->out;
+	uint32_t sent = 0;
+	uint64_t bytes = 0;
+
+	while (sent < out->count) {
+		struct burst *part = &out->burst[sent / BURST_MAX];
+		const uint32_t left = out->count - sent;
+		uint32_t took;
+
+		part->count = left < BURST_MAX ? left : BURST_MAX;
+		took = net->port->ops->tx(net->port, part);
+		ensure(took <= part->count);
+		for (uint32_t i = 0; i < took; i++)
+			bytes += part->len[i];
+		sent += took;
+		if (took < part->count)
+			break;
+	}
+	if (sent != 0) {
+		counter_add(&net->counters[TX_FRAMES], sent);
+		counter_add(&net->counters[TX_BYTES], bytes);
+	}
+	if (unlikely(sent < out->count)) {
+		counter_add(&net->counters[TX_REFUSED], out->count - sent);
+		tx_queue_compact(out, sent);
+	} else {
+		out->count = 0;
+	}
+	return sent;
+}
+
+void
+frame_defer_free(struct net *net, struct frame *f, uint8_t *start)
+{
+	const uint32_t i = net->to_free_count;
+
+	ensure(i < net->to_free_max);
+	net->to_free_start[i] = start;
+	net->to_free[i] = f;
+	net->to_free_count = i + 1;
+}
+
+/* What was received goes out again without a round through the port's pool. Not where frames get
+ * tags: one may have come without, and there is no room in front of it. */
+static void
+frame_recycle(struct net *net)
+{
+	struct frame_cache *cache = &net->frame_cache;
+	const uint32_t room = net->cfg.vlan == 0 ? FRAME_CACHE_MAX - cache->count : 0;
+	const uint32_t n = room < net->to_free_count ? room : net->to_free_count;
+
+	net->to_free_count -= n;
+	memcpy(&cache->frame[cache->count], &net->to_free[net->to_free_count],
+	       n * sizeof *cache->frame);
+	memcpy(&cache->data[cache->count], &net->to_free_start[net->to_free_count],
+	       n * sizeof *cache->data);
+	cache->count += n;
+}
+
+void
+frames_release(struct net *net)
+{
+	if (net->to_free_count != 0)
+		frame_recycle(net);
+	if (net->to_free_count != 0)
+		net->port->ops->drop(net->port, net->to_free, net->to_free_count);
+	net->to_free_count = 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * tx_queue.h - frames on their way out, for those who send one after the other: what tx_queue.c
+ * does for all others.
+ *
+ * Private to tx_queue.c, tcp_fast_path.c and udp_io.c.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TX_QUEUE_H
+#define CLOCKOO_TX_QUEUE_H
+
+#include "net_core.h"
+
+/* The tag goes in where frames leave, as it is taken out where they come in (classify.c): in
+ * between, no frame has one. */
+void tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
+			 uint32_t ol_flags);
+
+static inline void
+tx_queue_put(struct tx_queue *out, struct frame *frame, uint8_t *data, uint32_t len,
+	     uint32_t ol_flags)
+{
+	struct burst *part = &out->burst[out->count / BURST_MAX];
+	const uint32_t i = out->count % BURST_MAX;
+
+	part->len[i] = len;
+	part->ol_flags[i] = ol_flags;
+	part->data[i] = data;
+	part->frame[i] = frame;
+	out->count++;
+}
+
+static inline void
+tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len, uint32_t ol_flags)
+{
+	if (unlikely(net->cfg.vlan != 0))
+		tx_queue_put_tagged(net, frame, data, len, ol_flags);
+	else
+		tx_queue_put(&net->out, frame, data, len, ol_flags);
+}
+
+/* The frame that was begun leaves. */
+static inline void
+tx_queue_push(struct net *net, uint32_t len, uint32_t ol_flags)
+{
+	struct frame_cache *cache = &net->frame_cache;
+
+	ensure(cache->count != 0 && net->out.count < TX_QUEUE_MAX && len <= net->port->frame_bytes);
+	cache->count--;
+	tx_queue_send(net, cache->frame[cache->count], cache->data[cache->count], len, ol_flags);
+	if (cache->count != 0)
+		prefetch(cache->data[cache->count - 1]);
+}
+
+#endif

@@ -1,0 +1,365 @@
+/*
+ * udp_io.c - datagrams: received ones for the service, their backlog, replies in place and in fresh
+ * frames.
+ *
+ * Replies go to the MAC that the request came from, without a lookup in the shared neighbour table.
+ * Only a datagram that answers none resolves its next hop (udp_resolve).
+ */
+#include "reasm.h"
+
+#include "base/hash.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/udp_wire.h"
+
+#define L4_AT          (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
+#define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
+
+#define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind the destination MAC */
+
+/* A source's part of the datagram backlog is at most so many times what is left: four fifths of it
+ * for a single source (dynamic thresholds). */
+#define UDP_BACKLOG_SHARE 4u
+/* A reassembled datagram counts as so many: a source may keep a quarter of the contexts (reasm.h).
+ */
+#define UDP_BACKLOG_REASSEMBLED_WEIGHT 256u
+
+static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
+	      "the template ends behind the ports");
+
+void
+udp_create(struct net *net)
+{
+	uint8_t frame[L4_AT + UDP_HEADER_BYTES] = {0};
+
+	eth_emit(frame, net->port->mac, net->port->mac, ETH_TYPE_IPV4);
+	ipv4_emit(frame + ETH_HEADER_BYTES, net->cfg.ipv4, 0, IPV4_UDP, 0);
+	udp_emit(frame + L4_AT, net->cfg.udp_port, 0, 0);
+	memcpy(net->udp4_template, frame + TEMPLATE_AT, sizeof net->udp4_template);
+	net->udp4_pseudo_sum = inet_sum_pseudo(net->cfg.ipv4, 0, IPV4_UDP, 0);
+	net->udp_span = net->cfg.udp_port == 0   ? 0
+			: net->cfg.udp_ports > 1 ? net->cfg.udp_ports
+						 : 1;
+}
+
+static inline void
+datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const uint8_t *udp,
+	      uint32_t udp_len)
+{
+	const struct l3_info *l3 = &in->l3[i];
+	const uint32_t ports = be32_get(*(const struct be32 *)(const void *)udp);
+
+	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
+	d->from.our_port = (uint16_t)ports;
+	d->from.port = (uint16_t)(ports >> 16);
+	memcpy(d->from.ip.b, l3->src_ip.b, sizeof d->from.ip.b);
+	d->from.local = l3->local;
+	d->payload.data = udp + UDP_HEADER_BYTES;
+	d->payload.len = udp_len - UDP_HEADER_BYTES;
+	d->frame = in->rx.frame[i];
+	d->start = in->rx.data[i];
+	d->l4_offset = l3->l4_offset;
+	d->answered = false;
+}
+
+/*
+ * With a backlog: how many datagrams the service may read this turn. Each needs a transmit credit
+ * for its reply in place; those of this turn have theirs. Half of the slots then left are for
+ * replies in fresh frames.
+ */
+static __attribute__((noinline)) void
+datagrams_expose(struct net *net)
+{
+	const uint32_t fresh = net->datagram_count - net->backlog_count;
+	const uint32_t taken = net->out.count + net->tx_credits + TX_QUEUE_RESERVE;
+	const uint32_t room = taken < TX_QUEUE_MAX ? (TX_QUEUE_MAX - taken) / 2 : 0;
+	const uint32_t more = room < BURST_MAX ? room : BURST_MAX;
+	uint32_t shown = fresh + more;
+
+	if (shown > net->datagram_count)
+		shown = net->datagram_count;
+	net->tx_credits += shown - fresh;
+	net->datagrams_hidden = net->datagram_count - shown;
+}
+
+void
+udp_input(struct net *net, const struct classified *in)
+{
+	/* Behind the backlog and reassembled datagrams. */
+	struct datagram *d = &net->datagrams[net->datagram_first + net->datagram_count];
+
+	for (uint32_t n = 0; n < in->udp_count; n++) {
+		const uint32_t i = in->udp[n];
+		const struct l3_info *l3 = &in->l3[i];
+
+		datagram_fill(d++, in, i, in->rx.data[i] + l3->l4_offset, l3->l4_len);
+	}
+	net->datagram_count += in->udp_count;
+	if (net->datagram_count != net->backlog_count)
+		counter_add(&net->counters[UDP_RECEIVED], net->datagram_count - net->backlog_count);
+	if (unlikely(net->backlog_count != 0))
+		datagrams_expose(net);
+}
+
+/* The reply to a reassembled datagram may be written into the frame of its last fragment. */
+void
+fragment_input(struct net *net, uint32_t rx_index)
+{
+	struct l3_info *l3 = &net->in->l3[rx_index];
+	const uint8_t *udp = reasm_insert(net, rx_index);
+
+	if (udp == NULL) {
+		rx_frame_drop(net, rx_index);
+		return;
+	}
+	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip_header_bytes(l3->local));
+	datagram_fill(&net->datagrams[net->datagram_first + net->datagram_count++], net->in,
+		      rx_index, udp, be16_get(((const struct udp_header *)udp)->len));
+}
+
+/* The cell of a source: an IPv4 address, or the /64 of an IPv6 address. */
+static uint32_t
+backlog_cell(const struct net *net, const struct ip_addr *ip)
+{
+	const uint64_t word =
+		ip_addr_is_v4(ip) ? load_u32(ip->b + IP_ADDR_V4_BITS / 8) : load_u64(ip->b);
+
+	return (uint32_t)(hash_word(word, net->cfg.seed) % UDP_BACKLOG_CELLS);
+}
+
+/* What the datagram counts for its source. */
+static uint32_t
+backlog_weight(const struct net *net, const struct datagram *d)
+{
+	return net->reasm != NULL && reasm_holds(net->reasm, d) ? UDP_BACKLOG_REASSEMBLED_WEIGHT
+								: 1;
+}
+
+/* Is the source below its limit? Then a datagram of this turn is kept. */
+static bool
+backlog_add(struct net *net, struct datagram *d, uint32_t kept)
+{
+	const uint32_t cell = backlog_cell(net, &d->from.ip);
+
+	if (net->backlog_of[cell] >= UDP_BACKLOG_SHARE * (UDP_BACKLOG_MAX - kept)) {
+		net_count(net, DROP_UDP_BACKLOG);
+		frame_defer_free(net, d->frame, d->start);
+		return false;
+	}
+	d->cell = (uint16_t)cell;
+	net->backlog_of[cell] += backlog_weight(net, d);
+	return true;
+}
+
+/* Keeps the datagrams behind the first `read`, within the limits of backlog and sources. The first
+ * is always kept: it may be partly answered. */
+static __attribute__((noinline)) void
+backlog_update(struct net *net, uint32_t read)
+{
+	struct datagram *d = &net->datagrams[net->datagram_first];
+	const uint32_t read_kept = read < net->backlog_count ? read : net->backlog_count;
+	uint32_t kept = net->backlog_count - read_kept;
+
+	for (uint32_t n = 0; n < read_kept; n++)
+		net->backlog_of[d[n].cell] -= backlog_weight(net, &d[n]);
+	for (uint32_t n = read + kept; n < net->datagram_count; n++)
+		if (backlog_add(net, &d[n], kept))
+			d[read + kept++] = d[n];
+	net->datagram_first += read;
+	if (kept == 0 || net->datagram_first > UDP_BACKLOG_MAX) {
+		memmove(net->datagrams, net->datagrams + net->datagram_first,
+			kept * sizeof net->datagrams[0]);
+		net->datagram_first = 0;
+	}
+	net->datagram_count = net->backlog_count = kept;
+	net->datagrams_hidden = net->datagrams_unread = 0;
+}
+
+void
+udp_release(struct net *net)
+{
+	const struct datagram *d = &net->datagrams[net->datagram_first];
+	const uint32_t rest = net->datagrams_hidden + net->datagrams_unread;
+	const uint32_t read = net->datagram_count - rest;
+
+	for (uint32_t n = 0; n < read; n++)
+		if (!d[n].answered)
+			frame_defer_free(net, d[n].frame, d[n].start);
+	if (likely(net->backlog_count == 0 && rest == 0))
+		net->datagram_count = 0;
+	else
+		backlog_update(net, read);
+	net->tx_credits = 0;
+	if (net->reasm != NULL)
+		reasm_release(net->reasm, &net->datagrams[net->datagram_first],
+			      net->datagram_count);
+}
+
+/* Largest payload of one datagram from a local address. */
+static uint32_t
+datagram_max(const struct net *net, uint8_t local)
+{
+	return net->datagram_max + IPV4_HEADER_BYTES - ip_header_bytes(local);
+}
+
+struct datagram *
+stack_datagrams(struct stack *s, uint32_t *count)
+{
+	struct net *net = stack_net(s);
+
+	*count = net->datagram_count - net->datagrams_hidden;
+	return &net->datagrams[net->datagram_first];
+}
+
+void
+stack_datagrams_defer(struct stack *s, uint32_t first)
+{
+	struct net *net = stack_net(s);
+	const uint32_t shown = net->datagram_count - net->datagrams_hidden;
+
+	ensure(first <= shown);
+	net->datagrams_unread = shown - first;
+}
+
+uint8_t *
+udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
+{
+	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
+	 * moves up later. They are shorter than the minimum MTU of their family. */
+	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
+
+	*room = stack_net(s)->datagram_max - (at - UDP_PAYLOAD_AT);
+	return d->start + at;
+}
+
+/* The header at h, over payload_len bytes behind it. */
+static inline void
+udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, struct ip_dest dest,
+	   uint32_t payload_len)
+{
+	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + payload_len);
+	uint64_t sum = ip_pseudo_sum(net, dest, udp_len);
+
+	udp_emit((uint8_t *)h, to->our_port, to->port, udp_len);
+	if (net->udp_ol_flags != 0) {
+		h->cksum = inet_sum_field(sum);
+		return;
+	}
+	sum = inet_sum_be16(inet_sum_be16(sum, to->our_port), to->port);
+	sum = inet_sum_be16(sum, udp_len);
+	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
+}
+
+static __attribute__((noinline)) void
+udp6_reply_in_place(struct net *net, struct datagram *d, uint32_t payload_len)
+{
+	const struct ip_dest dest = {&d->from.ip, d->from.local, IPV6_UDP};
+	const struct ip_request from = {d->start, &d->from.ip, d->l4_offset, d->from.local};
+	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
+	uint8_t *at;
+
+	ensure(payload_len <= datagram_max(net, d->from.local));
+	at = ip_reply_in_place(net, from, udp_len, IPV6_UDP);
+	udp_finish(net, (struct udp_header *)at, &d->from, dest, payload_len);
+	tx_queue_send_rx_frame(net, d->frame, d->start, L4_AT6 + udp_len, net->udp_ol_flags);
+}
+
+/* Headers from the template, to the sender of the request in the frame. */
+static inline void
+udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, uint16_t udp_len)
+{
+	struct ipv4_header *ip = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
+	struct udp_header *udp = (struct udp_header *)(frame + L4_AT);
+	const uint32_t dst = load_u32(d->from.ip.b + IP_ADDR_V4_BITS / 8);
+	const struct be32 ports = be32_of((uint32_t)d->from.our_port << 16 | d->from.port);
+	uint64_t sum;
+
+	memcpy(frame, frame + ETH_MAC_BYTES, ETH_MAC_BYTES);
+	memcpy(frame + TEMPLATE_AT, net->udp4_template, UDP4_TEMPLATE_BYTES);
+	ip->total_len = be16_of((uint16_t)(IPV4_HEADER_BYTES + udp_len));
+	memcpy(ip->dst.b, &dst, sizeof dst);
+	if (net->ip_ol_flags == 0) {
+		sum = inet_sum_be16(net->ip_sum + dst, IPV4_UDP);
+		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
+	}
+	memcpy(&udp->src_port, ports.b, sizeof ports); /* both */
+	udp->len = be16_of(udp_len);
+	if (likely(net->udp_ol_flags != 0)) {
+		udp->cksum = inet_sum_field(inet_sum_be16(net->udp4_pseudo_sum + dst, udp_len));
+		return;
+	}
+	/* The length is summed twice: in the pseudo header and in the UDP header. */
+	sum = net->udp4_pseudo_sum + dst + load_u32(ports.b);
+	sum = inet_sum_be16(inet_sum_be16(sum, udp_len), udp_len);
+	udp->cksum = udp_cksum(inet_sum(sum, udp + 1, udp_len - UDP_HEADER_BYTES));
+}
+
+void
+udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
+{
+	struct net *net = stack_net(s);
+	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
+	uint8_t *frame = d->start;
+	const uint32_t at = d->l4_offset;
+
+	ensure(!d->answered && payload_len <= net->datagram_max);
+	if (unlikely(d->from.local != LOCAL_V4)) {
+		udp6_reply_in_place(net, d, payload_len);
+	} else {
+		/* The reply has no options: the payload moves up. */
+		if (unlikely(at != L4_AT))
+			memmove(frame + L4_AT, frame + at, udp_len);
+		udp4_headers(net, d, frame, (uint16_t)udp_len);
+		tx_queue_send_rx_frame(net, d->frame, frame, L4_AT + udp_len,
+				       net->ip_ol_flags | net->udp_ol_flags);
+	}
+	d->answered = true;
+	net_count(net, UDP_ANSWERED);
+}
+
+bool
+udp_resolve(struct stack *s, struct udp_peer *to)
+{
+	static const uint8_t unknown[ETH_MAC_BYTES];
+
+	next_hop_mac(stack_net(s), &to->ip, unknown, to->mac);
+	return memcmp(to->mac, unknown, ETH_MAC_BYTES) != 0;
+}
+
+uint8_t *
+udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
+{
+	struct net *net = stack_net(s);
+	uint8_t *p;
+
+	if (tx_queue_room(net) <= TX_QUEUE_RESERVE)
+		return NULL;
+	p = ip_begin(net, to->mac, (struct ip_dest){&to->ip, to->local, IPV4_UDP});
+	if (p == NULL)
+		return NULL;
+	/* The length is known at commit. */
+	udp_emit(p, to->our_port, to->port, 0);
+	*room = datagram_max(net, to->local);
+	return p + UDP_HEADER_BYTES;
+}
+
+void
+udp_commit(struct stack *s, uint32_t payload_len)
+{
+	struct net *net = stack_net(s);
+	const struct eth_header *eth;
+	struct udp_header *h;
+	uint8_t local;
+
+	if (payload_len == 0)
+		return;
+	eth = (const struct eth_header *)tx_queue_begun(net);
+	local = be16_get(eth->type) == ETH_TYPE_IPV4 ? LOCAL_V4 : LOCAL_LINK6;
+	ensure(payload_len <= datagram_max(net, local));
+	h = (struct udp_header *)((uint8_t *)(eth + 1) + ip_header_bytes(local));
+	h->len = be16_of((uint16_t)(UDP_HEADER_BYTES + payload_len));
+	ip_commit(net, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_OFFSET);
+	net_count(net, UDP_SENT);
+}

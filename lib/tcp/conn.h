@@ -1,0 +1,137 @@
+/*
+ * conn.h - byte streams over TCP, for the service. Public.
+ *
+ * Units:  times are ns on the caller's clock; ports in host order.
+ * Owner:  views into received data (conn_peek) are valid until stack_release().
+ * Thread: core-local, except *_mt.
+ * Errors: invalid segments are dropped and counted by reason (TCP_COUNTERS).
+ * Bounds: connections: conns_max. Unsent and unacknowledged bytes: chunks * CHUNK_BYTES.
+ */
+#ifndef CLOCKOO_CONN_H
+#define CLOCKOO_CONN_H
+
+#include "base/bytes.h"
+#include "base/ip_addr.h"
+#include "base/prf.h"
+
+#include <stdbool.h>
+
+struct conn;
+struct conn_sources;
+struct pmtu_reports;
+/* The handle that users hold: it begins with a struct tcp (tcp.h). */
+struct stack;
+
+enum congestion {
+	CC_CUBIC,   /* RFC 9438 */
+	CC_NEWRENO, /* RFC 5681, RFC 6582 */
+};
+
+struct tcp_config {
+	uint16_t port; /* 0 = off */
+	uint32_t conns_max;
+	uint32_t chunks; /* send chunks of this core */
+	enum congestion congestion;
+	uint64_t keepalive_idle_ns;
+	bool timestamps;                   /* RFC 7323, with peers that offer them */
+	uint32_t conns_per_source;         /* 0 = any number */
+	struct conn_sources *sources;      /* of all cores; NULL without a limit */
+	struct pmtu_reports *pmtu_reports; /* of all cores; NULL with one */
+	uint32_t syn_lines;    /* of syn_history.h, a power of two; 0 = no SYN is deferred */
+	struct prf_key secret; /* sequence numbers, cookies, ports */
+};
+
+/* Why an active open failed. */
+enum conn_failure {
+	CONNECT_REFUSED,     /* the peer reset it */
+	CONNECT_TIMED_OUT,   /* no answer */
+	CONNECT_UNREACHABLE, /* the next hop does not answer */
+	CONNECT_STOPPED,     /* the stack drains */
+};
+
+/* Callbacks of the service. */
+struct stack_user {
+	void *arg;
+	void (*opened)(void *arg, struct conn *c); /* handshake complete */
+	void (*gone)(void *arg, struct conn *c);   /* c is invalid after this */
+	/* Instead of opened(), after conn_connect(). May be NULL if that is never called. */
+	void (*failed)(void *arg, struct conn *c, enum conn_failure why);
+};
+
+#define CHUNK_BYTES      2048u
+#define CONN_RESERVE_MAX 1984u /* contiguous bytes one conn_reserve can ask for */
+/* A connection with more than this queued is not writable. */
+#define CONN_SENDQ_BYTES (256u * 1024u)
+
+/* Connections that are readable, at end of stream, or writable again after a refusal; oldest first.
+ * A popped connection returns only by a new event or conn_requeue(). */
+struct conn *stack_pop_ready(struct stack *s);
+void conn_requeue(struct stack *s, struct conn *c);
+
+uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
+/* The peer's address and port; valid from opened() to gone(). */
+void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
+/* The local address: enum local. */
+uint8_t conn_local(const struct conn *c);
+
+/* Active open (RFC 9293 section 3.10.1). Call between stack_input() and stack_output(). Either
+ * opened() or failed() follows, unless the connection is closed or aborted before; until then it
+ * must not be read or written. NULL: refused, and counted by reason. */
+struct conn_target {
+	struct ip_addr ip;
+	uint16_t port;
+	uint16_t local_port; /* 0: an unpredictable one (RFC 6056) */
+};
+struct conn *conn_connect(struct stack *s, const struct conn_target *to);
+
+/* The contiguous bytes at the read position; len 0: none. */
+struct view conn_peek(const struct conn *c);
+/* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
+ */
+void conn_advance(struct stack *s, struct conn *c, uint32_t n);
+/* Bytes that wait there, all told. */
+uint32_t conn_unread(const struct conn *c);
+bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
+
+/* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
+ * becomes ready again when there is. If so, they are credited until the end of the turn. */
+bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
+/* Credits as many of `replies` as there is room for, and returns the number; 0 as conn_writable().
+ */
+uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
+/* Returns credits of this turn that are not needed. */
+void conn_credit_return(struct stack *s, uint32_t replies);
+/* Contiguous room at the end of the send queue; never NULL with a credit. */
+uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
+/* The same, with the size of the room, for several replies in one commit. */
+uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
+void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Queues an external buffer, which must stay valid until release(arg) is called: acknowledged, or
+ * the connection is gone. False: no descriptor, nothing queued. */
+bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+			 void (*release)(const void *arg), const void *arg);
+
+void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes */
+/* The same, without further callbacks: gone() is called before it returns. */
+void conn_close_detach(struct stack *s, struct conn *c);
+void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
+
+/* Memory pressure: the service needs what external buffers pin. For some seconds, connections that
+ * do not acknowledge queued bytes are reset. */
+void stack_memory_pressure(struct stack *s);
+
+/* A chunk for the service itself: a partial request. */
+uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
+/* The same for one credit; never NULL. */
+uint8_t *stack_chunk_get_credited(struct stack *s);
+void stack_chunk_put(struct stack *s, uint8_t *chunk);
+
+/* ---- telemetry ---- */
+
+struct stack_usage {
+	uint32_t conns, conns_max, chunks_used, chunks, rx_frames_held;
+	uint32_t conns_open; /* between opened() and gone() */
+};
+void stack_usage_mt(const struct stack *s, struct stack_usage *out);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * sendq.h - the send queue: unacknowledged bytes, and bytes not sent yet.
+ *
+ * Segments are copied out each time they are sent, so a retransmission holds no frame, and segments
+ * may begin and end anywhere.
+ *
+ * Shape:  a list of buffers: the filled part of a chunk, or an external buffer (a pinned value).
+ *         The cursor is where the next new byte is sent from.
+ * Units:  bytes; offset 0 is the oldest unacknowledged byte.
+ * Owner:  chunks belong to the pool, external buffers to the caller until release().
+ * Thread: core-local.
+ * Errors: NULL or false when the pool is empty; nothing is queued then.
+ * Bounds: cfg.chunks chunks, and as many descriptors of external buffers.
+ */
+#ifndef CLOCKOO_SENDQ_H
+#define CLOCKOO_SENDQ_H
+
+#include "conn.h"
+
+#include "base/check.h"
+#include "base/region.h"
+
+struct sendq_buf {
+	struct sendq_buf *next;
+	const uint8_t *data; /* oldest unacknowledged byte of this buffer */
+	uint32_t len;
+	bool inline_bytes;                /* in a chunk; else external */
+	void (*release)(const void *arg); /* external only */
+	const void *arg;
+};
+
+struct chunk {
+	struct sendq_buf buf;
+	uint8_t bytes[CHUNK_BYTES - sizeof(struct sendq_buf)];
+};
+static_assert(sizeof(struct chunk) == CHUNK_BYTES, "chunks lie side by side");
+static_assert(CHUNK_BYTES - sizeof(struct sendq_buf) >= CONN_RESERVE_MAX, "a reservation fits");
+
+struct sendq_pool {
+	struct chunk *chunks_free; /* a stack: the chunk used last is most likely cached */
+	struct sendq_buf *bufs_free;
+	uint32_t chunks, chunks_left, bufs_left; /* as many buffers as chunks */
+	uint32_t credits_out; /* of chunks_left: credited this turn and not used */
+};
+
+struct sendq {
+	struct sendq_buf *head, *tail;
+	struct sendq_buf *cursor; /* NULL: at the end */
+	uint32_t cursor_used;     /* bytes of the cursor's buffer before the cursor */
+	uint32_t bytes;
+	struct sendq_buf *hint; /* where the last retransmission began; NULL: nowhere */
+	uint32_t hint_at;       /* offset of that buffer */
+};
+
+size_t sendq_pool_bytes(uint32_t chunks);
+void sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks);
+
+uint8_t *sendq_chunk_get(struct sendq_pool *pool);          /* CHUNK_BYTES of scratch */
+uint8_t *sendq_chunk_get_credited(struct sendq_pool *pool); /* one that was credited to a reply */
+static inline void
+sendq_chunk_put(struct sendq_pool *pool, uint8_t *bytes)
+{
+	struct chunk *chunk = (struct chunk *)(void *)bytes;
+
+	chunk->buf.next = (struct sendq_buf *)pool->chunks_free;
+	pool->chunks_free = chunk;
+	pool->chunks_left++;
+}
+
+void sendq_init(struct sendq *q);
+/* Contiguous room for bytes <= CONN_RESERVE_MAX at the end of the queue. */
+uint8_t *sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
+/* The same, and how much there is. */
+uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes,
+			    uint32_t *room);
+/* The first bytes of the last reservation are queued, the rest is given back. */
+void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
+bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
+
+/* Drops the first bytes: acknowledged. */
+void sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
+/* The same, when all that is queued goes; fast for one chunk. */
+static inline void
+sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
+{
+	struct sendq_buf *p = q->head;
+
+	if (unlikely(bytes != q->bytes || p != q->tail || !p->inline_bytes || q->hint != NULL)) {
+		sendq_drop(q, pool, bytes);
+		return;
+	}
+	q->bytes = 0;
+	q->head = q->tail = q->cursor = NULL;
+	q->cursor_used = 0;
+	sendq_chunk_put(pool, (uint8_t *)p);
+}
+void sendq_clear(struct sendq *q, struct sendq_pool *pool);
+
+void sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len); /* moves the cursor */
+/* The same, up to the end of the queue; fast for one buffer. */
+static inline void
+sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
+{
+	const struct sendq_buf *p = q->cursor;
+
+	if (unlikely(p != q->tail || len > p->len - q->cursor_used)) {
+		sendq_copy_next(q, to, len);
+		return;
+	}
+	memcpy(to, p->data + q->cursor_used, len);
+	q->cursor_used += len;
+}
+/* Copies without moving the cursor. Rising offsets need no walk. */
+void sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len);
+
+#endif

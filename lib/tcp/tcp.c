@@ -1,0 +1,143 @@
+/*
+ * tcp.c - TCP of one core as a whole: its memory, made at start; stopping; what is in use.
+ */
+#include "tcp_fast_path.h"
+
+#include "conn_sources.h"
+
+static uint32_t
+bucket_count(uint32_t conns)
+{
+	uint32_t n = 1;
+
+	while (n < conns / (BUCKET_FLOWS / 2) + 1)
+		n *= 2;
+	return n;
+}
+
+size_t
+tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
+{
+	return (size_t)cfg->conns_max * sizeof(struct conn) +
+	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
+	       (size_t)rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
+	       scoreboard_pool_bytes(cfg->chunks) +
+	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
+	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
+	       5 * CACHE_LINE_BYTES;
+}
+
+static void
+conns_create(struct tcp *t, struct region *region, uint32_t conns)
+{
+	t->conns = region_take(region, (size_t)conns * sizeof *t->conns, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < conns; i++) {
+		struct conn *c = &t->conns[i];
+
+		c->slot = i;
+		list_init(&c->ready);
+		list_init(&c->out);
+		list_init(&c->ooo_list);
+		wheel_node_init(&c->timer);
+		list_push_back(&t->free, &c->state_list);
+	}
+}
+
+static void
+source_cells_create(struct tcp *t, struct region *region, uint32_t conns)
+{
+	t->source_cell = region_take(region, conns * sizeof(uint32_t), CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < conns; i++)
+		t->source_cell[i] = SOURCES_NONE;
+}
+
+void
+tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
+{
+	const uint32_t buckets = bucket_count(cfg->conns_max);
+	const uint32_t frames = t->net.cfg.rx_frames_max;
+
+	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
+	t->cfg = *cfg;
+	fast_path_init(t);
+	list_init(&t->ready);
+	list_init(&t->out);
+	list_init(&t->blocked);
+	list_init(&t->ooo_list);
+	list_init(&t->free);
+	list_init(&t->half_open);
+	list_init(&t->fin_wait);
+	list_init(&t->time_wait);
+	wheel_init(&t->wheel);
+	conns_create(t, region, cfg->conns_max);
+	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);
+	t->bucket_mask = buckets - 1;
+	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
+	if (cfg->sources != NULL)
+		source_cells_create(t, region, cfg->conns_max);
+	if (cfg->syn_lines != 0)
+		syn_history_create(&t->syns, region, cfg->syn_lines);
+	evict_create(t, region);
+	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
+	rx_pool_create(t, region, frames);
+	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	sendq_pool_create(&t->pool, region, cfg->chunks);
+	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */
+}
+
+uint64_t
+tcp_next_timer(const struct tcp *t)
+{
+	const uint64_t timer = wheel_next(&t->wheel);
+	const uint64_t evict = evict_next(t);
+
+	/* Output that had no room continues in the next turn. */
+	if (!list_empty(&t->out))
+		return t->net.now_ns;
+	return timer < evict ? timer : evict;
+}
+
+/* Connections that the service has requeued. */
+bool
+tcp_has_ready(const struct tcp *t)
+{
+	return !list_empty(&t->ready);
+}
+
+/*
+ * The walk over all connections closes a slice a call; new ones are refused from the first
+ * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.
+ */
+bool
+tcp_drain(struct stack *s)
+{
+	struct tcp *t = stack_tcp(s);
+
+	t->draining = true;
+	for (uint32_t i = 0; i < DRAIN_SLOTS && t->drain_slot < t->cfg.conns_max; i++) {
+		struct conn *c = &t->conns[t->drain_slot++];
+
+		if (c->state == CONN_SYN_RCVD)
+			out_reset(t, c);
+		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
+			conn_fail(t, c, CONNECT_STOPPED);
+		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
+			conn_close(s, c);
+	}
+	if (t->drain_slot < t->cfg.conns_max)
+		return false;
+	return t->conns_count == t->time_wait_count;
+}
+
+void
+stack_usage_mt(const struct stack *s, struct stack_usage *out)
+{
+	const struct tcp *t = stack_tcp(s);
+
+	out->conns = atomic_load_explicit(&t->conns_used, memory_order_relaxed);
+	out->conns_open = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
+	out->conns_max = t->cfg.conns_max;
+	out->chunks_used = atomic_load_explicit(&t->chunks_used, memory_order_relaxed);
+	out->chunks = t->cfg.chunks;
+	out->rx_frames_held = atomic_load_explicit(&t->frames_held, memory_order_relaxed);
+}

@@ -1,0 +1,61 @@
+/*
+ * tcp_ack.h - what every acknowledgment does, for tcp_ack.c, tcp_in.c and tcp_fast_path.c.
+ *
+ * Private to the three.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TCP_ACK_H
+#define CLOCKOO_TCP_ACK_H
+
+#include "tcp.h"
+
+/* Data sent once, at sent_us, is timed to the microsecond. */
+static inline void
+rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
+{
+	uint32_t us = t->net.now_us - sent_us;
+
+	us += us == 0;
+	if (unlikely(us < c->min_rtt_us))
+		c->min_rtt_us = us;
+	rtt_sample(c, us);
+}
+
+/* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
+static inline bool
+ack_acceptable(const struct conn *c, uint32_t ack)
+{
+	return !seq_after(ack, c->snd_max) && !seq_before(ack, c->snd_una - c->snd_wnd_max);
+}
+
+/* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands
+ * in the segment. */
+static inline void
+snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
+{
+	const bool newer =
+		seq_before(c->snd_wl1, seq) || (c->snd_wl1 == seq && !seq_after(c->snd_wl2, ack));
+	const uint32_t window = (uint32_t)field << c->snd_wscale;
+
+	if (!newer)
+		return;
+	if (window > c->snd_wnd && c->tx.bytes > 0)
+		conn_schedule_output(t, c);
+	c->snd_wnd = window;
+	if (unlikely(window > c->snd_wnd_max))
+		c->snd_wnd_max = window;
+	c->snd_wl1 = seq;
+	c->snd_wl2 = ack;
+}
+
+/* Is the congestion window what keeps us from sending more? In slow start it is also when more than
+ * half of it was used (RFC 7661 section 4.3 asks for no less). */
+static inline bool
+cwnd_is_limiting(const struct conn *c)
+{
+	return c->flags & CONN_CWND_LIMITED ||
+	       ((c->snd_nxt - c->snd_una) > c->cwnd / 2 && c->cwnd < c->ssthresh);
+}
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * tcp_api.c - byte streams as the service sees them (stack.h).
+ */
+#include "tcp.h"
+
+struct conn *
+stack_pop_ready(struct stack *s)
+{
+	struct list *first = list_pop_front(&stack_tcp(s)->ready);
+
+	return first == NULL ? NULL : container_of(first, struct conn, ready);
+}
+
+void
+conn_requeue(struct stack *s, struct conn *c)
+{
+	conn_make_ready(stack_tcp(s), c);
+}
+
+uint32_t
+conn_slot(const struct conn *c)
+{
+	return c->slot;
+}
+
+void
+conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
+{
+	*ip = c->peer_ip;
+	*port = tcp_ports_src(c->ports);
+}
+
+uint8_t
+conn_local(const struct conn *c)
+{
+	return c->local;
+}
+
+struct view
+conn_peek(const struct conn *c)
+{
+	const struct rx_seg *head = c->rx.head;
+
+	return head == NULL ? (struct view){NULL, 0} : (struct view){head->data, head->len};
+}
+
+void
+conn_advance(struct stack *s, struct conn *c, uint32_t n)
+{
+	if (n > 0)
+		rx_read(stack_tcp(s), c, n);
+}
+
+uint32_t
+conn_unread(const struct conn *c)
+{
+	return c->rx.bytes;
+}
+
+bool
+conn_eof(const struct conn *c)
+{
+	return c->flags & CONN_EOF && c->rx.head == NULL;
+}
+
+/* A part of what is left, so that any number of peers that do not read leave room for others. */
+static uint32_t
+sendq_bytes_max(const struct tcp *t)
+{
+	const struct sendq_pool *pool = &t->pool;
+	const uint32_t reserve = min_u32(t->cfg.conns_max, pool->chunks / 2);
+	const uint32_t left = pool->chunks_left > reserve ? pool->chunks_left - reserve : 0;
+	const uint64_t part = (uint64_t)left * CHUNK_BYTES / CONN_SENDQ_SHARE;
+
+	return part < CONN_SENDQ_BYTES ? (uint32_t)part : CONN_SENDQ_BYTES;
+}
+
+/* An empty one, as there is with one request at a time, never is. */
+static inline bool
+sendq_is_full(const struct tcp *t, const struct conn *c)
+{
+	return c->tx.bytes != 0 && c->tx.bytes > sendq_bytes_max(t);
+}
+
+bool
+conn_writable(struct stack *s, struct conn *c, uint32_t replies)
+{
+	struct tcp *t = stack_tcp(s);
+	struct sendq_pool *pool = &t->pool;
+
+	if (c->flags & CONN_CLOSE)
+		return false;
+	if (sendq_is_full(t, c)) {
+		c->flags |= CONN_WANT_WRITE;
+		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
+		return false;
+	}
+	if (pool->chunks_left - pool->credits_out < replies) {
+		c->flags |= CONN_WANT_WRITE;
+		list_unlink(&c->state_list);
+		list_push_back(&t->blocked, &c->state_list);
+		tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
+		return false;
+	}
+	pool->credits_out += replies;
+	return true;
+}
+
+uint32_t
+conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
+{
+	struct tcp *t = stack_tcp(s);
+	struct sendq_pool *pool = &t->pool;
+
+	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks_left - pool->credits_out < replies ||
+	    sendq_is_full(t, c))
+		return conn_writable(s, c, 1) ? 1 : 0;
+	pool->credits_out += replies;
+	return replies;
+}
+
+void
+conn_credit_return(struct stack *s, uint32_t replies)
+{
+	struct sendq_pool *pool = &stack_tcp(s)->pool;
+
+	pool->credits_out -= min_u32(replies, pool->credits_out);
+}
+
+uint8_t *
+conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
+{
+	return sendq_reserve_room(&c->tx, &stack_tcp(s)->pool, bytes, room);
+}
+
+uint8_t *
+conn_reserve(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	return sendq_reserve(&c->tx, &stack_tcp(s)->pool, bytes);
+}
+
+void
+conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
+{
+	struct tcp *t = stack_tcp(s);
+
+	/* Nothing can be queued behind our FIN. */
+	if (c->flags & CONN_CLOSE)
+		bytes = 0;
+	sendq_commit(&c->tx, &t->pool, bytes);
+	if (bytes > 0)
+		conn_schedule_output(t, c);
+}
+
+bool
+conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
+		    void (*release)(const void *arg), const void *arg)
+{
+	struct tcp *t = stack_tcp(s);
+	const struct sendq_buf bytes = {.data = data, .len = len, .release = release, .arg = arg};
+
+	ensure(len > 0);
+	if (c->flags & CONN_CLOSE || !sendq_add_external(&c->tx, &t->pool, bytes))
+		return false;
+	conn_schedule_output(t, c);
+	return true;
+}
+
+/* RFC 9293 section 3.10.4. */
+void
+conn_close(struct stack *s, struct conn *c)
+{
+	struct tcp *t = stack_tcp(s);
+
+	if (c->flags & CONN_CLOSE)
+		return;
+	if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD) {
+		conn_reset(t, c); /* opened() was not called */
+		return;
+	}
+	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);
+	c->flags = (c->flags | CONN_CLOSE) & ~CONN_WANT_WRITE;
+	c->state = c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK;
+	list_unlink(&c->ready);
+	list_unlink(&c->state_list);
+	rx_clear(t, c);
+	conn_schedule_output(t, c);
+}
+
+void
+conn_close_detach(struct stack *s, struct conn *c)
+{
+	conn_close(s, c);
+	conn_detach(stack_tcp(s), c);
+}
+
+/* RFC 9293 section 3.10.5. */
+void
+conn_abort(struct stack *s, struct conn *c)
+{
+	struct tcp *t = stack_tcp(s);
+
+	tcp_count(t, TCP_ABORTED);
+	conn_reset(t, c);
+}
+
+uint8_t *
+stack_chunk_get(struct stack *s)
+{
+	return sendq_chunk_get(&stack_tcp(s)->pool);
+}
+
+uint8_t *
+stack_chunk_get_credited(struct stack *s)
+{
+	return sendq_chunk_get_credited(&stack_tcp(s)->pool);
+}
+
+void
+stack_chunk_put(struct stack *s, uint8_t *chunk)
+{
+	sendq_chunk_put(&stack_tcp(s)->pool, chunk);
+}

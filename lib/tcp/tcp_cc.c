@@ -1,0 +1,143 @@
+/*
+ * tcp_cc.c - congestion control: slow start and congestion avoidance (RFC 5681) by CUBIC (RFC 9438)
+ * or NewReno; reductions on loss, timeout and idle time.
+ *
+ * cwnd grows only while it is the limit (RFC 7661 section 4.3, RFC 9438 section 5.8), so a
+ * connection of requests and replies keeps the initial window.
+ */
+#include "tcp.h"
+#include "tcp_cubic.h"
+
+/* RFC 3465 section 2.3 asks for L = 2. Peers whose NICs gather segments acknowledge ten and more at
+ * once, as often as not, and as Linux does we count them; the limit is for freak ACKs. */
+#define SLOW_START_SEGS 16u
+/* Without SACK after a timeout an ACK may be for data that came before: RFC 3465 section 2.3. */
+#define SLOW_START_SEGS_BLIND 1u
+#define CWND_MIN_SEGS         2u
+
+void
+cc_start(struct conn *c)
+{
+	c->cwnd = INITIAL_CWND_SEGS * c->mss;
+	c->ssthresh = SSTHRESH_NONE;
+	c->recover = c->snd_una - 1;
+	c->dup_acks = 0;
+	c->cc = (struct cc_state){0};
+}
+
+/* RFC 5681 section 3.1, with the byte counting of RFC 3465 section 2.1. */
+static void
+reno_cong_avoid(struct conn *c, uint32_t bytes)
+{
+	struct cc_state *g = &c->cc;
+
+	g->part += bytes;
+	if (g->part >= c->cwnd) {
+		g->part -= c->cwnd;
+		c->cwnd += c->mss;
+	}
+}
+
+/* RFC 9438 section 4.2: congestion avoidance begins anew. */
+static void
+cubic_epoch_start(struct conn *c, uint32_t now_us)
+{
+	struct cc_state *g = &c->cc;
+
+	g->t_us = 1;
+	g->last_us = now_us;
+	g->w_est = c->cwnd;
+	g->part = g->est_part = 0;
+	g->origin = max_u32(g->w_max, c->cwnd);
+	g->k_ms = cubic_k_ms(g->origin - c->cwnd, c->mss);
+	if (g->prior < c->cwnd)
+		g->prior = c->cwnd;
+}
+
+/* Whole bytes of bytes * more / cwnd; what is left of the division waits in *part. */
+static uint32_t
+mul_div(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
+{
+	const uint64_t n = (uint64_t)bytes * more + *part;
+
+	*part = (uint32_t)(n % cwnd);
+	return (uint32_t)(n / cwnd);
+}
+
+/* Section 4.3: with beta = 0.7 the window that Reno would have grows by 9/17 of an MSS a round
+ * trip, and by a whole one from where the loss was. */
+static void
+reno_estimate(struct conn *c, uint32_t bytes)
+{
+	struct cc_state *g = &c->cc;
+	const uint32_t step = g->w_est < g->prior ? c->mss * 9u / 17u : c->mss;
+
+	g->w_est += mul_div(bytes, step, c->cwnd, &g->est_part);
+}
+
+static void
+cubic_cong_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
+{
+	struct cc_state *g = &c->cc;
+	uint32_t target;
+
+	if (g->t_us == 0)
+		cubic_epoch_start(c, now_us);
+	/* Time in which nothing was asked of the window does not count: section 5.8. */
+	g->t_us += min_u32(now_us - g->last_us, c->srtt_us);
+	g->last_us = now_us;
+	reno_estimate(c, bytes);
+	if (cubic_window(g->origin, c->mss, g->t_us / 1000, g->k_ms) < g->w_est) {
+		c->cwnd = max_u32(c->cwnd, g->w_est);
+		return;
+	}
+	target = cubic_window(g->origin, c->mss, (g->t_us + c->srtt_us) / 1000, g->k_ms);
+	target = min_u32(max_u32(target, c->cwnd), c->cwnd + c->cwnd / 2);
+	c->cwnd += mul_div(bytes, target - c->cwnd, c->cwnd, &g->part);
+}
+
+void
+cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t now_us)
+{
+	const bool blind = (c->flags & (CONN_LOSS | CONN_SACK)) == CONN_LOSS;
+	const uint32_t segs = blind ? SLOW_START_SEGS_BLIND : SLOW_START_SEGS;
+
+	if (c->cwnd < c->ssthresh)
+		c->cwnd += min_u32(min_u32(bytes, segs * c->mss), c->ssthresh - c->cwnd);
+	else if (t->cfg.congestion == CC_NEWRENO)
+		reno_cong_avoid(c, bytes);
+	else
+		cubic_cong_avoid(c, bytes, now_us);
+	c->cwnd = min_u32(c->cwnd, CWND_MAX);
+}
+
+/* A loss, or what looks like one: ssthresh is what the network is thought to take. */
+void
+cc_on_loss(const struct tcp *t, struct conn *c)
+{
+	struct cc_state *g = &c->cc;
+	const uint32_t least = CWND_MIN_SEGS * c->mss;
+
+	g->t_us = 0;
+	g->part = 0;
+	if (t->cfg.congestion == CC_NEWRENO) {
+		/* RFC 5681 equation 4. */
+		c->ssthresh = max_u32((c->snd_nxt - c->snd_una) / 2, least);
+		return;
+	}
+	/* RFC 9438 sections 4.6 and 4.7: beta = 0.7, and room for others if the last loss was
+	 * further up. */
+	g->prior = c->cwnd;
+	g->w_max = c->cwnd < g->w_max ? c->cwnd / 20 * 17 : c->cwnd;
+	c->ssthresh = max_u32(c->cwnd / 10 * 7, least);
+}
+
+/* RFC 5681 section 4.1: after a silence nothing is known of the network but where the limit was
+ * (RFC 7661 section 4.4). */
+void
+cc_after_idle(struct conn *c)
+{
+	c->ssthresh = max_u32(c->ssthresh, c->cwnd / 4 * 3);
+	c->cwnd = min_u32(c->cwnd, INITIAL_CWND_SEGS * c->mss);
+	c->cc.t_us = 0;
+}

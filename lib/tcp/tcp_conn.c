@@ -1,0 +1,300 @@
+/*
+ * tcp_conn.c - the life of a connection: slot, open, state changes with their lists and counts,
+ * free.
+ */
+#include "tcp.h"
+
+#include "conn_sources.h"
+
+/* A slot is free, or its connection has nothing left to deliver. */
+static bool
+slot_available(const struct tcp *t)
+{
+	return !list_empty(&t->free) || !list_empty(&t->time_wait) || !list_empty(&t->fin_wait);
+}
+
+static void
+recycle(struct tcp *t, struct list *oldest, enum tcp_counter what)
+{
+	tcp_count(t, what);
+	conn_free(t, container_of(oldest, struct conn, state_list));
+}
+
+/* A free slot, else the oldest TIME-WAIT's, else the oldest FIN-WAIT-2's, whose peer has all we
+ * sent. */
+static struct conn *
+free_slot(struct tcp *t)
+{
+	if (list_empty(&t->free) && !list_empty(&t->time_wait))
+		recycle(t, t->time_wait.next, TCP_TIME_WAIT_RECYCLED);
+	else if (list_empty(&t->free) && !list_empty(&t->fin_wait))
+		recycle(t, t->fin_wait.next, TCP_FIN_WAIT_RECYCLED);
+	if (list_empty(&t->free))
+		return NULL;
+	return container_of(list_pop_front(&t->free), struct conn, state_list);
+}
+
+/* The same for a SYN, else the oldest half-open's. */
+static struct conn *
+slot_alloc(struct tcp *t)
+{
+	if (!slot_available(t) && !list_empty(&t->half_open))
+		recycle(t, t->half_open.next, TCP_HALF_OPEN_DROPPED);
+	return free_slot(t);
+}
+
+bool
+conn_half_open_full(const struct tcp *t)
+{
+	if (t->half_open_count >= t->half_open_max)
+		return true;
+	return !slot_available(t) && !list_empty(&t->half_open);
+}
+
+/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
+ * full. */
+static bool
+conn_init(struct tcp *t, struct conn *c, struct flow flow)
+{
+	c->peer_ip = *flow.ip;
+	c->ports = tcp_ports(flow.port, flow.local_port);
+	c->local = flow.local & CONN_LOCAL_MASK;
+	if (!flow_add(t, c)) {
+		tcp_count(t, TCP_REFUSED_TABLE);
+		list_push_back(&t->free, &c->state_list);
+		return false;
+	}
+	c->flags = 0;
+	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
+	c->srtt_us = c->rttvar_us = 0;
+	c->rto_us = RTO_INITIAL_US;
+	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
+	c->last_rx_ns = t->net.now_ns;
+	c->hop.until = 0;
+	c->challenged_us = t->net.now_us - CHALLENGE_US; /* never */
+	c->ts_recent = c->ts_offset = 0;
+	c->rcv_mss = TCP_MSS_DEFAULT;
+	rcv_autotune_init(t, c);
+	c->ooo_clock = 0;
+	c->acks_due = 0;
+	c->ooo_bytes = 0;
+	c->pmtu_reductions = 0;
+	c->pmtu = (struct pmtu_state){0};
+	pmtu_sample_next(t, c);
+	c->rx = (struct rxq){0};
+	sendq_init(&c->tx);
+	t->evict.stalls[c->slot].recorded_ns = 0;
+	scoreboard_init(&c->scoreboard);
+	c->min_rtt_us = RTT_UNKNOWN;
+	c->loss = (struct loss){.reo_mult = 1};
+	t->conns_count++;
+	return true;
+}
+
+struct conn *
+conn_open(struct tcp *t, struct flow flow)
+{
+	struct conn *c = slot_alloc(t);
+
+	if (c == NULL) {
+		tcp_count(t, TCP_REFUSED_CONNS_MAX);
+		return NULL;
+	}
+	if (!conn_init(t, c, flow))
+		return NULL;
+	c->state = CONN_SYN_RCVD;
+	list_push_back(&t->half_open, &c->state_list);
+	t->half_open_count++;
+	tcp_count(t, TCP_SYNS);
+	return c;
+}
+
+struct conn *
+conn_open_active(struct tcp *t, struct flow flow)
+{
+	struct conn *c = free_slot(t);
+
+	if (c == NULL) {
+		tcp_count(t, TCP_CONNECT_NO_SLOT);
+		return NULL;
+	}
+	if (!conn_init(t, c, flow))
+		return NULL;
+	c->state = CONN_SYN_SENT;
+	c->flags |= CONN_ACTIVE;
+	t->active_count++;
+	tcp_count(t, TCP_CONNECTS);
+	return c;
+}
+
+static void
+conns_open_add(struct tcp *t, uint32_t n)
+{
+	const uint32_t now = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
+
+	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
+}
+
+/* A connection counts for its source until all data was delivered, also after close: or a source
+ * that reads nothing could hold any number of slots. */
+static void
+source_release(struct tcp *t, struct conn *c)
+{
+	uint32_t *place;
+
+	if (likely(t->cfg.sources == NULL))
+		return;
+	place = &t->source_cell[c->slot];
+	if (*place != SOURCES_NONE)
+		conn_sources_remove_mt(t->cfg.sources, *place);
+	*place = SOURCES_NONE;
+}
+
+/* Counts the connection for its source; false: at the limit. Active opens are not counted. */
+static bool
+source_acquire(struct tcp *t, struct conn *c)
+{
+	if (likely(t->cfg.sources == NULL) || c->flags & CONN_ACTIVE)
+		return true;
+	switch (conn_sources_add_mt(t->cfg.sources, &c->peer_ip, &t->source_cell[c->slot])) {
+	case SOURCES_ADDED:
+		return true;
+	case SOURCES_FULL:
+		tcp_count(t, TCP_REFUSED_SOURCES_FULL);
+		return false;
+	default:
+		tcp_count(t, TCP_REFUSED_SOURCE);
+		return false;
+	}
+}
+
+void
+conn_established(struct tcp *t, struct conn *c)
+{
+	if (!source_acquire(t, c)) {
+		conn_reset(t, c);
+		return;
+	}
+	list_unlink(&c->state_list);
+	if (!(c->flags & CONN_ACTIVE))
+		t->half_open_count--;
+	c->state = CONN_ESTABLISHED;
+	c->flags |= CONN_OPENED;
+	c->tries = c->backoff = 0;
+	cc_start(c);
+	rcv_autotune_start(t, c);
+	timer_main_off(c);
+	if (t->cfg.keepalive_idle_ns != 0) {
+		c->keep_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
+		timer_sync(t, c);
+	}
+	tcp_count(t, TCP_OPENED);
+	conns_open_add(t, 1);
+	t->user.opened(t->user.arg, c);
+}
+
+/* Detaches the connection from the service; unread data is dropped. */
+void
+conn_detach(struct tcp *t, struct conn *c)
+{
+	list_unlink(&c->ready);
+	rx_clear(t, c);
+	if (!(c->flags & CONN_OPENED))
+		return;
+	c->flags &= ~CONN_OPENED;
+	conns_open_add(t, UINT32_MAX);
+	t->user.gone(t->user.arg, c);
+}
+
+void
+conn_free(struct tcp *t, struct conn *c)
+{
+	ensure(c->state != CONN_CLOSED);
+	if (c->flags & CONN_ACTIVE)
+		t->active_count--;
+	else if (c->state == CONN_SYN_RCVD)
+		t->half_open_count--;
+	if (c->state == CONN_TIME_WAIT)
+		t->time_wait_count--;
+	/* Out of every list and the table first: gone() may call the stack. */
+	list_unlink(&c->state_list);
+	list_unlink(&c->out);
+	wheel_disarm(&t->wheel, &c->timer);
+	flow_remove(t, c);
+	c->state = CONN_CLOSED;
+	source_release(t, c);
+	conn_detach(t, c);
+	sendq_clear(&c->tx, &t->pool);
+	scoreboard_clear(&c->scoreboard, &t->scoreboard_pool);
+	list_push_back(&t->free, &c->state_list);
+	t->conns_count--;
+}
+
+void
+conn_reset(struct tcp *t, struct conn *c)
+{
+	/* RFC 9293 section 3.10.5: none in SYN-SENT. */
+	if (c->state != CONN_SYN_SENT)
+		out_reset(t, c);
+	conn_free(t, c);
+}
+
+void
+conn_fail(struct tcp *t, struct conn *c, enum conn_failure why)
+{
+	const bool ours = (c->flags & CONN_ACTIVE) != 0;
+
+	conn_free(t, c);
+	if (ours)
+		t->user.failed(t->user.arg, c, why);
+}
+
+/* Our FIN is acknowledged; the wait for the peer's is bounded. */
+void
+conn_fin_wait_2(struct tcp *t, struct conn *c)
+{
+	c->state = CONN_FIN_WAIT_2;
+	c->keep_at_ns = NEVER;
+	list_push_back(&t->fin_wait, &c->state_list);
+	source_release(t, c);
+	timer_main(t, c, FIN_WAIT_NS);
+}
+
+void
+conn_time_wait(struct tcp *t, struct conn *c)
+{
+	c->state = CONN_TIME_WAIT;
+	c->keep_at_ns = NEVER;
+	list_unlink(&c->state_list);
+	list_push_back(&t->time_wait, &c->state_list);
+	t->time_wait_count++;
+	source_release(t, c);
+	timer_main(t, c, TIME_WAIT_NS);
+	conn_detach(t, c);
+}
+
+void
+conn_wake_writer(struct tcp *t, struct conn *c)
+{
+	if (!(c->flags & CONN_WANT_WRITE) || c->tx.bytes > CONN_SENDQ_BYTES / 2)
+		return;
+	if (!list_empty(&c->state_list)) /* the pool is what it waits for */
+		return;
+	c->flags &= ~CONN_WANT_WRITE;
+	conn_make_ready(t, c);
+}
+
+void
+wake_blocked_writers(struct tcp *t)
+{
+	for (uint32_t i = 0; i < BLOCKED_PER_TURN && i < t->pool.chunks_left; i++) {
+		struct list *first = list_pop_front(&t->blocked);
+		struct conn *c;
+
+		if (first == NULL)
+			return;
+		c = container_of(first, struct conn, state_list);
+		c->flags &= ~CONN_WANT_WRITE;
+		conn_make_ready(t, c);
+	}
+}

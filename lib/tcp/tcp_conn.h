@@ -1,0 +1,289 @@
+/*
+ * tcp_conn.h - one TCP connection: the transmission control block of RFC 9293 section 3.3.1.
+ *
+ * Shape:  hot fields first: the first lines are what every segment touches, timers and
+ *         congestion control come last.
+ * Units:  sequence numbers wrap (seq_before and friends); windows in bytes, unscaled; times in
+ *         ns, round trips in us.
+ * Owner:  a connection holds received frames through rx, queued bytes through tx.
+ * Thread: core-local.
+ * Bounds: tcp_limits.h.
+ */
+#ifndef CLOCKOO_TCP_CONN_H
+#define CLOCKOO_TCP_CONN_H
+
+#include "net/net_core.h"
+#include "tcp_counters.h"
+#include "tcp_limits.h"
+#include "tcp_scoreboard.h"
+#include "sendq.h"
+#include "timer_wheel.h"
+
+#include "base/check.h"
+#include "base/list.h"
+
+/* Result of a step of 3.10.7.4: run the next one, or the segment (and perhaps the connection) is
+ * done. */
+enum step {
+	STEP_CONTINUE,
+	STEP_DONE,
+};
+
+/* In the order of the RFC's figure; states before ESTABLISHED are unknown to the service. LISTEN is
+ * not a connection. */
+enum conn_state {
+	CONN_CLOSED,
+	CONN_SYN_SENT,
+	CONN_SYN_RCVD,
+	CONN_ESTABLISHED,
+	CONN_FIN_WAIT_1,
+	CONN_FIN_WAIT_2,
+	CONN_CLOSE_WAIT,
+	CONN_CLOSING,
+	CONN_LAST_ACK,
+	CONN_TIME_WAIT,
+};
+
+enum conn_flag {
+	CONN_OPENED = 1u << 0,      /* opened() was called, gone() was not */
+	CONN_WSCALE = 1u << 1,      /* both sides scale their windows */
+	CONN_ACK_NOW = 1u << 2,     /* an ACK goes out this turn */
+	CONN_ACK_DELAYED = 1u << 3, /* data is unacknowledged: on a reply, or when ack_at comes */
+	CONN_SEND_SYN = 1u << 4,    /* SYN or SYN-ACK goes out this turn */
+	CONN_CLOSE = 1u << 5,       /* the service has closed: it reads and writes no more */
+	CONN_PEER_FIN = 1u << 6,    /* peer_fin_seq is known */
+	CONN_EOF = 1u << 7,         /* all before the peer's FIN was received */
+	CONN_WANT_WRITE = 1u << 8,  /* the service was refused room to write */
+	CONN_RECOVERY = 1u << 9,    /* fast recovery, until `recover` is acknowledged */
+	CONN_LOSS = 1u << 10,       /* the same after a timeout */
+	CONN_RTT_TIMED = 1u << 11,  /* our SYN was sent once, at rtt_at_us */
+	CONN_PERSIST = 1u << 12,    /* main_at_ns is the persist timer */
+	CONN_PROBE = 1u << 13,      /* a window probe goes out this turn */
+	CONN_KEEP_PROBE = 1u << 14,
+	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
+	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
+	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
+	CONN_DSACK = 1u << 18,  /* the next ACK reports dsack_begin .. dsack_end as duplicate */
+	CONN_PMTU_REDUCED =
+		1u << 19, /* path_mss is less than our MTU allows, until pmtu_raise_at_s */
+	CONN_PMTU_BLACK_HOLE =
+		1u << 20, /* the same because of timeouts, until something is acknowledged */
+	CONN_DISORDER = 1u << 21, /* data in flight is SACKed, lost or retransmitted: tcp_loss.c */
+	CONN_CWND_LIMITED = 1u << 22,     /* cwnd held data back */
+	CONN_PTO = 1u << 23,              /* main_at_ns is for a loss probe */
+	CONN_REO = 1u << 24,              /* main_at_ns is the end of the reordering window */
+	CONN_TLP_DUE = 1u << 25,          /* a loss probe goes out this turn */
+	CONN_TLP = 1u << 26,              /* one is in flight, up to loss.tlp_end... */
+	CONN_TLP_RETRANS = 1u << 27,      /* ... and is a retransmission */
+	CONN_REO_SEEN = 1u << 28,         /* data came out of order without a loss */
+	CONN_UNDO = 1u << 29,             /* loss.undo_* is valid */
+	CONN_PEER_DELAYS_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
+	CONN_QUICKACK = 1u << 31,         /* quickack mode, since quickack_us */
+};
+
+/* Offered in our SYN; cleared unless the peer offers it too. */
+#define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
+
+/* Received data, in the frame it came in. An out-of-order block is a chain of nodes without a gap;
+ * its first node knows the last. */
+struct rx_seg {
+	struct rx_seg *next;
+	struct frame *frame;
+	uint8_t *start;      /* of the frame */
+	const uint8_t *data; /* of the data */
+	uint32_t seq, len;
+	/* of an out-of-order block's first node: */
+	uint16_t block_frames;
+	uint16_t block_updated; /* conn.ooo_clock of its last data */
+	struct rx_seg *block_last;
+};
+
+struct rxq {
+	struct rx_seg *head, *tail; /* in order, unread */
+	struct rx_seg *ooo_blocks;  /* after holes: sorted by seq, gaps between them */
+	uint32_t bytes;             /* in order, unread */
+	uint16_t frames, ooo_frames;
+};
+
+/* Loss recovery, touched only in CONN_DISORDER. Names are the RFCs'. */
+struct loss {
+	/* RFC 8985; with CONN_DISORDER */
+	uint32_t rack_xmit_us, rack_end; /* of the delivered data that was sent last */
+	uint32_t rack_rtt_us;
+	uint32_t rack_fack;   /* one past the highest delivered */
+	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
+	uint32_t tlp_end;
+	/* RFC 9937 */
+	uint32_t prr_delivered, prr_out, recover_fs;
+	/* before the reduction */
+	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
+	uint32_t undo_retrans; /* retransmissions since, not known to be spurious */
+	uint8_t reo_mult, reo_persist;
+	uint8_t tlp_spurious; /* spurious probes less useful ones */
+	bool dsack_waits;
+};
+
+/* RFC 9438, and the appropriate byte counting of RFC 3465. Bytes. */
+struct cc_state {
+	uint32_t w_max; /* where the last loss was, or a little below */
+	uint32_t prior; /* cwnd when it was seen */
+	uint32_t w_est; /* what Reno would have by now */
+	uint32_t origin, k_ms;
+	uint32_t t_us;     /* time in this epoch in which cwnd was the limit; 0: it has not begun */
+	uint32_t last_us;  /* the ACK before */
+	uint32_t part;     /* acknowledged and not yet in cwnd... */
+	uint32_t est_part; /* ... nor in w_est */
+};
+
+/* Delivered lengths (tcp_pmtu.c). Times in ticks of 2^PMTU_TICK_SHIFT ns. */
+struct pmtu_state {
+	uint32_t sample_end; /* of the sampled segment... */
+	uint16_t sample_len; /* ... its data; 0: none is sampled */
+	uint16_t sampled_tick;
+	uint16_t delivered_len; /* of the last sample delivered; 0: none */
+	uint16_t delivered_tick;
+	uint16_t lost_len; /* with pmtu_reductions: the length lost */
+	uint16_t prev_mss; /* with CONN_PMTU_BLACK_HOLE: path_mss before */
+};
+
+/* The hop cache: the peer's next hop MAC, valid while the neighbour table's generation and the time
+ * allow (conn_hop_valid). */
+struct conn_hop {
+	uint64_t first; /* the first 8 bytes of a frame: its MAC, and 2 bytes of ours */
+	uint32_t generation;
+	uint32_t until; /* tick of 2^PMTU_TICK_SHIFT ns; 0: empty */
+};
+
+#define PMTU_TICK_SHIFT 30u
+#define PMTU_SAMPLE_MIN 500u /* shorter segments are never reduced */
+
+#define CONN_SLOTS_MAX  (1u << 24)
+#define CONN_LOCAL_MASK 3u
+
+struct conn {
+	/* flow, and receive state */
+	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
+	uint32_t ports;                /* the peer's and ours, as in its segments: tcp_ports() */
+	uint32_t slot : 24, local : 2; /* local: enum local */
+	uint32_t state : 6;            /* enum conn_state */
+	uint32_t flags;                /* enum conn_flag */
+	uint32_t rcv_nxt;
+	uint32_t rcv_edge;      /* advertised right edge of the window */
+	uint32_t last_ack_sent; /* rcv_nxt as last sent to the peer */
+	/* send state */
+	uint32_t snd_una;
+	uint32_t snd_nxt; /* next to send; behind snd_max after a window probe */
+	uint32_t snd_max; /* one past the highest ever sent */
+	uint32_t snd_wnd;
+	uint32_t snd_wl1, snd_wl2;
+
+	struct rxq rx;
+	struct list ready; /* in tcp->ready */
+	struct list out;   /* in tcp->out */
+
+	struct sendq tx;
+	uint32_t cwnd, ssthresh;
+	uint16_t mss; /* of what we send */
+	uint8_t dup_acks;
+	uint8_t tries;       /* of the main timer without progress */
+	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
+
+	struct scoreboard scoreboard; /* covers [snd_una, snd_nxt) */
+	struct list
+		state_list; /* free, half open, blocked for memory, in FIN_WAIT_2 or TIME_WAIT */
+
+	/* deadlines; one wheel node stands for the nearest */
+	struct wheel_node timer;
+	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
+	uint64_t ack_at_ns;
+	uint64_t keep_at_ns;
+	uint64_t armed_ns;   /* what the node is armed for; NEVER: it is not */
+	uint64_t last_rx_ns; /* the last acceptable segment */
+	uint32_t ts_recent;  /* RFC 7323 section 4.3: the peer's clock as we echo it */
+	uint32_t ts_offset;  /* of ours */
+	uint32_t srtt_us, rttvar_us, rto_us;
+	uint32_t snd_wnd_max;
+	struct conn_hop hop;
+	uint8_t snd_wscale;
+	uint8_t keep_tries;
+	uint8_t backoff;
+	uint8_t peer_mac[6];
+	uint16_t rcv_mss; /* estimate of the peer's segment length */
+	uint16_t
+		pmtu_sample_tick; /* the tick in which a segment was sampled: one in each will do */
+	uint16_t near_limit;      /* of rcv_limit, less a segment: rx_window_near_limit() */
+
+	/* losses, attacks and changes of the path */
+	struct rx_seg *ooo_last;
+	struct list ooo_list;     /* in tcp->ooo_list */
+	uint32_t ooo_progress_us; /* when a hole was last opened or filled */
+	uint32_t quickack_us;     /* with CONN_QUICKACK */
+	uint32_t challenged_us;
+	uint32_t rcv_limit;       /* limit of our window: tcp_rcv_autotune.c */
+	uint32_t ooo_bytes;       /* in the out-of-order blocks */
+	uint32_t pmtu_raise_at_s; /* with CONN_PMTU_REDUCED: full length is tried again then */
+	uint32_t dsack_begin, dsack_end; /* with CONN_DSACK */
+	uint16_t ooo_clock;
+	uint16_t peer_mss;       /* the peer's MSS option */
+	uint16_t path_mss;       /* data and options that the path takes */
+	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
+				    through */
+	uint8_t acks_due; /* with CONN_QUICKACK: segments of this turn that ask for one each */
+
+	/* losses and growth */
+	uint32_t recover;
+	struct loss loss;
+	struct cc_state cc;
+	struct pmtu_state pmtu;
+
+	/* the first and the last segments */
+	union {
+		uint32_t rtt_at_us; /* until it is open: when our SYN was sent */
+		uint32_t epoch_us;  /* then: since when data is counted (tcp_rcv_autotune.c)... */
+	};
+	uint32_t epoch_seq; /* ... and how far it was read then */
+	uint32_t iss;
+	uint32_t peer_fin_seq;
+};
+static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
+static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
+static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
+static_assert(offsetof(struct conn, scoreboard) == 3 * CACHE_LINE_BYTES, "sending: two");
+static_assert(offsetof(struct conn, timer) == 4 * CACHE_LINE_BYTES, "timers: two");
+static_assert(offsetof(struct conn, ooo_last) == 6 * CACHE_LINE_BYTES, "timers: two");
+static_assert(sizeof(struct conn) == 9 * CACHE_LINE_BYTES, "the last are for losses");
+
+/* One past the last queued byte: where our FIN stands, if we send one. */
+static inline uint32_t
+conn_tx_end(const struct conn *c)
+{
+	return c->snd_una + c->tx.bytes;
+}
+
+/* Bytes on their way. Without SACK each duplicate ACK stands for a segment that arrived. */
+static inline uint32_t
+conn_pipe(const struct conn *c)
+{
+	const uint32_t pipe = scoreboard_pipe(&c->scoreboard, c->snd_nxt - c->snd_una);
+
+	if (likely(c->dup_acks == 0) || c->flags & CONN_SACK)
+		return pipe;
+	return pipe - min_u32((uint32_t)c->dup_acks * c->mss, pipe);
+}
+
+/* States in which our FIN is still to be sent or acknowledged. */
+static inline bool
+conn_fin_due(const struct conn *c)
+{
+	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
+}
+
+/* States in which the peer may still send data. */
+static inline bool
+conn_receives_data(const struct conn *c)
+{
+	return c->state == CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_1 ||
+	       c->state == CONN_FIN_WAIT_2;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * tcp_connect.c - active open: OPEN and SYN-SENT (RFC 9293 sections 3.10.1 and 3.10.7.3),
+ * simultaneous open, local port selection (RFC 6056).
+ */
+#include "tcp.h"
+#include "tcp_options.h"
+
+/* RFC 6056 section 3.2: all but the well-known ones. */
+#define PORT_MIN   1024u
+#define PORT_COUNT (65536u - PORT_MIN)
+
+/*
+ * RFC 6056 section 3.3.3, algorithm 3: one counter, and an offset that only we know for each
+ * (address, port) of a peer: a port of one flow does not tell those of others, and comes round
+ * again only after all others. Returns 0 if all are in use.
+ */
+static uint16_t
+port_select(struct tcp *t, struct flow flow)
+{
+	const uint32_t offset = flow_port_offset(t, flow) % PORT_COUNT;
+
+	for (uint32_t i = 0; i < PORT_COUNT; i++) {
+		const uint32_t at = (t->port_next++ % PORT_COUNT + offset) % PORT_COUNT;
+
+		flow.local_port = (uint16_t)(PORT_MIN + at);
+		if (flow.local_port != t->cfg.port && flow_find(t, flow) == NULL)
+			return flow.local_port;
+	}
+	return 0;
+}
+
+struct conn *
+conn_connect(struct stack *s, const struct conn_target *to)
+{
+	struct tcp *t = stack_tcp(s);
+	struct flow flow = {&to->ip, to->port, to->local_port, local_addr_select(&t->net, &to->ip)};
+	struct conn *c;
+
+	ensure(t->user.failed != NULL && to->port != 0);
+	if (t->draining) {
+		tcp_count(t, TCP_REFUSED_DRAINING);
+		return NULL;
+	}
+	if (ip_addr_is_zero(&t->net.ip[flow.local])) {
+		tcp_count(t, TCP_CONNECT_NO_ADDRESS);
+		return NULL;
+	}
+	if (flow.local_port == 0)
+		flow.local_port = port_select(t, flow);
+	if (flow.local_port == 0 || flow_find(t, flow) != NULL) {
+		tcp_count(t, TCP_CONNECT_NO_PORT);
+		return NULL;
+	}
+	c = conn_open_active(t, flow);
+	if (c == NULL)
+		return NULL;
+	c->iss = flow_iss(t, flow);
+	c->snd_una = c->snd_nxt = c->snd_max = c->iss;
+	c->rcv_nxt = c->rcv_edge = c->last_ack_sent = 0;
+	memset(c->peer_mac, 0, sizeof c->peer_mac);
+	c->flags |= CONN_SEND_SYN;
+	offer_syn_options(t, c);
+	conn_schedule_output(t, c);
+	return c;
+}
+
+static bool
+syn_was_sent(const struct conn *c)
+{
+	return c->snd_max != c->iss;
+}
+
+void
+connect_timeout(struct tcp *t, struct conn *c)
+{
+	if (!syn_was_sent(c)) {
+		if (++c->tries > RESOLVE_TRIES) {
+			tcp_count(t, TCP_CONNECT_UNREACHABLE);
+			conn_fail(t, c, CONNECT_UNREACHABLE);
+			return;
+		}
+		conn_schedule_output(t, c);
+		return;
+	}
+	if (++c->tries > CONNECT_TRIES) {
+		tcp_count(t, TCP_CONNECT_TIMEOUT);
+		conn_fail(t, c, CONNECT_TIMED_OUT);
+		return;
+	}
+	c->flags |= CONN_SEND_SYN;
+	conn_schedule_output(t, c);
+	timer_back_off(t, c);
+}
+
+/* 3.10.7.3, fourth: the peer's SYN. The window we advertised stands on its number. */
+static void
+process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
+{
+	const struct tcp_seg *seg = &a->seg;
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
+
+	c->rcv_nxt = c->last_ack_sent = seg->seq + 1;
+	c->rcv_edge = c->rcv_nxt + advertised;
+	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
+	c->snd_wl1 = seg->seq;
+	c->snd_wl2 = c->iss;
+	c->last_rx_ns = t->net.now_ns;
+	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
+	c->flags &= ~CONN_OFFERS;
+	process_syn_options(t, c, seg);
+}
+
+/* Data on a SYN-ACK is left for the peer to send again. */
+static void
+open_complete(struct tcp *t, struct conn *c, uint32_t ack)
+{
+	const uint32_t us = t->net.now_us - c->rtt_at_us;
+
+	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
+	if (c->flags & CONN_RTT_TIMED)
+		rtt_sample(c, us < RTO_MAX_US ? (uint32_t)us : RTO_MAX_US);
+	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	conn_ack_now(t, c);
+	conn_established(t, c);
+}
+
+/* Our SYN has met the peer's (figure 8 of RFC 9293): now each waits for the other's ACK. */
+static void
+open_simultaneous(struct tcp *t, struct conn *c)
+{
+	tcp_count(t, TCP_SIMULTANEOUS_OPEN);
+	c->state = CONN_SYN_RCVD;
+	c->flags |= CONN_SEND_SYN;
+	conn_schedule_output(t, c);
+}
+
+void
+connect_input(struct tcp *t, struct conn *c, struct arrival *a)
+{
+	const struct tcp_seg *seg = &a->seg;
+	const bool acks = (seg->flags & TCP_ACK) != 0;
+
+	/* First: an ACK of anything but our SYN is of another connection. */
+	if (acks && (seg->ack != c->iss + 1 || !syn_was_sent(c))) {
+		tcp_count(t, TCP_DROP_ACK_OF_SYN);
+		if (!(seg->flags & TCP_RST))
+			out_stateless_rst(t, a);
+		return;
+	}
+	/* Second: a RST counts only from who saw our SYN. */
+	if (seg->flags & TCP_RST) {
+		tcp_count(t, acks ? TCP_CONNECT_REFUSED : TCP_DROP_RST_BLIND);
+		if (acks)
+			conn_fail(t, c, CONNECT_REFUSED);
+		return;
+	}
+	if (!(seg->flags & TCP_SYN)) {
+		tcp_count(t, TCP_DROP_NO_SYN);
+		return;
+	}
+	process_syn(t, c, a);
+	if (acks)
+		open_complete(t, c, seg->ack);
+	else
+		open_simultaneous(t, c);
+}
+
+/*
+ * By the letter of 3.10.7.4 the peer's SYN-ACK lies before rcv_nxt and only makes us send an ACK;
+ * but it acknowledges our SYN and repeats what we know, so it is as good as the ACK that would
+ * follow.
+ */
+void
+connect_simultaneous(struct tcp *t, struct conn *c, struct tcp_seg *seg)
+{
+	const uint8_t both = TCP_SYN | TCP_ACK;
+
+	if (!(c->flags & CONN_ACTIVE) || (seg->flags & (both | TCP_RST)) != both ||
+	    seg->seq + 1 != c->rcv_nxt || seg->ack != c->iss + 1)
+		return;
+	seg->flags &= ~TCP_SYN;
+	seg->seq++;
+	conn_ack_now(t, c);
+}

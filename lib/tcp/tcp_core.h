@@ -1,0 +1,127 @@
+/*
+ * tcp_core.h - struct tcp: TCP of one core, over its net.
+ *
+ * Shape:  the net is its first member, so that one pointer serves for both (net_core.h).
+ * Owner:  all memory is taken at tcp_create; connections, receive nodes and chunks are pools.
+ * Thread: core-local.
+ * Bounds: cfg.conns_max, net.cfg.rx_frames_max, cfg.chunks, and the constants here.
+ */
+#ifndef CLOCKOO_TCP_CORE_H
+#define CLOCKOO_TCP_CORE_H
+
+#include "syn_history.h"
+#include "tcp_conn.h"
+
+#define RSTS_PER_LIMIT         10u /* in RATE_LIMIT_NS: answers to segments of no connection... */
+#define RST_LIMITS             32u /* ... from a 32nd of all sources: 32,000 a second in all */
+#define RCV_AUTOTUNE_CONNS_MAX 64u /* connections whose window is wider than RX_WINDOW_BYTES */
+#define BUCKET_FLOWS           8u
+
+/* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
+struct flow_bucket {
+	uint32_t tag[BUCKET_FLOWS];         /* odd; 0: free */
+	uint32_t slot_plus_1[BUCKET_FLOWS]; /* 0: free */
+};
+static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
+
+struct rcv_autotune {
+	uint64_t bytes, bytes_max; /* beyond RX_WINDOW_BYTES, of all connections */
+	uint32_t taken_us;         /* when others were last shrunk */
+	uint32_t count;
+	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* those connections, unordered */
+};
+
+/* The progress that a connection must make (tcp_evict.c). */
+struct stall {
+	uint64_t recorded_ns; /* 0: never */
+	uint32_t goal;
+	uint8_t kind; /* enum evict_kind: what the goal measures */
+};
+
+/* Watermarks: what is left of each pool when pressure begins or ends. */
+struct watermarks {
+	uint32_t chunks, bufs, frames;
+};
+
+struct evict {
+	struct watermarks begins, ends;
+	struct stall *stalls; /* of each slot */
+	uint64_t since_ns;    /* this shortage; 0: there is none */
+	uint64_t pressure_ns; /* when the service last was short of what queues hold */
+	uint64_t evicted_ns;  /* the last one */
+	uint32_t slot;        /* next to be scanned */
+	bool sendq_short, frames_short, pressure; /* what is short */
+};
+
+/* The flags in mask that a connection must have for the fast path (tcp_fast_path.c). FAST_PATH_OFF
+ * is never met. */
+struct fast_path_rule {
+	uint32_t mask, want;
+};
+
+#define FAST_PATH_OFF ((struct fast_path_rule){.mask = 0, .want = 1})
+
+struct tcp {
+	struct net net; /* below: frames, addresses, time, counters */
+	struct tcp_config cfg;
+	struct stack_user user;
+	struct conn *conns;
+	struct conn *matched[BURST_MAX]; /* by frame: the likely connection; NULL: none */
+	struct fast_path_rule fast_path_in, fast_path_out;
+	uint32_t neigh_generation; /* in the neighbour table, as of this turn's output... */
+	uint32_t hop_tick;         /* ... and its time: struct conn_hop */
+	uint32_t hop_cache_off;    /* 0; all ones, in tests: no hop is cached */
+	struct flow_bucket *buckets;
+	uint32_t bucket_mask;
+	uint32_t half_open_count, half_open_max, time_wait_count;
+	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
+	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
+	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
+	uint64_t turns;        /* of tcp_input */
+	struct syn_budget syn_budget;
+	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */
+
+	struct list ready, out, blocked;
+	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
+
+	struct list ooo_list;   /* connections with out-of-order data, the longest without progress
+				   first */
+	struct rx_seg *rx_free; /* nodes without a frame */
+	uint32_t rx_left;       /* that many */
+	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
+	struct sendq_pool pool;
+	struct rcv_autotune rcv_autotune;
+	struct evict evict;
+	struct scoreboard_pool scoreboard_pool;
+
+	struct rate_limit resets[RST_LIMITS], pmtu_limit;
+	uint64_t pmtu_cursor;      /* in cfg.pmtu_reports */
+	uint32_t rx_backlog_turns; /* in succession, up to RX_BACKLOG_TURNS */
+	bool draining;
+	uint32_t drain_slot; /* where the walk over all connections stands */
+
+	/* stack_usage_mt reads these from other threads: this turn's figures, relaxed */
+	_Atomic uint32_t conns_used, chunks_used, frames_held;
+	_Atomic uint32_t conns_open; /* the same, but as it is now: those the service knows */
+	uint32_t conns_count;        /* slots not free */
+	struct wheel wheel;
+};
+
+static_assert(STACK_COUNTER_COUNT <= NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX,
+	      "they follow the net's");
+
+static inline void
+tcp_count(struct tcp *t, enum tcp_counter which)
+{
+	counter_add(&t->net.counters[which], 1);
+}
+
+/* The TCP of a handle, which begins with it. */
+static inline struct tcp *
+stack_tcp(const struct stack *s)
+{
+	return (struct tcp *)(void *)s;
+}
+
+#endif

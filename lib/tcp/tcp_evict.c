@@ -1,0 +1,223 @@
+/*
+ * tcp_evict.c - stall detection under memory pressure: resets connections that hold memory and make
+ * no progress.
+ *
+ * Without pressure a peer may keep its window closed as long as it likes (RFC 9293
+ * section 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short,
+ * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
+ * examined. The progress of one that holds what is short is recorded; EVICT_STALL_NS later it must
+ * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had. Of the
+ * stalled connections of a turn the one that holds most is reset. No segment pays for this.
+ *
+ * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
+ * those are short, requests read are its progress. Slow writer: leaves a hole open.
+ */
+#include "tcp.h"
+
+#define EVICT_SCAN_SLOTS  64u /* slots a turn */
+#define EVICT_STALL_NS    (2000 * NS_PER_MS)
+#define EVICT_PART        16u /* of what is held, each EVICT_STALL_NS: all of it in half a minute */
+#define EVICT_PACE_NS     (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
+#define EVICT_PRESSURE_NS (20 * NS_PER_MS) /* the service sees what one let go of by then */
+/* Short begins when less than this part of a pool is left, beyond the reserve, and ends with
+ * twice as much. */
+#define SHORTAGE_BEGIN_PART 8u
+#define SHORTAGE_END_PART   4u
+
+enum evict_kind {
+	EVICT_NONE,
+	EVICT_SLOW_READER, /* queued bytes */
+	EVICT_WAITING,     /* requests behind them */
+	EVICT_SLOW_WRITER  /* out-of-order data */
+};
+
+/* Beyond the reserve, less than this part of the rest. */
+static uint32_t
+watermark(uint32_t total, uint32_t reserve, uint32_t part)
+{
+	return reserve + (total - reserve) / part;
+}
+
+/* The last quarter of frames takes no out-of-order data: who stands still with theirs would keep
+ * all others' out, so it begins above that. */
+static struct watermarks
+watermarks(const struct tcp *t, uint32_t part)
+{
+	const struct tcp_config *cfg = &t->cfg;
+	const uint32_t frames = t->net.cfg.rx_frames_max;
+	const uint32_t reserve = max_u32(frames / 4, min_u32(cfg->conns_max, frames / 2));
+
+	return (struct watermarks){
+		.chunks = watermark(cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2), part),
+		.bufs = cfg->chunks / part,
+		.frames = reserve + frames / (2 * part),
+	};
+}
+
+void
+evict_create(struct tcp *t, struct region *region)
+{
+	struct evict *e = &t->evict;
+
+	e->stalls = region_take(region, t->cfg.conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
+	e->begins = watermarks(t, SHORTAGE_BEGIN_PART);
+	e->ends = watermarks(t, SHORTAGE_END_PART);
+}
+
+static bool
+sendq_is_short(const struct tcp *t, const struct watermarks *low)
+{
+	return t->pool.chunks_left < low->chunks || t->pool.bufs_left < low->bufs;
+}
+
+/* What it holds of what is short. */
+static enum evict_kind
+evict_candidate(const struct evict *e, const struct conn *c)
+{
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT)
+		return EVICT_NONE;
+	if ((e->sendq_short || e->pressure) && c->tx.bytes > 0)
+		return EVICT_SLOW_READER;
+	if (!e->frames_short)
+		return EVICT_NONE;
+	if (c->tx.bytes > 0 && c->rx.frames > 0)
+		return EVICT_WAITING;
+	return c->rx.ooo_frames > 0 ? EVICT_SLOW_WRITER : EVICT_NONE;
+}
+
+/* Frames weigh what they can hold: memory is what is short. */
+static uint32_t
+weight(const struct conn *c)
+{
+	return c->tx.bytes + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
+}
+
+/* How far it has got with what it holds. */
+static uint32_t
+progress_of(const struct conn *c, enum evict_kind kind)
+{
+	switch (kind) {
+	case EVICT_SLOW_READER:
+		return c->snd_una;
+	case EVICT_WAITING:
+		return rx_read_to(c);
+	default:
+		return c->rcv_nxt;
+	}
+}
+
+/* How much further it must have got when it is looked at again: who moves a segment at a time could
+ * keep the rest for hours. */
+static uint32_t
+progress_due(const struct conn *c, enum evict_kind kind)
+{
+	switch (kind) {
+	case EVICT_SLOW_READER:
+		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
+	case EVICT_WAITING:
+		return max_u32(1, c->rx.bytes / EVICT_PART);
+	default:
+		return max_u32(c->mss, c->ooo_bytes / EVICT_PART);
+	}
+}
+
+static void
+stall_record(const struct tcp *t, const struct conn *c, enum evict_kind kind, struct stall *st)
+{
+	st->goal = progress_of(c, kind) + progress_due(c, kind);
+	st->kind = (uint8_t)kind;
+	st->recorded_ns = t->net.now_ns;
+}
+
+/* Has it stood still for so long? Whoever has not is noted anew. */
+static bool
+is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
+{
+	struct evict *e = &t->evict;
+	struct stall *st = &e->stalls[c->slot];
+	bool moved;
+
+	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
+	 * up its slot's last. */
+	if (st->recorded_ns < e->since_ns || st->kind != kind) {
+		stall_record(t, c, kind, st);
+		return false;
+	}
+	if (t->net.now_ns - st->recorded_ns < EVICT_STALL_NS)
+		return false;
+	moved = !seq_before(progress_of(c, kind), st->goal);
+	if (moved)
+		stall_record(t, c, kind, st);
+	return !moved;
+}
+
+/* Of a pool one may go each turn. The service says only a while later whether that was enough. */
+static bool
+may_evict(const struct tcp *t)
+{
+	const struct evict *e = &t->evict;
+
+	return e->sendq_short || e->frames_short ||
+	       (e->pressure_ns == t->net.now_ns &&
+		t->net.now_ns - e->evicted_ns >= EVICT_PRESSURE_NS);
+}
+
+static void
+evict_worst(struct tcp *t)
+{
+	struct evict *e = &t->evict;
+	struct conn *worst = NULL;
+	enum evict_kind why = EVICT_NONE;
+
+	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < t->cfg.conns_max; i++) {
+		struct conn *c = &t->conns[e->slot];
+		const enum evict_kind kind = evict_candidate(e, c);
+
+		e->slot = e->slot + 1 < t->cfg.conns_max ? e->slot + 1 : 0;
+		if (kind == EVICT_NONE || !is_stalled(t, c, kind))
+			continue;
+		if (worst == NULL || weight(c) > weight(worst)) {
+			worst = c;
+			why = kind;
+		}
+	}
+	if (worst == NULL || !may_evict(t))
+		return;
+	e->evicted_ns = t->net.now_ns;
+	tcp_count(t, why == EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
+	conn_reset(t, worst);
+}
+
+void
+evict_tick(struct tcp *t)
+{
+	struct evict *e = &t->evict;
+
+	e->sendq_short = sendq_is_short(t, e->sendq_short ? &e->ends : &e->begins);
+	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
+	/* Once said, it is watched who stands still, or nobody ever has for long enough. */
+	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < 2 * EVICT_STALL_NS;
+	if (likely(!e->sendq_short && !e->frames_short && !e->pressure)) {
+		e->since_ns = 0;
+		return;
+	}
+	if (e->since_ns == 0) {
+		e->since_ns = t->net.now_ns;
+		tcp_count(t, TCP_MEMORY_PRESSURE);
+	}
+	evict_worst(t);
+}
+
+uint64_t
+evict_next(const struct tcp *t)
+{
+	return t->evict.since_ns != 0 ? t->net.now_ns + EVICT_PACE_NS : NEVER;
+}
+
+void
+stack_memory_pressure(struct stack *s)
+{
+	struct tcp *t = stack_tcp(s);
+
+	t->evict.pressure_ns = t->net.now_ns;
+}

@@ -1,0 +1,62 @@
+/*
+ * tcp_fast_path.h - the fast path for expected segments, and what it shares with tcp_out.c: the hop
+ * cache and the window field.
+ *
+ * Shape:  input and output each refuse or handle a segment whole.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TCP_FAST_PATH_H
+#define CLOCKOO_TCP_FAST_PATH_H
+
+#include "tcp.h"
+
+/* A segment to send: its place in the stream, and what it carries. */
+struct out_seg {
+	uint32_t seq, len;
+	uint8_t flags;
+	bool retransmit; /* the data is not at the send queue's cursor */
+};
+
+void fast_path_init(struct tcp *t);
+/* Handles received frame i; false: it does not qualify, and nothing has changed. */
+bool fast_path_input(struct tcp *t, const struct classified *in, uint32_t i);
+/* At the beginning of a turn's output. */
+void fast_path_output_begin(struct tcp *t);
+/* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
+ * queue has room for one frame. */
+bool fast_path_output(struct tcp *t, struct conn *c);
+/* Is the cached MAC c->hop valid, or could it be resolved? Call between fast_path_output_begin()
+ * and the end of output. */
+bool conn_hop_valid(struct tcp *t, struct conn *c);
+/* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
+ * False: no room. */
+bool fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
+
+/* The first 8 bytes of a frame to that MAC. */
+static inline uint64_t
+hop_header(const struct tcp *t, const uint8_t mac[6])
+{
+	return load_u32(mac) | (uint64_t)load_u16(mac + 4) << 32 |
+	       (uint64_t)load_u16(t->net.port->mac) << 48;
+}
+
+/* The window field of a segment; the advertised right edge and the ACK state are updated. Rounded
+ * up: rounding a scaled window down would move the right edge back (RFC 9293 section 3.8.6). */
+static inline uint16_t
+advertise_window(struct tcp *t, struct conn *c, uint8_t flags)
+{
+	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
+	const uint32_t shift = scaled ? RX_WSCALE : 0;
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
+	const uint32_t window = likely(rx_window_near_limit(c)) ? advertised : rx_window_now(t, c);
+	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
+
+	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
+		c->rcv_edge = c->rcv_nxt + (field << shift);
+	c->last_ack_sent = c->rcv_nxt;
+	c->flags &= ~(CONN_ACK_NOW | CONN_ACK_DELAYED);
+	c->ack_at_ns = NEVER;
+	return (uint16_t)field;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * tcp_flow.h - what tells connections apart, and the interface of tcp_table.c.
+ *
+ * Private to tcp_*.c, which include it by tcp.h.
+ *
+ * Shape:  a flow is the peer's (address, port), and which of our addresses and ports it talks to.
+ * Units:  ports in host order, but for tcp_ports(): two as they stand in a segment.
+ * Owner:  ip points at the address of whoever asks.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_TCP_FLOW_H
+#define CLOCKOO_TCP_FLOW_H
+
+#include "tcp_core.h"
+
+/* Source and destination port of a segment, as the machine loads them. */
+static inline uint32_t
+tcp_ports(uint16_t src, uint16_t dst)
+{
+	return (uint32_t)load_u16(be16_of(dst).b) << 16 | load_u16(be16_of(src).b);
+}
+
+static inline uint16_t
+tcp_ports_src(uint32_t ports)
+{
+	return __builtin_bswap16((uint16_t)ports);
+}
+
+static inline uint16_t
+tcp_ports_dst(uint32_t ports)
+{
+	return __builtin_bswap16((uint16_t)(ports >> 16));
+}
+
+struct flow {
+	const struct ip_addr *ip; /* the peer's */
+	uint16_t port;
+	uint16_t local_port;
+	uint8_t local; /* enum local */
+};
+
+static inline struct flow
+flow_of_conn(const struct conn *c)
+{
+	return (struct flow){&c->peer_ip, tcp_ports_src(c->ports), tcp_ports_dst(c->ports),
+			     (uint8_t)c->local};
+}
+
+static inline bool
+flow_is_of(struct flow f, const struct conn *c)
+{
+	return ip_addr_equal(f.ip, &c->peer_ip) && tcp_ports(f.port, f.local_port) == c->ports &&
+	       f.local == c->local;
+}
+
+struct conn *flow_find(const struct tcp *t, struct flow flow);
+bool flow_add(struct tcp *t, struct conn *c); /* false: both buckets are full */
+void flow_remove(struct tcp *t, struct conn *c);
+uint32_t flow_iss(const struct tcp *t, struct flow flow);       /* RFC 6528 */
+uint32_t flow_ts_offset(const struct tcp *t, struct flow flow); /* RFC 7323 section 7.1 */
+/* Everything of a flow in a row, for what is keyed. */
+#define FLOW_KEY_WORDS 6u
+void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
+/* The same for all local ports and known to nobody outside: where the search for one begins. */
+uint32_t flow_port_offset(const struct tcp *t, struct flow flow);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * tcp_listen.c - segments without a connection: CLOSED and LISTEN (RFC 9293 sections 3.10.7.1 and
+ * 3.10.7.2), and a SYN that reopens a connection in TIME-WAIT.
+ */
+#include "tcp.h"
+#include "tcp_options.h"
+
+#include "conn_sources.h"
+
+/* 3.10.7.2, third: a SYN opens a connection. Data on it is left for the peer to send again. Our
+ * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
+static void
+open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
+{
+	const struct tcp_seg *seg = &a->seg;
+	uint32_t iss;
+	struct conn *c;
+
+	if (unlikely(t->cfg.sources != NULL) &&
+	    conn_sources_at_limit_mt(t->cfg.sources, &a->l3->src_ip)) {
+		tcp_count(t, TCP_REFUSED_SOURCE);
+		out_stateless_rst(t, a);
+		return;
+	}
+	if (conn_half_open_full(t)) {
+		if (!syn_defer(t, a))
+			cookie_answer(t, a);
+		return;
+	}
+	c = conn_open(t, flow_of_arrival(a));
+	if (c == NULL) {
+		out_stateless_rst(t, a);
+		return;
+	}
+	iss = flow_iss(t, flow_of_arrival(a));
+	if (after != NULL && !seq_after(iss, *after))
+		iss = *after + 1;
+	process_syn_options(t, c, seg);
+	c->iss = iss;
+	c->snd_una = c->snd_nxt = c->snd_max = iss;
+	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */
+	c->snd_wl1 = seg->seq;
+	c->snd_wl2 = iss;
+	c->rcv_nxt = c->rcv_edge = c->last_ack_sent = seg->seq + 1;
+	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
+	c->flags |= CONN_SEND_SYN;
+	conn_schedule_output(t, c);
+}
+
+/* 3.10.7.2, first to third; the counter of the reason not to listen, or TCP_SYNS. */
+static enum tcp_counter
+check_listen(const struct tcp *t, const struct tcp_seg *seg)
+{
+	if (seg->flags & TCP_RST)
+		return TCP_DROP_RST_NO_CONN;
+	if (seg->dst_port != t->cfg.port || t->cfg.port == 0)
+		return TCP_DROP_PORT;
+	if (seg->flags & TCP_ACK)
+		return TCP_DROP_NO_CONN;
+	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0)
+		return TCP_DROP_NO_SYN;
+	return t->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
+}
+
+struct conn *
+listen_input(struct tcp *t, struct arrival *a)
+{
+	const enum tcp_counter what = check_listen(t, &a->seg);
+	struct conn *c;
+
+	switch (what) {
+	case TCP_SYNS:
+		open_from_syn(t, a, NULL);
+		return NULL;
+	case TCP_DROP_RST_NO_CONN:
+	case TCP_DROP_NO_SYN:
+		tcp_count(t, what);
+		return NULL;
+	case TCP_DROP_NO_CONN:
+		c = cookie_open(t, a);
+		if (c != NULL)
+			return c;
+		break;
+	default:
+		break;
+	}
+	tcp_count(t, what);
+	out_stateless_rst(t, a);
+	return NULL;
+}
+
+/*
+ * RFC 9293 section 3.6.1 (MAY-2), RFC 6191: a SYN that is newer than all the old connection
+ * received is of a new one. Our numbers must lie above the old ones as well.
+ */
+bool
+listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
+{
+	const uint32_t snd_max = old->snd_max;
+
+	if (old->flags & CONN_ACTIVE || t->draining)
+		return false;
+	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
+		return false;
+	if (!syn_is_newer(old, &a->seg))
+		return false;
+	conn_free(t, old);
+	tcp_count(t, TCP_TIME_WAIT_REUSED);
+	open_from_syn(t, a, &snd_max);
+	return true;
+}

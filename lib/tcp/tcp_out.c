@@ -1,0 +1,588 @@
+/*
+ * tcp_out.c - output: segments, ACKs, probes, resets, and stateless replies.
+ *
+ * Connections with something to send are in one list. A visit sends a bounded number of segments
+ * and puts the connection at the end of the list if more is left.
+ */
+#include "tcp_fast_path.h"
+#include "tcp_options.h"
+
+#include "base/hash.h"
+
+#define PROTOCOL_TCP 6
+#define SENT_SPREAD  32u /* scoreboard ranges in an RTT of continuous sending */
+
+/* The slow path: IPv6, or options other than timestamps. */
+static bool
+send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
+{
+	uint8_t *at = ip_begin(&t->net, mac, (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP});
+	struct tcp_sack_block blocks[TCP_SACK_MAX];
+	struct tcp_seg seg;
+	uint32_t header;
+
+	if (at == NULL) {
+		tcp_count(t, TCP_TX_NO_ROOM);
+		return false;
+	}
+	seg = (struct tcp_seg){
+		.src_port = tcp_ports_dst(c->ports),
+		.dst_port = tcp_ports_src(c->ports),
+		.seq = what.seq,
+		.ack = c->rcv_nxt,
+		.window = advertise_window(t, c, what.flags),
+		.flags = what.flags,
+	};
+	put_options(t, c, &seg, what.len, blocks);
+	header = tcp_emit(at, &seg);
+	if (what.retransmit)
+		sendq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
+	else
+		sendq_copy_next(&c->tx, at + header, what.len);
+	ip_commit(&t->net, header + what.len, TCP_CKSUM_OFFSET);
+	return true;
+}
+
+static bool
+send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
+{
+	const bool fast = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
+			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
+
+	if (likely(fast) ? !fast_path_segment(t, c, hop_header(t, mac), what)
+			 : !send_slow_path(t, c, mac, what))
+		return false;
+	tcp_count(t, TCP_TX_SEGMENTS);
+	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(t) != c->pmtu_sample_tick)
+		pmtu_sample(t, c, what.seq + what.len, what.len);
+	return true;
+}
+
+/*
+ * Bytes that may be sent at snd_nxt. A segment that the window cuts short waits for the window,
+ * unless nothing is in flight and it is half of the largest window seen (RFC 9293
+ * section 3.8.6.2.1, without Nagle: the last bytes never wait).
+ */
+static uint32_t
+sendable(const struct conn *c)
+{
+	const uint32_t flight = c->snd_nxt - c->snd_una, pipe = conn_pipe(c);
+	uint32_t unsent, len;
+
+	if (flight >= c->tx.bytes || flight >= c->snd_wnd || pipe >= c->cwnd ||
+	    c->scoreboard.lost > 0)
+		return 0;
+	unsent = c->tx.bytes - flight;
+	len = min_u32(min_u32(unsent, c->snd_wnd - flight), c->mss);
+	len = min_u32(len, c->cwnd - pipe);
+	if (len < unsent && len < c->mss && (flight > 0 || len < c->snd_wnd_max / 2))
+		return 0;
+	return len;
+}
+
+/* The next segment at snd_nxt; false: nothing may be sent there now. */
+static bool
+next_segment(const struct conn *c, struct out_seg *what)
+{
+	const uint32_t flight = c->snd_nxt - c->snd_una;
+	const uint32_t unsent = flight < c->tx.bytes ? c->tx.bytes - flight : 0;
+	const uint32_t len = sendable(c);
+	const bool last = len == unsent;
+	const bool fin = conn_fin_due(c) && last && flight <= c->tx.bytes;
+
+	*what = (struct out_seg){.seq = c->snd_nxt, .len = len, .flags = TCP_ACK};
+	what->flags |= last && len > 0 ? TCP_PSH : 0;
+	what->flags |= fin ? TCP_FIN : 0;
+	return len > 0 || fin;
+}
+
+/* Records the data sent at snd_nxt. Data that a window probe sent before is not timed (Karn). */
+static void
+record_sent(struct tcp *t, struct conn *c, const struct out_seg *what)
+{
+	const uint32_t end = what->seq + what->len + !!(what->flags & TCP_FIN);
+	const struct sent_range range = {
+		.begin = what->seq,
+		.end = end,
+		.sent_us = t->net.now_us,
+		.flags = seq_before(what->seq, c->snd_max) ? RANGE_UNTIMED : 0,
+	};
+
+	/* Times closer than the reordering window can resolve share a range. */
+	if (!scoreboard_add(&c->scoreboard, &t->scoreboard_pool, range, c->srtt_us / SENT_SPREAD))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
+	if (c->flags & CONN_RECOVERY)
+		c->loss.prr_out += end - what->seq;
+	c->snd_nxt = end;
+	if (seq_after(end, c->snd_max))
+		c->snd_max = end;
+}
+
+/* In SYN-SENT the SYN alone: there is nothing to acknowledge, and rcv_nxt is 0. */
+static bool
+send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	const bool syn_only = c->state == CONN_SYN_SENT;
+	const struct out_seg what = {.seq = c->iss,
+				     .flags = syn_only ? TCP_SYN : TCP_SYN | TCP_ACK};
+
+	if (!send_segment(t, c, mac, what))
+		return false;
+	if (c->snd_max == c->iss) {
+		c->tries = 0; /* of resolving the next hop */
+		c->flags |= CONN_RTT_TIMED;
+		c->rtt_at_us = t->net.now_us;
+	} else {
+		c->flags &= ~CONN_RTT_TIMED; /* Karn */
+		tcp_count(t, TCP_RETRANSMITS);
+	}
+	c->snd_nxt = c->snd_max = c->iss + 1;
+	c->flags &= ~CONN_SEND_SYN;
+	if (c->main_at_ns == NEVER)
+		timer_main(t, c, (uint64_t)c->rto_us * 1000);
+	return true;
+}
+
+/* Retransmits [begin, end); the FIN is behind the data. */
+static bool
+send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t begin,
+		    uint32_t end)
+{
+	struct out_seg what = {.seq = begin, .flags = TCP_ACK, .retransmit = true};
+	const uint32_t tx_end = conn_tx_end(c);
+
+	what.flags |= seq_after(end, tx_end) ? TCP_FIN : 0;
+	what.len = end - begin - !!(what.flags & TCP_FIN);
+	what.flags |= what.len > 0 && !seq_before(end, tx_end) ? TCP_PSH : 0;
+	if (!send_segment(t, c, mac, what))
+		return false;
+	if (!scoreboard_retransmitted(&c->scoreboard, &t->scoreboard_pool, begin, end,
+				      t->net.now_us))
+		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
+	loss_retransmitted(c, end - begin);
+	tcp_count(t, TCP_RETRANSMITS);
+	/* RFC 6298 section 5.1; after a timeout the timer already runs, backed off. */
+	if ((c->flags & (CONN_RECOVERY | CONN_REO)) == CONN_RECOVERY && begin == c->snd_una)
+		timer_flight(t, c);
+	return true;
+}
+
+/* The end of a full segment from there; the FIN takes no room. */
+static uint32_t
+segment_end(const struct conn *c, uint32_t begin, uint32_t end)
+{
+	const uint32_t full = begin + c->mss;
+
+	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
+}
+
+/* Lost ranges before new data (RFC 6675 section 5, NextSeg), within both windows: the peer may have
+ * closed its own meanwhile. */
+static bool
+next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
+{
+	const struct sent_range *range = scoreboard_lost(&c->scoreboard);
+	const uint32_t pipe = conn_pipe(c), edge = c->snd_una + c->snd_wnd;
+
+	if (range == NULL || (pipe > 0 && pipe >= c->cwnd))
+		return false;
+	*begin = range->begin;
+	*end = segment_end(c, range->begin, range->end);
+	if (seq_after(*end, edge) && range->begin != conn_tx_end(c)) {
+		if (!seq_before(range->begin, edge))
+			return false;
+		*end = edge;
+	}
+	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
+}
+
+/* RFC 8985 section 7.3: new data if the window allows, else the last segment again. */
+static bool
+send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	const uint32_t flight = c->snd_nxt - c->snd_una, cwnd = c->cwnd;
+	const struct sent_range *last = c->scoreboard.tail;
+	struct out_seg what;
+	uint32_t begin;
+
+	if (flight == 0 || c->flags & (CONN_RECOVERY | CONN_LOSS)) {
+		c->flags &= ~CONN_TLP_DUE;
+		return true;
+	}
+	conn_enter_disorder(c);
+	c->cwnd = max_u32(cwnd, flight + c->mss);
+	if (next_segment(c, &what)) {
+		c->cwnd = cwnd;
+		if (!send_segment(t, c, mac, what))
+			return false;
+		record_sent(t, c, &what);
+		tlp_sent(t, c, false);
+		return true;
+	}
+	c->cwnd = cwnd;
+	begin = last->end - seq_after(last->end, conn_tx_end(c)); /* before the FIN */
+	begin -= min_u32(begin - last->begin, c->mss);
+	if (!send_retransmission(t, c, mac, begin, last->end))
+		return false;
+	tlp_sent(t, c, true);
+	return true;
+}
+
+static bool
+retransmit_lost(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	uint32_t begin, end;
+
+	for (uint32_t i = 0; i < SEGS_PER_VISIT && next_lost(c, &begin, &end); i++)
+		if (!send_retransmission(t, c, mac, begin, end))
+			return false;
+	return true;
+}
+
+/*
+ * A window probe: what fits into the window, at least one byte (RFC 9293 section 3.8.6.1). snd_nxt
+ * stays: the byte is sent again in its segment when the window opens.
+ */
+static bool
+send_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	struct out_seg what = {.seq = c->snd_una, .flags = TCP_ACK, .retransmit = true};
+	const uint32_t fits = min_u32(c->snd_wnd, c->mss);
+
+	c->flags &= ~CONN_PROBE;
+	what.len = min_u32(max_u32(fits, 1), c->tx.bytes);
+	if (what.len == 0)
+		return true;
+	if (!send_segment(t, c, mac, what)) {
+		c->flags |= CONN_PROBE;
+		return false;
+	}
+	c->scoreboard.first.flags |=
+		RANGE_UNTIMED; /* if there is a range: its ACK may be the probe's */
+	if (seq_after(what.seq + what.len, c->snd_max))
+		c->snd_max = what.seq + what.len;
+	tcp_count(t, TCP_WINDOW_PROBES);
+	return true;
+}
+
+static bool
+send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
+{
+	const struct out_seg what = {.seq = seq, .flags = TCP_ACK};
+
+	return send_segment(t, c, mac, what);
+}
+
+/*
+ * The sequence number of an empty segment: snd_max, or the peer takes it for an old one and ignores
+ * its ACK. After a timeout snd_nxt is below it, and two peers that both retransmit would ignore
+ * each other forever. At most the window's end: a probe may have been beyond it.
+ */
+static uint32_t
+empty_seq(const struct conn *c)
+{
+	const uint32_t edge = c->snd_una + c->snd_wnd;
+
+	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
+}
+
+/* SYN, probes and loss probes, which flags request, before new data. */
+static bool
+send_flagged(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	if (c->flags & CONN_SEND_SYN && !send_syn(t, c, mac))
+		return false;
+	if (c->flags & CONN_TLP_DUE && !send_loss_probe(t, c, mac))
+		return false;
+	if (c->flags & CONN_PROBE && !send_probe(t, c, mac))
+		return false;
+	if (c->flags & CONN_KEEP_PROBE) {
+		if (!send_empty(t, c, mac, c->snd_una - 1))
+			return false;
+		c->flags &= ~CONN_KEEP_PROBE;
+		tcp_count(t, TCP_KEEPALIVES);
+	}
+	return true;
+}
+
+/* Data in flight needs the retransmission timer; data that the window holds back, the persist
+ * timer. */
+static void
+arm_timer(struct tcp *t, struct conn *c)
+{
+	/* Lost data that the window holds back waits for the window. */
+	const bool flying = c->snd_nxt != c->snd_una &&
+			    (likely(c->scoreboard.lost == 0) ||
+			     scoreboard_pipe(&c->scoreboard, c->snd_nxt - c->snd_una) > 0);
+
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_FIN_WAIT_2 ||
+	    c->state == CONN_TIME_WAIT)
+		return;
+	if (flying && (c->main_at_ns == NEVER || c->flags & CONN_PERSIST)) {
+		timer_flight(t, c);
+	} else if (!flying && c->tx.bytes > 0 && !(c->flags & CONN_PERSIST)) {
+		c->flags = (c->flags & ~(CONN_PTO | CONN_REO)) | CONN_PERSIST;
+		timer_main(t, c, (uint64_t)c->rto_us * 1000);
+	}
+}
+
+/* Does cwnd hold back data that the peer's window allows? */
+static bool
+cwnd_is_full(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
+}
+
+/* RFC 5681 section 4.1: idle for longer than an RTO. */
+static void
+check_idle(const struct tcp *t, struct conn *c)
+{
+	if (c->scoreboard.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
+	    t->net.now_us - c->scoreboard.first.sent_us > c->rto_us)
+		cc_after_idle(c);
+}
+
+static bool
+has_unsent(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
+}
+
+/* The common case: a reply of one segment, nothing in flight. */
+static bool
+fits_one_segment(const struct conn *c)
+{
+	const uint32_t len = c->tx.bytes;
+
+	return c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
+	       len <= c->cwnd && !conn_fin_due(c);
+}
+
+static bool
+send_one_segment(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	const struct out_seg what = {
+		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
+
+	if (!send_segment(t, c, mac, what))
+		return false;
+	c->snd_nxt = c->snd_max = what.seq + what.len;
+	scoreboard_add_first(&c->scoreboard, what.seq, c->snd_nxt, t->net.now_us);
+	c->flags &= ~CONN_CWND_LIMITED;
+	return true;
+}
+
+/* Lost ranges, then new data. False: the transmit queue is full; *more: visit again. */
+static bool
+send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
+{
+	struct out_seg what;
+	uint32_t begin, end;
+
+	if (likely(fits_one_segment(c)))
+		return send_one_segment(t, c, mac);
+	if (unlikely(c->scoreboard.lost > 0)) {
+		if (!retransmit_lost(t, c, mac))
+			return false;
+		*more = next_lost(c, &begin, &end);
+	}
+	c->flags &= ~CONN_CWND_LIMITED;
+	for (uint32_t i = 0; has_unsent(c) && next_segment(c, &what); i++) {
+		if (i == SEGS_PER_VISIT) {
+			*more = true;
+			return true;
+		}
+		if (!send_segment(t, c, mac, what))
+			return false;
+		record_sent(t, c, &what);
+	}
+	if (unlikely(c->snd_nxt - c->snd_una < c->tx.bytes) && cwnd_is_full(c))
+		c->flags |= CONN_CWND_LIMITED;
+	return true;
+}
+
+/* The address of a half-open connection's peer is unproved: the reply goes to the MAC the SYN came
+ * from, and nothing is solicited. */
+static void
+dst_mac_select(struct tcp *t, const struct conn *c, uint8_t mac[6])
+{
+	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
+		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
+	else
+		next_hop_mac(&t->net, &c->peer_ip, c->peer_mac, mac);
+}
+
+/*
+ * More ACKs for a burst in quickack mode: one more for in-order data; for out-of-order data without
+ * SACK as many as the peer must count (RFC 5681 section 3.2). Never more than segments received.
+ */
+static bool
+send_more_acks(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	const bool counted = !(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL;
+	const uint32_t most = counted ? BURST_ACKS_MAX : BURST_ACKS_SACK;
+	const uint32_t acks = min_u32(c->acks_due, most);
+
+	for (uint32_t i = 1; i < acks; i++) {
+		if (!send_empty(t, c, mac, empty_seq(c)))
+			return false;
+		tcp_count(t, TCP_ACKS_EXTRA);
+	}
+	c->acks_due = 0;
+	if (t->net.now_us - c->quickack_us >= QUICKACK_US)
+		c->flags &= ~CONN_QUICKACK;
+	return true;
+}
+
+/* A peer in SYN-SENT has sent nothing, so there is no fallback MAC: the SYN waits for resolution.
+ */
+static bool
+syn_mac_known(struct tcp *t, struct conn *c, const uint8_t mac[6])
+{
+	static const uint8_t unknown[sizeof c->peer_mac];
+
+	if (memcmp(mac, unknown, sizeof unknown) != 0)
+		return true;
+	if (c->main_at_ns == NEVER)
+		timer_main(t, c, RESOLVE_NS);
+	return false;
+}
+
+/* Returns whether more is left to send. */
+static bool
+conn_output(struct tcp *t, struct conn *c)
+{
+	uint8_t mac[6];
+	bool fits, more = false;
+
+	if (likely(c->state >= CONN_ESTABLISHED && conn_hop_valid(t, c)))
+		memcpy(mac, &c->hop.first, sizeof mac);
+	else
+		dst_mac_select(t, c, mac);
+	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(t, c, mac))
+		return false;
+	check_idle(t, c);
+	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
+		pmtu_check(t, c);
+	fits = send_flagged(t, c, mac) && send_data(t, c, mac, &more);
+	/* With unread data no reply is near: the ACK goes out at once. */
+	if (fits &&
+	    (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_DELAYED && c->rx.head != NULL)))
+		fits = send_empty(t, c, mac, empty_seq(c));
+	if (unlikely(c->flags & CONN_QUICKACK) && fits)
+		fits = send_more_acks(t, c, mac);
+	if (c->flags & CONN_ACK_DELAYED && c->ack_at_ns == NEVER) {
+		c->ack_at_ns = t->net.now_ns + ACK_DELAY_NS;
+		timer_sync(t, c);
+	}
+	arm_timer(t, c);
+	return !fits || more;
+}
+
+void
+tcp_output(struct tcp *t)
+{
+	fast_path_output_begin(t);
+	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(&t->net); i++) {
+		struct list *first = list_pop_front(&t->out);
+		struct conn *c;
+
+		if (first == NULL)
+			break;
+		c = container_of(first, struct conn, out);
+		if (likely(fast_path_output(t, c)))
+			continue;
+		if (conn_output(t, c))
+			conn_schedule_output(t, c);
+	}
+	atomic_store_explicit(&t->conns_used, t->conns_count, memory_order_relaxed);
+	atomic_store_explicit(&t->chunks_used, t->pool.chunks - t->pool.chunks_left,
+			      memory_order_relaxed);
+	atomic_store_explicit(&t->frames_held, t->net.cfg.rx_frames_max - t->rx_left,
+			      memory_order_relaxed);
+}
+
+/*
+ * RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. For one that has not answered, or
+ * whose window is closed, that is its last ACK.
+ */
+static uint32_t
+reset_seq(const struct conn *c)
+{
+	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : empty_seq(c);
+}
+
+/* Sent at once, not from the list: the connection is freed next. */
+void
+out_reset(struct tcp *t, struct conn *c)
+{
+	const struct out_seg what = {.seq = reset_seq(c), .flags = TCP_RST | TCP_ACK};
+	uint8_t mac[6];
+
+	dst_mac_select(t, c, mac);
+	if (send_segment(t, c, mac, what))
+		tcp_count(t, TCP_TX_RESETS);
+}
+
+/* Enough for restarted peers, too few for reflection. */
+static bool
+reset_rate_limited(struct tcp *t, const struct ip_addr *src)
+{
+	/* By groups of sources: with one limit a spoofer could infer from its own replies whether
+	 * another source has a connection (CVE-2016-5696), and a flood would use up all replies. */
+	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
+	const uint64_t h = hash_bytes(src->b, len, t->net.cfg.seed);
+
+	if (rate_limit_allow(&t->resets[h % RST_LIMITS], t->net.now_ns, RSTS_PER_LIMIT))
+		return false;
+	tcp_count(t, TCP_RESETS_RATE_LIMITED);
+	return true;
+}
+
+bool
+out_stateless(struct tcp *t, const struct arrival *a, struct tcp_seg *seg)
+{
+	const struct ip_dest dest = {&a->l3->src_ip, a->l3->local, PROTOCOL_TCP};
+	uint8_t *at = ip_begin(&t->net, a->src_mac, dest);
+
+	if (at == NULL) {
+		tcp_count(t, TCP_TX_NO_ROOM);
+		return false;
+	}
+	seg->src_port = a->seg.dst_port;
+	seg->dst_port = a->seg.src_port;
+	ip_commit(&t->net, tcp_emit(at, seg), TCP_CKSUM_OFFSET);
+	return true;
+}
+
+/* RFC 9293 section 3.10.7.1. */
+void
+out_stateless_rst(struct tcp *t, const struct arrival *a)
+{
+	const struct tcp_seg *in = &a->seg;
+	struct tcp_seg seg = {.flags = TCP_RST};
+
+	if (reset_rate_limited(t, &a->l3->src_ip))
+		return;
+	if (in->flags & TCP_ACK) {
+		seg.seq = in->ack;
+	} else {
+		seg.flags |= TCP_ACK;
+		seg.ack = in->seq + in->payload.len + !!(in->flags & TCP_SYN) +
+			  !!(in->flags & TCP_FIN);
+	}
+	if (out_stateless(t, a, &seg))
+		tcp_count(t, TCP_TX_RESETS);
+}
+
+/* The rate limit is the connection's: a common one is a side channel (CVE-2016-5696). */
+void
+out_challenge(struct tcp *t, struct conn *c)
+{
+	if (t->net.now_us - c->challenged_us < CHALLENGE_US) {
+		tcp_count(t, TCP_CHALLENGES_RATE_LIMITED);
+		return;
+	}
+	c->challenged_us = t->net.now_us;
+	conn_ack_now(t, c);
+}

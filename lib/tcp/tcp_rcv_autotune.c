@@ -1,0 +1,159 @@
+/*
+ * tcp_rcv_autotune.c - receive window autotuning: dynamic right-sizing (M. Fisk and W. Feng, 2001).
+ *
+ * Growth: every connection may use RX_WINDOW_BYTES. A connection whose data read in a least RTT,
+ * times RCV_AUTOTUNE_GAIN, exceeds its limit gets that limit. The factor is two for a peer in slow
+ * start, and two for the RTT until the wider window takes effect. Data that the service leaves
+ * unread does not count.
+ *
+ * Budget: limits beyond RX_WINDOW_BYTES come out of RCV_AUTOTUNE_BYTES_PER_FRAME for each frame of
+ * rx_frames_max, which overcommits frames, since in-order data is read in the turn in which it
+ * comes (rx_is_full bounds the rest). A connection gets 1 / RCV_AUTOTUNE_SHARE of what is left. If
+ * that is too little, connections idle for RCV_AUTOTUNE_IDLE_US fall back to RX_WINDOW_BYTES, or
+ * else the widest limit is halved. While received frames are short every wide limit is halved once
+ * in an RTT.
+ *
+ * Invariant: the right edge never moves back (RFC 9293 section 3.8.6). A lower limit holds the edge
+ * until the peer has used the window up.
+ *
+ * Units:  bytes; us modulo 2^32.
+ * Thread: core-local.
+ * Bounds: RCV_AUTOTUNE_CONNS_MAX connections are wide. A measurement is made once in an RTT of a
+ *         connection that sends; others are shrunk at most once in RCV_AUTOTUNE_SHRINK_US.
+ */
+#include "tcp.h"
+
+#define RCV_AUTOTUNE_SHARE     4u       /* of what is left, for one */
+#define RCV_AUTOTUNE_STEP      32768u   /* less is not worth a place */
+#define RCV_AUTOTUNE_IDLE_US   1000000u /* without a window's worth in a round trip */
+#define RCV_AUTOTUNE_SHRINK_US 1000u
+
+static void
+rcv_limit_write(const struct tcp *t, struct conn *c, uint32_t limit)
+{
+	const uint32_t full = mss_ours(t, (uint8_t)c->local);
+
+	c->rcv_limit = limit;
+	/* Rounded down: what is advertised anew is wider by a segment at least. */
+	c->near_limit = (uint16_t)((limit - full) >> NEAR_LIMIT_SHIFT);
+}
+
+static void
+slot_remove(struct rcv_autotune *w, uint32_t slot)
+{
+	uint32_t i = 0;
+
+	while (i < w->count && w->slot[i] != slot)
+		i++;
+	ensure(i < w->count);
+	w->slot[i] = w->slot[--w->count];
+}
+
+/* At least RX_WINDOW_BYTES; a place is there if it is the first time that it is more. */
+static void
+rcv_limit_set(struct tcp *t, struct conn *c, uint32_t limit)
+{
+	struct rcv_autotune *w = &t->rcv_autotune;
+	const uint32_t before = c->rcv_limit, now = max_u32(limit, RX_WINDOW_BYTES);
+
+	if (now == before)
+		return;
+	if (before == RX_WINDOW_BYTES)
+		w->slot[w->count++] = c->slot;
+	else if (now == RX_WINDOW_BYTES)
+		slot_remove(w, c->slot);
+	w->bytes += now;
+	w->bytes -= before;
+	rcv_limit_write(t, c, now);
+}
+
+void
+rcv_autotune_init(struct tcp *t, struct conn *c)
+{
+	rcv_limit_write(t, c, RX_WINDOW_BYTES);
+}
+
+void
+rcv_autotune_start(const struct tcp *t, struct conn *c)
+{
+	c->epoch_us = t->net.now_us;
+	c->epoch_seq = rx_read_to(c);
+}
+
+void
+rcv_autotune_reset(struct tcp *t, struct conn *c)
+{
+	rcv_limit_set(t, c, RX_WINDOW_BYTES);
+}
+
+/* Too little is left for one that could use it. */
+static void
+rcv_autotune_shrink_others(struct tcp *t, const struct conn *asker)
+{
+	struct rcv_autotune *w = &t->rcv_autotune;
+	struct conn *widest = NULL;
+	bool taken = false;
+
+	if (t->net.now_us - w->taken_us < RCV_AUTOTUNE_SHRINK_US)
+		return;
+	w->taken_us = t->net.now_us;
+	for (uint32_t i = w->count; i-- > 0;) {
+		struct conn *c = &t->conns[w->slot[i]];
+
+		if (t->net.now_us - c->epoch_us >= RCV_AUTOTUNE_IDLE_US) {
+			rcv_limit_set(t, c, RX_WINDOW_BYTES);
+			taken = true;
+		} else if (widest == NULL || c->rcv_limit > widest->rcv_limit) {
+			widest = c;
+		}
+	}
+	if (!taken && widest != NULL && widest->rcv_limit / 2 >= asker->rcv_limit)
+		rcv_limit_set(t, widest, widest->rcv_limit / 2);
+}
+
+static void
+rcv_autotune_grow(struct tcp *t, struct conn *c, uint32_t want)
+{
+	const struct rcv_autotune *w = &t->rcv_autotune;
+	const uint32_t own = c->rcv_limit - RX_WINDOW_BYTES;
+	const uint64_t part = (w->bytes_max - w->bytes + own) / RCV_AUTOTUNE_SHARE;
+	const uint32_t most = part < RX_WINDOW_MAX - RX_WINDOW_BYTES
+				      ? RX_WINDOW_BYTES + (uint32_t)part
+				      : RX_WINDOW_MAX;
+	const uint32_t limit = min_u32(want, most);
+
+	if (want < c->rcv_limit + RCV_AUTOTUNE_STEP)
+		return; /* nothing is short */
+	if (limit >= c->rcv_limit + RCV_AUTOTUNE_STEP &&
+	    (own > 0 || w->count < RCV_AUTOTUNE_CONNS_MAX))
+		rcv_limit_set(t, c, limit);
+	else
+		rcv_autotune_shrink_others(t, c);
+}
+
+/* Of what was read since the epoch began, the share of a round trip. */
+static uint32_t
+read_per_rtt(const struct conn *c, uint32_t us)
+{
+	const uint32_t bytes = rx_read_to(c) - c->epoch_seq;
+
+	/* Up to two it may be one that took longer. */
+	return us / 2 < c->min_rtt_us ? bytes : (uint32_t)((uint64_t)bytes * c->min_rtt_us / us);
+}
+
+void
+rcv_autotune_measure(struct tcp *t, struct conn *c)
+{
+	const uint32_t flags = CONN_OPENED | CONN_WSCALE | CONN_CLOSE;
+	const uint32_t us = t->net.now_us - c->epoch_us;
+	uint32_t want;
+
+	if ((c->flags & flags) != (CONN_OPENED | CONN_WSCALE) || us < c->min_rtt_us)
+		return;
+	want = RCV_AUTOTUNE_GAIN * min_u32(read_per_rtt(c, us), RX_WINDOW_MAX / RCV_AUTOTUNE_GAIN);
+	rcv_autotune_start(t, c);
+	if (t->evict.frames_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
+		rcv_limit_set(t, c, c->rcv_limit / 2);
+	else if (want > c->rcv_limit)
+		rcv_autotune_grow(t, c, want);
+}

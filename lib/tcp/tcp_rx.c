@@ -1,0 +1,385 @@
+/*
+ * tcp_rx.c - the receive queue: in-order data in the frames it came in (tcp_ooo.c: out-of-order
+ * data), delayed ACKs, and the advertised window.
+ *
+ * Limits of what is held: bytes by the window, frames of a connection, and frames of all
+ * connections, so that the port's pool never runs dry. The last quarter of the common pool is for
+ * in-order data. In-order data may also stay unread, while its request waits or its replies have no
+ * room. So beyond a few frames a connection holds no more than it leaves to others (dynamic
+ * thresholds, Choudhury and Hahne 1998), and one frame for each connection is reserved for those
+ * that hold none; a burst of this turn may take half of these.
+ */
+#include "tcp.h"
+
+#include "wire/eth_wire.h"
+
+void
+rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
+{
+	struct rx_seg *node = region_take(region, (size_t)frames * sizeof *node, CACHE_LINE_BYTES);
+
+	for (uint32_t i = 0; i < frames; i++) {
+		node[i].next = t->rx_free;
+		t->rx_free = &node[i];
+	}
+	t->rx_left = frames;
+}
+
+uint32_t
+rx_reserve(const struct tcp *t)
+{
+	return min_u32(t->cfg.conns_max, t->net.cfg.rx_frames_max / 2);
+}
+
+static inline struct rx_seg *
+node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payload)
+{
+	struct rx_seg *node = t->rx_free;
+
+	t->rx_free = node->next;
+	t->rx_left--;
+	node->frame = frame;
+	node->start = start;
+	node->data = payload.data;
+	node->len = payload.len;
+	return node;
+}
+
+struct rx_seg *
+rx_node_take(struct tcp *t, struct arrival *a)
+{
+	struct rx_seg *node = node_take(t, a->frame, a->start, a->seg.payload);
+
+	node->seq = a->seg.seq;
+	a->kept = true;
+	return node;
+}
+
+/* Where the node's frame ends that we may write in (port.h), if a tag was taken out in front. One
+ * that is longer than our MTU may reach over that. */
+static uint32_t
+tailroom(const struct tcp *t, const struct rx_seg *node)
+{
+	const uint8_t *end = node->start + t->net.port->frame_bytes - ETH_TAG_BYTES;
+	const uint8_t *payload_end = node->data + node->len;
+
+	return end > payload_end ? (uint32_t)(end - payload_end) : 0;
+}
+
+bool
+rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload)
+{
+	if (payload->len > tailroom(t, node))
+		return false;
+	memcpy((uint8_t *)(uintptr_t)node->data + node->len, payload->data, payload->len);
+	node->len += payload->len;
+	return true;
+}
+
+static inline void
+node_free(struct tcp *t, struct rx_seg *node)
+{
+	frame_defer_free(&t->net, node->frame, node->start);
+	node->next = t->rx_free;
+	t->rx_free = node;
+	t->rx_left++;
+}
+
+void
+rx_node_free(struct tcp *t, struct rx_seg *node)
+{
+	node_free(t, node);
+}
+
+static inline void
+append(struct conn *c, struct rx_seg *node)
+{
+	struct rxq *q = &c->rx;
+
+	node->next = NULL;
+	if (q->head == NULL)
+		q->head = node;
+	else
+		q->tail->next = node;
+	q->tail = node;
+	q->frames++;
+	q->bytes += node->len;
+	c->rcv_nxt += node->len;
+}
+
+/* RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2: at least every second full segment at
+ * once, and everything while a hole is open or has just been filled. */
+static inline void
+schedule_ack(struct tcp *t, struct conn *c, bool had_ooo)
+{
+	if (had_ooo || c->rcv_nxt - c->last_ack_sent >= 2u * c->rcv_mss)
+		c->flags |= CONN_ACK_NOW;
+	c->flags |= CONN_ACK_DELAYED;
+	conn_schedule_output(t, c);
+}
+
+/* What waited unnecessarily may have been two full segments of a peer that sends shorter ones than
+ * it did, and had nothing more to send: the next two count. Longer ones correct it. */
+void
+rx_delayed_ack_sent(struct conn *c)
+{
+	const uint32_t half = (c->rcv_nxt - c->last_ack_sent) / 2;
+
+	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
+}
+
+/* Frames for all the data that the peer was allowed to send, or may be. */
+static uint32_t
+frames_max(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t advertised_bytes = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
+	const uint32_t bytes = max_u32(c->rcv_limit, advertised_bytes);
+
+	if (likely(bytes <= RX_WINDOW_BYTES))
+		return CONN_RX_FRAMES_MAX;
+	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_min(t);
+}
+
+bool
+rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept)
+{
+	const uint32_t left = t->rx_left > kept ? t->rx_left - kept : 0;
+
+	if (likely(held < CONN_RX_FRAMES_MAX))
+		return false;
+	return held >= RX_FRAMES_SHARE * left || held >= frames_max(t, c);
+}
+
+/* Of what is left, so much is for those who hold a few frames or none. Out-of-order data may lie
+ * there: it gives way to them. */
+static inline uint32_t
+kept_for_few(const struct tcp *t, uint32_t reserve)
+{
+	const uint32_t kept = (t->net.cfg.rx_frames_max - reserve) / RX_FEW_PART;
+
+	return kept - min_u32(kept, t->rx_ooo_frames);
+}
+
+/*
+ * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
+ * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait with all that they
+ * may hold take frames from each other, and not from who has his data read.
+ */
+static inline bool
+within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
+{
+	const uint32_t held = c->rx.frames;
+
+	return t->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held + kept : 0);
+}
+
+/* In-order data takes the place of out-of-order data: of its own connection, then of the one that
+ * has been without progress the longest. */
+static __attribute__((noinline)) bool
+rx_prune(struct tcp *t, struct conn *c, uint32_t reserve)
+{
+	if (c->rx.ooo_blocks != NULL) {
+		ooo_drop_last(t, c);
+		return true;
+	}
+	if (rx_is_full(t, c, c->rx.frames, reserve)) {
+		tcp_count(t, TCP_DROP_RX_CONN_FULL);
+		return false;
+	}
+	while ((t->rx_left <= reserve ||
+		(c->rx.frames < BURST_MAX && !within_share(t, c, reserve, 0))) &&
+	       !list_empty(&t->ooo_list)) {
+		ooo_clear(t, container_of(t->ooo_list.next, struct conn, ooo_list));
+		tcp_count(t, TCP_OOO_EVICTED);
+	}
+	if (within_share(t, c, reserve, kept_for_few(t, reserve)))
+		return true;
+	tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
+	return false;
+}
+
+/* Is there a frame to be had for in-order data? */
+static inline bool
+rx_has_room(struct tcp *t, struct conn *c)
+{
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
+	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
+	 */
+	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
+	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(t) / 2 : rx_reserve(t);
+	const bool enough = within_share(t, c, reserve, kept_for_few(t, reserve));
+
+	if (likely(held < CONN_RX_FRAMES_MAX && enough))
+		return true;
+	return (enough && !rx_is_full(t, c, held, reserve)) || rx_prune(t, c, reserve);
+}
+
+/* Without SACK the peer counts ACKs of one number, and this data has made it another. */
+static __attribute__((noinline)) void
+quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
+{
+	if (had_ooo)
+		quickack_enter(t, c);
+	else
+		quickack_count(c);
+	if (!(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL)
+		c->acks_due = 1;
+}
+
+/*
+ * Data that finds room behind what waits unread is copied there: so what a peer makes us hold
+ * does not grow with the number of its segments. What the service looks at stays where it is.
+ */
+static bool
+enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
+{
+	struct rxq *q = &c->rx;
+	const bool had_ooo = q->ooo_blocks != NULL;
+
+	if (unlikely(had_ooo))
+		ooo_trim(t, c, &a->seg);
+	if (q->head != NULL && rx_coalesce(t, q->tail, &a->seg.payload)) {
+		q->bytes += a->seg.payload.len;
+		c->rcv_nxt += a->seg.payload.len;
+	} else if (rx_has_room(t, c)) {
+		append(c, rx_node_take(t, a));
+	} else {
+		return false;
+	}
+	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
+	if (unlikely(had_ooo))
+		ooo_move_in_order(t, c);
+	if (unlikely(had_ooo || c->flags & CONN_QUICKACK))
+		quickack_in_order(t, c, had_ooo);
+	schedule_ack(t, c, had_ooo);
+	conn_make_ready(t, c);
+	return true;
+}
+
+void
+rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
+		 struct view payload)
+{
+	struct rx_seg *node = node_take(t, frame, start, payload);
+
+	node->seq = c->rcv_nxt;
+	node->next = NULL;
+	c->rx.head = c->rx.tail = node;
+	c->rx.frames = 1;
+	c->rx.bytes = payload.len;
+	c->rcv_nxt += payload.len;
+	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, payload.len);
+	schedule_ack(t, c, false);
+	if (likely(list_empty(&c->ready)))
+		list_push_back(&t->ready, &c->ready);
+}
+
+bool
+rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a)
+{
+	return a->seg.seq == c->rcv_nxt ? enqueue_in_order(t, c, a) : ooo_insert(t, c, a);
+}
+
+static void
+free_all(struct tcp *t, struct rx_seg *node)
+{
+	while (node != NULL) {
+		struct rx_seg *next = node->next;
+
+		rx_node_free(t, node);
+		node = next;
+	}
+}
+
+void
+rx_clear(struct tcp *t, struct conn *c)
+{
+	free_all(t, c->rx.head);
+	ooo_clear(t, c);
+	c->rx = (struct rxq){0};
+	rcv_autotune_reset(t, c);
+}
+
+/* Of the common pool's frames. Who has all of his data read gives them back in the turn that they
+ * come in; who leaves some unread is advertised of what within_share() admits, and half of that,
+ * since others are advertised of the same. */
+static uint32_t
+common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
+{
+	const uint32_t reserve = rx_reserve(t), kept = kept_for_few(t, reserve);
+	const uint32_t left = t->rx_left;
+	uint32_t most;
+
+	if (likely(c->rx.frames == 0))
+		return left / 2;
+	most = left > reserve + kept ? (left - reserve - kept) / 2 : 0;
+	if (left > reserve)
+		most = max_u32(most, RX_FRAMES_UNSHARED);
+	return most > held ? min_u32(most - held, left / 2) : 0;
+}
+
+/* Data that frames can be had for; what is after a hole has its own, and stands in the window. */
+static uint32_t
+window_of_frames(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
+	const uint32_t frames = frames_max(t, c);
+	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(t);
+	const uint32_t common = common_frames(t, c, held) * mss_ours(t, c->local);
+
+	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
+}
+
+uint32_t
+rx_window(const struct tcp *t, const struct conn *c)
+{
+	const int32_t full = (int32_t)mss_ours(t, c->local);
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
+	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
+	uint32_t room;
+
+	/* By a segment at least, as in rx_window_near_limit(), and never back. */
+	if ((int32_t)(bytes - advertised) < full)
+		return advertised;
+	room = min_u32(bytes, window_of_frames(t, c));
+	return (int32_t)(room - advertised) < full ? advertised : room;
+}
+
+uint32_t
+rx_window_now(struct tcp *t, struct conn *c)
+{
+	if (unlikely(rcv_autotune_is_due(c)))
+		rcv_autotune_measure(t, c);
+	return rx_window(t, c);
+}
+
+/* A peer that waits for the window must hear that it is open again: when it is twice as wide as
+ * advertised, and by two segments. */
+static void
+window_update(struct tcp *t, struct conn *c)
+{
+	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
+
+	if (rx_window(t, c) >= 2 * advertised + 2 * mss_ours(t, c->local))
+		conn_ack_now(t, c);
+}
+
+void
+rx_read(struct tcp *t, struct conn *c, uint32_t n)
+{
+	struct rxq *q = &c->rx;
+	struct rx_seg *node = q->head;
+
+	ensure(node != NULL && n <= node->len);
+	q->bytes -= n;
+	if (n < node->len) {
+		node->data += n;
+		node->len -= n;
+		return;
+	}
+	q->head = node->next;
+	q->frames--;
+	node_free(t, node);
+	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
+		window_update(t, c);
+}

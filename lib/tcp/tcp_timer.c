@@ -1,0 +1,38 @@
+/*
+ * tcp_timer.c - the deadlines of a connection on the timer wheel, and the RTO's backoff.
+ *
+ * A connection has three deadlines and one wheel node. Postponing a deadline only writes it; the
+ * node fires at the old time, finds nothing due, and is armed for the next (tcp_tick.c).
+ */
+#include "tcp.h"
+
+static uint64_t
+nearest(const struct conn *c)
+{
+	uint64_t at = c->main_at_ns;
+
+	at = c->ack_at_ns < at ? c->ack_at_ns : at;
+	return c->keep_at_ns < at ? c->keep_at_ns : at;
+}
+
+void
+timer_sync(struct tcp *t, struct conn *c)
+{
+	const uint64_t at = nearest(c);
+
+	if (c->armed_ns <= at)
+		return;
+	c->armed_ns = at;
+	wheel_arm(&t->wheel, &c->timer, at);
+}
+
+void
+timer_back_off(struct tcp *t, struct conn *c)
+{
+	uint64_t us;
+
+	if (c->backoff < 16)
+		c->backoff++;
+	us = (uint64_t)c->rto_us << c->backoff;
+	timer_main(t, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);
+}

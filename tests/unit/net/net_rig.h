@@ -1,0 +1,46 @@
+/*
+ * net_rig.h - a stack on a port in memory, and turns of it with a service of the test's own.
+ *
+ * Units:  ns on a clock the test moves.
+ */
+#ifndef CLOCKOO_NET_RIG_H
+#define CLOCKOO_NET_RIG_H
+
+#include "net_port.h"
+#include "net/neigh_table.h"
+#include "stack/stack.h"
+
+struct rig {
+	struct net_port *np;
+	bool owns_port;
+	struct neigh_table *neigh;
+	struct stack *stack;
+	struct classified in;
+	uint64_t now_ns;
+	void *memory;
+	uint64_t before[STACK_COUNTER_COUNT]; /* counters at rig_ol_flags */
+};
+
+struct rig_options {
+	struct net_port *port; /* NULL: one of its own */
+	uint32_t caps;         /* enum port_cap */
+	uint32_t gateway;      /* 0: none */
+	uint16_t udp_port;     /* 0: off */
+	uint16_t udp_ports;    /* from it on; 0: one */
+	uint16_t vlan;         /* 0: none */
+};
+
+struct rig *rig_new(const struct rig_options *options);
+void rig_free(struct rig *r);
+
+/* One turn as core_turn does it; serve may be NULL. */
+void rig_turn(struct rig *r, void (*serve)(struct rig *r));
+
+/* Frames of the port that the stack has and that are not in its frame cache. */
+uint32_t rig_lent(const struct rig *r);
+
+/* How often an event was counted since rig_ol_flags (rig_new marks). */
+void rig_ol_flags(struct rig *r);
+uint64_t rig_count(const struct rig *r, uint32_t which);
+
+#endif

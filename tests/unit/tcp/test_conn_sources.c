@@ -1,0 +1,175 @@
+/*
+ * How many connections a source has. Goal: none ever has more than its limit, whichever cores count
+ * and at whatever moment; nobody pays for another; what left is forgotten. Method: the table alone,
+ * filled to the last connection it is made for, and under two threads.
+ */
+#include "tcp/conn_sources.h"
+
+#include "support/test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define LIMIT 3u
+#define TRIES 30000u
+
+static struct region region;
+
+static struct conn_sources *
+create(uint32_t conns, uint32_t limit)
+{
+	region.used = 0;
+	region.size = conn_sources_bytes(conns);
+	region.base = calloc(1, region.size);
+	check_ptr(region.base);
+	return conn_sources_create(&region, conns, limit, 7);
+}
+
+static struct ip_addr
+v4(uint32_t n)
+{
+	return ip_addr_v4(0x0a000000 + n);
+}
+
+static void
+a_source_has_its_share_and_not_one_more(void **state)
+{
+	struct conn_sources *cs = create(100, LIMIT);
+	const struct ip_addr one = v4(1), other = v4(2);
+	uint32_t place[LIMIT], more;
+
+	for (uint32_t i = 0; i < LIMIT; i++) {
+		check(!conn_sources_at_limit_mt(cs, &one));
+		check_eq(conn_sources_add_mt(cs, &one, &place[i]), SOURCES_ADDED);
+	}
+	check(conn_sources_at_limit_mt(cs, &one));
+	check_eq(conn_sources_add_mt(cs, &one, &more), SOURCES_OVER_LIMIT);
+	check_eq(more, SOURCES_NONE);
+	check_eq(conn_sources_add_mt(cs, &other, &more), SOURCES_ADDED);
+	conn_sources_remove_mt(cs, place[1]);
+	check_eq(conn_sources_add_mt(cs, &one, &place[1]), SOURCES_ADDED);
+	check_eq(conn_sources_add_mt(cs, &one, &more), SOURCES_OVER_LIMIT);
+	free(region.base);
+}
+
+static void
+a_network_of_64_bits_is_one_source(void **state)
+{
+	static const struct {
+		uint8_t byte;
+		bool same;
+	} rows[] = {{0, false}, {7, false}, {8, true}, {15, true}};
+	struct conn_sources *cs = create(100, 1);
+	struct ip_addr ip = {{0x20, 1, 0xd, 0xb8}};
+	uint32_t place;
+
+	check_eq(conn_sources_add_mt(cs, &ip, &place), SOURCES_ADDED);
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct ip_addr near = ip;
+
+		near.b[rows[i].byte] ^= 1;
+		check_eq(conn_sources_at_limit_mt(cs, &near), rows[i].same);
+	}
+	free(region.base);
+}
+
+/* All neighbours have the same first 64 bits there: they are no network of anybody's. */
+static void
+a_link_local_address_is_one_source(void **state)
+{
+	struct conn_sources *cs = create(100, 1);
+	const struct ip_addr ip = {{0xfe, 0x80, [15] = 1}}, near = {{0xfe, 0x80, [15] = 2}};
+	uint32_t place;
+
+	check_eq(conn_sources_add_mt(cs, &ip, &place), SOURCES_ADDED);
+	check(conn_sources_at_limit_mt(cs, &ip));
+	check(!conn_sources_at_limit_mt(cs, &near));
+	free(region.base);
+}
+
+/* As many sources as connections, one each; then all leave, and others come. */
+static void
+every_connection_finds_a_place(void **state)
+{
+	enum { CONNS = 20000 };
+	struct conn_sources *cs = create(CONNS, 1);
+	uint32_t *place = calloc(CONNS, sizeof *place);
+
+	check_ptr(place);
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < CONNS; i++) {
+			const struct ip_addr ip = v4(round * CONNS + i);
+
+			check_eq(conn_sources_add_mt(cs, &ip, &place[i]), SOURCES_ADDED);
+		}
+		for (uint32_t i = 0; i < CONNS; i++)
+			conn_sources_remove_mt(cs, place[i]);
+	}
+	free(place);
+	free(region.base);
+}
+
+static struct conn_sources *shared;
+static _Atomic uint32_t inside[4], wrong, taken;
+
+static void *
+core(void *arg)
+{
+	for (uint32_t i = 0; i < TRIES; i++) {
+		const uint32_t n = i % 4;
+		const struct ip_addr ip = v4(n);
+		uint32_t place;
+
+		if (conn_sources_add_mt(shared, &ip, &place) != SOURCES_ADDED)
+			continue;
+		wrong += ++inside[n] > LIMIT;
+		taken++;
+		inside[n]--;
+		conn_sources_remove_mt(shared, place);
+	}
+	return arg;
+}
+
+static void
+no_core_lets_one_too_many_in_while_another_counts(void **state)
+{
+	pthread_t thread[2];
+	uint32_t place;
+
+	shared = create(16, LIMIT);
+	for (uint32_t n = 0; n < 4; n++) {
+		const struct ip_addr ip = v4(n);
+
+		/* Two of three are taken for good, so that the last one is fought for. */
+		for (uint32_t i = 0; i + 1 < LIMIT; i++, inside[n]++)
+			check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, core, NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	check_eq(wrong, 0);
+	check(taken > TRIES / 4);
+	for (uint32_t n = 0; n < 4; n++) {
+		const struct ip_addr ip = v4(n);
+
+		check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);
+		check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_OVER_LIMIT);
+	}
+	free(region.base);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_source_has_its_share_and_not_one_more),
+		cmocka_unit_test(a_network_of_64_bits_is_one_source),
+		cmocka_unit_test(a_link_local_address_is_one_source),
+		cmocka_unit_test(every_connection_finds_a_place),
+		cmocka_unit_test(no_core_lets_one_too_many_in_while_another_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/*
+ * The curve of CUBIC in integers. Goal: it is RFC 9438's, to the byte and millisecond it can be,
+ * for every window and segment size, and never overflows. Method: against long double.
+ */
+#include "tcp/tcp_cubic.h"
+
+#include "support/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ROUNDS     200000u
+#define C          0.4L
+#define WINDOW_MAX (16u << 20)
+
+static uint64_t state = 5;
+
+static uint64_t
+random_bits(void)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return state >> 11;
+}
+
+static uint32_t
+below(uint32_t n)
+{
+	return (uint32_t)(random_bits() % n);
+}
+
+static void
+the_root_is_the_largest_whose_cube_fits(void **unused)
+{
+	check_eq(cubic_root(0), 0);
+	check_eq(cubic_root(7), 1);
+	check_eq(cubic_root(8), 2);
+	check_eq(cubic_root(UINT64_MAX), 2642245);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		const uint64_t n = random_bits() >> below(53);
+		const uint64_t r = cubic_root(n);
+
+		check(r * r * r <= n);
+		check((r + 1) * (r + 1) * (r + 1) > n);
+	}
+}
+
+/* Section 4.2, figure 2: K is the cube root of (W_max - cwnd_epoch) / C. */
+static void
+k_is_the_time_of_the_climb(void **unused)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		const uint32_t bytes = below(WINDOW_MAX), mss = 64 + below(8897);
+		const long double k = cbrtl((long double)bytes / mss / C) * 1000;
+
+		/* K is a multiple of 4 ms. */
+		check(fabsl(k - cubic_k_ms(bytes, mss)) <= 4.001L);
+	}
+}
+
+/* Section 4.2, figure 1. */
+static void
+the_window_is_on_the_curve(void **unused)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		const uint32_t mss = 64 + below(8897), origin = mss + below(WINDOW_MAX);
+		const uint32_t k = below(60000), t = below(k + CUBIC_MS_MAX);
+		const long double away = ((long double)t - k) / 1000;
+		long double w = C * away * away * away * mss + origin;
+
+		w = w < 0 ? 0 : w > UINT32_MAX ? UINT32_MAX : w;
+		check(fabsl(w - cubic_window(origin, mss, t, k)) <= 1);
+	}
+}
+
+static void
+after_k_the_window_is_where_the_loss_was(void **unused)
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		const uint32_t mss = 536 + below(8000), w_max = 100 * mss + below(WINDOW_MAX);
+		const uint32_t cwnd = w_max / 10 * 7;
+		const uint32_t k = cubic_k_ms(w_max - cwnd, mss);
+
+		check_eq(cubic_window(w_max, mss, k, k), w_max);
+		/* At the epoch's beginning it is cwnd, but for the 4 ms. */
+		check(llabs((long long)cubic_window(w_max, mss, 0, k) - cwnd) <
+		      (long long)w_max / 100 + mss);
+	}
+}
+
+/* Longer than any epoch: no overflow, and no shrinking. */
+static void
+far_times_stay_in_bounds(void **unused)
+{
+	check_eq(cubic_window(1000, 9000, UINT32_MAX, 0), 1843201000);
+	check_eq(cubic_window(1000, 9000, 0, UINT32_MAX), 0);
+	check_eq(cubic_window(UINT32_MAX, 16384, UINT32_MAX, 0), UINT32_MAX);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_root_is_the_largest_whose_cube_fits),
+		cmocka_unit_test(k_is_the_time_of_the_climb),
+		cmocka_unit_test(the_window_is_on_the_curve),
+		cmocka_unit_test(after_k_the_window_is_where_the_loss_was),
+		cmocka_unit_test(far_times_stay_in_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+/*
+ * Connections that live long. Goal: what is remembered of a loss more than half the sequence space
+ * ago does not keep the next one from being repaired. Method: a connection that says it has sent so
+ * much since; sending it would take minutes.
+ */
+#include "tcp/tcp.h"
+
+#include "support/test.h"
+
+static void
+an_old_recovery_holds_nothing_back(void **unused)
+{
+	static const struct {
+		uint32_t since; /* what was acknowledged since the last recovery ended */
+		bool holds;     /* RFC 6582 section 3.2: what was in flight then counts */
+	} rows[] = {
+		{0, true},           {1, false},          {100000, false},     {0x7fffffff, false},
+		{0x80000000, false}, {0x80000001, false}, {0xfff00000, false}, {0xffffff00, true},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		static struct conn c;
+
+		c = (struct conn){.recover = 0xffffff80u};
+		c.snd_una = c.recover + rows[i].since;
+		c.snd_nxt = c.snd_max = c.snd_una + 10000;
+		conn_enter_disorder(&c);
+		check(c.flags & CONN_DISORDER);
+		check_eq(!seq_after(c.snd_una, c.recover), rows[i].holds);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_old_recovery_holds_nothing_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
