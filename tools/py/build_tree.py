@@ -13,7 +13,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
 COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
-SANITIZE = ["-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
+# Optimised, the same tests take a quarter of the time. gcc warns falsely of what the sanitizers insert into
+# such code; the release build has warnings as errors.
+SANITIZE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+            "-Dwerror=false"]
 
 
 def default_folder():

@@ -151,7 +151,8 @@ def part_release():
 
 def part_sanitize():
     folder = build_tree.beside_default("asan")
-    build_tree.build(folder, build_tree.SANITIZE)
+    build_tree.build(folder, build_tree.SANITIZE,
+                     targets=lambda at: build_tree.test_targets(at, set(SANITIZED)))
     return meson_tests(folder, sanitized_names(folder), SANITIZED_SLOWNESS)
 
 

@@ -182,6 +182,11 @@ static const struct {
 	 "a PCI address such as 0000:03:00.0"},
 	{"port:\n  profile: ../x\n",
 	 "f.yaml:2: port.profile: \"../x\": expected a profile of drivers-config such as ixgbe"},
+	{"cores:\n  list: [1, [2]]\n",
+	 "f.yaml:2: cores.list: a list within a list; expected values"},
+	{"cores:\n  count: 2\nport:\n  queues: 1\n",
+	 "f.yaml:4: port.queues: 1 for 2 cores: each core needs one; give 2, or "
+	 "steering.mode software"},
 	{"cores:\n  list: [0@0, 1@0]\n",
 	 "f.yaml:2: cores.list: a CPU is listed twice; give each worker "
 	 "a CPU of its own, or say cores.share yes"},

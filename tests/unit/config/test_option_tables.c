@@ -1,0 +1,269 @@
+/*
+ * Tables of options, whoever has them. Goal: a program's own table fills its own struct, and a
+ * wrong value is one line; what help and manual pages print of a table is right to the letter;
+ * lists of CPUs are read as the kernel writes them; two configurations differ in the keys that a
+ * file set. Method: a table of five rows, and the product's own.
+ */
+#include "support/test.h"
+#include "config/config.h"
+#include "config/config_man.h"
+#include "config/lcores.h"
+#include "config/options.h"
+
+#define TEXT_BYTES 65536
+
+struct target {
+	uint32_t amount, word;
+	double real;
+};
+
+static const struct option_row rows[] = {
+	{"amount", 'a', OPTION_AMOUNT, offsetof(struct target, amount), 1, 5e6, "N", "so many", 0,
+	 NULL},
+	{"real", 0, OPTION_REAL, offsetof(struct target, real), 0.5, 2000, "X", ".share-of", 0,
+	 NULL},
+	{"word", 0, OPTION_WORD, offsetof(struct target, word), 0, 0, "one|two|three", "a\\b", 0,
+	 NULL},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static const struct {
+	const char *name, *value;
+	struct target want;
+	const char *line; /* NULL: it is taken */
+} values[] = {
+	{"amount", "1", {.amount = 1}, NULL},
+	{"amount", "12k", {.amount = 12000}, NULL},
+	{"amount", "1.5m", {.amount = 1500000}, NULL},
+	{"amount", "0", {0}, "--amount: \"0\": expected a number from 1 to 5000000"},
+	{"amount", "6m", {0}, "--amount: \"6m\": expected a number from 1 to 5000000"},
+	{"amount", "-1", {0}, "--amount: \"-1\": expected a number from 1 to 5000000"},
+	{"amount", "1kk", {0}, "--amount: \"1kk\": expected a number from 1 to 5000000"},
+	{"amount", "", {0}, "--amount: \"\": expected a number from 1 to 5000000"},
+	{"real", "0.5", {.real = 0.5}, NULL},
+	{"real", "2k", {.real = 2000}, NULL},
+	{"real", "nan", {0}, "--real: \"nan\": expected a number from 0.5 to 2000"},
+	{"word", "one", {.word = 0}, NULL},
+	{"word", "three", {.word = 2}, NULL},
+	{"word", "onex", {0}, "--word: \"onex\": expected one|two|three"},
+	{"word", "thre", {0}, "--word: \"thre\": expected one|two|three"},
+	{"word", "", {0}, "--word: \"\": expected one|two|three"},
+};
+
+static void
+a_program_s_own_table_fills_its_own_struct(void **state)
+{
+	for (uint32_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+		const struct option_row *row =
+			option_find(rows, ROWS, values[i].name, strlen(values[i].name));
+		struct target got = {0};
+		struct error err;
+		const bool good = option_set(&got, row, values[i].value, &err);
+
+		check_eq(good, values[i].line == NULL);
+		if (!good)
+			check_str(err.text, values[i].line);
+		check_eq(got.amount, values[i].want.amount);
+		check_eq(got.word, values[i].want.word);
+		check(got.real >= values[i].want.real && got.real <= values[i].want.real);
+	}
+	check_null(option_find(rows, ROWS, "amoun", 5));
+}
+
+static char *
+printed(void (*print)(FILE *out))
+{
+	static char text[TEXT_BYTES];
+	FILE *out = fmemopen(text, sizeof text, "w");
+
+	check_ptr(out);
+	print(out);
+	check(ftell(out) < (long)sizeof text - 1);
+	fclose(out);
+	return text;
+}
+
+static void
+print_man(FILE *out)
+{
+	option_rows_man(rows, ROWS, out);
+}
+
+static void
+print_help(FILE *out)
+{
+	option_rows_help(rows, ROWS, out);
+}
+
+static void
+print_title(FILE *out)
+{
+	config_man_title(out, "name", "8", "1.2", "does it");
+}
+
+static void
+a_table_is_printed_for_a_page_and_for_help(void **state)
+{
+	const char *help;
+
+	check_str(printed(print_man), ".TP\n\\fB\\-a\\fR, \\fB\\-\\-amount\\fR \\fIN\\fR\nso many\n"
+				      ".TP\n\\fB\\-\\-real\\fR \\fIX\\fR\n\\&.share\\-of\n"
+				      ".TP\n\\fB\\-\\-word\\fR \\fIone|two|three\\fR\na\\eb\n");
+	check_str(printed(print_title), ".TH name 8 \"\" \"Clockoo 1.2\" \"Clockoo\"\n"
+					".SH NAME\nname \\- does it\n");
+	help = printed(print_help);
+	for (uint32_t i = 0; i < ROWS; i++)
+		check(strstr(help, rows[i].name) != NULL && strstr(help, rows[i].help) != NULL);
+}
+
+/* "\-\-name" of a row, as it stands in a page. */
+static bool
+page_has(const char *page, const char *before, const char *name)
+{
+	char want[128], *at = want;
+
+	at += sprintf(at, "%s", before);
+	for (; *name != '\0'; name++)
+		at += sprintf(at, *name == '-' ? "\\-" : "%c", *name);
+	return strstr(page, want) != NULL;
+}
+
+static void
+the_pages_name_every_option_and_every_key(void **state)
+{
+	const char *page = printed(config_man_options);
+
+	check_ptr(strstr(page, "\n.SS Extended options (\\-o), comma separated\n"));
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+
+		if (!page_has(page, i < option_row_count ? "\\-\\-" : "", row->name))
+			fail_msg("%s is not on the page", row->name);
+	}
+	page = printed(config_man_keys);
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const char *key = option_at(i)->key;
+
+		if (key != NULL && !page_has(page, "\n\\fB", strchr(key, '.') + 1))
+			fail_msg("%s is not on the page", key);
+	}
+}
+
+static const struct {
+	const char *text;
+	uint32_t count, first, last;
+} cpus[] = {
+	{"0", 1, 0, 0},
+	{"0-3\n", 4, 0, 3},
+	{"0-1,32-33,7\n", 5, 0, 7},
+	{"0-127", LCORE_ID_END, 0, LCORE_ID_END - 1},
+};
+
+static void
+a_list_of_cpus_is_read_as_the_kernel_writes_it(void **state)
+{
+	static const char *const wrong[] = {"",   "\n",  "a",   "1-",  "-1",
+					    "1,", "1;2", "0 1", "1-b", "0-128"};
+	struct cpu_list list;
+
+	for (uint32_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
+		check(cpu_list_parse(&list, cpus[i].text));
+		check_eq(list.count, cpus[i].count);
+		check_eq(list.at[0], cpus[i].first);
+		check_eq(list.at[list.count - 1], cpus[i].last);
+	}
+	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		check(!cpu_list_parse(&list, wrong[i]));
+}
+
+struct difference {
+	uint32_t count;
+	char line[128];
+};
+
+static void
+note(void *arg, const char *option, const char *key, const char *value)
+{
+	struct difference *d = arg;
+
+	d->count++;
+	snprintf(d->line, sizeof d->line, "%s %s %s", option, key, value);
+}
+
+static void
+configurations_differ_in_the_keys_that_a_file_set(void **state)
+{
+	static struct config was, now;
+	struct config_source none = {0}, file = {0};
+	const struct config_loaded before = {&was, &none}, after = {&now, &file};
+	struct difference d = {0};
+
+	config_defaults(&was);
+	config_defaults(&now);
+	now.mtu = 9000;
+	config_differ(&before, &after, note, &d);
+	check_eq(d.count, 0); /* no file set it */
+	file.line[option_number(option_by_name("mtu", 3))] = 4;
+	config_differ(&before, &after, note, &d);
+	check_eq(d.count, 1);
+	check_str(d.line, "mtu network.mtu 9000");
+	now.mtu = was.mtu;
+	d.count = 0;
+	config_differ(&before, &after, note, &d);
+	check_eq(d.count, 0);
+}
+
+static char *
+many(const char *form, uint32_t count)
+{
+	static char text[4096];
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i != 0)
+			text[len++] = ',';
+		len += (uint32_t)snprintf(text + len, sizeof text - len, form, i);
+	}
+	return text;
+}
+
+static void
+a_list_that_is_too_long_is_refused_in_one_line(void **state)
+{
+	static const struct {
+		const char *option, *form;
+		uint32_t most;
+		const char *line;
+	} lists[] = {
+		{"node-memory", "1", CONFIG_NODES_MAX, "more than"},
+		{"lcores", "%u", CORES_MAX, "more than"},
+	};
+
+	for (uint32_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+		const struct option_row *row =
+			option_by_name(lists[i].option, strlen(lists[i].option));
+		struct config cfg;
+		struct error err;
+
+		config_defaults(&cfg);
+		check(option_set(&cfg, row, many(lists[i].form, lists[i].most), &err));
+		config_defaults(&cfg);
+		check(!option_set(&cfg, row, many(lists[i].form, lists[i].most + 1), &err));
+		check_ptr(strstr(err.text, lists[i].line));
+		check_null(strchr(err.text, '\n'));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_s_own_table_fills_its_own_struct),
+		cmocka_unit_test(a_table_is_printed_for_a_page_and_for_help),
+		cmocka_unit_test(the_pages_name_every_option_and_every_key),
+		cmocka_unit_test(a_list_of_cpus_is_read_as_the_kernel_writes_it),
+		cmocka_unit_test(configurations_differ_in_the_keys_that_a_file_set),
+		cmocka_unit_test(a_list_that_is_too_long_is_refused_in_one_line),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
