@@ -87,27 +87,6 @@ lcores_parse(struct lcore_set *set, const char *text, struct error *err)
 	return true;
 }
 
-bool
-cpu_list_parse(struct cpu_list *cpus, const char *text)
-{
-	const char *p = text;
-
-	cpus->count = 0;
-	do {
-		uint32_t first = 0, last;
-
-		p = parse_id(p, &first);
-		last = first;
-		if (p != NULL && *p == '-')
-			p = parse_id(p + 1, &last);
-		if (p == NULL || (*p != ',' && *p != '\0' && *p != '\n'))
-			return false;
-		for (uint32_t cpu = first; cpu <= last && cpus->count < LCORE_ID_END; cpu++)
-			cpus->at[cpus->count++] = cpu;
-	} while (*p++ == ',');
-	return true;
-}
-
 /* "0 1 2": the CPUs, for an error line. */
 static const char *
 cpu_words(const struct cpu_list *cpus, char *words, size_t size)

@@ -39,9 +39,6 @@ struct cpu_list {
 
 bool lcores_parse(struct lcore_set *set, const char *text, struct error *err);
 
-/* "0-15,32-47": as the kernel lists CPUs (/sys/devices/system/cpu/online). */
-bool cpu_list_parse(struct cpu_list *cpus, const char *text);
-
 struct lcore_request {
 	uint32_t cores;
 	bool share; /* CPUs, where there are fewer of them */

@@ -1,8 +1,7 @@
 /*
  * Tables of options, whoever has them. Goal: a program's own table fills its own struct, and a
  * wrong value is one line; what help and manual pages print of a table is right to the letter;
- * lists of CPUs are read as the kernel writes them; two configurations differ in the keys that a
- * file set. Method: a table of five rows, and the product's own.
+ * two configurations differ in the keys that a file set. Method: a table of five rows, and the product's own.
  */
 #include "support/test.h"
 #include "config/config.h"
@@ -149,33 +148,6 @@ the_pages_name_every_option_and_every_key(void **state)
 	}
 }
 
-static const struct {
-	const char *text;
-	uint32_t count, first, last;
-} cpus[] = {
-	{"0", 1, 0, 0},
-	{"0-3\n", 4, 0, 3},
-	{"0-1,32-33,7\n", 5, 0, 7},
-	{"0-127", LCORE_ID_END, 0, LCORE_ID_END - 1},
-};
-
-static void
-a_list_of_cpus_is_read_as_the_kernel_writes_it(void **state)
-{
-	static const char *const wrong[] = {"",   "\n",  "a",   "1-",  "-1",
-					    "1,", "1;2", "0 1", "1-b", "0-128"};
-	struct cpu_list list;
-
-	for (uint32_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
-		check(cpu_list_parse(&list, cpus[i].text));
-		check_eq(list.count, cpus[i].count);
-		check_eq(list.at[0], cpus[i].first);
-		check_eq(list.at[list.count - 1], cpus[i].last);
-	}
-	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-		check(!cpu_list_parse(&list, wrong[i]));
-}
-
 struct difference {
 	uint32_t count;
 	char line[128];
@@ -261,7 +233,6 @@ main(void)
 		cmocka_unit_test(a_program_s_own_table_fills_its_own_struct),
 		cmocka_unit_test(a_table_is_printed_for_a_page_and_for_help),
 		cmocka_unit_test(the_pages_name_every_option_and_every_key),
-		cmocka_unit_test(a_list_of_cpus_is_read_as_the_kernel_writes_it),
 		cmocka_unit_test(configurations_differ_in_the_keys_that_a_file_set),
 		cmocka_unit_test(a_list_that_is_too_long_is_refused_in_one_line),
 	};
