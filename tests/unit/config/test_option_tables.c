@@ -1,7 +1,8 @@
 /*
  * Tables of options, whoever has them. Goal: a program's own table fills its own struct, and a
  * wrong value is one line; what help and manual pages print of a table is right to the letter;
- * two configurations differ in the keys that a file set. Method: a table of five rows, and the product's own.
+ * two configurations differ in the keys that a file set. Method: a table of five rows, and the
+ * product's own.
  */
 #include "support/test.h"
 #include "config/config.h"
