@@ -1,8 +1,8 @@
 /*
  * icmp_error.c - ICMP and ICMPv6 errors. A report of a path MTU that quotes a TCP segment of ours
- * goes to net->pmtu_reports, which TCP reads in the same turn (tcp_pmtu.c). All other errors are
- * only counted: hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams
- * are not retransmitted.
+ * goes to net->pmtu_reports, which TCP reads in the same turn. All other errors are only counted:
+ * hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are not
+ * retransmitted.
  */
 #include "net_core.h"
 

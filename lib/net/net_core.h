@@ -1,8 +1,8 @@
 /*
  * net_core.h - struct net, and what the transport above it calls (lib/tcp) and drives (lib/stack).
  *
- * A net knows of TCP only its protocol number: the frames of tcp[] are the transport's, and path
- * MTU reports that quote TCP are data in `pmtu_reports`, which the transport empties each turn.
+ * A net checks TCP's checksum and sorts its frames into tcp[], which are the transport's. Path MTU
+ * reports that quote TCP are data in `pmtu_reports`, which the transport empties each turn.
  *
  * Shape:  a transport embeds its net as the first member, so that one pointer serves for both, and
  *         counts in the same array, from NET_COUNTER_COUNT on.
@@ -59,7 +59,7 @@ enum other_kind {
 
 #define UDP_BACKLOG_CELLS 1024u /* sources are counted in hashed cells */
 
-/* Transmit queue slots without transmit credits: for TCP segments, ARP and ND requests. */
+/* Transmit queue slots without transmit credits: for the transport, ARP and ND requests. */
 #define TX_QUEUE_RESERVE 64u
 
 #define NET_TRANSPORT_COUNTERS_MAX 128u
@@ -169,11 +169,7 @@ net_count(struct net *net, enum net_counter which)
 
 /* ---- for the transport ---- */
 
-/* Free slots of the transmit queue for fresh frames: less transmit credits, at most the frame
- * cache. */
-uint32_t tx_queue_room(const struct net *net);
-
-/* Is there at least one? */
+/* Is there a slot of the transmit queue and a frame for it? */
 static inline bool
 tx_queue_has_room(const struct net *net)
 {
@@ -192,16 +188,6 @@ static inline uint32_t
 ip_header_bytes(uint8_t local)
 {
 	return local == LOCAL_V4 ? 20 : 40;
-}
-
-/* The sum of the pseudo header between a local address and dst; both directions have the same. */
-static inline uint64_t
-ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
-{
-	if (likely(dest.local == LOCAL_V4))
-		return inet_sum_pseudo(net->cfg.ipv4, ip_addr_v4_get(dest.dst), dest.protocol,
-				       l4_len);
-	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
 /* Begins an IP packet to mac in a fresh frame at the end of the transmit queue. Returns where its
@@ -225,8 +211,12 @@ void next_hop_doubt(struct net *net, const struct ip_addr *dst); /* no reply: so
 /* Puts a received frame on the deferred-free list. start: its first byte as classify.c left it. */
 void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 
-/* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
-void frames_release(struct net *net);
+/* Source address selection: enum local (RFC 6724). */
+uint8_t local_addr_select(const struct net *net, const struct ip_addr *dst);
+
+/* A frame with all its headers: tx_queue_push() sends it (tx_queue.h). */
+uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
+uint8_t *tx_queue_begun(struct net *net); /* the same frame again */
 
 /* ---- the stages, for lib/stack ---- */
 
@@ -247,9 +237,12 @@ bool net_has_work(const struct net *net);
 /* ---- among its own files ---- */
 
 /* tx_queue.c */
+/* Free slots of the transmit queue for fresh frames: less transmit credits, at most the frame
+ * cache. */
+uint32_t tx_queue_room(const struct net *net);
+/* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
+void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);
-uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
-uint8_t *tx_queue_begun(struct net *net); /* the same frame again */
 void tx_queue_commit(struct net *net, uint32_t len, uint32_t ol_flags);
 void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
 void tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
@@ -264,6 +257,16 @@ struct ip_request {
 	uint8_t local;
 };
 
+/* The sum of the pseudo header between a local address and dst; both directions have the same. */
+static inline uint64_t
+ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
+{
+	if (likely(dest.local == LOCAL_V4))
+		return inet_sum_pseudo(net->cfg.ipv4, ip_addr_v4_get(dest.dst), dest.protocol,
+				       l4_len);
+	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
+}
+
 /* ip_out.c: headers back to the sender, without options, in front of the l4_len bytes of L4, which
  * move up if there were options. Returns where they are. */
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
@@ -271,8 +274,6 @@ uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_
 
 /* neigh_io.c: is ip on-link or a gateway? */
 bool route_uses(const struct net *net, const struct ip_addr *ip);
-/* Source address selection: enum local (RFC 6724). */
-uint8_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
 bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
 /* Requests and announcements. False: no room. */

@@ -2,7 +2,7 @@
  * tx_queue.h - frames on their way out, for those who send one after the other: what tx_queue.c
  * does for all others.
  *
- * Private to tx_queue.c, tcp_fast_path.c and udp_io.c.
+ * For tx_queue.c, udp_io.c, and the fast path of a transport.
  *
  * Thread: core-local.
  */

@@ -19,7 +19,7 @@
 struct conn;
 struct conn_sources;
 struct pmtu_reports;
-/* The handle that users hold: it begins with a struct tcp (tcp.h). */
+/* The handle that users hold: it begins with a struct tcp (tcp_core.h). */
 struct stack;
 
 enum congestion {
