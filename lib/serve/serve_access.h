@@ -14,8 +14,8 @@
 
 size_t policy_bytes(void);
 void policy_create(struct serve *sv, struct region *region);
-/* Once a turn: the users that count now; connections that have been idle too long. */
-void policy_turn(struct serve *sv);
+/* In the first turn of a core: all is set that is set once. */
+void policy_obey(struct serve *sv);
 
 /* Whether the policy lets a reply go out over UDP. asked and answer are bytes behind the frame
  * header, of a request and of all its datagrams. */

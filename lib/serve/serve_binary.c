@@ -12,14 +12,6 @@ quiet(const struct op *op)
 	return (op->req.flags & MC_QUIET) != 0;
 }
 
-void
-reply_status(struct serve *sv, struct op *op, enum mc_bin_status status)
-{
-	uint8_t *at = reply_begin(sv, op, MC_BIN_STATUS_MAX);
-
-	reply_end(sv, op, at, mc_put_bin_status(at, mc_bin_echo(&op->req), status));
-}
-
 /* Done, and nothing else to say. */
 static void
 reply_done(struct serve *sv, struct op *op, uint64_t cas)
@@ -251,5 +243,7 @@ enum exec_status
 execute_bin_quit(struct serve *sv, struct op *op)
 {
 	reply_done(sv, op, 0);
-	return execute_quit(sv, op);
+	if (op->session != NULL)
+		session_close(sv, op->session);
+	return EXEC_DONE;
 }

@@ -8,6 +8,7 @@
 #include "serve_access.h"
 #include "serve_begun.h"
 #include "serve_execute.h"
+#include "serve_parse.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u

@@ -5,7 +5,7 @@
  * read from its own first byte. Each command in it has a message of its own as its reply. What a
  * turn has no time for stays where it is, in the stack, and is read on in the next one.
  */
-#include "serve_internal.h"
+#include "serve_parse.h"
 
 static void
 datagram_next(struct datagram_cursor *dc)

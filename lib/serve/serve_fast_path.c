@@ -7,6 +7,7 @@
  * What they do for each request is done here once a run: credits, reading on,
  * reservations, commits, counters.
  */
+#include "serve_parse.h"
 #include "serve_record.h"
 
 #include "base/copy.h"

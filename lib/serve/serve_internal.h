@@ -181,47 +181,16 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
-/* ---- parse ---- */
+/* ---- sessions (serve_session.c) ---- */
 
-#define READ_BUF_STALE_S  3u
-#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
-
-/* How parsing a connection goes on. */
-enum parse_step {
-	PARSE_CONTINUE,
-	PARSE_NEXT_PASS, /* something is left that another pass can do */
-	PARSE_NEXT_TURN, /* its share of this turn is used up */
-	PARSE_WAIT,      /* for an event of the stack */
-	PARSE_CLOSED,    /* the connection was reset */
-};
-
-void conns_parse(struct serve *sv);
 /* Visit it once more, in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
-void datagrams_parse(struct serve *sv);
-/* What was not parsed stays for the next turn. */
-void datagrams_keep_rest(struct serve *sv);
-/* An operation of this connection without a line of its own. */
-void op_push(struct serve *sv, struct session *ss, uint8_t verb);
-/* A chunk as a read buffer; false: the stack has none to spare. */
-bool read_buf_alloc(struct serve *sv, struct session *ss);
-void read_buf_free(struct serve *sv, struct session *ss);
 /* Close it in order, behind what is queued; what is unread stays unread. The session is free when
  * it returns, however long the peer takes. */
 void session_close(struct serve *sv, struct session *ss);
-/* Give back all that the session owns. */
-void session_release(struct serve *sv, struct session *ss);
-
-/* ---- the fast path of plain gets (serve_fast_path.c) ---- */
-
-void gets_fast_create(struct serve *sv);
-/* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
- * before it reads a line has been looked at. */
-uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* The datagrams that come next, as far as each is one get, or one set with its body. */
-void datagrams_parse_fast(struct serve *sv);
-/* Answers those from ops[first] on that are for this path; returns how many. */
-uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+/* A chunk as a read buffer; false: the stack has none to spare. */
+bool read_buf_alloc(struct serve *sv, struct session *ss);
+void read_buf_free(struct serve *sv, struct session *ss);
 
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
@@ -233,7 +202,6 @@ void fills_check(struct serve *sv);
 bool session_wait(struct serve *sv, struct session *ss);
 /* It waits no more. */
 void session_go_on(struct serve *sv, struct session *ss);
-enum parse_step body_receive(struct serve *sv, struct session *ss);
 /* There will be memory for this one, whose body is here: it is read again next turn. False: it
  * cannot wait. */
 bool op_wait_memory(struct serve *sv, struct op *op);

@@ -7,51 +7,11 @@
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
+#include "serve_parse.h"
 #include "serve_stream.h"
 
-void
-session_requeue(struct serve *sv, struct session *ss)
-{
-	ss->requeue_next = sv->requeue;
-	sv->requeue = ss;
-}
-
-/* A fresh operation at the end of the batch; the caller has seen that there is room. */
-static struct op *
-op_append(struct serve *sv, struct session *ss)
-{
-	struct op *op = &sv->ops[sv->op_count];
-
-	op->session = ss;
-	op->datagram = NULL;
-	op->in_place = false;
-	op->probed = false;
-	sv->unprobed = true;
-	op->body = (struct view){NULL, 0};
-	op->raw = (struct view){NULL, 0};
-	op->before = ss->parser;
-	return op;
-}
-
-static void
-op_commit(struct serve *sv, struct session *ss)
-{
-	const struct op *op = &sv->ops[sv->op_count++];
-
-	/* As memcached counts for -R: a line of a hundred keys is one request. */
-	ss->served += op->req.verb > MC_GATS || op_last(op);
-	ss->pass_ops++;
-	ss->has_credit = false;
-}
-
-void
-op_push(struct serve *sv, struct session *ss, uint8_t verb)
-{
-	struct op *op = op_append(sv, ss);
-
-	op->req = (struct mc_req){.verb = verb, .flags = MC_LAST};
-	op_commit(sv, ss);
-}
+#define READ_BUF_STALE_S  3u
+#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
 
 /* An end in order, behind all earlier replies. */
 static enum parse_step

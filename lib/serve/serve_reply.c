@@ -66,6 +66,14 @@ reply_line(struct serve *sv, struct op *op, struct view line)
 }
 
 void
+reply_status(struct serve *sv, struct op *op, enum mc_bin_status status)
+{
+	uint8_t *at = reply_begin(sv, op, MC_BIN_STATUS_MAX);
+
+	reply_end(sv, op, at, mc_put_bin_status(at, mc_bin_echo(&op->req), status));
+}
+
+void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
