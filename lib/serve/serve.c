@@ -1,3 +1,6 @@
+/*
+ * serve.c - the service of one core: connections that come and go, idle ones, turn and pass.
+ */
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
@@ -5,7 +8,7 @@
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
-/* Silence would keep a client waiting that could ask another server. */
+/* A connection beyond -c is told so: silence would keep its client waiting. */
 static void
 reject(struct serve *sv, struct conn *c)
 {

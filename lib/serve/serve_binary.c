@@ -1,8 +1,7 @@
 /*
- * serve_binary.c - the binary protocol's answers: the same operations, told as packets.
- *
- * Quiet commands keep to themselves what a client expects: a quiet get its miss, every other one
- * its success. All else is told, so a client that ends a batch with a No-op knows all of it.
+ * serve_binary.c - operations of the binary protocol. Quiet commands leave out the expected reply:
+ * a quiet get its miss, every other one its success. All else is sent, so a client that ends a
+ * batch with a No-op has all replies.
  */
 #include "serve_record.h"
 

@@ -137,8 +137,8 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
-/* Who asked for no answer is told by the end of the connection: else he would take for flushed what
- * is there. */
+/* With noreply the end of the connection is the answer: without one the client would believe its
+ * items flushed. */
 static void
 flush_refuse(struct serve *sv, struct op *op)
 {

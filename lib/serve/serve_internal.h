@@ -32,7 +32,7 @@ enum op_verb {
 	OP_VERB_COUNT,
 };
 
-/* What plain gets need of it lies together: two lines of the first cache an operation. */
+/* The fields of plain gets stand together: two cache lines an operation. */
 struct op {
 	struct session *session; /* NULL: from a datagram */
 	struct view raw;         /* the bytes it was parsed from, body included */
@@ -76,13 +76,14 @@ struct serve {
 	struct session *sessions;
 	struct serve_clock clock;
 	uint32_t turn, pass;
-	bool more;               /* the pass left something another pass can do */
+	bool more;               /* the pass left work for another one */
 	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
-	bool under_pressure;       /* of chunks or memory: nothing is parsed behind what may wait */
-	uint32_t fills_pressure_s; /* when somebody last found no memory for a value; 0: never */
+	bool under_pressure; /* of chunks or memory: nothing is parsed behind a request that may
+			      * wait */
+	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
 	struct list begun_queue;      /* sessions that wait to begin a value, first come first... */
@@ -99,7 +100,7 @@ struct serve {
 	uint32_t message_first, message_count;
 	uint32_t message_chunks, message_chunks_max;
 	bool message_open;    /* the last one is being composed */
-	bool message_dropped; /* the one being composed cannot be had: its bytes go to waste */
+	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
 
 	struct work work;
 
@@ -139,7 +140,7 @@ op_noreply(const struct op *op)
 	return (op->req.flags & MC_NOREPLY) != 0;
 }
 
-/* What stages before the answer want to know of a verb; one look each. */
+/* Properties of a verb that the stages before execution ask for, in one lookup. */
 enum verb_trait {
 	VERB_LOOKUP = 1u << 0, /* looks a key up */
 	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
@@ -194,15 +195,15 @@ void read_buf_free(struct serve *sv, struct session *ss);
 
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
-/* There is no memory for a value now: from now on fills that stand still are given up. */
+/* A value found no memory: from now on stalled fills are given up. */
 void fills_memory_pressure(struct serve *sv);
 void fills_check(struct serve *sv);
 /* The store is not ready for the connection's request: its bytes go into a read buffer, to be read
  * again next turn. False: there is none. */
 bool session_wait(struct serve *sv, struct session *ss);
-/* It waits no more. */
+/* Ends that wait. */
 void session_go_on(struct serve *sv, struct session *ss);
-/* There will be memory for this one, whose body is here: it is read again next turn. False: it
+/* The store is making room for this one, whose body is here: it is read again next turn. False: it
  * cannot wait. */
 bool op_wait_memory(struct serve *sv, struct op *op);
 enum exec_status body_begin(struct serve *sv, struct op *op);
@@ -249,8 +250,8 @@ void message_end(struct serve *sv); /* complete; nothing happens if nothing was 
 void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
 
-/* A complete one waits for room: until it is sent no datagram is read. So nobody's reply is thrown
- * away because others' are slow to leave, and there is always a place in the ring. */
+/* A complete one waits for room: until it is sent no datagram is read. So no reply is dropped
+ * because others are slow to leave, and the ring always has a place. */
 static inline bool
 messages_pending(const struct serve *sv)
 {

@@ -1,6 +1,6 @@
 /*
  * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
- * message of its own. Who composes a reply need not know.
+ * message of its own. The composer of a reply does not depend on it.
  */
 #include "serve_access.h"
 #include "serve_execute.h"

@@ -1,6 +1,6 @@
 /*
- * serve_storage.c - commands that store, in every protocol: the conditions a request names, what
- * becomes of its body, and whose reply says so.
+ * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
+ * body, its reply.
  */
 #include "serve_record.h"
 

@@ -24,7 +24,7 @@ enum session_body {
 	BODY_TOKEN,   /* bytes go into the token: a name and a password */
 };
 
-/* Why a connection is closed, for those who watch. */
+/* Why a connection is closed, for watchers. */
 enum session_end {
 	SESSION_END_NORMAL, /* as the client wants it */
 	SESSION_END_ERROR,
@@ -64,10 +64,10 @@ struct stream {
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
 };
 
-/* Why it is not visited as others are. */
+/* Why a session is not visited as others are. */
 enum session_aside {
 	ASIDE_NONE,
-	ASIDE_LOG,    /* it is a log: nothing more is read */
+	ASIDE_LOG,    /* it is a watcher: nothing more is read */
 	ASIDE_LINE,   /* it waits for its share of a turn's work (serve_work.h) */
 	ASIDE_TICKET, /* it is the next of those */
 };
