@@ -86,7 +86,7 @@ struct serve {
 	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
-	struct list begun_queue;      /* sessions that wait to begin a value, first come first... */
+	struct list begun_queue; /* sessions that wait to begin a value, in order of tickets... */
 	_Atomic uint64_t begun_first; /* ... the first one's ticket, read by all cores */
 	struct session *requeue;
 
