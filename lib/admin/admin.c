@@ -1,9 +1,7 @@
 /*
- * admin.c - administration: its creation and turn, the table that the service calls, and the
- * commands that are answered with one line.
- *
- * Words for mechanisms this product has none of (LRU segments, a crawler thread, slab automove) are
- * judged as memcached judges them and change nothing (README.md).
+ * admin.c - the table that the service calls; creation, turn, commands of one line. Commands for
+ * mechanisms that do not exist here (LRU segments, a crawler thread, slab automove) are judged as
+ * memcached judges them and change nothing.
  */
 #include "admin_internal.h"
 

@@ -1,5 +1,5 @@
 /*
- * admin_class_stats.c - stats items, slabs and sizes: what is known by slab class.
+ * admin_class_stats.c - stats items, slabs and sizes: figures by slab class.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -217,8 +217,8 @@ sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->at < SIZE_CELLS;
 }
 
-/* All items are walked, then what was counted is shown. There is one count a core: who comes
- * second waits its turn. */
+/* All items are walked, then what was counted is shown. There is one count a core: a second
+ * request waits for the first. */
 static bool
 sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

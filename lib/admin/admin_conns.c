@@ -1,8 +1,7 @@
 /*
- * admin_conns.c - stats conns: who is connected to which core.
- *
- * Each core keeps a snapshot of every connection slot for the others to read; it is written when
- * the connection comes and goes, and once a second while it is used.
+ * admin_conns.c - stats conns: the connections of all cores. Each core keeps a snapshot of every
+ * connection slot for the others to read, written when the connection comes and goes, and once a
+ * second while it is used.
  */
 #include "admin_internal.h"
 
@@ -44,8 +43,8 @@ snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 	atomic_store_explicit(&snapshot->peer_id, 0, memory_order_relaxed);
 	if (peer == NULL)
 		return;
-	/* Pairs with the acquire fence in conn_snapshot_read: who sees any of these words sees the
-	 * 0, or what comes after it. */
+	/* Pairs with the acquire fence in conn_snapshot_read: a reader of any of these words sees
+	 * the 0, or what comes after it. */
 	atomic_thread_fence(memory_order_release);
 	for (uint32_t i = 0; i < 2; i++)
 		atomic_store_explicit(&snapshot->ip[i], load_u64(peer->ip.b + 8 * i),
@@ -188,7 +187,7 @@ snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	for (uint32_t i = 0; i < SNAPSHOTS_A_STEP; i++, st->sub++) {
 		const struct conn_snapshot *snapshot;
 
-		st->work += WORK_CARD;
+		st->work += WORK_SNAPSHOT;
 
 		if (other == NULL || st->sub >= other->cfg.conns_max) {
 			st->at++;

@@ -1,8 +1,7 @@
 /*
- * admin_dump.c - listing keys: stats cachedump, lru_crawler metadump and mgdump.
- *
- * A dump is a walk over the index in slices, as the reader takes them; it holds nothing between
- * them and stops no one. An item may be listed twice, and one moved meanwhile be missed.
+ * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks the
+ * index in slices, as its reader takes them, and holds nothing between them: an item may be listed
+ * twice, and one that is moved meanwhile be missed.
  */
 #include "admin_internal.h"
 

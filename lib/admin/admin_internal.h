@@ -24,12 +24,12 @@
 
 #define VERBOSITY_MAX    2u  /* memcached's */
 #define SNAPSHOTS_A_STEP 64u /* slots of connections looked at in one step of a stream */
-#define WORK_CARD        20u /* ns, about: of one such look */
+#define WORK_SNAPSHOT    20u /* ns, about: of one such slot */
 
 /* ---- one connection, as other cores may see it ---- */
 
-/* Written by its core, read by any. who, with its address, is read by conn_snapshot_read; each
- * other word says something by itself, so those are relaxed. */
+/* Written by its core, read by any. The address is read by conn_snapshot_read; every other field
+ * stands for itself and is relaxed. */
 struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* the peer's */
 	_Atomic uint64_t peer_id;  /* generation << 32 | local << 16 | port; 0: no connection */
@@ -89,7 +89,7 @@ struct admin {
 	bool detail;                     /* prefixes are counted */
 	uint32_t streams;                /* enum mc_stream: what some watcher wants */
 	uint32_t watchers;               /* on this core: a bit each */
-	struct session *sizes_owner;     /* whose count `sizes` is; NULL: nobody's */
+	struct session *sizes_owner;     /* whose count `sizes` is; NULL: none's */
 	uint32_t *sizes;                 /* SIZE_CELLS */
 	struct conn_snapshot *snapshots; /* conns_max */
 	struct prefixes *prefixes;

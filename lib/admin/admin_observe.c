@@ -1,8 +1,6 @@
 /*
- * admin_observe.c - events: what happens on this core, noted while somebody wants to know.
- *
- * An event is noted in the core's ring as it happens, in binary, and only if some watcher asked for
- * its kind; what it looks like as a line is the reader's business (admin_watch.c).
+ * admin_observe.c - events of this core, written into its ring while a watcher wants their stream.
+ * The reader makes lines of them (admin_watch.c).
  */
 #include "admin_internal.h"
 
@@ -191,7 +189,7 @@ observed_request(struct serve *sv, const struct op *op)
 	event_log(sv, &e, (struct view){raw.data, e.size});
 }
 
-/* Under the store's locks: note, and no more. */
+/* Called under the store's locks: it writes the event and nothing else. */
 void
 observed_eviction(void *arg, const struct item *it)
 {

@@ -1,9 +1,7 @@
 /*
- * admin_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter.
- *
- * Each core counts in a table of its own; `dump` adds them up, prefix by prefix. A prefix once seen
- * stays, so that a table can be read while it grows; what finds no room any more is not counted,
- * as in memcached.
+ * admin_prefix.c - stats detail: counts by key prefix, the part of a key before the delimiter. Each
+ * core counts in its own table, which only grows, so that others may read it; `dump` adds them up.
+ * A prefix that finds no room is not counted, as in memcached.
  */
 #include "admin_internal.h"
 
@@ -58,7 +56,7 @@ prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 	return p;
 }
 
-/* The store's hash: its seed is a secret, so nobody can fill one slot's neighbours. */
+/* The store's hash: its seed is secret, so no client can fill one slot's neighbours. */
 void
 prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 {

@@ -1,5 +1,5 @@
 /*
- * admin_rows.c - parts of rows.
+ * admin_rows.c - parts of rows: text, numbers, seconds, addresses.
  */
 #include "admin_rows.h"
 

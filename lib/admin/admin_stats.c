@@ -1,10 +1,7 @@
 /*
- * admin_stats.c - stats and stats settings: what monitors read, summed over all cores.
- *
- * Every name memcached has is there, as tools look for it; those of mechanisms this product has
- * none of count nothing, and README.md says which. Settings show only what is set here.
- *
- * Bounds: a reply of stats stays below 4096 bytes; collectd reads no more.
+ * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
+ * there; those of mechanisms that do not exist here count nothing (STATS.md). A reply of stats
+ * stays below 4096 bytes: collectd reads no more.
  */
 #include "admin_internal.h"
 #include "stat_names.h"

@@ -1,7 +1,6 @@
 /*
- * admin_sums.c - the sums over all cores that `stats` shows, and their reset.
- *
- * Counters never go back: telemetry reads them. A reset remembers where they stood.
+ * admin_sums.c - sums over all cores, as `stats` shows them, and their reset. Counters never go
+ * back, since telemetry reads them: a reset remembers their values.
  */
 #include "admin_internal.h"
 

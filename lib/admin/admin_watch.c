@@ -1,23 +1,19 @@
 /*
- * admin_watch.c - watch: a connection becomes a log of what happens on all cores.
- *
- * The core that has the watcher's connection reads all rings of events, oldest event first, and
- * writes lines as there is room. A watcher that is too slow is told how much it missed; nobody
- * waits.
- *
- * Bounds: WATCHERS_MAX watchers, WATCH_EVENTS_A_TURN events looked at for each of them in a turn.
+ * admin_watch.c - watch: the core of a watcher's connection reads the rings of all cores, oldest
+ * event first, WATCH_EVENTS_A_TURN in a turn, and writes lines as there is room. A watcher that is
+ * too slow is told how many it missed; no core waits.
  */
 #include "admin_internal.h"
 
 #define WATCH_EVENTS_A_TURN 128u
 #define EVENT_LINE_MAX      (3u * EVENT_TEXT_MAX + 320u)
 
-/* Streams of which anything is ever to be seen. */
+/* Streams that have events. */
 #define STREAMS_KNOWN                                                                              \
 	(MC_STREAM_FETCHERS | MC_STREAM_MUTATIONS | MC_STREAM_EVICTIONS | MC_STREAM_CONNEVENTS |   \
 	 MC_STREAM_DELETIONS | MC_STREAM_RAWCMDS)
 
-/* The others are watched, too, and nothing comes: a watcher of theirs must not look free. */
+/* Marks a slot as used: a watcher of streams without events has none of the bits above. */
 #define STREAM_SLOT_USED (1u << 31)
 
 /* ---- lines ---- */
@@ -88,7 +84,7 @@ put_conn(struct out_buffer *buffer, const struct event *e)
 	put_field(buffer, " cfd=", e->conn);
 }
 
-/* A line of a client's is made of any bytes: what would break ours is shown as in a URI. */
+/* A client's line may hold any byte: those that would break this one are shown as in a URI. */
 static void
 put_line(struct out_buffer *buffer, const struct event *e)
 {
@@ -132,9 +128,9 @@ watchers_count(const struct serve_shared *sh)
 	return n;
 }
 
-/* What all watchers together want. Who comes and goes at the same time as another may leave too
- * much standing here until the next one does: that costs events nobody reads. Too little cannot
- * stand: each adds its own again in every turn (watchers_turn). */
+/* The streams of all watchers. Two watchers that come and go at the same time may leave too many
+ * here until the next one does: that costs events without a reader. Too few cannot stay: each
+ * watcher adds its own again in every turn (watchers_turn). */
 static void
 streams_sum(struct serve_shared *sh)
 {

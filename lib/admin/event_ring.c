@@ -38,7 +38,7 @@ event_put(struct event_ring *ring, const struct event *e)
 	ensure(e->text_len <= EVENT_TEXT_MAX);
 	memcpy(words, e, HEAD_BYTES + e->text_len);
 	atomic_store_explicit(&slot->number, 0, memory_order_relaxed);
-	/* Pairs with the acquire fence in slot_copy: who sees any of these words sees the 0, or
+	/* Pairs with the acquire fence in slot_copy: a reader of any of these words sees the 0, or
 	 * what comes after it. */
 	atomic_thread_fence(memory_order_release);
 	for (uint32_t i = 0; i < words_of(e->text_len); i++)

@@ -1,5 +1,5 @@
 /*
- * event_ring.h - what happened on one core, for whoever watches: lossy, never waited for.
+ * event_ring.h - events of one core, for watchers on any core: lossy, without waiting.
  *
  * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest; a reader keeps a cursor
  *         and learns how many events it missed. Each slot carries the number of the event in it,

@@ -1,5 +1,5 @@
 /*
- * stat_names.h - every name that stats shows, for STATS.md and whoever compares with it.
+ * stat_names.h - every name that stats shows, for STATS.md and the test that compares.
  *
  * Shape:  in the order shown, made from the tables that also make the replies.
  */

@@ -1,6 +1,6 @@
 /*
- * core.c - the stages of one turn in their order, once plain and once with a clock read between
- * them; the passes over stages 5 to 7; the housekeeping at the end.
+ * core.c - the stages of one turn in their order, plain and with a clock read between them; the
+ * passes over stages 5 to 7; housekeeping at the end.
  */
 #include "core.h"
 

@@ -78,7 +78,7 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
 void core_turn(struct core *core, uint64_t now_ns);
-/* It waited so long since its last turn. */
+/* The core has waited so long since its last turn. */
 void core_waited(struct core *core, uint64_t ns);
 void core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock);
 

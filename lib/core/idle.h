@@ -5,7 +5,7 @@
  * frames come, waits the longer the longer none came, and never for more than a share of that: a
  * client that asks after a silence waits at most that share of it, and IDLE_WAIT_MAX_NS at most.
  *
- * Shape:  pure functions of times that are passed in; who waits, and how, is the caller's.
+ * Shape:  pure functions of times that are passed in; waiting itself is the caller's.
  * Units:  ns on the caller's clock, which never goes back.
  * Thread: core-local.
  * Bounds: a wait ends before the stack's next timer is due, IDLE_WAIT_MAX_NS later at most; what it
@@ -20,10 +20,10 @@
 #define IDLE_SPIN_NS     50000ull  /* so long after a frame a core goes on turning */
 #define IDLE_SHARE       8u        /* a wait is at most this part of the quiet time so far */
 #define IDLE_WAIT_MIN_NS 5000ull   /* less is not worth a call */
-#define IDLE_WAIT_MAX_NS 500000ull /* timers and other cores may want us */
+#define IDLE_WAIT_MAX_NS 500000ull /* timers and other cores may need the core */
 
-/* From this on the core says goodbye to the store first, so that no writer waits for it: emptying
- * its magazines costs about a microsecond. Shorter ones a grace period sits out. */
+/* Before a wait of this length or more the core goes offline in the store, so that no writer waits
+ * for it; that costs about a microsecond. A grace period takes shorter waits along. */
 #define IDLE_OFFLINE_NS 50000ull
 
 struct idle {

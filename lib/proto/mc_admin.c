@@ -1,8 +1,7 @@
 /*
- * mc_admin.c - the arguments of administrative commands.
- *
- * How many tokens each takes and which error it gives is memcached's, noreply counted as a token;
- * but a subcommand is a whole word, where memcached takes any beginning of it.
+ * mc_admin.c - arguments of administrative commands. Numbers of tokens and errors are memcached's,
+ * noreply counted as a token; but a subcommand is a whole word, where memcached takes any prefix of
+ * it.
  */
 #include "mc_command.h"
 #include "mc_number.h"

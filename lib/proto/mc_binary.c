@@ -1,14 +1,13 @@
 /*
- * mc_binary.c - requests of the binary protocol.
- *
- * Lengths are judged as soon as the header is there. A request whose lengths cannot be true is
- * answered, and nothing behind it can be read; one with an opcode nobody knows is skipped.
+ * mc_binary.c - requests of the binary protocol. Lengths are checked as soon as the header is
+ * there. A request with impossible lengths is answered and closes the connection; one with an
+ * unknown opcode is skipped.
  */
 #include "mc_binary.h"
 
 #include "mc_command.h"
 
-#define BODY_LEN_MAX  (1u << 30) /* of memcached; more is no length but an accident */
+#define BODY_LEN_MAX  (1u << 30) /* of memcached; more is a broken stream */
 #define MECHANISM_MAX 32u
 #define NO_CREATE     UINT32_MAX /* exptime of an incr or decr that must find its key */
 
@@ -81,7 +80,7 @@ parts_fit(const struct opcode_syntax *s, uint32_t extras_len, uint32_t key_len, 
 	       part_fits(s->value, value_len);
 }
 
-/* The wire has 32 bits without a sign; what does not fit is a date no server will see. */
+/* The wire has 32 bits without a sign; a larger value is a date beyond 2038. */
 static inline int32_t
 exptime_of(uint32_t wire)
 {
@@ -126,7 +125,7 @@ stat_read(struct mc_req *req)
 		admin->stats = MC_BAD;
 }
 
-/* The credentials are taken along whole: they are short, or nobody's. */
+/* The credentials are read as a whole; longer ones than MC_AUTH_MAX are no user's. */
 static struct mc_result
 sasl_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint32_t len)
 {

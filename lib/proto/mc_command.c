@@ -77,7 +77,7 @@ mc_verb_subcommand(enum mc_verb verb, struct view subcommand)
 
 /* ---- what each verb takes ---- */
 
-/* noreply counts as the last word of any command, even behind words nobody asked for. */
+/* noreply counts as the last word of any command, even behind superfluous words. */
 static void
 noreply_check(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -113,7 +113,7 @@ mc_body_parse(struct mc_req *req, struct view word)
 /*
  * <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]
  *
- * Without a length nobody can say where the body ends: it is read as commands, and noreply is
+ * Without a length the end of the body is unknown: it is read as commands, and noreply is
  * not heeded. With one, the body is swallowed whatever else is wrong.
  */
 static void
@@ -182,8 +182,7 @@ flush_all_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_EXPTIME);
 }
 
-/* A browser is told nothing: answering it would let web pages talk to a cache (and memcached
- * closes, too). */
+/* A browser is not answered, or web pages could talk to a cache; memcached closes, too. */
 static bool
 unknown_parse(struct mc_req *req, const struct mc_tokens *w)
 {

@@ -1,5 +1,5 @@
 /*
- * mc_error.h - what can be wrong, and the line that says so.
+ * mc_error.h - errors, each with its line and its binary status.
  *
  * Shape:  X(symbol, line without its end, status of a binary response with the same meaning).
  * Bounds: MC_FIXED_LINE_MAX bytes a line, its end included.

@@ -2,8 +2,8 @@
  * mc_fast_path.h - fast paths for most of the traffic of most caches: `get KEY`,
  * `get KEY KEY ...` and `set KEY FLAGS EXPTIME BYTES [noreply]`.
  *
- * They take what they see to be the common case, and leave all else, errors included, to
- * mc_parse(), which would have made the same of the same bytes.
+ * They take the common case and leave all else, errors included, to mc_parse(), which gives the
+ * same result for the same bytes.
  *
  * Thread: pure functions.
  * Bounds: reads nothing past len; a line is judged within its first MC_LINE_MAX bytes.
@@ -83,7 +83,7 @@ mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 
 #define MC_SCAN_BYTES 64u
 
-/* What there is among the 64 bytes at p: a space or a line feed, and a line feed. */
+/* Whether the 64 bytes at p hold a space or a line feed; *feed: a line feed. */
 static inline bool
 mc_scan_block(const uint8_t *p, bool *feed)
 {

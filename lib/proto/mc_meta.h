@@ -14,7 +14,6 @@
 #define CLOCKOO_MC_META_H
 
 #include "base/check.h"
-#include "base/check.h"
 #include "mc_base64.h"
 #include "mc_number.h"
 

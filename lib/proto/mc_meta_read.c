@@ -1,8 +1,6 @@
 /*
- * mc_meta_read.c - the flags of a meta command, judged before anything is done.
- *
- * A line with an error changes nothing: memcached finds some of them (an opaque too long) only
- * while it writes the reply.
+ * mc_meta_read.c - flags of a meta command, checked before the command runs: a line with an error
+ * changes nothing.
  */
 #include "mc_command.h"
 #include "mc_number.h"

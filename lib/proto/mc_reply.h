@@ -1,5 +1,5 @@
 /*
- * mc_reply.h - the lines a server answers with.
+ * mc_reply.h - reply lines of the text protocol.
  *
  * Shape:  fixed lines are views of constant text, line end included; the others are composed at a
  *         pointer into room the caller has.

@@ -200,8 +200,8 @@ mc_req_over_udp(const struct mc_req *req)
 	return mc_verb_over_udp(req->verb);
 }
 
-/* How many bytes from the front of a binary request the parser wants before it can go on; who
- * gathers a cut request need not gather more. len bytes at p are there. */
+/* How many bytes from the front of a binary request the parser needs before it can go on: a cut
+ * request is gathered to there. len bytes at p are there. */
 uint32_t mc_binary_need(const uint8_t *p, uint32_t len);
 
 #endif

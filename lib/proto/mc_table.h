@@ -174,7 +174,7 @@ struct mc_command {
 	char name[MC_NAME_MAX + 1]; /* zero-filled, as subcommand */
 	char subcommand[MC_NAME_MAX + 1];
 	uint8_t syntax; /* enum mc_syntax */
-	bool udp;       /* may come in a datagram: anybody can forge a datagram's source */
+	bool udp;       /* may come in a datagram, whose source can be forged */
 	const char *arguments;
 	const char *help;
 };

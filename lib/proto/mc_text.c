@@ -1,10 +1,8 @@
 /*
- * mc_text.c - lines, verbs, and the keys of retrieval lines one by one.
- *
- * A line that ends within MC_LINE_MAX bytes is judged as a whole before its first key is given
- * out, so that one over-long key replaces the whole reply. A longer retrieval line is given out
- * key by key as it comes; its error stands behind the values already sent. Spaces in front of its
- * first key are skipped as they come.
+ * mc_text.c - lines, verbs, and the keys of retrieval lines one by one. A line that ends within
+ * MC_LINE_MAX bytes is checked as a whole before its first key is emitted, so that one over-long
+ * key replaces the whole reply. Keys of a longer retrieval line are emitted as they come; its error
+ * follows the values already sent.
  */
 #include "mc_command.h"
 #include "mc_number.h"

@@ -1,10 +1,14 @@
+/*
+ * serve.c - the service of one core: connections that come and go, idle ones, turn and pass.
+ */
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
+#include "serve_parse.h"
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
-/* Silence would keep a client waiting that could ask another server. */
+/* A connection beyond -c is told so: silence would keep its client waiting. */
 static void
 reject(struct serve *sv, struct conn *c)
 {
@@ -47,26 +51,8 @@ opened(void *arg, struct conn *c)
 		reject(sv, c);
 }
 
-bool
-read_buf_alloc(struct serve *sv, struct session *ss)
-{
-	ss->read_buf = stack_chunk_get(sv->stack);
-	ss->read_buf_at = ss->read_buf_len = 0;
-	ss->read_buf_since_s = sv->clock.now_s;
-	sv->read_bufs_used += ss->read_buf != NULL;
-	return ss->read_buf != NULL;
-}
-
-void
-read_buf_free(struct serve *sv, struct session *ss)
-{
-	stack_chunk_put(sv->stack, ss->read_buf);
-	sv->read_bufs_used--;
-	ss->read_buf = NULL;
-	ss->read_buf_at = ss->read_buf_len = 0;
-}
-
-void
+/* Gives back all that the session owns. */
+static void
 session_release(struct serve *sv, struct session *ss)
 {
 	begun_leave(sv, ss);
@@ -163,6 +149,52 @@ chunks_check(struct serve *sv)
 	sv->message_chunks_max = usage.chunks / 2;
 }
 
+/* ---- idle connections ---- */
+
+#define IDLE_SLOTS_A_TURN 64u
+#define NS_PER_S          1000000000ull
+
+/* As many slots as the time since the last look is worth: each about once a second, however many
+ * there are and however often the core turns. */
+static uint32_t
+idle_due(struct serve *sv)
+{
+	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
+	const uint64_t due = (sv->clock.now_ns - sv->idle_ns) / slot_ns;
+
+	if (due < IDLE_SLOTS_A_TURN) {
+		sv->idle_ns += due * slot_ns;
+		return (uint32_t)due;
+	}
+	sv->idle_ns = sv->clock.now_ns;
+	return IDLE_SLOTS_A_TURN;
+}
+
+static void
+idle_check(struct serve *sv, uint32_t timeout_s)
+{
+	const uint32_t due = idle_due(sv);
+
+	for (uint32_t i = 0; i < due; i++) {
+		struct session *ss = &sv->sessions[sv->idle_slot];
+
+		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
+		if (ss->conn == NULL || ss->closing || ss->aside != ASIDE_NONE ||
+		    ss->value.item != NULL || ss->stream.kind != NULL ||
+		    sv->clock.now_s - ss->active_s < timeout_s)
+			continue;
+		if (ss->active_s == 0) { /* it came before the first turn told the time */
+			session_active(sv, ss);
+			continue;
+		}
+		ss->end = SESSION_END_IDLE;
+		serve_count(sv, CONN_IDLE_KICKS);
+		session_close(sv, ss);
+	}
+}
+
+/* ---- turn ---- */
+
 #define PINS_PUBLISH_NS 1000000u /* a line all cores read is written so often at most */
 
 /* A core retires values that clients of any core pin. */
@@ -191,7 +223,11 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	pins_check(sv);
 	begun_press(sv);
 	fills_check(sv);
-	policy_turn(sv);
+	if (unlikely(!sv->policy_seen))
+		policy_obey(sv);
+	users_refresh(sv);
+	if (unlikely(sv->shared->policy.idle_timeout_s != 0))
+		idle_check(sv, sv->shared->policy.idle_timeout_s);
 	sv->admin_ops->turn(sv);
 	datagrams_restart(sv);
 	messages_send(sv);

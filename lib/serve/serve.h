@@ -24,11 +24,11 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* So many that memory answers the first one's asking while the others still ask. */
+/* So many that the first prefetch has arrived before the last one is issued. */
 #define OPS_MAX          64u
 #define UDP_MESSAGES_MAX 64u
 #define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
-	4096u /* datagrams of one reply: nobody receives more in a row                             \
+	4096u /* datagrams of one reply: no client receives more in a row                          \
 	       */
 
 struct serve;
@@ -89,7 +89,7 @@ enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
 	uint32_t conns_max;         /* the stack's */
-	uint32_t conns_spare;       /* of them, to tell those who come too many so */
+	uint32_t conns_spare;       /* of them, to answer connections beyond -c */
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, for its store_core */
 };

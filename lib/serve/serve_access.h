@@ -1,5 +1,5 @@
 /*
- * serve_access.h - who may ask, and how much may be sent to whom.
+ * serve_access.h - what the policy and the table of users allow: requests, replies over UDP.
  *
  * Private to lib/serve: serve_policy.c, serve_auth.c.
  *
@@ -14,8 +14,8 @@
 
 size_t policy_bytes(void);
 void policy_create(struct serve *sv, struct region *region);
-/* Once a turn: the users that count now; connections that have been idle too long. */
-void policy_turn(struct serve *sv);
+/* In a core's first turn: the fields of the policy that do not change later. */
+void policy_obey(struct serve *sv);
 
 /* Whether the policy lets a reply go out over UDP. asked and answer are bytes behind the frame
  * header, of a request and of all its datagrams. */
@@ -27,13 +27,13 @@ bool udp_error_allowed(struct serve *sv, const struct udp_peer *to);
 
 /* ---- users (serve_auth.c) ---- */
 
-/* The request of a connection that has not named a user: it becomes an error, or OP_AUTH. line_len
- * is of its line. False: not worth an answer, close the connection. */
+/* Turns the request of a connection without a user into an error, or OP_AUTH. line_len is of its
+ * line. False: the connection is closed unanswered. */
 bool auth_check(struct session *ss, struct mc_req *req, uint32_t line_len);
 /* Part of a token that comes in pieces; returns the bytes taken. */
 uint32_t auth_token_append(struct session *ss, struct view src);
 void auth_token_free(struct serve *sv, struct session *ss);
-/* Once a turn: the table that counts now. */
+/* Once a turn: the current table. */
 void users_refresh(struct serve *sv);
 
 enum exec_status execute_auth(struct serve *sv, struct op *op);

@@ -1,11 +1,8 @@
 /*
- * serve_auth.c - who may ask: a table of users, a gate in front of every request.
- *
- * Text: the first command must be `set <any key> <flags> <exptime> <bytes>` with "user password" as
- * its body (memcached doc/protocol.txt, "Authentication"). Binary: SASL PLAIN (RFC 4616). All else
- * is refused until then.
- *
- * Bounds: tokens of up to AUTH_TOKEN_MAX bytes are read; what no user's can be is not kept.
+ * serve_auth.c - authentication: the table of users, the check in front of every request. In text
+ * the first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
+ * (memcached doc/protocol.txt); in binary SASL PLAIN (RFC 4616). Tokens end at AUTH_TOKEN_MAX
+ * bytes.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
@@ -15,7 +12,7 @@
 
 /* ---- the table ---- */
 
-/* Looks at every byte whatever it finds, so that its time says nothing about how much was right. */
+/* Compares every byte, so that its time does not depend on how many are equal. */
 static bool
 bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -77,7 +74,7 @@ authenticate(struct serve *sv, struct session *ss, struct view name, struct view
 static void
 refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
-	/* One answer a line, however many keys it has, and nobody can ask for none. */
+	/* One answer a line, however many keys it has, and noreply does not count. */
 	if (ss->parser.in_line)
 		ss->parser = (struct mc_parser){.swallow = MC_SWALLOW_LINE,
 						.protocol = ss->parser.protocol};
@@ -216,7 +213,7 @@ is_plain(struct view mechanism)
 			  (struct view){(const uint8_t *)MECHANISM, sizeof MECHANISM - 1});
 }
 
-/* RFC 4616: [authzid] NUL authcid NUL passwd. Who one wants to act as is not looked at: all users
+/* RFC 4616: [authzid] NUL authcid NUL passwd. The authzid is ignored: all users
  * may do the same. */
 static bool
 plain_verify(struct serve *sv, struct session *ss, struct view text)

@@ -1,20 +1,8 @@
 /*
- * serve_begun.c - the share of memory that values have whose bytes are still to come.
- *
- * A value whose body is not all here is begun in the store, which evicts for all of it, however
- * slowly it is sent. So all that are begun together take no more than the store says
- * (store_begun_max), and whoever comes then leaves his body unread and waits, first come first
- * served, over all cores. A body that is here to its end is taken in in this turn, and waits for
- * nobody: so values of up to a window pass by those who hold the share. While anybody waits, begun
- * values must get on (serve_body.c), or the connection is reset: nobody waits for ever.
- *
- * Tickets are numbers from one counter; each core tells its least one. Only the first in a core's
- * queue looks each turn whether it is his.
- *
- * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
- *         they limit nothing but the share, and a core that reads an old value looks again next
- *         turn.
- * Bounds: one look a turn and core, over STORE_CORES_MAX cores.
+ * serve_begun.c - the share of memory of incomplete values: reserved, released, and a queue over
+ * all cores of the values that wait for it. Tickets are numbers from one counter; each core
+ * publishes the lowest of its queue, and only the first of a queue checks each turn whether it is
+ * next.
  */
 #include "serve_begun.h"
 
@@ -28,7 +16,7 @@ begun_bytes(const struct serve_shared *sh)
 	return atomic_load_explicit(&sh->begun_bytes, memory_order_relaxed);
 }
 
-/* The first of a core's queue is the only one of it that counts. */
+/* Whether a core's queue begins with a lower ticket. */
 static bool
 others_first(const struct serve *sv, uint64_t ticket)
 {
@@ -46,7 +34,7 @@ others_first(const struct serve *sv, uint64_t ticket)
 	return false;
 }
 
-/* One alone may always be begun. */
+/* A single value may always be begun. */
 static bool
 has_room(const struct serve *sv, uint64_t in_use, uint64_t bytes)
 {
@@ -71,7 +59,7 @@ begun_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 {
 	const uint64_t bytes = (uint64_t)req->body_len + req->body_end;
 
-	/* What is too large is refused now. */
+	/* A value that is too large is refused now. */
 	if (!may_begin(sv, ss, bytes) && !is_here(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
@@ -87,7 +75,7 @@ begun_give(struct serve *sv, struct session *ss)
 	ss->begun = 0;
 }
 
-/* What the core tells of its queue. */
+/* Publishes the first of the queue. */
 static void
 first_tell(struct serve *sv)
 {

@@ -1,9 +1,16 @@
 /*
- * serve_begun.h - the share of memory of values whose bytes are still to come (serve_begun.c).
+ * serve_begun.h - the share of memory of incomplete values (serve_begun.c).
  *
- * Private to lib/serve.
+ * Private to lib/serve. A value whose body is incomplete is begun in the store, which evicts for
+ * all of it, however slowly it is sent. All of them together take at most store_begun_max; the next
+ * one leaves its body unread and waits, first come first served over all cores. A complete body
+ * waits for none. While a value waits, begun values must make progress (serve_body.c) or are given
+ * up.
  *
- * Thread: core-local.
+ * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
+ *         they limit nothing but the share, and a core that reads an old value reads again next
+ *         turn.
+ * Bounds: one look a turn and core, over STORE_CORES_MAX cores.
  */
 #ifndef CLOCKOO_SERVE_BEGUN_H
 #define CLOCKOO_SERVE_BEGUN_H
@@ -13,7 +20,7 @@
 enum begun_turn {
 	BEGUN_GO,    /* read the request again */
 	BEGUN_NEXT,  /* the first in the queue */
-	BEGUN_LATER, /* who leaves the queue in front of it wakes it, or its own text */
+	BEGUN_LATER, /* it is woken when the queue in front of it moves, or by its own text */
 };
 
 void begun_create(struct serve *sv);

@@ -1,8 +1,7 @@
 /*
- * serve_binary.c - the binary protocol's answers: the same operations, told as packets.
- *
- * Quiet commands keep to themselves what a client expects: a quiet get its miss, every other one
- * its success. All else is told, so a client that ends a batch with a No-op knows all of it.
+ * serve_binary.c - operations of the binary protocol. Quiet commands leave out the expected reply:
+ * a quiet get its miss, every other one its success. All else is sent, so a client that ends a
+ * batch with a No-op has all replies.
  */
 #include "serve_record.h"
 
@@ -10,14 +9,6 @@ static inline bool
 quiet(const struct op *op)
 {
 	return (op->req.flags & MC_QUIET) != 0;
-}
-
-void
-reply_status(struct serve *sv, struct op *op, enum mc_bin_status status)
-{
-	uint8_t *at = reply_begin(sv, op, MC_BIN_STATUS_MAX);
-
-	reply_end(sv, op, at, mc_put_bin_status(at, mc_bin_echo(&op->req), status));
 }
 
 /* Done, and nothing else to say. */
@@ -251,5 +242,7 @@ enum exec_status
 execute_bin_quit(struct serve *sv, struct op *op)
 {
 	reply_done(sv, op, 0);
-	return execute_quit(sv, op);
+	if (op->session != NULL)
+		session_close(sv, op->session);
+	return EXEC_DONE;
 }

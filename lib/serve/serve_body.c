@@ -1,13 +1,12 @@
 /*
- * serve_body.c - bodies that were not all there with their line.
- *
- * The item is begun when the line is answered, and bytes go from frames straight into it, over
- * any number of turns. Exactly the stated length and, in text, two bytes are used up; whether
- * the two are CR LF is judged at the end (memcached does the same).
+ * serve_body.c - incomplete bodies. The item is begun when its line is executed, and bytes go from
+ * frames straight into it, over any number of turns: the stated length and, in text, two bytes,
+ * which are checked for CR LF at the end, as in memcached.
  */
 #include "serve_access.h"
 #include "serve_begun.h"
 #include "serve_execute.h"
+#include "serve_parse.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
@@ -107,7 +106,7 @@ body_begin(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* ---- values whose bytes do not come, while others find no memory ---- */
+/* ---- stalled values, while others find no memory ---- */
 
 void
 fills_memory_pressure(struct serve *sv)
@@ -117,7 +116,7 @@ fills_memory_pressure(struct serve *sv)
 	sv->fills_pressure_s = sv->clock.now_s;
 }
 
-/* What it must have got on by: who sends a segment now and then would keep the rest for hours. */
+/* The bytes it must have received: with less, a client could keep the rest for hours. */
 static uint32_t
 fill_least(const struct fill *f)
 {
@@ -126,8 +125,8 @@ fill_least(const struct fill *f)
 	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
 }
 
-/* Is its value too slow for what it holds since it was noted, long ago? Whoever is not is noted
- * anew. */
+/* Whether its value got too little since its progress was recorded, FILL_STALE_S ago; if not, its
+ * progress is recorded anew. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
@@ -144,8 +143,8 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 	return false;
 }
 
-/* A value that is begun has its memory, whether or not its bytes come: with too little of it, the
- * first one found whose client has sent too little for seconds is given up, one a turn. */
+/* A begun value has its memory, whether or not its bytes come: under memory pressure the first one
+ * found that stalls is given up, one a turn. */
 void
 fills_check(struct serve *sv)
 {

@@ -1,11 +1,9 @@
 /*
- * serve_datagram.c - datagrams to operations.
- *
- * A datagram stands alone: what it leaves unfinished is dropped and counted, and the next one is
- * read from its own first byte. Each command in it has a message of its own as its reply. What a
- * turn has no time for stays where it is, in the stack, and is read on in the next one.
+ * serve_datagram.c - datagrams to operations. Each is read from its first byte, and an incomplete
+ * request in it is dropped and counted; each command has a message of its own as its reply.
+ * Datagrams that a turn has no time for stay in the stack.
  */
-#include "serve_internal.h"
+#include "serve_parse.h"
 
 static void
 datagram_next(struct datagram_cursor *dc)
@@ -68,7 +66,7 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
 
-/* What nobody may ask for in a datagram becomes an error. False: it is a reply. Answered with an
+/* A command that is not allowed over UDP becomes an error. False: it is a reply. Answered with an
  * error, one forged datagram would have us and another server answer each other for ever; and what
  * stands behind it may be a value, and anything. */
 static bool

@@ -1,10 +1,7 @@
 /*
- * serve_defer.c - replies that must wait for room, in order.
- *
- * A large value whose pieces cannot all be queued goes on in a later pass, before anything else
- * of its connection. The requests behind it were parsed, and their frames will be gone by then:
- * their bytes go back into a read buffer, as if they had not been read. serve_parse.c sees to it
- * that they fit.
+ * serve_defer.c - replies that wait for room, in order. A large value goes on in a later pass,
+ * before anything else of its connection; the requests behind it, whose frames will be gone, go
+ * back as bytes into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "serve_internal.h"
 

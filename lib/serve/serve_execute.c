@@ -2,35 +2,10 @@
  * serve_execute.c - operations to replies, in order.
  */
 #include "serve_access.h"
+#include "serve_parse.h"
 #include "serve_record.h"
 
-#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
-
-uint32_t
-serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
-{
-	if (likely(exptime == 0))
-		return 0;
-	if (exptime < 0)
-		return 1;
-	if (exptime <= RELATIVE_MAX_S)
-		return clock->now_s + (uint32_t)exptime;
-	if (exptime <= clock->unix_s)
-		return 1;
-	return clock->now_s + (uint32_t)(exptime - clock->unix_s);
-}
-
 /* ---- retrieval ---- */
-
-const struct item *
-touch_and_get(struct serve *sv, struct op *op)
-{
-	const struct item *it = NULL;
-	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
-						serve_expiry_s(&sv->clock, op->req.exptime), &it);
-
-	return r == STORE_OK ? it : NULL;
-}
 
 static inline enum exec_status
 execute_get(struct serve *sv, struct op *op)
@@ -162,8 +137,8 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
-/* Who asked for no answer is told by the end of the connection: else he would take for flushed what
- * is there. */
+/* With noreply the end of the connection is the answer: without one the client would believe its
+ * items flushed. */
 static void
 flush_refuse(struct serve *sv, struct op *op)
 {
@@ -207,17 +182,7 @@ execute_version(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-void
-session_close(struct serve *sv, struct session *ss)
-{
-	/* Its pieces would lose their pin: whatever closes stands behind a value, or waits for it.
-	 */
-	ensure(ss->value.item == NULL);
-	if (ss->conn != NULL)
-		conn_close_detach(sv->stack, ss->conn);
-}
-
-enum exec_status
+static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
 	if (op->session != NULL)

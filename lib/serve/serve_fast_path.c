@@ -1,12 +1,9 @@
 /*
- * serve_fast_path.c - the fast path of plain gets: runs of them, from bytes to replies; and of
- * plain sets by datagram, as far as operations.
- *
- * Nothing here is of its own making: whatever is not a plain get, or not answered by a small value
- * or a miss, is left to the files beside this one, which would do the same with these, one by one.
- * What they do for each request is done here once a run: credits, reading on,
- * reservations, commits, counters.
+ * serve_fast_path.c - fast path of plain gets, from bytes to replies in runs, and of plain sets by
+ * datagram as far as operations. Credits, reservations, commits and counters are done once a run;
+ * the slow path gives the same replies, one by one, and takes all else.
  */
+#include "serve_parse.h"
 #include "serve_record.h"
 
 #include "base/copy.h"
@@ -19,7 +16,7 @@
 
 /* ---- bytes of a connection to operations ---- */
 
-/* Its way to the item begins: memory looks for the bucket while the next requests are read. */
+/* Prefetches the bucket, which arrives while the next requests are read. */
 static inline void
 op_probe(struct serve *sv, struct op *op)
 {
@@ -67,8 +64,8 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 	return credits;
 }
 
-/* A run stops where its next key might have to wait for a credit, a turn, a pass or a read buffer;
- * or where its line is another's to read. */
+/* A run stops where its next key might have to wait for a credit, a turn, a pass or a read buffer,
+ * or belongs to another command. */
 FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {

@@ -32,7 +32,7 @@ enum op_verb {
 	OP_VERB_COUNT,
 };
 
-/* What plain gets need of it lies together: two lines of the first cache an operation. */
+/* The fields of plain gets stand together: two cache lines an operation. */
 struct op {
 	struct session *session; /* NULL: from a datagram */
 	struct view raw;         /* the bytes it was parsed from, body included */
@@ -76,16 +76,17 @@ struct serve {
 	struct session *sessions;
 	struct serve_clock clock;
 	uint32_t turn, pass;
-	bool more;               /* the pass left something another pass can do */
+	bool more;               /* the pass left work for another one */
 	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
-	bool under_pressure;       /* of chunks or memory: nothing is parsed behind what may wait */
-	uint32_t fills_pressure_s; /* when somebody last found no memory for a value; 0: never */
+	bool under_pressure; /* of chunks or memory: nothing is parsed behind a request that may
+			      * wait */
+	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
-	struct list begun_queue;      /* sessions that wait to begin a value, first come first... */
+	struct list begun_queue; /* sessions that wait to begin a value, in order of tickets... */
 	_Atomic uint64_t begun_first; /* ... the first one's ticket, read by all cores */
 	struct session *requeue;
 
@@ -99,7 +100,7 @@ struct serve {
 	uint32_t message_first, message_count;
 	uint32_t message_chunks, message_chunks_max;
 	bool message_open;    /* the last one is being composed */
-	bool message_dropped; /* the one being composed cannot be had: its bytes go to waste */
+	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
 
 	struct work work;
 
@@ -139,7 +140,7 @@ op_noreply(const struct op *op)
 	return (op->req.flags & MC_NOREPLY) != 0;
 }
 
-/* What stages before the answer want to know of a verb; one look each. */
+/* Properties of a verb that the stages before execution ask for, in one lookup. */
 enum verb_trait {
 	VERB_LOOKUP = 1u << 0, /* looks a key up */
 	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
@@ -181,60 +182,28 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
-/* ---- parse ---- */
+/* ---- sessions (serve_session.c) ---- */
 
-#define READ_BUF_STALE_S  3u
-#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
-
-/* How parsing a connection goes on. */
-enum parse_step {
-	PARSE_CONTINUE,
-	PARSE_NEXT_PASS, /* something is left that another pass can do */
-	PARSE_NEXT_TURN, /* its share of this turn is used up */
-	PARSE_WAIT,      /* for an event of the stack */
-	PARSE_CLOSED,    /* the connection was reset */
-};
-
-void conns_parse(struct serve *sv);
 /* Visit it once more, in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
-void datagrams_parse(struct serve *sv);
-/* What was not parsed stays for the next turn. */
-void datagrams_keep_rest(struct serve *sv);
-/* An operation of this connection without a line of its own. */
-void op_push(struct serve *sv, struct session *ss, uint8_t verb);
-/* A chunk as a read buffer; false: the stack has none to spare. */
-bool read_buf_alloc(struct serve *sv, struct session *ss);
-void read_buf_free(struct serve *sv, struct session *ss);
 /* Close it in order, behind what is queued; what is unread stays unread. The session is free when
  * it returns, however long the peer takes. */
 void session_close(struct serve *sv, struct session *ss);
-/* Give back all that the session owns. */
-void session_release(struct serve *sv, struct session *ss);
-
-/* ---- the fast path of plain gets (serve_fast_path.c) ---- */
-
-void gets_fast_create(struct serve *sv);
-/* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
- * before it reads a line has been looked at. */
-uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* The datagrams that come next, as far as each is one get, or one set with its body. */
-void datagrams_parse_fast(struct serve *sv);
-/* Answers those from ops[first] on that are for this path; returns how many. */
-uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+/* A chunk as a read buffer; false: the stack has none to spare. */
+bool read_buf_alloc(struct serve *sv, struct session *ss);
+void read_buf_free(struct serve *sv, struct session *ss);
 
 /* ---- bodies that were not all there (serve_body.c) ---- */
 
-/* There is no memory for a value now: from now on fills that stand still are given up. */
+/* A value found no memory: from now on stalled fills are given up. */
 void fills_memory_pressure(struct serve *sv);
 void fills_check(struct serve *sv);
 /* The store is not ready for the connection's request: its bytes go into a read buffer, to be read
  * again next turn. False: there is none. */
 bool session_wait(struct serve *sv, struct session *ss);
-/* It waits no more. */
+/* Ends that wait. */
 void session_go_on(struct serve *sv, struct session *ss);
-enum parse_step body_receive(struct serve *sv, struct session *ss);
-/* There will be memory for this one, whose body is here: it is read again next turn. False: it
+/* The store is making room for this one, whose body is here: it is read again next turn. False: it
  * cannot wait. */
 bool op_wait_memory(struct serve *sv, struct op *op);
 enum exec_status body_begin(struct serve *sv, struct op *op);
@@ -281,8 +250,8 @@ void message_end(struct serve *sv); /* complete; nothing happens if nothing was 
 void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
 
-/* A complete one waits for room: until it is sent no datagram is read. So nobody's reply is thrown
- * away because others' are slow to leave, and there is always a place in the ring. */
+/* A complete one waits for room: until it is sent no datagram is read. So no reply is dropped
+ * because others are slow to leave, and the ring always has a place. */
 static inline bool
 messages_pending(const struct serve *sv)
 {

@@ -1,14 +1,7 @@
 /*
- * serve_message.c - replies over UDP that need more than the frame of their request.
- *
- * A reply is composed as a list of parts in chunks: bytes, or a pinned value. Only once it is
- * complete is the number of its datagrams known, which each of them states; then it is sent as
- * the transmit queue has room, over several turns if need be, the oldest first.
- *
- * A request of more keys than a turn has time for is composed over turns.
- *
- * Bounds: UDP_MESSAGES_MAX messages; UDP_MESSAGE_DATAGRAMS_MAX datagrams each; half of the core's
- *         chunks.
+ * serve_message.c - UDP replies that need more than the frame of their request. A reply is a list
+ * of parts in chunks: bytes, or a pinned value. Its datagrams state their number, which is known
+ * when it is complete; then they are sent, oldest message first, as the transmit queue has room.
  */
 #include "serve_access.h"
 
@@ -91,7 +84,7 @@ message_discard(struct serve *sv)
 	sv->message_dropped = false;
 }
 
-/* The rest of this reply is composed for nobody. */
+/* The rest of this reply is composed and thrown away. */
 static void
 message_drop(struct serve *sv)
 {
@@ -100,7 +93,7 @@ message_drop(struct serve *sv)
 	serve_count(sv, UDP_DROP_NO_MEMORY);
 }
 
-/* NULL: none is free, or messages have their share: anybody can ask over UDP, and connections
+/* NULL: none is free, or messages have their share: UDP sources can be forged, and connections
  * need chunks as well. */
 static struct message_chunk *
 chunk_alloc(struct serve *sv)

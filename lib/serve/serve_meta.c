@@ -1,9 +1,7 @@
 /*
- * serve_meta.c - the meta commands: what their flags ask of the store, and what they are told.
- *
- * A stale item, one about to expire (R) or one that a get has just made (N) is to be fetched
- * anew by one client: the first to ask is told W, all others Z. Who is first the store decides,
- * however many cores are asked at once.
+ * serve_meta.c - meta commands: their flags as operations of the store, and their replies. A stale
+ * item, one about to expire (R) or one that a get has just made (N) is to be fetched anew by one
+ * client: the store decides which one sees W; all others see Z.
  */
 #include "serve_record.h"
 
@@ -76,7 +74,7 @@ struct found {
 	uint32_t ttl_expiry_s; /* what t shows */
 };
 
-/* An empty item, for its maker to fill; or the one that somebody was faster with. */
+/* An empty item, for its maker to fill; or the one that another core made first. */
 static void
 vivify(struct serve *sv, struct op *op, struct found *f)
 {
@@ -129,7 +127,7 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 }
 
 /* The letters stand for steps in the order of the request: R and t see what T and N did only if
- * those stand before them. Of a new item, t before N shows what T, or nobody, has set. */
+ * those stand before them. Of a new item, t before N shows the expiry that T set, or none. */
 static uint32_t
 expiry_before_vivify(const struct serve *sv, const struct op *op)
 {

@@ -7,51 +7,11 @@
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
+#include "serve_parse.h"
 #include "serve_stream.h"
 
-void
-session_requeue(struct serve *sv, struct session *ss)
-{
-	ss->requeue_next = sv->requeue;
-	sv->requeue = ss;
-}
-
-/* A fresh operation at the end of the batch; the caller has seen that there is room. */
-static struct op *
-op_append(struct serve *sv, struct session *ss)
-{
-	struct op *op = &sv->ops[sv->op_count];
-
-	op->session = ss;
-	op->datagram = NULL;
-	op->in_place = false;
-	op->probed = false;
-	sv->unprobed = true;
-	op->body = (struct view){NULL, 0};
-	op->raw = (struct view){NULL, 0};
-	op->before = ss->parser;
-	return op;
-}
-
-static void
-op_commit(struct serve *sv, struct session *ss)
-{
-	const struct op *op = &sv->ops[sv->op_count++];
-
-	/* As memcached counts for -R: a line of a hundred keys is one request. */
-	ss->served += op->req.verb > MC_GATS || op_last(op);
-	ss->pass_ops++;
-	ss->has_credit = false;
-}
-
-void
-op_push(struct serve *sv, struct session *ss, uint8_t verb)
-{
-	struct op *op = op_append(sv, ss);
-
-	op->req = (struct mc_req){.verb = verb, .flags = MC_LAST};
-	op_commit(sv, ss);
-}
+#define READ_BUF_STALE_S  3u
+#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
 
 /* An end in order, behind all earlier replies. */
 static enum parse_step
@@ -80,9 +40,9 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
 }
 
 /*
- * All read buffers are taken. The first stale one found gives its connection away, so that clients
- * who never end their lines do not starve the others; who finds none comes again next turn.
- * Bounded: so many sessions are looked at, going on where the last look ended.
+ * All read buffers are taken. The connection of the first stale one found is reset, so that clients
+ * that never end their lines do not starve the others; without one the caller comes again next
+ * turn. Bounded: so many sessions are examined, from where the last search ended.
  */
 static enum parse_step
 read_buf_reclaim_stale(struct serve *sv)
@@ -91,7 +51,7 @@ read_buf_reclaim_stale(struct serve *sv)
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
 
 		sv->read_buf_scan_slot = (sv->read_buf_scan_slot + 1) % sv->cfg.conns_max;
-		/* Whoever was visited this turn may stand in a list of it, or have operations. */
+		/* A session visited this turn may stand in a list of it, or have operations. */
 		if (other->turn == sv->turn || !read_buf_is_stale(sv, other))
 			continue;
 		serve_count(sv, CONN_SLOW_REQUEST);
@@ -168,7 +128,7 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	}
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
-	/* An end of the stream inside a line: nobody waits for its answer. */
+	/* An end of the stream inside a line: no client waits for its answer. */
 	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
 }
 
@@ -318,8 +278,8 @@ session_step(struct serve *sv, struct session *ss)
 	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_CONTINUE;
 }
 
-/* A log's connection says nothing more; what comes is dropped, and its end ends it. Bounded: a
- * connection holds so many received frames at most. */
+/* A watcher's connection sends no more requests: its bytes are dropped, its end closes it. Bounded:
+ * a connection holds so many received frames at most. */
 static void
 watcher_parse(struct serve *sv, struct session *ss)
 {
@@ -331,7 +291,7 @@ watcher_parse(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
-/* False: it is done with for now. */
+/* False: the visit ends here. */
 static __attribute__((noinline)) bool
 aside_visit(struct serve *sv, struct session *ss)
 {
@@ -341,7 +301,7 @@ aside_visit(struct serve *sv, struct session *ss)
 	return false;
 }
 
-/* What is still to be said before anything is read; false: it is not done with. */
+/* The rest of a reply goes before anything is read; false: there is more of it. */
 static bool
 reply_resume(struct serve *sv, struct session *ss)
 {

@@ -3,12 +3,8 @@
  * between program and cores.
  */
 #include "serve_access.h"
-#include "serve_admin.h"
 
 #include "udp_rate_limit.h"
-
-#define IDLE_SLOTS_A_TURN 64u
-#define NS_PER_S          1000000000ull
 
 void
 serve_shared_set_policy(struct serve_shared *sh, const struct serve_policy *policy)
@@ -88,12 +84,16 @@ per_core_share(uint32_t budget, uint32_t cores)
 	return share > 0 || budget == 0 ? share : 1;
 }
 
-static void
-rate_limits_create(struct serve *sv)
+void
+policy_obey(struct serve *sv)
 {
 	const struct serve_policy *p = &sv->shared->policy;
 	struct udp_rate_limit *g = sv->rate_limit;
 
+	sv->policy_seen = true;
+	sv->auth = p->auth;
+	sv->rate_limited = p->udp_rate_limit;
+	sv->protocol = p->protocol;
 	/* A source's datagrams may come to every core, by its ports. */
 	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
@@ -112,62 +112,6 @@ policy_create(struct serve *sv, struct region *region)
 {
 	sv->rate_limit = region_take(region, sizeof *sv->rate_limit, CACHE_LINE_BYTES);
 	sv->error_limit = region_take(region, sizeof *sv->error_limit, CACHE_LINE_BYTES);
-}
-
-/* As many slots as the time since the last look is worth: each about once a second, however many
- * there are and however often the core turns. */
-static uint32_t
-idle_due(struct serve *sv)
-{
-	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
-	const uint64_t due = (sv->clock.now_ns - sv->idle_ns) / slot_ns;
-
-	if (due < IDLE_SLOTS_A_TURN) {
-		sv->idle_ns += due * slot_ns;
-		return (uint32_t)due;
-	}
-	sv->idle_ns = sv->clock.now_ns;
-	return IDLE_SLOTS_A_TURN;
-}
-
-static void
-idle_check(struct serve *sv, uint32_t timeout_s)
-{
-	const uint32_t due = idle_due(sv);
-
-	for (uint32_t i = 0; i < due; i++) {
-		struct session *ss = &sv->sessions[sv->idle_slot];
-
-		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || ss->closing || ss->aside != ASIDE_NONE ||
-		    ss->value.item != NULL || ss->stream.kind != NULL ||
-		    sv->clock.now_s - ss->active_s < timeout_s)
-			continue;
-		if (ss->active_s == 0) { /* it came before the first turn told the time */
-			session_active(sv, ss);
-			continue;
-		}
-		ss->end = SESSION_END_IDLE;
-		serve_count(sv, CONN_IDLE_KICKS);
-		session_close(sv, ss);
-	}
-}
-
-void
-policy_turn(struct serve *sv)
-{
-	const struct serve_policy *p = &sv->shared->policy;
-
-	if (unlikely(!sv->policy_seen)) {
-		sv->policy_seen = true;
-		sv->auth = p->auth;
-		sv->rate_limited = p->udp_rate_limit;
-		sv->protocol = p->protocol;
-		rate_limits_create(sv);
-	}
-	users_refresh(sv);
-	if (unlikely(p->idle_timeout_s != 0))
-		idle_check(sv, p->idle_timeout_s);
 }
 
 /* ---- UDP ---- */

@@ -1,5 +1,5 @@
 /*
- * serve_policy.h - what the operator allows, and the few words between program and cores.
+ * serve_policy.h - what the operator allows, and settings shared by program and cores.
  *
  * Shape:  the policy is set before any core turns; those of its fields that are atomic may change
  *         afterwards. The words are atomics in serve_shared.
@@ -19,8 +19,8 @@
 #define SERVE_USER_BYTES   254u /* of a name and its password together */
 #define SERVE_NETWORKS_MAX 16u
 
-/* To one source over UDP, to what is no request, by all cores: as many as somebody who types needs,
- * and a client's author to see that he is wrong. */
+/* To one source over UDP, to what is no request, by all cores: enough for a user who types, and for
+ * a client's author to see the mistake. */
 #define UDP_ERRORS_A_SECOND 100u
 
 struct serve_network {
@@ -35,14 +35,14 @@ struct serve_policy {
 	atomic_bool no_dumps;  /* -X: keys are not listed, nor prefixes */
 	atomic_bool no_watch;  /* -W */
 	atomic_bool shutdown;  /* -A: a client may stop the program */
-	bool auth;             /* -Y: who has not named a user of the table is answered nothing */
+	bool auth;             /* -Y: connections without a user are answered with refusals only */
 	bool detail;           /* -D: count by key prefix from the start */
 	bool track_sizes;      /* -o track_sizes: `stats sizes` counts items */
 	char prefix_delimiter; /* 0 is ':' */
 	_Atomic uint32_t idle_timeout_s;
 
-	/* Over UDP anybody can have answers sent to anybody else. Who is in none of the networks
-	 * gets at most so many bytes a second more than it sent, all cores together. */
+	/* A UDP source can be forged. One outside the networks gets at most so many bytes a second
+	 * more than it sent, all cores together. */
 	bool udp_rate_limit;
 	uint32_t udp_bytes_per_s;
 	uint32_t network_count;

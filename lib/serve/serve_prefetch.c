@@ -1,3 +1,7 @@
+/*
+ * serve_prefetch.c - the traits of verbs; all primary buckets of a pass are prefetched, then all
+ * items.
+ */
 #include "serve_internal.h"
 
 #define GETS   (VERB_LOOKUP | VERB_RETURNS_VALUE)
@@ -52,7 +56,7 @@ prefetch_primary(struct serve *sv, struct op *op)
 	return store_probe_primary_to_write(sv->store, &op->probe);
 }
 
-/* Those that the parser left to us. */
+/* Keys that the fast path has not probed. */
 static void
 keys_probe(struct serve *sv)
 {

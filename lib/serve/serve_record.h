@@ -3,7 +3,7 @@
  * and events for watchers.
  *
  * Private to lib/serve. The functions here are called by every answer, whatever its protocol; what
- * is done only while somebody watches stands behind one flag.
+ * is done only for watchers stands behind one flag (serve.observed).
  *
  * Owner:  items are looked at, and not kept.
  * Thread: core-local.
@@ -39,8 +39,8 @@ record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 		sv->admin_ops->looked_up(sv, op, it);
 }
 
-/* it: what was to be deleted, looked at before; somebody may have been faster, or have come
- * between: hit is what counts. */
+/* it: what was to be deleted, looked at before; another core may have deleted or stored
+ * meanwhile: hit is what counts. */
 static inline void
 record_delete(struct serve *sv, const struct op *op, const struct item *it, bool hit)
 {

@@ -1,6 +1,6 @@
 /*
  * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
- * message of its own. Who composes a reply need not know.
+ * message of its own. The composer of a reply does not depend on it.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
@@ -63,6 +63,14 @@ reply_line(struct serve *sv, struct op *op, struct view line)
 		return;
 	at = reply_begin(sv, op, line.len);
 	reply_end(sv, op, at, mc_put_view(at, line));
+}
+
+void
+reply_status(struct serve *sv, struct op *op, enum mc_bin_status status)
+{
+	uint8_t *at = reply_begin(sv, op, MC_BIN_STATUS_MAX);
+
+	reply_end(sv, op, at, mc_put_bin_status(at, mc_bin_echo(&op->req), status));
 }
 
 void

@@ -59,8 +59,8 @@ struct serve_shared {
 	/* Connections that are not one too many, of all cores; changed when one comes or goes.
 	 * Relaxed: it guards nothing but itself. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
-	/* When pinned values last filled some core's retire list, whoever's clients pin them; ns.
-	 * Relaxed: a hint. */
+	/* When pinned values last filled some core's retire list, any core's clients pinning them;
+	 * ns. Relaxed: a hint. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
 	/* Of all cores (serve_begun.c): sessions that wait to begin a value... */
 	_Atomic uint32_t begun_waiting;

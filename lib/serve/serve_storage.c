@@ -1,8 +1,34 @@
 /*
- * serve_storage.c - commands that store, in every protocol: the conditions a request names, what
- * becomes of its body, and whose reply says so.
+ * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
+ * body, its reply.
  */
 #include "serve_record.h"
+
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
+
+uint32_t
+serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
+{
+	if (likely(exptime == 0))
+		return 0;
+	if (exptime < 0)
+		return 1;
+	if (exptime <= RELATIVE_MAX_S)
+		return clock->now_s + (uint32_t)exptime;
+	if (exptime <= clock->unix_s)
+		return 1;
+	return clock->now_s + (uint32_t)(exptime - clock->unix_s);
+}
+
+const struct item *
+touch_and_get(struct serve *sv, struct op *op)
+{
+	const struct item *it = NULL;
+	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
+						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+
+	return r == STORE_OK ? it : NULL;
+}
 
 static enum store_mode
 meta_mode(const struct mc_req *req)

@@ -1,5 +1,5 @@
 /*
- * serve_stream.c - replies of any length, under back-pressure.
+ * serve_stream.c - replies of any length: steps of a stream while there is room and work budget.
  */
 #include "serve_stream.h"
 

@@ -40,7 +40,7 @@ struct stream_kind {
 enum stream_status {
 	STREAM_DONE,
 	STREAM_MORE,    /* in a later pass */
-	STREAM_BLOCKED, /* for room, or in line: it is visited when it may go on */
+	STREAM_BLOCKED, /* for room or work: it is visited when it may go on */
 };
 
 /* Begin to write it. On a connection no operation may stand behind it in this pass; a datagram's

@@ -1,9 +1,9 @@
 /*
- * serve_work.c - who may do how much in a turn, and who waits.
+ * serve_work.c - the work budget of a turn, and the queue of connections that wait for a share.
  */
 #include "serve_internal.h"
 
-/* The first look in a turn makes its budget, so that turns in which nobody asks pay nothing. */
+/* The first request in a turn sets its budget, so that other turns pay nothing. */
 static struct work *
 work_now(struct serve *sv)
 {
@@ -20,7 +20,7 @@ work_now(struct serve *sv)
 void
 work_create(struct serve *sv)
 {
-	list_init(&sv->work.line);
+	list_init(&sv->work.queue);
 }
 
 bool
@@ -40,7 +40,7 @@ is_first(const struct serve *sv, const struct session *ss)
 bool
 work_may(struct serve *sv, const struct session *ss)
 {
-	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.ticket == NULL);
+	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.next == NULL);
 }
 
 void
@@ -51,77 +51,77 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 
 	counter_add(&sv->counters[WORK_NS], ns);
 	*left = (*left > 0 && ns < (uint32_t)INT32_MAX) ? *left - (int32_t)ns : -1;
-	if (ss != NULL && ss->line_used < WORK_A_TURN)
-		ss->line_used += ns;
+	if (ss != NULL && ss->work_used < WORK_A_TURN)
+		ss->work_used += ns;
 }
 
 /* Ready in the stack, behind all that are. */
 static void
-ticket_give(struct serve *sv)
+next_wake(struct serve *sv)
 {
 	struct work *w = &sv->work;
 	struct list *first;
 
-	if (w->ticket != NULL || (first = list_pop_front(&w->line)) == NULL)
+	if (w->next != NULL || (first = list_pop_front(&w->queue)) == NULL)
 		return;
-	w->ticket = container_of(first, struct session, line);
-	w->ticket->aside = ASIDE_TICKET;
-	conn_requeue(sv->stack, w->ticket->conn);
+	w->next = container_of(first, struct session, work_place);
+	w->next->aside = ASIDE_NEXT;
+	conn_requeue(sv->stack, w->next->conn);
 }
 
 /* The next one has not been visited since, or this would be its turn. */
 static void
-ticket_take_back(struct serve *sv)
+next_requeue(struct serve *sv)
 {
 	struct work *w = &sv->work;
 
-	if (w->ticket == NULL)
+	if (w->next == NULL)
 		return;
-	w->ticket->aside = ASIDE_LINE;
-	list_push_front(&w->line, &w->ticket->line);
-	w->ticket = NULL;
+	w->next->aside = ASIDE_QUEUED;
+	list_push_front(&w->queue, &w->next->work_place);
+	w->next = NULL;
 }
 
 static void
-line_up(struct serve *sv, struct session *ss)
+enqueue(struct serve *sv, struct session *ss)
 {
 	ensure(ss->aside == ASIDE_NONE);
 	serve_count(sv, WORK_WAITS);
-	ss->aside = ASIDE_LINE;
-	ss->line_pass = sv->pass;
+	ss->aside = ASIDE_QUEUED;
+	ss->work_pass = sv->pass;
 }
 
 void
 work_wait_behind(struct serve *sv, struct session *ss)
 {
-	line_up(sv, ss);
-	ss->line_used = 0;
-	list_push_back(&sv->work.line, &ss->line);
-	ticket_give(sv);
+	enqueue(sv, ss);
+	ss->work_used = 0;
+	list_push_back(&sv->work.queue, &ss->work_place);
+	next_wake(sv);
 }
 
 void
 work_wait(struct serve *sv, struct session *ss)
 {
-	if (!is_first(sv, ss) || ss->line_used >= WORK_A_TURN) {
+	if (!is_first(sv, ss) || ss->work_used >= WORK_A_TURN) {
 		work_wait_behind(sv, ss);
 		return;
 	}
-	line_up(sv, ss);
-	ticket_take_back(sv);
-	list_push_front(&sv->work.line, &ss->line);
-	ticket_give(sv);
+	enqueue(sv, ss);
+	next_requeue(sv);
+	list_push_front(&sv->work.queue, &ss->work_place);
+	next_wake(sv);
 }
 
-/* Twice in a pass nobody is visited: its operations are of one visit. */
+/* A connection is visited once a pass: its operations are of one visit. */
 bool
 work_visit(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	if (ss->aside == ASIDE_LINE)
+	if (ss->aside == ASIDE_QUEUED)
 		return false;
-	if (!work_goes_on(sv, ss) || ss->line_pass == sv->pass) {
+	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
 		session_requeue(sv, ss);
 		return false;
@@ -129,8 +129,8 @@ work_visit(struct serve *sv, struct session *ss)
 	ss->aside = ASIDE_NONE;
 	w->granted = ss;
 	w->granted_pass = sv->pass;
-	w->ticket = NULL;
-	ticket_give(sv);
+	w->next = NULL;
+	next_wake(sv);
 	return true;
 }
 
@@ -139,14 +139,14 @@ work_forget(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	if (ss->aside == ASIDE_LINE)
-		list_unlink(&ss->line);
+	if (ss->aside == ASIDE_QUEUED)
+		list_unlink(&ss->work_place);
 	if (w->granted == ss)
 		w->granted = NULL;
-	if (w->ticket != ss)
+	if (w->next != ss)
 		return;
-	w->ticket = NULL;
-	ticket_give(sv);
+	w->next = NULL;
+	next_wake(sv);
 }
 
 /* ---- copies of large values ---- */

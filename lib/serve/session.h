@@ -24,7 +24,7 @@ enum session_body {
 	BODY_TOKEN,   /* bytes go into the token: a name and a password */
 };
 
-/* Why a connection is closed, for those who watch. */
+/* Why a connection is closed, for watchers. */
 enum session_end {
 	SESSION_END_NORMAL, /* as the client wants it */
 	SESSION_END_ERROR,
@@ -64,12 +64,12 @@ struct stream {
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
 };
 
-/* Why it is not visited as others are. */
+/* Why a session is not visited as others are. */
 enum session_aside {
 	ASIDE_NONE,
-	ASIDE_LOG,    /* it is a log: nothing more is read */
-	ASIDE_LINE,   /* it waits for its share of a turn's work (serve_work.h) */
-	ASIDE_TICKET, /* it is the next of those */
+	ASIDE_LOG,    /* it is a watcher: nothing more is read */
+	ASIDE_QUEUED, /* it waits for its share of a turn's work (serve_work.h) */
+	ASIDE_NEXT,   /* it is the next of those */
 };
 
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */
@@ -120,9 +120,9 @@ struct session {
 	struct stream stream;
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
-	uint32_t line_pass; /* in which it went into the line */
-	uint32_t line_used; /* of the share that it has when it comes to the front */
-	struct list line;
+	uint32_t work_pass;     /* in which it went into the work queue */
+	uint32_t work_used;     /* of the share that it has when it comes to the front */
+	struct list work_place; /* in that queue */
 	struct session *requeue_next;
 };
 

@@ -1,3 +1,6 @@
+/*
+ * udp_rate_limit.c - a count-min sketch with conservative update: only the smaller cells grow.
+ */
 #include "udp_rate_limit.h"
 
 void

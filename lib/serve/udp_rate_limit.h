@@ -1,14 +1,14 @@
 /*
- * udp_rate_limit.h - how much may be sent to whoever a datagram says it is from.
+ * udp_rate_limit.h - bytes a second that may be sent to the source of a datagram.
  *
  * The source of a datagram can be forged, so an answer longer than its request makes us a weapon
  * (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks that cannot be forged
- * from outside are let through; everybody else has a budget of bytes a second beyond what it sent.
+ * from outside are exempt; every other source has a budget of bytes a second beyond what it sent.
  *
  * Shape:  two rows of cells, a source in one cell of each (Cormode and Muthukrishnan, "An improved
  *         data stream summary: the count-min sketch", 2005). A cell counts at least what its
- *         sources got, so nobody ever gets more than the budget, however many sources there are;
- *         who shares both cells with others gets less.
+ *         sources got, so no source ever gets more than the budget, however many there are; one
+ *         that shares both cells with others gets less.
  * Units:  bytes of UDP payload, or whatever else there is a budget of; whole seconds.
  * Thread: core-local.
  * Bounds: SKETCH_ROWS * SKETCH_CELLS cells, SERVE_NETWORKS_MAX networks.
@@ -35,11 +35,11 @@ struct udp_rate_limit {
 	struct sketch_cell cells[SKETCH_ROWS][SKETCH_CELLS];
 };
 
-/* A network let through, prefix_len of 128 bits; those beyond EXEMPT_NETWORKS_MAX are not. */
+/* An exempt network, prefix_len of 128 bits; those beyond EXEMPT_NETWORKS_MAX are not. */
 void udp_rate_limit_exempt(struct udp_rate_limit *g, const struct ip_addr *ip, uint32_t prefix_len);
 
-/* The part of an address that has one budget: of an IPv6 one its first 64 bits, since whoever has
- * one address of such a network can have all (RFC 7421 section 2). */
+/* The part of an address that has one budget: of an IPv6 one its first 64 bits, since a host that
+ * has one address of such a network can have all (RFC 7421 section 2). */
 struct view udp_rate_limit_source(const struct ip_addr *ip);
 
 /* May a request of `asked` bytes from ip be answered with `answer` bytes now? If so they are

@@ -1,7 +1,7 @@
 /*
  * Administration while other cores are at work. Goal: what one core reads of the others (counts,
- * cards of connections, prefixes, events, users) may be read while they write it, and a table of
- * users may be exchanged meanwhile. Method: two cores on threads of their own, each busy with
+ * snapshots of connections, prefixes, events, users) may be read while they write it, and a table
+ * of users may be exchanged meanwhile. Method: two cores on threads of their own, each busy with
  * requests, connections that come and go, and every statistic; a third thread that exchanges users.
  * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered. And -c
  * holds over all cores together, to the last connection.

@@ -1,0 +1,79 @@
+/*
+ * serve_parse.h - bytes to operations: how a connection's parsing goes on, and its steps.
+ *
+ * Private to lib/serve.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_PARSE_H
+#define CLOCKOO_SERVE_PARSE_H
+
+#include "serve_internal.h"
+
+/* How parsing a connection goes on. */
+enum parse_step {
+	PARSE_CONTINUE,
+	PARSE_NEXT_PASS, /* something is left that another pass can do */
+	PARSE_NEXT_TURN, /* its share of this turn is used up */
+	PARSE_WAIT,      /* for an event of the stack */
+};
+
+void conns_parse(struct serve *sv);
+void datagrams_parse(struct serve *sv);
+/* What was not parsed stays for the next turn. */
+void datagrams_keep_rest(struct serve *sv);
+/* Bytes of a body that was not all there with its line (serve_body.c). */
+enum parse_step body_receive(struct serve *sv, struct session *ss);
+
+/* ---- operations ---- */
+
+/* A fresh operation at the end of the batch; the caller has seen that there is room. */
+static inline struct op *
+op_append(struct serve *sv, struct session *ss)
+{
+	struct op *op = &sv->ops[sv->op_count];
+
+	op->session = ss;
+	op->datagram = NULL;
+	op->in_place = false;
+	op->probed = false;
+	sv->unprobed = true;
+	op->body = (struct view){NULL, 0};
+	op->raw = (struct view){NULL, 0};
+	op->before = ss->parser;
+	return op;
+}
+
+static inline void
+op_commit(struct serve *sv, struct session *ss)
+{
+	const struct op *op = &sv->ops[sv->op_count++];
+
+	/* As memcached counts for -R: a line of a hundred keys is one request. */
+	ss->served += op->req.verb > MC_GATS || op_last(op);
+	ss->pass_ops++;
+	ss->has_credit = false;
+}
+
+/* An operation of this connection without a line of its own. */
+static inline void
+op_push(struct serve *sv, struct session *ss, uint8_t verb)
+{
+	struct op *op = op_append(sv, ss);
+
+	op->req = (struct mc_req){.verb = verb, .flags = MC_LAST};
+	op_commit(sv, ss);
+}
+
+/* ---- the fast path of plain gets (serve_fast_path.c) ---- */
+
+void gets_fast_create(struct serve *sv);
+/* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
+ * before it reads a line has been looked at. */
+uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
+/* The datagrams that come next, as far as each is one get, or one set with its body. */
+void datagrams_parse_fast(struct serve *sv);
+/* Answers those from ops[first] on that are for this path; returns how many. */
+uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+
+#endif
