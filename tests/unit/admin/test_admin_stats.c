@@ -162,7 +162,7 @@ say_names(char *out, const struct stat_name *names, uint32_t count, bool unsuppo
 			continue;
 		if (column + strlen(names[i].name) > 96)
 			column = 0, len += sprintf(out + len, "\n");
-		column += sprintf(out + len, column == 0 ? "%s" : " %s", names[i].name);
+		column += sprintf(out + len, "%s%s", column == 0 ? "" : " ", names[i].name);
 		len += (int)strlen(out + len);
 	}
 	return len;
