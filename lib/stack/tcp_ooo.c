@@ -276,7 +276,8 @@ static bool
 ooo_has_room(struct stack *s, struct conn *c)
 {
 	struct tcp *t = s->tcp;
-	const uint32_t kept = max_u32(s->cfg.rx_frames_max / 4, rx_reserve(s));
+	const uint32_t quarter = s->cfg.rx_frames_max / 4;
+	const uint32_t kept = c->expected ? quarter / 2 : max_u32(quarter, rx_reserve(s));
 	struct conn *stale;
 
 	if (rx_is_full(s, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
@@ -361,6 +362,7 @@ ooo_insert(struct stack *s, struct conn *c, struct arrival *a)
 	}
 	if (freed == 0 && (ooo_blocks_full(c, seg, left, behind) || !ooo_has_room(s, c))) {
 		stack_count(s, TCP_DROP_OOO_FULL);
+		c->rx_dropped = true;
 		return false;
 	}
 	ooo_link(s, c, rx_node_take(s, a), left, behind);

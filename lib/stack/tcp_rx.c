@@ -179,7 +179,7 @@ within_share(const struct stack *s, const struct conn *c, uint32_t reserve, uint
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
  * has been without progress the longest. */
 static __attribute__((noinline)) bool
-rx_prune(struct stack *s, struct conn *c, uint32_t reserve)
+rx_prune(struct stack *s, struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	struct tcp *t = s->tcp;
 
@@ -197,10 +197,32 @@ rx_prune(struct stack *s, struct conn *c, uint32_t reserve)
 		ooo_clear(s, container_of(t->ooo_list.next, struct conn, ooo_list));
 		stack_count(s, TCP_OOO_EVICTED);
 	}
-	if (within_share(s, c, reserve, kept_for_few(s, reserve)))
+	if (within_share(s, c, reserve, kept))
 		return true;
 	stack_count(s, TCP_DROP_RX_FRAMES_MAX);
 	return false;
+}
+
+/* The service reads on, and gives the frame back in this turn: it holds no more than came in it. */
+static inline bool
+reads_on(const struct conn *c)
+{
+	return c->expected && c->rx.frames < BURST_MAX;
+}
+
+/* Frames that in-order data leaves to connections that hold none. */
+static inline uint32_t
+reserve_for(const struct stack *s, const struct conn *c)
+{
+	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
+	 */
+	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
+
+	if (c->rx.frames == 0)
+		return 0;
+	if (unlikely(reads_on(c)))
+		return min_u32(BURST_MAX, rx_reserve(s) / 2);
+	return fresh || c->rx_dropped ? rx_reserve(s) / 2 : rx_reserve(s);
 }
 
 /* Is there a frame to be had for in-order data? */
@@ -208,15 +230,23 @@ static inline bool
 rx_has_room(struct stack *s, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
-	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
-	 */
-	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
-	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(s) / 2 : rx_reserve(s);
-	const bool enough = within_share(s, c, reserve, kept_for_few(s, reserve));
+	const uint32_t reserve = reserve_for(s, c);
+	const uint32_t kept = reads_on(c) ? 0 : kept_for_few(s, reserve);
+	const bool enough = within_share(s, c, reserve, kept);
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
-	return (enough && !rx_is_full(s, c, held, reserve)) || rx_prune(s, c, reserve);
+	return (enough && !rx_is_full(s, c, held, reserve)) || rx_prune(s, c, reserve, kept);
+}
+
+/* The next data of the peer finds no frame. It comes again after the peer's timeout, and then the
+ * service is told, whether or not there is a frame: what it can do now may free some. */
+static __attribute__((noinline)) void
+drop_in_order(struct stack *s, struct conn *c)
+{
+	c->rx_dropped = !c->rx_dropped;
+	if (!c->rx_dropped)
+		conn_make_ready(s, c);
 }
 
 /* Without SACK the peer counts ACKs of one number, and this data has made it another. */
@@ -249,8 +279,10 @@ enqueue_in_order(struct stack *s, struct conn *c, struct arrival *a)
 	} else if (rx_has_room(s, c)) {
 		append(c, rx_node_take(s, a));
 	} else {
+		drop_in_order(s, c);
 		return false;
 	}
+	c->rx_dropped = false;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
 	if (unlikely(had_ooo))
 		ooo_move_in_order(s, c);

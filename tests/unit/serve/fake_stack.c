@@ -152,6 +152,18 @@ conn_unread(const struct conn *c)
 	return bytes;
 }
 
+void
+conn_expect(struct conn *c, bool expected)
+{
+	check(c->open && !c->left);
+}
+
+bool
+conn_awaits_retransmission(const struct conn *c)
+{
+	return false;
+}
+
 bool
 conn_eof(const struct conn *c)
 {
