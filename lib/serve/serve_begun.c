@@ -183,5 +183,6 @@ begun_press(struct serve *sv)
 	if (likely(atomic_load_explicit(&sv->shared->begun_waiting, memory_order_relaxed) == 0))
 		return;
 	fills_memory_pressure(sv);
+	stack_requests_wait(sv->stack);
 	first_wake(sv);
 }

@@ -14,6 +14,9 @@
 #define FILL_SCAN_MAX           64u
 #define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
 
+/* Turns of waiting after which windows become narrow; fewer are common. */
+#define WINDOWS_WAIT_TURNS 8u
+
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
@@ -35,6 +38,8 @@ memory_wait(struct serve *sv, struct session *ss)
 {
 	if (ss->memory_wait_turns >= MEMORY_WAIT_TURNS_MAX || !session_wait(sv, ss))
 		return false;
+	if (ss->memory_wait_turns >= WINDOWS_WAIT_TURNS)
+		stack_requests_wait(sv->stack);
 	if (ss->memory_wait_turns >= FILL_WAIT_TURNS_MAX)
 		fills_memory_pressure(sv);
 	return true;

@@ -212,6 +212,9 @@ void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes 
 void conn_close_detach(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
+/* Requests wait unread for memory of the service. For ten seconds, no wide windows are advertised:
+ * those that wait next must not be promised more frames than there are. */
+void stack_requests_wait(struct stack *s);
 /* Memory pressure: the service needs what external buffers pin. For some seconds, connections that
  * do not acknowledge queued bytes are reset. */
 void stack_memory_pressure(struct stack *s);

@@ -367,12 +367,30 @@ window_of_frames(const struct stack *s, const struct conn *c)
 	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
+void
+stack_requests_wait(struct stack *s)
+{
+	const uint32_t frames = s->cfg.rx_frames_max;
+
+	if (frames - s->tcp->rx_left >= frames / RX_WAITING_PART)
+		s->tcp->rcv_autotune.waiting_until_ns = s->now_ns + RX_WINDOW_WAITING_NS;
+}
+
+static inline uint32_t
+window_limit(const struct stack *s, const struct conn *c)
+{
+	if (likely(s->now_ns >= s->tcp->rcv_autotune.waiting_until_ns))
+		return c->rcv_limit;
+	return min_u32(c->rcv_limit, RX_WINDOW_WAITING);
+}
+
 uint32_t
 rx_window(const struct stack *s, const struct conn *c)
 {
 	const int32_t full = (int32_t)mss_ours(s, c->local);
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
-	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
+	const uint32_t limit = window_limit(s, c);
+	const uint32_t bytes = limit - min_u32(c->rx.bytes, limit);
 	uint32_t room;
 
 	/* By a segment at least, as in rx_window_near_limit(), and never back. */

@@ -23,7 +23,13 @@ struct tcp;
 #define RCV_AUTOTUNE_GAIN            4u    /* limit / bytes read in an RTT */
 #define NEAR_LIMIT_SHIFT             6u    /* of conn.near_limit: 64 bytes */
 
+/* While requests wait for memory of the service, and hold this part of the frames. */
+#define RX_WAITING_PART      16u
+#define RX_WINDOW_WAITING    32768u
+#define RX_WINDOW_WAITING_NS (10000 * NS_PER_MS) /* after the last of them */
+
 struct rcv_autotune {
+	uint64_t waiting_until_ns; /* no more than RX_WINDOW_WAITING is advertised; 0: ever */
 	uint64_t bytes, bytes_max; /* beyond RX_WINDOW_BYTES, of all connections */
 	uint32_t taken_us;         /* when others were last shrunk */
 	uint32_t count;

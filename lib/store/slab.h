@@ -103,14 +103,13 @@ struct slab {
 	_Atomic uint32_t pool_count;
 	_Atomic uint32_t evacuating_count; /* evacuated ones too */
 	_Atomic uint32_t evacuated_count;
-	_Atomic uint32_t
-		index_claimed_count;      /* of those being evacuated: the index waits for them */
-	_Atomic uint32_t stuck_count;     /* of the others: they hold something pinned */
-	_Atomic uint32_t waiting_count;   /* of the others: they wait for a fill */
-	_Atomic uint64_t evacuated_pages; /* ever */
-	_Atomic uint32_t index_pages;     /* pages below this are the index's, or will be */
-	_Atomic uint32_t recall;          /* stepped when cores must empty their magazines */
-	_Atomic uint32_t withheld;        /* pages the pool keeps: store_limit_mt */
+	_Atomic uint32_t index_claimed_count; /* of those: the index waits for them */
+	_Atomic uint32_t stuck_count;         /* of the others: they hold something pinned */
+	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
+	_Atomic uint64_t evacuated_pages;     /* ever */
+	_Atomic uint32_t index_pages;         /* pages below this are the index's, or will be */
+	_Atomic uint32_t recall;              /* stepped when cores must empty their magazines */
+	_Atomic uint32_t withheld;            /* pages the pool keeps: store_limit_mt */
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
 

@@ -349,6 +349,7 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns)
 	check_eq(w->refused, 0);
 	check_eq(served(w, CONN_SLOW_BODY), 0);
 	check(w->still_ns < still_most_ns);
+	check(slowest_ns < SECOND_NS);
 	world_destroy(w);
 }
 
