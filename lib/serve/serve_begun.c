@@ -95,18 +95,25 @@ begun_create(struct serve *sv)
 }
 
 void
-begun_wait(struct serve *sv, struct session *ss, const struct op *op)
+begun_wait(struct serve *sv, struct session *ss)
 {
 	struct serve_shared *sh = sv->shared;
 
 	if (ss->ticket != 0)
 		return;
 	ss->ticket = 1 + atomic_fetch_add_explicit(&sh->begun_tickets, 1, memory_order_relaxed);
-	ss->body_left = op->raw.len + (uint64_t)op->req.body_len + op->req.body_end;
 	list_push_back(&sv->begun_queue, &ss->begun_place);
 	atomic_fetch_add_explicit(&sh->begun_waiting, 1, memory_order_relaxed);
 	first_tell(sv);
 	serve_count(sv, BEGUN_WAITS);
+}
+
+static void
+first_wake(struct serve *sv)
+{
+	if (!list_empty(&sv->begun_queue))
+		conn_requeue(sv->stack,
+			     container_of(sv->begun_queue.next, struct session, begun_place)->conn);
 }
 
 void
@@ -115,12 +122,39 @@ begun_leave(struct serve *sv, struct session *ss)
 	if (ss->ticket == 0)
 		return;
 	list_unlink(&ss->begun_place);
+	ss->begun_asleep = false;
 	ss->ticket = 0;
 	atomic_fetch_sub_explicit(&sv->shared->begun_waiting, 1, memory_order_relaxed);
 	first_tell(sv);
-	if (!list_empty(&sv->begun_queue))
-		conn_requeue(sv->stack,
-			     container_of(sv->begun_queue.next, struct session, begun_place)->conn);
+	first_wake(sv);
+}
+
+/* Back to its place by its ticket. Bounded: one of each connection. */
+static void
+queue_insert(struct serve *sv, struct session *ss)
+{
+	struct list *at = sv->begun_queue.next;
+
+	while (at != &sv->begun_queue &&
+	       container_of(at, struct session, begun_place)->ticket < ss->ticket)
+		at = at->next;
+	list_push_back(at, &ss->begun_place);
+}
+
+bool
+begun_sleeps(struct serve *sv, struct session *ss)
+{
+	const bool asleep = conn_awaits_retransmission(ss->conn) && !is_here(ss, ss->body_left);
+
+	if (ss->ticket == 0 || asleep == ss->begun_asleep)
+		return asleep;
+	ss->begun_asleep = asleep;
+	if (asleep)
+		list_unlink(&ss->begun_place);
+	else
+		queue_insert(sv, ss);
+	first_tell(sv); /* the next turn wakes it */
+	return asleep;
 }
 
 enum begun_turn
@@ -134,6 +168,9 @@ begun_look(const struct serve *sv, const struct session *ss)
 void
 begun_press(struct serve *sv)
 {
-	if (unlikely(atomic_load_explicit(&sv->shared->begun_waiting, memory_order_relaxed) != 0))
-		fills_memory_pressure(sv);
+	if (likely(atomic_load_explicit(&sv->shared->begun_waiting, memory_order_relaxed) == 0))
+		return;
+	fills_memory_pressure(sv);
+	stack_requests_wait(sv->stack);
+	first_wake(sv);
 }

@@ -29,8 +29,11 @@ void begun_create(struct serve *sv);
 bool begun_take(struct serve *sv, struct session *ss, const struct mc_req *req);
 void begun_give(struct serve *sv, struct session *ss);
 /* Into the queue, and out of it; nothing happens if it is there already, or is not. */
-void begun_wait(struct serve *sv, struct session *ss, const struct op *op);
+void begun_wait(struct serve *sv, struct session *ss);
 void begun_leave(struct serve *sv, struct session *ss);
+/* Has data of the body been dropped for want of frames? Its peer is silent now, and memory given to
+ * it would wait for the peer's timeout, so it is given to others. It keeps its ticket. */
+bool begun_sleeps(struct serve *sv, struct session *ss);
 enum begun_turn begun_look(const struct serve *sv, const struct session *ss);
 /* Each turn: while anybody waits, whoever holds a part must get on. */
 void begun_press(struct serve *sv);

@@ -14,6 +14,9 @@
 #define FILL_SCAN_MAX           64u
 #define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
 
+/* Turns of waiting after which windows become narrow; fewer are common. */
+#define WINDOWS_WAIT_TURNS 8u
+
 /* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
  * a core that does not turn meanwhile may be busy with as much. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
@@ -35,6 +38,8 @@ memory_wait(struct serve *sv, struct session *ss)
 {
 	if (ss->memory_wait_turns >= MEMORY_WAIT_TURNS_MAX || !session_wait(sv, ss))
 		return false;
+	if (ss->memory_wait_turns >= WINDOWS_WAIT_TURNS)
+		stack_requests_wait(sv->stack);
 	if (ss->memory_wait_turns >= FILL_WAIT_TURNS_MAX)
 		fills_memory_pressure(sv);
 	return true;
@@ -44,6 +49,7 @@ void
 session_go_on(struct serve *sv, struct session *ss)
 {
 	ss->memory_wait_turns = 0;
+	ss->body_left = 0;
 	begun_leave(sv, ss);
 }
 
@@ -54,6 +60,7 @@ op_wait_memory(struct serve *sv, struct op *op)
 
 	if (ss == NULL || !defer_fits(sv, op) || !memory_wait(sv, ss))
 		return false;
+	ss->body_left = 0;
 	conn_requeue(sv->stack, ss->conn);
 	return true;
 }
@@ -66,7 +73,7 @@ share_begin(struct serve *sv, struct op *op)
 	enum store_result r;
 
 	if (unlikely(!begun_take(sv, ss, &op->req))) {
-		begun_wait(sv, ss, op);
+		begun_wait(sv, ss);
 		return STORE_NOT_YET;
 	}
 	r = storage_begin(sv, op, &ss->fill);
@@ -84,14 +91,17 @@ body_begin(struct serve *sv, struct op *op)
 
 	if (req->verb != MC_BAD) {
 		r = share_begin(sv, op);
-		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss))
+		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss)) {
+			ss->body_left = op->raw.len + (uint64_t)req->body_len + req->body_end;
 			return EXEC_RETRY;
+		}
 	}
 	if (unlikely((ss->memory_wait_turns | ss->ticket) != 0))
 		session_go_on(sv, ss);
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
+	conn_expect(ss->conn, true);
 	if (req->verb == MC_BAD)
 		return EXEC_DONE;
 	if (r != STORE_OK) {
@@ -217,6 +227,7 @@ body_receive(struct serve *sv, struct session *ss)
 		session_skip(sv->stack, ss, n);
 		ss->body_left -= n;
 	}
+	conn_expect(ss->conn, false);
 	if (unlikely(ss->body == BODY_TOKEN)) {
 		/* What comes behind it may be answered only if it is right. */
 		ss->body = BODY_NONE;

@@ -330,8 +330,11 @@ reply_resume(struct serve *sv, struct session *ss)
 static __attribute__((noinline)) bool
 waits_on(struct serve *sv, struct session *ss)
 {
-	const enum begun_turn look = begun_look(sv, ss);
+	enum begun_turn look;
 
+	if (begun_sleeps(sv, ss))
+		return true; /* the peer's retransmission makes it ready */
+	look = begun_look(sv, ss);
 	if (look == BEGUN_GO && ss->memory_wait_last_turn != sv->turn)
 		return false;
 	if (look != BEGUN_LATER)

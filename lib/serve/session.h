@@ -107,10 +107,11 @@ struct session {
 	uint32_t read_buf_at, read_buf_len;
 	uint32_t read_buf_since_s; /* since when */
 
-	/* Its end included; with a ticket, that of the request that waits, its line included. */
+	/* Its end included; of a request that waits with its body unread, its line as well. */
 	uint64_t body_left;
 	uint64_t begun;            /* bytes it holds of the share of begun values */
 	uint64_t ticket;           /* while it waits for some; 0: it does not */
+	bool begun_asleep;         /* not in the queue: begun_sleeps() */
 	struct list begun_place;   /* the same: in the queue */
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill_progress progress;

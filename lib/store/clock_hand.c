@@ -169,7 +169,7 @@ slab_page_clear_clock(struct slab *sl, const struct page *p)
 }
 
 uint32_t
-slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max)
+slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch)
 {
 	uint32_t count = 0;
 
@@ -183,10 +183,13 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max)
 		for (; w < words && count < max; w++)
 			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
 		p->busy += count != 0;
+		p->walk_found |= count != 0;
 		p->evacuate_word = w < words ? w : 0;
 		/* Through with the page: what is left waits for readers, a fill, or free objects
 		 * elsewhere. The next page. */
 		if (w == words) {
+			slab_page_walked(sl, p, epoch);
+			p->walk_found = false;
 			list_unlink(front);
 			list_push_back(&sl->evacuating, front);
 		}

@@ -213,7 +213,8 @@ evacuate_batch(struct store_core *sc, bool hurry)
 
 	item_apply_clock_bits(sc);
 
-	const uint32_t n = slab_evacuate_live(sl, refs, EVACUATE_BATCH);
+	const uint32_t n = slab_evacuate_live(sl, refs, EVACUATE_BATCH,
+					      (uint32_t)epoch_now(&sc->store->epoch));
 	struct batch b = {.with_page_count = 0};
 
 	if (n == 0)

@@ -29,6 +29,7 @@ claim_at_hand(struct slab *sl, struct page *p)
 		atomic_fetch_add_explicit(&sl->index_claimed_count, 1, memory_order_relaxed);
 		if (slab_page_pinned(p) != 0)
 			atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
+		slab_page_waits_no_more(sl, p);
 		return false;
 	default:
 		return page_state(p) == PAGE_CLASS;

@@ -223,7 +223,7 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;
 	return sc->retire_list.head != sc->retire_list.tail || slab_pool(sl) > POOL_KEEP ||
-	       slab_coming(sl) != 0 || something_returns(sc);
+	       slab_evacuating_for_pool(sl) != 0 || something_returns(sc);
 }
 
 static void

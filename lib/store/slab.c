@@ -200,6 +200,7 @@ slab_page_release(struct slab *sl, struct page *p)
 		atomic_fetch_sub_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&sl->index_claimed_count, claimed, memory_order_relaxed);
 		atomic_fetch_add_explicit(&sl->evacuated_pages, 1, memory_order_relaxed);
+		slab_page_waits_no_more(sl, p);
 	}
 	list_unlink(&p->of_class);
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
@@ -234,6 +235,7 @@ static void
 page_evacuated(struct slab *sl, struct page *p)
 {
 	spin_lock(&sl->pool_lock);
+	slab_page_waits_no_more(sl, p);
 	list_unlink(&p->of_class);
 	list_push_back(&sl->evacuated, &p->of_class);
 	atomic_fetch_add_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
@@ -418,7 +420,9 @@ page_to_evacuate(struct slab *sl, struct slab_class *c)
 
 		const struct page_load load = slab_page_load(sl, p);
 		const uint32_t filling = p->objects - slab_page_free(p) - load.live;
-		const uint32_t cost = load.live + 2 * load.used + 4 * filling;
+		/* Large objects are in no magazine: what is neither free nor live is filled. */
+		const uint32_t each = c->batch == 0 ? 4 * p->objects : 4;
+		const uint32_t cost = load.live + 2 * load.used + each * filling;
 
 		if (2 * filling < p->objects && cost < best_cost &&
 		    !page_has_chance(sl, c, p, load)) {

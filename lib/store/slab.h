@@ -52,8 +52,10 @@ struct page {
 	uint32_t
 		evacuate_word; /* being evacuated, under the pool's lock: next word of its bitmap */
 	uint8_t class;
-	_Atomic uint8_t state;   /* enum page_state */
-	uint16_t busy;           /* being evacuated: cores at work on some of its objects */
+	_Atomic uint8_t state; /* enum page_state */
+	uint16_t busy;         /* being evacuated: cores at work on some of its objects */
+	bool walk_found, drained, waiting; /* being evacuated: slab_page_walked */
+	uint32_t drained_epoch;
 	_Atomic uint32_t pinned; /* retired objects past their grace period (slab_pinned.c) */
 	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
 	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
@@ -101,13 +103,13 @@ struct slab {
 	_Atomic uint32_t pool_count;
 	_Atomic uint32_t evacuating_count; /* evacuated ones too */
 	_Atomic uint32_t evacuated_count;
-	_Atomic uint32_t
-		index_claimed_count;      /* of those being evacuated: the index waits for them */
-	_Atomic uint32_t stuck_count;     /* of the others: they hold something pinned */
-	_Atomic uint64_t evacuated_pages; /* ever */
-	_Atomic uint32_t index_pages;     /* pages below this are the index's, or will be */
-	_Atomic uint32_t recall;          /* stepped when cores must empty their magazines */
-	_Atomic uint32_t withheld;        /* pages the pool keeps: store_limit_mt */
+	_Atomic uint32_t index_claimed_count; /* of those: the index waits for them */
+	_Atomic uint32_t stuck_count;         /* of the others: they hold something pinned */
+	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
+	_Atomic uint64_t evacuated_pages;     /* ever */
+	_Atomic uint32_t index_pages;         /* pages below this are the index's, or will be */
+	_Atomic uint32_t recall;              /* stepped when cores must empty their magazines */
+	_Atomic uint32_t withheld;            /* pages the pool keeps: store_limit_mt */
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
 

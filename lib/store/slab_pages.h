@@ -23,8 +23,9 @@ uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32
  * False: it has none, or each holds something pinned. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
 /* Up to max live objects of one page being evacuated; once through with it, of the next. refs has
- * room for max + BITS_PER_WORD. A caller that got some calls slab_evacuate_done afterwards. */
-uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max);
+ * room for max + BITS_PER_WORD. A caller that got some calls slab_evacuate_done afterwards. epoch
+ * is the present one: by it a page is found to wait for what is being filled. */
+uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch);
 void slab_evacuate_done(struct slab *sl, uint32_t ref);
 
 static inline bool
@@ -88,8 +89,13 @@ slab_pins_block(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Pages that are on their way to the pool, and not stuck. */
+/* Pages that are on their way to the pool; of them, those that neither pins nor fills keep. */
+uint32_t slab_evacuating_for_pool(const struct slab *sl);
 uint32_t slab_coming(const struct slab *sl);
+/* Under the pool's lock: a walk has passed all words of a page being evacuated. */
+void slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch);
+/* Under the pool's lock: the page does not wait for a fill, or no longer. */
+void slab_page_waits_no_more(struct slab *sl, struct page *p);
 
 /* ---- between slab.c and index_pages.c ---- */
 

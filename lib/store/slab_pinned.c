@@ -1,9 +1,10 @@
 /*
- * slab_pinned.c - counts of pinned objects, by class and page: retired, past their grace period,
- * and freed after their last pin ends.
+ * slab_pinned.c - what keeps a page from being evacuated: pinned objects (retired, past their grace
+ * period, and freed after their last pin ends), and objects that are being filled.
  *
- * A page with such an object is not chosen to be evacuated. One that is being evacuated counts as
- * stuck, and goes back to its class after a while.
+ * A page with something pinned is not chosen to be evacuated. One that is being evacuated counts as
+ * stuck, and goes back to its class after a while. A page being evacuated that waits for a fill is
+ * not counted as coming, either: a fill may wait for its client, and others for that page.
  *
  * Thread: a page's count is under the pool's lock, and read without it as a hint.
  */
@@ -13,6 +14,10 @@
  * and more pages would be evacuated for nothing. */
 #define STUCK_MIN   4u
 #define STUCK_SHARE 64u
+/* Of pages that wait for fills a quarter of all: as much as values that are begun may take. Had a
+ * page nothing live for so many epochs, it waits for a fill. */
+#define WAITING_SHARE  4u
+#define WAITING_EPOCHS 8u
 
 static bool
 waits_for_pool(const struct slab *sl, const struct page *p)
@@ -46,16 +51,51 @@ slab_count_pinned(struct slab *sl, const uint32_t *refs, uint32_t count, bool mo
 }
 
 uint32_t
+slab_evacuating_for_pool(const struct slab *sl)
+{
+	return atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) -
+	       atomic_load_explicit(&sl->index_claimed_count, memory_order_relaxed);
+}
+
+static uint32_t
+at_most(const _Atomic uint32_t *count, uint32_t most)
+{
+	const uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	return n < most ? n : most;
+}
+
+uint32_t
 slab_coming(const struct slab *sl)
 {
-	const uint32_t coming =
-		atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) -
-		atomic_load_explicit(&sl->index_claimed_count, memory_order_relaxed);
-	const uint32_t most = STUCK_MIN + sl->arena->page_count / STUCK_SHARE;
-	const uint32_t stuck = atomic_load_explicit(&sl->stuck_count, memory_order_relaxed);
-	const uint32_t less = stuck < most ? stuck : most;
+	const uint32_t coming = slab_evacuating_for_pool(sl), pages = sl->arena->page_count;
+	const uint32_t less = at_most(&sl->stuck_count, STUCK_MIN + pages / STUCK_SHARE) +
+			      at_most(&sl->waiting_count, pages / WAITING_SHARE);
 
 	return coming > less ? coming - less : 0;
+}
+
+void
+slab_page_waits_no_more(struct slab *sl, struct page *p)
+{
+	atomic_fetch_sub_explicit(&sl->waiting_count, p->waiting, memory_order_relaxed);
+	p->waiting = p->drained = p->walk_found = false;
+}
+
+/* Objects in magazines and on retire lists come back within some epochs; a fill lasts as long as
+ * its client likes. */
+void
+slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
+{
+	if (p->walk_found || !waits_for_pool(sl, p)) {
+		slab_page_waits_no_more(sl, p);
+	} else if (!p->drained) {
+		p->drained = true;
+		p->drained_epoch = epoch;
+	} else if (!p->waiting && epoch - p->drained_epoch >= WAITING_EPOCHS) {
+		p->waiting = true;
+		atomic_fetch_add_explicit(&sl->waiting_count, 1, memory_order_relaxed);
+	}
 }
 
 /* Under both locks: may the page go back to its class? Objects that wait with it cannot be told
@@ -72,6 +112,7 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 	atomic_fetch_sub_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
 	if (slab_page_pinned(p) != 0)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
+	slab_page_waits_no_more(sl, p);
 	list_unlink(&p->of_class);
 	p->evacuate_word = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);

@@ -91,6 +91,12 @@ struct view conn_peek(const struct conn *c);
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);
 /* Bytes that wait there, all told. */
 uint32_t conn_unread(const struct conn *c);
+/* The service reads this connection's data in the turn in which it comes, until it says otherwise:
+ * there are frames for it even while others, which wait, hold all they may. */
+void conn_expect(struct conn *c, bool expected);
+/* Data was dropped for want of frames, and nothing in order has come since: the peer will be silent
+ * until its retransmission timer fires. Then the connection becomes ready. */
+bool conn_awaits_retransmission(const struct conn *c);
 bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
 
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
@@ -116,6 +122,9 @@ void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes 
 void conn_close_detach(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
+/* Requests wait unread for memory of the service. For ten seconds, no wide windows are advertised:
+ * those that wait next must not be promised more frames than there are. */
+void stack_requests_wait(struct stack *s);
 /* Memory pressure: the service needs what external buffers pin. For some seconds, connections that
  * do not acknowledge queued bytes are reset. */
 void stack_memory_pressure(struct stack *s);

@@ -57,6 +57,18 @@ conn_unread(const struct conn *c)
 	return c->rx.bytes;
 }
 
+void
+conn_expect(struct conn *c, bool expected)
+{
+	c->expected = expected;
+}
+
+bool
+conn_awaits_retransmission(const struct conn *c)
+{
+	return c->rx_dropped;
+}
+
 bool
 conn_eof(const struct conn *c)
 {

@@ -165,7 +165,9 @@ struct conn {
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
 	uint32_t ports;                /* the peer's and ours, as in its segments: tcp_ports() */
 	uint32_t slot : 24, local : 2; /* local: enum local */
-	uint32_t state : 6;            /* enum conn_state */
+	uint32_t expected : 1;         /* conn_expect() */
+	uint32_t rx_dropped : 1;       /* conn_awaits_retransmission() */
+	uint32_t state : 4;            /* enum conn_state */
 	uint32_t flags;                /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;      /* advertised right edge of the window */

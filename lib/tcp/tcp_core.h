@@ -25,6 +25,7 @@ struct flow_bucket {
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
 struct rcv_autotune {
+	uint64_t waiting_until_ns; /* no more than RX_WINDOW_WAITING is advertised; 0: ever */
 	uint64_t bytes, bytes_max; /* beyond RX_WINDOW_BYTES, of all connections */
 	uint32_t taken_us;         /* when others were last shrunk */
 	uint32_t count;

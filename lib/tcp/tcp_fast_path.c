@@ -119,7 +119,7 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 	bool acks, timestamps;
 
 	if (unlikely(c == NULL || (c->flags & t->fast_path_in.mask) != t->fast_path_in.want ||
-		     c->state != CONN_ESTABLISHED || c->rx.head != NULL ||
+		     c->state != CONN_ESTABLISHED || c->rx_dropped || c->rx.head != NULL ||
 		     c->rx.ooo_blocks != NULL || t->rx_left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;

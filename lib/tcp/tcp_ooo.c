@@ -275,7 +275,8 @@ ooo_extend(const struct tcp *t, struct conn *c, struct rx_seg *left, struct rx_s
 static bool
 ooo_has_room(struct tcp *t, struct conn *c)
 {
-	const uint32_t kept = max_u32(t->net.cfg.rx_frames_max / 4, rx_reserve(t));
+	const uint32_t quarter = t->net.cfg.rx_frames_max / 4;
+	const uint32_t kept = c->expected ? quarter / 2 : max_u32(quarter, rx_reserve(t));
 	struct conn *stale;
 
 	if (rx_is_full(t, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
@@ -360,6 +361,7 @@ ooo_insert(struct tcp *t, struct conn *c, struct arrival *a)
 	}
 	if (freed == 0 && (ooo_blocks_full(c, seg, left, behind) || !ooo_has_room(t, c))) {
 		tcp_count(t, TCP_DROP_OOO_FULL);
+		c->rx_dropped = true;
 		return false;
 	}
 	ooo_link(t, c, rx_node_take(t, a), left, behind);

@@ -176,7 +176,7 @@ within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
  * has been without progress the longest. */
 static __attribute__((noinline)) bool
-rx_prune(struct tcp *t, struct conn *c, uint32_t reserve)
+rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	if (c->rx.ooo_blocks != NULL) {
 		ooo_drop_last(t, c);
@@ -192,10 +192,32 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve)
 		ooo_clear(t, container_of(t->ooo_list.next, struct conn, ooo_list));
 		tcp_count(t, TCP_OOO_EVICTED);
 	}
-	if (within_share(t, c, reserve, kept_for_few(t, reserve)))
+	if (within_share(t, c, reserve, kept))
 		return true;
 	tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
 	return false;
+}
+
+/* The service reads on, and gives the frame back in this turn: it holds no more than came in it. */
+static inline bool
+reads_on(const struct conn *c)
+{
+	return c->expected && c->rx.frames < BURST_MAX;
+}
+
+/* Frames that in-order data leaves to connections that hold none. */
+static inline uint32_t
+reserve_for(const struct tcp *t, const struct conn *c)
+{
+	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
+	 */
+	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
+
+	if (c->rx.frames == 0)
+		return 0;
+	if (unlikely(reads_on(c)))
+		return min_u32(BURST_MAX, rx_reserve(t) / 2);
+	return fresh || c->rx_dropped ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
 /* Is there a frame to be had for in-order data? */
@@ -203,15 +225,23 @@ static inline bool
 rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
-	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
-	 */
-	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
-	const uint32_t reserve = c->rx.frames == 0 ? 0 : fresh ? rx_reserve(t) / 2 : rx_reserve(t);
-	const bool enough = within_share(t, c, reserve, kept_for_few(t, reserve));
+	const uint32_t reserve = reserve_for(t, c);
+	const uint32_t kept = reads_on(c) ? 0 : kept_for_few(t, reserve);
+	const bool enough = within_share(t, c, reserve, kept);
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
 		return true;
-	return (enough && !rx_is_full(t, c, held, reserve)) || rx_prune(t, c, reserve);
+	return (enough && !rx_is_full(t, c, held, reserve)) || rx_prune(t, c, reserve, kept);
+}
+
+/* The next data of the peer finds no frame. It comes again after the peer's timeout, and then the
+ * service is told, whether or not there is a frame: what it can do now may free some. */
+static __attribute__((noinline)) void
+drop_in_order(struct tcp *t, struct conn *c)
+{
+	c->rx_dropped = !c->rx_dropped;
+	if (!c->rx_dropped)
+		conn_make_ready(t, c);
 }
 
 /* Without SACK the peer counts ACKs of one number, and this data has made it another. */
@@ -244,8 +274,10 @@ enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
 	} else if (rx_has_room(t, c)) {
 		append(c, rx_node_take(t, a));
 	} else {
+		drop_in_order(t, c);
 		return false;
 	}
+	c->rx_dropped = false;
 	c->rcv_mss = (uint16_t)max_u32(c->rcv_mss, a->seg.payload.len);
 	if (unlikely(had_ooo))
 		ooo_move_in_order(t, c);
@@ -330,12 +362,31 @@ window_of_frames(const struct tcp *t, const struct conn *c)
 	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
+void
+stack_requests_wait(struct stack *s)
+{
+	struct tcp *t = stack_tcp(s);
+	const uint32_t frames = t->net.cfg.rx_frames_max;
+
+	if (frames - t->rx_left >= frames / RX_WAITING_PART)
+		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
+}
+
+static inline uint32_t
+window_limit(const struct tcp *t, const struct conn *c)
+{
+	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns))
+		return c->rcv_limit;
+	return min_u32(c->rcv_limit, RX_WINDOW_WAITING);
+}
+
 uint32_t
 rx_window(const struct tcp *t, const struct conn *c)
 {
 	const int32_t full = (int32_t)mss_ours(t, c->local);
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
-	const uint32_t bytes = c->rcv_limit - min_u32(c->rx.bytes, c->rcv_limit);
+	const uint32_t limit = window_limit(t, c);
+	const uint32_t bytes = limit - min_u32(c->rx.bytes, limit);
 	uint32_t room;
 
 	/* By a segment at least, as in rx_window_near_limit(), and never back. */

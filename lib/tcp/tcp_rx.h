@@ -21,6 +21,11 @@ struct arrival;
 #define RCV_AUTOTUNE_GAIN            4u    /* limit / bytes read in an RTT */
 #define NEAR_LIMIT_SHIFT             6u    /* of conn.near_limit: 64 bytes */
 
+/* While requests wait for memory of the service, and hold this part of the frames. */
+#define RX_WAITING_PART      16u
+#define RX_WINDOW_WAITING    32768u
+#define RX_WINDOW_WAITING_NS (10000 * NS_PER_MS) /* after the last of them */
+
 /* ---- tcp_rx.c: receive queue, advertised window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);

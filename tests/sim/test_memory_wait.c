@@ -1,0 +1,399 @@
+/*
+ * Honest clients that want more memory than there is. Goal: every request is answered, no
+ * connection is reset, and the service never stands still.
+ * Method: a whole core with 8 MB, forty clients of a stack of their own on a perfect cable, each of
+ * which sends a batch of sets and gets and then reads the answers. One value in ten is long.
+ */
+#include "sim_core.h"
+#include "sim_rng.h"
+#include "sim_wire.h"
+
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define CLIENT_IP  (SIM_PEERS + 1)
+#define CLIENTS    64u
+#define SECOND_NS  1000000000ull
+#define MS_NS      1000000ull
+#define STEP_NS    100000u /* between two turns, at most */
+#define BATCH_MAX  12u
+#define KEYS       800u
+#define LONG_VALUE 300000u
+
+struct request {
+	bool set;
+	uint32_t key, len;
+};
+
+struct client {
+	struct conn *conn;
+	bool open, gone;
+	struct request batch[BATCH_MAX];
+	uint32_t count;    /* requests of the batch */
+	uint32_t asked;    /* of them sent, or begun */
+	uint32_t answered; /* of them */
+	uint32_t left;     /* bytes of the value being sent, line end included */
+	uint32_t skip;     /* bytes of an answer's value to be read, line end included */
+	char line[64];
+	uint32_t line_len;
+	uint64_t asked_ns, slowest_ns;
+};
+
+/* What the clients do. */
+struct mix {
+	uint32_t clients, memory_mb;
+	uint32_t pipeline; /* requests of a batch, at most */
+	uint32_t set_part; /* one request in so many is a set; 1: all */
+	uint64_t rate;     /* of the cable, bytes a second */
+	uint64_t pause_ns; /* the core does not turn for so long in each tenth of a second */
+};
+
+struct world {
+	struct sim_cores *sc;
+	struct sim_stack *ss; /* the clients' */
+	struct sim_wire *wire;
+	struct sim_rng rng;
+	struct client client[CLIENTS];
+	struct client *of_slot[CLIENTS];
+	struct mix mix;
+	uint32_t answers, refused;
+	uint64_t answered_ns, still_ns; /* the latest answer; the longest time without any */
+	bool ending;                    /* no batch is begun any more */
+};
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->of_slot[conn_slot(c)]->open = true;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->of_slot[conn_slot(c)]->open = false;
+	w->of_slot[conn_slot(c)]->gone = true;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	fail_msg("a connection was not opened: %d", (int)why);
+}
+
+/* ---- what a client asks ---- */
+
+static uint32_t
+any_length(struct world *w)
+{
+	switch (sim_below(&w->rng, 10)) {
+	case 0:
+		return 1 + sim_below(&w->rng, LONG_VALUE);
+	case 1:
+		return 1 + sim_below(&w->rng, 9000);
+	default:
+		return 24 + sim_below(&w->rng, 300);
+	}
+}
+
+/* One long value a batch at most. */
+static void
+batch_make(struct world *w, struct client *cl)
+{
+	bool has_long = false;
+
+	cl->count = 1 + sim_below(&w->rng, w->mix.pipeline);
+	cl->asked = cl->answered = 0;
+	cl->asked_ns = w->ss->now_ns;
+	for (uint32_t i = 0; i < cl->count; i++) {
+		struct request *r = &cl->batch[i];
+
+		r->set = sim_below(&w->rng, w->mix.set_part) == 0;
+		r->key = sim_below(&w->rng, KEYS);
+		r->len = any_length(w);
+		if (r->len > 9000 && has_long)
+			r->len = 200;
+		has_long = has_long || (r->set && r->len > 9000);
+	}
+}
+
+static void
+put(struct world *w, struct client *cl, const void *bytes, uint32_t len)
+{
+	memcpy(conn_reserve(w->ss->stack, cl->conn, len), bytes, len);
+	conn_commit(w->ss->stack, cl->conn, len);
+}
+
+static void
+line_put(struct world *w, struct client *cl, const struct request *r)
+{
+	char line[64];
+	const int n = r->set ? snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", r->key, r->len)
+			     : snprintf(line, sizeof line, "get k%u\r\n", r->key);
+
+	put(w, cl, line, (uint32_t)n);
+	cl->left = r->set ? r->len + 2 : 0;
+	cl->asked++;
+}
+
+static void
+send_on(struct world *w, struct client *cl)
+{
+	static uint8_t bytes[1460];
+
+	memset(bytes, 'v', sizeof bytes);
+	while (conn_writable(w->ss->stack, cl->conn, 1)) {
+		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
+
+		if (n == 0 && cl->asked == cl->count)
+			return;
+		if (n == 0) {
+			line_put(w, cl, &cl->batch[cl->asked]);
+			continue;
+		}
+		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
+		put(w, cl, cl->left > 2 ? (const void *)bytes : "\r\n", n);
+		cl->left -= n;
+	}
+}
+
+/* ---- what it is answered ---- */
+
+static void
+answered(struct world *w, struct client *cl)
+{
+	const uint64_t now_ns = w->ss->now_ns;
+
+	if (now_ns - w->answered_ns > w->still_ns)
+		w->still_ns = now_ns - w->answered_ns;
+	w->answered_ns = now_ns;
+	w->answers++;
+	if (++cl->answered == cl->count && now_ns - cl->asked_ns > cl->slowest_ns)
+		cl->slowest_ns = now_ns - cl->asked_ns;
+}
+
+static void
+line_read(struct world *w, struct client *cl)
+{
+	uint32_t len;
+
+	cl->line[cl->line_len] = 0;
+	cl->line_len = 0;
+	check(cl->answered < cl->count);
+	if (sscanf(cl->line, "VALUE k%*u 0 %u", &len) == 1) {
+		cl->skip = len + 2;
+		return;
+	}
+	if (strncmp(cl->line, "SERVER_ERROR", 12) == 0)
+		w->refused++;
+	else
+		check_str(cl->line, cl->batch[cl->answered].set ? "STORED\r\n" : "END\r\n");
+	answered(w, cl);
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		uint32_t n = v.len < cl->skip ? v.len : cl->skip;
+
+		cl->skip -= n;
+		for (; n < v.len && cl->skip == 0; n++) {
+			check(cl->line_len < sizeof cl->line - 1);
+			cl->line[cl->line_len++] = (char)v.data[n];
+			if (v.data[n] == '\n')
+				line_read(w, cl);
+		}
+		conn_advance(w->ss->stack, cl->conn, n);
+	}
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < w->mix.clients; i++) {
+		struct client *cl = &w->client[i];
+
+		if (!cl->open)
+			continue;
+		listen_to(w, cl);
+		if (cl->answered == cl->count) {
+			if (w->ending)
+				continue;
+			batch_make(w, cl);
+		}
+		send_on(w, cl);
+	}
+}
+
+/* ---- the world ---- */
+
+static struct world *
+world_create(const struct mix *mix, uint64_t seed)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_cores_options o = sim_cores_defaults(seed);
+	const struct sim_faults none = {
+		.delay_ns = 50000, .rate = mix->rate, .queue_ns = SECOND_NS};
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+	struct stack_config cfg = sim_config(seed + 1);
+
+	check_ptr(w);
+	w->mix = *mix;
+	w->rng.state = seed;
+	o.stack.tcp.conns_max = 1024; /* with -c 1024 these are the program's */
+	o.stack.tcp.chunks = 4096;
+	o.stack.net.rx_frames_max = 2048;
+	o.frames = 16384;
+	o.memory_bytes = (size_t)mix->memory_mb << 20;
+	w->sc = sim_cores_create(&o);
+	cfg.net.ipv4 = CLIENT_IP;
+	cfg.tcp.port = 0;
+	cfg.tcp.conns_max = CLIENTS;
+	cfg.tcp.chunks = 16384;
+	cfg.net.rx_frames_max = 4096;
+	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
+	w->ss->serve = serve;
+	w->ss->arg = w;
+	stack_attach(w->ss->stack, &user);
+	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_wire_destroy(w->wire);
+	sim_stack_destroy(w->ss);
+	sim_cores_destroy(w->sc);
+	free(w);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	const uint64_t end_ns = w->ss->now_ns + for_ns;
+
+	while (w->ss->now_ns < end_ns) {
+		uint64_t *now = &w->ss->now_ns;
+		const uint64_t wire = sim_wire_next(w->wire);
+		uint64_t next;
+
+		sim_wire_turn(w->wire, *now);
+		sim_stack_turn(w->ss);
+		w->sc->now_ns = *now;
+		if (*now % (100 * MS_NS) >= w->mix.pause_ns)
+			sim_cores_turn(w->sc);
+		sim_wire_turn(w->wire, *now);
+		next = wire < *now + STEP_NS ? wire : *now + STEP_NS;
+		*now = next > *now ? next : *now + 2000;
+	}
+}
+
+static void
+join(struct world *w)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+
+	for (uint32_t i = 0; i < w->mix.clients; i++) {
+		struct client *cl = &w->client[i];
+
+		cl->conn = conn_connect(w->ss->stack, &to);
+		check_ptr(cl->conn);
+		w->of_slot[conn_slot(cl->conn)] = cl;
+	}
+	w->answered_ns = w->ss->now_ns;
+}
+
+static uint64_t
+served(const struct world *w, enum serve_counter which)
+{
+	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
+}
+
+/* They work for some seconds, then everybody ends his batch. */
+static void
+all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns)
+{
+	struct world *w = world_create(mix, seed);
+	uint32_t gone = 0, unanswered = 0;
+	uint64_t slowest_ns = 0;
+
+	join(w);
+	run(w, 2 * SECOND_NS);
+	w->ending = true;
+	run(w, SECOND_NS);
+	for (uint32_t i = 0; i < mix->clients; i++) {
+		const struct client *cl = &w->client[i];
+
+		gone += cl->gone;
+		unanswered += cl->answered != cl->count;
+		slowest_ns = cl->slowest_ns > slowest_ns ? cl->slowest_ns : slowest_ns;
+	}
+	print_message(
+		"seed %u: %u answers, %u refused, %u reset, %u not answered, still for %.1f ms, "
+		"slowest batch %.1f ms\n",
+		(uint32_t)seed, w->answers, w->refused, gone, unanswered, (double)w->still_ns / 1e6,
+		(double)slowest_ns / 1e6);
+	check_eq(gone, 0);
+	check_eq(unanswered, 0);
+	check_eq(w->refused, 0);
+	check_eq(served(w, CONN_SLOW_BODY), 0);
+	check(w->still_ns < still_most_ns);
+	check(slowest_ns < SECOND_NS);
+	world_destroy(w);
+}
+
+static void
+forty_who_set_long_values_into_8_mb_get_on(void **state)
+{
+	const struct mix mix = {
+		.clients = 40, .memory_mb = 8, .pipeline = 1, .set_part = 1, .rate = 125000000};
+
+	all_get_on(&mix, 1, 50 * MS_NS);
+}
+
+static void
+forty_who_set_and_get_in_batches_get_on(void **state)
+{
+	const struct mix mix = {
+		.clients = 40, .memory_mb = 8, .pipeline = 12, .set_part = 3, .rate = 125000000};
+
+	all_get_on(&mix, 1, 50 * MS_NS);
+}
+
+/* What all of them may send comes at once, after each pause: more than there are frames. What is
+ * dropped comes again after a timeout of 200 ms, and is then served at once. */
+static void
+a_core_that_pauses_loses_nobody(void **state)
+{
+	const struct mix mix = {.clients = 40,
+				.memory_mb = 8,
+				.pipeline = 12,
+				.set_part = 3,
+				.rate = 500000000,
+				.pause_ns = 30 * MS_NS};
+
+	for (uint64_t seed = 2; seed <= 3; seed++)
+		all_get_on(&mix, seed, 500 * MS_NS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forty_who_set_long_values_into_8_mb_get_on),
+		cmocka_unit_test(forty_who_set_and_get_in_batches_get_on),
+		cmocka_unit_test(a_core_that_pauses_loses_nobody),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
