@@ -1,25 +1,36 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over bitmaps, 64 objects a look. The hand only names candidates. The store
- * evicts each under its bucket locks, if the index still holds that very reference. A candidate was
- * live in this core's turn, so its memory stays readable until the turn ends.
+ * CLOCK (Corbato 1968) over the states of objects, 32 a look. The hand only names candidates. The
+ * store evicts each under its bucket locks, if the index still holds that very reference. A
+ * candidate was live in this core's turn, so its memory stays readable until the turn ends.
  */
 #include "slab_pages.h"
 
 /* Words the hand looks at under one hold of the lock; if all were referenced, it takes some that
  * are. */
-#define HAND_WORDS_MAX 512u
+#define HAND_WORDS_MAX 1024u
 
-static uint64_t
-live_word(const struct slab *sl, const struct page *p, uint32_t word)
+static _Atomic uint64_t *
+state_word(const struct slab *sl, const struct page *p, uint32_t word)
 {
-	const size_t at = (size_t)(p - sl->pages) * sl->stride + word;
-
-	/* Acquire: pairs with the release in slab_set_live. */
-	return atomic_load_explicit(&sl->live[at], memory_order_acquire);
+	return &sl->states[(size_t)(p - sl->pages) * sl->stride + word];
 }
 
+static uint64_t
+page_states(const struct slab *sl, const struct page *p, uint32_t word)
+{
+	/* Acquire: pairs with the release in slab_set_live. */
+	return atomic_load_explicit(state_word(sl, p, word), memory_order_acquire);
+}
+
+static uint32_t
+page_words(const struct page *p)
+{
+	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+}
+
+/* The objects whose lower bits are set. */
 static uint32_t
 list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
 {
@@ -28,25 +39,30 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 	uint32_t count = 0;
 
 	for (; bits != 0; bits &= bits - 1) {
-		const size_t n = word * BITS_PER_WORD + (uint32_t)__builtin_ctzll(bits);
+		const size_t n =
+			word * OBJECTS_PER_WORD + (uint32_t)__builtin_ctzll(bits) / STATE_BITS;
 
 		refs[count++] = arena_ref_of_offset(sl->arena, start + n * size);
 	}
 	return count;
 }
 
-/* Live objects of a word whose reference bit was clear; the bits are cleared. */
-static uint64_t
-unreferenced_word(struct slab *sl, const struct page *p, uint32_t word)
-{
-	_Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride + word];
-	const uint64_t live = live_word(sl, p, word);
-	const uint64_t used = atomic_load_explicit(clock, memory_order_relaxed);
+/* Tries while objects of the word change; their reference bits stay for another round then. */
+#define PASS_TRIES_MAX 4u
 
-	/* A reference bit set in between is lost: one object looks older than it is. */
-	if (used != 0)
-		atomic_store_explicit(clock, 0, memory_order_relaxed);
-	return live & ~used;
+/* The states of a word as they were; its reference bits are cleared. By comparison: an object that
+ * left the index since, and another one in its place, must not lose its state. */
+static uint64_t
+pass_word(struct slab *sl, const struct page *p, uint32_t word)
+{
+	uint64_t now = page_states(sl, p, word);
+
+	for (uint32_t tries = 0; tries < PASS_TRIES_MAX && states_used(now) != 0; tries++)
+		if (atomic_compare_exchange_weak_explicit(
+			    state_word(sl, p, word), &now, now & ~states_used(now),
+			    memory_order_acquire, memory_order_acquire))
+			break;
+	return now;
 }
 
 void
@@ -67,7 +83,7 @@ hand_step(struct slab *sl, struct slab_class *c)
 {
 	struct page *p = container_of(c->pages.next, struct page, of_class);
 
-	if (++c->hand_word * BITS_PER_WORD < p->objects)
+	if (++c->hand_word < page_words(p))
 		return;
 	c->hand_word = 0;
 	list_unlink(&p->of_class);
@@ -87,12 +103,18 @@ clock_stamp_step(struct slab *sl)
 			      memory_order_relaxed);
 }
 
+/* Words of states a page. */
+static uint32_t
+class_words(const struct slab_class *c)
+{
+	return (c->per_page + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+}
+
 /* Under the class's lock: the hand went over some words. */
 static void
 hand_passed(struct slab *sl, struct slab_class *c, uint32_t words)
 {
-	const uint64_t lap =
-		(uint64_t)((c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD) * slab_class_pages(c);
+	const uint64_t lap = (uint64_t)class_words(c) * slab_class_pages(c);
 
 	c->clock_stamp_words += words;
 	if ((uint64_t)c->clock_stamp_words * CLOCK_STAMPS_PER_LAP < lap)
@@ -105,8 +127,7 @@ hand_passed(struct slab *sl, struct slab_class *c, uint32_t words)
 static uint32_t
 hand_words(const struct slab_class *c)
 {
-	const uint32_t words = (c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	const uint64_t all = (uint64_t)words * slab_class_pages(c);
+	const uint64_t all = (uint64_t)class_words(c) * slab_class_pages(c);
 
 	return all < HAND_WORDS_MAX ? (uint32_t)all : HAND_WORDS_MAX;
 }
@@ -126,12 +147,12 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 			break;
 
 		const struct page *p = container_of(c->pages.next, struct page, of_class);
-		const uint64_t live = live_word(sl, p, c->hand_word);
-		uint64_t bits = unreferenced_word(sl, p, c->hand_word);
+		const uint64_t states = pass_word(sl, p, c->hand_word);
+		uint64_t bits = states_kept(states);
 
-		used += (uint32_t)__builtin_popcountll(live & ~bits);
+		used += (uint32_t)__builtin_popcountll(states_used(states));
 		if (look > HAND_WORDS_MAX / 2 && count == 0)
-			bits = live;
+			bits = states_in(states);
 		count += list_word(sl, p, c->hand_word, bits, refs + count);
 		hand_step(sl, c);
 	}
@@ -144,16 +165,13 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)
 {
-	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	const _Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride];
 	struct page_load load = {0, 0};
 
-	for (uint32_t w = 0; w < words; w++) {
-		const uint64_t live = live_word(sl, p, w);
-		const uint64_t used = atomic_load_explicit(&clock[w], memory_order_relaxed);
+	for (uint32_t w = 0; w < page_words(p); w++) {
+		const uint64_t states = page_states(sl, p, w);
 
-		load.live += (uint32_t)__builtin_popcountll(live);
-		load.used += (uint32_t)__builtin_popcountll(live & used);
+		load.live += (uint32_t)__builtin_popcountll(states_in(states));
+		load.used += (uint32_t)__builtin_popcountll(states_used(states));
 	}
 	return load;
 }
@@ -161,10 +179,8 @@ slab_page_load(const struct slab *sl, const struct page *p)
 void
 slab_page_clear_clock(struct slab *sl, const struct page *p)
 {
-	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-
-	for (uint32_t w = 0; w < words; w++)
-		unreferenced_word(sl, p, w);
+	for (uint32_t w = 0; w < page_words(p); w++)
+		pass_word(sl, p, w);
 	clock_stamp_step(sl);
 }
 
@@ -177,11 +193,12 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max)
 	if (!list_empty(&sl->evacuating)) {
 		struct list *front = sl->evacuating.next;
 		struct page *p = container_of(front, struct page, of_class);
-		const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+		const uint32_t words = page_words(p);
 		uint32_t w = p->evacuate_word;
 
 		for (; w < words && count < max; w++)
-			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
+			count +=
+				list_word(sl, p, w, states_in(page_states(sl, p, w)), refs + count);
 		p->busy += count != 0;
 		p->evacuate_word = w < words ? w : 0;
 		/* Through with the page: what is left waits for readers, a fill, or free objects

@@ -8,7 +8,7 @@
 uint32_t
 evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max)
 {
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+	uint32_t refs[EVICT_SLICE + OBJECTS_PER_WORD], done = 0;
 
 	item_apply_clock_bits(sc);
 

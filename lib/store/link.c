@@ -255,10 +255,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, const stru
 	account_in(sc, it, generation);
 	/* An update is a use of its key: a key that is read and then written stays as long as one
 	 * that is only read. */
-	if (d->alive)
-		item_set_live_referenced(st, it);
-	else
-		item_set_live(st, it);
+	item_set_live(st, it, d->alive ? OBJECT_USED : OBJECT_KEPT);
 	protocol_gap();
 	index_put(&st->ix, p, d->spot, item_ref(st, it));
 	if (d->there != NULL)
@@ -292,7 +289,7 @@ replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 	it->cas_form = cas << 8 | generation;
 	account_generation(sc, now);
 	account_exchange(sc, ref, it, old, there);
-	slab_set_live_referenced(sl, ref);
+	slab_set_live(sl, ref, OBJECT_USED);
 	protocol_gap();
 	index_put(&st->ix, &h->place, h->spot, ref);
 	slab_clear_live(sl, old);

@@ -198,7 +198,8 @@ MUTANTS = {
          "atomic_store_explicit(&st->oldest_generation, store_generation(st),"),
     ],
     # A new version does not inherit the reference bit.
-    "LOST_CLOCK_BIT": [("slab.c", "set_live(sl, ref, true);", "set_live(sl, ref, false);")],
+    "LOST_CLOCK_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
+                        "slab_set_live(sl, ref, OBJECT_KEPT);")],
 }
 
 
