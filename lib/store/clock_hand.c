@@ -1,15 +1,15 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over the states of objects, 32 a look. The hand only names candidates. The
+ * CLOCK (Corbato 1968) over the states of objects, 64 a look. The hand only names candidates. The
  * store evicts each under its bucket locks, if the index still holds that very reference. A
  * candidate was live in this core's turn, so its memory stays readable until the turn ends.
  */
 #include "slab_pages.h"
 
-/* Words the hand looks at under one hold of the lock; if all were referenced, it takes some that
+/* Looks of a hand under one hold of the lock; if all were referenced, it takes some that
  * are. */
-#define HAND_WORDS_MAX 1024u
+#define HAND_LOOKS_MAX 512u
 
 static _Atomic uint64_t *
 state_word(const struct slab *sl, const struct page *p, uint32_t word)
@@ -83,7 +83,8 @@ hand_step(struct slab *sl, struct slab_class *c)
 {
 	struct page *p = container_of(c->pages.next, struct page, of_class);
 
-	if (++c->hand_word < page_words(p))
+	c->hand_word += WORDS_PER_LOOK;
+	if (c->hand_word < page_words(p))
 		return;
 	c->hand_word = 0;
 	list_unlink(&p->of_class);
@@ -103,33 +104,50 @@ clock_stamp_step(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Words of states a page. */
-static uint32_t
-class_words(const struct slab_class *c)
+/* Looks of a hand in a round. */
+static uint64_t
+class_looks(const struct slab_class *c)
 {
-	return (c->per_page + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+	const uint32_t page = (c->per_page + OBJECTS_PER_LOOK - 1) / OBJECTS_PER_LOOK;
+
+	return (uint64_t)page * slab_class_pages(c);
 }
 
-/* Under the class's lock: the hand went over some words. */
+/* Under the class's lock: the hand looked so often. */
 static void
-hand_passed(struct slab *sl, struct slab_class *c, uint32_t words)
+hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
 {
-	const uint64_t lap = (uint64_t)class_words(c) * slab_class_pages(c);
-
-	c->clock_stamp_words += words;
-	if ((uint64_t)c->clock_stamp_words * CLOCK_STAMPS_PER_LAP < lap)
+	c->clock_stamp_looks += looks;
+	if ((uint64_t)c->clock_stamp_looks * CLOCK_STAMPS_PER_LAP < class_looks(c))
 		return;
-	c->clock_stamp_words = 0;
+	c->clock_stamp_looks = 0;
 	clock_stamp_step(sl);
 }
 
-/* Words the hand may pass: one round at most, or referenced objects would have no second chance. */
+/* Looks the hand may have: one round at most, or referenced objects would have no second chance. */
 static uint32_t
-hand_words(const struct slab_class *c)
+looks_max(const struct slab_class *c)
 {
-	const uint64_t all = (uint64_t)class_words(c) * slab_class_pages(c);
+	return class_looks(c) < HAND_LOOKS_MAX ? (uint32_t)class_looks(c) : HAND_LOOKS_MAX;
+}
 
-	return all < HAND_WORDS_MAX ? (uint32_t)all : HAND_WORDS_MAX;
+/* One look: the objects found, and *used of others. Those in use as well, if any will do. Beyond
+ * the last word of a page there is one that is empty, or the look ends with it. */
+static uint32_t
+look_under_hand(struct slab *sl, const struct slab_class *c, bool any, uint32_t *refs,
+		uint32_t *used)
+{
+	const struct page *p = container_of(c->pages.next, struct page, of_class);
+	uint32_t count = 0;
+
+	for (uint32_t w = c->hand_word; w < c->hand_word + WORDS_PER_LOOK; w++) {
+		const uint64_t states = pass_word(sl, p, w);
+
+		*used += (uint32_t)__builtin_popcountll(states_used(states));
+		count += list_word(sl, p, w, any ? states_in(states) : states_kept(states),
+				   refs + count);
+	}
+	return count;
 }
 
 uint32_t
@@ -140,20 +158,12 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 
 	spin_lock(&c->lock);
 
-	const uint32_t looks = hand_words(c);
+	const uint32_t looks = looks_max(c);
 
-	for (; look < looks && count < max; look++) {
-		if (list_empty(&c->pages))
-			break;
+	for (; look < looks && count < max && !list_empty(&c->pages); look++) {
+		const bool any = look > HAND_LOOKS_MAX / 2 && count == 0;
 
-		const struct page *p = container_of(c->pages.next, struct page, of_class);
-		const uint64_t states = pass_word(sl, p, c->hand_word);
-		uint64_t bits = states_kept(states);
-
-		used += (uint32_t)__builtin_popcountll(states_used(states));
-		if (look > HAND_WORDS_MAX / 2 && count == 0)
-			bits = states_in(states);
-		count += list_word(sl, p, c->hand_word, bits, refs + count);
+		count += look_under_hand(sl, c, any, refs + count, &used);
 		hand_step(sl, c);
 	}
 	hand_passed(sl, c, look);
@@ -161,6 +171,76 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	atomic_fetch_add_explicit(&c->passed, used, memory_order_relaxed);
 	return count;
 }
+
+/* ---- the hand of new objects ---- */
+
+void
+slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	slab_page_hand_passed(sl, c, p);
+	list_push_back(&c->pages, &p->of_class);
+	list_push_back(&c->new_pages, &p->of_new);
+}
+
+void
+slab_page_goes(struct slab_class *c, struct page *p)
+{
+	if (c->pages.next == &p->of_class)
+		c->hand_word = 0;
+	if (c->new_pages.next == &p->of_new)
+		c->new_word = 0;
+	list_unlink(&p->of_new);
+}
+
+/* One look: the objects on probation. Those in use have left it by their use. */
+static uint32_t
+look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
+{
+	struct page *p = container_of(c->new_pages.next, struct page, of_new);
+	uint32_t count = 0;
+
+	for (uint32_t w = c->new_word; w < c->new_word + WORDS_PER_LOOK; w++)
+		count += list_word(sl, p, w, states_new(page_states(sl, p, w)), refs + count);
+	c->new_word += WORDS_PER_LOOK;
+	if (c->new_word < page_words(p))
+		return count;
+	c->new_word = 0;
+	list_unlink(&p->of_new);
+	list_push_back(&c->new_pages, &p->of_new);
+	return count;
+}
+
+/* It has no count of what is new, only a pace: a round takes as long as probation does, in objects
+ * evicted. What it may pass and need not, since enough was found, waits for the next time, a round
+ * at most. */
+uint32_t
+slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
+{
+	struct slab_class *c = &sl->classes[class];
+	struct probation *pr = &c->probation;
+	uint32_t count = 0, looks = 0;
+
+	if (!sl->probation)
+		return 0;
+	spin_lock(&c->lock);
+
+	const uint32_t objects = c->per_page * slab_class_pages(c);
+
+	probation_consider(pr, objects);
+	pr->credit += max * probation_pace(pr);
+	if (pr->credit > objects)
+		pr->credit = objects;
+	for (; pr->credit >= OBJECTS_PER_LOOK && count < max && looks < HAND_LOOKS_MAX &&
+	       !list_empty(&c->new_pages);
+	     looks++) {
+		count += look_at_new(sl, c, refs + count);
+		pr->credit -= OBJECTS_PER_LOOK;
+	}
+	spin_unlock(&c->lock);
+	return count;
+}
+
+/* ---- pages ---- */
 
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)

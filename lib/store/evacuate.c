@@ -31,7 +31,7 @@ enum evacuation {
 };
 
 struct batch {
-	uint32_t with_page[EVACUATE_BATCH + OBJECTS_PER_WORD];
+	uint32_t with_page[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
 	uint32_t cost;               /* as struct drain's */
@@ -167,7 +167,7 @@ class_to_keep(const struct store *st, uint32_t ref)
 static enum evacuation
 evict_object(struct store_core *sc, uint32_t ref)
 {
-	switch (unlink_object(sc, ref, true)) {
+	switch (unlink_object(sc, ref, true, GHOST_NONE)) {
 	case UNLINKED_WITH_PAGE:
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
@@ -216,7 +216,7 @@ uint32_t
 evacuate_batch(struct store_core *sc, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
-	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_WORD];
+	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 
 	item_apply_clock_bits(sc);
 

@@ -41,6 +41,7 @@ add_class(struct slab *sl, uint32_t size)
 	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
+	list_init(&c->new_pages);
 	sl->class_count++;
 }
 
@@ -88,6 +89,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	list_init(&sl->evacuated);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
+		list_init(&sl->pages[i].of_new);
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
@@ -188,8 +190,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
-	slab_page_hand_passed(sl, c, p);
-	list_push_back(&c->pages, &p->of_class);
+	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->free_count, p->objects, memory_order_relaxed);
@@ -225,8 +226,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 
 	list_unlink(&p->has_free);
 	if (!evacuating) {
-		if (c->pages.next == &p->of_class)
-			c->hand_word = 0;
+		slab_page_goes(c, p);
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
 	}
@@ -372,8 +372,7 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
-	if (c->pages.next == &p->of_class)
-		c->hand_word = 0;
+	slab_page_goes(c, p);
 	list_unlink(&p->of_class);
 	list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);

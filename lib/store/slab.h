@@ -22,6 +22,7 @@
 #include "arena.h"
 #include "item.h"
 #include "magazine.h"
+#include "probation.h"
 #include "slab_sizes.h"
 #include "spin.h"
 #include "base/bytes.h"
@@ -31,6 +32,8 @@
 
 #define MAGAZINE_BATCH_BYTES 8192u
 #define OBJECTS_PER_WORD     32u /* of states */
+#define WORDS_PER_LOOK       2u  /* of a hand */
+#define OBJECTS_PER_LOOK     (OBJECTS_PER_WORD * WORDS_PER_LOOK)
 
 /* Object number = offset in page * reciprocal >> 40, in granules: exact for offsets below 2^21 and
  * sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund and Montgomery
@@ -42,6 +45,7 @@ enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 struct page {
 	struct list of_class; /* pages of the class, or the pool, or those being evacuated */
 	struct list has_free; /* pages of the class with a free object */
+	struct list of_new;   /* pages of the class as the hand of new objects comes to them */
 	uint32_t free_head;   /* freed objects, linked through their first bytes */
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never allocated */
@@ -66,8 +70,9 @@ struct slab_class {
 	uint64_t reciprocal;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
-	uint32_t hand_word;
-	uint32_t clock_stamp_words;          /* passed by the hand since it stepped the stamp */
+	struct list new_pages; /* the same pages for the hand of new objects */
+	uint32_t hand_word, new_word;
+	uint32_t clock_stamp_looks;          /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
@@ -76,6 +81,7 @@ struct slab_class {
 	_Atomic uint32_t passed;        /* by its hand, lately (rebalance.c); halved now and then */
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
+	_Alignas(CACHE_LINE_BYTES) struct probation probation;
 };
 
 struct slab {
@@ -89,6 +95,7 @@ struct slab {
 	_Atomic uint32_t clock_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
+	bool probation;   /* new objects are on probation */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
 	struct slab_class classes[SLAB_CLASSES_MAX];
 

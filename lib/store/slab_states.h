@@ -43,6 +43,12 @@ states_kept(uint64_t word)
 	return word >> 1 & ~word & STATES_LOW;
 }
 
+static inline uint64_t
+states_new(uint64_t word)
+{
+	return word & ~(word >> 1) & STATES_LOW;
+}
+
 /* The word with an object's state, and how far up that is. */
 static inline _Atomic uint64_t *
 slab_state_word(const struct slab *sl, uint32_t ref, uint32_t *shift)

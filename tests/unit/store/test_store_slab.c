@@ -123,7 +123,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 {
 	struct slab_rig *y = slab_rig_up(3, SLAB_PAGE_SHIFT_MIN);
 	const uint32_t class = slab_class_for(&y->slab, 4096);
-	uint32_t refs[8 + OBJECTS_PER_WORD], used = 0, unused = 0, ref;
+	uint32_t refs[8 + OBJECTS_PER_LOOK], used = 0, unused = 0, ref;
 
 	for (uint32_t n = 0; (ref = slab_alloc(&y->slab, y->magazines, class, 0)) != 0; n++) {
 		take_object(y, class, ref, n);
