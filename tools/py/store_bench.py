@@ -325,7 +325,7 @@ POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loo
 
 
 def policy_counts(quick):
-    keys, kilobytes, operations = (250_000, 8192, 1_250_000) if quick else (1_000_000, 32768, 10_000_000)
+    keys, kilobytes, operations = (250_000, 8192, 2_500_000) if quick else (1_000_000, 32768, 10_000_000)
     return {trace: ("bench_policy", ("--trace", trace, "--keys", keys, "--memory", kilobytes,
                                      "--operations", operations), None)
             for trace in POLICY_TRACES}
