@@ -60,6 +60,8 @@ enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
 /* What a core does that has nothing to do: turn, or wait a little between turns. */
 enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
+enum config_eviction { EVICTION_CLOCK, EVICTION_2Q };
+
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
 
 /* Offloads of a NIC, as a set of bits. */
@@ -109,6 +111,7 @@ struct config {
 	uint32_t hyperthreads;            /* enum config_hyperthreads */
 	uint32_t hugepage;                /* enum config_hugepage */
 	uint32_t poll;                    /* enum config_poll */
+	uint32_t eviction;                /* enum config_eviction */
 	uint32_t control_cpu;             /* CONFIG_NO_CPU: not set */
 	uint32_t queues;                  /* 0: one a core; so after config_finish */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */

@@ -81,6 +81,10 @@ const struct option_row option_rows[] = {
 	{"disable-evictions", 'M', FLAG(no_evict),
 	 "return an error when memory is exhausted instead of evicting", false,
 	 "cache.disable_evictions"},
+	{"eviction", 0, OPTION_EVICTION, AT(eviction), 0, 0, "NAME",
+	 "what a full cache evicts: clock (not used lately), or 2q: first what is new and was not "
+	 "used, for which 4 MB of a GB remember what left (clock)",
+	 false, "cache.eviction"},
 	{"auth-file", 'Y', OPTION_TEXT, AT(auth_file), 1, SIZE(auth_file), "FILE",
 	 "require authentication: file of user:password lines, reloaded on SIGHUP", false,
 	 "auth.file"},

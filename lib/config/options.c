@@ -57,6 +57,8 @@ option_choices(enum option_kind kind)
 		[HUGEPAGE_ANY] = "any", [HUGEPAGE_2M] = "2m", [HUGEPAGE_1G] = "1g", NULL};
 	static const char *const polls[] = {
 		[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive", NULL};
+	static const char *const evictions[] = {
+		[EVICTION_CLOCK] = "clock", [EVICTION_2Q] = "2q", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -71,6 +73,8 @@ option_choices(enum option_kind kind)
 		return hugepages;
 	case OPTION_POLL:
 		return polls;
+	case OPTION_EVICTION:
+		return evictions;
 	default:
 		return NULL;
 	}
@@ -462,6 +466,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_HYPERTHREADS:
 	case OPTION_HUGEPAGE:
 	case OPTION_POLL:
+	case OPTION_EVICTION:
 		return set_word(field, row, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);

@@ -41,6 +41,7 @@ enum option_kind {
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
+	OPTION_EVICTION,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */

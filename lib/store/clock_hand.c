@@ -1,25 +1,36 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over bitmaps, 64 objects a look. The hand only names candidates. The store
- * evicts each under its bucket locks, if the index still holds that very reference. A candidate was
- * live in this core's turn, so its memory stays readable until the turn ends.
+ * CLOCK (Corbato 1968) over the states of objects, 64 a look. The hand only names candidates. The
+ * store evicts each under its bucket locks, if the index still holds that very reference. A
+ * candidate was live in this core's turn, so its memory stays readable until the turn ends.
  */
 #include "slab_pages.h"
 
-/* Words the hand looks at under one hold of the lock; if all were referenced, it takes some that
+/* Looks of a hand under one hold of the lock; if all were referenced, it takes some that
  * are. */
-#define HAND_WORDS_MAX 512u
+#define HAND_LOOKS_MAX 512u
 
-static uint64_t
-live_word(const struct slab *sl, const struct page *p, uint32_t word)
+static _Atomic uint64_t *
+state_word(const struct slab *sl, const struct page *p, uint32_t word)
 {
-	const size_t at = (size_t)(p - sl->pages) * sl->stride + word;
-
-	/* Acquire: pairs with the release in slab_set_live. */
-	return atomic_load_explicit(&sl->live[at], memory_order_acquire);
+	return &sl->states[(size_t)(p - sl->pages) * sl->stride + word];
 }
 
+static uint64_t
+page_states(const struct slab *sl, const struct page *p, uint32_t word)
+{
+	/* Acquire: pairs with the release in slab_set_live. */
+	return atomic_load_explicit(state_word(sl, p, word), memory_order_acquire);
+}
+
+static uint32_t
+page_words(const struct page *p)
+{
+	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+}
+
+/* The objects whose lower bits are set. */
 static uint32_t
 list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
 {
@@ -28,25 +39,30 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 	uint32_t count = 0;
 
 	for (; bits != 0; bits &= bits - 1) {
-		const size_t n = word * BITS_PER_WORD + (uint32_t)__builtin_ctzll(bits);
+		const size_t n =
+			word * OBJECTS_PER_WORD + (uint32_t)__builtin_ctzll(bits) / STATE_BITS;
 
 		refs[count++] = arena_ref_of_offset(sl->arena, start + n * size);
 	}
 	return count;
 }
 
-/* Live objects of a word whose reference bit was clear; the bits are cleared. */
-static uint64_t
-unreferenced_word(struct slab *sl, const struct page *p, uint32_t word)
-{
-	_Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride + word];
-	const uint64_t live = live_word(sl, p, word);
-	const uint64_t used = atomic_load_explicit(clock, memory_order_relaxed);
+/* Tries while objects of the word change; their reference bits stay for another round then. */
+#define PASS_TRIES_MAX 4u
 
-	/* A reference bit set in between is lost: one object looks older than it is. */
-	if (used != 0)
-		atomic_store_explicit(clock, 0, memory_order_relaxed);
-	return live & ~used;
+/* The states of a word as they were; its reference bits are cleared. By comparison: an object that
+ * left the index since, and another one in its place, must not lose its state. */
+static uint64_t
+pass_word(struct slab *sl, const struct page *p, uint32_t word)
+{
+	uint64_t now = page_states(sl, p, word);
+
+	for (uint32_t tries = 0; tries < PASS_TRIES_MAX && states_used(now) != 0; tries++)
+		if (atomic_compare_exchange_weak_explicit(
+			    state_word(sl, p, word), &now, now & ~states_used(now),
+			    memory_order_acquire, memory_order_acquire))
+			break;
+	return now;
 }
 
 void
@@ -67,7 +83,8 @@ hand_step(struct slab *sl, struct slab_class *c)
 {
 	struct page *p = container_of(c->pages.next, struct page, of_class);
 
-	if (++c->hand_word * BITS_PER_WORD < p->objects)
+	c->hand_word += WORDS_PER_LOOK;
+	if (c->hand_word < page_words(p))
 		return;
 	c->hand_word = 0;
 	list_unlink(&p->of_class);
@@ -87,28 +104,50 @@ clock_stamp_step(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Under the class's lock: the hand went over some words. */
-static void
-hand_passed(struct slab *sl, struct slab_class *c, uint32_t words)
+/* Looks of a hand in a round. */
+static uint64_t
+class_looks(const struct slab_class *c)
 {
-	const uint64_t lap =
-		(uint64_t)((c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD) * slab_class_pages(c);
+	const uint32_t page = (c->per_page + OBJECTS_PER_LOOK - 1) / OBJECTS_PER_LOOK;
 
-	c->clock_stamp_words += words;
-	if ((uint64_t)c->clock_stamp_words * CLOCK_STAMPS_PER_LAP < lap)
+	return (uint64_t)page * slab_class_pages(c);
+}
+
+/* Under the class's lock: the hand looked so often. */
+static void
+hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
+{
+	c->clock_stamp_looks += looks;
+	if ((uint64_t)c->clock_stamp_looks * CLOCK_STAMPS_PER_LAP < class_looks(c))
 		return;
-	c->clock_stamp_words = 0;
+	c->clock_stamp_looks = 0;
 	clock_stamp_step(sl);
 }
 
-/* Words the hand may pass: one round at most, or referenced objects would have no second chance. */
+/* Looks the hand may have: one round at most, or referenced objects would have no second chance. */
 static uint32_t
-hand_words(const struct slab_class *c)
+looks_max(const struct slab_class *c)
 {
-	const uint32_t words = (c->per_page + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	const uint64_t all = (uint64_t)words * slab_class_pages(c);
+	return class_looks(c) < HAND_LOOKS_MAX ? (uint32_t)class_looks(c) : HAND_LOOKS_MAX;
+}
 
-	return all < HAND_WORDS_MAX ? (uint32_t)all : HAND_WORDS_MAX;
+/* One look: the objects found, and *used of others. Those in use as well, if any will do. Beyond
+ * the last word of a page there is one that is empty, or the look ends with it. */
+static uint32_t
+look_under_hand(struct slab *sl, const struct slab_class *c, bool any, uint32_t *refs,
+		uint32_t *used)
+{
+	const struct page *p = container_of(c->pages.next, struct page, of_class);
+	uint32_t count = 0;
+
+	for (uint32_t w = c->hand_word; w < c->hand_word + WORDS_PER_LOOK; w++) {
+		const uint64_t states = pass_word(sl, p, w);
+
+		*used += (uint32_t)__builtin_popcountll(states_used(states));
+		count += list_word(sl, p, w, any ? states_in(states) : states_kept(states),
+				   refs + count);
+	}
+	return count;
 }
 
 uint32_t
@@ -119,20 +158,12 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 
 	spin_lock(&c->lock);
 
-	const uint32_t looks = hand_words(c);
+	const uint32_t looks = looks_max(c);
 
-	for (; look < looks && count < max; look++) {
-		if (list_empty(&c->pages))
-			break;
+	for (; look < looks && count < max && !list_empty(&c->pages); look++) {
+		const bool any = look > HAND_LOOKS_MAX / 2 && count == 0;
 
-		const struct page *p = container_of(c->pages.next, struct page, of_class);
-		const uint64_t live = live_word(sl, p, c->hand_word);
-		uint64_t bits = unreferenced_word(sl, p, c->hand_word);
-
-		used += (uint32_t)__builtin_popcountll(live & ~bits);
-		if (look > HAND_WORDS_MAX / 2 && count == 0)
-			bits = live;
-		count += list_word(sl, p, c->hand_word, bits, refs + count);
+		count += look_under_hand(sl, c, any, refs + count, &used);
 		hand_step(sl, c);
 	}
 	hand_passed(sl, c, look);
@@ -141,19 +172,86 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	return count;
 }
 
+/* ---- the hand of new objects ---- */
+
+void
+slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
+{
+	slab_page_hand_passed(sl, c, p);
+	list_push_back(&c->pages, &p->of_class);
+	list_push_back(&c->new_pages, &p->of_new);
+}
+
+void
+slab_page_goes(struct slab_class *c, struct page *p)
+{
+	if (c->pages.next == &p->of_class)
+		c->hand_word = 0;
+	if (c->new_pages.next == &p->of_new)
+		c->new_word = 0;
+	list_unlink(&p->of_new);
+}
+
+/* One look: the objects on probation. Those in use have left it by their use. */
+static uint32_t
+look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
+{
+	struct page *p = container_of(c->new_pages.next, struct page, of_new);
+	uint32_t count = 0;
+
+	for (uint32_t w = c->new_word; w < c->new_word + WORDS_PER_LOOK; w++)
+		count += list_word(sl, p, w, states_new(page_states(sl, p, w)), refs + count);
+	c->new_word += WORDS_PER_LOOK;
+	if (c->new_word < page_words(p))
+		return count;
+	c->new_word = 0;
+	list_unlink(&p->of_new);
+	list_push_back(&c->new_pages, &p->of_new);
+	return count;
+}
+
+/* It has no count of what is new, only a pace: a round takes as long as probation does, in objects
+ * evicted. What it may pass and need not, since enough was found, waits for the next time, a round
+ * at most. */
+uint32_t
+slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
+{
+	struct slab_class *c = &sl->classes[class];
+	struct probation *pr = &c->probation;
+	uint32_t count = 0, looks = 0;
+
+	if (!sl->probation)
+		return 0;
+	spin_lock(&c->lock);
+
+	const uint32_t objects = c->per_page * slab_class_pages(c);
+
+	probation_consider(pr, objects);
+	pr->credit += max * probation_pace(pr);
+	if (pr->credit > objects)
+		pr->credit = objects;
+	for (; pr->credit >= OBJECTS_PER_LOOK && count < max && looks < HAND_LOOKS_MAX &&
+	       !list_empty(&c->new_pages);
+	     looks++) {
+		count += look_at_new(sl, c, refs + count);
+		pr->credit -= OBJECTS_PER_LOOK;
+	}
+	spin_unlock(&c->lock);
+	return count;
+}
+
+/* ---- pages ---- */
+
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)
 {
-	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-	const _Atomic uint64_t *clock = &sl->clock[(size_t)(p - sl->pages) * sl->stride];
 	struct page_load load = {0, 0};
 
-	for (uint32_t w = 0; w < words; w++) {
-		const uint64_t live = live_word(sl, p, w);
-		const uint64_t used = atomic_load_explicit(&clock[w], memory_order_relaxed);
+	for (uint32_t w = 0; w < page_words(p); w++) {
+		const uint64_t states = page_states(sl, p, w);
 
-		load.live += (uint32_t)__builtin_popcountll(live);
-		load.used += (uint32_t)__builtin_popcountll(live & used);
+		load.live += (uint32_t)__builtin_popcountll(states_in(states));
+		load.used += (uint32_t)__builtin_popcountll(states_used(states));
 	}
 	return load;
 }
@@ -161,10 +259,8 @@ slab_page_load(const struct slab *sl, const struct page *p)
 void
 slab_page_clear_clock(struct slab *sl, const struct page *p)
 {
-	const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
-
-	for (uint32_t w = 0; w < words; w++)
-		unreferenced_word(sl, p, w);
+	for (uint32_t w = 0; w < page_words(p); w++)
+		pass_word(sl, p, w);
 	clock_stamp_step(sl);
 }
 
@@ -177,11 +273,12 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch
 	if (!list_empty(&sl->evacuating)) {
 		struct list *front = sl->evacuating.next;
 		struct page *p = container_of(front, struct page, of_class);
-		const uint32_t words = (p->objects + BITS_PER_WORD - 1) / BITS_PER_WORD;
+		const uint32_t words = page_words(p);
 		uint32_t w = p->evacuate_word;
 
 		for (; w < words && count < max; w++)
-			count += list_word(sl, p, w, live_word(sl, p, w), refs + count);
+			count +=
+				list_word(sl, p, w, states_in(page_states(sl, p, w)), refs + count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
 		p->evacuate_word = w < words ? w : 0;

@@ -31,7 +31,7 @@ enum evacuation {
 };
 
 struct batch {
-	uint32_t with_page[EVACUATE_BATCH + BITS_PER_WORD];
+	uint32_t with_page[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
 	uint32_t cost;               /* as struct drain's */
@@ -88,6 +88,13 @@ copy_item(const struct item *from, struct item *to)
 	       item_key_len(from) + item_value_len(from));
 }
 
+/* A copy begins as what the hand has passed; probation goes on. */
+static enum object_state
+state_of_copy(const struct store *st, const struct item *from)
+{
+	return slab_state(&st->slab, item_ref(st, from)) == OBJECT_NEW ? OBJECT_NEW : OBJECT_KEPT;
+}
+
 /* Under both locks: the copy takes the place of the item. */
 static enum evacuation
 replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, struct item *copy)
@@ -103,7 +110,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	atomic_fetch_or_explicit(&copy->head, item_hand_over(it, ITEM_STATUS_MASK),
 				 memory_order_relaxed);
 	account_moved(sc, it, copy);
-	item_set_live(st, copy);
+	item_set_live(st, copy, state_of_copy(st, it));
 	protocol_gap();
 	bucket_put(spot.bucket, spot.slot, item_ref(st, copy), bucket_tag(spot.bucket, spot.slot));
 	item_clear_live(st, it);
@@ -160,7 +167,7 @@ class_to_keep(const struct store *st, uint32_t ref)
 static enum evacuation
 evict_object(struct store_core *sc, uint32_t ref)
 {
-	switch (unlink_object(sc, ref, true)) {
+	switch (unlink_object(sc, ref, true, GHOST_NONE)) {
 	case UNLINKED_WITH_PAGE:
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
@@ -209,7 +216,7 @@ uint32_t
 evacuate_batch(struct store_core *sc, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
-	uint32_t refs[EVACUATE_BATCH + BITS_PER_WORD];
+	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 
 	item_apply_clock_bits(sc);
 

@@ -1,25 +1,51 @@
 /*
- * evict.c - the CLOCK hand of a class names objects; their items leave the index.
+ * evict.c - the hands of a class name objects; their items leave the index, and ghosts stay.
+ *
+ * First come those whose probation ends, then those that the CLOCK hand finds unused.
  */
 #include "evict.h"
 #include "item_access.h"
 #include "unlink.h"
 
-uint32_t
-evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max)
+/* Evict items, of which so many are on probation. Returns how many left. */
+static uint32_t
+evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
+	      uint32_t on_probation)
 {
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD], done = 0;
+	struct probation *pr = &sc->store->slab.classes[class].probation;
+	uint32_t young = 0, kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const bool is_new = i < on_probation;
+
+		unlink_prefetch(sc->store, refs, n, i);
+		if (unlink_object(sc, refs[i], false, is_new ? GHOST_OF_NEW : GHOST_OF_KEPT) ==
+		    UNLINKED_NOT)
+			continue;
+		young += is_new;
+		kept += !is_new;
+	}
+	evictions_add(&pr->young, young);
+	evictions_add(&pr->kept, kept);
+	count(sc, STORE_EVICTED_NEW, young);
+	return young + kept;
+}
+
+uint32_t
+evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t max = want < EVICT_SLICE ? want : EVICT_SLICE;
+	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 
 	item_apply_clock_bits(sc);
 
-	const uint32_t n = slab_clock_hand(&sc->store->slab, class, refs,
-					   max < EVICT_SLICE ? max : EVICT_SLICE);
+	const uint32_t on_probation = slab_new_hand(sl, class, refs, max);
+	uint32_t n = on_probation;
 
-	for (uint32_t i = 0; i < n; i++) {
-		unlink_prefetch(sc->store, refs, n, i);
-		done += unlink_object(sc, refs[i], false) != UNLINKED_NOT;
-	}
-	return done;
+	if (n < max)
+		n += slab_clock_hand(sl, class, refs + n, max - n);
+	return evict_objects(sc, class, refs, n, on_probation);
 }
 
 uint32_t

@@ -256,23 +256,13 @@ item_memory(const struct store *st, const struct item *it)
 }
 
 void
-item_set_live(struct store *st, struct item *it)
+item_set_live(struct store *st, struct item *it, enum object_state state)
 {
 	const uint32_t chunks = item_chunks(it);
 
-	slab_set_live(&st->slab, item_ref(st, it));
+	slab_set_live(&st->slab, item_ref(st, it), state);
 	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live(&st->slab, item_chunk_ref(it, i));
-}
-
-void
-item_set_live_referenced(struct store *st, struct item *it)
-{
-	const uint32_t chunks = item_chunks(it);
-
-	slab_set_live_referenced(&st->slab, item_ref(st, it));
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_live_referenced(&st->slab, item_chunk_ref(it, i));
+		slab_set_live(&st->slab, item_chunk_ref(it, i), state);
 }
 
 void

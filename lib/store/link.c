@@ -238,6 +238,47 @@ decide(struct store_core *sc, struct link *l, const struct key_lock *h, bool for
 	return d->there != NULL ? STEP_DONE : find_slot(sc, l, &h->place, force, &d->spot);
 }
 
+/* Is the key's item on probation? Not one that was evicted too early. */
+static __attribute__((noinline)) enum object_state
+state_of_new(struct store_core *sc, const struct link *l)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint32_t bytes = item_form(l->item) & ITEM_IS_CHUNKED ? CHUNK_BYTES : 0;
+	const uint32_t class = bytes != 0 ? slab_class_for(sl, bytes)
+					  : slab_class_of_ref(sl, item_ref(sc->store, l->item));
+	struct probation *pr = &sl->classes[class].probation;
+
+	switch (ghost_take(&sc->store->ghosts, l->hash)) {
+	case GHOST_OF_NEW:
+		evictions_returned(&pr->young);
+		count(sc, STORE_GHOSTS_RETURNED, 1);
+		return OBJECT_KEPT;
+	case GHOST_OF_KEPT:
+		evictions_returned(&pr->kept);
+		break;
+	case GHOST_NONE:
+		break;
+	}
+	return probation_skips(pr, l->hash) ? OBJECT_KEPT : OBJECT_NEW;
+}
+
+/* An update is a use of its key: a key that is read and then written stays as long as one that is
+ * only read. What is stored where a dead version lies has that one's standing. */
+static inline enum object_state
+state_to_begin_with(struct store_core *sc, const struct link *l, const struct decision *d)
+{
+	const struct store *st = sc->store;
+
+	if (d->alive)
+		return OBJECT_USED;
+	if (!st->slab.probation)
+		return OBJECT_KEPT;
+	if (d->there == NULL)
+		return state_of_new(sc, l);
+	return slab_state(&st->slab, item_ref(st, d->there)) == OBJECT_NEW ? OBJECT_NEW
+									   : OBJECT_KEPT;
+}
+
 /* Under the locks: make it visible. */
 static inline void
 publish(struct store_core *sc, struct link *l, const struct place *p, const struct decision *d)
@@ -253,12 +294,7 @@ publish(struct store_core *sc, struct link *l, const struct place *p, const stru
 	item_set_head(it, status, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
-	/* An update is a use of its key: a key that is read and then written stays as long as one
-	 * that is only read. */
-	if (d->alive)
-		item_set_live_referenced(st, it);
-	else
-		item_set_live(st, it);
+	item_set_live(st, it, state_to_begin_with(sc, l, d));
 	protocol_gap();
 	index_put(&st->ix, p, d->spot, item_ref(st, it));
 	if (d->there != NULL)
@@ -292,7 +328,7 @@ replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
 	it->cas_form = cas << 8 | generation;
 	account_generation(sc, now);
 	account_exchange(sc, ref, it, old, there);
-	slab_set_live_referenced(sl, ref);
+	slab_set_live(sl, ref, OBJECT_USED);
 	protocol_gap();
 	index_put(&st->ix, &h->place, h->spot, ref);
 	slab_clear_live(sl, old);

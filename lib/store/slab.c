@@ -12,9 +12,9 @@
 size_t
 slab_bytes_per_page(uint32_t page_shift)
 {
-	const size_t bitmap = ((size_t)1 << page_shift) / SLAB_OBJECT_MIN / 8;
+	const size_t states = ((size_t)1 << page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
 
-	return sizeof(struct page) + sizeof(uint64_t) + 2 * bitmap;
+	return sizeof(struct page) + sizeof(uint64_t) + states * sizeof(uint64_t);
 }
 
 /* Sizes grow by 8 bytes up to 128, then by an eighth, and each is stretched as far as the
@@ -41,6 +41,7 @@ add_class(struct slab *sl, uint32_t size)
 	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
+	list_init(&c->new_pages);
 	sl->class_count++;
 }
 
@@ -70,7 +71,7 @@ void
 slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve)
 {
 	const uint32_t pages = arena->page_count;
-	const size_t words = ((size_t)1 << arena->page_shift) / SLAB_OBJECT_MIN / BITS_PER_WORD;
+	const size_t words = ((size_t)1 << arena->page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
 
 	sl->arena = arena;
 	sl->reserve = reserve;
@@ -79,8 +80,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	sl->page_shift = arena->page_shift - arena->shift;
 	sl->page_mask = (1u << sl->page_shift) - 1;
 	sl->lead = ARENA_LEAD_BYTES >> arena->shift;
-	sl->live = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
-	sl->clock = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
+	sl->states = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
 	sl->reciprocal = region_take(region, pages * sizeof(uint64_t), sizeof(uint64_t));
 	sl->pages = region_take(region, pages * sizeof(struct page), sizeof(uint64_t));
 	init_classes(sl);
@@ -89,6 +89,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 	list_init(&sl->evacuated);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
+		list_init(&sl->pages[i].of_new);
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
@@ -106,43 +107,50 @@ page_stored(struct slab *sl, uint32_t ref)
 		atomic_store_explicit(&p->stored_s, now_s, memory_order_relaxed);
 }
 
-static inline void
-set_live(struct slab *sl, uint32_t ref, bool used)
+void
+slab_set_live(struct slab *sl, uint32_t ref, enum object_state state)
 {
-	uint64_t bit;
-	_Atomic uint64_t *clock = slab_bit(sl, sl->clock, ref, &bit);
-	_Atomic uint64_t *word = slab_bit(sl, sl->live, ref, &bit);
-	const bool was = (atomic_load_explicit(clock, memory_order_relaxed) & bit) != 0;
+	uint32_t shift;
+	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
 
-	if (used && !was)
-		atomic_fetch_or_explicit(clock, bit, memory_order_relaxed);
-	if (!used && was)
-		atomic_fetch_and_explicit(clock, ~bit, memory_order_relaxed);
-	/* Release: pairs with the acquire in live_word; a core that sees the bit may read the
+	/* Release: pairs with the acquire in page_states; a core that sees the state may read the
 	 * item. */
-	atomic_fetch_or_explicit(word, bit, memory_order_release);
+	atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_release);
 	page_stored(sl, ref);
-}
-
-void
-slab_set_live(struct slab *sl, uint32_t ref)
-{
-	set_live(sl, ref, false);
-}
-
-void
-slab_set_live_referenced(struct slab *sl, uint32_t ref)
-{
-	set_live(sl, ref, true);
 }
 
 void
 slab_clear_live(struct slab *sl, uint32_t ref)
 {
-	uint64_t bit;
-	_Atomic uint64_t *word = slab_bit(sl, sl->live, ref, &bit);
+	uint32_t shift;
+	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
 
-	atomic_fetch_and_explicit(word, ~bit, memory_order_release);
+	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_release);
+}
+
+/* Tries while other objects of the word change; a use that is not noted then is lost. */
+#define USE_TRIES_MAX 4u
+
+bool
+slab_set_clock_bit(const struct slab *sl, uint32_t ref)
+{
+	uint32_t shift;
+	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
+	uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
+
+	for (uint32_t tries = 0; tries < USE_TRIES_MAX; tries++) {
+		const uint64_t state = now >> shift & OBJECT_USED;
+
+		/* An object that left the index since it was found stays out. */
+		if (state == OBJECT_USED || state == OBJECT_OUT)
+			return false;
+		/* Relaxed: a hint for eviction; nothing is read through it. */
+		if (atomic_compare_exchange_weak_explicit(
+			    word, &now, now | (uint64_t)OBJECT_USED << shift, memory_order_relaxed,
+			    memory_order_relaxed))
+			return true;
+	}
+	return false;
 }
 
 /* ---- pages ---- */
@@ -182,8 +190,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
 	p->objects = c->per_page;
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
-	slab_page_hand_passed(sl, c, p);
-	list_push_back(&c->pages, &p->of_class);
+	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->free_count, p->objects, memory_order_relaxed);
@@ -220,8 +227,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 
 	list_unlink(&p->has_free);
 	if (!evacuating) {
-		if (c->pages.next == &p->of_class)
-			c->hand_word = 0;
+		slab_page_goes(c, p);
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
 	}
@@ -368,8 +374,7 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 
-	if (c->pages.next == &p->of_class)
-		c->hand_word = 0;
+	slab_page_goes(c, p);
 	list_unlink(&p->of_class);
 	list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);

@@ -1,17 +1,16 @@
 /*
  * slab.h - size classes, their pages, and free objects.
  *
- * Shape:  a class has pages, each cut into objects of the class's size, and two bitmaps with one
- *         bit an object: live (an item in the index, or its chunk) and clock (the reference bit).
- *         Every core has a magazine of free objects a class, so that most allocations touch nothing
- *         shared.
+ * Shape:  a class has pages, each cut into objects of the class's size, and a state of two bits an
+ *         object (slab_states.h). Every core has a magazine of free objects a class, so that most
+ *         allocations touch nothing shared.
  *
  * Units:  an object is named by its reference (arena.h).
  *
  * Owner:  an allocated object belongs to its taker until slab_free.
  *
  * Thread: every function names its magazines' core. What is shared is under the class's lock, then
- *         the pool's. Bitmaps are atomic words.
+ *         the pool's. States are in atomic words.
  *
  * Errors: 0: no object.
  *
@@ -23,6 +22,7 @@
 #include "arena.h"
 #include "item.h"
 #include "magazine.h"
+#include "probation.h"
 #include "slab_sizes.h"
 #include "spin.h"
 #include "base/bytes.h"
@@ -31,7 +31,9 @@
 #include <stdbool.h>
 
 #define MAGAZINE_BATCH_BYTES 8192u
-#define BITS_PER_WORD        64u
+#define OBJECTS_PER_WORD     32u /* of states */
+#define WORDS_PER_LOOK       2u  /* of a hand */
+#define OBJECTS_PER_LOOK     (OBJECTS_PER_WORD * WORDS_PER_LOOK)
 
 /* Object number = offset in page * reciprocal >> 40, in granules: exact for offsets below 2^21 and
  * sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund and Montgomery
@@ -43,6 +45,7 @@ enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 struct page {
 	struct list of_class; /* pages of the class, or the pool, or those being evacuated */
 	struct list has_free; /* pages of the class with a free object */
+	struct list of_new;   /* pages of the class as the hand of new objects comes to them */
 	uint32_t free_head;   /* freed objects, linked through their first bytes */
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never allocated */
@@ -50,7 +53,7 @@ struct page {
 	uint32_t retired; /* being evacuated: objects out of the index that wait with the page */
 	uint32_t retired_epoch;
 	uint32_t
-		evacuate_word; /* being evacuated, under the pool's lock: next word of its bitmap */
+		evacuate_word; /* being evacuated, under the pool's lock: next word of its states */
 	uint8_t class;
 	_Atomic uint8_t state; /* enum page_state */
 	uint16_t busy;         /* being evacuated: cores at work on some of its objects */
@@ -69,8 +72,9 @@ struct slab_class {
 	uint64_t reciprocal;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
-	uint32_t hand_word;
-	uint32_t clock_stamp_words;          /* passed by the hand since it stepped the stamp */
+	struct list new_pages; /* the same pages for the hand of new objects */
+	uint32_t hand_word, new_word;
+	uint32_t clock_stamp_looks;          /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
@@ -79,20 +83,21 @@ struct slab_class {
 	_Atomic uint32_t passed;        /* by its hand, lately (rebalance.c); halved now and then */
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
+	_Alignas(CACHE_LINE_BYTES) struct probation probation;
 };
 
 struct slab {
 	const struct arena *arena;
 	struct page *pages;
 	uint64_t *reciprocal; /* of each page, kept dense for gets */
-	_Atomic uint64_t *live;
-	_Atomic uint64_t *clock;
-	uint32_t stride; /* words of a bitmap a page */
-	/* Stride as a power of two, and the arena's measures in granules, for slab_bit. */
+	_Atomic uint64_t *states;
+	uint32_t stride; /* words of states a page */
+	/* Stride as a power of two, and the arena's measures in granules, for slab_state_of. */
 	uint32_t stride_shift, page_shift, page_mask, lead;
 	_Atomic uint32_t clock_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
+	bool probation;   /* new objects are on probation */
 	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
 	struct slab_class classes[SLAB_CLASSES_MAX];
 
@@ -206,72 +211,6 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 {
 	return sl->classes[slab_class_of_ref(sl, ref)].size;
 }
-
-/* Word and bit of a bitmap that stand for an object. */
-static inline _Atomic uint64_t *
-slab_bit(const struct slab *sl, _Atomic uint64_t *map, uint32_t ref, uint64_t *bit)
-{
-	const uint32_t granule = ref - sl->lead;
-	const size_t page = granule >> sl->page_shift;
-	const uint64_t n = (granule & sl->page_mask) * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
-
-	*bit = 1ull << (n % BITS_PER_WORD);
-	return &map[(page << sl->stride_shift) + n / BITS_PER_WORD];
-}
-
-/* Set the reference bit. False: it was set, and nothing is written: a hot word stays shared. */
-static inline bool
-slab_set_clock_bit(const struct slab *sl, uint32_t ref)
-{
-	uint64_t bit;
-	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
-
-	/* Relaxed: a hint for eviction; nothing is read through it. */
-	if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
-		return false;
-	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
-	return true;
-}
-
-static inline void
-slab_prefetch_clock_bit(const struct slab *sl, uint32_t ref)
-{
-	uint64_t bit;
-
-	prefetch((const void *)slab_bit(sl, sl->clock, ref, &bit));
-}
-
-/*
- * The reference stamp saves a hit the look at the reference bit. An item whose stamp is the store's
- * was marked since the store's stamp was stepped last. Hands step it CLOCK_STAMPS_PER_LAP times a
- * round. Two errors are accepted:
- * - a use is lost if it follows another one in the same part of a round, the hand passes in
- * between, and no other use follows before the hand is back;
- * - an item that was not used through a multiple of all 1023 stamps looks marked.
- */
-#define CLOCK_STAMPS_PER_LAP 16u
-
-static inline uint32_t
-slab_clock_stamp(const struct slab *sl)
-{
-	/* Relaxed: as the reference bits. */
-	return atomic_load_explicit(&sl->clock_stamp, memory_order_relaxed);
-}
-
-static inline bool
-slab_clock_bit_is_set(const struct slab *sl, uint32_t ref)
-{
-	uint64_t bit;
-	_Atomic uint64_t *word = slab_bit(sl, sl->clock, ref, &bit);
-
-	return (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
-}
-
-/* The object is in the index, with its reference bit clear; or set, since an update is a use of its
- * key; or it is out of the index. */
-void slab_set_live(struct slab *sl, uint32_t ref);
-void slab_set_live_referenced(struct slab *sl, uint32_t ref);
-void slab_clear_live(struct slab *sl, uint32_t ref);
 
 #define SLAB_NO_PAGE UINT32_MAX /* as leave: take no page, nor count the class as asked for */
 /* An object of the class: from the magazine, the class's pages, or the pool, of which leave pages

@@ -116,8 +116,7 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 	list_unlink(&p->of_class);
 	p->evacuate_word = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
-	slab_page_hand_passed(sl, c, p);
-	list_push_back(&c->pages, &p->of_class);
+	slab_page_comes(sl, c, p);
 	if (slab_page_free(p) != 0)
 		list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);

@@ -60,9 +60,11 @@ store_plan_of(const struct store_config *cfg)
 		plan.page_shift++;
 
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
-	const size_t fixed =
-		sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES + ARENA_LEAD_BYTES;
+	const size_t ghosts = cfg->never_evict || !cfg->probation ? 0 : limit_of(cfg) / GHOST_PART;
+	const size_t fixed = sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES +
+			     ARENA_LEAD_BYTES + ghosts;
 
+	plan.ghost_words = (uint32_t)(ghosts / sizeof(uint64_t));
 	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));
 	plan.bucket_count = plan.bucket_step;
 	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
@@ -99,6 +101,8 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	atomic_init(&st->limit_bytes, cfg->memory_bytes);
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
+	ghosts_init(&st->ghosts, region, plan->ghost_words);
+	st->slab.probation = plan->ghost_words != 0;
 	epoch_init(&st->epoch, region, cfg->cores);
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
 	arena_write_header(&st->arena, plan->bucket_count, cfg->seed);

@@ -49,6 +49,7 @@ struct store_config {
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
 	bool never_evict;   /* full memory refuses (memcached's -M) */
+	bool probation;     /* of new items (2Q), before CLOCK; else CLOCK alone */
 };
 
 enum store_result {
@@ -74,6 +75,8 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EVICTED, "items evicted to make room")                                             \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
 	X(STORE_EVICTED_UNFETCHED, "of those evicted, never fetched")                              \
+	X(STORE_EVICTED_NEW, "of those evicted, on probation until then")                          \
+	X(STORE_GHOSTS_RETURNED, "new items whose ghost took them past probation")                 \
 	X(STORE_EVICTED_ACTIVE, "of those evicted, referenced since the CLOCK hand passed")        \
 	X(STORE_RESCUED, "items copied to other pages while their page was evacuated")             \
 	X(STORE_EXPIRED, "expired items reclaimed")                                                \

@@ -59,6 +59,8 @@
 
 /* ---- eviction and evacuation ---- */
 
+/* Ghosts take this part of the memory: a quarter byte for an item of 64 bytes. */
+#define GHOST_PART 256u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
 /* Objects evacuated in one turn, and by a core that takes memory or waits for some meanwhile: no

@@ -12,6 +12,7 @@
 #define CLOCKOO_STORE_STATE_H
 
 #include "epoch.h"
+#include "ghost.h"
 #include "index.h"
 #include "item_layout.h"
 #include "slab_pages.h"
@@ -81,6 +82,7 @@ struct store {
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
 	struct store_core *cores;
+	struct ghosts ghosts;
 	_Atomic uint64_t *floors; /* FLOORS, by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;

@@ -106,8 +106,10 @@ prefetch_place(const struct store *st, uint32_t ref)
 	if (item_key_len(it) == 0)
 		return;
 
-	const struct place p = index_place(&st->ix, index_hash(&st->ix, item_key(it)));
+	const uint64_t hash = index_hash(&st->ix, item_key(it));
+	const struct place p = index_place(&st->ix, hash);
 
+	ghost_prefetch(&st->ghosts, hash);
 	prefetch(index_bucket(&st->ix, p.primary));
 	prefetch(index_bucket(&st->ix, p.alternate));
 }
@@ -122,7 +124,7 @@ unlink_prefetch(const struct store *st, const uint32_t *refs, uint32_t n, uint32
 }
 
 enum unlinked
-unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
+unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost)
 {
 	struct store *st = sc->store;
 	const struct chunk *c = arena_at(&st->arena, ref);
@@ -136,5 +138,8 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page)
 	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
 	index_unlock(&st->ix, &p);
+	/* What was dead comes back because it was. */
+	if (how != UNLINKED_NOT && !item_dead(sc, it))
+		ghost_add(&st->ghosts, hash, ghost);
 	return how;
 }

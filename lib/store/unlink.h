@@ -24,9 +24,9 @@ enum unlinked {
 	UNLINKED_WITH_PAGE, /* it waits with its page: the caller calls slab_evacuate_retired */
 };
 
-/* Evict the item an object belongs to, if it is still in the index. with_page: its page is being
- * evacuated. */
-enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page);
+/* Evict the item an object belongs to, if it is still in the index; it leaves this ghost.
+ * with_page: its page is being evacuated. */
+enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost);
 /* Prefetch what unlink_object reads of the objects after number i of n; called for each in order.
  */
 void unlink_prefetch(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i);

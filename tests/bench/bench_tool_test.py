@@ -54,6 +54,9 @@ ROWS = {
     "bench_space": [{"part": "memory", "items": 10, "bytes_per_item": 63.3, "rss_per_item": 64}],
     "bench_miss": [{"part": "miss", "who": who, "miss": 10.5, "items": 7}
                    for who in ("clockoo", "LRU, equal items", "LRU, equal bytes")],
+    "bench_policy": [{"part": "policy", "trace": "any", "who": who, "miss": miss, "items": 7}
+                     for who, miss in (("store, 2q", 0.3), ("store, clock", 0.33), ("lru", 0.34),
+                                       ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))],
     "bench_mixed": [{"part": "mixed", "share": share, "get_ns": 30 + share, "insert_ns": 100,
                      "operation_ns": 40} for share in (0, 5, 10, 50)],
     "bench_get": [{"part": "depth", "depth": 8, "mops": 9}, {"part": "chosen", "depth": 8},
@@ -78,7 +81,9 @@ ROWS = {
 PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_best bytes_per_item_1g
     memcached_bytes_per_item_1g churn_worst_hit_vs_fresh churn_worst_occupancy_vs_fresh
     churn_out_of_memory grow_turn_max_us grow_forgotten_before_full get_rate_at_50_inserts
-    miss_clockoo_at_20 insert_ns_1w_at_950 insert_ns_2w_at_950""".split()
+    miss_clockoo_at_20 insert_ns_1w_at_950 insert_ns_2w_at_950 miss_zipf09_vs_s3fifo
+    miss_scan_vs_s3fifo miss_oneshot_vs_s3fifo miss_loop_vs_s3fifo miss_shift_vs_clock
+    miss_getset_zipf09_vs_lru""".split()
 
 
 class BenchToolTest(unittest.TestCase):

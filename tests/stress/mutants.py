@@ -198,7 +198,16 @@ MUTANTS = {
          "atomic_store_explicit(&st->oldest_generation, store_generation(st),"),
     ],
     # A new version does not inherit the reference bit.
-    "LOST_CLOCK_BIT": [("slab.c", "set_live(sl, ref, true);", "set_live(sl, ref, false);")],
+    "LOST_CLOCK_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
+                        "slab_set_live(sl, ref, OBJECT_KEPT);")],
+    # What is new is never on probation.
+    "NO_PROBATION": [("link.c", "probation_skips(pr, l->hash) ?", "true ?")],
+    # What leaves probation leaves no ghost.
+    "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && !item_dead(sc, it))", "if (false)")],
+    # A word keeps its latest ghost only.
+    "SHORT_GHOSTS": [("ghost.h", "<< GHOST_BITS | entry", "* 0 | entry")],
+    # Probation does not end while another round of it could be had.
+    "LONG_PROBATION": [("probation.h", "return 33 -", "return 2 - 0 *")],
 }
 
 

@@ -15,7 +15,7 @@
 #define TOKENS     1800u /* a thread and end: 4 * 2 * 1800 * 8 bytes are two chunks */
 #define LOOK_OF    16u   /* one look in so many additions */
 #define TRIES_MAX  50000000u
-#define LEAD_MAX   48u /* tokens a thread may be ahead of another */
+#define LEAD_MAX   12u /* tokens a thread may be ahead of another */
 #define MEMORY     (64u << 20)
 #define MIDDLE     UINT32_MAX /* the thread of the token that was there first */
 #define TOKENS_MAX (THREADS * 2 * TOKENS + 1)

@@ -125,9 +125,16 @@ take_page_of(struct worker *w, uint64_t name, uint32_t class)
 
 	const size_t page = slab_page_of(sl, item_ref(st, it));
 
-	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++)
-		atomic_store_explicit(&sl->clock[i], i / sl->stride == page ? 0 : UINT64_MAX,
-				      memory_order_relaxed);
+	/* Of what is in the index all is referenced, but on this page nothing. A word that another
+	 * core changes stays as it is. */
+	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++) {
+		uint64_t now = atomic_load_explicit(&sl->states[i], memory_order_relaxed);
+		const uint64_t in = states_in(now);
+
+		atomic_compare_exchange_strong_explicit(
+			&sl->states[i], &now, i / sl->stride == page ? in << 1 : in | in << 1,
+			memory_order_relaxed, memory_order_relaxed);
+	}
 	slab_evacuate_start(sl, class);
 }
 

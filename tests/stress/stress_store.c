@@ -375,12 +375,13 @@ static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKET
 				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
 
 static struct store *
-make_store(enum load load, bool resized, void **memory)
+make_store(enum load load, bool resized, bool probation, void **memory)
 {
 	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
-					 .seed = (uint64_t)time(NULL)};
+					 .seed = (uint64_t)time(NULL),
+					 .probation = probation};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
@@ -479,6 +480,7 @@ main(int argc, char **argv)
 	struct run *run = calloc(1, sizeof *run);
 	const bool mutant = argc > 2 && strcmp(argv[argc - 1], "caught") == 0;
 	const bool resized = argc > 2 && strcmp(argv[2], "resized") == 0;
+	const bool probation = argc > 2 && strcmp(argv[2], "probation") == 0;
 	enum load load = LOAD_MOVE;
 	void *memory;
 
@@ -486,7 +488,7 @@ main(int argc, char **argv)
 		load++;
 	if (mutant)
 		crash_is_harm();
-	run->store = make_store(load, resized, &memory);
+	run->store = make_store(load, resized, probation, &memory);
 	if (resized)
 		memcpy(run->sizes, sizes[load], sizeof run->sizes);
 	run_threads(run, load, mutant ? CAUGHT_MS : RUN_MS);

@@ -18,8 +18,8 @@ import tempfile
 from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
-PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_churn",
-            "bench_grow")
+PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_policy",
+            "bench_churn", "bench_grow")
 OWN = "clockoo"
 MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
 WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
@@ -319,6 +319,33 @@ def miss(bench, only=None):
           ["cache", "", "M keys"] + [w for who in whos for w in (f"{who}", "items")], lines)
 
 
+# By trace, the policy that the store with probation is compared with.
+POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
+                 "shift": "clock", "getset_zipf09": "lru"}
+
+
+def policy_counts(quick):
+    keys, kilobytes, operations = (250_000, 8192, 2_500_000) if quick else (1_000_000, 32768, 10_000_000)
+    return {trace: ("bench_policy", ("--trace", trace, "--keys", keys, "--memory", kilobytes,
+                                     "--operations", operations), None)
+            for trace in POLICY_TRACES}
+
+
+def policy(bench):
+    whos = ("store, 2q", "store, clock", "lru", "clock", "sieve", "s3fifo")
+    lines = []
+    for trace, count in policy_counts(bench.quick).items():
+        by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
+        other = POLICY_TRACES[trace]
+        ratio = by[whos[0]]["miss"] / by[other]["miss"]
+        bench.keep(f"miss_{trace}_vs_{other}", [ratio], 4)
+        bench.keep(f"miss_{trace}_clock_vs_{other}", [by[whos[1]]["miss"] / by[other]["miss"]], 4)
+        lines.append([trace, by[whos[0]]["items"]] + [f"{100 * by[who]['miss']:.2f} %" for who in whos]
+                     + [f"{ratio:.3f} of {other}"])
+    table("Misses by policy, all on as many items and the same keys: 16-byte keys, 200-byte values",
+          ["trace", "items", *whos, "2q"], lines)
+
+
 def churn(bench):
     mebibytes, operations = (16, 2_000_000) if bench.quick else (256, 200_000_000)
     rows = bench.rows("churn", "bench_churn", "--memory", mebibytes, "--operations",
@@ -375,7 +402,7 @@ def grow(bench):
             f"{100 * row['occupancy']:.1f} %", row["forgotten"]] for row in rows])
 
 
-PARTS = {"space": space, "memory": memory, "miss": miss, "insert": insert, "get": get,
+PARTS = {"space": space, "memory": memory, "miss": miss, "policy": policy, "insert": insert, "get": get,
          "mixed": mixed, "churn": churn, "grow": grow}
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
@@ -388,6 +415,8 @@ def counts_of(part, quick):
     if name == "miss":
         return [count for _, _, counts in miss_is_valid(quick, only or None).values()
                 for count in reversed(counts.values())]
+    if name == "policy":
+        return list(policy_counts(quick).values())
     return list(space_counts(quick).values()) if name == "space" else []
 
 

@@ -31,17 +31,24 @@ own_destroy(struct own_store *o)
 }
 
 static inline void
+own_create_for(struct own_store *o, const struct store_config *cfg)
+{
+	struct region r = {.size = store_bytes(cfg)};
+
+	*o = (struct own_store){.memory = bench_map(r.size), .bytes = r.size};
+	r.base = o->memory;
+	o->store = store_create(&r, cfg);
+}
+
+static inline void
 own_create(struct own_store *o, size_t memory_bytes, uint32_t cores)
 {
 	const struct store_config cfg = {.memory_bytes = memory_bytes,
 					 .cores = cores,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42};
-	struct region r = {.size = store_bytes(&cfg)};
 
-	*o = (struct own_store){.memory = bench_map(r.size), .bytes = r.size};
-	r.base = o->memory;
-	o->store = store_create(&r, &cfg);
+	own_create_for(o, &cfg);
 }
 
 /* With an index of this many slots, and pages for as many items of the smallest kind. */

@@ -1,10 +1,11 @@
 /*
- * What the benches take for granted. Goal: the LRU model holds exactly the keys used last; Zipf
- * draws each rank as often as the law says; keys differ. Method: a plain list beside the model;
- * counted draws.
+ * What the benches take for granted. Goal: the LRU model holds exactly the keys used last; the
+ * other policies hold what their papers say, as short traces by hand show; Zipf draws each rank as
+ * often as the law says; keys differ. Method: a plain list beside the model; counted draws.
  */
 #include "bench_load.h"
 #include "lru_model.h"
+#include "policy_models.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -41,6 +42,59 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 		check_eq(l.count, count);
 	}
 	lru_destroy(&l);
+}
+
+/* Twelve places: one for new keys in S3-FIFO. A letter is a use of a key; a capital one must hit.
+ */
+static void
+policies_hold_what_their_papers_say(void **state)
+{
+	static const struct {
+		enum policy policy;
+		const char *uses;
+	} rows[] = {
+		/* The used one at the tail goes round; the next one leaves. */
+		{POLICY_CLOCK, "abcdefghijklAmAbB"},
+		/* SIEVE's hand stays where it evicted: after b it takes c, not the new b. */
+		{POLICY_SIEVE, "abcdefghijklAmbABcC"},
+		/* Nothing is used twice: first in, first out. */
+		{POLICY_SIEVE, "abcdefghijklmna"},
+		{POLICY_CLOCK, "abcdefghijklmna"},
+		{POLICY_S3FIFO, "abcdefghijklmna"},
+		/* Used once is not enough to pass; twice is. A ghost goes to the main queue. */
+		{POLICY_S3FIFO, "abcdefghijklAmaA"},
+		{POLICY_S3FIFO, "abcdefghijklAAmA"},
+		{POLICY_S3FIFO, "abcdefghijklmanopqrstA"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct policy_model m;
+
+		policy_create(&m, rows[i].policy, 26, 12);
+		for (const char *u = rows[i].uses; *u != '\0'; u++) {
+			const bool capital = *u < 'a';
+
+			if (policy_use(&m, (uint32_t)(*u - (capital ? 'A' : 'a'))) != capital)
+				fail_msg("row %zu: %s from %s on", i, rows[i].uses, u);
+			check(m.count <= 12);
+		}
+		policy_destroy(&m);
+	}
+}
+
+static void
+policies_agree_on_a_round_that_fits(void **state)
+{
+	for (uint32_t policy = POLICY_CLOCK; policy <= POLICY_S3FIFO; policy++) {
+		struct policy_model m;
+		uint32_t misses = 0;
+
+		policy_create(&m, (enum policy)policy, KEYS, KEYS);
+		for (uint32_t i = 0; i < USES; i++)
+			misses += !policy_use(&m, i % KEYS);
+		check_eq(misses, KEYS);
+		policy_destroy(&m);
+	}
 }
 
 static void
@@ -99,6 +153,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lru_holds_the_keys_used_last_and_no_other),
+		cmocka_unit_test(policies_hold_what_their_papers_say),
+		cmocka_unit_test(policies_agree_on_a_round_that_fits),
 		cmocka_unit_test(zipf_draws_every_rank_as_often_as_the_law_says),
 		cmocka_unit_test(a_long_zipf_tail_is_summed_as_if_term_by_term),
 		cmocka_unit_test(keys_of_different_numbers_differ),

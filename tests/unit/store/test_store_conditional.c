@@ -618,7 +618,7 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 static void
 that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 {
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
+	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 	struct slab *sl = &rig.store->slab;
 	const struct item *it;
 
@@ -634,7 +634,7 @@ that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 static void
 an_item_is_idle_since_the_clock_hand_passed(void **state)
 {
-	uint32_t refs[EVICT_SLICE + BITS_PER_WORD];
+	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 	struct slab *sl = &rig.store->slab;
 	const struct item *it;
 
@@ -648,7 +648,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 	item_apply_clock_bits(rig.core);
 
 	const uint32_t class = slab_class_of_ref(sl, item_ref(rig.store, it));
-	const uint32_t words = sl->classes[class].per_page / BITS_PER_WORD + 1;
+	const uint32_t words = sl->classes[class].per_page / OBJECTS_PER_LOOK + 1;
 
 	for (uint32_t i = 0; i < words; i++)
 		slab_clock_hand(sl, class, refs, 1);

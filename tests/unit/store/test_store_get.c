@@ -99,8 +99,8 @@ a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct item *it = find(rig.core, i == 0 ? "one" : "two");
 
-		slab_set_live(&rig.store->slab,
-			      item_ref(rig.store, it)); /* clears the reference bit */
+		slab_clear_live(&rig.store->slab, item_ref(rig.store, it));
+		slab_set_live(&rig.store->slab, item_ref(rig.store, it), OBJECT_KEPT);
 		check(!slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, it)));
 	}
 	step_stamp(rig.store);

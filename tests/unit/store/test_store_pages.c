@@ -73,9 +73,11 @@ make_page_go_first(struct rig *rig, const struct item *it)
 	struct slab *sl = &rig->store->slab;
 	const uint32_t page = slab_page_of(sl, item_ref(rig->store, it));
 
-	for (uint32_t p = 0; p < sl->arena->page_count; p++)
-		memset((void *)&sl->clock[(size_t)p * sl->stride], p == page ? 0 : 0xff,
-		       sl->stride * sizeof(uint64_t));
+	for (size_t w = 0; w < (size_t)sl->arena->page_count * sl->stride; w++) {
+		const uint64_t in = states_in(sl->states[w]);
+
+		sl->states[w] = w / sl->stride == page ? in << 1 : in | in << 1;
+	}
 	step_stamp(rig->store);
 }
 

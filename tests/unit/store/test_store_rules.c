@@ -123,7 +123,7 @@ no_key_sees_a_version_twice(void **state)
 			break;
 		case 3:
 			check_eq(unlink_object(rig.core, item_ref(rig.store, find(rig.core, "k")),
-					       false),
+					       false, GHOST_NONE),
 				 UNLINKED_RETIRED);
 			break;
 		case 5:

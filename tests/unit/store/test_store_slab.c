@@ -46,18 +46,14 @@ static void
 take_object(struct slab_rig *y, uint32_t class, uint32_t ref, uint32_t number)
 {
 	const uint32_t size = y->slab.classes[class].size;
-	uint64_t bit;
-	_Atomic uint64_t *word;
-
 	check(arena_offset(&y->arena, ref) + size <= (size_t)PAGES << y->arena.page_shift);
 	check_eq(size % (1u << y->arena.shift), 0);
 	for (uint32_t g = 0; g < size >> y->arena.shift; g++) {
 		check_eq(y->taken[ref + g], 0);
 		y->taken[ref + g] = 1;
 	}
-	word = slab_bit(&y->slab, y->slab.live, ref, &bit);
-	check((atomic_load(word) & bit) == 0);
-	slab_set_live(&y->slab, ref);
+	check_eq(slab_state(&y->slab, ref), OBJECT_OUT);
+	slab_set_live(&y->slab, ref, OBJECT_KEPT);
 	y->refs[number] = ref;
 }
 
@@ -127,7 +123,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 {
 	struct slab_rig *y = slab_rig_up(3, SLAB_PAGE_SHIFT_MIN);
 	const uint32_t class = slab_class_for(&y->slab, 4096);
-	uint32_t refs[8 + BITS_PER_WORD], used = 0, unused = 0, ref;
+	uint32_t refs[8 + OBJECTS_PER_LOOK], used = 0, unused = 0, ref;
 
 	for (uint32_t n = 0; (ref = slab_alloc(&y->slab, y->magazines, class, 0)) != 0; n++) {
 		take_object(y, class, ref, n);

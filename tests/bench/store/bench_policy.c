@@ -1,0 +1,299 @@
+/*
+ * bench_policy.c - misses of the store's eviction beside CLOCK, LRU, SIEVE and S3-FIFO, on as many
+ * items and the same keys.
+ *
+ * Each trace is made from a seed, as the same operations for all. The cache begins empty, and every
+ * miss is followed by a set, as by a cache's user. The store runs first; the models have room for
+ * as many items as it held at its end.
+ *
+ *   bench_policy --trace NAME [--keys N] [--memory KB] [--operations N] [--value BYTES]
+ */
+#include "lru_model.h"
+#include "own_store.h"
+#include "policy_models.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEED      20261122u
+#define VALUE_MAX 4096u
+#define THETA     0.9
+
+struct traces {
+	uint32_t keys, operations, value_bytes;
+	size_t memory_kb;
+	uint32_t held; /* by a full store: measured before a loop is made */
+	uint32_t *key; /* of each operation; */
+	bool *set;     /* NULL: all get */
+	uint32_t key_end;
+};
+
+/* ---- traces ---- */
+
+static void
+trace_zipf(struct traces *t, uint64_t *random)
+{
+	struct zipf z;
+
+	zipf_init(&z, t->keys, THETA);
+	for (uint32_t i = 0; i < t->operations; i++)
+		t->key[i] = zipf_next(&z, random);
+}
+
+/* Three in ten are for a key that is never asked for again. */
+static void
+trace_oneshot(struct traces *t, uint64_t *random)
+{
+	trace_zipf(t, random);
+	for (uint32_t i = 0; i < t->operations; i++)
+		if (bench_below(random, 10) < 3)
+			t->key[i] = t->key_end++;
+}
+
+/* Four in ten go through other keys in order, three times as many as there are. */
+static void
+trace_scan(struct traces *t, uint64_t *random)
+{
+	uint32_t next = 0;
+
+	trace_zipf(t, random);
+	t->key_end = 4 * t->keys;
+	for (uint32_t i = 0; i < t->operations; i++)
+		if (bench_below(random, 10) < 4)
+			t->key[i] = t->keys + next++ % (3 * t->keys);
+}
+
+/* Round and round through a fifth more keys than the cache holds. */
+static void
+trace_loop(struct traces *t, uint64_t *random)
+{
+	const uint32_t round = t->held + t->held / 5;
+
+	(void)random;
+	t->key_end = round;
+	for (uint32_t i = 0; i < t->operations; i++)
+		t->key[i] = i % round;
+}
+
+/* Who is popular changes: the most popular fiftieth swaps places with keys drawn from all, ten
+ * times in a trace. */
+static void
+trace_shift(struct traces *t, uint64_t *random)
+{
+	uint32_t *name = malloc(t->keys * sizeof *name);
+
+	ensure(name != NULL);
+	for (uint32_t i = 0; i < t->keys; i++)
+		name[i] = i;
+	trace_zipf(t, random);
+	for (uint32_t i = 0; i < t->operations; i++) {
+		for (uint32_t r = 0; i % (t->operations / 10) == 0 && r < t->keys / 50; r++) {
+			const uint32_t other = bench_below(random, t->keys), was = name[r];
+
+			name[r] = name[other];
+			name[other] = was;
+		}
+		t->key[i] = name[t->key[i]];
+	}
+	free(name);
+}
+
+/* Every fifth operation sets. */
+static void
+trace_getset(struct traces *t, uint64_t *random)
+{
+	trace_zipf(t, random);
+	t->set = malloc(t->operations * sizeof *t->set);
+	ensure(t->set != NULL);
+	for (uint32_t i = 0; i < t->operations; i++)
+		t->set[i] = bench_below(random, 5) == 0;
+}
+
+static const struct {
+	const char *name;
+	void (*make)(struct traces *t, uint64_t *random);
+} traces[] = {{"zipf09", trace_zipf}, {"oneshot", trace_oneshot}, {"scan", trace_scan},
+	      {"loop", trace_loop},   {"shift", trace_shift},     {"getset_zipf09", trace_getset}};
+
+/* ---- caches ---- */
+
+static bool
+is_set(const struct traces *t, uint32_t i)
+{
+	return t->set != NULL && t->set[i];
+}
+
+static void
+say(const struct traces *t, const char *trace, const char *who, uint64_t misses, uint64_t items)
+{
+	uint64_t gets = 0;
+
+	for (uint32_t i = 0; i < t->operations; i++)
+		gets += !is_set(t, i);
+	printf("{\"part\": \"policy\", \"trace\": \"%s\", \"who\": \"%s\", \"value\": %u, "
+	       "\"miss\": %.5f, \"items\": %llu}\n",
+	       trace, who, t->value_bytes, (double)misses / (double)gets,
+	       (unsigned long long)items);
+	fflush(stdout);
+}
+
+static struct own_store
+own_up(const struct traces *t, bool probation)
+{
+	const struct store_config cfg = {.memory_bytes = t->memory_kb << 10,
+					 .cores = 1,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = 42,
+					 .probation = probation};
+	struct own_store o;
+
+	own_create_for(&o, &cfg);
+	return o;
+}
+
+static bool
+own_use(const struct traces *t, struct own_store *o, uint32_t key, bool set)
+{
+	static const uint8_t value[VALUE_MAX];
+	struct store_core *sc = store_core_of(o->store, 0);
+	const struct bench_key k = bench_key_of(key);
+	const uint64_t hash = store_hash(sc, own_key(&k));
+
+	own_turn(o, sc);
+	if (!set && store_get(sc, own_key(&k), hash) != NULL)
+		return true;
+	ensure(own_put(sc, own_key(&k), hash, value, t->value_bytes) == STORE_OK);
+	return false;
+}
+
+static uint32_t
+own_items(const struct own_store *o)
+{
+	struct store_usage usage;
+
+	store_usage_mt(o->store, &usage);
+	return (uint32_t)usage.items;
+}
+
+/* Items that the memory holds once it is full. */
+static uint32_t
+own_held(const struct traces *t)
+{
+	struct own_store o = own_up(t, true);
+
+	for (uint32_t i = 0; own_counted(&o, STORE_EVICTED) < 10000; i++)
+		own_use(t, &o, i, true);
+
+	const uint32_t held = own_items(&o);
+
+	own_destroy(&o);
+	return held;
+}
+
+/* Returns how many items the store holds at its end. */
+static uint32_t
+own(const struct traces *t, const char *trace, bool probation)
+{
+	struct own_store o = own_up(t, probation);
+	uint64_t misses = 0;
+
+	for (uint32_t i = 0; i < t->operations; i++) {
+		misses += !own_use(t, &o, t->key[i], is_set(t, i)) && !is_set(t, i);
+		bench_progress(trace, i, t->operations);
+	}
+
+	const uint32_t items = own_items(&o);
+
+	say(t, trace, probation ? "store, 2q" : "store, clock", misses, items);
+	own_destroy(&o);
+	return items;
+}
+
+static void
+lru(const struct traces *t, const char *trace, uint32_t capacity)
+{
+	uint64_t misses = 0;
+	struct lru l;
+
+	lru_create(&l, t->key_end, capacity);
+	for (uint32_t i = 0; i < t->operations; i++)
+		misses += !lru_use(&l, t->key[i]) && !is_set(t, i);
+	say(t, trace, "lru", misses, l.count);
+	lru_destroy(&l);
+}
+
+static void
+model(const struct traces *t, const char *trace, const char *who, enum policy policy,
+      uint32_t capacity)
+{
+	struct policy_model m;
+	uint64_t misses = 0;
+
+	policy_create(&m, policy, t->key_end, capacity);
+	for (uint32_t i = 0; i < t->operations; i++)
+		misses += !policy_use(&m, t->key[i]) && !is_set(t, i);
+	say(t, trace, who, misses, m.count);
+	policy_destroy(&m);
+}
+
+static void
+run(struct traces *t, const char *trace)
+{
+	const size_t count = sizeof traces / sizeof *traces;
+	uint64_t random = SEED;
+	size_t which = 0;
+
+	while (which < count && strcmp(trace, traces[which].name) != 0)
+		which++;
+	if (which == count)
+		exit(2);
+	t->key = malloc(t->operations * sizeof *t->key);
+	ensure(t->key != NULL);
+	t->key_end = t->keys;
+	t->held = own_held(t);
+	traces[which].make(t, &random);
+
+	const uint32_t items = own(t, trace, true);
+
+	own(t, trace, false);
+	lru(t, trace, items);
+	model(t, trace, "clock", POLICY_CLOCK, items);
+	model(t, trace, "sieve", POLICY_SIEVE, items);
+	model(t, trace, "s3fifo", POLICY_S3FIFO, items);
+	free(t->key);
+	free(t->set);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {{"trace", required_argument, NULL, 't'},
+					      {"keys", required_argument, NULL, 'k'},
+					      {"memory", required_argument, NULL, 'm'},
+					      {"operations", required_argument, NULL, 'n'},
+					      {"value", required_argument, NULL, 'v'},
+					      {0}};
+	struct traces t = {
+		.keys = 1000000, .operations = 5000000, .memory_kb = 32768, .value_bytes = 200};
+	const char *trace = "zipf09";
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 't')
+			trace = optarg;
+		else if (c == 'k')
+			t.keys = bench_number(optarg, 1000, 100000000);
+		else if (c == 'm')
+			t.memory_kb = bench_number(optarg, 8192, 1u << 24);
+		else if (c == 'n')
+			t.operations = bench_number(optarg, 1000, 1000000000);
+		else if (c == 'v')
+			t.value_bytes = bench_number(optarg, 0, VALUE_MAX);
+		else
+			exit(2);
+	}
+	run(&t, trace);
+	return 0;
+}

@@ -1,0 +1,246 @@
+/*
+ * New items on probation, and ghosts of what left. Goal: what is new is on probation until it is
+ * used, what came back too early is not, and every change of an item keeps or raises its standing;
+ * ghosts are those of the four latest of a word; probation follows what comes back. Method: states
+ * looked at after single calls; the table and the step alone; a store without probation beside it.
+ */
+#include "store_rig.h"
+#include "support/test.h"
+#include "store/evict.h"
+#include "store/item_access.h"
+#include "store/unlink.h"
+
+#include <stdio.h>
+
+#define KEY text("k")
+
+static struct rig rig;
+
+static int
+up(void **state)
+{
+	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+
+	cfg.probation = true;
+	rig = rig_up_with(&cfg);
+	return 0;
+}
+
+static int
+down(void **state)
+{
+	rig_down(&rig);
+	return 0;
+}
+
+/* Of the key's item, found without using it. */
+static enum object_state
+state_of(struct view key)
+{
+	const struct index *ix = &rig.store->ix;
+	struct place p = index_place(ix, index_hash(ix, key));
+	uint32_t tries;
+	const uint32_t ref = index_find(ix, key, &p, &tries);
+
+	return ref == 0 ? OBJECT_OUT : slab_state(&rig.store->slab, ref);
+}
+
+static void
+evict(struct view key, enum ghost ghost)
+{
+	const struct index *ix = &rig.store->ix;
+	struct place p = index_place(ix, index_hash(ix, key));
+	uint32_t tries;
+
+	check_eq(unlink_object(rig.core, index_find(ix, key, &p, &tries), false, ghost),
+		 UNLINKED_RETIRED);
+}
+
+static void
+what_is_new_is_on_probation_until_it_is_used(void **state)
+{
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+	check_eq(state_of(KEY), OBJECT_NEW);
+	find(rig.core, "k");
+	turns(rig.core, 1);
+	check_eq(state_of(KEY), OBJECT_USED);
+	check_eq(set(rig.core, "u", "value"), STORE_OK);
+	check_eq(set(rig.core, "u", "other"), STORE_OK);
+	check_eq(state_of(text("u")), OBJECT_USED);
+}
+
+static void
+what_came_back_after_probation_is_past_it(void **state)
+{
+	static const struct {
+		enum ghost ghost;
+		enum object_state then;
+	} rows[] = {
+		{GHOST_OF_NEW, OBJECT_KEPT}, {GHOST_OF_KEPT, OBJECT_NEW}, {GHOST_NONE, OBJECT_NEW}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		evict(KEY, rows[i].ghost);
+		check_eq(state_of(KEY), OBJECT_OUT);
+		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		check_eq(state_of(KEY), rows[i].then);
+		/* Once: the ghost was taken. */
+		evict(KEY, GHOST_NONE);
+		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		check_eq(state_of(KEY), OBJECT_NEW);
+		evict(KEY, GHOST_NONE);
+	}
+	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 1);
+}
+
+/* An expired or flushed item that is evicted says nothing about how early that was. */
+static void
+the_dead_leave_no_ghost(void **state)
+{
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+	store_flush(rig.core, 0);
+	evict(KEY, GHOST_OF_NEW);
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+	check_eq(state_of(KEY), OBJECT_NEW);
+}
+
+static void
+what_replaces_the_dead_has_their_standing(void **state)
+{
+	for (uint32_t used = 0; used <= 1; used++) {
+		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		if (used)
+			find(rig.core, "k");
+		turns(rig.core, 1);
+		store_flush(rig.core, 0);
+		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		check_eq(state_of(KEY), used ? OBJECT_KEPT : OBJECT_NEW);
+	}
+}
+
+/* A use that was noted late finds the object out of the index, and leaves it there. */
+static void
+a_late_use_brings_nothing_back(void **state)
+{
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+
+	const uint32_t ref = item_ref(rig.store, find(rig.core, "k"));
+
+	del(rig.core, "k");
+	item_apply_clock_bits(rig.core);
+	check_eq(slab_state(&rig.store->slab, ref), OBJECT_OUT);
+	check(!slab_set_clock_bit(&rig.store->slab, ref));
+}
+
+/* The hands take what is on probation first; what is in use stays, and so does what was used once.
+ */
+static void
+probation_ends_before_the_clock_hand_comes(void **state)
+{
+	char key[24];
+	uint32_t kept = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		snprintf(key, sizeof key, "twice%05d", i);
+		check_eq(set(rig.core, key, "value"), STORE_OK);
+		find(rig.core, key);
+		turns(rig.core, 1);
+	}
+	for (int i = 0; i < 1000000; i++) {
+		snprintf(key, sizeof key, "once%07d", i);
+		check_eq(set(rig.core, key, "value"), STORE_OK);
+		if (i % 64 == 0)
+			turns(rig.core, 1);
+	}
+	for (int i = 0; i < 2000; i++) {
+		snprintf(key, sizeof key, "twice%05d", i);
+		kept += find(rig.core, key) != NULL;
+	}
+	check(counted(rig.core, STORE_EVICTED_NEW) > 500000);
+	check_eq(kept, 2000);
+}
+
+static void
+ghosts_are_those_of_the_latest_four(void **state)
+{
+	static uint8_t memory[4096];
+	struct region region = {.base = memory, .size = sizeof memory};
+	struct ghosts g;
+
+	ghosts_init(&g, &region, 1);
+	for (uint64_t hash = 1; hash <= 6; hash++)
+		ghost_add(&g, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+	check_eq(ghost_take(&g, 1), GHOST_NONE);
+	check_eq(ghost_take(&g, 2), GHOST_NONE);
+	check_eq(ghost_take(&g, 3), GHOST_OF_NEW);
+	check_eq(ghost_take(&g, 3), GHOST_NONE);
+	check_eq(ghost_take(&g, 4), GHOST_OF_KEPT);
+	check_eq(ghost_take(&g, 5), GHOST_OF_NEW);
+	check_eq(ghost_take(&g, 6), GHOST_OF_KEPT);
+	check_eq(memory[0] | memory[1] | memory[2] | memory[3], 0);
+}
+
+/* Evictions of a class of so many objects, of which these of a hundred come back, by kind. */
+static uint32_t
+step_after(struct probation *p, uint32_t windows, uint32_t new_back, uint32_t kept_back)
+{
+	const uint32_t objects = 100000, window = objects / PROBATION_PARTS;
+
+	for (uint32_t i = 0; i < windows; i++) {
+		evictions_add(&p->young, window / 2);
+		evictions_add(&p->kept, window / 2);
+		for (uint32_t n = 0; n < window / 200 * new_back; n++)
+			evictions_returned(&p->young);
+		for (uint32_t n = 0; n < window / 200 * kept_back; n++)
+			evictions_returned(&p->kept);
+		probation_consider(p, objects);
+	}
+	return probation_step(p);
+}
+
+static void
+probation_follows_what_comes_back(void **state)
+{
+	struct probation p = {.due = 0};
+
+	check_eq(step_after(&p, 100, 10, 20), 0);
+	check_eq(probation_pace(&p), 33);
+	for (uint64_t n = 0; n < 256; n++)
+		check(!probation_skips(&p, n << 20));
+	check_eq(step_after(&p, 100, 20, 5), PROBATION_STEPS);
+	check_eq(probation_pace(&p), 5);
+	check(probation_skips(&p, 250ull << 20) && !probation_skips(&p, 251ull << 20));
+	check_eq(step_after(&p, 200, 10, 20), 0);
+}
+
+static void
+clock_alone_has_neither_probation_nor_ghosts(void **state)
+{
+	struct rig plain = rig_up(16, 1);
+
+	check_eq(set(plain.core, "k", "value"), STORE_OK);
+	check_eq(slab_state(&plain.store->slab, item_ref(plain.store, find(plain.core, "k"))),
+		 OBJECT_KEPT);
+	check_eq(plain.store->ghosts.count, 0);
+	rig_down(&plain);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_new_is_on_probation_until_it_is_used),
+		TEST(what_came_back_after_probation_is_past_it),
+		TEST(the_dead_leave_no_ghost),
+		TEST(what_replaces_the_dead_has_their_standing),
+		TEST(a_late_use_brings_nothing_back),
+		TEST(probation_ends_before_the_clock_hand_comes),
+		cmocka_unit_test(ghosts_are_those_of_the_latest_four),
+		cmocka_unit_test(probation_follows_what_comes_back),
+		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
