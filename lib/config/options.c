@@ -416,6 +416,12 @@ set_word_of_arg(uint32_t *field, const struct option_row *row, const char *value
 }
 
 static bool
+refuse(const struct option_row *row, struct error *err)
+{
+	return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name, row->help);
+}
+
+static bool
 set_field(void *into, const struct option_row *row, const char *value, struct error *err)
 {
 	void *field = (char *)into + row->at;
@@ -475,8 +481,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_IGNORED:
 		return mark_ignored(cfg, row);
 	case OPTION_REFUSED:
-		return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name,
-				 row->help);
+		return refuse(row, err);
 	case OPTION_CUSTOM:
 	case OPTION_HELP:
 	case OPTION_VERSION:
