@@ -17,7 +17,7 @@
 
 /* Read unless --config names another: Debian's place for configuration. */
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
-/* doctor could not even look: as if it had found a failure. */
+/* Exit status if doctor cannot run: as if it had found a failure. */
 #define DOCTOR_FAILED 2
 
 static int
@@ -51,8 +51,8 @@ raise_core_limit(const struct config *c)
 			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
 }
 
-/* memcached's -k, a no is a warning too. Only when all memory is taken: what is locked before
- * counts against the limit piece by piece, and the piece that is refused may be anybody's. */
+/* memcached's -k, a no is a warning too. Called after all allocations: with MCL_FUTURE a later
+ * allocation could fail at the limit, in any library. */
 static void
 lock_memory(const struct config *c)
 {

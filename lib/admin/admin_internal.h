@@ -44,11 +44,6 @@ struct snapshot_peer {
 	uint8_t local; /* enum local */
 };
 
-void conn_snapshot_write(struct conn_snapshot *snapshot,
-			 const struct snapshot_peer *peer); /* NULL: no connection */
-/* False: there is no connection, or another one came just now. */
-bool conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer);
-
 /* ---- counts by key prefix ---- */
 
 enum prefix_count { PREFIX_GET, PREFIX_HIT, PREFIX_SET, PREFIX_DEL, PREFIX_COUNTS };
@@ -71,7 +66,7 @@ struct prefixes {
 
 /* ---- counts by slab class ---- */
 
-/* What `stats reset` found: counters never go back (serve_shared.c). */
+/* What `stats reset` found. Counters never decrease (admin_sums.c). */
 struct class_base {
 	_Atomic uint64_t commands[CLASS_COUNTS];
 	_Atomic uint64_t store[STORE_CLASS_COUNTER_COUNT];
@@ -174,7 +169,7 @@ void prefixes_clear(struct prefixes *table);
 
 void watchers_turn(struct serve *sv);
 void watcher_remove(struct serve *sv, struct session *ss);
-/* What is wanted has changed on some core. */
+/* A watcher was added or removed on some core. */
 void streams_refresh(struct serve *sv);
 uint32_t watchers_count(const struct serve_shared *sh);
 

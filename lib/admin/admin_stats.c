@@ -1,7 +1,7 @@
 /*
  * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
- * there; those of mechanisms that do not exist here count nothing (STATS.md). A reply of stats
- * stays below 4096 bytes: collectd reads no more.
+ * there; those of mechanisms that do not exist here count nothing (STATS.md). A row of our own goes
+ * before lru_bumps_dropped, the last one. stats stays below 4096 bytes: collectd reads no more.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -47,7 +47,7 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
- * are of mechanisms there are none of here, but which tools look for. */
+ * are names that tools expect, for mechanisms that do not exist here. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->info.pid)                                                           \
 	X(NUMBER, "uptime", sv->clock.now_s - STORE_CLOCK_START)                                   \

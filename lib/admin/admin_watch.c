@@ -263,7 +263,7 @@ watchers_turn(struct serve *sv)
 	}
 }
 
-/* What is wanted has changed on some core. */
+/* A watcher was added or removed on some core. */
 void
 streams_refresh(struct serve *sv)
 {
@@ -292,7 +292,7 @@ execute_watch(struct serve *sv, struct op *op)
 		ss->aside = ASIDE_LOG;
 		atomic_store_explicit(&sv->admin->snapshots[ss - sv->sessions].watching, 1,
 				      memory_order_relaxed);
-		streams_refresh(sv); /* on this core what comes behind it is seen at once */
+		streams_refresh(sv); /* requests after this one on this core are already visible */
 		sv->observed = true;
 		reply_line(sv, op, mc_reply_line[MC_OK_LINE]);
 	}

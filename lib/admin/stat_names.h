@@ -11,7 +11,8 @@
 
 struct stat_name {
 	const char *name;
-	bool unsupported; /* of a mechanism there is none of: never anything but 0 or none */
+	bool unsupported; /* a name that tools expect, for a mechanism that does not exist here: 0
+			     or none */
 };
 
 /* From a row of such a table: X(kind, name, value). */

@@ -87,7 +87,7 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	stack_input(stack, in, now_ns);
 	t = stage_lap(clock, STAGE_INPUT, t);
 
-	/* Every item looked at in the last turn has been let go: a quiescent point. */
+	/* No item of the last turn is held any more: store_turn reports a quiescent state. */
 	store_turn(core->store, time.now_s);
 	serve_turn(core->serve, &time);
 	t = passes_run(core, clock, t);

@@ -22,7 +22,8 @@ struct rss_name {
 	uint64_t types;
 };
 
-/* What the NIC does not hash goes to one queue, or by addresses alone. */
+/* Packet types that the NIC does not hash by ports go to queue 0 or are hashed by addresses only:
+ * drivers differ. */
 static const struct rss_name rss_names[] = {
 	{RSS_KIND_IP4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
 	{RSS_KIND_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
@@ -179,8 +180,8 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 		(uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM), d->node);
 }
 
-/* One a core; one for all if they hand frames over, so that still all that a queue sends comes from
- * one pool, as fast free demands. */
+/* One pool per core; with hand-over one pool for all, because MBUF_FAST_FREE requires a single pool
+ * per TX queue. */
 static bool
 make_pools(struct device *d, const struct device_request *req, struct error *err)
 {

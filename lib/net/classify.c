@@ -249,7 +249,7 @@ is_our_group(const struct net *net, const struct ip_addr *dst)
 	return false;
 }
 
-/* The local address that dst is; LOCAL_COUNT: none. ICMPv6 may come to a group of ours, and is
+/* Which of our addresses dst is, or LOCAL_COUNT. ICMPv6 may come to a group of ours, and is
  * answered from the link-local address. */
 static uint8_t
 local6(const struct net *net, const struct ip_addr *dst, uint8_t next)
@@ -420,7 +420,7 @@ static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags)
 {
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
-	const uint64_t station = load_u64(p + 4) >> 16;
+	const uint64_t src_mac = load_u64(p + 4) >> 16;
 	const uint32_t src = load_u32(h->src.b);
 	const __m128i low = _mm_and_si128(
 		_mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), match->low),
@@ -434,7 +434,7 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 
 	if (unlikely(!_mm_testz_si128(other, other) || len < match->len_min))
 		return false;
-	if (unlikely(station == match->mac || station & 1 || src == match->ip ||
+	if (unlikely(src_mac == match->mac || src_mac & 1 || src == match->ip ||
 		     src == match->broadcast || martian_net[h->src.b[0]]))
 		return false;
 	if (unlikely(be16_get(h->total_len) - IPV4_HEADER_BYTES >

@@ -118,10 +118,10 @@ struct net {
 	uint32_t tx_credits;     /* received frames that may still be answered in place */
 	uint32_t datagram_first; /* index in datagrams[] of this turn's first */
 	uint32_t datagram_count;
-	uint32_t backlog_count;    /* of them, kept from earlier turns */
-	uint32_t datagrams_hidden; /* the last of them: not shown to the service this turn */
-	uint32_t datagrams_unread; /* the last of those shown: deferred to the next turn */
-	uint16_t backlog_of[UDP_BACKLOG_CELLS]; /* kept, by cell */
+	uint32_t backlog_count;      /* of them, kept from earlier turns */
+	uint32_t datagrams_withheld; /* the last of them: not seen by the service this turn */
+	uint32_t datagrams_unread;   /* the last of those shown: deferred to the next turn */
+	uint16_t backlog_by_source[UDP_BACKLOG_CELLS]; /* kept, by backlog_cell() */
 
 	/* The deferred-free list. to_free_max is every received frame this core can own, so there
 	 * is always room. */

@@ -19,8 +19,8 @@
 
 #define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind the destination MAC */
 
-/* A source's part of the datagram backlog is at most so many times what is left: four fifths of it
- * for a single source (dynamic thresholds). */
+/* A source may hold at most UDP_BACKLOG_SHARE times the free places: four fifths of the backlog if
+ * it is alone (dynamic thresholds). */
 #define UDP_BACKLOG_SHARE 4u
 /* A reassembled datagram counts as so many: a source may keep a quarter of the contexts (reasm.h).
  */
@@ -66,8 +66,8 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 
 /*
  * With a backlog: how many datagrams the service may read this turn. Each needs a transmit credit
- * for its reply in place; those of this turn have theirs. Half of the slots then left are for
- * replies in fresh frames.
+ * for its reply in place; datagrams of this turn already have a credit. Half of the remaining slots
+ * are for replies in fresh frames.
  */
 static __attribute__((noinline)) void
 datagrams_expose(struct net *net)
@@ -81,7 +81,7 @@ datagrams_expose(struct net *net)
 	if (shown > net->datagram_count)
 		shown = net->datagram_count;
 	net->tx_credits += shown - fresh;
-	net->datagrams_hidden = net->datagram_count - shown;
+	net->datagrams_withheld = net->datagram_count - shown;
 }
 
 void
@@ -143,13 +143,13 @@ backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 {
 	const uint32_t cell = backlog_cell(net, &d->from.ip);
 
-	if (net->backlog_of[cell] >= UDP_BACKLOG_SHARE * (UDP_BACKLOG_MAX - kept)) {
+	if (net->backlog_by_source[cell] >= UDP_BACKLOG_SHARE * (UDP_BACKLOG_MAX - kept)) {
 		net_count(net, DROP_UDP_BACKLOG);
 		frame_defer_free(net, d->frame, d->start);
 		return false;
 	}
 	d->cell = (uint16_t)cell;
-	net->backlog_of[cell] += backlog_weight(net, d);
+	net->backlog_by_source[cell] += backlog_weight(net, d);
 	return true;
 }
 
@@ -163,7 +163,7 @@ backlog_update(struct net *net, uint32_t read)
 	uint32_t kept = net->backlog_count - read_kept;
 
 	for (uint32_t n = 0; n < read_kept; n++)
-		net->backlog_of[d[n].cell] -= backlog_weight(net, &d[n]);
+		net->backlog_by_source[d[n].cell] -= backlog_weight(net, &d[n]);
 	for (uint32_t n = read + kept; n < net->datagram_count; n++)
 		if (backlog_add(net, &d[n], kept))
 			d[read + kept++] = d[n];
@@ -174,14 +174,14 @@ backlog_update(struct net *net, uint32_t read)
 		net->datagram_first = 0;
 	}
 	net->datagram_count = net->backlog_count = kept;
-	net->datagrams_hidden = net->datagrams_unread = 0;
+	net->datagrams_withheld = net->datagrams_unread = 0;
 }
 
 void
 udp_release(struct net *net)
 {
 	const struct datagram *d = &net->datagrams[net->datagram_first];
-	const uint32_t rest = net->datagrams_hidden + net->datagrams_unread;
+	const uint32_t rest = net->datagrams_withheld + net->datagrams_unread;
 	const uint32_t read = net->datagram_count - rest;
 
 	for (uint32_t n = 0; n < read; n++)
@@ -209,7 +209,7 @@ stack_datagrams(struct stack *s, uint32_t *count)
 {
 	struct net *net = stack_net(s);
 
-	*count = net->datagram_count - net->datagrams_hidden;
+	*count = net->datagram_count - net->datagrams_withheld;
 	return &net->datagrams[net->datagram_first];
 }
 
@@ -217,7 +217,7 @@ void
 stack_datagrams_defer(struct stack *s, uint32_t first)
 {
 	struct net *net = stack_net(s);
-	const uint32_t shown = net->datagram_count - net->datagrams_hidden;
+	const uint32_t shown = net->datagram_count - net->datagrams_withheld;
 
 	ensure(first <= shown);
 	net->datagrams_unread = shown - first;
@@ -227,7 +227,8 @@ uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
-	 * moves up later. They are shorter than the minimum MTU of their family. */
+	 * moves up later. Options and headers together are shorter than the family's minimum MTU.
+	 */
 	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
 	*room = stack_net(s)->datagram_max - (at - UDP_PAYLOAD_AT);

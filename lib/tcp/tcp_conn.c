@@ -66,10 +66,10 @@ conn_init(struct tcp *t, struct conn *c, struct flow flow)
 	}
 	c->flags = 0;
 	c->expected = c->rx_dropped = false;
-	c->tries = c->keep_tries = c->backoff = c->dup_acks = 0;
+	c->tries = c->keepalive_tries = c->backoff = c->dup_acks = 0;
 	c->srtt_us = c->rttvar_us = 0;
 	c->rto_us = RTO_INITIAL_US;
-	c->main_at_ns = c->ack_at_ns = c->keep_at_ns = c->armed_ns = NEVER;
+	c->main_at_ns = c->ack_at_ns = c->keepalive_at_ns = c->armed_ns = NEVER;
 	c->last_rx_ns = t->net.now_ns;
 	c->hop.until = 0;
 	c->challenged_us = t->net.now_us - CHALLENGE_US; /* never */
@@ -186,7 +186,7 @@ conn_established(struct tcp *t, struct conn *c)
 	rcv_autotune_start(t, c);
 	timer_main_off(c);
 	if (t->cfg.keepalive_idle_ns != 0) {
-		c->keep_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
+		c->keepalive_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
 		timer_sync(t, c);
 	}
 	tcp_count(t, TCP_OPENED);
@@ -255,7 +255,7 @@ void
 conn_fin_wait_2(struct tcp *t, struct conn *c)
 {
 	c->state = CONN_FIN_WAIT_2;
-	c->keep_at_ns = NEVER;
+	c->keepalive_at_ns = NEVER;
 	list_push_back(&t->fin_wait, &c->state_list);
 	source_release(t, c);
 	timer_main(t, c, FIN_WAIT_NS);
@@ -265,7 +265,7 @@ void
 conn_time_wait(struct tcp *t, struct conn *c)
 {
 	c->state = CONN_TIME_WAIT;
-	c->keep_at_ns = NEVER;
+	c->keepalive_at_ns = NEVER;
 	list_unlink(&c->state_list);
 	list_push_back(&t->time_wait, &c->state_list);
 	t->time_wait_count++;

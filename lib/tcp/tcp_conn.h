@@ -45,21 +45,21 @@ enum conn_state {
 };
 
 enum conn_flag {
-	CONN_OPENED = 1u << 0,      /* opened() was called, gone() was not */
-	CONN_WSCALE = 1u << 1,      /* both sides scale their windows */
-	CONN_ACK_NOW = 1u << 2,     /* an ACK goes out this turn */
-	CONN_ACK_DELAYED = 1u << 3, /* data is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,    /* SYN or SYN-ACK goes out this turn */
-	CONN_CLOSE = 1u << 5,       /* the service has closed: it reads and writes no more */
-	CONN_PEER_FIN = 1u << 6,    /* peer_fin_seq is known */
-	CONN_EOF = 1u << 7,         /* all before the peer's FIN was received */
-	CONN_WANT_WRITE = 1u << 8,  /* the service was refused room to write */
-	CONN_RECOVERY = 1u << 9,    /* fast recovery, until `recover` is acknowledged */
-	CONN_LOSS = 1u << 10,       /* the same after a timeout */
-	CONN_RTT_TIMED = 1u << 11,  /* our SYN was sent once, at rtt_at_us */
-	CONN_PERSIST = 1u << 12,    /* main_at_ns is the persist timer */
-	CONN_PROBE = 1u << 13,      /* a window probe goes out this turn */
-	CONN_KEEP_PROBE = 1u << 14,
+	CONN_OPENED = 1u << 0,        /* opened() was called, gone() was not */
+	CONN_WSCALE = 1u << 1,        /* both sides scale their windows */
+	CONN_ACK_NOW = 1u << 2,       /* an ACK goes out this turn */
+	CONN_ACK_DELAYED = 1u << 3,   /* data is unacknowledged: on a reply, or when ack_at comes */
+	CONN_SEND_SYN = 1u << 4,      /* SYN or SYN-ACK goes out this turn */
+	CONN_CLOSE = 1u << 5,         /* the service has closed: it reads and writes no more */
+	CONN_PEER_FIN = 1u << 6,      /* peer_fin_seq is known */
+	CONN_EOF = 1u << 7,           /* all before the peer's FIN was received */
+	CONN_WANT_WRITE = 1u << 8,    /* the service was refused room to write */
+	CONN_RECOVERY = 1u << 9,      /* fast recovery, until `recover` is acknowledged */
+	CONN_LOSS = 1u << 10,         /* the same after a timeout */
+	CONN_RTT_TIMED = 1u << 11,    /* our SYN was sent once, at rtt_at_us */
+	CONN_PERSIST = 1u << 12,      /* main_at_ns is the persist timer */
+	CONN_WINDOW_PROBE = 1u << 13, /* a window probe goes out this turn */
+	CONN_KEEPALIVE_PROBE = 1u << 14,
 	CONN_ACTIVE = 1u << 15, /* opened by us: conn_connect() */
 	CONN_TS = 1u << 16,     /* both sides send timestamps (RFC 7323) */
 	CONN_SACK = 1u << 17,   /* both sides send SACK blocks (RFC 2018) */
@@ -196,9 +196,11 @@ struct conn {
 
 	/* deadlines; one wheel node stands for the nearest */
 	struct wheel_node timer;
-	uint64_t main_at_ns; /* retransmit, persist, FIN-WAIT-2 or TIME-WAIT, by state */
+	/* One timer serves four states: data or a SYN in flight (with CONN_PTO or CONN_REO for
+	 * RACK-TLP), a closed window (CONN_PERSIST), FIN-WAIT-2, TIME-WAIT. */
+	uint64_t main_at_ns;
 	uint64_t ack_at_ns;
-	uint64_t keep_at_ns;
+	uint64_t keepalive_at_ns;
 	uint64_t armed_ns;   /* what the node is armed for; NEVER: it is not */
 	uint64_t last_rx_ns; /* the last acceptable segment */
 	uint32_t ts_recent;  /* RFC 7323 section 4.3: the peer's clock as we echo it */
@@ -207,7 +209,7 @@ struct conn {
 	uint32_t snd_wnd_max;
 	struct conn_hop hop;
 	uint8_t snd_wscale;
-	uint8_t keep_tries;
+	uint8_t keepalive_tries;
 	uint8_t backoff;
 	uint8_t peer_mac[6];
 	uint16_t rcv_mss; /* estimate of the peer's segment length */

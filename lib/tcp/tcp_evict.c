@@ -14,11 +14,12 @@
  */
 #include "tcp.h"
 
-#define EVICT_SCAN_SLOTS  64u /* slots a turn */
-#define EVICT_STALL_NS    (2000 * NS_PER_MS)
-#define EVICT_PART        16u /* of what is held, each EVICT_STALL_NS: all of it in half a minute */
-#define EVICT_PACE_NS     (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
-#define EVICT_PRESSURE_NS (20 * NS_PER_MS) /* the service sees what one let go of by then */
+#define EVICT_SCAN_SLOTS 64u /* slots a turn */
+#define EVICT_STALL_NS   (2000 * NS_PER_MS)
+#define EVICT_PART       16u /* of what is held, each EVICT_STALL_NS: all of it in half a minute */
+#define EVICT_PACE_NS    (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
+/* By then the service has seen the memory that a reset freed. */
+#define EVICT_PRESSURE_NS (20 * NS_PER_MS)
 /* Short begins when less than this part of a pool is left, beyond the reserve, and ends with
  * twice as much. */
 #define SHORTAGE_BEGIN_PART 8u
@@ -26,20 +27,21 @@
 
 enum evict_kind {
 	EVICT_NONE,
-	EVICT_SLOW_READER, /* queued bytes */
-	EVICT_WAITING,     /* requests behind them */
-	EVICT_SLOW_WRITER  /* out-of-order data */
+	EVICT_SLOW_READER,    /* queued bytes */
+	EVICT_BLOCKED_READER, /* requests behind them */
+	EVICT_SLOW_WRITER     /* out-of-order data */
 };
 
-/* Beyond the reserve, less than this part of the rest. */
+/* Free units below which a pool counts as short: the reserve plus 1/part of the rest. */
 static uint32_t
 watermark(uint32_t total, uint32_t reserve, uint32_t part)
 {
 	return reserve + (total - reserve) / part;
 }
 
-/* The last quarter of frames takes no out-of-order data: who stands still with theirs would keep
- * all others' out, so it begins above that. */
+/* The last quarter of the frames takes no out-of-order data. Stalled out-of-order data that fills
+ * the other three quarters would shut out all further out-of-order data, so the shortage begins
+ * above this mark. */
 static struct watermarks
 watermarks(const struct tcp *t, uint32_t part)
 {
@@ -70,7 +72,7 @@ sendq_is_short(const struct tcp *t, const struct watermarks *low)
 	return t->pool.chunks_left < low->chunks || t->pool.bufs_left < low->bufs;
 }
 
-/* What it holds of what is short. */
+/* Which scarce resource the connection holds. */
 static enum evict_kind
 evict_candidate(const struct evict *e, const struct conn *c)
 {
@@ -81,7 +83,7 @@ evict_candidate(const struct evict *e, const struct conn *c)
 	if (!e->frames_short)
 		return EVICT_NONE;
 	if (c->tx.bytes > 0 && c->rx.frames > 0)
-		return EVICT_WAITING;
+		return EVICT_BLOCKED_READER;
 	return c->rx.ooo_frames > 0 ? EVICT_SLOW_WRITER : EVICT_NONE;
 }
 
@@ -99,22 +101,22 @@ progress_of(const struct conn *c, enum evict_kind kind)
 	switch (kind) {
 	case EVICT_SLOW_READER:
 		return c->snd_una;
-	case EVICT_WAITING:
+	case EVICT_BLOCKED_READER:
 		return rx_read_to(c);
 	default:
 		return c->rcv_nxt;
 	}
 }
 
-/* How much further it must have got when it is looked at again: who moves a segment at a time could
- * keep the rest for hours. */
+/* How much further it must have got at the next look. Less than a part of what is held would not
+ * do: a peer that acknowledges one segment at a time could hold the rest for hours. */
 static uint32_t
 progress_due(const struct conn *c, enum evict_kind kind)
 {
 	switch (kind) {
 	case EVICT_SLOW_READER:
 		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
-	case EVICT_WAITING:
+	case EVICT_BLOCKED_READER:
 		return max_u32(1, c->rx.bytes / EVICT_PART);
 	default:
 		return max_u32(c->mss, c->ooo_bytes / EVICT_PART);
@@ -129,7 +131,8 @@ stall_record(const struct tcp *t, const struct conn *c, enum evict_kind kind, st
 	st->recorded_ns = t->net.now_ns;
 }
 
-/* Has it stood still for so long? Whoever has not is noted anew. */
+/* Has it made too little progress in EVICT_STALL_NS? If it has made enough, its progress is
+ * recorded again. */
 static bool
 is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
 {
@@ -137,8 +140,8 @@ is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
 	struct stall *st = &e->stalls[c->slot];
 	bool moved;
 
-	/* A note of an earlier shortage says nothing, nor one of something else; conn_init tears
-	 * up its slot's last. */
+	/* A record from an earlier shortage or of another kind does not count. conn_init clears the
+	 * record of a reused slot. */
 	if (st->recorded_ns < e->since_ns || st->kind != kind) {
 		stall_record(t, c, kind, st);
 		return false;
@@ -151,7 +154,9 @@ is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
 	return !moved;
 }
 
-/* Of a pool one may go each turn. The service says only a while later whether that was enough. */
+/* A shortage of our own pools permits one reset a turn. A report of the service in this turn
+ * permits one when EVICT_PRESSURE_NS have passed since the last: only then does the service know
+ * whether one reset was enough. */
 static bool
 may_evict(const struct tcp *t)
 {
@@ -195,7 +200,8 @@ evict_tick(struct tcp *t)
 
 	e->sendq_short = sendq_is_short(t, e->sendq_short ? &e->ends : &e->begins);
 	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
-	/* Once said, it is watched who stands still, or nobody ever has for long enough. */
+	/* After a report of the service, connections are observed for 2 * EVICT_STALL_NS; otherwise
+	 * none is observed long enough to count as stalled. */
 	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < 2 * EVICT_STALL_NS;
 	if (likely(!e->sendq_short && !e->frames_short && !e->pressure)) {
 		e->since_ns = 0;

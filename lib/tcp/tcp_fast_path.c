@@ -42,8 +42,9 @@ fast_path_init(struct tcp *t)
 		.want = CONN_OPENED,
 	};
 	t->fast_path_out = (struct fast_path_rule){
-		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_PROBE | CONN_KEEP_PROBE | CONN_DSACK |
-			CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE | disorder,
+		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_WINDOW_PROBE | CONN_KEEPALIVE_PROBE |
+			CONN_DSACK | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE |
+			disorder,
 		.want = 0,
 	};
 }
@@ -136,7 +137,7 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 	if (timestamps && !seq_after(seg.seq, c->last_ack_sent))
 		c->ts_recent = seg.ts_value;
 	c->last_rx_ns = t->net.now_ns;
-	c->keep_tries = 0;
+	c->keepalive_tries = 0;
 	memcpy(c->peer_mac, p + ETH_MAC_BYTES, sizeof c->peer_mac);
 	if (likely(seg.payload.len > 0))
 		rx_enqueue_first(t, c, in->rx.frame[i], p, seg.payload);

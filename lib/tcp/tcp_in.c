@@ -34,8 +34,8 @@ seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
 	return begin < window || (window > 0 && begin + len - 1 < window);
 }
 
-/* The SYN that began it, once more. With data it reaches into the window, and by the letter of
- * 3.10.7.4, fourth, it would end what it began. */
+/* A retransmission of the SYN that opened the connection. With data it overlaps the window, and
+ * 3.10.7.4, fourth, read literally, would end the connection. */
 static bool
 is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 {
@@ -43,10 +43,9 @@ is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 }
 
 /*
- * RFC 7323 section 4.3 (2), for the last segment when it is repeated: its data is old, so no later
- * step sees it, but its number is not above what was acknowledged, and the echo of this time is
- * what tells the peer's round trip from its timeout. Older data than that proves less than a
- * segment in the window does (RFC 5961): whoever guesses it must not set the clock.
+ * RFC 7323 section 4.3 (2). A repeated last segment is old data, so later steps never see it. Its
+ * timestamp must still be echoed: it lets the peer tell a spurious timeout from a loss. Older data
+ * proves less than an in-window segment (RFC 5961), so it must not set ts_recent.
  */
 static void
 ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
@@ -75,8 +74,8 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (seq_before(seg->seq, c->rcv_nxt))
 		dsack_record(c, seg->seq,
 			     seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
-	/* Data sent again means our ACK was lost. An empty segment may be one half of two peers
-	 * correcting each other for ever: those answers are rate-limited. */
+	/* Data sent again means our ACK was lost. An empty segment may be part of an ACK loop
+	 * between two peers: those answers are rate-limited. */
 	if (seq_len(seg) == 0) {
 		out_challenge(t, c);
 		return STEP_DONE;
@@ -148,9 +147,9 @@ trim(struct conn *c, struct tcp_seg *seg)
 }
 
 /*
- * The user has closed: nobody reads this. Until our FIN is acknowledged the peer may not have
- * our last answers yet, and a RST could cost it those; data is acknowledged and thrown away.
- * After that the peer is told that it talks to nobody (RFC 9293 section 3.6.1, SHLD-3).
+ * The service has closed and reads no more. Until our FIN is acknowledged the peer may lack our
+ * last replies, and a RST could discard them, so data is acknowledged and dropped. After that a RST
+ * answers it (RFC 9293 section 3.6.1, SHLD-3).
  */
 static enum step
 data_after_close(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
@@ -221,17 +220,18 @@ process_fin(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	}
 }
 
-/* Nothing was heard for so long that the peer's clock may have come round (section 5.5). */
+/* Nothing was heard for so long that the peer's clock may have wrapped (section 5.5). */
 static bool
-recent_is_stale(const struct tcp *t, const struct conn *c)
+ts_recent_is_stale(const struct tcp *t, const struct conn *c)
 {
 	return t->net.now_ns - c->last_rx_ns > PAWS_IDLE_NS;
 }
 
 /*
- * PAWS, RFC 7323 section 5.3 R1. The ACK it asks for is rate-limited as all answers to what may be
- * made up. A segment without the option is dropped (section 3.2), but for a RST, and for a SYN:
- * that is a peer which lost us, and RFC 5961's challenge is how it gets rid of the old connection.
+ * PAWS, RFC 7323 section 5.3 R1. The ACK it asks for is rate-limited, as are all replies to
+ * possibly forged segments. A segment without the option is dropped (section 3.2), but for a RST,
+ * and for a SYN: a SYN comes from a peer that has lost the connection state, and RFC 5961's
+ * challenge is how it ends the old connection.
  */
 static enum step
 check_timestamps(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
@@ -243,7 +243,7 @@ check_timestamps(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		return STEP_DONE;
 	}
 	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
-	    recent_is_stale(t, c))
+	    ts_recent_is_stale(t, c))
 		return STEP_CONTINUE;
 	tcp_count(t, TCP_DROP_PAWS);
 	out_challenge(t, c);
@@ -275,7 +275,7 @@ conn_input(struct tcp *t, struct conn *c, struct arrival *a)
 	if (c->flags & CONN_TS)
 		ts_recent_update(c, seg);
 	c->last_rx_ns = t->net.now_ns;
-	c->keep_tries = 0;
+	c->keepalive_tries = 0;
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	if (process_data(t, c, a) == STEP_DONE)
 		return;

@@ -18,9 +18,10 @@
 #define COOKIE_WINDOW   14600u                /* advertised with a cookie, which cannot hold it */
 /* In-order and out-of-order. Two adjacent nodes hold more data than one frame has room for
  * (rx_coalesce), so a whole window fits however it is segmented. */
-#define CONN_RX_FRAMES_MAX 144u
-#define RX_FRAMES_UNSHARED 32u /* unread, in order, without regard to others */
-#define RX_FEW_PART        4u  /* 1/4 of the common frames is for connections that hold no more */
+#define CONN_RX_FRAMES_MAX   144u
+#define RX_FRAMES_GUARANTEED 32u /* unread, in order, without regard to others */
+/* 1/4 of the common frames is for connections that hold no more. */
+#define RX_SMALL_HOLDER_PART 4u
 /* Beyond CONN_RX_FRAMES_MAX a connection holds at most so many times what is left for all. */
 #define RX_FRAMES_SHARE 2u
 #define OOO_STALE_US    1000000u /* holes not filled for so long yield their frames */
@@ -49,22 +50,22 @@
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, since a peer may wait that long for a CPU. With
  * less than two segments in flight the peer may delay its ACK: by 40 ms usually; after many
  * spurious probes the RFC's 200 ms is used, until a timeout. */
-#define PTO_MIN_US           8000u
-#define PEER_DELAY_US        50000u
-#define PEER_DELAY_MAX_US    200000u
-#define TLP_SPURIOUS_MAX     8u
-#define RETRIES_MAX          10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
-#define SYN_RETRIES          5u
-#define SYN_RETRIES_PRESSURE 1u /* while more than half of the half-open table is taken */
-#define CONNECT_TRIES        7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
-#define RESOLVE_NS           (20 * NS_PER_MS) /* between lookups of the next hop's MAC for our SYN */
-#define RESOLVE_TRIES        150u
-#define ACK_DELAY_NS         (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
-#define TIME_WAIT_NS         (1000 * NS_PER_MS)
-#define FIN_WAIT_NS          (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
-#define KEEP_PROBES          9u
-#define KEEP_PROBE_NS        (75000 * NS_PER_MS)
-#define CHALLENGE_US         100000u /* RFC 5961 section 7: between challenge ACKs */
-#define NEVER                WHEEL_NEVER
+#define PTO_MIN_US            8000u
+#define PEER_DELAY_US         50000u
+#define PEER_DELAY_MAX_US     200000u
+#define TLP_SPURIOUS_MAX      8u
+#define RETRIES_MAX           10u /* about 160 s from RTO_MIN; R2 of RFC 9293 section 3.8.3 is 100 s */
+#define SYN_RETRIES           5u
+#define SYN_RETRIES_PRESSURE  1u /* while more than half of the half-open table is taken */
+#define CONNECT_TRIES         7u /* of our own SYN: about 3 minutes (RFC 9293 section 3.8.3, MUST-23) */
+#define RESOLVE_NS            (20 * NS_PER_MS) /* between lookups of the next hop's MAC for our SYN */
+#define RESOLVE_TRIES         150u
+#define ACK_DELAY_NS          (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
+#define TIME_WAIT_NS          (1000 * NS_PER_MS)
+#define FIN_WAIT_NS           (60000 * NS_PER_MS) /* for the peer's FIN after ours was acknowledged */
+#define KEEPALIVE_PROBES_MAX  9u
+#define KEEPALIVE_INTERVAL_NS (75000 * NS_PER_MS)
+#define CHALLENGE_US          100000u /* RFC 5961 section 7: between challenge ACKs */
+#define NEVER                 WHEEL_NEVER
 
 #endif

@@ -22,7 +22,9 @@ open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 		out_stateless_rst(t, a);
 		return;
 	}
-	if (conn_half_open_full(t)) {
+	/* The number of a cookie may lie below the old ones. The slot of the old connection is
+	 * free, and its peer was proved once. */
+	if (after == NULL && conn_half_open_full(t)) {
 		if (!syn_defer(t, a))
 			cookie_answer(t, a);
 		return;

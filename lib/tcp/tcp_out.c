@@ -249,12 +249,12 @@ send_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	struct out_seg what = {.seq = c->snd_una, .flags = TCP_ACK, .retransmit = true};
 	const uint32_t fits = min_u32(c->snd_wnd, c->mss);
 
-	c->flags &= ~CONN_PROBE;
+	c->flags &= ~CONN_WINDOW_PROBE;
 	what.len = min_u32(max_u32(fits, 1), c->tx.bytes);
 	if (what.len == 0)
 		return true;
 	if (!send_segment(t, c, mac, what)) {
-		c->flags |= CONN_PROBE;
+		c->flags |= CONN_WINDOW_PROBE;
 		return false;
 	}
 	c->scoreboard.first.flags |=
@@ -274,9 +274,10 @@ send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
 }
 
 /*
- * The sequence number of an empty segment: snd_max, or the peer takes it for an old one and ignores
- * its ACK. After a timeout snd_nxt is below it, and two peers that both retransmit would ignore
- * each other forever. At most the window's end: a probe may have been beyond it.
+ * The sequence number of an empty segment: snd_max; with a lower number the peer treats the segment
+ * as old and ignores its ACK. After a timeout snd_nxt is below it, and two peers that both
+ * retransmit would ignore each other forever. At most the window's end: a probe may have been
+ * beyond it.
  */
 static uint32_t
 empty_seq(const struct conn *c)
@@ -294,12 +295,12 @@ send_flagged(struct tcp *t, struct conn *c, const uint8_t mac[6])
 		return false;
 	if (c->flags & CONN_TLP_DUE && !send_loss_probe(t, c, mac))
 		return false;
-	if (c->flags & CONN_PROBE && !send_probe(t, c, mac))
+	if (c->flags & CONN_WINDOW_PROBE && !send_probe(t, c, mac))
 		return false;
-	if (c->flags & CONN_KEEP_PROBE) {
+	if (c->flags & CONN_KEEPALIVE_PROBE) {
 		if (!send_empty(t, c, mac, c->snd_una - 1))
 			return false;
-		c->flags &= ~CONN_KEEP_PROBE;
+		c->flags &= ~CONN_KEEPALIVE_PROBE;
 		tcp_count(t, TCP_KEEPALIVES);
 	}
 	return true;
@@ -348,8 +349,8 @@ has_unsent(const struct conn *c)
 	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
-/* A reply of one segment, nothing in flight, that the fast path leaves to others: the common case
- * of IPv6, which would go through the general loop below without it. */
+/* A one-segment reply with nothing in flight that the fast path does not handle, usually over IPv6.
+ * It avoids the general loop below. */
 static bool
 fits_one_segment(const struct conn *c)
 {
@@ -504,8 +505,8 @@ tcp_output(struct tcp *t)
 }
 
 /*
- * RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. For one that has not answered, or
- * whose window is closed, that is its last ACK.
+ * RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. A peer that does not answer, or
+ * whose window is closed, has its rcv_nxt at its last ACK.
  */
 static uint32_t
 reset_seq(const struct conn *c)

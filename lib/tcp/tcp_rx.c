@@ -55,8 +55,8 @@ rx_node_take(struct tcp *t, struct arrival *a)
 	return node;
 }
 
-/* Where the node's frame ends that we may write in (port.h), if a tag was taken out in front. One
- * that is longer than our MTU may reach over that. */
+/* Writable bytes after the node's data (port.h). A removed VLAN tag may have moved the start, so
+ * its size is subtracted. A frame longer than our MTU may end beyond that: 0 bytes. */
 static uint32_t
 tailroom(const struct tcp *t, const struct rx_seg *node)
 {
@@ -118,8 +118,9 @@ schedule_ack(struct tcp *t, struct conn *c, bool had_ooo)
 	conn_schedule_output(t, c);
 }
 
-/* What waited unnecessarily may have been two full segments of a peer that sends shorter ones than
- * it did, and had nothing more to send: the next two count. Longer ones correct it. */
+/* The delayed ACK timer fired. The peer may now send shorter segments, so the data may have been
+ * two full ones. rcv_mss falls to half of that data, so that the next two are acknowledged at once.
+ * A longer segment raises it again. */
 void
 rx_delayed_ack_sent(struct conn *c)
 {
@@ -150,27 +151,27 @@ rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t ke
 	return held >= RX_FRAMES_SHARE * left || held >= frames_max(t, c);
 }
 
-/* Of what is left, so much is for those who hold a few frames or none. Out-of-order data may lie
- * there: it gives way to them. */
+/* Free frames reserved for connections that hold few. Out-of-order data may use them, since it is
+ * evicted first. */
 static inline uint32_t
-kept_for_few(const struct tcp *t, uint32_t reserve)
+reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 {
-	const uint32_t kept = (t->net.cfg.rx_frames_max - reserve) / RX_FEW_PART;
+	const uint32_t kept = (t->net.cfg.rx_frames_max - reserve) / RX_SMALL_HOLDER_PART;
 
 	return kept - min_u32(kept, t->rx_ooo_frames);
 }
 
 /*
  * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
- * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): some that wait with all that they
- * may hold take frames from each other, and not from who has his data read.
+ * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): connections at their limit compete
+ * with each other, not with connections whose data is read.
  */
 static inline bool
 within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	const uint32_t held = c->rx.frames;
 
-	return t->rx_left > reserve + (held > RX_FRAMES_UNSHARED ? held + kept : 0);
+	return t->rx_left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
 }
 
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
@@ -209,8 +210,8 @@ reads_on(const struct conn *c)
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
-	/* Nothing of what waits has been acknowledged: it came in this turn, and may be read in it.
-	 */
+	/* All unread data is unacknowledged, so it arrived in this turn, or has waited no longer
+	 * than a delayed ACK; it may still be read in this turn. */
 	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
 
 	if (c->rx.frames == 0)
@@ -226,7 +227,7 @@ rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	const uint32_t reserve = reserve_for(t, c);
-	const uint32_t kept = reads_on(c) ? 0 : kept_for_few(t, reserve);
+	const uint32_t kept = reads_on(c) ? 0 : reserved_for_small_holders(t, reserve);
 	const bool enough = within_share(t, c, reserve, kept);
 
 	if (likely(held < CONN_RX_FRAMES_MAX && enough))
@@ -244,7 +245,8 @@ drop_in_order(struct tcp *t, struct conn *c)
 		conn_make_ready(t, c);
 }
 
-/* Without SACK the peer counts ACKs of one number, and this data has made it another. */
+/* Without SACK the peer counts duplicate ACKs; this data has advanced the ACK number, so the count
+ * starts again. */
 static __attribute__((noinline)) void
 quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 {
@@ -332,13 +334,13 @@ rx_clear(struct tcp *t, struct conn *c)
 	rcv_autotune_reset(t, c);
 }
 
-/* Of the common pool's frames. Who has all of his data read gives them back in the turn that they
- * come in; who leaves some unread is advertised of what within_share() admits, and half of that,
- * since others are advertised of the same. */
+/* Frames of the common pool for the window. A connection without unread data returns its frames in
+ * the turn they arrive; it gets half of what is left. One with unread data gets half of what
+ * within_share() admits, because others are offered the same frames. */
 static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
-	const uint32_t reserve = rx_reserve(t), kept = kept_for_few(t, reserve);
+	const uint32_t reserve = rx_reserve(t), kept = reserved_for_small_holders(t, reserve);
 	const uint32_t left = t->rx_left;
 	uint32_t most;
 
@@ -346,11 +348,12 @@ common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 		return left / 2;
 	most = left > reserve + kept ? (left - reserve - kept) / 2 : 0;
 	if (left > reserve)
-		most = max_u32(most, RX_FRAMES_UNSHARED);
+		most = max_u32(most, RX_FRAMES_GUARANTEED);
 	return most > held ? min_u32(most - held, left / 2) : 0;
 }
 
-/* Data that frames can be had for; what is after a hole has its own, and stands in the window. */
+/* Bytes that frames can be had for. Out-of-order data already has frames and lies inside the
+ * window, so it is added. */
 static uint32_t
 window_of_frames(const struct tcp *t, const struct conn *c)
 {

@@ -77,7 +77,8 @@ struct rx_seg *rx_node_take(struct tcp *t, struct arrival *a);
 void rx_node_free(struct tcp *t, struct rx_seg *node);
 /* Appends the data to the node's frame; false: no room there. */
 bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
-/* Is `held` the connection's limit, if `kept` of the frames left are for others? */
+/* Has a connection with `held` frames reached its limit, given that `kept` free frames are for
+ * others? */
 bool rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept);
 /* Mean data in a frame, at least: two adjacent frames that rx_coalesce could not join hold more
  * than one frame can. */
@@ -107,7 +108,7 @@ rx_read_to(const struct conn *c)
 	return c->rcv_nxt - c->rx.bytes;
 }
 
-/* Too little for a wider window, however short the time, and there is none to take back. */
+/* Has enough been read to widen the window, or is there a widened one to take back? */
 static inline bool
 rcv_autotune_is_due(const struct conn *c)
 {

@@ -58,7 +58,7 @@ data_timeout(struct tcp *t, struct conn *c)
 	/* The cached MAC may be false (ARP spoofing). */
 	next_hop_doubt(&t->net, &c->peer_ip);
 	if (c->flags & CONN_PERSIST) {
-		c->flags |= CONN_PROBE;
+		c->flags |= CONN_WINDOW_PROBE;
 	} else {
 		pmtu_timeout(t, c);
 		loss_timeout(t, c);
@@ -90,27 +90,27 @@ main_timeout(struct tcp *t, struct conn *c)
 
 /* RFC 9293 section 3.8.4. */
 static void
-keep_timeout(struct tcp *t, struct conn *c)
+keepalive_timeout(struct tcp *t, struct conn *c)
 {
 	const uint64_t quiet_ns = t->net.now_ns - c->last_rx_ns;
 
 	if (c->main_at_ns != NEVER) {
 		/* The main timer waits for the peer too, and gives up earlier. */
-		c->keep_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
+		c->keepalive_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
 		return;
 	}
-	if (c->keep_tries == 0 && quiet_ns < t->cfg.keepalive_idle_ns) {
-		c->keep_at_ns = c->last_rx_ns + t->cfg.keepalive_idle_ns;
+	if (c->keepalive_tries == 0 && quiet_ns < t->cfg.keepalive_idle_ns) {
+		c->keepalive_at_ns = c->last_rx_ns + t->cfg.keepalive_idle_ns;
 		return;
 	}
-	if (c->keep_tries++ >= KEEP_PROBES) {
+	if (c->keepalive_tries++ >= KEEPALIVE_PROBES_MAX) {
 		tcp_count(t, TCP_TIMEOUT_KEEPALIVE);
 		conn_reset(t, c);
 		return;
 	}
-	c->flags |= CONN_KEEP_PROBE;
+	c->flags |= CONN_KEEPALIVE_PROBE;
 	conn_schedule_output(t, c);
-	c->keep_at_ns = t->net.now_ns + KEEP_PROBE_NS;
+	c->keepalive_at_ns = t->net.now_ns + KEEPALIVE_INTERVAL_NS;
 }
 
 static void
@@ -127,8 +127,8 @@ timer_fires(struct tcp *t, struct conn *c)
 	}
 	if (c->main_at_ns <= t->net.now_ns)
 		main_timeout(t, c);
-	if (c->state != CONN_CLOSED && c->keep_at_ns <= t->net.now_ns)
-		keep_timeout(t, c);
+	if (c->state != CONN_CLOSED && c->keepalive_at_ns <= t->net.now_ns)
+		keepalive_timeout(t, c);
 	if (c->state != CONN_CLOSED)
 		timer_sync(t, c);
 }

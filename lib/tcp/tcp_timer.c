@@ -12,7 +12,7 @@ nearest(const struct conn *c)
 	uint64_t at = c->main_at_ns;
 
 	at = c->ack_at_ns < at ? c->ack_at_ns : at;
-	return c->keep_at_ns < at ? c->keep_at_ns : at;
+	return c->keepalive_at_ns < at ? c->keepalive_at_ns : at;
 }
 
 void

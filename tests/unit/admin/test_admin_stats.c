@@ -110,6 +110,26 @@ reset_starts_the_counting_anew(void **state)
 }
 
 static void
+what_the_stack_counts_is_shown(void **state)
+{
+	const char *stats;
+
+	rig_stack_count(rig, RX_BYTES, 12345);
+	rig_stack_count(rig, TCP_REFUSED_CONNS_MAX, 3);
+	rig_stack_count(rig, TCP_DROP_RX_FRAMES_MAX, 4);
+	stats = answer("stats\r\n");
+	row_is(stats, "bytes_read", "12345");
+	row_is(stats, "bytes_written", "0");
+	row_is(stats, "rejected_connections", "3");
+	row_is(stats, "read_buf_oom", "4");
+	answer("stats reset\r\n");
+	rig_stack_count(rig, RX_BYTES, 5);
+	stats = answer("stats\r\n");
+	row_is(stats, "bytes_read", "5");
+	row_is(stats, "rejected_connections", "0");
+}
+
+static void
 settings_are_shown_and_unknown_words_refused(void **state)
 {
 	row_is(answer("stats settings\r\n"), "tcpport", "11211");
@@ -173,8 +193,9 @@ document(void)
 {
 	static char out[1u << 15];
 	int len = sprintf(out, "# What stats shows\n\n"
-			       "Names as memcached has them, in its order. Made from the tables of "
-			       "the program, and compared\nwith them by a test.\n");
+			       "Names as memcached has them, in its order; a name of our own in "
+			       "`stats` stands before the\nlast, lru_bumps_dropped. Made from the "
+			       "tables of the program, and compared with them by a test.\n");
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
 		len += sprintf(out + len, "\n## %s\n\n", lists[i].command);
@@ -513,6 +534,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(what_happened_is_counted),
 		TEST(reset_starts_the_counting_anew),
+		TEST(what_the_stack_counts_is_shown),
 		TEST(settings_are_shown_and_unknown_words_refused),
 		TEST(stats_over_udp_is_one_message),
 		cmocka_unit_test(the_document_lists_what_is_shown),

@@ -741,3 +741,10 @@ rig_count(const struct rig *r, enum serve_counter which)
 {
 	return counter_read(&serve_counters(r->serve)[which]);
 }
+
+void
+rig_stack_count(struct rig *r, uint32_t which, uint64_t n)
+{
+	check(which < STACK_COUNTER_COUNT);
+	counter_add(&r->stack->counters[which], n);
+}

@@ -92,5 +92,7 @@ void rig_forget_datagrams(struct rig *r);
 void rig_fill(struct rig *r);
 
 uint64_t rig_count(const struct rig *r, enum serve_counter which);
+/* n more of a counter of the stack. */
+void rig_stack_count(struct rig *r, uint32_t which, uint64_t n);
 
 #endif
