@@ -296,7 +296,7 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 static bool
 may_mark(struct serve *sv, const struct op *op)
 {
-	return op->session != NULL || copy_may(sv, NULL, &op->req, op->req.key, op->hash);
+	return op->session != NULL || copy_admit(sv, NULL, &op->req, op->req.key, op->hash);
 }
 
 enum exec_status

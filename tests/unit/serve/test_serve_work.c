@@ -85,7 +85,7 @@ turn_work(void)
 static bool
 all_get_on(const char *request, uint32_t n, uint32_t ahead)
 {
-	const uint64_t most = WORK_A_TURN + STEP;
+	const uint64_t most = WORK_PER_TURN + STEP;
 	uint32_t full = 0, turns = 0, least = 0;
 
 	for (uint32_t i = 0; i < CROWD; i++)
@@ -96,7 +96,7 @@ all_get_on(const char *request, uint32_t n, uint32_t ahead)
 		uint32_t lead = 0;
 
 		check(work <= most);
-		full += work >= WORK_A_TURN;
+		full += work >= WORK_PER_TURN;
 		least = n;
 		for (uint32_t i = 0; i < CROWD; i++) {
 			const uint32_t done = times(crowd[i], "END\r\n");
@@ -196,7 +196,7 @@ requests_behind_one_that_waits_are_answered_behind_it(void **state)
 /* ---- copies of large values ---- */
 
 #define LARGE  300000u
-#define A_COPY (LARGE / COPY_BYTES_A_NS)
+#define A_COPY (LARGE / COPY_BYTES_PER_NS)
 
 static void
 large_is_set(const char *key)
@@ -236,7 +236,7 @@ copies_share_the_turn(const char *request, const char *end, const char *answer, 
 		const uint64_t work = turn_work();
 		uint32_t lead = 0;
 
-		check(work <= WORK_A_TURN + A_COPY + n * CROWD);
+		check(work <= WORK_PER_TURN + A_COPY + n * CROWD);
 		least = n;
 		for (uint32_t i = 0; i < CROWD; i++) {
 			const uint32_t done = times(crowd[i], answer);
@@ -245,7 +245,7 @@ copies_share_the_turn(const char *request, const char *end, const char *answer, 
 			lead = done > lead ? done : lead;
 		}
 		/* The first of all has two shares: it is in line before the others have come. */
-		check(lead <= least + 2 * (1 + WORK_A_TURN / A_COPY));
+		check(lead <= least + 2 * (1 + WORK_PER_TURN / A_COPY));
 	}
 	check_eq(least, n);
 	check(rig_count(rig, WORK_NS) >= (uint64_t)n * CROWD * A_COPY);
@@ -301,7 +301,7 @@ copies_by_datagram_have_that_budget_too(void **state)
 	large_is_set("big");
 	for (uint16_t i = 0; i < 50; i++)
 		rig_datagram_text(rig, i, "append big 0 0 1\r\nx\r\n");
-	check(turn_work() <= WORK_A_TURN_UDP + A_COPY);
+	check(turn_work() <= WORK_PER_TURN_UDP + A_COPY);
 	count = rig_datagrams_sent(rig, &sent);
 	check_eq(count, 50);
 	for (uint32_t i = 0; i < count; i++)
@@ -310,7 +310,7 @@ copies_by_datagram_have_that_budget_too(void **state)
 	rig_forget_datagrams(rig);
 	for (uint16_t i = 0; i < 50; i++)
 		rig_datagram_text(rig, i, "md big I\r\n");
-	check(turn_work() <= WORK_A_TURN_UDP + A_COPY);
+	check(turn_work() <= WORK_PER_TURN_UDP + A_COPY);
 	check_eq(rig_datagrams_sent(rig, &sent), 50);
 }
 
@@ -325,8 +325,8 @@ datagrams_have_a_budget_of_their_own(void **state)
 		rig_datagram_text(rig, i, "stats\r\n");
 	rig_datagram_text(rig, 60, "get key3\r\n");
 	work = turn_work();
-	check(work > WORK_A_TURN);
-	check(work <= WORK_A_TURN + WORK_A_TURN_UDP + 2 * STEP);
+	check(work > WORK_PER_TURN);
+	check(work <= WORK_PER_TURN + WORK_PER_TURN_UDP + 2 * STEP);
 	check(rig_count(rig, UDP_DROP_NO_MEMORY) > 0);
 	check(rig_count(rig, UDP_DROP_NO_MEMORY) < 60);
 	check(rig_datagrams_sent(rig, &sent) > 1);
