@@ -45,7 +45,7 @@ conn_opened(struct serve *sv, const struct session *ss)
 static void
 conn_closed(struct serve *sv, struct session *ss)
 {
-	if (ss->aside == ASIDE_LOG)
+	if (ss->sched == SCHED_WATCHER)
 		watcher_remove(sv, ss);
 	if (sv->admin->sizes_owner == ss)
 		sv->admin->sizes_owner = NULL;

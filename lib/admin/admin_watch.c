@@ -289,7 +289,7 @@ execute_watch(struct serve *sv, struct op *op)
 	} else if (!watcher_add(sv, ss, streams != 0 ? streams : MC_STREAM_FETCHERS)) {
 		reply_error(sv, op, MC_ERR_WATCH_MANY);
 	} else {
-		ss->aside = ASIDE_LOG;
+		ss->sched = SCHED_WATCHER;
 		atomic_store_explicit(&sv->admin->snapshots[ss - sv->sessions].watching, 1,
 				      memory_order_relaxed);
 		streams_refresh(sv); /* requests after this one on this core are already visible */

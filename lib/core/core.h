@@ -2,7 +2,8 @@
  * core.h - one core of the appliance, and one turn of it.
  *
  * lcores, the simulator and the benches call the same core_turn(). Eleven stages in order,
- * each bounded; no lock is taken and nothing waits; the clock is read by the caller, once.
+ * each bounded. No mutex and no system call; the only locks are the store's spin locks, held for a
+ * bounded number of instructions; a get takes none. The clock is read by the caller, once.
  *
  * Back-pressure: a core takes only what it can answer, answers only what fits, and leaves the
  * rest where its owner already is: the NIC ring, the peer's window.

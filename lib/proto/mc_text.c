@@ -1,8 +1,7 @@
 /*
  * mc_text.c - lines, verbs, and the keys of retrieval lines one by one. A line that ends within
- * MC_LINE_MAX bytes is checked as a whole before its first key is emitted, so that one over-long
- * key replaces the whole reply. Keys of a longer retrieval line are emitted as they come; its error
- * follows the values already sent.
+ * MC_LINE_MAX bytes is checked as a whole before its first key is emitted, so an over-long key
+ * gives one error and no values. A longer line is parsed key by key; its error follows the values.
  */
 #include "mc_command.h"
 #include "mc_number.h"
@@ -43,17 +42,17 @@ bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uin
 static struct mc_result
 line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
 {
-	const uint8_t *feed = memchr(p, '\n', len);
+	const uint8_t *lf = memchr(p, '\n', len);
 
-	if (feed == NULL)
+	if (lf == NULL)
 		return result(MC_MORE, len);
 	ps->swallow = MC_SWALLOW_NOTHING;
-	return result(MC_MORE, (uint32_t)(feed - p) + 1);
+	return result(MC_MORE, (uint32_t)(lf - p) + 1);
 }
 
 /*
- * Where the next word of the line begins, looking from `at` on; *last if the line ends first,
- * and then the offset behind its end. len if that cannot be told yet.
+ * Returns the offset of the next word, searched from `at` on. At the end of the line sets *last and
+ * returns the offset after it. Returns len if undecided.
  */
 static inline uint32_t
 next_token(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
@@ -248,16 +247,16 @@ static struct mc_result
 line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	const uint32_t window = len < MC_LINE_MAX ? len : MC_LINE_MAX;
-	const uint8_t *feed = memchr(p, '\n', window);
+	const uint8_t *lf = memchr(p, '\n', window);
 	struct view line = {.data = p};
 	enum mc_verb verb;
 	uint32_t used;
 	uint32_t end;
 
 	mc_req_clear(req, p);
-	if (feed == NULL)
+	if (lf == NULL)
 		return line_open(ps, req, p, window);
-	used = (uint32_t)(feed - p) + 1;
+	used = (uint32_t)(lf - p) + 1;
 	if (used < LINE_MIN)
 		return bad_line(req, MC_ERR_FORMAT, used);
 	line.len = used - 1 - (p[used - 2] == '\r');

@@ -55,10 +55,10 @@ opened(void *arg, struct conn *c)
 static void
 session_release(struct serve *sv, struct session *ss)
 {
-	begun_leave(sv, ss);
+	fill_quota_dequeue(sv, ss);
 	if (ss->filling) {
 		store_abandon(sv->store, &ss->fill);
-		begun_give(sv, ss);
+		fill_quota_release(sv, ss);
 	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);
@@ -114,7 +114,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);
 	store_class_map(shared->store, &sv->class_map);
 	gets_fast_create(sv);
-	begun_create(sv);
+	fill_quota_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
 	return sv;
@@ -151,8 +151,8 @@ chunks_check(struct serve *sv)
 
 /* ---- idle connections ---- */
 
-#define IDLE_SLOTS_A_TURN 64u
-#define NS_PER_S          1000000000ull
+#define IDLE_SLOTS_PER_TURN 64u
+#define NS_PER_S            1000000000ull
 
 /* As many slots as the time since the last look is worth: each about once a second, however many
  * there are and however often the core turns. */
@@ -162,12 +162,12 @@ idle_due(struct serve *sv)
 	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
 	const uint64_t due = (sv->clock.now_ns - sv->idle_ns) / slot_ns;
 
-	if (due < IDLE_SLOTS_A_TURN) {
+	if (due < IDLE_SLOTS_PER_TURN) {
 		sv->idle_ns += due * slot_ns;
 		return (uint32_t)due;
 	}
 	sv->idle_ns = sv->clock.now_ns;
-	return IDLE_SLOTS_A_TURN;
+	return IDLE_SLOTS_PER_TURN;
 }
 
 static void
@@ -179,7 +179,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		struct session *ss = &sv->sessions[sv->idle_slot];
 
 		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || ss->closing || ss->aside != ASIDE_NONE ||
+		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY ||
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
 		    sv->clock.now_s - ss->active_s < timeout_s)
 			continue;
@@ -221,7 +221,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	sv->turn++;
 	chunks_check(sv);
 	pins_check(sv);
-	begun_press(sv);
+	fill_quota_pressure(sv);
 	fills_check(sv);
 	if (unlikely(!sv->policy_seen))
 		policy_obey(sv);

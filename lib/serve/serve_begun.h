@@ -1,10 +1,10 @@
 /*
- * serve_begun.h - the share of memory of incomplete values (serve_begun.c).
+ * serve_begun.h - the fill quota: memory that incomplete values may take (serve_begun.c).
  *
  * Private to lib/serve. A value whose body is incomplete is begun in the store, which evicts for
  * all of it, however slowly it is sent. All of them together take at most store_begun_max; the next
  * one leaves its body unread and waits, first come first served over all cores. A complete body
- * waits for none. While a value waits, begun values must make progress (serve_body.c) or are given
+ * needs no quota. While a value waits, begun values must make progress (serve_body.c) or are given
  * up.
  *
  * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
@@ -17,25 +17,27 @@
 
 #include "serve_internal.h"
 
-enum begun_turn {
-	BEGUN_GO,    /* read the request again */
-	BEGUN_NEXT,  /* the first in the queue */
-	BEGUN_LATER, /* it is woken when the queue in front of it moves, or by its own text */
+enum fill_quota_state {
+	FILL_QUOTA_GO,   /* read the request again */
+	FILL_QUOTA_NEXT, /* the first in its core's queue: visited each turn */
+	/* Woken when an earlier value leaves the queue, or when its own bytes arrive. */
+	FILL_QUOTA_LATER,
 };
 
-void begun_create(struct serve *sv);
-/* A part of the share for the connection's value, until begun_give(). False: it has to wait, or
- * others do since before. */
-bool begun_take(struct serve *sv, struct session *ss, const struct mc_req *req);
-void begun_give(struct serve *sv, struct session *ss);
-/* Into the queue, and out of it; nothing happens if it is there already, or is not. */
-void begun_wait(struct serve *sv, struct session *ss);
-void begun_leave(struct serve *sv, struct session *ss);
-/* Has data of the body been dropped for want of frames? Its peer is silent now, and memory given to
- * it would wait for the peer's timeout, so it is given to others. It keeps its ticket. */
-bool begun_sleeps(struct serve *sv, struct session *ss);
-enum begun_turn begun_look(const struct serve *sv, const struct session *ss);
-/* Each turn: while anybody waits, whoever holds a part must get on. */
-void begun_press(struct serve *sv);
+void fill_quota_create(struct serve *sv);
+/* Reserves a part of the share for the connection's value, until fill_quota_release(). False: it
+ * must wait, because the share is used up or an earlier value waits. */
+bool fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req);
+void fill_quota_release(struct serve *sv, struct session *ss);
+/* Puts the connection into the queue, takes it out; no effect if it is there already, or is not. */
+void fill_quota_enqueue(struct serve *sv, struct session *ss);
+void fill_quota_dequeue(struct serve *sv, struct session *ss);
+/* True: data of the body was dropped for want of frames. The peer is then silent until its
+ * retransmission timeout, and memory given to this value would wait for that. So the value leaves
+ * the queue until bytes arrive; it keeps its ticket, and with it its place. */
+bool fill_quota_sleeps(struct serve *sv, struct session *ss);
+enum fill_quota_state fill_quota_state(const struct serve *sv, const struct session *ss);
+/* Each turn: while a value waits, values that hold a part of the share must make progress. */
+void fill_quota_pressure(struct serve *sv);
 
 #endif

@@ -12,13 +12,13 @@
 #define FILL_PROGRESS_MIN_BYTES 1460u
 #define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
 #define FILL_SCAN_MAX           64u
-#define FILL_WAIT_TURNS_MAX     4096u /* turns of waiting for memory that are as good as none */
+#define FILL_WAIT_TURNS_MAX     4096u /* after this many turns a wait counts as memory pressure */
 
 /* Turns of waiting after which windows become narrow; fewer are common. */
 #define WINDOWS_WAIT_TURNS 8u
 
-/* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand;
- * a core that does not turn meanwhile may be busy with as much. */
+/* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand.
+ * The limit also covers a peer core that is stuck in an equally long turn. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 bool
@@ -50,7 +50,7 @@ session_go_on(struct serve *sv, struct session *ss)
 {
 	ss->memory_wait_turns = 0;
 	ss->body_left = 0;
-	begun_leave(sv, ss);
+	fill_quota_dequeue(sv, ss);
 }
 
 bool
@@ -72,13 +72,13 @@ share_begin(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	enum store_result r;
 
-	if (unlikely(!begun_take(sv, ss, &op->req))) {
-		begun_wait(sv, ss);
+	if (unlikely(!fill_quota_take(sv, ss, &op->req))) {
+		fill_quota_enqueue(sv, ss);
 		return STORE_NOT_YET;
 	}
 	r = storage_begin(sv, op, &ss->fill);
 	if (unlikely(r != STORE_OK))
-		begun_give(sv, ss);
+		fill_quota_release(sv, ss);
 	return r;
 }
 
@@ -135,8 +135,8 @@ fill_least(const struct fill *f)
 	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
 }
 
-/* Whether its value got too little since its progress was recorded, FILL_STALE_S ago; if not, its
- * progress is recorded anew. */
+/* Returns true if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or
+ * more; starts a new interval if enough arrived, or if none has begun under this pressure. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
@@ -191,8 +191,8 @@ fill_append(struct serve *sv, struct session *ss, struct view src)
 	return 1;
 }
 
-/* All that is left of the body is here. If what it makes is a copy it needs its share of the turn's
- * work; else what is left stays unread. */
+/* The rest of the body is here. A command that copies a value needs work budget first; without it
+ * the rest stays unread. */
 static bool
 fill_may_end(struct serve *sv, struct session *ss)
 {
@@ -200,7 +200,7 @@ fill_may_end(struct serve *sv, struct session *ss)
 
 	if (likely((verb_traits[req->verb] & VERB_COPIES) == 0))
 		return true;
-	return copy_may(sv, ss, req, item_key(ss->fill.item), ss->fill.hash);
+	return copy_admit(sv, ss, req, item_key(ss->fill.item), ss->fill.hash);
 }
 
 enum parse_step
@@ -251,7 +251,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);
 	ss->filling = false;
-	begun_give(sv, ss);
+	fill_quota_release(sv, ss);
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

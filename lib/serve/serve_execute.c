@@ -77,6 +77,11 @@ execute_arith(struct serve *sv, struct op *op)
 					     .decr = op->req.verb == MC_DECR};
 	struct store_arith_result total;
 
+	if (unlikely(op->session == NULL) &&
+	    !copy_admit(sv, NULL, &op->req, op->req.key, op->hash)) {
+		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
+		return EXEC_DONE;
+	}
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
@@ -120,7 +125,7 @@ flush_try(struct serve *sv, const struct op *op)
 	const int32_t exptime = op->req.exptime;
 	const struct session *ss = op->session;
 
-	/* Another one that came while this one waited is as good. */
+	/* A flush by another client during the wait has the same effect. */
 	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
 	    ss->flushes != store_flushes(sv->store))
 		return STORE_OK;
@@ -128,7 +133,7 @@ flush_try(struct serve *sv, const struct op *op)
 			   exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
 }
 
-/* The store has none left before it has collected what earlier ones left. */
+/* The store has no free generation number until it has reclaimed the items of earlier flushes. */
 static bool
 flush_wait(struct serve *sv, struct session *ss)
 {
@@ -293,10 +298,10 @@ op_execute(struct serve *sv, uint32_t i)
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
 		op_defer_or_close(sv, i, a);
 	if (ss == NULL && !op->in_place) {
-		sv->asked += op->raw.len;
+		sv->request_bytes += op->raw.len;
 		if (op_last(op)) {
 			message_end(sv);
-			sv->asked = 0;
+			sv->request_bytes = 0;
 		}
 	}
 }

@@ -3,7 +3,7 @@
  * interfaces.
  *
  * Private to lib/serve and lib/admin. Administration reads all of struct serve and struct session,
- * replies as the verbs of this room do, and writes `observed`, `detail`, session.aside and
+ * replies as the verbs of this room do, and writes `observed`, `detail`, session.sched and
  * session.end; all else is written here only.
  *
  * Owner:  views in an operation point into received frames or a read buffer: valid in this pass.
@@ -86,8 +86,10 @@ struct serve {
 	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
-	struct list begun_queue; /* sessions that wait to begin a value, in order of tickets... */
-	_Atomic uint64_t begun_first; /* ... the first one's ticket, read by all cores */
+	/* Sessions that wait for a part of the fill quota, in order of tickets. */
+	struct list quota_queue;
+	/* The ticket of its first one. Written by this core, read by all. */
+	_Atomic uint64_t quota_first;
 	struct session *requeue;
 
 	bool unprobed; /* some operation may not be on its way yet */
@@ -108,7 +110,7 @@ struct serve {
 	bool policy_seen, auth, rate_limited;
 	uint8_t protocol;
 	uint32_t users_version; /* which table of users this core looks in */
-	uint32_t asked;         /* bytes of the requests of the message being composed */
+	uint32_t request_bytes; /* bytes of the requests of the message being composed */
 	uint32_t idle_slot;     /* where the look for idle connections stands */
 	uint64_t idle_ns;       /* up to when it has been paid for */
 	struct udp_rate_limit *rate_limit;
@@ -149,7 +151,7 @@ enum verb_trait {
 	/* Answered with any number of rows, or changes what its connection is: nothing stands
 	 * behind it in its pass. */
 	VERB_ENDS_PASS = 1u << 4,
-	VERB_COPIES = 1u << 5, /* may change a value by making a copy (copy_may) */
+	VERB_COPIES = 1u << 5, /* may copy a large value, or read a long number (copy_admit) */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -216,7 +218,7 @@ uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
 void reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end);
 void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
 void reply_error(struct serve *sv, struct op *op, enum mc_error error);
-/* Large values: this, then what stands in front of the value as a reply of its own, then
+/* For a large value call reply_in_parts(), send the header as a separate reply, then call
  * reply_pinned(). */
 static inline void
 reply_in_parts(struct op *op)

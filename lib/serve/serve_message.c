@@ -199,7 +199,8 @@ message_end(struct serve *sv)
 		message_discard(sv);
 		return;
 	}
-	if (unlikely(sv->rate_limited) && !udp_reply_allowed(sv, &m->to, sv->asked, m->len)) {
+	if (unlikely(sv->rate_limited) &&
+	    !udp_reply_allowed(sv, &m->to, sv->request_bytes, m->len)) {
 		message_discard(sv);
 		return;
 	}

@@ -1,8 +1,8 @@
 /*
  * serve_parse.c - bytes of ready connections to operations.
  *
- * A connection is visited once a pass. Its shares are checked before each operation: room in
- * the batch, its share of the turn, room for one more reply.
+ * A connection is visited once a pass. Three limits are checked before each operation: batch size,
+ * requests per turn, reply credit.
  */
 #include "serve_access.h"
 #include "serve_admin.h"
@@ -30,8 +30,9 @@ close_on_error(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* A line whose rest does not come, or requests behind a reply that is not read, for so long that
- * others may have their chunk; what waits for memory waits for us. */
+/* Stale: for READ_BUF_STALE_S the rest of a line has not come, or the client has not read the reply
+ * that deferred requests wait for. The chunk may then go to another connection. A request that
+ * waits for store memory is not stale: the server delays it, not the client. */
 static bool
 read_buf_is_stale(const struct serve *sv, const struct session *ss)
 {
@@ -62,8 +63,8 @@ read_buf_reclaim_stale(struct serve *sv)
 	return PARSE_NEXT_TURN;
 }
 
-/* Replies on their way have the chunks; asking for more than is left brings us back when some
- * are acknowledged. */
+/* Queued replies hold the chunks. `conn_writable(2)` asks the stack to wake this connection once
+ * two are free. */
 static enum parse_step
 chunk_wait(struct serve *sv, struct session *ss)
 {
@@ -86,10 +87,10 @@ gather_len(const struct session *ss, struct view next, bool *whole)
 		return len < left ? len : left;
 	}
 
-	const uint8_t *feed = memchr(next.data, '\n', len);
+	const uint8_t *lf = memchr(next.data, '\n', len);
 
-	*whole = feed != NULL;
-	return feed != NULL ? (uint32_t)(feed - next.data) + 1 : len;
+	*whole = lf != NULL;
+	return lf != NULL ? (uint32_t)(lf - next.data) + 1 : len;
 }
 
 /*
@@ -147,10 +148,10 @@ fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
-/* A request that copies a large value has its share of the turn's work, or stays unread. One whose
- * body comes in pieces is asked at its end (serve_body.c). */
+/* A request that copies a large value needs work budget, or stays unread. For one whose body comes
+ * in pieces this is checked at the end of the body (serve_body.c). */
 static __attribute__((noinline)) bool
-copy_stands(struct serve *sv, struct session *ss, const struct op *op)
+copy_admitted(struct serve *sv, struct session *ss, const struct op *op)
 {
 	const struct mc_req *req = &op->req;
 	uint8_t bytes[MC_KEY_DECODED_MAX];
@@ -162,22 +163,22 @@ copy_stands(struct serve *sv, struct session *ss, const struct op *op)
 		key.len = (uint32_t)(mc_base64_decode(bytes, key) - bytes);
 		key.data = bytes;
 	}
-	return copy_may(sv, ss, req, key, store_hash(sv->store, key));
+	return copy_admit(sv, ss, req, key, store_hash(sv->store, key));
 }
 
-/* May it stand behind those of this pass? */
+/* PARSE_CONTINUE: the operation may follow those that this pass already has. */
 static inline enum parse_step
-op_stands(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
+op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
 {
 	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE | VERB_COPIES))
 		return PARSE_CONTINUE;
 	if (!fits_read_buf(ss, op, bytes))
 		return PARSE_NEXT_PASS;
-	return op_is(op, VERB_COPIES) && !copy_stands(sv, ss, op) ? PARSE_WAIT : PARSE_CONTINUE;
+	return op_is(op, VERB_COPIES) && !copy_admitted(sv, ss, op) ? PARSE_WAIT : PARSE_CONTINUE;
 }
 
-/* Is all of it here? While memory is short a request has to fit a read buffer, in which it may
- * wait: of a longer one that is the line, and its body stays unread. */
+/* Whether the request can be taken with its body. While memory is short, only a request that fits a
+ * read buffer is taken whole; of a longer one only the line is taken. */
 static inline bool
 body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
@@ -199,7 +200,7 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 		op->body = (struct view){src.data + used, op->req.body_len + op->req.body_end};
 		bytes += op->body.len;
 	}
-	step = op_stands(sv, ss, op, bytes);
+	step = op_admit(sv, ss, op, bytes);
 	if (unlikely(step != PARSE_CONTINUE)) {
 		ss->parser = op->before;
 		return step;
@@ -241,7 +242,8 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	}
 	if (r.used == 0)
 		return line_gather(sv, ss, src.len);
-	/* As in session_step: what was skipped could not be deferred with what stands before it. */
+	/* Deferral stores a contiguous run of bytes, so bytes are skipped only when this pass has
+	 * no operation of the connection. */
 	if (ss->pass_ops > 0) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
@@ -269,7 +271,7 @@ session_step(struct serve *sv, struct session *ss)
 		return close_push(sv, ss);
 	if (ss->body != BODY_NONE)
 		return body_receive(sv, ss);
-	/* Bytes skipped between operations could not be deferred with them. */
+	/* Bytes are skipped only when this pass has no operation of it: see line_parse. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (gets_parse_fast(sv, ss, src) == 0)
@@ -293,9 +295,9 @@ watcher_parse(struct serve *sv, struct session *ss)
 
 /* False: the visit ends here. */
 static __attribute__((noinline)) bool
-aside_visit(struct serve *sv, struct session *ss)
+sched_visit(struct serve *sv, struct session *ss)
 {
-	if (ss->aside != ASIDE_LOG)
+	if (ss->sched != SCHED_WATCHER)
 		return work_visit(sv, ss);
 	watcher_parse(sv, ss);
 	return false;
@@ -326,18 +328,18 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
-/* Does its request wait on? Memory comes from turn to turn, not within one. */
+/* Whether its request must wait longer. Memory becomes free from turn to turn, not within one. */
 static __attribute__((noinline)) bool
-waits_on(struct serve *sv, struct session *ss)
+still_waiting(struct serve *sv, struct session *ss)
 {
-	enum begun_turn look;
+	enum fill_quota_state look;
 
-	if (begun_sleeps(sv, ss))
+	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
-	look = begun_look(sv, ss);
-	if (look == BEGUN_GO && ss->memory_wait_last_turn != sv->turn)
+	look = fill_quota_state(sv, ss);
+	if (look == FILL_QUOTA_GO && ss->memory_wait_last_turn != sv->turn)
 		return false;
-	if (look != BEGUN_LATER)
+	if (look != FILL_QUOTA_LATER)
 		session_requeue(sv, ss);
 	return true;
 }
@@ -359,9 +361,9 @@ conn_parse(struct serve *sv, struct session *ss)
 	ss->deferrable_bytes = 0;
 	if (ss->active_s != sv->clock.now_s)
 		session_active(sv, ss);
-	if (unlikely(ss->aside != ASIDE_NONE) && !aside_visit(sv, ss))
+	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
-	if (unlikely(ss->memory_wait_turns != 0) && waits_on(sv, ss))
+	if (unlikely(ss->memory_wait_turns != 0) && still_waiting(sv, ss))
 		return;
 	if (!reply_resume(sv, ss))
 		return;

@@ -98,7 +98,7 @@ policy_obey(struct serve *sv)
 	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
 		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
-	sv->error_limit->bytes_per_s = per_core_share(UDP_ERRORS_A_SECOND, sv->shared->cores);
+	sv->error_limit->bytes_per_s = per_core_share(UDP_ERRORS_PER_SECOND, sv->shared->cores);
 }
 
 size_t

@@ -21,7 +21,7 @@
 
 /* To one source over UDP, to what is no request, by all cores: enough for a user who types, and for
  * a client's author to see the mistake. */
-#define UDP_ERRORS_A_SECOND 100u
+#define UDP_ERRORS_PER_SECOND 100u
 
 struct serve_network {
 	struct ip_addr ip;

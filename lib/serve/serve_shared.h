@@ -62,11 +62,11 @@ struct serve_shared {
 	/* When pinned values last filled some core's retire list, any core's clients pinning them;
 	 * ns. Relaxed: a hint. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
-	/* Of all cores (serve_begun.c): sessions that wait to begin a value... */
-	_Atomic uint32_t begun_waiting;
-	/* ... what begun values hold, in bytes, and tickets given out so far. */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t begun_bytes;
-	_Atomic uint64_t begun_tickets;
+	/* Of all cores (serve_begun.c): sessions that wait for a part of the fill quota. */
+	_Atomic uint32_t quota_waiting;
+	/* Bytes of the fill quota in use; tickets given out so far. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used;
+	_Atomic uint64_t quota_tickets;
 };
 
 /* One more connection, unless info.conns_max are there already (0: any number). */

@@ -273,7 +273,7 @@ execute_store(struct serve *sv, struct op *op)
 		return body_begin(sv, op);
 	/* A datagram cannot wait for its share of the turn's work. */
 	if (unlikely(op->session == NULL) && op_is(op, VERB_COPIES) &&
-	    !copy_may(sv, NULL, req, req->key, op->hash)) {
+	    !copy_admit(sv, NULL, req, req->key, op->hash)) {
 		storage_refused(sv, op, STORE_NO_MEMORY);
 		return EXEC_DONE;
 	}

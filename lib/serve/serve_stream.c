@@ -47,7 +47,7 @@ stream_resume(struct serve *sv, struct session *ss)
 {
 	struct stream *st = &ss->stream;
 
-	for (uint32_t i = 0; i < STREAM_BUFFERS_A_PASS; i++) {
+	for (uint32_t i = 0; i < STREAM_BUFFERS_PER_PASS; i++) {
 		struct out_buffer buffer;
 		uint8_t *begin;
 

@@ -7,7 +7,7 @@
  *
  * Owner:  a buffer is a reservation of the reply it belongs to.
  * Thread: core-local.
- * Bounds: STREAM_BUFFERS_A_PASS reservations of one connection in one pass; the turn's share of
+ * Bounds: STREAM_BUFFERS_PER_PASS reservations of one connection in one pass; the turn's share of
  *         work (serve_work.h), which all replies have together. A step is bounded whether it writes
  *         or not: it looks at so much that takes some microseconds, and says in st->work how long
  *         that is, about.
@@ -17,7 +17,7 @@
 
 #include "serve_internal.h"
 
-#define STREAM_BUFFERS_A_PASS 8u
+#define STREAM_BUFFERS_PER_PASS 8u
 
 struct out_buffer {
 	uint8_t *at;

@@ -11,8 +11,8 @@ work_now(struct serve *sv)
 
 	if (w->turn != sv->turn) {
 		w->turn = sv->turn;
-		w->left = WORK_A_TURN;
-		w->left_udp = WORK_A_TURN_UDP;
+		w->left = WORK_PER_TURN;
+		w->left_udp = WORK_PER_TURN_UDP;
 	}
 	return w;
 }
@@ -51,11 +51,12 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 
 	counter_add(&sv->counters[WORK_NS], ns);
 	*left = (*left > 0 && ns < (uint32_t)INT32_MAX) ? *left - (int32_t)ns : -1;
-	if (ss != NULL && ss->work_used < WORK_A_TURN)
+	if (ss != NULL && ss->work_used < WORK_PER_TURN)
 		ss->work_used += ns;
 }
 
-/* Ready in the stack, behind all that are. */
+/* Takes the first of the queue out as `next`, and makes it ready in the stack, behind all that are.
+ */
 static void
 next_wake(struct serve *sv)
 {
@@ -64,12 +65,12 @@ next_wake(struct serve *sv)
 
 	if (w->next != NULL || (first = list_pop_front(&w->queue)) == NULL)
 		return;
-	w->next = container_of(first, struct session, work_place);
-	w->next->aside = ASIDE_NEXT;
+	w->next = container_of(first, struct session, work_link);
+	w->next->sched = SCHED_NEXT;
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* The next one has not been visited since, or this would be its turn. */
+/* `next` was not visited yet, so it goes back to the front of the queue. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -77,17 +78,17 @@ next_requeue(struct serve *sv)
 
 	if (w->next == NULL)
 		return;
-	w->next->aside = ASIDE_QUEUED;
-	list_push_front(&w->queue, &w->next->work_place);
+	w->next->sched = SCHED_QUEUED;
+	list_push_front(&w->queue, &w->next->work_link);
 	w->next = NULL;
 }
 
 static void
 enqueue(struct serve *sv, struct session *ss)
 {
-	ensure(ss->aside == ASIDE_NONE);
+	ensure(ss->sched == SCHED_READY);
 	serve_count(sv, WORK_WAITS);
-	ss->aside = ASIDE_QUEUED;
+	ss->sched = SCHED_QUEUED;
 	ss->work_pass = sv->pass;
 }
 
@@ -96,20 +97,20 @@ work_wait_behind(struct serve *sv, struct session *ss)
 {
 	enqueue(sv, ss);
 	ss->work_used = 0;
-	list_push_back(&sv->work.queue, &ss->work_place);
+	list_push_back(&sv->work.queue, &ss->work_link);
 	next_wake(sv);
 }
 
 void
 work_wait(struct serve *sv, struct session *ss)
 {
-	if (!is_first(sv, ss) || ss->work_used >= WORK_A_TURN) {
+	if (!is_first(sv, ss) || ss->work_used >= WORK_PER_TURN) {
 		work_wait_behind(sv, ss);
 		return;
 	}
 	enqueue(sv, ss);
 	next_requeue(sv);
-	list_push_front(&sv->work.queue, &ss->work_place);
+	list_push_front(&sv->work.queue, &ss->work_link);
 	next_wake(sv);
 }
 
@@ -119,14 +120,14 @@ work_visit(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	if (ss->aside == ASIDE_QUEUED)
+	if (ss->sched == SCHED_QUEUED)
 		return false;
 	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
 		session_requeue(sv, ss);
 		return false;
 	}
-	ss->aside = ASIDE_NONE;
+	ss->sched = SCHED_READY;
 	w->granted = ss;
 	w->granted_pass = sv->pass;
 	w->next = NULL;
@@ -139,8 +140,8 @@ work_forget(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	if (ss->aside == ASIDE_QUEUED)
-		list_unlink(&ss->work_place);
+	if (ss->sched == SCHED_QUEUED)
+		list_unlink(&ss->work_link);
 	if (w->granted == ss)
 		w->granted = NULL;
 	if (w->next != ss)
@@ -149,7 +150,7 @@ work_forget(struct serve *sv, struct session *ss)
 	next_wake(sv);
 }
 
-/* ---- copies of large values ---- */
+/* ---- copies of large values, numbers of many digits ---- */
 
 static bool
 makes_copy(const struct mc_req *req)
@@ -162,17 +163,35 @@ makes_copy(const struct mc_req *req)
 	return true;
 }
 
+static bool
+reads_number(const struct mc_req *req)
+{
+	return req->verb == MC_INCR || req->verb == MC_DECR || req->verb == MC_MA ||
+	       req->verb == MC_BIN_INCR || req->verb == MC_BIN_DECR;
+}
+
+/* What the request does with a value of len bytes; 0: no more than any other does. */
+static uint32_t
+copy_ns(const struct mc_req *req, uint32_t len)
+{
+	if (reads_number(req))
+		return len < NUMBER_FEW_BYTES || len > NUMBER_MAX_BYTES ? 0
+									: len * NUMBER_NS_PER_BYTE;
+	return len < COPY_FEW_BYTES ? 0 : len / COPY_BYTES_PER_NS;
+}
+
 bool
-copy_may(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
-	 uint64_t hash)
+copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
+	   uint64_t hash)
 {
 	const struct item *it;
+	uint32_t ns;
 
 	if (!makes_copy(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
-	    item_value_len(it) < COPY_FEW_BYTES)
+	    (ns = copy_ns(req, item_value_len(it))) == 0)
 		return true;
 	if (work_may(sv, ss)) {
-		work_use(sv, ss, item_value_len(it) / COPY_BYTES_A_NS);
+		work_use(sv, ss, ns);
 		return true;
 	}
 	if (ss != NULL)

@@ -2,26 +2,27 @@
  * serve_work.h - one budget of a turn for work that a few bytes can ask for.
  *
  * Private to lib/serve and lib/admin. Walks over the index, rows of long replies, copies of large
- * values: each is bounded by itself, and this budget bounds all of them together. A connection that
- * finds no budget waits in a queue and goes on in a later turn; the queue moves in order, one
- * connection at a time, each for a turn's worth of work, and a new one goes to its end. Requests
- * that ask for no such work are not delayed.
+ * values, numbers of many digits: each is bounded by itself, and this budget bounds all of them
+ * together. A connection that finds no budget waits in a queue and goes on in a later turn; the
+ * queue moves in order, one connection at a time, each for a turn's worth of work, and a new one
+ * goes to its end. Requests that ask for no such work are not delayed.
  *
- * Shape:  a connection in the queue is not visited (session.aside). The first one is taken out as
+ * Shape:  a connection in the queue is not visited (session.sched). The first one is taken out as
  *         `next`: it is ready in the stack, so that a core with a queue does not sleep.
  * Units:  work is counted in nanoseconds, about, as measured; no clock is read.
- * Owner:  session.work_place is in the queue while session.aside is ASIDE_QUEUED.
+ * Owner:  session.work_link is in the queue while session.sched is SCHED_QUEUED.
  * Thread: core-local.
- * Bounds: WORK_A_TURN, and what the last one to begin takes beyond it: a step of a reply, or the
- *         copy of one value. Datagrams have WORK_A_TURN_UDP of their own: none of them can wait.
+ * Bounds: WORK_PER_TURN, and what the last one to begin takes beyond it: a step of a reply, or the
+ *         copy or sum of one value. Datagrams have WORK_PER_TURN_UDP of their own: none of them can
+ *         wait.
  */
 #ifndef CLOCKOO_SERVE_WORK_H
 #define CLOCKOO_SERVE_WORK_H
 
 #include "session.h"
 
-#define WORK_A_TURN     50000
-#define WORK_A_TURN_UDP 20000
+#define WORK_PER_TURN     50000
+#define WORK_PER_TURN_UDP 20000
 
 #define WORK_STEP 100u /* one step of a reply that writes little or nothing */
 #define WORK_CORE 500u /* a look into all counters of a core */
@@ -36,31 +37,34 @@ struct work {
 };
 
 void work_create(struct serve *sv);
-/* May this connection (NULL: a datagram) begin some now? */
+/* Whether this connection (NULL: a datagram) may begin such work now. */
 bool work_may(struct serve *sv, const struct session *ss);
-/* It has begun: may it go on? */
+/* Whether one that has begun may go on. */
 bool work_goes_on(struct serve *sv, const struct session *ss);
 void work_use(struct serve *sv, struct session *ss, uint32_t ns);
-/* It goes into the queue: to the front if the turn ended before its share, which it gets first then
- * (deficit round robin, M. Shreedhar and G. Varghese, 1995), else to the end. Nothing of it is read
- * before its turn comes. */
+/* Queues the connection: at the front if its share was cut short by the end of the turn, else at
+ * the end (deficit round robin, M. Shreedhar and G. Varghese, 1995). Its input is not read
+ * meanwhile. */
 void work_wait(struct serve *sv, struct session *ss);
-/* The same of one that could do nothing with its share: to the end. */
+/* Queues the connection at the end: it could do nothing with its share. */
 void work_wait_behind(struct serve *sv, struct session *ss);
-/* A visit of one in the queue; true: it is its turn. */
+/* Visits a connection that is queued or next. True: it may use its share now. */
 bool work_visit(struct serve *sv, struct session *ss);
 void work_forget(struct serve *sv, struct session *ss);
 
-/* ---- copies of large values ---- */
+/* ---- copies of large values, numbers of many digits ---- */
 
-#define COPY_FEW_BYTES  4096u /* values below this are as any other request's */
-#define COPY_BYTES_A_NS 10u   /* measured: 10 where memory is slow, 40 from the cache */
+#define COPY_FEW_BYTES    4096u /* values below this are as any other request's */
+#define COPY_BYTES_PER_NS 10u   /* measured: 10 where memory is slow, 40 from the cache */
 
-/* May this request, of a verb that copies, be answered now? If so the copy counts; if not, and it
- * is a connection's, that is in the queue and the request stays unread. The key as it is, and its
- * hash.
- */
-bool copy_may(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
-	      uint64_t hash);
+#define NUMBER_FEW_BYTES   256u       /* values below this are as any other request's */
+#define NUMBER_MAX_BYTES   (1u << 16) /* longer ones are in chunks, and no numbers */
+#define NUMBER_NS_PER_BYTE 2u         /* measured: 1.4 to read a digit, and all are read twice */
+
+/* Asks for budget for a request of VERB_COPIES. True: its work is charged to the budget, or
+ * there is none to charge. False: a connection is queued and its request stays unread; a datagram's
+ * request gets no budget this turn. key is decoded; hash is its hash. */
+bool copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
+		uint64_t hash);
 
 #endif

@@ -64,12 +64,12 @@ struct stream {
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
 };
 
-/* Why a session is not visited as others are. */
-enum session_aside {
-	ASIDE_NONE,
-	ASIDE_LOG,    /* it is a watcher: nothing more is read */
-	ASIDE_QUEUED, /* it waits for its share of a turn's work (serve_work.h) */
-	ASIDE_NEXT,   /* it is the next of those */
+/* How a session is visited: as most are, or why not. */
+enum session_sched {
+	SCHED_READY,   /* whenever the stack has it ready */
+	SCHED_WATCHER, /* its connection watches: no requests are read any more */
+	SCHED_QUEUED,  /* it waits for its share of a turn's work (serve_work.h) */
+	SCHED_NEXT,    /* it was taken out of that queue as the next one */
 };
 
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */
@@ -88,7 +88,7 @@ struct session {
 	bool closing;     /* nothing more is read */
 	bool admitted;    /* not one too many */
 	bool authenticated;
-	uint8_t aside;     /* enum session_aside */
+	uint8_t sched;     /* enum session_sched */
 	uint8_t end;       /* enum session_end */
 	uint32_t active_s; /* the second in which something came last */
 
@@ -109,10 +109,10 @@ struct session {
 
 	/* Its end included; of a request that waits with its body unread, its line as well. */
 	uint64_t body_left;
-	uint64_t begun;            /* bytes it holds of the share of begun values */
-	uint64_t ticket;           /* while it waits for some; 0: it does not */
-	bool begun_asleep;         /* not in the queue: begun_sleeps() */
-	struct list begun_place;   /* the same: in the queue */
+	uint64_t quota_bytes; /* of the fill quota, held by its incomplete value (serve_begun.h) */
+	uint64_t ticket;      /* its number in the queue for the quota; 0: it does not wait */
+	bool quota_asleep;    /* it waits, but outside the queue: fill_quota_sleeps() */
+	struct list quota_link;    /* in the queue, while it waits and does not sleep */
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill_progress progress;
 	uint32_t fills; /* begun so far */
@@ -121,9 +121,9 @@ struct session {
 	struct stream stream;
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
-	uint32_t work_pass;     /* in which it went into the work queue */
-	uint32_t work_used;     /* of the share that it has when it comes to the front */
-	struct list work_place; /* in that queue */
+	uint32_t work_pass;    /* in which it went into the work queue */
+	uint32_t work_used;    /* of the share that it has when it comes to the front */
+	struct list work_link; /* in that queue */
 	struct session *requeue_next;
 };
 

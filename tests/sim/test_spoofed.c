@@ -117,7 +117,7 @@ spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
 {
 	/* Who is not answered answers no more: that is the end of it, within the first two seconds.
 	 */
-	const uint32_t errors_max = 2 * UDP_ERRORS_A_SECOND;
+	const uint32_t errors_max = 2 * UDP_ERRORS_PER_SECOND;
 	struct sim_cores_options options = sim_cores_defaults(11);
 	struct net net = {0};
 	uint32_t asked = 0;
@@ -141,7 +141,7 @@ spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
 	check(net.answered[BABBLER] <= SPOOFED + errors_max);
 	check(net.answered[RINGER] <= SPOOFED + errors_max);
 	/* They do go on, within what is allowed: else the bound would bound nothing. */
-	check(net.answered[BABBLER] >= UDP_ERRORS_A_SECOND);
+	check(net.answered[BABBLER] >= UDP_ERRORS_PER_SECOND);
 	check_eq(net.answered[CLIENT], asked);
 	sim_cores_destroy(net.sc);
 }

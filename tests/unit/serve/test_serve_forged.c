@@ -12,7 +12,7 @@
 #include "proto/mc_reply.h"
 #include "proto/mc_udp.h"
 
-#define ERRORS_A_SECOND 100u /* UDP_ERRORS_A_SECOND; told here so that a change is seen */
+#define ERRORS_PER_SECOND 100u /* UDP_ERRORS_PER_SECOND; told here so that a change is seen */
 
 static struct rig *rig;
 
@@ -208,9 +208,9 @@ errors_are_rate_limited_and_requests_are_not(void **state)
 			if (i % 5 == 0)
 				ask_text("get a\r\n");
 		}
-		check_eq(answers(), ERRORS_A_SECOND + 60 * kinds);
+		check_eq(answers(), ERRORS_PER_SECOND + 60 * kinds);
 		check_eq(rig_count(rig, UDP_DROP_ERROR_LIMIT),
-			 before + 300 * kinds - ERRORS_A_SECOND);
+			 before + 300 * kinds - ERRORS_PER_SECOND);
 	}
 }
 
@@ -227,11 +227,11 @@ errors_in_reply_to_requests_are_not_rate_limited(void **state)
 		len += (uint32_t)sprintf(in + len, " %0249u", 7u);
 	sprintf(in + len, " %0251u\r\n", 7u);
 	rig_forget_datagrams(rig);
-	for (uint32_t i = 0; i < 2 * ERRORS_A_SECOND; i++) {
+	for (uint32_t i = 0; i < 2 * ERRORS_PER_SECOND; i++) {
 		ask_text("incr a 1\r\n");
 		ask_text(in);
 	}
-	check_eq(answers(), 4 * ERRORS_A_SECOND);
+	check_eq(answers(), 4 * ERRORS_PER_SECOND);
 	check_eq(rig_count(rig, UDP_DROP_ERROR_LIMIT), 0);
 }
 
