@@ -151,7 +151,7 @@ enum verb_trait {
 	/* Answered with any number of rows, or changes what its connection is: nothing stands
 	 * behind it in its pass. */
 	VERB_ENDS_PASS = 1u << 4,
-	VERB_COPIES = 1u << 5, /* may copy a large value, or read a long number (copy_admit) */
+	VERB_COPIES = 1u << 5, /* may change a value by making a copy (copy_admit) */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 

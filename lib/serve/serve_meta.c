@@ -414,11 +414,6 @@ execute_ma(struct serve *sv, struct op *op)
 	struct store_arith_result total;
 
 	serve_count(sv, CMD_META);
-	if (unlikely(op->session == NULL) &&
-	    !copy_admit(sv, NULL, &op->req, op->req.key, op->hash)) {
-		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
-		return EXEC_DONE;
-	}
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:

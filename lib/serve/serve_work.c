@@ -150,7 +150,7 @@ work_forget(struct serve *sv, struct session *ss)
 	next_wake(sv);
 }
 
-/* ---- copies of large values, numbers of many digits ---- */
+/* ---- copies of large values ---- */
 
 static bool
 makes_copy(const struct mc_req *req)
@@ -163,35 +163,17 @@ makes_copy(const struct mc_req *req)
 	return true;
 }
 
-static bool
-reads_number(const struct mc_req *req)
-{
-	return req->verb == MC_INCR || req->verb == MC_DECR || req->verb == MC_MA ||
-	       req->verb == MC_BIN_INCR || req->verb == MC_BIN_DECR;
-}
-
-/* What the request does with a value of len bytes; 0: no more than any other does. */
-static uint32_t
-copy_ns(const struct mc_req *req, uint32_t len)
-{
-	if (reads_number(req))
-		return len < NUMBER_FEW_BYTES || len > NUMBER_MAX_BYTES ? 0
-									: len * NUMBER_NS_PER_BYTE;
-	return len < COPY_FEW_BYTES ? 0 : len / COPY_BYTES_PER_NS;
-}
-
 bool
 copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
 	   uint64_t hash)
 {
 	const struct item *it;
-	uint32_t ns;
 
 	if (!makes_copy(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
-	    (ns = copy_ns(req, item_value_len(it))) == 0)
+	    item_value_len(it) < COPY_FEW_BYTES)
 		return true;
 	if (work_may(sv, ss)) {
-		work_use(sv, ss, ns);
+		work_use(sv, ss, item_value_len(it) / COPY_BYTES_PER_NS);
 		return true;
 	}
 	if (ss != NULL)

@@ -2,10 +2,10 @@
  * serve_work.h - one budget of a turn for work that a few bytes can ask for.
  *
  * Private to lib/serve and lib/admin. Walks over the index, rows of long replies, copies of large
- * values, numbers of many digits: each is bounded by itself, and this budget bounds all of them
- * together. A connection that finds no budget waits in a queue and goes on in a later turn; the
- * queue moves in order, one connection at a time, each for a turn's worth of work, and a new one
- * goes to its end. Requests that ask for no such work are not delayed.
+ * values: each is bounded by itself, and this budget bounds all of them together. A connection that
+ * finds no budget waits in a queue and goes on in a later turn; the queue moves in order, one
+ * connection at a time, each for a turn's worth of work, and a new one goes to its end. Requests
+ * that ask for no such work are not delayed.
  *
  * Shape:  a connection in the queue is not visited (session.sched). The first one is taken out as
  *         `next`: it is ready in the stack, so that a core with a queue does not sleep.
@@ -13,8 +13,7 @@
  * Owner:  session.work_link is in the queue while session.sched is SCHED_QUEUED.
  * Thread: core-local.
  * Bounds: WORK_PER_TURN, and what the last one to begin takes beyond it: a step of a reply, or the
- *         copy or sum of one value. Datagrams have WORK_PER_TURN_UDP of their own: none of them can
- *         wait.
+ *         copy of one value. Datagrams have WORK_PER_TURN_UDP of their own: none of them can wait.
  */
 #ifndef CLOCKOO_SERVE_WORK_H
 #define CLOCKOO_SERVE_WORK_H
@@ -52,16 +51,12 @@ void work_wait_behind(struct serve *sv, struct session *ss);
 bool work_visit(struct serve *sv, struct session *ss);
 void work_forget(struct serve *sv, struct session *ss);
 
-/* ---- copies of large values, numbers of many digits ---- */
+/* ---- copies of large values ---- */
 
 #define COPY_FEW_BYTES    4096u /* values below this are as any other request's */
 #define COPY_BYTES_PER_NS 10u   /* measured: 10 where memory is slow, 40 from the cache */
 
-#define NUMBER_FEW_BYTES   256u       /* values below this are as any other request's */
-#define NUMBER_MAX_BYTES   (1u << 16) /* longer ones are in chunks, and no numbers */
-#define NUMBER_NS_PER_BYTE 2u         /* measured: 1.4 to read a digit, and all are read twice */
-
-/* Asks for budget for a request of VERB_COPIES. True: its work is charged to the budget, or
+/* Asks for budget for a request of a verb that copies. True: the copy is charged to the budget, or
  * there is none to charge. False: a connection is queued and its request stays unread; a datagram's
  * request gets no budget this turn. key is decoded; hash is its hash. */
 bool copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
