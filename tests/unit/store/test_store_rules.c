@@ -213,6 +213,34 @@ a_number_goes_up_and_down_as_memcached_says(void **state)
 	}
 }
 
+/* Runs of any length before the digits, which are read in blocks; a stray byte at any place. */
+static void
+a_number_is_read_behind_spaces_and_zeros(void **state)
+{
+	char before[128];
+
+	for (uint32_t spaces = 0; spaces < 36; spaces++)
+		for (uint32_t zeros = 0; zeros < 36; zeros++) {
+			const uint32_t len = spaces + zeros + 2;
+			uint64_t value = 0;
+
+			for (uint32_t i = 0; i < spaces; i++)
+				before[i] = " \t\n\v\f\r"[i % 6];
+			memset(before + spaces, '0', zeros);
+			memcpy(before + spaces + zeros, "41", 3);
+			check_eq(set(rig.core, "n", before), STORE_OK);
+			check_eq(store_arith(rig.core, text("n"), store_hash(rig.core, text("n")),
+					     1, false, &value),
+				 STORE_OK);
+			check_eq(value, 42);
+			before[(spaces * 37 + zeros) % len] = spaces % 2 == 0 ? '\b' : '/';
+			check_eq(set(rig.core, "n", before), STORE_OK);
+			check_eq(store_arith(rig.core, text("n"), store_hash(rig.core, text("n")),
+					     1, false, &value),
+				 STORE_NOT_A_NUMBER);
+		}
+}
+
 static void
 append_and_prepend_keep_flags_and_expiry(void **state)
 {
@@ -381,6 +409,7 @@ main(void)
 		TEST(no_key_sees_a_version_twice),
 		TEST(a_version_may_outgrow_24_bits),
 		TEST(a_number_goes_up_and_down_as_memcached_says),
+		TEST(a_number_is_read_behind_spaces_and_zeros),
 		TEST(append_and_prepend_keep_flags_and_expiry),
 		TEST(a_touch_changes_the_expiry_and_nothing_else),
 		TEST(an_item_lives_until_its_second_comes),
