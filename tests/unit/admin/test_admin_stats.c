@@ -182,8 +182,10 @@ say_names(char *out, const struct stat_name *names, uint32_t count, bool unsuppo
 			continue;
 		if (column + strlen(names[i].name) > 96)
 			column = 0, len += sprintf(out + len, "\n");
-		column += sprintf(out + len, "%s%s", column == 0 ? "" : " ", names[i].name);
-		len += (int)strlen(out + len);
+		const char *end = stpcpy(stpcpy(out + len, column == 0 ? "" : " "), names[i].name);
+
+		column += (int)(end - out) - len;
+		len = (int)(end - out);
 	}
 	return len;
 }
