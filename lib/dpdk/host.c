@@ -20,7 +20,7 @@
 
 #define CAP_NET_ADMIN_BIT 12 /* linux/capability.h */
 #define LINES_MAX         256u
-#define LOCK_BYTES        (8u << 20) /* the two rings of one af_packet queue */
+#define LOCK_BYTES        (32u << 20) /* the two rings of one af_packet queue */
 
 static void
 probe_cpus(struct cpu_list *cpus)
