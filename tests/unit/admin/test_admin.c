@@ -4,6 +4,7 @@
  * word sets is seen by all. Method: conversations as tables, under several policies.
  */
 #include "unit/serve/conversation.h"
+#include "unit/serve/one_rig.h"
 #include "support/test.h"
 #include "admin/stat_names.h"
 #include "proto/mc_req.h"
@@ -11,22 +12,6 @@
 #include "store/introspect.h"
 
 #include <stdlib.h>
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 static void
 words_are_answered_as_memcached_does(void **state)

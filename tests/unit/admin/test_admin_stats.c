@@ -4,25 +4,9 @@
  * requests, then the reply by name; two cores where sums are shown.
  */
 #include "support/test.h"
-#include "unit/serve/fake_stack.h"
+#include "unit/serve/one_rig.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 static const char *
 answer(const char *in)

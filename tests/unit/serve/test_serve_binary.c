@@ -4,25 +4,10 @@
  * end, a datagram by itself. Method: packets as tables; replies were observed on a 1.6.45.
  */
 #include "binary_talk.h"
+#include "one_rig.h"
 #include "conversation.h"
 #include "support/test.h"
 #include "proto/mc_udp.h"
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 struct talk {
 	struct packet in[BINARY_MAX];

@@ -5,28 +5,12 @@
  * it takes. Method: tables of datagrams and of what must be sent.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "one_rig.h"
 #include "base/check.h"
 #include "core/core.h"
 #include "serve/serve_policy.h"
 #include "proto/mc_req.h"
 #include "proto/mc_udp.h"
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 /* All messages sent so far, put together again: one text per message, " | " between them. Fails
  * if a frame is wrong, a piece is missing or out of order. */

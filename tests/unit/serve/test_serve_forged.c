@@ -6,29 +6,13 @@
  * of requests, given back; errors on a clock that the test moves.
  */
 #include "support/test.h"
-#include "fake_stack.h"
+#include "one_rig.h"
 #include "core/core.h"
 #include "proto/mc_binary.h"
 #include "proto/mc_reply.h"
 #include "proto/mc_udp.h"
 
 #define ERRORS_PER_SECOND 100u /* UDP_ERRORS_PER_SECOND; told here so that a change is seen */
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 static uint32_t
 answers(void)

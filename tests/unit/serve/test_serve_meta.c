@@ -4,23 +4,8 @@
  * come back was observed on a 1.6.45.
  */
 #include "conversation.h"
+#include "one_rig.h"
 #include "support/test.h"
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
 
 static void
 a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)

@@ -6,22 +6,7 @@
  */
 #include "support/test.h"
 #include "conversation.h"
-
-static struct rig *rig;
-
-static int
-start(void **state)
-{
-	rig = rig_create();
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_destroy(rig);
-	return 0;
-}
+#include "one_rig.h"
 
 static void
 every_command_has_its_answer(void **state)
