@@ -8,17 +8,19 @@
 
 #include <string.h>
 
-#define CLIENT_IP     (SIM_PEERS + 1)
-#define CLIENT_FRAMES 8192u
-#define STEP_LEAST_NS 2000u
+#define CLIENT_IP      (SIM_PEERS + 1)
+#define CLIENT_FRAMES  8192u
+#define STEP_LEAST_NS  2000u
+#define PAUSE_EVERY_NS 100000000u
 
 static const uint8_t client_mac[6] = {2, 0, 0, 0, 0, 9};
 
 struct sim_service_options
 sim_service_defaults(void)
 {
-	struct sim_service_options o = {
-		.cores = sim_cores_defaults(3), .clients = sim_config(4), .delay_ns = 50000};
+	struct sim_service_options o = {.cores = sim_cores_defaults(3),
+					.clients = sim_config(4),
+					.cable = {.delay_ns = 50000}};
 
 	o.cores.stack.tcp.conns_max = 1024;
 	o.cores.stack.tcp.chunks = 4096;
@@ -44,17 +46,17 @@ void
 sim_service_create(struct sim_service *s, const struct sim_service_options *o,
 		   const struct stack_user *user, void (*serve)(void *arg))
 {
-	const struct sim_faults none = {.delay_ns = o->delay_ns};
 	struct stack_user with_failed = *user;
 
 	if (with_failed.failed == NULL)
 		with_failed.failed = on_failed;
+	s->pause_ns = o->pause_ns;
 	s->sc = sim_cores_create(&o->cores);
 	s->ss = sim_stack_create_as(&o->clients, CLIENT_FRAMES, 0, client_mac);
 	s->ss->serve = serve;
 	s->ss->arg = user->arg;
 	stack_attach(s->ss->stack, &with_failed);
-	s->wire = sim_wire_create(s->ss->port, s->sc->cores[0].port, &none, 1);
+	s->wire = sim_wire_create(s->ss->port, s->sc->cores[0].port, &o->cable, 1);
 }
 
 void
@@ -78,7 +80,8 @@ sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns)
 		sim_wire_turn(s->wire, *now);
 		sim_stack_turn(s->ss);
 		s->sc->now_ns = *now;
-		sim_cores_turn(s->sc);
+		if (*now % PAUSE_EVERY_NS >= s->pause_ns)
+			sim_cores_turn(s->sc);
 		sim_wire_turn(s->wire, *now);
 		next = arrival < next ? arrival : next;
 		*now = next > *now ? next : *now + STEP_LEAST_NS;

@@ -1,5 +1,5 @@
 /*
- * sim_service.h - a core that serves, a stack as all of its clients, and a perfect cable.
+ * sim_service.h - a core that serves, a stack as all of its clients, and a cable.
  *
  * Shape:  the test's clients are connections of ss, driven by the function it passes as serve.
  * Units:  ns on the virtual clock, ss->now_ns; sim_service_run keeps that of sc beside it.
@@ -19,12 +19,14 @@ struct sim_service {
 	struct sim_cores *sc; /* one core */
 	struct sim_stack *ss; /* the clients' */
 	struct sim_wire *wire;
+	uint64_t pause_ns;
 };
 
 struct sim_service_options {
 	struct sim_cores_options cores;
 	struct stack_config clients;
-	uint64_t delay_ns; /* of the cable */
+	struct sim_faults cable; /* a delay, if nothing else is asked for */
+	uint64_t pause_ns;       /* the core does not turn for so long in each tenth of a second */
 };
 
 struct sim_service_options sim_service_defaults(void);

@@ -123,7 +123,7 @@ world_create(uint32_t chunks, uint32_t memory_mb)
 	check_ptr(w);
 	o.cores.stack.tcp.chunks = chunks;
 	o.cores.memory_bytes = (size_t)memory_mb << 20;
-	o.delay_ns = 200000;
+	o.cable.delay_ns = 200000;
 	sim_service_create(&w->sim, &o, &user, serve);
 	return w;
 }

@@ -248,7 +248,7 @@ world_create(const char *command)
 	o.cores.stack.net.rx_frames_max = 2048;
 	o.cores.conn_requests_max = 20;
 	o.cores.frames = 2048 + STACK_FRAMES_MAX + 1024;
-	o.delay_ns = CABLE_NS;
+	o.cable.delay_ns = CABLE_NS;
 	sim_service_create(&w->sim, &o, &user, serve);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		struct conn *c = sim_service_connect(&w->sim);

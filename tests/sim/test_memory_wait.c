@@ -4,15 +4,13 @@
  * Method: a whole core with 8 MB, forty clients of a stack of their own on a perfect cable, each of
  * which sends a batch of sets and gets and then reads the answers. One value in ten is long.
  */
-#include "sim_core.h"
 #include "sim_rng.h"
-#include "sim_wire.h"
+#include "sim_service.h"
 
 #include "support/test.h"
 
 #include <stdlib.h>
 
-#define CLIENT_IP  (SIM_PEERS + 1)
 #define CLIENTS    64u
 #define SECOND_NS  1000000000ull
 #define MS_NS      1000000ull
@@ -50,9 +48,7 @@ struct mix {
 };
 
 struct world {
-	struct sim_cores *sc;
-	struct sim_stack *ss; /* the clients' */
-	struct sim_wire *wire;
+	struct sim_service sim;
 	struct sim_rng rng;
 	struct client client[CLIENTS];
 	struct client *of_slot[CLIENTS];
@@ -79,12 +75,6 @@ on_gone(void *arg, struct conn *c)
 	w->of_slot[conn_slot(c)]->gone = true;
 }
 
-static void
-on_failed(void *arg, struct conn *c, enum conn_failure why)
-{
-	fail_msg("a connection was not opened: %d", (int)why);
-}
-
 /* ---- what a client asks ---- */
 
 static uint32_t
@@ -108,7 +98,7 @@ batch_make(struct world *w, struct client *cl)
 
 	cl->count = 1 + sim_below(&w->rng, w->mix.pipeline);
 	cl->asked = cl->answered = 0;
-	cl->asked_ns = w->ss->now_ns;
+	cl->asked_ns = w->sim.ss->now_ns;
 	for (uint32_t i = 0; i < cl->count; i++) {
 		struct request *r = &cl->batch[i];
 
@@ -124,8 +114,8 @@ batch_make(struct world *w, struct client *cl)
 static void
 put(struct world *w, struct client *cl, const void *bytes, uint32_t len)
 {
-	memcpy(conn_reserve(w->ss->stack, cl->conn, len), bytes, len);
-	conn_commit(w->ss->stack, cl->conn, len);
+	memcpy(conn_reserve(w->sim.ss->stack, cl->conn, len), bytes, len);
+	conn_commit(w->sim.ss->stack, cl->conn, len);
 }
 
 static void
@@ -146,7 +136,7 @@ send_on(struct world *w, struct client *cl)
 	static uint8_t bytes[1460];
 
 	memset(bytes, 'v', sizeof bytes);
-	while (conn_writable(w->ss->stack, cl->conn, 1)) {
+	while (conn_writable(w->sim.ss->stack, cl->conn, 1)) {
 		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
 
 		if (n == 0 && cl->asked == cl->count)
@@ -166,7 +156,7 @@ send_on(struct world *w, struct client *cl)
 static void
 answered(struct world *w, struct client *cl)
 {
-	const uint64_t now_ns = w->ss->now_ns;
+	const uint64_t now_ns = w->sim.ss->now_ns;
 
 	if (now_ns - w->answered_ns > w->still_ns)
 		w->still_ns = now_ns - w->answered_ns;
@@ -208,7 +198,7 @@ listen_to(struct world *w, struct client *cl)
 			if (v.data[n] == '\n')
 				line_read(w, cl);
 		}
-		conn_advance(w->ss->stack, cl->conn, n);
+		conn_advance(w->sim.ss->stack, cl->conn, n);
 	}
 }
 
@@ -217,7 +207,7 @@ serve(void *arg)
 {
 	struct world *w = arg;
 
-	while (stack_pop_ready(w->ss->stack) != NULL)
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
 		;
 	for (uint32_t i = 0; i < w->mix.clients; i++) {
 		struct client *cl = &w->client[i];
@@ -240,84 +230,40 @@ static struct world *
 world_create(const struct mix *mix, uint64_t seed)
 {
 	struct world *w = calloc(1, sizeof *w);
-	struct sim_cores_options o = sim_cores_defaults(seed);
-	const struct sim_faults none = {
-		.delay_ns = 50000, .rate = mix->rate, .queue_ns = SECOND_NS};
-	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
-	struct stack_config cfg = sim_config(seed + 1);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
 
 	check_ptr(w);
 	w->mix = *mix;
 	w->rng.state = seed;
-	o.stack.tcp.conns_max = 1024; /* with -c 1024 these are the program's */
-	o.stack.tcp.chunks = 4096;
-	o.stack.net.rx_frames_max = 2048;
-	o.frames = 16384;
-	o.memory_bytes = (size_t)mix->memory_mb << 20;
-	w->sc = sim_cores_create(&o);
-	cfg.net.ipv4 = CLIENT_IP;
-	cfg.tcp.port = 0;
-	cfg.tcp.conns_max = CLIENTS;
-	cfg.tcp.chunks = 16384;
-	cfg.net.rx_frames_max = 4096;
-	w->ss = sim_stack_create_as(&cfg, 8192, 0, mac);
-	w->ss->serve = serve;
-	w->ss->arg = w;
-	stack_attach(w->ss->stack, &user);
-	w->wire = sim_wire_create(w->ss->port, w->sc->cores[0].port, &none, 1);
+	o.cores.stack.net.rx_frames_max = 2048; /* the program's with -c 1024 */
+	o.cores.frames = 16384;
+	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
+	o.clients.tcp.conns_max = CLIENTS;
+	o.cable.rate = mix->rate;
+	o.cable.queue_ns = SECOND_NS;
+	o.pause_ns = mix->pause_ns;
+	sim_service_create(&w->sim, &o, &user, serve);
 	return w;
 }
 
 static void
 world_destroy(struct world *w)
 {
-	sim_wire_destroy(w->wire);
-	sim_stack_destroy(w->ss);
-	sim_cores_destroy(w->sc);
+	sim_service_destroy(&w->sim);
 	free(w);
-}
-
-static void
-run(struct world *w, uint64_t for_ns)
-{
-	const uint64_t end_ns = w->ss->now_ns + for_ns;
-
-	while (w->ss->now_ns < end_ns) {
-		uint64_t *now = &w->ss->now_ns;
-		const uint64_t wire = sim_wire_next(w->wire);
-		uint64_t next;
-
-		sim_wire_turn(w->wire, *now);
-		sim_stack_turn(w->ss);
-		w->sc->now_ns = *now;
-		if (*now % (100 * MS_NS) >= w->mix.pause_ns)
-			sim_cores_turn(w->sc);
-		sim_wire_turn(w->wire, *now);
-		next = wire < *now + STEP_NS ? wire : *now + STEP_NS;
-		*now = next > *now ? next : *now + 2000;
-	}
 }
 
 static void
 join(struct world *w)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
-
 	for (uint32_t i = 0; i < w->mix.clients; i++) {
 		struct client *cl = &w->client[i];
 
-		cl->conn = conn_connect(w->ss->stack, &to);
-		check_ptr(cl->conn);
+		cl->conn = sim_service_connect(&w->sim);
 		w->of_slot[conn_slot(cl->conn)] = cl;
 	}
-	w->answered_ns = w->ss->now_ns;
-}
-
-static uint64_t
-served(const struct world *w, enum serve_counter which)
-{
-	return counter_read(&serve_counters(w->sc->cores[0].core.serve)[which]);
+	w->answered_ns = w->sim.ss->now_ns;
 }
 
 /* They work for some seconds, then everybody ends his batch. */
@@ -329,9 +275,9 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns)
 	uint64_t slowest_ns = 0;
 
 	join(w);
-	run(w, 2 * SECOND_NS);
+	sim_service_run(&w->sim, 2 * SECOND_NS, STEP_NS);
 	w->ending = true;
-	run(w, SECOND_NS);
+	sim_service_run(&w->sim, SECOND_NS, STEP_NS);
 	for (uint32_t i = 0; i < mix->clients; i++) {
 		const struct client *cl = &w->client[i];
 
@@ -347,7 +293,7 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns)
 	check_eq(gone, 0);
 	check_eq(unanswered, 0);
 	check_eq(w->refused, 0);
-	check_eq(served(w, CONN_SLOW_BODY), 0);
+	check_eq(sim_service_count(&w->sim, CONN_SLOW_BODY), 0);
 	check(w->still_ns < still_most_ns);
 	check(slowest_ns < SECOND_NS);
 	world_destroy(w);
