@@ -147,11 +147,14 @@ execute_crawl(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* Pages move by themselves, to where values are forgotten soonest; what is moved by hand they may
- * move back. */
+/* The rebalancer moves pages to the class that evicts soonest; a page that was moved by this
+ * command it may move back. */
 static enum exec_status
 execute_reassign(struct serve *sv, struct op *op)
 {
+	static const enum mc_error errors[] = {
+		[STORE_NOT_YET] = MC_ERR_REASSIGN_BUSY, [STORE_NO_MEMORY] = MC_ERR_REASSIGN_SPARE};
+	enum store_result moved;
 	const int64_t from = op->req.admin.number[0], to = op->req.admin.number[1];
 	const uint32_t classes = store_class_count_mt(sv->shared->store);
 
@@ -159,10 +162,9 @@ execute_reassign(struct serve *sv, struct op *op)
 		return refused(sv, op, MC_ERR_REASSIGN_SAME);
 	if (from < -1 || from == 0 || from > classes || to < 1 || to > classes)
 		return refused(sv, op, MC_ERR_REASSIGN_CLASS);
-	if (!store_page_move_mt(sv->shared->store, from < 0 ? STORE_ANY_CLASS : (uint32_t)from,
-				(uint32_t)to))
-		return refused(sv, op, MC_ERR_REASSIGN_SPARE);
-	return done(sv, op);
+	moved = store_page_move_mt(sv->shared->store, from < 0 ? STORE_ANY_CLASS : (uint32_t)from,
+				   (uint32_t)to);
+	return moved == STORE_OK ? done(sv, op) : refused(sv, op, errors[moved]);
 }
 
 /* ---- the table ---- */

@@ -68,6 +68,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_MEMLIMIT_BYTES, "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes", INVALID) \
 	X(MC_ERR_MEMLIMIT, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust", INVALID) \
 	X(MC_ERR_REASSIGN_CLASS, "BADCLASS invalid src or dst class id", INVALID) \
+	X(MC_ERR_REASSIGN_BUSY, "BUSY currently processing reassign request", TEMPORARY) \
 	X(MC_ERR_REASSIGN_SPARE, "NOSPARE source class has no spare pages", INVALID) \
 	X(MC_ERR_REASSIGN_SAME, "SAME src and dst class are identical", INVALID) \
 	X(MC_ERR_AUTOMOVE_WINDOW, "CLIENT_ERROR automove window too low or too high", INVALID) \

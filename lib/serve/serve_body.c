@@ -198,7 +198,7 @@ fill_may_end(struct serve *sv, struct session *ss)
 {
 	const struct mc_req *req = &ss->filling_req;
 
-	if (likely((verb_traits[req->verb] & VERB_COPIES) == 0))
+	if (likely((verb_traits[req->verb] & VERB_TAKES_WORK) == 0))
 		return true;
 	return copy_admit(sv, ss, req, item_key(ss->fill.item), ss->fill.hash);
 }

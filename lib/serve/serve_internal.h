@@ -151,7 +151,8 @@ enum verb_trait {
 	/* Answered with any number of rows, or changes what its connection is: nothing stands
 	 * behind it in its pass. */
 	VERB_ENDS_PASS = 1u << 4,
-	VERB_COPIES = 1u << 5, /* may change a value by making a copy (copy_admit) */
+	/* May need a share of the turn's work: copies a value (copy_admit), or moves a page. */
+	VERB_TAKES_WORK = 1u << 5,
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 

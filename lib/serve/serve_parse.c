@@ -148,15 +148,17 @@ fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
-/* A request that copies a large value needs work budget, or stays unread. For one whose body comes
- * in pieces this is checked at the end of the body (serve_body.c). */
+/* A request that copies a large value, or moves a page, needs work budget, or stays unread. For one
+ * whose body comes in pieces this is checked at the end of the body (serve_body.c). */
 static __attribute__((noinline)) bool
-copy_admitted(struct serve *sv, struct session *ss, const struct op *op)
+work_admitted(struct serve *sv, struct session *ss, const struct op *op)
 {
 	const struct mc_req *req = &op->req;
 	uint8_t bytes[MC_KEY_DECODED_MAX];
 	struct view key = req->key;
 
+	if (req->verb == MC_SLABS_REASSIGN)
+		return work_admit(sv, ss, WORK_PAGE_MOVE);
 	if ((req->flags & MC_HAS_BODY) && op->body.data == NULL)
 		return true;
 	if (req->flags & MC_KEY_BASE64) {
@@ -170,11 +172,12 @@ copy_admitted(struct serve *sv, struct session *ss, const struct op *op)
 static inline enum parse_step
 op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
 {
-	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE | VERB_COPIES))
+	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE | VERB_TAKES_WORK))
 		return PARSE_CONTINUE;
 	if (!fits_read_buf(ss, op, bytes))
 		return PARSE_NEXT_PASS;
-	return op_is(op, VERB_COPIES) && !copy_admitted(sv, ss, op) ? PARSE_WAIT : PARSE_CONTINUE;
+	return op_is(op, VERB_TAKES_WORK) && !work_admitted(sv, ss, op) ? PARSE_WAIT
+									: PARSE_CONTINUE;
 }
 
 /* Whether the request can be taken with its body. While memory is short, only a request that fits a

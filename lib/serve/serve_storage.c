@@ -272,7 +272,7 @@ execute_store(struct serve *sv, struct op *op)
 	if (unlikely(op->body.data == NULL))
 		return body_begin(sv, op);
 	/* A datagram cannot wait for its share of the turn's work. */
-	if (unlikely(op->session == NULL) && op_is(op, VERB_COPIES) &&
+	if (unlikely(op->session == NULL) && op_is(op, VERB_TAKES_WORK) &&
 	    !copy_admit(sv, NULL, req, req->key, op->hash)) {
 		storage_refused(sv, op, STORE_NO_MEMORY);
 		return EXEC_DONE;

@@ -150,6 +150,18 @@ work_forget(struct serve *sv, struct session *ss)
 	next_wake(sv);
 }
 
+bool
+work_admit(struct serve *sv, struct session *ss, uint32_t ns)
+{
+	const bool may = work_may(sv, ss);
+
+	if (may)
+		work_use(sv, ss, ns);
+	else if (ss != NULL)
+		work_wait(sv, ss);
+	return may;
+}
+
 /* ---- copies of large values ---- */
 
 static bool
@@ -172,11 +184,5 @@ copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struc
 	if (!makes_copy(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
 	    item_value_len(it) < COPY_FEW_BYTES)
 		return true;
-	if (work_may(sv, ss)) {
-		work_use(sv, ss, item_value_len(it) / COPY_BYTES_PER_NS);
-		return true;
-	}
-	if (ss != NULL)
-		work_wait(sv, ss);
-	return false;
+	return work_admit(sv, ss, item_value_len(it) / COPY_BYTES_PER_NS);
 }

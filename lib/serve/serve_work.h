@@ -25,6 +25,9 @@
 
 #define WORK_STEP 100u /* one step of a reply that writes little or nothing */
 #define WORK_CORE 500u /* a look into all counters of a core */
+#define WORK_PAGE_MOVE                                                                             \
+	20000u /* the search for a page that can be moved: LOOKS_MAX pages' states                 \
+		*/
 
 struct work {
 	uint32_t turn; /* of which left and left_udp are */
@@ -51,14 +54,17 @@ void work_wait_behind(struct serve *sv, struct session *ss);
 bool work_visit(struct serve *sv, struct session *ss);
 void work_forget(struct serve *sv, struct session *ss);
 
+/* Asks for budget for so much work. False: there is none, a connection is queued and its request
+ * stays unread; a datagram's request gets none this turn. */
+bool work_admit(struct serve *sv, struct session *ss, uint32_t ns);
+
 /* ---- copies of large values ---- */
 
 #define COPY_FEW_BYTES    4096u /* values below this are as any other request's */
 #define COPY_BYTES_PER_NS 10u   /* measured: 10 where memory is slow, 40 from the cache */
 
-/* Asks for budget for a request of a verb that copies. True: the copy is charged to the budget, or
- * there is none to charge. False: a connection is queued and its request stays unread; a datagram's
- * request gets no budget this turn. key is decoded; hash is its hash. */
+/* work_admit for a request of a verb that may copy. True also if there is nothing to copy. key is
+ * decoded; hash is its hash. */
 bool copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
 		uint64_t hash);
 

@@ -144,18 +144,20 @@ class_with_most(const struct slab *sl, uint32_t but)
 	return best;
 }
 
-bool
+enum store_result
 store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 {
 	struct slab *sl = &store->slab;
 	const uint32_t giver = from == STORE_ANY_CLASS ? class_with_most(sl, to - 1) : from - 1;
 
 	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
+	if (atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >= slab_moves_max(sl))
+		return STORE_NOT_YET;
 	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
-		return false;
+		return STORE_NO_MEMORY;
 	/* The pool lends the page, and gets the evacuated one. */
 	(void)slab_grant(sl, to - 1, 0);
-	return true;
+	return STORE_OK;
 }
 
 #define BEGUN_PART 4u /* of memory */

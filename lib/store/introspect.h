@@ -113,9 +113,10 @@ uint64_t store_begun_max(const struct store_core *sc);
 #define STORE_ANY_CLASS 0u /* the one with most pages */
 
 /* Move a page's memory from one class to another: one of from's pages is evacuated in the turns
- * that come, and to gets a page of the pool at once, if there is one. False: from has less than two
- * pages, or none that could be evacuated. */
-bool store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
+ * that come, and to gets a page of the pool at once, if there is one. NOT_YET: as many pages move
+ * already as may (slab_moves_max). NO_MEMORY: from has less than two pages, or none that could be
+ * evacuated. */
+enum store_result store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
 
 /* ---- watching ---- */
 

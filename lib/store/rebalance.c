@@ -22,8 +22,6 @@
 #define SPEED_PARTS 16u
 /* A class is dead that allocated nothing while a fourth of all memory was evicted. */
 #define DEAD_PARTS 4u
-/* Pages that move at once: two, and one for every 64 pages. Some wait long for a fill. */
-#define MOVING_SHARE 64u
 /* Classes asked for a page before the attempt ends. */
 #define DONORS_TRIED 8u
 
@@ -328,7 +326,7 @@ rebalance_step(struct store_core *sc)
 	if (sc->store->never_evict || !spin_try(&sl->balance_lock))
 		return; /* another core is at it */
 
-	const uint32_t age = slab_age(sl), pages = sl->arena->page_count;
+	const uint32_t age = slab_age(sl);
 
 	if (sl->moving != 0)
 		grant_page(sc->store);
@@ -336,7 +334,7 @@ rebalance_step(struct store_core *sc)
 		sl->halved_at = age;
 		forget_half(sl);
 	}
-	if (age != sl->checked_at && sl->moving < 2 + pages / MOVING_SHARE) {
+	if (age != sl->checked_at && sl->moving < slab_moves_max(sl)) {
 		sl->checked_at = age;
 		move_page(sl, age);
 	}

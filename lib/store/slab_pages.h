@@ -30,6 +30,14 @@ uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t
  * clear. refs has room for max + OBJECTS_PER_LOOK. */
 uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
+/* Pages that move at once from class to class: two, and one for every 64 pages. Some wait long for
+ * a fill. */
+static inline uint32_t
+slab_moves_max(const struct slab *sl)
+{
+	return 2 + sl->arena->page_count / 64;
+}
+
 /* Start to evacuate a page of a class: of those the hand comes to next, the one with least in use.
  * False: it has none, or each holds something pinned. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);

@@ -377,6 +377,9 @@ a_page_moves_where_an_operator_wants_it(void **state)
 		  "NOSPARE source class has no spare pages\r\n");
 	check_str(one_line("slabs reassign 3 2\r\n"),
 		  "NOSPARE source class has no spare pages\r\n");
+	snprintf(value, sizeof value, "slabs reassign %u 3\r\nslabs reassign %u 3\r\n%s", from,
+		 from, "slabs reassign -1 3\r\n");
+	check_str(one_line(value), "OK\r\nOK\r\nBUSY currently processing reassign request\r\n");
 }
 
 int

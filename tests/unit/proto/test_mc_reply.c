@@ -112,6 +112,7 @@ static const struct {
 	{MC_ERR_MEMLIMIT_SMALL, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"},
 	{MC_ERR_MEMLIMIT_BYTES, "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"},
 	{MC_ERR_MEMLIMIT, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"},
+	{MC_ERR_REASSIGN_BUSY, "BUSY currently processing reassign request\r\n"},
 	{MC_ERR_REASSIGN_CLASS, "BADCLASS invalid src or dst class id\r\n"},
 	{MC_ERR_REASSIGN_SPARE, "NOSPARE source class has no spare pages\r\n"},
 	{MC_ERR_REASSIGN_SAME, "SAME src and dst class are identical\r\n"},

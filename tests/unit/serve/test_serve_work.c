@@ -193,6 +193,22 @@ requests_behind_one_that_waits_are_answered_behind_it(void **state)
 		check_str(rig_sent(crowd[i], NULL), "END\r\nVALUE key2 0 3\r\nabc\r\nEND\r\n");
 }
 
+/* A search for a page to move reads the states of thousands of objects. */
+static void
+page_moves_share_the_turn(void **state)
+{
+	const uint32_t n = 20;
+	uint32_t turns = 0;
+
+	all_ask("slabs reassign 1 2\r\n", n);
+	for (uint32_t i = 0; i < CROWD; i++)
+		for (; times(crowd[i], "\r\n") < n; turns++) {
+			check(turns < n * CROWD);
+			check(turn_work() <= WORK_PER_TURN + WORK_PAGE_MOVE);
+		}
+	check(rig_count(rig, WORK_NS) >= (uint64_t)n * CROWD * WORK_PAGE_MOVE);
+}
+
 /* ---- copies of large values ---- */
 
 #define LARGE  300000u
@@ -342,6 +358,7 @@ main(void)
 		TEST(dumps_that_show_all_share_the_turn),
 		TEST(statistics_share_the_turn),
 		TEST(prefixes_that_show_nothing_share_the_turn),
+		TEST(page_moves_share_the_turn),
 		TEST(whoever_leaves_the_line_holds_up_nobody),
 		TEST(requests_behind_one_that_waits_are_answered_behind_it),
 		TEST(appends_to_a_large_value_share_the_turn),
