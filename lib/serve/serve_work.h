@@ -23,11 +23,9 @@
 #define WORK_PER_TURN     50000
 #define WORK_PER_TURN_UDP 20000
 
-#define WORK_STEP 100u /* one step of a reply that writes little or nothing */
-#define WORK_CORE 500u /* a look into all counters of a core */
-#define WORK_PAGE_MOVE                                                                             \
-	20000u /* the search for a page that can be moved: LOOKS_MAX pages' states                 \
-		*/
+#define WORK_STEP      100u   /* one step of a reply that writes little or nothing */
+#define WORK_CORE      500u   /* a look into all counters of a core */
+#define WORK_PAGE_MOVE 20000u /* the search for a page to evacuate */
 
 struct work {
 	uint32_t turn; /* of which left and left_udp are */
