@@ -174,10 +174,14 @@ NOT_OVER_UDP = {
     "verbosity": "an administrative command",
     "version": "asked alone by every other case",
 }
-DATAGRAM_MAX = 8000  # more would need IP fragments, which the appliance does not put together
+DATAGRAM_MAX = 8000  # above 1472 it goes in fragments
 
 
 def fits_udp(name, dialog):
     requests = [request for request, _ in dialog if isinstance(request, (str, bytes))]
     return (name not in NOT_OVER_UDP and all(answer is not CLOSED for _, answer in dialog) and
             all(len(request) < DATAGRAM_MAX for request in requests))
+
+
+def waits(dialog):
+    return any(isinstance(request, (int, float)) for request, _ in dialog)

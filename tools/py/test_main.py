@@ -4,6 +4,7 @@ Each part prints what it runs and returns counts. What failed is told again at t
 printed, for who sees no more than the end of a log; the last line adds the counts up.
 """
 
+import io
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent import futures
 
 import build_tree
 import coverage
@@ -55,25 +57,25 @@ class Counts:
         return f"{self.passed} passed, {self.failed} failed{skipped}"
 
 
-def counting(words, command, **env):
-    """Run a script whose last line is a count, passing its lines on."""
-    print(f"-- {words}", flush=True)
+def counting(words, command, out=None):
+    """Run a script whose last line is a count, passing its lines on, to stdout or to out."""
+    print(f"-- {words}", file=out, flush=True)
     last, told = "", []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, env={**os.environ, **env}) as child:
+                          stdin=subprocess.DEVNULL) as child:
         try:
             for line in child.stdout:
                 last = line.strip()
                 if last.startswith("not ok"):
                     told.append(f"{words}: {last}")
-                print(f"   {line}" if not COUNTS.match(last) else "", end="", flush=True)
+                print(f"   {line}" if not COUNTS.match(last) else "", end="", file=out, flush=True)
         except BaseException:
             child.terminate()
             raise
     found = COUNTS.match(last)
     if found is None:
         why = f"{words}: ended with status {child.returncode} before its count"
-        print(f"   not ok - {why}")
+        print(f"   not ok - {why}", file=out)
         return Counts(failed=1, told=[*told, f"{why}; its last line: {last}"])
     counts = Counts(*(int(n or 0) for n in found.groups()), told=told)
     if child.returncode != 0 and counts.failed == 0:
@@ -127,12 +129,19 @@ def sanitized_names(folder):
 
 
 def part_quick():
-    """What a change should pass before anything longer is tried."""
-    counts = counting("tools/check", [str(ROOT / "tools/check")])
+    """What a change should pass before anything longer is tried. Conformance mostly waits: it runs
+    beside the rest, and its lines are printed behind theirs."""
     folder = build_tree.default_folder()
     build_tree.build(folder)
-    counts.add(meson_tests(folder, QUICK_SUITES))
-    counts.add(beside_appliance("conformance over af_packet", CONFORM / "run_conform", "--quick"))
+    lines = io.StringIO()
+    with futures.ThreadPoolExecutor(1) as beside:
+        conformance = beside.submit(beside_appliance, "conformance over af_packet",
+                                    CONFORM / "run_conform", "--quick", out=lines)
+        counts = counting("tools/check", [str(ROOT / "tools/check")])
+        counts.add(meson_tests(folder, QUICK_SUITES))
+        found = conformance.result()
+    print(lines.getvalue(), end="", flush=True)
+    counts.add(found)
     return counts
 
 
@@ -235,10 +244,10 @@ def part_package():
     return counting("the Debian package", [str(ROOT / "tests/package/run_package"), "--build", str(folder)])
 
 
-def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS):
+def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, out=None):
     build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
-                            server_args, "--exec", f"{script} {options}"])
+                            server_args, "--exec", f"{script} {options}"], out)
 
 
 def part_run():
