@@ -115,15 +115,15 @@ account_moved(struct store_core *sc, const struct item *from, const struct item 
 static void
 account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 {
-	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
-	const bool active = slab_clock_bit_is_set(&sc->store->slab, item_ref(sc->store, it));
+	const bool fetched = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool active = slab_is_referenced(&sc->store->slab, item_ref(sc->store, it));
 
 	count(sc, STORE_EVICTED, 1);
-	count(sc, STORE_EVICTED_UNFETCHED, !used);
+	count(sc, STORE_EVICTED_UNFETCHED, !fetched);
 	count(sc, STORE_EVICTED_ACTIVE, active);
 	counter_add(&c[CLASS_EVICTED], 1);
 	counter_add(&c[CLASS_EVICTED_TIMED], item_expiry_s(it) != 0);
-	counter_add(&c[CLASS_EVICTED_UNFETCHED], !used);
+	counter_add(&c[CLASS_EVICTED_UNFETCHED], !fetched);
 	counter_add(&c[CLASS_EVICTED_ACTIVE], active);
 	if (sc->evicted != NULL)
 		sc->evicted(sc->evicted_arg, it);
@@ -145,8 +145,8 @@ account_dead(struct store_core *sc, const struct item *it, enum unlink_reason wh
 	     struct counter *c)
 {
 	const bool swept = why == UNLINK_SWEPT, taken = !flushed && why == UNLINK_EVICTED;
-	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
-	const bool unfetched = !flushed && !used && why != UNLINK_REQUESTED;
+	const bool fetched = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool unfetched = !flushed && !fetched && why != UNLINK_REQUESTED;
 
 	count(sc, STORE_EXPIRED, !flushed);
 	count(sc, STORE_EXPIRED_UNFETCHED, unfetched);

@@ -95,12 +95,12 @@ hand_step(struct slab *sl, struct slab_class *c)
 /* Reference bits were cleared: objects used from now on must set theirs again (slab.h). Two hands
  * at once may step it once, which serves both. */
 static void
-clock_stamp_step(struct slab *sl)
+reference_stamp_step(struct slab *sl)
 {
-	const uint32_t now = slab_clock_stamp(sl) >> ITEM_CLOCK_STAMP_SHIFT;
+	const uint32_t now = slab_reference_stamp(sl) >> ITEM_REFERENCE_STAMP_SHIFT;
 
-	atomic_store_explicit(&sl->clock_stamp,
-			      (now % ITEM_CLOCK_STAMP_MAX + 1) << ITEM_CLOCK_STAMP_SHIFT,
+	atomic_store_explicit(&sl->reference_stamp,
+			      (now % ITEM_REFERENCE_STAMP_MAX + 1) << ITEM_REFERENCE_STAMP_SHIFT,
 			      memory_order_relaxed);
 }
 
@@ -117,11 +117,11 @@ class_looks(const struct slab_class *c)
 static void
 hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
 {
-	c->clock_stamp_looks += looks;
-	if ((uint64_t)c->clock_stamp_looks * CLOCK_STAMPS_PER_LAP < class_looks(c))
+	c->stamp_looks += looks;
+	if ((uint64_t)c->stamp_looks * REFERENCE_STAMPS_A_ROUND < class_looks(c))
 		return;
-	c->clock_stamp_looks = 0;
-	clock_stamp_step(sl);
+	c->stamp_looks = 0;
+	reference_stamp_step(sl);
 }
 
 /* Looks the hand may have: one round at most, or referenced objects would have no second chance. */
@@ -257,11 +257,11 @@ slab_page_load(const struct slab *sl, const struct page *p)
 }
 
 void
-slab_page_clear_clock(struct slab *sl, const struct page *p)
+slab_page_clear_referenced(struct slab *sl, const struct page *p)
 {
 	for (uint32_t w = 0; w < page_words(p); w++)
 		pass_word(sl, p, w);
-	clock_stamp_step(sl);
+	reference_stamp_step(sl);
 }
 
 uint32_t

@@ -38,7 +38,7 @@ evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 	const uint32_t max = want < EVICT_SLICE ? want : EVICT_SLICE;
 	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 
 	const uint32_t on_probation = slab_new_hand(sl, class, refs, max);
 	uint32_t n = on_probation;

@@ -246,7 +246,7 @@ probe_resolve(const struct store_run *run, const struct probe *p, struct view ke
 {
 	const struct item *it = item_at(run->store, p->ref);
 
-	if (likely(item_is_fast_hit(it, key.len, run->generation, run->clock_stamp) &&
+	if (likely(item_is_fast_hit(it, key.len, run->generation, run->reference_stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
 	return probe_resolve_slow(run->core, p, key, run->generation);
@@ -304,7 +304,7 @@ store_run(struct store_core *sc)
 		.core = sc,
 		.store = sc->store,
 		.generation = store_generation(sc->store),
-		.clock_stamp = slab_clock_stamp(&sc->store->slab),
+		.reference_stamp = slab_reference_stamp(&sc->store->slab),
 	};
 }
 

@@ -117,9 +117,9 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	 * there. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
-	/* Its reference bit may not be set yet (item_set_clock_stamp). */
-	if ((item_head(it) & ITEM_CLOCK_STAMP) == slab_clock_stamp(sl) ||
-	    slab_clock_bit_is_set(sl, ref) || since_s > sc->now_s)
+	/* Its reference bit may not be set yet (item_set_reference_stamp). */
+	if ((item_head(it) & ITEM_REFERENCE_STAMP) == slab_reference_stamp(sl) ||
+	    slab_is_referenced(sl, ref) || since_s > sc->now_s)
 		return 0;
 	return sc->now_s - since_s;
 }

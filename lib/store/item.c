@@ -85,26 +85,26 @@ item_set_status_once(struct item *it, uint32_t bit)
 }
 
 void
-item_apply_clock_bits(struct store_core *sc)
+item_apply_referenced(struct store_core *sc)
 {
-	for (uint32_t i = 0; i < sc->clock_pending_count; i++)
-		slab_set_clock_bit(&sc->store->slab, sc->clock_pending[i]);
-	sc->clock_pending_count = 0;
+	for (uint32_t i = 0; i < sc->referenced_pending_count; i++)
+		slab_set_referenced(&sc->store->slab, sc->referenced_pending[i]);
+	sc->referenced_pending_count = 0;
 }
 
 void
-item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t clock_stamp)
+item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp)
 {
 	uint32_t head = item_head(it);
 
-	if (sc->clock_pending_count == CLOCK_PENDING_MAX)
-		item_apply_clock_bits(sc);
-	slab_prefetch_clock_bit(&sc->store->slab, ref);
-	sc->clock_pending[sc->clock_pending_count++] = ref;
+	if (sc->referenced_pending_count == REFERENCED_PENDING_MAX)
+		item_apply_referenced(sc);
+	slab_prefetch_state(&sc->store->slab, ref);
+	sc->referenced_pending[sc->referenced_pending_count++] = ref;
 	/* Relaxed, and tried once: nothing is read through it. If another reader was faster it has
 	 * stamped the item, too; if a status bit was set meanwhile, the next use will stamp. */
 	atomic_compare_exchange_strong_explicit(
-		&it->head, &head, (head & ~ITEM_CLOCK_STAMP) | clock_stamp | ITEM_FETCHED,
+		&it->head, &head, (head & ~ITEM_REFERENCE_STAMP) | stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
 }
 
@@ -276,10 +276,10 @@ item_clear_live(struct store *st, struct item *it)
 }
 
 void
-item_set_chunk_clock_bits(const struct store *st, const struct item *it)
+item_set_chunks_referenced(const struct store *st, const struct item *it)
 {
 	const uint32_t chunks = item_chunks(it);
 
 	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
+		slab_set_referenced(&st->slab, item_chunk_ref(it, i));
 }

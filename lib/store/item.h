@@ -50,10 +50,10 @@ enum item_form {
 
 /* The first word, above the short value length: the reference stamp, which tells when the reference
  * bit was set last (slab.h; 0 is never); above that the status bits. */
-#define ITEM_CLOCK_STAMP_SHIFT 18u
-#define ITEM_CLOCK_STAMP_MAX   1023u
-#define ITEM_CLOCK_STAMP       (ITEM_CLOCK_STAMP_MAX << ITEM_CLOCK_STAMP_SHIFT)
-#define ITEM_STATUS_SHIFT      28u
+#define ITEM_REFERENCE_STAMP_SHIFT 18u
+#define ITEM_REFERENCE_STAMP_MAX   1023u
+#define ITEM_REFERENCE_STAMP       (ITEM_REFERENCE_STAMP_MAX << ITEM_REFERENCE_STAMP_SHIFT)
+#define ITEM_STATUS_SHIFT          28u
 enum item_status {
 	ITEM_FETCHED = 1u << 28,    /* read or touched since it was stored */
 	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */

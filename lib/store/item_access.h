@@ -47,30 +47,29 @@ void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
 /* ---- reference bits ---- */
 
-void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
+void item_set_chunks_referenced(const struct store *st, const struct item *it);
 /* Stamp the item; its reference bit is set by the next turn, when the bitmap's line has arrived. */
-void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
-			  uint32_t clock_stamp);
+void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
 /* Set the reference bits that wait: once a turn, and before a hand of this core moves. */
-void item_apply_clock_bits(struct store_core *sc);
+void item_apply_referenced(struct store_core *sc);
 
 /* Of the item's first object. */
 static inline void
-item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
+item_set_referenced(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
+	const uint32_t stamp = slab_reference_stamp(&sc->store->slab);
 
-	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
-		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
+	if ((item_head(it) & ITEM_REFERENCE_STAMP) != stamp)
+		item_set_reference_stamp(sc, (struct item *)it, ref, stamp);
 }
 
 /* A get or a touch. */
 static inline void
 item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	item_set_clock_bit(sc, it, ref);
+	item_set_referenced(sc, it, ref);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_set_chunk_clock_bits(sc->store, it);
+		item_set_chunks_referenced(sc->store, it);
 }
 
 #endif

@@ -23,7 +23,7 @@
 #define ITEM_FORM_SHAPE    0x0fu
 #define ITEM_FLUSH_MASK    0x0fu
 
-static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_CLOCK_STAMP_SHIFT,
+static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_REFERENCE_STAMP_SHIFT,
 	      "a short length stays below the stamp");
 
 #define CHUNK_BYTES   SLAB_OBJECT_MAX
@@ -128,9 +128,9 @@ item_has_key(const struct item *it, struct view key)
 /* Has the item a key of this length, no optional field, no chunks, this flush generation and this
  * reference stamp? */
 static inline bool
-item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t clock_stamp)
+item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t stamp)
 {
-	return (((item_head(it) ^ (clock_stamp | key_len)) & (ITEM_CLOCK_STAMP | 0xff)) |
+	return (((item_head(it) ^ (stamp | key_len)) & (ITEM_REFERENCE_STAMP | 0xff)) |
 		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 

@@ -116,9 +116,9 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 
 		if (bucket_tag(b, slot) == 0)
 			continue;
-		if (victim.bucket == NULL || !slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
+		if (victim.bucket == NULL || !slab_is_referenced(&st->slab, bucket_ref(b, slot)))
 			victim = (struct spot){.bucket = b, .slot = slot};
-		if (!slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
+		if (!slab_is_referenced(&st->slab, bucket_ref(b, slot)))
 			break;
 	}
 	if (victim.bucket == NULL)
@@ -200,7 +200,7 @@ static enum step
 refuse(struct store_core *sc, const struct link *l, const struct decision *d)
 {
 	if (d->alive)
-		slab_set_clock_bit(&sc->store->slab, item_ref(sc->store, d->there));
+		slab_set_referenced(&sc->store->slab, item_ref(sc->store, d->there));
 	else if (d->there != NULL)
 		account_missed(sc, d->there, l->generation);
 	return STEP_REFUSED;

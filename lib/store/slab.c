@@ -93,7 +93,7 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
-	atomic_init(&sl->clock_stamp, 1u << ITEM_CLOCK_STAMP_SHIFT);
+	atomic_init(&sl->reference_stamp, 1u << ITEM_REFERENCE_STAMP_SHIFT);
 }
 
 /* Written once a second at most: what every get reads is in the same line. */
@@ -132,7 +132,7 @@ slab_clear_live(struct slab *sl, uint32_t ref)
 #define USE_TRIES_MAX 4u
 
 bool
-slab_set_clock_bit(const struct slab *sl, uint32_t ref)
+slab_set_referenced(const struct slab *sl, uint32_t ref)
 {
 	uint32_t shift;
 	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
@@ -398,7 +398,7 @@ page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, str
 {
 	if (2 * load.used <= load.live)
 		return false;
-	slab_page_clear_clock(sl, p);
+	slab_page_clear_referenced(sl, p);
 	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
 	return true;
 }

@@ -74,7 +74,7 @@ struct slab_class {
 	struct list has_free;
 	struct list new_pages; /* the same pages for the hand of new objects */
 	uint32_t hand_word, new_word;
-	uint32_t clock_stamp_looks;          /* of the hand since it stepped the stamp */
+	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
@@ -94,7 +94,7 @@ struct slab {
 	uint32_t stride; /* words of states a page */
 	/* Stride as a power of two, and the arena's measures in granules, for slab_state_of. */
 	uint32_t stride_shift, page_shift, page_mask, lead;
-	_Atomic uint32_t clock_stamp; /* shifted as in an item's first word */
+	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	bool probation;   /* new objects are on probation */

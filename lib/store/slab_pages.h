@@ -60,7 +60,7 @@ struct page_load {
 };
 struct page_load slab_page_load(const struct slab *sl, const struct page *p);
 /* Clear its reference bits, as the hand does. */
-void slab_page_clear_clock(struct slab *sl, const struct page *p);
+void slab_page_clear_referenced(struct slab *sl, const struct page *p);
 /* Objects of one such page left the index in this epoch. They wait for their grace period together
  * with the page, on no retire list. */
 void slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch);

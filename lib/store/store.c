@@ -138,7 +138,7 @@ store_online(struct store_core *sc)
 void
 store_offline(struct store_core *sc)
 {
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 	retire_list_reclaim(sc);
 	retire_list_publish(sc);
 	slab_empty_magazines(&sc->store->slab, sc->magazines);
@@ -165,7 +165,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
 		epoch_quiescent(&st->epoch, sc->id);

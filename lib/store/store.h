@@ -156,7 +156,7 @@ const struct item *store_get_probed(struct store_core *sc, const struct probe *p
 struct store_run {
 	struct store_core *core;
 	const struct store *store;
-	uint32_t generation, clock_stamp;
+	uint32_t generation, reference_stamp;
 };
 struct store_run store_run(struct store_core *sc);
 const struct item *store_get_run(const struct store_run *run, const struct probe *p,

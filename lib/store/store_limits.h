@@ -32,7 +32,7 @@
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
 /* Reference bits that a core sets together, once the lines of the bitmap have arrived. */
-#define CLOCK_PENDING_MAX 32u
+#define REFERENCED_PENDING_MAX 32u
 
 /* ---- flush generations ---- */
 

@@ -116,8 +116,8 @@ struct store_core {
 						    not yet in its retired_count */
 	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
 	uint32_t stalled_epoch; /* that epoch */
-	uint32_t clock_pending_count;
-	uint32_t clock_pending[CLOCK_PENDING_MAX];
+	uint32_t referenced_pending_count;
+	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;

@@ -198,7 +198,7 @@ MUTANTS = {
          "atomic_store_explicit(&st->oldest_generation, store_generation(st),"),
     ],
     # A new version does not inherit the reference bit.
-    "LOST_CLOCK_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
+    "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
     # What is new is never on probation.
     "NO_PROBATION": [("link.c", "probation_skips(pr, l->hash) ?", "true ?")],

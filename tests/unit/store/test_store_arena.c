@@ -42,7 +42,7 @@ static void
 version_three_of_the_layout_is_this(void **state)
 {
 	check_eq(ARENA_LAYOUT_VERSION, 3);
-	check_eq(ITEM_CLOCK_STAMP, 0x3ffu << 18);
+	check_eq(ITEM_REFERENCE_STAMP, 0x3ffu << 18);
 	check_eq(ITEM_LEN_MAX, 1023);
 	check_eq(sizeof(struct bucket), 64);
 	check_eq(offsetof(struct bucket, ref), 24);
