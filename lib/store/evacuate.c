@@ -12,8 +12,8 @@
  * Unchunked items that leave take no space on a retire list: they wait for their grace period
  * together with the page.
  *
- * In a store that never evicts, every living unchunked item moves, into new pages if need be. A page with
- * an item left is not freed.
+ * In a store that never evicts, every living unchunked item moves, into new pages if need be. A
+ * page with an item left is not freed.
  */
 #include "evacuate.h"
 #include "account.h"
@@ -104,7 +104,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	const bool pinned = (item_form(it) & ITEM_HAS_LONG) != 0;
 
 	if (spot.bucket == NULL || item_dead(sc, it) ||
-	    (pinned && !retire_list_has_room(sc, RETIRE_LIST_KEEP)))
+	    (pinned && !retire_list_has_space(sc, RETIRE_LIST_KEEP)))
 		return EVACUATE_SKIPPED;
 	/* Copied here, since a touch writes it under these locks. */
 	item_set_expiry(copy, item_expiry_s(it));

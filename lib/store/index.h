@@ -9,7 +9,7 @@
  *         is even. A key's two buckets add up, modulo that number, to an odd number made from its
  *         tag; so they differ. An item in its alternate bucket is displaced: its tag has
  *         TAG_DISPLACED, and its primary bucket the tag's overflow bit. A slot with a reference and
- *         tag 0 is a tombstone: hidden from lookups, waiting for room on the retire list.
+ *         tag 0 is a tombstone: hidden from lookups, waiting for space on the retire list.
  *
  * Thread: lookups take no lock. All else: under the locks of the buckets concerned, taken in the
  *         order of their addresses, or by trying.

@@ -48,11 +48,11 @@ uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t
 	X(CLASS_BYTES_UNLINKED, "bytes requested by those unlinked")                               \
 	X(CLASS_FLUSHED, "of those, flushed ones")                                                 \
 	X(CLASS_BYTES_FLUSHED, "bytes requested by those")                                         \
-	X(CLASS_EVICTED, "items evicted to make room")                                             \
+	X(CLASS_EVICTED, "items evicted for space")                                                \
 	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
 	X(CLASS_EVICTED_UNFETCHED, "of those, never fetched")                                      \
 	X(CLASS_EVICTED_ACTIVE, "of those, referenced since the CLOCK hand passed")                \
-	X(CLASS_EXPIRED, "expired items reclaimed to make room")                                   \
+	X(CLASS_EXPIRED, "expired items reclaimed for space")                                      \
 	X(CLASS_SWEPT, "expired or flushed items reclaimed by the sweep")                          \
 	X(CLASS_EXPIRED_UNFETCHED, "of both, expired and never fetched")                           \
 	X(CLASS_OUT_OF_MEMORY, "stores refused")

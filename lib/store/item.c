@@ -164,9 +164,9 @@ item_write(const struct store *st, struct item *it, uint32_t offset, struct view
 		return;
 	}
 	while (bytes.len != 0) {
-		uint32_t room;
-		uint8_t *to = value_at(st, it, offset, &room);
-		const uint32_t n = bytes.len < room ? bytes.len : room;
+		uint32_t space;
+		uint8_t *to = value_at(st, it, offset, &space);
+		const uint32_t n = bytes.len < space ? bytes.len : space;
 
 		memcpy(to, bytes.data, n);
 		offset += n;

@@ -80,8 +80,8 @@ still_fits(struct store_core *sc, struct link *l, const struct item *old)
 	return true;
 }
 
-/* Under both locks: the slot of a tombstone. The retire list has room for it (link_item), and for
- * no more of them, since other sets of this turn need room, too. */
+/* Under both locks: the slot of a tombstone. The retire list has space for it (link_item), and for
+ * no more of them, since other sets of this turn need space, too. */
 static struct spot
 spot_of_tombstone(struct store_core *sc, const struct place *p)
 {
@@ -356,9 +356,9 @@ widen(struct store_core *sc, struct link *l)
 
 /* A resize under way may bring empty slots: a slice of it before a neighbour is evicted. */
 static bool
-make_room(struct store_core *sc, const struct place *p, uint32_t tries)
+free_slot(struct store_core *sc, const struct place *p, uint32_t tries)
 {
-	if (path_make_room(sc, p, NULL, 0))
+	if (path_free_slot(sc, p, NULL, 0))
 		return true;
 	return tries == 0 && resize_turn(sc);
 }
@@ -369,7 +369,7 @@ link_item(struct store_core *sc, struct link *l)
 	bool force = false;
 
 	for (uint32_t tries = 0;
-	     tries < LINK_PATHS_MAX && retire_list_has_room(sc, LINK_RETIRE_MAX); tries++) {
+	     tries < LINK_PATHS_MAX && retire_list_has_space(sc, LINK_RETIRE_MAX); tries++) {
 		struct key_lock h;
 		struct decision d;
 		enum step step = STEP_DONE;
@@ -390,7 +390,7 @@ link_item(struct store_core *sc, struct link *l)
 		case STEP_CHANGED:
 			return LINK_CHANGED;
 		case STEP_CROWDED:
-			force = !make_room(sc, &h.place, tries) || tries + 2 >= LINK_PATHS_MAX;
+			force = !free_slot(sc, &h.place, tries) || tries + 2 >= LINK_PATHS_MAX;
 			break;
 		case STEP_WIDEN:
 			if (!widen(sc, l))

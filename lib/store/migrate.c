@@ -77,7 +77,7 @@ items_of(const struct migration *m)
 }
 
 static bool
-has_room(const struct store *st, const struct migration *m, uint32_t bucket)
+has_slot(const struct store *st, const struct migration *m, uint32_t bucket)
 {
 	return bucket != m->bucket &&
 	       bound_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
@@ -102,11 +102,11 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 	const uint32_t first = alternate ? after->alternate : after->primary;
 	const uint32_t second = alternate ? after->primary : after->alternate;
 	const bool to_primary =
-		alternate && index_grows(&st->ix) && second > m->bucket && has_room(st, m, second);
+		alternate && index_grows(&st->ix) && second > m->bucket && has_slot(st, m, second);
 
-	if (!to_primary && (first == m->bucket || has_room(st, m, first)))
+	if (!to_primary && (first == m->bucket || has_slot(st, m, first)))
 		return (struct slot_plan){.ref = ref, .to = first, .tag = tag};
-	if (to_primary || has_room(st, m, second))
+	if (to_primary || has_slot(st, m, second))
 		return (struct slot_plan){.ref = ref, .to = second, .tag = tag ^ TAG_DISPLACED};
 	return (struct slot_plan){.ref = ref, .to = NOWHERE};
 }
@@ -165,14 +165,14 @@ plan(struct store_core *sc, struct migration *m, uint32_t until)
 {
 	struct place crowded;
 
-	for (uint32_t rooms = 0; rooms < MIGRATE_ROOMS; rooms++) {
+	for (uint32_t paths = 0; paths < MIGRATE_PATHS; paths++) {
 		if (plan_once(sc->store, m, &crowded))
 			return true;
 		if ((int32_t)(sc->searched - until) >= 0)
 			return false;
 		/* Not from one bucket of the plan into another, or this would not end. */
 		list_locks(m);
-		if (!path_make_room(sc, &crowded, m->locks, m->lock_count))
+		if (!path_free_slot(sc, &crowded, m->locks, m->lock_count))
 			return true;
 	}
 	return true;
@@ -351,7 +351,7 @@ execute_plan(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
-/* In a store that never evicts: is there an item without a slot? Deletes will make room. */
+/* In a store that never evicts: is there an item without a slot? Deletes will free slots. */
 static bool
 must_wait(const struct store *st, const struct migration *m)
 {
@@ -369,7 +369,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 
 	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
-		/* The room made stays: the next turn goes on from there. */
+		/* The slots freed stay free: the next turn goes on from there. */
 		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
 			sc->store->resize.deferred++;
 			return DEFERRED;
@@ -385,7 +385,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		unlock_all(sc->store, &m);
 	}
 	/* Tombstones do not migrate: they are retired. */
-	if (must_wait(sc->store, &m) || !retire_list_has_room(sc, BUCKET_SLOTS)) {
+	if (must_wait(sc->store, &m) || !retire_list_has_space(sc, BUCKET_SLOTS)) {
 		unlock_all(sc->store, &m);
 		return DEFERRED;
 	}
@@ -430,7 +430,7 @@ migrate_slice(struct store_core *sc)
 		if (bucket == UINT32_MAX)
 			return false;
 		/* Flushed items, here and along paths, go to the retire list. */
-		if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
+		if (!retire_list_has_space(sc, RETIRE_LIST_KEEP))
 			return true;
 		prefetch_coming(st, bucket);
 

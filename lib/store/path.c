@@ -1,5 +1,5 @@
 /*
- * path.c - a cuckoo path makes room for an item when both its buckets are full.
+ * path.c - a cuckoo path frees a slot for an item when both its buckets are full.
  *
  * A breadth-first search without locks finds a chain of moves that ends in an empty slot. The moves
  * are made from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
@@ -20,7 +20,7 @@ struct node {
 };
 
 struct search {
-	uint32_t seq;          /* of the geometry of the place that needs room */
+	uint32_t seq;          /* of the geometry of the place that needs a slot */
 	const uint32_t *avoid; /* buckets that no item goes into */
 	uint32_t avoid_count;
 	uint32_t max; /* nodes */
@@ -181,7 +181,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 }
 
 bool
-path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 	       uint32_t avoid_count)
 {
 	struct search s;

@@ -10,7 +10,7 @@
 
 /* Move items until one of the two buckets has an empty slot; none into a bucket to be avoided.
  * False: no path was found. */
-bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+bool path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 		    uint32_t avoid_count);
 
 #endif

@@ -71,7 +71,7 @@
 /* Turns that a bucket waits for slots; then what finds none is evicted. */
 #define MIGRATE_DEFER_MAX 8u
 /* Cuckoo paths run for one plan. */
-#define MIGRATE_ROOMS 16u
+#define MIGRATE_PATHS 16u
 
 /* ---- searches for a cuckoo path: buckets looked into ---- */
 

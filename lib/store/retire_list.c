@@ -14,7 +14,7 @@ retire_list_used(const struct retire_list *lb)
 }
 
 bool
-retire_list_has_room(struct store_core *sc, uint32_t items)
+retire_list_has_space(struct store_core *sc, uint32_t items)
 {
 	if (retire_list_used(&sc->retire_list) + items <= RETIRE_LIST_MAX)
 		return true;

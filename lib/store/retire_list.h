@@ -10,7 +10,7 @@
 
 #include "store_state.h"
 
-bool retire_list_has_room(struct store_core *sc, uint32_t items);
+bool retire_list_has_space(struct store_core *sc, uint32_t items);
 void retire_list_add(struct store_core *sc, struct item *it);
 /* The same for one that is not chunked. */
 void retire_list_add_unchunked(struct store_core *sc, uint32_t ref);

@@ -218,7 +218,7 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 
-/* The same if the magazine has room, as it mostly has. False: nothing was done. */
+/* The same if the magazine has space, as it mostly has. False: nothing was done. */
 static inline bool
 slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {

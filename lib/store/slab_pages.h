@@ -4,7 +4,7 @@
  *
  * Thread: any core; the class's lock comes before the pool's. The rest as slab.h.
  *
- * Bounds: as each function says; refs has room for a look of a hand more than max.
+ * Bounds: as each function says; refs has space for a look of a hand more than max.
  */
 #ifndef CLOCKOO_SLAB_PAGES_H
 #define CLOCKOO_SLAB_PAGES_H
@@ -21,13 +21,13 @@ void slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p);
 void slab_page_goes(struct slab_class *c, struct page *p);
 
 /* Up to max objects that are still on probation as the hand of new objects comes to them, or as
- * many as there are within what it may pass for max evictions. refs has room for max +
+ * many as there are within what it may pass for max evictions. refs has space for max +
  * OBJECTS_PER_LOOK.
  */
 uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
 /* The hand clears reference bits as it passes, and returns up to max live objects whose bit was
- * clear. refs has room for max + OBJECTS_PER_LOOK. */
+ * clear. refs has space for max + OBJECTS_PER_LOOK. */
 uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
 /* Pages that move at once from class to class: two, and one for every 64 pages. Some wait long for
@@ -42,7 +42,7 @@ slab_moves_max(const struct slab *sl)
  * False: it has none, or each holds something pinned. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
 /* Up to max live objects of one page being evacuated; once through with it, of the next. refs has
- * room for max + OBJECTS_PER_LOOK. A caller that got some calls slab_evacuate_done afterwards.
+ * space for max + OBJECTS_PER_LOOK. A caller that got some calls slab_evacuate_done afterwards.
  * epoch is the present one: by it a page is found to wait for what is being filled. */
 uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch);
 void slab_evacuate_done(struct slab *sl, uint32_t ref);

@@ -72,7 +72,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_ITEMS_RENEWED, "of those linked, updated in place in memcached (touch, incr)")     \
 	X(STORE_BYTES_LINKED, "bytes of the items linked, with header and class rounding")         \
 	X(STORE_BYTES_UNLINKED, "bytes of the items unlinked")                                     \
-	X(STORE_EVICTED, "items evicted to make room")                                             \
+	X(STORE_EVICTED, "items evicted for space")                                                \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
 	X(STORE_EVICTED_UNFETCHED, "of those evicted, never fetched")                              \
 	X(STORE_EVICTED_NEW, "of those evicted, on probation until then")                          \
@@ -83,7 +83,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EXPIRED_UNFETCHED, "of those, never fetched, and not replaced or deleted")         \
 	X(STORE_FLUSHED, "flushed items reclaimed")                                                \
 	X(STORE_BYTES_FLUSHED, "bytes of those flushed, with header and class rounding")           \
-	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed to make room")                 \
+	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed for space")                    \
 	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those reclaimed by the sweep")        \
 	X(STORE_SWEEP_WORK, "buckets that the sweep looked at, and items in them")                 \
 	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \

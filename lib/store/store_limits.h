@@ -16,7 +16,7 @@
 #define RETIRE_LIST_MAX (1u << 14)
 /* Retired items given back in one turn, so that no turn takes long. */
 #define RETIRE_LIST_SLICE 256u
-/* Evictions leave some room to all else. */
+/* Evictions leave some space to all else. */
 #define RETIRE_LIST_KEEP 256u
 /* Deletes leave some to sets, since a delete can leave a tombstone instead. */
 #define RETIRE_LIST_KEEP_ENDED (RETIRE_LIST_MAX / 8)

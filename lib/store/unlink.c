@@ -2,7 +2,7 @@
  * unlink.c - an item is taken out of the index and retired.
  *
  * Under the bucket's lock: the floor of its cas is raised, the counters follow, its objects are no
- * longer live, its slot is cleared. Without room on the retire list the slot becomes a tombstone.
+ * longer live, its slot is cleared. Without space on the retire list the slot becomes a tombstone.
  */
 #include "unlink.h"
 #include "item_access.h"
@@ -50,7 +50,7 @@ unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 					 [UNLINK_EVICTED] = 0};
 	const uint32_t keep = keeps[why];
 
-	if (unlikely(!retire_list_has_room(sc, keep + 1))) {
+	if (unlikely(!retire_list_has_space(sc, keep + 1))) {
 		atomic_fetch_add_explicit(&sc->store->tombstones, 1, memory_order_relaxed);
 		bucket_make_tombstone(spot.bucket, spot.slot);
 		return;
@@ -88,7 +88,7 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 		bucket_clear(spot.bucket, spot.slot);
 		return UNLINKED_WITH_PAGE;
 	}
-	if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
+	if (!retire_list_has_space(sc, RETIRE_LIST_KEEP))
 		return UNLINKED_NOT;
 	unlink_spot(sc, spot, UNLINK_EVICTED);
 	return UNLINKED_RETIRED;

@@ -3,7 +3,7 @@
  *
  * Thread: the core named; "under the lock": of the bucket concerned.
  *
- * Errors: a retire list without room leaves a tombstone (index.h), so nothing here fails.
+ * Errors: a retire list without space leaves a tombstone (index.h), so nothing here fails.
  */
 #ifndef CLOCKOO_UNLINK_H
 #define CLOCKOO_UNLINK_H
@@ -13,13 +13,13 @@
 
 /* Under the lock: take out and retire the item in the slot. */
 void unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why);
-/* Under the lock: retire the tombstone in the slot; the retire list has room for it. */
+/* Under the lock: retire the tombstone in the slot; the retire list has space for it. */
 void unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot);
 /* Under the lock, before an item with this cas goes: the key's next version starts above it. */
 void floor_raise(struct store *st, uint16_t tag, uint64_t cas);
 
 enum unlinked {
-	UNLINKED_NOT,       /* it was not in the index any more, or the retire list has no room */
+	UNLINKED_NOT,       /* it was not in the index any more, or the retire list has no space */
 	UNLINKED_RETIRED,   /* it waits on the retire list */
 	UNLINKED_WITH_PAGE, /* it waits with its page: the caller calls slab_evacuate_retired */
 };

@@ -47,7 +47,7 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 	return is_current(sc, it, ref) ? it : NULL;
 }
 
-/* The rest of the cursor's bucket, as far as there is room. */
+/* The rest of the cursor's bucket, as far as there is space. */
 static uint32_t
 walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	    const struct item **items, uint32_t max)

@@ -70,7 +70,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 }
 
 bool
-path_make_room("""
+path_free_slot("""
 
 MUTANTS = {
     # A lookup believes a miss although a writer may have moved the key meanwhile.
@@ -111,7 +111,7 @@ MUTANTS = {
     ],
     # A cuckoo path is run from its full end, with an item in no bucket between two steps.
     "FORWARDS": [
-        ("path.c", "\nbool\npath_make_room(", PATH_FORWARDS),
+        ("path.c", "\nbool\npath_free_slot(", PATH_FORWARDS),
         ("path.c", "		while (n > 1 && move(sc, &s, n))",
          "		return run_forwards(sc, &s, n);\n		while (n > 1 && move(sc, &s, n))"),
     ],
