@@ -104,7 +104,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	const bool pinned = (item_form(it) & ITEM_HAS_LONG) != 0;
 
 	if (spot.bucket == NULL || item_dead(sc, it) ||
-	    (pinned && !retire_list_has_space(sc, RETIRE_LIST_KEEP)))
+	    (pinned && !retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION)))
 		return EVACUATE_SKIPPED;
 	/* Copied here, since a touch writes it under these locks. */
 	item_set_expiry(copy, item_expiry_s(it));

@@ -213,8 +213,7 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 void
 store_pin(const struct item *it)
 {
-	/* Relaxed: this core's next quiescent state, a release, comes after it; see retire_list.c.
-	 */
+	/* Relaxed: this core's next quiescent state, a release, comes after it (item_pinned). */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
 }
@@ -222,7 +221,8 @@ store_pin(const struct item *it)
 void
 store_unpin(const struct item *it)
 {
-	/* Release: pairs with the acquire in item_pinned; our last look at the bytes comes first.
+	/* Release: pairs with the acquire in item_pinned; this core's last look at the bytes comes
+	 * first.
 	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);

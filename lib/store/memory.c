@@ -33,7 +33,7 @@ static bool
 retire_list_is_full(const struct store_core *sc)
 {
 	return sc->retire_list.tail - sc->retire_list.head >
-	       RETIRE_LIST_MAX - RETIRE_LIST_KEEP_BEGUN;
+	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */

@@ -430,7 +430,7 @@ migrate_slice(struct store_core *sc)
 		if (bucket == UINT32_MAX)
 			return false;
 		/* Flushed items, here and along paths, go to the retire list. */
-		if (!retire_list_has_space(sc, RETIRE_LIST_KEEP))
+		if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
 			return true;
 		prefetch_coming(st, bucket);
 

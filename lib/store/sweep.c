@@ -62,7 +62,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 			continue;
 		if (bucket_tag(b, slot) != 0)
 			unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, UNLINK_SWEPT);
-		else if (retire_list_has_space(sc, RETIRE_LIST_KEEP_SWEPT + 1))
+		else if (retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_SWEEP + 1))
 			unlink_tombstone(sc, b, slot);
 	}
 	bucket_unlock(b);
@@ -173,7 +173,7 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 	if (bucket_count > left)
 		bucket_count = left;
 	while (bucket_count != 0 && cost < work &&
-	       retire_list_has_space(sc, RETIRE_LIST_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
+	       retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_SWEEP + SWEEP_ITEMS_MAX)) {
 		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
 
 		if (sw->bucket == 0) {

@@ -45,12 +45,12 @@ unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
 	struct item *it = unlink_finish(sc, spot, why);
 
-	static const uint32_t keeps[] = {[UNLINK_REQUESTED] = RETIRE_LIST_KEEP_ENDED,
-					 [UNLINK_SWEPT] = RETIRE_LIST_KEEP_SWEPT,
-					 [UNLINK_EVICTED] = 0};
-	const uint32_t keep = keeps[why];
+	/* A caller that evicts has made sure of space before. */
+	static const uint32_t left_by[] = {[UNLINK_REQUESTED] = RETIRE_LIST_LEFT_BY_DELETE,
+					   [UNLINK_SWEPT] = RETIRE_LIST_LEFT_BY_SWEEP,
+					   [UNLINK_EVICTED] = 0};
 
-	if (unlikely(!retire_list_has_space(sc, keep + 1))) {
+	if (unlikely(!retire_list_has_space(sc, left_by[why] + 1))) {
 		atomic_fetch_add_explicit(&sc->store->tombstones, 1, memory_order_relaxed);
 		bucket_make_tombstone(spot.bucket, spot.slot);
 		return;
@@ -88,7 +88,7 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 		bucket_clear(spot.bucket, spot.slot);
 		return UNLINKED_WITH_PAGE;
 	}
-	if (!retire_list_has_space(sc, RETIRE_LIST_KEEP))
+	if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
 		return UNLINKED_NOT;
 	unlink_spot(sc, spot, UNLINK_EVICTED);
 	return UNLINKED_RETIRED;
