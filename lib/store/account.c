@@ -76,11 +76,11 @@ account_in(struct store_core *sc, const struct item *it, uint32_t generation)
 }
 
 void
-account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
-		 const struct item *there)
+account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
+		 const struct item *old)
 {
 	const struct slab *sl = &sc->store->slab;
-	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old);
+	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old_ref);
 
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count(sc, STORE_ITEMS_UNLINKED, 1);
@@ -89,7 +89,7 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
 	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
 	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], simple_bytes(it));
-	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(there));
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(old));
 }
 
 void

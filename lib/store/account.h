@@ -48,9 +48,9 @@ enum unlink_reason {
 
 /* An item comes in, stored in this generation. */
 void account_in(struct store_core *sc, const struct item *it, uint32_t generation);
-/* An unchunked item replaces another that is alive; account_generation was called before. */
-void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
-		      const struct item *there);
+/* A simple item replaces a simple one that is alive; account_generation was called before. */
+void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
+		      const struct item *old);
 /* An item that is alive was replaced. */
 void account_replaced(struct store_core *sc, const struct item *it);
 /* An item has moved from object to object. */

@@ -112,7 +112,7 @@ struct store_arith_result {
 };
 
 enum store_result store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
-				   const struct store_arith_args *sum,
-				   struct store_arith_result *total);
+				   const struct store_arith_args *args,
+				   struct store_arith_result *result);
 
 #endif

@@ -259,8 +259,8 @@ struct key_lock {
 	bool both;        /* both buckets are locked */
 };
 void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
-		    struct key_lock *h);
-void index_unlock_key(const struct index *ix, const struct key_lock *h);
+		    struct key_lock *lock);
+void index_unlock_key(const struct index *ix, const struct key_lock *lock);
 
 /* Under both locks: the slot of the key; */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);

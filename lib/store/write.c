@@ -82,20 +82,20 @@ static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
 {
-	struct link l = {.item = f->item,
-			 .hash = f->hash,
-			 .conditions = *conditions,
-			 .status = (conditions->won ? ITEM_WON : 0) |
-				   (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
+	struct link link = {.item = f->item,
+			    .hash = f->hash,
+			    .conditions = *conditions,
+			    .status = (conditions->won ? ITEM_WON : 0) |
+				      (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
 	enum link_verdict v;
 
-	l.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
-		 l.status == 0;
-	v = link_item(sc, &l);
-	f->item = l.item; /* it may have been made anew */
+	link.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
+		    link.status == 0;
+	v = link_item(sc, &link);
+	f->item = link.item; /* it may have been made anew */
 	if (v != LINK_DONE)
-		return l.result;
-	*made = l.item;
+		return link.result;
+	*made = link.item;
 	f->item = NULL;
 	return STORE_OK;
 }
@@ -216,18 +216,18 @@ store_abandon(struct store_core *sc, struct fill *f)
 /* Store the initial number where there is none. */
 static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
-	     const struct store_arith_args *sum, const struct item **made)
+	     const struct store_arith_args *args, const struct item **made)
 {
 	const struct store_conditions conditions = {.mode = STORE_ADD,
-						    .set_cas = sum->set_cas,
-						    .new_cas = sum->new_cas,
-						    .binary_key = sum->binary_key};
+						    .set_cas = args->set_cas,
+						    .new_cas = args->new_cas,
+						    .binary_key = args->binary_key};
 	uint8_t text[NUMBER_DIGITS_MAX];
-	const uint32_t len = number_print(text, sum->initial);
+	const uint32_t len = number_print(text, args->initial);
 	struct fill f;
 
 	/* The caller does not wait, so memory that is coming is none. */
-	if (store_begin(sc, &f, key, hash, len, 0, sum->initial_expiry_s) != STORE_OK)
+	if (store_begin(sc, &f, key, hash, len, 0, args->initial_expiry_s) != STORE_OK)
 		return STORE_NO_MEMORY;
 	store_fill(sc, &f, text, len);
 	return store_finish_with(sc, &f, &conditions, made);
@@ -235,42 +235,42 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash,
 
 static enum store_result
 arith_change(struct store_core *sc, struct view key, uint64_t hash,
-	     const struct store_arith_args *sum, struct store_arith_result *total)
+	     const struct store_arith_args *args, struct store_arith_result *result)
 {
 	struct rmw rm = {
-		.op = sum->decr ? RMW_DECR : RMW_INCR,
+		.op = args->decr ? RMW_DECR : RMW_INCR,
 		.key = key,
 		.hash = hash,
-		.conditions = {.compare = sum->compare,
-			       .cas = sum->cas,
-			       .set_cas = sum->set_cas,
-			       .new_cas = sum->new_cas},
-		.delta = sum->delta,
-		.new_expiry = sum->new_expiry,
-		.expiry_s = sum->expiry_s,
+		.conditions = {.compare = args->compare,
+			       .cas = args->cas,
+			       .set_cas = args->set_cas,
+			       .new_cas = args->new_cas},
+		.delta = args->delta,
+		.new_expiry = args->new_expiry,
+		.expiry_s = args->expiry_s,
 		.inherit = ITEM_FETCHED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY,
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 
-	total->value = rm.value;
-	total->made = rm.made;
+	result->value = rm.value;
+	result->made = rm.made;
 	return no_memory(sc, r);
 }
 
 enum store_result
 store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
-		 const struct store_arith_args *sum, struct store_arith_result *total)
+		 const struct store_arith_args *args, struct store_arith_result *result)
 {
 	enum store_result r = STORE_NOT_STORED;
 
-	*total = (struct store_arith_result){.made = NULL};
+	*result = (struct store_arith_result){.made = NULL};
 	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
-		r = arith_change(sc, key, hash, sum, total);
-		if (r != STORE_NOT_FOUND || !sum->vivify)
+		r = arith_change(sc, key, hash, args, result);
+		if (r != STORE_NOT_FOUND || !args->vivify)
 			return r;
-		r = arith_create(sc, key, hash, sum, &total->made);
-		total->created = r == STORE_OK;
-		total->value = sum->initial;
+		r = arith_create(sc, key, hash, args, &result->made);
+		result->created = r == STORE_OK;
+		result->value = args->initial;
 	}
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
 }
@@ -279,11 +279,11 @@ enum store_result
 store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
 	    uint64_t *value)
 {
-	const struct store_arith_args sum = {.delta = delta, .decr = decr};
-	struct store_arith_result total;
-	const enum store_result r = store_arith_with(sc, key, hash, &sum, &total);
+	const struct store_arith_args args = {.delta = delta, .decr = decr};
+	struct store_arith_result result;
+	const enum store_result r = store_arith_with(sc, key, hash, &args, &result);
 
-	*value = total.value;
+	*value = result.value;
 	return r;
 }
 
@@ -294,13 +294,13 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 	       const struct item **there)
 {
 	struct store *st = sc->store;
-	struct key_lock h;
+	struct key_lock lock;
 	bool done = true;
 
 	*there = NULL;
-	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
-	if (h.spot.bucket != NULL) {
-		struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &lock);
+	if (lock.spot.bucket != NULL) {
+		struct item *it = item_at(st, bucket_ref(lock.spot.bucket, lock.spot.slot));
 
 		if (item_dead(sc, it)) {
 			account_missed(sc, it, store_generation(st));
@@ -312,7 +312,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_bump(sc, it, item_ref(st, it));
 		}
 	}
-	index_unlock_key(&st->ix, &h);
+	index_unlock_key(&st->ix, &lock);
 	return done;
 }
 

@@ -118,12 +118,12 @@ MUTANTS = {
     # The primary bucket is locked first, whichever address it has.
     "LOCK_ORDER": [("index.c", "const bool swap = b < a;", "const bool swap = false;")],
     # A version made from an old one replaces whatever version is there by now.
-    "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != l->expect)", "if (false)")],
+    "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != link->expect)", "if (false)")],
     # A removed item does not raise the floor of its key's cas numbers.
     "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
     # The flush generation is read again for the new version.
     "GENERATION_REREAD": [
-        ("link.c", "const uint32_t generation = l->generation;",
+        ("link.c", "const uint32_t generation = link->generation;",
          "const uint32_t generation = store_generation(st);"),
         ("link.c", "item_form(it) != 0 ||", "true ||"),
     ],
@@ -161,7 +161,7 @@ MUTANTS = {
     "CLEAR_FRESH": [("bucket.h", "const uint32_t fresh = (v & FRESH_MASK) >> OVERFLOW_BITS;",
                      "const uint32_t fresh = 0;")],
     # A key that may be in its alternate bucket is put into its primary bucket unseen.
-    "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, h->place.tag) &&", "if (true &&")],
+    "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, lock->place.tag) &&", "if (true &&")],
     # A resize clears a bucket before it steps the geometry.
     "CLEAR_BEFORE_STEP": [
         ("migrate.c", "	geometry_step(&st->ix);",
@@ -201,7 +201,7 @@ MUTANTS = {
     "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
     # What is new is never on probation.
-    "NO_PROBATION": [("link.c", "probation_skips(pr, l->hash) ?", "true ?")],
+    "NO_PROBATION": [("link.c", "probation_skips(pr, link->hash) ?", "true ?")],
     # What leaves probation leaves no ghost.
     "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && !item_dead(sc, it))", "if (false)")],
     # A word keeps its latest ghost only.
