@@ -94,7 +94,7 @@ pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
 {
 	account(sc->store, it, true);
 	append(sc, it, ref, sc->now_s);
-	sc->pinned.fresh++;
+	sc->pinned.added++;
 }
 
 /* Pages that the item lies on go back to their class if they are being evacuated; others will
@@ -143,11 +143,11 @@ void
 pinned_turn(struct store_core *sc)
 {
 	struct pinned *list = &sc->pinned;
-	uint32_t visits = PINNED_VISITS + 2 * list->fresh;
+	uint32_t visits = PINNED_VISITS + 2 * list->added;
 
 	if (visits > list->count)
 		visits = list->count;
-	list->fresh = 0;
+	list->added = 0;
 	for (uint32_t i = 0; i < visits; i++)
 		visit(sc);
 }

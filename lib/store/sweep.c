@@ -121,7 +121,7 @@ sweep_next_second(struct store_core *sc)
 		sw->slice = SWEEP_SLICE_MIN;
 	if (sw->slice > SWEEP_SLICE_MAX)
 		sw->slice = SWEEP_SLICE_MAX;
-	sw->second = sc->now_s;
+	sw->now_s = sc->now_s;
 	sw->done = 0;
 }
 
@@ -141,7 +141,7 @@ sweep_share(struct store_core *sc)
 	uint32_t share;
 
 	/* Cores see a second come at different times: never back. */
-	if (sc->now_s > sw->second)
+	if (sc->now_s > sw->now_s)
 		sweep_next_second(sc);
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
