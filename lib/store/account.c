@@ -32,7 +32,7 @@ item_bytes(const struct item *it)
 
 	if ((item_form(it) & ITEM_IS_CHUNKED) == 0)
 		return head;
-	return head + len + item_chunk_count(len) * sizeof(struct chunk);
+	return head + len + item_chunk_count(len) * sizeof(struct item_chunk);
 }
 
 /* Of an item without optional fields. */

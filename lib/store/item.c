@@ -139,9 +139,9 @@ value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_
 		return item_tail(it) + offset;
 	}
 
-	const uint32_t i = offset / CHUNK_PAYLOAD;
-	const uint32_t within = offset % CHUNK_PAYLOAD;
-	struct chunk *c = arena_at(&st->arena, item_chunk_ref(it, i));
+	const uint32_t i = offset / ITEM_CHUNK_PAYLOAD;
+	const uint32_t within = offset % ITEM_CHUNK_PAYLOAD;
+	struct item_chunk *c = arena_at(&st->arena, item_chunk_ref(it, i));
 
 	*len = item_chunk_len(value_len, i) - within;
 	return c->bytes + within;

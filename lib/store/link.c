@@ -249,7 +249,7 @@ static __attribute__((noinline)) enum object_state
 state_of_new(struct store_core *sc, const struct link *link)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint32_t bytes = item_form(link->item) & ITEM_IS_CHUNKED ? CHUNK_BYTES : 0;
+	const uint32_t bytes = item_form(link->item) & ITEM_IS_CHUNKED ? ITEM_CHUNK_BYTES : 0;
 	const uint32_t class = bytes != 0 ? slab_class_for(sl, bytes)
 					  : slab_class_of_ref(sl, item_ref(sc->store, link->item));
 	struct probation *pr = &sl->classes[class].probation;

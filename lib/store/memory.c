@@ -85,7 +85,7 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 static uint32_t
 last_chunk_bytes(uint32_t value_len)
 {
-	return (uint32_t)sizeof(struct chunk) +
+	return (uint32_t)sizeof(struct item_chunk) +
 	       item_chunk_len(value_len, item_chunk_count(value_len) - 1);
 }
 
@@ -102,7 +102,7 @@ item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 static uint32_t
 chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
 {
-	const uint32_t bytes = (uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
+	const uint32_t bytes = (uint32_t)sizeof(struct item_chunk) + item_chunk_len(value_len, i);
 
 	return bytes > CHUNK_SHORT_BYTES
 		       ? bytes
@@ -117,7 +117,7 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 
 	for (uint32_t i = 0; i < chunks; i++) {
 		const uint32_t ref = alloc(sc, chunk_ask(it, value_len, i), POOL_KEEP);
-		struct chunk *c = arena_at(&sc->store->arena, ref);
+		struct item_chunk *c = arena_at(&sc->store->arena, ref);
 
 		if (ref == 0)
 			return i;
@@ -157,7 +157,7 @@ static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint32_t class = slab_class_for(sl, CHUNK_BYTES);
+	const uint32_t class = slab_class_for(sl, ITEM_CHUNK_BYTES);
 	const struct slab_class *c = &sl->classes[class];
 	const uint32_t chunks = item_chunk_count(value_len);
 	const uint32_t objects = slab_class_pages(c) * c->per_page, pinned = slab_class_pinned(c);
@@ -214,7 +214,7 @@ bool
 memory_is_coming(const struct store_core *sc, uint32_t bytes)
 {
 	const struct slab *sl = &sc->store->slab;
-	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
+	const uint32_t chunk = slab_class_for(sl, ITEM_CHUNK_BYTES);
 
 	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
 		return true;

@@ -27,7 +27,7 @@ static uint32_t
 value_max_of(const struct store_config *cfg)
 {
 	const size_t half = cfg->memory_bytes / 2;
-	size_t max = (size_t)CHUNKS_MAX * CHUNK_PAYLOAD;
+	size_t max = (size_t)CHUNKS_MAX * ITEM_CHUNK_PAYLOAD;
 
 	if (half < max)
 		max = half;
@@ -41,8 +41,8 @@ reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
 	const uint32_t value_max = value_max_of(cfg);
 	const uint32_t chunks =
-		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / CHUNK_PAYLOAD;
-	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
+		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / ITEM_CHUNK_PAYLOAD;
+	const uint32_t per_page = (1u << plan->page_shift) / ITEM_CHUNK_BYTES;
 	const uint32_t pages = (chunks + per_page - 1) / per_page + 1;
 
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;

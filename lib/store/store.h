@@ -139,28 +139,30 @@ bool store_pins_memory_pressure(const struct store_core *sc);
 uint64_t store_hash(const struct store_core *sc, struct view key);
 
 /* A lookup in steps, so that a batch waits for memory three times, not three times a key: all keys
- * take the first step, then all take the next. In between the core may do anything but turn. */
-/* Returns the key's hash; prefetches its primary bucket. */
+ * take the first step, then all take the next. In between the core may do anything but turn.
+ *
+ * First: returns the key's hash; prefetches its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Looks there; prefetches the item, or the alternate bucket. True: the next step is to look there.
+/* Second: looks there; prefetches the item, or the alternate bucket. True: the third step is
+ * needed.
  */
 bool store_probe_primary(const struct store_core *sc, struct probe *p);
-/* The same, and prefetches the alternate bucket if a new item will need it. */
+/* The same for a write: prefetches the alternate bucket also if the primary one is full. */
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
-/* Looks there, if that is to be done; prefetches the item. */
+/* Third: looks into the alternate bucket, if that is needed; prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
-/* The item as it is now, with its reference bit set; NULL is a miss (absent, expired, flushed). */
+/* Last: the item as it is now, its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* The same for a run of gets with no other call of this core between them: what they share is read
- * once. Items that other cores store meanwhile may be found or not. */
-struct store_run {
+/* The same for a batch of gets with no other call of this core between them: state of the store
+ * that every get needs is read once. Items that other cores store meanwhile may be found or not. */
+struct store_get_batch {
 	struct store_core *core;
 	const struct store *store;
 	uint32_t generation, reference_stamp;
 };
-struct store_run store_run(struct store_core *sc);
-const struct item *store_get_run(const struct store_run *run, const struct probe *p,
-				 struct view key);
+struct store_get_batch store_get_batch_begin(struct store_core *sc);
+const struct item *store_get_in_batch(const struct store_get_batch *batch, const struct probe *p,
+				      struct view key);
 
 /* The same for one key. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);

@@ -127,7 +127,7 @@ enum unlinked
 unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost)
 {
 	struct store *st = sc->store;
-	const struct chunk *c = arena_at(&st->arena, ref);
+	const struct item_chunk *c = arena_at(&st->arena, ref);
 	/* A chunk's marker, or the first word of an item, in which a reader may set a status
 	 * bit. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);

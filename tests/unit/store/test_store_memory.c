@@ -50,8 +50,8 @@ values_of_every_size_come_back_byte_for_byte(void **state)
 		4096,
 		ITEM_UNCHUNKED_MAX - 32,
 		65528,
-		CHUNK_BYTES,
-		2 * CHUNK_PAYLOAD,
+		ITEM_CHUNK_BYTES,
+		2 * ITEM_CHUNK_PAYLOAD,
 		STORE_VALUE_MAX - 8,
 	};
 	struct rig rig = rig_up(16, 1);
