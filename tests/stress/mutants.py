@@ -179,7 +179,7 @@ MUTANTS = {
         ("migrate.c", "if (tries == MIGRATE_TRIES)", "if (true)"),
     ],
     # A search computes where a slot leads, and then reads its tag again.
-    "TAG_REREAD": [("path.c", "const uint16_t tag = w.tags[slot];",
+    "TAG_REREAD": [("path.c", "const uint16_t tag = next.tags[slot];",
                     "const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);")],
     # Pinned memory is reused once its grace period is over.
     "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
