@@ -1,8 +1,7 @@
 /*
  * store.h - the shared cache: arena, slab classes, optimistic cuckoo index, CLOCK.
  *
- * One store serves all cores. Gets take no lock. A cache may forget, it may never
- * lie: a get returns a miss or the last value written.
+ * One store serves all cores. Gets take no lock. A get returns a miss or the last value written.
  *
  * Shape:  struct store is shared; struct store_core is one core's handle of it, with its magazines,
  *         its retired items and its counters.
@@ -43,8 +42,8 @@ struct store;
 struct store_core;
 
 struct store_config {
-	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
-	size_t limit_bytes;  /* of that in use, until store_limit_mt changes it; 0: all */
+	size_t memory_bytes; /* budget for everything: items, index, states, tables */
+	size_t limit_bytes;  /* of that to be used, until store_limit_mt changes it; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
@@ -75,7 +74,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EVICTED, "items evicted for space")                                                \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
 	X(STORE_EVICTED_UNFETCHED, "of those evicted, never fetched")                              \
-	X(STORE_EVICTED_NEW, "of those evicted, on probation until then")                          \
+	X(STORE_EVICTED_NEW, "of those evicted, items on probation")                               \
 	X(STORE_GHOSTS_RETURNED, "new items whose ghost took them past probation")                 \
 	X(STORE_EVICTED_ACTIVE, "of those evicted, referenced since the CLOCK hand passed")        \
 	X(STORE_RESCUED, "items copied to other pages while their page was evacuated")             \
@@ -110,27 +109,29 @@ struct fill {
 
 /* ---- start ---- */
 
-/* Bytes of region the store takes: at most memory_bytes and the tables of cores (README.md). */
+/* Bytes of region that the store takes: memory_bytes, and some for each core (README.md). */
 size_t store_bytes(const struct store_config *cfg);
 struct store *store_create(struct region *region, const struct store_config *cfg);
 struct store_core *store_core_of(struct store *store, uint32_t core);
 
 /* ---- once a turn ---- */
 
-/* A quiescent state: this core holds no item any more, but pinned ones. Sets its clock. */
+/* A quiescent state: this core holds no item any more, except pinned ones. now_s is its clock from
+ * now on. */
 void store_turn(struct store_core *sc, uint32_t now_s);
 
-/* Some turns: bounded slices of upkeep. */
+/* In some turns: bounded slices of rebalancing, resizing and the sweep. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while goes offline, or it would hold up the others. */
+/* A core that will not turn for a while goes offline, or no grace period would end. */
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* May a set soon answer STORE_NOT_YET? A core has not turned for long, or the reserve is in use. */
+/* May a set soon answer STORE_NOT_YET, since a core has not turned for long, or the reserve is in
+ * use? */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Do pins hold much memory of retired items, or a page that is wanted? Then the caller should end
+/* Do pins hold much memory of retired items, or a page to be evacuated? Then the caller should end
  * some of them. */
 bool store_pins_memory_pressure(const struct store_core *sc);
 
@@ -215,8 +216,8 @@ enum store_result store_touch(struct store_core *sc, struct view key, uint64_t h
  * pending one. OK; or NOT_YET, and nothing was done: flushes come faster than the sweep reclaims
  * what they leave. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);
-/* A number that changes with every flush. All that wait for a flush of now are served by one: so a
- * caller that sees the number change is done. */
+/* A number that changes with every flush. One flush serves all callers that wait to flush now, so a
+ * caller that sees the number change need not ask again. */
 uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
@@ -226,7 +227,7 @@ struct store_usage {
 	uint64_t item_bytes;   /* their class sizes */
 	uint64_t flushed;      /* items flushed and not reclaimed yet: their memory is in use */
 	uint64_t memory_bytes; /* the budget */
-	uint64_t limit_bytes;  /* of it, to be used: store_limit_mt */
+	uint64_t limit_bytes;  /* how much of it may be used: store_limit_mt */
 	uint64_t index_slots;  /* follow the number of items */
 	uint64_t index_bytes;
 	uint64_t page_bytes;              /* of one page */
