@@ -6,7 +6,7 @@
 #include "account.h"
 #include "item_access.h"
 
-/* What an item counts for. */
+/* An item's class, bytes of its objects, and bytes requested. */
 struct weight {
 	uint32_t class;
 	uint64_t memory, bytes;
@@ -194,7 +194,7 @@ account_missed(struct store_core *sc, const struct item *it, uint32_t generation
 
 /* ---- what is flushed ---- */
 
-/* Counters of one thing, in all or of a class. */
+/* The counters of items, or of bytes: all, or those of a class. */
 struct counter_set {
 	const struct counter *in, *out, *flushed, *base;
 };
@@ -205,8 +205,8 @@ counter_set_base(const struct counter_set *b)
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
 
-/* What one core adds; it wraps. noted: its base is of the present generation; else all it has ever
- * put in is of those before. */
+/* The share of one core in what is flushed and still in the index; below 0 it wraps. noted: its
+ * base is of the present generation; else all it has put in belongs to those before. */
 static uint64_t
 counter_set_left(const struct counter_set *b, bool noted)
 {

@@ -7,7 +7,7 @@
 #include "new_version.h"
 #include "unlink.h"
 
-/* how: NULL: unconditional. */
+/* how: NULL is an unconditional delete. */
 static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
@@ -36,7 +36,7 @@ store_delete(struct store_core *sc, struct view key, uint64_t hash)
 	return delete_if(sc, key, hash, NULL);
 }
 
-/* Readers may hold the item, so what is kept is a new version. */
+/* Readers may look at the item, so a new version is made that is stale or empty. */
 static enum store_result
 keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
      const struct item **left)

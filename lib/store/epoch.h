@@ -59,8 +59,7 @@ epoch_now(const struct epoch *e)
 	return atomic_load_explicit(&e->now, memory_order_relaxed);
 }
 
-/* The oldest epoch that an online core has reported last; steps the epoch if all have reported it.
- */
+/* The oldest epoch that an online core reported last; steps the epoch if all have reported it. */
 uint64_t epoch_advance(struct epoch *e);
 
 void epoch_offline(struct epoch *e, uint32_t core);

@@ -14,10 +14,9 @@
 #define HEAD_BYTES  24u
 #define WHOLE_BYTES 56u
 
-/* Keys of a group: memory answers the first while the last ones are asked for (STORE_DECISIONS.md).
- */
-#define GROUP_KEYS 32u
-#define STEPS      4u /* of a lookup, each with another group; a power of two */
+/* Keys of a group: memory answers the first while the last ones are asked for. */
+#define GROUP 32u
+#define STEPS 4u /* of a lookup, each with another group; a power of two */
 
 uint64_t
 store_hash(const struct store_core *sc, struct view key)
@@ -38,8 +37,7 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* During a resize ref holds the alternate bucket; else the tag tells it, if it is needed.
-	 */
+	/* During a resize ref holds the alternate bucket; else the tag tells it when needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
@@ -375,7 +373,7 @@ store_is_fetched(const struct store_core *sc, const struct item *it)
 
 /* Keys of a batch that take their steps together. */
 struct key_group {
-	struct probe probes[GROUP_KEYS];
+	struct probe probes[GROUP];
 	const struct view *keys;
 	uint32_t count;
 	uint32_t alternates; /* bit i: key i is to be looked for in its alternate bucket */
@@ -385,7 +383,7 @@ static inline void
 group_start(const struct store *st, struct key_group *g, const struct view *keys, uint32_t count)
 {
 	g->keys = keys;
-	g->count = count < GROUP_KEYS ? count : GROUP_KEYS;
+	g->count = count < GROUP ? count : GROUP;
 	g->alternates = 0;
 	for (uint32_t i = 0; i < g->count; i++)
 		probe_start(st, &g->probes[i], keys[i]);
@@ -421,21 +419,20 @@ store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 {
 	const struct store *st = sc->store;
 	const struct store_get_batch batch = store_get_batch_begin(sc);
-	const uint32_t groups = (count + GROUP_KEYS - 1) / GROUP_KEYS;
+	const uint32_t groups = (count + GROUP - 1) / GROUP;
 	struct key_group group[STEPS];
 
 	/* In round n group n takes the first step, group n - 1 the second one, and so on. Below 0
 	 * the number wraps: there is no such group. */
 	for (uint32_t n = 0; n < groups + STEPS - 1; n++) {
 		if (n < groups)
-			group_start(st, &group[n % STEPS], keys + n * GROUP_KEYS,
-				    count - n * GROUP_KEYS);
+			group_start(st, &group[n % STEPS], keys + n * GROUP, count - n * GROUP);
 		if (n - 1 < groups)
 			group_probe_primary(st, &group[(n - 1) % STEPS]);
 		if (n - 2 < groups)
 			group_probe_alternate(st, &group[(n - 2) % STEPS]);
 		if (n - 3 < groups)
-			group_finish(&batch, &group[(n - 3) % STEPS], items + (n - 3) * GROUP_KEYS);
+			group_finish(&batch, &group[(n - 3) % STEPS], items + (n - 3) * GROUP);
 	}
 }
 

@@ -39,8 +39,7 @@ ghosts_init(struct ghosts *g, struct region *region, uint32_t words)
 	g->words = region_take(region, words * sizeof(uint64_t), sizeof(uint64_t));
 }
 
-/* The word is chosen by the bits that choose the primary bucket, so neighbours there are so here.
- */
+/* The bits that choose the primary bucket choose the word: neighbours there are so here. */
 static inline _Atomic uint64_t *
 ghost_word(const struct ghosts *g, uint64_t hash)
 {

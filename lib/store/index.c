@@ -203,9 +203,9 @@ index_lock(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	lock_place(ix, &p);
-	/* Repeated only if the key has left one of the two buckets since, which it does twice a
-	 * resize. The lock's acquire pairs with the release of the core that emptied the bucket: if
-	 * it came first, this core sees the step. */
+	/* Repeated only if the key has left one of the two buckets since, which happens twice in a
+	 * resize. The lock's acquire pairs with the release of a core that has emptied one of them:
+	 * so this core sees its step of the geometry. */
 	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 

@@ -113,8 +113,7 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t hand_passed_s =
 		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
 	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-	/* The item may be the one stored there last: its time is never longer than it has been
-	 * there. */
+	/* The item may be the one that was stored last in its page. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
 	/* Its reference bit may not be set yet (item_set_reference_stamp). */
@@ -132,7 +131,7 @@ class_pages(const struct slab *sl, uint32_t class)
 	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
 }
 
-/* The class with most pages, other than one. */
+/* The class with most pages, except one. */
 static uint32_t
 class_with_most(const struct slab *sl, uint32_t but)
 {
@@ -155,7 +154,7 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 		return STORE_NOT_YET;
 	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
 		return STORE_NO_MEMORY;
-	/* The pool lends the page, and gets the evacuated one. */
+	/* The page comes from the pool, which gets the evacuated one later. */
 	(void)slab_grant(sl, to - 1, 0);
 	return STORE_OK;
 }
@@ -177,8 +176,8 @@ store_begun_max(const struct store_core *sc)
 	return part > one ? part : one;
 }
 
-/* Half of the memory, as without a limit; but the reserve has pages for a value of the default size
- * in any case. */
+/* Half of the memory, as without a limit; but a value of the default size always, for which the
+ * reserve has pages. */
 static uint32_t
 value_max_under(const struct store *st, size_t limit)
 {

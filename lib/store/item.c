@@ -101,8 +101,8 @@ item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, u
 		item_apply_referenced(sc);
 	slab_prefetch_state(&sc->store->slab, ref);
 	sc->referenced_pending[sc->referenced_pending_count++] = ref;
-	/* Relaxed, and tried once: nothing is read through it. If another reader was faster it has
-	 * stamped the item, too; if a status bit was set meanwhile, the next use will stamp. */
+	/* Relaxed, and tried once: nothing is read through it. It fails if another reader has
+	 * stamped the item, or has set a status bit; then the next use stamps it. */
 	atomic_compare_exchange_strong_explicit(
 		&it->head, &head, (head & ~ITEM_REFERENCE_STAMP) | stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
@@ -114,9 +114,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The token goes with the item: a reader that holds the old version must not win it a second time.
- * A reader that comes in between is told that another has won, although none has; the next one
- * wins. */
+/* The right to win goes to the new version, so the old one is marked as won: a reader of it must
+ * not win a second time. That reader is told that another has won, although none may have; the next
+ * one wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {

@@ -36,8 +36,7 @@
 
 #define ITEM_KEY_MAX 250u
 
-/* Items with values of this size or more have a pin count: replies send them from where they lie.
- */
+/* Items with values of this size or more have a pin count: replies send them in place. */
 #define ITEM_PIN_MIN_BYTES 1024u
 
 enum item_form {

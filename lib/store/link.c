@@ -25,22 +25,21 @@ enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS
 /* Is the value to be stored as stale, since the version that is there is a later one? The client
  * read .cas with the version that its value was made from; a lower number is an earlier version. */
 static bool
-stores_stale(const struct store_conditions *conditions, const struct item *old)
+stores_stale(const struct store_conditions *asked, const struct item *old)
 {
-	return conditions->mode == STORE_CAS && conditions->stale_if_older &&
-	       conditions->cas != 0 && conditions->cas < item_cas(old);
+	return asked->mode == STORE_CAS && asked->stale_if_older && asked->cas != 0 &&
+	       asked->cas < item_cas(old);
 }
 
 static enum store_result
 compare(struct link *link, const struct item *old)
 {
-	const struct store_conditions *conditions = &link->conditions;
+	const struct store_conditions *asked = &link->conditions;
 
 	link->inherit = 0;
-	if ((!conditions->compare && conditions->mode != STORE_CAS) ||
-	    item_cas(old) == conditions->cas)
+	if ((!asked->compare && asked->mode != STORE_CAS) || item_cas(old) == asked->cas)
 		return STORE_OK;
-	if (!stores_stale(conditions, old))
+	if (!stores_stale(asked, old))
 		return STORE_EXISTS;
 	link->inherit = ITEM_WON;
 	return STORE_OK;
@@ -131,13 +130,12 @@ evict_neighbour(struct store_core *sc, const struct link *link, const struct pla
 }
 
 static uint64_t
-next_cas(const struct store *st, const struct link *link, const struct place *place,
-	 const struct item *old)
+next_cas(const struct store *st, const struct link *link, uint16_t tag, const struct item *old)
 {
 	if (link->conditions.set_cas)
 		return link->conditions.new_cas;
 	if (old == NULL)
-		return atomic_load_explicit(store_floor(st, place->tag), memory_order_relaxed) + 1;
+		return atomic_load_explicit(store_floor(st, tag), memory_order_relaxed) + 1;
 	if (link->rmw != NULL && link->rmw->keep_cas)
 		return item_cas(old);
 	/* A client's own number may be the largest; 0 is no version's. */
@@ -146,8 +144,7 @@ next_cas(const struct store *st, const struct link *link, const struct place *pl
 
 /* Set the fields that depend on the old version. False: the item is without link->missing. */
 static bool
-set_fields(struct store_core *sc, struct link *link, const struct place *place,
-	   const struct item *old)
+set_fields(struct store_core *sc, struct link *link, uint16_t tag, const struct item *old)
 {
 	const bool stale = link->rmw == NULL && link->inherit != 0;
 
@@ -156,17 +153,16 @@ set_fields(struct store_core *sc, struct link *link, const struct place *place,
 		link->missing |= ITEM_HAS_EXPIRY;
 	if (stale)
 		item_set_expiry(link->item, item_expiry_s(old));
-	if (!item_set_cas(link->item, next_cas(sc->store, link, place, old)))
+	if (!item_set_cas(link->item, next_cas(sc->store, link, tag, old)))
 		link->missing |= ITEM_HAS_LONG;
 	return link->missing == 0;
 }
 
 static inline void
-retire(struct store_core *sc, struct link *link, const struct place *place, struct item *old,
-       bool alive)
+retire(struct store_core *sc, struct link *link, uint16_t tag, struct item *old, bool alive)
 {
 	if (unlikely(link->conditions.set_cas))
-		floor_raise(sc->store, place->tag, item_cas(old));
+		floor_raise(sc->store, tag, item_cas(old));
 	if (likely(alive))
 		account_replaced(sc, old);
 	else
@@ -195,7 +191,7 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	if (spot->bucket == NULL)
 		return STEP_CROWDED;
 	/* The neighbour evicted may have raised the floor. */
-	return force && !set_fields(sc, link, place, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
+	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
 /* A write that stores nothing is a use of what it found. */
@@ -234,7 +230,7 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	link->result = judge(link, alive);
 	if (link->result != STORE_OK)
 		return refuse(sc, link, found);
-	if (!set_fields(sc, link, &lock->place, found->old))
+	if (!set_fields(sc, link, lock->place.tag, found->old))
 		return STEP_ADD_FIELDS;
 	/* A dead version counts as a miss, but for a plain set, which did not look for one. */
 	if (unlikely(alive != found->old) && link->rmw == NULL &&
@@ -305,7 +301,7 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 	protocol_gap();
 	index_put(&st->ix, place, found->spot, item_ref(st, it));
 	if (found->old != NULL)
-		retire(sc, link, place, found->old, found->alive);
+		retire(sc, link, place->tag, found->old, found->alive);
 }
 
 /* decide and publish for the commonest write, in a third of the instructions: a simple item

@@ -58,8 +58,7 @@ static void
 find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *next)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
-	/* Read before seq is compared, so it is the number of buckets that the search began with.
-	 */
+	/* Read before seq is compared: the number of buckets that the search began with. */
 	const uint32_t bucket_count = index_bucket_count(ix);
 	const bool resizing = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 

@@ -265,8 +265,7 @@ forget_half(struct slab *sl)
 	}
 }
 
-/* How much is evicted between two moves from one class to another, in slab_age; 0: no page moves.
- */
+/* How much is evicted between two moves from class to class, in slab_age; 0: none is due. */
 static uint32_t
 age_between(const struct slab *sl, uint32_t from, uint32_t to)
 {

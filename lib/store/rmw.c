@@ -12,12 +12,12 @@
 #include "new_version.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
-#define RMW_TRIES_MAX      64u /* under lock a try is lost only if the shape changed meanwhile */
+#define RMW_TRIES_MAX      64u /* under the lock a try fails only if the new version does not fit */
 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
 {
-	/* Before the look, as in get.c. */
+	/* Read before the lookup, as in get.c. */
 	const uint32_t generation = store_generation(sc->store);
 	struct place p = index_place(&sc->store->ix, rm->hash);
 	uint32_t tries;
@@ -33,7 +33,7 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
-/* One try. CHANGED: again. */
+/* One try. LINK_CHANGED: another is needed. */
 static enum link_verdict
 try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 {

@@ -50,8 +50,7 @@ struct page {
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never allocated */
 	uint32_t objects; /* of the class's size, in all */
-	uint32_t retired; /* being evacuated: objects that wait for their grace period with the page
-			   */
+	uint32_t retired; /* being evacuated: objects in their grace period with the page */
 	uint32_t retired_epoch;
 	uint32_t
 		evacuate_word; /* being evacuated, under the pool's lock: next word of its states */
@@ -215,8 +214,7 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 
 /* Allocate an object of the class: from the magazine, from the class's pages, or from a page that
  * the pool gives to the class as long as it keeps leave pages. 0: there is none. */
-#define SLAB_NO_PAGE UINT32_MAX /* as leave: no page, and not noted as an allocation of the class  \
-				 */
+#define SLAB_NO_PAGE UINT32_MAX /* as leave: no page, and the class is not seen to allocate */
 uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 

@@ -13,12 +13,12 @@
 #include "slab.h"
 
 /*
- * EVICTION.md has the transitions. The reference bit is set in OBJECT_USED, and clear in the others.
+ * EVICTION.md has the transitions. The reference bit is set in OBJECT_USED, clear in all others.
  *
- * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that is
- *   refused because of a living version (link.c).
- * - Cleared by the CLOCK hand (clock_hand.c), and on a page that is spared an evacuation (slab.c).
- * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c), and
+ * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that
+ *   the living version refuses (link.c).
+ * - Cleared by the CLOCK hand (clock_hand.c); on a page that is spared an evacuation (slab.c).
+ * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c),
  *   the neighbour to evict where two buckets are full (link.c); for figures (account.c,
  *   introspect.c).
  */

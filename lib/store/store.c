@@ -1,5 +1,5 @@
 /*
- * store.c - the memory is cut into parts at start; a turn does what is due in each.
+ * store.c - the memory is divided at start; each turn does what is due.
  */
 #include "item_access.h"
 #include "pinned.h"
@@ -8,14 +8,14 @@
 #include "retire_list.h"
 #include "sweep.h"
 
-/* Pages a store has at least before they become as large as hugepages. */
+/* Pages become larger, up to hugepages, as long as the store has so many. */
 #define PAGES_WANTED 256u
-/* Alignment of what is taken from the region, all told. */
+/* For the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
 
 static_assert(STORE_MEMORY_MAX - ARENA_LEAD_BYTES <= ARENA_BYTES_MAX, "its pages can be named");
 
-/* The limit that sizes are made for; it may be raised later. */
+/* The limit by which pages and ghosts are sized; it may be raised later. */
 static size_t
 limit_of(const struct store_config *cfg)
 {
@@ -34,8 +34,8 @@ value_max_of(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages for the chunks of one value of the largest size and for its head. Values beyond the default
- * size wait for memory instead. */
+/* Pages for the chunks and the first object of a value of the largest size, or of the default size
+ * if that is less: larger values wait for memory. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -146,7 +146,7 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* Empty this core's magazines if a page is being evacuated: some of its objects may be there. */
+/* Empty this core's magazines once a page is being evacuated: they may hold objects of it. */
 static void
 answer_recall(struct store_core *sc)
 {

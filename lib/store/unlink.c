@@ -8,8 +8,8 @@
 #include "item_access.h"
 #include "retire_list.h"
 
-/* Only clients choose larger numbers. The floor does not follow them: counting on from there would
- * end. */
+/* Larger numbers are chosen by clients only. The floor does not follow them, or it would reach the
+ * last number. */
 #define FLOOR_MAX (UINT64_MAX / 4)
 
 void
@@ -27,7 +27,7 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 		;
 }
 
-/* End all about an item but its slot and its memory. */
+/* Raise the floor, count, clear the state: all of an unlinking but the slot and the memory. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -69,8 +69,7 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* Has the item no chunks, and cannot be pinned? Then it can wait for its grace period with its
- * page. */
+/* An item that has no chunks and cannot be pinned waits for its grace period with its page. */
 static bool
 retires_with_page(const struct item *it)
 {
@@ -138,7 +137,7 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost gh
 	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
 	index_unlock(&st->ix, &p);
-	/* What was dead comes back because it was. */
+	/* A dead item leaves no ghost: its key comes back since it was dead. */
 	if (how != UNLINKED_NOT && !item_dead(sc, it))
 		ghost_add(&st->ghosts, hash, ghost);
 	return how;

@@ -1,5 +1,5 @@
 /*
- * write.c - a value comes in, in pieces, and is published; numbers are counted, expiries changed.
+ * write.c - values are filled in pieces and published; numbers are incremented, items touched.
  */
 #include "account.h"
 #include "item_access.h"
@@ -11,8 +11,8 @@
 /* Tries on a key that other cores delete and store between two looks. */
 #define VIVIFY_TRIES_MAX 8u
 
-/* Optional fields of a new item. Large ones always have an expiry, so that no touch copies much;
- * all have a long cas once short ones are used up. */
+/* Optional fields of a new item. Large items always have an expiry field, so that no touch copies
+ * much; items have a long cas once the floor has used up the short ones. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -77,7 +77,7 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
-/* Publish the item. It stays the fill's if it is refused. */
+/* Publish the item. If that is refused the fill keeps it. */
 static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
@@ -118,7 +118,7 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
-/* Extend or add, in turn: other cores may delete and store the key in between. */
+/* Extend or add, by turns: other cores may delete and store the key in between. */
 static enum store_result
 finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
@@ -157,7 +157,7 @@ store_try_finish_with(struct store_core *sc, struct fill *f,
 		return r;
 	if (r == STORE_NO_MEMORY)
 		account_refused(sc, fill_bytes(sc, f));
-	/* The client believes the old value gone. */
+	/* A failed set must not leave the old value, as with memcached. */
 	if (r == STORE_NO_MEMORY && conditions->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
@@ -195,7 +195,7 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
-/* The result for a caller that does not wait. */
+/* The result for a caller that cannot wait. */
 static enum store_result
 no_memory(struct store_core *sc, enum store_result r)
 {
@@ -226,7 +226,7 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	const uint32_t len = number_print(text, args->initial);
 	struct fill f;
 
-	/* The caller does not wait, so memory that is coming is none. */
+	/* The caller cannot wait for memory that is coming. */
 	if (store_begin(sc, &f, key, hash, len, 0, args->initial_expiry_s) != STORE_OK)
 		return STORE_NO_MEMORY;
 	store_fill(sc, &f, text, len);
@@ -288,16 +288,16 @@ store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delt
 }
 
 /* Write the expiry in place, under the bucket locks, so that a version made at the same time
- * inherits it. *there is the item, NULL if none is alive. False: it has no such field. */
+ * inherits it. *found is the item, NULL if none is alive. False: it has no such field. */
 static bool
 touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
-	       const struct item **there)
+	       const struct item **found)
 {
 	struct store *st = sc->store;
 	struct key_lock lock;
 	bool done = true;
 
-	*there = NULL;
+	*found = NULL;
 	index_lock_key(&st->ix, key, hash, LOCK_KEY, &lock);
 	if (lock.spot.bucket != NULL) {
 		struct item *it = item_at(st, bucket_ref(lock.spot.bucket, lock.spot.slot));
@@ -305,7 +305,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 		if (item_dead(sc, it)) {
 			account_missed(sc, it, store_generation(st));
 		} else {
-			*there = it;
+			*found = it;
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
@@ -320,7 +320,7 @@ enum store_result
 store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	    const struct item **it)
 {
-	/* No byte that a client sees changes: the version stays, and its status bits. */
+	/* No byte that a client sees changes, so the copy keeps the cas and the status bits. */
 	struct rmw rm = {.op = RMW_COPY,
 			 .key = key,
 			 .hash = hash,
