@@ -125,20 +125,15 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 
 /* ---- memory ---- */
 
-static uint32_t
-class_pages(const struct slab *sl, uint32_t class)
-{
-	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
-}
-
 /* The class with most pages, except one. */
 static uint32_t
 class_with_most(const struct slab *sl, uint32_t but)
 {
+	const struct slab_class *c = sl->classes;
 	uint32_t best = but == 0 ? 1 : 0;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if (i != but && class_pages(sl, i) > class_pages(sl, best))
+		if (i != but && slab_class_pages(&c[i]) > slab_class_pages(&c[best]))
 			best = i;
 	return best;
 }
@@ -152,7 +147,8 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
 	if (atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >= slab_moves_max(sl))
 		return STORE_NOT_YET;
-	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
+	if (store->never_evict || slab_class_pages(&sl->classes[giver]) < 2 ||
+	    !slab_evacuate_start(sl, giver))
 		return STORE_NO_MEMORY;
 	/* The page comes from the pool, which gets the evacuated one later. */
 	(void)slab_grant(sl, to - 1, 0);
