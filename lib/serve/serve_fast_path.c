@@ -313,7 +313,7 @@ static FLAT uint32_t
 conn_gets_execute(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
-	const struct store_run run = store_run(sv->store);
+	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
 	struct reply_writer w = {.first = first};
 
@@ -324,7 +324,7 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 
 		if (op->session != w.session && !reply_writer_switch(sv, &w, op))
 			break;
-		it = store_get_run(&run, &op->probe, op->req.key);
+		it = store_get_in_batch(&batch, &op->probe, op->req.key);
 		bytes = reply_bytes(it, &bare);
 		if (unlikely(bytes == 0))
 			break;
@@ -338,10 +338,10 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 }
 
 static inline bool
-datagram_get_execute(struct serve *sv, const struct store_run *run, const struct op *op,
+datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
 		     struct tally *tally)
 {
-	const struct item *it = store_get_run(run, &op->probe, op->req.key);
+	const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
 	struct item_lengths bare = {0};
 	const uint32_t bytes = reply_bytes(it, &bare);
 	uint32_t room, len;
@@ -360,13 +360,13 @@ static FLAT uint32_t
 datagram_gets_execute(struct serve *sv, const struct op *first)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
-	const struct store_run run = store_run(sv->store);
+	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
 
 	if (unlikely(sv->rate_limited))
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
-	       datagram_get_execute(sv, &run, op, &tally))
+	       datagram_get_execute(sv, &batch, op, &tally))
 		op++;
 	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
 	return (uint32_t)(op - first);

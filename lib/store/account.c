@@ -6,7 +6,7 @@
 #include "account.h"
 #include "item_access.h"
 
-/* What an item counts for. */
+/* An item's class, bytes of its objects, and bytes requested. */
 struct weight {
 	uint32_t class;
 	uint64_t memory, bytes;
@@ -32,7 +32,7 @@ item_bytes(const struct item *it)
 
 	if ((item_form(it) & ITEM_IS_CHUNKED) == 0)
 		return head;
-	return head + len + item_chunk_count(len) * sizeof(struct chunk);
+	return head + len + item_chunk_count(len) * sizeof(struct item_chunk);
 }
 
 /* Of an item without optional fields. */
@@ -76,11 +76,11 @@ account_in(struct store_core *sc, const struct item *it, uint32_t generation)
 }
 
 void
-account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
-		 const struct item *there)
+account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
+		 const struct item *old)
 {
 	const struct slab *sl = &sc->store->slab;
-	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old);
+	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old_ref);
 
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count(sc, STORE_ITEMS_UNLINKED, 1);
@@ -89,7 +89,7 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
 	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
 	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], simple_bytes(it));
-	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(there));
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(old));
 }
 
 void
@@ -115,15 +115,15 @@ account_moved(struct store_core *sc, const struct item *from, const struct item 
 static void
 account_evicted(struct store_core *sc, const struct item *it, struct counter *c)
 {
-	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
-	const bool active = slab_clock_bit_is_set(&sc->store->slab, item_ref(sc->store, it));
+	const bool fetched = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool active = slab_is_referenced(&sc->store->slab, item_ref(sc->store, it));
 
 	count(sc, STORE_EVICTED, 1);
-	count(sc, STORE_EVICTED_UNFETCHED, !used);
+	count(sc, STORE_EVICTED_UNFETCHED, !fetched);
 	count(sc, STORE_EVICTED_ACTIVE, active);
 	counter_add(&c[CLASS_EVICTED], 1);
 	counter_add(&c[CLASS_EVICTED_TIMED], item_expiry_s(it) != 0);
-	counter_add(&c[CLASS_EVICTED_UNFETCHED], !used);
+	counter_add(&c[CLASS_EVICTED_UNFETCHED], !fetched);
 	counter_add(&c[CLASS_EVICTED_ACTIVE], active);
 	if (sc->evicted != NULL)
 		sc->evicted(sc->evicted_arg, it);
@@ -145,8 +145,8 @@ account_dead(struct store_core *sc, const struct item *it, enum unlink_reason wh
 	     struct counter *c)
 {
 	const bool swept = why == UNLINK_SWEPT, taken = !flushed && why == UNLINK_EVICTED;
-	const bool used = (item_head(it) & ITEM_FETCHED) != 0;
-	const bool unfetched = !flushed && !used && why != UNLINK_REQUESTED;
+	const bool fetched = (item_head(it) & ITEM_FETCHED) != 0;
+	const bool unfetched = !flushed && !fetched && why != UNLINK_REQUESTED;
 
 	count(sc, STORE_EXPIRED, !flushed);
 	count(sc, STORE_EXPIRED_UNFETCHED, unfetched);
@@ -194,7 +194,7 @@ account_missed(struct store_core *sc, const struct item *it, uint32_t generation
 
 /* ---- what is flushed ---- */
 
-/* Counters of one thing, in all or of a class. */
+/* The counters of items, or of bytes: all, or those of a class. */
 struct counter_set {
 	const struct counter *in, *out, *flushed, *base;
 };
@@ -205,8 +205,8 @@ counter_set_base(const struct counter_set *b)
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
 
-/* What one core adds; it wraps. noted: its base is of the present generation; else all it has ever
- * put in is of those before. */
+/* The share of one core in what is flushed and still in the index; below 0 it wraps. noted: its
+ * base is of the present generation; else all it has put in belongs to those before. */
 static uint64_t
 counter_set_left(const struct counter_set *b, bool noted)
 {

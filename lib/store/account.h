@@ -1,10 +1,10 @@
 /*
  * account.h - what enters and leaves the index, counted in all and by class.
  *
- * A flushed item stays in the index until the sweep comes by, and counts for nothing from the flush
- * on. Each core notes its counters before its first change in a generation: what was in the index
- * then is flushed. What is left of it is the sum of those notes, less the flushed items taken out
- * since.
+ * A flushed item stays in the index until the sweep finds it, and counts as no item from the flush
+ * on. Each core notes its counters before its first change in a generation: the sum of these notes
+ * is the number of items that were flushed. Those still in the index are this sum, less the flushed
+ * items taken out since.
  *
  * Thread: a core's own, but for account_flushed: any thread. Its figure is exact while no core
  *         writes, and off by what they do meanwhile otherwise.
@@ -16,13 +16,13 @@
 
 /* Of all cores. */
 uint64_t store_sum(const struct store *st, enum store_counter what);
-/* What came in less what went out; other cores go on meanwhile, so never below 0. */
+/* in less out, of all cores; 0 if other cores count meanwhile and it would be below. */
 uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
-/* Note this core's counters as those of the beginning of the generation. */
+/* Note this core's counters as those at the beginning of the generation. */
 void account_generation_began(struct store_core *sc, uint32_t generation);
 
-/* To be called before anything judged in this generation is counted. */
+/* Called before this core counts its first change in this generation. */
 static inline void
 account_generation(struct store_core *sc, uint32_t generation)
 {
@@ -35,8 +35,8 @@ struct tally {
 	uint64_t items, bytes;
 };
 
-/* Flushed and not reclaimed yet: all items in class sizes; those of a class (from 0 on) in bytes
- * requested. */
+/* Items flushed and not reclaimed yet. Of all classes: bytes are class sizes; of a class (from 0
+ * on): bytes requested. */
 struct tally account_flushed(const struct store *st);
 struct tally account_flushed_of(const struct store *st, uint32_t class);
 
@@ -46,11 +46,11 @@ enum unlink_reason {
 	UNLINK_EVICTED,
 };
 
-/* An item comes in, stored in this generation. */
+/* An item enters the index, stored in this generation. */
 void account_in(struct store_core *sc, const struct item *it, uint32_t generation);
-/* An unchunked item replaces another that is alive; account_generation was called before. */
-void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old,
-		      const struct item *there);
+/* A simple item replaces a simple one that is alive; account_generation was called before. */
+void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
+		      const struct item *old);
 /* An item that is alive was replaced. */
 void account_replaced(struct store_core *sc, const struct item *it);
 /* An item has moved from object to object. */

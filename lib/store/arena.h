@@ -31,8 +31,8 @@
 #define ARENA_SMALL_MAX   ((32ull << 30) - ARENA_LEAD_BYTES)
 #define ARENA_BYTES_MAX   ((64ull << 30) - ARENA_LEAD_BYTES)
 
-/* The header describes the pages to a process that did not write them. A change to the layout of
- * items, chunks or references is a new version. */
+/* The header describes the pages to a later process. A change to the layout of items, chunks or
+ * references takes a new version number. */
 #define ARENA_MAGIC          0x6f6f6b636f6c63ull /* "clockoo" */
 #define ARENA_LAYOUT_VERSION 3u
 

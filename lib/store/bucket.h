@@ -1,7 +1,7 @@
 /*
  * bucket.h - one cache line of the index: ten tags, a version and lock word, ten references.
  *
- * index.h says which keys belong to a bucket, and what two buckets promise together.
+ * index.h says which keys belong to a bucket; INVARIANTS.md what holds for the two of a key.
  *
  * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone.
  *
@@ -34,8 +34,8 @@
  *   7 bits   overflow: items with tags of this kind were displaced from here
  *   7 bits   fresh: the same since the last renewal (relocate.c)
  *  17 bits   version counter: moves out of here
- * A lookup would take 2^17 moves for none. At 100 ns a move it would have to stop for a multiple of
- * 13 ms between two loads, in which all moves are out of one bucket.
+ * A lookup takes a multiple of 2^17 moves for none. At 100 ns a move it would have to stop for that
+ * multiple of 13 ms between two loads, while all moves are out of one bucket.
  */
 #define VERSION_LOCK   1u
 #define OVERFLOW_SHIFT 1u
@@ -53,7 +53,7 @@ struct bucket {
 static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
 static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
 
-/* Bit i is set if slot i has this tag: the scalar twin of bucket_match. */
+/* Bit i is set if slot i has this tag: bucket_match without vectors. */
 static inline uint32_t
 bucket_match_scalar(const struct bucket *b, uint16_t tag)
 {
@@ -65,7 +65,7 @@ bucket_match_scalar(const struct bucket *b, uint16_t tag)
 	return hits;
 }
 
-/* ThreadSanitizer follows atomic loads, not vectors: its build uses the scalar twin. */
+/* ThreadSanitizer follows atomic loads, not vectors. */
 #ifdef __SANITIZE_THREAD__
 #define MATCH_IN_VECTORS false
 #else
@@ -105,7 +105,7 @@ bucket_tag(const struct bucket *b, uint32_t slot)
 	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
 }
 
-/* The version word without the lock bit. Moves and overflow bits change it. */
+/* The version word without the lock bit, as a lookup begins. Moves and overflow bits change it. */
 static inline uint32_t
 version_open(const struct bucket *b)
 {
@@ -149,8 +149,8 @@ bucket_try_lock(struct bucket *b)
 {
 	uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so that what
-	 * we read next (the flush generation) is read after the bit is out. */
+	/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so that the
+	 * flush generation is read after the bit is visible (sweep.c). */
 	return (v & VERSION_LOCK) == 0 &&
 	       atomic_compare_exchange_strong_explicit(&b->version, &v, v | VERSION_LOCK,
 						       memory_order_seq_cst, memory_order_relaxed);
@@ -255,7 +255,7 @@ bucket_overflow(struct bucket *primary, uint16_t tag)
 				      memory_order_release);
 }
 
-/* Under the lock: fresh bits become the overflow bits, and none is fresh. */
+/* Under the lock: the fresh bits become the overflow bits, and are cleared. */
 static inline void
 bucket_age_overflow(struct bucket *primary)
 {

@@ -1,14 +1,14 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over the states of objects, 64 a look. The hand only names candidates. The
- * store evicts each under its bucket locks, if the index still holds that very reference. A
- * candidate was live in this core's turn, so its memory stays readable until the turn ends.
+ * CLOCK (Corbato 1968) over the states of objects: a look is at 64 of them. The hand only names
+ * candidates: evict.c takes each out of the index under its bucket locks, if the index still holds
+ * that very reference. A candidate was live in this core's turn, so it is readable until that ends.
  */
 #include "slab_pages.h"
 
-/* Looks of a hand under one hold of the lock; if all were referenced, it takes some that
- * are. */
+/* Looks of a hand while it has the lock. If the first half of them has found no object with a clear
+ * reference bit, any live object is a candidate (slab_clock_hand). */
 #define HAND_LOOKS_MAX 512u
 
 static _Atomic uint64_t *
@@ -30,7 +30,7 @@ page_words(const struct page *p)
 	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
 }
 
-/* The objects whose lower bits are set. */
+/* List the objects of a word whose lower state bits are set in bits. */
 static uint32_t
 list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
 {
@@ -47,11 +47,11 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 	return count;
 }
 
-/* Tries while objects of the word change; their reference bits stay for another round then. */
+/* Tries while objects of the word change; then its reference bits stay set for another round. */
 #define PASS_TRIES_MAX 4u
 
-/* The states of a word as they were; its reference bits are cleared. By comparison: an object that
- * left the index since, and another one in its place, must not lose its state. */
+/* Clear the reference bits of a word. Returns the states as they were. By compare-and-exchange: an
+ * object that left the index, or came, since the word was read keeps its state. */
 static uint64_t
 pass_word(struct slab *sl, const struct page *p, uint32_t word)
 {
@@ -92,19 +92,19 @@ hand_step(struct slab *sl, struct slab_class *c)
 	list_push_back(&c->pages, &p->of_class);
 }
 
-/* Reference bits were cleared: objects used from now on must set theirs again (slab.h). Two hands
- * at once may step it once, which serves both. */
+/* Reference bits were cleared: from now on a use sets them again (slab_states.h). Two hands at once
+ * may make one step, which serves both. */
 static void
-clock_stamp_step(struct slab *sl)
+reference_stamp_step(struct slab *sl)
 {
-	const uint32_t now = slab_clock_stamp(sl) >> ITEM_CLOCK_STAMP_SHIFT;
+	const uint32_t now = slab_reference_stamp(sl) >> ITEM_REFERENCE_STAMP_SHIFT;
 
-	atomic_store_explicit(&sl->clock_stamp,
-			      (now % ITEM_CLOCK_STAMP_MAX + 1) << ITEM_CLOCK_STAMP_SHIFT,
+	atomic_store_explicit(&sl->reference_stamp,
+			      (now % ITEM_REFERENCE_STAMP_MAX + 1) << ITEM_REFERENCE_STAMP_SHIFT,
 			      memory_order_relaxed);
 }
 
-/* Looks of a hand in a round. */
+/* Looks of the hand in a round. */
 static uint64_t
 class_looks(const struct slab_class *c)
 {
@@ -113,26 +113,26 @@ class_looks(const struct slab_class *c)
 	return (uint64_t)page * slab_class_pages(c);
 }
 
-/* Under the class's lock: the hand looked so often. */
+/* Under the class's lock: the hand has made so many looks. */
 static void
 hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
 {
-	c->clock_stamp_looks += looks;
-	if ((uint64_t)c->clock_stamp_looks * CLOCK_STAMPS_PER_LAP < class_looks(c))
+	c->stamp_looks += looks;
+	if ((uint64_t)c->stamp_looks * REFERENCE_STAMPS_A_ROUND < class_looks(c))
 		return;
-	c->clock_stamp_looks = 0;
-	clock_stamp_step(sl);
+	c->stamp_looks = 0;
+	reference_stamp_step(sl);
 }
 
-/* Looks the hand may have: one round at most, or referenced objects would have no second chance. */
+/* Looks of one call: a round at most, or objects whose bit was set would have no second chance. */
 static uint32_t
 looks_max(const struct slab_class *c)
 {
 	return class_looks(c) < HAND_LOOKS_MAX ? (uint32_t)class_looks(c) : HAND_LOOKS_MAX;
 }
 
-/* One look: the objects found, and *used of others. Those in use as well, if any will do. Beyond
- * the last word of a page there is one that is empty, or the look ends with it. */
+/* One look: lists the live objects whose reference bit was clear, or all of them, and adds to *used
+ * the others. A look may reach a word beyond the page's last object; all of it is OUT. */
 static uint32_t
 look_under_hand(struct slab *sl, const struct slab_class *c, bool any, uint32_t *refs,
 		uint32_t *used)
@@ -192,7 +192,7 @@ slab_page_goes(struct slab_class *c, struct page *p)
 	list_unlink(&p->of_new);
 }
 
-/* One look: the objects on probation. Those in use have left it by their use. */
+/* One look: lists the objects on probation. A use has ended that of others. */
 static uint32_t
 look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
 {
@@ -210,9 +210,8 @@ look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
 	return count;
 }
 
-/* It has no count of what is new, only a pace: a round takes as long as probation does, in objects
- * evicted. What it may pass and need not, since enough was found, waits for the next time, a round
- * at most. */
+/* Probation lasts a round of this hand, so the hand's pace is a number of objects passed for each
+ * object evicted. The credit is of objects it may still pass: one round at most. */
 uint32_t
 slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 {
@@ -257,11 +256,11 @@ slab_page_load(const struct slab *sl, const struct page *p)
 }
 
 void
-slab_page_clear_clock(struct slab *sl, const struct page *p)
+slab_page_clear_referenced(struct slab *sl, const struct page *p)
 {
 	for (uint32_t w = 0; w < page_words(p); w++)
 		pass_word(sl, p, w);
-	clock_stamp_step(sl);
+	reference_stamp_step(sl);
 }
 
 uint32_t
@@ -282,8 +281,8 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
 		p->evacuate_word = w < words ? w : 0;
-		/* Through with the page: what is left waits for readers, a fill, or free objects
-		 * elsewhere. The next page. */
+		/* All words are walked: objects that are left wait for readers, a fill, or free
+		 * objects elsewhere. The next page follows. */
 		if (w == words) {
 			slab_page_walked(sl, p, epoch);
 			p->walk_found = false;

@@ -3,10 +3,10 @@
  * commands and the binary protocol ask for.
  *
  * An item can be stale: a client marked its value as out of date, and left it to be served. It can
- * be won: one reader was told to make a new value, the others use what is there. store_win chooses
- * that reader: it is true exactly once a version, however many cores ask.
+ * be won: one reader was told to make a new value, and the others use this one meanwhile. store_win
+ * chooses that reader: it is true for one caller a version, however many cores call it.
  *
- * Shape:  a condition that is zero is not asked for. *made is the item as published, so its cas,
+ * Shape:  a condition that is zero does not apply. *made is the item as published, so its cas,
  *         length and expiry are those of this very write.
  *
  * Units:  as store.h.
@@ -33,11 +33,11 @@ const struct item *store_peek(struct store_core *sc, struct view key, uint64_t h
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
 /* Set the reference bit of an item that was peeked at, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
-/* Was this version ever read or touched? A get sets this, so it is asked after a peek. */
+/* Was this version ever read or touched? Called after a peek, since a get makes it true. */
 bool store_is_fetched(const struct store_core *sc, const struct item *it);
 /* Seconds since the item was last used, as far as CLOCK knows: 0 if that was since the hand passed
- * its page, else the time since then, or since something was last stored there. Never longer than
- * the item has been there. */
+ * its page; else the time since it passed, or, if that is shorter, since an item was last stored in
+ * the page. So it is never longer than the item's age. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
 bool item_is_stale(const struct item *it);
@@ -56,7 +56,7 @@ struct store_conditions {
 	bool set_cas;        /* the new version has .new_cas, not the next number */
 	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
 			      * stale, with the old version's expiry and token */
-	bool won;            /* publish as won: an empty item that its maker will fill */
+	bool won;            /* publish as won: an empty item, whose client will store the value */
 	bool vivify;         /* APPEND, PREPEND: if there is nothing, store the value */
 	bool binary_key;     /* the client wrote the key in base64 */
 	uint64_t cas;
@@ -112,7 +112,7 @@ struct store_arith_result {
 };
 
 enum store_result store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
-				   const struct store_arith_args *sum,
-				   struct store_arith_result *total);
+				   const struct store_arith_args *args,
+				   struct store_arith_result *result);
 
 #endif

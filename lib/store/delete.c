@@ -7,26 +7,26 @@
 #include "new_version.h"
 #include "unlink.h"
 
-/* how: NULL: unconditional. */
+/* how: NULL is an unconditional delete. */
 static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
 	struct store *st = sc->store;
 	enum store_result result = STORE_NOT_FOUND;
-	struct key_lock h;
+	struct key_lock lock;
 
-	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
-	if (h.spot.bucket != NULL) {
-		const struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &lock);
+	if (lock.spot.bucket != NULL) {
+		const struct item *it = item_at(st, bucket_ref(lock.spot.bucket, lock.spot.slot));
 
 		if (!item_dead(sc, it))
 			result = how != NULL && how->compare && item_cas(it) != how->cas
 					 ? STORE_EXISTS
 					 : STORE_OK;
 		if (result != STORE_EXISTS)
-			unlink_spot(sc, h.spot, UNLINK_REQUESTED);
+			unlink_spot(sc, lock.spot, UNLINK_REQUESTED);
 	}
-	index_unlock_key(&st->ix, &h);
+	index_unlock_key(&st->ix, &lock);
 	return result;
 }
 
@@ -36,7 +36,7 @@ store_delete(struct store_core *sc, struct view key, uint64_t hash)
 	return delete_if(sc, key, hash, NULL);
 }
 
-/* Readers may hold the item, so what is kept is a new version. */
+/* Readers may look at the item, so a new version is made that is stale or empty. */
 static enum store_result
 keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
      const struct item **left)

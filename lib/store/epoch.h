@@ -1,14 +1,14 @@
 /*
- * epoch.h - grace periods: when memory that readers may still look at is used again.
+ * epoch.h - grace periods: when retired memory, which readers may still look at, is reused.
  *
  * Quiescent-state reclamation (McKenney and Slingwine, Read-copy update, 1998; Hart et al., IPDPS
  * 2006): a core reports once a turn that it holds no reference. Memory taken out of the index in
  * epoch e is free once every core has reported epoch e + EPOCH_GRACE.
  *
- * Why two: the core that unlinks an item reads the epoch right after, without a fence, so the epoch
- * noted may be from before its store is visible. The step from e + 1 to e + 2 needs that core's own
- * report of e + 1, which it writes after that store. So a core that reports e + 2 sees the item
- * unlinked.
+ * Why two: the core that unlinks an item then reads the epoch, e, without a fence between the two.
+ * So another core may report e + 1 and not see the item unlinked. But the step to e + 2 needs the
+ * first core's own report of e + 1, a release that comes after the unlinking. So a core that
+ * reports e + 2 sees the item unlinked.
  *
  * Shape:  one shared epoch number, and a cache line a core with the last epoch it reported.
  *
@@ -47,7 +47,7 @@ epoch_quiescent(struct epoch *e, uint32_t core)
 {
 	/* Acquire: pairs with the release in epoch_advance, so a core that reports an epoch sees
 	 * all that was unlinked before it began. Release: pairs with the acquire there, so that
-	 * our last look at any item comes before our quiescent state. */
+	 * this core's last look at any item comes before its quiescent state. */
 	const uint64_t now = atomic_load_explicit(&e->now, memory_order_acquire);
 
 	atomic_store_explicit(&e->cores[core].quiescent, now, memory_order_release);
@@ -59,8 +59,7 @@ epoch_now(const struct epoch *e)
 	return atomic_load_explicit(&e->now, memory_order_relaxed);
 }
 
-/* The oldest epoch that an online core has reported last; steps the epoch if all have reported it.
- */
+/* The oldest epoch that an online core reported last; steps the epoch if all have reported it. */
 uint64_t epoch_advance(struct epoch *e);
 
 void epoch_offline(struct epoch *e, uint32_t core);

@@ -1,18 +1,19 @@
 /*
  * evacuate.c - a page being evacuated is emptied, object by object.
  *
- * - A referenced item moves: a copy on another page of its class, with the same key, cas, flags,
- *   expiry and flush generation, takes its slot under the bucket locks. A reader finds the one or
- *   the other, which are the same.
- * - Any other item is evicted, as the CLOCK hand would have: its reference bit is clear.
- * - Objects on a retire list, in a magazine or in a fill are given back by themselves.
- * - Chunked items do not move, since their chunks name them; they are evicted.
+ * - An item whose reference bit is set moves. So does any other while its class has more free
+ *   objects than it needs (slab_class_ahead). A copy on another page of the class, with the same
+ *   key, cas, flags, expiry and flush generation, takes its slot under the bucket locks. A lookup
+ *   finds the item or its copy, which are the same.
+ * - The other items are evicted, as the CLOCK hand would have. So are chunked items, since their
+ *   chunks name them.
+ * - Objects on a retire list, in a magazine or in a fill are freed by their cores.
  *
- * Unchunked items that leave need no place on a retire list: they wait for their grace period
+ * Unchunked items that leave take no space on a retire list: they wait for their grace period
  * together with the page.
  *
- * In a store that never evicts all that can move moves, into new pages if need be. If anything is
- * left, the page is not freed.
+ * In a store that never evicts, every living unchunked item moves, into new pages if need be. A
+ * page with an item left is not freed.
  */
 #include "evacuate.h"
 #include "account.h"
@@ -103,7 +104,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	const bool pinned = (item_form(it) & ITEM_HAS_LONG) != 0;
 
 	if (spot.bucket == NULL || item_dead(sc, it) ||
-	    (pinned && !retire_list_has_room(sc, RETIRE_LIST_KEEP)))
+	    (pinned && !retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION)))
 		return EVACUATE_SKIPPED;
 	/* Copied here, since a touch writes it under these locks. */
 	item_set_expiry(copy, item_expiry_s(it));
@@ -144,8 +145,7 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 	return how;
 }
 
-/* The class that an item moves to; NOWHERE: it is evicted. An item that is not referenced moves
- * only where its class has objects to spare. */
+/* The class that an item moves to; NOWHERE: it is evicted. */
 static uint32_t
 class_to_keep(const struct store *st, uint32_t ref)
 {
@@ -158,7 +158,7 @@ class_to_keep(const struct store *st, uint32_t ref)
 
 	const struct slab_class *c = &sl->classes[class];
 
-	if (!st->never_evict && !slab_clock_bit_is_set(sl, ref) &&
+	if (!st->never_evict && !slab_is_referenced(sl, ref) &&
 	    atomic_load_explicit(&c->free_count, memory_order_relaxed) <= slab_class_ahead(c))
 		return NOWHERE;
 	return class;
@@ -218,7 +218,7 @@ evacuate_batch(struct store_core *sc, bool hurry)
 	struct slab *sl = &sc->store->slab;
 	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 
 	const uint32_t n = slab_evacuate_live(sl, refs, EVACUATE_BATCH,
 					      (uint32_t)epoch_now(&sc->store->epoch));

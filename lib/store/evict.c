@@ -1,13 +1,14 @@
 /*
- * evict.c - the hands of a class name objects; their items leave the index, and ghosts stay.
+ * evict.c - the hands of a class name objects; their items are evicted, and leave ghosts.
  *
- * First come those whose probation ends, then those that the CLOCK hand finds unused.
+ * The hand of new objects comes first, and the CLOCK hand if that has not found enough.
  */
 #include "evict.h"
 #include "item_access.h"
 #include "unlink.h"
 
-/* Evict items, of which so many are on probation. Returns how many left. */
+/* Evict these objects' items; the first on_probation of them were on probation. Returns how many
+ * were still in the index. */
 static uint32_t
 evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
 	      uint32_t on_probation)
@@ -38,7 +39,7 @@ evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 	const uint32_t max = want < EVICT_SLICE ? want : EVICT_SLICE;
 	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 
 	const uint32_t on_probation = slab_new_hand(sl, class, refs, max);
 	uint32_t n = on_probation;

@@ -1,5 +1,5 @@
 /*
- * evict.h - items leave the index by the CLOCK hand of their class.
+ * evict.h - items evicted by the hands of their class.
  *
  * Thread: the core named.
  */
@@ -10,7 +10,7 @@
 
 /* Evict up to max items of a class, EVICT_SLICE at most. Returns how many. */
 uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
-/* The same for want of memory, which the rebalancer counts. */
+/* The same for want of memory: the rebalancer counts these evictions. */
 uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
 
 #endif

@@ -1,24 +1,22 @@
 /*
  * get.c - from keys to items, one at a time or in batches.
  *
- * A get from memory waits twice: for the primary bucket and for the item. It waits a third time,
- * for the alternate bucket, if its tag is not in the primary bucket and the overflow bit is set; if
- * the bit is clear, that is a miss. A batch takes these steps in groups of keys, each group some
- * steps behind the one before, so that no step waits for the slowest key.
+ * A get from memory waits twice: for the primary bucket and for the item. If the tag is not in the
+ * primary bucket, a clear overflow bit means a miss; a set one means a third wait, for the
+ * alternate bucket. A batch takes these steps in groups of keys, each group a step behind the one
+ * before, so that memory answers one group while others are worked on.
  */
 #include "account.h"
 #include "item_access.h"
 
-/* Bytes of an item that are prefetched: what a lookup reads of one with a key of 16 bytes; and,
- * where the value is read next, a value of 32 bytes, too. An object may begin anywhere in a line,
- * so that is one line or two. */
+/* Bytes of an item that are prefetched, in one cache line or two: header and key of 16 bytes; and,
+ * if the value is read next, a value of 32 bytes. */
 #define HEAD_BYTES  24u
 #define WHOLE_BYTES 56u
 
-/* Keys of a batch that take a step together: memory has answered the first when the last is asked
- * for (STORE_DECISIONS.md). */
+/* Keys of a group: memory answers the first while the last ones are asked for. */
 #define GROUP 32u
-#define STEPS 4u /* groups on their way; a power of two */
+#define STEPS 4u /* of a lookup, each with another group; a power of two */
 
 uint64_t
 store_hash(const struct store_core *sc, struct view key)
@@ -34,19 +32,19 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
 	const struct place place = index_place(&st->ix, hash);
 
-	/* The other fields have a meaning once the state says so. */
+	/* The state says which fields are set: ref and slot are not yet. */
 	p->bucket = place.primary;
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* Outside a resize the alternate bucket follows from the tag, if it is needed. */
+	/* During a resize ref holds the alternate bucket; else the tag tells it when needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
 	return hash;
 }
 
-/* Of a probe that has not seen anything. */
+/* The alternate bucket of a probe without a candidate. */
 static inline uint32_t
 probe_alternate_bucket(const struct store *st, const struct probe *p)
 {
@@ -55,13 +53,14 @@ probe_alternate_bucket(const struct store *st, const struct probe *p)
 
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* If the geometry has changed, the primary bucket twice will do: no miss counts. */
+	/* The number of buckets may be newer than the probe. Then any bucket that exists will do:
+	 * the lookup finds seq changed and starts again. */
 	return likely(index_seq(&st->ix) == p->seq)
 		       ? bucket_alternate(bucket_count, p->bucket, p->tag)
 		       : p->bucket;
 }
 
-/* Note the first of the matching slots; there is one. */
+/* Note the item in the first of the slots whose tag matches. */
 static inline enum probe_state
 probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
 		     uint32_t ahead)
@@ -70,7 +69,7 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	const uint32_t ref = bucket_ref(b, slot);
 	const uint8_t *it = arena_at(&st->arena, ref);
 
-	/* A writer has emptied the slot between the two looks. */
+	/* A writer has cleared the slot since its tag was read. */
 	if (unlikely(ref == 0)) {
 		if (p->state == PROBE_PENDING)
 			p->state = PROBE_RETRY;
@@ -84,7 +83,7 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	return PROBE_CANDIDATE;
 }
 
-/* A miss counts only under the geometry it was looked for in. */
+/* Is the geometry the one that the place was computed with? Else a miss does not count. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
 {
@@ -100,7 +99,7 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 
 	if (hits != 0)
 		return probe_note_candidate(st, p, primary, hits, ahead);
-	if (unlikely(p->state != PROBE_PENDING)) /* the step was taken before */
+	if (unlikely(p->state != PROBE_PENDING)) /* the step is taken a second time */
 		return (enum probe_state)p->state;
 	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
 	atomic_thread_fence(memory_order_acquire);
@@ -110,7 +109,7 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 		return PROBE_MISS;
 	}
 	p->ref = probe_alternate_bucket(st, p);
-	/* A bucket computed with another number of buckets may not exist. */
+	/* A bucket computed with another number of buckets may not exist: it is not read. */
 	if (!probe_is_current(st, p)) {
 		p->state = PROBE_RETRY;
 		return PROBE_RETRY;
@@ -120,7 +119,7 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 	return PROBE_ALTERNATE;
 }
 
-/* The primary bucket is read again: index_find says why both versions come first. */
+/* Both buckets are read, after both versions, as in index_find. */
 static inline void
 probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 {
@@ -154,9 +153,9 @@ probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 		p->state = PROBE_MISS;
 }
 
-/* ---- what they lead to ---- */
+/* ---- from a probe to an item ---- */
 
-/* Out of line: hardly any key of a batch needs it. */
+/* Out of line: hardly any key of a batch comes here. */
 static __attribute__((noinline)) uint32_t
 find_at(struct store_core *sc, struct view key, struct place *place)
 {
@@ -170,7 +169,8 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Look the key up from the start; the hash is computed again only if the probe no longer has it. */
+/* Look the key up from the start. A candidate has replaced what the place is made of: then the key
+ * is hashed again. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -191,8 +191,8 @@ miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 	return NULL;
 }
 
-/* The generation was read before the lookup found the reference: once an item is out of the index
- * its generation's number may return, while a reader still judges it. */
+/* NULL if the item is flushed or expired. The generation is read before the lookup: once an item
+ * has left the index the number of its generation may return, and it would seem alive (sweep.c). */
 static inline const struct item *
 item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -206,7 +206,7 @@ item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 	return it;
 }
 
-/* Out of line, too. */
+/* The item with its reference bit set, if it is alive. Out of line: few gets come here. */
 static __attribute__((noinline)) const struct item *
 get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -217,9 +217,9 @@ get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
 	return it;
 }
 
-/* Is the item still in its slot? Any change since has changed the slot, since a reference comes
- * back in a later turn only. A resize has changed it, too: it clears the slot before a writer can
- * use the key's new bucket (migrate.c). */
+/* Is the item still in its slot? Tag and reference tell, since a reference is reused in a later
+ * turn only. A resize changes them, too: it clears the slot before a writer can use the key's new
+ * bucket (migrate.c). */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
@@ -228,8 +228,8 @@ probe_is_valid(const struct store *st, const struct probe *p)
 	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* The item seen if it is the key's, else the one found. Out of line: few items have optional
- * fields, and the others come here once a reference stamp. */
+/* The candidate if it has the key, else the item that a lookup finds. Out of line: few items have
+ * optional fields, and the others come here once a reference stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -239,29 +239,29 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), generation);
 }
 
-/* The item seen if it is the key's: a hit, and a hit is final. One compare tells the usual item:
- * simple, of this flush generation, referenced, with a key of this length. */
+/* The same. One compare recognises most hits: a simple item of this flush generation, with the
+ * present reference stamp and a key of this length. */
 static inline const struct item *
-probe_resolve(const struct store_run *run, const struct probe *p, struct view key)
+probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
-	const struct item *it = item_at(run->store, p->ref);
+	const struct item *it = item_at(batch->store, p->ref);
 
-	if (likely(item_is_fast_hit(it, key.len, run->generation, run->clock_stamp) &&
+	if (likely(item_is_fast_hit(it, key.len, batch->generation, batch->reference_stamp) &&
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
-	return probe_resolve_slow(run->core, p, key, run->generation);
+	return probe_resolve_slow(batch->core, p, key, batch->generation);
 }
 
-/* This core did nothing else since the steps before, so what they saw is the answer: writes of
- * other cores meanwhile count as later. */
+/* The last step of store_get_many. This core wrote nothing since the first, so an item that was
+ * there then is a valid answer: writes of other cores since then count as later. */
 static inline const struct item *
-probe_finish(const struct store_run *run, const struct probe *p, struct view key)
+probe_finish(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
 	if (p->state == PROBE_CANDIDATE)
-		return probe_resolve(run, p, key);
+		return probe_resolve(batch, p, key);
 	return p->state == PROBE_MISS
 		       ? NULL
-		       : get_item(run->core, find(run->core, p, key), run->generation);
+		       : get_item(batch->core, find(batch->core, p, key), batch->generation);
 }
 
 /* ---- the interface ---- */
@@ -297,31 +297,31 @@ store_probe_alternate(const struct store_core *sc, struct probe *p)
 	probe_alternate(sc->store, p, WHOLE_BYTES);
 }
 
-struct store_run
-store_run(struct store_core *sc)
+struct store_get_batch
+store_get_batch_begin(struct store_core *sc)
 {
-	return (struct store_run){
+	return (struct store_get_batch){
 		.core = sc,
 		.store = sc->store,
 		.generation = store_generation(sc->store),
-		.clock_stamp = slab_clock_stamp(&sc->store->slab),
+		.reference_stamp = slab_reference_stamp(&sc->store->slab),
 	};
 }
 
 const struct item *
-store_get_run(const struct store_run *run, const struct probe *p, struct view key)
+store_get_in_batch(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
-	if (likely(p->state == PROBE_CANDIDATE && probe_is_valid(run->store, p)))
-		return probe_resolve(run, p, key);
-	return get_item(run->core, find(run->core, p, key), run->generation);
+	if (likely(p->state == PROBE_CANDIDATE && probe_is_valid(batch->store, p)))
+		return probe_resolve(batch, p, key);
+	return get_item(batch->core, find(batch->core, p, key), batch->generation);
 }
 
 const struct item *
 store_get_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
-	const struct store_run run = store_run(sc);
+	const struct store_get_batch batch = store_get_batch_begin(sc);
 
-	return store_get_run(&run, p, key);
+	return store_get_in_batch(&batch, p, key);
 }
 
 const struct item *
@@ -337,10 +337,10 @@ const struct item *
 store_peek_probed(struct store_core *sc, const struct probe *p, struct view key)
 {
 	const uint32_t generation = store_generation(sc->store);
-	const bool stands = p->state == PROBE_CANDIDATE && probe_is_valid(sc->store, p) &&
-			    item_has_key(item_at(sc->store, p->ref), key);
+	const bool valid = p->state == PROBE_CANDIDATE && probe_is_valid(sc->store, p) &&
+			   item_has_key(item_at(sc->store, p->ref), key);
 
-	return item_if_alive(sc, stands ? p->ref : find(sc, p, key), generation);
+	return item_if_alive(sc, valid ? p->ref : find(sc, p, key), generation);
 }
 
 const struct item *
@@ -371,66 +371,68 @@ store_is_fetched(const struct store_core *sc, const struct item *it)
 
 /* ---- batches ---- */
 
-/* One group of keys between two steps. */
-struct flight {
+/* Keys of a batch that take their steps together. */
+struct key_group {
 	struct probe probes[GROUP];
 	const struct view *keys;
 	uint32_t count;
-	uint32_t open; /* bit i: key i is looked for in its alternate bucket */
+	uint32_t alternates; /* bit i: key i is to be looked for in its alternate bucket */
 };
 
 static inline void
-flight_start(const struct store *st, struct flight *f, const struct view *keys, uint32_t count)
+group_start(const struct store *st, struct key_group *g, const struct view *keys, uint32_t count)
 {
-	f->keys = keys;
-	f->count = count < GROUP ? count : GROUP;
-	f->open = 0;
-	for (uint32_t i = 0; i < f->count; i++)
-		probe_start(st, &f->probes[i], keys[i]);
+	g->keys = keys;
+	g->count = count < GROUP ? count : GROUP;
+	g->alternates = 0;
+	for (uint32_t i = 0; i < g->count; i++)
+		probe_start(st, &g->probes[i], keys[i]);
 }
 
 static inline void
-flight_probe_primary(const struct store *st, struct flight *f)
+group_probe_primary(const struct store *st, struct key_group *g)
 {
-	for (uint32_t i = 0; i < f->count; i++)
-		if (probe_primary(st, &f->probes[i], HEAD_BYTES) == PROBE_ALTERNATE)
-			f->open |= 1u << i;
+	for (uint32_t i = 0; i < g->count; i++)
+		if (probe_primary(st, &g->probes[i], HEAD_BYTES) == PROBE_ALTERNATE)
+			g->alternates |= 1u << i;
 }
 
 static inline void
-flight_probe_alternate(const struct store *st, struct flight *f)
+group_probe_alternate(const struct store *st, struct key_group *g)
 {
-	for (uint32_t open = f->open; open != 0; open &= open - 1)
-		probe_alternate(st, &f->probes[__builtin_ctz(open)], HEAD_BYTES);
+	for (uint32_t left = g->alternates; left != 0; left &= left - 1)
+		probe_alternate(st, &g->probes[__builtin_ctz(left)], HEAD_BYTES);
 }
 
 static inline void
-flight_finish(const struct store_run *run, const struct flight *f, const struct item **items)
+group_finish(const struct store_get_batch *batch, const struct key_group *g,
+	     const struct item **items)
 {
-	for (uint32_t i = 0; i < f->count; i++)
-		items[i] = probe_finish(run, &f->probes[i], f->keys[i]);
+	for (uint32_t i = 0; i < g->count; i++)
+		items[i] = probe_finish(batch, &g->probes[i], g->keys[i]);
 }
 
-/* Flattened: gcc does not inline the hash of a short key, which costs a tenth. */
+/* Flattened, or gcc does not inline the hash of a short key, and the batch takes a tenth longer. */
 __attribute__((flatten)) void
 store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
 	       const struct item **items)
 {
 	const struct store *st = sc->store;
-	const struct store_run run = store_run(sc);
+	const struct store_get_batch batch = store_get_batch_begin(sc);
 	const uint32_t groups = (count + GROUP - 1) / GROUP;
-	struct flight flights[STEPS];
+	struct key_group group[STEPS];
 
-	/* Numbers below 0 wrap to large ones: those groups do not exist. */
+	/* In round n group n takes the first step, group n - 1 the second one, and so on. Below 0
+	 * the number wraps: there is no such group. */
 	for (uint32_t n = 0; n < groups + STEPS - 1; n++) {
 		if (n < groups)
-			flight_start(st, &flights[n % STEPS], keys + n * GROUP, count - n * GROUP);
+			group_start(st, &group[n % STEPS], keys + n * GROUP, count - n * GROUP);
 		if (n - 1 < groups)
-			flight_probe_primary(st, &flights[(n - 1) % STEPS]);
+			group_probe_primary(st, &group[(n - 1) % STEPS]);
 		if (n - 2 < groups)
-			flight_probe_alternate(st, &flights[(n - 2) % STEPS]);
+			group_probe_alternate(st, &group[(n - 2) % STEPS]);
 		if (n - 3 < groups)
-			flight_finish(&run, &flights[(n - 3) % STEPS], items + (n - 3) * GROUP);
+			group_finish(&batch, &group[(n - 3) % STEPS], items + (n - 3) * GROUP);
 	}
 }
 

@@ -1,11 +1,11 @@
 /*
- * ghost.h - what was evicted lately: parts of the keys' hashes, without the items.
+ * ghost.h - ghosts: parts of the hashes of keys that were evicted lately.
  *
- * A key that comes back while its ghost is there was evicted too early, and says so (probation.h).
+ * A key that is stored again while its ghost is there was evicted too early (probation.h).
  *
  * Shape:  words of four entries of 16 bits; a key's hash names the word. An entry is 15 bits of the
  *         hash, and one that is set if the item was on probation; 0 is none. A new entry pushes out
- *         the oldest one of its word, so nobody has to age them.
+ *         the oldest one of its word, so entries need no other ageing.
  *
  * Owner:  the region it was taken from.
  *
@@ -39,14 +39,15 @@ ghosts_init(struct ghosts *g, struct region *region, uint32_t words)
 	g->words = region_take(region, words * sizeof(uint64_t), sizeof(uint64_t));
 }
 
-/* By the bits that choose the primary bucket: what lies together there lies together here. */
+/* The bits that choose the primary bucket choose the word: neighbours there are so here. */
 static inline _Atomic uint64_t *
 ghost_word(const struct ghosts *g, uint64_t hash)
 {
 	return &g->words[(hash >> 32) * g->count >> 32];
 }
 
-/* The entry of a key that was on probation, of which the bits do not choose the word. */
+/* The entry of a key that was on probation; its bits of the hash are not those that choose the
+ * word. */
 static inline uint64_t
 ghost_entry(uint64_t hash)
 {
@@ -75,7 +76,7 @@ ghost_add(const struct ghosts *g, uint64_t hash, enum ghost kind)
 		memory_order_relaxed);
 }
 
-/* The key's ghost, the latest if it has several; that one is taken out. */
+/* Take out the key's ghost; the latest one if it has several. */
 static inline enum ghost
 ghost_take(const struct ghosts *g, uint64_t hash)
 {

@@ -203,9 +203,9 @@ index_lock(const struct index *ix, uint64_t hash)
 
 	protocol_gap();
 	lock_place(ix, &p);
-	/* Repeated only if the key has left one of the two buckets since, which it does twice a
-	 * resize. The lock's acquire pairs with the release of the core that emptied the bucket: if
-	 * it came first, this core sees the step. */
+	/* Repeated only if the key has left one of the two buckets since, which happens twice in a
+	 * resize. The lock's acquire pairs with the release of a core that has emptied one of them:
+	 * so this core sees its step of the geometry. */
 	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 
@@ -247,54 +247,54 @@ lock_primary(const struct index *ix, uint64_t hash)
 /* Lock the alternate bucket, too. Trying needs no order of addresses: on failure both are released
  * and locked in order. */
 static __attribute__((noinline)) void
-lock_both(const struct index *ix, struct view key, uint64_t hash, struct key_lock *h)
+lock_both(const struct index *ix, struct view key, uint64_t hash, struct key_lock *lock)
 {
-	h->both = true;
-	if (h->place.primary != h->place.alternate &&
-	    bucket_try_lock(index_bucket(ix, h->place.alternate))) {
-		if (place_is_current(ix, &h->place)) {
-			h->spot = index_spot_of_key(ix, &h->place, key);
+	lock->both = true;
+	if (lock->place.primary != lock->place.alternate &&
+	    bucket_try_lock(index_bucket(ix, lock->place.alternate))) {
+		if (place_is_current(ix, &lock->place)) {
+			lock->spot = index_spot_of_key(ix, &lock->place, key);
 			return;
 		}
-		bucket_unlock(index_bucket(ix, h->place.alternate));
+		bucket_unlock(index_bucket(ix, lock->place.alternate));
 	}
-	bucket_unlock(index_bucket(ix, h->place.primary));
-	h->place = index_lock(ix, hash);
-	h->spot = index_spot_of_key(ix, &h->place, key);
+	bucket_unlock(index_bucket(ix, lock->place.primary));
+	lock->place = index_lock(ix, hash);
+	lock->spot = index_spot_of_key(ix, &lock->place, key);
 }
 
 void
 index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
-	       struct key_lock *h)
+	       struct key_lock *lock)
 {
 	uint32_t ref;
 
-	h->place = lock_primary(ix, hash);
-	h->both = false;
+	lock->place = lock_primary(ix, hash);
+	lock->both = false;
 
-	struct bucket *primary = index_bucket(ix, h->place.primary);
+	struct bucket *primary = index_bucket(ix, lock->place.primary);
 	const uint32_t version = atomic_load_explicit(&primary->version, memory_order_relaxed);
 
 	if (likely(need != LOCK_BOTH)) {
-		h->spot = (struct spot){.bucket = primary, .tag = h->place.tag};
-		h->spot.slot = bucket_scan(ix, primary, key, h->place.tag, &ref);
-		if (h->spot.slot < BUCKET_SLOTS)
+		lock->spot = (struct spot){.bucket = primary, .tag = lock->place.tag};
+		lock->spot.slot = bucket_scan(ix, primary, key, lock->place.tag, &ref);
+		if (lock->spot.slot < BUCKET_SLOTS)
 			return;
 		protocol_gap();
-		h->spot.bucket = NULL;
-		if (!version_overflows(version, h->place.tag) &&
+		lock->spot.bucket = NULL;
+		if (!version_overflows(version, lock->place.tag) &&
 		    (need == LOCK_KEY || bucket_empty_slot(primary) < BUCKET_SLOTS))
 			return;
 	}
-	lock_both(ix, key, hash, h);
+	lock_both(ix, key, hash, lock);
 }
 
 void
-index_unlock_key(const struct index *ix, const struct key_lock *h)
+index_unlock_key(const struct index *ix, const struct key_lock *lock)
 {
-	bucket_unlock(index_bucket(ix, h->place.primary));
-	if (unlikely(h->both) && h->place.alternate != h->place.primary)
-		bucket_unlock(index_bucket(ix, h->place.alternate));
+	bucket_unlock(index_bucket(ix, lock->place.primary));
+	if (unlikely(lock->both) && lock->place.alternate != lock->place.primary)
+		bucket_unlock(index_bucket(ix, lock->place.alternate));
 }
 
 uint32_t

@@ -9,12 +9,12 @@
  *         is even. A key's two buckets add up, modulo that number, to an odd number made from its
  *         tag; so they differ. An item in its alternate bucket is displaced: its tag has
  *         TAG_DISPLACED, and its primary bucket the tag's overflow bit. A slot with a reference and
- *         tag 0 is a tombstone: hidden from lookups, waiting for room on the retire list.
+ *         tag 0 is a tombstone: hidden from lookups, waiting for space on the retire list.
  *
  * Thread: lookups take no lock. All else: under the locks of the buckets concerned, taken in the
  *         order of their addresses, or by trying.
  *
- * Bounds: INDEX_TRIES_MAX looks a lookup. README.md has the bytes a key takes.
+ * Bounds: a lookup is repeated INDEX_TRIES_MAX times at most. README.md has the bytes a key takes.
  */
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
@@ -30,8 +30,9 @@
 #define INDEX_BUCKETS_MIN 16u
 #define INDEX_TRIES_MAX   64u
 
-/* The geometry says which buckets a key has: the number of buckets; during a resize both numbers,
- * and how many old buckets are empty. seq changes whenever the geometry does. */
+/* The geometry says which two buckets a key has. It is the number of buckets; during a resize the
+ * old and the new number, and how many old buckets are empty. seq changes whenever the geometry
+ * does. */
 #define GEOMETRY_RESIZING 1u /* bit 0 of seq: a resize is under way */
 #define GEOMETRY_STEP     2u /* another bucket is empty, or a resize begins or ends */
 
@@ -137,7 +138,8 @@ index_place(const struct index *ix, uint64_t hash)
 	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
 		return index_place_resizing(ix, hash);
 
-	/* The number may be newer than seq. Then seq is out of date, and a miss does not count. */
+	/* The number may be newer than seq. Then the place is not current, and a miss does not
+	 * count. */
 	struct place p = place_among(index_bucket_count(ix), hash);
 
 	p.seq = seq;
@@ -229,7 +231,7 @@ void geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *f
 			    uint32_t *last);
 /* A key's place once the next bucket is empty. */
 struct place geometry_place_after(const struct index *ix, uint64_t hash);
-/* From now on it counts as empty: its items have been copied to their new buckets. */
+/* From now on the next bucket counts as empty: its items have been copied to their new buckets. */
 void geometry_step(struct index *ix);
 void geometry_end(struct index *ix);
 
@@ -259,18 +261,18 @@ struct key_lock {
 	bool both;        /* both buckets are locked */
 };
 void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
-		    struct key_lock *h);
-void index_unlock_key(const struct index *ix, const struct key_lock *h);
+		    struct key_lock *lock);
+void index_unlock_key(const struct index *ix, const struct key_lock *lock);
 
 /* Under both locks: the slot of the key; */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
-/* of this very reference; */
+/* the slot with this reference; */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
 /* an empty slot, in the primary bucket if it has one. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
 /* Under both locks: an item goes to an empty slot of its other bucket. */
 void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
-/* Fill a slot, under both locks; one of the primary bucket under that bucket's lock. */
+/* Fill a slot: in the primary bucket under its lock, in the alternate bucket under both locks. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);
 
 #endif

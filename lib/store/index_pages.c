@@ -15,9 +15,9 @@ page_state(const struct page *p)
 	return atomic_load_explicit(&p->state, memory_order_relaxed);
 }
 
-/* Under the pool's lock. True: the page belongs to a class, which must give it up. */
+/* Under the pool's lock. True: the page belongs to a class, and must be evacuated. */
 static bool
-claim_at_hand(struct slab *sl, struct page *p)
+claim_by_state(struct slab *sl, struct page *p)
 {
 	switch (page_state(p)) {
 	case PAGE_POOL:
@@ -36,7 +36,7 @@ claim_at_hand(struct slab *sl, struct page *p)
 	}
 }
 
-/* Evacuate the page, unless its class has lost it meanwhile; then it went to the index, or will. */
+/* Evacuate the page, unless it has left its class since; then it is the index's, or will be. */
 static void
 claim_of_class(struct slab *sl, struct page *p, uint32_t class)
 {
@@ -45,12 +45,12 @@ claim_of_class(struct slab *sl, struct page *p, uint32_t class)
 	spin_lock(&c->lock);
 	spin_lock(&sl->pool_lock);
 
-	const bool there = page_state(p) == PAGE_CLASS;
+	const bool still = page_state(p) == PAGE_CLASS;
 
-	if (there)
+	if (still)
 		slab_evacuate_page(sl, c, p);
 	spin_unlock(&sl->pool_lock);
-	if (there)
+	if (still)
 		slab_page_check(sl, c, p);
 	spin_unlock(&c->lock);
 }
@@ -61,17 +61,17 @@ slab_index_claim(struct slab *sl)
 	const uint32_t n = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 	struct page *p = &sl->pages[n];
 	uint32_t class;
-	bool ask;
+	bool in_class;
 
 	if (n == sl->arena->page_count)
 		return false;
 	spin_lock(&sl->pool_lock);
-	/* First, under the lock: from here on the page goes nowhere else. */
+	/* First, under the lock: from here on slab_page_release gives the page to the index. */
 	atomic_store_explicit(&sl->index_pages, n + 1, memory_order_relaxed);
-	ask = claim_at_hand(sl, p);
+	in_class = claim_by_state(sl, p);
 	class = p->class;
 	spin_unlock(&sl->pool_lock);
-	if (ask)
+	if (in_class)
 		claim_of_class(sl, p, class);
 	return true;
 }
@@ -81,7 +81,7 @@ slab_index_claim_is_met(struct slab *sl, uint32_t page)
 {
 	bool met;
 
-	/* The lock pairs with that of the core that freed the page, and wrote to it before. */
+	/* The lock orders this after all writes of the core that released the page. */
 	spin_lock(&sl->pool_lock);
 	met = page_state(&sl->pages[page]) == PAGE_INDEX;
 	spin_unlock(&sl->pool_lock);
@@ -98,7 +98,7 @@ slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
 	for (uint32_t n = pages; n < end; n++) {
 		struct page *p = &sl->pages[n];
 
-		if (page_state(p) == PAGE_EVACUATING) { /* it was not evacuated yet */
+		if (page_state(p) == PAGE_EVACUATING) { /* claimed, and not evacuated yet */
 			atomic_fetch_sub_explicit(&sl->index_claimed_count, 1,
 						  memory_order_relaxed);
 			if (slab_page_pinned(p) != 0)

@@ -113,33 +113,27 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t hand_passed_s =
 		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
 	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-	/* The item may be the one stored there last: its time is never longer than it has been
-	 * there. */
+	/* The item may be the one that was stored last in its page. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
-	/* Its reference bit may not be set yet (item_set_clock_stamp). */
-	if ((item_head(it) & ITEM_CLOCK_STAMP) == slab_clock_stamp(sl) ||
-	    slab_clock_bit_is_set(sl, ref) || since_s > sc->now_s)
+	/* Its reference bit may not be set yet (item_set_reference_stamp). */
+	if ((item_head(it) & ITEM_REFERENCE_STAMP) == slab_reference_stamp(sl) ||
+	    slab_is_referenced(sl, ref) || since_s > sc->now_s)
 		return 0;
 	return sc->now_s - since_s;
 }
 
 /* ---- memory ---- */
 
-static uint32_t
-class_pages(const struct slab *sl, uint32_t class)
-{
-	return atomic_load_explicit(&sl->classes[class].page_count, memory_order_relaxed);
-}
-
-/* The class with most pages, other than one. */
+/* The class with most pages, except one. */
 static uint32_t
 class_with_most(const struct slab *sl, uint32_t but)
 {
+	const struct slab_class *c = sl->classes;
 	uint32_t best = but == 0 ? 1 : 0;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if (i != but && class_pages(sl, i) > class_pages(sl, best))
+		if (i != but && slab_class_pages(&c[i]) > slab_class_pages(&c[best]))
 			best = i;
 	return best;
 }
@@ -153,9 +147,10 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	ensure(from <= sl->class_count && to >= 1 && to <= sl->class_count && from != to);
 	if (atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >= slab_moves_max(sl))
 		return STORE_NOT_YET;
-	if (store->never_evict || class_pages(sl, giver) < 2 || !slab_evacuate_start(sl, giver))
+	if (store->never_evict || slab_class_pages(&sl->classes[giver]) < 2 ||
+	    !slab_evacuate_start(sl, giver))
 		return STORE_NO_MEMORY;
-	/* The pool lends the page, and gets the evacuated one. */
+	/* The page comes from the pool, which gets the evacuated one later. */
 	(void)slab_grant(sl, to - 1, 0);
 	return STORE_OK;
 }
@@ -177,8 +172,8 @@ store_begun_max(const struct store_core *sc)
 	return part > one ? part : one;
 }
 
-/* Half of the memory, as without a limit; but the reserve has pages for a value of the default size
- * in any case. */
+/* Half of the memory, as without a limit; but a value of the default size always, for which the
+ * reserve has pages. */
 static uint32_t
 value_max_under(const struct store *st, size_t limit)
 {

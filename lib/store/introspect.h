@@ -29,13 +29,13 @@ struct store_cursor {
 	uint32_t slot;
 	uint32_t buckets; /* of the index, as seen last */
 	uint32_t work_ns; /* of the last step, as estimated: no clock is read */
-	bool waits;       /* for the index to get smaller: nothing more is seen in this turn */
+	bool waits;       /* until the index has shrunk: no item comes in this turn */
 	bool done;
 };
 
-/* The next items, at most max. 0 is not the end, cursor.done is. While others write, an item may
- * come twice, and one that a cuckoo move or the sweep moved may be missed. The walk ends in any
- * case, and sets no reference bit. */
+/* The next items, at most max. cursor.done is the end, 0 items is not. While others write, an item
+ * may come twice, and one that a cuckoo path or the sweep moves may be missed. The walk always
+ * ends; it sets no reference bit. */
 uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
 
@@ -48,11 +48,11 @@ uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t
 	X(CLASS_BYTES_UNLINKED, "bytes requested by those unlinked")                               \
 	X(CLASS_FLUSHED, "of those, flushed ones")                                                 \
 	X(CLASS_BYTES_FLUSHED, "bytes requested by those")                                         \
-	X(CLASS_EVICTED, "items evicted to make room")                                             \
+	X(CLASS_EVICTED, "items evicted for space")                                                \
 	X(CLASS_EVICTED_TIMED, "of those, with an expiry that was still to come")                  \
 	X(CLASS_EVICTED_UNFETCHED, "of those, never fetched")                                      \
 	X(CLASS_EVICTED_ACTIVE, "of those, referenced since the CLOCK hand passed")                \
-	X(CLASS_EXPIRED, "expired items reclaimed to make room")                                   \
+	X(CLASS_EXPIRED, "expired items reclaimed for space")                                      \
 	X(CLASS_SWEPT, "expired or flushed items reclaimed by the sweep")                          \
 	X(CLASS_EXPIRED_UNFETCHED, "of both, expired and never fetched")                           \
 	X(CLASS_OUT_OF_MEMORY, "stores refused")
@@ -63,8 +63,8 @@ struct store_class_usage {
 	uint32_t size;     /* of an object */
 	uint32_t per_page; /* objects */
 	uint32_t pages;
-	uint32_t idle_s; /* since the hand last passed the page it comes to next: about the age of
-			  * what is evicted now */
+	uint32_t idle_s; /* since the hand last passed the page that it comes to next: about the age
+			  * of items evicted now */
 	uint64_t objects, used, free;
 	uint64_t items;      /* without those flushed */
 	uint64_t item_bytes; /* requested */
@@ -74,7 +74,7 @@ struct store_class_usage {
 uint32_t store_class_count_mt(const struct store *store);
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
-/* The same in a few instructions, for a caller that asks with every get. */
+/* The same in a few instructions, for a caller that needs it with every get. */
 struct store_class_map {
 	const uint8_t *items;   /* where the first page begins */
 	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
@@ -99,29 +99,28 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 
 /* ---- memory ---- */
 
-/* Use no more than so many bytes of what was given at start. Pages beyond are evacuated in the
- * turns that come, but for those that no store can miss: the reserve, the index and a few. False:
- * less than STORE_LIMIT_MIN, or more than there is. */
+/* Use no more than so many bytes of memory_bytes. Pages beyond are evacuated in the turns that
+ * follow, except those that every store needs: the reserve, the index and a few. False: less than
+ * STORE_LIMIT_MIN, or more than memory_bytes. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
-/* Is a value of so many bytes more than may be stored under the limit that holds now? */
+/* Is a value of so many bytes too large under the present limit? */
 bool store_too_large(const struct store_core *sc, uint32_t value_len);
-/* What values that are begun and not ended should take of the memory, all together: a quarter under
- * that limit, or one of the largest size. */
+/* Memory that all values begun and not ended should take together, at most: a quarter of the
+ * present limit, or one value of the largest size. */
 uint64_t store_begun_max(const struct store_core *sc);
 
 #define STORE_ANY_CLASS 0u /* the one with most pages */
 
-/* Move a page's memory from one class to another: one of from's pages is evacuated in the turns
- * that come, and to gets a page of the pool at once, if there is one. NOT_YET: as many pages move
- * already as may (slab_moves_max). NO_MEMORY: from has less than two pages, or none that could be
- * evacuated. */
+/* Move a page from one class to another: a page of from is evacuated in the turns that follow, and
+ * to gets a page of the pool at once, if there is one. NOT_YET: as many pages are under way as may
+ * be (slab_moves_max). NO_MEMORY: from has less than two pages, or none that can be evacuated. */
 enum store_result store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
 
 /* ---- watching ---- */
 
-/* Called on this core with every item it evicts, before it leaves, under locks: the callback may
- * only look at the item. NULL: none. */
+/* fn is called on this core with every item it evicts, before the item leaves, and under locks: it
+ * may look at the item, and must not call the store. NULL: none. */
 typedef void store_evicted_fn(void *arg, const struct item *it);
 void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
 

@@ -85,26 +85,26 @@ item_set_status_once(struct item *it, uint32_t bit)
 }
 
 void
-item_apply_clock_bits(struct store_core *sc)
+item_apply_referenced(struct store_core *sc)
 {
-	for (uint32_t i = 0; i < sc->clock_pending_count; i++)
-		slab_set_clock_bit(&sc->store->slab, sc->clock_pending[i]);
-	sc->clock_pending_count = 0;
+	for (uint32_t i = 0; i < sc->referenced_pending_count; i++)
+		slab_set_referenced(&sc->store->slab, sc->referenced_pending[i]);
+	sc->referenced_pending_count = 0;
 }
 
 void
-item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t clock_stamp)
+item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp)
 {
 	uint32_t head = item_head(it);
 
-	if (sc->clock_pending_count == CLOCK_PENDING_MAX)
-		item_apply_clock_bits(sc);
-	slab_prefetch_clock_bit(&sc->store->slab, ref);
-	sc->clock_pending[sc->clock_pending_count++] = ref;
-	/* Relaxed, and tried once: nothing is read through it. If another reader was faster it has
-	 * stamped the item, too; if a status bit was set meanwhile, the next use will stamp. */
+	if (sc->referenced_pending_count == REFERENCED_PENDING_MAX)
+		item_apply_referenced(sc);
+	slab_prefetch_state(&sc->store->slab, ref);
+	sc->referenced_pending[sc->referenced_pending_count++] = ref;
+	/* Relaxed, and tried once: nothing is read through it. It fails if another reader has
+	 * stamped the item, or has set a status bit; then the next use stamps it. */
 	atomic_compare_exchange_strong_explicit(
-		&it->head, &head, (head & ~ITEM_CLOCK_STAMP) | clock_stamp | ITEM_FETCHED,
+		&it->head, &head, (head & ~ITEM_REFERENCE_STAMP) | stamp | ITEM_FETCHED,
 		memory_order_relaxed, memory_order_relaxed);
 }
 
@@ -114,9 +114,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The token goes with the item: a reader that holds the old version must not win it a second time.
- * A reader that comes in between is told that another has won, although none has; the next one
- * wins. */
+/* The right to win goes to the new version, so the old one is marked as won: a reader of it must
+ * not win a second time. That reader is told that another has won, although none may have; the next
+ * one wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {
@@ -139,9 +139,9 @@ value_at(const struct store *st, const struct item *it, uint32_t offset, uint32_
 		return item_tail(it) + offset;
 	}
 
-	const uint32_t i = offset / CHUNK_PAYLOAD;
-	const uint32_t within = offset % CHUNK_PAYLOAD;
-	struct chunk *c = arena_at(&st->arena, item_chunk_ref(it, i));
+	const uint32_t i = offset / ITEM_CHUNK_PAYLOAD;
+	const uint32_t within = offset % ITEM_CHUNK_PAYLOAD;
+	struct item_chunk *c = arena_at(&st->arena, item_chunk_ref(it, i));
 
 	*len = item_chunk_len(value_len, i) - within;
 	return c->bytes + within;
@@ -164,9 +164,9 @@ item_write(const struct store *st, struct item *it, uint32_t offset, struct view
 		return;
 	}
 	while (bytes.len != 0) {
-		uint32_t room;
-		uint8_t *to = value_at(st, it, offset, &room);
-		const uint32_t n = bytes.len < room ? bytes.len : room;
+		uint32_t space;
+		uint8_t *to = value_at(st, it, offset, &space);
+		const uint32_t n = bytes.len < space ? bytes.len : space;
 
 		memcpy(to, bytes.data, n);
 		offset += n;
@@ -213,8 +213,7 @@ item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t va
 void
 store_pin(const struct item *it)
 {
-	/* Relaxed: this core's next quiescent state, a release, comes after it; see retire_list.c.
-	 */
+	/* Relaxed: this core's next quiescent state, a release, comes after it (item_pinned). */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_add_explicit(item_pins_at(it), 1, memory_order_relaxed);
 }
@@ -222,7 +221,8 @@ store_pin(const struct item *it)
 void
 store_unpin(const struct item *it)
 {
-	/* Release: pairs with the acquire in item_pinned; our last look at the bytes comes first.
+	/* Release: pairs with the acquire in item_pinned; this core's last look at the bytes comes
+	 * first.
 	 */
 	if (item_form(it) & ITEM_HAS_LONG)
 		atomic_fetch_sub_explicit(item_pins_at(it), 1, memory_order_release);
@@ -276,10 +276,10 @@ item_clear_live(struct store *st, struct item *it)
 }
 
 void
-item_set_chunk_clock_bits(const struct store *st, const struct item *it)
+item_set_chunks_referenced(const struct store *st, const struct item *it)
 {
 	const uint32_t chunks = item_chunks(it);
 
 	for (uint32_t i = 0; i < chunks; i++)
-		slab_set_clock_bit(&st->slab, item_chunk_ref(it, i));
+		slab_set_referenced(&st->slab, item_chunk_ref(it, i));
 }

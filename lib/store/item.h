@@ -12,12 +12,12 @@
  *
  * Units:  expiry in seconds on the store's clock; 0 or absent is never.
  *
- * Owner:  the store. A reader may look at an item until its core's next store_turn(), longer only
- *         under store_pin().
+ * Owner:  the store. A reader may look at an item until its core's next store_turn(); at the value
+ *         of a pinned one until store_unpin().
  *
  * Thread: immutable once published, but for three atomic words. The expiry: a touch writes it. The
  *         pin count in the long part. The first word: any reader may set ITEM_FETCHED and ITEM_WON,
- *         which are never cleared, and the reference stamp where it is not the store's (slab.h).
+ *         which are never cleared, and the reference stamp where it is not the store's.
  *
  * Bounds: keys of 1..ITEM_KEY_MAX bytes. From ITEM_PIN_MIN_BYTES of value on the length is in the
  *         long part; a cas of more than 24 bits is there, too.
@@ -36,8 +36,7 @@
 
 #define ITEM_KEY_MAX 250u
 
-/* Items with values of this size or more have a pin count: replies send them from where they lie.
- */
+/* Items with values of this size or more have a pin count: replies send them in place. */
 #define ITEM_PIN_MIN_BYTES 1024u
 
 enum item_form {
@@ -48,12 +47,12 @@ enum item_form {
 	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: flush generation it was stored in */
 };
 
-/* The first word, above the short value length: the reference stamp, which tells when the reference
- * bit was set last (slab.h; 0 is never); above that the status bits. */
-#define ITEM_CLOCK_STAMP_SHIFT 18u
-#define ITEM_CLOCK_STAMP_MAX   1023u
-#define ITEM_CLOCK_STAMP       (ITEM_CLOCK_STAMP_MAX << ITEM_CLOCK_STAMP_SHIFT)
-#define ITEM_STATUS_SHIFT      28u
+/* In the first word, above the short value length: the reference stamp, which tells when the
+ * reference bit was set last (slab_states.h; 0 is never). Above that: the status bits. */
+#define ITEM_REFERENCE_STAMP_SHIFT 18u
+#define ITEM_REFERENCE_STAMP_MAX   1023u
+#define ITEM_REFERENCE_STAMP       (ITEM_REFERENCE_STAMP_MAX << ITEM_REFERENCE_STAMP_SHIFT)
+#define ITEM_STATUS_SHIFT          28u
 enum item_status {
 	ITEM_FETCHED = 1u << 28,    /* read or touched since it was stored */
 	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */

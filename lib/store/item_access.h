@@ -1,7 +1,7 @@
 /*
  * item_access.h - fields of an item read and written, and its reference bit set.
  *
- * What store.h and conditional.h promise of item_* is in item.c, too.
+ * item.c also has the item_* functions of store.h and conditional.h.
  *
  * Thread: an item not yet published by its owner; a published one as item.h says.
  */
@@ -15,7 +15,8 @@ void item_set_expiry(struct item *it, uint32_t expiry_s);
 bool item_set_cas(struct item *it, uint64_t cas);
 /* True if this call set the status bit. */
 bool item_set_status_once(struct item *it, uint32_t bit);
-/* Status bits that the new version inherits. From then on no reader wins the old one. */
+/* Returns the status bits of old that a new version inherits. If ITEM_WON is one of them, no reader
+ * wins the old version from now on. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);
 /* Write value bytes at an offset. */
 void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
@@ -24,7 +25,7 @@ void item_write_value(const struct store *st, struct item *to, uint32_t offset,
 		      const struct item *from);
 struct view item_value_at(const struct store *st, const struct item *it, uint32_t offset);
 /* Give an unpublished item another form and value length, its key unchanged. False: its object is
- * too small, or one of the two is chunked. */
+ * too small, or the item is chunked, before or after. */
 bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len);
 
 /* ---- all objects of an item: the item and its chunks ---- */
@@ -47,30 +48,30 @@ void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
 /* ---- reference bits ---- */
 
-void item_set_chunk_clock_bits(const struct store *st, const struct item *it);
-/* Stamp the item; its reference bit is set by the next turn, when the bitmap's line has arrived. */
-void item_set_clock_stamp(struct store_core *sc, struct item *it, uint32_t ref,
-			  uint32_t clock_stamp);
-/* Set the reference bits that wait: once a turn, and before a hand of this core moves. */
-void item_apply_clock_bits(struct store_core *sc);
+void item_set_chunks_referenced(const struct store *st, const struct item *it);
+/* Stamp the item. Its reference bit is set in the next turn, when the cache line of its state,
+ * which is prefetched here, has arrived. */
+void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
+/* Set the reference bits of items stamped since: once a turn, and before this core moves a hand. */
+void item_apply_referenced(struct store_core *sc);
 
-/* Of the item's first object. */
+/* The item's own reference bit, not those of its chunks. */
 static inline void
-item_set_clock_bit(struct store_core *sc, const struct item *it, uint32_t ref)
+item_set_referenced(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	const uint32_t clock_stamp = slab_clock_stamp(&sc->store->slab);
+	const uint32_t stamp = slab_reference_stamp(&sc->store->slab);
 
-	if ((item_head(it) & ITEM_CLOCK_STAMP) != clock_stamp)
-		item_set_clock_stamp(sc, (struct item *)it, ref, clock_stamp);
+	if ((item_head(it) & ITEM_REFERENCE_STAMP) != stamp)
+		item_set_reference_stamp(sc, (struct item *)it, ref, stamp);
 }
 
 /* A get or a touch. */
 static inline void
 item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 {
-	item_set_clock_bit(sc, it, ref);
+	item_set_referenced(sc, it, ref);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
-		item_set_chunk_clock_bits(sc->store, it);
+		item_set_chunks_referenced(sc->store, it);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * item_layout.h - where the parts of an item lie: the store's own view of item.h.
  *
- * Shape:  a chunked item's value is in chunks of CHUNK_BYTES, the last one in the smallest class
- *         that holds it; references to them follow the key. A chunk begins with its owner, so that
- *         a chunk met in a page leads to the item.
+ * Shape:  a chunked item's value is in chunks of ITEM_CHUNK_BYTES, the last one in the smallest
+ *         class that holds it. References to them follow the key. A chunk names its item, so that
+ *         the hand, which meets objects page by page, gets from a chunk to the item.
  *
  * Thread: pure functions of an item that the caller may look at.
  */
@@ -23,19 +23,19 @@
 #define ITEM_FORM_SHAPE    0x0fu
 #define ITEM_FLUSH_MASK    0x0fu
 
-static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_CLOCK_STAMP_SHIFT,
+static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_REFERENCE_STAMP_SHIFT,
 	      "a short length stays below the stamp");
 
-#define CHUNK_BYTES   SLAB_OBJECT_MAX
-#define CHUNK_PAYLOAD (CHUNK_BYTES - (uint32_t)sizeof(struct chunk))
+#define ITEM_CHUNK_BYTES   SLAB_OBJECT_MAX
+#define ITEM_CHUNK_PAYLOAD (ITEM_CHUNK_BYTES - (uint32_t)sizeof(struct item_chunk))
 
-/* An item has its key length, which is not 0, where a chunk has 0. */
-struct chunk {
+/* The low byte of marker tells a chunk from an item, which has its key length there, never 0. */
+struct item_chunk {
 	_Atomic uint32_t marker; /* 0 */
-	uint32_t owner;
+	uint32_t owner;          /* reference of the item */
 	uint8_t bytes[];
 };
-static_assert(sizeof(struct chunk) == 8, "payload stays aligned");
+static_assert(sizeof(struct item_chunk) == 8, "payload stays aligned");
 
 static inline uint32_t
 item_form(const struct item *it)
@@ -128,9 +128,9 @@ item_has_key(const struct item *it, struct view key)
 /* Has the item a key of this length, no optional field, no chunks, this flush generation and this
  * reference stamp? */
 static inline bool
-item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t clock_stamp)
+item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t stamp)
 {
-	return (((item_head(it) ^ (clock_stamp | key_len)) & (ITEM_CLOCK_STAMP | 0xff)) |
+	return (((item_head(it) ^ (stamp | key_len)) & (ITEM_REFERENCE_STAMP | 0xff)) |
 		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
@@ -164,7 +164,7 @@ item_tail(const struct item *it)
 static inline uint32_t
 item_chunk_count(uint32_t value_len)
 {
-	return (value_len + CHUNK_PAYLOAD - 1) / CHUNK_PAYLOAD;
+	return (value_len + ITEM_CHUNK_PAYLOAD - 1) / ITEM_CHUNK_PAYLOAD;
 }
 
 static inline uint32_t
@@ -177,9 +177,9 @@ item_chunk_ref(const struct item *it, uint32_t i)
 static inline uint32_t
 item_chunk_len(uint32_t value_len, uint32_t i)
 {
-	const uint32_t left = value_len - i * CHUNK_PAYLOAD;
+	const uint32_t left = value_len - i * ITEM_CHUNK_PAYLOAD;
 
-	return left < CHUNK_PAYLOAD ? left : CHUNK_PAYLOAD;
+	return left < ITEM_CHUNK_PAYLOAD ? left : ITEM_CHUNK_PAYLOAD;
 }
 
 /* Bytes of the item itself, without its chunks. */

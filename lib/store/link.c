@@ -2,7 +2,8 @@
  * link.c - an item is put into the index, in place of the version that is there if there is one.
  *
  * link_item locks the key's buckets, decides under the locks, and publishes. If no slot is empty it
- * runs a cuckoo path and tries again; after that a neighbour is evicted.
+ * runs a cuckoo path and tries again; in the end it evicts a neighbour: an item of the same
+ * buckets.
  */
 #include "link.h"
 #include "account.h"
@@ -19,73 +20,73 @@
 /* Items one call may retire. */
 #define LINK_RETIRE_MAX 8u
 
-enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_WIDEN };
+enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS };
 
-/* Is it an older version than the one that is there, to be stored as stale? The number comes from a
- * client that read it, so lower means earlier. */
+/* Is the value to be stored as stale, since the version that is there is a later one? The client
+ * read .cas with the version that its value was made from; a lower number is an earlier version. */
 static bool
-comes_late(const struct store_conditions *t, const struct item *old)
+stores_stale(const struct store_conditions *asked, const struct item *old)
 {
-	return t->mode == STORE_CAS && t->stale_if_older && t->cas != 0 && t->cas < item_cas(old);
+	return asked->mode == STORE_CAS && asked->stale_if_older && asked->cas != 0 &&
+	       asked->cas < item_cas(old);
 }
 
 static enum store_result
-compare(struct link *l, const struct item *old)
+compare(struct link *link, const struct item *old)
 {
-	const struct store_conditions *t = &l->conditions;
+	const struct store_conditions *asked = &link->conditions;
 
-	l->inherit = 0;
-	if ((!t->compare && t->mode != STORE_CAS) || item_cas(old) == t->cas)
+	link->inherit = 0;
+	if ((!asked->compare && asked->mode != STORE_CAS) || item_cas(old) == asked->cas)
 		return STORE_OK;
-	if (!comes_late(t, old))
+	if (!stores_stale(asked, old))
 		return STORE_EXISTS;
-	l->inherit = ITEM_WON;
+	link->inherit = ITEM_WON;
 	return STORE_OK;
 }
 
-/* The mode's verdict on the version that is there; old is NULL if none is alive. */
+/* May the write go ahead over this version? old is NULL if none is alive. */
 static enum store_result
-judge(struct link *l, const struct item *old)
+judge(struct link *link, const struct item *old)
 {
-	if (l->rmw != NULL)
+	if (link->rmw != NULL)
 		return STORE_OK;
-	switch (l->conditions.mode) {
+	switch (link->conditions.mode) {
 	case STORE_ADD:
 		return old != NULL ? STORE_NOT_STORED : STORE_OK;
 	case STORE_REPLACE:
-		return old == NULL ? STORE_NOT_STORED : compare(l, old);
+		return old == NULL ? STORE_NOT_STORED : compare(link, old);
 	case STORE_CAS:
-		return old == NULL ? STORE_NOT_FOUND : compare(l, old);
+		return old == NULL ? STORE_NOT_FOUND : compare(link, old);
 	default:
-		return old == NULL ? STORE_OK : compare(l, old);
+		return old == NULL ? STORE_OK : compare(link, old);
 	}
 }
 
-/* Is the version that is there the one that the new one was made from? Or can it be made from
- * it? */
+/* Was the item made from the version that is there? Or, if it is to be made now: can it be? */
 static bool
-still_fits(struct store_core *sc, struct link *l, const struct item *old)
+still_fits(struct store_core *sc, struct link *link, const struct item *old)
 {
-	if (l->rmw == NULL)
+	if (link->rmw == NULL)
 		return true;
 	if (old == NULL)
 		return false;
-	if (l->expect == 0)
-		return new_version_rewrite(sc, l->rmw, old, l->item);
-	if (item_ref(sc->store, old) != l->expect)
+	if (link->expect == 0)
+		return new_version_rewrite(sc, link->rmw, old, link->item);
+	if (item_ref(sc->store, old) != link->expect)
 		return false;
 	/* A touch may have come since: it writes under this lock. */
-	if (!l->rmw->new_expiry)
-		item_set_expiry(l->item, item_expiry_s(old));
+	if (!link->rmw->new_expiry)
+		item_set_expiry(link->item, item_expiry_s(old));
 	return true;
 }
 
-/* Under both locks: the slot of a tombstone. The retire list has room for it (link_item), and for
- * no more of them, since other sets of this turn need room, too. */
+/* Under both locks: the slot of a tombstone. link_item has made sure of space on the retire list
+ * for this one; more would take the space of other sets of this turn. */
 static struct spot
-spot_of_tombstone(struct store_core *sc, const struct place *p)
+spot_of_tombstone(struct store_core *sc, const struct place *place)
 {
-	const uint32_t buckets[] = {p->primary, p->alternate};
+	const uint32_t buckets[] = {place->primary, place->alternate};
 
 	for (uint32_t i = 0; store_has_tombstones(sc->store) && i < 2 * BUCKET_SLOTS; i++) {
 		struct bucket *b = index_bucket(&sc->store->ix, buckets[i / BUCKET_SLOTS]);
@@ -93,7 +94,7 @@ spot_of_tombstone(struct store_core *sc, const struct place *p)
 
 		if (bucket_tag(b, slot) == 0 && bucket_ref(b, slot) != 0) {
 			unlink_tombstone(sc, b, slot);
-			return index_spot_empty(&sc->store->ix, p);
+			return index_spot_empty(&sc->store->ix, place);
 		}
 	}
 	return (struct spot){.bucket = NULL};
@@ -102,7 +103,7 @@ spot_of_tombstone(struct store_core *sc, const struct place *p)
 /* No slot is empty and no path was found: evict one of the twenty neighbours, an unreferenced one
  * if there is one. */
 static struct spot
-evict_neighbour(struct store_core *sc, const struct link *l, const struct place *p)
+evict_neighbour(struct store_core *sc, const struct link *link, const struct place *place)
 {
 	struct store *st = sc->store;
 	struct spot victim = {.bucket = NULL};
@@ -110,145 +111,146 @@ evict_neighbour(struct store_core *sc, const struct link *l, const struct place 
 	if (st->never_evict)
 		return victim;
 	for (uint32_t i = 0; i < 2 * BUCKET_SLOTS; i++) {
-		const uint32_t slot = (uint32_t)((l->hash >> 7) + i) % BUCKET_SLOTS;
+		const uint32_t slot = (uint32_t)((link->hash >> 7) + i) % BUCKET_SLOTS;
 		struct bucket *b =
-			index_bucket(&st->ix, i < BUCKET_SLOTS ? p->primary : p->alternate);
+			index_bucket(&st->ix, i < BUCKET_SLOTS ? place->primary : place->alternate);
 
 		if (bucket_tag(b, slot) == 0)
 			continue;
-		if (victim.bucket == NULL || !slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
+		if (victim.bucket == NULL || !slab_is_referenced(&st->slab, bucket_ref(b, slot)))
 			victim = (struct spot){.bucket = b, .slot = slot};
-		if (!slab_clock_bit_is_set(&st->slab, bucket_ref(b, slot)))
+		if (!slab_is_referenced(&st->slab, bucket_ref(b, slot)))
 			break;
 	}
 	if (victim.bucket == NULL)
 		return victim; /* twenty tombstones: their memory must be freed first */
 	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
-	return index_spot_empty(&st->ix, p);
+	return index_spot_empty(&st->ix, place);
 }
 
 static uint64_t
-next_cas(const struct store *st, const struct link *l, const struct place *p,
-	 const struct item *there)
+next_cas(const struct store *st, const struct link *link, uint16_t tag, const struct item *old)
 {
-	if (l->conditions.set_cas)
-		return l->conditions.new_cas;
-	if (there == NULL)
-		return atomic_load_explicit(store_floor(st, p->tag), memory_order_relaxed) + 1;
-	if (l->rmw != NULL && l->rmw->keep_cas)
-		return item_cas(there);
+	if (link->conditions.set_cas)
+		return link->conditions.new_cas;
+	if (old == NULL)
+		return atomic_load_explicit(store_floor(st, tag), memory_order_relaxed) + 1;
+	if (link->rmw != NULL && link->rmw->keep_cas)
+		return item_cas(old);
 	/* A client's own number may be the largest; 0 is no version's. */
-	return item_cas(there) != UINT64_MAX ? item_cas(there) + 1 : 1;
+	return item_cas(old) != UINT64_MAX ? item_cas(old) + 1 : 1;
 }
 
-/* Set the optional fields that depend on the version there. False: the item lacks one: l->lacks. */
+/* Set the fields that depend on the old version. False: the item is without link->missing. */
 static bool
-set_fields(struct store_core *sc, struct link *l, const struct place *p, const struct item *there)
+set_fields(struct store_core *sc, struct link *link, uint16_t tag, const struct item *old)
 {
-	const bool late = l->rmw == NULL && l->inherit != 0;
+	const bool stale = link->rmw == NULL && link->inherit != 0;
 
-	l->lacks = 0;
-	if (late && item_expiry_s(there) != 0 && (item_form(l->item) & ITEM_HAS_EXPIRY) == 0)
-		l->lacks |= ITEM_HAS_EXPIRY;
-	if (late)
-		item_set_expiry(l->item, item_expiry_s(there));
-	if (!item_set_cas(l->item, next_cas(sc->store, l, p, there)))
-		l->lacks |= ITEM_HAS_LONG;
-	return l->lacks == 0;
+	link->missing = 0;
+	if (stale && item_expiry_s(old) != 0 && (item_form(link->item) & ITEM_HAS_EXPIRY) == 0)
+		link->missing |= ITEM_HAS_EXPIRY;
+	if (stale)
+		item_set_expiry(link->item, item_expiry_s(old));
+	if (!item_set_cas(link->item, next_cas(sc->store, link, tag, old)))
+		link->missing |= ITEM_HAS_LONG;
+	return link->missing == 0;
 }
 
-/* Retire the old version. */
 static inline void
-retire(struct store_core *sc, struct link *l, const struct place *p, struct item *there, bool alive)
+retire(struct store_core *sc, struct link *link, uint16_t tag, struct item *old, bool alive)
 {
-	if (unlikely(l->conditions.set_cas))
-		floor_raise(sc->store, p->tag, item_cas(there));
+	if (unlikely(link->conditions.set_cas))
+		floor_raise(sc->store, tag, item_cas(old));
 	if (likely(alive))
-		account_replaced(sc, there);
+		account_replaced(sc, old);
 	else
-		account_out(sc, there, UNLINK_REQUESTED);
-	item_clear_live(sc->store, there);
-	retire_list_add(sc, there);
+		account_out(sc, old, UNLINK_REQUESTED);
+	item_clear_live(sc->store, old);
+	retire_list_add(sc, old);
 }
 
-/* Where the new version goes, and the one that is there. */
-struct decision {
-	struct spot spot;
-	struct item *there; /* NULL: none; it may be dead */
-	bool alive;
+/* What a write found under its key. */
+struct found {
+	struct spot spot; /* of the old version; without one, the empty slot to fill */
+	struct item *old; /* NULL: none */
+	bool alive;       /* false: none, or it is flushed or expired */
 };
 
 /* Under the locks: a slot for a key that is not there. */
 static enum step
-find_slot(struct store_core *sc, struct link *l, const struct place *p, bool force,
+find_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct spot *spot)
 {
-	*spot = index_spot_empty(&sc->store->ix, p);
+	*spot = index_spot_empty(&sc->store->ix, place);
 	if (spot->bucket == NULL)
-		*spot = spot_of_tombstone(sc, p);
+		*spot = spot_of_tombstone(sc, place);
 	if (spot->bucket == NULL && force)
-		*spot = evict_neighbour(sc, l, p);
+		*spot = evict_neighbour(sc, link, place);
 	if (spot->bucket == NULL)
 		return STEP_CROWDED;
 	/* The neighbour evicted may have raised the floor. */
-	return force && !set_fields(sc, l, p, NULL) ? STEP_WIDEN : STEP_DONE;
+	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
-/* The verdict on a write that stores nothing. */
+/* A write that stores nothing is a use of what it found. */
 static enum step
-refuse(struct store_core *sc, const struct link *l, const struct decision *d)
+refuse(struct store_core *sc, const struct link *link, const struct found *found)
 {
-	if (d->alive)
-		slab_set_clock_bit(&sc->store->slab, item_ref(sc->store, d->there));
-	else if (d->there != NULL)
-		account_missed(sc, d->there, l->generation);
+	if (found->alive)
+		slab_set_referenced(&sc->store->slab, item_ref(sc->store, found->old));
+	else if (found->old != NULL)
+		account_missed(sc, found->old, link->generation);
 	return STEP_REFUSED;
 }
 
 /* Under the locks: is the item to be published, and where? */
 static enum step
-decide(struct store_core *sc, struct link *l, const struct key_lock *h, bool force,
-       struct decision *d)
+decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bool force,
+       struct found *found)
 {
 	struct store *st = sc->store;
 
-	d->spot = h->spot;
-	d->there = d->spot.bucket != NULL ? item_at(st, bucket_ref(d->spot.bucket, d->spot.slot))
-					  : NULL;
+	found->spot = lock->spot;
+	found->old = found->spot.bucket != NULL
+			     ? item_at(st, bucket_ref(found->spot.bucket, found->spot.slot))
+			     : NULL;
 	/* Read once: a flush that comes after this look must flush the new version as well, or
 	 * one made from a flushed version would outlive it. */
-	l->generation = store_generation(st);
-	d->alive = d->there != NULL && !item_flushed(d->there, l->generation) &&
-		   !item_expired(d->there, sc->now_s);
+	link->generation = store_generation(st);
+	found->alive = found->old != NULL && !item_flushed(found->old, link->generation) &&
+		       !item_expired(found->old, sc->now_s);
 
-	const struct item *alive = d->alive ? d->there : NULL;
+	const struct item *alive = found->alive ? found->old : NULL;
 
 	protocol_gap();
-	if (!still_fits(sc, l, alive))
+	if (!still_fits(sc, link, alive))
 		return STEP_CHANGED;
-	l->result = judge(l, alive);
-	if (l->result != STORE_OK)
-		return refuse(sc, l, d);
-	if (!set_fields(sc, l, &h->place, d->there))
-		return STEP_WIDEN;
-	/* A plain set did not ask for the old version. */
-	if (unlikely(alive != d->there) && l->rmw == NULL && l->conditions.mode != STORE_SET)
-		account_missed(sc, d->there, l->generation);
-	return d->there != NULL ? STEP_DONE : find_slot(sc, l, &h->place, force, &d->spot);
+	link->result = judge(link, alive);
+	if (link->result != STORE_OK)
+		return refuse(sc, link, found);
+	if (!set_fields(sc, link, lock->place.tag, found->old))
+		return STEP_ADD_FIELDS;
+	/* A dead version counts as a miss, but for a plain set, which did not look for one. */
+	if (unlikely(alive != found->old) && link->rmw == NULL &&
+	    link->conditions.mode != STORE_SET)
+		account_missed(sc, found->old, link->generation);
+	return found->old != NULL ? STEP_DONE
+				  : find_slot(sc, link, &lock->place, force, &found->spot);
 }
 
-/* Is the key's item on probation? Not one that was evicted too early. */
+/* A new key is on probation, unless its ghost says that it was evicted from there too early. */
 static __attribute__((noinline)) enum object_state
-state_of_new(struct store_core *sc, const struct link *l)
+state_of_new(struct store_core *sc, const struct link *link)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint32_t bytes = item_form(l->item) & ITEM_IS_CHUNKED ? CHUNK_BYTES : 0;
+	const uint32_t bytes = item_form(link->item) & ITEM_IS_CHUNKED ? ITEM_CHUNK_BYTES : 0;
 	const uint32_t class = bytes != 0 ? slab_class_for(sl, bytes)
-					  : slab_class_of_ref(sl, item_ref(sc->store, l->item));
+					  : slab_class_of_ref(sl, item_ref(sc->store, link->item));
 	struct probation *pr = &sl->classes[class].probation;
 
-	switch (ghost_take(&sc->store->ghosts, l->hash)) {
+	switch (ghost_take(&sc->store->ghosts, link->hash)) {
 	case GHOST_OF_NEW:
 		evictions_returned(&pr->young);
 		count(sc, STORE_GHOSTS_RETURNED, 1);
@@ -259,129 +261,129 @@ state_of_new(struct store_core *sc, const struct link *l)
 	case GHOST_NONE:
 		break;
 	}
-	return probation_skips(pr, l->hash) ? OBJECT_KEPT : OBJECT_NEW;
+	return probation_skips(pr, link->hash) ? OBJECT_KEPT : OBJECT_NEW;
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
- * only read. What is stored where a dead version lies has that one's standing. */
+ * only read. A dead version passes its state on, without the reference bit. */
 static inline enum object_state
-state_to_begin_with(struct store_core *sc, const struct link *l, const struct decision *d)
+first_state(struct store_core *sc, const struct link *link, const struct found *found)
 {
 	const struct store *st = sc->store;
 
-	if (d->alive)
+	if (found->alive)
 		return OBJECT_USED;
 	if (!st->slab.probation)
 		return OBJECT_KEPT;
-	if (d->there == NULL)
-		return state_of_new(sc, l);
-	return slab_state(&st->slab, item_ref(st, d->there)) == OBJECT_NEW ? OBJECT_NEW
-									   : OBJECT_KEPT;
+	if (found->old == NULL)
+		return state_of_new(sc, link);
+	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
+									     : OBJECT_KEPT;
 }
 
-/* Under the locks: make it visible. */
+/* Under the locks: fill the slot, and retire the old version. */
 static inline void
-publish(struct store_core *sc, struct link *l, const struct place *p, const struct decision *d)
+publish(struct store_core *sc, struct link *link, const struct place *place,
+	const struct found *found)
 {
 	struct store *st = sc->store;
-	struct item *it = l->item;
-	const uint32_t generation = l->generation;
-	const bool late = l->rmw == NULL && l->inherit != 0;
-	uint32_t status = l->status | (late ? ITEM_STALE : 0);
+	struct item *it = link->item;
+	const uint32_t generation = link->generation;
+	const bool stale = link->rmw == NULL && link->inherit != 0;
+	uint32_t status = link->status | (stale ? ITEM_STALE : 0);
 
-	if (d->there != NULL && l->inherit != 0)
-		status |= item_hand_over(d->there, l->inherit);
+	if (found->old != NULL && link->inherit != 0)
+		status |= item_hand_over(found->old, link->inherit);
 	item_set_head(it, status, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
-	item_set_live(st, it, state_to_begin_with(sc, l, d));
+	item_set_live(st, it, first_state(sc, link, found));
 	protocol_gap();
-	index_put(&st->ix, p, d->spot, item_ref(st, it));
-	if (d->there != NULL)
-		retire(sc, l, p, d->there, d->alive);
+	index_put(&st->ix, place, found->spot, item_ref(st, it));
+	if (found->old != NULL)
+		retire(sc, link, place->tag, found->old, found->alive);
 }
 
 /* decide and publish for the commonest write, in a third of the instructions: a simple item
- * replaces a simple one that is alive, unconditionally. False: it is another case, nothing was
- * done. */
+ * replaces a simple one that is alive, unconditionally. False: nothing was done. */
 static inline bool
-replace_fast(struct store_core *sc, struct link *l, const struct key_lock *h)
+replace_fast(struct store_core *sc, struct link *link, const struct key_lock *lock)
 {
 	struct store *st = sc->store;
 	struct slab *sl = &st->slab;
 
-	if (h->spot.bucket == NULL)
+	if (lock->spot.bucket == NULL)
 		return false;
 
 	const uint32_t now = store_generation(st);
 	const uint32_t generation = now << ITEM_FLUSH_SHIFT & 0xff;
-	const uint32_t old = bucket_ref(h->spot.bucket, h->spot.slot);
-	struct item *there = item_at(st, old), *it = l->item;
-	const uint32_t cas = (there->cas_form >> 8) + 1;
+	const uint32_t old_ref = bucket_ref(lock->spot.bucket, lock->spot.slot);
+	struct item *old = item_at(st, old_ref), *it = link->item;
+	const uint32_t cas = (old->cas_form >> 8) + 1;
 
 	protocol_gap();
-	if ((there->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX)
+	if ((old->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX)
 		return false;
 
 	const uint32_t ref = item_ref(st, it);
 
 	it->cas_form = cas << 8 | generation;
 	account_generation(sc, now);
-	account_exchange(sc, ref, it, old, there);
+	account_exchange(sc, ref, it, old_ref, old);
 	slab_set_live(sl, ref, OBJECT_USED);
 	protocol_gap();
-	index_put(&st->ix, &h->place, h->spot, ref);
-	slab_clear_live(sl, old);
-	retire_list_add_unchunked(sc, old);
+	index_put(&st->ix, &lock->place, lock->spot, ref);
+	slab_clear_live(sl, old_ref);
+	retire_list_add_unchunked(sc, old_ref);
 	return true;
 }
 
-/* Copy the item into one with the fields it lacks; only small items lack any. */
+/* Copy the item into one with the missing fields; only small items can be without. */
 static bool
-widen(struct store_core *sc, struct link *l)
+add_fields(struct store_core *sc, struct link *link)
 {
-	const struct item *narrow = l->item;
-	const uint32_t form = item_form(narrow) & ITEM_FORM_SHAPE;
-	struct item *wide = item_new(sc, item_key(narrow), item_value_len(narrow), form | l->lacks);
+	const struct item *from = link->item;
+	const uint32_t form = item_form(from) & ITEM_FORM_SHAPE;
+	struct item *it = item_new(sc, item_key(from), item_value_len(from), form | link->missing);
 
-	if (wide == NULL)
+	if (it == NULL)
 		return false;
-	memcpy(wide->body, narrow->body, form_bytes(form & ITEM_HAS_FLAGS));
-	item_set_expiry(wide, item_expiry_s(narrow));
-	item_write_value(sc->store, wide, 0, narrow);
-	item_free(sc, l->item);
-	l->item = wide;
+	memcpy(it->body, from->body, form_bytes(form & ITEM_HAS_FLAGS));
+	item_set_expiry(it, item_expiry_s(from));
+	item_write_value(sc->store, it, 0, from);
+	item_free(sc, link->item);
+	link->item = it;
 	return true;
 }
 
-/* A resize under way may bring empty slots: a slice of it before a neighbour is evicted. */
+/* False: a neighbour must be evicted. Before that, a resize under way may bring an empty slot. */
 static bool
-make_room(struct store_core *sc, const struct place *p, uint32_t tries)
+free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 {
-	if (path_make_room(sc, p, NULL, 0))
+	if (path_free_slot(sc, place, NULL, 0))
 		return true;
 	return tries == 0 && resize_turn(sc);
 }
 
 enum link_verdict
-link_item(struct store_core *sc, struct link *l)
+link_item(struct store_core *sc, struct link *link)
 {
 	bool force = false;
 
 	for (uint32_t tries = 0;
-	     tries < LINK_PATHS_MAX && retire_list_has_room(sc, LINK_RETIRE_MAX); tries++) {
-		struct key_lock h;
-		struct decision d;
+	     tries < LINK_PATHS_MAX && retire_list_has_space(sc, LINK_RETIRE_MAX); tries++) {
+		struct key_lock lock;
+		struct found found;
 		enum step step = STEP_DONE;
 
-		index_lock_key(&sc->store->ix, item_key(l->item), l->hash,
-			       force ? LOCK_BOTH : LOCK_FOR_INSERT, &h);
-		if (!l->fast || !replace_fast(sc, l, &h)) {
-			step = decide(sc, l, &h, force, &d);
+		index_lock_key(&sc->store->ix, item_key(link->item), link->hash,
+			       force ? LOCK_BOTH : LOCK_FOR_INSERT, &lock);
+		if (!link->fast || !replace_fast(sc, link, &lock)) {
+			step = decide(sc, link, &lock, force, &found);
 			if (step == STEP_DONE)
-				publish(sc, l, &h.place, &d);
+				publish(sc, link, &lock.place, &found);
 		}
-		index_unlock_key(&sc->store->ix, &h);
+		index_unlock_key(&sc->store->ix, &lock);
 		switch (step) {
 		case STEP_DONE:
 			return LINK_DONE;
@@ -390,14 +392,14 @@ link_item(struct store_core *sc, struct link *l)
 		case STEP_CHANGED:
 			return LINK_CHANGED;
 		case STEP_CROWDED:
-			force = !make_room(sc, &h.place, tries) || tries + 2 >= LINK_PATHS_MAX;
+			force = !free_slot(sc, &lock.place, tries) || tries + 2 >= LINK_PATHS_MAX;
 			break;
-		case STEP_WIDEN:
-			if (!widen(sc, l))
+		case STEP_ADD_FIELDS:
+			if (!add_fields(sc, link))
 				tries = LINK_PATHS_MAX;
 			break;
 		}
 	}
-	l->result = STORE_NO_MEMORY;
+	link->result = STORE_NO_MEMORY;
 	return LINK_REFUSED;
 }

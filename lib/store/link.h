@@ -13,28 +13,30 @@ struct rmw;
 enum link_verdict {
 	LINK_DONE,    /* published; the item is the store's */
 	LINK_REFUSED, /* result says why; the item is still the caller's */
-	LINK_CHANGED, /* another version came first; likewise */
+	LINK_CHANGED, /* another version came first; the item is still the caller's */
 };
 
 struct link {
 	struct item *item;
 	uint64_t hash;
 	struct store_conditions conditions;
-	struct rmw *rmw;  /* NULL, or the item is a new version of one that was there: */
-	uint32_t expect;  /* of this very one; 0: of whichever there is, written under the lock */
-	bool fast;        /* an unconditional set */
-	uint32_t status;  /* status bits of the new version, enum item_status; */
-	uint32_t inherit; /* and which of the old one's it inherits */
-	uint32_t lacks;   /* optional fields it must have and has not */
+	struct rmw *rmw; /* how the item is made from an old version; NULL: it is not */
+	uint32_t expect; /* with rmw: reference of the version that the item was made from, and that
+			  * it replaces; 0: it is made under the lock, from the version found */
+	bool fast;       /* an unconditional set */
+	uint32_t status; /* status bits of the item (enum item_status); */
+	uint32_t inherit; /* those that it takes from the old version; without rmw: ITEM_WON if the
+			   * item is stored as stale, else 0 */
+	uint32_t missing; /* optional fields that it must have and has not */
 	enum store_result result;
-	uint32_t generation; /* flush generation by which the old version was judged */
+	uint32_t generation; /* flush generation by which the old version was alive or dead */
 };
 
-enum link_verdict link_item(struct store_core *sc, struct link *l);
+enum link_verdict link_item(struct store_core *sc, struct link *link);
 
 /* ---- rmw.c ---- */
 
-/* Read the old version, make the new one, link it; again if another came first. */
+/* Read the old version, make the new one, link it; from the start if another came first. */
 enum store_result rmw_run(struct store_core *sc, struct rmw *rm);
 
 #endif

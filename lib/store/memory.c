@@ -1,13 +1,12 @@
 /*
  * memory.c - objects for new items.
  *
- * An evicted object is free only after a grace period, and nothing here waits. So once all pages
- * are given out, every class evicts ahead of need. A few pages stay in the pool as a reserve, for a
- * class that owns none: enough for one value of the largest size. Pages that are taken from the
+ * An evicted object is free only after a grace period, and no call waits for that. So once all
+ * pages have classes, every class evicts ahead of need. A few pages stay in the pool as a reserve,
+ * for a class that owns none: enough for one value of the largest size. Pages taken from the
  * reserve are replaced by evacuating others (rebalance.c).
  *
- * A large value that finds too little memory waits, turn by turn, and is begun once all of it has a
- * place.
+ * A large value is begun once there is memory for all of it; until then the caller asks each turn.
  */
 #include "memory.h"
 #include "evict.h"
@@ -28,12 +27,13 @@ evict_ahead(struct store_core *sc, uint32_t class)
 		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
-/* A core has not turned for long: nothing more is begun, so that what was begun can be finished. */
+/* Another core has not turned for long: no more fills are begun, so that those begun can be
+ * finished. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
 	return sc->retire_list.tail - sc->retire_list.head >
-	       RETIRE_LIST_MAX - RETIRE_LIST_KEEP_BEGUN;
+	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
@@ -48,8 +48,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	retire_list_publish(sc);
 	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
-	/* A core that takes memory while the reserve is short evacuates some. Not amid a large
-	 * value, whose chunks were all counted before. */
+	/* A core that takes memory while the reserve is short evacuates some; not for a chunked
+	 * item, whose memory chunks_at_hand has found. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
@@ -78,14 +78,14 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-/* A short last chunk takes an object of its head's size: so a large value that takes pages from the
- * reserve needs them for two classes, not three. */
+/* A last chunk as short as this takes an object of the class of the item's first one: so a large
+ * value that takes pages from the reserve takes them for two classes, not three. */
 #define CHUNK_SHORT_BYTES 2048u
 
 static uint32_t
 last_chunk_bytes(uint32_t value_len)
 {
-	return (uint32_t)sizeof(struct chunk) +
+	return (uint32_t)sizeof(struct item_chunk) +
 	       item_chunk_len(value_len, item_chunk_count(value_len) - 1);
 }
 
@@ -99,10 +99,11 @@ item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 	return head > last_chunk_bytes(value_len) ? head : last_chunk_bytes(value_len);
 }
 
+/* Bytes to allocate for chunk i. */
 static uint32_t
-chunk_ask(const struct item *it, uint32_t value_len, uint32_t i)
+chunk_bytes(const struct item *it, uint32_t value_len, uint32_t i)
 {
-	const uint32_t bytes = (uint32_t)sizeof(struct chunk) + item_chunk_len(value_len, i);
+	const uint32_t bytes = (uint32_t)sizeof(struct item_chunk) + item_chunk_len(value_len, i);
 
 	return bytes > CHUNK_SHORT_BYTES
 		       ? bytes
@@ -116,8 +117,8 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	const uint32_t chunks = item_chunk_count(value_len);
 
 	for (uint32_t i = 0; i < chunks; i++) {
-		const uint32_t ref = alloc(sc, chunk_ask(it, value_len, i), POOL_KEEP);
-		struct chunk *c = arena_at(&sc->store->arena, ref);
+		const uint32_t ref = alloc(sc, chunk_bytes(it, value_len, i), POOL_KEEP);
+		struct item_chunk *c = arena_at(&sc->store->arena, ref);
 
 		if (ref == 0)
 			return i;
@@ -128,8 +129,8 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-/* Pages a large value may need besides those of its full chunks: for its head and its last
- * chunk. */
+/* Pages that a large value may need besides those of its full chunks: for its first object and its
+ * last chunk. */
 #define PAGES_BESIDE 2u
 
 static bool
@@ -151,13 +152,13 @@ hold_pages(struct store *st, uint32_t pages)
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* A large value is begun only once all of it has memory: half a value would block others that wait.
- * Where its class has little, pages of others are evacuated for it. */
+/* Is there memory for all of a large value? Half of one would block others that wait. Where the
+ * class of chunks has little, pages of other classes are evacuated for it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint32_t class = slab_class_for(sl, CHUNK_BYTES);
+	const uint32_t class = slab_class_for(sl, ITEM_CHUNK_BYTES);
 	const struct slab_class *c = &sl->classes[class];
 	const uint32_t chunks = item_chunk_count(value_len);
 	const uint32_t objects = slab_class_pages(c) * c->per_page, pinned = slab_class_pinned(c);
@@ -183,13 +184,13 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	hold_pages(sc->store, pages);
 	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
 		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
-	/* Its class owns few chunks, or all of them are being filled. */
+	/* The class owns few chunks, or all of them are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
 		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* Is there retired or pinned memory that will come back, of any core? */
+/* Has any core retired or pinned objects, which will become free? */
 static bool
 something_returns(const struct store_core *sc)
 {
@@ -214,11 +215,11 @@ bool
 memory_is_coming(const struct store_core *sc, uint32_t bytes)
 {
 	const struct slab *sl = &sc->store->slab;
-	const uint32_t chunk = slab_class_for(sl, CHUNK_BYTES);
+	const uint32_t chunk = slab_class_for(sl, ITEM_CHUNK_BYTES);
 
 	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
 		return true;
-	/* Then only deleted items bring memory, and only to their class. */
+	/* In a store that never evicts only retired objects become free, only for their class. */
 	if (sc->store->never_evict)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;

@@ -8,14 +8,13 @@
  * 3. The items are copied, the geometry steps, the old slots are cleared, the locks are released.
  *
  * Why no lookup misses an item: copies come before the step, the step before the clearing. A lookup
- * in the old bucket finds the item there, or sees the step and looks again.
+ * in the old bucket finds the item there, or sees the step and starts again.
  *
- * Why no writer does harm: one that holds the old buckets delays the migration. One that holds new
- * buckets sees them filled and the old one cleared, since all are locked until then. So a reference
- * in the old slot never stands for an outdated version.
+ * Why no writer sees a half-done migration: old and new buckets are locked until it is complete. So
+ * a reference in the old slot is never that of an outdated version.
  *
- * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item that
- * finds no slot is evicted; in a store that never evicts its bucket waits.
+ * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item
+ * without a slot is evicted; in a store that never evicts its bucket waits.
  */
 #include "path.h"
 #include "resize.h"
@@ -30,8 +29,8 @@
 /* The plan for one slot of the bucket. */
 struct slot_plan {
 	uint32_t ref; /* 0: empty, or a tombstone */
-	uint32_t to;  /* its new bucket; the old one: it stays; NOWHERE: no slot was found */
-	uint16_t tag; /* as it will lie there */
+	uint32_t to;  /* the item's bucket after the step; NOWHERE: it has no slot */
+	uint16_t tag; /* of the item there */
 };
 
 #define NOWHERE UINT32_MAX
@@ -39,8 +38,8 @@ struct slot_plan {
 struct migration {
 	uint32_t bucket;
 	struct slot_plan slots[BUCKET_SLOTS];
-	uint32_t new_primaries[2]; /* first and last new primary bucket of keys with their primary
-				      bucket here */
+	uint32_t new_primaries[2]; /* keys whose primary bucket is this one have theirs between
+				    * these two after the step */
 	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
 	uint32_t lock_count;
 };
@@ -55,9 +54,9 @@ empty_slots(const struct bucket *b)
 	return count;
 }
 
-/* Items that the plan moves to a bucket. */
+/* Items that the plan puts into a bucket. */
 static uint32_t
-bound_for(const struct migration *m, uint32_t bucket)
+planned_for(const struct migration *m, uint32_t bucket)
 {
 	uint32_t count = 0;
 
@@ -77,16 +76,16 @@ items_of(const struct migration *m)
 }
 
 static bool
-has_room(const struct store *st, const struct migration *m, uint32_t bucket)
+has_slot(const struct store *st, const struct migration *m, uint32_t bucket)
 {
 	return bucket != m->bucket &&
-	       bound_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
+	       planned_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
 }
 
-/* Choose the new bucket of the item in a slot: the one that replaces this one for its key, or, if
- * that is full, the key's other bucket. When the index grows, a displaced item goes to its primary
- * bucket if that is above: gets of it then read one bucket. One below would be behind a walk that
- * is under way (walk.c), and its slots are scarce. */
+/* Choose the new bucket of the item in a slot: the one that replaces this one for its key; if that
+ * is full, the key's other bucket. When the index grows, a displaced item goes to its primary
+ * bucket if that has a higher number: gets of it then read one bucket. With a lower number it would
+ * be behind a walk that is under way (walk.c), and slots there are scarce. */
 static struct slot_plan
 choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
 {
@@ -102,11 +101,11 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 	const uint32_t first = alternate ? after->alternate : after->primary;
 	const uint32_t second = alternate ? after->primary : after->alternate;
 	const bool to_primary =
-		alternate && index_grows(&st->ix) && second > m->bucket && has_room(st, m, second);
+		alternate && index_grows(&st->ix) && second > m->bucket && has_slot(st, m, second);
 
-	if (!to_primary && (first == m->bucket || has_room(st, m, first)))
+	if (!to_primary && (first == m->bucket || has_slot(st, m, first)))
 		return (struct slot_plan){.ref = ref, .to = first, .tag = tag};
-	if (to_primary || has_room(st, m, second))
+	if (to_primary || has_slot(st, m, second))
 		return (struct slot_plan){.ref = ref, .to = second, .tag = tag ^ TAG_DISPLACED};
 	return (struct slot_plan){.ref = ref, .to = NOWHERE};
 }
@@ -145,7 +144,7 @@ add_lock(struct migration *m, uint32_t bucket)
 	m->lock_count++;
 }
 
-/* List the buckets that the plan is about. */
+/* List the buckets to lock. */
 static void
 list_locks(struct migration *m)
 {
@@ -158,21 +157,21 @@ list_locks(struct migration *m)
 			add_lock(m, m->slots[i].to);
 }
 
-/* Make as good a plan as possible. False: more work may find a better one, but the slice has
- * searched as far as until. */
+/* Make as good a plan as possible. False: the slice has searched as many buckets as it may, up to
+ * until, and more work may find a better plan. */
 static bool
 plan(struct store_core *sc, struct migration *m, uint32_t until)
 {
 	struct place crowded;
 
-	for (uint32_t rooms = 0; rooms < MIGRATE_ROOMS; rooms++) {
+	for (uint32_t paths = 0; paths < MIGRATE_PATHS; paths++) {
 		if (plan_once(sc->store, m, &crowded))
 			return true;
 		if ((int32_t)(sc->searched - until) >= 0)
 			return false;
-		/* Not from one bucket of the plan into another, or this would not end. */
+		/* A path that ended in a bucket of the plan would take a slot that is needed. */
 		list_locks(m);
-		if (!path_make_room(sc, &crowded, m->locks, m->lock_count))
+		if (!path_free_slot(sc, &crowded, m->locks, m->lock_count))
 			return true;
 	}
 	return true;
@@ -193,11 +192,11 @@ unlock_all(const struct store *st, const struct migration *m)
 		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
 }
 
-/* Was the item in a slot replaced under its key since the plan was made? Then the plan holds for
- * the new one; else a key that is written all the time would spoil every plan. The old item is
- * readable until this core turns. An item that stays must have kept its tag: during a resize both
- * buckets of a key may be this one, and the key may have been deleted and stored again, no longer
- * displaced. */
+/* Has the item in a slot replaced one of the same key since the plan was made? Then the plan holds
+ * for it, too; else a key that is written all the time would spoil every plan. The old item is
+ * readable until this core turns. An item that stays in this bucket must have kept its tag: during
+ * a resize both buckets of a key may be this one, and the key may have been deleted and stored
+ * again, no longer displaced. */
 static bool
 is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 {
@@ -213,7 +212,7 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	return true;
 }
 
-/* Under the locks: is the bucket as planned, and are there still the slots? */
+/* Under the locks: does the bucket hold what the plan says, and are the slots still empty? */
 static bool
 plan_holds(const struct store *st, struct migration *m)
 {
@@ -227,12 +226,12 @@ plan_holds(const struct store *st, struct migration *m)
 	}
 	for (uint32_t i = 0; i < m->lock_count; i++)
 		if (m->locks[i] != m->bucket &&
-		    bound_for(m, m->locks[i]) > empty_slots(index_bucket(&st->ix, m->locks[i])))
+		    planned_for(m, m->locks[i]) > empty_slots(index_bucket(&st->ix, m->locks[i])))
 			return false;
 	return true;
 }
 
-/* Under the locks: what is not as planned has no slot, since other writers spoil every plan. */
+/* Under the locks: other writers spoil every plan. Items that are not as planned get no slot. */
 static void
 give_up(const struct store *st, struct migration *m)
 {
@@ -245,7 +244,7 @@ give_up(const struct store *st, struct migration *m)
 		const uint32_t to = m->slots[i].to;
 
 		if (to != NOWHERE && to != m->bucket &&
-		    bound_for(m, to) > empty_slots(index_bucket(&st->ix, to)))
+		    planned_for(m, to) > empty_slots(index_bucket(&st->ix, to)))
 			m->slots[i].to = NOWHERE;
 	}
 }
@@ -317,7 +316,7 @@ copy_overflows(const struct store *st, const struct migration *m)
 	}
 }
 
-/* Clear the overflow bits if no key has its primary bucket here after the step. */
+/* Clear the overflow bits if this is no key's primary bucket after the step. */
 static void
 clear_overflows(const struct store *st, const struct migration *m)
 {
@@ -351,7 +350,7 @@ execute_plan(struct store_core *sc, struct migration *m)
 	count(sc, STORE_INDEX_MIGRATED, 1);
 }
 
-/* In a store that never evicts: is there an item without a slot? Deletes will make room. */
+/* In a store that never evicts an item without a slot waits until deletes free one. */
 static bool
 must_wait(const struct store *st, const struct migration *m)
 {
@@ -369,7 +368,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 
 	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
-		/* The room made stays: the next turn goes on from there. */
+		/* The next turn goes on with the slots that were freed. */
 		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
 			sc->store->resize.deferred++;
 			return DEFERRED;
@@ -385,7 +384,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 		unlock_all(sc->store, &m);
 	}
 	/* Tombstones do not migrate: they are retired. */
-	if (must_wait(sc->store, &m) || !retire_list_has_room(sc, BUCKET_SLOTS)) {
+	if (must_wait(sc->store, &m) || !retire_list_has_space(sc, BUCKET_SLOTS)) {
 		unlock_all(sc->store, &m);
 		return DEFERRED;
 	}
@@ -430,7 +429,7 @@ migrate_slice(struct store_core *sc)
 		if (bucket == UINT32_MAX)
 			return false;
 		/* Flushed items, here and along paths, go to the retire list. */
-		if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
+		if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
 			return true;
 		prefetch_coming(st, bucket);
 

@@ -19,7 +19,6 @@ calculate(const struct rmw *rm, const struct item *old, uint64_t *number)
 	return true;
 }
 
-/* May there be a new version, and how long is its value? */
 enum store_result
 new_version_len(const struct store_core *sc, const struct rmw *rm, const struct item *old,
 		uint32_t *len)

@@ -26,13 +26,12 @@ struct rmw {
 	const struct item *more;            /* append, prepend: its value is what is added */
 	uint64_t delta;
 	uint64_t value; /* incr, decr: the new number */
-	bool keep_cas;  /* no byte that a client sees changes */
-	bool renews;    /* memcached would write in place: nothing counts as stored anew */
+	bool keep_cas;  /* since no byte that a client sees changes */
+	bool renews;    /* memcached would write in place, and not count an item stored */
 	bool new_expiry;
 	uint32_t expiry_s;
-	uint32_t status; /* as in struct link */
-	uint32_t inherit;
-	const struct item *made; /* the version that was published */
+	uint32_t status, inherit; /* as in struct link */
+	const struct item *made;  /* the version that was published */
 };
 
 /* May there be a new version of old, and how long is its value? */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Runs of spaces and leading zeros are skipped in blocks: 64 KB of them, which a request of 15
- * bytes may name, take about as long as their copy. */
+/* Spaces and leading zeros are skipped in blocks: an incr of 15 bytes may name a value with 64 KB
+ * of them, which then take no longer than a copy. */
 #define BLOCK_BYTES 16u
 
 static bool

@@ -16,7 +16,7 @@
 /* The number that bytes start with, as strtoull reads it: up to the first space, a zero byte, as
  * which memcached's string ends, or the end. */
 bool number_parse(struct view bytes, uint64_t *number);
-/* How many digits it has. */
+/* Returns how many digits were written. */
 uint32_t number_print(uint8_t *to, uint64_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * path.c - a cuckoo path makes room for an item when both its buckets are full.
+ * path.c - a cuckoo path frees a slot for an item when both its buckets are full.
  *
  * A breadth-first search without locks finds a chain of moves that ends in an empty slot. The moves
  * are made from the empty end backwards (Li et al., EuroSys 2014, section 4.3). Each move is valid
@@ -14,13 +14,13 @@
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* node whose slot moves here */
-	uint8_t slot;
-	uint16_t tag; /* tag of that slot as seen */
+	uint16_t parent; /* the node whose item would move here */
+	uint8_t slot;    /* of that item in the parent's bucket */
+	uint16_t tag;    /* of that slot, when it was searched */
 };
 
 struct search {
-	uint32_t seq;          /* of the geometry of the place that needs room */
+	uint32_t seq;          /* of the geometry of the place that needs a slot */
 	const uint32_t *avoid; /* buckets that no item goes into */
 	uint32_t avoid_count;
 	uint32_t max; /* nodes */
@@ -28,8 +28,8 @@ struct search {
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* During a resize a tag does not name the other bucket, the key does. Returns the bucket itself if
- * there is none. The item stays readable until this core turns. */
+/* The other bucket of the key of an item: during a resize the tag does not tell it. Returns the
+ * bucket itself if the key has no other. The item stays readable until this core turns. */
 static uint32_t
 alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
@@ -45,34 +45,33 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* The buckets that a bucket's slots lead to: the alternate bucket of the tag there; for an empty
- * slot, the bucket itself. */
+/* Where the items of a bucket can move: the other bucket of each; the bucket itself if there is
+ * none. */
 struct successors {
 	uint32_t alternates[BUCKET_SLOTS];
 	uint16_t tags[BUCKET_SLOTS];
 };
 
-/* The successors are searched next, so all are prefetched at once. Each tag is read once: a move
- * trusts that the tag leads from the one bucket to the other; a tag read later may be another
- * item's. */
+/* All successors are prefetched, since they are searched next. Each tag is read once: a tag read a
+ * second time may be another item's, whose other bucket is not this successor. */
 static void
-find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *w)
+find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *next)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
-	/* Before the second look at seq, so it is the number that the search began with. */
+	/* Read before seq is compared: the number of buckets that the search began with. */
 	const uint32_t bucket_count = index_bucket_count(ix);
-	const bool moving = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
+	const bool resizing = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
 
-	for (uint32_t slot = 0; moving && slot < BUCKET_SLOTS; slot++)
+	for (uint32_t slot = 0; resizing && slot < BUCKET_SLOTS; slot++)
 		prefetch(arena_at(ix->arena, bucket_ref(b, slot)));
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
-		w->tags[slot] = tag;
-		w->alternates[slot] =
-			moving ? alternate_by_key(ix, bucket, bucket_ref(b, slot), tag)
-			       : bucket_alternate(bucket_count, bucket, tag);
-		prefetch(index_bucket(ix, w->alternates[slot]));
+		next->tags[slot] = tag;
+		next->alternates[slot] =
+			resizing ? alternate_by_key(ix, bucket, bucket_ref(b, slot), tag)
+				 : bucket_alternate(bucket_count, bucket, tag);
+		prefetch(index_bucket(ix, next->alternates[slot]));
 	}
 }
 
@@ -85,18 +84,18 @@ is_avoided(const struct search *s, uint32_t bucket)
 	return false;
 }
 
-/* Add the buckets that items of node n could move to. Returns a node with an empty slot, or 0. */
+/* Add the successors of node n. Returns a node with an empty slot, or 0. */
 static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
 	const uint32_t bucket = s->nodes[n].bucket;
-	struct successors w;
+	struct successors next;
 
-	find_successors(ix, s->seq, bucket, &w);
+	find_successors(ix, s->seq, bucket, &next);
 	protocol_gap();
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
-		const uint32_t other = w.alternates[slot];
-		const uint16_t tag = w.tags[slot];
+		const uint32_t other = next.alternates[slot];
+		const uint16_t tag = next.tags[slot];
 
 		if (tag == 0 || other == bucket || is_avoided(s, other))
 			continue;
@@ -108,7 +107,7 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 	return 0;
 }
 
-/* Nodes of a search: resize_limits.h has the reasons. */
+/* resize_limits.h has the reasons. */
 static uint32_t
 nodes_max(const struct store *st, const struct search *s)
 {
@@ -136,8 +135,8 @@ search(const struct store *st, struct search *s, const struct place *p)
 	return found;
 }
 
-/* Under both locks: are these two still the buckets of the item in the slot? Its tag says so,
- * unless the index was resized since it was read. */
+/* Under both locks: are these two still the buckets of the item in the slot? Its tag, which has not
+ * changed, says so, unless the index was resized since the search. */
 static bool
 move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {
@@ -147,8 +146,8 @@ move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint
 	       alternate_by_key(ix, from, ref, s->nodes[n].tag) == s->nodes[n].bucket;
 }
 
-/* Make the move of node n, from its parent's bucket into its own. False: it is not possible any
- * more. */
+/* Make the move of node n, from its parent's bucket into its own. False: other writers have broken
+ * the path. */
 static bool
 move(struct store_core *sc, const struct search *s, uint32_t n)
 {
@@ -181,7 +180,7 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 }
 
 bool
-path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 	       uint32_t avoid_count)
 {
 	struct search s;

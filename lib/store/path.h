@@ -8,9 +8,9 @@
 
 #include "store_state.h"
 
-/* Move items until one of the two buckets has an empty slot; none into a bucket to be avoided.
+/* Move items until one of the two buckets has an empty slot; none into one of the buckets in avoid.
  * False: no path was found. */
-bool path_make_room(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+bool path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 		    uint32_t avoid_count);
 
 #endif

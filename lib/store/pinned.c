@@ -1,13 +1,14 @@
 /*
  * pinned.c - retired items that replies still send wait in a list of their own.
  *
- * A client that does not read what it asked for holds the memory of that, and nothing else:
- * - their objects do not count as memory that is coming (slab_pinned.c), so the hand goes on;
- * - their bytes in all are what store_pins_memory_pressure judges by;
- * - a turn visits a few at the front of the list: it frees them, or moves them to the end.
+ * A client that does not read its reply occupies the memory of the value, and no other:
+ * - objects of pinned items do not count as memory that is coming (slab_pinned.c), so hands go on;
+ * - their bytes are counted for store_pins_memory_pressure;
+ * - a turn visits a few items at the front of the list: it frees them, or moves them to the end.
  *
- * Their number is bounded by the memory only, so the list is linked through the items: a note
- * replaces the cas, which nobody reads any more, since a pin keeps the value alone (store.h).
+ * Pinned items are bounded by the memory only, so the list is linked through the items: a note
+ * takes the place of the cas, which is not read any more, since a pin keeps only the value
+ * (store.h).
  */
 #include "pinned.h"
 #include "item_access.h"
@@ -47,7 +48,7 @@ note_write(struct item *it, uint32_t next, uint32_t since_s)
 	memcpy(note_at(it), &note, sizeof note);
 }
 
-/* Some objects of an item: chunks from number at on, and the item itself after them. */
+/* List objects of an item: its chunks from number at on, and after the last one the item itself. */
 static uint32_t
 list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
 {
@@ -68,7 +69,7 @@ account(struct store *st, const struct item *it, bool more)
 
 	for (uint32_t at = 0; (n = list_objects(st, it, at, refs)) != 0; at += n)
 		slab_count_pinned(&st->slab, refs, n, more);
-	/* Relaxed: a sum to judge by. */
+	/* Relaxed: a sum; nothing is read through it. */
 	atomic_fetch_add_explicit(&st->pinned_bytes, more ? memory : -memory, memory_order_relaxed);
 }
 
@@ -94,11 +95,10 @@ pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
 {
 	account(sc->store, it, true);
 	append(sc, it, ref, sc->now_s);
-	sc->pinned.fresh++;
+	sc->pinned.added++;
 }
 
-/* Pages that the item lies on go back to their class if they are being evacuated; others will
- * be. */
+/* The item's pages go back to their class if they are being evacuated; other pages will be. */
 static void
 keep_pages(struct store_core *sc, const struct item *it)
 {
@@ -143,11 +143,11 @@ void
 pinned_turn(struct store_core *sc)
 {
 	struct pinned *list = &sc->pinned;
-	uint32_t visits = PINNED_VISITS + 2 * list->fresh;
+	uint32_t visits = PINNED_VISITS + 2 * list->added;
 
 	if (visits > list->count)
 		visits = list->count;
-	list->fresh = 0;
+	list->added = 0;
 	for (uint32_t i = 0; i < visits; i++)
 		visit(sc);
 }
@@ -162,7 +162,7 @@ store_pins_memory_pressure(const struct store_core *sc)
 
 	if (likely(bytes == 0))
 		return false;
-	/* Cores see a second come at different times. */
+	/* The clocks of cores differ by a second at times. */
 	return bytes > limit / PINNED_SHARE ||
 	       (blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S);
 }

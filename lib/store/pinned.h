@@ -8,7 +8,7 @@
 
 #include "store_state.h"
 
-/* Is its memory in use beyond its grace period? */
+/* Does a pin keep the item's memory beyond its grace period? */
 static inline bool
 item_pinned(const struct item *it)
 {
@@ -20,7 +20,7 @@ item_pinned(const struct item *it)
 
 /* Take over an item from the retire list: past its grace period, and pinned. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
-/* Free some that are not pinned any more. */
+/* Visit some pinned items; free those whose last pin has ended. */
 void pinned_turn(struct store_core *sc);
 
 #endif

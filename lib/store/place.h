@@ -14,22 +14,22 @@ struct place {
 	uint16_t tag;
 };
 
-/* One key between the steps of a lookup (store.h, reading). The fields are the store's. */
+/* One key between the steps of a lookup (store.h, reading). Only the store reads the fields. */
 struct probe {
-	uint32_t bucket; /* the primary bucket; after that, the one the item was seen in */
-	uint32_t ref;    /* the alternate bucket; after that, the item seen */
+	uint32_t bucket; /* the primary bucket; of a candidate: the bucket it was seen in */
+	uint32_t ref;    /* the alternate bucket; of a candidate: its reference */
 	uint32_t seq;    /* as in struct place */
-	uint16_t tag;    /* in that bucket */
-	uint8_t slot;    /* where it was seen */
+	uint16_t tag;    /* of the key in .bucket */
+	uint8_t slot;    /* of a candidate */
 	uint8_t state;   /* enum probe_state */
 };
 
 enum probe_state {
-	PROBE_PENDING,   /* nothing seen yet */
-	PROBE_CANDIDATE, /* ref has the tag: most likely the item */
-	PROBE_ALTERNATE, /* not in its primary bucket; ref is the alternate bucket */
-	PROBE_MISS,      /* there was no such item then */
-	PROBE_RETRY,     /* a writer or a resize came in between: nothing is known */
+	PROBE_PENDING,   /* no bucket was read yet */
+	PROBE_CANDIDATE, /* an item has the tag: most likely that of the key */
+	PROBE_ALTERNATE, /* the alternate bucket is to be read */
+	PROBE_MISS,      /* no item had the key when the buckets were read */
+	PROBE_RETRY,     /* a writer or a resize has interfered: the lookup starts again */
 };
 
 #endif

@@ -2,11 +2,11 @@
  * probation.h - how long new objects of a class stay on probation, and which of them do.
  *
  * New objects are on probation until they are used (2Q, Johnson and Shasha 1994; S3-FIFO, Yang et
- * al. 2023). A hand of their own evicts those that were not used within a small part of the class,
- * so that what is asked for once does not push out what is asked for again. That costs a second
- * miss of what is asked for again later. Ghosts say how often that is so: where what was evicted
- * from probation comes back more often than what the CLOCK hand evicted, what is new is worth more
- * than what is old. Probation is longer then, and more objects pass it by: in the end it is CLOCK.
+ * al. 2023). A hand of their own evicts those that are not used in time, so that items asked for
+ * once do not evict items asked for again. The price is a second miss of an item asked for again
+ * later. Ghosts tell how often that happens. Where items evicted from probation come back more
+ * often than items evicted by the CLOCK hand, probation becomes longer, and more new objects skip
+ * it: at the last step the class is under CLOCK alone, but for one object in fifty.
  *
  * Shape:  step 0 is the shortest probation, of a 33rd of the class, for all; PROBATION_STEPS is
  *         one of a 5th, for one object in fifty.
@@ -22,24 +22,26 @@
 #include <stdint.h>
 
 #define PROBATION_STEPS 40u
-/* Up to this step probation becomes longer, from here on rarer. */
+/* Up to this step probation becomes longer; from here on more objects skip it. */
 #define PROBATION_KNEE 8u
 #define STEP_UP        2u
 #define STEP_DOWN      1u
-/* A step is considered once so much of the class was evicted; then all counts lose a part. */
+/* The step changes each time a 20th of the class was evicted, and no less than 64 objects; */
 #define PROBATION_PARTS 20u
-#define FORGET_PART     10u
 #define WINDOW_MIN      64u
+/* then all counts lose a tenth. */
+#define FORGET_PART 10u
 
-/* Counts of one kind of eviction. */
+/* Items of one kind that were evicted, and those whose keys came back while their ghosts were
+ * there. */
 struct evictions {
 	_Atomic uint32_t left, returned;
 };
 
 struct probation {
 	struct evictions young, kept; /* evicted from probation; by the CLOCK hand */
-	uint32_t due;                 /* evictions counted when the step is considered next */
-	uint32_t credit;              /* objects that the hand of the new ones may pass */
+	uint32_t due;                 /* evictions counted when the step changes next */
+	uint32_t credit;              /* objects that the hand of new objects may pass */
 	_Atomic uint32_t step;
 };
 
@@ -49,7 +51,7 @@ probation_step(const struct probation *p)
 	return atomic_load_explicit(&p->step, memory_order_relaxed);
 }
 
-/* Objects that the hand of the new ones passes for every object evicted, new or not. */
+/* Objects that the hand of new objects may pass for each object evicted, new or not. */
 static inline uint32_t
 probation_pace(const struct probation *p)
 {
@@ -58,7 +60,7 @@ probation_pace(const struct probation *p)
 	return 33 - (step < PROBATION_KNEE ? step : PROBATION_KNEE) * 28 / PROBATION_KNEE;
 }
 
-/* Does a new object with this hash go past probation? */
+/* Does a new object with this hash skip probation? */
 static inline bool
 probation_skips(const struct probation *p, uint64_t hash)
 {
@@ -92,8 +94,8 @@ evictions_forget(struct evictions *l)
 	atomic_fetch_sub_explicit(&l->returned, returned / FORGET_PART, memory_order_relaxed);
 }
 
-/* Does what was on probation return more often, by a fourth? Of what the CLOCK hand evicted a few
- * are taken to have returned, so that little evidence changes nothing. */
+/* Do items evicted from probation come back more often than others, by a fourth? A few returns are
+ * added to those of the CLOCK hand, so that little evidence changes nothing. */
 static inline bool
 probation_is_too_short(const struct probation *p, uint32_t window)
 {
@@ -107,7 +109,7 @@ probation_is_too_short(const struct probation *p, uint32_t window)
 		       (atomic_load_explicit(&p->young.left, memory_order_relaxed) + 1ull);
 }
 
-/* Change the step if it is time, for a class of so many objects. */
+/* Change the step if that is due, in a class of so many objects. */
 static inline void
 probation_consider(struct probation *p, uint32_t objects)
 {

@@ -1,31 +1,34 @@
 /*
  * rebalance.c - which page moves from which class to which, and when.
  *
- * The age of what a class evicts is the time its hand takes for a round. Where all hands go equally
- * fast, memory is used as well as if all items shared one CLOCK. So a page moves from the class
- * with the slowest hand to the one with the fastest; the further apart they are, the sooner; and
- * not at all below 3 : 2. A class with a page's worth of free objects gives first.
+ * An item that is not used is evicted within a round of its class's hand. If all hands take equally
+ * long for a round, items of all classes are evicted at the same age, as if they shared one CLOCK.
+ * So a page moves from the class with the slowest hand to the one with the fastest: the further
+ * apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to spare
+ * gives first.
  *
  * A hand's speed counts what it passes:
  * - items evicted for want of memory, but not those evicted to empty a page: else a class that
  *   gives pages would look as if it needed some;
- * - referenced items, always: so a class of hot items that is never written keeps its pages.
+ * - objects whose reference bit it clears: so a class of hot items that is never written keeps its
+ *   pages.
  *
- * Time is measured in bytes evicted for want of memory: where nothing is needed, nothing moves.
+ * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
+ * moves.
  */
 #include "rebalance.h"
 #include "evacuate.h"
 
 #define FIXED_SHIFT 16u
-/* Speeds are measured over an eviction of a 16th of all memory, older passes counting half: over
- * less, chance would move pages. */
+/* Each time a 16th of all memory was evicted the counts that speeds are made of are halved. Shorter
+ * periods would let chance move pages. */
 #define SPEED_PARTS 16u
-/* A class is dead that allocated nothing while a fourth of all memory was evicted. */
+/* A class is dead if it allocated nothing while a fourth of all memory was evicted. */
 #define DEAD_PARTS 4u
-/* Classes asked for a page before the attempt ends. */
+/* Donors tried for one page. */
 #define DONORS_TRIED 8u
 
-/* A page moves at this ratio of speeds once so much was evicted since the last one. */
+/* At this ratio of speeds a page moves, if so much was evicted since the last one did. */
 static const struct {
 	uint32_t fast, slow; /* fast : slow */
 	uint32_t between;    /* in units of slab_age */
@@ -51,28 +54,29 @@ rebalance_pool_is_low(const struct store *st)
 	return slab_pool(&st->slab) <= rebalance_pool_keep(st);
 }
 
-/* Pages that a limit withholds do not count, but those that move to them do: so pages move a few at
- * a time, and what comes free beside them is seen before more are evacuated. */
+/* Pages of the pool, less those that a memory limit withholds, and all pages on their way to it. So
+ * after the limit was lowered pages are evacuated a few at a time, and pages that come free by
+ * themselves are noticed in between. */
 static uint32_t
 pages_coming(const struct slab *sl)
 {
 	return slab_coming(sl) + slab_pool(sl);
 }
 
-/* Rounds of a class's hand lately over what is live; fixed point. */
+/* What a class's hand passed lately, in rounds over its live objects; fixed point. */
 static uint64_t
 hand_speed(const struct slab_class *c)
 {
 	const uint32_t owned = c->per_page * slab_class_pages(c);
 	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
 	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
-	/* A class that gave much has little left. */
+	/* At least a page: a class that gave most of its pages has few live objects, or none. */
 	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
 
 	return owned != 0 ? (passed << FIXED_SHIFT) / live : 0;
 }
 
-/* Was this since a parts-th of all memory was evicted? */
+/* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
 static bool
 age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 {
@@ -87,8 +91,8 @@ class_is_growing(const struct slab *sl, const struct slab_class *c)
 			  SPEED_PARTS);
 }
 
-/* Free objects beyond what the class needs, if that is a page and a half; else 0. Chunks do not
- * move, and a value may be waiting for them. */
+/* Free objects of the class beyond slab_class_ahead and a page and a half. None of chunks, which do
+ * not move, and for which a value may be waiting. */
 static uint32_t
 class_slack(const struct slab *sl, const struct slab_class *c)
 {
@@ -100,7 +104,6 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 	return free > need ? free - need : 0;
 }
 
-/* Has the class allocated nothing for long? */
 static bool
 class_is_dead(const struct slab *sl, const struct slab_class *c)
 {
@@ -190,7 +193,7 @@ evacuate_donor(struct slab *sl)
 	return false;
 }
 
-/* If donors have none, a page of the class that evicts most. */
+/* If no donor has one: a page of the class in need itself, so that pages come at all. */
 static bool
 evacuate_another(struct slab *sl)
 {
@@ -211,21 +214,21 @@ rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool h
 
 		const uint32_t cost = evacuate_batch(sc, hurry);
 
-		/* A page all of whose objects are retired or must wait: the next page. */
+		/* All objects of the page are retired or must wait: the next page. */
 		idle += cost == 0;
 		done += cost;
 	}
 }
 
-/* Count the turns since a core stopped turning. Pages evacuated meanwhile are not freed, and their
- * referenced items take the objects that are left. */
+/* Count turns in one epoch: a core has stopped turning. Pages evacuated then would not become free,
+ * and the items that move would take the free objects that are left. */
 static void
 count_stalled(struct store_core *sc)
 {
 	uint32_t epoch;
 
-	epoch_advance(
-		&sc->store->epoch); /* else the epoch would stand still for want of a caller */
+	/* Or the epoch would stand still for want of a caller. */
+	epoch_advance(&sc->store->epoch);
 	epoch = (uint32_t)epoch_now(&sc->store->epoch);
 	sc->stalled_turns = epoch == sc->stalled_epoch ? sc->stalled_turns + 1 : 0;
 	sc->stalled_epoch = epoch;
@@ -239,8 +242,8 @@ rebalance_turn(struct store_core *sc)
 
 	if (unlikely(atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed) != 0))
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
-	/* The reserve must be whole again before the next large value has come in; and pages under
-	 * evacuation become empty. */
+	/* The reserve must be whole again before the next large value comes; and a page whose
+	 * evacuation has begun is emptied. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed))) {
@@ -250,7 +253,7 @@ rebalance_turn(struct store_core *sc)
 	}
 }
 
-/* Halve all counts, so that what was long ago counts less. */
+/* Halve all counts: passes of long ago count less. */
 static void
 forget_half(struct slab *sl)
 {
@@ -262,7 +265,7 @@ forget_half(struct slab *sl)
 	}
 }
 
-/* Eviction between two moves from one class to another, in slab_age; 0: none is due. */
+/* How much is evicted between two moves from class to class, in slab_age; 0: none is due. */
 static uint32_t
 age_between(const struct slab *sl, uint32_t from, uint32_t to)
 {
@@ -301,8 +304,8 @@ move_page(struct slab *sl, uint32_t age)
 	sl->moving++;
 }
 
-/* A page that came free for balance goes to the class with the fastest hand by now; another core
- * may have taken it before. */
+/* A page that move_page had evacuated goes to the class with the fastest hand now. If another core
+ * has taken it, and no more are coming, the account of pages under way is closed. */
 static void
 grant_page(struct store *st)
 {

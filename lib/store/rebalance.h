@@ -8,19 +8,20 @@
 
 #include "store_state.h"
 
-/* Every turn: evacuated pages to the pool; if the reserve is not whole, evacuate some more. */
+/* Every turn: pages past their grace period go to the pool; if the reserve is not whole, a slice of
+ * evacuation. */
 void rebalance_turn(struct store_core *sc);
-/* Evacuate until so many pages are in the pool or coming, for a cost of slice at most. In a hurry
- * referenced items that find no place elsewhere are evicted. */
+/* Evacuate until so many pages are in the pool or coming, for a cost of slice at most. hurry: items
+ * that should move and find no free object are evicted. */
 void rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry);
 /* Some turns: a page from the class with the slowest hand to the one with the fastest. */
 void rebalance_step(struct store_core *sc);
 /* Pages that stay in the pool: the reserve, and what a large value waits for. */
 uint32_t rebalance_pool_keep(const struct store *st);
-/* Is every page given out that may be? */
+/* Has the pool no page for a class that owns some? */
 bool rebalance_pool_is_low(const struct store *st);
 
-/* Has some core not turned for so long that pages are not evacuated? */
+/* Has a core not turned for so long that pages are no longer evacuated? */
 static inline bool
 rebalance_is_stalled(const struct store_core *sc)
 {

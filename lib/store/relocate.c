@@ -2,16 +2,16 @@
  * relocate.c - the sweep moves displaced items back to their primary buckets, and renews overflow
  * bits.
  *
- * A displaced item costs a get one more bucket; its overflow bit costs the misses that share it one
- * more. The sweep moves an item to its primary bucket if that has a slot. Bits are renewed in two
- * passes:
+ * A get of a displaced item reads two buckets, and so does a miss whose tag shares the overflow
+ * bit. The sweep moves an item to its primary bucket if that has an empty slot. Overflow bits are
+ * renewed in two passes:
  *
  * 1. For every displaced item the fresh bit is set in its primary bucket.
  * 2. Each bucket's fresh bits become its overflow bits; then no bit is fresh.
  *
  * A core that displaces an item sets both bits. So when a bucket is renewed, every item displaced
  * from it has its fresh bit: the first pass has set it, or the item was displaced since. If the
- * index was resized meanwhile, the first pass is repeated: the primary buckets are others.
+ * index was resized meanwhile, the first pass is repeated, since keys have other primary buckets.
  */
 #include "sweep.h"
 
@@ -57,7 +57,7 @@ relocate_prefetch(const struct store *st, uint32_t bucket)
 	}
 }
 
-/* The tag names the primary bucket, whichever item is in the slot by now. */
+/* If the slot still has the tag this is its primary bucket, even if the item is another. */
 static void
 relocate_item(struct store_core *sc, struct spot alternate, struct bucket *primary)
 {
@@ -88,7 +88,8 @@ set_overflow(struct bucket *primary, uint16_t tag)
 	bucket_unlock(primary);
 }
 
-/* Under the lock no item is displaced from here, and no resize replaces this primary bucket. */
+/* Make the fresh bits the overflow bits. Under the lock no item is displaced from here, and no
+ * resize replaces this primary bucket. */
 static void
 age_overflow(const struct store *st, struct bucket *primary)
 {
@@ -107,8 +108,8 @@ relocate_bucket(struct store_core *sc, uint32_t bucket)
 	struct bucket *b = index_bucket(&st->ix, bucket);
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* After this look the number of buckets is the pass's. If both change now, the buckets of
-	 * the pass stay readable until this core turns. */
+	/* If the pass is current the number of buckets is the one it began with. If it changes now,
+	 * old buckets stay readable until this core turns. */
 	if (!pass_is_current(st) || bucket >= bucket_count)
 		return;
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {

@@ -2,13 +2,13 @@
  * resize.c - how large the index is, and the slices of a resize.
  *
  * The index begins with one page and follows the number of items. While there are free pages it
- * grows early and by much. Once memory is full a page of index costs a page of items, so it is kept
- * as full as searches bear, between 15/16 and 31/32. When items become fewer, because they become
- * larger, it gives pages back.
+ * grows early and by much. Once memory is full a page of index costs a page of items, so the index
+ * is kept as full as searches for a slot bear, between 15/16 and 31/32. When items become fewer,
+ * because they become larger, it gives pages back.
  *
  * To grow, pages are claimed (index_pages.c), cleared in slices as they come, and become buckets;
  * then the old buckets are migrated (migrate.c). To shrink, the buckets are migrated first; then
- * the pages go to others after a grace period, since a lookup may still read them.
+ * their pages are released, which go to classes after a grace period: a lookup may still read them.
  */
 #include "resize.h"
 #include "account.h"
@@ -50,7 +50,7 @@ resize_init(struct store *st, const struct store_plan *plan)
 	for (uint32_t i = 0; i < pages; i++)
 		ensure(slab_index_claim(&st->slab));
 	st->resize.step = plan->bucket_step;
-	st->resize.next = pages;
+	st->resize.next_page = pages;
 }
 
 static uint64_t
@@ -65,7 +65,7 @@ static void
 begin_migration(struct store *st)
 {
 	arena_write_header(&st->arena, 0, st->seed);
-	geometry_begin(&st->ix, st->resize.want);
+	geometry_begin(&st->ix, st->resize.target);
 	set_phase(st, RESIZE_MIGRATE);
 }
 
@@ -81,10 +81,10 @@ begin(struct store_core *sc, uint64_t bucket_count)
 	    bucket_count > (uint64_t)index_bucket_count(&st->ix) * RESIZE_FACTOR_MAX ||
 	    pages_for(st, bucket_count) > st->arena.page_count / 2)
 		return false;
-	rs->want = (uint32_t)bucket_count;
-	rs->second = sc->now_s;
-	rs->checks = 0;
-	if (pages_for(st, bucket_count) > rs->next)
+	rs->target = (uint32_t)bucket_count;
+	rs->waits_since_s = sc->now_s;
+	rs->samples = 0;
+	if (pages_for(st, bucket_count) > rs->next_page)
 		set_phase(st, RESIZE_CLAIM);
 	else
 		begin_migration(st);
@@ -105,19 +105,19 @@ resize_begin(struct store_core *sc, uint32_t bucket_count)
 	return begun;
 }
 
-/* Do without a page that does not come: a value is being written there, or a pin keeps an
- * object. */
+/* A claimed page does not come, since a fill or a pin keeps an object there: the index takes the
+ * pages before it. */
 static void
-settle_for_claimed(struct store_core *sc)
+settle_for_less(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	struct resize *rs = &st->resize;
 	const uint32_t buckets =
-		(uint32_t)(((size_t)rs->next << st->arena.page_shift) / sizeof(struct bucket));
+		(uint32_t)(((size_t)rs->next_page << st->arena.page_shift) / sizeof(struct bucket));
 
-	rs->cleared = 0;
-	slab_index_release(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
-	rs->want = buckets;
+	rs->cleared_bytes = 0;
+	slab_index_release(&st->slab, rs->next_page, (uint32_t)epoch_now(&st->epoch));
+	rs->target = buckets;
 	if (buckets > index_bucket_count(&st->ix))
 		begin_migration(st);
 	else
@@ -129,23 +129,23 @@ claim_slice(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	struct resize *rs = &st->resize;
-	const uint32_t pages = pages_for(st, rs->want);
+	const uint32_t pages = pages_for(st, rs->target);
 
 	for (uint32_t i = 0; i < CLAIM_PAGES; i++)
-		if (claimed_pages(st) < pages && claimed_pages(st) < rs->next + CLAIM_PAGES)
+		if (claimed_pages(st) < pages && claimed_pages(st) < rs->next_page + CLAIM_PAGES)
 			slab_index_claim(&st->slab);
-	if (!slab_index_claim_is_met(&st->slab, rs->next)) {
-		if (sc->now_s > rs->second + CLAIM_WAIT_S)
-			settle_for_claimed(sc);
+	if (!slab_index_claim_is_met(&st->slab, rs->next_page)) {
+		if (sc->now_s > rs->waits_since_s + CLAIM_WAIT_S)
+			settle_for_less(sc);
 		return;
 	}
-	memset(arena_page(&st->arena, rs->next) + rs->cleared, 0, CLEAR_BYTES);
-	rs->cleared += CLEAR_BYTES;
-	rs->second = sc->now_s;
-	if (rs->cleared < 1u << st->arena.page_shift)
+	memset(arena_page(&st->arena, rs->next_page) + rs->cleared_bytes, 0, CLEAR_BYTES);
+	rs->cleared_bytes += CLEAR_BYTES;
+	rs->waits_since_s = sc->now_s;
+	if (rs->cleared_bytes < 1u << st->arena.page_shift)
 		return;
-	rs->cleared = 0;
-	if (++rs->next == pages)
+	rs->cleared_bytes = 0;
+	if (++rs->next_page == pages)
 		begin_migration(st);
 }
 
@@ -157,16 +157,16 @@ end_migration(struct store_core *sc)
 
 	count(sc, index_grows(&st->ix) ? STORE_INDEX_GROWN : STORE_INDEX_SHRUNK, 1);
 	geometry_end(&st->ix);
-	arena_write_header(&st->arena, rs->want, st->seed);
-	rs->next = pages_for(st, rs->want);
-	/* The epoch is read after the last item left them (epoch.h). */
-	slab_index_release(&st->slab, rs->next, (uint32_t)epoch_now(&st->epoch));
-	rs->checks_before = rs->checks;
+	arena_write_header(&st->arena, rs->target, st->seed);
+	rs->next_page = pages_for(st, rs->target);
+	/* The epoch is read after the last item left these pages (epoch.h). */
+	slab_index_release(&st->slab, rs->next_page, (uint32_t)epoch_now(&st->epoch));
+	rs->last_samples = rs->samples;
 	set_phase(st, RESIZE_NONE);
 }
 
-/* One slice. False: no more in this turn. A bucket that waits for slots counts the turns it
- * waits. */
+/* One slice. False: no more in this turn, since the resize has ended, or a bucket waits for slots;
+ * MIGRATE_DEFER_MAX counts turns. */
 static bool
 resize_slice(struct store_core *sc)
 {
@@ -197,16 +197,16 @@ bool
 resize_turn(struct store_core *sc)
 {
 	struct store *st = sc->store;
-	uint64_t came;
+	uint64_t stored;
 
 	if (likely(phase(st) == RESIZE_NONE) || !spin_try(&st->resize.lock))
 		return false;
-	came = linked(sc) - sc->grown_for;
-	sc->grown_for += came;
-	/* If items must be evicted for it, no faster than one slice a turn. */
+	stored = linked(sc) - sc->grown_for;
+	sc->grown_for += stored;
+	/* Without free pages items are evicted for the index, so it has one slice a turn. */
 	if (slab_pool(&st->slab) <= st->slab.reserve)
-		came = 0;
-	for (uint64_t i = 0; i <= came / RESIZE_SLICE_ITEMS && i < RESIZE_SLICES_MAX; i++)
+		stored = 0;
+	for (uint64_t i = 0; i <= stored / RESIZE_SLICE_ITEMS && i < RESIZE_SLICES_MAX; i++)
 		if (!resize_slice(sc))
 			break;
 	spin_unlock(&st->resize.lock);
@@ -231,9 +231,9 @@ buckets_for(const struct store *st, uint64_t items)
 	return (slots / BUCKET_SLOTS / step + 1) * step;
 }
 
-/* Items there will be when no page is left, if they stay as large as they are. */
+/* Items that fill the memory, if they stay as large as they are. */
 static uint64_t
-items_in_the_end(const struct store *st, uint64_t items, uint64_t pool)
+items_when_full(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t withheld = atomic_load_explicit(&st->slab.withheld, memory_order_relaxed);
 	const uint64_t all = st->arena.page_count - st->slab.reserve - withheld;
@@ -253,15 +253,16 @@ buckets_to_spare(const struct store *st, uint64_t pool)
 	return (pages << st->arena.page_shift) / sizeof(struct bucket) / step * step;
 }
 
-/* While there are free pages: in large steps, but not past what a full store will need. */
+/* The number of buckets while there are free pages: in large steps, but no more than a full store
+ * will need. */
 static uint64_t
 grow_early(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const uint64_t half = now / 2 / step * step;
 	const uint64_t spare = buckets_to_spare(st, pool);
-	/* One step too few: the last one is taken when it is needed. */
-	const uint64_t end = buckets_for(st, items_in_the_end(st, items, pool)) - step;
+	/* Less one step, which is taken when it is needed. */
+	const uint64_t end = buckets_for(st, items_when_full(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
 
 	if (items <= share(now * BUCKET_SLOTS, EARLY_64THS) || end <= now)
@@ -271,14 +272,13 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < spare ? more : spare);
 }
 
-/* Items that come during a resize need slots: as many as come now, for as long as the last resize
- * took. */
+/* Items that will come during a resize: at the present growth, for as long as the last one took. */
 static uint64_t
-coming(const struct store *st)
+items_coming(const struct store *st)
 {
 	const struct resize *rs = &st->resize;
 
-	return rs->rise > 0 ? (uint64_t)rs->rise * rs->checks_before / RISE_CHECKS : 0;
+	return rs->growth > 0 ? (uint64_t)rs->growth * rs->last_samples / GROWTH_SAMPLES : 0;
 }
 
 static uint64_t
@@ -287,7 +287,7 @@ grow_late(const struct store *st, uint64_t items)
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const bool small = claimed_pages(st) * SMALL_PART < st->arena.page_count;
 	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS);
-	const uint64_t soon = coming(st), more = small || soon < few ? soon : few;
+	const uint64_t soon = items_coming(st), more = small || soon < few ? soon : few;
 	const uint64_t fit = buckets_for(st, small ? items + soon : items);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
@@ -299,7 +299,8 @@ grow_late(const struct store *st, uint64_t items)
 	return fit > least ? fit : least;
 }
 
-/* Shrink only after evictions: then the memory is wanted. */
+/* The number of buckets when memory is full: smaller only after evictions, which tell that memory
+ * is wanted. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -332,7 +333,7 @@ right_size(struct store *st, uint64_t items)
 		want = grow_early(st, items, pool);
 	if (want == now)
 		want = grow_late(st, items);
-	/* For more than the spare pages items would have to be evicted. */
+	/* In a store that never evicts the index has only pages that are free. */
 	if (st->never_evict)
 		return want < now + spare ? want : now + spare;
 	if (want == now && rebalance_pool_is_low(st))
@@ -341,11 +342,11 @@ right_size(struct store *st, uint64_t items)
 }
 
 static void
-note_items(struct resize *rs, uint64_t items)
+sample_items(struct resize *rs, uint64_t items)
 {
-	rs->rise += (int64_t)(items - rs->seen) - rs->rise / (int64_t)RISE_CHECKS;
-	rs->seen = items;
-	rs->checks++;
+	rs->growth += (int64_t)(items - rs->items) - rs->growth / (int64_t)GROWTH_SAMPLES;
+	rs->items = items;
+	rs->samples++;
 }
 
 void
@@ -356,10 +357,10 @@ resize_consider(struct store_core *sc)
 
 	if (rs->step == 0 || !spin_try(&rs->lock))
 		return;
-	note_items(rs, items_now(st));
+	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
 		sc->grown_for = linked(sc);
-		begin(sc, right_size(st, rs->seen));
+		begin(sc, right_size(st, rs->items));
 	}
 	spin_unlock(&rs->lock);
 }

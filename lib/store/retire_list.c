@@ -1,20 +1,19 @@
 /*
- * retire_list.c - a core's retired items, oldest first, until every core has reported two epochs.
- *
- * An item that is still pinned then moves to the list in pinned.c.
+ * retire_list.c - a core's retired items, oldest first, until every core has reported two newer
+ * epochs (epoch.h). An item that is still pinned then moves to the list in pinned.c.
  */
 #include "retire_list.h"
 #include "item_access.h"
 #include "pinned.h"
 
 static uint32_t
-retire_list_used(const struct retire_list *lb)
+retire_list_used(const struct retire_list *list)
 {
-	return lb->tail - lb->head;
+	return list->tail - list->head;
 }
 
 bool
-retire_list_has_room(struct store_core *sc, uint32_t items)
+retire_list_has_space(struct store_core *sc, uint32_t items)
 {
 	if (retire_list_used(&sc->retire_list) + items <= RETIRE_LIST_MAX)
 		return true;
@@ -32,8 +31,8 @@ retire_list_publish(struct store_core *sc)
 	sc->unpublished = 0;
 }
 
-/* Count objects of a class that wait, more or fewer. The class's line is shared: it is written once
- * a turn, or when another class follows. */
+/* Add step to the class's count of retired objects. That count is shared, so it is written once a
+ * turn, or when another class follows. */
 static inline void
 count_class(struct store_core *sc, uint32_t class, uint32_t step)
 {
@@ -56,10 +55,10 @@ count_chunks(struct store_core *sc, const struct item *it, uint32_t step)
 void
 retire_list_add_unchunked(struct store_core *sc, uint32_t ref)
 {
-	struct retire_list *lb = &sc->retire_list;
+	struct retire_list *list = &sc->retire_list;
 
-	ensure(retire_list_used(lb) < RETIRE_LIST_MAX);
-	lb->ring[lb->tail++ % RETIRE_LIST_MAX] =
+	ensure(retire_list_used(list) < RETIRE_LIST_MAX);
+	list->ring[list->tail++ % RETIRE_LIST_MAX] =
 		(struct retired_item){.ref = ref, .epoch = (uint32_t)epoch_now(&sc->store->epoch)};
 	count_class(sc, slab_class_of_ref(&sc->store->slab, ref), 1);
 }
@@ -96,22 +95,22 @@ void
 retire_list_reclaim(struct store_core *sc)
 {
 	struct store *st = sc->store;
-	struct retire_list *lb = &sc->retire_list;
+	struct retire_list *list = &sc->retire_list;
 
-	if (retire_list_used(lb) == 0)
+	if (retire_list_used(list) == 0)
 		return;
 
 	const uint64_t oldest = epoch_advance(&st->epoch);
 
-	for (uint32_t n = 0; n < RETIRE_LIST_SLICE && retire_list_used(lb) != 0; n++) {
-		const struct retired_item r = lb->ring[lb->head % RETIRE_LIST_MAX];
+	for (uint32_t n = 0; n < RETIRE_LIST_SLICE && retire_list_used(list) != 0; n++) {
+		const struct retired_item r = list->ring[list->head % RETIRE_LIST_MAX];
 
 		if (!epoch_passed(r.epoch, oldest))
 			break;
 
 		struct item *it = item_at(st, r.ref);
 
-		lb->head++;
+		list->head++;
 		reclaim_item(sc, it, r.ref);
 	}
 }

@@ -10,16 +10,18 @@
 
 #include "store_state.h"
 
-bool retire_list_has_room(struct store_core *sc, uint32_t items);
+/* Is there space for so many items, if need be after a reclaim? */
+bool retire_list_has_space(struct store_core *sc, uint32_t items);
 void retire_list_add(struct store_core *sc, struct item *it);
 /* The same for one that is not chunked. */
 void retire_list_add_unchunked(struct store_core *sc, uint32_t ref);
-/* Free what every core has let go of, at most RETIRE_LIST_SLICE items. */
+/* Free the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);
-/* Add what waits to the shared counts of classes: once a turn, and before they are read. */
+/* Add this core's retired objects to the shared counts of classes: once a turn, and before those
+ * are read. */
 void retire_list_publish(struct store_core *sc);
 
-/* Objects of a class that wait, as this core sees it. */
+/* Retired objects of a class, as this core sees it. */
 static inline uint32_t
 retire_list_waiting(const struct store_core *sc, uint32_t class)
 {

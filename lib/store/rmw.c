@@ -12,12 +12,12 @@
 #include "new_version.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
-#define RMW_TRIES_MAX      64u /* under lock a try is lost only if the shape changed meanwhile */
+#define RMW_TRIES_MAX      64u /* under the lock a try fails only if the new version does not fit */
 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
 {
-	/* Before the look, as in get.c. */
+	/* Read before the lookup, as in get.c. */
 	const uint32_t generation = store_generation(sc->store);
 	struct place p = index_place(&sc->store->ix, rm->hash);
 	uint32_t tries;
@@ -33,61 +33,61 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
-/* One try. CHANGED: again. */
+/* One try. LINK_CHANGED: another is needed. */
 static enum link_verdict
-try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *l)
+try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 {
 	const struct item *old = find_alive(sc, rm);
 	uint32_t len;
 
-	l->result = STORE_NOT_FOUND;
+	link->result = STORE_NOT_FOUND;
 	if (old == NULL)
 		return LINK_REFUSED;
-	l->result = new_version_len(sc, rm, old, &len);
-	if (l->result != STORE_OK)
+	link->result = new_version_len(sc, rm, old, &len);
+	if (link->result != STORE_OK)
 		return LINK_REFUSED;
 
 	const uint32_t form = form_cut(new_version_form(rm, old, len), rm->key.len, len);
 
-	l->item = item_new(sc, rm->key, len, form);
-	if (l->item == NULL) {
-		l->result = memory_is_coming(sc, item_first_bytes(form, rm->key.len, len))
-				    ? STORE_NOT_YET
-				    : STORE_NO_MEMORY;
+	link->item = item_new(sc, rm->key, len, form);
+	if (link->item == NULL) {
+		link->result = memory_is_coming(sc, item_first_bytes(form, rm->key.len, len))
+				       ? STORE_NOT_YET
+				       : STORE_NO_MEMORY;
 		return LINK_REFUSED;
 	}
-	l->expect = locked ? 0 : item_ref(sc->store, old);
+	link->expect = locked ? 0 : item_ref(sc->store, old);
 	if (!locked)
-		new_version_write(sc->store, rm, old, l->item);
+		new_version_write(sc->store, rm, old, link->item);
 
 	protocol_gap();
 
-	const enum link_verdict v = link_item(sc, l);
+	const enum link_verdict v = link_item(sc, link);
 
-	rm->made = v == LINK_DONE ? l->item : NULL;
+	rm->made = v == LINK_DONE ? link->item : NULL;
 	if (v != LINK_DONE)
-		item_free(sc, l->item);
+		item_free(sc, link->item);
 	return v;
 }
 
 enum store_result
 rmw_run(struct store_core *sc, struct rmw *rm)
 {
-	struct link l = {.hash = rm->hash,
-			 .conditions = rm->conditions,
-			 .rmw = rm,
-			 .status = rm->status,
-			 .inherit = rm->inherit};
+	struct link link = {.hash = rm->hash,
+			    .conditions = rm->conditions,
+			    .rmw = rm,
+			    .status = rm->status,
+			    .inherit = rm->inherit};
 
 	for (uint32_t tries = 0; tries < RMW_TRIES_MAX; tries++) {
-		const enum link_verdict v = try_once(sc, rm, tries >= RMW_OPTIMISTIC_MAX, &l);
+		const enum link_verdict v = try_once(sc, rm, tries >= RMW_OPTIMISTIC_MAX, &link);
 
 		if (v == LINK_DONE) {
 			count(sc, STORE_ITEMS_RENEWED, rm->renews);
 			return STORE_OK;
 		}
 		if (v == LINK_REFUSED)
-			return l.result;
+			return link.result;
 	}
 	return STORE_NO_MEMORY;
 }

@@ -7,7 +7,7 @@
 #include "slab_pages.h"
 
 #define LOOKS_MAX    8u   /* pages compared when one is to be evacuated */
-#define PASSED_PAGES 256u /* pages with something pinned that are skipped at most */
+#define PASSED_PAGES 256u /* pages with a pinned object that are skipped then, at most */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift)
@@ -17,8 +17,8 @@ slab_bytes_per_page(uint32_t page_shift)
 	return sizeof(struct page) + sizeof(uint64_t) + states * sizeof(uint64_t);
 }
 
-/* Sizes grow by 8 bytes up to 128, then by an eighth, and each is stretched as far as the
- * number of objects in a page allows. */
+/* Sizes grow by 8 bytes up to 128, then by an eighth. Each is then made as large as the number of
+ * objects in a page allows (init_classes). */
 static uint32_t
 next_size(uint32_t size, uint32_t granule)
 {
@@ -93,10 +93,10 @@ slab_init(struct slab *sl, struct region *region, const struct arena *arena, uin
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
-	atomic_init(&sl->clock_stamp, 1u << ITEM_CLOCK_STAMP_SHIFT);
+	atomic_init(&sl->reference_stamp, 1u << ITEM_REFERENCE_STAMP_SHIFT);
 }
 
-/* Written once a second at most: what every get reads is in the same line. */
+/* Written once a second at most, since every get reads the same cache line. */
 static inline void
 page_stored(struct slab *sl, uint32_t ref)
 {
@@ -128,11 +128,11 @@ slab_clear_live(struct slab *sl, uint32_t ref)
 	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_release);
 }
 
-/* Tries while other objects of the word change; a use that is not noted then is lost. */
+/* Tries while other objects of the word change; then the use is lost. */
 #define USE_TRIES_MAX 4u
 
 bool
-slab_set_clock_bit(const struct slab *sl, uint32_t ref)
+slab_set_referenced(const struct slab *sl, uint32_t ref)
 {
 	uint32_t shift;
 	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
@@ -213,12 +213,12 @@ slab_page_release(struct slab *sl, struct page *p)
 	atomic_store_explicit(&p->state, claimed ? PAGE_INDEX : PAGE_POOL, memory_order_relaxed);
 	if (claimed)
 		return;
-	/* To the front: those behind were never used, and have the numbers the index wants next. */
+	/* To the front: the pages behind were never used, and the index claims pages by number. */
 	list_push_front(&sl->pool, &p->of_class);
 	atomic_fetch_add_explicit(&sl->pool_count, 1, memory_order_relaxed);
 }
 
-/* Under the class's lock: all objects of the page are free, so it leaves the class. */
+/* Under the class's lock, once all objects of the page are free. */
 static void
 class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 {
@@ -236,7 +236,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 	spin_unlock(&sl->pool_lock);
 }
 
-/* Under the class's lock: the page is empty but for its grace period. */
+/* Under the class's lock: all objects of the page are free, or retired with it. */
 static void
 page_evacuated(struct slab *sl, struct page *p)
 {
@@ -295,7 +295,7 @@ page_free_object(struct slab *sl, struct slab_class *c, uint32_t ref)
 	slab_page_check(sl, c, p);
 }
 
-/* ---- taking and giving ---- */
+/* ---- objects ---- */
 
 static uint32_t
 class_alloc(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint32_t leave)
@@ -391,21 +391,22 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
-/* A page most of whose objects are referenced has a second chance, and counts as passed by the
- * hand: places for its items would cost other referenced items, and chunks cannot move. */
+/* A page is spared once if most of its live objects have their reference bit set: to move them
+ * would take free objects for which others are evicted, and chunks cannot move. Their bits are
+ * cleared, and count as passed by the hand. */
 static bool
-page_has_chance(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
+page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
 {
 	if (2 * load.used <= load.live)
 		return false;
-	slab_page_clear_clock(sl, p);
+	slab_page_clear_referenced(sl, p);
 	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
 	return true;
 }
 
-/* Under the class's lock: the page to evacuate. Pages that the hand comes to next had most time to
- * be referenced. A page half of which is being filled will not be empty soon; one with something
- * pinned may never be. NULL: there are only such. */
+/* Under the class's lock: the page to evacuate, of those that the hand comes to next: their objects
+ * had most time to be used again. A page half of which is being filled will not be empty soon, and
+ * one with a pinned object perhaps never. NULL: all are so, or spared. */
 static struct page *
 page_to_evacuate(struct slab *sl, struct slab_class *c)
 {
@@ -425,12 +426,13 @@ page_to_evacuate(struct slab *sl, struct slab_class *c)
 
 		const struct page_load load = slab_page_load(sl, p);
 		const uint32_t filling = p->objects - slab_page_free(p) - load.live;
-		/* Large objects are in no magazine: what is neither free nor live is filled. */
+		/* No magazine holds large objects, so those that are neither free nor live are
+		 * being filled, or retired. Such a page is chosen last. */
 		const uint32_t each = c->batch == 0 ? 4 * p->objects : 4;
 		const uint32_t cost = load.live + 2 * load.used + each * filling;
 
 		if (2 * filling < p->objects && cost < best_cost &&
-		    !page_has_chance(sl, c, p, load)) {
+		    !page_is_spared(sl, c, p, load)) {
 			best_cost = cost;
 			best = p;
 		}
@@ -452,7 +454,7 @@ slab_evacuate_start(struct slab *sl, uint32_t class)
 		spin_lock(&sl->pool_lock);
 		slab_evacuate_page(sl, c, p);
 		spin_unlock(&sl->pool_lock);
-		slab_page_check(sl, c, p); /* none of its objects may be allocated */
+		slab_page_check(sl, c, p); /* all of it may be free */
 	}
 	spin_unlock(&c->lock);
 	return p != NULL;
@@ -466,7 +468,7 @@ slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uin
 
 	spin_lock(&c->lock);
 	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING);
-	/* The latest epoch of all cores that emptied it. */
+	/* Several cores may empty it: the latest of their epochs. */
 	if (p->retired == 0 || (int32_t)(epoch - p->retired_epoch) > 0)
 		p->retired_epoch = epoch;
 	p->retired += count;

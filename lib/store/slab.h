@@ -35,9 +35,9 @@
 #define WORDS_PER_LOOK       2u  /* of a hand */
 #define OBJECTS_PER_LOOK     (OBJECTS_PER_WORD * WORDS_PER_LOOK)
 
-/* Object number = offset in page * reciprocal >> 40, in granules: exact for offsets below 2^21 and
- * sizes up to 2^16, since the reciprocal's error is below size / 2^40 (Granlund and Montgomery
- * 1994). */
+/* The number of an object in its page is its offset, in granules, times the class's reciprocal,
+ * shifted down by so much. That is exact for offsets below 2^21 and sizes up to 2^16, since the
+ * reciprocal's error is below size / 2^40 (Granlund and Montgomery 1994). */
 #define RECIPROCAL_SHIFT 40u
 
 enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
@@ -49,8 +49,8 @@ struct page {
 	uint32_t free_head;   /* freed objects, linked through their first bytes */
 	uint32_t free_count;
 	uint32_t fresh;   /* objects from this number on were never allocated */
-	uint32_t objects; /* in all */
-	uint32_t retired; /* being evacuated: objects out of the index that wait with the page */
+	uint32_t objects; /* of the class's size, in all */
+	uint32_t retired; /* being evacuated: objects in their grace period with the page */
 	uint32_t retired_epoch;
 	uint32_t
 		evacuate_word; /* being evacuated, under the pool's lock: next word of its states */
@@ -59,7 +59,7 @@ struct page {
 	uint16_t busy;         /* being evacuated: cores at work on some of its objects */
 	bool walk_found, drained, waiting; /* being evacuated: slab_page_walked */
 	uint32_t drained_epoch;
-	_Atomic uint32_t pinned; /* retired objects past their grace period (slab_pinned.c) */
+	_Atomic uint32_t pinned; /* objects past their grace period and pinned (slab_pinned.c) */
 	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
 	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
 };
@@ -74,13 +74,13 @@ struct slab_class {
 	struct list has_free;
 	struct list new_pages; /* the same pages for the hand of new objects */
 	uint32_t hand_word, new_word;
-	uint32_t clock_stamp_looks;          /* of the hand since it stepped the stamp */
+	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
 	_Atomic uint32_t retired_count; /* within their grace period */
 	_Atomic uint32_t pinned_count;  /* past it, and still pinned */
-	_Atomic uint32_t passed;        /* by its hand, lately (rebalance.c); halved now and then */
+	_Atomic uint32_t passed;        /* objects its hand passed lately (rebalance.c) */
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
 	_Alignas(CACHE_LINE_BYTES) struct probation probation;
@@ -94,7 +94,7 @@ struct slab {
 	uint32_t stride; /* words of states a page */
 	/* Stride as a power of two, and the arena's measures in granules, for slab_state_of. */
 	uint32_t stride_shift, page_shift, page_mask, lead;
-	_Atomic uint32_t clock_stamp; /* shifted as in an item's first word */
+	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	bool probation;   /* new objects are on probation */
@@ -147,7 +147,7 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* Bytes ever evicted, in eighths of a page: the rebalancer's clock; it wraps. */
+/* The rebalancer's clock: bytes ever evicted for want of memory, in eighths of a page. It wraps. */
 #define AGE_PAGE 8u
 
 static inline uint32_t
@@ -172,8 +172,8 @@ slab_class_waiting(const struct slab_class *c)
 	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
 }
 
-/* Objects a class keeps free or on retire lists: a 64th of what it owns; at least what it needs
- * within a grace period, and at most a quarter. */
+/* Objects that a class should have free or on retire lists: a 64th of those it owns; at least what
+ * is needed within a grace period (AHEAD_MIN), but a quarter at most. */
 #define AHEAD_SHARE 64u
 #define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them retired */
 #define AHEAD_MAX   1024u
@@ -212,13 +212,13 @@ slab_size_of_ref(const struct slab *sl, uint32_t ref)
 	return sl->classes[slab_class_of_ref(sl, ref)].size;
 }
 
-#define SLAB_NO_PAGE UINT32_MAX /* as leave: take no page, nor count the class as asked for */
-/* An object of the class: from the magazine, the class's pages, or the pool, of which leave pages
- * stay. 0: there is none. */
+/* Allocate an object of the class: from the magazine, from the class's pages, or from a page that
+ * the pool gives to the class as long as it keeps leave pages. 0: there is none. */
+#define SLAB_NO_PAGE UINT32_MAX /* as leave: no page, and the class is not seen to allocate */
 uint32_t slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leave);
 void slab_free(struct slab *sl, struct magazine *mags, uint32_t ref);
 
-/* The same if the magazine has room, as it mostly has. False: nothing was done. */
+/* slab_free if the magazine has space, as it mostly has. False: nothing was done. */
 static inline bool
 slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uint32_t ref)
 {

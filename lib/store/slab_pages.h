@@ -4,33 +4,30 @@
  *
  * Thread: any core; the class's lock comes before the pool's. The rest as slab.h.
  *
- * Bounds: as each function says; refs has room for a look of a hand more than max.
+ * Bounds: as each function says; refs has space for max + OBJECTS_PER_LOOK.
  */
 #ifndef CLOCKOO_SLAB_PAGES_H
 #define CLOCKOO_SLAB_PAGES_H
 
 #include "slab_states.h"
 
-/* Under the class's lock: note that the page's reference bits tell of uses from now on only; called
- * before the page goes to the end of the class's list. */
+/* Under the class's lock: note when the hand passed the page; called before the page goes to the
+ * end of the class's list. */
 void slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p);
 
-/* Under the class's lock: a page comes under its hands; or goes, and its place in the class's list
- * is the caller's matter. */
+/* Under the class's lock: both hands will come to the page; or no longer. The caller of the latter
+ * takes the page from the class's list. */
 void slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p);
 void slab_page_goes(struct slab_class *c, struct page *p);
 
-/* Up to max objects that are still on probation as the hand of new objects comes to them, or as
- * many as there are within what it may pass for max evictions. refs has room for max +
- * OBJECTS_PER_LOOK.
- */
+/* The next objects on probation under the hand of new objects: up to max, or fewer if the hand has
+ * passed as many objects as its pace allows for max evictions. */
 uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
-/* The hand clears reference bits as it passes, and returns up to max live objects whose bit was
- * clear. refs has room for max + OBJECTS_PER_LOOK. */
+/* The CLOCK hand clears reference bits, and returns up to max live objects whose bit was clear. */
 uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
-/* Pages that move at once from class to class: two, and one for every 64 pages. Some wait long for
+/* Pages under way at once from class to class: two, and one for every 64 pages. Some wait long for
  * a fill. */
 static inline uint32_t
 slab_moves_max(const struct slab *sl)
@@ -38,12 +35,12 @@ slab_moves_max(const struct slab *sl)
 	return 2 + sl->arena->page_count / 64;
 }
 
-/* Start to evacuate a page of a class: of those the hand comes to next, the one with least in use.
- * False: it has none, or each holds something pinned. */
+/* Start to evacuate a page of a class: of those the hand comes to next, the one with least to move
+ * or to evict. False: it has none, or each has a pinned object, or is being filled. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
-/* Up to max live objects of one page being evacuated; once through with it, of the next. refs has
- * room for max + OBJECTS_PER_LOOK. A caller that got some calls slab_evacuate_done afterwards.
- * epoch is the present one: by it a page is found to wait for what is being filled. */
+/* Up to max live objects of one page being evacuated. After its last object the next page follows.
+ * A caller that got some calls slab_evacuate_done afterwards. epoch is the present one: it tells
+ * how long a page has waited for a fill. */
 uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch);
 void slab_evacuate_done(struct slab *sl, uint32_t ref);
 
@@ -59,15 +56,15 @@ struct page_load {
 	uint32_t live, used;
 };
 struct page_load slab_page_load(const struct slab *sl, const struct page *p);
-/* Clear its reference bits, as the hand does. */
-void slab_page_clear_clock(struct slab *sl, const struct page *p);
-/* Objects of one such page left the index in this epoch. They wait for their grace period together
- * with the page, on no retire list. */
+/* Clear the reference bits of a page, as the hand does. */
+void slab_page_clear_referenced(struct slab *sl, const struct page *p);
+/* Objects of one page being evacuated left the index in this epoch. They wait for their grace
+ * period together with the page, on no retire list. */
 void slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch);
-/* Evacuated pages go to the pool if passed() says that their epoch has. */
+/* Evacuated pages whose grace period is over, as passed() says, go to the pool. */
 void slab_collect(struct slab *sl, uint64_t oldest,
 		  bool (*passed)(uint32_t epoch, uint64_t oldest));
-/* A page of the pool goes to a class, if leave pages stay. */
+/* A page goes from the pool to a class, if leave pages stay. */
 bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 
 /* ---- index_pages.c: pages for the index ---- */
@@ -75,7 +72,7 @@ bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 /* Claim the next page for the index: from the pool at once, from a class once it is evacuated.
  * False: the arena has no more. */
 bool slab_index_claim(struct slab *sl);
-/* Has this page become the index's? */
+/* Has the page that was claimed come free for the index? */
 bool slab_index_claim_is_met(struct slab *sl, uint32_t page);
 /* The index has left all pages from this number on, in this epoch. */
 void slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch);
@@ -94,12 +91,12 @@ slab_class_pinned(const struct slab_class *c)
 	return atomic_load_explicit(&c->pinned_count, memory_order_relaxed);
 }
 
-/* Objects are past their grace period and pinned (more), or no longer pinned. */
+/* Count objects past their grace period as pinned (more), or as pinned no longer. */
 void slab_count_pinned(struct slab *sl, const uint32_t *refs, uint32_t count, bool more);
-/* The page of such an object goes back to its class instead of being evacuated. False: it cannot,
- * now or at all: the index waits for it, or objects wait with it. */
+/* The page of a pinned object goes back to its class instead of being evacuated. False: it cannot,
+ * since the index waits for it, retired objects wait with it, or a core is at work on it. */
 bool slab_evacuate_undo(struct slab *sl, uint32_t ref);
-/* Pins keep a page that is wanted. */
+/* Note that pins keep a page from being evacuated (store_pins_memory_pressure). */
 static inline void
 slab_pins_block(struct slab *sl)
 {
@@ -108,12 +105,12 @@ slab_pins_block(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Pages that are on their way to the pool; of them, those that neither pins nor fills keep. */
+/* Pages on their way to the pool; those of them that neither pins nor fills keep. */
 uint32_t slab_evacuating_for_pool(const struct slab *sl);
 uint32_t slab_coming(const struct slab *sl);
 /* Under the pool's lock: a walk has passed all words of a page being evacuated. */
 void slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch);
-/* Under the pool's lock: the page does not wait for a fill, or no longer. */
+/* Under the pool's lock: the page does not wait for a fill. */
 void slab_page_waits_no_more(struct slab *sl, struct page *p);
 
 /* ---- between slab.c and index_pages.c ---- */
@@ -124,9 +121,10 @@ slab_page_free(const struct page *p)
 	return p->free_count + (p->objects - p->fresh);
 }
 
-/* Under the class's and the pool's lock: a page of the class is being evacuated from now on. */
+/* Under the class's and the pool's lock: the evacuation of a page begins. */
 void slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p);
-/* Under the class's lock: the page leaves the class if all its objects are free. */
+/* Under the class's lock: if all objects are free the page leaves the class, at once or, if some
+ * are retired with it, after their grace period. */
 void slab_page_check(struct slab *sl, struct slab_class *c, struct page *p);
 /* Under the pool's lock: a free page goes to the index if that waits for it, else to the pool. */
 void slab_page_release(struct slab *sl, struct page *p);

@@ -1,21 +1,23 @@
 /*
- * slab_pinned.c - what keeps a page from being evacuated: pinned objects (retired, past their grace
- * period, and freed after their last pin ends), and objects that are being filled.
+ * slab_pinned.c - objects that keep a page from being evacuated: pinned ones, which are retired,
+ * past their grace period, and freed after their last pin; and those that are being filled.
  *
- * A page with something pinned is not chosen to be evacuated. One that is being evacuated counts as
- * stuck, and goes back to its class after a while. A page being evacuated that waits for a fill is
- * not counted as coming, either: a fill may wait for its client, and others for that page.
+ * A page with a pinned object is not chosen to be evacuated. If a pin is found on a page being
+ * evacuated the page is stuck, and goes back to its class after a while. A page being evacuated may
+ * also wait for a fill, which may wait for its client. Neither counts as a page that is coming, so
+ * that others are evacuated instead.
  *
  * Thread: a page's count is under the pool's lock, and read without it as a hint.
  */
 #include "slab_pages.h"
 
-/* Stuck pages that others replace at once: 4 and a 64th of all. Replies sent lately often end soon,
- * and more pages would be evacuated for nothing. */
+/* Stuck pages that do not count as coming: up to 4 and a 64th of all. Most replies end soon, and
+ * beyond that pages would be evacuated for nothing. */
 #define STUCK_MIN   4u
 #define STUCK_SHARE 64u
-/* Of pages that wait for fills a quarter of all: as much as values that are begun may take. Had a
- * page nothing live for so many epochs, it waits for a fill. */
+/* Pages that wait for fills and do not count as coming: up to a quarter of all, as much as values
+ * that are begun may take. A page waits for a fill once it has had no live object for so many
+ * epochs. */
 #define WAITING_SHARE  4u
 #define WAITING_EPOCHS 8u
 
@@ -82,8 +84,7 @@ slab_page_waits_no_more(struct slab *sl, struct page *p)
 	p->waiting = p->drained = p->walk_found = false;
 }
 
-/* Objects in magazines and on retire lists come back within some epochs; a fill lasts as long as
- * its client likes. */
+/* Objects in magazines and on retire lists are freed within some epochs; a fill may last longer. */
 void
 slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
 {
@@ -98,8 +99,8 @@ slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
 	}
 }
 
-/* Under both locks: may the page go back to its class? Objects that wait with it cannot be told
- * from others (evacuate.c), and no core may be at work on it. */
+/* Under both locks: may the page go back to its class? Not if objects are retired with it, since
+ * they are on no list; nor if a core is at work on it. */
 static bool
 may_go_back(const struct slab *sl, const struct page *p)
 {

@@ -1,30 +1,38 @@
 /*
- * slab_states.h - what becomes of an object, in two bits: in use by the index or not, and how
- * lately.
+ * slab_states.h - the state of an object, in two bits: in the index or not, and its reference bit.
  *
- * Shape:  bits 2i and 2i + 1 of a word stand for object i of 32. All changes are atomic operations
- *         on the whole word, since its objects belong to many.
+ * Shape:  bits 2i and 2i + 1 of a word are the state of object i of 32. Every change is an atomic
+ *         operation on the word.
  *
- * Thread: any core. An object's own core sets its state when it goes into the index, and clears it
- *         when it leaves, under the bucket's lock; a use and the hands change it in between.
+ * Thread: any core. The core that puts an object into the index, or takes it out, sets or clears
+ *         its state under the bucket's lock; uses and hands change it in between.
  */
 #ifndef CLOCKOO_SLAB_STATES_H
 #define CLOCKOO_SLAB_STATES_H
 
 #include "slab.h"
 
-/* Both bits of every other state are subsets of OBJECT_USED, so a use is the same for all. */
+/*
+ * EVICTION.md has the transitions. The reference bit is set in OBJECT_USED, clear in all others.
+ *
+ * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that
+ *   the living version refuses (link.c).
+ * - Cleared by the CLOCK hand (clock_hand.c); on a page that is spared an evacuation (slab.c).
+ * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c),
+ *   the neighbour to evict where two buckets are full (link.c); for figures (account.c,
+ *   introspect.c).
+ */
 enum object_state {
 	OBJECT_OUT = 0,  /* not in the index */
 	OBJECT_NEW = 1,  /* on probation: not used since it came */
 	OBJECT_KEPT = 2, /* not used since the CLOCK hand passed */
-	OBJECT_USED = 3, /* its reference bit is set */
+	OBJECT_USED = 3, /* used since; a use sets both bits, whatever they were */
 };
 
 #define STATE_BITS 2u
 #define STATES_LOW 0x5555555555555555ull /* the lower bit of each state in a word */
 
-/* In each of these, the lower bits of the objects that are so. */
+/* The lower bits of the objects of a word that are in the index; USED; KEPT; NEW. */
 static inline uint64_t
 states_in(uint64_t word)
 {
@@ -49,7 +57,7 @@ states_new(uint64_t word)
 	return word & ~(word >> 1) & STATES_LOW;
 }
 
-/* The word with an object's state, and how far up that is. */
+/* The word with an object's state; *shift is the number of the state's lower bit. */
 static inline _Atomic uint64_t *
 slab_state_word(const struct slab *sl, uint32_t ref, uint32_t *shift)
 {
@@ -71,23 +79,23 @@ slab_state(const struct slab *sl, uint32_t ref)
 				   OBJECT_USED);
 }
 
-/* The object is in the index, in this state; */
+/* The object is put into the index, in this state; */
 void slab_set_live(struct slab *sl, uint32_t ref, enum object_state state);
-/* or it is out of it. */
+/* it is taken out. */
 void slab_clear_live(struct slab *sl, uint32_t ref);
 
-/* Set the reference bit of what is in the index. False: it was set, and nothing is written: a hot
- * word stays shared. */
-bool slab_set_clock_bit(const struct slab *sl, uint32_t ref);
+/* Set the reference bit of an object in the index. False: nothing was written, since it was set (so
+ * a hot word stays in all caches), the object is out, or the word kept changing. */
+bool slab_set_referenced(const struct slab *sl, uint32_t ref);
 
 static inline bool
-slab_clock_bit_is_set(const struct slab *sl, uint32_t ref)
+slab_is_referenced(const struct slab *sl, uint32_t ref)
 {
 	return slab_state(sl, ref) == OBJECT_USED;
 }
 
 static inline void
-slab_prefetch_clock_bit(const struct slab *sl, uint32_t ref)
+slab_prefetch_state(const struct slab *sl, uint32_t ref)
 {
 	uint32_t shift;
 
@@ -95,20 +103,19 @@ slab_prefetch_clock_bit(const struct slab *sl, uint32_t ref)
 }
 
 /*
- * The reference stamp saves a hit the look at the reference bit. An item whose stamp is the store's
- * was marked since the store's stamp was stepped last. Hands step it CLOCK_STAMPS_PER_LAP times a
- * round. Two errors are accepted:
- * - a use is lost if it follows another one in the same part of a round, the hand passes in
- * between, and no other use follows before the hand is back;
- * - an item that was not used through a multiple of all 1023 stamps looks marked.
+ * The reference stamp saves a hit the look at the reference bit. Hands step the store's stamp
+ * REFERENCE_STAMPS_A_ROUND times a round. A use that finds the store's stamp in the item does not
+ * set the reference bit: it was set since the last step. Two errors are accepted:
+ * - the hand clears the bit between two uses with the same stamp, so the second one is lost;
+ * - all 1023 stamps came round since the last use, so the next one is lost.
  */
-#define CLOCK_STAMPS_PER_LAP 16u
+#define REFERENCE_STAMPS_A_ROUND 16u
 
 static inline uint32_t
-slab_clock_stamp(const struct slab *sl)
+slab_reference_stamp(const struct slab *sl)
 {
-	/* Relaxed: as the reference bits. */
-	return atomic_load_explicit(&sl->clock_stamp, memory_order_relaxed);
+	/* Relaxed: a hint for eviction, as the reference bit is. */
+	return atomic_load_explicit(&sl->reference_stamp, memory_order_relaxed);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * store.c - the memory is cut into parts at start; a turn does what is due in each.
+ * store.c - the memory is divided at start; each turn does what is due.
  */
 #include "item_access.h"
 #include "pinned.h"
@@ -8,14 +8,14 @@
 #include "retire_list.h"
 #include "sweep.h"
 
-/* Pages a store has at least before they become as large as hugepages. */
+/* Pages become larger, up to hugepages, as long as the store has so many. */
 #define PAGES_WANTED 256u
-/* Alignment of what is taken from the region, all told. */
+/* For the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
 
 static_assert(STORE_MEMORY_MAX - ARENA_LEAD_BYTES <= ARENA_BYTES_MAX, "its pages can be named");
 
-/* The limit that sizes are made for; it may be raised later. */
+/* The limit by which pages and ghosts are sized; it may be raised later. */
 static size_t
 limit_of(const struct store_config *cfg)
 {
@@ -27,22 +27,22 @@ static uint32_t
 value_max_of(const struct store_config *cfg)
 {
 	const size_t half = cfg->memory_bytes / 2;
-	size_t max = (size_t)CHUNKS_MAX * CHUNK_PAYLOAD;
+	size_t max = (size_t)CHUNKS_MAX * ITEM_CHUNK_PAYLOAD;
 
 	if (half < max)
 		max = half;
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages for the chunks of one value of the largest size and for its head. Values beyond the default
- * size wait for memory instead. */
+/* Pages for the chunks and the first object of a value of the largest size, or of the default size
+ * if that is less: larger values wait for memory. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
 	const uint32_t value_max = value_max_of(cfg);
 	const uint32_t chunks =
-		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / CHUNK_PAYLOAD;
-	const uint32_t per_page = (1u << plan->page_shift) / CHUNK_BYTES;
+		(value_max < STORE_VALUE_MAX ? value_max : STORE_VALUE_MAX) / ITEM_CHUNK_PAYLOAD;
+	const uint32_t per_page = (1u << plan->page_shift) / ITEM_CHUNK_BYTES;
 	const uint32_t pages = (chunks + per_page - 1) / per_page + 1;
 
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
@@ -138,7 +138,7 @@ store_online(struct store_core *sc)
 void
 store_offline(struct store_core *sc)
 {
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 	retire_list_reclaim(sc);
 	retire_list_publish(sc);
 	slab_empty_magazines(&sc->store->slab, sc->magazines);
@@ -146,7 +146,7 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* Empty this core's magazines if a page is being evacuated: some of its objects may be there. */
+/* Empty this core's magazines once a page is being evacuated: they may hold objects of it. */
 static void
 answer_recall(struct store_core *sc)
 {
@@ -165,7 +165,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
-	item_apply_clock_bits(sc);
+	item_apply_referenced(sc);
 	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
 		epoch_quiescent(&st->epoch, sc->id);

@@ -1,8 +1,7 @@
 /*
  * store.h - the shared cache: arena, slab classes, optimistic cuckoo index, CLOCK.
  *
- * One store serves all cores. Gets take no lock. A cache may forget, it may never
- * lie: a get returns a miss or the last value written.
+ * One store serves all cores. Gets take no lock. A get returns a miss or the last value written.
  *
  * Shape:  struct store is shared; struct store_core is one core's handle of it, with its magazines,
  *         its retired items and its counters.
@@ -43,8 +42,8 @@ struct store;
 struct store_core;
 
 struct store_config {
-	size_t memory_bytes; /* budget for everything: items, index, bitmaps, tables */
-	size_t limit_bytes;  /* of that in use, until store_limit_mt changes it; 0: all */
+	size_t memory_bytes; /* budget for everything: items, index, states, tables */
+	size_t limit_bytes;  /* of that to be used, until store_limit_mt changes it; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
@@ -72,10 +71,10 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_ITEMS_RENEWED, "of those linked, updated in place in memcached (touch, incr)")     \
 	X(STORE_BYTES_LINKED, "bytes of the items linked, with header and class rounding")         \
 	X(STORE_BYTES_UNLINKED, "bytes of the items unlinked")                                     \
-	X(STORE_EVICTED, "items evicted to make room")                                             \
+	X(STORE_EVICTED, "items evicted for space")                                                \
 	X(STORE_EVICTED_INDEX_FULL, "of those, because both buckets and their paths were full")    \
 	X(STORE_EVICTED_UNFETCHED, "of those evicted, never fetched")                              \
-	X(STORE_EVICTED_NEW, "of those evicted, on probation until then")                          \
+	X(STORE_EVICTED_NEW, "of those evicted, items on probation")                               \
 	X(STORE_GHOSTS_RETURNED, "new items whose ghost took them past probation")                 \
 	X(STORE_EVICTED_ACTIVE, "of those evicted, referenced since the CLOCK hand passed")        \
 	X(STORE_RESCUED, "items copied to other pages while their page was evacuated")             \
@@ -83,7 +82,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 	X(STORE_EXPIRED_UNFETCHED, "of those, never fetched, and not replaced or deleted")         \
 	X(STORE_FLUSHED, "flushed items reclaimed")                                                \
 	X(STORE_BYTES_FLUSHED, "bytes of those flushed, with header and class rounding")           \
-	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed to make room")                 \
+	X(STORE_EXPIRED_RECLAIMED, "of the expired, those reclaimed for space")                    \
 	X(STORE_DEAD_SWEPT, "of the expired and the flushed, those reclaimed by the sweep")        \
 	X(STORE_SWEEP_WORK, "buckets that the sweep looked at, and items in them")                 \
 	X(STORE_GOT_EXPIRED, "gets, touches and counts that found an item past its expiry")        \
@@ -110,27 +109,29 @@ struct fill {
 
 /* ---- start ---- */
 
-/* Bytes of region the store takes: at most memory_bytes and the tables of cores (README.md). */
+/* Bytes of region that the store takes: memory_bytes, and some for each core (README.md). */
 size_t store_bytes(const struct store_config *cfg);
 struct store *store_create(struct region *region, const struct store_config *cfg);
 struct store_core *store_core_of(struct store *store, uint32_t core);
 
 /* ---- once a turn ---- */
 
-/* A quiescent state: this core holds no item any more, but pinned ones. Sets its clock. */
+/* A quiescent state: this core holds no item any more, except pinned ones. now_s is its clock from
+ * now on. */
 void store_turn(struct store_core *sc, uint32_t now_s);
 
-/* Some turns: bounded slices of upkeep. */
+/* In some turns: bounded slices of rebalancing, resizing and the sweep. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while goes offline, or it would hold up the others. */
+/* A core that will not turn for a while goes offline, or no grace period would end. */
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* May a set soon answer STORE_NOT_YET? A core has not turned for long, or the reserve is in use. */
+/* May a set soon answer STORE_NOT_YET, since a core has not turned for long, or the reserve is in
+ * use? */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Do pins hold much memory of retired items, or a page that is wanted? Then the caller should end
+/* Do pins hold much memory of retired items, or a page to be evacuated? Then the caller should end
  * some of them. */
 bool store_pins_memory_pressure(const struct store_core *sc);
 
@@ -139,28 +140,30 @@ bool store_pins_memory_pressure(const struct store_core *sc);
 uint64_t store_hash(const struct store_core *sc, struct view key);
 
 /* A lookup in steps, so that a batch waits for memory three times, not three times a key: all keys
- * take the first step, then all take the next. In between the core may do anything but turn. */
-/* Returns the key's hash; prefetches its primary bucket. */
+ * take the first step, then all take the next. In between the core may do anything but turn.
+ *
+ * First: returns the key's hash; prefetches its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Looks there; prefetches the item, or the alternate bucket. True: the next step is to look there.
+/* Second: looks there; prefetches the item, or the alternate bucket. True: the third step is
+ * needed.
  */
 bool store_probe_primary(const struct store_core *sc, struct probe *p);
-/* The same, and prefetches the alternate bucket if a new item will need it. */
+/* The same for a write: prefetches the alternate bucket also if the primary one is full. */
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
-/* Looks there, if that is to be done; prefetches the item. */
+/* Third: looks into the alternate bucket, if that is needed; prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
-/* The item as it is now, with its reference bit set; NULL is a miss (absent, expired, flushed). */
+/* Last: the item as it is now, its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* The same for a run of gets with no other call of this core between them: what they share is read
- * once. Items that other cores store meanwhile may be found or not. */
-struct store_run {
+/* The same for a batch of gets with no other call of this core between them: state of the store
+ * that every get needs is read once. Items that other cores store meanwhile may be found or not. */
+struct store_get_batch {
 	struct store_core *core;
 	const struct store *store;
-	uint32_t generation, clock_stamp;
+	uint32_t generation, reference_stamp;
 };
-struct store_run store_run(struct store_core *sc);
-const struct item *store_get_run(const struct store_run *run, const struct probe *p,
-				 struct view key);
+struct store_get_batch store_get_batch_begin(struct store_core *sc);
+const struct item *store_get_in_batch(const struct store_get_batch *batch, const struct probe *p,
+				      struct view key);
 
 /* The same for one key. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
@@ -213,8 +216,8 @@ enum store_result store_touch(struct store_core *sc, struct view key, uint64_t h
  * pending one. OK; or NOT_YET, and nothing was done: flushes come faster than the sweep reclaims
  * what they leave. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);
-/* A number that changes with every flush. All that wait for a flush of now are served by one: so a
- * caller that sees the number change is done. */
+/* A number that changes with every flush. One flush serves all callers that wait to flush now, so a
+ * caller that sees the number change need not ask again. */
 uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
@@ -224,7 +227,7 @@ struct store_usage {
 	uint64_t item_bytes;   /* their class sizes */
 	uint64_t flushed;      /* items flushed and not reclaimed yet: their memory is in use */
 	uint64_t memory_bytes; /* the budget */
-	uint64_t limit_bytes;  /* of it, to be used: store_limit_mt */
+	uint64_t limit_bytes;  /* how much of it may be used: store_limit_mt */
 	uint64_t index_slots;  /* follow the number of items */
 	uint64_t index_bytes;
 	uint64_t page_bytes;              /* of one page */

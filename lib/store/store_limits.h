@@ -11,19 +11,19 @@
 
 /* ---- retire list ---- */
 
-/* Retired items of a core; a power of two. While another core does not turn it lasts for 12 ms at a
- * million sets a second. */
+/* Entries of a core's retire list, an item each; a power of two. While another core does not turn
+ * the list is full after 12 ms of a million sets a second. */
 #define RETIRE_LIST_MAX (1u << 14)
-/* Retired items given back in one turn, so that no turn takes long. */
+/* Retired items freed in one turn, so that no turn takes long. */
 #define RETIRE_LIST_SLICE 256u
-/* Evictions leave some room to all else. */
-#define RETIRE_LIST_KEEP 256u
-/* Deletes leave some to sets, since a delete can leave a tombstone instead. */
-#define RETIRE_LIST_KEEP_ENDED (RETIRE_LIST_MAX / 8)
-/* The sweep is not urgent, and a turn may be all sets. */
-#define RETIRE_LIST_KEEP_SWEPT (RETIRE_LIST_MAX / 4)
-/* store_begin leaves this much to the store_finish of what was begun before. */
-#define RETIRE_LIST_KEEP_BEGUN (RETIRE_LIST_MAX / 4)
+/* An eviction leaves so many entries to all else. */
+#define RETIRE_LIST_LEFT_BY_EVICTION 256u
+/* A delete leaves so many to sets, since it can leave a tombstone instead. */
+#define RETIRE_LIST_LEFT_BY_DELETE (RETIRE_LIST_MAX / 8)
+/* The sweep leaves so many: it is not urgent, and a turn may be all sets. */
+#define RETIRE_LIST_LEFT_BY_SWEEP (RETIRE_LIST_MAX / 4)
+/* store_begin leaves so many to the store_finish of fills begun before. */
+#define RETIRE_LIST_LEFT_BY_BEGIN (RETIRE_LIST_MAX / 4)
 
 /* ---- items ---- */
 
@@ -32,7 +32,7 @@
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
 /* Reference bits that a core sets together, once the lines of the bitmap have arrived. */
-#define CLOCK_PENDING_MAX 32u
+#define REFERENCED_PENDING_MAX 32u
 
 /* ---- flush generations ---- */
 

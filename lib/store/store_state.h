@@ -35,20 +35,20 @@ struct retire_list {
 struct pinned {
 	uint32_t first, last; /* references; 0: none */
 	uint32_t count;
-	uint32_t fresh; /* added since the last turn */
+	uint32_t added; /* since the last turn */
 };
 
 /* The sweep through all buckets that reclaims what is expired or flushed. */
 struct sweep {
 	struct spin lock;
-	uint32_t bucket;
+	uint32_t bucket;      /* the next one */
 	uint32_t generation;  /* current when the sweep began */
-	uint32_t second;      /* the present one, */
-	uint32_t done;        /* and buckets looked at in it */
+	uint32_t now_s;       /* the second that done counts in */
+	uint32_t done;        /* buckets looked at in it */
 	uint32_t slice;       /* buckets of a step: more where turns a second are few */
 	uint32_t seq;         /* of the geometry when the sweep began */
-	bool first_pass_done; /* by the sweep before this one (relocate.c) */
-	bool second_pass;     /* is this one */
+	bool first_pass_done; /* the sweep before this one was the first pass of relocate.c; */
+	bool second_pass;     /* this one is the second */
 };
 
 /* A resize to more buckets claims and clears pages first; then buckets are migrated. */
@@ -57,17 +57,17 @@ enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
 struct resize {
 	struct spin lock;
 	_Atomic uint32_t phase; /* enum resize_phase */
-	uint32_t step;          /* the number of buckets changes by multiples of it; 0: never */
-	uint32_t want;          /* buckets */
-	uint32_t next;          /* page of the index: the first that is not cleared */
-	uint32_t cleared;       /* bytes of that page */
-	uint32_t second;        /* in which the last page came */
+	uint32_t step;          /* the number of buckets is a multiple of it; 0: it never changes */
+	uint32_t target;        /* number of buckets in the end */
+	uint32_t next_page;     /* the first page that has not become buckets */
+	uint32_t cleared_bytes; /* of that page */
+	uint32_t waits_since_s; /* when the page before came, or the resize began */
 	uint32_t deferred;      /* turns that the next bucket has waited for slots */
-	uint32_t checks;        /* looks at the number of items since the resize began */
-	uint32_t checks_before; /* the same of the resize before */
-	uint64_t seen;          /* items at the last look */
-	int64_t rise;           /* of items over RISE_CHECKS looks, as a running mean */
-	uint64_t evicted;       /* items, when the index last was not too large */
+	uint32_t samples;       /* of the number of items, since the resize began */
+	uint32_t last_samples;  /* in the resize before: how long it took */
+	uint64_t items;         /* at the last sample */
+	int64_t growth;         /* of items in GROWTH_SAMPLES samples, a running mean */
+	uint64_t evicted;       /* items ever evicted, when the index last was not too large */
 };
 
 struct store {
@@ -86,7 +86,8 @@ struct store {
 	_Atomic uint64_t *floors; /* FLOORS, by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
-	_Atomic uint64_t held; /* pages a large value waits for | epoch it last asked in << 32 */
+	_Atomic uint64_t
+		held; /* pages set aside for a large value | epoch it last asked in << 32 */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
 	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
@@ -98,8 +99,9 @@ struct store {
 	struct resize resize;
 };
 
-/* A core's counters before its first change in a generation: what it had put in, less what it had
- * taken out that was not flushed. They wrap: a core may take out what another has put in. */
+/* A core's counters before its first change in a generation: what it had put into the index, less
+ * what it had taken out that was not flushed. Below 0 they wrap: a core may take out what another
+ * has put in. */
 struct flush_base {
 	struct counter items, bytes;
 };
@@ -109,15 +111,15 @@ struct store_core {
 	uint32_t id;
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
-	uint32_t recall;    /* the slab's recall that this core's magazines have answered */
+	uint32_t recall;    /* the last slab.recall for which this core emptied its magazines */
 	uint32_t searched;  /* buckets searched for a cuckoo path; it wraps */
-	uint64_t grown_for; /* items linked that resize_turn has worked for */
-	uint32_t unpublished, unpublished_class; /* objects of a class retired less those freed,
-						    not yet in its retired_count */
+	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
+	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
+						    not yet added to its retired_count */
 	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
 	uint32_t stalled_epoch; /* that epoch */
-	uint32_t clock_pending_count;
-	uint32_t clock_pending[CLOCK_PENDING_MAX];
+	uint32_t referenced_pending_count;
+	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;

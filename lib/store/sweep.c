@@ -2,26 +2,26 @@
  * sweep.c - flush, and the sweep that reclaims what is flushed or expired.
  *
  * The sweep keeps pace with the clock: all buckets within SWEEP_PASS_S, or SWEEP_PER_S a second if
- * they are too many. The core whose upkeep is due takes the next few.
+ * they are too many. Each core sweeps the next few buckets in its housekeeping.
  *
  * A flush steps the generation. Items of another generation are dead at once, and are reclaimed by
  * the sweep. An item has 4 bits for its generation, so a number may return only when no item of its
- * earlier use is left in the index. What the sweep has passed holds nothing older than the
+ * earlier use is left in the index. Buckets that the sweep has passed hold no item older than the
  * generation it began with; so at its end (sweep_end) the numbers before that are free.
  *
  * Why no number returns early:
  * - A writer reads the generation under the bucket lock. Either it publishes before the sweep looks
  *   at the bucket, or it sees the step.
- * - A cuckoo move or a relocation leaves or drops a flushed item, so none gets behind the sweep
- *   (path.c, relocate.c). A migration drops it, too (migrate.c).
+ * - No flushed item gets behind the sweep: cuckoo paths and migrations drop it (path.c, migrate.c),
+ *   a relocation leaves it (relocate.c).
  * - A reader takes no lock. It reads the generation before it looks into the index (get.c); else an
  *   item it has found would be alive again once the number has returned.
  * - The sweep ends where the buckets end by then. Buckets that a resize has added are looked at;
- *   those it has removed hold nothing.
+ *   those it has removed hold no item.
  *
- * If no number is free a flush is not done yet (STORE_NOT_YET). It is asked for again each turn,
- * and the sweep is urgent meanwhile; one flush does for all that wait. A delayed flush keeps a
- * number for itself, so that it is on time.
+ * If no number is free a flush is not done yet (STORE_NOT_YET). The caller asks again each turn,
+ * and the sweep is urgent meanwhile; one flush serves all who wait. A delayed flush reserves a
+ * number, so that it is on time.
  */
 #include "sweep.h"
 #include "retire_list.h"
@@ -37,8 +37,8 @@ slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
 	return bucket_tag(b, slot) == 0 || item_dead(sc, item_at(sc->store, ref));
 }
 
-/* Looked at without the lock, unless a writer holds it: its item may be of the generation before,
- * and not in the slot yet. */
+/* True if the bucket has a dead item. Also if a writer holds it: the item that is not in its slot
+ * yet may be of the generation before. */
 static bool
 bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
 {
@@ -62,7 +62,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 			continue;
 		if (bucket_tag(b, slot) != 0)
 			unlink_spot(sc, (struct spot){.bucket = b, .slot = slot}, UNLINK_SWEPT);
-		else if (retire_list_has_room(sc, RETIRE_LIST_KEEP_SWEPT + 1))
+		else if (retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_SWEEP + 1))
 			unlink_tombstone(sc, b, slot);
 	}
 	bucket_unlock(b);
@@ -110,7 +110,7 @@ sweep_quota(const struct store *st)
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* At the end of a second: longer steps if its share was not done. */
+/* At the end of a second: longer steps if they have not covered the quota, else shorter ones. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -121,7 +121,7 @@ sweep_next_second(struct store_core *sc)
 		sw->slice = SWEEP_SLICE_MIN;
 	if (sw->slice > SWEEP_SLICE_MAX)
 		sw->slice = SWEEP_SLICE_MAX;
-	sw->second = sc->now_s;
+	sw->now_s = sc->now_s;
 	sw->done = 0;
 }
 
@@ -132,7 +132,7 @@ sweep_is_urgent(const struct store *st)
 	return store_awaits_sweep(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
-/* Buckets to look at now. */
+/* Buckets for this step. */
 static uint32_t
 sweep_share(struct store_core *sc)
 {
@@ -140,8 +140,8 @@ sweep_share(struct store_core *sc)
 	const uint32_t quota = sweep_quota(sc->store);
 	uint32_t share;
 
-	/* Cores see a second come at different times: never back. */
-	if (sc->now_s > sw->second)
+	/* The clocks of cores differ by a second at times: now_s never goes back. */
+	if (sc->now_s > sw->now_s)
 		sweep_next_second(sc);
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
@@ -158,9 +158,8 @@ sweep_end(struct store *st)
 	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
-/* Sweep the next buckets while the retire list has room for all their items, up to an amount of
- * work; the last few may cost more. Dead items stay where they are otherwise: a tombstone would
- * keep the slot as well. */
+/* Sweep the next buckets, until they have cost so much work, or the retire list lacks space for all
+ * items of a few. Dead items then stay in their slots, which tombstones would occupy, too. */
 static void
 sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
@@ -173,7 +172,7 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 	if (bucket_count > left)
 		bucket_count = left;
 	while (bucket_count != 0 && cost < work &&
-	       retire_list_has_room(sc, RETIRE_LIST_KEEP_SWEPT + SWEEP_ITEMS_MAX)) {
+	       retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_SWEEP + SWEEP_ITEMS_MAX)) {
 		const uint32_t n = bucket_count < SWEEP_SLICE_MIN ? bucket_count : SWEEP_SLICE_MIN;
 
 		if (sw->bucket == 0) {
@@ -259,7 +258,7 @@ flush_due(struct store_core *sc)
 
 	const uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
 
-	/* Done first: a core that sees that no flush is pending finds nothing of it. */
+	/* The step comes first: a core that sees no flush pending finds no item of before. */
 	if (at != 0 && at <= sc->now_s) {
 		ensure(next_generation(st));
 		atomic_store_explicit(&st->flush_at_s, 0, memory_order_release);
@@ -267,8 +266,8 @@ flush_due(struct store_core *sc)
 	spin_unlock(&st->flush_lock);
 }
 
-/* Under the flush's lock: a delayed flush needs a number in its second. It keeps one, since any
- * flush before then replaces it. */
+/* Under the flush's lock: flush now or later. A delayed flush will find the number that is free
+ * now, since another flush before then replaces it. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {

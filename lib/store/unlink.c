@@ -2,14 +2,14 @@
  * unlink.c - an item is taken out of the index and retired.
  *
  * Under the bucket's lock: the floor of its cas is raised, the counters follow, its objects are no
- * longer live, its slot is cleared. Without room on the retire list the slot becomes a tombstone.
+ * longer live, its slot is cleared. Without space on the retire list the slot becomes a tombstone.
  */
 #include "unlink.h"
 #include "item_access.h"
 #include "retire_list.h"
 
-/* Only clients choose larger numbers. The floor does not follow them: counting on from there would
- * end. */
+/* Larger numbers are chosen by clients only. The floor does not follow them, or it would reach the
+ * last number. */
 #define FLOOR_MAX (UINT64_MAX / 4)
 
 void
@@ -27,7 +27,7 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 		;
 }
 
-/* End all about an item but its slot and its memory. */
+/* Raise the floor, count, clear the state: all of an unlinking but the slot and the memory. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -45,12 +45,12 @@ unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
 	struct item *it = unlink_finish(sc, spot, why);
 
-	static const uint32_t keeps[] = {[UNLINK_REQUESTED] = RETIRE_LIST_KEEP_ENDED,
-					 [UNLINK_SWEPT] = RETIRE_LIST_KEEP_SWEPT,
-					 [UNLINK_EVICTED] = 0};
-	const uint32_t keep = keeps[why];
+	/* A caller that evicts has made sure of space before. */
+	static const uint32_t left_by[] = {[UNLINK_REQUESTED] = RETIRE_LIST_LEFT_BY_DELETE,
+					   [UNLINK_SWEPT] = RETIRE_LIST_LEFT_BY_SWEEP,
+					   [UNLINK_EVICTED] = 0};
 
-	if (unlikely(!retire_list_has_room(sc, keep + 1))) {
+	if (unlikely(!retire_list_has_space(sc, left_by[why] + 1))) {
 		atomic_fetch_add_explicit(&sc->store->tombstones, 1, memory_order_relaxed);
 		bucket_make_tombstone(spot.bucket, spot.slot);
 		return;
@@ -69,8 +69,7 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* Has the item no chunks, and cannot be pinned? Then it can wait for its grace period with its
- * page. */
+/* An item that has no chunks and cannot be pinned waits for its grace period with its page. */
 static bool
 retires_with_page(const struct item *it)
 {
@@ -88,7 +87,7 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 		bucket_clear(spot.bucket, spot.slot);
 		return UNLINKED_WITH_PAGE;
 	}
-	if (!retire_list_has_room(sc, RETIRE_LIST_KEEP))
+	if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
 		return UNLINKED_NOT;
 	unlink_spot(sc, spot, UNLINK_EVICTED);
 	return UNLINKED_RETIRED;
@@ -127,7 +126,7 @@ enum unlinked
 unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost)
 {
 	struct store *st = sc->store;
-	const struct chunk *c = arena_at(&st->arena, ref);
+	const struct item_chunk *c = arena_at(&st->arena, ref);
 	/* A chunk's marker, or the first word of an item, in which a reader may set a status
 	 * bit. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
@@ -138,7 +137,7 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost gh
 	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
 
 	index_unlock(&st->ix, &p);
-	/* What was dead comes back because it was. */
+	/* A dead item leaves no ghost: its key comes back since it was dead. */
 	if (how != UNLINKED_NOT && !item_dead(sc, it))
 		ghost_add(&st->ghosts, hash, ghost);
 	return how;

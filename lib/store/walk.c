@@ -1,14 +1,15 @@
 /*
  * walk.c - all items, some buckets at a time, without locks.
  *
- * What a slot names is readable for the whole turn. A lookup tells whether it still is its key's
- * item, so a replaced version, or one that a move leaves behind, is not shown.
+ * The item in a slot is readable for the whole turn. It is shown if a lookup of its key finds it:
+ * so no version that was replaced meanwhile is.
  */
 #include "store_state.h"
 
 #define WALK_MARGIN 16u /* buckets by which a scaled position may be off */
 
-/* What is looked at comes from memory, but for buckets, which come one after the other. */
+/* Estimated times. Items and their buckets come from memory; the walk's buckets are adjacent, so
+ * they are in the cache. */
 #define BUCKET_NS  30u
 #define ITEM_NS    80u
 #define CURRENT_NS 150u
@@ -47,7 +48,7 @@ slot_item(struct store_core *sc, const struct bucket *b, uint32_t slot, uint32_t
 	return is_current(sc, it, ref) ? it : NULL;
 }
 
-/* The rest of the cursor's bucket, as far as there is room. */
+/* The items in the rest of the cursor's bucket, as many as fit. */
 static uint32_t
 walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	    const struct item **items, uint32_t max)
@@ -67,9 +68,9 @@ walk_bucket(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 	return count;
 }
 
-/* Follow a resize. What has not been shown yet moves up or down by the ratio of the numbers of
- * buckets, give or take a few. Up is ahead of the walk. For a shrinking index the walk waits, and
- * then goes back by the ratio. False: wait. */
+/* Follow a resize. It moves items to buckets higher or lower by the ratio of the numbers of
+ * buckets, give or take a few. Higher ones are ahead of the walk. While the index shrinks the walk
+ * waits; then its position is scaled by the ratio. False: wait. */
 static bool
 follow_resize(const struct index *ix, struct store_cursor *cursor)
 {

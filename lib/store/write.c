@@ -1,5 +1,5 @@
 /*
- * write.c - a value comes in, in pieces, and is published; numbers are counted, expiries changed.
+ * write.c - values are filled in pieces and published; numbers are incremented, items touched.
  */
 #include "account.h"
 #include "item_access.h"
@@ -11,8 +11,8 @@
 /* Tries on a key that other cores delete and store between two looks. */
 #define VIVIFY_TRIES_MAX 8u
 
-/* Optional fields of a new item. Large ones always have an expiry, so that no touch copies much;
- * all have a long cas once short ones are used up. */
+/* Optional fields of a new item. Large items always have an expiry field, so that no touch copies
+ * much; items have a long cas once the floor has used up the short ones. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -77,25 +77,25 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
-/* Publish the item. It stays the fill's if it is refused. */
+/* Publish the item. If that is refused the fill keeps it. */
 static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
 {
-	struct link l = {.item = f->item,
-			 .hash = f->hash,
-			 .conditions = *conditions,
-			 .status = (conditions->won ? ITEM_WON : 0) |
-				   (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
+	struct link link = {.item = f->item,
+			    .hash = f->hash,
+			    .conditions = *conditions,
+			    .status = (conditions->won ? ITEM_WON : 0) |
+				      (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
 	enum link_verdict v;
 
-	l.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
-		 l.status == 0;
-	v = link_item(sc, &l);
-	f->item = l.item; /* it may have been made anew */
+	link.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
+		    link.status == 0;
+	v = link_item(sc, &link);
+	f->item = link.item; /* it may have been made anew */
 	if (v != LINK_DONE)
-		return l.result;
-	*made = l.item;
+		return link.result;
+	*made = link.item;
 	f->item = NULL;
 	return STORE_OK;
 }
@@ -118,7 +118,7 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
-/* Extend or add, in turn: other cores may delete and store the key in between. */
+/* Extend or add, by turns: other cores may delete and store the key in between. */
 static enum store_result
 finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
@@ -157,7 +157,7 @@ store_try_finish_with(struct store_core *sc, struct fill *f,
 		return r;
 	if (r == STORE_NO_MEMORY)
 		account_refused(sc, fill_bytes(sc, f));
-	/* The client believes the old value gone. */
+	/* A failed set must not leave the old value, as with memcached. */
 	if (r == STORE_NO_MEMORY && conditions->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
@@ -195,7 +195,7 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
-/* The result for a caller that does not wait. */
+/* The result for a caller that cannot wait. */
 static enum store_result
 no_memory(struct store_core *sc, enum store_result r)
 {
@@ -216,18 +216,18 @@ store_abandon(struct store_core *sc, struct fill *f)
 /* Store the initial number where there is none. */
 static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
-	     const struct store_arith_args *sum, const struct item **made)
+	     const struct store_arith_args *args, const struct item **made)
 {
 	const struct store_conditions conditions = {.mode = STORE_ADD,
-						    .set_cas = sum->set_cas,
-						    .new_cas = sum->new_cas,
-						    .binary_key = sum->binary_key};
+						    .set_cas = args->set_cas,
+						    .new_cas = args->new_cas,
+						    .binary_key = args->binary_key};
 	uint8_t text[NUMBER_DIGITS_MAX];
-	const uint32_t len = number_print(text, sum->initial);
+	const uint32_t len = number_print(text, args->initial);
 	struct fill f;
 
-	/* The caller does not wait, so memory that is coming is none. */
-	if (store_begin(sc, &f, key, hash, len, 0, sum->initial_expiry_s) != STORE_OK)
+	/* The caller cannot wait for memory that is coming. */
+	if (store_begin(sc, &f, key, hash, len, 0, args->initial_expiry_s) != STORE_OK)
 		return STORE_NO_MEMORY;
 	store_fill(sc, &f, text, len);
 	return store_finish_with(sc, &f, &conditions, made);
@@ -235,42 +235,42 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash,
 
 static enum store_result
 arith_change(struct store_core *sc, struct view key, uint64_t hash,
-	     const struct store_arith_args *sum, struct store_arith_result *total)
+	     const struct store_arith_args *args, struct store_arith_result *result)
 {
 	struct rmw rm = {
-		.op = sum->decr ? RMW_DECR : RMW_INCR,
+		.op = args->decr ? RMW_DECR : RMW_INCR,
 		.key = key,
 		.hash = hash,
-		.conditions = {.compare = sum->compare,
-			       .cas = sum->cas,
-			       .set_cas = sum->set_cas,
-			       .new_cas = sum->new_cas},
-		.delta = sum->delta,
-		.new_expiry = sum->new_expiry,
-		.expiry_s = sum->expiry_s,
+		.conditions = {.compare = args->compare,
+			       .cas = args->cas,
+			       .set_cas = args->set_cas,
+			       .new_cas = args->new_cas},
+		.delta = args->delta,
+		.new_expiry = args->new_expiry,
+		.expiry_s = args->expiry_s,
 		.inherit = ITEM_FETCHED | ITEM_WON | ITEM_STALE | ITEM_BINARY_KEY,
 	};
 	const enum store_result r = rmw_run(sc, &rm);
 
-	total->value = rm.value;
-	total->made = rm.made;
+	result->value = rm.value;
+	result->made = rm.made;
 	return no_memory(sc, r);
 }
 
 enum store_result
 store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
-		 const struct store_arith_args *sum, struct store_arith_result *total)
+		 const struct store_arith_args *args, struct store_arith_result *result)
 {
 	enum store_result r = STORE_NOT_STORED;
 
-	*total = (struct store_arith_result){.made = NULL};
+	*result = (struct store_arith_result){.made = NULL};
 	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && r == STORE_NOT_STORED; tries++) {
-		r = arith_change(sc, key, hash, sum, total);
-		if (r != STORE_NOT_FOUND || !sum->vivify)
+		r = arith_change(sc, key, hash, args, result);
+		if (r != STORE_NOT_FOUND || !args->vivify)
 			return r;
-		r = arith_create(sc, key, hash, sum, &total->made);
-		total->created = r == STORE_OK;
-		total->value = sum->initial;
+		r = arith_create(sc, key, hash, args, &result->made);
+		result->created = r == STORE_OK;
+		result->value = args->initial;
 	}
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
 }
@@ -279,40 +279,40 @@ enum store_result
 store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
 	    uint64_t *value)
 {
-	const struct store_arith_args sum = {.delta = delta, .decr = decr};
-	struct store_arith_result total;
-	const enum store_result r = store_arith_with(sc, key, hash, &sum, &total);
+	const struct store_arith_args args = {.delta = delta, .decr = decr};
+	struct store_arith_result result;
+	const enum store_result r = store_arith_with(sc, key, hash, &args, &result);
 
-	*value = total.value;
+	*value = result.value;
 	return r;
 }
 
 /* Write the expiry in place, under the bucket locks, so that a version made at the same time
- * inherits it. *there is the item, NULL if none is alive. False: it has no such field. */
+ * inherits it. *found is the item, NULL if none is alive. False: it has no such field. */
 static bool
 touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
-	       const struct item **there)
+	       const struct item **found)
 {
 	struct store *st = sc->store;
-	struct key_lock h;
+	struct key_lock lock;
 	bool done = true;
 
-	*there = NULL;
-	index_lock_key(&st->ix, key, hash, LOCK_KEY, &h);
-	if (h.spot.bucket != NULL) {
-		struct item *it = item_at(st, bucket_ref(h.spot.bucket, h.spot.slot));
+	*found = NULL;
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &lock);
+	if (lock.spot.bucket != NULL) {
+		struct item *it = item_at(st, bucket_ref(lock.spot.bucket, lock.spot.slot));
 
 		if (item_dead(sc, it)) {
 			account_missed(sc, it, store_generation(st));
 		} else {
-			*there = it;
+			*found = it;
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
 			item_bump(sc, it, item_ref(st, it));
 		}
 	}
-	index_unlock_key(&st->ix, &h);
+	index_unlock_key(&st->ix, &lock);
 	return done;
 }
 
@@ -320,7 +320,7 @@ enum store_result
 store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	    const struct item **it)
 {
-	/* No byte that a client sees changes: the version stays, and its status bits. */
+	/* No byte that a client sees changes, so the copy keeps the cas and the status bits. */
 	struct rmw rm = {.op = RMW_COPY,
 			 .key = key,
 			 .hash = hash,

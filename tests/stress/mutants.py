@@ -70,7 +70,7 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 }
 
 bool
-path_make_room("""
+path_free_slot("""
 
 MUTANTS = {
     # A lookup believes a miss although a writer may have moved the key meanwhile.
@@ -111,19 +111,19 @@ MUTANTS = {
     ],
     # A cuckoo path is run from its full end, with an item in no bucket between two steps.
     "FORWARDS": [
-        ("path.c", "\nbool\npath_make_room(", PATH_FORWARDS),
+        ("path.c", "\nbool\npath_free_slot(", PATH_FORWARDS),
         ("path.c", "		while (n > 1 && move(sc, &s, n))",
          "		return run_forwards(sc, &s, n);\n		while (n > 1 && move(sc, &s, n))"),
     ],
     # The primary bucket is locked first, whichever address it has.
     "LOCK_ORDER": [("index.c", "const bool swap = b < a;", "const bool swap = false;")],
     # A version made from an old one replaces whatever version is there by now.
-    "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != l->expect)", "if (false)")],
+    "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != link->expect)", "if (false)")],
     # A removed item does not raise the floor of its key's cas numbers.
     "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
     # The flush generation is read again for the new version.
     "GENERATION_REREAD": [
-        ("link.c", "const uint32_t generation = l->generation;",
+        ("link.c", "const uint32_t generation = link->generation;",
          "const uint32_t generation = store_generation(st);"),
         ("link.c", "item_form(it) != 0 ||", "true ||"),
     ],
@@ -161,7 +161,7 @@ MUTANTS = {
     "CLEAR_FRESH": [("bucket.h", "const uint32_t fresh = (v & FRESH_MASK) >> OVERFLOW_BITS;",
                      "const uint32_t fresh = 0;")],
     # A key that may be in its alternate bucket is put into its primary bucket unseen.
-    "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, h->place.tag) &&", "if (true &&")],
+    "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, lock->place.tag) &&", "if (true &&")],
     # A resize clears a bucket before it steps the geometry.
     "CLEAR_BEFORE_STEP": [
         ("migrate.c", "	geometry_step(&st->ix);",
@@ -179,7 +179,7 @@ MUTANTS = {
         ("migrate.c", "if (tries == MIGRATE_TRIES)", "if (true)"),
     ],
     # A search computes where a slot leads, and then reads its tag again.
-    "TAG_REREAD": [("path.c", "const uint16_t tag = w.tags[slot];",
+    "TAG_REREAD": [("path.c", "const uint16_t tag = next.tags[slot];",
                     "const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);")],
     # Pinned memory is reused once its grace period is over.
     "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
@@ -198,10 +198,10 @@ MUTANTS = {
          "atomic_store_explicit(&st->oldest_generation, store_generation(st),"),
     ],
     # A new version does not inherit the reference bit.
-    "LOST_CLOCK_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
+    "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
     # What is new is never on probation.
-    "NO_PROBATION": [("link.c", "probation_skips(pr, l->hash) ?", "true ?")],
+    "NO_PROBATION": [("link.c", "probation_skips(pr, link->hash) ?", "true ?")],
     # What leaves probation leaves no ghost.
     "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && !item_dead(sc, it))", "if (false)")],
     # A word keeps its latest ghost only.

@@ -63,7 +63,7 @@ static const struct item *
 get(struct store_core *sc, enum variant variant, struct view key)
 {
 	const struct item *it = NULL;
-	struct store_run run;
+	struct store_get_batch batch;
 	struct probe p;
 
 	switch (variant) {
@@ -80,9 +80,9 @@ get(struct store_core *sc, enum variant variant, struct view key)
 		store_probe(sc, &p, key);
 		if (store_probe_primary(sc, &p))
 			store_probe_alternate(sc, &p);
-		run = store_run(sc);
+		batch = store_get_batch_begin(sc);
 		stress_gap();
-		return store_get_run(&run, &p, key);
+		return store_get_in_batch(&batch, &p, key);
 	default:
 		store_get_many(sc, &key, 1, &it);
 		return it;

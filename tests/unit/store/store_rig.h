@@ -215,9 +215,9 @@ holds(struct store_core *sc, const char *key, const char *value)
 static inline void
 step_stamp(struct store *st)
 {
-	const uint32_t now = slab_clock_stamp(&st->slab) >> ITEM_CLOCK_STAMP_SHIFT;
+	const uint32_t now = slab_reference_stamp(&st->slab) >> ITEM_REFERENCE_STAMP_SHIFT;
 
-	atomic_store(&st->slab.clock_stamp, (now + 1) << ITEM_CLOCK_STAMP_SHIFT);
+	atomic_store(&st->slab.reference_stamp, (now + 1) << ITEM_REFERENCE_STAMP_SHIFT);
 }
 
 static inline uint64_t

@@ -42,7 +42,7 @@ static void
 version_three_of_the_layout_is_this(void **state)
 {
 	check_eq(ARENA_LAYOUT_VERSION, 3);
-	check_eq(ITEM_CLOCK_STAMP, 0x3ffu << 18);
+	check_eq(ITEM_REFERENCE_STAMP, 0x3ffu << 18);
 	check_eq(ITEM_LEN_MAX, 1023);
 	check_eq(sizeof(struct bucket), 64);
 	check_eq(offsetof(struct bucket, ref), 24);
@@ -54,8 +54,8 @@ version_three_of_the_layout_is_this(void **state)
 	check_eq(ITEM_FETCHED >> 28 | ITEM_WON >> 24 | ITEM_STALE >> 20 | ITEM_BINARY_KEY >> 16,
 		 0x8421);
 	check_eq(sizeof(struct item_long), 16);
-	check_eq(offsetof(struct chunk, owner), 4);
-	check_eq(CHUNK_PAYLOAD, 65528);
+	check_eq(offsetof(struct item_chunk, owner), 4);
+	check_eq(ITEM_CHUNK_PAYLOAD, 65528);
 }
 
 static void

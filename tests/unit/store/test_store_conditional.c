@@ -608,8 +608,8 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 			break;
 		}
 		check_eq(store_is_fetched(rig.core, it), hows[i] >= USE);
-		item_apply_clock_bits(rig.core);
-		check_eq(slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, it)),
+		item_apply_referenced(rig.core);
+		check_eq(slab_is_referenced(&rig.store->slab, item_ref(rig.store, it)),
 			 hows[i] >= USE);
 	}
 }
@@ -624,10 +624,10 @@ that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 	it = find(rig.core, "k");
-	item_apply_clock_bits(rig.core);
-	check(slab_clock_bit_is_set(sl, item_ref(rig.store, it)));
+	item_apply_referenced(rig.core);
+	check(slab_is_referenced(sl, item_ref(rig.store, it)));
 	slab_clock_hand(sl, slab_class_of_ref(sl, item_ref(rig.store, it)), refs, 1);
-	check(!slab_clock_bit_is_set(sl, item_ref(rig.store, it)));
+	check(!slab_is_referenced(sl, item_ref(rig.store, it)));
 	check(store_is_fetched(rig.core, look()));
 }
 
@@ -645,7 +645,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 	check_eq(store_idle_s(rig.core, look()), 30);
 	it = find(rig.core, "k");
 	check_eq(store_idle_s(rig.core, it), 0);
-	item_apply_clock_bits(rig.core);
+	item_apply_referenced(rig.core);
 
 	const uint32_t class = slab_class_of_ref(sl, item_ref(rig.store, it));
 	const uint32_t words = sl->classes[class].per_page / OBJECTS_PER_LOOK + 1;

@@ -91,7 +91,7 @@ a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
 {
 	static const struct {
 		uint32_t count, len;
-	} rows[] = {{1000, 1}, {1000, 300}, {20, 3 * CHUNK_BYTES}};
+	} rows[] = {{1000, 1}, {1000, 300}, {20, 3 * ITEM_CHUNK_BYTES}};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct rig r = rig_up_buckets(64, 1, 1024, 0);
@@ -199,7 +199,7 @@ do_something(struct store_core *sc, struct dice *d)
 	if (what < 1)
 		store_flush(sc, 0);
 	else if (what < 10)
-		store_some(sc, key, roll(d, 3 * CHUNK_BYTES));
+		store_some(sc, key, roll(d, 3 * ITEM_CHUNK_BYTES));
 	else if (what < 700)
 		store_some(sc, key, roll(d, 4000));
 	else if (what < 800)

@@ -101,13 +101,13 @@ a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 
 		slab_clear_live(&rig.store->slab, item_ref(rig.store, it));
 		slab_set_live(&rig.store->slab, item_ref(rig.store, it), OBJECT_KEPT);
-		check(!slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, it)));
+		check(!slab_is_referenced(&rig.store->slab, item_ref(rig.store, it)));
 	}
 	step_stamp(rig.store);
 	store_get_many(rig.core, keys, 3, items);
-	item_apply_clock_bits(rig.core);
+	item_apply_referenced(rig.core);
 	for (uint32_t i = 0; i < 2; i++)
-		check(slab_clock_bit_is_set(&rig.store->slab, item_ref(rig.store, items[i])));
+		check(slab_is_referenced(&rig.store->slab, item_ref(rig.store, items[i])));
 	check_null(items[2]);
 }
 

@@ -50,8 +50,8 @@ values_of_every_size_come_back_byte_for_byte(void **state)
 		4096,
 		ITEM_UNCHUNKED_MAX - 32,
 		65528,
-		CHUNK_BYTES,
-		2 * CHUNK_PAYLOAD,
+		ITEM_CHUNK_BYTES,
+		2 * ITEM_CHUNK_PAYLOAD,
 		STORE_VALUE_MAX - 8,
 	};
 	struct rig rig = rig_up(16, 1);
@@ -490,7 +490,7 @@ a_core_that_sleeps_holds_nobody_up(void **state)
 static void
 a_set_that_cannot_be_done_leaves_no_older_value(void **state)
 {
-	enum { FILLS = RETIRE_LIST_KEEP_ENDED + 2 };
+	enum { FILLS = RETIRE_LIST_LEFT_BY_DELETE + 2 };
 	static struct fill fills[FILLS];
 	struct rig rig = rig_up(16, 2);
 	const struct view key = text("key");

@@ -127,9 +127,9 @@ a_late_use_brings_nothing_back(void **state)
 	const uint32_t ref = item_ref(rig.store, find(rig.core, "k"));
 
 	del(rig.core, "k");
-	item_apply_clock_bits(rig.core);
+	item_apply_referenced(rig.core);
 	check_eq(slab_state(&rig.store->slab, ref), OBJECT_OUT);
-	check(!slab_set_clock_bit(&rig.store->slab, ref));
+	check(!slab_set_referenced(&rig.store->slab, ref));
 }
 
 /* The hands take what is on probation first; what is in use stays, and so does what was used once.

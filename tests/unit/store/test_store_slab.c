@@ -128,13 +128,13 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 	for (uint32_t n = 0; (ref = slab_alloc(&y->slab, y->magazines, class, 0)) != 0; n++) {
 		take_object(y, class, ref, n);
 		if (n % 3 == 0)
-			slab_set_clock_bit(&y->slab, ref);
+			slab_set_referenced(&y->slab, ref);
 	}
 	for (uint32_t page = 0; page < PAGES; page++) {
 		const uint32_t found = slab_clock_hand(&y->slab, class, refs, 1);
 
 		for (uint32_t i = 0; i < found; i++) {
-			used += slab_clock_bit_is_set(&y->slab, refs[i]);
+			used += slab_is_referenced(&y->slab, refs[i]);
 			unused++;
 		}
 	}
