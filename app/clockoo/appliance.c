@@ -8,6 +8,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "policy.h"
+#include "serve/serve_policy.h"
 #include "sizes.h"
 #include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
@@ -35,6 +36,17 @@ prepare(struct appliance *a, struct error *err)
 		return error_set(err, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
 	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, err);
+}
+
+/* The program, its libraries and DPDK, as the kernel counts them while nothing else of ours is
+ * there but frames and rings. */
+static uint64_t
+program_bytes(const struct appliance *a)
+{
+	const uint64_t resident = host_resident_bytes();
+	const uint64_t ours = a->sizes.pool_bytes + nic_all_ring_bytes(&a->nic, &a->config);
+
+	return resident > ours ? resident - ours : 0;
 }
 
 static void
@@ -150,10 +162,12 @@ appliance_start(struct appliance *a, struct error *err)
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
 	if (!prepare(a, err) || !nic_start(&a->nic, &a->config, a->sizes.frames, err))
 		return false;
+	a->sizes.program_bytes = program_bytes(a);
 	if (!build(a, err)) {
 		nic_stop(&a->nic);
 		return false;
 	}
+	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
 	if (a->config.verbosity > 0)
 		print_memory(a);

@@ -45,6 +45,7 @@ struct sizes {
 		pmtu_reports_bytes;
 	size_t block_bytes; /* all of them together */
 	uint64_t pool_bytes;
+	uint64_t program_bytes; /* measured, once DPDK runs */
 };
 
 struct appliance {

@@ -112,6 +112,7 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
+	serve_resident_set_mt(a->shared, host_resident_bytes());
 	warn_bad_checksums(a, sums);
 	if (a->config.live)
 		live_print(live, a);

@@ -4,6 +4,7 @@
 #include "plan_print.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
+#include "sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,16 +164,22 @@ static void
 print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
 	const struct sizes *z = &p->sizes;
-	const uint64_t cores = (uint64_t)cfg->cores * (z->stack_bytes + z->serve_bytes);
+	const uint64_t conns = sizes_connections(z, cfg);
 	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
+	const uint64_t kernel = nic_kernel_ring_bytes(&p->profile, cfg, p->steer.queues);
+	const uint64_t all =
+		z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT);
+	const uint64_t beside = kernel + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
-	fprintf(out, "memory     %llu MB on node %u, %s:\n",
-		mb(z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT)),
-		p->machine.placement.node, cfg->no_huge ? "ordinary pages" : "hugepages");
-	fprintf(out,
-		"           items %llu MB (-m %u), connections and requests %llu MB (%llu MB per "
-		"core)\n",
-		mb(z->store_bytes), cfg->memory_mb, mb(cores), mb(cores / cfg->cores));
+	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
+		cfg->no_huge ? "ordinary pages" : "hugepages");
+	fprintf(out, "           items %llu MB (-m %u), their index in it\n",
+		mb(z->store.memory_bytes), cfg->memory_mb);
+	for (uint32_t n = 0; n < cfg->node_count; n++)
+		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);
+	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
+		mb(conns / cfg->cores));
+	fprintf(out, "           tables of the cores %llu MB\n", mb(sizes_tables(z, cfg)));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
 		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
@@ -181,8 +188,11 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		fprintf(out, "a pool of %llu MB for each queue\n",
 			mb(z->pool_bytes / p->steer.queues));
 	fprintf(out, "           EAL %u MB\n", EAL_MB);
-	for (uint32_t n = 0; n < cfg->node_count; n++)
-		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);
+	fputs("and        ", out);
+	if (kernel != 0)
+		fprintf(out, "%llu MB of rings in the kernel, ", mb(kernel));
+	fprintf(out, "%u MB of program and libraries: %llu MB in all, %llu of them beside -m\n",
+		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
 
 static void

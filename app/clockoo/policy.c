@@ -3,6 +3,7 @@
  */
 #include "policy.h"
 #include "proto/mc_req.h"
+#include "sizes.h"
 #include "serve/serve_policy.h"
 #include "wire/ipv6_wire.h"
 
@@ -32,6 +33,11 @@ describe(struct appliance *a)
 			       [LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
 			       [LOCAL_GLOBAL6] = c->ipv6},
 			.verbosity = c->verbosity,
+			.memory = {.frames = a->sizes.pool_bytes,
+				   .connections = sizes_connections(&a->sizes, c),
+				   .tables = sizes_tables(&a->sizes, c),
+				   .rings = nic_all_ring_bytes(&a->nic, c),
+				   .program = a->sizes.program_bytes},
 			.no_evict = c->no_evict,
 			.inter = a->inter,
 			.steering = steer_mode(&a->nic.plan),

@@ -109,3 +109,15 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 			 PARTS * PAGE_BYTES;
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }
+
+uint64_t
+sizes_connections(const struct sizes *z, const struct config *cfg)
+{
+	return cfg->cores * (uint64_t)(z->stack_bytes + z->serve_bytes);
+}
+
+uint64_t
+sizes_tables(const struct sizes *z, const struct config *cfg)
+{
+	return z->block_bytes - z->store.memory_bytes - sizes_connections(z, cfg);
+}

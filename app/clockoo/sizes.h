@@ -15,6 +15,11 @@ struct secrets {
 	struct prf_key key; /* of numbers that clients see */
 };
 
+/* Of all cores: connections, their requests and send queues; and all else beside the store's
+ * memory. */
+uint64_t sizes_connections(const struct sizes *z, const struct config *cfg);
+uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
+
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
 		   const struct secrets *secrets);
 

@@ -75,6 +75,24 @@ nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
 	return plan->handover ? handover_bytes(cfg->cores, plan->queues) : 0;
 }
 
+uint64_t
+nic_kernel_ring_bytes(const struct profile *profile, const struct config *cfg, uint32_t queues)
+{
+	char device[DEVICE_BYTES];
+	struct error err;
+
+	return profile_device(profile, cfg, queues, device, &err)
+		       ? profile_kernel_ring_bytes(device)
+		       : 0;
+}
+
+uint64_t
+nic_all_ring_bytes(const struct nic *nic, const struct config *cfg)
+{
+	return nic_ring_bytes(&nic->plan, cfg) +
+	       nic_kernel_ring_bytes(&nic->profile, cfg, nic->plan.queues);
+}
+
 bool
 nic_check_resources(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
 		    uint32_t frames, struct error *err)

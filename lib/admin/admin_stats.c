@@ -30,6 +30,16 @@ power_of(uint64_t n)
 	return n == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(n);
 }
 
+/* All that was set aside, and the program: what memory_resident should be. */
+static uint64_t
+memory_sum(const struct stats_view *v)
+{
+	const struct serve_memory *m = &v->sh->info.memory;
+
+	return v->store.memory_bytes + m->frames + m->connections + m->tables + m->rings +
+	       m->program;
+}
+
 static void
 row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name,
 	    const _Atomic uint64_t *us)
@@ -142,6 +152,15 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 	X(UNSUPPORTED, "moves_to_warm", 0)                                                         \
 	X(UNSUPPORTED, "moves_within_lru", 0)                                                      \
 	X(UNSUPPORTED, "direct_reclaims", 0)                                                       \
+	X(NUMBER, "memory_items", v.store.memory_bytes - v.store.index_bytes)                      \
+	X(NUMBER, "memory_index", v.store.index_bytes)                                             \
+	X(NUMBER, "memory_frames", v.sh->info.memory.frames)                                       \
+	X(NUMBER, "memory_connections", v.sh->info.memory.connections)                             \
+	X(NUMBER, "memory_tables", v.sh->info.memory.tables)                                       \
+	X(NUMBER, "memory_rings", v.sh->info.memory.rings)                                         \
+	X(NUMBER, "memory_program", v.sh->info.memory.program)                                     \
+	X(NUMBER, "memory_sum", memory_sum(&v))                                                    \
+	X(NUMBER, "memory_resident", WORD(resident_bytes))                                         \
 	X(UNSUPPORTED, "lru_bumps_dropped", 0)
 
 #define YES_NO(condition) ((condition) ? "yes" : "no")

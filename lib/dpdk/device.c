@@ -11,6 +11,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 
 #define POOL_CACHE       256u
 #define LINK_POLL_MS     50u
@@ -167,17 +168,45 @@ pool_frames(const struct profile *p, uint32_t frames)
 	return p->rx_ring + p->tx_ring + frames + POOL_CACHE + POOL_CACHE / 2;
 }
 
+/* A mempool puts no object across two pages that a device may find at unrelated addresses
+ * (rte_mempool_ops.h): a page of 4 KB then holds one frame. Ports that copy frames need no such
+ * thing. */
+static bool
+spans_pages(const struct profile *p, const struct config *cfg)
+{
+	return cfg->no_huge && !profile_is_pci(p);
+}
+
 static struct rte_mempool *
 make_pool(const struct device *d, const struct device_request *req, uint32_t core)
 {
 	/* Frames that cores hand over to each other may all end up with one of them. */
 	const uint32_t cores = req->plan->handover ? req->cfg->cores : 1;
+	struct rte_pktmbuf_pool_private room = {
+		.mbuf_data_room_size = (uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM),
+	};
 	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+	int rc;
 
 	snprintf(name, sizeof name, "frames%u", core);
-	return rte_pktmbuf_pool_create(
-		name, cores * pool_frames(req->profile, req->frames), POOL_CACHE, 0,
-		(uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM), d->node);
+	pool = rte_mempool_create_empty(
+		name, cores * pool_frames(req->profile, req->frames),
+		sizeof(struct rte_mbuf) + room.mbuf_data_room_size, POOL_CACHE, sizeof room,
+		d->node, spans_pages(req->profile, req->cfg) ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
+	if (pool == NULL)
+		return NULL;
+	rte_pktmbuf_pool_init(pool, &room);
+	rc = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
+	if (rc == 0)
+		rc = rte_mempool_populate_default(pool);
+	if (rc < 0) {
+		rte_mempool_free(pool);
+		rte_errno = -rc;
+		return NULL;
+	}
+	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+	return pool;
 }
 
 /* One pool per core; with hand-over one pool for all, because MBUF_FAST_FREE requires a single pool
@@ -356,8 +385,8 @@ uint64_t
 device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames)
 {
 	const uint64_t frame = p->mbuf_bytes + MBUF_OVERHEAD;
-	/* A mempool puts no object across two pages (rte_mempool_ops.h), and these are small. */
-	const uint64_t one = cfg->no_huge ? align_up(frame, SMALL_PAGE_BYTES) : frame;
+	const uint64_t one =
+		cfg->no_huge && !spans_pages(p, cfg) ? align_up(frame, SMALL_PAGE_BYTES) : frame;
 
 	return cfg->cores * pool_frames(p, frames) * one;
 }

@@ -55,6 +55,14 @@ number_in(const char *path, const char *key, int base)
 	return n;
 }
 
+uint64_t
+host_resident_bytes(void)
+{
+	static const char status[] = "/proc/self/status";
+
+	return (number_in(status, "VmRSS:", 10) + number_in(status, "HugetlbPages:", 10)) * 1024;
+}
+
 /* Free pages of every size: EAL takes from each. The directories are called hugepages-2048kB. */
 static uint64_t
 free_hugepage_bytes(void)

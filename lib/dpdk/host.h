@@ -38,6 +38,9 @@ struct host {
 	uint64_t reserve_pages_all; /* and how many there are to be then */
 };
 
+/* Memory that the kernel counts for this process, hugepages too; 0: it does not say. */
+uint64_t host_resident_bytes(void);
+
 void host_probe(struct host *host, const struct config *cfg);
 
 /* Does the machine have what profile and configuration need, and memory_bytes of memory? */

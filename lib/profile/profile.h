@@ -106,6 +106,10 @@ bool profile_apply(struct profile *p, const struct config *cfg, struct error *er
 bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
 		    char device[DEVICE_BYTES], struct error *err);
 
+/* Bytes of the rings that the kernel makes for such a device (packet(7)), both directions; 0: none.
+ */
+uint64_t profile_kernel_ring_bytes(const char device[DEVICE_BYTES]);
+
 /* Is its device one of the kernel's interfaces? */
 bool profile_has_iface(const struct profile *p);
 

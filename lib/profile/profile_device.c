@@ -4,6 +4,7 @@
 #include "profile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One {placeholder} of a device template. */
@@ -90,6 +91,25 @@ profile_device(const struct profile *p, const struct config *cfg, uint32_t queue
 	    (!put(&w, ",", 1) || !put(&w, cfg->vdev_args, strlen(cfg->vdev_args))))
 		return error_set(err, "--vdev-args: too long");
 	return true;
+}
+
+/* The last of several numbers of that name: --vdev-args stand at the end, and drivers take the
+ * last. */
+static uint64_t
+number_of(const char *device, const char *name)
+{
+	uint64_t n = 0;
+
+	for (const char *at = strstr(device, name); at != NULL; at = strstr(at + 1, name))
+		n = strtoull(at + strlen(name), NULL, 10);
+	return n;
+}
+
+uint64_t
+profile_kernel_ring_bytes(const char device[DEVICE_BYTES])
+{
+	return 2 * number_of(device, ",framesz=") * number_of(device, ",framecnt=") *
+	       number_of(device, ",qpairs=");
 }
 
 bool

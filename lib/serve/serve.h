@@ -107,6 +107,15 @@ struct serve_shared *serve_shared_create(struct region *region, struct store *st
 					 const char *version);
 
 /* What `stats` and `stats settings` say about the process; conns_max is obeyed, too. */
+/* Bytes of the process beside the store, as its parts were made; for `stats`. */
+struct serve_memory {
+	uint64_t frames;
+	uint64_t connections; /* and their requests */
+	uint64_t tables;      /* of cores, and of what they share */
+	uint64_t rings;       /* between cores, and the kernel's */
+	uint64_t program;     /* and libraries, with their heap */
+};
+
 struct serve_info {
 	uint32_t pid;
 	uint32_t conns_max; /* -c, of all cores; 0 is any number */
@@ -116,6 +125,7 @@ struct serve_info {
 	uint16_t udp_port;
 	struct ip_addr ip[LOCAL_COUNT]; /* ours */
 	uint32_t verbosity;
+	struct serve_memory memory;
 	bool no_evict;                       /* -M */
 	bool no_cas;                         /* -C */
 	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */

@@ -68,6 +68,12 @@ serve_rusage_set_mt(struct serve_shared *sh, uint64_t user_us, uint64_t system_u
 	atomic_store_explicit(&sh->system_us, system_us, memory_order_relaxed);
 }
 
+void
+serve_resident_set_mt(struct serve_shared *sh, uint64_t bytes)
+{
+	atomic_store_explicit(&sh->resident_bytes, bytes, memory_order_relaxed);
+}
+
 uint32_t
 serve_verbosity_mt(const struct serve_shared *sh)
 {

@@ -76,6 +76,9 @@ enum serve_stop serve_stop_requested_mt(const struct serve_shared *shared);
 /* Processor time of the process so far, for `stats`; the program reads its clock. */
 void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);
 
+/* Memory that the kernel counts for the process, for `stats`. */
+void serve_resident_set_mt(struct serve_shared *shared, uint64_t bytes);
+
 /* What `verbosity` was last set to. */
 uint32_t serve_verbosity_mt(const struct serve_shared *shared);
 

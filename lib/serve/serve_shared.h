@@ -52,7 +52,7 @@ struct serve_shared {
 	/* Words between program and commands: relaxed, nothing is read through them. */
 	_Atomic uint32_t stop; /* enum serve_stop */
 	_Atomic uint32_t verbosity;
-	_Atomic uint64_t user_us, system_us;
+	_Atomic uint64_t user_us, system_us, resident_bytes;
 	_Atomic bool detail;
 
 	struct admin_shared *admin; /* lib/admin's */

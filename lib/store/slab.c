@@ -17,16 +17,6 @@ slab_bytes_per_page(uint32_t page_shift)
 	return sizeof(struct page) + sizeof(uint64_t) + states * sizeof(uint64_t);
 }
 
-/* Sizes grow by 8 bytes up to 128, then by an eighth. Each is then made as large as the number of
- * objects in a page allows (init_classes). */
-static uint32_t
-next_size(uint32_t size, uint32_t granule)
-{
-	const uint32_t step = size < 128 ? 8 : size / 8;
-
-	return (uint32_t)align_up(size + step, granule);
-}
-
 static void
 add_class(struct slab *sl, uint32_t size)
 {
@@ -45,6 +35,7 @@ add_class(struct slab *sl, uint32_t size)
 	sl->class_count++;
 }
 
+/* Each size is made as large as the number of objects in a page allows. */
 static void
 init_classes(struct slab *sl)
 {
@@ -53,7 +44,7 @@ init_classes(struct slab *sl)
 	uint32_t below = 0;
 
 	for (uint32_t size = SLAB_OBJECT_MIN; below < SLAB_OBJECT_MAX;
-	     size = next_size(size, granule)) {
+	     size = slab_size_after(size, granule, sl->arena->page_count)) {
 		const uint32_t want = size < SLAB_OBJECT_MAX ? size : SLAB_OBJECT_MAX;
 		const uint32_t stretched = page / (page / want) & ~(granule - 1);
 		const uint32_t fit = stretched < SLAB_OBJECT_MAX ? stretched : SLAB_OBJECT_MAX;

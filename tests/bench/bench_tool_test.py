@@ -31,6 +31,7 @@ import links  # noqa: E402
 import loss_bench  # noqa: E402
 import progress  # noqa: E402
 import store_bench  # noqa: E402
+import told_bench  # noqa: E402
 import vs_bed  # noqa: E402
 import vs_bench  # noqa: E402
 from progress import Failed  # noqa: E402
@@ -51,7 +52,8 @@ ROWS = {
     "bench_fill": [{"part": "space", "slots": 1000, "items": 990, "index_bytes": 6400, "moves": 5},
                    {"part": "insert", "from": 0, "to": 100, "ns": 80},
                    {"part": "insert", "from": 900, "to": 950, "ns": 200}],
-    "bench_space": [{"part": "memory", "items": 10, "bytes_per_item": 63.3, "rss_per_item": 64}],
+    "bench_space": [{"part": "memory", "items": 10, "bytes_per_item": 63.3, "rss_per_item": 64,
+                     "pss_per_item": 127}],
     "bench_miss": [{"part": "miss", "who": who, "miss": 10.5, "items": 7}
                    for who in ("clockoo", "LRU, equal items", "LRU, equal bytes")],
     "bench_policy": [{"part": "policy", "trace": "any", "who": who, "miss": miss, "items": 7}
@@ -83,7 +85,10 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     churn_out_of_memory grow_turn_max_us grow_forgotten_before_full get_rate_at_50_inserts
     miss_clockoo_at_20 insert_ns_1w_at_950 insert_ns_2w_at_950 miss_zipf09_vs_s3fifo
     miss_scan_vs_s3fifo miss_oneshot_vs_s3fifo miss_loop_vs_s3fifo miss_shift_vs_clock
-    miss_getset_zipf09_vs_lru""".split()
+    miss_getset_zipf09_vs_lru beside_m_mb beside_m_vhost_mb told_16_32_256m told_40_1000_256m
+    memcached_told_16_32_256m memcached_told_40_1000_256m told_16_32_1g told_30_200_1g told_40_1000_1g
+    told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
+    memcached_told_60_4000_1g""".split()
 
 
 class BenchToolTest(unittest.TestCase):
@@ -99,6 +104,10 @@ class BenchToolTest(unittest.TestCase):
         memcached = store_bench.memcached
         self.addCleanup(setattr, store_bench, "memcached", memcached)
         store_bench.memcached = lambda mebibytes: contextlib.nullcontext("socket")
+        for name, fake in (("beside", lambda path, port: (30 << 20, 0)),
+                           ("own", lambda path, load, mebibytes, key, value: 72.0)):
+            self.addCleanup(setattr, told_bench, name, getattr(told_bench, name))
+            setattr(told_bench, name, fake)
         for name in ("FAKE_S", "FAKE_STATUS"):
             self.addCleanup(os.environ.pop, name, None)
 
@@ -119,6 +128,8 @@ class BenchToolTest(unittest.TestCase):
         self.assertEqual(figures["get_hit_vs_best"], 2)  # 30 by 15: boost is a mark, not a rival
         self.assertEqual(figures["churn_worst_hit_vs_fresh"], 0.95)
         self.assertIn("ours by the best", tables)
+        self.assertEqual((figures["told_16_32_1g"], figures["memcached_told_16_32_1g"]), (72, 127))
+        self.assertEqual(figures["beside_m_mb"], 30)
 
     def test_what_measures_time_runs_alone(self):
         self.run_all()

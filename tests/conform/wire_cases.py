@@ -49,6 +49,13 @@ def stats_tells_what_monitors_read():
         expect_true(name in after, f"stats lacks {name}")
 
 
+def the_parts_of_memory_add_up_to_what_the_kernel_counts():
+    found = {name: int(value) for name, value in stats().items() if name.startswith("memory_")}
+    resident, total = found.pop("memory_resident"), found.pop("memory_sum")
+    expect(sum(found.values()), total)
+    expect_true(0.95 * total < resident < 1.05 * total, f"{resident} bytes are resident, the parts make {total}")
+
+
 # ---- requests cut in two, and dripping ----------------------------------------------------------
 
 PIPELINE = (b"set cut 3 0 5\r\nab\r\nc\r\nget cut\r\nadd cut 0 0 1\r\nx\r\nset cutn 0 0 2\r\n10\r\n"
@@ -468,6 +475,7 @@ def a_full_cache_evicts_and_never_lies():
 
 CASES = [
     stats_tells_what_monitors_read,
+    the_parts_of_memory_add_up_to_what_the_kernel_counts,
     requests_cut_at_every_byte_are_answered_the_same,
     requests_sent_byte_by_byte_are_answered_the_same,
     a_udp_request_is_answered,

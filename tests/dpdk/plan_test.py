@@ -66,7 +66,7 @@ BREAKS = [
     ("proc/1/comm = systemd", "proc/1/comm = irqbalance", "ok    irqbalance", 0),
 ]
 
-OWN_MEMORY = re.compile(r"^memory|MB needed|^ +(items|frames) |tools/nic hugepages")
+OWN_MEMORY = re.compile(r"^memory|^and|MB needed|^ +(connections|frames|tables) |tools/nic hugepages")
 OWN_MEMORY_SHARE = 0.05
 
 
@@ -144,8 +144,8 @@ def check_handover(clockoo):
     total = int(re.search(r"(\d+) MB on node", memory)[1])
     parts = [int(found[1]) if found else 0 for found in (
         re.search(rf"{what} (\d+) MB", memory)
-        for what in ("items", "requests", "frames", "EAL", "rings between cores"))]
-    # Each part is rounded up by itself; a few small ones are not printed.
+        for what in ("items", "requests", "tables of the cores", "frames", "EAL", "rings between cores"))]
+    # Each part is rounded up by itself.
     yield ("the rings between 32 cores are part of the memory", parts[-1] > 2 * len(parts) and
            -len(parts) <= total - sum(parts) <= len(parts), memory)
     out = run(clockoo, MACHINES / "xeon-e5-2660.machine", ["doctor", *words])[1]

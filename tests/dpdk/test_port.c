@@ -186,6 +186,24 @@ what_a_full_port_refuses_still_belongs_to_the_core(void **state)
 }
 
 static void
+add_length(struct rte_mempool *pool, void *bytes, struct rte_mempool_memhdr *chunk, unsigned int n)
+{
+	*(uint64_t *)bytes += chunk->len;
+}
+
+/* Without hugepages each frame would else have a page to itself. */
+static void
+frames_take_the_memory_that_the_plan_says(void **state)
+{
+	const uint64_t planned = device_pool_bytes(&profile, &config, FRAMES);
+	uint64_t taken = 0;
+
+	rte_mempool_mem_iter(device.ports[0].pool, add_length, &taken);
+	check(taken <= planned);
+	check(taken >= planned - planned / 16);
+}
+
+static void
 an_empty_pool_is_a_short_count_and_counted(void **state)
 {
 	static struct frame *taken[8192];
@@ -430,6 +448,7 @@ main(void)
 		TEST(rx_gives_no_more_than_was_asked_for),
 		TEST(a_frame_that_begins_elsewhere_is_sent_from_there),
 		TEST(what_a_full_port_refuses_still_belongs_to_the_core),
+		TEST(frames_take_the_memory_that_the_plan_says),
 		TEST(an_empty_pool_is_a_short_count_and_counted),
 		TEST(a_chained_frame_is_dropped_and_counted),
 		TEST(a_frame_without_room_to_write_is_dropped_and_counted),

@@ -19,6 +19,7 @@ import links
 import loss_bench
 import sla_bench
 import store_bench
+import told_bench
 import trained_tree
 import vs_bench
 from progress import Failed, say
@@ -50,7 +51,8 @@ def build_store(libcuckoo):
     if (folder / "build.ninja").exists():
         build_tree.configure(folder, option)
     build_tree.build(folder, [*build_tree.RELEASE, option],
-                     targets=[f"tests/bench/store/{name}" for name in store_bench.PROGRAMS])
+                     targets=[f"tests/bench/store/{name}" for name in store_bench.PROGRAMS] +
+                     list(told_bench.PROGRAMS))
     return folder / "tests/bench/store"
 
 

@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import tempfile
 
+import told_bench
 from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
@@ -402,8 +403,8 @@ def grow(bench):
             f"{100 * row['occupancy']:.1f} %", row["forgotten"]] for row in rows])
 
 
-PARTS = {"space": space, "memory": memory, "miss": miss, "policy": policy, "insert": insert, "get": get,
-         "mixed": mixed, "churn": churn, "grow": grow}
+PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy,
+         "insert": insert, "get": get, "mixed": mixed, "churn": churn, "grow": grow}
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
@@ -412,6 +413,8 @@ def counts_of(part, quick):
     name, _, only = part.partition(":")
     if name == "memory":
         return [count for pair in memory_counts(quick).values() for count in pair]
+    if name == "told":
+        return list(told_bench.counts().values())
     if name == "miss":
         return [count for _, _, counts in miss_is_valid(quick, only or None).values()
                 for count in reversed(counts.values())]

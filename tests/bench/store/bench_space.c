@@ -1,11 +1,12 @@
 /*
- * bench_space.c - what an item of a 16-byte key and a 32-byte value costs, everything counted.
+ * bench_space.c - what an item costs, everything counted; a 16-byte key and 32 bytes of value, or
+ * as asked.
  *
  * A store (or a memcached at --peer) of a given size is filled until it has long been evicting.
  * Bytes an item are the whole budget by the items it holds, with what is not part of the budget:
  * our tables a core, memcached's hash table. Beside it, what the kernel says is resident.
  *
- *   bench_space [--memory MB] [--peer SOCKET]
+ *   bench_space [--memory MB] [--key BYTES] [--value BYTES] [--peer SOCKET]
  */
 #include "memcached_peer.h"
 #include "own_store.h"
@@ -15,56 +16,67 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BYTES_AT_LEAST 40u /* an item costs more, so so many of them do not fit */
-#define EVICTED_SHARE  64u /* full for sure: one item of so many was evicted */
-#define SETTLE_TRIES   400u
-#define SETTLE_US      50000u
-#define LOOK_EVERY     65536u /* sets between two looks at how full it is */
+#define EVICTED_SHARE 64u /* full for sure: one item of so many was evicted */
+#define SETTLE_TRIES  400u
+#define SETTLE_US     50000u
+#define LOOK_EVERY    4096u /* sets between two looks at how full it is */
+
+/* What is stored, and how much of it. */
+struct shape {
+	uint32_t mebibytes, key, value;
+};
 
 static void
-say(const char *who, uint32_t mebibytes, uint64_t items, uint64_t bytes, uint64_t rss_kb)
+say(const char *who, const struct shape *s, uint64_t items, uint64_t bytes, uint64_t rss_kb,
+    uint64_t pss_kb)
 {
+	const double kb_per_item = 1024 / (double)items;
+
 	printf("{\"part\": \"memory\", \"who\": \"%s\", \"mb\": %u, \"items\": %llu, "
-	       "\"bytes_per_item\": %.2f, \"rss_per_item\": %.2f}\n",
-	       who, mebibytes, (unsigned long long)items, (double)bytes / (double)items,
-	       (double)rss_kb * 1024 / (double)items);
+	       "\"bytes_per_item\": %.2f, \"rss_per_item\": %.2f, \"pss_per_item\": %.2f}\n",
+	       who, s->mebibytes, (unsigned long long)items, (double)bytes / (double)items,
+	       (double)rss_kb * kb_per_item, (double)pss_kb * kb_per_item);
 }
 
+/* Twice what could fit if an item were its key and value alone. */
 static uint64_t
-puts_max(uint32_t mebibytes)
+puts_max(const struct shape *s)
 {
-	return mebibytes * BENCH_MIB / BYTES_AT_LEAST * 2;
+	return s->mebibytes * BENCH_MIB / (s->key + s->value) * 2;
 }
 
 static void
-own(uint32_t mebibytes)
+own(const struct shape *s)
 {
-	static const uint8_t value[BENCH_VALUE_BYTES];
-	const uint64_t rss_before = bench_memory_kb(0, "Rss");
+	static uint8_t value[PEER_VALUE_MAX], key[PEER_KEY_MAX];
+	const uint64_t rss_before = bench_memory_kb(0, "Rss"),
+		       pss_before = bench_memory_kb(0, "Pss");
 	struct store_usage usage = {0};
 	struct own_store o;
 	bool full = false;
 
-	own_create(&o, mebibytes * BENCH_MIB, 1);
+	own_create(&o, s->mebibytes * BENCH_MIB, 1);
 
 	struct store_core *sc = store_core_of(o.store, 0);
 
-	for (uint64_t i = 0; i < puts_max(mebibytes) && !full; i++) {
+	for (uint64_t i = 0; i < puts_max(s) && !full; i++) {
 		const struct bench_key k = bench_key_of(i);
+		const struct view name = {key, s->key};
 
+		memcpy(key, &k, sizeof k);
 		own_turn(&o, sc);
-		ensure(own_put(sc, own_key(&k), store_hash(sc, own_key(&k)), value, sizeof value) ==
-		       STORE_OK);
+		ensure(own_put(sc, name, store_hash(sc, name), value, s->value) == STORE_OK);
 		if (i % LOOK_EVERY != 0)
 			continue;
 		store_usage_mt(o.store, &usage);
 		full = own_counted(&o, STORE_EVICTED) > usage.items / EVICTED_SHARE;
-		bench_progress("filling the store", i, puts_max(mebibytes));
+		bench_progress("filling the store", i, puts_max(s));
 	}
 	ensure(full);
 	fprintf(stderr, "%.2f %% of the index's slots are used\n",
 		100.0 * (double)usage.items / (double)usage.index_slots);
-	say("clockoo", mebibytes, usage.items, o.bytes, bench_memory_kb(0, "Rss") - rss_before);
+	say("clockoo", s, usage.items, o.bytes, bench_memory_kb(0, "Rss") - rss_before,
+	    bench_memory_kb(0, "Pss") - pss_before);
 	own_destroy(&o);
 }
 
@@ -88,31 +100,31 @@ settle(struct peer *p)
 }
 
 static void
-peer(uint32_t mebibytes, const char *path)
+peer(const struct shape *s, const char *path)
 {
 	static struct peer p;
 	uint64_t items = 0;
 	bool full = false;
 
 	peer_open(&p, path);
-	for (uint64_t i = 0; i < puts_max(mebibytes) && !full; i++) {
-		peer_set(&p, i);
+	for (uint64_t i = 0; i < puts_max(s) && !full; i++) {
+		peer_set_sized(&p, i, s->key, s->value);
 		if (i % PEER_BATCH == PEER_BATCH - 1)
 			peer_flush(&p, NULL);
 		if (i % LOOK_EVERY != LOOK_EVERY - 1)
 			continue;
 		items = peer_stat(&p, "curr_items");
 		full = peer_stat(&p, "evictions") > items / EVICTED_SHARE;
-		bench_progress("filling memcached", i, puts_max(mebibytes));
+		bench_progress("filling memcached", i, puts_max(s));
 	}
 
 	ensure(full);
 	settle(&p);
 
-	const uint64_t rss = bench_memory_kb((int)peer_stat(&p, "pid"), "Rss");
+	const int pid = (int)peer_stat(&p, "pid");
 
-	say("memcached", mebibytes, items, mebibytes * BENCH_MIB + peer_stat(&p, "hash_bytes"),
-	    rss);
+	say("memcached", s, items, s->mebibytes * BENCH_MIB + peer_stat(&p, "hash_bytes"),
+	    bench_memory_kb(pid, "Rss"), bench_memory_kb(pid, "Pss"));
 	peer_close(&p);
 }
 
@@ -120,23 +132,29 @@ int
 main(int argc, char **argv)
 {
 	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
+					      {"key", required_argument, NULL, 'k'},
+					      {"value", required_argument, NULL, 'v'},
 					      {"peer", required_argument, NULL, 'p'},
 					      {0}};
 	const char *path = NULL;
-	uint32_t mebibytes = 64;
+	struct shape s = {64, BENCH_KEY_BYTES, BENCH_VALUE_BYTES};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (c == 'm')
-			mebibytes = bench_number(optarg, 8, 65536);
+			s.mebibytes = bench_number(optarg, 8, 65536);
+		else if (c == 'k')
+			s.key = bench_number(optarg, BENCH_KEY_BYTES, PEER_KEY_MAX);
+		else if (c == 'v')
+			s.value = bench_number(optarg, 0, PEER_VALUE_MAX);
 		else if (c == 'p')
 			path = optarg;
 		else
 			exit(2);
 	}
 	if (path != NULL)
-		peer(mebibytes, path);
+		peer(&s, path);
 	else
-		own(mebibytes);
+		own(&s);
 	return 0;
 }

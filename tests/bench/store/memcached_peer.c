@@ -2,6 +2,7 @@
  * memcached_peer.c - batches of gets and sets over a unix socket, replies counted.
  */
 #include "memcached_peer.h"
+#include "base/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,26 @@ send_all(struct peer *p)
 		at += (uint32_t)n;
 	}
 	p->out_len = 0;
+}
+
+void
+peer_set_sized(struct peer *p, uint64_t key, uint32_t key_bytes, uint32_t value_bytes)
+{
+	static const char end[] = "\r\n";
+	char line[PEER_KEY_MAX + 64];
+	int len;
+
+	ensure(key_bytes >= BENCH_KEY_BYTES && key_bytes <= PEER_KEY_MAX);
+	ensure(value_bytes <= PEER_VALUE_MAX);
+	len = snprintf(line, sizeof line, "set %0*d 0 0 %u noreply\r\n", (int)key_bytes, 0,
+		       value_bytes);
+	key_text(key, line + KEY_AT);
+	if (p->out_len + (uint32_t)len + value_bytes + 2 > sizeof p->out)
+		send_all(p);
+	memcpy(p->out + p->out_len, line, (size_t)len);
+	memset(p->out + p->out_len + len, 'v', value_bytes);
+	memcpy(p->out + p->out_len + len + value_bytes, end, 2);
+	p->out_len += (uint32_t)len + value_bytes + 2;
 }
 
 /* At least so many bytes of answer in a row. */

@@ -10,7 +10,9 @@
 
 #include "bench_load.h"
 
-#define PEER_BATCH 256u
+#define PEER_BATCH     256u
+#define PEER_KEY_MAX   250u
+#define PEER_VALUE_MAX 16384u
 
 struct peer {
 	int socket;
@@ -25,6 +27,8 @@ void peer_open(struct peer *p, const char *path);
 void peer_close(struct peer *p);
 /* Both only put the request into the batch. */
 void peer_set(struct peer *p, uint64_t key);
+/* A set of other sizes: keys from BENCH_KEY_BYTES on. Sends what the batch has no room for. */
+void peer_set_sized(struct peer *p, uint64_t key, uint32_t key_bytes, uint32_t value_bytes);
 void peer_get(struct peer *p, uint64_t key);
 /* Send the batch; hit[i] for its i-th get. At most PEER_BATCH requests a batch. */
 void peer_flush(struct peer *p, bool *hit);

@@ -333,6 +333,38 @@ settings_say_what_is_set(void **state)
 }
 
 static void
+memory_is_told_part_by_part_and_summed(void **state)
+{
+	const struct serve_info info = {.memory = {.frames = 1,
+						   .connections = 20,
+						   .tables = 300,
+						   .rings = 4000,
+						   .program = 50000}};
+	const char *const rows[][2] = {
+		{"memory_frames", "1"},      {"memory_connections", "20"},
+		{"memory_tables", "300"},    {"memory_rings", "4000"},
+		{"memory_program", "50000"}, {"memory_resident", "77777"},
+	};
+	struct store_usage usage;
+	char text[32];
+	const char *stats;
+
+	serve_shared_set_info(rig->shared, &info);
+	serve_resident_set_mt(rig->shared, 77777);
+	store_usage_mt(rig->store, &usage);
+	stats = answer("stats\r\n");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		row_is(stats, rows[i][0], rows[i][1]);
+	snprintf(text, sizeof text, "%llu", (unsigned long long)usage.index_bytes);
+	row_is(stats, "memory_index", text);
+	snprintf(text, sizeof text, "%llu",
+		 (unsigned long long)(usage.memory_bytes - usage.index_bytes));
+	row_is(stats, "memory_items", text);
+	snprintf(text, sizeof text, "%llu", (unsigned long long)(usage.memory_bytes + 54321));
+	row_is(stats, "memory_sum", text);
+}
+
+static void
 processor_time_is_what_the_program_says(void **state)
 {
 	serve_rusage_set_mt(rig->shared, 12000042, 999999);
@@ -528,6 +560,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
 		TEST(classes_are_told_apart),
 		TEST(settings_say_what_is_set),
+		TEST(memory_is_told_part_by_part_and_summed),
 		TEST(processor_time_is_what_the_program_says),
 		TEST(sizes_are_counted_where_it_is_asked_for),
 		TEST(an_index_that_grows_is_shown),

@@ -351,6 +351,27 @@ a_device_is_the_template_with_its_placeholders_filled(void **state)
 }
 
 static void
+the_kernels_rings_are_as_large_as_the_device_says(void **state)
+{
+	static const struct {
+		const char *device;
+		uint64_t bytes;
+	} rows[] = {
+		{"net_null0", 0},
+		{"eth_x,framesz=2048,framecnt=8192,qpairs=1", 32u << 20},
+		{"eth_x,framesz=2048,framecnt=8192,qpairs=3,framecnt=512", 6u << 20},
+		{"eth_x,framesz=2048,framecnt=,qpairs=1", 0},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char device[DEVICE_BYTES];
+
+		strcpy(device, rows[i].device);
+		check_eq(profile_kernel_ring_bytes(device), rows[i].bytes);
+	}
+}
+
+static void
 a_device_too_long_for_eal_is_refused(void **state)
 {
 	struct profile p = {.name = "x"};
@@ -378,6 +399,7 @@ main(void)
 		cmocka_unit_test(the_list_of_profiles_is_whole),
 		cmocka_unit_test(a_missing_profile_is_refused_by_name),
 		cmocka_unit_test(a_device_is_the_template_with_its_placeholders_filled),
+		cmocka_unit_test(the_kernels_rings_are_as_large_as_the_device_says),
 		cmocka_unit_test(a_device_too_long_for_eal_is_refused),
 	};
 

@@ -20,18 +20,24 @@ struct slab_rig {
 };
 
 static struct slab_rig *
-slab_rig_up(uint32_t arena_shift, uint32_t page_shift)
+slab_rig_of(uint32_t arena_shift, uint32_t page_shift, uint32_t pages)
 {
 	struct slab_rig *y = calloc(1, sizeof *y);
-	struct region region = {.size = (size_t)(PAGES + 2) << page_shift};
+	struct region region = {.size = (size_t)(pages + 2) << page_shift};
 
 	y->memory = aligned_alloc(4096, region.size);
 	region.base = y->memory;
-	arena_init(&y->arena, &region, PAGES, page_shift);
+	arena_init(&y->arena, &region, pages, page_shift);
 	y->arena.shift = arena_shift;
 	slab_init(&y->slab, &region, &y->arena, 0);
-	y->taken = calloc(PAGES + 1, (size_t)1 << page_shift >> arena_shift);
+	y->taken = calloc(pages + 1, (size_t)1 << page_shift >> arena_shift);
 	return y;
+}
+
+static struct slab_rig *
+slab_rig_up(uint32_t arena_shift, uint32_t page_shift)
+{
+	return slab_rig_of(arena_shift, page_shift, PAGES);
 }
 
 static void
@@ -102,18 +108,31 @@ objects_of_every_class_are_whole_and_apart(void **state)
 static void
 every_size_gets_the_smallest_class_that_holds_it(void **state)
 {
-	for (uint32_t shift = 3; shift <= 4; shift++) {
-		struct slab_rig *y = slab_rig_up(shift, SLAB_PAGE_SHIFT_MAX);
+	static const struct {
+		uint32_t page_shift, pages;
+		uint32_t coarse; /* from this size on a sixth may be lost */
+		uint32_t whole;  /* and from this one on the rest of a page */
+		uint32_t classes;
+	} rows[] = {{SLAB_PAGE_SHIFT_MAX, PAGES, 0, SLAB_OBJECT_MAX, 65},
+		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES - 1, 0, 8192, 62},
+		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES, SLAB_COARSE * 15 / 16, 8192, 86}};
+
+	for (uint32_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+		const uint32_t shift = 3 + i % 2, coarse = rows[i / 2].coarse;
+		struct slab_rig *y = slab_rig_of(shift, rows[i / 2].page_shift, rows[i / 2].pages);
 
 		for (uint32_t bytes = 1; bytes <= SLAB_OBJECT_MAX; bytes++) {
 			const uint32_t class = slab_class_for(&y->slab, bytes);
+			const uint32_t share = bytes < coarse ? 12 : 6;
 
 			check(y->slab.classes[class].size >= bytes);
 			check(class == 0 || y->slab.classes[class - 1].size < bytes);
-			/* Eight bytes, or a sixth, is the most that is lost. */
-			check(bytes <= 32 || y->slab.classes[class].size - bytes <=
-						     (8u << (shift - 3)) + bytes / 6);
+			/* Eight bytes, or that share, is the most that is lost. */
+			check(bytes <= 32 || bytes >= rows[i / 2].whole ||
+			      y->slab.classes[class].size - bytes <=
+				      (8u << (shift - 3)) + bytes / share);
 		}
+		check(y->slab.class_count <= rows[i / 2].classes);
 		slab_rig_down(y);
 	}
 }
