@@ -27,12 +27,14 @@ uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t
 /* The CLOCK hand clears reference bits, and returns up to max live objects whose bit was clear. */
 uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
-/* Pages under way at once from class to class: two, and one for every 64 pages. Some wait long for
- * a fill. */
+#define MOVING_SHARE 64u
+
+/* Pages under way at once from class to class: two, and one for every MOVING_SHARE pages. Some wait
+ * long for a fill. */
 static inline uint32_t
 slab_moves_max(const struct slab *sl)
 {
-	return 2 + sl->arena->page_count / 64;
+	return 2 + sl->arena->page_count / MOVING_SHARE;
 }
 
 /* Start to evacuate a page of a class: of those the hand comes to next, the one with least to move
