@@ -160,6 +160,23 @@ probation_ends_before_the_clock_hand_comes(void **state)
 	check_eq(kept, 2000);
 }
 
+/* They lie on pages of four, and a look of the hand is at 64. */
+static void
+few_large_values_leave_probation(void **state)
+{
+	static uint8_t bytes[60000];
+	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
+	char key[24];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof key, "large%d", i);
+		check_eq(put(rig.core, text(key), (struct view){bytes, sizeof bytes}, STORE_SET, 0),
+			 STORE_OK);
+	}
+	check_eq(evict_by_hand(rig.core, class, 4), 4);
+	check_eq(counted(rig.core, STORE_EVICTED_NEW), 4);
+}
+
 static void
 ghosts_are_those_of_the_latest_four(void **state)
 {
@@ -237,6 +254,7 @@ main(void)
 		TEST(what_replaces_the_dead_has_their_standing),
 		TEST(a_late_use_brings_nothing_back),
 		TEST(probation_ends_before_the_clock_hand_comes),
+		TEST(few_large_values_leave_probation),
 		cmocka_unit_test(ghosts_are_those_of_the_latest_four),
 		cmocka_unit_test(probation_follows_what_comes_back),
 		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
