@@ -1,7 +1,7 @@
 /*
  * New items on probation, and ghosts of what left. Goal: what is new is on probation until it is
  * used, what came back too early is not, and every change of an item keeps or raises its standing;
- * ghosts are those of the four latest of a word; probation follows what comes back. Method: states
+ * ghosts are the eight latest of a group; probation follows what comes back. Method: states
  * looked at after single calls; the table and the step alone; a store without probation beside it.
  */
 #include "store_rig.h"
@@ -178,23 +178,43 @@ few_large_values_leave_probation(void **state)
 }
 
 static void
-ghosts_are_those_of_the_latest_four(void **state)
+ghosts_are_those_of_the_latest_eight(void **state)
 {
 	static uint8_t memory[4096];
 	struct region region = {.base = memory, .size = sizeof memory};
 	struct ghosts g;
 
 	ghosts_init(&g, &region, 1);
-	for (uint64_t hash = 1; hash <= 6; hash++)
-		ghost_add(&g, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
-	check_eq(ghost_take(&g, 1), GHOST_NONE);
-	check_eq(ghost_take(&g, 2), GHOST_NONE);
-	check_eq(ghost_take(&g, 3), GHOST_OF_NEW);
-	check_eq(ghost_take(&g, 3), GHOST_NONE);
-	check_eq(ghost_take(&g, 4), GHOST_OF_KEPT);
-	check_eq(ghost_take(&g, 5), GHOST_OF_NEW);
-	check_eq(ghost_take(&g, 6), GHOST_OF_KEPT);
-	check_eq(memory[0] | memory[1] | memory[2] | memory[3], 0);
+
+	const struct ghost_range all = ghosts_of_class(&g, 3, 1000);
+
+	for (uint64_t hash = 1; hash <= 10; hash++)
+		ghost_add(&g, all, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+	check_eq(ghost_take(&g, all, 1), GHOST_NONE);
+	check_eq(ghost_take(&g, all, 2), GHOST_NONE);
+	for (uint64_t hash = 3; hash <= 10; hash++) {
+		check_eq(ghost_take(&g, all, hash), hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+		check_eq(ghost_take(&g, all, hash), GHOST_NONE);
+	}
+	for (size_t i = 0; i < sizeof(struct ghost_group); i++)
+		check_eq(memory[i], 0);
+}
+
+static void
+a_class_has_seven_ghosts_for_eight_objects_at_most(void **state)
+{
+	const struct ghosts g = {.count = 1000};
+
+	for (uint32_t objects = 1; objects < 100000; objects += 7) {
+		const struct ghost_range r = ghosts_of_class(&g, objects % 50, objects);
+		const uint32_t ghosts = r.count * GHOSTS_A_GROUP;
+
+		check(r.first < g.count && r.count >= 1 && r.count <= g.count);
+		check(r.count == 1 || ghosts <= objects / 8 * 7 + GHOSTS_A_GROUP);
+		check(r.count == g.count || ghosts + GHOSTS_A_GROUP > objects / 8 * 6);
+		for (uint64_t hash = 0; hash < 1ull << 63; hash += 1ull << 59)
+			check(ghost_group(&g, r, hash) < &g.groups[g.count]);
+	}
 }
 
 /* Evictions of a class of so many objects, of which these of a hundred come back, by kind. */
@@ -255,7 +275,8 @@ main(void)
 		TEST(a_late_use_brings_nothing_back),
 		TEST(probation_ends_before_the_clock_hand_comes),
 		TEST(few_large_values_leave_probation),
-		cmocka_unit_test(ghosts_are_those_of_the_latest_four),
+		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
+		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),
 		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
 	};
