@@ -54,7 +54,7 @@ ghost_groups(const struct store_config *cfg, size_t left_over)
 {
 	const size_t most = limit_of(cfg) / GHOST_PART;
 
-	if (cfg->never_evict || !cfg->probation)
+	if (cfg->never_evict || cfg->clock_only)
 		return 0;
 	return (uint32_t)((left_over < most ? left_over : most) / sizeof(struct ghost_group));
 }

@@ -146,7 +146,7 @@ own_up(const struct traces *t, bool probation)
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42,
-					 .probation = probation};
+					 .clock_only = !probation};
 	struct own_store o;
 
 	own_create_for(&o, &cfg);

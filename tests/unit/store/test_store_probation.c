@@ -19,10 +19,7 @@ static struct rig rig;
 static int
 up(void **state)
 {
-	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
-
-	cfg.probation = true;
-	rig = rig_up_with(&cfg);
+	rig = rig_up(16, 1);
 	return 0;
 }
 
@@ -253,7 +250,11 @@ probation_follows_what_comes_back(void **state)
 static void
 clock_alone_has_neither_probation_nor_ghosts(void **state)
 {
-	struct rig plain = rig_up(16, 1);
+	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+
+	cfg.clock_only = true;
+
+	struct rig plain = rig_up_with(&cfg);
 
 	check_eq(set(plain.core, "k", "value"), STORE_OK);
 	check_eq(slab_state(&plain.store->slab, item_ref(plain.store, find(plain.core, "k"))),
