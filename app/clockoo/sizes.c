@@ -89,7 +89,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
 		.never_evict = cfg->no_evict,
-		.probation = cfg->eviction == EVICTION_2Q,
+		.clock_only = cfg->eviction == EVICTION_CLOCK,
 	};
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
 	 * way to and from the device. */

@@ -60,7 +60,7 @@ enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
 /* What a core does that has nothing to do: turn, or wait a little between turns. */
 enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
-enum config_eviction { EVICTION_CLOCK, EVICTION_2Q };
+enum config_eviction { EVICTION_2Q, EVICTION_CLOCK };
 
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
 

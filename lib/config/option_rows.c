@@ -18,7 +18,7 @@
 #define NO_WARM_RESTART "there is no warm restart"
 #define NO_TLS          "TLS is not supported; put a TLS proxy in front"
 #define NO_UNIX         "Unix domain sockets are not supported"
-#define NO_LRU          "eviction is CLOCK: there are no HOT, WARM and COLD LRUs"
+#define NO_LRU          "eviction is 2Q or CLOCK: there are no HOT, WARM and COLD LRUs"
 #define CRAWLER         "expired items are always reclaimed in the background"
 #define REBALANCER      "slab pages are always rebalanced in the background"
 #define INDEX_RESIZE    "the hash table is always resized automatically"
@@ -82,8 +82,8 @@ const struct option_row option_rows[] = {
 	 "return an error when memory is exhausted instead of evicting", false,
 	 "cache.disable_evictions"},
 	{"eviction", 0, OPTION_EVICTION, AT(eviction), 0, 0, "NAME",
-	 "what a full cache evicts: clock (not used lately), or 2q: first what is new and was not "
-	 "used, for which 4 MB of a GB remember what left (clock)",
+	 "what a full cache evicts: 2q (first what is new and was not used; up to 4 MB of a GB "
+	 "remember what left), or clock (not used lately) (2q)",
 	 false, "cache.eviction"},
 	{"auth-file", 'Y', OPTION_TEXT, AT(auth_file), 1, SIZE(auth_file), "FILE",
 	 "require authentication: file of user:password lines, reloaded on SIGHUP", false,

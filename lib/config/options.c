@@ -58,7 +58,7 @@ option_choices(enum option_kind kind)
 	static const char *const polls[] = {
 		[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive", NULL};
 	static const char *const evictions[] = {
-		[EVICTION_CLOCK] = "clock", [EVICTION_2Q] = "2q", NULL};
+		[EVICTION_2Q] = "2q", [EVICTION_CLOCK] = "clock", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:

@@ -192,6 +192,16 @@ slab_page_goes(struct slab_class *c, struct page *p)
 	list_unlink(&p->of_new);
 }
 
+/* Objects that the next look passes. */
+static uint32_t
+next_look(const struct slab_class *c)
+{
+	const struct page *p = container_of(c->new_pages.next, struct page, of_new);
+	const uint32_t left = p->objects - c->new_word * OBJECTS_PER_WORD;
+
+	return left < OBJECTS_PER_LOOK ? left : OBJECTS_PER_LOOK;
+}
+
 /* One look: lists the objects on probation. A use has ended that of others. */
 static uint32_t
 look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
@@ -229,11 +239,11 @@ slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	pr->credit += max * probation_pace(pr);
 	if (pr->credit > objects)
 		pr->credit = objects;
-	for (; pr->credit >= OBJECTS_PER_LOOK && count < max && looks < HAND_LOOKS_MAX &&
-	       !list_empty(&c->new_pages);
+	for (; count < max && looks < HAND_LOOKS_MAX && !list_empty(&c->new_pages) &&
+	       pr->credit >= next_look(c);
 	     looks++) {
+		pr->credit -= next_look(c);
 		count += look_at_new(sl, c, refs + count);
-		pr->credit -= OBJECTS_PER_LOOK;
 	}
 	spin_unlock(&c->lock);
 	return count;

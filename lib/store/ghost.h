@@ -3,16 +3,18 @@
  *
  * A key that is stored again while its ghost is there was evicted too early (probation.h).
  *
- * Shape:  words of four entries of 16 bits; a key's hash names the word. An entry is 15 bits of the
- *         hash, and one that is set if the item was on probation; 0 is none. A new entry pushes out
- *         the oldest one of its word, so entries need no other ageing.
+ * Shape:  groups of eight entries of 16 bits. An entry is 15 bits of the hash, and one that is set
+ *         if the item was on probation; 0 is none. A new entry pushes out the oldest one of its
+ *         group, so entries need no other ageing. A class uses so many groups that its ghosts are
+ *         seven for eight objects, as far as there are groups: a key that comes back later than
+ *         that was not evicted too early. Its hash names the one of them. Classes may share groups.
  *
  * Owner:  the region it was taken from.
  *
- * Thread: any core, without a lock. Two cores at one word at once may lose an entry. Entries are
- *         hints: a lost or a false one (4 in 32768 lookups) costs a few bytes of cache, no answer.
+ * Thread: any core, without a lock. Two cores at one group at once may lose an entry. Entries are
+ *         hints: a lost or a false one (8 in 32768 lookups) costs a few bytes of cache, no answer.
  *
- * Bounds: one word a call.
+ * Bounds: one group a call.
  */
 #ifndef CLOCKOO_GHOST_H
 #define CLOCKOO_GHOST_H
@@ -22,32 +24,61 @@
 
 #include <stdatomic.h>
 
-#define GHOST_BITS    16u
-#define GHOSTS_A_WORD (64u / GHOST_BITS)
+#define GHOST_BITS     16u
+#define GHOST_WORDS    2u /* of a group */
+#define GHOSTS_A_GROUP (GHOST_WORDS * 64 / GHOST_BITS)
+/* Numbers of groups that a class may have between a power of two and the next. */
+#define GHOST_STEPS_SHIFT 4u
+
+struct ghost_group {
+	_Atomic uint64_t word[GHOST_WORDS]; /* the latest entry is at the bottom of the first */
+};
 
 struct ghosts {
-	_Atomic uint64_t *words;
-	uint32_t count; /* words; 0: none are kept */
+	struct ghost_group *groups;
+	uint32_t count; /* groups; 0: none are kept */
+};
+
+/* The groups of one class. */
+struct ghost_range {
+	uint32_t first, count;
 };
 
 enum ghost { GHOST_NONE, GHOST_OF_KEPT, GHOST_OF_NEW };
 
 static inline void
-ghosts_init(struct ghosts *g, struct region *region, uint32_t words)
+ghosts_init(struct ghosts *g, struct region *region, uint32_t groups)
 {
-	g->count = words;
-	g->words = region_take(region, words * sizeof(uint64_t), sizeof(uint64_t));
+	g->count = groups;
+	g->groups = region_take(region, groups * sizeof *g->groups, sizeof *g->groups);
 }
 
-/* The bits that choose the primary bucket choose the word: neighbours there are so here. */
-static inline _Atomic uint64_t *
-ghost_word(const struct ghosts *g, uint64_t hash)
+/* Of a class of so many objects. A range changes seldom, and by a 16th: its ghosts are lost
+ * then. */
+static inline struct ghost_range
+ghosts_of_class(const struct ghosts *g, uint32_t class, uint32_t objects)
 {
-	return &g->words[(hash >> 32) * g->count >> 32];
+	const uint32_t groups = objects / 8 * 7 / GHOSTS_A_GROUP | 1;
+	const uint32_t log = 31 - (uint32_t)__builtin_clz(groups);
+	const uint32_t unit = log > GHOST_STEPS_SHIFT ? log - GHOST_STEPS_SHIFT : 0;
+	const uint32_t count = groups >> unit << unit;
+
+	return (struct ghost_range){
+		.first = (uint32_t)((uint64_t)(class * 0x9e3779b1u) * g->count >> 32),
+		.count = count < g->count ? count : g->count,
+	};
+}
+
+static inline struct ghost_group *
+ghost_group(const struct ghosts *g, struct ghost_range range, uint64_t hash)
+{
+	const uint64_t n = range.first + ((hash >> 32) * range.count >> 32);
+
+	return &g->groups[n < g->count ? n : n - g->count];
 }
 
 /* The entry of a key that was on probation; its bits of the hash are not those that choose the
- * word. */
+ * group. */
 static inline uint64_t
 ghost_entry(uint64_t hash)
 {
@@ -55,38 +86,44 @@ ghost_entry(uint64_t hash)
 }
 
 static inline void
-ghost_prefetch(const struct ghosts *g, uint64_t hash)
+ghost_prefetch(const struct ghosts *g, struct ghost_range range, uint64_t hash)
 {
 	if (g->count != 0)
-		prefetch((const void *)ghost_word(g, hash));
+		prefetch((const void *)ghost_group(g, range, hash));
 }
 
 static inline void
-ghost_add(const struct ghosts *g, uint64_t hash, enum ghost kind)
+ghost_add(const struct ghosts *g, struct ghost_range range, uint64_t hash, enum ghost kind)
 {
 	if (g->count == 0 || kind == GHOST_NONE)
 		return;
 
-	_Atomic uint64_t *word = ghost_word(g, hash);
-	const uint64_t entry = ghost_entry(hash) - (kind == GHOST_OF_KEPT);
+	struct ghost_group *group = ghost_group(g, range, hash);
+	uint64_t entry = ghost_entry(hash) - (kind == GHOST_OF_KEPT);
 
 	/* Relaxed: nothing is read through it. */
-	atomic_store_explicit(
-		word, atomic_load_explicit(word, memory_order_relaxed) << GHOST_BITS | entry,
-		memory_order_relaxed);
+	for (uint32_t i = 0; i < GHOST_WORDS; i++) {
+		const uint64_t now = atomic_load_explicit(&group->word[i], memory_order_relaxed);
+
+		atomic_store_explicit(&group->word[i], now << GHOST_BITS | entry,
+				      memory_order_relaxed);
+		entry = now >> (64 - GHOST_BITS);
+	}
 }
 
 /* Take out the key's ghost; the latest one if it has several. */
 static inline enum ghost
-ghost_take(const struct ghosts *g, uint64_t hash)
+ghost_take(const struct ghosts *g, struct ghost_range range, uint64_t hash)
 {
 	if (g->count == 0)
 		return GHOST_NONE;
 
-	_Atomic uint64_t *word = ghost_word(g, hash);
-	const uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
+	struct ghost_group *group = ghost_group(g, range, hash);
 
-	for (uint32_t shift = 0; shift < 64; shift += GHOST_BITS) {
+	for (uint32_t i = 0; i < GHOSTS_A_GROUP; i++) {
+		_Atomic uint64_t *word = &group->word[i * GHOST_BITS / 64];
+		const uint32_t shift = i * GHOST_BITS % 64;
+		const uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
 		const uint64_t entry = now >> shift & 0xffff;
 
 		if (entry == 0 || (entry | 1) != ghost_entry(hash))

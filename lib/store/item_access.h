@@ -46,6 +46,24 @@ void item_free(struct store_core *sc, struct item *it);
 /* The same for its first chunks only. */
 void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
+/* The class whose evictions decide on an item: of its chunks, if it has any. */
+static inline uint32_t
+item_class(const struct store *st, const struct item *it)
+{
+	return item_form(it) & ITEM_IS_CHUNKED ? slab_class_for(&st->slab, ITEM_CHUNK_BYTES)
+					       : slab_class_of_ref(&st->slab, item_ref(st, it));
+}
+
+/* Where its ghosts are. */
+static inline struct ghost_range
+item_ghosts(const struct store *st, const struct item *it)
+{
+	const uint32_t class = item_class(st, it);
+	const struct slab_class *c = &st->slab.classes[class];
+
+	return ghosts_of_class(&st->ghosts, class, c->per_page * slab_class_pages(c));
+}
+
 /* ---- reference bits ---- */
 
 void item_set_chunks_referenced(const struct store *st, const struct item *it);

@@ -244,13 +244,10 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 static __attribute__((noinline)) enum object_state
 state_of_new(struct store_core *sc, const struct link *link)
 {
-	struct slab *sl = &sc->store->slab;
-	const uint32_t bytes = item_form(link->item) & ITEM_IS_CHUNKED ? ITEM_CHUNK_BYTES : 0;
-	const uint32_t class = bytes != 0 ? slab_class_for(sl, bytes)
-					  : slab_class_of_ref(sl, item_ref(sc->store, link->item));
-	struct probation *pr = &sl->classes[class].probation;
+	struct store *st = sc->store;
+	struct probation *pr = &st->slab.classes[item_class(st, link->item)].probation;
 
-	switch (ghost_take(&sc->store->ghosts, link->hash)) {
+	switch (ghost_take(&st->ghosts, item_ghosts(st, link->item), link->hash)) {
 	case GHOST_OF_NEW:
 		evictions_returned(&pr->young);
 		count(sc, STORE_GHOSTS_RETURNED, 1);

@@ -94,7 +94,7 @@ evictions_forget(struct evictions *l)
 	atomic_fetch_sub_explicit(&l->returned, returned / FORGET_PART, memory_order_relaxed);
 }
 
-/* Do items evicted from probation come back more often than others, by a fourth? A few returns are
+/* Do items evicted from probation come back twice as often as others? A few returns are
  * added to those of the CLOCK hand, so that little evidence changes nothing. */
 static inline bool
 probation_is_too_short(const struct probation *p, uint32_t window)
@@ -104,8 +104,8 @@ probation_is_too_short(const struct probation *p, uint32_t window)
 	const uint64_t kept_returned =
 		atomic_load_explicit(&p->kept.returned, memory_order_relaxed) + few;
 
-	return 4 * atomic_load_explicit(&p->young.returned, memory_order_relaxed) * kept_left >
-	       5 * kept_returned *
+	return atomic_load_explicit(&p->young.returned, memory_order_relaxed) * kept_left >
+	       2 * kept_returned *
 		       (atomic_load_explicit(&p->young.left, memory_order_relaxed) + 1ull);
 }
 

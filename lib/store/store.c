@@ -48,6 +48,17 @@ reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
 }
 
+/* Ghosts have what is left over of whole pages: half of what they are to have at least. */
+static uint32_t
+ghost_groups(const struct store_config *cfg, size_t left_over)
+{
+	const size_t most = limit_of(cfg) / GHOST_PART;
+
+	if (cfg->never_evict || cfg->clock_only)
+		return 0;
+	return (uint32_t)((left_over < most ? left_over : most) / sizeof(struct ghost_group));
+}
+
 struct store_plan
 store_plan_of(const struct store_config *cfg)
 {
@@ -60,14 +71,15 @@ store_plan_of(const struct store_config *cfg)
 		plan.page_shift++;
 
 	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
-	const size_t ghosts = cfg->never_evict || !cfg->probation ? 0 : limit_of(cfg) / GHOST_PART;
-	const size_t fixed = sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES +
-			     ARENA_LEAD_BYTES + ghosts;
+	const size_t fixed =
+		sizeof(struct store) + FLOORS * sizeof(uint64_t) + SLACK_BYTES + ARENA_LEAD_BYTES;
+	const size_t ghosts = limit_of(cfg) / GHOST_PART;
 
-	plan.ghost_words = (uint32_t)(ghosts / sizeof(uint64_t));
+	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed - ghosts / 2) / page_bytes);
+	plan.ghost_groups =
+		ghost_groups(cfg, cfg->memory_bytes - fixed - plan.page_count * page_bytes);
 	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));
 	plan.bucket_count = plan.bucket_step;
-	plan.page_count = (uint32_t)((cfg->memory_bytes - fixed) / page_bytes);
 	plan.reserve = reserve_of(cfg, &plan);
 	return plan;
 }
@@ -101,8 +113,8 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 	atomic_init(&st->limit_bytes, cfg->memory_bytes);
 	st->cores = region_take(region, cfg->cores * sizeof(struct store_core), CACHE_LINE_BYTES);
 	st->floors = region_take(region, FLOORS * sizeof(uint64_t), sizeof(uint64_t));
-	ghosts_init(&st->ghosts, region, plan->ghost_words);
-	st->slab.probation = plan->ghost_words != 0;
+	ghosts_init(&st->ghosts, region, plan->ghost_groups);
+	st->slab.probation = plan->ghost_groups != 0;
 	epoch_init(&st->epoch, region, cfg->cores);
 	arena_init(&st->arena, region, plan->page_count, plan->page_shift);
 	arena_write_header(&st->arena, plan->bucket_count, cfg->seed);

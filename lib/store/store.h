@@ -48,7 +48,7 @@ struct store_config {
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
 	bool never_evict;   /* full memory refuses (memcached's -M) */
-	bool probation;     /* of new items (2Q), before CLOCK; else CLOCK alone */
+	bool clock_only;    /* no probation of new items (2Q), no ghosts */
 };
 
 enum store_result {

@@ -13,7 +13,7 @@ struct store_plan {
 	uint32_t bucket_count;           /* at the start */
 	uint32_t bucket_step;            /* the index changes by multiples of this; 0: never */
 	uint32_t reserve;                /* pages */
-	uint32_t ghost_words;            /* 0: CLOCK alone */
+	uint32_t ghost_groups;           /* 0: CLOCK alone */
 };
 
 struct store_plan store_plan_of(const struct store_config *cfg);

@@ -108,7 +108,7 @@ prefetch_place(const struct store *st, uint32_t ref)
 	const uint64_t hash = index_hash(&st->ix, item_key(it));
 	const struct place p = index_place(&st->ix, hash);
 
-	ghost_prefetch(&st->ghosts, hash);
+	ghost_prefetch(&st->ghosts, item_ghosts(st, it), hash);
 	prefetch(index_bucket(&st->ix, p.primary));
 	prefetch(index_bucket(&st->ix, p.alternate));
 }
@@ -139,6 +139,6 @@ unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost gh
 	index_unlock(&st->ix, &p);
 	/* A dead item leaves no ghost: its key comes back since it was dead. */
 	if (how != UNLINKED_NOT && !item_dead(sc, it))
-		ghost_add(&st->ghosts, hash, ghost);
+		ghost_add(&st->ghosts, item_ghosts(st, it), hash, ghost);
 	return how;
 }

@@ -131,6 +131,16 @@ class BenchToolTest(unittest.TestCase):
         self.assertEqual((figures["told_16_32_1g"], figures["memcached_told_16_32_1g"]), (72, 127))
         self.assertEqual(figures["beside_m_mb"], 30)
 
+    def test_a_trace_is_measured_where_one_is_given(self):
+        for trace in None, pathlib.Path("some.bin"):
+            with contextlib.redirect_stdout(io.StringIO()) as out, \
+                    store_bench.Bench(self.folder, True, trace) as bench:
+                store_bench.run(bench, ["policy"], lambda: None)
+            self.assertEqual("miss_trace_vs_s3fifo" in bench.figures, trace is not None)
+            self.assertEqual("not given" in out.getvalue(), trace is None)
+            self.assertEqual(("bench_policy", ("--file", trace), None) in
+                             store_bench.counts_of(bench, "policy"), trace is not None)
+
     def test_what_measures_time_runs_alone(self):
         self.run_all()
         spans = self.spans()
@@ -163,7 +173,7 @@ class BenchToolTest(unittest.TestCase):
         os.environ["FAKE_S"] = "30"
         start = time.monotonic()
         with store_bench.Bench(self.folder, True) as bench:
-            for count in store_bench.counts_of("memory", True):
+            for count in store_bench.counts_of(bench, "memory"):
                 bench.ahead(count)
             time.sleep(0.3)
         self.assertLess(time.monotonic() - start, 10)

@@ -204,8 +204,8 @@ MUTANTS = {
     "NO_PROBATION": [("link.c", "probation_skips(pr, link->hash) ?", "true ?")],
     # What leaves probation leaves no ghost.
     "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && !item_dead(sc, it))", "if (false)")],
-    # A word keeps its latest ghost only.
-    "SHORT_GHOSTS": [("ghost.h", "<< GHOST_BITS | entry", "* 0 | entry")],
+    # A group keeps its latest ghost only.
+    "SHORT_GHOSTS": [("ghost.h", "now << GHOST_BITS | entry", "(i == 0 ? entry : 0)")],
     # Probation does not end while another round of it could be had.
     "LONG_PROBATION": [("probation.h", "return 33 -", "return 2 - 0 *")],
 }

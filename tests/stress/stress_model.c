@@ -552,7 +552,7 @@ begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t 
 					 .cores = shape->threads,
 					 .value_max = HISTORY_VALUE_MAX,
 					 .seed = seed + number,
-					 .probation = number % 2 != 0};
+					 .clock_only = number % 2 == 0};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 

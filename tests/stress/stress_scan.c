@@ -39,7 +39,7 @@ cache_up(bool probation)
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 0x5eed,
-					 .probation = probation};
+					 .clock_only = !probation};
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 	struct cache c = {.memory = aligned_alloc(4096, region.size)};
 

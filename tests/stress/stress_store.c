@@ -381,7 +381,7 @@ make_store(enum load load, bool resized, bool probation, void **memory)
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = (uint64_t)time(NULL),
-					 .probation = probation};
+					 .clock_only = !probation};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 

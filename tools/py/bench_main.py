@@ -74,6 +74,7 @@ def arguments(argv):
     parser.add_argument("--format", choices=charts.FORMATS, default=charts.FORMATS[0])
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
+    parser.add_argument("--trace", type=pathlib.Path)
     parser.add_argument("--part", action="append")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--memcached", action="append", type=pathlib.Path)
@@ -88,6 +89,8 @@ def arguments(argv):
         parser.error("--vary, --avg and --p99 are for sla")
     if (parsed.what in ("merge", "plot")) != bool(parsed.files):
         parser.error("files are for merge and plot, which need some")
+    if parsed.trace is not None and (parsed.what != "store" or not parsed.trace.is_file()):
+        parser.error("--trace is for store, and a file")
     if parsed.libcuckoo is not None:
         parsed.libcuckoo = pathlib.Path(parsed.libcuckoo).absolute()
         if not (parsed.libcuckoo / "libcuckoo/cuckoohash_map.hh").exists():
@@ -139,7 +142,7 @@ def build_request():
 
 
 def measure_store(args, keep_figures):
-    with store_bench.Bench(build_store(args.libcuckoo), args.quick) as bench:
+    with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace) as bench:
         # After every part: a long run that is stopped keeps its figures.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))

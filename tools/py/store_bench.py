@@ -74,8 +74,8 @@ class Job:
 class Bench(Figures):
     """with Bench(folder, quick) as bench: what still runs at the end is ended."""
 
-    def __init__(self, folder, quick):
-        self.folder, self.quick = folder, quick
+    def __init__(self, folder, quick, trace=None):
+        self.folder, self.quick, self.trace = folder, quick, trace
         self.runs = 3 if quick else 5
         super().__init__()
         self._jobs, self._ahead = [], {}
@@ -322,20 +322,24 @@ def miss(bench, only=None):
 
 # By trace, the policy that the store with probation is compared with.
 POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
-                 "shift": "clock", "getset_zipf09": "lru"}
+                 "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
 
 
-def policy_counts(quick):
-    keys, kilobytes, operations = (250_000, 8192, 2_500_000) if quick else (1_000_000, 32768, 10_000_000)
-    return {trace: ("bench_policy", ("--trace", trace, "--keys", keys, "--memory", kilobytes,
-                                     "--operations", operations), None)
+def policy_counts(bench):
+    keys, kilobytes, operations = ((250_000, 8192, 2_500_000) if bench.quick
+                                   else (1_000_000, 32768, 10_000_000))
+    args = {trace: ("--trace", trace, "--keys", keys, "--memory", kilobytes, "--operations", operations)
             for trace in POLICY_TRACES}
+    args["trace"] = ("--file", bench.trace)
+    if bench.trace is None:
+        del args["trace"]
+    return {trace: ("bench_policy", words, None) for trace, words in args.items()}
 
 
 def policy(bench):
     whos = ("store, 2q", "store, clock", "lru", "clock", "sieve", "s3fifo")
     lines = []
-    for trace, count in policy_counts(bench.quick).items():
+    for trace, count in policy_counts(bench).items():
         by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
         other = POLICY_TRACES[trace]
         ratio = by[whos[0]]["miss"] / by[other]["miss"]
@@ -343,7 +347,10 @@ def policy(bench):
         bench.keep(f"miss_{trace}_clock_vs_{other}", [by[whos[1]]["miss"] / by[other]["miss"]], 4)
         lines.append([trace, by[whos[0]]["items"]] + [f"{100 * by[who]['miss']:.2f} %" for who in whos]
                      + [f"{ratio:.3f} of {other}"])
-    table("Misses by policy, all on as many items and the same keys: 16-byte keys, 200-byte values",
+    if bench.trace is None:
+        lines.append(["trace"] + ["not given"] * (len(whos) + 2))
+    table("Misses by policy, all on as many items and the same keys: 16-byte keys, 200-byte values;\n"
+          "a trace's objects are as large as lets a tenth of them be held",
           ["trace", "items", *whos, "2q"], lines)
 
 
@@ -408,9 +415,9 @@ PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
-def counts_of(part, quick):
+def counts_of(bench, part):
     """What of a part may run beside other counts, the longest first."""
-    name, _, only = part.partition(":")
+    (name, _, only), quick = part.partition(":"), bench.quick
     if name == "memory":
         return [count for pair in memory_counts(quick).values() for count in pair]
     if name == "told":
@@ -419,7 +426,7 @@ def counts_of(part, quick):
         return [count for _, _, counts in miss_is_valid(quick, only or None).values()
                 for count in reversed(counts.values())]
     if name == "policy":
-        return list(policy_counts(quick).values())
+        return list(policy_counts(bench).values())
     return list(space_counts(quick).values()) if name == "space" else []
 
 
@@ -427,10 +434,10 @@ def run(bench, parts, keep):
     """The parts in turn, "miss:20" being a piece of one; keep() after each."""
     parts = [part for part in PARTS if part in parts] + [p for p in MISS_PIECES if p in parts]
     for part in sorted(parts, key=lambda p: not p.startswith("memory")):
-        for count in counts_of(part, bench.quick):
+        for count in counts_of(bench, part):
             bench.ahead(count)
     # The parts that count come first and wait for their counts, so the others run alone.
-    for part in sorted(parts, key=lambda p: not counts_of(p, bench.quick)):
+    for part in sorted(parts, key=lambda p: not counts_of(bench, p)):
         name, _, only = part.partition(":")
         PARTS[name](bench, *([only] if only else []))
         keep()

@@ -2,31 +2,45 @@
  * bench_policy.c - misses of the store's eviction beside CLOCK, LRU, SIEVE and S3-FIFO, on as many
  * items and the same keys.
  *
- * Each trace is made from a seed, as the same operations for all. The cache begins empty, and every
- * miss is followed by a set, as by a cache's user. The store runs first; the models have room for
- * as many items as it held at its end.
+ * Each trace is made from a seed, or read from a file, as the same operations for all. The cache
+ * begins empty, and every miss is followed by a set, as by a cache's user. The store runs first;
+ * the models have room for as many items as it held at its end. Of a file's objects that is about a
+ * tenth, by the value's size and the memory.
  *
  *   bench_policy --trace NAME [--keys N] [--memory KB] [--operations N] [--value BYTES]
+ *   bench_policy --file TRACE (trace_file.h)
+ *   either with [--write TRACE]: the operations, for others
  */
 #include "lru_model.h"
 #include "own_store.h"
 #include "policy_models.h"
+#include "trace_file.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED      20261122u
-#define VALUE_MAX 4096u
-#define THETA     0.9
+#define SEED          20261122u
+#define VALUE_MAX     16384u
+#define THETA         0.9
+#define MEMORY_MIN_KB 8192u
+/* Of a file's objects the cache holds one in so many, found by so many tries of values' sizes. */
+#define FILE_PART      10u
+#define FITS_MAX       8u
+#define FILE_VALUE     200u /* where the memory can be as large as that takes */
+#define OBJECT_BYTES   300u
+#define FILE_ITEMS_MIN 1000u
+/* So few large objects run out within a grace period of longer turns, which takes pages. */
+#define FILE_TURN_EVERY 8u
 
 struct traces {
 	uint32_t keys, operations, value_bytes;
 	size_t memory_kb;
-	uint32_t held; /* by a full store: measured before a loop is made */
-	uint32_t *key; /* of each operation; */
-	bool *set;     /* NULL: all get */
+	uint32_t held;       /* by a full store: measured before a loop is made */
+	uint32_t turn_every; /* operations; 0: as own_store.h has it */
+	uint32_t *key;       /* of each operation; */
+	bool *set;           /* NULL: all get */
 	uint32_t key_end;
 };
 
@@ -146,10 +160,12 @@ own_up(const struct traces *t, bool probation)
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42,
-					 .probation = probation};
+					 .clock_only = !probation};
 	struct own_store o;
 
 	own_create_for(&o, &cfg);
+	if (t->turn_every != 0)
+		o.turn_every = t->turn_every;
 	return o;
 }
 
@@ -234,12 +250,12 @@ model(const struct traces *t, const char *trace, const char *who, enum policy po
 	policy_create(&m, policy, t->key_end, capacity);
 	for (uint32_t i = 0; i < t->operations; i++)
 		misses += !policy_use(&m, t->key[i]) && !is_set(t, i);
-	say(t, trace, who, misses, m.count);
+	say(t, trace, who, misses, policy_count(&m));
 	policy_destroy(&m);
 }
 
 static void
-run(struct traces *t, const char *trace)
+make_trace(struct traces *t, const char *trace)
 {
 	const size_t count = sizeof traces / sizeof *traces;
 	uint64_t random = SEED;
@@ -254,7 +270,63 @@ run(struct traces *t, const char *trace)
 	t->key_end = t->keys;
 	t->held = own_held(t);
 	traces[which].make(t, &random);
+}
 
+static void
+fail(const char *path, const char *words)
+{
+	fprintf(stderr, "bench_policy: %s: %s\n", path, words);
+	exit(1);
+}
+
+/* Memory and a value's size with which the store holds so many items, or nearly. */
+static void
+fit(struct traces *t, uint32_t items)
+{
+	const uint64_t kb = (uint64_t)items * OBJECT_BYTES >> 10;
+
+	t->memory_kb = kb > MEMORY_MIN_KB ? kb : MEMORY_MIN_KB;
+	t->value_bytes = FILE_VALUE;
+	for (uint32_t i = 0; i < FITS_MAX; i++) {
+		const uint32_t held = own_held(t);
+		const uint64_t value = (t->value_bytes + BENCH_KEY_BYTES) * (uint64_t)held / items;
+
+		t->held = held;
+		if (held < items + items / 20)
+			break;
+		t->value_bytes = value < VALUE_MAX ? (uint32_t)value : VALUE_MAX;
+	}
+}
+
+static void
+read_trace(struct traces *t, const char *path)
+{
+	struct trace_file file;
+
+	if (!trace_file_read(path, &file))
+		fail(path, "no trace in the format oracleGeneral");
+	t->key = file.key;
+	t->operations = file.operations;
+	t->keys = t->key_end = file.keys;
+	if (t->keys / FILE_PART < FILE_ITEMS_MIN)
+		fail(path, "too few objects");
+	t->turn_every = FILE_TURN_EVERY;
+	fit(t, t->keys / FILE_PART);
+}
+
+static void
+write_trace(const struct traces *t, const char *path)
+{
+	const struct trace_file file = {
+		.key = t->key, .operations = t->operations, .keys = t->key_end};
+
+	if (!trace_file_write(path, &file))
+		fail(path, "not written");
+}
+
+static void
+run(struct traces *t, const char *trace)
+{
 	const uint32_t items = own(t, trace, true);
 
 	own(t, trace, false);
@@ -274,10 +346,12 @@ main(int argc, char **argv)
 					      {"memory", required_argument, NULL, 'm'},
 					      {"operations", required_argument, NULL, 'n'},
 					      {"value", required_argument, NULL, 'v'},
+					      {"file", required_argument, NULL, 'f'},
+					      {"write", required_argument, NULL, 'w'},
 					      {0}};
 	struct traces t = {
 		.keys = 1000000, .operations = 5000000, .memory_kb = 32768, .value_bytes = 200};
-	const char *trace = "zipf09";
+	const char *trace = "zipf09", *file = NULL, *written = NULL;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -291,9 +365,19 @@ main(int argc, char **argv)
 			t.operations = bench_number(optarg, 1000, 1000000000);
 		else if (c == 'v')
 			t.value_bytes = bench_number(optarg, 0, VALUE_MAX);
+		else if (c == 'f')
+			file = optarg;
+		else if (c == 'w')
+			written = optarg;
 		else
 			exit(2);
 	}
-	run(&t, trace);
+	if (file != NULL)
+		read_trace(&t, file);
+	else
+		make_trace(&t, trace);
+	if (written != NULL)
+		write_trace(&t, written);
+	run(&t, file != NULL ? "file" : trace);
 	return 0;
 }

@@ -22,6 +22,7 @@ struct own_store {
 	size_t bytes;
 	struct store *store;
 	uint64_t operations;
+	uint32_t turn_every; /* operations */
 };
 
 static inline void
@@ -35,7 +36,8 @@ own_create_for(struct own_store *o, const struct store_config *cfg)
 {
 	struct region r = {.size = store_bytes(cfg)};
 
-	*o = (struct own_store){.memory = bench_map(r.size), .bytes = r.size};
+	*o = (struct own_store){
+		.memory = bench_map(r.size), .bytes = r.size, .turn_every = OWN_TURN_EVERY};
 	r.base = o->memory;
 	o->store = store_create(&r, cfg);
 }
@@ -67,7 +69,8 @@ own_create_slots(struct own_store *o, uint64_t slots, uint32_t cores)
 
 	plan.bucket_count = (uint32_t)(slots / BUCKET_SLOTS) & ~1u;
 	plan.bucket_step = 0;
-	*o = (struct own_store){.memory = bench_map(r.size), .bytes = r.size};
+	*o = (struct own_store){
+		.memory = bench_map(r.size), .bytes = r.size, .turn_every = OWN_TURN_EVERY};
 	r.base = o->memory;
 	o->store = store_create_planned(&r, &cfg, &plan);
 }
@@ -125,7 +128,7 @@ own_get_batch(struct store_core *sc, const struct bench_key *keys, uint32_t coun
 static inline void
 own_turn(struct own_store *o, struct store_core *sc)
 {
-	if (o->operations++ % OWN_TURN_EVERY != 0)
+	if (o->operations++ % o->turn_every != 0)
 		return;
 	store_turn(sc, STORE_CLOCK_START);
 	store_housekeeping(sc);

@@ -3,10 +3,10 @@
  * hold.
  *
  * SIEVE: Zhang et al., NSDI 2024. S3-FIFO: Yang et al., SOSP 2023, with its published parameters: a
- * tenth of the capacity for new keys, as many ghosts as the rest, two uses to pass.
+ * tenth of the capacity for new keys, as many ghosts as the rest, two uses to pass. All miss as
+ * often as libCacheSim's (README.md).
  *
- * Shape:  queues in two arrays, one place a key; places from keys on are the queues' heads. A ghost
- *         is the number that the key left with.
+ * Shape:  queues in two arrays, one place a key; places from keys on are the queues' heads.
  * Owner:  policy_create allocates, policy_destroy frees: a bench's model, no part of the product.
  */
 #ifndef CLOCKOO_POLICY_MODELS_H
@@ -17,42 +17,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum policy { POLICY_CLOCK, POLICY_SIEVE, POLICY_S3FIFO };
 
-#define POLICY_ABSENT   UINT32_MAX
 #define S3FIFO_USES_MAX 3u
 #define S3FIFO_PASS     2u /* uses that take a key from the small queue to the main one */
 #define S3FIFO_PART     10u
 
+/* Where a key is. SMALL and GHOSTS are S3-FIFO's; a ghost is not held. */
+enum policy_queue { QUEUE_SMALL, QUEUE_MAIN, QUEUE_GHOSTS, QUEUES, QUEUE_NONE = QUEUES };
+
 struct policy_model {
 	enum policy policy;
 	uint32_t *next, *prev; /* towards the tail; towards the head */
-	uint32_t *left;        /* number at which the key left the small queue; 0: no ghost */
-	uint8_t *uses;
-	bool *in_main;
-	uint32_t keys, capacity;
-	uint32_t count, small; /* keys held, and those of them in the small queue */
-	uint32_t hand;         /* of SIEVE; a head: at the tail */
-	uint32_t departures;
+	uint8_t *uses, *queue; /* enum policy_queue */
+	uint32_t keys, capacity, small_max;
+	uint32_t length[QUEUES + 1];
+	uint32_t hand; /* of SIEVE; a head: at the tail */
 };
+
+static inline uint32_t
+policy_count(const struct policy_model *m)
+{
+	return m->length[QUEUE_SMALL] + m->length[QUEUE_MAIN];
+}
+
+/* A queue's head. */
+static inline uint32_t
+policy_head(const struct policy_model *m, enum policy_queue queue)
+{
+	return m->keys + queue;
+}
 
 static inline void
 policy_create(struct policy_model *m, enum policy policy, uint32_t keys, uint32_t capacity)
 {
-	const size_t places = (size_t)keys + 2;
+	const size_t places = (size_t)keys + QUEUES;
 
-	*m = (struct policy_model){
-		.policy = policy, .keys = keys, .capacity = capacity, .hand = keys + 1};
+	*m = (struct policy_model){.policy = policy,
+				   .keys = keys,
+				   .capacity = capacity,
+				   .small_max = capacity / S3FIFO_PART};
+	m->hand = policy_head(m, QUEUE_MAIN);
 	m->next = malloc(places * sizeof *m->next);
 	m->prev = malloc(places * sizeof *m->prev);
-	m->left = calloc(keys, sizeof *m->left);
 	m->uses = calloc(keys, sizeof *m->uses);
-	m->in_main = calloc(keys, sizeof *m->in_main);
-	ensure(capacity > S3FIFO_PART && m->next != NULL && m->prev != NULL && m->left != NULL &&
-	       m->uses != NULL && m->in_main != NULL);
-	for (uint32_t i = 0; i < keys; i++)
-		m->next[i] = POLICY_ABSENT;
+	m->queue = malloc(keys * sizeof *m->queue);
+	ensure(capacity > S3FIFO_PART && m->next != NULL && m->prev != NULL && m->uses != NULL &&
+	       m->queue != NULL);
+	memset(m->queue, QUEUE_NONE, keys * sizeof *m->queue);
 	for (uint32_t head = keys; head < places; head++)
 		m->next[head] = m->prev[head] = head;
 }
@@ -62,30 +76,21 @@ policy_destroy(struct policy_model *m)
 {
 	free(m->next);
 	free(m->prev);
-	free(m->left);
 	free(m->uses);
-	free(m->in_main);
-}
-
-/* The head of the small queue, and of the only one. */
-static inline uint32_t
-policy_head(const struct policy_model *m, bool in_main)
-{
-	return m->keys + in_main;
+	free(m->queue);
 }
 
 static inline void
-policy_push(struct policy_model *m, uint32_t key, bool in_main)
+policy_push(struct policy_model *m, uint32_t key, enum policy_queue queue)
 {
-	const uint32_t head = policy_head(m, in_main);
+	const uint32_t head = policy_head(m, queue);
 
 	m->next[key] = m->next[head];
 	m->prev[key] = head;
 	m->prev[m->next[head]] = key;
 	m->next[head] = key;
-	m->in_main[key] = in_main;
-	m->count++;
-	m->small += !in_main;
+	m->queue[key] = (uint8_t)queue;
+	m->length[queue]++;
 }
 
 static inline void
@@ -93,9 +98,14 @@ policy_take_out(struct policy_model *m, uint32_t key)
 {
 	m->next[m->prev[key]] = m->next[key];
 	m->prev[m->next[key]] = m->prev[key];
-	m->next[key] = POLICY_ABSENT;
-	m->count--;
-	m->small -= !m->in_main[key];
+	m->length[m->queue[key]]--;
+	m->queue[key] = QUEUE_NONE;
+}
+
+static inline uint32_t
+policy_tail(const struct policy_model *m, enum policy_queue queue)
+{
+	return m->prev[policy_head(m, queue)];
 }
 
 /* The tail, unless it was used: then it goes to the head once more. */
@@ -103,20 +113,20 @@ static inline void
 policy_evict_clock(struct policy_model *m)
 {
 	for (;;) {
-		const uint32_t key = m->prev[policy_head(m, true)];
+		const uint32_t key = policy_tail(m, QUEUE_MAIN);
 
 		policy_take_out(m, key);
 		if (m->uses[key] == 0)
 			return;
 		m->uses[key]--;
-		policy_push(m, key, true);
+		policy_push(m, key, QUEUE_MAIN);
 	}
 }
 
 static inline void
 policy_evict_sieve(struct policy_model *m)
 {
-	const uint32_t head = policy_head(m, true);
+	const uint32_t head = policy_head(m, QUEUE_MAIN);
 	uint32_t key = m->hand == head ? m->prev[head] : m->hand;
 
 	while (m->uses[key] != 0) {
@@ -128,25 +138,33 @@ policy_evict_sieve(struct policy_model *m)
 }
 
 static inline void
+policy_leave_ghost(struct policy_model *m, uint32_t key)
+{
+	if (m->length[QUEUE_GHOSTS] == m->capacity - m->small_max)
+		policy_take_out(m, policy_tail(m, QUEUE_GHOSTS));
+	policy_push(m, key, QUEUE_GHOSTS);
+}
+
+/* While the main queue is not too long; keys that pass may make it so. */
+static inline void
 policy_evict_s3fifo(struct policy_model *m)
 {
-	const uint32_t main_max = m->capacity - m->capacity / S3FIFO_PART;
+	if (m->length[QUEUE_MAIN] > m->capacity - m->small_max) {
+		policy_evict_clock(m);
+		return;
+	}
+	while (m->length[QUEUE_SMALL] != 0) {
+		const uint32_t key = policy_tail(m, QUEUE_SMALL);
 
-	for (;;) {
-		const uint32_t key = m->prev[policy_head(m, false)];
-
-		if (m->count - m->small > main_max || m->small == 0) {
-			policy_evict_clock(m);
-			return;
-		}
 		policy_take_out(m, key);
 		if (m->uses[key] < S3FIFO_PASS) {
-			m->left[key] = ++m->departures;
+			policy_leave_ghost(m, key);
 			return;
 		}
 		m->uses[key] = 0;
-		policy_push(m, key, true);
+		policy_push(m, key, QUEUE_MAIN);
 	}
+	policy_evict_clock(m);
 }
 
 static inline void
@@ -170,20 +188,18 @@ static inline bool
 policy_use(struct policy_model *m, uint32_t key)
 {
 	const uint32_t uses_max = m->policy == POLICY_S3FIFO ? S3FIFO_USES_MAX : 1;
+	const bool ghost = m->queue[key] == QUEUE_GHOSTS;
 
-	if (m->next[key] != POLICY_ABSENT) {
+	if (!ghost && m->queue[key] != QUEUE_NONE) {
 		m->uses[key] += m->uses[key] < uses_max;
 		return true;
 	}
-
-	const bool ghost = m->left[key] != 0 &&
-			   m->departures - m->left[key] < m->capacity - m->capacity / S3FIFO_PART;
-
-	m->left[key] = 0;
-	if (m->count == m->capacity)
+	if (ghost)
+		policy_take_out(m, key);
+	if (policy_count(m) == m->capacity)
 		policy_evict(m);
 	m->uses[key] = 0;
-	policy_push(m, key, m->policy != POLICY_S3FIFO || ghost);
+	policy_push(m, key, m->policy != POLICY_S3FIFO || ghost ? QUEUE_MAIN : QUEUE_SMALL);
 	return false;
 }
 

@@ -7,8 +7,10 @@
 #include "lru_model.h"
 #include "policy_models.h"
 #include "support/test.h"
+#include "trace_file.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #define KEYS     50u
 #define CAPACITY 7u
@@ -76,7 +78,7 @@ policies_hold_what_their_papers_say(void **state)
 
 			if (policy_use(&m, (uint32_t)(*u - (capital ? 'A' : 'a'))) != capital)
 				fail_msg("row %zu: %s from %s on", i, rows[i].uses, u);
-			check(m.count <= 12);
+			check(policy_count(&m) <= 12);
 		}
 		policy_destroy(&m);
 	}
@@ -95,6 +97,40 @@ policies_agree_on_a_round_that_fits(void **state)
 		check_eq(misses, KEYS);
 		policy_destroy(&m);
 	}
+}
+
+/* The first so many bytes of a trace. */
+static bool
+read_cut(const char *path, off_t bytes, struct trace_file *t)
+{
+	check_eq(truncate(path, bytes), 0);
+	return trace_file_read(path, t);
+}
+
+static void
+a_trace_that_is_written_is_read(void **state)
+{
+	static uint32_t keys[] = {7, 4000000000u, 7, 9, 0};
+	static const uint32_t ranks[] = {1, 3, 1, 2, 0};
+	struct trace_file read = {.key = NULL}, t = {.key = keys, .operations = 5};
+	char path[] = "/tmp/clockoo-trace-XXXXXX";
+
+	check(mkstemp(path) >= 0);
+	check(trace_file_write(path, &t));
+	check(trace_file_read(path, &read));
+	check_eq(read.operations, 5);
+	check_eq(read.keys, 4);
+	for (uint32_t i = 0; i < 5; i++)
+		check_eq(read.key[i], ranks[i]);
+	free(read.key);
+	check(!read_cut(path, 5 * 24 - 1, &read));
+	check(read_cut(path, 24, &read));
+	check_eq(read.operations, 1);
+	free(read.key);
+	check(!read_cut(path, 0, &read));
+	check_eq(unlink(path), 0);
+	check(!trace_file_read(path, &read));
+	check(!trace_file_write("/", &t));
 }
 
 static void
@@ -155,6 +191,7 @@ main(void)
 		cmocka_unit_test(lru_holds_the_keys_used_last_and_no_other),
 		cmocka_unit_test(policies_hold_what_their_papers_say),
 		cmocka_unit_test(policies_agree_on_a_round_that_fits),
+		cmocka_unit_test(a_trace_that_is_written_is_read),
 		cmocka_unit_test(zipf_draws_every_rank_as_often_as_the_law_says),
 		cmocka_unit_test(a_long_zipf_tail_is_summed_as_if_term_by_term),
 		cmocka_unit_test(keys_of_different_numbers_differ),

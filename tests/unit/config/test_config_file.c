@@ -178,7 +178,7 @@ static const struct {
 	{"max-reqs-per-event", "1", NULL, NULL},
 	{"protocol", "ascii", NULL, NULL},
 	{"disable-evictions", "yes", NULL, NULL},
-	{"eviction", "2q", NULL, NULL},
+	{"eviction", "clock", NULL, NULL},
 	{"auth-file", "/etc/clockoo/users", "enable-sasl", "yes"},
 	{"disable-flush-all", "yes", NULL, NULL},
 	{"disable-dumping", "yes", "disable-watch", "yes"},

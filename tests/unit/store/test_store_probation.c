@@ -1,7 +1,7 @@
 /*
  * New items on probation, and ghosts of what left. Goal: what is new is on probation until it is
  * used, what came back too early is not, and every change of an item keeps or raises its standing;
- * ghosts are those of the four latest of a word; probation follows what comes back. Method: states
+ * ghosts are the eight latest of a group; probation follows what comes back. Method: states
  * looked at after single calls; the table and the step alone; a store without probation beside it.
  */
 #include "store_rig.h"
@@ -19,10 +19,7 @@ static struct rig rig;
 static int
 up(void **state)
 {
-	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
-
-	cfg.probation = true;
-	rig = rig_up_with(&cfg);
+	rig = rig_up(16, 1);
 	return 0;
 }
 
@@ -160,24 +157,61 @@ probation_ends_before_the_clock_hand_comes(void **state)
 	check_eq(kept, 2000);
 }
 
+/* They lie on pages of four, and a look of the hand is at 64. */
 static void
-ghosts_are_those_of_the_latest_four(void **state)
+few_large_values_leave_probation(void **state)
+{
+	static uint8_t bytes[60000];
+	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
+	char key[24];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof key, "large%d", i);
+		check_eq(put(rig.core, text(key), (struct view){bytes, sizeof bytes}, STORE_SET, 0),
+			 STORE_OK);
+	}
+	check_eq(evict_by_hand(rig.core, class, 4), 4);
+	check_eq(counted(rig.core, STORE_EVICTED_NEW), 4);
+}
+
+static void
+ghosts_are_those_of_the_latest_eight(void **state)
 {
 	static uint8_t memory[4096];
 	struct region region = {.base = memory, .size = sizeof memory};
 	struct ghosts g;
 
 	ghosts_init(&g, &region, 1);
-	for (uint64_t hash = 1; hash <= 6; hash++)
-		ghost_add(&g, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
-	check_eq(ghost_take(&g, 1), GHOST_NONE);
-	check_eq(ghost_take(&g, 2), GHOST_NONE);
-	check_eq(ghost_take(&g, 3), GHOST_OF_NEW);
-	check_eq(ghost_take(&g, 3), GHOST_NONE);
-	check_eq(ghost_take(&g, 4), GHOST_OF_KEPT);
-	check_eq(ghost_take(&g, 5), GHOST_OF_NEW);
-	check_eq(ghost_take(&g, 6), GHOST_OF_KEPT);
-	check_eq(memory[0] | memory[1] | memory[2] | memory[3], 0);
+
+	const struct ghost_range all = ghosts_of_class(&g, 3, 1000);
+
+	for (uint64_t hash = 1; hash <= 10; hash++)
+		ghost_add(&g, all, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+	check_eq(ghost_take(&g, all, 1), GHOST_NONE);
+	check_eq(ghost_take(&g, all, 2), GHOST_NONE);
+	for (uint64_t hash = 3; hash <= 10; hash++) {
+		check_eq(ghost_take(&g, all, hash), hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+		check_eq(ghost_take(&g, all, hash), GHOST_NONE);
+	}
+	for (size_t i = 0; i < sizeof(struct ghost_group); i++)
+		check_eq(memory[i], 0);
+}
+
+static void
+a_class_has_seven_ghosts_for_eight_objects_at_most(void **state)
+{
+	const struct ghosts g = {.count = 1000};
+
+	for (uint32_t objects = 1; objects < 100000; objects += 7) {
+		const struct ghost_range r = ghosts_of_class(&g, objects % 50, objects);
+		const uint32_t ghosts = r.count * GHOSTS_A_GROUP;
+
+		check(r.first < g.count && r.count >= 1 && r.count <= g.count);
+		check(r.count == 1 || ghosts <= objects / 8 * 7 + GHOSTS_A_GROUP);
+		check(r.count == g.count || ghosts + GHOSTS_A_GROUP > objects / 8 * 6);
+		for (uint64_t hash = 0; hash < 1ull << 63; hash += 1ull << 59)
+			check(ghost_group(&g, r, hash) < &g.groups[g.count]);
+	}
 }
 
 /* Evictions of a class of so many objects, of which these of a hundred come back, by kind. */
@@ -216,7 +250,11 @@ probation_follows_what_comes_back(void **state)
 static void
 clock_alone_has_neither_probation_nor_ghosts(void **state)
 {
-	struct rig plain = rig_up(16, 1);
+	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+
+	cfg.clock_only = true;
+
+	struct rig plain = rig_up_with(&cfg);
 
 	check_eq(set(plain.core, "k", "value"), STORE_OK);
 	check_eq(slab_state(&plain.store->slab, item_ref(plain.store, find(plain.core, "k"))),
@@ -237,7 +275,9 @@ main(void)
 		TEST(what_replaces_the_dead_has_their_standing),
 		TEST(a_late_use_brings_nothing_back),
 		TEST(probation_ends_before_the_clock_hand_comes),
-		cmocka_unit_test(ghosts_are_those_of_the_latest_four),
+		TEST(few_large_values_leave_probation),
+		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
+		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),
 		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
 	};
