@@ -65,7 +65,10 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (seg->flags & TCP_RST)
 		return STEP_DONE;
 	if (is_repeated_syn(c, seg)) {
-		/* Our SYN-ACK was lost; a pure ACK would not help the peer. */
+		/* Our SYN-ACK was lost; a pure ACK would not help the peer. The echo of its first
+		 * SYN would be an RTT of a second (RFC 7323 section 4.3). */
+		if (c->flags & CONN_TS)
+			ts_recent_update(c, seg);
 		c->flags |= CONN_SEND_SYN;
 		conn_schedule_output(t, c);
 		return STEP_DONE;
