@@ -43,14 +43,15 @@ is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 }
 
 /*
- * RFC 7323 section 4.3 (2). A repeated last segment is old data, so later steps never see it. Its
- * timestamp must still be echoed: it lets the peer tell a spurious timeout from a loss. Older data
- * proves less than an in-window segment (RFC 5961), so it must not set ts_recent.
+ * RFC 7323 section 4.3 (2). Repeated data is old, so later steps never see it. Its timestamp must
+ * still be echoed: the echo of an earlier transmission is an RTT that includes the peer's timeouts,
+ * and its RTO grows to seconds. Data older than a window is not in flight. A blind segment is as
+ * hard to place in that window as in ours (RFC 5961 section 5).
  */
 static void
 ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
 {
-	if (c->flags & CONN_TS && seg->flags & TCP_ACK && seg->seq + seq_len(seg) == c->rcv_nxt &&
+	if (c->flags & CONN_TS && seg->flags & TCP_ACK && c->rcv_nxt - seg->seq <= c->rcv_limit &&
 	    ack_acceptable(c, seg->ack))
 		ts_recent_update(c, seg);
 }
@@ -64,7 +65,10 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (seg->flags & TCP_RST)
 		return STEP_DONE;
 	if (is_repeated_syn(c, seg)) {
-		/* Our SYN-ACK was lost; a pure ACK would not help the peer. */
+		/* Our SYN-ACK was lost; a pure ACK would not help the peer. The echo of its first
+		 * SYN would be an RTT of a second (RFC 7323 section 4.3). */
+		if (c->flags & CONN_TS)
+			ts_recent_update(c, seg);
 		c->flags |= CONN_SEND_SYN;
 		conn_schedule_output(t, c);
 		return STEP_DONE;

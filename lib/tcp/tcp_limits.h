@@ -46,6 +46,9 @@
 #define RTO_MIN_US     200000u
 #define RTO_MAX_US     60000000u
 #define RTO_INITIAL_US 1000000u
+/* Of a SYN-ACK (RFC 6298 section 2.1 allows more than 1 s): after the peer's SYN is repeated. With
+ * the SYN-ACK to that the peer measures a round trip; with ours alone, a second. */
+#define RTO_SYN_ACK_US 1200000u
 #define RTT_UNKNOWN    UINT32_MAX
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, since a peer may wait that long for a CPU. With
  * less than two segments in flight the peer may delay its ACK: by 40 ms usually; after many

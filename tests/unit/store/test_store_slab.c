@@ -165,6 +165,38 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 	slab_rig_down(y);
 }
 
+/* Pages of a pool of eight, so a quarter is two; fills are begun on all but the last. */
+static void
+pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
+{
+	enum { EVACUATED = 4, LAST = EVACUATED - 1, EPOCH = 100, LATER = EPOCH + 1000 };
+	struct slab_rig *y = slab_rig_of(3, SLAB_PAGE_SHIFT_MIN, 8);
+	struct slab *sl = &y->slab;
+
+	for (uint32_t i = 0; i < EVACUATED; i++) {
+		sl->pages[i].state = PAGE_EVACUATING;
+		slab_page_walked(sl, &sl->pages[i], EPOCH);
+	}
+	sl->evacuating_count = EVACUATED;
+	slab_page_walked(sl, &sl->pages[0], EPOCH + 1); /* objects on retire lists come back */
+	check_eq(slab_coming(sl), EVACUATED);
+	sl->pages[LAST].walk_found = true;
+	for (uint32_t round = 0; round < 2; round++) {
+		slab_page_walked(sl, &sl->pages[0], LATER);
+		check_eq(slab_coming(sl), EVACUATED - 1);
+		check_eq(sl->waiting_count, 1);
+	}
+	for (uint32_t i = 1; i < EVACUATED; i++)
+		slab_page_walked(sl, &sl->pages[i], LATER);
+	check_eq(sl->waiting_count, LAST); /* not the one with live objects */
+	check_eq(slab_coming(sl), EVACUATED - 2);
+	for (uint32_t i = 0; i < EVACUATED; i++)
+		slab_page_waits_no_more(sl, &sl->pages[i]);
+	check_eq(sl->waiting_count, 0);
+	check_eq(slab_coming(sl), EVACUATED);
+	slab_rig_down(y);
+}
+
 int
 main(void)
 {
@@ -172,6 +204,7 @@ main(void)
 		cmocka_unit_test(objects_of_every_class_are_whole_and_apart),
 		cmocka_unit_test(every_size_gets_the_smallest_class_that_holds_it),
 		cmocka_unit_test(the_clock_hand_passes_over_what_was_referenced),
+		cmocka_unit_test(pages_that_wait_for_fills_are_not_counted_as_coming),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
