@@ -18,6 +18,7 @@
  */
 #include "rebalance.h"
 #include "evacuate.h"
+#include "expire.h"
 
 #define FIXED_SHIFT 16u
 /* Each time a 16th of all memory was evicted the counts that speeds are made of are halved. Shorter
@@ -25,6 +26,8 @@
 #define SPEED_PARTS 16u
 /* A class is dead if it allocated nothing while a fourth of all memory was evicted. */
 #define DEAD_PARTS 4u
+/* A class is idle if it allocated nothing while so much of all memory was evicted. */
+#define IDLE_PARTS 64u
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
 
@@ -273,6 +276,7 @@ age_between(const struct slab *sl, uint32_t from, uint32_t to)
 
 	switch (donor_rank(sl, slow)) {
 	case DONOR_SLACK:
+		return 1;
 	case DONOR_DEAD:
 		return pace[0].between;
 	case DONOR_SLOW:
@@ -321,6 +325,26 @@ grant_page(struct store *st)
 		sl->moving--;
 }
 
+/* What has expired in a class that allocates nothing: its own need would not find it. Its pages go
+ * to other classes then. */
+static void
+expire_idle(struct store_core *sc)
+{
+	struct slab *sl = &sc->store->slab;
+
+	for (uint32_t n = 0; n < sl->class_count; n++) {
+		const struct slab_class *c = &sl->classes[sl->idle_class];
+
+		if (slab_class_is_due(c, sc->now_s) &&
+		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+				IDLE_PARTS)) {
+			expire_for_memory(sc, sl->idle_class, EVICT_SLICE);
+			return;
+		}
+		sl->idle_class = (sl->idle_class + 1) % sl->class_count;
+	}
+}
+
 void
 rebalance_step(struct store_core *sc)
 {
@@ -337,9 +361,11 @@ rebalance_step(struct store_core *sc)
 		sl->halved_at = age;
 		forget_half(sl);
 	}
-	if (age != sl->checked_at && sl->moving < slab_moves_max(sl)) {
+	if (age != sl->checked_at) {
 		sl->checked_at = age;
-		move_page(sl, age);
+		expire_idle(sc);
+		if (sl->moving < slab_moves_max(sl))
+			move_page(sl, age);
 	}
 	spin_unlock(&sl->balance_lock);
 }

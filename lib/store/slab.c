@@ -32,6 +32,7 @@ add_class(struct slab *sl, uint32_t size)
 	list_init(&c->pages);
 	list_init(&c->has_free);
 	list_init(&c->new_pages);
+	atomic_init(&c->due_s, UINT32_MAX);
 	sl->class_count++;
 }
 
@@ -180,6 +181,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
 	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
 	p->objects = c->per_page;
+	atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_relaxed);
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
 	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);

@@ -62,6 +62,7 @@ struct page {
 	_Atomic uint32_t pinned; /* objects past their grace period and pinned (slab_pinned.c) */
 	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
 	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
+	_Atomic uint32_t due_s; /* none of its items expires before; UINT32_MAX: none does */
 };
 
 struct slab_class {
@@ -74,6 +75,11 @@ struct slab_class {
 	struct list has_free;
 	struct list new_pages; /* the same pages for the hand of new objects */
 	uint32_t hand_word, new_word;
+	struct page *due_page; /* under the hand of expiry; NULL: the first of new_pages */
+	uint32_t due_word;
+	_Atomic uint32_t due_pages;          /* that it has to go in this round */
+	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
+	_Atomic int32_t due_credit;          /* objects that it may pass (expire.c) */
 	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
@@ -122,6 +128,7 @@ struct slab {
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving;
 	uint32_t moved_at, halved_at, checked_at;
+	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
 	_Atomic uint64_t evicted_bytes; /* ever */
 };
 
