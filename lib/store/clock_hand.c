@@ -174,7 +174,7 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	}
 	hand_passed(sl, c, look);
 	spin_unlock(&c->lock);
-	atomic_fetch_add_explicit(&c->passed, used, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
 	return count;
 }
 
