@@ -47,6 +47,12 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 	return count;
 }
 
+uint32_t
+slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs)
+{
+	return list_word(sl, p, word, states_in(page_states(sl, p, word)), refs);
+}
+
 /* Tries while objects of the word change; then its reference bits stay set for another round. */
 #define PASS_TRIES_MAX 4u
 
@@ -168,7 +174,7 @@ slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 	}
 	hand_passed(sl, c, look);
 	spin_unlock(&c->lock);
-	atomic_fetch_add_explicit(&c->passed, used, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
 	return count;
 }
 
@@ -189,6 +195,7 @@ slab_page_goes(struct slab_class *c, struct page *p)
 		c->hand_word = 0;
 	if (c->new_pages.next == &p->of_new)
 		c->new_word = 0;
+	slab_due_page_goes(c, p);
 	list_unlink(&p->of_new);
 }
 
@@ -286,8 +293,7 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch
 		uint32_t w = p->evacuate_word;
 
 		for (; w < words && count < max; w++)
-			count +=
-				list_word(sl, p, w, states_in(page_states(sl, p, w)), refs + count);
+			count += slab_list_live(sl, p, w, refs + count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
 		p->evacuate_word = w < words ? w : 0;

@@ -4,6 +4,7 @@
  * The hand of new objects comes first, and the CLOCK hand if that has not found enough.
  */
 #include "evict.h"
+#include "expire.h"
 #include "item_access.h"
 #include "unlink.h"
 
@@ -54,10 +55,11 @@ evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max)
 {
 	struct slab *sl = &sc->store->slab;
 	struct slab_class *c = &sl->classes[class];
-	const uint32_t done = evict_by_hand(sc, class, max);
+	const uint32_t dead = expire_for_memory(sc, class, max);
+	const uint32_t done = dead < max ? evict_by_hand(sc, class, max - dead) : 0;
 
 	atomic_fetch_add_explicit(&c->passed, done, memory_order_relaxed);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
 				  memory_order_relaxed);
-	return done;
+	return dead + done;
 }

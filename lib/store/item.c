@@ -263,6 +263,20 @@ item_set_live(struct store *st, struct item *it, enum object_state state)
 	slab_set_live(&st->slab, item_ref(st, it), state);
 	for (uint32_t i = 0; i < chunks; i++)
 		slab_set_live(&st->slab, item_chunk_ref(it, i), state);
+	if (unlikely((item_form(it) & ITEM_HAS_EXPIRY) != 0))
+		item_note_due(st, it);
+}
+
+void
+item_note_due(struct store *st, const struct item *it)
+{
+	const uint32_t at_s = item_expiry_s(it), chunks = item_chunks(it);
+
+	if (at_s == 0)
+		return;
+	slab_note_due(&st->slab, item_ref(st, it), at_s);
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_note_due(&st->slab, item_chunk_ref(it, i), at_s);
 }
 
 void

@@ -40,6 +40,8 @@ item_chunks(const struct item *it)
 /* Sum of their class sizes. */
 uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it, enum object_state state);
+/* Its expiry was written after it was in the index. */
+void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 /* Free an item that was never published, or whose grace period has passed. */
 void item_free(struct store_core *sc, struct item *it);

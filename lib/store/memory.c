@@ -27,6 +27,28 @@ evict_ahead(struct store_core *sc, uint32_t class)
 		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
 }
 
+/* A class is asked for objects: how many within a grace period, lately at most. Of several cores a
+ * count may be lost. */
+static void
+note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
+{
+	const uint32_t epoch = (uint32_t)epoch_now(&sc->store->epoch);
+	uint32_t need = atomic_load_explicit(&c->need, memory_order_relaxed);
+	uint32_t taken = atomic_load_explicit(&c->taken, memory_order_relaxed);
+
+	if (epoch - atomic_load_explicit(&c->taken_epoch, memory_order_relaxed) > EPOCH_GRACE) {
+		if (taken << NEED_SHIFT < need)
+			need -= (need - (taken << NEED_SHIFT)) >> NEED_SHIFT;
+		taken = 0;
+		atomic_store_explicit(&c->taken_epoch, epoch, memory_order_relaxed);
+	}
+	taken += want;
+	atomic_store_explicit(&c->taken, taken, memory_order_relaxed);
+	if (taken << NEED_SHIFT > need)
+		need = taken << NEED_SHIFT;
+	atomic_store_explicit(&c->need, need, memory_order_relaxed);
+}
+
 /* Another core has not turned for long: no more fills are begun, so that those begun can be
  * finished. */
 static bool
@@ -36,13 +58,31 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
+/* An object of a larger class, up to a size. */
+static uint32_t
+alloc_larger(struct store_core *sc, uint32_t class, uint32_t size_max, uint32_t leave)
+{
+	struct slab *sl = &sc->store->slab;
+	uint32_t ref = 0;
+
+	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++) {
+		if (sl->classes[c].size > size_max)
+			break;
+		ref = slab_alloc(sl, sc->magazines, c, leave);
+	}
+	return ref;
+}
+
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
 	struct slab *sl = &sc->store->slab;
+	struct slab_class *own = &sl->classes[class];
 	uint32_t ref;
 
+	if (leave == 0)
+		note_need(sc, own, own->batch == 0 ? 1 : own->batch);
 	sweep_on_demand(sc);
 	retire_list_reclaim(sc);
 	retire_list_publish(sc);
@@ -59,10 +99,12 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	if (ref != 0)
 		return ref;
 	count(sc, STORE_GRACE_WAITS, 1);
-	ref = slab_alloc(sl, sc->magazines, class, leave);
-	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
-		ref = slab_alloc(sl, sc->magazines, c, leave);
-	return ref;
+	ref = leave == 0 && own->batch == 0
+		      ? alloc_larger(sc, class, BORROW_FACTOR * own->size, SLAB_NO_PAGE)
+		      : 0;
+	if (ref == 0)
+		ref = slab_alloc(sl, sc->magazines, class, leave);
+	return ref != 0 ? ref : alloc_larger(sc, class, SLAB_OBJECT_MAX, leave);
 }
 
 static inline uint32_t
@@ -159,13 +201,15 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
 	struct slab *sl = &sc->store->slab;
 	const uint32_t class = slab_class_for(sl, ITEM_CHUNK_BYTES);
-	const struct slab_class *c = &sl->classes[class];
+	struct slab_class *c = &sl->classes[class];
 	const uint32_t chunks = item_chunk_count(value_len);
 	const uint32_t objects = slab_class_pages(c) * c->per_page, pinned = slab_class_pinned(c);
 	const uint32_t owned = objects > pinned ? objects - pinned : 0;
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
+	/* Also for the last chunks, whose class evicts nothing by itself. */
+	note_need(sc, c, chunks > AHEAD_MIN ? chunks : AHEAD_MIN);
 	retire_list_publish(sc);
 	if (retire_list_is_full(sc))
 		retire_list_reclaim(sc);

@@ -3,28 +3,32 @@
  *
  * An item that is not used is evicted within a round of its class's hand. If all hands take equally
  * long for a round, items of all classes are evicted at the same age, as if they shared one CLOCK.
- * So a page moves from the class with the slowest hand to the one with the fastest: the further
+ * A hit of a small item takes less memory, so a hand's speed is divided by the root of its objects'
+ * size. A page moves from the class with the slowest hand to the one with the fastest: the further
  * apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to spare
- * gives first.
+ * gives first. One that is filling a page neither gives nor gets: its hand stands still meanwhile.
  *
  * A hand's speed counts what it passes:
  * - items evicted for want of memory, but not those evicted to empty a page: else a class that
  *   gives pages would look as if it needed some;
  * - objects whose reference bit it clears: so a class of hot items that is never written keeps its
- *   pages.
+ *   pages. Each counts PASSED_USED times: keys asked for once get little memory.
  *
  * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
  * moves.
  */
 #include "rebalance.h"
 #include "evacuate.h"
+#include "expire.h"
 
-#define FIXED_SHIFT 16u
+#define FIXED_SHIFT 24u
 /* Each time a 16th of all memory was evicted the counts that speeds are made of are halved. Shorter
  * periods would let chance move pages. */
 #define SPEED_PARTS 16u
 /* A class is dead if it allocated nothing while a fourth of all memory was evicted. */
 #define DEAD_PARTS 4u
+/* A class is idle if it allocated nothing while so much of all memory was evicted. */
+#define IDLE_PARTS 64u
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
 
@@ -63,7 +67,8 @@ pages_coming(const struct slab *sl)
 	return slab_coming(sl) + slab_pool(sl);
 }
 
-/* What a class's hand passed lately, in rounds over its live objects; fixed point. */
+/* What a class's hand passed lately, in rounds over its live objects, by the root of their size;
+ * fixed point. */
 static uint64_t
 hand_speed(const struct slab_class *c)
 {
@@ -73,7 +78,7 @@ hand_speed(const struct slab_class *c)
 	/* At least a page: a class that gave most of its pages has few live objects, or none. */
 	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
 
-	return owned != 0 ? (passed << FIXED_SHIFT) / live : 0;
+	return owned != 0 ? (passed << FIXED_SHIFT) / ((uint64_t)live * c->weight) : 0;
 }
 
 /* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
@@ -91,17 +96,35 @@ class_is_growing(const struct slab *sl, const struct slab_class *c)
 			  SPEED_PARTS);
 }
 
-/* Free objects of the class beyond slab_class_ahead and a page and a half. None of chunks, which do
- * not move, and for which a value may be waiting. */
+/* Free objects of the class beyond slab_class_ahead and a page and an eighth. None of chunks, which
+ * do not move, and for which a value may be waiting. */
 static uint32_t
 class_slack(const struct slab *sl, const struct slab_class *c)
 {
-	const uint32_t need = slab_class_ahead(c) + c->per_page + c->per_page / 2;
+	const uint32_t need = slab_class_ahead(c) + c->per_page + c->per_page / 8;
 	const uint32_t free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
 
 	if (c->size == SLAB_OBJECT_MAX || slab_class_pages(c) < 2 || class_is_growing(sl, c))
 		return 0;
 	return free > need ? free - need : 0;
+}
+
+/* Has the class free objects that it does not need, as after it got a page? */
+static bool
+class_has_room(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed) >
+	       slab_class_ahead(c) + c->per_page / 4;
+}
+
+/* Has it had such lately? Then its hand stood still, and says little. */
+static bool
+class_is_filling(const struct slab *sl, struct slab_class *c)
+{
+	if (class_has_room(c))
+		atomic_store_explicit(&c->filled_at, slab_age(sl), memory_order_relaxed);
+	return age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
+			  SPEED_PARTS);
 }
 
 static bool
@@ -116,17 +139,17 @@ enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
 /* Rank of a class as a donor, lowest first. A class keeps its last page while others have more,
  * unless it is dead. */
 static enum donor
-donor_rank(const struct slab *sl, const struct slab_class *c)
+donor_rank(const struct slab *sl, struct slab_class *c)
 {
 	if (class_slack(sl, c) != 0)
 		return DONOR_SLACK;
 	if (slab_class_pages(c) == 1)
 		return class_is_dead(sl, c) ? DONOR_DEAD : DONOR_LAST;
-	return class_is_growing(sl, c) ? DONOR_GROWING : DONOR_SLOW;
+	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
 static bool
-donates_sooner(const struct slab *sl, const struct slab_class *a, const struct slab_class *b)
+donates_sooner(const struct slab *sl, struct slab_class *a, struct slab_class *b)
 {
 	const enum donor of_a = donor_rank(sl, a), of_b = donor_rank(sl, b);
 
@@ -142,7 +165,7 @@ donates_sooner(const struct slab *sl, const struct slab_class *a, const struct s
 
 /* The best donor but for some classes; UINT32_MAX: none has a page. */
 static uint32_t
-donor_class(const struct slab *sl, const bool *but)
+donor_class(struct slab *sl, const bool *but)
 {
 	uint32_t donor = UINT32_MAX;
 
@@ -164,7 +187,7 @@ recipient_class(const struct slab *sl)
 	for (uint32_t i = 0; i < sl->class_count; i++) {
 		const struct slab_class *c = &sl->classes[i];
 
-		if (hand_speed(c) <= most || class_slack(sl, c) != 0 ||
+		if (hand_speed(c) <= most || class_has_room(c) ||
 		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
 				SPEED_PARTS))
 			continue;
@@ -267,12 +290,13 @@ forget_half(struct slab *sl)
 
 /* How much is evicted between two moves from class to class, in slab_age; 0: none is due. */
 static uint32_t
-age_between(const struct slab *sl, uint32_t from, uint32_t to)
+age_between(struct slab *sl, uint32_t from, uint32_t to)
 {
-	const struct slab_class *slow = &sl->classes[from];
+	struct slab_class *slow = &sl->classes[from];
 
 	switch (donor_rank(sl, slow)) {
 	case DONOR_SLACK:
+		return 1;
 	case DONOR_DEAD:
 		return pace[0].between;
 	case DONOR_SLOW:
@@ -321,6 +345,26 @@ grant_page(struct store *st)
 		sl->moving--;
 }
 
+/* What has expired in a class that allocates nothing: its own need would not find it. Its pages go
+ * to other classes then. */
+static void
+expire_idle(struct store_core *sc)
+{
+	struct slab *sl = &sc->store->slab;
+
+	for (uint32_t n = 0; n < sl->class_count; n++) {
+		const struct slab_class *c = &sl->classes[sl->idle_class];
+
+		if (slab_class_is_due(c, sc->now_s) &&
+		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+				IDLE_PARTS)) {
+			expire_for_memory(sc, sl->idle_class, EVICT_SLICE);
+			return;
+		}
+		sl->idle_class = (sl->idle_class + 1) % sl->class_count;
+	}
+}
+
 void
 rebalance_step(struct store_core *sc)
 {
@@ -337,9 +381,11 @@ rebalance_step(struct store_core *sc)
 		sl->halved_at = age;
 		forget_half(sl);
 	}
-	if (age != sl->checked_at && sl->moving < slab_moves_max(sl)) {
+	if (age != sl->checked_at) {
 		sl->checked_at = age;
-		move_page(sl, age);
+		expire_idle(sc);
+		if (sl->moving < slab_moves_max(sl))
+			move_page(sl, age);
 	}
 	spin_unlock(&sl->balance_lock);
 }

@@ -8,6 +8,7 @@
 
 #define LOOKS_MAX    8u   /* pages compared when one is to be evacuated */
 #define PASSED_PAGES 256u /* pages with a pinned object that are skipped then, at most */
+#define WEIGHT_UNIT  16u  /* parts in which the root of a size is counted */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift)
@@ -28,10 +29,13 @@ add_class(struct slab *sl, uint32_t size)
 	c->size = size;
 	c->per_page = (1u << sl->arena->page_shift) / size;
 	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
+	while ((c->weight + 1) * (c->weight + 1) <= WEIGHT_UNIT * WEIGHT_UNIT * size)
+		c->weight++;
 	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
 	list_init(&c->new_pages);
+	atomic_init(&c->due_s, UINT32_MAX);
 	sl->class_count++;
 }
 
@@ -180,6 +184,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
 	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
 	p->objects = c->per_page;
+	atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_relaxed);
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
 	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
@@ -391,7 +396,7 @@ page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, stru
 	if (2 * load.used <= load.live)
 		return false;
 	slab_page_clear_referenced(sl, p);
-	atomic_fetch_add_explicit(&c->passed, load.used, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->passed, PASSED_USED * load.used, memory_order_relaxed);
 	return true;
 }
 

@@ -62,18 +62,25 @@ struct page {
 	_Atomic uint32_t pinned; /* objects past their grace period and pinned (slab_pinned.c) */
 	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
 	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
+	_Atomic uint32_t due_s; /* none of its items expires before; UINT32_MAX: none does */
 };
 
 struct slab_class {
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
 	uint32_t size;
 	uint32_t per_page;
-	uint32_t batch; /* of a magazine; 0: large objects have none */
+	uint32_t batch;  /* of a magazine; 0: large objects have none */
+	uint32_t weight; /* the root of its size, in 16ths */
 	uint64_t reciprocal;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
 	struct list new_pages; /* the same pages for the hand of new objects */
 	uint32_t hand_word, new_word;
+	struct page *due_page; /* under the hand of expiry; NULL: the first of new_pages */
+	uint32_t due_word;
+	_Atomic uint32_t due_pages;          /* that it has to go in this round */
+	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
+	_Atomic int32_t due_credit;          /* objects that it may pass (expire.c) */
 	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 	_Atomic uint32_t page_count;
@@ -83,6 +90,10 @@ struct slab_class {
 	_Atomic uint32_t passed;        /* objects its hand passed lately (rebalance.c) */
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
+	_Atomic uint32_t filled_at;     /* slab_age when it last had objects to spare */
+	_Atomic uint32_t need;          /* objects taken within a grace period lately, in parts */
+	_Atomic uint32_t taken;         /* and in the present one, */
+	_Atomic uint32_t taken_epoch;   /* which began then */
 	_Alignas(CACHE_LINE_BYTES) struct probation probation;
 };
 
@@ -122,6 +133,7 @@ struct slab {
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving;
 	uint32_t moved_at, halved_at, checked_at;
+	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
 	_Atomic uint64_t evicted_bytes; /* ever */
 };
 
@@ -146,6 +158,9 @@ slab_tick(struct slab *sl, uint32_t now_s)
 	if (unlikely(atomic_load_explicit(&sl->now_s, memory_order_relaxed) < now_s))
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
+
+/* What the hand passes is counted in these: an object that was evicted is one. */
+#define PASSED_USED 16u /* that was referenced: it is known to be asked for again */
 
 /* The rebalancer's clock: bytes ever evicted for want of memory, in eighths of a page. It wraps. */
 #define AGE_PAGE 8u
@@ -172,20 +187,30 @@ slab_class_waiting(const struct slab_class *c)
 	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
 }
 
-/* Objects that a class should have free or on retire lists: a 64th of those it owns; at least what
- * is needed within a grace period (AHEAD_MIN), but a quarter at most. */
+/* Objects a class keeps free or on retire lists: a 64th of what it owns. Where that is little, as
+ * many as it took within a grace period lately, but no more than AHEAD_MIN, or than a 16th of what
+ * it owns and two. */
+#define NEED_SHIFT  4u /* of the fraction of what is needed; and the part forgotten at a time */
 #define AHEAD_SHARE 64u
 #define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them retired */
 #define AHEAD_MAX   1024u
+#define AHEAD_PART  16u
 
 static inline uint32_t
 slab_class_ahead(const struct slab_class *c)
 {
 	const uint32_t owned = slab_class_pages(c) * c->per_page;
+	const uint32_t parts = atomic_load_explicit(&c->need, memory_order_relaxed);
+	const uint32_t need = (parts + (1u << NEED_SHIFT) - 1) >> NEED_SHIFT;
+	uint32_t most = owned / AHEAD_PART + 2;
 
 	if (owned / AHEAD_SHARE >= AHEAD_MIN)
 		return owned / AHEAD_SHARE < AHEAD_MAX ? owned / AHEAD_SHARE : AHEAD_MAX;
-	return owned / 4 < AHEAD_MIN ? owned / 4 : AHEAD_MIN;
+	if (most > owned / 4 || c->size == SLAB_OBJECT_MAX)
+		most = owned / 4;
+	if (most > AHEAD_MIN)
+		most = AHEAD_MIN;
+	return need < most ? need : most;
 }
 
 static inline uint32_t

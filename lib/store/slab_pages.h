@@ -24,6 +24,23 @@ void slab_page_goes(struct slab_class *c, struct page *p);
  * passed as many objects as its pace allows for max evictions. */
 uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 
+/* One look of the hand of expiry: the live objects under it, if some page has something due by
+ * now_s; *passed is what it passed, in objects and pages skipped. refs has room for
+ * OBJECTS_PER_LOOK. */
+uint32_t slab_due_hand(struct slab *sl, uint32_t class, uint32_t now_s, uint32_t *refs,
+		       uint32_t *passed);
+/* Has the hand of expiry a round to begin, or to end? */
+static inline bool
+slab_class_is_due(const struct slab_class *c, uint32_t now_s)
+{
+	return atomic_load_explicit(&c->due_s, memory_order_relaxed) <= now_s ||
+	       atomic_load_explicit(&c->due_pages, memory_order_relaxed) != 0;
+}
+/* Under the class's lock: the hand of expiry leaves a page that goes. */
+void slab_due_page_goes(struct slab_class *c, const struct page *p);
+/* The live objects of a word of a page's states. */
+uint32_t slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs);
+
 /* The CLOCK hand clears reference bits, and returns up to max live objects whose bit was clear. */
 uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
 

@@ -81,6 +81,8 @@ slab_state(const struct slab *sl, uint32_t ref)
 
 /* The object is put into the index, in this state; */
 void slab_set_live(struct slab *sl, uint32_t ref, enum object_state state);
+/* its item expires then; */
+void slab_note_due(struct slab *sl, uint32_t ref, uint32_t at_s);
 /* it is taken out. */
 void slab_clear_live(struct slab *sl, uint32_t ref);
 

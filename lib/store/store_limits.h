@@ -57,10 +57,23 @@
 /* Work of the sweep in one store_housekeeping. */
 #define SWEEP_WORK_MAX 1536u
 
+/* ---- expiry under pressure ---- */
+
+/* Objects that the hand of expiry passes for each object wanted, so that a round takes no longer
+ * than half of the class's turnover; */
+#define EXPIRY_PACE 4u
+/* and for each that it finds expired. */
+#define EXPIRY_WORTH 32u
+/* Looks in one go: 512 objects. */
+#define EXPIRY_LOOKS_MAX 16u
+
 /* ---- eviction and evacuation ---- */
 
 /* Ghosts take this part of the memory: a quarter byte for an item of 64 bytes. */
 #define GHOST_PART 256u
+/* A class of large objects, without a free one, takes one of a class up to so many times larger
+ * before it takes a page. */
+#define BORROW_FACTOR 2u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
 /* Objects evacuated in one turn, and by a core that takes memory or waits for some meanwhile: no

@@ -309,6 +309,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			protocol_gap();
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
+			item_note_due(st, it);
 			item_bump(sc, it, item_ref(st, it));
 		}
 	}

@@ -59,6 +59,10 @@ ROWS = {
     "bench_policy": [{"part": "policy", "trace": "any", "who": who, "miss": miss, "items": 7}
                      for who, miss in (("store, 2q", 0.3), ("store, clock", 0.33), ("lru", 0.34),
                                        ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))],
+    "bench_sizes": [{"part": "sizes", "hit": 0.8, "hit_bytes": 0.7, "items": 7, "rescued_share": 0.01,
+                     "page_mb": 16.0}],
+    "bench_expiry": [{"part": "expiry", "who": who, "hit": 0.7, "dead": 0.01}
+                     for who in ("left out", "deleted", "expiring")],
     "bench_mixed": [{"part": "mixed", "share": share, "get_ns": 30 + share, "insert_ns": 100,
                      "operation_ns": 40} for share in (0, 5, 10, 50)],
     "bench_get": [{"part": "depth", "depth": 8, "mops": 9}, {"part": "chosen", "depth": 8},
@@ -88,7 +92,8 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     miss_getset_zipf09_vs_lru beside_m_mb beside_m_vhost_mb told_16_32_256m told_40_1000_256m
     memcached_told_16_32_256m memcached_told_40_1000_256m told_16_32_1g told_30_200_1g told_40_1000_1g
     told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
-    memcached_told_60_4000_1g""".split()
+    memcached_told_60_4000_1g hits_mixed_4000_16m_vs_memcached
+    hits_mixed_60000_64m_vs_memcached items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl""".split()
 
 
 class BenchToolTest(unittest.TestCase):

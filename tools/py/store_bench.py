@@ -20,7 +20,7 @@ from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
 PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_policy",
-            "bench_churn", "bench_grow")
+            "bench_churn", "bench_grow", "bench_sizes", "bench_expiry")
 OWN = "clockoo"
 MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
 WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
@@ -354,6 +354,58 @@ def policy(bench):
           ["trace", "items", *whos, "2q"], lines)
 
 
+def sizes_counts(quick):
+    """By mebibytes and the longest value: ours and memcached's."""
+    counts = {}
+    for mebibytes in (16, 64) if quick else (16, 64, 256):
+        for most in (4000, 60000):
+            args = ("--memory", mebibytes, "--most", most, "--turnovers", 20)
+            counts[mebibytes, most] = [("bench_sizes", args, peer) for peer in (None, mebibytes)]
+    return counts
+
+
+def mixed_sizes(bench):
+    lines = []
+    for (mebibytes, most), counts in sizes_counts(bench.quick).items():
+        ours, theirs = (bench.counted(f"values of 16 to {most} bytes in -m {mebibytes}",
+                                      count)["sizes"][0] for count in counts)
+        name = f"mixed_{most}_{mebibytes}m"
+        hits = bench.keep(f"hits_{name}_vs_memcached", [ours["hit"] / theirs["hit"]], 3)
+        items = bench.keep(f"items_{name}_vs_memcached", [ours["items"] / theirs["items"]], 3)
+        bench.keep(f"rescued_{name}", [ours["rescued_share"]], 4)
+        lines.append([f"-m {mebibytes}", most, f"{100 * ours['hit']:.2f} %",
+                      f"{100 * theirs['hit']:.2f} %", f"{hits:.3f}",
+                      f"{100 * ours['hit_bytes']:.2f} %", f"{100 * theirs['hit_bytes']:.2f} %",
+                      ours["items"], theirs["items"], f"{items:.3f}",
+                      f"{100 * ours['rescued_share']:.1f} %", f"{theirs['page_mb']:.0f} MB"])
+    table("Mixed sizes: log-uniform from 16 bytes, Zipf 0.99 over eight times the memory; gets, and a\n"
+          "set after each miss. memcached gives each class a page of 1 MB, also beyond its -m",
+          ["", "to", "hits", "memcached", "by that", "of bytes", "memcached", "items", "memcached",
+           "by that", "rescued by written", "its pages"], lines)
+
+
+def expiry_counts(quick):
+    args = ("--memory", 32, "--rounds", 4 if quick else 16)
+    return [("bench_expiry", args, None), ("bench_expiry", (*args, "--probation"), None)]
+
+
+def expiry(bench):
+    lines = []
+    for suffix, count in zip(("", "_2q"), expiry_counts(bench.quick)):
+        by = {row["who"]: row for row in bench.counted("items that expire", count)["expiry"]}
+        hit = {who: row["hit"] for who, row in by.items()}
+        left_out = bench.keep(f"ttl_pressure_hits_vs_no_ttl{suffix}",
+                              [hit["expiring"] / hit["left out"]], 3)
+        deleted = bench.keep(f"ttl_pressure_hits_vs_deleted{suffix}",
+                             [hit["expiring"] / hit["deleted"]], 3)
+        dead = bench.keep(f"ttl_pressure_expired_share{suffix}", [by["expiring"]["dead"]], 4)
+        lines.append([suffix[1:] or "clock", *(f"{100 * hit[who]:.2f} %" for who in by),
+                      f"{left_out:.3f}", f"{deleted:.3f}", f"{100 * dead:.1f} %"])
+    table("Expiry under pressure: half of all sets have a TTL of 3 s; hits of the keys without, beside\n"
+          "stores where the others are never set, or deleted in the second in which they would expire",
+          ["", "left out", "deleted", "expiring", "by the first", "by the second", "expired"], lines)
+
+
 def churn(bench):
     mebibytes, operations = (16, 2_000_000) if bench.quick else (256, 200_000_000)
     rows = bench.rows("churn", "bench_churn", "--memory", mebibytes, "--operations",
@@ -411,7 +463,8 @@ def grow(bench):
 
 
 PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy,
-         "insert": insert, "get": get, "mixed": mixed, "churn": churn, "grow": grow}
+         "insert": insert, "get": get, "mixed": mixed, "churn": churn, "grow": grow,
+         "mixed_sizes": mixed_sizes, "expiry": expiry}
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
@@ -427,6 +480,10 @@ def counts_of(bench, part):
                 for count in reversed(counts.values())]
     if name == "policy":
         return list(policy_counts(bench).values())
+    if name == "mixed_sizes":
+        return [count for pair in sizes_counts(quick).values() for count in reversed(pair)]
+    if name == "expiry":
+        return expiry_counts(quick)
     return list(space_counts(quick).values()) if name == "space" else []
 
 

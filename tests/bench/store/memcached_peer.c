@@ -11,13 +11,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define STATS_BYTES   16384u
+#define STATS_BYTES   65536u
 #define CONNECT_TRIES 100u
 #define CONNECT_US    50000u
 #define KEY_AT        4u /* in every request */
 /* "VALUE <16> 0 32\r\n" "<32>\r\n" "END\r\n", and the same for a key that is not there. */
 #define HIT_BYTES  (6u + 16u + 7u + BENCH_VALUE_BYTES + 2u + 5u)
 #define MISS_BYTES 5u
+#define LOOK_BYTES 4u /* "HD\r\n", "EN\r\n" */
 
 static void
 fail(const char *words)
@@ -81,6 +82,15 @@ void
 peer_get(struct peer *p, uint64_t key)
 {
 	static const char words[] = "get 0123456789abcdef\r\n";
+
+	put(p, words, sizeof words - 1, key);
+	p->asked++;
+}
+
+void
+peer_look(struct peer *p, uint64_t key)
+{
+	static const char words[] = "mg  0123456789abcdef\r\n";
 
 	put(p, words, sizeof words - 1, key);
 	p->asked++;
@@ -153,14 +163,29 @@ peer_flush(struct peer *p, bool *hit)
 	p->asked = 0;
 }
 
-uint64_t
-peer_stat(struct peer *p, const char *name)
+void
+peer_flush_looks(struct peer *p, bool *hit)
+{
+	send_all(p);
+	for (uint32_t i = 0; i < p->asked; i++) {
+		const char *answer = need(p, LOOK_BYTES);
+
+		hit[i] = answer[0] == 'H';
+		if (!hit[i] && memcmp(answer, "EN\r\n", LOOK_BYTES) != 0)
+			fail("memcached: not an answer to mg");
+		p->in_at += LOOK_BYTES;
+	}
+	p->asked = 0;
+}
+
+static uint64_t
+stat_of(struct peer *p, const char *request, const char *name)
 {
 	char stats[STATS_BYTES + 1], want[64];
 	const char *found;
 	uint32_t len = 0;
 
-	p->out_len = (uint32_t)snprintf(p->out, sizeof p->out, "stats\r\n");
+	p->out_len = (uint32_t)snprintf(p->out, sizeof p->out, "%s\r\n", request);
 	send_all(p);
 	do {
 		const ssize_t n = read(p->socket, stats + len, STATS_BYTES - len);
@@ -173,4 +198,16 @@ peer_stat(struct peer *p, const char *name)
 	snprintf(want, sizeof want, "STAT %s ", name);
 	found = strstr(stats, want);
 	return found != NULL ? strtoull(found + strlen(want), NULL, 10) : 0;
+}
+
+uint64_t
+peer_stat(struct peer *p, const char *name)
+{
+	return stat_of(p, "stats", name);
+}
+
+uint64_t
+peer_stat_of_slabs(struct peer *p, const char *name)
+{
+	return stat_of(p, "stats slabs", name);
 }

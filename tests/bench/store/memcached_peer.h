@@ -1,7 +1,7 @@
 /*
  * memcached_peer.h - a memcached at the end of a unix socket, asked in batches.
  *
- * Units:  a key is 16 characters, a value BENCH_VALUE_BYTES bytes.
+ * Units:  a key is 16 characters, a value BENCH_VALUE_BYTES bytes, or PEER_VALUE_MAX at most.
  * Owner:  the process that started the memcached ends it.
  * Errors: none; a peer that fails ends the bench.
  */
@@ -12,13 +12,13 @@
 
 #define PEER_BATCH     256u
 #define PEER_KEY_MAX   250u
-#define PEER_VALUE_MAX 16384u
+#define PEER_VALUE_MAX 65536u
 
 struct peer {
 	int socket;
 	uint32_t out_len;
 	uint32_t asked; /* gets in out */
-	char out[PEER_BATCH * 128u];
+	char out[PEER_VALUE_MAX + PEER_BATCH * 128u];
 	uint32_t in_at, in_len;
 	char in[1u << 16];
 };
@@ -30,9 +30,15 @@ void peer_set(struct peer *p, uint64_t key);
 /* A set of other sizes: keys from BENCH_KEY_BYTES on. Sends what the batch has no room for. */
 void peer_set_sized(struct peer *p, uint64_t key, uint32_t key_bytes, uint32_t value_bytes);
 void peer_get(struct peer *p, uint64_t key);
+/* A get whose answer is without the value (mg); it counts as a use like any other. Not in one batch
+ * with peer_get. */
+void peer_look(struct peer *p, uint64_t key);
+void peer_flush_looks(struct peer *p, bool *hit);
 /* Send the batch; hit[i] for its i-th get. At most PEER_BATCH requests a batch. */
 void peer_flush(struct peer *p, bool *hit);
 /* A number out of "stats"; 0 if it is not there. */
 uint64_t peer_stat(struct peer *p, const char *name);
+/* The same out of "stats slabs". */
+uint64_t peer_stat_of_slabs(struct peer *p, const char *name);
 
 #endif

@@ -1,0 +1,74 @@
+/*
+ * expire.c - a class that needs memory takes what has expired first.
+ *
+ * The hand of expiry passes EXPIRY_PACE objects for each that is wanted, and EXPIRY_WORTH more for
+ * each that it finds expired. So it goes on while a sixteenth of what it passes has expired, and
+ * costs next to nothing where nothing does.
+ */
+#include "expire.h"
+#include "item_access.h"
+#include "unlink.h"
+
+/* Items ahead that are prefetched. */
+#define AHEAD 8u
+
+/* The item that an object belongs to. */
+static const struct item *
+item_of_object(const struct store *st, uint32_t ref)
+{
+	const struct item_chunk *c = arena_at(&st->arena, ref);
+	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
+
+	return item_at(st, (marker & 0xff) == 0 ? c->owner : ref);
+}
+
+/* Those of some objects that have expired are evicted; when others will is noted. */
+static uint32_t
+expire_objects(struct store_core *sc, const uint32_t *refs, uint32_t n)
+{
+	struct store *st = sc->store;
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct item *it = item_of_object(st, refs[i]);
+
+		if (i + AHEAD < n)
+			prefetch(item_at(st, refs[i + AHEAD]));
+
+		const uint32_t at_s = item_expiry_s(it);
+
+		if (likely(at_s == 0))
+			continue;
+		if (at_s > sc->now_s ||
+		    unlink_object(sc, refs[i], false, GHOST_NONE) == UNLINKED_NOT)
+			slab_note_due(&st->slab, refs[i], at_s);
+		else
+			done++;
+	}
+	return done;
+}
+
+uint32_t
+expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want)
+{
+	struct slab *sl = &sc->store->slab;
+	struct slab_class *c = &sl->classes[class];
+	int32_t credit = atomic_load_explicit(&c->due_credit, memory_order_relaxed) +
+			 (int32_t)(EXPIRY_PACE * want);
+	uint32_t done = 0;
+
+	for (uint32_t looks = 0; looks < EXPIRY_LOOKS_MAX && done < want && credit > 0; looks++) {
+		uint32_t refs[OBJECTS_PER_LOOK], passed;
+		const uint32_t n = slab_due_hand(sl, class, sc->now_s, refs, &passed);
+		const uint32_t found = expire_objects(sc, refs, n);
+
+		if (passed == 0)
+			credit = 0;
+		done += found;
+		credit += (int32_t)(EXPIRY_WORTH * found) - (int32_t)passed;
+	}
+	if (credit > (int32_t)(EXPIRY_WORTH * OBJECTS_PER_LOOK))
+		credit = (int32_t)(EXPIRY_WORTH * OBJECTS_PER_LOOK);
+	atomic_store_explicit(&c->due_credit, credit, memory_order_relaxed);
+	return done;
+}

@@ -1,0 +1,14 @@
+/*
+ * expire.h - what has expired is evicted before what is alive.
+ *
+ * Thread: the core named.
+ */
+#ifndef CLOCKOO_EXPIRE_H
+#define CLOCKOO_EXPIRE_H
+
+#include "store_state.h"
+
+/* Evict up to so many expired items of a class, or a look's more. Returns how many left. */
+uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
+
+#endif

@@ -1,0 +1,249 @@
+/*
+ * bench_sizes.c - items and hits with values of mixed sizes, beside memcached.
+ *
+ * Lengths are log-uniform from 16 bytes to --most, each key has one; keys are drawn from a Zipf
+ * distribution (0.99) over WORKING_SETS times the memory in keys and values. A batch is gets, then
+ * a set for each that missed: the same for both. Sets turn the memory over --turnovers times, and
+ * the second half of the operations is measured.
+ *
+ * With --once each miss also sets so many keys of 40 bytes that are never asked for: they must not
+ * push out what is.
+ *
+ * What memcached took for its pages is printed, since it gives each class a page beyond its -m.
+ *
+ *   bench_sizes [--memory MB] [--most BYTES] [--turnovers N] [--once N] [--probation]
+ *               [--peer SOCKET]
+ */
+#include "memcached_peer.h"
+#include "own_store.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THETA        0.99
+#define LEAST        16u
+#define WORKING_SETS 8u
+#define BATCH        32u
+#define SEED         20261122u
+#define ONCE_BYTES   40u
+/* So much of the gets is taken to miss when operations are counted for the turnovers. */
+#define MISSES_IN_100 40u
+
+struct workload {
+	uint32_t keys, most, once;
+	uint64_t operations;
+	size_t memory_mb;
+	bool probation;
+	struct zipf zipf;
+};
+
+struct figures {
+	uint64_t gets, hits, hit_bytes, got_bytes;
+};
+
+/* A cache under test: look at a batch of keys; set one. */
+struct cache {
+	void *state;
+	void (*look)(void *state, const uint32_t *keys, bool *hit);
+	void (*set)(void *state, uint32_t key, uint32_t bytes);
+};
+
+static uint32_t
+bytes_of(const struct workload *w, uint32_t key)
+{
+	const double u = (double)(bench_mix(key + 0x5eedull) >> 11) * 0x1p-53;
+
+	return (uint32_t)(LEAST * pow((double)w->most / LEAST, u));
+}
+
+static void
+workload_init(struct workload *w, uint32_t turnovers)
+{
+	const double mean = (w->most - LEAST) / log((double)w->most / LEAST) + BENCH_KEY_BYTES;
+	const double items = (double)(w->memory_mb * BENCH_MIB) / mean;
+
+	w->keys = (uint32_t)(WORKING_SETS * items);
+	w->operations = (uint64_t)(turnovers * items * 100 / MISSES_IN_100);
+	zipf_init(&w->zipf, w->keys, THETA);
+}
+
+static struct figures
+run(const struct workload *w, struct cache *c, const char *words)
+{
+	uint64_t random = SEED;
+	uint32_t once = 0;
+	struct figures f = {0};
+
+	for (uint64_t done = 0; done < w->operations; done += BATCH) {
+		uint32_t keys[BATCH];
+		bool hit[BATCH];
+
+		for (uint32_t i = 0; i < BATCH; i++)
+			keys[i] = zipf_next(&w->zipf, &random);
+		c->look(c->state, keys, hit);
+		for (uint32_t i = 0; i < BATCH; i++) {
+			const uint32_t bytes = bytes_of(w, keys[i]);
+
+			if (!hit[i])
+				c->set(c->state, keys[i], bytes);
+			for (uint32_t n = 0; !hit[i] && n < w->once; n++)
+				c->set(c->state, w->keys + once++, ONCE_BYTES);
+			if (done < w->operations / 2)
+				continue;
+			f.gets++;
+			f.hits += hit[i];
+			f.got_bytes += bytes;
+			f.hit_bytes += hit[i] ? bytes : 0;
+		}
+		bench_progress(words, done, w->operations);
+	}
+	return f;
+}
+
+static void
+say(const struct workload *w, const char *who, struct figures f, uint64_t items,
+    uint64_t page_bytes)
+{
+	printf("{\"part\": \"sizes\", \"who\": \"%s\", \"memory_mb\": %zu, \"most\": %u, "
+	       "\"hit\": %.5f, \"hit_bytes\": %.5f, \"items\": %llu, \"page_mb\": %.1f",
+	       who, w->memory_mb, w->most, (double)f.hits / (double)f.gets,
+	       (double)f.hit_bytes / (double)f.got_bytes, (unsigned long long)items,
+	       (double)page_bytes / (double)BENCH_MIB);
+}
+
+/* ---- the store ---- */
+
+struct own {
+	struct own_store store;
+	uint64_t written; /* bytes of objects */
+	uint64_t waits;
+};
+
+static void
+own_look(void *state, const uint32_t *keys, bool *hit)
+{
+	struct own *o = state;
+	struct store_core *sc = store_core_of(o->store.store, 0);
+
+	store_turn(sc, STORE_CLOCK_START);
+	store_housekeeping(sc);
+	for (uint32_t i = 0; i < BATCH; i++) {
+		const struct bench_key k = bench_key_of(keys[i]);
+
+		hit[i] = store_get(sc, own_key(&k), store_hash(sc, own_key(&k))) != NULL;
+	}
+}
+
+static void
+own_set(void *state, uint32_t key, uint32_t bytes)
+{
+	static const uint8_t value[PEER_VALUE_MAX];
+	struct own *o = state;
+	struct slab *sl = &o->store.store->slab;
+	struct store_core *sc = store_core_of(o->store.store, 0);
+	const struct bench_key k = bench_key_of(key);
+
+	ensure(own_put(sc, own_key(&k), store_hash(sc, own_key(&k)), value, bytes) == STORE_OK);
+	o->written += sl->classes[slab_class_for(sl, (uint32_t)sizeof(struct item) +
+							     BENCH_KEY_BYTES + bytes)]
+			      .size;
+}
+
+static void
+own(const struct workload *w)
+{
+	const struct store_config cfg = {.memory_bytes = w->memory_mb * BENCH_MIB,
+					 .cores = 1,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = 42,
+					 .clock_only = !w->probation};
+	static struct own o;
+	struct cache c = {&o, own_look, own_set};
+	struct store_usage usage;
+
+	own_create_for(&o.store, &cfg);
+
+	const struct figures f = run(w, &c, "the store");
+	const uint64_t linked = own_counted(&o.store, STORE_BYTES_LINKED);
+
+	store_usage_mt(o.store.store, &usage);
+	say(w, w->probation ? "store, 2q" : "store", f, usage.items, w->memory_mb * BENCH_MIB);
+	printf(", \"rescued_share\": %.4f, \"rescued\": %llu, \"grace_waits\": %llu, "
+	       "\"pages_moved\": %llu}\n",
+	       (double)(linked - o.written) / (double)o.written,
+	       (unsigned long long)own_counted(&o.store, STORE_RESCUED),
+	       (unsigned long long)own_counted(&o.store, STORE_GRACE_WAITS),
+	       (unsigned long long)atomic_load(&o.store.store->slab.evacuated_pages));
+	own_destroy(&o.store);
+}
+
+/* ---- memcached ---- */
+
+static void
+peer_look_batch(void *state, const uint32_t *keys, bool *hit)
+{
+	peer_flush(state, NULL); /* the sets before */
+	for (uint32_t i = 0; i < BATCH; i++)
+		peer_look(state, keys[i]);
+	peer_flush_looks(state, hit);
+}
+
+static void
+peer_set_one(void *state, uint32_t key, uint32_t bytes)
+{
+	peer_set_sized(state, key, BENCH_KEY_BYTES, bytes);
+}
+
+static void
+peer(const struct workload *w, const char *path)
+{
+	static struct peer p;
+	struct cache c = {&p, peer_look_batch, peer_set_one};
+
+	peer_open(&p, path);
+
+	const struct figures f = run(w, &c, "memcached");
+
+	say(w, "memcached", f, peer_stat(&p, "curr_items"),
+	    peer_stat_of_slabs(&p, "total_malloced"));
+	printf("}\n");
+	peer_close(&p);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"memory", required_argument, NULL, 'm'},    {"most", required_argument, NULL, 'b'},
+		{"turnovers", required_argument, NULL, 't'}, {"probation", no_argument, NULL, '2'},
+		{"peer", required_argument, NULL, 'p'},      {0}};
+	struct workload w = {.memory_mb = 64, .most = 4000};
+	uint32_t turnovers = 20;
+	const char *path = NULL;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'm')
+			w.memory_mb = bench_number(optarg, 8, 1u << 16);
+		else if (c == 'b')
+			w.most = bench_number(optarg, 2 * LEAST, PEER_VALUE_MAX);
+		else if (c == 't')
+			turnovers = bench_number(optarg, 1, 10000);
+		else if (c == 'o')
+			w.once = bench_number(optarg, 0, 1000);
+		else if (c == '2')
+			w.probation = true;
+		else if (c == 'p')
+			path = optarg;
+		else
+			exit(2);
+	}
+	workload_init(&w, turnovers);
+	if (path != NULL)
+		peer(&w, path);
+	else
+		own(&w);
+	return 0;
+}
