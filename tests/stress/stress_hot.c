@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MEMORY     (16u << 20)
+#define MEMORY     (18u << 20) /* so that the index takes no page of items in use meanwhile */
 #define HOT        4000u
 #define ROUNDS     60u /* of all hot keys */
 #define NEW_ROUNDS 8u
