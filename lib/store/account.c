@@ -35,15 +35,6 @@ item_bytes(const struct item *it)
 	return head + len + item_chunk_count(len) * sizeof(struct item_chunk);
 }
 
-/* Of an item without optional fields. */
-static inline uint32_t
-simple_bytes(const struct item *it)
-{
-	const uint32_t head = item_head(it);
-
-	return (uint32_t)sizeof(struct item) + (head & 0xff) + (head >> 8 & ITEM_LEN_MAX);
-}
-
 static inline void
 count_in(struct store_core *sc, const struct item *it)
 {
@@ -76,6 +67,42 @@ account_in(struct store_core *sc, const struct item *it, uint32_t generation)
 }
 
 void
+account_in_simple(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t generation)
+{
+	const struct slab *sl = &sc->store->slab;
+	const uint32_t class = slab_class_of_ref(sl, ref);
+	struct counter *c = sc->class_counters[class];
+
+	account_generation(sc, generation);
+	count(sc, STORE_ITEMS_LINKED, 1);
+	count(sc, STORE_BYTES_LINKED, sl->classes[class].size);
+	counter_add(&c[CLASS_LINKED], 1);
+	counter_add(&c[CLASS_BYTES_LINKED], item_simple_bytes(it));
+}
+
+void
+account_departures(struct store_core *sc, struct departures *d)
+{
+	struct counter *c = sc->class_counters[d->class];
+
+	if (d->items == 0)
+		return;
+	count(sc, STORE_ITEMS_UNLINKED, d->items);
+	count(sc, STORE_BYTES_UNLINKED,
+	      (uint64_t)d->items * sc->store->slab.classes[d->class].size);
+	count(sc, STORE_EVICTED, d->items);
+	count(sc, STORE_EVICTED_UNFETCHED, d->unfetched);
+	count(sc, STORE_EVICTED_ACTIVE, d->active);
+	counter_add(&c[CLASS_UNLINKED], d->items);
+	counter_add(&c[CLASS_BYTES_UNLINKED], d->bytes);
+	counter_add(&c[CLASS_EVICTED], d->items);
+	counter_add(&c[CLASS_EVICTED_UNFETCHED], d->unfetched);
+	counter_add(&c[CLASS_EVICTED_ACTIVE], d->active);
+	d->items = d->unfetched = d->active = 0;
+	d->bytes = 0;
+}
+
+void
 account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
 		 const struct item *old)
 {
@@ -88,8 +115,8 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 	count(sc, STORE_BYTES_UNLINKED, sl->classes[out].size);
 	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
 	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
-	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], simple_bytes(it));
-	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], simple_bytes(old));
+	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], item_simple_bytes(it));
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], item_simple_bytes(old));
 }
 
 void

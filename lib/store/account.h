@@ -48,6 +48,9 @@ enum unlink_reason {
 
 /* An item enters the index, stored in this generation. */
 void account_in(struct store_core *sc, const struct item *it, uint32_t generation);
+/* The same for a simple one. */
+void account_in_simple(struct store_core *sc, uint32_t ref, const struct item *it,
+		       uint32_t generation);
 /* A simple item replaces a simple one that is alive; account_generation was called before. */
 void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
 		      const struct item *old);
@@ -57,6 +60,23 @@ void account_replaced(struct store_core *sc, const struct item *it);
 void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
 /* An item leaves, and can still be looked at. A dead one counts as dead, whatever the reason. */
 void account_out(struct store_core *sc, const struct item *it, enum unlink_reason why);
+/* Simple items of a class that are evicted one after the other, and counted together. */
+struct departures {
+	uint32_t class, generation, items, unfetched, active;
+	uint64_t bytes;
+};
+/* Count them; none is left to be counted. */
+void account_departures(struct store_core *sc, struct departures *d);
+/* Before one that is judged in this generation joins them. */
+static inline void
+account_departures_of(struct store_core *sc, struct departures *d, uint32_t generation)
+{
+	if (unlikely(d->generation != generation && d->items != 0))
+		account_departures(sc, d);
+	d->generation = generation;
+	account_generation(sc, generation);
+}
+
 void account_refused(struct store_core *sc, uint32_t bytes);
 /* A dead item was asked for. */
 void account_missed(struct store_core *sc, const struct item *it, uint32_t generation);

@@ -91,6 +91,19 @@ bucket_match(const struct bucket *b, uint16_t tag)
 	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
 }
 
+/* Bit i is set if the item in slot i is displaced. */
+static inline uint32_t
+bucket_displaced(const struct bucket *b)
+{
+	uint32_t displaced = 0;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		displaced |=
+			(uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15)
+			<< i;
+	return displaced;
+}
+
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
@@ -103,6 +116,19 @@ static inline uint16_t
 bucket_tag(const struct bucket *b, uint32_t slot)
 {
 	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
+}
+
+/* The slot with this tag and this reference, or BUCKET_SLOTS. */
+static inline uint32_t
+bucket_slot_of(const struct bucket *b, uint16_t tag, uint32_t ref)
+{
+	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctz(hits);
+
+		if (bucket_ref(b, slot) == ref)
+			return slot;
+	}
+	return BUCKET_SLOTS;
 }
 
 /* The version word without the lock bit, as a lookup begins. Moves and overflow bits change it. */

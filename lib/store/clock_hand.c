@@ -186,6 +186,8 @@ slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
 	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->new_pages, &p->of_new);
+	/* The first round costs no evictions: the CLOCK hand would evict in its place. */
+	c->probation.credit += c->per_page;
 }
 
 void

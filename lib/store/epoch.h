@@ -72,4 +72,11 @@ epoch_passed(uint32_t then, uint64_t oldest)
 	return (int32_t)((uint32_t)oldest - then) >= (int32_t)EPOCH_GRACE;
 }
 
+/* The same for the lower 31 bits of an epoch. */
+static inline bool
+epoch_passed_31(uint32_t then, uint64_t oldest)
+{
+	return (int32_t)(((uint32_t)oldest - then) << 1) >= (int32_t)(EPOCH_GRACE << 1);
+}
+
 #endif

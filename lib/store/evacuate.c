@@ -165,9 +165,13 @@ class_to_keep(const struct store *st, uint32_t ref)
 }
 
 static enum evacuation
-evict_object(struct store_core *sc, uint32_t ref)
+evict_object(struct store_core *sc, const struct victim *v)
 {
-	switch (unlink_object(sc, ref, true, GHOST_NONE)) {
+	struct departures d = {.class = slab_class_of_ref(&sc->store->slab, v->ref)};
+	const enum unlinked how = unlink_victim(sc, v, true, GHOST_NONE, &d);
+
+	account_departures(sc, &d);
+	switch (how) {
 	case UNLINKED_WITH_PAGE:
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
@@ -179,7 +183,8 @@ evict_object(struct store_core *sc, uint32_t ref)
 }
 
 static void
-evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry)
+evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const struct victim *v,
+		bool hurry)
 {
 	const uint32_t class = class_to_keep(sc->store, ref);
 	enum evacuation how = EVACUATE_SKIPPED;
@@ -190,7 +195,7 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, bool hurry
 		b->cost += slab_size_of_ref(&sc->store->slab, ref) / EVACUATE_COPY_BYTES;
 	}
 	if (how == EVACUATE_SKIPPED || (how == EVACUATE_STUCK && hurry))
-		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, ref);
+		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, v);
 	if (how == EVACUATE_WITH_PAGE)
 		b->with_page[b->with_page_count++] = ref;
 	if (how == EVACUATE_STUCK) {
@@ -217,6 +222,7 @@ evacuate_batch(struct store_core *sc, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
+	struct victim victims[VICTIMS_MAX];
 
 	item_apply_referenced(sc);
 
@@ -227,8 +233,10 @@ evacuate_batch(struct store_core *sc, bool hurry)
 	if (n == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		unlink_prefetch(sc->store, refs, n, i);
-		evacuate_object(sc, &b, refs[i], hurry);
+		if (i % VICTIMS_MAX == 0)
+			unlink_look(sc->store, refs + i, n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX,
+				    victims);
+		evacuate_object(sc, &b, refs[i], &victims[i % VICTIMS_MAX], hurry);
 	}
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.with_page_count != 0)

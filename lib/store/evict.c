@@ -17,16 +17,22 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 	struct probation *pr = &sc->store->slab.classes[class].probation;
 	uint32_t young = 0, kept = 0;
 
+	struct victim victims[VICTIMS_MAX];
+	struct departures d = {.class = class};
+
 	for (uint32_t i = 0; i < n; i++) {
 		const bool is_new = i < on_probation;
+		const uint32_t left = n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX;
 
-		unlink_prefetch(sc->store, refs, n, i);
-		if (unlink_object(sc, refs[i], false, is_new ? GHOST_OF_NEW : GHOST_OF_KEPT) ==
-		    UNLINKED_NOT)
+		if (i % VICTIMS_MAX == 0)
+			unlink_look(sc->store, refs + i, left, victims);
+		if (unlink_victim(sc, &victims[i % VICTIMS_MAX], false,
+				  is_new ? GHOST_OF_NEW : GHOST_OF_KEPT, &d) == UNLINKED_NOT)
 			continue;
 		young += is_new;
 		kept += !is_new;
 	}
+	account_departures(sc, &d);
 	evictions_add(&pr->young, young);
 	evictions_add(&pr->kept, kept);
 	count(sc, STORE_EVICTED_NEW, young);

@@ -22,30 +22,51 @@ item_of_object(const struct store *st, uint32_t ref)
 	return item_at(st, (marker & 0xff) == 0 ? c->owner : ref);
 }
 
-/* Those of some objects that have expired are evicted; when others will is noted. */
+/* Evict the items of objects that have expired; a page keeps those that cannot leave now in mind.
+ */
 static uint32_t
-expire_objects(struct store_core *sc, const uint32_t *refs, uint32_t n)
+evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {
 	struct store *st = sc->store;
+	struct victim victims[VICTIMS_MAX];
+	struct departures d = {.class = class};
 	uint32_t done = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct item *it = item_of_object(st, refs[i]);
+		const uint32_t left = n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX;
 
-		if (i + AHEAD < n)
-			prefetch(item_at(st, refs[i + AHEAD]));
-
-		const uint32_t at_s = item_expiry_s(it);
-
-		if (likely(at_s == 0))
-			continue;
-		if (at_s > sc->now_s ||
-		    unlink_object(sc, refs[i], false, GHOST_NONE) == UNLINKED_NOT)
-			slab_note_due(&st->slab, refs[i], at_s);
+		if (i % VICTIMS_MAX == 0)
+			unlink_look(st, refs + i, left, victims);
+		if (unlink_victim(sc, &victims[i % VICTIMS_MAX], false, GHOST_NONE, &d) ==
+		    UNLINKED_NOT)
+			slab_note_due(&st->slab, refs[i], sc->now_s);
 		else
 			done++;
 	}
+	account_departures(sc, &d);
 	return done;
+}
+
+/* Those of some objects that have expired are evicted; when others will is noted. */
+static uint32_t
+expire_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
+{
+	struct store *st = sc->store;
+	uint32_t expired[OBJECTS_PER_LOOK], count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t at_s = item_expiry_s(item_of_object(st, refs[i]));
+
+		if (i + AHEAD < n)
+			prefetch(item_at(st, refs[i + AHEAD]));
+		if (likely(at_s == 0))
+			continue;
+		if (at_s > sc->now_s)
+			slab_note_due(&st->slab, refs[i], at_s);
+		else
+			expired[count++] = refs[i];
+	}
+	return evict_expired(sc, class, expired, count);
 }
 
 uint32_t
@@ -60,7 +81,7 @@ expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want)
 	for (uint32_t looks = 0; looks < EXPIRY_LOOKS_MAX && done < want && credit > 0; looks++) {
 		uint32_t refs[OBJECTS_PER_LOOK], passed;
 		const uint32_t n = slab_due_hand(sl, class, sc->now_s, refs, &passed);
-		const uint32_t found = expire_objects(sc, refs, n);
+		const uint32_t found = expire_objects(sc, class, refs, n);
 
 		if (passed == 0)
 			credit = 0;

@@ -285,6 +285,8 @@ store_probe_primary_to_write(const struct store_core *sc, struct probe *p)
 
 	if (store_probe_primary(sc, p))
 		return true;
+	if (p->state == PROBE_CANDIDATE)
+		slab_prefetch_state(&st->slab, p->ref); /* a set clears its state */
 	if (p->state == PROBE_MISS &&
 	    bucket_empty_slot(index_bucket(&st->ix, p->bucket)) == BUCKET_SLOTS)
 		prefetch(index_bucket(&st->ix, probe_alternate_bucket(st, p)));

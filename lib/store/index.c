@@ -224,16 +224,29 @@ index_unlock(const struct index *ix, const struct place *p)
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
+/* The place without the alternate bucket, unless that is at hand. */
+static inline struct place
+primary_place(const struct index *ix, uint64_t hash)
+{
+	const uint32_t seq = index_seq(ix);
+
+	if (unlikely((seq & GEOMETRY_RESIZING) != 0))
+		return index_place_resizing(ix, hash);
+	return (struct place){.primary = hash_primary(index_bucket_count(ix), hash),
+			      .seq = seq,
+			      .tag = hash_tag(hash)};
+}
+
 /* index_lock for the primary bucket alone. */
-static struct place
+static inline struct place
 lock_primary(const struct index *ix, uint64_t hash)
 {
-	struct place p = index_place(ix, hash);
+	struct place p = primary_place(ix, hash);
 
 	protocol_gap();
 	bucket_lock(index_bucket(ix, p.primary));
 	while (unlikely(!place_is_current(ix, &p))) {
-		const struct place now = index_place(ix, hash);
+		const struct place now = primary_place(ix, hash);
 
 		if (now.primary == p.primary)
 			return now;
@@ -244,21 +257,50 @@ lock_primary(const struct index *ix, uint64_t hash)
 	return p;
 }
 
+/* One of the key's buckets, with its tag as it stands there. */
+static inline struct spot
+spot_in(const struct index *ix, const struct place *p, bool alternate)
+{
+	return (struct spot){.bucket = index_bucket(ix, alternate ? p->alternate : p->primary),
+			     .tag = alternate ? p->tag | TAG_DISPLACED : p->tag};
+}
+
+/* The slot of a key that is not in its primary bucket. */
+static struct spot
+spot_in_alternate(const struct index *ix, const struct place *p, struct view key)
+{
+	const struct bucket *primary = index_bucket(ix, p->primary);
+	const uint32_t version = atomic_load_explicit(&primary->version, memory_order_relaxed);
+	struct spot s = spot_in(ix, p, true);
+	uint32_t ref;
+
+	if (!version_overflows(version, p->tag))
+		return (struct spot){.bucket = NULL};
+	s.slot = bucket_scan(ix, s.bucket, key, s.tag, &ref);
+	return s.slot < BUCKET_SLOTS ? s : (struct spot){.bucket = NULL};
+}
+
 /* Lock the alternate bucket, too. Trying needs no order of addresses: on failure both are released
  * and locked in order. */
 static __attribute__((noinline)) void
-lock_both(const struct index *ix, struct view key, uint64_t hash, struct key_lock *lock)
+lock_both(const struct index *ix, struct view key, uint64_t hash, enum lock_scope scope,
+	  struct key_lock *lock)
 {
+	struct bucket *primary = index_bucket(ix, lock->place.primary);
+	const struct place now = index_place(ix, hash);
+
 	lock->both = true;
-	if (lock->place.primary != lock->place.alternate &&
-	    bucket_try_lock(index_bucket(ix, lock->place.alternate))) {
-		if (place_is_current(ix, &lock->place)) {
-			lock->spot = index_spot_of_key(ix, &lock->place, key);
+	if (now.primary == lock->place.primary && now.primary != now.alternate &&
+	    bucket_try_lock(index_bucket(ix, now.alternate))) {
+		if (place_is_current(ix, &now)) {
+			lock->place = now;
+			lock->spot = scope == LOCK_BOTH ? index_spot_of_key(ix, &now, key)
+							: spot_in_alternate(ix, &now, key);
 			return;
 		}
-		bucket_unlock(index_bucket(ix, lock->place.alternate));
+		bucket_unlock(index_bucket(ix, now.alternate));
 	}
-	bucket_unlock(index_bucket(ix, lock->place.primary));
+	bucket_unlock(primary);
 	lock->place = index_lock(ix, hash);
 	lock->spot = index_spot_of_key(ix, &lock->place, key);
 }
@@ -286,7 +328,7 @@ index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock
 		    (need == LOCK_KEY || bucket_empty_slot(primary) < BUCKET_SLOTS))
 			return;
 	}
-	lock_both(ix, key, hash, lock);
+	lock_both(ix, key, hash, need, lock);
 }
 
 void
@@ -310,14 +352,6 @@ bucket_empty_slot(const struct bucket *b)
 	return BUCKET_SLOTS;
 }
 
-/* One of the key's buckets, with its tag as it stands there. */
-static struct spot
-spot_in(const struct index *ix, const struct place *p, bool alternate)
-{
-	return (struct spot){.bucket = index_bucket(ix, alternate ? p->alternate : p->primary),
-			     .tag = alternate ? p->tag | TAG_DISPLACED : p->tag};
-}
-
 struct spot
 index_spot_of_key(const struct index *ix, const struct place *p, struct view key)
 {
@@ -339,11 +373,9 @@ index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct spot s = spot_in(ix, p, i != 0);
 
-		for (uint32_t hits = bucket_match(s.bucket, s.tag); hits != 0; hits &= hits - 1) {
-			s.slot = (uint32_t)__builtin_ctz(hits);
-			if (bucket_ref(s.bucket, s.slot) == ref)
-				return s;
-		}
+		s.slot = bucket_slot_of(s.bucket, s.tag, ref);
+		if (s.slot < BUCKET_SLOTS)
+			return s;
 	}
 	return (struct spot){.bucket = NULL};
 }

@@ -115,11 +115,17 @@ hash_tag(uint64_t hash)
 }
 
 /* Bits 32..63 of the hash choose the primary bucket, bits 16..30 are the tag. */
+static inline uint32_t
+hash_primary(uint32_t bucket_count, uint64_t hash)
+{
+	return spread((uint32_t)(hash >> 32), bucket_count);
+}
+
 static inline struct place
 place_among(uint32_t bucket_count, uint64_t hash)
 {
 	struct place p = {
-		.primary = spread((uint32_t)(hash >> 32), bucket_count),
+		.primary = hash_primary(bucket_count, hash),
 		.tag = hash_tag(hash),
 	};
 
@@ -256,9 +262,9 @@ enum lock_scope {
 	LOCK_BOTH,
 };
 struct key_lock {
-	struct place place;
-	struct spot spot; /* of the key */
-	bool both;        /* both buckets are locked */
+	struct place place; /* its alternate bucket only if both are locked */
+	struct spot spot;   /* of the key */
+	bool both;          /* both buckets are locked */
 };
 void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum lock_scope need,
 		    struct key_lock *lock);

@@ -202,6 +202,15 @@ form_cut(uint32_t form, uint32_t key_len, uint32_t value_len)
 	return form | (cut ? ITEM_IS_CHUNKED : 0);
 }
 
+/* Bytes of an item without optional fields. */
+static inline uint32_t
+item_simple_bytes(const struct item *it)
+{
+	const uint32_t head = item_head(it);
+
+	return (uint32_t)sizeof(struct item) + (head & 0xff) + (head >> 8 & ITEM_LEN_MAX);
+}
+
 /* Past its expiry: 0 is never. */
 static inline bool
 item_expired(const struct item *it, uint32_t now_s)

@@ -178,12 +178,21 @@ struct found {
 	bool alive;       /* false: none, or it is flushed or expired */
 };
 
+/* Under the locks: an empty slot, or one that is made in one step. */
+static inline struct spot
+spot_for_new(struct store_core *sc, const struct place *p)
+{
+	const struct spot empty = index_spot_empty(&sc->store->ix, p);
+
+	return empty.bucket != NULL ? empty : path_step(sc, p);
+}
+
 /* Under the locks: a slot for a key that is not there. */
 static enum step
 find_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct spot *spot)
 {
-	*spot = index_spot_empty(&sc->store->ix, place);
+	*spot = spot_for_new(sc, place);
 	if (spot->bucket == NULL)
 		*spot = spot_of_tombstone(sc, place);
 	if (spot->bucket == NULL && force)
@@ -242,12 +251,12 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 /* A new key is on probation, unless its ghost says that it was evicted from there too early. */
 static __attribute__((noinline)) enum object_state
-state_of_new(struct store_core *sc, const struct link *link)
+state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	struct store *st = sc->store;
-	struct probation *pr = &st->slab.classes[item_class(st, link->item)].probation;
+	struct probation *pr = &st->slab.classes[item_class(st, it)].probation;
 
-	switch (ghost_take(&st->ghosts, item_ghosts(st, link->item), link->hash)) {
+	switch (ghost_take(&st->ghosts, item_ghosts(st, it), hash)) {
 	case GHOST_OF_NEW:
 		evictions_returned(&pr->young);
 		count(sc, STORE_GHOSTS_RETURNED, 1);
@@ -258,7 +267,7 @@ state_of_new(struct store_core *sc, const struct link *link)
 	case GHOST_NONE:
 		break;
 	}
-	return probation_skips(pr, link->hash) ? OBJECT_KEPT : OBJECT_NEW;
+	return probation_skips(pr, hash) ? OBJECT_KEPT : OBJECT_NEW;
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
@@ -273,7 +282,7 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 	if (!st->slab.probation)
 		return OBJECT_KEPT;
 	if (found->old == NULL)
-		return state_of_new(sc, link);
+		return state_of_new(sc, link->item, link->hash);
 	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
 									     : OBJECT_KEPT;
 }
@@ -301,25 +310,22 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 		retire(sc, link, place->tag, found->old, found->alive);
 }
 
-/* decide and publish for the commonest write, in a third of the instructions: a simple item
- * replaces a simple one that is alive, unconditionally. False: nothing was done. */
+/* ---- the commonest writes: a simple item, unconditionally ---- */
+
+/* Under the lock: over a simple one that is alive. */
 static inline bool
-replace_fast(struct store_core *sc, struct link *link, const struct key_lock *lock)
+replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lock)
 {
 	struct store *st = sc->store;
 	struct slab *sl = &st->slab;
-
-	if (lock->spot.bucket == NULL)
-		return false;
-
 	const uint32_t now = store_generation(st);
 	const uint32_t generation = now << ITEM_FLUSH_SHIFT & 0xff;
 	const uint32_t old_ref = bucket_ref(lock->spot.bucket, lock->spot.slot);
-	struct item *old = item_at(st, old_ref), *it = link->item;
+	const struct item *old = item_at(st, old_ref);
 	const uint32_t cas = (old->cas_form >> 8) + 1;
 
 	protocol_gap();
-	if ((old->cas_form & 0xff) != generation || item_form(it) != 0 || cas > ITEM_CAS_MAX)
+	if ((old->cas_form & 0xff) != generation || cas > ITEM_CAS_MAX)
 		return false;
 
 	const uint32_t ref = item_ref(st, it);
@@ -331,9 +337,52 @@ replace_fast(struct store_core *sc, struct link *link, const struct key_lock *lo
 	protocol_gap();
 	index_put(&st->ix, &lock->place, lock->spot, ref);
 	slab_clear_live(sl, old_ref);
-	retire_list_add_unchunked(sc, old_ref);
+	retire_list_add_plain(sc, old_ref);
 	return true;
 }
+
+/* Under the locks: where there is none. */
+static inline bool
+insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
+{
+	struct store *st = sc->store;
+	const uint32_t generation = store_generation(st);
+	const uint64_t floor =
+		atomic_load_explicit(store_floor(st, lock->place.tag), memory_order_relaxed);
+	const uint32_t ref = item_ref(st, it);
+	struct spot spot;
+
+	if (unlikely(floor >= ITEM_CAS_MAX))
+		return false;
+	spot = spot_for_new(sc, &lock->place);
+	if (unlikely(spot.bucket == NULL))
+		return false;
+	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
+	account_in_simple(sc, ref, it, generation);
+	slab_set_live(&st->slab, ref,
+		      st->slab.probation ? state_of_new(sc, it, hash) : OBJECT_KEPT);
+	protocol_gap();
+	index_put(&st->ix, &lock->place, spot, ref);
+	return true;
+}
+
+bool
+link_simple(struct store_core *sc, struct item *it, uint64_t hash)
+{
+	const struct view key = {it->body, item_key_len(it)};
+	struct key_lock lock;
+	bool done;
+
+	if (item_form(it) != 0 || !retire_list_has_space(sc, LINK_RETIRE_MAX))
+		return false;
+	index_lock_key(&sc->store->ix, key, hash, LOCK_FOR_INSERT, &lock);
+	done = lock.spot.bucket != NULL ? replace_simple(sc, it, &lock)
+					: insert_simple(sc, it, hash, &lock);
+	index_unlock_key(&sc->store->ix, &lock);
+	return done;
+}
+
+/* ---- all others ---- */
 
 /* Copy the item into one with the missing fields; only small items can be without. */
 static bool
@@ -371,15 +420,13 @@ link_item(struct store_core *sc, struct link *link)
 	     tries < LINK_PATHS_MAX && retire_list_has_space(sc, LINK_RETIRE_MAX); tries++) {
 		struct key_lock lock;
 		struct found found;
-		enum step step = STEP_DONE;
+		enum step step;
 
 		index_lock_key(&sc->store->ix, item_key(link->item), link->hash,
 			       force ? LOCK_BOTH : LOCK_FOR_INSERT, &lock);
-		if (!link->fast || !replace_fast(sc, link, &lock)) {
-			step = decide(sc, link, &lock, force, &found);
-			if (step == STEP_DONE)
-				publish(sc, link, &lock.place, &found);
-		}
+		step = decide(sc, link, &lock, force, &found);
+		if (step == STEP_DONE)
+			publish(sc, link, &lock.place, &found);
 		index_unlock_key(&sc->store->ix, &lock);
 		switch (step) {
 		case STEP_DONE:

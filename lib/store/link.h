@@ -23,7 +23,6 @@ struct link {
 	struct rmw *rmw; /* how the item is made from an old version; NULL: it is not */
 	uint32_t expect; /* with rmw: reference of the version that the item was made from, and that
 			  * it replaces; 0: it is made under the lock, from the version found */
-	bool fast;       /* an unconditional set */
 	uint32_t status; /* status bits of the item (enum item_status); */
 	uint32_t inherit; /* those that it takes from the old version; without rmw: ITEM_WON if the
 			   * item is stored as stale, else 0 */
@@ -33,6 +32,9 @@ struct link {
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *link);
+/* The same for an unconditional set of a simple item, in a third of the instructions. False: it is
+ * another case, and nothing was done. */
+bool link_simple(struct store_core *sc, struct item *it, uint64_t hash);
 
 /* ---- rmw.c ---- */
 

@@ -179,6 +179,100 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	return done;
 }
 
+/* ---- one step ---- */
+
+/* The slots from which an item may go, in an order that leaves fewest items displaced: displaced
+ * ones of the primary bucket, then of the alternate one, then the others. */
+#define STEP_KINDS 4u
+
+static uint32_t
+step_bucket(const struct place *p, uint32_t kind)
+{
+	return kind % 2 == 0 ? p->primary : p->alternate;
+}
+
+static uint32_t
+step_slots(const struct bucket *b, uint32_t kind)
+{
+	const uint32_t displaced = bucket_displaced(b);
+
+	return kind < 2 ? displaced : ~displaced & BUCKET_ALL;
+}
+
+static void
+prefetch_other(const struct index *ix, uint32_t bucket, uint32_t kind)
+{
+	const struct bucket *b = index_bucket(ix, bucket);
+	const uint32_t bucket_count = index_bucket_count(ix);
+
+	for (uint32_t slots = step_slots(b, kind); slots != 0; slots &= slots - 1)
+		prefetch(index_bucket(
+			ix, bucket_alternate(bucket_count, bucket,
+					     bucket_tag(b, (uint32_t)__builtin_ctz(slots)))));
+}
+
+/* Under the lock of from: move the item in a slot to its other bucket, if that is not locked and
+ * has room. A flushed item is dropped instead, since the sweep may have passed its other bucket. */
+static bool
+step_out(struct store_core *sc, const struct place *p, struct bucket *from, uint32_t slot,
+	 struct bucket *to)
+{
+	struct store *st = sc->store;
+	uint32_t empty = bucket_empty_slot(to);
+	bool done = false;
+
+	/* Trying needs no order of addresses. */
+	if (empty == BUCKET_SLOTS || !bucket_try_lock(to))
+		return false;
+	empty = bucket_empty_slot(to);
+	/* The tag names the other bucket, unless a resize has begun. */
+	if (empty < BUCKET_SLOTS && place_is_current(&st->ix, p)) {
+		if (unlikely(store_slot_is_flushed(st, from, slot))) {
+			unlink_spot(sc, (struct spot){.bucket = from, .slot = slot},
+				    UNLINK_REQUESTED);
+		} else {
+			bucket_move(from, slot, to, empty);
+			count(sc, STORE_MOVES, 1);
+		}
+		done = bucket_ref(from, slot) == 0;
+	}
+	bucket_unlock(to);
+	return done;
+}
+
+struct spot
+path_step(struct store_core *sc, const struct place *p)
+{
+	const struct index *ix = &sc->store->ix;
+	const uint32_t bucket_count = index_bucket_count(ix);
+
+	if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))
+		return (struct spot){.bucket = NULL};
+	for (uint32_t kind = 0; kind < STEP_KINDS; kind++) {
+		const uint32_t bucket = step_bucket(p, kind);
+		struct bucket *b = index_bucket(ix, bucket);
+
+		prefetch_other(ix, bucket, kind);
+		for (uint32_t slots = step_slots(b, kind); slots != 0; slots &= slots - 1) {
+			const uint32_t slot = (uint32_t)__builtin_ctz(slots);
+			const uint16_t tag = bucket_tag(b, slot);
+
+			if (tag == 0)
+				continue; /* a tombstone */
+			if (step_out(sc, p, b, slot,
+				     index_bucket(ix, bucket_alternate(bucket_count, bucket, tag))))
+				return (struct spot){.bucket = b,
+						     .slot = slot,
+						     .tag = bucket == p->primary
+								    ? p->tag
+								    : p->tag | TAG_DISPLACED};
+		}
+	}
+	return (struct spot){.bucket = NULL};
+}
+
+/* ---- a search ---- */
+
 bool
 path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 	       uint32_t avoid_count)

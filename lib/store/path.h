@@ -1,7 +1,7 @@
 /*
  * path.h - cuckoo paths.
  *
- * Thread: the core named, which holds no bucket's lock.
+ * Thread: the core named, which holds no bucket's lock but for path_step.
  */
 #ifndef CLOCKOO_PATH_H
 #define CLOCKOO_PATH_H
@@ -12,5 +12,9 @@
  * False: no path was found. */
 bool path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
 		    uint32_t avoid_count);
+
+/* The shortest path: under the locks of the place's two buckets, which are full, move an item out
+ * of one of them and return the empty slot. Of no bucket: no item could be moved. */
+struct spot path_step(struct store_core *sc, const struct place *p);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * The index begins with one page and follows the number of items. While there are free pages it
  * grows early and by much. Once memory is full a page of index costs a page of items, so the index
- * is kept as full as searches for a slot bear, between 15/16 and 31/32. When items become fewer,
+ * is kept as full as sets bear, between 29/32 and 15/16. When items become fewer,
  * because they become larger, it gives pages back.
  *
  * To grow, pages are claimed (index_pages.c), cleared in slices as they come, and become buckets;

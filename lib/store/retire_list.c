@@ -6,17 +6,9 @@
 #include "item_access.h"
 #include "pinned.h"
 
-static uint32_t
-retire_list_used(const struct retire_list *list)
-{
-	return list->tail - list->head;
-}
-
 bool
-retire_list_has_space(struct store_core *sc, uint32_t items)
+retire_list_make_space(struct store_core *sc, uint32_t items)
 {
-	if (retire_list_used(&sc->retire_list) + items <= RETIRE_LIST_MAX)
-		return true;
 	retire_list_reclaim(sc);
 	return retire_list_used(&sc->retire_list) + items <= RETIRE_LIST_MAX;
 }
@@ -52,43 +44,57 @@ count_chunks(struct store_core *sc, const struct item *it, uint32_t step)
 		count_class(sc, slab_class_of_ref(&sc->store->slab, item_chunk_ref(it, i)), step);
 }
 
-void
-retire_list_add_unchunked(struct store_core *sc, uint32_t ref)
+static inline void
+add(struct store_core *sc, uint32_t ref, bool plain)
 {
 	struct retire_list *list = &sc->retire_list;
 
 	ensure(retire_list_used(list) < RETIRE_LIST_MAX);
 	list->ring[list->tail++ % RETIRE_LIST_MAX] =
-		(struct retired_item){.ref = ref, .epoch = (uint32_t)epoch_now(&sc->store->epoch)};
+		(struct retired_item){.ref = ref,
+				      .epoch = (uint32_t)epoch_now(&sc->store->epoch) & INT32_MAX,
+				      .plain = plain};
 	count_class(sc, slab_class_of_ref(&sc->store->slab, ref), 1);
+}
+
+void
+retire_list_add_plain(struct store_core *sc, uint32_t ref)
+{
+	add(sc, ref, true);
 }
 
 void
 retire_list_add(struct store_core *sc, struct item *it)
 {
-	retire_list_add_unchunked(sc, item_ref(sc->store, it));
+	add(sc, item_ref(sc->store, it), (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
 		count_chunks(sc, it, 1);
 }
 
-/* The item's grace period is over: free it, unless it is pinned. */
-static inline void
+/* The grace period of an item that may be chunked or pinned is over. */
+static __attribute__((noinline)) void
 reclaim_item(struct store_core *sc, struct item *it, uint32_t ref)
 {
-	struct slab *sl = &sc->store->slab;
-	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
-	const bool pinned = item_pinned(it);
-
-	count_class(sc, p->class, UINT32_MAX); /* minus one */
-	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0) && likely(!pinned) &&
-	    likely(slab_free_fast(sl, sc->magazines, p, ref)))
-		return;
 	if ((item_form(it) & ITEM_IS_CHUNKED) != 0)
 		count_chunks(sc, it, UINT32_MAX);
-	if (pinned)
+	if (item_pinned(it))
 		pinned_put(sc, it, ref);
 	else
 		item_free(sc, it);
+}
+
+/* The grace period of an item is over: free it, unless it is pinned. */
+static inline void
+reclaim(struct store_core *sc, struct retired_item r)
+{
+	struct slab *sl = &sc->store->slab;
+	const struct page *p = &sl->pages[slab_page_of(sl, r.ref)];
+
+	count_class(sc, p->class, UINT32_MAX); /* minus one */
+	if (unlikely(!r.plain))
+		reclaim_item(sc, item_at(sc->store, r.ref), r.ref);
+	else if (unlikely(!slab_free_fast(sl, sc->magazines, p, r.ref)))
+		slab_free(sl, sc->magazines, r.ref);
 }
 
 void
@@ -105,12 +111,9 @@ retire_list_reclaim(struct store_core *sc)
 	for (uint32_t n = 0; n < RETIRE_LIST_SLICE && retire_list_used(list) != 0; n++) {
 		const struct retired_item r = list->ring[list->head % RETIRE_LIST_MAX];
 
-		if (!epoch_passed(r.epoch, oldest))
+		if (!epoch_passed_31(r.epoch, oldest))
 			break;
-
-		struct item *it = item_at(st, r.ref);
-
 		list->head++;
-		reclaim_item(sc, it, r.ref);
+		reclaim(sc, r);
 	}
 }

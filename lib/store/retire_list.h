@@ -10,11 +10,26 @@
 
 #include "store_state.h"
 
+static inline uint32_t
+retire_list_used(const struct retire_list *list)
+{
+	return list->tail - list->head;
+}
+
+/* The same after a reclaim. */
+bool retire_list_make_space(struct store_core *sc, uint32_t items);
+
 /* Is there space for so many items, if need be after a reclaim? */
-bool retire_list_has_space(struct store_core *sc, uint32_t items);
+static inline bool
+retire_list_has_space(struct store_core *sc, uint32_t items)
+{
+	return likely(retire_list_used(&sc->retire_list) + items <= RETIRE_LIST_MAX) ||
+	       retire_list_make_space(sc, items);
+}
+
 void retire_list_add(struct store_core *sc, struct item *it);
-/* The same for one that is not chunked. */
-void retire_list_add_unchunked(struct store_core *sc, uint32_t ref);
+/* The same for one without chunks and pins. */
+void retire_list_add_plain(struct store_core *sc, uint32_t ref);
 /* Free the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);
 /* Add this core's retired objects to the shared counts of classes: once a turn, and before those

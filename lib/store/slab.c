@@ -114,15 +114,6 @@ slab_set_live(struct slab *sl, uint32_t ref, enum object_state state)
 	page_stored(sl, ref);
 }
 
-void
-slab_clear_live(struct slab *sl, uint32_t ref)
-{
-	uint32_t shift;
-	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
-
-	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_release);
-}
-
 /* Tries while other objects of the word change; then the use is lost. */
 #define USE_TRIES_MAX 4u
 

@@ -84,7 +84,14 @@ void slab_set_live(struct slab *sl, uint32_t ref, enum object_state state);
 /* its item expires then; */
 void slab_note_due(struct slab *sl, uint32_t ref, uint32_t at_s);
 /* it is taken out. */
-void slab_clear_live(struct slab *sl, uint32_t ref);
+static inline void
+slab_clear_live(struct slab *sl, uint32_t ref)
+{
+	uint32_t shift;
+	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
+
+	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_release);
+}
 
 /* Set the reference bit of an object in the index. False: nothing was written, since it was set (so
  * a hot word stays in all caches), the object is out, or the word kept changing. */

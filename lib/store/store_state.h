@@ -23,7 +23,8 @@
 
 struct retired_item {
 	uint32_t ref;
-	uint32_t epoch;
+	uint32_t epoch : 31;
+	uint32_t plain : 1; /* no chunks, and no pins */
 };
 
 struct retire_list {

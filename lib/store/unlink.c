@@ -79,8 +79,6 @@ retires_with_page(const struct item *it)
 static enum unlinked
 unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 {
-	if (spot.bucket == NULL)
-		return UNLINKED_NOT;
 	if (with_page &&
 	    retires_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
 		unlink_finish(sc, spot, UNLINK_EVICTED);
@@ -93,52 +91,130 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	return UNLINKED_RETIRED;
 }
 
-/* Objects ahead whose buckets are prefetched, and as many more that are prefetched themselves. */
-#define AHEAD 8u
-
-/* Prefetch both buckets of an unchunked item's key. Chunks are few. */
-static void
-prefetch_place(const struct store *st, uint32_t ref)
+/* The item that an object belongs to. */
+static uint32_t
+item_of_object(const struct store *st, uint32_t ref)
 {
-	const struct item *it = item_at(st, ref);
-
-	if (item_key_len(it) == 0)
-		return;
-
-	const uint64_t hash = index_hash(&st->ix, item_key(it));
-	const struct place p = index_place(&st->ix, hash);
-
-	ghost_prefetch(&st->ghosts, item_ghosts(st, it), hash);
-	prefetch(index_bucket(&st->ix, p.primary));
-	prefetch(index_bucket(&st->ix, p.alternate));
-}
-
-void
-unlink_prefetch(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i)
-{
-	for (uint32_t j = i == 0 ? 0 : i + 2 * AHEAD; j <= i + 2 * AHEAD && j < n; j++)
-		prefetch(item_at(st, refs[j]));
-	for (uint32_t j = i == 0 ? 0 : i + AHEAD; j <= i + AHEAD && j < n; j++)
-		prefetch_place(st, refs[j]);
-}
-
-enum unlinked
-unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost)
-{
-	struct store *st = sc->store;
 	const struct item_chunk *c = arena_at(&st->arena, ref);
 	/* A chunk's marker, or the first word of an item, in which a reader may set a status
 	 * bit. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
-	const uint32_t head = (marker & 0xff) == 0 ? c->owner : ref;
+
+	return likely((marker & 0xff) != 0) ? ref : c->owner;
+}
+
+static void
+look_for_place(const struct store *st, uint32_t ref, struct victim *v)
+{
+	const uint32_t head = item_of_object(st, ref);
 	const struct item *it = item_at(st, head);
-	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
-	const struct place p = index_lock(&st->ix, hash);
-	const enum unlinked how = unlink_how(sc, index_spot_of_ref(&st->ix, &p, head), with_page);
+	const struct view key = {item_key_bytes(it), item_key_len(it)};
+	const uint64_t hash = index_hash(&st->ix, key);
+	const struct place p = index_place(&st->ix, hash);
+
+	*v = (struct victim){.hash = hash, .ref = head, .bucket = p.primary, .tag = p.tag};
+	ghost_prefetch(&st->ghosts, item_ghosts(st, it), hash);
+	prefetch(index_bucket(&st->ix, p.primary));
+}
+
+/* Most items are in their primary bucket. */
+static void
+look_for_bucket(const struct store *st, struct victim *v)
+{
+	if (likely(bucket_slot_of(index_bucket(&st->ix, v->bucket), v->tag, v->ref) < BUCKET_SLOTS))
+		return;
+
+	const struct place p = index_place(&st->ix, v->hash);
+
+	v->bucket = p.alternate;
+	v->tag |= TAG_DISPLACED;
+	prefetch(index_bucket(&st->ix, p.alternate));
+}
+
+void
+unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct victim *victims)
+{
+	for (uint32_t i = 0; i < n; i++)
+		prefetch(item_at(st, refs[i]));
+	for (uint32_t i = 0; i < n; i++)
+		look_for_place(st, refs[i], &victims[i]);
+	for (uint32_t i = 0; i < n; i++)
+		look_for_bucket(st, &victims[i]);
+}
+
+/* unlink_how after the departures, which may be of an earlier generation. */
+static __attribute__((noinline)) enum unlinked
+unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct departures *d)
+{
+	account_departures(sc, d);
+	return unlink_how(sc, spot, with_page);
+}
+
+/* It is not where it was looked for: it was moved, or is gone. */
+static __attribute__((noinline)) enum unlinked
+unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
+		 struct departures *d)
+{
+	struct store *st = sc->store;
+	const struct place p = index_lock(&st->ix, v->hash);
+	const struct spot spot = index_spot_of_ref(&st->ix, &p, v->ref);
+	const enum unlinked how =
+		spot.bucket != NULL ? unlink_counted(sc, spot, with_page, d) : UNLINKED_NOT;
 
 	index_unlock(&st->ix, &p);
+	return how;
+}
+
+/* unlink_how for most items: simple ones that are alive. False: it is another one, and nothing was
+ * done. */
+static inline bool
+unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_page,
+	      struct departures *d)
+{
+	struct store *st = sc->store;
+	const struct item *it = item_at(st, ref);
+	const uint32_t generation = store_generation(st), head = item_head(it);
+
+	if ((it->cas_form & 0xff) != (generation << ITEM_FLUSH_SHIFT & 0xff) ||
+	    sc->evicted != NULL ||
+	    (!with_page && !retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION)))
+		return false;
+	account_departures_of(sc, d, generation);
+	floor_raise(st, spot.tag, it->cas_form >> 8);
+	d->items++;
+	d->bytes += item_simple_bytes(it);
+	d->unfetched += (head & ITEM_FETCHED) == 0;
+	d->active += slab_is_referenced(&st->slab, ref);
+	slab_clear_live(&st->slab, ref);
+	bucket_clear(spot.bucket, spot.slot);
+	if (!with_page)
+		retire_list_add_plain(sc, ref);
+	return true;
+}
+
+/* The lock of the bucket that holds an item is enough to take it out: a core that moves the item,
+ * or finds its key there, needs that lock, too. */
+enum unlinked
+unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
+	      struct departures *d)
+{
+	struct store *st = sc->store;
+	struct spot spot = {.bucket = index_bucket(&st->ix, v->bucket), .tag = v->tag};
+	enum unlinked how = UNLINKED_NOT;
+	bool simple;
+
+	bucket_lock(spot.bucket);
+	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);
+	simple = spot.slot < BUCKET_SLOTS && unlink_simple(sc, spot, v->ref, with_page, d);
+	if (likely(simple))
+		how = with_page ? UNLINKED_WITH_PAGE : UNLINKED_RETIRED;
+	else if (spot.slot < BUCKET_SLOTS)
+		how = unlink_counted(sc, spot, with_page, d);
+	bucket_unlock(spot.bucket);
+	if (unlikely(spot.slot == BUCKET_SLOTS))
+		how = unlink_elsewhere(sc, v, with_page, d);
 	/* A dead item leaves no ghost: its key comes back since it was dead. */
-	if (how != UNLINKED_NOT && !item_dead(sc, it))
-		ghost_add(&st->ghosts, item_ghosts(st, it), hash, ghost);
+	if (how != UNLINKED_NOT && (simple || !item_dead(sc, item_at(st, v->ref))))
+		ghost_add(&st->ghosts, item_ghosts(st, item_at(st, v->ref)), v->hash, ghost);
 	return how;
 }

@@ -24,17 +24,40 @@ enum unlinked {
 	UNLINKED_WITH_PAGE, /* it is to wait with its page (slab_evacuate_retired) */
 };
 
-/* Evict the item that an object belongs to, if it is still in the index; it leaves this ghost.
- * with_page: the object's page is being evacuated. */
-enum unlinked unlink_object(struct store_core *sc, uint32_t ref, bool with_page, enum ghost ghost);
-/* Prefetch for unlink_object of the objects after number i; called for each of the n objects in
- * order. */
-void unlink_prefetch(const struct store *st, const uint32_t *refs, uint32_t n, uint32_t i);
+/* An object that is to leave the index, and the bucket in which its item is looked for. */
+struct victim {
+	uint64_t hash;   /* of the item's key */
+	uint32_t ref;    /* the item: the object itself, or that whose chunk it is */
+	uint32_t bucket; /* the primary one, unless the item was not seen there */
+	uint16_t tag;    /* in that bucket */
+};
+
+/* Victims looked for together, so that memory is waited for a few times, not a few times each. */
+#define VICTIMS_MAX 32u
+
+/* Where n objects lie, VICTIMS_MAX at most; prefetches the buckets. */
+void unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct victim *victims);
+/* Evict the item of an object looked for in this turn, if it is still in the index; it leaves this
+ * ghost, and joins the departures or is counted. with_page: its page is being evacuated. */
+enum unlinked unlink_victim(struct store_core *sc, const struct victim *v, bool with_page,
+			    enum ghost ghost, struct departures *d);
 
 static inline bool
 store_has_tombstones(const struct store *st)
 {
 	return atomic_load_explicit(&st->tombstones, memory_order_relaxed) != 0;
+}
+
+/* Under the lock: is the item in a slot flushed? It is looked at only if some may be. */
+static inline bool
+store_slot_is_flushed(const struct store *st, const struct bucket *b, uint32_t slot)
+{
+	const uint32_t generation = store_generation(st);
+	/* Acquire: pairs with the release in sweep_end. */
+	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
+
+	return unlikely(oldest != generation) &&
+	       item_flushed(item_at(st, bucket_ref(b, slot)), generation);
 }
 
 /* Is there memory that only the sweep frees? That of tombstones; in a store that never evicts also

@@ -48,15 +48,19 @@ enum store_result
 store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 	    uint32_t value_len, uint32_t flags, uint32_t expiry_s)
 {
-	const uint32_t form = form_for(sc->store, hash, value_len, flags, expiry_s);
+	uint32_t form;
 
 	*f = (struct fill){.hash = hash, .value_len = value_len};
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
-	f->item = form == 0 ? item_new_fast(sc, key, value_len) : NULL;
-	if (likely(f->item != NULL))
-		return STORE_OK;
+	/* A key whose cas is long finds that out when it is linked (widen). */
+	if (likely((flags | expiry_s) == 0)) {
+		f->item = item_new_fast(sc, key, value_len);
+		if (likely(f->item != NULL))
+			return STORE_OK;
+	}
+	form = form_for(sc->store, hash, value_len, flags, expiry_s);
 	f->item = item_new(sc, key, value_len, form);
 	if (f->item == NULL)
 		return no_object(sc, form, key.len, value_len);
@@ -77,6 +81,12 @@ store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t le
 	f->filled += len;
 }
 
+static bool
+is_plain_set(const struct store_conditions *t)
+{
+	return t->mode == STORE_SET && !(t->compare | t->set_cas | t->won | t->binary_key);
+}
+
 /* Publish the item. If that is refused the fill keeps it. */
 static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
@@ -87,11 +97,8 @@ finish_new(struct store_core *sc, struct fill *f, const struct store_conditions 
 			    .conditions = *conditions,
 			    .status = (conditions->won ? ITEM_WON : 0) |
 				      (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
-	enum link_verdict v;
+	const enum link_verdict v = link_item(sc, &link);
 
-	link.fast = conditions->mode == STORE_SET && !conditions->compare && !conditions->set_cas &&
-		    link.status == 0;
-	v = link_item(sc, &link);
 	f->item = link.item; /* it may have been made anew */
 	if (v != LINK_DONE)
 		return link.result;
@@ -141,11 +148,24 @@ fill_bytes(const struct store_core *sc, const struct fill *f)
 	return slab_size_of_ref(&sc->store->slab, item_ref(sc->store, f->item));
 }
 
-enum store_result
-store_try_finish_with(struct store_core *sc, struct fill *f,
-		      const struct store_conditions *conditions, const struct item **made)
+/* False: it is another case, and nothing was done. */
+static inline bool
+finish_simple(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
+	      const struct item **made)
 {
 	ensure(f->item != NULL && f->filled == f->value_len);
+	if (unlikely(!is_plain_set(conditions)) || unlikely(!link_simple(sc, f->item, f->hash)))
+		return false;
+	*made = f->item;
+	f->item = NULL;
+	return true;
+}
+
+/* All others. */
+static __attribute__((noinline)) enum store_result
+finish(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
+       const struct item **made)
+{
 	*made = NULL;
 
 	const bool extend = conditions->mode == STORE_APPEND || conditions->mode == STORE_PREPEND;
@@ -165,11 +185,22 @@ store_try_finish_with(struct store_core *sc, struct fill *f,
 }
 
 enum store_result
+store_try_finish_with(struct store_core *sc, struct fill *f,
+		      const struct store_conditions *conditions, const struct item **made)
+{
+	return likely(finish_simple(sc, f, conditions, made)) ? STORE_OK
+							      : finish(sc, f, conditions, made);
+}
+
+enum store_result
 store_finish_with(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 		  const struct item **made)
 {
-	const enum store_result r = store_try_finish_with(sc, f, conditions, made);
+	enum store_result r;
 
+	if (likely(finish_simple(sc, f, conditions, made)))
+		return STORE_OK;
+	r = finish(sc, f, conditions, made);
 	if (r != STORE_NOT_YET)
 		return r;
 	account_refused(sc, fill_bytes(sc, f));

@@ -40,10 +40,16 @@ from progress import Failed  # noqa: E402
 FAKE = """#!/usr/bin/python3 -S
 import os, pathlib, sys, time
 here = pathlib.Path(sys.argv[0])
+rows = (here.parent / (here.name + ".rows")).read_text()
+if "--steered" in sys.argv:
+    print(rows, end="", flush=True)
+    for line in sys.stdin:
+        print(rows, end="", flush=True)
+    sys.exit()
 began = time.monotonic()
 print("working", *sys.argv[1:], "50 %", file=sys.stderr, flush=True)
 time.sleep(float(os.environ.get("FAKE_S", "0.05")))
-print((here.parent / (here.name + ".rows")).read_text(), end="")
+print(rows, end="")
 with open(here.parent / "log", "a") as log:
     log.write(f"{here.name}{'-timed' * ('--writers' in sys.argv)} {began} {time.monotonic()}\\n")
 sys.exit(int(os.environ.get("FAKE_STATUS", "0")))
@@ -72,6 +78,7 @@ ROWS = {
                     for kind in ("hit", "miss", "touch") for threads in (1, 2)
                     for table, mops in (("clockoo many", 30), ("clockoo stages", 20),
                                         ("rte_hash", 15), ("boost", 60)))],
+    "bench_set": [{"part": "set", "what": "any", "ns": 50}],
     "bench_churn": [{"part": "churn", "what": what, "size": 100, "hit": hit, "filled": 0.9,
                      "refused": 0, "waits": 0, "turn_max_us": 20.0, "turns": 5, "turns_long": 0,
                      "set_max_us": 3.0, "sets": 9, "sets_long": 0}
@@ -93,7 +100,8 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     memcached_told_16_32_256m memcached_told_40_1000_256m told_16_32_1g told_30_200_1g told_40_1000_1g
     told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
     memcached_told_60_4000_1g hits_mixed_4000_16m_vs_memcached
-    hits_mixed_60000_64m_vs_memcached items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl""".split()
+    hits_mixed_60000_64m_vs_memcached items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl
+    set_new_full_ns set_overwrite_ns set_new_2t_by_1t""".split()
 
 
 class BenchToolTest(unittest.TestCase):
@@ -145,6 +153,23 @@ class BenchToolTest(unittest.TestCase):
             self.assertEqual("not given" in out.getvalue(), trace is None)
             self.assertEqual(("bench_policy", ("--file", trace), None) in
                              store_bench.counts_of(bench, "policy"), trace is not None)
+
+    def test_sets_are_compared_with_those_of_another_tree(self):
+        before = self.folder / "before"
+        before.mkdir()
+        (before / "bench_set").write_text(FAKE)
+        (before / "bench_set").chmod(0o755)
+        (before / "bench_set.rows").write_text(json.dumps({"ns": 100}) + "\n")
+        with contextlib.redirect_stdout(io.StringIO()), \
+                store_bench.Bench(self.folder, True, before=before) as bench:
+            store_bench.run(bench, ["set"], lambda: None)
+        self.assertEqual(bench.figures["set_new_full_ns_vs_before"], 0.5)
+        self.assertEqual(bench.figures["set_overwrite_vs_before"], 0.5)
+
+    def test_a_set_bench_that_ends_is_told(self):
+        (self.folder / "bench_set").write_text("#!/bin/sh\nexit 3\n")
+        with self.assertRaisesRegex(Failed, "bench_set .*: no answer, status 3"):
+            self.run_all("set")
 
     def test_what_measures_time_runs_alone(self):
         self.run_all()

@@ -94,7 +94,7 @@ MUTANTS = {
     ],
     # Retired memory is reused without a grace period.
     "NO_QUIESCENCE": [
-        ("retire_list.c", "	retire_list_add_unchunked(sc, item_ref(sc->store, it));",
+        ("retire_list.c", "	add(sc, item_ref(sc->store, it), (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);",
          "	item_free(sc, it);\n	return;"),
         ("link.c", "item_form(it) != 0 ||", "true ||"),
     ],
@@ -114,6 +114,15 @@ MUTANTS = {
         ("path.c", "\nbool\npath_free_slot(", PATH_FORWARDS),
         ("path.c", "		while (n > 1 && move(sc, &s, n))",
          "		return run_forwards(sc, &s, n);\n		while (n > 1 && move(sc, &s, n))"),
+    ],
+    # A neighbour moves to its other bucket without that bucket's lock.
+    "STEP_UNLOCKED": [("path.c", "|| !bucket_try_lock(to))", "|| false)"),
+                      ("path.c", "	bucket_unlock(to);\n	return done;", "	return done;")],
+    # A victim is taken out of the slot in which it was seen, without the bucket's lock.
+    "EVICT_UNLOCKED": [
+        ("unlink.c", "	bucket_lock(spot.bucket);\n	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);",
+         "	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);\n" + LINGER),
+        ("unlink.c", "	bucket_unlock(spot.bucket);\n	if (unlikely(spot.slot", "	if (unlikely(spot.slot"),
     ],
     # The primary bucket is locked first, whichever address it has.
     "LOCK_ORDER": [("index.c", "const bool swap = b < a;", "const bool swap = false;")],
@@ -179,7 +188,9 @@ MUTANTS = {
         ("migrate.c", "if (tries == MIGRATE_TRIES)", "if (true)"),
     ],
     # A search computes where a slot leads, and then reads its tag again.
-    "TAG_REREAD": [("path.c", "const uint16_t tag = next.tags[slot];",
+    "TAG_REREAD": [("path.c", "if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))\n		return (struct spot)",
+                    "if (true)\n		return (struct spot)"),
+                   ("path.c", "const uint16_t tag = next.tags[slot];",
                     "const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);")],
     # Pinned memory is reused once its grace period is over.
     "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
@@ -201,9 +212,9 @@ MUTANTS = {
     "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
     # What is new is never on probation.
-    "NO_PROBATION": [("link.c", "probation_skips(pr, link->hash) ?", "true ?")],
+    "NO_PROBATION": [("link.c", "probation_skips(pr, hash) ?", "true ?")],
     # What leaves probation leaves no ghost.
-    "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && !item_dead(sc, it))", "if (false)")],
+    "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && (simple ||", "if (false && (simple ||")],
     # A group keeps its latest ghost only.
     "SHORT_GHOSTS": [("ghost.h", "now << GHOST_BITS | entry", "(i == 0 ? entry : 0)")],
     # Probation does not end while another round of it could be had.

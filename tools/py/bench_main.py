@@ -5,7 +5,9 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -76,6 +78,7 @@ def arguments(argv):
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
     parser.add_argument("--trace", type=pathlib.Path)
     parser.add_argument("--part", action="append")
+    parser.add_argument("--before")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--memcached", action="append", type=pathlib.Path)
     parser.add_argument("--vary", action="append", type=sla_bench.vary)
@@ -141,8 +144,36 @@ def build_request():
     return folder / "tests/bench/bench_request"
 
 
+BEFORE_LINE = """
+executable('bench_set', 'bench_set.c', dependencies: [bench_load_dep, store_dep])
+"""
+
+
+def build_before(tree):
+    """bench_set, as it is here, on the store of another tree: a folder of sources, or a revision."""
+    folder = build_tree.beside_default("before")
+    sources, bench = folder / "sources", folder / "sources/tests/bench/store"
+    shutil.rmtree(sources, ignore_errors=True)
+    if pathlib.Path(tree).is_dir():
+        shutil.copytree(tree, sources, ignore=shutil.ignore_patterns(".git", "build*"))
+    else:
+        sources.mkdir(parents=True)
+        git = subprocess.run(["git", "-C", build_tree.ROOT, "archive", tree], capture_output=True)
+        if git.returncode != 0:
+            raise Failed(f"--before {tree}: no folder, and git says: {git.stderr.decode().strip()}")
+        subprocess.run(["tar", "x", "-C", sources], input=git.stdout, check=True)
+    shutil.copy(build_tree.ROOT / "tests/bench/store/bench_set.c", bench)
+    steps = bench / "meson.build"
+    if "'set':" not in steps.read_text():
+        steps.write_text(steps.read_text() + BEFORE_LINE)
+    build_tree.build(folder / "build", [*build_tree.RELEASE], ["tests/bench/store/bench_set"],
+                     "building what was before:", root=sources)
+    return folder / "build/tests/bench/store"
+
+
 def measure_store(args, keep_figures):
-    with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace) as bench:
+    before = build_before(args.before) if args.before is not None else None
+    with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace, before) as bench:
         # After every part: a long run that is stopped keeps its figures.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))

@@ -62,9 +62,9 @@ def _has_bench(folder):
     return "bench = true" in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
 
 
-def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None):
+def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None, root=ROOT):
     """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
-    the folder, asked once it is set up; compiler is what CC names to meson. bench: some of them are the
+    the folder, asked once it is set up; compiler is what CC names to meson; root: other sources. bench: some of them are the
     load generator or a bench, which meson.build leaves out by default; a folder that has them keeps them."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True, com
             if not (folder / "build.ninja").exists():
                 shutil.rmtree(folder / "meson-private", ignore_errors=True)
                 _checked(f"setting up {folder.name}",
-                         ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(ROOT)],
+                         ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(root)],
                          env={**os.environ, **({"CC": compiler} if compiler else {})})
             elif bench and not _has_bench(folder):
                 configure(folder, "-Dbench=true")

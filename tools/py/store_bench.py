@@ -20,7 +20,7 @@ from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
 PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_policy",
-            "bench_churn", "bench_grow", "bench_sizes", "bench_expiry")
+            "bench_churn", "bench_grow", "bench_sizes", "bench_expiry", "bench_set")
 OWN = "clockoo"
 MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
 WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
@@ -71,11 +71,43 @@ class Job:
         return found
 
 
-class Bench(Figures):
-    """with Bench(folder, quick) as bench: what still runs at the end is ended."""
+class Steered:
+    """with Steered(program, *args) as sets: a bench_set that measures what it is asked for."""
 
-    def __init__(self, folder, quick, trace=None):
-        self.folder, self.quick, self.trace = folder, quick, trace
+    def __init__(self, program, *args):
+        self._command = [str(program), *map(str, args), "--steered"]
+
+    def __enter__(self):
+        self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True,
+                                       env={**os.environ, **HUGE_HEAP})
+        return self
+
+    def __exit__(self, *_):
+        self._child.terminate()
+        self._child.communicate()
+
+    def ready(self):
+        self._answer()
+
+    def ns(self, what):
+        self._child.stdin.write(f"{what}\n")
+        self._child.stdin.flush()
+        return self._answer()["ns"]
+
+    def _answer(self):
+        line = self._child.stdout.readline()
+        if not line:
+            raise Failed(f"{' '.join(self._command)}: no answer, status {self._child.wait()}")
+        return json.loads(line)
+
+
+class Bench(Figures):
+    """with Bench(folder, quick) as bench: what still runs at the end is ended. before: the folder of
+    the programs of another tree, with which ours take turns."""
+
+    def __init__(self, folder, quick, trace=None, before=None):
+        self.folder, self.quick, self.trace, self.before = folder, quick, trace, before
         self.runs = 3 if quick else 5
         super().__init__()
         self._jobs, self._ahead = [], {}
@@ -462,8 +494,44 @@ def grow(bench):
             f"{100 * row['occupancy']:.1f} %", row["forgotten"]] for row in rows])
 
 
+SETS = ("new", "new_2t", "new_alone", "overwrite", "overwrite_2t", "overwrite_alone", "get")
+
+
+def sets(bench):
+    """Ours and those before take turns, each first in every other round."""
+    mebibytes, operations, rounds = (32, 32768, 5) if bench.quick else (256, 65536, 31)
+    folders = [bench.folder] + ([bench.before] if bench.before is not None else [])
+    ns = {what: [[] for _ in folders] for what in SETS}
+    with contextlib.ExitStack() as stack, Step("sets") as step:
+        programs = [stack.enter_context(Steered(folder / "bench_set", "--memory", mebibytes,
+                                                "--operations", operations)) for folder in folders]
+        for program in programs:
+            program.ready()
+        for turn in range(rounds):
+            step.note = bar(f"rounds {100 * turn // rounds} %")
+            for what in SETS:
+                for i in sorted(range(len(programs)), reverse=turn % 2 == 1):
+                    ns[what][i].append(programs[i].ns(what))
+    lines = []
+    for what, (ours, *before) in ns.items():
+        name = {"new": "new_full"}.get(what, what)
+        bench.keep(f"set_{name}_ns" if what != "get" else "set_get_ns", ours, 1)
+        line = [what.replace("_", " "), spread(ours)]
+        if before:
+            ratio = [a / b for a, b in zip(ours, before[0])]
+            bench.keep("set_new_full_ns_vs_before" if what == "new" else f"set_{name}_vs_before", ratio)
+            line += [spread(before[0]), spread(ratio, 3)]
+        lines.append(line)
+    for what in ("new", "overwrite"):
+        bench.keep(f"set_{what}_2t_by_1t",
+                   [2 * one / two for one, two in zip(ns[what][0], ns[f"{what}_2t"][0])])
+    table(f"Sets, {mebibytes} MB, 16-byte keys, 32-byte values, ns of CPU: of new keys in a full store, and over\n"
+          "what is there in one that evicts nothing; in bursts of 32 as lib/serve has them, or alone",
+          ["", "ns", "before", "by that"][:2 + 2 * (len(folders) - 1)], lines)
+
+
 PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy,
-         "insert": insert, "get": get, "mixed": mixed, "churn": churn, "grow": grow,
+         "insert": insert, "get": get, "set": sets, "mixed": mixed, "churn": churn, "grow": grow,
          "mixed_sizes": mixed_sizes, "expiry": expiry}
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 

@@ -226,4 +226,18 @@ counted(const struct store_core *sc, enum store_counter what)
 	return counter_read(&store_counters(sc)[what]);
 }
 
+/* Evict the item of an object, as a hand does. */
+static inline enum unlinked
+evict_object(struct store_core *sc, uint32_t ref, enum ghost ghost)
+{
+	struct departures d = {.class = slab_class_of_ref(&sc->store->slab, ref)};
+	struct victim v;
+	enum unlinked how;
+
+	unlink_look(sc->store, &ref, 1, &v);
+	how = unlink_victim(sc, &v, false, ghost, &d);
+	account_departures(sc, &d);
+	return how;
+}
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include "support/test.h"
 #include "store_rig.h"
+#include "store/path.h"
 
 #define SEED 20261121u
 
@@ -184,6 +185,80 @@ a_displaced_item_has_its_overflow_bit_in_the_primary_bucket(void **state)
 	rig_down(&rig);
 }
 
+/* A key whose buckets are both full. */
+static struct place
+crowded_place(const struct store *st)
+{
+	for (uint64_t hash = 1;; hash += 0x9e3779b97f4a7c15ull) {
+		const struct place p = index_place(&st->ix, hash);
+
+		if (index_spot_empty(&st->ix, &p).bucket == NULL)
+			return p;
+	}
+}
+
+static struct spot
+step_at(struct rig *rig, const struct place *p)
+{
+	const struct index *ix = &rig->store->ix;
+	struct spot spot;
+
+	bucket_lock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
+	spot = path_step(rig->core, p);
+	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
+	return spot;
+}
+
+/* A neighbour makes room by one move, but a flushed one is dropped: the sweep may have passed the
+ * bucket it would go to. Nothing is moved into a bucket that another core holds. */
+static void
+a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked(void **state)
+{
+	struct rig rig = rig_up_buckets(16, 1, 2000, 0);
+	const uint32_t items = 2000 * BUCKET_SLOTS * 9 / 10;
+	struct index *ix = &rig.store->ix;
+	uint64_t moves;
+	uint32_t wrong;
+
+	for (uint64_t n = 0; n < items; n++) {
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		if (n % 64 == 0)
+			turns(rig.core, 1);
+	}
+
+	struct place p = crowded_place(rig.store);
+	struct spot spot;
+
+	for (uint32_t n = 0; n < ix->bucket_count; n++)
+		bucket_lock(index_bucket(ix, n));
+	moves = counted(rig.core, STORE_MOVES);
+	check(path_step(rig.core, &p).bucket == NULL);
+	for (uint32_t n = 0; n < ix->bucket_count; n++)
+		bucket_unlock(index_bucket(ix, n));
+	check_eq(counted(rig.core, STORE_MOVES), moves);
+
+	/* The geometry has changed since the place was computed. */
+	p.seq += GEOMETRY_STEP;
+	check(step_at(&rig, &p).bucket == NULL);
+	p.seq -= GEOMETRY_STEP;
+
+	spot = step_at(&rig, &p);
+	check(spot.bucket != NULL && bucket_ref(spot.bucket, spot.slot) == 0);
+	check_eq(counted(rig.core, STORE_MOVES), moves + 1);
+	judge_all(rig.store, &wrong);
+	check_eq(wrong, 0);
+
+	store_flush(rig.core, 0);
+	p = crowded_place(rig.store);
+	spot = step_at(&rig, &p);
+	check(spot.bucket != NULL && bucket_ref(spot.bucket, spot.slot) == 0);
+	check_eq(counted(rig.core, STORE_MOVES), moves + 1);
+	check_eq(counted(rig.core, STORE_FLUSHED), 1);
+	rig_down(&rig);
+}
+
 /* Overflow bits of a primary bucket that no displaced item needs. */
 static uint32_t
 needless_bits(const struct store *st)
@@ -285,6 +360,7 @@ main(void)
 		cmocka_unit_test(primary_and_alternate_buckets_are_spread_evenly),
 		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_an_eviction),
 		cmocka_unit_test(a_displaced_item_has_its_overflow_bit_in_the_primary_bucket),
+		cmocka_unit_test(a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked),
 		cmocka_unit_test(the_sweep_relocates_items_and_clears_their_overflow_bits),
 		cmocka_unit_test(most_misses_end_in_the_primary_bucket),
 	};

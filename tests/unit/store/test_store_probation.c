@@ -49,8 +49,7 @@ evict(struct view key, enum ghost ghost)
 	struct place p = index_place(ix, index_hash(ix, key));
 	uint32_t tries;
 
-	check_eq(unlink_object(rig.core, index_find(ix, key, &p, &tries), false, ghost),
-		 UNLINKED_RETIRED);
+	check_eq(evict_object(rig.core, index_find(ix, key, &p, &tries), ghost), UNLINKED_RETIRED);
 }
 
 static void

@@ -307,7 +307,7 @@ the_index_follows_the_sizes_and_every_page_is_returned(void **state)
 		struct store_usage usage;
 
 		store_usage_mt(rig.store, &usage);
-		check(usage.items * 100 > small * 84); /* a page is a sixth of this index */
+		check(usage.items * 100 > small * 81); /* a page is a sixth of this index */
 		fill_with(&rig, 1u << 20, 60000, sizeof large);
 		check_pages(&rig);
 		check_eq(rig.store->slab.index_pages, 1);

@@ -122,8 +122,8 @@ no_key_sees_a_version_twice(void **state)
 			del(rig.core, "k");
 			break;
 		case 3:
-			check_eq(unlink_object(rig.core, item_ref(rig.store, find(rig.core, "k")),
-					       false, GHOST_NONE),
+			check_eq(evict_object(rig.core, item_ref(rig.store, find(rig.core, "k")),
+					      GHOST_NONE),
 				 UNLINKED_RETIRED);
 			break;
 		case 5:
