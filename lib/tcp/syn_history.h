@@ -42,11 +42,12 @@ struct syn_history {
 
 /* The limit of cookies sent for first SYNs (tcp_cookie.c). */
 struct syn_budget {
-	uint64_t since_ns;          /* when the interval began */
-	uint64_t frames, turns;     /* counters when it began */
-	uint32_t answers, deferred; /* in the interval */
-	uint32_t answers_max;       /* limit of answers in an interval... */
-	uint64_t hold_ns;           /* ... which does not grow before this time */
+	uint64_t since_ns;      /* when the interval began */
+	uint64_t frames, turns; /* counters when it began */
+	uint32_t deferred;      /* in the interval */
+	uint32_t answers_max;   /* limit of answers in an interval... */
+	uint64_t hold_ns;       /* ... which does not grow before this time */
+	uint64_t answered_ns;   /* the limit is used up to this time */
 };
 
 size_t syn_history_bytes(uint32_t lines);

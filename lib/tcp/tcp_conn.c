@@ -84,7 +84,7 @@ conn_init(struct tcp *t, struct conn *c, struct flow flow)
 	pmtu_sample_next(t, c);
 	c->rx = (struct rxq){0};
 	sendq_init(&c->tx);
-	t->evict.stalls[c->slot].recorded_ns = 0;
+	t->evict.stalls[c->slot].shortage = 0;
 	scoreboard_init(&c->scoreboard);
 	c->min_rtt_us = RTT_UNKNOWN;
 	c->loss = (struct loss){.reo_mult = 1};

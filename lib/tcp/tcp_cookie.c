@@ -31,6 +31,7 @@
 #define SYN_INTERVAL_NS 1000000ull
 #define SYN_ANSWERS_MIN 20u
 #define SYN_ANSWERS_MAX (1u << 16)
+#define SYN_UNUSED_NS   (10 * NS_PER_MS) /* a turn, or a sleep, is seldom longer */
 /* After an overload the core stays at the minimum for so long, since each attempt at more delays
  * established connections. */
 #define SYN_HOLD_NS 4000000000ull
@@ -135,23 +136,24 @@ syn_budget_renew(struct tcp *t, struct syn_budget *r)
 	if (t->net.now_ns >= r->hold_ns)
 		r->answers_max = min_u32(2 * r->answers_max, SYN_ANSWERS_MAX);
 	r->answers_max = max_u32(r->answers_max, SYN_ANSWERS_MIN);
-	/* After a pause the SYNs of that time come in one burst: one interval of it counts as
-	 * elapsed, or only one SYN a turn would be answered. */
-	r->since_ns = t->net.now_ns - (lasts_ns < 2 * SYN_INTERVAL_NS ? 0 : SYN_INTERVAL_NS - 1);
+	r->since_ns = t->net.now_ns;
 	r->frames = counter_read(&t->net.counters[RX_FRAMES]);
 	r->turns = t->turns;
-	r->answers = r->deferred = 0;
+	r->deferred = 0;
 }
 
-/* May one more be answered in this interval? Answers are spread evenly over it. */
+/* May one more be answered? Answers are spread evenly; the SYNs of a long turn come in one burst,
+ * so up to SYN_UNUSED_NS without answers count. */
 static bool
 syn_answer_now(const struct tcp *t, struct syn_budget *r)
 {
-	const uint64_t lasts_ns = t->net.now_ns - r->since_ns;
+	const uint64_t now_ns = t->net.now_ns;
 
-	if (r->answers > lasts_ns * r->answers_max / SYN_INTERVAL_NS)
+	if (r->answered_ns > now_ns)
 		return false;
-	r->answers++;
+	if (now_ns - r->answered_ns > SYN_UNUSED_NS)
+		r->answered_ns = now_ns - SYN_UNUSED_NS;
+	r->answered_ns += SYN_INTERVAL_NS / max_u32(r->answers_max, SYN_ANSWERS_MIN);
 	return true;
 }
 

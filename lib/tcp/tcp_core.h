@@ -34,9 +34,10 @@ struct rcv_autotune {
 
 /* The progress that a connection must make (tcp_evict.c). */
 struct stall {
-	uint64_t recorded_ns; /* 0: never */
-	uint32_t goal;
-	uint8_t kind; /* enum evict_kind: what the goal measures */
+	uint32_t recorded_us;
+	uint32_t sent_goal, received_goal;
+	uint16_t shortage; /* in which it was recorded; 0: never */
+	uint8_t kinds;     /* of enum evict_kind: what was held */
 };
 
 /* Watermarks: what is left of each pool when pressure begins or ends. */
@@ -51,6 +52,7 @@ struct evict {
 	uint64_t pressure_ns; /* when the service last was short of what queues hold */
 	uint64_t evicted_ns;  /* the last one */
 	uint32_t slot;        /* next to be scanned */
+	uint16_t shortage;    /* number of this shortage, from 1; wraps */
 	bool sendq_short, frames_short, pressure; /* what is short */
 };
 

@@ -5,19 +5,21 @@
  * Without pressure a peer may keep its window closed as long as it likes (RFC 9293
  * section 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short,
  * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
- * examined. The progress of one that holds what is short is recorded; EVICT_STALL_NS later it must
- * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had. Of the
- * stalled connections of a turn the one that holds most is reset. No segment pays for this.
+ * examined. The progress of one that holds what is short is recorded; EVICT_STALL_US later it must
+ * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had, of each
+ * resource that is short. Of the stalled connections of a turn the one that holds most is reset. No
+ * segment pays for this.
  *
  * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
- * those are short, requests read are its progress. Slow writer: leaves a hole open.
+ * those are short, requests read are its progress, too. Slow writer: leaves a hole open.
  */
 #include "tcp.h"
 
 #define EVICT_SCAN_SLOTS 64u /* slots a turn */
-#define EVICT_STALL_NS   (2000 * NS_PER_MS)
-#define EVICT_PART       16u /* of what is held, each EVICT_STALL_NS: all of it in half a minute */
+#define EVICT_STALL_US   2000000u
+#define EVICT_PART       16u /* of what is held, each EVICT_STALL_US: all of it in half a minute */
 #define EVICT_PACE_NS    (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
+#define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US) /* after a report of the service */
 /* By then the service has seen the memory that a reset freed. */
 #define EVICT_PRESSURE_NS (20 * NS_PER_MS)
 /* Short begins when less than this part of a pool is left, beyond the reserve, and ends with
@@ -26,10 +28,9 @@
 #define SHORTAGE_END_PART   4u
 
 enum evict_kind {
-	EVICT_NONE,
-	EVICT_SLOW_READER,    /* queued bytes */
-	EVICT_BLOCKED_READER, /* requests behind them */
-	EVICT_SLOW_WRITER     /* out-of-order data */
+	EVICT_SLOW_READER = 1u << 0,    /* queued bytes */
+	EVICT_BLOCKED_READER = 1u << 1, /* requests behind them */
+	EVICT_SLOW_WRITER = 1u << 2     /* out-of-order data */
 };
 
 /* Free units below which a pool counts as short: the reserve plus 1/part of the rest. */
@@ -72,19 +73,21 @@ sendq_is_short(const struct tcp *t, const struct watermarks *low)
 	return t->pool.chunks_left < low->chunks || t->pool.bufs_left < low->bufs;
 }
 
-/* Which scarce resource the connection holds. */
-static enum evict_kind
-evict_candidate(const struct evict *e, const struct conn *c)
+/* The kinds of scarce memory that the connection holds. */
+static uint32_t
+evict_kinds(const struct evict *e, const struct conn *c)
 {
+	uint32_t kinds = 0;
+
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT)
-		return EVICT_NONE;
+		return 0;
 	if ((e->sendq_short || e->pressure) && c->tx.bytes > 0)
-		return EVICT_SLOW_READER;
+		kinds = EVICT_SLOW_READER;
 	if (!e->frames_short)
-		return EVICT_NONE;
+		return kinds;
 	if (c->tx.bytes > 0 && c->rx.frames > 0)
-		return EVICT_BLOCKED_READER;
-	return c->rx.ooo_frames > 0 ? EVICT_SLOW_WRITER : EVICT_NONE;
+		return kinds | EVICT_BLOCKED_READER;
+	return c->rx.ooo_frames > 0 ? kinds | EVICT_SLOW_WRITER : kinds;
 }
 
 /* Frames weigh what they can hold: memory is what is short. */
@@ -94,64 +97,70 @@ weight(const struct conn *c)
 	return c->tx.bytes + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
 
-/* How far it has got with what it holds. */
+/* How far it must have got at the next look. Less than a part of what is held would not do: a peer
+ * that acknowledges one segment at a time could hold the rest for hours. */
 static uint32_t
-progress_of(const struct conn *c, enum evict_kind kind)
+sent_goal(const struct conn *c)
 {
-	switch (kind) {
-	case EVICT_SLOW_READER:
-		return c->snd_una;
-	case EVICT_BLOCKED_READER:
-		return rx_read_to(c);
-	default:
-		return c->rcv_nxt;
-	}
+	return c->snd_una + min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
 }
 
-/* How much further it must have got at the next look. Less than a part of what is held would not
- * do: a peer that acknowledges one segment at a time could hold the rest for hours. */
 static uint32_t
-progress_due(const struct conn *c, enum evict_kind kind)
+received_goal(const struct conn *c, uint32_t kinds)
 {
-	switch (kind) {
-	case EVICT_SLOW_READER:
-		return min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
-	case EVICT_BLOCKED_READER:
-		return max_u32(1, c->rx.bytes / EVICT_PART);
-	default:
-		return max_u32(c->mss, c->ooo_bytes / EVICT_PART);
-	}
+	if (kinds & EVICT_BLOCKED_READER)
+		return rx_read_to(c) + max_u32(1, c->rx.bytes / EVICT_PART);
+	return c->rcv_nxt + max_u32(c->mss, c->ooo_bytes / EVICT_PART);
 }
 
 static void
-stall_record(const struct tcp *t, const struct conn *c, enum evict_kind kind, struct stall *st)
+stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct stall *st)
 {
-	st->goal = progress_of(c, kind) + progress_due(c, kind);
-	st->kind = (uint8_t)kind;
-	st->recorded_ns = t->net.now_ns;
+	*st = (struct stall){
+		.recorded_us = t->net.now_us,
+		.sent_goal = sent_goal(c),
+		.received_goal = received_goal(c, kinds),
+		.shortage = t->evict.shortage,
+		.kinds = (uint8_t)kinds,
+	};
 }
 
-/* Has it made too little progress in EVICT_STALL_NS? If it has made enough, its progress is
- * recorded again. */
-static bool
-is_stalled(struct tcp *t, const struct conn *c, enum evict_kind kind)
+/* In which of these kinds has it missed its goal? */
+static uint32_t
+stalled_in(const struct conn *c, const struct stall *st, uint32_t kinds)
 {
-	struct evict *e = &t->evict;
-	struct stall *st = &e->stalls[c->slot];
-	bool moved;
+	uint32_t stalled = 0;
 
-	/* A record from an earlier shortage or of another kind does not count. conn_init clears the
+	if (seq_before(c->snd_una, st->sent_goal))
+		stalled |= EVICT_SLOW_READER;
+	if (seq_before(rx_read_to(c), st->received_goal))
+		stalled |= EVICT_BLOCKED_READER;
+	if (seq_before(c->rcv_nxt, st->received_goal))
+		stalled |= EVICT_SLOW_WRITER;
+	return stalled & kinds;
+}
+
+/* The kinds in which it has made too little progress in EVICT_STALL_US. If it has made enough, its
+ * progress is recorded again. */
+static uint32_t
+stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds)
+{
+	const struct evict *e = &t->evict;
+	struct stall *st = &e->stalls[c->slot];
+	uint32_t stalled;
+
+	/* A record from an earlier shortage or of other kinds does not count. conn_init clears the
 	 * record of a reused slot. */
-	if (st->recorded_ns < e->since_ns || st->kind != kind) {
-		stall_record(t, c, kind, st);
-		return false;
+	if (st->shortage != e->shortage || (st->kinds & kinds) == 0) {
+		stall_record(t, c, kinds, st);
+		return 0;
 	}
-	if (t->net.now_ns - st->recorded_ns < EVICT_STALL_NS)
-		return false;
-	moved = !seq_before(progress_of(c, kind), st->goal);
-	if (moved)
-		stall_record(t, c, kind, st);
-	return !moved;
+	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
+		return 0;
+	stalled = stalled_in(c, st, st->kinds & kinds);
+	if (stalled == 0)
+		stall_record(t, c, kinds, st);
+	return stalled;
 }
 
 /* A shortage of our own pools permits one reset a turn. A report of the service in this turn
@@ -172,24 +181,25 @@ evict_worst(struct tcp *t)
 {
 	struct evict *e = &t->evict;
 	struct conn *worst = NULL;
-	enum evict_kind why = EVICT_NONE;
+	uint32_t why = 0;
 
 	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < t->cfg.conns_max; i++) {
 		struct conn *c = &t->conns[e->slot];
-		const enum evict_kind kind = evict_candidate(e, c);
+		const uint32_t kinds = evict_kinds(e, c);
+		const uint32_t stalled = kinds != 0 ? stall_check(t, c, kinds) : 0;
 
 		e->slot = e->slot + 1 < t->cfg.conns_max ? e->slot + 1 : 0;
-		if (kind == EVICT_NONE || !is_stalled(t, c, kind))
+		if (stalled == 0)
 			continue;
 		if (worst == NULL || weight(c) > weight(worst)) {
 			worst = c;
-			why = kind;
+			why = stalled;
 		}
 	}
 	if (worst == NULL || !may_evict(t))
 		return;
 	e->evicted_ns = t->net.now_ns;
-	tcp_count(t, why == EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
+	tcp_count(t, why & EVICT_SLOW_WRITER ? TCP_EVICTED_SLOW_WRITER : TCP_EVICTED_SLOW_READER);
 	conn_reset(t, worst);
 }
 
@@ -200,15 +210,16 @@ evict_tick(struct tcp *t)
 
 	e->sendq_short = sendq_is_short(t, e->sendq_short ? &e->ends : &e->begins);
 	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
-	/* After a report of the service, connections are observed for 2 * EVICT_STALL_NS; otherwise
+	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise
 	 * none is observed long enough to count as stalled. */
-	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < 2 * EVICT_STALL_NS;
+	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < EVICT_OBSERVE_NS;
 	if (likely(!e->sendq_short && !e->frames_short && !e->pressure)) {
 		e->since_ns = 0;
 		return;
 	}
 	if (e->since_ns == 0) {
 		e->since_ns = t->net.now_ns;
+		e->shortage = e->shortage == UINT16_MAX ? 1 : (uint16_t)(e->shortage + 1);
 		tcp_count(t, TCP_MEMORY_PRESSURE);
 	}
 	evict_worst(t);

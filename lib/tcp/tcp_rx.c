@@ -213,12 +213,14 @@ reserve_for(const struct tcp *t, const struct conn *c)
 	/* All unread data is unacknowledged, so it arrived in this turn, or has waited no longer
 	 * than a delayed ACK; it may still be read in this turn. */
 	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
+	/* Data that comes again; not while it waits for the peer to take earlier replies. */
+	const bool again = c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
 
 	if (c->rx.frames == 0)
 		return 0;
 	if (unlikely(reads_on(c)))
 		return min_u32(BURST_MAX, rx_reserve(t) / 2);
-	return fresh || c->rx_dropped ? rx_reserve(t) / 2 : rx_reserve(t);
+	return fresh || again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
 /* Is there a frame to be had for in-order data? */

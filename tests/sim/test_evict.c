@@ -625,13 +625,13 @@ queue(struct raw *r, struct conn *c, uint32_t times)
 	}
 }
 
-/* A tenth of a second, in which some of what was sent is acknowledged: 40 bytes. */
+/* A tenth of a second, in which some of what was sent is acknowledged. */
 static void
-crawl(struct raw *r, uint32_t conns)
+crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 {
 	sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
 	for (uint32_t i = 0; i < conns; i++) {
-		r->our_next[i] += 40;
+		r->our_next[i] += bytes;
 		feed(r, i, TCP_ACK, 0, 0);
 	}
 	drain_sent(r, 0, NULL);
@@ -652,22 +652,20 @@ who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
 	r->ss->serve = press;
 	r->ss->arg = r->ss->stack;
 	for (uint32_t i = 0; i < 45; i++)
-		crawl(r, 2);
+		crawl(r, 2, 40);
 	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 1);
 	check_eq(r->gone, 1);
 	check(conn_writable(r->ss->stack, kept, 1)); /* it is open */
 	raw_destroy(r);
 }
 
-/* The same where requests wait in frames: what was acknowledged brings them no further. */
+/* Requests in frames, which wait for room to answer. */
 static void
-who_reads_in_crumbs_keeps_no_frames(void **state)
+requests_wait(struct raw *r, uint32_t chunks)
 {
-	struct raw *r = raw_create();
-
 	for (uint32_t i = 0; i < HOLERS; i++) {
 		raw_open(r, i);
-		queue(r, r->last, 1);
+		queue(r, r->last, chunks);
 	}
 	for (uint32_t k = 0; k < 10; k++)
 		for (uint32_t i = 0; i < HOLERS; i++) {
@@ -676,12 +674,98 @@ who_reads_in_crumbs_keeps_no_frames(void **state)
 		}
 	drain_sent(r, 0, NULL);
 	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
+}
+
+/* The same where requests wait in frames: what was acknowledged brings them no further. */
+static void
+who_reads_in_crumbs_keeps_no_frames(void **state)
+{
+	struct raw *r = raw_create();
+
+	requests_wait(r, 1);
 	for (uint32_t i = 0; i < 42; i++)
-		crawl(r, HOLERS);
+		crawl(r, HOLERS, 40);
 	check(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER) > 0);
 	check_eq(r->gone, sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER));
 	check(r->gone < HOLERS);
 	raw_destroy(r);
+}
+
+/* Nor if queued bytes are short as well, and it acknowledges enough of these. */
+static void
+who_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
+{
+	struct raw *r = raw_create();
+
+	requests_wait(r, 4);
+	r->ss->serve = press;
+	r->ss->arg = r->ss->stack;
+	for (uint32_t i = 0; i < 42; i++)
+		crawl(r, HOLERS, 100);
+	check(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER) > 0);
+	check_eq(r->gone, sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER));
+	check(r->gone < HOLERS);
+	raw_destroy(r);
+}
+
+/* Segments of one turn. Those that find no frame come again at the next call. */
+static void
+send_burst(struct raw *r, uint32_t i, uint32_t segments)
+{
+	static const uint8_t text[1400];
+	struct sim_segment seg = {
+		.src_ip = SIM_PEERS + 5,
+		.dst_ip = SIM_IP,
+		.tcp = {.src_port = (uint16_t)(3000 + i),
+			.dst_port = SIM_PORT,
+			.seq = r->peer_next[i],
+			.ack = r->our_next[i],
+			.window = 60000,
+			.flags = TCP_ACK | TCP_PSH,
+			.payload = {text, sizeof text}},
+	};
+
+	for (uint32_t k = 0; k < segments; k++, seg.tcp.seq += sizeof text)
+		check(sim_feed_segment(r->ss->port, sim_mac, sim_peer_mac, &seg));
+	sim_stack_turn(r->ss);
+	r->ss->now_ns += 1000;
+	seg.tcp.flags = 0;
+	drain_sent(r, (uint16_t)(3000 + i), &seg);
+	if (seg.tcp.flags & TCP_ACK)
+		r->peer_next[i] = seg.tcp.ack;
+}
+
+/* Many hold all frames that they can get, by bursts of so many segments. A request of three, in one
+ * turn, is received whole. */
+static void
+requests_have_frames_beside(uint32_t burst)
+{
+	struct raw *r = raw_create();
+	struct conn *readers[HOLERS];
+	uint32_t before;
+
+	for (uint32_t i = 0; i < HOLERS; i++) {
+		raw_open(r, i);
+		readers[i] = r->last;
+	}
+	raw_open(r, HOLERS);
+	for (uint32_t k = 0; k < 64; k++)
+		for (uint32_t i = 0; i < HOLERS; i++) {
+			/* Refused, the service asks for room again in each turn. */
+			check(!conn_writable(r->ss->stack, readers[i], UINT32_MAX));
+			send_burst(r, i, burst);
+		}
+	before = r->peer_next[HOLERS];
+	send_burst(r, HOLERS, 3);
+	check_eq(r->peer_next[HOLERS] - before, 3 * 1400);
+	raw_destroy(r);
+}
+
+static void
+requests_have_frames_beside_readers_who_repeat_what_was_dropped(void **state)
+{
+	requests_have_frames_beside(1);
+	requests_have_frames_beside(10);
 }
 
 /* Whether one was enough is seen a while later: in between nobody else goes. */
@@ -734,6 +818,8 @@ main(void)
 		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
 		cmocka_unit_test(who_reads_in_crumbs_is_reset_for_what_it_holds),
 		cmocka_unit_test(who_reads_in_crumbs_keeps_no_frames),
+		cmocka_unit_test(who_reads_in_time_and_asks_for_more_keeps_no_frames),
+		cmocka_unit_test(requests_have_frames_beside_readers_who_repeat_what_was_dropped),
 		cmocka_unit_test(
 			under_memory_pressure_stalled_connections_are_reset_and_others_not),
 	};
