@@ -58,21 +58,6 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
-/* An object of a larger class, up to a size. */
-static uint32_t
-alloc_larger(struct store_core *sc, uint32_t class, uint32_t size_max, uint32_t leave)
-{
-	struct slab *sl = &sc->store->slab;
-	uint32_t ref = 0;
-
-	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++) {
-		if (sl->classes[c].size > size_max)
-			break;
-		ref = slab_alloc(sl, sc->magazines, c, leave);
-	}
-	return ref;
-}
-
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
@@ -99,12 +84,10 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	if (ref != 0)
 		return ref;
 	count(sc, STORE_GRACE_WAITS, 1);
-	ref = leave == 0 && own->batch == 0
-		      ? alloc_larger(sc, class, BORROW_FACTOR * own->size, SLAB_NO_PAGE)
-		      : 0;
-	if (ref == 0)
-		ref = slab_alloc(sl, sc->magazines, class, leave);
-	return ref != 0 ? ref : alloc_larger(sc, class, SLAB_OBJECT_MAX, leave);
+	ref = slab_alloc(sl, sc->magazines, class, leave);
+	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
+		ref = slab_alloc(sl, sc->magazines, c, leave);
+	return ref;
 }
 
 static inline uint32_t

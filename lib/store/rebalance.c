@@ -111,7 +111,7 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 
 /* Has the class free objects that it does not need, as after it got a page? */
 static bool
-class_has_room(const struct slab_class *c)
+class_has_spare(const struct slab_class *c)
 {
 	return atomic_load_explicit(&c->free_count, memory_order_relaxed) >
 	       slab_class_ahead(c) + c->per_page / 4;
@@ -121,7 +121,7 @@ class_has_room(const struct slab_class *c)
 static bool
 class_is_filling(const struct slab *sl, struct slab_class *c)
 {
-	if (class_has_room(c))
+	if (class_has_spare(c))
 		atomic_store_explicit(&c->filled_at, slab_age(sl), memory_order_relaxed);
 	return age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
 			  SPEED_PARTS);
@@ -187,7 +187,7 @@ recipient_class(const struct slab *sl)
 	for (uint32_t i = 0; i < sl->class_count; i++) {
 		const struct slab_class *c = &sl->classes[i];
 
-		if (hand_speed(c) <= most || class_has_room(c) ||
+		if (hand_speed(c) <= most || class_has_spare(c) ||
 		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
 				SPEED_PARTS))
 			continue;

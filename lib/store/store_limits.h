@@ -71,9 +71,6 @@
 
 /* Ghosts take this part of the memory: a quarter byte for an item of 64 bytes. */
 #define GHOST_PART 256u
-/* A class of large objects, without a free one, takes one of a class up to so many times larger
- * before it takes a page. */
-#define BORROW_FACTOR 2u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
 /* Objects evacuated in one turn, and by a core that takes memory or waits for some meanwhile: no
