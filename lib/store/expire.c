@@ -12,16 +12,6 @@
 /* Items ahead that are prefetched. */
 #define AHEAD 8u
 
-/* The item that an object belongs to. */
-static const struct item *
-item_of_object(const struct store *st, uint32_t ref)
-{
-	const struct item_chunk *c = arena_at(&st->arena, ref);
-	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
-
-	return item_at(st, (marker & 0xff) == 0 ? c->owner : ref);
-}
-
 /* Evict the items of objects that have expired; a page keeps those that cannot leave now in mind.
  */
 static uint32_t
@@ -55,7 +45,7 @@ expire_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint
 	uint32_t expired[OBJECTS_PER_LOOK], count = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t at_s = item_expiry_s(item_of_object(st, refs[i]));
+		const uint32_t at_s = item_expiry_s(item_at(st, item_of_object(st, refs[i])));
 
 		if (i + AHEAD < n)
 			prefetch(item_at(st, refs[i + AHEAD]));

@@ -94,4 +94,16 @@ item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 		item_set_chunks_referenced(sc->store, it);
 }
 
+/* The item that a live object belongs to. */
+static inline uint32_t
+item_of_object(const struct store *st, uint32_t ref)
+{
+	const struct item_chunk *c = arena_at(&st->arena, ref);
+	/* A chunk's marker, or the first word of an item, in which a reader may set a status
+	 * bit. */
+	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
+
+	return likely((marker & 0xff) != 0) ? ref : c->owner;
+}
+
 #endif

@@ -91,18 +91,6 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	return UNLINKED_RETIRED;
 }
 
-/* The item that an object belongs to. */
-static uint32_t
-item_of_object(const struct store *st, uint32_t ref)
-{
-	const struct item_chunk *c = arena_at(&st->arena, ref);
-	/* A chunk's marker, or the first word of an item, in which a reader may set a status
-	 * bit. */
-	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
-
-	return likely((marker & 0xff) != 0) ? ref : c->owner;
-}
-
 static void
 look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 {
