@@ -257,9 +257,35 @@ def part_run():
 
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
-         "scale": part_scale, "peer": part_peer, "boot": part_boot, "package": part_package,
-         "run": part_run, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
+         "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
+         "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
+BESIDE = "package"  # mostly waits for a compiler and a machine: runs beside what comes after release
+
+
+class Beside:
+    """A part in a process of its own; its lines are printed when its turn comes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.lines = tempfile.TemporaryFile("w+", errors="replace")
+        self.child = subprocess.Popen([str(ROOT / "tools/test"), name], stdin=subprocess.DEVNULL,
+                                      stdout=self.lines, stderr=subprocess.STDOUT)
+
+    def counts(self):
+        status = self.child.wait()
+        self.lines.seek(0)
+        lines = self.lines.read().splitlines()
+        print("\n".join(lines[:-1]), flush=True)
+        found = COUNTS.match(lines[-1]) if lines else None
+        if found is None:
+            return Counts(failed=1, told=[f"{self.name}: ended with status {status} before its count"])
+        return Counts(*(int(n or 0) for n in found.groups()),
+                      told=[line for line in lines if line.strip().startswith("not ok")])
+
+    def end(self):
+        self.child.terminate()
+        self.child.wait()
 
 
 def main(argv):
@@ -270,18 +296,24 @@ def main(argv):
     chosen = argv or [p for p in PARTS if p not in ONLY_BY_NAME]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder()))
-    total, times = Counts(), []
-    for name in chosen:
-        start = time.monotonic()
-        print(f"\n== {name}", flush=True)
-        try:
-            counts = PARTS[name]()
-        except Failed as failed:
-            print(failed, flush=True)
-            counts = Counts(failed=1, told=[f"{name}: {failed}"])
-        total.add(counts)
-        times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
-        print(f"== {times[-1]}", flush=True)
+    total, times, beside = Counts(), [], None
+    try:
+        for name in chosen:
+            start = time.monotonic()
+            print(f"\n== {name}", flush=True)
+            try:
+                counts = beside.counts() if beside and name == BESIDE else PARTS[name]()
+            except Failed as failed:
+                print(failed, flush=True)
+                counts = Counts(failed=1, told=[f"{name}: {failed}"])
+            total.add(counts)
+            times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
+            print(f"== {times[-1]}", flush=True)
+            if name == "release" and BESIDE in chosen:
+                beside = Beside(BESIDE)
+    finally:
+        if beside:
+            beside.end()
     if total.told:
         print("\nfailed:\n" + "\n".join(total.told))
     print("\n" + "\n".join(times))
