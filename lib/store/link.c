@@ -159,10 +159,8 @@ set_fields(struct store_core *sc, struct link *link, uint16_t tag, const struct 
 }
 
 static inline void
-retire(struct store_core *sc, struct link *link, uint16_t tag, struct item *old, bool alive)
+retire(struct store_core *sc, struct item *old, bool alive)
 {
-	if (unlikely(link->conditions.set_cas))
-		floor_raise(sc->store, tag, item_cas(old));
 	if (likely(alive))
 		account_replaced(sc, old);
 	else
@@ -304,10 +302,13 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
 	item_set_live(st, it, first_state(sc, link, found));
+	/* Before the old version goes: the chosen number may be lower. */
+	if (unlikely(link->conditions.set_cas) && found->old != NULL)
+		floor_raise(st, place->tag, item_cas(found->old));
 	protocol_gap();
 	index_put(&st->ix, place, found->spot, item_ref(st, it));
 	if (found->old != NULL)
-		retire(sc, link, place->tag, found->old, found->alive);
+		retire(sc, found->old, found->alive);
 }
 
 /* ---- the commonest writes: a simple item, unconditionally ---- */
