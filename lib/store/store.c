@@ -191,7 +191,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	rebalance_turn(sc);
 	resize_turn(sc);
 	sweep_turn(sc);
-	if (unlikely(atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) != 0))
+	if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))
 		flush_due(sc);
 }
 

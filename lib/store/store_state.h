@@ -77,6 +77,7 @@ struct store {
 	uint64_t seed;
 	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
 	uint32_t core_count;
+	_Atomic uint64_t due_flush; /* pending (store_due_flush); 0 is none */
 	_Atomic uint32_t value_max; /* longest value under the present limit */
 	uint32_t value_most;        /* longest value without one */
 	bool never_evict;
@@ -91,7 +92,6 @@ struct store {
 		held; /* pages set aside for a large value | epoch it last asked in << 32 */
 
 	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
-	_Atomic uint32_t flush_at_s;        /* pending; 0 is none */
 	_Atomic uint32_t oldest_generation; /* that may be in the index */
 	_Atomic uint64_t tombstones;        /* in the index */
 	_Atomic uint64_t pinned_bytes;      /* of retired items that are pinned */
@@ -149,6 +149,14 @@ store_generation(const struct store *st)
 {
 	/* Sequentially consistent: read after the bucket lock's bit is visible (sweep.c). */
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
+}
+
+/* A flush that comes due at a second. It is void in another generation than the one that it was
+ * asked for in: so the step of the generation does it, or replaces it, in one store. */
+static inline uint64_t
+store_due_flush(uint32_t at_s, uint32_t generation)
+{
+	return (uint64_t)generation << 32 | at_s;
 }
 
 /* Generation numbers that are free. */

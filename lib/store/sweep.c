@@ -228,19 +228,14 @@ linked_ever(const struct store *st)
 	return store_sum(st, STORE_ITEMS_LINKED);
 }
 
-/* Under the flush's lock: step the generation, unless nothing was stored since the last step.
- * False: no number is free. */
+/* Under the flush's lock. False: no number is free. */
 static bool
-next_generation(struct store *st)
+step_generation(struct store *st)
 {
-	const uint64_t linked = linked_ever(st);
-
-	if (linked == st->linked_at_flush)
-		return true;
 	if (store_generations_left(st) == 0)
 		return false;
 	protocol_gap();
-	st->linked_at_flush = linked;
+	st->linked_at_flush = linked_ever(st);
 	/* Sequentially consistent: either a writer sees the step, or the sweep, which begins after
 	 * it, sees that writer's lock or its item. */
 	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
@@ -252,31 +247,35 @@ flush_due(struct store_core *sc)
 {
 	struct store *st = sc->store;
 
-	if (atomic_load_explicit(&st->flush_at_s, memory_order_relaxed) > sc->now_s)
+	if ((uint32_t)atomic_load_explicit(&st->due_flush, memory_order_relaxed) > sc->now_s)
 		return;
 	spin_lock(&st->flush_lock);
 
-	const uint32_t at = atomic_load_explicit(&st->flush_at_s, memory_order_relaxed);
+	const uint64_t due = atomic_load_explicit(&st->due_flush, memory_order_relaxed);
 
 	/* The step comes first: a core that sees no flush pending finds no item of before. */
-	if (at != 0 && at <= sc->now_s) {
-		ensure(next_generation(st));
-		atomic_store_explicit(&st->flush_at_s, 0, memory_order_release);
+	if (due != 0 && (uint32_t)due <= sc->now_s) {
+		if (due == store_due_flush((uint32_t)due, store_generation(st)))
+			ensure(step_generation(st));
+		atomic_store_explicit(&st->due_flush, 0, memory_order_release);
 	}
 	spin_unlock(&st->flush_lock);
 }
 
-/* Under the flush's lock: flush now or later. A delayed flush will find the number that is free
- * now, since another flush before then replaces it. */
+/* Under the flush's lock: flush now or later; nothing is flushed if nothing was stored since the
+ * last time. A delayed flush will find the number that is free now, since another flush before then
+ * replaces it. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {
 	struct store *st = sc->store;
-	const bool later = at_s > sc->now_s;
+	const bool later = at_s > sc->now_s, nothing = linked_ever(st) == st->linked_at_flush;
 
-	if (later ? store_generations_left(st) == 0 : !next_generation(st))
+	if (later ? store_generations_left(st) == 0 : !nothing && !step_generation(st))
 		return false;
-	atomic_store_explicit(&st->flush_at_s, later ? at_s : 0, memory_order_relaxed);
+	atomic_store_explicit(&st->due_flush,
+			      later ? store_due_flush(at_s, store_generation(st)) : 0,
+			      memory_order_relaxed);
 	return true;
 }
 
