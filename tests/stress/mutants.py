@@ -130,6 +130,20 @@ MUTANTS = {
     "LOST_UPDATE": [("link.c", "if (item_ref(sc->store, old) != link->expect)", "if (false)")],
     # A removed item does not raise the floor of its key's cas numbers.
     "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
+    # A chosen cas: the floor follows the version that it replaces once that is gone.
+    "LATE_FLOOR": [
+        ("link.c", "if (unlikely(link->conditions.set_cas) && found->old != NULL)\n"
+                   "\t\tfloor_raise(st, place->tag, item_cas(found->old));\n", "(void)0;\n"),
+        ("link.c", "retire(sc, found->old, found->alive);", "{\n"
+                   "\t\tretire(sc, found->old, found->alive);\n"
+                   "\t\tif (link->conditions.set_cas)\n"
+                   "\t\t\tfloor_raise(st, place->tag, item_cas(found->old));\n\t}"),
+    ],
+    # A flush asked for later outlives a flush that is done now, until a store of its own ends it.
+    "FLUSH_TWICE": [
+        ("sweep.c", "later ? store_due_flush(at_s, store_generation(st)) : 0",
+         "later ? store_due_flush(at_s, store_generation(st) + 1) : 0"),
+    ],
     # The flush generation is read again for the new version.
     "GENERATION_REREAD": [
         ("link.c", "const uint32_t generation = link->generation;",

@@ -1,0 +1,21 @@
+/*
+ * cut_look.h - what holds of a store's memory at every instant, whatever its threads are at.
+ *
+ * Thread: any; nothing is written, so a signal handler may ask.
+ *
+ * Errors: the words of the rule that is broken, or NULL. RESTART.md 4 numbers the rules.
+ */
+#ifndef CLOCKOO_CUT_LOOK_H
+#define CLOCKOO_CUT_LOOK_H
+
+#include "cut_model.h"
+#include "store/store_state.h"
+
+/* Rule 3: a bucket without lock bit holds each item once, in its place, with its overflow bit.
+ * Rule 4: no key has two different visible references. Rule 5: a key's next version, or the next
+ * one with its tag, gets a higher cas than any before. */
+const char *look_at_index(const struct store *st, const struct model *m);
+/* Every lookup finds what the model allows. */
+const char *look_up_all(const struct store_core *sc, const struct model *m);
+
+#endif
