@@ -4,6 +4,8 @@
 #include "file_check.h"
 #include "plan_print.h"
 #include "dry_run.h"
+#include "nic_claim.h"
+#include "pid_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +66,21 @@ check_port(struct dry_run *p, const struct config *cfg)
 		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "there is no %s", cfg->iface);
 		advice_fix(a, "ip link lists the interfaces");
 	}
+}
+
+/* Does its memory lie where it should? Only of a process of this machine, if there is one. */
+static void
+check_running(struct dry_run *p, const struct config *cfg)
+{
+	uint32_t pid;
+
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	pid = pid_file_read(cfg->pid_file);
+	if (pid == 0)
+		pid = nic_claim_holder(cfg, &p->profile);
+	if (pid != 0)
+		dry_run_look_at(p, cfg, pid);
 }
 
 static void
@@ -144,6 +161,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	}
 	check_vfio_group(&p);
 	check_port(&p, cfg);
+	check_running(&p, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);
 	count(&first, counts);

@@ -25,10 +25,10 @@ place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 	return machine_place(&p->machine, cfg, &host.cpus, err);
 }
 
-static void
-collect_advice(struct dry_run *p, const struct config *cfg)
+static struct advice_input
+input_of(const struct dry_run *p, const struct config *cfg)
 {
-	const struct advice_input c = {
+	return (struct advice_input){
 		.tree = &p->machine.tree,
 		.topology = &p->machine.topology,
 		.placement = &p->machine.placement,
@@ -40,11 +40,25 @@ collect_advice(struct dry_run *p, const struct config *cfg)
 		.nic_tool = paths_nic_tool(),
 		.root = !tree_is_live(&p->machine.tree) || geteuid() == 0,
 	};
+}
+
+static void
+collect_advice(struct dry_run *p, const struct config *cfg)
+{
+	const struct advice_input c = input_of(p, cfg);
 
 	p->advice.count = 0;
 	advice_nic(&p->advice, &c);
 	advice_start(&p->advice, &c);
 	advice_speed(&p->advice, &c);
+}
+
+void
+dry_run_look_at(struct dry_run *p, const struct config *cfg, uint32_t pid)
+{
+	const struct advice_input c = input_of(p, cfg);
+
+	advice_running(&p->advice, &c, pid);
 }
 
 static bool

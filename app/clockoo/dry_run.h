@@ -21,6 +21,8 @@ struct dry_run {
 };
 
 bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);
+/* Adds the advice on a process that runs as cfg says. */
+void dry_run_look_at(struct dry_run *p, const struct config *cfg, uint32_t pid);
 void dry_run_close(struct dry_run *p);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "file_check.h"
 #include "profile/profile.h"
+#include "topology/memory_nodes.h"
 #include "topology/pci_nic.h"
 #include "topology/topology.h"
 #include "nic_profile.h"
@@ -14,7 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The machine's CPUs that are switched on; --sysfs names another machine's. */
+/* The machine's CPUs that are switched on; --sysfs names another machine's. Its NUMA nodes are
+ * those of cfg. */
 static bool
 read_cpus(struct cpu_list *cpus, const struct config *cfg, struct error *err)
 {
@@ -25,6 +27,8 @@ read_cpus(struct cpu_list *cpus, const struct config *cfg, struct error *err)
 		return false;
 	topology_read(&machine, &tree);
 	tree_close(&tree);
+	if (!memory_nodes_exist(cfg, &machine, err))
+		return false;
 	cpus->count = 0;
 	for (uint32_t cpu = 0; cpu < machine.cpu_end && cpu < LCORE_ID_END; cpu++)
 		if (machine.cpu[cpu].online)

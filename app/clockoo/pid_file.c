@@ -19,7 +19,21 @@ running_pid(int fd)
 
 	if (pread(fd, text, sizeof text - 1, 0) <= 0 || sscanf(text, "%ld", &pid) != 1 || pid <= 1)
 		return 0;
-	return (pid_t)pid != getpid() && kill((pid_t)pid, 0) == 0 ? (pid_t)pid : 0;
+	return (pid_t)pid != getpid() && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? (pid_t)pid
+										      : 0;
+}
+
+uint32_t
+pid_file_read(const char *name)
+{
+	const int fd = name[0] != '\0' ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	pid_t pid;
+
+	if (fd < 0)
+		return 0;
+	pid = running_pid(fd);
+	close(fd);
+	return (uint32_t)pid;
 }
 
 bool

@@ -17,6 +17,8 @@ struct pid_file {
 
 /* An empty name is no file. */
 bool pid_file_write(struct pid_file *p, const char *name, struct error *err);
+/* The process that a file of that name names, if it lives; else 0. */
+uint32_t pid_file_read(const char *name);
 void pid_file_remove(struct pid_file *p);
 
 #endif

@@ -2,6 +2,7 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
+#include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
 #include "sizes.h"
@@ -160,6 +161,21 @@ print_rules(const struct steer_plan *plan, FILE *out)
 		fprintf(out, "           and %u more of the last kind\n", plan->rule_count - shown);
 }
 
+/* Where not all of it is on the NIC's node. */
+static void
+print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
+{
+	for (uint32_t n = 0; n < NODES_MAX; n++) {
+		const uint64_t bytes =
+			memory_node_share(cfg, &p->machine.topology, p->machine.placement.node, n,
+					  (uint64_t)config_reserved_mb(cfg) << MB_SHIFT);
+
+		if (bytes != 0 && (cfg->node_count != 0 || cfg->numa != CONFIG_NUMA_NIC))
+			fprintf(out, "           of the items, %llu MB on node %u%s\n", mb(bytes),
+				n, cfg->node_count != 0 ? "" : ", page by page in turn");
+	}
+}
+
 static void
 print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
@@ -175,8 +191,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out, "           items %llu MB (-m %u), their index in it\n",
 		mb(z->store.memory_bytes), cfg->memory_mb);
-	for (uint32_t n = 0; n < cfg->node_count; n++)
-		fprintf(out, "           of the items, %u MB on node %u\n", cfg->node_mb[n], n);
+	print_nodes(p, cfg, out);
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));
 	fprintf(out, "           tables of the cores %llu MB\n", mb(sizes_tables(z, cfg)));

@@ -3,6 +3,7 @@
  */
 #include "machine.h"
 #include "base/check.h"
+#include "topology/memory_nodes.h"
 
 #include <sched.h>
 #include <string.h>
@@ -88,6 +89,8 @@ machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usab
 	};
 	struct cpu_list all;
 
+	if (!memory_nodes_exist(cfg, &m->topology, err))
+		return false;
 	placement_all_cpus(&all, &m->topology);
 	if (usable == NULL)
 		usable = &all;

@@ -63,6 +63,22 @@ refuse(const char *nic, const char *address, pid_t pid, struct error *err)
 			 who, address, nic);
 }
 
+uint32_t
+nic_claim_holder(const struct config *cfg, const struct profile *profile)
+{
+	const char *const nic = nic_name(cfg, profile);
+	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
+	char address[IP_ADDR_TEXT_MAX + 1];
+	struct sockaddr_un name = {0};
+	socklen_t bytes;
+
+	if (nic == NULL)
+		return 0;
+	*ip_addr_text(address, &ip) = '\0';
+	bytes = name_of(&name, nic, address);
+	return (uint32_t)holder(&name, bytes);
+}
+
 bool
 nic_claim(const struct config *cfg, const struct profile *profile, int *claim, struct error *err)
 {

@@ -21,4 +21,7 @@
 bool nic_claim(const struct config *cfg, const struct profile *profile, int *claim,
 	       struct error *err);
 
+/* The process that has it; 0: none, or not known. */
+uint32_t nic_claim_holder(const struct config *cfg, const struct profile *profile);
+
 #endif

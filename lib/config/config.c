@@ -130,6 +130,8 @@ finish_memory(const struct config *cfg, struct error *err)
 		return error_set(err, "--hugepage-size with --no-huge: leave one of them out");
 	for (uint32_t i = 0; i < cfg->node_count; i++)
 		sum += cfg->node_mb[i];
+	if (cfg->node_count != 0 && cfg->numa != CONFIG_NUMA_NIC)
+		return error_set(err, "--numa with --node-memory: leave one of them out");
 	if (cfg->memory_max_mb != 0 && cfg->memory_max_mb < cfg->memory_mb)
 		return error_set(err, "--memory-max: %u MB, less than -m %u; give more, or none",
 				 cfg->memory_max_mb, cfg->memory_mb);

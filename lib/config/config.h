@@ -30,6 +30,9 @@
 #define CONFIG_MEMORY_MAX_MB                                                                       \
 	65536u /* what the store can name: app/clockoo/sizes.c holds them together */
 #define CONFIG_NODES_MAX        8u
+#define CONFIG_NUMA_END         16u /* nodes that --numa can name */
+#define CONFIG_NUMA_NIC         0u
+#define CONFIG_NUMA_ALL         UINT32_MAX
 #define CONFIG_RING_MIN         64u
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
@@ -118,6 +121,7 @@ struct config {
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count; /* 0: not set */
+	uint32_t numa;       /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;

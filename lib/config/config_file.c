@@ -202,7 +202,8 @@ static bool
 takes_list(const struct option_row *row)
 {
 	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES ||
-	       row->kind == OPTION_NODES || row->kind == OPTION_OFFLOADS;
+	       row->kind == OPTION_NODES || row->kind == OPTION_NUMA ||
+	       row->kind == OPTION_OFFLOADS;
 }
 
 /* What a value looks like, in a word or three. */

@@ -114,6 +114,25 @@ put_nodes(struct out *o, const struct config *cfg)
 }
 
 static bool
+put_numa(struct out *o, uint32_t nodes)
+{
+	const char *comma = "[";
+
+	if (nodes == CONFIG_NUMA_NIC || nodes == CONFIG_NUMA_ALL) {
+		put(o, nodes == CONFIG_NUMA_NIC ? "nic" : "interleave");
+		return true;
+	}
+	for (uint32_t n = 0; n < CONFIG_NUMA_END; n++) {
+		if (!(nodes & 1u << n))
+			continue;
+		put(o, "%s%u", comma, n);
+		comma = ", ";
+	}
+	put(o, "]");
+	return true;
+}
+
+static bool
 put_offloads(struct out *o, uint32_t offloads)
 {
 	const char *comma = "";
@@ -195,6 +214,8 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_lcores(o, &cfg->lcores);
 	case OPTION_NODES:
 		return put_nodes(o, cfg);
+	case OPTION_NUMA:
+		return put_numa(o, *number);
 	case OPTION_OFFLOADS:
 		return put_offloads(o, *number);
 	case OPTION_DELIMITER:

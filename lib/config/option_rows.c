@@ -172,6 +172,11 @@ const struct option_row option_rows[] = {
 	{"node-memory", 0, OPTION_NODES, AT(node_mb), 0, CONFIG_NODES_MAX, "LIST",
 	 "megabytes of -m on NUMA node 0, on node 1 and so on: 1024,1024 (all on the NIC's node)",
 	 false, "memory.nodes"},
+	{"numa", 0, OPTION_NUMA, AT(numa), 0, 0, "NODES",
+	 "NUMA nodes of the item memory: nic, interleave (all nodes), or a list to interleave "
+	 "over: "
+	 "0,2-3 (nic)",
+	 false, "memory.numa"},
 	{"poll", 0, OPTION_POLL, AT(poll), 0, 0, "NAME",
 	 "what an idle core does: spin, or adaptive: sleep ever longer while no frame arrives "
 	 "(spin)",

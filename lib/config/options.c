@@ -127,6 +127,51 @@ set_nodes(struct config *cfg, const char *value, struct error *err)
 	return error_set(err, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
+/* "1", "0,2-3": bits of nodes. */
+static bool
+read_node_list(uint32_t *nodes, const char *value)
+{
+	const char *p = value;
+
+	for (*nodes = 0;; p++) {
+		char *end;
+		unsigned long first, last;
+
+		if (!isdigit((unsigned char)*p))
+			return false;
+		first = last = strtoul(p, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtoul(end + 1, &end, 10);
+		if (first > last || last >= CONFIG_NUMA_END)
+			return false;
+		for (; first <= last; first++)
+			*nodes |= 1u << first;
+		p = end;
+		if (*p != ',')
+			return *p == '\0';
+	}
+}
+
+static bool
+set_numa(uint32_t *nodes, const char *value, struct error *err)
+{
+	uint32_t list;
+
+	if (strcmp(value, "nic") == 0)
+		*nodes = CONFIG_NUMA_NIC;
+	else if (strcmp(value, "interleave") == 0)
+		*nodes = CONFIG_NUMA_ALL;
+	else if (read_node_list(&list, value))
+		*nodes = list;
+	else
+		return error_set(
+			err,
+			"--numa: \"%s\": expected nic, interleave, or a list of NUMA nodes "
+			"such as 0,2-3, each below %u",
+			value, CONFIG_NUMA_END);
+	return true;
+}
+
 const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
 				       "tx_tcp_cksum", "tx_fast_free", NULL};
 static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
@@ -462,6 +507,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_delimiter(cfg, value, err);
 	case OPTION_NODES:
 		return set_nodes(cfg, value, err);
+	case OPTION_NUMA:
+		return set_numa(field, value, err);
 	case OPTION_OFFLOADS:
 		return set_offloads(field, value, err);
 	case OPTION_PROFILE:
@@ -482,14 +529,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return mark_ignored(cfg, row);
 	case OPTION_REFUSED:
 		return refuse(row, err);
-	case OPTION_CUSTOM:
-	case OPTION_HELP:
-	case OPTION_VERSION:
-	case OPTION_LICENSE:
-	case OPTION_CONFIG:
-	case OPTION_CHECK:
-	case OPTION_PRINT:
-	case OPTION_PLAN:
+	default: /* those of the command line alone */
 		break;
 	}
 	return error_set(err, "--%s cannot be set", row->name);

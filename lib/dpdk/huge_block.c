@@ -5,14 +5,11 @@
 #include "base/region.h"
 
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <linux/mman.h>
+#include <numa.h>
+#include <numaif.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#define NODE_END 64 /* bits of one mask word */
 
 struct page_kind {
 	int flags;
@@ -26,14 +23,38 @@ static const struct page_kind huge_kinds[] = {
 };
 static const struct page_kind small_kind = {0, 4096, HUGEPAGE_ANY};
 
-/* Preferred, not bound: with a bound node that runs out, the first touch kills the process. */
+/* Preferred or interleaved, not bound: with a bound node that runs out, the first touch kills the
+ * process. */
+static bool
+set_policy(uint8_t *at, size_t bytes, int mode, const struct bitmask *nodes)
+{
+	return bytes == 0 || mbind(at, bytes, mode, nodes->maskp, nodes->size + 1, 0) == 0;
+}
+
 static void
 prefer_node(uint8_t *at, size_t bytes, int node)
 {
-	const unsigned long mask = node >= 0 && node < NODE_END ? 1ul << node : 0;
+	struct bitmask *one = numa_allocate_nodemask();
 
-	if (mask != 0 && bytes != 0)
-		syscall(SYS_mbind, at, bytes, MPOL_PREFERRED, &mask, NODE_END + 1, 0);
+	if (node >= 0)
+		set_policy(at, bytes, MPOL_PREFERRED, numa_bitmask_setbit(one, (unsigned int)node));
+	numa_bitmask_free(one);
+}
+
+/* Pages in turn on each of the nodes that --numa names, or on all that this process may use. */
+static bool
+interleave(const struct huge_block *block, uint32_t numa)
+{
+	struct bitmask *nodes =
+		numa == CONFIG_NUMA_ALL ? numa_get_mems_allowed() : numa_allocate_nodemask();
+	bool done;
+
+	for (uint32_t n = 0; n < CONFIG_NUMA_END && numa != CONFIG_NUMA_ALL; n++)
+		if (numa & 1u << n)
+			numa_bitmask_setbit(nodes, n);
+	done = set_policy(block->base, block->bytes, MPOL_INTERLEAVE, nodes);
+	numa_bitmask_free(nodes);
+	return done;
 }
 
 /* What the operator gave each node, as shares of the block in whole pages; the rest is the last
@@ -54,6 +75,23 @@ bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t p
 		prefer_node(block->base + from, bytes, (int)n);
 		from += bytes;
 	}
+}
+
+/* False: what --numa asks for was refused. A preference that is no option's is no reason to stop.
+ */
+static bool
+place_on_nodes(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
+	       int node)
+{
+	if (numa_available() < 0)
+		return true;
+	if (cfg->numa != CONFIG_NUMA_NIC)
+		return interleave(block, cfg->numa);
+	if (cfg->node_count != 0)
+		bind_to_nodes(block, cfg, page_bytes);
+	else
+		prefer_node(block->base, block->bytes, node);
+	return true;
 }
 
 static bool
@@ -94,10 +132,11 @@ huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cf
 			cfg->no_huge
 				? "lower -m"
 				: "reserve more (clockoo doctor says how many) or use --no-huge");
-	if (cfg->node_count != 0)
-		bind_to_nodes(block, cfg, kind->bytes);
-	else
-		prefer_node(block->base, block->bytes, node);
+	if (!place_on_nodes(block, cfg, kind->bytes, node)) {
+		error_set(err, "--numa: the kernel refuses it (%s): leave it out", strerror(errno));
+		huge_block_free(block);
+		return false;
+	}
 	/* Kernels before 5.14 do not know this one; there the stores' own zeroing touches. */
 	if (madvise(block->base, block->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
 		error_set(err, "memory: %zu MB are reserved but not available (%s): lower -m",

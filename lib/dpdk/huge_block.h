@@ -24,8 +24,7 @@ struct huge_block {
 	size_t bytes; /* a whole number of pages */
 };
 
-/* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg shares the memory out.
- */
+/* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg names nodes. */
 bool huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
 		      struct error *err);
 void huge_block_free(struct huge_block *block);

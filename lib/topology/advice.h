@@ -54,6 +54,9 @@ void advice_nic(struct advice_list *list, const struct advice_input *c);
 /* What stands between it and its memory and ports. */
 void advice_start(struct advice_list *list, const struct advice_input *c);
 
+/* Where the memory of the running process lies (numa_maps). */
+void advice_running(struct advice_list *list, const struct advice_input *c, uint32_t pid);
+
 /* What to reserve on a node until bytes are free there: the new total of its pages of one size. */
 struct advice_reservation {
 	const char *size; /* 2M or 1G */

@@ -2,6 +2,7 @@
  * advice_start.c - rules about what a start needs: hugepages, locked memory, free ports.
  */
 #include "advice.h"
+#include "memory_nodes.h"
 
 #include "base/check.h"
 
@@ -13,6 +14,8 @@ static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
 #define MB_SHIFT   20
 #define SMALL_KB   2048u
+/* Page tables' rounding, and pages of 1 GB that no node count divides. */
+#define MISPLACED_PERCENT 2u
 
 /* Rounded up. */
 static unsigned long long
@@ -77,17 +80,15 @@ fits(const struct advice_input *c, const struct share *s)
 	return block && topology_huge_free(node) >= s->bytes;
 }
 
-/* --node-memory's shares, or all on the NIC's node. */
 static struct share
 share_of(const struct advice_input *c, uint32_t n)
 {
-	const struct config *cfg = c->config;
-	struct share s = {.node = n};
+	struct share s = {
+		.node = n,
+		.block_bytes = memory_node_share(c->config, c->topology, c->placement->node, n,
+						 c->block_bytes),
+	};
 
-	if (cfg->node_count == 0)
-		s.block_bytes = n == c->placement->node ? c->block_bytes : 0;
-	else if (n < cfg->node_count)
-		s.block_bytes = c->block_bytes / config_reserved_mb(cfg) * cfg->node_mb[n];
 	s.bytes = s.block_bytes + (n == c->placement->node ? c->pool_bytes : 0);
 	return s;
 }
@@ -153,6 +154,69 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 	advice_add(list, ADVICE_OK, "hugepages", "%llu MB free on node %u, %llu MB needed",
 		   (unsigned long long)(topology_huge_free(&c->topology->node[node]) >> MB_SHIFT),
 		   node, mb_of(share_of(c, node).bytes));
+}
+
+/* Of the memory that the running process has, what lies on other nodes than it should; lacking: the
+ * node that lacks most. */
+static uint64_t
+misplaced_kb(const struct memory_nodes *m, const struct advice_input *c, uint32_t *lacking)
+{
+	uint64_t kb = 0, most = 0;
+
+	for (uint32_t n = 0; n < NODES_MAX; n++) {
+		const uint64_t share = memory_node_share(c->config, c->topology, c->placement->node,
+							 n, m->all_kb << 10) >>
+				       10;
+		const uint64_t lack = share > m->kb[n] ? share - m->kb[n] : 0;
+
+		kb += lack;
+		if (lack > most)
+			*lacking = n;
+		most = lack > most ? lack : most;
+	}
+	return kb;
+}
+
+static void
+fix_misplaced(struct advice *a, const struct advice_input *c, uint32_t node, uint64_t kb)
+{
+	const struct advice_reservation all =
+		advice_reservation(c->topology, c->config, node, kb << 10);
+
+	if (c->config->no_huge)
+		advice_fix(a, "free memory on node %u, then restart it", node);
+	else
+		advice_fix(a, "%s hugepages %u %s %llu, then restart it", c->nic_tool, node,
+			   all.size, (unsigned long long)all.pages);
+}
+
+void
+advice_running(struct advice_list *list, const struct advice_input *c, uint32_t pid)
+{
+	struct memory_nodes m;
+	struct advice *a;
+	uint32_t node = c->placement->node;
+	uint64_t kb;
+
+	memory_nodes_read(&m, c->tree, pid);
+	if (m.all_kb == 0) {
+		advice_add(list, ADVICE_UNKNOWN, "memory nodes",
+			   m.readable
+				   ? "process %u: the kernel shows no memory with a policy"
+				   : "process %u: cannot read its numa_maps; be its user, or root",
+			   pid);
+		return;
+	}
+	kb = misplaced_kb(&m, c, &node);
+	if (kb <= m.all_kb / 100 * MISPLACED_PERCENT) {
+		advice_add(list, ADVICE_OK, "memory nodes",
+			   "process %u: %llu MB where they should be", pid, mb_of(m.all_kb << 10));
+		return;
+	}
+	a = advice_add(list, ADVICE_WARN, "memory nodes",
+		       "process %u: %llu of %llu MB are on other NUMA nodes than configured", pid,
+		       mb_of(kb << 10), mb_of(m.all_kb << 10));
+	fix_misplaced(a, c, node, kb);
 }
 
 static void

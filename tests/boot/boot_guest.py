@@ -43,7 +43,7 @@ class GuestFault(Exception):
 class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
-    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB):
+    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1):
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
@@ -61,7 +61,9 @@ class Guest:
             "-serial", f"file:{self.console}",
             "-serial", f"unix:{self._control_path},server=on,wait=off",
             "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", KERNEL_WORDS,
-            *network]
+            *network, *(word for node in range(nodes) if nodes > 1 for word in (
+                "-object", f"memory-backend-ram,id=node{node},size={memory_mb // nodes}M",
+                "-numa", f"node,memdev=node{node},cpus={node}"))]
 
     def __enter__(self):
         self.begun = time.monotonic()

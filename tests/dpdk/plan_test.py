@@ -36,6 +36,8 @@ GOLDEN = [
     # TCP by classes of the clients' ports, by rules of the NIC.
     ("paper-director.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--steering",
                                              "flow-director"], 0),
+    # Half of the items on each node, and hugepages on one of them alone.
+    ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
@@ -47,6 +49,8 @@ GOLDEN = [
 MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "-t", "33"], 1, "-t: 33 cores requested, 32 CPUs available"),
     (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
+    (["--plan", "--port", "0000:04:00.0", "--numa", "1,2"], 1,
+     "--numa: there is no node 2; nodes with memory: 0-1"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),
