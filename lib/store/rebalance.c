@@ -25,7 +25,8 @@
 /* Each time a 16th of all memory was evicted the counts that speeds are made of are halved. Shorter
  * periods would let chance move pages. */
 #define SPEED_PARTS 16u
-/* A class is dead if it allocated nothing while a fourth of all memory was evicted. */
+/* A class is dead if it allocated nothing while a fourth of all memory was evicted, nor was a page
+ * of it spared, since it was in use: what is on a last page has no other to move to. */
 #define DEAD_PARTS 4u
 /* A class is idle if it allocated nothing while so much of all memory was evicted. */
 #define IDLE_PARTS 64u
@@ -131,6 +132,8 @@ static bool
 class_is_dead(const struct slab *sl, const struct slab_class *c)
 {
 	return !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+			   DEAD_PARTS) &&
+	       !age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed),
 			   DEAD_PARTS);
 }
 

@@ -387,6 +387,7 @@ page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, stru
 	if (2 * load.used <= load.live)
 		return false;
 	slab_page_clear_referenced(sl, p);
+	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->passed, PASSED_USED * load.used, memory_order_relaxed);
 	return true;
 }

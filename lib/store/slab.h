@@ -91,6 +91,7 @@ struct slab_class {
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
 	_Atomic uint32_t filled_at;     /* slab_age when it last had objects to spare */
+	_Atomic uint32_t spared_at;     /* slab_age when a page of it was spared (slab.c) */
 	_Atomic uint32_t need;          /* objects taken within a grace period lately, in parts */
 	_Atomic uint32_t taken;         /* and in the present one, */
 	_Atomic uint32_t taken_epoch;   /* which began then */
