@@ -182,6 +182,18 @@ evict_object(struct store_core *sc, const struct victim *v)
 	return EVACUATE_SKIPPED;
 }
 
+/* In a hurry, does a stuck item wait nevertheless? One in use does, if as many objects of its class
+ * as are stuck come free within a grace period. Large ones do not: a value of a few pages waits for
+ * theirs. */
+static bool
+waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint32_t class)
+{
+	const struct slab_class *c = &st->slab.classes[class];
+
+	return slab_is_referenced(&st->slab, ref) && c->batch != 0 &&
+	       slab_class_waiting(c) > b->stuck;
+}
+
 static void
 evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const struct victim *v,
 		bool hurry)
@@ -194,7 +206,8 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 		how = rescue(sc, item_at(sc->store, ref), class);
 		b->cost += slab_size_of_ref(&sc->store->slab, ref) / EVACUATE_COPY_BYTES;
 	}
-	if (how == EVACUATE_SKIPPED || (how == EVACUATE_STUCK && hurry))
+	if (how == EVACUATE_SKIPPED ||
+	    (how == EVACUATE_STUCK && hurry && !waits_in_hurry(sc->store, b, ref, class)))
 		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, v);
 	if (how == EVACUATE_WITH_PAGE)
 		b->with_page[b->with_page_count++] = ref;

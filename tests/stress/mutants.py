@@ -225,6 +225,10 @@ MUTANTS = {
     # A new version does not inherit the reference bit.
     "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
+    # A page is spared, and evacuated as soon as the next one is wanted.
+    "SPARED_BRIEFLY": [("slab.c", "	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);\n", "")],
+    # In a hurry, what is in use is evicted with its page for want of a free object.
+    "HURRIED_EVICTION": [("evacuate.c", "return slab_is_referenced(&st->slab, ref) &&", "return false &&")],
     # What is new is never on probation.
     "NO_PROBATION": [("link.c", "probation_skips(pr, hash) ?", "true ?")],
     # What leaves probation leaves no ghost.
