@@ -20,6 +20,8 @@
 
 #include "wire/tcp_wire.h"
 
+#define PROTOCOL_TCP 6
+
 #define HALF_OPEN_MAX    1024u /* and at most half of conns_max; then SYNs get cookies */
 #define TIMERS_PER_TURN  64u
 #define RX_BACKLOG_TURNS 64u  /* of full bursts, in which timers wait: as long as a NIC's ring */
@@ -169,8 +171,11 @@ enum step check_ack(struct tcp *t, struct conn *c, const struct arrival *a);
 /* ---- tcp_out.c: segments ---- */
 
 void out_reset(struct tcp *t, struct conn *c);
-void out_stateless_rst(struct tcp *t, const struct arrival *a);
 void out_challenge(struct tcp *t, struct conn *c);
+
+/* ---- tcp_stateless.c: replies to segments of no connection ---- */
+
+void out_stateless_rst(struct tcp *t, const struct arrival *a);
 /* Sends a stateless reply to the MAC the segment came from: an unknown peer must not cause ARP
  * requests. Sequence numbers, flags and options of seg are the reply's; false: no room. */
 bool out_stateless(struct tcp *t, const struct arrival *a, struct tcp_seg *seg);
