@@ -34,8 +34,9 @@
 /* A connection queues at most 1/32 of the free chunks, less the reserve of one a connection. */
 #define CONN_SENDQ_SHARE 32u
 
-/* Sending. */
-#define CONN_MSS_MIN      64u /* smaller ones are an attack (CVE-2019-11479) */
+/* Sending. A shorter MSS is an attack (CVE-2019-11479) and is not obeyed. 216 bytes fit the
+ * smallest MTU in use, the 256 of AX.25; FreeBSD has the same limit (net.inet.tcp.minmss). */
+#define CONN_MSS_MIN      216u
 #define DUP_ACK_THRESHOLD 3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
 #define INITIAL_CWND_SEGS 10u /* RFC 6928 */
 #define CWND_MAX          (16u * 1024 * 1024)
