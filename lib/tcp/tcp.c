@@ -62,6 +62,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	fast_path_init(t);
 	list_init(&t->ready);
 	list_init(&t->out);
+	list_init(&t->out_later);
 	list_init(&t->blocked);
 	list_init(&t->ooo_list);
 	list_init(&t->free);

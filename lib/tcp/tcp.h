@@ -26,9 +26,12 @@
 #define TIMERS_PER_TURN  64u
 #define RX_BACKLOG_TURNS 64u  /* of full bursts, in which timers wait: as long as a NIC's ring */
 #define SEGS_PER_VISIT   16u  /* segments of one connection before the next has its turn */
+#define MSS_SMALL        600u /* a connection with less is visited once a turn... */
+#define MSS_PER_SEG      90u  /* ... for a segment for so many bytes of its MSS */
 #define VISITS_PER_TURN  256u /* connections looked at by one tcp_output */
 #define DRAIN_SLOTS      256u /* connections looked at by one tcp_drain */
 #define BLOCKED_PER_TURN 16u
+static_assert((CONN_MSS_MIN - TCP_TIMESTAMPS_BYTES) / MSS_PER_SEG > 0, "a visit sends a segment");
 
 /* ---- the stages, for lib/stack ---- */
 

@@ -225,12 +225,21 @@ send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
+/* The peer chooses the MSS, and a segment costs the same work whatever its length: of short ones a
+ * visit sends fewer. */
+static uint32_t
+segs_per_visit(const struct conn *c)
+{
+	return likely(c->mss >= MSS_SMALL) ? SEGS_PER_VISIT : c->mss / MSS_PER_SEG;
+}
+
 static bool
 retransmit_lost(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
+	const uint32_t most = segs_per_visit(c);
 	uint32_t begin, end;
 
-	for (uint32_t i = 0; i < SEGS_PER_VISIT && next_lost(c, &begin, &end); i++)
+	for (uint32_t i = 0; i < most && next_lost(c, &begin, &end); i++)
 		if (!send_retransmission(t, c, mac, begin, end))
 			return false;
 	return true;
@@ -376,10 +385,11 @@ static bool
 send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 {
 	struct out_seg what;
-	uint32_t begin, end;
+	uint32_t begin, end, most;
 
 	if (likely(fits_one_segment(c)))
 		return send_one_segment(t, c, mac);
+	most = segs_per_visit(c);
 	if (unlikely(c->scoreboard.lost > 0)) {
 		if (!retransmit_lost(t, c, mac))
 			return false;
@@ -387,7 +397,7 @@ send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 	}
 	c->flags &= ~CONN_CWND_LIMITED;
 	for (uint32_t i = 0; has_unsent(c) && next_segment(c, &what); i++) {
-		if (i == SEGS_PER_VISIT) {
+		if (i == most) {
 			*more = true;
 			return true;
 		}
@@ -478,6 +488,26 @@ conn_output(struct tcp *t, struct conn *c)
 	return !fits || more;
 }
 
+/* A connection with more to send goes behind all others; one with a small MSS waits for the next
+ * turn. Not inlined: the loop of tcp_output() keeps its registers. */
+static __attribute__((noinline)) void
+visit_again(struct tcp *t, struct conn *c)
+{
+	if (likely(c->mss >= MSS_SMALL))
+		conn_schedule_output(t, c);
+	else if (list_empty(&c->out))
+		list_push_back(&t->out_later, &c->out);
+}
+
+static __attribute__((noinline)) void
+merge_later(struct tcp *t)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&t->out_later)) != NULL)
+		list_push_back(&t->out, node);
+}
+
 void
 tcp_output(struct tcp *t)
 {
@@ -492,8 +522,10 @@ tcp_output(struct tcp *t)
 		if (likely(fast_path_output(t, c)))
 			continue;
 		if (conn_output(t, c))
-			conn_schedule_output(t, c);
+			visit_again(t, c);
 	}
+	if (unlikely(!list_empty(&t->out_later)))
+		merge_later(t);
 	atomic_store_explicit(&t->conns_used, t->conns_count, memory_order_relaxed);
 	atomic_store_explicit(&t->chunks_used, t->pool.chunks - t->pool.chunks_left,
 			      memory_order_relaxed);
