@@ -3,8 +3,11 @@
  * passes over stages 5 to 7; housekeeping at the end.
  */
 #include "core.h"
+#include "idle.h"
 
 const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTERS(COUNTER_NAME)};
+
+static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
 
 #define NS_PER_S 1000000000ull
 
@@ -58,6 +61,14 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 		store_housekeeping(core->store);
 }
 
+/* No wait is this long (idle.h): another process had the CPU, or the turn took so long. */
+static __attribute__((noinline)) void
+pause_ended(struct core *core, uint64_t now_ns)
+{
+	counter_add(&core->counters[CORE_PAUSES], 1);
+	stack_paused(core->stack, core->last_ns, now_ns);
+}
+
 static inline void
 turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 {
@@ -74,6 +85,8 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	uint64_t t = clock != NULL ? clock->cycles() : 0;
 	uint32_t moved;
 
+	if (unlikely(now_ns - core->last_ns >= STACK_PAUSE_NS))
+		pause_ended(core, now_ns);
 	in->rx.count = 0;
 	if (room != 0)
 		core->port->ops->rx(core->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);

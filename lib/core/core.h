@@ -49,6 +49,7 @@ enum core_stage {
 	X(CORE_TURNS_BUSY, "turns that received or sent a frame")                                  \
 	X(CORE_BUSY_NS, "time in busy turns")                                                      \
 	X(CORE_TOTAL_NS, "time in all turns, and between them")                                    \
+	X(CORE_PAUSES, "turns that began 10 ms or more after the turn before")                     \
 	X(CORE_WAITS, "waits of an idle core, between two turns")                                  \
 	X(CORE_WAITED_NS, "time in them")
 

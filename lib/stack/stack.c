@@ -7,6 +7,7 @@
 struct stack {
 	struct tcp tcp;
 };
+static_assert(RTT_LONG_US * 1000 <= STACK_PAUSE_NS, "no shorter sample includes a pause");
 static_assert(offsetof(struct stack, tcp.net) == 0, "stack_net() and stack_tcp() take a handle");
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
@@ -41,6 +42,12 @@ set_now(struct net *net, uint64_t now_ns)
 	net->now_ns = now_ns;
 	net->now_us = (uint32_t)(now_ns / 1000);
 	net->now_ms = (uint32_t)(now_ns / 1000000);
+}
+
+void
+stack_paused(struct stack *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	tcp_paused(&s->tcp, begin_ns, end_ns);
 }
 
 uint32_t

@@ -36,6 +36,14 @@ struct stack *stack_create(struct region *region, const struct stack_config *cfg
 			   struct neigh_table *neigh);
 void stack_attach(struct stack *s, const struct stack_user *user);
 
+/* ---- pauses of the process ---- */
+
+/* Before stage 1 of a turn: the turn before began at begin_ns, and something kept the process from
+ * this one until end_ns. The frames that waited meanwhile are not timed.
+ * Not needed for less than STACK_PAUSE_NS. */
+void stack_paused(struct stack *s, uint64_t begin_ns, uint64_t end_ns);
+#define STACK_PAUSE_NS 10000000u
+
 /* ---- the stages, in order; called by core_turn only ---- */
 
 /* Frames that stage 1 may receive: as many as can be answered. Stage 1 must not ask for fewer,

@@ -42,6 +42,8 @@ void tcp_match(struct tcp *t, const struct classified *in);
 /* Owns the frames of in->tcp: each goes to a receive queue or the deferred-free list. */
 void tcp_input(struct tcp *t, const struct classified *in);
 void tcp_tick(struct tcp *t);
+/* Before the first turn after a pause; begin_ns: when the turn before began. */
+void tcp_paused(struct tcp *t, uint64_t begin_ns, uint64_t end_ns);
 void tcp_output(struct tcp *t);
 uint64_t tcp_next_timer(const struct tcp *t);
 bool tcp_has_ready(const struct tcp *t);

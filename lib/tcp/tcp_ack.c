@@ -11,13 +11,12 @@ static void
 rtt_from_echo(const struct tcp *t, struct conn *c, const struct tcp_seg *seg,
 	      const struct ack_delivered *delivered)
 {
-	const uint64_t echoed_ns = rtt_from_tsecr_ns(t, c, seg);
-	const uint64_t last_ns = (uint64_t)(t->net.now_us - delivered->newest_us) * 1000;
+	const uint32_t echoed_us = (uint32_t)(rtt_from_tsecr_ns(t, c, seg) / 1000);
+	const uint32_t last_us = t->net.now_us - delivered->newest_us;
+	const uint32_t us = delivered->newest ? min_u32(last_us, echoed_us) : echoed_us;
 
-	if (echoed_ns == 0)
-		return;
-	rtt_sample(c, (uint32_t)((delivered->newest && last_ns < echoed_ns ? last_ns : echoed_ns) /
-				 1000));
+	if (echoed_us > 0 && (us <= RTT_LONG_US || rtt_long_valid(t, t->net.now_us - us)))
+		rtt_sample(c, min_u32(us, RTT_MAX_US));
 }
 
 /* 3.10.7.4, fifth, SYN-RECEIVED: the handshake ends here. */

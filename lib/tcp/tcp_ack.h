@@ -17,6 +17,10 @@ rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 	uint32_t us = t->net.now_us - sent_us;
 
 	us += us == 0;
+	if (unlikely(us > RTT_LONG_US)) {
+		rtt_measure_long(t, c, sent_us);
+		return;
+	}
 	if (unlikely(us < c->min_rtt_us))
 		c->min_rtt_us = us;
 	rtt_sample(c, us);

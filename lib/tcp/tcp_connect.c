@@ -114,11 +114,11 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 static void
 open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 {
-	const uint32_t us = t->net.now_us - c->rtt_at_us;
+	const uint32_t us = min_u32(t->net.now_us - c->rtt_at_us, RTT_MAX_US);
 
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
-	if (c->flags & CONN_RTT_TIMED)
-		rtt_sample(c, us < RTO_MAX_US ? (uint32_t)us : RTO_MAX_US);
+	if (c->flags & CONN_RTT_TIMED && (us <= RTT_LONG_US || rtt_long_valid(t, c->rtt_at_us)))
+		rtt_sample(c, us);
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_ack_now(t, c);
 	conn_established(t, c);

@@ -56,6 +56,12 @@ struct evict {
 	bool sendq_short, frames_short, pressure; /* what is short */
 };
 
+/* The last pause of the process: times of two successive turns. */
+struct pause {
+	uint64_t begin_ns, ns;
+	uint64_t turns; /* tcp->turns then */
+};
+
 /* The flags in mask that a connection must have for the fast path (tcp_fast_path.c). FAST_PATH_OFF
  * is never met. */
 struct fast_path_rule {
@@ -82,6 +88,7 @@ struct tcp {
 	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
 	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
 	uint64_t turns;        /* of tcp_input */
+	struct pause pause;
 	struct syn_budget syn_budget;
 	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */
 

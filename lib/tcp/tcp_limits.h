@@ -51,6 +51,8 @@
  * the SYN-ACK to that the peer measures a round trip; with ours alone, a second. */
 #define RTO_SYN_ACK_US 1200000u
 #define RTT_UNKNOWN    UINT32_MAX
+#define RTT_MAX_US     (RTO_MAX_US / 5) /* longer ones count as this: SRTT + 4 RTTVAR fits */
+#define RTT_LONG_US    10000u           /* longer ones may include a pause of the process */
 /* Loss probes, RFC 8985 section 7.2: at least 8 ms, since a peer may wait that long for a CPU. With
  * less than two segments in flight the peer may delay its ACK: by 40 ms usually; after many
  * spurious probes the RFC's 200 ms is used, until a timeout. */

@@ -156,6 +156,16 @@ fire_due(struct tcp *t)
 }
 
 void
+tcp_paused(struct tcp *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	t->pause = (struct pause){
+		.begin_ns = begin_ns,
+		.ns = end_ns - begin_ns,
+		.turns = t->turns,
+	};
+}
+
+void
 tcp_tick(struct tcp *t)
 {
 	pmtu_reports_poll(t);

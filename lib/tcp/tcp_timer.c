@@ -26,6 +26,28 @@ timer_sync(struct tcp *t, struct conn *c)
 	wheel_arm(&t->wheel, &c->timer, at);
 }
 
+/* What waited in the port's ring is read in the turns after the pause, the first of them and each
+ * that follows a full burst. What the turn before sent may have left after the pause. */
+bool
+rtt_long_valid(const struct tcp *t, uint32_t sent_us)
+{
+	const struct pause *p = &t->pause;
+
+	return t->turns - p->turns > t->rx_backlog_turns + 1 &&
+	       sent_us != (uint32_t)(p->begin_ns / 1000);
+}
+
+void
+rtt_measure_long(const struct tcp *t, struct conn *c, uint32_t sent_us)
+{
+	const uint32_t us = min_u32(t->net.now_us - sent_us, RTT_MAX_US);
+
+	if (!rtt_long_valid(t, sent_us))
+		return;
+	c->min_rtt_us = min_u32(c->min_rtt_us, us);
+	rtt_sample(c, us);
+}
+
 void
 timer_back_off(struct tcp *t, struct conn *c)
 {

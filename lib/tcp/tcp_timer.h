@@ -52,6 +52,12 @@ flight_us(const struct conn *c, bool *probe)
 	return *probe ? us : c->rto_us;
 }
 
+/* Is a sample of more than RTT_LONG_US valid, of data sent at sent_us? Not if it includes a pause
+ * of the process. */
+bool rtt_long_valid(const struct tcp *t, uint32_t sent_us);
+/* What rtt_measure() does for more than RTT_LONG_US. */
+void rtt_measure_long(const struct tcp *t, struct conn *c, uint32_t sent_us);
+
 /* Data is on its way: the loss probe's timer if one is due, else the retransmission timer. */
 static inline void
 timer_flight(struct tcp *t, struct conn *c)
@@ -63,11 +69,11 @@ timer_flight(struct tcp *t, struct conn *c)
 	timer_main(t, c, (uint64_t)us * 1000);
 }
 
-/* RFC 6298 section 2, in integers: srtt gains 1/8 of the difference, rttvar 1/4. */
+/* RFC 6298 section 2, in integers, for at most RTT_MAX_US: srtt gains 1/8 of the difference, rttvar
+ * 1/4. */
 static inline void
-rtt_sample(struct conn *c, uint32_t us)
+rtt_sample(struct conn *c, uint32_t rtt)
 {
-	const uint32_t rtt = unlikely(us > RTO_MAX_US) ? RTO_MAX_US : us;
 	uint32_t srtt = c->srtt_us, var = c->rttvar_us, rto;
 
 	if (unlikely(srtt == 0)) {
@@ -84,7 +90,7 @@ rtt_sample(struct conn *c, uint32_t us)
 	rto = srtt + (unlikely(4 * var > RTO_MIN_US) ? 4 * var : RTO_MIN_US);
 	c->srtt_us = srtt;
 	c->rttvar_us = var;
-	c->rto_us = unlikely(rto > RTO_MAX_US) ? RTO_MAX_US : rto;
+	c->rto_us = rto;
 }
 
 #endif

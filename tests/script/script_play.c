@@ -227,6 +227,37 @@ look(struct player *p, const struct script_step *st)
 	}
 }
 
+/* What happens while our process stands still: time goes by, and frames come. */
+static bool
+act_paused(struct player *p, const struct script_step *st)
+{
+	if (st->verb == DO_WAIT)
+		p->ss->now_ns += st->number;
+	else if (st->verb == DO_IN)
+		peer_send(p, st);
+	else if (st->verb == DO_ICMP)
+		peer_send_icmp(p, st);
+	else
+		return differs(p, "expected wait, in, icmp or resume after pause");
+	return !p->failed;
+}
+
+static bool
+resume(struct player *p)
+{
+	const struct mem_ring *rx = &p->ss->port->rx;
+
+	if (p->paused_ns == 0)
+		return differs(p, "expected a pause before resume");
+	stack_paused(p->ss->stack, p->paused_ns, p->ss->now_ns);
+	p->paused_ns = 0;
+	do {
+		sim_stack_turn(p->ss);
+		p->ss->now_ns += TURN_NS;
+	} while (rx->head != rx->tail && !p->failed);
+	return !p->failed;
+}
+
 static bool
 act(struct player *p, const struct script_step *st)
 {
@@ -235,6 +266,14 @@ act(struct player *p, const struct script_step *st)
 	if (st->verb >= DO_READ && st->verb <= DO_ABORT && st->verb != DO_READING &&
 	    st->verb != DO_CONNECT && !has_conn(p))
 		return false;
+	if (st->verb == DO_RESUME)
+		return resume(p);
+	if (p->paused_ns != 0)
+		return act_paused(p, st);
+	if (st->verb == DO_PAUSE) {
+		p->paused_ns = p->ss->now_ns;
+		return true;
+	}
 	if (st->verb == DO_WAIT) {
 		sim_stack_run(p->ss, p->ss->now_ns + st->number);
 		return !p->failed;
@@ -268,7 +307,7 @@ static bool
 acts(enum script_verb verb)
 {
 	return verb == DO_IN || verb == DO_ICMP || verb == DO_WAIT ||
-	       (verb >= DO_READ && verb <= DO_DRAIN);
+	       (verb >= DO_READ && verb <= DO_RESUME);
 }
 
 static bool
@@ -285,7 +324,8 @@ play_steps(struct player *p)
 			return false;
 		}
 	}
-	return peer_expect_silence(p);
+	return peer_expect_silence(p) &&
+	       (p->paused_ns == 0 || differs(p, "expected resume after pause"));
 }
 
 /* The peer has fallen silent, the stack is told to stop: in the end it holds nothing. */

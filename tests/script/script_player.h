@@ -52,6 +52,7 @@ struct player {
 	uint32_t header_bytes;    /* of IP and TCP without options */
 	uint64_t start_ns;
 	uint32_t opened, gone, refused; /* opened(), gone(), failed() */
+	uint64_t paused_ns;             /* since when our process stands still; 0: it does not */
 	bool reading, failed;
 	char *error;
 };

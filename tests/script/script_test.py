@@ -45,6 +45,9 @@ DIFFERS = [
     ("other bytes", "in ACK 1+10 ack 1 other-data\nout ACK 1 ack 11\nread 10", 9,
      "expected the peer's byte 0, got another"),
     ("no connection", "from 50000\nwrite 5", 8, "expected an open connection, got none"),
+    ("a service that acts in a pause", "pause\nwrite 5", 8, "expected wait, in, icmp or resume"),
+    ("a pause without an end", "pause", 7, "expected resume after pause"),
+    ("an end without a pause", "resume", 7, "expected a pause before resume"),
     ("no room", "write 1000000", 7, "expected room to write"),
     ("the line of a define",
      "define five\nwrite 5\nout ACK 1+5 ack 1\nscript two\nin SYN 0\nout SYN-ACK 0 ack 1\n"

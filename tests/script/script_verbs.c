@@ -288,6 +288,8 @@ static const struct {
 	{"leave", DO_LEAVE, parse_none},
 	{"abort", DO_ABORT, parse_none},
 	{"drain", DO_DRAIN, parse_none},
+	{"pause", DO_PAUSE, parse_none},
+	{"resume", DO_RESUME, parse_none},
 	{"opened", DO_OPENED, parse_count},
 	{"gone", DO_GONE, parse_count},
 	{"failed", DO_FAILED, parse_count},

@@ -101,8 +101,13 @@ sim_cores_destroy(struct sim_cores *sc)
 void
 sim_cores_turn(struct sim_cores *sc)
 {
-	for (uint32_t i = 0; i < sc->count; i++)
-		core_turn(&sc->cores[i].core, sc->now_ns);
+	for (uint32_t i = 0; i < sc->count; i++) {
+		struct core *core = &sc->cores[i].core;
+
+		if (!sc->pauses && sc->now_ns - core->last_ns >= STACK_PAUSE_NS)
+			core->last_ns = sc->now_ns;
+		core_turn(core, sc->now_ns);
+	}
 }
 
 uint64_t

@@ -27,6 +27,7 @@ struct sim_cores {
 	struct sim_core *cores;
 	uint32_t count;
 	uint64_t now_ns;
+	bool pauses; /* a clock that jumps is a pause of the process; else cores turn meanwhile */
 	struct store *store;
 	struct serve_shared *shared;
 	struct region region;

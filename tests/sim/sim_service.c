@@ -52,6 +52,7 @@ sim_service_create(struct sim_service *s, const struct sim_service_options *o,
 		with_failed.failed = on_failed;
 	s->pause_ns = o->pause_ns;
 	s->sc = sim_cores_create(&o->cores);
+	s->sc->pauses = o->pause_ns > 0;
 	s->ss = sim_stack_create_as(&o->clients, CLIENT_FRAMES, 0, client_mac);
 	s->ss->serve = serve;
 	s->ss->arg = user->arg;
