@@ -39,7 +39,7 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 /* ---- pauses of the process ---- */
 
 /* Before stage 1 of a turn: the turn before began at begin_ns, and something kept the process from
- * this one until end_ns. The frames that waited meanwhile are not timed.
+ * this one until end_ns. The frames that waited meanwhile are not timed, and timers are put off.
  * Not needed for less than STACK_PAUSE_NS. */
 void stack_paused(struct stack *s, uint64_t begin_ns, uint64_t end_ns);
 #define STACK_PAUSE_NS 10000000u

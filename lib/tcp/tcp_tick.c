@@ -113,6 +113,16 @@ keepalive_timeout(struct tcp *t, struct conn *c)
 	c->keepalive_at_ns = t->net.now_ns + KEEPALIVE_INTERVAL_NS;
 }
 
+/* A pause of the process was no chance to hear the peer: a deadline in it moves by its length. */
+static bool
+put_off(const struct tcp *t, struct conn *c)
+{
+	if (likely(c->main_at_ns - t->pause.begin_ns >= t->pause.ns))
+		return false;
+	c->main_at_ns += t->pause.ns;
+	return true;
+}
+
 static void
 timer_fires(struct tcp *t, struct conn *c)
 {
@@ -125,7 +135,7 @@ timer_fires(struct tcp *t, struct conn *c)
 			conn_ack_now(t, c);
 		}
 	}
-	if (c->main_at_ns <= t->net.now_ns)
+	if (c->main_at_ns <= t->net.now_ns && !put_off(t, c))
 		main_timeout(t, c);
 	if (c->state != CONN_CLOSED && c->keepalive_at_ns <= t->net.now_ns)
 		keepalive_timeout(t, c);

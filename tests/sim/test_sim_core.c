@@ -1,7 +1,7 @@
 /*
  * Whole cores in memory. Goal: a client's bytes go through every stage of a turn and come back
- * as memcached's answers, and what one core stored another finds. Method: two cores over one
- * store, a client on a perfect cable to each.
+ * as memcached's answers, what one core stored another finds, and a pause of the process is no
+ * loss. Method: two cores over one store, a client on a perfect cable to each.
  */
 #include "sim_core.h"
 #include "sim_peer.h"
@@ -119,10 +119,64 @@ whoever_waits_for_memory_is_work_until_it_comes(void **state)
 	sim_cores_destroy(sc);
 }
 
+/* One request; the core is stopped in the turn that answers it. Returns the bytes of the answer. */
+static uint32_t
+ask_and_pause(struct sim_cores *sc, uint64_t pause_ns)
+{
+	static const char ask[] = "get none\r\n";
+	const struct sim_faults none = {.delay_ns = 5000};
+	const struct counter *sent = &stack_counters(sc->cores[0].core.stack)[TCP_TX_SEGMENTS];
+	struct mem_port *cable = mem_port_create(sim_peer_mac, 512, 0);
+	struct sim_wire *wire = sim_wire_create(sc->cores[0].port, cable, &none, 1);
+	struct sim_peers *peers = sim_peers_create(cable, 2);
+	struct sim_peer *p = sim_peer_open(peers, SIM_PEERS + 1, 2000, 4096, 4096);
+	uint32_t got;
+
+	sim_peer_send(p, ask, sizeof ask - 1);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		const uint64_t before = counter_read(sent);
+
+		sim_wire_turn(wire, sc->now_ns);
+		sim_cores_turn(sc);
+		if (before == 1 && counter_read(sent) == 2) {
+			sc->now_ns += pause_ns;
+			sim_cores_turn(sc);
+		}
+		sim_peers_turn(peers, sc->now_ns);
+		sc->now_ns += 5000;
+	}
+	got = p->in_len;
+	sim_peers_destroy(peers);
+	sim_wire_destroy(wire);
+	mem_port_destroy(cable);
+	return got;
+}
+
+static void
+an_answer_that_a_pause_delayed_is_not_sent_twice(void **state)
+{
+	static const struct {
+		uint64_t pause_ns, counted;
+	} rows[] = {{STACK_PAUSE_NS - 1, 0}, {STACK_PAUSE_NS, 1}, {1000000000, 1}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct sim_cores_options options = sim_cores_defaults(5);
+		struct sim_cores *sc = sim_cores_create(&options);
+		const struct core *core = &sc->cores[0].core;
+
+		sc->pauses = true;
+		check_eq(ask_and_pause(sc, rows[i].pause_ns), sizeof "END\r\n" - 1);
+		check_eq(counter_read(&stack_counters(core->stack)[TCP_RETRANSMITS]), 0);
+		check_eq(counter_read(&core->counters[CORE_PAUSES]), rows[i].counted);
+		sim_cores_destroy(sc);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
 		cmocka_unit_test(cores_share_one_store),
 		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
 	};
