@@ -9,7 +9,7 @@
  *         seven for eight objects, as far as there are groups: a key that comes back later than
  *         that was not evicted too early. Its hash names the one of them. Classes may share groups.
  *
- * Owner:  the region it was taken from.
+ * Owner:  the image (image.h). What it holds at first does not matter.
  *
  * Thread: any core, without a lock. Two cores at one group at once may lose an entry. Entries are
  *         hints: a lost or a false one (8 in 32768 lookups) costs a few bytes of cache, no answer.
@@ -20,9 +20,9 @@
 #define CLOCKOO_GHOST_H
 
 #include "base/prefetch.h"
-#include "base/region.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 #define GHOST_BITS     16u
 #define GHOST_WORDS    2u /* of a group */
@@ -45,13 +45,6 @@ struct ghost_range {
 };
 
 enum ghost { GHOST_NONE, GHOST_OF_KEPT, GHOST_OF_NEW };
-
-static inline void
-ghosts_init(struct ghosts *g, struct region *region, uint32_t groups)
-{
-	g->count = groups;
-	g->groups = region_take(region, groups * sizeof *g->groups, sizeof *g->groups);
-}
 
 /* Of a class of so many objects. A range changes seldom, and by a 16th: its ghosts are lost
  * then. */

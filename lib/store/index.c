@@ -4,11 +4,16 @@
 #include "index.h"
 
 void
-index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed)
+index_bind(struct index *ix, const struct arena *arena)
 {
-	ensure(bucket_count >= INDEX_BUCKETS_MIN && bucket_count % 2 == 0);
 	ix->buckets = (struct bucket *)(void *)arena_page(arena, 0);
 	ix->arena = arena;
+}
+
+void
+index_init(struct index *ix, uint32_t bucket_count, uint64_t seed)
+{
+	ensure(bucket_count >= INDEX_BUCKETS_MIN && bucket_count % 2 == 0);
 	ix->seed = seed;
 	atomic_init(&ix->bucket_count, bucket_count);
 }

@@ -53,8 +53,10 @@ struct spot {
 	uint16_t tag; /* as it stands there */
 };
 
-/* The index takes the first pages of the arena, which are zero. */
-void index_init(struct index *ix, const struct arena *arena, uint32_t bucket_count, uint64_t seed);
+/* The index has the first pages of the arena; */
+void index_bind(struct index *ix, const struct arena *arena);
+/* it begins with so many buckets in them, which are zero. */
+void index_init(struct index *ix, uint32_t bucket_count, uint64_t seed);
 
 /* One more than the number of the last bucket that may hold an item. */
 uint32_t index_bucket_end(const struct index *ix);

@@ -64,7 +64,7 @@ void
 store_class_map(const struct store *store, struct store_class_map *map)
 {
 	*map = (struct store_class_map){
-		.items = store->arena.base + ARENA_LEAD_BYTES,
+		.items = store->arena.base,
 		.classes = &store->slab.pages[0].class,
 		.page_shift = store->arena.page_shift,
 		.stride = sizeof store->slab.pages[0],

@@ -64,7 +64,6 @@ items_now(const struct store *st)
 static void
 begin_migration(struct store *st)
 {
-	arena_write_header(&st->arena, 0, st->seed);
 	geometry_begin(&st->ix, st->resize.target);
 	set_phase(st, RESIZE_MIGRATE);
 }
@@ -157,7 +156,6 @@ end_migration(struct store_core *sc)
 
 	count(sc, index_grows(&st->ix) ? STORE_INDEX_GROWN : STORE_INDEX_SHRUNK, 1);
 	geometry_end(&st->ix);
-	arena_write_header(&st->arena, rs->target, st->seed);
 	rs->next_page = pages_for(st, rs->target);
 	/* The epoch is read after the last item left these pages (epoch.h). */
 	slab_index_release(&st->slab, rs->next_page, (uint32_t)epoch_now(&st->epoch));

@@ -63,32 +63,37 @@ init_classes(struct slab *sl)
 }
 
 void
-slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve)
+slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena *arena,
+	  uint32_t reserve)
 {
-	const uint32_t pages = arena->page_count;
-	const size_t words = ((size_t)1 << arena->page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
-
 	sl->arena = arena;
 	sl->reserve = reserve;
-	sl->stride = (uint32_t)words;
-	sl->stride_shift = (uint32_t)__builtin_ctzll(words);
+	sl->stride = (1u << arena->page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
+	sl->stride_shift = (uint32_t)__builtin_ctz(sl->stride);
 	sl->page_shift = arena->page_shift - arena->shift;
 	sl->page_mask = (1u << sl->page_shift) - 1;
-	sl->lead = ARENA_LEAD_BYTES >> arena->shift;
-	sl->states = region_take(region, pages * words * sizeof(uint64_t), sizeof(uint64_t));
-	sl->reciprocal = region_take(region, pages * sizeof(uint64_t), sizeof(uint64_t));
-	sl->pages = region_take(region, pages * sizeof(struct page), sizeof(uint64_t));
+	sl->states = tables->states;
+	sl->reciprocal = tables->reciprocal;
+	sl->pages = tables->pages;
 	init_classes(sl);
 	list_init(&sl->pool);
 	list_init(&sl->evacuating);
 	list_init(&sl->evacuated);
+	atomic_init(&sl->reference_stamp, 1u << ITEM_REFERENCE_STAMP_SHIFT);
+}
+
+void
+slab_fill_pool(struct slab *sl)
+{
+	const uint32_t pages = sl->arena->page_count;
+
+	memset(sl->pages, 0, pages * sizeof *sl->pages);
 	for (uint32_t i = 0; i < pages; i++) {
 		list_init(&sl->pages[i].has_free);
 		list_init(&sl->pages[i].of_new);
 		list_push_front(&sl->pool, &sl->pages[i].of_class);
 	}
 	atomic_init(&sl->pool_count, pages);
-	atomic_init(&sl->reference_stamp, 1u << ITEM_REFERENCE_STAMP_SHIFT);
 }
 
 /* Written once a second at most, since every get reads the same cache line. */
@@ -177,6 +182,8 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	p->objects = c->per_page;
 	atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_relaxed);
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
+	memset((void *)&sl->states[(size_t)page_number(sl, p) << sl->stride_shift], 0,
+	       sl->stride * sizeof sl->states[0]);
 	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);

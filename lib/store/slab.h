@@ -105,7 +105,7 @@ struct slab {
 	_Atomic uint64_t *states;
 	uint32_t stride; /* words of states a page */
 	/* Stride as a power of two, and the arena's measures in granules, for slab_state_of. */
-	uint32_t stride_shift, page_shift, page_mask, lead;
+	uint32_t stride_shift, page_shift, page_mask;
 	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
@@ -140,7 +140,17 @@ struct slab {
 
 /* Bytes beside the pages, a page. */
 size_t slab_bytes_per_page(uint32_t page_shift);
-void slab_init(struct slab *sl, struct region *region, const struct arena *arena, uint32_t reserve);
+/* Where that is. */
+struct slab_tables {
+	struct page *pages;
+	uint64_t *reciprocal;
+	_Atomic uint64_t *states;
+};
+/* No page is in a class, or in the pool, yet. */
+void slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena *arena,
+	       uint32_t reserve);
+/* All pages go to the pool, whatever the tables hold. */
+void slab_fill_pool(struct slab *sl);
 
 /* Pages of the pool that a class may get. */
 static inline uint32_t
@@ -223,7 +233,7 @@ slab_class_for(const struct slab *sl, uint32_t bytes)
 static inline uint32_t
 slab_page_of(const struct slab *sl, uint32_t ref)
 {
-	return (ref - sl->lead) >> sl->page_shift;
+	return ref >> sl->page_shift;
 }
 
 static inline uint32_t

@@ -61,9 +61,8 @@ states_new(uint64_t word)
 static inline _Atomic uint64_t *
 slab_state_word(const struct slab *sl, uint32_t ref, uint32_t *shift)
 {
-	const uint32_t granule = ref - sl->lead;
-	const size_t page = granule >> sl->page_shift;
-	const uint64_t n = (granule & sl->page_mask) * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
+	const size_t page = ref >> sl->page_shift;
+	const uint64_t n = (ref & sl->page_mask) * sl->reciprocal[page] >> RECIPROCAL_SHIFT;
 
 	*shift = n % OBJECTS_PER_WORD * STATE_BITS;
 	return &sl->states[(page << sl->stride_shift) + n / OBJECTS_PER_WORD];

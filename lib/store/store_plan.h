@@ -16,6 +16,9 @@ struct store_plan {
 	uint32_t ghost_groups;           /* 0: CLOCK alone */
 };
 
+/* The longest value without a limit. */
+uint32_t store_value_most(const struct store_config *cfg);
+
 struct store_plan store_plan_of(const struct store_config *cfg);
 /* A store with this plan: tests make the index so small that everything collides. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,

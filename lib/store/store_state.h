@@ -72,12 +72,15 @@ struct resize {
 };
 
 struct store {
+	/* A successor keeps these, but for pointers and core_count (image.h); the rest is made
+	 * anew. */
 	struct index ix;
 	struct arena arena;
 	uint64_t seed;
 	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
 	uint32_t core_count;
 	_Atomic uint64_t due_flush; /* pending (store_due_flush); 0 is none */
+
 	_Atomic uint32_t value_max; /* longest value under the present limit */
 	uint32_t value_most;        /* longest value without one */
 	bool never_evict;
@@ -99,6 +102,14 @@ struct store {
 	struct sweep sweep;
 	struct resize resize;
 };
+
+#define STORE_KEPT_BYTES 88u
+static_assert(offsetof(struct index, seq) == 24 && offsetof(struct index, first_seq) == 36 &&
+		      offsetof(struct store, seed) == 64 &&
+		      offsetof(struct store, generation) == 72 &&
+		      offsetof(struct store, due_flush) == 80 &&
+		      offsetof(struct store, value_max) == STORE_KEPT_BYTES,
+	      "a successor finds what it keeps; else it takes a new STORE_IMAGE_LAYOUT");
 
 /* A core's counters before its first change in a generation: what it had put into the index, less
  * what it had taken out that was not flushed. Below 0 they wrap: a core may take out what another

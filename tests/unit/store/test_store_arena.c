@@ -1,10 +1,11 @@
 /*
- * What lies in the arena. Goal: its head says which layout, sizes and seed it was written with;
- * what follows means the same at any other address. Method: read the stamp field by field; move all
- * bytes elsewhere, spoil the old ones, and find every item again.
+ * What lies in an image. Goal: its header says which layout, sizes and seed it was written with;
+ * what follows means the same at any other address. Method: read the header field by field; move
+ * all bytes elsewhere, spoil the old ones, and find every item again.
  */
 #include "support/test.h"
 #include "store_rig.h"
+#include "store/image.h"
 
 #define ITEMS     3000u
 #define VALUE_MAX 300000u
@@ -20,33 +21,40 @@ value_of(uint32_t i)
 }
 
 static void
-the_arena_header_describes_the_arena(void **state)
+the_header_describes_the_image(void **state)
 {
 	struct rig rig = rig_up(8, 1);
-	struct arena_header header;
+	const struct image_header *header =
+		(const void *)((const uint8_t *)rig.store - IMAGE_STORE_AT);
 
-	memcpy(&header, rig.store->arena.base, sizeof header);
-	check_bytes(&header.magic, "clockoo", 8);
-	check_eq(header.layout_version, ARENA_LAYOUT_VERSION);
-	check_eq(header.header_bytes, 40);
-	check_eq(header.shift, 3);
-	check_eq(header.page_shift, SLAB_PAGE_SHIFT_MIN);
-	check_eq(header.page_count, rig.store->arena.page_count);
-	check_eq(header.bucket_count, index_bucket_count(&rig.store->ix));
-	check_eq(header.seed, 0x5eed);
+	check_bytes((const void *)&header->magic, "clockoo", 8);
+	check_eq(header->layout, STORE_IMAGE_LAYOUT);
+	check_eq(header->header_bytes, sizeof *header);
+	check_eq(header->memory_bytes, 8 << 20);
+	check_eq(header->shift, 3);
+	check_eq(header->page_shift, SLAB_PAGE_SHIFT_MIN);
+	check_eq(header->page_count, rig.store->arena.page_count);
+	check_eq(header->seed, 0x5eed);
 	rig_down(&rig);
 }
 
 /* Whoever changes one of these makes a new version of the layout. */
 static void
-version_three_of_the_layout_is_this(void **state)
+version_four_of_the_layout_is_this(void **state)
 {
-	check_eq(ARENA_LAYOUT_VERSION, 3);
+	check_eq(STORE_IMAGE_LAYOUT, 4);
+	check_eq(STORE_KEPT_BYTES, 88);
+	check_eq(IMAGE_STORE_AT, 12288);
+	check_eq(IMAGE_STORE_BYTES, 40960);
+	check_eq(IMAGE_RECORD_BYTES, 12288);
+	check_eq(FLOORS, 1024);
+	check_eq(sizeof(struct page), 104);
+	check_eq(offsetof(struct page, class), 76);
+	check_eq(SLAB_OBJECT_MIN, 32);
 	check_eq(ITEM_REFERENCE_STAMP, 0x3ffu << 18);
 	check_eq(ITEM_LEN_MAX, 1023);
 	check_eq(sizeof(struct bucket), 64);
 	check_eq(offsetof(struct bucket, ref), 24);
-	check_eq(ARENA_LEAD_BYTES, 64);
 	check_eq(offsetof(struct item, cas_form), 4);
 	check_eq(offsetof(struct item, body), 8);
 	check_eq(ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY << 4 | ITEM_HAS_LONG << 8 | ITEM_IS_CHUNKED << 12,
@@ -58,39 +66,111 @@ version_three_of_the_layout_is_this(void **state)
 	check_eq(ITEM_CHUNK_PAYLOAD, 65528);
 }
 
+/* The parts of an image follow each other, and the pages end where it does. */
 static void
-items_mean_the_same_at_another_address(void **state)
+no_part_of_an_image_lies_in_another(void **state)
 {
-	struct rig rig = rig_up(32, 1);
-	struct arena *a = &rig.store->arena;
-	const size_t size = arena_bytes(a->page_count, a->page_shift);
-	uint8_t *elsewhere = aligned_alloc(4096, align_up(size, 4096));
+	static const struct {
+		size_t mebibytes, limit;
+	} rows[] = {{8, 0}, {9, 0}, {64, 0}, {513, 0}, {513, 64}, {4096, 100}, {65536, 0}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct store_config cfg = rig_config(rows[i].mebibytes, 1, STORE_VALUE_MAX);
+
+		cfg.limit_bytes = rows[i].limit << 20;
+
+		const struct store_plan plan = store_plan_of(&cfg);
+		const struct image_parts p =
+			image_parts_of(cfg.memory_bytes, plan.page_count, plan.page_shift);
+		const size_t page = (size_t)1 << plan.page_shift;
+
+		check(p.floors >= IMAGE_STORE_AT + sizeof(struct store));
+		check(p.record >= p.floors + FLOORS * 8);
+		check(p.reciprocals >= p.record + IMAGE_RECORD_BYTES);
+		check(p.page_table >= p.reciprocals + plan.page_count * 8ul);
+		check(p.states >= p.page_table + plan.page_count * sizeof(struct page));
+		check(p.ghosts >= p.states + plan.page_count * (page / 1024) * 8);
+		check(p.pages >= p.ghosts + plan.ghost_groups * sizeof(struct ghost_group));
+		check_eq(p.pages % page, 0);
+		check(p.pages + plan.page_count * page <= cfg.memory_bytes);
+		check(p.pages + plan.page_count * page + page > cfg.memory_bytes);
+	}
+}
+
+static void
+put_items(struct store_core *sc, uint32_t part)
+{
 	char key[24];
+
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check_eq(put(sc, text(key), value_of(i / part), STORE_SET, 0), STORE_OK);
+		turns(sc, i % 16 == 0);
+	}
+}
+
+static void
+find_items(struct store_core *sc, uint32_t part)
+{
+	char key[24];
+
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		snprintf(key, sizeof key, "key%u", i);
+		check(value_is(sc, find(sc, key), value_of(i / part)));
+	}
+}
+
+/* An image that another process maps elsewhere: nothing of this one is left. */
+static void
+an_image_means_the_same_at_another_address(void **state)
+{
+	const struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
+	struct store_config later = cfg;
+	struct rig rig = rig_up_with(&cfg);
+	struct region region = {.size = store_private_bytes(&cfg)};
+	uint8_t *elsewhere = aligned_alloc(4096, cfg.memory_bytes + 4096);
+	uint8_t *image = elsewhere + 4096, *old = (uint8_t *)rig.store - IMAGE_STORE_AT;
+	void *beside = aligned_alloc(64, align_up(region.size, 64));
+	struct store *st;
 
 	for (uint32_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
-	for (uint32_t i = 0; i < ITEMS; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(put(rig.core, text(key), value_of(i), STORE_SET, 0), STORE_OK);
-		turns(rig.core, i % 16 == 0);
-	}
-	memcpy(elsewhere, a->base, size);
-	memset(a->base, 0xa5, size);
-	a->base = elsewhere;
-	rig.store->ix.buckets = (struct bucket *)(void *)arena_page(a, 0);
-	for (uint32_t i = 0; i < ITEMS; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check(value_is(rig.core, find(rig.core, key), value_of(i)));
-	}
-	/* And it goes on from there. */
-	for (uint32_t i = 0; i < ITEMS; i++) {
-		snprintf(key, sizeof key, "key%u", i);
-		check_eq(put(rig.core, text(key), value_of(i / 2), STORE_SET, 0), STORE_OK);
-		check(value_is(rig.core, find(rig.core, key), value_of(i / 2)));
-		turns(rig.core, i % 16 == 0);
-	}
+	put_items(rig.core, 1);
+	memcpy(image, old, cfg.memory_bytes);
+	memset(rig.memory, 0xa5, store_bytes(&cfg));
+	memset(image + IMAGE_STORE_AT + STORE_KEPT_BYTES, 0xa5,
+	       IMAGE_STORE_BYTES - STORE_KEPT_BYTES);
+	region.base = beside;
+	later.seed = 77; /* the image's counts */
+
+	const struct store_plan plan = store_plan_of(&later);
+
+	st = image_bind(&region, image, &later, &plan);
+	find_items(store_core_of(st, 0), 1);
+	free(beside);
 	free(elsewhere);
 	rig_down(&rig);
+}
+
+/* And what a new store's memory held does not matter. */
+static void
+an_empty_store_is_made_of_any_bytes(void **state)
+{
+	const struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
+	struct region region = {.size = store_private_bytes(&cfg)};
+	uint8_t *image = aligned_alloc(4096, cfg.memory_bytes);
+	struct store_core *sc;
+
+	memset(image, 0xa5, cfg.memory_bytes);
+	region.base = aligned_alloc(64, align_up(region.size, 64));
+	sc = store_core_of(store_create_in(&region, image, &cfg), 0);
+	store_turn(sc, STORE_CLOCK_START);
+	put_items(sc, 1);
+	find_items(sc, 1);
+	put_items(sc, 2);
+	find_items(sc, 2);
+	free(region.base);
+	free(image);
 }
 
 /* As it is planned: nobody has the memory to make it here. */
@@ -113,10 +193,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_arena_header_describes_the_arena),
+		cmocka_unit_test(the_header_describes_the_image),
 		cmocka_unit_test(the_largest_store_names_its_last_page),
-		cmocka_unit_test(version_three_of_the_layout_is_this),
-		cmocka_unit_test(items_mean_the_same_at_another_address),
+		cmocka_unit_test(version_four_of_the_layout_is_this),
+		cmocka_unit_test(no_part_of_an_image_lies_in_another),
+		cmocka_unit_test(an_image_means_the_same_at_another_address),
+		cmocka_unit_test(an_empty_store_is_made_of_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,12 +176,8 @@ few_large_values_leave_probation(void **state)
 static void
 ghosts_are_those_of_the_latest_eight(void **state)
 {
-	static uint8_t memory[4096];
-	struct region region = {.base = memory, .size = sizeof memory};
-	struct ghosts g;
-
-	ghosts_init(&g, &region, 1);
-
+	static struct ghost_group memory[1];
+	const struct ghosts g = {.groups = memory, .count = 1};
 	const struct ghost_range all = ghosts_of_class(&g, 3, 1000);
 
 	for (uint64_t hash = 1; hash <= 10; hash++)
@@ -192,8 +188,8 @@ ghosts_are_those_of_the_latest_eight(void **state)
 		check_eq(ghost_take(&g, all, hash), hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
 		check_eq(ghost_take(&g, all, hash), GHOST_NONE);
 	}
-	for (size_t i = 0; i < sizeof(struct ghost_group); i++)
-		check_eq(memory[i], 0);
+	for (size_t i = 0; i < GHOST_WORDS; i++)
+		check_eq(memory[0].word[i], 0);
 }
 
 static void

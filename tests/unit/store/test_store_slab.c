@@ -20,24 +20,30 @@ struct slab_rig {
 };
 
 static struct slab_rig *
-slab_rig_of(uint32_t arena_shift, uint32_t page_shift, uint32_t pages)
+slab_rig_of(uint32_t arena_shift, uint32_t page_shift, uint32_t all)
 {
 	struct slab_rig *y = calloc(1, sizeof *y);
-	struct region region = {.size = (size_t)(pages + 2) << page_shift};
+	struct region region = {.size = (size_t)(all + 1 + all / 64) << page_shift};
+	struct slab_tables tables;
 
-	y->memory = aligned_alloc(4096, region.size);
-	region.base = y->memory;
-	arena_init(&y->arena, &region, pages, page_shift);
+	y->memory = region.base = aligned_alloc(4096, region.size);
+	y->arena = arena_of(region_take(&region, (size_t)all << page_shift, 64), all, page_shift);
 	y->arena.shift = arena_shift;
-	slab_init(&y->slab, &region, &y->arena, 0);
-	y->taken = calloc(pages + 1, (size_t)1 << page_shift >> arena_shift);
+	tables.pages = region_take(&region, all * sizeof *tables.pages, 64);
+	tables.reciprocal = region_take(&region, all * sizeof *tables.reciprocal, 64);
+	tables.states = region_take(
+		&region, all * (slab_bytes_per_page(page_shift) - sizeof(struct page)), 64);
+	slab_init(&y->slab, &tables, &y->arena, 0);
+	slab_fill_pool(&y->slab);
+	check(slab_index_claim(&y->slab)); /* the first page, whose reference 0 is none */
+	y->taken = calloc(all + 1, (size_t)1 << page_shift >> arena_shift);
 	return y;
 }
 
 static struct slab_rig *
 slab_rig_up(uint32_t arena_shift, uint32_t page_shift)
 {
-	return slab_rig_of(arena_shift, page_shift, PAGES);
+	return slab_rig_of(arena_shift, page_shift, PAGES + 1);
 }
 
 static void
@@ -52,7 +58,7 @@ static void
 take_object(struct slab_rig *y, uint32_t class, uint32_t ref, uint32_t number)
 {
 	const uint32_t size = y->slab.classes[class].size;
-	check(arena_offset(&y->arena, ref) + size <= (size_t)PAGES << y->arena.page_shift);
+	check(arena_offset(&y->arena, ref) + size <= (size_t)(PAGES + 1) << y->arena.page_shift);
 	check_eq(size % (1u << y->arena.shift), 0);
 	for (uint32_t g = 0; g < size >> y->arena.shift; g++) {
 		check_eq(y->taken[ref + g], 0);
@@ -172,26 +178,27 @@ pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
 	enum { EVACUATED = 4, LAST = EVACUATED - 1, EPOCH = 100, LATER = EPOCH + 1000 };
 	struct slab_rig *y = slab_rig_of(3, SLAB_PAGE_SHIFT_MIN, 8);
 	struct slab *sl = &y->slab;
+	struct page *pages = sl->pages + 1;
 
 	for (uint32_t i = 0; i < EVACUATED; i++) {
-		sl->pages[i].state = PAGE_EVACUATING;
-		slab_page_walked(sl, &sl->pages[i], EPOCH);
+		pages[i].state = PAGE_EVACUATING;
+		slab_page_walked(sl, &pages[i], EPOCH);
 	}
 	sl->evacuating_count = EVACUATED;
-	slab_page_walked(sl, &sl->pages[0], EPOCH + 1); /* objects on retire lists come back */
+	slab_page_walked(sl, &pages[0], EPOCH + 1); /* objects on retire lists come back */
 	check_eq(slab_coming(sl), EVACUATED);
-	sl->pages[LAST].walk_found = true;
+	pages[LAST].walk_found = true;
 	for (uint32_t round = 0; round < 2; round++) {
-		slab_page_walked(sl, &sl->pages[0], LATER);
+		slab_page_walked(sl, &pages[0], LATER);
 		check_eq(slab_coming(sl), EVACUATED - 1);
 		check_eq(sl->waiting_count, 1);
 	}
 	for (uint32_t i = 1; i < EVACUATED; i++)
-		slab_page_walked(sl, &sl->pages[i], LATER);
+		slab_page_walked(sl, &pages[i], LATER);
 	check_eq(sl->waiting_count, LAST); /* not the one with live objects */
 	check_eq(slab_coming(sl), EVACUATED - 2);
 	for (uint32_t i = 0; i < EVACUATED; i++)
-		slab_page_waits_no_more(sl, &sl->pages[i]);
+		slab_page_waits_no_more(sl, &pages[i]);
 	check_eq(sl->waiting_count, 0);
 	check_eq(slab_coming(sl), EVACUATED);
 	slab_rig_down(y);
