@@ -28,7 +28,7 @@
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
 #define CONFIG_MEMORY_MAX_MB                                                                       \
-	65536u /* what the store can name: app/clockoo/sizes.c holds them together */
+	1048576u /* what the store can name: app/clockoo/sizes.c holds them together */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_NUMA_END         16u /* nodes that --numa can name */
 #define CONFIG_NUMA_NIC         0u

@@ -8,13 +8,14 @@
  *         names no item. Pages hold no pointer. What does (free lists, classes, the index's
  *         address) lies before them (image.h), and is made anew.
  *
- * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB, 16 above.
+ * Units:  a reference counts granules of 1 << shift bytes: 8 up to 32 GiB of memory, 16 up to 64,
+ *         and so on; 256 up to 1 TiB. An object is at least a granule, and a multiple of it.
  *
  * Owner:  the image (image.h).
  *
  * Thread: immutable after start.
  *
- * Bounds: 64 GiB.
+ * Bounds: ARENA_BYTES_MAX, 1 TiB.
  */
 #ifndef CLOCKOO_ARENA_H
 #define CLOCKOO_ARENA_H
@@ -23,10 +24,9 @@
 #include "base/prefetch.h"
 #include "base/region.h"
 
-#define ARENA_SHIFT_SMALL 3u
-#define ARENA_SHIFT_LARGE 4u
-#define ARENA_SMALL_MAX   (32ull << 30)
-#define ARENA_BYTES_MAX   (64ull << 30)
+#define ARENA_SHIFT_MIN 3u
+#define ARENA_SHIFT_MAX 8u
+#define ARENA_BYTES_MAX ((size_t)1 << (32 + ARENA_SHIFT_MAX))
 
 struct arena {
 	uint8_t *base; /* the first page */
@@ -36,18 +36,20 @@ struct arena {
 };
 
 static inline uint32_t
-arena_shift_for(size_t pages_bytes)
+arena_shift_for(size_t bytes)
 {
-	return pages_bytes <= ARENA_SMALL_MAX ? ARENA_SHIFT_SMALL : ARENA_SHIFT_LARGE;
+	uint32_t shift = ARENA_SHIFT_MIN;
+
+	while (shift < ARENA_SHIFT_MAX && bytes > (size_t)1 << (32 + shift))
+		shift++;
+	return shift;
 }
 
 static inline struct arena
-arena_of(void *pages, uint32_t page_count, uint32_t page_shift)
+arena_of(void *pages, uint32_t page_count, uint32_t page_shift, uint32_t shift)
 {
-	return (struct arena){.base = pages,
-			      .shift = arena_shift_for((size_t)page_count << page_shift),
-			      .page_shift = page_shift,
-			      .page_count = page_count};
+	return (struct arena){
+		.base = pages, .shift = shift, .page_shift = page_shift, .page_count = page_count};
 }
 
 static inline void *

@@ -37,7 +37,8 @@ struct image_parts {
 #define IMAGE_STORE_AT STORE_IMAGE_HEAD_BYTES
 static_assert(sizeof(struct store) <= IMAGE_STORE_BYTES, "struct store has its place");
 
-struct image_parts image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift);
+struct image_parts image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift,
+				  uint32_t shift);
 /* Bytes beside pages, page tables and ghosts. */
 size_t image_fixed_bytes(void);
 

@@ -187,7 +187,8 @@ store_limit_mt(struct store *store, size_t bytes)
 {
 	struct slab *sl = &store->slab;
 	const uint32_t page_shift = store->arena.page_shift;
-	const size_t a_page = slab_bytes_per_page(page_shift) + ((size_t)1 << page_shift);
+	const size_t a_page =
+		slab_bytes_per_page(page_shift, store->arena.shift) + ((size_t)1 << page_shift);
 	const uint32_t keep = sl->reserve + LIMIT_PAGES_MIN +
 			      atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
 

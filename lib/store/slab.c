@@ -11,11 +11,10 @@
 #define WEIGHT_UNIT  16u  /* parts in which the root of a size is counted */
 
 size_t
-slab_bytes_per_page(uint32_t page_shift)
+slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
 {
-	const size_t states = ((size_t)1 << page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
-
-	return sizeof(struct page) + sizeof(uint64_t) + states * sizeof(uint64_t);
+	return sizeof(struct page) + sizeof(uint64_t) +
+	       slab_state_words(page_shift, shift) * sizeof(uint64_t);
 }
 
 static void
@@ -47,7 +46,7 @@ init_classes(struct slab *sl)
 	const uint32_t granule = 1u << sl->arena->shift;
 	uint32_t below = 0;
 
-	for (uint32_t size = SLAB_OBJECT_MIN; below < SLAB_OBJECT_MAX;
+	for (uint32_t size = slab_object_min(sl->arena->shift); below < SLAB_OBJECT_MAX;
 	     size = slab_size_after(size, granule, sl->arena->page_count)) {
 		const uint32_t want = size < SLAB_OBJECT_MAX ? size : SLAB_OBJECT_MAX;
 		const uint32_t stretched = page / (page / want) & ~(granule - 1);
@@ -68,7 +67,7 @@ slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena 
 {
 	sl->arena = arena;
 	sl->reserve = reserve;
-	sl->stride = (1u << arena->page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
+	sl->stride = slab_state_words(arena->page_shift, arena->shift);
 	sl->stride_shift = (uint32_t)__builtin_ctz(sl->stride);
 	sl->page_shift = arena->page_shift - arena->shift;
 	sl->page_mask = (1u << sl->page_shift) - 1;

@@ -139,7 +139,13 @@ struct slab {
 };
 
 /* Bytes beside the pages, a page. */
-size_t slab_bytes_per_page(uint32_t page_shift);
+size_t slab_bytes_per_page(uint32_t page_shift, uint32_t shift);
+/* Words of states of a page. */
+static inline uint32_t
+slab_state_words(uint32_t page_shift, uint32_t shift)
+{
+	return (1u << page_shift) / slab_object_min(shift) / OBJECTS_PER_WORD;
+}
 /* Where that is. */
 struct slab_tables {
 	struct page *pages;

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define SLAB_OBJECT_MIN     32u        /* sets the stride of the states */
+#define SLAB_OBJECT_MIN     32u        /* or a granule, if that is larger */
 #define SLAB_OBJECT_MAX     (1u << 16) /* larger values are chunked */
 #define SLAB_CLASSES_MAX    96u
 #define SLAB_PAGE_SHIFT_MIN 18u /* a small store has small pages, or it has too few of them */
@@ -25,6 +25,13 @@
 #define SLAB_EIGHTHS    128u
 #define SLAB_COARSE     4096u
 #define SLAB_FINE_PAGES 192u
+
+/* The smallest object; it sets the stride of the states. */
+static inline uint32_t
+slab_object_min(uint32_t shift)
+{
+	return 1u << shift > SLAB_OBJECT_MIN ? 1u << shift : SLAB_OBJECT_MIN;
+}
 
 static inline uint32_t
 slab_size_after(uint32_t size, uint32_t granule, uint32_t pages)

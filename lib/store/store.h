@@ -35,8 +35,8 @@
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
-#define STORE_MEMORY_MAX  (64ull << 30) /* what references can name (arena.h) */
-#define STORE_CLOCK_START 2u            /* 1 is a second that is always past */
+#define STORE_MEMORY_MAX  (1ull << 40) /* what references can name (arena.h) */
+#define STORE_CLOCK_START 2u           /* 1 is a second that is always past */
 
 struct store;
 struct store_core;

@@ -35,12 +35,12 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 	   const struct store_plan *plan)
 {
 	const struct image_parts parts =
-		image_parts_of(cfg->memory_bytes, plan->page_count, plan->page_shift);
+		image_parts_of(cfg->memory_bytes, plan->page_count, plan->page_shift, plan->shift);
 	struct store *st = image_store(image);
 	uint8_t *at = image;
 
 	memset((uint8_t *)st + STORE_KEPT_BYTES, 0, IMAGE_STORE_BYTES - STORE_KEPT_BYTES);
-	st->arena = arena_of(at + parts.pages, plan->page_count, plan->page_shift);
+	st->arena = arena_of(at + parts.pages, plan->page_count, plan->page_shift, plan->shift);
 	index_bind(&st->ix, &st->arena);
 	st->floors = (_Atomic uint64_t *)(void *)(at + parts.floors);
 	st->ghosts = (struct ghosts){(struct ghost_group *)(void *)(at + parts.ghosts),

@@ -63,9 +63,9 @@ image_fixed_bytes(void)
 }
 
 struct image_parts
-image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift)
+image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift, uint32_t shift)
 {
-	const size_t words = ((size_t)1 << page_shift) / SLAB_OBJECT_MIN / OBJECTS_PER_WORD;
+	const size_t words = slab_state_words(page_shift, shift);
 	struct image_parts p = {.floors = IMAGE_STORE_AT + IMAGE_STORE_BYTES};
 
 	p.record = p.floors + FLOORS * sizeof(uint64_t);
@@ -80,7 +80,8 @@ image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift)
 struct store_plan
 store_plan_of(const struct store_config *cfg)
 {
-	struct store_plan plan = {.page_shift = SLAB_PAGE_SHIFT_MIN};
+	struct store_plan plan = {.shift = arena_shift_for(cfg->memory_bytes),
+				  .page_shift = SLAB_PAGE_SHIFT_MIN};
 
 	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN && cfg->memory_bytes <= STORE_MEMORY_MAX);
 	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
@@ -88,7 +89,8 @@ store_plan_of(const struct store_config *cfg)
 	       limit_of(cfg) >> (plan.page_shift + 1) >= PAGES_WANTED)
 		plan.page_shift++;
 
-	const size_t page_bytes = slab_bytes_per_page(plan.page_shift) + (1ull << plan.page_shift);
+	const size_t page_bytes =
+		slab_bytes_per_page(plan.page_shift, plan.shift) + (1ull << plan.page_shift);
 	/* Pages end where the memory does, and begin at multiples of their size. */
 	const size_t whole = cfg->memory_bytes >> plan.page_shift << plan.page_shift;
 	const size_t ghosts = limit_of(cfg) / GHOST_PART;
@@ -96,7 +98,7 @@ store_plan_of(const struct store_config *cfg)
 	plan.page_count = (uint32_t)((whole - image_fixed_bytes() - ghosts / 2) / page_bytes);
 
 	const struct image_parts parts =
-		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift);
+		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift, plan.shift);
 
 	plan.ghost_groups = ghost_groups(cfg, parts.pages - parts.ghosts);
 	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));

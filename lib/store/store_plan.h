@@ -9,6 +9,7 @@
 #include "store.h"
 
 struct store_plan {
+	uint32_t shift;                  /* of a reference (arena.h) */
 	uint32_t page_shift, page_count; /* all pages, those of the index too */
 	uint32_t bucket_count;           /* at the start */
 	uint32_t bucket_step;            /* the index changes by multiples of this; 0: never */

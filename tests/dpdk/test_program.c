@@ -217,15 +217,15 @@ what_the_operator_gets_wrong_is_one_line_and_exit_code_1(void **state)
 		check_refused(&refused[i]);
 }
 
-#define MOST_MB 65536u /* that -m takes */
+#define MOST_MB 1048576u /* that -m takes */
 
 /* A host that has as much would start. */
 static void
 more_memory_than_the_host_has_is_one_line_and_exit_code_1(void **state)
 {
 	static const struct refusal rows[] = {
-		{{"-m", "65536", "--port", "null"}, "hugepages: "},
-		{{"-m", "65536", "--port", "null", "--no-huge"}, "memory: "},
+		{{"-m", "1048576", "--port", "null"}, "hugepages: "},
+		{{"-m", "1048576", "--port", "null", "--no-huge"}, "memory: "},
 	};
 	const uint64_t host_mb =
 		(uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) >> 20;

@@ -102,7 +102,7 @@ static const struct {
 	{"protocol:\n  udp_allow: [\"10.0.0.0/8,1.2.3.4\"]\n",
 	 "f.yaml:2: protocol.udp_allow: \"10.0.0.0/8,1.2.3.4\": expected one value per item"},
 	{"memory:\n  nodes: [1, two]\n", "f.yaml:2: memory.nodes: \"1,two\": expected MB of each "
-					 "NUMA node, such as 1024,1024, each at most 65536"},
+					 "NUMA node, such as 1024,1024, each at most 1048576"},
 	{"memory:\n  nodes: []\n",
 	 "f.yaml:2: memory.nodes: an empty list; give a value, or leave the line out"},
 	{"telemetry:\n  stat_key_prefix: ab\n",
@@ -112,7 +112,7 @@ static const struct {
 	{"network:\n  vlan: 4095\n",
 	 "f.yaml:2: network.vlan: \"4095\": expected a number from 1 to 4094"},
 	{"memory:\n  limit: 0\n",
-	 "f.yaml:2: memory.limit: \"0\": expected a number from 1 to 65536"},
+	 "f.yaml:2: memory.limit: \"0\": expected a number from 1 to 1048576"},
 	{"protocol:\n  tcp_port: 65536\n",
 	 "f.yaml:2: protocol.tcp_port: \"65536\": expected a number from 0 to 65535"},
 	{"cores:\n  count: 0\n", "f.yaml:2: cores.count: \"0\": expected a number from 1 to 64"},

@@ -59,7 +59,7 @@ static const struct {
 	{{"--numa", "interleave"}, NUMBER(numa), CONFIG_NUMA_ALL},
 	{{"--numa", "0"}, NUMBER(numa), 1},
 	{{"--numa", "1,3-5,15"}, NUMBER(numa), 0x803a},
-	{{"--memory-limit=65536"}, NUMBER(memory_mb), 65536},
+	{{"--memory-limit=1048576"}, NUMBER(memory_mb), 1048576},
 	{{"--memory-limit", "100"}, NUMBER(memory_mb), 100},
 	{{"-I", "1k"}, NUMBER(item_max_bytes), 1u << 10},
 	{{"-I", "1024"}, NUMBER(item_max_bytes), 1u << 10},
@@ -145,7 +145,7 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
-	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 65536"},
+	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576"},
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
 	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is configured"},
@@ -156,8 +156,8 @@ static const struct {
 	{{"--numa", "99999999999999999999"}, "each below 16"},
 	{{"--numa", "0", "--node-memory", "64"},
 	 "--numa with --node-memory: leave one of them out"},
-	{{"-m", "65537"}, "from 1 to 65536"},
-	{{"-m", ""}, "from 1 to 65536"},
+	{{"-m", "1048577"}, "from 1 to 1048576"},
+	{{"-m", ""}, "from 1 to 1048576"},
 	{{"-m", "64x"}, "\"64x\""},
 	{{"-m", "-1"}, "\"-1\""},
 	{{"-m", " 64"}, "\" 64\""},

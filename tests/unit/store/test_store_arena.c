@@ -7,6 +7,8 @@
 #include "store_rig.h"
 #include "store/image.h"
 
+#include <sys/mman.h>
+
 #define ITEMS     3000u
 #define VALUE_MAX 300000u
 
@@ -72,7 +74,8 @@ no_part_of_an_image_lies_in_another(void **state)
 {
 	static const struct {
 		size_t mebibytes, limit;
-	} rows[] = {{8, 0}, {9, 0}, {64, 0}, {513, 0}, {513, 64}, {4096, 100}, {65536, 0}};
+	} rows[] = {{8, 0},      {9, 0},     {64, 0},    {513, 0},    {513, 64},
+		    {4096, 100}, {65536, 0}, {65537, 0}, {128000, 0}, {1048576, 0}};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct store_config cfg = rig_config(rows[i].mebibytes, 1, STORE_VALUE_MAX);
@@ -80,8 +83,8 @@ no_part_of_an_image_lies_in_another(void **state)
 		cfg.limit_bytes = rows[i].limit << 20;
 
 		const struct store_plan plan = store_plan_of(&cfg);
-		const struct image_parts p =
-			image_parts_of(cfg.memory_bytes, plan.page_count, plan.page_shift);
+		const struct image_parts p = image_parts_of(cfg.memory_bytes, plan.page_count,
+							    plan.page_shift, plan.shift);
 		const size_t page = (size_t)1 << plan.page_shift;
 
 		check(p.floors >= IMAGE_STORE_AT + sizeof(struct store));
@@ -89,7 +92,8 @@ no_part_of_an_image_lies_in_another(void **state)
 		check(p.reciprocals >= p.record + IMAGE_RECORD_BYTES);
 		check(p.page_table >= p.reciprocals + plan.page_count * 8ul);
 		check(p.states >= p.page_table + plan.page_count * sizeof(struct page));
-		check(p.ghosts >= p.states + plan.page_count * (page / 1024) * 8);
+		check(p.ghosts >=
+		      p.states + plan.page_count * (page / 32 / slab_object_min(plan.shift)) * 8);
 		check(p.pages >= p.ghosts + plan.ghost_groups * sizeof(struct ghost_group));
 		check_eq(p.pages % page, 0);
 		check(p.pages + plan.page_count * page <= cfg.memory_bytes);
@@ -133,8 +137,6 @@ an_image_means_the_same_at_another_address(void **state)
 	void *beside = aligned_alloc(64, align_up(region.size, 64));
 	struct store *st;
 
-	for (uint32_t i = 0; i < sizeof bytes; i++)
-		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
 	put_items(rig.core, 1);
 	memcpy(image, old, cfg.memory_bytes);
 	memset(rig.memory, 0xa5, store_bytes(&cfg));
@@ -173,20 +175,51 @@ an_empty_store_is_made_of_any_bytes(void **state)
 	free(image);
 }
 
-/* As it is planned: nobody has the memory to make it here. */
+/* Bytes of a reference's granule by memory, and with them what an item is rounded up to. */
 static void
-the_largest_store_names_its_last_page(void **state)
+granules_are_of_eight_bytes_up_to_32_gib(void **state)
 {
-	const struct store_config cfg = rig_config(STORE_MEMORY_MAX >> 20, 1, STORE_VALUE_MAX);
-	const struct store_plan plan = store_plan_of(&cfg);
-	const size_t bytes_of_pages = (size_t)plan.page_count << plan.page_shift;
-	const struct arena a = {.shift = arena_shift_for(bytes_of_pages),
-				.page_shift = plan.page_shift,
-				.page_count = plan.page_count};
-	const size_t last = bytes_of_pages - SLAB_OBJECT_MIN;
+	static const struct {
+		uint64_t mebibytes;
+		uint32_t shift;
+	} rows[] = {{8, 3},      {32768, 3},  {32769, 4},  {65536, 4},  {65537, 5},  {128000, 5},
+		    {131072, 5}, {131073, 6}, {262145, 7}, {524289, 8}, {1048576, 8}};
 
-	check(bytes_of_pages <= ARENA_BYTES_MAX);
-	check_eq(arena_offset(&a, arena_ref_of_offset(&a, last)), last);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct store_config cfg = rig_config(rows[i].mebibytes, 1, STORE_VALUE_MAX);
+		const struct store_plan plan = store_plan_of(&cfg);
+		const size_t pages = (size_t)plan.page_count << plan.page_shift;
+
+		check_eq(plan.shift, rows[i].shift);
+		check(pages <= (size_t)1 << (32 + plan.shift));
+		check(pages >= cfg.memory_bytes / 100 * 96);
+	}
+}
+
+static void
+a_store_of_any_size_starts_and_stores(void **state)
+{
+	static const uint64_t mebibytes[] = {32,     511,    512,    32768,  32769,   65536,  65537,
+					     128000, 131073, 262145, 524289, 1048575, 1048576};
+
+	for (size_t i = 0; i < sizeof mebibytes / sizeof *mebibytes; i++) {
+		const struct store_config cfg = rig_config(mebibytes[i], 1, STORE_VALUE_MAX);
+		struct region region = {.size = store_private_bytes(&cfg)};
+		void *image = mmap(NULL, cfg.memory_bytes, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		struct store_core *sc;
+
+		check(image != MAP_FAILED);
+		region.base = aligned_alloc(64, align_up(region.size, 64));
+		sc = store_core_of(store_create_in(&region, image, &cfg), 0);
+		store_turn(sc, STORE_CLOCK_START);
+		put_items(sc, 1);
+		find_items(sc, 1);
+		put_items(sc, 2);
+		find_items(sc, 2);
+		free(region.base);
+		munmap(image, cfg.memory_bytes);
+	}
 }
 
 int
@@ -194,12 +227,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_header_describes_the_image),
-		cmocka_unit_test(the_largest_store_names_its_last_page),
+		cmocka_unit_test(granules_are_of_eight_bytes_up_to_32_gib),
+		cmocka_unit_test(a_store_of_any_size_starts_and_stores),
 		cmocka_unit_test(version_four_of_the_layout_is_this),
 		cmocka_unit_test(no_part_of_an_image_lies_in_another),
 		cmocka_unit_test(an_image_means_the_same_at_another_address),
 		cmocka_unit_test(an_empty_store_is_made_of_any_bytes),
 	};
 
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-#define PAGES 4u
+#define PAGES  4u
+#define SHIFTS (ARENA_SHIFT_MAX - ARENA_SHIFT_MIN + 1) /* of granules */
 
 struct slab_rig {
 	struct arena arena;
@@ -27,12 +28,13 @@ slab_rig_of(uint32_t arena_shift, uint32_t page_shift, uint32_t all)
 	struct slab_tables tables;
 
 	y->memory = region.base = aligned_alloc(4096, region.size);
-	y->arena = arena_of(region_take(&region, (size_t)all << page_shift, 64), all, page_shift);
-	y->arena.shift = arena_shift;
+	y->arena = arena_of(region_take(&region, (size_t)all << page_shift, 64), all, page_shift,
+			    arena_shift);
 	tables.pages = region_take(&region, all * sizeof *tables.pages, 64);
 	tables.reciprocal = region_take(&region, all * sizeof *tables.reciprocal, 64);
 	tables.states = region_take(
-		&region, all * (slab_bytes_per_page(page_shift) - sizeof(struct page)), 64);
+		&region, all * (slab_bytes_per_page(page_shift, arena_shift) - sizeof(struct page)),
+		64);
 	slab_init(&y->slab, &tables, &y->arena, 0);
 	slab_fill_pool(&y->slab);
 	check(slab_index_claim(&y->slab)); /* the first page, whose reference 0 is none */
@@ -123,9 +125,11 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES - 1, 0, 8192, 62},
 		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES, SLAB_COARSE * 15 / 16, 8192, 86}};
 
-	for (uint32_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
-		const uint32_t shift = 3 + i % 2, coarse = rows[i / 2].coarse;
-		struct slab_rig *y = slab_rig_of(shift, rows[i / 2].page_shift, rows[i / 2].pages);
+	for (uint32_t i = 0; i < SHIFTS * sizeof rows / sizeof rows[0]; i++) {
+		const uint32_t shift = ARENA_SHIFT_MIN + i % SHIFTS;
+		const uint32_t coarse = rows[i / SHIFTS].coarse;
+		struct slab_rig *y =
+			slab_rig_of(shift, rows[i / SHIFTS].page_shift, rows[i / SHIFTS].pages);
 
 		for (uint32_t bytes = 1; bytes <= SLAB_OBJECT_MAX; bytes++) {
 			const uint32_t class = slab_class_for(&y->slab, bytes);
@@ -134,11 +138,11 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 			check(y->slab.classes[class].size >= bytes);
 			check(class == 0 || y->slab.classes[class - 1].size < bytes);
 			/* Eight bytes, or that share, is the most that is lost. */
-			check(bytes <= 32 || bytes >= rows[i / 2].whole ||
+			check(bytes <= slab_object_min(shift) || bytes >= rows[i / SHIFTS].whole ||
 			      y->slab.classes[class].size - bytes <=
 				      (8u << (shift - 3)) + bytes / share);
 		}
-		check(y->slab.class_count <= rows[i / 2].classes);
+		check(y->slab.class_count <= rows[i / SHIFTS].classes);
 		slab_rig_down(y);
 	}
 }
