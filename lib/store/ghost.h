@@ -19,9 +19,8 @@
 #ifndef CLOCKOO_GHOST_H
 #define CLOCKOO_GHOST_H
 
-#include "base/prefetch.h"
-
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GHOST_BITS     16u
@@ -62,9 +61,13 @@ ghosts_of_class(const struct ghosts *g, uint32_t class, uint32_t objects)
 	};
 }
 
+/* The group of a key; NULL: no ghosts are kept. */
 static inline struct ghost_group *
 ghost_group(const struct ghosts *g, struct ghost_range range, uint64_t hash)
 {
+	if (g->count == 0)
+		return NULL;
+
 	const uint64_t n = range.first + ((hash >> 32) * range.count >> 32);
 
 	return &g->groups[n < g->count ? n : n - g->count];
@@ -79,19 +82,11 @@ ghost_entry(uint64_t hash)
 }
 
 static inline void
-ghost_prefetch(const struct ghosts *g, struct ghost_range range, uint64_t hash)
+ghost_add(struct ghost_group *group, uint64_t hash, enum ghost kind)
 {
-	if (g->count != 0)
-		prefetch((const void *)ghost_group(g, range, hash));
-}
-
-static inline void
-ghost_add(const struct ghosts *g, struct ghost_range range, uint64_t hash, enum ghost kind)
-{
-	if (g->count == 0 || kind == GHOST_NONE)
+	if (group == NULL || kind == GHOST_NONE)
 		return;
 
-	struct ghost_group *group = ghost_group(g, range, hash);
 	uint64_t entry = ghost_entry(hash) - (kind == GHOST_OF_KEPT);
 
 	/* Relaxed: nothing is read through it. */
@@ -104,25 +99,36 @@ ghost_add(const struct ghosts *g, struct ghost_range range, uint64_t hash, enum 
 	}
 }
 
+/* A bit in each entry of a word that is this one but for its kind, and perhaps in entries above
+ * such a one, by a borrow. */
+static inline uint64_t
+ghosts_alike(uint64_t word, uint64_t entry)
+{
+	const uint64_t each = 0x0001000100010001ull;
+	const uint64_t differs = (word | each) ^ entry * each;
+
+	return (differs - each) & ~differs & each << (GHOST_BITS - 1);
+}
+
 /* Take out the key's ghost; the latest one if it has several. */
 static inline enum ghost
-ghost_take(const struct ghosts *g, struct ghost_range range, uint64_t hash)
+ghost_take(struct ghost_group *group, uint64_t hash)
 {
-	if (g->count == 0)
-		return GHOST_NONE;
+	for (uint32_t i = 0; group != NULL && i < GHOST_WORDS; i++) {
+		const uint64_t now = atomic_load_explicit(&group->word[i], memory_order_relaxed);
+		uint64_t same = ghosts_alike(now, ghost_entry(hash));
 
-	struct ghost_group *group = ghost_group(g, range, hash);
+		for (; same != 0; same &= same - 1) {
+			const uint32_t shift =
+				(uint32_t)__builtin_ctzll(same) / GHOST_BITS * GHOST_BITS;
+			const uint64_t entry = now >> shift & 0xffff;
 
-	for (uint32_t i = 0; i < GHOSTS_A_GROUP; i++) {
-		_Atomic uint64_t *word = &group->word[i * GHOST_BITS / 64];
-		const uint32_t shift = i * GHOST_BITS % 64;
-		const uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
-		const uint64_t entry = now >> shift & 0xffff;
-
-		if (entry == 0 || (entry | 1) != ghost_entry(hash))
-			continue;
-		atomic_store_explicit(word, now & ~(0xffffull << shift), memory_order_relaxed);
-		return (entry & 1) != 0 ? GHOST_OF_NEW : GHOST_OF_KEPT;
+			if (entry == 0 || (entry | 1) != ghost_entry(hash))
+				continue;
+			atomic_store_explicit(&group->word[i], now & ~(0xffffull << shift),
+					      memory_order_relaxed);
+			return (entry & 1) != 0 ? GHOST_OF_NEW : GHOST_OF_KEPT;
+		}
 	}
 	return GHOST_NONE;
 }

@@ -56,14 +56,16 @@ item_class(const struct store *st, const struct item *it)
 					       : slab_class_of_ref(&st->slab, item_ref(st, it));
 }
 
-/* Where its ghosts are. */
-static inline struct ghost_range
-item_ghosts(const struct store *st, const struct item *it)
+/* Where its ghost is; NULL: no ghosts are kept. */
+static inline struct ghost_group *
+item_ghosts(const struct store *st, const struct item *it, uint64_t hash)
 {
 	const uint32_t class = item_class(st, it);
 	const struct slab_class *c = &st->slab.classes[class];
 
-	return ghosts_of_class(&st->ghosts, class, c->per_page * slab_class_pages(c));
+	return ghost_group(&st->ghosts,
+			   ghosts_of_class(&st->ghosts, class, c->per_page * slab_class_pages(c)),
+			   hash);
 }
 
 /* ---- reference bits ---- */

@@ -249,12 +249,13 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 /* A new key is on probation, unless its ghost says that it was evicted from there too early. */
 static __attribute__((noinline)) enum object_state
-state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
+state_of_new(struct store_core *sc, const struct item *it, struct ghost_group *ghosts,
+	     uint64_t hash)
 {
 	struct store *st = sc->store;
 	struct probation *pr = &st->slab.classes[item_class(st, it)].probation;
 
-	switch (ghost_take(&st->ghosts, item_ghosts(st, it), hash)) {
+	switch (ghost_take(ghosts, hash)) {
 	case GHOST_OF_NEW:
 		evictions_returned(&pr->young);
 		count(sc, STORE_GHOSTS_RETURNED, 1);
@@ -280,7 +281,8 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 	if (!st->slab.probation)
 		return OBJECT_KEPT;
 	if (found->old == NULL)
-		return state_of_new(sc, link->item, link->hash);
+		return state_of_new(sc, link->item, item_ghosts(st, link->item, link->hash),
+				    link->hash);
 	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
 									     : OBJECT_KEPT;
 }
@@ -351,8 +353,10 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 	const uint64_t floor =
 		atomic_load_explicit(store_floor(st, lock->place.tag), memory_order_relaxed);
 	const uint32_t ref = item_ref(st, it);
+	struct ghost_group *ghosts = item_ghosts(st, it, hash);
 	struct spot spot;
 
+	prefetch(ghosts);
 	if (unlikely(floor >= ITEM_CAS_MAX))
 		return false;
 	spot = spot_for_new(sc, &lock->place);
@@ -361,7 +365,7 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
 	slab_set_live(&st->slab, ref,
-		      st->slab.probation ? state_of_new(sc, it, hash) : OBJECT_KEPT);
+		      st->slab.probation ? state_of_new(sc, it, ghosts, hash) : OBJECT_KEPT);
 	protocol_gap();
 	index_put(&st->ix, &lock->place, spot, ref);
 	return true;

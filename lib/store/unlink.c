@@ -100,8 +100,12 @@ look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 	const uint64_t hash = index_hash(&st->ix, key);
 	const struct place p = index_place(&st->ix, hash);
 
-	*v = (struct victim){.hash = hash, .ref = head, .bucket = p.primary, .tag = p.tag};
-	ghost_prefetch(&st->ghosts, item_ghosts(st, it), hash);
+	*v = (struct victim){.hash = hash,
+			     .ref = head,
+			     .bucket = p.primary,
+			     .tag = p.tag,
+			     .ghosts = item_ghosts(st, it, hash)};
+	prefetch(v->ghosts);
 	prefetch(index_bucket(&st->ix, p.primary));
 }
 
@@ -203,6 +207,6 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 		how = unlink_elsewhere(sc, v, with_page, d);
 	/* A dead item leaves no ghost: its key comes back since it was dead. */
 	if (how != UNLINKED_NOT && (simple || !item_dead(sc, item_at(st, v->ref))))
-		ghost_add(&st->ghosts, item_ghosts(st, item_at(st, v->ref)), v->hash, ghost);
+		ghost_add(v->ghosts, v->hash, ghost);
 	return how;
 }

@@ -30,6 +30,7 @@ struct victim {
 	uint32_t ref;    /* the item: the object itself, or that whose chunk it is */
 	uint32_t bucket; /* the primary one, unless the item was not seen there */
 	uint16_t tag;    /* in that bucket */
+	struct ghost_group *ghosts;
 };
 
 /* Victims looked for together, so that memory is waited for a few times, not a few times each. */

@@ -179,14 +179,22 @@ ghosts_are_those_of_the_latest_eight(void **state)
 	static struct ghost_group memory[1];
 	const struct ghosts g = {.groups = memory, .count = 1};
 	const struct ghost_range all = ghosts_of_class(&g, 3, 1000);
+	const uint64_t zeros = 1ull << 40; /* its entry is like none, but for the kind */
 
+	check_eq(ghost_take(ghost_group(&g, all, zeros), zeros), GHOST_NONE);
+	ghost_add(ghost_group(&g, all, zeros), zeros, GHOST_OF_NEW);
+	ghost_add(ghost_group(&g, all, 1), 1, GHOST_OF_NEW);
+	check_eq(ghost_take(ghost_group(&g, all, zeros), zeros), GHOST_OF_NEW);
+	check_eq(ghost_take(ghost_group(&g, all, zeros), zeros), GHOST_NONE);
 	for (uint64_t hash = 1; hash <= 10; hash++)
-		ghost_add(&g, all, hash, hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
-	check_eq(ghost_take(&g, all, 1), GHOST_NONE);
-	check_eq(ghost_take(&g, all, 2), GHOST_NONE);
+		ghost_add(ghost_group(&g, all, hash), hash,
+			  hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+	check_eq(ghost_take(ghost_group(&g, all, 1), 1), GHOST_NONE);
+	check_eq(ghost_take(ghost_group(&g, all, 2), 2), GHOST_NONE);
 	for (uint64_t hash = 3; hash <= 10; hash++) {
-		check_eq(ghost_take(&g, all, hash), hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
-		check_eq(ghost_take(&g, all, hash), GHOST_NONE);
+		check_eq(ghost_take(ghost_group(&g, all, hash), hash),
+			 hash % 2 ? GHOST_OF_NEW : GHOST_OF_KEPT);
+		check_eq(ghost_take(ghost_group(&g, all, hash), hash), GHOST_NONE);
 	}
 	for (size_t i = 0; i < GHOST_WORDS; i++)
 		check_eq(memory[0].word[i], 0);
