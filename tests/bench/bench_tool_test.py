@@ -101,7 +101,8 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
     memcached_told_60_4000_1g hits_mixed_4000_16m_vs_memcached
     hits_mixed_60000_64m_vs_memcached items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl
-    set_new_full_ns set_overwrite_ns set_new_2t_by_1t""".split()
+    set_new_full_ns set_overwrite_ns set_new_2t_by_1t
+    set_two_threads_vs_two_processes set_overwrite_two_threads_vs_two_processes""".split()
 
 
 class BenchToolTest(unittest.TestCase):

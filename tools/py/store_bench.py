@@ -91,8 +91,14 @@ class Steered:
         self._answer()
 
     def ns(self, what):
+        self.ask(what)
+        return self.told()
+
+    def ask(self, what):
         self._child.stdin.write(f"{what}\n")
         self._child.stdin.flush()
+
+    def told(self):
         return self._answer()["ns"]
 
     def _answer(self):
@@ -497,21 +503,33 @@ def grow(bench):
 SETS = ("new", "new_2t", "new_alone", "overwrite", "overwrite_2t", "overwrite_alone", "get")
 
 
+def ns_of_both(programs, what):
+    """The same by two processes at once: what the machine lets two threads have that share nothing."""
+    for program in programs:
+        program.ask(what)
+    return statistics.mean(program.told() for program in programs)
+
+
 def sets(bench):
     """Ours and those before take turns, each first in every other round."""
     mebibytes, operations, rounds = (32, 32768, 5) if bench.quick else (256, 65536, 31)
     folders = [bench.folder] + ([bench.before] if bench.before is not None else [])
     ns = {what: [[] for _ in folders] for what in SETS}
+    apart = {"new": [], "overwrite": []}
     with contextlib.ExitStack() as stack, Step("sets") as step:
         programs = [stack.enter_context(Steered(folder / "bench_set", "--memory", mebibytes,
                                                 "--operations", operations)) for folder in folders]
-        for program in programs:
+        beside = stack.enter_context(Steered(bench.folder / "bench_set", "--memory", mebibytes,
+                                             "--operations", operations))
+        for program in (*programs, beside):
             program.ready()
         for turn in range(rounds):
             step.note = bar(f"rounds {100 * turn // rounds} %")
             for what in SETS:
                 for i in sorted(range(len(programs)), reverse=turn % 2 == 1):
                     ns[what][i].append(programs[i].ns(what))
+                if what in apart:
+                    apart[what].append(ns_of_both((programs[0], beside), what))
     lines = []
     for what, (ours, *before) in ns.items():
         name = {"new": "new_full"}.get(what, what)
@@ -522,9 +540,13 @@ def sets(bench):
             bench.keep("set_new_full_ns_vs_before" if what == "new" else f"set_{name}_vs_before", ratio)
             line += [spread(before[0]), spread(ratio, 3)]
         lines.append(line)
-    for what in ("new", "overwrite"):
-        bench.keep(f"set_{what}_2t_by_1t",
-                   [2 * one / two for one, two in zip(ns[what][0], ns[f"{what}_2t"][0])])
+    for what, processes in apart.items():
+        one, threads = ns[what][0], ns[f"{what}_2t"][0]
+        name = {"new": "set"}.get(what, f"set_{what}")
+        bench.keep(f"set_{what}_2t_by_1t", [2 * a / b for a, b in zip(one, threads)])
+        bench.keep(f"set_{what}_2p_by_1p", [2 * a / b for a, b in zip(one, processes)])
+        bench.keep(f"{name}_two_threads_vs_two_processes", [a / b for a, b in zip(processes, threads)])
+        lines.append([f"{what}, two processes", spread(processes)] + [""] * (2 * len(folders) - 2))
     table(f"Sets, {mebibytes} MB, 16-byte keys, 32-byte values, ns of CPU: of new keys in a full store, and over\n"
           "what is there in one that evicts nothing; in bursts of 32 as lib/serve has them, or alone",
           ["", "ns", "before", "by that"][:2 + 2 * (len(folders) - 1)], lines)
