@@ -215,10 +215,13 @@ peer(const struct workload *w, const char *path)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"memory", required_argument, NULL, 'm'},    {"most", required_argument, NULL, 'b'},
-		{"turnovers", required_argument, NULL, 't'}, {"probation", no_argument, NULL, '2'},
-		{"peer", required_argument, NULL, 'p'},      {0}};
+	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
+					      {"most", required_argument, NULL, 'b'},
+					      {"turnovers", required_argument, NULL, 't'},
+					      {"once", required_argument, NULL, 'o'},
+					      {"probation", no_argument, NULL, '2'},
+					      {"peer", required_argument, NULL, 'p'},
+					      {0}};
 	struct workload w = {.memory_mb = 64, .most = 4000};
 	uint32_t turnovers = 20;
 	const char *path = NULL;
