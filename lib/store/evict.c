@@ -8,14 +8,19 @@
 #include "item_access.h"
 #include "unlink.h"
 
-/* Evict these objects' items; the first on_probation of them were on probation. Returns how many
+/* Items evicted: from probation, and others. */
+struct evicted {
+	uint32_t young, kept;
+};
+
+/* Evict these objects' items; the first on_probation of them were on probation. Returns those that
  * were still in the index. */
-static uint32_t
+static struct evicted
 evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
 	      uint32_t on_probation)
 {
 	struct probation *pr = &sc->store->slab.classes[class].probation;
-	uint32_t young = 0, kept = 0;
+	struct evicted e = {0, 0};
 
 	struct victim victims[VICTIMS_MAX];
 	struct departures d = {.class = class};
@@ -29,18 +34,18 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 		if (unlink_victim(sc, &victims[i % VICTIMS_MAX], false,
 				  is_new ? GHOST_OF_NEW : GHOST_OF_KEPT, &d) == UNLINKED_NOT)
 			continue;
-		young += is_new;
-		kept += !is_new;
+		e.young += is_new;
+		e.kept += !is_new;
 	}
 	account_departures(sc, &d);
-	evictions_add(&pr->young, young);
-	evictions_add(&pr->kept, kept);
-	count(sc, STORE_EVICTED_NEW, young);
-	return young + kept;
+	evictions_add(&pr->young, e.young);
+	evictions_add(&pr->kept, e.kept);
+	count(sc, STORE_EVICTED_NEW, e.young);
+	return e;
 }
 
-uint32_t
-evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
+static struct evicted
+by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 {
 	struct slab *sl = &sc->store->slab;
 	const uint32_t max = want < EVICT_SLICE ? want : EVICT_SLICE;
@@ -57,14 +62,27 @@ evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 }
 
 uint32_t
+evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
+{
+	const struct evicted e = by_hand(sc, class, want);
+
+	return e.young + e.kept;
+}
+
+uint32_t
 evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max)
 {
 	struct slab *sl = &sc->store->slab;
 	struct slab_class *c = &sl->classes[class];
 	const uint32_t dead = expire_for_memory(sc, class, max);
-	const uint32_t done = dead < max ? evict_by_hand(sc, class, max - dead) : 0;
+	struct evicted e = {0, 0};
 
-	atomic_fetch_add_explicit(&c->passed, done, memory_order_relaxed);
+	if (dead < max)
+		e = by_hand(sc, class, max - dead);
+
+	const uint32_t done = e.young + e.kept;
+
+	atomic_fetch_add_explicit(&c->passed, e.young + PASSED_KEPT * e.kept, memory_order_relaxed);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
 				  memory_order_relaxed);
 	return dead + done;

@@ -253,9 +253,13 @@ state_of_new(struct store_core *sc, const struct item *it, struct ghost_group *g
 	     uint64_t hash)
 {
 	struct store *st = sc->store;
-	struct probation *pr = &st->slab.classes[item_class(st, it)].probation;
+	struct slab_class *c = &st->slab.classes[item_class(st, it)];
+	struct probation *pr = &c->probation;
+	const enum ghost ghost = ghost_take(ghosts, hash);
 
-	switch (ghost_take(ghosts, hash)) {
+	if (ghost != GHOST_NONE)
+		atomic_fetch_add_explicit(&c->passed, PASSED_USED, memory_order_relaxed);
+	switch (ghost) {
 	case GHOST_OF_NEW:
 		evictions_returned(&pr->young);
 		count(sc, STORE_GHOSTS_RETURNED, 1);

@@ -3,16 +3,18 @@
  *
  * An item that is not used is evicted within a round of its class's hand. If all hands take equally
  * long for a round, items of all classes are evicted at the same age, as if they shared one CLOCK.
- * A hit of a small item takes less memory, so a hand's speed is divided by the root of its objects'
- * size. A page moves from the class with the slowest hand to the one with the fastest: the further
- * apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to spare
- * gives first. One that is filling a page neither gives nor gets: its hand stands still meanwhile.
+ * A hit of a small item takes less memory, so a hand's speed is what it passes by bytes, not by
+ * objects. A page moves from the class with the slowest hand to the one with the fastest: the
+ * further apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to
+ * spare gives first. One that is filling a page neither gives nor gets: its hand stands still
+ * meanwhile.
  *
- * A hand's speed counts what it passes:
+ * A hand's speed counts what is asked for:
  * - items evicted for want of memory, but not those evicted to empty a page: else a class that
- *   gives pages would look as if it needed some;
- * - objects whose reference bit it clears: so a class of hot items that is never written keeps its
- *   pages. Each counts PASSED_USED times: keys asked for once get little memory.
+ * gives pages would look as if it needed some. One that the CLOCK hand evicts counts PASSED_KEPT
+ * times, one on probation once: keys asked for once get little memory;
+ * - objects whose reference bit it clears, and keys that come back while their ghost is there. Each
+ *   counts PASSED_USED times: so a class of hot items that is never written keeps its pages.
  *
  * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
  * moves.
@@ -21,9 +23,15 @@
 #include "evacuate.h"
 #include "expire.h"
 
-#define FIXED_SHIFT 24u
-/* Each time a 16th of all memory was evicted the counts that speeds are made of are halved. Shorter
- * periods would let chance move pages. */
+#define FIXED_SHIFT      32u
+#define PAGE_PARTS_SHIFT 4u
+/* Count and time of a speed are halved once the hand has passed so much for each live object, or so
+ * many times all memory was evicted. Shorter times would let chance move pages: small objects live
+ * long. */
+#define SPEED_PASSED (4 * PASSED_KEPT)
+#define SPEED_ROUNDS 4u
+/* That is looked at each time a 16th of all memory was evicted. A class that got a page since then
+ * gives none, and one that allocated nothing gets none. */
 #define SPEED_PARTS 16u
 /* A class is dead if it allocated nothing while a fourth of all memory was evicted, nor was a page
  * of it spared, since it was in use: what is on a last page has no other to move to. */
@@ -68,18 +76,35 @@ pages_coming(const struct slab *sl)
 	return slab_coming(sl) + slab_pool(sl);
 }
 
-/* What a class's hand passed lately, in rounds over its live objects, by the root of their size;
- * fixed point. */
-static uint64_t
-hand_speed(const struct slab_class *c)
+/* Objects that the class has in use. At least a page: a class that gave most of its pages has few,
+ * or none. */
+static uint32_t
+class_live(const struct slab_class *c)
 {
 	const uint32_t owned = c->per_page * slab_class_pages(c);
 	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
-	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
-	/* At least a page: a class that gave most of its pages has few live objects, or none. */
-	const uint32_t live = owned > waiting + c->per_page ? owned - waiting : c->per_page;
 
-	return owned != 0 ? (passed << FIXED_SHIFT) / ((uint64_t)live * c->weight) : 0;
+	return owned > waiting + c->per_page ? owned - waiting : c->per_page;
+}
+
+/* For how long its hand has been counted, in slab_age. */
+static uint32_t
+class_span(const struct slab *sl, const struct slab_class *c)
+{
+	return slab_age(sl) - atomic_load_explicit(&c->passed_since, memory_order_relaxed);
+}
+
+/* What a class's hand passed, by time and by the memory of what is live; fixed point. */
+static uint64_t
+hand_speed(const struct slab *sl, const struct slab_class *c)
+{
+	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
+	const uint64_t bytes = (uint64_t)class_live(c) * c->size;
+	const uint64_t parts = (bytes << PAGE_PARTS_SHIFT >> sl->arena->page_shift) + 1;
+
+	if (slab_class_pages(c) == 0)
+		return 0;
+	return (passed << FIXED_SHIFT) / (class_span(sl, c) + 1ull) / parts;
 }
 
 /* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
@@ -161,8 +186,8 @@ donates_sooner(const struct slab *sl, struct slab_class *a, struct slab_class *b
 	if (of_a == DONOR_SLACK)
 		return (uint64_t)class_slack(sl, a) * a->size >
 		       (uint64_t)class_slack(sl, b) * b->size;
-	if (hand_speed(a) != hand_speed(b))
-		return hand_speed(a) < hand_speed(b);
+	if (hand_speed(sl, a) != hand_speed(sl, b))
+		return hand_speed(sl, a) < hand_speed(sl, b);
 	return slab_class_pages(a) > slab_class_pages(b);
 }
 
@@ -190,11 +215,11 @@ recipient_class(const struct slab *sl)
 	for (uint32_t i = 0; i < sl->class_count; i++) {
 		const struct slab_class *c = &sl->classes[i];
 
-		if (hand_speed(c) <= most || class_has_spare(c) ||
+		if (hand_speed(sl, c) <= most || class_has_spare(c) ||
 		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
 				SPEED_PARTS))
 			continue;
-		most = hand_speed(c);
+		most = hand_speed(sl, c);
 		need = i;
 	}
 	return need;
@@ -279,15 +304,21 @@ rebalance_turn(struct store_core *sc)
 	}
 }
 
-/* Halve all counts: passes of long ago count less. */
+/* Passes of long ago count less. */
 static void
 forget_half(struct slab *sl)
 {
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		const uint32_t n =
-			atomic_load_explicit(&sl->classes[i].passed, memory_order_relaxed);
+	const uint32_t most = SPEED_ROUNDS * sl->arena->page_count * AGE_PAGE;
 
-		atomic_fetch_sub_explicit(&sl->classes[i].passed, n - n / 2, memory_order_relaxed);
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		struct slab_class *c = &sl->classes[i];
+		const uint32_t n = atomic_load_explicit(&c->passed, memory_order_relaxed);
+		const uint32_t span = class_span(sl, c);
+
+		if (n < SPEED_PASSED * class_live(c) && span < most)
+			continue;
+		atomic_fetch_sub_explicit(&c->passed, n - n / 2, memory_order_relaxed);
+		atomic_fetch_add_explicit(&c->passed_since, (span + 1) / 2, memory_order_relaxed);
 	}
 }
 
@@ -309,7 +340,8 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 		return 0;
 	}
 	for (uint32_t i = 0; i < sizeof pace / sizeof *pace; i++)
-		if (hand_speed(&sl->classes[to]) * pace[i].slow >= hand_speed(slow) * pace[i].fast)
+		if (hand_speed(sl, &sl->classes[to]) * pace[i].slow >=
+		    hand_speed(sl, slow) * pace[i].fast)
 			return pace[i].between;
 	return 0;
 }

@@ -8,7 +8,6 @@
 
 #define LOOKS_MAX    8u   /* pages compared when one is to be evacuated */
 #define PASSED_PAGES 256u /* pages with a pinned object that are skipped then, at most */
-#define WEIGHT_UNIT  16u  /* parts in which the root of a size is counted */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
@@ -28,8 +27,6 @@ add_class(struct slab *sl, uint32_t size)
 	c->size = size;
 	c->per_page = (1u << sl->arena->page_shift) / size;
 	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
-	while ((c->weight + 1) * (c->weight + 1) <= WEIGHT_UNIT * WEIGHT_UNIT * size)
-		c->weight++;
 	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);

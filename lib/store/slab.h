@@ -69,8 +69,7 @@ struct slab_class {
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
 	uint32_t size;
 	uint32_t per_page;
-	uint32_t batch;  /* of a magazine; 0: large objects have none */
-	uint32_t weight; /* the root of its size, in 16ths */
+	uint32_t batch; /* of a magazine; 0: large objects have none */
 	uint64_t reciprocal;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
@@ -87,7 +86,8 @@ struct slab_class {
 	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
 	_Atomic uint32_t retired_count; /* within their grace period */
 	_Atomic uint32_t pinned_count;  /* past it, and still pinned */
-	_Atomic uint32_t passed;        /* objects its hand passed lately (rebalance.c) */
+	_Atomic uint32_t passed;        /* how much its objects are asked for (rebalance.c), */
+	_Atomic uint32_t passed_since;  /* since then, in slab_age */
 	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
 	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
 	_Atomic uint32_t filled_at;     /* slab_age when it last had objects to spare */
@@ -176,8 +176,9 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* What the hand passes is counted in these: an object that was evicted is one. */
-#define PASSED_USED 16u /* that was referenced: it is known to be asked for again */
+/* What hands pass is counted in these: an object evicted from probation is one. */
+#define PASSED_KEPT 8u   /* evicted by the CLOCK hand */
+#define PASSED_USED 128u /* referenced; or evicted, and asked for again */
 
 /* The rebalancer's clock: bytes ever evicted for want of memory, in eighths of a page. It wraps. */
 #define AGE_PAGE 8u
