@@ -2,8 +2,8 @@
  * image.h - where the parts of a store's memory lie: the store's own view of store_image.h.
  *
  * Shape:  header, the caller's page, the state, struct store, then tables, ghosts, and the pages,
- *         which are the last bytes. struct store begins with what a successor needs (struct
- *         store_head of it is kept); the rest of it is made anew.
+ *         which are the last bytes. struct store begins with what a successor needs
+ *         (STORE_KEPT_BYTES); the rest of it is made anew.
  *
  * Units:  byte offsets from the image's beginning.
  *
@@ -21,19 +21,46 @@
 #define IMAGE_STORE_BYTES  40960u
 #define IMAGE_RECORD_BYTES 12288u
 
+#define STORE_OPENING_BYTES 16384u /* of struct store_opening, beside the image */
+
 struct image_header {
 	_Atomic uint64_t magic; /* stored last */
 	uint32_t layout, header_bytes;
 	uint64_t memory_bytes;
 	uint64_t seed; /* of the hash; also in struct store */
-	uint32_t shift, page_shift, page_count, reserved;
+	uint32_t shift, page_shift, page_count;
+	uint32_t classes_crc; /* of the sizes of classes */
+	uint32_t hashes_crc;  /* of hashes of texts of all lengths that a key may have */
+	uint32_t crc;         /* of all that, from layout on */
 };
+
+enum image_state { IMAGE_DIRTY = 1, IMAGE_CLEAN };
+
+/* What is written at the end. */
+struct image_left {
+	_Atomic uint32_t state; /* enum image_state */
+	uint32_t reserved;
+	uint64_t sum; /* of all that a CLEAN image's successor trusts (image_sum_of) */
+};
+
+struct image_balance {
+	uint64_t items, bytes, flushed, flushed_bytes; /* in the index; of those, flushed */
+};
+
+/* What struct store and the cores knew. */
+struct image_record {
+	uint64_t seed, due_flush;
+	uint32_t generation, seq, bucket_count, new_count, first_seq;
+	uint32_t oldest_generation, reference_stamp, class_count;
+	struct image_balance all, classes[SLAB_CLASSES_MAX];
+};
+static_assert(sizeof(struct image_record) <= IMAGE_RECORD_BYTES, "the record has its place");
 
 /* Offsets that follow from a geometry. */
 struct image_parts {
 	size_t floors, record, reciprocals, page_table, states, ghosts, pages;
 };
-#define IMAGE_STATE_AT STORE_IMAGE_APP_AT + STORE_IMAGE_APP_BYTES
+#define IMAGE_STATE_AT (STORE_IMAGE_APP_AT + STORE_IMAGE_APP_BYTES)
 #define IMAGE_STORE_AT STORE_IMAGE_HEAD_BYTES
 static_assert(sizeof(struct store) <= IMAGE_STORE_BYTES, "struct store has its place");
 
@@ -47,6 +74,26 @@ image_store(void *image)
 {
 	return (struct store *)(void *)((uint8_t *)image + IMAGE_STORE_AT);
 }
+
+static inline struct image_left *
+image_left(void *image)
+{
+	return (struct image_left *)(void *)((uint8_t *)image + IMAGE_STATE_AT);
+}
+
+/* The index, and all before the pages but ghosts, are summed in pieces. */
+#define IMAGE_PIECE_BYTES (1u << 20)
+uint64_t image_pieces(const struct image_parts *parts, uint32_t bucket_count);
+/* The share of a piece in the sum of all. */
+uint64_t image_piece_sum(const void *image, const struct image_parts *parts, uint32_t bucket_count,
+			 uint64_t piece);
+void image_record_now(const struct store *st, struct image_record *out);
+
+/* An empty store over it, with this plan. */
+struct store *image_create(struct region *region, void *image, const struct store_config *cfg,
+			   const struct store_plan *plan);
+/* The plan that an image was made with, so far as options do not choose it. The header is sound. */
+struct store_plan image_plan(const void *image, const struct store_config *cfg);
 
 /* Make all of struct store anew but for its kept head, and what lies beside the image. Pages and
  * counters are still to come. */

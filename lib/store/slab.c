@@ -35,26 +35,36 @@ add_class(struct slab *sl, uint32_t size)
 	sl->class_count++;
 }
 
-/* Each size is made as large as the number of objects in a page allows. */
-static void
-init_classes(struct slab *sl)
+uint32_t
+slab_class_sizes(const struct arena *arena, uint32_t *sizes)
 {
-	const uint32_t page = 1u << sl->arena->page_shift;
-	const uint32_t granule = 1u << sl->arena->shift;
-	uint32_t below = 0;
+	const uint32_t page = 1u << arena->page_shift, granule = 1u << arena->shift;
+	uint32_t below = 0, count = 0;
 
-	for (uint32_t size = slab_object_min(sl->arena->shift); below < SLAB_OBJECT_MAX;
-	     size = slab_size_after(size, granule, sl->arena->page_count)) {
+	for (uint32_t size = slab_object_min(arena->shift); below < SLAB_OBJECT_MAX;
+	     size = slab_size_after(size, granule, arena->page_count)) {
 		const uint32_t want = size < SLAB_OBJECT_MAX ? size : SLAB_OBJECT_MAX;
 		const uint32_t stretched = page / (page / want) & ~(granule - 1);
 		const uint32_t fit = stretched < SLAB_OBJECT_MAX ? stretched : SLAB_OBJECT_MAX;
 
 		if (fit == below)
 			continue;
-		for (uint32_t n = (below + 7) / 8 + (below != 0); n <= fit / 8; n++)
-			sl->class_of[n] = (uint8_t)sl->class_count;
-		add_class(sl, fit);
-		below = fit;
+		ensure(count < SLAB_CLASSES_MAX);
+		sizes[count++] = below = fit;
+	}
+	return count;
+}
+
+static void
+init_classes(struct slab *sl)
+{
+	uint32_t sizes[SLAB_CLASSES_MAX];
+	const uint32_t count = slab_class_sizes(sl->arena, sizes);
+
+	for (uint32_t i = 0, n = 0; i < count; i++) {
+		for (; n <= sizes[i] / 8; n++)
+			sl->class_of[n] = (uint8_t)i;
+		add_class(sl, sizes[i]);
 	}
 }
 

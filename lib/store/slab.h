@@ -146,7 +146,11 @@ slab_state_words(uint32_t page_shift, uint32_t shift)
 {
 	return (1u << page_shift) / slab_object_min(shift) / OBJECTS_PER_WORD;
 }
-/* Where that is. */
+/* Each size is made as large as the number of objects in a page allows. Returns how many they are,
+ * SLAB_CLASSES_MAX at most. */
+uint32_t slab_class_sizes(const struct arena *arena, uint32_t *sizes);
+
+/* Where the tables are. */
 struct slab_tables {
 	struct page *pages;
 	uint64_t *reciprocal;

@@ -1,8 +1,10 @@
 /*
- * store_image.c - an image is divided, begun empty, and bound to this process.
+ * store_image.c - an image is begun empty, bound to this process, and looked at.
  */
 #include "image.h"
 #include "resize.h"
+
+#include <isa-l/crc.h>
 
 /* What a store is told by its configuration. */
 static void
@@ -71,25 +73,71 @@ image_invalidate(void *image)
 		       sizeof header->magic);
 }
 
+/* CRC32C. ISA-L declares the bytes as writable, and writes none. */
+static uint32_t
+crc_of(const void *bytes, size_t len, uint32_t crc)
+{
+	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
+}
+
+static uint32_t
+header_crc(const struct image_header *h)
+{
+	const size_t from = offsetof(struct image_header, layout);
+
+	return crc_of((const uint8_t *)h + from, offsetof(struct image_header, crc) - from, 0);
+}
+
+static uint32_t
+classes_crc(uint32_t page_count, uint32_t page_shift, uint32_t shift)
+{
+	const struct arena arena = arena_of(NULL, page_count, page_shift, shift);
+	uint32_t sizes[SLAB_CLASSES_MAX];
+	const uint32_t count = slab_class_sizes(&arena, sizes);
+
+	return crc_of(sizes, count * sizeof sizes[0], 0);
+}
+
+/* XXH3 hashes texts of different lengths in different ways: one of each. */
+static uint32_t
+hashes_crc(void)
+{
+	uint8_t text[ITEM_KEY_MAX];
+	uint32_t crc = 0;
+
+	for (uint32_t i = 0; i < ITEM_KEY_MAX; i++)
+		text[i] = (uint8_t)(i * 37 + 1);
+	for (uint32_t len = 1; len <= ITEM_KEY_MAX; len++) {
+		const uint64_t hash = hash_bytes(text, len, IMAGE_MAGIC);
+
+		crc = crc_of(&hash, sizeof hash, crc);
+	}
+	return crc;
+}
+
 static void
 image_validate(void *image, const struct store *st)
 {
-	struct image_header *header = image;
+	struct image_header *h = image;
 
-	header->layout = STORE_IMAGE_LAYOUT;
-	header->header_bytes = sizeof *header;
-	header->memory_bytes = st->memory_bytes;
-	header->seed = st->seed;
-	header->shift = st->arena.shift;
-	header->page_shift = st->arena.page_shift;
-	header->page_count = st->arena.page_count;
+	atomic_store_explicit(&image_left(image)->state, IMAGE_DIRTY, memory_order_relaxed);
+	h->layout = STORE_IMAGE_LAYOUT;
+	h->header_bytes = sizeof *h;
+	h->memory_bytes = st->memory_bytes;
+	h->seed = st->seed;
+	h->shift = st->arena.shift;
+	h->page_shift = st->arena.page_shift;
+	h->page_count = st->arena.page_count;
+	h->classes_crc = classes_crc(h->page_count, h->page_shift, h->shift);
+	h->hashes_crc = hashes_crc();
+	h->crc = header_crc(h);
 	/* Release: the last store; all before it is there. */
-	atomic_store_explicit(&header->magic, IMAGE_MAGIC, memory_order_release);
+	atomic_store_explicit(&h->magic, IMAGE_MAGIC, memory_order_release);
 }
 
-static struct store *
-create_over(struct region *region, void *image, const struct store_config *cfg,
-	    const struct store_plan *plan)
+struct store *
+image_create(struct region *region, void *image, const struct store_config *cfg,
+	     const struct store_plan *plan)
 {
 	struct store *st;
 
@@ -111,7 +159,7 @@ store_create_in(struct region *region, void *image, const struct store_config *c
 {
 	const struct store_plan plan = store_plan_of(cfg);
 
-	return create_over(region, image, cfg, &plan);
+	return image_create(region, image, cfg, &plan);
 }
 
 struct store *
@@ -120,7 +168,7 @@ store_create_planned(struct region *region, const struct store_config *cfg,
 {
 	void *image = region_take(region, cfg->memory_bytes, CACHE_LINE_BYTES);
 
-	return create_over(region, image, cfg, plan);
+	return image_create(region, image, cfg, plan);
 }
 
 struct store *
@@ -129,4 +177,121 @@ store_create(struct region *region, const struct store_config *cfg)
 	const struct store_plan plan = store_plan_of(cfg);
 
 	return store_create_planned(region, cfg, &plan);
+}
+
+/* ---- what lies there ---- */
+
+/* Figures that this code can go on with, whoever wrote them. */
+static bool
+geometry_is_sound(const struct image_header *h)
+{
+	if (h->header_bytes != sizeof *h || h->page_shift < SLAB_PAGE_SHIFT_MIN ||
+	    h->page_shift > SLAB_PAGE_SHIFT_MAX || h->shift != arena_shift_for(h->memory_bytes) ||
+	    h->page_count < 2 || h->page_count > h->memory_bytes >> h->page_shift)
+		return false;
+
+	const struct image_parts parts =
+		image_parts_of(h->memory_bytes, h->page_count, h->page_shift, h->shift);
+
+	return parts.ghosts <= parts.pages;
+}
+
+static enum store_image_fault
+fault_of(const struct image_header *h, const struct image_left *left,
+	 const struct store_config *cfg)
+{
+	const uint32_t state = atomic_load_explicit(&left->state, memory_order_relaxed);
+
+	if (atomic_load_explicit(&h->magic, memory_order_relaxed) != IMAGE_MAGIC)
+		return STORE_IMAGE_NONE;
+	if (h->layout != STORE_IMAGE_LAYOUT)
+		return STORE_IMAGE_OTHER;
+	if (h->crc != header_crc(h) || (state != IMAGE_CLEAN && state != IMAGE_DIRTY))
+		return STORE_IMAGE_DAMAGED;
+	if (h->memory_bytes != cfg->memory_bytes)
+		return STORE_IMAGE_RESIZED;
+	if (!geometry_is_sound(h))
+		return STORE_IMAGE_DAMAGED;
+	if (h->hashes_crc != hashes_crc() ||
+	    h->classes_crc != classes_crc(h->page_count, h->page_shift, h->shift))
+		return STORE_IMAGE_UNLIKE;
+	return STORE_IMAGE_SOUND;
+}
+
+void
+store_image_look(const void *head, const struct store_config *cfg, struct store_image_look *out)
+{
+	const struct image_header *h = head;
+	const struct image_left *left = image_left((void *)(uintptr_t)head);
+
+	*out = (struct store_image_look){.fault = fault_of(h, left, cfg)};
+	if (out->fault == STORE_IMAGE_NONE)
+		return;
+	out->layout = h->layout;
+	if (out->fault == STORE_IMAGE_OTHER)
+		return;
+	out->memory_bytes = h->memory_bytes;
+	out->seed = h->seed;
+	if (out->fault == STORE_IMAGE_SOUND)
+		out->kind = atomic_load_explicit(&left->state, memory_order_relaxed) == IMAGE_CLEAN
+				    ? STORE_IMAGE_CLEAN
+				    : STORE_IMAGE_DIRTY;
+}
+
+const char *
+store_image_fault_words(enum store_image_fault fault)
+{
+	static const char *const words[] = {
+		[STORE_IMAGE_SOUND] = "sound",
+		[STORE_IMAGE_NONE] = "nothing is kept there",
+		[STORE_IMAGE_OTHER] = "of another layout",
+		[STORE_IMAGE_RESIZED] = "of another size",
+		[STORE_IMAGE_UNLIKE] = "of a build with another hash or other size classes",
+		[STORE_IMAGE_DAMAGED] = "its header is damaged",
+		[STORE_IMAGE_MANY_LOST] = "too many items are damaged",
+		[STORE_IMAGE_TANGLED] = "its index cannot be untangled",
+	};
+
+	return words[fault];
+}
+
+struct store_plan
+image_plan(const void *image, const struct store_config *cfg)
+{
+	const struct image_header *h = image;
+	struct store_plan plan = {
+		.shift = h->shift, .page_shift = h->page_shift, .page_count = h->page_count};
+
+	store_plan_rest(cfg, &plan);
+	return plan;
+}
+
+/* ---- sums ---- */
+
+static uint64_t
+pieces_of(size_t bytes)
+{
+	return (bytes + IMAGE_PIECE_BYTES - 1) / IMAGE_PIECE_BYTES;
+}
+
+uint64_t
+image_pieces(const struct image_parts *parts, uint32_t bucket_count)
+{
+	return pieces_of(parts->ghosts - parts->floors) +
+	       pieces_of(bucket_count * sizeof(struct bucket));
+}
+
+uint64_t
+image_piece_sum(const void *image, const struct image_parts *parts, uint32_t bucket_count,
+		uint64_t piece)
+{
+	const uint64_t tables = pieces_of(parts->ghosts - parts->floors);
+	const bool of_index = piece >= tables;
+	const size_t from = (of_index ? piece - tables : piece) * (size_t)IMAGE_PIECE_BYTES;
+	const size_t all =
+		of_index ? bucket_count * sizeof(struct bucket) : parts->ghosts - parts->floors;
+	const size_t len = all - from < IMAGE_PIECE_BYTES ? all - from : IMAGE_PIECE_BYTES;
+	const uint8_t *start = (const uint8_t *)image + (of_index ? parts->pages : parts->floors);
+
+	return hash_word((uint64_t)crc_of(start + from, len, 0) << 32 | piece, 0);
 }

@@ -77,6 +77,18 @@ image_parts_of(size_t memory_bytes, uint32_t page_count, uint32_t page_shift, ui
 	return p;
 }
 
+void
+store_plan_rest(const struct store_config *cfg, struct store_plan *plan)
+{
+	const struct image_parts parts =
+		image_parts_of(cfg->memory_bytes, plan->page_count, plan->page_shift, plan->shift);
+
+	plan->ghost_groups = ghost_groups(cfg, parts.pages - parts.ghosts);
+	plan->bucket_step = (uint32_t)((1ull << plan->page_shift) / sizeof(struct bucket));
+	plan->bucket_count = plan->bucket_step;
+	plan->reserve = reserve_of(cfg, plan);
+}
+
 struct store_plan
 store_plan_of(const struct store_config *cfg)
 {
@@ -96,21 +108,15 @@ store_plan_of(const struct store_config *cfg)
 	const size_t ghosts = limit_of(cfg) / GHOST_PART;
 
 	plan.page_count = (uint32_t)((whole - image_fixed_bytes() - ghosts / 2) / page_bytes);
-
-	const struct image_parts parts =
-		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift, plan.shift);
-
-	plan.ghost_groups = ghost_groups(cfg, parts.pages - parts.ghosts);
-	plan.bucket_step = (uint32_t)((1ull << plan.page_shift) / sizeof(struct bucket));
-	plan.bucket_count = plan.bucket_step;
-	plan.reserve = reserve_of(cfg, &plan);
+	store_plan_rest(cfg, &plan);
 	return plan;
 }
 
 size_t
 store_private_bytes(const struct store_config *cfg)
 {
-	return cfg->cores * sizeof(struct store_core) + epoch_bytes(cfg->cores) + SLACK_BYTES;
+	return cfg->cores * sizeof(struct store_core) + epoch_bytes(cfg->cores) +
+	       STORE_OPENING_BYTES + SLACK_BYTES;
 }
 
 size_t

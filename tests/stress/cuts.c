@@ -12,6 +12,7 @@
 #include "caught.h"
 #include "cut_catch.h"
 #include "cut_look.h"
+#include "reopen.h"
 #include "store/account.h"
 #include "store/resize.h"
 #include "store/store_plan.h"
@@ -53,6 +54,7 @@ static const struct shape shapes[] = {
 
 struct run {
 	const struct shape *shape;
+	struct store_config cfg;
 	struct store *store;
 	struct store_core *core;
 	struct model model;
@@ -403,21 +405,22 @@ one_call(struct run *r)
 static void
 start(struct run *r, uint64_t seed)
 {
-	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
-					 .limit_bytes = r->shape->limit,
-					 .cores = 1,
-					 .value_max = VALUE_MAX,
-					 .seed = seed,
-					 .never_evict = r->shape->never_evict};
-	struct store_plan plan = store_plan_of(&cfg);
-	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
+	r->cfg = (struct store_config){.memory_bytes = STORE_MEMORY_MIN,
+				       .limit_bytes = r->shape->limit,
+				       .cores = 1,
+				       .value_max = VALUE_MAX,
+				       .seed = seed,
+				       .never_evict = r->shape->never_evict};
+
+	struct store_plan plan = store_plan_of(&r->cfg);
+	struct region region = {.size = align_up(store_bytes(&r->cfg), 4096)};
 
 	plan.bucket_count = r->shape->buckets;
 	plan.bucket_step = 0;
 	region.base =
 		mmap(NULL, region.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ensure(region.base != MAP_FAILED);
-	r->store = store_create_planned(&region, &cfg, &plan);
+	r->store = store_create_planned(&region, &r->cfg, &plan);
 	r->core = store_core_of(r->store, 0);
 	store_watch_evictions(r->core, on_evicted, r);
 	r->random = seed;
@@ -426,6 +429,31 @@ start(struct run *r, uint64_t seed)
 	store_turn(r->core, r->now_s);
 	catch_stores(region.base, region.size, on_cut, r);
 	catch_close();
+}
+
+/* The store is left as at a graceful stop, and opened elsewhere. */
+static void
+leave(struct run *r)
+{
+	struct reopened next;
+	const char *what = NULL;
+
+	r->doing = "leaving";
+	catch_open();
+	store_offline(r->core);
+	if (!store_image_leave(r->store))
+		lie(r, "it cannot be left");
+	reopen(&next, r->store, &r->cfg, r->now_s);
+	if (next.store == NULL || next.report.checksums_wrong)
+		lie(r, "it is not opened as it was left");
+	what = reopen_look_at_pages(next.store);
+	if (what == NULL)
+		what = look_at_index(next.store, &r->model);
+	if (what == NULL)
+		what = look_up_all(store_core_of(next.store, 0), &r->model);
+	if (what != NULL)
+		lie(r, what);
+	reopen_end(&next);
 }
 
 int
@@ -451,7 +479,7 @@ main(int argc, char **argv)
 	start(&run, count > 2 ? strtoull(args[2], NULL, 10) : 1);
 	for (run.call = 1; run.call <= wanted; run.call++)
 		one_call(&run);
-	catch_open();
+	leave(&run);
 	printf("%s: %u calls, %llu cuts, %llu refused, %llu evicted, %llu moves, %llu migrated, "
 	       "%llu rescued\n",
 	       run.shape->name, wanted, (unsigned long long)run.cuts,

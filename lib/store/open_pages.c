@@ -1,0 +1,238 @@
+/*
+ * open_pages.c - pages are made anew from the states of their objects.
+ *
+ * A page's class and its states are trusted, after checks of their ranges. An object that is OUT is
+ * free, wherever it was: on a retire list, in a magazine, in a fill.
+ */
+#include "opening.h"
+#include "slab_pages.h"
+
+uint32_t
+open_index_pages(const struct store_opening *open)
+{
+	const struct store *st = open->store;
+	const size_t bytes = (size_t)index_bucket_end(&st->ix) * sizeof(struct bucket);
+	const size_t page = (size_t)1 << st->arena.page_shift;
+
+	return (uint32_t)((bytes + page - 1) / page);
+}
+
+static _Atomic uint64_t *
+page_states(const struct slab *sl, uint32_t number)
+{
+	return &sl->states[(size_t)number << sl->stride_shift];
+}
+
+static bool
+object_is_live(const struct slab *sl, uint32_t number, uint32_t object)
+{
+	const uint64_t word = atomic_load_explicit(
+		&page_states(sl, number)[object / OBJECTS_PER_WORD], memory_order_relaxed);
+
+	return (word >> object % OBJECTS_PER_WORD * STATE_BITS & OBJECT_USED) != OBJECT_OUT;
+}
+
+/* One more than the last live object; 0: none. States beyond the last object become OUT. */
+static uint32_t
+live_end(const struct slab *sl, uint32_t number, uint32_t objects)
+{
+	_Atomic uint64_t *states = page_states(sl, number);
+	const uint32_t words = (objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+	const uint32_t last = objects % OBJECTS_PER_WORD;
+
+	for (uint32_t w = words; w < sl->stride; w++)
+		atomic_store_explicit(&states[w], 0, memory_order_relaxed);
+	if (last != 0)
+		atomic_store_explicit(
+			&states[words - 1],
+			atomic_load_explicit(&states[words - 1], memory_order_relaxed) &
+				((1ull << last * STATE_BITS) - 1),
+			memory_order_relaxed);
+	for (uint32_t w = words; w != 0; w--) {
+		const uint64_t in =
+			states_in(atomic_load_explicit(&states[w - 1], memory_order_relaxed));
+
+		if (in != 0)
+			return (w - 1) * OBJECTS_PER_WORD +
+			       (63 - (uint32_t)__builtin_clzll(in)) / STATE_BITS + 1;
+	}
+	return 0;
+}
+
+/* Free objects below the last live one go to the list, those above were never allocated. */
+static void
+list_free(const struct slab *sl, struct page *p, uint32_t number)
+{
+	const struct slab_class *c = &sl->classes[p->class];
+	const size_t start = (size_t)number << sl->arena->page_shift;
+
+	p->fresh = live_end(sl, number, p->objects);
+	for (uint32_t n = p->fresh; n != 0; n--) {
+		const uint32_t ref =
+			arena_ref_of_offset(sl->arena, start + (size_t)(n - 1) * c->size);
+
+		if (object_is_live(sl, number, n - 1))
+			continue;
+		memcpy(arena_at(sl->arena, ref), &p->free_head, sizeof p->free_head);
+		p->free_head = ref;
+		p->free_count++;
+	}
+}
+
+static void
+not_after(_Atomic uint32_t *second, uint32_t now_s)
+{
+	if (atomic_load_explicit(second, memory_order_relaxed) > now_s)
+		atomic_store_explicit(second, now_s, memory_order_relaxed);
+}
+
+/* All of a page but its class and its times, which are kept. */
+static void
+reset_page(struct page *p, uint32_t now_s)
+{
+	const uint32_t due_s = atomic_load_explicit(&p->due_s, memory_order_relaxed);
+	const uint32_t passed_s = atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
+	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
+
+	*p = (struct page){.class = p->class};
+	list_init(&p->of_class);
+	list_init(&p->has_free);
+	list_init(&p->of_new);
+	atomic_init(&p->due_s, due_s);
+	atomic_init(&p->hand_passed_s, passed_s);
+	atomic_init(&p->stored_s, stored_s);
+	not_after(&p->hand_passed_s, now_s);
+	not_after(&p->stored_s, now_s);
+}
+
+static void
+open_page(struct store_opening *open, uint32_t number)
+{
+	struct slab *sl = &open->store->slab;
+	struct page *p = &sl->pages[number];
+	const uint8_t was = atomic_load_explicit(&p->state, memory_order_relaxed);
+	const bool of_class =
+		(was == PAGE_CLASS || was == PAGE_EVACUATING) && p->class < sl->class_count;
+
+	reset_page(p, open->now_s);
+	if (number < open_index_pages(open)) {
+		atomic_init(&p->state, PAGE_INDEX);
+		return;
+	}
+	atomic_init(&p->state, PAGE_POOL);
+	if (!of_class)
+		return;
+	p->objects = sl->classes[p->class].per_page;
+	list_free(sl, p, number);
+	if (p->fresh == 0)
+		return;
+	sl->reciprocal[number] = sl->classes[p->class].reciprocal;
+	atomic_init(&p->state, PAGE_CLASS);
+}
+
+void
+open_pages_share(struct store_opening *open, uint64_t share)
+{
+	const uint64_t count = open->store->slab.arena->page_count;
+
+	for (uint64_t n = share * OPEN_PAGES_SHARE; n < (share + 1) * OPEN_PAGES_SHARE && n < count;
+	     n++)
+		open_page(open, (uint32_t)n);
+}
+
+static void
+count_page(struct slab *sl, struct page *p)
+{
+	struct slab_class *c = &sl->classes[p->class];
+	const uint32_t due_s = atomic_load_explicit(&p->due_s, memory_order_relaxed);
+
+	list_push_back(&c->pages, &p->of_class);
+	list_push_back(&c->new_pages, &p->of_new);
+	if (slab_page_free(p) != 0)
+		list_push_back(&c->has_free, &p->has_free);
+	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+	if (due_s < atomic_load_explicit(&c->due_s, memory_order_relaxed))
+		atomic_store_explicit(&c->due_s, due_s, memory_order_relaxed);
+}
+
+/* The hand comes first to the page that it passed longest ago: a merge sort of the list. */
+static struct list *
+merge(struct list *a, struct list *b)
+{
+	struct list head = {.next = NULL}, *end = &head;
+
+	while (a != NULL && b != NULL) {
+		const uint32_t a_s =
+			atomic_load_explicit(&container_of(a, struct page, of_class)->hand_passed_s,
+					     memory_order_relaxed);
+		const uint32_t b_s =
+			atomic_load_explicit(&container_of(b, struct page, of_class)->hand_passed_s,
+					     memory_order_relaxed);
+		struct list **from = a_s <= b_s ? &a : &b;
+
+		end->next = *from;
+		end = end->next;
+		*from = (*from)->next;
+	}
+	end->next = a != NULL ? a : b;
+	return head.next;
+}
+
+#define RUNS_MAX 32u /* runs of 1, 2, 4 ... pages */
+
+static void
+sort_by_hand(struct slab_class *c)
+{
+	struct list *runs[RUNS_MAX] = {NULL}, *all = NULL;
+
+	while (!list_empty(&c->pages)) {
+		struct list *run = list_pop_front(&c->pages);
+		uint32_t i = 0;
+
+		run->next = NULL;
+		for (; runs[i] != NULL; i++) {
+			run = merge(runs[i], run);
+			runs[i] = NULL;
+		}
+		runs[i] = run;
+	}
+	for (uint32_t i = 0; i < RUNS_MAX; i++)
+		all = merge(runs[i], all);
+	while (all != NULL) {
+		struct list *next = all->next;
+
+		list_push_back(&c->pages, all);
+		all = next;
+	}
+	if (!list_empty(&c->pages))
+		atomic_store_explicit(
+			&c->next_hand_passed_s,
+			atomic_load_explicit(
+				&container_of(c->pages.next, struct page, of_class)->hand_passed_s,
+				memory_order_relaxed),
+			memory_order_relaxed);
+}
+
+void
+open_pages_end(struct store_opening *open)
+{
+	struct slab *sl = &open->store->slab;
+	const uint32_t of_index = open_index_pages(open);
+	uint32_t pool = 0;
+
+	for (uint32_t n = 0; n < sl->arena->page_count; n++) {
+		struct page *p = &sl->pages[n];
+
+		if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_CLASS)
+			count_page(sl, p);
+		else if (n >= of_index) {
+			list_push_front(&sl->pool, &p->of_class);
+			pool++;
+		}
+	}
+	atomic_store_explicit(&sl->pool_count, pool, memory_order_relaxed);
+	atomic_store_explicit(&sl->index_pages, of_index, memory_order_relaxed);
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		sort_by_hand(&sl->classes[i]);
+}

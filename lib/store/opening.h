@@ -1,0 +1,44 @@
+/*
+ * opening.h - the state of a store that is being opened: phases, and shares of them.
+ *
+ * Thread: shares of a phase: any; they write different pages and buckets, or atomic sums. The rest:
+ *         one.
+ */
+#ifndef CLOCKOO_OPENING_H
+#define CLOCKOO_OPENING_H
+
+#include "image.h"
+
+struct store_opening {
+	struct store *store;
+	uint8_t *image;
+	struct store_config cfg;
+	struct region region; /* as it was, for store_open_cold */
+	struct image_parts parts;
+	uint32_t now_s;
+	uint32_t reference_stamp; /* of the process before */
+	enum store_open_phase phase;
+	enum store_image_kind kind;
+	enum store_image_fault fault;
+	bool checksums_wrong;
+	uint64_t total; /* shares of the phase */
+	_Atomic uint64_t next, done;
+	_Atomic uint64_t sum;
+	_Atomic uint64_t items, item_bytes, lost;
+	struct image_record record; /* what the cores' counters begin with */
+};
+static_assert(sizeof(struct store_opening) <= STORE_OPENING_BYTES, "it has its place");
+
+/* ---- open_pages.c ---- */
+
+/* Pages of one share. */
+#define OPEN_PAGES_SHARE 16u
+
+/* Count the live objects of these pages, and list their free ones. */
+void open_pages_share(struct store_opening *open, uint64_t share);
+/* All pages: lists and counts of classes and pool. */
+void open_pages_end(struct store_opening *open);
+/* Pages that the index has, a resize under way included. */
+uint32_t open_index_pages(const struct store_opening *open);
+
+#endif

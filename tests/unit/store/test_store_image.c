@@ -1,0 +1,385 @@
+/*
+ * A store left and opened again. Goal: whatever it held when its threads ended is there, at another
+ * address and in another process, and it goes on; and what cannot be kept is refused with its
+ * reason. Method: stores of many kinds are left; what no successor may rely on is spoilt; all keys
+ * are looked up, all pages counted, and more is stored. Then single bits are turned.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+#include "stress/reopen.h"
+
+#define KEYS   4000u
+#define LARGE  150000u
+#define SOON_S 5u
+#define FEW    300u
+
+static uint8_t bytes[LARGE + KEYS];
+
+static struct view
+name_of(uint32_t key, char *name)
+{
+	return (struct view){(const uint8_t *)name, (uint32_t)sprintf(name, "key-%u", key)};
+}
+
+static struct view
+value_of(uint32_t key, uint32_t version)
+{
+	const uint32_t len = key % 200 == 0 ? LARGE - key : (key * 7 + version) % 900;
+
+	return (struct view){bytes + (key + version) % KEYS, len};
+}
+
+static void
+store_keys(struct store_core *sc, uint32_t from, uint32_t to, uint32_t version, uint32_t expiry_s)
+{
+	char name[24];
+
+	for (uint32_t key = from; key < to; key++) {
+		const struct view k = name_of(key, name), value = value_of(key, version);
+		enum store_result r = STORE_NOT_YET;
+
+		for (uint32_t tries = 0; tries < 100 && r == STORE_NOT_YET; tries++) {
+			struct fill f;
+
+			r = store_begin(sc, &f, k, store_hash(sc, k), value.len, key % 3, expiry_s);
+			if (r == STORE_OK) {
+				store_fill(sc, &f, value.data, value.len);
+				r = store_finish(sc, &f, STORE_SET, 0);
+			}
+			turns(sc, key % 8 == 0 || r == STORE_NOT_YET);
+		}
+		check_eq(r, STORE_OK);
+	}
+}
+
+static bool
+has(struct store_core *sc, uint32_t key, uint32_t version)
+{
+	char name[24];
+	const struct view k = name_of(key, name);
+	const struct item *it = store_get(sc, k, store_hash(sc, k));
+
+	if (it != NULL) {
+		check(value_is(sc, it, value_of(key, version)));
+		check_eq(item_flags(it), key % 3);
+	}
+	return it != NULL;
+}
+
+static uint32_t
+how_many(struct store_core *sc, uint32_t from, uint32_t to, uint32_t version)
+{
+	uint32_t there = 0;
+
+	for (uint32_t key = from; key < to; key++)
+		there += has(sc, key, version);
+	return there;
+}
+
+static void
+leave(struct store *st)
+{
+	store_offline(&st->cores[0]);
+	check(store_image_leave(st));
+}
+
+/* What was left is counted and found, and the store goes on. */
+static void
+opens_with(struct rig *rig, const struct store_config *cfg, struct reopened *r)
+{
+	struct store_usage before, after;
+	const uint32_t now_s = rig->core->now_s;
+
+	store_usage_mt(rig->store, &before);
+	leave(rig->store);
+	reopen(r, rig->store, cfg, now_s);
+	check_eq(r->look.kind, STORE_IMAGE_CLEAN);
+	check_eq(r->look.seed, 0x5eed);
+	check_ptr(r->store);
+	check(!r->report.checksums_wrong);
+	check_null(reopen_look_at_pages(r->store));
+	store_usage_mt(r->store, &after);
+	check_eq(after.items, before.items);
+	check_eq(r->report.items, before.items);
+	check_eq(after.item_bytes, before.item_bytes);
+	check_eq(after.flushed, before.flushed);
+	check_eq(after.index_slots, before.index_slots);
+	check_eq(after.index_resizing, before.index_resizing);
+	memset(rig->memory, 0xa5, store_bytes(cfg));
+	store_turn(store_core_of(r->store, 0), now_s);
+}
+
+static void
+what_was_left_is_there_and_the_store_goes_on(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct reopened r;
+	struct store_core *sc;
+
+	store_keys(rig.core, 0, KEYS, 0, 0);
+	store_keys(rig.core, 0, KEYS / 2, 1, 0);
+	opens_with(&rig, &cfg, &r);
+	sc = store_core_of(r.store, 0);
+	check_eq(how_many(sc, 0, KEYS / 2, 1), KEYS / 2);
+	check_eq(how_many(sc, KEYS / 2, KEYS, 0), KEYS / 2);
+	store_keys(sc, 0, KEYS, 2, 0);
+	check_eq(how_many(sc, 0, KEYS, 2), KEYS);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+/* A full store evicts, before and after. */
+static void
+a_full_store_is_kept(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct reopened r;
+	struct store_core *sc;
+	uint32_t there;
+
+	for (uint32_t round = 0; round < 8; round++)
+		store_keys(rig.core, round * KEYS, (round + 1) * KEYS, 0, 0);
+	check(counted(rig.core, STORE_EVICTED) != 0);
+	there = how_many(rig.core, 0, 8 * KEYS, 0);
+	opens_with(&rig, &cfg, &r);
+	sc = store_core_of(r.store, 0);
+	check_eq(how_many(sc, 0, 8 * KEYS, 0), there);
+	for (uint32_t round = 0; round < 8; round++)
+		store_keys(sc, round * KEYS, (round + 1) * KEYS, 1, 0);
+	check(counted(sc, STORE_EVICTED) != 0);
+	check(has(sc, 8 * KEYS - 1, 1));
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+static void
+what_was_flushed_or_expires_stays_away(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct reopened r;
+	struct store_core *sc;
+	uint64_t cas;
+	char name[24];
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	check_eq(store_flush(rig.core, 0), STORE_OK);
+	store_keys(rig.core, FEW, 2 * FEW, 0, rig.core->now_s + SOON_S);
+	store_keys(rig.core, 2 * FEW, 3 * FEW, 0, 0);
+	cas = item_cas(find(rig.core, "key-899"));
+	check_eq(store_delete(rig.core, text("key-899"), store_hash(rig.core, text("key-899"))),
+		 STORE_OK);
+	check_eq(store_flush(rig.core, rig.core->now_s + 2 * SOON_S), STORE_OK);
+	opens_with(&rig, &cfg, &r);
+	sc = store_core_of(r.store, 0);
+	check_eq(how_many(sc, 0, FEW, 0), 0);
+	check_eq(how_many(sc, FEW, 2 * FEW, 0), FEW);
+	seconds(sc, SOON_S);
+	check_eq(how_many(sc, FEW, 2 * FEW, 0), 0);
+	store_keys(sc, 3 * FEW - 1, 3 * FEW, 0, 0);
+	check(item_cas(find(sc, "key-899")) > cas);
+	check_eq(how_many(sc, 2 * FEW, 3 * FEW, 0), FEW);
+	seconds(sc, SOON_S + 1); /* the flush asked for before is due */
+	check_eq(how_many(sc, 0, 3 * FEW, 0), 0);
+	(void)name_of(0, name);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+/* The first flush of the new process flushes what is kept; one that came due meanwhile is done. */
+static void
+the_first_flush_flushes_what_was_kept(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+
+	for (uint32_t due = 0; due < 2; due++) {
+		struct rig rig = rig_up_with(&cfg);
+		struct reopened r;
+
+		store_keys(rig.core, 0, FEW, 0, 0);
+		if (due)
+			check_eq(store_flush(rig.core, rig.core->now_s + 1), STORE_OK);
+		leave(rig.store);
+		reopen(&r, rig.store, &cfg, rig.core->now_s + due);
+		check_ptr(r.store);
+		store_turn(store_core_of(r.store, 0), rig.core->now_s + due);
+		if (!due) {
+			check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 0), FEW);
+			check_eq(store_flush(store_core_of(r.store, 0), 0), STORE_OK);
+		}
+		check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 0), 0);
+		rig_down(&rig);
+		reopen_end(&r);
+	}
+}
+
+static void
+a_resize_under_way_goes_on(void **state)
+{
+	const struct store_config cfg = rig_config(64, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct reopened r;
+	struct store_core *sc;
+	uint32_t turned = 0;
+
+	store_keys(rig.core, 0, KEYS, 0, 0);
+	check(resize_begin(rig.core, 2 * index_bucket_count(&rig.store->ix)));
+	for (; rig.store->resize.phase != RESIZE_MIGRATE; turned++)
+		store_turn(rig.core, rig.core->now_s);
+	turns(rig.core, 3);
+	opens_with(&rig, &cfg, &r);
+	check((index_seq(&r.store->ix) & GEOMETRY_RESIZING) != 0);
+	sc = store_core_of(r.store, 0);
+	check_eq(how_many(sc, 0, KEYS, 0), KEYS);
+	turns(sc, 4000);
+	check_eq(index_seq(&r.store->ix) & GEOMETRY_RESIZING, 0);
+	check_eq(how_many(sc, 0, KEYS, 0), KEYS);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+/* Options may change; the size of the memory may not. */
+static void
+other_options_keep_it_and_another_size_does_not(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct store_config other = cfg;
+	struct store_image_look look;
+	struct reopened r;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	leave(rig.store);
+	other.cores = 3;
+	other.value_max = 4 << 20;
+	other.never_evict = true;
+	other.limit_bytes = 12 << 20;
+	other.seed = 1;
+	reopen(&r, rig.store, &other, rig.core->now_s);
+	check_ptr(r.store);
+	store_turn(store_core_of(r.store, 2), rig.core->now_s);
+	check_eq(how_many(store_core_of(r.store, 2), 0, FEW, 0), FEW);
+	other.memory_bytes += 1 << 20;
+	store_image_look(reopen_image_of(rig.store), &other, &look);
+	check_eq(look.kind, STORE_IMAGE_EMPTY);
+	check_eq(look.fault, STORE_IMAGE_RESIZED);
+	check_eq(look.memory_bytes, cfg.memory_bytes);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+static void
+a_turned_bit_of_the_header_is_refused(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	uint8_t *image = reopen_image_of(rig.store);
+	struct store_image_look look;
+
+	leave(rig.store);
+	for (uint32_t bit = 0; bit < 8 * sizeof(struct image_header); bit++) {
+		image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		store_image_look(image, &cfg, &look);
+		check_eq(look.kind, STORE_IMAGE_EMPTY);
+		check_ne(look.fault, STORE_IMAGE_SOUND);
+		image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	store_image_look(image, &cfg, &look);
+	check_eq(look.kind, STORE_IMAGE_CLEAN);
+	rig_down(&rig);
+}
+
+/* In what a successor trusts, any turned bit is seen. */
+static void
+a_turned_bit_of_what_is_trusted_is_seen(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	uint8_t *image = reopen_image_of(rig.store);
+	const struct arena *a = &rig.store->arena;
+	const struct image_parts p =
+		image_parts_of(cfg.memory_bytes, a->page_count, a->page_shift, a->shift);
+	const size_t places[] = {p.floors + 80,       p.record + 20,       p.reciprocals + 8,
+				 p.page_table + 300,  p.states + 5000,     p.pages + 64 * 77,
+				 IMAGE_STORE_AT + 28, IMAGE_STORE_AT + 73, IMAGE_STORE_AT + 81};
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	leave(rig.store);
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		struct reopened r;
+
+		image[places[i]] ^= 2;
+		reopen(&r, rig.store, &cfg, rig.core->now_s);
+		check(r.store == NULL || r.report.checksums_wrong);
+		image[places[i]] ^= 2;
+		reopen_end(&r);
+	}
+	rig_down(&rig);
+}
+
+static void
+a_store_in_use_is_not_left(void **state)
+{
+	const struct store_config cfg = rig_config(8, 2, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct store_image_look look;
+
+	check(!store_image_leave(rig.store)); /* core 0 is online */
+	store_offline(rig.core);
+	rig.store->tombstones = 1;
+	check(!store_image_leave(rig.store));
+	rig.store->tombstones = 0;
+	store_image_look(reopen_image_of(rig.store), &cfg, &look);
+	check_eq(look.kind, STORE_IMAGE_DIRTY);
+	check(store_image_leave(rig.store));
+	rig_down(&rig);
+}
+
+static void
+a_refused_image_becomes_an_empty_store(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct region region = {.size = store_private_bytes(&cfg)};
+	struct store_image_look look;
+	struct store *st;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	leave(rig.store);
+	((uint8_t *)store_image_app_page(reopen_image_of(rig.store)))[9] = 1;
+	region.base = aligned_alloc(64, align_up(region.size, 64));
+	st = store_open_cold(store_open(&region, reopen_image_of(rig.store), &cfg, 9), 77);
+	store_turn(store_core_of(st, 0), 9);
+	check_eq(how_many(store_core_of(st, 0), 0, FEW, 0), 0);
+	store_keys(store_core_of(st, 0), 0, FEW, 0, 0);
+	check_eq(how_many(store_core_of(st, 0), 0, FEW, 0), FEW);
+	store_image_look(reopen_image_of(st), &cfg, &look);
+	check_eq(look.kind, STORE_IMAGE_DIRTY);
+	check_eq(look.seed, 77);
+	check_eq(((uint8_t *)store_image_app_page(reopen_image_of(st)))[9], 0);
+	free(region.base);
+	rig_down(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_left_is_there_and_the_store_goes_on),
+		cmocka_unit_test(a_full_store_is_kept),
+		cmocka_unit_test(what_was_flushed_or_expires_stays_away),
+		cmocka_unit_test(the_first_flush_flushes_what_was_kept),
+		cmocka_unit_test(a_resize_under_way_goes_on),
+		cmocka_unit_test(other_options_keep_it_and_another_size_does_not),
+		cmocka_unit_test(a_turned_bit_of_the_header_is_refused),
+		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
+		cmocka_unit_test(a_store_in_use_is_not_left),
+		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
+	};
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
