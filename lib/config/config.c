@@ -17,6 +17,7 @@ config_defaults(struct config *cfg)
 	cfg->conn_requests_max = 20;
 	cfg->udp_budget = 64u << 10;
 	cfg->prefix_delimiter = ':';
+	cfg->keep_for_s = KEEP_FOR_DEFAULT;
 	cfg->mtu = 1500;
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;

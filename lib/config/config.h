@@ -33,6 +33,10 @@
 #define CONFIG_NUMA_END         16u /* nodes that --numa can name */
 #define CONFIG_NUMA_NIC         0u
 #define CONFIG_NUMA_ALL         UINT32_MAX
+#define KEEP_FOR_NEVER          0u
+#define KEEP_FOR_DEFAULT        60u
+#define KEEP_FOR_MAX            (90u * 24 * 3600)
+#define KEEP_FOR_ALWAYS         UINT32_MAX
 #define CONFIG_RING_MIN         64u
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
@@ -122,6 +126,7 @@ struct config {
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count; /* 0: not set */
 	uint32_t numa;       /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
+	uint32_t keep_for_s; /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
@@ -145,6 +150,7 @@ struct config {
 	char file_prefix[CONFIG_NAME_BYTES];
 	char data_dir[CONFIG_PATH_BYTES]; /* where the NIC profiles are; empty = beside the program
 					   */
+	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];

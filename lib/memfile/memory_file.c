@@ -1,0 +1,281 @@
+/*
+ * memory_file.c - opens, locks, sizes and maps the file.
+ */
+#include "memory_file.h"
+#include "base/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RETRY_MS    50u
+#define NS_PER_MS   1000000
+#define MODE        0600
+#define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
+#define OPTION      "--memory-file: %s: "
+#define OPENED_ONLY (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+
+static bool
+refuse_place(const char *path, struct error *err)
+{
+	return error_set(err, OPTION "not on a hugetlbfs or tmpfs; choose a path on one of them",
+			 path);
+}
+
+/* The folder that the file is or will be in, and what kind of file system that is. */
+static int
+open_folder(const char *path, struct statfs *fs, struct error *err)
+{
+	char folder[2 * CONFIG_PATH_BYTES];
+	int fd;
+
+	snprintf(folder, sizeof folder, "%s", path);
+	fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatfs(fd, fs) != 0) {
+		error_set(err, OPTION "%s", path, strerror(errno));
+	} else if (fs->f_type != HUGETLBFS_MAGIC && fs->f_type != TMPFS_MAGIC) {
+		refuse_place(path, err);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+bool
+memory_file_place_ok(const char *path, struct error *err)
+{
+	struct statfs fs;
+	const int fd = open_folder(path, &fs, err);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* What a file must be whose bytes are believed. */
+static bool
+is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, struct error *err)
+{
+	if (!S_ISREG(st->st_mode) || st->st_nlink > 1)
+		return error_set(err, OPTION "not a file of its own; choose another path", f->path);
+	if (st->st_uid != geteuid() && (other_uid == MEMORY_FILE_NO_UID || st->st_uid != other_uid))
+		return error_set(err,
+				 OPTION "belongs to user %u; remove it, or choose another path",
+				 f->path, st->st_uid);
+	if ((st->st_mode & 077) != 0)
+		return error_set(err, OPTION "others may open it; chmod 600, or remove it",
+				 f->path);
+	return true;
+}
+
+/* Who has the lock, by the page in the file; 0: it does not say. */
+static uint32_t
+holder(const struct memory_file *f, size_t page_at)
+{
+	struct memory_page page;
+
+	if (pread(f->fd, &page, sizeof page, (off_t)page_at) != (ssize_t)sizeof page ||
+	    !memory_page_is_set(&page))
+		return 0;
+	return page.pid;
+}
+
+static bool
+refuse_in_use(const struct memory_file *f, const struct memory_file_wanted *wanted,
+	      struct error *err)
+{
+	const uint32_t pid = holder(f, wanted->page_at);
+	char who[32] = "another process";
+
+	if (pid != 0)
+		snprintf(who, sizeof who, "process %u", pid);
+	return error_set(err, OPTION "in use by %s; stop it, or choose another path", f->path, who);
+}
+
+enum lock_result { LOCK_MINE, LOCK_BUSY, LOCK_OTHER_FILE, LOCK_FAILED };
+
+/* One try. A file that was removed or exchanged meanwhile is not the one of that name. */
+static enum lock_result
+try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, struct error *err)
+{
+	struct stat st, named;
+
+	f->fd = openat(folder, name, OPENED_ONLY | O_CREAT, MODE);
+	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
+		error_set(err, OPTION "%s", f->path,
+			  errno == ELOOP ? "a symbolic link; name the file itself"
+					 : strerror(errno));
+		return LOCK_FAILED;
+	}
+	if (!is_ours(f, &st, other_uid, err))
+		return LOCK_FAILED;
+	if (flock(f->fd, LOCK_EX | LOCK_NB) != 0)
+		return LOCK_BUSY;
+	if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
+	    named.st_dev != st.st_dev)
+		return LOCK_OTHER_FILE;
+	/* Root made it, or will have it made, for the user that it becomes (-u). */
+	if (other_uid != MEMORY_FILE_NO_UID && st.st_uid != other_uid &&
+	    fchown(f->fd, other_uid, (gid_t)-1) != 0) {
+		error_set(err, OPTION "cannot give it to user %u: %s", f->path, other_uid,
+			  strerror(errno));
+		return LOCK_FAILED;
+	}
+	f->id = (struct file_id){st.st_dev, st.st_ino};
+	f->before_bytes = (size_t)st.st_size;
+	return LOCK_MINE;
+}
+
+static void
+drop(struct memory_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+static bool
+lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted, struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_MS * NS_PER_MS};
+	const char *slash = strrchr(f->path, '/');
+	const char *const name = slash != NULL ? slash + 1 : f->path;
+
+	for (uint32_t waited_ms = 0;; waited_ms += RETRY_MS) {
+		const enum lock_result got = try_lock(f, folder, name, wanted->other_uid, err);
+
+		if (got == LOCK_MINE)
+			return true;
+		if (got == LOCK_BUSY && waited_ms >= wanted->wait_ms)
+			refuse_in_use(f, wanted, err);
+		else if (waited_ms >= wanted->wait_ms && got == LOCK_OTHER_FILE)
+			error_set(err, OPTION "another process exchanges it", f->path);
+		drop(f);
+		if (got == LOCK_FAILED || waited_ms >= wanted->wait_ms)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* What has another size is given back whole first: both may not fit. */
+static bool
+resize(struct memory_file *f, struct error *err)
+{
+	if (f->before_bytes == f->bytes) {
+		f->before_bytes = 0;
+		return true;
+	}
+	f->fresh = true;
+	if (ftruncate(f->fd, 0) != 0 || ftruncate(f->fd, (off_t)f->bytes) != 0)
+		return error_set(err, OPTION "cannot make it %zu MB: %s", f->path, f->bytes >> 20,
+				 strerror(errno));
+	return true;
+}
+
+bool
+memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted, struct error *err)
+{
+	struct statfs fs;
+	bool good;
+	int folder;
+
+	*f = (struct memory_file){.fd = -1};
+	snprintf(f->path, sizeof f->path, "%s", wanted->path);
+	folder = open_folder(wanted->path, &fs, err);
+	if (folder < 0)
+		return false;
+	f->huge = fs.f_type == HUGETLBFS_MAGIC;
+	f->page_bytes = (size_t)fs.f_bsize;
+	f->bytes = align_up(wanted->bytes, f->page_bytes);
+	good = lock(f, folder, wanted, err) && resize(f, err);
+	close(folder);
+	if (!good)
+		drop(f);
+	return good;
+}
+
+bool
+memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted, struct error *err)
+{
+	if (unlink(f->path) != 0)
+		return error_set(err, OPTION "cannot remove it: %s", f->path, strerror(errno));
+	drop(f);
+	return memory_file_open(f, wanted, err);
+}
+
+bool
+memory_file_map(struct memory_file *f, struct error *err)
+{
+	void *at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+
+	if (at == MAP_FAILED)
+		return error_set(err, OPTION "cannot map %zu MB: %s; %s", f->path, f->bytes >> 20,
+				 strerror(errno), f->huge ? HUGE_REMEDY : "lower -m");
+	f->base = at;
+	/* A child that kept the mapping would keep the lock; a core file needs no copy of it. */
+	madvise(at, f->bytes, MADV_DONTFORK);
+	madvise(at, f->bytes, MADV_DONTDUMP);
+	return true;
+}
+
+bool
+memory_file_populate(struct memory_file *f, struct error *err)
+{
+	const bool there = f->huge ? madvise(f->base, f->bytes, MADV_POPULATE_WRITE) == 0
+				   : fallocate(f->fd, 0, 0, (off_t)f->bytes) == 0;
+
+	f->populated = f->huge ? f->bytes : 0;
+	/* A kernel before 5.14 does not know the advice: hugepages are reserved all the same. */
+	return there || (f->huge && errno == EINVAL) ||
+	       error_set(err, OPTION "%zu MB are not there (%s): %s", f->path, f->bytes >> 20,
+			 strerror(errno), f->huge ? HUGE_REMEDY : "lower -m, or enlarge the tmpfs");
+}
+
+bool
+memory_file_populate_more(struct memory_file *f)
+{
+	const size_t left = f->bytes - f->populated;
+	const size_t step = left < MEMORY_FILE_STEP ? left : MEMORY_FILE_STEP;
+
+	if (step == 0)
+		return false;
+	madvise(f->base + f->populated, step, MADV_POPULATE_WRITE);
+	f->populated += step;
+	return true;
+}
+
+void
+memory_file_close(struct memory_file *f)
+{
+	if (f->base != NULL)
+		munmap(f->base, f->bytes);
+	f->base = NULL;
+	drop(f);
+}
+
+size_t
+memory_file_peek(const char *path, void *head, size_t bytes, struct error *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t got;
+
+	if (fd < 0) {
+		error_set(err, OPTION "%s", path, strerror(errno));
+		return 0;
+	}
+	got = pread(fd, head, bytes, 0);
+	if (got <= 0)
+		error_set(err, OPTION "%s", path, got < 0 ? strerror(errno) : "empty");
+	close(fd);
+	return got > 0 ? (size_t)got : 0;
+}

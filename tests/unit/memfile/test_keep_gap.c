@@ -1,0 +1,221 @@
+/*
+ * Which gap is kept. Goal: a cache goes on after a short gap and nothing else; its clock goes on
+ * without a step, whatever the wall clock does; a beat is whole, or there is none. Method: tables
+ * of heartbeats and of now; clocks that are told what to say; a writer that ends within a beat.
+ */
+#include "memfile/memory_page.h"
+#include "support/test.h"
+
+#define S  1000000000ull
+#define MS 1000000ull
+/* Of the last beat in the table: an hour after the boot. */
+#define BOOT  (3600 * S)
+#define WALL  (1700000000 * S)
+#define STORE (1000 * S)
+#define HERE  "5f1e9c52-0a6f-4b0e-9a59-000000000001"
+#define THERE "5f1e9c52-0a6f-4b0e-9a59-000000000002"
+
+static const struct {
+	int64_t boot_s, wall_s; /* since the beat */
+	uint64_t unserved_ms;   /* at the beat */
+	uint32_t keep_for_s;
+	const char *boot_id;
+	enum gap_verdict verdict;
+	uint64_t away_s;
+	const char *words;
+} rows[] = {
+	{1, 1, 0, 60, HERE, GAP_KEEP, 1, ""},
+	{0, 0, 0, 1, HERE, GAP_KEEP, 0, ""},
+	{60, 60, 0, 60, HERE, GAP_KEEP, 60, ""},
+	{61, 61, 0, 60, HERE, GAP_TOO_LONG, 61, "not served for 61.0 s, memory.keep_for is 60"},
+	/* The larger one of both clocks counts, within what is no step. */
+	{59, 61, 0, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
+	{61, 59, 0, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
+	{58, 60, 0, 60, HERE, GAP_KEEP, 60, ""},
+	/* A core was stuck while the heart went on. */
+	{41, 41, 20000, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
+	{40, 40, 20000, 60, HERE, GAP_KEEP, 60, ""},
+	/* always and never. */
+	{86400, 86400, 0, KEEP_FOR_ALWAYS, HERE, GAP_KEEP, 86400, ""},
+	{0, 0, 0, KEEP_FOR_NEVER, HERE, GAP_NEVER, 0, "memory.keep_for is never"},
+	/* The wall clock was set; always does not keep that. */
+	{10, -3590, 0, 60, HERE, GAP_STEPPED, 0, "wall clock moved by -3600 s while it was down"},
+	{10, 3610, 0, KEEP_FOR_ALWAYS, HERE, GAP_STEPPED, 0, "wall clock moved by +3600 s"},
+	{10, 13, 0, 60, HERE, GAP_STEPPED, 0, "+3 s"},
+	{10, 7, 0, 60, HERE, GAP_STEPPED, 0, "-3 s"},
+	{10, 8, 0, 60, HERE, GAP_KEEP, 10, ""},
+	{1, -1, 0, 60, HERE, GAP_KEEP, 1, ""},
+	/* A later beat than now: another machine's clock, or no clock at all. */
+	{-1, -1, 0, KEEP_FOR_ALWAYS, HERE, GAP_BACKWARD, 0, "heartbeat is 1 s in the future"},
+	{10, 10, 0, KEEP_FOR_ALWAYS, THERE, GAP_REBOOTED, 0, "started since"},
+};
+
+static struct gap_now
+now_of(int64_t boot_s, int64_t wall_s)
+{
+	struct gap_now now = {.boot_id = HERE};
+
+	now.boot_ns = BOOT + (uint64_t)boot_s * S;
+	now.wall_ns = WALL + (uint64_t)wall_s * S;
+	return now;
+}
+
+static void
+only_a_short_gap_is_kept(void **state)
+{
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct gap_now now = now_of(rows[i].boot_s, rows[i].wall_s);
+		struct heartbeat h = {0};
+		struct gap gap;
+
+		heartbeat_write(&h,
+				&(struct beat){BOOT, WALL, STORE, BOOT - rows[i].unserved_ms * MS});
+		gap_judge(&gap, &h, rows[i].boot_id, &now, rows[i].keep_for_s);
+		if (gap.verdict != rows[i].verdict || strstr(gap.words, rows[i].words) == NULL ||
+		    (gap.words[0] == '\0') != (gap.verdict == GAP_KEEP))
+			fail_msg("row %u: %u, %s", i, gap.verdict, gap.words);
+		check_eq(gap.away_ns / S, rows[i].away_s);
+		if (gap.verdict == GAP_KEEP)
+			check_eq(gap.store_ns, STORE + (uint64_t)rows[i].boot_s * S);
+	}
+}
+
+static void
+what_no_process_wrote_is_not_kept(void **state)
+{
+	static const struct beat beats[] = {
+		{BOOT, WALL, GAP_CLOCK_END_NS, BOOT}, {BOOT, WALL, UINT64_MAX, BOOT},
+		{BOOT, WALL, STORE, BOOT + 1},        {UINT64_MAX, WALL, STORE, BOOT},
+		{BOOT, UINT64_MAX, STORE, BOOT},
+	};
+	const struct gap_now now = now_of(1, 1);
+	struct heartbeat h = {0};
+	struct gap gap;
+
+	gap_judge(&gap, &h, HERE, &now, KEEP_FOR_ALWAYS);
+	check_eq(gap.verdict, GAP_UNSERVED);
+	for (uint32_t i = 0; i < sizeof beats / sizeof beats[0]; i++) {
+		memset(&h, 0, sizeof h);
+		heartbeat_write(&h, &beats[i]);
+		gap_judge(&gap, &h, HERE, &now, KEEP_FOR_ALWAYS);
+		check_eq(gap.verdict, GAP_DAMAGED);
+	}
+}
+
+/* A beat that ends after n of its words is not there: the one before it is. */
+static void
+a_cut_beat_is_not_seen(void **state)
+{
+	const struct beat beats[] = {
+		{1, 11, 21, 1}, {2, 12, 22, 2}, {3, 13, 23, 3}, {4, 14, 24, 4}};
+	struct heartbeat h = {0};
+	struct beat last;
+
+	check(!heartbeat_last(&h, &last));
+	for (uint32_t i = 0; i < sizeof beats / sizeof beats[0]; i++) {
+		struct heartbeat before = h, cut;
+
+		heartbeat_write(&h, &beats[i]);
+		check(heartbeat_last(&h, &last));
+		check_eq(memcmp(&last, &beats[i], sizeof last), 0);
+		for (uint32_t words = 0; words < sizeof(struct beat) / 8; words++) {
+			cut = before;
+			for (uint32_t slot = 0; slot < 2; slot++)
+				memcpy(&cut.slots[slot].beat, &h.slots[slot].beat, words * 8);
+			check_eq(heartbeat_last(&cut, &last), i != 0);
+			if (i != 0)
+				check_eq(memcmp(&last, &beats[i - 1], sizeof last), 0);
+		}
+	}
+}
+
+/* Clocks of a thread that loses its CPU: each reading of one takes some time. */
+struct fake {
+	uint64_t boot_ns;
+	uint32_t readings, slow_until; /* readings of boot that take 5 s */
+};
+
+static uint64_t
+fake_boot(void *arg)
+{
+	struct fake *f = arg;
+
+	return f->boot_ns;
+}
+
+static uint64_t
+fake_wall(void *arg)
+{
+	struct fake *f = arg;
+
+	return WALL + f->boot_ns;
+}
+
+static uint64_t
+fake_store(void *arg)
+{
+	struct fake *f = arg;
+	const uint64_t store = STORE + f->boot_ns;
+
+	f->boot_ns += f->readings++ < f->slow_until ? 5 * S : MS / 2;
+	return store;
+}
+
+static void
+torn_clocks_are_read_again_eight_times_at_most(void **state)
+{
+	for (uint32_t slow = 0; slow <= BEAT_TRIES_MAX + 1; slow++) {
+		struct fake f = {.boot_ns = BOOT, .slow_until = slow};
+		struct beat b = {.served_boot_ns = 7};
+		const struct clocks clocks = {fake_boot, fake_wall, fake_store, &f};
+
+		check_eq(beat_read_clocks(&b, &clocks), slow < BEAT_TRIES_MAX);
+		check_eq(f.readings, slow < BEAT_TRIES_MAX ? slow + 1 : BEAT_TRIES_MAX);
+		check_eq(b.store_ns - STORE, b.boot_ns);
+		check_eq(b.served_boot_ns, 7);
+	}
+}
+
+/* An attempt counts until the start is ready; a crash in service counts; all is forgiven at once.
+ */
+static void
+starts_and_crashes_are_counted(void **state)
+{
+	static const struct file_id id = {1, 2};
+	struct memory_page p;
+
+	memset(&p, 0xff, sizeof p);
+	check(!memory_page_is_set(&p));
+	memory_page_begin(&p, id, HERE, 11);
+	check(memory_page_is_set(&p));
+	check_str(p.boot_id, HERE);
+	check_eq(p.attempts, 1);
+	memory_page_ready(&p);
+	check_eq(p.attempts, 0);
+	memory_page_ready(&p);
+	check_eq(p.attempts, 0);
+	for (uint32_t life = 1; life <= CRASHES_MAX; life++) {
+		memory_page_attempt(&p, 11 + life);
+		check_eq(p.pid, 11 + life);
+		memory_page_ready(&p);
+		memory_page_count_crash(&p, 11);
+		check_eq(p.attempts, life);
+	}
+	check_eq(p.incarnation, 1 + CRASHES_MAX);
+	check_eq(p.signal, 11);
+	memory_page_forgive(&p);
+	check_eq(p.attempts, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_a_short_gap_is_kept),
+		cmocka_unit_test(what_no_process_wrote_is_not_kept),
+		cmocka_unit_test(a_cut_beat_is_not_seen),
+		cmocka_unit_test(torn_clocks_are_read_again_eight_times_at_most),
+		cmocka_unit_test(starts_and_crashes_are_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/*
+ * The named file. Goal: one process has it, whoever comes second learns who; what others could have
+ * written or can read is refused; another size or a new file is empty; what was written is there
+ * for the next process. Method: a folder of our own on a tmpfs, and children that hold the lock.
+ */
+#include "memfile/memory_file.h"
+#include "support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TMPFS   "/dev/shm"
+#define BYTES   (128u << 10)
+#define PAGE_AT 4096u
+
+static char folder[64];
+static char path[96];
+
+static int
+make_folder(void **state)
+{
+	snprintf(folder, sizeof folder, TMPFS "/clockoo-test-XXXXXX");
+	if (mkdtemp(folder) == NULL) {
+		printf("no folder on %s: %s\n", TMPFS, strerror(errno));
+		return -1;
+	}
+	snprintf(path, sizeof path, "%s/memory", folder);
+	return 0;
+}
+
+static int
+remove_folder(void **state)
+{
+	return rmdir(folder);
+}
+
+static int
+remove_file(void **state)
+{
+	unlink(path);
+	return 0;
+}
+
+static struct memory_file_wanted
+wanted(size_t bytes)
+{
+	return (struct memory_file_wanted){path, bytes, PAGE_AT, MEMORY_FILE_NO_UID, 0};
+}
+
+static void
+open_well(struct memory_file *f, size_t bytes)
+{
+	const struct memory_file_wanted w = wanted(bytes);
+	struct error err;
+
+	if (!memory_file_open(f, &w, &err) || !memory_file_map(f, &err) ||
+	    !memory_file_populate(f, &err))
+		fail_msg("%s", err.text);
+	while (memory_file_populate_more(f))
+		;
+}
+
+static void
+check_refused(const char *why)
+{
+	const struct memory_file_wanted w = wanted(BYTES);
+	struct memory_file f;
+	struct error err;
+
+	check(!memory_file_open(&f, &w, &err));
+	check_eq(f.fd, -1);
+	if (strstr(err.text, why) == NULL)
+		fail_msg("%s", err.text);
+}
+
+static void
+what_is_written_outlives_the_process(void **state)
+{
+	struct memory_file f;
+	struct stat st;
+	const pid_t child = fork();
+
+	if (child == 0) {
+		open_well(&f, BYTES);
+		check(f.fresh);
+		strcpy((char *)f.base + 100, "kept");
+		raise(SIGKILL);
+	}
+	waitpid(child, NULL, 0);
+	open_well(&f, BYTES);
+	check(!f.fresh);
+	check_eq(f.before_bytes, 0);
+	check_str((char *)f.base + 100, "kept");
+	check_eq(stat(path, &st), 0);
+	check_eq(st.st_mode & 07777, 0600);
+	check_eq(st.st_ino, f.id.inode);
+	memory_file_close(&f);
+}
+
+static void
+another_size_or_a_renewed_file_is_empty(void **state)
+{
+	const struct memory_file_wanted w = wanted(BYTES);
+	struct memory_file f;
+	struct error err;
+	struct file_id was;
+
+	open_well(&f, BYTES);
+	f.base[100] = 1;
+	memory_file_close(&f);
+	open_well(&f, 2 * BYTES);
+	check(f.fresh);
+	check_eq(f.before_bytes, BYTES);
+	check_eq(f.base[100], 0);
+	f.base[100] = 1;
+	memory_file_close(&f);
+
+	open_well(&f, BYTES);
+	f.base[100] = 1;
+	munmap(f.base, f.bytes);
+	f.base = NULL;
+	was = f.id;
+	check(memory_file_renew(&f, &w, &err));
+	check(f.fresh);
+	check(f.id.inode != was.inode);
+	check(memory_file_map(&f, &err));
+	check_eq(f.base[100], 0);
+	memory_file_close(&f);
+}
+
+/* A child that has the file until it is killed; its page says so. */
+static pid_t
+start_holder(void)
+{
+	struct memory_file f;
+	int ends[2];
+	char word;
+	pid_t child;
+
+	check_eq(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		static const struct file_id id;
+
+		open_well(&f, BYTES);
+		memory_page_begin((struct memory_page *)(void *)(f.base + PAGE_AT), id, "boot",
+				  4711);
+		if (write(ends[1], "r", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	check_eq(read(ends[0], &word, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	return child;
+}
+
+static void
+the_second_process_learns_who_has_it(void **state)
+{
+	const pid_t child = start_holder();
+
+	check_refused("in use by process 4711");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	memory_file_close(&(struct memory_file){.fd = -1});
+	struct memory_file f;
+
+	open_well(&f, BYTES);
+	memory_file_close(&f);
+}
+
+/* A restart begins before the old process has ended. */
+static void
+the_second_process_waits_for_the_first_to_end(void **state)
+{
+	struct memory_file_wanted w = wanted(BYTES);
+	const pid_t child = start_holder();
+	struct memory_file f;
+	struct error err;
+	pid_t killer;
+
+	w.wait_ms = 10000;
+	killer = fork();
+	if (killer == 0) {
+		usleep(150000);
+		kill(child, SIGKILL);
+		_exit(0);
+	}
+	check(memory_file_open(&f, &w, &err));
+	memory_file_close(&f);
+	waitpid(killer, NULL, 0);
+	waitpid(child, NULL, 0);
+}
+
+/* The lock is on a file that has lost its name: who comes then makes and locks another one. */
+static void
+a_removed_file_does_not_keep_its_name(void **state)
+{
+	const pid_t child = start_holder();
+	struct memory_file f;
+
+	check_eq(unlink(path), 0);
+	open_well(&f, BYTES);
+	check(f.fresh);
+	memory_file_close(&f);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* A child made by fork has neither the mapping nor, after exec, the descriptor. */
+static void
+a_child_does_not_keep_the_file(void **state)
+{
+	struct memory_file f;
+	pid_t child;
+
+	open_well(&f, BYTES);
+	child = fork();
+	if (child == 0) {
+		unsigned char in_core;
+
+		_exit(mincore(f.base, 4096, &in_core) == -1 && errno == ENOMEM &&
+				      (fcntl(f.fd, F_GETFD) & FD_CLOEXEC) != 0
+			      ? 0
+			      : 1);
+	}
+	int status;
+
+	waitpid(child, &status, 0);
+	check_eq(status, 0);
+	memory_file_close(&f);
+}
+
+static void
+make(const char *name, mode_t mode)
+{
+	const int fd = open(name, O_CREAT | O_RDWR, mode);
+
+	check(fd >= 0);
+	fchmod(fd, mode);
+	close(fd);
+}
+
+static void
+what_others_may_write_is_refused(void **state)
+{
+	char other[96];
+
+	make(path, 0640);
+	check_refused("others may open it");
+	check_eq(chmod(path, 0600), 0);
+	snprintf(other, sizeof other, "%s/other", folder);
+	check_eq(link(path, other), 0);
+	check_refused("not a file of its own");
+	check_eq(unlink(path), 0);
+	check_eq(symlink(other, path), 0);
+	check_refused("a symbolic link");
+	check_eq(unlink(path), 0);
+	check_eq(unlink(other), 0);
+	check_eq(mkdir(path, 0700), 0);
+	check_refused("");
+	check_eq(rmdir(path), 0);
+	check_eq(mkfifo(path, 0600), 0);
+	check_refused("not a file of its own");
+	check_eq(unlink(path), 0);
+	if (geteuid() == 0) {
+		make(path, 0600);
+		check_eq(chown(path, 12345, 12345), 0);
+		check_refused("belongs to user 12345");
+	}
+}
+
+/* The user that root becomes may own it, and does from then on. */
+static void
+the_user_to_become_owns_it(void **state)
+{
+	struct memory_file_wanted w = wanted(BYTES);
+	struct memory_file f;
+	struct error err;
+	struct stat st;
+
+	if (geteuid() != 0) {
+		printf("not root: no other user can be given a file\n");
+		skip();
+	}
+	w.other_uid = 12345;
+	for (uint32_t i = 0; i < 2; i++) {
+		check(memory_file_open(&f, &w, &err));
+		memory_file_close(&f);
+		check_eq(stat(path, &st), 0);
+		check_eq(st.st_uid, 12345);
+	}
+}
+
+static void
+a_disk_is_refused_before_anything_is_made(void **state)
+{
+	struct memory_file_wanted w = wanted(BYTES);
+	struct memory_file f;
+	struct error err;
+
+	w.path = "/proc/clockoo-no-memory";
+	check(!memory_file_open(&f, &w, &err));
+	check_ptr(strstr(err.text, "not on a hugetlbfs or tmpfs"));
+	check(!memory_file_place_ok(w.path, &err));
+	w.path = "/dev/shm/no/such/folder";
+	check(!memory_file_open(&f, &w, &err));
+	check_ptr(strstr(err.text, "No such file"));
+	check(memory_file_place_ok(path, &err));
+}
+
+static void
+a_file_is_peeked_at_without_its_lock(void **state)
+{
+	const pid_t child = start_holder();
+	static char head[2 * PAGE_AT];
+	struct error err;
+
+	check_eq(memory_file_peek(path, head, sizeof head, &err), sizeof head);
+	check_eq(((struct memory_page *)(void *)(head + PAGE_AT))->pid, 4711);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	unlink(path);
+	check_eq(memory_file_peek(path, head, sizeof head, &err), 0);
+	check_ptr(strstr(err.text, "No such file"));
+}
+
+int
+main(void)
+{
+#define CASE(f) cmocka_unit_test_teardown(f, remove_file)
+	const struct CMUnitTest tests[] = {
+		CASE(what_is_written_outlives_the_process),
+		CASE(another_size_or_a_renewed_file_is_empty),
+		CASE(the_second_process_learns_who_has_it),
+		CASE(the_second_process_waits_for_the_first_to_end),
+		CASE(a_removed_file_does_not_keep_its_name),
+		CASE(a_child_does_not_keep_the_file),
+		CASE(what_others_may_write_is_refused),
+		CASE(the_user_to_become_owns_it),
+		CASE(a_disk_is_refused_before_anything_is_made),
+		CASE(a_file_is_peeked_at_without_its_lock),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
