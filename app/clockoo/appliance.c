@@ -35,7 +35,9 @@ prepare(struct appliance *a, struct error *err)
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return error_set(err, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
-	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames, err);
+	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames,
+				   err) &&
+	       kept_open(&a->kept, a, err);
 }
 
 /* The program, its libraries and DPDK, as the kernel counts them while nothing else of ours is
@@ -44,7 +46,8 @@ static uint64_t
 program_bytes(const struct appliance *a)
 {
 	const uint64_t resident = host_resident_bytes();
-	const uint64_t ours = a->sizes.pool_bytes + nic_all_ring_bytes(&a->nic, &a->config);
+	const uint64_t ours = a->sizes.pool_bytes + nic_all_ring_bytes(&a->nic, &a->config) +
+			      a->kept.file.populated;
 
 	return resident > ours ? resident - ours : 0;
 }
@@ -115,8 +118,9 @@ static bool
 build(struct appliance *a, struct error *err)
 {
 	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
-	struct region region = {0};
+	struct region region = {0}, file;
 
+	a->start_ns = start.ns;
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
 			      (int)a->nic.machine.placement.node, err))
 		return false;
@@ -129,7 +133,10 @@ build(struct appliance *a, struct error *err)
 					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
-	a->store = store_create(&region, &a->sizes.store);
+	if (a->kept.used)
+		file = kept_invalidate(&a->kept);
+	a->store = store_create(a->kept.used ? &file : &region, &a->sizes.store);
+	kept_begin(&a->kept);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);
 	policy_set(a);
@@ -160,11 +167,16 @@ appliance_start(struct appliance *a, struct error *err)
 	err->text[0] = '\0';
 	control_block_signals();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
-	if (!prepare(a, err) || !nic_start(&a->nic, &a->config, a->sizes.frames, err))
+	if (!prepare(a, err))
 		return false;
+	if (!nic_start(&a->nic, &a->config, a->sizes.frames, err)) {
+		kept_close(&a->kept);
+		return false;
+	}
 	a->sizes.program_bytes = program_bytes(a);
 	if (!build(a, err)) {
 		nic_stop(&a->nic);
+		kept_close(&a->kept);
 		return false;
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
@@ -217,6 +229,7 @@ appliance_run(struct appliance *a, struct error *err)
 
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		args[i] = &a->workers[i];
+	kept_ready(&a->kept, a);
 	if (!control_start(&control, a, err))
 		return false;
 	print_ready(a);
@@ -225,6 +238,7 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
+	kept_stop(&a->kept);
 	return true;
 }
 
@@ -244,4 +258,5 @@ appliance_stop(struct appliance *a)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	nic_stop(&a->nic);
 	huge_block_free(&a->block);
+	kept_close(&a->kept);
 }

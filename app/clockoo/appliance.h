@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
+#include "kept.h"
 #include "privileges.h"
 #include "nic.h"
 #include "notify.h"
@@ -43,7 +44,8 @@ struct sizes {
 	uint32_t frames; /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
 		pmtu_reports_bytes;
-	size_t block_bytes; /* all of them together */
+	size_t block_bytes; /* all of them together, but for: */
+	size_t file_bytes;  /* of --memory-file, which has the store then; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured, once DPDK runs */
 };
@@ -58,6 +60,8 @@ struct appliance {
 	struct nic nic;
 	struct sizes sizes;
 	struct huge_block block;
+	struct kept kept;
+	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START */
 	struct store *store;
 	struct serve_shared *shared;
 	struct neigh_table *neigh;

@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "checksum_watch.h"
+#include "crash_count.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
@@ -190,6 +191,7 @@ control_run(void *arg)
 	uint32_t ticks = 0;
 	bool reloading = false, link_up = true;
 
+	crash_count_stack();
 	pin_control_thread(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
@@ -204,6 +206,7 @@ control_run(void *arg)
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
+		kept_tick(&a->kept, &a->telemetry);
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &sums);

@@ -183,14 +183,17 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	const uint64_t conns = sizes_connections(z, cfg);
 	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
 	const uint64_t kernel = nic_kernel_ring_bytes(&p->profile, cfg, p->steer.queues);
-	const uint64_t all =
-		z->block_bytes + z->pool_bytes + rings + ((uint64_t)EAL_MB << MB_SHIFT);
+	const uint64_t all = z->block_bytes + z->file_bytes + z->pool_bytes + rings +
+			     ((uint64_t)EAL_MB << MB_SHIFT);
 	const uint64_t beside = kernel + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
 		cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out, "           items %llu MB (-m %u), their index in it\n",
 		mb(z->store.memory_bytes), cfg->memory_mb);
+	if (z->file_bytes != 0)
+		fprintf(out, "           of them and the store's tables, %llu MB in %s\n",
+			mb(z->file_bytes), cfg->memory_file);
 	print_nodes(p, cfg, out);
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));

@@ -102,8 +102,10 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->pmtu_reports_bytes +
+	if (cfg->memory_file[0] != '\0')
+		z->file_bytes = KEPT_HEAD_BYTES + z->store_bytes + PAGE_BYTES;
+	z->block_bytes = (z->file_bytes != 0 ? 0 : z->store_bytes) + z->shared_bytes +
+			 z->neigh_bytes + z->sources_bytes + z->pmtu_reports_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;
@@ -119,5 +121,5 @@ sizes_connections(const struct sizes *z, const struct config *cfg)
 uint64_t
 sizes_tables(const struct sizes *z, const struct config *cfg)
 {
-	return z->block_bytes - z->store.memory_bytes - sizes_connections(z, cfg);
+	return z->block_bytes + z->file_bytes - z->store.memory_bytes - sizes_connections(z, cfg);
 }

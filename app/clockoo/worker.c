@@ -3,6 +3,7 @@
  */
 #include "worker.h"
 #include "appliance.h"
+#include "crash_count.h"
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
@@ -63,6 +64,7 @@ worker_run(void *arg)
 	struct core *core = w->core;
 	struct idle idle = {.since_ns = tsc_clock_ns(w->clock)};
 
+	crash_count_stack();
 	/* Pairs with the store in control.c; the flag carries no data, so relaxed is enough. */
 	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {
 		const uint64_t now_ns = tsc_clock_ns(w->clock);

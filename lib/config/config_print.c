@@ -216,6 +216,13 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_nodes(o, cfg);
 	case OPTION_NUMA:
 		return put_numa(o, *number);
+	case OPTION_KEEP_FOR:
+		put(o,
+		    *number == KEEP_FOR_ALWAYS ? "always"
+		    : *number == 0             ? "never"
+					       : "%u",
+		    *number);
+		return true;
 	case OPTION_OFFLOADS:
 		return put_offloads(o, *number);
 	case OPTION_DELIMITER:

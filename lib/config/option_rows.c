@@ -6,28 +6,27 @@
 #include <assert.h>
 #include <string.h>
 
-#define AT(field)       offsetof(struct config, field)
-#define SIZE(field)     (uint32_t)sizeof(((struct config *)0)->field)
-#define FLAG(field)     OPTION_FLAG, AT(field), 0, 0, NULL
-#define ALWAYS_ON(arg)  OPTION_ALWAYS_ON, 0, 0, 0, arg
-#define IGNORED(arg)    OPTION_IGNORED, 0, 0, 0, arg
-#define REFUSED(arg)    OPTION_REFUSED, 0, 0, 0, arg
-#define FIXED_CLASSES   "the slab classes are fixed"
-#define CONN_LIMIT      "-c limits new connections too"
-#define ALWAYS_CAS      "every item has a CAS value, at no cost"
-#define NO_WARM_RESTART "there is no warm restart"
-#define NO_TLS          "TLS is not supported; put a TLS proxy in front"
-#define NO_UNIX         "Unix domain sockets are not supported"
-#define NO_LRU          "eviction is 2Q or CLOCK: there are no HOT, WARM and COLD LRUs"
-#define CRAWLER         "expired items are always reclaimed in the background"
-#define REBALANCER      "slab pages are always rebalanced in the background"
-#define INDEX_RESIZE    "the hash table is always resized automatically"
-#define SEEDED_HASH     "the hash is always a seeded XXH3"
-#define FIXED_CHUNKS    "values above 64 KB are stored in chunks of fixed size"
-#define NO_EXTSTORE     "flash storage (extstore) is not supported"
-#define NO_PROXY        "the built-in proxy is not supported"
-#define STATIC_BUFFERS  "buffers are allocated once at start, sized by -c"
-#define PRIVILEGES      "there is no seccomp filter; use -u, and systemd's SystemCallFilter"
+#define AT(field)      offsetof(struct config, field)
+#define SIZE(field)    (uint32_t)sizeof(((struct config *)0)->field)
+#define FLAG(field)    OPTION_FLAG, AT(field), 0, 0, NULL
+#define ALWAYS_ON(arg) OPTION_ALWAYS_ON, 0, 0, 0, arg
+#define IGNORED(arg)   OPTION_IGNORED, 0, 0, 0, arg
+#define REFUSED(arg)   OPTION_REFUSED, 0, 0, 0, arg
+#define FIXED_CLASSES  "the slab classes are fixed"
+#define CONN_LIMIT     "-c limits new connections too"
+#define ALWAYS_CAS     "every item has a CAS value, at no cost"
+#define NO_TLS         "TLS is not supported; put a TLS proxy in front"
+#define NO_UNIX        "Unix domain sockets are not supported"
+#define NO_LRU         "eviction is 2Q or CLOCK: there are no HOT, WARM and COLD LRUs"
+#define CRAWLER        "expired items are always reclaimed in the background"
+#define REBALANCER     "slab pages are always rebalanced in the background"
+#define INDEX_RESIZE   "the hash table is always resized automatically"
+#define SEEDED_HASH    "the hash is always a seeded XXH3"
+#define FIXED_CHUNKS   "values above 64 KB are stored in chunks of fixed size"
+#define NO_EXTSTORE    "flash storage (extstore) is not supported"
+#define NO_PROXY       "the built-in proxy is not supported"
+#define STATIC_BUFFERS "buffers are allocated once at start, sized by -c"
+#define PRIVILEGES     "there is no seccomp filter; use -u, and systemd's SystemCallFilter"
 
 /* The letters and their long names are memcached's where it has the option. --port is not: there
  * it is the TCP port, here a NIC (README, decisions). */
@@ -172,6 +171,14 @@ const struct option_row option_rows[] = {
 	{"node-memory", 0, OPTION_NODES, AT(node_mb), 0, CONFIG_NODES_MAX, "LIST",
 	 "megabytes of -m on NUMA node 0, on node 1 and so on: 1024,1024 (all on the NIC's node)",
 	 false, "memory.nodes"},
+	{"memory-file", 'e', OPTION_TEXT, AT(memory_file), 1, SIZE(memory_file), "FILE",
+	 "file on a hugetlbfs or tmpfs for the item memory, so that items outlive a restart (none: "
+	 "private memory)",
+	 false, "memory.file"},
+	{"keep-for", 0, OPTION_KEEP_FOR, AT(keep_for_s), 0, 0, "S",
+	 "longest time without service, in seconds, after which --memory-file's items are kept: a "
+	 "number, always or never (60)",
+	 false, "memory.keep_for"},
 	{"numa", 0, OPTION_NUMA, AT(numa), 0, 0, "NODES",
 	 "NUMA nodes of the item memory: nic, interleave (all nodes), or a list to interleave "
 	 "over: "
@@ -216,7 +223,6 @@ const struct option_row option_rows[] = {
 	{"slab-min-size", 'n', IGNORED("BYTES"), FIXED_CLASSES, false, NULL},
 	{"listen-backlog", 'b', IGNORED("N"), CONN_LIMIT, false, NULL},
 	{"disable-cas", 'C', IGNORED(NULL), ALWAYS_CAS, false, NULL},
-	{"memory-file", 'e', IGNORED("FILE"), NO_WARM_RESTART, false, NULL},
 	{"napi-ids", 'N', IGNORED("N"), "flows are assigned to threads by the NIC's RSS hash",
 	 false, NULL},
 	{"unix-mask", 'a', IGNORED("MASK"), NO_UNIX, false, NULL},

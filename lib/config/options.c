@@ -172,6 +172,20 @@ set_numa(uint32_t *nodes, const char *value, struct error *err)
 	return true;
 }
 
+static bool
+set_keep_for(uint32_t *s, const char *value, struct error *err)
+{
+	if (strcmp(value, "never") == 0)
+		*s = KEEP_FOR_NEVER;
+	else if (strcmp(value, "always") == 0)
+		*s = KEEP_FOR_ALWAYS;
+	else if (!parse_decimal(value, s) || *s == 0 || *s > KEEP_FOR_MAX)
+		return error_set(
+			err, "--keep-for: \"%s\": expected seconds from 1 to %u, always or never",
+			value, KEEP_FOR_MAX);
+	return true;
+}
+
 const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
 				       "tx_tcp_cksum", "tx_fast_free", NULL};
 static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
@@ -509,6 +523,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_nodes(cfg, value, err);
 	case OPTION_NUMA:
 		return set_numa(field, value, err);
+	case OPTION_KEEP_FOR:
+		return set_keep_for(field, value, err);
 	case OPTION_OFFLOADS:
 		return set_offloads(field, value, err);
 	case OPTION_PROFILE:

@@ -34,6 +34,7 @@ enum option_kind {
 	OPTION_DELIMITER,
 	OPTION_NODES,
 	OPTION_NUMA,
+	OPTION_KEEP_FOR,
 	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */

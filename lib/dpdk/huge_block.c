@@ -77,16 +77,17 @@ bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t p
 	}
 }
 
-/* False: what --numa asks for was refused. A preference that is no option's is no reason to stop.
- */
-static bool
-place_on_nodes(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
-	       int node)
+/* Without NUMA there is nothing to place; a preference that no option gave is no reason to stop. */
+bool
+huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
+		 int node, struct error *err)
 {
 	if (numa_available() < 0)
 		return true;
 	if (cfg->numa != CONFIG_NUMA_NIC)
-		return interleave(block, cfg->numa);
+		return interleave(block, cfg->numa) ||
+		       error_set(err, "--numa: the kernel refuses it (%s): leave it out",
+				 strerror(errno));
 	if (cfg->node_count != 0)
 		bind_to_nodes(block, cfg, page_bytes);
 	else
@@ -132,8 +133,7 @@ huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cf
 			cfg->no_huge
 				? "lower -m"
 				: "reserve more (clockoo doctor says how many) or use --no-huge");
-	if (!place_on_nodes(block, cfg, kind->bytes, node)) {
-		error_set(err, "--numa: the kernel refuses it (%s): leave it out", strerror(errno));
+	if (!huge_block_place(block, cfg, kind->bytes, node, err)) {
 		huge_block_free(block);
 		return false;
 	}

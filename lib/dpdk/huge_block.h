@@ -27,6 +27,9 @@ struct huge_block {
 /* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg names nodes. */
 bool huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
 		      struct error *err);
+/* The NUMA nodes of memory that is not touched yet: of a block, or of a mapping made elsewhere. */
+bool huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
+		      int node, struct error *err);
 void huge_block_free(struct huge_block *block);
 
 #endif

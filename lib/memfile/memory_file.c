@@ -255,11 +255,17 @@ memory_file_populate_more(struct memory_file *f)
 }
 
 void
-memory_file_close(struct memory_file *f)
+memory_file_unmap(struct memory_file *f)
 {
 	if (f->base != NULL)
 		munmap(f->base, f->bytes);
 	f->base = NULL;
+}
+
+void
+memory_file_close(struct memory_file *f)
+{
+	memory_file_unmap(f);
 	drop(f);
 }
 

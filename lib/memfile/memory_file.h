@@ -57,6 +57,7 @@ bool memory_file_populate_more(struct memory_file *f);
 /* Another file of the same name and size, before it is mapped: bad pages stay in the old one. */
 bool memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted,
 		       struct error *err);
+void memory_file_unmap(struct memory_file *f);
 void memory_file_close(struct memory_file *f);
 
 /* The first bytes of a file, without its lock. Returns how many were read; 0: *err says why. */

@@ -123,8 +123,7 @@ another_size_or_a_renewed_file_is_empty(void **state)
 
 	open_well(&f, BYTES);
 	f.base[100] = 1;
-	munmap(f.base, f.bytes);
-	f.base = NULL;
+	memory_file_unmap(&f);
 	was = f.id;
 	check(memory_file_renew(&f, &w, &err));
 	check(f.fresh);

@@ -1,0 +1,238 @@
+/*
+ * kept.c - opens the file, judges what lies there, keeps its page while the cache serves.
+ */
+#include "kept.h"
+#include "appliance.h"
+#include "crash_count.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MB_SHIFT      20
+#define NS_PER_S      1000000000ull
+#define CORES_LOOK_NS (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
+
+static uint64_t
+clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t
+boot_clock(void *arg)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+static uint64_t
+wall_clock(void *arg)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+static uint64_t
+store_clock(void *arg)
+{
+	const struct kept *k = arg;
+
+	return STORE_CLOCK_START * NS_PER_S + tsc_clock_ns(k->clock) - k->start_ns;
+}
+
+static void
+read_now(struct gap_now *now)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	memset(now, 0, sizeof *now);
+	now->boot_ns = clock_ns(CLOCK_BOOTTIME);
+	now->wall_ns = clock_ns(CLOCK_REALTIME);
+	if (file == NULL)
+		return;
+	if (fgets(now->boot_id, sizeof now->boot_id, file) != NULL)
+		now->boot_id[strcspn(now->boot_id, "\n")] = '\0';
+	fclose(file);
+}
+
+/* Of a file of the right size: is its page one to go on from? *words: why not. */
+static bool
+page_is_kept(const struct memory_page *page, const struct file_id *id, uint32_t keep_for_s,
+	     struct gap *gap, char words[2 * GAP_WORDS])
+{
+	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
+	struct gap_now now;
+
+	read_now(&now);
+	words[0] = '\0';
+	if (!memory_page_is_set(page))
+		strcpy(words, "nothing whole lies there");
+	else if (page->file.device != id->device || page->file.inode != id->inode)
+		strcpy(words, "it is a copy of another file");
+	else if (attempts >= CRASHES_MAX)
+		snprintf(words, 2 * GAP_WORDS,
+			 "%u crashes with the kept memory, the last by signal %u", attempts,
+			 atomic_load_explicit(&page->signal, memory_order_relaxed));
+	else {
+		gap_judge(gap, &page->heartbeat, page->boot_id, &now, keep_for_s);
+		strcpy(words, gap->words);
+	}
+	return words[0] == '\0';
+}
+
+static struct memory_file_wanted
+wanted_of(const struct appliance *a)
+{
+	return (struct memory_file_wanted){
+		.path = a->config.memory_file,
+		.bytes = a->sizes.file_bytes,
+		.page_at = KEPT_PAGE_AT,
+		.other_uid = a->privileges.change ? a->privileges.uid : MEMORY_FILE_NO_UID,
+		.wait_ms = MEMORY_FILE_WAIT_MS,
+	};
+}
+
+static bool
+map(struct kept *k, const struct appliance *a, struct error *err)
+{
+	struct huge_block block;
+
+	if (!memory_file_map(&k->file, err))
+		return false;
+	block = (struct huge_block){k->file.base, k->file.bytes};
+	k->page = (struct memory_page *)(void *)(k->file.base + KEPT_PAGE_AT);
+	return huge_block_place(&block, &a->config, k->file.page_bytes,
+				(int)a->nic.machine.placement.node, err) &&
+	       memory_file_populate(&k->file, err);
+}
+
+/* After so many crashes a bad page may be the cause, which stays with the old file. */
+static bool
+renew_after_crashes(struct kept *k, const struct appliance *a, struct error *err)
+{
+	const struct memory_file_wanted wanted = wanted_of(a);
+
+	if (!memory_page_is_set(k->page) || k->page->attempts < CRASHES_MAX)
+		return true;
+	memory_file_unmap(&k->file);
+	return memory_file_renew(&k->file, &wanted, err) && map(k, a, err);
+}
+
+static void
+judge(struct kept *k, const struct config *cfg)
+{
+	if (k->file.before_bytes != 0)
+		snprintf(k->words, sizeof k->words, "it had %zu MB, and %zu are configured",
+			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
+	else if (k->file.fresh)
+		strcpy(k->words, "it is new");
+	else if (page_is_kept(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words))
+		strcpy(k->words, "this version does not read it");
+}
+
+bool
+kept_open(struct kept *k, const struct appliance *a, struct error *err)
+{
+	const struct memory_file_wanted wanted = wanted_of(a);
+
+	k->used = a->config.memory_file[0] != '\0';
+	if (!k->used)
+		return true;
+	if (memory_file_open(&k->file, &wanted, err) && map(k, a, err)) {
+		judge(k, &a->config);
+		if (renew_after_crashes(k, a, err))
+			return true;
+	}
+	kept_close(k);
+	return false;
+}
+
+struct region
+kept_invalidate(struct kept *k)
+{
+	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, k->words);
+	memset(k->file.base, 0, KEPT_HEAD_BYTES);
+	return (struct region){.base = k->file.base + KEPT_HEAD_BYTES,
+			       .size = k->file.bytes - KEPT_HEAD_BYTES};
+}
+
+void
+kept_begin(struct kept *k)
+{
+	struct gap_now now;
+
+	if (!k->used)
+		return;
+	read_now(&now);
+	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
+	k->started = true;
+}
+
+/* No beat where the clocks could not be read at one moment: the one before stays the last. */
+static void
+beat(struct kept *k)
+{
+	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
+
+	if (beat_read_clocks(&k->beat, &clocks))
+		heartbeat_write(&k->page->heartbeat, &k->beat);
+}
+
+void
+kept_ready(struct kept *k, const struct appliance *a)
+{
+	if (!k->used)
+		return;
+	k->clock = &a->nic.clock;
+	k->start_ns = a->start_ns;
+	k->ready_ns = k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	watchdog_begin(&k->cores, CORES_LOOK_NS, a->config.cores, k->ready_ns);
+	beat(k);
+	memory_page_ready(k->page);
+	k->started = false;
+	crash_count_begin(k->page);
+}
+
+void
+kept_tick(struct kept *k, const struct telemetry *t)
+{
+	uint32_t core;
+	uint64_t now_ns;
+
+	if (!k->used)
+		return;
+	now_ns = clock_ns(CLOCK_BOOTTIME);
+	/* A stuck core loses clients' invalidations, though this thread goes on. */
+	if (watchdog_check(&k->cores, t, now_ns, &core) == WATCHDOG_ALIVE)
+		k->beat.served_boot_ns = now_ns;
+	beat(k);
+	memory_file_populate_more(&k->file);
+	if (k->ready_ns != 0 && now_ns - k->ready_ns > CRASHES_FORGIVEN_NS) {
+		memory_page_forgive(k->page);
+		k->ready_ns = 0;
+	}
+}
+
+void
+kept_stop(struct kept *k)
+{
+	if (!k->used)
+		return;
+	k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	beat(k);
+	memory_page_forgive(k->page);
+	crash_count_end();
+}
+
+void
+kept_close(struct kept *k)
+{
+	if (!k->used)
+		return;
+	if (k->started)
+		memory_page_ready(k->page);
+	memory_file_close(&k->file);
+	*k = (struct kept){.used = false};
+}

@@ -1,0 +1,55 @@
+/*
+ * kept.h - the store's memory in a file (--memory-file), from the start that opens it to the stop
+ * that leaves it.
+ *
+ * Shape:  opened, locked and mapped before DPDK starts, so that whatever can be refused is; made
+ *         the store's when all else is there; then a heartbeat from the control thread.
+ * Owner:  struct appliance; without --memory-file nothing here does anything.
+ * Thread: main, but kept_tick: the control thread.
+ * Errors: struct error; why nothing is kept is one line on stderr.
+ */
+#ifndef CLOCKOO_KEPT_H
+#define CLOCKOO_KEPT_H
+
+#include "base/region.h"
+#include "dpdk/tsc_clock.h"
+#include "memfile/memory_file.h"
+#include "watchdog.h"
+
+struct appliance;
+
+/* Of the page of memory_page.h; in front of it is the store's header. */
+#define KEPT_PAGE_AT 4096u
+/* All that is read of a file to judge it. */
+#define KEPT_HEAD_BYTES (KEPT_PAGE_AT + MEMORY_PAGE_BYTES)
+
+struct kept {
+	bool used;
+	struct memory_file file;
+	struct memory_page *page;  /* in it */
+	struct gap gap;            /* of what lay there */
+	char words[2 * GAP_WORDS]; /* why it starts empty; else empty */
+	bool started;              /* this start counts as an attempt */
+	const struct tsc_clock *clock;
+	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */
+	uint64_t ready_ns; /* on boot time; 0: forgiven already */
+	struct beat beat;
+	struct watchdog cores; /* do they all turn? */
+};
+
+/* Before DPDK: lock, mapping, judgement, memory. */
+bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
+/* The memory of the store, empty; what lay there is invalid from now on. */
+struct region kept_invalidate(struct kept *k);
+/* The store is whole: the page of the file begins. */
+void kept_begin(struct kept *k);
+/* In service from now on: the first heartbeat; crashes count. */
+void kept_ready(struct kept *k, const struct appliance *a);
+/* Each tick of the control thread. */
+void kept_tick(struct kept *k, const struct telemetry *t);
+/* All threads have ended by themselves. */
+void kept_stop(struct kept *k);
+/* Gives the file up, after a stop or a start that failed: that is no crash. */
+void kept_close(struct kept *k);
+
+#endif

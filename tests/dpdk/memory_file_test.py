@@ -1,0 +1,162 @@
+#!/usr/bin/python3 -B
+"""The store's memory in a file, from outside. Goal: one process has the file, and whoever comes second
+learns who; a stop, a kill and a start that fails are no crash, a crash is counted once and still is
+one; clocks are written while it serves; another size starts empty and says so. Method: the built
+program on the null port, a folder of ours on a tmpfs, and the page of the file, read as the C code
+lays it out.
+
+    memory_file_test.py CLOCKOO
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+TMPFS = "/dev/shm"
+WAIT_S = 30
+PAGE_AT = 4096
+MAGIC = 0x31656761706b6c63
+# memory_page.h: magic, pid, incarnation, attempts, signal, device, inode, boot id; two beats.
+PAGE = struct.Struct("<QIIIIQQ40s")
+BEAT = struct.Struct("<QQQQQ")  # boot, wall, store, served, count
+
+
+class Page:
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()[PAGE_AT:2 * PAGE_AT]
+        self.magic, self.pid, _, self.attempts, self.signal, _, self.inode, boot = PAGE.unpack_from(data)
+        self.boot_id = boot.rstrip(b"\0").decode()
+        beats = [BEAT.unpack_from(data, PAGE.size + i * BEAT.size) for i in range(2)]
+        self.boot_ns, self.wall_ns, self.store_ns, self.served_ns, self.count = max(beats, key=lambda b: b[4])
+
+
+class Server:
+    """with Server(PATH, OPTION...) as s: it is ready. s.said is what it had said on stderr then."""
+
+    def __init__(self, path, *options):
+        self.process = subprocess.Popen(
+            [PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
+             "--file-prefix", f"memfile-{os.getpid()}", "-e", str(path), *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        ready = self.process.stdout.readline()
+        if " ready" not in ready:
+            raise AssertionError(self.process.communicate(timeout=WAIT_S))
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def end(self, number):
+        """Its status and what it said on stderr."""
+        self.process.send_signal(number)
+        said = self.process.communicate(timeout=WAIT_S)[1]
+        return self.process.returncode, said
+
+
+class MemoryFileTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="clockoo-test-", dir=TMPFS)
+        self.path = pathlib.Path(self.folder, "memory")
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def test_a_second_process_is_told_who_has_it(self):
+        with Server(self.path) as first:
+            with self.assertRaises(AssertionError) as caught, Server(self.path):
+                pass
+            self.assertIn(f"--memory-file: {self.path}: in use by process {first.process.pid}; stop it",
+                          str(caught.exception))
+            self.assertEqual(Page(self.path).attempts, 0)
+
+    def test_a_restart_waits_for_the_process_before_it(self):
+        with Server(self.path) as first:
+            second = Server(self.path)
+            self.assertEqual(first.end(signal.SIGTERM)[0], 0)
+            with second:
+                self.assertEqual(Page(self.path).pid, second.process.pid)
+
+    def test_clocks_are_written_while_it_serves(self):
+        with Server(self.path) as s:
+            first, deadline = Page(self.path), time.monotonic() + WAIT_S
+            while Page(self.path).served_ns <= first.boot_ns and time.monotonic() < deadline:
+                time.sleep(0.05)
+            page = Page(self.path)
+            self.assertEqual((page.magic, page.pid), (MAGIC, s.process.pid))
+            self.assertEqual(page.inode, self.path.stat().st_ino)
+            self.assertEqual(page.boot_id, pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+            self.assertGreater(page.count, first.count)
+            self.assertGreater(page.served_ns, first.boot_ns)
+            self.assertLessEqual(page.served_ns, page.boot_ns)
+            apart = (page.store_ns - first.store_ns) - (page.boot_ns - first.boot_ns)
+            self.assertLess(abs(apart), 0.01 * (page.boot_ns - first.boot_ns) + 1e7)
+
+    def test_a_stop_and_a_kill_are_no_crash(self):
+        for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGUSR1, 0)):
+            with Server(self.path) as s:
+                self.assertEqual(Page(self.path).attempts, 0)
+                self.assertEqual(s.end(number)[0], status)
+            self.assertEqual((Page(self.path).attempts, Page(self.path).signal), (0, 0))
+
+    def test_a_crash_is_counted_once_and_is_one_still(self):
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL):
+            self.path.unlink(missing_ok=True)
+            with Server(self.path, "-t", "2", "--share-cpus") as s:
+                self.assertEqual(s.end(number)[0], -number)
+            self.assertEqual((Page(self.path).attempts, Page(self.path).signal), (1, number))
+
+    def test_a_start_that_fails_is_no_crash(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        done = subprocess.run([PROGRAM, "--config", "none", "--no-huge", "--port", "null", "-m", "16", "-c", "64",
+                               "-e", self.path, "--pidfile", "/no/such/folder/pid"],
+                              capture_output=True, text=True, timeout=WAIT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(Page(self.path).attempts, 0)
+
+    def test_another_size_starts_empty_and_says_both(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        with Server(self.path, "-m", "32") as s:
+            said = s.end(signal.SIGTERM)[1]
+        self.assertRegex(said, rf"memory\.file: {self.path}: starts empty: it had \d+ MB, and \d+ are configured")
+
+    def test_what_cannot_be_a_memory_is_refused_before_anything_starts(self):
+        for path, why in (("/proc/x", "not on a hugetlbfs or tmpfs"), (self.folder, "Is a directory"),
+                          (f"{self.folder}/no/x", "No such file or directory")):
+            with self.assertRaises(AssertionError) as caught, Server(path):
+                pass
+            self.assertIn(why, str(caught.exception))
+
+    def test_a_daemon_has_it_after_its_parent_has_ended(self):
+        pid_file = pathlib.Path(self.folder, "pid")
+        done = subprocess.run([PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--yield", "-m", "16", "-c",
+                               "64", "--file-prefix", f"memfile-{os.getpid()}", "-e", self.path, "-d", "-P", pid_file],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=WAIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pid = int(pid_file.read_text())
+        try:
+            self.assertEqual(Page(self.path).pid, pid)
+            with self.assertRaises(AssertionError) as caught, Server(self.path):
+                pass
+            self.assertIn(f"in use by process {pid}", str(caught.exception))
+        finally:
+            os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    if not os.path.ismount(TMPFS):
+        print(f"skipped: {TMPFS} is no tmpfs")
+        sys.exit(77)
+    unittest.main()
