@@ -4,6 +4,8 @@
 #include "file_check.h"
 #include "plan_print.h"
 #include "dry_run.h"
+#include "kept_look.h"
+#include "memfile/memory_file.h"
 #include "nic_claim.h"
 #include "pid_file.h"
 
@@ -72,6 +74,7 @@ check_port(struct dry_run *p, const struct config *cfg)
 static void
 check_running(struct dry_run *p, const struct config *cfg)
 {
+	struct kept_look look;
 	uint32_t pid;
 
 	if (!tree_is_live(&p->machine.tree))
@@ -79,8 +82,40 @@ check_running(struct dry_run *p, const struct config *cfg)
 	pid = pid_file_read(cfg->pid_file);
 	if (pid == 0)
 		pid = nic_claim_holder(cfg, &p->profile);
+	if (pid == 0 && cfg->memory_file[0] != '\0') {
+		kept_look_at_configured(&look, cfg);
+		pid = look.state == KEPT_IN_USE ? look.pid : 0;
+	}
 	if (pid != 0)
 		dry_run_look_at(p, cfg, pid);
+}
+
+/* What the next start would find in --memory-file. */
+static void
+check_memory_file(struct dry_run *p, const struct config *cfg)
+{
+	static const enum advice_severity severities[] = {
+		[KEPT_ABSENT] = ADVICE_OK, [KEPT_UNKNOWN] = ADVICE_UNKNOWN,
+		[KEPT_IN_USE] = ADVICE_OK, [KEPT_WHOLE] = ADVICE_OK,
+		[KEPT_LOST] = ADVICE_WARN,
+	};
+	struct kept_look look;
+	struct advice *a;
+	struct error err;
+
+	if (cfg->memory_file[0] == '\0' || !tree_is_live(&p->machine.tree))
+		return;
+	if (!memory_file_place_ok(cfg->memory_file, &err)) {
+		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "memory file", "%s", err.text),
+			   "hugeadm --create-user-mounts=clockoo makes "
+			   "/var/lib/hugetlbfs/user/clockoo");
+		return;
+	}
+	kept_look_at_configured(&look, cfg);
+	a = advice_add(&p->advice, severities[look.state], "memory file", "%s%s",
+		       look.state == KEPT_LOST ? "the next start is empty: " : "", look.words);
+	if (look.state == KEPT_LOST)
+		advice_fix(a, "nothing, or clockoo arena remove, which gives its memory back now");
 }
 
 static void
@@ -162,6 +197,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_vfio_group(&p);
 	check_port(&p, cfg);
 	check_running(&p, cfg);
+	check_memory_file(&p, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);
 	count(&first, counts);

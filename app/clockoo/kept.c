@@ -42,46 +42,6 @@ store_clock(void *arg)
 	return STORE_CLOCK_START * NS_PER_S + tsc_clock_ns(k->clock) - k->start_ns;
 }
 
-static void
-read_now(struct gap_now *now)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	memset(now, 0, sizeof *now);
-	now->boot_ns = clock_ns(CLOCK_BOOTTIME);
-	now->wall_ns = clock_ns(CLOCK_REALTIME);
-	if (file == NULL)
-		return;
-	if (fgets(now->boot_id, sizeof now->boot_id, file) != NULL)
-		now->boot_id[strcspn(now->boot_id, "\n")] = '\0';
-	fclose(file);
-}
-
-/* Of a file of the right size: is its page one to go on from? *words: why not. */
-static bool
-page_is_kept(const struct memory_page *page, const struct file_id *id, uint32_t keep_for_s,
-	     struct gap *gap, char words[2 * GAP_WORDS])
-{
-	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
-	struct gap_now now;
-
-	read_now(&now);
-	words[0] = '\0';
-	if (!memory_page_is_set(page))
-		strcpy(words, "nothing whole lies there");
-	else if (page->file.device != id->device || page->file.inode != id->inode)
-		strcpy(words, "it is a copy of another file");
-	else if (attempts >= CRASHES_MAX)
-		snprintf(words, 2 * GAP_WORDS,
-			 "%u crashes with the kept memory, the last by signal %u", attempts,
-			 atomic_load_explicit(&page->signal, memory_order_relaxed));
-	else {
-		gap_judge(gap, &page->heartbeat, page->boot_id, &now, keep_for_s);
-		strcpy(words, gap->words);
-	}
-	return words[0] == '\0';
-}
-
 static struct memory_file_wanted
 wanted_of(const struct appliance *a)
 {
@@ -128,7 +88,7 @@ judge(struct kept *k, const struct config *cfg)
 			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
 	else if (k->file.fresh)
 		strcpy(k->words, "it is new");
-	else if (page_is_kept(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words))
+	else if (kept_page_is_whole(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words))
 		strcpy(k->words, "this version does not read it");
 }
 
@@ -165,7 +125,7 @@ kept_begin(struct kept *k)
 
 	if (!k->used)
 		return;
-	read_now(&now);
+	kept_now(&now);
 	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
 	k->started = true;
 }

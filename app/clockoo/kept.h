@@ -13,23 +13,19 @@
 
 #include "base/region.h"
 #include "dpdk/tsc_clock.h"
+#include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "watchdog.h"
 
 struct appliance;
 
-/* Of the page of memory_page.h; in front of it is the store's header. */
-#define KEPT_PAGE_AT 4096u
-/* All that is read of a file to judge it. */
-#define KEPT_HEAD_BYTES (KEPT_PAGE_AT + MEMORY_PAGE_BYTES)
-
 struct kept {
 	bool used;
 	struct memory_file file;
-	struct memory_page *page;  /* in it */
-	struct gap gap;            /* of what lay there */
-	char words[2 * GAP_WORDS]; /* why it starts empty; else empty */
-	bool started;              /* this start counts as an attempt */
+	struct memory_page *page; /* in it */
+	struct gap gap;           /* of what lay there */
+	char words[KEPT_WORDS];   /* why it starts empty; else empty */
+	bool started;             /* this start counts as an attempt */
 	const struct tsc_clock *clock;
 	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */
 	uint64_t ready_ns; /* on boot time; 0: forgiven already */

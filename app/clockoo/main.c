@@ -6,6 +6,7 @@
  */
 #include "appliance.h"
 #include "file_check.h"
+#include "kept_look.h"
 #include "paths.h"
 #include "plan_print.h"
 #include "version.h"
@@ -116,6 +117,25 @@ run(struct appliance *a)
 	return status;
 }
 
+/* --check and the commands on --memory-file are about what a start would find. */
+static void
+say_what_is_kept(const struct appliance *a)
+{
+	struct kept_look look;
+	struct error err;
+
+	if (a->config.memory_file[0] == '\0' || a->config.sysfs[0] != '\0')
+		return;
+	if (!memory_file_place_ok(a->config.memory_file, &err)) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
+		return;
+	}
+	kept_look_at_configured(&look, &a->config);
+	printf("memory.file: %s: %s%s\n", a->config.memory_file,
+	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
+}
+
 static int
 check_file(struct appliance *a)
 {
@@ -128,7 +148,25 @@ check_file(struct appliance *a)
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 	}
+	say_what_is_kept(a);
 	return 0;
+}
+
+static int
+arena(struct appliance *a, const char *what)
+{
+	struct error err;
+	int status;
+
+	if (strcmp(what, "list") == 0)
+		status = arena_list(&a->config, stdout, &err);
+	else if (strcmp(what, "remove") == 0)
+		status = arena_remove(&a->config, stdout, &err);
+	else
+		status = (error_set_code(&err, ERROR_USAGE, "arena \"%s\": expected list or remove",
+					 what),
+			  -1);
+	return status >= 0 ? status : refuse(a, &err);
 }
 
 static int
@@ -153,9 +191,14 @@ main(int argc, char **argv)
 {
 	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
+	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
+	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
+	const char *const what = has_word ? argv[2] : "";
+	/* Words before the options. */
+	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 
-	switch (config_parse(&a.config, &a.source, argc - is_doctor, argv + is_doctor, &err)) {
+	switch (config_parse(&a.config, &a.source, argc - words, argv + words, &err)) {
 	case CONFIG_CHECK:
 		return check_file(&a);
 	case CONFIG_PRINT:
@@ -179,5 +222,5 @@ main(int argc, char **argv)
 		a.asked = a.config;
 		break;
 	}
-	return is_doctor ? doctor(&a) : run(&a);
+	return is_doctor ? doctor(&a) : is_arena ? arena(&a, what) : run(&a);
 }

@@ -49,6 +49,7 @@ appliance_page(void)
 			 "memcached\\-compatible cache on its own network stack");
 	puts(".SH SYNOPSIS\n.B clockoo\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
 	     ".br\n.B clockoo doctor\n[\\fB\\-\\-config\\fR \\fIFILE\\fR] [\\fIOPTION\\fR]...\n"
+	     ".br\n.B clockoo arena\n\\fBlist\\fR|\\fBremove\\fR [\\fIOPTION\\fR]...\n"
 	     ".SH DESCRIPTION\n"
 	     "A cache that speaks memcached's protocols over TCP and UDP. It drives a NIC through "
 	     "DPDK and has its own\n"
@@ -60,6 +61,13 @@ appliance_page(void)
 	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing. It checks "
 	     "this machine and\n"
 	     "prints a line for each finding, with the fix for what is slow or wrong.\n"
+	     ".PP\n\\fBclockoo arena list\\fR shows the file of \\fB\\-\\-memory\\-file\\fR and "
+	     "others of "
+	     "its folder: who has\n"
+	     "them, or whether a start would keep what they hold. \\fBclockoo arena remove\\fR "
+	     "removes "
+	     "that file, if nobody\n"
+	     "has it, and gives its memory back.\n"
 	     ".SH OPTIONS\nDefaults are in parentheses.");
 	config_man_options(stdout);
 	puts(".SH SIGNALS\n"

@@ -45,6 +45,14 @@ store_memory(const struct config *cfg)
 	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
 }
 
+size_t
+sizes_file_bytes(const struct config *cfg)
+{
+	const struct store_config store = {.memory_bytes = store_memory(cfg), .cores = cfg->cores};
+
+	return cfg->memory_file[0] != '\0' ? KEPT_HEAD_BYTES + store_bytes(&store) + PAGE_BYTES : 0;
+}
+
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
 	      const struct secrets *secrets)
@@ -102,8 +110,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	if (cfg->memory_file[0] != '\0')
-		z->file_bytes = KEPT_HEAD_BYTES + z->store_bytes + PAGE_BYTES;
+	z->file_bytes = sizes_file_bytes(cfg);
 	z->block_bytes = (z->file_bytes != 0 ? 0 : z->store_bytes) + z->shared_bytes +
 			 z->neigh_bytes + z->sources_bytes + z->pmtu_reports_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +

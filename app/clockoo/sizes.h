@@ -20,6 +20,9 @@ struct secrets {
 uint64_t sizes_connections(const struct sizes *z, const struct config *cfg);
 uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 
+/* Of --memory-file; 0: there is none. */
+size_t sizes_file_bytes(const struct config *cfg);
+
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
 		   const struct secrets *secrets);
 

@@ -143,7 +143,9 @@ config_help(FILE *out)
 
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
 	      "  clockoo [option...]         serve\n"
-	      "  clockoo doctor [option...]  check this machine and suggest fixes\n\n"
+	      "  clockoo doctor [option...]  check this machine and suggest fixes\n"
+	      "  clockoo arena list|remove [option...]  show or remove the file of "
+	      "--memory-file\n\n"
 	      "Defaults are in parentheses.\n\n",
 	      out);
 	for (uint32_t n = 0; n < option_count(); n++) {

@@ -132,6 +132,51 @@ class MemoryFileTest(unittest.TestCase):
             said = s.end(signal.SIGTERM)[1]
         self.assertRegex(said, rf"memory\.file: {self.path}: starts empty: it had \d+ MB, and \d+ are configured")
 
+    def ask(self, *words, status=0):
+        done = subprocess.run([PROGRAM, *words, "--config", "none", "--no-huge", "--port", "null", "-m", "16", "-c",
+                               "64", "-e", self.path], capture_output=True, text=True, timeout=WAIT_S)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done)
+        return done.stdout + done.stderr
+
+    def test_arena_doctor_and_check_say_what_a_start_would_find(self):
+        config = pathlib.Path(self.folder, "f.yaml")
+        config.write_text(f"memory:\n  file: {self.path}\n  limit: 16\n  no_huge: yes\nport:\n  nic: \"null\"\n"
+                          "protocol:\n  conn_limit: 64\n")
+
+        def check_all(state):
+            for text in (self.ask("arena", "list"), self.ask("doctor", status=None),
+                         subprocess.run([PROGRAM, "--check", config], capture_output=True, text=True).stdout):
+                self.assertRegex(text, state)
+
+        check_all("not there yet")
+        with Server(self.path) as s:
+            check_all(f"in use by process {s.process.pid}")
+            self.assertIn(f"process {s.process.pid}: 29 MB where they should be".split(":")[0],
+                          self.ask("doctor", status=None))
+            self.assertIn(f"in use by process {s.process.pid}", self.ask("arena", "remove", status=1))
+            s.end(signal.SIGTERM)
+        check_all(r"would be kept, \d+ s without service")
+        self.assertRegex(self.ask("arena", "list", "--keep-for", "never"), "would start empty: .*never")
+        self.assertRegex(self.ask("arena", "list", "-t", "2", "-m", "64"), r"would start empty: it has \d+ MB, and")
+        copy = pathlib.Path(self.folder, "copy")
+        shutil.copyfile(self.path, copy)
+        pathlib.Path(self.folder, "other").write_text("another program's")
+        said = self.ask("arena", "list").splitlines()
+        self.assertEqual(len(said), 2, said)
+        self.assertRegex(said[1], rf"^{copy}: .* would start empty: it is a copy of another file")
+        self.assertRegex(self.ask("arena", "remove"), r"removed, \d+ MB given back")
+        self.assertFalse(self.path.exists())
+        self.assertIn("not there", self.ask("arena", "remove"))
+
+    def test_arena_wants_a_file_and_a_word_it_knows(self):
+        for words, why, status in ((["arena", "list"], "no --memory-file is configured", 1),
+                                   (["arena", "save"], 'arena "save": expected list or remove', 64),
+                                   (["arena"], "expected list or remove", 64)):
+            done = subprocess.run([PROGRAM, *words, "--config", "none"], capture_output=True, text=True, timeout=WAIT_S)
+            self.assertEqual(done.returncode, status)
+            self.assertIn(why, done.stderr)
+
     def test_what_cannot_be_a_memory_is_refused_before_anything_starts(self):
         for path, why in (("/proc/x", "not on a hugetlbfs or tmpfs"), (self.folder, "Is a directory"),
                           (f"{self.folder}/no/x", "No such file or directory")):

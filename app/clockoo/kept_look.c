@@ -1,0 +1,222 @@
+/*
+ * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
+ */
+#include "kept_look.h"
+#include "memfile/memory_file.h"
+#include "sizes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MB_SHIFT   20
+#define NS_PER_S   1000000000ull
+#define STAT_BLOCK 512u /* of st_blocks */
+
+static uint64_t
+clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+void
+kept_now(struct gap_now *now)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	memset(now, 0, sizeof *now);
+	now->boot_ns = clock_ns(CLOCK_BOOTTIME);
+	now->wall_ns = clock_ns(CLOCK_REALTIME);
+	if (file == NULL)
+		return;
+	if (fgets(now->boot_id, sizeof now->boot_id, file) != NULL)
+		now->boot_id[strcspn(now->boot_id, "\n")] = '\0';
+	fclose(file);
+}
+
+bool
+kept_page_is_whole(const struct memory_page *page, const struct file_id *id, uint32_t keep_for_s,
+		   struct gap *gap, char words[KEPT_WORDS])
+{
+	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
+	struct gap_now now;
+
+	kept_now(&now);
+	words[0] = '\0';
+	if (!memory_page_is_set(page))
+		strcpy(words, "nothing whole lies there");
+	else if (page->file.device != id->device || page->file.inode != id->inode)
+		strcpy(words, "it is a copy of another file");
+	else if (attempts >= CRASHES_MAX)
+		snprintf(words, KEPT_WORDS,
+			 "%u crashes with the kept memory, the last by signal %u", attempts,
+			 atomic_load_explicit(&page->signal, memory_order_relaxed));
+	else {
+		gap_judge(gap, &page->heartbeat, page->boot_id, &now, keep_for_s);
+		strcpy(words, gap->words);
+	}
+	return words[0] == '\0';
+}
+
+/* A shared lock for a moment: a start that meets it tries again. */
+static bool
+is_in_use(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+/* Of an open file of a right kind. */
+static void
+look_into(struct kept_look *look, int fd, const struct stat *st, const struct config *cfg,
+	  uint64_t bytes)
+{
+	static uint8_t head[KEPT_HEAD_BYTES];
+	const struct memory_page *page = (const void *)(head + KEPT_PAGE_AT);
+	const struct file_id id = {st->st_dev, st->st_ino};
+	const ssize_t got = pread(fd, head, sizeof head, 0);
+	struct gap gap;
+
+	look->state = KEPT_LOST;
+	if (got != (ssize_t)sizeof head || !memory_page_is_set(page)) {
+		strcpy(look->words, "nothing whole lies there");
+		return;
+	}
+	look->pid = page->pid;
+	if (is_in_use(fd)) {
+		look->state = KEPT_IN_USE;
+		snprintf(look->words, sizeof look->words, "in use by process %u", page->pid);
+	} else if (bytes != 0 && bytes != look->bytes) {
+		snprintf(look->words, sizeof look->words, "it has %llu MB, and %llu are configured",
+			 (unsigned long long)look->bytes >> MB_SHIFT,
+			 (unsigned long long)bytes >> MB_SHIFT);
+	} else if (kept_page_is_whole(page, &id, cfg->keep_for_s, &gap, look->words)) {
+		look->state = KEPT_WHOLE;
+		snprintf(look->words, sizeof look->words, "would be kept, %.0f s without service",
+			 (double)gap.away_ns / NS_PER_S);
+	}
+}
+
+void
+kept_look(struct kept_look *look, const struct config *cfg, const char *path, uint64_t bytes)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	memset(look, 0, sizeof *look);
+	if (fd < 0) {
+		look->state = errno == ENOENT ? KEPT_ABSENT : KEPT_UNKNOWN;
+		snprintf(look->words, sizeof look->words, "%s",
+			 errno == ENOENT ? "not there yet" : strerror(errno));
+		return;
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		look->state = KEPT_UNKNOWN;
+		strcpy(look->words, "not a file");
+	} else {
+		look->bytes = (uint64_t)st.st_size;
+		look->allocated = (uint64_t)st.st_blocks * STAT_BLOCK;
+		bytes = align_up(bytes, (size_t)st.st_blksize);
+		look_into(look, fd, &st, cfg, bytes);
+	}
+	close(fd);
+}
+
+void
+kept_look_at_configured(struct kept_look *look, const struct config *cfg)
+{
+	kept_look(look, cfg, cfg->memory_file, sizes_file_bytes(cfg));
+}
+
+/* ---- the commands ---- */
+
+static bool
+is_named(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_file[0] != '\0' ||
+	       error_set(err, "arena: no --memory-file is configured; name it with -e FILE");
+}
+
+static void
+print_one(const struct config *cfg, const char *path, FILE *out)
+{
+	const uint64_t bytes = strcmp(path, cfg->memory_file) == 0 ? sizes_file_bytes(cfg) : 0;
+	struct kept_look look;
+
+	kept_look(&look, cfg, path, bytes);
+	if (look.pid == 0 && strcmp(path, cfg->memory_file) != 0)
+		return; /* another program's */
+	fprintf(out, "%s: %llu MB, %llu of them in memory: %s%s\n", path,
+		(unsigned long long)look.bytes >> MB_SHIFT,
+		(unsigned long long)look.allocated >> MB_SHIFT,
+		look.state == KEPT_LOST ? "would start empty: " : "", look.words);
+}
+
+int
+arena_list(const struct config *cfg, FILE *out, struct error *err)
+{
+	char folder[CONFIG_PATH_BYTES], path[2 * CONFIG_PATH_BYTES];
+	const struct dirent *entry;
+	DIR *dir;
+
+	if (!is_named(cfg, err))
+		return -1;
+	snprintf(folder, sizeof folder, "%s", cfg->memory_file);
+	print_one(cfg, cfg->memory_file, out);
+	dir = opendir(dirname(folder));
+	for (uint32_t i = 0; dir != NULL && i < ARENA_LIST_MAX && (entry = readdir(dir)) != NULL;
+	     i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+		if (entry->d_type == DT_REG && strcmp(path, cfg->memory_file) != 0)
+			print_one(cfg, path, out);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return 0;
+}
+
+int
+arena_remove(const struct config *cfg, FILE *out, struct error *err)
+{
+	struct memory_file file;
+	struct stat st;
+
+	if (!is_named(cfg, err))
+		return -1;
+	if (lstat(cfg->memory_file, &st) != 0) {
+		if (errno != ENOENT)
+			return error_set(err, "arena: %s: %s", cfg->memory_file, strerror(errno)) -
+			       1;
+		fprintf(out, "%s: not there\n", cfg->memory_file);
+		return 0;
+	}
+	if (!memory_file_open(&file,
+			      &(struct memory_file_wanted){
+				      .path = cfg->memory_file,
+				      .bytes = (size_t)st.st_size,
+				      .page_at = KEPT_PAGE_AT,
+				      .other_uid = geteuid() == 0 ? st.st_uid : MEMORY_FILE_NO_UID,
+			      },
+			      err))
+		return -1;
+	if (unlink(cfg->memory_file) != 0) {
+		error_set(err, "arena: %s: %s", cfg->memory_file, strerror(errno));
+		memory_file_close(&file);
+		return -1;
+	}
+	memory_file_close(&file);
+	fprintf(out, "%s: removed, %llu MB given back\n", cfg->memory_file,
+		(unsigned long long)st.st_blocks * STAT_BLOCK >> MB_SHIFT);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * kept_look.h - would a start keep what lies in a file of --memory-file? For the start itself, and
+ * for --check, doctor and `clockoo arena`, which only read.
+ *
+ * Shape:  a state and words for an operator, without a line end.
+ * Units:  bytes.
+ * Thread: main.
+ * Errors: what cannot be read is a state too.
+ * Bounds: `arena list` shows ARENA_LIST_MAX files of a folder.
+ */
+#ifndef CLOCKOO_KEPT_LOOK_H
+#define CLOCKOO_KEPT_LOOK_H
+
+#include "memfile/memory_page.h"
+
+#include <stdio.h>
+
+/* Of the page of memory_page.h; in front of it is the store's header. */
+#define KEPT_PAGE_AT 4096u
+/* All that is read of a file to judge it. */
+#define KEPT_HEAD_BYTES (KEPT_PAGE_AT + MEMORY_PAGE_BYTES)
+#define KEPT_WORDS      256u
+#define ARENA_LIST_MAX  1024u
+
+enum kept_state {
+	KEPT_ABSENT,
+	KEPT_UNKNOWN, /* not readable for this user */
+	KEPT_IN_USE,
+	KEPT_WHOLE, /* would be kept */
+	KEPT_LOST,  /* would not */
+};
+
+struct kept_look {
+	enum kept_state state;
+	uint32_t pid;       /* of the page; 0: it has none */
+	uint64_t bytes;     /* of the file */
+	uint64_t allocated; /* of them, in memory */
+	char words[KEPT_WORDS];
+};
+
+void kept_now(struct gap_now *now);
+
+/* Does a start go on from that page, the file being id? words: why not, else empty. */
+bool kept_page_is_whole(const struct memory_page *page, const struct file_id *id,
+			uint32_t keep_for_s, struct gap *gap, char words[KEPT_WORDS]);
+
+/* cfg names the file; bytes: the size that a start would give it, or 0 for any. */
+void kept_look(struct kept_look *look, const struct config *cfg, const char *path, uint64_t bytes);
+/* The file of cfg, of the size that follows from it. */
+void kept_look_at_configured(struct kept_look *look, const struct config *cfg);
+
+/* `clockoo arena list` and `remove`; return the program's exit status. */
+int arena_list(const struct config *cfg, FILE *out, struct error *err);
+int arena_remove(const struct config *cfg, FILE *out, struct error *err);
+
+#endif
