@@ -118,7 +118,7 @@ static bool
 build(struct appliance *a, struct error *err)
 {
 	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
-	struct region region = {0}, file;
+	struct region region = {0};
 
 	a->start_ns = start.ns;
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
@@ -133,10 +133,8 @@ build(struct appliance *a, struct error *err)
 					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
-	if (a->kept.used)
-		file = kept_invalidate(&a->kept);
-	a->store = store_create(a->kept.used ? &file : &region, &a->sizes.store);
-	kept_begin(&a->kept);
+	a->store = a->kept.used ? kept_create_store(&a->kept, &region, &a->sizes.store)
+				: store_create(&region, &a->sizes.store);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);
 	policy_set(a);
@@ -157,7 +155,7 @@ print_memory(const struct appliance *a)
 		"clockoo: memory: store %zu MB, stack %zu KB and serve %zu KB per core, frames "
 		"%llu "
 		"MB\n",
-		z->store_bytes >> 20, z->stack_bytes >> 10, z->serve_bytes >> 10,
+		(z->store_bytes + z->file_bytes) >> 20, z->stack_bytes >> 10, z->serve_bytes >> 10,
 		(unsigned long long)(z->pool_bytes >> 20));
 }
 

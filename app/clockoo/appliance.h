@@ -45,7 +45,7 @@ struct sizes {
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
 		pmtu_reports_bytes;
 	size_t block_bytes; /* all of them together, but for: */
-	size_t file_bytes;  /* of --memory-file, which has the store then; 0: none */
+	size_t file_bytes;  /* of --memory-file, which has the items then; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured, once DPDK runs */
 };

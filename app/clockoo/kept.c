@@ -48,7 +48,7 @@ wanted_of(const struct appliance *a)
 	return (struct memory_file_wanted){
 		.path = a->config.memory_file,
 		.bytes = a->sizes.file_bytes,
-		.page_at = KEPT_PAGE_AT,
+		.page_at = STORE_IMAGE_APP_AT,
 		.other_uid = a->privileges.change ? a->privileges.uid : MEMORY_FILE_NO_UID,
 		.wait_ms = MEMORY_FILE_WAIT_MS,
 	};
@@ -62,7 +62,7 @@ map(struct kept *k, const struct appliance *a, struct error *err)
 	if (!memory_file_map(&k->file, err))
 		return false;
 	block = (struct huge_block){k->file.base, k->file.bytes};
-	k->page = (struct memory_page *)(void *)(k->file.base + KEPT_PAGE_AT);
+	k->page = store_image_app_page(k->file.base);
 	return huge_block_place(&block, &a->config, k->file.page_bytes,
 				(int)a->nic.machine.placement.node, err) &&
 	       memory_file_populate(&k->file, err);
@@ -109,25 +109,18 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 	return false;
 }
 
-struct region
-kept_invalidate(struct kept *k)
+struct store *
+kept_create_store(struct kept *k, struct region *region, const struct store_config *cfg)
 {
-	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, k->words);
-	memset(k->file.base, 0, KEPT_HEAD_BYTES);
-	return (struct region){.base = k->file.base + KEPT_HEAD_BYTES,
-			       .size = k->file.bytes - KEPT_HEAD_BYTES};
-}
-
-void
-kept_begin(struct kept *k)
-{
+	struct store *store;
 	struct gap_now now;
 
-	if (!k->used)
-		return;
+	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, k->words);
+	store = store_create_in(region, k->file.base, cfg);
 	kept_now(&now);
 	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
 	k->started = true;
+	return store;
 }
 
 /* No beat where the clocks could not be read at one moment: the one before stays the last. */

@@ -11,7 +11,6 @@
 #ifndef CLOCKOO_KEPT_H
 #define CLOCKOO_KEPT_H
 
-#include "base/region.h"
 #include "dpdk/tsc_clock.h"
 #include "kept_look.h"
 #include "memfile/memory_file.h"
@@ -35,10 +34,9 @@ struct kept {
 
 /* Before DPDK: lock, mapping, judgement, memory. */
 bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
-/* The memory of the store, empty; what lay there is invalid from now on. */
-struct region kept_invalidate(struct kept *k);
-/* The store is whole: the page of the file begins. */
-void kept_begin(struct kept *k);
+/* An empty store in the file, whatever lies there; its page begins. */
+struct store *kept_create_store(struct kept *k, struct region *region,
+				const struct store_config *cfg);
 /* In service from now on: the first heartbeat; crashes count. */
 void kept_ready(struct kept *k, const struct appliance *a);
 /* Each tick of the control thread. */

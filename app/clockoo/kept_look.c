@@ -82,8 +82,8 @@ static void
 look_into(struct kept_look *look, int fd, const struct stat *st, const struct config *cfg,
 	  uint64_t bytes)
 {
-	static uint8_t head[KEPT_HEAD_BYTES];
-	const struct memory_page *page = (const void *)(head + KEPT_PAGE_AT);
+	static uint8_t head[STORE_IMAGE_HEAD_BYTES];
+	const struct memory_page *page = (const void *)(head + STORE_IMAGE_APP_AT);
 	const struct file_id id = {st->st_dev, st->st_ino};
 	const ssize_t got = pread(fd, head, sizeof head, 0);
 	struct gap gap;
@@ -205,7 +205,7 @@ arena_remove(const struct config *cfg, FILE *out, struct error *err)
 			      &(struct memory_file_wanted){
 				      .path = cfg->memory_file,
 				      .bytes = (size_t)st.st_size,
-				      .page_at = KEPT_PAGE_AT,
+				      .page_at = STORE_IMAGE_APP_AT,
 				      .other_uid = geteuid() == 0 ? st.st_uid : MEMORY_FILE_NO_UID,
 			      },
 			      err))

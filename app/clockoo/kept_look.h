@@ -12,15 +12,12 @@
 #define CLOCKOO_KEPT_LOOK_H
 
 #include "memfile/memory_page.h"
+#include "store/store_image.h"
 
 #include <stdio.h>
 
-/* Of the page of memory_page.h; in front of it is the store's header. */
-#define KEPT_PAGE_AT 4096u
-/* All that is read of a file to judge it. */
-#define KEPT_HEAD_BYTES (KEPT_PAGE_AT + MEMORY_PAGE_BYTES)
-#define KEPT_WORDS      256u
-#define ARENA_LIST_MAX  1024u
+#define KEPT_WORDS     256u
+#define ARENA_LIST_MAX 1024u
 
 enum kept_state {
 	KEPT_ABSENT,

@@ -192,8 +192,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "           items %llu MB (-m %u), their index in it\n",
 		mb(z->store.memory_bytes), cfg->memory_mb);
 	if (z->file_bytes != 0)
-		fprintf(out, "           of them and the store's tables, %llu MB in %s\n",
-			mb(z->file_bytes), cfg->memory_file);
+		fprintf(out, "           all of that, %llu MB, in %s\n", mb(z->file_bytes),
+			cfg->memory_file);
 	print_nodes(p, cfg, out);
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));

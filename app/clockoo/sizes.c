@@ -48,9 +48,7 @@ store_memory(const struct config *cfg)
 size_t
 sizes_file_bytes(const struct config *cfg)
 {
-	const struct store_config store = {.memory_bytes = store_memory(cfg), .cores = cfg->cores};
-
-	return cfg->memory_file[0] != '\0' ? KEPT_HEAD_BYTES + store_bytes(&store) + PAGE_BYTES : 0;
+	return cfg->memory_file[0] != '\0' ? store_memory(cfg) : 0;
 }
 
 void
@@ -103,16 +101,17 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	 * way to and from the device. */
 	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
-	z->store_bytes = store_bytes(&z->store);
+	z->file_bytes = sizes_file_bytes(cfg);
+	z->store_bytes =
+		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve);
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->file_bytes = sizes_file_bytes(cfg);
-	z->block_bytes = (z->file_bytes != 0 ? 0 : z->store_bytes) + z->shared_bytes +
-			 z->neigh_bytes + z->sources_bytes + z->pmtu_reports_bytes +
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+			 z->pmtu_reports_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

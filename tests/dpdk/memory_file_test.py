@@ -158,7 +158,7 @@ class MemoryFileTest(unittest.TestCase):
             s.end(signal.SIGTERM)
         check_all(r"would be kept, \d+ s without service")
         self.assertRegex(self.ask("arena", "list", "--keep-for", "never"), "would start empty: .*never")
-        self.assertRegex(self.ask("arena", "list", "-t", "2", "-m", "64"), r"would start empty: it has \d+ MB, and")
+        self.assertRegex(self.ask("arena", "list", "--memory-max", "64"), r"would start empty: it has \d+ MB, and")
         copy = pathlib.Path(self.folder, "copy")
         shutil.copyfile(self.path, copy)
         pathlib.Path(self.folder, "other").write_text("another program's")
