@@ -126,8 +126,8 @@ report_shortage(struct advice_list *list, const struct advice_input *c, const st
 		(unsigned long long)(topology_huge_free(&c->topology->node[s->node]) >> MB_SHIFT),
 		s->node, mb_of(s->bytes),
 		elsewhere ? "; the rest would come from another node" : "");
-	advice_fix(a, "%s hugepages %u %s %llu", c->nic_tool, s->node, all.size,
-		   (unsigned long long)all.pages);
+	advice_fix(a, "%s hugepages %u %s %llu (by hugeadm, of libhugetlbfs-bin)", c->nic_tool,
+		   s->node, all.size, (unsigned long long)all.pages);
 }
 
 static void

@@ -361,6 +361,34 @@ def check_hugepages(shell):
                    text(root / file) == "0\n", said)
 
 
+def check_hugeadm(shell):
+    """What hugeadm is asked: all nodes' pages together, by numactl where there are two."""
+    file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+    with a_tree() as root:
+        for name, last in (("hugeadm", f"echo ${{4##*:}} >{root}/{file}"), ("numactl", "shift 2; \"$@\"")):
+            (root / name).write_text(f"#!/bin/sh\necho {name} \"$*\" >>{root}/asked\n{last}\n")
+            (root / name).chmod(0o755)
+        words = ["--hugeadm", f"{root}/hugeadm", "--numactl", f"{root}/numactl", "hugepages", "1", "2M", "512"]
+        got, said = run(shell, root, words)
+        yield ("hugeadm reserves the pages of one node", got == 0 and
+               text(root / "asked") == "hugeadm --verbose 1 --pool-pages-min 2M:512\n", said)
+        other = root / file.replace("node1", "node0")
+        other.parent.mkdir(parents=True)
+        other.write_text("100\n")
+        (root / "asked").unlink()
+        (root / "hugeadm").write_text(f"#!/bin/sh\necho hugeadm \"$*\" >>{root}/asked\necho 512 >{root}/{file}\n")
+        got, said = run(shell, root, words)
+        asked = text(root / "asked").replace(str(root), "").splitlines()
+        yield ("numactl chooses the node, and the other one keeps its pages", got == 0 and asked == [
+            "numactl -m 1 /hugeadm --verbose 1 --obey-mempolicy --pool-pages-min 2M:612",
+            "hugeadm --verbose 1 --obey-mempolicy --pool-pages-min 2M:612"], (said, asked))
+        words[3] = f"{root}/no-numactl"
+        (root / file).write_text("0\n")
+        got, said = run(shell, root, words)
+        yield ("without numactl two nodes are refused", got == 1 and "needs numactl to choose one" in said and
+               text(root / file) == "0\n", said)
+
+
 def check_list(shell):
     with a_tree() as root:
         (root / "sys/class/net/def0/speed").write_text("-1\n")
@@ -415,7 +443,8 @@ def main(argv):
     for shell in shells:
         if len(shell) > 1:
             shell[0] = shutil.which("busybox")
-        more = (check_keep, check_keep_two, check_notes, check_open, check_iommu, check_hugepages, check_list,
+        more = (check_keep, check_keep_two, check_notes, check_open, check_iommu, check_hugepages, check_hugeadm,
+                check_list,
                 check_doctor)
         for check in (check_cases, check_sysfs, *(more if len(shell) == 1 else ())):
             for words, good, detail in check(shell):
