@@ -1,7 +1,7 @@
 /*
- * serve_begun.c - the share of memory of incomplete values: reserved, released, and a queue over
+ * serve_begun.c - the share of memory of incomplete values: reserved, released, and two queues over
  * all cores of the values that wait for it. Tickets are numbers from one counter; each core
- * publishes the lowest of its queue, and only the first of a queue checks each turn whether it is
+ * publishes the lowest of each queue, and only the first of a queue checks each turn whether it is
  * next.
  */
 #include "serve_begun.h"
@@ -10,15 +10,21 @@
 
 #define NO_TICKET UINT64_MAX
 
+/* Proven: so much of the body, or half of it, is here so soon. Less than an initial window (RFC
+ * 6928), and more than 43 KB/s, which fills_check() lets pass, brings in that time. */
+#define PROVEN_BYTES 8192u
+#define PROVEN_NS    100000000u
+#define PROVEN_PART  4u /* of the quota: slow values do not take it */
+
 static uint64_t
-quota_used(const struct serve_shared *sh)
+quota_used(const struct serve *sv, uint32_t part)
 {
-	return atomic_load_explicit(&sh->quota_used, memory_order_relaxed);
+	return atomic_load_explicit(&sv->shared->quota_used[part], memory_order_relaxed);
 }
 
-/* Whether some core's queue begins with a lower ticket. */
+/* Whether a queue for this part begins with a lower ticket, on any core. */
 static bool
-earlier_waits(const struct serve *sv, uint64_t ticket)
+queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 {
 	const struct serve_shared *sh = sv->shared;
 
@@ -28,30 +34,54 @@ earlier_waits(const struct serve *sv, uint64_t ticket)
 		const struct serve *other = sh->serves[i];
 
 		if (other != NULL &&
-		    atomic_load_explicit(&other->quota_first, memory_order_relaxed) < ticket)
+		    atomic_load_explicit(&other->quota_first[part], memory_order_relaxed) < ticket)
 			return true;
 	}
 	return false;
 }
 
-/* A single value may always be begun. */
+/* Slow values leave a quarter to proven ones; these leave a half, while a slow one waits. The only
+ * value of its part needs no more than the quota has left, and the only one of all not even that.
+ */
 static bool
-has_room(const struct serve *sv, uint64_t in_use, uint64_t bytes)
+has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 {
-	return in_use == 0 || in_use + bytes <= store_begun_max(sv->store);
+	const bool slow_wait = queued_before(sv, FILL_QUOTA_SLOW, NO_TICKET);
+	const uint64_t most = store_begun_max(sv->store), proven_left = slow_wait ? most / 2 : 0,
+		       left = part == FILL_QUOTA_SLOW ? most / PROVEN_PART : proven_left,
+		       own = quota_used(sv, part),
+		       all = own + quota_used(sv, FILL_QUOTA_PARTS - 1 - part);
+
+	return all == 0 || (all + bytes <= most && (own == 0 || own + bytes <= most - left));
+}
+
+static uint64_t
+received(const struct session *ss)
+{
+	return conn_unread(ss->conn) + (ss->read_buf_len - ss->read_buf_at);
 }
 
 static bool
 body_is_received(const struct session *ss, uint64_t bytes)
 {
-	return conn_unread(ss->conn) + (ss->read_buf_len - ss->read_buf_at) >= bytes;
+	return received(ss) >= bytes;
 }
 
 static bool
+is_proven(const struct session *ss, uint64_t bytes)
+{
+	return received(ss) >= (bytes / 2 < PROVEN_BYTES ? bytes / 2 : PROVEN_BYTES);
+}
+
+/* Slow values wait behind all that came before, proven ones behind proven ones only. */
+static bool
 may_begin(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
-	return !earlier_waits(sv, ss->ticket != 0 ? ss->ticket : NO_TICKET) &&
-	       has_room(sv, quota_used(sv->shared), bytes);
+	const uint64_t ticket = ss->ticket != 0 ? ss->ticket : NO_TICKET;
+
+	if (ss->quota_part == FILL_QUOTA_SLOW && queued_before(sv, FILL_QUOTA_SLOW, ticket))
+		return false;
+	return !queued_before(sv, FILL_QUOTA_PROVEN, ticket) && has_room(sv, ss->quota_part, bytes);
 }
 
 bool
@@ -59,61 +89,81 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 {
 	const uint64_t bytes = (uint64_t)req->body_len + req->body_end;
 
+	if (ss->ticket == 0)
+		ss->quota_part = is_proven(ss, bytes) ? FILL_QUOTA_PROVEN : FILL_QUOTA_SLOW;
 	/* A value that is too large is refused now. */
 	if (!may_begin(sv, ss, bytes) && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
 	ss->quota_bytes = bytes;
-	atomic_fetch_add_explicit(&sv->shared->quota_used, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sv->shared->quota_used[ss->quota_part], bytes,
+				  memory_order_relaxed);
 	return true;
 }
 
 void
 fill_quota_release(struct serve *sv, struct session *ss)
 {
-	atomic_fetch_sub_explicit(&sv->shared->quota_used, ss->quota_bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota_part], ss->quota_bytes,
+				  memory_order_relaxed);
 	ss->quota_bytes = 0;
 }
 
-/* Publishes the ticket of the first of this core's queue. */
-static void
-publish_first(struct serve *sv)
+static struct list *
+queue_of(struct serve *sv, const struct session *ss)
 {
-	const struct list *first = sv->quota_queue.next;
+	return &sv->quota_queue[ss->quota_part];
+}
+
+/* Publishes the ticket of the first of this core's queue for a part. */
+static void
+publish_first(struct serve *sv, uint32_t part)
+{
+	const struct list *queue = &sv->quota_queue[part];
 	uint64_t ticket = NO_TICKET;
 
-	if (first != &sv->quota_queue)
-		ticket = container_of(first, struct session, quota_link)->ticket;
-	atomic_store_explicit(&sv->quota_first, ticket, memory_order_relaxed);
+	if (queue->next != queue)
+		ticket = container_of(queue->next, struct session, quota_link)->ticket;
+	atomic_store_explicit(&sv->quota_first[part], ticket, memory_order_relaxed);
 }
 
 void
 fill_quota_create(struct serve *sv)
 {
-	list_init(&sv->quota_queue);
-	publish_first(sv);
+	for (uint32_t part = 0; part < FILL_QUOTA_PARTS; part++) {
+		list_init(&sv->quota_queue[part]);
+		publish_first(sv, part);
+	}
+}
+
+static void
+queue_append(struct serve *sv, struct session *ss)
+{
+	ss->ticket =
+		1 + atomic_fetch_add_explicit(&sv->shared->quota_tickets, 1, memory_order_relaxed);
+	list_push_back(queue_of(sv, ss), &ss->quota_link);
+	publish_first(sv, ss->quota_part);
 }
 
 void
 fill_quota_enqueue(struct serve *sv, struct session *ss)
 {
-	struct serve_shared *sh = sv->shared;
-
 	if (ss->ticket != 0)
 		return;
-	ss->ticket = 1 + atomic_fetch_add_explicit(&sh->quota_tickets, 1, memory_order_relaxed);
-	list_push_back(&sv->quota_queue, &ss->quota_link);
-	atomic_fetch_add_explicit(&sh->quota_waiting, 1, memory_order_relaxed);
-	publish_first(sv);
+	ss->quota_ns = sv->clock.now_ns;
+	queue_append(sv, ss);
+	atomic_fetch_add_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	serve_count(sv, BEGUN_WAITS);
 }
 
 static void
-first_wake(struct serve *sv)
+first_wake(struct serve *sv, uint32_t part)
 {
-	if (!list_empty(&sv->quota_queue))
+	const struct list *queue = &sv->quota_queue[part];
+
+	if (queue->next != queue)
 		conn_requeue(sv->stack,
-			     container_of(sv->quota_queue.next, struct session, quota_link)->conn);
+			     container_of(queue->next, struct session, quota_link)->conn);
 }
 
 void
@@ -125,18 +175,17 @@ fill_quota_dequeue(struct serve *sv, struct session *ss)
 	ss->quota_asleep = false;
 	ss->ticket = 0;
 	atomic_fetch_sub_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
-	publish_first(sv);
-	first_wake(sv);
+	publish_first(sv, ss->quota_part);
+	first_wake(sv, ss->quota_part);
 }
 
 /* Back to its place by its ticket. Bounded: each connection is in the queue at most once. */
 static void
 queue_insert(struct serve *sv, struct session *ss)
 {
-	struct list *at = sv->quota_queue.next;
+	struct list *queue = queue_of(sv, ss), *at = queue->next;
 
-	while (at != &sv->quota_queue &&
-	       container_of(at, struct session, quota_link)->ticket < ss->ticket)
+	while (at != queue && container_of(at, struct session, quota_link)->ticket < ss->ticket)
 		at = at->next;
 	list_push_back(at, &ss->quota_link);
 }
@@ -154,17 +203,25 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 		list_unlink(&ss->quota_link);
 	else
 		queue_insert(sv, ss);
-	publish_first(sv); /* the next turn wakes it */
+	publish_first(sv, ss->quota_part); /* the next turn wakes it */
 	return asleep;
 }
 
 enum fill_quota_state
-fill_quota_state(const struct serve *sv, const struct session *ss)
+fill_quota_state(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket == 0 || body_is_received(ss, ss->body_left) ||
-	    may_begin(sv, ss, ss->body_left))
+	if (ss->ticket == 0 || body_is_received(ss, ss->body_left))
 		return FILL_QUOTA_GO;
-	return sv->quota_queue.next == &ss->quota_link ? FILL_QUOTA_NEXT : FILL_QUOTA_LATER;
+	if (ss->quota_part == FILL_QUOTA_SLOW && is_proven(ss, ss->body_left) &&
+	    sv->clock.now_ns - ss->quota_ns < PROVEN_NS) {
+		list_unlink(&ss->quota_link);
+		publish_first(sv, FILL_QUOTA_SLOW);
+		ss->quota_part = FILL_QUOTA_PROVEN;
+		queue_append(sv, ss);
+	}
+	if (may_begin(sv, ss, ss->body_left))
+		return FILL_QUOTA_GO;
+	return queue_of(sv, ss)->next == &ss->quota_link ? FILL_QUOTA_NEXT : FILL_QUOTA_LATER;
 }
 
 void
@@ -174,5 +231,6 @@ fill_quota_pressure(struct serve *sv)
 		return;
 	fills_memory_pressure(sv);
 	stack_requests_wait(sv->stack);
-	first_wake(sv);
+	first_wake(sv, FILL_QUOTA_PROVEN);
+	first_wake(sv, FILL_QUOTA_SLOW);
 }

@@ -3,9 +3,15 @@
  *
  * Private to lib/serve. A value whose body is incomplete is begun in the store, which evicts for
  * all of it, however slowly it is sent. All of them together take at most store_begun_max; the next
- * one leaves its body unread and waits, first come first served over all cores. A complete body
- * needs no quota. While a value waits, begun values must make progress (serve_body.c) or are given
- * up.
+ * one leaves its body unread and waits, in one of two queues over all cores. A complete body needs
+ * no quota. While a value waits, begun values must make progress (serve_body.c) or are given up.
+ *
+ * A value is slow, until 8 KiB of its body, or half of it, are here within 100 ms after its line:
+ * then it is proven, and goes to the end of that queue. What is begun stays what it was.
+ * - Slow values together take at most three quarters of the quota.
+ * - A proven value waits for earlier proven ones, never for a slow one; a slow value for both.
+ * - While a slow value waits, proven ones together take at most half of the quota.
+ * - The only value of its kind takes what it needs of the rest; with nothing in use any may begin.
  *
  * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
  *         they limit nothing but the share, and a core that reads an old value reads again next
@@ -19,7 +25,7 @@
 
 enum fill_quota_state {
 	FILL_QUOTA_GO,   /* read the request again */
-	FILL_QUOTA_NEXT, /* the first in its core's queue: visited each turn */
+	FILL_QUOTA_NEXT, /* the first in one of its core's queues: visited each turn */
 	/* Woken when an earlier value leaves the queue, or when its own bytes arrive. */
 	FILL_QUOTA_LATER,
 };
@@ -29,14 +35,14 @@ void fill_quota_create(struct serve *sv);
  * must wait, because the share is used up or an earlier value waits. */
 bool fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req);
 void fill_quota_release(struct serve *sv, struct session *ss);
-/* Puts the connection into the queue, takes it out; no effect if it is there already, or is not. */
+/* Puts the connection into its queue, takes it out; no effect if it is there already, or is not. */
 void fill_quota_enqueue(struct serve *sv, struct session *ss);
 void fill_quota_dequeue(struct serve *sv, struct session *ss);
 /* True: data of the body was dropped for want of frames. The peer is then silent until its
  * retransmission timeout, and memory given to this value would wait for that. So the value leaves
  * the queue until bytes arrive; it keeps its ticket, and with it its place. */
 bool fill_quota_sleeps(struct serve *sv, struct session *ss);
-enum fill_quota_state fill_quota_state(const struct serve *sv, const struct session *ss);
+enum fill_quota_state fill_quota_state(struct serve *sv, struct session *ss);
 /* Each turn: while a value waits, values that hold a part of the share must make progress. */
 void fill_quota_pressure(struct serve *sv);
 

@@ -86,10 +86,10 @@ struct serve {
 	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* since when that has been so */
 	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
-	/* Sessions that wait for a part of the fill quota, in order of tickets. */
-	struct list quota_queue;
-	/* The ticket of its first one. Written by this core, read by all. */
-	_Atomic uint64_t quota_first;
+	/* Sessions that wait for the fill quota, in order of tickets; by enum fill_quota_part. */
+	struct list quota_queue[FILL_QUOTA_PARTS];
+	/* The tickets of the first ones. Written by this core, read by all. */
+	_Atomic uint64_t quota_first[FILL_QUOTA_PARTS];
 	struct session *requeue;
 
 	bool unprobed; /* some operation may not be on its way yet */

@@ -32,6 +32,13 @@ enum class_count {
 
 #define CLASSES_MAX (MC_CLASS_MAX + 1)
 
+/* Of the fill quota (serve_begun.h). */
+enum fill_quota_part {
+	FILL_QUOTA_SLOW,
+	FILL_QUOTA_PROVEN,
+	FILL_QUOTA_PARTS,
+};
+
 /* ---- all cores ---- */
 
 struct serve_shared {
@@ -64,8 +71,8 @@ struct serve_shared {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
 	/* Of all cores (serve_begun.c): sessions that wait for a part of the fill quota. */
 	_Atomic uint32_t quota_waiting;
-	/* Bytes of the fill quota in use; tickets given out so far. */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used;
+	/* Bytes of the fill quota in use, by enum fill_quota_part; tickets given out so far. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_PARTS];
 	_Atomic uint64_t quota_tickets;
 };
 

@@ -88,9 +88,10 @@ struct session {
 	bool closing;     /* nothing more is read */
 	bool admitted;    /* not one too many */
 	bool authenticated;
-	uint8_t sched;     /* enum session_sched */
-	uint8_t end;       /* enum session_end */
-	uint32_t active_s; /* the second in which something came last */
+	uint8_t sched;      /* enum session_sched */
+	uint8_t end;        /* enum session_end */
+	uint8_t quota_part; /* enum fill_quota_part: where it waits, then what its value uses */
+	uint32_t active_s;  /* the second in which something came last */
 
 	uint32_t turn;              /* in which served was counted */
 	uint32_t served;            /* requests in that turn */
@@ -111,6 +112,7 @@ struct session {
 	uint64_t body_left;
 	uint64_t quota_bytes; /* of the fill quota, held by its incomplete value (serve_begun.h) */
 	uint64_t ticket;      /* its number in the queue for the quota; 0: it does not wait */
+	uint64_t quota_ns;    /* since when it has waited */
 	bool quota_asleep;    /* it waits, but outside the queue: fill_quota_sleeps() */
 	struct list quota_link;    /* in the queue, while it waits and does not sleep */
 	struct mc_req filling_req; /* but for its key, a view */

@@ -346,7 +346,8 @@ with_few_frames_all_are_answered(void **state)
 				.set_part = 3,
 				.rate = 125000000};
 
-	all_get_on(&mix, 1, 200 * MS_NS, 2 * SECOND_NS);
+	all_get_on(&mix, 1, 200 * MS_NS, 5 * SECOND_NS / 2);
+	all_get_on(&mix, 3, 200 * MS_NS, 5 * SECOND_NS / 2);
 }
 
 int

@@ -100,7 +100,7 @@ whoever_waits_for_memory_is_work_until_it_comes(void **state)
 		struct sim_peer *p = sim_peer_open(peers, SIM_PEERS + 1, 3000 + i, 4096, 4096);
 		char line[40];
 
-		snprintf(line, sizeof line, "set big%u 0 0 650000\r\n", i);
+		snprintf(line, sizeof line, "set big%u 0 0 500000\r\n", i);
 		sim_peer_send(p, line, (uint32_t)strlen(line));
 	}
 	for (; turns < 2000 && (begun < CLIENTS || stack_has_work(core->stack)); turns++) {
