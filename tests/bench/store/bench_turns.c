@@ -25,12 +25,12 @@
 #define LONG_NS            50000u
 #define TOO_LONG_NS        100000u
 #define RUNS_MAX           15u
-#define MOVE_EVERY         8u       /* turns: a page is moved from a class to another */
-#define FILL_BYTES         65536u   /* of a large value that come in a turn */
+#define MOVE_EVERY         8u     /* turns: a page is moved from a class to another */
+#define FILL_BYTES         65536u /* of a large value that come in a turn */
 #define LARGE_BYTES        (1u << 20)
 #define GETS_BACK          100000u /* a get asks for one of so many keys that were set last */
 #define VALUE_MAX          65536u
-#define FEW                16u      /* and every other get, for one of a 16th of these */
+#define FEW                16u /* and every other get, for one of a 16th of these */
 
 struct phase;
 
@@ -114,9 +114,8 @@ get_some(struct bench *b, uint32_t count)
 	const struct item *items[OPERATIONS];
 
 	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t range = bench_below(&b->random, 2) == 0
-					       ? GETS_BACK
-					       : GETS_BACK / FEW;
+		const uint32_t range =
+			bench_below(&b->random, 2) == 0 ? GETS_BACK : GETS_BACK / FEW;
 		const uint64_t back = 1 + bench_below(&b->random, range);
 
 		keys[i] = bench_key_of(b->keys > back ? b->keys - back : 0);
@@ -253,14 +252,20 @@ large_end(struct bench *b)
 }
 
 static const struct phase phases[] = {
-	{"fill", NULL, fill_operate, 0},        {"evict", NULL, evict_operate, 1},
-	{"expire", NULL, expire_operate, 1},    {"mixed", NULL, mixed_operate, 1},
-	{"drain", NULL, drain_operate, 1},      {"larger", NULL, larger_operate, 1},
-	{"back", NULL, evict_operate, 1},       {"shrink", shrink_begin, evict_operate, 1},
-	{"grow", grow_begin, evict_operate, 1}, {"shrink_mixed", shrink_begin, mixed_operate, 1},
+	{"fill", NULL, fill_operate, 0},
+	{"evict", NULL, evict_operate, 1},
+	{"expire", NULL, expire_operate, 1},
+	{"mixed", NULL, mixed_operate, 1},
+	{"drain", NULL, drain_operate, 1},
+	{"larger", NULL, larger_operate, 1},
+	{"back", NULL, evict_operate, 1},
+	{"shrink", shrink_begin, evict_operate, 1},
+	{"grow", grow_begin, evict_operate, 1},
+	{"shrink_mixed", shrink_begin, mixed_operate, 1},
 	{"grow_mixed", grow_begin, mixed_operate, 1},
 	{"flushed", flushed_begin, evict_operate, 1},
-	{"flush", NULL, flush_operate, 1},      {"large", NULL, large_operate, 1},
+	{"flush", NULL, flush_operate, 1},
+	{"large", NULL, large_operate, 1},
 	{"after", large_end, evict_operate, 1},
 };
 #define PHASES (sizeof phases / sizeof *phases)
