@@ -266,6 +266,47 @@ clock_alone_has_neither_probation_nor_ghosts(void **state)
 	rig_down(&plain);
 }
 
+static bool
+get_or_set(uint64_t key, uint32_t len)
+{
+	static const uint8_t bytes[1000];
+	const struct view k = {(const uint8_t *)&key, sizeof key};
+
+	if (store_get(rig.core, k, store_hash(rig.core, k)) != NULL)
+		return true;
+	check_eq(put(rig.core, k, (struct view){bytes, len}, STORE_SET, 0), STORE_OK);
+	return false;
+}
+
+/* Of two sizes one is asked for again and again; each miss also sets keys of the other one, which
+ * never are. Smaller ones cost less a hit, but these have none. */
+static void
+keys_asked_for_once_take_little_memory(void **state)
+{
+	enum { GETS = 300000, KEYS = 24000, LARGE = 1000, ONCE = 16, SMALL = 40 };
+	struct slab *sl = &rig.store->slab;
+	const struct slab_class *small = &sl->classes[slab_class_for(sl, SMALL + 16)];
+	uint64_t once = KEYS, random = 1, pages = 0;
+
+	for (uint32_t i = 0; i < GETS; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		turns(rig.core, i % 16 == 0);
+		store_housekeeping(rig.core);
+		/* The least of two draws: low keys are asked for more often. */
+		const uint64_t a = (random >> 33) % KEYS, b = (random >> 11 & 0x3fffff) % KEYS;
+
+		if (i >= GETS / 2)
+			pages += slab_class_pages(small);
+		if (get_or_set(a < b ? a : b, LARGE))
+			continue;
+		for (uint32_t n = 0; n < ONCE; n++)
+			get_or_set(once++, SMALL);
+	}
+	printf("%.1f of %u pages have keys asked for once\n", 2.0 * (double)pages / GETS,
+	       sl->arena->page_count);
+	check(2 * pages / GETS * 4 < sl->arena->page_count);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
 
 int
@@ -282,6 +323,7 @@ main(void)
 		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
 		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),
+		TEST(keys_asked_for_once_take_little_memory),
 		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
 	};
 
