@@ -393,12 +393,13 @@ def policy(bench):
 
 
 def sizes_counts(quick):
-    """By mebibytes and the longest value: ours and memcached's."""
+    """By mebibytes and the longest value: ours, with the eviction that is the default, and memcached's."""
     counts = {}
     for mebibytes in (16, 64) if quick else (16, 64, 256):
         for most in (4000, 60000):
             args = ("--memory", mebibytes, "--most", most, "--turnovers", 20)
-            counts[mebibytes, most] = [("bench_sizes", args, peer) for peer in (None, mebibytes)]
+            counts[mebibytes, most] = [("bench_sizes", (*args, "--probation"), None),
+                                       ("bench_sizes", args, mebibytes)]
     return counts
 
 
