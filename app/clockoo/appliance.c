@@ -35,8 +35,9 @@ prepare(struct appliance *a, struct error *err)
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return error_set(err, "no random numbers from the kernel");
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
-	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes, a->sizes.frames,
-				   err) &&
+	return nic_check_resources(&a->nic, &a->config,
+				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
+				   a->sizes.frames, err) &&
 	       kept_open(&a->kept, a, err);
 }
 

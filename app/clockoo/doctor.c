@@ -102,10 +102,11 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 	struct kept_look look;
 	struct advice *a;
 	struct error err;
+	bool huge;
 
 	if (cfg->memory_file[0] == '\0' || !tree_is_live(&p->machine.tree))
 		return;
-	if (!memory_file_place_ok(cfg->memory_file, &err)) {
+	if (!memory_file_place_ok(cfg->memory_file, &huge, &err)) {
 		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "memory file", "%s", err.text),
 			   "hugeadm --create-user-mounts=clockoo makes "
 			   "/var/lib/hugetlbfs/user/clockoo");

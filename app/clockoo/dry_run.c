@@ -34,7 +34,9 @@ input_of(const struct dry_run *p, const struct config *cfg)
 		.placement = &p->machine.placement,
 		.nic = cfg->pci[0] != '\0' ? &p->machine.nic : NULL,
 		.config = cfg,
-		.block_bytes = p->sizes.block_bytes,
+		.block_bytes = p->sizes.block_bytes + (tree_is_live(&p->machine.tree)
+							       ? kept_huge_bytes_needed(cfg)
+							       : p->sizes.file_bytes),
 		.pool_bytes = p->sizes.pool_bytes + nic_ring_bytes(&p->steer, cfg) +
 			      ((uint64_t)EAL_MB << 20),
 		.nic_tool = paths_nic_tool(),

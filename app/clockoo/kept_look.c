@@ -139,6 +139,20 @@ kept_look_at_configured(struct kept_look *look, const struct config *cfg)
 	kept_look(look, cfg, cfg->memory_file, sizes_file_bytes(cfg));
 }
 
+uint64_t
+kept_huge_bytes_needed(const struct config *cfg)
+{
+	const uint64_t bytes = sizes_file_bytes(cfg);
+	struct kept_look look;
+	struct error err;
+	bool huge;
+
+	if (bytes == 0 || !memory_file_place_ok(cfg->memory_file, &huge, &err) || !huge)
+		return 0;
+	kept_look_at_configured(&look, cfg);
+	return bytes > look.allocated ? bytes - look.allocated : 0;
+}
+
 /* ---- the commands ---- */
 
 static bool

@@ -46,6 +46,9 @@ void kept_look(struct kept_look *look, const struct config *cfg, const char *pat
 /* The file of cfg, of the size that follows from it. */
 void kept_look_at_configured(struct kept_look *look, const struct config *cfg);
 
+/* Hugepages that a start takes for the file beyond those that it has. */
+uint64_t kept_huge_bytes_needed(const struct config *cfg);
+
 /* `clockoo arena list` and `remove`; return the program's exit status. */
 int arena_list(const struct config *cfg, FILE *out, struct error *err);
 int arena_remove(const struct config *cfg, FILE *out, struct error *err);

@@ -123,10 +123,11 @@ say_what_is_kept(const struct appliance *a)
 {
 	struct kept_look look;
 	struct error err;
+	bool huge;
 
 	if (a->config.memory_file[0] == '\0' || a->config.sysfs[0] != '\0')
 		return;
-	if (!memory_file_place_ok(a->config.memory_file, &err)) {
+	if (!memory_file_place_ok(a->config.memory_file, &huge, &err)) {
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 		return;

@@ -52,13 +52,14 @@ open_folder(const char *path, struct statfs *fs, struct error *err)
 }
 
 bool
-memory_file_place_ok(const char *path, struct error *err)
+memory_file_place_ok(const char *path, bool *huge, struct error *err)
 {
 	struct statfs fs;
 	const int fd = open_folder(path, &fs, err);
 
 	if (fd >= 0)
 		close(fd);
+	*huge = fd >= 0 && fs.f_type == HUGETLBFS_MAGIC;
 	return fd >= 0;
 }
 

@@ -62,7 +62,7 @@ void memory_file_close(struct memory_file *f);
 
 /* The first bytes of a file, without its lock. Returns how many were read; 0: *err says why. */
 size_t memory_file_peek(const char *path, void *head, size_t bytes, struct error *err);
-/* Is it a file that a program may have as memory: hugetlbfs or tmpfs? */
-bool memory_file_place_ok(const char *path, struct error *err);
+/* May a file of that name be memory: is its folder on hugetlbfs (*huge) or tmpfs? */
+bool memory_file_place_ok(const char *path, bool *huge, struct error *err);
 
 #endif

@@ -32,6 +32,7 @@ SCRIPTS = ("postinst", "prerm", "postrm")
 CONFFILE = "etc/clockoo/clockoo.yaml"
 # (where it is, below tools/debian; where it goes)
 DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
+        ("clockoo-memory.service", "lib/systemd/system/clockoo-memory.service"),
         ("clockoo.sysusers", "usr/lib/sysusers.d/clockoo.conf"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
 # What an operator reads, and its name in the package.
@@ -43,8 +44,10 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
 CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
-# kill is what the unit reloads with.
-OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps"
+# What the service's items lie in: made by clockoo-memory.service.
+MEMORY_FILE = "/var/lib/hugetlbfs/user/clockoo/pagesize-2MB/clockoo"
+# kill is what the unit reloads with; hugeadm makes the mounts and reserves pages.
+OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps, libhugetlbfs-bin"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
  Speaks memcached's text, meta and binary protocols over TCP and UDP, and takes
  its frames straight from the NIC: DPDK below, its own TCP/IP in between, no
@@ -105,7 +108,8 @@ def contents(build, number):
         files[f"usr/share/man/man{path.suffix[1:]}/{path.name}.gz"] = (packed(path.read_bytes()), 0o644)
     for source, path in DATA:
         files[path] = ((ROOT / "tools/debian" / source).read_bytes(), 0o644)
-    files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--print-config").encode(), 0o644)
+    files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "-e", MEMORY_FILE,
+                               "--print-config").encode(), 0o644)
     for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
     files["usr/share/clockoo/charts.py"] = ((ROOT / "tools/py/charts.py").read_bytes(), 0o755)
@@ -142,7 +146,7 @@ def depends(build):
 def control(number, arch, needs, files):
     kb = sum((len(data) + 1023) // 1024 for data, _ in files.values())
     return (f"Package: {NAME}\nVersion: {number}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
-            f"Installed-Size: {kb}\nDepends: {needs}\nRecommends: ethtool, pciutils\n"
+            f"Installed-Size: {kb}\nDepends: {needs}\nRecommends: ethtool, numactl, pciutils\n"
             f"Suggests: dpdk, driverctl, python3-matplotlib\nSection: net\nPriority: optional\nDescription: {DESCRIPTION}\n")
 
 

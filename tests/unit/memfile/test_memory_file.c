@@ -305,14 +305,17 @@ a_disk_is_refused_before_anything_is_made(void **state)
 	struct memory_file f;
 	struct error err;
 
+	bool huge;
+
 	w.path = "/proc/clockoo-no-memory";
 	check(!memory_file_open(&f, &w, &err));
 	check_ptr(strstr(err.text, "not on a hugetlbfs or tmpfs"));
-	check(!memory_file_place_ok(w.path, &err));
+	check(!memory_file_place_ok(w.path, &huge, &err));
 	w.path = "/dev/shm/no/such/folder";
 	check(!memory_file_open(&f, &w, &err));
 	check_ptr(strstr(err.text, "No such file"));
-	check(memory_file_place_ok(path, &err));
+	check(memory_file_place_ok(path, &huge, &err));
+	check(!huge);
 }
 
 static void
