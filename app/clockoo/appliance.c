@@ -102,6 +102,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	admin_create(region, serve);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
+	a->cores[i].last_ns = a->begun_ns;
 	a->workers[i] = (struct worker){
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
@@ -115,13 +116,23 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	register_counters(a, i);
 }
 
+/* A kept store's clock goes on, so its second STORE_CLOCK_START lies before this process. */
+static struct start
+start_of(struct appliance *a)
+{
+	const uint64_t ahead_ns = kept_ahead_ns(&a->kept);
+
+	a->begun_ns = tsc_clock_ns(&a->nic.clock);
+	a->start_ns = a->begun_ns - ahead_ns;
+	return (struct start){a->start_ns, wall_clock_ns() - (int64_t)ahead_ns};
+}
+
 static bool
 build(struct appliance *a, struct error *err)
 {
-	const struct start start = {tsc_clock_ns(&a->nic.clock), wall_clock_ns()};
+	struct start start;
 	struct region region = {0};
 
-	a->start_ns = start.ns;
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
 			      (int)a->nic.machine.placement.node, err))
 		return false;
@@ -134,8 +145,9 @@ build(struct appliance *a, struct error *err)
 					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
-	a->store = a->kept.used ? kept_create_store(&a->kept, &region, &a->sizes.store)
+	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a)
 				: store_create(&region, &a->sizes.store);
+	start = start_of(a);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);
 	policy_set(a);
@@ -220,6 +232,16 @@ print_ready(const struct appliance *a)
 	fflush(stdout);
 }
 
+static bool
+all_drained(const struct appliance *a)
+{
+	bool drained = true;
+
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		drained &= a->workers[i].drained;
+	return drained;
+}
+
 bool
 appliance_run(struct appliance *a, struct error *err)
 {
@@ -237,7 +259,7 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
-	kept_stop(&a->kept);
+	kept_stop(&a->kept, a->store, all_drained(a));
 	return true;
 }
 

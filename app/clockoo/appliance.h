@@ -33,6 +33,7 @@ struct worker {
 	const atomic_bool *stop;
 	bool yield;
 	bool adaptive;        /* an idle core waits */
+	bool drained;         /* at the end: no connection and no message is left */
 	bool forwards_frames; /* frames of other cores come and go by its queue */
 };
 
@@ -61,7 +62,8 @@ struct appliance {
 	struct sizes sizes;
 	struct huge_block block;
 	struct kept kept;
-	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START */
+	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
+	uint64_t begun_ns; /* this process's */
 	struct store *store;
 	struct serve_shared *shared;
 	struct neigh_table *neigh;

@@ -4,14 +4,17 @@
 #include "kept.h"
 #include "appliance.h"
 #include "crash_count.h"
+#include "dpdk/lcore_run.h"
 
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MB_SHIFT      20
-#define NS_PER_S      1000000000ull
-#define CORES_LOOK_NS (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
+#define MB_SHIFT        20
+#define NS_PER_S        1000000000ull
+#define EXTEND_US       "10000000" /* from one progress line to the next, and more */
+#define CLOCK_MARGIN_NS 10000000u
+#define CORES_LOOK_NS   (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
 
 static uint64_t
 clock_ns(clockid_t id)
@@ -88,8 +91,9 @@ judge(struct kept *k, const struct config *cfg)
 			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
 	else if (k->file.fresh)
 		strcpy(k->words, "it is new");
-	else if (kept_page_is_whole(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words))
-		strcpy(k->words, "this version does not read it");
+	else
+		kept_page_is_whole(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words);
+	k->judged_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
 bool
@@ -109,19 +113,145 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 	return false;
 }
 
-struct store *
-kept_create_store(struct kept *k, struct region *region, const struct store_config *cfg)
+/* ---- the store ---- */
+
+static void
+say_empty(const struct kept *k, const char *why)
 {
-	struct store *store;
+	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
+}
+
+/* The store has zeroed the page. */
+static void
+begin_page(struct kept *k)
+{
 	struct gap_now now;
 
-	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, k->words);
-	store = store_create_in(region, k->file.base, cfg);
 	kept_now(&now);
 	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
 	k->started = true;
+}
+
+/* What one lcore does of the opening; the first one says how far it is. */
+struct opener {
+	struct store_opening *open;
+	const struct notify *notify;
+	bool speaks;
+	uint64_t said_ns;
+};
+
+static void
+say_progress(struct opener *o)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+	struct store_open_report r;
+
+	if (now_ns - o->said_ns < NS_PER_S)
+		return;
+	o->said_ns = now_ns;
+	store_open_report_mt(o->open, &r);
+	fprintf(stderr, "clockoo: memory.file: %s: step %u, %llu of %llu\n",
+		r.kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", r.phase,
+		(unsigned long long)r.done, (unsigned long long)r.total);
+	notify_send(o->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+}
+
+static int
+open_on_lcore(void *arg)
+{
+	struct opener *o = arg;
+
+	while (store_open_step_mt(o->open))
+		if (o->speaks)
+			say_progress(o);
+	return 0;
+}
+
+/* Every phase on all lcores; lcores_run returns when all have done their share. */
+static enum store_open_phase
+open_in_phases(struct store_opening *open, const struct appliance *a)
+{
+	struct opener each[CORES_MAX];
+	void *args[CORES_MAX];
+	enum store_open_phase phase;
+	struct error err;
+
+	for (uint32_t i = 0; i < a->config.cores; i++) {
+		each[i] = (struct opener){open, &a->notify, i == 0, clock_ns(CLOCK_BOOTTIME)};
+		args[i] = &each[i];
+	}
+	do {
+		/* An lcore that cannot be launched leaves its share to the others. */
+		if (!lcores_run(&a->config.lcores, open_on_lcore, args, &err))
+			open_on_lcore(args[0]);
+		phase = store_open_next(open);
+	} while (!store_open_has_ended(phase));
+	return phase;
+}
+
+static void
+say_kept(const struct store_opening *open, uint64_t took_ns)
+{
+	struct store_open_report r;
+
+	store_open_report_mt(open, &r);
+	fprintf(stderr, "clockoo: %skept %llu items, %.1f GB in %.2f s; %llu lost\n",
+		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
+		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
+		(unsigned long long)r.lost);
+}
+
+static struct store *
+open_store(struct kept *k, struct region *region, const struct appliance *a)
+{
+	const struct store_config *cfg = &a->sizes.store;
+	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
+	/* Never behind what the process before it saw: its clock and boot time part a little. */
+	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
+	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
+	struct store_open_report r;
+	struct store_opening *open;
+
+	memory_page_attempt(k->page, (uint32_t)getpid());
+	k->started = true;
+	open = store_open(region, k->file.base, cfg, (uint32_t)(store_ns / NS_PER_S));
+	if (open_in_phases(open, a) != STORE_OPEN_DONE) {
+		struct store *store;
+
+		store_open_report_mt(open, &r);
+		say_empty(k, store_image_fault_words(r.fault));
+		store = store_open_cold(open, cfg->seed);
+		begin_page(k);
+		return store;
+	}
+	k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
+	say_kept(open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
+	return store_open_store(open);
+}
+
+struct store *
+kept_make_store(struct kept *k, struct region *region, const struct appliance *a)
+{
+	const struct store_config *cfg = &a->sizes.store;
+	struct store_image_look look;
+	struct store *store;
+
+	store_image_look(k->file.base, cfg, &look);
+	if (k->words[0] == '\0' && look.kind != STORE_IMAGE_EMPTY)
+		return open_store(k, region, a);
+	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(look.fault));
+	store = store_create_in(region, k->file.base, cfg);
+	begin_page(k);
 	return store;
 }
+
+uint64_t
+kept_ahead_ns(const struct kept *k)
+{
+	return k->ahead_ns != 0 ? k->ahead_ns + clock_ns(CLOCK_BOOTTIME) - k->judged_ns : 0;
+}
+
+/* ---- in service ---- */
 
 /* No beat where the clocks could not be read at one moment: the one before stays the last. */
 static void
@@ -169,7 +299,7 @@ kept_tick(struct kept *k, const struct telemetry *t)
 }
 
 void
-kept_stop(struct kept *k)
+kept_stop(struct kept *k, struct store *store, bool drained)
 {
 	if (!k->used)
 		return;
@@ -177,6 +307,9 @@ kept_stop(struct kept *k)
 	beat(k);
 	memory_page_forgive(k->page);
 	crash_count_end();
+	/* A pin that nobody gives back would stay for ever: the next start repairs instead. */
+	if (drained)
+		store_image_leave(store);
 }
 
 void

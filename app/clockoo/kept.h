@@ -24,6 +24,8 @@ struct kept {
 	struct memory_page *page; /* in it */
 	struct gap gap;           /* of what lay there */
 	char words[KEPT_WORDS];   /* why it starts empty; else empty */
+	uint64_t judged_ns;       /* on boot time: when gap was taken */
+	uint64_t ahead_ns;        /* see kept_ahead_ns; 0: the store is empty */
 	bool started;             /* this start counts as an attempt */
 	const struct tsc_clock *clock;
 	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */
@@ -34,15 +36,17 @@ struct kept {
 
 /* Before DPDK: lock, mapping, judgement, memory. */
 bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
-/* An empty store in the file, whatever lies there; its page begins. */
-struct store *kept_create_store(struct kept *k, struct region *region,
-				const struct store_config *cfg);
+/* The store in the file: what lies there, if it may be kept, opened on all lcores; else an empty
+ * one. Says which in one line. */
+struct store *kept_make_store(struct kept *k, struct region *region, const struct appliance *a);
+/* How far the store's clock is ahead of a process that has just begun. */
+uint64_t kept_ahead_ns(const struct kept *k);
 /* In service from now on: the first heartbeat; crashes count. */
 void kept_ready(struct kept *k, const struct appliance *a);
 /* Each tick of the control thread. */
 void kept_tick(struct kept *k, const struct telemetry *t);
-/* All threads have ended by themselves. */
-void kept_stop(struct kept *k);
+/* All threads have ended by themselves; drained: no reply holds an item any more. */
+void kept_stop(struct kept *k, struct store *store, bool drained);
 /* Gives the file up, after a stop or a start that failed: that is no crash. */
 void kept_close(struct kept *k);
 

@@ -24,6 +24,7 @@ describe(struct appliance *a)
 		a->shared,
 		&(struct serve_info){
 			.pid = (uint32_t)getpid(),
+			.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
 			.conns_max = c->conns_max,
 			.value_max = a->sizes.store.value_max,
 			.requests_max = c->conn_requests_max,

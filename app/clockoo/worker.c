@@ -10,7 +10,7 @@
 
 /* Close every connection; a connection whose peer does not answer in time is dropped. A core that
  * forwards frames of other cores stays until those must have ended. */
-static void
+static bool
 drain(const struct worker *w)
 {
 	uint64_t now_ns = tsc_clock_ns(w->clock);
@@ -22,6 +22,7 @@ drain(const struct worker *w)
 		core_turn(w->core, now_ns);
 		now_ns = tsc_clock_ns(w->clock);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
+	return empty && serve_is_idle(w->core->serve);
 }
 
 /* The store counts without a core that waits for long; its next turn brings it back. */
@@ -59,7 +60,7 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 int
 worker_run(void *arg)
 {
-	const struct worker *w = arg;
+	struct worker *w = arg;
 	const enum wait_kind kind = w->adaptive ? port_wait_begin(w->port) : WAIT_SLEEP;
 	struct core *core = w->core;
 	struct idle idle = {.since_ns = tsc_clock_ns(w->clock)};
@@ -72,7 +73,7 @@ worker_run(void *arg)
 		core_turn(core, now_ns);
 		idle_wait(w, &idle, kind, now_ns);
 	}
-	drain(w);
+	w->drained = drain(w);
 	store_offline(core->store);
 	return 0;
 }

@@ -145,7 +145,8 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
 		conn_row(buffer, st, NUMBER_TCP, "state", TEXT("conn_listening"));
 	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
-		conn_seconds(buffer, st, NUMBER_TCP, sv->clock.now_s - STORE_CLOCK_START);
+		conn_seconds(buffer, st, NUMBER_TCP,
+			     sv->clock.now_s - STORE_CLOCK_START - sh->info.earlier_s);
 	if (row_due(buffer, &st->row, &n) && sh->info.udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
 	return st->row < n;

@@ -56,11 +56,18 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define STACK(which) shared_stack_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
+/* The store's clock may be older than the process: it goes on where the one before it ended. */
+static uint64_t
+up_s(const struct serve *sv)
+{
+	return sv->clock.now_s - STORE_CLOCK_START - sv->shared->info.earlier_s;
+}
+
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
  * are names that tools expect, for mechanisms that do not exist here. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->info.pid)                                                           \
-	X(NUMBER, "uptime", sv->clock.now_s - STORE_CLOCK_START)                                   \
+	X(NUMBER, "uptime", up_s(sv))                                                              \
 	X(NUMBER, "time", (uint64_t)sv->clock.unix_s)                                              \
 	X(TEXT, "version", v.sh->version)                                                          \
 	X(NONE, "libevent", "none")                                                                \

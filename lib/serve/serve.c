@@ -258,6 +258,12 @@ serve_has_work(const struct serve *sv)
 	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_pending(sv));
 }
 
+bool
+serve_is_idle(const struct serve *sv)
+{
+	return sv->message_count == 0;
+}
+
 const struct counter *
 serve_counters(const struct serve *sv)
 {

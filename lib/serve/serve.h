@@ -117,6 +117,7 @@ struct serve_memory {
 };
 
 struct serve_info {
+	uint32_t earlier_s; /* of the store's clock: processes before this one */
 	uint32_t pid;
 	uint32_t conns_max; /* -c, of all cores; 0 is any number */
 	uint32_t value_max;
@@ -147,6 +148,8 @@ void serve_prefetch(struct serve *sv);                              /* 6 */
 void serve_execute(struct serve *sv);                               /* 7 */
 bool serve_has_work(const struct serve *sv); /* another pass may get something done */
 
+/* No message over UDP is left to send. Without connections no item is held then. */
+bool serve_is_idle(const struct serve *sv);
 const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
 
