@@ -116,8 +116,9 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 /* ---- the store ---- */
 
 static void
-say_empty(const struct kept *k, const char *why)
+say_empty(struct kept *k, const char *why)
 {
+	k->restart.kind = "empty";
 	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
 }
 
@@ -190,11 +191,17 @@ open_in_phases(struct store_opening *open, const struct appliance *a)
 }
 
 static void
-say_kept(const struct store_opening *open, uint64_t took_ns)
+say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 {
 	struct store_open_report r;
 
 	store_open_report_mt(open, &r);
+	k->restart = (struct serve_restart){
+		.kind = r.kind == STORE_IMAGE_CLEAN ? "attached" : "repaired",
+		.kept = r.items,
+		.lost = r.lost,
+		.us = took_ns / 1000,
+	};
 	fprintf(stderr, "clockoo: %skept %llu items, %.1f GB in %.2f s; %llu lost\n",
 		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
 		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
@@ -225,7 +232,7 @@ open_store(struct kept *k, struct region *region, const struct appliance *a)
 		return store;
 	}
 	k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
-	say_kept(open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
+	say_kept(k, open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
 	return store_open_store(open);
 }
 

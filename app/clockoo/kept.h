@@ -14,6 +14,7 @@
 #include "dpdk/tsc_clock.h"
 #include "kept_look.h"
 #include "memfile/memory_file.h"
+#include "serve/serve.h"
 #include "watchdog.h"
 
 struct appliance;
@@ -26,7 +27,8 @@ struct kept {
 	char words[KEPT_WORDS];   /* why it starts empty; else empty */
 	uint64_t judged_ns;       /* on boot time: when gap was taken */
 	uint64_t ahead_ns;        /* see kept_ahead_ns; 0: the store is empty */
-	bool started;             /* this start counts as an attempt */
+	struct serve_restart restart;
+	bool started; /* this start counts as an attempt */
 	const struct tsc_clock *clock;
 	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */
 	uint64_t ready_ns; /* on boot time; 0: forgiven already */

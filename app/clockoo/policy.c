@@ -39,6 +39,7 @@ describe(struct appliance *a)
 				   .tables = sizes_tables(&a->sizes, c),
 				   .rings = nic_all_ring_bytes(&a->nic, c),
 				   .program = a->sizes.program_bytes},
+			.restart = a->kept.restart,
 			.no_evict = c->no_evict,
 			.inter = a->inter,
 			.steering = steer_mode(&a->nic.plan),

@@ -63,6 +63,12 @@ up_s(const struct serve *sv)
 	return sv->clock.now_s - STORE_CLOCK_START - sv->shared->info.earlier_s;
 }
 
+static const char *
+restart_kind(const struct serve_shared *sh)
+{
+	return sh->info.restart.kind != NULL ? sh->info.restart.kind : "private";
+}
+
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
  * are names that tools expect, for mechanisms that do not exist here. */
 #define STATS_ROWS(X)                                                                              \
@@ -167,6 +173,10 @@ up_s(const struct serve *sv)
 	X(NUMBER, "memory_rings", v.sh->info.memory.rings)                                         \
 	X(NUMBER, "memory_program", v.sh->info.memory.program)                                     \
 	X(NUMBER, "memory_sum", memory_sum(&v))                                                    \
+	X(TEXT, "restart", restart_kind(v.sh))                                                     \
+	X(NUMBER, "restart_kept", v.sh->info.restart.kept)                                         \
+	X(NUMBER, "restart_lost", v.sh->info.restart.lost)                                         \
+	X(NUMBER, "restart_us", v.sh->info.restart.us)                                             \
 	X(NUMBER, "memory_resident", WORD(resident_bytes))                                         \
 	X(UNSUPPORTED, "lru_bumps_dropped", 0)
 

@@ -116,6 +116,13 @@ struct serve_memory {
 	uint64_t program;     /* and libraries, with their heap */
 };
 
+/* What the start found in --memory-file. */
+struct serve_restart {
+	const char *kind;    /* NULL: there is no such file */
+	uint64_t kept, lost; /* items */
+	uint64_t us;
+};
+
 struct serve_info {
 	uint32_t earlier_s; /* of the store's clock: processes before this one */
 	uint32_t pid;
@@ -127,6 +134,7 @@ struct serve_info {
 	struct ip_addr ip[LOCAL_COUNT]; /* ours */
 	uint32_t verbosity;
 	struct serve_memory memory;
+	struct serve_restart restart;
 	bool no_evict;                       /* -M */
 	bool no_cas;                         /* -C */
 	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */

@@ -339,11 +339,14 @@ memory_is_told_part_by_part_and_summed(void **state)
 						   .connections = 20,
 						   .tables = 300,
 						   .rings = 4000,
-						   .program = 50000}};
+						   .program = 50000},
+					.restart = {"attached", 61, 62, 63}};
 	const char *const rows[][2] = {
 		{"memory_frames", "1"},      {"memory_connections", "20"},
 		{"memory_tables", "300"},    {"memory_rings", "4000"},
 		{"memory_program", "50000"}, {"memory_resident", "77777"},
+		{"restart", "attached"},     {"restart_kept", "61"},
+		{"restart_lost", "62"},      {"restart_us", "63"},
 	};
 	struct store_usage usage;
 	char text[32];
