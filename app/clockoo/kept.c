@@ -243,6 +243,9 @@ kept_make_store(struct kept *k, struct region *region, const struct appliance *a
 	struct store_image_look look;
 	struct store *store;
 
+	/* DPDK's start is gap, too. */
+	if (k->words[0] == '\0')
+		judge(k, &a->config);
 	store_image_look(k->file.base, cfg, &look);
 	if (k->words[0] == '\0' && look.kind != STORE_IMAGE_EMPTY)
 		return open_store(k, region, a);
