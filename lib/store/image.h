@@ -21,7 +21,7 @@
 #define IMAGE_STORE_BYTES  40960u
 #define IMAGE_RECORD_BYTES 12288u
 
-#define STORE_OPENING_BYTES 16384u /* of struct store_opening, beside the image */
+#define STORE_OPENING_BYTES 20480u /* of struct store_opening, beside the image */
 
 struct image_header {
 	_Atomic uint64_t magic; /* stored last */

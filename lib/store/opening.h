@@ -26,6 +26,9 @@ struct store_opening {
 	_Atomic uint64_t sum;
 	_Atomic uint64_t items, item_bytes, lost;
 	struct image_record record; /* what the cores' counters begin with */
+	struct spin lock;           /* of the record, while shares add to it */
+	_Atomic uint32_t locked_count;
+	uint32_t locked[STORE_IMAGE_LOCKED_MAX]; /* buckets with their lock bit set */
 };
 static_assert(sizeof(struct store_opening) <= STORE_OPENING_BYTES, "it has its place");
 
@@ -40,5 +43,17 @@ void open_pages_share(struct store_opening *open, uint64_t share);
 void open_pages_end(struct store_opening *open);
 /* Pages that the index has, a resize under way included. */
 uint32_t open_index_pages(const struct store_opening *open);
+
+/* ---- repair.c ---- */
+
+/* Buckets of one share. */
+#define REPAIR_WALK_SHARE 1024u
+
+/* No object is live, and no page has anything that expires. Shares of OPEN_PAGES_SHARE pages. */
+void repair_clear_share(struct store_opening *open, uint64_t share);
+/* What these buckets reach is live; what is damaged or dead leaves them. */
+void repair_walk_share(struct store_opening *open, uint64_t share);
+/* The locked buckets, which one thread repairs. STORE_IMAGE_SOUND, or why all of it is refused. */
+enum store_image_fault repair_walk_end(struct store_opening *open);
 
 #endif

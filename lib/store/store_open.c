@@ -86,7 +86,7 @@ static void
 repair_begin(struct store_opening *open)
 {
 	open->kind = STORE_IMAGE_DIRTY;
-	refuse(open, STORE_IMAGE_TANGLED);
+	phase_begin(open, STORE_OPEN_CLEAR, page_shares(open));
 }
 
 static void
@@ -148,6 +148,12 @@ store_open_step_mt(struct store_opening *open)
 							  index_bucket_end(&open->store->ix),
 							  share),
 					  memory_order_relaxed);
+		break;
+	case STORE_OPEN_CLEAR:
+		repair_clear_share(open, share);
+		break;
+	case STORE_OPEN_WALK:
+		repair_walk_share(open, share);
 		break;
 	case STORE_OPEN_PAGES:
 		open_pages_share(open, share);
@@ -259,12 +265,35 @@ check_end(struct store_opening *open)
 	phase_begin(open, STORE_OPEN_PAGES, page_shares(open));
 }
 
+/* The walk has dropped what was dead. */
+static void
+walk_end(struct store_opening *open)
+{
+	const enum store_image_fault fault = repair_walk_end(open);
+
+	if (fault != STORE_IMAGE_SOUND) {
+		refuse(open, fault);
+		return;
+	}
+	open->record.oldest_generation = store_generation(open->store);
+	open->record.reference_stamp = open->reference_stamp;
+	phase_begin(open, STORE_OPEN_PAGES, page_shares(open));
+}
+
 enum store_open_phase
 store_open_next(struct store_opening *open)
 {
 	switch (open->phase) {
 	case STORE_OPEN_CHECK:
 		check_end(open);
+		break;
+	case STORE_OPEN_CLEAR:
+		phase_begin(open, STORE_OPEN_WALK,
+			    (index_bucket_end(&open->store->ix) + REPAIR_WALK_SHARE - 1) /
+				    REPAIR_WALK_SHARE);
+		break;
+	case STORE_OPEN_WALK:
+		walk_end(open);
 		break;
 	case STORE_OPEN_PAGES:
 		open_end(open);

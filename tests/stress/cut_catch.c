@@ -30,7 +30,7 @@ static struct {
 static void
 protect(void *at, size_t bytes, int how)
 {
-	if (mprotect(at, bytes, how) != 0) {
+	if (bytes != 0 && mprotect(at, bytes, how) != 0) {
 		perror("mprotect");
 		_exit(3);
 	}
@@ -117,4 +117,13 @@ void
 catch_open(void)
 {
 	protect(caught.memory, caught.bytes, PROT_READ | PROT_WRITE);
+}
+
+void
+catch_end(void)
+{
+	catch_open();
+	caught.bytes = 0;
+	end_by_default(SIGSEGV);
+	end_by_default(SIGTRAP);
 }

@@ -26,5 +26,7 @@ void catch_stores(void *memory, size_t bytes, catch_fn *fn, void *arg);
 /* From now on stores are seen; or they are not, and cost nothing. */
 void catch_close(void);
 void catch_open(void);
+/* Nothing is watched any more. */
+void catch_end(void);
 
 #endif

@@ -2,6 +2,7 @@
  * cut_look.c - the index, read slot by slot, and every key looked up.
  */
 #include "cut_look.h"
+#include "store/item_access.h"
 
 struct seen {
 	uint32_t ref[MODEL_KEYS]; /* a visible one; 0: none */
@@ -25,8 +26,22 @@ look_at_place(const struct store *st, uint32_t bucket, uint16_t tag, const struc
 	return NULL;
 }
 
+static bool
+is_live(const struct store *st, const struct item *it, uint32_t ref)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	if (slab_state(&st->slab, ref) == OBJECT_OUT)
+		return false;
+	for (uint32_t i = 0; i < chunks; i++)
+		if (slab_state(&st->slab, item_chunk_ref(it, i)) == OBJECT_OUT)
+			return false;
+	return true;
+}
+
 static const char *
-look_at_slot(const struct store *st, uint32_t bucket, uint32_t slot, struct seen *seen)
+look_at_slot(const struct store *st, uint32_t bucket, uint32_t slot, struct seen *seen,
+	     bool *moving)
 {
 	const struct bucket *b = index_bucket(&st->ix, bucket);
 	const uint32_t ref = bucket_ref(b, slot);
@@ -43,23 +58,28 @@ look_at_slot(const struct store *st, uint32_t bucket, uint32_t slot, struct seen
 		return "a slot's item has none of the keys";
 	if (seen->ref[key] != 0 && seen->ref[key] != ref)
 		return "a key has two versions";
+	*moving |= seen->ref[key] == ref;
 	seen->ref[key] = ref;
 	if (locked)
 		return NULL;
 	if (seen->steady[key])
 		return "an item is in two slots";
 	seen->steady[key] = true;
+	if (!is_live(st, it, ref))
+		return "an object of an item is not live";
 	return look_at_place(st, bucket, tag, it);
 }
 
 const char *
-look_at_index(const struct store *st, const struct model *m)
+look_at_index(const struct store *st, const struct model *m, bool *moving)
 {
 	const uint32_t end = index_bucket_end(&st->ix);
 	struct seen seen = {.ref = {0}};
 
+	*moving = false;
 	for (uint32_t n = 0; n < end * BUCKET_SLOTS; n++) {
-		const char *lie = look_at_slot(st, n / BUCKET_SLOTS, n % BUCKET_SLOTS, &seen);
+		const char *lie =
+			look_at_slot(st, n / BUCKET_SLOTS, n % BUCKET_SLOTS, &seen, moving);
 
 		if (lie != NULL)
 			return lie;

@@ -13,8 +13,9 @@
 
 /* Rule 3: a bucket without lock bit holds each item once, in its place, with its overflow bit.
  * Rule 4: no key has two different visible references. Rule 5: a key's next version, or the next
- * one with its tag, gets a higher cas than any before. */
-const char *look_at_index(const struct store *st, const struct model *m);
+ * one with its tag, gets a higher cas than any before. And what such a bucket holds is live.
+ * *moving: some item is in two slots, of locked buckets. */
+const char *look_at_index(const struct store *st, const struct model *m, bool *moving);
 /* Every lookup finds what the model allows. */
 const char *look_up_all(const struct store_core *sc, const struct model *m);
 

@@ -101,6 +101,15 @@ is_dead(const struct version *v, uint32_t now_s)
 }
 
 bool
+model_allows_now(const struct model *m, uint32_t key, const struct store_core *sc,
+		 const struct item *it, uint32_t now_s)
+{
+	const struct model_key *k = &m->keys[key];
+
+	return it == NULL ? is_dead(&k->now, now_s) : is_version(&k->now, sc, it);
+}
+
+bool
 model_allows(const struct model *m, uint32_t key, const struct store_core *sc,
 	     const struct item *it, uint32_t now_s)
 {

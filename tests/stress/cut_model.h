@@ -48,6 +48,10 @@ void model_acknowledge(struct model *m, uint32_t key, bool done);
 bool model_allows(const struct model *m, uint32_t key, const struct store_core *sc,
 		  const struct item *it, uint32_t now_s);
 
+/* The same, had the call under way not begun. */
+bool model_allows_now(const struct model *m, uint32_t key, const struct store_core *sc,
+		      const struct item *it, uint32_t now_s);
+
 /* Takes over bytes of a version. */
 void version_set(struct version *v, const uint8_t *bytes, uint32_t len);
 void version_copy(struct version *to, const struct version *from);

@@ -4,7 +4,7 @@
  * its memory is watched (cut_catch.h), and after each instruction that wrote to it the rules of
  * RESTART.md that need no repair are judged, and all keys are looked up.
  *
- *     cuts SHAPE [CALLS [SEED]]
+ *     cuts SHAPE [CALLS [SEED [SUCCESSOR_OF]]]
  *
  * It repeats exactly. With "caught" as first argument the store is a mutant, and must be seen to
  * fail.
@@ -21,12 +21,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define VALUE_MAX  200000u /* of chunks */
 #define TEXT_MAX   24u
 #define NUMBERS    48u              /* the first keys hold numbers */
 #define FLOOR_MOST (UINT64_MAX / 4) /* unlink.c: the floor does not follow larger numbers */
+
+#define SUCCESSOR_LIED  7
+#define SUCCESSOR_OF    127u /* cuts; a prime, so that all kinds of stores have their turn */
+#define MOVING_OF       31u  /* of those at which an item is in two slots */
+#define SUCCESSOR_CALLS 40u
+#define SUCCESSOR_S     20u /* no repair takes as long */
 
 struct shape {
 	const char *name;
@@ -45,7 +52,7 @@ static const struct shape shapes[] = {
 	{.name = "resized", .calls = 200, .buckets = 16, .more = 40, .flush_of = 256},
 	{.name = "pages",
 	 .calls = 400,
-	 .limit = 1 << 20,
+	 .limit = 3 << 20,
 	 .large_of = 12,
 	 .buckets = 32,
 	 .flush_of = 512,
@@ -61,7 +68,11 @@ struct run {
 	uint64_t random;
 	uint32_t now_s, call;
 	uint32_t due_generation; /* in which a flush was asked for later */
-	uint64_t cuts, refused;
+	uint64_t cuts, moving_cuts, refused, successors;
+	uint32_t successor_of; /* one cut in so many has a successor */
+	bool is_successor;
+	uint8_t *beside; /* what ends with the process */
+	size_t beside_bytes;
 	const char *doing;
 	bool caught;
 };
@@ -79,7 +90,7 @@ lie(struct run *r, const char *what)
 	printf("%s: %s, amid %s, call %u, cut %llu\n", r->shape->name, what, r->doing, r->call,
 	       (unsigned long long)r->cuts);
 	fflush(stdout);
-	_exit(r->caught ? 0 : 1);
+	_exit(r->is_successor ? SUCCESSOR_LIED : r->caught ? 0 : 1);
 }
 
 /* A due flush that was done, or replaced, must not be done again. */
@@ -96,11 +107,14 @@ look_at_flush(const struct run *r)
 		       : NULL;
 }
 
+static void succeed(struct run *r);
+
 static void
 on_cut(void *arg)
 {
 	struct run *r = arg;
-	const char *what = look_at_index(r->store, &r->model);
+	bool moving;
+	const char *what = look_at_index(r->store, &r->model, &moving);
 
 	r->cuts++;
 	if (what == NULL)
@@ -109,6 +123,9 @@ on_cut(void *arg)
 		what = look_up_all(r->core, &r->model);
 	if (what != NULL)
 		lie(r, what);
+	r->moving_cuts += moving;
+	if (r->cuts % r->successor_of == 0 || (moving && r->moving_cuts % MOVING_OF == 0))
+		succeed(r);
 }
 
 /* Which keys are gone, and the highest cas of the others: known, once the call has ended. */
@@ -427,8 +444,94 @@ start(struct run *r, uint64_t seed)
 	r->now_s = STORE_CLOCK_START;
 	r->doing = "start";
 	store_turn(r->core, r->now_s);
-	catch_stores(region.base, region.size, on_cut, r);
+	r->beside = region.base + r->cfg.memory_bytes;
+	r->beside_bytes = region.size - r->cfg.memory_bytes;
+	catch_stores(region.base, r->cfg.memory_bytes, on_cut, r);
 	catch_close();
+}
+
+/* Judge what a successor has, and go on with it: with whichever version of a key is there. */
+static void
+judge(struct run *r, struct reopened *next)
+{
+	const char *what = reopen_look_at_pages(next->store);
+	bool moving;
+
+	if (what == NULL)
+		what = look_at_index(next->store, &r->model, &moving);
+	r->store = next->store;
+	r->core = store_core_of(next->store, 0);
+	store_watch_evictions(r->core, on_evicted, r);
+	if (what == NULL)
+		what = look_up_all(r->core, &r->model);
+	if (what == NULL && next->report.lost != 0)
+		what = "items are lost";
+	if (what != NULL)
+		lie(r, what);
+	for (uint32_t key = 0; key < MODEL_KEYS; key++) {
+		struct model_key *k = &r->model.keys[key];
+		const struct view name = model_name(key);
+		const struct item *it = store_peek(r->core, name, store_hash(r->core, name));
+
+		if (k->pending)
+			model_acknowledge(&r->model, key,
+					  !model_allows_now(&r->model, key, r->core, it, r->now_s));
+	}
+	settle(r);
+	r->model.flushing = false;
+	r->due_generation = (uint32_t)(atomic_load(&r->store->due_flush) >> 32);
+}
+
+/* In a process of its own: the one that was cut off is gone, and with it all that is not in the
+ * image. */
+static void
+be_successor(struct run *r)
+{
+	struct store *st = r->store;
+	struct reopened next;
+
+	alarm(SUCCESSOR_S);
+	r->is_successor = true;
+	catch_end();
+	memset(r->beside, 0xa5, r->beside_bytes);
+	st->ix.buckets = NULL;
+	st->ix.arena = NULL;
+	st->arena.base = NULL;
+	st->cores = NULL;
+	reopen_at(&next, reopen_image_of(st), &r->cfg, r->now_s);
+	if (next.store == NULL)
+		lie(r, store_image_fault_words(next.report.fault));
+	if (next.look.kind != STORE_IMAGE_DIRTY)
+		lie(r, "it was cut off, and is not to be repaired");
+	judge(r, &next);
+	for (r->call = 1; r->call <= SUCCESSOR_CALLS; r->call++) {
+		const char *what;
+		bool moving;
+
+		one_call(r);
+		what = look_at_index(r->store, &r->model, &moving);
+		if (what == NULL)
+			what = look_up_all(r->core, &r->model);
+		if (what != NULL)
+			lie(r, what);
+	}
+	_exit(0);
+}
+
+static void
+succeed(struct run *r)
+{
+	const pid_t child = fork();
+	int status;
+
+	ensure(child >= 0);
+	if (child == 0)
+		be_successor(r);
+	ensure(waitpid(child, &status, 0) == child);
+	r->successors++;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	lie(r, WIFEXITED(status) ? "a successor lied" : "a successor fell over");
 }
 
 /* The store is left as at a graceful stop, and opened elsewhere. */
@@ -437,6 +540,7 @@ leave(struct run *r)
 {
 	struct reopened next;
 	const char *what = NULL;
+	bool moving;
 
 	r->doing = "leaving";
 	catch_open();
@@ -448,7 +552,7 @@ leave(struct run *r)
 		lie(r, "it is not opened as it was left");
 	what = reopen_look_at_pages(next.store);
 	if (what == NULL)
-		what = look_at_index(next.store, &r->model);
+		what = look_at_index(next.store, &r->model, &moving);
 	if (what == NULL)
 		what = look_up_all(store_core_of(next.store, 0), &r->model);
 	if (what != NULL)
@@ -469,24 +573,26 @@ main(int argc, char **argv)
 		if (count > 0 && strcmp(args[0], shapes[i].name) == 0)
 			run.shape = &shapes[i];
 	if (run.shape == NULL) {
-		printf("usage: cuts [caught] SHAPE [CALLS [SEED]]\n");
+		printf("usage: cuts [caught] SHAPE [CALLS [SEED [SUCCESSOR_OF]]]\n");
 		return 2;
 	}
 	wanted = count > 1 ? (uint32_t)strtoul(args[1], NULL, 10) : run.shape->calls;
 	run.caught = caught;
 	if (caught)
 		crash_is_harm();
+	run.successor_of = count > 3 ? (uint32_t)strtoul(args[3], NULL, 10) : SUCCESSOR_OF;
 	start(&run, count > 2 ? strtoull(args[2], NULL, 10) : 1);
 	for (run.call = 1; run.call <= wanted; run.call++)
 		one_call(&run);
 	leave(&run);
 	printf("%s: %u calls, %llu cuts, %llu refused, %llu evicted, %llu moves, %llu migrated, "
-	       "%llu rescued\n",
+	       "%llu rescued, %llu successors\n",
 	       run.shape->name, wanted, (unsigned long long)run.cuts,
 	       (unsigned long long)run.refused,
 	       (unsigned long long)store_sum(run.store, STORE_EVICTED),
 	       (unsigned long long)store_sum(run.store, STORE_MOVES),
 	       (unsigned long long)store_sum(run.store, STORE_INDEX_MIGRATED),
-	       (unsigned long long)store_sum(run.store, STORE_RESCUED));
+	       (unsigned long long)store_sum(run.store, STORE_RESCUED),
+	       (unsigned long long)run.successors);
 	return caught ? 1 : 0;
 }

@@ -144,6 +144,25 @@ MUTANTS = {
         ("sweep.c", "later ? store_due_flush(at_s, store_generation(st)) : 0",
          "later ? store_due_flush(at_s, store_generation(st) + 1) : 0"),
     ],
+    # Repair, one step left out each: states of the process before count; locked buckets stay as they are;
+    # an item is there twice; the floor of a dead one; chunks of a large value.
+    "STALE_STATES": [
+        ("repair.c", "memset((void *)&sl->states[n << sl->stride_shift], 0,\n"
+                     "\t\t       sl->stride * sizeof sl->states[0]);", ""),
+    ],
+    "LOCKED_LEFT": [
+        ("repair.c", "const uint32_t count = atomic_load(&open->locked_count);", "const uint32_t count = 0;"),
+    ],
+    "TWICE_LIVE": [
+        ("repair.c", "memory_order_relaxed) & mask) != 0)\n\t\treturn false;",
+         "memory_order_relaxed) & mask) != 0)\n\t\treturn true;"),
+    ],
+    "DEAD_FLOOR": [
+        ("repair.c", "floor_raise(st, tag, item_cas(item_at(st, bucket_ref(b, slot))));", "(void)0;"),
+    ],
+    "BARE_CHUNKS": [
+        ("repair.c", "i++;\n\tif (i == chunks)", "clear_live(open, item_chunk_ref(it, i++));\n\tif (i == chunks)"),
+    ],
     # The flush generation is read again for the new version.
     "GENERATION_REREAD": [
         ("link.c", "const uint32_t generation = link->generation;",

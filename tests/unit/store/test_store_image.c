@@ -363,6 +363,132 @@ a_refused_image_becomes_an_empty_store(void **state)
 	rig_down(&rig);
 }
 
+/* As after a crash: nobody has left it. */
+static void
+what_a_crash_leaves_is_repaired(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct store_usage before, after;
+	struct reopened r;
+
+	store_keys(rig.core, 0, KEYS, 0, 0);
+	store_keys(rig.core, 0, FEW, 1, rig.core->now_s + SOON_S);
+	store_usage_mt(rig.store, &before);
+	reopen(&r, rig.store, &cfg, rig.core->now_s);
+	check_eq(r.look.kind, STORE_IMAGE_DIRTY);
+	check_ptr(r.store);
+	check_eq(r.report.lost, 0);
+	check_null(reopen_look_at_pages(r.store));
+	store_usage_mt(r.store, &after);
+	check_eq(after.items, before.items);
+	check_eq(after.item_bytes, before.item_bytes);
+	store_turn(store_core_of(r.store, 0), rig.core->now_s);
+	check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 1), FEW);
+	check_eq(how_many(store_core_of(r.store, 0), FEW, KEYS, 0), KEYS - FEW);
+	seconds(store_core_of(r.store, 0), SOON_S);
+	check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 1), 0);
+	store_keys(store_core_of(r.store, 0), 0, KEYS, 2, 0);
+	check_eq(how_many(store_core_of(r.store, 0), 0, KEYS, 2), KEYS);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+static void
+a_repair_that_is_cut_off_runs_again(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	for (uint32_t clean = 0; clean < 2; clean++) {
+		uint32_t there = 0;
+
+		if (clean)
+			leave(rig.store);
+		there = FEW;
+		for (uint32_t steps = 0; steps < 40; steps++) {
+			struct region region = {.size = store_private_bytes(&cfg)};
+			struct store_opening *open;
+			struct reopened r;
+
+			region.base = aligned_alloc(64, align_up(region.size, 64));
+			open = store_open(&region, reopen_image_of(rig.store), &cfg, 9);
+			for (uint32_t i = 0; i < steps; i++)
+				if (!store_open_step_mt(open))
+					store_open_next(open);
+			memset(region.base, 0xa5, region.size);
+			reopen(&r, rig.store, &cfg, 9);
+			check_eq(r.look.kind, STORE_IMAGE_DIRTY);
+			check_ptr(r.store);
+			store_turn(store_core_of(r.store, 0), 9);
+			there = how_many(store_core_of(r.store, 0), 0, FEW, 0);
+			check(there >= FEW - 4); /* of eight megabytes chunks take two */
+			free(region.base);
+			reopen_end(&r);
+		}
+		rig_down(&rig);
+		rig = rig_up_with(&cfg);
+		store_keys(rig.core, 0, FEW, 0, 0);
+	}
+	rig_down(&rig);
+}
+
+/* Whatever bytes an image has: it is opened or refused, and what is opened holds together. */
+static void
+no_damage_leads_outside(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	const struct arena *a = &rig.store->arena;
+	const struct image_parts p =
+		image_parts_of(cfg.memory_bytes, a->page_count, a->page_shift, a->shift);
+	uint8_t *image = aligned_alloc(4096, cfg.memory_bytes);
+	uint64_t random = 1;
+	uint32_t opened = 0;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	for (uint32_t round = 0; round < 400; round++) {
+		const uint32_t words = 1u << round % 10;
+		struct reopened r;
+
+		memcpy(image, reopen_image_of(rig.store), cfg.memory_bytes);
+		for (uint32_t i = 0; i < words; i++) {
+			const size_t from[] = {p.pages, p.page_table, IMAGE_STORE_AT, p.pages,
+					       p.floors};
+			const size_t span[] = {1u << a->page_shift, p.states - p.page_table,
+					       STORE_KEPT_BYTES, cfg.memory_bytes - p.pages,
+					       p.states - p.floors};
+			const uint32_t part = (round + i) % 5 == 2 && i != 0 ? 0 : (round + i) % 5;
+			uint32_t word;
+
+			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			word = (uint32_t)(random >> 32);
+			memcpy(image + from[part] + (random >> 20) % (span[part] - 4), &word, 4);
+		}
+		reopen_at(&r, image, &cfg, 9);
+		opened += r.store != NULL;
+		if (r.store != NULL) {
+			char name[24];
+
+			check_null(reopen_look_at_pages(r.store));
+			store_turn(store_core_of(r.store, 0), 9);
+			for (uint32_t key = 0; key < FEW; key++) {
+				const struct view k = name_of(key, name);
+
+				store_get(store_core_of(r.store, 0), k,
+					  store_hash(store_core_of(r.store, 0), k));
+			}
+			for (uint32_t i = 0; i < 4; i++)
+				store_keys(store_core_of(r.store, 0), 201, FEW, i, 0);
+		}
+		free(r.beside);
+	}
+	check(opened > 100);
+	free(image);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -377,6 +503,9 @@ main(void)
 		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
 		cmocka_unit_test(a_store_in_use_is_not_left),
 		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
+		cmocka_unit_test(what_a_crash_leaves_is_repaired),
+		cmocka_unit_test(a_repair_that_is_cut_off_runs_again),
+		cmocka_unit_test(no_damage_leads_outside),
 	};
 
 	for (uint32_t i = 0; i < sizeof bytes; i++)

@@ -1,0 +1,370 @@
+/*
+ * repair.c - after a crash: what the index reaches is live, and nothing else is.
+ *
+ * Nothing is trusted but the kept head and the page table, and an item only after checks of all
+ * that is read of it. A bucket without lock bit is in a steady state: what fails there is damage.
+ * A locked one was being written: what fails there is what the writer had not done, or had done
+ * already; an item that is there twice keeps the slot in its primary bucket. RESTART.md 3 and 4.
+ *
+ * Until the pages are made anew this only clears slots and pins, sets overflow bits, and raises
+ * floors, each of which is right by itself: it may end anywhere, and run again.
+ */
+#include "item_access.h"
+#include "opening.h"
+#include "unlink.h"
+
+/* Damaged items: so many, and one in so many of all, are one machine's bad luck. */
+#define LOST_FEW  16u
+#define LOST_PART 10000u
+/* The floor of a damaged item rises by so much, since its cas is not known. */
+#define LOST_CAS 65536u
+/* Items of buckets that come soon are prefetched. */
+#define WALK_AHEAD 4u
+
+enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
+
+/* What one share counts. */
+struct tallies {
+	uint64_t lost;
+	struct image_balance all, classes[SLAB_CLASSES_MAX];
+};
+
+/* ---- objects ---- */
+
+/* Is it an object of a class's page, and how large? 0: no. */
+static uint32_t
+object_size(const struct store_opening *open, uint32_t ref)
+{
+	const struct slab *sl = &open->store->slab;
+	const size_t offset = arena_offset(sl->arena, ref);
+	const size_t number = offset >> sl->arena->page_shift;
+	const uint32_t within = offset & ((1u << sl->arena->page_shift) - 1);
+
+	if (number < open_index_pages(open) || number >= sl->arena->page_count)
+		return 0;
+
+	const struct page *p = &sl->pages[number];
+	const uint8_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
+
+	if ((state != PAGE_CLASS && state != PAGE_EVACUATING) || p->class >= sl->class_count)
+		return 0;
+
+	const struct slab_class *c = &sl->classes[p->class];
+
+	return within % c->size == 0 && within / c->size < c->per_page ? c->size : 0;
+}
+
+static _Atomic uint64_t *
+state_of(const struct store_opening *open, uint32_t ref, uint32_t *shift)
+{
+	const struct slab *sl = &open->store->slab;
+	const size_t offset = arena_offset(sl->arena, ref);
+	const size_t number = offset >> sl->arena->page_shift;
+	const uint32_t within = offset & ((1u << sl->arena->page_shift) - 1);
+	const uint32_t n = within / sl->classes[sl->pages[number].class].size;
+
+	*shift = n % OBJECTS_PER_WORD * STATE_BITS;
+	return &sl->states[(number << sl->stride_shift) + n / OBJECTS_PER_WORD];
+}
+
+/* False: it was live already. */
+static bool
+set_live(const struct store_opening *open, uint32_t ref, enum object_state state)
+{
+	uint32_t shift;
+	_Atomic uint64_t *word = state_of(open, ref, &shift);
+	const uint64_t mask = (uint64_t)OBJECT_USED << shift;
+
+	if ((atomic_load_explicit(word, memory_order_relaxed) & mask) != 0)
+		return false;
+	return (atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_relaxed) &
+		mask) == 0;
+}
+
+static void
+clear_live(const struct store_opening *open, uint32_t ref)
+{
+	uint32_t shift;
+	_Atomic uint64_t *word = state_of(open, ref, &shift);
+
+	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_relaxed);
+}
+
+/* Used in the last round of the hand, as far as its stamp tells. */
+static enum object_state
+state_by_stamp(const struct store_opening *open, const struct item *it)
+{
+	const uint32_t now = open->reference_stamp >> ITEM_REFERENCE_STAMP_SHIFT;
+	const uint32_t stamp = (item_head(it) & ITEM_REFERENCE_STAMP) >> ITEM_REFERENCE_STAMP_SHIFT;
+	const uint32_t ago = (now + ITEM_REFERENCE_STAMP_MAX - stamp) % ITEM_REFERENCE_STAMP_MAX;
+
+	return now != 0 && stamp != 0 && ago < REFERENCE_STAMPS_A_ROUND ? OBJECT_USED : OBJECT_KEPT;
+}
+
+/* ---- items ---- */
+
+/* Do its lengths keep within its object? */
+static bool
+lengths_are_sound(const struct item *it, uint32_t size)
+{
+	const uint32_t form = item_form(it), key_len = item_key_len(it);
+	const bool chunked = (form & ITEM_IS_CHUNKED) != 0;
+	const uint64_t head = sizeof *it + form_bytes(form) + key_len;
+
+	if (key_len == 0 || key_len > ITEM_KEY_MAX || head > size)
+		return false;
+
+	const uint64_t len = item_value_len(it);
+
+	if (!chunked)
+		return head + len <= size;
+	return (form & ITEM_HAS_LONG) != 0 && len <= (uint64_t)CHUNKS_MAX * ITEM_CHUNK_PAYLOAD &&
+	       head + item_chunk_count((uint32_t)len) * sizeof(uint32_t) <= size;
+}
+
+static bool
+place_is_sound(const struct store *st, const struct item *it, uint32_t bucket, uint16_t tag)
+{
+	const struct place p = index_place(&st->ix, index_hash(&st->ix, item_key(it)));
+
+	return (tag & ~TAG_DISPLACED) == p.tag &&
+	       bucket == ((tag & TAG_DISPLACED) != 0 ? p.alternate : p.primary);
+}
+
+static bool
+chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t ref, uint32_t i)
+{
+	const uint32_t chunk = item_chunk_ref(it, i);
+	const uint32_t need =
+		(uint32_t)sizeof(struct item_chunk) + item_chunk_len(item_value_len(it), i);
+
+	if (chunk == 0 || object_size(open, chunk) < need)
+		return false;
+
+	const struct item_chunk *c = arena_at(&open->store->arena, chunk);
+
+	return atomic_load_explicit(&c->marker, memory_order_relaxed) == 0 && c->owner == ref;
+}
+
+/* The item and its chunks become live. False: one of them is no such object, or is live already;
+ * nothing is changed then. */
+static bool
+take_objects(const struct store_opening *open, const struct item *it, uint32_t ref)
+{
+	const enum object_state state = state_by_stamp(open, it);
+	const uint32_t chunks = item_chunks(it);
+	uint32_t i = 0;
+
+	if (!set_live(open, ref, state))
+		return false;
+	while (i < chunks && chunk_is_sound(open, it, ref, i) &&
+	       set_live(open, item_chunk_ref(it, i), state))
+		i++;
+	if (i == chunks)
+		return true;
+	while (i-- != 0)
+		clear_live(open, item_chunk_ref(it, i));
+	clear_live(open, ref);
+	return false;
+}
+
+static enum verdict
+judge(const struct store_opening *open, uint32_t ref, uint32_t bucket, uint16_t tag)
+{
+	const struct store *st = open->store;
+	const uint32_t size = object_size(open, ref);
+	const struct item *it = item_at(st, ref);
+
+	if (size == 0 || !lengths_are_sound(it, size) || !place_is_sound(st, it, bucket, tag))
+		return ITEM_BAD;
+	if (item_flushed(it, store_generation(st)) || item_expired(it, open->now_s))
+		return ITEM_DEAD;
+	return take_objects(open, it, ref) ? ITEM_GOOD : ITEM_BAD;
+}
+
+static void
+keep_item(struct store_opening *open, struct item *it, struct tallies *t)
+{
+	struct store *st = open->store;
+	const uint32_t class = slab_class_of_ref(&st->slab, item_ref(st, it));
+
+	if ((item_form(it) & ITEM_HAS_LONG) != 0)
+		atomic_store_explicit(item_pins_at(it), 0, memory_order_relaxed);
+	item_note_due(st, it);
+	t->all.items++;
+	t->all.bytes += item_memory(st, it);
+	t->classes[class].items++;
+	t->classes[class].bytes += item_bytes(it);
+}
+
+/* ---- buckets ---- */
+
+static void
+drop_slot(struct store_opening *open, struct bucket *b, uint32_t slot, enum verdict v)
+{
+	struct store *st = open->store;
+	const uint16_t tag = bucket_tag(b, slot);
+
+	if (v == ITEM_DEAD)
+		floor_raise(st, tag, item_cas(item_at(st, bucket_ref(b, slot))));
+	else
+		floor_raise(st, tag, atomic_load(store_floor(st, tag)) + LOST_CAS);
+	bucket_clear(b, slot);
+}
+
+static void
+repair_slot(struct store_opening *open, uint32_t number, uint32_t slot, struct tallies *t)
+{
+	struct bucket *b = index_bucket(&open->store->ix, number);
+	const uint32_t ref = bucket_ref(b, slot);
+	const uint16_t tag = bucket_tag(b, slot);
+
+	if (ref == 0 || tag == 0) { /* empty, a tombstone, or cut off */
+		if (ref != 0 || tag != 0)
+			bucket_clear(b, slot);
+		return;
+	}
+
+	const enum verdict v = judge(open, ref, number, tag);
+
+	if (v == ITEM_GOOD) {
+		keep_item(open, item_at(open->store, ref), t);
+		return;
+	}
+	t->lost += v == ITEM_BAD;
+	drop_slot(open, b, slot, v);
+}
+
+static void
+note_locked(struct store_opening *open, uint32_t bucket)
+{
+	const uint32_t n = atomic_fetch_add_explicit(&open->locked_count, 1, memory_order_relaxed);
+
+	if (n < STORE_IMAGE_LOCKED_MAX)
+		open->locked[n] = bucket;
+}
+
+static void
+add_tallies(struct store_opening *open, const struct tallies *t)
+{
+	struct image_balance *all = &open->record.all;
+
+	spin_lock(&open->lock);
+	all->items += t->all.items;
+	all->bytes += t->all.bytes;
+	for (uint32_t i = 0; i < open->store->slab.class_count; i++) {
+		open->record.classes[i].items += t->classes[i].items;
+		open->record.classes[i].bytes += t->classes[i].bytes;
+	}
+	spin_unlock(&open->lock);
+	atomic_fetch_add_explicit(&open->lost, t->lost, memory_order_relaxed);
+	atomic_fetch_add_explicit(&open->items, t->all.items, memory_order_relaxed);
+}
+
+static void
+prefetch_coming(const struct store *st, uint32_t bucket, uint32_t end)
+{
+	const struct bucket *b = index_bucket(&st->ix, bucket);
+	const size_t bytes = (size_t)st->arena.page_count << st->arena.page_shift;
+
+	for (uint32_t slot = 0; bucket < end && slot < BUCKET_SLOTS; slot++)
+		if (arena_offset(&st->arena, bucket_ref(b, slot)) < bytes)
+			prefetch(item_at(st, bucket_ref(b, slot)));
+}
+
+void
+repair_walk_share(struct store_opening *open, uint64_t share)
+{
+	const struct store *st = open->store;
+	const uint32_t end = index_bucket_end(&st->ix);
+	const uint64_t first = share * REPAIR_WALK_SHARE;
+	struct tallies t = {.lost = 0};
+
+	for (uint64_t n = first; n < first + REPAIR_WALK_SHARE && n < end; n++) {
+		const uint32_t bucket = (uint32_t)n;
+
+		prefetch_coming(st, bucket + WALK_AHEAD, end);
+		if (bucket_locked(index_bucket(&st->ix, bucket))) {
+			note_locked(open, bucket);
+			continue;
+		}
+		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
+			repair_slot(open, bucket, slot, &t);
+	}
+	add_tallies(open, &t);
+}
+
+/* In a locked bucket: the slots that are displaced, or the others. What is in neither of its
+ * buckets, or live already, is the other half of a move. */
+static void
+repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, struct tallies *t)
+{
+	struct index *ix = &open->store->ix;
+	struct bucket *b = index_bucket(ix, number);
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint32_t ref = bucket_ref(b, slot);
+		const uint16_t tag = bucket_tag(b, slot);
+
+		if (ref == 0 || tag == 0) {
+			bucket_clear(b, slot);
+			continue;
+		}
+		if ((tag & TAG_DISPLACED) != displaced)
+			continue;
+
+		const enum verdict v = judge(open, ref, number, tag);
+
+		if (v == ITEM_BAD) {
+			bucket_clear(b, slot);
+			continue;
+		}
+		if (v == ITEM_DEAD) {
+			drop_slot(open, b, slot, v);
+			continue;
+		}
+		keep_item(open, item_at(open->store, ref), t);
+		if (displaced != 0) {
+			const struct view key = item_key(item_at(open->store, ref));
+			const struct place p = index_place(ix, index_hash(ix, key));
+
+			bucket_overflow(index_bucket(ix, p.primary), p.tag);
+		}
+	}
+}
+
+enum store_image_fault
+repair_walk_end(struct store_opening *open)
+{
+	const uint32_t count = atomic_load(&open->locked_count);
+	struct tallies t = {.lost = 0};
+
+	if (count > STORE_IMAGE_LOCKED_MAX)
+		return STORE_IMAGE_TANGLED;
+	for (uint32_t i = 0; i < count; i++)
+		repair_locked(open, open->locked[i], 0, &t);
+	for (uint32_t i = 0; i < count; i++)
+		repair_locked(open, open->locked[i], TAG_DISPLACED, &t);
+	for (uint32_t i = 0; i < count; i++)
+		bucket_unlock(index_bucket(&open->store->ix, open->locked[i]));
+	add_tallies(open, &t);
+
+	const uint64_t lost = atomic_load(&open->lost);
+
+	return lost > LOST_FEW && lost > atomic_load(&open->items) / LOST_PART
+		       ? STORE_IMAGE_MANY_LOST
+		       : STORE_IMAGE_SOUND;
+}
+
+void
+repair_clear_share(struct store_opening *open, uint64_t share)
+{
+	struct slab *sl = &open->store->slab;
+	const uint64_t first = share * OPEN_PAGES_SHARE;
+
+	for (uint64_t n = first; n < first + OPEN_PAGES_SHARE && n < sl->arena->page_count; n++) {
+		memset((void *)&sl->states[n << sl->stride_shift], 0,
+		       sl->stride * sizeof sl->states[0]);
+		atomic_store_explicit(&sl->pages[n].due_s, UINT32_MAX, memory_order_relaxed);
+	}
+}
