@@ -7,29 +7,10 @@
 #include "opening.h"
 #include "slab_pages.h"
 
-uint32_t
-open_index_pages(const struct store_opening *open)
-{
-	const struct store *st = open->store;
-	const size_t bytes = (size_t)index_bucket_end(&st->ix) * sizeof(struct bucket);
-	const size_t page = (size_t)1 << st->arena.page_shift;
-
-	return (uint32_t)((bytes + page - 1) / page);
-}
-
 static _Atomic uint64_t *
 page_states(const struct slab *sl, uint32_t number)
 {
 	return &sl->states[(size_t)number << sl->stride_shift];
-}
-
-static bool
-object_is_live(const struct slab *sl, uint32_t number, uint32_t object)
-{
-	const uint64_t word = atomic_load_explicit(
-		&page_states(sl, number)[object / OBJECTS_PER_WORD], memory_order_relaxed);
-
-	return (word >> object % OBJECTS_PER_WORD * STATE_BITS & OBJECT_USED) != OBJECT_OUT;
 }
 
 /* One more than the last live object; 0: none. States beyond the last object become OUT. */
@@ -67,15 +48,23 @@ list_free(const struct slab *sl, struct page *p, uint32_t number)
 	const size_t start = (size_t)number << sl->arena->page_shift;
 
 	p->fresh = live_end(sl, number, p->objects);
-	for (uint32_t n = p->fresh; n != 0; n--) {
-		const uint32_t ref =
-			arena_ref_of_offset(sl->arena, start + (size_t)(n - 1) * c->size);
+	for (uint32_t w = (p->fresh + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD; w-- != 0;) {
+		const uint64_t in = states_in(
+			atomic_load_explicit(&page_states(sl, number)[w], memory_order_relaxed));
 
-		if (object_is_live(sl, number, n - 1))
-			continue;
-		memcpy(arena_at(sl->arena, ref), &p->free_head, sizeof p->free_head);
-		p->free_head = ref;
-		p->free_count++;
+		for (uint64_t out = ~in & STATES_LOW; out != 0;) {
+			const uint32_t bit = 63 - (uint32_t)__builtin_clzll(out);
+			const uint32_t n = w * OBJECTS_PER_WORD + bit / STATE_BITS;
+			const uint32_t ref =
+				arena_ref_of_offset(sl->arena, start + (size_t)n * c->size);
+
+			out ^= 1ull << bit;
+			if (n >= p->fresh)
+				continue;
+			memcpy(arena_at(sl->arena, ref), &p->free_head, sizeof p->free_head);
+			p->free_head = ref;
+			p->free_count++;
+		}
 	}
 }
 
@@ -115,7 +104,7 @@ open_page(struct store_opening *open, uint32_t number)
 		(was == PAGE_CLASS || was == PAGE_EVACUATING) && p->class < sl->class_count;
 
 	reset_page(p, open->now_s);
-	if (number < open_index_pages(open)) {
+	if (number < open->index_pages) {
 		atomic_init(&p->state, PAGE_INDEX);
 		return;
 	}
@@ -218,7 +207,7 @@ void
 open_pages_end(struct store_opening *open)
 {
 	struct slab *sl = &open->store->slab;
-	const uint32_t of_index = open_index_pages(open);
+	const uint32_t of_index = open->index_pages;
 	uint32_t pool = 0;
 
 	for (uint32_t n = 0; n < sl->arena->page_count; n++) {

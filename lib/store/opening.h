@@ -16,6 +16,7 @@ struct store_opening {
 	struct region region; /* as it was, for store_open_cold */
 	struct image_parts parts;
 	uint32_t now_s;
+	uint32_t index_pages;     /* that the index has, a resize under way included */
 	uint32_t reference_stamp; /* of the process before */
 	enum store_open_phase phase;
 	enum store_image_kind kind;
@@ -41,8 +42,6 @@ static_assert(sizeof(struct store_opening) <= STORE_OPENING_BYTES, "it has its p
 void open_pages_share(struct store_opening *open, uint64_t share);
 /* All pages: lists and counts of classes and pool. */
 void open_pages_end(struct store_opening *open);
-/* Pages that the index has, a resize under way included. */
-uint32_t open_index_pages(const struct store_opening *open);
 
 /* ---- repair.c ---- */
 

@@ -31,63 +31,60 @@ struct tallies {
 
 /* ---- objects ---- */
 
-/* Is it an object of a class's page, and how large? 0: no. */
-static uint32_t
-object_size(const struct store_opening *open, uint32_t ref)
+struct object {
+	uint32_t size;          /* 0: it is none */
+	uint32_t shift;         /* of its state in */
+	_Atomic uint64_t *word; /* this word */
+};
+
+/* Is it an object of a class's page? */
+static inline struct object
+object_of(const struct store_opening *open, uint32_t ref)
 {
 	const struct slab *sl = &open->store->slab;
-	const size_t offset = arena_offset(sl->arena, ref);
-	const size_t number = offset >> sl->arena->page_shift;
-	const uint32_t within = offset & ((1u << sl->arena->page_shift) - 1);
+	const uint32_t number = ref >> sl->page_shift, granule = ref & sl->page_mask;
+	struct object o = {.size = 0};
 
-	if (number < open_index_pages(open) || number >= sl->arena->page_count)
-		return 0;
+	if (number < open->index_pages || number >= sl->arena->page_count)
+		return o;
 
 	const struct page *p = &sl->pages[number];
 	const uint8_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
 
 	if ((state != PAGE_CLASS && state != PAGE_EVACUATING) || p->class >= sl->class_count)
-		return 0;
+		return o;
 
 	const struct slab_class *c = &sl->classes[p->class];
+	const uint32_t n = (uint32_t)(granule * c->reciprocal >> RECIPROCAL_SHIFT);
 
-	return within % c->size == 0 && within / c->size < c->per_page ? c->size : 0;
-}
-
-static _Atomic uint64_t *
-state_of(const struct store_opening *open, uint32_t ref, uint32_t *shift)
-{
-	const struct slab *sl = &open->store->slab;
-	const size_t offset = arena_offset(sl->arena, ref);
-	const size_t number = offset >> sl->arena->page_shift;
-	const uint32_t within = offset & ((1u << sl->arena->page_shift) - 1);
-	const uint32_t n = within / sl->classes[sl->pages[number].class].size;
-
-	*shift = n % OBJECTS_PER_WORD * STATE_BITS;
-	return &sl->states[(number << sl->stride_shift) + n / OBJECTS_PER_WORD];
+	if (n >= c->per_page || n * (c->size >> sl->arena->shift) != granule)
+		return o;
+	o.size = c->size;
+	o.shift = n % OBJECTS_PER_WORD * STATE_BITS;
+	o.word = &sl->states[((size_t)number << sl->stride_shift) + n / OBJECTS_PER_WORD];
+	return o;
 }
 
 /* False: it was live already. */
 static bool
 set_live(const struct store_opening *open, uint32_t ref, enum object_state state)
 {
-	uint32_t shift;
-	_Atomic uint64_t *word = state_of(open, ref, &shift);
-	const uint64_t mask = (uint64_t)OBJECT_USED << shift;
+	const struct object o = object_of(open, ref);
+	const uint64_t mask = (uint64_t)OBJECT_USED << o.shift;
 
-	if ((atomic_load_explicit(word, memory_order_relaxed) & mask) != 0)
+	if ((atomic_load_explicit(o.word, memory_order_relaxed) & mask) != 0)
 		return false;
-	return (atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_relaxed) &
+	return (atomic_fetch_or_explicit(o.word, (uint64_t)state << o.shift, memory_order_relaxed) &
 		mask) == 0;
 }
 
 static void
 clear_live(const struct store_opening *open, uint32_t ref)
 {
-	uint32_t shift;
-	_Atomic uint64_t *word = state_of(open, ref, &shift);
+	const struct object o = object_of(open, ref);
 
-	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_relaxed);
+	atomic_fetch_and_explicit(o.word, ~((uint64_t)OBJECT_USED << o.shift),
+				  memory_order_relaxed);
 }
 
 /* Used in the last round of the hand, as far as its stamp tells. */
@@ -138,7 +135,7 @@ chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t
 	const uint32_t need =
 		(uint32_t)sizeof(struct item_chunk) + item_chunk_len(item_value_len(it), i);
 
-	if (chunk == 0 || object_size(open, chunk) < need)
+	if (chunk == 0 || object_of(open, chunk).size < need)
 		return false;
 
 	const struct item_chunk *c = arena_at(&open->store->arena, chunk);
@@ -172,7 +169,7 @@ static enum verdict
 judge(const struct store_opening *open, uint32_t ref, uint32_t bucket, uint16_t tag)
 {
 	const struct store *st = open->store;
-	const uint32_t size = object_size(open, ref);
+	const uint32_t size = object_of(open, ref).size;
 	const struct item *it = item_at(st, ref);
 
 	if (size == 0 || !lengths_are_sound(it, size) || !place_is_sound(st, it, bucket, tag))
@@ -262,14 +259,19 @@ add_tallies(struct store_opening *open, const struct tallies *t)
 }
 
 static void
-prefetch_coming(const struct store *st, uint32_t bucket, uint32_t end)
+prefetch_items(const struct store_opening *open, uint32_t bucket, uint32_t end)
 {
+	const struct store *st = open->store;
 	const struct bucket *b = index_bucket(&st->ix, bucket);
-	const size_t bytes = (size_t)st->arena.page_count << st->arena.page_shift;
 
-	for (uint32_t slot = 0; bucket < end && slot < BUCKET_SLOTS; slot++)
-		if (arena_offset(&st->arena, bucket_ref(b, slot)) < bytes)
-			prefetch(item_at(st, bucket_ref(b, slot)));
+	for (uint32_t slot = 0; bucket < end && slot < BUCKET_SLOTS; slot++) {
+		const struct object o = object_of(open, bucket_ref(b, slot));
+
+		if (o.size == 0)
+			continue;
+		prefetch(item_at(st, bucket_ref(b, slot)));
+		prefetch((const void *)o.word);
+	}
 }
 
 void
@@ -283,7 +285,7 @@ repair_walk_share(struct store_opening *open, uint64_t share)
 	for (uint64_t n = first; n < first + REPAIR_WALK_SHARE && n < end; n++) {
 		const uint32_t bucket = (uint32_t)n;
 
-		prefetch_coming(st, bucket + WALK_AHEAD, end);
+		prefetch_items(open, bucket + WALK_AHEAD, end);
 		if (bucket_locked(index_bucket(&st->ix, bucket))) {
 			note_locked(open, bucket);
 			continue;

@@ -89,6 +89,15 @@ repair_begin(struct store_opening *open)
 	phase_begin(open, STORE_OPEN_CLEAR, page_shares(open));
 }
 
+static uint32_t
+index_pages(const struct store *st)
+{
+	const size_t bytes = (size_t)index_bucket_end(&st->ix) * sizeof(struct bucket);
+	const size_t page = (size_t)1 << st->arena.page_shift;
+
+	return (uint32_t)((bytes + page - 1) / page);
+}
+
 static void
 open_begin(struct store_opening *open)
 {
@@ -99,7 +108,11 @@ open_begin(struct store_opening *open)
 		refuse(open, STORE_IMAGE_DAMAGED);
 	else if (!geometry_is_sound(st))
 		refuse(open, STORE_IMAGE_TANGLED);
-	else if (open->kind == STORE_IMAGE_CLEAN)
+	else
+		open->index_pages = index_pages(st);
+	if (open->fault != STORE_IMAGE_SOUND)
+		return;
+	if (open->kind == STORE_IMAGE_CLEAN)
 		phase_begin(open, STORE_OPEN_CHECK,
 			    image_pieces(&open->parts, index_bucket_end(&st->ix)));
 	else
@@ -213,7 +226,7 @@ resume_resize(struct store_opening *open)
 	/* An index that is not whole pages was made for a test, and stays so. */
 	if (index_bucket_target(&st->ix) % rs->step != 0)
 		rs->step = 0;
-	rs->next_page = open_index_pages(open);
+	rs->next_page = open->index_pages;
 	rs->waits_since_s = open->now_s;
 	rs->target = index_bucket_target(&st->ix);
 	if ((index_seq(&st->ix) & GEOMETRY_RESIZING) != 0)
