@@ -196,7 +196,7 @@ check_refused(const struct refusal *refusal)
 
 static const struct refusal refused[] = {
 	{{"--nonsense"}, "unknown option"},
-	{{"-m", "0"}, "from 1 to 65536"},
+	{{"-m", "0"}, "from 1 to 1048576"},
 	{{"--no-huge"}, "needs --iface NAME"},
 	{{"--no-huge", "--port", "nosuch"}, "no profile \"nosuch\""},
 	{{"--no-huge", "--port", "null", "--data-dir", "no-dir"}, "no-dir/null.yaml"},

@@ -21,7 +21,7 @@
 #define NUMBER    "100000                          " /* as long as others' values */
 
 /* In MB: at each, others of the pages move that hold hot keys. */
-static const size_t sizes[] = {15, 16, 18, 20};
+static const size_t sizes[] = {10, 15, 16, 19, 20};
 
 enum update { SET, INCR, APPEND, TOUCH, CAS, UPDATES };
 
