@@ -145,8 +145,12 @@ build(struct appliance *a, struct error *err)
 					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
-	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a)
+	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
+	if (a->store == NULL) {
+		huge_block_free(&a->block);
+		return false;
+	}
 	start = start_of(a);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);

@@ -45,6 +45,16 @@ control_block_signals(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+bool
+control_stop_is_pending(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+	       sigismember(&pending, SIGUSR1) == 1;
+}
+
 static int64_t
 monotonic_ns(void)
 {

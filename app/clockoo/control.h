@@ -14,6 +14,8 @@
 #include <pthread.h>
 
 void control_block_signals(void);
+/* Has a stop been asked for that the control thread, not yet there, could not take? */
+bool control_stop_is_pending(void);
 bool control_start(pthread_t *thread, struct appliance *a, struct error *err);
 
 #endif

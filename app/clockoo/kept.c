@@ -3,6 +3,7 @@
  */
 #include "kept.h"
 #include "appliance.h"
+#include "control.h"
 #include "crash_count.h"
 #include "dpdk/lcore_run.h"
 
@@ -133,59 +134,95 @@ begin_page(struct kept *k)
 	k->started = true;
 }
 
-/* What one lcore does of the opening; the first one says how far it is. */
-struct opener {
+enum opening_end {
+	OPENING_GOES_ON, /* or came to its own end */
+	OPENING_STOPPED, /* a stop was asked for */
+	OPENING_TOO_LATE,
+};
+
+/* The opening on all lcores. The first one looks around. */
+struct opening_run {
+	struct kept *kept;
+	const struct appliance *a;
 	struct store_opening *open;
-	const struct notify *notify;
-	bool speaks;
+	_Atomic enum opening_end end; /* written by the first lcore */
 	uint64_t said_ns;
 };
 
+struct opener {
+	struct opening_run *run;
+	bool looks;
+};
+
 static void
-say_progress(struct opener *o)
+say_progress(struct opening_run *run, const struct store_open_report *r)
+{
+	static const char *const steps[] = {"checksums", "states", "index", "pages"};
+
+	if (r->phase > STORE_OPEN_PAGES)
+		return;
+	fprintf(stderr, "clockoo: memory.file: %s: %s, %.0f %%\n",
+		r->kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", steps[r->phase],
+		r->total != 0 ? 100.0 * (double)r->done / (double)r->total : 100.0);
+	notify_send(&run->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+}
+
+/* Nobody is served meanwhile. An attachment is soon done, and a stop leaves it as it was. */
+static void
+look_around(struct opening_run *run)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+	struct kept *k = run->kept;
+	struct gap gap = k->gap;
 	struct store_open_report r;
 
-	if (now_ns - o->said_ns < NS_PER_S)
-		return;
-	o->said_ns = now_ns;
-	store_open_report_mt(o->open, &r);
-	fprintf(stderr, "clockoo: memory.file: %s: step %u, %llu of %llu\n",
-		r.kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", r.phase,
-		(unsigned long long)r.done, (unsigned long long)r.total);
-	notify_send(o->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	store_open_report_mt(run->open, &r);
+	gap_judge_later(&gap, now_ns - k->judged_ns, run->a->config.keep_for_s);
+	if (gap.verdict != GAP_KEEP) {
+		strcpy(k->words, gap.words);
+		atomic_store(&run->end, OPENING_TOO_LATE);
+	} else if (r.kind == STORE_IMAGE_DIRTY && control_stop_is_pending())
+		atomic_store(&run->end, OPENING_STOPPED);
+	else if (now_ns - run->said_ns >= NS_PER_S) {
+		run->said_ns = now_ns;
+		say_progress(run, &r);
+	}
 }
 
 static int
 open_on_lcore(void *arg)
 {
-	struct opener *o = arg;
+	const struct opener *o = arg;
+	struct opening_run *run = o->run;
 
-	while (store_open_step_mt(o->open))
-		if (o->speaks)
-			say_progress(o);
+	do
+		if (o->looks)
+			look_around(run);
+	while (atomic_load(&run->end) == OPENING_GOES_ON && store_open_step_mt(run->open));
 	return 0;
 }
 
 /* Every phase on all lcores; lcores_run returns when all have done their share. */
 static enum store_open_phase
-open_in_phases(struct store_opening *open, const struct appliance *a)
+open_in_phases(struct opening_run *run)
 {
+	const struct lcore_set *lcores = &run->a->config.lcores;
 	struct opener each[CORES_MAX];
 	void *args[CORES_MAX];
 	enum store_open_phase phase;
 	struct error err;
 
-	for (uint32_t i = 0; i < a->config.cores; i++) {
-		each[i] = (struct opener){open, &a->notify, i == 0, clock_ns(CLOCK_BOOTTIME)};
+	for (uint32_t i = 0; i < run->a->config.cores; i++) {
+		each[i] = (struct opener){run, i == 0};
 		args[i] = &each[i];
 	}
 	do {
 		/* An lcore that cannot be launched leaves its share to the others. */
-		if (!lcores_run(&a->config.lcores, open_on_lcore, args, &err))
+		if (!lcores_run(lcores, open_on_lcore, args, &err))
 			open_on_lcore(args[0]);
-		phase = store_open_next(open);
+		if (atomic_load(&run->end) != OPENING_GOES_ON)
+			return STORE_OPEN_REFUSED;
+		phase = store_open_next(run->open);
 	} while (!store_open_has_ended(phase));
 	return phase;
 }
@@ -202,6 +239,8 @@ say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 		.lost = r.lost,
 		.us = took_ns / 1000,
 	};
+	if (r.checksums_wrong)
+		fprintf(stderr, "clockoo: memory.file: a checksum was wrong: repaired instead\n");
 	fprintf(stderr, "clockoo: %skept %llu items, %.1f GB in %.2f s; %llu lost\n",
 		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
 		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
@@ -209,35 +248,48 @@ say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 }
 
 static struct store *
-open_store(struct kept *k, struct region *region, const struct appliance *a)
+start_empty(struct kept *k, struct store_opening *open, const struct store_config *cfg)
+{
+	struct store_open_report r;
+	struct store *store;
+
+	store_open_report_mt(open, &r);
+	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(r.fault));
+	store = store_open_cold(open, cfg->seed);
+	begin_page(k);
+	return store;
+}
+
+static struct store *
+open_store(struct kept *k, struct region *region, const struct appliance *a, struct error *err)
 {
 	const struct store_config *cfg = &a->sizes.store;
 	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
 	/* Never behind what the process before it saw: its clock and boot time part a little. */
 	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
 	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
+	struct opening_run run = {.kept = k, .a = a};
 	struct store_open_report r;
-	struct store_opening *open;
 
 	memory_page_attempt(k->page, (uint32_t)getpid());
 	k->started = true;
-	open = store_open(region, k->file.base, cfg, (uint32_t)(store_ns / NS_PER_S));
-	if (open_in_phases(open, a) != STORE_OPEN_DONE) {
-		struct store *store;
-
-		store_open_report_mt(open, &r);
-		say_empty(k, store_image_fault_words(r.fault));
-		store = store_open_cold(open, cfg->seed);
-		begin_page(k);
-		return store;
+	run.open = store_open(region, k->file.base, cfg, (uint32_t)(store_ns / NS_PER_S));
+	store_open_report_mt(run.open, &r);
+	run.said_ns = r.kind == STORE_IMAGE_CLEAN ? begun_ns : 0; /* a repair is said at once */
+	if (open_in_phases(&run) == STORE_OPEN_DONE) {
+		k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
+		say_kept(k, run.open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
+		return store_open_store(run.open);
 	}
-	k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
-	say_kept(k, open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
-	return store_open_store(open);
+	if (atomic_load(&run.end) != OPENING_STOPPED)
+		return start_empty(k, run.open, cfg);
+	error_set_code(err, ERROR_STOPPED,
+		       "memory.file: stopped amid its repair; the next start does it again");
+	return NULL;
 }
 
 struct store *
-kept_make_store(struct kept *k, struct region *region, const struct appliance *a)
+kept_make_store(struct kept *k, struct region *region, const struct appliance *a, struct error *err)
 {
 	const struct store_config *cfg = &a->sizes.store;
 	struct store_image_look look;
@@ -248,7 +300,7 @@ kept_make_store(struct kept *k, struct region *region, const struct appliance *a
 		judge(k, &a->config);
 	store_image_look(k->file.base, cfg, &look);
 	if (k->words[0] == '\0' && look.kind != STORE_IMAGE_EMPTY)
-		return open_store(k, region, a);
+		return open_store(k, region, a, err);
 	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(look.fault));
 	store = store_create_in(region, k->file.base, cfg);
 	begin_page(k);

@@ -39,8 +39,10 @@ struct kept {
 /* Before DPDK: lock, mapping, judgement, memory. */
 bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
 /* The store in the file: what lies there, if it may be kept, opened on all lcores; else an empty
- * one. Says which in one line. */
-struct store *kept_make_store(struct kept *k, struct region *region, const struct appliance *a);
+ * one. Says which in one line. NULL: a stop was asked for amid a repair, which the next start does
+ * again. */
+struct store *kept_make_store(struct kept *k, struct region *region, const struct appliance *a,
+			      struct error *err);
 /* How far the store's clock is ahead of a process that has just begun. */
 uint64_t kept_ahead_ns(const struct kept *k);
 /* In service from now on: the first heartbeat; crashes count. */

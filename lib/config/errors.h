@@ -18,6 +18,7 @@
 /* How the program ends: memcached's exit codes, from sysexits(3), and one for the configuration
  * file, which memcached does not have. */
 enum error_code {
+	ERROR_STOPPED = 0, /* a stop was asked for before it served */
 	ERROR_GENERAL = 1,
 	ERROR_USAGE = 64,
 	ERROR_NO_USER = 67,

@@ -36,6 +36,14 @@ is_sound(const struct beat *b)
 }
 
 static void
+judge_length(struct gap *gap, uint32_t keep_for_s)
+{
+	if (keep_for_s != KEEP_FOR_ALWAYS && gap->away_ns > keep_for_s * 1000000000ull)
+		refuse(gap, GAP_TOO_LONG, "it has not served for %.1f s, memory.keep_for is %u",
+		       (double)gap->away_ns / NS_PER_S, keep_for_s);
+}
+
+static void
 judge_clocks(struct gap *gap, const struct beat *b, const struct gap_now *now, uint32_t keep_for_s)
 {
 	const int64_t by_boot = difference(now->boot_ns, b->boot_ns);
@@ -55,9 +63,14 @@ judge_clocks(struct gap *gap, const struct beat *b, const struct gap_now *now, u
 	gap->away_ns = (uint64_t)(by_boot > by_wall ? by_boot : by_wall) +
 		       (b->boot_ns - b->served_boot_ns);
 	gap->store_ns = b->store_ns + (uint64_t)by_boot;
-	if (keep_for_s != KEEP_FOR_ALWAYS && gap->away_ns > keep_for_s * 1000000000ull)
-		refuse(gap, GAP_TOO_LONG, "it has not served for %.1f s, memory.keep_for is %u",
-		       (double)gap->away_ns / NS_PER_S, keep_for_s);
+	judge_length(gap, keep_for_s);
+}
+
+void
+gap_judge_later(struct gap *gap, uint64_t later_ns, uint32_t keep_for_s)
+{
+	gap->away_ns += later_ns;
+	judge_length(gap, keep_for_s);
 }
 
 void

@@ -1,7 +1,8 @@
 #!/usr/bin/python3 -B
 """The store's memory in a file, from outside. Goal: one process has the file, and whoever comes second
 learns who; a stop, a kill and a start that fails are no crash, a crash is counted once and still is
-one; clocks are written while it serves; another size starts empty and says so. Method: the built
+one, and the third one takes a new file; a stop asked for during the repair ends it; clocks are written
+while it serves; another size starts empty and says so. Method: the built
 program on the null port, a folder of ours on a tmpfs, and the page of the file, read as the C code
 lays it out.
 
@@ -41,11 +42,11 @@ class Page:
 class Server:
     """with Server(PATH, OPTION...) as s: it is ready. s.said is what it had said on stderr then."""
 
-    def __init__(self, path, *options):
+    def __init__(self, path, *options, before=None):
         self.process = subprocess.Popen(
             [PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
              "--file-prefix", f"memfile-{os.getpid()}", "-e", str(path), *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=before)
 
     def __enter__(self):
         ready = self.process.stdout.readline()
@@ -115,6 +116,57 @@ class MemoryFileTest(unittest.TestCase):
             with Server(self.path, "-t", "2", "--share-cpus") as s:
                 self.assertEqual(s.end(number)[0], -number)
             self.assertEqual((Page(self.path).attempts, Page(self.path).signal), (1, number))
+
+    def test_a_kill_is_repaired_and_said(self):
+        with Server(self.path, "-t", "2", "--share-cpus") as s:
+            s.end(signal.SIGKILL)
+        with Server(self.path) as s:
+            said = s.end(signal.SIGTERM)[1]
+        self.assertIn("memory.file: repairing: states, 0 %", said)
+        self.assertRegex(said, r"clockoo: repaired: kept 0 items, 0\.0 GB in \d+\.\d\d s; 0 lost")
+        with Server(self.path) as s:
+            said = s.end(signal.SIGTERM)[1]
+        self.assertIn("clockoo: kept 0 items", said)
+        self.assertNotIn("repair", said)
+
+    def test_the_third_crash_takes_a_new_file(self):
+        for crash in range(1, 4):
+            with Server(self.path) as s:
+                self.assertEqual(Page(self.path).attempts, crash - 1)
+                s.end(signal.SIGSEGV)
+            self.assertEqual((Page(self.path).attempts, Page(self.path).signal), (crash, signal.SIGSEGV))
+        was = Page(self.path).inode
+        with Server(self.path) as s:
+            self.assertNotEqual(Page(self.path).inode, was)
+            self.assertEqual((Page(self.path).attempts, Page(self.path).signal), (0, 0))
+            said = s.end(signal.SIGTERM)[1]
+        self.assertIn("starts empty: 3 crashes with the kept memory, the last by signal 11", said)
+
+    def test_a_stop_during_the_repair_ends_it_and_is_no_crash(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            with Server(self.path) as s:
+                s.end(signal.SIGKILL)
+            beat = Page(self.path).boot_ns
+
+            def ask_to_stop():
+                """Before the program begins: pending, and blocked as in each of its threads."""
+                signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+                os.kill(os.getpid(), number)
+
+            stopped = Server(self.path, before=ask_to_stop)
+            said = stopped.process.communicate(timeout=WAIT_S)
+            self.assertEqual((stopped.process.returncode, said[0]), (0, ""), said)
+            self.assertIn("clockoo: memory.file: stopped amid its repair; the next start does it again", said[1])
+            self.assertEqual(Page(self.path).attempts, 0)
+            self.assertEqual(Page(self.path).boot_ns, beat, "the gap goes on from the last service")
+            with Server(self.path) as s:
+                self.assertIn("repaired: kept", s.end(signal.SIGTERM)[1])
+            # An attachment is soon done: it serves, and stops.
+            attached = Server(self.path, before=ask_to_stop)
+            said = attached.process.communicate(timeout=WAIT_S)
+            self.assertEqual(attached.process.returncode, 0, said)
+            self.assertIn("clockoo: kept 0 items", said[1])
+            self.path.unlink()
 
     def test_a_start_that_fails_is_no_crash(self):
         with Server(self.path) as s:

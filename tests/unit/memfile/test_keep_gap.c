@@ -80,6 +80,36 @@ only_a_short_gap_is_kept(void **state)
 	}
 }
 
+/* A repair takes time, in which nobody is served. */
+static void
+a_gap_that_was_kept_grows_while_it_is_repaired(void **state)
+{
+	static const struct {
+		uint64_t later_ms;
+		uint32_t keep_for_s;
+		enum gap_verdict verdict;
+		const char *words;
+	} later[] = {
+		{0, 60, GAP_KEEP, ""},
+		{50000, 60, GAP_KEEP, ""},
+		{50001, 60, GAP_TOO_LONG, "not served for 60.0 s, memory.keep_for is 60"},
+		{99000000, KEEP_FOR_ALWAYS, GAP_KEEP, ""},
+	};
+	const struct gap_now now = now_of(10, 10);
+	struct heartbeat h = {0};
+
+	heartbeat_write(&h, &(struct beat){BOOT, WALL, STORE, BOOT});
+	for (uint32_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+		struct gap gap;
+
+		gap_judge(&gap, &h, HERE, &now, 60);
+		gap_judge_later(&gap, later[i].later_ms * MS, later[i].keep_for_s);
+		check_eq(gap.verdict, later[i].verdict);
+		check_eq(gap.away_ns, 10 * S + later[i].later_ms * MS);
+		check(strstr(gap.words, later[i].words) != NULL);
+	}
+}
+
 static void
 what_no_process_wrote_is_not_kept(void **state)
 {
@@ -212,6 +242,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_short_gap_is_kept),
+		cmocka_unit_test(a_gap_that_was_kept_grows_while_it_is_repaired),
 		cmocka_unit_test(what_no_process_wrote_is_not_kept),
 		cmocka_unit_test(a_cut_beat_is_not_seen),
 		cmocka_unit_test(torn_clocks_are_read_again_eight_times_at_most),
