@@ -201,17 +201,17 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 static void
 pins_check(struct serve *sv)
 {
+	const uint32_t part = store_pins_memory_pressure(sv->store);
 	_Atomic uint64_t *at_ns = &sv->shared->pins_pressure_ns;
 	uint64_t published_ns = atomic_load_explicit(at_ns, memory_order_relaxed);
 
-	if (unlikely(store_pins_memory_pressure(sv->store)) &&
-	    sv->clock.now_ns > published_ns + PINS_PUBLISH_NS) {
+	if (unlikely(part != 0) && sv->clock.now_ns > published_ns + PINS_PUBLISH_NS) {
 		published_ns = sv->clock.now_ns;
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
 	/* Cores read the clock one by one: what another said may be ahead of us. */
 	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS)
-		stack_memory_pressure(sv->stack);
+		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
 }
 
 void

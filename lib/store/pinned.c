@@ -13,9 +13,8 @@
 #include "pinned.h"
 #include "item_access.h"
 
-#define PINNED_VISITS 8u  /* in a turn, and two more for each that was added in it */
-#define PINNED_SHARE  16u /* pinned memory counts as pressure from a 16th of all memory on */
-#define PINNED_LONG_S 2u  /* seconds that an evacuation waits for pins */
+#define PINNED_VISITS 8u /* in a turn, and two more for each that was added in it */
+#define PINNED_LONG_S 2u /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH  64u
 
 /* The list's link, in place of the cas. */
@@ -152,17 +151,30 @@ pinned_turn(struct store_core *sc)
 		visit(sc);
 }
 
-bool
+static uint64_t
+pinned_bytes(const struct store *st)
+{
+	/* Relaxed: a sum; nothing is read through it. */
+	return atomic_load_explicit(&st->pinned_bytes, memory_order_relaxed);
+}
+
+static uint64_t
+limit_bytes(const struct store *st)
+{
+	return atomic_load_explicit(&st->limit_bytes, memory_order_relaxed);
+}
+
+uint32_t
 store_pins_memory_pressure(const struct store_core *sc)
 {
 	const struct store *st = sc->store;
-	const uint64_t bytes = atomic_load_explicit(&st->pinned_bytes, memory_order_relaxed);
-	const size_t limit = atomic_load_explicit(&st->limit_bytes, memory_order_relaxed);
+	const uint64_t bytes = pinned_bytes(st);
 	const uint32_t blocked_s = atomic_load_explicit(&st->slab.blocked_s, memory_order_relaxed);
 
 	if (likely(bytes == 0))
-		return false;
+		return 0;
+	if (bytes > limit_bytes(st) / STORE_PINS_PART)
+		return (uint32_t)(limit_bytes(st) / bytes) + 1;
 	/* The clocks of cores differ by a second at times. */
-	return bytes > limit / PINNED_SHARE ||
-	       (blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S);
+	return blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S ? STORE_PINS_PART : 0;
 }

@@ -131,9 +131,11 @@ void store_online(struct store_core *sc);
  * use? */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Do pins hold much memory of retired items, or a page to be evacuated? Then the caller should end
- * some of them. */
-bool store_pins_memory_pressure(const struct store_core *sc);
+/* Pins of retired items hold an n-th of the memory or more (n rounded up, STORE_PINS_PART at most),
+ * or keep a page from being evacuated. Then the caller should end some of them: the smaller n, the
+ * sooner. Returns n; 0: they do neither. */
+#define STORE_PINS_PART 16u
+uint32_t store_pins_memory_pressure(const struct store_core *sc);
 
 /* ---- reading ---- */
 

@@ -126,8 +126,9 @@ void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called befor
  * those that wait next must not be promised more frames than there are. */
 void stack_requests_wait(struct stack *s);
 /* Memory pressure: the service needs what external buffers pin. For some seconds, connections that
- * do not acknowledge queued bytes are reset. */
-void stack_memory_pressure(struct stack *s);
+ * do not acknowledge queued bytes are reset: those that get on by less than 1/part of them each two
+ * seconds. */
+void stack_memory_pressure(struct stack *s, uint32_t part);
 
 /* A chunk for the service itself: a partial request. */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */

@@ -35,7 +35,9 @@ struct rcv_autotune {
 /* The progress that a connection must make (tcp_evict.c). */
 struct stall {
 	uint32_t recorded_us;
-	uint32_t sent_goal, received_goal;
+	uint32_t sent;           /* snd_una then */
+	uint32_t held, held_end; /* what it had queued when first recorded, and the end of that */
+	uint32_t received_goal;
 	uint16_t shortage; /* in which it was recorded; 0: never */
 	uint8_t kinds;     /* of enum evict_kind: what was held */
 };
@@ -51,6 +53,7 @@ struct evict {
 	uint64_t since_ns;    /* this shortage; 0: there is none */
 	uint64_t pressure_ns; /* when the service last was short of what queues hold */
 	uint64_t evicted_ns;  /* the last one */
+	uint32_t part;        /* of what is held, each EVICT_STALL_US, says that report */
 	uint32_t slot;        /* next to be scanned */
 	uint16_t shortage;    /* number of this shortage, from 1; wraps */
 	bool sendq_short, frames_short, pressure; /* what is short */

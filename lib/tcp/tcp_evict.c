@@ -7,8 +7,8 @@
  * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
  * examined. The progress of one that holds what is short is recorded; EVICT_STALL_US later it must
  * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had, of each
- * resource that is short. Of the stalled connections of a turn the one that holds most is reset. No
- * segment pays for this.
+ * resource that is short; by a larger part if the service says so. Of the stalled connections of a
+ * turn the one that holds most is reset. No segment pays for this.
  *
  * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
  * those are short, requests read are its progress, too. Slow writer: leaves a hole open.
@@ -97,12 +97,24 @@ weight(const struct conn *c)
 	return c->tx.bytes + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
 
-/* How far it must have got at the next look. Less than a part of what is held would not do: a peer
- * that acknowledges one segment at a time could hold the rest for hours. */
+/* The part of what it held that a reader must have read. */
 static uint32_t
-sent_goal(const struct conn *c)
+part_to_read(const struct tcp *t)
 {
-	return c->snd_una + min_u32(c->tx.bytes, max_u32(c->mss, c->tx.bytes / EVICT_PART));
+	const struct evict *e = &t->evict;
+
+	return e->pressure_ns == t->net.now_ns ? e->part : EVICT_PART;
+}
+
+/* How far it must have got since it was recorded. Less than a part of what is held would not do: a
+ * peer that acknowledges one segment at a time could hold the rest for hours. The part is of what
+ * it held at first: of what is left it would become less and less, and the end would hold the
+ * memory of all. */
+static uint32_t
+sent_goal(const struct tcp *t, const struct conn *c, const struct stall *st)
+{
+	return st->sent +
+	       min_u32(st->held_end - st->sent, max_u32(c->mss, st->held / part_to_read(t)));
 }
 
 static uint32_t
@@ -116,9 +128,15 @@ received_goal(const struct conn *c, uint32_t kinds)
 static void
 stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct stall *st)
 {
+	const bool goes_on = st->shortage == t->evict.shortage &&
+			     (st->kinds & kinds & EVICT_SLOW_READER) != 0 &&
+			     seq_before(c->snd_una, st->held_end);
+
 	*st = (struct stall){
 		.recorded_us = t->net.now_us,
-		.sent_goal = sent_goal(c),
+		.sent = c->snd_una,
+		.held = goes_on ? st->held : c->tx.bytes,
+		.held_end = goes_on ? st->held_end : c->snd_una + c->tx.bytes,
 		.received_goal = received_goal(c, kinds),
 		.shortage = t->evict.shortage,
 		.kinds = (uint8_t)kinds,
@@ -127,11 +145,11 @@ stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct s
 
 /* In which of these kinds has it missed its goal? */
 static uint32_t
-stalled_in(const struct conn *c, const struct stall *st, uint32_t kinds)
+stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, uint32_t kinds)
 {
 	uint32_t stalled = 0;
 
-	if (seq_before(c->snd_una, st->sent_goal))
+	if (seq_before(c->snd_una, sent_goal(t, c, st)))
 		stalled |= EVICT_SLOW_READER;
 	if (seq_before(rx_read_to(c), st->received_goal))
 		stalled |= EVICT_BLOCKED_READER;
@@ -157,7 +175,7 @@ stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds)
 	}
 	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
 		return 0;
-	stalled = stalled_in(c, st, st->kinds & kinds);
+	stalled = stalled_in(t, c, st, st->kinds & kinds);
 	if (stalled == 0)
 		stall_record(t, c, kinds, st);
 	return stalled;
@@ -232,9 +250,10 @@ evict_next(const struct tcp *t)
 }
 
 void
-stack_memory_pressure(struct stack *s)
+stack_memory_pressure(struct stack *s, uint32_t part)
 {
 	struct tcp *t = stack_tcp(s);
 
 	t->evict.pressure_ns = t->net.now_ns;
+	t->evict.part = part;
 }

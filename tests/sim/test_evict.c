@@ -578,7 +578,7 @@ a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 static void
 press(void *arg)
 {
-	stack_memory_pressure(arg);
+	stack_memory_pressure(arg, 16);
 }
 
 static void
@@ -657,6 +657,64 @@ who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
 	check_eq(r->gone, 1);
 	check(conn_writable(r->ss->stack, kept, 1)); /* it is open */
 	raw_destroy(r);
+}
+
+/* The same part of what is left, each time, would let the end of a large value hold all of it. */
+static void
+who_reads_less_and_less_is_reset(void **state)
+{
+	struct raw *r = raw_create();
+	uint32_t left = 12 * 1900, tenths = 0;
+
+	raw_open(r, 0);
+	queue(r, r->last, 12);
+	r->ss->serve = press;
+	r->ss->arg = r->ss->stack;
+	for (; tenths < 600 && r->gone == 0; tenths++) {
+		const uint32_t bytes = left / 220; /* an eleventh in two seconds */
+
+		crawl(r, 1, bytes);
+		left -= bytes;
+	}
+	print_message("reset after %.1f s\n", tenths / 10.0);
+	check(tenths > 40 && tenths < 150);
+	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 1);
+	raw_destroy(r);
+}
+
+static void
+press_hard(void *arg)
+{
+	stack_memory_pressure(arg, 4);
+}
+
+/* Two read an eighth of what they hold in two seconds, and half of it. */
+static void
+the_more_is_held_the_faster_a_reader_must_be(void **state)
+{
+	static const uint32_t per_tenth[2] = {12 * 1900 / 160, 12 * 1900 / 40};
+
+	for (uint32_t hard = 0; hard < 2; hard++) {
+		struct raw *r = raw_create();
+
+		for (uint32_t i = 0; i < 2; i++) {
+			raw_open(r, i);
+			queue(r, r->last, 12);
+		}
+		r->ss->serve = hard ? press_hard : press;
+		r->ss->arg = r->ss->stack;
+		for (uint32_t i = 0; i < 35; i++) {
+			sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+			for (uint32_t k = 0; k < 2; k++) {
+				r->our_next[k] += per_tenth[k];
+				feed(r, k, TCP_ACK, 0, 0);
+			}
+			drain_sent(r, 0, NULL);
+		}
+		check_eq(r->gone, hard);
+		check(conn_writable(r->ss->stack, r->last, 1)); /* it is open */
+		raw_destroy(r);
+	}
 }
 
 /* Requests in frames, which wait for room to answer. */
@@ -820,6 +878,8 @@ main(void)
 		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
 		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
 		cmocka_unit_test(who_reads_in_crumbs_is_reset_for_what_it_holds),
+		cmocka_unit_test(who_reads_less_and_less_is_reset),
+		cmocka_unit_test(the_more_is_held_the_faster_a_reader_must_be),
 		cmocka_unit_test(who_reads_in_crumbs_keeps_no_frames),
 		cmocka_unit_test(who_reads_in_time_and_asks_for_more_keeps_no_frames),
 		cmocka_unit_test(requests_have_frames_beside_readers_who_repeat_what_was_dropped),

@@ -318,7 +318,7 @@ conn_abort(struct stack *s, struct conn *c)
 }
 
 void
-stack_memory_pressure(struct stack *s)
+stack_memory_pressure(struct stack *s, uint32_t part)
 {
 	s->presses++;
 }

@@ -69,7 +69,7 @@ store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, 
 		w.refused += r != STORE_OK;
 		w.all += waited;
 		w.longest = waited > w.longest ? waited : w.longest;
-		w.told += store_pins_memory_pressure(rig->core);
+		w.told += store_pins_memory_pressure(rig->core) != 0;
 		if (i % SETS_A_SECOND == 0)
 			store_turn(rig->core, rig->core->now_s + 1);
 		turns(rig->core, 1);
