@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "evict.h"
 #include "item_access.h"
+#include "pinned.h"
 #include "rebalance.h"
 #include "retire_list.h"
 #include "sweep.h"
@@ -198,6 +199,8 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 		retire_list_reclaim(sc);
 	if (retire_list_is_full(sc))
 		return false;
+	if (unlikely(pinned_are_many(sc->store)))
+		return chunks_are_free(sl, class, chunks);
 	evict_ahead(sc, class);
 	if (chunks_are_free(sl, class, chunks))
 		return true;

@@ -16,6 +16,8 @@
 #define PINNED_VISITS 8u /* in a turn, and two more for each that was added in it */
 #define PINNED_LONG_S 2u /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH  64u
+/* While pins hold so much of the memory, none is evicted or evacuated for large values. */
+#define PINNED_MOST_PART 4u
 
 /* The list's link, in place of the cas. */
 struct pinned_note {
@@ -162,6 +164,12 @@ static uint64_t
 limit_bytes(const struct store *st)
 {
 	return atomic_load_explicit(&st->limit_bytes, memory_order_relaxed);
+}
+
+bool
+pinned_are_many(const struct store *st)
+{
+	return pinned_bytes(st) > limit_bytes(st) / PINNED_MOST_PART;
 }
 
 uint32_t

@@ -20,6 +20,9 @@ item_pinned(const struct item *it)
 
 /* Take over an item from the retire list: past its grace period, and pinned. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
+/* Do pins hold so much that large values must wait for their end? Otherwise each of these would
+ * evict what replies send, which frees nothing, and then all else. */
+bool pinned_are_many(const struct store *st);
 /* Visit some pinned items; free those whose last pin has ended. */
 void pinned_turn(struct store_core *sc);
 

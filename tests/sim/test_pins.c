@@ -1,0 +1,383 @@
+/*
+ * Readers of large values who read slowly and get on. Goal: however fast a crowd of them reads,
+ * what it pins takes a share of memory and no more: sets and gets of others are answered as without
+ * it, and others' items stay. Who reads fast is not reset.
+ * Method: a whole core, and a stack as its clients, on a perfect cable; the same run without the
+ * readers is the control.
+ */
+#include "sim_rng.h"
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS_MAX 256u
+#define MS_NS       1000000ull
+#define SECOND_NS   (1000 * MS_NS)
+#define STEP_NS     100000u /* between two turns, at most */
+#define TICK_NS     (10 * MS_NS)
+#define LARGE       1000000u
+#define SMALL       20000u
+#define HONEST      10u
+#define OTHERS      150u /* items of SMALL bytes that are stored once */
+#define SAMPLES_MAX 200000u
+#define AGAIN_NS    (50 * MS_NS) /* after a reset */
+
+enum role { ROLE_HONEST, ROLE_READER };
+enum verb { VERB_NONE, VERB_SET, VERB_GET };
+
+struct client {
+	struct conn *conn;
+	enum role role;
+	bool open;
+	uint32_t number;
+	enum verb verb;
+	bool of_others;     /* an item of OTHERS is asked for */
+	uint32_t left;      /* bytes of its value still to be sent, their end included */
+	uint32_t got, want; /* bytes of the answer */
+	char head[8];       /* its first bytes */
+	uint64_t asked_ns, next_ns;
+	uint64_t rate; /* bytes a second that it reads; 0: all there is */
+	uint32_t done, resets;
+};
+
+struct latencies {
+	uint32_t count;
+	uint32_t us[SAMPLES_MAX];
+};
+
+struct world {
+	struct sim_service sim;
+	struct sim_rng rng;
+	struct client client[CLIENTS_MAX];
+	struct client *of_slot[CLIENTS_MAX];
+	uint32_t count;
+	struct latencies sets, gets;
+	uint32_t hits, misses, refused;
+	bool measures;
+};
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->of_slot[conn_slot(c)]->open = true;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = w->of_slot[conn_slot(c)];
+
+	cl->conn = NULL;
+	cl->open = false;
+	cl->verb = VERB_NONE;
+	cl->resets++;
+	cl->next_ns = w->sim.ss->now_ns + AGAIN_NS;
+}
+
+/* ---- requests ---- */
+
+static void
+ask_get(struct world *w, struct client *cl, const char *name, uint32_t len)
+{
+	char line[64];
+	int n = snprintf(line, sizeof line, "get %s\r\n", name);
+
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	n = snprintf(line, sizeof line, "VALUE %s 0 %u\r\n", name, len);
+	cl->want = (uint32_t)n + len + 7;
+	cl->verb = VERB_GET;
+}
+
+static void
+ask_set(struct world *w, struct client *cl, const char *name, uint32_t len)
+{
+	char line[64];
+	const int n = snprintf(line, sizeof line, "set %s 0 0 %u\r\n", name, len);
+
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	cl->left = len + 2;
+	cl->want = 8;
+	cl->verb = VERB_SET;
+}
+
+/* A reader sets its value, asks for it, and so on. */
+static void
+ask(struct world *w, struct client *cl, enum verb last)
+{
+	char name[16];
+
+	cl->got = 0;
+	cl->asked_ns = w->sim.ss->now_ns;
+	if (cl->role == ROLE_READER) {
+		snprintf(name, sizeof name, "p%u", cl->number);
+		if (last == VERB_SET)
+			ask_get(w, cl, name, LARGE);
+		else
+			ask_set(w, cl, name, LARGE);
+		return;
+	}
+	cl->of_others = sim_below(&w->rng, 3) == 0;
+	snprintf(name, sizeof name, "%c%u", cl->of_others ? 'o' : 'h',
+		 sim_below(&w->rng, cl->of_others ? OTHERS : 4));
+	if (cl->of_others || sim_below(&w->rng, 2) == 0)
+		ask_get(w, cl, name, SMALL);
+	else
+		ask_set(w, cl, name, SMALL);
+}
+
+static void
+send_on(struct world *w, struct client *cl)
+{
+	static const uint8_t bytes[1460];
+
+	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
+		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
+
+		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
+		sim_service_say(&w->sim, cl->conn, cl->left > 2 ? (const void *)bytes : "\r\n", n);
+		cl->left -= n;
+	}
+}
+
+/* ---- answers ---- */
+
+static void
+note(struct latencies *l, uint64_t ns)
+{
+	check(l->count < SAMPLES_MAX);
+	l->us[l->count++] = (uint32_t)(ns / 1000);
+}
+
+static void
+answered(struct world *w, struct client *cl)
+{
+	const enum verb verb = cl->verb;
+	const uint64_t now_ns = w->sim.ss->now_ns;
+
+	cl->verb = VERB_NONE;
+	cl->done++;
+	w->refused += cl->head[0] == 'S' && cl->head[1] == 'E';
+	if (cl->role == ROLE_READER) {
+		/* A value that was evicted meanwhile is stored again. */
+		ask(w, cl, cl->head[0] == 'E' ? VERB_GET : verb);
+		return;
+	}
+	cl->next_ns = now_ns + MS_NS;
+	if (!w->measures)
+		return;
+	note(verb == VERB_SET ? &w->sets : &w->gets, now_ns - cl->asked_ns);
+	if (cl->of_others) {
+		w->hits += cl->head[0] == 'V';
+		w->misses += cl->head[0] == 'E';
+	}
+}
+
+/* How many bytes it may have read by now. */
+static uint32_t
+may_read(const struct world *w, const struct client *cl)
+{
+	if (cl->rate == 0 || cl->verb == VERB_SET)
+		return UINT32_MAX;
+	return (uint32_t)((w->sim.ss->now_ns - cl->asked_ns) * cl->rate / SECOND_NS);
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	const uint32_t may = may_read(w, cl);
+
+	for (struct view v = conn_peek(cl->conn); v.len > 0 && cl->got < may;
+	     v = conn_peek(cl->conn)) {
+		const uint32_t n = v.len < may - cl->got ? v.len : may - cl->got;
+
+		for (uint32_t i = 0; i < n && cl->got + i < sizeof cl->head; i++)
+			cl->head[cl->got + i] = (char)v.data[i];
+		cl->got += n;
+		if (cl->got >= 5 && memcmp(cl->head, "END\r\n", 5) == 0)
+			cl->want = 5;
+		conn_advance(w->sim.ss->stack, cl->conn, n);
+	}
+	if (cl->verb == VERB_NONE || cl->got < cl->want)
+		return;
+	check_eq(cl->got, cl->want);
+	answered(w, cl);
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct client *cl = &w->client[i];
+
+		if (!cl->open)
+			continue;
+		listen_to(w, cl);
+		if (cl->verb == VERB_NONE && w->sim.ss->now_ns >= cl->next_ns)
+			ask(w, cl, VERB_NONE);
+		send_on(w, cl);
+	}
+}
+
+/* ---- the world ---- */
+
+static struct world *
+world_create(uint32_t memory_mb)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+
+	check_ptr(w);
+	w->rng.state = 1;
+	o.cores.memory_bytes = (size_t)memory_mb << 20;
+	o.cable.rate = 1250000000;
+	o.cable.queue_ns = SECOND_NS;
+	o.clients.tcp.conns_max = CLIENTS_MAX;
+	sim_service_create(&w->sim, &o, &user, serve);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	free(w);
+}
+
+static void
+connect_to(struct world *w, struct client *cl)
+{
+	cl->conn = sim_service_connect(&w->sim);
+	cl->left = 0;
+	w->of_slot[conn_slot(cl->conn)] = cl;
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	for (uint64_t ns = 0; ns < for_ns; ns += TICK_NS) {
+		for (uint32_t i = 0; i < w->count; i++)
+			if (w->client[i].conn == NULL && w->sim.ss->now_ns >= w->client[i].next_ns)
+				connect_to(w, &w->client[i]);
+		sim_service_run(&w->sim, TICK_NS, STEP_NS);
+	}
+}
+
+static struct client *
+join(struct world *w, enum role role, uint32_t count, uint64_t rate)
+{
+	struct client *first = &w->client[w->count];
+
+	for (uint32_t i = 0; i < count; i++, w->count++)
+		w->client[w->count] =
+			(struct client){.role = role, .number = w->count, .rate = rate};
+	return first;
+}
+
+static void
+fill(struct world *w)
+{
+	for (uint32_t i = 0; i < OTHERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "o%u", i);
+		check_eq(sim_service_set(&w->sim, name, SMALL), STORE_OK);
+		run(w, TICK_NS);
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t
+p99(struct latencies *l)
+{
+	check(l->count > 1000);
+	qsort(l->us, l->count, sizeof *l->us, compare);
+	return l->us[l->count - 1 - l->count / 100];
+}
+
+/* ---- tests ---- */
+
+#define MEMORY_MB 64u
+#define CROWD     100u
+
+struct result {
+	uint32_t set_us, get_us; /* p99 */
+	uint32_t hits, good_resets, good_done;
+	uint64_t evicted;
+};
+
+/* Five seconds of honest clients and one that reads a megabyte a second, beside a crowd that reads
+ * so many bytes a second each. */
+static struct result
+honest_beside(uint32_t crowd, uint64_t rate)
+{
+	struct world *w = world_create(MEMORY_MB);
+	struct client *good;
+	struct result r;
+
+	join(w, ROLE_HONEST, HONEST, 0);
+	fill(w);
+	good = join(w, ROLE_READER, 1, 1000000);
+	join(w, ROLE_READER, crowd, rate);
+	w->measures = true;
+	run(w, 5 * SECOND_NS);
+	r = (struct result){
+		.set_us = p99(&w->sets),
+		.get_us = p99(&w->gets),
+		.hits = w->hits,
+		.good_resets = good->resets,
+		.good_done = good->done,
+		.evicted = sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER),
+	};
+	print_message("%u readers of %u KB/s: p99 of sets %u us, of gets %u us; others %u hits, %u "
+		      "misses; %u reset; who reads 1 MB/s: %u answers, %u resets\n",
+		      crowd, (uint32_t)(rate / 1000), r.set_us, r.get_us, r.hits, w->misses,
+		      (uint32_t)r.evicted, r.good_done, r.good_resets);
+	check_eq(w->refused, 0);
+	world_destroy(w);
+	return r;
+}
+
+static void
+what_a_crowd_of_slow_readers_pins_is_a_share(void **state)
+{
+	static const uint64_t rates[] = {34000, 40000, 300000};
+	const struct result alone = honest_beside(0, 0);
+
+	for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+		const struct result beside = honest_beside(CROWD, rates[i]);
+
+		check(beside.set_us <= alone.set_us + alone.set_us / 2);
+		check(beside.get_us <= alone.get_us + alone.get_us / 2);
+		check(beside.hits >= alone.hits - alone.hits / 4);
+		check_eq(beside.good_resets, 0);
+		check(beside.good_done >= 3);
+		check(beside.evicted > 0 || rates[i] > 250000);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_crowd_of_slow_readers_pins_is_a_share),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
