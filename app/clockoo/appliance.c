@@ -62,6 +62,7 @@ register_counters(struct appliance *a, uint32_t core)
 		{core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)},
 		{core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)},
 		{core, CORE_COUNTER_COUNT, core_counter_names, c->counters},
+		{core, TURN_COUNTER_COUNT, turn_counter_names, c->times.counters},
 		{core, PORT_COUNTER_COUNT, port_counter_names, a->nic.device.ports[core].counters},
 	};
 

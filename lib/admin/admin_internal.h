@@ -114,6 +114,7 @@ struct admin_shared {
 	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
 	_Atomic uint64_t pages_moved_base;
+	_Atomic uint64_t turn_base[TURN_COUNTER_COUNT], turn_cell_base[TURN_CELLS];
 	struct class_base bases[CLASSES_MAX];
 
 	_Atomic uint32_t streams; /* of all watchers */
@@ -175,9 +176,16 @@ uint32_t watchers_count(const struct serve_shared *sh);
 
 /* ---- sums over all cores (admin_sums.c) ---- */
 
+/* How long busy turns took, us; 0 where there was none. */
+struct turn_figures {
+	uint64_t p50, p99, p9999, longest;
+};
+
 uint64_t shared_serve_sum(const struct serve_shared *sh, enum serve_counter which);
 uint64_t shared_store_sum(const struct serve_shared *sh, enum store_counter which);
 uint64_t shared_stack_sum(const struct serve_shared *sh, uint32_t which);
+uint64_t shared_turn_sum(const struct serve_shared *sh, enum turn_counter which);
+void shared_turn_figures(const struct serve_shared *sh, struct turn_figures *figures);
 uint64_t shared_class_sum(const struct serve_shared *sh, uint32_t class, enum class_count which);
 void shared_usage(const struct serve_shared *sh, struct stack_usage *sum);
 uint64_t shared_pages_moved(const struct serve_shared *sh, const struct store_usage *usage);

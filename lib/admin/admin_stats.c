@@ -12,16 +12,30 @@ struct stats_view {
 	const struct serve_shared *sh;
 	struct store_usage store;
 	struct stack_usage stack;
+	struct turn_figures turns; /* read with their first row of a step */
+	bool turns_read;
 };
 
 static void
 stats_view_read(struct stats_view *v, const struct serve *sv, struct stream *st)
 {
 	st->work += WORK_CORE * sv->shared->cores;
+	v->turns_read = false;
 	v->sv = sv;
 	v->sh = sv->shared;
 	store_usage_mt(sv->shared->store, &v->store);
 	shared_usage(sv->shared, &v->stack);
+}
+
+static const struct turn_figures *
+turns_of(struct stats_view *v, struct stream *st)
+{
+	if (v->turns_read)
+		return &v->turns;
+	st->work += WORK_CORE * v->sh->cores;
+	shared_turn_figures(v->sh, &v->turns);
+	v->turns_read = true;
+	return &v->turns;
 }
 
 static uint32_t
@@ -54,6 +68,7 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define SERVE(which) shared_serve_sum(v.sh, which)
 #define STORE(which) shared_store_sum(v.sh, which)
 #define STACK(which) shared_stack_sum(v.sh, which)
+#define TURNS(which) shared_turn_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
 /* The store's clock may be older than the process: it goes on where the one before it ended. */
@@ -178,6 +193,13 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "restart_lost", v.sh->info.restart.lost)                                         \
 	X(NUMBER, "restart_us", v.sh->info.restart.us)                                             \
 	X(NUMBER, "memory_resident", WORD(resident_bytes))                                         \
+	X(NUMBER, "turn_p50_us", turns_of(&v, st)->p50)                                            \
+	X(NUMBER, "turn_p99_us", turns_of(&v, st)->p99)                                            \
+	X(NUMBER, "turn_p9999_us", turns_of(&v, st)->p9999)                                        \
+	X(NUMBER, "turn_max_us", turns_of(&v, st)->longest)                                        \
+	X(NUMBER, "turns_over_50us", TURNS(TURNS_OVER_50US))                                       \
+	X(NUMBER, "turns_over_100us", TURNS(TURNS_OVER_100US))                                     \
+	X(NUMBER, "turns_over_100us_host", TURNS(TURNS_OVER_100US_HOST))                           \
 	X(UNSUPPORTED, "lru_bumps_dropped", 0)
 
 #define YES_NO(condition) ((condition) ? "yes" : "no")

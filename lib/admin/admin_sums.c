@@ -43,6 +43,67 @@ stack_sum(const struct serve_shared *sh, uint32_t which)
 	return sum;
 }
 
+static uint64_t
+turn_sum(const struct serve_shared *sh, uint32_t which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL && sh->serves[i]->turn_times != NULL)
+			sum += counter_read(&sh->serves[i]->turn_times->counters[which]);
+	return sum;
+}
+
+static uint64_t
+turn_cell_sum(const struct serve_shared *sh, uint32_t cell)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (sh->serves[i] != NULL && sh->serves[i]->turn_times != NULL)
+			sum += counter_read(&sh->serves[i]->turn_times->cells[cell]);
+	return sum;
+}
+
+static uint64_t
+longest_turn_ns(const struct serve_shared *sh)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < sh->cores; i++) {
+		const struct turn_times *t;
+		uint64_t ns;
+
+		if (sh->serves[i] == NULL || (t = sh->serves[i]->turn_times) == NULL)
+			continue;
+		ns = counter_read(&t->counters[TURNS_MAX_NS]);
+		longest = ns > longest ? ns : longest;
+	}
+	return longest;
+}
+
+uint64_t
+shared_turn_sum(const struct serve_shared *sh, enum turn_counter which)
+{
+	return since(turn_sum(sh, which), &sh->admin->turn_base[which]);
+}
+
+void
+shared_turn_figures(const struct serve_shared *sh, struct turn_figures *figures)
+{
+	const uint64_t longest_ns = longest_turn_ns(sh);
+	uint64_t cells[TURN_CELLS];
+
+	for (uint32_t i = 0; i < TURN_CELLS; i++)
+		cells[i] = since(turn_cell_sum(sh, i), &sh->admin->turn_cell_base[i]);
+	*figures = (struct turn_figures){
+		.p50 = turn_percentile_us(cells, longest_ns, 5000),
+		.p99 = turn_percentile_us(cells, longest_ns, 9900),
+		.p9999 = turn_percentile_us(cells, longest_ns, 9999),
+		.longest = turn_percentile_us(cells, longest_ns, 10000),
+	};
+}
+
 uint64_t
 shared_serve_sum(const struct serve_shared *sh, enum serve_counter which)
 {
@@ -133,6 +194,12 @@ shared_reset(struct serve_shared *sh)
 				      memory_order_relaxed);
 	for (uint32_t i = 0; i < STACK_COUNTER_COUNT; i++)
 		atomic_store_explicit(&sh->admin->stack_base[i], stack_sum(sh, i),
+				      memory_order_relaxed);
+	for (uint32_t i = 0; i < TURN_COUNTER_COUNT; i++)
+		atomic_store_explicit(&sh->admin->turn_base[i], turn_sum(sh, i),
+				      memory_order_relaxed);
+	for (uint32_t i = 0; i < TURN_CELLS; i++)
+		atomic_store_explicit(&sh->admin->turn_cell_base[i], turn_cell_sum(sh, i),
 				      memory_order_relaxed);
 	store_usage_mt(sh->store, &usage);
 	atomic_store_explicit(&sh->admin->pages_moved_base, usage.pages_moved,

@@ -47,17 +47,18 @@ static inline void
 housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 {
 	const uint64_t turn_ns = now_ns - core->last_ns;
+	const uint64_t turns = counter_read(&core->counters[CORE_TURNS]) + 1;
 
 	/* The span since the last turn began belongs to the last turn. */
 	counter_add(&core->counters[CORE_TURNS], 1);
 	counter_add(&core->counters[CORE_TOTAL_NS], turn_ns);
 	if (core->was_busy) {
-		counter_add(&core->counters[CORE_TURNS_BUSY], 1);
 		counter_add(&core->counters[CORE_BUSY_NS], turn_ns);
+		turn_times_add(&core->times, turn_ns);
 	}
 	core->was_busy = moved != 0;
 	core->last_ns = now_ns;
-	if ((++core->turns & (HOUSEKEEPING_TURNS - 1)) == 0)
+	if ((turns & (HOUSEKEEPING_TURNS - 1)) == 0)
 		store_housekeeping(core->store);
 }
 
@@ -129,6 +130,7 @@ core_init(struct core *core, struct port *port, struct stack *stack, struct serv
 		.start_unix_s = unix_ns / (int64_t)NS_PER_S,
 		.last_ns = now_ns,
 	};
+	serve_turn_times_set(serve, &core->times);
 }
 
 void
@@ -142,6 +144,12 @@ core_waited(struct core *core, uint64_t ns)
 {
 	counter_add(&core->counters[CORE_WAITS], 1);
 	counter_add(&core->counters[CORE_WAITED_NS], ns);
+}
+
+void
+core_host_waited(struct core *core, uint64_t ns)
+{
+	core->times.host_ns = ns;
 }
 
 void

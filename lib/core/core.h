@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/counter.h"
+#include "base/turn_times.h"
 #include "pkt/port.h"
 #include "serve/serve.h"
 #include "stack/stack.h"
@@ -46,7 +47,6 @@ enum core_stage {
 
 #define CORE_COUNTERS(X)                                                                           \
 	X(CORE_TURNS, "turns")                                                                     \
-	X(CORE_TURNS_BUSY, "turns that received or sent a frame")                                  \
 	X(CORE_BUSY_NS, "time in busy turns")                                                      \
 	X(CORE_TOTAL_NS, "time in all turns, and between them")                                    \
 	X(CORE_PAUSES, "turns that began 10 ms or more after the turn before")                     \
@@ -63,10 +63,10 @@ struct core {
 	uint64_t start_ns; /* clock at start; the store's second STORE_CLOCK_START */
 	int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
-	uint32_t turns;
 	bool was_busy;
 	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
+	struct turn_times times;
 };
 
 /* Where the time of a turn goes: the bench passes one in. */
@@ -82,6 +82,8 @@ void core_init(struct core *core, struct port *port, struct stack *stack, struct
 void core_turn(struct core *core, uint64_t now_ns);
 /* The core has waited so long since its last turn. */
 void core_waited(struct core *core, uint64_t ns);
+/* Told before a turn: in the turn before, the core's thread waited so long for its CPU. */
+void core_host_waited(struct core *core, uint64_t ns);
 void core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock);
 
 #endif

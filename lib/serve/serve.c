@@ -264,6 +264,12 @@ serve_is_idle(const struct serve *sv)
 	return sv->message_count == 0;
 }
 
+void
+serve_turn_times_set(struct serve *sv, const struct turn_times *times)
+{
+	sv->turn_times = times;
+}
+
 const struct counter *
 serve_counters(const struct serve *sv)
 {

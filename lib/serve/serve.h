@@ -21,6 +21,7 @@
 
 #include "base/counter.h"
 #include "base/region.h"
+#include "base/turn_times.h"
 #include "stack/stack.h"
 #include "store/store.h"
 
@@ -158,6 +159,10 @@ bool serve_has_work(const struct serve *sv); /* another pass may get something d
 
 /* No message over UDP is left to send. Without connections no item is held then. */
 bool serve_is_idle(const struct serve *sv);
+
+/* For `stats`; once, before any core turns. They outlive the service. */
+void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
+
 const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
 

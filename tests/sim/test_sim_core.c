@@ -172,11 +172,78 @@ an_answer_that_a_pause_delayed_is_not_sent_twice(void **state)
 	}
 }
 
+/* What a client of core 0 reads of its statistics. */
+static void
+stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
+{
+	static const char ask[] = "stats\r\n";
+	const struct sim_faults none = {.delay_ns = 5000};
+	struct mem_port *cable = mem_port_create(sim_peer_mac, 512, 0);
+	struct sim_wire *wire = sim_wire_create(sc->cores[0].port, cable, &none, 1);
+	struct sim_peers *peers = sim_peers_create(cable, 2);
+	struct sim_peer *p = sim_peer_open(peers, SIM_PEERS + 1, 2001, 4096, 8192);
+
+	sim_peer_send(p, ask, sizeof ask - 1);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		sc->now_ns += 5000;
+		sim_wire_turn(wire, sc->now_ns);
+		sim_cores_turn(sc);
+		sim_peers_turn(peers, sc->now_ns);
+	}
+	check(p->in_len > 5 && p->in_len < 8192);
+	p->in[p->in_len] = '\0';
+	for (uint32_t i = 0; i < count; i++)
+		if (strstr((char *)p->in, rows[i]) == NULL)
+			fail_msg("no \"%s\" in\n%s", rows[i], (char *)p->in);
+	sim_peers_destroy(peers);
+	sim_wire_destroy(wire);
+	mem_port_destroy(cable);
+}
+
+/* All turns take 5 us but for the one that answers. */
+static void
+a_long_turn_is_counted_and_the_hosts_part_told(void **state)
+{
+	static const struct {
+		uint64_t turn_ns, host_ns;
+		const char *say[7];
+	} rows[] = {
+#define SAY(most, over_50, over_100, host)                                                         \
+	{"STAT turn_p50_us 5\r\n",                                                                 \
+	 "STAT turn_p99_us " most "\r\n",                                                          \
+	 "STAT turn_p9999_us " most "\r\n",                                                        \
+	 "STAT turn_max_us " most "\r\n",                                                          \
+	 "STAT turns_over_50us " over_50 "\r\n",                                                   \
+	 "STAT turns_over_100us " over_100 "\r\n",                                                 \
+	 "STAT turns_over_100us_host " host "\r\n"}
+		{30000, 0, SAY("31", "0", "0", "0")},
+		{50000, 50000, SAY("50", "0", "0", "0")},
+		{50001, 0, SAY("50", "1", "0", "0")},
+		{100000, 60000, SAY("100", "1", "0", "0")},
+		{100001, 0, SAY("100", "1", "1", "0")},
+		{150000, 49999, SAY("150", "1", "1", "0")},
+		{150000, 50000, SAY("150", "1", "1", "1")},
+		{30000000, 30000000, SAY("30000", "1", "1", "1")},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct sim_cores_options options = sim_cores_defaults(5);
+		struct sim_cores *sc = sim_cores_create(&options);
+
+		sc->pauses = true;
+		core_host_waited(&sc->cores[0].core, rows[i].host_ns);
+		check_eq(ask_and_pause(sc, rows[i].turn_ns), sizeof "END\r\n" - 1);
+		stats_say(sc, rows[i].say, 7);
+		sim_cores_destroy(sc);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
+		cmocka_unit_test(a_long_turn_is_counted_and_the_hosts_part_told),
 		cmocka_unit_test(cores_share_one_store),
 		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
 	};

@@ -234,7 +234,7 @@ served(const struct wire_run *r)
 	return (struct served){
 		counter_read(&c[CORE_BUSY_NS]),
 		counter_read(&c[CORE_TOTAL_NS]),
-		counter_read(&c[CORE_TURNS_BUSY]),
+		turn_times_count(&r->fixture.core.times),
 		counter_read(&s[RX_FRAMES]),
 	};
 }
