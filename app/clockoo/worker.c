@@ -7,6 +7,7 @@
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
+#include "dpdk/run_delay.h"
 
 /* Close every connection; a connection whose peer does not answer in time is dropped. A core that
  * forwards frames of other cores stays until those must have ended. */
@@ -64,15 +65,21 @@ worker_run(void *arg)
 	const enum wait_kind kind = w->adaptive ? port_wait_begin(w->port) : WAIT_SLEEP;
 	struct core *core = w->core;
 	struct idle idle = {.since_ns = tsc_clock_ns(w->clock)};
+	struct run_delay delay;
 
 	crash_count_stack();
+	run_delay_begin(&delay, idle.since_ns);
 	/* Pairs with the store in control.c; the flag carries no data, so relaxed is enough. */
 	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {
 		const uint64_t now_ns = tsc_clock_ns(w->clock);
 
+		if (unlikely(run_delay_is_due(&delay, now_ns, core->last_ns)))
+			core_host_waited(core, run_delay_since_ns(&delay, now_ns));
 		core_turn(core, now_ns);
 		idle_wait(w, &idle, kind, now_ns);
 	}
+	run_delay_end(&delay);
+	core_host_waited(core, 0);
 	w->drained = drain(w);
 	store_offline(core->store);
 	return 0;

@@ -1,0 +1,39 @@
+/*
+ * run_delay.h - how long the calling thread waited for its CPU while another thread had it.
+ *
+ * The kernel counts it in ns (proc(5): schedstat, second number). A look takes 1 to 2 us, so a core
+ * looks after a long turn or wait, and once in RUN_DELAY_EVERY_NS for a fresh start: what a look
+ * finds after a long turn is of that turn, or of RUN_DELAY_EVERY_NS before it.
+ *
+ * Units:  ns.
+ * Thread: that whose delay it is, from begin to end.
+ * Errors: a kernel without schedstat: every answer is 0, and no look is due.
+ */
+#ifndef CLOCKOO_RUN_DELAY_H
+#define CLOCKOO_RUN_DELAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RUN_DELAY_LONG_NS  50000ull
+#define RUN_DELAY_EVERY_NS 10000000ull
+
+struct run_delay {
+	int fd; /* -1: none */
+	uint64_t due_ns, last_ns;
+};
+
+void run_delay_begin(struct run_delay *d, uint64_t now_ns);
+void run_delay_end(struct run_delay *d);
+
+/* The wait since the last look, or since begin. */
+uint64_t run_delay_since_ns(struct run_delay *d, uint64_t now_ns);
+
+/* Before a turn that begins now; the one before began at turn_ns. */
+static inline bool
+run_delay_is_due(const struct run_delay *d, uint64_t now_ns, uint64_t turn_ns)
+{
+	return now_ns >= d->due_ns || (now_ns - turn_ns > RUN_DELAY_LONG_NS && d->fd >= 0);
+}
+
+#endif
