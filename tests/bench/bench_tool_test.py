@@ -90,6 +90,12 @@ ROWS = {
                                           for what in ("mean_ns", "tail_us", "max_us")},
                     "turns": 1, "sets": 1, "gets": 1, "turns_long": 0, "sets_long": 0,
                     "gets_long": 0} for phase in ("fill", "large", "back")],
+    "bench_turns": [*({"part": "turns", "phase": phase, "turns": 9, "p50_us": 5.0, "p99_us": 9.0,
+                       "p9999_us": p9999, "max_us": most, "over_50us_ours": 1, "over_100us_ours": 0,
+                       "one_run_p9999_us": 90.0, "one_run_max_us": 900.0, "over_50us_one_run": 3,
+                       "over_100us_one_run": 2}
+                      for phase, p9999, most in (("fill", 20.0, 60.0), ("evict", 30.0, 40.0))),
+                    {"part": "turns", "phase": "host", "switches": 77, "faults": 5}],
 }
 PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_best bytes_per_item_1g
     memcached_bytes_per_item_1g churn_worst_hit_vs_fresh churn_worst_occupancy_vs_fresh
@@ -101,7 +107,8 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
     memcached_told_60_4000_1g hits_mixed_4000_16m_vs_memcached
     hits_mixed_60000_64m_vs_memcached items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl
-    set_new_full_ns set_overwrite_ns set_new_2t_by_1t
+    set_new_full_ns set_overwrite_ns set_new_2t_by_1t turn_p9999_us turn_max_us
+    turns_over_50us_ours turns_over_100us_ours turn_fill_p9999_us turn_evict_max_us
     set_two_threads_vs_two_processes set_overwrite_two_threads_vs_two_processes""".split()
 
 
@@ -144,6 +151,11 @@ class BenchToolTest(unittest.TestCase):
         self.assertIn("ours by the best", tables)
         self.assertEqual((figures["told_16_32_1g"], figures["memcached_told_16_32_1g"]), (72, 127))
         self.assertEqual(figures["beside_m_mb"], 30)
+        # The worst phase's, each by itself; turns of all phases.
+        self.assertEqual((figures["turn_p9999_us"], figures["turn_max_us"]), (30, 60))
+        self.assertEqual(figures["turns_over_50us_ours"], 2)
+        self.assertEqual(figures["turns_over_100us_ours"], 0)
+        self.assertIn("77 involuntary", tables)
 
     def test_a_trace_is_measured_where_one_is_given(self):
         for trace in None, pathlib.Path("some.bin"):
@@ -175,7 +187,8 @@ class BenchToolTest(unittest.TestCase):
     def test_what_measures_time_runs_alone(self):
         self.run_all()
         spans = self.spans()
-        timed = ("bench_fill-timed", "bench_get", "bench_mixed", "bench_churn", "bench_grow")
+        timed = ("bench_fill-timed", "bench_get", "bench_mixed", "bench_churn", "bench_grow",
+                 "bench_turns")
         self.assertEqual({s[0] for s in spans} & set(timed), set(timed))
         for one in spans:
             beside = [s[0] for s in spans if s is not one and s[1] < one[2] and one[1] < s[2]]
