@@ -10,7 +10,7 @@
 #include "tcp/syn_history.h"
 #include "stack_sizes.h"
 
-#define RX_FRAMES_MIN 2048u
+#define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
 #define CONNS_SPARE   32u   /* above -c, to send surplus clients an error */

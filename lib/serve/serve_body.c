@@ -101,7 +101,7 @@ body_begin(struct serve *sv, struct op *op)
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
-	conn_expect(ss->conn, true);
+	conn_expect(ss->conn, ss->body_left);
 	if (req->verb == MC_BAD)
 		return EXEC_DONE;
 	if (r != STORE_OK) {
@@ -227,7 +227,7 @@ body_receive(struct serve *sv, struct session *ss)
 		session_skip(sv->stack, ss, n);
 		ss->body_left -= n;
 	}
-	conn_expect(ss->conn, false);
+	conn_expect(ss->conn, 0);
 	if (unlikely(ss->body == BODY_TOKEN)) {
 		/* What comes behind it may be answered only if it is right. */
 		ss->body = BODY_NONE;

@@ -91,9 +91,9 @@ struct view conn_peek(const struct conn *c);
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);
 /* Bytes that wait there, all told. */
 uint32_t conn_unread(const struct conn *c);
-/* The service reads this connection's data in the turn in which it comes, until it says otherwise:
- * there are frames for it even while others, which wait, hold all they may. */
-void conn_expect(struct conn *c, bool expected);
+/* The service reads so many bytes of this connection in the turn in which they come, until it says
+ * otherwise (0): there are frames for them even while others, which wait, hold all they may. */
+void conn_expect(struct conn *c, uint64_t bytes);
 /* Data was dropped for want of frames, and nothing in order has come since: the peer will be silent
  * until its retransmission timer fires. Then the connection becomes ready. */
 bool conn_awaits_retransmission(const struct conn *c);

@@ -58,9 +58,11 @@ conn_unread(const struct conn *c)
 }
 
 void
-conn_expect(struct conn *c, bool expected)
+conn_expect(struct conn *c, uint64_t bytes)
 {
-	c->expected = expected;
+	c->expected = bytes > 0;
+	if (bytes > 0)
+		c->uploads = bytes > RX_WINDOW_WAITING;
 }
 
 bool

@@ -232,7 +232,8 @@ struct conn {
 	uint16_t path_mss;       /* data and options that the path takes */
 	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
 				    through */
-	uint8_t acks_due; /* with CONN_QUICKACK: segments of this turn that ask for one each */
+	uint8_t acks_due : 7; /* with CONN_QUICKACK: segments of this turn that ask for one each */
+	uint8_t uploads : 1;  /* conn_expect() last said more than RX_WINDOW_WAITING */
 
 	/* losses and growth */
 	uint32_t recover;

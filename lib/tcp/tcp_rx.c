@@ -377,12 +377,29 @@ stack_requests_wait(struct stack *s)
 		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
 }
 
+/*
+ * While requests wait, n of them that hold what they were offered hold RX_UNREAD_PART * n / (n +
+ * RX_WAITING_SHARE) of the frames: each is offered a part of what the others have left. The rest is
+ * for data that is read in its turn.
+ */
+static __attribute__((noinline)) uint32_t
+window_while_waiting(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
+	const uint32_t held = frames - t->rx_left;
+	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
+	const uint32_t least =
+		c->uploads ? min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART) : RX_WAITING_FRAMES;
+
+	return min_u32(max_u32(share, least) * mss_ours(t, c->local), RX_WINDOW_WAITING);
+}
+
 static inline uint32_t
 window_limit(const struct tcp *t, const struct conn *c)
 {
 	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns))
 		return c->rcv_limit;
-	return min_u32(c->rcv_limit, RX_WINDOW_WAITING);
+	return min_u32(c->rcv_limit, window_while_waiting(t, c));
 }
 
 uint32_t

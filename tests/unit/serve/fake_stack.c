@@ -159,7 +159,7 @@ stack_requests_wait(struct stack *s)
 }
 
 void
-conn_expect(struct conn *c, bool expected)
+conn_expect(struct conn *c, uint64_t bytes)
 {
 	check(c->open && !c->left);
 }

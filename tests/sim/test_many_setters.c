@@ -1,0 +1,228 @@
+/*
+ * Many clients that upload large values at full speed. Goal: those who wait for memory leave frames
+ * to those whose data is read: other clients are answered, and memory is used as well as by a few.
+ * Method: a whole core, and a stack as all clients, on a cable of limited rate.
+ */
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SETTERS_MAX 64u
+#define OTHERS      10u
+#define CLIENTS     (SETTERS_MAX + OTHERS)
+#define SECOND_NS   1000000000ull
+#define STEP_NS     100000u /* between two turns, at most */
+#define MEMORY_MB   16u
+#define LARGE       250000u /* sixteen of them may be begun */
+#define CABLE_RATE  500000000u
+#define FRAMES      2048u /* that the core may hold of what it received */
+#define SMALL       20000u
+
+/* One that asks, and asks again when it is answered. */
+struct client {
+	struct conn *conn;
+	bool open, busy, gone;
+	uint32_t value_len, key, asked;
+	uint32_t left; /* bytes of its value still to be sent, their end included */
+	uint32_t answered;
+	uint64_t asked_ns, slowest_ns;
+	char end[8]; /* of what was read */
+};
+
+/* What was reached in a run. */
+struct result {
+	uint32_t stored, answered; /* large values; requests of the others */
+	uint64_t slowest_ns;       /* of the others */
+};
+
+struct world {
+	struct sim_service sim;
+	struct client client[CLIENTS];
+	struct client *of_slot[CLIENTS];
+	uint32_t count;
+};
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->of_slot[conn_slot(c)]->open = true;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	w->of_slot[conn_slot(c)]->open = false;
+	w->of_slot[conn_slot(c)]->gone = true;
+}
+
+/* Large values are only set, others set and got in turn. */
+static void
+ask(struct world *w, struct client *cl)
+{
+	const bool set = cl->value_len == LARGE || cl->asked++ % 2 == 0;
+	char line[64];
+	const int n =
+		set ? snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", cl->key, cl->value_len)
+		    : snprintf(line, sizeof line, "get k%u\r\n", cl->key);
+
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	cl->busy = true;
+	cl->left = set ? cl->value_len + 2 : 0;
+	cl->asked_ns = w->sim.ss->now_ns;
+	memset(cl->end, 0, sizeof cl->end);
+}
+
+static void
+send_on(struct world *w, struct client *cl)
+{
+	static uint8_t bytes[1460];
+
+	memset(bytes, 'v', sizeof bytes);
+	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
+		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
+
+		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
+		sim_service_say(&w->sim, cl->conn, cl->left > 2 ? (const void *)bytes : "\r\n", n);
+		cl->left -= n;
+	}
+}
+
+static void
+end_add(struct client *cl, struct view v)
+{
+	for (uint32_t i = v.len > sizeof cl->end ? v.len - sizeof cl->end : 0; i < v.len; i++) {
+		memmove(cl->end, cl->end + 1, sizeof cl->end - 1);
+		cl->end[sizeof cl->end - 1] = (char)v.data[i];
+	}
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	const uint64_t now_ns = w->sim.ss->now_ns;
+
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		end_add(cl, v);
+		conn_advance(w->sim.ss->stack, cl->conn, v.len);
+	}
+	if (memcmp(cl->end, "STORED\r\n", 8) != 0 && memcmp(cl->end + 3, "END\r\n", 5) != 0)
+		return;
+	cl->busy = false;
+	cl->answered++;
+	if (now_ns - cl->asked_ns > cl->slowest_ns)
+		cl->slowest_ns = now_ns - cl->asked_ns;
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct client *cl = &w->client[i];
+
+		if (!cl->open)
+			continue;
+		if (cl->busy)
+			listen_to(w, cl);
+		if (!cl->busy)
+			ask(w, cl);
+		send_on(w, cl);
+	}
+}
+
+static void
+join(struct world *w, uint32_t value_len)
+{
+	struct client *cl = &w->client[w->count];
+
+	cl->value_len = value_len;
+	cl->key = w->count++;
+	cl->conn = sim_service_connect(&w->sim);
+	w->of_slot[conn_slot(cl->conn)] = cl;
+}
+
+static void
+result_add(struct result *r, const struct world *w, const struct client *cl)
+{
+	const uint64_t last_ns = cl->busy ? w->sim.ss->now_ns - cl->asked_ns : 0;
+
+	check(!cl->gone);
+	if (cl->value_len == LARGE) {
+		r->stored += cl->answered;
+		return;
+	}
+	r->answered += cl->answered;
+	r->slowest_ns = cl->slowest_ns > r->slowest_ns ? cl->slowest_ns : r->slowest_ns;
+	r->slowest_ns = last_ns > r->slowest_ns ? last_ns : r->slowest_ns;
+}
+
+/* Setters of large values work for half a second alone, then beside ten others for one. */
+static struct result
+work(uint32_t setters)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	struct result r = {0};
+
+	check_ptr(w);
+	o.cores.stack.net.rx_frames_max = FRAMES;
+	o.cores.memory_bytes = (size_t)MEMORY_MB << 20;
+	o.cable.rate = CABLE_RATE;
+	o.cable.queue_ns = SECOND_NS;
+	sim_service_create(&w->sim, &o, &user, serve);
+	for (uint32_t i = 0; i < setters; i++)
+		join(w, LARGE);
+	sim_service_run(&w->sim, SECOND_NS / 2, STEP_NS);
+	for (uint32_t i = 0; i < OTHERS; i++)
+		join(w, SMALL);
+	sim_service_run(&w->sim, SECOND_NS, STEP_NS);
+	for (uint32_t i = 0; i < w->count; i++)
+		result_add(&r, w, &w->client[i]);
+	print_message(
+		"%u setters: %u stored; others: %u answered, slowest %.1f ms; frames dropped: "
+		"%u, %u out of order\n",
+		setters, r.stored, r.answered, (double)r.slowest_ns / 1e6,
+		(uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_RX_FRAMES_MAX),
+		(uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_OOO_FULL));
+	sim_service_destroy(&w->sim);
+	free(w);
+	return r;
+}
+
+/* Of what was stored, all told; half of the others' requests are sets. */
+static uint64_t
+bytes_of(const struct result *r)
+{
+	return (uint64_t)r->stored * LARGE + (uint64_t)r->answered / 2 * SMALL;
+}
+
+/* Sixteen values may be begun at once: none of the sixteen setters waits. */
+static void
+sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
+{
+	const struct result few = work(16), many = work(60);
+
+	check(many.slowest_ns < few.slowest_ns * 3 / 2);
+	check(many.answered >= few.answered);
+	check(bytes_of(&many) * 10 >= bytes_of(&few) * 8);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sixty_setters_stop_others_no_more_than_sixteen_do),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
