@@ -113,6 +113,38 @@ what_the_stack_counts_is_shown(void **state)
 	row_is(stats, "rejected_connections", "0");
 }
 
+/* A reset forgets the longest turn, too: what comes after it is shown by its cell. */
+static void
+turns_are_told_since_the_last_reset(void **state)
+{
+	static const char *const names[] = {
+		"turn_p50_us",     "turn_p99_us",      "turn_p9999_us",        "turn_max_us",
+		"turns_over_50us", "turns_over_100us", "turns_over_100us_host"};
+	static const char *const rows[3][7] = {
+		{"1", "229", "300", "300", "2", "2", "1"},
+		{"0", "0", "0", "0", "0", "0", "0"},
+		{"82", "82", "82", "82", "1", "0", "0"},
+	};
+	static struct turn_times times;
+
+	times = (struct turn_times){.host_ns = 150000};
+	serve_turn_times_set(rig->serve, &times);
+	for (uint32_t i = 0; i < 100; i++)
+		turn_times_add(&times, i);
+	turn_times_add(&times, 200000);
+	turn_times_add(&times, 300000);
+	for (uint32_t i = 0; i < 3; i++) {
+		const char *stats = answer("stats\r\n");
+
+		for (uint32_t k = 0; k < 7; k++)
+			row_is(stats, names[k], rows[i][k]);
+		if (i == 0)
+			answer("stats reset\r\n");
+		else
+			turn_times_add(&times, 70000);
+	}
+}
+
 static void
 settings_are_shown_and_unknown_words_refused(void **state)
 {
@@ -556,6 +588,7 @@ main(int argc, char **argv)
 		TEST(what_happened_is_counted),
 		TEST(reset_starts_the_counting_anew),
 		TEST(what_the_stack_counts_is_shown),
+		TEST(turns_are_told_since_the_last_reset),
 		TEST(settings_are_shown_and_unknown_words_refused),
 		TEST(stats_over_udp_is_one_message),
 		cmocka_unit_test(the_document_lists_what_is_shown),
