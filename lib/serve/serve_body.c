@@ -214,8 +214,10 @@ body_receive(struct serve *sv, struct session *ss)
 		const struct view src = session_peek(ss);
 		uint32_t n;
 
-		if (src.len == 0)
+		if (src.len == 0) {
+			conn_expect(ss->conn, ss->body_left);
 			return PARSE_CONTINUE; /* the next step sees whether the stream has ended */
+		}
 		if (src.len >= ss->body_left && !may_end && !(may_end = fill_may_end(sv, ss)))
 			return PARSE_WAIT;
 		if (ss->body == BODY_FILL)

@@ -60,9 +60,10 @@ conn_unread(const struct conn *c)
 void
 conn_expect(struct conn *c, uint64_t bytes)
 {
+	if (bytes > 0 && !c->expected)
+		c->uploads = bytes > RX_WINDOW_BYTES;
 	c->expected = bytes > 0;
-	if (bytes > 0)
-		c->uploads = bytes > RX_WINDOW_WAITING;
+	c->expects_more = bytes > RX_WINDOW_WAITING;
 }
 
 bool

@@ -391,6 +391,9 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	const uint32_t least =
 		c->uploads ? min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART) : RX_WAITING_FRAMES;
 
+	/* The end of the body lies beyond it, so none of it is left over. */
+	if (c->expects_more)
+		return RX_WINDOW_WAITING;
 	return min_u32(max_u32(share, least) * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
