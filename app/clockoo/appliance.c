@@ -237,16 +237,6 @@ print_ready(const struct appliance *a)
 	fflush(stdout);
 }
 
-static bool
-all_drained(const struct appliance *a)
-{
-	bool drained = true;
-
-	for (uint32_t i = 0; i < a->config.cores; i++)
-		drained &= a->workers[i].drained;
-	return drained;
-}
-
 bool
 appliance_run(struct appliance *a, struct error *err)
 {
@@ -264,7 +254,7 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
-	kept_stop(&a->kept, a->store, all_drained(a));
+	kept_stop(&a->kept, a->store);
 	return true;
 }
 

@@ -33,7 +33,6 @@ struct worker {
 	const atomic_bool *stop;
 	bool yield;
 	bool adaptive;        /* an idle core waits */
-	bool drained;         /* at the end: no connection and no message is left */
 	bool forwards_frames; /* frames of other cores come and go by its queue */
 };
 

@@ -361,7 +361,7 @@ kept_tick(struct kept *k, const struct telemetry *t)
 }
 
 void
-kept_stop(struct kept *k, struct store *store, bool drained)
+kept_stop(struct kept *k, struct store *store)
 {
 	if (!k->used)
 		return;
@@ -369,9 +369,8 @@ kept_stop(struct kept *k, struct store *store, bool drained)
 	beat(k);
 	memory_page_forgive(k->page);
 	crash_count_end();
-	/* A pin that nobody gives back would stay for ever: the next start repairs instead. */
-	if (drained)
-		store_image_leave(store);
+	/* Where it is not left clean, the next start repairs it. */
+	store_image_leave(store);
 }
 
 void

@@ -49,8 +49,8 @@ uint64_t kept_ahead_ns(const struct kept *k);
 void kept_ready(struct kept *k, const struct appliance *a);
 /* Each tick of the control thread. */
 void kept_tick(struct kept *k, const struct telemetry *t);
-/* All threads have ended by themselves; drained: no reply holds an item any more. */
-void kept_stop(struct kept *k, struct store *store, bool drained);
+/* All threads have ended by themselves, and no reply holds an item any more. */
+void kept_stop(struct kept *k, struct store *store);
 /* Gives the file up, after a stop or a start that failed: that is no crash. */
 void kept_close(struct kept *k);
 

@@ -9,21 +9,25 @@
 #include "dpdk/port_wait.h"
 #include "dpdk/run_delay.h"
 
-/* Close every connection; a connection whose peer does not answer in time is dropped. A core that
- * forwards frames of other cores stays until those must have ended. */
-static bool
+/* Close every connection; those whose peers do not answer in time are reset, and with them goes all
+ * that their replies pin: a pin would outlive the process in --memory-file. A core that forwards
+ * frames of other cores stays until those must have ended. */
+static void
 drain(const struct worker *w)
 {
+	struct core *core = w->core;
 	uint64_t now_ns = tsc_clock_ns(w->clock);
 	const uint64_t deadline_ns = now_ns + DRAIN_NS;
 	bool empty;
 
 	do {
-		empty = stack_drain(w->core->stack, now_ns);
-		core_turn(w->core, now_ns);
+		empty = stack_drain(core->stack, now_ns);
+		core_turn(core, now_ns);
 		now_ns = tsc_clock_ns(w->clock);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
-	return empty && serve_is_idle(w->core->serve);
+	stack_abort_all(core->stack, now_ns);
+	core_turn(core, now_ns); /* the resets go out */
+	serve_drop_messages(core->serve);
 }
 
 /* The store counts without a core that waits for long; its next turn brings it back. */
@@ -80,7 +84,7 @@ worker_run(void *arg)
 	}
 	run_delay_end(&delay);
 	core_host_waited(core, 0);
-	w->drained = drain(w);
+	drain(w);
 	store_offline(core->store);
 	return 0;
 }

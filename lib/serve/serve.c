@@ -258,12 +258,6 @@ serve_has_work(const struct serve *sv)
 	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_pending(sv));
 }
 
-bool
-serve_is_idle(const struct serve *sv)
-{
-	return sv->message_count == 0;
-}
-
 void
 serve_turn_times_set(struct serve *sv, const struct turn_times *times)
 {

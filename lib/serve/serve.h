@@ -158,12 +158,12 @@ void serve_prefetch(struct serve *sv);                              /* 6 */
 void serve_execute(struct serve *sv);                               /* 7 */
 bool serve_has_work(const struct serve *sv); /* another pass may get something done */
 
-/* No message over UDP is left to send. Without connections no item is held then. */
-bool serve_is_idle(const struct serve *sv);
-
 /* For `stats`; once, before any core turns. They outlive the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
 
+/* At a stop, when no connection is left: messages over UDP that wait are not sent. No item is held
+ * then. */
+void serve_drop_messages(struct serve *sv);
 const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
 

@@ -268,6 +268,21 @@ message_send_datagram(struct serve *sv, struct message *m)
 	return true;
 }
 
+static void
+message_end_first(struct serve *sv)
+{
+	message_free(sv, &sv->messages[sv->message_first]);
+	sv->message_first = (sv->message_first + 1) % UDP_MESSAGES_MAX;
+	sv->message_count--;
+}
+
+void
+serve_drop_messages(struct serve *sv)
+{
+	while (sv->message_count != 0)
+		message_end_first(sv);
+}
+
 void
 messages_send(struct serve *sv)
 {
@@ -278,8 +293,6 @@ messages_send(struct serve *sv)
 			if (!message_send_datagram(sv, m))
 				return;
 		while (m->sequence < m->total);
-		message_free(sv, m);
-		sv->message_first = (sv->message_first + 1) % UDP_MESSAGES_MAX;
-		sv->message_count--;
+		message_end_first(sv);
 	}
 }

@@ -124,6 +124,13 @@ stack_drain(struct stack *s, uint64_t now_ns)
 	return tcp_drain(s) && s->tcp.net.backlog_count == 0;
 }
 
+void
+stack_abort_all(struct stack *s, uint64_t now_ns)
+{
+	set_now(&s->tcp.net, now_ns);
+	tcp_abort_all(s);
+}
+
 const struct counter *
 stack_counters(const struct stack *s)
 {

@@ -66,6 +66,9 @@ bool stack_has_work(const struct stack *s);
 
 /* Shutdown: refuses new connections and closes all others; true once none is left. */
 bool stack_drain(struct stack *s, uint64_t now_ns);
+/* After that, when it has waited long enough: connections that are left are reset, as far as there
+ * is room for their RSTs, and ended. */
+void stack_abort_all(struct stack *s, uint64_t now_ns);
 
 /* ---- telemetry ---- */
 

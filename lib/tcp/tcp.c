@@ -130,6 +130,22 @@ tcp_drain(struct stack *s)
 	return t->conns_count == t->time_wait_count;
 }
 
+/* In TIME-WAIT all that we sent is acknowledged. */
+void
+tcp_abort_all(struct stack *s)
+{
+	struct tcp *t = stack_tcp(s);
+
+	for (uint32_t i = 0; i < t->cfg.conns_max; i++) {
+		struct conn *c = &t->conns[i];
+
+		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
+			conn_fail(t, c, CONNECT_STOPPED);
+		else if (c->state != CONN_CLOSED && c->state != CONN_TIME_WAIT)
+			conn_abort(s, c);
+	}
+}
+
 void
 stack_usage_mt(const struct stack *s, struct stack_usage *out)
 {

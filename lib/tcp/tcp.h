@@ -48,6 +48,7 @@ void tcp_output(struct tcp *t);
 uint64_t tcp_next_timer(const struct tcp *t);
 bool tcp_has_ready(const struct tcp *t);
 bool tcp_drain(struct stack *s);
+void tcp_abort_all(struct stack *s);
 
 /* One received segment on its way through the steps. */
 struct arrival {

@@ -11,6 +11,7 @@
 #include "serve/serve_policy.h"
 #include "proto/mc_req.h"
 #include "proto/mc_udp.h"
+#include "store/item_layout.h"
 
 /* All messages sent so far, put together again: one text per message, " | " between them. Fails
  * if a frame is wrong, a piece is missing or out of order. */
@@ -237,6 +238,25 @@ replies_without_room_wait_for_it(void **state)
 	check_eq(rig_datagrams_sent(rig, &sent), 120 * 4);
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
 	check_eq(rig_datagrams_kept(rig), 0);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+what_a_stop_does_not_send_holds_no_item(void **state)
+{
+	const struct view key = {(const uint8_t *)"v", 1};
+	const struct item *it;
+
+	store_value("v", 'v', 5000);
+	it = store_get(rig->core, key, store_hash(rig->core, key));
+	check_ptr(it);
+	rig_set_tx_room(rig, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_datagram_text(rig, 0x1234, "get v v\r\n");
+	rig_turn(rig);
+	check_eq(atomic_load(item_pins_at(it)), 6);
+	serve_drop_messages(rig->serve);
+	check_eq(atomic_load(item_pins_at(it)), 0);
 	check_eq(rig_chunks_used(rig), 0);
 }
 
@@ -538,6 +558,7 @@ main(void)
 		TEST(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
 		TEST(a_reply_too_long_for_any_client_is_not_sent),
 		TEST(replies_without_room_wait_for_it),
+		TEST(what_a_stop_does_not_send_holds_no_item),
 		TEST(a_reply_without_memory_is_dropped_and_counted),
 		TEST(datagrams_leave_half_of_the_chunks_to_connections),
 		TEST(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole),
