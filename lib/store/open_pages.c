@@ -140,7 +140,7 @@ count_page(struct slab *sl, struct page *p)
 	if (slab_page_free(p) != 0)
 		list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+	slab_class_count_free(c, slab_page_free(p));
 	if (due_s < atomic_load_explicit(&c->due_s, memory_order_relaxed))
 		atomic_store_explicit(&c->due_s, due_s, memory_order_relaxed);
 }

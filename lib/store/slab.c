@@ -193,7 +193,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->free_count, p->objects, memory_order_relaxed);
+	slab_class_count_free(c, p->objects);
 	return true;
 }
 
@@ -229,7 +229,7 @@ class_drop_page(struct slab *sl, struct slab_class *c, struct page *p)
 	if (!evacuating) {
 		slab_page_goes(c, p);
 		atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+		slab_class_count_free(c, -slab_page_free(p));
 	}
 	spin_lock(&sl->pool_lock);
 	slab_page_release(sl, p);
@@ -259,9 +259,9 @@ slab_page_check(struct slab *sl, struct slab_class *c, struct page *p)
 		page_evacuated(sl, p);
 }
 
-/* Under the class's lock. */
+/* Under the class's lock; the caller counts. */
 static uint32_t
-page_alloc_object(struct slab *sl, struct slab_class *c, struct page *p)
+page_alloc_object(struct slab *sl, struct page *p)
 {
 	uint32_t ref;
 
@@ -274,7 +274,6 @@ page_alloc_object(struct slab *sl, struct slab_class *c, struct page *p)
 	}
 	if (slab_page_free(p) == 0)
 		list_unlink(&p->has_free);
-	atomic_fetch_sub_explicit(&c->free_count, 1, memory_order_relaxed);
 	return ref;
 }
 
@@ -288,7 +287,7 @@ page_free_object(struct slab *sl, struct slab_class *c, uint32_t ref)
 	p->free_head = ref;
 	p->free_count++;
 	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_CLASS) {
-		atomic_fetch_add_explicit(&c->free_count, 1, memory_order_relaxed);
+		slab_class_count_free(c, 1);
 		if (slab_page_free(p) == 1)
 			list_push_back(&c->has_free, &p->has_free);
 	}
@@ -310,8 +309,9 @@ class_alloc(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t want, uint
 		if (list_empty(&c->has_free) && (got != 0 || !class_add_page(sl, class, leave)))
 			break;
 		refs[got++] = page_alloc_object(
-			sl, c, container_of(c->has_free.next, struct page, has_free));
+			sl, container_of(c->has_free.next, struct page, has_free));
 	}
+	slab_class_count_free(c, -got);
 	spin_unlock(&c->lock);
 	return got;
 }
@@ -378,7 +378,7 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 	list_unlink(&p->of_class);
 	list_unlink(&p->has_free);
 	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+	slab_class_count_free(c, -slab_page_free(p));
 	atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
 	list_push_back(&sl->evacuating, &p->of_class);
 	atomic_fetch_add_explicit(&sl->evacuating_count, 1, memory_order_relaxed);

@@ -132,12 +132,22 @@ void slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch);
 /* Under the pool's lock: the page does not wait for a fill. */
 void slab_page_waits_no_more(struct slab *sl, struct page *p);
 
-/* ---- between slab.c and index_pages.c ---- */
+/* ---- between the files of the slab ---- */
 
 static inline uint32_t
 slab_page_free(const struct page *p)
 {
 	return p->free_count + (p->objects - p->fresh);
+}
+
+/* Under the class's lock, so without an atomic addition: the class has so many more free objects;
+ * modulo 2^32. */
+static inline void
+slab_class_count_free(struct slab_class *c, uint32_t more)
+{
+	const uint32_t now = atomic_load_explicit(&c->free_count, memory_order_relaxed);
+
+	atomic_store_explicit(&c->free_count, now + more, memory_order_relaxed);
 }
 
 /* Under the class's and the pool's lock: the evacuation of a page begins. */

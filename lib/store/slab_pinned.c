@@ -121,7 +121,7 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 	if (slab_page_free(p) != 0)
 		list_push_back(&c->has_free, &p->has_free);
 	atomic_fetch_add_explicit(&c->page_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->free_count, slab_page_free(p), memory_order_relaxed);
+	slab_class_count_free(c, slab_page_free(p));
 }
 
 bool
