@@ -68,7 +68,6 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
 	X(CONN_SLOW_BODY, "connections reset: a body too slow for the memory others wait for")     \
 	X(BEGUN_WAITS, "values not begun at once: others are being sent for which there is more")  \
-	X(BEGUN_GAVE_WAY, "sets refused half way: too slow for the memory others wait for")        \
 	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \

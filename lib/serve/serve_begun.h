@@ -3,18 +3,12 @@
  *
  * Private to lib/serve. A value whose body is incomplete is begun in the store, which evicts for
  * all of it, however slowly it is sent. All of them together take at most store_begun_max; the next
- * one leaves its body unread and waits, in one of three queues over all cores. A complete body
- * needs no quota. While a value waits, begun values must make progress (serve_body.c) or are given
- * up.
+ * one leaves its body unread and waits, in one of two queues over all cores. A complete body needs
+ * no quota. While a value waits, begun values must make progress (serve_body.c) or are given up.
  *
  * A value is slow, until 8 KiB of its body, or half of it, are here within 100 ms after its line:
- * then it is proven, and goes to the end of that queue. A begun one that got less than 250 KB/s
- * since, the first 100 ms not counted, loses its proof if others wait: it counts as slow.
+ * then it is proven, and goes to the end of that queue. What is begun stays what it was.
  * - Slow values together take at most three quarters of the quota.
- * - If they hold more than half of it, and a proven one waits, the slowest of those that lost their
- *   proof gives way: its set is refused. One in 2 ms and core.
- * - A proven value of which a quarter is here waits for such ones only. An eighth of the quota,
- *   beside it, is for those that it has no room for.
  * - A proven value waits for earlier proven ones, never for a slow one; a slow value for both.
  * - While a slow value waits, proven ones together take at most half of the quota.
  * - The only value of its kind takes what it needs of the rest; with nothing in use any may begin.
@@ -22,8 +16,7 @@
  * Thread: core-local, but for the atomics in struct serve_shared and struct serve: relaxed, since
  *         they limit nothing but the share, and a core that reads an old value reads again next
  *         turn.
- * Bounds: one look a turn and core, over STORE_CORES_MAX cores; while a value waits, 16 looks at
- *         begun values.
+ * Bounds: one look a turn and core, over STORE_CORES_MAX cores.
  */
 #ifndef CLOCKOO_SERVE_BEGUN_H
 #define CLOCKOO_SERVE_BEGUN_H
@@ -38,13 +31,10 @@ enum fill_quota_state {
 };
 
 void fill_quota_create(struct serve *sv);
-/* Reserves a part of the share for the connection's value, until it is returned or ended. False: it
+/* Reserves a part of the share for the connection's value, until fill_quota_release(). False: it
  * must wait, because the share is used up or an earlier value waits. */
 bool fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req);
-void fill_quota_return(struct serve *sv, struct session *ss); /* nothing was begun */
-/* The value is begun, the connection in no queue; it has ended. */
-void fill_quota_begun(struct serve *sv, struct session *ss);
-void fill_quota_ended(struct serve *sv, struct session *ss);
+void fill_quota_release(struct serve *sv, struct session *ss);
 /* Puts the connection into its queue, takes it out; no effect if it is there already, or is not. */
 void fill_quota_enqueue(struct serve *sv, struct session *ss);
 void fill_quota_dequeue(struct serve *sv, struct session *ss);
@@ -53,8 +43,7 @@ void fill_quota_dequeue(struct serve *sv, struct session *ss);
  * the queue until bytes arrive; it keeps its ticket, and with it its place. */
 bool fill_quota_sleeps(struct serve *sv, struct session *ss);
 enum fill_quota_state fill_quota_state(struct serve *sv, struct session *ss);
-/* Each turn: while a value waits, values that hold a part of the share must make progress. May end
- * the sessions of connections. */
+/* Each turn: while a value waits, values that hold a part of the share must make progress. */
 void fill_quota_pressure(struct serve *sv);
 
 #endif

@@ -78,7 +78,7 @@ share_begin(struct serve *sv, struct op *op)
 	}
 	r = storage_begin(sv, op, &ss->fill);
 	if (unlikely(r != STORE_OK))
-		fill_quota_return(sv, ss);
+		fill_quota_release(sv, ss);
 	return r;
 }
 
@@ -113,7 +113,6 @@ body_begin(struct serve *sv, struct op *op)
 	ss->fills++;
 	ss->bad_end = false;
 	ss->filling_req = *req;
-	fill_quota_begun(sv, ss);
 	return EXEC_DONE;
 }
 
@@ -211,10 +210,6 @@ body_receive(struct serve *sv, struct session *ss)
 
 	if (ss->body == BODY_WAIT)
 		return PARSE_NEXT_PASS;
-	if (unlikely(ss->gives_way)) {
-		op_push(sv, ss, OP_BODY_DONE); /* before the end of the body: it is refused */
-		return PARSE_NEXT_PASS;
-	}
 	while (ss->body_left > 0) {
 		const struct view src = session_peek(ss);
 		uint32_t n;
@@ -247,20 +242,6 @@ body_receive(struct serve *sv, struct session *ss)
 	return PARSE_CONTINUE;
 }
 
-/* The begun value of a set that is refused; what comes of its body is skipped. */
-static void
-gave_way(struct serve *sv, struct op *op)
-{
-	struct session *ss = op->session;
-
-	ss->gives_way = false;
-	ss->body = BODY_SWALLOW;
-	op->hash = ss->fill.hash;
-	store_abandon(sv->store, &ss->fill);
-	storage_refused(sv, op, STORE_NO_MEMORY);
-	serve_count(sv, BEGUN_GAVE_WAY);
-}
-
 enum exec_status
 execute_body_done(struct serve *sv, struct op *op)
 {
@@ -272,11 +253,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);
 	ss->filling = false;
-	fill_quota_ended(sv, ss);
-	if (unlikely(ss->gives_way)) {
-		gave_way(sv, op);
-		return EXEC_DONE;
-	}
+	fill_quota_release(sv, ss);
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

@@ -90,8 +90,6 @@ struct serve {
 	struct list quota_queue[FILL_QUOTA_PARTS];
 	/* The tickets of the first ones. Written by this core, read by all. */
 	_Atomic uint64_t quota_first[FILL_QUOTA_PARTS];
-	struct list quota_begun;    /* sessions whose value holds a part of the quota */
-	uint64_t quota_gave_way_ns; /* when the last of them had to give way; 0: never */
 	struct session *requeue;
 
 	bool unprobed; /* some operation may not be on its way yet */

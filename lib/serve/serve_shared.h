@@ -32,11 +32,10 @@ enum class_count {
 
 #define CLASSES_MAX (MC_CLASS_MAX + 1)
 
-/* Of the fill quota (serve_begun.h): queues, and accounts of the bytes in use. */
+/* Of the fill quota (serve_begun.h). */
 enum fill_quota_part {
 	FILL_QUOTA_SLOW,
 	FILL_QUOTA_PROVEN,
-	FILL_QUOTA_EXTRA,
 	FILL_QUOTA_PARTS,
 };
 

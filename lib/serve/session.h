@@ -88,12 +88,10 @@ struct session {
 	bool closing;     /* nothing more is read */
 	bool admitted;    /* not one too many */
 	bool authenticated;
-	uint8_t sched;         /* enum session_sched */
-	uint8_t end;           /* enum session_end */
-	uint8_t quota_part;    /* enum fill_quota_part: where it waits, or did */
-	uint8_t quota_account; /* enum fill_quota_part: what its begun value uses */
-	bool gives_way;        /* its begun value: it is refused as soon as it can be answered */
-	uint32_t active_s;     /* the second in which something came last */
+	uint8_t sched;      /* enum session_sched */
+	uint8_t end;        /* enum session_end */
+	uint8_t quota_part; /* enum fill_quota_part: where it waits, then what its value uses */
+	uint32_t active_s;  /* the second in which something came last */
 
 	uint32_t turn;              /* in which served was counted */
 	uint32_t served;            /* requests in that turn */
@@ -114,10 +112,9 @@ struct session {
 	uint64_t body_left;
 	uint64_t quota_bytes; /* of the fill quota, held by its incomplete value (serve_begun.h) */
 	uint64_t ticket;      /* its number in the queue for the quota; 0: it does not wait */
-	uint64_t quota_ns;    /* since when it has waited, then since when its value is begun */
-	uint32_t quota_here;  /* bytes of its begun value that were here when it was begun */
+	uint64_t quota_ns;    /* since when it has waited */
 	bool quota_asleep;    /* it waits, but outside the queue: fill_quota_sleeps() */
-	struct list quota_link;    /* in the queue, or in the list of what is begun */
+	struct list quota_link;    /* in the queue, while it waits and does not sleep */
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill_progress progress;
 	uint32_t fills; /* begun so far */
