@@ -19,6 +19,7 @@ import flood_bench
 import idle_bench
 import links
 import loss_bench
+import restart_bench
 import sla_bench
 import store_bench
 import told_bench
@@ -226,13 +227,17 @@ def measure_sla(args, keep_figures):
                              keep_figures)
 
 
+def measure_restart(args, keep_figures):
+    return restart_bench.measure(build_clockoo() / "tests/bench/net", args.quick, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
-            "sla": measure_sla}
+            "sla": measure_sla, "restart": measure_restart}
 PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 

@@ -1,0 +1,159 @@
+#!/usr/bin/python3 -B
+"""tools/bench restart: its journal, and the figures around appliances and clients.
+
+Goal: a wrong value, one that came back and one that is lost are each counted as what they are, and a
+write under way may be done or not; a run that would prove nothing is no figure. Method: a server's
+answers from a dictionary; a bed and a client that answer with rows made up here.
+"""
+
+import contextlib
+import io
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
+
+import progress  # noqa: E402
+import restart_bench  # noqa: E402
+import restart_client  # noqa: E402
+from progress import Failed  # noqa: E402
+
+
+class FakeLine:
+    """A server that has what it is told to have, and answers nothing else."""
+
+    def __init__(self, has):
+        self.has = has
+
+    def get_many(self, keys, verb=b"get"):
+        return {key: (self.has[key], b"1") for key in keys if key in self.has}
+
+
+class JournalTest(unittest.TestCase):
+    def judge(self, may, got, dead_at=None):
+        writer = restart_client.Writer(0)
+        key = next(iter(writer.may))
+        writer.may[key] = may
+        if dead_at is not None:
+            writer.dead_at[key] = dead_at
+        told = dict.fromkeys(("checked", "live", "lost", "resurrected", "wrong"), 0)
+        writer.check(FakeLine({} if got is None else {key: got}), told)
+        self.assertEqual(told["checked"], restart_client.KEYS)
+        return {name for name in ("lost", "resurrected", "wrong") if told[name]}, writer.may[key]
+
+    def test_what_is_found_is_the_last_value_or_the_one_under_way(self):
+        far = 1e18
+        for may, got, dead_at, found in (
+                ({b"1"}, b"1", None, set()), ({b"1", b"2"}, b"1", None, set()), ({b"1", b"2"}, b"2", None, set()),
+                ({None}, None, None, set()), ({b"1", None}, None, None, set()),
+                ({b"1"}, b"2", None, {"wrong"}), ({b"1", None}, b"2", None, {"wrong"}),
+                ({b"1"}, None, None, {"lost"}), ({b"1", b"2"}, None, None, {"lost"}),
+                ({None}, b"1", None, {"resurrected"}),
+                ({b"1", None}, b"1", far, set()), ({b"1", None}, b"1", 0, {"resurrected"}),
+                ({b"1", None}, None, 0, set())):
+            with self.subTest(may=may, got=got, dead_at=dead_at):
+                self.assertEqual(self.judge(may, got, dead_at)[0], found)
+
+    def test_what_was_found_is_what_must_be_there_next_time(self):
+        self.assertEqual(self.judge({b"1", b"2"}, b"2")[1], {b"2"})
+        self.assertEqual(self.judge({b"1", None}, b"1", 1e18)[1], {b"1", None})
+
+
+class FakeClient:
+    def __init__(self, bed):
+        self.bed = bed
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def tell(self, *words):
+        self.words = words
+
+    def row(self):
+        if self.words[0] == "write":
+            return {"checked": 600, "live": 500, "lost": 1, "resurrected": 0, "wrong": 0,
+                    "evictions": self.bed.evictions}
+        return {"acknowledged": 1000}
+
+    def ask(self, *words):
+        return {"check": {"kept": 90, "wrong": 0}, "reach": {"at_s": 0},
+                "stats": {"restart_us": "2000", "restart": self.bed.kind, "restart_kept": "90", "bytes": "1000000000",
+                          "used_chunks": 75, "total_chunks": 100}}.get(words[0], {})
+
+
+class FakeRestartBed:
+    client_ns = peer_ns = "x"
+    wire = type("Wire", (), {"host": "x"})
+    evictions, repairs = 0, True
+
+    def __init__(self, programs):
+        self.kind, self.starts, self.kills = "empty", 0, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def client(self, ns, host):
+        return FakeClient(self)
+
+    def start(self, mebibytes, cores=1):
+        self.starts += 1
+
+    def kill(self):
+        self.kills += 1
+        self.kind = "repaired" if self.repairs else "empty"
+
+    def end(self):
+        self.kind = "attached"
+
+    def forget(self):
+        self.kind = "empty"
+
+    def memcached(self, mebibytes, client):
+        return 1.0
+
+    def end_memcached(self, number):
+        pass
+
+
+class RestartTest(unittest.TestCase):
+    def measure(self, quick=True, **bed):
+        progress.quiet = True
+        for name, fake in (("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("WRITES_S", (0, 0)),
+                           ("PEER_AWAY_S", 0)):
+            self.addCleanup(setattr, restart_bench, name, getattr(restart_bench, name))
+            setattr(restart_bench, name, fake)
+        self.addCleanup(setattr, restart_bench.shutil, "which", restart_bench.shutil.which)
+        restart_bench.shutil.which = lambda name: name
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return restart_bench.measure(pathlib.Path("x"), quick, lambda figures: None), out.getvalue()
+
+    def test_every_promised_figure_has_its_name(self):
+        for quick, kills in ((True, restart_bench.QUICK_KILLS), (False, restart_bench.KILLS)):
+            figures, said = self.measure(quick)
+            for name in ("kept_ratio_graceful attach_ms_per_gb attach_cores attach_ms_per_gb_object_bytes "
+                         "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
+                         "repair_mitems_per_core memcached_kept_ratio memcached_attach_ms_per_gb "
+                         "memcached_kept_ratio_killed").split():
+                self.assertIn(name, figures)
+            self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
+            self.assertEqual((figures["kills"], figures["lost_ratio_after_kill"]), (kills, 0.002))
+            self.assertIn(f"{kills} kills amid 1000 writes", said)
+
+    def test_a_kill_that_no_repair_follows_is_no_figure(self):
+        with self.assertRaisesRegex(Failed, "followed by empty, not by a repair"):
+            self.measure(repairs=False)
+
+    def test_a_journal_beside_evictions_says_nothing(self):
+        with self.assertRaisesRegex(Failed, "evicted"):
+            self.measure(evictions=1)
+
+
+if __name__ == "__main__":
+    unittest.main()

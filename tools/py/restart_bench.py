@@ -1,0 +1,276 @@
+"""tools/bench restart: what a stop, a kill and the next start leave of a cache, and how long they take.
+
+The appliance (af_packet, --memory-file on a tmpfs, one core) and Debian's memcached (-e, SIGUSR1) are
+filled by a kernel client, ended and started again. Then the appliance serves four writers that keep a
+journal, is killed amid their writes, and what the journal says is looked for, as often as asked.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import appliance
+import build_tree
+import netns
+from bench_figures import Figures, spread, table
+from links import PORT, Bed, checked, inside
+from progress import Failed, Step
+
+TMPFS = "/dev/shm"
+CLIENT = pathlib.Path(__file__).with_name("restart_client.py")
+HEAD = 56           # bytes of key, head and rest of the class's size, at most
+# Bytes of a value, MB of them, and of how many keys one is deleted: holes.
+SHAPES, QUICK_SHAPES = ((1000, 1024, 0), (200, 512, 0), (16, 96, 0), (16, 96, 2)), ((1000, 192, 0), (16, 12, 2))
+REPAIRED = (16, 96), (16, 16)
+STARTS, QUICK_STARTS = 5, 2
+KILLS, QUICK_KILLS = 500, 20
+QUICK_KILLS_S = 25.0  # or as many as fit
+KILL_MB, KILL_CORES = 256, 2
+WRITES_S = (0.02, 0.4)
+PEER_HOST = "127.0.0.1"
+PEER_AWAY_S = 4.0
+
+
+class RestartBed(Bed):
+    SIDES = ("c", "s", "k")
+
+    def make(self, ledger):
+        self._ledger, self.server = ledger, None
+        self.client_ns, self.peer_ns = f"{ledger.name}-c", f"{ledger.name}-k"
+        self._folder = pathlib.Path(self._undo.enter_context(
+            tempfile.TemporaryDirectory(prefix="clockoo-bench-", dir=TMPFS)))
+        self._folder.chmod(0o755)
+        self.wire = netns.Wire(ledger.name, "af_packet")
+        self.wire.lay()
+        mac = json.loads(checked(*inside(self.wire.server), "ip", "-j", "link", "show", "v0"))[0]["address"]
+        checked(*inside(self.client_ns), "ip", "neigh", "replace", self.wire.host, "lladdr", mac, "dev", "v1", "nud",
+                "permanent")
+        self._undo.callback(self.end)
+
+    # ---- the appliance ----
+
+    def start(self, mebibytes, cores=1):
+        command = [str(self._programs / "../../../app/clockoo"), "--config", "none", "--port", "af_packet", "--iface",
+                   self.wire.iface, "--address", f"{self.wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0",
+                   "-m", str(mebibytes), "-c", "64", "-t", str(cores), "--share-cpus", "--file-prefix",
+                   self._ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield", "-e",
+                   str(self._folder / "memory"), "--keep-for", "always"]
+        self.server, _ = appliance.start(command, self.wire, self._ledger, True)
+
+    def kill(self):
+        os.kill(self.server.pid, signal.SIGKILL)
+        if not self.server.wait(appliance.STOP_WAIT_S):
+            raise Failed("the appliance did not end by SIGKILL")
+
+    def end(self):
+        if self.server is not None:
+            self.server.stop()
+
+    def forget(self):
+        (self._folder / "memory").unlink(missing_ok=True)
+
+    # ---- memcached ----
+
+    def memcached(self, mebibytes, client):
+        """Seconds until it answers. The same file each time."""
+        own = self._folder / "memcached"
+        if not own.exists():
+            own.mkdir()
+            shutil.chown(own, "nobody", "nogroup")
+            self._undo.callback(self.end_memcached, signal.SIGKILL)
+        begun = time.monotonic()
+        # It will not run as root. Changing user clears the death signal, so that comes after.
+        self.peer = subprocess.Popen(
+            [*inside(self.peer_ns), "setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+             "--pdeathsig", "KILL", "memcached", "-l", PEER_HOST, "-p", str(PORT), "-U", "0", "-t", "1", "-m",
+             str(mebibytes), "-e", str(own / "memory")], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        return client.ask("reach")["at_s"] - begun
+
+    def end_memcached(self, number):
+        if self.peer.poll() is None:
+            self.peer.send_signal(number)
+            self.peer.wait(appliance.STOP_WAIT_S)
+
+    # ---- clients ----
+
+    def client(self, ns, host):
+        return Client(ns, host)
+
+
+class Client:
+    """with Client(...) as c: c.ask("fill", 1000, 16) - the row."""
+
+    def __init__(self, ns, host):
+        self._child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *inside(ns), sys.executable, "-B", str(CLIENT),
+                                        host, str(PORT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._child.kill()
+        self._child.communicate()
+
+    def tell(self, *words):
+        self._child.stdin.write(" ".join(map(str, words)) + "\n")
+        self._child.stdin.flush()
+
+    def row(self):
+        line = self._child.stdout.readline()
+        if not line:
+            raise Failed("the client of the restart ended")
+        return json.loads(line)
+
+    def ask(self, *words):
+        self.tell(*words)
+        return self.row()
+
+
+def keys_of(size, mebibytes):
+    return (mebibytes << 20) // (size + HEAD)
+
+
+def restarts(bed, client, size, mebibytes, step, times, end):
+    """Filled, then ended and started so often: rows of what was there."""
+    keys = keys_of(size, mebibytes)
+    rows = []
+    bed.forget()
+    bed.start(2 * mebibytes)
+    client.ask("fill", keys, size)
+    if step:
+        client.ask("drop", keys, step)
+    before = client.ask("check", keys, size)["kept"]
+    for _ in range(times):
+        end()
+        bed.start(2 * mebibytes)
+        s = client.ask("stats")
+        rows.append(client.ask("check", keys, size) |
+                    {"before": before, "us": int(s["restart_us"]), "kind": s["restart"],
+                     "gb": int(s["bytes"]) / 1e9, "kept_said": int(s["restart_kept"]),
+                     "holes": 1 - s["used_chunks"] / max(1, s["total_chunks"]), "object": int(s["bytes"]) / max(1, before)})
+    bed.end()
+    return rows
+
+
+def measure_attach(bed, client, quick, figures):
+    ratios, lines, wrong = [], [], 0
+    for number, (size, mebibytes, step) in enumerate(QUICK_SHAPES if quick else SHAPES):
+        with Step(f"graceful restarts with {mebibytes} MB of {size} bytes"):
+            rows = restarts(bed, client, size, mebibytes, step, QUICK_STARTS if quick else STARTS, bed.end)
+        ratios += [r["kept"] / r["before"] for r in rows]
+        wrong += sum(r["wrong"] for r in rows)
+        per_gb = [r["us"] / 1000 / r["gb"] for r in rows]
+        name = "attach_ms_per_gb" + ("" if number == 0 else f"_{size}" + ("_holes" if step else ""))
+        figures.keep(name, per_gb)
+        figures.keep(f"{name}_object_bytes", [rows[0]["object"]], 0)
+        figures.keep(f"{name}_holes", [rows[0]["holes"]])
+        lines.append([size, f"{rows[0]['object']:.0f}", f"{rows[0]['gb']:.2f}", f"{rows[0]['holes']:.2f}",
+                      spread(per_gb, 2), rows[0]["kind"]])
+    figures.keep("kept_ratio_graceful", [min(ratios)], 6)
+    figures.keep("wrong_after_stop", [wrong], 0)
+    figures.keep("attach_cores", [1], 0)
+    table("A graceful stop and the next start, one core", ["value", "object bytes", "GB", "share of holes",
+                                                            "attach ms/GB", "kind"], lines)
+
+
+def measure_repair(bed, client, quick, figures):
+    size, mebibytes = REPAIRED[quick]
+    with Step(f"repairs of {mebibytes} MB of {size} bytes"):
+        rows = restarts(bed, client, size, mebibytes, 0, QUICK_STARTS if quick else STARTS, bed.kill)
+    if {r["kind"] for r in rows} != {"repaired"}:
+        raise Failed(f"a kill was followed by {rows[0]['kind']}, not by a repair")
+    figures.keep("repair_mitems_per_core", [r["kept_said"] / max(1, r["us"]) for r in rows])
+    figures.keep("repair_ms_per_gb", [r["us"] / 1000 / r["gb"] for r in rows])
+    figures.keep("kept_ratio_killed", [min(r["kept"] / r["before"] for r in rows)], 6)
+
+
+def measure_kills(bed, client, quick, figures):
+    rng, told, kills = random.Random(1), {}, 0
+    deadline = time.monotonic() + QUICK_KILLS_S
+    bed.forget()
+    with Step("kills amid the writes of four clients") as step:
+        while True:
+            bed.start(KILL_MB, KILL_CORES)
+            client.tell("write", kills)
+            for name, value in client.row().items():
+                told[name] = told.get(name, 0) + value
+            if kills == (QUICK_KILLS if quick else KILLS) or quick and time.monotonic() > deadline:
+                break
+            time.sleep(rng.uniform(*WRITES_S))
+            bed.kill()
+            client.tell("gone")
+            kills += 1
+            acknowledged = client.row()["acknowledged"]
+            step.note = f"{kills} kills, {acknowledged} writes"
+        bed.kill()
+        client.tell("gone")
+        client.row()
+    if told["evictions"] != 0:
+        raise Failed("items were evicted: the journal says nothing then")
+    figures.figures |= {"kills": kills, "kills_writes": acknowledged, "kills_checked": told["checked"],
+                        "wrong_after_kill": told["wrong"], "resurrected": told["resurrected"],
+                        "lost_after_kill": told["lost"],
+                        "lost_ratio_after_kill": round(told["lost"] / max(1, told["live"]), 8)}
+
+
+class Memcached:
+    """Filled and stopped before the appliance has its turn; started again when it has been down for
+    longer than PEER_AWAY_S: at once it takes its own file for one of the future (1.6.18)."""
+
+    def __init__(self, bed, quick):
+        size, mebibytes, _ = (QUICK_SHAPES if quick else SHAPES)[0]
+        self._keys, self._size, self._mebibytes = keys_of(size, mebibytes), size, 2 * mebibytes
+        self._bed = bed
+
+    def _kept(self, client):
+        return client.ask("check", self._keys, self._size)["kept"]
+
+    def leave(self):
+        with Step("memcached -e: filled and stopped"), self._bed.client(self._bed.peer_ns, PEER_HOST) as client:
+            self._cold_s = self._bed.memcached(self._mebibytes, client)
+            client.ask("fill", self._keys, self._size)
+            self._before, self._gb = self._kept(client), int(client.ask("stats")["bytes"]) / 1e9
+            self._bed.end_memcached(signal.SIGUSR1)
+            self._left_s = time.monotonic()
+
+    def measure(self, figures):
+        with Step("memcached -e: started again"), self._bed.client(self._bed.peer_ns, PEER_HOST) as client:
+            time.sleep(max(0.0, self._left_s + PEER_AWAY_S - time.monotonic()))
+            warm_s = self._bed.memcached(self._mebibytes, client)
+            figures.keep("memcached_kept_ratio", [self._kept(client) / self._before], 6)
+            figures.keep("memcached_attach_ms_per_gb", [1000 * (warm_s - self._cold_s) / self._gb])
+            self._bed.end_memcached(signal.SIGKILL)
+            self._bed.memcached(self._mebibytes, client)
+            figures.keep("memcached_kept_ratio_killed", [self._kept(client) / self._before], 6)
+            self._bed.end_memcached(signal.SIGKILL)
+
+
+def measure(programs, quick, keep):
+    figures = Figures()
+    with RestartBed(programs) as bed, bed.client(bed.client_ns, bed.wire.host) as client:
+        peer = Memcached(bed, quick) if shutil.which("memcached") else None
+        if peer is not None:
+            peer.leave()
+        for part in (measure_attach, measure_repair, measure_kills):
+            part(bed, client, quick, figures)
+            keep(figures.figures)
+        if peer is not None:
+            peer.measure(figures)
+    keep(figures.figures)
+    f = figures.figures
+    table("What is kept", ["after", "the appliance", "memcached -e"], [
+        ["a graceful stop", f["kept_ratio_graceful"], f.get("memcached_kept_ratio", "-")],
+        ["SIGKILL", f["kept_ratio_killed"], f.get("memcached_kept_ratio_killed", "-")],
+        ["start, ms/GB", f["attach_ms_per_gb"], f.get("memcached_attach_ms_per_gb", "-")]])
+    print(f"\n  repair: {f['repair_mitems_per_core']} M items a second and core. {f['kills']} kills amid "
+          f"{f['kills_writes']} writes: {f['wrong_after_kill']} wrong, {f['resurrected']} back from the dead, "
+          f"{f['lost_after_kill']} lost of {f['kills_checked']} looked for", flush=True)
+    return figures.figures

@@ -1,0 +1,262 @@
+"""The clients of tools/bench restart, as a program in their namespace: steered by lines, answers in JSON.
+
+    fill KEYS BYTES    sets of values that follow from their keys
+    check KEYS BYTES   {"kept": how many are there, "wrong": with another value}
+    drop KEYS STEP     every STEP-th key is deleted
+    reach              {"at_s": when it first answered, on the machine's clock}
+    stats              {"name": "value", ...}, and slabs' chunks
+    write SEED         four writers with a journal: first what it says is checked, {"checked": ...};
+                       then they write until the next line, {"acknowledged": ...}: a server that was
+                       killed says nothing, and its kernel knows nothing of it
+
+The journal has for each key what a get may return: None is a miss. A write that is under way adds to
+it; its acknowledgement leaves one value. No key is evicted: the memory is ample.
+"""
+
+import contextlib
+import json
+import random
+import socket
+import sys
+import threading
+import time
+
+WAIT_S = 30
+BATCH = 200
+WRITERS, KEYS = 4, 150
+LARGE_BYTES = 60_000
+EXPIRED_S = 3.0  # an expiry of 1 s has passed then, by any clock's second
+
+
+class Line:
+    """A connection."""
+
+    def __init__(self, host, port):
+        self.sock = socket.create_connection((host, port), WAIT_S)
+        self.heard = self.sock.makefile("rb")
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def line(self):
+        line = self.heard.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError
+        return line[:-2]
+
+    def ask(self, words, value=None):
+        self.send(words + (b"" if value is None else b" %d\r\n" % len(value) + value) + b"\r\n")
+        return self.line()
+
+    def get_many(self, keys, verb=b"get"):
+        """{key: (value, cas)}"""
+        self.send(verb + b" " + b" ".join(keys) + b"\r\n")
+        found = {}
+        while (line := self.line()) != b"END":
+            words = line.split()
+            value = self.heard.read(int(words[3]) + 2)
+            if len(value) != int(words[3]) + 2:
+                raise ConnectionError
+            found[words[1]] = (value[:-2], words[4] if len(words) > 4 else None)
+        return found
+
+    def close(self):
+        self.heard.close()
+        self.sock.close()
+
+
+def key_of(i):
+    return b"key%09d" % i
+
+
+def value_of(i, size):
+    return (b"%08d" % i * (size // 8 + 1))[:size]
+
+
+def fill(line, keys, size):
+    for first in range(0, keys, BATCH):
+        line.send(b"".join(b"set %s 0 0 %d noreply\r\n%s\r\n" % (key_of(i), size, value_of(i, size))
+                           for i in range(first, min(first + BATCH, keys))))
+    return {"version": line.ask(b"version").decode()}
+
+
+def check(line, keys, size):
+    kept = wrong = 0
+    for first in range(0, keys, BATCH):
+        numbers = range(first, min(first + BATCH, keys))
+        found = line.get_many([key_of(i) for i in numbers])
+        kept += len(found)
+        wrong += sum(found.get(key_of(i), (value_of(i, size),))[0] != value_of(i, size) for i in numbers)
+    return {"kept": kept, "wrong": wrong}
+
+
+def drop(line, keys, step):
+    for first in range(0, keys, BATCH * step):
+        line.send(b"".join(b"delete %s noreply\r\n" % key_of(i)
+                           for i in range(first, min(first + BATCH * step, keys), step)))
+    return {"version": line.ask(b"version").decode()}
+
+
+def reach(host, port):
+    end = time.monotonic() + WAIT_S
+    while True:
+        try:
+            line = Line(host, port)
+            line.ask(b"version")
+            line.close()
+            return {"at_s": time.monotonic()}
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.0005)
+
+
+def stats(line):
+    found = {}
+    for what in (b"stats", b"stats slabs"):
+        line.send(what + b"\r\n")
+        while (row := line.line()) != b"END":
+            _, name, value = row.decode().split(" ", 2)
+            name = name.rpartition(":")[2]
+            if name in ("total_chunks", "used_chunks"):
+                found[name] = found.get(name, 0) + int(value)
+            elif what == b"stats":
+                found[name] = value
+    return found
+
+
+class Writer:
+    """Keys of its own; may: what a get of each may return."""
+
+    def __init__(self, number):
+        self.number, self.written, self.acknowledged = number, 0, 0
+        self.may = {b"w%d-%d" % (number, i): {None} for i in range(KEYS)}
+        self.dead_at = {}
+
+    def check(self, line, told):
+        keys, now = list(self.may), time.monotonic()
+        for first in range(0, KEYS, 10):
+            part = keys[first:first + 10]
+            found = line.get_many(part)
+            for key in part:
+                got, may = found.get(key, (None,))[0], self.may[key]
+                if self.dead_at.get(key, now) < now:
+                    may = {None}
+                told["checked"] += 1
+                told["live"] += None not in may
+                if got not in may:
+                    told["lost" if got is None else "resurrected" if may == {None} else "wrong"] += 1
+                if None not in (got, *may) or got is None:
+                    self.dead_at.pop(key, None)
+                self.may[key] = {got} if key not in self.dead_at else {got, None}
+
+    def _try(self, line, key, new, words, value=None, good=(b"STORED", b"DELETED", b"TOUCHED")):
+        self.may[key] = self.may[key] | {new}
+        answer = line.ask(words, value)
+        if answer in good or answer.isdigit():
+            self.may[key] = {new}
+            self.acknowledged += 1
+        return answer
+
+    def step(self, line, rng):
+        key = rng.choice(list(self.may))
+        if key in self.dead_at or len(self.may[key]) != 1:
+            return self._set(line, key, rng)
+        old = next(iter(self.may[key]))
+        kind = rng.randrange(10)
+        if old is None or kind < 3:
+            return self._set(line, key, rng)
+        if kind == 3:
+            return self._try(line, key, None, b"delete " + key)
+        if kind == 4:
+            return self._try(line, key, old, b"touch " + key + b" 0")
+        if kind == 5 and old.isdigit() and len(old) < 18:
+            return self._try(line, key, b"%d" % (int(old) + 7), b"incr " + key + b" 7")
+        if kind == 6 and len(old) < LARGE_BYTES:
+            return self._try(line, key, old + b"+%d" % self.written, b"append " + key + b" 0 0",
+                             b"+%d" % self.written)
+        if kind == 7:
+            cas = line.get_many([key], b"gets")[key][1]
+            new = b"cas %d" % self.written
+            self.may[key] = {old, new}
+            line.send(b"cas %s 0 0 %d %s\r\n%s\r\n" % (key, len(new), cas, new))
+            if line.line() == b"STORED":
+                self.may[key] = {new}
+                self.acknowledged += 1
+            return None
+        if kind == 8:
+            new = b"short %d" % self.written
+            self.may[key] = self.may[key] | {new, None}
+            if line.ask(b"set " + key + b" 0 1", new) == b"STORED":
+                self.may[key] = {new, None}
+                self.acknowledged += 1
+            self.dead_at[key] = time.monotonic() + EXPIRED_S
+            return None
+        return self._set(line, key, rng)
+
+    def _set(self, line, key, rng):
+        kind = rng.randrange(8)
+        new = b"%d" % self.written if kind < 3 else b"%d of %s;" % (self.written, key) * rng.randrange(1, 60)
+        if kind == 7:
+            new = (new * (LARGE_BYTES // len(new) + 1))[:LARGE_BYTES]
+        answer = self._try(line, key, new, b"set " + key + b" 0 0", new)
+        if answer == b"STORED":
+            self.dead_at.pop(key, None)
+        return answer
+
+    def write(self, line, seed):
+        rng = random.Random(seed * WRITERS + self.number)
+        try:
+            while True:
+                self.written += 1
+                self.step(line, rng)
+        except OSError:
+            line.close()
+
+
+def flush(line, writers):
+    """Nobody writes meanwhile; the kill comes soon after."""
+    if line.ask(b"flush_all") == b"OK":
+        for w in writers:
+            w.may, w.dead_at = {key: {None} for key in w.may}, {}
+
+
+def write(host, port, writers, seed):
+    told = dict.fromkeys(("checked", "live", "lost", "resurrected", "wrong"), 0)
+    line = Line(host, port)
+    for w in writers:
+        w.check(line, told)
+    told["evictions"] = int(stats(line)["evictions"])
+    lines = [Line(host, port) for _ in writers]
+    if seed % 5 == 4:
+        flush(line, writers)
+    line.close()
+    threads = [threading.Thread(target=w.write, args=(line, seed)) for w, line in zip(writers, lines)]
+    for t in threads:
+        t.start()
+    print(json.dumps(told), flush=True)
+    sys.stdin.readline()
+    for line in lines:
+        with contextlib.suppress(OSError):
+            line.sock.shutdown(socket.SHUT_RDWR)
+    for t in threads:
+        t.join()
+    return {"acknowledged": sum(w.acknowledged for w in writers)}
+
+
+def main(host, port):
+    writers = [Writer(i) for i in range(WRITERS)]
+    for words in map(str.split, iter(sys.stdin.readline, "")):
+        if words[0] == "write":
+            answer = write(host, port, writers, int(words[1]))
+        elif words[0] == "reach":
+            answer = reach(host, port)
+        else:
+            line = Line(host, port)
+            answer = {"fill": fill, "check": check, "drop": drop, "stats": stats}[words[0]](line, *map(int, words[1:]))
+            line.close()
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
