@@ -80,7 +80,7 @@ class FakeClient:
         return {"acknowledged": 1000}
 
     def ask(self, *words):
-        return {"check": {"kept": 90, "wrong": 0}, "reach": {"at_s": 0},
+        return {"check": {"kept": 90, "wrong": 0}, 
                 "stats": {"restart_us": "2000", "restart": self.bed.kind, "restart_kept": "90", "bytes": "1000000000",
                           "used_chunks": 75, "total_chunks": 100}}.get(words[0], {})
 
@@ -116,7 +116,10 @@ class FakeRestartBed:
         self.kind = "empty"
 
     def memcached(self, mebibytes, client):
-        return 1.0
+        pass
+
+    def memcached_recovery_s(self):
+        return 0.5
 
     def end_memcached(self, number):
         pass
@@ -145,6 +148,12 @@ class RestartTest(unittest.TestCase):
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
             self.assertEqual((figures["kills"], figures["lost_ratio_after_kill"]), (kills, 0.002))
             self.assertIn(f"{kills} kills amid 1000 writes", said)
+
+    def test_the_time_of_memcached_is_its_own(self):
+        self.assertAlmostEqual(restart_bench.recovery_s("[restart] recovery start [1795392279.24061]\nx\n"
+                                                        "[restart] recovery end [1795392280.32702]\n"), 1.008641)
+        self.assertIsNone(restart_bench.recovery_s("[restart] starting with a clean cache\n"))
+        self.assertEqual(self.measure()[0]["memcached_attach_ms_per_gb"], 500)
 
     def test_a_kill_that_no_repair_follows_is_no_figure(self):
         with self.assertRaisesRegex(Failed, "followed by empty, not by a repair"):

@@ -3,7 +3,7 @@
     fill KEYS BYTES    sets of values that follow from their keys
     check KEYS BYTES   {"kept": how many are there, "wrong": with another value}
     drop KEYS STEP     every STEP-th key is deleted
-    reach              {"at_s": when it first answered, on the machine's clock}
+    reach              {} when it answers
     stats              {"name": "value", ...}, and slabs' chunks
     write SEED         four writers with a journal: first what it says is checked, {"checked": ...};
                        then they write until the next line, {"acknowledged": ...}: a server that was
@@ -104,7 +104,7 @@ def reach(host, port):
             line = Line(host, port)
             line.ask(b"version")
             line.close()
-            return {"at_s": time.monotonic()}
+            return {}
         except OSError:
             if time.monotonic() > end:
                 raise
