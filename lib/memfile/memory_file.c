@@ -168,6 +168,31 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 	}
 }
 
+/* A file with bytes of someone else's is not touched. Ours has its page; one that a start was
+ * killed over has zeros there, or no first word. */
+static bool
+is_foreign(const struct memory_file *f, size_t page_at)
+{
+	static const struct memory_page zeros;
+	struct memory_page page;
+	uint64_t first;
+
+	if (f->before_bytes == 0)
+		return false;
+	if (pread(f->fd, &first, sizeof first, 0) != (ssize_t)sizeof first ||
+	    pread(f->fd, &page, sizeof page, (off_t)page_at) != (ssize_t)sizeof page)
+		return true;
+	return first != 0 && !memory_page_is_set(&page) && memcmp(&page, &zeros, sizeof page) != 0;
+}
+
+static bool
+refuse_foreign(const struct memory_file *f, size_t page_at, struct error *err)
+{
+	return !is_foreign(f, page_at) ||
+	       error_set(err, OPTION "not a memory file of clockoo's; choose another path",
+			 f->path);
+}
+
 /* What has another size is given back whole first: both may not fit. */
 static bool
 resize(struct memory_file *f, struct error *err)
@@ -198,7 +223,8 @@ memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted,
 	f->huge = fs.f_type == HUGETLBFS_MAGIC;
 	f->page_bytes = (size_t)fs.f_bsize;
 	f->bytes = align_up(wanted->bytes, f->page_bytes);
-	good = lock(f, folder, wanted, err) && resize(f, err);
+	good = lock(f, folder, wanted, err) && refuse_foreign(f, wanted->page_at, err) &&
+	       resize(f, err);
 	close(folder);
 	if (!good)
 		drop(f);

@@ -248,6 +248,23 @@ make(const char *name, mode_t mode)
 }
 
 static void
+what_is_someone_elses_is_left_alone(void **state)
+{
+	char text[2 * 4096 + 1] = "", back[sizeof text];
+	int fd;
+
+	for (uint32_t len = 1; len < sizeof text; len += 4095) {
+		memset(text, 'n', len);
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		check_eq(write(fd, text, len), len);
+		check_refused("not a memory file of clockoo's");
+		check_eq(pread(fd, back, sizeof back, 0), len);
+		check(memcmp(text, back, len) == 0);
+		close(fd);
+	}
+}
+
+static void
 what_others_may_write_is_refused(void **state)
 {
 	char other[96];
@@ -345,6 +362,7 @@ main(void)
 		CASE(the_second_process_waits_for_the_first_to_end),
 		CASE(a_removed_file_does_not_keep_its_name),
 		CASE(a_child_does_not_keep_the_file),
+		CASE(what_is_someone_elses_is_left_alone),
 		CASE(what_others_may_write_is_refused),
 		CASE(the_user_to_become_owns_it),
 		CASE(a_disk_is_refused_before_anything_is_made),
