@@ -75,21 +75,19 @@ not_after(_Atomic uint32_t *second, uint32_t now_s)
 		atomic_store_explicit(second, now_s, memory_order_relaxed);
 }
 
-/* All of a page but its class and its times, which are kept. */
+/* All of a page but its class, its state and its times. Class and state are never anything else in
+ * between: a start that is killed here leaves a page that the next one repairs as this one does. */
 static void
 reset_page(struct page *p, uint32_t now_s)
 {
-	const uint32_t due_s = atomic_load_explicit(&p->due_s, memory_order_relaxed);
-	const uint32_t passed_s = atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
-	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-
-	*p = (struct page){.class = p->class};
 	list_init(&p->of_class);
 	list_init(&p->has_free);
 	list_init(&p->of_new);
-	atomic_init(&p->due_s, due_s);
-	atomic_init(&p->hand_passed_s, passed_s);
-	atomic_init(&p->stored_s, stored_s);
+	p->free_head = p->free_count = p->fresh = p->objects = 0;
+	p->retired = p->retired_epoch = p->evacuate_word = p->drained_epoch = 0;
+	p->busy = 0;
+	p->walk_found = p->drained = p->waiting = false;
+	atomic_init(&p->pinned, 0);
 	not_after(&p->hand_passed_s, now_s);
 	not_after(&p->stored_s, now_s);
 }
@@ -102,21 +100,20 @@ open_page(struct store_opening *open, uint32_t number)
 	const uint8_t was = atomic_load_explicit(&p->state, memory_order_relaxed);
 	const bool of_class =
 		(was == PAGE_CLASS || was == PAGE_EVACUATING) && p->class < sl->class_count;
+	uint8_t is = PAGE_POOL;
 
 	reset_page(p, open->now_s);
-	if (number < open->index_pages) {
-		atomic_init(&p->state, PAGE_INDEX);
-		return;
+	if (number < open->index_pages)
+		is = PAGE_INDEX;
+	else if (of_class) {
+		p->objects = sl->classes[p->class].per_page;
+		list_free(sl, p, number);
+		if (p->fresh != 0) {
+			sl->reciprocal[number] = sl->classes[p->class].reciprocal;
+			is = PAGE_CLASS;
+		}
 	}
-	atomic_init(&p->state, PAGE_POOL);
-	if (!of_class)
-		return;
-	p->objects = sl->classes[p->class].per_page;
-	list_free(sl, p, number);
-	if (p->fresh == 0)
-		return;
-	sl->reciprocal[number] = sl->classes[p->class].reciprocal;
-	atomic_init(&p->state, PAGE_CLASS);
+	atomic_store_explicit(&p->state, is, memory_order_relaxed);
 }
 
 void
