@@ -29,8 +29,10 @@ geometry_is_sound(struct store *st)
 		return false;
 	if ((seq & GEOMETRY_RESIZING) == 0)
 		return true;
-	if (new == old)
+	if (new == old) {
 		geometry_end(ix);
+		return true;
+	}
 	return bucket_count_is_sound(st, new) && (first & GEOMETRY_RESIZING) != 0 &&
 	       (seq - first) / GEOMETRY_STEP <= old;
 }
