@@ -173,16 +173,18 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 static bool
 is_foreign(const struct memory_file *f, size_t page_at)
 {
-	static const struct memory_page zeros;
+	static const uint8_t zeros[sizeof(struct memory_page)];
+	uint8_t bytes[sizeof(struct memory_page)];
 	struct memory_page page;
 	uint64_t first;
 
 	if (f->before_bytes == 0)
 		return false;
 	if (pread(f->fd, &first, sizeof first, 0) != (ssize_t)sizeof first ||
-	    pread(f->fd, &page, sizeof page, (off_t)page_at) != (ssize_t)sizeof page)
+	    pread(f->fd, bytes, sizeof bytes, (off_t)page_at) != (ssize_t)sizeof bytes)
 		return true;
-	return first != 0 && !memory_page_is_set(&page) && memcmp(&page, &zeros, sizeof page) != 0;
+	memcpy(&page, bytes, sizeof page);
+	return first != 0 && !memory_page_is_set(&page) && memcmp(bytes, zeros, sizeof zeros) != 0;
 }
 
 static bool

@@ -170,12 +170,17 @@ merge(struct list *a, struct list *b)
 static void
 sort_by_hand(struct slab_class *c)
 {
-	struct list *runs[RUNS_MAX] = {NULL}, *all = NULL;
+	struct list *runs[RUNS_MAX] = {NULL}, *all = NULL, *rest = c->pages.next;
 
-	while (!list_empty(&c->pages)) {
-		struct list *run = list_pop_front(&c->pages);
+	if (list_empty(&c->pages))
+		return;
+	c->pages.prev->next = NULL;
+	list_init(&c->pages);
+	while (rest != NULL) {
+		struct list *run = rest;
 		uint32_t i = 0;
 
+		rest = rest->next;
 		run->next = NULL;
 		for (; runs[i] != NULL; i++) {
 			run = merge(runs[i], run);
@@ -191,13 +196,12 @@ sort_by_hand(struct slab_class *c)
 		list_push_back(&c->pages, all);
 		all = next;
 	}
-	if (!list_empty(&c->pages))
-		atomic_store_explicit(
-			&c->next_hand_passed_s,
-			atomic_load_explicit(
-				&container_of(c->pages.next, struct page, of_class)->hand_passed_s,
-				memory_order_relaxed),
-			memory_order_relaxed);
+	atomic_store_explicit(
+		&c->next_hand_passed_s,
+		atomic_load_explicit(
+			&container_of(c->pages.next, struct page, of_class)->hand_passed_s,
+			memory_order_relaxed),
+		memory_order_relaxed);
 }
 
 void
