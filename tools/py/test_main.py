@@ -121,11 +121,14 @@ def told_again(folder, test):
 
 
 def sanitized_names(folder):
-    """Names of the tests whose program lies under one of SANITIZED."""
+    """Names of the tests whose program lies under one of SANITIZED. Slow simulations are left out: they
+    repeat for minutes what shorter ones reach."""
     tests = json.loads(subprocess.run(["meson", "introspect", "--tests", str(folder)], check=True,
                                       capture_output=True, text=True).stdout)
     homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
-    return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])})
+    slow = {"sim", "slow"}
+    return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])
+                   and not slow <= {suite.rpartition(":")[2] for suite in t["suite"]}})
 
 
 def part_quick():
