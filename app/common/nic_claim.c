@@ -23,13 +23,18 @@ nic_name(const struct config *cfg, const struct profile *profile)
 	return profile_has_iface(profile) && cfg->iface[0] != '\0' ? cfg->iface : NULL;
 }
 
+/* Of the configured address, as text in address, on this NIC. */
 static socklen_t
-name_of(struct sockaddr_un *name, const char *nic, const char *address)
+name_of(struct sockaddr_un *name, const char *nic, const struct config *cfg,
+	char address[IP_ADDR_TEXT_MAX + 1])
 {
-	const int len = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "clockoo/nic/%s/%s",
-				 nic, address);
+	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
+	int len;
 
-	name->sun_family = AF_UNIX;
+	*ip_addr_text(address, &ip) = '\0';
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	len = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "clockoo/nic/%s/%s", nic,
+		       address);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
@@ -67,15 +72,13 @@ uint32_t
 nic_claim_holder(const struct config *cfg, const struct profile *profile)
 {
 	const char *const nic = nic_name(cfg, profile);
-	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
 	char address[IP_ADDR_TEXT_MAX + 1];
-	struct sockaddr_un name = {0};
+	struct sockaddr_un name;
 	socklen_t bytes;
 
 	if (nic == NULL)
 		return 0;
-	*ip_addr_text(address, &ip) = '\0';
-	bytes = name_of(&name, nic, address);
+	bytes = name_of(&name, nic, cfg, address);
 	return (uint32_t)holder(&name, bytes);
 }
 
@@ -83,16 +86,14 @@ bool
 nic_claim(const struct config *cfg, const struct profile *profile, int *claim, struct error *err)
 {
 	const char *const nic = nic_name(cfg, profile);
-	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
 	char address[IP_ADDR_TEXT_MAX + 1];
-	struct sockaddr_un name = {0};
+	struct sockaddr_un name;
 	socklen_t bytes;
 
 	*claim = NIC_CLAIM_NONE;
 	if (nic == NULL)
 		return true;
-	*ip_addr_text(address, &ip) = '\0';
-	bytes = name_of(&name, nic, address);
+	bytes = name_of(&name, nic, cfg, address);
 	*claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (*claim >= 0 && bind(*claim, (const struct sockaddr *)&name, bytes) == 0 &&
 	    listen(*claim, WAITING_MAX) == 0)
