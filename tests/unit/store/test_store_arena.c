@@ -154,24 +154,32 @@ an_image_means_the_same_at_another_address(void **state)
 	rig_down(&rig);
 }
 
+/* An empty store over these bytes takes items and finds them. */
+static void
+store_and_find(void *image, const struct store_config *cfg)
+{
+	struct region region = {.size = store_private_bytes(cfg)};
+	struct store_core *sc;
+
+	region.base = aligned_alloc(64, align_up(region.size, 64));
+	sc = store_core_of(store_create_in(&region, image, cfg), 0);
+	store_turn(sc, STORE_CLOCK_START);
+	for (uint32_t round = 1; round <= 2; round++) {
+		put_items(sc, round);
+		find_items(sc, round);
+	}
+	free(region.base);
+}
+
 /* And what a new store's memory held does not matter. */
 static void
 an_empty_store_is_made_of_any_bytes(void **state)
 {
 	const struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
-	struct region region = {.size = store_private_bytes(&cfg)};
 	uint8_t *image = aligned_alloc(4096, cfg.memory_bytes);
-	struct store_core *sc;
 
 	memset(image, 0xa5, cfg.memory_bytes);
-	region.base = aligned_alloc(64, align_up(region.size, 64));
-	sc = store_core_of(store_create_in(&region, image, &cfg), 0);
-	store_turn(sc, STORE_CLOCK_START);
-	put_items(sc, 1);
-	find_items(sc, 1);
-	put_items(sc, 2);
-	find_items(sc, 2);
-	free(region.base);
+	store_and_find(image, &cfg);
 	free(image);
 }
 
@@ -204,20 +212,11 @@ a_store_of_any_size_starts_and_stores(void **state)
 
 	for (size_t i = 0; i < sizeof mebibytes / sizeof *mebibytes; i++) {
 		const struct store_config cfg = rig_config(mebibytes[i], 1, STORE_VALUE_MAX);
-		struct region region = {.size = store_private_bytes(&cfg)};
 		void *image = mmap(NULL, cfg.memory_bytes, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		struct store_core *sc;
 
 		check(image != MAP_FAILED);
-		region.base = aligned_alloc(64, align_up(region.size, 64));
-		sc = store_core_of(store_create_in(&region, image, &cfg), 0);
-		store_turn(sc, STORE_CLOCK_START);
-		put_items(sc, 1);
-		find_items(sc, 1);
-		put_items(sc, 2);
-		find_items(sc, 2);
-		free(region.base);
+		store_and_find(image, &cfg);
 		munmap(image, cfg.memory_bytes);
 	}
 }
