@@ -113,6 +113,25 @@ sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32
 	}
 }
 
+uint32_t
+sim_service_send_body(struct sim_service *s, struct conn *c, uint32_t *left, uint32_t most)
+{
+	static uint8_t bytes[1460];
+	const uint32_t was = *left;
+
+	memset(bytes, 'v', sizeof bytes);
+	while (*left > 0 && most > 0 && conn_writable(s->ss->stack, c, 1)) {
+		uint32_t n = *left > 2 ? *left - 2 : *left;
+
+		n = n < most ? n : most;
+		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
+		sim_service_say(s, c, *left > 2 ? (const void *)bytes : &"\r\n"[2 - *left], n);
+		*left -= n;
+		most -= n;
+	}
+	return was - *left;
+}
+
 enum store_result
 sim_service_set(struct sim_service *s, const char *name, uint32_t len)
 {

@@ -44,6 +44,10 @@ void sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns);
 struct conn *sim_service_connect(struct sim_service *s);
 /* Queue all of these bytes on a client's connection. */
 void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
+/* Queue what there is room for of a set's body, and most bytes at most. Of the body *left bytes are
+ * to come, its line end included. Returns how many were queued. */
+uint32_t sim_service_send_body(struct sim_service *s, struct conn *c, uint32_t *left,
+			       uint32_t most);
 
 /* A value of zero bytes into the store directly; what store_begin returned. */
 enum store_result sim_service_set(struct sim_service *s, const char *name, uint32_t len);

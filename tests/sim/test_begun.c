@@ -70,19 +70,7 @@ begin(struct world *w, struct client *cl, uint32_t len, uint32_t allowed)
 static void
 send_on(struct world *w, struct client *cl)
 {
-	static uint8_t bytes[1460];
-
-	memset(bytes, 'v', sizeof bytes);
-	while (cl->left > 0 && cl->allowed > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
-		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
-
-		n = n < cl->allowed ? n : cl->allowed;
-		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
-		sim_service_say(&w->sim, cl->conn,
-				cl->left > 2 ? (const void *)bytes : &"\r\n"[2 - cl->left], n);
-		cl->left -= n;
-		cl->allowed -= n;
-	}
+	cl->allowed -= sim_service_send_body(&w->sim, cl->conn, &cl->left, cl->allowed);
 }
 
 static void

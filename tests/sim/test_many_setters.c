@@ -80,21 +80,6 @@ ask(struct world *w, struct client *cl)
 }
 
 static void
-send_on(struct world *w, struct client *cl)
-{
-	static uint8_t bytes[1460];
-
-	memset(bytes, 'v', sizeof bytes);
-	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
-		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
-
-		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
-		sim_service_say(&w->sim, cl->conn, cl->left > 2 ? (const void *)bytes : "\r\n", n);
-		cl->left -= n;
-	}
-}
-
-static void
 end_add(struct client *cl, struct view v)
 {
 	for (uint32_t i = v.len > sizeof cl->end ? v.len - sizeof cl->end : 0; i < v.len; i++) {
@@ -136,7 +121,7 @@ serve(void *arg)
 			listen_to(w, cl);
 		if (!cl->busy)
 			ask(w, cl);
-		send_on(w, cl);
+		sim_service_send_body(&w->sim, cl->conn, &cl->left, UINT32_MAX);
 	}
 }
 

@@ -131,20 +131,6 @@ ask(struct world *w, struct client *cl, enum verb last)
 		ask_set(w, cl, name, SMALL);
 }
 
-static void
-send_on(struct world *w, struct client *cl)
-{
-	static const uint8_t bytes[1460];
-
-	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
-		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
-
-		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
-		sim_service_say(&w->sim, cl->conn, cl->left > 2 ? (const void *)bytes : "\r\n", n);
-		cl->left -= n;
-	}
-}
-
 /* ---- answers ---- */
 
 static void
@@ -224,7 +210,7 @@ serve(void *arg)
 		listen_to(w, cl);
 		if (cl->verb == VERB_NONE && w->sim.ss->now_ns >= cl->next_ns)
 			ask(w, cl, VERB_NONE);
-		send_on(w, cl);
+		sim_service_send_body(&w->sim, cl->conn, &cl->left, UINT32_MAX);
 	}
 }
 
