@@ -1,0 +1,108 @@
+/*
+ * front_hash.c - libhashkit's hashes, and the three of nutcracker's that Debian's lacks.
+ */
+#include "front_hash.h"
+
+#include <isa-l/crc.h>
+#include <libhashkit-1.0/hashkit.h>
+
+#define CRC16_POLYNOMIAL 0x1021u
+
+/* CRC-16/XMODEM, a bit at a time, in a register that is not cut to 16 bits: nutcracker's. */
+static uint32_t
+crc16(const char *key, size_t len)
+{
+	uint32_t crc = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		uint32_t top = (crc >> 8 ^ (uint8_t)key[i]) << 8 & 0xff00;
+
+		for (int bit = 0; bit < 8; bit++)
+			top = (top << 1 ^ (top & 0x8000 ? CRC16_POLYNOMIAL : 0)) & 0xffff;
+		crc = crc << 8 ^ top;
+	}
+	return crc;
+}
+
+/* zlib's CRC-32 of all bytes. */
+static uint32_t
+crc32a(const char *key, size_t len)
+{
+	return crc32_gzip_refl(0, (const unsigned char *)key, len);
+}
+
+/* Hsieh's SuperFastHash; a last third byte is taken as signed, a single one as unsigned. */
+static uint32_t
+hsieh(const char *key, size_t len)
+{
+	uint32_t h = 0;
+
+	for (; len >= 4; key += 4, len -= 4) {
+		h += load_u16(key);
+		h = h << 16 ^ ((uint32_t)load_u16(key + 2) << 11 ^ h);
+		h += h >> 11;
+	}
+	switch (len) {
+	case 3:
+		h += load_u16(key);
+		h ^= h << 16;
+		h ^= (uint32_t)(int32_t)(int8_t)key[2] << 18;
+		h += h >> 11;
+		break;
+	case 2:
+		h += load_u16(key);
+		h ^= h << 11;
+		h += h >> 17;
+		break;
+	case 1:
+		h += (uint8_t)key[0];
+		h ^= h << 10;
+		h += h >> 1;
+		break;
+	default:
+		break;
+	}
+	h ^= h << 3;
+	h += h >> 5;
+	h ^= h << 4;
+	h += h >> 17;
+	h ^= h << 25;
+	return h + (h >> 6);
+}
+
+static const struct {
+	const char *name;
+	uint32_t (*of)(const char *key, size_t len);
+} hashes[FRONT_HASHES_COUNT] = {
+#define X(symbol, name, function) {name, function},
+	FRONT_HASHES(X)
+#undef X
+};
+
+uint32_t
+front_hash(enum front_hash hash, struct view key)
+{
+	return hashes[hash].of((const char *)key.data, key.len);
+}
+
+bool
+front_hash_by_name(const char *name, enum front_hash *hash)
+{
+	for (int i = 0; i < FRONT_HASHES_COUNT; i++) {
+		if (strcmp(name, hashes[i].name) == 0) {
+			*hash = (enum front_hash)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+front_hash_points(struct view name, uint32_t points[4])
+{
+	uint8_t digest[16];
+
+	libhashkit_md5_signature(name.data, name.len, digest);
+	for (int i = 0; i < 4; i++)
+		points[i] = load_u32(digest + 4 * i);
+}

@@ -1,0 +1,44 @@
+/*
+ * front_hash.h - a key's hash, by the names that nutcracker and libmemcached give it.
+ *
+ * Shape:  key: len bytes, 0 allowed. The hash: 32 bits, also of the 64-bit ones.
+ * Thread: pure functions.
+ * Errors: front_hash_by_name: false for a name that is none of FRONT_HASHES.
+ * Source: libhashkit has nine of them, equal to nutcracker 0.5.0's; crc16, crc32a, hsieh are
+ * nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
+ */
+#ifndef CLOCKOO_FRONT_HASH_H
+#define CLOCKOO_FRONT_HASH_H
+
+#include "base/bytes.h"
+
+/* X(symbol, name, function). */
+#define FRONT_HASHES(X)                                                                            \
+	X(ONE_AT_A_TIME, "one_at_a_time", libhashkit_one_at_a_time)                                \
+	X(MD5, "md5", libhashkit_md5)                                                              \
+	X(CRC16, "crc16", crc16)                                                                   \
+	X(CRC32, "crc32", libhashkit_crc32)                                                        \
+	X(CRC32A, "crc32a", crc32a)                                                                \
+	X(FNV1_64, "fnv1_64", libhashkit_fnv1_64)                                                  \
+	X(FNV1A_64, "fnv1a_64", libhashkit_fnv1a_64)                                               \
+	X(FNV1_32, "fnv1_32", libhashkit_fnv1_32)                                                  \
+	X(FNV1A_32, "fnv1a_32", libhashkit_fnv1a_32)                                               \
+	X(HSIEH, "hsieh", hsieh)                                                                   \
+	X(MURMUR, "murmur", libhashkit_murmur)                                                     \
+	X(JENKINS, "jenkins", libhashkit_jenkins)
+
+enum front_hash {
+#define X(symbol, name, function) FRONT_HASH_##symbol,
+	FRONT_HASHES(X)
+#undef X
+		FRONT_HASHES_COUNT
+};
+
+uint32_t front_hash(enum front_hash hash, struct view key);
+
+bool front_hash_by_name(const char *name, enum front_hash *hash);
+
+/* Four points of the ketama ring: the MD5 of name as little-endian words. */
+void front_hash_points(struct view name, uint32_t points[4]);
+
+#endif

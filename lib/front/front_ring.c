@@ -1,0 +1,257 @@
+/*
+ * front_ring.c - builds the points of live servers, and finds the one that a key falls on.
+ */
+#include "front_ring.h"
+
+#include "base/check.h"
+#include "base/hash.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POINTS_PER_DIGEST 4u
+#define ORDINAL_BYTES     12u /* "-" and a number */
+
+size_t
+front_ring_bytes(uint32_t nservers)
+{
+	return sizeof(struct front_ring) + sizeof(struct front_point) * FRONT_POINTS_MAX * nservers;
+}
+
+static void
+add_point(struct front_ring *ring, uint32_t value, uint32_t server)
+{
+	ensure(ring->npoints < FRONT_POINTS_MAX * ring->nservers);
+	ring->points[ring->npoints++] = (struct front_point){.value = value, .server = server};
+}
+
+/* "name-ordinal", which the points of a server are hashes of. */
+static struct view
+ordinal_name(char text[FRONT_NAME_BYTES + ORDINAL_BYTES], const struct front_server *server,
+	     uint32_t ordinal)
+{
+	const int len = snprintf(text, FRONT_NAME_BYTES + ORDINAL_BYTES, "%s-%u", server->name,
+				 (unsigned)ordinal);
+
+	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len};
+}
+
+/* Digests of a server, every step rounded to a float, as theirs is: exact arithmetic differs for
+ * one fleet in 2,000. */
+static uint32_t
+weighted_digests(uint32_t weight, uint32_t weights, uint32_t nlive)
+{
+	const float share = (float)weight / (float)weights,
+		    a_server = share * (float)FRONT_POINTS_WEIGHTED / (float)POINTS_PER_DIGEST,
+		    digests = (float)((double)(a_server * (float)nlive) + 1e-10);
+
+	return (uint32_t)floorf(digests);
+}
+
+static void
+add_weighted(struct front_ring *ring, const struct front_server *server, uint32_t index,
+	     uint32_t digests)
+{
+	char text[FRONT_NAME_BYTES + ORDINAL_BYTES];
+	uint32_t values[POINTS_PER_DIGEST];
+
+	for (uint32_t i = 0; i < digests; i++) {
+		front_hash_points(ordinal_name(text, server, i), values);
+		for (uint32_t k = 0; k < POINTS_PER_DIGEST; k++)
+			add_point(ring, values[k], index);
+	}
+}
+
+static void
+add_equal(struct front_ring *ring, const struct front_server *server, uint32_t index)
+{
+	char text[FRONT_NAME_BYTES + ORDINAL_BYTES];
+
+	for (uint32_t i = 0; i < FRONT_POINTS_EQUAL; i++)
+		add_point(ring, front_hash(ring->hash, ordinal_name(text, server, i)), index);
+}
+
+/* Equal points: the server that comes first. */
+static int
+compare_points(const void *a, const void *b)
+{
+	const struct front_point *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? 1 : -1;
+	return (x->server > y->server) - (x->server < y->server);
+}
+
+static int
+compare_names(const void *a, const void *b, void *servers)
+{
+	const struct front_server *all = servers;
+	const char *x = all[*(const uint32_t *)a].name, *y = all[*(const uint32_t *)b].name;
+	const size_t nx = strlen(x), ny = strlen(y);
+
+	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x, y);
+}
+
+struct live {
+	uint32_t index[FRONT_SERVERS_MAX]; /* of the fleet, in the order of placement */
+	uint32_t n, weights;
+};
+
+static void
+find_live(struct live *l, const struct front_fleet *fleet, const bool *live)
+{
+	l->n = l->weights = 0;
+	for (uint32_t i = 0; i < fleet->nservers; i++) {
+		if (live != NULL && !live[i])
+			continue;
+		ensure(fleet->servers[i].weight - 1 < FRONT_WEIGHT_MAX);
+		l->index[l->n++] = i;
+		l->weights += fleet->servers[i].weight;
+	}
+	if (!fleet->given_order)
+		qsort_r(l->index, l->n, sizeof l->index[0], compare_names,
+			(void *)(uintptr_t)fleet->servers);
+}
+
+/* A server's points bear its place in the order, until they are sorted. */
+static void
+add_server(struct front_ring *ring, const struct front_server *server, uint32_t place,
+	   const struct live *l, uint32_t weights_so_far)
+{
+	switch (ring->distribution) {
+	case FRONT_KETAMA:
+		add_weighted(ring, server, place,
+			     weighted_digests(server->weight, l->weights, l->n));
+		break;
+	case FRONT_CONSISTENT:
+		add_equal(ring, server, place);
+		break;
+	case FRONT_MODULA:
+		add_point(ring, weights_so_far, place);
+		break;
+	case FRONT_JUMP:
+		add_point(ring, place, place);
+		break;
+	}
+}
+
+bool
+front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const bool *live)
+{
+	struct live l;
+	uint32_t weights = 0;
+
+	ensure(fleet->nservers - 1 < FRONT_SERVERS_MAX);
+	*ring = (struct front_ring){
+		.distribution = fleet->distribution,
+		.hash = fleet->hash,
+		.tag = {fleet->tag[0], fleet->tag[1]},
+		.nservers = fleet->nservers,
+	};
+	find_live(&l, fleet, live);
+	for (uint32_t place = 0; place < l.n; place++) {
+		weights += fleet->servers[l.index[place]].weight;
+		add_server(ring, &fleet->servers[l.index[place]], place, &l, weights);
+	}
+	qsort(ring->points, ring->npoints, sizeof ring->points[0], compare_points);
+	for (uint32_t i = 0; i < ring->npoints; i++)
+		ring->points[i].server = l.index[ring->points[i].server];
+	return ring->npoints != 0;
+}
+
+/* What is hashed of a key: between the first tag[0] and the first tag[1] behind it, if there is
+ * anything. */
+static struct view
+tagged(const struct front_ring *ring, struct view key)
+{
+	const uint8_t *end = key.data + key.len, *from, *to;
+
+	if (ring->tag[0] == 0 || key.len == 0)
+		return key;
+	from = memchr(key.data, ring->tag[0], key.len);
+	if (from == NULL || ++from == end)
+		return key;
+	to = memchr(from, ring->tag[1], (size_t)(end - from));
+	return to == NULL || to == from ? key
+					: (struct view){.data = from, .len = (uint32_t)(to - from)};
+}
+
+/* The first point that is not below value; behind the last one comes the first. */
+static uint32_t
+server_at(const struct front_ring *ring, uint32_t value)
+{
+	uint32_t low = 0, high = ring->npoints;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (ring->points[middle].value < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return ring->points[low == ring->npoints ? 0 : low].server;
+}
+
+/* Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014). */
+static uint32_t
+jump(uint64_t hash, uint32_t nbuckets)
+{
+	int64_t bucket = -1, next = 0;
+
+	while (next < (int64_t)nbuckets) {
+		bucket = next;
+		hash = hash * 2862933555777941757ull + 1;
+		next = (int64_t)((double)(bucket + 1) *
+				 ((double)(1ll << 31) / (double)((hash >> 33) + 1)));
+	}
+	return (uint32_t)bucket;
+}
+
+uint32_t
+front_ring_server(const struct front_ring *ring, struct view key)
+{
+	const struct front_point *last = &ring->points[ring->npoints - 1];
+	struct view part;
+
+	if (ring->nservers == 1)
+		return 0;
+	part = tagged(ring, key);
+	switch (ring->distribution) {
+	case FRONT_JUMP:
+		return ring->points[jump(hash_bytes(part.data, part.len, 0), ring->npoints)].server;
+	case FRONT_MODULA:
+		return server_at(ring, front_hash(ring->hash, part) % last->value + 1);
+	case FRONT_KETAMA:
+	case FRONT_CONSISTENT:
+		break;
+	}
+	return server_at(ring, front_hash(ring->hash, part));
+}
+
+/* What lies between a point and the one before it: the points are a circle, the sums of weights a
+ * line. */
+static uint32_t
+span(const struct front_ring *ring, uint32_t point)
+{
+	const uint32_t line =
+		ring->distribution == FRONT_MODULA ? 0 : ring->points[ring->npoints - 1].value;
+
+	return ring->points[point].value - (point == 0 ? line : ring->points[point - 1].value);
+}
+
+double
+front_ring_share(const struct front_ring *ring, uint32_t server)
+{
+	uint64_t sum = 0, all = 0;
+
+	for (uint32_t i = 0; i < ring->npoints; i++) {
+		const uint64_t part =
+			ring->npoints == 1 || ring->distribution == FRONT_JUMP ? 1 : span(ring, i);
+
+		all += part;
+		sum += ring->points[i].server == server ? part : 0;
+	}
+	return (double)sum / (double)all;
+}

@@ -1,0 +1,277 @@
+/*
+ * test_front_ring.c - a key goes to one live server, and stays there.
+ *
+ * Goal:   what tests/conform/run_placement cannot ask of other programs: servers that are not live,
+ *         weights without a point, shares, tags, the order of equal servers.
+ * Method: fleets of a table; each key of a thousand is placed.
+ */
+#include "front/front_ring.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define KEYS    1000
+#define SERVERS 5
+
+static const struct front_server fleet_of_five[SERVERS] = {
+	{"10.0.0.2", 1}, {"10.0.0.11:11212", 1}, {"10.0.0.1", 1}, {"b", 1}, {"a", 1},
+};
+
+static const enum front_distribution distributions[] = {FRONT_KETAMA, FRONT_CONSISTENT,
+							FRONT_MODULA, FRONT_JUMP};
+
+static struct view
+view_of(const char *text)
+{
+	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
+}
+
+static struct front_fleet
+fleet_with(enum front_distribution distribution)
+{
+	return (struct front_fleet){.distribution = distribution,
+				    .hash = FRONT_HASH_MD5,
+				    .nservers = SERVERS,
+				    .servers = fleet_of_five};
+}
+
+static struct front_ring *
+ring_of(const struct front_fleet *fleet, const bool *live)
+{
+	struct front_ring *ring = malloc(front_ring_bytes(fleet->nservers));
+
+	check_ptr(ring);
+	check(front_ring_build(ring, fleet, live));
+	return ring;
+}
+
+static uint32_t
+place(const struct front_ring *ring, int key)
+{
+	char text[16];
+
+	snprintf(text, sizeof text, "key-%d", key);
+	return front_ring_server(ring, view_of(text));
+}
+
+static void
+count_places(const struct front_ring *ring, uint32_t n[SERVERS])
+{
+	memset(n, 0, SERVERS * sizeof n[0]);
+	for (int k = 0; k < KEYS; k++)
+		n[place(ring, k)]++;
+}
+
+static void
+keys_go_to_live_servers_only(void **state)
+{
+	const bool live[SERVERS] = {true, false, true, false, true};
+	uint32_t n[SERVERS];
+
+	for (size_t d = 0; d < 4; d++) {
+		const struct front_fleet fleet = fleet_with(distributions[d]);
+		struct front_ring *ring = ring_of(&fleet, live);
+
+		count_places(ring, n);
+		for (int i = 0; i < SERVERS; i++)
+			check_eq(n[i] != 0, live[i]);
+		free(ring);
+	}
+}
+
+/* What modula cannot promise. */
+static void
+a_server_that_leaves_moves_its_own_keys_only(void **state)
+{
+	const bool live[SERVERS] = {true, true, true, false, true};
+
+	for (size_t d = 0; d < 2; d++) {
+		const struct front_fleet fleet = fleet_with(distributions[d]);
+		struct front_ring *all = ring_of(&fleet, NULL), *fewer = ring_of(&fleet, live);
+
+		for (int k = 0; k < KEYS; k++) {
+			if (place(all, k) != 3)
+				check_eq(place(fewer, k), place(all, k));
+		}
+		free(all);
+		free(fewer);
+	}
+}
+
+static void
+without_a_live_server_there_is_no_ring(void **state)
+{
+	const bool live[SERVERS] = {false};
+
+	for (size_t d = 0; d < 4; d++) {
+		const struct front_fleet fleet = fleet_with(distributions[d]);
+		struct front_ring *ring = malloc(front_ring_bytes(SERVERS));
+
+		check(!front_ring_build(ring, &fleet, live));
+		free(ring);
+	}
+}
+
+/* 1 of a million by 160 points: none. */
+static void
+a_small_weight_has_no_point(void **state)
+{
+	const struct front_server servers[] = {{"a", FRONT_WEIGHT_MAX}, {"b", 1}};
+	const struct front_fleet fleet = {
+		.distribution = FRONT_KETAMA, .nservers = 2, .servers = servers};
+	const bool only_b[] = {false, true};
+	struct front_ring *ring = ring_of(&fleet, NULL);
+
+	check(front_ring_share(ring, 1) == 0.0);
+	check(front_ring_share(ring, 0) == 1.0);
+	check(front_ring_build(ring, &fleet, only_b));
+	check(front_ring_share(ring, 1) == 1.0);
+	free(ring);
+}
+
+/* 1 of 25 by five times 160 points: 32, exactly; 28, in floats. */
+static void
+weights_are_rounded_as_floats(void **state)
+{
+	const struct front_server servers[] = {{"a", 1}, {"b", 6}, {"c", 6}, {"d", 6}, {"e", 6}};
+	const struct front_fleet fleet = {
+		.distribution = FRONT_KETAMA, .nservers = 5, .servers = servers};
+	struct front_ring *ring = ring_of(&fleet, NULL);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < ring->npoints; i++)
+		n += ring->points[i].server == 0;
+	check_eq(n, 28);
+	free(ring);
+}
+
+/* Of keys that jump places, those that move when a server joins move to it. */
+static void
+jump_moves_keys_to_a_new_server_only(void **state)
+{
+	struct front_fleet fleet = fleet_with(FRONT_JUMP);
+	struct front_ring *five, *four;
+	uint32_t moved = 0;
+
+	fleet.given_order = true;
+	five = ring_of(&fleet, NULL);
+	fleet.nservers = SERVERS - 1;
+	four = ring_of(&fleet, NULL);
+	for (int k = 0; k < KEYS; k++) {
+		if (place(five, k) != place(four, k)) {
+			check_eq(place(five, k), SERVERS - 1);
+			moved++;
+		}
+	}
+	check(moved > KEYS / 10 && moved < KEYS / 3);
+	free(four);
+	free(five);
+}
+
+static void
+shares_are_those_of_the_keys(void **state)
+{
+	uint32_t n[SERVERS];
+
+	for (size_t d = 0; d < 4; d++) {
+		const struct front_fleet fleet = fleet_with(distributions[d]);
+		struct front_ring *ring = ring_of(&fleet, NULL);
+		double sum = 0;
+
+		count_places(ring, n);
+		for (uint32_t i = 0; i < SERVERS; i++) {
+			const double share = front_ring_share(ring, i);
+
+			sum += share;
+			check(share > 0.05 && (double)n[i] / KEYS > share - 0.06 &&
+			      (double)n[i] / KEYS < share + 0.06);
+		}
+		check(sum > 0.999999 && sum < 1.000001);
+		free(ring);
+	}
+}
+
+/* nutcracker's order: a, b, 10.0.0.1, 10.0.0.2, 10.0.0.11:11212; modula shows it. */
+static void
+names_are_ordered_by_length_then_bytes(void **state)
+{
+	const uint32_t order[SERVERS] = {4, 3, 2, 0, 1};
+	struct front_fleet fleet = fleet_with(FRONT_MODULA);
+	struct front_ring *ring = ring_of(&fleet, NULL);
+
+	for (uint32_t i = 0; i < SERVERS; i++)
+		check_eq(ring->points[i].server, order[i]);
+	fleet.given_order = true;
+	check(front_ring_build(ring, &fleet, NULL));
+	for (uint32_t i = 0; i < SERVERS; i++)
+		check_eq(ring->points[i].server, i);
+	free(ring);
+}
+
+static void
+a_tag_is_what_is_hashed(void **state)
+{
+	static const struct {
+		const char *key, *as;
+	} cases[] = {
+		{"user:{1234}:name", "1234"},
+		{"a{}b", "a{}b"},
+		{"a{b", "a{b"},
+		{"{", "{"},
+		{"a}b{c}d", "c"},
+		{"{a}{b}", "a"},
+		{"{{a}}", "{a"},
+		{"plain", "plain"},
+		{"a{b}", "b"},
+	};
+	struct front_fleet fleet = fleet_with(FRONT_KETAMA);
+	struct front_ring *plain = ring_of(&fleet, NULL), *ring;
+
+	fleet.tag[0] = '{', fleet.tag[1] = '}';
+	ring = ring_of(&fleet, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		check_eq(front_ring_server(ring, view_of(cases[i].key)),
+			 front_ring_server(plain, view_of(cases[i].as)));
+	free(plain);
+	free(ring);
+}
+
+/* The most that rounding may add stays within the ring's memory: ensure() ends a run that does not.
+ */
+static void
+points_fit_any_weights(void **state)
+{
+	struct front_server servers[64];
+	struct front_fleet fleet = {.distribution = FRONT_KETAMA, .servers = servers};
+	uint64_t seed = 1;
+
+	for (uint32_t n = 1; n <= 64; n++) {
+		fleet.nservers = n;
+		for (uint32_t i = 0; i < n; i++) {
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			snprintf(servers[i].name, sizeof servers[i].name, "s%u", i);
+			servers[i].weight =
+				1 + (uint32_t)(seed >> 33) % (seed >> 63 ? 10 : FRONT_WEIGHT_MAX);
+		}
+		free(ring_of(&fleet, NULL));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_go_to_live_servers_only),
+		cmocka_unit_test(a_server_that_leaves_moves_its_own_keys_only),
+		cmocka_unit_test(without_a_live_server_there_is_no_ring),
+		cmocka_unit_test(a_small_weight_has_no_point),
+		cmocka_unit_test(weights_are_rounded_as_floats),
+		cmocka_unit_test(jump_moves_keys_to_a_new_server_only),
+		cmocka_unit_test(shares_are_those_of_the_keys),
+		cmocka_unit_test(names_are_ordered_by_length_then_bytes),
+		cmocka_unit_test(a_tag_is_what_is_hashed),
+		cmocka_unit_test(points_fit_any_weights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
