@@ -7,11 +7,13 @@
  * some have is the host's: its interrupts, other processes, the hypervisor. So a turn's own time is
  * the least of all runs.
  *
- *   bench_turns [--memory MB] [--runs N] [--turns N] [--worst N]
+ *   bench_turns [--memory MB] [--runs N] [--turns N] [--worst N] [--jobs]
  *
- * turns are those of a phase; worst prints so many of the longest ones of each phase to stderr.
+ * turns are those of a phase; worst prints so many of the longest ones of each phase to stderr, and
+ * jobs what each background job took (turn_jobs.h), whose clocks make turns longer.
  */
 #include "own_store.h"
+#include "turn_jobs.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -24,6 +26,7 @@
 #define TURNS_A_SECOND     5000u
 #define LONG_NS            50000u
 #define TOO_LONG_NS        100000u
+#define WORTH_NS           2000u /* of a job, to be printed */
 #define RUNS_MAX           15u
 #define MOVE_EVERY         8u     /* turns: a page is moved from a class to another */
 #define FILL_BYTES         65536u /* of a large value that come in a turn */
@@ -37,6 +40,7 @@ struct phase;
 /* What turns took, run by run: the least of each, and the first run's. */
 struct times {
 	uint32_t *least, *least_upkeep, *first;
+	struct turn_jobs *jobs; /* the least of each; NULL: they are not measured */
 	uint32_t count, room;
 };
 
@@ -276,12 +280,23 @@ static uint64_t switches, faults;
 /* ---- turns ---- */
 
 static void
+keep_jobs(struct turn_jobs *least, bool first)
+{
+	for (uint32_t j = 0; j < TURN_JOBS; j++)
+		if (first || turn_jobs.ns[j] < least->ns[j])
+			least->ns[j] = turn_jobs.ns[j];
+	memcpy(least->calls, turn_jobs.calls, sizeof least->calls);
+}
+
+static void
 keep(struct times *t, uint32_t turn, uint64_t all_ns, uint64_t upkeep_ns, bool first)
 {
 	const uint32_t all = all_ns < UINT32_MAX ? (uint32_t)all_ns : UINT32_MAX;
 	const uint32_t upkeep = upkeep_ns < UINT32_MAX ? (uint32_t)upkeep_ns : UINT32_MAX;
 
 	ensure(turn < t->room);
+	if (t->jobs != NULL)
+		keep_jobs(&t->jobs[turn], first);
 	if (first) {
 		t->first[turn] = t->least[turn] = all;
 		t->least_upkeep[turn] = upkeep;
@@ -302,6 +317,7 @@ turn(struct bench *b, const struct phase *p, uint32_t n)
 	const uint64_t from = bench_ns();
 	uint64_t upkeep, last;
 
+	turn_jobs_begin();
 	store_turn(b->sc, STORE_CLOCK_START + (uint32_t)(b->turns / TURNS_A_SECOND));
 	upkeep = bench_ns() - from;
 	p->operate(b, n);
@@ -395,6 +411,16 @@ over(const uint32_t *ns, uint32_t count, uint32_t limit)
 	return n;
 }
 
+/* What each job took of a turn. */
+static void
+print_turn_jobs(const struct turn_jobs *jobs)
+{
+	for (uint32_t j = 0; j < TURN_JOBS; j++)
+		if (jobs->ns[j] > WORTH_NS)
+			fprintf(stderr, "    %-12s %6.1f us in %u calls\n",
+				turn_job_name((enum turn_job)j), jobs->ns[j] / 1e3, jobs->calls[j]);
+}
+
 static void
 print_worst(const struct phase *p, const struct times *t, uint32_t worst)
 {
@@ -411,8 +437,39 @@ print_worst(const struct phase *p, const struct times *t, uint32_t worst)
 		fprintf(stderr, "%s turn %u%s: %.1f us, %.1f of upkeep\n", p->name, at,
 			(at + 1) % HOUSEKEEPING_EVERY == 0 ? "?" : "", t->least[at] / 1e3,
 			t->least_upkeep[at] / 1e3);
+		if (t->jobs != NULL)
+			print_turn_jobs(&t->jobs[at]);
 		below = t->least[at];
 	}
+}
+
+/* The jobs that took most of the turns above LONG_NS, and what each took at most. */
+static void
+print_jobs(const struct phase *p, const struct times *t)
+{
+	uint32_t most[TURN_JOBS] = {0}, calls[TURN_JOBS] = {0}, longest[TURN_JOBS] = {0};
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		uint32_t of = 0;
+
+		for (uint32_t j = 0; j < TURN_JOBS; j++) {
+			const uint32_t ns = t->jobs[i].ns[j];
+
+			of = ns > t->jobs[i].ns[of] ? j : of;
+			if (ns > most[j]) {
+				most[j] = ns;
+				calls[j] = t->jobs[i].calls[j];
+			}
+		}
+		longest[of] += t->least[i] > LONG_NS;
+	}
+	for (uint32_t j = 0; j < TURN_JOBS; j++)
+		if (most[j] > WORTH_NS)
+			fprintf(stderr,
+				"%-12s %-12s most %6.1f us in %3u calls; most of %5u turns above "
+				"%u us\n",
+				p->name, turn_job_name((enum turn_job)j), most[j] / 1e3, calls[j],
+				longest[j], LONG_NS / 1000);
 }
 
 static double
@@ -447,9 +504,15 @@ say(const char *name, struct times *t)
 }
 
 static struct times
-times_of(uint32_t room)
+times_of(uint32_t room, bool jobs)
 {
 	struct times t = {.room = room};
+
+	if (jobs) {
+		t.jobs = malloc(room * sizeof *t.jobs);
+		ensure(t.jobs != NULL);
+		memset(t.jobs, 1, room * sizeof *t.jobs);
+	}
 
 	t.least = calloc(room, sizeof *t.least);
 	t.least_upkeep = calloc(room, sizeof *t.least_upkeep);
@@ -465,11 +528,10 @@ times_of(uint32_t room)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {"turns", required_argument, NULL, 't'},
-					      {"worst", required_argument, NULL, 'w'},
-					      {0}};
+	static const struct option names[] = {
+		{"memory", required_argument, NULL, 'm'}, {"runs", required_argument, NULL, 'r'},
+		{"turns", required_argument, NULL, 't'},  {"worst", required_argument, NULL, 'w'},
+		{"jobs", no_argument, NULL, 'j'},         {0}};
 	static struct bench b = {.memory_bytes = 64 * BENCH_MIB, .phase_turns = 20000, .runs = 5};
 	uint32_t worst = 0, room = 0;
 	uint64_t print = 0;
@@ -484,12 +546,14 @@ main(int argc, char **argv)
 			b.phase_turns = bench_number(optarg, 100, 10000000);
 		else if (c == 'w')
 			worst = bench_number(optarg, 0, 1000);
+		else if (c == 'j')
+			turn_jobs_on = true;
 		else
 			exit(2);
 	}
 	room = b.phase_turns + (uint32_t)(b.memory_bytes / OPERATIONS / 32);
 	for (uint32_t i = 0; i < PHASES; i++)
-		times[i] = times_of(room);
+		times[i] = times_of(room, turn_jobs_on);
 	for (uint32_t i = 0; i < b.runs; i++) {
 		const uint64_t this_print = run(&b, i);
 
@@ -498,6 +562,8 @@ main(int argc, char **argv)
 	}
 	for (uint32_t i = 0; i < PHASES; i++) {
 		print_worst(&phases[i], &times[i], worst);
+		if (turn_jobs_on)
+			print_jobs(&phases[i], &times[i]);
 		say(phases[i].name, &times[i]);
 	}
 	printf("{\"part\": \"turns\", \"phase\": \"host\", \"switches\": %llu, \"faults\": %llu}\n",
