@@ -38,7 +38,7 @@ count_class(struct store_core *sc, uint32_t class, uint32_t step)
 static __attribute__((noinline)) void
 count_chunks(struct store_core *sc, const struct item *it, uint32_t step)
 {
-	const uint32_t chunks = item_chunk_count(item_value_len(it));
+	const uint32_t chunks = item_chunks(it);
 
 	for (uint32_t i = 0; i < chunks; i++)
 		count_class(sc, slab_class_of_ref(&sc->store->slab, item_chunk_ref(it, i)), step);
@@ -71,30 +71,52 @@ retire_list_add(struct store_core *sc, struct item *it)
 		count_chunks(sc, it, 1);
 }
 
-/* The grace period of an item that may be chunked or pinned is over. */
-static __attribute__((noinline)) void
-reclaim_item(struct store_core *sc, struct item *it, uint32_t ref)
+/* An item that may be chunked or pinned. False: some of its chunks are left to the next call. */
+static __attribute__((noinline)) bool
+reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 {
-	if ((item_form(it) & ITEM_IS_CHUNKED) != 0)
+	struct slab *sl = &sc->store->slab;
+	struct item *it = item_at(sc->store, ref);
+	uint32_t *freed = &sc->retire_list.chunks_freed;
+	const uint32_t chunks = item_chunks(it);
+
+	if (item_pinned(it)) {
 		count_chunks(sc, it, UINT32_MAX);
-	if (item_pinned(it))
+		count_class(sc, slab_class_of_ref(sl, ref), UINT32_MAX);
 		pinned_put(sc, it, ref);
-	else
-		item_free(sc, it);
+		return true;
+	}
+	/* Once it is not pinned here it never is again. */
+	for (; *freed < chunks; ++*freed) {
+		const uint32_t chunk = item_chunk_ref(it, *freed);
+
+		if (*work >= RETIRE_LIST_SLICE)
+			return false;
+		*work += RETIRE_LIST_CHUNK;
+		count_class(sc, slab_class_of_ref(sl, chunk), UINT32_MAX);
+		slab_free(sl, sc->magazines, chunk);
+	}
+	*freed = 0;
+	count_class(sc, slab_class_of_ref(sl, ref), UINT32_MAX);
+	slab_free(sl, sc->magazines, ref);
+	return true;
 }
 
-/* The grace period of an item is over: free it, unless it is pinned. */
-static inline void
-reclaim(struct store_core *sc, struct retired_item r)
+/* The grace period of an item is over: free it, unless it is pinned. False: the rest of it is left
+ * to the next call. */
+static inline bool
+reclaim(struct store_core *sc, struct retired_item r, uint32_t *work)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct page *p = &sl->pages[slab_page_of(sl, r.ref)];
 
-	count_class(sc, p->class, UINT32_MAX); /* minus one */
+	++*work;
 	if (unlikely(!r.plain))
-		reclaim_item(sc, item_at(sc->store, r.ref), r.ref);
-	else if (unlikely(!slab_free_fast(sl, sc->magazines, p, r.ref)))
+		return reclaim_item(sc, r.ref, work);
+	count_class(sc, p->class, UINT32_MAX); /* minus one */
+	if (unlikely(!slab_free_fast(sl, sc->magazines, p, r.ref)))
 		slab_free(sl, sc->magazines, r.ref);
+	return true;
 }
 
 void
@@ -107,13 +129,13 @@ retire_list_reclaim(struct store_core *sc)
 		return;
 
 	const uint64_t oldest = epoch_advance(&st->epoch);
+	uint32_t work = 0;
 
-	for (uint32_t n = 0; n < RETIRE_LIST_SLICE && retire_list_used(list) != 0; n++) {
+	while (work < RETIRE_LIST_SLICE && retire_list_used(list) != 0) {
 		const struct retired_item r = list->ring[list->head % RETIRE_LIST_MAX];
 
-		if (!epoch_passed_31(r.epoch, oldest))
+		if (!epoch_passed_31(r.epoch, oldest) || !reclaim(sc, r, &work))
 			break;
 		list->head++;
-		reclaim(sc, r);
 	}
 }

@@ -14,8 +14,10 @@
 /* Entries of a core's retire list, an item each; a power of two. While another core does not turn
  * the list is full after 12 ms of a million sets a second. */
 #define RETIRE_LIST_MAX (1u << 14)
-/* Retired items freed in one turn, so that no turn takes long. */
+/* Retired items freed in one go, so that no turn takes long; a chunk counts for so many, since it
+ * is freed under its class's lock. */
 #define RETIRE_LIST_SLICE 256u
+#define RETIRE_LIST_CHUNK 4u
 /* An eviction leaves so many entries to all else. */
 #define RETIRE_LIST_LEFT_BY_EVICTION 256u
 /* A delete leaves so many to sets, since it can leave a tombstone instead. */

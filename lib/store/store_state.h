@@ -28,7 +28,8 @@ struct retired_item {
 };
 
 struct retire_list {
-	uint32_t head, tail; /* they wrap; tail - head items are retired */
+	uint32_t head, tail;   /* they wrap; tail - head items are retired */
+	uint32_t chunks_freed; /* of the first one */
 	struct retired_item ring[RETIRE_LIST_MAX];
 };
 
