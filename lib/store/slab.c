@@ -388,6 +388,7 @@ slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	/* Release: pairs with the acquire in answer_recall (store.c); a core that sees it sees the
 	 * page's state. */
+	atomic_fetch_add_explicit(&c->recall, 1, memory_order_release);
 	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
 }
 
@@ -502,6 +503,24 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 	granted = class_add_page(sl, class, leave);
 	spin_unlock(&c->lock);
 	return granted;
+}
+
+void
+slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class)
+{
+	struct magazine *m = &mags[class];
+	const uint32_t count = magazine_count(m);
+	uint32_t refs[2 * MAGAZINE_BATCH_MAX], kept = 0, n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (slab_evacuating(sl, m->ref[i]))
+			refs[n++] = m->ref[i];
+		else
+			m->ref[kept++] = m->ref[i];
+	if (n == 0)
+		return;
+	magazine_set(m, kept);
+	class_free(sl, class, refs, n);
 }
 
 void

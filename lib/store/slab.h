@@ -95,6 +95,7 @@ struct slab_class {
 	_Atomic uint32_t need;          /* objects taken within a grace period lately, in parts */
 	_Atomic uint32_t taken;         /* and in the present one, */
 	_Atomic uint32_t taken_epoch;   /* which began then */
+	_Atomic uint32_t recall;        /* stepped when a page of it is to be evacuated */
 	_Alignas(CACHE_LINE_BYTES) struct probation probation;
 };
 
@@ -125,7 +126,7 @@ struct slab {
 	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
 	_Atomic uint64_t evacuated_pages;     /* ever */
 	_Atomic uint32_t index_pages;         /* pages below this are the index's, or will be */
-	_Atomic uint32_t recall;              /* stepped when cores must empty their magazines */
+	_Atomic uint32_t recall;              /* stepped with any class's */
 	_Atomic uint32_t withheld;            /* pages the pool keeps: store_limit_mt */
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
@@ -279,6 +280,8 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	magazine_set(m, count + 1);
 	return true;
 }
+/* Free what this core's magazine of a class holds of pages being evacuated. */
+void slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class);
 /* Free everything this core's magazines hold. */
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 

@@ -35,17 +35,27 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* Empty this core's magazines once a page is being evacuated: they may hold objects of it. */
+/* Give back what this core's magazines hold of pages being evacuated: few objects, of the classes
+ * whose pages they are. */
 static void
 answer_recall(struct store_core *sc)
 {
+	struct slab *sl = &sc->store->slab;
 	/* Acquire: pairs with the release in slab_evacuate_page. */
-	const uint32_t recall = atomic_load_explicit(&sc->store->slab.recall, memory_order_acquire);
+	const uint32_t recall = atomic_load_explicit(&sl->recall, memory_order_acquire);
 
 	if (likely(recall == sc->recall))
 		return;
 	sc->recall = recall;
-	slab_empty_magazines(&sc->store->slab, sc->magazines);
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		const uint32_t of_class =
+			atomic_load_explicit(&sl->classes[i].recall, memory_order_acquire);
+
+		if (of_class == sc->class_recall[i])
+			continue;
+		sc->class_recall[i] = of_class;
+		slab_answer_recall(sl, sc->magazines, i);
+	}
 }
 
 void

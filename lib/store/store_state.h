@@ -124,8 +124,8 @@ struct store_core {
 	uint32_t id;
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
-	uint32_t recall;    /* the last slab.recall for which this core emptied its magazines */
-	uint32_t searched;  /* buckets searched for a cuckoo path; it wraps */
+	uint32_t recall;                     /* the last slab.recall that this core has answered */
+	uint32_t searched;                   /* buckets searched for a cuckoo path; it wraps */
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
@@ -137,6 +137,7 @@ struct store_core {
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];
+	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
 	struct retire_list retire_list;
 	struct pinned pinned;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
